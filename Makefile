@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# `make demo` and `make test` need Python 3.11, gcc and make, and bring the rest. `make help` lists all.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+BUILD ?= build
+BENCH_BYTES ?= 500M
+
+C_SOURCES := $(sort $(shell find csrc -name '*.c'))
+C_FILES := $(sort $(shell find csrc -name '*.[ch]'))
+PY_SOURCES := $(sort $(shell find zanon_net -name '*.py' -o -name '*.pyi'))
+# Folders too: a source file that was added or removed changes the time of its folder.
+EXTENSION := $(C_FILES) $(shell find csrc -type d) $(wildcard zanon_net/*.pyx zanon_net/*.pxd) \
+	setup.py pyproject.toml zanon_net/_version.py
+
+C_FLAGS := -std=c11 -O2 -D_GNU_SOURCE -fvisibility=hidden -Icsrc
+C_WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wundef -Wstrict-prototypes -Wvla
+LIBRARIES := libcrypto libpcap
+
+# The requirements of the extras named after it; `build` is what the build itself needs.
+requirements = $(PYTHON) -c 'import sys, tomllib; \
+	project = tomllib.load(open("pyproject.toml", "rb")); \
+	extras = project["project"]["optional-dependencies"]; \
+	extras["build"] = project["build-system"]["requires"]; \
+	print(*(line for name in sys.argv[1:] for line in extras[name]), sep="\n")'
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# ---- environments -------------------------------------------------------------------------------
+
+.PHONY: system system-test
+system: ; @scripts/setup-system $(PYTHON)
+system-test: ; @scripts/setup-system $(PYTHON) tshark
+
+# A virtual environment with the build's own requirements; pip and setuptools of a new one are old.
+%/.tools: pyproject.toml | system
+	@echo "Making $*"
+	@$(PYTHON) -m venv --clear $*
+	@$*/bin/python -m pip install -qq --upgrade pip
+	@$*/bin/python -m pip install -qq --upgrade -r <($(requirements) build)
+	@touch $@
+
+.venv/.built: .venv/.tools $(EXTENSION)
+	@echo "Building zanon-net into .venv"
+	@.venv/bin/python -m pip install -qq --no-build-isolation -e '.[test]'
+	@touch $@
+
+# Not editable: the source folder holds the other variant's extension. Flags do not trigger rebuilds,
+# so what an earlier build left is removed.
+.venv-asan/.built: .venv-asan/.tools $(EXTENSION) $(PY_SOURCES)
+	@echo "Building zanon-net with ASan and UBSan into .venv-asan"
+	@rm -rf build/address-undefined
+	@CC=gcc ZANON_SANITIZE=address,undefined \
+		.venv-asan/bin/python -m pip install -qq --no-build-isolation '.[test]'
+	@touch $@
+
+.venv/.lint .venv/.bench: .venv/.%: .venv/.built
+	@.venv/bin/python -m pip install -qq -r <($(requirements) $*)
+	@touch $@
+
+# ---- for everyone -------------------------------------------------------------------------------
+
+.PHONY: demo
+demo: .venv/.built ## anonymize pcaps/demo.pcap into demo-out and show what came out
+	@if [ -e demo-out ] && [ ! -f demo-out/manifest.json ]; then \
+		echo "demo-out is not the output of a demo: move it away first" >&2; exit 1; fi
+	@rm -rf demo-out
+	.venv/bin/zanon-net run pcaps/demo.pcap --out demo-out --z 5
+	@log=$$(find demo-out -name log_tcp_complete | sort | sed -n 1p); \
+		echo; echo "The first lines of $$log, cut at 160 columns:"; sed -n 1,6p "$$log" | cut -c 1-160
+	@echo; .venv/bin/python pcaps/withheld.py pcaps/demo.truth.jsonl demo-out
+
+.PHONY: test
+test: system-test .venv/.built ## run all tests
+	.venv/bin/python -m pytest
+
+.PHONY: bench
+bench: .venv/.bench $(BUILD)/bench/isp.pcap ## packets/s on generated traffic, and the ratio to dpkt
+	.venv/bin/python bench/run_vs_dpkt.py $(BUILD)/bench/isp.pcap
+
+$(BUILD)/bench/isp.pcap: bench/gen_trace.py | .venv/.bench
+	@mkdir -p $(@D)
+	.venv/bin/python bench/gen_trace.py $@ --bytes $(BENCH_BYTES)
+
+# ---- for those who change it --------------------------------------------------------------------
+
+compile = printf '%s\n' $(C_SOURCES) | xargs -P 2 -I FILE \
+	$(1) $(C_FLAGS) $(C_WARNINGS) -Werror -c FILE -o /dev/null
+
+.PHONY: lint
+lint: .venv/.lint ## formatting, types, spelling, and csrc with every warning as an error
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+	.venv/bin/mypy
+	.venv/bin/stubtest --ignore-missing-stub zanon_net._core
+	.venv/bin/cython-lint --no-pycodestyle zanon_net
+	.venv/bin/clang-format --dry-run -Werror $(C_FILES)
+	.venv/bin/codespell
+	$(call compile,gcc)
+	@if command -v clang >/dev/null; then echo "the same with clang and -DZN_DEBUG"; $(call compile,clang -DZN_DEBUG); fi
+
+# PYTHONSAFEPATH keeps the source folder, and with it the other variant's extension, off sys.path.
+# Exit code 99: a test that expects the command to fail with 1 must not take a report for it.
+SANITIZER_OPTIONS := halt_on_error=1:print_stacktrace=1:exitcode=99
+.PHONY: asan
+asan: system-test .venv-asan/.built ## run all tests under AddressSanitizer and UBSan
+	env PYTHONSAFEPATH=1 PYTHONMALLOC=malloc ZANON_SANITIZE=address,undefined \
+		ASAN_OPTIONS=$(SANITIZER_OPTIONS):detect_leaks=0:allocator_may_return_null=1 \
+		UBSAN_OPTIONS=$(SANITIZER_OPTIONS) \
+		LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
+		.venv-asan/bin/python -m pytest --capture=sys --hypothesis-profile=ci
+
+LIB_OBJECTS := $(C_SOURCES:csrc/%.c=$(BUILD)/lib/obj/%.o)
+
+.PHONY: lib
+lib: $(BUILD)/lib/libzanon.a ## build/lib/libzanon.a, its headers and zanon.pc, for use without Python
+	@rm -rf $(BUILD)/include/zanon
+	@cd csrc && find . -name '*.h' | while read -r header; do \
+		install -D -m 644 "$$header" "$(abspath $(BUILD))/include/zanon/$$header"; done
+	@mkdir -p $(BUILD)/lib/pkgconfig
+	@printf '%s\n' 'prefix=$${pcfiledir}/../..' 'Name: zanon' \
+		'Description: Real-time z-anonymization of network traffic' \
+		"Version: $$(sed -n 's/^__version__ = "\(.*\)"/\1/p' zanon_net/_version.py)" \
+		'Requires: $(LIBRARIES)' 'Cflags: -I$${prefix}/include/zanon' \
+		'Libs: -L$${prefix}/lib -lzanon' > $(BUILD)/lib/pkgconfig/zanon.pc
+	@echo "$(BUILD)/lib/libzanon.a, headers in $(BUILD)/include/zanon, $(BUILD)/lib/pkgconfig/zanon.pc"
+
+$(BUILD)/lib/libzanon.a: $(LIB_OBJECTS)
+	@rm -f $@
+	@ar rcs $@ $^
+
+$(BUILD)/lib/obj/%.o: csrc/%.c | system
+	@mkdir -p $(@D)
+	@echo "$(CC) $<"
+	@$(CC) $(C_FLAGS) $(C_WARNINGS) -fPIC -MMD -MP $$(pkg-config --cflags $(LIBRARIES)) -c $< -o $@
+
+-include $(LIB_OBJECTS:.o=.d)
+
+# The tests of an installed wheel: beside them lie their captures and pytest's settings, no source.
+.PHONY: dist
+dist: system-test .venv/.built ## sdist, the wheel made from it, and that wheel's tests in an empty folder
+	@rm -rf build/dist build/dist-check
+	@.venv/bin/python -m pip install -qq 'build>=1.2'
+	.venv/bin/pyproject-build --outdir build/dist
+	@mkdir -p build/dist-check/tree
+	@tar -xzf build/dist/zanon_net-*.tar.gz -C build/dist-check/tree --strip-components 1 --wildcards \
+		'*/tests' '*/pcaps' '*/pyproject.toml'
+	@$(PYTHON) -m venv build/dist-check/venv
+	@build/dist-check/venv/bin/python -m pip install -qq --upgrade pip
+	@build/dist-check/venv/bin/python -m pip install -qq "$$(echo build/dist/zanon_net-*.whl)[test]"
+	cd build/dist-check/tree && ../venv/bin/python -m pytest -m 'not source'
+
+.PHONY: clean
+clean: ## remove everything that was built
+	@if [ -f demo-out/manifest.json ]; then rm -rf demo-out; fi
+	rm -rf build .venv .venv-* *.egg-info zanon_net/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks
+	@find . -name __pycache__ -prune -exec rm -rf {} +

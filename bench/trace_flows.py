@@ -1,0 +1,284 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the flows of a generated trace are: kinds, names, clients, and the packets each one has.
+
+A flow is a *script*: a fixed list of packets (direction, TCP flags, payload) that depends on its
+kind and on how many data blocks it carries. Scripts are laid end to end as numpy columns, so no
+Python runs per packet. Payloads are either *special* (bytes of their own: hellos, requests, DNS,
+QUIC handshakes) or slices of one pool of noise.
+"""
+
+import struct
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "pcaps"))
+
+from quic_initial import (
+    DATAGRAM_BYTES,
+    LongHeader,
+    ack_frame,
+    client_initials,
+    crypto_frame,
+    handshake_packet,
+    initial_keys,
+    initial_packet,
+    short_packet,
+)
+from traffic import (
+    Dice,
+    HelloShape,
+    client_hello,
+    dns_labels,
+    dns_query,
+    dns_response,
+    hello_record,
+    http_request,
+    server_flight_tls13,
+    server_hello,
+    server_name_extension,
+)
+
+Ints = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+
+# Payload codes of a script; 0 and up is the index of one of the flow's special payloads.
+NONE, OPENING, FULL, PART, SHORT, TINY = -1, -2, -3, -4, -5, -6
+FIN, SYN, PSH, ACK = 0x01, 0x02, 0x08, 0x10
+MSS = 1460
+QUIC_DATAGRAM = 1250
+TLS, QUIC, DNS, HTTP = range(4)
+SOURCES = ("tls", "quic", "dns", "http")
+SERVER_PORTS = (443, 443, 53, 80)
+QUIC_POOL = 2048  # protected Initials are slow to make; flows take theirs from a pool of this size
+SERVERS = 20000
+MAX_BLOCKS = 400
+HELLO_TEMPLATES = 32
+
+Step = tuple[int, int, int]  # direction (0 client), TCP flags (0 for UDP), payload code
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A traffic mix: shares of the four kinds in percent, data blocks of a flow, the block.
+
+    `blocks` draws the number of blocks of n flows. `unique` is the percentage of flows whose name
+    occurs only once. `handshake_only` ends each flow with its hello.
+    """
+
+    shares: tuple[int, int, int, int]
+    blocks: Callable[[np.random.Generator, int], Ints]
+    payload: int = FULL
+    unique: int = 0
+    handshake_only: bool = False
+
+
+def _isp_blocks(rng: np.random.Generator, count: int) -> Ints:
+    """Heavy-tailed sizes: most flows are short, a few carry most of the bytes."""
+    drawn = rng.lognormal(mean=1.52, sigma=1.3, size=count)
+    return np.minimum(drawn, MAX_BLOCKS).astype(np.int64)
+
+
+def _long_blocks(rng: np.random.Generator, count: int) -> Ints:
+    return rng.choice(np.array([500, 1000, 2000, 4000]), size=count)
+
+
+def _no_blocks(rng: np.random.Generator, count: int) -> Ints:
+    return np.zeros(count, dtype=np.int64)
+
+
+PROFILES = {
+    "isp": Profile((55, 15, 25, 5), _isp_blocks),
+    "min64": Profile((100, 0, 0, 0), _long_blocks, payload=TINY),
+    "storm": Profile((100, 0, 0, 0), _no_blocks, unique=90, handshake_only=True),
+}
+
+
+# --- scripts -----------------------------------------------------------------------------------
+
+
+def _tcp_script(hello_parts: int, answer_parts: int, blocks: int, payload: int) -> list[Step]:
+    """Return a whole connection: handshake, request, answer, data blocks, FIN both ways."""
+    steps: list[Step] = [(0, SYN, OPENING), (1, SYN | ACK, OPENING), (0, ACK, NONE)]
+    steps += [(0, ACK | PSH, i) for i in range(hello_parts)]
+    steps += [(1, ACK, NONE)]
+    steps += [(1, ACK | PSH, hello_parts + i) for i in range(answer_parts)]
+    steps += [(0, ACK, NONE)]
+    if payload == TINY:
+        steps += [(0, ACK | PSH, TINY), (1, ACK | PSH, TINY)] * blocks
+    else:
+        steps += [(0, ACK | PSH, PART), (1, ACK, NONE)] if answer_parts > 1 else []
+        steps += [(1, ACK, FULL), (1, ACK, FULL), (0, ACK, NONE)] * blocks
+        steps += [(1, ACK | PSH, PART), (0, ACK, NONE)]
+    return [*steps, (0, FIN | ACK, NONE), (1, FIN | ACK, NONE), (0, ACK, NONE)]
+
+
+def script(kind: int, parts: int, blocks: int, profile: Profile) -> list[Step]:
+    """Return the packets of one flow; `parts` is how many segments (datagrams) its hello takes."""
+    if profile.handshake_only:
+        opening: list[Step] = [(0, SYN, OPENING), (1, SYN | ACK, OPENING)]
+        return opening + [(0, ACK | PSH, i) for i in range(parts)]
+    if kind == TLS:
+        return _tcp_script(parts, 3, blocks, profile.payload)
+    if kind == HTTP:
+        return _tcp_script(1, 1, blocks, profile.payload)
+    if kind == DNS:
+        return [(0, 0, 0), (1, 0, 1)]
+    steps: list[Step] = [(0, 0, i) for i in range(parts)]
+    steps += [(1, 0, parts), (0, 0, parts + 1)]
+    return steps + [(1, 0, SHORT), (1, 0, SHORT), (0, 0, parts + 2)] * blocks
+
+
+# --- special payloads --------------------------------------------------------------------------
+
+
+class HelloTemplate:
+    """A ClientHello in its record into which any name can be put without building it anew."""
+
+    def __init__(self, shape: HelloShape, dice: Dice) -> None:
+        marker = b"m"
+        self._data = hello_record(marker, shape, dice)
+        extension = server_name_extension(marker)
+        self._at = self._data.index(extension)
+        self._name_at = self._at + len(extension) - len(marker)
+        # Extensions start after version, random, session ID, cipher suites and compression.
+        session = self._data[43]
+        ciphers = int.from_bytes(self._data[44 + session : 46 + session], "big")
+        self._extensions_at = 46 + session + ciphers + 2
+
+    def fill(self, name: bytes, random: bytes) -> bytes:
+        """Return the record with `name` as SNI and `random` (32 bytes) as client random."""
+        grown = len(name) - 1
+        head = bytearray(self._data[: self._name_at])
+        head[11:43] = random
+        for offset in (3, 7, self._extensions_at, self._at + 2, self._at + 4, self._at + 7):
+            (value,) = struct.unpack_from(">H", head, offset)
+            struct.pack_into(">H", head, offset, value + grown)
+        return bytes(head) + name + self._data[self._name_at + 1 :]
+
+
+def _segments(data: bytes) -> list[bytes]:
+    return [data[i : i + MSS] for i in range(0, len(data), MSS)]
+
+
+def _quic_payloads(name: bytes, mlkem: bool, dice: Dice) -> list[bytes]:
+    """Return the handshake datagrams of one connection and the ACK packet of its data phase."""
+    first_id, server_id = dice.bytes(8), dice.bytes(8)
+    hello = client_hello(name, HelloShape(mlkem=mlkem, quic_scid=b""), dice)
+    flight = client_initials(hello, LongHeader(first_id, b"", 0), [900] if mlkem else [], dice)
+    frames = ack_frame(len(flight) - 1) + crypto_frame(0, server_hello(True, dice))
+    keys = initial_keys(first_id, client=False)
+    answer = initial_packet(LongHeader(b"", server_id, 0), keys, frames)
+    answer += handshake_packet(b"", server_id, DATAGRAM_BYTES - len(answer), dice)
+    returned = handshake_packet(server_id, b"", 90, dice) + short_packet(server_id, 200, dice)
+    return [*flight, answer, returned, short_packet(server_id, 36, dice)]
+
+
+def _http_payloads(name: bytes, noise: bytes) -> list[bytes]:
+    request = http_request(b"GET", b"/" + noise.hex().encode(), name)
+    return [request, b"HTTP/1.1 200 OK\r\nServer: trace\r\nConnection: close\r\n\r\n"]
+
+
+def _dns_payloads(name: bytes, ident: int, address: bytes) -> list[bytes]:
+    labels = dns_labels(name)
+    qtype = 28 if len(address) == 16 else 1
+    query = dns_query(ident, labels, qtype, edns=bool(ident & 1))
+    return [query, dns_response(ident, labels, qtype, [address])]
+
+
+def trace_name(index: int) -> bytes:
+    """Return the hostname of a popularity rank; unique for each index."""
+    host = ("www", "api", "cdn", "img", "static", "edge-7", "login", "a.b")[index % 8]
+    zone = ("example", "test", "example.com", "example.net")[index // 8 % 4]
+    return f"{host}.site-{index:x}.{zone}".encode()
+
+
+# --- flows -------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Flows:
+    """Columns with one entry a flow, and the special payloads they refer to."""
+
+    kind: Ints
+    blocks: Ints
+    name: Ints
+    home: Ints
+    temporary: Ints
+    parts: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    first_special: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    specials: list[bytes] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+
+def draw_flows(rng: np.random.Generator, profile: Profile, sizes: tuple[int, int, int]) -> Flows:
+    """Draw `sizes` = (flows, homes, names): kinds, block counts, Zipf names, homes."""
+    count, homes, names = sizes
+    kind = rng.choice(4, size=count, p=np.array(profile.shares) / 100)
+    weights = np.cumsum(1 / np.arange(1, names + 1))
+    name = np.searchsorted(weights, rng.random(count) * weights[-1])
+    fresh = rng.integers(0, 100, size=count) < profile.unique
+    name[fresh] = names + np.flatnonzero(fresh)
+    blocks = profile.blocks(rng, count)
+    blocks[kind == DNS] = 0
+    home = rng.integers(0, homes, size=count)
+    return Flows(kind, blocks, name, home, rng.integers(0, 4, size=count))
+
+
+class PayloadMaker:
+    """Builds the special payloads of flows, drawing on templates and pools made once."""
+
+    def __init__(self, seed: int, flows: Flows, rng: np.random.Generator) -> None:
+        dice = Dice(f"trace {seed}")
+        self._rng = rng
+        looks = ("", "renegotiation", "grease", "")
+        self._hellos = [
+            HelloTemplate(HelloShape(mlkem=i % 5 < 2, after_sni=looks[i % 4]), dice)
+            for i in range(HELLO_TEMPLATES)
+        ]
+        size = 2 * MSS + 300
+        self._answers = [
+            _segments((server_flight_tls13(dice) + dice.bytes(size))[:size]) for _ in range(16)
+        ]
+        quic = np.flatnonzero(flows.kind == QUIC)
+        # The pool repeats when there are more QUIC flows; then they repeat its names as well.
+        flows.name[quic] = flows.name[quic[np.arange(len(quic)) % QUIC_POOL]]
+        self._quic = [
+            _quic_payloads(trace_name(name), dice.chance(40), dice)
+            for name in flows.name[quic[:QUIC_POOL]].tolist()
+        ]
+        self._quic_turn = 0
+
+    def payloads(self, kind: int, name: int, address: bytes) -> tuple[int, list[bytes]]:
+        """Return (hello parts, special payloads) of the next flow."""
+        if kind == QUIC:
+            datagrams = self._quic[self._quic_turn % QUIC_POOL]
+            self._quic_turn += 1
+            return len(datagrams) - 3, datagrams
+        draw = int(self._rng.integers(0, 1 << 62))
+        text = trace_name(name)
+        if kind == DNS:
+            return 1, _dns_payloads(text, draw & 0xFFFF, address)
+        if kind == HTTP:
+            return 1, _http_payloads(text, draw.to_bytes(8, "big"))
+        hello = self._hellos[draw % HELLO_TEMPLATES].fill(text, draw.to_bytes(8, "big") * 4)
+        parts = _segments(hello)
+        return len(parts), parts + self._answers[draw >> 8 & 15]
+
+
+def fill_payloads(flows: Flows, maker: PayloadMaker, addresses: Callable[[int], bytes]) -> None:
+    """Make the special payloads of all flows; `addresses` maps a flow to its server's address."""
+    parts, first = [], []
+    for i, (kind, name) in enumerate(zip(flows.kind.tolist(), flows.name.tolist(), strict=True)):
+        count, payloads = maker.payloads(kind, name, addresses(i))
+        parts.append(count)
+        first.append(len(flows.specials))
+        flows.specials += payloads
+    flows.parts, flows.first_special = np.array(parts), np.array(first)

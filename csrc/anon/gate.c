@@ -1,0 +1,240 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "anon/gate.h"
+
+#include <stdlib.h>
+
+/* Namespaces of attributes: a hostname and an address never share a count. */
+enum { DOMAIN_NAME = 'n', DOMAIN_ADDR = 'a' };
+
+static int alloc_batch(zn_gate *g, size_t n, zn_error *err)
+{
+    g->vote_cap = n;
+    g->votes = zn_block_alloc(n * sizeof *g->votes);
+    g->asked = zn_block_alloc(n * sizeof *g->asked);
+    g->asked_votes = zn_block_alloc(n * sizeof *g->asked_votes);
+    g->answers = zn_block_alloc(n);
+    g->releases = zn_block_alloc(n * sizeof *g->releases);
+    if (g->votes == NULL || g->asked == NULL || g->asked_votes == NULL || g->answers == NULL ||
+        g->releases == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a batch of %zu votes", n);
+    return 0;
+}
+
+int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err)
+{
+    zn_ztable_config table = zn_ztable_default_config(g->policy->z, g->policy->window_ns);
+    int rc = zn_hash_key_random(&g->id_key, err);
+    table.max_tuples = limits->max_tuples;
+    table.max_attributes = limits->max_attributes;
+    g->votes_in_order = true;
+    if (rc == 0)
+        rc = zn_hash_key_random(&g->user_key, err);
+    if (rc == 0)
+        rc = zn_ztable_open(&g->table, &table, err);
+    for (unsigned i = 0; i < 2 && rc == 0; i++)
+        rc = zn_addr_set_init(&g->clients[i], limits->max_clients, err);
+    if (rc == 0)
+        rc = zn_addr_set_init(&g->users, limits->max_clients, err);
+    if (rc == 0)
+        rc = alloc_batch(g, limits->batch_votes, err);
+    return rc;
+}
+
+void zn_gate_fini(zn_gate *g)
+{
+    zn_block_free(g->votes, g->vote_cap * sizeof *g->votes);
+    zn_block_free(g->asked, g->vote_cap * sizeof *g->asked);
+    zn_block_free(g->asked_votes, g->vote_cap * sizeof *g->asked_votes);
+    zn_block_free(g->answers, g->vote_cap);
+    zn_block_free(g->releases, g->vote_cap * sizeof *g->releases);
+    for (unsigned i = 0; i < 2; i++)
+        zn_addr_set_fini(&g->clients[i]);
+    zn_addr_set_fini(&g->users);
+    zn_ztable_close(g->table);
+    memset(g, 0, sizeof *g);
+}
+
+zn_id zn_gate_name_id(const zn_gate *g, const zn_hostname *name)
+{
+    return zn_hash128(&g->id_key, DOMAIN_NAME, name->text, name->n);
+}
+
+/* The address as a user: cut to the user's prefix, all special addresses as one. */
+static zn_addr user_of(const zn_gate *g, const zn_flow *f)
+{
+    const zn_addr *real = &f->tuple.addr[f->user];
+    zn_addr cut = {{0}};
+    if (!zn_addr_is_special(real))
+        cut = zn_addr_cut(real, g->policy->user_v4_bits, g->policy->user_v6_bits);
+    return cut;
+}
+
+static uint64_t user_hash(const zn_gate *g, const zn_flow *f)
+{
+    zn_addr user = user_of(g, f);
+    return zn_hash64(&g->user_key, user.byte, sizeof user.byte);
+}
+
+bool zn_gate_vote(zn_gate *g, zn_vote_kind kind, int64_t t_ns, uint32_t flow, uint32_t entry)
+{
+    zn_vote *v;
+    if (g->vote_count == g->vote_cap)
+        return false;
+    v = &g->votes[g->vote_count];
+    v->t_ns = t_ns;
+    v->order = (uint32_t)g->vote_count;
+    v->flow = flow;
+    v->entry = entry;
+    v->kind = kind;
+    if (g->vote_count != 0 && t_ns < g->votes[g->vote_count - 1].t_ns)
+        g->votes_in_order = false;
+    g->vote_count++;
+    return true;
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const zn_vote *a = left, *b = right;
+    if (a->t_ns != b->t_ns)
+        return a->t_ns < b->t_ns ? -1 : 1;
+    return a->order < b->order ? -1 : 1;
+}
+
+static void mark_client(zn_gate *g, const zn_flow *f)
+{
+    zn_addr user;
+    if (f->epoch > g->clients_epoch) {
+        zn_addr_set older = g->clients[1];
+        g->clients[1] = g->clients[0];
+        g->clients[0] = older;
+        zn_addr_set_clear(&g->clients[0]);
+        g->clients_epoch = f->epoch;
+    }
+    zn_addr_set_add(&g->clients[0], &f->tuple.addr[f->client]);
+    if (f->user < 2) {
+        user = user_of(g, f);
+        zn_addr_set_add(&g->users, &user);
+    }
+}
+
+bool zn_gate_was_client(const zn_gate *g, const zn_addr *a)
+{
+    return g->clients[0].full || g->clients[1].full || zn_addr_set_has(&g->clients[0], a) ||
+           zn_addr_set_has(&g->clients[1], a);
+}
+
+void zn_gate_rebase(zn_gate *g, int64_t epoch)
+{
+    g->clients_epoch = epoch;
+}
+
+/* The server's address may be an attribute at all. */
+static bool addr_may_vote(zn_gate *g, const zn_flow *f)
+{
+    const zn_addr *server = &f->tuple.addr[1 - f->client];
+    if (f->internal[1 - f->client] || zn_addr_is_special(server))
+        return false;
+    if (g->clients[0].full || g->clients[1].full)
+        g->stats->n[ZN_STAT_ADDR_CLIENTS_FULL]++;
+    return !zn_gate_was_client(g, server);
+}
+
+/* Turns votes into observations for the z-table; client marks and excluded addresses end here. */
+static size_t ask(zn_gate *g)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < g->vote_count; i++) {
+        const zn_vote *v = &g->votes[i];
+        zn_flow *f = zn_flow_at(g->flows, v->flow);
+        const zn_addr *server = &f->tuple.addr[1 - f->client];
+        zn_observation *o = &g->asked[n];
+        if (v->kind == ZN_VOTE_CLIENT) {
+            mark_client(g, f);
+            continue;
+        }
+        if (v->kind == ZN_VOTE_ADDR && !addr_may_vote(g, f)) {
+            f->addr_vote = ZN_ADDR_SUPPRESSED;
+            continue;
+        }
+        o->t_ns = v->t_ns;
+        o->user = user_hash(g, f);
+        o->attribute = v->kind == ZN_VOTE_NAME
+                           ? zn_book_at(g->book, v->entry)->id
+                           : zn_hash128(&g->id_key, DOMAIN_ADDR, server->byte, sizeof server->byte);
+        g->asked_votes[n++] = (uint32_t)i;
+    }
+    return n;
+}
+
+static zn_stat reason_of(zn_decision decision)
+{
+    switch (decision) {
+    case ZN_TOO_LATE:
+    case ZN_LATE_DEEP:
+        return ZN_STAT_SUPPRESSED_TOO_LATE;
+    case ZN_NO_ROOM:
+        return ZN_STAT_SUPPRESSED_CAPACITY;
+    case ZN_RELEASE:
+    case ZN_BELOW_Z:
+        break;
+    }
+    return ZN_STAT_SUPPRESSED_BELOW_Z;
+}
+
+static void settle_addr(zn_gate *g, zn_flow *f, bool release)
+{
+    f->addr_vote = release ? ZN_ADDR_RELEASED : ZN_ADDR_SUPPRESSED;
+    g->stats->n[ZN_STAT_ADDR_OBSERVATIONS]++;
+    g->stats->n[release ? ZN_STAT_ADDR_RELEASED : ZN_STAT_ADDR_SUPPRESSED]++;
+}
+
+static void settle_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decision decision)
+{
+    zn_name_entry *e = zn_book_at(g->book, v->entry);
+    zn_release *out;
+    g->stats->n[ZN_STAT_OBSERVATIONS]++;
+    if (decision != ZN_RELEASE) {
+        e->state = ZN_ENTRY_SUPPRESSED;
+        zn_book_wipe_text(g->book, v->entry);
+        g->stats->n[reason_of(decision)]++;
+        return;
+    }
+    e->state = ZN_ENTRY_RELEASED;
+    g->stats->n[ZN_STAT_RELEASED]++;
+    out = &g->releases[g->release_count++];
+    out->t_ns = v->t_ns;
+    out->client = f->pseudonym[f->user];
+    out->client_shown = zn_addr_is_special(&f->tuple.addr[f->user]) ? ZN_SHOWN_NOT
+                                                                    : ZN_SHOWN_PSEUDONYM;
+    out->name = zn_book_text(g->book, v->entry);
+    out->source = (zn_name_source)e->source;
+}
+
+void zn_gate_decide(zn_gate *g)
+{
+    size_t n;
+    g->release_count = 0;
+    if (!g->votes_in_order)
+        qsort(g->votes, g->vote_count, sizeof *g->votes, by_time);
+    n = ask(g);
+    zn_ztable_observe_batch(g->table, g->asked, n, g->answers);
+    for (size_t i = 0; i < n; i++) {
+        const zn_vote *v = &g->votes[g->asked_votes[i]];
+        zn_flow *f = zn_flow_at(g->flows, v->flow);
+        /* z = 1 asks for everything, whatever the table could not place. */
+        zn_decision decision = g->policy->z == 1 ? ZN_RELEASE : (zn_decision)g->answers[i];
+        if (v->kind == ZN_VOTE_NAME)
+            settle_name(g, v, f, decision);
+        else
+            settle_addr(g, f, decision == ZN_RELEASE);
+    }
+    g->vote_count = 0;
+    g->votes_in_order = true;
+}
+
+const zn_release *zn_gate_releases(const zn_gate *g, size_t *count)
+{
+    *count = g->release_count;
+    return g->releases;
+}

@@ -1,0 +1,84 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gate: the one place that lets a name or a real address out.
+ *
+ * A batch's votes (this user exposed this name, reached this server, is a client) are put in time
+ * order and asked of the z-table; the answer is kept with the flow, and the text of whatever was
+ * not released is wiped there and then. Records and observations leave in the form of
+ * base/record.h, filled here and nowhere else.
+ */
+#ifndef ZN_ANON_GATE_H
+#define ZN_ANON_GATE_H
+
+#include "anon/name_book.h"
+#include "anon/policy.h"
+#include "base/stats.h"
+#include "state/addr_set.h"
+#include "state/ztable.h"
+
+typedef enum zn_vote_kind {
+    ZN_VOTE_CLIENT, /* the flow's client address is a client's */
+    ZN_VOTE_ADDR,   /* the flow's user reached its server */
+    ZN_VOTE_NAME    /* the flow's user exposed a name */
+} zn_vote_kind;
+
+typedef struct zn_vote {
+    int64_t t_ns;
+    uint32_t order; /* of arrival: ties keep it */
+    uint32_t flow;
+    uint32_t entry; /* ZN_VOTE_NAME: the name */
+    zn_vote_kind kind;
+} zn_vote;
+
+/* Decision on a flow's server address: zn_flow.addr_vote. */
+enum { ZN_ADDR_UNASKED, ZN_ADDR_VOTED, ZN_ADDR_RELEASED, ZN_ADDR_SUPPRESSED };
+
+typedef struct zn_gate {
+    const zn_policy *policy;
+    zn_flow_table *flows; /* borrowed from the engine, as are book and stats */
+    zn_name_book *book;
+    zn_stats *stats;
+    zn_ztable *table;
+    zn_hash_key id_key, user_key;
+    zn_addr_set clients[2]; /* of this epoch and the one before */
+    int64_t clients_epoch;
+    zn_addr_set users; /* of the whole run, for the summary only */
+    zn_vote *votes;
+    size_t vote_count, vote_cap;
+    bool votes_in_order;
+    zn_observation *asked;
+    uint32_t *asked_votes;
+    uint8_t *answers;
+    zn_release *releases;
+    size_t release_count;
+} zn_gate;
+
+typedef struct zn_gate_limits {
+    uint32_t max_tuples, max_attributes, max_clients;
+    uint32_t batch_votes; /* votes one batch may hold */
+} zn_gate_limits;
+
+/* policy, flows, book and stats of *g are set; makes the rest. 0, or a negative zn_err. */
+int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err);
+void zn_gate_fini(zn_gate *g);
+
+/* Identity of a normalised name. */
+zn_id zn_gate_name_id(const zn_gate *g, const zn_hostname *name);
+/* Casts a vote in this batch; false when the batch has no room. */
+bool zn_gate_vote(zn_gate *g, zn_vote_kind kind, int64_t t_ns, uint32_t flow, uint32_t entry);
+/* Decides every vote cast since the last call. */
+void zn_gate_decide(zn_gate *g);
+/* What was released by the last zn_gate_decide, in time order; borrows until the next. */
+const zn_release *zn_gate_releases(const zn_gate *g, size_t *count);
+
+/* Fills *record with what may be said of a closed flow; false when it may not be shown at all. */
+bool zn_gate_record(const zn_gate *g, const zn_flow *f, zn_record *record);
+
+/* The packet clock was rebased to an epoch that may lie in the past. */
+void zn_gate_rebase(zn_gate *g, int64_t epoch);
+
+/* True when the address was a client's in this epoch or the one before, or that cannot be told. */
+bool zn_gate_was_client(const zn_gate *g, const zn_addr *a);
+
+#endif

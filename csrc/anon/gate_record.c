@@ -1,0 +1,193 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a flow record may say. A flow whose names were all released, or that exposed none, is told
+ * exactly. Any other is told so that nothing beside the name gives the name away: no server
+ * address, no uncommon server port, times floored to a minute, packets and bytes rounded up to
+ * powers of the square root of two, everything else zero.
+ */
+#include "anon/gate.h"
+#include "anon/names.h"
+
+#define COARSE_TIME_NS (60 * ZN_NS_PER_S)
+
+/* The smallest ceil(2^(k/2)), k >= 0, that is at least x; 0 stays 0. */
+static uint64_t round_up_sqrt2(uint64_t x)
+{
+    const uint64_t sqrt_half_2_64 = UINT64_C(13043817825332782212); /* floor(2^63.5) */
+    unsigned bits;
+    uint64_t half;
+    if (x <= 1)
+        return x;
+    bits = 64 - (unsigned)__builtin_clzll(x - 1); /* 2^(bits-1) < x <= 2^bits */
+    if (bits == 64)
+        return UINT64_MAX;
+    half = (sqrt_half_2_64 >> (64 - bits)) + 1; /* ceil(2^(bits - 1/2)), an irrational number */
+    return x <= half ? half : UINT64_C(1) << bits;
+}
+
+/* The flow exposed something that was not released. */
+static bool has_withheld(const zn_gate *g, const zn_flow *f)
+{
+    for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(g->book, entry)->next)
+        if (zn_book_at(g->book, entry)->state != ZN_ENTRY_RELEASED &&
+            zn_book_at(g->book, entry)->state != ZN_ENTRY_REPEATED)
+            return true;
+    return f->names_dropped;
+}
+
+/* The flow's first name: the first entry that is not the same name over again. */
+static uint32_t first_name(const zn_gate *g, const zn_flow *f)
+{
+    uint32_t entry = f->names;
+    while (entry != 0 && zn_book_at(g->book, entry)->state == ZN_ENTRY_REPEATED)
+        entry = zn_book_at(g->book, entry)->next;
+    return entry;
+}
+
+static void fill_name(const zn_gate *g, const zn_flow *f, zn_record *r)
+{
+    uint32_t first = first_name(g, f);
+    const zn_name_entry *e;
+    if (first == 0) {
+        r->status = f->names_dropped ? ZN_NAME_SUPPRESSED : ZN_NAME_NONE;
+        return;
+    }
+    e = zn_book_at(g->book, first);
+    r->source = (zn_name_source)e->source;
+    switch ((zn_entry_state)e->state) {
+    case ZN_ENTRY_RELEASED:
+        r->status = ZN_NAME_RELEASED;
+        r->name = zn_book_text(g->book, first);
+        break;
+    case ZN_ENTRY_PENDING:
+    case ZN_ENTRY_UNCONFIRMED:
+        r->status = ZN_NAME_UNCONFIRMED;
+        break;
+    case ZN_ENTRY_INVALID:
+        r->status = ZN_NAME_INVALID;
+        break;
+    case ZN_ENTRY_VOTED:
+    case ZN_ENTRY_REPEATED:
+    case ZN_ENTRY_SUPPRESSED:
+        r->status = ZN_NAME_SUPPRESSED;
+        break;
+    }
+}
+
+/* Times since the flow's start; 0 when it never happened, as Tstat has it. */
+static int64_t since(const zn_flow *f, int64_t t_ns)
+{
+    return t_ns > f->first_ns ? t_ns - f->first_ns : 0;
+}
+
+static void fill_side(const zn_flow *f, unsigned i, zn_record_side *r)
+{
+    const zn_flow_side *side = &f->side[i];
+    r->internal = f->internal[i];
+    r->port = f->tuple.port[i];
+    r->syn_seen = side->syn != 0;
+    r->packets = side->packets;
+    r->packets_data = side->packets_data;
+    r->packets_retransmitted = side->packets_retransmitted;
+    r->packets_out_of_order = side->packets_out_of_order;
+    r->bytes_all = side->bytes;
+    r->bytes_retransmitted = side->bytes_retransmitted;
+    r->bytes_unique = side->bytes - side->bytes_retransmitted;
+    r->acks = side->acks;
+    r->acks_pure = side->acks_pure;
+    r->rst = side->rst;
+    r->syn = side->syn;
+    r->fin = side->fin;
+    r->first_data_ns = since(f, side->first_data_ns);
+    r->last_data_ns = since(f, side->last_data_ns);
+    r->first_ack_ns = since(f, side->first_ack_ns);
+    r->started = side->packets != 0;
+}
+
+/* Leaves of a side what cannot tell one name from another. */
+static void coarsen_side(zn_record_side *r)
+{
+    zn_record_side coarse = {0};
+    coarse.addr = r->addr;
+    coarse.shown = r->shown;
+    coarse.port = r->port;
+    coarse.internal = r->internal;
+    coarse.started = r->started;
+    coarse.packets = round_up_sqrt2(r->packets);
+    coarse.packets_data = round_up_sqrt2(r->packets_data);
+    coarse.bytes_all = round_up_sqrt2(r->bytes_all);
+    coarse.bytes_unique = round_up_sqrt2(r->bytes_unique);
+    *r = coarse;
+}
+
+static void coarsen(zn_record *r)
+{
+    coarsen_side(&r->client);
+    coarsen_side(&r->server);
+    r->first_ns -= r->first_ns % COARSE_TIME_NS;
+    r->last_ns -= r->last_ns % COARSE_TIME_NS;
+    r->http_method = 0;
+    r->connection_type = 0;
+    r->ech_offered = false;
+}
+
+/* A server port that so many servers share that it says no more than the protocol. */
+static bool port_is_common(uint16_t port)
+{
+    return port == 53 || port == 80 || port == 443 || port == 853;
+}
+
+static void show_client(const zn_gate *g, const zn_flow *f, zn_record_side *r)
+{
+    if (!zn_addr_is_special(&f->tuple.addr[f->client])) {
+        r->addr = f->pseudonym[f->client];
+        r->shown = ZN_SHOWN_PSEUDONYM;
+    }
+    if (!g->policy->keep_client_port)
+        r->port = 0;
+}
+
+static void show_server(const zn_gate *g, const zn_flow *f, bool withheld, zn_record_side *r)
+{
+    const zn_addr *real = &f->tuple.addr[1 - f->client];
+    if (withheld && !port_is_common(r->port))
+        r->port = 0;
+    if (withheld || zn_addr_is_special(real))
+        return;
+    if (f->internal[1 - f->client]) {
+        r->addr = f->pseudonym[1 - f->client];
+        r->shown = ZN_SHOWN_PSEUDONYM;
+    } else if (f->addr_vote == ZN_ADDR_RELEASED && !zn_gate_was_client(g, real)) {
+        r->addr = *real;
+        r->shown = ZN_SHOWN_RELEASED;
+    }
+}
+
+bool zn_gate_record(const zn_gate *g, const zn_flow *f, zn_record *r)
+{
+    bool withheld = g->policy->z > 1 && has_withheld(g, f);
+    memset(r, 0, sizeof *r);
+    if (f->user > 1)
+        return false;
+    r->proto = (uint8_t)f->tuple.proto;
+    r->complete = zn_flow_complete(f);
+    r->midstream = f->midstream;
+    r->is_dns = f->protocol == ZN_PROTOCOL_DNS;
+    r->connection_type = f->protocol == ZN_PROTOCOL_TLS    ? ZN_CONNECTION_TLS
+                         : f->protocol == ZN_PROTOCOL_HTTP ? ZN_CONNECTION_HTTP
+                                                           : 0;
+    r->http_method = f->http_method;
+    r->ech_offered = f->ech_offered;
+    r->epoch = f->epoch;
+    r->first_ns = f->first_ns;
+    r->last_ns = f->last_ns;
+    fill_name(g, f, r);
+    fill_side(f, f->client, &r->client);
+    fill_side(f, 1u - f->client, &r->server);
+    show_client(g, f, &r->client);
+    show_server(g, f, withheld, &r->server);
+    if (withheld && !g->policy->exact)
+        coarsen(r);
+    return true;
+}

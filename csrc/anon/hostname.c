@@ -1,0 +1,173 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "anon/hostname.h"
+
+#include "base/arena.h"
+
+#include <arpa/inet.h>
+
+#define LABEL_MAX 63
+
+static bool is_digit(uint8_t c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_letter(uint8_t c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* The text without a port: everything before a single colon that only digits follow. */
+static zn_span without_port(zn_span raw)
+{
+    size_t colon = raw.n;
+    for (size_t i = 0; i < raw.n; i++) {
+        if (raw.p[i] != ':')
+            continue;
+        if (colon != raw.n)
+            return raw; /* two colons: an IPv6 literal, or nothing valid */
+        colon = i;
+    }
+    for (size_t i = colon + 1; i < raw.n; i++)
+        if (!is_digit(raw.p[i]))
+            return raw;
+    raw.n = colon;
+    return raw;
+}
+
+/* The content of "[...]" with or without a port behind; an empty span for anything else. */
+static zn_span bracketed(zn_span raw)
+{
+    zn_span none = {raw.p, 0};
+    size_t close = 0;
+    if (raw.n < 2 || raw.p[0] != '[')
+        return none;
+    while (close < raw.n && raw.p[close] != ']')
+        close++;
+    if (close == raw.n)
+        return none;
+    for (size_t i = close + 1; i < raw.n; i++)
+        if (i == close + 1 ? raw.p[i] != ':' : !is_digit(raw.p[i]))
+            return none;
+    return (zn_span){raw.p + 1, close - 1};
+}
+
+static bool is_literal(zn_span text, int family)
+{
+    char copy[ZN_ADDR_TEXT_MAX];
+    uint8_t address[16];
+    if (text.n == 0 || text.n >= sizeof copy || memchr(text.p, '\0', text.n) != NULL)
+        return false;
+    memcpy(copy, text.p, text.n);
+    copy[text.n] = '\0';
+    return inet_pton(family, copy, address) == 1;
+}
+
+/* Copies `text` in lower case; false unless it is dot-separated LDH labels of legal length. */
+static bool copy_labels(zn_span text, zn_hostname *out)
+{
+    size_t label = 0;
+    for (size_t i = 0; i < text.n; i++) {
+        uint8_t c = text.p[i];
+        bool last_of_label = i + 1 == text.n || text.p[i + 1] == '.';
+        if (c == '.') {
+            if (label == 0)
+                return false;
+            label = 0;
+        } else {
+            bool hyphen_inside = c == '-' && label != 0 && !last_of_label;
+            if (!is_letter(c) && !is_digit(c) && c != '_' && !hyphen_inside)
+                return false;
+            if (++label > LABEL_MAX)
+                return false;
+            if (c >= 'A' && c <= 'Z')
+                c = (uint8_t)(c + ('a' - 'A'));
+        }
+        out->text[i] = c;
+    }
+    out->n = (uint8_t)text.n;
+    return label != 0;
+}
+
+static bool ends_with(const zn_hostname *name, const char *suffix, size_t n)
+{
+    if (name->n < n || memcmp(name->text + name->n - n, suffix, n) != 0)
+        return false;
+    return name->n == n || name->text[name->n - n - 1] == '.';
+}
+
+#define ENDS_WITH(name, literal) ends_with((name), literal, sizeof(literal) - 1)
+
+zn_host_kind zn_hostname_normalize(zn_span raw, zn_hostname *out)
+{
+    zn_span inner = bracketed(raw);
+    out->n = 0;
+    if (inner.n != 0 || is_literal(raw, AF_INET6))
+        return inner.n == 0 || is_literal(inner, AF_INET6) ? ZN_HOST_ADDRESS : ZN_HOST_INVALID;
+    raw = without_port(raw);
+    if (raw.n != 0 && raw.p[raw.n - 1] == '.')
+        raw.n--;
+    if (raw.n == 0)
+        return ZN_HOST_EMPTY;
+    if (is_literal(raw, AF_INET))
+        return ZN_HOST_ADDRESS;
+    if (raw.n > ZN_HOSTNAME_MAX || !copy_labels(raw, out)) {
+        out->n = 0;
+        return ZN_HOST_INVALID;
+    }
+    if (ENDS_WITH(out, "in-addr.arpa") || ENDS_WITH(out, "ip6.arpa") || ENDS_WITH(out, "local") ||
+        ENDS_WITH(out, "home.arpa"))
+        return ZN_HOST_HOME;
+    return ZN_HOST_NAME;
+}
+
+int zn_never_list_init(zn_never_list *list, uint32_t cap, zn_error *err)
+{
+    uint32_t slots = 16;
+    memset(list, 0, sizeof *list);
+    while (slots < 2 * (uint64_t)cap && slots < UINT32_C(1) << 31)
+        slots *= 2;
+    list->slots = zn_block_alloc(slots * sizeof *list->slots);
+    if (list->slots == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a list of %u suffixes", cap);
+    list->mask = slots - 1;
+    return zn_hash_key_random(&list->key, err);
+}
+
+void zn_never_list_fini(zn_never_list *list)
+{
+    if (list->slots != NULL)
+        zn_block_free(list->slots, ((size_t)list->mask + 1) * sizeof *list->slots);
+    memset(list, 0, sizeof *list);
+}
+
+/* The slot that holds the suffix's hash, or the empty one where it belongs. */
+static uint64_t *slot_of(const zn_never_list *list, const uint8_t *p, size_t n)
+{
+    uint64_t hash = zn_hash64(&list->key, p, n) | 1;
+    uint32_t at = (uint32_t)(hash >> 32) & list->mask;
+    while (list->slots[at] != 0 && list->slots[at] != hash)
+        at = (at + 1) & list->mask;
+    return &list->slots[at];
+}
+
+void zn_never_list_add(zn_never_list *list, zn_span suffix)
+{
+    uint64_t *slot = slot_of(list, suffix.p, suffix.n);
+    if (*slot != 0)
+        return;
+    *slot = zn_hash64(&list->key, suffix.p, suffix.n) | 1;
+    list->members++;
+}
+
+bool zn_never_list_has(const zn_never_list *list, const zn_hostname *name)
+{
+    if (list->members == 0)
+        return false;
+    for (size_t from = 0; from < name->n; from++)
+        if ((from == 0 || name->text[from - 1] == '.') &&
+            *slot_of(list, name->text + from, name->n - from) != 0)
+            return true;
+    return false;
+}

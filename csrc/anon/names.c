@@ -1,0 +1,179 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "anon/names_internal.h"
+
+static const zn_stat seen_by_source[] = {
+    [ZN_SOURCE_TLS] = ZN_STAT_NAMES_TLS,
+    [ZN_SOURCE_HTTP] = ZN_STAT_NAMES_HTTP,
+    [ZN_SOURCE_DNS] = ZN_STAT_NAMES_DNS,
+};
+
+void zn_names_refused(zn_names *names, zn_flow *f, zn_name_source source, zn_stat why)
+{
+    uint32_t entry = zn_book_add(names->book, f, source);
+    names->stats->n[why]++;
+    if (entry == 0) {
+        f->names_dropped = true;
+        return;
+    }
+    zn_book_at(names->book, entry)->state =
+        why == ZN_STAT_SUPPRESSED_INVALID ? ZN_ENTRY_INVALID : ZN_ENTRY_SUPPRESSED;
+}
+
+/* The entry of a name that the flow voted for already, or 0. */
+static uint32_t find_name(const zn_names *names, const zn_flow *f, zn_id id)
+{
+    for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(names->book, entry)->next) {
+        const zn_name_entry *e = zn_book_at(names->book, entry);
+        if (zn_id_equal(e->id, id) && e->state != ZN_ENTRY_PENDING)
+            return entry;
+    }
+    return 0;
+}
+
+/* Casts the vote of an entry whose name and evidence are both there. */
+static void vote(const zn_sighting *s, uint32_t entry)
+{
+    zn_names *names = s->names;
+    zn_name_entry *e = zn_book_at(names->book, entry);
+    if (zn_gate_vote(names->gate, ZN_VOTE_NAME, s->p->t_ns, s->flow, entry)) {
+        e->state = ZN_ENTRY_VOTED;
+        return;
+    }
+    e->state = ZN_ENTRY_SUPPRESSED;
+    zn_book_wipe_text(names->book, entry);
+    names->stats->n[ZN_STAT_SUPPRESSED_CAPACITY]++;
+}
+
+static bool has_evidence(const zn_sighting *s, zn_name_source source)
+{
+    if (!s->names->policy->established)
+        return true;
+    return source != ZN_SOURCE_DNS && s->f->client_acked;
+}
+
+/* The name's own properties forbid its release: the counter that says why, or ZN_STAT_COUNT. */
+static zn_stat forbidden(const zn_names *names, zn_host_kind kind, zn_name_source source,
+                         const zn_hostname *host)
+{
+    if (kind == ZN_HOST_INVALID)
+        return ZN_STAT_SUPPRESSED_INVALID;
+    if (kind == ZN_HOST_HOME && names->policy->z > 1)
+        return ZN_STAT_SUPPRESSED_HOME_NAME;
+    if (zn_never_list_has(&names->policy->never, host))
+        return ZN_STAT_SUPPRESSED_NEVER_LIST;
+    if (source == ZN_SOURCE_DNS && !names->policy->dns_votes)
+        return ZN_STAT_SUPPRESSED_DNS_VOTES;
+    return ZN_STAT_COUNT;
+}
+
+uint32_t zn_names_found(const zn_sighting *s, zn_name_source source, zn_span raw)
+{
+    zn_names *names = s->names;
+    zn_hostname host;
+    zn_host_kind kind = zn_hostname_normalize(raw, &host);
+    zn_stat why;
+    zn_id id;
+    uint32_t entry;
+    if (kind == ZN_HOST_EMPTY || kind == ZN_HOST_ADDRESS) {
+        names->stats->n[kind == ZN_HOST_EMPTY ? ZN_STAT_HELLOS_WITHOUT_NAME
+                                              : ZN_STAT_NAMES_ADDRESS]++;
+        return 0;
+    }
+    names->stats->n[seen_by_source[source]]++;
+    why = forbidden(names, kind, source, &host);
+    if (why != ZN_STAT_COUNT) {
+        zn_names_refused(names, s->f, source, why);
+        return 0;
+    }
+    id = zn_gate_name_id(names->gate, &host);
+    if (find_name(names, s->f, id) != 0) {
+        names->stats->n[ZN_STAT_NAMES_REPEATED]++;
+        return 0;
+    }
+    entry = zn_book_add(names->book, s->f, source);
+    if (entry == 0 || !zn_book_keep_text(names->book, entry, &host)) {
+        names->stats->n[ZN_STAT_NAMES_FULL]++;
+        names->stats->n[ZN_STAT_SUPPRESSED_CAPACITY]++;
+        s->f->names_dropped = true;
+        if (entry != 0)
+            zn_book_at(names->book, entry)->state = ZN_ENTRY_SUPPRESSED;
+        return 0;
+    }
+    zn_book_at(names->book, entry)->id = id;
+    if (has_evidence(s, source)) {
+        zn_names_addr(s);
+        vote(s, entry);
+    }
+    return entry;
+}
+
+void zn_names_confirmed(const zn_sighting *s, uint32_t entry)
+{
+    zn_name_entry *e = zn_book_at(s->names->book, entry);
+    if (e->state != ZN_ENTRY_PENDING)
+        return;
+    if (find_name(s->names, s->f, e->id) == 0) {
+        vote(s, entry);
+        return;
+    }
+    /* Another query of this flow for the same name was answered before: one vote. Released or not,
+     * this entry adds nothing, and must not make the record look as if it hid something else. */
+    s->names->stats->n[ZN_STAT_NAMES_REPEATED]++;
+    zn_book_wipe_text(s->names->book, entry);
+    e->state = ZN_ENTRY_REPEATED;
+}
+
+void zn_names_addr(const zn_sighting *s)
+{
+    zn_flow *f = s->f;
+    if (f->addr_vote != ZN_ADDR_UNASKED)
+        return;
+    f->addr_vote = zn_gate_vote(s->names->gate, ZN_VOTE_ADDR, s->p->t_ns, s->flow, 0)
+                       ? ZN_ADDR_VOTED
+                       : ZN_ADDR_SUPPRESSED;
+}
+
+/* This packet leaves no doubt who the client is and, where the policy asks for it, that it is real.
+ * Taking a client for a server would make its address an attribute. */
+static bool client_is_known(const zn_names *names, const zn_flow *f, const zn_packet *p)
+{
+    if (names->policy->established)
+        return f->client_acked;
+    return p->tuple.proto == ZN_PROTO_TCP && !f->midstream;
+}
+
+void zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p)
+{
+    zn_sighting s = {names, flow, f, p};
+    if (f->user > 1)
+        return;
+    if (f->addr_vote == ZN_ADDR_UNASKED && client_is_known(names, f, p)) {
+        zn_names_addr(&s);
+        for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(names->book, entry)->next)
+            zn_names_confirmed(&s, entry);
+    }
+    if (p->payload_len == 0)
+        return;
+    if (p->tuple.proto == ZN_PROTO_TCP)
+        zn_names_tcp(&s);
+    else
+        zn_names_udp(&s);
+}
+
+void zn_names_flow_closed(zn_names *names, zn_flow *f)
+{
+    zn_names_tcp_closed(names, f);
+    for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(names->book, entry)->next) {
+        zn_name_entry *e = zn_book_at(names->book, entry);
+        if (e->state != ZN_ENTRY_PENDING)
+            continue;
+        zn_book_wipe_text(names->book, entry);
+        if (find_name(names, f, e->id) != 0) {
+            e->state = ZN_ENTRY_REPEATED;
+            continue;
+        }
+        e->state = ZN_ENTRY_UNCONFIRMED;
+        names->stats->n[ZN_STAT_SUPPRESSED_UNCONFIRMED]++;
+    }
+}

@@ -1,0 +1,34 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the operator decided about whom to count and what to show. Fixed for a run; shared by all of
+ * anon/.
+ */
+#ifndef ZN_ANON_POLICY_H
+#define ZN_ANON_POLICY_H
+
+#include "anon/hostname.h"
+#include "state/flow.h"
+
+typedef struct zn_policy {
+    uint32_t z;
+    int64_t window_ns, rotate_ns;
+    bool established;      /* votes need evidence that the client is real */
+    bool dns_votes;        /* DNS names take part at all */
+    bool exact;            /* measurements of flows with a suppressed name stay exact */
+    bool keep_client_port;
+    bool internal_given;   /* `internal` came from the operator; false: private ranges */
+    const zn_net *internal; /* owned by the engine */
+    size_t internal_count;
+    uint8_t user_v4_bits, user_v6_bits; /* prefix that makes a user */
+    zn_never_list never;
+} zn_policy;
+
+/* RFC 1918, RFC 6598 and fc00::/7: what is internal when the operator says nothing. */
+const zn_net *zn_policy_private_nets(size_t *count);
+
+/* Fills the flow's internal[] and user: the internal endpoint; the client where both are, or, with
+ * no networks given, where none is; 2 where networks were given and none is. */
+void zn_policy_place(const zn_policy *policy, zn_flow *f);
+
+#endif

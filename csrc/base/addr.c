@@ -1,0 +1,78 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/addr.h"
+
+#include <arpa/inet.h>
+
+/* The first `bits` bits of both addresses are the same. */
+static bool same_prefix(const zn_addr *a, const zn_addr *b, unsigned bits)
+{
+    unsigned whole = bits / 8, rest = bits % 8;
+    if (memcmp(a->byte, b->byte, whole) != 0)
+        return false;
+    return rest == 0 || ((a->byte[whole] ^ b->byte[whole]) >> (8 - rest)) == 0;
+}
+
+static bool v4_is_special(const uint8_t *four)
+{
+    if (four[0] == 0 || four[0] == 127 || (four[0] == 169 && four[1] == 254))
+        return true; /* RFC 791, RFC 1122, RFC 3927 */
+    if (four[0] >= 224 && four[0] <= 239)
+        return true; /* RFC 5771 */
+    return four[0] == 255 && four[1] == 255 && four[2] == 255 && four[3] == 255;
+}
+
+bool zn_addr_is_special(const zn_addr *a)
+{
+    static const zn_addr unspecified = {{0}};
+    static const zn_addr loopback = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
+    if (zn_addr_is_v4(a))
+        return v4_is_special(a->byte + 12);
+    if (zn_addr_equal(a, &unspecified) || zn_addr_equal(a, &loopback))
+        return true;
+    return a->byte[0] == 0xff || (a->byte[0] == 0xfe && (a->byte[1] & 0xc0) == 0x80);
+}
+
+zn_addr zn_addr_cut(const zn_addr *a, unsigned v4_bits, unsigned v6_bits)
+{
+    unsigned bits = zn_addr_is_v4(a) ? 96 + v4_bits : v6_bits;
+    zn_addr cut = {{0}};
+    memcpy(cut.byte, a->byte, bits / 8);
+    if (bits % 8 != 0)
+        cut.byte[bits / 8] = (uint8_t)(a->byte[bits / 8] & 0xff << (8 - bits % 8));
+    return cut;
+}
+
+static size_t v4_text(const uint8_t *four, char *out)
+{
+    size_t n = 0;
+    for (int i = 0; i < 4; i++) {
+        unsigned value = four[i];
+        if (i != 0)
+            out[n++] = '.';
+        if (value >= 100)
+            out[n++] = (char)('0' + value / 100);
+        if (value >= 10)
+            out[n++] = (char)('0' + value / 10 % 10);
+        out[n++] = (char)('0' + value % 10);
+    }
+    out[n] = '\0';
+    return n;
+}
+
+size_t zn_addr_text(const zn_addr *a, char *out)
+{
+    if (zn_addr_is_v4(a))
+        return v4_text(a->byte + 12, out);
+    if (inet_ntop(AF_INET6, a->byte, out, ZN_ADDR_TEXT_MAX) == NULL)
+        out[0] = '\0';
+    return strnlen(out, ZN_ADDR_TEXT_MAX);
+}
+
+bool zn_nets_contain(const zn_net *nets, size_t n, const zn_addr *a)
+{
+    for (size_t i = 0; i < n; i++)
+        if (same_prefix(&nets[i].prefix, a, nets[i].bits))
+            return true;
+    return false;
+}

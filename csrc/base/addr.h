@@ -1,0 +1,60 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * IP addresses of both families in one 16-byte value, and lists of networks.
+ *
+ * An IPv4 address is held as its IPv4-mapped IPv6 address (::ffff:a.b.c.d, RFC 4291 2.5.5.2), so
+ * the value alone says which family it is. Bytes are in network order.
+ */
+#ifndef ZN_BASE_ADDR_H
+#define ZN_BASE_ADDR_H
+
+#include "base/base.h"
+
+#include <string.h>
+
+typedef struct zn_addr {
+    uint8_t byte[16];
+} zn_addr;
+
+#define ZN_ADDR_TEXT_MAX 46 /* longest text form with its final NUL, as INET6_ADDRSTRLEN */
+
+static inline zn_addr zn_addr_from_v4(const uint8_t *four)
+{
+    zn_addr a = {{0}};
+    a.byte[10] = a.byte[11] = 0xff;
+    memcpy(a.byte + 12, four, 4);
+    return a;
+}
+
+static inline bool zn_addr_equal(const zn_addr *a, const zn_addr *b)
+{
+    return memcmp(a->byte, b->byte, sizeof a->byte) == 0;
+}
+
+/* True for an IPv4 address, whose four bytes are then at byte + 12. */
+static inline bool zn_addr_is_v4(const zn_addr *a)
+{
+    static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    return memcmp(a->byte, mapped, sizeof mapped) == 0;
+}
+
+/* Unspecified, loopback, link-local, multicast or broadcast: never a host to tell apart. */
+bool zn_addr_is_special(const zn_addr *a);
+
+/* The address cut to its first v4_bits (0..32) or v6_bits (0..128) bits, the rest zero. */
+zn_addr zn_addr_cut(const zn_addr *a, unsigned v4_bits, unsigned v6_bits);
+
+/* Writes the text form (RFC 5952) and its NUL into out[ZN_ADDR_TEXT_MAX]; returns its length. */
+size_t zn_addr_text(const zn_addr *a, char *out);
+
+/* A network: the first `bits` bits (0..128, an IPv4 /n being 96 + n) of `prefix` count. */
+typedef struct zn_net {
+    zn_addr prefix;
+    uint32_t bits;
+} zn_net;
+
+/* True when `a` lies in one of the n networks. */
+bool zn_nets_contain(const zn_net *nets, size_t n, const zn_addr *a);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/arena.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* From here on the kernel can back a block with 2 MiB pages; below, it would waste them. */
+#define HUGE_PAGE_BYTES ((size_t)2 << 20)
+
+static uint64_t fail_after;
+
+void zn_alloc_fail_after(uint64_t n)
+{
+    fail_after = n;
+}
+
+static bool must_fail(void)
+{
+    return ZN_UNLIKELY(fail_after != 0) && --fail_after == 0;
+}
+
+void *zn_block_alloc(size_t bytes)
+{
+    void *block;
+    if (must_fail())
+        return NULL;
+    block = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (block == MAP_FAILED)
+        return NULL;
+#ifdef MADV_DONTDUMP
+    (void)madvise(block, bytes, MADV_DONTDUMP);
+#endif
+#ifdef MADV_HUGEPAGE
+    if (bytes >= 4 * HUGE_PAGE_BYTES)
+        (void)madvise(block, bytes, MADV_HUGEPAGE);
+#endif
+    return block;
+}
+
+void zn_block_free(void *block, size_t bytes)
+{
+    if (block != NULL)
+        (void)munmap(block, bytes);
+}
+
+void zn_block_clear(void *block, size_t bytes)
+{
+    /* On failure the pages stay and must be cleared by hand: callers rely on zeros. */
+    if (madvise(block, bytes, MADV_DONTNEED) != 0)
+        memset(block, 0, bytes);
+}
+
+void *zn_heap_alloc(size_t bytes)
+{
+    return must_fail() ? NULL : calloc(1, bytes);
+}
+
+void *zn_heap_resize(void *object, size_t bytes)
+{
+    return must_fail() ? NULL : realloc(object, bytes);
+}
+
+void zn_heap_free(void *object)
+{
+    free(object);
+}
+
+int zn_slab_init(zn_slab *s, size_t object_bytes, uint32_t cap, zn_error *err)
+{
+    memset(s, 0, sizeof *s);
+    if (object_bytes < sizeof(uint32_t) || cap == 0 || cap == UINT32_MAX)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "a table of %u objects of %zu bytes cannot be made",
+                       cap, object_bytes);
+    s->base = zn_block_alloc(object_bytes * cap);
+    if (s->base == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0,
+                       "no memory for a table of %u entries of %zu bytes; lower its limit", cap,
+                       object_bytes);
+    s->object_bytes = object_bytes;
+    s->cap = cap;
+    return 0;
+}
+
+void zn_slab_fini(zn_slab *s)
+{
+    zn_block_free(s->base, s->object_bytes * s->cap);
+    memset(s, 0, sizeof *s);
+}
+
+uint32_t zn_slab_take(zn_slab *s)
+{
+    uint32_t index = s->free_head;
+    if (index != 0) {
+        uint8_t *object = zn_slab_at(s, index);
+        memcpy(&s->free_head, object, sizeof s->free_head);
+        memset(object, 0, s->object_bytes);
+    } else if (s->used_high < s->cap) {
+        index = ++s->used_high; /* never touched before: the kernel's zeros */
+    } else {
+        return 0;
+    }
+    s->live++;
+    return index;
+}
+
+void zn_slab_give(zn_slab *s, uint32_t index)
+{
+    uint8_t *object = zn_slab_at(s, index);
+    memcpy(object, &s->free_head, sizeof s->free_head);
+    s->free_head = index;
+    s->live--;
+}
+
+void zn_slab_reset(zn_slab *s)
+{
+    if (s->used_high != 0)
+        zn_block_clear(s->base, s->object_bytes * s->cap);
+    s->used_high = s->free_head = s->live = 0;
+}
+
+size_t zn_slab_bytes(const zn_slab *s)
+{
+    return (size_t)s->used_high * s->object_bytes;
+}

@@ -1,0 +1,69 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every module may assume: fixed-width types, the two kinds of result and the error value.
+ *
+ * Packet data is never an error: parsers answer with a zn_parse and the caller counts the reason.
+ * A zn_err speaks about us: files, memory, configuration. The function that knows what went wrong
+ * fills the zn_error with a message a person can act on; everybody above only passes it on. A
+ * message never contains a hostname or a client address.
+ */
+#ifndef ZN_BASE_BASE_H
+#define ZN_BASE_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How a parser ends. Spans it returns borrow its input. */
+typedef enum zn_parse {
+    ZN_DONE,      /* complete: the result is valid */
+    ZN_NEED_MORE, /* well-formed so far; bytes are missing */
+    ZN_MALFORMED, /* this protocol, but an inner length or value lies */
+    ZN_OTHER      /* not this protocol */
+} zn_parse;
+
+/* Error codes: one list, from which the enum, the strings and the Python classes come. */
+#define ZN_ERRORS(X)                                                                               \
+    X(OK, "no error")                                                                              \
+    X(CONFIG, "configuration")                                                                     \
+    X(IO, "input or output")                                                                       \
+    X(FORMAT, "capture format")                                                                    \
+    X(CAPACITY, "memory or capacity")                                                              \
+    X(CRYPTO, "cryptographic library")
+
+typedef enum zn_err {
+#define ZN_ERROR_ENUM(name, text) ZN_ERR_##name,
+    ZN_ERRORS(ZN_ERROR_ENUM)
+#undef ZN_ERROR_ENUM
+} zn_err;
+
+typedef struct zn_error {
+    zn_err code;
+    int os_errno; /* errno at the failing call, 0 when no system call failed */
+    char msg[256];
+} zn_error;
+
+/* Fills *err (may be NULL) and returns -code, so that `return zn_fail(...)` reads as one step. */
+int zn_fail(zn_error *err, zn_err code, int os_errno, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The list's text for a code, e.g. "capture format". */
+const char *zn_error_text(zn_err code);
+
+#ifdef ZN_DEBUG
+void zn_assert_failed(const char *what, const char *file, int line) __attribute__((noreturn));
+#define ZN_ASSERT(x) ((x) ? (void)0 : zn_assert_failed(#x, __FILE__, __LINE__))
+#else
+#define ZN_ASSERT(x) ((void)0)
+#endif
+
+#define ZN_LIKELY(x) __builtin_expect(!!(x), 1)
+#define ZN_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define ZN_PREFETCH(p) __builtin_prefetch((p), 0, 3)
+#define ZN_PREFETCH_WRITE(p) __builtin_prefetch((p), 1, 3)
+
+#define ZN_NS_PER_S INT64_C(1000000000)
+#define ZN_NS_PER_MS INT64_C(1000000)
+
+#endif

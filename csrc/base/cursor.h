@@ -1,0 +1,167 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The only way to packet bytes: a reader that cannot leave its buffer.
+ *
+ * Failure is sticky: after a read that does not fit, every later read gives zero, so a parser reads
+ * straight down like the RFC and asks for the state once. The state tells two failures apart:
+ *   SHORT  the captured bytes ended (more may come, or the capture was cut by its snaplen);
+ *   BAD    an inner length points past the structure that holds it: the sender lies.
+ * `whole` says which one applies: it is true when all bytes of the structure are present.
+ */
+#ifndef ZN_BASE_CURSOR_H
+#define ZN_BASE_CURSOR_H
+
+#include "base/base.h"
+
+#include <string.h>
+
+/* Borrowed bytes. n == 0 means none; p may then be anything. */
+typedef struct zn_span {
+    const uint8_t *p;
+    size_t n;
+} zn_span;
+
+typedef enum zn_cursor_state { ZN_CURSOR_OK, ZN_CURSOR_SHORT, ZN_CURSOR_BAD } zn_cursor_state;
+
+typedef struct zn_cursor {
+    const uint8_t *p, *end;
+    zn_cursor_state state;
+    bool whole;
+} zn_cursor;
+
+/* A cursor over n bytes at p. whole: no byte of the structure is missing from the capture. */
+static inline zn_cursor zn_cursor_over(const uint8_t *p, size_t n, bool whole)
+{
+    zn_cursor c = {p, p + n, ZN_CURSOR_OK, whole};
+    return c;
+}
+
+static inline zn_cursor zn_cursor_over_span(zn_span s, bool whole)
+{
+    return zn_cursor_over(s.p, s.n, whole);
+}
+
+static inline size_t zn_cursor_left(const zn_cursor *c)
+{
+    return (size_t)(c->end - c->p);
+}
+
+static inline bool zn_cursor_ok(const zn_cursor *c)
+{
+    return c->state == ZN_CURSOR_OK;
+}
+
+static inline void zn_cursor_fail(zn_cursor *c, zn_cursor_state why)
+{
+    if (c->state == ZN_CURSOR_OK)
+        c->state = why;
+    c->p = c->end;
+}
+
+/* True when n more bytes are there; otherwise the cursor fails for good. */
+static inline bool zn_cursor_need(zn_cursor *c, size_t n)
+{
+    if (ZN_LIKELY(c->state == ZN_CURSOR_OK && n <= (size_t)(c->end - c->p)))
+        return true;
+    zn_cursor_fail(c, c->whole ? ZN_CURSOR_BAD : ZN_CURSOR_SHORT);
+    return false;
+}
+
+/* The next n bytes, or an empty span. */
+static inline zn_span zn_cursor_take(zn_cursor *c, size_t n)
+{
+    zn_span s = {c->p, 0};
+    if (zn_cursor_need(c, n)) {
+        s.n = n;
+        c->p += n;
+    }
+    return s;
+}
+
+static inline void zn_cursor_skip(zn_cursor *c, size_t n)
+{
+    if (zn_cursor_need(c, n))
+        c->p += n;
+}
+
+/* All bytes that are left. */
+static inline zn_span zn_cursor_rest(zn_cursor *c)
+{
+    return zn_cursor_take(c, zn_cursor_left(c));
+}
+
+static inline uint8_t zn_cursor_u8(zn_cursor *c)
+{
+    zn_span s = zn_cursor_take(c, 1);
+    return s.n != 0 ? s.p[0] : 0;
+}
+
+static inline uint16_t zn_cursor_be16(zn_cursor *c)
+{
+    zn_span s = zn_cursor_take(c, 2);
+    return s.n != 0 ? (uint16_t)(s.p[0] << 8 | s.p[1]) : 0;
+}
+
+static inline uint32_t zn_cursor_be24(zn_cursor *c)
+{
+    zn_span s = zn_cursor_take(c, 3);
+    return s.n != 0 ? (uint32_t)s.p[0] << 16 | (uint32_t)s.p[1] << 8 | s.p[2] : 0;
+}
+
+static inline uint32_t zn_cursor_be32(zn_cursor *c)
+{
+    zn_span s = zn_cursor_take(c, 4);
+    if (s.n == 0)
+        return 0;
+    return (uint32_t)s.p[0] << 24 | (uint32_t)s.p[1] << 16 | (uint32_t)s.p[2] << 8 | s.p[3];
+}
+
+static inline uint32_t zn_cursor_le32(zn_cursor *c)
+{
+    zn_span s = zn_cursor_take(c, 4);
+    if (s.n == 0)
+        return 0;
+    return (uint32_t)s.p[3] << 24 | (uint32_t)s.p[2] << 16 | (uint32_t)s.p[1] << 8 | s.p[0];
+}
+
+static inline uint16_t zn_cursor_le16(zn_cursor *c)
+{
+    zn_span s = zn_cursor_take(c, 2);
+    return s.n != 0 ? (uint16_t)(s.p[1] << 8 | s.p[0]) : 0;
+}
+
+/*
+ * A cursor over the next n bytes, which are skipped here. When fewer are captured, the sub-cursor
+ * covers what there is and inherits `whole`: reading past it is then SHORT in a cut capture and BAD
+ * where n was a lie.
+ */
+static inline zn_cursor zn_cursor_sub(zn_cursor *c, size_t n)
+{
+    size_t left = zn_cursor_left(c);
+    zn_cursor sub;
+    if (c->state == ZN_CURSOR_OK && n <= left) {
+        sub = zn_cursor_over(c->p, n, true);
+        c->p += n;
+        return sub;
+    }
+    sub = zn_cursor_over(c->p, left, c->whole);
+    sub.state = c->state;
+    zn_cursor_fail(c, c->whole ? ZN_CURSOR_BAD : ZN_CURSOR_SHORT);
+    return sub;
+}
+
+/* How a parser whose cursor failed ends. */
+static inline zn_parse zn_cursor_parse(const zn_cursor *c)
+{
+    if (c->state == ZN_CURSOR_OK)
+        return ZN_DONE;
+    return c->state == ZN_CURSOR_SHORT ? ZN_NEED_MORE : ZN_MALFORMED;
+}
+
+static inline bool zn_span_equal(zn_span a, zn_span b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/text.h"
+
+#include "base/arena.h"
+
+#define FIRST_CAP ((size_t)64 << 10)
+
+void zn_text_fini(zn_text *t)
+{
+    zn_heap_free(t->bytes);
+    memset(t, 0, sizeof *t);
+}
+
+char *zn_text_reserve(zn_text *t, size_t more)
+{
+    size_t cap = t->cap == 0 ? FIRST_CAP : t->cap;
+    char *bytes;
+    if (t->failed)
+        return NULL;
+    if (ZN_LIKELY(more <= t->cap - t->n))
+        return t->bytes + t->n;
+    while (cap - t->n < more) {
+        if (cap > SIZE_MAX / 2) {
+            t->failed = true;
+            return NULL;
+        }
+        cap *= 2;
+    }
+    bytes = zn_heap_resize(t->bytes, cap);
+    if (bytes == NULL) {
+        t->failed = true;
+        return NULL;
+    }
+    t->bytes = bytes;
+    t->cap = cap;
+    return t->bytes + t->n;
+}
+
+void zn_text_bytes(zn_text *t, const char *bytes, size_t n)
+{
+    char *at = zn_text_reserve(t, n);
+    if (at != NULL && n != 0) {
+        memcpy(at, bytes, n);
+        t->n += n;
+    }
+}
+
+void zn_text_char(zn_text *t, char c)
+{
+    zn_text_bytes(t, &c, 1);
+}
+
+/* Digits of value, at least `least` of them, ending at digits[20]; returns where they begin. */
+static unsigned digits_of(uint64_t value, unsigned least, char digits[20])
+{
+    unsigned at = 20;
+    do {
+        digits[--at] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value != 0 || 20 - at < least);
+    return at;
+}
+
+void zn_text_u64(zn_text *t, uint64_t value)
+{
+    char digits[20];
+    unsigned at = digits_of(value, 1, digits);
+    zn_text_bytes(t, digits + at, 20 - at);
+}
+
+static uint64_t magnitude(zn_text *t, int64_t value)
+{
+    if (value >= 0)
+        return (uint64_t)value;
+    zn_text_char(t, '-');
+    return UINT64_C(0) - (uint64_t)value;
+}
+
+void zn_text_i64(zn_text *t, int64_t value)
+{
+    zn_text_u64(t, magnitude(t, value));
+}
+
+void zn_text_fixed(zn_text *t, int64_t value, unsigned decimals)
+{
+    char digits[20];
+    unsigned at = digits_of(magnitude(t, value), decimals + 1, digits);
+    zn_text_bytes(t, digits + at, 20 - decimals - at);
+    zn_text_char(t, '.');
+    zn_text_bytes(t, digits + (20 - decimals), decimals);
+}

@@ -1,0 +1,38 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A growing text buffer for output lines. Growth is the only thing that can fail: the buffer then
+ * remembers `failed`, ignores further text, and its owner ends the run; no line is ever cut.
+ */
+#ifndef ZN_BASE_TEXT_H
+#define ZN_BASE_TEXT_H
+
+#include "base/cursor.h"
+
+typedef struct zn_text {
+    char *bytes;
+    size_t n, cap;
+    bool failed;
+} zn_text;
+
+/* An empty buffer needs no initialisation beyond zeros. */
+void zn_text_fini(zn_text *t);
+/* Room for `more` bytes at t->bytes + t->n; NULL (and failed) when memory is out. */
+char *zn_text_reserve(zn_text *t, size_t more);
+
+void zn_text_bytes(zn_text *t, const char *bytes, size_t n);
+void zn_text_char(zn_text *t, char c);
+void zn_text_u64(zn_text *t, uint64_t value);
+void zn_text_i64(zn_text *t, int64_t value);
+/* value / 10^decimals with exactly `decimals` (1..9) digits behind the point. */
+void zn_text_fixed(zn_text *t, int64_t value, unsigned decimals);
+
+/* A string literal. */
+#define zn_text_literal(t, s) zn_text_bytes((t), "" s, sizeof(s) - 1)
+
+static inline void zn_text_span(zn_text *t, zn_span s)
+{
+    zn_text_bytes(t, (const char *)s.p, s.n);
+}
+
+#endif

@@ -1,0 +1,325 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One secret, and from it by HKDF-SHA256 (RFC 5869, empty salt) with info = label || u64be(rotate)
+ * || u64be(epoch): the Crypto-PAn key of an epoch and, in ephemeral mode, the next secret (label
+ * "zanon-net/1/ratchet"), so that a leaked Crypto-PAn key says nothing about another epoch.
+ *
+ * Every secret byte, also while it is read or computed, stays in this one locked block; what
+ * libcrypto copies is wiped by resetting its context after each use.
+ */
+#include "crypto/keys.h"
+
+#include "base/arena.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/kdf.h>
+#include <openssl/params.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LABEL_CRYPTOPAN "zanon-net/1/cryptopan"
+#define LABEL_RATCHET "zanon-net/1/ratchet"
+#define LABEL_MAX 64
+#define BASE64_CHARS 44 /* 32 bytes, with one '=' */
+#define DECODED_MAX 33  /* EVP_DecodeBlock writes whole groups of three */
+#define NO_EPOCH INT64_C(-1)
+
+_Static_assert(ZN_CRYPTOPAN_KEY_BYTES == ZN_MASTER_BYTES, "one secret makes one key");
+
+/* The keys of one epoch, ready for use. */
+typedef struct slot {
+    int64_t epoch; /* NO_EPOCH: none yet */
+    zn_cryptopan *pan;
+} slot;
+
+struct zn_keys {
+    uint8_t secret[ZN_MASTER_BYTES]; /* the master, or the current epoch's secret */
+    uint8_t next[ZN_MASTER_BYTES];   /* a key or secret being made */
+    char text[BASE64_CHARS + 2];     /* the key file: its line, its newline, one byte too many */
+    uint8_t decoded[DECODED_MAX];
+    bool derived;
+    int64_t rotate_ns;
+    int64_t secret_epoch; /* ephemeral mode: whose secret it is; NO_EPOCH until its first use */
+    unsigned recent;      /* the slot used last */
+    slot slots[2]; /* derived mode: the two epochs used last; ephemeral mode: only the first */
+    EVP_KDF *kdf;
+    EVP_KDF_CTX *context;
+};
+
+void zn_wipe(void *p, size_t n)
+{
+    memset(p, 0, n);
+    __asm__ volatile("" : : "r"(p) : "memory"); /* the zeros are "read" here: they must be stored */
+}
+
+static uint8_t *put_u64be(uint8_t *at, int64_t value)
+{
+    for (int shift = 56; shift >= 0; shift -= 8)
+        *at++ = (uint8_t)((uint64_t)value >> shift);
+    return at;
+}
+
+/* n bytes (at most ZN_MASTER_BYTES) made from the secret for `label` in `epoch`, into out. */
+static bool hkdf(zn_keys *k, const char *label, int64_t epoch, uint8_t *out, size_t n)
+{
+    uint8_t info[LABEL_MAX + 16], *end;
+    char digest[] = "SHA256";
+    size_t label_bytes = strnlen(label, LABEL_MAX + 1);
+    bool ok;
+    if (label_bytes > LABEL_MAX)
+        return false;
+    memcpy(info, label, label_bytes);
+    end = put_u64be(put_u64be(info + label_bytes, k->rotate_ns), epoch);
+    OSSL_PARAM params[] = {
+        OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest, sizeof digest - 1),
+        OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, k->secret, sizeof k->secret),
+        OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, info, (size_t)(end - info)),
+        OSSL_PARAM_construct_end(),
+    };
+    ok = EVP_KDF_derive(k->context, out, n, params) == 1;
+    EVP_KDF_CTX_reset(k->context); /* it holds a copy of the secret */
+    if (!ok)
+        zn_wipe(out, n);
+    return ok;
+}
+
+/* Gives the slot the Crypto-PAn key of `epoch`; on failure the slot serves no epoch. */
+static int load_slot(zn_keys *k, slot *s, int64_t epoch, zn_error *err)
+{
+    int rc;
+    s->epoch = NO_EPOCH;
+    if (!hkdf(k, LABEL_CRYPTOPAN, epoch, k->next, sizeof k->next))
+        return zn_fail(err, ZN_ERR_CRYPTO, 0, "libcrypto could not derive an epoch's key");
+    rc = s->pan == NULL ? zn_cryptopan_open(&s->pan, k->next, err)
+                        : zn_cryptopan_rekey(s->pan, k->next, err);
+    zn_wipe(k->next, sizeof k->next);
+    if (rc == 0)
+        s->epoch = epoch;
+    return rc;
+}
+
+static int draw_secret(zn_keys *k, zn_error *err)
+{
+    if (getrandom(k->next, sizeof k->next, 0) != (ssize_t)sizeof k->next)
+        return zn_fail(err, ZN_ERR_CRYPTO, errno, "the system gave no random bytes");
+    memcpy(k->secret, k->next, sizeof k->secret);
+    zn_wipe(k->next, sizeof k->next);
+    return 0;
+}
+
+/* Opens the key file and checks who may read it; returns a descriptor or a negative zn_err. */
+static int open_key_file(const char *path, zn_error *err)
+{
+    struct stat st;
+    /* O_NONBLOCK: a FIFO must be refused, not waited for. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), rc;
+    if (fd < 0)
+        return zn_fail(err, ZN_ERR_IO, errno, "key file %.120s cannot be opened: %s", path,
+                       strerror(errno));
+    if (fstat(fd, &st) != 0)
+        rc = zn_fail(err, ZN_ERR_IO, errno, "key file %.120s: %s", path, strerror(errno));
+    else if (!S_ISREG(st.st_mode))
+        rc = zn_fail(err, ZN_ERR_CONFIG, 0,
+                     "key file %.120s is not a regular file; make one with `zanon-net key new "
+                     "FILE`",
+                     path);
+    else if (st.st_uid != geteuid() && st.st_uid != 0)
+        rc = zn_fail(err, ZN_ERR_CONFIG, 0,
+                     "key file %.120s belongs to another user; make your own with `zanon-net key "
+                     "new FILE`",
+                     path);
+    else if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+        rc = zn_fail(err, ZN_ERR_CONFIG, 0,
+                     "key file %.120s is open to other users; run `chmod 600 FILE` on it", path);
+    else
+        return fd;
+    (void)close(fd);
+    return rc;
+}
+
+/* Fills text[] from the file; returns the number of bytes, more than a key line when there are. */
+static ssize_t read_text(zn_keys *k, int fd)
+{
+    size_t n = 0;
+    while (n < sizeof k->text) {
+        ssize_t got = read(fd, k->text + n, sizeof k->text - n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        n += (size_t)got;
+    }
+    return (ssize_t)n;
+}
+
+/* text[0 .. n) is one line of base64 that stands for 32 bytes: they become the secret. */
+static bool decode_text(zn_keys *k, size_t n)
+{
+    const unsigned char *text = (const unsigned char *)k->text;
+    unsigned char again[BASE64_CHARS + 1];
+    bool same;
+    if (n != BASE64_CHARS && !(n == BASE64_CHARS + 1 && text[BASE64_CHARS] == '\n'))
+        return false;
+    if (EVP_DecodeBlock(k->decoded, text, BASE64_CHARS) != DECODED_MAX)
+        return false;
+    /* libcrypto lets blanks and stray '=' pass; what is not encoded the same way again is wrong. */
+    (void)EVP_EncodeBlock(again, k->decoded, ZN_MASTER_BYTES);
+    same = CRYPTO_memcmp(again, text, BASE64_CHARS) == 0;
+    zn_wipe(again, sizeof again);
+    if (same)
+        memcpy(k->secret, k->decoded, sizeof k->secret);
+    return same;
+}
+
+static int load_master(zn_keys *k, const char *path, zn_error *err)
+{
+    ssize_t n;
+    int fd = open_key_file(path, err), rc = 0;
+    if (fd < 0)
+        return fd;
+    n = read_text(k, fd);
+    if (n < 0)
+        rc = zn_fail(err, ZN_ERR_IO, errno, "key file %.120s cannot be read: %s", path,
+                     strerror(errno));
+    else if (!decode_text(k, (size_t)n))
+        rc = zn_fail(err, ZN_ERR_CONFIG, 0,
+                     "key file %.120s does not hold exactly one line of 32 bytes in base64; make "
+                     "one with `zanon-net key new FILE`",
+                     path);
+    zn_wipe(k->text, sizeof k->text);
+    zn_wipe(k->decoded, sizeof k->decoded);
+    (void)close(fd);
+    return rc;
+}
+
+/* Both slots get their memory here, so that nothing is allocated later; epoch 0 is as good as any
+ * and is not yet served. */
+static int open_slots(zn_keys *k, zn_error *err)
+{
+    for (unsigned i = 0; i < (k->derived ? 2u : 1u); i++) {
+        int rc = load_slot(k, &k->slots[i], 0, err);
+        k->slots[i].epoch = NO_EPOCH;
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+int zn_keys_open(zn_keys **out, int64_t rotate_ns, const char *key_file, zn_error *err)
+{
+    zn_keys *k;
+    int rc;
+    *out = NULL;
+    if (rotate_ns < 1)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "an epoch must last at least 1 ns");
+    k = zn_block_alloc(sizeof *k);
+    if (k == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the keys");
+    (void)mlock(k, sizeof *k);
+    k->rotate_ns = rotate_ns;
+    k->secret_epoch = NO_EPOCH;
+    k->derived = key_file != NULL;
+    k->kdf = EVP_KDF_fetch(NULL, "HKDF", NULL);
+    if (k->kdf != NULL)
+        k->context = EVP_KDF_CTX_new(k->kdf);
+    if (k->context == NULL)
+        rc = zn_fail(err, ZN_ERR_CRYPTO, 0, "libcrypto offers no HKDF");
+    else
+        rc = k->derived ? load_master(k, key_file, err) : draw_secret(k, err);
+    if (rc == 0)
+        rc = open_slots(k, err);
+    if (rc != 0)
+        zn_keys_close(k);
+    else
+        *out = k;
+    return rc;
+}
+
+void zn_keys_close(zn_keys *k)
+{
+    if (k == NULL)
+        return;
+    for (unsigned i = 0; i < 2; i++)
+        zn_cryptopan_close(k->slots[i].pan);
+    EVP_KDF_CTX_free(k->context);
+    EVP_KDF_free(k->kdf);
+    zn_wipe(k, sizeof *k);
+    zn_block_free(k, sizeof *k);
+}
+
+int64_t zn_keys_epoch(const zn_keys *k, int64_t t_ns)
+{
+    int64_t epoch = t_ns / k->rotate_ns;
+    ZN_ASSERT(t_ns >= 0);
+    return !k->derived && epoch < k->secret_epoch ? k->secret_epoch : epoch;
+}
+
+/* Ephemeral mode: moves the secret on to a later epoch; the old one is overwritten. */
+static bool ratchet(zn_keys *k, int64_t epoch)
+{
+    if (k->secret_epoch != NO_EPOCH && k->secret_epoch != epoch) {
+        if (!hkdf(k, LABEL_RATCHET, epoch, k->next, sizeof k->next))
+            return false;
+        memcpy(k->secret, k->next, sizeof k->secret);
+        zn_wipe(k->next, sizeof k->next);
+    }
+    k->secret_epoch = epoch;
+    return true;
+}
+
+/* The slot that serves `epoch`, which it is moved to where needed; NULL when libcrypto fails. */
+static slot *serve(zn_keys *k, int64_t epoch)
+{
+    unsigned other = k->recent ^ 1u;
+    if (ZN_LIKELY(k->slots[k->recent].epoch == epoch))
+        return &k->slots[k->recent];
+    if (!k->derived) {
+        other = 0;
+        if (!ratchet(k, epoch))
+            return NULL;
+    }
+    if (k->slots[other].epoch != epoch && load_slot(k, &k->slots[other], epoch, NULL) != 0)
+        return NULL;
+    k->recent = other;
+    return &k->slots[other];
+}
+
+int zn_keys_pseudonym(zn_keys *k, int64_t t_ns, const zn_addr *real, zn_addr *pseudonym,
+                      int64_t *epoch)
+{
+    slot *s;
+    *epoch = zn_keys_epoch(k, t_ns);
+    s = serve(k, *epoch);
+    if (s != NULL)
+        return zn_cryptopan_addrs(s->pan, real, pseudonym, 1);
+    memset(pseudonym, 0, sizeof *pseudonym);
+    return -ZN_ERR_CRYPTO;
+}
+
+int zn_keys_rebase(zn_keys *k, int64_t t_ns, zn_error *err)
+{
+    int rc;
+    if (k->derived)
+        return 0;
+    rc = draw_secret(k, err);
+    if (rc != 0)
+        return rc;
+    k->secret_epoch = t_ns / k->rotate_ns;
+    return load_slot(k, &k->slots[0], k->secret_epoch, err);
+}
+
+int zn_keys_derive(zn_keys *k, const char *purpose, int64_t epoch, uint8_t *out, size_t n)
+{
+    if (!k->derived)
+        return -ZN_ERR_CONFIG;
+    return hkdf(k, purpose, epoch, out, n) ? 0 : -ZN_ERR_CRYPTO;
+}

@@ -1,0 +1,90 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole packet path behind one handle: frames in, anonymised text out.
+ *
+ * Frames are taken in batches. Each batch is decoded, its flows are updated, the names it completes
+ * are put to the vote, decided, and written together with the records of the flows that closed.
+ * Nothing is allocated on the way. Output gathers in text buffers that the caller empties after
+ * each call; what is in them may be published.
+ *
+ * An engine belongs to one thread at a time. Errors are about us (memory, the crypto library,
+ * reading a source), never about packets; after one, the engine only takes zn_engine_close.
+ */
+#ifndef ZN_ENGINE_H
+#define ZN_ENGINE_H
+
+#include "base/addr.h"
+#include "base/stats.h"
+#include "base/text.h"
+#include "io/filter.h"
+#include "io/pcap_read.h"
+#include "state/ztable.h"
+
+typedef struct zn_engine zn_engine;
+
+/* Output buffers, and bits (1 << output) of zn_engine_config.outputs. */
+typedef enum zn_output {
+    ZN_OUTPUT_TCP_COMPLETE,
+    ZN_OUTPUT_TCP_NOCOMPLETE,
+    ZN_OUTPUT_UDP_COMPLETE,
+    ZN_OUTPUT_JSONL,
+    ZN_OUTPUT_OBSERVATIONS,
+    ZN_OUTPUT_COUNT
+} zn_output;
+
+typedef struct zn_engine_config {
+    uint32_t z;
+    int64_t window_ns;  /* the window of z-anonymity */
+    int64_t rotate_ns;  /* length of a key's epoch */
+    bool established;   /* votes need evidence that the client is real */
+    bool dns_votes;     /* DNS names take part */
+    bool exact;         /* exact measurements beside suppressed names */
+    bool keep_client_port;
+    bool layer7;        /* LAYER7 columns */
+    uint32_t outputs;   /* bits: which buffers to fill */
+    const zn_net *internal; /* NULL: private ranges; copied */
+    size_t internal_count;
+    const zn_span *never; /* normalised suffixes that are never released; copied */
+    size_t never_count;
+    uint8_t user_v4_bits, user_v6_bits; /* prefix lengths that make a user, e.g. 32 and 64 */
+    const char *key_file;               /* NULL: ephemeral keys */
+    uint32_t max_flows, max_tuples, max_attributes;
+} zn_engine_config;
+
+#define ZN_SOURCE_LINKS 16
+/* A capture, its filter (or NULL), and how many frames of which link type it held. */
+typedef struct zn_source {
+    zn_capture *capture;
+    zn_filter *filter;
+    uint32_t link_type[ZN_SOURCE_LINKS];
+    uint64_t link_frames[ZN_SOURCE_LINKS];
+    uint32_t links;
+} zn_source;
+
+/* Returns 0, or a negative zn_err with *err filled and *out NULL. */
+int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *err);
+void zn_engine_close(zn_engine *e);
+
+/* Takes n frames; any n. 0 or a negative zn_err. */
+int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err);
+/* Reads and takes up to max_frames from a source. Their number, 0 at its end, or a negative zn_err. */
+int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err);
+/* End of input: closes every flow and writes its record. 0 or a negative zn_err. */
+int zn_engine_finish(zn_engine *e, zn_error *err);
+
+/* An output buffer, to be read and emptied (n = 0) by the caller. */
+zn_text *zn_engine_output(zn_engine *e, zn_output output);
+
+const zn_stats *zn_engine_stats(const zn_engine *e);
+zn_ztable_stats zn_engine_table_stats(const zn_engine *e);
+/* Distinct users seen; a lower bound once *saturated. */
+uint64_t zn_engine_users(const zn_engine *e, bool *saturated);
+/* Times of the first and last packet by time; false when there was none. */
+bool zn_engine_time_range(const zn_engine *e, int64_t *first_ns, int64_t *last_ns);
+/* Bytes of memory in use. */
+size_t zn_engine_memory(const zn_engine *e);
+/* Checks every table's invariants; NULL, or what is broken. Slow: for tests. */
+const char *zn_engine_check(const zn_engine *e);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the two capture formats share. Each offers one step: it takes one record or block from the
+ * unread bytes, or leaves them untouched and says how many it needs.
+ */
+#ifndef ZN_IO_CAPTURE_INTERNAL_H
+#define ZN_IO_CAPTURE_INTERNAL_H
+
+#include "io/byte_source.h"
+#include "io/pcap_read.h"
+
+typedef enum zn_step {
+    ZN_STEP_FRAME, /* *frame was filled */
+    ZN_STEP_NONE,  /* something else was read: go on */
+    ZN_STEP_MORE,  /* the record or block is not whole: c->wanted */
+    ZN_STEP_END    /* the capture ends here: c->warning */
+} zn_step;
+
+/* An interface of a pcapng section, and how its ticks become nanoseconds. */
+typedef struct zn_interface {
+    uint32_t link_type;
+    uint32_t snaplen; /* 0: no limit */
+    uint64_t multiply, divide;
+    uint32_t shift; /* ns = ticks * multiply / divide >> shift */
+    int64_t offset_s;
+} zn_interface;
+
+struct zn_capture {
+    zn_byte_source source;
+    bool pcapng;
+    bool big; /* numbers are big-endian */
+    bool ended;
+    uint64_t records; /* records or blocks read whole */
+    uint32_t wanted;  /* bytes the next record or block needs, counted from its start */
+
+    /* pcap */
+    uint32_t link_type;
+    uint32_t fraction_ns; /* ns in one unit of a timestamp's fraction */
+    uint16_t minor_version;
+
+    /* pcapng: the current section's interfaces, and the block that is being skipped */
+    zn_interface *interfaces;
+    uint32_t interface_count;
+    uint32_t skipped; /* bytes of the block behind us; 0: none is being skipped */
+    uint32_t block_bytes;
+
+    char warning[192];
+};
+
+static inline uint16_t zn_capture_u16(const zn_capture *c, zn_cursor *at)
+{
+    return c->big ? zn_cursor_be16(at) : zn_cursor_le16(at);
+}
+
+static inline uint32_t zn_capture_u32(const zn_capture *c, zn_cursor *at)
+{
+    return c->big ? zn_cursor_be32(at) : zn_cursor_le32(at);
+}
+
+/* The next record or block needs this many bytes from its start on. */
+static inline zn_step zn_capture_want(zn_capture *c, uint32_t bytes)
+{
+    c->wanted = bytes;
+    return ZN_STEP_MORE;
+}
+
+/* Ends the capture at the current record or block, with a reason. */
+zn_step zn_capture_end(zn_capture *c, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Reads at least until n bytes are at hand, or the source ends: 1, 0, or a negative zn_err. */
+int zn_capture_require(zn_capture *c, size_t n, zn_error *err);
+
+/* Checks the section header that the capture starts with, without consuming it. */
+int zn_pcapng_open(zn_capture *c, zn_error *err);
+void zn_pcapng_close(zn_capture *c);
+zn_step zn_pcapng_step(zn_capture *c, zn_frame *frame);
+
+#endif

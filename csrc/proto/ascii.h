@@ -1,0 +1,38 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What text protocols need of a span: words, blanks, case. Everything borrows its input.
+ */
+#ifndef ZN_PROTO_ASCII_H
+#define ZN_PROTO_ASCII_H
+
+#include "base/cursor.h"
+
+/* A space or a tab. */
+static inline bool zn_ascii_is_blank(uint8_t byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+/* A-Z as a-z, every other byte as it is. */
+static inline uint8_t zn_ascii_lower(uint8_t byte)
+{
+    return byte >= 'A' && byte <= 'Z' ? (uint8_t)(byte | 0x20) : byte;
+}
+
+/* True when both spans hold the same text, whatever its case. */
+bool zn_ascii_equal(zn_span a, zn_span b);
+
+/* The bytes before the first `stop`, which stays; or all that are left when there is none. */
+zn_span zn_ascii_take_until(zn_cursor *c, uint8_t stop);
+
+/* The bytes [from, to) of a span, from <= to <= s.n. */
+zn_span zn_ascii_part(zn_span s, size_t from, size_t to);
+
+/* The first byte, 0 when there is none. */
+uint8_t zn_ascii_first(zn_span s);
+
+/* The span without blanks at its ends. */
+zn_span zn_ascii_trim(zn_span s);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/dns.h"
+
+#define LABEL_MAX 63u     /* longer length bytes are pointers or reserved (RFC 1035 4.1.4) */
+#define QUESTIONS_MAX 16u /* one is sent; probes of several are known, thousands are no DNS */
+
+enum {
+    OPCODE_QUERY = 0,
+    OPCODE_INVERSE = 1,
+    OPCODE_STATUS = 2,
+    OPCODE_NOTIFY = 4,
+    OPCODE_UPDATE = 5
+};
+
+typedef struct dns_counts {
+    uint16_t questions, answers, authorities, additionals;
+} dns_counts;
+
+/* The opcodes that carry a question (IANA's list; the zone of an UPDATE has the same form). */
+static bool is_opcode(uint8_t opcode)
+{
+    switch (opcode) {
+    case OPCODE_QUERY:
+    case OPCODE_INVERSE:
+    case OPCODE_STATUS:
+    case OPCODE_NOTIFY:
+    case OPCODE_UPDATE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Whether a header can be DNS's at all: a query brings no answers and no error. */
+static bool is_plausible(uint16_t flags, const dns_counts *counts, const zn_dns_question *q)
+{
+    if (!is_opcode(q->opcode) || (flags & 0x0040) != 0) /* Z: reserved, must be zero */
+        return false;
+    if (counts->questions == 0 || counts->questions > QUESTIONS_MAX)
+        return false;
+    if (!q->response && q->opcode == OPCODE_QUERY)
+        return counts->answers == 0 && counts->authorities <= 1 && (flags & 0x000f) == 0;
+    return true;
+}
+
+/* IN, CSNET, CHAOS, Hesiod, NONE and ANY. */
+static bool is_class(uint16_t class)
+{
+    return (class >= 1 && class <= 4) || class == 254 || class == 255;
+}
+
+/* Appends a label to the name; false when the name gets too long. */
+static bool append_label(zn_span label, zn_dns_question *out)
+{
+    zn_cursor c = zn_cursor_over_span(label, true);
+    size_t at = out->name_bytes;
+    if (at + (at != 0) + label.n > ZN_DNS_NAME_MAX)
+        return false;
+    if (at != 0)
+        out->name[at++] = '.';
+    while (zn_cursor_left(&c) > 0) {
+        uint8_t byte = zn_cursor_u8(&c);
+        if (byte < 0x21 || byte > 0x7e || byte == '.')
+            out->name_odd = true;
+        out->name[at++] = byte;
+    }
+    out->name_bytes = (uint8_t)at;
+    return true;
+}
+
+static zn_parse parse_name(zn_cursor *c, zn_dns_question *out)
+{
+    for (;;) {
+        uint8_t length = zn_cursor_u8(c);
+        zn_span label;
+        if (length > LABEL_MAX)
+            return ZN_MALFORMED;
+        label = zn_cursor_take(c, length);
+        if (!zn_cursor_ok(c))
+            return zn_cursor_parse(c);
+        if (length == 0)
+            return ZN_DONE;
+        if (!append_label(label, out))
+            return ZN_MALFORMED;
+    }
+}
+
+zn_parse zn_dns_question_parse(zn_span message, bool whole, zn_dns_question *out)
+{
+    zn_cursor c = zn_cursor_over_span(message, whole);
+    dns_counts counts;
+    uint16_t flags;
+    zn_parse state;
+
+    memset(out, 0, sizeof *out);
+    out->id = zn_cursor_be16(&c);
+    flags = zn_cursor_be16(&c);
+    counts.questions = zn_cursor_be16(&c);
+    counts.answers = zn_cursor_be16(&c);
+    counts.authorities = zn_cursor_be16(&c);
+    counts.additionals = zn_cursor_be16(&c);
+    if (!zn_cursor_ok(&c)) {
+        memset(out, 0, sizeof *out);
+        return whole ? ZN_OTHER : ZN_NEED_MORE;
+    }
+    out->response = (flags & 0x8000) != 0;
+    out->opcode = (flags >> 11) & 0x0f;
+    state = is_plausible(flags, &counts, out) ? parse_name(&c, out) : ZN_OTHER;
+    out->type = zn_cursor_be16(&c);
+    out->class = zn_cursor_be16(&c);
+    if (state == ZN_DONE)
+        state = zn_cursor_parse(&c);
+    if (state == ZN_DONE && !is_class(out->class))
+        state = ZN_OTHER;
+    if (state != ZN_DONE)
+        memset(out, 0, sizeof *out);
+    return state;
+}

@@ -1,0 +1,34 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The question of a DNS message (RFC 1035 4.1). Only the first question counts: no implementation
+ * sends another one.
+ */
+#ifndef ZN_PROTO_DNS_H
+#define ZN_PROTO_DNS_H
+
+#include "base/cursor.h"
+
+#define ZN_DNS_NAME_MAX                                                                            \
+    253 /* as text: 255 bytes on the wire (RFC 1035 2.3.4); longer is malformed */
+
+typedef struct zn_dns_question {
+    uint16_t id;
+    bool response; /* QR */
+    uint8_t opcode;
+    uint16_t type, class;
+    uint8_t name_bytes;            /* 0: the root */
+    uint8_t name[ZN_DNS_NAME_MAX]; /* labels joined by dots, case as sent, no final dot */
+    bool name_odd; /* a label holds a dot or a byte outside 0x21-0x7e: the text form would lie */
+} zn_dns_question;
+
+/*
+ * Parses a DNS message's header and first question into *out (copied, nothing borrowed).
+ * Returns ZN_DONE, ZN_NEED_MORE (whole is false and bytes are missing), ZN_MALFORMED, or ZN_OTHER
+ * when the header cannot be a query's or response's (no question, an unassigned opcode, a query
+ * with answers) or the class is unassigned; *out is then all zero. A compression pointer is
+ * malformed: pointers point backwards, and behind the first question lies only the header.
+ */
+zn_parse zn_dns_question_parse(zn_span message, bool whole, zn_dns_question *out);
+
+#endif

@@ -1,0 +1,338 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A head is read line by line, as RFC 9112 2 has it: the request line, fields, an empty line. Where
+ * senders are sloppy and receivers forgive (several spaces, bare LF, blanks around a field name),
+ * so do we; where receivers could disagree about the host, the head is malformed.
+ */
+#include "proto/http.h"
+
+#include "proto/ascii.h"
+
+#define DIGITS_MAX 18u /* of a Content-Length: what fits uint64_t whatever the digits */
+
+typedef struct http_token {
+    const char *text;
+    size_t n;
+} http_token;
+
+#define TOKEN(text) {text, sizeof(text) - 1}
+
+/* GET to TRACE: RFC 9110 9.3; PATCH: RFC 5789; then WebDAV and its extensions in the order of their
+ * RFCs (4918, 3253, 3648, 3744, 5323, 5842, 4437, 4791), UPnP, and what else is seen on the wire. */
+static const http_token methods[] = {
+    TOKEN("GET"),
+    TOKEN("POST"),
+    TOKEN("HEAD"),
+    TOKEN("PUT"),
+    TOKEN("DELETE"),
+    TOKEN("CONNECT"),
+    TOKEN("OPTIONS"),
+    TOKEN("TRACE"),
+    TOKEN("PATCH"),
+    TOKEN("PROPFIND"),
+    TOKEN("PROPPATCH"),
+    TOKEN("MKCOL"),
+    TOKEN("COPY"),
+    TOKEN("MOVE"),
+    TOKEN("LOCK"),
+    TOKEN("UNLOCK"),
+    TOKEN("VERSION-CONTROL"),
+    TOKEN("REPORT"),
+    TOKEN("CHECKOUT"),
+    TOKEN("CHECKIN"),
+    TOKEN("UNCHECKOUT"),
+    TOKEN("MKWORKSPACE"),
+    TOKEN("UPDATE"),
+    TOKEN("LABEL"),
+    TOKEN("MERGE"),
+    TOKEN("BASELINE-CONTROL"),
+    TOKEN("MKACTIVITY"),
+    TOKEN("ORDERPATCH"),
+    TOKEN("ACL"),
+    TOKEN("SEARCH"),
+    TOKEN("BIND"),
+    TOKEN("REBIND"),
+    TOKEN("UNBIND"),
+    TOKEN("MKREDIRECTREF"),
+    TOKEN("UPDATEREDIRECTREF"),
+    TOKEN("MKCALENDAR"),
+    TOKEN("NOTIFY"),
+    TOKEN("SUBSCRIBE"),
+    TOKEN("UNSUBSCRIBE"),
+    TOKEN("POLL"),
+    TOKEN("BCOPY"),
+    TOKEN("BDELETE"),
+    TOKEN("BMOVE"),
+    TOKEN("BPROPFIND"),
+    TOKEN("BPROPPATCH"),
+    TOKEN("LINK"),
+    TOKEN("UNLINK"),
+    TOKEN("PURGE"),
+    TOKEN("QUERY"),
+    TOKEN("SOURCE"),
+    TOKEN("RPC_CONNECT"),
+    TOKEN("RPC_IN_DATA"),
+    TOKEN("RPC_OUT_DATA"),
+    TOKEN("CCM_POST"),
+    TOKEN("SSTP_DUPLEX_POST"),
+};
+
+static const http_token post = TOKEN("POST"), connect = TOKEN("CONNECT"),
+                        version = TOKEN("HTTP/1.");
+
+typedef enum field_kind {
+    FIELD_OTHER,
+    FIELD_HOST,
+    FIELD_CONTENT_LENGTH,
+    FIELD_TRANSFER_ENCODING,
+    FIELD_UPGRADE
+} field_kind;
+
+static const struct {
+    http_token name;
+    field_kind kind;
+} fields[] = {
+    {TOKEN("host"), FIELD_HOST},
+    {TOKEN("content-length"), FIELD_CONTENT_LENGTH},
+    {TOKEN("transfer-encoding"), FIELD_TRANSFER_ENCODING},
+    {TOKEN("upgrade"), FIELD_UPGRADE},
+};
+
+/* What the fields read so far say. */
+typedef struct head_state {
+    zn_span authority; /* of the request line; empty when it has none */
+    zn_span host;
+    bool host_seen, host_conflict;
+    bool length_seen;
+    field_kind last; /* what a folded line would continue */
+} head_state;
+
+static bool equals(zn_span s, http_token token)
+{
+    return s.n == token.n && memcmp(s.p, token.text, token.n) == 0;
+}
+
+/* Text as a request line has it: no control bytes. What is beyond ASCII is tolerated, as it is by
+ * servers. */
+static bool is_text(zn_span s)
+{
+    zn_cursor c = zn_cursor_over_span(s, true);
+    while (zn_cursor_left(&c) > 0) {
+        uint8_t byte = zn_cursor_u8(&c);
+        if ((byte < 0x20 && byte != '\t') || byte == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+/* The next line without its end. False when its LF is not there; *line is then what is. */
+static bool take_line(zn_cursor *c, zn_span *line)
+{
+    zn_span all = zn_ascii_take_until(c, '\n');
+    bool complete = zn_cursor_left(c) > 0;
+    zn_cursor last = zn_cursor_over_span(all, true);
+    if (complete)
+        zn_cursor_skip(c, 1);
+    *line = all;
+    if (all.n > 0) {
+        zn_cursor_skip(&last, all.n - 1);
+        line->n -= zn_cursor_u8(&last) == '\r';
+    }
+    return complete;
+}
+
+bool zn_http_looks_like_request(zn_span bytes)
+{
+    if (bytes.n > 0 && (zn_ascii_first(bytes) < 'A' || zn_ascii_first(bytes) > 'Z'))
+        return false; /* most streams end here */
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+        zn_cursor c = zn_cursor_over_span(bytes, false);
+        size_t n = bytes.n < methods[i].n ? bytes.n : methods[i].n;
+        zn_span start = zn_cursor_take(&c, n);
+        if (memcmp(start.p, methods[i].text, n) == 0 &&
+            (zn_cursor_left(&c) == 0 || zn_cursor_u8(&c) == ' '))
+            return true;
+    }
+    return false;
+}
+
+/* A scheme has the characters of RFC 3986 3.1. */
+static bool is_scheme(zn_span s)
+{
+    zn_cursor c = zn_cursor_over_span(s, true);
+    bool letter = false, other = false;
+    while (zn_cursor_left(&c) > 0) {
+        uint8_t byte = zn_ascii_lower(zn_cursor_u8(&c));
+        bool more = (byte >= '0' && byte <= '9') || byte == '+' || byte == '-' || byte == '.';
+        if (byte >= 'a' && byte <= 'z')
+            letter = true;
+        else if (!letter || !more)
+            other = true;
+    }
+    return letter && !other;
+}
+
+/* An authority without what follows it and without its userinfo. */
+static zn_span trim_authority(zn_span s)
+{
+    zn_cursor c = zn_cursor_over_span(s, true);
+    size_t userinfo = 0, n = 0;
+    while (zn_cursor_left(&c) > 0) {
+        uint8_t byte = zn_cursor_u8(&c);
+        if (byte == '/' || byte == '?' || byte == '#')
+            break;
+        n++;
+        if (byte == '@')
+            userinfo = n;
+    }
+    return zn_ascii_part(s, userinfo, n);
+}
+
+/* The authority of an absolute-form target (RFC 9112 3.2.2); empty for another form. */
+static zn_span target_authority(zn_span target)
+{
+    zn_cursor c = zn_cursor_over_span(target, true);
+    zn_span scheme = zn_ascii_take_until(&c, ':');
+    if (is_scheme(scheme) && zn_cursor_be24(&c) == 0x3a2f2f) /* "://" */
+        return trim_authority(zn_cursor_rest(&c));
+    return (zn_span){target.p, 0};
+}
+
+/* "HTTP/1." and a digit. */
+static bool is_version(zn_span s)
+{
+    zn_cursor c = zn_cursor_over_span(s, true);
+    zn_span start = zn_cursor_take(&c, version.n);
+    uint8_t minor = zn_cursor_u8(&c);
+    return s.n == version.n + 1 && equals(start, version) && minor >= '0' && minor <= '9';
+}
+
+/* METHOD SP target SP HTTP/1.x; false when it is none. */
+static bool parse_request_line(zn_span line, head_state *state, zn_http_request *out)
+{
+    zn_cursor c = zn_cursor_over_span(line, true);
+    zn_span method = zn_ascii_take_until(&c, ' ');
+    zn_span rest = zn_ascii_trim(zn_cursor_rest(&c));
+    zn_span target;
+    size_t last = 0; /* where the last word starts: a target may hold blanks */
+
+    if (!zn_http_looks_like_request(line) || !is_text(line))
+        return false;
+    c = zn_cursor_over_span(rest, true);
+    for (size_t i = 1; zn_cursor_left(&c) > 0; i++)
+        if (zn_ascii_is_blank(zn_cursor_u8(&c)))
+            last = i;
+    target = zn_ascii_trim(zn_ascii_part(rest, 0, last));
+    if (target.n == 0 || !is_version(zn_ascii_part(rest, last, rest.n)))
+        return false;
+    out->method = equals(method, post) ? 2 : 1;
+    out->body_unknown = equals(method, connect);
+    state->authority = equals(method, connect) ? trim_authority(target) : target_authority(target);
+    return true;
+}
+
+static field_kind kind_of(zn_span name)
+{
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        zn_span known = {(const uint8_t *)fields[i].name.text, fields[i].name.n};
+        if (zn_ascii_equal(name, known))
+            return fields[i].kind;
+    }
+    return FIELD_OTHER;
+}
+
+static void set_content_length(zn_span value, head_state *state, zn_http_request *out)
+{
+    zn_cursor c = zn_cursor_over_span(value, true);
+    uint64_t length = 0;
+    bool number = value.n > 0 && value.n <= DIGITS_MAX;
+    while (number && zn_cursor_left(&c) > 0) {
+        uint8_t digit = zn_cursor_u8(&c);
+        number = digit >= '0' && digit <= '9';
+        length = length * 10 + (uint64_t)(digit & 0x0f);
+    }
+    if (!number || (state->length_seen && length != out->body_bytes))
+        out->body_unknown = true;
+    state->length_seen = true;
+    out->body_bytes = length;
+}
+
+static void parse_field(zn_span line, head_state *state, zn_http_request *out)
+{
+    zn_cursor c = zn_cursor_over_span(line, true);
+    zn_span name = zn_ascii_take_until(&c, ':');
+    zn_span value;
+
+    state->last = FIELD_OTHER;
+    if (zn_cursor_left(&c) == 0)
+        return; /* no field: receivers skip or refuse it */
+    zn_cursor_skip(&c, 1);
+    value = zn_ascii_trim(zn_cursor_rest(&c));
+    state->last = kind_of(zn_ascii_trim(name));
+    switch (state->last) {
+    case FIELD_HOST:
+        if (state->host_seen && !zn_ascii_equal(value, state->host))
+            state->host_conflict = true;
+        state->host_seen = true;
+        state->host = value;
+        break;
+    case FIELD_CONTENT_LENGTH:
+        set_content_length(value, state, out);
+        break;
+    case FIELD_TRANSFER_ENCODING:
+    case FIELD_UPGRADE:
+        out->body_unknown = true;
+        break;
+    case FIELD_OTHER:
+        break;
+    }
+}
+
+/* A folded line (RFC 9112 5.2) is not followed; what it would change is then not known. */
+static void parse_fold(head_state *state, zn_http_request *out)
+{
+    if (state->last == FIELD_HOST)
+        state->host_conflict = true;
+    if (state->last == FIELD_CONTENT_LENGTH)
+        out->body_unknown = true;
+}
+
+/* From behind the request line to the empty line; false when that is not there. */
+static bool parse_fields(zn_cursor *c, head_state *state, zn_http_request *out)
+{
+    zn_span line;
+    while (take_line(c, &line)) {
+        if (line.n == 0)
+            return true;
+        if (zn_ascii_is_blank(zn_ascii_first(line)))
+            parse_fold(state, out);
+        else
+            parse_field(line, state, out);
+    }
+    return false;
+}
+
+zn_parse zn_http_request_head(zn_span head, zn_http_request *out)
+{
+    zn_span bounded = {head.p, head.n < ZN_HTTP_HEAD_MAX ? head.n : ZN_HTTP_HEAD_MAX};
+    zn_parse unfinished = head.n < ZN_HTTP_HEAD_MAX ? ZN_NEED_MORE : ZN_MALFORMED;
+    zn_cursor c = zn_cursor_over_span(bounded, false);
+    zn_http_request request = {.host = {head.p, 0}};
+    head_state state = {.authority = {head.p, 0}, .host = {head.p, 0}};
+    zn_span line;
+
+    *out = request;
+    if (!take_line(&c, &line))
+        return zn_http_looks_like_request(line) && is_text(line) ? unfinished : ZN_OTHER;
+    if (!parse_request_line(line, &state, &request))
+        return ZN_OTHER;
+    if (!parse_fields(&c, &state, &request))
+        return unfinished;
+    if (state.host_conflict)
+        return ZN_MALFORMED;
+    request.host = state.authority.n > 0 ? state.authority : state.host;
+    request.head_bytes = bounded.n - zn_cursor_left(&c);
+    *out = request;
+    return ZN_DONE;
+}

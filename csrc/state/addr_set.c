@@ -1,0 +1,69 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Open addressing with linear probing, at most half full. */
+#include "state/addr_set.h"
+
+#include "base/arena.h"
+
+int zn_addr_set_init(zn_addr_set *s, uint32_t cap, zn_error *err)
+{
+    uint64_t slots = 64;
+    memset(s, 0, sizeof *s);
+    while (slots < 2 * (uint64_t)cap)
+        slots *= 2;
+    s->slots = zn_block_alloc(slots * sizeof *s->slots);
+    if (s->slots == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a set of %u addresses", cap);
+    s->mask = slots - 1;
+    s->cap = cap;
+    return zn_hash_key_random(&s->key, err);
+}
+
+void zn_addr_set_fini(zn_addr_set *s)
+{
+    if (s->slots != NULL)
+        zn_block_free(s->slots, (s->mask + 1) * sizeof *s->slots);
+    memset(s, 0, sizeof *s);
+}
+
+static uint64_t hash_of(const zn_addr_set *s, const zn_addr *a)
+{
+    uint64_t hash = zn_hash64(&s->key, a->byte, sizeof a->byte);
+    return hash == 0 ? 1 : hash;
+}
+
+/* The slot that holds `hash`, or the empty one where it belongs. */
+static uint64_t slot_of(const zn_addr_set *s, uint64_t hash)
+{
+    uint64_t at = hash & s->mask;
+    while (s->slots[at] != 0 && s->slots[at] != hash)
+        at = (at + 1) & s->mask;
+    return at;
+}
+
+void zn_addr_set_add(zn_addr_set *s, const zn_addr *a)
+{
+    uint64_t hash = hash_of(s, a);
+    uint64_t at = slot_of(s, hash);
+    if (s->slots[at] == hash)
+        return;
+    if (s->members == s->cap) {
+        s->full = true;
+        return;
+    }
+    s->slots[at] = hash;
+    s->members++;
+}
+
+bool zn_addr_set_has(const zn_addr_set *s, const zn_addr *a)
+{
+    return s->slots[slot_of(s, hash_of(s, a))] != 0;
+}
+
+void zn_addr_set_clear(zn_addr_set *s)
+{
+    if (s->members != 0)
+        zn_block_clear(s->slots, (s->mask + 1) * sizeof *s->slots);
+    s->members = 0;
+    s->full = false;
+}

@@ -1,0 +1,30 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A set of addresses by their keyed 64-bit hashes, with a fixed cap. Two addresses taken for one
+ * can only make a member of an address that is none. A full set says so (`full`), and its owner
+ * must then treat every address as a member.
+ */
+#ifndef ZN_STATE_ADDR_SET_H
+#define ZN_STATE_ADDR_SET_H
+
+#include "base/addr.h"
+#include "base/hash.h"
+
+typedef struct zn_addr_set {
+    uint64_t *slots; /* 0: empty */
+    uint64_t mask;   /* slots - 1 */
+    uint64_t members, cap;
+    zn_hash_key key;
+    bool full;
+} zn_addr_set;
+
+/* Room for `cap` addresses. 0, or a negative zn_err with *err filled. */
+int zn_addr_set_init(zn_addr_set *s, uint32_t cap, zn_error *err);
+void zn_addr_set_fini(zn_addr_set *s);
+void zn_addr_set_add(zn_addr_set *s, const zn_addr *a);
+/* Membership proper: false for an address that found no room. */
+bool zn_addr_set_has(const zn_addr_set *s, const zn_addr *a);
+void zn_addr_set_clear(zn_addr_set *s);
+
+#endif

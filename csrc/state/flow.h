@@ -1,0 +1,146 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Flows: one entry for each 5-tuple in use, its direction, its counters and its life.
+ *
+ * Lookup is three steps, so that a batch of packets can overlap its cache misses:
+ * zn_flow_prefetch (bucket), zn_flow_probe (entry), zn_flow_find. Buckets are one cache line of ten
+ * 16-bit tags and ten 32-bit references.
+ *
+ * Life: open -> closed (FIN both ways acknowledged, RST, idle, end of input) -> emitted -> free.
+ * Closed flows wait in a queue until their owner has written their record. A flow closed by its own
+ * segments stays findable for ZN_FLOW_LINGER_NS, so that stray segments do not look like a new
+ * flow. Expiry is a timer wheel of one-second slots that looks at each flow at least every
+ * ZN_FLOW_VISIT_S seconds; a gap of a year in the capture costs one turn of it.
+ *
+ * Semantics of opening, closing and completeness: Tstat's, as docs/tstat.md tells them.
+ */
+#ifndef ZN_STATE_FLOW_H
+#define ZN_STATE_FLOW_H
+
+#include "base/arena.h"
+#include "base/packet.h"
+#include "base/stats.h"
+
+#define ZN_FLOW_VISIT_S 16
+#define ZN_FLOW_LINGER_NS (10 * ZN_NS_PER_S)
+#define ZN_FLOW_TCP_IDLE_NS (300 * ZN_NS_PER_S)
+#define ZN_FLOW_SYN_IDLE_NS (10 * ZN_NS_PER_S)
+#define ZN_FLOW_UDP_IDLE_NS (200 * ZN_NS_PER_S)
+#define ZN_FLOW_UDP_SINGLE_NS (10 * ZN_NS_PER_S)
+
+/* What one endpoint sent. */
+typedef struct zn_flow_side {
+    uint64_t bytes;               /* payload */
+    uint64_t bytes_retransmitted; /* payload seen before */
+    int64_t first_data_ns, last_data_ns; /* TCP: segments with payload; UDP: any datagram. 0: none */
+    int64_t first_ack_ns;                /* first ACK without SYN; 0: none */
+    uint32_t packets, packets_data;
+    uint32_t packets_retransmitted, packets_out_of_order;
+    uint32_t acks, acks_pure;
+    uint32_t isn;      /* sequence number of the SYN */
+    uint32_t next_seq; /* behind the highest byte sent */
+    uint32_t fin_end;  /* sequence number behind the FIN */
+    uint32_t gaps;     /* zn_seq_gaps of bytes not seen yet, 0: none */
+    uint16_t rst, syn, fin;
+    bool seq_known; /* next_seq means something */
+    bool fin_acked; /* the other side acknowledged the FIN */
+} zn_flow_side;
+
+/* Why a flow closed. */
+typedef enum zn_flow_end {
+    ZN_FLOW_OPEN,
+    ZN_FLOW_FIN,  /* both FINs acknowledged */
+    ZN_FLOW_RST,
+    ZN_FLOW_IDLE,
+    ZN_FLOW_INPUT_END
+} zn_flow_end;
+
+typedef struct zn_flow {
+    zn_tuple tuple;
+    zn_flow_side side[2]; /* by tuple index */
+    int64_t first_ns, last_ns;
+    uint64_t hash;
+    uint32_t next_timer;  /* wheel slot list */
+    uint32_t next_closed; /* queue of closed flows */
+    uint8_t client;       /* tuple index of the client */
+    uint8_t end;          /* zn_flow_end */
+    bool indexed : 1;         /* findable */
+    bool timed : 1;           /* in the timer wheel */
+    bool emitted : 1;         /* its record is written: only lingering */
+    bool midstream : 1;       /* TCP whose SYN was not seen */
+    bool syn_acked : 1;       /* TCP: the server's SYN acknowledged the client's */
+    bool client_acked : 1;    /* TCP: the client acknowledged that SYN: it is no spoofed source */
+    bool names_dropped : 1;   /* exposed names that found no room: it has something to hide */
+
+    /* Kept here for anon/: state of the name search and of the address columns. */
+    zn_addr pseudonym[2]; /* by tuple index */
+    int64_t epoch;
+    uint32_t names;    /* first name entry, 0: none */
+    uint32_t stream;   /* head bytes being collected, 0: none */
+    uint32_t head_seq; /* TCP: sequence number where the head in progress, or the next one, starts */
+    uint8_t head;      /* anon/names' state of the search */
+    uint8_t head_tries;
+    uint8_t user;      /* tuple index of the user; 2: no internal endpoint */
+    uint8_t addr_vote; /* anon/gate's decision on the server address */
+    uint8_t protocol;  /* anon/names: what the flow was recognised as */
+    uint8_t http_method;
+    bool ech_offered;
+    bool internal[2]; /* by tuple index */
+} zn_flow;
+_Static_assert(sizeof(zn_flow) <= 320, "a flow with core counters takes at most 320 bytes");
+
+#define ZN_SEQ_GAPS 4
+/* Holes in one direction's sequence space, oldest first. */
+typedef struct zn_seq_gaps {
+    uint32_t link; /* the slab's, while free */
+    uint32_t n;
+    uint32_t from[ZN_SEQ_GAPS], to[ZN_SEQ_GAPS];
+} zn_seq_gaps;
+
+typedef struct zn_flow_table zn_flow_table;
+
+/* Room for max_flows flows, counting into *stats, which must outlive the table. */
+int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, zn_stats *stats, zn_error *err);
+void zn_flow_table_close(zn_flow_table *t);
+
+void zn_flow_prefetch(const zn_flow_table *t, uint64_t hash);
+/* Prefetches the entry that the bucket's tag points to, if any. */
+void zn_flow_probe(const zn_flow_table *t, uint64_t hash);
+/* The flow of a packet, or 0. */
+uint32_t zn_flow_find(const zn_flow_table *t, const zn_packet *p);
+
+/*
+ * The flow that packet `p` belongs to, opened when need be; `p` is counted in it and may close it.
+ * 0 when the packet opens no flow (stray, RST without flow, table full), counted. *opened tells
+ * whether the flow is new.
+ */
+uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened);
+
+/* Entries are addressed by index and stay where they are until freed. */
+zn_flow *zn_flow_at(const zn_flow_table *t, uint32_t flow);
+
+/* Takes the other side for the client: only when what was sent proves the first guess wrong. */
+void zn_flow_swap_client(zn_flow *f);
+
+/* Moves expiry to now_ns: closes idle flows, frees lingering ones. */
+void zn_flow_expire(zn_flow_table *t, int64_t now_ns);
+/* The packet clock was set back to now_ns: every open flow is closed as idle. */
+void zn_flow_rebase(zn_flow_table *t, int64_t now_ns);
+/* End of input at now_ns: closes all flows, those past their idle time as idle. */
+void zn_flow_end_input(zn_flow_table *t, int64_t now_ns);
+
+/* The next closed flow whose record is due, in closing order, or 0. */
+uint32_t zn_flow_next_closed(zn_flow_table *t);
+/* The record of a flow from zn_flow_next_closed is written (or withheld): it may be freed. */
+void zn_flow_emitted(zn_flow_table *t, uint32_t flow);
+
+/* Tstat's "complete": closed by FIN, or by RST or idle with both SYNs seen. */
+bool zn_flow_complete(const zn_flow *f);
+
+uint32_t zn_flow_live(const zn_flow_table *t);
+size_t zn_flow_memory(const zn_flow_table *t);
+/* Checks every invariant; NULL, or what is broken. Slow: for tests. */
+const char *zn_flow_check(const zn_flow_table *t);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The index from 5-tuple to flow: buckets of one cache line, chosen by the low bits of the keyed
+ * hash, slots told apart by a 16-bit tag from its high bits, a chain of overflow buckets behind. A
+ * sender without the key cannot fill one chain.
+ */
+#include "state/flow_internal.h"
+
+#define FLOWS_PER_BUCKET 5 /* half full at the cap: overflow is rare */
+
+static uint16_t tag_of(uint64_t hash)
+{
+    return (uint16_t)(hash >> 48);
+}
+
+int zn_flow_index_init(zn_flow_table *t, uint32_t max_flows, zn_error *err)
+{
+    uint64_t buckets = 16;
+    while (buckets * FLOWS_PER_BUCKET < max_flows)
+        buckets *= 2;
+    t->buckets = zn_block_alloc(buckets * sizeof *t->buckets);
+    if (t->buckets == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for an index of %u flows", max_flows);
+    t->bucket_mask = buckets - 1;
+    return zn_slab_init(&t->overflow, sizeof(zn_flow_bucket), (uint32_t)(buckets / 4 + 16), err);
+}
+
+void zn_flow_index_fini(zn_flow_table *t)
+{
+    if (t->buckets != NULL)
+        zn_block_free(t->buckets, (t->bucket_mask + 1) * sizeof *t->buckets);
+    zn_slab_fini(&t->overflow);
+    t->buckets = NULL;
+}
+
+static zn_flow_bucket *next_bucket(const zn_flow_table *t, const zn_flow_bucket *b)
+{
+    return b->overflow == 0 ? NULL : zn_slab_at(&t->overflow, b->overflow);
+}
+
+void zn_flow_prefetch(const zn_flow_table *t, uint64_t hash)
+{
+    ZN_PREFETCH(&t->buckets[hash & t->bucket_mask]);
+}
+
+void zn_flow_probe(const zn_flow_table *t, uint64_t hash)
+{
+    const zn_flow_bucket *b = &t->buckets[hash & t->bucket_mask];
+    uint16_t tag = tag_of(hash);
+    for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++) {
+        if (b->tag[i] == tag && b->flow[i] != 0) {
+            const zn_flow *f = zn_flow_at(t, b->flow[i]);
+            ZN_PREFETCH_WRITE(f);
+            ZN_PREFETCH_WRITE(&f->side[0].packets);
+            ZN_PREFETCH_WRITE(&f->side[1].packets);
+            ZN_PREFETCH_WRITE(&f->first_ns);
+        }
+    }
+}
+
+uint32_t zn_flow_find(const zn_flow_table *t, const zn_packet *p)
+{
+    const zn_flow_bucket *b = &t->buckets[p->hash & t->bucket_mask];
+    uint16_t tag = tag_of(p->hash);
+    for (; b != NULL; b = next_bucket(t, b))
+        for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++)
+            if (b->tag[i] == tag && b->flow[i] != 0 &&
+                memcmp(&zn_flow_at(t, b->flow[i])->tuple, &p->tuple, sizeof p->tuple) == 0)
+                return b->flow[i];
+    return 0;
+}
+
+bool zn_flow_index_add(zn_flow_table *t, uint32_t flow)
+{
+    zn_flow *f = zn_flow_at(t, flow);
+    zn_flow_bucket *b = &t->buckets[f->hash & t->bucket_mask];
+    for (;;) {
+        for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++) {
+            if (b->flow[i] == 0) {
+                b->flow[i] = flow;
+                b->tag[i] = tag_of(f->hash);
+                f->indexed = true;
+                return true;
+            }
+        }
+        if (b->overflow == 0) {
+            b->overflow = zn_slab_take(&t->overflow);
+            if (b->overflow == 0)
+                return false;
+        }
+        b = next_bucket(t, b);
+    }
+}
+
+void zn_flow_index_remove(zn_flow_table *t, uint32_t flow)
+{
+    zn_flow *f = zn_flow_at(t, flow);
+    zn_flow_bucket *b = &t->buckets[f->hash & t->bucket_mask];
+    for (; b != NULL; b = next_bucket(t, b)) {
+        for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++) {
+            if (b->flow[i] == flow) {
+                b->flow[i] = 0;
+                b->tag[i] = 0;
+                f->indexed = false;
+                return;
+            }
+        }
+    }
+}

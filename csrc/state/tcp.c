@@ -1,0 +1,161 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counting TCP segments (RFC 9293) for a flow's record.
+ *
+ * Each direction keeps the highest sequence number sent and the holes below it. A segment that
+ * starts above opens a hole; one that fills a hole came out of order; sequence space seen before is
+ * a retransmission. Comparisons are modulo 2^32 (RFC 9293 3.4).
+ */
+#include "state/flow_internal.h"
+
+static int32_t seq_diff(uint32_t a, uint32_t b)
+{
+    return (int32_t)(a - b);
+}
+
+static void open_gap(zn_flow_table *t, zn_flow_side *side, uint32_t from, uint32_t to)
+{
+    zn_seq_gaps *g;
+    if (side->gaps == 0) {
+        side->gaps = zn_slab_take(&t->gaps);
+        if (side->gaps == 0) {
+            t->stats->n[ZN_STAT_GAPS_FULL]++;
+            return;
+        }
+    }
+    g = zn_slab_at(&t->gaps, side->gaps);
+    if (g->n == ZN_SEQ_GAPS) { /* the oldest hole will not be filled any more */
+        memmove(g->from, g->from + 1, (ZN_SEQ_GAPS - 1) * sizeof g->from[0]);
+        memmove(g->to, g->to + 1, (ZN_SEQ_GAPS - 1) * sizeof g->to[0]);
+        g->n--;
+    }
+    g->from[g->n] = from;
+    g->to[g->n++] = to;
+}
+
+static void drop_gap(zn_seq_gaps *g, uint32_t i)
+{
+    g->n--;
+    memmove(g->from + i, g->from + i + 1, (g->n - i) * sizeof g->from[0]);
+    memmove(g->to + i, g->to + i + 1, (g->n - i) * sizeof g->to[0]);
+}
+
+/* Takes [from, to) out of the holes; returns how much of it was a hole. */
+static uint32_t fill_gaps(zn_flow_table *t, zn_flow_side *side, uint32_t from, uint32_t to)
+{
+    zn_seq_gaps *g;
+    uint32_t filled = 0;
+    if (side->gaps == 0)
+        return 0;
+    g = zn_slab_at(&t->gaps, side->gaps);
+    for (uint32_t i = 0; i < g->n;) {
+        uint32_t a = seq_diff(from, g->from[i]) > 0 ? from : g->from[i];
+        uint32_t b = seq_diff(to, g->to[i]) < 0 ? to : g->to[i];
+        uint32_t gap_to = g->to[i];
+        if (seq_diff(b, a) <= 0) {
+            i++;
+            continue;
+        }
+        filled += b - a;
+        if (a == g->from[i] && b == gap_to) {
+            drop_gap(g, i);
+            continue;
+        }
+        if (a == g->from[i]) {
+            g->from[i] = b;
+        } else {
+            g->to[i] = a;
+            if (b != gap_to && g->n < ZN_SEQ_GAPS) { /* filled in its middle: two holes remain */
+                g->from[g->n] = b;
+                g->to[g->n++] = gap_to;
+            }
+        }
+        i++;
+    }
+    if (g->n == 0) {
+        zn_slab_give(&t->gaps, side->gaps);
+        side->gaps = 0;
+    }
+    return filled;
+}
+
+/* Sorts the segment's sequence space into new, filling a hole, and seen before. */
+static void count_sequence(zn_flow_table *t, zn_flow_side *side, const zn_packet *p)
+{
+    uint32_t length = p->payload_len + ((p->tcp_flags & ZN_TCP_SYN) != 0) +
+                      ((p->tcp_flags & ZN_TCP_FIN) != 0);
+    uint32_t end = p->seq + length, below, filled;
+    if (!side->seq_known) {
+        side->seq_known = true;
+        side->next_seq = end;
+        return;
+    }
+    if (length == 0)
+        return;
+    if (seq_diff(p->seq, side->next_seq) >= 0) {
+        if (p->seq != side->next_seq)
+            open_gap(t, side, side->next_seq, p->seq);
+        side->next_seq = end;
+        return;
+    }
+    below = seq_diff(end, side->next_seq) < 0 ? length : side->next_seq - p->seq;
+    filled = fill_gaps(t, side, p->seq, p->seq + below);
+    if (seq_diff(end, side->next_seq) > 0)
+        side->next_seq = end;
+    if (filled != 0) {
+        side->packets_out_of_order++;
+    } else if (below == length) {
+        side->packets_retransmitted++;
+    }
+    if (below > filled) {
+        uint32_t again = below - filled;
+        side->bytes_retransmitted += again < p->payload_len ? again : p->payload_len;
+    }
+}
+
+static void count_flags(zn_flow *f, zn_flow_side *side, const zn_packet *p)
+{
+    if ((p->tcp_flags & ZN_TCP_SYN) != 0) {
+        side->syn++;
+        side->isn = p->seq;
+        f->syn_acked |= p->sender != f->client && (p->tcp_flags & ZN_TCP_ACK) != 0 &&
+                        f->side[f->client].syn != 0 && p->ack == f->side[f->client].isn + 1;
+    }
+    if ((p->tcp_flags & ZN_TCP_RST) != 0)
+        side->rst++;
+    if ((p->tcp_flags & ZN_TCP_FIN) != 0) {
+        side->fin++;
+        side->fin_end = p->seq + p->payload_len + 1;
+    }
+    if ((p->tcp_flags & ZN_TCP_ACK) != 0) {
+        zn_flow_side *other = &f->side[1 - p->sender];
+        side->acks++;
+        side->acks_pure += p->payload_len == 0 &&
+                           (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST)) == 0;
+        if (side->first_ack_ns == 0 && (p->tcp_flags & ZN_TCP_SYN) == 0)
+            side->first_ack_ns = p->t_ns;
+        if (other->fin != 0 && seq_diff(p->ack, other->fin_end) >= 0)
+            other->fin_acked = true;
+        if (f->syn_acked && p->sender == f->client && p->ack == other->isn + 1)
+            f->client_acked = true;
+    }
+}
+
+zn_flow_end zn_tcp_count(zn_flow_table *t, zn_flow *f, const zn_packet *p)
+{
+    zn_flow_side *side = &f->side[p->sender];
+    side->packets++;
+    side->bytes += p->payload_len;
+    count_sequence(t, side, p);
+    count_flags(f, side, p);
+    if (p->payload_len != 0) {
+        side->packets_data++;
+        if (side->packets_data == 1)
+            side->first_data_ns = p->t_ns;
+        side->last_data_ns = p->t_ns;
+    }
+    if ((p->tcp_flags & ZN_TCP_RST) != 0)
+        return ZN_FLOW_RST;
+    return f->side[0].fin_acked && f->side[1].fin_acked ? ZN_FLOW_FIN : ZN_FLOW_OPEN;
+}

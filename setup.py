@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the one extension, zanon_net._core; all metadata is in pyproject.toml.
+
+Three environment variables change the build: ZANON_MARCH=native (code for one machine),
+ZANON_SANITIZE=address,undefined (implies a debug build), ZANON_DEBUG=1 (assertions, -O1 -g).
+Cython's C cannot pass the warnings that csrc/ has to, so `make lint` compiles csrc/ with them.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sysconfig
+from collections.abc import Mapping
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+INSTALL = "apt-get install -y libpcap-dev libssl-dev pkg-config"
+
+
+def flags_from_env(environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """Compiler and linker flags for the build variant that `environ` asks for."""
+    cflags = ["-std=c11", "-O2", "-D_GNU_SOURCE", "-fvisibility=hidden", "-Wall"]
+    ldflags = []
+    if march := environ.get("ZANON_MARCH"):
+        cflags += [f"-march={march}"]
+    if environ.get("ZANON_DEBUG") == "1" or environ.get("ZANON_SANITIZE"):
+        cflags += ["-O1", "-g", "-DZN_DEBUG"]
+    if sanitize := environ.get("ZANON_SANITIZE"):
+        # Python's own CFLAGS carry -fwrapv, which hides signed overflow from UBSan.
+        cflags += [f"-fsanitize={sanitize}", "-fno-omit-frame-pointer", "-fno-wrapv"]
+        ldflags += [f"-fsanitize={sanitize}"]
+    return cflags, ldflags
+
+
+def build_base(environ: Mapping[str, str]) -> str:
+    """A folder for each variant: setuptools does not rebuild when only the flags have changed."""
+    values = [environ.get(f"ZANON_{name}", "") for name in ("MARCH", "SANITIZE", "DEBUG")]
+    return "build/" + ("-".join(re.findall(r"\w+", " ".join(values))) or "release")
+
+
+def library_flags(kind: str) -> list[str]:
+    """pkg-config's --cflags or --libs; where a header is missing, the line to type and the end."""
+    command = ["pkg-config", kind, "libcrypto >= 3.0", "libpcap"]
+    try:
+        done = subprocess.run(command, capture_output=True, check=True, text=True)
+    except (OSError, subprocess.CalledProcessError):
+        raise SystemExit(f"zanon-net needs libpcap's and OpenSSL 3's headers: {INSTALL}") from None
+    return shlex.split(done.stdout)
+
+
+def main() -> None:
+    """Run setuptools."""
+    if not Path(sysconfig.get_path("include"), "Python.h").exists():
+        raise SystemExit("zanon-net needs Python's headers: apt-get install -y python3-dev")
+    cflags, ldflags = flags_from_env(os.environ)
+    sources = sorted(path.as_posix() for path in Path("csrc").rglob("*.c"))
+    core = Extension(
+        "zanon_net._core",
+        ["zanon_net/_core.pyx", *sources],
+        include_dirs=["csrc"],
+        depends=sorted(path.as_posix() for path in Path("csrc").rglob("*.h")),
+        extra_compile_args=library_flags("--cflags") + cflags,
+        extra_link_args=library_flags("--libs") + ldflags,
+    )
+    directives = {"language_level": 3, "embedsignature": True, "binding": True}
+    directives |= {"boundscheck": False, "wraparound": False}
+    setup(
+        ext_modules=cythonize(core, build_dir="build/cython", compiler_directives=directives),
+        options={"build": {"build_base": build_base(os.environ)}},
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,20 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/hash.h"
+#include "proto/http.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const zn_hash_key key = {1, 2};
+    zn_span head = {data, size};
+    zn_http_request request;
+    zn_parse state = zn_http_request_head(head, &request);
+    if (state != ZN_OTHER && !zn_http_looks_like_request(head))
+        __builtin_trap();
+    if (state == ZN_DONE && request.head_bytes > size)
+        __builtin_trap();
+    (void)zn_hash64(&key, request.host.p, request.host.n);
+    return 0;
+}

@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The corpora of the parsers' fuzz targets, replayed under ASan and UBSan."""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.source
+
+FOLDER = Path(__file__).resolve().parent
+CSRC = FOLDER.parents[1] / "csrc"
+SOURCES = [
+    *sorted((CSRC / "proto").glob("*.c")),
+    *(CSRC / "base" / name for name in ("error.c", "hash.c")),
+]
+FLAGS = ["-std=c11", "-O1", "-g", "-D_GNU_SOURCE", "-DZN_DEBUG", f"-I{CSRC}"]
+FLAGS += ["-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+TARGETS = ["packet", "tls", "http", "dns"]
+
+
+def run(command: Sequence[str | Path], folder: Path) -> None:
+    # Python itself may run under a preloaded sanitizer, which compilers do without.
+    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def objects(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The parsers, compiled once for all targets."""
+    folder = tmp_path_factory.mktemp("objects")
+    run(["cc", *FLAGS, "-c", *SOURCES, FOLDER / "replay.c"], folder)
+    return sorted(folder.glob("*.o"))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_replay(target: str, objects: list[Path], tmp_path: Path) -> None:
+    program = tmp_path / "replay"
+    run(["cc", *FLAGS, FOLDER / f"fuzz_{target}.c", *objects, "-o", program], tmp_path)
+    run([program, FOLDER / "corpus" / target], tmp_path)

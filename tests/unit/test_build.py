@@ -1,0 +1,130 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The build: what the environment changes about it, what a missing library says, the C library."""
+
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.source
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def setup_py() -> dict[str, Any]:
+    """The names that setup.py defines; it builds only when run as a script."""
+    return runpy.run_path(str(ROOT / "setup.py"), run_name="setup_under_test")
+
+
+@pytest.fixture
+def flags(setup_py: dict[str, Any]) -> Callable[..., tuple[list[str], list[str]]]:
+    """Compiler and linker flags for the given variables."""
+    return lambda **environ: setup_py["flags_from_env"](environ)
+
+
+def test_release_has_no_variant_flags(flags: Callable[..., tuple[list[str], list[str]]]) -> None:
+    cflags, ldflags = flags(PATH="/bin", ZANON_DEBUG="", ZANON_MARCH="", ZANON_SANITIZE="")
+    assert {"-std=c11", "-O2", "-D_GNU_SOURCE", "-fvisibility=hidden"} <= set(cflags)
+    assert not [flag for flag in cflags if flag.startswith(("-march", "-fsanitize", "-DZN_"))]
+    assert ldflags == []
+
+
+def test_march(flags: Callable[..., tuple[list[str], list[str]]]) -> None:
+    cflags, ldflags = flags(ZANON_MARCH="native")
+    assert "-march=native" in cflags
+    assert "-O2" in cflags
+    assert ldflags == []
+
+
+def test_debug(flags: Callable[..., tuple[list[str], list[str]]]) -> None:
+    cflags, ldflags = flags(ZANON_DEBUG="1")
+    assert cflags.index("-O1") > cflags.index("-O2"), "the last -O counts"
+    assert {"-g", "-DZN_DEBUG"} <= set(cflags)
+    assert ldflags == []
+    assert flags(ZANON_DEBUG="0") == flags()
+
+
+def test_sanitize_implies_debug(flags: Callable[..., tuple[list[str], list[str]]]) -> None:
+    cflags, ldflags = flags(ZANON_SANITIZE="address,undefined")
+    assert set(flags(ZANON_DEBUG="1")[0]) < set(cflags)
+    assert {"-fsanitize=address,undefined", "-fno-wrapv"} <= set(cflags)
+    assert ldflags == ["-fsanitize=address,undefined"]
+
+
+def test_each_variant_is_built_in_its_own_folder(setup_py: dict[str, Any]) -> None:
+    environs = [
+        {},
+        {"ZANON_DEBUG": "1"},
+        {"ZANON_MARCH": "native"},
+        {"ZANON_SANITIZE": "address,undefined"},
+        {"ZANON_SANITIZE": "thread"},
+        {"ZANON_SANITIZE": "thread", "ZANON_MARCH": "x86-64-v3"},
+    ]
+    folders = [setup_py["build_base"](environ) for environ in environs]
+    assert len(set(folders)) == len(folders)
+    assert folders[0] == "build/release"
+    # The Makefile empties this one.
+    assert folders[3] == "build/address-undefined"
+    assert all(folder.startswith("build/") and ".." not in folder for folder in folders)
+
+
+def test_missing_library_ends_with_the_line_to_type(tmp_path: Path) -> None:
+    environ = {**os.environ, "PATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "setup.py", "--version"],
+        cwd=ROOT,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    [line] = done.stderr.splitlines()
+    assert line.endswith("apt-get install -y libpcap-dev libssl-dev pkg-config")
+
+
+def test_version_is_said_once() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["dynamic"] == ["version"]
+    version = runpy.run_path(str(ROOT / "zanon_net" / "_version.py"))["__version__"]
+    assert metadata.version("zanon-net") == version
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_library_links_without_python(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["make", "-s", "lib", f"BUILD={tmp_path}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr
+    program = tmp_path / "use.c"
+    program.write_text(
+        '#include "engine.h"\n#include "state/ztable.h"\nint main(void)\n{\n    return 0;\n}\n'
+    )
+    flags = subprocess.run(
+        ["pkg-config", "--cflags", "--libs", "zanon"],
+        env={**os.environ, "PKG_CONFIG_PATH": str(tmp_path / "lib" / "pkgconfig")},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    command = ["cc", "-std=c11", str(program), *flags, "-o", str(tmp_path / "use")]
+    # Every object of the archive has to find what it calls, not only those that main() needs.
+    whole = ["-Wl,--whole-archive", str(tmp_path / "lib" / "libzanon.a"), "-Wl,--no-whole-archive"]
+    subprocess.run([*command, *whole, "-lcrypto", "-lpcap"], check=True)
+    subprocess.run([str(tmp_path / "use")], check=True)

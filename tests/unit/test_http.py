@@ -1,0 +1,192 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The host of an HTTP/1.x request: RFC 9110 7.2, RFC 9112 3."""
+
+import pytest
+import wire
+from hypothesis import given
+from hypothesis import strategies as st
+from wire import HOST
+
+from zanon_net import _core
+
+HEAD_MAX = 16384
+
+
+def head(*lines: bytes, target: bytes = b"/", method: bytes = b"GET") -> bytes:
+    """A request head with these field lines."""
+    return b"\r\n".join([method + b" " + target + b" HTTP/1.1", *lines, b"", b""])
+
+
+def host(data: bytes) -> bytes:
+    state, name, _, _ = _core.parse_http(data)
+    assert state == "done"
+    return name
+
+
+HEADS = {
+    "plain": head(b"Host: www.example.org"),
+    "more fields": head(b"Accept: */*", b"Host: www.example.org", b"User-Agent: x", b"X: Host: y"),
+    "lower case": head(b"host: www.example.org"),
+    "upper case": head(b"HOST: www.example.org"),
+    "no space": head(b"Host:www.example.org"),
+    "blanks": head(b"Host: \t  www.example.org \t "),
+    "blank before the colon": head(b"Host : www.example.org"),
+    "twice the same": head(b"Host: www.example.org", b"A: b", b"host:WWW.example.org"),
+    "line feeds": b"GET / HTTP/1.1\nHost: www.example.org\n\n",
+    "mixed line ends": b"GET / HTTP/1.1\r\nA: b\nHost: www.example.org\n\r\n",
+    "HTTP/1.0": b"GET / HTTP/1.0\r\nHost: www.example.org\r\n\r\n",
+    "several spaces": b"GET   /index   HTTP/1.1 \r\nHost: www.example.org\r\n\r\n",
+    "a space in the target": head(b"Host: www.example.org", target=b"/a b"),
+    "beyond ASCII": head("X: ü".encode(), b"Host: www.example.org", target="/ü".encode()),
+    "absolute": head(b"Host: other.example", target=b"http://www.example.org/x?y"),
+    "absolute without Host": head(target=b"http://www.example.org"),
+    "absolute with query": head(target=b"http://www.example.org?q=http://other.example/@x"),
+    "absolute with userinfo": head(target=b"ftp://a:b@c@www.example.org/@d"),
+    "CONNECT with userinfo": head(target=b"me@www.example.org", method=b"CONNECT"),
+    "folded other field": head(b"A: b", b" Host: other.example", b"Host: www.example.org"),
+    "line without colon": head(b"nonsense", b"Host: www.example.org"),
+    "fields that look alike": head(b"XHost: a", b"Host2: b", b"Hos: c", b"Host: www.example.org"),
+    "WebDAV": head(b"Host: www.example.org", method=b"PROPFIND"),
+}
+
+
+@pytest.mark.parametrize("data", HEADS.values(), ids=HEADS)
+def test_host(data: bytes) -> None:
+    assert host(data).lower() == HOST
+
+
+@pytest.mark.parametrize("data", HEADS.values(), ids=HEADS)
+def test_a_prefix_gives_no_host(data: bytes) -> None:
+    for prefix in wire.prefixes(data):
+        assert _core.parse_http(prefix) == ("need_more", b"", 0, 0)
+
+
+@pytest.mark.parametrize("data", HEADS.values(), ids=HEADS)
+def test_the_head_ends_at_the_empty_line(data: bytes) -> None:
+    for after in (b"x", b"\r\n\r\n", b"GET / HTTP/1.1\r\nHost: other.example\r\n\r\n"):
+        assert _core.parse_http(data + after)[1:] == _core.parse_http(data)[1:]
+        assert _core.parse_http(data + after)[3] == len(data)
+
+
+def test_the_port_stays() -> None:
+    assert host(head(b"Host: www.example.org:8080")) == b"www.example.org:8080"
+    assert host(head(target=b"www.example.org:443", method=b"CONNECT")) == b"www.example.org:443"
+    assert host(head(b"Host: [2001:db8::1]:80")) == b"[2001:db8::1]:80"
+
+
+def test_a_host_of_more_than_63_bytes_is_read_whole() -> None:
+    name = b".".join([b"a" * 60] * 4)
+    assert host(head(b"Host: " + name)) == name
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        head(),
+        head(b"Host:"),
+        head(b"Host: \t"),
+        head(target=b"*", method=b"OPTIONS"),
+        head(target=b"/http://www.example.org/"),
+        head(target=b"//www.example.org/"),
+        head(b"X-Forwarded-Host: www.example.org"),
+    ],
+)
+def test_no_host(data: bytes) -> None:
+    assert host(data) == b""
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        head(b"Host: www.example.org", b"Host: other.example"),
+        head(b"Host: www.example.org", b"Host:"),
+        head(b"Host: www.example.org", b"host : other.example"),
+        head(b"Host: www.example.org", b" .other.example"),
+        head(b"Host:", b"\twww.example.org"),
+    ],
+)
+def test_a_host_that_receivers_could_read_differently_is_malformed(data: bytes) -> None:
+    assert _core.parse_http(data) == ("malformed", b"", 0, 0)
+
+
+METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"]
+METHODS += ["PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK", "REPORT", "SEARCH"]
+METHODS += ["NOTIFY", "SUBSCRIBE", "UNSUBSCRIBE", "RPC_IN_DATA", "RPC_OUT_DATA", "CCM_POST"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_methods(method: str) -> None:
+    target = HOST if method == "CONNECT" else b"/"
+    data = head(b"Host: www.example.org", target=target, method=method.encode())
+    assert _core.parse_http(data) == ("done", HOST, 2 if method == "POST" else 1, len(data))
+    for prefix in wire.prefixes(data):
+        assert _core.parse_http(prefix)[0] == "need_more"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"get / HTTP/1.1\r\n",
+        b"GETS / HTTP/1.1\r\n",
+        b"GET\t/ HTTP/1.1\r\n",
+        b" GET / HTTP/1.1\r\n",
+        b"HTTP/1.1 200 OK\r\n",
+        b"\x16\3\1\2\0\1",
+        b"GET /\r\n",
+        b"GET\r\n",
+        b"GET \r\n",
+        b"GET  HTTP/1.1\r\n",
+        b"GET / HTTP/2.0\r\n",
+        b"GET / HTTP/1\r\n",
+        b"GET / HTTP/1.x\r\n",
+        b"GET / HTTP/1.10\r\n",
+        b"GET / http/1.1\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"OPTIONS rtsp://www.example.org/ RTSP/1.0\r\n",
+        b"NOTIFY sip:x@www.example.org SIP/2.0\r\n",
+        b"GET /\0 HTTP/1.1\r\n",
+        b"GET /\0",
+        b"POST \x01\x02",
+        b"SSH-2.0-x\r\n",
+    ],
+)
+def test_other_streams(data: bytes) -> None:
+    assert _core.parse_http(data) == ("other", b"", 0, 0)
+    assert _core.parse_http(data + b"Host: www.example.org\r\n\r\n")[0] == "other"
+
+
+@pytest.mark.parametrize("start", [b"", b"G", b"GE", b"GET", b"GET ", b"GET /", b"PROP", b"M"])
+def test_a_short_start_needs_more(start: bytes) -> None:
+    assert _core.parse_http(start)[0] == "need_more"
+
+
+def test_the_longest_head() -> None:
+    field = b"X: " + b"y" * (HEAD_MAX - len(head(b"Host: www.example.org", b"X: ")))
+    longest = head(b"Host: www.example.org", field)
+    assert len(longest) == HEAD_MAX
+    assert host(longest) == HOST
+    assert _core.parse_http(longest[:-1])[0] == "need_more"
+    assert _core.parse_http(head(b"Host: www.example.org", field + b"y"))[0] == "malformed"
+    assert _core.parse_http(b"GET /" + b"x" * HEAD_MAX)[0] == "malformed"
+
+
+FIELD = st.sampled_from([b"Host: a", b"Host:", b"Host", b" ", b"\t", b"\r\n", b"\n", b":", b"Hos"])
+LINES = st.lists(FIELD | st.binary(max_size=8), max_size=30).map(b"".join)
+
+
+@given(st.binary(max_size=200) | LINES)
+def test_any_bytes_end_in_a_state(data: bytes) -> None:
+    for start in (b"", b"GET / HTTP/1.1\r\n", b"CONNECT "):
+        state, name, method, size = _core.parse_http(start + data)
+        assert name in start + data
+        assert (size > 0) == (method > 0) == (state == "done")
+
+
+@given(LINES, st.data())
+def test_a_cut_gives_the_same_host_or_none(data: bytes, draw: st.DataObject) -> None:
+    whole = b"GET / HTTP/1.1\r\n" + data
+    cut = draw.draw(st.integers(0, len(whole)))
+    state, name, _, _ = _core.parse_http(whole[:cut])
+    if state == "done":
+        assert name == _core.parse_http(whole)[1]

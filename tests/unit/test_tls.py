@@ -1,0 +1,273 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The server name of a ClientHello: RFC 8446 4.1.2 and 5.1, RFC 6066 3, RFC 9849."""
+
+import ssl
+
+import pytest
+import wire
+from hypothesis import given
+from hypothesis import strategies as st
+from wire import HOST, client_hello, extension, record, records, server_name
+
+from zanon_net import _core
+
+VERSIONS = extension(wire.SUPPORTED_VERSIONS, b"\x04\x03\x04\x03\x03")
+POST_QUANTUM = extension(wire.KEY_SHARE, wire.vector(2, b"\x11\xec" + wire.vector(2, bytes(1216))))
+LONG_HOST = b"a" * 60 + b"." + b"b" * 63 + b".example"
+ECH = extension(wire.ECH, bytes(40))
+
+# One ClientHello each, as messages: what the extensions are and where the name stands among them.
+MESSAGES = {
+    "name-only": client_hello(server_name(HOST)),
+    "name-first": client_hello(server_name(HOST), VERSIONS),
+    "name-last": client_hello(VERSIONS, extension(0x17), server_name(HOST)),
+    "before-renegotiation-info": client_hello(server_name(HOST), extension(0xFF01, b"\0")),
+    "before-grease": client_hello(server_name(HOST), extension(wire.GREASE), VERSIONS),
+    "before-alps": client_hello(server_name(HOST), extension(wire.ALPS, b"\0\3\2h2")),
+    "after-grease": client_hello(extension(wire.GREASE, b"\0"), server_name(HOST)),
+    "session-id": client_hello(server_name(HOST), session_id=bytes(32)),
+    "ech": client_hello(server_name(HOST), ECH),
+    "post-quantum": client_hello(POST_QUANTUM, server_name(HOST), VERSIONS),
+}
+
+
+def with_tls_library() -> bytes:
+    """What OpenSSL sends."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    context = ssl.create_default_context()
+    client = context.wrap_bio(incoming, outgoing, server_hostname=HOST.decode())
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    return outgoing.read()
+
+
+STREAMS = {name: record(message) for name, message in MESSAGES.items()}
+STREAMS |= {
+    "two-records": records(MESSAGES["name-first"], [70, 1000]),
+    "record-cut-in-header": records(MESSAGES["name-first"], [2, 1000]),
+    "record-cut-in-name": records(MESSAGES["name-only"], [len(MESSAGES["name-only"]) - 5, 5]),
+    "one-byte-records": records(MESSAGES["name-last"], [1]),
+    "openssl": with_tls_library(),
+}
+
+
+def server_name_end(stream: bytes) -> int:
+    """Where the name ends, which in these samples is where its extension ends."""
+    return stream.index(HOST) + len(HOST)
+
+
+@pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS)
+def test_name(stream: bytes) -> None:
+    assert _core.parse_tls(stream)[:2] == ("done", HOST)
+    assert _core.parse_tls(stream, cut=True)[:2] == ("done", HOST)
+
+
+@pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS)
+def test_what_follows_the_hello_changes_nothing(stream: bytes) -> None:
+    other = record(client_hello(server_name(b"other.example")))
+    for after in (b"\0", b"\x16", b"\x17\3\3\0\1x", other):
+        assert _core.parse_tls(stream + after)[:2] == ("done", HOST)
+
+
+@pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS)
+def test_a_prefix_gives_no_name(stream: bytes) -> None:
+    for prefix in wire.prefixes(stream):
+        assert _core.parse_tls(prefix) == ("need_more", b"", False)
+
+
+@pytest.mark.parametrize("name", [n for n in STREAMS if HOST in STREAMS[n]])
+def test_a_cut_prefix_gives_the_whole_name_or_none(name: str) -> None:
+    stream = STREAMS[name]
+    for prefix in wire.prefixes(stream):
+        state, host, _ = _core.parse_tls(prefix, cut=True)
+        complete = len(prefix) >= server_name_end(stream)
+        assert (state, host) == (("done", HOST) if complete else ("need_more", b""))
+
+
+@pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS)
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_cut_never_shortens_a_name_over_records(stream: bytes, cut: bool) -> None:
+    for prefix in wire.prefixes(stream):
+        assert _core.parse_tls(prefix, cut=cut)[1] in (HOST, b"")
+
+
+@pytest.mark.parametrize("name", [n for n in STREAMS if HOST in STREAMS[n]])
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_byte_off_by_one_gives_no_other_name(name: str, cut: bool) -> None:
+    stream = STREAMS[name]
+    at = stream.index(HOST)
+    for place, changed in wire.off_by_one(stream):
+        if not at <= place < at + len(HOST):
+            assert _core.parse_tls(changed, cut=cut)[1] in (HOST, b"")
+
+
+def length_fields(stream: bytes) -> dict[str, int]:
+    """Last bytes of the length fields in a record of name-only, in front of each thing counted."""
+    at = stream.index(HOST)
+    fields = {"record": 4, "handshake": 8, "session id": 43, "ciphers": 45, "compression": 52}
+    return fields | {"extensions": at - 10, "extension": at - 6, "list": at - 4, "name": at - 1}
+
+
+@pytest.mark.parametrize("field", length_fields(STREAMS["name-only"]))
+@pytest.mark.parametrize("step", [1, -1])
+def test_a_length_off_by_one_is_no_name(field: str, step: int) -> None:
+    stream = bytearray(STREAMS["name-only"])
+    place = length_fields(bytes(stream))[field]
+    stream[place] = (stream[place] + step) & 0xFF
+    state, host, _ = _core.parse_tls(bytes(stream))
+    # One record length more is true of a record that holds more than the hello: the name is whole.
+    longer = field == "record" and step == 1
+    assert host == (HOST if longer else b"")
+    assert (state == "done") == longer
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\0\0",
+        wire.vector(2, b"\0\0\0"),
+        wire.vector(2, b"\1" + wire.vector(2, b"not a host")),
+    ],
+    ids=["no list", "empty list", "empty name", "other type"],
+)
+def test_no_name_in_the_extension(data: bytes) -> None:
+    stream = record(client_hello(extension(wire.SERVER_NAME, data), VERSIONS))
+    assert _core.parse_tls(stream) == ("done", b"", False)
+
+
+def test_a_name_of_another_type_is_skipped() -> None:
+    names = b"\1" + wire.vector(2, b"xyz") + b"\0" + wire.vector(2, HOST)
+    stream = record(client_hello(extension(wire.SERVER_NAME, wire.vector(2, names))))
+    assert _core.parse_tls(stream) == ("done", HOST, False)
+
+
+@pytest.mark.parametrize(
+    "extensions",
+    [
+        (server_name(HOST), server_name(HOST)),
+        (server_name(HOST), VERSIONS, server_name(b"other.example")),
+        (extension(wire.SERVER_NAME), server_name(HOST)),
+        (server_name(HOST, b"other.example"),),
+        (server_name(HOST, HOST),),
+    ],
+)
+def test_two_names_are_malformed(extensions: tuple[bytes, ...]) -> None:
+    assert _core.parse_tls(record(client_hello(*extensions))) == ("malformed", b"", False)
+
+
+def test_ech_is_reported_with_the_outer_name() -> None:
+    assert _core.parse_tls(STREAMS["ech"]) == ("done", HOST, True)
+    assert _core.parse_tls(record(client_hello(ECH))) == ("done", b"", True)
+    assert _core.parse_tls(STREAMS["name-only"])[2] is False
+
+
+def test_a_host_of_more_than_63_bytes_is_read_whole() -> None:
+    assert _core.parse_tls(record(client_hello(server_name(LONG_HOST))))[1] == LONG_HOST
+
+
+@pytest.mark.parametrize("version", [0x0300, 0x0301, 0x0302, 0x0303])
+def test_no_extensions(version: int) -> None:
+    stream = record(client_hello(version=version), version=0x0300)
+    assert _core.parse_tls(stream) == ("done", b"", False)
+    assert _core.parse_tls(stream, cut=True) == ("done", b"", False)
+
+
+def test_an_empty_extension_block() -> None:
+    message = bytearray(client_hello() + b"\0\0")
+    message[3] += 2
+    assert _core.parse_tls(record(bytes(message))) == ("done", b"", False)
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        bytes.fromhex("802e01000200150000001000000a") + bytes(40),
+        b"GET / HTTP/1.1\r\n",
+        b"SSH-2.0-x\r\n",
+        b"\x17\x03\x03\x00\x20" + bytes(32),
+        b"\x15\x03\x01\x00\x02\x02\x28",
+        b"\x16\x03\x05\x00\x40\x01\x00\x00\x3c\x03\x03" + bytes(60),
+        b"\x16\x02\x01\x00\x40\x01\x00\x00\x3c\x03\x03" + bytes(60),
+        b"\x16\x03\x01\x00\x40\x02\x00\x00\x3c\x03\x03" + bytes(60),
+        b"\x16\x03\x01\x00\x40\x01\x00\x00\x3c\x02\x00" + bytes(60),
+        b"\x16\x03\x01\x00\x00\x01\x00\x00\x3c\x03\x03" + bytes(60),
+        b"\x16\x03\x01\x42\x00\x01\x00\x00\x3c\x03\x03" + bytes(60),
+        b"\x16\x03\x01\x00\x40\x01\x02\x00\x00\x03\x03" + bytes(60),
+        b"\x16\x03\x01\x00\x40\x01\x00\x00\x10\x03\x03" + bytes(60),
+    ],
+    ids=[
+        "SSLv2 hello",
+        "HTTP",
+        "SSH",
+        "application data",
+        "alert",
+        "record minor version",
+        "record major version",
+        "server hello",
+        "hello major version",
+        "empty record",
+        "record too long",
+        "message too long",
+        "message too short",
+    ],
+)
+def test_other_streams(stream: bytes) -> None:
+    for cut in (False, True):
+        assert _core.parse_tls(stream, cut=cut) == ("other", b"", False)
+
+
+@pytest.mark.parametrize(
+    "start", [b"", b"\x16", b"\x16\3", b"\x16\3\1", b"\x16\3\1\0", b"\x16\3\1\2\0\1\0\1\xfc\3"]
+)
+def test_a_short_start_needs_more(start: bytes) -> None:
+    assert _core.parse_tls(start)[0] == "need_more"
+
+
+def test_records_that_break_off_into_something_else_are_malformed() -> None:
+    first = record(MESSAGES["name-first"][:60])
+    for then in (record(b"x" * 200, kind=23), record(b""), b"\x16\4\1\0\1x"):
+        assert _core.parse_tls(first + then) == ("malformed", b"", False)
+
+
+def test_a_message_with_more_behind_its_extensions_is_malformed() -> None:
+    message = bytearray(MESSAGES["name-only"] + b"\0")
+    message[3] += 1
+    assert _core.parse_tls(record(bytes(message))) == ("malformed", b"", False)
+
+
+def test_the_longest_hello() -> None:
+    room = 16384 - len(client_hello(server_name(HOST), extension(wire.PADDING)))
+    longest = client_hello(extension(wire.PADDING, bytes(room)), server_name(HOST))
+    assert len(longest) == 16384
+    assert _core.parse_tls(record(longest))[:2] == ("done", HOST)
+    assert _core.parse_tls(records(longest, [5000]))[:2] == ("done", HOST)
+    longer = client_hello(extension(wire.PADDING, bytes(room + 1)), server_name(HOST))
+    assert _core.parse_tls(records(longer, [5000])) == ("malformed", b"", False)
+
+
+@given(st.binary(max_size=400), st.booleans())
+def test_any_bytes_end_in_a_state(data: bytes, cut: bool) -> None:
+    state, host, _ = _core.parse_tls(data, cut=cut)
+    assert host == b"" or state == "done"
+
+
+@given(st.binary(max_size=300), st.binary(max_size=60), st.booleans())
+def test_any_extensions_end_in_a_state(extensions: bytes, body: bytes, cut: bool) -> None:
+    hello = record(client_hello(extensions, extension(wire.SERVER_NAME, body)))
+    state, host, _ = _core.parse_tls(hello, cut=cut)
+    assert state in ("done", "malformed")
+    assert host in hello
+
+
+@given(
+    st.binary(min_size=1, max_size=255),
+    st.lists(st.integers(1, 300), min_size=1, max_size=20),
+    st.integers(0, 700),
+)
+def test_any_name_over_any_records(host: bytes, sizes: list[int], keep: int) -> None:
+    stream = records(client_hello(VERSIONS, server_name(host), VERSIONS), sizes)
+    assert _core.parse_tls(stream) == ("done", host, False)
+    for cut in (False, True):
+        assert _core.parse_tls(stream[:keep], cut=cut)[1] in (host, b"")

@@ -1,0 +1,33 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Flow logs from network traffic whose every name is shared by at least z users.
+
+`run(source, config)` turns captures into anonymized logs; `ZTable` and `CryptoPan` are its two
+building blocks by themselves. Times are integer nanoseconds since the Unix epoch.
+"""
+
+from zanon_net._core import CryptoPan, ZTable
+from zanon_net._version import __version__
+from zanon_net.config import AddressPolicy, Config, Input, Limits, Output, ZParams
+from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatError, ZanonError
+from zanon_net.pipeline import run
+from zanon_net.report import Report
+
+__all__ = [
+    "AddressPolicy",
+    "CapacityError",
+    "CaptureError",
+    "Config",
+    "ConfigError",
+    "CryptoPan",
+    "FormatError",
+    "Input",
+    "Limits",
+    "Output",
+    "Report",
+    "ZParams",
+    "ZTable",
+    "ZanonError",
+    "__version__",
+    "run",
+]

@@ -1,0 +1,249 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+# Declarations of the C core: only what the binding uses.
+
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+cdef extern from "<stdbool.h>" nogil:
+    ctypedef bint c_bool "bool"
+
+cdef extern from "base/base.h" nogil:
+    ctypedef enum zn_parse:
+        ZN_DONE
+        ZN_NEED_MORE
+        ZN_MALFORMED
+        ZN_OTHER
+    ctypedef enum zn_err:
+        ZN_ERR_OK
+        ZN_ERR_CONFIG
+        ZN_ERR_IO
+        ZN_ERR_FORMAT
+        ZN_ERR_CAPACITY
+        ZN_ERR_CRYPTO
+    ctypedef struct zn_error:
+        zn_err code
+        int os_errno
+        char msg[256]
+
+cdef extern from "base/arena.h" nogil:
+    void zn_alloc_fail_after(uint64_t n)
+
+cdef extern from "base/cursor.h" nogil:
+    ctypedef struct zn_span:
+        const uint8_t *p
+        size_t n
+
+cdef extern from "base/addr.h" nogil:
+    ctypedef struct zn_addr:
+        uint8_t byte[16]
+    ctypedef struct zn_net:
+        zn_addr prefix
+        uint32_t bits
+    size_t zn_addr_text(const zn_addr *a, char *out)
+
+cdef extern from "base/hash.h" nogil:
+    ctypedef struct zn_hash_key:
+        uint64_t k0
+        uint64_t k1
+    ctypedef struct zn_id:
+        uint64_t lo
+        uint64_t hi
+    int zn_hash_key_random(zn_hash_key *key, zn_error *err)
+    uint64_t zn_hash64(const zn_hash_key *key, const void *data, size_t n)
+    zn_id zn_hash128(const zn_hash_key *key, uint8_t domain, const void *data, size_t n)
+    uint64_t zn_hash_words(const zn_hash_key *key, const uint64_t *words, size_t n)
+
+cdef extern from "base/stats.h" nogil:
+    ctypedef enum zn_stat:
+        ZN_STAT_COUNT
+    ctypedef struct zn_stats:
+        uint64_t n[1]
+    ctypedef struct zn_stat_info:
+        const char *name
+        const char *group
+        const char *text
+    const zn_stat_info *zn_stat_describe(size_t i)
+
+cdef extern from "base/text.h" nogil:
+    ctypedef struct zn_text:
+        char *bytes
+        size_t n
+
+cdef extern from "base/packet.h" nogil:
+    ctypedef struct zn_tuple:
+        zn_addr addr[2]
+        uint16_t port[2]
+        uint32_t proto
+    ctypedef struct zn_packet:
+        zn_tuple tuple
+        uint64_t hash
+        uint8_t sender, ttl, tcp_flags, fragment
+        uint16_t window
+        uint32_t seq, ack, payload_len
+        zn_span payload
+
+cdef extern from "proto/packet.h" nogil:
+    ctypedef struct zn_packet_input:
+        zn_span bytes
+        uint32_t wire
+        uint32_t link_type
+    zn_stat zn_packet_decode(const zn_packet_input *source, const zn_hash_key *key, zn_packet *out)
+
+cdef extern from "proto/tls.h" nogil:
+    ctypedef struct zn_tls_scratch:
+        uint8_t bytes[16384]
+    ctypedef struct zn_tls_hello:
+        zn_span name
+        bint ech_offered
+    zn_parse zn_tls_client_hello(zn_span head, bint cut, zn_tls_scratch *scratch, zn_tls_hello *out)
+
+cdef extern from "proto/http.h" nogil:
+    ctypedef struct zn_http_request:
+        zn_span host
+        uint16_t method
+        size_t head_bytes
+    bint zn_http_looks_like_request(zn_span data)
+    zn_parse zn_http_request_head(zn_span head, zn_http_request *out)
+
+cdef extern from "proto/dns.h" nogil:
+    ctypedef struct zn_dns_question:
+        uint16_t id
+        bint response
+        uint16_t type
+        uint8_t name_bytes
+        uint8_t name[254]
+        bint name_odd
+    zn_parse zn_dns_question_parse(zn_span message, bint whole, zn_dns_question *out)
+
+cdef extern from "anon/hostname.h" nogil:
+    ctypedef enum zn_host_kind:
+        ZN_HOST_NAME
+        ZN_HOST_HOME
+        ZN_HOST_ADDRESS
+        ZN_HOST_EMPTY
+        ZN_HOST_INVALID
+    ctypedef struct zn_hostname:
+        uint8_t text[256]
+        uint8_t n
+    zn_host_kind zn_hostname_normalize(zn_span raw, zn_hostname *out)
+
+cdef extern from "state/stream.h" nogil:
+    ctypedef struct zn_stream_pool:
+        pass
+    ctypedef enum zn_stream_result:
+        ZN_STREAM_GREW
+    int zn_stream_pool_init(zn_stream_pool *pool, uint32_t cap, zn_error *err)
+    void zn_stream_pool_fini(zn_stream_pool *pool)
+    uint32_t zn_stream_take(zn_stream_pool *pool)
+    zn_stream_result zn_stream_add(zn_stream_pool *pool, uint32_t stream, uint32_t offset,
+                                   zn_span piece)
+    zn_span zn_stream_head(const zn_stream_pool *pool, uint32_t stream)
+
+cdef extern from "state/ztable.h" nogil:
+    ctypedef struct zn_ztable:
+        pass
+    ctypedef struct zn_ztable_config:
+        uint32_t z, keep, max_tuples, max_attributes, rebase_after
+        int64_t window_ns, max_jump_ns
+    ctypedef struct zn_observation:
+        int64_t t_ns
+        uint64_t user
+        zn_id attribute
+    ctypedef enum zn_decision:
+        ZN_RELEASE
+    ctypedef struct zn_ztable_stats:
+        uint64_t observations, released, below_z, too_late, late, late_deep, no_room
+        uint64_t clock_jumps, evicted, tuples, attributes
+    zn_ztable_config zn_ztable_default_config(uint32_t z, int64_t window_ns)
+    int zn_ztable_open(zn_ztable **out, const zn_ztable_config *config, zn_error *err)
+    void zn_ztable_close(zn_ztable *t)
+    zn_decision zn_ztable_observe(zn_ztable *t, const zn_observation *o)
+    void zn_ztable_observe_batch(zn_ztable *t, const zn_observation *o, size_t n,
+                                 uint8_t *decisions)
+    uint64_t zn_ztable_count(const zn_ztable *t, zn_id attribute)
+    int zn_ztable_set_z(zn_ztable *t, uint32_t z, zn_error *err)
+    void zn_ztable_clear(zn_ztable *t)
+    zn_ztable_stats zn_ztable_get_stats(const zn_ztable *t)
+    size_t zn_ztable_memory(const zn_ztable *t)
+    const char *zn_ztable_check(const zn_ztable *t)
+
+cdef extern from "crypto/cryptopan.h" nogil:
+    ctypedef struct zn_cryptopan:
+        pass
+    int zn_cryptopan_open(zn_cryptopan **out, const uint8_t *key, zn_error *err)
+    void zn_cryptopan_close(zn_cryptopan *p)
+    int zn_cryptopan_addrs(zn_cryptopan *p, const zn_addr *source, zn_addr *out, size_t n)
+    int zn_cryptopan_v4(zn_cryptopan *p, const uint32_t *source, uint32_t *out, size_t n)
+    int zn_cryptopan_v6(zn_cryptopan *p, const uint8_t *source, uint8_t *out, size_t n)
+
+cdef extern from "crypto/keys.h" nogil:
+    ctypedef struct zn_keys:
+        pass
+    int zn_keys_open(zn_keys **out, int64_t rotate_ns, const char *key_file, zn_error *err)
+    void zn_keys_close(zn_keys *k)
+    int64_t zn_keys_epoch(const zn_keys *k, int64_t t_ns)
+    int zn_keys_pseudonym(zn_keys *k, int64_t t_ns, const zn_addr *real, zn_addr *pseudonym,
+                          int64_t *epoch)
+    int zn_keys_rebase(zn_keys *k, int64_t t_ns, zn_error *err)
+    int zn_keys_derive(zn_keys *k, const char *purpose, int64_t epoch, uint8_t *out, size_t n)
+
+cdef extern from "io/frame.h" nogil:
+    ctypedef struct zn_frame:
+        const uint8_t *data
+        int64_t t_ns
+        uint32_t captured, wire, link_type
+
+cdef extern from "io/pcap_read.h" nogil:
+    ctypedef struct zn_capture:
+        pass
+    int zn_capture_open_path(zn_capture **out, const char *path, zn_error *err)
+    int zn_capture_open_fd(zn_capture **out, int fd, const char *name, zn_error *err)
+    int zn_capture_open_memory(zn_capture **out, const uint8_t *data, size_t n, zn_error *err)
+    void zn_capture_close(zn_capture *c)
+    int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err)
+    const char *zn_capture_format(const zn_capture *c)
+    uint64_t zn_capture_bytes_read(const zn_capture *c)
+    uint64_t zn_capture_bytes_total(const zn_capture *c)
+    const char *zn_capture_warning(const zn_capture *c)
+
+cdef extern from "io/filter.h" nogil:
+    ctypedef struct zn_filter:
+        pass
+    int zn_filter_open(zn_filter **out, const char *expression, zn_error *err)
+    void zn_filter_close(zn_filter *f)
+
+cdef extern from "engine.h" nogil:
+    ctypedef struct zn_engine:
+        pass
+    ctypedef enum zn_output:
+        ZN_OUTPUT_COUNT
+    ctypedef struct zn_engine_config:
+        uint32_t z
+        int64_t window_ns, rotate_ns
+        bint established, dns_votes, exact, keep_client_port, layer7
+        uint32_t outputs
+        const zn_net *internal
+        size_t internal_count
+        const zn_span *never
+        size_t never_count
+        uint8_t user_v4_bits, user_v6_bits
+        const char *key_file
+        uint32_t max_flows, max_tuples, max_attributes
+    ctypedef struct zn_source:
+        zn_capture *capture
+        zn_filter *filter
+        uint32_t link_type[16]
+        uint64_t link_frames[16]
+        uint32_t links
+    int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *err)
+    void zn_engine_close(zn_engine *e)
+    int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
+    int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
+    int zn_engine_finish(zn_engine *e, zn_error *err)
+    zn_text *zn_engine_output(zn_engine *e, zn_output output)
+    const zn_stats *zn_engine_stats(const zn_engine *e)
+    zn_ztable_stats zn_engine_table_stats(const zn_engine *e)
+    uint64_t zn_engine_users(const zn_engine *e, c_bool *saturated)
+    bint zn_engine_time_range(const zn_engine *e, int64_t *first_ns, int64_t *last_ns)
+    size_t zn_engine_memory(const zn_engine *e)
+    const char *zn_engine_check(const zn_engine *e)

@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Types of the compiled core. Everything here releases the GIL for a whole batch."""
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+STAT_INFO: list[tuple[str, str, str]]
+"""(name, group, text) of every counter, in the order of csrc/base/stats.h."""
+
+@final
+class Capture:
+    """A pcap or pcapng capture: a file by path (None for fd or data), a stream, or bytes."""
+
+    def __init__(
+        self,
+        path: str | None = None,
+        *,
+        fd: int = -1,
+        data: bytes | None = None,
+        name: str = "",
+        filter: str = "",
+    ) -> None: ...
+    @property
+    def format(self) -> str: ...
+    @property
+    def bytes_read(self) -> int: ...
+    @property
+    def bytes_total(self) -> int: ...
+    @property
+    def warning(self) -> str | None: ...
+    @property
+    def link_types(self) -> dict[int, int]: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Capture: ...
+    def __exit__(self, *exc: object) -> None: ...
+
+@final
+class Engine:
+    """The whole packet path; belongs to one thread at a time."""
+
+    def __init__(
+        self,
+        *,
+        z: int,
+        window_ns: int,
+        rotate_ns: int,
+        established: bool,
+        dns_votes: bool,
+        internal: Sequence[tuple[bytes, int]] | None,
+        never: Sequence[bytes],
+        user_prefix: tuple[int, int],
+        key_file: str | None,
+        keep_client_port: bool,
+        exact: bool,
+        outputs: Sequence[str],
+        layer7: bool,
+        max_flows: int,
+        max_tuples: int,
+        max_attributes: int,
+    ) -> None: ...
+    def run(self, capture: Capture, max_frames: int) -> int: ...
+    def feed(
+        self,
+        buffer: bytes,
+        ts_ns: npt.NDArray[np.int64],
+        caplen: npt.NDArray[np.uint32],
+        wirelen: npt.NDArray[np.uint32],
+        linktype: int,
+    ) -> None: ...
+    def finish(self) -> None: ...
+    def take(self, output: str) -> bytes: ...
+    @property
+    def stats(self) -> dict[str, int]: ...
+    @property
+    def table_stats(self) -> dict[str, int]: ...
+    @property
+    def users(self) -> int: ...
+    @property
+    def time_range_ns(self) -> tuple[int, int] | None: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    def close(self) -> None: ...
+
+@final
+class ZTable:
+    """See zanon_net.ZTable."""
+
+    def __init__(
+        self,
+        z: int,
+        window_ns: int,
+        *,
+        keep: int | None = None,
+        max_tuples: int = ...,
+        max_attributes: int = ...,
+        max_jump_ns: int | None = None,
+        rebase_after: int = 256,
+    ) -> None: ...
+    def observe(self, t_ns: int, user: bytes | str, attribute: bytes | str) -> bool: ...
+    def observe_batch(
+        self,
+        t_ns: npt.NDArray[np.int64],
+        user: npt.NDArray[np.uint64],
+        attribute: npt.NDArray[np.uint64],
+    ) -> npt.NDArray[np.bool_]: ...
+    def count(self, attribute: bytes | str | int) -> int: ...
+    def set_z(self, z: int) -> None: ...
+    def clear(self) -> None: ...
+    def check(self) -> None: ...
+    @property
+    def z(self) -> int: ...
+    @property
+    def stats(self) -> dict[str, int]: ...
+    @property
+    def memory_bytes(self) -> int: ...
+
+@final
+class CryptoPan:
+    """See zanon_net.CryptoPan."""
+
+    def __init__(self, key: bytes) -> None: ...
+    def anonymize(self, address: Any) -> Any: ...
+    def anonymize_v4(self, addresses: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]: ...
+    def anonymize_v6(self, addresses: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]: ...
+
+@final
+class Stream:
+    """Ordered head bytes of one TCP stream (state/stream), for tests."""
+
+    def __init__(self, base: int) -> None: ...
+    def add(self, seq: int, data: bytes) -> str: ...
+    def head(self) -> bytes: ...
+
+@final
+class Keys:
+    """Epoch keys (crypto/keys)."""
+
+    def __init__(self, rotate_ns: int, key_file: str | None = None) -> None: ...
+    def pseudonym(self, t_ns: int, address: str) -> tuple[str, int]: ...
+    def rebase(self, t_ns: int) -> None: ...
+
+def parse_tls(data: bytes, *, cut: bool = False) -> tuple[str, bytes, bool]:
+    """(state, name as sent, ECH offered); state: done, need_more, malformed or other."""
+
+def parse_http(data: bytes) -> tuple[str, bytes, int, int]:
+    """(state, host as sent, method number, bytes of the head)."""
+
+def parse_dns(data: bytes, *, whole: bool = True) -> tuple[str, bytes, bool, int, int]:
+    """(state, name, response?, id, type)."""
+
+def decode_packet(data: bytes, link_type: int, wire: int = -1) -> dict[str, Any] | str:
+    """The packet's fields, or the name of the counter that says why it was dropped."""
+
+def normalize_host(name: bytes) -> tuple[str, str]:
+    """(kind, text): kind is name, home, address or invalid (text empty)."""
+
+def hash64(key: bytes, data: bytes) -> int:
+    """Keyed SipHash-1-3 under a 16-byte key."""

@@ -1,0 +1,840 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The compiled core: thin handles over csrc/. No parsing, no policy, no loop over packets."""
+
+import ipaddress
+import os
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatError, ZanonError
+
+OUTPUTS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete", "jsonl", "observations")
+PARSE_STATES = ("done", "need_more", "malformed", "other")
+HOST_KINDS = ("name", "home", "address", "empty", "invalid")
+STREAM_RESULTS = ("grew", "stored", "nothing", "conflict", "outside")
+DECISIONS = ("release", "below_z", "too_late", "late_deep", "no_room")
+
+
+cdef list describe_stats():
+    cdef const zn_stat_info *info
+    entries = []
+    for i in range(<int>ZN_STAT_COUNT):
+        info = zn_stat_describe(i)
+        entries.append((info.name.decode().lower(), info.group.decode(), info.text.decode()))
+    return entries
+
+
+STAT_INFO = describe_stats()
+
+
+cdef int check(int rc, const zn_error *err) except -1:
+    """Raises the class of a C error with C's own message."""
+    if rc >= 0:
+        return 0
+    message = err.msg.decode("utf-8", "replace")
+    if err.code == ZN_ERR_CONFIG:
+        raise ConfigError(message)
+    if err.code == ZN_ERR_IO:
+        raise CaptureError(err.os_errno, message)
+    if err.code == ZN_ERR_FORMAT:
+        raise FormatError(message)
+    if err.code == ZN_ERR_CAPACITY:
+        raise CapacityError(message)
+    raise ZanonError(message)
+
+
+cdef class _Guard:
+    """Refuses a second call into an object that is at work in another thread."""
+
+    cdef bint busy
+
+    cdef int enter(self) except -1:
+        if self.busy:
+            raise RuntimeError("this object is in use by another thread")
+        self.busy = True
+        return 0
+
+    cdef void leave(self) noexcept:
+        self.busy = False
+
+
+cdef class Capture:
+    """A pcap or pcapng capture: a file by path, a stream by descriptor, or bytes."""
+
+    cdef zn_source source
+    cdef object data
+
+    def __init__(self, path=None, *, int fd=-1, bytes data=None, str name="", str filter=""):
+        cdef zn_error err
+        cdef const char *text
+        cdef const uint8_t *start
+        cdef size_t n
+        cdef int rc
+        if self.source.capture != NULL:
+            raise RuntimeError("a capture cannot be opened twice")
+        memset(&err, 0, sizeof(err))
+        if filter:
+            expression = filter.encode()
+            text = expression
+            check(zn_filter_open(&self.source.filter, text, &err), &err)
+        if data is not None:
+            self.data = data
+            start = data
+            n = len(data)
+            rc = zn_capture_open_memory(&self.source.capture, start, n, &err)
+        elif path is not None:
+            encoded = os.fsencode(path)
+            text = encoded
+            with nogil:
+                rc = zn_capture_open_path(&self.source.capture, text, &err)
+        else:
+            encoded = name.encode()
+            text = encoded
+            with nogil:
+                rc = zn_capture_open_fd(&self.source.capture, fd, text, &err)
+        check(rc, &err)
+
+    def __dealloc__(self):
+        self._close()
+
+    cdef void _close(self) noexcept:
+        if self.source.capture != NULL:
+            zn_capture_close(self.source.capture)
+        if self.source.filter != NULL:
+            zn_filter_close(self.source.filter)
+        self.source.capture = NULL
+        self.source.filter = NULL
+
+    cdef int _check_open(self) except -1:
+        if self.source.capture == NULL:
+            raise ValueError("the capture is closed")
+        return 0
+
+    def close(self):
+        """Closes the capture; again is fine."""
+        self._close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self._close()
+
+    @property
+    def format(self):
+        """"pcap" or "pcapng"."""
+        self._check_open()
+        return zn_capture_format(self.source.capture).decode()
+
+    @property
+    def bytes_read(self):
+        """Bytes consumed so far."""
+        self._check_open()
+        return zn_capture_bytes_read(self.source.capture)
+
+    @property
+    def bytes_total(self):
+        """Bytes in all, 0 when unknown."""
+        self._check_open()
+        return zn_capture_bytes_total(self.source.capture)
+
+    @property
+    def warning(self):
+        """Why the capture ended early, or None."""
+        cdef const char *text
+        self._check_open()
+        text = zn_capture_warning(self.source.capture)
+        return None if text == NULL else text.decode("utf-8", "replace")
+
+    @property
+    def link_types(self):
+        """Frames run so far by link type."""
+        return {self.source.link_type[i]: self.source.link_frames[i]
+                for i in range(self.source.links)}
+
+    def frames(self, int max):
+        """Up to `max` next frames as (t_ns, wire length, link type, bytes), for tests."""
+        cdef zn_error err
+        cdef zn_frame frame[64]
+        cdef int n
+        self._check_open()
+        memset(&err, 0, sizeof(err))
+        n = zn_capture_next(self.source.capture, frame, min(max, 64), &err)
+        check(n, &err)
+        return [(frame[i].t_ns, frame[i].wire, frame[i].link_type,
+                 PyBytes_FromStringAndSize(<const char *>frame[i].data, frame[i].captured))
+                for i in range(n)]
+
+
+cdef class _Lists:
+    """C arrays of the networks and suffixes an engine copies when it opens."""
+
+    cdef zn_net *nets
+    cdef zn_span *spans
+    cdef object kept
+
+    def __cinit__(self, internal, never):
+        nets = [] if internal is None else list(internal)
+        self.kept = [bytes(suffix) for suffix in never]
+        self.nets = <zn_net *>malloc((len(nets) + 1) * sizeof(zn_net))
+        self.spans = <zn_span *>malloc((len(self.kept) + 1) * sizeof(zn_span))
+        if self.nets == NULL or self.spans == NULL:
+            raise MemoryError
+        for i, (prefix, bits) in enumerate(nets):
+            if len(prefix) != 16 or not 0 <= bits <= 128:
+                raise ValueError("a network is 16 bytes and 0 to 128 bits")
+            memcpy(self.nets[i].prefix.byte, <const char *><bytes>prefix, 16)
+            self.nets[i].bits = bits
+        for i, suffix in enumerate(self.kept):
+            self.spans[i].p = <const uint8_t *><const char *><bytes>suffix
+            self.spans[i].n = len(suffix)
+
+    def __dealloc__(self):
+        free(self.nets)
+        free(self.spans)
+
+
+cdef class Engine:
+    """The whole packet path; belongs to one thread at a time."""
+
+    cdef zn_engine *engine
+    cdef _Guard guard
+
+    def __init__(self, *, z, window_ns, rotate_ns, established, dns_votes, internal, never,
+                 user_prefix, key_file, keep_client_port, exact, outputs, layer7, max_flows,
+                 max_tuples, max_attributes):
+        cdef zn_engine_config config
+        cdef zn_error err
+        cdef _Lists lists = _Lists(internal, never)
+        if self.engine != NULL:
+            raise RuntimeError("an engine cannot be opened twice")
+        self.guard = _Guard()
+        memset(&config, 0, sizeof(config))
+        memset(&err, 0, sizeof(err))
+        config.z = z
+        config.window_ns = window_ns
+        config.rotate_ns = rotate_ns
+        config.established = established
+        config.dns_votes = dns_votes
+        config.exact = exact
+        config.keep_client_port = keep_client_port
+        config.layer7 = layer7
+        for output in outputs:
+            config.outputs |= 1 << OUTPUTS.index(output)
+        if internal is not None:
+            config.internal = lists.nets
+            config.internal_count = len(internal)
+        config.never = lists.spans
+        config.never_count = len(lists.kept)
+        config.user_v4_bits, config.user_v6_bits = user_prefix
+        encoded = None if key_file is None else os.fsencode(key_file)
+        if encoded is not None:
+            config.key_file = encoded
+        config.max_flows = max_flows
+        config.max_tuples = max_tuples
+        config.max_attributes = max_attributes
+        check(zn_engine_open(&self.engine, &config, &err), &err)
+
+    def __dealloc__(self):
+        zn_engine_close(self.engine)
+
+    cdef int _enter(self) except -1:
+        if self.engine == NULL:
+            raise ValueError("the engine is closed")
+        return self.guard.enter()
+
+    def close(self):
+        """Wipes and frees everything; again is fine."""
+        if self.engine != NULL:
+            self.guard.enter()
+            zn_engine_close(self.engine)
+            self.engine = NULL
+            self.guard.leave()
+
+    def run(self, Capture capture not None, int max_frames):
+        """Takes up to max_frames from the capture; how many, 0 at its end."""
+        cdef zn_error err
+        cdef int n
+        capture._check_open()
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        with nogil:
+            n = zn_engine_run(self.engine, &capture.source, max_frames, &err)
+        self.guard.leave()
+        check(n, &err)
+        return n
+
+    def feed(self, const uint8_t[::1] buffer, const int64_t[::1] ts_ns, const uint32_t[::1] caplen,
+             const uint32_t[::1] wirelen, uint32_t linktype):
+        """Takes n frames that lie back to back in buffer; arrays of length n."""
+        cdef Py_ssize_t n = ts_ns.shape[0]
+        cdef Py_ssize_t at = 0
+        cdef zn_error err
+        cdef zn_frame *frames
+        cdef int rc
+        if caplen.shape[0] != n or wirelen.shape[0] != n:
+            raise ValueError("ts_ns, caplen and wirelen differ in length")
+        frames = <zn_frame *>malloc((n + 1) * sizeof(zn_frame))
+        if frames == NULL:
+            raise MemoryError
+        try:
+            for i in range(n):
+                if caplen[i] > buffer.shape[0] - at or wirelen[i] < caplen[i]:
+                    raise ValueError(f"frame {i}: its length does not fit the buffer")
+                frames[i].data = &buffer[0] + at
+                frames[i].t_ns = ts_ns[i]
+                frames[i].captured = caplen[i]
+                frames[i].wire = wirelen[i]
+                frames[i].link_type = linktype
+                at += caplen[i]
+            memset(&err, 0, sizeof(err))
+            self._enter()
+            with nogil:
+                rc = zn_engine_feed(self.engine, frames, n, &err)
+            self.guard.leave()
+            check(rc, &err)
+        finally:
+            free(frames)
+
+    def finish(self):
+        """End of input: closes every flow and writes its record."""
+        cdef zn_error err
+        cdef int rc
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        with nogil:
+            rc = zn_engine_finish(self.engine, &err)
+        self.guard.leave()
+        check(rc, &err)
+
+    def take(self, str output):
+        """The text that is ready for an output, which is then empty."""
+        cdef zn_text *text
+        self._enter()
+        try:
+            text = zn_engine_output(self.engine, <zn_output><int>OUTPUTS.index(output))
+            data = PyBytes_FromStringAndSize(text.bytes, text.n)
+            text.n = 0
+            return data
+        finally:
+            self.guard.leave()
+
+    cdef int _check_open(self) except -1:
+        if self.engine == NULL:
+            raise ValueError("the engine is closed")
+        return 0
+
+    @property
+    def stats(self):
+        """Every counter by its name in STAT_INFO."""
+        cdef const zn_stats *stats
+        self._check_open()
+        stats = zn_engine_stats(self.engine)
+        return {STAT_INFO[i][0]: stats.n[i] for i in range(<int>ZN_STAT_COUNT)}
+
+    @property
+    def table_stats(self):
+        """The z-table's counters."""
+        self._check_open()
+        return zn_engine_table_stats(self.engine)
+
+    @property
+    def users(self):
+        """Distinct users seen; a lower bound once their set is full."""
+        cdef c_bool saturated
+        self._check_open()
+        return zn_engine_users(self.engine, &saturated)
+
+    @property
+    def time_range_ns(self):
+        """(first, last) packet time in ns since the Unix epoch, or None."""
+        cdef int64_t first, last
+        self._check_open()
+        return (first, last) if zn_engine_time_range(self.engine, &first, &last) else None
+
+    @property
+    def memory_bytes(self):
+        """Bytes of memory in use."""
+        self._check_open()
+        return zn_engine_memory(self.engine)
+
+    def check(self):
+        """Raises AssertionError when an invariant is broken. Slow: for tests."""
+        cdef const char *broken
+        self._check_open()
+        broken = zn_engine_check(self.engine)
+        if broken != NULL:
+            raise AssertionError(broken.decode())
+
+
+cdef uint64_t hash_any(const zn_hash_key *key, value) except? 0:
+    cdef bytes data = value.encode() if isinstance(value, str) else bytes(value)
+    return zn_hash64(key, <const char *>data, len(data))
+
+
+# Namespaces under the key: a number and the same bytes as text are different attributes.
+cdef enum:
+    DOMAIN_TEXT = 1
+    DOMAIN_NUMBER = 2
+
+
+cdef class ZTable:
+    """Decides observations (time, user, attribute) by z-anonymity (Jha et al. 2022, Algorithm 1).
+
+    An observation is released when at least z distinct users, the present one included, exposed
+    the attribute within the last window. Users and attributes are bytes or str; they are held as
+    hashes under a random key. A table belongs to one thread at a time.
+
+    z: threshold, 1 to 2**31. window_ns: the window in nanoseconds. keep: most recent distinct
+    users kept per attribute, at least z; None keeps all. max_tuples, max_attributes: caps, at which
+    the oldest go first. max_jump_ns: a larger step forward in time must be confirmed; None: off.
+    rebase_after: refused observations in a row that prove the clock wrong.
+
+    Raises ConfigError for values out of range, CapacityError when memory is out.
+
+    >>> table = ZTable(2, 10)
+    >>> table.observe(0, "ann", "example.org"), table.observe(5, "bob", "example.org")
+    (False, True)
+    >>> table.observe(16, "bob", "example.org")
+    False
+    """
+
+    cdef zn_ztable *table
+    cdef zn_hash_key key
+    cdef _Guard guard
+    cdef uint32_t _z
+
+    def __init__(self, z, window_ns, *, keep=None, max_tuples=1 << 24, max_attributes=1 << 22,
+                 max_jump_ns=None, rebase_after=256):
+        cdef zn_ztable_config config
+        cdef zn_error err
+        if self.table != NULL:
+            raise RuntimeError("a table cannot be opened twice")
+        if not 1 <= z <= 1 << 31:
+            raise ConfigError(f"z is {z}: it must be 1 to {1 << 31}")
+        if not 1 <= window_ns < 1 << 63:
+            raise ConfigError(f"window_ns is {window_ns}: it must be at least 1 nanosecond")
+        if keep is not None and keep < z:
+            raise ConfigError(f"keep is {keep}: it must be at least z, {z}, or None")
+        if max_jump_ns is not None and max_jump_ns < 1:
+            raise ConfigError(f"max_jump_ns is {max_jump_ns}: it must be at least 1, or None")
+        memset(&err, 0, sizeof(err))
+        config = zn_ztable_default_config(z, window_ns)
+        config.keep = 0 if keep is None else keep
+        config.max_tuples = max_tuples
+        config.max_attributes = max_attributes
+        config.max_jump_ns = 0 if max_jump_ns is None else max_jump_ns
+        config.rebase_after = rebase_after
+        self.guard = _Guard()
+        self._z = z
+        check(zn_hash_key_random(&self.key, &err), &err)
+        check(zn_ztable_open(&self.table, &config, &err), &err)
+
+    def __dealloc__(self):
+        zn_ztable_close(self.table)
+
+    def __reduce__(self):
+        raise TypeError("a ZTable cannot be pickled: it holds exposures that were not released")
+
+    def __repr__(self):
+        stats = self.stats
+        return (f"<ZTable z={self._z} users={stats['tuples']} attributes={stats['attributes']} "
+                f"released={stats['released']}/{stats['observations']}>")
+
+    cdef zn_id _text_id(self, value) except *:
+        cdef bytes data = value.encode() if isinstance(value, str) else bytes(value)
+        return zn_hash128(&self.key, DOMAIN_TEXT, <const char *>data, len(data))
+
+    cdef zn_id _number_id(self, uint64_t value) noexcept nogil:
+        return zn_hash128(&self.key, DOMAIN_NUMBER, &value, sizeof(value))
+
+    def observe(self, int64_t t_ns, user, attribute):
+        """True when the observation may be released.
+
+        t_ns: nanoseconds since the Unix epoch, not negative. user, attribute: bytes or str.
+        """
+        cdef zn_observation o
+        if t_ns < 0:
+            raise ValueError("t_ns is negative")
+        if not isinstance(user, (bytes, str)) or not isinstance(attribute, (bytes, str)):
+            raise TypeError("user and attribute are bytes or str")
+        o.t_ns = t_ns
+        o.user = hash_any(&self.key, user)
+        o.attribute = self._text_id(attribute)
+        self.guard.enter()
+        released = zn_ztable_observe(self.table, &o) == ZN_RELEASE
+        self.guard.leave()
+        return released
+
+    def observe_batch(self, t_ns, user, attribute):
+        """Decides n observations in their order; a boolean array of length n.
+
+        t_ns: int64[n], nanoseconds. user, attribute: uint64[n], any identifying numbers.
+        Raises TypeError for another dtype, ValueError for another shape or a negative time.
+        """
+        for name, array, dtype in (("t_ns", t_ns, np.int64), ("user", user, np.uint64),
+                                   ("attribute", attribute, np.uint64)):
+            if not isinstance(array, np.ndarray) or array.dtype != dtype:
+                raise TypeError(f"{name} must be an array of {np.dtype(dtype).name}")
+            if array.ndim != 1 or len(array) != len(t_ns):
+                raise ValueError(f"{name} must have one dimension and the length of t_ns")
+        if len(t_ns) and t_ns.min() < 0:
+            raise ValueError("t_ns holds a negative time")
+        answers = np.empty(len(t_ns), dtype=np.uint8)
+        self._batch(np.ascontiguousarray(t_ns), np.ascontiguousarray(user),
+                    np.ascontiguousarray(attribute), answers)
+        return answers == ZN_RELEASE
+
+    cdef int _batch(self, const int64_t[::1] t_ns, const uint64_t[::1] user,
+                    const uint64_t[::1] attribute, uint8_t[::1] answers) except -1:
+        cdef zn_observation o[256]
+        cdef Py_ssize_t n = t_ns.shape[0]
+        cdef Py_ssize_t at = 0
+        cdef Py_ssize_t i, m
+        self.guard.enter()
+        with nogil:
+            while at < n:
+                m = n - at if n - at < 256 else 256
+                for i in range(m):
+                    o[i].t_ns = t_ns[at + i]
+                    o[i].user = zn_hash_words(&self.key, &user[at + i], 1)
+                    o[i].attribute = self._number_id(attribute[at + i])
+                zn_ztable_observe_batch(self.table, o, m, &answers[at])
+                at += m
+        self.guard.leave()
+        return 0
+
+    def count(self, attribute):
+        """Distinct users of an attribute (bytes, str, or a number as in observe_batch) in the
+        window that ends at the newest time seen; saturates at keep."""
+        if isinstance(attribute, (bytes, str)):
+            return zn_ztable_count(self.table, self._text_id(attribute))
+        return zn_ztable_count(self.table, self._number_id(attribute))
+
+    def set_z(self, z):
+        """Changes z for what comes. Raises ConfigError when it is out of range or above keep."""
+        cdef zn_error err
+        if not 1 <= z <= 1 << 31:
+            raise ConfigError(f"z is {z}: it must be 1 to {1 << 31}")
+        memset(&err, 0, sizeof(err))
+        check(zn_ztable_set_z(self.table, z, &err), &err)
+        self._z = z
+
+    def clear(self):
+        """Forgets every exposure and the clock; counters stay."""
+        self.guard.enter()
+        zn_ztable_clear(self.table)
+        self.guard.leave()
+
+    def check(self):
+        """Raises AssertionError when an invariant is broken. Slow: for tests."""
+        cdef const char *broken = zn_ztable_check(self.table)
+        if broken != NULL:
+            raise AssertionError(broken.decode())
+
+    @property
+    def z(self):
+        """The threshold in force."""
+        return self._z
+
+    @property
+    def stats(self):
+        """Counters: observations, released, each reason of suppression, what is alive now."""
+        return zn_ztable_get_stats(self.table)
+
+    @property
+    def memory_bytes(self):
+        """Bytes of memory the table uses."""
+        return zn_ztable_memory(self.table)
+
+
+cdef zn_addr addr_of(bytes packed) except *:
+    cdef zn_addr addr
+    cdef bytes mapped = packed if len(packed) == 16 else bytes(10) + b"\xff\xff" + packed
+    memcpy(addr.byte, <const char *>mapped, 16)
+    return addr
+
+
+cdef object address_from(const zn_addr *addr):
+    packed = PyBytes_FromStringAndSize(<const char *>addr.byte, 16)
+    if packed[:12] == bytes(10) + b"\xff\xff":
+        return ipaddress.IPv4Address(packed[12:])
+    return ipaddress.IPv6Address(packed)
+
+
+cdef class CryptoPan:
+    """Prefix-preserving pseudonyms of IP addresses (Xu, Fan, Ammar, Moon 2002).
+
+    key: 32 bytes; the first 16 are the AES key, the last 16 make the pad. IPv4 is encrypted over
+    32 bits, IPv6 over 128. Raises ConfigError for a key of another length.
+    """
+
+    cdef zn_cryptopan *pan
+    cdef _Guard guard
+
+    def __init__(self, bytes key not None):
+        cdef zn_error err
+        if self.pan != NULL:
+            raise RuntimeError("a key cannot be set twice")
+        if len(key) != 32:
+            raise ConfigError(f"a Crypto-PAn key has 32 bytes, this one {len(key)}")
+        memset(&err, 0, sizeof(err))
+        self.guard = _Guard()
+        check(zn_cryptopan_open(&self.pan, <const uint8_t *><const char *>key, &err), &err)
+
+    def __dealloc__(self):
+        zn_cryptopan_close(self.pan)
+
+    def __reduce__(self):
+        raise TypeError("a CryptoPan cannot be pickled: it holds a key")
+
+    def anonymize(self, address):
+        """The pseudonym of an address (str, bytes of 4 or 16, or ipaddress), in the same type."""
+        cdef zn_addr addr
+        parsed = ipaddress.ip_address(address)
+        addr = addr_of(parsed.packed)
+        self.guard.enter()
+        rc = zn_cryptopan_addrs(self.pan, &addr, &addr, 1)
+        self.guard.leave()
+        if rc != 0:
+            raise ZanonError("the crypto library could not encrypt an address")
+        pseudonym = address_from(&addr)
+        if parsed.version == 6 and pseudonym.version == 4:
+            pseudonym = ipaddress.IPv6Address(b"\0" * 10 + b"\xff\xff" + pseudonym.packed)
+        if isinstance(address, str):
+            return str(pseudonym)
+        return pseudonym.packed if isinstance(address, bytes) else pseudonym
+
+    def anonymize_v4(self, addresses):
+        """Pseudonyms of uint32[n] IPv4 addresses in host order."""
+        if not isinstance(addresses, np.ndarray) or addresses.dtype != np.uint32:
+            raise TypeError("addresses must be an array of uint32")
+        if addresses.ndim != 1:
+            raise ValueError("addresses must have one dimension")
+        out = np.empty_like(addresses, order="C")
+        self._v4(np.ascontiguousarray(addresses), out)
+        return out
+
+    cdef int _v4(self, const uint32_t[::1] source, uint32_t[::1] out) except -1:
+        cdef size_t n = source.shape[0]
+        cdef int rc = 0
+        if n == 0:
+            return 0
+        self.guard.enter()
+        with nogil:
+            rc = zn_cryptopan_v4(self.pan, &source[0], &out[0], n)
+        self.guard.leave()
+        if rc != 0:
+            raise ZanonError("the crypto library could not encrypt an address")
+        return 0
+
+    def anonymize_v6(self, addresses):
+        """Pseudonyms of uint8[n, 16] IPv6 addresses in network order."""
+        if not isinstance(addresses, np.ndarray) or addresses.dtype != np.uint8:
+            raise TypeError("addresses must be an array of uint8")
+        if addresses.ndim != 2 or addresses.shape[1] != 16:
+            raise ValueError("addresses must have the shape (n, 16)")
+        out = np.empty_like(addresses, order="C")
+        self._v6(np.ascontiguousarray(addresses), out)
+        return out
+
+    cdef int _v6(self, const uint8_t[:, ::1] source, uint8_t[:, ::1] out) except -1:
+        cdef size_t n = source.shape[0]
+        cdef int rc = 0
+        if n == 0:
+            return 0
+        self.guard.enter()
+        with nogil:
+            rc = zn_cryptopan_v6(self.pan, &source[0, 0], &out[0, 0], n)
+        self.guard.leave()
+        if rc != 0:
+            raise ZanonError("the crypto library could not encrypt an address")
+        return 0
+
+
+cdef class Keys:
+    """Epoch keys (crypto/keys), for tests and for checking a key file."""
+
+    cdef zn_keys *keys
+
+    def __init__(self, int64_t rotate_ns, key_file=None):
+        cdef zn_error err
+        cdef const char *path = NULL
+        if self.keys != NULL:
+            raise RuntimeError("keys cannot be opened twice")
+        memset(&err, 0, sizeof(err))
+        encoded = None if key_file is None else os.fsencode(key_file)
+        if encoded is not None:
+            path = encoded
+        check(zn_keys_open(&self.keys, rotate_ns, path, &err), &err)
+
+    def __dealloc__(self):
+        zn_keys_close(self.keys)
+
+    def epoch(self, int64_t t_ns):
+        """The epoch that serves a time."""
+        return zn_keys_epoch(self.keys, t_ns)
+
+    def pseudonym(self, int64_t t_ns, str address):
+        """(pseudonym, epoch) of an address at a time."""
+        cdef zn_addr real = addr_of(ipaddress.ip_address(address).packed)
+        cdef zn_addr out
+        cdef int64_t epoch
+        if zn_keys_pseudonym(self.keys, t_ns, &real, &out, &epoch) != 0:
+            raise ZanonError("the crypto library could not encrypt an address")
+        return str(address_from(&out)), epoch
+
+    def rebase(self, int64_t t_ns):
+        """The packet clock was set back to t_ns."""
+        cdef zn_error err
+        memset(&err, 0, sizeof(err))
+        check(zn_keys_rebase(self.keys, t_ns, &err), &err)
+
+    def derive(self, bytes purpose not None, int64_t epoch, size_t n):
+        """n (1 to 32) bytes for another purpose of an epoch."""
+        cdef uint8_t out[32]
+        if not 1 <= n <= 32 or zn_keys_derive(self.keys, purpose, epoch, out, n) != 0:
+            raise ZanonError("nothing can be derived")
+        return PyBytes_FromStringAndSize(<const char *>out, n)
+
+
+cdef class Stream:
+    """Ordered head bytes of one stream (state/stream), for tests."""
+
+    cdef zn_stream_pool pool
+    cdef uint32_t stream
+    cdef uint32_t base
+
+    def __init__(self, uint32_t base):
+        cdef zn_error err
+        if self.stream != 0:
+            raise RuntimeError("a stream cannot be opened twice")
+        memset(&err, 0, sizeof(err))
+        check(zn_stream_pool_init(&self.pool, 1, &err), &err)
+        self.stream = zn_stream_take(&self.pool)
+        self.base = base
+
+    def __dealloc__(self):
+        zn_stream_pool_fini(&self.pool)
+
+    def add(self, uint32_t seq, bytes data not None):
+        """Places data at a sequence number; grew, stored, nothing, conflict or outside."""
+        cdef _Copy copy = _Copy(data)
+        return STREAM_RESULTS[zn_stream_add(&self.pool, self.stream, seq - self.base, copy.span)]
+
+    def head(self):
+        """The contiguous bytes from the base."""
+        cdef zn_span head = zn_stream_head(&self.pool, self.stream)
+        return PyBytes_FromStringAndSize(<const char *>head.p, head.n)
+
+
+cdef class _Copy:
+    """Input in a heap block of exactly its size: AddressSanitizer sees a read past a bytes object's
+    content only there."""
+
+    cdef zn_span span
+
+    def __cinit__(self, bytes data not None):
+        cdef uint8_t *block = <uint8_t *>malloc(len(data) if data else 1)
+        if block == NULL:
+            raise MemoryError
+        memcpy(block, <const char *>data, len(data))
+        self.span.p = block
+        self.span.n = len(data)
+
+    def __dealloc__(self):
+        free(<void *>self.span.p)
+
+
+cdef bytes span_bytes(zn_span span):
+    return b"" if span.n == 0 else PyBytes_FromStringAndSize(<const char *>span.p, span.n)
+
+
+def parse_tls(bytes data not None, *, bint cut=False):
+    """(state, name as sent, ECH offered); state: done, need_more, malformed or other."""
+    cdef _Copy copy = _Copy(data)
+    cdef zn_tls_scratch scratch
+    cdef zn_tls_hello hello
+    memset(&hello, 0, sizeof(hello))
+    state = zn_tls_client_hello(copy.span, cut, &scratch, &hello)
+    if state != ZN_DONE:
+        return PARSE_STATES[state], b"", False
+    return "done", span_bytes(hello.name), bool(hello.ech_offered)
+
+
+def parse_http(bytes data not None):
+    """(state, host as sent, method number, bytes of the head)."""
+    cdef _Copy copy = _Copy(data)
+    cdef zn_http_request request
+    memset(&request, 0, sizeof(request))
+    state = ZN_OTHER
+    if zn_http_looks_like_request(copy.span):
+        state = zn_http_request_head(copy.span, &request)
+    if state != ZN_DONE:
+        return PARSE_STATES[state], b"", 0, 0
+    return "done", span_bytes(request.host), request.method, request.head_bytes
+
+
+def parse_dns(bytes data not None, *, bint whole=True):
+    """(state, name, response?, id, type)."""
+    cdef _Copy copy = _Copy(data)
+    cdef zn_dns_question question
+    memset(&question, 0, sizeof(question))
+    state = zn_dns_question_parse(copy.span, whole, &question)
+    if state != ZN_DONE:
+        return PARSE_STATES[state], b"", False, 0, 0
+    name = PyBytes_FromStringAndSize(<const char *>question.name, question.name_bytes)
+    return ("malformed" if question.name_odd else "done", name, bool(question.response),
+            question.id, question.type)
+
+
+def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1):
+    """The packet's fields, or the name of the counter that says why it was dropped."""
+    cdef _Copy copy = _Copy(data)
+    cdef zn_packet_input source
+    cdef zn_packet p
+    cdef zn_hash_key key
+    memset(&key, 0, sizeof(key))
+    memset(&p, 0, sizeof(p))
+    source.bytes = copy.span
+    source.wire = len(data) if wire < 0 else wire
+    source.link_type = link_type
+    drop = zn_packet_decode(&source, &key, &p)
+    if drop != ZN_STAT_COUNT:
+        return STAT_INFO[<int>drop][0]
+    receiver = 1 - p.sender
+    return {
+        "src": str(address_from(&p.tuple.addr[p.sender])), "sport": p.tuple.port[p.sender],
+        "dst": str(address_from(&p.tuple.addr[receiver])), "dport": p.tuple.port[receiver],
+        "proto": p.tuple.proto, "ttl": p.ttl, "flags": p.tcp_flags, "seq": p.seq, "ack": p.ack,
+        "window": p.window, "payload": span_bytes(p.payload), "payload_len": p.payload_len,
+        "fragment": p.fragment, "hash": p.hash,
+    }
+
+
+def normalize_host(bytes name not None):
+    """(kind, text): kind is name, home, address, empty or invalid."""
+    cdef _Copy copy = _Copy(name)
+    cdef zn_hostname host
+    kind = zn_hostname_normalize(copy.span, &host)
+    text = PyBytes_FromStringAndSize(<const char *>host.text, host.n)
+    return HOST_KINDS[kind], text.decode("ascii")
+
+
+def hash64(bytes key not None, bytes data not None):
+    """SipHash-1-3 of data under a 16-byte key."""
+    cdef zn_hash_key k
+    if len(key) != 16:
+        raise ValueError("a hash key has 16 bytes")
+    memcpy(&k, <const char *>key, 16)
+    return zn_hash64(&k, <const char *>data, len(data))
+
+
+def fail_allocation(uint64_t n):
+    """The n-th allocation from now on fails once; 0: none. For tests."""
+    zn_alloc_fail_after(n)

@@ -1,0 +1,253 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command `zanon-net`. stdout is data, stderr is for people; exit 0, 1 operational, 2 usage."""
+
+import ctypes
+import json
+import logging
+import os
+import resource
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import click
+from rich.console import Console
+
+from zanon_net._version import __version__
+from zanon_net.config import Config
+from zanon_net.errors import CapacityError, ConfigError, ZanonError
+from zanon_net.inspecting import inspect
+from zanon_net.keys import check_key, new_key
+from zanon_net.options import RUN_EPILOG, GroupedCommand, run_options
+from zanon_net.pipeline import Interruption, Progress, run
+from zanon_net.report import Report, manifest_bytes
+
+COMMAND = "zanon-net"
+EXIT_OPERATIONAL, EXIT_USAGE = 1, 2
+PR_SET_DUMPABLE = 4
+DEBUG_VARIABLE = "ZANON_DEBUG"
+
+_log = logging.getLogger("zanon_net")
+
+
+def _help_alone(ctx: click.Context) -> None:
+    """A group by itself asks for nothing: that is a usage error with the help as its text."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help(), err=True)
+        ctx.exit(EXIT_USAGE)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
+@click.version_option(__version__, prog_name=COMMAND, message="%(prog)s %(version)s")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Flow logs from network traffic whose every name is shared by at least z users."""
+    _help_alone(ctx)
+
+
+@cli.command("run", cls=GroupedCommand, params=run_options(), epilog=RUN_EPILOG)
+def run_command(
+    source: tuple[str, ...],
+    out: str | None,
+    config_file: str | None,
+    as_json: bool,
+    quiet: bool,
+    verbose: bool,
+    **options: Any,
+) -> int:
+    """Turn captures into anonymized flow logs.
+
+    SOURCE is a pcap or pcapng file, or - for standard input; give several in the order of their
+    times.
+    """
+    if quiet and verbose:
+        raise click.UsageError("choose one of -q and -v")
+    _log.setLevel(logging.INFO if verbose else logging.WARNING)
+    config = _configure(config_file, options)
+    with Interruption() as interruption, _progress_bar(quiet) as progress:
+        report = run(source, config, out=out, progress=progress, interruption=interruption)
+    for warning in report.warnings:
+        _say(f"warning: {warning}")
+    _finish(report, as_json, quiet)
+    if report.interrupted:
+        _say("interrupted: what had been read is complete")
+        return EXIT_OPERATIONAL
+    return 0
+
+
+def _configure(config_file: str | None, options: dict[str, Any]) -> Config:
+    """The file's settings with the given options over them. Raises ConfigError."""
+    config = Config() if config_file is None else Config.load(config_file)
+    given = {name: value for name, value in options.items() if value not in (None, ())}
+    try:
+        return config.replace(**given)
+    except ConfigError as error:
+        name, _colon, problem = str(error).partition(":")
+        raise ConfigError(f"--{name.replace('_', '-')}:{problem}") from None
+
+
+def _finish(report: Report, as_json: bool, quiet: bool) -> None:
+    if as_json:
+        text = manifest_bytes({**report.manifest, "performance": report.speed()}).decode("ascii")
+        click.echo(text, nl=False, err=report.out is None)
+    elif not quiet:
+        report.print_summary(Console(stderr=True))
+
+
+@contextmanager
+def _progress_bar(quiet: bool) -> Iterator[Progress | None]:
+    """A bar on stderr where a person looks at it; None elsewhere."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        BarColumn(),
+        DownloadColumn(),
+        TextColumn("{task.fields[rate]:,.0f} packets/s"),
+        TimeRemainingColumn(),
+    )
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=None, rate=0.0)
+
+        def show(bytes_read: int, bytes_total: int, packets: int) -> None:
+            rate = packets / max(bar.tasks[0].elapsed or 0.0, 1e-9)
+            bar.update(task, completed=bytes_read, total=bytes_total or None, rate=rate)
+
+        yield show
+
+
+@cli.group("key", invoke_without_command=True)
+@click.pass_context
+def key_group(ctx: click.Context) -> None:
+    """Make or check a key file for --key-file."""
+    _help_alone(ctx)
+
+
+@key_group.command("new")
+@click.argument("file")
+def key_new(file: str) -> int:
+    """Write a new random key to FILE, which must not exist.
+
+    Whoever holds the key can undo the pseudonyms made with it: keep it apart from the logs.
+    """
+    new_key(file)
+    _say(f"wrote a new key to {file}; keep it secret and apart from the logs")
+    return 0
+
+
+@key_group.command("check")
+@click.argument("file")
+def key_check(file: str) -> int:
+    """Check that FILE holds a key and that nobody else can read it."""
+    check_key(file)
+    _say(f"{file} is a good key file")
+    return 0
+
+
+@cli.command("inspect")
+@click.argument("source")
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
+def inspect_command(source: str, as_json: bool) -> int:
+    """Show what a capture holds, in counts.
+
+    SOURCE is a pcap or pcapng file, or - for standard input. No name and no address is printed.
+    """
+    with Interruption() as interruption, _progress_bar(quiet=False) as progress:
+        found = inspect(source, progress=progress, interruption=interruption)
+    if as_json:
+        click.echo(json.dumps(found.to_dict(), indent=2))
+    else:
+        found.print(Console())
+    if found.facts.warning is not None:
+        _say(f"warning: {found.facts.name}: {found.facts.warning}")
+    return EXIT_OPERATIONAL if found.interrupted else 0
+
+
+def _one_line(text: str) -> str:
+    """`text` on one line, and without a character that could steer a terminal."""
+    return "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
+
+
+def _say(text: str) -> None:
+    click.echo(f"{COMMAND}: {_one_line(text)}", err=True)
+
+
+class _LogHandler(logging.Handler):
+    """Writes records like every other message of the command."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes one record."""
+        _say(record.getMessage())
+
+
+def _harden() -> None:
+    """No core dump may carry what was read. Best effort: not every system knows all of it."""
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    with suppress(OSError, ValueError):  # a run may have more sources than the usual 1024 files
+        _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _explain(error: BaseException) -> int:
+    """Says in one line what went wrong; returns the exit code. Never prints what was read."""
+    match error:
+        case BrokenPipeError():
+            pass  # whoever read our output has gone; there is nobody to tell
+        case click.UsageError():
+            path = error.ctx.command_path if error.ctx else COMMAND
+            _say(f"{error.format_message()} (see '{path} --help')")
+            return EXIT_USAGE
+        case ConfigError():
+            _say(str(error))
+            return EXIT_USAGE
+        case KeyboardInterrupt() | click.Abort():
+            _say("interrupted; nothing was written")
+        case MemoryError() | CapacityError():
+            _say(str(error) or "out of memory")
+        case ZanonError():
+            _say(str(error))
+        case OSError():
+            problem = error.strerror or "input or output error"
+            _say(f"{error.filename}: {problem}" if error.filename else problem)
+        case _:
+            _say(f"internal error: {type(error).__name__}; please report it")
+    return EXIT_OPERATIONAL
+
+
+def _flush_stdout() -> int:
+    """Empties stdout's buffer while an error can still be told; returns 1 when it cannot be."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        code = _explain(error)
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return code
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit code. No exception leaves it."""
+    _harden()
+    handler = _LogHandler()
+    _log.addHandler(handler)
+    try:
+        code = cli.main(arguments, prog_name=COMMAND, standalone_mode=False)
+    except BaseException as error:
+        if os.environ.get(DEBUG_VARIABLE) == "1":
+            traceback.print_exc()
+        code = _explain(error)
+    finally:
+        _log.removeHandler(handler)
+    return _flush_stdout() or int(code or 0)

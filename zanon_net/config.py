@@ -1,0 +1,356 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""All settings: one frozen dataclass per concern, checked when it is made.
+
+The command's options, the keys of the TOML file and the fields here carry the same names. A wrong
+value raises `ConfigError` with a text that starts with the field's name.
+"""
+
+import dataclasses
+import ipaddress
+import os
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from zanon_net.errors import ConfigError
+from zanon_net.values import (
+    ANYWHERE,
+    Network,
+    did_you_mean,
+    exists,
+    flag,
+    format_duration,
+    parse_duration,
+    parse_networks,
+    parse_never,
+    prefix_pair,
+    reject,
+    whole,
+    words,
+)
+
+Z_MAX = 2**31
+COUNT_MAX = 2**31
+
+FORMAT_OUTPUTS = {
+    "tstat": ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete"),
+    "jsonl": ("jsonl",),
+    "observations": ("observations",),
+}
+COLUMN_SETS = ("core", "layer7")
+EVIDENCE = ("established", "any")
+
+# The manifest names no network so small that it says who its hosts are.
+SHOWN_PREFIX_MAX = {4: 24, 6: 56}
+
+_BASE64_OF_32_BYTES = re.compile(r"[A-Za-z0-9+/]{43}=")
+
+
+class _Section:
+    """What the sections share: a frozen dataclass may still settle its own fields."""
+
+    __slots__ = ()
+
+    def _settle(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True, slots=True)
+class ZParams(_Section):
+    """z-anonymity: which names leave.
+
+    z: users that must share a name, >= 1; 1 releases every name.
+    window: for how long an exposure counts; "1h", or ns.
+    evidence: "established", or "any" for captures that show one direction only.
+    dns_votes: whether a DNS query counts as an exposure.
+    never: suffixes of names never to release: a file with one a line, or a sequence; afterwards a
+        tuple.
+    exact: exact measurements also in records whose name is suppressed.
+    """
+
+    z: int = 20
+    window: int | str = "1h"
+    evidence: str = "established"
+    dns_votes: bool = True
+    never: str | os.PathLike[str] | Sequence[str] = ()
+    exact: bool = False
+
+    def __post_init__(self) -> None:
+        whole("z", self.z, 1, Z_MAX)
+        parse_duration("window", self.window)
+        if self.evidence not in EVIDENCE:
+            reject("evidence", f"must be {' or '.join(EVIDENCE)}, not {self.evidence!r}")
+        self._settle("dns_votes", flag("dns_votes", self.dns_votes))
+        self._settle("never", parse_never("never", self.never))
+        self._settle("exact", flag("exact", self.exact))
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """The suffixes never to release, in lower case, without a leading dot."""
+        return tuple(self.never) if isinstance(self.never, tuple) else ()
+
+    @property
+    def window_ns(self) -> int:
+        """The window in nanoseconds."""
+        return parse_duration("window", self.window)
+
+
+@dataclass(frozen=True, slots=True)
+class AddressPolicy(_Section):
+    """Who is a user, and how addresses are written.
+
+    internal: the users' networks: "10.0.0.0/8,fd00::/8", a file with one a line, a sequence, or
+        "any"; None: the private ranges, else whoever opened the flow. Afterwards None or a tuple.
+    user_prefix: bits of an IPv4 and of an IPv6 address that make a user.
+    keep_client_port: client ports as they are instead of 0.
+    rotate: for how long one key makes the pseudonyms; "1h", or ns; None: as long as the window.
+    key_file: a file made by `zanon-net key new`; None: a random key that nobody ever sees.
+    """
+
+    internal: str | Sequence[str] | None = None
+    user_prefix: str | Sequence[int] = (32, 64)
+    keep_client_port: bool = False
+    rotate: int | str | None = None
+    key_file: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.internal is not None:
+            self._settle("internal", parse_networks("internal", self.internal))
+        self._settle("user_prefix", prefix_pair("user_prefix", self.user_prefix))
+        self._settle("keep_client_port", flag("keep_client_port", self.keep_client_port))
+        if self.rotate is not None:
+            parse_duration("rotate", self.rotate)
+        _check_key_file(self.key_file)
+
+    @property
+    def networks(self) -> tuple[Network, ...] | None:
+        """The internal networks; None: the private ranges."""
+        if self.internal is None:
+            return None
+        return tuple(ipaddress.ip_network(text) for text in self.internal)
+
+    @property
+    def key_mode(self) -> str:
+        """ "derived" from a key file, or "ephemeral"."""
+        return "ephemeral" if self.key_file is None else "derived"
+
+
+@dataclass(frozen=True, slots=True)
+class Input(_Section):
+    """What is read. filter: a BPF expression, see pcap-filter(7); empty: every packet."""
+
+    filter: str = ""
+
+    def __post_init__(self) -> None:
+        expression: object = self.filter
+        if not isinstance(expression, str) or "\0" in expression:
+            reject("filter", "must be a BPF expression such as 'tcp port 443'")
+
+
+@dataclass(frozen=True, slots=True)
+class Output(_Section):
+    """What is written. format: tstat, jsonl, observations; columns: core, layer7."""
+
+    format: str | Sequence[str] = ("tstat",)
+    columns: str | Sequence[str] = COLUMN_SETS
+
+    def __post_init__(self) -> None:
+        self._settle("format", words("format", self.format, FORMAT_OUTPUTS))
+        columns = words("columns", self.columns, COLUMN_SETS)
+        if "core" not in columns:
+            reject("columns", "core is always part of a log; write core,layer7")
+        self._settle("columns", columns)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The core's name of each output that the formats need."""
+        return tuple(output for name in self.format for output in FORMAT_OUTPUTS[name])
+
+
+@dataclass(frozen=True, slots=True)
+class Limits(_Section):
+    """Hard caps of the tables, in entries. At a cap only more is suppressed, and counted."""
+
+    max_flows: int = 1 << 20
+    max_tuples: int = 1 << 26
+    max_attributes: int = 1 << 24
+
+    def __post_init__(self) -> None:
+        for name in ("max_flows", "max_tuples", "max_attributes"):
+            whole(name, getattr(self, name), 1, COUNT_MAX)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All settings of a run."""
+
+    anonymity: ZParams = field(default_factory=ZParams)
+    addresses: AddressPolicy = field(default_factory=AddressPolicy)
+    input: Input = field(default_factory=Input)
+    output: Output = field(default_factory=Output)
+    limits: Limits = field(default_factory=Limits)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The settings in a TOML file; what it does not name keeps its default.
+
+        Paths in it are relative to its folder. Raises ConfigError, also for an unknown section or
+        key.
+        """
+        path = Path(path)
+        try:
+            data = tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+        except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError
+            raise ConfigError(f"{path} is not valid TOML: {error}") from None
+        config = cls()
+        for section, table in data.items():
+            keys = _keys_of(path, section, table)
+            try:
+                config = config.replace(**_anchored(keys, path.parent))
+            except ConfigError as error:
+                raise ConfigError(f"{path}: [{section}] {error}") from None
+        return config
+
+    def replace(self, **settings: Any) -> Self:
+        """A copy with the settings named by their fields, such as z=5 or window="10m", changed.
+
+        Raises ConfigError.
+        """
+        sections: dict[str, dict[str, Any]] = {}
+        for name, value in settings.items():
+            if name not in SECTION_OF:
+                raise ConfigError(f"{name}: unknown setting{did_you_mean(name, SECTION_OF)}")
+            sections.setdefault(SECTION_OF[name], {})[name] = value
+        changed = {
+            section: dataclasses.replace(getattr(self, section), **values)
+            for section, values in sections.items()
+        }
+        return dataclasses.replace(self, **changed)
+
+    @property
+    def rotate_ns(self) -> int:
+        """How long an epoch lasts, in nanoseconds."""
+        if self.addresses.rotate is None:
+            return self.anonymity.window_ns
+        return parse_duration("rotate", self.addresses.rotate)
+
+    def engine_arguments(self) -> dict[str, Any]:
+        """The keyword arguments of `_core.Engine`."""
+        networks = self.addresses.networks
+        key_file = self.addresses.key_file
+        return {
+            "z": self.anonymity.z,
+            "window_ns": self.anonymity.window_ns,
+            "rotate_ns": self.rotate_ns,
+            "established": self.anonymity.evidence == "established",
+            "dns_votes": self.anonymity.dns_votes,
+            "internal": None
+            if networks is None
+            else [(net.network_address.packed, net.prefixlen) for net in networks],
+            "never": [suffix.encode("ascii") for suffix in self.anonymity.suffixes],
+            "user_prefix": self.addresses.user_prefix,
+            "key_file": None if key_file is None else os.fspath(key_file),
+            "keep_client_port": self.addresses.keep_client_port,
+            "exact": self.anonymity.exact,
+            "outputs": self.output.outputs,
+            "layer7": "layer7" in self.output.columns,
+            "max_flows": self.limits.max_flows,
+            "max_tuples": self.limits.max_tuples,
+            "max_attributes": self.limits.max_attributes,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as the manifest has them.
+
+        Left out is what could be a secret, an address or a name: the key and its path, the filter,
+        small networks and the names on the never list.
+        """
+        anonymity, addresses = self.anonymity, self.addresses
+        return {
+            "anonymity": {
+                "z": anonymity.z,
+                "window": format_duration(anonymity.window_ns),
+                "window_ns": anonymity.window_ns,
+                "evidence": anonymity.evidence,
+                "dns_votes": anonymity.dns_votes,
+                "never_suffixes": len(anonymity.suffixes),
+                "exact": anonymity.exact,
+            },
+            "addresses": {
+                "internal": _shown_networks(addresses.networks),
+                "user_prefix": list(addresses.user_prefix),
+                "keep_client_port": addresses.keep_client_port,
+                "rotate": format_duration(self.rotate_ns),
+                "rotate_ns": self.rotate_ns,
+                "key_mode": addresses.key_mode,
+            },
+            "input": {"filtered": bool(self.input.filter)},
+            "output": {
+                "format": list(self.output.format),
+                "columns": list(self.output.columns),
+            },
+            "limits": dataclasses.asdict(self.limits),
+        }
+
+
+def _check_key_file(value: object) -> None:
+    if value == "" or not isinstance(value, str | os.PathLike | None):
+        reject("key_file", "must be the path of a file; make one with 'zanon-net key new FILE'")
+    if isinstance(value, str) and _BASE64_OF_32_BYTES.fullmatch(value):
+        reject("key_file", "this looks like a key itself; give the path of the file with it")
+
+
+_SECTIONS: dict[str, type] = {
+    "anonymity": ZParams,
+    "addresses": AddressPolicy,
+    "input": Input,
+    "output": Output,
+    "limits": Limits,
+}
+SECTION_OF = {
+    item.name: section for section, kind in _SECTIONS.items() for item in dataclasses.fields(kind)
+}
+"""The section of each setting; a setting's name is unique over all sections."""
+
+
+def _keys_of(path: Path, section: str, table: object) -> dict[str, Any]:
+    """`table`, known to be a section whose every key is a setting. Raises ConfigError."""
+    if section in SECTION_OF:
+        raise ConfigError(f"{path}: {section} belongs under [{SECTION_OF[section]}]")
+    if section not in _SECTIONS:
+        hint = did_you_mean(section, [*_SECTIONS, *SECTION_OF])
+        raise ConfigError(f"{path}: unknown section [{section}]{hint}")
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path}: {section} is a section; write [{section}] and its keys below")
+    known = [name for name, home in SECTION_OF.items() if home == section]
+    for key in table:
+        if key not in known:
+            elsewhere = SECTION_OF.get(key)
+            hint = f"; it belongs under [{elsewhere}]" if elsewhere else did_you_mean(key, known)
+            raise ConfigError(f"{path}: [{section}] unknown key {key!r}{hint}")
+    return table
+
+
+def _anchored(keys: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """`keys` with the paths among their values relative to `folder`, the configuration file's."""
+    anchored = dict(keys)
+    for name in ("never", "key_file", "internal"):
+        value = anchored.get(name)
+        if isinstance(value, str) and value and (name != "internal" or exists(folder / value)):
+            anchored[name] = str(folder / value)
+    return anchored
+
+
+def _shown_networks(networks: tuple[Network, ...] | None) -> str | dict[str, Any]:
+    if networks is None:
+        return "private"
+    if {str(net) for net in networks} >= set(ANYWHERE):
+        return "any"
+    shown = [str(net) for net in networks if net.prefixlen <= SHOWN_PREFIX_MAX[net.version]]
+    return {"networks": shown, "not_shown": len(networks) - len(shown)}

@@ -1,0 +1,26 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every error that this package raises on purpose; no message holds a hostname or an address."""
+
+
+class ZanonError(Exception):
+    """Base of all errors of this package; its text is one line a person can act on."""
+
+
+class ConfigError(ZanonError, ValueError):
+    """A setting, an option or a key file is wrong: nothing was read or written."""
+
+
+class CaptureError(ZanonError, OSError):
+    """A capture cannot be opened or read; `errno` says why where the system said so."""
+
+    def __str__(self) -> str:
+        return super().__str__() if self.strerror is None else str(self.strerror)
+
+
+class FormatError(ZanonError):
+    """A source is not a capture, or not one that can be read."""
+
+
+class CapacityError(ZanonError):
+    """Memory or another resource ran out."""

@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a capture holds, in counts: the whole packet path runs and writes nothing."""
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from zanon_net._core import Engine
+from zanon_net.config import Config
+from zanon_net.pipeline import Interruption, Progress, Reader, Source, open_source
+from zanon_net.report import NS_PER_S, SourceFacts, Totals, iso_time, link_type_name
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """A capture's facts; `config` is what its names were measured with."""
+
+    facts: SourceFacts
+    totals: Totals
+    config: Config
+    interrupted: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, for `--json`."""
+        totals = self.totals
+        return {
+            "source": self.facts.to_dict(),
+            "interrupted": self.interrupted,
+            "time_range": totals.time_range(),
+            "users": totals.users,
+            "read": totals.group("read"),
+            "drop": totals.group("drop"),
+            "flow": totals.group("flow"),
+            "name": totals.group("name"),
+            "z": self.config.anonymity.z,
+            "window_ns": self.config.anonymity.window_ns,
+            "decisions": totals.decisions(),
+        }
+
+    def print(self, console: Console) -> None:
+        """Prints the facts as a table."""
+        table = Table(box=None, show_header=False, pad_edge=False)
+        table.add_column(no_wrap=True)
+        table.add_column(justify="right", no_wrap=True)
+        table.add_column(overflow="fold")
+        for title, count, text in [*self._about_source(), *self._about_names()]:
+            table.add_row(Text(title), Text(count), Text(text))
+        console.print(table)
+
+    def _about_source(self) -> list[tuple[str, str, str]]:
+        facts, totals = self.facts, self.totals
+        rows = [("format", "", facts.format), ("bytes", f"{facts.bytes_read:,}", "")]
+        if facts.warning is not None:
+            rows += [("cut short", "", facts.warning)]
+        rows += [
+            ("link type", f"{frames:,}", f"frames of {link_type_name(number)}")
+            for number, frames in sorted(facts.link_types.items())
+        ]
+        if totals.time_range_ns is not None:
+            first_ns, last_ns = totals.time_range_ns
+            rows += [
+                ("first packet", "", iso_time(first_ns)),
+                ("last packet", "", iso_time(last_ns)),
+            ]
+            rows += [("time span", f"{(last_ns - first_ns) / NS_PER_S:,.3f}", "s")]
+        rows += _counts("read", totals.lines("read"))
+        return rows + _counts("dropped", totals.lines("drop"), totals.counters["frames"])
+
+    def _about_names(self) -> list[tuple[str, str, str]]:
+        totals, anonymity = self.totals, self.config.anonymity
+        decided = totals.decided
+        rows = _counts("flows", totals.lines("flow"))
+        rows += [("users", f"{totals.users:,}", "")]
+        rows += _counts("names", totals.lines("name"))
+        rows += [("measured with", "", f"z = {anonymity.z}, window {anonymity.window}")]
+        rows += _counts("released", [("names", totals.counters["released"])], decided)
+        return rows + _counts("suppressed", totals.lines("suppressed"), decided)
+
+
+def _counts(title: str, lines: list[tuple[str, int]], whole: int = 0) -> list[tuple[str, str, str]]:
+    return [
+        (title, f"{count:,}", text + (f" ({count / whole:.1%})" if whole else ""))
+        for text, count in lines
+    ]
+
+
+def inspect(
+    source: Source,
+    config: Config | None = None,
+    *,
+    progress: Progress | None = None,
+    interruption: Interruption | None = None,
+) -> Inspection:
+    """Reads one source to its end. Raises ConfigError, CaptureError, FormatError, CapacityError."""
+    config = config or Config()
+    interruption = interruption or Interruption()
+    arguments: Mapping[str, Any] = {**config.engine_arguments(), "outputs": ()}
+    with ExitStack() as stack:
+        opened = open_source(source, config, interruption)
+        stack.callback(opened.capture.close)
+        engine = Engine(**arguments)
+        stack.callback(engine.close)
+        for _batch in Reader(engine, [opened], progress, interruption).batches():
+            pass
+        facts = opened.facts()
+        engine.finish()
+        return Inspection(facts, Totals.of(engine), config, interruption.requested)

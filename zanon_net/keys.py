@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Key files: one line of 32 random bytes in base64 that only its owner may read."""
+
+import base64
+import os
+from pathlib import Path
+
+from zanon_net._core import Keys
+from zanon_net.errors import ConfigError, ZanonError
+
+KEY_BYTES = 32
+ANY_EPOCH_NS = 3_600_000_000_000
+
+
+def new_key(path: str | os.PathLike[str]) -> None:
+    """Makes a key file, readable by its owner only.
+
+    Raises ConfigError when there is something of this name already, ZanonError when the system
+    refuses; no half a file is left.
+    """
+    path = Path(path)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        handle = os.open(path, flags, 0o600)
+    except FileExistsError:
+        raise ConfigError(f"{path} exists, and no key is ever overwritten") from None
+    except OSError as error:
+        raise ZanonError(f"cannot make {path}: {error.strerror}") from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(base64.b64encode(os.urandom(KEY_BYTES)) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise ZanonError(f"cannot write {path}: {error.strerror}") from None
+
+
+def check_key(path: str | os.PathLike[str]) -> None:
+    """Reads a key file as a run would. Raises ConfigError or another ZanonError if a run would."""
+    Keys(ANY_EPOCH_NS, os.fspath(path))

@@ -1,0 +1,206 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The options of `zanon-net run` and their help. `Config` has the defaults; here they are told.
+
+An option that sets something carries the name of the setting.
+"""
+
+from typing import Any
+
+import click
+
+from zanon_net.config import EVIDENCE, FORMAT_OUTPUTS, Config
+
+MESSAGES = "Messages"
+RUN_EPILOG = """\b
+DURATION is 500ms, 90s, 10m, 1h or 1d. An option overrides the same setting of --config.
+Exit codes: 0 done, 1 could not be done, 2 wrong option or setting.
+
+\b
+Examples:
+  zanon-net run capture.pcap
+  zanon-net run --z 10 --window 30m --internal 10.0.0.0/8 --out logs mon.pcap tue.pcap
+  zcat capture.pcap.gz | zanon-net run - --format observations --out - | head
+"""
+
+
+class GroupedOption(click.Option):
+    """An option that `--help` lists under the heading `group`."""
+
+    def __init__(self, *args: Any, group: str = MESSAGES, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.group = group
+
+
+class GroupedCommand(click.Command):
+    """A command whose options stand under headings, in the order they were written."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the options' part of `--help`."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                groups.setdefault(getattr(parameter, "group", MESSAGES), []).append(record)
+        for title, records in groups.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def _setting(group: str, name: str, text: str, usual: object = None, **more: Any) -> GroupedOption:
+    shown = text if usual is None else f"{text} [default: {usual}]"
+    return GroupedOption([name], group=group, help=shown, **more)
+
+
+def _switch(group: str, name: str, text: str, usual: str) -> GroupedOption:
+    return _setting(group, name, text, usual, is_flag=True, default=None)
+
+
+def run_options() -> list[click.Parameter]:
+    """SOURCE and every option of `run`, in the order of its help."""
+    return [
+        click.Argument(["source"], nargs=-1, required=True),
+        *_anonymity(),
+        *_addresses(),
+        *_input_and_output(),
+        *_messages(),
+    ]
+
+
+def _anonymity() -> list[GroupedOption]:
+    group, default = "Anonymity", Config().anonymity
+    return [
+        _setting(
+            group,
+            "--z",
+            "Users that must share a name before it is released; 1 releases every name.",
+            default.z,
+            metavar="N",
+            type=int,
+        ),
+        _setting(
+            group,
+            "--window",
+            "For how long a user's exposure to a name counts.",
+            default.window,
+            metavar="DURATION",
+        ),
+        _setting(
+            group,
+            "--evidence",
+            "What shows that a user is real: an established connection, or nothing, for captures"
+            " of one direction only.",
+            default.evidence,
+            type=click.Choice(EVIDENCE),
+        ),
+        _setting(
+            group,
+            "--dns-votes",
+            "Whether names in DNS queries count; who sends one can be forged.",
+            "yes" if default.dns_votes else "no",
+            type=click.Choice(["yes", "no"]),
+        ),
+        _setting(
+            group, "--never", "Suffixes of names never to release, one a line.", metavar="FILE"
+        ),
+        _switch(
+            group,
+            "--exact",
+            "Exact measurements also in flows whose name is suppressed.",
+            "coarse times, packets and bytes",
+        ),
+    ]
+
+
+def _addresses() -> list[GroupedOption]:
+    group, default = "Addresses", Config().addresses
+    return [
+        _setting(
+            group,
+            "--internal",
+            "The users' networks: a list such as 10.0.0.0/8,fd00::/8, a file with one a line, or"
+            " 'any'.",
+            "private ranges, else whoever opened the flow",
+            metavar="NETS",
+        ),
+        _setting(
+            group,
+            "--user-prefix",
+            "Bits of an IPv4 and of an IPv6 address that make a user.",
+            ",".join(map(str, default.user_prefix)),
+            metavar="BITS,BITS",
+        ),
+        _setting(
+            group,
+            "--rotate",
+            "For how long one key makes the pseudonyms.",
+            "the window",
+            metavar="DURATION",
+        ),
+        _setting(
+            group,
+            "--key-file",
+            "A key made by 'zanon-net key new', for pseudonyms that can be made again.",
+            "a random key that is never stored",
+            metavar="FILE",
+        ),
+        _switch(group, "--keep-client-port", "Client ports as they are.", "0 in their place"),
+    ]
+
+
+def _input_and_output() -> list[GroupedOption]:
+    group, default = "Input and output", Config().output
+    return [
+        _setting(
+            group,
+            "--out",
+            "A folder that is new or empty, or '-' for standard output (one format, not tstat).",
+            "./zanon-<UTC start>",
+            metavar="DIR",
+        ),
+        _setting(
+            group,
+            "--format",
+            "What to write; give it again for more.",
+            " ".join(default.format),
+            type=click.Choice(list(FORMAT_OUTPUTS)),
+            multiple=True,
+        ),
+        _setting(
+            group,
+            "--columns",
+            "Column sets of the flow logs: core, or core,layer7.",
+            ",".join(default.columns),
+            metavar="SETS",
+        ),
+        _setting(
+            group,
+            "--filter",
+            "Read only packets that match a capture filter, as tcpdump has them: 'port 443'.",
+            metavar="BPF",
+        ),
+        GroupedOption(
+            ["--config", "config_file"],
+            group=group,
+            metavar="FILE",
+            help="Settings in TOML; see docs/configuration.md.",
+        ),
+    ]
+
+
+def _messages() -> list[GroupedOption]:
+    group = MESSAGES
+    return [
+        GroupedOption(
+            ["--json", "as_json"],
+            group=group,
+            is_flag=True,
+            help="The manifest in place of the summary: on stdout, or on stderr with --out -.",
+        ),
+        GroupedOption(
+            ["-q", "--quiet"], group=group, is_flag=True, help="No summary and no progress bar."
+        ),
+        GroupedOption(
+            ["-v", "--verbose"], group=group, is_flag=True, help="Also say what is being done."
+        ),
+    ]

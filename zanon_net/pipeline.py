@@ -1,0 +1,246 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""From captures to logs: opens, reads in batches, writes, and ends well or leaves nothing."""
+
+import logging
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, Self
+
+from zanon_net._core import Capture, Engine
+from zanon_net.config import Config
+from zanon_net.errors import CaptureError, ConfigError, FormatError
+from zanon_net.outputs import FolderSink, Sink, open_sink
+from zanon_net.report import Report, SourceFacts, Totals, build_manifest, manifest_bytes
+
+BATCH_FRAMES = 16384
+FRAMES_ALONE = 256  # how many are looked at one by one until one turns out to be a packet
+STDIN = "-"
+
+Source = str | os.PathLike[str]
+Progress = Callable[[int, int, int], None]
+"""Told after each batch: bytes read, bytes in all (0: not known), packets."""
+
+_log = logging.getLogger("zanon_net")
+
+
+class StopReading(Exception):  # noqa: N818  (no error: a wish)
+    """A signal came while the core was waiting for packets."""
+
+
+class Interruption:
+    """While entered, SIGINT and SIGTERM end the reading instead of the process.
+
+    What was read is then finished and written. A second signal raises KeyboardInterrupt, wherever
+    the run may be. Main thread only.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._reading = False
+        self._former: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._former[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for number, handler in self._former.items():
+            signal.signal(number, handler)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        if self.requested:
+            raise KeyboardInterrupt
+        self.requested = True
+        if self._reading:
+            raise StopReading
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Inside, and only there, the first signal raises StopReading."""
+        self._reading = True
+        try:
+            if self.requested:
+                raise StopReading
+            yield
+        finally:
+            self._reading = False
+
+
+@dataclass(slots=True)
+class OpenSource:
+    """A capture being read."""
+
+    name: str
+    capture: Capture
+    frames: int = 0
+
+    def facts(self) -> SourceFacts:
+        """What is known about it now."""
+        return SourceFacts(
+            name=self.name,
+            format=self.capture.format,
+            link_types=self.capture.link_types,
+            bytes_read=self.capture.bytes_read,
+            frames=self.frames,
+            warning=self.capture.warning,
+        )
+
+
+def open_source(source: Source, config: Config, interruption: Interruption) -> OpenSource:
+    """Opens a capture file, or standard input for "-", and reads its header.
+
+    Raises ConfigError, CaptureError or FormatError; KeyboardInterrupt when interrupted.
+    """
+    try:
+        with interruption.reading():
+            return _open_source(source, config.input.filter)
+    except StopReading:
+        raise KeyboardInterrupt from None
+
+
+def _open_source(source: Source, expression: str) -> OpenSource:
+    if source == STDIN:
+        if os.isatty(0):
+            raise ConfigError("standard input is a terminal; pipe a capture into it")
+        return OpenSource("stdin", Capture(fd=0, name="standard input", filter=expression))
+    path = Path(source)
+    if path.is_dir():
+        raise CaptureError(f"{path} is a folder; name the captures in it, such as {path}/*.pcap")
+    if not path.exists() and str(path) in (name for _index, name in socket.if_nameindex()):
+        raise CaptureError(
+            f"{path} is a network interface, and only captures can be read; "
+            f"pipe one in: tcpdump -i {path} -w - | zanon-net run -"
+        )
+    return OpenSource(path.name, Capture(str(path), filter=expression))
+
+
+class Reader:
+    """Feeds one engine from several sources, one after the other, batch by batch."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        sources: Sequence[OpenSource],
+        progress: Progress | None,
+        interruption: Interruption,
+    ) -> None:
+        self._engine = engine
+        self._sources = sources
+        self._progress = progress
+        self._interruption = interruption
+        self.first_ns: int | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal ended the reading."""
+        return self._interruption.requested
+
+    def batches(self) -> Iterator[None]:
+        """Yields after each batch, when the engine holds output to take."""
+        totals = [source.capture.bytes_total for source in self._sources]
+        total = sum(totals) if all(totals) else 0
+        for source in self._sources:
+            _log.info("reading %s", source.name)
+            while not self.interrupted and self._batch(source):
+                if self.first_ns is None and self._engine.time_range_ns is not None:
+                    self.first_ns = self._engine.time_range_ns[0]
+                yield
+                if self._progress is not None:
+                    done = sum(source.capture.bytes_read for source in self._sources)
+                    self._progress(done, total, sum(source.frames for source in self._sources))
+
+    def _batch(self, source: OpenSource) -> int:
+        # The first packet goes alone: the engine's time range is then its time, whatever comes.
+        alone = self.first_ns is None and source.frames < FRAMES_ALONE
+        try:
+            with self._interruption.reading():
+                count = self._engine.run(source.capture, 1 if alone else BATCH_FRAMES)
+        except StopReading:
+            others = sum(other.frames for other in self._sources if other is not source)
+            stats = self._engine.stats
+            source.frames = stats["frames"] + stats["frames_filtered"] - others
+            return 0
+        source.frames += count
+        return count
+
+
+def run(
+    source: Source | Iterable[Source],
+    config: Config | None = None,
+    *,
+    out: Source | None = None,
+    progress: Progress | None = None,
+    interruption: Interruption | None = None,
+) -> Report:
+    """Turns captures into anonymized logs.
+
+    source: a capture's path, "-" for standard input, or several, in the order of their times.
+    config: the settings; the defaults when None.
+    out: a folder that is new or empty, "-" for standard output, None for ./zanon-<UTC start>.
+    progress: called after each batch; see Progress.
+    interruption: entered by the caller, lets a signal end the reading early.
+
+    Raises ConfigError, CaptureError, FormatError, CapacityError, or ZanonError when the output
+    cannot be written. After any error nothing stands under a final name.
+    """
+    config = config or Config()
+    interruption = interruption or Interruption()
+    sources = [source] if isinstance(source, str | os.PathLike) else list(source)
+    if not sources or sources.count(STDIN) > 1:
+        raise ConfigError("give one source or more, and standard input only once")
+    with ExitStack() as stack:
+        opened = []
+        for item in sources:
+            opened.append(open_source(item, config, interruption))
+            stack.callback(opened[-1].capture.close)
+        engine = Engine(**config.engine_arguments())
+        stack.callback(engine.close)
+        sink = open_sink(out, config.output.format)
+        stack.callback(sink.discard)
+        reader = Reader(engine, opened, progress, interruption)
+        return _run(reader, engine, opened, sink, config)
+
+
+def _run(
+    reader: Reader, engine: Engine, sources: Sequence[OpenSource], sink: Sink, config: Config
+) -> Report:
+    began = time.monotonic()
+    outputs = config.output.outputs
+    for _batch in reader.batches():
+        _drain(engine, outputs, sink)
+    facts = [source.facts() for source in sources]
+    _refuse_unreadable(facts)
+    engine.finish()
+    _drain(engine, outputs, sink)
+    files = sink.settle(reader.first_ns)
+    totals = Totals.of(engine)
+    manifest = build_manifest(config, totals, facts, files, interrupted=reader.interrupted)
+    sink.publish(manifest_bytes(manifest))
+    out = sink.folder if isinstance(sink, FolderSink) else None
+    _log.info("finished")
+    return Report(manifest, out, totals, time.monotonic() - began)
+
+
+def _drain(engine: Engine, outputs: Iterable[str], sink: Sink) -> None:
+    for output in outputs:
+        data = engine.take(output)
+        if data:
+            sink.write(output, data)
+
+
+def _refuse_unreadable(facts: Sequence[SourceFacts]) -> None:
+    """Raises FormatError when not one packet could be read from sources that should hold some."""
+    if any(source.frames for source in facts):
+        return
+    for source in facts:
+        if source.warning is not None:
+            raise FormatError(f"{source.name}: {source.warning}; not one packet can be read")

@@ -1,0 +1,294 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a run did: the manifest for machines and the summary for people. Counts only, no names."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from zanon_net._core import STAT_INFO, Engine
+from zanon_net._version import __version__
+from zanon_net.config import Config
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+NS_PER_S = 1_000_000_000
+
+Z_EQUALS_1 = "z = 1: every name is released, also one that a single user visited"
+
+_NAMES_SEEN_IN = "names seen in "  # how the texts of these counters begin
+
+LINK_TYPES = {
+    0: "NULL",
+    1: "ETHERNET",
+    6: "IEEE802_5",
+    7: "ARCNET_BSD",
+    8: "SLIP",
+    9: "PPP",
+    10: "FDDI",
+    50: "PPP_HDLC",
+    51: "PPP_ETHER",
+    100: "ATM_RFC1483",
+    101: "RAW",
+    104: "C_HDLC",
+    105: "IEEE802_11",
+    107: "FRELAY",
+    108: "LOOP",
+    113: "LINUX_SLL",
+    117: "PFLOG",
+    119: "IEEE802_11_PRISM",
+    122: "IP_OVER_FC",
+    127: "IEEE802_11_RADIOTAP",
+    129: "ARCNET_LINUX",
+    138: "APPLE_IP_OVER_IEEE1394",
+    163: "IEEE802_11_AVS",
+    192: "PPI",
+    195: "IEEE802_15_4_WITHFCS",
+    201: "BLUETOOTH_HCI_H4_WITH_PHDR",
+    220: "USB_LINUX_MMAPPED",
+    228: "IPV4",
+    229: "IPV6",
+    230: "IEEE802_15_4_NOFCS",
+    239: "NFLOG",
+    240: "NETANALYZER",
+    253: "NETLINK",
+    276: "LINUX_SLL2",
+}
+
+
+def link_type_name(number: int) -> str:
+    """The registry's name of a LINKTYPE, or its number where it is not a common one."""
+    return LINK_TYPES.get(number, f"LINKTYPE_{number}")
+
+
+def iso_time(t_ns: int) -> str:
+    """`t_ns` (ns since the epoch) in UTC with nine decimals."""
+    moment = datetime.fromtimestamp(t_ns // NS_PER_S, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{t_ns % NS_PER_S:09d}Z"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFacts:
+    """What one source turned out to be; `name` is no more than the last part of its path."""
+
+    name: str
+    format: str
+    link_types: Mapping[int, int]
+    bytes_read: int
+    frames: int
+    warning: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The source as the manifest has it."""
+        return {
+            "name": self.name,
+            "format": self.format,
+            "link_types": {
+                link_type_name(number): frames for number, frames in sorted(self.link_types.items())
+            },
+            "bytes": self.bytes_read,
+            "frames": self.frames,
+            "warning": self.warning,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """An engine's counters at the end of its input."""
+
+    counters: Mapping[str, int]
+    table: Mapping[str, int]
+    users: int
+    time_range_ns: tuple[int, int] | None
+    memory_bytes: int
+
+    @classmethod
+    def of(cls, engine: Engine) -> "Totals":
+        """The totals of `engine`, which has finished."""
+        return cls(
+            counters=dict(engine.stats),
+            table=dict(engine.table_stats),
+            users=engine.users,
+            time_range_ns=engine.time_range_ns,
+            memory_bytes=engine.memory_bytes,
+        )
+
+    def group(self, group: str) -> dict[str, int]:
+        """The counters of one group, by their names, in their order."""
+        return {
+            name.lower(): self.counters[name.lower()]
+            for name, member_of, _text in STAT_INFO
+            if member_of == group
+        }
+
+    def lines(self, group: str) -> list[tuple[str, int]]:
+        """(text, count) of each counter of a group that is not zero."""
+        return [
+            (text, self.counters[name.lower()])
+            for name, member_of, text in STAT_INFO
+            if member_of == group and self.counters[name.lower()]
+        ]
+
+    def names(self) -> dict[str, int]:
+        """Names seen by source, "TLS" and so on, without what a flow repeated."""
+        return {
+            text.removeprefix(_NAMES_SEEN_IN): self.counters[name.lower()]
+            for name, _group, text in STAT_INFO
+            if text.startswith(_NAMES_SEEN_IN)
+        }
+
+    def time_range(self) -> dict[str, Any] | None:
+        """First and last packet as the manifest has them; None without a packet."""
+        if self.time_range_ns is None:
+            return None
+        first_ns, last_ns = self.time_range_ns
+        return {
+            "first": iso_time(first_ns),
+            "last": iso_time(last_ns),
+            "first_ns": first_ns,
+            "last_ns": last_ns,
+        }
+
+    @property
+    def decided(self) -> int:
+        """Names that were released or suppressed, for whatever reason."""
+        return self.counters["released"] + sum(self.group("suppressed").values())
+
+    def decisions(self) -> dict[str, Any]:
+        """What was decided about names, and how the clock and the table fared."""
+        table = ("late", "late_deep", "clock_jumps", "evicted")
+        return {
+            **self.group("decision"),
+            "suppressed": {
+                name.removeprefix("suppressed_"): count
+                for name, count in self.group("suppressed").items()
+            },
+            **{name: self.table[name] for name in table},
+        }
+
+
+def build_manifest(
+    config: Config,
+    totals: Totals,
+    sources: Iterable[SourceFacts],
+    files: Mapping[str, int],
+    *,
+    interrupted: bool,
+) -> dict[str, Any]:
+    """The manifest of a run that wrote `files` (bytes by name).
+
+    The same input, settings and key file give the same manifest: nothing in it tells how long the
+    run took.
+    """
+    listed = list(sources)
+    groups = dict.fromkeys(group for _name, group, _text in STAT_INFO)
+    return {
+        "name": "zanon-net",
+        "version": __version__,
+        "complete": not interrupted and all(source.warning is None for source in listed),
+        "interrupted": interrupted,
+        "notes": [Z_EQUALS_1] if config.anonymity.z == 1 else [],
+        "configuration": config.to_dict(),
+        "time_range": totals.time_range(),
+        "sources": [source.to_dict() for source in listed],
+        "users": totals.users,
+        "decisions": totals.decisions(),
+        "counters": {
+            group: totals.group(group)
+            for group in groups
+            if group not in ("decision", "suppressed")
+        },
+        "outputs": [{"file": name, "bytes": size} for name, size in sorted(files.items())],
+    }
+
+
+def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
+    """The manifest as it is written: ASCII, two spaces a level."""
+    return (json.dumps(manifest, indent=2) + "\n").encode("ascii")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What `run` did.
+
+    manifest: as written beside the logs.
+    out: the folder; None for standard output.
+    totals: the engine's counters.
+    seconds: from the first batch to the last byte handed to the system.
+    """
+
+    manifest: Mapping[str, Any]
+    out: Path | None
+    totals: Totals
+    seconds: float
+
+    @property
+    def warnings(self) -> list[str]:
+        """A line for each source that ended early."""
+        return [
+            f"{source['name']}: {source['warning']}"
+            for source in self.manifest["sources"]
+            if source["warning"] is not None
+        ]
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal ended the reading."""
+        return bool(self.manifest["interrupted"])
+
+    def speed(self) -> dict[str, float]:
+        """Seconds, packets/s, Gbit/s on the wire and bytes of memory touched."""
+        seconds = max(self.seconds, 1e-9)
+        read = self.totals.counters
+        return {
+            "seconds": round(self.seconds, 6),
+            "packets_per_s": round(read["frames"] / seconds),
+            "gbit_per_s": round(read["bytes_wire"] * 8e-9 / seconds, 6),
+            "memory_bytes": self.totals.memory_bytes,
+        }
+
+    def print_summary(self, console: "Console") -> None:
+        """Prints the summary table, in a handful of lines of counts."""
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, show_header=False, pad_edge=False)
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        for title, text in self._rows():
+            table.add_row(Text(title), Text(text))
+        console.print(table)
+
+    def _rows(self) -> Iterable[tuple[str, str]]:
+        totals, counters, speed = self.totals, self.totals.counters, self.speed()
+        yield "packets", f"{counters['frames']:,}"
+        yield "flows", f"{counters['flows_tcp']:,} TCP, {counters['flows_udp']:,} UDP"
+        yield "names seen", ", ".join(f"{n:,} {source}" for source, n in totals.names().items())
+        yield "released", _share(counters["released"], totals.decided)
+        for text, count in totals.lines("suppressed"):
+            yield "suppressed", f"{count:,}  {text}"
+        for text, count in totals.lines("drop"):
+            yield "dropped packets", f"{count:,}  {text}"
+        yield "users", f"{totals.users:,}"
+        if totals.time_range_ns is not None:
+            first_ns, last_ns = totals.time_range_ns
+            span = (last_ns - first_ns) / NS_PER_S
+            yield (
+                "time span",
+                f"{iso_time(first_ns)[:19]}Z to {iso_time(last_ns)[:19]}Z, {span:,.1f} s",
+            )
+        rates = f"{speed['packets_per_s']:,.0f} packets/s, {speed['gbit_per_s']:.2f} Gbit/s"
+        memory = f"{totals.memory_bytes / 2**20:,.0f} MiB"
+        yield "speed", f"{rates} on the wire, {self.seconds:.2f} s, {memory}"
+        if self.out is not None:
+            yield "output", str(self.out)
+        for note in self.manifest["notes"]:
+            yield "note", note
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part:,} of {whole:,}" + (f" ({part / whole:.1%})" if whole else "")

@@ -1,0 +1,220 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Values of settings, from the texts that people write to what the core takes.
+
+Every function takes the setting's name first and raises `ConfigError` with a text that starts with
+it.
+"""
+
+import difflib
+import ipaddress
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import NoReturn
+
+from zanon_net.errors import ConfigError
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+UNITS_NS = {
+    "ns": 1,
+    "us": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+    "d": 86_400_000_000_000,
+}
+DURATION_MAX_NS = 3650 * UNITS_NS["d"]
+ANYWHERE = ("0.0.0.0/0", "::/0")
+
+_DURATION = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,9})?) ?(ns|us|ms|s|m|h|d)")
+_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+
+
+def reject(name: str, problem: str) -> NoReturn:
+    """Raises ConfigError about the setting `name`."""
+    raise ConfigError(f"{name}: {problem}")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a message about the unknown `word`; empty when nothing known is close to it."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def parse_duration(name: str, value: object) -> int:
+    """Nanoseconds, 1 to ten years, from "1h", "90s", "500ms", "1.5d" or a whole number of ns.
+
+    `name` is the setting the value belongs to. Raises ConfigError.
+    """
+    if isinstance(value, str):
+        match = _DURATION.fullmatch(value.strip())
+        if match is None:
+            reject(name, f"{value!r} is not a duration; write it like 1h, 10m, 90s or 500ms")
+        ns = Decimal(match[1]) * UNITS_NS[match[2]]
+        if ns != int(ns):
+            reject(name, f"{value!r} is not a whole number of nanoseconds")
+        value = int(ns)
+    if not isinstance(value, int) or isinstance(value, bool):
+        reject(name, "not a duration; write it like '1h', or as a whole number of nanoseconds")
+    if not 1 <= value <= DURATION_MAX_NS:
+        reject(name, "must be longer than zero and at most 3650d")
+    return value
+
+
+def format_duration(ns: int) -> str:
+    """`ns` >= 1 nanoseconds in the largest unit that gives a whole number, e.g. "90s"."""
+    unit = next(unit for unit in reversed(UNITS_NS) if ns % UNITS_NS[unit] == 0)
+    return f"{ns // UNITS_NS[unit]}{unit}"
+
+
+def _prefix_length(address: ipaddress.IPv4Address | ipaddress.IPv6Address, text: str) -> int:
+    """The length that `text`, "16" or "255.255.0.0", gives; -1 when it gives none."""
+    bits = address.max_prefixlen
+    if re.fullmatch("[0-9]{1,3}", text):
+        return int(text) if int(text) <= bits else -1
+    try:
+        mask = ipaddress.ip_address(text)
+    except ValueError:
+        return -1
+    host_part = int(mask) ^ ((1 << bits) - 1)
+    if mask.version != address.version or host_part & (host_part + 1):
+        return -1
+    return bits - host_part.bit_length()
+
+
+def parse_network(text: str) -> Network:
+    """One network as "net/length" or, as in Tstat's -N files, "net/mask"; host bits are cleared.
+
+    Raises ConfigError, without `text` in its own.
+    """
+    base, slash, rest = (part.strip() for part in text.partition("/"))
+    try:
+        if "%" in base:
+            raise ValueError
+        address = ipaddress.ip_address(base)
+    except ValueError:
+        raise ConfigError("not a network; write it like 10.0.0.0/8 or fd00::/8") from None
+    if not slash:
+        raise ConfigError(f"no prefix length; one host alone is ADDRESS/{address.max_prefixlen}")
+    length = _prefix_length(address, rest)
+    if length < 0:
+        raise ConfigError(
+            f"what follows '/' is no length from 0 to {address.max_prefixlen}, nor a mask"
+        )
+    return ipaddress.ip_network(f"{address}/{length}", strict=False)
+
+
+def _read_lines(name: str, path: Path) -> Iterator[tuple[str, str]]:
+    """("FILE line N", text) of each line that is not empty, without its comment."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        reject(name, f"{path} is not a text file")
+    except OSError as error:
+        reject(name, f"cannot read {path}: {error.strerror}")
+    for number, line in enumerate(text.splitlines(), start=1):
+        content = line.partition("#")[0].strip()
+        if content:
+            yield f"{path} line {number}", content
+
+
+def exists(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a file of this name; a text that can be no path is none."""
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):  # longer than a path can be, or with a zero byte
+        return False
+
+
+def parse_networks(name: str, value: object) -> tuple[str, ...]:
+    """Canonical networks from "any", a file, a comma-separated text or a sequence of texts."""
+    if value == "any":
+        return ANYWHERE
+    hint = ""
+    if isinstance(value, str) and exists(value):
+        items = list(_read_lines(name, Path(value)))
+    elif isinstance(value, str):
+        items = [(repr(text.strip()), text) for text in value.split(",")]
+        hint = " (and no file has this name)" if len(items) == 1 else ""
+    elif isinstance(value, Sequence) and all(isinstance(text, str) for text in value):
+        items = [(repr(text), text) for text in value]
+    else:
+        reject(name, "not a network list; write it like '10.0.0.0/8,fd00::/8'")
+    networks = []
+    for where, text in items:
+        try:
+            networks.append(str(parse_network(text)))
+        except ConfigError as error:
+            reject(name, f"{where}: {error}{hint}")
+    if not networks:
+        reject(name, f"{value!r} holds no network")
+    return tuple(dict.fromkeys(networks))
+
+
+def _suffix(name: str, where: str, text: str) -> str:
+    """`text` as a lower-case name without outer dots, or "*." in front."""
+    suffix = text.strip().removeprefix("*.").removeprefix(".").removesuffix(".")
+    if not suffix.isascii() or len(suffix) > 253:
+        suffix = ""
+    suffix = suffix.lower()
+    if not all(map(_LABEL.fullmatch, suffix.split("."))):
+        reject(name, f"{where} is not a hostname suffix such as example.com (IDNs as xn--...)")
+    return suffix
+
+
+def parse_never(name: str, value: object) -> tuple[str, ...]:
+    """Suffixes from a file, or from a sequence of texts."""
+    if isinstance(value, str | os.PathLike):
+        items = _read_lines(name, Path(value))
+    elif isinstance(value, Sequence) and all(isinstance(text, str) for text in value):
+        items = ((f"entry {number}", text) for number, text in enumerate(value, start=1))
+    else:
+        reject(name, "not a file of hostname suffixes, one a line")
+    return tuple(dict.fromkeys(_suffix(name, where, text) for where, text in items))
+
+
+def whole(name: str, value: object, low: int, high: int) -> None:
+    """Refuses what is not a whole number from `low` to `high`."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        reject(name, f"must be a whole number, not {value!r}")
+    if not low <= value <= high:
+        reject(name, f"must be from {low} to {high}, not {value}")
+
+
+def flag(name: str, value: object) -> bool:
+    """A truth value, also from the command's "yes" and "no"."""
+    if isinstance(value, bool):
+        return value
+    if value not in ("yes", "no"):
+        reject(name, f"must be true or false, not {value!r}")
+    return value == "yes"
+
+
+def words(name: str, value: object, known: Iterable[str]) -> tuple[str, ...]:
+    """Distinct words out of `known`, from a comma-separated text or a sequence."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, Sequence) or not parts or not all(isinstance(p, str) for p in parts):
+        reject(name, f"must be one or more of {', '.join(known)}")
+    chosen = [part.strip() for part in parts]
+    for word in chosen:
+        if word not in known:
+            hint = did_you_mean(word, known)
+            reject(name, f"{word!r} is not one of {', '.join(known)}{hint}")
+    return tuple(dict.fromkeys(chosen))
+
+
+def prefix_pair(name: str, value: object) -> tuple[int, int]:
+    """The bits of an IPv4 and of an IPv6 address that make a user, from "32,64" or a pair."""
+    parts = value.split(",") if isinstance(value, str) else value
+    problem = "must be two lengths, IPv4 1 to 32 and IPv6 1 to 128, such as 32,64"
+    if not isinstance(parts, Sequence) or len(parts) != 2:
+        reject(name, problem)
+    lengths = [int(part) if re.fullmatch(" *[0-9]{1,3} *", str(part)) else 0 for part in parts]
+    if not (1 <= lengths[0] <= 32 and 1 <= lengths[1] <= 128):
+        reject(name, problem)
+    return lengths[0], lengths[1]
