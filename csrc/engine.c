@@ -17,10 +17,11 @@
 
 #define GROUP 32
 #define BATCH 1024
-#define GROUP_VOTES (GROUP * (ZN_NAMES_PER_FLOW + 3)) /* most that the packets of a group can cast */
-#define BATCH_VOTES (4 * BATCH)                       /* more than real traffic casts */
-#define MAX_STREAMS 16384                             /* heads that are being put together */
-#define MAX_CLIENTS (UINT32_C(1) << 20)               /* client addresses an epoch */
+#define GROUP_VOTES                                                                                \
+    (GROUP * (ZN_NAMES_PER_FLOW + 3))   /* most that the packets of a group can cast */
+#define BATCH_VOTES (4 * BATCH)         /* more than real traffic casts */
+#define MAX_STREAMS 16384               /* heads that are being put together */
+#define MAX_CLIENTS (UINT32_C(1) << 20) /* client addresses an epoch */
 
 _Static_assert(BATCH_VOTES > GROUP_VOTES, "a group's votes always find room");
 
@@ -38,7 +39,7 @@ struct zn_engine {
     zn_text output[ZN_OUTPUT_COUNT];
     uint32_t outputs;
     bool layer7;
-    int64_t first_ns, last_ns; /* -1: no packet yet */
+    int64_t first_ns, last_ns; /* -1: no frame yet */
     zn_frame frames[BATCH];
     zn_packet packets[GROUP];
 };
@@ -179,7 +180,8 @@ static int check_outputs(const zn_engine *e, zn_error *err)
 {
     for (int i = 0; i < ZN_OUTPUT_COUNT; i++)
         if (e->output[i].failed)
-            return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for output; nothing cut was written");
+            return zn_fail(err, ZN_ERR_CAPACITY, 0,
+                           "no memory for output; nothing cut was written");
     return 0;
 }
 
@@ -215,7 +217,8 @@ static int place_flow(zn_engine *e, uint32_t flow, zn_error *err)
         if ((i == f->client || f->internal[i] || f->midstream) &&
             zn_keys_pseudonym(e->keys, f->first_ns, &f->tuple.addr[i], &f->pseudonym[i],
                               &f->epoch) != 0)
-            return zn_fail(err, ZN_ERR_CRYPTO, 0, "the crypto library could not encrypt an address");
+            return zn_fail(err, ZN_ERR_CRYPTO, 0,
+                           "the crypto library could not encrypt an address");
     if (!zn_gate_vote(&e->gate, ZN_VOTE_CLIENT, f->first_ns, flow, 0))
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "a batch held more votes than there is room for");
     return 0;
@@ -225,10 +228,6 @@ static int place_flow(zn_engine *e, uint32_t flow, zn_error *err)
 static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
 {
     int rc;
-    if (e->first_ns < 0 || t_ns < e->first_ns)
-        e->first_ns = t_ns;
-    if (t_ns > e->last_ns)
-        e->last_ns = t_ns;
     switch (zn_clock_see(&e->clock, t_ns)) {
     case ZN_CLOCK_ON_TIME:
         break;
@@ -275,16 +274,23 @@ static size_t decode_group(zn_engine *e, const zn_frame *frames, size_t n)
 {
     size_t packets = 0;
     for (size_t i = 0; i < n; i++) {
-        zn_packet_input in = {{frames[i].data, frames[i].captured}, frames[i].wire,
-                              frames[i].link_type};
+        zn_packet_input in = {
+            {frames[i].data, frames[i].captured}, frames[i].wire, frames[i].link_type};
         zn_packet *p = &e->packets[packets];
         zn_stat drop;
         e->stats.n[ZN_STAT_FRAMES]++;
         e->stats.n[ZN_STAT_BYTES_CAPTURED] += frames[i].captured;
         e->stats.n[ZN_STAT_BYTES_WIRE] += frames[i].wire;
         e->stats.n[ZN_STAT_FRAMES_CUT] += frames[i].captured < frames[i].wire;
-        drop = frames[i].t_ns < 0 ? ZN_STAT_DROP_TIMESTAMP
-                                  : zn_packet_decode(&in, &e->flow_key, p);
+        if (frames[i].t_ns < 0) {
+            e->stats.n[ZN_STAT_DROP_TIMESTAMP]++;
+            continue;
+        }
+        if (e->first_ns < 0 || frames[i].t_ns < e->first_ns)
+            e->first_ns = frames[i].t_ns;
+        if (frames[i].t_ns > e->last_ns)
+            e->last_ns = frames[i].t_ns;
+        drop = zn_packet_decode(&in, &e->flow_key, p);
         if (drop != ZN_STAT_COUNT) {
             e->stats.n[drop]++;
             continue;
@@ -361,6 +367,8 @@ int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err
         if (rc != 0)
             return rc;
         taken += n;
+        if (n < want)
+            break; /* a stream: what came is decided now, not when the batch is full */
     }
     return taken;
 }

@@ -9,7 +9,8 @@
  * each call; what is in them may be published.
  *
  * An engine belongs to one thread at a time. Errors are about us (memory, the crypto library,
- * reading a source), never about packets; after one, the engine only takes zn_engine_close.
+ * reading a source), never about packets. After ZN_ERR_IO from zn_engine_run the engine is as it
+ * was; after any other error it only takes zn_engine_close.
  */
 #ifndef ZN_ENGINE_H
 #define ZN_ENGINE_H
@@ -35,14 +36,14 @@ typedef enum zn_output {
 
 typedef struct zn_engine_config {
     uint32_t z;
-    int64_t window_ns;  /* the window of z-anonymity */
-    int64_t rotate_ns;  /* length of a key's epoch */
-    bool established;   /* votes need evidence that the client is real */
-    bool dns_votes;     /* DNS names take part */
-    bool exact;         /* exact measurements beside suppressed names */
+    int64_t window_ns; /* the window of z-anonymity */
+    int64_t rotate_ns; /* length of a key's epoch */
+    bool established;  /* votes need evidence that the client is real */
+    bool dns_votes;    /* DNS names take part */
+    bool exact;        /* exact measurements beside suppressed names */
     bool keep_client_port;
-    bool layer7;        /* LAYER7 columns */
-    uint32_t outputs;   /* bits: which buffers to fill */
+    bool layer7;            /* LAYER7 columns */
+    uint32_t outputs;       /* bits: which buffers to fill */
     const zn_net *internal; /* NULL: private ranges; copied */
     size_t internal_count;
     const zn_span *never; /* normalised suffixes that are never released; copied */
@@ -68,7 +69,8 @@ void zn_engine_close(zn_engine *e);
 
 /* Takes n frames; any n. 0 or a negative zn_err. */
 int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err);
-/* Reads and takes up to max_frames from a source. Their number, 0 at its end, or a negative zn_err. */
+/* Reads and takes up to max_frames from a source; of a stream, what is there. Their number, 0 at its
+ * end, or a negative zn_err. */
 int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err);
 /* End of input: closes every flow and writes its record. 0 or a negative zn_err. */
 int zn_engine_finish(zn_engine *e, zn_error *err);
@@ -80,7 +82,7 @@ const zn_stats *zn_engine_stats(const zn_engine *e);
 zn_ztable_stats zn_engine_table_stats(const zn_engine *e);
 /* Distinct users seen; a lower bound once *saturated. */
 uint64_t zn_engine_users(const zn_engine *e, bool *saturated);
-/* Times of the first and last packet by time; false when there was none. */
+/* The earliest and the latest time of any frame; false when there was none. */
 bool zn_engine_time_range(const zn_engine *e, int64_t *first_ns, int64_t *last_ns);
 /* Bytes of memory in use. */
 size_t zn_engine_memory(const zn_engine *e);

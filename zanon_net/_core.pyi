@@ -3,7 +3,7 @@
 """Types of the compiled core. Everything here releases the GIL for a whole batch."""
 
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Any, Never, final
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +44,7 @@ class Engine:
 
     def __init__(
         self,
-        *,
+        *args: Never,
         z: int,
         window_ns: int,
         rotate_ns: int,

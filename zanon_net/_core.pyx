@@ -32,7 +32,7 @@ cdef list describe_stats():
 STAT_INFO = describe_stats()
 
 
-cdef int check(int rc, const zn_error *err) except -1:
+cdef int check(int rc, zn_error *err) except -1:
     """Raises the class of a C error with C's own message."""
     if rc >= 0:
         return 0

@@ -101,7 +101,7 @@ def _finish(report: Report, as_json: bool, quiet: bool) -> None:
 def _progress_bar(quiet: bool) -> Iterator[Progress | None]:
     """A bar on stderr where a person looks at it; None elsewhere."""
     console = Console(stderr=True)
-    if quiet or not console.is_terminal:
+    if quiet or not (console.is_terminal and os.isatty(2)):  # rich can be told that a pipe is one
         yield None
         return
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
@@ -211,8 +211,8 @@ def _explain(error: BaseException) -> int:
         case ConfigError():
             _say(str(error))
             return EXIT_USAGE
-        case KeyboardInterrupt() | click.Abort():
-            _say("interrupted; nothing was written")
+        case KeyboardInterrupt():
+            _say("interrupted; no file was written")
         case MemoryError() | CapacityError():
             _say(str(error) or "out of memory")
         case ZanonError():
@@ -227,8 +227,10 @@ def _explain(error: BaseException) -> int:
 
 def _flush_stdout() -> int:
     """Empties stdout's buffer while an error can still be told; returns 1 when it cannot be."""
+    flush = getattr(sys.stdout, "flush", None)  # there is no stdout when it was closed before
     try:
-        sys.stdout.flush()
+        if flush is not None:
+            flush()
     except OSError as error:
         code = _explain(error)
         with suppress(OSError, ValueError):
@@ -240,14 +242,21 @@ def _flush_stdout() -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code. No exception leaves it."""
     _harden()
-    handler = _LogHandler()
+    handler, level = _LogHandler(), _log.level
     _log.addHandler(handler)
     try:
-        code = cli.main(arguments, prog_name=COMMAND, standalone_mode=False)
+        # Not cli.main(): it prints and exits by itself on some errors.
+        with cli.make_context(
+            COMMAND, list(sys.argv[1:] if arguments is None else arguments)
+        ) as ctx:
+            code = cli.invoke(ctx)
+    except click.exceptions.Exit as wish:
+        code = wish.exit_code
     except BaseException as error:
         if os.environ.get(DEBUG_VARIABLE) == "1":
             traceback.print_exc()
         code = _explain(error)
     finally:
         _log.removeHandler(handler)
+        _log.setLevel(level)
     return _flush_stdout() or int(code or 0)

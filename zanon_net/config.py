@@ -20,6 +20,7 @@ from zanon_net.errors import ConfigError
 from zanon_net.values import (
     ANYWHERE,
     Network,
+    core_networks,
     did_you_mean,
     exists,
     flag,
@@ -250,9 +251,7 @@ class Config:
             "rotate_ns": self.rotate_ns,
             "established": self.anonymity.evidence == "established",
             "dns_votes": self.anonymity.dns_votes,
-            "internal": None
-            if networks is None
-            else [(net.network_address.packed, net.prefixlen) for net in networks],
+            "internal": None if networks is None else core_networks(networks),
             "never": [suffix.encode("ascii") for suffix in self.anonymity.suffixes],
             "user_prefix": self.addresses.user_prefix,
             "key_file": None if key_file is None else os.fspath(key_file),

@@ -72,7 +72,10 @@ class StdoutSink(Sink):
     """One output to standard output. A reader that went away raises BrokenPipeError."""
 
     def __init__(self) -> None:
-        self._stream = sys.stdout.buffer
+        stream = getattr(sys.stdout, "buffer", None)
+        if stream is None:
+            raise ZanonError("standard output is closed")
+        self._stream: BinaryIO = stream
 
     def write(self, output: str, data: bytes) -> None:
         """See Sink."""

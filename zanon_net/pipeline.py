@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From captures to logs: opens, reads in batches, writes, and ends well or leaves nothing."""
 
+import errno
 import logging
 import os
 import signal
@@ -105,6 +106,10 @@ def open_source(source: Source, config: Config, interruption: Interruption) -> O
             return _open_source(source, config.input.filter)
     except StopReading:
         raise KeyboardInterrupt from None
+    except CaptureError as error:
+        if error.errno == errno.EINTR and interruption.requested:
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _open_source(source: Source, expression: str) -> OpenSource:
@@ -158,19 +163,26 @@ class Reader:
                     done = sum(source.capture.bytes_read for source in self._sources)
                     self._progress(done, total, sum(source.frames for source in self._sources))
 
-    def _batch(self, source: OpenSource) -> int:
+    def _batch(self, source: OpenSource) -> bool:
+        """Reads one batch; whether there may be more."""
         # The first packet goes alone: the engine's time range is then its time, whatever comes.
         alone = self.first_ns is None and source.frames < FRAMES_ALONE
+        before, more = self._frames(), True
         try:
             with self._interruption.reading():
-                count = self._engine.run(source.capture, 1 if alone else BATCH_FRAMES)
+                more = self._engine.run(source.capture, 1 if alone else BATCH_FRAMES) > 0
         except StopReading:
-            others = sum(other.frames for other in self._sources if other is not source)
-            stats = self._engine.stats
-            source.frames = stats["frames"] + stats["frames_filtered"] - others
-            return 0
-        source.frames += count
-        return count
+            pass
+        except CaptureError as error:  # a signal ends a wait, whether or not it means us
+            if error.errno != errno.EINTR:
+                raise
+        source.frames += self._frames() - before
+        return more
+
+    def _frames(self) -> int:
+        """Frames read so far from all sources, also by a call that a signal ended."""
+        stats = self._engine.stats
+        return stats["frames"] + stats["frames_filtered"]
 
 
 def run(

@@ -191,7 +191,7 @@ def build_manifest(
         "version": __version__,
         "complete": not interrupted and all(source.warning is None for source in listed),
         "interrupted": interrupted,
-        "notes": [Z_EQUALS_1] if config.anonymity.z == 1 else [],
+        "notes": _notes(config, totals.counters),
         "configuration": config.to_dict(),
         "time_range": totals.time_range(),
         "sources": [source.to_dict() for source in listed],
@@ -204,6 +204,14 @@ def build_manifest(
         },
         "outputs": [{"file": name, "bytes": size} for name, size in sorted(files.items())],
     }
+
+
+def _notes(config: Config, counters: Mapping[str, int]) -> list[str]:
+    notes = [Z_EQUALS_1] if config.anonymity.z == 1 else []
+    external, flows = counters["flows_external"], counters["flows_tcp"] + counters["flows_udp"]
+    if 2 * external > flows:
+        notes.append(f"{external:,} of {flows:,} flows have no internal endpoint: check --internal")
+    return notes
 
 
 def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:

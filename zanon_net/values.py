@@ -31,6 +31,7 @@ UNITS_NS = {
 DURATION_MAX_NS = 3650 * UNITS_NS["d"]
 ANYWHERE = ("0.0.0.0/0", "::/0")
 
+_IPV4_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
 _DURATION = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,9})?) ?(ns|us|ms|s|m|h|d)")
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 
@@ -107,6 +108,26 @@ def parse_network(text: str) -> Network:
             f"what follows '/' is no length from 0 to {address.max_prefixlen}, nor a mask"
         )
     return ipaddress.ip_network(f"{address}/{length}", strict=False)
+
+
+def core_networks(networks: Sequence[Network]) -> list[tuple[bytes, int]]:
+    """(prefix, bits) as the core has networks: IPv4 as the IPv4-mapped part of IPv6.
+
+    That part is not meant by an IPv6 network that happens to hold it, such as ::/0.
+    """
+    if {str(network) for network in networks} >= set(ANYWHERE):
+        return [(bytes(16), 0)]
+    plain: list[tuple[bytes, int]] = []
+    for network in networks:
+        if isinstance(network, ipaddress.IPv4Network):
+            mapped = _IPV4_MAPPED.network_address.packed[:12] + network.network_address.packed
+            plain.append((mapped, 96 + network.prefixlen))
+        elif _IPV4_MAPPED.subnet_of(network) and network != _IPV4_MAPPED:
+            rest = sorted(network.address_exclude(_IPV4_MAPPED))
+            plain += [(part.network_address.packed, part.prefixlen) for part in rest]
+        else:
+            plain.append((network.network_address.packed, network.prefixlen))
+    return plain
 
 
 def _read_lines(name: str, path: Path) -> Iterator[tuple[str, str]]:

@@ -205,8 +205,8 @@ static void settle_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decis
     out = &g->releases[g->release_count++];
     out->t_ns = v->t_ns;
     out->client = f->pseudonym[f->user];
-    out->client_shown = zn_addr_is_special(&f->tuple.addr[f->user]) ? ZN_SHOWN_NOT
-                                                                    : ZN_SHOWN_PSEUDONYM;
+    out->client_shown =
+        zn_addr_is_special(&f->tuple.addr[f->user]) ? ZN_SHOWN_NOT : ZN_SHOWN_PSEUDONYM;
     out->name = zn_book_text(g->book, v->entry);
     out->source = (zn_name_source)e->source;
 }

@@ -138,13 +138,14 @@ static bool port_is_common(uint16_t port)
     return port == 53 || port == 80 || port == 443 || port == 853;
 }
 
-static void show_client(const zn_gate *g, const zn_flow *f, zn_record_side *r)
+/* The port links a client's flows, so it stays only where the operator asked and nothing is hidden. */
+static void show_client(const zn_flow *f, bool keep_port, zn_record_side *r)
 {
     if (!zn_addr_is_special(&f->tuple.addr[f->client])) {
         r->addr = f->pseudonym[f->client];
         r->shown = ZN_SHOWN_PSEUDONYM;
     }
-    if (!g->policy->keep_client_port)
+    if (!keep_port)
         r->port = 0;
 }
 
@@ -167,6 +168,7 @@ static void show_server(const zn_gate *g, const zn_flow *f, bool withheld, zn_re
 bool zn_gate_record(const zn_gate *g, const zn_flow *f, zn_record *r)
 {
     bool withheld = g->policy->z > 1 && has_withheld(g, f);
+    bool keep_port;
     memset(r, 0, sizeof *r);
     if (f->user > 1)
         return false;
@@ -185,7 +187,9 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, zn_record *r)
     fill_name(g, f, r);
     fill_side(f, f->client, &r->client);
     fill_side(f, 1u - f->client, &r->server);
-    show_client(g, f, &r->client);
+    keep_port = g->policy->keep_client_port &&
+                (g->policy->z == 1 || (r->status == ZN_NAME_RELEASED && !withheld));
+    show_client(f, keep_port, &r->client);
     show_server(g, f, withheld, &r->server);
     if (withheld && !g->policy->exact)
         coarsen(r);

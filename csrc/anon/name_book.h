@@ -25,12 +25,12 @@ typedef enum zn_entry_state {
 } zn_entry_state;
 
 typedef struct zn_name_entry {
-    uint32_t next; /* the flow's next name, 0: none; the slab's link while free */
-    uint32_t text; /* 0: wiped */
-    zn_id id;      /* zero for a name that never became one (invalid, incomplete) */
+    uint32_t next;             /* the flow's next name, 0: none; the slab's link while free */
+    uint32_t text;             /* 0: wiped */
+    zn_id id;                  /* zero for a name that never became one (invalid, incomplete) */
     uint16_t dns_id, dns_type; /* the query a response must match */
-    uint8_t source; /* zn_name_source */
-    uint8_t state;  /* zn_entry_state */
+    uint8_t source;            /* zn_name_source */
+    uint8_t state;             /* zn_entry_state */
 } zn_name_entry;
 
 typedef struct zn_name_book {

@@ -52,9 +52,9 @@ static bool has_evidence(const zn_sighting *s, zn_name_source source)
     return source != ZN_SOURCE_DNS && s->f->client_acked;
 }
 
-/* The name's own properties forbid its release: the counter that says why, or ZN_STAT_COUNT. */
-static zn_stat forbidden(const zn_names *names, zn_host_kind kind, zn_name_source source,
-                         const zn_hostname *host)
+/* The properties of the name or its flow forbid its release: the counter that says why, or ZN_STAT_COUNT. */
+static zn_stat forbidden(const zn_names *names, const zn_flow *f, zn_host_kind kind,
+                         zn_name_source source, const zn_hostname *host)
 {
     if (kind == ZN_HOST_INVALID)
         return ZN_STAT_SUPPRESSED_INVALID;
@@ -64,6 +64,8 @@ static zn_stat forbidden(const zn_names *names, zn_host_kind kind, zn_name_sourc
         return ZN_STAT_SUPPRESSED_NEVER_LIST;
     if (source == ZN_SOURCE_DNS && !names->policy->dns_votes)
         return ZN_STAT_SUPPRESSED_DNS_VOTES;
+    if (!zn_policy_may_vote(names->policy, f))
+        return ZN_STAT_SUPPRESSED_OUTSIDE;
     return ZN_STAT_COUNT;
 }
 
@@ -76,12 +78,12 @@ uint32_t zn_names_found(const zn_sighting *s, zn_name_source source, zn_span raw
     zn_id id;
     uint32_t entry;
     if (kind == ZN_HOST_EMPTY || kind == ZN_HOST_ADDRESS) {
-        names->stats->n[kind == ZN_HOST_EMPTY ? ZN_STAT_HELLOS_WITHOUT_NAME
-                                              : ZN_STAT_NAMES_ADDRESS]++;
+        names->stats
+            ->n[kind == ZN_HOST_EMPTY ? ZN_STAT_HELLOS_WITHOUT_NAME : ZN_STAT_NAMES_ADDRESS]++;
         return 0;
     }
     names->stats->n[seen_by_source[source]]++;
-    why = forbidden(names, kind, source, &host);
+    why = forbidden(names, s->f, kind, source, &host);
     if (why != ZN_STAT_COUNT) {
         zn_names_refused(names, s->f, source, why);
         return 0;
@@ -129,9 +131,10 @@ void zn_names_addr(const zn_sighting *s)
     zn_flow *f = s->f;
     if (f->addr_vote != ZN_ADDR_UNASKED)
         return;
-    f->addr_vote = zn_gate_vote(s->names->gate, ZN_VOTE_ADDR, s->p->t_ns, s->flow, 0)
-                       ? ZN_ADDR_VOTED
-                       : ZN_ADDR_SUPPRESSED;
+    f->addr_vote = ZN_ADDR_SUPPRESSED;
+    if (zn_policy_may_vote(s->names->policy, f) &&
+        zn_gate_vote(s->names->gate, ZN_VOTE_ADDR, s->p->t_ns, s->flow, 0))
+        f->addr_vote = ZN_ADDR_VOTED;
 }
 
 /* This packet leaves no doubt who the client is and, where the policy asks for it, that it is real.

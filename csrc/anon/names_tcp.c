@@ -86,9 +86,8 @@ static zn_parse see_request(const zn_sighting *s, const piece *head, size_t *use
             s->names->stats->n[ZN_STAT_HELLOS_WITHOUT_NAME]++;
         else
             (void)zn_names_found(s, ZN_SOURCE_HTTP, request.host);
-        *used = body > head->bytes.n - request.head_bytes
-                    ? head->bytes.n
-                    : request.head_bytes + (size_t)body;
+        *used = body > head->bytes.n - request.head_bytes ? head->bytes.n
+                                                          : request.head_bytes + (size_t)body;
         s->f->head = HEAD_HTTP_BETWEEN;
         s->f->head_seq = head->seq + (uint32_t)(request.head_bytes + body);
     } else if (result == ZN_NEED_MORE) {

@@ -4,8 +4,8 @@
 
 #define DNS_PORT 53
 #define QUIC_V1 1
-#define QUIC_V2 UINT32_C(0x6b3343cf) /* RFC 9369 */
-#define QUIC_DRAFTS UINT32_C(0xff0000)  /* first three bytes of draft versions */
+#define QUIC_V2 UINT32_C(0x6b3343cf)   /* RFC 9369 */
+#define QUIC_DRAFTS UINT32_C(0xff0000) /* first three bytes of draft versions */
 
 static zn_span name_of(const zn_dns_question *q)
 {

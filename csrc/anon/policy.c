@@ -5,8 +5,11 @@
 #define V4_NET(a, b, c, d, n) {{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d}}, 96 + (n)}
 
 static const zn_net private_nets[] = {
-    V4_NET(10, 0, 0, 0, 8),     V4_NET(172, 16, 0, 0, 12), V4_NET(192, 168, 0, 0, 16),
-    V4_NET(100, 64, 0, 0, 10),  {{{0xfc}}, 7},
+    V4_NET(10, 0, 0, 0, 8),
+    V4_NET(172, 16, 0, 0, 12),
+    V4_NET(192, 168, 0, 0, 16),
+    V4_NET(100, 64, 0, 0, 10),
+    {{{0xfc}}, 7},
 };
 
 const zn_net *zn_policy_private_nets(size_t *count)

@@ -13,11 +13,11 @@
 typedef struct zn_policy {
     uint32_t z;
     int64_t window_ns, rotate_ns;
-    bool established;      /* votes need evidence that the client is real */
-    bool dns_votes;        /* DNS names take part at all */
-    bool exact;            /* measurements of flows with a suppressed name stay exact */
+    bool established; /* votes need evidence that the client is real */
+    bool dns_votes;   /* DNS names take part at all */
+    bool exact;       /* measurements of flows with a suppressed name stay exact */
     bool keep_client_port;
-    bool internal_given;   /* `internal` came from the operator; false: private ranges */
+    bool internal_given;    /* `internal` came from the operator; false: private ranges */
     const zn_net *internal; /* owned by the engine */
     size_t internal_count;
     uint8_t user_v4_bits, user_v6_bits; /* prefix that makes a user */
@@ -30,5 +30,12 @@ const zn_net *zn_policy_private_nets(size_t *count);
 /* Fills the flow's internal[] and user: the internal endpoint; the client where both are, or, with
  * no networks given, where none is; 2 where networks were given and none is. */
 void zn_policy_place(const zn_policy *policy, zn_flow *f);
+
+/* Whoever opened the flow is its user. What a host outside sends to a user's server is not the
+ * user's exposure, or one such host could vote through z servers; at z = 1 nobody is asked. */
+static inline bool zn_policy_may_vote(const zn_policy *policy, const zn_flow *f)
+{
+    return policy->z == 1 || f->user == f->client;
+}
 
 #endif

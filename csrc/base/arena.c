@@ -26,8 +26,8 @@ void *zn_block_alloc(size_t bytes)
     void *block;
     if (must_fail())
         return NULL;
-    block = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                 -1, 0);
     if (block == MAP_FAILED)
         return NULL;
 #ifdef MADV_DONTDUMP

@@ -18,10 +18,10 @@
 #define ZN_CLOCK_REBASE_AFTER 256 /* enough to be no accident, few enough to lose little */
 
 typedef enum zn_clock_verdict {
-    ZN_CLOCK_ON_TIME,  /* t >= clock: accepted, the clock is now t */
-    ZN_CLOCK_LATE,     /* clock - window <= t < clock: accepted, the clock stays */
-    ZN_CLOCK_REFUSED,  /* too late, or too far ahead: not to be used */
-    ZN_CLOCK_REBASED   /* accepted, the clock is now t, and what was known before is void */
+    ZN_CLOCK_ON_TIME, /* t >= clock: accepted, the clock is now t */
+    ZN_CLOCK_LATE,    /* clock - window <= t < clock: accepted, the clock stays */
+    ZN_CLOCK_REFUSED, /* too late, or too far ahead: not to be used */
+    ZN_CLOCK_REBASED  /* accepted, the clock is now t, and what was known before is void */
 } zn_clock_verdict;
 
 typedef struct zn_clock {

@@ -33,7 +33,8 @@ typedef struct zn_cursor {
 /* A cursor over n bytes at p. whole: no byte of the structure is missing from the capture. */
 static inline zn_cursor zn_cursor_over(const uint8_t *p, size_t n, bool whole)
 {
-    zn_cursor c = {p, p + n, ZN_CURSOR_OK, whole};
+    /* Adding to a null pointer is undefined, even zero. */
+    zn_cursor c = {p, n == 0 ? p : p + n, ZN_CURSOR_OK, whole};
     return c;
 }
 

@@ -16,7 +16,13 @@
 #define ZN_PROTO_TCP 6
 #define ZN_PROTO_UDP 17
 
-enum { ZN_TCP_FIN = 0x01, ZN_TCP_SYN = 0x02, ZN_TCP_RST = 0x04, ZN_TCP_PSH = 0x08, ZN_TCP_ACK = 0x10 };
+enum {
+    ZN_TCP_FIN = 0x01,
+    ZN_TCP_SYN = 0x02,
+    ZN_TCP_RST = 0x04,
+    ZN_TCP_PSH = 0x08,
+    ZN_TCP_ACK = 0x10
+};
 
 /* Hashed as 5 whole words, so it has no padding. */
 typedef struct zn_tuple {
@@ -27,15 +33,15 @@ typedef struct zn_tuple {
 _Static_assert(sizeof(zn_tuple) == 40, "zn_tuple is hashed as five words");
 
 typedef struct zn_packet {
-    int64_t t_ns;       /* ns since the Unix epoch */
+    int64_t t_ns; /* ns since the Unix epoch */
     zn_tuple tuple;
-    uint64_t hash;      /* keyed hash of the tuple; the same for both directions */
-    uint8_t sender;     /* 0 or 1: index into tuple.addr and tuple.port */
-    uint8_t ttl;        /* IPv4 TTL or IPv6 hop limit */
-    uint8_t tcp_flags;  /* ZN_TCP_*; 0 for UDP */
-    uint8_t fragment;   /* 1: first fragment of a datagram whose rest is elsewhere */
-    uint16_t window;    /* TCP window as sent, unscaled */
-    uint32_t seq, ack;  /* TCP, host order */
+    uint64_t hash;        /* keyed hash of the tuple; the same for both directions */
+    uint8_t sender;       /* 0 or 1: index into tuple.addr and tuple.port */
+    uint8_t ttl;          /* IPv4 TTL or IPv6 hop limit */
+    uint8_t tcp_flags;    /* ZN_TCP_*; 0 for UDP */
+    uint8_t fragment;     /* 1: first fragment of a datagram whose rest is elsewhere */
+    uint16_t window;      /* TCP window as sent, unscaled */
+    uint32_t seq, ack;    /* TCP, host order */
     uint32_t payload_len; /* bytes of transport payload on the wire, from the IP header */
     zn_span payload;      /* the captured part of it: payload.n <= payload_len */
     zn_span tcp_options;

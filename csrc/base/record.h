@@ -22,7 +22,7 @@ typedef enum zn_name_source {
 } zn_name_source;
 
 typedef enum zn_name_status {
-    ZN_NAME_NONE,        /* the flow exposed no name */
+    ZN_NAME_NONE, /* the flow exposed no name */
     ZN_NAME_RELEASED,
     ZN_NAME_SUPPRESSED,
     ZN_NAME_UNCONFIRMED, /* the evidence that its client is real never came */
@@ -50,20 +50,20 @@ typedef struct zn_record_side {
     uint64_t acks, acks_pure, rst, syn, fin;
     int64_t first_data_ns, last_data_ns; /* TCP: payload; UDP: any datagram. 0 when never */
     int64_t first_ack_ns;                /* without SYN; 0 when never */
-    bool started; /* it sent a packet */
+    bool started;                        /* it sent a packet */
 } zn_record_side;
 
 typedef struct zn_record {
-    uint8_t proto; /* ZN_PROTO_TCP or ZN_PROTO_UDP */
+    uint8_t proto;  /* ZN_PROTO_TCP or ZN_PROTO_UDP */
     bool complete;  /* TCP: belongs into log_tcp_complete */
     bool midstream; /* TCP without its SYN: Tstat logs no such flow */
     bool is_dns;    /* UDP that carried a well-formed DNS message */
     bool ech_offered;
     zn_name_source source;
     zn_name_status status;
-    zn_span name; /* empty unless status is ZN_NAME_RELEASED; only 0x20-0x7e */
+    zn_span name;             /* empty unless status is ZN_NAME_RELEASED; only 0x20-0x7e */
     uint32_t connection_type; /* Tstat's con_t: ZN_CONNECTION_* */
-    uint16_t http_method; /* Tstat's http_t: 0 not HTTP, 1 GET, 2 POST, ... */
+    uint16_t http_method;     /* Tstat's http_t: 0 not HTTP, 1 GET, 2 POST, ... */
     int64_t epoch;
     int64_t first_ns, last_ns; /* ns since the Unix epoch */
     zn_record_side client, server;

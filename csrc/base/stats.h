@@ -56,6 +56,7 @@
     X(SUPPRESSED_NEVER_LIST, "suppressed", "on the never list")                                    \
     X(SUPPRESSED_HOME_NAME, "suppressed", "address or home spelled as a name")                     \
     X(SUPPRESSED_DNS_VOTES, "suppressed", "DNS kept out of the vote")                              \
+    X(SUPPRESSED_OUTSIDE, "suppressed", "flow opened from outside: its host does not vote")        \
     X(SUPPRESSED_QUIC, "suppressed", "in a QUIC Initial, which is not decoded yet")                \
     X(SUPPRESSED_CAPACITY, "suppressed", "a table was full")                                       \
     X(ADDR_OBSERVATIONS, "address", "server address observations")                                 \
@@ -73,7 +74,7 @@ typedef enum zn_stat {
 #define ZN_STAT_ENUM(name, group, text) ZN_STAT_##name,
     ZN_STATS(ZN_STAT_ENUM)
 #undef ZN_STAT_ENUM
-    ZN_STAT_COUNT
+        ZN_STAT_COUNT
 } zn_stat;
 
 typedef struct zn_stats {

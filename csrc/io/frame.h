@@ -13,9 +13,9 @@
 
 typedef struct zn_frame {
     const uint8_t *data;
-    int64_t t_ns;      /* ns since the Unix epoch; negative: the capture's time cannot be held */
-    uint32_t captured; /* bytes at data */
-    uint32_t wire;     /* bytes on the wire, >= captured */
+    int64_t t_ns;       /* ns since the Unix epoch; negative: none, or none that can be held */
+    uint32_t captured;  /* bytes at data */
+    uint32_t wire;      /* bytes on the wire, >= captured */
     uint32_t link_type; /* LINKTYPE_* of the pcap registry */
 } zn_frame;
 

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "io/capture_internal.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -58,8 +59,14 @@ zn_step zn_capture_end(zn_capture *c, const char *format, ...)
 
 int zn_capture_require(zn_capture *c, size_t n, zn_error *err)
 {
-    while (zn_cursor_left(&c->source.unread) < n) {
-        int rc = zn_byte_source_refill(&c->source, err);
+    size_t left;
+    while ((left = zn_cursor_left(&c->source.unread)) < n) {
+        zn_error why = {0};
+        int rc = zn_byte_source_refill(&c->source, &why);
+        if (rc < 0 && why.os_errno == EINTR && left != 0)
+            continue; /* half a header is read: to give up now would lose it */
+        if (rc < 0 && err != NULL)
+            *err = why;
         if (rc <= 0)
             return rc;
     }
@@ -227,7 +234,8 @@ static int read_batch(zn_capture *c, zn_frame *frames, int max, zn_step *last)
             continue;
         c->records++;
         n++;
-        ZN_PREFETCH(c->source.unread.p + PREFETCH_BYTES);
+        if (zn_cursor_left(&c->source.unread) > PREFETCH_BYTES)
+            ZN_PREFETCH(c->source.unread.p + PREFETCH_BYTES);
         if (zn_byte_source_offset(&c->source) >= c->source.batch_end)
             break;
     } while (n < max && *last <= ZN_STEP_NONE);

@@ -33,7 +33,9 @@ void zn_capture_close(zn_capture *c);
 /*
  * Up to `max` (>= 1) next frames into `frames`; they borrow memory until the next call. Returns
  * their number, 0 at the end, or a negative zn_err (a read failed in the middle) with *err filled.
- * A stream delivers what it has rather than wait for a full batch.
+ * A stream delivers what it has rather than wait for a full batch. A signal that comes while it
+ * waits gives -ZN_ERR_IO with os_errno EINTR, here and in the openers: nothing is lost, the same call
+ * can be made again.
  */
 int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err);
 

@@ -9,18 +9,21 @@ enum { SET_LAYER7 = 2 };
 
 /* How a column's value is found and printed. */
 typedef enum column_kind {
-    ADDRESS,    /* of a side */
-    PORT,       /* of a side */
-    COUNT,      /* uint64_t of a side at `offset` */
-    SIDE_MS,    /* int64_t ns of a side at `offset`, as ms since the flow's start */
-    START_MS,   /* the record's first_ns, ms since the epoch */
+    ADDRESS,  /* of a side */
+    PORT,     /* of a side */
+    COUNT,    /* uint64_t of a side at `offset` */
+    SIDE_MS,  /* int64_t ns of a side at `offset`, as ms since the flow's start */
+    START_MS, /* the record's first_ns, ms since the epoch */
     END_MS,
     DURATION_MS,
     INTERNAL,   /* of a side, 0 or 1 */
     ENCRYPTED,  /* of a side, 0 or 1 */
     CONNECTION, /* con_t */
     METHOD,     /* http_t */
-    NAME_TLS, NAME_HTTP, NAME_DNS, NAME_QUIC,
+    NAME_TLS,
+    NAME_HTTP,
+    NAME_DNS,
+    NAME_QUIC,
     SIDE_START_MS,   /* UDP: first datagram of a side, ms since the epoch */
     SIDE_DURATION_S, /* UDP */
     UDP_TYPE,
@@ -50,7 +53,9 @@ typedef struct column {
         {#c "_bytes_retx", COUNT, (#c)[0], FIELD(bytes_retransmitted), NULL},                      \
         {#c "_pkts_ooo", COUNT, (#c)[0], FIELD(packets_out_of_order), NULL},                       \
         {#c "_syn_cnt", COUNT, (#c)[0], FIELD(syn), NULL},                                         \
-        {#c "_fin_cnt", COUNT, (#c)[0], FIELD(fin), NULL}
+    {                                                                                              \
+        #c "_fin_cnt", COUNT, (#c)[0], FIELD(fin), NULL                                            \
+    }
 
 #define UDP_SIDE(c)                                                                                \
     {#c "_ip", ADDRESS, (#c)[0], 0, NULL}, {#c "_port", PORT, (#c)[0], 0, NULL},                   \
@@ -58,8 +63,10 @@ typedef struct column {
         {#c "_durat", SIDE_DURATION_S, (#c)[0], 0, NULL},                                          \
         {#c "_bytes_all", COUNT, (#c)[0], FIELD(bytes_all), NULL},                                 \
         {#c "_pkts_all", COUNT, (#c)[0], FIELD(packets), NULL},                                    \
-        {#c "_isint", INTERNAL, (#c)[0], 0, NULL},                                                 \
-        {#c "_iscrypto", ENCRYPTED, (#c)[0], 0, NULL}, {#c "_type", UDP_TYPE, (#c)[0], 0, NULL}
+        {#c "_isint", INTERNAL, (#c)[0], 0, NULL}, {#c "_iscrypto", ENCRYPTED, (#c)[0], 0, NULL},  \
+    {                                                                                              \
+        #c "_type", UDP_TYPE, (#c)[0], 0, NULL                                                     \
+    }
 
 #define MISSING(name, text) {name, FIXED, 0, 0, text}
 

@@ -324,7 +324,7 @@ zn_parse zn_http_request_head(zn_span head, zn_http_request *out)
 
     *out = request;
     if (!take_line(&c, &line))
-        return zn_http_looks_like_request(line) && is_text(line) ? unfinished : ZN_OTHER;
+        return zn_http_looks_like_request(bounded) && is_text(line) ? unfinished : ZN_OTHER;
     if (!parse_request_line(line, &state, &request))
         return ZN_OTHER;
     if (!parse_fields(&c, &state, &request))

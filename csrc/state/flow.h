@@ -33,8 +33,9 @@
 typedef struct zn_flow_side {
     uint64_t bytes;               /* payload */
     uint64_t bytes_retransmitted; /* payload seen before */
-    int64_t first_data_ns, last_data_ns; /* TCP: segments with payload; UDP: any datagram. 0: none */
-    int64_t first_ack_ns;                /* first ACK without SYN; 0: none */
+    int64_t first_data_ns,
+        last_data_ns;     /* TCP: segments with payload; UDP: any datagram. 0: none */
+    int64_t first_ack_ns; /* first ACK without SYN; 0: none */
     uint32_t packets, packets_data;
     uint32_t packets_retransmitted, packets_out_of_order;
     uint32_t acks, acks_pure;
@@ -50,7 +51,7 @@ typedef struct zn_flow_side {
 /* Why a flow closed. */
 typedef enum zn_flow_end {
     ZN_FLOW_OPEN,
-    ZN_FLOW_FIN,  /* both FINs acknowledged */
+    ZN_FLOW_FIN, /* both FINs acknowledged */
     ZN_FLOW_RST,
     ZN_FLOW_IDLE,
     ZN_FLOW_INPUT_END
@@ -61,25 +62,26 @@ typedef struct zn_flow {
     zn_flow_side side[2]; /* by tuple index */
     int64_t first_ns, last_ns;
     uint64_t hash;
-    uint32_t next_timer;  /* wheel slot list */
-    uint32_t next_closed; /* queue of closed flows */
-    uint8_t client;       /* tuple index of the client */
-    uint8_t end;          /* zn_flow_end */
-    bool indexed : 1;         /* findable */
-    bool timed : 1;           /* in the timer wheel */
-    bool emitted : 1;         /* its record is written: only lingering */
-    bool midstream : 1;       /* TCP whose SYN was not seen */
-    bool syn_acked : 1;       /* TCP: the server's SYN acknowledged the client's */
-    bool client_acked : 1;    /* TCP: the client acknowledged that SYN: it is no spoofed source */
-    bool names_dropped : 1;   /* exposed names that found no room: it has something to hide */
+    uint32_t next_timer;    /* wheel slot list */
+    uint32_t next_closed;   /* queue of closed flows */
+    uint8_t client;         /* tuple index of the client */
+    uint8_t end;            /* zn_flow_end */
+    bool indexed : 1;       /* findable */
+    bool timed : 1;         /* in the timer wheel */
+    bool emitted : 1;       /* its record is written: only lingering */
+    bool midstream : 1;     /* TCP whose SYN was not seen */
+    bool syn_acked : 1;     /* TCP: the server's SYN acknowledged the client's */
+    bool client_acked : 1;  /* TCP: the client acknowledged that SYN: it is no spoofed source */
+    bool names_dropped : 1; /* exposed names that found no room: it has something to hide */
 
     /* Kept here for anon/: state of the name search and of the address columns. */
     zn_addr pseudonym[2]; /* by tuple index */
     int64_t epoch;
-    uint32_t names;    /* first name entry, 0: none */
-    uint32_t stream;   /* head bytes being collected, 0: none */
-    uint32_t head_seq; /* TCP: sequence number where the head in progress, or the next one, starts */
-    uint8_t head;      /* anon/names' state of the search */
+    uint32_t names;  /* first name entry, 0: none */
+    uint32_t stream; /* head bytes being collected, 0: none */
+    uint32_t
+        head_seq; /* TCP: sequence number where the head in progress, or the next one, starts */
+    uint8_t head; /* anon/names' state of the search */
     uint8_t head_tries;
     uint8_t user;      /* tuple index of the user; 2: no internal endpoint */
     uint8_t addr_vote; /* anon/gate's decision on the server address */

@@ -17,7 +17,7 @@
 #include "base/arena.h"
 #include "base/cursor.h"
 
-#define ZN_STREAM_MAX 16384 /* the longest ClientHello or request head looked at, with headers */
+#define ZN_STREAM_MAX 20480 /* the longest ClientHello looked at, 16 KiB, with its record headers */
 #define ZN_STREAM_RANGES 16
 
 typedef enum zn_stream_result {

@@ -83,8 +83,8 @@ static uint32_t fill_gaps(zn_flow_table *t, zn_flow_side *side, uint32_t from, u
 /* Sorts the segment's sequence space into new, filling a hole, and seen before. */
 static void count_sequence(zn_flow_table *t, zn_flow_side *side, const zn_packet *p)
 {
-    uint32_t length = p->payload_len + ((p->tcp_flags & ZN_TCP_SYN) != 0) +
-                      ((p->tcp_flags & ZN_TCP_FIN) != 0);
+    uint32_t length =
+        p->payload_len + ((p->tcp_flags & ZN_TCP_SYN) != 0) + ((p->tcp_flags & ZN_TCP_FIN) != 0);
     uint32_t end = p->seq + length, below, filled;
     if (!side->seq_known) {
         side->seq_known = true;
@@ -131,8 +131,8 @@ static void count_flags(zn_flow *f, zn_flow_side *side, const zn_packet *p)
     if ((p->tcp_flags & ZN_TCP_ACK) != 0) {
         zn_flow_side *other = &f->side[1 - p->sender];
         side->acks++;
-        side->acks_pure += p->payload_len == 0 &&
-                           (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST)) == 0;
+        side->acks_pure +=
+            p->payload_len == 0 && (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST)) == 0;
         if (side->first_ack_ns == 0 && (p->tcp_flags & ZN_TCP_SYN) == 0)
             side->first_ack_ns = p->t_ns;
         if (other->fin != 0 && seq_diff(p->ack, other->fin_end) >= 0)

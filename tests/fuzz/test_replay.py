@@ -18,7 +18,8 @@ SOURCES = [
     *(CSRC / "base" / name for name in ("error.c", "hash.c")),
 ]
 FLAGS = ["-std=c11", "-O1", "-g", "-D_GNU_SOURCE", "-DZN_DEBUG", f"-I{CSRC}"]
-FLAGS += ["-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+FLAGS += ["-Wall", "-Wextra", "-Werror"]
+FLAGS += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 TARGETS = ["packet", "tls", "http", "dns"]
 
 

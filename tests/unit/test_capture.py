@@ -6,8 +6,10 @@ import bz2
 import gzip
 import lzma
 import os
+import signal
 import struct
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -430,6 +432,37 @@ def test_stream_delivers_what_is_there() -> None:
             os.close(writing)
 
 
+class StopWaitingError(Exception):
+    """What a signal handler raises in place of Ctrl-C's KeyboardInterrupt."""
+
+
+@pytest.mark.parametrize("stop", [True, False])
+@pytest.mark.parametrize("in_header", [True, False])
+def test_signal_ends_a_wait_or_is_survived(stop: bool, in_header: bool) -> None:
+    """A handler that raises (Ctrl-C) ends the wait for a stream; after another it goes on."""
+    reading, writing = os.pipe()
+    head, tail = pcap_header(), pcap_record("<", 5, 0, DATA)
+
+    def handler(*_: object) -> None:
+        if stop:
+            raise StopWaitingError
+        os.write(writing, head + tail if in_header else tail)
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        if not in_header:
+            os.write(writing, head)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        ending = pytest.raises(StopWaitingError) if stop else nullcontext()
+        with ending, _core.Capture(fd=reading, name="pipe") as capture:
+            assert capture.frames(10) == [FRAME]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        os.close(reading)
+        os.close(writing)
+
+
 # ---- filter -------------------------------------------------------------------------------------
 
 IPV4_TCP = bytes.fromhex("450000280000400040060000c0a80001c0a80002") + bytes(20)
@@ -437,8 +470,9 @@ IPV4_UDP = bytes.fromhex("4500001c0000400040110000c0a80001c0a80002") + bytes(8)
 ETHERNET = bytes(12) + b"\x08\x00"
 
 
-@pytest.mark.parametrize(("link_type", "head"), [(1, ETHERNET), (101, b""), (12, b""), (14, b"")])
-def test_filter_by_link_type(link_type: int, head: bytes) -> None:
+@pytest.mark.parametrize("link_type", [1, 101, 12, 14])
+def test_filter_by_link_type(link_type: int) -> None:
+    head = ETHERNET if link_type == 1 else b""
     data = pcap_header(link_type=link_type)
     data += pcap_record("<", 5, 0, head + IPV4_TCP) + pcap_record("<", 5, 0, head + IPV4_UDP)
     with _core.Capture(data=data, filter="udp and host 192.168.0.2") as capture:

@@ -149,6 +149,8 @@ def test_methods(method: str) -> None:
         b"GET /\0",
         b"POST \x01\x02",
         b"SSH-2.0-x\r\n",
+        b"\r",
+        b"GE\r",
     ],
 )
 def test_other_streams(data: bytes) -> None:

@@ -133,7 +133,7 @@ def test_key_file_of_others_is_refused(tmp_path: Path, mode: int) -> None:
 def test_key_file_of_another_owner_is_refused(tmp_path: Path) -> None:
     path = write_key(tmp_path / "key")
     if os.geteuid() != 0:  # only root can make such a file; what follows is all others can check
-        assert _core.Keys(HOUR_NS, path)
+        assert _core.Keys(HOUR_NS, path).pseudonym(0, CLIENT)[1] == 0
         return
     os.chown(path, 12345, 12345)
     with pytest.raises(ConfigError, match="another user"):
@@ -142,7 +142,8 @@ def test_key_file_of_another_owner_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", [0o400, 0o600, 0o700])
 def test_key_file_of_its_owner_is_taken(tmp_path: Path, mode: int) -> None:
-    assert _core.Keys(HOUR_NS, write_key(tmp_path / "key", mode=mode))
+    keys = _core.Keys(HOUR_NS, write_key(tmp_path / "key", mode=mode))
+    assert keys.pseudonym(0, CLIENT) == (expected_pseudonym(HOUR_NS, 0), 0)
 
 
 @pytest.mark.parametrize(

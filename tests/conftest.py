@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where the captures are, and what happens when one is not there."""
+
+import base64
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def found(path: Path) -> Path:
+    """A file that comes with these tests. Missing, it skips the test, or fails it with CI=true."""
+    if not path.exists():
+        reason = f"{path.name} is missing beside the tests"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return path
+
+
+@pytest.fixture(scope="session")
+def demo_pcap() -> Path:
+    """The demo's capture."""
+    return found(ROOT / "pcaps" / "demo.pcap")
+
+
+@pytest.fixture(scope="session")
+def demo_truth() -> Path:
+    """What the demo's capture shows."""
+    return found(ROOT / "pcaps" / "demo.truth.jsonl")
+
+
+@pytest.fixture(scope="session")
+def key_file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A key for tests that look for real addresses in the output.
+
+    Crypto-PAn maps an address to itself with a probability of 2^-14 (half of its bits' blocks equal
+    their neighbour's), so under random keys such a test would fail now and then.
+    """
+    path = tmp_path_factory.mktemp("keys") / "fixed"
+    path.write_bytes(base64.b64encode(bytes(range(7, 39))) + b"\n")
+    path.chmod(0o600)
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """The folder of real captures; optional, because their licences keep them out of this tree."""
+    folder = ROOT.parent / "shared" / "corpus"
+    if not (folder / "truth.jsonl").exists():
+        pytest.skip("the corpus of real captures is not beside this tree (../shared/corpus)")
+    return folder

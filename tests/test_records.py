@@ -1,0 +1,515 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a flow record may say: the table of docs/semantics.md, column by column."""
+
+import ipaddress
+import math
+import re
+from collections.abc import Callable
+
+import pytest
+import wire
+from engine_help import (
+    ANYWHERE,
+    TCP_COMPLETE,
+    TCP_NOCOMPLETE,
+    UDP_COMPLETE,
+    Outcome,
+    nets,
+    run,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from packet_help import (
+    ACK,
+    CLIENT,
+    FIN,
+    HOUR,
+    MINUTE,
+    MS,
+    PSH,
+    RST,
+    SECOND,
+    SERVER,
+    SERVER_ADDRESS,
+    START,
+    SYN,
+    Frame,
+    Tcp,
+    Udp,
+    crowd,
+    dns,
+    hello,
+    merged,
+    request,
+    user,
+    visit,
+)
+
+NAME = b"www.example.org"
+LATER = START + 10 * MINUTE + 7 * SECOND + 123_456_789  # when the flow under test begins
+FLOW_SECONDS = 71
+SECRET = b"rare-name.example.org"
+PORTS = (41234, 8443)  # an uncommon server port, which nearly names the site
+LENGTHS = (700, 3000)  # of the data that client and server send
+
+WITHHELD = ("suppressed", "unconfirmed", "invalid")
+STATUSES = ("released", "none", *WITHHELD)
+PROTOCOLS = ("tls", "http")
+
+
+def opening(host: bytes | None, protocol: str) -> bytes:
+    """The first bytes of a client; the hello offers ECH, the request is a POST."""
+    if protocol == "http":
+        return request(host, b"POST")
+    return hello(host, wire.extension(wire.ECH, bytes(40)))
+
+
+def flow_under_test(host: bytes | None, protocol: str, *, proven: bool = True) -> Tcp:
+    """A flow with something in every column; unless `proven`, without evidence."""
+    talk = Tcp(user(77), ports=PORTS, t_ns=LATER).segment(CLIENT, SYN).segment(SERVER, SYN | ACK)
+    guess = None if proven else 12345
+    talk.segment(CLIENT, ACK, ack=guess)
+    talk.segment(CLIENT, PSH | ACK, opening(host, protocol), ack=guess)
+    talk.segment(SERVER, PSH | ACK, bytes(LENGTHS[1])).wait(5 * SECOND)
+    talk.segment(CLIENT, PSH | ACK, bytes(LENGTHS[0]), ack=guess)
+    talk.segment(CLIENT, PSH | ACK, bytes(LENGTHS[0]), seq=talk.next[CLIENT] - LENGTHS[0], ack=9)
+    talk.segment(SERVER, ACK).wait(FLOW_SECONDS * SECOND)
+    return talk.segment(CLIENT, FIN | ACK, ack=guess).segment(SERVER, RST | ACK)
+
+
+def popular_server() -> list[Frame]:
+    """Enough visitors of NAME to make it and the server's address public."""
+    return crowd(NAME, 3, LATER - MINUTE)
+
+
+def outcome_with(status: str, protocol: str, **options: object) -> Outcome:
+    """A run whose last record has this status; the server's address is public."""
+    host = {"released": NAME, "none": None, "invalid": b"two words.example"}.get(status, SECRET)
+    talk = flow_under_test(host, protocol, proven=status != "unconfirmed")
+    return run([*popular_server(), *talk.frames], **({"z": 2} | options))
+
+
+def record(outcome: Outcome) -> dict[str, object]:
+    return dict(outcome.flows[-1])
+
+
+def tstat_line(outcome: Outcome) -> dict[str, str]:
+    return outcome.log(TCP_COMPLETE)[-1]
+
+
+def rounded(x: int) -> int:
+    """The smallest ceil(2^(k/2)), k = 0, 1, ..., that is at least x."""
+    steps = (math.isqrt(2**k - 1) + 1 if k else 1 for k in range(130))
+    return next(step for step in steps if step >= x) if x else 0
+
+
+# ---- the columns --------------------------------------------------------------------------------
+
+SERVER_COLUMNS = {"server": SERVER_ADDRESS, "server_port": PORTS[1]}
+ROUNDED = {"pkts", "bytes", "pkts_all", "pkts_data", "bytes_all", "bytes_uniq"}
+TIMES = {"t_start_ns", "t_end_ns", "first", "last", "durat"}
+# What says nothing of the site beyond the protocol.
+KEPT = {"proto", "client", "client_port", "server_port", "epoch", "name_source", "name_status"}
+KEPT |= {"c_isint", "s_isint", "c_iscrypto", "s_iscrypto"}
+MISSING = (0, 0.0, None, "-", "---", "none")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("status", ["released", "none"])
+def test_with_nothing_to_hide_a_record_is_exact(status: str, protocol: str) -> None:
+    outcome = outcome_with(status, protocol)
+    told = record(outcome)
+    end = LATER + 10 * MS + (5 + FLOW_SECONDS) * SECOND - MS
+    assert told["name"] == (NAME.decode() if status == "released" else None)
+    assert told["name_status"] == status
+    assert (told["server"], told["server_port"]) == (SERVER_ADDRESS, PORTS[1])
+    assert (told["t_start_ns"], told["t_end_ns"]) == (LATER, end)
+    assert (told["c_pkts"], told["s_pkts"]) == (6, 4)
+    host = NAME if status == "released" else None
+    assert told["c_bytes"] == 2 * LENGTHS[0] + len(opening(host, protocol))
+    assert told["s_bytes"] == LENGTHS[1]
+    assert told["c_bytes_uniq"] == told["c_bytes"] - LENGTHS[0]  # type: ignore[operator]
+    assert (told["c_pkts_retx"], told["c_bytes_retx"]) == (1, LENGTHS[0])
+    assert told["ech"] == ("offered" if protocol == "tls" else "none")
+    line = tstat_line(outcome)
+    assert (line["s_ip"], line["s_port"]) == (SERVER_ADDRESS, str(PORTS[1]))
+    assert line["first"] == f"{LATER // MS}.{LATER % MS:06}"
+    assert line["durat"] == f"{(end - LATER) // MS}.000000"
+    assert (line["con_t"], line["http_t"]) == (("8192", "0") if protocol == "tls" else ("1", "2"))
+    shown = {"tls": "c_tls_SNI", "http": "http_hostname"}
+    for source, column in shown.items():
+        named = status == "released" and source == protocol
+        assert line[column] == (NAME.decode() if named else "-")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("status", WITHHELD)
+def test_a_withheld_name_takes_its_correlates_along(status: str, protocol: str) -> None:
+    """Nothing of the flow is left but pseudonym, epoch, coarse times and rounded volumes."""
+    outcome = outcome_with(status, protocol)
+    exact, told = record(outcome_with(status, protocol, exact=True)), record(outcome)
+    assert told["name_status"] == status
+    assert (told["name"], told["server"], told["server_port"]) == (None, None, 0)
+    assert set(told) == set(exact)
+    for column, value in told.items():
+        if column in TIMES:
+            assert float(value) % (MINUTE if column.startswith("t_") else 60_000) == 0  # type: ignore[arg-type]
+        elif column[2:] in ROUNDED:
+            assert value == rounded(exact[column])  # type: ignore[arg-type]
+        elif column not in KEPT:
+            assert value in MISSING, column
+    assert told["t_start_ns"] == LATER - LATER % MINUTE
+    line = tstat_line(outcome)
+    assert (line["s_ip"], line["s_port"], line["c_port"]) == ("-", "0", "0")
+    for name, text in line.items():
+        if name in told and name not in ("c_ip", "s_ip"):
+            assert text == told[name] or float(text) == told[name]
+    hidden = [SECRET, b"two words", SERVER_ADDRESS.encode(), str(PORTS[1]).encode()]
+    last_lines = [text.splitlines()[-1] for text in outcome.text.values()]
+    assert not any(what in text for what in hidden for text in last_lines if b"c_ip" not in text)
+
+
+@pytest.mark.parametrize("status", WITHHELD)
+def test_exact_keeps_measurements_and_nothing_else(status: str) -> None:
+    outcome = outcome_with(status, "tls", exact=True)
+    told = record(outcome)
+    assert (told["name"], told["server"], told["server_port"]) == (None, None, 0)
+    assert told["t_start_ns"] == LATER
+    assert (told["c_pkts"], told["s_pkts"], told["s_bytes"]) == (6, 4, LENGTHS[1])
+    assert told["c_pkts_retx"] == 1
+    assert tstat_line(outcome)["s_ip"] == "-"
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_common_server_ports_stay(exact: bool) -> None:
+    """They tell the protocol, which the record says anyway."""
+    for port in (80, 443):
+        talk = Tcp(user(1), ports=(41234, port)).handshake().say(hello(SECRET)).close()
+        outcome = run(talk.frames, z=2, exact=exact)
+        assert outcome.flow["server_port"] == port
+    assert run(Udp(user(1)).lookup(SECRET).frames, z=2, exact=exact).flow["server_port"] == 53
+
+
+def test_z_1_hides_no_measurement() -> None:
+    for status in STATUSES:
+        outcome = outcome_with(status, "tls", z=1)
+        told = record(outcome)
+        assert told["t_start_ns"] == LATER
+        assert (told["c_pkts"], told["s_bytes"], told["server_port"]) == (6, LENGTHS[1], PORTS[1])
+        released = {"released": NAME.decode(), "suppressed": SECRET.decode()}
+        assert told["name"] == released.get(status)
+        assert told["client"] != user(77)
+
+
+def test_a_name_in_a_quic_initial_is_withheld() -> None:
+    initial = b"\xc3\x00\x00\x00\x01\x08" + bytes(8) + b"\x00\x00\x44\xd0" + bytes(1200)
+    talk = Udp(ports=(40000, 443), t_ns=LATER).send(initial).send(initial, SERVER)
+    outcome = run([*popular_server(), *talk.frames], z=2)
+    told = record(outcome)
+    assert (told["name_source"], told["name_status"]) == ("quic", "suppressed")
+    assert (told["server"], told["c_bytes"]) == (None, rounded(len(initial)))
+    line = outcome.log(UDP_COMPLETE)[-1]
+    assert (line["s_ip"], line["quic_SNI"], line["c_durat"]) == ("-", "-", "0.000000")
+    assert line["c_first_abs"] == f"{(LATER - LATER % MINUTE) // MS}.000000"
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_names_of_homes_are_withheld(answered: bool) -> None:
+    for name in (b"printer.local", b"1.0.0.10.in-addr.arpa", b"a.ip6.arpa", b"router.home.arpa"):
+        talks = [
+            (Udp(user(i), t_ns=START + i * SECOND).lookup(name)).frames[: 1 + answered]
+            for i in range(4)
+        ]
+        outcome = run(merged(talks), z=2)
+        assert not outcome.seen()
+        assert {flow["name_status"] for flow in outcome.flows} == {"suppressed"}
+        assert outcome.stats["suppressed_home_name"] == 4
+        assert bool(run(merged(talks), z=1).seen()) is answered
+
+
+def test_the_never_list_goes_by_labels() -> None:
+    names = (b"example.org", b"www.example.org", b"badexample.org", b"example.org.test")
+    frames = merged(crowd(name, 3, START + i * SECOND) for i, name in enumerate(names))
+    outcome = run(frames, z=2, never=[b"example.org"])
+    assert outcome.released() == {"badexample.org", "example.org.test"}
+    assert outcome.stats["suppressed_never_list"] == 6
+    hidden = [flow for flow in outcome.flows if flow["name_status"] == "suppressed"]
+    assert all(flow["server"] is None for flow in hidden)
+
+
+# ---- addresses ----------------------------------------------------------------------------------
+
+
+def test_a_released_name_does_not_release_its_server(key_file: str) -> None:
+    """Each visitor reached another server: the name is shared, no address is."""
+    talks = [visit(user(i), NAME, START + i * SECOND, f"198.51.100.{10 + i}") for i in range(6)]
+    outcome = run(merged(talks), z=3, key_file=key_file)
+    assert [flow["name_status"] for flow in outcome.flows] == ["suppressed"] * 2 + ["released"] * 4
+    assert {flow["server"] for flow in outcome.flows} == {None}
+    assert b"198.51.100" not in outcome.everything()
+    assert {line["s_ip"] for line in outcome.log(TCP_COMPLETE)} == {"-"}
+
+
+def test_a_server_behind_many_names_is_shown_only_beside_released_ones() -> None:
+    rare = visit(user(50), SECRET, LATER)
+    outcome = run([*popular_server(), *rare], z=2)
+    assert [flow["server"] for flow in outcome.flows] == [None, *[SERVER_ADDRESS] * 2, None]
+
+
+@pytest.mark.parametrize("internal", [None, ANYWHERE, nets("10.0.0.0/8")])
+def test_an_internal_server_is_a_pseudonym(internal: object, key_file: str) -> None:
+    """However many users share it."""
+    frames = crowd(NAME, 6, server="10.9.8.7")
+    outcome = run(frames, z=2, internal=internal, key_file=key_file)
+    shown = {flow["server"] for flow in outcome.flows if flow["name_status"] == "released"}
+    (pseudonym,) = shown
+    assert pseudonym != "10.9.8.7"
+    assert ipaddress.ip_address(pseudonym)
+    line = outcome.log(TCP_COMPLETE)[-1]
+    assert (line["s_ip"], line["s_isint"], line["s_iscrypto"]) == (pseudonym, "1", "1")
+    assert b"10.9.8.7" not in outcome.everything()
+    assert outcome.stats["addr_observations"] == 0
+
+
+def test_a_server_that_becomes_a_client_is_withheld_from_then_on(key_file: str) -> None:
+    before = crowd(NAME, 4, server="203.0.113.5")
+    turn = visit("203.0.113.5", b"other.example", START + MINUTE)
+    after = crowd(NAME, 4, START + 2 * MINUTE, first=10, server="203.0.113.5")
+    outcome = run([*before, *after], z=2, batch=32)
+    assert [flow["server"] for flow in outcome.flows].count("203.0.113.5") == 7
+    outcome = run([*before, *turn, *after], z=2, batch=10)  # a batch is a visit
+    assert [flow["server"] for flow in outcome.flows] == [None, *["203.0.113.5"] * 3, *[None] * 5]
+    assert [flow["name_status"] for flow in outcome.flows[5:]] == ["released"] * 4
+    early = visit("203.0.113.5", b"other.example", START - SECOND)
+    outcome = run([*early, *before], z=2, key_file=key_file)
+    assert b"203.0.113.5" not in outcome.everything()
+
+
+def test_a_client_of_the_epoch_before_the_record_is_withheld_too(key_file: str) -> None:
+    turn = visit("203.0.113.5", b"other.example", START + 59 * MINUTE)
+    after = crowd(NAME, 4, START + 61 * MINUTE, server="203.0.113.5")
+    outcome = run([*turn, *after], z=2, rotate_ns=HOUR, key_file=key_file)
+    assert b"203.0.113.5" not in outcome.everything()
+
+
+def test_special_addresses_are_printed_as_missing(key_file: str) -> None:
+    talks = [
+        Udp("0.0.0.0", "255.255.255.255", ports=(68, 67)).send(b"discover"),
+        Udp("10.7.0.3", "239.1.2.3", ports=(5000, 5001)).send(b"multicast"),
+        Udp("fe80::1:2:3:4", "ff02::fb", ports=(5353, 5353)).send(b"link"),
+        Tcp("127.0.0.1", "127.0.0.1", ports=(5000, 5001)).handshake().close(),
+    ]
+    for internal in (None, ANYWHERE):
+        frames = [frame for talk in talks for frame in talk.frames]
+        outcome = run(frames, z=1, internal=internal, key_file=key_file)
+        logs = [*outcome.log(UDP_COMPLETE), *outcome.log(TCP_COMPLETE)]
+        shown = [(line["c_ip"] == "-", line["s_ip"]) for line in logs]
+        assert shown == [(True, "-"), (False, "-"), (True, "-"), (True, "-")]
+        assert [flow["server"] for flow in outcome.flows] == [None] * 4
+        assert sum(flow["client"] is None for flow in outcome.flows) == 3
+        assert not re.search(rb"239\.1|fe80|ff02|127\.0|255\.255", outcome.everything())
+
+
+def test_client_ports() -> None:
+    outcome = run(popular_server(), z=2)
+    assert {flow["client_port"] for flow in outcome.flows} == {0}
+    assert {line["c_port"] for line in outcome.log(TCP_COMPLETE)} == {"0"}
+    outcome = run(popular_server(), z=2, keep_client_port=True)
+    assert {line["c_port"] for line in outcome.log(TCP_COMPLETE)} == {"40000"}
+    assert [flow["client_port"] for flow in outcome.flows][1:] == [40000] * 2
+
+
+def test_client_ports_are_kept_beside_released_names_only() -> None:
+    for status in STATUSES:
+        outcome = outcome_with(status, "tls", keep_client_port=True)
+        port = PORTS[0] if status == "released" else 0
+        assert record(outcome)["client_port"] == port, status
+        assert tstat_line(outcome)["c_port"] == str(port)
+        at_z_1 = outcome_with(status, "tls", keep_client_port=True, z=1)
+        assert record(at_z_1)["client_port"] == PORTS[0]
+
+
+def test_flows_between_strangers_are_not_emitted() -> None:
+    inside = crowd(NAME, 3)
+    outside = crowd(SECRET, 3, server="203.0.113.9")
+    outside = [
+        Frame(f.t_ns, f.data.replace(bytes([10, 7, 0]), bytes([192, 0, 2])), f.wire)
+        for f in outside
+    ]
+    outcome = run(merged([inside, outside]), z=2, internal=nets("10.0.0.0/8"))
+    assert len(outcome.flows) == 3
+    assert outcome.stats["flows_external"] == 3
+    assert sum(len(outcome.log(name)) for name in (TCP_COMPLETE, TCP_NOCOMPLETE)) == 3
+    assert outcome.stats["names_tls"] == 3
+    assert SECRET not in outcome.everything()
+
+
+# ---- several names on one flow ------------------------------------------------------------------
+
+
+def keep_alive(
+    *hosts: bytes, client: str = user(77), t_ns: int = LATER, port: int = 41234
+) -> list[Frame]:
+    """One connection with a request to each host."""
+    talk = Tcp(client, ports=(port, 80), t_ns=t_ns).handshake()
+    for host in hosts:
+        talk.say(request(host)).say(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", SERVER)
+    return talk.close().frames
+
+
+def test_two_hosts_on_one_connection() -> None:
+    other = b"img.example.org"
+    public = merged([crowd(NAME, 2, LATER - MINUTE), crowd(other, 2, LATER - MINUTE, first=10)])
+    outcome = run([*public, *keep_alive(NAME, other)], z=2)
+    assert [o["name"] for o in outcome.observations[-2:]] == [NAME.decode(), other.decode()]
+    told = record(outcome)
+    assert (told["name"], told["server"]) == (NAME.decode(), SERVER_ADDRESS)
+    assert told["t_start_ns"] == LATER
+
+
+def test_a_second_name_that_is_withheld_coarsens_the_record() -> None:
+    outcome = run([*popular_server(), *keep_alive(NAME, SECRET)], z=2)
+    told = record(outcome)
+    assert SECRET not in outcome.everything()
+    assert (told["name"], told["server"]) == (NAME.decode(), None)
+    assert told["t_start_ns"] == LATER - LATER % MINUTE
+    assert outcome.observations[-1]["name"] == NAME.decode()
+
+
+def test_a_first_name_that_is_withheld_is_not_replaced_by_the_second() -> None:
+    outcome = run([*popular_server(), *keep_alive(SECRET, NAME)], z=2)
+    told = record(outcome)
+    assert SECRET not in outcome.everything()
+    assert (told["name"], told["name_status"], told["server"]) == (None, "suppressed", None)
+    assert tstat_line(outcome)["http_hostname"] == "-"
+    assert outcome.observations[-1]["name"] == NAME.decode()
+
+
+def test_more_names_than_a_flow_has_room_for() -> None:
+    hosts = [b"h%d.example.org" % i for i in range(40)]
+    before = LATER - MINUTE
+    public = [
+        keep_alive(*hosts[i : i + 10], client=user(78), t_ns=before, port=50000 + i)
+        for i in range(0, 40, 10)
+    ]
+    outcome = run([*merged(public), *keep_alive(*hosts)], z=2)
+    seen = [o["name"].encode() for o in outcome.observations]
+    assert seen == hosts[:32]
+    assert outcome.stats["suppressed_capacity"] == 8
+    told = record(outcome)
+    assert (told["name"], told["server"]) == ("h0.example.org", None)
+    assert told["c_bytes"] == rounded(sum(len(request(host)) for host in hosts))
+
+
+# ---- rounding, columns and bytes ----------------------------------------------------------------
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.one_of(st.integers(0, 400), st.integers(0, 60_000)), min_size=1, max_size=40))
+def test_volumes_are_rounded_up_to_powers_of_the_square_root_of_two(sizes: list[int]) -> None:
+    frames = []
+    for n, size in enumerate(sizes):
+        talk = Tcp(user(1), ports=(20000 + n, 443), t_ns=START + n * SECOND)
+        talk.handshake().segment(CLIENT, PSH | ACK, hello(b"h%d.example.org" % n))
+        for _ in range(n % 7):
+            talk.segment(SERVER, ACK, bytes(size))
+        frames += [frame.cut(200) for frame in talk.close().frames]
+    outcome = run(frames, z=2)
+    straight = run(frames, z=2, exact=True)
+    for told, whole in zip(outcome.flows, straight.flows, strict=True):
+        for column in ("c_pkts", "s_pkts", "c_bytes", "s_bytes", "s_bytes_uniq", "s_pkts_data"):
+            assert told[column] == rounded(whole[column])
+            assert whole[column] <= told[column] <= math.ceil(whole[column] * math.sqrt(2))
+
+
+def test_the_steps_of_the_rounding() -> None:
+    assert [rounded(x) for x in range(13)] == [0, 1, 2, 3, 4, 6, 6, 8, 8, 12, 12, 12, 12]
+
+
+LABEL = re.compile(rb"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+HOST_BYTES = st.one_of(
+    st.binary(max_size=40),
+    st.text('aZ.-_ :[]0\t\n\r"\\#,;=\x00\x7fé', max_size=30).map(lambda t: t.encode("latin-1")),
+    st.from_regex(r"[a-z]{1,5}(\.[a-z]{1,5}){0,3}\.?(:[0-9]{0,5})?", fullmatch=True).map(
+        str.encode
+    ),
+)
+
+
+def exposures_of(host: bytes) -> list[Tcp | Udp]:
+    """Conversations that carry the bytes as a name, in every protocol."""
+    question = wire.dns_message(wire.dns_name(host[:60]))
+    answer = wire.dns_message(wire.dns_name(host[:60]), flags=0x8180)
+    return [
+        Tcp(user(1), ports=(20000, 443)).handshake().say(hello(host)),
+        Tcp(user(1), ports=(20001, 80)).handshake().say(request(host)).close(),
+        Tcp(user(1), ports=(20002, 80)).handshake().say(request(host, b"CONNECT")),
+        Udp(user(1), ports=(20003, 53)).send(question).send(answer, SERVER),
+    ]
+
+
+@settings(max_examples=150, deadline=None)
+@given(host=HOST_BYTES, z=st.sampled_from([1, 2]), established=st.booleans())
+def test_every_line_has_its_columns_whatever_the_name(
+    host: bytes, z: int, established: bool
+) -> None:
+    frames = [frame for talk in exposures_of(host) for frame in talk.frames]
+    outcome = run(frames, z=z, established=established)
+    for name in (TCP_COMPLETE, TCP_NOCOMPLETE, UDP_COMPLETE):
+        lines = outcome.log(name)  # splits into exactly the header's columns
+        assert all(text for line in lines for text in line.values())
+    assert len(outcome.flows) == 4
+    for text in outcome.text.values():
+        assert not re.search(rb"[^\x20-\x7e\n]", text)
+        assert not text or text.endswith(b"\n")
+    for name in outcome.released() | {flow["name"] for flow in outcome.flows if flow["name"]}:
+        assert z == 1
+        assert len(name) <= 253
+        assert all(LABEL.fullmatch(label) for label in name.encode().split(b"."))
+    if z == 2:
+        assert {flow["name"] for flow in outcome.flows} == {None}
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        (b"WWW.Example.ORG", "www.example.org"),
+        (b"www.example.org.", "www.example.org"),
+        (b"xn--bcher-kva.example", "xn--bcher-kva.example"),
+        (b"_srv._tcp.example", "_srv._tcp.example"),
+        (b"a" * 63 + b".example", "a" * 63 + ".example"),
+    ],
+)
+@pytest.mark.parametrize("how", range(4))
+def test_a_name_has_one_form(host: bytes, name: str, how: int) -> None:
+    labels = host.rstrip(b".").split(b".")
+    talk: Callable[[], Tcp | Udp]
+    talk = [
+        lambda: Tcp().handshake().say(hello(host)),
+        lambda: Tcp().handshake().say(request(host + b":8080")),
+        lambda: Tcp().handshake().say(b"GET http://%s/x HTTP/1.1\r\n\r\n" % host),
+        lambda: (
+            Udp()
+            .send(wire.dns_message(wire.dns_name(*labels)))
+            .send(wire.dns_message(wire.dns_name(*labels), flags=0x8180), SERVER)
+        ),
+    ][how]
+    outcome = run(talk().frames, z=1)
+    assert outcome.released() == {name}
+    assert outcome.flow["name"] == name
+
+
+def test_an_address_in_place_of_a_name_is_no_name() -> None:
+    for host in (b"198.51.100.7", b"198.51.100.7:8080", b"[2001:db8::1]", b"[2001:db8::1]:80"):
+        outcome = run(Tcp(t_ns=LATER).handshake().say(request(host)).close().frames, z=2)
+        assert outcome.flow["name_status"] == "none"
+        assert outcome.stats["names_address"] == 1
+        assert host not in outcome.everything()
+
+
+def test_an_unanswered_question_says_nothing() -> None:
+    outcome = run(Udp(t_ns=LATER).send(dns(SECRET)).frames, z=2)
+    line = outcome.log(UDP_COMPLETE)[0]
+    assert (line["fqdn"], line["s_ip"], line["s_first_abs"]) == ("-", "-", "0.000000")
+    assert line["c_bytes_all"] == str(rounded(len(dns(SECRET))))

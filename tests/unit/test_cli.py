@@ -1,0 +1,369 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command: its help, what it says where, and how it ends."""
+
+import base64
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from capture_bytes import pcap_header
+
+import zanon_net
+from zanon_net import cli
+from zanon_net.config import SECTION_OF
+from zanon_net.options import run_options
+
+DEMO = Path(__file__).parents[2] / "pcaps" / "demo.pcap"
+TRUTH = DEMO.with_name("demo.truth.jsonl")
+# Processes of their own find the package that this one uses.
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(zanon_net.__file__).parents[1])}
+COMMAND = (sys.executable, "-m", "zanon_net")
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def run_main(*arguments: object) -> int:
+    return cli.main([str(argument) for argument in arguments])
+
+
+def manifest_of(folder: str) -> dict[str, object]:
+    manifest: dict[str, object] = json.loads(Path(folder, "manifest.json").read_bytes())
+    return manifest
+
+
+# ---- help ---------------------------------------------------------------------------------------
+
+
+def test_version(capsys: Captured) -> None:
+    assert run_main("--version") == 0
+    assert capsys.readouterr().out == f"zanon-net {zanon_net.__version__}\n"
+
+
+def test_help_of_run(capsys: Captured) -> None:
+    assert run_main("run", "--help") == 0
+    text = capsys.readouterr().out
+    titles = re.findall(r"^(\w[\w ]+):$", text, re.MULTILINE)
+    assert titles == ["Anonymity", "Addresses", "Input and output", "Messages"]
+    assert text.count("zanon-net run") >= 3
+    for shown in ("[default: 20]", "[default: 1h]", "[default: 32,64]", "[default: tstat]"):
+        assert shown in " ".join(text.split())
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("inspect", "-h"), ("key", "new", "--help")])
+def test_help_is_no_error(arguments: Sequence[str], capsys: Captured) -> None:
+    assert run_main(*arguments) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("Usage: zanon-net ")
+    assert said.err == ""
+
+
+@pytest.mark.parametrize("arguments", [(), ("key",)])
+def test_a_group_alone_shows_its_help(arguments: Sequence[str], capsys: Captured) -> None:
+    assert run_main(*arguments) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith("Usage: zanon-net ")
+    assert said.out == ""
+
+
+def test_every_setting_but_the_limits_has_its_option() -> None:
+    options = {parameter.name for parameter in run_options()}
+    settings = {name for name, section in SECTION_OF.items() if section != "limits"}
+    others = {"source", "out", "config_file", "as_json", "quiet", "verbose"}
+    assert options == settings | others
+
+
+# ---- what is said where -------------------------------------------------------------------------
+
+
+def test_summary(capsys: Captured) -> None:
+    assert run_main("run", DEMO, "--z", 5, "--out", "out") == 0
+    said = capsys.readouterr()
+    assert said.out == ""
+    rows = dict(re.findall(r"^(\w[\w ]+?)  +(.*?) *$", said.err, re.MULTILINE))
+    titles = ["packets", "flows", "names seen", "released", "users", "time span", "speed"]
+    assert set(titles) <= rows.keys()
+    assert rows["packets"] == "15,629"
+    assert re.fullmatch(r"[\d,]+ of [\d,]+ \(\d+\.\d%\)", rows["released"])
+    assert re.search(r"^suppressed +[\d,]+  exposed by fewer than z users", said.err, re.MULTILINE)
+    assert rows["output"] == "out"
+    assert "note" not in rows
+
+
+def test_z_of_1_is_announced(capsys: Captured) -> None:
+    assert run_main("run", DEMO, "--z", 1, "--out", "out") == 0
+    assert "note             z = 1: every name is released" in capsys.readouterr().err
+    assert manifest_of("out")["notes"]
+
+
+@pytest.mark.parametrize("more", [(), ("-q",)])
+def test_json(more: Sequence[str], capsys: Captured) -> None:
+    assert run_main("run", DEMO, "--out", "out", "--json", *more) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    shown = json.loads(said.out)
+    assert shown.pop("performance").keys() == {
+        *("seconds", "packets_per_s", "gbit_per_s", "memory_bytes")
+    }
+    assert shown == manifest_of("out")
+
+
+def test_json_beside_data(capsys: Captured) -> None:
+    arguments = ("--out", "-", "--format", "observations", "--json", "--z", 5)
+    assert run_main("run", DEMO, *arguments) == 0
+    said = capsys.readouterr()
+    lines = [json.loads(line) for line in said.out.splitlines()]
+    assert len(lines) == json.loads(said.err)["decisions"]["released"] > 100
+    assert all(line.keys() == {"t_ns", "client", "name", "name_source"} for line in lines)
+    assert not list(Path.cwd().iterdir())
+
+
+def test_quiet_and_verbose(capsys: Captured) -> None:
+    assert run_main("run", DEMO, "--out", "quiet", "-q") == 0
+    assert capsys.readouterr() == ("", "")
+    assert run_main("run", DEMO, "--out", "verbose", "-v") == 0
+    assert capsys.readouterr().err.startswith("zanon-net: reading demo.pcap\n")
+
+
+def test_the_default_folder(capsys: Captured) -> None:
+    assert run_main("run", DEMO, "-q") == 0
+    assert [re.fullmatch(r"zanon-\d{8}T\d{6}Z", path.name) for path in Path.cwd().iterdir()]
+
+
+def test_options_go_before_the_file(capsys: Captured) -> None:
+    text = "[anonymity]\nz = 3\nwindow = '10m'\n[output]\nformat = ['jsonl', 'observations']\n"
+    Path("zanon.toml").write_text(text)
+    arguments = ("--config", "zanon.toml", "--z", 7, "--format", "jsonl", "--dns-votes", "no")
+    assert run_main("run", DEMO, "--out", "out", "-q", *arguments) == 0
+    assert sorted(path.name for path in Path("out").iterdir()) == ["flows.jsonl", "manifest.json"]
+    settings = manifest_of("out")["configuration"]
+    assert isinstance(settings, dict)
+    anonymity = settings["anonymity"]
+    assert (anonymity["z"], anonymity["window"], anonymity["dns_votes"]) == (7, "10m", False)
+
+
+def test_a_filter_is_used_and_not_shown(capsys: Captured) -> None:
+    assert run_main("run", DEMO, "--out", "out", "--filter", "tcp and not host 10.1.2.3") == 0
+    text = Path("out/manifest.json").read_text()
+    assert '"filtered": true' in text
+    assert '"packets_udp": 0' in text
+    assert "10.1.2.3" not in text
+
+
+# ---- key and inspect ----------------------------------------------------------------------------
+
+
+def test_a_new_key(capsys: Captured) -> None:
+    former = os.umask(0)
+    try:
+        assert run_main("key", "new", "key") == 0
+    finally:
+        os.umask(former)
+    line = Path("key").read_bytes()
+    assert Path("key").stat().st_mode & 0o777 == 0o600
+    assert len(base64.b64decode(line, validate=False)) == 32
+    assert line.endswith(b"\n")
+    assert run_main("key", "check", "key") == 0
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert line.decode().strip() not in said.err
+    assert run_main("key", "new", "other") == 0
+    assert Path("other").read_bytes() != line
+
+
+def test_a_key_leaves_no_trace(capsys: Captured) -> None:
+    assert run_main("key", "new", "my.key") == 0
+    key = Path("my.key").read_text().strip()
+    capsys.readouterr()
+    assert run_main("run", DEMO, "--out", "out", "--key-file", "my.key", "-v") == 0
+    said = capsys.readouterr()
+    written = "".join(path.read_text() for path in Path("out").rglob("*") if path.is_file())
+    assert '"key_mode": "derived"' in written
+    for secret in (key, base64.b64decode(key).hex(), "my.key"):
+        assert secret not in written + said.out + said.err
+
+
+def test_inspect(capsys: Captured) -> None:
+    assert run_main("inspect", DEMO) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    for expected in ("frames of ETHERNET", "names seen in TLS", "neither IPv4 nor IPv6"):
+        assert expected in said.out
+    assert run_main("inspect", "--json", DEMO) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["source"]["link_types"] == {"ETHERNET": 15629}
+    assert facts["read"]["frames"] == 15629
+    assert facts["decisions"]["observations"] > 1000
+    assert not list(Path.cwd().iterdir())
+
+
+def test_inspect_prints_no_name_and_no_address(capsys: Captured) -> None:
+    assert run_main("inspect", DEMO) == 0
+    assert run_main("inspect", "--json", DEMO) == 0
+    assert run_main("run", DEMO, "--out", "out") == 0
+    assert run_main("run", DEMO, "--out", "more", "--json") == 0
+    said = "".join(capsys.readouterr()) + Path("out/manifest.json").read_text()
+    with TRUTH.open() as lines:
+        sightings = [json.loads(line) for line in lines][1:]
+    canaries = {sighting[key] for sighting in sightings for key in ("client", "server", "name")}
+    assert len(canaries) > 500
+    assert not [canary for canary in canaries if canary and canary in said]
+
+
+# ---- the terminal -------------------------------------------------------------------------------
+
+
+def on_terminal(*arguments: str) -> str:
+    """What a run says when stderr is a terminal."""
+    master, slave = os.openpty()
+    with subprocess.Popen([*COMMAND, *arguments], env=ENVIRONMENT, stderr=slave) as process:
+        os.close(slave)
+        said = b""
+        while True:
+            try:
+                more = os.read(master, 65536)
+            except OSError:  # Linux's way to say that the other side is closed
+                break
+            if not more:
+                break
+            said += more
+    os.close(master)
+    assert process.returncode == 0
+    return said.decode()
+
+
+def test_a_progress_bar_on_a_terminal() -> None:
+    said = on_terminal("run", str(DEMO), "--out", "out")
+    assert "packets/s" in said.split("names seen")[0]
+    assert "2.8/2.8 MB" in said
+    assert on_terminal("run", str(DEMO), "--out", "quiet", "-q") == ""
+
+
+# ---- how it ends --------------------------------------------------------------------------------
+
+
+def test_an_internal_error_says_nothing_of_the_data(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_arguments: object, **_more: object) -> None:
+        raise RuntimeError("secret.example")
+
+    monkeypatch.setattr(cli, "run", broken)
+    assert run_main("run", DEMO) == 1
+    assert capsys.readouterr().err == "zanon-net: internal error: RuntimeError; please report it\n"
+    monkeypatch.setenv("ZANON_DEBUG", "1")
+    assert run_main("run", DEMO) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (MemoryError(), "out of memory"),
+        (zanon_net.CapacityError("no memory for a table"), "no memory for a table"),
+        (OSError(5, "Input/output error", "x.pcap"), "x.pcap: Input/output error"),
+        (OSError("odd"), "input or output error"),
+        (KeyboardInterrupt(), "interrupted; no file was written"),
+    ],
+)
+def test_errors_of_the_system(
+    error: BaseException, line: str, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_arguments: object, **_more: object) -> None:
+        raise error
+
+    monkeypatch.setattr(cli, "run", broken)
+    assert run_main("run", DEMO) == 1
+    assert capsys.readouterr().err == f"zanon-net: {line}\n"
+
+
+def test_a_reader_that_goes_away() -> None:
+    command = [*COMMAND, "run", str(DEMO), "--out", "-", "--format", "jsonl", "-q"]
+    with subprocess.Popen(
+        command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read()
+    assert (process.returncode, said) == (1, b"")
+
+
+def start_run_on_a_pipe(*arguments: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [*COMMAND, "run", "-", "--out", "out", *arguments],
+        env=ENVIRONMENT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_reading_and_keeps_what_was_read(number: signal.Signals) -> None:
+    with start_run_on_a_pipe("-q") as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(DEMO.read_bytes())
+        process.stdin.flush()
+        # Once the pipe has been emptied, the run waits for more.
+        wait_until(lambda: Path("out").exists())
+        time.sleep(0.3)
+        process.send_signal(number)
+        said = process.stderr.read().decode()
+        process.wait(30)
+    assert process.returncode == 1
+    assert said == "zanon-net: interrupted: what had been read is complete\n"
+    manifest = manifest_of("out")
+    assert (manifest["complete"], manifest["interrupted"]) == (False, True)
+    sources = manifest["sources"]
+    assert isinstance(sources, list)
+    assert sources[0]["frames"] == 15629
+    assert sources[0]["name"] == "stdin"
+    assert not list(Path("out").rglob("*.partial"))
+
+
+def test_a_signal_before_anything_was_read() -> None:
+    with start_run_on_a_pipe() as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(pcap_header()[:4])
+        process.stdin.flush()
+        status = Path(f"/proc/{process.pid}/status")
+        # SigCgt has SIGTERM's bit once the handler is in place.
+        wait_until(
+            lambda: bool(int(status.read_text().split("SigCgt:")[1].split()[0], 16) >> 14 & 1)
+        )
+        time.sleep(0.2)
+        process.terminate()
+        said = process.stderr.read().decode()
+        process.wait(30)
+    assert (process.returncode, said) == (1, "zanon-net: interrupted; no file was written\n")
+    assert not Path("out").exists()
+
+
+def test_no_core_dumps() -> None:
+    with start_run_on_a_pipe() as process:
+        limits = Path(f"/proc/{process.pid}/limits")
+        wait_until(lambda: re.search(r"core file size +0 ", limits.read_text()) is not None)
+        process.communicate(DEMO.read_bytes(), timeout=30)
+    assert process.returncode == 0
