@@ -101,10 +101,13 @@ lint: .venv/.lint ## formatting, types, spelling, and csrc with every warning as
 	.venv/bin/mypy
 	.venv/bin/stubtest --ignore-missing-stub zanon_net._core
 	.venv/bin/cython-lint --no-pycodestyle zanon_net
-	.venv/bin/clang-format --dry-run -Werror $(C_FILES)
 	.venv/bin/codespell
-	$(call compile,gcc)
-	@if command -v clang >/dev/null; then echo "the same with clang and -DZN_DEBUG"; $(call compile,clang -DZN_DEBUG); fi
+	@echo "clang-format --dry-run -Werror, each file of csrc"
+	@.venv/bin/clang-format --dry-run -Werror $(C_FILES)
+	@echo "gcc $(C_WARNINGS) -Werror, each file of csrc"
+	@$(call compile,gcc)
+	@if command -v clang >/dev/null; then \
+		echo "clang -DZN_DEBUG, the same"; $(call compile,clang -DZN_DEBUG); fi
 
 # PYTHONSAFEPATH keeps the source folder, and with it the other variant's extension, off sys.path.
 # Exit code 99: a test that expects the command to fail with 1 must not take a report for it.

@@ -257,6 +257,7 @@ static int take_packet(zn_engine *e, const zn_packet *p, zn_error *err)
     if (rc != 0)
         return rc;
     e->stats.n[p->tuple.proto == ZN_PROTO_TCP ? ZN_STAT_PACKETS_TCP : ZN_STAT_PACKETS_UDP]++;
+    zn_flow_expire(e->flows, e->clock.now_ns);
     flow = zn_flow_update(e->flows, p, &opened);
     if (flow == 0)
         return 0;
@@ -320,10 +321,8 @@ int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err
         size_t end = n - batch < BATCH ? n : batch + BATCH;
         for (size_t at = batch; at < end && rc == 0; at += GROUP)
             rc = feed_group(e, frames + at, end - at < GROUP ? end - at : GROUP, err);
-        if (rc == 0) {
-            zn_flow_expire(e->flows, e->clock.now_ns);
+        if (rc == 0)
             rc = settle(e, err);
-        }
     }
     return rc;
 }

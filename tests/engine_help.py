@@ -4,6 +4,7 @@
 
 import ipaddress
 import json
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import wire
-from packet_help import HOUR, Frame
+from packet_help import HOUR, SECOND, Frame, Tcp, Udp, user, visit
 
 from zanon_net import _core
 
@@ -98,6 +99,11 @@ class Outcome:
         columns = [word.rpartition("#")[2].partition(":")[0] for word in header.split(" ")]
         return [dict(zip(columns, line.split(" "), strict=True)) for line in lines]
 
+    @property
+    def last_status(self) -> str:
+        """What the last record says of its name."""
+        return str(self.flows[-1]["name_status"])
+
     def released(self) -> set[str]:
         """The names in the observation stream."""
         return {observation["name"] for observation in self.observations}
@@ -109,6 +115,12 @@ class Outcome:
     def everything(self) -> bytes:
         """All outputs, for searching."""
         return b"\n".join(self.text.values())
+
+
+def rounded(x: int) -> int:
+    """The smallest ceil(2^(k/2)), k = 0, 1, ..., that is at least x."""
+    steps = (math.isqrt(2**k - 1) + 1 if k else 1 for k in range(130))
+    return next(step for step in steps if step >= x) if x else 0
 
 
 class Taker:
@@ -140,6 +152,12 @@ def run(frames: Sequence[Frame], *, batch: int = 1 << 14, **settings: Any) -> Ou
         feed(taker.engine, frames[at : at + batch])
         taker.take()
     return taker.outcome()
+
+
+def after_another_user(talk: Tcp | Udp, **settings: Any) -> Outcome:
+    """The talk after another user's visit: z = 2 releases HOST iff the talk votes for it."""
+    before = visit(user(9999), wire.HOST, talk.frames[0].t_ns - SECOND)
+    return run([*before, *talk.frames], **({"z": 2} | settings))
 
 
 def run_capture(path: Path, **settings: Any) -> Outcome:

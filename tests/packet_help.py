@@ -33,6 +33,20 @@ class Frame:
         return Frame(self.t_ns, self.data[:length], self.wire)
 
 
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A packet as a flow sees it; `sender` is an index into `ports`, numbers do not wrap."""
+
+    t_ns: int
+    ports: tuple[int, int]
+    sender: int
+    tcp: bool
+    flags: int = 0
+    seq: int = 0
+    ack: int = 0
+    length: int = 0
+
+
 def user(n: int) -> str:
     """The address of the n-th client; n < 2**16."""
     return f"10.7.{n >> 8}.{n & 255}"
@@ -65,6 +79,14 @@ def to_ip(
         packet = wire.ipv4(transport, protocol, addresses=addresses, options=options)
         return packet, wire.ETHERTYPE_IPV4
     return wire.ipv6(transport, protocol, addresses=addresses), wire.ETHERTYPE_IPV6
+
+
+def tcp_segment(
+    ports: tuple[int, int], flags: int, seq: int, ack: int = 0, payload: bytes = b""
+) -> bytes:
+    """A segment; numbers wrap at 2**32."""
+    numbers = seq % 2**32, ack % 2**32 if flags & ACK else 0
+    return struct.pack(">HHIIHHHH", *ports, *numbers, 5 << 12 | flags, 8192, 0, 0) + payload
 
 
 @dataclass(slots=True)
@@ -110,12 +132,9 @@ class Tcp(_Talk):
     ) -> Self:
         """One segment. A given `seq` leaves the side's next sequence number as it is."""
         seq_no = self.next[side] if seq is None else seq
-        ack_no = (self.next[1 - side] if ack is None else ack) if flags & ACK else 0
+        ack_no = self.next[1 - side] if ack is None else ack
         ports = self.ports if side == CLIENT else self.ports[::-1]
-        header = struct.pack(
-            ">HHIIHHHH", *ports, seq_no % 2**32, ack_no % 2**32, 5 << 12 | flags, 8192, 0, 0
-        )
-        self._send(side, header + payload, wire.TCP)
+        self._send(side, tcp_segment(ports, flags, seq_no, ack_no, payload), wire.TCP)
         if seq is None:
             self.next[side] += len(payload) + (flags & SYN != 0) + (flags & FIN != 0)
         return self
@@ -146,10 +165,10 @@ class Udp(_Talk):
         self._send(side, wire.udp(payload, ports=ports), wire.UDP)
         return self
 
-    def lookup(self, name: bytes, **message: int) -> Self:
+    def lookup(self, name: bytes, *, ident: int = 7, kind: int = 1) -> Self:
         """A question and its answer."""
-        self.send(dns(name, **message))
-        return self.send(dns(name, response=True, **message), SERVER)
+        self.send(dns(name, ident=ident, kind=kind))
+        return self.send(dns(name, ident=ident, kind=kind, response=True), SERVER)
 
 
 def visit(client: str, host: bytes, t_ns: int, server: str = SERVER_ADDRESS) -> list[Frame]:

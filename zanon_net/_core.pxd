@@ -51,7 +51,6 @@ cdef extern from "base/hash.h" nogil:
     int zn_hash_key_random(zn_hash_key *key, zn_error *err)
     uint64_t zn_hash64(const zn_hash_key *key, const void *data, size_t n)
     zn_id zn_hash128(const zn_hash_key *key, uint8_t domain, const void *data, size_t n)
-    uint64_t zn_hash_words(const zn_hash_key *key, const uint64_t *words, size_t n)
 
 cdef extern from "base/stats.h" nogil:
     ctypedef enum zn_stat:
@@ -157,6 +156,12 @@ cdef extern from "state/ztable.h" nogil:
     zn_ztable_config zn_ztable_default_config(uint32_t z, int64_t window_ns)
     int zn_ztable_open(zn_ztable **out, const zn_ztable_config *config, zn_error *err)
     void zn_ztable_close(zn_ztable *t)
+    ctypedef struct zn_columns:
+        const int64_t *t_ns
+        const uint64_t *user
+        const uint64_t *attribute
+    void zn_observations_hash(const zn_hash_key *key, uint8_t domain, const zn_columns *source,
+                              size_t n, zn_observation *out)
     zn_decision zn_ztable_observe(zn_ztable *t, const zn_observation *o)
     void zn_ztable_observe_batch(zn_ztable *t, const zn_observation *o, size_t n,
                                  uint8_t *decisions)
@@ -198,6 +203,7 @@ cdef extern from "io/pcap_read.h" nogil:
         pass
     int zn_capture_open_path(zn_capture **out, const char *path, zn_error *err)
     int zn_capture_open_fd(zn_capture **out, int fd, const char *name, zn_error *err)
+    int zn_capture_open_again(zn_capture **out, zn_error *err)
     int zn_capture_open_memory(zn_capture **out, const uint8_t *data, size_t n, zn_error *err)
     void zn_capture_close(zn_capture *c)
     int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err)
@@ -211,6 +217,7 @@ cdef extern from "io/filter.h" nogil:
         pass
     int zn_filter_open(zn_filter **out, const char *expression, zn_error *err)
     void zn_filter_close(zn_filter *f)
+    bint zn_filter_pass(zn_filter *f, const zn_frame *frame)
 
 cdef extern from "engine.h" nogil:
     ctypedef struct zn_engine:

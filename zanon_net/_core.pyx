@@ -5,6 +5,8 @@
 import ipaddress
 import os
 
+from cpython.exc cimport PyErr_CheckSignals
+from libc.errno cimport EINTR
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
@@ -46,6 +48,14 @@ cdef int check(int rc, zn_error *err) except -1:
     if err.code == ZN_ERR_CAPACITY:
         raise CapacityError(message)
     raise ZanonError(message)
+
+
+cdef bint interrupted(int rc, const zn_error *err) except -1:
+    """A signal came while a stream was waited for: runs its handler, which may raise."""
+    if rc != -ZN_ERR_IO or err.os_errno != EINTR:
+        return False
+    PyErr_CheckSignals()
+    return True
 
 
 cdef class _Guard:
@@ -97,6 +107,10 @@ cdef class Capture:
             text = encoded
             with nogil:
                 rc = zn_capture_open_fd(&self.source.capture, fd, text, &err)
+        while interrupted(rc, &err) and self.source.capture != NULL:
+            memset(&err, 0, sizeof(err))
+            with nogil:
+                rc = zn_capture_open_again(&self.source.capture, &err)
         check(rc, &err)
 
     def __dealloc__(self):
@@ -158,17 +172,29 @@ cdef class Capture:
                 for i in range(self.source.links)}
 
     def frames(self, int max):
-        """Up to `max` next frames as (t_ns, wire length, link type, bytes), for tests."""
+        """Up to `max` next frames that pass as (t_ns, wire length, link type, bytes), for tests."""
         cdef zn_error err
         cdef zn_frame frame[64]
         cdef int n
         self._check_open()
         memset(&err, 0, sizeof(err))
-        n = zn_capture_next(self.source.capture, frame, min(max, 64), &err)
-        check(n, &err)
-        return [(frame[i].t_ns, frame[i].wire, frame[i].link_type,
+        max = min(max, 64)
+        passed = []
+        while not passed:
+            with nogil:
+                n = zn_capture_next(self.source.capture, frame, max, &err)
+            if interrupted(n, &err):
+                continue
+            check(n, &err)
+            if n == 0:
+                break
+            passed = [
+                (frame[i].t_ns, frame[i].wire, frame[i].link_type,
                  PyBytes_FromStringAndSize(<const char *>frame[i].data, frame[i].captured))
-                for i in range(n)]
+                for i in range(n)
+                if self.source.filter == NULL or zn_filter_pass(self.source.filter, &frame[i])
+            ]
+        return passed
 
 
 cdef class _Lists:
@@ -263,9 +289,14 @@ cdef class Engine:
         capture._check_open()
         memset(&err, 0, sizeof(err))
         self._enter()
-        with nogil:
-            n = zn_engine_run(self.engine, &capture.source, max_frames, &err)
-        self.guard.leave()
+        try:
+            while True:
+                with nogil:
+                    n = zn_engine_run(self.engine, &capture.source, max_frames, &err)
+                if not interrupted(n, &err):
+                    break
+        finally:
+            self.guard.leave()
         check(n, &err)
         return n
 
@@ -493,17 +524,18 @@ cdef class ZTable:
     cdef int _batch(self, const int64_t[::1] t_ns, const uint64_t[::1] user,
                     const uint64_t[::1] attribute, uint8_t[::1] answers) except -1:
         cdef zn_observation o[256]
+        cdef zn_columns columns
         cdef Py_ssize_t n = t_ns.shape[0]
         cdef Py_ssize_t at = 0
-        cdef Py_ssize_t i, m
+        cdef Py_ssize_t m
         self.guard.enter()
         with nogil:
             while at < n:
                 m = n - at if n - at < 256 else 256
-                for i in range(m):
-                    o[i].t_ns = t_ns[at + i]
-                    o[i].user = zn_hash_words(&self.key, &user[at + i], 1)
-                    o[i].attribute = self._number_id(attribute[at + i])
+                columns.t_ns = &t_ns[at]
+                columns.user = &user[at]
+                columns.attribute = &attribute[at]
+                zn_observations_hash(&self.key, DOMAIN_NUMBER, &columns, m, o)
                 zn_ztable_observe_batch(self.table, o, m, &answers[at])
                 at += m
         self.guard.leave()
@@ -789,8 +821,7 @@ def parse_dns(bytes data not None, *, bint whole=True):
     if state != ZN_DONE:
         return PARSE_STATES[state], b"", False, 0, 0
     name = PyBytes_FromStringAndSize(<const char *>question.name, question.name_bytes)
-    return ("malformed" if question.name_odd else "done", name, bool(question.response),
-            question.id, question.type)
+    return "done", name, bool(question.response), question.id, question.type
 
 
 def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1):
@@ -813,7 +844,7 @@ def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1):
         "dst": str(address_from(&p.tuple.addr[receiver])), "dport": p.tuple.port[receiver],
         "proto": p.tuple.proto, "ttl": p.ttl, "flags": p.tcp_flags, "seq": p.seq, "ack": p.ack,
         "window": p.window, "payload": span_bytes(p.payload), "payload_len": p.payload_len,
-        "fragment": p.fragment, "hash": p.hash,
+        "fragment": p.fragment,
     }
 
 

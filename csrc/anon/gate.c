@@ -25,6 +25,7 @@ int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err)
 {
     zn_ztable_config table = zn_ztable_default_config(g->policy->z, g->policy->window_ns);
     int rc = zn_hash_key_random(&g->id_key, err);
+    table.keep = g->policy->z; /* the z most recent users decide exactly */
     table.max_tuples = limits->max_tuples;
     table.max_attributes = limits->max_attributes;
     g->votes_in_order = true;

@@ -174,6 +174,7 @@ void zn_names_flow_closed(zn_names *names, zn_flow *f)
         zn_book_wipe_text(names->book, entry);
         if (find_name(names, f, e->id) != 0) {
             e->state = ZN_ENTRY_REPEATED;
+            names->stats->n[ZN_STAT_NAMES_REPEATED]++;
             continue;
         }
         e->state = ZN_ENTRY_UNCONFIRMED;

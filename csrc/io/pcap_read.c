@@ -61,12 +61,7 @@ int zn_capture_require(zn_capture *c, size_t n, zn_error *err)
 {
     size_t left;
     while ((left = zn_cursor_left(&c->source.unread)) < n) {
-        zn_error why = {0};
-        int rc = zn_byte_source_refill(&c->source, &why);
-        if (rc < 0 && why.os_errno == EINTR && left != 0)
-            continue; /* half a header is read: to give up now would lose it */
-        if (rc < 0 && err != NULL)
-            *err = why;
+        int rc = zn_byte_source_refill(&c->source, err);
         if (rc <= 0)
             return rc;
     }
@@ -165,11 +160,18 @@ static int finish_open(zn_capture **out, zn_capture *c, int rc, zn_error *err)
 {
     if (rc == 0)
         rc = read_header(c, err);
-    if (rc == 0)
+    if (rc == 0 || (err != NULL && err->code == ZN_ERR_IO && err->os_errno == EINTR))
         *out = c;
     else
         zn_capture_close(c);
     return rc;
+}
+
+int zn_capture_open_again(zn_capture **out, zn_error *err)
+{
+    zn_capture *c = *out;
+    *out = NULL;
+    return finish_open(out, c, 0, err);
 }
 
 static zn_capture *new_capture(zn_capture **out, zn_error *err)

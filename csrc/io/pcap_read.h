@@ -26,6 +26,9 @@ typedef struct zn_capture zn_capture;
 int zn_capture_open_path(zn_capture **out, const char *path, zn_error *err);
 /* Reads from a file descriptor as a stream; `name` stands for it in messages. Does not own fd. */
 int zn_capture_open_fd(zn_capture **out, int fd, const char *name, zn_error *err);
+/* A signal that came while an opener waited for the header gives -ZN_ERR_IO with os_errno EINTR and
+ * leaves *out half open: to be closed, or taken up again here, with nothing lost. */
+int zn_capture_open_again(zn_capture **out, zn_error *err);
 /* Reads from memory, which must stay valid. */
 int zn_capture_open_memory(zn_capture **out, const uint8_t *bytes, size_t n, zn_error *err);
 void zn_capture_close(zn_capture *c);
@@ -34,8 +37,7 @@ void zn_capture_close(zn_capture *c);
  * Up to `max` (>= 1) next frames into `frames`; they borrow memory until the next call. Returns
  * their number, 0 at the end, or a negative zn_err (a read failed in the middle) with *err filled.
  * A stream delivers what it has rather than wait for a full batch. A signal that comes while it
- * waits gives -ZN_ERR_IO with os_errno EINTR, here and in the openers: nothing is lost, the same call
- * can be made again.
+ * waits gives -ZN_ERR_IO with os_errno EINTR: nothing is lost, the same call can be made again.
  */
 int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err);
 

@@ -208,7 +208,7 @@ void zn_flow_free(zn_flow_table *t, uint32_t flow)
 bool zn_flow_complete(const zn_flow *f)
 {
     if (f->end == ZN_FLOW_FIN)
-        return true;
+        return f->side[1 - f->client].syn != 0 || f->side[f->client].packets_data == 0;
     return (f->end == ZN_FLOW_RST || f->end == ZN_FLOW_IDLE) && f->side[0].syn != 0 &&
            f->side[1].syn != 0;
 }

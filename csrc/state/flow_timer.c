@@ -83,16 +83,20 @@ void zn_flow_expire(zn_flow_table *t, int64_t now_ns)
     }
 }
 
+/* Every open flow is in the wheel, whose order depends on packets alone. */
 static void close_all(zn_flow_table *t, int64_t now_ns, bool input_ended)
 {
-    for (uint32_t flow = 1; flow <= t->flows.used_high; flow++) {
-        const zn_flow *f = zn_flow_at(t, flow);
-        if (f->tuple.proto == 0 || f->end != ZN_FLOW_OPEN)
-            continue;
-        if (input_ended && now_ns - f->last_ns <= zn_flow_idle_ns(f))
-            zn_flow_close(t, flow, ZN_FLOW_INPUT_END);
-        else
-            zn_flow_close(t, flow, ZN_FLOW_IDLE);
+    for (int64_t second = 1; second <= ZN_WHEEL_SLOTS; second++) {
+        uint32_t flow = t->wheel[(t->wheel_s + second) % ZN_WHEEL_SLOTS];
+        for (; flow != 0; flow = zn_flow_at(t, flow)->next_timer) {
+            const zn_flow *f = zn_flow_at(t, flow);
+            if (f->end != ZN_FLOW_OPEN)
+                continue;
+            if (input_ended && now_ns - f->last_ns <= zn_flow_idle_ns(f))
+                zn_flow_close(t, flow, ZN_FLOW_INPUT_END);
+            else
+                zn_flow_close(t, flow, ZN_FLOW_IDLE);
+        }
     }
 }
 

@@ -85,7 +85,7 @@ static void count_sequence(zn_flow_table *t, zn_flow_side *side, const zn_packet
 {
     uint32_t length =
         p->payload_len + ((p->tcp_flags & ZN_TCP_SYN) != 0) + ((p->tcp_flags & ZN_TCP_FIN) != 0);
-    uint32_t end = p->seq + length, below, filled;
+    uint32_t end = p->seq + length, below, filled, data, data_below, data_filled;
     if (!side->seq_known) {
         side->seq_known = true;
         side->next_seq = end;
@@ -100,7 +100,11 @@ static void count_sequence(zn_flow_table *t, zn_flow_side *side, const zn_packet
         return;
     }
     below = seq_diff(end, side->next_seq) < 0 ? length : side->next_seq - p->seq;
-    filled = fill_gaps(t, side, p->seq, p->seq + below);
+    data = p->seq + ((p->tcp_flags & ZN_TCP_SYN) != 0);
+    data_below = seq_diff(data + p->payload_len, side->next_seq) < 0 ? p->payload_len
+                                                                     : side->next_seq - data;
+    data_filled = fill_gaps(t, side, data, data + data_below);
+    filled = data_filled + fill_gaps(t, side, p->seq, p->seq + below);
     if (seq_diff(end, side->next_seq) > 0)
         side->next_seq = end;
     if (filled != 0) {
@@ -108,10 +112,7 @@ static void count_sequence(zn_flow_table *t, zn_flow_side *side, const zn_packet
     } else if (below == length) {
         side->packets_retransmitted++;
     }
-    if (below > filled) {
-        uint32_t again = below - filled;
-        side->bytes_retransmitted += again < p->payload_len ? again : p->payload_len;
-    }
+    side->bytes_retransmitted += data_below - data_filled;
 }
 
 static void count_flags(zn_flow *f, zn_flow_side *side, const zn_packet *p)

@@ -3,18 +3,19 @@
 /*
  * One observation (t, u, a):
  *   1. the clock says whether t is on time, late or not to be used;
- *   2. entries of a older than t - window are evicted;
- *   3. on time, u becomes a's newest entry. Late, entries newer than t are stepped over from the
- *      newest on, and u goes behind them unless it is stored with a later time already;
+ *   2. users of a older than t - window are evicted;
+ *   3. those newer than t (none, when t is on time) are stepped over, and u goes behind them, unless
+ *      it is stored with a later time already;
  *   4. released iff at least z users are stored with a time up to t, u included.
- * Entries hold times that were really observed, and a user holds one: so what is counted exists,
+ * Times stored were really observed, and a user has one: so what is counted exists,
  * and no order of the input can release too much.
  */
 #include "state/ztable_internal.h"
 
 #define WINDOW_MAX_NS ((int64_t)3660 * 86400 * ZN_NS_PER_S) /* ten years */
 #define Z_MAX (UINT32_C(1) << 31)
-#define TABLE_MAX (UINT32_C(1) << 31)
+#define TUPLES_MAX (UINT32_C(1) << 31)
+#define ATTRIBUTES_MAX (UINT32_C(1) << 27)
 
 #define DEFAULT_TUPLES (UINT32_C(1) << 26)
 #define DEFAULT_ATTRIBUTES (UINT32_C(1) << 24)
@@ -44,10 +45,11 @@ static int check_config(const zn_ztable_config *c, zn_error *err)
         return -ZN_ERR_CONFIG;
     if (c->window_ns < 1 || c->window_ns > WINDOW_MAX_NS)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "the window must be from 1 ns to 10 years");
-    if (c->max_tuples < 1 || c->max_tuples > TABLE_MAX || c->max_attributes < 1 ||
-        c->max_attributes > TABLE_MAX)
-        return zn_fail(err, ZN_ERR_CONFIG, 0, "max_tuples and max_attributes must be from 1 to %u",
-                       TABLE_MAX);
+    if (c->max_tuples < 1 || c->max_tuples > TUPLES_MAX)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "max_tuples must be from 1 to %u", TUPLES_MAX);
+    if (c->max_attributes < 1 || c->max_attributes > ATTRIBUTES_MAX)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "max_attributes must be from 1 to %u",
+                       ATTRIBUTES_MAX);
     if (c->max_jump_ns < 0)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "max_jump must not be negative");
     if (c->rebase_after < 1)
@@ -55,19 +57,30 @@ static int check_config(const zn_ztable_config *c, zn_error *err)
     return 0;
 }
 
+static uint64_t rehash_id(const void *table, uint32_t ref)
+{
+    if (zn_zref_kind(ref) == ZN_ZKIND_LIST)
+        return zn_zlist_at(table, zn_zref_index(ref))->id.lo;
+    return zn_zrecord_at(table, ref)->id_lo;
+}
+
+static void fetch_id(const void *table, uint32_t ref)
+{
+    if (zn_zref_kind(ref) == ZN_ZKIND_LIST)
+        ZN_PREFETCH(zn_zlist_at(table, zn_zref_index(ref)));
+    else
+        ZN_PREFETCH(zn_zrecord_at(table, ref));
+}
+
 /* Reserves the memory of a table for its caps. */
 static int lay_out(zn_ztable *t, zn_error *err)
 {
-    const zn_ztable_config *c = &t->config;
-    uint32_t tuples = c->max_tuples;
-    /* Every attribute has a tuple. A dying one had many, which bounds how many there can be. */
-    uint32_t attributes = c->max_attributes < tuples ? c->max_attributes : tuples;
-    attributes += tuples / ZN_ZLIST_SHORT + 2;
-    /* One more than the cap: a tuple is put in before the oldest is thrown out for it. */
-    if (zn_slab_init(&t->entries, sizeof(zn_zentry), tuples + 1, err) != 0 ||
-        zn_slab_init(&t->attributes, sizeof(zn_zattribute), attributes, err) != 0 ||
-        zn_zindex_init(&t->by_id, attributes, zn_zattribute_rehash, t, err) != 0 ||
-        zn_zindex_init(&t->by_user, tuples + 1, zn_zentry_rehash, t, err) != 0)
+    static const zn_zindex_keys keys = {rehash_id, fetch_id};
+    uint32_t keep = t->config.keep;
+    t->with_lists = keep == 0 || keep > ZN_ZRECORD_USERS_MAX;
+    if (zn_zrecord_lay_out(t, t->with_lists ? ZN_ZLIST_FROM : keep, err) != 0 ||
+        (t->with_lists && zn_zlist_lay_out(t, err) != 0) ||
+        zn_zindex_init(&t->by_id, zn_zattribute_cap(t) + 1, keys, t, err) != 0)
         return -ZN_ERR_CAPACITY;
     return 0;
 }
@@ -104,20 +117,28 @@ void zn_ztable_close(zn_ztable *t)
 {
     if (t == NULL)
         return;
+    for (uint32_t i = 0; i < t->sizes; i++)
+        zn_slab_fini(&t->size[i].slab);
     zn_zindex_fini(&t->by_user);
     zn_zindex_fini(&t->by_id);
-    zn_slab_fini(&t->attributes);
+    zn_slab_fini(&t->size[ZN_ZKIND_LIST].slab);
     zn_slab_fini(&t->entries);
     zn_heap_free(t);
 }
 
 static void forget(zn_ztable *t)
 {
-    zn_zindex_reset(&t->by_user);
+    static const zn_zhand start = {0, 0};
+    for (uint32_t i = 0; i < t->sizes; i++)
+        zn_slab_reset(&t->size[i].slab);
     zn_zindex_reset(&t->by_id);
-    zn_slab_reset(&t->attributes);
-    zn_slab_reset(&t->entries);
-    t->dying = t->sweep_hand = t->cap_hand = 0;
+    if (t->with_lists) {
+        zn_zindex_reset(&t->by_user);
+        zn_slab_reset(&t->size[ZN_ZKIND_LIST].slab);
+        zn_slab_reset(&t->entries);
+    }
+    t->dying = t->dying_tuples = 0;
+    t->sweep_hand = t->cap_hand = start;
     t->sweeping = false;
     t->swept_ns = t->clock.now_ns;
     t->stats.tuples = t->stats.attributes = 0;
@@ -129,99 +150,32 @@ void zn_ztable_clear(zn_ztable *t)
     forget(t);
 }
 
-/* Evicts what the window that ends at t_ns no longer holds; index of the attribute, or 0. */
-static uint32_t find_and_evict(zn_ztable *t, const zn_observation *o)
+/* Puts an accepted observation in; the users up to its time, or ZN_ZDEEP. */
+static uint64_t place(zn_ztable *t, const zn_observation *o)
 {
-    int64_t start = zn_zwindow_start(t, o->t_ns);
-    uint32_t attribute = zn_zattribute_find(t, o->attribute);
-    const zn_zattribute *a;
-    if (attribute == 0)
-        return 0;
-    a = zn_zattribute_at(t, attribute);
-    if (a->newest_ns < start) {
-        zn_zattribute_retire(t, attribute);
-        return 0;
+    zn_zref *ref = zn_zref_find(t, o->attribute);
+    uint64_t users = 1;
+    if (ref != NULL && zn_zref_kind(*ref) == ZN_ZKIND_LIST &&
+        zn_zref_newest(t, *ref) < zn_zwindow_start(t, o->t_ns)) {
+        zn_zref_retire(t, *ref); /* all at once, however long */
+        ref = NULL;
     }
-    while (a->oldest_ns < start)
-        zn_zentry_drop_oldest(t, attribute);
-    return attribute;
-}
-
-/* Cuts the list to the `keep` most recent users. */
-static void cut(zn_ztable *t, uint32_t attribute)
-{
-    if (t->config.keep != 0 && zn_zattribute_at(t, attribute)->count > t->config.keep)
-        zn_zentry_drop_oldest(t, attribute);
-}
-
-static zn_decision decide(const zn_ztable *t, uint64_t users)
-{
-    return users >= t->config.z ? ZN_RELEASE : ZN_BELOW_Z;
-}
-
-static zn_decision observe_on_time(zn_ztable *t, const zn_observation *o)
-{
-    uint32_t attribute = find_and_evict(t, o), entry = 0;
-    uint64_t users;
-    if (attribute == 0)
-        attribute = zn_zattribute_make(t, o->attribute);
+    if (ref == NULL)
+        zn_zrecord_make(t, o);
+    else if (zn_zref_kind(*ref) == ZN_ZKIND_LIST)
+        users = zn_zlist_place(t, *ref, o);
     else
-        entry = zn_zentry_find(t, attribute, o->user);
-    if (entry != 0)
-        zn_zentry_move(t, entry, 0, o->t_ns);
-    else
-        zn_zentry_add(t, attribute, 0, o);
-    cut(t, attribute);
-    users = zn_zattribute_at(t, attribute)->count;
-    zn_zroom_enforce_caps(t, attribute);
-    return decide(t, users);
-}
-
-/* Stores a late observation of a new user behind entry `behind`, unless it is beyond `keep`. */
-static void store_late(zn_ztable *t, uint32_t attribute, uint32_t behind, const zn_observation *o)
-{
-    const zn_zattribute *a = zn_zattribute_at(t, attribute);
-    if (t->config.keep != 0 && a->count >= t->config.keep && behind == a->oldest)
-        return;
-    zn_zentry_add(t, attribute, behind, o);
-    cut(t, attribute);
-    zn_zroom_enforce_caps(t, attribute);
-}
-
-static zn_decision observe_late(zn_ztable *t, const zn_observation *o)
-{
-    uint32_t attribute = find_and_evict(t, o), entry, behind = 0, newer = 0;
-    const zn_zattribute *a;
-    uint64_t users;
-    if (attribute == 0) {
-        attribute = zn_zattribute_make(t, o->attribute);
-        zn_zentry_add(t, attribute, 0, o);
-        zn_zroom_enforce_caps(t, attribute);
-        return decide(t, 1);
-    }
-    a = zn_zattribute_at(t, attribute);
-    for (entry = a->newest; entry != 0 && zn_zentry_at(t, entry)->t_ns > o->t_ns;
-         entry = zn_zentry_at(t, entry)->older) {
-        if (++newer > ZN_ZTABLE_LATE_STEPS)
-            return ZN_LATE_DEEP;
-        behind = entry;
-    }
-    users = a->count - newer;
-    entry = zn_zentry_find(t, attribute, o->user);
-    if (entry == 0) {
-        users++;
-        store_late(t, attribute, behind, o);
-    } else if (zn_zentry_at(t, entry)->t_ns > o->t_ns) {
-        users++;
-    } else if (zn_zentry_at(t, entry)->t_ns < o->t_ns) {
-        zn_zentry_move(t, entry, behind, o->t_ns);
-    }
-    return decide(t, users);
+        users = zn_zrecord_place(t, ref, o);
+    if (ZN_UNLIKELY(t->stats.tuples + t->dying_tuples > t->config.max_tuples ||
+                    t->stats.attributes > t->config.max_attributes))
+        zn_zroom_enforce_caps(t, o->attribute);
+    return users;
 }
 
 static zn_decision observe(zn_ztable *t, const zn_observation *o)
 {
     zn_clock_verdict verdict;
+    uint64_t users;
     if (ZN_UNLIKELY(o->t_ns < 0))
         return ZN_TOO_LATE;
     verdict = zn_clock_see(&t->clock, o->t_ns);
@@ -231,12 +185,13 @@ static zn_decision observe(zn_ztable *t, const zn_observation *o)
         t->stats.clock_jumps++;
         forget(t);
     }
-    zn_zroom_sweep(t);
-    if (ZN_UNLIKELY(verdict == ZN_CLOCK_LATE)) {
-        t->stats.late++;
-        return observe_late(t, o);
-    }
-    return observe_on_time(t, o);
+    t->stats.late += verdict == ZN_CLOCK_LATE;
+    if (t->stats.observations % ZN_ZSWEEP_EVERY == 0)
+        zn_zroom_sweep(t);
+    users = place(t, o);
+    if (ZN_UNLIKELY(users == ZN_ZDEEP))
+        return ZN_LATE_DEEP;
+    return users >= t->config.z ? ZN_RELEASE : ZN_BELOW_Z;
 }
 
 zn_decision zn_ztable_observe(zn_ztable *t, const zn_observation *o)
@@ -263,16 +218,10 @@ zn_decision zn_ztable_observe(zn_ztable *t, const zn_observation *o)
     return d;
 }
 
-void zn_ztable_observe_batch(zn_ztable *t, const zn_observation *o, size_t n, uint8_t *decisions)
-{
-    for (size_t i = 0; i < n; i++)
-        decisions[i] = (uint8_t)zn_ztable_observe(t, o + i);
-}
-
 uint64_t zn_ztable_count(const zn_ztable *t, zn_id attribute)
 {
-    uint32_t index = zn_zattribute_find(t, attribute);
-    return index != 0 ? zn_zattribute_live(t, index) : 0;
+    const zn_zref *ref = zn_zref_find(t, attribute);
+    return ref != NULL ? zn_zref_live(t, *ref) : 0;
 }
 
 int zn_ztable_set_z(zn_ztable *t, uint32_t z, zn_error *err)
@@ -290,6 +239,11 @@ zn_ztable_stats zn_ztable_get_stats(const zn_ztable *t)
 
 size_t zn_ztable_memory(const zn_ztable *t)
 {
-    return sizeof *t + zn_slab_bytes(&t->attributes) + zn_slab_bytes(&t->entries) +
-           zn_zindex_bytes(&t->by_id) + zn_zindex_bytes(&t->by_user);
+    size_t bytes = sizeof *t + zn_zindex_bytes(&t->by_id);
+    for (uint32_t i = 0; i < t->sizes; i++)
+        bytes += zn_slab_bytes(&t->size[i].slab);
+    if (t->with_lists)
+        bytes += zn_zindex_bytes(&t->by_user) + zn_slab_bytes(&t->size[ZN_ZKIND_LIST].slab) +
+                 zn_slab_bytes(&t->entries);
+    return bytes;
 }

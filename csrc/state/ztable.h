@@ -72,6 +72,19 @@ zn_decision zn_ztable_observe(zn_ztable *t, const zn_observation *o);
 /* The same for n observations in their order, faster: decisions[i] belongs to observations[i]. */
 void zn_ztable_observe_batch(zn_ztable *t, const zn_observation *o, size_t n, uint8_t *decisions);
 
+/* Observations whose users and attributes are plain numbers, not hashed yet. */
+typedef struct zn_columns {
+    const int64_t *t_ns;
+    const uint64_t *user, *attribute;
+} zn_columns;
+
+/*
+ * Hashes n of them into out[n], several at a time: the user is zn_hash_words() of the number, the
+ * attribute zn_hash128() of its eight bytes in `domain`.
+ */
+void zn_observations_hash(const zn_hash_key *key, uint8_t domain, const zn_columns *in, size_t n,
+                          zn_observation *out);
+
 /* Distinct users of `attribute` in the window that ends at the table's clock; saturates at keep. */
 uint64_t zn_ztable_count(const zn_ztable *t, zn_id attribute);
 /* Changes z for what comes; -ZN_ERR_CONFIG when out of range or above keep. */

@@ -4,50 +4,61 @@
  * A hash index from a keyed 64-bit hash to 32-bit references that grows and shrinks one bucket at a
  * time (linear hashing, Litwin 1980): no call ever costs a rebuild, and memory follows what is in.
  *
- * A bucket is one cache line of twelve references with an 8-bit tag each. Chains of overflow
- * buckets are kept compact, so an index laid out for `cap` references can never run out of them.
- * References are opaque and non-zero; what they stand for is the caller's to compare.
+ * A bucket is one cache line of ten references, each with an 8-bit tag to compare and eight bits of
+ * its hash that say where it goes when the bucket is split, so that what it stands for need not be
+ * looked at. Chains of overflow buckets are kept compact, so an index laid out for `cap` references
+ * can never run out of them. References are opaque and non-zero; what they stand for is the caller's
+ * to compare.
  */
 #ifndef ZN_STATE_ZTABLE_INDEX_H
 #define ZN_STATE_ZTABLE_INDEX_H
 
 #include "base/arena.h"
 
-#include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
-#define ZN_ZBUCKET_SLOTS 12
+#define ZN_ZBUCKET_SLOTS 10
 
 typedef struct zn_zbucket {
-    uint8_t tag[ZN_ZBUCKET_SLOTS]; /* 0: slot empty; filled slots come first */
+    uint8_t tag[ZN_ZBUCKET_SLOTS];  /* 0: slot empty; filled slots come first */
+    uint8_t next[ZN_ZBUCKET_SLOTS]; /* bits of the hash from the one the next split asks for on */
     uint32_t ref[ZN_ZBUCKET_SLOTS];
     uint32_t more; /* overflow bucket that continues this one, 0: none */
 } zn_zbucket;
 
 _Static_assert(sizeof(zn_zbucket) == 64, "a bucket is a cache line");
 
-/* The hash a reference was added under. */
-typedef uint64_t zn_zindex_hash(const void *owner, uint32_t ref);
+/* What an index has to know of its references, each with the owner as first argument. */
+typedef struct zn_zindex_keys {
+    uint64_t (*hash)(const void *owner, uint32_t ref); /* the one it was added under */
+    void (*fetch)(const void *owner, uint32_t ref);    /* asks for the memory `hash` will read */
+} zn_zindex_keys;
 
 typedef struct zn_zindex {
     zn_zbucket *bucket;
     zn_slab overflow;
-    zn_zindex_hash *hash_of;
-    const void *owner; /* first argument of hash_of */
+    zn_zindex_keys keys;
+    const void *owner;
     uint32_t bucket_cap;
-    uint32_t mask;  /* buckets at the start of this round of splits, minus 1; 2^k - 1 */
+    uint32_t level; /* bits of the hash that choose a bucket not yet split in this round */
+    uint32_t mask;  /* 2^level - 1 */
     uint32_t split; /* buckets already split in this round */
     uint32_t high;  /* buckets ever in use since their pages were last given back */
     uint32_t live;
 } zn_zindex;
 
 /* Returns 0, or -ZN_ERR_CAPACITY with *err filled; zn_zindex_fini accepts what is left. */
-int zn_zindex_init(zn_zindex *x, uint32_t cap, zn_zindex_hash *hash_of, const void *owner,
+int zn_zindex_init(zn_zindex *x, uint32_t cap, zn_zindex_keys keys, const void *owner,
                    zn_error *err);
 void zn_zindex_fini(zn_zindex *x);
 void zn_zindex_reset(zn_zindex *x);
 
 /* Adds a reference that is not in yet. */
 void zn_zindex_add(zn_zindex *x, uint64_t hash, uint8_t tag, uint32_t ref);
+/* Where a reference is held, to be replaced by another of the same hash; NULL: it is not in. */
+uint32_t *zn_zindex_slot(const zn_zindex *x, uint64_t hash, uint32_t ref);
 /* Takes out a reference that is in. */
 void zn_zindex_remove(zn_zindex *x, uint64_t hash, uint32_t ref);
 
@@ -63,10 +74,9 @@ static inline uint32_t zn_zindex_buckets(const zn_zindex *x)
 
 static inline zn_zbucket *zn_zindex_home(const zn_zindex *x, uint64_t hash)
 {
-    uint32_t b = (uint32_t)hash & x->mask;
-    if (b < x->split)
-        b = (uint32_t)hash & (x->mask << 1 | 1);
-    return x->bucket + b;
+    uint32_t half = x->mask + 1, b = (uint32_t)hash & (half + x->mask);
+    uint32_t missing = -(uint32_t)(b >= half + x->split); /* all ones: no such bucket yet */
+    return x->bucket + (b - (half & missing));            /* without a branch to guess wrong */
 }
 
 static inline zn_zbucket *zn_zindex_more(const zn_zindex *x, const zn_zbucket *b)
@@ -74,28 +84,19 @@ static inline zn_zbucket *zn_zindex_more(const zn_zindex *x, const zn_zbucket *b
     return b->more != 0 ? zn_slab_at(&x->overflow, b->more) : NULL;
 }
 
-/* Eight or four bytes of which each that equals `tag` leaves its top bit set. */
-static inline uint64_t zn_zbucket_equal(uint64_t tags, uint8_t tag)
-{
-    const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
-    uint64_t x = tags ^ UINT64_C(0x0101010101010101) * tag;
-    return ~(((x & low) + low) | x | low);
-}
-
 /* Bit i is set when slot i has this tag. */
 static inline uint32_t zn_zbucket_match(const zn_zbucket *b, uint8_t tag)
 {
-    const uint64_t gather = UINT64_C(0x0002040810204081);
-    uint64_t first = 0, last = 0;
-    memcpy(&first, b->tag, 8);
-    memcpy(&last, b->tag + 8, 4);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    first = __builtin_bswap64(first);
-    last = __builtin_bswap64(last);
+#ifdef __SSE2__
+    __m128i tags = _mm_load_si128((const __m128i *)(const void *)b);
+    __m128i equal = _mm_cmpeq_epi8(tags, _mm_set1_epi8((char)tag));
+    return (uint32_t)_mm_movemask_epi8(equal) & ((1u << ZN_ZBUCKET_SLOTS) - 1);
+#else
+    uint32_t hits = 0;
+    for (uint32_t i = 0; i < ZN_ZBUCKET_SLOTS; i++)
+        hits |= (uint32_t)(b->tag[i] == tag) << i;
+    return hits;
 #endif
-    first = (zn_zbucket_equal(first, tag) >> 7) * gather >> 49;
-    last = (zn_zbucket_equal(last, tag) >> 7) * gather >> 49;
-    return (uint32_t)((first & 0xff) | (last & 0x0f) << 8);
 }
 
 #endif

@@ -3,17 +3,19 @@
 /*
  * The z-table against brute force: the input's first bytes choose a configuration, the rest are
  * observations of four bytes with time going every way. Traps on a release that brute force
- * suppresses, on another decision than brute force for input in order without caps, and on a broken
- * invariant.
+ * suppresses, on another decision than brute force for input in order without caps, on another
+ * decision of a batch than of single calls, and on a broken invariant.
  */
 #include "state/ztable.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 #define OBSERVATIONS_MAX 600
 #define HEADER_BYTES 8
 #define RECORD_BYTES 4
 #define ATTRIBUTES 16
+#define CHECKED_ALL 100 /* all invariants are checked so long after each observation, */
+#define CHECKED_EACH 16 /* then after every 16th */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -28,6 +30,8 @@ typedef struct run {
     bool ordered; /* so far, and nothing but the window can take an observation away */
     size_t n;
     seen past[OBSERVATIONS_MAX];
+    zn_observation observations[OBSERVATIONS_MAX];
+    uint8_t decisions[OBSERVATIONS_MAX];
 } run;
 
 static uint64_t mix(uint64_t x)
@@ -94,9 +98,11 @@ static void one(run *r, int64_t t_ns, uint8_t user, uint8_t attribute)
     uint32_t users, z = r->config.z;
     if (r->n != 0 && t_ns < r->past[r->n - 1].t_ns)
         r->ordered = false;
-    r->past[r->n++] = s;
+    r->past[r->n] = s;
+    r->observations[r->n++] = o;
     users = brute_force(r, t_ns, attribute);
     decision = zn_ztable_observe(r->table, &o);
+    r->decisions[r->n - 1] = (uint8_t)decision;
     require(decision != ZN_RELEASE || users >= z);
     if (r->ordered) {
         uint32_t keep = r->config.keep;
@@ -104,7 +110,22 @@ static void one(run *r, int64_t t_ns, uint8_t user, uint8_t attribute)
         require(zn_ztable_count(r->table, o.attribute) ==
                 (keep != 0 && users > keep ? keep : users));
     }
-    require(zn_ztable_check(r->table) == NULL);
+    if (r->n < CHECKED_ALL || r->n % CHECKED_EACH == 0)
+        require(zn_ztable_check(r->table) == NULL);
+}
+
+/* A second table that takes everything in batches decides the same. */
+static void repeat_in_batches(run *r)
+{
+    uint8_t decisions[OBSERVATIONS_MAX];
+    zn_ztable *table;
+    require(zn_ztable_open(&table, &r->config, NULL) == 0);
+    zn_ztable_observe_batch(table, r->observations, r->n / 2, decisions);
+    zn_ztable_observe_batch(table, r->observations + r->n / 2, r->n - r->n / 2,
+                            decisions + r->n / 2);
+    require(memcmp(decisions, r->decisions, r->n) == 0);
+    require(zn_ztable_check(table) == NULL);
+    zn_ztable_close(table);
 }
 
 static void configure(run *r, const uint8_t *head)
@@ -147,5 +168,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         data += RECORD_BYTES;
     }
     zn_ztable_close(r.table);
+    repeat_in_batches(&r);
     return 0;
 }

@@ -14,13 +14,13 @@ pytestmark = pytest.mark.source
 FOLDER = Path(__file__).resolve().parent
 CSRC = FOLDER.parents[1] / "csrc"
 SOURCES = [
-    *sorted((CSRC / "proto").glob("*.c")),
-    *(CSRC / "base" / name for name in ("error.c", "hash.c")),
+    *(path for layer in ("base", "proto", "state") for path in sorted((CSRC / layer).glob("*.c"))),
+    *(CSRC / "io" / f"{name}.c" for name in ("byte_source", "pcap_read", "pcapng_read")),
 ]
 FLAGS = ["-std=c11", "-O1", "-g", "-D_GNU_SOURCE", "-DZN_DEBUG", f"-I{CSRC}"]
 FLAGS += ["-Wall", "-Wextra", "-Werror"]
 FLAGS += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-TARGETS = ["packet", "tls", "http", "dns"]
+TARGETS = sorted(path.name for path in (FOLDER / "corpus").iterdir())
 
 
 def run(command: Sequence[str | Path], folder: Path) -> None:

@@ -432,7 +432,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ctypes.CDLL]:
     tables = sorted((SOURCES / "state").glob("ztable*.c"))
     command = ["cc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-fPIC", "-shared", f"-I{SOURCES}"]
     subprocess.run([*command, *map(str, [*base, *tables]), "-o", str(out)], check=True)
-    yield ctypes.CDLL(str(out))
+    return ctypes.CDLL(str(out))
 
 
 class Config(ctypes.Structure):

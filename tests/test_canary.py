@@ -1,0 +1,345 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The canary: nothing a run leaves behind holds a client's address or a name it had to withhold.
+
+Searched are all files of the output folder and their paths, stdout, stderr and with them every
+message, for every notation an address could be written in. What may be released comes from brute
+force over the ground truth, not from the run.
+"""
+
+import base64
+import ipaddress
+import re
+import struct
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from demo_help import Line, Rules, read_truth, released_lines
+from packet_help import HOUR
+
+from zanon_net import _core
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+INTERNAL_SERVERS = ("10.0.0.53", "10.0.0.80", "fd00:0:0:53::53")
+FORMATS = ("tstat", "jsonl", "observations")
+
+
+# ---- what must not be found ---------------------------------------------------------------------
+
+
+def notations(address: Address) -> set[bytes]:
+    """The address as text: every usual way to write it, in lower case."""
+    packed, number = address.packed, int(address)
+    forms = {str(address), address.exploded, packed.hex(), str(number), f"{number:x}"}
+    forms |= {address.reverse_pointer, packed.hex(":"), packed.hex(" "), packed.hex("-")}
+    forms |= {str(int.from_bytes(packed, "little")), repr(packed)[2:-1]}
+    forms.add(base64.b64encode(packed).decode().rstrip("=").lower())
+    if address.version == 4:
+        octets = [*packed]
+        forms |= {".".join(f"{o:03}" for o in octets), ".".join(map(str, reversed(octets)))}
+        forms |= {"-".join(map(str, octets)), "_".join(map(str, octets)), f"{number:o}"}
+        forms |= {f"{number >> 16:x}:{number & 0xFFFF:x}"}
+    else:
+        words = struct.unpack(">8H", packed)
+        forms |= {"-".join(f"{word:x}" for word in words), ":".join(f"{w:x}" for w in words)}
+        forms.add(str(ipaddress.ip_network((address, 64), strict=False).network_address))
+        forms.add(":".join(f"{word:04x}" for word in words[:4]))
+        forms.add(":".join(f"{word:x}" for word in words[4:]))  # the interface identifier
+    return {form.encode().lower() for form in forms}
+
+
+def spellings(name: str) -> set[bytes]:
+    """A name as text, and in the codes that text is likely to get."""
+    text = name.encode("utf-8", "surrogateescape")
+    coded = base64.b64encode(text).rstrip(b"=").lower()
+    labels = b"".join(bytes([min(len(label), 255)]) + label for label in text.split(b"."))
+    backwards = b".".join(reversed(text.split(b".")))
+    return {text.lower(), text.hex().encode(), coded, labels.lower(), backwards.lower()}
+
+
+@dataclass(frozen=True)
+class Canaries:
+    """Texts that must not occur, each with what it stands for."""
+
+    texts: dict[bytes, str]
+
+    @classmethod
+    def of(cls, addresses: Iterable[Address], names: Iterable[str]) -> "Canaries":
+        """The canaries of addresses, names, and labels that only these names have."""
+        texts = {text: f"address {a}" for a in addresses for text in notations(a)}
+        texts |= {text: f"name {name!r}" for name in names for text in spellings(name)}
+        return cls(texts)
+
+    def found_in(self, haystack: bytes) -> set[str]:
+        """What of them occurs, not counting where it is a part of a longer word."""
+        haystack = haystack.lower()
+        words = b"\n".join(set(SEPARATOR.split(haystack)))
+        return {
+            meaning
+            for text, meaning in self.texts.items()
+            if occurs(text, haystack if SEPARATOR.search(text) else words)
+        }
+
+
+SEPARATOR = re.compile(rb"[\s\",{}]+")  # each word is searched once, however often it comes
+
+
+def occurs(text: bytes, haystack: bytes) -> bool:
+    """Whether the text occurs as a word of its own."""
+    at = haystack.find(text)
+    while at >= 0:
+        before, after = haystack[at - 1 : at], haystack[at + len(text) : at + len(text) + 1]
+        if not (is_word(before, text[:1]) or is_word(after, text[-1:])):
+            return True
+        at = haystack.find(text, at + 1)
+    return False
+
+
+def is_word(neighbour: bytes, edge: bytes) -> bool:
+    """Whether a byte beside a text continues it: 110.0.0.1 does not hold 10.0.0.1."""
+    if not edge.isalnum():
+        return False
+    return neighbour.isalnum() or neighbour in (b"_", b"-")
+
+
+@dataclass(frozen=True)
+class Leftovers:
+    """Everything a run left behind."""
+
+    code: int
+    stdout: bytes
+    stderr: bytes
+    folder: Path
+
+    def everything(self) -> bytes:
+        """Paths, contents and messages, in one piece."""
+        paths = sorted(self.folder.rglob("*")) if self.folder.exists() else []
+        parts = [bytes(path.relative_to(self.folder)) for path in paths]
+        parts += [path.read_bytes() for path in paths if path.is_file()]
+        return b"\n".join([*parts, self.stdout, self.stderr])
+
+
+def zanon_net(folder: Path, *arguments: object, stdin: bytes | None = None) -> Leftovers:
+    """Runs the command with `folder` as its working folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "zanon_net", *map(str, arguments)]
+    done = subprocess.run(
+        command, cwd=folder, input=stdin, capture_output=True, check=False, timeout=120
+    )
+    return Leftovers(done.returncode, done.stdout, done.stderr, folder)
+
+
+# ---- the demo -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def truth(demo_truth: Path) -> list[Line]:
+    return read_truth(demo_truth)
+
+
+@pytest.fixture(scope="module")
+def addresses(demo_pcap: Path, truth: list[Line]) -> set[Address]:
+    """Every address in the capture that is not a public server's."""
+    servers = {line["server"] for line in truth} - set(INTERNAL_SERVERS)
+    clients = {line["client"] for line in truth}
+    with _core.Capture(str(demo_pcap)) as capture:
+        while frames := capture.frames(64):
+            for _t_ns, wire, link, data in frames:
+                packet = _core.decode_packet(data, link, wire)
+                if isinstance(packet, dict):
+                    clients |= {packet["src"], packet["dst"]}
+    inside = {ipaddress.ip_address(address) for address in clients - servers}
+    assert {ipaddress.ip_address(address) for address in INTERNAL_SERVERS} <= inside
+    assert len(inside) > 400
+    return inside
+
+
+def canaries(truth: Sequence[Line], addresses: Iterable[Address], rules: Rules) -> Canaries:
+    """The addresses, the names that are not released, and the labels that only those have."""
+    released = {line["name"] for line in released_lines(truth, rules)}
+    servers = {line["server"] for line in truth}  # public ones, and some requests name them
+    withheld = {line["name"] for line in truth} - released - servers
+    words = {label for name in released for label in name.split(".")}
+    labels = {label for name in withheld for label in name.split(".") if len(label) > 7}
+    assert withheld
+    return Canaries.of(addresses, withheld | labels - words)
+
+
+def test_the_scanner_finds_what_is_planted(truth: list[Line], addresses: set[Address]) -> None:
+    """A canary that cannot sing is none."""
+    net = canaries(truth, addresses, Rules(5, HOUR))
+    quiet = b'{"client":"203.0.113.77","name":null,"epoch":476577,"c_pkts":8}\nlog_tcp_complete\n'
+    assert not net.found_in(quiet)
+    client = ipaddress.ip_address(next(line["client"] for line in truth if "." in line["client"]))
+    client6 = ipaddress.ip_address(next(line["client"] for line in truth if ":" in line["client"]))
+    for address in (client, client6):
+        for text in notations(address):
+            for planted in (text, text.upper(), b'"' + text + b'"', b"x=" + text + b":443"):
+                assert net.found_in(quiet + planted + b" " + quiet), planted
+    for name in ("alice-nas.example", "alice-nas", "target-clinic.example"):
+        for text in spellings(name):
+            for planted in (text, text.upper(), b"http://" + text + b"/", b"." + text + b"."):
+                assert net.found_in(quiet + planted + b" " + quiet), planted
+    assert not net.found_in(b"1%s 9 %s1" % (str(client).encode(), str(client).encode()))
+
+
+@pytest.fixture(scope="module")
+def fixed_key(key_file: str) -> list[str]:
+    return ["--key-file", key_file]
+
+
+@pytest.mark.parametrize("z", [5, 20])
+@pytest.mark.parametrize("more", [[], ["--json"], ["-v"], ["--exact", "--keep-client-port"]])
+def test_nothing_escapes(
+    z: int,
+    more: list[str],
+    demo_pcap: Path,
+    truth: list[Line],
+    addresses: set[Address],
+    fixed_key: list[str],
+    tmp_path: Path,
+) -> None:
+    formats = [word for name in FORMATS for word in ("--format", name)]
+    left = zanon_net(
+        tmp_path, "run", demo_pcap, "--z", z, "--out", "out", *formats, *fixed_key, *more
+    )
+    assert left.code == 0, left.stderr
+    assert (left.folder / "out" / "manifest.json").exists()
+    everything = left.everything()
+    assert len(everything) > 1_000_000
+    net = canaries(truth, addresses, Rules(z, HOUR))
+    assert not net.found_in(everything)
+    for path in (left.folder / "out").rglob("*"):
+        assert path.is_dir() or not re.search(rb"[^\x20-\x7e\n]", path.read_bytes())
+
+
+@pytest.mark.parametrize("output", ["jsonl", "observations"])
+def test_nothing_escapes_to_stdout(
+    output: str,
+    demo_pcap: Path,
+    truth: list[Line],
+    addresses: set[Address],
+    fixed_key: list[str],
+    tmp_path: Path,
+) -> None:
+    left = zanon_net(
+        *(tmp_path, "run", "-", "--z", 5, "--out", "-", "--format", output, "--json", *fixed_key),
+        stdin=demo_pcap.read_bytes(),
+    )
+    assert left.code == 0, left.stderr
+    assert len(left.stdout) > 10_000
+    assert not canaries(truth, addresses, Rules(5, HOUR)).found_in(left.everything())
+
+
+def test_nothing_escapes_under_keys_nobody_knows(
+    demo_pcap: Path, truth: list[Line], addresses: set[Address], tmp_path: Path
+) -> None:
+    """A pseudonym can be some client's address by chance, but not the same one three times."""
+    net = canaries(truth, addresses, Rules(20, HOUR))
+    hits = []
+    for attempt in ("1", "2", "3"):
+        formats = [word for name in FORMATS for word in ("--format", name)]
+        left = zanon_net(tmp_path / attempt, "run", demo_pcap, "--out", "out", *formats)
+        assert left.code == 0
+        hits.append(net.found_in(left.everything()))
+    assert not set.intersection(*hits)
+    assert not any("name" in hit for found in hits for hit in found)
+
+
+def test_inspect_prints_no_name_and_no_address(
+    demo_pcap: Path, truth: list[Line], addresses: set[Address], tmp_path: Path
+) -> None:
+    servers = {ipaddress.ip_address(line["server"]) for line in truth}
+    net = Canaries.of(addresses | servers, {line["name"] for line in truth})
+    for more in ([], ["--json"]):
+        left = zanon_net(tmp_path, "inspect", demo_pcap, *more)
+        assert left.code == 0, left.stderr
+        assert len(left.stdout) > 200
+        assert not net.found_in(left.everything())
+
+
+# ---- when things go wrong -----------------------------------------------------------------------
+
+
+def cut_in_a_record(data: bytes) -> bytes:
+    return data[: len(data) * 2 // 3 + 7]
+
+
+def absurd_length(data: bytes) -> bytes:
+    """The length of a record in the middle is 4 GB."""
+    at, records = 24, 0
+    while records < 5000:
+        at += 16 + struct.unpack_from("<I", data, at + 8)[0]
+        records += 1
+    return data[: at + 8] + b"\xff" * 8 + data[at + 16 :]
+
+
+def of_no_known_link(data: bytes) -> bytes:
+    return data[:20] + struct.pack("<I", 9999) + data[24:]
+
+
+def short_frames(data: bytes) -> bytes:
+    """The same capture with a snapshot length of 96 bytes: names cut in the middle."""
+    out, at = [data[:24]], 24
+    while at < len(data):
+        seconds, micros, captured, wire = struct.unpack_from("<4I", data, at)
+        kept = min(captured, 96)
+        out += [struct.pack("<4I", seconds, micros, kept, wire), data[at + 16 : at + 16 + kept]]
+        at += 16 + captured
+    return b"".join(out)
+
+
+DAMAGE = {
+    "cut in a record": (cut_in_a_record, 0),
+    "a record of 4 GB": (absurd_length, 0),
+    "an unknown link type": (of_no_known_link, 0),
+    "short frames": (short_frames, 0),
+    "no header": (lambda data: data[24:], 1),
+    "text": (lambda data: b"10.100.1.2 alice-nas.example\n" * 9, 1),
+    "nothing": (lambda data: b"", 1),
+    "a cut header": (lambda data: data[:30], 1),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_no_error_tells_what_was_read(
+    what: str,
+    demo_pcap: Path,
+    truth: list[Line],
+    addresses: set[Address],
+    fixed_key: list[str],
+    tmp_path: Path,
+) -> None:
+    """Damaged input is a part of the demo, so it may release less than the demo and never more."""
+    damage, code = DAMAGE[what]
+    (tmp_path / "broken").write_bytes(damage(demo_pcap.read_bytes()))
+    formats = [word for name in FORMATS for word in ("--format", name)]
+    left = zanon_net(
+        *(tmp_path / "run", "run", tmp_path / "broken", "--z", 5, "--out", "out", "-v"),
+        *(*formats, *fixed_key),
+    )
+    assert left.code == code, left.stderr
+    assert b"Traceback" not in left.stderr
+    assert left.stderr
+    assert not canaries(truth, addresses, Rules(5, HOUR)).found_in(left.everything())
+
+
+def test_no_message_about_options_tells_an_address_list(
+    demo_pcap: Path, truth: list[Line], addresses: set[Address], tmp_path: Path
+) -> None:
+    """Files of networks and names are settings, and the manifest is published."""
+    never = sorted({line["name"] for line in truth if line["valid"]})[:50]
+    (tmp_path / "never").write_text("".join(f"{name}\n" for name in never))
+    (tmp_path / "nets").write_text("".join(f"{address}/32\n" for address in INTERNAL_SERVERS[:2]))
+    left = zanon_net(
+        *(tmp_path / "run", "run", demo_pcap, "--z", 5, "--out", "out", "--json", "-v"),
+        *("--never", tmp_path / "never", "--internal", tmp_path / "nets"),
+    )
+    assert left.code == 0, left.stderr
+    rules = Rules(5, HOUR, never=tuple(never), may_vote=lambda line: False)
+    inside = [ipaddress.ip_address(address) for address in INTERNAL_SERVERS]
+    assert not canaries(truth, inside, rules).found_in(left.everything())

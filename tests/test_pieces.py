@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Names in pieces: any order, conflicting copies, captures that cut them."""
+
+import random
+
+import pytest
+import wire
+from engine_help import after_another_user
+from packet_help import ACK, CLIENT, Frame, Tcp, hello
+
+NAME = wire.HOST
+HELLO = hello(NAME)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (1, 2, 0), (2, 1, 0)])
+def test_the_same_bytes_said_differently_suppress_a_name(order: tuple[int, ...]) -> None:
+    """Which copy the server believed cannot be known: neither name counts.
+
+    The conflict comes before the hello is whole; after that the name is decided.
+    """
+    forged = hello(b"www.example.net")
+    at = HELLO.index(NAME) + len(NAME) - 3
+    pieces = [(0, HELLO[: at + 1]), (at - 5, forged[at - 5 : at + 2]), (at + 1, HELLO[at + 1 :])]
+    talk = Tcp().handshake()
+    for i in order:
+        talk.segment(CLIENT, ACK, pieces[i][1], seq=1001 + pieces[i][0])
+    outcome = after_another_user(talk)
+    assert not outcome.seen()
+    assert NAME not in outcome.everything()
+    assert b"www.example.net" not in outcome.everything()
+    assert outcome.last_status == "suppressed"
+    assert outcome.stats["suppressed_conflict"] == 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_hello_in_pieces_in_any_order(seed: int) -> None:
+    dice = random.Random(seed)
+    long_hello = hello(NAME, wire.extension(wire.KEY_SHARE, bytes(1500)))
+    cuts = sorted(dice.sample(range(1, len(long_hello)), 6))
+    bounds = list(zip([0, *cuts], [*cuts, len(long_hello)], strict=True))
+    dice.shuffle(bounds)
+    talk = Tcp().handshake()
+    for start, end in bounds:
+        before = max(0, start - dice.randrange(3))
+        talk.segment(CLIENT, ACK, long_hello[before:end], seq=1001 + before)
+    assert after_another_user(talk).released() == {NAME.decode()}
+    missing = Tcp().handshake()
+    for start, end in bounds[1:]:
+        missing.segment(CLIENT, ACK, long_hello[start:end], seq=1001 + start)
+    outcome = after_another_user(missing)
+    assert not outcome.seen()
+    assert outcome.last_status == "suppressed"
+    assert outcome.stats["suppressed_incomplete"] == 1
+
+
+def test_a_capture_cut_in_the_name_does_not_vote() -> None:
+    talk = Tcp().handshake().say(HELLO)
+    data = talk.frames[3].data
+    end = data.index(NAME) + len(NAME)
+    for length in range(data.index(HELLO), end):
+        talk.frames[3] = Frame(talk.frames[3].t_ns, data, len(data)).cut(length)
+        outcome = after_another_user(talk)
+        assert not outcome.seen()
+        assert NAME[:6] not in outcome.everything()
+    talk.frames[3] = Frame(talk.frames[3].t_ns, data, len(data)).cut(end)
+    assert after_another_user(talk).released() == {NAME.decode()}
