@@ -3,12 +3,11 @@
 """The z-table's promises one by one: the paper's walk-through, limits, caps, the clock, memory."""
 
 import ctypes
-import os
 import itertools
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -427,7 +426,7 @@ SOURCES = Path(__file__).resolve().parents[2] / "csrc"
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ctypes.CDLL]:
+def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     """The table with its symbols visible, so that a test can make allocations fail."""
     out = tmp_path_factory.mktemp("lib") / "ztable.so"
     base = [SOURCES / "base" / f"{name}.c" for name in ("arena", "clock", "hash", "error")]
