@@ -59,6 +59,11 @@ class Difference:
     flow: Mapping[str, str]  # Tstat's line
     mine: Mapping[str, str]  # ours
 
+    @property
+    def flow_ports(self) -> tuple[str, str]:
+        """The flow's two ports."""
+        return self.flow["c_port"], self.flow["s_port"]
+
 
 @dataclass(slots=True)
 class Result:
@@ -91,7 +96,90 @@ class Result:
 
 # ---- differences with a name --------------------------------------------------------------------
 
-CLASSES: list[tuple[str, Callable[[Difference], bool]]] = []
+
+def number(text: str) -> float:
+    """The number in a column, 0 where it holds something else."""
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+def is_half_duplex(d: Difference) -> bool:
+    return d.flow.get("s_syn_cnt") == "0" and d.mine.get("c_pkts_data", "0") != "0"
+
+
+def is_late_timeout(d: Difference) -> bool:
+    return d.log == "log_udp_complete" and (
+        number(d.mine.get("c_pkts_all", "0")) == 1 < number(d.flow["c_pkts_all"])
+    )
+
+
+def is_damaged(d: Difference) -> bool:
+    return "fuzz-" in d.path
+
+
+def is_decoding(d: Difference) -> bool:
+    return d.column == "(flow)" or bool(
+        re.search("gtp1_gn_normal_incl_frag|ipv6-mobility-dst|missing_krbtgt", d.path)
+    )
+
+
+def is_time_going_back(d: Difference) -> bool:
+    return d.column in ("(file)", "last", "durat") and bool(
+        re.search("cassandra|http2-compression-bug", d.path)
+    )
+
+
+def is_flag_as_byte(d: Difference) -> bool:
+    return d.column.endswith("_bytes_retx") and number(d.theirs) - number(d.ours) == 1
+
+
+def is_guess_of_tstat(d: Difference) -> bool:
+    return (d.column == "con_t" and d.theirs in ("131072", "16384")) or (
+        d.column in ("c_type", "s_type") and d.theirs == "18"
+    )
+
+
+def is_dns_by_another_rule(d: Difference) -> bool:
+    return d.column in ("c_type", "s_type") and {d.theirs, d.ours} == {"0", "19"}
+
+
+def is_rtp_suspicion(d: Difference) -> bool:
+    return d.column in ("c_type", "s_type") and {d.theirs, d.ours} <= {"0", "28", "29"}
+
+
+def is_side_that_sent_nothing(d: Difference) -> bool:
+    return d.column == "s_type" and d.mine["s_pkts_all"] == "0"
+
+
+def is_other_first_word(d: Difference) -> bool:
+    return d.column in ("con_t", "http_t") and bool(re.search("http_connect|huge_ch", d.path))
+
+
+def is_question(d: Difference) -> bool:
+    return d.log == "log_udp_complete" and d.column == "fqdn" and "53" in d.flow_ports
+
+
+def is_name_tstat_refuses(d: Difference) -> bool:
+    return d.column in NAMES and d.theirs == "-"
+
+
+CLASSES: list[tuple[str, Callable[[Difference], bool]]] = [
+    ("damaged capture", is_damaged),
+    ("half-duplex", is_half_duplex),
+    ("timeout checked late", is_late_timeout),
+    ("time goes back", is_time_going_back),
+    ("decoding", is_decoding),
+    ("a flag is no byte", is_flag_as_byte),
+    ("guess of Tstat's", is_guess_of_tstat),
+    ("DNS by another rule", is_dns_by_another_rule),
+    ("RTP suspicion", is_rtp_suspicion),
+    ("a side that sent nothing", is_side_that_sent_nothing),
+    ("first word", is_other_first_word),
+    ("the name asked for", is_question),
+    ("name that Tstat refuses", is_name_tstat_refuses),
+]
 """Names of docs/tstat.md, and what belongs to each; the first that fits."""
 
 
@@ -305,8 +393,7 @@ def show(result: Result, column: str) -> None:
     """Prints every difference in a column that has no class."""
     for item in result.differences:
         if column in (item.column, "all") and class_of(item) == "not explained":
-            tuple_text = " ".join(item.flow[name] for name in ("c_port", "s_port"))
-            print(item.path, item.log, item.column, tuple_text, item.theirs, item.ours)
+            print(item.path, item.log, item.column, *item.flow_ports, item.theirs, item.ours)
 
 
 def main() -> int:

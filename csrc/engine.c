@@ -8,6 +8,7 @@
 #include "engine.h"
 
 #include "anon/names.h"
+#include "anon/service.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "crypto/keys.h"
@@ -267,6 +268,7 @@ static int take_packet(zn_engine *e, const zn_packet *p, zn_error *err)
             return rc;
     }
     zn_names_packet(&e->names, flow, zn_flow_at(e->flows, flow), p);
+    zn_service_packet(zn_flow_at(e->flows, flow), p);
     return 0;
 }
 

@@ -8,6 +8,7 @@
  */
 #include "anon/gate.h"
 #include "anon/names.h"
+#include "anon/service.h"
 
 #define COARSE_TIME_NS (60 * ZN_NS_PER_S)
 
@@ -103,6 +104,7 @@ static void fill_side(const zn_flow *f, unsigned i, zn_record_side *r)
     r->last_data_ns = since(f, side->last_data_ns);
     r->first_ack_ns = since(f, side->first_ack_ns);
     r->started = side->packets != 0;
+    r->udp_type = f->protocol == ZN_PROTOCOL_DNS ? ZN_UDP_DNS : zn_service_udp_type(f, i);
 }
 
 /* Leaves of a side what cannot tell one name from another. */
@@ -114,6 +116,7 @@ static void coarsen_side(zn_record_side *r)
     coarse.port = r->port;
     coarse.internal = r->internal;
     coarse.started = r->started;
+    coarse.udp_type = r->udp_type;
     coarse.packets = round_up_sqrt2(r->packets);
     coarse.packets_data = round_up_sqrt2(r->packets_data);
     coarse.bytes_all = round_up_sqrt2(r->bytes_all);
@@ -175,11 +178,8 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, zn_record *r)
     r->proto = (uint8_t)f->tuple.proto;
     r->complete = zn_flow_complete(f);
     r->midstream = f->midstream;
-    r->is_dns = f->protocol == ZN_PROTOCOL_DNS;
-    r->connection_type = f->protocol == ZN_PROTOCOL_TLS    ? ZN_CONNECTION_TLS
-                         : f->protocol == ZN_PROTOCOL_HTTP ? ZN_CONNECTION_HTTP
-                                                           : 0;
-    r->http_method = f->http_method;
+    r->connection_type = zn_service_connection(f);
+    r->http_method = r->connection_type == ZN_CONNECTION_HTTP ? f->http_method : 0;
     r->ech_offered = f->ech_offered;
     r->epoch = f->epoch;
     r->first_ns = f->first_ns;

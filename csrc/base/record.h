@@ -36,7 +36,24 @@ typedef enum zn_shown {
 } zn_shown;
 
 /* Bits of Tstat's con_t. */
-enum { ZN_CONNECTION_HTTP = 1, ZN_CONNECTION_TLS = 8192 };
+enum {
+    ZN_CONNECTION_HTTP = 1,
+    ZN_CONNECTION_SMTP = 1024,
+    ZN_CONNECTION_POP3 = 2048,
+    ZN_CONNECTION_IMAP = 4096,
+    ZN_CONNECTION_TLS = 8192,
+    ZN_CONNECTION_SSH = 32768
+};
+/* Tstat's types of UDP flows. */
+enum {
+    ZN_UDP_OTHER = 0,
+    ZN_UDP_DNS = 19,
+    ZN_UDP_MPEG_TS = 22,
+    ZN_UDP_TEREDO = 24,
+    ZN_UDP_SIP = 25,
+    ZN_UDP_RTP_ONCE = 28, /* one datagram looked like RTP or RTCP */
+    ZN_UDP_RTP = 29       /* a second one of the same source followed it */
+};
 
 /* One direction: what this endpoint sent. Times are ns relative to the flow's first packet. */
 typedef struct zn_record_side {
@@ -51,13 +68,13 @@ typedef struct zn_record_side {
     int64_t first_data_ns, last_data_ns; /* TCP: payload; UDP: any datagram. 0 when never */
     int64_t first_ack_ns;                /* without SYN; 0 when never */
     bool started;                        /* it sent a packet */
+    uint8_t udp_type;                    /* Tstat's c_type and s_type: ZN_UDP_* */
 } zn_record_side;
 
 typedef struct zn_record {
     uint8_t proto;  /* ZN_PROTO_TCP or ZN_PROTO_UDP */
     bool complete;  /* TCP: belongs into log_tcp_complete */
     bool midstream; /* TCP without its SYN: Tstat logs no such flow */
-    bool is_dns;    /* UDP that carried a well-formed DNS message */
     bool ech_offered;
     zn_name_source source;
     zn_name_status status;

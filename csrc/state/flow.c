@@ -66,10 +66,9 @@ static uint32_t open_flow(zn_flow_table *t, const zn_packet *p)
     }
     f = zn_flow_at(t, flow);
     f->tuple = p->tuple;
-    f->hash = p->hash;
     f->client = guess_client(p);
     f->first_ns = f->last_ns = p->t_ns;
-    if (!zn_flow_index_add(t, flow)) {
+    if (!zn_flow_index_add(t, flow, p->hash)) {
         zn_flow_free(t, flow);
         t->stats->n[ZN_STAT_DROP_FLOW_TABLE_FULL]++;
         return 0;
@@ -207,10 +206,11 @@ void zn_flow_free(zn_flow_table *t, uint32_t flow)
 
 bool zn_flow_complete(const zn_flow *f)
 {
-    if (f->end == ZN_FLOW_FIN)
-        return f->side[1 - f->client].syn != 0 || f->side[f->client].packets_data == 0;
-    return (f->end == ZN_FLOW_RST || f->end == ZN_FLOW_IDLE) && f->side[0].syn != 0 &&
-           f->side[1].syn != 0;
+    const zn_flow_side *client = &f->side[f->client], *server = &f->side[1 - f->client];
+    if (f->end == ZN_FLOW_FIN) /* one direction alone is no connection */
+        return server->syn != 0 || client->packets_data == 0;
+    return (f->end == ZN_FLOW_RST || f->end == ZN_FLOW_IDLE) && client->syn != 0 &&
+           server->syn != 0;
 }
 
 uint32_t zn_flow_live(const zn_flow_table *t)
@@ -229,15 +229,12 @@ const char *zn_flow_check(const zn_flow_table *t)
     uint32_t live = 0, timed = 0, in_wheel = 0;
     for (uint32_t flow = 1; flow <= t->flows.used_high; flow++) {
         const zn_flow *f = zn_flow_at(t, flow);
-        zn_packet p = {0};
         if (f->tuple.proto == 0)
             continue;
         live++;
         timed += f->timed;
-        p.tuple = f->tuple;
-        p.hash = f->hash;
-        if (f->indexed && zn_flow_find(t, &p) != flow)
-            return "an indexed flow is not found under its tuple";
+        if (f->indexed && !zn_flow_index_has(t, flow))
+            return "an indexed flow is not in the index";
         if (f->end == ZN_FLOW_OPEN && !(f->indexed && f->timed))
             return "an open flow is not indexed or has no timer";
         if (f->emitted && f->end == ZN_FLOW_OPEN)

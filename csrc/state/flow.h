@@ -39,13 +39,20 @@ typedef struct zn_flow_side {
     uint32_t packets, packets_data;
     uint32_t packets_retransmitted, packets_out_of_order;
     uint32_t acks, acks_pure;
-    uint32_t isn;      /* sequence number of the SYN */
-    uint32_t next_seq; /* behind the highest byte sent */
-    uint32_t fin_end;  /* sequence number behind the FIN */
-    uint32_t gaps;     /* zn_seq_gaps of bytes not seen yet, 0: none */
+    union {
+        uint32_t isn;          /* TCP: sequence number of the SYN */
+        uint32_t media_source; /* UDP: what may be RTP's SSRC */
+    };
+    union {
+        uint32_t next_seq;  /* TCP: behind the highest byte sent */
+        uint32_t media_seq; /* UDP: what may be RTP's sequence number */
+    };
+    uint32_t fin_end; /* sequence number behind the FIN */
+    uint32_t gaps;    /* zn_seq_gaps of bytes not seen yet, 0: none */
     uint16_t rst, syn, fin;
-    bool seq_known; /* next_seq means something */
-    bool fin_acked; /* the other side acknowledged the FIN */
+    bool seq_known : 1; /* next_seq means something */
+    bool fin_acked : 1; /* the other side acknowledged the FIN */
+    uint8_t udp_type;   /* anon/service: ZN_UDP_*, what this side's datagrams look like */
 } zn_flow_side;
 
 /* Why a flow closed. */
@@ -61,7 +68,7 @@ typedef struct zn_flow {
     zn_tuple tuple;
     zn_flow_side side[2]; /* by tuple index */
     int64_t first_ns, last_ns;
-    uint64_t hash;
+    uint32_t bucket;        /* low bits of the tuple's hash, which choose the bucket */
     uint32_t next_timer;    /* wheel slot list */
     uint32_t next_closed;   /* queue of closed flows */
     uint8_t client;         /* tuple index of the client */
@@ -86,13 +93,14 @@ typedef struct zn_flow {
     uint8_t user;      /* tuple index of the user; 2: no internal endpoint */
     uint8_t addr_vote; /* anon/gate's decision on the server address */
     uint8_t protocol;  /* anon/names: what the flow was recognised as */
+    uint8_t service;   /* anon/service: state of the search for what both sides speak */
     uint8_t http_method;
     bool ech_offered;
     bool internal[2]; /* by tuple index */
 } zn_flow;
 _Static_assert(sizeof(zn_flow) <= 320, "a flow with core counters takes at most 320 bytes");
 
-#define ZN_SEQ_GAPS 4
+#define ZN_SEQ_GAPS 16
 /* Holes in one direction's sequence space, oldest first. */
 typedef struct zn_seq_gaps {
     uint32_t link; /* the slab's, while free */
@@ -137,7 +145,8 @@ uint32_t zn_flow_next_closed(zn_flow_table *t);
 /* The record of a flow from zn_flow_next_closed is written (or withheld): it may be freed. */
 void zn_flow_emitted(zn_flow_table *t, uint32_t flow);
 
-/* Tstat's "complete": closed by FIN, or by RST or idle with both SYNs seen. */
+/* Tstat's "complete": closed by FIN, or by RST or idle with both SYNs seen; never when the client
+ * sent data and the server's SYN was not seen. */
 bool zn_flow_complete(const zn_flow *f);
 
 uint32_t zn_flow_live(const zn_flow_table *t);

@@ -83,11 +83,11 @@ void zn_flow_expire(zn_flow_table *t, int64_t now_ns)
     }
 }
 
-/* Every open flow is in the wheel, whose order depends on packets alone. */
+/* In the order of the wheel, which depends on the packets and not on which slots they found free. */
 static void close_all(zn_flow_table *t, int64_t now_ns, bool input_ended)
 {
-    for (int64_t second = 1; second <= ZN_WHEEL_SLOTS; second++) {
-        uint32_t flow = t->wheel[(t->wheel_s + second) % ZN_WHEEL_SLOTS];
+    for (unsigned i = 1; i <= ZN_WHEEL_SLOTS; i++) {
+        uint32_t flow = t->wheel[(uint64_t)(t->wheel_s + i) % ZN_WHEEL_SLOTS];
         for (; flow != 0; flow = zn_flow_at(t, flow)->next_timer) {
             const zn_flow *f = zn_flow_at(t, flow);
             if (f->end != ZN_FLOW_OPEN)
@@ -105,9 +105,10 @@ void zn_flow_rebase(zn_flow_table *t, int64_t now_ns)
     close_all(t, now_ns, false);
     /* Closed flows wait in slots of the old time, which come round within one turn; without an
      * index entry they are freed there whatever their time says. */
-    for (uint32_t flow = 1; flow <= t->flows.used_high; flow++)
-        if (zn_flow_at(t, flow)->indexed)
-            zn_flow_index_remove(t, flow);
+    for (unsigned i = 0; i < ZN_WHEEL_SLOTS; i++)
+        for (uint32_t flow = t->wheel[i]; flow != 0; flow = zn_flow_at(t, flow)->next_timer)
+            if (zn_flow_at(t, flow)->indexed)
+                zn_flow_index_remove(t, flow);
     t->wheel_s = now_ns / ZN_NS_PER_S;
 }
 
