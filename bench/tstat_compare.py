@@ -32,7 +32,7 @@ from zanon_net._core import Capture, Engine, Keys
 LOGS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete")
 MICROSECOND_MS = 0.00125  # with what a double leaves of a time in ms since 1970
 ROTATE_NS = 3650 * 86_400 * 10**9
-SETS = "core,layer7"
+SETS = "core,e2e,p2p,options,layer7"
 
 # Ours are encrypted by construction.
 NOT_COMPARED = {"c_ip", "c_port", "s_ip", "s_port", "c_iscrypto", "s_iscrypto", "dns_enc"}
@@ -73,6 +73,7 @@ class Result:
     agree: Counter[tuple[str, str]] = field(default_factory=Counter)
     differences: list[Difference] = field(default_factory=list)
     extra: Counter[str] = field(default_factory=Counter)
+    raw: bool = False  # Tstat's values as they are
 
     def note(self, same: bool, difference: Difference) -> None:
         """Counts one comparison."""
@@ -149,6 +150,18 @@ def is_rtp_suspicion(d: Difference) -> bool:
     return d.column in ("c_type", "s_type") and {d.theirs, d.ours} <= {"0", "28", "29"}
 
 
+ANOMALIES = re.compile("[cs]_pkts_(rto|fs|reor|dup|unk|fc|unrto|unfs)")
+
+
+def is_identification(d: Difference) -> bool:
+    column = d.column[:2] + "pkts_dup"
+    return bool(ANOMALIES.fullmatch(d.column)) and d.flow[column] != d.mine[column]
+
+
+def is_zero_round_trip(d: Difference) -> bool:
+    return d.column.endswith("_rtt_min") and number(d.ours) == 0
+
+
 def is_side_that_sent_nothing(d: Difference) -> bool:
     return d.column == "s_type" and d.mine["s_pkts_all"] == "0"
 
@@ -175,6 +188,8 @@ CLASSES: list[tuple[str, Callable[[Difference], bool]]] = [
     ("guess of Tstat's", is_guess_of_tstat),
     ("DNS by another rule", is_dns_by_another_rule),
     ("RTP suspicion", is_rtp_suspicion),
+    ("identification 0", is_identification),
+    ("round trip of 0", is_zero_round_trip),
     ("a side that sent nothing", is_side_that_sent_nothing),
     ("first word", is_other_first_word),
     ("the name asked for", is_question),
@@ -289,6 +304,20 @@ def plain_name(text: str) -> str:
     return "-"
 
 
+def without_slips(column: str, theirs: str, flow: Mapping[str, str]) -> str:
+    """Tstat's value with two slips of its arithmetic undone.
+
+    It divides a sum of round-trip times by their number plus 0.0001, and holds an MSS in 16 bits
+    with a sign.
+    """
+    if column.endswith("_rtt_avg"):
+        n = float(flow[column.replace("avg", "cnt")])
+        return f"{float(theirs) * (n + 1e-4) / n:.6f}" if n else theirs
+    if column.endswith("_mss") and theirs.startswith("-"):
+        return str(int(theirs) + (1 << 16))
+    return theirs
+
+
 def same(column: str, theirs: str, ours: str) -> bool:
     """Whether the values of a column agree."""
     if theirs == ours:
@@ -319,7 +348,8 @@ def compare_flow(
             continue
         ours = mine[column]
         difference = Difference(path, log, column, theirs, ours, row, mine)
-        result.note(same(column, theirs, ours), difference)
+        plain = theirs if result.raw else without_slips(column, theirs, row)
+        result.note(same(column, plain, ours), difference)
 
 
 def compare_capture(
@@ -340,9 +370,9 @@ def compare_capture(
         result.extra[log] += 1
 
 
-def compare(corpus: Path, logs: Path, only: str = "") -> Result:
-    """Compares every capture whose path holds `only`."""
-    result = Result()
+def compare(corpus: Path, logs: Path, only: str = "", *, raw: bool = False) -> Result:
+    """Compares every capture whose path holds `only`; raw: without undoing Tstat's slips."""
+    result = Result(raw=raw)
     with tempfile.TemporaryDirectory() as scratch:
         key_file = Path(scratch, "key")
         key_file.touch(mode=0o600)
@@ -405,12 +435,13 @@ def main() -> int:
     parser.add_argument("--logs", type=Path, help="default: CORPUS/tstat.jsonl")
     parser.add_argument("--path", default="", help="only captures whose path holds this")
     parser.add_argument("--show", help="a column, or all: list its unexplained differences")
+    parser.add_argument("--raw", action="store_true", help="leave Tstat's arithmetic slips in")
     arguments = parser.parse_args()
     logs = arguments.logs or arguments.corpus / "tstat.jsonl"
     if not logs.exists():
         print(f"{logs} is not there: nothing to compare with", file=sys.stderr)
         return 1
-    result = compare(arguments.corpus, logs, arguments.path)
+    result = compare(arguments.corpus, logs, arguments.path, raw=arguments.raw)
     if arguments.show:
         show(result, arguments.show)
     else:

@@ -7,7 +7,7 @@
  */
 #include "engine.h"
 
-#include "anon/names.h"
+#include "anon/layer7.h"
 #include "anon/service.h"
 #include "base/arena.h"
 #include "base/clock.h"
@@ -19,7 +19,7 @@
 #define GROUP 32
 #define BATCH 1024
 #define GROUP_VOTES                                                                                \
-    (GROUP * (ZN_NAMES_PER_FLOW + 3))   /* most that the packets of a group can cast */
+    (GROUP * (ZN_NAMES_PER_FLOW + 4))   /* most that the packets of a group can cast */
 #define BATCH_VOTES (4 * BATCH)         /* more than real traffic casts */
 #define MAX_STREAMS 16384               /* heads that are being put together */
 #define MAX_CLIENTS (UINT32_C(1) << 20) /* client addresses an epoch */
@@ -39,7 +39,7 @@ struct zn_engine {
     zn_names names;
     zn_text output[ZN_OUTPUT_COUNT];
     uint32_t outputs;
-    bool layer7;
+    zn_tstat tstat;
     int64_t first_ns, last_ns; /* -1: no frame yet */
     zn_frame frames[BATCH];
     zn_packet packets[GROUP];
@@ -69,7 +69,7 @@ static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *e
         p->internal_count = config->internal_count;
     }
     e->outputs = config->outputs;
-    e->layer7 = config->layer7;
+    zn_tstat_init(&e->tstat, config->sets);
     e->first_ns = e->last_ns = -1;
     return 0;
 }
@@ -105,7 +105,7 @@ static void write_headers(zn_engine *e)
 {
     for (int log = ZN_TSTAT_TCP_COMPLETE; log <= ZN_TSTAT_UDP_COMPLETE; log++)
         if ((e->outputs & 1u << log) != 0)
-            zn_tstat_header(&e->output[log], (zn_tstat_log)log, e->layer7);
+            zn_tstat_header(&e->output[log], &e->tstat, (zn_tstat_log)log);
 }
 
 _Static_assert((int)ZN_TSTAT_TCP_COMPLETE == (int)ZN_OUTPUT_TCP_COMPLETE &&
@@ -129,7 +129,7 @@ int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *er
     if (rc == 0)
         rc = zn_keys_open(&e->keys, config->rotate_ns, config->key_file, err);
     if (rc == 0)
-        rc = zn_flow_table_open(&e->flows, config->max_flows, &e->stats, err);
+        rc = zn_flow_table_open(&e->flows, config->max_flows, config->sets, &e->stats, err);
     if (rc == 0)
         rc = init_anon(e, config, err);
     if (rc != 0) {
@@ -162,9 +162,9 @@ static void write_record(zn_engine *e, const zn_record *r)
 {
     zn_tstat_log log = zn_tstat_log_of(r);
     if (log != ZN_TSTAT_NONE && (e->outputs & 1u << log) != 0)
-        zn_tstat_line(&e->output[log], log, e->layer7, r);
+        zn_tstat_line(&e->output[log], &e->tstat, log, r);
     if ((e->outputs & 1u << ZN_OUTPUT_JSONL) != 0)
-        zn_json_record(&e->output[ZN_OUTPUT_JSONL], e->layer7, r);
+        zn_json_record(&e->output[ZN_OUTPUT_JSONL], &e->tstat.columns[ZN_TSTAT_TCP_COMPLETE], r);
 }
 
 static void write_releases(zn_engine *e)
@@ -196,12 +196,14 @@ static int settle(zn_engine *e, zn_error *err)
         zn_flow *f = zn_flow_at(e->flows, flow);
         zn_record record;
         zn_names_flow_closed(&e->names, f);
+        zn_layer7_closed(&e->names, f);
         if (zn_gate_record(&e->gate, f, &record)) {
             write_record(e, &record);
             e->stats.n[ZN_STAT_RECORDS]++;
         } else {
             e->stats.n[ZN_STAT_FLOWS_EXTERNAL]++;
         }
+        zn_layer7_forget(&e->names, f);
         zn_book_forget(&e->book, f);
         zn_flow_emitted(e->flows, flow);
     }
@@ -269,6 +271,7 @@ static int take_packet(zn_engine *e, const zn_packet *p, zn_error *err)
     }
     zn_names_packet(&e->names, flow, zn_flow_at(e->flows, flow), p);
     zn_service_packet(zn_flow_at(e->flows, flow), p);
+    zn_layer7_packet(&e->names, flow, zn_flow_at(e->flows, flow), p);
     return 0;
 }
 

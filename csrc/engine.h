@@ -16,6 +16,7 @@
 #define ZN_ENGINE_H
 
 #include "base/addr.h"
+#include "base/sets.h"
 #include "base/stats.h"
 #include "base/text.h"
 #include "io/filter.h"
@@ -42,7 +43,7 @@ typedef struct zn_engine_config {
     bool dns_votes;    /* DNS names take part */
     bool exact;        /* exact measurements beside suppressed names */
     bool keep_client_port;
-    bool layer7;            /* LAYER7 columns */
+    unsigned sets;          /* ZN_SET_*: columns beside the core */
     uint32_t outputs;       /* bits: which buffers to fill */
     const zn_net *internal; /* NULL: private ranges; copied */
     size_t internal_count;

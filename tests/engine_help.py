@@ -31,7 +31,7 @@ SETTINGS: dict[str, Any] = {
     "keep_client_port": False,
     "exact": False,
     "outputs": _core.OUTPUTS,
-    "layer7": True,
+    "columns": ("core", "layer7"),
     "max_flows": 1 << 14,
     "max_tuples": 1 << 16,
     "max_attributes": 1 << 14,

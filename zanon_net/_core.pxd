@@ -96,6 +96,18 @@ cdef extern from "proto/tls.h" nogil:
         bint ech_offered
     zn_parse zn_tls_client_hello(zn_span head, bint cut, zn_tls_scratch *scratch, zn_tls_hello *out)
 
+cdef extern from "proto/tls_handshake.h" nogil:
+    ctypedef struct zn_tls_details:
+        uint16_t version[15]
+        uint8_t versions, protocols
+        bint session_id, pre_shared_key, early_data, retry
+    zn_span zn_tls_handshake_bytes(zn_span head, uint8_t *scratch, size_t cap, c_bool *ended)
+    void zn_tls_read_details(zn_span handshake, zn_tls_details *out)
+    zn_parse zn_tls_first_certificate(zn_span handshake, zn_span *certificate)
+
+cdef extern from "proto/x509.h" nogil:
+    zn_parse zn_x509_common_name(zn_span certificate, zn_span *name)
+
 cdef extern from "proto/http.h" nogil:
     ctypedef struct zn_http_request:
         zn_span host
@@ -227,7 +239,8 @@ cdef extern from "engine.h" nogil:
     ctypedef struct zn_engine_config:
         uint32_t z
         int64_t window_ns, rotate_ns
-        bint established, dns_votes, exact, keep_client_port, layer7
+        bint established, dns_votes, exact, keep_client_port
+        unsigned sets
         uint32_t outputs
         const zn_net *internal
         size_t internal_count

@@ -61,7 +61,7 @@ class Engine:
         keep_client_port: bool,
         exact: bool,
         outputs: Sequence[str],
-        layer7: bool,
+        columns: Sequence[str],
         max_flows: int,
         max_tuples: int,
         max_attributes: int,
@@ -150,6 +150,12 @@ class Keys:
 
 def parse_tls(data: bytes, *, cut: bool = False) -> tuple[str, bytes, bool]:
     """(state, name as sent, ECH offered); state: done, need_more, malformed or other."""
+
+def parse_tls_details(data: bytes) -> tuple[list[int], int, bool, bool, bool, bool]:
+    """(versions, protocol bits, session id?, PSK?, early data?, retry?) of a hello behind records."""
+
+def parse_certificate(data: bytes) -> tuple[str, bytes]:
+    """(state, common name as sent) of the first certificate in a server's first records."""
 
 def parse_http(data: bytes) -> tuple[str, bytes, int, int]:
     """(state, host as sent, method number, bytes of the head)."""

@@ -16,6 +16,7 @@ import numpy as np
 from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatError, ZanonError
 
 OUTPUTS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete", "jsonl", "observations")
+SETS = {"core": 0, "e2e": 1, "layer7": 2, "p2p": 4, "options": 8}
 PARSE_STATES = ("done", "need_more", "malformed", "other")
 HOST_KINDS = ("name", "home", "address", "empty", "invalid")
 STREAM_RESULTS = ("grew", "stored", "nothing", "conflict", "outside")
@@ -232,7 +233,7 @@ cdef class Engine:
     cdef _Guard guard
 
     def __init__(self, *, z, window_ns, rotate_ns, established, dns_votes, internal, never,
-                 user_prefix, key_file, keep_client_port, exact, outputs, layer7, max_flows,
+                 user_prefix, key_file, keep_client_port, exact, outputs, columns, max_flows,
                  max_tuples, max_attributes):
         cdef zn_engine_config config
         cdef zn_error err
@@ -249,7 +250,8 @@ cdef class Engine:
         config.dns_votes = dns_votes
         config.exact = exact
         config.keep_client_port = keep_client_port
-        config.layer7 = layer7
+        for name in columns:
+            config.sets |= SETS[name]
         for output in outputs:
             config.outputs |= 1 << OUTPUTS.index(output)
         if internal is not None:
@@ -797,6 +799,35 @@ def parse_tls(bytes data not None, *, bint cut=False):
     if state != ZN_DONE:
         return PARSE_STATES[state], b"", False
     return "done", span_bytes(hello.name), bool(hello.ech_offered)
+
+
+def parse_tls_details(bytes data not None):
+    """(versions, protocol bits, session id?, PSK?, early data?, retry?) of a hello behind records."""
+    cdef _Copy copy = _Copy(data)
+    cdef zn_tls_scratch scratch
+    cdef zn_tls_details details
+    cdef c_bool ended
+    zn_tls_read_details(
+        zn_tls_handshake_bytes(copy.span, scratch.bytes, sizeof(scratch.bytes), &ended), &details)
+    versions = [details.version[i] for i in range(details.versions)]
+    return (versions, details.protocols, bool(details.session_id), bool(details.pre_shared_key),
+            bool(details.early_data), bool(details.retry))
+
+
+def parse_certificate(bytes data not None):
+    """(state, common name as sent) of the first certificate in a server's first records."""
+    cdef _Copy copy = _Copy(data)
+    cdef zn_tls_scratch scratch
+    cdef zn_span certificate, name
+    cdef c_bool ended
+    memset(&certificate, 0, sizeof(certificate))
+    memset(&name, 0, sizeof(name))
+    state = zn_tls_first_certificate(
+        zn_tls_handshake_bytes(copy.span, scratch.bytes, sizeof(scratch.bytes), &ended),
+        &certificate)
+    if state == ZN_DONE:
+        state = zn_x509_common_name(certificate, &name)
+    return PARSE_STATES[state], span_bytes(name) if state == ZN_DONE else b""
 
 
 def parse_http(bytes data not None):

@@ -42,7 +42,7 @@ FORMAT_OUTPUTS = {
     "jsonl": ("jsonl",),
     "observations": ("observations",),
 }
-COLUMN_SETS = ("core", "layer7")
+COLUMN_SETS = ("core", "layer7", "e2e", "options", "p2p")
 EVIDENCE = ("established", "any")
 
 # The manifest names no network so small that it says who its hosts are.
@@ -154,10 +154,13 @@ class Input(_Section):
 
 @dataclass(frozen=True, slots=True)
 class Output(_Section):
-    """What is written. format: tstat, jsonl, observations; columns: core, layer7."""
+    """What is written.
+
+    format: tstat, jsonl, observations. columns: core and any of layer7, e2e, options, p2p.
+    """
 
     format: str | Sequence[str] = ("tstat",)
-    columns: str | Sequence[str] = COLUMN_SETS
+    columns: str | Sequence[str] = ("core", "layer7")
 
     def __post_init__(self) -> None:
         self._settle("format", words("format", self.format, FORMAT_OUTPUTS))
@@ -258,7 +261,7 @@ class Config:
             "keep_client_port": self.addresses.keep_client_port,
             "exact": self.anonymity.exact,
             "outputs": self.output.outputs,
-            "layer7": "layer7" in self.output.columns,
+            "columns": self.output.columns,
             "max_flows": self.limits.max_flows,
             "max_tuples": self.limits.max_tuples,
             "max_attributes": self.limits.max_attributes,

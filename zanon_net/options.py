@@ -169,7 +169,7 @@ def _input_and_output() -> list[GroupedOption]:
         _setting(
             group,
             "--columns",
-            "Column sets of the flow logs: core, or core,layer7.",
+            "Column sets of the flow logs: core, and any of layer7, e2e, options, p2p.",
             ",".join(default.columns),
             metavar="SETS",
         ),

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 /* Namespaces of attributes: a hostname and an address never share a count. */
-enum { DOMAIN_NAME = 'n', DOMAIN_ADDR = 'a' };
+enum { DOMAIN_NAME = 'n', DOMAIN_ADDR = 'a', DOMAIN_CERTIFICATE = 'c' };
 
 static int alloc_batch(zn_gate *g, size_t n, zn_error *err)
 {
@@ -59,6 +59,11 @@ void zn_gate_fini(zn_gate *g)
 zn_id zn_gate_name_id(const zn_gate *g, const zn_hostname *name)
 {
     return zn_hash128(&g->id_key, DOMAIN_NAME, name->text, name->n);
+}
+
+zn_id zn_gate_certificate_id(const zn_gate *g, const zn_hostname *name)
+{
+    return zn_hash128(&g->id_key, DOMAIN_CERTIFICATE, name->text, name->n);
 }
 
 /* The address as a user: cut to the user's prefix, all special addresses as one. */
@@ -160,9 +165,9 @@ static size_t ask(zn_gate *g)
         }
         o->t_ns = v->t_ns;
         o->user = user_hash(g, f);
-        o->attribute = v->kind == ZN_VOTE_NAME
-                           ? zn_book_at(g->book, v->entry)->id
-                           : zn_hash128(&g->id_key, DOMAIN_ADDR, server->byte, sizeof server->byte);
+        o->attribute = v->kind == ZN_VOTE_ADDR
+                           ? zn_hash128(&g->id_key, DOMAIN_ADDR, server->byte, sizeof server->byte)
+                           : zn_book_at(g->book, v->entry)->id;
         g->asked_votes[n++] = (uint32_t)i;
     }
     return n;
@@ -188,6 +193,14 @@ static void settle_addr(zn_gate *g, zn_flow *f, bool release)
     f->addr_vote = release ? ZN_ADDR_RELEASED : ZN_ADDR_SUPPRESSED;
     g->stats->n[ZN_STAT_ADDR_OBSERVATIONS]++;
     g->stats->n[release ? ZN_STAT_ADDR_RELEASED : ZN_STAT_ADDR_SUPPRESSED]++;
+}
+
+static void settle_certificate(zn_gate *g, uint32_t entry, bool release)
+{
+    zn_book_at(g->book, entry)->state = release ? ZN_ENTRY_RELEASED : ZN_ENTRY_SUPPRESSED;
+    if (!release)
+        zn_book_wipe_text(g->book, entry);
+    g->stats->n[release ? ZN_STAT_CERTIFICATES_RELEASED : ZN_STAT_CERTIFICATES_SUPPRESSED]++;
 }
 
 static void settle_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decision decision)
@@ -227,6 +240,8 @@ void zn_gate_decide(zn_gate *g)
         zn_decision decision = g->policy->z == 1 ? ZN_RELEASE : (zn_decision)g->answers[i];
         if (v->kind == ZN_VOTE_NAME)
             settle_name(g, v, f, decision);
+        else if (v->kind == ZN_VOTE_CERTIFICATE)
+            settle_certificate(g, v->entry, decision == ZN_RELEASE);
         else
             settle_addr(g, f, decision == ZN_RELEASE);
     }

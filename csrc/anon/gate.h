@@ -18,16 +18,17 @@
 #include "state/ztable.h"
 
 typedef enum zn_vote_kind {
-    ZN_VOTE_CLIENT, /* the flow's client address is a client's */
-    ZN_VOTE_ADDR,   /* the flow's user reached its server */
-    ZN_VOTE_NAME    /* the flow's user exposed a name */
+    ZN_VOTE_CLIENT,     /* the flow's client address is a client's */
+    ZN_VOTE_ADDR,       /* the flow's user reached its server */
+    ZN_VOTE_NAME,       /* the flow's user exposed a name */
+    ZN_VOTE_CERTIFICATE /* the flow's user was shown a certificate */
 } zn_vote_kind;
 
 typedef struct zn_vote {
     int64_t t_ns;
     uint32_t order; /* of arrival: ties keep it */
     uint32_t flow;
-    uint32_t entry; /* ZN_VOTE_NAME: the name */
+    uint32_t entry; /* ZN_VOTE_NAME, ZN_VOTE_CERTIFICATE: the name */
     zn_vote_kind kind;
 } zn_vote;
 
@@ -65,6 +66,8 @@ void zn_gate_fini(zn_gate *g);
 
 /* Identity of a normalised name. */
 zn_id zn_gate_name_id(const zn_gate *g, const zn_hostname *name);
+/* Identity of a name in a certificate, which shares no count with others. */
+zn_id zn_gate_certificate_id(const zn_gate *g, const zn_hostname *name);
 /* Casts a vote in this batch; false when the batch has no room. */
 bool zn_gate_vote(zn_gate *g, zn_vote_kind kind, int64_t t_ns, uint32_t flow, uint32_t entry);
 /* Decides every vote cast since the last call. */

@@ -6,9 +6,8 @@
  * address, no uncommon server port, times floored to a minute, packets and bytes rounded up to
  * powers of the square root of two, everything else zero.
  */
-#include "anon/gate.h"
+#include "anon/gate_internal.h"
 #include "anon/names.h"
-#include "anon/service.h"
 
 #define COARSE_TIME_NS (60 * ZN_NS_PER_S)
 
@@ -131,6 +130,9 @@ static void coarsen(zn_record *r)
     r->first_ns -= r->first_ns % COARSE_TIME_NS;
     r->last_ns -= r->last_ns % COARSE_TIME_NS;
     r->http_method = 0;
+    r->http_requests = r->http_responses = 0;
+    r->http_status.n = 0;
+    r->tls_session = 0;
     r->connection_type = 0;
     r->ech_offered = false;
 }
@@ -191,6 +193,9 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, zn_record *r)
                 (g->policy->z == 1 || (r->status == ZN_NAME_RELEASED && !withheld));
     show_client(f, keep_port, &r->client);
     show_server(g, f, withheld, &r->server);
+    zn_gate_fill_sets(g, f, r);
+    if (withheld)
+        r->certificate.n = 0;
     if (withheld && !g->policy->exact)
         coarsen(r);
     return true;

@@ -9,6 +9,7 @@
  * state/stream; a head may take at most HEAD_PIECES of them, so that a sender of single bytes does
  * not have it parsed without end.
  */
+#include "anon/layer7.h"
 #include "anon/names_internal.h"
 #include "proto/http.h"
 
@@ -60,6 +61,7 @@ static zn_parse see_tls(const zn_sighting *s, const piece *head)
             s->names->stats->n[ZN_STAT_HELLOS_WITHOUT_NAME]++;
         else
             (void)zn_names_found(s, ZN_SOURCE_TLS, hello.name);
+        zn_layer7_client_hello(s->names, s->f, head->bytes);
         s->f->head = HEAD_OFF;
     } else if (result == ZN_NEED_MORE) {
         s->f->head = HEAD_TLS;

@@ -180,6 +180,11 @@ void zn_service_packet(zn_flow *f, const zn_packet *p)
         see_datagram(f, p);
 }
 
+bool zn_service_is_tls(const zn_flow *f, bool both)
+{
+    return f->service == IS_TLS || (!both && f->service == SAID_TLS_CLIENT_HELLO);
+}
+
 uint32_t zn_service_connection(const zn_flow *f)
 {
     return f->service < sizeof connection / sizeof connection[0] ? connection[f->service] : 0;

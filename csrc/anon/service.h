@@ -15,6 +15,8 @@
 
 /* Looks at one packet with payload, after the flow table counted it. */
 void zn_service_packet(zn_flow *f, const zn_packet *p);
+/* The client said hello in TLS; with `both`, the server too. */
+bool zn_service_is_tls(const zn_flow *f, bool both);
 /* Tstat's con_t of a TCP flow: one of ZN_CONNECTION_*, 0 when no service was recognised. */
 uint32_t zn_service_connection(const zn_flow *f);
 /* Tstat's type of what side `side` of a UDP flow sent: ZN_UDP_*. */

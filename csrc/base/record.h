@@ -55,6 +55,8 @@ enum {
     ZN_UDP_RTP = 29       /* a second one of the same source followed it */
 };
 
+#define ZN_RECORD_VERSIONS 15
+
 /* One direction: what this endpoint sent. Times are ns relative to the flow's first packet. */
 typedef struct zn_record_side {
     zn_addr addr;
@@ -69,6 +71,21 @@ typedef struct zn_record_side {
     int64_t first_ack_ns;                /* without SYN; 0 when never */
     bool started;                        /* it sent a packet */
     uint8_t udp_type;                    /* Tstat's c_type and s_type: ZN_UDP_* */
+    /* E2E: round-trip times of what this side sent, from here to the other side and back. */
+    int64_t rtt_mean_ns, rtt_min_ns, rtt_max_ns, rtt_deviation_ns;
+    uint64_t rtt_count, ttl_min, ttl_max;
+    /* OPTIONS, in the order of Tstat's columns. */
+    uint64_t scale_seen, timestamps, scale, sack_permitted, sacks, mss;
+    uint64_t segment_max, segment_min; /* payload bytes */
+    uint64_t window_max, window_min, window_zero;
+    uint64_t flight_max, flight_min, flight_first; /* bytes sent and not acknowledged */
+    uint64_t anomalies[8];                         /* Tstat's pkts_rto to pkts_unfs */
+    uint64_t flags_moved;
+    /* LAYER7 */
+    uint64_t messages, protocols, appdata_bytes;
+    int64_t last_handshake_ns, appdata_ns; /* since the flow's start; 0 when never */
+    uint16_t tls_version[ZN_RECORD_VERSIONS];
+    uint8_t tls_versions; /* how many; 0: no hello */
 } zn_record_side;
 
 typedef struct zn_record {
@@ -81,6 +98,10 @@ typedef struct zn_record {
     zn_span name;             /* empty unless status is ZN_NAME_RELEASED; only 0x20-0x7e */
     uint32_t connection_type; /* Tstat's con_t: ZN_CONNECTION_* */
     uint16_t http_method;     /* Tstat's http_t: 0 not HTTP, 1 GET, 2 POST, ... */
+    uint64_t http_requests, http_responses;
+    zn_span http_status;  /* digits, empty when there was no response */
+    uint64_t tls_session; /* Tstat's tls_session_stat */
+    zn_span certificate;  /* the name in the server's certificate, empty unless released */
     int64_t epoch;
     int64_t first_ns, last_ns; /* ns since the Unix epoch */
     zn_record_side client, server;

@@ -63,12 +63,16 @@
     X(ADDR_RELEASED, "address", "server addresses released")                                       \
     X(ADDR_SUPPRESSED, "address", "server addresses suppressed")                                   \
     X(ADDR_CLIENTS_FULL, "address", "client set full: server addresses withheld")                  \
+    X(CERTIFICATES, "certificate", "server certificates with a host's name")                       \
+    X(CERTIFICATES_RELEASED, "certificate", "their names released")                                \
+    X(CERTIFICATES_SUPPRESSED, "certificate", "their names suppressed, for whatever reason")       \
     X(CLOCK_LATE, "clock", "packets behind the newest one")                                        \
     X(CLOCK_REFUSED, "clock", "packets too far behind")                                            \
     X(CLOCK_JUMPS, "clock", "clock rebased")                                                       \
     X(STREAMS_FULL, "capacity", "stream buffers ran out")                                          \
     X(NAMES_FULL, "capacity", "name entries ran out")                                              \
-    X(GAPS_FULL, "capacity", "sequence gaps ran out")
+    X(GAPS_FULL, "capacity", "sequence gaps ran out")                                              \
+    X(SEGMENTS_FULL, "capacity", "segments in flight ran out")
 
 typedef enum zn_stat {
 #define ZN_STAT_ENUM(name, group, text) ZN_STAT_##name,

@@ -3,7 +3,6 @@
 #include "io/json_log.h"
 
 #include "base/packet.h"
-#include "io/tstat_log.h"
 
 static const char *const source_names[] = {
     [ZN_SOURCE_NONE] = "null",     [ZN_SOURCE_TLS] = "\"tls\"", [ZN_SOURCE_QUIC] = "\"quic\"",
@@ -48,7 +47,25 @@ static void put_name(zn_text *out, zn_span name)
     zn_text_char(out, '"');
 }
 
-void zn_json_record(zn_text *out, bool layer7, const zn_record *r)
+/* Columns behind the addresses and ports, as members. */
+static void put_columns(zn_text *out, const zn_columns *columns, const zn_record *r)
+{
+    for (size_t i = 0; i < columns->n; i++) {
+        const zn_column *c = columns->at[i];
+        if (c->kind == ZN_COLUMN_ADDRESS || c->kind == ZN_COLUMN_PORT)
+            continue;
+        zn_text_literal(out, ",\"");
+        zn_column_put_word(out, c->name);
+        zn_text_literal(out, "\":");
+        if (zn_column_is_text(c))
+            zn_text_char(out, '"');
+        zn_column_put(out, c, r);
+        if (zn_column_is_text(c))
+            zn_text_char(out, '"');
+    }
+}
+
+void zn_json_record(zn_text *out, const zn_columns *tcp, const zn_record *r)
 {
     zn_text_literal(out, "{\"t_start_ns\":");
     zn_text_i64(out, r->first_ns);
@@ -83,7 +100,7 @@ void zn_json_record(zn_text *out, bool layer7, const zn_record *r)
     zn_text_literal(out, ",\"s_bytes\":");
     zn_text_u64(out, r->server.bytes_all);
     if (r->proto == ZN_PROTO_TCP)
-        zn_tstat_json_members(out, layer7, r);
+        put_columns(out, tcp, r);
     zn_text_literal(out, "}\n");
 }
 

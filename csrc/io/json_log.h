@@ -7,11 +7,10 @@
 #ifndef ZN_IO_JSON_LOG_H
 #define ZN_IO_JSON_LOG_H
 
-#include "base/record.h"
-#include "base/text.h"
+#include "io/columns.h"
 
-/* A flow record; TCP flows with Tstat's core (and LAYER7) columns behind the common members. */
-void zn_json_record(zn_text *out, bool layer7, const zn_record *r);
+/* A flow record; TCP flows with Tstat's columns behind the common members. */
+void zn_json_record(zn_text *out, const zn_columns *tcp, const zn_record *r);
 /* {"t_ns":..,"client":..,"name":..,"name_source":..} */
 void zn_json_release(zn_text *out, const zn_release *release);
 

@@ -84,7 +84,7 @@ static zn_stat decode_v4(zn_cursor *c, uint32_t wire, zn_ip *out)
 
     zn_cursor_skip(c, 1);
     total = zn_cursor_be16(c);
-    zn_cursor_skip(c, 2);
+    out->id = zn_cursor_be16(c);
     place = zn_cursor_be16(c);
     out->ttl = zn_cursor_u8(c);
     out->protocol = zn_cursor_u8(c);
@@ -118,6 +118,7 @@ static zn_stat decode_v6(zn_cursor *c, uint32_t wire, zn_ip *out)
     out->payload_wire = zn_cursor_be16(c);
     out->protocol = zn_cursor_u8(c);
     out->ttl = zn_cursor_u8(c);
+    out->id = 0;
     src = zn_cursor_take(c, sizeof out->src.byte);
     dst = zn_cursor_take(c, sizeof out->dst.byte);
     if (!zn_cursor_ok(c))

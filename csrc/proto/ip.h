@@ -18,6 +18,7 @@ typedef struct zn_ip {
     uint32_t payload_wire; /* how many there were on the wire, from the length in the IP header */
     uint8_t protocol;      /* IANA number of what the payload starts with */
     uint8_t ttl;           /* IPv4 TTL or IPv6 hop limit */
+    uint16_t id;           /* IPv4 identification; 0 for IPv6 */
     bool fragment;         /* the first fragment of a datagram whose rest is elsewhere */
 } zn_ip;
 

@@ -234,6 +234,7 @@ zn_stat zn_packet_decode(const zn_packet_input *in, const zn_hash_key *key, zn_p
     if (why != ZN_STAT_COUNT)
         return why;
     out->ttl = ip.ttl;
+    out->ip_id = ip.id;
     out->fragment = ip.fragment;
     set_tuple(&ip, port, key, out);
     return ZN_STAT_COUNT;

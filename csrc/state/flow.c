@@ -4,9 +4,30 @@
 
 #include "state/flow_internal.h"
 
-#define GAPS_PER_FLOW 8 /* one of so many flows has holes at the same time */
+#define GAPS_PER_FLOW 8     /* one of so many flows has holes at the same time */
+#define SEGMENTS_PER_FLOW 8 /* in flight, on average over all flows */
 
-int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, zn_stats *stats, zn_error *err)
+/* Room beside the entries for what the column sets need. */
+static int init_sets(zn_flow_table *t, uint32_t max_flows, unsigned sets, zn_error *err)
+{
+    uint64_t segments = (uint64_t)max_flows * SEGMENTS_PER_FLOW + ZN_PATH_SEGMENTS;
+    if (segments > UINT32_MAX - 1)
+        segments = UINT32_MAX - 1;
+    if ((sets & ZN_SET_LAYER7) != 0) {
+        t->layer7 = zn_block_alloc(max_flows * sizeof *t->layer7);
+        if (t->layer7 == NULL)
+            return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for %u flows", max_flows);
+    }
+    if ((sets & (ZN_SET_E2E | ZN_SET_OPTIONS)) == 0)
+        return 0;
+    t->paths = zn_block_alloc(max_flows * sizeof *t->paths);
+    if (t->paths == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for %u flows", max_flows);
+    return zn_slab_init(&t->segments, zn_tcp_path_entry_bytes(), (uint32_t)segments, err);
+}
+
+int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, unsigned sets, zn_stats *stats,
+                       zn_error *err)
 {
     zn_flow_table *t = zn_heap_alloc(sizeof *t);
     int rc;
@@ -17,6 +38,8 @@ int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, zn_stats *stats,
     rc = zn_slab_init(&t->flows, sizeof(zn_flow), max_flows, err);
     if (rc == 0)
         rc = zn_slab_init(&t->gaps, sizeof(zn_seq_gaps), max_flows / GAPS_PER_FLOW + 64, err);
+    if (rc == 0)
+        rc = init_sets(t, max_flows, sets, err);
     if (rc == 0)
         rc = zn_flow_index_init(t, max_flows, err);
     if (rc != 0) {
@@ -32,6 +55,9 @@ void zn_flow_table_close(zn_flow_table *t)
     if (t == NULL)
         return;
     zn_flow_index_fini(t);
+    zn_slab_fini(&t->segments);
+    zn_block_free(t->paths, t->flows.cap * sizeof *t->paths);
+    zn_block_free(t->layer7, t->flows.cap * sizeof *t->layer7);
     zn_slab_fini(&t->gaps);
     zn_slab_fini(&t->flows);
     zn_heap_free(t);
@@ -40,6 +66,21 @@ void zn_flow_table_close(zn_flow_table *t)
 zn_flow *zn_flow_at(const zn_flow_table *t, uint32_t flow)
 {
     return zn_slab_at(&t->flows, flow);
+}
+
+static size_t place_of(const zn_flow_table *t, const zn_flow *f)
+{
+    return (size_t)(f - (const zn_flow *)(const void *)t->flows.base);
+}
+
+zn_tcp_path *zn_flow_path(const zn_flow_table *t, const zn_flow *f)
+{
+    return t->paths == NULL || f->tuple.proto != ZN_PROTO_TCP ? NULL : &t->paths[place_of(t, f)];
+}
+
+zn_flow_layer7 *zn_flow_layer7_of(const zn_flow_table *t, const zn_flow *f)
+{
+    return t->layer7 == NULL || f->tuple.proto != ZN_PROTO_TCP ? NULL : &t->layer7[place_of(t, f)];
 }
 
 /* The client by what a lone packet tells: the receiver of a SYN-ACK, else the end that is not on a
@@ -74,6 +115,10 @@ static uint32_t open_flow(zn_flow_table *t, const zn_packet *p)
         return 0;
     }
     if (p->tuple.proto == ZN_PROTO_TCP) {
+        if (t->paths != NULL)
+            memset(zn_flow_path(t, f), 0, sizeof *t->paths);
+        if (t->layer7 != NULL)
+            memset(zn_flow_layer7_of(t, f), 0, sizeof *t->layer7);
         f->midstream = (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_ACK)) != ZN_TCP_SYN;
         t->stats->n[ZN_STAT_FLOWS_MIDSTREAM] += f->midstream;
         t->stats->n[ZN_STAT_FLOWS_TCP]++;
@@ -166,6 +211,8 @@ void zn_flow_close(zn_flow_table *t, uint32_t flow, zn_flow_end why)
             zn_slab_give(&t->gaps, f->side[i].gaps);
         f->side[i].gaps = 0;
     }
+    if (t->paths != NULL && f->tuple.proto == ZN_PROTO_TCP)
+        zn_tcp_path_close(&t->segments, zn_flow_path(t, f));
     f->next_closed = 0;
     if (t->closed_last != 0)
         zn_flow_at(t, t->closed_last)->next_closed = flow;
@@ -220,7 +267,10 @@ uint32_t zn_flow_live(const zn_flow_table *t)
 
 size_t zn_flow_memory(const zn_flow_table *t)
 {
-    return zn_slab_bytes(&t->flows) + zn_slab_bytes(&t->gaps) + zn_slab_bytes(&t->overflow) +
+    size_t beside =
+        (t->paths == NULL ? 0 : sizeof *t->paths) + (t->layer7 == NULL ? 0 : sizeof *t->layer7);
+    return zn_slab_bytes(&t->flows) + t->flows.used_high * beside + zn_slab_bytes(&t->gaps) +
+           zn_slab_bytes(&t->segments) + zn_slab_bytes(&t->overflow) +
            (t->bucket_mask + 1) * sizeof *t->buckets;
 }
 

@@ -20,7 +20,10 @@
 
 #include "base/arena.h"
 #include "base/packet.h"
+#include "base/sets.h"
 #include "base/stats.h"
+#include "state/layer7.h"
+#include "state/tcp_path.h"
 
 #define ZN_FLOW_VISIT_S 16
 #define ZN_FLOW_LINGER_NS (10 * ZN_NS_PER_S)
@@ -110,8 +113,10 @@ typedef struct zn_seq_gaps {
 
 typedef struct zn_flow_table zn_flow_table;
 
-/* Room for max_flows flows, counting into *stats, which must outlive the table. */
-int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, zn_stats *stats, zn_error *err);
+/* Room for max_flows flows, with what the column sets (ZN_SET_*) need, counting into *stats, which
+ * must outlive the table. */
+int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, unsigned sets, zn_stats *stats,
+                       zn_error *err);
 void zn_flow_table_close(zn_flow_table *t);
 
 void zn_flow_prefetch(const zn_flow_table *t, uint64_t hash);
@@ -129,6 +134,11 @@ uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened);
 
 /* Entries are addressed by index and stay where they are until freed. */
 zn_flow *zn_flow_at(const zn_flow_table *t, uint32_t flow);
+
+/* What the table keeps beside the entry of a TCP flow for the E2E and OPTIONS, or the LAYER7
+ * columns; NULL for other flows and when it was not asked for. Valid as long as the entry. */
+zn_tcp_path *zn_flow_path(const zn_flow_table *t, const zn_flow *f);
+zn_flow_layer7 *zn_flow_layer7_of(const zn_flow_table *t, const zn_flow *f);
 
 /* Takes the other side for the client: only when what was sent proves the first guess wrong. */
 void zn_flow_swap_client(zn_flow *f);

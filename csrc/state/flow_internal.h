@@ -22,6 +22,9 @@ struct zn_flow_table {
     zn_slab overflow;     /* further buckets */
     zn_slab flows;
     zn_slab gaps;
+    zn_tcp_path *paths;     /* by flow, NULL: not asked for; costs what it touches */
+    zn_flow_layer7 *layer7; /* the same */
+    zn_slab segments;       /* of the paths */
     uint32_t wheel[ZN_WHEEL_SLOTS];
     int64_t wheel_s; /* second up to which the wheel has turned */
     bool wheel_started;

@@ -95,43 +95,83 @@ static uint32_t sent_before(zn_flow_table *t, zn_flow_side *side, uint32_t from,
     return n - filled;
 }
 
+/* Where a segment lies in what its sender sent before. */
+typedef struct place {
+    bool again, out_of_order;
+} place;
+
 /*
  * A segment whose sequence space was sent before, if only in part, is a retransmission; one that
  * brings missing bytes and ends below the highest sequence number came out of order. SYN and FIN
  * take a sequence number each, which is no byte of payload.
  */
-static void count_again(zn_flow_table *t, zn_flow_side *side, const zn_packet *p, uint32_t end)
+static place count_again(zn_flow_table *t, zn_flow_side *side, const zn_packet *p, uint32_t end)
 {
+    place where;
     uint32_t syn = (p->tcp_flags & ZN_TCP_SYN) != 0, fin = (p->tcp_flags & ZN_TCP_FIN) != 0;
     uint32_t missing = 0, flags, bytes;
     flags = sent_before(t, side, p->seq, syn, &missing);
     bytes = sent_before(t, side, p->seq + syn, p->payload_len, &missing);
     flags += sent_before(t, side, end - fin, fin, &missing);
+    where.again = flags + bytes != 0;
+    where.out_of_order = missing != 0 && seq_diff(end, side->next_seq) < 0;
     side->bytes_retransmitted += bytes;
-    side->packets_retransmitted += flags + bytes != 0;
-    side->packets_out_of_order += missing != 0 && seq_diff(end, side->next_seq) < 0;
+    side->packets_retransmitted += where.again;
+    side->packets_out_of_order += where.out_of_order;
+    return where;
 }
 
 /* Sorts the segment's sequence space into new, filling a hole, and sent before. */
-static void count_sequence(zn_flow_table *t, zn_flow_side *side, const zn_packet *p)
+static place count_sequence(zn_flow_table *t, zn_flow_side *side, const zn_packet *p)
 {
     uint32_t length =
         p->payload_len + ((p->tcp_flags & ZN_TCP_SYN) != 0) + ((p->tcp_flags & ZN_TCP_FIN) != 0);
     uint32_t end = p->seq + length;
     int32_t ahead = seq_diff(p->seq, side->next_seq);
+    place where = {false, false};
     if (!side->seq_known) {
         side->seq_known = true;
         side->next_seq = end;
-        return;
+        return where;
     }
     if (length == 0)
-        return;
+        return where;
     if (ahead > 0)
         open_gap(t, side, side->next_seq, p->seq);
     else if (ahead < 0)
-        count_again(t, side, p, end);
+        where = count_again(t, side, p, end);
     if (seq_diff(end, side->next_seq) > 0)
         side->next_seq = end;
+    return where;
+}
+
+static void count_path(zn_flow_table *t, const zn_flow *f, const zn_packet *p, place where)
+{
+    const zn_flow_side *side = &f->side[p->sender], *other = &f->side[1 - p->sender];
+    bool syn = (p->tcp_flags & ZN_TCP_SYN) != 0, fin = (p->tcp_flags & ZN_TCP_FIN) != 0;
+    zn_path_segment segment = {p, where.again, where.out_of_order, false, false, other->isn};
+    segment.moved = (syn && side->syn != 0 && side->isn != p->seq) ||
+                    (fin && side->fin != 0 && side->fin_end != p->seq + p->payload_len + 1);
+    segment.both_syn = (syn || side->syn != 0) && other->syn != 0;
+    zn_tcp_path_count(&t->segments, t->stats, zn_flow_path(t, f), &segment);
+}
+
+/* Messages end with PSH or FIN, where something was sent since the last one. */
+static void count_message(zn_flow_layer7 *l, const zn_flow_side *side, const zn_packet *p,
+                          bool again)
+{
+    unsigned i = p->sender;
+    if ((p->tcp_flags & ZN_TCP_SYN) != 0)
+        l->message_seq[i] = l->sent_seq[i] = p->seq + 1;
+    else if (side->packets == 1)
+        l->message_seq[i] = p->seq;
+    if (!again)
+        l->sent_seq[i] = p->seq + ((p->tcp_flags & ZN_TCP_SYN) != 0) + p->payload_len;
+    if ((p->tcp_flags & ZN_TCP_ACK) != 0 && (p->tcp_flags & (ZN_TCP_PSH | ZN_TCP_FIN)) != 0 &&
+        seq_diff(l->sent_seq[i], l->message_seq[i]) > 0) {
+        l->messages[i]++;
+        l->message_seq[i] = l->sent_seq[i];
+    }
 }
 
 static void count_flags(zn_flow *f, zn_flow_side *side, const zn_packet *p)
@@ -165,13 +205,18 @@ static void count_flags(zn_flow *f, zn_flow_side *side, const zn_packet *p)
 zn_flow_end zn_tcp_count(zn_flow_table *t, zn_flow *f, const zn_packet *p)
 {
     zn_flow_side *side = &f->side[p->sender];
+    place where;
     side->packets++;
     side->bytes += p->payload_len;
-    count_sequence(t, side, p);
+    where = count_sequence(t, side, p);
+    if (t->paths != NULL)
+        count_path(t, f, p, where);
     count_flags(f, side, p);
     side->packets_data += p->payload_len != 0;
     if ((p->tcp_flags & ZN_TCP_RST) != 0)
         return ZN_FLOW_RST; /* what it carries tells why, and is not of the stream */
+    if (t->layer7 != NULL)
+        count_message(zn_flow_layer7_of(t, f), side, p, where.again);
     if (p->payload_len != 0) {
         if (side->first_data_ns == 0)
             side->first_data_ns = p->t_ns;

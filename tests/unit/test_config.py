@@ -215,7 +215,7 @@ def test_user_prefixes() -> None:
         ("format", (), "must be one or more"),
         ("format", 5, "must be one or more"),
         ("columns", "layer7", "core is always"),
-        ("columns", "core,e2e", "'e2e' is not one of core, layer7"),
+        ("columns", "core,e3e", "'e3e' is not one of core, layer7, e2e, options, p2p; did"),
         ("filter", "a\0b", "must be a BPF"),
         ("filter", None, "must be a BPF"),
         ("max_flows", 0, "must be from 1"),

@@ -1,0 +1,13 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by gate_record.c (what a record may say) and gate_sets.c (the sets beside the core). */
+#ifndef ZN_ANON_GATE_INTERNAL_H
+#define ZN_ANON_GATE_INTERNAL_H
+
+#include "anon/gate.h"
+#include "anon/service.h"
+
+/* Fills the E2E, OPTIONS and LAYER7 members of a record that may tell them. */
+void zn_gate_fill_sets(const zn_gate *g, const zn_flow *f, zn_record *r);
+
+#endif

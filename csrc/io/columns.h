@@ -1,0 +1,68 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The columns of the flow logs, in one table: names and order as Tstat 3.3 has them, where each
+ * value is in a record, and how it is printed. Every format takes its columns from here.
+ */
+#ifndef ZN_IO_COLUMNS_H
+#define ZN_IO_COLUMNS_H
+
+#include "base/record.h"
+#include "base/sets.h"
+#include "base/text.h"
+
+#define ZN_COLUMNS_MAX 144 /* of one log, with every set */
+
+/* What a column holds, and so how it is found and printed. */
+typedef enum zn_column_kind {
+    ZN_COLUMN_ADDRESS,  /* of a side */
+    ZN_COLUMN_PORT,     /* of a side */
+    ZN_COLUMN_COUNT,    /* uint64_t of a side at `offset` */
+    ZN_COLUMN_TOTAL,    /* uint64_t of the record at `offset` */
+    ZN_COLUMN_MS,       /* int64_t ns of a side at `offset`, printed as ms */
+    ZN_COLUMN_START_MS, /* the record's first_ns, ms since the epoch */
+    ZN_COLUMN_END_MS,
+    ZN_COLUMN_DURATION_MS,
+    ZN_COLUMN_INTERNAL,   /* of a side, 0 or 1 */
+    ZN_COLUMN_ENCRYPTED,  /* of a side, 0 or 1 */
+    ZN_COLUMN_CONNECTION, /* con_t */
+    ZN_COLUMN_METHOD,     /* http_t */
+    ZN_COLUMN_STATUS,     /* http_res */
+    ZN_COLUMN_VERSIONS,   /* of a side: TLS versions in hexadecimal */
+    ZN_COLUMN_NAME_TLS,
+    ZN_COLUMN_NAME_HTTP,
+    ZN_COLUMN_NAME_DNS,
+    ZN_COLUMN_NAME_QUIC,
+    ZN_COLUMN_CERTIFICATE,
+    ZN_COLUMN_SIDE_START_MS,   /* UDP: first datagram of a side, ms since the epoch */
+    ZN_COLUMN_SIDE_DURATION_S, /* UDP */
+    ZN_COLUMN_UDP_TYPE,
+    ZN_COLUMN_FIXED /* `missing`, always */
+} zn_column_kind;
+
+typedef struct zn_column {
+    const char *name;
+    zn_column_kind kind;
+    char side; /* 'c', 's' or 0 */
+    size_t offset;
+    const char *missing; /* what Tstat prints when there is no value */
+} zn_column;
+
+/* Columns of one log, in their order. */
+typedef struct zn_columns {
+    const zn_column *at[ZN_COLUMNS_MAX];
+    size_t n;
+} zn_columns;
+
+/* The columns of a TCP log with these sets (ZN_SET_*) beside the core. */
+void zn_columns_tcp(zn_columns *out, unsigned sets);
+void zn_columns_udp(zn_columns *out);
+
+/* A column's value as Tstat prints it: no blank, no control character, never empty. */
+void zn_column_put(zn_text *out, const zn_column *column, const zn_record *r);
+/* The value is text, not a number. */
+bool zn_column_is_text(const zn_column *column);
+/* Appends text of ours that ends with NUL. */
+void zn_column_put_word(zn_text *out, const char *word);
+
+#endif
