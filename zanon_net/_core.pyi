@@ -152,7 +152,7 @@ def parse_tls(data: bytes, *, cut: bool = False) -> tuple[str, bytes, bool]:
     """(state, name as sent, ECH offered); state: done, need_more, malformed or other."""
 
 def parse_tls_details(data: bytes) -> tuple[list[int], int, bool, bool, bool, bool]:
-    """(versions, protocol bits, session id?, PSK?, early data?, retry?) of a hello behind records."""
+    """(versions, protocol bits, session id?, PSK?, early data?, retry?) of a hello in records."""
 
 def parse_certificate(data: bytes) -> tuple[str, bytes]:
     """(state, common name as sent) of the first certificate in a server's first records."""

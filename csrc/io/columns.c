@@ -114,7 +114,7 @@ static const zn_column udp[] = {
     FIXED("quic_ech", "0"),
 };
 
-static void append(zn_columns *out, const zn_column *table, size_t n)
+static void append(zn_log_columns *out, const zn_column *table, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         out->at[out->n++] = &table[i];
@@ -126,7 +126,7 @@ _Static_assert(sizeof(core) + sizeof(e2e) + sizeof(p2p) + sizeof(options) + size
                    ZN_COLUMNS_MAX * sizeof(zn_column),
                "every set finds room");
 
-void zn_columns_tcp(zn_columns *out, unsigned sets)
+void zn_log_columns_tcp(zn_log_columns *out, unsigned sets)
 {
     out->n = 0;
     APPEND(out, core);
@@ -140,7 +140,7 @@ void zn_columns_tcp(zn_columns *out, unsigned sets)
         APPEND(out, layer7);
 }
 
-void zn_columns_udp(zn_columns *out)
+void zn_log_columns_udp(zn_log_columns *out)
 {
     out->n = 0;
     APPEND(out, udp);

@@ -49,14 +49,14 @@ typedef struct zn_column {
 } zn_column;
 
 /* Columns of one log, in their order. */
-typedef struct zn_columns {
+typedef struct zn_log_columns {
     const zn_column *at[ZN_COLUMNS_MAX];
     size_t n;
-} zn_columns;
+} zn_log_columns;
 
 /* The columns of a TCP log with these sets (ZN_SET_*) beside the core. */
-void zn_columns_tcp(zn_columns *out, unsigned sets);
-void zn_columns_udp(zn_columns *out);
+void zn_log_columns_tcp(zn_log_columns *out, unsigned sets);
+void zn_log_columns_udp(zn_log_columns *out);
 
 /* A column's value as Tstat prints it: no blank, no control character, never empty. */
 void zn_column_put(zn_text *out, const zn_column *column, const zn_record *r);

@@ -48,7 +48,7 @@ static void put_name(zn_text *out, zn_span name)
 }
 
 /* Columns behind the addresses and ports, as members. */
-static void put_columns(zn_text *out, const zn_columns *columns, const zn_record *r)
+static void put_columns(zn_text *out, const zn_log_columns *columns, const zn_record *r)
 {
     for (size_t i = 0; i < columns->n; i++) {
         const zn_column *c = columns->at[i];
@@ -65,7 +65,7 @@ static void put_columns(zn_text *out, const zn_columns *columns, const zn_record
     }
 }
 
-void zn_json_record(zn_text *out, const zn_columns *tcp, const zn_record *r)
+void zn_json_record(zn_text *out, const zn_log_columns *tcp, const zn_record *r)
 {
     zn_text_literal(out, "{\"t_start_ns\":");
     zn_text_i64(out, r->first_ns);

@@ -10,7 +10,7 @@
 #include "io/columns.h"
 
 /* A flow record; TCP flows with Tstat's columns behind the common members. */
-void zn_json_record(zn_text *out, const zn_columns *tcp, const zn_record *r);
+void zn_json_record(zn_text *out, const zn_log_columns *tcp, const zn_record *r);
 /* {"t_ns":..,"client":..,"name":..,"name_source":..} */
 void zn_json_release(zn_text *out, const zn_release *release);
 

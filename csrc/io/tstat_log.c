@@ -12,9 +12,9 @@
 void zn_tstat_init(zn_tstat *t, unsigned sets)
 {
     t->number = sets == EVERY_SET ? sets + ADVANCED_SET : sets;
-    zn_columns_tcp(&t->columns[ZN_TSTAT_TCP_COMPLETE], sets);
-    zn_columns_tcp(&t->columns[ZN_TSTAT_TCP_NOCOMPLETE], 0);
-    zn_columns_udp(&t->columns[ZN_TSTAT_UDP_COMPLETE]);
+    zn_log_columns_tcp(&t->columns[ZN_TSTAT_TCP_COMPLETE], sets);
+    zn_log_columns_tcp(&t->columns[ZN_TSTAT_TCP_NOCOMPLETE], 0);
+    zn_log_columns_udp(&t->columns[ZN_TSTAT_UDP_COMPLETE]);
 }
 
 zn_tstat_log zn_tstat_log_of(const zn_record *r)
@@ -28,7 +28,7 @@ zn_tstat_log zn_tstat_log_of(const zn_record *r)
 
 void zn_tstat_header(zn_text *out, const zn_tstat *t, zn_tstat_log log)
 {
-    const zn_columns *columns = &t->columns[log];
+    const zn_log_columns *columns = &t->columns[log];
     zn_text_char(out, '#');
     if (log != ZN_TSTAT_UDP_COMPLETE) {
         zn_text_u64(out, t->number / 10);
@@ -47,7 +47,7 @@ void zn_tstat_header(zn_text *out, const zn_tstat *t, zn_tstat_log log)
 
 void zn_tstat_line(zn_text *out, const zn_tstat *t, zn_tstat_log log, const zn_record *r)
 {
-    const zn_columns *columns = &t->columns[log];
+    const zn_log_columns *columns = &t->columns[log];
     for (size_t i = 0; i < columns->n; i++) {
         zn_column_put(out, columns->at[i], r);
         zn_text_char(out, i + 1 < columns->n ? ' ' : '\n');

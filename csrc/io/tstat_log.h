@@ -19,7 +19,7 @@ typedef enum zn_tstat_log {
 /* The columns of each log, for a run's column sets. */
 typedef struct zn_tstat {
     unsigned number; /* the header's #NN# */
-    zn_columns columns[ZN_TSTAT_NONE];
+    zn_log_columns columns[ZN_TSTAT_NONE];
 } zn_tstat;
 
 void zn_tstat_init(zn_tstat *t, unsigned sets);
