@@ -170,10 +170,6 @@ def is_other_first_word(d: Difference) -> bool:
     return d.column in ("con_t", "http_t") and bool(re.search("http_connect|huge_ch", d.path))
 
 
-def is_question(d: Difference) -> bool:
-    return d.log == "log_udp_complete" and d.column == "fqdn" and "53" in d.flow_ports
-
-
 def is_name_tstat_refuses(d: Difference) -> bool:
     return d.column in NAMES and d.theirs == "-"
 
@@ -192,7 +188,6 @@ CLASSES: list[tuple[str, Callable[[Difference], bool]]] = [
     ("round trip of 0", is_zero_round_trip),
     ("a side that sent nothing", is_side_that_sent_nothing),
     ("first word", is_other_first_word),
-    ("the name asked for", is_question),
     ("name that Tstat refuses", is_name_tstat_refuses),
 ]
 """Names of docs/tstat.md, and what belongs to each; the first that fits."""
@@ -385,6 +380,7 @@ def compare(corpus: Path, logs: Path, only: str = "", *, raw: bool = False) -> R
             key_file=os.fspath(key_file),
             rotate=ROTATE_NS,
             columns=SETS,
+            dn_hunter=True,
             max_flows=1 << 16,
             max_tuples=1 << 16,
             max_attributes=1 << 16,

@@ -35,6 +35,7 @@ struct zn_engine {
     zn_keys *keys;
     zn_flow_table *flows;
     zn_name_book book;
+    zn_resolved resolved;
     zn_gate gate;
     zn_names names;
     zn_text output[ZN_OUTPUT_COUNT];
@@ -55,6 +56,7 @@ static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *e
     p->dns_votes = config->dns_votes;
     p->exact = config->exact;
     p->keep_client_port = config->keep_client_port;
+    p->dn_hunter = config->dn_hunter;
     p->user_v4_bits = config->user_v4_bits;
     p->user_v6_bits = config->user_v6_bits;
     p->internal = zn_policy_private_nets(&p->internal_count);
@@ -89,13 +91,16 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
 {
     zn_gate_limits limits = {config->max_tuples, config->max_attributes, MAX_CLIENTS, BATCH_VOTES};
     int rc = zn_book_init(&e->book, config->max_flows, err);
-    e->gate.policy = e->names.policy = &e->policy;
+    e->gate.policy = e->names.policy = e->resolved.policy = &e->policy;
     e->gate.stats = e->names.stats = &e->stats;
     e->gate.book = e->names.book = &e->book;
     e->gate.flows = e->flows;
+    e->gate.resolved = &e->resolved;
     e->names.gate = &e->gate;
     if (rc == 0)
         rc = zn_gate_init(&e->gate, &limits, err);
+    if (rc == 0)
+        rc = zn_resolved_init(&e->resolved, err);
     if (rc == 0)
         rc = zn_stream_pool_init(&e->names.streams, MAX_STREAMS, err);
     return rc;
@@ -149,6 +154,7 @@ void zn_engine_close(zn_engine *e)
         zn_text_fini(&e->output[i]);
     zn_stream_pool_fini(&e->names.streams);
     zn_gate_fini(&e->gate);
+    zn_resolved_fini(&e->resolved);
     zn_book_fini(&e->book);
     zn_flow_table_close(e->flows);
     zn_keys_close(e->keys);
@@ -204,6 +210,7 @@ static int settle(zn_engine *e, zn_error *err)
             e->stats.n[ZN_STAT_FLOWS_EXTERNAL]++;
         }
         zn_layer7_forget(&e->names, f);
+        zn_resolved_forget(&e->resolved, f);
         zn_book_forget(&e->book, f);
         zn_flow_emitted(e->flows, flow);
     }
@@ -247,6 +254,7 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
         if (rc == 0)
             rc = zn_keys_rebase(e->keys, t_ns, err);
         zn_gate_rebase(&e->gate, zn_keys_epoch(e->keys, t_ns));
+        zn_resolved_clear(&e->resolved);
         return rc;
     }
     return 0;
@@ -268,9 +276,11 @@ static int take_packet(zn_engine *e, const zn_packet *p, zn_error *err)
         rc = place_flow(e, flow, err);
         if (rc != 0)
             return rc;
+        zn_resolved_opened(&e->resolved, zn_flow_at(e->flows, flow));
     }
     zn_names_packet(&e->names, flow, zn_flow_at(e->flows, flow), p);
     zn_service_packet(zn_flow_at(e->flows, flow), p);
+    zn_resolved_packet(&e->resolved, flow, zn_flow_at(e->flows, flow), p);
     zn_layer7_packet(&e->names, flow, zn_flow_at(e->flows, flow), p);
     return 0;
 }
@@ -414,8 +424,8 @@ bool zn_engine_time_range(const zn_engine *e, int64_t *first_ns, int64_t *last_n
 size_t zn_engine_memory(const zn_engine *e)
 {
     size_t bytes = sizeof *e + zn_flow_memory(e->flows) + zn_ztable_memory(e->gate.table) +
-                   zn_slab_bytes(&e->book.entries) + zn_slab_bytes(&e->book.texts) +
-                   zn_slab_bytes(&e->names.streams.streams) +
+                   zn_resolved_memory(&e->resolved) + zn_slab_bytes(&e->book.entries) +
+                   zn_slab_bytes(&e->book.texts) + zn_slab_bytes(&e->names.streams.streams) +
                    (size_t)e->names.streams.streams.used_high * ZN_STREAM_MAX;
     for (int i = 0; i < ZN_OUTPUT_COUNT; i++)
         bytes += e->output[i].cap;

@@ -43,6 +43,7 @@ typedef struct zn_engine_config {
     bool dns_votes;    /* DNS names take part */
     bool exact;        /* exact measurements beside suppressed names */
     bool keep_client_port;
+    bool dn_hunter;         /* names of DNS responses for the flows that follow them */
     unsigned sets;          /* ZN_SET_*: columns beside the core */
     uint32_t outputs;       /* bits: which buffers to fill */
     const zn_net *internal; /* NULL: private ranges; copied */

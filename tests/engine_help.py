@@ -29,6 +29,7 @@ SETTINGS: dict[str, Any] = {
     "user_prefix": (32, 64),
     "key_file": None,
     "keep_client_port": False,
+    "dn_hunter": False,
     "exact": False,
     "outputs": _core.OUTPUTS,
     "columns": ("core", "layer7"),

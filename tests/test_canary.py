@@ -193,7 +193,16 @@ def fixed_key(key_file: str) -> list[str]:
 
 
 @pytest.mark.parametrize("z", [5, 20])
-@pytest.mark.parametrize("more", [[], ["--json"], ["-v"], ["--exact", "--keep-client-port"]])
+@pytest.mark.parametrize(
+    "more",
+    [
+        [],
+        ["--json"],
+        ["-v"],
+        ["--exact", "--keep-client-port"],
+        ["--dn-hunter", "--columns", "core,e2e,p2p,options,layer7"],
+    ],
+)
 def test_nothing_escapes(
     z: int,
     more: list[str],

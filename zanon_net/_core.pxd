@@ -126,6 +126,12 @@ cdef extern from "proto/dns.h" nogil:
         bint name_odd
     zn_parse zn_dns_question_parse(zn_span message, bint whole, zn_dns_question *out)
 
+cdef extern from "proto/dns_answers.h" nogil:
+    ctypedef struct zn_dns_addresses:
+        size_t n
+        zn_addr at[32]
+    zn_parse zn_dns_read_addresses(zn_span message, bint whole, zn_dns_addresses *out)
+
 cdef extern from "anon/hostname.h" nogil:
     ctypedef enum zn_host_kind:
         ZN_HOST_NAME
@@ -239,7 +245,7 @@ cdef extern from "engine.h" nogil:
     ctypedef struct zn_engine_config:
         uint32_t z
         int64_t window_ns, rotate_ns
-        bint established, dns_votes, exact, keep_client_port
+        bint established, dns_votes, exact, keep_client_port, dn_hunter
         unsigned sets
         uint32_t outputs
         const zn_net *internal

@@ -59,6 +59,7 @@ class Engine:
         user_prefix: tuple[int, int],
         key_file: str | None,
         keep_client_port: bool,
+        dn_hunter: bool,
         exact: bool,
         outputs: Sequence[str],
         columns: Sequence[str],
@@ -162,6 +163,9 @@ def parse_http(data: bytes) -> tuple[str, bytes, int, int]:
 
 def parse_dns(data: bytes, *, whole: bool = True) -> tuple[str, bytes, bool, int, int]:
     """(state, name, response?, id, type)."""
+
+def parse_dns_answers(data: bytes, *, whole: bool = True) -> tuple[str, list[str]]:
+    """(state, addresses of the answers); state: done, need_more, malformed or other."""
 
 def decode_packet(data: bytes, link_type: int, wire: int = -1) -> dict[str, Any] | str:
     """The packet's fields, or the name of the counter that says why it was dropped."""

@@ -233,7 +233,7 @@ cdef class Engine:
     cdef _Guard guard
 
     def __init__(self, *, z, window_ns, rotate_ns, established, dns_votes, internal, never,
-                 user_prefix, key_file, keep_client_port, exact, outputs, columns, max_flows,
+                 user_prefix, key_file, keep_client_port, dn_hunter, exact, outputs, columns, max_flows,
                  max_tuples, max_attributes):
         cdef zn_engine_config config
         cdef zn_error err
@@ -250,6 +250,7 @@ cdef class Engine:
         config.dns_votes = dns_votes
         config.exact = exact
         config.keep_client_port = keep_client_port
+        config.dn_hunter = dn_hunter
         for name in columns:
             config.sets |= SETS[name]
         for output in outputs:
@@ -853,6 +854,14 @@ def parse_dns(bytes data not None, *, bint whole=True):
         return PARSE_STATES[state], b"", False, 0, 0
     name = PyBytes_FromStringAndSize(<const char *>question.name, question.name_bytes)
     return "done", name, bool(question.response), question.id, question.type
+
+
+def parse_dns_answers(bytes data not None, *, bint whole=True):
+    """(state, addresses of the answers)."""
+    cdef _Copy copy = _Copy(data)
+    cdef zn_dns_addresses addresses
+    state = zn_dns_read_addresses(copy.span, whole, &addresses)
+    return PARSE_STATES[state], [str(address_from(&addresses.at[i])) for i in range(addresses.n)]
 
 
 def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1):

@@ -71,6 +71,8 @@ class ZParams(_Section):
     never: suffixes of names never to release: a file with one a line, or a sequence; afterwards a
         tuple.
     exact: exact measurements also in records whose name is suppressed.
+    dn_hunter: whether flows are told the name that DNS gave their server's address, where z users
+        share it.
     """
 
     z: int = 20
@@ -79,6 +81,7 @@ class ZParams(_Section):
     dns_votes: bool = True
     never: str | os.PathLike[str] | Sequence[str] = ()
     exact: bool = False
+    dn_hunter: bool = False
 
     def __post_init__(self) -> None:
         whole("z", self.z, 1, Z_MAX)
@@ -88,6 +91,7 @@ class ZParams(_Section):
         self._settle("dns_votes", flag("dns_votes", self.dns_votes))
         self._settle("never", parse_never("never", self.never))
         self._settle("exact", flag("exact", self.exact))
+        self._settle("dn_hunter", flag("dn_hunter", self.dn_hunter))
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -260,6 +264,7 @@ class Config:
             "key_file": None if key_file is None else os.fspath(key_file),
             "keep_client_port": self.addresses.keep_client_port,
             "exact": self.anonymity.exact,
+            "dn_hunter": self.anonymity.dn_hunter,
             "outputs": self.output.outputs,
             "columns": self.output.columns,
             "max_flows": self.limits.max_flows,
@@ -283,6 +288,7 @@ class Config:
                 "dns_votes": anonymity.dns_votes,
                 "never_suffixes": len(anonymity.suffixes),
                 "exact": anonymity.exact,
+                "dn_hunter": anonymity.dn_hunter,
             },
             "addresses": {
                 "internal": _shown_networks(addresses.networks),

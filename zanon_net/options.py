@@ -109,6 +109,12 @@ def _anonymity() -> list[GroupedOption]:
             "Exact measurements also in flows whose name is suppressed.",
             "coarse times, packets and bytes",
         ),
+        _switch(
+            group,
+            "--dn-hunter",
+            "In fqdn, the name that DNS gave a flow's server, if z users share it.",
+            "names in DNS queries only",
+        ),
     ]
 
 

@@ -66,6 +66,16 @@ zn_id zn_gate_certificate_id(const zn_gate *g, const zn_hostname *name)
     return zn_hash128(&g->id_key, DOMAIN_CERTIFICATE, name->text, name->n);
 }
 
+zn_id zn_gate_addr_id(const zn_gate *g, const zn_addr *server)
+{
+    return zn_hash128(&g->id_key, DOMAIN_ADDR, server->byte, sizeof server->byte);
+}
+
+bool zn_gate_is_shared(const zn_gate *g, zn_id attribute)
+{
+    return g->policy->z == 1 || zn_ztable_count(g->table, attribute) >= g->policy->z;
+}
+
 /* The address as a user: cut to the user's prefix, all special addresses as one. */
 static zn_addr user_of(const zn_gate *g, const zn_flow *f)
 {
@@ -165,9 +175,8 @@ static size_t ask(zn_gate *g)
         }
         o->t_ns = v->t_ns;
         o->user = user_hash(g, f);
-        o->attribute = v->kind == ZN_VOTE_ADDR
-                           ? zn_hash128(&g->id_key, DOMAIN_ADDR, server->byte, sizeof server->byte)
-                           : zn_book_at(g->book, v->entry)->id;
+        o->attribute = v->kind == ZN_VOTE_ADDR ? zn_gate_addr_id(g, server)
+                                               : zn_book_at(g->book, v->entry)->id;
         g->asked_votes[n++] = (uint32_t)i;
     }
     return n;

@@ -13,6 +13,7 @@
 
 #include "anon/name_book.h"
 #include "anon/policy.h"
+#include "anon/resolved.h"
 #include "base/stats.h"
 #include "state/addr_set.h"
 #include "state/ztable.h"
@@ -37,8 +38,9 @@ enum { ZN_ADDR_UNASKED, ZN_ADDR_VOTED, ZN_ADDR_RELEASED, ZN_ADDR_SUPPRESSED };
 
 typedef struct zn_gate {
     const zn_policy *policy;
-    zn_flow_table *flows; /* borrowed from the engine, as are book and stats */
+    zn_flow_table *flows; /* borrowed from the engine, as are book, resolved and stats */
     zn_name_book *book;
+    const zn_resolved *resolved;
     zn_stats *stats;
     zn_ztable *table;
     zn_hash_key id_key, user_key;
@@ -60,7 +62,7 @@ typedef struct zn_gate_limits {
     uint32_t batch_votes; /* votes one batch may hold */
 } zn_gate_limits;
 
-/* policy, flows, book and stats of *g are set; makes the rest. 0, or a negative zn_err. */
+/* policy, flows, book, resolved and stats of *g are set; makes the rest. 0, or a negative zn_err. */
 int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err);
 void zn_gate_fini(zn_gate *g);
 
@@ -68,6 +70,10 @@ void zn_gate_fini(zn_gate *g);
 zn_id zn_gate_name_id(const zn_gate *g, const zn_hostname *name);
 /* Identity of a name in a certificate, which shares no count with others. */
 zn_id zn_gate_certificate_id(const zn_gate *g, const zn_hostname *name);
+/* Identity of a server's address. */
+zn_id zn_gate_addr_id(const zn_gate *g, const zn_addr *server);
+/* At least z users expose the attribute in the window that ends now; true for all at z = 1. */
+bool zn_gate_is_shared(const zn_gate *g, zn_id attribute);
 /* Casts a vote in this batch; false when the batch has no room. */
 bool zn_gate_vote(zn_gate *g, zn_vote_kind kind, int64_t t_ns, uint32_t flow, uint32_t entry);
 /* Decides every vote cast since the last call. */

@@ -9,5 +9,7 @@
 
 /* Fills the E2E, OPTIONS and LAYER7 members of a record that may tell them. */
 void zn_gate_fill_sets(const zn_gate *g, const zn_flow *f, zn_record *r);
+/* Fills what tells how the client came by the server's address, for a record that may tell it. */
+void zn_gate_fill_resolution(const zn_gate *g, const zn_flow *f, zn_record *r);
 
 #endif

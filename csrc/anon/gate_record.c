@@ -196,6 +196,10 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, zn_record *r)
     zn_gate_fill_sets(g, f, r);
     if (withheld)
         r->certificate.n = 0;
+    else if (g->policy->dn_hunter)
+        zn_gate_fill_resolution(g, f, r);
+    if (!g->policy->dn_hunter && r->proto == ZN_PROTO_UDP && r->source == ZN_SOURCE_DNS)
+        r->fqdn = r->name;
     if (withheld && !g->policy->exact)
         coarsen(r);
     return true;

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The E2E, OPTIONS and LAYER7 columns of a flow whose record may tell everything measured. */
+/* The E2E, OPTIONS, LAYER7 and DNS columns of a flow whose record may tell everything measured. */
 #include "anon/gate_internal.h"
 
 static const zn_anomaly columns[] = {
@@ -92,4 +92,32 @@ void zn_gate_fill_sets(const zn_gate *g, const zn_flow *f, zn_record *r)
     }
     if (l != NULL)
         fill_layer7(g, f, l, r);
+}
+
+static void show_resolver(const zn_gate *g, const zn_flow *f, const zn_resolution *from,
+                          zn_record *r)
+{
+    zn_id id = zn_gate_addr_id(g, &from->resolver);
+    if (zn_addr_is_special(&from->resolver))
+        return;
+    if (from->resolver_internal) {
+        if (from->epoch != f->epoch) /* it has another pseudonym by now */
+            return;
+        r->resolver = from->resolver_pseudonym;
+        r->resolver_shown = ZN_SHOWN_PSEUDONYM;
+    } else if (!zn_gate_was_client(g, &from->resolver) && zn_gate_is_shared(g, id)) {
+        r->resolver = from->resolver;
+        r->resolver_shown = ZN_SHOWN_RELEASED;
+    }
+}
+
+void zn_gate_fill_resolution(const zn_gate *g, const zn_flow *f, zn_record *r)
+{
+    const zn_resolution *from = zn_resolved_of(g->resolved, f);
+    if (from == NULL || f->ech_offered || !zn_gate_is_shared(g, zn_gate_name_id(g, &from->host)))
+        return;
+    r->fqdn = (zn_span){from->host.text, from->host.n};
+    r->resolver_query_ns = from->query_ns;
+    r->resolver_answer_ns = from->answer_ns;
+    show_resolver(g, f, from, r);
 }

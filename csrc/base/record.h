@@ -101,7 +101,13 @@ typedef struct zn_record {
     uint64_t http_requests, http_responses;
     zn_span http_status;  /* digits, empty when there was no response */
     uint64_t tls_session; /* Tstat's tls_session_stat */
-    zn_span certificate;  /* the name in the server's certificate, empty unless released */
+    /* The name a DNS response gave the server's address, or, without the policy's dn_hunter, the one
+     * that a DNS query asks for; empty unless it may be told, and then so is the rest. */
+    zn_span fqdn;
+    zn_addr resolver;
+    zn_shown resolver_shown;
+    int64_t resolver_query_ns, resolver_answer_ns; /* ns since the Unix epoch; 0: none */
+    zn_span certificate; /* the name in the server's certificate, empty unless released */
     int64_t epoch;
     int64_t first_ns, last_ns; /* ns since the Unix epoch */
     zn_record_side client, server;

@@ -13,16 +13,16 @@ static void put_ms(zn_text *out, int64_t ns)
     zn_text_fixed(out, ns, 6);
 }
 
-static void put_address(zn_text *out, const zn_record_side *side)
+static void put_address(zn_text *out, const zn_addr *addr, zn_shown shown)
 {
     char *at;
-    if (side->shown == ZN_SHOWN_NOT) {
+    if (shown == ZN_SHOWN_NOT) {
         zn_text_char(out, '-');
         return;
     }
     at = zn_text_reserve(out, ZN_ADDR_TEXT_MAX);
     if (at != NULL)
-        out->n += zn_addr_text(&side->addr, at);
+        out->n += zn_addr_text(addr, at);
 }
 
 static void put_text(zn_text *out, zn_span text, const char *missing)
@@ -52,6 +52,14 @@ static void put_versions(zn_text *out, const zn_record_side *side)
     }
 }
 
+static void put_when(zn_text *out, int64_t ns, const char *missing)
+{
+    if (ns != 0)
+        put_ms(out, ns);
+    else
+        zn_column_put_word(out, missing);
+}
+
 static uint64_t count_at(const void *base, size_t offset)
 {
     uint64_t value;
@@ -64,7 +72,7 @@ static void put_of_side(zn_text *out, const zn_column *c, const zn_record *r)
     const zn_record_side *side = c->side == 'c' ? &r->client : &r->server;
     switch (c->kind) {
     case ZN_COLUMN_ADDRESS:
-        put_address(out, side);
+        put_address(out, &side->addr, side->shown);
         break;
     case ZN_COLUMN_PORT:
         zn_text_u64(out, side->port);
@@ -125,8 +133,17 @@ static void put_of_flow(zn_text *out, const zn_column *c, const zn_record *r)
     case ZN_COLUMN_NAME_HTTP:
         put_name(out, r, ZN_SOURCE_HTTP);
         break;
-    case ZN_COLUMN_NAME_DNS:
-        put_name(out, r, ZN_SOURCE_DNS);
+    case ZN_COLUMN_FQDN:
+        put_text(out, r->fqdn, "-");
+        break;
+    case ZN_COLUMN_RESOLVER:
+        put_address(out, &r->resolver, r->resolver_shown);
+        break;
+    case ZN_COLUMN_RESOLVER_ENCRYPTED:
+        zn_text_u64(out, r->resolver_shown == ZN_SHOWN_PSEUDONYM);
+        break;
+    case ZN_COLUMN_WHEN:
+        put_when(out, (int64_t)count_at(r, c->offset), c->missing);
         break;
     case ZN_COLUMN_NAME_QUIC:
         put_name(out, r, ZN_SOURCE_QUIC);
@@ -160,7 +177,8 @@ bool zn_column_is_text(const zn_column *c)
     case ZN_COLUMN_VERSIONS:
     case ZN_COLUMN_NAME_TLS:
     case ZN_COLUMN_NAME_HTTP:
-    case ZN_COLUMN_NAME_DNS:
+    case ZN_COLUMN_FQDN:
+    case ZN_COLUMN_RESOLVER:
     case ZN_COLUMN_NAME_QUIC:
     case ZN_COLUMN_CERTIFICATE:
         return true;

@@ -31,7 +31,10 @@ typedef enum zn_column_kind {
     ZN_COLUMN_VERSIONS,   /* of a side: TLS versions in hexadecimal */
     ZN_COLUMN_NAME_TLS,
     ZN_COLUMN_NAME_HTTP,
-    ZN_COLUMN_NAME_DNS,
+    ZN_COLUMN_FQDN,
+    ZN_COLUMN_RESOLVER,
+    ZN_COLUMN_RESOLVER_ENCRYPTED,
+    ZN_COLUMN_WHEN, /* int64_t ns of the record at `offset`, printed as ms */
     ZN_COLUMN_NAME_QUIC,
     ZN_COLUMN_CERTIFICATE,
     ZN_COLUMN_SIDE_START_MS,   /* UDP: first datagram of a side, ms since the epoch */

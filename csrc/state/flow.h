@@ -87,8 +87,9 @@ typedef struct zn_flow {
     /* Kept here for anon/: state of the name search and of the address columns. */
     zn_addr pseudonym[2]; /* by tuple index */
     int64_t epoch;
-    uint32_t names;  /* first name entry, 0: none */
-    uint32_t stream; /* head bytes being collected, 0: none */
+    uint32_t names;      /* first name entry, 0: none */
+    uint32_t resolution; /* anon/resolved: how the client came by the server's address, 0: none */
+    uint32_t stream;     /* head bytes being collected, 0: none */
     uint32_t
         head_seq; /* TCP: sequence number where the head in progress, or the next one, starts */
     uint8_t head; /* anon/names' state of the search */

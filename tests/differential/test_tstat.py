@@ -23,8 +23,6 @@ OTHER_FLOORS = {
     # QUIC and DTLS are not recognised yet, and SNMP is no eMule.
     "c_type": 0.975,
     "s_type": 0.98,
-    # Ours is the name that a DNS query asks for.
-    ("log_udp_complete", "fqdn"): 0.85,
 }
 """What is not as Tstat has it, and the share that agrees all the same."""
 

@@ -284,6 +284,7 @@ evidence = "any"
 dns_votes = false
 never = "never.txt"
 exact = true
+dn_hunter = true
 [addresses]
 internal = "nets.txt"
 user_prefix = [24, 56]
@@ -315,7 +316,7 @@ def full(tmp_path: Path) -> Config:
 
 def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
     assert full == Config(
-        ZParams(7, "30m", "any", False, ("private.example",), True),
+        ZParams(7, "30m", "any", False, ("private.example",), True, True),
         AddressPolicy(
             ("10.1.0.0/16", "10.1.2.3/32"), (24, 56), True, HOUR_NS, str(tmp_path / "secret/key")
         ),
