@@ -214,7 +214,7 @@ def rows_of(lines: list[str]) -> list[Row]:
 def our_logs(path: Path, config: Config) -> dict[str, list[Row]]:
     """What we log for a capture."""
     engine = Engine(**config.engine_arguments())
-    text = dict.fromkeys(LOGS, b"")
+    text = {log: engine.header(log) for log in LOGS}
     with Capture(str(path)) as capture:
         more = True
         while more:

@@ -12,8 +12,6 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "crypto/keys.h"
-#include "io/json_log.h"
-#include "io/tstat_log.h"
 #include "proto/packet.h"
 
 #define GROUP 32
@@ -38,9 +36,9 @@ struct zn_engine {
     zn_resolved resolved;
     zn_gate gate;
     zn_names names;
-    zn_text output[ZN_OUTPUT_COUNT];
-    uint32_t outputs;
-    zn_tstat tstat;
+    zn_outputs outputs;
+    int64_t split_ns, period; /* length and number of the period; -1: none yet */
+    bool waiting, ended;
     int64_t first_ns, last_ns; /* -1: no frame yet */
     zn_frame frames[BATCH];
     zn_packet packets[GROUP];
@@ -70,10 +68,9 @@ static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *e
         p->internal = e->internal;
         p->internal_count = config->internal_count;
     }
-    e->outputs = config->outputs;
-    zn_tstat_init(&e->tstat, config->sets);
-    e->first_ns = e->last_ns = -1;
-    return 0;
+    e->split_ns = config->split_ns;
+    e->first_ns = e->last_ns = e->period = -1;
+    return zn_outputs_init(&e->outputs, config->outputs, config->sets, err);
 }
 
 static int init_never(zn_engine *e, const zn_engine_config *config, zn_error *err)
@@ -106,18 +103,6 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
     return rc;
 }
 
-static void write_headers(zn_engine *e)
-{
-    for (int log = ZN_TSTAT_TCP_COMPLETE; log <= ZN_TSTAT_UDP_COMPLETE; log++)
-        if ((e->outputs & 1u << log) != 0)
-            zn_tstat_header(&e->output[log], &e->tstat, (zn_tstat_log)log);
-}
-
-_Static_assert((int)ZN_TSTAT_TCP_COMPLETE == (int)ZN_OUTPUT_TCP_COMPLETE &&
-                   (int)ZN_TSTAT_TCP_NOCOMPLETE == (int)ZN_OUTPUT_TCP_NOCOMPLETE &&
-                   (int)ZN_TSTAT_UDP_COMPLETE == (int)ZN_OUTPUT_UDP_COMPLETE,
-               "a log's number is its output's");
-
 int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *err)
 {
     zn_engine *e = zn_block_alloc(sizeof *e);
@@ -141,7 +126,6 @@ int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *er
         zn_engine_close(e);
         return rc;
     }
-    write_headers(e);
     *out = e;
     return 0;
 }
@@ -150,8 +134,7 @@ void zn_engine_close(zn_engine *e)
 {
     if (e == NULL)
         return;
-    for (int i = 0; i < ZN_OUTPUT_COUNT; i++)
-        zn_text_fini(&e->output[i]);
+    zn_outputs_fini(&e->outputs);
     zn_stream_pool_fini(&e->names.streams);
     zn_gate_fini(&e->gate);
     zn_resolved_fini(&e->resolved);
@@ -164,57 +147,60 @@ void zn_engine_close(zn_engine *e)
     zn_block_free(e, sizeof *e);
 }
 
-static void write_record(zn_engine *e, const zn_record *r)
-{
-    zn_tstat_log log = zn_tstat_log_of(r);
-    if (log != ZN_TSTAT_NONE && (e->outputs & 1u << log) != 0)
-        zn_tstat_line(&e->output[log], &e->tstat, log, r);
-    if ((e->outputs & 1u << ZN_OUTPUT_JSONL) != 0)
-        zn_json_record(&e->output[ZN_OUTPUT_JSONL], &e->tstat.columns[ZN_TSTAT_TCP_COMPLETE], r);
-}
-
 static void write_releases(zn_engine *e)
 {
     size_t n;
     const zn_release *releases = zn_gate_releases(&e->gate, &n);
-    if ((e->outputs & 1u << ZN_OUTPUT_OBSERVATIONS) == 0)
-        return;
     for (size_t i = 0; i < n; i++)
-        zn_json_release(&e->output[ZN_OUTPUT_OBSERVATIONS], &releases[i]);
+        zn_outputs_release(&e->outputs, &releases[i]);
 }
 
-static int check_outputs(const zn_engine *e, zn_error *err)
+/* A closed flow's record; the flow may be freed. */
+static void write_flow(zn_engine *e, uint32_t flow)
 {
-    for (int i = 0; i < ZN_OUTPUT_COUNT; i++)
-        if (e->output[i].failed)
-            return zn_fail(err, ZN_ERR_CAPACITY, 0,
-                           "no memory for output; nothing cut was written");
-    return 0;
+    zn_flow *f = zn_flow_at(e->flows, flow);
+    zn_record record;
+    zn_names_flow_closed(&e->names, f);
+    zn_layer7_closed(&e->names, f);
+    if (zn_gate_record(&e->gate, f, &record)) {
+        zn_outputs_record(&e->outputs, &record);
+        e->stats.n[ZN_STAT_RECORDS]++;
+        e->stats.n[ZN_STAT_RECORDS_MIDSTREAM] += record.midstream;
+    } else {
+        e->stats.n[ZN_STAT_FLOWS_EXTERNAL]++;
+    }
+    zn_layer7_forget(&e->names, f);
+    zn_resolved_forget(&e->resolved, f);
+    zn_book_forget(&e->book, f);
+    zn_flow_emitted(e->flows, flow);
 }
 
-/* Decides the votes cast so far and writes what may be written. */
-static int settle(zn_engine *e, zn_error *err)
+/* Decides the votes cast so far and writes what may be written; of the records, when `all` is not
+ * asked for, only until the outputs are full. */
+static int settle(zn_engine *e, bool all, zn_error *err)
 {
-    uint32_t flow;
+    uint32_t flow = 0;
     zn_gate_decide(&e->gate);
     write_releases(e);
-    while ((flow = zn_flow_next_closed(e->flows)) != 0) {
-        zn_flow *f = zn_flow_at(e->flows, flow);
-        zn_record record;
-        zn_names_flow_closed(&e->names, f);
-        zn_layer7_closed(&e->names, f);
-        if (zn_gate_record(&e->gate, f, &record)) {
-            write_record(e, &record);
-            e->stats.n[ZN_STAT_RECORDS]++;
-        } else {
-            e->stats.n[ZN_STAT_FLOWS_EXTERNAL]++;
-        }
-        zn_layer7_forget(&e->names, f);
-        zn_resolved_forget(&e->resolved, f);
-        zn_book_forget(&e->book, f);
-        zn_flow_emitted(e->flows, flow);
+    e->waiting = false;
+    while (!e->waiting && (flow = zn_flow_next_closed(e->flows)) != 0) {
+        write_flow(e, flow);
+        e->waiting = !all && zn_outputs_full(&e->outputs);
     }
-    return check_outputs(e, err);
+    return zn_outputs_check(&e->outputs, err);
+}
+
+/* A packet at t_ns begins another period: what came before belongs to the last one. */
+static int see_period(zn_engine *e, int64_t t_ns, zn_error *err)
+{
+    int64_t period = t_ns / e->split_ns;
+    int rc = 0;
+    if (period == e->period)
+        return 0;
+    if (e->period >= 0)
+        rc = settle(e, true, err);
+    e->period = period;
+    return rc != 0 ? rc : zn_outputs_mark(&e->outputs, period * e->split_ns, err);
 }
 
 /* Who is who in a new flow, and its pseudonyms while its epoch's key is there. */
@@ -250,7 +236,7 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
     case ZN_CLOCK_REBASED:
         e->stats.n[ZN_STAT_CLOCK_JUMPS]++;
         zn_flow_rebase(e->flows, t_ns);
-        rc = settle(e, err);
+        rc = settle(e, true, err);
         if (rc == 0)
             rc = zn_keys_rebase(e->keys, t_ns, err);
         zn_gate_rebase(&e->gate, zn_keys_epoch(e->keys, t_ns));
@@ -265,6 +251,8 @@ static int take_packet(zn_engine *e, const zn_packet *p, zn_error *err)
     bool opened;
     uint32_t flow;
     int rc = see_time(e, p->t_ns, err);
+    if (rc == 0 && e->split_ns != 0)
+        rc = see_period(e, e->clock.now_ns, err);
     if (rc != 0)
         return rc;
     e->stats.n[p->tuple.proto == ZN_PROTO_TCP ? ZN_STAT_PACKETS_TCP : ZN_STAT_PACKETS_UDP]++;
@@ -321,7 +309,7 @@ static size_t decode_group(zn_engine *e, const zn_frame *frames, size_t n)
 static int feed_group(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
 {
     size_t packets = decode_group(e, frames, n);
-    int rc = e->gate.vote_count + GROUP_VOTES > e->gate.vote_cap ? settle(e, err) : 0;
+    int rc = e->gate.vote_count + GROUP_VOTES > e->gate.vote_cap ? settle(e, false, err) : 0;
     for (size_t i = 0; i < packets; i++)
         zn_flow_probe(e->flows, e->packets[i].hash);
     for (size_t i = 0; i < packets && rc == 0; i++)
@@ -337,7 +325,7 @@ int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err
         for (size_t at = batch; at < end && rc == 0; at += GROUP)
             rc = feed_group(e, frames + at, end - at < GROUP ? end - at : GROUP, err);
         if (rc == 0)
-            rc = settle(e, err);
+            rc = settle(e, false, err);
     }
     return rc;
 }
@@ -381,21 +369,34 @@ int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err
         if (rc != 0)
             return rc;
         taken += n;
-        if (n < want)
+        if (n < want || e->waiting || zn_outputs_full(&e->outputs))
             break; /* a stream: what came is decided now, not when the batch is full */
     }
     return taken;
 }
 
-int zn_engine_finish(zn_engine *e, zn_error *err)
+int zn_engine_settle(zn_engine *e, zn_error *err)
 {
-    zn_flow_end_input(e->flows, e->clock.now_ns);
-    return settle(e, err);
+    int rc = settle(e, false, err);
+    return rc != 0 ? rc : e->waiting;
 }
 
-zn_text *zn_engine_output(zn_engine *e, zn_output output)
+int zn_engine_finish(zn_engine *e, zn_error *err)
 {
-    return &e->output[output];
+    if (!e->ended)
+        zn_flow_end_input(e->flows, e->clock.now_ns);
+    e->ended = true;
+    return zn_engine_settle(e, err);
+}
+
+zn_outputs *zn_engine_outputs(zn_engine *e)
+{
+    return &e->outputs;
+}
+
+bool zn_engine_waiting(const zn_engine *e)
+{
+    return e->waiting;
 }
 
 const zn_stats *zn_engine_stats(const zn_engine *e)
@@ -427,9 +428,7 @@ size_t zn_engine_memory(const zn_engine *e)
                    zn_resolved_memory(&e->resolved) + zn_slab_bytes(&e->book.entries) +
                    zn_slab_bytes(&e->book.texts) + zn_slab_bytes(&e->names.streams.streams) +
                    (size_t)e->names.streams.streams.used_high * ZN_STREAM_MAX;
-    for (int i = 0; i < ZN_OUTPUT_COUNT; i++)
-        bytes += e->output[i].cap;
-    return bytes;
+    return bytes + zn_outputs_memory(&e->outputs);
 }
 
 const char *zn_engine_check(const zn_engine *e)

@@ -8,6 +8,8 @@ force over the ground truth, not from the run.
 """
 
 import base64
+import gzip
+import io
 import ipaddress
 import re
 import struct
@@ -17,7 +19,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
+import zstandard
 from demo_help import Line, Rules, read_truth, released_lines
 from packet_help import HOUR
 
@@ -25,7 +30,7 @@ from zanon_net import _core
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 INTERNAL_SERVERS = ("10.0.0.53", "10.0.0.80", "fd00:0:0:53::53")
-FORMATS = ("tstat", "jsonl", "observations")
+FORMATS = ("tstat", "csv", "jsonl", "parquet", "observations")
 
 
 # ---- what must not be found ---------------------------------------------------------------------
@@ -106,6 +111,21 @@ def is_word(neighbour: bytes, edge: bytes) -> bool:
     return neighbour.isalnum() or neighbour in (b"_", b"-")
 
 
+def plain(path: Path) -> bytes:
+    """A file's content as text: what is compressed inflated, Parquet with its metadata as CSV."""
+    data = path.read_bytes()
+    if path.suffix == ".gz":
+        return gzip.decompress(data)
+    if path.suffix == ".zst":
+        return bytes(zstandard.ZstdDecompressor().decompressobj().decompress(data))
+    if path.suffix != ".parquet":
+        return data
+    table = pyarrow.parquet.read_table(path)
+    text = io.BytesIO()
+    pyarrow.csv.write_csv(table, text)
+    return b"\n".join([text.getvalue(), *(table.schema.metadata or {}).values()])
+
+
 @dataclass(frozen=True)
 class Leftovers:
     """Everything a run left behind."""
@@ -119,7 +139,7 @@ class Leftovers:
         """Paths, contents and messages, in one piece."""
         paths = sorted(self.folder.rglob("*")) if self.folder.exists() else []
         parts = [bytes(path.relative_to(self.folder)) for path in paths]
-        parts += [path.read_bytes() for path in paths if path.is_file()]
+        parts += [plain(path) for path in paths if path.is_file()]
         return b"\n".join([*parts, self.stdout, self.stderr])
 
 
@@ -200,7 +220,8 @@ def fixed_key(key_file: str) -> list[str]:
         ["--json"],
         ["-v"],
         ["--exact", "--keep-client-port"],
-        ["--dn-hunter", "--columns", "core,e2e,p2p,options,layer7"],
+        ["--dn-hunter", "--columns", "core,e2e,p2p,options,layer7", "--compress", "gzip"],
+        ["--split", "20m", "--split-size", "10k", "--compress", "zstd"],
     ],
 )
 def test_nothing_escapes(
@@ -223,10 +244,10 @@ def test_nothing_escapes(
     net = canaries(truth, addresses, Rules(z, HOUR))
     assert not net.found_in(everything)
     for path in (left.folder / "out").rglob("*"):
-        assert path.is_dir() or not re.search(rb"[^\x20-\x7e\n]", path.read_bytes())
+        assert path.is_dir() or not re.search(rb"[^\x20-\x7e\n]", plain(path))
 
 
-@pytest.mark.parametrize("output", ["jsonl", "observations"])
+@pytest.mark.parametrize("output", ["csv", "jsonl", "observations"])
 def test_nothing_escapes_to_stdout(
     output: str,
     demo_pcap: Path,

@@ -11,6 +11,12 @@ import numpy.typing as npt
 OUTPUTS: tuple[str, ...]
 """Names of the engine's outputs."""
 
+TABLE: str
+"""The output that drain() gives as columns."""
+
+FIELD_TYPES: tuple[str, ...]
+"""Types of fields: Arrow's names, or ms and s (doubles), time (ns since the Unix epoch), text."""
+
 STAT_INFO: list[tuple[str, str, str]]
 """(name, group, text) of every counter, in the order of csrc/base/stats.h."""
 
@@ -62,6 +68,7 @@ class Engine:
         dn_hunter: bool,
         exact: bool,
         outputs: Sequence[str],
+        split_ns: int,
         columns: Sequence[str],
         max_flows: int,
         max_tuples: int,
@@ -76,8 +83,20 @@ class Engine:
         wirelen: npt.NDArray[np.uint32],
         linktype: int,
     ) -> None: ...
-    def finish(self) -> None: ...
+    def finish(self) -> bool: ...
+    def settle(self) -> bool: ...
+    @property
+    def waiting(self) -> bool: ...
     def take(self, output: str) -> bytes: ...
+    def drain(
+        self,
+    ) -> tuple[
+        list[tuple[int | None, dict[str, bytes], int]],
+        list[tuple[bytes, bytes | None, tuple[int, bytes, bytes] | None]],
+    ]: ...
+    def header(self, output: str) -> bytes: ...
+    @property
+    def fields(self) -> list[tuple[str, str, bool]]: ...
     @property
     def stats(self) -> dict[str, int]: ...
     @property

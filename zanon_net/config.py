@@ -28,6 +28,7 @@ from zanon_net.values import (
     parse_duration,
     parse_networks,
     parse_never,
+    parse_size,
     prefix_pair,
     reject,
     whole,
@@ -35,13 +36,17 @@ from zanon_net.values import (
 )
 
 Z_MAX = 2**31
+SPLIT_MIN_NS = 60_000_000_000  # as finely as the times beside a suppressed name are told
 COUNT_MAX = 2**31
 
 FORMAT_OUTPUTS = {
     "tstat": ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete"),
     "jsonl": ("jsonl",),
     "observations": ("observations",),
+    "csv": ("csv",),
+    "parquet": ("table",),
 }
+COMPRESSIONS = ("none", "gzip", "zstd")
 COLUMN_SETS = ("core", "layer7", "e2e", "options", "p2p")
 EVIDENCE = ("established", "any")
 
@@ -160,11 +165,19 @@ class Input(_Section):
 class Output(_Section):
     """What is written.
 
-    format: tstat, jsonl, observations. columns: core and any of layer7, e2e, options, p2p.
+    format: tstat, csv, jsonl, parquet, observations. columns: core and any of layer7, e2e, options,
+        p2p.
+    compress: how files of text are compressed: "none", "gzip" or "zstd".
+    split: how long a part of the output lasts, in packet time from a whole multiple of it on;
+        "1h", or ns; None: no limit.
+    split_size: bytes of a file at which its part ends; "500M", or a number; None: no limit.
     """
 
     format: str | Sequence[str] = ("tstat",)
     columns: str | Sequence[str] = ("core", "layer7")
+    compress: str = "none"
+    split: int | str | None = None
+    split_size: int | str | None = None
 
     def __post_init__(self) -> None:
         self._settle("format", words("format", self.format, FORMAT_OUTPUTS))
@@ -172,6 +185,24 @@ class Output(_Section):
         if "core" not in columns:
             reject("columns", "core is always part of a log; write core,layer7")
         self._settle("columns", columns)
+        if self.compress not in COMPRESSIONS:
+            reject("compress", f"must be {', '.join(COMPRESSIONS)}, not {self.compress!r}")
+        if self.split_ns != 0 and self.split_ns < SPLIT_MIN_NS:
+            reject(
+                "split", "must be 1m or more: shorter parts would tell times that records withhold"
+            )
+        if self.split_size is not None:
+            parse_size("split_size", self.split_size)
+
+    @property
+    def split_ns(self) -> int:
+        """How long a part lasts, in nanoseconds; 0: no limit."""
+        return 0 if self.split is None else parse_duration("split", self.split)
+
+    @property
+    def size_limit(self) -> int:
+        """Bytes of a file at which its part ends; 0: no limit."""
+        return 0 if self.split_size is None else parse_size("split_size", self.split_size)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -266,6 +297,7 @@ class Config:
             "exact": self.anonymity.exact,
             "dn_hunter": self.anonymity.dn_hunter,
             "outputs": self.output.outputs,
+            "split_ns": self.output.split_ns,
             "columns": self.output.columns,
             "max_flows": self.limits.max_flows,
             "max_tuples": self.limits.max_tuples,
@@ -302,6 +334,9 @@ class Config:
             "output": {
                 "format": list(self.output.format),
                 "columns": list(self.output.columns),
+                "compress": self.output.compress,
+                "split": format_duration(self.output.split_ns) if self.output.split_ns else None,
+                "split_size": self.output.size_limit or None,
             },
             "limits": dataclasses.asdict(self.limits),
         }

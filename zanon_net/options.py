@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from zanon_net.config import EVIDENCE, FORMAT_OUTPUTS, Config
+from zanon_net.config import COMPRESSIONS, EVIDENCE, FORMAT_OUTPUTS, Config
 
 MESSAGES = "Messages"
 RUN_EPILOG = """\b
@@ -160,7 +160,7 @@ def _input_and_output() -> list[GroupedOption]:
         _setting(
             group,
             "--out",
-            "A folder that is new or empty, or '-' for standard output (one format, not tstat).",
+            "A folder that is new or empty, or '-' for standard output (csv, jsonl, observations).",
             "./zanon-<UTC start>",
             metavar="DIR",
         ),
@@ -178,6 +178,27 @@ def _input_and_output() -> list[GroupedOption]:
             "Column sets of the flow logs: core, and any of layer7, e2e, options, p2p.",
             ",".join(default.columns),
             metavar="SETS",
+        ),
+        _setting(
+            group,
+            "--compress",
+            "How files of text are compressed.",
+            default.compress,
+            type=click.Choice(COMPRESSIONS),
+        ),
+        _setting(
+            group,
+            "--split",
+            "Begin new files each time this much packet time begins, such as each hour.",
+            "no limit",
+            metavar="DURATION",
+        ),
+        _setting(
+            group,
+            "--split-size",
+            "Begin new files when one has this many bytes, such as 500M.",
+            "no limit",
+            metavar="SIZE",
         ),
         _setting(
             group,

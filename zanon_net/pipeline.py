@@ -15,11 +15,19 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Self
 
-from zanon_net._core import Capture, Engine
+from zanon_net._core import OUTPUTS, Capture, Engine
+from zanon_net._version import __version__
 from zanon_net.config import Config
-from zanon_net.errors import CaptureError, ConfigError, FormatError
-from zanon_net.outputs import FolderSink, Sink, open_sink
-from zanon_net.report import Report, SourceFacts, Totals, build_manifest, manifest_bytes
+from zanon_net.errors import CaptureError, ConfigError, FormatError, OutputError, ZanonError
+from zanon_net.outputs import FolderSink, Plan, Sink, open_sink
+from zanon_net.report import (
+    Ending,
+    Report,
+    SourceFacts,
+    Totals,
+    build_manifest,
+    manifest_bytes,
+)
 
 BATCH_FRAMES = 16384
 FRAMES_ALONE = 256  # how many are looked at one by one until one turns out to be a packet
@@ -37,20 +45,23 @@ class StopReading(Exception):  # noqa: N818  (no error: a wish)
 
 
 class Interruption:
-    """While entered, SIGINT and SIGTERM end the reading instead of the process.
+    """While entered, SIGINT and SIGTERM end the reading instead of the process; SIGHUP rotates.
 
     What was read is then finished and written. A second signal raises KeyboardInterrupt, wherever
-    the run may be. Main thread only.
+    the run may be. SIGHUP stays ignored where it was, as nohup wants it. Main thread only.
     """
 
     def __init__(self) -> None:
         self.requested = False
-        self._reading = False
+        self.rotation = False  # asked for, and for whoever does it to take back
+        self._reading = self._rotates = False
         self._former: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
         for number in (signal.SIGINT, signal.SIGTERM):
             self._former[number] = signal.signal(number, self._on_signal)
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+            self._former[signal.SIGHUP] = signal.signal(signal.SIGHUP, self._on_hangup)
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -64,16 +75,21 @@ class Interruption:
         if self._reading:
             raise StopReading
 
+    def _on_hangup(self, _number: int, _frame: FrameType | None) -> None:
+        self.rotation = True
+        if self._rotates:
+            raise StopReading
+
     @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Inside, and only there, the first signal raises StopReading."""
-        self._reading = True
+    def reading(self, *, rotates: bool = True) -> Iterator[None]:
+        """Inside, and only there, a signal raises StopReading; SIGHUP only if `rotates`."""
+        self._reading, self._rotates = True, rotates
         try:
             if self.requested:
                 raise StopReading
             yield
         finally:
-            self._reading = False
+            self._reading = self._rotates = False
 
 
 @dataclass(slots=True)
@@ -102,7 +118,7 @@ def open_source(source: Source, config: Config, interruption: Interruption) -> O
     Raises ConfigError, CaptureError or FormatError; KeyboardInterrupt when interrupted.
     """
     try:
-        with interruption.reading():
+        with interruption.reading(rotates=False):
             return _open_source(source, config.input.filter)
     except StopReading:
         raise KeyboardInterrupt from None
@@ -143,6 +159,11 @@ class Reader:
         self._progress = progress
         self._interruption = interruption
         self.first_ns: int | None = None
+
+    def take_rotation(self) -> bool:
+        """Whether a signal asked for new files since this was asked last."""
+        asked, self._interruption.rotation = self._interruption.rotation, False
+        return asked
 
     @property
     def interrupted(self) -> bool:
@@ -202,7 +223,9 @@ def run(
     interruption: entered by the caller, lets a signal end the reading early.
 
     Raises ConfigError, CaptureError, FormatError, CapacityError, or ZanonError when the output
-    cannot be written. After any error nothing stands under a final name.
+    cannot be written. After any error only files that are whole stand under a final name: none,
+    unless the output was rotated before. When it was, or when the output could not be written, the
+    manifest tells what there is and how many records there is not.
     """
     config = config or Config()
     interruption = interruption or Interruption()
@@ -216,37 +239,71 @@ def run(
             stack.callback(opened[-1].capture.close)
         engine = Engine(**config.engine_arguments())
         stack.callback(engine.close)
-        sink = open_sink(out, config.output.format)
+        sink = open_sink(out, config.output.format, plan_of(engine, config))
         stack.callback(sink.discard)
         reader = Reader(engine, opened, progress, interruption)
         return _run(reader, engine, opened, sink, config)
+
+
+def plan_of(engine: Engine, config: Config) -> Plan:
+    """What a run of the engine writes."""
+    outputs = config.output.outputs
+    return Plan(
+        outputs=outputs,
+        headers={output: engine.header(output) for output in outputs if output in OUTPUTS},
+        fields=engine.fields,
+        about={"zanon_net": __version__, "configuration": config.to_dict()},
+        compress=config.output.compress,
+        split_ns=config.output.split_ns,
+        split_bytes=config.output.size_limit,
+    )
 
 
 def _run(
     reader: Reader, engine: Engine, sources: Sequence[OpenSource], sink: Sink, config: Config
 ) -> Report:
     began = time.monotonic()
-    outputs = config.output.outputs
-    for _batch in reader.batches():
-        _drain(engine, outputs, sink)
-    facts = [source.facts() for source in sources]
-    _refuse_unreadable(facts)
-    engine.finish()
-    _drain(engine, outputs, sink)
-    files = sink.settle(reader.first_ns)
-    totals = Totals.of(engine)
-    manifest = build_manifest(config, totals, facts, files, interrupted=reader.interrupted)
-    sink.publish(manifest_bytes(manifest))
+
+    def manifest(error: str | None = None) -> dict[str, Any]:
+        facts = [source.facts() for source in sources]
+        ending = Ending(sink.files, sink.written, reader.interrupted, error)
+        return build_manifest(config, Totals.of(engine), facts, ending)
+
+    try:
+        for _batch in reader.batches():
+            _drain(engine, sink)
+            _rotate(reader, engine, sink)
+        _refuse_unreadable([source.facts() for source in sources])
+        while engine.finish():
+            _drain(engine, sink)
+            _rotate(reader, engine, sink)
+        _drain(engine, sink)
+        sink.settle(reader.first_ns)
+        final = manifest()
+        sink.publish(manifest_bytes(final))
+    except BaseException as error:
+        if isinstance(error, OutputError) or sink.files:
+            text = str(error) if isinstance(error, ZanonError) else type(error).__name__
+            sink.abandon(lambda: manifest_bytes(manifest(text)))
+        raise
     out = sink.folder if isinstance(sink, FolderSink) else None
     _log.info("finished")
-    return Report(manifest, out, totals, time.monotonic() - began)
+    return Report(final, out, Totals.of(engine), time.monotonic() - began)
 
 
-def _drain(engine: Engine, outputs: Iterable[str], sink: Sink) -> None:
-    for output in outputs:
-        data = engine.take(output)
-        if data:
-            sink.write(output, data)
+def _drain(engine: Engine, sink: Sink) -> None:
+    """Empties the engine's outputs, and those of records that found no room there."""
+    sink.take(*engine.drain())
+    while engine.waiting:
+        engine.settle()
+        sink.take(*engine.drain())
+
+
+def _rotate(reader: Reader, engine: Engine, sink: Sink) -> None:
+    """Ends a part where a signal asked for it, or where a file is large."""
+    times = engine.time_range_ns
+    if reader.first_ns is not None and times and (sink.is_large or reader.take_rotation()):
+        sink.rotate(reader.first_ns, times[1])
 
 
 def _refuse_unreadable(facts: Sequence[SourceFacts]) -> None:

@@ -199,6 +199,20 @@ def parse_never(name: str, value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_suffix(name, where, text) for where, text in items))
 
 
+def parse_size(name: str, value: object) -> int:
+    """Bytes from a whole number, or from a text such as "64k", "500M" or "2G" (powers of 1024)."""
+    match = (
+        re.fullmatch(r"\s*([0-9]{1,12})\s*([kKMGT]?)B?\s*", value)
+        if isinstance(value, str)
+        else None
+    )
+    if match:
+        value = int(match[1]) << {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}[match[2].lower()]
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 1 << 60:
+        reject(name, f"must be a size such as 500M or 2G, not {value!r}")
+    return value
+
+
 def whole(name: str, value: object, low: int, high: int) -> None:
     """Refuses what is not a whole number from `low` to `high`."""
     if not isinstance(value, int) or isinstance(value, bool):

@@ -125,6 +125,7 @@ static void coarsen_side(zn_record_side *r)
 
 static void coarsen(zn_record *r)
 {
+    r->coarse = true;
     coarsen_side(&r->client);
     coarsen_side(&r->server);
     r->first_ns -= r->first_ns % COARSE_TIME_NS;

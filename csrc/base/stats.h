@@ -38,6 +38,7 @@
     X(FLOWS_EXTERNAL, "flow", "flows with no internal endpoint, not emitted")                      \
     X(FLOWS_INTERNAL_BOTH, "flow", "flows between two internal endpoints")                         \
     X(RECORDS, "flow", "flow records written")                                                     \
+    X(RECORDS_MIDSTREAM, "flow", "of them flows joined later, which Tstat's logs leave out")       \
     X(NAMES_TLS, "name", "names seen in TLS")                                                      \
     X(NAMES_HTTP, "name", "names seen in HTTP")                                                    \
     X(NAMES_DNS, "name", "names seen in DNS")                                                      \

@@ -11,14 +11,19 @@
 #define MS(letter, text, member) {#letter "_" text, ZN_COLUMN_MS, (#letter)[0], SIDE(member), NULL}
 #define OF_SIDE(letter, text, kind) {#letter "_" text, ZN_COLUMN_##kind, (#letter)[0], 0, NULL}
 #define OF_FLOW(text, kind) {text, ZN_COLUMN_##kind, 0, 0, NULL}
-#define FIXED(text, missing) {text, ZN_COLUMN_FIXED, 0, 0, missing}
+#define ZERO(text) {text, ZN_COLUMN_NO_COUNT, 0, 0, NULL}
+/* Text, or an address; "-" where there is none. */
+#define TEXT(text, kind) {text, ZN_COLUMN_##kind, 0, 0, "-"}
+#define TEXT_OF(letter, text, kind) {#letter "_" text, ZN_COLUMN_##kind, (#letter)[0], 0, "-"}
+#define BYTES(letter, text, member)                                                                \
+    {#letter "_" text, ZN_COLUMN_BYTES, (#letter)[0], SIDE(member), NULL}
 
 #define TCP_SIDE(c)                                                                                \
-    OF_SIDE(c, "ip", ADDRESS), OF_SIDE(c, "port", PORT), COUNT(c, "pkts_all", packets),            \
+    TEXT_OF(c, "ip", ADDRESS), OF_SIDE(c, "port", PORT), COUNT(c, "pkts_all", packets),            \
         COUNT(c, "rst_cnt", rst), COUNT(c, "ack_cnt", acks), COUNT(c, "ack_cnt_p", acks_pure),     \
-        COUNT(c, "bytes_uniq", bytes_unique), COUNT(c, "pkts_data", packets_data),                 \
-        COUNT(c, "bytes_all", bytes_all), COUNT(c, "pkts_retx", packets_retransmitted),            \
-        COUNT(c, "bytes_retx", bytes_retransmitted), COUNT(c, "pkts_ooo", packets_out_of_order),   \
+        BYTES(c, "bytes_uniq", bytes_unique), COUNT(c, "pkts_data", packets_data),                 \
+        BYTES(c, "bytes_all", bytes_all), COUNT(c, "pkts_retx", packets_retransmitted),            \
+        BYTES(c, "bytes_retx", bytes_retransmitted), COUNT(c, "pkts_ooo", packets_out_of_order),   \
         COUNT(c, "syn_cnt", syn), COUNT(c, "fin_cnt", fin)
 
 #define E2E_SIDE(c)                                                                                \
@@ -40,8 +45,9 @@
         COUNT(c, "syn_retx", flags_moved)
 
 #define UDP_SIDE(c)                                                                                \
-    OF_SIDE(c, "ip", ADDRESS), OF_SIDE(c, "port", PORT), OF_SIDE(c, "first_abs", SIDE_START_MS),   \
-        OF_SIDE(c, "durat", SIDE_DURATION_S), COUNT(c, "bytes_all", bytes_all),                    \
+    TEXT_OF(c, "ip", ADDRESS), OF_SIDE(c, "port", PORT),                                           \
+        {#c "_first_abs", ZN_COLUMN_SIDE_START_MS, (#c)[0], 0, "0.000000"},                        \
+        OF_SIDE(c, "durat", SIDE_DURATION_S), BYTES(c, "bytes_all", bytes_all),                    \
         COUNT(c, "pkts_all", packets), OF_SIDE(c, "isint", INTERNAL),                              \
         OF_SIDE(c, "iscrypto", ENCRYPTED), OF_SIDE(c, "type", UDP_TYPE)
 
@@ -62,15 +68,15 @@ static const zn_column core[] = {
     OF_SIDE(c, "iscrypto", ENCRYPTED),
     OF_SIDE(s, "iscrypto", ENCRYPTED),
     OF_FLOW("con_t", CONNECTION),
-    FIXED("p2p_t", "0"),
+    ZERO("p2p_t"),
     OF_FLOW("http_t", METHOD),
 };
 
 static const zn_column e2e[] = {E2E_SIDE(c), E2E_SIDE(s)};
 
 static const zn_column p2p[] = {
-    FIXED("p2p_st", "0"),   FIXED("ed2k_data", "0"), FIXED("ed2k_sig", "0"),
-    FIXED("ed2k_c2s", "0"), FIXED("ed2k_c2c", "0"),  FIXED("ed2k_chat", "0"),
+    ZERO("p2p_st"),   ZERO("ed2k_data"), ZERO("ed2k_sig"),
+    ZERO("ed2k_c2s"), ZERO("ed2k_c2c"),  ZERO("ed2k_chat"),
 };
 
 static const zn_column options[] = {OPTIONS_SIDE(c), OPTIONS_SIDE(s)};
@@ -81,8 +87,8 @@ static const zn_column layer7[] = {
     {"http_res", ZN_COLUMN_STATUS, 0, 0, "---"},
     COUNT(c, "pkts_push", messages),
     COUNT(s, "pkts_push", messages),
-    {"c_tls_SNI", ZN_COLUMN_NAME_TLS, 0, 0, "-"},
-    {"s_tls_SCN", ZN_COLUMN_CERTIFICATE, 0, 0, "-"},
+    TEXT("c_tls_SNI", NAME_TLS),
+    TEXT("s_tls_SCN", CERTIFICATE),
     COUNT(c, "npnalpn", protocols),
     COUNT(s, "npnalpn", protocols),
     {"tls_session_stat", ZN_COLUMN_TOTAL, 0, TOTAL(tls_session), NULL},
@@ -92,26 +98,26 @@ static const zn_column layer7[] = {
     MS(s, "appdataT", appdata_ns),
     COUNT(c, "appdataB", appdata_bytes),
     COUNT(s, "appdataB", appdata_bytes),
-    OF_FLOW("fqdn", FQDN),
-    OF_FLOW("dns_rslv", RESOLVER),
+    TEXT("fqdn", FQDN),
+    TEXT("dns_rslv", RESOLVER),
     {"req_tm", ZN_COLUMN_WHEN, 0, TOTAL(resolver_query_ns), "0.0"},
     {"res_tm", ZN_COLUMN_WHEN, 0, TOTAL(resolver_answer_ns), "0.0"},
-    {"http_hostname", ZN_COLUMN_NAME_HTTP, 0, 0, "-"},
-    {"c_TLSvers", ZN_COLUMN_VERSIONS, 'c', 0, "-"},
-    {"s_TLSvers", ZN_COLUMN_VERSIONS, 's', 0, "-"},
+    TEXT("http_hostname", NAME_HTTP),
+    TEXT_OF(c, "TLSvers", VERSIONS),
+    TEXT_OF(s, "TLSvers", VERSIONS),
     OF_FLOW("dns_enc", RESOLVER_ENCRYPTED),
 };
 
 static const zn_column udp[] = {
     UDP_SIDE(c),
     UDP_SIDE(s),
-    OF_FLOW("fqdn", FQDN),
-    {"quic_SNI", ZN_COLUMN_NAME_QUIC, 0, 0, "-"},
-    FIXED("quic_UA", "-"),
-    FIXED("quic_c_vers", "-"),
-    FIXED("quic_s_vers", "-"),
-    FIXED("quic_zero_rtt", "0"),
-    FIXED("quic_ech", "0"),
+    TEXT("fqdn", FQDN),
+    TEXT("quic_SNI", NAME_QUIC),
+    TEXT("quic_UA", NO_TEXT),
+    TEXT("quic_c_vers", NO_TEXT),
+    TEXT("quic_s_vers", NO_TEXT),
+    ZERO("quic_zero_rtt"),
+    ZERO("quic_ech"),
 };
 
 static void append(zn_log_columns *out, const zn_column *table, size_t n)

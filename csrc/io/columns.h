@@ -13,11 +13,12 @@
 
 #define ZN_COLUMNS_MAX 144 /* of one log, with every set */
 
-/* What a column holds, and so how it is found and printed. */
+/* What a column holds, and so how it is found. */
 typedef enum zn_column_kind {
     ZN_COLUMN_ADDRESS,  /* of a side */
     ZN_COLUMN_PORT,     /* of a side */
     ZN_COLUMN_COUNT,    /* uint64_t of a side at `offset` */
+    ZN_COLUMN_BYTES,    /* the same, where more than 32 bits can be needed */
     ZN_COLUMN_TOTAL,    /* uint64_t of the record at `offset` */
     ZN_COLUMN_MS,       /* int64_t ns of a side at `offset`, printed as ms */
     ZN_COLUMN_START_MS, /* the record's first_ns, ms since the epoch */
@@ -31,16 +32,17 @@ typedef enum zn_column_kind {
     ZN_COLUMN_VERSIONS,   /* of a side: TLS versions in hexadecimal */
     ZN_COLUMN_NAME_TLS,
     ZN_COLUMN_NAME_HTTP,
+    ZN_COLUMN_NAME_QUIC,
     ZN_COLUMN_FQDN,
     ZN_COLUMN_RESOLVER,
     ZN_COLUMN_RESOLVER_ENCRYPTED,
-    ZN_COLUMN_WHEN, /* int64_t ns of the record at `offset`, printed as ms */
-    ZN_COLUMN_NAME_QUIC,
+    ZN_COLUMN_WHEN, /* int64_t ns of the record at `offset`, printed as ms; 0: never */
     ZN_COLUMN_CERTIFICATE,
     ZN_COLUMN_SIDE_START_MS,   /* UDP: first datagram of a side, ms since the epoch */
     ZN_COLUMN_SIDE_DURATION_S, /* UDP */
     ZN_COLUMN_UDP_TYPE,
-    ZN_COLUMN_FIXED /* `missing`, always */
+    ZN_COLUMN_NO_COUNT, /* always 0 */
+    ZN_COLUMN_NO_TEXT   /* never a value */
 } zn_column_kind;
 
 typedef struct zn_column {
@@ -48,7 +50,7 @@ typedef struct zn_column {
     zn_column_kind kind;
     char side; /* 'c', 's' or 0 */
     size_t offset;
-    const char *missing; /* what Tstat prints when there is no value */
+    const char *missing; /* what Tstat prints when there is no value, NULL: there always is */
 } zn_column;
 
 /* Columns of one log, in their order. */
@@ -61,10 +63,32 @@ typedef struct zn_log_columns {
 void zn_log_columns_tcp(zn_log_columns *out, unsigned sets);
 void zn_log_columns_udp(zn_log_columns *out);
 
-/* A column's value as Tstat prints it: no blank, no control character, never empty. */
-void zn_column_put(zn_text *out, const zn_column *column, const zn_record *r);
-/* The value is text, not a number. */
-bool zn_column_is_text(const zn_column *column);
+typedef enum zn_value_kind {
+    ZN_VALUE_NONE,
+    ZN_VALUE_COUNT,   /* number */
+    ZN_VALUE_FLAG,    /* number, 0 or 1 */
+    ZN_VALUE_MS,      /* ns, to be told in ms */
+    ZN_VALUE_SECONDS, /* ns, to be told in seconds with six decimals */
+    ZN_VALUE_TIME,    /* ns since the Unix epoch, to be told in ms */
+    ZN_VALUE_TEXT,    /* text, never empty */
+    ZN_VALUE_ADDRESS  /* *address */
+} zn_value_kind;
+
+#define ZN_VALUE_ROOM (5 * ZN_RECORD_VERSIONS)
+
+/* The value of a column in one record; borrows from the record and from itself. */
+typedef struct zn_value {
+    zn_value_kind kind;
+    uint64_t number;
+    int64_t ns;
+    zn_span text;
+    const zn_addr *address;
+    uint8_t room[ZN_VALUE_ROOM]; /* for text that is put together */
+} zn_value;
+
+void zn_column_value(const zn_column *column, const zn_record *r, zn_value *out);
+/* A value of any kind but NONE as Tstat prints it: no blank, no control character, never empty. */
+void zn_value_put(zn_text *out, const zn_value *value);
 /* Appends text of ours that ends with NUL. */
 void zn_column_put_word(zn_text *out, const char *word);
 

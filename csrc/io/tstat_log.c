@@ -48,8 +48,13 @@ void zn_tstat_header(zn_text *out, const zn_tstat *t, zn_tstat_log log)
 void zn_tstat_line(zn_text *out, const zn_tstat *t, zn_tstat_log log, const zn_record *r)
 {
     const zn_log_columns *columns = &t->columns[log];
+    zn_value value;
     for (size_t i = 0; i < columns->n; i++) {
-        zn_column_put(out, columns->at[i], r);
+        zn_column_value(columns->at[i], r, &value);
+        if (value.kind == ZN_VALUE_NONE)
+            zn_column_put_word(out, columns->at[i]->missing);
+        else
+            zn_value_put(out, &value);
         zn_text_char(out, i + 1 < columns->n ? ' ' : '\n');
     }
 }

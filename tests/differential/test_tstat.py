@@ -43,7 +43,7 @@ def test_headers_are_tstats(corpus: Path) -> None:
     if not logs.exists():
         pytest.skip("Tstat's logs of the corpus are not beside this tree (../shared/corpus)")
     engine = make_engine(columns=("core", "e2e", "layer7", "options", "p2p"))
-    ours = {log: engine.take(log).decode("ascii").rstrip("\n") for log in OUTPUTS[:3]}
+    ours = {log: engine.header(log).decode("ascii").rstrip("\n") for log in OUTPUTS[:3]}
     for line in logs.read_text("utf-8").splitlines():
         for log, rows in json.loads(line)["logs"].items():
             columns = 44 if log == "log_tcp_nocomplete" else None

@@ -274,6 +274,27 @@ def test_the_core_takes_the_arguments(changes: dict[str, object]) -> None:
     Engine(**arguments).close()
 
 
+@pytest.mark.parametrize(
+    ("size", "expected"), [("1", 1), (5, 5), ("2k", 2048), (" 3 MB ", 3 << 20), ("1G", 1 << 30)]
+)
+def test_sizes(size: str | int, expected: int) -> None:
+    assert Output(split_size=size).size_limit == expected
+
+
+@pytest.mark.parametrize("size", ["", "0", 0, -1, "1.5G", "k", "1P", True, 2.0, "9" * 13])
+def test_wrong_sizes(size: object) -> None:
+    with pytest.raises(ConfigError, match=r"^split_size: must be a size such as 500M"):
+        Config().replace(split_size=size)
+
+
+def test_what_output_settings_refuse() -> None:
+    for wrong in ("59s", 1):
+        with pytest.raises(ConfigError, match=r"^split: must be 1m or more: shorter parts would"):
+            Output(split=wrong)
+    with pytest.raises(ConfigError, match=r"^compress: must be none, gzip, zstd, not 'xz'"):
+        Output(compress="xz")
+
+
 # ---- TOML ---------------------------------------------------------------------------------------
 
 TOML = f"""
@@ -296,6 +317,9 @@ filter = "host 10.1.2.3"
 [output]
 format = ["jsonl", "observations"]
 columns = ["core"]
+compress = "zstd"
+split = "90s"
+split_size = "2k"
 [limits]
 max_flows = 1000
 max_tuples = 2000
@@ -321,7 +345,7 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
             ("10.1.0.0/16", "10.1.2.3/32"), (24, 56), True, HOUR_NS, str(tmp_path / "secret/key")
         ),
         Input("host 10.1.2.3"),
-        Output(("jsonl", "observations"), ("core",)),
+        Output(("jsonl", "observations"), ("core",), "zstd", "90s", "2k"),
         Limits(1000, 2000, 3000),
     )
     assert all(f"\n{name} = " in TOML for name in SECTION_OF)
@@ -333,7 +357,7 @@ def test_the_documented_file(tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0]
     assert all(f"\n{name} = " in text for name in SECTION_OF)
     write(tmp_path / "never.txt", "private.example\n")
-    chosen = ("never", "internal", "rotate", "key_file", "filter", "format")
+    chosen = ("never", "internal", "rotate", "key_file", "filter", "format", "split", "split_size")
     usual = {name: getattr(getattr(Config(), SECTION_OF[name]), name) for name in chosen}
     assert load(tmp_path, text).replace(**usual) == Config()
 
