@@ -19,9 +19,11 @@
 #define GROUP_VOTES                                                                                \
     (GROUP * (ZN_NAMES_PER_FLOW + 4))   /* most that the packets of a group can cast */
 #define BATCH_VOTES (4 * BATCH)         /* more than real traffic casts */
+#define ROOM_PART 64                    /* of a full flow table that is emptied at a time */
 #define MAX_STREAMS 16384               /* heads that are being put together */
 #define MAX_CLIENTS (UINT32_C(1) << 20) /* client addresses an epoch */
 
+_Static_assert(ZN_FLOW_SPARE >= GROUP, "a group's flows always find room");
 _Static_assert(BATCH_VOTES > GROUP_VOTES, "a group's votes always find room");
 
 struct zn_engine {
@@ -38,6 +40,7 @@ struct zn_engine {
     zn_names names;
     zn_outputs outputs;
     int64_t split_ns, period; /* length and number of the period; -1: none yet */
+    uint32_t max_flows;
     bool waiting, ended;
     int64_t first_ns, last_ns; /* -1: no frame yet */
     zn_frame frames[BATCH];
@@ -69,6 +72,7 @@ static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *e
         p->internal_count = config->internal_count;
     }
     e->split_ns = config->split_ns;
+    e->max_flows = config->max_flows;
     e->first_ns = e->last_ns = e->period = -1;
     return zn_outputs_init(&e->outputs, config->outputs, config->sets, err);
 }
@@ -306,10 +310,30 @@ static size_t decode_group(zn_engine *e, const zn_frame *frames, size_t n)
     return packets;
 }
 
+/* Brings the flow table back below its cap, and a little more, so that it is not done each time. The
+ * records of what is closed come first: it then only lingers, and goes before what is open. */
+static int make_room(zn_engine *e, zn_error *err)
+{
+    uint32_t beyond = e->max_flows / ROOM_PART;
+    int rc;
+    if (ZN_LIKELY(zn_flow_live(e->flows) <= e->max_flows))
+        return 0;
+    if (beyond > ZN_FLOW_ROOM_MAX - ZN_FLOW_SPARE)
+        beyond = ZN_FLOW_ROOM_MAX - ZN_FLOW_SPARE;
+    rc = settle(e, true, err);
+    if (rc != 0)
+        return rc;
+    if (zn_flow_live(e->flows) > e->max_flows)
+        zn_flow_make_room(e->flows, zn_flow_live(e->flows) - e->max_flows + beyond);
+    return settle(e, true, err);
+}
+
 static int feed_group(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
 {
     size_t packets = decode_group(e, frames, n);
     int rc = e->gate.vote_count + GROUP_VOTES > e->gate.vote_cap ? settle(e, false, err) : 0;
+    if (rc == 0)
+        rc = make_room(e, err);
     for (size_t i = 0; i < packets; i++)
         zn_flow_probe(e->flows, e->packets[i].hash);
     for (size_t i = 0; i < packets && rc == 0; i++)
@@ -429,6 +453,17 @@ size_t zn_engine_memory(const zn_engine *e)
                    zn_slab_bytes(&e->book.texts) + zn_slab_bytes(&e->names.streams.streams) +
                    (size_t)e->names.streams.streams.used_high * ZN_STREAM_MAX;
     return bytes + zn_outputs_memory(&e->outputs);
+}
+
+size_t zn_engine_flow_memory(const zn_engine *e, uint32_t *live)
+{
+    *live = zn_flow_live(e->flows);
+    return zn_flow_memory(e->flows);
+}
+
+size_t zn_engine_flow_memory_max(const zn_engine *e)
+{
+    return zn_flow_memory_max(e->flows);
 }
 
 const char *zn_engine_check(const zn_engine *e)

@@ -85,6 +85,9 @@ uint64_t zn_engine_users(const zn_engine *e, bool *saturated);
 bool zn_engine_time_range(const zn_engine *e, int64_t *first_ns, int64_t *last_ns);
 /* Bytes of memory in use. */
 size_t zn_engine_memory(const zn_engine *e);
+/* Of that what the flow table takes, for *live flows; and what it takes when it is full. */
+size_t zn_engine_flow_memory(const zn_engine *e, uint32_t *live);
+size_t zn_engine_flow_memory_max(const zn_engine *e);
 /* Checks every table's invariants; NULL, or what is broken. Slow: for tests. */
 const char *zn_engine_check(const zn_engine *e);
 

@@ -312,4 +312,6 @@ cdef extern from "engine.h" nogil:
     uint64_t zn_engine_users(const zn_engine *e, c_bool *saturated)
     bint zn_engine_time_range(const zn_engine *e, int64_t *first_ns, int64_t *last_ns)
     size_t zn_engine_memory(const zn_engine *e)
+    size_t zn_engine_flow_memory(const zn_engine *e, uint32_t *live)
+    size_t zn_engine_flow_memory_max(const zn_engine *e)
     const char *zn_engine_check(const zn_engine *e)

@@ -497,6 +497,21 @@ cdef class Engine:
         self._check_open()
         return zn_engine_memory(self.engine)
 
+    @property
+    def flow_memory(self):
+        """(flows in the table, bytes that it takes for them)."""
+        cdef uint32_t live
+        cdef size_t used
+        self._check_open()
+        used = zn_engine_flow_memory(self.engine, &live)
+        return live, used
+
+    @property
+    def flow_bytes_max(self):
+        """Bytes that the flow table takes when it is full."""
+        self._check_open()
+        return zn_engine_flow_memory_max(self.engine)
+
     def check(self):
         """Raises AssertionError when an invariant is broken. Slow: for tests."""
         cdef const char *broken

@@ -63,6 +63,7 @@ def run_options() -> list[click.Parameter]:
         *_anonymity(),
         *_addresses(),
         *_input_and_output(),
+        *_limits(),
         *_messages(),
     ]
 
@@ -211,6 +212,20 @@ def _input_and_output() -> list[GroupedOption]:
             group=group,
             metavar="FILE",
             help="Settings in TOML; see docs/configuration.md.",
+        ),
+    ]
+
+
+def _limits() -> list[GroupedOption]:
+    group, default = "Limits", Config().limits
+    return [
+        _setting(
+            group,
+            "--max-flows",
+            "Flows at a time; then those idle for longest are closed early, and counted.",
+            default.max_flows,
+            metavar="N",
+            type=int,
         ),
     ]
 

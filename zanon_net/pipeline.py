@@ -36,6 +36,8 @@ STDIN = "-"
 Source = str | os.PathLike[str]
 Progress = Callable[[int, int, int], None]
 """Told after each batch: bytes read, bytes in all (0: not known), packets."""
+Started = Callable[[int, int], None]
+"""Told before the first packet: flows there is room for, bytes that their tables take at most."""
 
 _log = logging.getLogger("zanon_net")
 
@@ -213,6 +215,7 @@ def run(
     out: Source | None = None,
     progress: Progress | None = None,
     interruption: Interruption | None = None,
+    started: Started | None = None,
 ) -> Report:
     """Turns captures into anonymized logs.
 
@@ -221,6 +224,7 @@ def run(
     out: a folder that is new or empty, "-" for standard output, None for ./zanon-<UTC start>.
     progress: called after each batch; see Progress.
     interruption: entered by the caller, lets a signal end the reading early.
+    started: called before the first packet; see Started.
 
     Raises ConfigError, CaptureError, FormatError, CapacityError, or ZanonError when the output
     cannot be written. After any error only files that are whole stand under a final name: none,
@@ -241,6 +245,8 @@ def run(
         stack.callback(engine.close)
         sink = open_sink(out, config.output.format, plan_of(engine, config))
         stack.callback(sink.discard)
+        if started is not None:
+            started(config.limits.max_flows, engine.flow_bytes_max)
         reader = Reader(engine, opened, progress, interruption)
         return _run(reader, engine, opened, sink, config)
 

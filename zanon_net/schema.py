@@ -29,6 +29,7 @@ _FLOW = {
     "epoch": "number of the key that made the pseudonyms",
     "complete": "in Tstat's log_tcp_complete or log_udp_complete",
     "midstream": "joined after its start",
+    "early": "closed to make room for other flows: it may have gone on",
     "first": "first packet",
     "last": "last packet",
     "durat": "last packet less first packet",
@@ -201,5 +202,9 @@ class Schema:
     def writer(self, file: BinaryIO) -> Any:
         """A ParquetWriter into the file."""
         return self._parquet.ParquetWriter(
-            file, self._schema, compression="zstd", compression_level=1, use_dictionary=self._texts
+            file,
+            self._schema,
+            compression="snappy",
+            use_dictionary=self._texts,
+            write_statistics=["t_start_ns", "t_end_ns"],
         )

@@ -179,8 +179,9 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, zn_record *r)
     if (f->user > 1)
         return false;
     r->proto = (uint8_t)f->tuple.proto;
-    r->complete = zn_flow_complete(f);
+    r->complete = zn_flow_complete(f) || f->tuple.proto == ZN_PROTO_UDP;
     r->midstream = f->midstream;
+    r->early = f->end == ZN_FLOW_EARLY;
     r->connection_type = zn_service_connection(f);
     r->http_method = r->connection_type == ZN_CONNECTION_HTTP ? f->http_method : 0;
     r->ech_offered = f->ech_offered;

@@ -92,6 +92,7 @@ typedef struct zn_record {
     uint8_t proto;  /* ZN_PROTO_TCP or ZN_PROTO_UDP */
     bool complete;  /* TCP: belongs into log_tcp_complete */
     bool midstream; /* TCP without its SYN: Tstat logs no such flow */
+    bool early;     /* closed to make room for other flows: it may have gone on */
     bool coarse;    /* told roughly, beside a name that is withheld */
     bool ech_offered;
     zn_name_source source;

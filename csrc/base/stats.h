@@ -37,6 +37,7 @@
     X(FLOWS_CLOSED, "flow", "flows closed")                                                        \
     X(FLOWS_EXTERNAL, "flow", "flows with no internal endpoint, not emitted")                      \
     X(FLOWS_INTERNAL_BOTH, "flow", "flows between two internal endpoints")                         \
+    X(FLOWS_EARLY, "flow", "closed early to make room for others")                                 \
     X(RECORDS, "flow", "flow records written")                                                     \
     X(RECORDS_MIDSTREAM, "flow", "of them flows joined later, which Tstat's logs leave out")       \
     X(NAMES_TLS, "name", "names seen in TLS")                                                      \

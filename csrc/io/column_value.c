@@ -169,8 +169,8 @@ static void value_of_flow(const zn_column *c, const zn_record *r, zn_value *v)
 void zn_column_value(const zn_column *c, const zn_record *r, zn_value *v)
 {
     v->kind = ZN_VALUE_NONE;
-    if (c->kind == ZN_COLUMN_COUNT || c->kind == ZN_COLUMN_BYTES) /* most of them */
-        set_count(v, count_at(c->side == 'c' ? &r->client : &r->server, c->offset));
+    if (zn_column_is_number(c))
+        set_count(v, zn_column_number(c, r));
     else if (c->side != 0)
         value_of_side(c, r, v);
     else

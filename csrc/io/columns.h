@@ -87,6 +87,21 @@ typedef struct zn_value {
 } zn_value;
 
 void zn_column_value(const zn_column *column, const zn_record *r, zn_value *out);
+
+/* A number of a side, as most columns are; others go through zn_column_value. */
+static inline bool zn_column_is_number(const zn_column *column)
+{
+    return column->kind == ZN_COLUMN_COUNT || column->kind == ZN_COLUMN_BYTES;
+}
+
+static inline uint64_t zn_column_number(const zn_column *column, const zn_record *r)
+{
+    const zn_record_side *side = column->side == 'c' ? &r->client : &r->server;
+    uint64_t value;
+    memcpy(&value, (const char *)side + column->offset, sizeof value);
+    return value;
+}
+
 /* A value of any kind but NONE as Tstat prints it: no blank, no control character, never empty. */
 void zn_value_put(zn_text *out, const zn_value *value);
 /* Appends text of ours that ends with NUL. */

@@ -31,6 +31,7 @@ static const common_field common[ZN_COMMON_COUNT] = {
     [ZN_COMMON_S_BYTES] = {"s_bytes", ZN_FIELD_U64, false},
     [ZN_COMMON_COMPLETE] = {"complete", ZN_FIELD_BOOL, true},
     [ZN_COMMON_MIDSTREAM] = {"midstream", ZN_FIELD_BOOL, true},
+    [ZN_COMMON_EARLY] = {"early", ZN_FIELD_BOOL, true},
 };
 
 static const char *const source_words[] = {
@@ -221,10 +222,13 @@ static void common_value(zn_common member, const zn_record *r, zn_value *v)
         set_number(v, ZN_VALUE_COUNT, side->bytes_all);
         break;
     case ZN_COMMON_COMPLETE:
-        set_flag(v, r, r->proto == ZN_PROTO_UDP || (r->complete && !r->midstream));
+        set_flag(v, r, r->complete && !r->midstream);
         break;
     case ZN_COMMON_MIDSTREAM:
         set_flag(v, r, r->midstream);
+        break;
+    case ZN_COMMON_EARLY:
+        set_flag(v, r, r->early);
         break;
     default:
         name_value(member, r, v);

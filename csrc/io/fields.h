@@ -44,6 +44,7 @@ typedef enum zn_common {
     ZN_COMMON_S_BYTES,
     ZN_COMMON_COMPLETE,
     ZN_COMMON_MIDSTREAM,
+    ZN_COMMON_EARLY,
     ZN_COMMON_COUNT
 } zn_common;
 

@@ -3,6 +3,7 @@
 #include "io/table.h"
 
 #include "base/arena.h"
+#include "base/packet.h"
 
 #define FIRST_ROWS 4096
 
@@ -84,11 +85,20 @@ static bool grow(zn_table *t)
     return true;
 }
 
+/* A number that does not fit is told as the largest that does. */
 static void put_number(zn_table_column *column, size_t row, size_t width, uint64_t number)
 {
-    uint64_t most = width == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * width)) - 1;
-    uint64_t value = number < most ? number : most;
-    memcpy(column->values + row * width, &value, width); /* little-endian, as Arrow is */
+    uint32_t in_32 = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+    uint16_t in_16 = number < UINT16_MAX ? (uint16_t)number : UINT16_MAX;
+    uint8_t in_8 = number < UINT8_MAX ? (uint8_t)number : UINT8_MAX;
+    if (width == sizeof number)
+        memcpy(column->values + row * sizeof number, &number, sizeof number);
+    else if (width == sizeof in_32)
+        memcpy(column->values + row * sizeof in_32, &in_32, sizeof in_32);
+    else if (width == sizeof in_16)
+        memcpy(column->values + row * sizeof in_16, &in_16, sizeof in_16);
+    else
+        column->values[row] = in_8;
 }
 
 static void put_double(zn_table_column *column, size_t row, double value)
@@ -150,8 +160,17 @@ void zn_table_add(zn_table *t, const zn_record *r)
         return;
     }
     for (size_t i = 0; i < t->fields->n; i++) {
-        zn_field_value(&t->fields->at[i], r, &value);
-        put_value(t, i, &value);
+        const zn_field *field = &t->fields->at[i];
+        const zn_column *c = r->proto == ZN_PROTO_TCP ? field->tcp : field->udp;
+        zn_table_column *column = &t->column[i];
+        if (c != NULL && zn_column_is_number(c)) {
+            column->valid[t->rows / 8] |= (uint8_t)(1u << t->rows % 8);
+            put_number(column, t->rows, field->type == ZN_FIELD_U64 ? 8 : 4,
+                       zn_column_number(c, r));
+        } else {
+            zn_field_value(field, r, &value);
+            put_value(t, i, &value);
+        }
     }
     t->rows += !t->failed;
 }

@@ -50,11 +50,16 @@ void zn_tstat_line(zn_text *out, const zn_tstat *t, zn_tstat_log log, const zn_r
     const zn_log_columns *columns = &t->columns[log];
     zn_value value;
     for (size_t i = 0; i < columns->n; i++) {
-        zn_column_value(columns->at[i], r, &value);
-        if (value.kind == ZN_VALUE_NONE)
-            zn_column_put_word(out, columns->at[i]->missing);
-        else
-            zn_value_put(out, &value);
+        const zn_column *c = columns->at[i];
+        if (ZN_LIKELY(zn_column_is_number(c))) {
+            zn_text_u64(out, zn_column_number(c, r));
+        } else {
+            zn_column_value(c, r, &value);
+            if (value.kind == ZN_VALUE_NONE)
+                zn_column_put_word(out, c->missing);
+            else
+                zn_value_put(out, &value);
+        }
         zn_text_char(out, i + 1 < columns->n ? ' ' : '\n');
     }
 }

@@ -35,6 +35,12 @@ int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, unsigned sets, z
     if (t == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a flow table");
     t->stats = stats;
+    t->search = zn_heap_alloc(zn_flow_search_bytes());
+    if (t->search == NULL) {
+        zn_heap_free(t);
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a flow table");
+    }
+    max_flows += ZN_FLOW_SPARE;
     rc = zn_slab_init(&t->flows, sizeof(zn_flow), max_flows, err);
     if (rc == 0)
         rc = zn_slab_init(&t->gaps, sizeof(zn_seq_gaps), max_flows / GAPS_PER_FLOW + 64, err);
@@ -60,6 +66,7 @@ void zn_flow_table_close(zn_flow_table *t)
     zn_block_free(t->layer7, t->flows.cap * sizeof *t->layer7);
     zn_slab_fini(&t->gaps);
     zn_slab_fini(&t->flows);
+    zn_heap_free(t->search);
     zn_heap_free(t);
 }
 
@@ -203,8 +210,9 @@ void zn_flow_close(zn_flow_table *t, uint32_t flow, zn_flow_end why)
 {
     zn_flow *f = zn_flow_at(t, flow);
     ZN_ASSERT(f->end == ZN_FLOW_OPEN);
+    zn_flow_timer_stop(t, flow);
     f->end = (uint8_t)why;
-    if (f->indexed && why != ZN_FLOW_FIN && why != ZN_FLOW_RST)
+    if (why != ZN_FLOW_FIN && why != ZN_FLOW_RST)
         zn_flow_index_remove(t, flow);
     for (unsigned i = 0; i < 2; i++) {
         if (f->side[i].gaps != 0)
@@ -213,23 +221,15 @@ void zn_flow_close(zn_flow_table *t, uint32_t flow, zn_flow_end why)
     }
     if (t->paths != NULL && f->tuple.proto == ZN_PROTO_TCP)
         zn_tcp_path_close(&t->segments, zn_flow_path(t, f));
-    f->next_closed = 0;
-    if (t->closed_last != 0)
-        zn_flow_at(t, t->closed_last)->next_closed = flow;
-    else
-        t->closed_first = flow;
-    t->closed_last = flow;
+    zn_flow_list_append(t, &t->closed, flow);
     t->stats->n[ZN_STAT_FLOWS_CLOSED]++;
 }
 
 uint32_t zn_flow_next_closed(zn_flow_table *t)
 {
-    uint32_t flow = t->closed_first;
-    if (flow == 0)
-        return 0;
-    t->closed_first = zn_flow_at(t, flow)->next_closed;
-    if (t->closed_first == 0)
-        t->closed_last = 0;
+    uint32_t flow = t->closed.first;
+    if (flow != 0)
+        zn_flow_list_remove(t, &t->closed, flow);
     return flow;
 }
 
@@ -237,14 +237,22 @@ void zn_flow_emitted(zn_flow_table *t, uint32_t flow)
 {
     zn_flow *f = zn_flow_at(t, flow);
     f->emitted = true;
-    if (!f->timed)
+    if (f->indexed)
+        zn_flow_list_append(t, &t->lingering, flow);
+    else
         zn_flow_free(t, flow);
+}
+
+void zn_flow_free_lingering(zn_flow_table *t)
+{
+    uint32_t flow = t->lingering.first;
+    zn_flow_list_remove(t, &t->lingering, flow);
+    zn_flow_free(t, flow);
 }
 
 void zn_flow_free(zn_flow_table *t, uint32_t flow)
 {
     zn_flow *f = zn_flow_at(t, flow);
-    ZN_ASSERT(!f->timed);
     if (f->indexed)
         zn_flow_index_remove(t, flow);
     memset(f, 0, sizeof *f);
@@ -265,35 +273,61 @@ uint32_t zn_flow_live(const zn_flow_table *t)
     return t->flows.live;
 }
 
+/* Beside the entry of each flow. */
+static size_t beside_bytes(const zn_flow_table *t)
+{
+    return (t->paths == NULL ? 0 : sizeof *t->paths) + (t->layer7 == NULL ? 0 : sizeof *t->layer7);
+}
+
 size_t zn_flow_memory(const zn_flow_table *t)
 {
-    size_t beside =
-        (t->paths == NULL ? 0 : sizeof *t->paths) + (t->layer7 == NULL ? 0 : sizeof *t->layer7);
-    return zn_slab_bytes(&t->flows) + t->flows.used_high * beside + zn_slab_bytes(&t->gaps) +
-           zn_slab_bytes(&t->segments) + zn_slab_bytes(&t->overflow) +
+    return sizeof *t + zn_slab_bytes(&t->flows) + t->flows.used_high * beside_bytes(t) +
+           zn_slab_bytes(&t->gaps) + zn_slab_bytes(&t->segments) + zn_slab_bytes(&t->overflow) +
            (t->bucket_mask + 1) * sizeof *t->buckets;
+}
+
+static size_t full_bytes(const zn_slab *s)
+{
+    return (size_t)s->cap * s->object_bytes;
+}
+
+size_t zn_flow_memory_max(const zn_flow_table *t)
+{
+    return sizeof *t + full_bytes(&t->flows) + t->flows.cap * beside_bytes(t) +
+           full_bytes(&t->gaps) + full_bytes(&t->segments) + full_bytes(&t->overflow) +
+           (t->bucket_mask + 1) * sizeof *t->buckets;
+}
+
+static uint32_t length_of(const zn_flow_table *t, const zn_flow_list *list)
+{
+    uint32_t n = 0;
+    for (uint32_t flow = list->first; flow != 0; flow = zn_flow_at(t, flow)->next)
+        n++;
+    return n;
 }
 
 const char *zn_flow_check(const zn_flow_table *t)
 {
-    uint32_t live = 0, timed = 0, in_wheel = 0;
+    uint32_t live = 0, open = 0, emitted = 0, in_wheel = 0;
     for (uint32_t flow = 1; flow <= t->flows.used_high; flow++) {
         const zn_flow *f = zn_flow_at(t, flow);
         if (f->tuple.proto == 0)
             continue;
         live++;
-        timed += f->timed;
+        open += f->end == ZN_FLOW_OPEN;
+        emitted += f->emitted;
         if (f->indexed && !zn_flow_index_has(t, flow))
             return "an indexed flow is not in the index";
-        if (f->end == ZN_FLOW_OPEN && !(f->indexed && f->timed))
-            return "an open flow is not indexed or has no timer";
+        if (f->end == ZN_FLOW_OPEN && !f->indexed)
+            return "an open flow is not indexed";
         if (f->emitted && f->end == ZN_FLOW_OPEN)
             return "an open flow is emitted";
     }
-    for (unsigned slot = 0; slot < ZN_WHEEL_SLOTS; slot++)
-        for (uint32_t flow = t->wheel[slot]; flow != 0; flow = zn_flow_at(t, flow)->next_timer)
-            in_wheel++;
+    for (unsigned i = 0; i < ZN_WHEEL_LISTS; i++)
+        in_wheel += length_of(t, &t->wheel[i]);
     if (live != t->flows.live)
         return "live flows do not add up";
-    return in_wheel == timed ? NULL : "the timer wheel does not add up";
+    if (emitted != length_of(t, &t->lingering))
+        return "lingering flows do not add up";
+    return in_wheel == open ? NULL : "the timer wheel does not add up";
 }

@@ -9,8 +9,8 @@
  *
  * Life: open -> closed (FIN both ways acknowledged, RST, idle, end of input) -> emitted -> free.
  * Closed flows wait in a queue until their owner has written their record. A flow closed by its own
- * segments stays findable for ZN_FLOW_LINGER_NS, so that stray segments do not look like a new
- * flow. Expiry is a timer wheel of one-second slots that looks at each flow at least every
+ * segments then lingers, findable, for ZN_FLOW_LINGER_NS, so that stray segments do not look like a
+ * new flow. Expiry is a timer wheel of one-second slots that looks at each flow at least every
  * ZN_FLOW_VISIT_S seconds; a gap of a year in the capture costs one turn of it.
  *
  * Semantics of opening, closing and completeness: Tstat's, as docs/tstat.md tells them.
@@ -26,6 +26,8 @@
 #include "state/tcp_path.h"
 
 #define ZN_FLOW_VISIT_S 16
+#define ZN_FLOW_SPARE 32      /* flows a table has room for beyond its cap, until room is made */
+#define ZN_FLOW_ROOM_MAX 1088 /* most flows closed early at a time */
 #define ZN_FLOW_LINGER_NS (10 * ZN_NS_PER_S)
 #define ZN_FLOW_TCP_IDLE_NS (300 * ZN_NS_PER_S)
 #define ZN_FLOW_SYN_IDLE_NS (10 * ZN_NS_PER_S)
@@ -64,6 +66,7 @@ typedef enum zn_flow_end {
     ZN_FLOW_FIN, /* both FINs acknowledged */
     ZN_FLOW_RST,
     ZN_FLOW_IDLE,
+    ZN_FLOW_EARLY, /* to make room for others */
     ZN_FLOW_INPUT_END
 } zn_flow_end;
 
@@ -71,28 +74,28 @@ typedef struct zn_flow {
     zn_tuple tuple;
     zn_flow_side side[2]; /* by tuple index */
     int64_t first_ns, last_ns;
-    uint32_t bucket;        /* low bits of the tuple's hash, which choose the bucket */
-    uint32_t next_timer;    /* wheel slot list */
-    uint32_t next_closed;   /* queue of closed flows */
-    uint8_t client;         /* tuple index of the client */
-    uint8_t end;            /* zn_flow_end */
-    bool indexed : 1;       /* findable */
-    bool timed : 1;         /* in the timer wheel */
-    bool emitted : 1;       /* its record is written: only lingering */
-    bool midstream : 1;     /* TCP whose SYN was not seen */
-    bool syn_acked : 1;     /* TCP: the server's SYN acknowledged the client's */
-    bool client_acked : 1;  /* TCP: the client acknowledged that SYN: it is no spoofed source */
-    bool names_dropped : 1; /* exposed names that found no room: it has something to hide */
+    int64_t epoch;           /* anon/: of the pseudonyms */
+    uint32_t bucket;         /* low bits of the tuple's hash, which choose the bucket */
+    uint32_t next, previous; /* in the one list it is in: open, closed or lingering flows */
 
     /* Kept here for anon/: state of the name search and of the address columns. */
-    zn_addr pseudonym[2]; /* by tuple index */
-    int64_t epoch;
     uint32_t names;      /* first name entry, 0: none */
     uint32_t resolution; /* anon/resolved: how the client came by the server's address, 0: none */
     uint32_t stream;     /* head bytes being collected, 0: none */
     uint32_t
         head_seq; /* TCP: sequence number where the head in progress, or the next one, starts */
-    uint8_t head; /* anon/names' state of the search */
+    zn_addr pseudonym[2]; /* by tuple index */
+
+    uint16_t list;          /* of the timer wheel, while open */
+    uint8_t client;         /* tuple index of the client */
+    uint8_t end;            /* zn_flow_end */
+    bool indexed : 1;       /* findable */
+    bool emitted : 1;       /* its record is written: only lingering */
+    bool midstream : 1;     /* TCP whose SYN was not seen */
+    bool syn_acked : 1;     /* TCP: the server's SYN acknowledged the client's */
+    bool client_acked : 1;  /* TCP: the client acknowledged that SYN: it is no spoofed source */
+    bool names_dropped : 1; /* exposed names that found no room: it has something to hide */
+    uint8_t head;           /* anon/names' state of the search, as what follows */
     uint8_t head_tries;
     uint8_t user;      /* tuple index of the user; 2: no internal endpoint */
     uint8_t addr_vote; /* anon/gate's decision on the server address */
@@ -114,7 +117,7 @@ typedef struct zn_seq_gaps {
 
 typedef struct zn_flow_table zn_flow_table;
 
-/* Room for max_flows flows, with what the column sets (ZN_SET_*) need, counting into *stats, which
+/* Room for max_flows flows and ZN_FLOW_SPARE more, with what the column sets (ZN_SET_*) need, counting into *stats, which
  * must outlive the table. */
 int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, unsigned sets, zn_stats *stats,
                        zn_error *err);
@@ -148,6 +151,9 @@ void zn_flow_swap_client(zn_flow *f);
 void zn_flow_expire(zn_flow_table *t, int64_t now_ns);
 /* The packet clock was set back to now_ns: every open flow is closed as idle. */
 void zn_flow_rebase(zn_flow_table *t, int64_t now_ns);
+/* Closes flows early, or frees lingering ones, those idle for longest first: `want` of them, but at
+ * most ZN_FLOW_ROOM_MAX. There is room once the records of those that closed are written. */
+void zn_flow_make_room(zn_flow_table *t, uint32_t want);
 /* End of input at now_ns: closes all flows, those past their idle time as idle. */
 void zn_flow_end_input(zn_flow_table *t, int64_t now_ns);
 
@@ -161,7 +167,9 @@ void zn_flow_emitted(zn_flow_table *t, uint32_t flow);
 bool zn_flow_complete(const zn_flow *f);
 
 uint32_t zn_flow_live(const zn_flow_table *t);
+/* Bytes in use, and bytes in use when the table is full. */
 size_t zn_flow_memory(const zn_flow_table *t);
+size_t zn_flow_memory_max(const zn_flow_table *t);
 /* Checks every invariant; NULL, or what is broken. Slow: for tests. */
 const char *zn_flow_check(const zn_flow_table *t);
 

@@ -4,7 +4,8 @@
 
 import dataclasses
 import json
-from ipaddress import ip_address
+import re
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from zanon_net import AddressPolicy, Config, ConfigError, Input, Limits, Output, ZParams
 from zanon_net._core import Engine
 from zanon_net.config import SECTION_OF
+from zanon_net.example import example
 from zanon_net.values import core_networks, format_duration, parse_duration, parse_network
 
 HOUR_NS = 3_600_000_000_000
@@ -416,3 +418,19 @@ def test_a_manifest_keeps_secrets_addresses_and_names(full: Config) -> None:
 def test_a_manifest_says_what_internal_means() -> None:
     assert Config().to_dict()["addresses"]["internal"] == "private"
     assert Config().replace(internal="any").to_dict()["addresses"]["internal"] == "any"
+
+
+# ---- the example --------------------------------------------------------------------------------
+
+
+def test_the_example_has_every_setting_and_its_default(tmp_path: Path) -> None:
+    text = example()
+    assert load(tmp_path, text) == Config()
+    assert all(re.search(rf"^(# )?{name} = ", text, re.MULTILINE) for name in SECTION_OF)
+
+
+def test_what_the_example_leaves_out_can_be_put_in(tmp_path: Path) -> None:
+    write(tmp_path / "never.txt", "private.example\n")
+    config = load(tmp_path, re.sub(r"^# (\w+ = )", r"\1", example(), flags=re.MULTILINE))
+    assert (config.output.split, config.output.size_limit) == ("1h", 2 << 30)
+    assert config.addresses.networks == (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
