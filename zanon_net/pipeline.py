@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, Self
@@ -37,7 +38,7 @@ Source = str | os.PathLike[str]
 Progress = Callable[[int, int, int], None]
 """Told after each batch: bytes read, bytes in all (0: not known), packets."""
 Started = Callable[[int, int], None]
-"""Told before the first packet: flows there is room for, bytes that their tables take at most."""
+"""Told with the first packet: flows there is room for, bytes that their tables take at most."""
 
 _log = logging.getLogger("zanon_net")
 
@@ -161,6 +162,7 @@ class Reader:
         self._progress = progress
         self._interruption = interruption
         self.first_ns: int | None = None
+        self.started: Callable[[], None] | None = None  # to be called when a packet could be read
 
     def take_rotation(self) -> bool:
         """Whether a signal asked for new files since this was asked last."""
@@ -181,6 +183,8 @@ class Reader:
             while not self.interrupted and self._batch(source):
                 if self.first_ns is None and self._engine.time_range_ns is not None:
                     self.first_ns = self._engine.time_range_ns[0]
+                    if self.started is not None:
+                        self.started()
                 yield
                 if self._progress is not None:
                     done = sum(source.capture.bytes_read for source in self._sources)
@@ -224,7 +228,7 @@ def run(
     out: a folder that is new or empty, "-" for standard output, None for ./zanon-<UTC start>.
     progress: called after each batch; see Progress.
     interruption: entered by the caller, lets a signal end the reading early.
-    started: called before the first packet; see Started.
+    started: called when the first packet could be read; see Started.
 
     Raises ConfigError, CaptureError, FormatError, CapacityError, or ZanonError when the output
     cannot be written. After any error only files that are whole stand under a final name: none,
@@ -245,9 +249,9 @@ def run(
         stack.callback(engine.close)
         sink = open_sink(out, config.output.format, plan_of(engine, config))
         stack.callback(sink.discard)
-        if started is not None:
-            started(config.limits.max_flows, engine.flow_bytes_max)
         reader = Reader(engine, opened, progress, interruption)
+        if started is not None:
+            reader.started = partial(started, config.limits.max_flows, engine.flow_bytes_max)
         return _run(reader, engine, opened, sink, config)
 
 
