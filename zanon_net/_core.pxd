@@ -67,6 +67,7 @@ cdef extern from "base/text.h" nogil:
     ctypedef struct zn_text:
         char *bytes
         size_t n
+    void zn_text_fini(zn_text *t)
 
 cdef extern from "base/packet.h" nogil:
     ctypedef struct zn_tuple:
@@ -254,3 +255,62 @@ cdef extern from "engine.h" nogil:
     bint zn_engine_time_range(const zn_engine *e, int64_t *first_ns, int64_t *last_ns)
     size_t zn_engine_memory(const zn_engine *e)
     const char *zn_engine_check(const zn_engine *e)
+
+cdef extern from "base/row.h" nogil:
+    ctypedef enum zn_row_format:
+        ZN_ROWS_AUTO
+    ctypedef enum zn_row_fault:
+        ZN_FAULT_GOOD
+        ZN_FAULT_COUNT
+    enum:
+        ZN_ROW_COLUMNS_MAX
+    ctypedef struct zn_row_columns:
+        zn_span name[ZN_ROW_COLUMNS_MAX]
+        size_t count
+
+cdef extern from "base/moment.h" nogil:
+    ctypedef enum zn_time_unit:
+        ZN_TIME_ISO
+    ctypedef struct zn_moment:
+        int64_t t_ns
+        c_bool has_offset
+    bint zn_moment_parse(zn_span text, zn_time_unit unit, zn_moment *out)
+    void zn_moment_put(zn_text *out, int64_t t_ns, zn_time_unit unit)
+
+cdef extern from "anon/gate_rows.h" nogil:
+    ctypedef struct zn_row_gate_config:
+        uint32_t z
+        int64_t window_ns, rotate_ns
+        const char *key_file
+        uint32_t max_tuples, max_attributes
+        c_bool with_user, keep_suppressed
+
+cdef extern from "sieve.h" nogil:
+    ctypedef struct zn_sieve:
+        pass
+    ctypedef struct zn_sieve_config:
+        zn_row_gate_config gate
+        zn_row_format format
+        zn_row_format to
+        zn_time_unit unit
+        uint8_t delimiter
+        zn_row_columns columns
+        zn_span header
+        c_bool strict
+    ctypedef struct zn_sieve_stats:
+        uint64_t rows, observations, written, without_offset
+        uint64_t faults[1]
+        zn_row_fault first_fault
+        uint64_t first_fault_line
+        int64_t first_ns, last_ns
+    int zn_sieve_open(zn_sieve **out, const zn_sieve_config *config, zn_error *err)
+    void zn_sieve_close(zn_sieve *s)
+    int zn_sieve_feed(zn_sieve *s, const uint8_t *data, size_t n, zn_error *err)
+    int zn_sieve_end(zn_sieve *s, zn_error *err)
+    zn_text *zn_sieve_output(zn_sieve *s)
+    const zn_sieve_stats *zn_sieve_get_stats(const zn_sieve *s)
+    zn_ztable_stats zn_sieve_table_stats(const zn_sieve *s)
+    zn_row_format zn_sieve_format(const zn_sieve *s)
+    size_t zn_sieve_memory(const zn_sieve *s)
+    const char *zn_row_fault_name(zn_row_fault fault)
+    const char *zn_row_fault_text(zn_row_fault fault)

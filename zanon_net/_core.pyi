@@ -14,6 +14,15 @@ OUTPUTS: tuple[str, ...]
 STAT_INFO: list[tuple[str, str, str]]
 """(name, group, text) of every counter, in the order of csrc/base/stats.h."""
 
+ROW_FORMATS: tuple[str, ...]
+"""Names of the formats of rows; "auto" first."""
+
+TIME_UNITS: tuple[str, ...]
+"""Names of what a time can count, and "iso"."""
+
+ROW_FAULTS: dict[str, str]
+"""The text of each reason for which a row cannot be read, by its name."""
+
 @final
 class Capture:
     """A pcap or pcapng capture: a file by path (None for fd or data), a stream, or bytes."""
@@ -124,6 +133,46 @@ class ZTable:
     def memory_bytes(self) -> int: ...
 
 @final
+class Sieve:
+    """Rows of observations through the z-table; belongs to one thread at a time."""
+
+    def __init__(
+        self,
+        *args: Never,
+        z: int,
+        window_ns: int,
+        rotate_ns: int,
+        key_file: str | None,
+        max_tuples: int,
+        max_attributes: int,
+        with_user: bool,
+        keep_suppressed: bool,
+        columns: Sequence[bytes],
+        format: str,
+        to: str,
+        unit: str,
+        delimiter: bytes,
+        header: bytes,
+        strict: bool,
+    ) -> None: ...
+    def feed(self, data: bytes) -> None: ...
+    def end(self) -> None: ...
+    def take(self) -> bytes: ...
+    @property
+    def stats(self) -> dict[str, int]: ...
+    @property
+    def first_fault(self) -> tuple[int, str] | None: ...
+    @property
+    def time_range_ns(self) -> tuple[int, int] | None: ...
+    @property
+    def table_stats(self) -> dict[str, int]: ...
+    @property
+    def format(self) -> str: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    def close(self) -> None: ...
+
+@final
 class CryptoPan:
     """See zanon_net.CryptoPan."""
 
@@ -162,6 +211,12 @@ def decode_packet(data: bytes, link_type: int, wire: int = -1) -> dict[str, Any]
 
 def normalize_host(name: bytes) -> tuple[str, str]:
     """(kind, text): kind is name, home, address or invalid (text empty)."""
+
+def parse_time(text: bytes, unit: str) -> tuple[int, bool] | None:
+    """(ns since the Unix epoch, whether it names an offset), or None."""
+
+def format_time(t_ns: int, unit: str) -> str:
+    """t_ns >= 0 as text in the unit."""
 
 def hash64(key: bytes, data: bytes) -> int:
     """Keyed SipHash-1-3 under a 16-byte key."""
