@@ -9,7 +9,6 @@ value raises `ConfigError` with a text that starts with the field's name.
 import dataclasses
 import ipaddress
 import os
-import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from zanon_net.values import (
     exists,
     flag,
     format_duration,
+    key_path,
     parse_duration,
     parse_networks,
     parse_never,
@@ -47,8 +47,6 @@ EVIDENCE = ("established", "any")
 
 # The manifest names no network so small that it says who its hosts are.
 SHOWN_PREFIX_MAX = {4: 24, 6: 56}
-
-_BASE64_OF_32_BYTES = re.compile(r"[A-Za-z0-9+/]{43}=")
 
 
 class _Section:
@@ -125,7 +123,7 @@ class AddressPolicy(_Section):
         self._settle("keep_client_port", flag("keep_client_port", self.keep_client_port))
         if self.rotate is not None:
             parse_duration("rotate", self.rotate)
-        _check_key_file(self.key_file)
+        key_path("key_file", self.key_file)
 
     @property
     def networks(self) -> tuple[Network, ...] | None:
@@ -296,13 +294,6 @@ class Config:
             },
             "limits": dataclasses.asdict(self.limits),
         }
-
-
-def _check_key_file(value: object) -> None:
-    if value == "" or not isinstance(value, str | os.PathLike | None):
-        reject("key_file", "must be the path of a file; make one with 'zanon-net key new FILE'")
-    if isinstance(value, str) and _BASE64_OF_32_BYTES.fullmatch(value):
-        reject("key_file", "this looks like a key itself; give the path of the file with it")
 
 
 _SECTIONS: dict[str, type] = {

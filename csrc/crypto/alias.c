@@ -19,7 +19,7 @@
 #define PURPOSE "zanon-net/1/filter"
 #define KEY_BYTES 32
 #define DIGEST_BYTES 32
-#define SEEN 16384u /* 768 KiB a slot; a power of two */
+#define SEEN 65536u /* 3 MiB a slot where all are used; a power of two */
 #define NO_EPOCH INT64_C(-1)
 
 typedef struct seen {
