@@ -210,12 +210,12 @@ static bool enter_value(reader *r, nesting *open, bool *done)
     *done = true;
     if (!object && peek(r) != '[')
         return skip_scalar(r);
+    if (open->depth == ZN_JSON_DEPTH_MAX)
+        return false;
     r->p++;
     skip_blanks(r);
     if (accept(r, object ? '}' : ']'))
         return true;
-    if (open->depth == ZN_JSON_DEPTH_MAX)
-        return false;
     open->objects = open->objects << 1 | object;
     open->depth++;
     *done = false;
