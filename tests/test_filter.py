@@ -357,7 +357,7 @@ def test_a_row_comes_out_before_the_next_goes_in() -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted(number: signal.Signals) -> None:
     with live(*usual("--no-user", "--json")) as process:
-        say(process, ROWS.encode() + b"5,dan,te")
+        say(process, ROWS.encode() + b"5,dan,t")
         seen = b""
         while not seen.endswith(b"4,tea\n"):
             seen += hear(process)

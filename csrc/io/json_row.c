@@ -10,6 +10,7 @@
 
 typedef struct reader {
     uint8_t *p, *end;
+    bool controls; /* the row holds control characters, perhaps in a value */
 } reader;
 
 /* A string's content between its quotes. */
@@ -255,6 +256,14 @@ static bool skip_value(reader *r)
     return true;
 }
 
+/* A value that is wanted must be free of control characters, also of escaped ones. */
+static zn_row_fault check_text(const reader *r, zn_span text, bool escapes)
+{
+    if ((escapes || r->controls) && zn_utf8_check(text) != ZN_UTF8_FINE)
+        return ZN_FAULT_CONTROL;
+    return ZN_FAULT_GOOD;
+}
+
 /* The value of wanted column `i`. */
 static zn_row_fault take_value(reader *r, size_t i, zn_value *out)
 {
@@ -265,14 +274,15 @@ static zn_row_fault take_value(reader *r, size_t i, zn_value *out)
             return ZN_FAULT_JSON;
         out->text = (zn_span){text.p, text.n};
         out->kind = ZN_VALUE_TEXT;
-        return text.escapes && zn_utf8_check(out->text) != ZN_UTF8_FINE ? ZN_FAULT_CONTROL
-                                                                        : ZN_FAULT_GOOD;
+        return check_text(r, out->text, text.escapes);
     }
     if (!skip_value(r))
         return ZN_FAULT_JSON;
     out->text = (zn_span){start, (size_t)(r->p - start)};
     out->kind = kind == 'n' ? ZN_VALUE_NONE : ZN_VALUE_JSON;
-    return (kind == '{' || kind == '[') && i < ZN_ROW_PASS ? ZN_FAULT_MISSING : ZN_FAULT_GOOD;
+    if ((kind == '{' || kind == '[') && i < ZN_ROW_PASS)
+        return ZN_FAULT_MISSING;
+    return check_text(r, out->text, false);
 }
 
 static size_t index_of(zn_span name, const zn_row_columns *wanted)
@@ -323,12 +333,14 @@ static zn_row_fault take_object(reader *r, const zn_row_columns *wanted, zn_row 
 
 zn_row_fault zn_json_row(uint8_t *row, size_t n, const zn_row_columns *wanted, zn_row *out)
 {
-    reader r = {row, n == 0 ? row : row + n};
+    reader r = {row, n == 0 ? row : row + n, false};
+    zn_utf8 found = zn_utf8_check((zn_span){row, n});
     for (size_t i = 0; i < wanted->count; i++) {
         out->value[i].kind = ZN_VALUE_NONE;
         out->value[i].text = (zn_span){row, 0};
     }
-    if (zn_utf8_check((zn_span){row, n}) == ZN_UTF8_INVALID)
+    if (found == ZN_UTF8_INVALID)
         return ZN_FAULT_UTF8;
+    r.controls = found == ZN_UTF8_CONTROL;
     return take_object(&r, wanted, out);
 }

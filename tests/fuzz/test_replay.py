@@ -16,6 +16,7 @@ CSRC = FOLDER.parents[1] / "csrc"
 SOURCES = [
     *(path for layer in ("base", "proto", "state") for path in sorted((CSRC / layer).glob("*.c"))),
     *(CSRC / "io" / f"{name}.c" for name in ("byte_source", "pcap_read", "pcapng_read")),
+    *(CSRC / "io" / f"{name}.c" for name in ("row_frame", "csv_row", "json_row", "row_log")),
 ]
 FLAGS = ["-std=c11", "-O1", "-g", "-D_GNU_SOURCE", "-DZN_DEBUG", f"-I{CSRC}"]
 FLAGS += ["-Wall", "-Wextra", "-Werror"]

@@ -7,10 +7,11 @@ import io
 import json
 
 import pytest
-from filter_help import faults, sift
+from filter_help import faults, open_sieve, sift
 
+from zanon_net import _core
 from zanon_net._core import ROW_FAULTS
-from zanon_net.errors import ConfigError, FormatError
+from zanon_net.errors import CapacityError, ConfigError, FormatError
 
 HEADER = b"time,user,attribute\n"
 
@@ -260,12 +261,14 @@ def test_whatever_else_a_json_row_holds_is_left_out() -> None:
         (b'{"time":1,"user":"a","attribute":"x","y":[1,2}', "json"),
         (b'{"time":1,"user":"a","attribute":"x","y":[1,]}', "json"),
         (b'{"time":1,"user":"a","attribute":"x","y":{"a"}}', "json"),
-        (b'{"time":1,"user":"a","attribute":"x","y":tru}', "json"),
+        (b'{"time":1,"user":"a","attribute":"x","y":truth}', "json"),
         (b'{"y":' + b"[" * 65 + b"]" * 65 + b"}", "json"),
         (b'{"time":1,"user":"a","attribute":"\xff"}', "utf8"),
         (b'{"time":1,"user":"a","attribute":"x","y":"\xc3"}', "utf8"),
         (b'{"time":1,"user":"a","attribute":"\\u0000"}', "control"),
         (b'{"time":1,"user":"\\u001b[2J","attribute":"x"}', "control"),
+        (b'{"time":1,"user":"a","attribute":"\x7f"}', "control"),
+        ('{"time":1,"user":"a\x85","attribute":"x"}'.encode(), "control"),
         (b'{"time":1,"user":"a"}', "missing"),
         (b"{}", "missing"),
         (b'{"time":1,"user":"a","attribute":null}', "missing"),
@@ -289,6 +292,13 @@ def test_json_rows_that_cannot_be_read(row: bytes, fault: str) -> None:
     assert out == b'{"time":1,"attribute":"good"}\n' * 2
     assert faults(sieve) == {fault: 1}
     assert sieve.first_fault == (2, ROW_FAULTS[fault])
+
+
+def test_control_characters_elsewhere_in_json_are_no_fault() -> None:
+    out, sieve = sift(b'{"time":1,"user":"a","attribute":"x","y":"\x7f"}\n', no_user=True)
+    assert (out, faults(sieve)) == (b'{"time":1,"attribute":"x"}\n', {})
+    _, sieve = sift(b'{"time":1,"user":"a","attribute":"x","p":["\x7f"]}\n', passed=["p"])
+    assert faults(sieve) == {"control": 1}
 
 
 def test_nesting_up_to_the_limit_is_read() -> None:
@@ -375,8 +385,6 @@ def test_strict() -> None:
 
 
 def test_strict_writes_what_came_before() -> None:
-    from filter_help import open_sieve
-
     sieve = open_sieve(strict=True, no_user=True)
     with pytest.raises(FormatError):
         sieve.feed(HEADER + b"1,ann,x\nbad\n2,ann,y\n")
@@ -404,3 +412,28 @@ def test_offsets_are_not_passed_on() -> None:
     rows = line(time="2024-05-14T09:00:00+09:00", user="ann", attribute="x")
     out, _ = sift(rows, time_unit="iso", no_user=True)
     assert json.loads(out)["time"] == "2024-05-14T00:00:00Z"
+
+
+# ---- memory -------------------------------------------------------------------------------------
+
+
+def test_out_of_memory_is_said_and_nothing_leaks_out() -> None:
+    said = []
+    for n in range(1, 100):
+        _core.fail_allocation(n)
+        sieve = None
+        try:
+            sieve = open_sieve(z=2)
+            sieve.feed(HEADER + b"1,ann,x\n2,bob,y\n")
+            sieve.feed(b"3,bob," + b"z" * 100_000)
+            sieve.end()
+        except CapacityError as error:
+            said.append(str(error))
+            if sieve is not None:
+                assert sieve.take() in (b"", HEADER)
+        else:
+            break
+        finally:
+            _core.fail_allocation(0)
+    assert len(said) > 8
+    assert all("no memory" in text for text in said)
