@@ -47,7 +47,7 @@ def streams(draw: st.DrawFn, *, ordered: bool) -> list[Row]:
 
 def as_csv(rows: list[Row]) -> bytes:
     text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text, lineterminator="\r\n")  # with "\n" it would leave "\r" unquoted
     writer.writerows([("time", "user", "attribute"), *rows])
     return text.getvalue().encode()
 
