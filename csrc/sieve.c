@@ -158,12 +158,13 @@ static bool first_byte(const zn_sieve *s, bool final, uint8_t *first)
 static bool pass_mark(zn_sieve *s, bool final)
 {
     static const uint8_t mark[MARK_BYTES] = {0xef, 0xbb, 0xbf};
-    size_t left = s->n - s->at, n = left < MARK_BYTES ? left : MARK_BYTES;
-    if (s->at != 0 || n == 0 || memcmp(s->buffer, mark, n) != 0)
-        return n != 0 || final;
-    if (n < MARK_BYTES)
-        return final;
-    s->at = MARK_BYTES;
+    size_t n = s->n < MARK_BYTES ? s->n : MARK_BYTES;
+    if (!s->marked && memcmp(s->buffer, mark, n) == 0) {
+        if (n < MARK_BYTES)
+            return final;
+        s->at = MARK_BYTES;
+    }
+    s->marked = true;
     return true;
 }
 
@@ -247,7 +248,7 @@ int zn_sieve_end(zn_sieve *s, zn_error *err)
 {
     int rc = s->n != 0 ? consume(s, true, err) : 0;
     zn_row_frame_reset(&s->frame);
-    s->begun = s->laid_out = s->skipping = false;
+    s->marked = s->begun = s->laid_out = s->skipping = false;
     s->at = s->n = 0;
     s->line = 1;
     return rc;

@@ -19,7 +19,8 @@ struct zn_sieve {
     zn_row_style style;
     zn_row_frame frame;
     zn_csv_layout layout;
-    bool begun;    /* this source's format is known */
+    bool marked;   /* this source's byte order mark is passed, or it has none */
+    bool begun;    /* its format is known */
     bool laid_out; /* its columns are */
     bool skipping; /* a row that is too long */
     bool headed;   /* the output has its header */

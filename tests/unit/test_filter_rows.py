@@ -127,7 +127,11 @@ def test_empty_lines_are_no_rows() -> None:
 
 
 def test_byte_order_mark() -> None:
-    assert attributes(b"\xef\xbb\xbf" + HEADER + b"1,ann,x\n") == ["x"]
+    mark = b"\xef\xbb\xbf"
+    assert attributes(mark + HEADER + b"1,ann,x\n") == ["x"]
+    for pieces in ([mark, mark + HEADER], [mark * 2 + HEADER]):
+        with pytest.raises(ConfigError, match="no column 'time'"):
+            sift(pieces)
 
 
 def test_columns_are_found_by_name() -> None:
