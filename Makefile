@@ -10,6 +10,8 @@ SHELL := bash
 PYTHON ?= python3
 BUILD ?= build
 BENCH_BYTES ?= 500M
+SOAK ?= 1000000000
+SEED ?= $(shell date +%s)
 
 C_SOURCES := $(sort $(shell find csrc -name '*.c'))
 C_FILES := $(sort $(shell find csrc -name '*.[ch]'))
@@ -88,6 +90,20 @@ bench: .venv/.bench $(BUILD)/bench/isp.pcap ## packets/s on generated traffic, a
 $(BUILD)/bench/isp.pcap: bench/gen_trace.py | .venv/.bench
 	@mkdir -p $(@D)
 	.venv/bin/python bench/gen_trace.py $@ --bytes $(BENCH_BYTES)
+
+# A build with tiny records and lists reaches every form of an attribute with few users.
+SOAK_TABLE := csrc/state/ztable*.c $(patsubst %,csrc/base/%.c,arena clock hash error)
+SOAK_LAYOUTS := default small
+soak-small: SOAK_FLAGS := -DZN_ZRECORD_USERS_MAX=5 -DZN_ZLIST_FROM=3
+
+.PHONY: soak $(SOAK_LAYOUTS:%=soak-%)
+soak: $(SOAK_LAYOUTS:%=soak-%) ## 10^9 random observations against an exact oracle (SOAK=N, SEED=N)
+$(SOAK_LAYOUTS:%=soak-%): soak-%:
+	@mkdir -p $(BUILD)/soak
+	@$(CC) $(C_FLAGS) $(C_WARNINGS) $(SOAK_FLAGS) -DZN_DEBUG tests/soak/*.c $(SOAK_TABLE) \
+		-o $(BUILD)/soak/$*
+	@echo "The z-table, $* layout, seed $(SEED)"
+	@$(BUILD)/soak/$* -n $$(($(SOAK) / 2)) -s $(SEED)
 
 # ---- for those who change it --------------------------------------------------------------------
 
