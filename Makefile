@@ -11,7 +11,7 @@ PYTHON ?= python3
 BUILD ?= build
 BENCH_BYTES ?= 500M
 SOAK ?= 1000000000
-SEED ?= $(shell date +%s)
+SEED := $(or $(SEED),$(shell date +%s))
 
 C_SOURCES := $(sort $(shell find csrc -name '*.c'))
 C_FILES := $(sort $(shell find csrc -name '*.[ch]'))
