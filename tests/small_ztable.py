@@ -14,7 +14,6 @@ from c_help import CSRC, LAYOUTS, SANITIZE, ZTABLE, compile_c
 
 from zanon_net._core import ZTable
 
-
 COUNTERS = ("observations", "released", "below_z", "too_late", "late", "late_deep", "no_room")
 COUNTERS += ("clock_jumps", "evicted", "tuples", "attributes")
 
