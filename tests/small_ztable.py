@@ -10,9 +10,10 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 from c_help import CSRC, LAYOUTS, SANITIZE, ZTABLE, compile_c
 
-from zanon_net._core import ZTable
+from zanon_net import ConfigError, ZTable
 
 COUNTERS = ("observations", "released", "below_z", "too_late", "late", "late_deep", "no_room")
 COUNTERS += ("clock_jumps", "evicted", "tuples", "attributes")
@@ -70,6 +71,9 @@ def load(layout: str) -> ctypes.CDLL:
     library.zn_ztable_close.argtypes = [handle]
     library.zn_ztable_clear.argtypes = [handle]
     library.zn_ztable_observe.argtypes = [handle, handle]
+    library.zn_ztable_observe_batch.argtypes = [handle, handle, ctypes.c_size_t, handle]
+    library.zn_ztable_memory.argtypes = [handle]
+    library.zn_ztable_memory.restype = ctypes.c_size_t
     library.zn_ztable_count.argtypes = [handle, Id]
     library.zn_ztable_count.restype = ctypes.c_uint64
     library.zn_ztable_set_z.argtypes = [handle, ctypes.c_uint32, handle]
@@ -87,8 +91,24 @@ def words(text: bytes, n: int) -> list[int]:
     return [int.from_bytes(digest[8 * i : 8 * i + 8], "little") for i in range(n)]
 
 
+def as_bytes(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text
+
+
+def mix(x: np.ndarray) -> np.ndarray:
+    """64 bits that look random, another one for each number."""
+    with np.errstate(over="ignore"):
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+            x = (x + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(factor)
+            x ^= x >> np.uint64(shift)
+    return x
+
+
+OBSERVATION = np.dtype([("t_ns", "i8"), ("user", "u8"), ("lo", "u8"), ("hi", "u8")])
+
+
 class SmallZTable:
-    """Arguments and answers as those of ZTable; for valid arguments only."""
+    """Arguments and answers as those of ZTable, in so far as tests of both layouts use them."""
 
     def __init__(
         self,
@@ -96,8 +116,8 @@ class SmallZTable:
         window_ns: int,
         *,
         keep: int | None = None,
-        max_tuples: int = 1 << 16,
-        max_attributes: int = 1 << 16,
+        max_tuples: int = 1 << 24,
+        max_attributes: int = 1 << 22,
         max_jump_ns: int | None = None,
         rebase_after: int = 256,
     ) -> None:
@@ -108,20 +128,34 @@ class SmallZTable:
         code = self.c.zn_ztable_open(
             ctypes.byref(self.table), ctypes.byref(config), ctypes.byref(error)
         )
-        assert code == 0, error.msg
+        if code != 0:
+            raise ConfigError(error.msg.decode())
+        self.z = z
 
     def __del__(self) -> None:
         self.c.zn_ztable_close(self.table)
 
-    def observe(self, t_ns: int, user: bytes, attribute: bytes) -> bool:
-        o = Observation(t_ns, words(user, 1)[0], Id(*words(attribute, 2)))
+    def observe(self, t_ns: int, user: str | bytes, attribute: str | bytes) -> bool:
+        identity = Id(*words(as_bytes(attribute), 2))
+        o = Observation(t_ns, words(as_bytes(user), 1)[0], identity)
         return bool(self.c.zn_ztable_observe(self.table, ctypes.byref(o)) == 0)
 
-    def count(self, attribute: bytes) -> int:
-        return int(self.c.zn_ztable_count(self.table, Id(*words(attribute, 2))))
+    def observe_batch(
+        self, t_ns: np.ndarray, user: np.ndarray, attribute: np.ndarray
+    ) -> np.ndarray:
+        o = np.empty(len(t_ns), OBSERVATION)
+        o["t_ns"], o["user"], o["lo"], o["hi"] = t_ns, mix(user), mix(attribute), mix(~attribute)
+        decisions = np.empty(len(t_ns), np.uint8)
+        self.c.zn_ztable_observe_batch(self.table, o.ctypes.data, len(o), decisions.ctypes.data)
+        return decisions == 0
+
+    def count(self, attribute: str | bytes) -> int:
+        return int(self.c.zn_ztable_count(self.table, Id(*words(as_bytes(attribute), 2))))
 
     def set_z(self, z: int) -> None:
-        assert self.c.zn_ztable_set_z(self.table, z, None) == 0
+        if self.c.zn_ztable_set_z(self.table, z, None) != 0:
+            raise ConfigError("z")
+        self.z = z
 
     def clear(self) -> None:
         self.c.zn_ztable_clear(self.table)
@@ -134,6 +168,10 @@ class SmallZTable:
     def stats(self) -> dict[str, int]:
         stats = self.c.zn_ztable_get_stats(self.table)
         return {name: getattr(stats, name) for name in COUNTERS}
+
+    @property
+    def memory_bytes(self) -> int:
+        return int(self.c.zn_ztable_memory(self.table))
 
 
 # For tests that take a table of either layout; an installed wheel's have no sources to build from.

@@ -6,6 +6,7 @@ import ipaddress
 import os
 
 from cpython.exc cimport PyErr_CheckSignals
+from cpython.number cimport PyNumber_Index
 from libc.errno cimport EINTR
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdlib cimport free, malloc
@@ -430,7 +431,7 @@ cdef object whole(name, value, low, high):
 cdef int64_t time_of(value) except -1:
     cdef int64_t t_ns
     try:
-        t_ns = value
+        t_ns = PyNumber_Index(value)  # a float has lost nanoseconds
     except OverflowError:
         t_ns = -1
     except TypeError:
