@@ -15,6 +15,7 @@ SEED := $(or $(SEED),$(shell date +%s))
 
 C_SOURCES := $(sort $(shell find csrc -name '*.c'))
 C_FILES := $(sort $(shell find csrc -name '*.[ch]'))
+C_OTHERS := $(sort $(shell find examples tests -name '*.[ch]'))
 PY_SOURCES := $(sort $(shell find zanon_net -name '*.py' -o -name '*.pyi'))
 # Folders too: a source file that was added or removed changes the time of its folder.
 EXTENSION := $(C_FILES) $(shell find csrc -type d) $(wildcard zanon_net/*.pyx zanon_net/*.pxd) \
@@ -118,8 +119,8 @@ lint: .venv/.lint ## formatting, types, spelling, and csrc with every warning as
 	.venv/bin/stubtest --ignore-missing-stub zanon_net._core
 	.venv/bin/cython-lint --no-pycodestyle zanon_net
 	.venv/bin/codespell
-	@echo "clang-format --dry-run -Werror, each file of csrc"
-	@.venv/bin/clang-format --dry-run -Werror $(C_FILES)
+	@echo "clang-format --dry-run -Werror, each C file"
+	@.venv/bin/clang-format --dry-run -Werror $(C_FILES) $(C_OTHERS)
 	@echo "gcc $(C_WARNINGS) -Werror, each file of csrc"
 	@$(call compile,gcc)
 	@if command -v clang >/dev/null; then \
