@@ -10,9 +10,12 @@ SHELL := bash
 PYTHON ?= python3
 BUILD ?= build
 BENCH_BYTES ?= 500M
+SOAK ?= 1000000000
+SEED := $(or $(SEED),$(shell date +%s))
 
 C_SOURCES := $(sort $(shell find csrc -name '*.c'))
 C_FILES := $(sort $(shell find csrc -name '*.[ch]'))
+C_OTHERS := $(sort $(shell find examples tests -name '*.[ch]'))
 PY_SOURCES := $(sort $(shell find zanon_net -name '*.py' -o -name '*.pyi'))
 # Folders too: a source file that was added or removed changes the time of its folder.
 EXTENSION := $(C_FILES) $(shell find csrc -type d) $(wildcard zanon_net/*.pyx zanon_net/*.pxd) \
@@ -89,6 +92,20 @@ $(BUILD)/bench/isp.pcap: bench/gen_trace.py | .venv/.bench
 	@mkdir -p $(@D)
 	.venv/bin/python bench/gen_trace.py $@ --bytes $(BENCH_BYTES)
 
+# A build with tiny records and lists reaches every form of an attribute with few users.
+SOAK_TABLE := csrc/state/ztable*.c $(patsubst %,csrc/base/%.c,arena clock hash error)
+SOAK_LAYOUTS := default small
+soak-small: SOAK_FLAGS := -DZN_ZRECORD_USERS_MAX=5 -DZN_ZLIST_FROM=3
+
+.PHONY: soak $(SOAK_LAYOUTS:%=soak-%)
+soak: $(SOAK_LAYOUTS:%=soak-%) ## 10^9 random observations against an exact oracle (SOAK=N, SEED=N)
+$(SOAK_LAYOUTS:%=soak-%): soak-%:
+	@mkdir -p $(BUILD)/soak
+	@$(CC) $(C_FLAGS) $(C_WARNINGS) $(SOAK_FLAGS) -DZN_DEBUG tests/soak/*.c $(SOAK_TABLE) \
+		-o $(BUILD)/soak/$*
+	@echo "The z-table, $* layout, seed $(SEED)"
+	@$(BUILD)/soak/$* -n $$(($(SOAK) / 2)) -s $(SEED)
+
 # ---- for those who change it --------------------------------------------------------------------
 
 compile = printf '%s\n' $(C_SOURCES) | xargs -P 2 -I FILE \
@@ -102,8 +119,8 @@ lint: .venv/.lint ## formatting, types, spelling, and csrc with every warning as
 	.venv/bin/stubtest --ignore-missing-stub zanon_net._core
 	.venv/bin/cython-lint --no-pycodestyle zanon_net
 	.venv/bin/codespell
-	@echo "clang-format --dry-run -Werror, each file of csrc"
-	@.venv/bin/clang-format --dry-run -Werror $(C_FILES)
+	@echo "clang-format --dry-run -Werror, each C file"
+	@.venv/bin/clang-format --dry-run -Werror $(C_FILES) $(C_OTHERS)
 	@echo "gcc $(C_WARNINGS) -Werror, each file of csrc"
 	@$(call compile,gcc)
 	@if command -v clang >/dev/null; then \

@@ -17,7 +17,7 @@ import pytest
 pytestmark = pytest.mark.source
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCE_FOLDERS = ("csrc", "zanon_net", "tests", "bench", "pcaps", "scripts")
+SOURCE_FOLDERS = ("csrc", "zanon_net", "tests", "bench", "examples", "pcaps", "scripts")
 SOURCE_SUFFIXES = {".c", ".h", ".py", ".pyx", ".pxd", ".pyi"}
 
 Sources = Mapping[str, str]

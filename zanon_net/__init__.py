@@ -6,7 +6,7 @@
 building blocks by themselves. Times are integer nanoseconds since the Unix epoch.
 """
 
-from zanon_net._core import CryptoPan, ZTable
+from zanon_net._core import CryptoPan, ZTable, caps_for_bytes
 from zanon_net._version import __version__
 from zanon_net.config import AddressPolicy, Config, Input, Limits, Output, ZParams
 from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatError, ZanonError
@@ -29,5 +29,6 @@ __all__ = [
     "ZTable",
     "ZanonError",
     "__version__",
+    "caps_for_bytes",
     "run",
 ]

@@ -155,6 +155,11 @@ cdef extern from "state/ztable.h" nogil:
         uint64_t observations, released, below_z, too_late, late, late_deep, no_room
         uint64_t clock_jumps, evicted, tuples, attributes
     zn_ztable_config zn_ztable_default_config(uint32_t z, int64_t window_ns)
+    uint32_t ZN_ZTABLE_Z_MAX
+    int64_t ZN_ZTABLE_WINDOW_MAX_NS
+    uint32_t ZN_ZTABLE_TUPLES_MAX
+    uint32_t ZN_ZTABLE_ATTRIBUTES_MAX
+    int zn_ztable_fit_caps(zn_ztable_config *config, size_t n, zn_error *err)
     int zn_ztable_open(zn_ztable **out, const zn_ztable_config *config, zn_error *err)
     void zn_ztable_close(zn_ztable *t)
     ctypedef struct zn_columns:

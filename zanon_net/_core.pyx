@@ -6,6 +6,7 @@ import ipaddress
 import os
 
 from cpython.exc cimport PyErr_CheckSignals
+from cpython.number cimport PyNumber_Index
 from libc.errno cimport EINTR
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdlib cimport free, malloc
@@ -421,68 +422,135 @@ cdef enum:
     DOMAIN_NUMBER = 2
 
 
+cdef uint32_t KEEP_MAX = 0xffffffff
+
+
+cdef object whole(name, value, low, high):
+    """A whole number in its limits, or an error that names it."""
+    if not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be a whole number, not {type(value).__name__}")
+    number = value.__index__()
+    if not low <= number <= high:
+        raise ConfigError(f"{name} is {number}: it must be {low} to {high}")
+    return number
+
+
+cdef int64_t time_of(value) except -1:
+    cdef int64_t t_ns
+    try:
+        t_ns = PyNumber_Index(value)  # a float has lost nanoseconds
+    except OverflowError:
+        t_ns = -1
+    except TypeError:
+        raise TypeError(f"t_ns must be a whole number, not {type(value).__name__}") from None
+    if t_ns < 0:
+        raise ValueError("t_ns must be 0 to 2**63 - 1, in nanoseconds")
+    return t_ns
+
+
+def caps_for_bytes(memory_bytes, keep=None):
+    """The largest (max_tuples, max_attributes) with which a ZTable stays below `memory_bytes`.
+
+    That holds for every input: hostile ones take all of it, usual ones a small part. keep: as in
+    ZTable; what is kept of an attribute decides how much its users cost.
+
+    Raises ConfigError when no table is that small, or keep is out of range.
+    """
+    cdef zn_error err
+    cdef zn_ztable_config config = zn_ztable_default_config(1, 1)
+    cdef size_t limit = whole("memory_bytes", memory_bytes, 0, (1 << 63) - 1)
+    cdef int rc
+    memset(&err, 0, sizeof(err))
+    config.keep = 0 if keep is None else whole("keep", keep, 1, KEEP_MAX)
+    with nogil:
+        rc = zn_ztable_fit_caps(&config, limit, &err)
+    check(rc, &err)
+    return config.max_tuples, config.max_attributes
+
+
 cdef class ZTable:
     """Decides observations (time, user, attribute) by z-anonymity (Jha et al. 2022, Algorithm 1).
 
     An observation is released when at least z distinct users, the present one included, exposed
     the attribute within the last window. Users and attributes are bytes or str; they are held as
-    hashes under a random key. A table belongs to one thread at a time.
+    hashes under a random key.
 
-    z: threshold, 1 to 2**31. window_ns: the window in nanoseconds. keep: most recent distinct
-    users kept per attribute, at least z; None keeps all. max_tuples, max_attributes: caps, at which
-    the oldest go first. max_jump_ns: a larger step forward in time must be confirmed; None: off.
-    rebase_after: refused observations in a row that prove the clock wrong.
+    z: threshold, 1 to 2**31. window_ns: the window in nanoseconds, up to ten years. keep: most
+    recent distinct users kept per attribute, at least z; None keeps all. max_tuples,
+    max_attributes: caps (caps_for_bytes has those for a memory size), at which the oldest go
+    first. max_jump_ns: a larger step forward in time must be confirmed; None: off. rebase_after:
+    refused observations in a row that prove the clock wrong.
 
-    Raises ConfigError for values out of range, CapacityError when memory is out.
+    A table belongs to one thread at a time: observe_batch lets other threads run, and a call from
+    one of those meanwhile raises RuntimeError. It can be neither pickled nor copied.
+
+    Raises ConfigError (a ValueError) for values out of range, TypeError for what is no number,
+    CapacityError when memory is out.
 
     >>> table = ZTable(2, 10)
     >>> table.observe(0, "ann", "example.org"), table.observe(5, "bob", "example.org")
     (False, True)
     >>> table.observe(16, "bob", "example.org")
     False
+    >>> table.count("example.org"), table.stats["released"]
+    (1, 1)
+    >>> import numpy as np
+    >>> t_ns, user = np.array([20, 21, 22]), np.array([7, 7, 8], np.uint64)
+    >>> table.observe_batch(t_ns, user, np.array([1, 1, 1], np.uint64))
+    array([False, False,  True])
     """
 
     cdef zn_ztable *table
+    cdef zn_ztable_config config
     cdef zn_hash_key key
     cdef _Guard guard
-    cdef uint32_t _z
+
+    def __cinit__(self, *arguments, **options):
+        self.guard = _Guard()
 
     def __init__(self, z, window_ns, *, keep=None, max_tuples=1 << 24, max_attributes=1 << 22,
                  max_jump_ns=None, rebase_after=256):
-        cdef zn_ztable_config config
         cdef zn_error err
         if self.table != NULL:
             raise RuntimeError("a table cannot be opened twice")
-        if not 1 <= z <= 1 << 31:
-            raise ConfigError(f"z is {z}: it must be 1 to {1 << 31}")
-        if not 1 <= window_ns < 1 << 63:
-            raise ConfigError(f"window_ns is {window_ns}: it must be at least 1 nanosecond")
-        if keep is not None and keep < z:
-            raise ConfigError(f"keep is {keep}: it must be at least z, {z}, or None")
-        if max_jump_ns is not None and max_jump_ns < 1:
-            raise ConfigError(f"max_jump_ns is {max_jump_ns}: it must be at least 1, or None")
         memset(&err, 0, sizeof(err))
-        config = zn_ztable_default_config(z, window_ns)
-        config.keep = 0 if keep is None else keep
-        config.max_tuples = max_tuples
-        config.max_attributes = max_attributes
-        config.max_jump_ns = 0 if max_jump_ns is None else max_jump_ns
-        config.rebase_after = rebase_after
-        self.guard = _Guard()
-        self._z = z
+        z = whole("z", z, 1, ZN_ZTABLE_Z_MAX)
+        window_ns = whole("window_ns", window_ns, 1, ZN_ZTABLE_WINDOW_MAX_NS)
+        self.config = zn_ztable_default_config(z, window_ns)
+        if keep is not None:
+            self.config.keep = whole("keep", keep, z, KEEP_MAX)
+        self.config.max_tuples = whole("max_tuples", max_tuples, 1, ZN_ZTABLE_TUPLES_MAX)
+        self.config.max_attributes = whole("max_attributes", max_attributes, 1,
+                                           ZN_ZTABLE_ATTRIBUTES_MAX)
+        if max_jump_ns is not None:
+            self.config.max_jump_ns = whole("max_jump_ns", max_jump_ns, 1, (1 << 63) - 1)
+        self.config.rebase_after = whole("rebase_after", rebase_after, 1, (1 << 32) - 1)
         check(zn_hash_key_random(&self.key, &err), &err)
-        check(zn_ztable_open(&self.table, &config, &err), &err)
+        check(zn_ztable_open(&self.table, &self.config, &err), &err)
 
     def __dealloc__(self):
         zn_ztable_close(self.table)
 
     def __reduce__(self):
-        raise TypeError("a ZTable cannot be pickled: it holds exposures that were not released")
+        raise TypeError("a ZTable cannot be pickled or copied: it holds exposures that were not "
+                        "released, under a key that must not leave the process")
 
     def __repr__(self):
+        if self.table == NULL:
+            return "<ZTable, never opened>"
+        if self.guard.busy:
+            return f"<ZTable z={self.config.z}, at work in another thread>"
         stats = self.stats
-        return (f"<ZTable z={self._z} users={stats['tuples']} attributes={stats['attributes']} "
-                f"released={stats['released']}/{stats['observations']}>")
+        return (f"<ZTable z={self.config.z} window_ns={self.config.window_ns} "
+                f"keep={self.config.keep or None} tuples={stats['tuples']} "
+                f"attributes={stats['attributes']} "
+                f"released={stats['released']}/{stats['observations']} "
+                f"memory_bytes={self.memory_bytes}>")
+
+    cdef int _enter(self) except -1:
+        if self.table == NULL:
+            raise RuntimeError("this table was never opened")
+        return self.guard.enter()
 
     cdef zn_id _text_id(self, value) except *:
         cdef bytes data = value.encode() if isinstance(value, str) else bytes(value)
@@ -491,20 +559,19 @@ cdef class ZTable:
     cdef zn_id _number_id(self, uint64_t value) noexcept nogil:
         return zn_hash128(&self.key, DOMAIN_NUMBER, &value, sizeof(value))
 
-    def observe(self, int64_t t_ns, user, attribute):
+    def observe(self, t_ns, user, attribute):
         """True when the observation may be released.
 
-        t_ns: nanoseconds since the Unix epoch, not negative. user, attribute: bytes or str.
+        t_ns: nanoseconds since the Unix epoch, 0 to 2**63 - 1. user, attribute: bytes or str.
+        Raises ValueError for another time, TypeError for another type.
         """
         cdef zn_observation o
-        if t_ns < 0:
-            raise ValueError("t_ns is negative")
+        o.t_ns = time_of(t_ns)
         if not isinstance(user, (bytes, str)) or not isinstance(attribute, (bytes, str)):
             raise TypeError("user and attribute are bytes or str")
-        o.t_ns = t_ns
         o.user = hash_any(&self.key, user)
         o.attribute = self._text_id(attribute)
-        self.guard.enter()
+        self._enter()
         released = zn_ztable_observe(self.table, &o) == ZN_RELEASE
         self.guard.leave()
         return released
@@ -535,7 +602,7 @@ cdef class ZTable:
         cdef Py_ssize_t n = t_ns.shape[0]
         cdef Py_ssize_t at = 0
         cdef Py_ssize_t m
-        self.guard.enter()
+        self._enter()
         with nogil:
             while at < n:
                 m = n - at if n - at < 256 else 256
@@ -551,45 +618,69 @@ cdef class ZTable:
     def count(self, attribute):
         """Distinct users of an attribute (bytes, str, or a number as in observe_batch) in the
         window that ends at the newest time seen; saturates at keep."""
+        cdef zn_id attribute_id
         if isinstance(attribute, (bytes, str)):
-            return zn_ztable_count(self.table, self._text_id(attribute))
-        return zn_ztable_count(self.table, self._number_id(attribute))
+            attribute_id = self._text_id(attribute)
+        else:
+            attribute_id = self._number_id(whole("attribute", attribute, 0, (1 << 64) - 1))
+        self._enter()
+        users = zn_ztable_count(self.table, attribute_id)
+        self.guard.leave()
+        return users
 
     def set_z(self, z):
         """Changes z for what comes. Raises ConfigError when it is out of range or above keep."""
+        cdef uint32_t wanted = whole("z", z, 1, self.config.keep or ZN_ZTABLE_Z_MAX)
         cdef zn_error err
-        if not 1 <= z <= 1 << 31:
-            raise ConfigError(f"z is {z}: it must be 1 to {1 << 31}")
+        cdef int rc
         memset(&err, 0, sizeof(err))
-        check(zn_ztable_set_z(self.table, z, &err), &err)
-        self._z = z
+        self._enter()
+        rc = zn_ztable_set_z(self.table, wanted, &err)
+        self.guard.leave()
+        check(rc, &err)
+        self.config.z = wanted
 
     def clear(self):
-        """Forgets every exposure and the clock; counters stay."""
-        self.guard.enter()
+        """Forgets every exposure and the clock, and gives memory back; counters stay."""
+        self._enter()
         zn_ztable_clear(self.table)
         self.guard.leave()
 
     def check(self):
         """Raises AssertionError when an invariant is broken. Slow: for tests."""
-        cdef const char *broken = zn_ztable_check(self.table)
+        cdef const char *broken
+        self._enter()
+        broken = zn_ztable_check(self.table)
+        self.guard.leave()
         if broken != NULL:
             raise AssertionError(broken.decode())
 
     @property
     def z(self):
         """The threshold in force."""
-        return self._z
+        return self.config.z
 
     @property
     def stats(self):
-        """Counters: observations, released, each reason of suppression, what is alive now."""
-        return zn_ztable_get_stats(self.table)
+        """Counters since the table was made, and what is alive now.
+
+        observations: each one is released, below_z (too few users), too_late (older than the
+        window, or a refused jump), late_deep (late, and too many users since) or no_room. late:
+        behind the clock, decided all the same. clock_jumps: times the clock proved wrong and the
+        table was emptied. evicted: live entries thrown out at a cap. tuples, attributes: alive.
+        """
+        self._enter()
+        stats = zn_ztable_get_stats(self.table)
+        self.guard.leave()
+        return stats
 
     @property
     def memory_bytes(self):
-        """Bytes of memory the table uses."""
-        return zn_ztable_memory(self.table)
+        """Bytes of memory the table has touched and not given back."""
+        self._enter()
+        used = zn_ztable_memory(self.table)
+        self.guard.leave()
+        return used
 
 
 cdef class Sieve:

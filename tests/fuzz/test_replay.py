@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The corpora of the parsers' fuzz targets, replayed under ASan and UBSan."""
+"""The corpora of the fuzz targets, replayed under ASan and UBSan."""
 
 import os
 import subprocess
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from c_help import LAYOUTS, SANITIZE, ZTABLE, compile_c
 
 pytestmark = pytest.mark.source
 
@@ -46,3 +47,10 @@ def test_replay(target: str, objects: list[Path], tmp_path: Path) -> None:
     program = tmp_path / "replay"
     run(["cc", *FLAGS, FOLDER / f"fuzz_{target}.c", *objects, "-o", program], tmp_path)
     run([program, FOLDER / "corpus" / target], tmp_path)
+
+
+def test_replay_with_small_records_and_early_lists(tmp_path: Path) -> None:
+    """The z-table's inputs again, in the layout where few users make a list."""
+    sources = [FOLDER / "replay.c", FOLDER / "fuzz_ztable.c", *ZTABLE]
+    program = compile_c(tmp_path / "replay", sources, *SANITIZE, *LAYOUTS["small"])
+    run([program, FOLDER / "corpus" / "ztable"], tmp_path)

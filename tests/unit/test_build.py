@@ -4,7 +4,6 @@
 
 import os
 import runpy
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -101,30 +100,20 @@ def test_version_is_said_once() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
-def test_library_links_without_python(tmp_path: Path) -> None:
-    done = subprocess.run(
-        ["make", "-s", "lib", f"BUILD={tmp_path}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "warning" not in done.stderr
+def test_library_links_without_python(c_library: Path, tmp_path: Path) -> None:
     program = tmp_path / "use.c"
     program.write_text(
         '#include "engine.h"\n#include "state/ztable.h"\nint main(void)\n{\n    return 0;\n}\n'
     )
     flags = subprocess.run(
         ["pkg-config", "--cflags", "--libs", "zanon"],
-        env={**os.environ, "PKG_CONFIG_PATH": str(tmp_path / "lib" / "pkgconfig")},
+        env={**os.environ, "PKG_CONFIG_PATH": str(c_library / "lib" / "pkgconfig")},
         capture_output=True,
         text=True,
         check=True,
     ).stdout.split()
     command = ["cc", "-std=c11", str(program), *flags, "-o", str(tmp_path / "use")]
     # Every object of the archive has to find what it calls, not only those that main() needs.
-    whole = ["-Wl,--whole-archive", str(tmp_path / "lib" / "libzanon.a"), "-Wl,--no-whole-archive"]
+    whole = ["-Wl,--whole-archive", str(c_library / "lib" / "libzanon.a"), "-Wl,--no-whole-archive"]
     subprocess.run([*command, *whole, "-lcrypto", "-lpcap"], check=True)
     subprocess.run([str(tmp_path / "use")], check=True)
