@@ -136,6 +136,7 @@ static void forget(zn_ztable *t)
     t->dying = t->dying_tuples = 0;
     t->sweep_hand = t->cap_hand = start;
     t->sweeping = false;
+    t->stale_count = 0;
     t->swept_ns = t->clock.now_ns;
     t->stats.tuples = t->stats.attributes = 0;
 }
