@@ -20,7 +20,6 @@
 #define GROUP_VOTES                                                                                \
     (GROUP * (ZN_NAMES_PER_FLOW + 3))   /* most that the packets of a group can cast */
 #define BATCH_VOTES (4 * BATCH)         /* more than real traffic casts */
-#define MAX_STREAMS 16384               /* heads that are being put together */
 #define MAX_CLIENTS (UINT32_C(1) << 20) /* client addresses an epoch */
 
 _Static_assert(BATCH_VOTES > GROUP_VOTES, "a group's votes always find room");
@@ -96,7 +95,7 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
     if (rc == 0)
         rc = zn_gate_init(&e->gate, &limits, err);
     if (rc == 0)
-        rc = zn_stream_pool_init(&e->names.streams, MAX_STREAMS, err);
+        rc = zn_names_init(&e->names, config->max_flows, err);
     return rc;
 }
 
@@ -146,7 +145,7 @@ void zn_engine_close(zn_engine *e)
         return;
     for (int i = 0; i < ZN_OUTPUT_COUNT; i++)
         zn_text_fini(&e->output[i]);
-    zn_stream_pool_fini(&e->names.streams);
+    zn_names_fini(&e->names);
     zn_gate_fini(&e->gate);
     zn_book_fini(&e->book);
     zn_flow_table_close(e->flows);
@@ -410,8 +409,7 @@ size_t zn_engine_memory(const zn_engine *e)
 {
     size_t bytes = sizeof *e + zn_flow_memory(e->flows) + zn_ztable_memory(e->gate.table) +
                    zn_slab_bytes(&e->book.entries) + zn_slab_bytes(&e->book.texts) +
-                   zn_slab_bytes(&e->names.streams.streams) +
-                   (size_t)e->names.streams.streams.used_high * ZN_STREAM_MAX;
+                   zn_names_memory(&e->names);
     for (int i = 0; i < ZN_OUTPUT_COUNT; i++)
         bytes += e->output[i].cap;
     return bytes;

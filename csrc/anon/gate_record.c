@@ -165,6 +165,20 @@ static void show_server(const zn_gate *g, const zn_flow *f, bool withheld, zn_re
     }
 }
 
+static uint8_t udp_type_of(const zn_flow *f)
+{
+    switch (f->protocol) {
+    case ZN_PROTOCOL_DNS:
+        return ZN_UDP_DNS;
+    case ZN_PROTOCOL_DTLS:
+        return ZN_UDP_DTLS;
+    case ZN_PROTOCOL_QUIC_BOTH_WAYS:
+        return ZN_UDP_QUIC;
+    default:
+        return ZN_UDP_OTHER;
+    }
+}
+
 bool zn_gate_record(const zn_gate *g, const zn_flow *f, zn_record *r)
 {
     bool withheld = g->policy->z > 1 && has_withheld(g, f);
@@ -175,7 +189,7 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, zn_record *r)
     r->proto = (uint8_t)f->tuple.proto;
     r->complete = zn_flow_complete(f);
     r->midstream = f->midstream;
-    r->is_dns = f->protocol == ZN_PROTOCOL_DNS;
+    r->udp_type = udp_type_of(f);
     r->connection_type = f->protocol == ZN_PROTOCOL_TLS    ? ZN_CONNECTION_TLS
                          : f->protocol == ZN_PROTOCOL_HTTP ? ZN_CONNECTION_HTTP
                                                            : 0;

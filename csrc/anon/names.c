@@ -2,11 +2,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "anon/names_internal.h"
 
+#define MAX_STREAMS 16384 /* heads that are being put together */
+
 static const zn_stat seen_by_source[] = {
     [ZN_SOURCE_TLS] = ZN_STAT_NAMES_TLS,
     [ZN_SOURCE_HTTP] = ZN_STAT_NAMES_HTTP,
     [ZN_SOURCE_DNS] = ZN_STAT_NAMES_DNS,
+    [ZN_SOURCE_QUIC] = ZN_STAT_NAMES_QUIC,
 };
+
+int zn_names_init(zn_names *names, uint32_t max_flows, zn_error *err)
+{
+    int rc = zn_stream_pool_init(&names->streams, MAX_STREAMS, err);
+    if (rc == 0)
+        rc = zn_slab_init(&names->datagrams, sizeof(zn_datagram_state), max_flows, err);
+    if (rc == 0)
+        rc = zn_quic_open(&names->quic, err);
+    return rc;
+}
+
+void zn_names_fini(zn_names *names)
+{
+    zn_quic_close(names->quic);
+    zn_slab_fini(&names->datagrams);
+    zn_stream_pool_fini(&names->streams);
+}
+
+size_t zn_names_memory(const zn_names *names)
+{
+    return zn_slab_bytes(&names->datagrams) + zn_slab_bytes(&names->streams.streams) +
+           (size_t)names->streams.streams.used_high * ZN_STREAM_MAX;
+}
+
+void zn_names_drop_stream(zn_names *names, zn_flow *f)
+{
+    if (f->stream != 0)
+        zn_stream_give(&names->streams, f->stream);
+    f->stream = 0;
+}
 
 void zn_names_refused(zn_names *names, zn_flow *f, zn_name_source source, zn_stat why)
 {
@@ -126,6 +159,14 @@ void zn_names_confirmed(const zn_sighting *s, uint32_t entry)
     e->state = ZN_ENTRY_REPEATED;
 }
 
+void zn_names_client_proven(const zn_sighting *s, uint32_t entry)
+{
+    s->f->client_acked = true;
+    zn_names_addr(s);
+    if (entry != 0)
+        zn_names_confirmed(s, entry);
+}
+
 void zn_names_addr(const zn_sighting *s)
 {
     zn_flow *f = s->f;
@@ -166,7 +207,10 @@ void zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet
 
 void zn_names_flow_closed(zn_names *names, zn_flow *f)
 {
-    zn_names_tcp_closed(names, f);
+    if (f->tuple.proto == ZN_PROTO_TCP)
+        zn_names_tcp_closed(names, f);
+    else
+        zn_names_udp_closed(names, f);
     for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(names->book, entry)->next) {
         zn_name_entry *e = zn_book_at(names->book, entry);
         if (e->state != ZN_ENTRY_PENDING)

@@ -7,20 +7,30 @@
  * TCP: the client's bytes are looked at from their start, in place where a hello or request head
  * lies in one segment, else through state/stream. A flow joined in its middle is searched at the
  * start of its first segments, in both directions, and whoever sends a hello or request is the
- * client. UDP: DNS questions on port 53; a QUIC Initial is counted, not decoded.
+ * client. UDP: DNS questions on port 53; QUIC Initials and DTLS hellos on any port.
  *
  * Evidence (unless the policy says any): TCP, the acknowledged handshake; DNS, the matching
- * response. A name that comes first waits; one whose evidence never comes is unconfirmed.
+ * response; QUIC, packets to the connection ID that the server chose; DTLS, the server's cookie. A
+ * name that comes first waits; one whose evidence never comes is unconfirmed.
  */
 #ifndef ZN_ANON_NAMES_H
 #define ZN_ANON_NAMES_H
 
 #include "anon/gate.h"
+#include "proto/quic.h"
 #include "proto/tls.h"
 #include "state/stream.h"
 
 /* What a flow was recognised as: zn_flow.protocol. */
-enum { ZN_PROTOCOL_UNKNOWN, ZN_PROTOCOL_TLS, ZN_PROTOCOL_HTTP, ZN_PROTOCOL_DNS, ZN_PROTOCOL_QUIC };
+enum {
+    ZN_PROTOCOL_UNKNOWN,
+    ZN_PROTOCOL_TLS,
+    ZN_PROTOCOL_HTTP,
+    ZN_PROTOCOL_DNS,
+    ZN_PROTOCOL_DTLS,
+    ZN_PROTOCOL_QUIC,
+    ZN_PROTOCOL_QUIC_BOTH_WAYS /* the server answered in the client's version */
+};
 
 typedef struct zn_names {
     const zn_policy *policy;
@@ -29,7 +39,17 @@ typedef struct zn_names {
     zn_name_book *book;
     zn_stream_pool streams;
     zn_tls_scratch tls;
+    zn_slab datagrams; /* state of QUIC and DTLS flows */
+    zn_quic *quic;
+    zn_quic_pieces pieces; /* of the Initial at hand */
 } zn_names;
+
+/* policy, stats, gate and book of *names are set; makes the rest for max_flows flows. 0, or a
+ * negative zn_err. */
+int zn_names_init(zn_names *names, uint32_t max_flows, zn_error *err);
+void zn_names_fini(zn_names *names);
+/* Bytes of memory in use. */
+size_t zn_names_memory(const zn_names *names);
 
 /* Looks at one packet of an open flow, after the flow table counted it. */
 void zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p);

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by names.c (entries, votes, evidence), names_tcp.c and names_udp.c. */
+/* Shared by names.c (entries, votes, evidence), names_tcp.c, names_udp.c, names_quic.c and
+ * names_dtls.c. */
 #ifndef ZN_ANON_NAMES_INTERNAL_H
 #define ZN_ANON_NAMES_INTERNAL_H
 
@@ -25,9 +26,83 @@ void zn_names_confirmed(const zn_sighting *s, uint32_t entry);
 /* The flow's user is proven real by this packet: votes for the server's address. */
 void zn_names_addr(const zn_sighting *s);
 
+/* Evidence, complete with this packet, that the client is real: votes for the server's address and
+ * the waiting name `entry` (0: none). Only its own: another of the flow may be forged. */
+void zn_names_client_proven(const zn_sighting *s, uint32_t entry);
+/* Forgets what was collected of the flow's head. */
+void zn_names_drop_stream(zn_names *names, zn_flow *f);
+
 void zn_names_tcp(const zn_sighting *s);
 /* The flow closed: a hello or request head that never became whole. */
 void zn_names_tcp_closed(zn_names *names, zn_flow *f);
 void zn_names_udp(const zn_sighting *s);
+
+/* A connection ID, copied. */
+typedef struct zn_quic_id {
+    uint8_t n;
+    uint8_t byte[ZN_QUIC_ID_MAX];
+} zn_quic_id;
+
+#define ZN_QUIC_OWN_IDS 4
+/* What is known of the connection in a QUIC flow; names_quic.c tells how it is used. */
+typedef struct zn_quic_state {
+    uint32_t version; /* of the client's packets */
+    uint32_t name;    /* the name entry of this connection, 0: none */
+    zn_quic_keys keys;
+    zn_quic_id first;                /* the ID the keys come from */
+    zn_quic_id client;               /* the client's own */
+    zn_quic_id server;               /* the ID the server chose */
+    zn_quic_id retry;                /* the ID of the server's Retry */
+    zn_quic_id own[ZN_QUIC_OWN_IDS]; /* IDs of the client's making that it sent packets to */
+    uint8_t owns;                    /* how many; one more than there is room for: too many */
+    uint8_t initials;                /* how many were tried since the connection began */
+    bool opened : 1;                 /* an Initial authenticated */
+    bool again : 1;                  /* it is not the first connection on these ports */
+    bool done : 1;                   /* the hello was read, or given up */
+    bool foreign : 1;                /* packets of a version that is not read */
+    bool server_known : 1;           /* `server` means something */
+    bool retried : 1;                /* `retry` means something, and no Initial used it yet */
+    bool guessable : 1;              /* who has not seen the server's packets may know `server` */
+    bool addressed : 1;              /* the client sent a packet to `server` */
+} zn_quic_state;
+
+typedef struct zn_dtls_state {
+    zn_id cookie;     /* identity of the server's cookie */
+    uint32_t length;  /* of the hello in progress */
+    uint16_t message; /* its number, or that of the last one read */
+    uint8_t hellos;   /* how many were begun */
+    bool collecting : 1;
+    bool cookie_known : 1;
+} zn_dtls_state;
+
+/* zn_names.datagrams */
+typedef struct zn_datagram_state {
+    uint32_t link; /* the slab's, while free */
+    union {
+        zn_quic_state quic;
+        zn_dtls_state dtls;
+    };
+} zn_datagram_state;
+
+static inline zn_datagram_state *zn_names_datagram(const zn_names *names, const zn_flow *f)
+{
+    return zn_slab_at(&names->datagrams, f->datagram);
+}
+
+/* Takes a state for a flow recognised as `protocol`, whose names come from `source`. False when there
+ * is no room: whatever the flow exposes is then suppressed. */
+bool zn_names_open_datagram(const zn_sighting *s, uint8_t protocol, zn_name_source source);
+
+/* Looks at a packet of a flow that is not recognised yet; false when it is no QUIC, no DTLS. */
+bool zn_names_quic_begins(const zn_sighting *s);
+bool zn_names_dtls_begins(const zn_sighting *s);
+/* A packet of a recognised flow. */
+void zn_names_quic(const zn_sighting *s);
+void zn_names_dtls(const zn_sighting *s);
+/* The flow closed: a hello that never became whole. */
+void zn_names_quic_closed(zn_names *names, zn_flow *f);
+void zn_names_dtls_closed(zn_names *names, zn_flow *f);
+/* The same for any flow, which then has no state left. */
+void zn_names_udp_closed(zn_names *names, zn_flow *f);
 
 #endif

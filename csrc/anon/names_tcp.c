@@ -33,9 +33,7 @@ typedef struct piece {
 
 static void drop_stream(zn_names *names, zn_flow *f)
 {
-    if (f->stream != 0)
-        zn_stream_give(&names->streams, f->stream);
-    f->stream = 0;
+    zn_names_drop_stream(names, f);
     f->head_tries = 0;
 }
 

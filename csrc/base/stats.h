@@ -41,10 +41,14 @@
     X(NAMES_TLS, "name", "names seen in TLS")                                                      \
     X(NAMES_HTTP, "name", "names seen in HTTP")                                                    \
     X(NAMES_DNS, "name", "names seen in DNS")                                                      \
+    X(NAMES_QUIC, "name", "names seen in QUIC")                                                    \
     X(NAMES_REPEATED, "name", "repeated by the same flow, no second vote")                         \
     X(NAMES_ADDRESS, "name", "IP literals in place of a name")                                     \
     X(HELLOS_WITHOUT_NAME, "name", "hellos and requests that carry no name")                       \
     X(HELLOS_ECH, "name", "hellos that offer ECH")                                                 \
+    X(QUIC_INITIALS, "name", "QUIC Initials opened")                                               \
+    X(QUIC_NOT_AUTHENTIC, "name", "QUIC Initials that do not authenticate, not used")              \
+    X(QUIC_VERSION_UNKNOWN, "name", "QUIC packets of a version that is not read")                  \
     X(OBSERVATIONS, "decision", "name observations")                                               \
     X(RELEASED, "decision", "names released")                                                      \
     X(SUPPRESSED_BELOW_Z, "suppressed", "exposed by fewer than z users")                           \
@@ -57,7 +61,7 @@
     X(SUPPRESSED_HOME_NAME, "suppressed", "address or home spelled as a name")                     \
     X(SUPPRESSED_DNS_VOTES, "suppressed", "DNS kept out of the vote")                              \
     X(SUPPRESSED_OUTSIDE, "suppressed", "flow opened from outside: its host does not vote")        \
-    X(SUPPRESSED_QUIC, "suppressed", "in a QUIC Initial, which is not decoded yet")                \
+    X(SUPPRESSED_QUIC_VERSION, "suppressed", "in a QUIC version that is not read")                 \
     X(SUPPRESSED_CAPACITY, "suppressed", "a table was full")                                       \
     X(ADDR_OBSERVATIONS, "address", "server address observations")                                 \
     X(ADDR_RELEASED, "address", "server addresses released")                                       \
@@ -67,6 +71,7 @@
     X(CLOCK_REFUSED, "clock", "packets too far behind")                                            \
     X(CLOCK_JUMPS, "clock", "clock rebased")                                                       \
     X(STREAMS_FULL, "capacity", "stream buffers ran out")                                          \
+    X(DATAGRAMS_FULL, "capacity", "entries for QUIC and DTLS ran out")                             \
     X(NAMES_FULL, "capacity", "name entries ran out")                                              \
     X(GAPS_FULL, "capacity", "sequence gaps ran out")
 

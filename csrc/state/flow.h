@@ -71,7 +71,7 @@ typedef struct zn_flow {
     bool emitted : 1;       /* its record is written: only lingering */
     bool midstream : 1;     /* TCP whose SYN was not seen */
     bool syn_acked : 1;     /* TCP: the server's SYN acknowledged the client's */
-    bool client_acked : 1;  /* TCP: the client acknowledged that SYN: it is no spoofed source */
+    bool client_acked : 1;  /* the client is no spoofed source: TCP: it acknowledged that SYN */
     bool names_dropped : 1; /* exposed names that found no room: it has something to hide */
 
     /* Kept here for anon/: state of the name search and of the address columns. */
@@ -79,8 +79,10 @@ typedef struct zn_flow {
     int64_t epoch;
     uint32_t names;  /* first name entry, 0: none */
     uint32_t stream; /* head bytes being collected, 0: none */
-    uint32_t
-        head_seq; /* TCP: sequence number where the head in progress, or the next one, starts */
+    union {
+        uint32_t head_seq; /* TCP: sequence number where the head in progress or the next starts */
+        uint32_t datagram; /* UDP: anon/names' state of a QUIC or DTLS flow, 0: none */
+    };
     uint8_t head; /* anon/names' state of the search */
     uint8_t head_tries;
     uint8_t user;      /* tuple index of the user; 2: no internal endpoint */
