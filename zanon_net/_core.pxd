@@ -33,6 +33,10 @@ cdef extern from "base/cursor.h" nogil:
         const uint8_t *p
         size_t n
 
+    ctypedef struct zn_cursor:
+        pass
+    zn_cursor zn_cursor_over_span(zn_span s, bint whole)
+
 cdef extern from "base/addr.h" nogil:
     ctypedef struct zn_addr:
         uint8_t byte[16]
@@ -93,8 +97,56 @@ cdef extern from "proto/tls.h" nogil:
         uint8_t bytes[16384]
     ctypedef struct zn_tls_hello:
         zn_span name
-        bint ech_offered
+        c_bool ech_offered
+        zn_span cookie
     zn_parse zn_tls_client_hello(zn_span head, bint cut, zn_tls_scratch *scratch, zn_tls_hello *out)
+    zn_parse zn_tls_bare_hello(zn_span head, zn_tls_hello *out)
+    zn_parse zn_tls_datagram_hello(zn_span body, size_t declared, zn_tls_hello *out)
+
+cdef extern from "proto/dtls.h" nogil:
+    ctypedef struct zn_dtls_fragment:
+        uint8_t type
+        uint16_t message
+        uint32_t length, offset
+        zn_span bytes
+        c_bool cut
+    ctypedef struct zn_dtls_reader:
+        pass
+    zn_dtls_reader zn_dtls_read(zn_span datagram, bint whole)
+    zn_parse zn_dtls_next_fragment(zn_dtls_reader *r, zn_dtls_fragment *out)
+    zn_parse zn_dtls_verify_request(zn_span body, zn_span *cookie)
+
+cdef extern from "proto/quic.h" nogil:
+    ctypedef enum zn_quic_type:
+        ZN_QUIC_INITIAL
+    ctypedef enum zn_quic_side:
+        ZN_QUIC_CLIENT
+        ZN_QUIC_SERVER
+    ctypedef struct zn_quic_packet:
+        zn_quic_type type
+        uint32_t version
+        zn_span dcid, scid, header, sealed
+        c_bool cut
+    ctypedef struct zn_quic_keys:
+        uint8_t key[16]
+        uint8_t iv[12]
+        uint8_t header_key[16]
+    ctypedef struct zn_quic_piece:
+        uint64_t offset
+        zn_span bytes
+    ctypedef struct zn_quic_pieces:
+        size_t n
+        zn_quic_piece piece[1]
+    ctypedef struct zn_quic:
+        pass
+    zn_parse zn_quic_next_packet(zn_cursor *datagram, zn_quic_packet *out)
+    zn_parse zn_quic_read_frames(zn_span plain, zn_quic_pieces *out)
+    int zn_quic_open(zn_quic **out, zn_error *err)
+    void zn_quic_close(zn_quic *q)
+    bint zn_quic_derive(zn_quic *q, uint32_t version, zn_span first_dcid, zn_quic_side side,
+                        zn_quic_keys *out)
+    zn_parse zn_quic_unseal(zn_quic *q, const zn_quic_keys *keys, const zn_quic_packet *packet,
+                            zn_span *plain)
 
 cdef extern from "proto/http.h" nogil:
     ctypedef struct zn_http_request:

@@ -151,6 +151,36 @@ class Keys:
 def parse_tls(data: bytes, *, cut: bool = False) -> tuple[str, bytes, bool]:
     """(state, name as sent, ECH offered); state: done, need_more, malformed or other."""
 
+def parse_hello(data: bytes) -> tuple[str, bytes, bool]:
+    """As parse_tls, of handshake messages without records, as QUIC carries them."""
+
+def parse_dtls(
+    data: bytes, *, whole: bool = True
+) -> tuple[str, list[tuple[int, int, int, int, bytes]]]:
+    """(state, [(type, message number, length, offset, bytes), ...]) of a datagram's fragments."""
+
+def parse_dtls_hello(body: bytes, *, declared: int = 0) -> tuple[str, bytes, bool, bytes]:
+    """(state, name as sent, ECH offered, cookie) of a ClientHello's body."""
+
+def parse_dtls_cookie(body: bytes) -> tuple[str, bytes]:
+    """(state, cookie) of a HelloVerifyRequest's body."""
+
+def parse_quic_packets(
+    data: bytes, *, whole: bool = True
+) -> tuple[str, list[tuple[str, int, bytes, bytes]]]:
+    """(state, [(type, version, destination ID, source ID), ...]) of a datagram's long headers."""
+
+def parse_quic_frames(plain: bytes) -> tuple[str, list[tuple[int, bytes]]]:
+    """(state, [(offset, bytes), ...]): the CRYPTO frames of an Initial's plaintext, by offset."""
+
+def parse_quic(
+    data: bytes, first_dcid: bytes | None = None
+) -> tuple[str, int, bytes, bytes, list[tuple[int, bytes]]]:
+    """(state, version, destination ID, source ID, CRYPTO frames) of the client's Initials."""
+
+def quic_keys(version: int, dcid: bytes, *, server: bool = False) -> tuple[bytes, bytes, bytes]:
+    """(key, iv, header key) of one side's Initials."""
+
 def parse_http(data: bytes) -> tuple[str, bytes, int, int]:
     """(state, host as sent, method number, bytes of the head)."""
 

@@ -18,6 +18,7 @@ from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatErr
 OUTPUTS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete", "jsonl", "observations")
 PARSE_STATES = ("done", "need_more", "malformed", "other")
 HOST_KINDS = ("name", "home", "address", "empty", "invalid")
+QUIC_TYPES = ("initial", "0-rtt", "handshake", "retry", "negotiation", "foreign")
 STREAM_RESULTS = ("grew", "stored", "nothing", "conflict", "outside")
 DECISIONS = ("release", "below_z", "too_late", "late_deep", "no_room")
 
@@ -797,6 +798,156 @@ def parse_tls(bytes data not None, *, bint cut=False):
     if state != ZN_DONE:
         return PARSE_STATES[state], b"", False
     return "done", span_bytes(hello.name), bool(hello.ech_offered)
+
+
+def parse_hello(bytes data not None):
+    """As parse_tls, of handshake messages without records, as QUIC carries them."""
+    cdef _Copy copy = _Copy(data)
+    cdef zn_tls_hello hello
+    state = zn_tls_bare_hello(copy.span, &hello)
+    return PARSE_STATES[state], span_bytes(hello.name), bool(hello.ech_offered)
+
+
+def parse_dtls(bytes data not None, *, bint whole=True):
+    """(state, [(type, message number, length, offset, bytes), ...]) of a datagram's fragments in
+    the clear; state: done when there are any and nothing contradicts them."""
+    cdef _Copy copy = _Copy(data)
+    cdef zn_dtls_reader reader = zn_dtls_read(copy.span, whole)
+    cdef zn_dtls_fragment part
+    fragments = []
+    state = zn_dtls_next_fragment(&reader, &part)
+    while state == ZN_DONE:
+        fragments.append((part.type, part.message, part.length, part.offset,
+                          span_bytes(part.bytes)))
+        state = zn_dtls_next_fragment(&reader, &part)
+    if state == ZN_OTHER and fragments:
+        state = ZN_DONE
+    return PARSE_STATES[state], fragments
+
+
+def parse_dtls_hello(bytes body not None, *, size_t declared=0):
+    """(state, name as sent, ECH offered, cookie) of a ClientHello's body; declared: its length, where
+    the capture cut it."""
+    cdef _Copy copy = _Copy(body)
+    cdef zn_tls_hello hello
+    state = zn_tls_datagram_hello(copy.span, declared or copy.span.n, &hello)
+    return (PARSE_STATES[state], span_bytes(hello.name), bool(hello.ech_offered),
+            span_bytes(hello.cookie))
+
+
+def parse_dtls_cookie(bytes body not None):
+    """(state, cookie) of a HelloVerifyRequest's body."""
+    cdef _Copy copy = _Copy(body)
+    cdef zn_span cookie
+    state = zn_dtls_verify_request(copy.span, &cookie)
+    return PARSE_STATES[state], span_bytes(cookie) if state == ZN_DONE else b""
+
+
+cdef class _Quic:
+    """libcrypto's side of proto/quic: one for the module, used with the GIL held."""
+
+    cdef zn_quic *quic
+    cdef zn_quic_pieces *pieces
+
+    def __cinit__(self):
+        cdef zn_error err
+        memset(&err, 0, sizeof(err))
+        self.pieces = <zn_quic_pieces *>malloc(sizeof(zn_quic_pieces))
+        if self.pieces == NULL:
+            raise MemoryError
+        check(zn_quic_open(&self.quic, &err), &err)
+
+    def __dealloc__(self):
+        zn_quic_close(self.quic)
+        free(self.pieces)
+
+    cdef keys(self, uint32_t version, zn_span dcid, zn_quic_side side, zn_quic_keys *keys):
+        if not zn_quic_derive(self.quic, version, dcid, side, keys):
+            raise ValueError("QUIC keys of an unknown version, or of a longer connection ID")
+
+    cdef list pieces_of(self, zn_span plain):
+        if zn_quic_read_frames(plain, self.pieces) != ZN_DONE:
+            return None
+        return [(self.pieces.piece[i].offset, span_bytes(self.pieces.piece[i].bytes))
+                for i in range(self.pieces.n)]
+
+
+cdef _Quic quic_of_module = None
+
+
+cdef _Quic shared_quic():
+    global quic_of_module
+    if quic_of_module is None:
+        quic_of_module = _Quic()
+    return quic_of_module
+
+
+def quic_keys(uint32_t version, bytes dcid not None, *, bint server=False):
+    """(key, iv, header key) of one side's Initials. Raises ValueError for a version not read."""
+    cdef _Copy copy = _Copy(dcid)
+    cdef zn_quic_keys keys
+    shared_quic().keys(version, copy.span, ZN_QUIC_SERVER if server else ZN_QUIC_CLIENT, &keys)
+    return (PyBytes_FromStringAndSize(<const char *>keys.key, 16),
+            PyBytes_FromStringAndSize(<const char *>keys.iv, 12),
+            PyBytes_FromStringAndSize(<const char *>keys.header_key, 16))
+
+
+def parse_quic_packets(bytes data not None, *, bint whole=True):
+    """(state, [(type, version, destination ID, source ID), ...]) of a datagram's long headers; state
+    is how the search for one more ended."""
+    cdef _Copy copy = _Copy(data)
+    cdef zn_cursor cursor = zn_cursor_over_span(copy.span, whole)
+    cdef zn_quic_packet packet
+    packets = []
+    state = zn_quic_next_packet(&cursor, &packet)
+    while state == ZN_DONE:
+        packets.append((QUIC_TYPES[packet.type], packet.version, span_bytes(packet.dcid),
+                        span_bytes(packet.scid)))
+        state = zn_quic_next_packet(&cursor, &packet)
+    return PARSE_STATES[state], packets
+
+
+def parse_quic_frames(bytes plain not None):
+    """(state, [(offset, bytes), ...]): the CRYPTO frames of an Initial's plaintext, by offset."""
+    cdef _Copy copy = _Copy(plain)
+    pieces = shared_quic().pieces_of(copy.span)
+    return ("malformed", []) if pieces is None else ("done", pieces)
+
+
+def parse_quic(bytes data not None, bytes first_dcid=None):
+    """(state, version, destination ID, source ID, [(offset, bytes), ...]) of the client's Initials in a
+    datagram.
+
+    first_dcid: the ID that the keys come from; None: the Initial's own. state: done when an Initial
+    opened; need_more when the datagram is cut; malformed when the frames of one that opened are;
+    other when none opened.
+    """
+    cdef _Copy copy = _Copy(data)
+    cdef _Copy key_id = None if first_dcid is None else _Copy(first_dcid)
+    cdef zn_cursor cursor = zn_cursor_over_span(copy.span, False)
+    cdef zn_quic_packet packet
+    cdef zn_quic_keys keys
+    cdef zn_span plain
+    cdef _Quic quic = shared_quic()
+    found = ("other", 0, b"", b"", [])
+    state = zn_quic_next_packet(&cursor, &packet)
+    while state == ZN_DONE:
+        if packet.type == ZN_QUIC_INITIAL:
+            quic.keys(packet.version, packet.dcid if key_id is None else key_id.span,
+                      ZN_QUIC_CLIENT, &keys)
+            opened = zn_quic_unseal(quic.quic, &keys, &packet, &plain)
+            if opened == ZN_DONE:
+                pieces = quic.pieces_of(plain)
+                if pieces is None:
+                    return "malformed", 0, b"", b"", []
+                found = ("done", packet.version, span_bytes(packet.dcid), span_bytes(packet.scid),
+                         found[4] + pieces)
+            elif opened == ZN_NEED_MORE and found[0] == "other":
+                found = ("need_more", 0, b"", b"", [])
+        state = zn_quic_next_packet(&cursor, &packet)
+    if found[0] == "other" and state != ZN_OTHER:
+        return PARSE_STATES[state], 0, b"", b"", []
+    return found
 
 
 def parse_http(bytes data not None):
