@@ -11,8 +11,8 @@ from typing import Literal, cast
 from zanon_net import _core
 
 State = Literal["done", "need_more", "malformed", "other"]
-"""done: complete; need_more: well-formed, but bytes are missing; malformed: an inner length or value
-lies; other: not this protocol."""
+"""done: complete; need_more: well-formed, but bytes are missing; malformed: an inner length or
+value lies; other: not this protocol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def tls_client_hello(data: bytes, *, cut: bool = False) -> ClientHello:
 
 
 def http_host(data: bytes) -> HttpHost:
-    """Parse an HTTP/1.x request head; its host is that of an absolute target, or the Host field's."""
+    """Parse an HTTP/1.x request head: the host of an absolute target, else of the Host field."""
     state, raw, method, head_bytes = _core.parse_http(data)
     return HttpHost(cast(State, state), raw, _hostname(raw), method, head_bytes)
 

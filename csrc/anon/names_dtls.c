@@ -94,7 +94,9 @@ static void collect(const zn_sighting *s, const zn_dtls_fragment *part)
 static void see_fragment(const zn_sighting *s, const zn_dtls_fragment *part)
 {
     zn_dtls_state *d = state_of(s);
-    bool same = d->hellos != 0 && d->message == part->message;
+    /* Old clients give the hello with the cookie the number of the first. */
+    bool same = d->hellos != 0 && d->message == part->message &&
+                (d->collecting || d->length == part->length);
     if (part->type != ZN_DTLS_CLIENT_HELLO || (same && !d->collecting))
         return;
     if (!same) {

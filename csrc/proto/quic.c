@@ -137,7 +137,7 @@ zn_parse zn_quic_read_frames(zn_span plain, zn_quic_pieces *out)
     if (plain.n == 0)
         return ZN_MALFORMED;
     while (zn_cursor_left(&c) > 0) {
-        uint64_t type = read_varint(&c);
+        uint8_t type = zn_cursor_u8(&c); /* RFC 9000 12.4: as short as it gets, so one byte */
         switch (type) {
         case FRAME_PADDING:
             zn_cursor_skip_zeros(&c);
