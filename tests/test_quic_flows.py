@@ -441,6 +441,15 @@ def test_evidence_of_one_connection_is_none_for_the_next() -> None:
     assert run(talk.frames, z=1).released() == {NAME.decode(), OTHER_NAME.decode()}
 
 
+def test_what_a_server_sent_to_one_connection_speaks_for_no_other() -> None:
+    """Its client is real; who forges another on its ports could guess the server's ID."""
+    talk = proven(RETURNS["a 1-RTT packet"]).send(bytes(20_000), SERVER)
+    talk.send(Initial(crypto(quic.hello(host=OTHER_NAME)), dcid=b"second connection").seal())
+    talk.send(quic.server_answer(scid=b"Second connection"), SERVER)
+    talk.send(quic.short(b"Second connection"))
+    assert run(talk.frames, z=1).released() == {NAME.decode()}
+
+
 def test_a_forged_name_before_a_real_connection_stays_unconfirmed() -> None:
     forged = Initial(crypto(quic.hello(host=OTHER_NAME)), dcid=b"forged connection").seal()
     talk = quic_talk(forged, FLIGHT[0]).send(ANSWER, SERVER).send(RETURNS["a 1-RTT packet"])

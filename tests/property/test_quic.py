@@ -9,7 +9,7 @@ import wire
 from engine_help import run
 from hypothesis import given
 from hypothesis import strategies as st
-from packet_help import Udp
+from packet_help import SERVER, Udp
 from quic_wire import DCID, SCID, V1, V2, Initial, crypto
 
 from zanon_net import parse
@@ -115,3 +115,53 @@ def test_the_pieces_are_what_was_sent(flight: Flight) -> None:
     message = bytes(stream[at] for at in range(len(stream)))
     whole = parse.quic_initial(Initial(crypto(message)).seal())
     assert (whole.state, whole.raw) == ("done", host)
+
+
+OWN_IDS = [b"client 1", b"client 2", b"\1" * 8, b"\2" * 8, b"another one", b"sixth id", b"id7"]
+
+
+def near(ident: bytes, dice: random.Random) -> bytes:
+    """What a server makes out of a client's ID, or a forger of a guess."""
+    made = bytearray(ident)
+    for _ in range(dice.randrange(4)):
+        made[dice.randrange(len(made))] = dice.randrange(256)
+    return bytes(made)
+
+
+@given(st.integers(0, 2**64), st.integers(1, 60))
+def test_a_forger_who_sees_no_answer_never_votes(seed: int, steps: int) -> None:
+    """A client that knows nothing of the server's packets; a server that keeps to RFC 9000."""
+    dice = random.Random(seed)
+    forger = random.Random(seed + 1)  # the server's IDs are not drawn from what the forger knows
+    message = quic.hello(host=b"forged.example")
+    talk = Udp(ports=(40000, 443))
+    used = [OWN_IDS[0]]
+    sent = answered = 0
+    for _ in range(steps):
+        if dice.random() < 0.6:
+            ident = forger.choice(used if forger.random() < 0.5 else OWN_IDS)
+            kind = forger.randrange(5)
+            if kind <= 1:
+                used.append(ident)
+                piece = quic.pieces_of(message, [30])[forger.randrange(2)]
+                frames = crypto(message) if kind else crypto(piece[1], piece[0])
+                packet = Initial(frames, dcid=ident, key_id=forger.choice([ident, used[0]])).seal()
+            elif kind == 2:
+                packet = quic.short(near(ident, forger))
+            else:
+                packet = quic.opaque(forger.choice([1, 2]), near(ident, forger), SCID)
+            talk.send(packet)
+            sent += len(packet)
+            continue
+        scid = dice.choice(
+            [dice.randbytes(8), near(dice.choice(used), dice), dice.randbytes(2), b""]
+        )
+        packet = quic.opaque(quic.HANDSHAKE, SCID, scid, 100)
+        packet = dice.choice([packet, quic.retry(SCID, scid), quic.negotiation(SCID, scid, V1)])
+        if answered + len(packet) <= 3 * sent:
+            talk.send(packet, SERVER)
+            answered += len(packet)
+    if talk.frames:
+        outcome = run(talk.frames, z=1)
+        assert not outcome.seen()
+        assert b"forged" not in outcome.everything()
