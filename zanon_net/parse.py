@@ -116,6 +116,16 @@ def quic_initial(data: bytes, first_dcid: bytes | None = None) -> QuicInitial:
 
 def _hello_of(crypto: list[tuple[int, bytes]]) -> tuple[str, bytes, bool]:
     """Parse the ClientHello that the CRYPTO frames make up; a contradiction is malformed."""
+    message = b""
+    for offset, piece in sorted(crypto):
+        if offset != len(message):
+            return _hello_of_any(crypto)
+        message += piece
+    return _core.parse_hello(message)
+
+
+def _hello_of_any(crypto: list[tuple[int, bytes]]) -> tuple[str, bytes, bool]:
+    """The same for frames that overlap or leave holes."""
     stream = _core.Stream(0)
     for offset, piece in crypto:
         if stream.add(min(offset, 0xFFFFFFFF), piece) == "conflict":
