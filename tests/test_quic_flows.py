@@ -156,6 +156,25 @@ def test_a_second_connection_on_the_same_ports() -> None:
     assert outcome.released() == {NAME.decode(), OTHER_NAME.decode()}
 
 
+def test_a_first_initial_with_a_greased_bit() -> None:
+    """A client that knows its server may clear the fixed bit from the start (RFC 9287, 3)."""
+    for size, names in ((1200, {NAME.decode()}), (0, set())):
+        greased = Initial(crypto(HELLO), fixed=0, size=size).seal()
+        assert seen_at_once(greased).released() == names
+
+
+def test_no_more_than_eight_connections() -> None:
+    datagrams = [
+        Initial(crypto(quic.hello(host=b"h%d.example" % i)), dcid=b"id no %03d" % i).seal()
+        for i in range(12)
+    ]
+    outcome = seen_at_once(*datagrams)
+    assert outcome.released() == {f"h{i}.example" for i in range(8)}
+    talks = [quic_talk(*datagrams, client=user(i), t_ns=START + i).frames for i in range(3)]
+    outcome = run(merged(talks), z=2, established=False)
+    assert [flow["server"] for flow in outcome.flows] == [None] * 3  # they have something to hide
+
+
 # ---- what is not a name -------------------------------------------------------------------------
 
 
@@ -259,6 +278,7 @@ def test_unknown_versions() -> None:
         quic.long_header(0, 0x1A2A3A4A, DCID, SCID) + bytes(900),
         quic.long_header(0, 0x1A2A3A4A, DCID[:7], SCID) + bytes(1200),
         quic.long_header(0, 0x1A2A3A4A, bytes(21), SCID) + bytes(1200),
+        quic.long_header(0, 0x1A2A3A4A, DCID, SCID, fixed=0) + bytes(1200),
         bytes(1200),
     ):
         assert status(seen_at_once(packet)) == (None, "none")

@@ -56,8 +56,8 @@ typedef struct zn_quic_state {
     zn_quic_id own[ZN_QUIC_OWN_IDS]; /* IDs of the client's making that it sent packets to */
     uint8_t owns;                    /* how many; one more than there is room for: too many */
     uint8_t initials;                /* how many were tried since the connection began */
+    uint8_t connections;             /* how many began in this flow */
     bool opened : 1;                 /* an Initial authenticated */
-    bool again : 1;                  /* it is not the first connection on these ports */
     bool done : 1;                   /* the hello was read, or given up */
     bool foreign : 1;                /* packets of a version that is not read */
     bool server_known : 1;           /* `server` means something */

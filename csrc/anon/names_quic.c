@@ -18,10 +18,13 @@
 #include "anon/names_internal.h"
 
 #define INITIALS_MAX 8          /* client Initials tried in one connection */
+#define CONNECTIONS_MAX 8       /* connections of one flow that are looked at */
 #define UNKNOWN_BYTES_MIN 4     /* of the server's ID: as hard to guess as a TCP sequence number */
 #define AMPLIFICATION 3         /* RFC 9000 8.1 */
 #define FIRST_DATAGRAM_MIN 1200 /* RFC 9000 14.1: a client's first datagram has at least this */
 #define FIRST_DCID_MIN 8        /* RFC 9000 7.2 */
+#define LONG_FORM 0x80u
+#define FIXED_BIT 0x40u
 
 static zn_span span_of(const zn_quic_id *id)
 {
@@ -83,8 +86,8 @@ static void begin_connection(const zn_sighting *s, const zn_quic_packet *packet)
     fresh.client = id_from(packet->scid);
     memcpy(fresh.own, q->own, sizeof fresh.own);
     fresh.owns = q->owns;
+    fresh.connections = (uint8_t)(q->connections + 1);
     fresh.initials = 1;
-    fresh.again = q->opened;
     *q = fresh;
     s->f->client_acked = false;
 }
@@ -193,8 +196,13 @@ static void see_initial(const zn_sighting *s, const zn_quic_packet *packet)
 {
     zn_quic_state *q = state_of(s);
     zn_span plain;
-    if ((q->done && is_addressed_here(q, packet)) || q->initials >= INITIALS_MAX)
+    bool here = is_addressed_here(q, packet);
+    if (q->done && here)
         return;
+    if (q->initials >= INITIALS_MAX || (!here && q->connections >= CONNECTIONS_MAX)) {
+        s->f->names_dropped |= !here; /* it may hold another name */
+        return;
+    }
     q->initials++;
     if (!open_initial(s, packet, &plain)) {
         s->names->stats->n[ZN_STAT_QUIC_NOT_AUTHENTIC]++;
@@ -266,7 +274,7 @@ static void conclude(const zn_sighting *s)
     const zn_quic_state *q = state_of(s);
     const zn_flow *f = s->f;
     uint64_t sent = f->side[f->client].bytes, answered = f->side[1 - f->client].bytes;
-    bool validated = !q->again && answered > AMPLIFICATION * sent;
+    bool validated = q->connections == 1 && answered > AMPLIFICATION * sent;
     if (!f->client_acked && q->addressed && (!q->guessable || validated))
         zn_names_client_proven(s, q->name);
 }
@@ -334,16 +342,18 @@ static bool is_first_flight(const zn_sighting *s)
            packet.scid.n <= ZN_QUIC_ID_MAX;
 }
 
-/* A long header of a version that is read says so at any time; one of another version, or without
- * the fixed bit, which other protocols may look like, only in a first flight. */
+/* A long header of a version that is read tells at any time. What other protocols may look like,
+ * another version or a fixed bit that is not set, tells only in a first flight. */
 static bool looks_like_quic(const zn_sighting *s)
 {
     zn_cursor c = zn_cursor_over_span(s->p->payload, true);
     uint8_t first = zn_cursor_u8(&c);
     uint32_t version = zn_cursor_be32(&c);
-    if (!zn_cursor_ok(&c) || (first & 0x80) == 0)
+    if (!zn_cursor_ok(&c) || (first & LONG_FORM) == 0)
         return false;
-    return (zn_quic_reads(version) && (first & 0x40) != 0) || is_first_flight(s);
+    if (zn_quic_reads(version))
+        return (first & FIXED_BIT) != 0 || is_first_flight(s);
+    return (first & FIXED_BIT) != 0 && is_first_flight(s);
 }
 
 bool zn_names_quic_begins(const zn_sighting *s)
