@@ -58,6 +58,8 @@ cdef extern from "base/hash.h" nogil:
 
 cdef extern from "base/stats.h" nogil:
     ctypedef enum zn_stat:
+        ZN_STAT_FRAGMENTS
+        ZN_STAT_IN_FIRST
         ZN_STAT_COUNT
     ctypedef struct zn_stats:
         uint64_t n[1]
@@ -77,6 +79,9 @@ cdef extern from "base/packet.h" nogil:
         zn_addr addr[2]
         uint16_t port[2]
         uint32_t proto
+    ctypedef struct zn_tunnels:
+        uint32_t n
+        zn_addr end[3][2]
     ctypedef struct zn_packet:
         zn_tuple tuple
         uint64_t hash
@@ -84,13 +89,24 @@ cdef extern from "base/packet.h" nogil:
         uint16_t window
         uint32_t seq, ack, payload_len
         zn_span payload
+        uint64_t encapsulations
+        zn_tunnels tunnels
 
 cdef extern from "proto/packet.h" nogil:
     ctypedef struct zn_packet_input:
         zn_span bytes
         uint32_t wire
         uint32_t link_type
-    zn_stat zn_packet_decode(const zn_packet_input *source, const zn_hash_key *key, zn_packet *out)
+    ctypedef struct zn_fragment:
+        zn_addr src
+        zn_addr dst
+        uint32_t id
+        uint16_t offset
+        uint8_t protocol
+        bint more "more"
+        zn_span bytes
+    zn_stat zn_packet_decode(const zn_packet_input *source, const zn_hash_key *key, zn_packet *out,
+                             zn_fragment *fragment)
 
 cdef extern from "proto/tls.h" nogil:
     ctypedef struct zn_tls_scratch:

@@ -975,18 +975,31 @@ def parse_dns(bytes data not None, *, bint whole=True):
     return "done", name, bool(question.response), question.id, question.type
 
 
+cdef list encapsulations_of(const zn_packet *p):
+    names = (name for name, group, _ in STAT_INFO if group == "encapsulation")
+    return [name for bit, name in enumerate(names) if p.encapsulations >> bit & 1]
+
+
 def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1):
-    """The packet's fields, or the name of the counter that says why it was dropped."""
+    """The packet's fields, the fragment's fields, or the name of the counter that says why it was
+    dropped."""
     cdef _Copy copy = _Copy(data)
     cdef zn_packet_input source
     cdef zn_packet p
+    cdef zn_fragment f
     cdef zn_hash_key key
     memset(&key, 0, sizeof(key))
     memset(&p, 0, sizeof(p))
     source.bytes = copy.span
     source.wire = len(data) if wire < 0 else wire
     source.link_type = link_type
-    drop = zn_packet_decode(&source, &key, &p)
+    drop = zn_packet_decode(&source, &key, &p, &f)
+    if drop == ZN_STAT_FRAGMENTS:
+        return {
+            "src": str(address_from(&f.src)), "dst": str(address_from(&f.dst)), "id": f.id,
+            "offset": f.offset, "more": bool(f.more), "protocol": f.protocol,
+            "bytes": span_bytes(f.bytes), "encapsulations": encapsulations_of(&p),
+        }
     if drop != ZN_STAT_COUNT:
         return STAT_INFO[<int>drop][0]
     receiver = 1 - p.sender
@@ -995,7 +1008,9 @@ def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1):
         "dst": str(address_from(&p.tuple.addr[receiver])), "dport": p.tuple.port[receiver],
         "proto": p.tuple.proto, "ttl": p.ttl, "flags": p.tcp_flags, "seq": p.seq, "ack": p.ack,
         "window": p.window, "payload": span_bytes(p.payload), "payload_len": p.payload_len,
-        "fragment": p.fragment,
+        "fragment": p.fragment, "encapsulations": encapsulations_of(&p),
+        "tunnels": [(str(address_from(&p.tunnels.end[i][0])), str(address_from(&p.tunnels.end[i][1])))
+                    for i in range(p.tunnels.n)],
     }
 
 

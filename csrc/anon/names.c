@@ -192,6 +192,11 @@ void zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet
     zn_sighting s = {names, flow, f, p};
     if (f->user > 1)
         return;
+    if (ZN_UNLIKELY(p->tunnels.n != 0 || f->user_outside) &&
+        !zn_policy_is_user(names->policy, names->gate->flows, f, p)) {
+        names->stats->n[ZN_STAT_OTHER_TUNNEL]++;
+        return;
+    }
     if (f->addr_vote == ZN_ADDR_UNASKED && client_is_known(names, f, p)) {
         zn_names_addr(&s);
         for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(names->book, entry)->next)

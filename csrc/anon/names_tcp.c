@@ -216,6 +216,7 @@ static bool is_client_after_all(const zn_sighting *s)
     zn_tls_hello hello;
     zn_span bytes = s->p->payload;
     zn_parse tls;
+    zn_addr known_as[2];
     if (!s->f->midstream || s->f->head != HEAD_SEARCH || s->f->stream != 0)
         return false;
     tls = zn_tls_client_hello(bytes, true, &s->names->tls, &hello);
@@ -224,7 +225,7 @@ static bool is_client_after_all(const zn_sighting *s)
     if (tls == ZN_NEED_MORE && bytes.n < 6)
         return false; /* too short to tell */
     zn_flow_swap_client(s->f);
-    zn_policy_place(s->names->policy, s->f);
+    zn_policy_place(s->names->policy, s->names->gate->flows, s->f, s->p, known_as);
     (void)zn_gate_vote(s->names->gate, ZN_VOTE_CLIENT, s->p->t_ns, s->flow, 0);
     return s->f->user < 2;
 }
