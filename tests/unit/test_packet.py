@@ -51,6 +51,8 @@ def test_tcp_over_ipv4() -> None:
         "payload": DATA,
         "payload_len": len(DATA),
         "fragment": 0,
+        "encapsulations": [],
+        "tunnels": [],
     }
 
 
