@@ -198,11 +198,17 @@ static bool fits_end(const parts *p, const zn_piece *piece)
     return !piece->last || p->ranges == 0 || p->known[p->ranges - 1].to <= to;
 }
 
+/* The start of the datagram is known, and was said to be of another kind. */
+static bool is_other_kind(const parts *p, const zn_piece *piece)
+{
+    return piece->offset == 0 && p->ranges != 0 && p->known[0].from == 0 && p->kind != piece->kind;
+}
+
 /* Puts a piece in its place: ZN_STAT_COUNT, or why it spoils the datagram. */
 static zn_stat place(parts *p, uint8_t *have, const zn_piece *piece)
 {
     uint32_t n = (uint32_t)piece->bytes.n, fresh;
-    if (!fits_end(p, piece) || !agrees(p, have, piece, &fresh) ||
+    if (!fits_end(p, piece) || is_other_kind(p, piece) || !agrees(p, have, piece, &fresh) ||
         (piece->may_not_overlap && fresh != 0 && fresh != n))
         return ZN_STAT_DROP_FRAGMENT_OVERLAP;
     if (!add_range(p, piece->offset, piece->offset + n))
