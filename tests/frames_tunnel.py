@@ -4,8 +4,8 @@
 
 import struct
 
-from frames_link import ETHER4, MACS, RAW_MACS, SWAPPED, T4, T6, U4, U6, Case
 from frames_link import DATA as WIFI_DATA
+from frames_link import ETHER4, MACS, RAW_MACS, SWAPPED, T4, T6, U4, U6, Case
 from scapy.contrib.erspan import ERSPAN_I, ERSPAN_II, ERSPAN_III
 from scapy.contrib.etherip import EtherIP
 from scapy.contrib.geneve import GENEVE, GeneveOptions
@@ -81,12 +81,8 @@ LAYER2 = {
     "mpls-ten-labels": on_ethernet(0x8847, b"\0\0\x10\x40" * 9 + M1 + T4, T4, "mpls"),
     "mpls-vlan": Case(1, RAW_MACS + tags(0x8100) + b"\x88\x47" + M1 + T4, T4, "vlan mpls"),
     "pseudowire": on_ethernet(0x8847, M1 + ETHER4, T4, "mpls pseudowire"),
-    "pseudowire-control-word": on_ethernet(
-        0x8847, M1 + bytes(4) + ETHER4, T4, "mpls pseudowire"
-    ),
-    "pseudowire-sequence": on_ethernet(
-        0x8847, M3 + b"\0\0\0\x21" + ETHER4, T4, "mpls pseudowire"
-    ),
+    "pseudowire-control-word": on_ethernet(0x8847, M1 + bytes(4) + ETHER4, T4, "mpls pseudowire"),
+    "pseudowire-sequence": on_ethernet(0x8847, M3 + b"\0\0\0\x21" + ETHER4, T4, "mpls pseudowire"),
     "pseudowire-vlan": on_ethernet(
         0x8847,
         M1 + bytes(4) + RAW_MACS + tags(0x8100) + b"\x86\xdd" + T6,
@@ -102,16 +98,18 @@ LAYER2 = {
     "nsh": on_ethernet(0x894F, NSH_BASE + T4, T4, "nsh"),
     "nsh-of-scapy": on_ethernet(0x894F, bytes(NSH(mdtype=1, nextproto=1)) + T4, T4, "nsh"),
     "nsh-ethernet": on_ethernet(0x894F, bytes(NSH(mdtype=1, nextproto=3)) + ETHER4, T4, "nsh"),
-    "nsh-in-nsh": on_ethernet(0x894F, NSH_BASE[:3] + b"\4" + NSH_BASE[4:] + NSH_BASE + T4, T4, "nsh"),
-    "nsh-mpls": on_ethernet(0x894F, NSH_BASE[:3] + b"\5" + NSH_BASE[4:] + M1 + T4, T4, "mpls nsh"),
-    "macsec-clear": on_ethernet(
-        0x88E5, b"\x00\x00\0\0\0\1\x08\x00" + T4 + bytes(16), T4, "macsec"
+    "nsh-in-nsh": on_ethernet(
+        0x894F, NSH_BASE[:3] + b"\4" + NSH_BASE[4:] + NSH_BASE + T4, T4, "nsh"
     ),
+    "nsh-mpls": on_ethernet(0x894F, NSH_BASE[:3] + b"\5" + NSH_BASE[4:] + M1 + T4, T4, "mpls nsh"),
+    "macsec-clear": on_ethernet(0x88E5, b"\x00\x00\0\0\0\1\x08\x00" + T4 + bytes(16), T4, "macsec"),
     "macsec-clear-with-sender": on_ethernet(
         0x88E5, b"\x20\x00\0\0\0\1" + bytes(8) + b"\x08\x00" + T4 + bytes(16), T4, "macsec"
     ),
     "vn-tag": on_ethernet(0x8926, bytes(4) + b"\x08\x00" + T4, T4, "switch_tag"),
-    "vn-tag-vlan": on_ethernet(0x8926, bytes(4) + tags(0x8100) + b"\x08\0" + T4, T4, "vlan switch_tag"),
+    "vn-tag-vlan": on_ethernet(
+        0x8926, bytes(4) + tags(0x8100) + b"\x08\0" + T4, T4, "vlan switch_tag"
+    ),
     "e-tag": on_ethernet(0x893F, bytes(6) + b"\x08\x00" + T4, T4, "switch_tag"),
     "r-tag": on_ethernet(0xF1C1, bytes(4) + b"\x08\x00" + T4, T4, "switch_tag"),
     "hsr": on_ethernet(0x892F, b"\x00\x40\0\7\x08\x00" + T4, T4, "switch_tag"),
@@ -140,8 +138,12 @@ def minimal(source: bool) -> Case:
 LAYER3 = {
     "4in4": in_ip(4, T4, T4, "ip_in_ip"),
     "6in4": in_ip(41, T6, T6, "ip_in_ip"),
-    "4in6": Case(1, bytes(E / IPv6(src="fd00::1", dst="fd00::2", nh=4) / Raw(T4)), T4, "ip_in_ip", 1),
-    "6in6": Case(1, bytes(E / IPv6(src="fd00::1", dst="fd00::2", nh=41) / Raw(T6)), T6, "ip_in_ip", 1),
+    "4in6": Case(
+        1, bytes(E / IPv6(src="fd00::1", dst="fd00::2", nh=4) / Raw(T4)), T4, "ip_in_ip", 1
+    ),
+    "6in6": Case(
+        1, bytes(E / IPv6(src="fd00::1", dst="fd00::2", nh=41) / Raw(T6)), T6, "ip_in_ip", 1
+    ),
     "6in6-behind-options": Case(
         1, bytes(E / O6 / IPv6ExtHdrDestOpt(nh=41) / Raw(T6)), T6, "ip_in_ip", 1
     ),
@@ -174,11 +176,13 @@ LAYER3 = {
         47, b"\x40\0\x08\0\0\0\0\0" + b"\x08\0\0\4\x0a\0\0\1" + b"\0\0\0\0" + T4, T4, "gre"
     ),
     "gre-over-ipv6": Case(
-        1, bytes(E / IPv6(src="fd00::1", dst="fd00::2", nh=47) / GRE(proto=0x800) / Raw(T4)), T4, "gre", 1
+        1,
+        bytes(E / IPv6(src="fd00::1", dst="fd00::2", nh=47) / GRE(proto=0x800) / Raw(T4)),
+        T4,
+        "gre",
+        1,
     ),
-    "gre-in-gre": in_ip(
-        47, GRE(proto=0x800) / O4 / GRE(proto=0x800) / Raw(T4), T4, "gre", 2
-    ),
+    "gre-in-gre": in_ip(47, GRE(proto=0x800) / O4 / GRE(proto=0x800) / Raw(T4), T4, "gre", 2),
     "gre-ethernet": in_ip(47, GRE(proto=0x6558) / Raw(ETHER4), T4, "gre"),
     "nvgre": in_ip(47, GRE(proto=0x6558, key_present=1, key=0x123400) / Raw(ETHER4), T4, "gre"),
     "gre-mpls": in_ip(47, GRE(proto=0x8847) / Raw(M1 + T4), T4, "mpls gre"),
@@ -203,7 +207,12 @@ LAYER3 = {
     ),
     "erspan-3-platform": in_ip(
         47,
-        GRE(proto=0x22EB, seqnum_present=1).build()[:8] + b"\x20" + bytes(10) + b"\1" + bytes(8) + ETHER4,
+        GRE(proto=0x22EB, seqnum_present=1).build()[:8]
+        + b"\x20"
+        + bytes(10)
+        + b"\1"
+        + bytes(8)
+        + ETHER4,
         T4,
         "gre erspan",
     ),
@@ -269,7 +278,9 @@ DATAGRAMS = {
         1,
     ),
     "gtp": in_udp(2152, GTP_U_Header(teid=7, gtp_type=255, length=len(T4)) / Raw(T4), T4, "gtp"),
-    "gtp-ipv6": in_udp(2152, GTP_U_Header(teid=7, gtp_type=255, length=len(T6)) / Raw(T6), T6, "gtp"),
+    "gtp-ipv6": in_udp(
+        2152, GTP_U_Header(teid=7, gtp_type=255, length=len(T6)) / Raw(T6), T6, "gtp"
+    ),
     "gtp-sequence": in_udp(
         2152, struct.pack(">BBHIHBB", 0x32, 255, 4 + len(T4), 7, 1, 0, 0) + T4, T4, "gtp"
     ),
@@ -291,7 +302,13 @@ DATAGRAMS = {
     ),
     "gtp-over-ipv6": Case(
         1,
-        bytes(E / O6 / UDP(sport=2152, dport=2152) / GTP_U_Header(teid=7, gtp_type=255, length=len(U4)) / Raw(U4)),
+        bytes(
+            E
+            / O6
+            / UDP(sport=2152, dport=2152)
+            / GTP_U_Header(teid=7, gtp_type=255, length=len(U4))
+            / Raw(U4)
+        ),
         U4,
         "gtp",
         1,
@@ -323,7 +340,9 @@ DATAGRAMS = {
     "ayiya": in_udp(5072, AYIYA.replace(b"%c", b"\x29") + T6, T6, "ayiya"),
     "ayiya-ipv4": in_udp(5072, AYIYA.replace(b"%c", b"\x04") + T4, T4, "ayiya"),
     "capwap": in_udp(5247, CAPWAP.pack(0, 0x10, 2, 0, 0, 0) + ETHER4, T4, "capwap"),
-    "capwap-wifi": in_udp(5247, CAPWAP.pack(0, 0x10, 3, 0, 0, 0) + WIFI_DATA, T4, "llc wifi capwap"),
+    "capwap-wifi": in_udp(
+        5247, CAPWAP.pack(0, 0x10, 3, 0, 0, 0) + WIFI_DATA, T4, "llc wifi capwap"
+    ),
     "capwap-wifi-swapped": in_udp(
         5247, CAPWAP.pack(0, 0x20, 3, 0x20, 0, 0) + bytes(8) + SWAPPED, T4, "llc wifi capwap"
     ),
@@ -401,7 +420,10 @@ DROPPED: dict[str, tuple[str, bytes]] = {
         "drop_encapsulation_malformed",
         RAW_MACS + b"\x89\x4f\x0f\xc1\2\1" + bytes(40),
     ),
-    "etherip-version-4": ("drop_encapsulation_malformed", in_ip(97, b"\x40\0" + ETHER4, T4, "").frame),
+    "etherip-version-4": (
+        "drop_encapsulation_malformed",
+        in_ip(97, b"\x40\0" + ETHER4, T4, "").frame,
+    ),
     "minimal-encapsulation-cut": ("drop_encapsulation_malformed", in_ip(55, MINIMAL, T4, "").frame),
     "l2tp-version-3-in-ip": ("drop_ip_encapsulated", in_ip(115, bytes(40), T4, "").frame),
     "pppoe-discovery": ("drop_not_ip", RAW_MACS + b"\x88\x63\x11\x09\0\0\0\4\1\1\0\0"),
@@ -411,10 +433,15 @@ DROPPED: dict[str, tuple[str, bytes]] = {
         "drop_encapsulation_depth",
         RAW_MACS + b"\x88\x47" + b"\0\0\x10\x40" * 16 + M1 + T4,
     ),
-    "vxlan-arp": ("drop_not_ip", in_udp(4789, VXLAN(vni=7) / Raw(RAW_MACS + b"\x08\x06" + bytes(28)), T4, "").frame),
+    "vxlan-arp": (
+        "drop_not_ip",
+        in_udp(4789, VXLAN(vni=7) / Raw(RAW_MACS + b"\x08\x06" + bytes(28)), T4, "").frame,
+    ),
     "vxlan-icmp": (
         "drop_not_tcp_udp",
-        in_udp(4789, VXLAN(vni=7) / Raw(RAW_MACS + b"\x08\0" + bytes(IP(proto=1) / Raw(T4))), T4, "").frame,
+        in_udp(
+            4789, VXLAN(vni=7) / Raw(RAW_MACS + b"\x08\0" + bytes(IP(proto=1) / Raw(T4))), T4, ""
+        ).frame,
     ),
     "capwap-fragment": (
         "drop_link_fragment",
