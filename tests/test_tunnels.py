@@ -4,7 +4,6 @@
 
 import ipaddress
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pytest
 import wire
@@ -21,8 +20,6 @@ from packet_help import (
     user,
     visit,
 )
-
-from zanon_net.keys import new_key
 
 NAME = wire.HOST
 GATEWAY = "192.0.2.99"  # the tunnel's other end, outside
@@ -153,10 +150,8 @@ def test_no_internal_address_at_all() -> None:
     assert outcome.stats["flows_external"] == 1
 
 
-def test_the_pseudonym_is_of_the_user(tmp_path: Path) -> None:
+def test_the_pseudonym_is_of_the_user(key_file: str) -> None:
     """A flow through the tunnel and one beside it: one user, one pseudonym."""
-    key = tmp_path / "key"
-    new_key(str(key))
     frames = [
         *tunnelled_visit(OUTSIDE % 1, user(1)),
         *visit(user(1), b"b.example.org", START + SECOND),
@@ -166,14 +161,14 @@ def test_the_pseudonym_is_of_the_user(tmp_path: Path) -> None:
             user(2),
         ),
     ]
-    outcome = run(frames, z=1, internal=INTERNAL, key_file=str(key))
+    outcome = run(frames, z=1, internal=INTERNAL, key_file=key_file)
     first, beside, other = outcome.flows
     assert first["client"] == beside["client"] != other["client"]
     assert [o["client"] for o in outcome.observations] == [f["client"] for f in outcome.flows]
     assert outcome.users == 2
     for address in (OUTSIDE % 1, user(1), user(2), "fd00::7"):
         assert address.encode() not in outcome.everything()
-    inside = run(frames, z=1, key_file=str(key))
+    inside = run(frames, z=1, key_file=key_file)
     assert inside.flows[0]["client"] != first["client"]
     assert inside.flows[1]["client"] == beside["client"]
 
@@ -193,13 +188,15 @@ def test_names_from_another_tunnel_do_not_count() -> None:
     assert not run([*before, *bare], z=2, internal=INTERNAL).seen()
 
 
-def test_an_inner_address_is_no_server_to_show() -> None:
+def test_an_inner_address_is_no_server_to_show(key_file: str) -> None:
     """It was a client in the epoch, though the tunnel's end is the user."""
     server = "203.0.113.77"
     visits = merged(visit(user(10 + i), NAME, START + SECOND, server) for i in range(3))
-    outcome = run(visits, z=2, internal=INTERNAL)
+    outcome = run(visits, z=2, internal=INTERNAL, key_file=key_file)
     assert server.encode() in outcome.everything()
-    outcome = run([*tunnelled_visit(server, user(1)), *visits], z=2, internal=INTERNAL)
+    outcome = run(
+        [*tunnelled_visit(server, user(1)), *visits], z=2, internal=INTERNAL, key_file=key_file
+    )
     assert server.encode() not in outcome.everything()
 
 

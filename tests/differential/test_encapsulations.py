@@ -3,7 +3,6 @@
 """Every link type and encapsulation: the innermost packet, read by us, by tshark and by dpkt."""
 
 import ipaddress
-from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -155,14 +154,12 @@ def ours(case: Case) -> Ends:
 
 
 def test_tshark_agrees(tshark: Callable[..., list[dict[str, str]]]) -> None:
-    by_link: dict[int, list[str]] = defaultdict(list)
-    for name in CASES.keys() - TSHARK_BLIND:
-        by_link[CASES[name].link].append(name)
-    theirs: dict[str, Ends | None] = {}
-    for link, names in by_link.items():
-        rows = tshark([CASES[name].frame for name in names], link, FIELDS)
-        theirs |= {name: tsharks(row) for name, row in zip(names, rows, strict=True)}
-    assert {name: ours(CASES[name]) for name in theirs} == theirs
+    names = sorted(CASES.keys() - TSHARK_BLIND)
+    assert len(names) > 150
+    cases = [CASES[name] for name in names]
+    rows = tshark([case.frame for case in cases], [case.link for case in cases], FIELDS)
+    theirs = {name: tsharks(row) for name, row in zip(names, rows, strict=True)}
+    assert {name: ours(CASES[name]) for name in names} == theirs
 
 
 # ---- dpkt ---------------------------------------------------------------------------------------
