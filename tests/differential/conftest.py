@@ -6,10 +6,9 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import pytest
-from capture_bytes import enhanced, interface, section
+from capture_bytes import write_capture
 
 Rows = list[dict[str, str]]
 Tshark = Callable[..., Rows]
@@ -20,15 +19,6 @@ SINGLE += ["ip.defragment:FALSE", "ipv6.defragment:FALSE", "tcp.relative_sequenc
 # Streams and datagrams put together, segments in any order.
 WHOLE = ["tcp.desegment_tcp_streams:TRUE", "tcp.reassemble_out_of_order:TRUE"]
 WHOLE += ["ip.defragment:TRUE", "ipv6.defragment:TRUE"]
-
-
-def write_capture(path: Path, frames: Sequence[bytes], links: Sequence[int]) -> None:
-    """A pcapng file with an interface for each link type, a frame a second."""
-    interfaces = sorted(set(links))
-    blocks = [section(), *(interface(link_type=link) for link in interfaces)]
-    for second, (frame, link) in enumerate(zip(frames, links, strict=True)):
-        blocks.append(enhanced("<", second * 10**6, frame, number=interfaces.index(link)))
-    path.write_bytes(b"".join(blocks))
 
 
 @pytest.fixture(scope="session")
