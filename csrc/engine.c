@@ -197,6 +197,7 @@ static int settle(zn_engine *e, zn_error *err)
         if (zn_gate_record(&e->gate, f, &record)) {
             write_record(e, &record);
             e->stats.n[ZN_STAT_RECORDS]++;
+            e->stats.n[zn_names_status(&e->names, f)]++;
         } else {
             e->stats.n[ZN_STAT_FLOWS_EXTERNAL]++;
         }

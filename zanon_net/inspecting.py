@@ -13,6 +13,7 @@ from rich.text import Text
 
 from zanon_net._core import Engine
 from zanon_net.config import Config
+from zanon_net.hints import hints
 from zanon_net.pipeline import Interruption, Progress, Reader, Source, open_source
 from zanon_net.report import NS_PER_S, SourceFacts, Totals, iso_time, link_type_name
 
@@ -35,12 +36,15 @@ class Inspection:
             "time_range": totals.time_range(),
             "users": totals.users,
             "read": totals.group("read"),
+            "encapsulation": totals.group("encapsulation"),
             "drop": totals.group("drop"),
             "flow": totals.group("flow"),
+            "status": totals.group("status"),
             "name": totals.group("name"),
             "z": self.config.anonymity.z,
             "window_ns": self.config.anonymity.window_ns,
             "decisions": totals.decisions(),
+            "hints": [hint._asdict() for hint in hints(totals.counters)],
         }
 
     def print(self, console: Console) -> None:
@@ -51,6 +55,8 @@ class Inspection:
         table.add_column(overflow="fold")
         for title, count, text in [*self._about_source(), *self._about_names()]:
             table.add_row(Text(title), Text(count), Text(text))
+        for hint in hints(self.totals.counters):
+            table.add_row(Text("hint"), Text(f"{hint.count:,}"), Text(hint.text))
         console.print(table)
 
     def _about_source(self) -> list[tuple[str, str, str]]:
@@ -70,12 +76,15 @@ class Inspection:
             ]
             rows += [("time span", f"{(last_ns - first_ns) / NS_PER_S:,.3f}", "s")]
         rows += _counts("read", totals.lines("read"))
+        rows += _counts("inside", totals.lines("encapsulation"), totals.counters["frames"])
         return rows + _counts("dropped", totals.lines("drop"), totals.counters["frames"])
 
     def _about_names(self) -> list[tuple[str, str, str]]:
         totals, anonymity = self.totals, self.config.anonymity
         decided = totals.decided
+        statuses = totals.lines("status")
         rows = _counts("flows", totals.lines("flow"))
+        rows += _counts("name status", statuses, sum(count for _text, count in statuses))
         rows += [("users", f"{totals.users:,}", "")]
         rows += _counts("names", totals.lines("name"))
         rows += [("measured with", "", f"z = {anonymity.z}, window {anonymity.window}")]

@@ -41,6 +41,22 @@ void zn_names_drop_stream(zn_names *names, zn_flow *f)
     f->stream = 0;
 }
 
+static zn_reading reading_of(zn_stat why)
+{
+    switch (why) {
+    case ZN_STAT_SUPPRESSED_INCOMPLETE:
+        return ZN_READ_TRUNCATED;
+    case ZN_STAT_SUPPRESSED_INVALID:
+    case ZN_STAT_SUPPRESSED_CONFLICT:
+        return ZN_READ_INVALID;
+    case ZN_STAT_SUPPRESSED_QUIC_VERSION:
+    case ZN_STAT_SUPPRESSED_CAPACITY:
+        return ZN_READ_NOT;
+    default:
+        return ZN_READ_WHOLE;
+    }
+}
+
 void zn_names_refused(zn_names *names, zn_flow *f, zn_name_source source, zn_stat why)
 {
     uint32_t entry = zn_book_add(names->book, f, source);
@@ -51,6 +67,7 @@ void zn_names_refused(zn_names *names, zn_flow *f, zn_name_source source, zn_sta
     }
     zn_book_at(names->book, entry)->state =
         why == ZN_STAT_SUPPRESSED_INVALID ? ZN_ENTRY_INVALID : ZN_ENTRY_SUPPRESSED;
+    zn_book_at(names->book, entry)->reading = (uint8_t)reading_of(why);
 }
 
 /* The entry of a name that the flow voted for already, or 0. */
@@ -229,4 +246,21 @@ void zn_names_flow_closed(zn_names *names, zn_flow *f)
         e->state = ZN_ENTRY_UNCONFIRMED;
         names->stats->n[ZN_STAT_SUPPRESSED_UNCONFIRMED]++;
     }
+}
+
+zn_stat zn_names_status(const zn_names *names, const zn_flow *f)
+{
+    static const zn_stat statuses[] = {[ZN_READ_WHOLE] = ZN_STAT_STATUS_READABLE,
+                                       [ZN_READ_TRUNCATED] = ZN_STAT_STATUS_TRUNCATED,
+                                       [ZN_READ_INVALID] = ZN_STAT_STATUS_INVALID,
+                                       [ZN_READ_NOT] = ZN_STAT_STATUS_UNREAD};
+    zn_reading best = ZN_READ_NOT;
+    if (f->ech_offered)
+        return ZN_STAT_STATUS_ECH;
+    if (f->names == 0)
+        return f->names_dropped ? ZN_STAT_STATUS_UNREAD : ZN_STAT_STATUS_NONE;
+    for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(names->book, entry)->next)
+        if (zn_book_at(names->book, entry)->reading < best)
+            best = (zn_reading)zn_book_at(names->book, entry)->reading;
+    return statuses[best];
 }

@@ -55,5 +55,7 @@ size_t zn_names_memory(const zn_names *names);
 void zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p);
 /* The flow is closed: what is still waiting is settled as unconfirmed or incomplete. */
 void zn_names_flow_closed(zn_names *names, zn_flow *f);
+/* The ZN_STAT_STATUS_* counter of a closed flow: what could be read of its names, released or not. */
+zn_stat zn_names_status(const zn_names *names, const zn_flow *f);
 
 #endif

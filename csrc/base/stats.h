@@ -70,10 +70,17 @@
     X(FLOWS_TCP, "flow", "TCP flows opened")                                                       \
     X(FLOWS_UDP, "flow", "UDP flows opened")                                                       \
     X(FLOWS_MIDSTREAM, "flow", "TCP flows seen without their SYN")                                 \
+    X(FLOWS_ONE_SIDED, "flow", "TCP flows with data from one side, nothing from the other")        \
     X(FLOWS_CLOSED, "flow", "flows closed")                                                        \
     X(FLOWS_EXTERNAL, "flow", "flows with no internal endpoint, not emitted")                      \
     X(FLOWS_INTERNAL_BOTH, "flow", "flows between two internal endpoints")                         \
     X(RECORDS, "flow", "flow records written")                                                     \
+    X(STATUS_READABLE, "status", "a name was read")                                                \
+    X(STATUS_ECH, "status", "ECH offered: a name read is the outer one")                           \
+    X(STATUS_TRUNCATED, "status", "a hello, request or question never seen whole")                 \
+    X(STATUS_INVALID, "status", "a name that is none, or contradictory copies")                    \
+    X(STATUS_UNREAD, "status", "a version that is not read, or no room")                           \
+    X(STATUS_NONE, "status", "no name")                                                            \
     X(NAMES_TLS, "name", "names seen in TLS")                                                      \
     X(NAMES_HTTP, "name", "names seen in HTTP")                                                    \
     X(NAMES_DNS, "name", "names seen in DNS")                                                      \

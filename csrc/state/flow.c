@@ -178,6 +178,14 @@ void zn_flow_swap_client(zn_flow *f)
     f->client = (uint8_t)(1 - f->client);
 }
 
+/* One side's data was seen and not a packet of the other's: half of a connection was captured. */
+static bool is_one_sided(const zn_flow *f)
+{
+    const zn_flow_side *a = &f->side[0], *b = &f->side[1];
+    return f->tuple.proto == ZN_PROTO_TCP && ((a->packets == 0 && b->packets_data != 0) ||
+                                              (b->packets == 0 && a->packets_data != 0));
+}
+
 void zn_flow_close(zn_flow_table *t, uint32_t flow, zn_flow_end why)
 {
     zn_flow *f = zn_flow_at(t, flow);
@@ -197,6 +205,7 @@ void zn_flow_close(zn_flow_table *t, uint32_t flow, zn_flow_end why)
         t->closed_first = flow;
     t->closed_last = flow;
     t->stats->n[ZN_STAT_FLOWS_CLOSED]++;
+    t->stats->n[ZN_STAT_FLOWS_ONE_SIDED] += is_one_sided(f);
 }
 
 uint32_t zn_flow_next_closed(zn_flow_table *t)
