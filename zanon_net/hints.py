@@ -3,12 +3,13 @@
 """What to do about what a capture lacks, told from an engine's counters alone."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
 Counters = Mapping[str, int]
 
 
-class Hint(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Hint:
     """reason: a word for machines; count: how many frames or flows; text: what, and what to do."""
 
     reason: str
@@ -16,11 +17,19 @@ class Hint(NamedTuple):
     text: str
 
 
+_LOST_BY_A_CUT = (
+    "status_truncated",
+    "drop_link_truncated",
+    "drop_encapsulation_malformed",
+    "drop_ip_truncated",
+    "drop_ip_fragment",
+    "drop_transport_truncated",
+)
+
+
 def _snaplen(n: Counters) -> int:
     """Frames that were cut, where something was lost by that."""
-    lost = ("drop_link_truncated", "drop_ip_truncated", "drop_ip_fragment", "status_truncated")
-    lost += ("drop_transport_truncated", "drop_encapsulation_malformed")
-    return n["frames_cut"] if any(n[name] for name in lost) else 0
+    return n["frames_cut"] if any(n[name] for name in _LOST_BY_A_CUT) else 0
 
 
 def _most(part: int, whole: int) -> int:
@@ -56,29 +65,42 @@ _RULES: list[tuple[str, Callable[[Counters], int], str]] = [
     (
         "snaplen",
         _snaplen,
-        "frames were cut by the snapshot length, names with them: capture whole packets (tcpdump -s 0)",
+        (
+            "frames were cut by the snapshot length, names with them: capture whole packets "
+            "(tcpdump -s 0)"
+        ),
     ),
     (
         "one_direction",
         _one_sided,
-        "TCP flows of which only one direction was captured: mirror both; until then --evidence any",
+        (
+            "TCP flows of which only one direction was captured: mirror both, until then "
+            "--evidence any"
+        ),
     ),
     (
         "no_handshakes",
         _without_handshake,
-        "TCP flows without their handshake: start before the connections do, let no filter drop "
-        "SYNs; until then --evidence any",
+        (
+            "TCP flows without their handshake: start before the connections do, let no filter "
+            "drop SYNs; until then --evidence any"
+        ),
     ),
     (
         "packets_lost",
         _packets_lost,
-        "flows whose hello or request is not whole though no frame was cut: the capture lost packets",
+        (
+            "flows whose hello or request is not whole though no frame was cut: the capture lost "
+            "packets"
+        ),
     ),
     (
         "fragments_lost",
         _counter("drop_fragment_incomplete"),
-        "IP fragments whose rest never came: the capture lost packets, or a filter on ports drops "
-        "fragments, which have none",
+        (
+            "IP fragments whose rest never came: the capture lost packets, or a filter on ports "
+            "drops fragments, which have none"
+        ),
     ),
     (
         "fragments_crowded",
@@ -93,12 +115,18 @@ _RULES: list[tuple[str, Callable[[Counters], int], str]] = [
     (
         "amsdu",
         _counter("in_amsdu"),
-        "aggregated 802.11 frames, of which only the first packet is read: capture on the wired side",
+        (
+            "aggregated 802.11 frames, of which only the first packet is read: capture on the "
+            "wired side"
+        ),
     ),
     (
         "ech",
         _counter("status_ech"),
-        "flows offer Encrypted ClientHello: their names are outer ones, the real ones cannot be seen",
+        (
+            "flows offer Encrypted ClientHello: their names are outer ones, the real ones cannot "
+            "be seen"
+        ),
     ),
     (
         "versions",
@@ -108,7 +136,10 @@ _RULES: list[tuple[str, Callable[[Counters], int], str]] = [
     (
         "timestamps",
         lambda n: n["drop_timestamp"] + n["clock_refused"] + n["clock_jumps"],
-        "packets with times that cannot be: check the clock, and that files come in the order of time",
+        (
+            "packets with times that cannot be: check the clock, and that files come in the order "
+            "of time"
+        ),
     ),
     (
         "flow_table",

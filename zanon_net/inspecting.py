@@ -4,7 +4,7 @@
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
@@ -44,7 +44,7 @@ class Inspection:
             "z": self.config.anonymity.z,
             "window_ns": self.config.anonymity.window_ns,
             "decisions": totals.decisions(),
-            "hints": [hint._asdict() for hint in hints(totals.counters)],
+            "hints": [asdict(hint) for hint in hints(totals.counters)],
         }
 
     def print(self, console: Console) -> None:

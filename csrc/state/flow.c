@@ -182,8 +182,8 @@ void zn_flow_swap_client(zn_flow *f)
 static bool is_one_sided(const zn_flow *f)
 {
     const zn_flow_side *a = &f->side[0], *b = &f->side[1];
-    return f->tuple.proto == ZN_PROTO_TCP && ((a->packets == 0 && b->packets_data != 0) ||
-                                              (b->packets == 0 && a->packets_data != 0));
+    return f->tuple.proto == ZN_PROTO_TCP &&
+           ((a->packets == 0 && b->packets_data != 0) || (b->packets == 0 && a->packets_data != 0));
 }
 
 void zn_flow_close(zn_flow_table *t, uint32_t flow, zn_flow_end why)

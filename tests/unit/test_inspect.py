@@ -35,7 +35,6 @@ from packet_help import (
 from zanon_net import cli
 from zanon_net._core import STAT_INFO
 from zanon_net.hints import Hint, hints
-from zanon_net.report import LINK_TYPES
 
 Said = pytest.CaptureFixture[str]
 NAME = wire.HOST
@@ -251,7 +250,3 @@ def test_no_name_and_no_address(tmp_path: Path, capfd: pytest.CaptureFixture[str
         assert "warning" in said.err
         assert "ECH" in said.out or "ech" in said.out
         assert not [secret for secret in SECRETS if secret.decode() in said.out + said.err]
-
-
-def test_every_link_type_that_is_read_has_its_name() -> None:
-    assert {case.link for case in LINKS.values()} <= LINK_TYPES.keys()
