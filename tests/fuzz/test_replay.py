@@ -24,12 +24,16 @@ FLAGS += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 TARGETS = sorted(path.name for path in (FOLDER / "corpus").iterdir())
 
 
-def run(command: Sequence[str | Path], folder: Path) -> None:
+def finished(command: Sequence[str | Path], folder: Path) -> "subprocess.CompletedProcess[str]":
     # Python itself may run under a preloaded sanitizer, which compilers do without.
     environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
-    done = subprocess.run(
+    return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
+
+
+def run(command: Sequence[str | Path], folder: Path) -> None:
+    done = finished(command, folder)
     assert done.returncode == 0, done.stderr
 
 
@@ -63,5 +67,5 @@ def test_a_byte_too_many_does_not_pass(offset: str, tmp_path: Path) -> None:
     (tmp_path / "inputs" / "one").write_bytes(bytes(100))
     plain = [flag for flag in FLAGS if "sanitize" not in flag]
     run(["cc", *plain, target, FOLDER / "replay.c", "-o", "replay"], tmp_path)
-    done = subprocess.run([tmp_path / "replay", "inputs"], cwd=tmp_path, check=False)
+    done = finished([tmp_path / "replay", "inputs"], tmp_path)
     assert done.returncode == -signal.SIGSEGV
