@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const zn_hash_key key = {1, 2};
     zn_span head = {data, size};
     zn_http_request request;
-    zn_parse state = zn_http_request_head(head, &request);
+    zn_parse state = zn_http_request_head(head, false, &request);
     if (state != ZN_OTHER && !zn_http_looks_like_request(head))
         __builtin_trap();
     if (state == ZN_DONE && request.head_bytes > size)
