@@ -139,6 +139,11 @@ class Stream:
     def __init__(self, base: int) -> None: ...
     def add(self, seq: int, data: bytes) -> str: ...
     def head(self) -> bytes: ...
+    def consume(self, n: int) -> None: ...
+    @property
+    def first(self) -> int: ...
+    @property
+    def has_hole(self) -> bool: ...
 
 @final
 class Keys:
@@ -181,8 +186,21 @@ def parse_quic(
 def quic_keys(version: int, dcid: bytes, *, server: bool = False) -> tuple[bytes, bytes, bytes]:
     """(key, iv, header key) of one side's Initials."""
 
-def parse_http(data: bytes) -> tuple[str, bytes, int, int]:
+def parse_http(data: bytes, *, cut: bool = False) -> tuple[str, bytes, int, int]:
     """(state, host as sent, method number, bytes of the head)."""
+
+@final
+class HeaderTable:
+    """The state of one HTTP/2 connection's header compression (proto/hpack), for tests."""
+
+    def decode(self, block: bytes) -> tuple[str, list[tuple[bytes, bytes]]]: ...
+    def next_unit(self, data: bytes) -> tuple[str, int, bool, bytes, int]: ...
+
+def h2_preface(data: bytes) -> int | None:
+    """Bytes of the client's preface at the start of data, None when there is none or half of one."""
+
+def skip_preamble(data: bytes) -> int:
+    """Bytes of the preamble that data starts with; 0: none."""
 
 def parse_dns(data: bytes, *, whole: bool = True) -> tuple[str, bytes, bool, int, int]:
     """(state, name, response?, id, type)."""

@@ -760,6 +760,21 @@ cdef class Stream:
         cdef _Copy copy = _Copy(data)
         return STREAM_RESULTS[zn_stream_add(&self.pool, self.stream, seq - self.base, copy.span)]
 
+    def consume(self, uint32_t n):
+        """Moves the base by n bytes."""
+        zn_stream_consume(&self.pool, self.stream, n)
+        self.base += n
+
+    @property
+    def first(self):
+        """Where the first stored byte lies from the base."""
+        return zn_stream_first(&self.pool, self.stream)
+
+    @property
+    def has_hole(self):
+        """Whether bytes are stored behind missing ones."""
+        return bool(zn_stream_has_hole(&self.pool, self.stream))
+
     def head(self):
         """The contiguous bytes from the base."""
         cdef zn_span head = zn_stream_head(&self.pool, self.stream)
@@ -950,17 +965,63 @@ def parse_quic(bytes data not None, bytes first_dcid=None):
     return found
 
 
-def parse_http(bytes data not None):
+def parse_http(bytes data not None, *, bint cut=False):
     """(state, host as sent, method number, bytes of the head)."""
     cdef _Copy copy = _Copy(data)
     cdef zn_http_request request
     memset(&request, 0, sizeof(request))
     state = ZN_OTHER
     if zn_http_looks_like_request(copy.span):
-        state = zn_http_request_head(copy.span, &request)
+        state = zn_http_request_head(copy.span, cut, &request)
     if state != ZN_DONE:
         return PARSE_STATES[state], b"", 0, 0
     return "done", span_bytes(request.host), request.method, request.head_bytes
+
+
+cdef class HeaderTable:
+    """The state of one HTTP/2 connection's header compression (proto/hpack), for tests."""
+
+    cdef zn_hpack table
+
+    def __cinit__(self):
+        zn_hpack_start(&self.table)
+
+    def decode(self, bytes block not None):
+        """(state, [(name, value), ...]) of a header block."""
+        cdef _Copy copy = _Copy(block)
+        cdef zn_cursor cursor = zn_cursor_over_span(copy.span, True)
+        cdef zn_hpack_scratch scratch
+        cdef zn_hpack_field field
+        fields = []
+        while True:
+            state = zn_hpack_next(&self.table, &cursor, &scratch, &field)
+            if state != ZN_DONE:
+                return "done" if state == ZN_OTHER else PARSE_STATES[state], fields
+            fields.append((span_bytes(field.name), span_bytes(field.value)))
+
+    def next_unit(self, bytes data not None):
+        """(state, bytes used, whether it begins a request, its host, its method number)."""
+        cdef _Copy copy = _Copy(data)
+        cdef zn_h2_scratch scratch
+        cdef zn_h2_unit unit
+        state = zn_h2_next(copy.span, &self.table, &scratch, &unit)
+        return (PARSE_STATES[state], unit.used, bool(unit.request), span_bytes(unit.host),
+                unit.method)
+
+
+def h2_preface(bytes data not None):
+    """Bytes of the client's preface at the start of data, None when there is none or half of one."""
+    cdef _Copy copy = _Copy(data)
+    cdef size_t used
+    return used if zn_h2_preface(copy.span, &used) == ZN_DONE else None
+
+
+def skip_preamble(bytes data not None):
+    """Bytes of the preamble that data starts with; 0: none."""
+    cdef _Copy copy = _Copy(data)
+    cdef size_t used
+    zn_preamble_skip(copy.span, &used)
+    return used
 
 
 def parse_dns(bytes data not None, *, bint whole=True):
