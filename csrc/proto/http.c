@@ -124,16 +124,15 @@ static bool is_known_method(zn_span bytes)
     return false;
 }
 
-/* A token (RFC 9110 5.6.2) that begins with a letter. */
+/* A word as methods are made of: of all tokens (RFC 9110 5.6.2) those that somebody uses. */
 static bool is_method(zn_span word)
 {
-    static const char marks[] = "!#$%&'*+-.^_`|~";
     zn_cursor c = zn_cursor_over_span(word, true);
     for (size_t i = 0; i < word.n; i++) {
         uint8_t byte = zn_cursor_u8(&c), lower = zn_ascii_lower(byte);
         bool letter = lower >= 'a' && lower <= 'z';
-        bool digit = byte >= '0' && byte <= '9';
-        if (!letter && (i == 0 || (!digit && memchr(marks, byte, sizeof marks - 1) == NULL)))
+        bool inside = (byte >= '0' && byte <= '9') || byte == '-' || byte == '_';
+        if (!letter && (i == 0 || !inside))
             return false;
     }
     return word.n > 0 && word.n <= METHOD_MAX;
@@ -341,13 +340,17 @@ zn_parse zn_http_request_head(zn_span head, bool cut, zn_http_request *out)
     zn_cursor c = zn_cursor_over_span(bounded, false);
     zn_http_request request = {.host = {head.p, 0}};
     head_state state = {.authority = {head.p, 0}, .host = {head.p, 0}, .cut = cut};
+    zn_cursor start;
     zn_span line;
+    bool known;
 
     *out = request;
     skip_empty_lines(&c);
-    if (!take_line(&c, &line))
-        return head.n == 0 || (line.n > 0 && is_known_method(line) && is_text(line)) ? unfinished
-                                                                                     : ZN_OTHER;
+    start = c;
+    if (!take_line(&c, &line)) {
+        known = head.n == 0 || (line.n > 0 && is_known_method(zn_cursor_rest(&start)));
+        return known && is_text(line) ? unfinished : ZN_OTHER;
+    }
     if (!parse_request_line(line, &state, &request))
         return ZN_OTHER;
     if (!parse_fields(&c, &state, &request))

@@ -172,6 +172,7 @@ def test_methods(method: str) -> None:
     [
         b"<34>Oct 11 x GET / HTTP/1.1\r\n",
         b"127.0.0.1 GET / HTTP/1.1\r\n",
+        b"GET%00 / HTTP/1.1\r\n",
         b"A" * 33 + b" / HTTP/1.1\r\n",
         b"\r\n",
         b"\r\n" * 9 + b"GET / HTTP/1.1\r\n",
