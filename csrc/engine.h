@@ -19,7 +19,7 @@
 #include "base/stats.h"
 #include "base/text.h"
 #include "io/filter.h"
-#include "io/pcap_read.h"
+#include "io/capture.h"
 #include "state/ztable.h"
 
 typedef struct zn_engine zn_engine;

@@ -283,15 +283,17 @@ cdef extern from "io/frame.h" nogil:
         int64_t t_ns
         uint32_t captured, wire, link_type
 
-cdef extern from "io/pcap_read.h" nogil:
+cdef extern from "io/capture.h" nogil:
     ctypedef struct zn_capture:
         pass
     int zn_capture_open_path(zn_capture **out, const char *path, zn_error *err)
-    int zn_capture_open_fd(zn_capture **out, int fd, const char *name, zn_error *err)
     int zn_capture_open_again(zn_capture **out, zn_error *err)
+    int zn_capture_open_fd(zn_capture **out, int fd, zn_span start, const char *name,
+                           zn_error *err)
     int zn_capture_open_memory(zn_capture **out, const uint8_t *data, size_t n, zn_error *err)
     void zn_capture_close(zn_capture *c)
     int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err)
+    int zn_capture_peek(zn_capture *c, int64_t *t_ns, zn_error *err)
     const char *zn_capture_format(const zn_capture *c)
     uint64_t zn_capture_bytes_read(const zn_capture *c)
     uint64_t zn_capture_bytes_total(const zn_capture *c)

@@ -16,13 +16,14 @@ STAT_INFO: list[tuple[str, str, str]]
 
 @final
 class Capture:
-    """A pcap or pcapng capture: a file by path (None for fd or data), a stream, or bytes."""
+    """A pcap, pcapng or snoop capture: a file by path, a stream by descriptor, or bytes."""
 
     def __init__(
         self,
         path: str | None = None,
         *,
         fd: int = -1,
+        start: bytes = b"",
         data: bytes | None = None,
         name: str = "",
         filter: str = "",
@@ -38,6 +39,7 @@ class Capture:
     @property
     def link_types(self) -> dict[int, int]: ...
     def frames(self, max: int) -> list[tuple[int, int, int, bytes]]: ...
+    def peek_ns(self) -> int | None: ...
     def close(self) -> None: ...
     def __enter__(self) -> Capture: ...
     def __exit__(self, *exc: object) -> None: ...

@@ -75,15 +75,18 @@ cdef class _Guard:
 
 
 cdef class Capture:
-    """A pcap or pcapng capture: a file by path, a stream by descriptor, or bytes."""
+    """A pcap, pcapng or snoop capture: a file by path, a stream by descriptor (of which `start` was
+    read already), or bytes."""
 
     cdef zn_source source
     cdef object data
 
-    def __init__(self, path=None, *, int fd=-1, bytes data=None, str name="", str filter=""):
+    def __init__(self, path=None, *, int fd=-1, bytes start=b"", bytes data=None, str name="",
+                 str filter=""):
         cdef zn_error err
+        cdef zn_span read_before
         cdef const char *text
-        cdef const uint8_t *start
+        cdef const uint8_t *content
         cdef size_t n
         cdef int rc
         if self.source.capture != NULL:
@@ -95,19 +98,23 @@ cdef class Capture:
             check(zn_filter_open(&self.source.filter, text, &err), &err)
         if data is not None:
             self.data = data
-            start = data
+            content = data
             n = len(data)
-            rc = zn_capture_open_memory(&self.source.capture, start, n, &err)
+            rc = zn_capture_open_memory(&self.source.capture, content, n, &err)
         elif path is not None:
             encoded = os.fsencode(path)
             text = encoded
             with nogil:
                 rc = zn_capture_open_path(&self.source.capture, text, &err)
         else:
-            encoded = name.encode()
+            if len(start) > 65536:
+                raise ValueError("at most 64 KiB can have been read before")
+            encoded = os.fsencode(name)
             text = encoded
+            read_before.p = start
+            read_before.n = len(start)
             with nogil:
-                rc = zn_capture_open_fd(&self.source.capture, fd, text, &err)
+                rc = zn_capture_open_fd(&self.source.capture, fd, read_before, text, &err)
         while interrupted(rc, &err) and self.source.capture != NULL:
             memset(&err, 0, sizeof(err))
             with nogil:
@@ -142,7 +149,7 @@ cdef class Capture:
 
     @property
     def format(self):
-        """"pcap" or "pcapng"."""
+        """"pcap", "pcapng" or "snoop"."""
         self._check_open()
         return zn_capture_format(self.source.capture).decode()
 
@@ -171,6 +178,18 @@ cdef class Capture:
         """Frames run so far by link type."""
         return {self.source.link_type[i]: self.source.link_frames[i]
                 for i in range(self.source.links)}
+
+    def peek_ns(self):
+        """The time of the next frame, which stays the next one; None at the end."""
+        cdef zn_error err
+        cdef int64_t t_ns
+        cdef int n
+        self._check_open()
+        memset(&err, 0, sizeof(err))
+        with nogil:
+            n = zn_capture_peek(self.source.capture, &t_ns, &err)
+        check(n, &err)
+        return t_ns if n else None
 
     def frames(self, int max):
         """Up to `max` next frames that pass as (t_ns, wire length, link type, bytes), for tests."""
