@@ -205,7 +205,7 @@ def skip_preamble(data: bytes) -> int:
     """Bytes of the preamble that data starts with; 0: none."""
 
 def parse_dns(data: bytes, *, whole: bool = True) -> tuple[str, bytes, bool, int, int]:
-    """(state, name, response?, id, type)."""
+    """(state, name, response?, id, type); malformed also when the name has no text form."""
 
 def decode_packet(data: bytes, link_type: int, wire: int = -1) -> dict[str, Any] | str:
     """The packet's fields, or the name of the counter that says why it was dropped."""

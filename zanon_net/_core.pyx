@@ -1044,11 +1044,13 @@ def skip_preamble(bytes data not None):
 
 
 def parse_dns(bytes data not None, *, bint whole=True):
-    """(state, name, response?, id, type)."""
+    """(state, name, response?, id, type); malformed also when the name has no text form."""
     cdef _Copy copy = _Copy(data)
     cdef zn_dns_question question
     memset(&question, 0, sizeof(question))
     state = zn_dns_question_parse(copy.span, whole, &question)
+    if state == ZN_DONE and question.name_odd:
+        state = ZN_MALFORMED
     if state != ZN_DONE:
         return PARSE_STATES[state], b"", False, 0, 0
     name = PyBytes_FromStringAndSize(<const char *>question.name, question.name_bytes)

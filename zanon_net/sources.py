@@ -97,9 +97,10 @@ class OpenSource:
         stack.callback(unpacker.close)
         try:
             capture = stack.enter_context(Capture(fd=unpacker.fd, name=name, filter=expression))
-        except FormatError as error:
-            problem = "" if unpacker.problem is None else f"; {unpacker.problem}"
-            raise FormatError(f"{error}{problem}") from None
+        except FormatError:
+            if unpacker.problem is None:
+                raise
+            raise FormatError(f"{name}: {unpacker.problem}") from None
         self._unpacker = unpacker
         return capture
 

@@ -158,20 +158,19 @@ void zn_names_named_again(const zn_sighting *s, zn_name_source source, zn_span r
         return;
     if (kind != ZN_HOST_INVALID)
         id = zn_gate_name_id(s->names->gate, &host);
+    s->names->stats->n[seen_by_source[source]]++;
     for (uint32_t entry = s->f->names; entry != 0; entry = zn_book_at(book, entry)->next) {
         zn_name_entry *e = zn_book_at(book, entry);
         if (e->source == source && zn_id_equal(e->id, id)) {
             s->names->stats->n[ZN_STAT_NAMES_REPEATED]++;
             return;
         }
-        if (e->source == source &&
-            e->state == ZN_ENTRY_PENDING) { /* not decided yet: neither counts */
+        if (e->source == source && e->state == ZN_ENTRY_PENDING) { /* neither counts */
             zn_book_wipe_text(book, entry);
             e->state = ZN_ENTRY_SUPPRESSED;
             s->names->stats->n[ZN_STAT_SUPPRESSED_CONFLICT]++;
         }
     }
-    s->names->stats->n[seen_by_source[source]]++;
     zn_names_refused(s->names, s->f, source, ZN_STAT_SUPPRESSED_CONFLICT);
 }
 

@@ -148,7 +148,7 @@ int zn_byte_source_refill(zn_byte_source *s, zn_error *err)
 {
     size_t left = zn_cursor_left(&s->unread);
     ssize_t got;
-    if (s->buffer == NULL || s->at_end)
+    if (!zn_byte_source_may_grow(s))
         return 0;
     ZN_ASSERT(left <= ZN_BYTE_SOURCE_MAX);
     if (left != 0 && s->unread.p != s->buffer)

@@ -53,6 +53,12 @@ int zn_byte_source_begin(zn_byte_source *s, zn_error *err);
  */
 int zn_byte_source_refill(zn_byte_source *s, zn_error *err);
 
+/* A refill may bring more bytes. */
+static inline bool zn_byte_source_may_grow(const zn_byte_source *s)
+{
+    return s->buffer != NULL && !s->at_end;
+}
+
 /* The offset of the first unread byte. */
 static inline uint64_t zn_byte_source_offset(const zn_byte_source *s)
 {

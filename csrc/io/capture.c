@@ -202,6 +202,7 @@ int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err)
         return 1;
     }
     for (;;) {
+        bool may_grow = zn_byte_source_may_grow(&c->source);
         zn_step last;
         int n = read_batch(c, frames, max, &last);
         c->ended = last == ZN_STEP_END;
@@ -210,7 +211,7 @@ int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err)
         rc = zn_byte_source_refill(&c->source, err);
         if (rc < 0)
             return rc;
-        if (rc == 0) {
+        if (rc == 0 && !may_grow) { /* the step knew that no more would come */
             end_of_source(c);
             return 0;
         }

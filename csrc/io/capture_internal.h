@@ -41,6 +41,8 @@ typedef struct zn_format {
 
 extern const zn_format zn_format_pcap, zn_format_pcapng, zn_format_snoop;
 
+#define ZN_RECORD_CHOICES 3 /* lengths that a record's header can have */
+
 struct zn_capture {
     zn_byte_source source;
     const zn_format *format; /* NULL until it is known */
@@ -54,7 +56,8 @@ struct zn_capture {
     /* pcap and snoop */
     uint32_t link_type;
     uint32_t fraction_ns;  /* ns in one unit of a timestamp's fraction */
-    uint32_t record_bytes; /* a record's header */
+    uint32_t record_bytes; /* a record's header; 0: to be chosen */
+    uint8_t record_choices[ZN_RECORD_CHOICES];
     uint16_t minor_version;
 
     /* pcapng: the current section's interfaces, and the block that is being skipped */

@@ -18,7 +18,6 @@
 #define KUZNETZOV_SMP_BYTES 28u /* with two debugging fields and more padding */
 #define NOKIA_BYTES 20u
 #define RECORDS_TRIED 3
-#define BYTES_TRIED 4096 /* of a stream whose variant is open */
 #define WIRE_MAX (UINT32_C(128) << 20)
 #define INTERFACE_MAX 10000u /* 1999's machines had fewer */
 
@@ -26,7 +25,7 @@ static const struct variant {
     uint32_t magic;
     uint16_t fraction_ns;
     uint16_t more_header;    /* bytes behind the usual header */
-    uint8_t record_bytes[3]; /* of the variants with this magic number, the first where none fits */
+    uint8_t record_bytes[ZN_RECORD_CHOICES]; /* of the variants with this magic number, the first where none fits */
 } variants[] = {
     {0xa1b2c3d4, 1000, 0, {RECORD_BYTES, KUZNETZOV_BYTES, NOKIA_BYTES}},
     {0xa1b23c4d, 1, 0, {RECORD_BYTES, 0, 0}},
@@ -72,38 +71,53 @@ static bool fields_fit(const zn_capture *c, zn_cursor *at, uint32_t record_bytes
             protocol == 0x400);
 }
 
-/* Whether nothing speaks against headers of this length in the first records, as far as they are at
- * hand; *whole is how many of them are. */
-static bool records_fit(const zn_capture *c, uint32_t record_bytes, unsigned *whole)
+typedef enum fit { FIT_NO, FIT_OPEN, FIT_YES } fit;
+
+/* Whether the first records can have headers of this length. More records may tell: FIT_OPEN. */
+static fit records_fit(const zn_capture *c, uint32_t record_bytes)
 {
     zn_cursor at = c->source.unread;
-    for (*whole = 0; *whole < RECORDS_TRIED && zn_cursor_left(&at) >= record_bytes; ++*whole) {
+    unsigned whole = 0;
+    while (whole < RECORDS_TRIED && zn_cursor_left(&at) >= record_bytes) {
         uint32_t fraction, captured, wire;
         zn_cursor_skip(&at, 4);
         fraction = zn_capture_u32(c, &at);
         captured = zn_capture_u32(c, &at);
         wire = zn_capture_u32(c, &at);
         if (fraction >= 1000000 || captured > ZN_FRAME_MAX || captured > wire || wire > WIRE_MAX)
-            return false;
+            return FIT_NO;
         if (!fields_fit(c, &at, record_bytes))
-            return false;
+            return FIT_NO;
         if (zn_cursor_left(&at) < captured)
-            return true;
+            break;
         zn_cursor_skip(&at, captured);
+        whole++;
     }
-    return true;
+    if (whole < RECORDS_TRIED && zn_byte_source_may_grow(&c->source))
+        return FIT_OPEN;
+    return whole != 0 ? FIT_YES : FIT_NO;
 }
 
-/* The length of this capture's record headers: the usual one unless that cannot be, and another can. */
-static uint32_t choose_record_bytes(const zn_capture *c, const struct variant *v)
+/*
+ * Sets c->record_bytes to the first length that fits, or to the first of all. False when more records
+ * must come first: what is chosen does not depend on the portions in which a stream delivers them.
+ */
+static bool choose_record_bytes(zn_capture *c)
 {
-    unsigned whole;
-    if (c->minor_version != MINOR_VERSION)
-        return v->record_bytes[0];
-    for (size_t i = 0; i < sizeof v->record_bytes && v->record_bytes[i] != 0; i++)
-        if (records_fit(c, v->record_bytes[i], &whole) && (i == 0 || whole != 0))
-            return v->record_bytes[i];
-    return v->record_bytes[0];
+    const uint8_t *choice = c->record_choices;
+    fit first = choice[1] == 0 ? FIT_YES : records_fit(c, choice[0]);
+    bool open = false;
+    for (size_t i = 1; first != FIT_YES && i < ZN_RECORD_CHOICES && choice[i] != 0; i++) {
+        fit next = records_fit(c, choice[i]);
+        if (next == FIT_YES && first == FIT_NO && !open) {
+            c->record_bytes = choice[i];
+            return true;
+        }
+        open |= next != FIT_NO;
+    }
+    if (!open || first == FIT_YES)
+        c->record_bytes = choice[0];
+    return c->record_bytes != 0;
 }
 
 static int pcap_open(zn_capture *c, zn_error *err)
@@ -113,8 +127,6 @@ static int pcap_open(zn_capture *c, zn_error *err)
     uint32_t header = HEADER_BYTES + v->more_header;
     uint16_t major;
     int rc = zn_capture_require(c, header, err);
-    if (rc > 0 && v->record_bytes[0] != RECORD_BYTES)
-        rc = zn_capture_require(c, BYTES_TRIED, err); /* the first records are worth waiting for */
     if (rc < 0)
         return rc;
     at = c->source.unread;
@@ -132,16 +144,22 @@ static int pcap_open(zn_capture *c, zn_error *err)
     zn_cursor_skip(&at, v->more_header);
     c->fraction_ns = v->fraction_ns;
     c->source.unread = at;
-    c->record_bytes = choose_record_bytes(c, v);
+    memcpy(c->record_choices, v->record_bytes, sizeof c->record_choices);
+    c->record_bytes = c->minor_version == MINOR_VERSION ? 0 : v->record_bytes[0];
     return 0;
 }
 
 static zn_step pcap_step(zn_capture *c, zn_frame *frame)
 {
     zn_cursor at = c->source.unread;
-    uint32_t seconds = zn_capture_u32(c, &at), fraction = zn_capture_u32(c, &at);
-    uint32_t captured = zn_capture_u32(c, &at), wire = zn_capture_u32(c, &at);
+    uint32_t seconds, fraction, captured, wire;
     zn_span data;
+    if (c->record_bytes == 0 && !choose_record_bytes(c))
+        return zn_capture_want(c, RECORD_BYTES);
+    seconds = zn_capture_u32(c, &at);
+    fraction = zn_capture_u32(c, &at);
+    captured = zn_capture_u32(c, &at);
+    wire = zn_capture_u32(c, &at);
     zn_cursor_skip(&at, c->record_bytes - RECORD_BYTES);
     if (!zn_cursor_ok(&at))
         return zn_capture_want(c, c->record_bytes);

@@ -14,8 +14,11 @@ pytestmark = pytest.mark.source
 FOLDER = Path(__file__).resolve().parent
 CSRC = FOLDER.parents[1] / "csrc"
 SOURCES = [
-    *(path for layer in ("base", "proto", "state") for path in sorted((CSRC / layer).glob("*.c"))),
-    *(CSRC / "io" / f"{name}.c" for name in ("byte_source", "pcap_read", "pcapng_read")),
+    *(
+        path
+        for layer in ("base", "proto", "state", "io")
+        for path in sorted((CSRC / layer).glob("*.c"))
+    ),
 ]
 FLAGS = ["-std=c11", "-O1", "-g", "-D_GNU_SOURCE", "-DZN_DEBUG", f"-I{CSRC}"]
 FLAGS += ["-Wall", "-Wextra", "-Werror"]
@@ -43,5 +46,5 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.mark.parametrize("target", TARGETS)
 def test_replay(target: str, objects: list[Path], tmp_path: Path) -> None:
     program = tmp_path / "replay"
-    run(["cc", *FLAGS, FOLDER / f"fuzz_{target}.c", *objects, "-o", program, "-lcrypto"], tmp_path)
+    run(["cc", *FLAGS, FOLDER / f"fuzz_{target}.c", *objects, "-o", program, "-lcrypto", "-lpcap"], tmp_path)
     run([program, FOLDER / "corpus" / target], tmp_path)
