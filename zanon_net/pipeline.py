@@ -117,6 +117,7 @@ class Reader:
                     self.first_ns = self._engine.time_range_ns[0]
                 yield
                 self._tell()
+            source.check()
             source.close()
 
     def _tell(self) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from zanon_net._core import Capture
 from zanon_net.config import Config
-from zanon_net.errors import CaptureError, ConfigError, FormatError
+from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatError
 from zanon_net.report import SourceFacts
 from zanon_net.unpacking import MAGIC_BYTES, Unpacker, compression_of
 
@@ -98,11 +98,17 @@ class OpenSource:
         try:
             capture = stack.enter_context(Capture(fd=unpacker.fd, name=name, filter=expression))
         except FormatError:
+            _refuse_exceeded(name, unpacker)
             if unpacker.problem is None:
                 raise
             raise FormatError(f"{name}: {unpacker.problem}") from None
         self._unpacker = unpacker
         return capture
+
+    def check(self) -> None:
+        """Raises CapacityError when it was read to the bound on what it may unpack to."""
+        if self._unpacker is not None:
+            _refuse_exceeded(self.name, self._unpacker)
 
     def look(self) -> None:
         """Learns the time of the first packet. A file is closed again."""
@@ -145,6 +151,11 @@ class OpenSource:
         )
 
 
+def _refuse_exceeded(name: str, unpacker: Unpacker) -> None:
+    if unpacker.exceeded is not None:
+        raise CapacityError(f"{name}: {unpacker.exceeded}")
+
+
 def _read_start(fd: int, name: str) -> bytes:
     """The first bytes of a stream, waited for."""
     start = b""
@@ -172,6 +183,8 @@ def open_sources(sources: Sequence[Source], config: Config, stack: ExitStack) ->
             opened += _open_folder(Path(source), config, stack)
         else:
             opened.append(_open_one(source, config, stack))
+            if opened[-1].is_file and len(sources) > 1:  # not all of them are open at a time
+                opened[-1].look()
     if len(opened) > 1:
         for item in opened:
             if item.first_ns is None:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compressed captures: unpacked in a thread of their own, into a pipe that the core reads.
 
-What is unpacked is bounded. Where the packed data is damaged or cut, what came before is used and
-the place is told.
+What is unpacked is bounded, and so is the memory it takes. Where the packed data is damaged or cut,
+what came before is used and the place is told.
 """
 
 import bz2
@@ -45,7 +45,6 @@ _DAMAGE = (
     zstandard.ZstdError,
     RuntimeError,  # lz4's
     ValueError,
-    MemoryError,
 )
 
 
@@ -111,9 +110,11 @@ class _Zstd:
                 break
             if self._frame is None:
                 self._frame = zstandard.ZstdDecompressor().decompressobj()
-            unpacked, self._rest = self._frame.decompress(packed), b""
+            # The last four apart: a wrong checksum there must not cost what is before it.
+            packed, self._rest = packed[:-4] or packed, packed[-4:] if len(packed) > 4 else b""
+            unpacked = self._frame.decompress(packed)
             if self._frame.eof:
-                self._rest, self._frame = self._frame.unused_data, None
+                self._rest, self._frame = self._frame.unused_data + self._rest, None
         return unpacked
 
 
@@ -132,11 +133,15 @@ class Unpacker:
     raw: read from behind `start`, and closed, by a thread that ends with it.
     start: its first bytes, which tell the compression.
     max_bytes: most bytes to unpack; None: RATIO_MAX times what was read, and UNBOUNDED_BYTES.
+
+    Where reading ends early, `problem` says why once `fd` is at its end; `exceeded` does where it
+    was the bound.
     """
 
     def __init__(self, raw: Raw, start: bytes, max_bytes: int | None) -> None:
         self.compression = compression_of(start) or ""
         self.problem: str | None = None
+        self.exceeded: str | None = None
         self.unpacked_bytes = 0
         self._max_bytes = max_bytes
         self._raw = raw
@@ -167,8 +172,12 @@ class Unpacker:
             pass  # closed: nobody reads any more
         except EOFError:
             self.problem = f"the {self.compression} data ends early, {self._place()}"
-        except _DAMAGE:
+        except MemoryError:
+            self.problem = f"the {self.compression} data needs more memory than there is"
+        except _DAMAGE as error:
             self.problem = f"the {self.compression} data is damaged {self._place()}"
+            if "too much memory" in str(error):  # a window beyond zstd's usual bound, 128 MiB
+                self.problem = "the zstd data needs a large window: unpack it first (zstd -d --long=31)"
         finally:
             os.close(self._out)
             close = getattr(self._raw, "close", None)
@@ -185,9 +194,9 @@ class Unpacker:
             room = self._bound() - self.unpacked_bytes
             self._write(data[:room])
             if room < len(data):
-                self.problem = (
+                self.exceeded = (
                     f"the {self.compression} data unpacks to more than {self._bound()} bytes; "
-                    "raise --max-bytes if that is meant to be"
+                    "raise --max-bytes if it is meant to"
                 )
                 return
 
