@@ -60,8 +60,8 @@ static bool fields_fit(const zn_capture *c, zn_cursor *at, uint32_t record_bytes
     if (record_bytes == RECORD_BYTES)
         return true;
     interface = zn_capture_u32(c, at);
-    if (record_bytes == NOKIA_BYTES) /* as such files have them: 0xXfbfYZ0W */
-        return (interface & 0x0fff00f0) == 0x0fbf0000;
+    if (record_bytes == NOKIA_BYTES) /* 0xXfbfYZ0W in files of routers, 0 in converted ones */
+        return (interface & 0x0fff00f0) == 0x0fbf0000 || interface == 0;
     protocol = zn_capture_u16(c, at);
     kind = zn_cursor_u8(at);
     zn_cursor_skip(at, record_bytes - KUZNETZOV_BYTES + 1);
@@ -76,7 +76,7 @@ typedef enum fit { FIT_NO, FIT_OPEN, FIT_YES } fit;
 /* Whether the first records can have headers of this length. More records may tell: FIT_OPEN. */
 static fit records_fit(const zn_capture *c, uint32_t record_bytes)
 {
-    zn_cursor at = c->source.unread;
+    zn_cursor at = c->source.unread, behind = at;
     unsigned whole = 0;
     while (whole < RECORDS_TRIED && zn_cursor_left(&at) >= record_bytes) {
         uint32_t fraction, captured, wire;
@@ -91,11 +91,14 @@ static fit records_fit(const zn_capture *c, uint32_t record_bytes)
         if (zn_cursor_left(&at) < captured)
             break;
         zn_cursor_skip(&at, captured);
+        behind = at;
         whole++;
     }
-    if (whole < RECORDS_TRIED && zn_byte_source_may_grow(&c->source))
+    if (whole == RECORDS_TRIED)
+        return FIT_YES;
+    if (zn_byte_source_may_grow(&c->source))
         return FIT_OPEN;
-    return whole != 0 ? FIT_YES : FIT_NO;
+    return zn_cursor_left(&behind) == 0 ? FIT_YES : FIT_NO;
 }
 
 /*
