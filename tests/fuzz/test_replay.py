@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The corpora of the parsers' fuzz targets, replayed under ASan and UBSan."""
+"""The corpora of the parsers' fuzz targets, replayed under ASan and UBSan and at guard pages."""
 
 import os
+import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -48,3 +49,22 @@ def test_replay(target: str, objects: list[Path], tmp_path: Path) -> None:
     program = tmp_path / "replay"
     run(["cc", *FLAGS, FOLDER / f"fuzz_{target}.c", *objects, "-o", program, "-lcrypto", "-lpcap"], tmp_path)
     run([program, FOLDER / "corpus" / target], tmp_path)
+
+
+@pytest.mark.parametrize("offset", ["size", "-1L"])
+def test_a_byte_too_many_does_not_pass(offset: str, tmp_path: Path) -> None:
+    """What the guard pages are there for: no sanitizer looks on here."""
+    target = tmp_path / "target.c"
+    target.write_text(
+        "#include <stddef.h>\n#include <stdint.h>\n"
+        "int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);\n"
+        "int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)\n"
+        f"{{ (void)size; return *(const volatile uint8_t *)(data + {offset}); }}\n",
+        encoding="ascii",
+    )
+    (tmp_path / "inputs").mkdir()
+    (tmp_path / "inputs" / "one").write_bytes(bytes(100))
+    plain = [flag for flag in FLAGS if "sanitize" not in flag]
+    run(["cc", *plain, target, FOLDER / "replay.c", "-o", "replay"], tmp_path)
+    done = subprocess.run([tmp_path / "replay", "inputs"], cwd=tmp_path, check=False)
+    assert done.returncode == -signal.SIGSEGV
