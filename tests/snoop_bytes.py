@@ -18,7 +18,7 @@ def snoop_record(
     captured: int | None = None,
     length: int | None = None,
 ) -> bytes:
-    """A record, padded to four bytes as Solaris does; the numbers default to what they should be."""
+    """A record, padded to four bytes as Solaris does; the numbers default to the right ones."""
     wire = len(data) if wire is None else wire
     captured = len(data) if captured is None else captured
     padded = data + bytes(-len(data) % 4)

@@ -199,7 +199,7 @@ class HeaderTable:
     def next_unit(self, data: bytes) -> tuple[str, int, bool, bytes, int]: ...
 
 def h2_preface(data: bytes) -> int | None:
-    """Bytes of the client's preface at the start of data, None when there is none or half of one."""
+    """Bytes of the client's preface at the start of data; None: there is none, or half of one."""
 
 def skip_preamble(data: bytes) -> int:
     """Bytes of the preamble that data starts with; 0: none."""

@@ -177,7 +177,9 @@ class Unpacker:
         except _DAMAGE as error:
             self.problem = f"the {self.compression} data is damaged {self._place()}"
             if "too much memory" in str(error):  # a window beyond zstd's usual bound, 128 MiB
-                self.problem = "the zstd data needs a large window: unpack it first (zstd -d --long=31)"
+                self.problem = (
+                    "the zstd data needs a large window: unpack it first (zstd -d --long=31)"
+                )
         finally:
             os.close(self._out)
             close = getattr(self._raw, "close", None)

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""pcap's variants and snoop: headers of other lengths, told by a magic number or by what they hold."""
+"""pcap's variants and snoop: other headers, told by a magic number or by what they hold."""
 
 import struct
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -29,7 +30,7 @@ def records(order: str, more: bytes, *, unit_ns: int = 1000) -> list[bytes]:
 
 
 def extra(order: str, more: int = 0, *, interface: int = 3, protocol: int = 0x800) -> bytes:
-    """Kuznetzov's further fields: interface, protocol, packet type, padding, `more` debugging ones."""
+    """Kuznetzov's fields: interface, protocol, packet type, padding, `more` bytes for debugging."""
     return struct.pack(order + "IHBB", interface, protocol, 4, 0) + bytes(more)
 
 
@@ -45,7 +46,7 @@ def test_modified_pcap_of_both_lengths(order: str, more: int) -> None:
 
 @orders
 @pytest.mark.parametrize("more", [lambda o: extra(o), lambda o: struct.pack(o + "I", 0x0FBF0100)])
-def test_longer_headers_under_the_usual_magic(order: str, more) -> None:  # type: ignore[no-untyped-def]
+def test_longer_headers_under_the_usual_magic(order: str, more: Callable[[str], bytes]) -> None:
     made = records(order, more(order))
     for count in range(len(FRAMES) + 1):
         data = pcap_header(order) + b"".join(made[:count])

@@ -35,18 +35,14 @@ def as_pcapng(frames: list[Frame]) -> bytes:
 
 
 def as_snoop(frames: list[Frame]) -> bytes:
-    records = (
-        snoop_record(f.t_ns // SECOND, f.t_ns % SECOND // 1000, f.data) for f in frames
-    )
+    records = (snoop_record(f.t_ns // SECOND, f.t_ns % SECOND // 1000, f.data) for f in frames)
     return snoop_header() + b"".join(records)
 
 
 @pytest.fixture
 def visits() -> list[list[Frame]]:
     """Six captures' frames, one after the other in time."""
-    return [
-        visit(f"10.7.0.{i}", b"www.example.org", START + i * 60 * SECOND) for i in range(1, 7)
-    ]
+    return [visit(f"10.7.0.{i}", b"www.example.org", START + i * 60 * SECOND) for i in range(1, 7)]
 
 
 @pytest.fixture
@@ -82,7 +78,9 @@ def test_a_folder_is_one_stream(
     assert len(whole) == 6
     assert [flow["name"] for flow in whole] == 2 * [None] + 4 * ["www.example.org"]
     assert flows_of(capsys, rotated) == whole
-    files = sorted(path for path in rotated.iterdir() if path.name in "f e.pcap.gz d.pcapng".split())
+    files = sorted(
+        path for path in rotated.iterdir() if path.name in ["f", "e.pcap.gz", "d.pcapng"]
+    )
     rest = [rotated / name for name in ("b.snoop", "a.lz4", "c.zst")]
     assert flows_of(capsys, *rest, *files) == whole
 
@@ -97,7 +95,9 @@ def test_the_order_and_what_is_left_out(rotated: Path) -> None:
     packed = [None, "gzip", None, "zstd", None, "lz4"]
     assert [source["compression"] for source in sources] == packed
     assert all(source["warning"] is None for source in sources)
-    assert sum(source["frames"] for source in sources) == report.manifest["counters"]["read"]["frames"]
+    assert (
+        sum(source["frames"] for source in sources) == report.manifest["counters"]["read"]["frames"]
+    )
     assert [facts.name for facts in inspect(rotated).facts] == names
 
 
@@ -133,7 +133,12 @@ def test_a_damaged_one_costs_only_its_tail(
     assert "b.snoop: record " in said
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_bytes())
     assert [bool(source["warning"]) for source in manifest["sources"]] == [
-        False, True, False, False, True, False,
+        False,
+        True,
+        False,
+        False,
+        True,
+        False,
     ]
     assert manifest["counters"]["flow"]["flows_tcp"] == 6
 

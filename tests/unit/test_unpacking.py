@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compressed captures: told by their first bytes, unpacked in bounded memory, used up to any damage."""
+"""Compressed captures: told by their first bytes, unpacked in bounded memory, used up to damage."""
 
 import bz2
 import gzip
 import io
 import lzma
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -64,6 +65,15 @@ def read_file(path: Path, *, max_bytes: int | None = None) -> tuple[Frames, str 
         return frames, source.facts().warning
 
 
+def read_or_refuse(path: Path) -> tuple[Frames, str]:
+    """The same with the text of an error in the place of a warning."""
+    try:
+        frames, warning = read_file(path)
+    except FormatError as error:
+        return [], str(error)
+    return frames, warning or ""
+
+
 @packed_by
 def test_the_first_bytes_tell_not_the_name(name: str, tmp_path: Path) -> None:
     packed = PACKERS[name](PCAP)
@@ -103,16 +113,12 @@ def test_a_cut_tail_costs_only_itself(name: str, tmp_path: Path) -> None:
     most = 0
     for size in range(len(packed) - 1, 0, -len(packed) // 23):
         (tmp_path / "cut").write_bytes(packed[:size])
-        try:
-            frames, warning = read_file(tmp_path / "cut")
-        except FormatError as error:
-            assert name in str(error) or "too short" in str(error) or "not a capture" in str(error)
-            continue
+        frames, said = read_or_refuse(tmp_path / "cut")
         assert frames == FRAMES[: len(frames)]
-        assert warning is not None
-        assert "ends early" in warning
-        assert name in warning
-        assert "behind byte " in warning
+        if frames:
+            assert f"the {name} data ends early, behind byte " in said
+        else:
+            assert re.search(f"the {name} data ends early|too short|not a capture", said)
         most = max(most, len(frames))
     if name not in ("bzip2", "lz4", "zstd"):  # which give a block, and this is one, or nothing
         assert most > len(FRAMES) // 2
@@ -120,7 +126,7 @@ def test_a_cut_tail_costs_only_itself(name: str, tmp_path: Path) -> None:
 
 @packed_by
 def test_blocks_before_a_cut_are_used(name: str, tmp_path: Path) -> None:
-    """A capture of several blocks, cut in the last third: at most what the cut block held is lost."""
+    """A capture of several blocks, cut in its last third: at most the cut block is lost."""
     noise = [os.urandom(1400) for _ in range(2000)]
     data = pcap_header() + b"".join(pcap_record("<", 1, 0, each) for each in noise)
     packed = PACKERS[name](data)
@@ -138,12 +144,8 @@ def test_a_damaged_place_is_no_traceback(name: str, tmp_path: Path) -> None:
         damaged = bytearray(packed)
         damaged[at] ^= 0x55
         (tmp_path / "damaged").write_bytes(damaged)
-        try:
-            _frames, warning = read_file(tmp_path / "damaged")
-        except FormatError as error:
-            assert "damaged" in str(error) or "not a capture" in str(error)
-            continue
-        assert warning is not None or name in ("lz4", "zstd")  # which have no sums by default
+        _frames, said = read_or_refuse(tmp_path / "damaged")
+        assert said or name in ("lz4", "zstd")  # which have no sums by default
 
 
 @packed_by
@@ -180,7 +182,7 @@ def test_the_bound_is_an_error(name: str, tmp_path: Path) -> None:
         read_file(tmp_path / "x", max_bytes=len(PCAP) - 1)
     with pytest.raises(CapacityError, match="raise --max-bytes"):
         read_file(tmp_path / "x", max_bytes=10)
-    with pytest.raises(CapacityError, match="x: the .* data unpacks to more than"):
+    with pytest.raises(CapacityError, match=r"x: the \w+ data unpacks to more"):
         run(tmp_path / "x", Config().replace(max_bytes=9000), out=tmp_path / "out")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x"]
 
@@ -242,14 +244,17 @@ def test_memory_is_bounded(name: str, tmp_path: Path) -> None:
     code = (
         "import re, sys; from zanon_net.cli import main; "
         "main(['inspect', '--json', '--max-bytes', '1G', sys.argv[1]]); "
-        "print(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1], file=sys.stderr)"
+        "status = open('/proc/self/status').read(); "
+        "print(re.search(r'VmHWM:\\s+(\\d+)', status)[1], file=sys.stderr)"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(zanon_net.__file__).parents[1])}
     peaks = []
     megabyte = 16 * pcap_record("<", 1, 0, bytes(1 << 16))
     for megabytes in (10, 300):
         path = tmp_path / "large"
-        path.write_bytes(PACKERS[name](pcap_header()) + PACKERS[name](10 * megabyte) * (megabytes // 10))
+        path.write_bytes(
+            PACKERS[name](pcap_header()) + PACKERS[name](10 * megabyte) * (megabytes // 10)
+        )
         done = subprocess.run(
             [sys.executable, "-c", code, path], env=environment, capture_output=True, check=True
         )
