@@ -14,9 +14,11 @@ static const zn_stat seen_by_source[] = {
 
 int zn_names_init(zn_names *names, uint32_t max_flows, zn_error *err)
 {
-    int rc = zn_stream_pool_init(&names->streams, MAX_STREAMS, err);
+    uint32_t streams = max_flows < MAX_STREAMS ? max_flows : MAX_STREAMS;
+    uint32_t tables = max_flows < MAX_HEADER_TABLES ? max_flows : MAX_HEADER_TABLES;
+    int rc = zn_stream_pool_init(&names->streams, streams, err);
     if (rc == 0)
-        rc = zn_slab_init(&names->header_tables, sizeof(zn_hpack), MAX_HEADER_TABLES, err);
+        rc = zn_slab_init(&names->header_tables, sizeof(zn_hpack), tables, err);
     if (rc == 0)
         rc = zn_slab_init(&names->datagrams, sizeof(zn_datagram_state), max_flows, err);
     if (rc == 0)

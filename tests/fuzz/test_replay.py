@@ -14,13 +14,7 @@ pytestmark = pytest.mark.source
 
 FOLDER = Path(__file__).resolve().parent
 CSRC = FOLDER.parents[1] / "csrc"
-SOURCES = [
-    *(
-        path
-        for layer in ("base", "proto", "state", "io")
-        for path in sorted((CSRC / layer).glob("*.c"))
-    ),
-]
+SOURCES = sorted(CSRC.rglob("*.c"))
 FLAGS = ["-std=c11", "-O1", "-g", "-D_GNU_SOURCE", "-DZN_DEBUG", f"-I{CSRC}"]
 FLAGS += ["-Wall", "-Wextra", "-Werror"]
 FLAGS += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
