@@ -198,8 +198,8 @@ class HeaderTable:
     def decode(self, block: bytes) -> tuple[str, list[tuple[bytes, bytes]]]: ...
     def next_unit(self, data: bytes) -> tuple[str, int, bool, bytes, int]: ...
 
-def h2_preface(data: bytes) -> int | None:
-    """Bytes of the client's preface at the start of data; None: there is none, or half of one."""
+def h2_preface(data: bytes) -> tuple[str, int]:
+    """(state, bytes) of the client's preface at the start of data."""
 
 def skip_preamble(data: bytes) -> int:
     """Bytes of the preamble that data starts with; 0: none."""

@@ -1029,10 +1029,11 @@ cdef class HeaderTable:
 
 
 def h2_preface(bytes data not None):
-    """Bytes of the client's preface at the start of data, None when there is none or half of one."""
+    """(state, bytes) of the client's preface at the start of data."""
     cdef _Copy copy = _Copy(data)
-    cdef size_t used
-    return used if zn_h2_preface(copy.span, &used) == ZN_DONE else None
+    cdef size_t used = 0
+    state = zn_h2_preface(copy.span, &used)
+    return PARSE_STATES[state], used if state == ZN_DONE else 0
 
 
 def skip_preamble(bytes data not None):

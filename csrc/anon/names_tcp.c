@@ -14,7 +14,7 @@
 #include "proto/http.h"
 
 #define PIECES_MAX 256
-#define SEARCH_TRIES 16      /* segments of an unrecognised flow whose start is looked at */
+#define SEARCH_TRIES 16     /* segments of an unrecognised flow whose start is looked at */
 #define REQUEST_START_MIN 9 /* bytes that tell a request by itself */
 
 static void refuse_head(const zn_sighting *s, zn_stat why)

@@ -24,8 +24,9 @@
 static const struct variant {
     uint32_t magic;
     uint16_t fraction_ns;
-    uint16_t more_header;    /* bytes behind the usual header */
-    uint8_t record_bytes[ZN_RECORD_CHOICES]; /* of the variants with this magic number, the first where none fits */
+    uint16_t more_header; /* bytes behind the usual header */
+    /* Of the variants with this magic number; the first where none fits. */
+    uint8_t record_bytes[ZN_RECORD_CHOICES];
 } variants[] = {
     {0xa1b2c3d4, 1000, 0, {RECORD_BYTES, KUZNETZOV_BYTES, NOKIA_BYTES}},
     {0xa1b23c4d, 1, 0, {RECORD_BYTES, 0, 0}},

@@ -68,7 +68,8 @@ static void take_output(zn_engine *e)
     for (int i = 0; i < ZN_OUTPUT_COUNT; i++) {
         zn_text *text = zn_engine_output(e, (zn_output)i);
         for (size_t at = 0; at < text->n; at++)
-            require(text->bytes[at] == '\n' || (text->bytes[at] >= 0x20 && text->bytes[at] <= 0x7e));
+            require(text->bytes[at] == '\n' ||
+                    (text->bytes[at] >= 0x20 && text->bytes[at] <= 0x7e));
         text->n = 0;
     }
 }

@@ -32,10 +32,10 @@ def host(data: bytes) -> bytes:
 
 
 def test_the_preface() -> None:
-    assert h2_preface(PREFACE) == h2_preface(PREFACE + b"x") == 24
+    assert h2_preface(PREFACE) == h2_preface(PREFACE + b"x") == ("done", 24)
     for prefix in prefixes(PREFACE):
-        assert h2_preface(prefix) is None
-    assert h2_preface(PREFACE.lower()) is None
+        assert h2_preface(prefix) == ("need_more" if prefix else "other", 0)
+    assert h2_preface(PREFACE.lower()) == ("other", 0)
 
 
 def block() -> bytes:
