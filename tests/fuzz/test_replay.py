@@ -19,13 +19,13 @@ FLAGS = ["-std=c11", "-O1", "-g", "-D_GNU_SOURCE", "-DZN_DEBUG", f"-I{CSRC}"]
 FLAGS += ["-Wall", "-Wextra", "-Werror"]
 FLAGS += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 TARGETS = sorted(path.name for path in (FOLDER / "corpus").iterdir())
+# Python itself may run under a preloaded sanitizer, which compilers do without.
+ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
 
 
 def run(command: Sequence[str | Path], folder: Path) -> None:
-    # Python itself may run under a preloaded sanitizer, which compilers do without.
-    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
     done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
 
@@ -63,5 +63,6 @@ def test_a_byte_too_many_does_not_pass(offset: str, tmp_path: Path) -> None:
     (tmp_path / "inputs" / "one").write_bytes(bytes(100))
     plain = [flag for flag in FLAGS if "sanitize" not in flag]
     run(["cc", *plain, target, FOLDER / "replay.c", "-o", "replay"], tmp_path)
-    done = subprocess.run([tmp_path / "replay", "inputs"], cwd=tmp_path, check=False)
+    command = [tmp_path / "replay", "inputs"]
+    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, check=False)
     assert done.returncode == -signal.SIGSEGV

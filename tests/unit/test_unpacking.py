@@ -239,6 +239,7 @@ def test_through_a_fifo_and_standard_input(name: str, tmp_path: Path) -> None:
 
 
 @packed_by
+@pytest.mark.skipif("ZANON_SANITIZE" in os.environ, reason="a sanitizer's memory is not ours")
 def test_memory_is_bounded(name: str, tmp_path: Path) -> None:
     """Unpacking 300 MB takes little more than unpacking 10 MB does."""
     code = (
