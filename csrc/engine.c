@@ -175,6 +175,13 @@ static void write_releases(zn_engine *e)
         zn_json_release(&e->output[ZN_OUTPUT_OBSERVATIONS], &releases[i]);
 }
 
+/* Decides the votes cast so far. */
+static void decide(zn_engine *e)
+{
+    zn_gate_decide(&e->gate);
+    write_releases(e);
+}
+
 static int check_outputs(const zn_engine *e, zn_error *err)
 {
     for (int i = 0; i < ZN_OUTPUT_COUNT; i++)
@@ -188,12 +195,13 @@ static int check_outputs(const zn_engine *e, zn_error *err)
 static int settle(zn_engine *e, zn_error *err)
 {
     uint32_t flow;
-    zn_gate_decide(&e->gate);
-    write_releases(e);
+    decide(e);
     while ((flow = zn_flow_next_closed(e->flows)) != 0) {
         zn_flow *f = zn_flow_at(e->flows, flow);
         zn_record record;
-        zn_names_flow_closed(&e->names, f);
+        zn_names_flow_closed(&e->names, flow, f);
+        if (e->gate.vote_count != 0)
+            decide(e);
         if (zn_gate_record(&e->gate, f, &record)) {
             write_record(e, &record);
             e->stats.n[ZN_STAT_RECORDS]++;

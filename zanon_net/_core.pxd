@@ -170,7 +170,37 @@ cdef extern from "proto/http.h" nogil:
         uint16_t method
         size_t head_bytes
     bint zn_http_looks_like_request(zn_span data)
-    zn_parse zn_http_request_head(zn_span head, zn_http_request *out)
+    zn_parse zn_http_request_head(zn_span head, bint cut, zn_http_request *out)
+
+cdef extern from "proto/hpack.h" nogil:
+    ctypedef struct zn_cursor:
+        pass
+    zn_cursor zn_cursor_over_span(zn_span s, bint whole)
+    ctypedef struct zn_hpack:
+        pass
+    ctypedef struct zn_hpack_scratch:
+        pass
+    ctypedef struct zn_hpack_field:
+        zn_span name
+        zn_span value
+    void zn_hpack_start(zn_hpack *table)
+    zn_parse zn_hpack_next(zn_hpack *table, zn_cursor *block, zn_hpack_scratch *scratch,
+                           zn_hpack_field *out)
+
+cdef extern from "proto/h2.h" nogil:
+    ctypedef struct zn_h2_scratch:
+        pass
+    ctypedef struct zn_h2_unit:
+        size_t used
+        bint headers
+        bint request
+        uint16_t method
+        zn_span host
+    zn_parse zn_h2_preface(zn_span data, size_t *used)
+    zn_parse zn_h2_next(zn_span data, zn_hpack *table, zn_h2_scratch *scratch, zn_h2_unit *out)
+
+cdef extern from "proto/preamble.h" nogil:
+    zn_parse zn_preamble_skip(zn_span data, size_t *used)
 
 cdef extern from "proto/dns.h" nogil:
     ctypedef struct zn_dns_question:
@@ -205,6 +235,9 @@ cdef extern from "state/stream.h" nogil:
     zn_stream_result zn_stream_add(zn_stream_pool *pool, uint32_t stream, uint32_t offset,
                                    zn_span piece)
     zn_span zn_stream_head(const zn_stream_pool *pool, uint32_t stream)
+    void zn_stream_consume(zn_stream_pool *pool, uint32_t stream, uint32_t n)
+    uint32_t zn_stream_first(const zn_stream_pool *pool, uint32_t stream)
+    bint zn_stream_has_hole(const zn_stream_pool *pool, uint32_t stream)
 
 cdef extern from "state/ztable.h" nogil:
     ctypedef struct zn_ztable:
@@ -266,15 +299,17 @@ cdef extern from "io/frame.h" nogil:
         int64_t t_ns
         uint32_t captured, wire, link_type
 
-cdef extern from "io/pcap_read.h" nogil:
+cdef extern from "io/capture.h" nogil:
     ctypedef struct zn_capture:
         pass
     int zn_capture_open_path(zn_capture **out, const char *path, zn_error *err)
-    int zn_capture_open_fd(zn_capture **out, int fd, const char *name, zn_error *err)
     int zn_capture_open_again(zn_capture **out, zn_error *err)
+    int zn_capture_open_fd(zn_capture **out, int fd, zn_span start, const char *name,
+                           zn_error *err)
     int zn_capture_open_memory(zn_capture **out, const uint8_t *data, size_t n, zn_error *err)
     void zn_capture_close(zn_capture *c)
     int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err)
+    int zn_capture_peek(zn_capture *c, int64_t *t_ns, zn_error *err)
     const char *zn_capture_format(const zn_capture *c)
     uint64_t zn_capture_bytes_read(const zn_capture *c)
     uint64_t zn_capture_bytes_total(const zn_capture *c)

@@ -16,13 +16,14 @@ STAT_INFO: list[tuple[str, str, str]]
 
 @final
 class Capture:
-    """A pcap or pcapng capture: a file by path (None for fd or data), a stream, or bytes."""
+    """A pcap, pcapng or snoop capture: a file by path, a stream by descriptor, or bytes."""
 
     def __init__(
         self,
         path: str | None = None,
         *,
         fd: int = -1,
+        start: bytes = b"",
         data: bytes | None = None,
         name: str = "",
         filter: str = "",
@@ -38,6 +39,7 @@ class Capture:
     @property
     def link_types(self) -> dict[int, int]: ...
     def frames(self, max: int) -> list[tuple[int, int, int, bytes]]: ...
+    def peek_ns(self) -> int | None: ...
     def close(self) -> None: ...
     def __enter__(self) -> Capture: ...
     def __exit__(self, *exc: object) -> None: ...
@@ -139,6 +141,11 @@ class Stream:
     def __init__(self, base: int) -> None: ...
     def add(self, seq: int, data: bytes) -> str: ...
     def head(self) -> bytes: ...
+    def consume(self, n: int) -> None: ...
+    @property
+    def first(self) -> int: ...
+    @property
+    def has_hole(self) -> bool: ...
 
 @final
 class Keys:
@@ -181,11 +188,24 @@ def parse_quic(
 def quic_keys(version: int, dcid: bytes, *, server: bool = False) -> tuple[bytes, bytes, bytes]:
     """(key, iv, header key) of one side's Initials."""
 
-def parse_http(data: bytes) -> tuple[str, bytes, int, int]:
+def parse_http(data: bytes, *, cut: bool = False) -> tuple[str, bytes, int, int]:
     """(state, host as sent, method number, bytes of the head)."""
 
+@final
+class HeaderTable:
+    """The state of one HTTP/2 connection's header compression (proto/hpack), for tests."""
+
+    def decode(self, block: bytes) -> tuple[str, list[tuple[bytes, bytes]]]: ...
+    def next_unit(self, data: bytes) -> tuple[str, int, bool, bytes, int]: ...
+
+def h2_preface(data: bytes) -> tuple[str, int]:
+    """(state, bytes) of the client's preface at the start of data."""
+
+def skip_preamble(data: bytes) -> int:
+    """Bytes of the preamble that data starts with; 0: none."""
+
 def parse_dns(data: bytes, *, whole: bool = True) -> tuple[str, bytes, bool, int, int]:
-    """(state, name, response?, id, type)."""
+    """(state, name, response?, id, type); malformed also when the name has no text form."""
 
 def decode_packet(data: bytes, link_type: int, wire: int = -1) -> dict[str, Any] | str:
     """The packet's fields, or the name of the counter that says why it was dropped."""

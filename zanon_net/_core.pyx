@@ -75,15 +75,18 @@ cdef class _Guard:
 
 
 cdef class Capture:
-    """A pcap or pcapng capture: a file by path, a stream by descriptor, or bytes."""
+    """A pcap, pcapng or snoop capture: a file by path, a stream by descriptor (of which `start` was
+    read already), or bytes."""
 
     cdef zn_source source
     cdef object data
 
-    def __init__(self, path=None, *, int fd=-1, bytes data=None, str name="", str filter=""):
+    def __init__(self, path=None, *, int fd=-1, bytes start=b"", bytes data=None, str name="",
+                 str filter=""):
         cdef zn_error err
+        cdef zn_span read_before
         cdef const char *text
-        cdef const uint8_t *start
+        cdef const uint8_t *content
         cdef size_t n
         cdef int rc
         if self.source.capture != NULL:
@@ -95,19 +98,23 @@ cdef class Capture:
             check(zn_filter_open(&self.source.filter, text, &err), &err)
         if data is not None:
             self.data = data
-            start = data
+            content = data
             n = len(data)
-            rc = zn_capture_open_memory(&self.source.capture, start, n, &err)
+            rc = zn_capture_open_memory(&self.source.capture, content, n, &err)
         elif path is not None:
             encoded = os.fsencode(path)
             text = encoded
             with nogil:
                 rc = zn_capture_open_path(&self.source.capture, text, &err)
         else:
-            encoded = name.encode()
+            if len(start) > 65536:
+                raise ValueError("at most 64 KiB can have been read before")
+            encoded = os.fsencode(name)
             text = encoded
+            read_before.p = start
+            read_before.n = len(start)
             with nogil:
-                rc = zn_capture_open_fd(&self.source.capture, fd, text, &err)
+                rc = zn_capture_open_fd(&self.source.capture, fd, read_before, text, &err)
         while interrupted(rc, &err) and self.source.capture != NULL:
             memset(&err, 0, sizeof(err))
             with nogil:
@@ -142,7 +149,7 @@ cdef class Capture:
 
     @property
     def format(self):
-        """"pcap" or "pcapng"."""
+        """"pcap", "pcapng" or "snoop"."""
         self._check_open()
         return zn_capture_format(self.source.capture).decode()
 
@@ -171,6 +178,18 @@ cdef class Capture:
         """Frames run so far by link type."""
         return {self.source.link_type[i]: self.source.link_frames[i]
                 for i in range(self.source.links)}
+
+    def peek_ns(self):
+        """The time of the next frame, which stays the next one; None at the end."""
+        cdef zn_error err
+        cdef int64_t t_ns
+        cdef int n
+        self._check_open()
+        memset(&err, 0, sizeof(err))
+        with nogil:
+            n = zn_capture_peek(self.source.capture, &t_ns, &err)
+        check(n, &err)
+        return t_ns if n else None
 
     def frames(self, int max):
         """Up to `max` next frames that pass as (t_ns, wire length, link type, bytes), for tests."""
@@ -760,6 +779,21 @@ cdef class Stream:
         cdef _Copy copy = _Copy(data)
         return STREAM_RESULTS[zn_stream_add(&self.pool, self.stream, seq - self.base, copy.span)]
 
+    def consume(self, uint32_t n):
+        """Moves the base by n bytes."""
+        zn_stream_consume(&self.pool, self.stream, n)
+        self.base += n
+
+    @property
+    def first(self):
+        """Where the first stored byte lies from the base."""
+        return zn_stream_first(&self.pool, self.stream)
+
+    @property
+    def has_hole(self):
+        """Whether bytes are stored behind missing ones."""
+        return bool(zn_stream_has_hole(&self.pool, self.stream))
+
     def head(self):
         """The contiguous bytes from the base."""
         cdef zn_span head = zn_stream_head(&self.pool, self.stream)
@@ -950,25 +984,74 @@ def parse_quic(bytes data not None, bytes first_dcid=None):
     return found
 
 
-def parse_http(bytes data not None):
+def parse_http(bytes data not None, *, bint cut=False):
     """(state, host as sent, method number, bytes of the head)."""
     cdef _Copy copy = _Copy(data)
     cdef zn_http_request request
     memset(&request, 0, sizeof(request))
     state = ZN_OTHER
     if zn_http_looks_like_request(copy.span):
-        state = zn_http_request_head(copy.span, &request)
+        state = zn_http_request_head(copy.span, cut, &request)
     if state != ZN_DONE:
         return PARSE_STATES[state], b"", 0, 0
     return "done", span_bytes(request.host), request.method, request.head_bytes
 
 
+cdef class HeaderTable:
+    """The state of one HTTP/2 connection's header compression (proto/hpack), for tests."""
+
+    cdef zn_hpack table
+
+    def __cinit__(self):
+        zn_hpack_start(&self.table)
+
+    def decode(self, bytes block not None):
+        """(state, [(name, value), ...]) of a header block."""
+        cdef _Copy copy = _Copy(block)
+        cdef zn_cursor cursor = zn_cursor_over_span(copy.span, True)
+        cdef zn_hpack_scratch scratch
+        cdef zn_hpack_field field
+        fields = []
+        while True:
+            state = zn_hpack_next(&self.table, &cursor, &scratch, &field)
+            if state != ZN_DONE:
+                return "done" if state == ZN_OTHER else PARSE_STATES[state], fields
+            fields.append((span_bytes(field.name), span_bytes(field.value)))
+
+    def next_unit(self, bytes data not None):
+        """(state, bytes used, whether it begins a request, its host, its method number)."""
+        cdef _Copy copy = _Copy(data)
+        cdef zn_h2_scratch scratch
+        cdef zn_h2_unit unit
+        state = zn_h2_next(copy.span, &self.table, &scratch, &unit)
+        return (PARSE_STATES[state], unit.used, bool(unit.request), span_bytes(unit.host),
+                unit.method)
+
+
+def h2_preface(bytes data not None):
+    """(state, bytes) of the client's preface at the start of data."""
+    cdef _Copy copy = _Copy(data)
+    cdef size_t used = 0
+    state = zn_h2_preface(copy.span, &used)
+    return PARSE_STATES[state], used if state == ZN_DONE else 0
+
+
+def skip_preamble(bytes data not None):
+    """Bytes of the preamble that data starts with; 0: none."""
+    cdef _Copy copy = _Copy(data)
+    cdef size_t used
+    zn_preamble_skip(copy.span, &used)
+    return used
+
+
 def parse_dns(bytes data not None, *, bint whole=True):
-    """(state, name, response?, id, type)."""
+    """(state, name, response?, id, type); malformed also when the name has no text form."""
     cdef _Copy copy = _Copy(data)
     cdef zn_dns_question question
     memset(&question, 0, sizeof(question))
     state = zn_dns_question_parse(copy.span, whole, &question)
+    if state == ZN_DONE and question.name_odd:
+        state = ZN_MALFORMED
     if state != ZN_DONE:
         return PARSE_STATES[state], b"", False, 0, 0
     name = PyBytes_FromStringAndSize(<const char *>question.name, question.name_bytes)

@@ -91,6 +91,7 @@ class SourceFacts:
 
     name: str
     format: str
+    compression: str | None
     link_types: Mapping[int, int]
     bytes_read: int
     frames: int
@@ -101,6 +102,7 @@ class SourceFacts:
         return {
             "name": self.name,
             "format": self.format,
+            "compression": self.compression,
             "link_types": {
                 link_type_name(number): frames for number, frames in sorted(self.link_types.items())
             },

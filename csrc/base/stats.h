@@ -115,6 +115,7 @@
     X(CLOCK_JUMPS, "clock", "clock rebased")                                                       \
     X(STREAMS_FULL, "capacity", "stream buffers ran out")                                          \
     X(DATAGRAMS_FULL, "capacity", "entries for QUIC and DTLS ran out")                             \
+    X(HEADER_TABLES_FULL, "capacity", "HTTP/2 header tables ran out")                              \
     X(NAMES_FULL, "capacity", "name entries ran out")                                              \
     X(GAPS_FULL, "capacity", "sequence gaps ran out")
 

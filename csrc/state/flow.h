@@ -91,7 +91,8 @@ typedef struct zn_flow {
     uint8_t protocol;  /* anon/names: what the flow was recognised as */
     uint8_t http_method;
     bool ech_offered;
-    bool internal[2]; /* by tuple index */
+    bool internal[2];      /* by tuple index */
+    uint16_t header_table; /* HTTP/2: anon/names' table of the connection, 0: none */
 } zn_flow;
 _Static_assert(sizeof(zn_flow) <= 320, "a flow with core counters takes at most 320 bytes");
 

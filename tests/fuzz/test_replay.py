@@ -14,21 +14,18 @@ pytestmark = pytest.mark.source
 
 FOLDER = Path(__file__).resolve().parent
 CSRC = FOLDER.parents[1] / "csrc"
-SOURCES = [
-    *(path for layer in ("base", "proto", "state") for path in sorted((CSRC / layer).glob("*.c"))),
-    *(CSRC / "io" / f"{name}.c" for name in ("byte_source", "pcap_read", "pcapng_read")),
-]
+SOURCES = sorted(CSRC.rglob("*.c"))
 FLAGS = ["-std=c11", "-O1", "-g", "-D_GNU_SOURCE", "-DZN_DEBUG", f"-I{CSRC}"]
 FLAGS += ["-Wall", "-Wextra", "-Werror"]
 FLAGS += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 TARGETS = sorted(path.name for path in (FOLDER / "corpus").iterdir())
+# Python itself may run under a preloaded sanitizer, which compilers do without.
+ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
 
 
 def finished(command: Sequence[str | Path], folder: Path) -> "subprocess.CompletedProcess[str]":
-    # Python itself may run under a preloaded sanitizer, which compilers do without.
-    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False
     )
 
 
@@ -48,7 +45,10 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.mark.parametrize("target", TARGETS)
 def test_replay(target: str, objects: list[Path], tmp_path: Path) -> None:
     program = tmp_path / "replay"
-    run(["cc", *FLAGS, FOLDER / f"fuzz_{target}.c", *objects, "-o", program, "-lcrypto"], tmp_path)
+    run(
+        ["cc", *FLAGS, FOLDER / f"fuzz_{target}.c", *objects, "-o", program, "-lcrypto", "-lpcap"],
+        tmp_path,
+    )
     run([program, FOLDER / "corpus" / target], tmp_path)
 
 
