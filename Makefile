@@ -84,6 +84,41 @@ demo: .venv/.built ## anonymize pcaps/demo.pcap into demo-out and show what came
 test: system-test .venv/.built ## run all tests
 	.venv/bin/python -m pytest
 
+# Every fuzz target by libFuzzer, T seconds each, from the corpus in the source; what it finds on the way
+# stays in build/fuzz for the next time. An input that fails is named, and written there too.
+T ?= 60
+FUZZ := $(BUILD)/fuzz
+FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_FLAGS := $(C_FLAGS) -g -DZN_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all
+# Keys are made anew for each of the engine's inputs: crypto/ takes no part in the search for coverage.
+FUZZ_OBJECTS := $(C_SOURCES:csrc/%.c=$(FUZZ)/obj/%.o)
+
+.PHONY: fuzz
+fuzz: $(FUZZ_TARGETS:%=$(FUZZ)/fuzz_%) ## fuzz each parser and the engine for T seconds (T=60)
+	@for target in $(FUZZ_TARGETS); do \
+		mkdir -p $(FUZZ)/found/$$target; \
+		printf '%-10s ' $$target; \
+		if $(FUZZ)/fuzz_$$target -max_total_time=$(T) -timeout=20 -rss_limit_mb=2048 \
+			-artifact_prefix=$(FUZZ)/$$target- $(FUZZ)/found/$$target tests/fuzz/corpus/$$target \
+			> $(FUZZ)/$$target.log 2>&1; \
+		then tail -n 1 $(FUZZ)/$$target.log; \
+		else echo FAILED; tail -n 40 $(FUZZ)/$$target.log; exit 1; fi; \
+	done
+
+.PHONY: system-clang
+system-clang: ; @scripts/setup-system $(PYTHON) clang
+
+$(FUZZ)/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJECTS)
+	@echo "clang $<"
+	@clang $(FUZZ_FLAGS) -fsanitize=fuzzer $< $(FUZZ_OBJECTS) -o $@ $$(pkg-config --libs $(LIBRARIES))
+
+$(FUZZ)/obj/%.o: csrc/%.c | system-clang
+	@mkdir -p $(@D)
+	@clang $(FUZZ_FLAGS) $(if $(filter crypto/%,$*),-O3,-fsanitize=fuzzer-no-link) -MMD -MP $$(pkg-config --cflags $(LIBRARIES)) -c $< -o $@
+
+.SECONDARY: $(FUZZ_OBJECTS)
+-include $(FUZZ_OBJECTS:.o=.d)
+
 .PHONY: bench
 bench: .venv/.bench $(BUILD)/bench/isp.pcap ## packets/s on generated traffic, and the ratio to dpkt
 	.venv/bin/python bench/run_vs_dpkt.py $(BUILD)/bench/isp.pcap
@@ -116,7 +151,7 @@ lint: .venv/.lint ## formatting, types, spelling, and csrc with every warning as
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
-	.venv/bin/stubtest --ignore-missing-stub zanon_net._core
+	.venv/bin/stubtest --mypy-config-file pyproject.toml --ignore-missing-stub zanon_net._core
 	.venv/bin/cython-lint --no-pycodestyle zanon_net
 	.venv/bin/codespell
 	@echo "clang-format --dry-run -Werror, each C file"

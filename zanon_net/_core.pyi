@@ -25,13 +25,14 @@ ROW_FAULTS: dict[str, str]
 
 @final
 class Capture:
-    """A pcap or pcapng capture: a file by path (None for fd or data), a stream, or bytes."""
+    """A pcap, pcapng or snoop capture: a file by path, a stream by descriptor, or bytes."""
 
     def __init__(
         self,
         path: str | None = None,
         *,
         fd: int = -1,
+        start: bytes = b"",
         data: bytes | None = None,
         name: str = "",
         filter: str = "",
@@ -47,6 +48,7 @@ class Capture:
     @property
     def link_types(self) -> dict[int, int]: ...
     def frames(self, max: int) -> list[tuple[int, int, int, bytes]]: ...
+    def peek_ns(self) -> int | None: ...
     def close(self) -> None: ...
     def __enter__(self) -> Capture: ...
     def __exit__(self, *exc: object) -> None: ...
@@ -190,6 +192,11 @@ class Stream:
     def __init__(self, base: int) -> None: ...
     def add(self, seq: int, data: bytes) -> str: ...
     def head(self) -> bytes: ...
+    def consume(self, n: int) -> None: ...
+    @property
+    def first(self) -> int: ...
+    @property
+    def has_hole(self) -> bool: ...
 
 @final
 class Keys:
@@ -202,11 +209,54 @@ class Keys:
 def parse_tls(data: bytes, *, cut: bool = False) -> tuple[str, bytes, bool]:
     """(state, name as sent, ECH offered); state: done, need_more, malformed or other."""
 
-def parse_http(data: bytes) -> tuple[str, bytes, int, int]:
+def parse_hello(data: bytes) -> tuple[str, bytes, bool]:
+    """As parse_tls, of handshake messages without records, as QUIC carries them."""
+
+def parse_dtls(
+    data: bytes, *, whole: bool = True
+) -> tuple[str, list[tuple[int, int, int, int, bytes]]]:
+    """(state, [(type, message number, length, offset, bytes), ...]) of a datagram's fragments."""
+
+def parse_dtls_hello(body: bytes, *, declared: int = 0) -> tuple[str, bytes, bool, bytes]:
+    """(state, name as sent, ECH offered, cookie) of a ClientHello's body."""
+
+def parse_dtls_cookie(body: bytes) -> tuple[str, bytes]:
+    """(state, cookie) of a HelloVerifyRequest's body."""
+
+def parse_quic_packets(
+    data: bytes, *, whole: bool = True
+) -> tuple[str, list[tuple[str, int, bytes, bytes]]]:
+    """(state, [(type, version, destination ID, source ID), ...]) of a datagram's long headers."""
+
+def parse_quic_frames(plain: bytes) -> tuple[str, list[tuple[int, bytes]]]:
+    """(state, [(offset, bytes), ...]): the CRYPTO frames of an Initial's plaintext, by offset."""
+
+def parse_quic(
+    data: bytes, first_dcid: bytes | None = None
+) -> tuple[str, int, bytes, bytes, list[tuple[int, bytes]]]:
+    """(state, version, destination ID, source ID, CRYPTO frames) of the client's Initials."""
+
+def quic_keys(version: int, dcid: bytes, *, server: bool = False) -> tuple[bytes, bytes, bytes]:
+    """(key, iv, header key) of one side's Initials."""
+
+def parse_http(data: bytes, *, cut: bool = False) -> tuple[str, bytes, int, int]:
     """(state, host as sent, method number, bytes of the head)."""
 
+@final
+class HeaderTable:
+    """The state of one HTTP/2 connection's header compression (proto/hpack), for tests."""
+
+    def decode(self, block: bytes) -> tuple[str, list[tuple[bytes, bytes]]]: ...
+    def next_unit(self, data: bytes) -> tuple[str, int, bool, bytes, int]: ...
+
+def h2_preface(data: bytes) -> tuple[str, int]:
+    """(state, bytes) of the client's preface at the start of data."""
+
+def skip_preamble(data: bytes) -> int:
+    """Bytes of the preamble that data starts with; 0: none."""
+
 def parse_dns(data: bytes, *, whole: bool = True) -> tuple[str, bytes, bool, int, int]:
-    """(state, name, response?, id, type)."""
+    """(state, name, response?, id, type); malformed also when the name has no text form."""
 
 def decode_packet(data: bytes, link_type: int, wire: int = -1) -> dict[str, Any] | str:
     """The packet's fields, or the name of the counter that says why it was dropped."""

@@ -19,6 +19,7 @@ from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatErr
 OUTPUTS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete", "jsonl", "observations")
 PARSE_STATES = ("done", "need_more", "malformed", "other")
 HOST_KINDS = ("name", "home", "address", "empty", "invalid")
+QUIC_TYPES = ("initial", "0-rtt", "handshake", "retry", "negotiation", "foreign")
 STREAM_RESULTS = ("grew", "stored", "nothing", "conflict", "outside")
 ROW_FORMATS = ("auto", "csv", "jsonl")
 TIME_UNITS = ("s", "ms", "us", "ns", "iso")
@@ -82,15 +83,18 @@ cdef class _Guard:
 
 
 cdef class Capture:
-    """A pcap or pcapng capture: a file by path, a stream by descriptor, or bytes."""
+    """A pcap, pcapng or snoop capture: a file by path, a stream by descriptor (of which `start` was
+    read already), or bytes."""
 
     cdef zn_source source
     cdef object data
 
-    def __init__(self, path=None, *, int fd=-1, bytes data=None, str name="", str filter=""):
+    def __init__(self, path=None, *, int fd=-1, bytes start=b"", bytes data=None, str name="",
+                 str filter=""):
         cdef zn_error err
+        cdef zn_span read_before
         cdef const char *text
-        cdef const uint8_t *start
+        cdef const uint8_t *content
         cdef size_t n
         cdef int rc
         if self.source.capture != NULL:
@@ -102,19 +106,23 @@ cdef class Capture:
             check(zn_filter_open(&self.source.filter, text, &err), &err)
         if data is not None:
             self.data = data
-            start = data
+            content = data
             n = len(data)
-            rc = zn_capture_open_memory(&self.source.capture, start, n, &err)
+            rc = zn_capture_open_memory(&self.source.capture, content, n, &err)
         elif path is not None:
             encoded = os.fsencode(path)
             text = encoded
             with nogil:
                 rc = zn_capture_open_path(&self.source.capture, text, &err)
         else:
-            encoded = name.encode()
+            if len(start) > 65536:
+                raise ValueError("at most 64 KiB can have been read before")
+            encoded = os.fsencode(name)
             text = encoded
+            read_before.p = start
+            read_before.n = len(start)
             with nogil:
-                rc = zn_capture_open_fd(&self.source.capture, fd, text, &err)
+                rc = zn_capture_open_fd(&self.source.capture, fd, read_before, text, &err)
         while interrupted(rc, &err) and self.source.capture != NULL:
             memset(&err, 0, sizeof(err))
             with nogil:
@@ -149,7 +157,7 @@ cdef class Capture:
 
     @property
     def format(self):
-        """"pcap" or "pcapng"."""
+        """"pcap", "pcapng" or "snoop"."""
         self._check_open()
         return zn_capture_format(self.source.capture).decode()
 
@@ -178,6 +186,18 @@ cdef class Capture:
         """Frames run so far by link type."""
         return {self.source.link_type[i]: self.source.link_frames[i]
                 for i in range(self.source.links)}
+
+    def peek_ns(self):
+        """The time of the next frame, which stays the next one; None at the end."""
+        cdef zn_error err
+        cdef int64_t t_ns
+        cdef int n
+        self._check_open()
+        memset(&err, 0, sizeof(err))
+        with nogil:
+            n = zn_capture_peek(self.source.capture, &t_ns, &err)
+        check(n, &err)
+        return t_ns if n else None
 
     def frames(self, int max):
         """Up to `max` next frames that pass as (t_ns, wire length, link type, bytes), for tests."""
@@ -1026,6 +1046,21 @@ cdef class Stream:
         cdef _Copy copy = _Copy(data)
         return STREAM_RESULTS[zn_stream_add(&self.pool, self.stream, seq - self.base, copy.span)]
 
+    def consume(self, uint32_t n):
+        """Moves the base by n bytes."""
+        zn_stream_consume(&self.pool, self.stream, n)
+        self.base += n
+
+    @property
+    def first(self):
+        """Where the first stored byte lies from the base."""
+        return zn_stream_first(&self.pool, self.stream)
+
+    @property
+    def has_hole(self):
+        """Whether bytes are stored behind missing ones."""
+        return bool(zn_stream_has_hole(&self.pool, self.stream))
+
     def head(self):
         """The contiguous bytes from the base."""
         cdef zn_span head = zn_stream_head(&self.pool, self.stream)
@@ -1066,43 +1101,255 @@ def parse_tls(bytes data not None, *, bint cut=False):
     return "done", span_bytes(hello.name), bool(hello.ech_offered)
 
 
-def parse_http(bytes data not None):
+def parse_hello(bytes data not None):
+    """As parse_tls, of handshake messages without records, as QUIC carries them."""
+    cdef _Copy copy = _Copy(data)
+    cdef zn_tls_hello hello
+    state = zn_tls_bare_hello(copy.span, &hello)
+    return PARSE_STATES[state], span_bytes(hello.name), bool(hello.ech_offered)
+
+
+def parse_dtls(bytes data not None, *, bint whole=True):
+    """(state, [(type, message number, length, offset, bytes), ...]) of a datagram's fragments in
+    the clear; state: done when there are any and nothing contradicts them."""
+    cdef _Copy copy = _Copy(data)
+    cdef zn_dtls_reader reader = zn_dtls_read(copy.span, whole)
+    cdef zn_dtls_fragment part
+    fragments = []
+    state = zn_dtls_next_fragment(&reader, &part)
+    while state == ZN_DONE:
+        fragments.append((part.type, part.message, part.length, part.offset,
+                          span_bytes(part.bytes)))
+        state = zn_dtls_next_fragment(&reader, &part)
+    if state == ZN_OTHER and fragments:
+        state = ZN_DONE
+    return PARSE_STATES[state], fragments
+
+
+def parse_dtls_hello(bytes body not None, *, size_t declared=0):
+    """(state, name as sent, ECH offered, cookie) of a ClientHello's body; declared: its length, where
+    the capture cut it."""
+    cdef _Copy copy = _Copy(body)
+    cdef zn_tls_hello hello
+    state = zn_tls_datagram_hello(copy.span, declared or copy.span.n, &hello)
+    return (PARSE_STATES[state], span_bytes(hello.name), bool(hello.ech_offered),
+            span_bytes(hello.cookie))
+
+
+def parse_dtls_cookie(bytes body not None):
+    """(state, cookie) of a HelloVerifyRequest's body."""
+    cdef _Copy copy = _Copy(body)
+    cdef zn_span cookie
+    state = zn_dtls_verify_request(copy.span, &cookie)
+    return PARSE_STATES[state], span_bytes(cookie) if state == ZN_DONE else b""
+
+
+cdef class _Quic:
+    """libcrypto's side of proto/quic: one for the module, used with the GIL held."""
+
+    cdef zn_quic *quic
+    cdef zn_quic_pieces *pieces
+
+    def __cinit__(self):
+        cdef zn_error err
+        memset(&err, 0, sizeof(err))
+        self.pieces = <zn_quic_pieces *>malloc(sizeof(zn_quic_pieces))
+        if self.pieces == NULL:
+            raise MemoryError
+        check(zn_quic_open(&self.quic, &err), &err)
+
+    def __dealloc__(self):
+        zn_quic_close(self.quic)
+        free(self.pieces)
+
+    cdef keys(self, uint32_t version, zn_span dcid, zn_quic_side side, zn_quic_keys *keys):
+        if not zn_quic_derive(self.quic, version, dcid, side, keys):
+            raise ValueError("QUIC keys of an unknown version, or of a longer connection ID")
+
+    cdef list pieces_of(self, zn_span plain):
+        if zn_quic_read_frames(plain, self.pieces) != ZN_DONE:
+            return None
+        return [(self.pieces.piece[i].offset, span_bytes(self.pieces.piece[i].bytes))
+                for i in range(self.pieces.n)]
+
+
+cdef _Quic quic_of_module = None
+
+
+cdef _Quic shared_quic():
+    global quic_of_module
+    if quic_of_module is None:
+        quic_of_module = _Quic()
+    return quic_of_module
+
+
+def quic_keys(uint32_t version, bytes dcid not None, *, bint server=False):
+    """(key, iv, header key) of one side's Initials. Raises ValueError for a version not read."""
+    cdef _Copy copy = _Copy(dcid)
+    cdef zn_quic_keys keys
+    shared_quic().keys(version, copy.span, ZN_QUIC_SERVER if server else ZN_QUIC_CLIENT, &keys)
+    return (PyBytes_FromStringAndSize(<const char *>keys.key, 16),
+            PyBytes_FromStringAndSize(<const char *>keys.iv, 12),
+            PyBytes_FromStringAndSize(<const char *>keys.header_key, 16))
+
+
+def parse_quic_packets(bytes data not None, *, bint whole=True):
+    """(state, [(type, version, destination ID, source ID), ...]) of a datagram's long headers; state
+    is how the search for one more ended."""
+    cdef _Copy copy = _Copy(data)
+    cdef zn_cursor cursor = zn_cursor_over_span(copy.span, whole)
+    cdef zn_quic_packet packet
+    packets = []
+    state = zn_quic_next_packet(&cursor, &packet)
+    while state == ZN_DONE:
+        packets.append((QUIC_TYPES[packet.type], packet.version, span_bytes(packet.dcid),
+                        span_bytes(packet.scid)))
+        state = zn_quic_next_packet(&cursor, &packet)
+    return PARSE_STATES[state], packets
+
+
+def parse_quic_frames(bytes plain not None):
+    """(state, [(offset, bytes), ...]): the CRYPTO frames of an Initial's plaintext, by offset."""
+    cdef _Copy copy = _Copy(plain)
+    pieces = shared_quic().pieces_of(copy.span)
+    return ("malformed", []) if pieces is None else ("done", pieces)
+
+
+def parse_quic(bytes data not None, bytes first_dcid=None):
+    """(state, version, destination ID, source ID, [(offset, bytes), ...]) of the client's Initials in a
+    datagram.
+
+    first_dcid: the ID that the keys come from; None: the Initial's own. state: done when an Initial
+    opened; need_more when the datagram is cut; malformed when the frames of one that opened are;
+    other when none opened.
+    """
+    cdef _Copy copy = _Copy(data)
+    cdef _Copy key_id = None if first_dcid is None else _Copy(first_dcid)
+    cdef zn_cursor cursor = zn_cursor_over_span(copy.span, False)
+    cdef zn_quic_packet packet
+    cdef zn_quic_keys keys
+    cdef zn_span plain
+    cdef _Quic quic = shared_quic()
+    found = ("other", 0, b"", b"", [])
+    state = zn_quic_next_packet(&cursor, &packet)
+    while state == ZN_DONE:
+        if packet.type == ZN_QUIC_INITIAL:
+            quic.keys(packet.version, packet.dcid if key_id is None else key_id.span,
+                      ZN_QUIC_CLIENT, &keys)
+            opened = zn_quic_unseal(quic.quic, &keys, &packet, &plain)
+            if opened == ZN_DONE:
+                pieces = quic.pieces_of(plain)
+                if pieces is None:
+                    return "malformed", 0, b"", b"", []
+                found = ("done", packet.version, span_bytes(packet.dcid), span_bytes(packet.scid),
+                         found[4] + pieces)
+            elif opened == ZN_NEED_MORE and found[0] == "other":
+                found = ("need_more", 0, b"", b"", [])
+        state = zn_quic_next_packet(&cursor, &packet)
+    if found[0] == "other" and state != ZN_OTHER:
+        return PARSE_STATES[state], 0, b"", b"", []
+    return found
+
+
+def parse_http(bytes data not None, *, bint cut=False):
     """(state, host as sent, method number, bytes of the head)."""
     cdef _Copy copy = _Copy(data)
     cdef zn_http_request request
     memset(&request, 0, sizeof(request))
     state = ZN_OTHER
     if zn_http_looks_like_request(copy.span):
-        state = zn_http_request_head(copy.span, &request)
+        state = zn_http_request_head(copy.span, cut, &request)
     if state != ZN_DONE:
         return PARSE_STATES[state], b"", 0, 0
     return "done", span_bytes(request.host), request.method, request.head_bytes
 
 
+cdef class HeaderTable:
+    """The state of one HTTP/2 connection's header compression (proto/hpack), for tests."""
+
+    cdef zn_hpack table
+
+    def __cinit__(self):
+        zn_hpack_start(&self.table)
+
+    def decode(self, bytes block not None):
+        """(state, [(name, value), ...]) of a header block."""
+        cdef _Copy copy = _Copy(block)
+        cdef zn_cursor cursor = zn_cursor_over_span(copy.span, True)
+        cdef zn_hpack_scratch scratch
+        cdef zn_hpack_field field
+        fields = []
+        while True:
+            state = zn_hpack_next(&self.table, &cursor, &scratch, &field)
+            if state != ZN_DONE:
+                return "done" if state == ZN_OTHER else PARSE_STATES[state], fields
+            fields.append((span_bytes(field.name), span_bytes(field.value)))
+
+    def next_unit(self, bytes data not None):
+        """(state, bytes used, whether it begins a request, its host, its method number)."""
+        cdef _Copy copy = _Copy(data)
+        cdef zn_h2_scratch scratch
+        cdef zn_h2_unit unit
+        state = zn_h2_next(copy.span, &self.table, &scratch, &unit)
+        return (PARSE_STATES[state], unit.used, bool(unit.request), span_bytes(unit.host),
+                unit.method)
+
+
+def h2_preface(bytes data not None):
+    """(state, bytes) of the client's preface at the start of data."""
+    cdef _Copy copy = _Copy(data)
+    cdef size_t used = 0
+    state = zn_h2_preface(copy.span, &used)
+    return PARSE_STATES[state], used if state == ZN_DONE else 0
+
+
+def skip_preamble(bytes data not None):
+    """Bytes of the preamble that data starts with; 0: none."""
+    cdef _Copy copy = _Copy(data)
+    cdef size_t used
+    zn_preamble_skip(copy.span, &used)
+    return used
+
+
 def parse_dns(bytes data not None, *, bint whole=True):
-    """(state, name, response?, id, type)."""
+    """(state, name, response?, id, type); malformed also when the name has no text form."""
     cdef _Copy copy = _Copy(data)
     cdef zn_dns_question question
     memset(&question, 0, sizeof(question))
     state = zn_dns_question_parse(copy.span, whole, &question)
+    if state == ZN_DONE and question.name_odd:
+        state = ZN_MALFORMED
     if state != ZN_DONE:
         return PARSE_STATES[state], b"", False, 0, 0
     name = PyBytes_FromStringAndSize(<const char *>question.name, question.name_bytes)
     return "done", name, bool(question.response), question.id, question.type
 
 
+cdef list encapsulations_of(const zn_packet *p):
+    names = (name for name, group, _ in STAT_INFO if group == "encapsulation")
+    return [name for bit, name in enumerate(names) if p.encapsulations >> bit & 1]
+
+
 def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1):
-    """The packet's fields, or the name of the counter that says why it was dropped."""
+    """The packet's fields, the fragment's fields, or the name of the counter that says why it was
+    dropped."""
     cdef _Copy copy = _Copy(data)
     cdef zn_packet_input source
     cdef zn_packet p
+    cdef zn_fragment f
     cdef zn_hash_key key
     memset(&key, 0, sizeof(key))
     memset(&p, 0, sizeof(p))
     source.bytes = copy.span
     source.wire = len(data) if wire < 0 else wire
     source.link_type = link_type
-    drop = zn_packet_decode(&source, &key, &p)
+    drop = zn_packet_decode(&source, &key, &p, &f)
+    if drop == ZN_STAT_FRAGMENTS:
+        return {
+            "src": str(address_from(&f.src)), "dst": str(address_from(&f.dst)), "id": f.id,
+            "offset": f.offset, "more": bool(f.more), "protocol": f.protocol,
+            "bytes": span_bytes(f.bytes), "encapsulations": encapsulations_of(&p),
+        }
     if drop != ZN_STAT_COUNT:
         return STAT_INFO[<int>drop][0]
     receiver = 1 - p.sender
@@ -1111,7 +1358,9 @@ def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1):
         "dst": str(address_from(&p.tuple.addr[receiver])), "dport": p.tuple.port[receiver],
         "proto": p.tuple.proto, "ttl": p.ttl, "flags": p.tcp_flags, "seq": p.seq, "ack": p.ack,
         "window": p.window, "payload": span_bytes(p.payload), "payload_len": p.payload_len,
-        "fragment": p.fragment,
+        "fragment": p.fragment, "encapsulations": encapsulations_of(&p),
+        "tunnels": [(str(address_from(&p.tunnels.end[i][0])), str(address_from(&p.tunnels.end[i][1])))
+                    for i in range(p.tunnels.n)],
     }
 
 

@@ -63,8 +63,8 @@ def run_command(
 ) -> int:
     """Turn captures into anonymized flow logs.
 
-    SOURCE is a pcap or pcapng file, or - for standard input; give several in the order of their
-    times.
+    SOURCE is a pcap, pcapng or snoop file, also compressed (.gz .zst .xz .lz4 .bz2), a folder of
+    them, or - for standard input. Several are read in the order of their first packets' times.
     """
     if quiet and verbose:
         raise click.UsageError("choose one of -q and -v")
@@ -197,19 +197,23 @@ def key_check(file: str) -> int:
 @cli.command("inspect")
 @click.argument("source")
 @click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
-def inspect_command(source: str, as_json: bool) -> int:
+@click.option("--max-bytes", metavar="BYTES", help="Most bytes a compressed source may unpack to.")
+def inspect_command(source: str, as_json: bool, max_bytes: str | None) -> int:
     """Show what a capture holds, in counts.
 
-    SOURCE is a pcap or pcapng file, or - for standard input. No name and no address is printed.
+    SOURCE is what `run` reads: a pcap, pcapng or snoop file, also compressed, a folder of them, or
+    - for standard input. No name and no address is printed.
     """
+    config = _configure(None, {"max_bytes": max_bytes})
     with Interruption() as interruption, _progress_bar(quiet=False) as progress:
-        found = inspect(source, progress=progress, interruption=interruption)
+        found = inspect(source, config, progress=progress, interruption=interruption)
     if as_json:
         click.echo(json.dumps(found.to_dict(), indent=2))
     else:
         found.print(Console())
-    if found.facts.warning is not None:
-        _warn(f"{found.facts.name}: {found.facts.warning}")
+    for facts in found.facts:
+        if facts.warning is not None:
+            _warn(f"{facts.name}: {facts.warning}")
     return EXIT_OPERATIONAL if found.interrupted else 0
 
 

@@ -28,6 +28,7 @@ from zanon_net.values import (
     parse_duration,
     parse_networks,
     parse_never,
+    parse_size,
     prefix_pair,
     reject,
     whole,
@@ -140,14 +141,27 @@ class AddressPolicy(_Section):
 
 @dataclass(frozen=True, slots=True)
 class Input(_Section):
-    """What is read. filter: a BPF expression, see pcap-filter(7); empty: every packet."""
+    """What is read.
+
+    filter: a BPF expression, see pcap-filter(7); empty: every packet.
+    max_bytes: most bytes that a compressed source may unpack to, a number or "20G", afterwards a
+        number; None: 200 times its size, and 1 GiB.
+    """
 
     filter: str = ""
+    max_bytes: int | str | None = None
 
     def __post_init__(self) -> None:
+        if self.max_bytes is not None:
+            self._settle("max_bytes", parse_size("max_bytes", self.max_bytes))
         expression: object = self.filter
         if not isinstance(expression, str) or "\0" in expression:
             reject("filter", "must be a BPF expression such as 'tcp port 443'")
+
+    @property
+    def bound(self) -> int | None:
+        """`max_bytes` as a number."""
+        return None if self.max_bytes is None else parse_size("max_bytes", self.max_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +301,7 @@ class Config:
                 "rotate_ns": self.rotate_ns,
                 "key_mode": addresses.key_mode,
             },
-            "input": {"filtered": bool(self.input.filter)},
+            "input": {"filtered": bool(self.input.filter), "max_bytes": self.input.max_bytes},
             "output": {
                 "format": list(self.output.format),
                 "columns": list(self.output.columns),

@@ -7,7 +7,7 @@ import click
 from zanon_net._core import ROW_FORMATS, TIME_UNITS
 from zanon_net.filter_config import SUPPRESSED, FilterConfig
 from zanon_net.options import MESSAGES, GroupedOption, json_option, setting
-from zanon_net.pipeline import STDIN
+from zanon_net.sources import STDIN
 
 FILTER_EPILOG = """\b
 DURATION is 500ms, 90s, 10m, 1h or 1d.

@@ -16,7 +16,8 @@ from zanon_net.errors import ConfigError, FormatError, ZanonError
 from zanon_net.filter_config import FilterConfig
 from zanon_net.filter_report import FilterReport, RowSource, RowTotals, build_filter_manifest
 from zanon_net.outputs import StdoutSink
-from zanon_net.pipeline import STDIN, Interruption, Source, StopReading
+from zanon_net.pipeline import Interruption, StopReading
+from zanon_net.sources import STDIN, Source
 
 READ_BYTES = 1 << 18  # a pipe gives what it has, a file this much
 OUTPUT = "observations"

@@ -20,7 +20,7 @@ Exit codes: 0 done, 1 could not be done, 2 wrong option or setting.
 Examples:
   zanon-net run capture.pcap
   zanon-net run --z 10 --window 30m --internal 10.0.0.0/8 --out logs mon.pcap tue.pcap
-  zcat capture.pcap.gz | zanon-net run - --format observations --out - | head
+  zanon-net run captures/ more.pcap.zst --format observations --out - | head
 """
 
 
@@ -179,6 +179,13 @@ def _input_and_output() -> list[GroupedOption]:
             "--filter",
             "Read only packets that match a capture filter, as tcpdump has them: 'port 443'.",
             metavar="BPF",
+        ),
+        setting(
+            group,
+            "--max-bytes",
+            "Most bytes that a compressed source may unpack to, such as 500M or 20G.",
+            "200 times its size, and 1G",
+            metavar="BYTES",
         ),
         GroupedOption(
             ["--config", "config_file"],
