@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from ztable_contenders import Setting, Shared, Who, make
-from ztable_streams import Columns, Stream
+from ztable_contenders import Contender, Setting, Shared, Who, make
+from ztable_streams import CHUNK, Columns, Stream
 
 QUIET = 0.10  # busy share of all processors, below which timing starts
-WARM_BYTES = 64  # memory asked for ahead, for each observation
+WARM_EVERY = 1_000_000  # observations before which memory is asked for ahead,
+WARM_BYTES = 128  # so much for each
 REPEAT_S = 0.2  # shorter measurements are repeated until they took as long together
 REPEATS_MAX = 50
 
@@ -30,7 +31,6 @@ class Case:
     setting: Setting
     fill: int = 0
     repeats: int = 1
-    warm: bool = True
 
 
 @dataclass(slots=True)
@@ -76,20 +76,27 @@ def warm_memory(size: int) -> None:
     memory.close()
 
 
+def feed(case: Case, table: Contender, columns: Columns, result: Result) -> tuple[float, float]:
+    """Feed everything; return the CPU seconds of the first `fill` observations and of the rest."""
+    seconds = [0.0, 0.0]
+    fed = 0
+    for part, span in enumerate(((0, case.fill), (case.fill, len(columns)))):
+        for chunk in columns.chunks(*span):
+            if fed % WARM_EVERY == 0:
+                warm_memory(WARM_BYTES * min(WARM_EVERY, len(columns)))
+            seconds[part] += table.run(chunk)
+            result.peak = max(result.peak, table.memory())
+            fed += len(chunk)
+    return seconds[0], seconds[1]
+
+
 def run_once(case: Case, columns: Columns, folder: Path, result: Result) -> None:
     """Feed everything to a new table and note what that took."""
-    if case.warm:
-        warm_memory(WARM_BYTES * len(columns))
     before = resident_bytes()
     table = make(case.who, case.setting, folder)
-    fill = seconds = 0.0
-    for chunk in columns.chunks(0, case.fill):
-        fill += table.run(chunk)
-    for chunk in columns.chunks(case.fill, len(columns)):
-        seconds += table.run(chunk)
-        result.peak = max(result.peak, table.memory())
+    fill_seconds, seconds = feed(case, table, columns, result)
+    result.fill_seconds.append(fill_seconds)
     result.seconds.append(seconds)
-    result.fill_seconds.append(fill)
     if len(result.seconds) == 1:
         result.resident = resident_bytes() - before
         result.memory = table.memory() or result.resident
@@ -123,11 +130,14 @@ def calls_here(case: Case, folder: Path) -> tuple[list[float], list[float]]:
     prefix = "list" if case.who is Who.CPP else "calls"
     best = came = np.empty(0, np.uint32)
     for _ in range(case.repeats):
-        warm_memory(WARM_BYTES * len(columns))
         table = Shared(folder, prefix, case.setting)
         for chunk in columns.chunks(0, case.fill):
             table.each(chunk)
-        parts = [table.each(chunk) for chunk in columns.chunks(case.fill, len(columns))]
+        parts = []
+        for at, chunk in enumerate(columns.chunks(case.fill, len(columns))):
+            if at * CHUNK % WARM_EVERY == 0:
+                warm_memory(WARM_BYTES * min(WARM_EVERY, len(columns)))
+            parts.append(table.each(chunk))
         table.close()
         took = np.concatenate(parts)
         best = np.minimum(best, took) if len(best) else took
