@@ -1,8 +1,12 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""How bench/ztable.py measures: each case in a process of its own, when the machine is quiet."""
+"""How bench/ztable.py measures: each case in a process of its own, when the machine is quiet.
 
-import mmap
+The repeats of a case follow each other in one process. The first touches memory that the host of a
+virtual machine may have to provide first, which can take as long as all else: the median leaves it
+out, of three repeats or more.
+"""
+
 import multiprocessing
 import resource
 import statistics
@@ -13,11 +17,9 @@ from pathlib import Path
 
 import numpy as np
 from ztable_contenders import Contender, Setting, Shared, Who, make
-from ztable_streams import CHUNK, Columns, Stream
+from ztable_streams import Columns, Stream
 
 QUIET = 0.10  # busy share of all processors, below which timing starts
-WARM_EVERY = 1_000_000  # observations before which memory is asked for ahead,
-WARM_BYTES = 128  # so much for each
 REPEAT_S = 0.2  # shorter measurements are repeated until they took as long together
 REPEATS_MAX = 50
 
@@ -63,30 +65,13 @@ def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
-def warm_memory(size: int) -> None:
-    """Touch and return memory, so that the host of a virtual machine has given it to this one.
-
-    Without this, whoever runs first pays for it; the kernel's own clearing of pages stays counted.
-    """
-    memory = mmap.mmap(-1, size)
-    memory.madvise(mmap.MADV_HUGEPAGE)
-    pages = np.frombuffer(memory, np.uint8)
-    pages[:: mmap.PAGESIZE] = 1
-    del pages
-    memory.close()
-
-
 def feed(case: Case, table: Contender, columns: Columns, result: Result) -> tuple[float, float]:
     """Feed everything; return the CPU seconds of the first `fill` observations and of the rest."""
     seconds = [0.0, 0.0]
-    fed = 0
     for part, span in enumerate(((0, case.fill), (case.fill, len(columns)))):
         for chunk in columns.chunks(*span):
-            if fed % WARM_EVERY == 0:
-                warm_memory(WARM_BYTES * min(WARM_EVERY, len(columns)))
             seconds[part] += table.run(chunk)
             result.peak = max(result.peak, table.memory())
-            fed += len(chunk)
     return seconds[0], seconds[1]
 
 
@@ -133,11 +118,7 @@ def calls_here(case: Case, folder: Path) -> tuple[list[float], list[float]]:
         table = Shared(folder, prefix, case.setting)
         for chunk in columns.chunks(0, case.fill):
             table.each(chunk)
-        parts = []
-        for at, chunk in enumerate(columns.chunks(case.fill, len(columns))):
-            if at * CHUNK % WARM_EVERY == 0:
-                warm_memory(WARM_BYTES * min(WARM_EVERY, len(columns)))
-            parts.append(table.each(chunk))
+        parts = [table.each(chunk) for chunk in columns.chunks(case.fill, len(columns))]
         table.close()
         took = np.concatenate(parts)
         best = np.minimum(best, took) if len(best) else took
