@@ -6,11 +6,11 @@ Usage: python bench/ztable.py [--only PART ...] [--size F] [--repeat N] [--patie
 
 Parts: live, window, large-z, hundred-million, growth, single, calls, hostile; all if none is named.
 --size scales the number of observations, names and users: 1 is what the figures are stated for
-(24 GB of memory, about half an hour), 0.001 a smoke test. Every case runs in a process of its own; time
-is CPU time, the median of the repeats, with the slowest and the fastest; before each, the script
-waits up to --patience seconds for a quiet machine. The tables in Python get the first 2,000,000 and
-250,000 observations of a stream only, once. "zanon-net" is ZTable.observe_batch in Python,
-hashing included, 50,000 observations a call.
+(16 GB of memory, about half an hour), 0.001 a smoke test. Every case runs in a process of its own;
+time is CPU time, the median of the repeats, with the slowest and the fastest; before each, the
+script waits up to --patience seconds for a quiet machine. The tables in Python get the first
+2,000,000 and 250,000 observations of a stream only, once. "zanon-net" is ZTable.observe_batch in
+Python, hashing included, 50,000 observations a call.
 """
 
 import argparse
@@ -371,6 +371,8 @@ def main() -> None:
     parser.add_argument("--patience", type=float, default=60.0)
     parser.add_argument("--plot", type=Path, help="write the plot of the growth part here")
     options = parser.parse_args()
+    if not 0 < options.size <= 1 or options.repeat < 1:
+        parser.error("--size is above 0 and up to 1, --repeat at least 1")
     began = datetime.now(UTC)
     with tempfile.TemporaryDirectory() as folder:
         compile_shared(Path(folder))
@@ -386,8 +388,8 @@ def main() -> None:
             "hostile": lambda: hostile(plan),
         }
         unknown = [name for name in options.only if name not in parts]
-        if unknown or not 0 < options.size <= 1 or options.repeat < 1:
-            parser.error(f"parts are {', '.join(parts)}; size is above 0 and up to 1")
+        if unknown:
+            parser.error(f"no part is called {unknown[0]}; there are {', '.join(parts)}")
         for name in options.only or parts:
             print(parts[name](), flush=True)
         print(conditions(plan, began))

@@ -1,8 +1,12 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""How bench/ztable.py measures: each case in a process of its own, when the machine is quiet."""
+"""How bench/ztable.py measures: each case in a process of its own, when the machine is quiet.
 
-import mmap
+The repeats of a case follow each other in one process. The first touches memory that the host of a
+virtual machine may have to provide first, which can take as long as all else: the median leaves it
+out, of three repeats or more.
+"""
+
 import multiprocessing
 import resource
 import statistics
@@ -12,11 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from ztable_contenders import Setting, Shared, Who, make
+from ztable_contenders import Contender, Setting, Shared, Who, make
 from ztable_streams import Columns, Stream
 
 QUIET = 0.10  # busy share of all processors, below which timing starts
-WARM_BYTES = 64  # memory asked for ahead, for each observation
 REPEAT_S = 0.2  # shorter measurements are repeated until they took as long together
 REPEATS_MAX = 50
 
@@ -30,7 +33,6 @@ class Case:
     setting: Setting
     fill: int = 0
     repeats: int = 1
-    warm: bool = True
 
 
 @dataclass(slots=True)
@@ -63,33 +65,23 @@ def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
-def warm_memory(size: int) -> None:
-    """Touch and return memory, so that the host of a virtual machine has given it to this one.
-
-    Without this, whoever runs first pays for it; the kernel's own clearing of pages stays counted.
-    """
-    memory = mmap.mmap(-1, size)
-    memory.madvise(mmap.MADV_HUGEPAGE)
-    pages = np.frombuffer(memory, np.uint8)
-    pages[:: mmap.PAGESIZE] = 1
-    del pages
-    memory.close()
+def feed(case: Case, table: Contender, columns: Columns, result: Result) -> tuple[float, float]:
+    """Feed everything; return the CPU seconds of the first `fill` observations and of the rest."""
+    seconds = [0.0, 0.0]
+    for part, span in enumerate(((0, case.fill), (case.fill, len(columns)))):
+        for chunk in columns.chunks(*span):
+            seconds[part] += table.run(chunk)
+            result.peak = max(result.peak, table.memory())
+    return seconds[0], seconds[1]
 
 
 def run_once(case: Case, columns: Columns, folder: Path, result: Result) -> None:
     """Feed everything to a new table and note what that took."""
-    if case.warm:
-        warm_memory(WARM_BYTES * len(columns))
     before = resident_bytes()
     table = make(case.who, case.setting, folder)
-    fill = seconds = 0.0
-    for chunk in columns.chunks(0, case.fill):
-        fill += table.run(chunk)
-    for chunk in columns.chunks(case.fill, len(columns)):
-        seconds += table.run(chunk)
-        result.peak = max(result.peak, table.memory())
+    fill_seconds, seconds = feed(case, table, columns, result)
+    result.fill_seconds.append(fill_seconds)
     result.seconds.append(seconds)
-    result.fill_seconds.append(fill)
     if len(result.seconds) == 1:
         result.resident = resident_bytes() - before
         result.memory = table.memory() or result.resident
@@ -123,7 +115,6 @@ def calls_here(case: Case, folder: Path) -> tuple[list[float], list[float]]:
     prefix = "list" if case.who is Who.CPP else "calls"
     best = came = np.empty(0, np.uint32)
     for _ in range(case.repeats):
-        warm_memory(WARM_BYTES * len(columns))
         table = Shared(folder, prefix, case.setting)
         for chunk in columns.chunks(0, case.fill):
             table.each(chunk)

@@ -28,7 +28,7 @@
 #define ZN_ZRECORD_USERS_MAX 1000 /* at most 1023, for ten bits hold them */
 #endif
 #ifndef ZN_ZLIST_FROM
-#define ZN_ZLIST_FROM 120
+#define ZN_ZLIST_FROM 36
 #endif
 
 #define ZN_ZRECORD_SIZES_MAX 15

@@ -199,6 +199,20 @@ class TestBatch:
             table.observe_batch(t_ns, user, attribute)
         assert table.stats["observations"] == 0
 
+    @pytest.mark.parametrize("n", [1, 7, 8, 9, 255, 256, 257, 1000])
+    def test_numbers_are_the_same_alone_and_in_a_batch(self, n: int) -> None:
+        """Hashed one by one or eight at a time: the same users, the same attributes."""
+        table = ZTable(2, 10)
+        user = np.arange(n, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        attribute = ~user
+        t_ns = np.zeros(n, np.int64)
+        assert not table.observe_batch(t_ns, user, attribute).any()
+        for i in range(0, n, 1 + n // 50):
+            one = slice(i, i + 1)
+            assert table.count(int(attribute[i])) == 1
+            assert not table.observe_batch(t_ns[one], user[one], attribute[one]).any()
+            assert table.observe_batch(t_ns[one], user[one] + np.uint64(1), attribute[one]).all()
+
     def test_none(self) -> None:
         decisions = ZTable(1, 10).observe_batch(*columns(0))
         assert decisions.dtype == bool
