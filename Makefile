@@ -64,6 +64,14 @@ system-test: ; @scripts/setup-system $(PYTHON) tshark
 		.venv-asan/bin/python -m pip install -qq --no-build-isolation '.[test]'
 	@touch $@
 
+# As above, for counts; those of an earlier build would be added.
+.venv-coverage/.built: .venv-coverage/.tools $(EXTENSION) $(PY_SOURCES)
+	@echo "Building zanon-net with counts for gcov into .venv-coverage"
+	@rm -rf build/coverage
+	@CC=gcc ZANON_COVERAGE=1 .venv-coverage/bin/python -m pip install -qq --no-build-isolation '.[test]'
+	@.venv-coverage/bin/python -m pip install -qq -r <($(requirements) coverage)
+	@touch $@
+
 .venv/.lint .venv/.bench: .venv/.%: .venv/.built
 	@.venv/bin/python -m pip install -qq -r <($(requirements) $*)
 	@touch $@
@@ -171,6 +179,15 @@ asan: system-test .venv-asan/.built ## run all tests under AddressSanitizer and 
 		UBSAN_OPTIONS=$(SANITIZER_OPTIONS) \
 		LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
 		.venv-asan/bin/python -m pytest --capture=sys --hypothesis-profile=ci
+
+# What reads bytes that somebody else chose.
+PARSERS := csrc/proto csrc/io/(capture|.*_(read|row|frame))\.c csrc/state/(defrag|stream)
+.PHONY: coverage
+coverage: system-test .venv-coverage/.built ## share of the C parsers' lines that the tests run, by gcov
+	@find build/coverage -name '*.gcda' -delete
+	env PYTHONSAFEPATH=1 .venv-coverage/bin/python -m pytest -q --hypothesis-profile=ci
+	.venv-coverage/bin/gcovr --root . $(PARSERS:%=--filter '%') --exclude-throw-branches \
+		--fail-under-line 90 build/coverage
 
 LIB_OBJECTS := $(C_SOURCES:csrc/%.c=$(BUILD)/lib/obj/%.o)
 

@@ -60,6 +60,14 @@ def test_sanitize_implies_debug(flags: Callable[..., tuple[list[str], list[str]]
     assert ldflags == ["-fsanitize=address,undefined"]
 
 
+def test_coverage_counts_lines(flags: Callable[..., tuple[list[str], list[str]]]) -> None:
+    cflags, ldflags = flags(ZANON_COVERAGE="1")
+    assert cflags.index("-O1") > cflags.index("-O2"), "the last -O counts"
+    assert "--coverage" in cflags
+    assert ldflags == ["--coverage"]
+    assert flags(ZANON_COVERAGE="0") == flags()
+
+
 def test_each_variant_is_built_in_its_own_folder(setup_py: dict[str, Any]) -> None:
     environs = [
         {},
@@ -68,12 +76,14 @@ def test_each_variant_is_built_in_its_own_folder(setup_py: dict[str, Any]) -> No
         {"ZANON_SANITIZE": "address,undefined"},
         {"ZANON_SANITIZE": "thread"},
         {"ZANON_SANITIZE": "thread", "ZANON_MARCH": "x86-64-v3"},
+        {"ZANON_COVERAGE": "1"},
     ]
     folders = [setup_py["build_base"](environ) for environ in environs]
     assert len(set(folders)) == len(folders)
     assert folders[0] == "build/release"
-    # The Makefile empties this one.
+    # The Makefile empties these.
     assert folders[3] == "build/address-undefined"
+    assert folders[-1] == "build/coverage"
     assert all(folder.startswith("build/") and ".." not in folder for folder in folders)
 
 
