@@ -127,8 +127,8 @@ def test_format_links_tunnels_time_and_drops(tmp_path: Path, capsys: Said) -> No
     path = tmp_path / "a.pcapng"
     write_capture(path, frames, [case.link for case in cases] + [ETHERNET])
     facts = facts_of(path, capsys)
-    assert facts["source"]["format"] == "pcapng"
-    assert facts["source"]["link_types"] == {"ETHERNET": 4, "IEEE802_11_RADIOTAP": 1}
+    assert facts["sources"][0]["format"] == "pcapng"
+    assert facts["sources"][0]["link_types"] == {"ETHERNET": 4, "IEEE802_11_RADIOTAP": 1}
     counted = {name: n for name, n in facts["encapsulation"].items() if n}
     assert counted == {"in_llc": 1, "in_wifi": 1, "in_vxlan": 1, "in_vlan": 1}
     assert facts["time_range"]["last_ns"] - facts["time_range"]["first_ns"] == 4 * 10**9
