@@ -431,6 +431,11 @@ cdef class Engine:
             raise AssertionError(broken.decode())
 
 
+cdef object straight(array):
+    """The array, or a copy when it is not in one piece or not aligned."""
+    return np.require(array, None, "CA")
+
+
 cdef uint64_t hash_any(const zn_hash_key *key, value) except? 0:
     cdef bytes data = value.encode() if isinstance(value, str) else bytes(value)
     return zn_hash64(key, <const char *>data, len(data))
@@ -611,8 +616,7 @@ cdef class ZTable:
         if len(t_ns) and t_ns.min() < 0:
             raise ValueError("t_ns holds a negative time")
         answers = np.empty(len(t_ns), dtype=np.uint8)
-        self._batch(np.ascontiguousarray(t_ns), np.ascontiguousarray(user),
-                    np.ascontiguousarray(attribute), answers)
+        self._batch(straight(t_ns), straight(user), straight(attribute), answers)
         return answers == ZN_RELEASE
 
     cdef int _batch(self, const int64_t[::1] t_ns, const uint64_t[::1] user,
@@ -936,7 +940,7 @@ cdef class CryptoPan:
         if addresses.ndim != 1:
             raise ValueError("addresses must have one dimension")
         out = np.empty_like(addresses, order="C")
-        self._v4(np.ascontiguousarray(addresses), out)
+        self._v4(straight(addresses), out)
         return out
 
     cdef int _v4(self, const uint32_t[::1] source, uint32_t[::1] out) except -1:
