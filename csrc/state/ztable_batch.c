@@ -10,7 +10,6 @@
 #include "state/ztable_internal.h"
 
 #define DISTANCE 8 /* observations between two stages */
-#define CACHE_LINE 64
 
 /* Left to itself, GCC 12 finds that functions which only prefetch do nothing, and drops the call. */
 #define FETCHER static inline __attribute__((always_inline))
