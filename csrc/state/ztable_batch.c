@@ -11,9 +11,6 @@
 
 #define DISTANCE 8 /* observations between two stages */
 
-/* Left to itself, GCC 12 finds that functions which only prefetch do nothing, and drops the call. */
-#define FETCHER static inline __attribute__((always_inline))
-
 /* The reference in a bucket that has the tag, or any other: never a branch to guess wrong. */
 static uint32_t first_match(const zn_zbucket *b, uint8_t tag)
 {
@@ -36,7 +33,7 @@ typedef struct guess {
     zn_zref ref;
 } guess;
 
-FETCHER void fetch_attribute(const zn_ztable *t, guess *g, const zn_observation *o)
+ZN_ZFETCHER void fetch_attribute(const zn_ztable *t, guess *g, const zn_observation *o)
 {
     g->ref = first_match(g->bucket, zn_ztag(o->attribute.hi));
     g->attribute = attribute_at(t, g->ref);
@@ -48,7 +45,7 @@ FETCHER void fetch_attribute(const zn_ztable *t, guess *g, const zn_observation 
     }
 }
 
-FETCHER void fetch_in_list(const zn_ztable *t, const guess *g, const zn_observation *o)
+ZN_ZFETCHER void fetch_in_list(const zn_ztable *t, const guess *g, const zn_observation *o)
 {
     uint32_t newest = ((const zn_zlist *)g->attribute)->newest;
     uint32_t known = first_match(g->bucket, zn_ztag(o->user));
@@ -57,7 +54,7 @@ FETCHER void fetch_in_list(const zn_ztable *t, const guess *g, const zn_observat
     ZN_PREFETCH_WRITE(entries + (known - (known != 0)));
 }
 
-FETCHER void fetch_in_record(const zn_ztable *t, const guess *g)
+ZN_ZFETCHER void fetch_in_record(const zn_ztable *t, const guess *g)
 {
     const zn_zrecord *r = g->attribute;
     const zn_zsize *s = t->size + zn_zref_kind(g->ref);
