@@ -218,7 +218,12 @@ class Growth:
     live: int
     fill_ns: float
     steady_ns: float
-    bytes_each: float
+    bytes_each: float  # 0: cannot be said
+
+    @property
+    def bytes_text(self) -> str:
+        """The last as a cell."""
+        return f"{self.bytes_each:.1f}" if self.bytes_each else "-"
 
 
 def growth_points(plan: Plan) -> list[Growth]:
@@ -236,7 +241,9 @@ def growth_points(plan: Plan) -> list[Growth]:
             repeats = min(plan.repeats, 3) if exponent <= 7 and who is Who.BATCH else 1
             result = plan.measure(Case(who, stream, how, fill, repeats))
             fill_ns = min(result.fill_seconds) / fill * 1e9
-            each = result.memory / result.live
+            # By how much a process grew means little when that is not much.
+            known = who is Who.BATCH or result.live >= MILLION // 2
+            each = result.memory / result.live if known else 0
             points.append(Growth(name_of(who, how), result.live, fill_ns, 1e3 / result.rate, each))
     return points
 
@@ -247,7 +254,7 @@ def growth(plan: Plan, plot: Path | None) -> str:
     header = ("table", "live tuples", "ns, filling", "ns, steady", "B a live tuple")
     names = list(dict.fromkeys(point.name for point in points))
     rows = [
-        [p.name, f"{p.live:,}", f"{p.fill_ns:.0f}", f"{p.steady_ns:.0f}", f"{p.bytes_each:.1f}"]
+        [p.name, f"{p.live:,}", f"{p.fill_ns:.0f}", f"{p.steady_ns:.0f}", p.bytes_text]
         for name in names
         for p in points
         if p.name == name

@@ -191,27 +191,21 @@ static zn_decision observe(zn_ztable *t, const zn_observation *o)
     return users >= t->config.z ? ZN_RELEASE : ZN_BELOW_Z;
 }
 
+static void count_not_stored(zn_ztable *t, zn_decision d)
+{
+    t->stats.too_late += d == ZN_TOO_LATE;
+    t->stats.late_deep += d == ZN_LATE_DEEP;
+    t->stats.no_room += d == ZN_NO_ROOM;
+}
+
 zn_decision zn_ztable_observe(zn_ztable *t, const zn_observation *o)
 {
     zn_decision d = observe(t, o);
     t->stats.observations++;
-    switch (d) {
-    case ZN_RELEASE:
-        t->stats.released++;
-        break;
-    case ZN_BELOW_Z:
-        t->stats.below_z++;
-        break;
-    case ZN_TOO_LATE:
-        t->stats.too_late++;
-        break;
-    case ZN_LATE_DEEP:
-        t->stats.late_deep++;
-        break;
-    case ZN_NO_ROOM:
-        t->stats.no_room++;
-        break;
-    }
+    t->stats.released += d == ZN_RELEASE; /* no branch: which of the two cannot be guessed */
+    t->stats.below_z += d == ZN_BELOW_Z;
+    if (ZN_UNLIKELY(d > ZN_BELOW_Z))
+        count_not_stored(t, d);
     return d;
 }
 

@@ -33,10 +33,11 @@
 
 #define ZN_ZRECORD_SIZES_MAX 15
 #define ZN_ZSWEEP_EVERY 8
-#define ZN_ZSTALE_MAX                                                                              \
-    (2 * ZN_ZSWEEP_EVERY) /* slots looked at in one step of the sweep: two an \
-                                               observation */
-#define ZN_ZLIST_SHORT 64 /* lists up to this length are freed in one go */
+#define ZN_ZSTALE_MAX (2 * ZN_ZSWEEP_EVERY) /* a step of the sweep: two slots an observation */
+#define ZN_ZLIST_SHORT 64                   /* lists up to this length are freed in one go */
+
+/* Left to itself, GCC 12 finds that functions which only prefetch do nothing, and drops the call. */
+#define ZN_ZFETCHER static inline __attribute__((always_inline))
 
 /* Form and size in the upper 4 bits (below: kind), slab index in the lower 28; 0: none. */
 typedef uint32_t zn_zref;

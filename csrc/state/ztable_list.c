@@ -119,8 +119,7 @@ static void move(zn_ztable *t, uint32_t entry, uint32_t newer, int64_t t_ns)
 }
 
 /* The next one to go is asked for ahead: the entry two evictions before, its bucket one before. */
-static inline __attribute__((always_inline)) void fetch_oldest(const zn_ztable *t,
-                                                               const zn_zlist *l)
+ZN_ZFETCHER void fetch_oldest(const zn_ztable *t, const zn_zlist *l)
 {
     const zn_zentry *e = zn_zentry_at(t, l->oldest);
     const zn_zentry *entries = (const void *)t->entries.base;

@@ -269,7 +269,7 @@ void zn_zrecord_look(zn_ztable *t, zn_zref first, uint32_t n, int64_t start)
     for (zn_zref ref = first; ref < first + n; ref++) {
         const zn_zrecord *r = zn_zrecord_at(t, ref);
         const int64_t *t_ns = (const void *)((const uint8_t *)r + s->times_at);
-        uint32_t oldest = zn_zring_wrap(r->head + r->count - (uint32_t)(r->count != 0), s->users);
+        uint32_t oldest = zn_zring_wrap(r->head + r->count - (r->count != 0 ? 1u : 0u), s->users);
         /* Without a branch: whether it is stale cannot be guessed. */
         t->stale[t->stale_count] = ref;
         t->stale_count += (uint32_t)(r->count != 0) & (uint32_t)(t_ns[oldest] < start);
