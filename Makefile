@@ -180,12 +180,13 @@ asan: system-test .venv-asan/.built ## run all tests under AddressSanitizer and 
 		LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
 		.venv-asan/bin/python -m pytest --capture=sys --hypothesis-profile=ci
 
-# What reads bytes that somebody else chose.
+# What reads bytes that somebody else chose. Where a test leaves no room for files, gcov complains.
 PARSERS := csrc/proto csrc/io/(capture|.*_(read|row|frame))\.c csrc/state/(defrag|stream)
 .PHONY: coverage
 coverage: system-test .venv-coverage/.built ## share of the C parsers' lines that the tests run, by gcov
 	@find build/coverage -name '*.gcda' -delete
-	env PYTHONSAFEPATH=1 .venv-coverage/bin/python -m pytest -q --hypothesis-profile=ci
+	env PYTHONSAFEPATH=1 .venv-coverage/bin/python -m pytest -q --hypothesis-profile=ci \
+		--deselect tests/unit/test_bad_input.py::test_no_room_for_the_output
 	.venv-coverage/bin/gcovr --root . $(PARSERS:%=--filter '%') --exclude-throw-branches \
 		--fail-under-line 90 build/coverage
 
