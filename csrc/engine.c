@@ -1,51 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A batch of frames goes through in groups of GROUP, each in three passes, so that the memory reads
- * of different packets overlap: decode and prefetch the flow's bucket; prefetch the flow; update
- * it and look for names. After the batch the votes are decided and closed flows written.
- */
-#include "engine.h"
-
-#include "anon/layer7.h"
-#include "anon/service.h"
 #include "base/arena.h"
-#include "base/clock.h"
-#include "crypto/keys.h"
-#include "proto/packet.h"
+#include "engine_internal.h"
 
-#define GROUP 32
-#define BATCH 1024
-#define GROUP_VOTES                                                                                \
-    (GROUP * (ZN_NAMES_PER_FLOW + 4))   /* most that the packets of a group can cast */
-#define BATCH_VOTES (4 * BATCH)         /* more than real traffic casts */
-#define ROOM_PART 64                    /* of a full flow table that is emptied at a time */
-#define MAX_STREAMS 16384               /* heads that are being put together */
 #define MAX_CLIENTS (UINT32_C(1) << 20) /* client addresses an epoch */
-
-_Static_assert(ZN_FLOW_SPARE >= GROUP, "a group's flows always find room");
-_Static_assert(BATCH_VOTES > GROUP_VOTES, "a group's votes always find room");
-
-struct zn_engine {
-    zn_stats stats;
-    zn_policy policy;
-    zn_net *internal;
-    zn_hash_key flow_key;
-    zn_clock clock;
-    zn_keys *keys;
-    zn_flow_table *flows;
-    zn_name_book book;
-    zn_resolved resolved;
-    zn_gate gate;
-    zn_names names;
-    zn_outputs outputs;
-    int64_t split_ns, period; /* length and number of the period; -1: none yet */
-    uint32_t max_flows;
-    bool waiting, ended;
-    int64_t first_ns, last_ns; /* -1: no frame yet */
-    zn_frame frames[BATCH];
-    zn_packet packets[GROUP];
-};
 
 static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *err)
 {
@@ -73,7 +31,7 @@ static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *e
     }
     e->split_ns = config->split_ns;
     e->max_flows = config->max_flows;
-    e->first_ns = e->last_ns = e->period = -1;
+    e->period = -1;
     return zn_outputs_init(&e->outputs, config->outputs, config->sets, err);
 }
 
@@ -90,11 +48,13 @@ static int init_never(zn_engine *e, const zn_engine_config *config, zn_error *er
 
 static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err)
 {
-    zn_gate_limits limits = {config->max_tuples, config->max_attributes, MAX_CLIENTS, BATCH_VOTES};
+    zn_gate_limits limits = {config->max_tuples, config->max_attributes, MAX_CLIENTS,
+                             ZN_ENGINE_BATCH_VOTES};
     int rc = zn_book_init(&e->book, config->max_flows, err);
     e->gate.policy = e->names.policy = e->resolved.policy = &e->policy;
     e->gate.stats = e->names.stats = &e->stats;
     e->gate.book = e->names.book = &e->book;
+    e->intake.flows = e->flows;
     e->gate.flows = e->flows;
     e->gate.resolved = &e->resolved;
     e->names.gate = &e->gate;
@@ -103,7 +63,7 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
     if (rc == 0)
         rc = zn_resolved_init(&e->resolved, err);
     if (rc == 0)
-        rc = zn_stream_pool_init(&e->names.streams, MAX_STREAMS, err);
+        rc = zn_names_init(&e->names, config->max_flows, err);
     return rc;
 }
 
@@ -114,12 +74,13 @@ int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *er
     *out = NULL;
     if (e == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for an engine");
+    e->intake.stats = &e->stats;
     zn_clock_init(&e->clock, config->window_ns, 0, ZN_CLOCK_REBASE_AFTER);
     rc = copy_config(e, config, err);
     if (rc == 0)
         rc = init_never(e, config, err);
     if (rc == 0)
-        rc = zn_hash_key_random(&e->flow_key, err);
+        rc = zn_intake_init(&e->intake, err);
     if (rc == 0)
         rc = zn_keys_open(&e->keys, config->rotate_ns, config->key_file, err);
     if (rc == 0)
@@ -139,278 +100,17 @@ void zn_engine_close(zn_engine *e)
     if (e == NULL)
         return;
     zn_outputs_fini(&e->outputs);
-    zn_stream_pool_fini(&e->names.streams);
+    zn_names_fini(&e->names);
     zn_gate_fini(&e->gate);
     zn_resolved_fini(&e->resolved);
     zn_book_fini(&e->book);
     zn_flow_table_close(e->flows);
+    zn_intake_fini(&e->intake);
     zn_keys_close(e->keys);
     zn_never_list_fini(&e->policy.never);
     zn_heap_free(e->internal);
     zn_wipe(e, sizeof *e);
     zn_block_free(e, sizeof *e);
-}
-
-static void write_releases(zn_engine *e)
-{
-    size_t n;
-    const zn_release *releases = zn_gate_releases(&e->gate, &n);
-    for (size_t i = 0; i < n; i++)
-        zn_outputs_release(&e->outputs, &releases[i]);
-}
-
-/* A closed flow's record; the flow may be freed. */
-static void write_flow(zn_engine *e, uint32_t flow)
-{
-    zn_flow *f = zn_flow_at(e->flows, flow);
-    zn_record record;
-    zn_names_flow_closed(&e->names, f);
-    zn_layer7_closed(&e->names, f);
-    if (zn_gate_record(&e->gate, f, &record)) {
-        zn_outputs_record(&e->outputs, &record);
-        e->stats.n[ZN_STAT_RECORDS]++;
-        e->stats.n[ZN_STAT_RECORDS_MIDSTREAM] += record.midstream;
-    } else {
-        e->stats.n[ZN_STAT_FLOWS_EXTERNAL]++;
-    }
-    zn_layer7_forget(&e->names, f);
-    zn_resolved_forget(&e->resolved, f);
-    zn_book_forget(&e->book, f);
-    zn_flow_emitted(e->flows, flow);
-}
-
-/* Decides the votes cast so far and writes what may be written; of the records, when `all` is not
- * asked for, only until the outputs are full. */
-static int settle(zn_engine *e, bool all, zn_error *err)
-{
-    uint32_t flow = 0;
-    zn_gate_decide(&e->gate);
-    write_releases(e);
-    e->waiting = false;
-    while (!e->waiting && (flow = zn_flow_next_closed(e->flows)) != 0) {
-        write_flow(e, flow);
-        e->waiting = !all && zn_outputs_full(&e->outputs);
-    }
-    return zn_outputs_check(&e->outputs, err);
-}
-
-/* A packet at t_ns begins another period: what came before belongs to the last one. */
-static int see_period(zn_engine *e, int64_t t_ns, zn_error *err)
-{
-    int64_t period = t_ns / e->split_ns;
-    int rc = 0;
-    if (period == e->period)
-        return 0;
-    if (e->period >= 0)
-        rc = settle(e, true, err);
-    e->period = period;
-    return rc != 0 ? rc : zn_outputs_mark(&e->outputs, period * e->split_ns, err);
-}
-
-/* Who is who in a new flow, and its pseudonyms while its epoch's key is there. */
-static int place_flow(zn_engine *e, uint32_t flow, zn_error *err)
-{
-    zn_flow *f = zn_flow_at(e->flows, flow);
-    zn_policy_place(&e->policy, f);
-    e->stats.n[ZN_STAT_FLOWS_INTERNAL_BOTH] += f->internal[0] && f->internal[1];
-    for (unsigned i = 0; i < 2; i++)
-        if ((i == f->client || f->internal[i] || f->midstream) &&
-            zn_keys_pseudonym(e->keys, f->first_ns, &f->tuple.addr[i], &f->pseudonym[i],
-                              &f->epoch) != 0)
-            return zn_fail(err, ZN_ERR_CRYPTO, 0,
-                           "the crypto library could not encrypt an address");
-    if (!zn_gate_vote(&e->gate, ZN_VOTE_CLIENT, f->first_ns, flow, 0))
-        return zn_fail(err, ZN_ERR_CAPACITY, 0, "a batch held more votes than there is room for");
-    return 0;
-}
-
-/* Moves packet time; after a rebase nothing of before may meet what comes. */
-static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
-{
-    int rc;
-    switch (zn_clock_see(&e->clock, t_ns)) {
-    case ZN_CLOCK_ON_TIME:
-        break;
-    case ZN_CLOCK_LATE:
-        e->stats.n[ZN_STAT_CLOCK_LATE]++;
-        break;
-    case ZN_CLOCK_REFUSED:
-        e->stats.n[ZN_STAT_CLOCK_REFUSED]++;
-        break;
-    case ZN_CLOCK_REBASED:
-        e->stats.n[ZN_STAT_CLOCK_JUMPS]++;
-        zn_flow_rebase(e->flows, t_ns);
-        rc = settle(e, true, err);
-        if (rc == 0)
-            rc = zn_keys_rebase(e->keys, t_ns, err);
-        zn_gate_rebase(&e->gate, zn_keys_epoch(e->keys, t_ns));
-        zn_resolved_clear(&e->resolved);
-        return rc;
-    }
-    return 0;
-}
-
-static int take_packet(zn_engine *e, const zn_packet *p, zn_error *err)
-{
-    bool opened;
-    uint32_t flow;
-    int rc = see_time(e, p->t_ns, err);
-    if (rc == 0 && e->split_ns != 0)
-        rc = see_period(e, e->clock.now_ns, err);
-    if (rc != 0)
-        return rc;
-    e->stats.n[p->tuple.proto == ZN_PROTO_TCP ? ZN_STAT_PACKETS_TCP : ZN_STAT_PACKETS_UDP]++;
-    zn_flow_expire(e->flows, e->clock.now_ns);
-    flow = zn_flow_update(e->flows, p, &opened);
-    if (flow == 0)
-        return 0;
-    if (opened) {
-        rc = place_flow(e, flow, err);
-        if (rc != 0)
-            return rc;
-        zn_resolved_opened(&e->resolved, zn_flow_at(e->flows, flow));
-    }
-    zn_names_packet(&e->names, flow, zn_flow_at(e->flows, flow), p);
-    zn_service_packet(zn_flow_at(e->flows, flow), p);
-    zn_resolved_packet(&e->resolved, flow, zn_flow_at(e->flows, flow), p);
-    zn_layer7_packet(&e->names, flow, zn_flow_at(e->flows, flow), p);
-    return 0;
-}
-
-/* First pass: frames to packets. Returns how many there are. */
-static size_t decode_group(zn_engine *e, const zn_frame *frames, size_t n)
-{
-    size_t packets = 0;
-    for (size_t i = 0; i < n; i++) {
-        zn_packet_input in = {
-            {frames[i].data, frames[i].captured}, frames[i].wire, frames[i].link_type};
-        zn_packet *p = &e->packets[packets];
-        zn_stat drop;
-        e->stats.n[ZN_STAT_FRAMES]++;
-        e->stats.n[ZN_STAT_BYTES_CAPTURED] += frames[i].captured;
-        e->stats.n[ZN_STAT_BYTES_WIRE] += frames[i].wire;
-        e->stats.n[ZN_STAT_FRAMES_CUT] += frames[i].captured < frames[i].wire;
-        if (frames[i].t_ns < 0) {
-            e->stats.n[ZN_STAT_DROP_TIMESTAMP]++;
-            continue;
-        }
-        if (e->first_ns < 0 || frames[i].t_ns < e->first_ns)
-            e->first_ns = frames[i].t_ns;
-        if (frames[i].t_ns > e->last_ns)
-            e->last_ns = frames[i].t_ns;
-        drop = zn_packet_decode(&in, &e->flow_key, p);
-        if (drop != ZN_STAT_COUNT) {
-            e->stats.n[drop]++;
-            continue;
-        }
-        p->t_ns = frames[i].t_ns;
-        zn_flow_prefetch(e->flows, p->hash);
-        packets++;
-    }
-    return packets;
-}
-
-/* Brings the flow table back below its cap, and a little more, so that it is not done each time. The
- * records of what is closed come first: it then only lingers, and goes before what is open. */
-static int make_room(zn_engine *e, zn_error *err)
-{
-    uint32_t beyond = e->max_flows / ROOM_PART;
-    int rc;
-    if (ZN_LIKELY(zn_flow_live(e->flows) <= e->max_flows))
-        return 0;
-    if (beyond > ZN_FLOW_ROOM_MAX - ZN_FLOW_SPARE)
-        beyond = ZN_FLOW_ROOM_MAX - ZN_FLOW_SPARE;
-    rc = settle(e, true, err);
-    if (rc != 0)
-        return rc;
-    if (zn_flow_live(e->flows) > e->max_flows)
-        zn_flow_make_room(e->flows, zn_flow_live(e->flows) - e->max_flows + beyond);
-    return settle(e, true, err);
-}
-
-static int feed_group(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
-{
-    size_t packets = decode_group(e, frames, n);
-    int rc = e->gate.vote_count + GROUP_VOTES > e->gate.vote_cap ? settle(e, false, err) : 0;
-    if (rc == 0)
-        rc = make_room(e, err);
-    for (size_t i = 0; i < packets; i++)
-        zn_flow_probe(e->flows, e->packets[i].hash);
-    for (size_t i = 0; i < packets && rc == 0; i++)
-        rc = take_packet(e, &e->packets[i], err);
-    return rc;
-}
-
-int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
-{
-    int rc = 0;
-    for (size_t batch = 0; batch < n && rc == 0; batch += BATCH) {
-        size_t end = n - batch < BATCH ? n : batch + BATCH;
-        for (size_t at = batch; at < end && rc == 0; at += GROUP)
-            rc = feed_group(e, frames + at, end - at < GROUP ? end - at : GROUP, err);
-        if (rc == 0)
-            rc = settle(e, false, err);
-    }
-    return rc;
-}
-
-static void tally_link(zn_source *source, uint32_t link_type)
-{
-    uint32_t i = 0;
-    while (i < source->links && source->link_type[i] != link_type)
-        i++;
-    if (i == ZN_SOURCE_LINKS)
-        return;
-    if (i == source->links)
-        source->link_type[source->links++] = link_type;
-    source->link_frames[i]++;
-}
-
-/* Counts the frames and leaves those that pass the filter. */
-static size_t filter_frames(zn_engine *e, zn_source *source, size_t n)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++) {
-        tally_link(source, e->frames[i].link_type);
-        if (source->filter != NULL && !zn_filter_pass(source->filter, &e->frames[i]))
-            e->stats.n[ZN_STAT_FRAMES_FILTERED]++;
-        else
-            e->frames[kept++] = e->frames[i];
-    }
-    return kept;
-}
-
-int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
-{
-    int taken = 0;
-    while (taken < max_frames) {
-        int want = max_frames - taken < BATCH ? max_frames - taken : BATCH;
-        int n = zn_capture_next(source->capture, e->frames, want, err);
-        int rc;
-        if (n <= 0)
-            return n < 0 ? n : taken;
-        rc = zn_engine_feed(e, e->frames, filter_frames(e, source, (size_t)n), err);
-        if (rc != 0)
-            return rc;
-        taken += n;
-        if (n < want || e->waiting || zn_outputs_full(&e->outputs))
-            break; /* a stream: what came is decided now, not when the batch is full */
-    }
-    return taken;
-}
-
-int zn_engine_settle(zn_engine *e, zn_error *err)
-{
-    int rc = settle(e, false, err);
-    return rc != 0 ? rc : e->waiting;
-}
-
-int zn_engine_finish(zn_engine *e, zn_error *err)
-{
-    if (!e->ended)
-        zn_flow_end_input(e->flows, e->clock.now_ns);
-    e->ended = true;
-    return zn_engine_settle(e, err);
 }
 
 zn_outputs *zn_engine_outputs(zn_engine *e)
@@ -441,17 +141,17 @@ uint64_t zn_engine_users(const zn_engine *e, bool *saturated)
 
 bool zn_engine_time_range(const zn_engine *e, int64_t *first_ns, int64_t *last_ns)
 {
-    *first_ns = e->first_ns;
-    *last_ns = e->last_ns;
-    return e->first_ns >= 0;
+    *first_ns = e->intake.first_ns;
+    *last_ns = e->intake.last_ns;
+    return e->intake.first_ns >= 0;
 }
 
 size_t zn_engine_memory(const zn_engine *e)
 {
     size_t bytes = sizeof *e + zn_flow_memory(e->flows) + zn_ztable_memory(e->gate.table) +
                    zn_resolved_memory(&e->resolved) + zn_slab_bytes(&e->book.entries) +
-                   zn_slab_bytes(&e->book.texts) + zn_slab_bytes(&e->names.streams.streams) +
-                   (size_t)e->names.streams.streams.used_high * ZN_STREAM_MAX;
+                   zn_slab_bytes(&e->book.texts) + zn_names_memory(&e->names) +
+                   zn_defrag_memory(e->intake.defrag);
     return bytes + zn_outputs_memory(&e->outputs);
 }
 
@@ -469,5 +169,7 @@ size_t zn_engine_flow_memory_max(const zn_engine *e)
 const char *zn_engine_check(const zn_engine *e)
 {
     const char *broken = zn_flow_check(e->flows);
+    if (broken == NULL)
+        broken = zn_defrag_check(e->intake.defrag);
     return broken != NULL ? broken : zn_ztable_check(e->gate.table);
 }

@@ -19,8 +19,8 @@
 #include "base/sets.h"
 #include "base/stats.h"
 #include "base/text.h"
+#include "io/capture.h"
 #include "io/filter.h"
-#include "io/pcap_read.h"
 #include "outputs.h"
 #include "state/ztable.h"
 

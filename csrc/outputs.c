@@ -45,7 +45,7 @@ void zn_outputs_record(zn_outputs *o, const zn_record *r)
     if (is_chosen(o, ZN_OUTPUT_JSONL))
         zn_json_record(&o->text[ZN_OUTPUT_JSONL], &o->fields, r);
     if (is_chosen(o, ZN_OUTPUT_CSV))
-        zn_csv_record(&o->text[ZN_OUTPUT_CSV], &o->fields, r);
+        zn_csv_log_record(&o->text[ZN_OUTPUT_CSV], &o->fields, r);
     if (is_chosen(o, ZN_OUTPUT_TABLE))
         zn_table_add(&o->table, r);
 }
@@ -80,7 +80,7 @@ void zn_outputs_header(const zn_outputs *o, zn_output output, zn_text *out)
     if ((int)output <= (int)ZN_TSTAT_UDP_COMPLETE)
         zn_tstat_header(out, &o->tstat, (zn_tstat_log)output);
     else if (output == ZN_OUTPUT_CSV)
-        zn_csv_header(out, &o->fields);
+        zn_csv_log_header(out, &o->fields);
 }
 
 bool zn_outputs_full(const zn_outputs *o)

@@ -22,6 +22,7 @@ _ABOUT = {
     "rotate": "for how long one key makes the pseudonyms; left out: as long as the window",
     "key_file": "made by `zanon-net key new zanon.key`; left out: a key that is never stored",
     "filter": "read only packets that match, as tcpdump has it",
+    "max_bytes": "most bytes a compressed source may unpack to; left out: 200 times its size",
     "format": "tstat, csv, jsonl, parquet, observations",
     "columns": "core, and any of layer7, e2e, options, p2p",
     "compress": 'files of text: "none", "gzip" or "zstd"',
@@ -38,6 +39,7 @@ _EXAMPLES: dict[str, object] = {
     "rotate": "1h",
     "key_file": "zanon.key",
     "filter": "tcp port 443 or udp port 53",
+    "max_bytes": "20G",
     "split": "1h",
     "split_size": "2G",
 }

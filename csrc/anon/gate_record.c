@@ -81,6 +81,21 @@ static int64_t since(const zn_flow *f, int64_t t_ns)
     return t_ns > f->first_ns ? t_ns - f->first_ns : 0;
 }
 
+/* Of a flow that is decoded the type is known; else each side is taken for what it looks like. */
+static uint8_t udp_type_of(const zn_flow *f, unsigned side)
+{
+    switch (f->protocol) {
+    case ZN_PROTOCOL_DNS:
+        return ZN_UDP_DNS;
+    case ZN_PROTOCOL_DTLS:
+        return ZN_UDP_DTLS;
+    case ZN_PROTOCOL_QUIC_BOTH_WAYS:
+        return ZN_UDP_QUIC;
+    default:
+        return zn_service_udp_type(f, side);
+    }
+}
+
 static void fill_side(const zn_flow *f, unsigned i, zn_record_side *r)
 {
     const zn_flow_side *side = &f->side[i];
@@ -103,7 +118,7 @@ static void fill_side(const zn_flow *f, unsigned i, zn_record_side *r)
     r->last_data_ns = since(f, side->last_data_ns);
     r->first_ack_ns = since(f, side->first_ack_ns);
     r->started = side->packets != 0;
-    r->udp_type = f->protocol == ZN_PROTOCOL_DNS ? ZN_UDP_DNS : zn_service_udp_type(f, i);
+    r->udp_type = udp_type_of(f, i);
 }
 
 /* Leaves of a side what cannot tell one name from another. */
@@ -145,9 +160,11 @@ static bool port_is_common(uint16_t port)
 }
 
 /* The port links a client's flows, so it stays only where the operator asked and nothing is hidden. */
-static void show_client(const zn_flow *f, bool keep_port, zn_record_side *r)
+static void show_client(const zn_gate *g, const zn_flow *f, bool keep_port, zn_record_side *r)
 {
-    if (!zn_addr_is_special(&f->tuple.addr[f->client])) {
+    const zn_addr *real =
+        f->client == f->user ? zn_flow_user(g->flows, f) : &f->tuple.addr[f->client];
+    if (!zn_addr_is_special(real)) {
         r->addr = f->pseudonym[f->client];
         r->shown = ZN_SHOWN_PSEUDONYM;
     }
@@ -193,7 +210,7 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, zn_record *r)
     fill_side(f, 1u - f->client, &r->server);
     keep_port = g->policy->keep_client_port &&
                 (g->policy->z == 1 || (r->status == ZN_NAME_RELEASED && !withheld));
-    show_client(f, keep_port, &r->client);
+    show_client(g, f, keep_port, &r->client);
     show_server(g, f, withheld, &r->server);
     zn_gate_fill_sets(g, f, r);
     if (withheld)

@@ -51,6 +51,8 @@ enum {
     ZN_UDP_MPEG_TS = 22,
     ZN_UDP_TEREDO = 24,
     ZN_UDP_SIP = 25,
+    ZN_UDP_DTLS = 26,
+    ZN_UDP_QUIC = 27,     /* once both sides spoke the same version */
     ZN_UDP_RTP_ONCE = 28, /* one datagram looked like RTP or RTCP */
     ZN_UDP_RTP = 29       /* a second one of the same source followed it */
 };

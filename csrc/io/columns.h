@@ -63,32 +63,32 @@ typedef struct zn_log_columns {
 void zn_log_columns_tcp(zn_log_columns *out, unsigned sets);
 void zn_log_columns_udp(zn_log_columns *out);
 
-typedef enum zn_value_kind {
-    ZN_VALUE_NONE,
-    ZN_VALUE_COUNT,   /* number */
-    ZN_VALUE_FLAG,    /* number, 0 or 1 */
-    ZN_VALUE_MS,      /* ns, to be told in ms */
-    ZN_VALUE_SECONDS, /* ns, to be told in seconds with six decimals */
-    ZN_VALUE_TIME,    /* ns since the Unix epoch, to be told in ms */
-    ZN_VALUE_TEXT,    /* text, never empty */
-    ZN_VALUE_ADDRESS  /* *address */
-} zn_value_kind;
+typedef enum zn_cell_kind {
+    ZN_CELL_NONE,
+    ZN_CELL_COUNT,   /* number */
+    ZN_CELL_FLAG,    /* number, 0 or 1 */
+    ZN_CELL_MS,      /* ns, to be told in ms */
+    ZN_CELL_SECONDS, /* ns, to be told in seconds with six decimals */
+    ZN_CELL_TIME,    /* ns since the Unix epoch, to be told in ms */
+    ZN_CELL_TEXT,    /* text, never empty */
+    ZN_CELL_ADDRESS  /* *address */
+} zn_cell_kind;
 
-#define ZN_VALUE_ROOM (5 * ZN_RECORD_VERSIONS)
+#define ZN_CELL_ROOM (5 * ZN_RECORD_VERSIONS)
 
 /* The value of a column in one record; borrows from the record and from itself. */
-typedef struct zn_value {
-    zn_value_kind kind;
+typedef struct zn_cell {
+    zn_cell_kind kind;
     uint64_t number;
     int64_t ns;
     zn_span text;
     const zn_addr *address;
-    uint8_t room[ZN_VALUE_ROOM]; /* for text that is put together */
-} zn_value;
+    uint8_t room[ZN_CELL_ROOM]; /* for text that is put together */
+} zn_cell;
 
-void zn_column_value(const zn_column *column, const zn_record *r, zn_value *out);
+void zn_column_cell(const zn_column *column, const zn_record *r, zn_cell *out);
 
-/* A number of a side, as most columns are; others go through zn_column_value. */
+/* A number of a side, as most columns are; others go through zn_column_cell. */
 static inline bool zn_column_is_number(const zn_column *column)
 {
     return column->kind == ZN_COLUMN_COUNT || column->kind == ZN_COLUMN_BYTES;
@@ -103,7 +103,7 @@ static inline uint64_t zn_column_number(const zn_column *column, const zn_record
 }
 
 /* A value of any kind but NONE as Tstat prints it: no blank, no control character, never empty. */
-void zn_value_put(zn_text *out, const zn_value *value);
+void zn_cell_put(zn_text *out, const zn_cell *value);
 /* Appends text of ours that ends with NUL. */
 void zn_column_put_word(zn_text *out, const char *word);
 

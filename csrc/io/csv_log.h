@@ -9,7 +9,7 @@
 
 #include "io/fields.h"
 
-void zn_csv_header(zn_text *out, const zn_fields *fields);
-void zn_csv_record(zn_text *out, const zn_fields *fields, const zn_record *r);
+void zn_csv_log_header(zn_text *out, const zn_fields *fields);
+void zn_csv_log_record(zn_text *out, const zn_fields *fields, const zn_record *r);
 
 #endif

@@ -134,43 +134,43 @@ bool zn_field_applies(const zn_field *field, uint8_t proto)
            (proto == ZN_PROTO_TCP ? field->tcp : field->udp) != NULL;
 }
 
-static void set_number(zn_value *v, zn_value_kind kind, uint64_t number)
+static void set_number(zn_cell *v, zn_cell_kind kind, uint64_t number)
 {
     v->kind = kind;
     v->number = number;
 }
 
 /* How a flow went is not told of one that is told roughly. */
-static void set_flag(zn_value *v, const zn_record *r, bool flag)
+static void set_flag(zn_cell *v, const zn_record *r, bool flag)
 {
     if (!r->coarse)
-        set_number(v, ZN_VALUE_FLAG, flag);
+        set_number(v, ZN_CELL_FLAG, flag);
 }
 
-static void set_ns(zn_value *v, int64_t ns)
+static void set_ns(zn_cell *v, int64_t ns)
 {
-    v->kind = ZN_VALUE_TIME;
+    v->kind = ZN_CELL_TIME;
     v->ns = ns;
 }
 
-static void set_word(zn_value *v, const char *word)
+static void set_word(zn_cell *v, const char *word)
 {
-    v->kind = word != NULL ? ZN_VALUE_TEXT : ZN_VALUE_NONE;
+    v->kind = word != NULL ? ZN_CELL_TEXT : ZN_CELL_NONE;
     if (word != NULL)
         v->text = (zn_span){(const uint8_t *)word, strnlen(word, NAME_MAX_BYTES)};
 }
 
-static void set_address(zn_value *v, const zn_record_side *side)
+static void set_address(zn_cell *v, const zn_record_side *side)
 {
-    v->kind = side->shown == ZN_SHOWN_NOT ? ZN_VALUE_NONE : ZN_VALUE_ADDRESS;
+    v->kind = side->shown == ZN_SHOWN_NOT ? ZN_CELL_NONE : ZN_CELL_ADDRESS;
     v->address = &side->addr;
 }
 
-static void name_value(zn_common member, const zn_record *r, zn_value *v)
+static void name_value(zn_common member, const zn_record *r, zn_cell *v)
 {
     switch (member) {
     case ZN_COMMON_NAME:
-        v->kind = r->name.n != 0 ? ZN_VALUE_TEXT : ZN_VALUE_NONE;
+        v->kind = r->name.n != 0 ? ZN_CELL_TEXT : ZN_CELL_NONE;
         v->text = r->name;
         break;
     case ZN_COMMON_NAME_SOURCE:
@@ -187,7 +187,7 @@ static void name_value(zn_common member, const zn_record *r, zn_value *v)
     }
 }
 
-static void common_value(zn_common member, const zn_record *r, zn_value *v)
+static void common_value(zn_common member, const zn_record *r, zn_cell *v)
 {
     bool of_client = member == ZN_COMMON_CLIENT || member == ZN_COMMON_CLIENT_PORT ||
                      member == ZN_COMMON_C_PACKETS || member == ZN_COMMON_C_BYTES;
@@ -200,7 +200,7 @@ static void common_value(zn_common member, const zn_record *r, zn_value *v)
         set_ns(v, r->last_ns);
         break;
     case ZN_COMMON_PROTO:
-        set_number(v, ZN_VALUE_COUNT, r->proto);
+        set_number(v, ZN_CELL_COUNT, r->proto);
         break;
     case ZN_COMMON_CLIENT:
     case ZN_COMMON_SERVER:
@@ -208,18 +208,18 @@ static void common_value(zn_common member, const zn_record *r, zn_value *v)
         break;
     case ZN_COMMON_CLIENT_PORT:
     case ZN_COMMON_SERVER_PORT:
-        set_number(v, ZN_VALUE_COUNT, side->port);
+        set_number(v, ZN_CELL_COUNT, side->port);
         break;
     case ZN_COMMON_EPOCH:
-        set_number(v, ZN_VALUE_COUNT, (uint64_t)r->epoch);
+        set_number(v, ZN_CELL_COUNT, (uint64_t)r->epoch);
         break;
     case ZN_COMMON_C_PACKETS:
     case ZN_COMMON_S_PACKETS:
-        set_number(v, ZN_VALUE_COUNT, side->packets);
+        set_number(v, ZN_CELL_COUNT, side->packets);
         break;
     case ZN_COMMON_C_BYTES:
     case ZN_COMMON_S_BYTES:
-        set_number(v, ZN_VALUE_COUNT, side->bytes_all);
+        set_number(v, ZN_CELL_COUNT, side->bytes_all);
         break;
     case ZN_COMMON_COMPLETE:
         set_flag(v, r, r->complete && !r->midstream);
@@ -236,20 +236,20 @@ static void common_value(zn_common member, const zn_record *r, zn_value *v)
     }
 }
 
-void zn_field_value(const zn_field *field, const zn_record *r, zn_value *v)
+void zn_field_value(const zn_field *field, const zn_record *r, zn_cell *v)
 {
     const zn_column *c = r->proto == ZN_PROTO_TCP ? field->tcp : field->udp;
-    v->kind = ZN_VALUE_NONE;
+    v->kind = ZN_CELL_NONE;
     if (field->common != ZN_COMMON_COUNT)
         common_value(field->common, r, v);
     else if (c != NULL)
-        zn_column_value(c, r, v);
+        zn_column_cell(c, r, v);
 }
 
-void zn_field_put(zn_text *out, const zn_field *field, const zn_value *v)
+void zn_field_put(zn_text *out, const zn_field *field, const zn_cell *v)
 {
-    if (field->common != ZN_COMMON_COUNT && v->kind == ZN_VALUE_TIME)
+    if (field->common != ZN_COMMON_COUNT && v->kind == ZN_CELL_TIME)
         zn_text_i64(out, v->ns);
     else
-        zn_value_put(out, v);
+        zn_cell_put(out, v);
 }

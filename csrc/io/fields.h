@@ -67,11 +67,11 @@ typedef struct zn_fields {
 void zn_fields_init(zn_fields *fields, unsigned sets);
 /* A flow of this protocol can have a value. */
 bool zn_field_applies(const zn_field *field, uint8_t proto);
-void zn_field_value(const zn_field *field, const zn_record *r, zn_value *out);
+void zn_field_value(const zn_field *field, const zn_record *r, zn_cell *out);
 
 /* Appends a value of any kind but NONE: text as it is, a time in ns where the field's name says so,
  * anything else as Tstat prints it. */
-void zn_field_put(zn_text *out, const zn_field *field, const zn_value *value);
+void zn_field_put(zn_text *out, const zn_field *field, const zn_cell *value);
 
 /* "tls" and so on, NULL for none; "released" and so on. */
 const char *zn_name_source_word(zn_name_source source);

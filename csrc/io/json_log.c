@@ -2,10 +2,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/json_log.h"
 
-static void put_json(zn_text *out, const zn_field *field, const zn_value *v)
+static void put_json(zn_text *out, const zn_field *field, const zn_cell *v)
 {
     bool quoted = field->type == ZN_FIELD_TEXT;
-    if (v->kind == ZN_VALUE_NONE) {
+    if (v->kind == ZN_CELL_NONE) {
         zn_text_literal(out, "null");
         return;
     }
@@ -18,7 +18,7 @@ static void put_json(zn_text *out, const zn_field *field, const zn_value *v)
 
 void zn_json_record(zn_text *out, const zn_fields *fields, const zn_record *r)
 {
-    zn_value value;
+    zn_cell value;
     char separator = '{';
     for (size_t i = 0; i < fields->n; i++) {
         const zn_field *field = &fields->at[i];
@@ -45,7 +45,7 @@ static void put_text(zn_text *out, zn_span text)
 void zn_json_release(zn_text *out, const zn_release *release)
 {
     const char *source = zn_name_source_word(release->source);
-    zn_value client = {.kind = ZN_VALUE_ADDRESS, .address = &release->client};
+    zn_cell client = {.kind = ZN_CELL_ADDRESS, .address = &release->client};
     zn_text_literal(out, "{\"t_ns\":");
     zn_text_i64(out, release->t_ns);
     zn_text_literal(out, ",\"client\":");
@@ -53,7 +53,7 @@ void zn_json_release(zn_text *out, const zn_release *release)
         zn_text_literal(out, "null");
     } else {
         zn_text_char(out, '"');
-        zn_value_put(out, &client);
+        zn_cell_put(out, &client);
         zn_text_char(out, '"');
     }
     zn_text_literal(out, ",\"name\":");

@@ -106,12 +106,12 @@ static void put_double(zn_table_column *column, size_t row, double value)
     memcpy(column->values + row * sizeof value, &value, sizeof value);
 }
 
-static void put_text(zn_table *t, zn_table_column *column, const zn_value *v)
+static void put_text(zn_table *t, zn_table_column *column, const zn_cell *v)
 {
     uint32_t index = 0;
-    if (v->kind == ZN_VALUE_TEXT)
+    if (v->kind == ZN_CELL_TEXT)
         index = zn_dictionary_text(&column->dictionary, &t->key, v->text);
-    else if (v->kind == ZN_VALUE_ADDRESS)
+    else if (v->kind == ZN_CELL_ADDRESS)
         index = zn_dictionary_address(&column->dictionary, &t->key, v->address);
     if (index == ZN_DICTIONARY_FULL)
         t->failed = true;
@@ -120,11 +120,11 @@ static void put_text(zn_table *t, zn_table_column *column, const zn_value *v)
 }
 
 /* A missing value takes its place as 0. */
-static void put_value(zn_table *t, size_t i, const zn_value *v)
+static void put_value(zn_table *t, size_t i, const zn_cell *v)
 {
     zn_field_type type = t->fields->at[i].type;
     zn_table_column *column = &t->column[i];
-    bool there = v->kind != ZN_VALUE_NONE;
+    bool there = v->kind != ZN_CELL_NONE;
     uint8_t bit = (uint8_t)(1u << t->rows % 8);
     if (there && column->valid != NULL)
         column->valid[t->rows / 8] |= bit;
@@ -154,7 +154,7 @@ static void put_value(zn_table *t, size_t i, const zn_value *v)
 
 void zn_table_add(zn_table *t, const zn_record *r)
 {
-    zn_value value;
+    zn_cell value;
     if (t->failed || (t->rows == t->cap && !grow(t))) {
         t->failed = true;
         return;

@@ -48,17 +48,17 @@ void zn_tstat_header(zn_text *out, const zn_tstat *t, zn_tstat_log log)
 void zn_tstat_line(zn_text *out, const zn_tstat *t, zn_tstat_log log, const zn_record *r)
 {
     const zn_log_columns *columns = &t->columns[log];
-    zn_value value;
+    zn_cell value;
     for (size_t i = 0; i < columns->n; i++) {
         const zn_column *c = columns->at[i];
         if (ZN_LIKELY(zn_column_is_number(c))) {
             zn_text_u64(out, zn_column_number(c, r));
         } else {
-            zn_column_value(c, r, &value);
-            if (value.kind == ZN_VALUE_NONE)
+            zn_column_cell(c, r, &value);
+            if (value.kind == ZN_CELL_NONE)
                 zn_column_put_word(out, c->missing);
             else
-                zn_value_put(out, &value);
+                zn_cell_put(out, &value);
         }
         zn_text_char(out, i + 1 < columns->n ? ' ' : '\n');
     }

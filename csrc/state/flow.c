@@ -44,6 +44,11 @@ int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, unsigned sets, z
     rc = zn_slab_init(&t->flows, sizeof(zn_flow), max_flows, err);
     if (rc == 0)
         rc = zn_slab_init(&t->gaps, sizeof(zn_seq_gaps), max_flows / GAPS_PER_FLOW + 64, err);
+    if (rc == 0) {
+        t->users = zn_block_alloc(max_flows * sizeof *t->users);
+        if (t->users == NULL)
+            rc = zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the users of %u flows", max_flows);
+    }
     if (rc == 0)
         rc = init_sets(t, max_flows, sets, err);
     if (rc == 0)
@@ -61,6 +66,7 @@ void zn_flow_table_close(zn_flow_table *t)
     if (t == NULL)
         return;
     zn_flow_index_fini(t);
+    zn_block_free(t->users, t->flows.cap * sizeof *t->users);
     zn_slab_fini(&t->segments);
     zn_block_free(t->paths, t->flows.cap * sizeof *t->paths);
     zn_block_free(t->layer7, t->flows.cap * sizeof *t->layer7);
@@ -88,6 +94,18 @@ zn_tcp_path *zn_flow_path(const zn_flow_table *t, const zn_flow *f)
 zn_flow_layer7 *zn_flow_layer7_of(const zn_flow_table *t, const zn_flow *f)
 {
     return t->layer7 == NULL || f->tuple.proto != ZN_PROTO_TCP ? NULL : &t->layer7[place_of(t, f)];
+}
+
+void zn_flow_set_user(zn_flow_table *t, zn_flow *f, const zn_addr *user)
+{
+    f->user_outside = user != NULL;
+    if (user != NULL)
+        t->users[place_of(t, f)] = *user;
+}
+
+const zn_addr *zn_flow_user(const zn_flow_table *t, const zn_flow *f)
+{
+    return f->user_outside ? &t->users[place_of(t, f)] : &f->tuple.addr[f->user];
 }
 
 /* The client by what a lone packet tells: the receiver of a SYN-ACK, else the end that is not on a
@@ -206,6 +224,14 @@ void zn_flow_swap_client(zn_flow *f)
     f->client = (uint8_t)(1 - f->client);
 }
 
+/* One side's data was seen and not a packet of the other's: half of a connection was captured. */
+static bool is_one_sided(const zn_flow *f)
+{
+    const zn_flow_side *a = &f->side[0], *b = &f->side[1];
+    return f->tuple.proto == ZN_PROTO_TCP &&
+           ((a->packets == 0 && b->packets_data != 0) || (b->packets == 0 && a->packets_data != 0));
+}
+
 void zn_flow_close(zn_flow_table *t, uint32_t flow, zn_flow_end why)
 {
     zn_flow *f = zn_flow_at(t, flow);
@@ -223,6 +249,7 @@ void zn_flow_close(zn_flow_table *t, uint32_t flow, zn_flow_end why)
         zn_tcp_path_close(&t->segments, zn_flow_path(t, f));
     zn_flow_list_append(t, &t->closed, flow);
     t->stats->n[ZN_STAT_FLOWS_CLOSED]++;
+    t->stats->n[ZN_STAT_FLOWS_ONE_SIDED] += is_one_sided(f);
 }
 
 uint32_t zn_flow_next_closed(zn_flow_table *t)
@@ -293,7 +320,8 @@ static size_t full_bytes(const zn_slab *s)
 
 size_t zn_flow_memory_max(const zn_flow_table *t)
 {
-    return sizeof *t + full_bytes(&t->flows) + t->flows.cap * beside_bytes(t) +
+    return sizeof *t + full_bytes(&t->flows) +
+           t->flows.cap * (beside_bytes(t) + sizeof *t->users) +
            full_bytes(&t->gaps) + full_bytes(&t->segments) + full_bytes(&t->overflow) +
            (t->bucket_mask + 1) * sizeof *t->buckets;
 }

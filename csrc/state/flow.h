@@ -82,8 +82,10 @@ typedef struct zn_flow {
     uint32_t names;      /* first name entry, 0: none */
     uint32_t resolution; /* anon/resolved: how the client came by the server's address, 0: none */
     uint32_t stream;     /* head bytes being collected, 0: none */
-    uint32_t
-        head_seq; /* TCP: sequence number where the head in progress, or the next one, starts */
+    union {
+        uint32_t head_seq; /* TCP: sequence number where the head in progress or the next starts */
+        uint32_t datagram; /* UDP: anon/names' state of a QUIC or DTLS flow, 0: none */
+    };
     zn_addr pseudonym[2]; /* by tuple index */
 
     uint16_t list;          /* of the timer wheel, while open */
@@ -93,8 +95,9 @@ typedef struct zn_flow {
     bool emitted : 1;       /* its record is written: only lingering */
     bool midstream : 1;     /* TCP whose SYN was not seen */
     bool syn_acked : 1;     /* TCP: the server's SYN acknowledged the client's */
-    bool client_acked : 1;  /* TCP: the client acknowledged that SYN: it is no spoofed source */
+    bool client_acked : 1;  /* the client is no spoofed source: TCP: it acknowledged that SYN */
     bool names_dropped : 1; /* exposed names that found no room: it has something to hide */
+    bool user_outside : 1;  /* its user's address is not in the tuple: zn_flow_user */
     uint8_t head;           /* anon/names' state of the search, as what follows */
     uint8_t head_tries;
     uint8_t user;      /* tuple index of the user; 2: no internal endpoint */
@@ -103,7 +106,8 @@ typedef struct zn_flow {
     uint8_t service;   /* anon/service: state of the search for what both sides speak */
     uint8_t http_method;
     bool ech_offered;
-    bool internal[2]; /* by tuple index */
+    bool internal[2];      /* by tuple index */
+    uint16_t header_table; /* HTTP/2: anon/names' table of the connection, 0: none */
 } zn_flow;
 _Static_assert(sizeof(zn_flow) <= 320, "a flow with core counters takes at most 320 bytes");
 
@@ -143,6 +147,11 @@ zn_flow *zn_flow_at(const zn_flow_table *t, uint32_t flow);
  * columns; NULL for other flows and when it was not asked for. Valid as long as the entry. */
 zn_tcp_path *zn_flow_path(const zn_flow_table *t, const zn_flow *f);
 zn_flow_layer7 *zn_flow_layer7_of(const zn_flow_table *t, const zn_flow *f);
+/* Remembers, or with NULL forgets, that the flow's user is known by another address than the
+ * tuple's: that of a tunnel's end. */
+void zn_flow_set_user(zn_flow_table *t, zn_flow *f, const zn_addr *user);
+/* The address of the flow's user; f->user is 0 or 1. */
+const zn_addr *zn_flow_user(const zn_flow_table *t, const zn_flow *f);
 
 /* Takes the other side for the client: only when what was sent proves the first guess wrong. */
 void zn_flow_swap_client(zn_flow *f);

@@ -28,6 +28,7 @@ struct zn_flow_table {
     uint64_t bucket_mask; /* buckets - 1 */
     zn_slab overflow;     /* further buckets */
     zn_slab flows;
+    zn_addr *users; /* of the flows with user_outside, by flow; costs what it touches */
     zn_slab gaps;
     zn_tcp_path *paths;                 /* by flow, NULL: not asked for; costs what it touches */
     zn_flow_layer7 *layer7;             /* the same */

@@ -283,9 +283,9 @@ def test_sizes(size: str | int, expected: int) -> None:
     assert Output(split_size=size).size_limit == expected
 
 
-@pytest.mark.parametrize("size", ["", "0", 0, -1, "1.5G", "k", "1P", True, 2.0, "9" * 13])
+@pytest.mark.parametrize("size", ["", "0", 0, -1, "1.5G", "k", "1P", True, 2.0, "9" * 19])
 def test_wrong_sizes(size: object) -> None:
-    with pytest.raises(ConfigError, match=r"^split_size: must be a size such as 500M"):
+    with pytest.raises(ConfigError, match=r"^split_size: must be a number of bytes such as 500M"):
         Config().replace(split_size=size)
 
 
@@ -316,6 +316,7 @@ rotate = {HOUR_NS}
 key_file = "secret/key"
 [input]
 filter = "host 10.1.2.3"
+max_bytes = "2G"
 [output]
 format = ["jsonl", "observations"]
 columns = ["core"]
@@ -346,7 +347,7 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
         AddressPolicy(
             ("10.1.0.0/16", "10.1.2.3/32"), (24, 56), True, HOUR_NS, str(tmp_path / "secret/key")
         ),
-        Input("host 10.1.2.3"),
+        Input("host 10.1.2.3", 2 << 30),
         Output(("jsonl", "observations"), ("core",), "zstd", "90s", "2k"),
         Limits(1000, 2000, 3000),
     )
@@ -359,7 +360,8 @@ def test_the_documented_file(tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0]
     assert all(f"\n{name} = " in text for name in SECTION_OF)
     write(tmp_path / "never.txt", "private.example\n")
-    chosen = ("never", "internal", "rotate", "key_file", "filter", "format", "split", "split_size")
+    chosen = ("never", "internal", "rotate", "key_file", "filter", "max_bytes", "format")
+    chosen += ("split", "split_size")
     usual = {name: getattr(getattr(Config(), SECTION_OF[name]), name) for name in chosen}
     assert load(tmp_path, text).replace(**usual) == Config()
 
@@ -410,7 +412,7 @@ def test_a_manifest_keeps_secrets_addresses_and_names(full: Config) -> None:
     assert shown["addresses"]["key_mode"] == "derived"
     assert shown["addresses"]["internal"] == {"networks": ["10.1.0.0/16"], "not_shown": 1}
     assert shown["anonymity"]["never_suffixes"] == 1
-    assert shown["input"] == {"filtered": True}
+    assert shown["input"] == {"filtered": True, "max_bytes": 2 << 30}
     assert not [word for word in ("secret", "10.1.2.3", "private.example") if word in str(shown)]
     assert json.loads(json.dumps(shown)) == shown
 
