@@ -89,6 +89,14 @@ class Result:
         key = (log, column)
         return self.agree[key] / self.flows[key] if self.flows[key] else 1.0
 
+    def share_decoded_alike(self, log: str, column: str) -> float:
+        """The same, without the differences that come from decoding more, or less, of a frame."""
+        key = (log, column)
+        n = self.flows[key] - sum(
+            (d.log, d.column) == key and is_decoding(d) for d in self.differences
+        )
+        return self.agree[key] / n if n else 1.0
+
     @property
     def columns(self) -> list[tuple[str, str]]:
         """Every (log, column) compared, in Tstat's order."""
@@ -122,7 +130,11 @@ def is_damaged(d: Difference) -> bool:
 
 def is_decoding(d: Difference) -> bool:
     return d.column == "(flow)" or bool(
-        re.search("gtp1_gn_normal_incl_frag|ipv6-mobility-dst|missing_krbtgt", d.path)
+        re.search(
+            "gtp1_gn_normal_incl_frag|ipv6-mobility-dst|missing_krbtgt|cisco-fabric-path|ayiya3"
+            "|fragmented-syn",
+            d.path,
+        )
     )
 
 

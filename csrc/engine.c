@@ -63,7 +63,7 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
     if (rc == 0)
         rc = zn_resolved_init(&e->resolved, err);
     if (rc == 0)
-        rc = zn_names_init(&e->names, config->max_flows, err);
+        rc = zn_names_init(&e->names, config->max_flows + ZN_FLOW_SPARE, err);
     return rc;
 }
 

@@ -130,6 +130,7 @@ static int take_packet(zn_engine *e, const zn_packet *p, zn_error *err)
 {
     bool opened;
     uint32_t flow;
+    zn_flow *f;
     int rc = see_time(e, p->t_ns, err);
     if (rc == 0 && e->split_ns != 0)
         rc = see_period(e, e->clock.now_ns, err);
@@ -146,10 +147,12 @@ static int take_packet(zn_engine *e, const zn_packet *p, zn_error *err)
             return rc;
         zn_resolved_opened(&e->resolved, zn_flow_at(e->flows, flow));
     }
-    zn_names_packet(&e->names, flow, zn_flow_at(e->flows, flow), p);
-    zn_service_packet(zn_flow_at(e->flows, flow), p);
-    zn_resolved_packet(&e->resolved, flow, zn_flow_at(e->flows, flow), p);
-    zn_layer7_packet(&e->names, flow, zn_flow_at(e->flows, flow), p);
+    f = zn_flow_at(e->flows, flow);
+    if (zn_names_packet(&e->names, flow, f, p)) {
+        zn_service_packet(f, p);
+        zn_resolved_packet(&e->resolved, flow, f, p);
+        zn_layer7_packet(&e->names, flow, f, p);
+    }
     return 0;
 }
 

@@ -3,7 +3,7 @@
 #include "anon/layer7.h"
 
 #include "anon/service.h"
-#include "proto/service.h"
+#include "proto/service_sign.h"
 #include "proto/tls_handshake.h"
 #include "proto/x509.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/record.h"
 #include "proto/dns.h"
-#include "proto/service.h"
+#include "proto/service_sign.h"
 
 #define SILENT_PACKETS 12u /* of a flow in which nothing was recognised until then */
 #define ANSWER_PACKETS 60u /* of a flow whose first word waits for its answer */

@@ -320,8 +320,7 @@ static size_t full_bytes(const zn_slab *s)
 
 size_t zn_flow_memory_max(const zn_flow_table *t)
 {
-    return sizeof *t + full_bytes(&t->flows) +
-           t->flows.cap * (beside_bytes(t) + sizeof *t->users) +
+    return sizeof *t + full_bytes(&t->flows) + t->flows.cap * (beside_bytes(t) + sizeof *t->users) +
            full_bytes(&t->gaps) + full_bytes(&t->segments) + full_bytes(&t->overflow) +
            (t->bucket_mask + 1) * sizeof *t->buckets;
 }

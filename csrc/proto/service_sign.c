@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "proto/service.h"
+#include "proto/service_sign.h"
 
 #include "proto/ascii.h"
 #include "proto/http.h"
@@ -59,7 +59,7 @@ zn_service_sign zn_service_sign_of(zn_span segment)
     default:
         break;
     }
-    if (segment.n >= REQUEST_MIN && zn_http_looks_like_request(segment))
+    if (segment.n >= REQUEST_MIN && zn_http_is_known_method(segment))
         return ZN_SIGN_HTTP_REQUEST;
     return tls_sign(segment);
 }

@@ -5,8 +5,8 @@
  * service a flow is (Tstat's con_t, c_type and s_type). A look, not a parse: names and evidence come
  * from the parsers of their own.
  */
-#ifndef ZN_PROTO_SERVICE_H
-#define ZN_PROTO_SERVICE_H
+#ifndef ZN_PROTO_SERVICE_SIGN_H
+#define ZN_PROTO_SERVICE_SIGN_H
 
 #include "base/cursor.h"
 
