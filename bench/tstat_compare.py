@@ -162,6 +162,15 @@ def is_rtp_suspicion(d: Difference) -> bool:
     return d.column in ("c_type", "s_type") and {d.theirs, d.ours} <= {"0", "28", "29"}
 
 
+def is_quic_or_dtls_taken_for_rtp(d: Difference) -> bool:
+    columns = ("c_type", "s_type", "quic_c_vers", "quic_s_vers")
+    return d.column in columns and {d.flow["c_type"], d.flow["s_type"]} & {"28", "29"} != set()
+
+
+def is_behind_another_packet(d: Difference) -> bool:
+    return d.column == "quic_zero_rtt" and number(d.theirs) < number(d.ours)
+
+
 ANOMALIES = re.compile("[cs]_pkts_(rto|fs|reor|dup|unk|fc|unrto|unfs)")
 
 
@@ -196,6 +205,8 @@ CLASSES: list[tuple[str, Callable[[Difference], bool]]] = [
     ("guess of Tstat's", is_guess_of_tstat),
     ("DNS by another rule", is_dns_by_another_rule),
     ("RTP suspicion", is_rtp_suspicion),
+    ("QUIC and DTLS beside RTP", is_quic_or_dtls_taken_for_rtp),
+    ("0-RTT behind another packet", is_behind_another_packet),
     ("identification 0", is_identification),
     ("round trip of 0", is_zero_round_trip),
     ("a side that sent nothing", is_side_that_sent_nothing),

@@ -41,7 +41,7 @@ static void write_flow(zn_engine *e, uint32_t flow)
     zn_layer7_closed(&e->names, f);
     if (e->gate.vote_count != 0)
         decide(e);
-    if (zn_gate_record(&e->gate, f, &record)) {
+    if (zn_gate_record(&e->gate, f, zn_names_quic_facts(&e->names, f), &record)) {
         zn_outputs_record(&e->outputs, &record);
         e->stats.n[ZN_STAT_RECORDS]++;
         e->stats.n[zn_names_status(&e->names, f)]++;
@@ -49,6 +49,7 @@ static void write_flow(zn_engine *e, uint32_t flow)
     } else {
         e->stats.n[ZN_STAT_FLOWS_EXTERNAL]++;
     }
+    zn_names_forget(&e->names, f);
     zn_layer7_forget(&e->names, f);
     zn_resolved_forget(&e->resolved, f);
     zn_book_forget(&e->book, f);

@@ -54,10 +54,10 @@ _FLOW = {
     "http_hostname": "the first Host, if z users share it",
     "dns_enc": "whether dns_rslv is a pseudonym",
     "quic_SNI": "server name in the QUIC Initial, if z users share it",
-    "quic_UA": "user agent in the QUIC Initial, if z users share it",
+    "quic_UA": "user agent in the QUIC Initial, percent-encoded, if z users share it",
     "quic_c_vers": "QUIC version of the client's packets",
     "quic_s_vers": "QUIC version of the server's packets",
-    "quic_zero_rtt": "whether the client sent 0-RTT packets",
+    "quic_zero_rtt": "0-RTT packets of the client",
     "quic_ech": "bytes of the Encrypted Client Hello extension",
 }
 

@@ -2,10 +2,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "anon/gate.h"
 
+#include "anon/beside.h"
+
 #include <stdlib.h>
 
 /* Namespaces of attributes: a hostname and an address never share a count. */
-enum { DOMAIN_NAME = 'n', DOMAIN_ADDR = 'a', DOMAIN_CERTIFICATE = 'c' };
+enum { DOMAIN_NAME = 'n', DOMAIN_ADDR = 'a', DOMAIN_CERTIFICATE = 'c', DOMAIN_AGENT = 'u' };
 
 static int alloc_batch(zn_gate *g, size_t n, zn_error *err)
 {
@@ -61,9 +63,10 @@ zn_id zn_gate_name_id(const zn_gate *g, const zn_hostname *name)
     return zn_hash128(&g->id_key, DOMAIN_NAME, name->text, name->n);
 }
 
-zn_id zn_gate_certificate_id(const zn_gate *g, const zn_hostname *name)
+zn_id zn_gate_beside_id(const zn_gate *g, zn_vote_kind kind, const zn_hostname *text)
 {
-    return zn_hash128(&g->id_key, DOMAIN_CERTIFICATE, name->text, name->n);
+    uint8_t domain = kind == ZN_VOTE_AGENT ? DOMAIN_AGENT : DOMAIN_CERTIFICATE;
+    return zn_hash128(&g->id_key, domain, text->text, text->n);
 }
 
 zn_id zn_gate_addr_id(const zn_gate *g, const zn_addr *server)
@@ -206,14 +209,6 @@ static void settle_addr(zn_gate *g, zn_flow *f, bool release)
     g->stats->n[release ? ZN_STAT_ADDR_RELEASED : ZN_STAT_ADDR_SUPPRESSED]++;
 }
 
-static void settle_certificate(zn_gate *g, uint32_t entry, bool release)
-{
-    zn_book_at(g->book, entry)->state = release ? ZN_ENTRY_RELEASED : ZN_ENTRY_SUPPRESSED;
-    if (!release)
-        zn_book_wipe_text(g->book, entry);
-    g->stats->n[release ? ZN_STAT_CERTIFICATES_RELEASED : ZN_STAT_CERTIFICATES_SUPPRESSED]++;
-}
-
 static void settle_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decision decision)
 {
     zn_name_entry *e = zn_book_at(g->book, v->entry);
@@ -251,8 +246,8 @@ void zn_gate_decide(zn_gate *g)
         zn_decision decision = g->policy->z == 1 ? ZN_RELEASE : (zn_decision)g->answers[i];
         if (v->kind == ZN_VOTE_NAME)
             settle_name(g, v, f, decision);
-        else if (v->kind == ZN_VOTE_CERTIFICATE)
-            settle_certificate(g, v->entry, decision == ZN_RELEASE);
+        else if (v->kind == ZN_VOTE_CERTIFICATE || v->kind == ZN_VOTE_AGENT)
+            zn_beside_settle(g, v->kind, v->entry, decision == ZN_RELEASE);
         else
             settle_addr(g, f, decision == ZN_RELEASE);
     }

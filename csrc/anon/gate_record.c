@@ -85,8 +85,6 @@ static int64_t since(const zn_flow *f, int64_t t_ns)
 static uint8_t udp_type_of(const zn_flow *f, unsigned side)
 {
     switch (f->protocol) {
-    case ZN_PROTOCOL_DNS:
-        return ZN_UDP_DNS;
     case ZN_PROTOCOL_DTLS:
         return ZN_UDP_DTLS;
     case ZN_PROTOCOL_QUIC_BOTH_WAYS:
@@ -148,7 +146,7 @@ static void coarsen(zn_record *r)
     r->http_method = 0;
     r->http_requests = r->http_responses = 0;
     r->http_status.n = 0;
-    r->tls_session = 0;
+    r->tls_session = r->quic_zero_rtt = r->quic_ech_bytes = 0;
     r->connection_type = 0;
     r->ech_offered = false;
 }
@@ -188,7 +186,15 @@ static void show_server(const zn_gate *g, const zn_flow *f, bool withheld, zn_re
     }
 }
 
-bool zn_gate_record(const zn_gate *g, const zn_flow *f, zn_record *r)
+/* What beside a name that is withheld could tell it, even where measurements are exact. */
+static void withhold_beside(const zn_flow *f, zn_record *r)
+{
+    r->certificate.n = r->user_agent.n = 0;
+    if (f->protocol == ZN_PROTOCOL_DNS) /* Tstat's type depends on the name */
+        r->client.udp_type = r->server.udp_type = ZN_UDP_DNS;
+}
+
+bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, zn_record *r)
 {
     bool withheld = g->policy->z > 1 && has_withheld(g, f);
     bool keep_port;
@@ -213,8 +219,9 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, zn_record *r)
     show_client(g, f, keep_port, &r->client);
     show_server(g, f, withheld, &r->server);
     zn_gate_fill_sets(g, f, r);
+    zn_gate_fill_quic(g, f, quic, r);
     if (withheld)
-        r->certificate.n = 0;
+        withhold_beside(f, r);
     else if (g->policy->dn_hunter)
         zn_gate_fill_resolution(g, f, r);
     if (!g->policy->dn_hunter && r->proto == ZN_PROTO_UDP && r->source == ZN_SOURCE_DNS)

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The E2E, OPTIONS, LAYER7 and DNS columns of a flow whose record may tell everything measured. */
 #include "anon/gate_internal.h"
+#include "anon/names.h"
 
 static const zn_anomaly columns[] = {
     ZN_RETRANSMITTED_RTO, ZN_RETRANSMITTED_FAST, ZN_REORDERED,    ZN_DUPLICATED,
@@ -92,6 +93,20 @@ void zn_gate_fill_sets(const zn_gate *g, const zn_flow *f, zn_record *r)
     }
     if (l != NULL)
         fill_layer7(g, f, l, r);
+}
+
+void zn_gate_fill_quic(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, zn_record *r)
+{
+    if (quic == NULL)
+        return;
+    if (quic->agent != 0 && zn_book_at(g->book, quic->agent)->state == ZN_ENTRY_RELEASED)
+        r->user_agent = zn_book_text(g->book, quic->agent);
+    if (f->protocol != ZN_PROTOCOL_QUIC_BOTH_WAYS)
+        return;
+    r->client.quic_version = quic->version[0];
+    r->server.quic_version = quic->version[1];
+    r->quic_zero_rtt = quic->zero_rtt;
+    r->quic_ech_bytes = quic->ech_bytes;
 }
 
 static void show_resolver(const zn_gate *g, const zn_flow *f, const zn_resolution *from,

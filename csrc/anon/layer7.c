@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "anon/layer7.h"
 
+#include "anon/beside.h"
 #include "anon/service.h"
 #include "proto/service_sign.h"
 #include "proto/tls_handshake.h"
@@ -91,39 +92,21 @@ static bool may_be_shown(const scene *s, const zn_hostname *host)
     return zn_policy_may_vote(policy, s->f) && !zn_never_list_has(&policy->never, &bare);
 }
 
-/* Votes for the certificate's name once the flow's user is known to be real. */
 static void vote(const scene *s)
 {
-    zn_name_book *book = s->names->book;
-    zn_name_entry *e = zn_book_at(book, s->l->certificate);
-    if (e->state != ZN_ENTRY_PENDING || (s->names->policy->established && !s->f->client_acked))
-        return;
-    e->state = ZN_ENTRY_VOTED;
-    if (zn_gate_vote(s->names->gate, ZN_VOTE_CERTIFICATE, s->p->t_ns, s->flow, s->l->certificate))
-        return;
-    e->state = ZN_ENTRY_SUPPRESSED;
-    zn_book_wipe_text(book, s->l->certificate);
-    s->names->stats->n[ZN_STAT_CERTIFICATES_SUPPRESSED]++;
+    zn_beside_vote(s->names->gate, ZN_VOTE_CERTIFICATE, s->p->t_ns, s->flow, s->l->certificate);
 }
 
 static void found_certificate(const scene *s, zn_span certificate)
 {
-    zn_name_book *book = s->names->book;
     zn_hostname host;
     zn_span name;
-    uint32_t entry;
     if (zn_x509_common_name(certificate, &name) != ZN_DONE || !host_of(name, &host))
         return;
-    s->names->stats->n[ZN_STAT_CERTIFICATES]++;
-    entry = may_be_shown(s, &host) ? zn_book_add_beside(book) : 0;
-    if (entry == 0 || !zn_book_keep_text(book, entry, &host)) {
-        zn_book_forget_beside(book, entry);
-        s->names->stats->n[ZN_STAT_CERTIFICATES_SUPPRESSED]++;
-        return;
-    }
-    zn_book_at(book, entry)->id = zn_gate_certificate_id(s->names->gate, &host);
-    s->l->certificate = entry;
-    vote(s);
+    s->l->certificate =
+        zn_beside_found(s->names->gate, ZN_VOTE_CERTIFICATE, &host, may_be_shown(s, &host));
+    if (s->l->certificate != 0)
+        vote(s);
 }
 
 /* ---- TLS ---- */
@@ -276,11 +259,7 @@ void zn_layer7_closed(zn_names *names, const zn_flow *f)
     if (l == NULL)
         return;
     drop_stream(names, l);
-    if (l->certificate == 0 || zn_book_at(names->book, l->certificate)->state != ZN_ENTRY_PENDING)
-        return;
-    zn_book_at(names->book, l->certificate)->state = ZN_ENTRY_UNCONFIRMED;
-    zn_book_wipe_text(names->book, l->certificate);
-    names->stats->n[ZN_STAT_CERTIFICATES_SUPPRESSED]++;
+    zn_beside_closed(names->gate, ZN_VOTE_CERTIFICATE, l->certificate);
 }
 
 void zn_layer7_forget(zn_names *names, const zn_flow *f)

@@ -111,11 +111,12 @@ static void see_media(const zn_flow *f, zn_flow_side *side, const zn_datagram_si
     }
 }
 
-/* NBNS, mDNS and LLMNR have DNS's format. */
-static bool is_dns_relative(const zn_tuple *tuple)
+/* DNS; NBNS, mDNS and LLMNR have its format. */
+static bool has_dns_port(const zn_tuple *tuple)
 {
     for (unsigned i = 0; i < 2; i++)
-        if (tuple->port[i] == 137 || tuple->port[i] == 5353 || tuple->port[i] == 5355)
+        if (tuple->port[i] == 53 || tuple->port[i] == 137 || tuple->port[i] == 5353 ||
+            tuple->port[i] == 5355)
             return true;
     return false;
 }
@@ -130,7 +131,7 @@ static bool is_common_type(uint16_t type)
 static bool looks_like_dns(const zn_flow *f, const zn_packet *p)
 {
     zn_dns_question q;
-    return is_dns_relative(&f->tuple) &&
+    return has_dns_port(&f->tuple) &&
            zn_dns_question_parse(p->payload, zn_packet_payload_whole(p), &q) == ZN_DONE &&
            is_common_type(q.type) && q.name_bytes != 0 && q.name[0] != '_';
 }
@@ -157,6 +158,10 @@ static void see_datagram(zn_flow *f, const zn_packet *p)
         break;
     case ZN_DATAGRAM_TEREDO:
         side->udp_type = ZN_UDP_TEREDO;
+        break;
+    case ZN_DATAGRAM_DTLS:
+        if (!media)
+            side->udp_type = ZN_UDP_DTLS;
         break;
     case ZN_DATAGRAM_MPEG_TS:
         f->side[0].udp_type = f->side[1].udp_type = ZN_UDP_MPEG_TS;

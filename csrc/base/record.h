@@ -83,6 +83,7 @@ typedef struct zn_record_side {
     uint64_t flight_max, flight_min, flight_first; /* bytes sent and not acknowledged */
     uint64_t anomalies[8];                         /* Tstat's pkts_rto to pkts_unfs */
     uint64_t flags_moved;
+    uint32_t quic_version; /* 0: none, or only one side spoke QUIC */
     /* LAYER7 */
     uint64_t messages, protocols, appdata_bytes;
     int64_t last_handshake_ns, appdata_ns; /* since the flow's start; 0 when never */
@@ -112,6 +113,8 @@ typedef struct zn_record {
     zn_shown resolver_shown;
     int64_t resolver_query_ns, resolver_answer_ns; /* ns since the Unix epoch; 0: none */
     zn_span certificate; /* the name in the server's certificate, empty unless released */
+    zn_span user_agent;  /* in the QUIC hello, percent-encoded, empty unless released */
+    uint64_t quic_zero_rtt, quic_ech_bytes; /* 0-RTT packets; length of ECH's extension */
     int64_t epoch;
     int64_t first_ns, last_ns; /* ns since the Unix epoch */
     zn_record_side client, server;

@@ -115,6 +115,9 @@
     X(CERTIFICATES, "certificate", "server certificates with a host's name")                       \
     X(CERTIFICATES_RELEASED, "certificate", "their names released")                                \
     X(CERTIFICATES_SUPPRESSED, "certificate", "their names suppressed, for whatever reason")       \
+    X(AGENTS, "agent", "user agents in QUIC hellos")                                               \
+    X(AGENTS_RELEASED, "agent", "user agents released")                                            \
+    X(AGENTS_SUPPRESSED, "agent", "user agents suppressed, for whatever reason")                   \
     X(CLOCK_LATE, "clock", "packets behind the newest one")                                        \
     X(CLOCK_REFUSED, "clock", "packets too far behind")                                            \
     X(CLOCK_JUMPS, "clock", "clock rebased")                                                       \

@@ -49,18 +49,34 @@ static void set_name(zn_cell *v, const zn_record *r, zn_name_source source)
     set_text(v, r->source == source ? r->name : (zn_span){NULL, 0});
 }
 
+static uint8_t hex_digit(uint32_t nibble)
+{
+    static const char digits[] = "0123456789abcdef";
+    return (uint8_t)digits[nibble & 15];
+}
+
 /* "0304,0303": a comma before each version but the first. */
 static void set_versions(zn_cell *v, const zn_record_side *side)
 {
-    static const char digits[] = "0123456789abcdef";
     size_t n = 0;
     for (unsigned i = 0; i < side->tls_versions; i++) {
         if (i != 0)
             v->room[n++] = ',';
         for (unsigned shift = 16; shift != 0; shift -= 4)
-            v->room[n++] = (uint8_t)digits[side->tls_version[i] >> (shift - 4) & 15];
+            v->room[n++] = hex_digit(side->tls_version[i] >> (shift - 4));
     }
     set_text(v, (zn_span){v->room, n});
+}
+
+/* "0x00000001" */
+static void set_quic_version(zn_cell *v, uint32_t version)
+{
+    size_t n = 0;
+    v->room[n++] = '0';
+    v->room[n++] = 'x';
+    for (unsigned shift = 32; shift != 0; shift -= 4)
+        v->room[n++] = hex_digit(version >> (shift - 4));
+    set_text(v, (zn_span){v->room, version == 0 ? 0 : n});
 }
 
 static void value_of_side(const zn_column *c, const zn_record *r, zn_cell *v)
@@ -84,6 +100,9 @@ static void value_of_side(const zn_column *c, const zn_record *r, zn_cell *v)
         break;
     case ZN_COLUMN_VERSIONS:
         set_versions(v, side);
+        break;
+    case ZN_COLUMN_QUIC_VERSION:
+        set_quic_version(v, side->quic_version);
         break;
     case ZN_COLUMN_SIDE_START_MS:
         if (side->started)
@@ -120,6 +139,9 @@ static void name_of_flow(const zn_column *c, const zn_record *r, zn_cell *v)
         break;
     case ZN_COLUMN_CERTIFICATE:
         set_text(v, r->certificate);
+        break;
+    case ZN_COLUMN_AGENT:
+        set_text(v, r->user_agent);
         break;
     default:
         break;

@@ -113,11 +113,11 @@ static const zn_column udp[] = {
     UDP_SIDE(s),
     TEXT("fqdn", FQDN),
     TEXT("quic_SNI", NAME_QUIC),
-    TEXT("quic_UA", NO_TEXT),
-    TEXT("quic_c_vers", NO_TEXT),
-    TEXT("quic_s_vers", NO_TEXT),
-    ZERO("quic_zero_rtt"),
-    ZERO("quic_ech"),
+    TEXT("quic_UA", AGENT),
+    {"quic_c_vers", ZN_COLUMN_QUIC_VERSION, 'c', 0, "-"},
+    {"quic_s_vers", ZN_COLUMN_QUIC_VERSION, 's', 0, "-"},
+    {"quic_zero_rtt", ZN_COLUMN_TOTAL, 0, TOTAL(quic_zero_rtt), NULL},
+    {"quic_ech", ZN_COLUMN_TOTAL, 0, TOTAL(quic_ech_bytes), NULL},
 };
 
 static void append(zn_log_columns *out, const zn_column *table, size_t n)

@@ -38,11 +38,12 @@ typedef enum zn_column_kind {
     ZN_COLUMN_RESOLVER_ENCRYPTED,
     ZN_COLUMN_WHEN, /* int64_t ns of the record at `offset`, printed as ms; 0: never */
     ZN_COLUMN_CERTIFICATE,
+    ZN_COLUMN_AGENT,           /* quic_UA */
+    ZN_COLUMN_QUIC_VERSION,    /* of a side: 0x and eight hexadecimal digits */
     ZN_COLUMN_SIDE_START_MS,   /* UDP: first datagram of a side, ms since the epoch */
     ZN_COLUMN_SIDE_DURATION_S, /* UDP */
     ZN_COLUMN_UDP_TYPE,
-    ZN_COLUMN_NO_COUNT, /* always 0 */
-    ZN_COLUMN_NO_TEXT   /* never a value */
+    ZN_COLUMN_NO_COUNT /* always 0 */
 } zn_column_kind;
 
 typedef struct zn_column {

@@ -148,6 +148,19 @@ static bool is_mpeg_ts(zn_span payload, size_t wire)
     return zn_cursor_u8(&c) == MPEG_TS_SYNC;
 }
 
+/* A record in the clear, with the first bytes of a ClientHello, ServerHello or HelloVerifyRequest. */
+static bool is_dtls_hello(zn_span payload)
+{
+    zn_cursor c = zn_cursor_over_span(payload, true);
+    uint32_t start = zn_cursor_be24(&c);
+    uint16_t epoch = zn_cursor_be16(&c);
+    uint8_t message;
+    zn_cursor_skip(&c, 8); /* sequence number, length */
+    message = zn_cursor_u8(&c);
+    return zn_cursor_ok(&c) && (start == 0x16feff || start == 0x16fefd) && epoch == 0 &&
+           message >= 1 && message <= 3;
+}
+
 zn_datagram_sign zn_datagram_sign_of(zn_span payload, size_t wire)
 {
     zn_datagram_sign sign = media_sign(payload);
@@ -157,5 +170,7 @@ zn_datagram_sign zn_datagram_sign_of(zn_span payload, size_t wire)
         sign.kind = ZN_DATAGRAM_TEREDO;
     else if (is_mpeg_ts(payload, wire))
         sign.kind = ZN_DATAGRAM_MPEG_TS;
+    else if (is_dtls_hello(payload))
+        sign.kind = ZN_DATAGRAM_DTLS;
     return sign;
 }

@@ -35,6 +35,7 @@ typedef enum zn_datagram_kind {
     ZN_DATAGRAM_SIP,     /* RFC 3261 7 */
     ZN_DATAGRAM_TEREDO,  /* RFC 4380: an IPv6 packet from 2001::/32 */
     ZN_DATAGRAM_MPEG_TS, /* seven packets of an MPEG-2 transport stream (ISO 13818-1) */
+    ZN_DATAGRAM_DTLS,    /* a hello, from either side (RFC 6347 4.2) */
     ZN_DATAGRAM_RTP,     /* RFC 3550 5.1, of a payload type that is assigned or dynamic */
     ZN_DATAGRAM_RTCP,    /* RFC 3550 6.4, RFC 5761 4 */
     ZN_DATAGRAM_BESIDE   /* STUN, ZRTP, DTLS, TURN: may share the ports of RTP (RFC 7983) */
