@@ -167,6 +167,10 @@ def is_quic_or_dtls_taken_for_rtp(d: Difference) -> bool:
     return d.column in columns and {d.flow["c_type"], d.flow["s_type"]} & {"28", "29"} != set()
 
 
+def is_length_in_a_byte(d: Difference) -> bool:
+    return d.column == "quic_ech" and int(d.theirs) == int(d.ours) % 256
+
+
 def is_behind_another_packet(d: Difference) -> bool:
     return d.column == "quic_zero_rtt" and number(d.theirs) < number(d.ours)
 
@@ -206,6 +210,7 @@ CLASSES: list[tuple[str, Callable[[Difference], bool]]] = [
     ("DNS by another rule", is_dns_by_another_rule),
     ("RTP suspicion", is_rtp_suspicion),
     ("QUIC and DTLS beside RTP", is_quic_or_dtls_taken_for_rtp),
+    ("ECH length in a byte", is_length_in_a_byte),
     ("0-RTT behind another packet", is_behind_another_packet),
     ("identification 0", is_identification),
     ("round trip of 0", is_zero_round_trip),

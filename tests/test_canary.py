@@ -23,8 +23,10 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 import zstandard
+from capture_bytes import enhanced, interface, section
 from demo_help import Line, Rules, read_truth, released_lines
-from packet_help import HOUR
+from handshake_help import browser, shown, telling
+from packet_help import HOUR, merged
 
 from zanon_net import _core
 
@@ -245,6 +247,26 @@ def test_nothing_escapes(
     assert not net.found_in(everything)
     for path in (left.folder / "out").rglob("*"):
         assert path.is_dir() or not re.search(rb"[^\x20-\x7e\n]", plain(path))
+
+
+def test_nothing_escapes_beside_the_names(tmp_path: Path) -> None:
+    """Certificates' names and user agents, of few users and of many."""
+    talks = [browser(i, telling(b"Common/5 (X11)")) for i in range(8)]
+    talks += [shown(i, common_name="common.example") for i in range(8)]
+    talks += [
+        browser(20, telling(b"RarityBrowser/7 (X11)")),
+        shown(20, common_name="rarity.example"),
+    ]
+    frames = merged(talks)
+    blocks = [enhanced("<", frame.t_ns // 1000, frame.data) for frame in frames]
+    capture = tmp_path / "beside.pcapng"
+    capture.write_bytes(b"".join([section(), interface(), *blocks]))
+    formats = [word for name in FORMATS for word in ("--format", name)]
+    left = zanon_net(tmp_path / "run", "run", capture, "--z", 5, "--out", "out", *formats)
+    assert left.code == 0, left.stderr
+    everything = left.everything()
+    assert everything.count(b"Common%2F5%20%28X11%29") == everything.count(b"common.example") > 8
+    assert not Canaries.of([], ["raritybrowser", "rarity.example", "rarity"]).found_in(everything)
 
 
 @pytest.mark.parametrize("output", ["csv", "jsonl", "observations"])

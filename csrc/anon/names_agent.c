@@ -21,7 +21,7 @@ static bool encode(zn_span raw, zn_hostname *out)
     out->n = 0;
     while (zn_cursor_left(&c) > 0) {
         uint8_t byte = zn_cursor_u8(&c);
-        if (byte < 0x20 || byte > 0x7e || out->n + 3 > ZN_HOSTNAME_MAX)
+        if (byte < 0x20 || byte > 0x7e || out->n + (stays(byte) ? 1 : 3) > ZN_HOSTNAME_MAX)
             return false;
         if (stays(byte)) {
             out->text[out->n++] = byte;

@@ -19,11 +19,6 @@ SCRIPT = Path(__file__).resolve().parents[2] / "bench" / "tstat_compare.py"
 
 CORE, OTHER = 0.99, 0.97  # the least share of Tstat's flows that agree
 FIRST_OTHER = "c_rtt_avg"  # the column behind the core set
-OTHER_FLOORS = {
-    "c_type": 0.985,  # SNMP is no eMule
-    "s_type": 0.985,
-}
-"""What is not as Tstat has it, and the share that agrees all the same."""
 
 
 def load_script() -> ModuleType:
@@ -53,7 +48,8 @@ def test_logs_say_what_tstat_says(corpus: Path) -> None:
     logs = corpus / "tstat.jsonl"
     if not logs.exists():
         pytest.skip("Tstat's logs of the corpus are not beside this tree (../shared/corpus)")
-    result = load_script().compare(corpus, logs)
+    script = load_script()
+    result = script.compare(corpus, logs)
     assert sum(result.flows[log, "(flow)"] for log, name in result.columns if name == "(flow)")
     low = []
     floor = {}
@@ -62,7 +58,8 @@ def test_logs_say_what_tstat_says(corpus: Path) -> None:
             floor[log] = CORE
         elif column == FIRST_OTHER:
             floor[log] = OTHER
-        least = OTHER_FLOORS.get(column) or OTHER_FLOORS.get((log, column), floor[log])
-        if result.share_decoded_alike(log, column) < least:
-            low.append(f"{log} {column}: {result.share_decoded_alike(log, column):.4f} < {least}")
+        share = result.share_decoded_alike(log, column)
+        if share < floor[log]:
+            low.append(f"{log} {column}: {share:.4f} < {floor[log]}")
     assert not low, "\n".join(low)
+    assert not [item for item in result.differences if script.class_of(item) == "not explained"]

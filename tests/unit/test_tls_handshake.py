@@ -2,15 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a handshake shows beside the server name, and the name in a certificate (RFC 8446, 5280)."""
 
-import datetime
 import struct
 
 import pytest
 import wire
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from handshake_help import certificate, flight, message, named, server_hello
 
 from zanon_net import _core
 
@@ -19,8 +16,7 @@ NPN_EMPTY, NPN_HTTP, NPN_SPDY, NPN_H2 = 1, 2, 4, 8
 ALPN_EMPTY, ALPN_HTTP, ALPN_SPDY, ALPN_H2 = 16, 32, 64, 128
 RETRY = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
 
-COMMON = NameOID.COMMON_NAME
-KEY = ec.generate_private_key(ec.SECP256R1())
+COMMON = x509.NameOID.COMMON_NAME
 
 
 def alpn(*names: bytes) -> bytes:
@@ -34,15 +30,6 @@ def npn(*names: bytes) -> bytes:
 def versions(*numbers: int) -> bytes:
     listed = b"".join(struct.pack(">H", number) for number in numbers)
     return wire.extension(wire.SUPPORTED_VERSIONS, wire.vector(1, listed))
-
-
-def server_hello(
-    *extensions: bytes, version: int = 0x0303, random: bytes = wire.RANDOM, session: bytes = b""
-) -> bytes:
-    body = struct.pack(">H", version) + random + wire.vector(1, session) + b"\x13\x01\0"
-    if extensions:
-        body += wire.vector(2, b"".join(extensions))
-    return b"\2" + wire.vector(3, body)
 
 
 def details(*messages: bytes) -> tuple[list[int], int, bool, bool, bool, bool]:
@@ -108,34 +95,6 @@ def test_what_is_no_hello() -> None:
 
 
 # ---- certificates -------------------------------------------------------------------------------
-
-
-def certificate(*attributes: x509.NameAttribute, issuer: str = "An issuer") -> bytes:
-    now = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(x509.Name(attributes))
-        .issuer_name(x509.Name([x509.NameAttribute(COMMON, issuer)]))
-        .public_key(KEY.public_key())
-        .serial_number(7)
-        .not_valid_before(now)
-        .not_valid_after(now + datetime.timedelta(days=1))
-    )
-    return builder.sign(KEY, hashes.SHA256()).public_bytes(serialization.Encoding.DER)
-
-
-def named(name: str) -> bytes:
-    organization = x509.NameAttribute(NameOID.ORGANIZATION_NAME, "Org.example")
-    return certificate(organization, x509.NameAttribute(COMMON, name))
-
-
-def message(*certificates: bytes) -> bytes:
-    listed = b"".join(wire.vector(3, one) for one in certificates)
-    return b"\x0b" + wire.vector(3, wire.vector(3, listed))
-
-
-def flight(*certificates: bytes) -> bytes:
-    return server_hello() + message(*certificates) + b"\x0e\0\0\0"
 
 
 def test_the_subject_of_the_first_certificate_counts() -> None:
