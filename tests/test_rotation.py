@@ -26,7 +26,8 @@ from packet_help import DAY, HOUR, MINUTE, SECOND, START, Frame, Udp, merged, us
 
 from zanon_net import Config, OutputError, run
 from zanon_net.files import TextFile
-from zanon_net.outputs import FolderSink, Plan
+from zanon_net.outputs import FolderSink
+from zanon_net.sinks import Plan
 
 PROGRAM = [sys.executable, "-m", "zanon_net", "run"]
 HOST = b"www.example.org"

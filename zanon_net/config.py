@@ -17,7 +17,6 @@ from typing import Any, Self
 
 from zanon_net.errors import ConfigError
 from zanon_net.values import (
-    ANYWHERE,
     Network,
     core_networks,
     did_you_mean,
@@ -31,6 +30,7 @@ from zanon_net.values import (
     parse_size,
     prefix_pair,
     reject,
+    shown_networks,
     whole,
     words,
 )
@@ -49,9 +49,6 @@ FORMAT_OUTPUTS = {
 COMPRESSIONS = ("none", "gzip", "zstd")
 COLUMN_SETS = ("core", "layer7", "e2e", "options", "p2p")
 EVIDENCE = ("established", "any")
-
-# The manifest names no network so small that it says who its hosts are.
-SHOWN_PREFIX_MAX = {4: 24, 6: 56}
 
 
 class _Section:
@@ -334,7 +331,7 @@ class Config:
                 "dn_hunter": anonymity.dn_hunter,
             },
             "addresses": {
-                "internal": _shown_networks(addresses.networks),
+                "internal": shown_networks(addresses.networks),
                 "user_prefix": list(addresses.user_prefix),
                 "keep_client_port": addresses.keep_client_port,
                 "rotate": format_duration(self.rotate_ns),
@@ -392,12 +389,3 @@ def _anchored(keys: dict[str, Any], folder: Path) -> dict[str, Any]:
         if isinstance(value, str) and value and (name != "internal" or exists(folder / value)):
             anchored[name] = str(folder / value)
     return anchored
-
-
-def _shown_networks(networks: tuple[Network, ...] | None) -> str | dict[str, Any]:
-    if networks is None:
-        return "private"
-    if {str(net) for net in networks} >= set(ANYWHERE):
-        return "any"
-    shown = [str(net) for net in networks if net.prefixlen <= SHOWN_PREFIX_MAX[net.version]]
-    return {"networks": shown, "not_shown": len(networks) - len(shown)}

@@ -15,8 +15,8 @@ from zanon_net._core import Sieve
 from zanon_net.errors import ConfigError, FormatError, ZanonError
 from zanon_net.filter_config import FilterConfig
 from zanon_net.filter_report import FilterReport, RowSource, RowTotals, build_filter_manifest
-from zanon_net.outputs import Plan, StdoutSink
 from zanon_net.pipeline import Interruption, StopReading
+from zanon_net.sinks import Plan, StdoutSink
 from zanon_net.sources import STDIN, Source
 
 READ_BYTES = 1 << 18  # a pipe gives what it has, a file this much

@@ -12,6 +12,7 @@ import click
 from zanon_net.config import COMPRESSIONS, EVIDENCE, FORMAT_OUTPUTS, Config
 
 MESSAGES = "Messages"
+INPUT_AND_OUTPUT = "Input and output"
 RUN_EPILOG = """\b
 DURATION is 500ms, 90s, 10m, 1h or 1d. An option overrides the same setting of --config.
 Exit codes: 0 done, 1 could not be done, 2 wrong option or setting.
@@ -64,7 +65,8 @@ def run_options() -> list[click.Parameter]:
         click.Argument(["source"], nargs=-1, required=True),
         *_anonymity(),
         *_addresses(),
-        *_input_and_output(),
+        *_output(),
+        *_input(),
         *_limits(),
         *_messages(),
     ]
@@ -157,8 +159,8 @@ def _addresses() -> list[GroupedOption]:
     ]
 
 
-def _input_and_output() -> list[GroupedOption]:
-    group, default = "Input and output", Config().output
+def _output() -> list[GroupedOption]:
+    group, default = INPUT_AND_OUTPUT, Config().output
     return [
         setting(
             group,
@@ -203,6 +205,12 @@ def _input_and_output() -> list[GroupedOption]:
             "no limit",
             metavar="SIZE",
         ),
+    ]
+
+
+def _input() -> list[GroupedOption]:
+    group = INPUT_AND_OUTPUT
+    return [
         setting(
             group,
             "--filter",

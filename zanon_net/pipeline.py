@@ -18,7 +18,7 @@ from zanon_net._core import OUTPUTS, Engine
 from zanon_net._version import __version__
 from zanon_net.config import Config
 from zanon_net.errors import CaptureError, FormatError, OutputError, ZanonError
-from zanon_net.outputs import FolderSink, Plan, Sink, open_sink
+from zanon_net.outputs import FolderSink, open_sink
 from zanon_net.report import (
     Ending,
     Report,
@@ -27,6 +27,7 @@ from zanon_net.report import (
     build_manifest,
     manifest_bytes,
 )
+from zanon_net.sinks import Plan, Sink
 from zanon_net.sources import OpenSource, Source, open_sources
 
 BATCH_FRAMES = 16384

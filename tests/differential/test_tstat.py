@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tstat's own logs of real captures against ours, column by column."""
 
-import importlib.util
+import importlib
 import json
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -21,15 +20,11 @@ CORE, OTHER = 0.99, 0.97  # the least share of Tstat's flows that agree
 FIRST_OTHER = "c_rtt_avg"  # the column behind the core set
 
 
-def load_script() -> ModuleType:
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The comparison, which is a script of bench/."""
-    spec = importlib.util.spec_from_file_location("tstat_compare", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    return importlib.import_module(SCRIPT.stem)
 
 
 def test_headers_are_tstats(corpus: Path) -> None:
@@ -44,11 +39,10 @@ def test_headers_are_tstats(corpus: Path) -> None:
             assert ours[log].split(" ") == rows[0].split(" ")[:columns], log
 
 
-def test_logs_say_what_tstat_says(corpus: Path) -> None:
+def test_logs_say_what_tstat_says(corpus: Path, script: ModuleType) -> None:
     logs = corpus / "tstat.jsonl"
     if not logs.exists():
         pytest.skip("Tstat's logs of the corpus are not beside this tree (../shared/corpus)")
-    script = load_script()
     result = script.compare(corpus, logs)
     assert sum(result.flows[log, "(flow)"] for log, name in result.columns if name == "(flow)")
     low = []
