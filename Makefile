@@ -202,7 +202,7 @@ lib: $(BUILD)/lib/libzanon.a ## build/lib/libzanon.a, its headers and zanon.pc, 
 		'Description: Real-time z-anonymization of network traffic' \
 		"Version: $$(sed -n 's/^__version__ = "\(.*\)"/\1/p' zanon_net/_version.py)" \
 		'Requires: $(LIBRARIES)' 'Cflags: -I$${prefix}/include/zanon' \
-		'Libs: -L$${prefix}/lib -lzanon' > $(BUILD)/lib/pkgconfig/zanon.pc
+		'Libs: -L$${prefix}/lib -lzanon -lm' > $(BUILD)/lib/pkgconfig/zanon.pc
 	@echo "$(BUILD)/lib/libzanon.a, headers in $(BUILD)/include/zanon, $(BUILD)/lib/pkgconfig/zanon.pc"
 
 $(BUILD)/lib/libzanon.a: $(LIB_OBJECTS)
