@@ -24,3 +24,7 @@ class FormatError(ZanonError):
 
 class CapacityError(ZanonError):
     """Memory or another resource ran out."""
+
+
+class MissingExtraError(ZanonError, ImportError):
+    """A package that only some commands need is not installed; the text has the line to type."""
