@@ -31,7 +31,7 @@ requirements = $(PYTHON) -c 'import sys, tomllib; \
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # ---- environments -------------------------------------------------------------------------------
 
@@ -80,6 +80,10 @@ demo: .venv/.built ## anonymize pcaps/demo.pcap into demo-out and show what came
 .PHONY: test
 test: system-test .venv/.built ## run all tests
 	.venv/bin/python -m pytest
+
+.PHONY: soak-model
+soak-model: .venv/.built ## the model's random tests with all their runs
+	ZANON_SOAK=1 .venv/bin/python -m pytest tests/unit/test_model_fit.py tests/unit/test_model_simulation.py
 
 .PHONY: bench
 bench: .venv/.bench $(BUILD)/bench/isp.pcap ## packets/s on generated traffic, and the ratio to dpkt

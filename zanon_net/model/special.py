@@ -42,6 +42,11 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Floats:
     return _floats(_special.xlog1py(x, y))
 
 
+def chi_square_tail(freedom: int, value: float) -> float:
+    """P[chi-square with so many degrees of freedom >= value]."""
+    return float(_special.chdtrc(freedom, value))
+
+
 def convolve_truncated(left: Floats, right: Floats) -> Floats:
     """The first cells of the convolution of two arrays of one shape, which the answer has too.
 

@@ -9,7 +9,6 @@ sum is the difference of two totals. From a z that misses the target by d, every
 less than d / max(H) away misses it too.
 """
 
-import math
 from collections.abc import Iterable
 from typing import Literal
 
@@ -21,13 +20,12 @@ from zanon_net.model import checks
 from zanon_net.model.binomial import pmf, tail
 from zanon_net.model.bounds import Bounds
 from zanon_net.model.exposure import exposure_probs
-from zanon_net.model.publishing import publish_probs
+from zanon_net.model.publishing import not_negligible, publish_probs
 from zanon_net.model.single import k_anonymity
 from zanon_net.model.special import Floats
 
 Mode = Literal["first", "stable"]
 WIDTHS = (1e-2, 1e-4, 1e-6, 1e-8)  # tried until the answer is clear
-NEGLIGIBLE_LOG = -40 * math.log(10)
 
 
 def smallest_z(
@@ -90,10 +88,7 @@ class _Search:
 
     def published(self, z: int) -> Floats:
         """p^N at z, without those below about 1e-40."""
-        needed, chances = z - 1, self.falling
-        if needed > 0 and self.users > 1:  # P[Bin(n, p) >= m] <= (e n p / m)^m
-            log = NEGLIGIBLE_LOG / needed + math.log(needed / (math.e * (self.users - 1)))
-            chances = chances[: np.searchsorted(-chances, -math.exp(min(log, 0.0)), side="right")]
+        chances = not_negligible(self.falling, self.users, z)
         return publish_probs(chances, self.users, z, self.periods)
 
     def total(self, z: int) -> float:
