@@ -21,6 +21,7 @@ from zanon_net.config import Config
 from zanon_net.errors import CapacityError, ConfigError, ZanonError
 from zanon_net.inspecting import inspect
 from zanon_net.keys import check_key, new_key
+from zanon_net.model_commands import model_command, tune_command
 from zanon_net.options import RUN_EPILOG, GroupedCommand, run_options
 from zanon_net.pipeline import Interruption, Progress, run
 from zanon_net.report import Report, manifest_bytes
@@ -168,6 +169,10 @@ def inspect_command(source: str, as_json: bool) -> int:
     if found.facts.warning is not None:
         _say(f"warning: {found.facts.name}: {found.facts.warning}")
     return EXIT_OPERATIONAL if found.interrupted else 0
+
+
+cli.add_command(model_command)
+cli.add_command(tune_command)
 
 
 def _one_line(text: str) -> str:
