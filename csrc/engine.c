@@ -34,12 +34,14 @@ struct zn_engine {
     zn_keys *keys;
     zn_flow_table *flows;
     zn_name_book book;
+    zn_popularity popularity;
     zn_gate gate;
     zn_names names;
     zn_text output[ZN_OUTPUT_COUNT];
     uint32_t outputs;
     bool layer7;
-    int64_t first_ns, last_ns; /* -1: no frame yet */
+    int64_t first_ns, last_ns;     /* -1: no frame yet */
+    size_t frames_at, frames_read; /* of those below: the next to take, and how many there are */
     zn_frame frames[BATCH];
     zn_packet packets[GROUP];
 };
@@ -86,15 +88,20 @@ static int init_never(zn_engine *e, const zn_engine_config *config, zn_error *er
 
 static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err)
 {
-    zn_gate_limits limits = {config->max_tuples, config->max_attributes, MAX_CLIENTS, BATCH_VOTES};
+    zn_gate_limits limits = {config->max_tuples, config->max_attributes, MAX_CLIENTS, BATCH_VOTES,
+                             config->z_max > config->z ? config->z_max : config->z};
+    zn_popularity_limits counted = {config->max_tuples, config->max_attributes, MAX_CLIENTS};
     int rc = zn_book_init(&e->book, config->max_flows, err);
     e->gate.policy = e->names.policy = &e->policy;
     e->gate.stats = e->names.stats = &e->stats;
     e->gate.book = e->names.book = &e->book;
     e->gate.flows = e->flows;
+    e->gate.popularity = &e->popularity;
     e->names.gate = &e->gate;
     if (rc == 0)
         rc = zn_gate_init(&e->gate, &limits, err);
+    if (rc == 0 && config->popularity)
+        rc = zn_popularity_init(&e->popularity, config->window_ns, &counted, err);
     if (rc == 0)
         rc = zn_stream_pool_init(&e->names.streams, MAX_STREAMS, err);
     return rc;
@@ -148,6 +155,7 @@ void zn_engine_close(zn_engine *e)
         zn_text_fini(&e->output[i]);
     zn_stream_pool_fini(&e->names.streams);
     zn_gate_fini(&e->gate);
+    zn_popularity_fini(&e->popularity);
     zn_book_fini(&e->book);
     zn_flow_table_close(e->flows);
     zn_keys_close(e->keys);
@@ -353,20 +361,35 @@ static size_t filter_frames(zn_engine *e, zn_source *source, size_t n)
     return kept;
 }
 
+/* Takes the frames that were read, up to the end of a window. */
+static int take_read(zn_engine *e, zn_error *err)
+{
+    size_t first = e->frames_at;
+    while (e->frames_at < e->frames_read &&
+           !zn_popularity_reach(&e->popularity, e->frames[e->frames_at].t_ns))
+        e->frames_at++;
+    return zn_engine_feed(e, e->frames + first, e->frames_at - first, err);
+}
+
 int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
 {
     int taken = 0;
-    while (taken < max_frames) {
+    zn_popularity_next(&e->popularity);
+    while (taken < max_frames || e->frames_at < e->frames_read) {
         int want = max_frames - taken < BATCH ? max_frames - taken : BATCH;
-        int n = zn_capture_next(source->capture, e->frames, want, err);
-        int rc;
-        if (n <= 0)
-            return n < 0 ? n : taken;
-        rc = zn_engine_feed(e, e->frames, filter_frames(e, source, (size_t)n), err);
+        int n = 0, rc;
+        if (e->frames_at == e->frames_read) {
+            n = zn_capture_next(source->capture, e->frames, want, err);
+            if (n <= 0)
+                return n < 0 ? n : taken;
+            e->frames_at = 0;
+            e->frames_read = filter_frames(e, source, (size_t)n);
+        }
+        rc = take_read(e, err);
         if (rc != 0)
             return rc;
         taken += n;
-        if (n < want)
+        if ((n != 0 && n < want) || e->popularity.due)
             break; /* a stream: what came is decided now, not when the batch is full */
     }
     return taken;
@@ -374,8 +397,32 @@ int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err
 
 int zn_engine_finish(zn_engine *e, zn_error *err)
 {
+    int rc;
+    zn_popularity_next(&e->popularity);
     zn_flow_end_input(e->flows, e->clock.now_ns);
-    return settle(e, err);
+    rc = settle(e, err);
+    zn_popularity_finish(&e->popularity);
+    return rc;
+}
+
+bool zn_engine_window(const zn_engine *e, zn_popularity_window *window)
+{
+    if (e->popularity.due)
+        *window = zn_popularity_window_due(&e->popularity);
+    return e->popularity.due;
+}
+
+size_t zn_engine_window_counts(const zn_engine *e, uint32_t *out, size_t cap)
+{
+    return e->popularity.due ? zn_ztable_counts(e->popularity.table, out, cap) : 0;
+}
+
+int zn_engine_set_z(zn_engine *e, uint32_t z, zn_error *err)
+{
+    int rc = zn_ztable_set_z(e->gate.table, z, err);
+    if (rc == 0)
+        e->policy.z = z;
+    return rc;
 }
 
 zn_text *zn_engine_output(zn_engine *e, zn_output output)
@@ -409,8 +456,8 @@ bool zn_engine_time_range(const zn_engine *e, int64_t *first_ns, int64_t *last_n
 size_t zn_engine_memory(const zn_engine *e)
 {
     size_t bytes = sizeof *e + zn_flow_memory(e->flows) + zn_ztable_memory(e->gate.table) +
-                   zn_slab_bytes(&e->book.entries) + zn_slab_bytes(&e->book.texts) +
-                   zn_slab_bytes(&e->names.streams.streams) +
+                   zn_popularity_memory(&e->popularity) + zn_slab_bytes(&e->book.entries) +
+                   zn_slab_bytes(&e->book.texts) + zn_slab_bytes(&e->names.streams.streams) +
                    (size_t)e->names.streams.streams.used_high * ZN_STREAM_MAX;
     for (int i = 0; i < ZN_OUTPUT_COUNT; i++)
         bytes += e->output[i].cap;

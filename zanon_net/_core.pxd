@@ -166,6 +166,7 @@ cdef extern from "state/ztable.h" nogil:
     void zn_ztable_observe_batch(zn_ztable *t, const zn_observation *o, size_t n,
                                  uint8_t *decisions)
     uint64_t zn_ztable_count(const zn_ztable *t, zn_id attribute)
+    size_t zn_ztable_counts(const zn_ztable *t, uint32_t *out, size_t cap)
     int zn_ztable_set_z(zn_ztable *t, uint32_t z, zn_error *err)
     void zn_ztable_clear(zn_ztable *t)
     zn_ztable_stats zn_ztable_get_stats(const zn_ztable *t)
@@ -236,6 +237,12 @@ cdef extern from "engine.h" nogil:
         uint8_t user_v4_bits, user_v6_bits
         const char *key_file
         uint32_t max_flows, max_tuples, max_attributes
+        uint32_t z_max
+        bint popularity
+    ctypedef struct zn_popularity_window:
+        int64_t start_ns, end_ns
+        uint64_t users, names
+        c_bool whole
     ctypedef struct zn_source:
         zn_capture *capture
         zn_filter *filter
@@ -247,6 +254,9 @@ cdef extern from "engine.h" nogil:
     int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
     int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
     int zn_engine_finish(zn_engine *e, zn_error *err)
+    bint zn_engine_window(const zn_engine *e, zn_popularity_window *window)
+    size_t zn_engine_window_counts(const zn_engine *e, uint32_t *out, size_t cap)
+    int zn_engine_set_z(zn_engine *e, uint32_t z, zn_error *err)
     zn_text *zn_engine_output(zn_engine *e, zn_output output)
     const zn_stats *zn_engine_stats(const zn_engine *e)
     zn_ztable_stats zn_engine_table_stats(const zn_engine *e)

@@ -3,7 +3,7 @@
 """Types of the compiled core. Everything here releases the GIL for a whole batch."""
 
 from collections.abc import Sequence
-from typing import Any, Never, final
+from typing import Any, NamedTuple, Never, final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,15 @@ OUTPUTS: tuple[str, ...]
 
 STAT_INFO: list[tuple[str, str, str]]
 """(name, group, text) of every counter, in the order of csrc/base/stats.h."""
+
+class ClosedWindow(NamedTuple):
+    """A window that has ended: its time, distinct users with a name, and users of each name."""
+
+    start_ns: int
+    end_ns: int
+    whole: bool
+    users: int
+    counts: npt.NDArray[np.uint32]
 
 @final
 class Capture:
@@ -65,6 +74,8 @@ class Engine:
         max_flows: int,
         max_tuples: int,
         max_attributes: int,
+        z_max: int = 0,
+        popularity: bool = False,
     ) -> None: ...
     def run(self, capture: Capture, max_frames: int) -> int: ...
     def feed(
@@ -76,6 +87,8 @@ class Engine:
         linktype: int,
     ) -> None: ...
     def finish(self) -> None: ...
+    def window(self) -> ClosedWindow | None: ...
+    def set_z(self, z: int) -> None: ...
     def take(self, output: str) -> bytes: ...
     @property
     def stats(self) -> dict[str, int]: ...
@@ -113,6 +126,7 @@ class ZTable:
         attribute: npt.NDArray[np.uint64],
     ) -> npt.NDArray[np.bool_]: ...
     def count(self, attribute: bytes | str | int) -> int: ...
+    def counts(self) -> npt.NDArray[np.uint32]: ...
     def set_z(self, z: int) -> None: ...
     def clear(self) -> None: ...
     def check(self) -> None: ...

@@ -4,6 +4,7 @@
 
 import ipaddress
 import os
+from collections import namedtuple
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.errno cimport EINTR
@@ -19,6 +20,7 @@ OUTPUTS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete", "jsonl"
 PARSE_STATES = ("done", "need_more", "malformed", "other")
 HOST_KINDS = ("name", "home", "address", "empty", "invalid")
 STREAM_RESULTS = ("grew", "stored", "nothing", "conflict", "outside")
+ClosedWindow = namedtuple("ClosedWindow", "start_ns end_ns whole users counts")
 DECISIONS = ("release", "below_z", "too_late", "late_deep", "no_room")
 
 
@@ -233,7 +235,7 @@ cdef class Engine:
 
     def __init__(self, *, z, window_ns, rotate_ns, established, dns_votes, internal, never,
                  user_prefix, key_file, keep_client_port, exact, outputs, layer7, max_flows,
-                 max_tuples, max_attributes):
+                 max_tuples, max_attributes, z_max=0, popularity=False):
         cdef zn_engine_config config
         cdef zn_error err
         cdef _Lists lists = _Lists(internal, never)
@@ -264,6 +266,8 @@ cdef class Engine:
         config.max_flows = max_flows
         config.max_tuples = max_tuples
         config.max_attributes = max_attributes
+        config.z_max = z_max
+        config.popularity = popularity
         check(zn_engine_open(&self.engine, &config, &err), &err)
 
     def __dealloc__(self):
@@ -342,6 +346,32 @@ cdef class Engine:
             rc = zn_engine_finish(self.engine, &err)
         self.guard.leave()
         check(rc, &err)
+
+    def window(self):
+        """The window that has ended, as a ClosedWindow, until run is called again; or None."""
+        cdef zn_popularity_window closed
+        cdef uint32_t[::1] view
+        self._enter()
+        try:
+            if not zn_engine_window(self.engine, &closed):
+                return None
+            counts = np.empty(max(closed.names, 1), dtype=np.uint32)
+            view = counts
+            n = zn_engine_window_counts(self.engine, &view[0], closed.names)
+            return ClosedWindow(closed.start_ns, closed.end_ns, closed.whole, closed.users,
+                                counts[:n])
+        finally:
+            self.guard.leave()
+
+    def set_z(self, z):
+        """Changes z, up to z_max, for frames not taken yet. Raises ConfigError."""
+        cdef zn_error err
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        try:
+            check(zn_engine_set_z(self.engine, z, &err), &err)
+        finally:
+            self.guard.leave()
 
     def take(self, str output):
         """The text that is ready for an output, which is then empty."""
@@ -547,6 +577,17 @@ cdef class ZTable:
         if isinstance(attribute, (bytes, str)):
             return zn_ztable_count(self.table, self._text_id(attribute))
         return zn_ztable_count(self.table, self._number_id(attribute))
+
+    def counts(self):
+        """Distinct users of every attribute that has some, as count() has them, in no order."""
+        cdef zn_ztable_stats stats = zn_ztable_get_stats(self.table)
+        cdef uint32_t[::1] view
+        numbers = np.empty(max(stats.attributes, 1), dtype=np.uint32)
+        view = numbers
+        self.guard.enter()
+        n = zn_ztable_counts(self.table, &view[0], stats.attributes)
+        self.guard.leave()
+        return numbers[:n]
 
     def set_z(self, z):
         """Changes z for what comes. Raises ConfigError when it is out of range or above keep."""

@@ -71,6 +71,9 @@ class ZParams(_Section):
     never: suffixes of names never to release: a file with one a line, or a sequence; afterwards a
         tuple.
     exact: exact measurements also in records whose name is suppressed.
+    target_k, target_p, z_max: have z follow the stream, from z to z_max, so that a user is alike to
+        target_k - 1 others with probability target_p; None: z stays. Given one, the others are 2,
+        0.95 and the larger of 1000 and z.
     """
 
     z: int = 20
@@ -79,6 +82,9 @@ class ZParams(_Section):
     dns_votes: bool = True
     never: str | os.PathLike[str] | Sequence[str] = ()
     exact: bool = False
+    target_k: int | None = None
+    target_p: float | None = None
+    z_max: int | None = None
 
     def __post_init__(self) -> None:
         whole("z", self.z, 1, Z_MAX)
@@ -88,6 +94,31 @@ class ZParams(_Section):
         self._settle("dns_votes", flag("dns_votes", self.dns_votes))
         self._settle("never", parse_never("never", self.never))
         self._settle("exact", flag("exact", self.exact))
+        self._settle_target()
+
+    def _settle_target(self) -> None:
+        if self.target_k is None and self.target_p is None:
+            if self.z_max is not None:
+                reject("z_max", "is for a z that follows the stream; give target_p as well")
+            return
+        self._settle("target_k", 2 if self.target_k is None else self.target_k)
+        self._settle("target_p", 0.95 if self.target_p is None else self.target_p)
+        self._settle("z_max", max(1000, self.z) if self.z_max is None else self.z_max)
+        whole("target_k", self.target_k, 2, COUNT_MAX)
+        whole("z_max", self.z_max, self.z, Z_MAX)
+        number: object = self.target_p
+        if not isinstance(number, int | float) or not 0 < number < 1:
+            reject("target_p", f"must be a probability above 0 and below 1, not {number!r}")
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether z follows the stream."""
+        return self.target_k is not None
+
+    @property
+    def z_limit(self) -> int:
+        """The largest z there may be."""
+        return self.z if self.z_max is None else self.z_max
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -154,10 +185,14 @@ class Input(_Section):
 
 @dataclass(frozen=True, slots=True)
 class Output(_Section):
-    """What is written. format: tstat, jsonl, observations; columns: core, layer7."""
+    """What is written. format: tstat, jsonl, observations; columns: core, layer7.
+
+    popularity: a file for counts of users per name and window, for the operator only.
+    """
 
     format: str | Sequence[str] = ("tstat",)
     columns: str | Sequence[str] = COLUMN_SETS
+    popularity: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         self._settle("format", words("format", self.format, FORMAT_OUTPUTS))
@@ -165,6 +200,9 @@ class Output(_Section):
         if "core" not in columns:
             reject("columns", "core is always part of a log; write core,layer7")
         self._settle("columns", columns)
+        path: object = self.popularity
+        if path == "" or not isinstance(path, str | os.PathLike | None):
+            reject("popularity", "must be the path of a file to write")
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -262,6 +300,8 @@ class Config:
             "max_flows": self.limits.max_flows,
             "max_tuples": self.limits.max_tuples,
             "max_attributes": self.limits.max_attributes,
+            "z_max": self.anonymity.z_limit,
+            "popularity": self.anonymity.dynamic or self.output.popularity is not None,
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -280,6 +320,7 @@ class Config:
                 "dns_votes": anonymity.dns_votes,
                 "never_suffixes": len(anonymity.suffixes),
                 "exact": anonymity.exact,
+                **self._target(),
             },
             "addresses": {
                 "internal": _shown_networks(addresses.networks),
@@ -293,8 +334,20 @@ class Config:
             "output": {
                 "format": list(self.output.format),
                 "columns": list(self.output.columns),
+                "popularity": self.output.popularity is not None,
             },
             "limits": dataclasses.asdict(self.limits),
+        }
+
+    def _target(self) -> dict[str, Any]:
+        """What a z that follows the stream is to reach."""
+        anonymity = self.anonymity
+        if not anonymity.dynamic:
+            return {}
+        return {
+            "target_k": anonymity.target_k,
+            "target_p": anonymity.target_p,
+            "z_max": anonymity.z_max,
         }
 
 
@@ -339,7 +392,7 @@ def _keys_of(path: Path, section: str, table: object) -> dict[str, Any]:
 def _anchored(keys: dict[str, Any], folder: Path) -> dict[str, Any]:
     """`keys` with the paths among their values relative to `folder`, the configuration file's."""
     anchored = dict(keys)
-    for name in ("never", "key_file", "internal"):
+    for name in ("never", "key_file", "internal", "popularity"):
         value = anchored.get(name)
         if isinstance(value, str) and value and (name != "internal" or exists(folder / value)):
             anchored[name] = str(folder / value)

@@ -100,7 +100,8 @@ def inspect(
     """Reads one source to its end. Raises ConfigError, CaptureError, FormatError, CapacityError."""
     config = config or Config()
     interruption = interruption or Interruption()
-    arguments: Mapping[str, Any] = {**config.engine_arguments(), "outputs": ()}
+    without: Mapping[str, Any] = {"outputs": (), "popularity": False}
+    arguments: Mapping[str, Any] = {**config.engine_arguments(), **without}
     with ExitStack() as stack:
         opened = open_source(source, config, interruption)
         stack.callback(opened.capture.close)

@@ -103,6 +103,31 @@ def _anonymity() -> list[GroupedOption]:
         _setting(
             group, "--never", "Suffixes of names never to release, one a line.", metavar="FILE"
         ),
+        _setting(
+            group,
+            "--target-p",
+            "Have z follow the stream: the probability with which a user is to have the same names"
+            " as others.",
+            "z stays",
+            metavar="P",
+            type=float,
+        ),
+        _setting(
+            group,
+            "--target-k",
+            "With how many users, the user included, for --target-p.",
+            2,
+            metavar="K",
+            type=int,
+        ),
+        _setting(
+            group,
+            "--z-max",
+            "The largest z that --target-p may take; --z is the smallest.",
+            1000,
+            metavar="N",
+            type=int,
+        ),
         _switch(
             group,
             "--exact",
@@ -172,6 +197,13 @@ def _input_and_output() -> list[GroupedOption]:
             "Column sets of the flow logs: core, or core,layer7.",
             ",".join(default.columns),
             metavar="SETS",
+        ),
+        _setting(
+            group,
+            "--popularity",
+            "Also count how many users share names, for 'zanon-net model' and 'tune'; for the"
+            " operator, not for release.",
+            metavar="FILE",
         ),
         _setting(
             group,

@@ -20,6 +20,7 @@ from zanon_net.config import Config
 from zanon_net.errors import CaptureError, ConfigError, FormatError
 from zanon_net.outputs import FolderSink, Sink, open_sink
 from zanon_net.report import Report, SourceFacts, Totals, build_manifest, manifest_bytes
+from zanon_net.windows import Windows
 
 BATCH_FRAMES = 16384
 FRAMES_ALONE = 256  # how many are looked at one by one until one turns out to be a packet
@@ -137,8 +138,10 @@ class Reader:
         sources: Sequence[OpenSource],
         progress: Progress | None,
         interruption: Interruption,
+        windows: Windows | None = None,
     ) -> None:
         self._engine = engine
+        self._windows = windows
         self._sources = sources
         self._progress = progress
         self._interruption = interruption
@@ -176,6 +179,8 @@ class Reader:
         except CaptureError as error:  # a signal ends a wait, whether or not it means us
             if error.errno != errno.EINTR:
                 raise
+        while self._windows is not None and self._windows.see(self._engine):
+            self._engine.run(source.capture, 0)  # what had been read beyond the window's end
         source.frames += self._frames() - before
         return more
 
@@ -216,15 +221,21 @@ def run(
             stack.callback(opened[-1].capture.close)
         engine = Engine(**config.engine_arguments())
         stack.callback(engine.close)
-        sink = open_sink(out, config.output.format)
-        stack.callback(sink.discard)
-        reader = Reader(engine, opened, progress, interruption)
-        return _run(reader, engine, opened, sink, config)
+        windows = Windows(config)
+        with ExitStack() as until_published:
+            until_published.callback(windows.discard)
+            sink = open_sink(out, config.output.format)
+            stack.callback(sink.discard)
+            reader = Reader(engine, opened, progress, interruption, windows)
+            report = _run(reader, engine, opened, sink, windows)
+            until_published.pop_all()
+        return report
 
 
 def _run(
-    reader: Reader, engine: Engine, sources: Sequence[OpenSource], sink: Sink, config: Config
+    reader: Reader, engine: Engine, sources: Sequence[OpenSource], sink: Sink, windows: Windows
 ) -> Report:
+    config = windows.config
     began = time.monotonic()
     outputs = config.output.outputs
     for _batch in reader.batches():
@@ -232,10 +243,13 @@ def _run(
     facts = [source.facts() for source in sources]
     _refuse_unreadable(facts)
     engine.finish()
+    windows.see(engine)
     _drain(engine, outputs, sink)
     files = sink.settle(reader.first_ns)
     totals = Totals.of(engine)
     manifest = build_manifest(config, totals, facts, files, interrupted=reader.interrupted)
+    manifest |= windows.facts()
+    windows.publish()
     sink.publish(manifest_bytes(manifest))
     out = sink.folder if isinstance(sink, FolderSink) else None
     _log.info("finished")

@@ -25,7 +25,7 @@ int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err)
 {
     zn_ztable_config table = zn_ztable_default_config(g->policy->z, g->policy->window_ns);
     int rc = zn_hash_key_random(&g->id_key, err);
-    table.keep = g->policy->z; /* the z most recent users decide exactly */
+    table.keep = limits->keep; /* the z most recent users decide exactly */
     table.max_tuples = limits->max_tuples;
     table.max_attributes = limits->max_attributes;
     g->votes_in_order = true;
@@ -212,6 +212,15 @@ static void settle_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decis
     out->source = (zn_name_source)e->source;
 }
 
+static void count_popularity(zn_gate *g, const zn_flow *f, const zn_observation *o)
+{
+    zn_addr user;
+    if (g->popularity->table == NULL)
+        return;
+    user = user_of(g, f);
+    zn_popularity_see(g->popularity, o, &user);
+}
+
 void zn_gate_decide(zn_gate *g)
 {
     size_t n;
@@ -225,10 +234,12 @@ void zn_gate_decide(zn_gate *g)
         zn_flow *f = zn_flow_at(g->flows, v->flow);
         /* z = 1 asks for everything, whatever the table could not place. */
         zn_decision decision = g->policy->z == 1 ? ZN_RELEASE : (zn_decision)g->answers[i];
-        if (v->kind == ZN_VOTE_NAME)
+        if (v->kind == ZN_VOTE_NAME) {
+            count_popularity(g, f, &g->asked[i]);
             settle_name(g, v, f, decision);
-        else
+        } else {
             settle_addr(g, f, decision == ZN_RELEASE);
+        }
     }
     g->vote_count = 0;
     g->votes_in_order = true;

@@ -13,6 +13,7 @@
 
 #include "anon/name_book.h"
 #include "anon/policy.h"
+#include "anon/popularity.h"
 #include "base/stats.h"
 #include "state/addr_set.h"
 #include "state/ztable.h"
@@ -39,6 +40,7 @@ typedef struct zn_gate {
     zn_flow_table *flows; /* borrowed from the engine, as are book and stats */
     zn_name_book *book;
     zn_stats *stats;
+    zn_popularity *popularity; /* borrowed too: counts what names are decided */
     zn_ztable *table;
     zn_hash_key id_key, user_key;
     zn_addr_set clients[2]; /* of this epoch and the one before */
@@ -57,9 +59,10 @@ typedef struct zn_gate {
 typedef struct zn_gate_limits {
     uint32_t max_tuples, max_attributes, max_clients;
     uint32_t batch_votes; /* votes one batch may hold */
+    uint32_t keep;        /* most recent users kept per attribute: the largest z there will be */
 } zn_gate_limits;
 
-/* policy, flows, book and stats of *g are set; makes the rest. 0, or a negative zn_err. */
+/* policy, flows, book, stats and popularity of *g are set; makes the rest. 0, or a negative zn_err. */
 int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err);
 void zn_gate_fini(zn_gate *g);
 

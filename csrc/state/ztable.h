@@ -87,6 +87,12 @@ void zn_observations_hash(const zn_hash_key *key, uint8_t domain, const zn_colum
 
 /* Distinct users of `attribute` in the window that ends at the table's clock; saturates at keep. */
 uint64_t zn_ztable_count(const zn_ztable *t, zn_id attribute);
+/*
+ * How many users each attribute has in the window that ends at the clock, in no order; of attributes
+ * without a user nothing. Writes at most cap of these numbers and returns how many; there are at
+ * most as many as attributes alive. Walks over everything.
+ */
+size_t zn_ztable_counts(const zn_ztable *t, uint32_t *out, size_t cap);
 /* Changes z for what comes; -ZN_ERR_CONFIG when out of range or above keep. */
 int zn_ztable_set_z(zn_ztable *t, uint32_t z, zn_error *err);
 /* Forgets everything, the clock included; counters stay. */

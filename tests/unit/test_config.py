@@ -284,6 +284,9 @@ evidence = "any"
 dns_votes = false
 never = "never.txt"
 exact = true
+target_k = 3
+target_p = 0.9
+z_max = 50
 [addresses]
 internal = "nets.txt"
 user_prefix = [24, 56]
@@ -295,6 +298,7 @@ filter = "host 10.1.2.3"
 [output]
 format = ["jsonl", "observations"]
 columns = ["core"]
+popularity = "popularity.json"
 [limits]
 max_flows = 1000
 max_tuples = 2000
@@ -315,12 +319,12 @@ def full(tmp_path: Path) -> Config:
 
 def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
     assert full == Config(
-        ZParams(7, "30m", "any", False, ("private.example",), True),
+        ZParams(7, "30m", "any", False, ("private.example",), True, 3, 0.9, 50),
         AddressPolicy(
             ("10.1.0.0/16", "10.1.2.3/32"), (24, 56), True, HOUR_NS, str(tmp_path / "secret/key")
         ),
         Input("host 10.1.2.3"),
-        Output(("jsonl", "observations"), ("core",)),
+        Output(("jsonl", "observations"), ("core",), str(tmp_path / "popularity.json")),
         Limits(1000, 2000, 3000),
     )
     assert all(f"\n{name} = " in TOML for name in SECTION_OF)
@@ -332,7 +336,8 @@ def test_the_documented_file(tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0]
     assert all(f"\n{name} = " in text for name in SECTION_OF)
     write(tmp_path / "never.txt", "private.example\n")
-    chosen = ("never", "internal", "rotate", "key_file", "filter", "format")
+    chosen = ("never", "internal", "rotate", "key_file", "filter", "format", "popularity")
+    chosen += ("target_k", "target_p", "z_max")
     usual = {name: getattr(getattr(Config(), SECTION_OF[name]), name) for name in chosen}
     assert load(tmp_path, text).replace(**usual) == Config()
 

@@ -24,6 +24,7 @@ from zanon_net.model.curve import (
     chance_of_at_least,
     exposures_of,
 )
+from zanon_net.model.observed import all_users
 from zanon_net.model.publishing import not_negligible, publish_probs
 from zanon_net.model.single import k_anonymity
 from zanon_net.model.special import Floats
@@ -33,8 +34,6 @@ from zanon_net.popularity import Popularity, PopularityWindow, rounding_unit
 DRAWS = 100
 DRAW_WIDTH = 1e-3
 RISK = 0.05
-SILENT_MAX = 50  # users for each that is active, at most
-BISECTIONS = 60
 EVERY_RANK = 400  # from here on, ranks stand for their neighbours
 
 
@@ -170,7 +169,7 @@ class _Seen:
             shape = _Shape(self.tails, users)
             pins = shape.matched()
             exposures = shape.exposures(pins, 1.0, None)
-            users = _with_silent(self.users, users, exposures)
+            users = all_users(self.users, users, exposures)
         return Draw(max(round(users), 1), exposures), pins / shape.goal
 
     def noise(self, best: Draw) -> Floats:
@@ -192,24 +191,8 @@ class _Seen:
         for _ in range(2):
             shape = _Shape(tails, users)
             exposures = shape.exposures(shape.goal * correction, end, rng)
-            users = _with_silent(active, users, exposures)
+            users = all_users(active, users, exposures)
         return Draw(max(round(users), 1), exposures)
-
-
-def _with_silent(active: float, users: float, exposures: Floats) -> float:
-    """All users, when the active ones are those with at least one name.
-
-    active = U (1 - exp(-C / U)), C being the exposures of all users together, which U hardly moves.
-    """
-    together = users * float(exposures.sum())
-    low, high = together / (SILENT_MAX * active), 60.0  # C / U, between which it lies
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        if -np.expm1(-middle) / middle > active / together:
-            low = middle
-        else:
-            high = middle
-    return max(together / high, active)
 
 
 def _anywhere(ranks: Floats, curve: Curve, rng: np.random.Generator) -> Floats:
