@@ -103,7 +103,7 @@ lint: .venv/.lint ## formatting, types, spelling, and csrc with every warning as
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
-	.venv/bin/stubtest --ignore-missing-stub zanon_net._core
+	.venv/bin/stubtest --mypy-config-file pyproject.toml --ignore-missing-stub zanon_net._core
 	.venv/bin/cython-lint --no-pycodestyle zanon_net
 	.venv/bin/codespell
 	@echo "clang-format --dry-run -Werror, each file of csrc"

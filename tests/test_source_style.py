@@ -22,7 +22,13 @@ COMMANDS = {
     "clang-format": ["clang-format", "--dry-run", "-Werror", *C_FILES],
     "codespell": ["codespell"],
     "cython-lint": ["cython-lint", "--no-pycodestyle", "zanon_net"],
-    "stubtest": ["stubtest", "--ignore-missing-stub", "zanon_net._core"],
+    "stubtest": [
+        "stubtest",
+        "--mypy-config-file",
+        "pyproject.toml",
+        "--ignore-missing-stub",
+        "zanon_net._core",
+    ],
 }
 
 
