@@ -21,13 +21,14 @@ DPI = 160
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line; band: lower and upper y; marked: a mark on each point."""
+    """One line; band: lower and upper y; marked: a mark on each point; or only marks."""
 
     label: str
     x: Sequence[float]
     y: Sequence[float]
     band: tuple[Sequence[float], Sequence[float]] | None = None
     marked: bool = False
+    joined: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +86,8 @@ def draw(path: Path, title: str, panels: Iterable[Panel]) -> None:
 def _draw_panel(axes: Any, panel: Panel) -> None:
     for number, line in enumerate(panel.lines):
         colour = COLOURS[number % len(COLOURS)]
-        mark = MARKS[number % len(MARKS)] if line.marked else None
-        dash = DASHES[number % len(DASHES)]
+        mark = MARKS[number % len(MARKS)] if line.marked or not line.joined else None
+        dash = DASHES[number % len(DASHES)] if line.joined else "none"
         axes.plot(
             line.x,
             line.y,
