@@ -19,8 +19,8 @@
 #include "base/addr.h"
 #include "base/stats.h"
 #include "base/text.h"
+#include "io/capture.h"
 #include "io/filter.h"
-#include "io/pcap_read.h"
 #include "state/ztable.h"
 
 typedef struct zn_engine zn_engine;

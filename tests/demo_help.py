@@ -47,10 +47,9 @@ class Rules:
     may_vote: Callable[[Line], bool] = lambda line: True
 
     def counts(self, line: Line) -> bool:
-        """Whether the line is an observation. QUIC is not decoded yet."""
+        """Whether the line is an observation."""
         return (
             line["valid"]
-            and line["source"] != "quic"
             and (line["established"] or not self.established)
             and (self.dns_votes or line["source"] != "dns")
             and (self.z == 1 or not under(line["name"], HOME_SUFFIXES))

@@ -59,7 +59,7 @@ def status_of(line: Line, released: bool) -> str:
         return "released"
     if not line["valid"]:
         return "none" if is_address(line["name"]) else "invalid"
-    return "suppressed" if line["established"] or line["source"] == "quic" else "unconfirmed"
+    return "suppressed" if line["established"] else "unconfirmed"
 
 
 def is_address(host: str) -> bool:
@@ -88,7 +88,7 @@ def test_a_record_has_its_flows_first_name(
     expected[None, "none"] += outcome.stats["flows_closed"] - expected.total()
     assert Counter((flow["name"], flow["name_status"]) for flow in outcome.flows) == expected
     named = Counter(flow["name"] for flow in outcome.flows if flow["name"] is not None)
-    columns = ("c_tls_SNI", "http_hostname", "fqdn")
+    columns = ("c_tls_SNI", "http_hostname", "fqdn", "quic_SNI")
     logs = [*outcome.log(TCP_COMPLETE), *outcome.log(UDP_COMPLETE)]
     shown = Counter(line[c] for line in logs for c in columns if line.get(c, "-") != "-")
     unfinished = Counter(f["name"] for f in outcome.flows if f["proto"] == 6 and f["name"]) - shown
@@ -97,12 +97,8 @@ def test_a_record_has_its_flows_first_name(
 
 
 def test_z_1_releases_every_valid_name(demo_pcap: Path, truth: list[Line]) -> None:
-    everything = {line["name"] for line in truth if line["valid"] and line["source"] != "quic"}
-    confirmed = {
-        line["name"]
-        for line in truth
-        if line["valid"] and line["source"] != "quic" and line["established"]
-    }
+    everything = {line["name"] for line in truth if line["valid"]}
+    confirmed = {line["name"] for line in truth if line["valid"] and line["established"]}
     assert run_capture(demo_pcap, z=1).released() == confirmed
     assert run_capture(demo_pcap, z=1, established=False).released() == everything
     assert any(under(name, HOME_SUFFIXES) for name in confirmed)

@@ -14,7 +14,11 @@ import pytest
 pytestmark = pytest.mark.source
 
 ROOT = Path(__file__).resolve().parents[1]
-C_FILES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "csrc").rglob("*.[ch]"))
+C_FILES = sorted(
+    str(path.relative_to(ROOT))
+    for folder in ("csrc", "examples", "tests")
+    for path in (ROOT / folder).rglob("*.[ch]")
+)
 COMMANDS = {
     "ruff-check": ["ruff", "check"],
     "ruff-format": ["ruff", "format", "--check"],

@@ -3,10 +3,12 @@
 """Flow logs from network traffic whose every name is shared by at least z users.
 
 `run(source, config)` turns captures into anonymized logs; `ZTable` and `CryptoPan` are its two
-building blocks by themselves. Times are integer nanoseconds since the Unix epoch.
+building blocks by themselves, and `parse` has the parsers. Times are integer nanoseconds since the
+Unix epoch.
 """
 
-from zanon_net._core import CryptoPan, ZTable
+from zanon_net import parse
+from zanon_net._core import CryptoPan, ZTable, caps_for_bytes
 from zanon_net._version import __version__
 from zanon_net.config import AddressPolicy, Config, Input, Limits, Output, ZParams
 from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatError, ZanonError
@@ -29,5 +31,7 @@ __all__ = [
     "ZTable",
     "ZanonError",
     "__version__",
+    "caps_for_bytes",
+    "parse",
     "run",
 ]

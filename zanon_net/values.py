@@ -28,11 +28,15 @@ UNITS_NS = {
     "h": 3_600_000_000_000,
     "d": 86_400_000_000_000,
 }
+SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+SIZE_MAX = 1 << 60
 DURATION_MAX_NS = 3650 * UNITS_NS["d"]
 ANYWHERE = ("0.0.0.0/0", "::/0")
 
 _IPV4_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
 _DURATION = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,9})?) ?(ns|us|ms|s|m|h|d)")
+_BASE64_OF_32_BYTES = re.compile(r"[A-Za-z0-9+/]{43}=")
+_SIZE = re.compile(r"([0-9]{1,19}) ?([KMGT]?)i?B?", re.IGNORECASE)
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 
 
@@ -207,6 +211,16 @@ def whole(name: str, value: object, low: int, high: int) -> None:
         reject(name, f"must be from {low} to {high}, not {value}")
 
 
+def parse_size(name: str, value: object) -> int:
+    """Bytes, from a whole number or a text such as "500M"; K, M, G and T are powers of 1024."""
+    match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is not None:
+        value = int(match[1]) * SIZE_UNITS[match[2].upper()]
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= SIZE_MAX:
+        reject(name, f"must be a number of bytes such as 500M or 20G, not {value!r}")
+    return value
+
+
 def flag(name: str, value: object) -> bool:
     """A truth value, also from the command's "yes" and "no"."""
     if isinstance(value, bool):
@@ -239,3 +253,11 @@ def prefix_pair(name: str, value: object) -> tuple[int, int]:
     if not (1 <= lengths[0] <= 32 and 1 <= lengths[1] <= 128):
         reject(name, problem)
     return lengths[0], lengths[1]
+
+
+def key_path(name: str, value: object) -> None:
+    """Refuses what can be no path of a key file, and a key in its place. None: no key file."""
+    if value == "" or not isinstance(value, str | os.PathLike | None):
+        reject(name, "must be the path of a file; make one with 'zanon-net key new FILE'")
+    if isinstance(value, str) and _BASE64_OF_32_BYTES.fullmatch(value):
+        reject(name, "this looks like a key itself; give the path of the file with it")

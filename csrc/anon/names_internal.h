@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by names.c (entries, votes, evidence), names_tcp.c and names_udp.c. */
+/* Shared by names.c (entries, votes, evidence), names_tcp.c (bytes in order), names_read.c (what they
+ * say), names_dns.c, names_udp.c, names_quic.c and names_dtls.c. */
 #ifndef ZN_ANON_NAMES_INTERNAL_H
 #define ZN_ANON_NAMES_INTERNAL_H
 
@@ -25,9 +26,133 @@ void zn_names_confirmed(const zn_sighting *s, uint32_t entry);
 /* The flow's user is proven real by this packet: votes for the server's address. */
 void zn_names_addr(const zn_sighting *s);
 
+/* Evidence, complete with this packet, that the client is real: votes for the server's address and
+ * the waiting name `entry` (0: none). Only its own: another of the flow may be forged. */
+void zn_names_client_proven(const zn_sighting *s, uint32_t entry);
+/* Forgets what was collected of the flow's head. */
+void zn_names_drop_stream(zn_names *names, zn_flow *f);
+
+/* A second ClientHello of the flow, after a HelloRetryRequest, names `raw`: it must be what the first
+ * one named. */
+void zn_names_named_again(const zn_sighting *s, zn_name_source source, zn_span raw);
+/* A DNS query's question. */
+void zn_names_question(const zn_sighting *s, const zn_dns_question *q);
+
+/* What a TCP flow's client is expected to send next: zn_flow.head. */
+typedef enum zn_head {
+    ZN_HEAD_SEARCH,       /* nothing recognised yet */
+    ZN_HEAD_TLS,          /* in the middle of a ClientHello */
+    ZN_HEAD_TLS_AGAIN,    /* behind it: another may follow */
+    ZN_HEAD_HTTP,         /* in the middle of a request head */
+    ZN_HEAD_HTTP_BETWEEN, /* a request was read; another may follow */
+    ZN_HEAD_H2,           /* frames, of which the next may be of any type */
+    ZN_HEAD_H2_BLOCK,     /* in the middle of a header block */
+    ZN_HEAD_DNS,          /* a message */
+    ZN_HEAD_DNS_MESSAGE,  /* in the middle of one */
+    ZN_HEAD_OFF           /* nothing more to find */
+} zn_head;
+
+/* What comes behind a piece of the client's stream. */
+typedef enum zn_piece_end {
+    ZN_PIECE_OPEN, /* more may come */
+    ZN_PIECE_CUT,  /* nothing that was captured */
+    ZN_PIECE_HOLE  /* bytes that were not captured, and then others */
+} zn_piece_end;
+
+/* Bytes of the client at a known place of its stream. */
+typedef struct zn_piece {
+    zn_span bytes;
+    uint32_t seq;
+    uint32_t missing; /* bytes that the snapshot length cut off behind them */
+    zn_piece_end end;
+} zn_piece;
+
+/*
+ * Reads what starts at the piece's start, as f->head expects it, and sets f->head to what can follow.
+ * ZN_DONE: the next thing starts *used bytes further on, which may be behind the piece's end.
+ * ZN_NEED_MORE: it is not whole. ZN_OTHER: it is nothing that is read. ZN_MALFORMED: f->head is off.
+ */
+zn_parse zn_names_read(const zn_sighting *s, const zn_piece *in, uint32_t *used);
+/* The thing that f->head is in the middle of is given up and counts as suppressed. */
+void zn_names_give_up(const zn_sighting *s, zn_stat why);
+/* The next bytes were not captured; `end` tells whether others come behind them. What f->head is in
+ * the middle of is given up, and f->head set to what can still be read. */
+void zn_names_lost(const zn_sighting *s, zn_piece_end end);
+/* Frees what reading has taken. */
+void zn_names_read_end(zn_names *names, zn_flow *f);
+
 void zn_names_tcp(const zn_sighting *s);
-/* The flow closed: a hello or request head that never became whole. */
-void zn_names_tcp_closed(zn_names *names, zn_flow *f);
+/* The flow closed: a hello or request head that never became whole. `s->p` has the time of the
+ * client's last bytes, and none. */
+void zn_names_tcp_closed(const zn_sighting *s);
 void zn_names_udp(const zn_sighting *s);
+
+/* A connection ID, copied. */
+typedef struct zn_quic_id {
+    uint8_t n;
+    uint8_t byte[ZN_QUIC_ID_MAX];
+} zn_quic_id;
+
+#define ZN_QUIC_OWN_IDS 4
+/* What is known of the connection in a QUIC flow; names_quic.c tells how it is used. */
+typedef struct zn_quic_state {
+    uint32_t version; /* of the client's packets */
+    uint32_t name;    /* the name entry of this connection, 0: none */
+    zn_quic_keys keys;
+    zn_quic_id first;                /* the ID the keys come from */
+    zn_quic_id client;               /* the client's own */
+    zn_quic_id server;               /* the ID the server chose */
+    zn_quic_id retry;                /* the ID of the server's Retry */
+    zn_quic_id own[ZN_QUIC_OWN_IDS]; /* IDs of the client's making that it sent packets to */
+    uint8_t owns;                    /* how many; one more than there is room for: too many */
+    uint8_t initials;                /* how many were tried since the connection began */
+    uint8_t connections;             /* how many began in this flow */
+    bool opened : 1;                 /* an Initial authenticated */
+    bool done : 1;                   /* the hello was read, or given up */
+    bool foreign : 1;                /* packets of a version that is not read */
+    bool server_known : 1;           /* `server` means something */
+    bool retried : 1;                /* `retry` means something, and no Initial used it yet */
+    bool guessable : 1;              /* who has not seen the server's packets may know `server` */
+    bool addressed : 1;              /* the client sent a packet to `server` */
+} zn_quic_state;
+
+typedef struct zn_dtls_state {
+    zn_id cookie;     /* identity of the server's cookie */
+    uint32_t length;  /* of the hello in progress */
+    uint16_t message; /* its number, or that of the last one read */
+    uint8_t hellos;   /* how many were begun */
+    bool collecting : 1;
+    bool cookie_known : 1;
+} zn_dtls_state;
+
+/* zn_names.datagrams */
+typedef struct zn_datagram_state {
+    uint32_t link; /* the slab's, while free */
+    union {
+        zn_quic_state quic;
+        zn_dtls_state dtls;
+    };
+} zn_datagram_state;
+
+static inline zn_datagram_state *zn_names_datagram(const zn_names *names, const zn_flow *f)
+{
+    return zn_slab_at(&names->datagrams, f->datagram);
+}
+
+/* Takes a state for a flow recognised as `protocol`, whose names come from `source`. False when there
+ * is no room: whatever the flow exposes is then suppressed. */
+bool zn_names_open_datagram(const zn_sighting *s, uint8_t protocol, zn_name_source source);
+
+/* Looks at a packet of a flow that is not recognised yet; false when it is no QUIC, no DTLS. */
+bool zn_names_quic_begins(const zn_sighting *s);
+bool zn_names_dtls_begins(const zn_sighting *s);
+/* A packet of a recognised flow. */
+void zn_names_quic(const zn_sighting *s);
+void zn_names_dtls(const zn_sighting *s);
+/* The flow closed: a hello that never became whole. */
+void zn_names_quic_closed(zn_names *names, zn_flow *f);
+void zn_names_dtls_closed(zn_names *names, zn_flow *f);
+/* The same for any flow, which then has no state left. */
+void zn_names_udp_closed(zn_names *names, zn_flow *f);
 
 #endif

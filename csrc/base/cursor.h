@@ -86,6 +86,20 @@ static inline void zn_cursor_skip(zn_cursor *c, size_t n)
         c->p += n;
 }
 
+/* Skips the zero bytes at the cursor, of which padding has hundreds. */
+static inline void zn_cursor_skip_zeros(zn_cursor *c)
+{
+    uint64_t word;
+    while (zn_cursor_left(c) >= sizeof word) {
+        memcpy(&word, c->p, sizeof word);
+        if (word != 0)
+            break;
+        c->p += sizeof word;
+    }
+    while (c->p != c->end && *c->p == 0)
+        c->p++;
+}
+
 /* All bytes that are left. */
 static inline zn_span zn_cursor_rest(zn_cursor *c)
 {

@@ -37,6 +37,8 @@ typedef enum zn_shown {
 
 /* Bits of Tstat's con_t. */
 enum { ZN_CONNECTION_HTTP = 1, ZN_CONNECTION_TLS = 8192 };
+/* Tstat's types of UDP flows. */
+enum { ZN_UDP_OTHER = 0, ZN_UDP_DNS = 19, ZN_UDP_DTLS = 26, ZN_UDP_QUIC = 27 };
 
 /* One direction: what this endpoint sent. Times are ns relative to the flow's first packet. */
 typedef struct zn_record_side {
@@ -54,10 +56,10 @@ typedef struct zn_record_side {
 } zn_record_side;
 
 typedef struct zn_record {
-    uint8_t proto;  /* ZN_PROTO_TCP or ZN_PROTO_UDP */
-    bool complete;  /* TCP: belongs into log_tcp_complete */
-    bool midstream; /* TCP without its SYN: Tstat logs no such flow */
-    bool is_dns;    /* UDP that carried a well-formed DNS message */
+    uint8_t proto;    /* ZN_PROTO_TCP or ZN_PROTO_UDP */
+    bool complete;    /* TCP: belongs into log_tcp_complete */
+    bool midstream;   /* TCP without its SYN: Tstat logs no such flow */
+    uint8_t udp_type; /* ZN_UDP_*; QUIC once both sides spoke the same version */
     bool ech_offered;
     zn_name_source source;
     zn_name_status status;

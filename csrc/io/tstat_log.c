@@ -197,8 +197,8 @@ static void put_side(zn_text *out, const column *c, const zn_record *r)
     case SIDE_DURATION_S: /* nanoseconds to microseconds: Tstat's six decimals of a second */
         zn_text_fixed(out, (side->last_data_ns - side->first_data_ns) / 1000, 6);
         break;
-    case UDP_TYPE: /* 19: DNS */
-        zn_text_u64(out, r->is_dns && side->started ? 19 : 0);
+    case UDP_TYPE:
+        zn_text_u64(out, side->started ? r->udp_type : ZN_UDP_OTHER);
         break;
     default:
         break;

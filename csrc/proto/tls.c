@@ -14,6 +14,7 @@
 #define HELLO_MIN 38u                /* version, random, and three empty vectors */
 #define HELLO_PLAUSIBLE_MAX 0x1ffffu /* beyond, it is no ClientHello: servers stop at 128 KiB */
 #define SESSION_ID_MAX 32u
+#define DATAGRAM_MAJOR 254u /* DTLS counts its versions down from 255 */
 
 enum {
     CONTENT_HANDSHAKE = 22,
@@ -181,8 +182,9 @@ static zn_parse parse_extensions(zn_cursor *c, zn_tls_hello *out)
     return zn_cursor_parse(c);
 }
 
-/* A ClientHello from its version to its end, or, in a cut capture, to what is there of it. */
-static zn_parse parse_hello(const hello_message *hello, zn_tls_hello *out)
+/* A ClientHello from its version to its end, or, in a cut capture, to what is there of it. DTLS has
+ * a cookie between the session ID and the cipher suites. */
+static zn_parse parse_hello(const hello_message *hello, bool datagram, zn_tls_hello *out)
 {
     zn_cursor c = zn_cursor_over_span(hello->body, hello->body.n == hello->declared);
     size_t missing = hello->declared - hello->body.n;
@@ -194,6 +196,8 @@ static zn_parse parse_hello(const hello_message *hello, zn_tls_hello *out)
     if (bytes > SESSION_ID_MAX)
         return ZN_MALFORMED;
     zn_cursor_skip(&c, bytes);
+    if (datagram)
+        out->cookie = zn_cursor_take(&c, zn_cursor_u8(&c));
     bytes = zn_cursor_be16(&c); /* cipher suites */
     if (zn_cursor_ok(&c) && (bytes == 0 || bytes % 2 != 0))
         return ZN_MALFORMED;
@@ -213,20 +217,56 @@ static zn_parse parse_hello(const hello_message *hello, zn_tls_hello *out)
     return parse_extensions(&extensions, out);
 }
 
+/* Parses a message whose length is known; *out says nothing unless it is DONE. */
+static zn_parse read_hello(const hello_message *hello, bool datagram, zn_tls_hello *out)
+{
+    zn_parse state;
+    out->consumed = hello->consumed;
+    state = parse_hello(hello, datagram, out);
+    if (state != ZN_DONE)
+        *out = (zn_tls_hello){{hello->body.p, 0}, false, 0, {hello->body.p, 0}};
+    return state;
+}
+
 zn_parse zn_tls_client_hello(zn_span head, bool cut, zn_tls_scratch *scratch, zn_tls_hello *out)
 {
     hello_message hello = {{head.p, 0}, 0, 0};
     zn_parse state;
 
-    *out = (zn_tls_hello){{head.p, 0}, false, 0};
+    *out = (zn_tls_hello){{head.p, 0}, false, 0, {head.p, 0}};
     state = find_message(head, scratch, &hello);
     if (state != ZN_DONE)
         return state;
     if (hello.body.n < hello.declared && !cut)
         return ZN_NEED_MORE;
-    out->consumed = hello.consumed;
-    state = parse_hello(&hello, out);
+    return read_hello(&hello, false, out);
+}
+
+zn_parse zn_tls_bare_hello(zn_span head, zn_tls_hello *out)
+{
+    hello_message hello = {{head.p, 0}, 0, 0};
+    zn_parse state;
+
+    *out = (zn_tls_hello){{head.p, 0}, false, 0, {head.p, 0}};
+    state = read_message_header(head, &hello.declared);
     if (state != ZN_DONE)
-        *out = (zn_tls_hello){{head.p, 0}, false, 0};
-    return state;
+        return state;
+    hello.body = body_of(head, hello.declared);
+    hello.consumed = MESSAGE_HEADER_BYTES + hello.body.n;
+    if (hello.body.n < hello.declared)
+        return ZN_NEED_MORE;
+    return read_hello(&hello, false, out);
+}
+
+zn_parse zn_tls_datagram_hello(zn_span body, size_t declared, zn_tls_hello *out)
+{
+    hello_message hello = {body, declared, body.n};
+    zn_cursor c = zn_cursor_over_span(body, false);
+
+    *out = (zn_tls_hello){{body.p, 0}, false, 0, {body.p, 0}};
+    if (zn_cursor_u8(&c) != DATAGRAM_MAJOR && zn_cursor_ok(&c))
+        return ZN_OTHER;
+    if (declared <= HELLO_MIN || declared > ZN_TLS_HELLO_MAX || body.n > declared)
+        return ZN_MALFORMED;
+    return read_hello(&hello, true, out);
 }

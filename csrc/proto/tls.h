@@ -24,6 +24,7 @@ typedef struct zn_tls_hello {
     zn_span name;     /* as sent; empty when there is no server_name. Borrows input or scratch. */
     bool ech_offered; /* an encrypted_client_hello extension (0xfe0d, RFC 9849) is there */
     size_t consumed;  /* bytes of the stream the hello took, with its record headers */
+    zn_span cookie;   /* DTLS: what the server asked to be sent back; borrows input */
 } zn_tls_hello;
 
 /*
@@ -33,5 +34,14 @@ typedef struct zn_tls_hello {
  * longer than ZN_TLS_HELLO_MAX); or ZN_OTHER when the stream does not start with a ClientHello.
  */
 zn_parse zn_tls_client_hello(zn_span head, bool cut, zn_tls_scratch *scratch, zn_tls_hello *out);
+
+/* The same for handshake messages without records, as QUIC's CRYPTO stream has them (RFC 9001 4). */
+zn_parse zn_tls_bare_hello(zn_span head, zn_tls_hello *out);
+
+/*
+ * The same for the body of a DTLS ClientHello (RFC 6347 4.2.1, RFC 9147 5.3), put together from its
+ * fragments. `declared`: its length in bytes; a shorter body is one that the capture cut.
+ */
+zn_parse zn_tls_datagram_hello(zn_span body, size_t declared, zn_tls_hello *out);
 
 #endif

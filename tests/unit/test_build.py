@@ -4,7 +4,6 @@
 
 import os
 import runpy
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -61,6 +60,14 @@ def test_sanitize_implies_debug(flags: Callable[..., tuple[list[str], list[str]]
     assert ldflags == ["-fsanitize=address,undefined"]
 
 
+def test_coverage_counts_lines(flags: Callable[..., tuple[list[str], list[str]]]) -> None:
+    cflags, ldflags = flags(ZANON_COVERAGE="1")
+    assert cflags.index("-O1") > cflags.index("-O2"), "the last -O counts"
+    assert "--coverage" in cflags
+    assert ldflags == ["--coverage"]
+    assert flags(ZANON_COVERAGE="0") == flags()
+
+
 def test_each_variant_is_built_in_its_own_folder(setup_py: dict[str, Any]) -> None:
     environs = [
         {},
@@ -69,12 +76,14 @@ def test_each_variant_is_built_in_its_own_folder(setup_py: dict[str, Any]) -> No
         {"ZANON_SANITIZE": "address,undefined"},
         {"ZANON_SANITIZE": "thread"},
         {"ZANON_SANITIZE": "thread", "ZANON_MARCH": "x86-64-v3"},
+        {"ZANON_COVERAGE": "1"},
     ]
     folders = [setup_py["build_base"](environ) for environ in environs]
     assert len(set(folders)) == len(folders)
     assert folders[0] == "build/release"
-    # The Makefile empties this one.
+    # The Makefile empties these.
     assert folders[3] == "build/address-undefined"
+    assert folders[-1] == "build/coverage"
     assert all(folder.startswith("build/") and ".." not in folder for folder in folders)
 
 
@@ -101,30 +110,20 @@ def test_version_is_said_once() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
-def test_library_links_without_python(tmp_path: Path) -> None:
-    done = subprocess.run(
-        ["make", "-s", "lib", f"BUILD={tmp_path}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "warning" not in done.stderr
+def test_library_links_without_python(c_library: Path, tmp_path: Path) -> None:
     program = tmp_path / "use.c"
     program.write_text(
         '#include "engine.h"\n#include "state/ztable.h"\nint main(void)\n{\n    return 0;\n}\n'
     )
     flags = subprocess.run(
         ["pkg-config", "--cflags", "--libs", "zanon"],
-        env={**os.environ, "PKG_CONFIG_PATH": str(tmp_path / "lib" / "pkgconfig")},
+        env={**os.environ, "PKG_CONFIG_PATH": str(c_library / "lib" / "pkgconfig")},
         capture_output=True,
         text=True,
         check=True,
     ).stdout.split()
     command = ["cc", "-std=c11", str(program), *flags, "-o", str(tmp_path / "use")]
     # Every object of the archive has to find what it calls, not only those that main() needs.
-    whole = ["-Wl,--whole-archive", str(tmp_path / "lib" / "libzanon.a"), "-Wl,--no-whole-archive"]
+    whole = ["-Wl,--whole-archive", str(c_library / "lib" / "libzanon.a"), "-Wl,--no-whole-archive"]
     subprocess.run([*command, *whole, "-lcrypto", "-lpcap"], check=True)
     subprocess.run([str(tmp_path / "use")], check=True)

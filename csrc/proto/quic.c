@@ -1,0 +1,167 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/quic.h"
+
+#define LONG_FORM 0x80u
+#define QUIC_V2 UINT32_C(0x6b3343cf)
+#define VARINT_MAX (UINT64_C(1) << 62)
+
+enum {
+    FRAME_PADDING = 0x00,
+    FRAME_PING = 0x01,
+    FRAME_ACK = 0x02,
+    FRAME_ACK_ECN = 0x03,
+    FRAME_CRYPTO = 0x06,
+    FRAME_CONNECTION_CLOSE = 0x1c
+};
+
+/* A variable-length integer (RFC 9000 16). */
+static uint64_t read_varint(zn_cursor *c)
+{
+    uint8_t first = zn_cursor_u8(c);
+    uint64_t value = first & 0x3fu;
+    for (unsigned more = (1u << (first >> 6)) - 1; more > 0; more--)
+        value = value << 8 | zn_cursor_u8(c);
+    return zn_cursor_ok(c) ? value : 0;
+}
+
+/* Bytes behind a variable-length length, all of which must be there. */
+static zn_span read_vector(zn_cursor *c)
+{
+    uint64_t n = read_varint(c);
+    return zn_cursor_take(c, n < SIZE_MAX ? (size_t)n : SIZE_MAX);
+}
+
+static zn_quic_type type_of(uint8_t first, uint32_t version)
+{
+    static const zn_quic_type of_v1[] = {ZN_QUIC_INITIAL, ZN_QUIC_ZERO_RTT, ZN_QUIC_HANDSHAKE,
+                                         ZN_QUIC_RETRY};
+    unsigned bits = first >> 4 & 3u;
+    return of_v1[version == QUIC_V2 ? (bits + 3) % 4 : bits]; /* RFC 9369 3.2: shifted by one */
+}
+
+/* From behind the connection IDs to the packet's end; `start` stands at its first byte. */
+static void read_rest(zn_cursor *c, zn_cursor start, zn_quic_packet *out)
+{
+    uint64_t length;
+    size_t left;
+    if (out->type == ZN_QUIC_RETRY) { /* RFC 9000 17.2.5: the token and its tag, to the end */
+        (void)zn_cursor_rest(c);
+        return;
+    }
+    if (out->type == ZN_QUIC_INITIAL)
+        (void)read_vector(c); /* token */
+    length = read_varint(c);
+    left = zn_cursor_left(c);
+    out->cut = zn_cursor_ok(c) && length > left && !c->whole;
+    out->header = zn_cursor_take(&start, zn_cursor_left(&start) - left);
+    out->sealed = zn_cursor_take(c, out->cut || length > left ? left : (size_t)length);
+    if (length > left && !out->cut)
+        zn_cursor_fail(c, ZN_CURSOR_BAD);
+}
+
+zn_parse zn_quic_next_packet(zn_cursor *datagram, zn_quic_packet *out)
+{
+    zn_cursor c = *datagram;
+    uint8_t first = zn_cursor_u8(&c);
+    zn_parse state;
+    if (!zn_cursor_ok(&c) || (first & LONG_FORM) == 0)
+        return ZN_OTHER;
+    memset(out, 0, sizeof *out);
+    out->version = zn_cursor_be32(&c);
+    out->dcid = zn_cursor_take(&c, zn_cursor_u8(&c));
+    out->scid = zn_cursor_take(&c, zn_cursor_u8(&c));
+    if (!zn_cursor_ok(&c)) {
+        state = zn_cursor_parse(&c);
+    } else if (out->version == 0 || !zn_quic_reads(out->version)) {
+        out->type = out->version == 0 ? ZN_QUIC_NEGOTIATION : ZN_QUIC_FOREIGN;
+        (void)zn_cursor_rest(&c); /* RFC 8999: where it ends is the version's business */
+        state = ZN_DONE;
+    } else if (out->dcid.n > ZN_QUIC_ID_MAX || out->scid.n > ZN_QUIC_ID_MAX) {
+        state = ZN_MALFORMED;
+    } else {
+        out->type = type_of(first, out->version);
+        read_rest(&c, *datagram, out);
+        state = zn_cursor_parse(&c);
+    }
+    if (state == ZN_DONE)
+        *datagram = c;
+    return state;
+}
+
+bool zn_quic_is_short(zn_cursor datagram, zn_span dcid)
+{
+    uint8_t first = zn_cursor_u8(&datagram);
+    zn_span id = zn_cursor_take(&datagram, dcid.n);
+    return zn_cursor_ok(&datagram) && (first & LONG_FORM) == 0 && zn_span_equal(id, dcid);
+}
+
+/* RFC 9000 19.3; nothing in it is of use here. */
+static void skip_ack(zn_cursor *c, bool ecn)
+{
+    uint64_t ranges;
+    (void)read_varint(c); /* largest acknowledged */
+    (void)read_varint(c); /* delay */
+    ranges = read_varint(c);
+    (void)read_varint(c); /* first range */
+    for (uint64_t i = 0; i < ranges && zn_cursor_ok(c); i++) {
+        (void)read_varint(c); /* gap */
+        (void)read_varint(c); /* range */
+    }
+    for (unsigned i = 0; ecn && i < 3; i++)
+        (void)read_varint(c);
+}
+
+/* Puts a CRYPTO frame in its place among the others; packets hold few, mostly in order. */
+static void read_crypto(zn_cursor *c, zn_quic_pieces *out)
+{
+    uint64_t offset = read_varint(c);
+    zn_span bytes = read_vector(c);
+    size_t at = out->n;
+    if (!zn_cursor_ok(c) || bytes.n == 0)
+        return;
+    if (out->n == ZN_QUIC_PIECES || offset + bytes.n >= VARINT_MAX) {
+        zn_cursor_fail(c, ZN_CURSOR_BAD);
+        return;
+    }
+    for (; at > 0 && out->piece[at - 1].offset > offset; at--)
+        out->piece[at] = out->piece[at - 1];
+    out->piece[at] = (zn_quic_piece){offset, bytes};
+    out->n++;
+}
+
+zn_parse zn_quic_read_frames(zn_span plain, zn_quic_pieces *out)
+{
+    zn_cursor c = zn_cursor_over_span(plain, true);
+    out->n = 0;
+    if (plain.n == 0)
+        return ZN_MALFORMED;
+    while (zn_cursor_left(&c) > 0) {
+        uint8_t type = zn_cursor_u8(&c); /* RFC 9000 12.4: as short as it gets, so one byte */
+        switch (type) {
+        case FRAME_PADDING:
+            zn_cursor_skip_zeros(&c);
+            break;
+        case FRAME_PING:
+            break;
+        case FRAME_ACK:
+        case FRAME_ACK_ECN:
+            skip_ack(&c, type == FRAME_ACK_ECN);
+            break;
+        case FRAME_CRYPTO:
+            read_crypto(&c, out);
+            break;
+        case FRAME_CONNECTION_CLOSE:
+            (void)read_varint(&c); /* error code */
+            (void)read_varint(&c); /* type of the frame that caused it */
+            (void)read_vector(&c); /* reason */
+            break;
+        default:
+            zn_cursor_fail(&c, ZN_CURSOR_BAD);
+            break;
+        }
+    }
+    if (!zn_cursor_ok(&c))
+        out->n = 0;
+    return zn_cursor_parse(&c);
+}

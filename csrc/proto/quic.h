@@ -1,0 +1,96 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * QUIC packets as anybody on the path can read them: long headers (RFC 9000 17.2, RFC 9369 3, RFC
+ * 8999), the Initial protection whose keys follow from the client's first Destination Connection ID
+ * (RFC 9001 5), and the CRYPTO frames inside.
+ *
+ * Read are v1, v2, the drafts 22 to 34 and mvfst's versions. Of others only the connection IDs are
+ * known. Opening an Initial proves its form, nothing about its sender: its keys are public.
+ */
+#ifndef ZN_PROTO_QUIC_H
+#define ZN_PROTO_QUIC_H
+
+#include "base/cursor.h"
+
+#define ZN_QUIC_ID_MAX 20    /* RFC 9000 17.2: a connection ID of the versions read here */
+#define ZN_QUIC_KEY_BYTES 16 /* AES-128 */
+#define ZN_QUIC_IV_BYTES 12
+#define ZN_QUIC_PIECES 128 /* CRYPTO frames looked at in one packet; browsers send about ten */
+
+typedef enum zn_quic_type {
+    ZN_QUIC_INITIAL,
+    ZN_QUIC_ZERO_RTT,
+    ZN_QUIC_HANDSHAKE,
+    ZN_QUIC_RETRY,
+    ZN_QUIC_NEGOTIATION, /* Version Negotiation */
+    ZN_QUIC_FOREIGN      /* of a version that is not read */
+} zn_quic_type;
+
+/* A packet with a long header. Spans borrow the datagram. */
+typedef struct zn_quic_packet {
+    zn_quic_type type;
+    uint32_t version;
+    zn_span dcid, scid; /* destination and source connection ID */
+    zn_span header;     /* Initial: from the first byte up to the packet number */
+    zn_span sealed;     /* Initial: the packet number and everything behind it */
+    bool cut;           /* the capture lacks its end */
+} zn_quic_packet;
+
+typedef struct zn_quic_keys {
+    uint8_t key[ZN_QUIC_KEY_BYTES], iv[ZN_QUIC_IV_BYTES];
+    uint8_t header_key[ZN_QUIC_KEY_BYTES];
+} zn_quic_keys;
+
+typedef enum zn_quic_side { ZN_QUIC_CLIENT, ZN_QUIC_SERVER } zn_quic_side;
+
+/* A CRYPTO frame: bytes at an offset of the handshake stream (RFC 9000 19.6). */
+typedef struct zn_quic_piece {
+    uint64_t offset;
+    zn_span bytes;
+} zn_quic_piece;
+
+typedef struct zn_quic_pieces {
+    size_t n;
+    zn_quic_piece piece[ZN_QUIC_PIECES]; /* by offset; none is empty */
+} zn_quic_pieces;
+
+/* True for a version whose packets are read. */
+bool zn_quic_reads(uint32_t version);
+
+/*
+ * The next packet of a datagram (several may be coalesced), which the cursor then stands behind. The
+ * fixed bit is not asked for: peers may agree to send it at random (RFC 9287).
+ * Returns ZN_DONE with *out; ZN_OTHER when no long header follows: the datagram's end, a short
+ * header or another protocol; ZN_NEED_MORE when the capture cut the header; ZN_MALFORMED.
+ */
+zn_parse zn_quic_next_packet(zn_cursor *datagram, zn_quic_packet *out);
+/* True when a packet with a short header that is addressed to `dcid` stands at the cursor. */
+bool zn_quic_is_short(zn_cursor datagram, zn_span dcid);
+
+/* The CRYPTO frames of an Initial's plaintext. ZN_DONE, or ZN_MALFORMED for a frame that no Initial
+ * may hold, an inner length that lies, no frame at all, or more than ZN_QUIC_PIECES pieces. */
+zn_parse zn_quic_read_frames(zn_span plain, zn_quic_pieces *out);
+
+/* libcrypto's algorithms, fetched once, and a buffer for plaintext. Belongs to one thread. */
+typedef struct zn_quic zn_quic;
+
+/* Returns 0, or -ZN_ERR_CRYPTO / -ZN_ERR_CAPACITY with *err filled and *out NULL. */
+int zn_quic_open(zn_quic **out, zn_error *err);
+/* Wipes and frees; NULL is fine. */
+void zn_quic_close(zn_quic *q);
+
+/* The Initial keys of one side from the client's first Destination Connection ID (after a Retry, the
+ * Retry's Source Connection ID). False when the version is not read or libcrypto fails. */
+bool zn_quic_derive(zn_quic *q, uint32_t version, zn_span first_dcid, zn_quic_side side,
+                    zn_quic_keys *out);
+
+/*
+ * Removes the protection of an Initial. Returns ZN_DONE with *plain, which borrows q's buffer until
+ * the next call; ZN_NEED_MORE when the packet is cut; ZN_MALFORMED when it is too short or too long
+ * to be one; ZN_OTHER when it does not authenticate under these keys: not a byte of it may be used.
+ */
+zn_parse zn_quic_unseal(zn_quic *q, const zn_quic_keys *keys, const zn_quic_packet *packet,
+                        zn_span *plain);
+
+#endif

@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The parsers one by one: bytes in, a typed result out, no flow and no decision.
+
+What they return is as the client sent it: nothing here is anonymized.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from zanon_net import _core
+
+State = Literal["done", "need_more", "malformed", "other"]
+"""done: complete; need_more: well-formed, but bytes are missing; malformed: an inner length or
+value lies; other: not this protocol."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What every parser tells.
+
+    raw: the name as sent, empty when there is none or the state is not done. name: the hostname
+    in the form that counts (lower case, no port, no trailing dot), None when raw is none.
+    """
+
+    state: State
+    raw: bytes
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientHello(Parsed):
+    """A TLS ClientHello. ech_offered: it has the extension of Encrypted ClientHello."""
+
+    ech_offered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HttpHost(Parsed):
+    """An HTTP/1.x request. method: Tstat's number (1 GET, 2 POST, ...); head_bytes: of its head."""
+
+    method: int
+    head_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Http2Hosts:
+    """The requests of an HTTP/2 client in clear, as far as they are there and well-formed.
+
+    raw: the host of each as sent, empty where it names none. names: each in the form that counts,
+    None where raw is none. state: how the reading ended.
+    """
+
+    state: State
+    raw: tuple[bytes, ...]
+    names: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DnsQuestion(Parsed):
+    """A DNS message's first question; type: its QTYPE."""
+
+    response: bool
+    id: int
+    type: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuicInitial(Parsed):
+    """The client's QUIC Initials of one datagram.
+
+    state is need_more when Initials opened and the ClientHello goes on in another datagram; crypto
+    then has what there is of it: (offset in bytes, bytes) of each CRYPTO frame, by offset in each
+    packet. version, dcid and scid are the last Initial's.
+    """
+
+    ech_offered: bool
+    version: int
+    dcid: bytes
+    scid: bytes
+    crypto: tuple[tuple[int, bytes], ...]
+
+
+def _hostname(raw: bytes) -> str | None:
+    kind, text = _core.normalize_host(raw)
+    return text if kind in ("name", "home") else None
+
+
+def tls_client_hello(data: bytes, *, cut: bool = False) -> ClientHello:
+    """Parse the first bytes of a client's TLS stream.
+
+    cut: no more bytes can come, because a snapshot length cut them off; a whole server_name
+    extension is then enough.
+    """
+    state, raw, ech_offered = _core.parse_tls(data, cut=cut)
+    return ClientHello(cast(State, state), raw, _hostname(raw), ech_offered)
+
+
+def http_host(data: bytes, *, cut: bool = False) -> HttpHost:
+    """Parse an HTTP/1.x request head: the host of an absolute target, else of the Host field.
+
+    cut: no more bytes can come; a request line that names the host, or a whole Host field that
+    nothing behind it contradicts, is then enough.
+    """
+    state, raw, method, head_bytes = _core.parse_http(data, cut=cut)
+    return HttpHost(cast(State, state), raw, _hostname(raw), method, head_bytes)
+
+
+def h2_hosts(data: bytes) -> Http2Hosts:
+    """Parse what a client sends on an HTTP/2 connection in clear, from its preface on."""
+    state, used = _core.h2_preface(data)
+    table = _core.HeaderTable()
+    raw: list[bytes] = []
+    if state != "done":
+        return Http2Hosts(cast(State, state), (), ())
+    while state in ("done", "other") and used < len(data):
+        state, taken, request, host, _method = table.next_unit(data[used:])
+        used += taken
+        if state == "done" and request:
+            raw.append(host)
+    whole = "need_more" if used > len(data) else "done"
+    state = whole if state in ("done", "other") else state
+    return Http2Hosts(cast(State, state), tuple(raw), tuple(map(_hostname, raw)))
+
+
+def dns_question(data: bytes, *, whole: bool = True) -> DnsQuestion:
+    """Parse a DNS message, without the length that precedes it over TCP.
+
+    whole: all of the message is there; otherwise missing bytes are need_more.
+    """
+    state, raw, response, number, kind = _core.parse_dns(data, whole=whole)
+    return DnsQuestion(cast(State, state), raw, _hostname(raw), response, number, kind)
+
+
+def quic_initial(data: bytes, first_dcid: bytes | None = None) -> QuicInitial:
+    """Open the client's Initials in a UDP payload and parse the ClientHello in them.
+
+    first_dcid: the Destination Connection ID of the client's first Initial (after a Retry: the
+    Retry's Source Connection ID), from which the keys come; None: the Initial's own. Raises
+    ValueError when it is longer than 20 bytes.
+    """
+    state, version, dcid, scid, crypto = _core.parse_quic(data, first_dcid)
+    raw, ech_offered = b"", False
+    if state == "done":
+        state, raw, ech_offered = _hello_of(crypto)
+    return QuicInitial(
+        cast(State, state), raw, _hostname(raw), ech_offered, version, dcid, scid, tuple(crypto)
+    )
+
+
+def _hello_of(crypto: list[tuple[int, bytes]]) -> tuple[str, bytes, bool]:
+    """Parse the ClientHello that the CRYPTO frames make up; a contradiction is malformed."""
+    message = b""
+    for offset, piece in sorted(crypto):
+        if offset != len(message):
+            return _hello_of_any(crypto)
+        message += piece
+    return _core.parse_hello(message)
+
+
+def _hello_of_any(crypto: list[tuple[int, bytes]]) -> tuple[str, bytes, bool]:
+    """The same for frames that overlap or leave holes."""
+    stream = _core.Stream(0)
+    for offset, piece in crypto:
+        if stream.add(min(offset, 0xFFFFFFFF), piece) == "conflict":
+            return "malformed", b"", False
+    return _core.parse_hello(stream.head())
