@@ -85,8 +85,8 @@ zn_text *zn_engine_output(zn_engine *e, zn_output output);
 
 /*
  * The window that has ended: true when there is one, until zn_engine_run is called again; after
- * zn_engine_finish, the one that the end of input cut. Counts are of distinct users a name, in no
- * order: at most window->names of them, their number is returned.
+ * zn_engine_finish, the one that the end of input cut. Its counts are of distinct users a name, in no
+ * order: as many as window->bins add up to, of which up to `cap` are written; returns how many.
  */
 bool zn_engine_window(const zn_engine *e, zn_popularity_window *window);
 size_t zn_engine_window_counts(const zn_engine *e, uint32_t *out, size_t cap);

@@ -5,8 +5,9 @@
 import json
 import stat
 from collections import defaultdict
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pytest
@@ -18,12 +19,11 @@ from oracle import ZOracle
 from packet_help import HOUR, MINUTE
 
 from zanon_net import Config, ConfigError, ZParams, ZTable, cli, run
-from zanon_net._core import OUTPUTS, Capture, ClosedWindow
+from zanon_net._core import OUTPUTS, Capture, ClosedWindow, Engine
 from zanon_net.adapting import ZController
 from zanon_net.model import smallest_z
 from zanon_net.model.observed import observed_stream
 from zanon_net.popularity import Popularity, two_digits
-from zanon_net.windows import bins_of
 
 WINDOWS = [10 * MINUTE, 47 * MINUTE, HOUR, 5 * HOUR]
 EVERYTHING = Rules(1 << 30, HOUR)
@@ -54,17 +54,36 @@ def expected_windows(
     }
 
 
-def read_windows(path: Path, batch: int = 1 << 14, **settings: Any) -> list[ClosedWindow]:
+def bins_of(counts: list[int]) -> tuple[int, ...]:
+    """How many of the counts are from 2^j to 2^(j+1) - 1, by j."""
+    powers = [count.bit_length() - 1 for count in counts]
+    return tuple(powers.count(j) for j in range(max(powers, default=-1) + 1))
+
+
+@dataclass
+class Window:
+    """A closed window with its counts."""
+
+    closed: ClosedWindow
+    counts: np.ndarray
+
+    @classmethod
+    def of(cls, engine: Engine) -> Self | None:
+        closed = engine.window()
+        return None if closed is None else cls(closed, engine.window_counts())
+
+
+def read_windows(path: Path, batch: int = 1 << 14, **settings: Any) -> list[Window]:
     """All windows of a capture."""
     engine = make_engine(popularity=True, **settings)
     closed = []
     with Capture(str(path)) as capture:
         while engine.run(capture, batch) > 0:
-            while (window := engine.window()) is not None:
+            while (window := Window.of(engine)) is not None:
                 closed.append(window)
                 engine.run(capture, 0)
     engine.finish()
-    last = engine.window()
+    last = Window.of(engine)
     return [*closed, last] if last is not None else closed
 
 
@@ -74,16 +93,19 @@ def test_counts_are_brute_force(
     demo_pcap: Path, truth: list[Line], first_ns: int, window_ns: int, batch: int
 ) -> None:
     expected = expected_windows(truth, first_ns, window_ns)
-    closed = read_windows(demo_pcap, batch, window_ns=window_ns)
-    found = {w.start_ns: (w.users, sorted(w.counts.tolist())) for w in closed if w.users}
-    assert found == expected
+    read = read_windows(demo_pcap, batch, window_ns=window_ns)
+    closed = [window.closed for window in read]
+    found = {w.closed.start_ns: (w.closed.users, sorted(w.counts.tolist())) for w in read}
+    assert {start: one for start, one in found.items() if one[0]} == expected
+    for window in read:
+        assert window.closed.bins == bins_of(window.counts.tolist())
     assert [window.whole for window in closed] == [True] * (len(closed) - 1) + [False]
     assert all(window.end_ns - window.start_ns == window_ns for window in closed)
 
 
 def test_a_table_too_small_is_no_whole_window(demo_pcap: Path) -> None:
     closed = read_windows(demo_pcap, window_ns=HOUR, max_tuples=50)
-    assert not any(window.whole for window in closed)
+    assert not any(window.closed.whole for window in closed)
 
 
 def test_counting_changes_no_output(demo_pcap: Path, tmp_path: Path, key_file: str) -> None:
@@ -123,14 +145,6 @@ def test_counts_of_large_attributes() -> None:
     assert sorted(table.counts().tolist()) == [1, 10, 1500, 5000]
 
 
-@given(st.lists(st.integers(1, 2**32 - 1), max_size=50))
-def test_bins(counts: list[int]) -> None:
-    bins = bins_of(np.array(counts, dtype=np.uint32))
-    assert sum(bins) == len(counts)
-    for j, n in enumerate(bins):
-        assert n == sum(2**j <= count < 2 ** (j + 1) for count in counts)
-
-
 # ---- the file -----------------------------------------------------------------------------------
 
 
@@ -147,8 +161,7 @@ def test_the_popularity_file(
     for window in found.windows:
         users, counts = kept[window.start_ns]
         assert window.users == two_digits(users)
-        bins = bins_of(np.array(counts, dtype=np.uint32))
-        assert window.bins == tuple(map(two_digits, bins))
+        assert window.bins == tuple(map(two_digits, bins_of(counts)))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert "example" not in path.read_text()
 
@@ -157,7 +170,7 @@ def test_a_file_is_never_overwritten(demo_pcap: Path, tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     path.write_text("mine")
     config = Config().replace(popularity=str(path))
-    with pytest.raises(ConfigError, match=r"popularity: .* exists"):
+    with pytest.raises(ConfigError, match=r"p\.json exists, and nothing is ever overwritten"):
         run(demo_pcap, config, out=tmp_path / "out")
     assert path.read_text() == "mine"
     assert not (tmp_path / "out").exists()
@@ -213,14 +226,14 @@ def test_every_decision_is_by_the_z_in_the_manifest(
 
 def test_changes_are_what_the_windows_need(demo_pcap: Path, tmp_path: Path, key_file: str) -> None:
     changes = dynamic(tmp_path, "out", demo_pcap, key_file)["z_changes"]
-    closed = {w.end_ns: w for w in read_windows(demo_pcap, window_ns=10 * MINUTE)}
+    closed = {w.closed.end_ns: w for w in read_windows(demo_pcap, window_ns=10 * MINUTE)}
     z = 2
     for change in changes:
         assert change["old"] == z
         z = change["new"]
         if change["new"] > change["old"]:
             window = closed[change["t_ns"]]
-            users, px = observed_stream(window.counts, window.users)
+            users, px = observed_stream(window.counts, window.closed.users)
             assert z == smallest_z(px, users, 2, target=0.99, mode="stable")
 
 
@@ -243,7 +256,8 @@ def test_batches_do_not_matter(demo_pcap: Path, key_file: str, batch: int) -> No
         with Capture(str(demo_pcap)) as capture:
             while engine.run(capture, size) > 0:
                 while (window := engine.window()) is not None:
-                    engine.set_z(controller.see(window.end_ns, window.users, window.counts))
+                    counts = engine.window_counts()
+                    engine.set_z(controller.see(window.end_ns, window.users, counts))
                     engine.run(capture, 0)
         engine.finish()
         return [engine.take(name) for name in OUTPUTS]

@@ -329,6 +329,17 @@ cdef extern from "io/filter.h" nogil:
     void zn_filter_close(zn_filter *f)
     bint zn_filter_pass(zn_filter *f, const zn_frame *frame)
 
+cdef extern from "anon/popularity.h" nogil:
+    enum: ZN_ZTABLE_BINS
+    ctypedef struct zn_popularity_window:
+        int64_t start_ns, end_ns
+        uint64_t users
+        uint64_t bins[1]
+        c_bool whole
+    ctypedef struct zn_popularity:
+        zn_popularity_window *kept
+        size_t kept_count
+
 cdef extern from "engine.h" nogil:
     ctypedef struct zn_engine:
         pass
@@ -348,10 +359,6 @@ cdef extern from "engine.h" nogil:
         uint32_t max_flows, max_tuples, max_attributes
         uint32_t z_max
         bint popularity
-    ctypedef struct zn_popularity_window:
-        int64_t start_ns, end_ns
-        uint64_t users, names
-        c_bool whole
     ctypedef struct zn_source:
         zn_capture *capture
         zn_filter *filter
@@ -401,7 +408,7 @@ cdef extern from "anon/gate_rows.h" nogil:
         int64_t window_ns, rotate_ns
         const char *key_file
         uint32_t max_tuples, max_attributes
-        c_bool with_user, keep_suppressed
+        c_bool with_user, keep_suppressed, popularity
 
 cdef extern from "sieve.h" nogil:
     ctypedef struct zn_sieve:
@@ -425,6 +432,8 @@ cdef extern from "sieve.h" nogil:
     void zn_sieve_close(zn_sieve *s)
     int zn_sieve_feed(zn_sieve *s, const uint8_t *data, size_t n, zn_error *err)
     int zn_sieve_end(zn_sieve *s, zn_error *err)
+    int zn_sieve_finish(zn_sieve *s, zn_error *err)
+    zn_popularity *zn_sieve_popularity(zn_sieve *s)
     zn_text *zn_sieve_output(zn_sieve *s)
     const zn_sieve_stats *zn_sieve_get_stats(const zn_sieve *s)
     zn_ztable_stats zn_sieve_table_stats(const zn_sieve *s)

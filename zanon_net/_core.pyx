@@ -24,7 +24,7 @@ QUIC_TYPES = ("initial", "0-rtt", "handshake", "retry", "negotiation", "foreign"
 STREAM_RESULTS = ("grew", "stored", "nothing", "conflict", "outside")
 ROW_FORMATS = ("auto", "csv", "jsonl")
 TIME_UNITS = ("s", "ms", "us", "ns", "iso")
-ClosedWindow = namedtuple("ClosedWindow", "start_ns end_ns whole users counts")
+ClosedWindow = namedtuple("ClosedWindow", "start_ns end_ns whole users bins")
 DECISIONS = ("release", "below_z", "too_late", "late_deep", "no_room")
 
 
@@ -255,6 +255,15 @@ cdef class _Lists:
         free(self.spans)
 
 
+cdef object closed_window(const zn_popularity_window *w):
+    """A ClosedWindow without the empty bins behind the last."""
+    cdef int used = ZN_ZTABLE_BINS
+    while used > 0 and w.bins[used - 1] == 0:
+        used -= 1
+    bins = tuple([w.bins[j] for j in range(used)])
+    return ClosedWindow(w.start_ns, w.end_ns, bool(w.whole), w.users, bins)
+
+
 cdef class Engine:
     """The whole packet path; belongs to one thread at a time."""
 
@@ -378,16 +387,24 @@ cdef class Engine:
     def window(self):
         """The window that has ended, as a ClosedWindow, until run is called again; or None."""
         cdef zn_popularity_window closed
-        cdef uint32_t[::1] view
         self._enter()
         try:
-            if not zn_engine_window(self.engine, &closed):
-                return None
-            counts = np.empty(max(closed.names, 1), dtype=np.uint32)
+            return closed_window(&closed) if zn_engine_window(self.engine, &closed) else None
+        finally:
+            self.guard.leave()
+
+    def window_counts(self):
+        """The distinct users of each name in that window, in no order."""
+        cdef zn_popularity_window closed
+        cdef uint32_t[::1] view
+        cdef size_t n = 0
+        self._enter()
+        try:
+            if zn_engine_window(self.engine, &closed):
+                n = sum(closed_window(&closed).bins)
+            counts = np.empty(max(n, 1), dtype=np.uint32)
             view = counts
-            n = zn_engine_window_counts(self.engine, &view[0], closed.names)
-            return ClosedWindow(closed.start_ns, closed.end_ns, closed.whole, closed.users,
-                                counts[:n])
+            return counts[:zn_engine_window_counts(self.engine, &view[0], n)]
         finally:
             self.guard.leave()
 
@@ -760,7 +777,8 @@ cdef class Sieve:
     cdef _Guard guard
 
     def __init__(self, *, z, window_ns, rotate_ns, key_file, max_tuples, max_attributes, with_user,
-                 keep_suppressed, columns, format, to, unit, delimiter, header, strict):
+                 keep_suppressed, columns, format, to, unit, delimiter, header, strict,
+                 popularity=False):
         cdef zn_sieve_config config
         cdef zn_error err
         cdef _Lists names = _Lists(None, [*columns, header])
@@ -781,6 +799,7 @@ cdef class Sieve:
         config.gate.max_attributes = max_attributes
         config.gate.with_user = with_user
         config.gate.keep_suppressed = keep_suppressed
+        config.gate.popularity = popularity
         config.format = <zn_row_format><int>ROW_FORMATS.index(format)
         config.to = <zn_row_format><int>ROW_FORMATS.index(to)
         config.unit = <zn_time_unit><int>TIME_UNITS.index(unit)
@@ -834,6 +853,28 @@ cdef class Sieve:
             rc = zn_sieve_end(self.sieve, &err)
         self.guard.leave()
         check(rc, &err)
+
+    def finish(self):
+        """No other source follows: closes the window that is being counted."""
+        cdef zn_error err
+        cdef int rc
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        rc = zn_sieve_finish(self.sieve, &err)
+        self.guard.leave()
+        check(rc, &err)
+
+    def windows(self):
+        """The windows that have ended, as ClosedWindows, which the sieve then forgets."""
+        cdef zn_popularity *popularity
+        self._enter()
+        try:
+            popularity = zn_sieve_popularity(self.sieve)
+            closed = [closed_window(&popularity.kept[i]) for i in range(popularity.kept_count)]
+            popularity.kept_count = 0
+            return closed
+        finally:
+            self.guard.leave()
 
     def take(self):
         """What may be written, which the sieve then forgets."""

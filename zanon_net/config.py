@@ -25,6 +25,7 @@ from zanon_net.values import (
     flag,
     format_duration,
     key_path,
+    new_file,
     parse_duration,
     parse_networks,
     parse_never,
@@ -212,9 +213,7 @@ class Output(_Section):
         if "core" not in columns:
             reject("columns", "core is always part of a log; write core,layer7")
         self._settle("columns", columns)
-        path: object = self.popularity
-        if path == "" or not isinstance(path, str | os.PathLike | None):
-            reject("popularity", "must be the path of a file to write")
+        new_file("popularity", self.popularity)
 
     @property
     def outputs(self) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ class StdoutSink(Sink):
 
     def write(self, output: str, data: bytes) -> None:
         """See Sink."""
-        with _explained("write", "standard output"):
+        with explained("write", "standard output"):
             self._stream.write(data)
             self._stream.flush()  # a reader behind a pipe sees a batch when it is decided
 
@@ -89,7 +89,7 @@ class StdoutSink(Sink):
 
     def publish(self, manifest: bytes) -> None:
         """See Sink; the manifest has no place among the data."""
-        with _explained("write", "standard output"):
+        with explained("write", "standard output"):
             self._stream.flush()
 
     def discard(self) -> None:
@@ -117,7 +117,7 @@ class FolderSink(Sink):
 
     def _enter_folder(self) -> None:
         folder = self.folder
-        with _explained("make", folder):
+        with explained("make", folder):
             try:
                 folder.mkdir()
                 self._own_folders.append(folder)
@@ -125,7 +125,7 @@ class FolderSink(Sink):
             except FileExistsError:
                 if not folder.is_dir():
                     raise ConfigError(f"{folder} exists and is not a folder") from None
-        with _explained("read", folder):
+        with explained("read", folder):
             if any(folder.iterdir()):
                 raise ConfigError(
                     f"{folder} is not empty, and nothing is ever overwritten; "
@@ -134,25 +134,25 @@ class FolderSink(Sink):
 
     def _create(self, name: str) -> BinaryIO:
         path = self.folder / (name + PARTIAL)
-        with _explained("write", path):
+        with explained("write", path):
             writer = path.open("xb", buffering=BUFFER_BYTES)
             self._own_files.append(path)
             return writer
 
     def write(self, output: str, data: bytes) -> None:
         """See Sink."""
-        with _explained("write", self.folder / _file_name(output)):
+        with explained("write", self.folder / _file_name(output)):
             self._writers[output].write(data)
         self._written[output] += len(data)
 
     def settle(self, first_ns: int | None) -> dict[str, int]:
         """See Sink."""
         for output, writer in self._writers.items():
-            with _explained("write", self.folder / _file_name(output)):
+            with explained("write", self.folder / _file_name(output)):
                 _to_disk(writer)
         self._writers.clear()
         if first_ns is None:
-            with _explained("tidy", self.folder):
+            with explained("tidy", self.folder):
                 while self._own_files:
                     self._own_files[-1].unlink()
                     self._own_files.pop()
@@ -162,7 +162,7 @@ class FolderSink(Sink):
 
     def publish(self, manifest: bytes) -> None:
         """See Sink."""
-        with _explained("write", self.folder / MANIFEST):
+        with explained("write", self.folder / MANIFEST):
             writer = self._create(MANIFEST)
             self._writers[MANIFEST] = writer
             writer.write(manifest)
@@ -177,7 +177,7 @@ class FolderSink(Sink):
 
     def _appear(self, name: str, final_name: str) -> None:
         partial, final = self.folder / (name + PARTIAL), self.folder / final_name
-        with _explained("write", final):
+        with explained("write", final):
             if final.parent not in (self.folder, *self._own_folders):
                 final.parent.mkdir()
                 self._own_folders.append(final.parent)
@@ -224,7 +224,7 @@ def open_sink(out: str | os.PathLike[str] | None, formats: Iterable[str]) -> Sin
 
 
 @contextlib.contextmanager
-def _explained(action: str, path: object) -> Iterator[None]:
+def explained(action: str, path: object) -> Iterator[None]:
     """Turns an OSError into a ZanonError that says what failed, where, and what to do."""
     try:
         yield

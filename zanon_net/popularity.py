@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""How many users share names, per window, in a form coarse enough to keep beside the logs.
+"""How many users share names (or attributes), per window, in a form coarse enough to keep.
 
 For the operator, not for release: no name and no user is in it, yet it tells more about few users
 than the logs do. Counts have two significant digits, names are told by powers of two of their
@@ -94,7 +94,8 @@ class Popularity:
             return cls.from_dict(data)
         except (ValueError, KeyError, TypeError):
             raise FormatError(
-                f"{path} is no popularity file; make one with 'zanon-net run --popularity FILE'"
+                f"{path} is no popularity file; make one with --popularity FILE of 'zanon-net run'"
+                " or 'zanon-net filter'"
             ) from None
 
     @classmethod

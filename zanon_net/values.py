@@ -261,3 +261,9 @@ def key_path(name: str, value: object) -> None:
         reject(name, "must be the path of a file; make one with 'zanon-net key new FILE'")
     if isinstance(value, str) and _BASE64_OF_32_BYTES.fullmatch(value):
         reject(name, "this looks like a key itself; give the path of the file with it")
+
+
+def new_file(name: str, value: object) -> None:
+    """Refuses what can be no path of a file to write. None: no file."""
+    if value == "" or not isinstance(value, str | os.PathLike | None):
+        reject(name, "must be the path of a file to write")

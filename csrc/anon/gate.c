@@ -214,15 +214,6 @@ static void settle_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decis
     out->source = (zn_name_source)e->source;
 }
 
-static void count_popularity(zn_gate *g, const zn_flow *f, const zn_observation *o)
-{
-    zn_addr user;
-    if (g->popularity->table == NULL)
-        return;
-    user = user_of(g, f);
-    zn_popularity_see(g->popularity, o, &user);
-}
-
 void zn_gate_decide(zn_gate *g)
 {
     size_t n;
@@ -237,7 +228,7 @@ void zn_gate_decide(zn_gate *g)
         /* z = 1 asks for everything, whatever the table could not place. */
         zn_decision decision = g->policy->z == 1 ? ZN_RELEASE : (zn_decision)g->answers[i];
         if (v->kind == ZN_VOTE_NAME) {
-            count_popularity(g, f, &g->asked[i]);
+            zn_popularity_see(g->popularity, &g->asked[i]);
             settle_name(g, v, f, decision);
         } else {
             settle_addr(g, f, decision == ZN_RELEASE);

@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "anon/popularity.h"
 
+#include "base/arena.h"
+
 int zn_popularity_init(zn_popularity *p, int64_t window_ns, const zn_popularity_limits *limits,
                        zn_error *err)
 {
@@ -19,6 +21,7 @@ void zn_popularity_fini(zn_popularity *p)
 {
     zn_addr_set_fini(&p->users);
     zn_ztable_close(p->table);
+    zn_heap_free(p->kept);
     memset(p, 0, sizeof *p);
 }
 
@@ -51,12 +54,14 @@ bool zn_popularity_reach(zn_popularity *p, int64_t t_ns)
     return false;
 }
 
-void zn_popularity_see(zn_popularity *p, const zn_observation *o, const zn_addr *user)
+void zn_popularity_see(zn_popularity *p, const zn_observation *o)
 {
+    zn_addr user = {{0}};
     if (p->table == NULL || o->t_ns < p->start_ns || o->t_ns >= p->end_ns)
         return;
+    memcpy(user.byte, &o->user, sizeof o->user);
     (void)zn_ztable_observe(p->table, o);
-    zn_addr_set_add(&p->users, user);
+    zn_addr_set_add(&p->users, &user);
 }
 
 void zn_popularity_finish(zn_popularity *p)
@@ -79,15 +84,33 @@ void zn_popularity_next(zn_popularity *p)
         begin(p, now_ns);
 }
 
+int zn_popularity_keep(zn_popularity *p, zn_error *err)
+{
+    if (p->kept_count == p->kept_cap) {
+        size_t cap = p->kept_cap != 0 ? 2 * p->kept_cap : 16;
+        zn_popularity_window *larger = zn_heap_resize(p->kept, cap * sizeof *larger);
+        if (larger == NULL)
+            return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the counts of %zu windows", cap);
+        p->kept = larger;
+        p->kept_cap = cap;
+    }
+    p->kept[p->kept_count++] = zn_popularity_window_due(p);
+    zn_popularity_next(p);
+    return 0;
+}
+
 zn_popularity_window zn_popularity_window_due(const zn_popularity *p)
 {
-    zn_ztable_stats stats = zn_ztable_get_stats(p->table);
-    zn_popularity_window w = {p->start_ns, p->end_ns, p->users.members, stats.attributes, p->whole};
-    w.whole = w.whole && !p->users.full && stats.evicted == p->evicted;
+    zn_popularity_window w = {.start_ns = p->start_ns,
+                              .end_ns = p->end_ns,
+                              .users = p->users.members,
+                              .whole = p->whole && !p->users.full};
+    w.whole = w.whole && zn_ztable_get_stats(p->table).evicted == p->evicted;
+    zn_ztable_histogram(p->table, w.bins);
     return w;
 }
 
 size_t zn_popularity_memory(const zn_popularity *p)
 {
-    return p->table != NULL ? zn_ztable_memory(p->table) : 0;
+    return p->table != NULL ? zn_ztable_memory(p->table) + p->kept_cap * sizeof *p->kept : 0;
 }
