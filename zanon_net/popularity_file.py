@@ -27,7 +27,7 @@ class PopularityFile:
         self._published = False
         if self._path.exists():
             raise ConfigError(
-                f"{path} exists, and nothing is ever overwritten; choose another file for the counts"
+                f"{path} exists, and nothing is ever overwritten; choose another file"
             )
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with explained("write", self._partial):

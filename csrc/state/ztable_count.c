@@ -3,6 +3,8 @@
 /* How many users each attribute has: a walk over every slot of every form. */
 #include "state/ztable_internal.h"
 
+#include <string.h>
+
 /* Takes numbers in: into `out` while there is room, into `bins` if there are any. */
 typedef struct tally {
     uint32_t *out;
