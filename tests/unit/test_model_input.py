@@ -98,7 +98,7 @@ def test_the_rest() -> None:
         with pytest.raises(ConfigError, match=f"^{name}: "):
             call()
     with pytest.raises(ConfigError, match="use mc"):
-        model.k_anonymity_classes([[0.1, 0.2, 0.3]], [5, 5, 5], 2)
+        model.k_anonymity_classes([[0.1, 0.2, 0.3]], [5, 5, 5], 2, method="grid")
 
 
 def test_without_scipy_there_is_one_line() -> None:

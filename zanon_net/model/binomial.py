@@ -61,7 +61,7 @@ def _stirling_lack(n: Floats) -> Floats:
 
 def _deviance(x: Floats, mean: Floats) -> Floats:
     """x log(x / mean) + mean - x for x > 0, without cancellation where the two are close."""
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):  # a mean of 0, or close to it
         far = x * np.log(x / mean) + mean - x
     v = (x - mean) / (x + mean)
     near = 2 * x * v * _atanh_rest(v) + (x - mean) * v

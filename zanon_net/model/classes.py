@@ -13,13 +13,14 @@ from zanon_net.model.alike import tail_of_sum
 from zanon_net.model.bounds import Bounds, bounds_around
 from zanon_net.model.enumeration import ATTRIBUTES_MAX, realizations, undecided
 from zanon_net.model.montecarlo import Sampling
-from zanon_net.model.plane import Pair, k_anonymity_of_pair
+from zanon_net.model.plane import Pair, k_anonymity_of_pair, steps_of_pair
 from zanon_net.model.single import k_anonymity
 from zanon_net.model.special import Floats
 
 Method = Literal["grid", "mc", "exact"]
 SINGLE_WIDTH = 1e-6
 ENUMERATION_ERROR = 1e-12
+ENUMERATION_STEP = 75  # how long one takes, in steps of the grid
 
 
 def publish_probs_classes(px: ArrayLike, users: ArrayLike, z: int) -> Floats:
@@ -43,23 +44,24 @@ def k_anonymity_classes(
     users: ArrayLike,
     k: int,
     *,
-    method: Method = "grid",
+    method: Method | None = None,
     width: float = 1e-3,
     seed: int = 0,
 ) -> list[Bounds]:
     """p_k-anon,c of each class c: enough others of any class have the same set (2022 section 6).
 
     py: p^Y, shape (A, C). users: U_c, length C. width: how far apart the bounds may be.
-    method: "grid", certified bounds for one or two different classes; "mc", sampled sets with an
-    exact answer for each, between the bounds of a 99 % confidence interval that holds for any
-    sample size, for any number of classes; "exact", enumeration of at most 22 attributes.
-    seed: of the samples. Raises ConfigError.
+    method: "grid", certified bounds for one or two different classes, from a grid or, where that
+    takes less, from enumeration; "mc", sampled sets with an exact answer for each, between the
+    bounds of a 99 % confidence interval that holds for any sample size, for any number of classes;
+    "exact", enumeration of at most 22 attributes; None: grid if it can be, else mc. seed: of the
+    samples. Raises ConfigError.
     """
     p = checks.probabilities("py", py, dimensions=2)
     sizes = checks.class_sizes(users, p.shape[1])
     needed = checks.count("k", k) - 1
     width = checks.positive("width", width)
-    if method not in ("grid", "mc", "exact"):
+    if method not in (None, "grid", "mc", "exact"):
         raise ConfigError(f"method: must be grid, mc or exact, not {method!r}")
     if needed == 0 or needed >= sum(sizes):
         certain = float(needed == 0)
@@ -67,7 +69,7 @@ def k_anonymity_classes(
     kinds, kind_of, kind_sizes = _merged(p, sizes)
     if method == "exact":
         found = _by_enumeration(kinds, kind_sizes, needed)
-    elif method == "mc":
+    elif method == "mc" or (method is None and len(kind_sizes) > 2):
         found = [
             Sampling(kinds, own, _others(kind_sizes, own), needed).bounds(width, seed)
             for own in range(len(kind_sizes))
@@ -107,7 +109,10 @@ def _on_grid(p: Floats, sizes: tuple[int, ...], needed: int, width: float) -> li
         Pair(p[:, own], p[:, 1 - own], _others(sizes, own)[own], sizes[1 - own], needed)
         for own in range(2)
     ]
+    few = len(p) <= ATTRIBUTES_MAX
+    if few and (needed << len(p)) * ENUMERATION_STEP < sum(steps_of_pair(q, width) for q in pairs):
+        return _by_enumeration(p, sizes, needed)
     found = [k_anonymity_of_pair(pair, width) for pair in pairs]
-    if len(p) <= ATTRIBUTES_MAX and any(bounds.width > width for bounds in found):
+    if few and any(bounds.width > width for bounds in found):
         return _by_enumeration(p, sizes, needed)
     return found

@@ -88,16 +88,30 @@ def _losses(p: Floats) -> Floats:
 
 def k_anonymity_of_pair(pair: Pair, width: float) -> Bounds:
     """p_k-anon of the own class, certified; wider than `width` where that takes too many cells."""
-    agree = (pair.own < 0.5) == (pair.other < 0.5)
+    own, other = _axes(pair, width)
+    return _bounds(own, other, _agree(pair), pair.needed)
+
+
+def steps_of_pair(pair: Pair, width: float) -> int:
+    """About how many steps k_anonymity_of_pair takes."""
+    own, other = _axes(pair, width)
+    return own.cells * other.cells * (len(pair.own) + min(pair.needed, pair.own_others + 1))
+
+
+def _agree(pair: Pair) -> NDArray[np.bool_]:
+    """Where both classes have the same outcome for the likely one."""
+    return np.asarray((pair.own < 0.5) == (pair.other < 0.5))
+
+
+def _axes(pair: Pair, width: float) -> tuple[_Axis, _Axis]:
     unlikely = np.minimum(pair.own, 1 - pair.own)
-    masses = unlikely, np.where(agree, unlikely, 1 - unlikely)
-    users = pair.own_others, pair.other_users
-    chances = pair.own, pair.other
-    axes = [_axis(chances[i], masses[i], users[i], pair.needed, width) for i in range(2)]
-    coarser = math.sqrt(max(axes[0].cells * axes[1].cells / CELLS_MAX, 1.0))
-    if coarser > 1:
-        axes = [_coarser(axes[i], chances[i], coarser) for i in range(2)]
-    return _bounds(axes[0], axes[1], agree, pair.needed)
+    masses = unlikely, np.where(_agree(pair), unlikely, 1 - unlikely)
+    own = _axis(pair.own, masses[0], pair.own_others, pair.needed, width)
+    other = _axis(pair.other, masses[1], pair.other_users, pair.needed, width)
+    coarser = math.sqrt(max(own.cells * other.cells / CELLS_MAX, 1.0))
+    if coarser == 1:
+        return own, other
+    return _coarser(own, pair.own, coarser), _coarser(other, pair.other, coarser)
 
 
 def _coarser(axis: _Axis, p: Floats, factor: float) -> _Axis:
