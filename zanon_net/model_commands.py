@@ -53,7 +53,9 @@ def _scenario_options() -> list[click.Parameter]:
 
     return [
         option(
-            "--popularity", "Fit all of these to what 'run --popularity' wrote.", metavar="FILE"
+            "--popularity",
+            "Fit all of these to what 'run --popularity' or 'filter --popularity' wrote.",
+            metavar="FILE",
         ),
         option("--users", f"Users. [default: {USERS}]", type=int),
         option("--attributes", f"Names there are. [default: {ATTRIBUTES}]", type=int),
@@ -210,7 +212,7 @@ def _print_json(data: dict[str, Any]) -> None:
 
 
 def _interval(low: float, high: float) -> str:
-    return f"{low:.4f} - {high:.4f}"
+    return f"{low:.3f}-{high:.3f}"
 
 
 def _about(scenario: "Scenario") -> str:
@@ -233,7 +235,7 @@ def _print_about(console: Console, scenario: "Scenario") -> None:
 
 
 def _table(columns: Sequence[str]) -> Table:
-    table = Table(box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))  # 80 columns hold it all
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
     return table

@@ -8,13 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from filter_help import open_sieve
 
 from zanon_net.errors import ConfigError, FormatError
 from zanon_net.model import Fit, exposure_probs, fit, k_anonymity, publish_probs, zipf_rates
 from zanon_net.popularity import Popularity, PopularityWindow, rounding_unit, two_digits
+from zanon_net.popularity_file import PopularityFile
 
-RUNS = 200 if "ZANON_SOAK" in os.environ else 50
+RUNS, STREAMS = (200, 200) if "ZANON_SOAK" in os.environ else (50, 20)
 COVERED = 0.95
+WINDOWS = 4
 
 
 def bins_of(counts: np.ndarray) -> tuple[int, ...]:
@@ -53,6 +56,37 @@ def test_a_fit_recovers_the_truth_within_its_uncertainty() -> None:
     assert false_alarms <= 0.05 * RUNS
 
 
+def test_a_fit_of_a_stream_that_was_filtered(tmp_path: Path) -> None:
+    """From exposures, each a row of its own, to the file, to the fit: nothing but times, users and
+    names goes in."""
+    rng, second = np.random.default_rng(21), 1_000_000_000
+    covered = []
+    for run in range(STREAMS):
+        users, names = int(rng.integers(200, 800)), int(rng.choice([20, 100]))
+        rates = zipf_rates(names, float(rng.uniform(0.3, 2)), float(rng.uniform(0.8, 1.3)))
+        n = rng.poisson(rates * users * WINDOWS)
+        what = np.repeat(np.arange(names), n)
+        when = np.sort(rng.integers(0, WINDOWS * second, n.sum()))
+        rng.shuffle(what)
+        who = rng.integers(0, users, n.sum())
+        z, k = int(users * rng.uniform(0.02, 0.3)) + 1, int(rng.integers(2, 5))
+        path = tmp_path / f"{run}.json"
+        counts = PopularityFile(path, z, second)
+        sieve = open_sieve(window=second, time_unit="ns", z=z, popularity=path)
+        rows = zip(when.tolist(), who.tolist(), what.tolist(), strict=True)
+        sieve.feed(b"time,user,attribute\n" + b"".join(b"%d,u%d,a%d\n" % row for row in rows))
+        sieve.end()
+        sieve.finish()
+        for closed in sieve.windows():
+            counts.add(closed)
+        counts.publish()
+        px = exposure_probs(rates, 1)
+        truth = k_anonymity(publish_probs(px, users, z), users, k).estimate
+        bounds = fit(path).k_anonymity(z, k)
+        covered.append(bounds.lower <= truth <= bounds.upper)
+    assert np.mean(covered) >= COVERED
+
+
 def fitted(users: int = 1000, windows: int = 8) -> tuple[Fit, np.ndarray]:
     px = exposure_probs(zipf_rates(100, 0.2), 12)
     return fit(popularity(np.random.default_rng(3), users, px, windows)), px
@@ -66,6 +100,24 @@ def test_parameters_come_back() -> None:
     assert not found.problems
     assert found.px[:10] == pytest.approx(px[:10], rel=0.2)
     assert (np.diff(found.px) <= 0).all()
+
+
+def test_bounds_of_each_rank() -> None:
+    found, px = fitted()
+    low, high = found.px_bounds()
+    assert (low <= found.px).all()
+    assert (found.px <= high).all()
+    inside = (low[:80] <= px[:80]) & (px[:80] <= high[:80])
+    assert inside.mean() >= 0.95
+    assert np.mean(high[:10] - low[:10]) < 0.3
+
+
+def test_names_seen_once_leave_the_number_open() -> None:
+    px = exposure_probs(zipf_rates(2000, 0.2), 1)
+    found = fit(popularity(np.random.default_rng(4), 1000, px, 4))
+    assert found.attributes.upper == np.inf
+    assert found.attributes.lower <= 2000
+    assert found.k_anonymity(1, 2).lower == 0
 
 
 def test_another_window_scales_the_rates() -> None:

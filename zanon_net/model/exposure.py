@@ -9,6 +9,8 @@ from zanon_net.errors import ConfigError
 from zanon_net.model import checks
 from zanon_net.model.special import Floats
 
+ATTRIBUTES_MAX = 1 << 26  # half a gigabyte for each array of them
+
 
 def zipf_rates(attributes: int, first: float, exponent: float = 1.0) -> Floats:
     """Rates λ_r = first / r^exponent of the ranks r = 1 to `attributes` (2022 section 3.2.1).
@@ -16,12 +18,13 @@ def zipf_rates(attributes: int, first: float, exponent: float = 1.0) -> Floats:
     first: exposures of the most popular attribute by one user in a unit of time. Returns float64
     of shape (A,). Raises ConfigError.
     """
-    count = checks.count("attributes", attributes)
+    count = checks.count("attributes", attributes, high=ATTRIBUTES_MAX)
     checks.positive("first", first)
     if not np.isfinite(exponent):
         raise ConfigError(f"exponent: must be finite, not {exponent}")
     ranks = np.arange(1, count + 1, dtype=np.float64)
-    return checks.rates(first / ranks**exponent)
+    with np.errstate(divide="ignore", over="ignore"):  # what is not finite is refused below
+        return checks.rates(first / ranks**exponent)
 
 
 def exposure_probs(rates: ArrayLike, window: float) -> Floats:

@@ -9,10 +9,13 @@ names put anywhere between the ranks that are pinned, users anywhere within thei
 quantity's uncertainty is its spread over the draws.
 """
 
+import math
 import os
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zanon_net.errors import ConfigError
 from zanon_net.model import checks
@@ -37,39 +40,61 @@ RISK = 0.05
 EVERY_RANK = 400  # from here on, ranks stand for their neighbours
 
 
+class Estimate(NamedTuple):
+    """A number known to lie in [lower, upper] with 95 %; `estimate` is the best guess."""
+
+    lower: float
+    upper: float
+    estimate: float
+
+
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One set of parameters that fits. exposures: λ_a Δt, shape (A,), falling."""
+    """One set of parameters that fits. exposures: λ_a Δt, shape (A,), falling; single precision,
+    for there are a hundred of them."""
 
     users: int
-    exposures: Floats
+    exposures: NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
     """Parameters of the model that fit a popularity file.
 
-    users, attributes: U and A as (lower, upper, estimate); A counts names that no window showed,
-    as far as they can be guessed. px: p^X_a, shape (A,), falling. window_ns: the window it is of.
-    windows: how many were used. stationary: whether the windows are as alike as constant rates and
-    independent users make them; None when there are too few to tell. problems: each assumption that
-    fails, in a sentence. open_ended: whether names were seen with one user only.
+    users, attributes: U and A. A counts names that no window showed, as far as they can be guessed;
+    where some were seen with one user only, there may be any number of them, and its upper bound is
+    infinite. exposures: λ_a Δt, shape (A,), falling. window_ns: the window it is of. windows: how
+    many were used. stationary: whether the windows are as alike as constant rates and independent
+    users make them; None when there are too few to tell. problems: each assumption that fails, in a
+    sentence. draws: what else would fit.
     """
 
-    users: tuple[float, float, float]
-    attributes: tuple[float, float, float]
-    px: Floats
+    users: Estimate
+    attributes: Estimate
+    exposures: Floats
     window_ns: int
     windows: int
     stationary: bool | None
     problems: tuple[str, ...]
-    open_ended: bool
-    best: Draw
     draws: tuple[Draw, ...] = field(repr=False)
 
-    def exposures(self, window_ns: int | None = None) -> Floats:
-        """λ_a Δt for a window of this length, by default the file's."""
-        return self.best.exposures * ((window_ns or self.window_ns) / self.window_ns)
+    @property
+    def px(self) -> Floats:
+        """p^X_a, shape (A,), falling."""
+        return np.asarray(-np.expm1(-self.exposures))
+
+    def px_bounds(self) -> tuple[Floats, Floats]:
+        """Between what p^X of each rank lies, by 95 % of what else would fit: shapes (A,).
+
+        Of the last ranks the file says least: take theirs for a guess.
+        """
+        ranks = len(self.exposures)
+        drawn = np.zeros((len(self.draws), ranks), dtype=np.float32)
+        for row, draw in zip(drawn, self.draws, strict=True):
+            row[: len(draw.exposures)] = draw.exposures[:ranks]
+        low, high = np.quantile(drawn, [RISK / 2, 1 - RISK / 2], axis=0)
+        low, high = np.minimum(low, self.exposures), np.maximum(high, self.exposures)
+        return np.asarray(-np.expm1(-low)), np.asarray(-np.expm1(-high))
 
     def k_anonymity(
         self, z: int, k: int, *, periods: int = 1, window_ns: int | None = None
@@ -81,19 +106,18 @@ class Fit:
         lower bound is 0. Raises ConfigError.
         """
         length = (window_ns or self.window_ns) / self.window_ns
-        values = [self._value(draw, length, z, k, periods) for draw in self.draws]
+
+        def value(users: int, exposures: Floats) -> Bounds:
+            px = not_negligible(-np.expm1(-exposures * length), users, z)
+            return k_anonymity(publish_probs(px, users, z, periods), users, k, width=DRAW_WIDTH)
+
+        values = [value(draw.users, draw.exposures.astype(np.float64)) for draw in self.draws]
         low, high = np.quantile([one.estimate for one in values], [RISK / 2, 1 - RISK / 2])
-        best = self._value(self.best, length, z, k, periods)
+        best = value(int(self.users.estimate), self.exposures)
         low, high = min(low, best.lower), max(high, best.upper)
-        if z == 1 and self.open_ended:
+        if z == 1 and math.isinf(self.attributes.upper):
             low = 0.0
         return bounds_around(float(low) - DRAW_WIDTH, float(high) + DRAW_WIDTH, best.estimate)
-
-    @staticmethod
-    def _value(draw: Draw, length: float, z: int, k: int, periods: int) -> Bounds:
-        px = not_negligible(-np.expm1(-draw.exposures * length), draw.users, z)
-        py = publish_probs(px, draw.users, z, periods)
-        return k_anonymity(py, draw.users, k, width=DRAW_WIDTH)
 
 
 def fit(popularity: Popularity | str | os.PathLike[str], *, seed: int = 0) -> Fit:
@@ -109,31 +133,32 @@ def fit(popularity: Popularity | str | os.PathLike[str], *, seed: int = 0) -> Fi
     if not used or not any(any(window.bins) for window in used):
         raise ConfigError("popularity: no window holds a name; there is nothing to fit")
     seen = _Seen.of(used)
-    best, correction = seen.best()
+    users, exposures, correction = seen.best()
     rng = np.random.default_rng(checks.count("seed", seed, 0, 2**63))
-    spread = seen.noise(best)
+    spread = seen.noise(users, exposures)
     draws = tuple(seen.draw(rng, spread, correction) for _ in range(DRAWS))
-    stationary, problems = find_problems(used, best.users, best.exposures)
+    stationary, problems = find_problems(used, users, exposures)
     if not whole:
         problems = (*problems, "no window was read from its start to its end: exposures are low")
         stationary = None
+    attributes = _range([len(draw.exposures) for draw in draws], len(exposures))
+    if seen.open_ended:
+        attributes = attributes._replace(upper=math.inf)
     return Fit(
-        users=_range([draw.users for draw in draws], best.users),
-        attributes=_range([len(draw.exposures) for draw in draws], len(best.exposures)),
-        px=-np.expm1(-best.exposures),
+        users=_range([draw.users for draw in draws], users),
+        attributes=attributes,
+        exposures=exposures,
         window_ns=data.window_ns,
         windows=len(used),
         stationary=stationary,
         problems=problems,
-        open_ended=bool(seen.tails[0] > seen.tails[1:2].sum()),
-        best=best,
         draws=draws,
     )
 
 
-def _range(values: list[int], best: int) -> tuple[float, float, float]:
+def _range(values: list[int], best: int) -> Estimate:
     low, high = np.quantile(values, [RISK / 2, 1 - RISK / 2])
-    return min(float(low), best), max(float(high), best), float(best)
+    return Estimate(min(float(low), best), max(float(high), best), float(best))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,21 +187,24 @@ class _Seen:
             windows=len(windows),
         )
 
-    def best(self) -> tuple[Draw, Floats]:
-        """The parameters without noise, each name at its rank; and where its curve is pinned."""
+    @property
+    def open_ended(self) -> bool:
+        """Whether names were seen with one user only: then others may not have been seen."""
+        return bool(self.tails[0] > self.tails[1:2].sum())
+
+    def best(self) -> tuple[int, Floats, Floats]:
+        """U and λΔt without noise, each name at its rank; and how its pins were corrected."""
         users, pins = self.users, self.tails
         for _ in range(4):
             shape = _Shape(self.tails, users)
             pins = shape.matched()
             exposures = shape.exposures(pins, 1.0, None)
             users = all_users(self.users, users, exposures)
-        return Draw(max(round(users), 1), exposures), pins / shape.goal
+        return max(round(users), 1), exposures, pins / shape.goal
 
-    def noise(self, best: Draw) -> Floats:
+    def noise(self, users: int, exposures: Floats) -> Floats:
         """The standard deviation of each tail's mean, for independent users."""
-        chances = [
-            chance_of_at_least(1 << j, best.users, best.exposures) for j in range(len(self.tails))
-        ]
+        chances = [chance_of_at_least(1 << j, users, exposures) for j in range(len(self.tails))]
         return np.sqrt([float(np.sum(p * (1 - p))) / self.windows for p in chances])
 
     def draw(self, rng: np.random.Generator, noise: Floats, correction: Floats) -> Draw:
@@ -192,7 +220,7 @@ class _Seen:
             shape = _Shape(tails, users)
             exposures = shape.exposures(shape.goal * correction, end, rng)
             users = all_users(active, users, exposures)
-        return Draw(max(round(users), 1), exposures)
+        return Draw(max(round(users), 1), exposures.astype(np.float32))
 
 
 def _anywhere(ranks: Floats, curve: Curve, rng: np.random.Generator) -> Floats:

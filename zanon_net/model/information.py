@@ -20,7 +20,8 @@ def entropy(py: ArrayLike, *, base: float = math.e) -> float:
     if not (math.isfinite(base) and base > 1):
         raise ConfigError(f"base: must be above 1 and finite, not {base}")
     p = checks.probabilities("py", py)
-    return float(-np.sum(xlogy(p, p) + xlog1py(1 - p, -p))) / math.log(base)
+    total = float(np.sum(xlogy(p, p) + xlog1py(1 - p, -p)))
+    return max(0.0, -total) / math.log(base)  # and not -0.0
 
 
 def information_loss(px: ArrayLike, py: ArrayLike, *, base: float = math.e) -> float:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a curator asks: at this z and window, how anonymous, how much is released, what is lost."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from zanon_net.model import checks
 from zanon_net.model.bounds import Bounds
 from zanon_net.model.exposure import exposure_probs, zipf_rates
-from zanon_net.model.fitting import Fit
+from zanon_net.model.fitting import Estimate, Fit
 from zanon_net.model.information import entropy
 from zanon_net.model.publishing import over_periods, publish_probs
 from zanon_net.model.single import k_anonymity
@@ -85,8 +86,8 @@ class Scenario:
     @classmethod
     def fitted(cls, fit: Fit, k: int, periods: int) -> "Scenario":
         """With the parameters of a fit. Raises ConfigError."""
-        rates = fit.best.exposures * (NS_PER_HOUR / fit.window_ns)
-        checked = cls.given(fit.best.users, rates, k, periods)
+        rates = fit.exposures * (NS_PER_HOUR / fit.window_ns)
+        checked = cls.given(int(fit.users.estimate), rates, k, periods)
         return cls(checked.users, checked.rates, checked.k, checked.periods, fit)
 
     def px(self, window_ns: int) -> Floats:
@@ -128,13 +129,18 @@ class Scenario:
         }
         if self.fit is not None:
             about["fit"] = {
-                "users": self.fit.users,
-                "attributes": self.fit.attributes,
+                "users": _estimate(self.fit.users),
+                "attributes": _estimate(self.fit.attributes),
                 "windows": self.fit.windows,
                 "stationary": self.fit.stationary,
                 "problems": list(self.fit.problems),
             }
         return about
+
+
+def _estimate(value: Estimate) -> dict[str, float | None]:
+    """For JSON, which has no infinity."""
+    return {name: n if math.isfinite(n) else None for name, n in value._asdict().items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,17 +172,19 @@ class Choice:
                 " shorter window, or a lower target."
             )
         chosen = self.stable if self.stable.z <= self.users else self.first
+        others = "1 other" if self.k == 2 else f"{self.k - 1} others"
         text = (
-            f"At a window of {window} take z = {chosen.z}: a user is alike to {self.k - 1} or more"
-            f" others with probability {chosen.bounds.lower:.4g}, and {chosen.released:.0%} of what"
-            " users expose is released"
+            f"At a window of {window} take z = {chosen.z}: with probability"
+            f" {chosen.bounds.lower:.4g} a user is alike to at least {others}, and"
+            f" {chosen.released:.0%} of what users expose is released"
         )
         if self.first.z != self.stable.z and chosen is self.stable:
             text += f"; z = {self.first.z} would do too, but not every z above it"
         elif chosen is self.first and self.first.z != self.stable.z:
             text += "; do not raise it without a look here, for some larger z miss the target"
         if chosen.fitted is not None and chosen.fitted.lower < self.target:
-            text += f" (from data: {chosen.fitted.lower:.3g} to {chosen.fitted.upper:.3g})"
+            between = f"{chosen.fitted.lower:.3g} to {chosen.fitted.upper:.3g}"
+            text += f"; what was fitted would allow {between}"
         return text + "."
 
     def to_dict(self) -> dict[str, Any]:
