@@ -32,7 +32,7 @@ from zanon_net.model.charts import Line, Panel, draw
 WIDTH = 1e-5
 KS = (2, 3, 4)
 PROBABILITY = "p_k-anon (probability)"
-SEEDS = 3000
+SEEDS, BIAS_SEEDS = 3000, 1000
 
 
 @dataclass(frozen=True)
@@ -358,16 +358,33 @@ def compared(
     ]
 
 
+def streams20(z: int, seeds: int = 10, **more: int) -> tuple[float, float]:
+    """The share of 2-anonymous users in full streams at Table II, and its standard error."""
+    periods = more.get("periods", 24)
+    rates = zipf_rates(more.get("attributes", 5000), 0.05)
+    users = more.get("users", 50_000)
+    shares = simulate(rates, users, 1, z, 2, periods=periods, seeds=seeds)
+    return float(shares.mean()), float(shares.std() / seeds**0.5)
+
+
+def simulated(x: Sequence[int], label: str, at: Callable[[int], tuple[float, float]]) -> Line:
+    """Marks of full streams."""
+    return Line(f"{label}, streams", x, [at(one)[0] for one in x], joined=False)
+
+
 def f20_2() -> Figure:
     """p^Y over rank."""
     px = exposure_probs(zipf_rates(5000, 0.05), 1)
     at_300 = float(publish_probs(px, 50_000, 20)[299])
-    claim = Claim(
-        "2020 Fig. 2",
-        "at z = 20 the attribute of rank 300 is released below 1e-6, exposed with 1e-3",
-        f"released with {at_300:.1e}, exposed with {px[299]:.1e}",
-        at_300 < 1e-6,
-    )
+    claims = [
+        Claim(
+            "2020 Fig. 2",
+            "at z = 20 the attribute of rank 300 is released below 1e-6",
+            f"released with {at_300:.1e}",
+            at_300 < 1e-6,
+        ),
+        Claim("2020 Fig. 2", "and exposed with 1e-3", f"{px[299]:.1e}", px[299] > 5e-4),
+    ]
     panel = Panel(
         "A = 5000, U = 50000, Δt = 1",
         "attribute rank",
@@ -377,7 +394,7 @@ def f20_2() -> Figure:
         y_log=True,
         y_range=(1e-8, 1),
     )
-    return Figure("2020-2", "p^Y of each attribute.", [panel], [claim])
+    return Figure("2020-2", "p^Y of each attribute.", [panel], claims)
 
 
 def f20_3() -> Figure:
@@ -393,13 +410,16 @@ def f20_3() -> Figure:
         for z in (1, 20, 40)
         for line in compared(sizes, 2, f"z = {z}", lambda a, z=z: (y20(z, attributes=a), 50_000))
     ]
+    by_k.append(
+        simulated([30, 100, 300, 1000, 5000], "k = 2", lambda a: streams20(20, 2, attributes=a))
+    )
     pairwise, exact = both(y20(), 50_000, 2)
-    shares = simulate(zipf_rates(5000, 0.05), 50_000, 1, 20, 2, periods=24, seeds=10)
+    mean, error = streams20(20)
     claim = Claim(
         "2020 Fig. 3, Table II",
         "p_k-anon settles at about 0.9 for A > 100 (k = 2, z = 20)",
         f"the paper's formula gives {pairwise:.4f}, the exact model {exact:.4f}, full streams"
-        f" {shares.mean():.3f} ± {shares.std() / 10**0.5:.3f}",
+        f" {mean:.3f} ± {error:.3f}",
         exact > 0.8,
     )
     x = "A (attributes)"
@@ -414,6 +434,9 @@ def f20_4() -> Figure:
     """z."""
     zs = spread(1, 400, 50)
     lines = [line for k in KS for line in compared(zs, k, f"k = {k}", lambda z: (y20(z), 50_000))]
+    lines.append(
+        simulated([1, 5, 10, 20, 35, 60, 100, 200, 400], "k = 2", lambda z: streams20(z, 2))
+    )
     pairwise, exact = both(y20(20), 50_000, 2)
     late = [both(y20(35), 50_000, k) for k in KS]
     claims = [
@@ -443,6 +466,8 @@ def f20_5() -> Figure:
         return y20(max(round(users / 2500), 1), users=users), users
 
     lines = [line for k in KS for line in compared(sizes, k, f"k = {k}", at)]
+    few = [2500, 10_000, 22_000, 50_000, 100_000]
+    lines.append(simulated(few, "k = 2", lambda u: streams20(max(round(u / 2500), 1), 2, users=u)))
     some, many = both(y20(9, users=22_000), 22_000, 2), both(*at(100_000), 2)
     claims = [
         Claim(
@@ -475,6 +500,7 @@ def f20_6() -> Figure:
         for z in (1, 60, 120)
         for line in compared(long, 2, f"z = {z}", lambda n, z=z: (y20(z, periods=n), 50_000))
     ]
+    by_k.append(simulated([1, 5, 11, 22, 45], "k = 2", lambda n: streams20(20, 2, periods=n)))
     at = {n: both(y20(periods=n), 50_000, 2) for n in (5, 22, 45)}
     open_ = both(y20(1, periods=4), 50_000, 2)
     kept = both(y20(120, periods=70), 50_000, 2)
@@ -516,6 +542,28 @@ def f20_6() -> Figure:
 
 # ---- the page -----------------------------------------------------------------------------------
 
+
+def biases() -> str:
+    """Both biases as a table: what formulas give, and streams in which nothing is assumed."""
+    text = "| setting | formula of 2020 | model | streams | model less streams |\n"
+    text += "|---|---:|---:|---:|---:|\n"
+    for z in (10, 20, 35, 60):
+        formula, exact = both(y20(z), 50_000, 2)
+        mean, error = streams20(z)
+        text += (
+            f"| 2020 Table II, z = {z} | {formula:.4f} | {exact:.4f} | {mean:.4f} ± {error:.4f} |"
+        )
+        text += f" {exact - mean:+.4f} |\n"
+    for z in (100, 150, 200, 250, 300):
+        py = publish_probs(exposure_probs(rates22(), 12), 1000, z)
+        formula, exact = both(py, 1000, 2)
+        shares = simulate(rates22(), 1000, 12, z, 2, seeds=BIAS_SEEDS)
+        error = shares.std() / BIAS_SEEDS**0.5
+        text += f"| 2022 Table 2, z = {z} | {formula:.4f} | {exact:.4f} | {shares.mean():.4f}"
+        text += f" ± {error:.4f} | {exact - shares.mean():+.4f} |\n"
+    return text
+
+
 FIGURES = (f20_2, f20_3, f20_4, f20_5, f20_6, f22_2, f22_3, f22_4, f22_5, f22_6, f22_7, f22_8,
            f22_c10)  # fmt: skip
 HEAD = """# The papers, reproduced
@@ -525,7 +573,7 @@ drawn by `zanon_net.model`, and what the papers claim beside what comes out. *20
 "z-anonymity: Zero-Delay Anonymization for Data Streams"; *2022* is Jha et al., "Practical
 Anonymization for Data Streams". Figures 7 and 8 of 2020 need its data, which is not public.
 
-Two biases run through the table:
+Two biases run through all of it:
 
 - **The formula of 2020** is g(E[p_y]): the chance of a twin if every set were as common as two
   users match on average. What is asked for is E[g(p_y)]. Most matches are among the few commonest
@@ -535,6 +583,10 @@ Two biases run through the table:
   on the same counters. Simulated streams lie a little above the model for that reason (2022
   Fig. C.10).
 
+How large they are, beside streams that pass through the z-table itself (k = 2; mean and standard
+error of 10 streams for 2020, of 1000 for 2022):
+
+BIASES
 ## Claims
 
 | where | the paper says | what comes out | |
@@ -542,9 +594,9 @@ Two biases run through the table:
 """
 
 
-def page(figures: Sequence[Figure]) -> str:
+def page(figures: Sequence[Figure], measured: str) -> str:
     """docs/paper.md."""
-    text = HEAD
+    text = HEAD.replace("BIASES", measured)
     for figure in figures:
         for claim in figure.claims:
             verdict = "holds" if claim.holds else "**does not hold**"
@@ -553,7 +605,10 @@ def page(figures: Sequence[Figure]) -> str:
     for figure in figures:
         year, number = figure.name.split("-")
         text += f"\n### {year}, figure {number}\n\n{figure.caption}\n\n"
-        text += f"![{year} figure {number}](paper/{figure.name}.svg)\n"
+        text += f"![{year} figure {number}](paper/{figure.name}.svg)\n\n"
+        for claim in figure.claims:
+            verdict = "Holds" if claim.holds else "**Does not hold**"
+            text += f"- The paper: {claim.says}. {verdict}: {claim.found}.\n"
     return text
 
 
@@ -572,7 +627,7 @@ def main() -> None:
             print(
                 "holds  " if claim.holds else "DIFFERS", claim.where, "|", claim.found, flush=True
             )
-    (out / "paper.md").write_text(page(figures), encoding="utf-8")
+    (out / "paper.md").write_text(page(figures, biases()), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -69,7 +69,8 @@ def draw(path: Path, title: str, panels: Iterable[Panel]) -> None:
     import matplotlib as mpl
 
     with mpl.rc_context({"svg.hashsalt": "zanon_net", "svg.fonttype": "none", "font.size": 9}):
-        figure = _figure_class()(figsize=(4.6 * len(shown), 3.6), layout="constrained")
+        width = sum(6.0 if _many(panel) else 4.6 for panel in shown)
+        figure = _figure_class()(figsize=(width, 3.6), layout="constrained")
         figure.suptitle(title, fontsize=10)
         for place, panel in enumerate(shown, start=1):
             _draw_panel(figure.add_subplot(1, len(shown), place), panel)
@@ -109,8 +110,15 @@ def _draw_panel(axes: Any, panel: Panel) -> None:
     if panel.y_range is not None:
         axes.set_ylim(*panel.y_range)
     axes.grid(visible=True, linewidth=0.3)
-    if len(panel.lines) > 1:
+    if _many(panel):
+        axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.02, 1), borderaxespad=0)
+    elif len(panel.lines) > 1:
         axes.legend(fontsize=8)
+
+
+def _many(panel: Panel) -> bool:
+    """More lines than a legend among them would leave in view."""
+    return len(panel.lines) > 3
 
 
 def _rendered(figure: Any, suffix: str, title: str) -> bytes:
