@@ -399,7 +399,8 @@ size_t zn_engine_window_counts(const zn_engine *e, uint32_t *out, size_t cap)
 
 int zn_engine_set_z(zn_engine *e, uint32_t z, zn_error *err)
 {
-    int rc = zn_ztable_set_z(e->gate.table, z, err);
+    int64_t since_ns = e->popularity.due ? e->popularity.end_ns : e->clock.now_ns;
+    int rc = zn_gate_set_z(&e->gate, z, since_ns, err);
     if (rc == 0)
         e->policy.z = z;
     return rc;

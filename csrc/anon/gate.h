@@ -42,6 +42,8 @@ typedef struct zn_gate {
     zn_stats *stats;
     zn_popularity *popularity; /* borrowed too: counts what names are decided */
     zn_ztable *table;
+    int64_t z_since_ns; /* when z last changed; INT64_MIN: never */
+    uint32_t z_highest; /* so far */
     zn_hash_key id_key, user_key;
     zn_addr_set clients[2]; /* of this epoch and the one before */
     int64_t clients_epoch;
@@ -77,6 +79,13 @@ const zn_release *zn_gate_releases(const zn_gate *g, size_t *count);
 
 /* Fills *record with what may be said of a closed flow; false when it may not be shown at all. */
 bool zn_gate_record(const zn_gate *g, const zn_flow *f, zn_record *record);
+
+/*
+ * From since_ns on, in packet time, names and addresses need z users; the policy's z is set by its
+ * owner. Votes of before that are decided later, because a flow had to close first, need as many as
+ * were ever asked for. 0, or -ZN_ERR_CONFIG above limits.keep.
+ */
+int zn_gate_set_z(zn_gate *g, uint32_t z, int64_t since_ns, zn_error *err);
 
 /* The packet clock was rebased to an epoch that may lie in the past. */
 void zn_gate_rebase(zn_gate *g, int64_t epoch);
