@@ -2,17 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flow logs from network traffic whose every name is shared by at least z users.
 
-`run(source, config)` turns captures into anonymized logs; `ZTable` and `CryptoPan` are its two
-building blocks by themselves, and `parse` has the parsers. Times are integer nanoseconds since the
-Unix epoch.
+`run(source, config)` turns captures into anonymized logs, `read_log` reads them and Tstat's own;
+`ZTable` and `CryptoPan` are its two building blocks by themselves, and `parse` has the parsers.
+Times are integer nanoseconds since the Unix epoch.
 """
 
 from zanon_net import parse
 from zanon_net._core import CryptoPan, ZTable, caps_for_bytes
 from zanon_net._version import __version__
 from zanon_net.config import AddressPolicy, Config, Input, Limits, Output, ZParams
-from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatError, ZanonError
+from zanon_net.errors import (
+    CapacityError,
+    CaptureError,
+    ConfigError,
+    FormatError,
+    OutputError,
+    ZanonError,
+)
 from zanon_net.pipeline import run
+from zanon_net.reading import read_log
 from zanon_net.report import Report
 
 __all__ = [
@@ -26,6 +34,7 @@ __all__ = [
     "Input",
     "Limits",
     "Output",
+    "OutputError",
     "Report",
     "ZParams",
     "ZTable",
@@ -33,5 +42,6 @@ __all__ = [
     "__version__",
     "caps_for_bytes",
     "parse",
+    "read_log",
     "run",
 ]

@@ -26,5 +26,9 @@ class CapacityError(ZanonError):
     """Memory or another resource ran out."""
 
 
+class OutputError(ZanonError):
+    """The output cannot be written: a full disk, a folder that refuses, a file in the way."""
+
+
 class MissingExtraError(ZanonError, ImportError):
     """A package that only some commands need is not installed; the text has the line to type."""

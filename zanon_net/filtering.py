@@ -15,9 +15,9 @@ from zanon_net._core import Sieve
 from zanon_net.errors import ConfigError, FormatError, ZanonError
 from zanon_net.filter_config import FilterConfig
 from zanon_net.filter_report import FilterReport, RowSource, RowTotals, build_filter_manifest
-from zanon_net.outputs import StdoutSink
 from zanon_net.pipeline import Interruption, StopReading
 from zanon_net.popularity_file import PopularityFile
+from zanon_net.sinks import Plan, StdoutSink
 from zanon_net.sources import STDIN, Source
 
 READ_BYTES = 1 << 18  # a pipe gives what it has, a file this much
@@ -81,7 +81,7 @@ class _Filter:
         warn: Warn,
     ) -> None:
         self._sieve = sieve
-        self._sink = StdoutSink()
+        self._sink = StdoutSink(Plan((OUTPUT,)))
         self._popularity = popularity
         self._interruption = interruption
         self._warn = warn
@@ -118,7 +118,7 @@ class _Filter:
         finally:
             ready = self._sieve.take()
             if ready:
-                self._sink.write(OUTPUT, ready)
+                self._sink.take([(None, {OUTPUT: ready}, 0)])
         self._count()
         item.rows += self._sieve.stats["rows"] - before
         fault = self._sieve.first_fault

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from zanon_net._core import ClosedWindow
 from zanon_net.errors import ConfigError
-from zanon_net.outputs import PARTIAL, explained
+from zanon_net.files import PARTIAL, explained
 from zanon_net.popularity import Popularity, PopularityWindow
 
 
 class PopularityFile:
     """Remembers windows and writes them, readable by the file's owner only.
 
-    Raises ConfigError when there is something of this name, ZanonError when the system refuses.
+    Raises ConfigError when there is something of this name, OutputError when the system refuses.
     """
 
     def __init__(self, path: str | os.PathLike[str], z: int, window_ns: int) -> None:
@@ -42,7 +42,7 @@ class PopularityFile:
         self._windows.append(window.rounded())
 
     def publish(self) -> None:
-        """Writes the file and gives it its name. Raises ZanonError."""
+        """Writes the file and gives it its name. Raises OutputError."""
         content = Popularity(self._z, self._window_ns, tuple(self._windows), self._omitted)
         with explained("write", self._path):
             self._file.write(content.to_bytes())

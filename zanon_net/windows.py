@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run does at the end of each window: remember its counts, set z for the next."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from zanon_net._core import Engine
@@ -46,7 +45,7 @@ class Windows:
         if self._file is not None:
             self._file.discard()
 
-    def facts(self) -> Mapping[str, Any]:
+    def facts(self) -> dict[str, Any]:
         """What the manifest says about it."""
         if self._controller is None:
             return {}
