@@ -12,11 +12,11 @@ from typing import Any, Self
 import numpy as np
 import pytest
 from demo_help import Line, Rules, as_seen, read_truth, user_of
-from engine_help import make_engine
+from engine_help import Taker, feed, make_engine
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import ZOracle
-from packet_help import HOUR, MINUTE
+from packet_help import HOUR, MINUTE, NAMED_AFTER_NS, SECOND, START, Tcp, user, visit
 
 from zanon_net import Config, ConfigError, ZParams, ZTable, cli, run
 from zanon_net._core import OUTPUTS, Capture, ClosedWindow, Engine
@@ -27,6 +27,8 @@ from zanon_net.popularity import Popularity, two_digits
 
 WINDOWS = [10 * MINUTE, 47 * MINUTE, HOUR, 5 * HOUR]
 EVERYTHING = Rules(1 << 30, HOUR)
+NAME = b"www.example.org"
+CUT_HEAD = b"GET / HTTP/1.1\r\nHost: " + NAME + b"\r\nUser-Agent: x"
 
 
 @pytest.fixture(scope="module")
@@ -130,8 +132,8 @@ def test_counting_changes_no_output(demo_pcap: Path, tmp_path: Path, key_file: s
 )
 def test_counts_of_a_table(observations: list[tuple[int, int, int]], keep: int | None) -> None:
     table = ZTable(1, 100, keep=keep)
-    for t_ns, user, attribute in sorted(observations):
-        table.observe(t_ns, f"u{user}", f"a{attribute}")
+    for t_ns, who, attribute in sorted(observations):
+        table.observe(t_ns, f"u{who}", f"a{attribute}")
     each = [table.count(f"a{attribute}") for attribute in range(10)]
     assert sorted(table.counts().tolist()) == sorted(n for n in each if n)
 
@@ -267,6 +269,31 @@ def test_batches_do_not_matter(demo_pcap: Path, key_file: str, batch: int) -> No
     assert [sorted(text.splitlines()) for text in whole] == [
         sorted(text.splitlines()) for text in parts
     ]
+
+
+@pytest.mark.parametrize(("z", "later"), [([2], [2]), ([3], []), ([2, 3], []), ([3, 2], [])])
+def test_a_vote_from_before_a_change_needs_the_highest_z(z: list[int], later: list[int]) -> None:
+    """A head that never ends votes when its flow does, for a time when another z was in force."""
+    talk = Tcp(ports=(40000, 80)).handshake().say(CUT_HEAD)
+    elsewhere = visit(user(8888), b"www.example.net", talk.frames[-1].t_ns + SECOND)
+    taker = Taker(make_engine(z=2, z_max=3))
+    for one in z[:-1]:
+        taker.engine.set_z(one)
+    feed(taker.engine, [*visit(user(9999), NAME, talk.frames[0].t_ns - SECOND), *talk.frames])
+    feed(taker.engine, elsewhere)
+    taker.engine.set_z(z[-1])
+    found = [o["name"] for o in taker.outcome().observations]
+    assert found == [NAME.decode()] * bool(later)
+
+
+def test_a_new_z_counts_from_its_window_on() -> None:
+    taker = Taker(make_engine(z=2, z_max=3))
+    visits = [visit(user(n), NAME, START + n * SECOND) for n in range(5)]
+    for one, z in zip(visits, (2, 2, 3, 3, 2), strict=True):
+        taker.engine.set_z(z)
+        feed(taker.engine, one)
+    times = [o["t_ns"] for o in taker.outcome().observations]
+    assert times == [START + n * SECOND + NAMED_AFTER_NS for n in (1, 2, 3, 4)]
 
 
 def controller(**more: Any) -> ZController:
