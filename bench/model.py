@@ -12,8 +12,11 @@ import argparse
 import time
 from collections.abc import Callable
 
+import numpy as np
+
 from zanon_net.model import (
     exposure_probs,
+    fit,
     k_anonymity,
     k_anonymity_classes,
     k_anonymity_exact,
@@ -22,6 +25,7 @@ from zanon_net.model import (
     smallest_z,
     zipf_rates,
 )
+from zanon_net.popularity import Popularity, PopularityWindow
 
 CASES = [
     (20, 0.2, 12.0, (10**3, 10**4, 10**5, 10**6)),
@@ -68,6 +72,18 @@ def row(attributes: int, first: float, window: float, users: int) -> str:
     )
 
 
+def popularity(users: int, attributes: int) -> Popularity:
+    """What six windows of independent users would have left behind."""
+    rng, px = np.random.default_rng(0), exposure_probs(zipf_rates(attributes, 0.4), 1)
+    windows = []
+    for number in range(6):
+        counts = rng.binomial(users, px)
+        bins = np.bincount(np.frexp(counts[counts > 0].astype(float))[1] - 1)
+        active = int(rng.binomial(users, -np.expm1(np.log1p(-px).sum())))
+        windows.append(PopularityWindow(number, True, active, tuple(bins.tolist())))
+    return Popularity.of(1, 1, windows)
+
+
 def main() -> None:
     """Prints the tables."""
     argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0]).parse_args()
@@ -79,11 +95,17 @@ def main() -> None:
     px = exposure_probs(zipf_rates(20, 0.2), 12)
     pair = [[a, b] for a, b in zip(px, exposure_probs(zipf_rates(20, 0.1), 12), strict=True)]
     print()
+    many = exposure_probs(zipf_rates(10**6, 0.4), 1)
+    seen = popularity(9670, 27_482)
     others: dict[str, Callable[[], object]] = {
         "two classes, A = 20, U = 2 x 500, width 1e-3": lambda: k_anonymity_classes(
             pair, [500, 500], K
         ),
         "smallest_z, A = 20, U = 1000, target .9": lambda: smallest_z(px, 1000, K, target=0.9),
+        "smallest_z, stable, A = U = 10^6, target .95": lambda: smallest_z(
+            many, 10**6, K, target=0.95, mode="stable"
+        ),
+        "fit of 6 windows, A = 27482, U = 9670": lambda: fit(seen),
         "1000 simulated streams, A = 20, U = 1000": lambda: simulate(
             zipf_rates(20, 0.2), 1000, 12, 150, K, seeds=1000
         ),
