@@ -34,7 +34,7 @@ requirements = $(PYTHON) -c 'import sys, tomllib; \
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # ---- environments -------------------------------------------------------------------------------
 
@@ -141,13 +141,17 @@ SOAK_LAYOUTS := default small
 soak-small: SOAK_FLAGS := -DZN_ZRECORD_USERS_MAX=5 -DZN_ZLIST_FROM=3 -DZN_ZTRIM_MAX=2
 
 .PHONY: soak $(SOAK_LAYOUTS:%=soak-%)
-soak: $(SOAK_LAYOUTS:%=soak-%) ## 10^9 random observations against an exact oracle (SOAK=N, SEED=N)
+soak: $(SOAK_LAYOUTS:%=soak-%) soak-model ## 10^9 random observations against an exact oracle (SOAK=N, SEED=N); the model's tests with all seeds
 $(SOAK_LAYOUTS:%=soak-%): soak-%:
 	@mkdir -p $(BUILD)/soak
 	@$(CC) $(C_FLAGS) $(C_WARNINGS) $(SOAK_FLAGS) -DZN_DEBUG tests/soak/*.c $(SOAK_TABLE) \
 		-o $(BUILD)/soak/$*
 	@echo "The z-table, $* layout, seed $(SEED)"
 	@$(BUILD)/soak/$* -n $$(($(SOAK) / 2)) -s $(SEED)
+
+.PHONY: soak-model
+soak-model: .venv/.built ## the model's random tests with all their runs
+	ZANON_SOAK=1 .venv/bin/python -m pytest tests/unit/test_model_fit.py tests/unit/test_model_simulation.py
 
 # ---- for those who change it --------------------------------------------------------------------
 

@@ -49,7 +49,9 @@ static int init_never(zn_engine *e, const zn_engine_config *config, zn_error *er
 static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err)
 {
     zn_gate_limits limits = {config->max_tuples, config->max_attributes, MAX_CLIENTS,
-                             ZN_ENGINE_BATCH_VOTES};
+                             ZN_ENGINE_BATCH_VOTES,
+                             config->z_max > config->z ? config->z_max : config->z};
+    zn_popularity_limits counted = {config->max_tuples, config->max_attributes, MAX_CLIENTS};
     int rc = zn_book_init(&e->book, config->max_flows, err);
     e->gate.policy = e->names.policy = e->resolved.policy = &e->policy;
     e->gate.stats = e->names.stats = &e->stats;
@@ -57,9 +59,12 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
     e->intake.flows = e->flows;
     e->gate.flows = e->flows;
     e->gate.resolved = &e->resolved;
+    e->gate.popularity = &e->popularity;
     e->names.gate = &e->gate;
     if (rc == 0)
         rc = zn_gate_init(&e->gate, &limits, err);
+    if (rc == 0 && config->popularity)
+        rc = zn_popularity_init(&e->popularity, config->window_ns, &counted, err);
     if (rc == 0)
         rc = zn_resolved_init(&e->resolved, err);
     if (rc == 0)
@@ -102,6 +107,7 @@ void zn_engine_close(zn_engine *e)
     zn_outputs_fini(&e->outputs);
     zn_names_fini(&e->names);
     zn_gate_fini(&e->gate);
+    zn_popularity_fini(&e->popularity);
     zn_resolved_fini(&e->resolved);
     zn_book_fini(&e->book);
     zn_flow_table_close(e->flows);
@@ -121,6 +127,27 @@ zn_outputs *zn_engine_outputs(zn_engine *e)
 bool zn_engine_waiting(const zn_engine *e)
 {
     return e->waiting;
+}
+
+bool zn_engine_window(const zn_engine *e, zn_popularity_window *window)
+{
+    if (e->popularity.due)
+        *window = zn_popularity_window_due(&e->popularity);
+    return e->popularity.due;
+}
+
+size_t zn_engine_window_counts(const zn_engine *e, uint32_t *out, size_t cap)
+{
+    return e->popularity.due ? zn_ztable_counts(e->popularity.table, out, cap) : 0;
+}
+
+int zn_engine_set_z(zn_engine *e, uint32_t z, zn_error *err)
+{
+    int64_t since_ns = e->popularity.due ? e->popularity.end_ns : e->clock.now_ns;
+    int rc = zn_gate_set_z(&e->gate, z, since_ns, err);
+    if (rc == 0)
+        e->policy.z = z;
+    return rc;
 }
 
 const zn_stats *zn_engine_stats(const zn_engine *e)
@@ -149,9 +176,9 @@ bool zn_engine_time_range(const zn_engine *e, int64_t *first_ns, int64_t *last_n
 size_t zn_engine_memory(const zn_engine *e)
 {
     size_t bytes = sizeof *e + zn_flow_memory(e->flows) + zn_ztable_memory(e->gate.table) +
-                   zn_resolved_memory(&e->resolved) + zn_slab_bytes(&e->book.entries) +
-                   zn_slab_bytes(&e->book.texts) + zn_names_memory(&e->names) +
-                   zn_defrag_memory(e->intake.defrag);
+                   zn_popularity_memory(&e->popularity) + zn_resolved_memory(&e->resolved) +
+                   zn_slab_bytes(&e->book.entries) + zn_slab_bytes(&e->book.texts) +
+                   zn_names_memory(&e->names) + zn_defrag_memory(e->intake.defrag);
     return bytes + zn_outputs_memory(&e->outputs);
 }
 

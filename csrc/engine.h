@@ -15,6 +15,7 @@
 #ifndef ZN_ENGINE_H
 #define ZN_ENGINE_H
 
+#include "anon/popularity.h"
 #include "base/addr.h"
 #include "base/sets.h"
 #include "base/stats.h"
@@ -45,6 +46,8 @@ typedef struct zn_engine_config {
     uint8_t user_v4_bits, user_v6_bits; /* prefix lengths that make a user, e.g. 32 and 64 */
     const char *key_file;               /* NULL: ephemeral keys */
     uint32_t max_flows, max_tuples, max_attributes;
+    uint32_t z_max;  /* the largest that zn_engine_set_z may set; 0: z stays */
+    bool popularity; /* stop at the end of each window, for its counts to be read */
 } zn_engine_config;
 
 #define ZN_SOURCE_LINKS 16
@@ -64,7 +67,9 @@ void zn_engine_close(zn_engine *e);
 /* Takes n frames; any n. 0 or a negative zn_err. */
 int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err);
 /* Reads and takes up to max_frames from a source; of a stream, what is there. Their number, 0 at its
- * end, or a negative zn_err. */
+ * end, or a negative zn_err. With config.popularity it returns early where a window
+ * has ended (zn_engine_window); what was read already is taken by the next call, which with 0
+ * max_frames takes only that. */
 int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err);
 /* End of input: closes every flow and puts its record out. 0, 1 when the outputs are to be taken and
  * it is to be called again, or a negative zn_err. */
@@ -76,6 +81,16 @@ int zn_engine_settle(zn_engine *e, zn_error *err);
 zn_outputs *zn_engine_outputs(zn_engine *e);
 /* Records wait for the outputs to be taken. */
 bool zn_engine_waiting(const zn_engine *e);
+
+/*
+ * The window that has ended: true when there is one, until zn_engine_run is called again; after
+ * zn_engine_finish, the one that the end of input cut. Its counts are of distinct users a name, in no
+ * order: as many as window->bins add up to, of which up to `cap` are written; returns how many.
+ */
+bool zn_engine_window(const zn_engine *e, zn_popularity_window *window);
+size_t zn_engine_window_counts(const zn_engine *e, uint32_t *out, size_t cap);
+/* Changes z for the votes of frames not taken yet, up to z_max. 0, or -ZN_ERR_CONFIG. */
+int zn_engine_set_z(zn_engine *e, uint32_t z, zn_error *err);
 
 const zn_stats *zn_engine_stats(const zn_engine *e);
 zn_ztable_stats zn_engine_table_stats(const zn_engine *e);

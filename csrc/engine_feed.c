@@ -230,20 +230,37 @@ static size_t filter_frames(zn_engine *e, zn_source *source, size_t n)
     return kept;
 }
 
+/* Takes the frames that were read, up to the end of a window; all votes of before are decided then. */
+static int take_read(zn_engine *e, zn_error *err)
+{
+    size_t first = e->frames_at;
+    int rc;
+    while (e->frames_at < e->frames_read &&
+           !zn_popularity_reach(&e->popularity, e->frames[e->frames_at].t_ns))
+        e->frames_at++;
+    rc = zn_engine_feed(e, e->frames + first, e->frames_at - first, err);
+    return rc == 0 && e->popularity.due ? settle(e, true, err) : rc;
+}
+
 int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
 {
     int taken = 0;
-    while (taken < max_frames) {
+    zn_popularity_next(&e->popularity);
+    while (taken < max_frames || e->frames_at < e->frames_read) {
         int want = max_frames - taken < ZN_ENGINE_BATCH ? max_frames - taken : ZN_ENGINE_BATCH;
-        int n = zn_capture_next(source->capture, e->frames, want, err);
-        int rc;
-        if (n <= 0)
-            return n < 0 ? n : taken;
-        rc = zn_engine_feed(e, e->frames, filter_frames(e, source, (size_t)n), err);
+        int n = 0, rc;
+        if (e->frames_at == e->frames_read) {
+            n = zn_capture_next(source->capture, e->frames, want, err);
+            if (n <= 0)
+                return n < 0 ? n : taken;
+            e->frames_at = 0;
+            e->frames_read = filter_frames(e, source, (size_t)n);
+        }
+        rc = take_read(e, err);
         if (rc != 0)
             return rc;
         taken += n;
-        if (n < want || e->waiting || zn_outputs_full(&e->outputs))
+        if ((n != 0 && n < want) || e->popularity.due || e->waiting || zn_outputs_full(&e->outputs))
             break; /* a stream: what came is decided now, not when the batch is full */
     }
     return taken;
@@ -257,10 +274,15 @@ int zn_engine_settle(zn_engine *e, zn_error *err)
 
 int zn_engine_finish(zn_engine *e, zn_error *err)
 {
+    int rc;
     if (!e->ended) {
+        zn_popularity_next(&e->popularity);
         zn_defrag_clear(e->intake.defrag);
         zn_flow_end_input(e->flows, e->clock.now_ns);
     }
     e->ended = true;
-    return zn_engine_settle(e, err);
+    rc = zn_engine_settle(e, err);
+    if (rc == 0)
+        zn_popularity_finish(&e->popularity);
+    return rc;
 }

@@ -22,6 +22,7 @@ struct zn_engine {
     zn_flow_table *flows;
     zn_name_book book;
     zn_resolved resolved;
+    zn_popularity popularity;
     zn_gate gate;
     zn_names names;
     zn_outputs outputs;
@@ -29,6 +30,7 @@ struct zn_engine {
     uint32_t max_flows;
     bool waiting, ended;
     zn_intake intake;
+    size_t frames_at, frames_read; /* of those below: the next to take, and how many there are */
     zn_frame frames[ZN_ENGINE_BATCH];
 };
 

@@ -254,11 +254,21 @@ int zn_sieve_end(zn_sieve *s, zn_error *err)
     return rc;
 }
 
+int zn_sieve_finish(zn_sieve *s, zn_error *err)
+{
+    return zn_row_gate_finish(s->gate, err);
+}
+
 /* ---- telling ---------------------------------------------------------------------------------- */
 
 zn_text *zn_sieve_output(zn_sieve *s)
 {
     return &s->out;
+}
+
+zn_popularity *zn_sieve_popularity(zn_sieve *s)
+{
+    return zn_row_gate_popularity(s->gate);
 }
 
 const zn_sieve_stats *zn_sieve_get_stats(const zn_sieve *s)

@@ -57,9 +57,15 @@ void zn_sieve_close(zn_sieve *s);
 int zn_sieve_feed(zn_sieve *s, const uint8_t *bytes, size_t n, zn_error *err);
 /* The source has ended, with or without a line feed; another may follow. As zn_sieve_feed. */
 int zn_sieve_end(zn_sieve *s, zn_error *err);
+/* No other source follows: closes the window that is being counted. 0, or -ZN_ERR_CAPACITY. */
+int zn_sieve_finish(zn_sieve *s, zn_error *err);
 
 /* What may be published, to be read and emptied (n = 0) by the caller. */
 zn_text *zn_sieve_output(zn_sieve *s);
+
+/* With config.gate.popularity, the windows that have ended: `kept`, to be read and emptied
+ * (kept_count = 0) by the caller. */
+zn_popularity *zn_sieve_popularity(zn_sieve *s);
 
 const zn_sieve_stats *zn_sieve_get_stats(const zn_sieve *s);
 zn_ztable_stats zn_sieve_table_stats(const zn_sieve *s);

@@ -291,6 +291,7 @@ cdef extern from "state/ztable.h" nogil:
     void zn_ztable_observe_batch(zn_ztable *t, const zn_observation *o, size_t n,
                                  uint8_t *decisions)
     uint64_t zn_ztable_count(const zn_ztable *t, zn_id attribute)
+    size_t zn_ztable_counts(const zn_ztable *t, uint32_t *out, size_t cap)
     int zn_ztable_set_z(zn_ztable *t, uint32_t z, zn_error *err)
     void zn_ztable_clear(zn_ztable *t)
     zn_ztable_stats zn_ztable_get_stats(const zn_ztable *t)
@@ -345,6 +346,17 @@ cdef extern from "io/filter.h" nogil:
     int zn_filter_open(zn_filter **out, const char *expression, zn_error *err)
     void zn_filter_close(zn_filter *f)
     bint zn_filter_pass(zn_filter *f, const zn_frame *frame)
+
+cdef extern from "anon/popularity.h" nogil:
+    enum: ZN_ZTABLE_BINS
+    ctypedef struct zn_popularity_window:
+        int64_t start_ns, end_ns
+        uint64_t users
+        uint64_t bins[1]
+        c_bool whole
+    ctypedef struct zn_popularity:
+        zn_popularity_window *kept
+        size_t kept_count
 
 cdef extern from "outputs.h" nogil:
     ctypedef enum zn_field_type:
@@ -401,6 +413,8 @@ cdef extern from "engine.h" nogil:
         uint8_t user_v4_bits, user_v6_bits
         const char *key_file
         uint32_t max_flows, max_tuples, max_attributes
+        uint32_t z_max
+        bint popularity
     ctypedef struct zn_source:
         zn_capture *capture
         zn_filter *filter
@@ -412,6 +426,9 @@ cdef extern from "engine.h" nogil:
     int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
     int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
     int zn_engine_finish(zn_engine *e, zn_error *err)
+    bint zn_engine_window(const zn_engine *e, zn_popularity_window *window)
+    size_t zn_engine_window_counts(const zn_engine *e, uint32_t *out, size_t cap)
+    int zn_engine_set_z(zn_engine *e, uint32_t z, zn_error *err)
     int zn_engine_settle(zn_engine *e, zn_error *err)
     zn_outputs *zn_engine_outputs(zn_engine *e)
     bint zn_engine_waiting(const zn_engine *e)
@@ -451,7 +468,7 @@ cdef extern from "anon/gate_rows.h" nogil:
         int64_t window_ns, rotate_ns
         const char *key_file
         uint32_t max_tuples, max_attributes
-        c_bool with_user, keep_suppressed
+        c_bool with_user, keep_suppressed, popularity
 
 cdef extern from "sieve.h" nogil:
     ctypedef struct zn_sieve:
@@ -475,6 +492,8 @@ cdef extern from "sieve.h" nogil:
     void zn_sieve_close(zn_sieve *s)
     int zn_sieve_feed(zn_sieve *s, const uint8_t *data, size_t n, zn_error *err)
     int zn_sieve_end(zn_sieve *s, zn_error *err)
+    int zn_sieve_finish(zn_sieve *s, zn_error *err)
+    zn_popularity *zn_sieve_popularity(zn_sieve *s)
     zn_text *zn_sieve_output(zn_sieve *s)
     const zn_sieve_stats *zn_sieve_get_stats(const zn_sieve *s)
     zn_ztable_stats zn_sieve_table_stats(const zn_sieve *s)

@@ -4,6 +4,7 @@
 
 import ipaddress
 import os
+from collections import namedtuple
 
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.number cimport PyNumber_Index
@@ -30,6 +31,7 @@ QUIC_TYPES = ("initial", "0-rtt", "handshake", "retry", "negotiation", "foreign"
 STREAM_RESULTS = ("grew", "stored", "nothing", "conflict", "outside")
 ROW_FORMATS = ("auto", "csv", "jsonl")
 TIME_UNITS = ("s", "ms", "us", "ns", "iso")
+ClosedWindow = namedtuple("ClosedWindow", "start_ns end_ns whole users bins")
 DECISIONS = ("release", "below_z", "too_late", "late_deep", "no_room")
 
 
@@ -260,6 +262,15 @@ cdef class _Lists:
         free(self.spans)
 
 
+cdef object closed_window(const zn_popularity_window *w):
+    """A ClosedWindow without the empty bins behind the last."""
+    cdef int used = ZN_ZTABLE_BINS
+    while used > 0 and w.bins[used - 1] == 0:
+        used -= 1
+    bins = tuple([w.bins[j] for j in range(used)])
+    return ClosedWindow(w.start_ns, w.end_ns, bool(w.whole), w.users, bins)
+
+
 cdef class Engine:
     """The whole packet path; belongs to one thread at a time."""
 
@@ -268,7 +279,7 @@ cdef class Engine:
 
     def __init__(self, *, z, window_ns, rotate_ns, established, dns_votes, internal, never,
                  user_prefix, key_file, keep_client_port, dn_hunter, exact, outputs, split_ns, columns, max_flows,
-                 max_tuples, max_attributes):
+                 max_tuples, max_attributes, z_max=0, popularity=False):
         cdef zn_engine_config config
         cdef zn_error err
         cdef _Lists lists = _Lists(internal, never)
@@ -302,6 +313,8 @@ cdef class Engine:
         config.max_flows = max_flows
         config.max_tuples = max_tuples
         config.max_attributes = max_attributes
+        config.z_max = z_max
+        config.popularity = popularity
         check(zn_engine_open(&self.engine, &config, &err), &err)
 
     def __dealloc__(self):
@@ -397,6 +410,40 @@ cdef class Engine:
         """Whether records wait for the outputs to be drained."""
         self._check_open()
         return bool(zn_engine_waiting(self.engine))
+
+    def window(self):
+        """The window that has ended, as a ClosedWindow, until run is called again; or None."""
+        cdef zn_popularity_window closed
+        self._enter()
+        try:
+            return closed_window(&closed) if zn_engine_window(self.engine, &closed) else None
+        finally:
+            self.guard.leave()
+
+    def window_counts(self):
+        """The distinct users of each name in that window, in no order."""
+        cdef zn_popularity_window closed
+        cdef uint32_t[::1] view
+        cdef size_t n = 0
+        self._enter()
+        try:
+            if zn_engine_window(self.engine, &closed):
+                n = sum(closed_window(&closed).bins)
+            counts = np.empty(max(n, 1), dtype=np.uint32)
+            view = counts
+            return counts[:zn_engine_window_counts(self.engine, &view[0], n)]
+        finally:
+            self.guard.leave()
+
+    def set_z(self, z):
+        """Changes z, up to z_max, for frames not taken yet. Raises ConfigError."""
+        cdef zn_error err
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        try:
+            check(zn_engine_set_z(self.engine, z, &err), &err)
+        finally:
+            self.guard.leave()
 
     def take(self, str output):
         """The text that is ready for an output, whatever its period, which is then empty."""
@@ -770,6 +817,19 @@ cdef class ZTable:
         self.guard.leave()
         return users
 
+    def counts(self):
+        """Distinct users of every attribute that has some, as count() has them, in no order."""
+        cdef uint32_t[::1] view
+        self._enter()
+        try:
+            attributes = zn_ztable_get_stats(self.table).attributes
+            numbers = np.empty(max(attributes, 1), dtype=np.uint32)
+            view = numbers
+            n = zn_ztable_counts(self.table, &view[0], attributes)
+        finally:
+            self.guard.leave()
+        return numbers[:n]
+
     def set_z(self, z):
         """Changes z for what comes. Raises ConfigError when it is out of range or above keep."""
         cdef uint32_t wanted = whole("z", z, 1, self.config.keep or ZN_ZTABLE_Z_MAX)
@@ -835,7 +895,8 @@ cdef class Sieve:
     cdef _Guard guard
 
     def __init__(self, *, z, window_ns, rotate_ns, key_file, max_tuples, max_attributes, with_user,
-                 keep_suppressed, columns, format, to, unit, delimiter, header, strict):
+                 keep_suppressed, columns, format, to, unit, delimiter, header, strict,
+                 popularity=False):
         cdef zn_sieve_config config
         cdef zn_error err
         cdef _Lists names = _Lists(None, [*columns, header])
@@ -856,6 +917,7 @@ cdef class Sieve:
         config.gate.max_attributes = max_attributes
         config.gate.with_user = with_user
         config.gate.keep_suppressed = keep_suppressed
+        config.gate.popularity = popularity
         config.format = <zn_row_format><int>ROW_FORMATS.index(format)
         config.to = <zn_row_format><int>ROW_FORMATS.index(to)
         config.unit = <zn_time_unit><int>TIME_UNITS.index(unit)
@@ -909,6 +971,28 @@ cdef class Sieve:
             rc = zn_sieve_end(self.sieve, &err)
         self.guard.leave()
         check(rc, &err)
+
+    def finish(self):
+        """No other source follows: closes the window that is being counted."""
+        cdef zn_error err
+        cdef int rc
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        rc = zn_sieve_finish(self.sieve, &err)
+        self.guard.leave()
+        check(rc, &err)
+
+    def windows(self):
+        """The windows that have ended, as ClosedWindows, which the sieve then forgets."""
+        cdef zn_popularity *popularity
+        self._enter()
+        try:
+            popularity = zn_sieve_popularity(self.sieve)
+            closed = [closed_window(&popularity.kept[i]) for i in range(popularity.kept_count)]
+            popularity.kept_count = 0
+            return closed
+        finally:
+            self.guard.leave()
 
     def take(self):
         """What may be written, which the sieve then forgets."""

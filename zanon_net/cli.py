@@ -26,6 +26,7 @@ from zanon_net.filter_options import FILTER_EPILOG, filter_options
 from zanon_net.filtering import filter_rows
 from zanon_net.inspecting import inspect
 from zanon_net.keys import check_key, new_key
+from zanon_net.model_commands import model_command, tune_command
 from zanon_net.options import RUN_EPILOG, GroupedCommand, run_options
 from zanon_net.pipeline import Interruption, Progress, run
 from zanon_net.report import Report, manifest_bytes
@@ -249,6 +250,10 @@ def inspect_command(source: str, as_json: bool, max_bytes: str | None) -> int:
         if facts.warning is not None:
             _warn(f"{facts.name}: {facts.warning}")
     return EXIT_OPERATIONAL if found.interrupted else 0
+
+
+cli.add_command(model_command)
+cli.add_command(tune_command)
 
 
 def _one_line(text: str) -> str:

@@ -24,6 +24,7 @@ from zanon_net.values import (
     flag,
     format_duration,
     key_path,
+    new_file,
     parse_duration,
     parse_networks,
     parse_never,
@@ -73,6 +74,9 @@ class ZParams(_Section):
     exact: exact measurements also in records whose name is suppressed.
     dn_hunter: whether flows are told the name that DNS gave their server's address, where z users
         share it.
+    target_k, target_p, z_max: have z follow the stream, from z to z_max, so that a user is alike to
+        target_k - 1 others with probability target_p; None: z stays. Given one, the others are 2,
+        0.95 and the larger of 1000 and z.
     """
 
     z: int = 20
@@ -82,6 +86,9 @@ class ZParams(_Section):
     never: str | os.PathLike[str] | Sequence[str] = ()
     exact: bool = False
     dn_hunter: bool = False
+    target_k: int | None = None
+    target_p: float | None = None
+    z_max: int | None = None
 
     def __post_init__(self) -> None:
         whole("z", self.z, 1, Z_MAX)
@@ -92,6 +99,31 @@ class ZParams(_Section):
         self._settle("never", parse_never("never", self.never))
         self._settle("exact", flag("exact", self.exact))
         self._settle("dn_hunter", flag("dn_hunter", self.dn_hunter))
+        self._settle_target()
+
+    def _settle_target(self) -> None:
+        if self.target_k is None and self.target_p is None:
+            if self.z_max is not None:
+                reject("z_max", "is for a z that follows the stream; give target_p as well")
+            return
+        self._settle("target_k", 2 if self.target_k is None else self.target_k)
+        self._settle("target_p", 0.95 if self.target_p is None else self.target_p)
+        self._settle("z_max", max(1000, self.z) if self.z_max is None else self.z_max)
+        whole("target_k", self.target_k, 2, COUNT_MAX)
+        whole("z_max", self.z_max, self.z, Z_MAX)
+        number: object = self.target_p
+        if not isinstance(number, int | float) or not 0 < number < 1:
+            reject("target_p", f"must be a probability above 0 and below 1, not {number!r}")
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether z follows the stream."""
+        return self.target_k is not None
+
+    @property
+    def z_limit(self) -> int:
+        """The largest z there may be."""
+        return self.z if self.z_max is None else self.z_max
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -179,6 +211,7 @@ class Output(_Section):
     split: how long a part of the output lasts, in packet time from a whole multiple of it on;
         "1h", or ns; None: no limit.
     split_size: bytes of a file at which its part ends; "500M", or a number; None: no limit.
+    popularity: a file for counts of users per name and window, for the operator only.
     """
 
     format: str | Sequence[str] = ("tstat",)
@@ -186,6 +219,7 @@ class Output(_Section):
     compress: str = "none"
     split: int | str | None = None
     split_size: int | str | None = None
+    popularity: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         self._settle("format", words("format", self.format, FORMAT_OUTPUTS))
@@ -201,6 +235,7 @@ class Output(_Section):
             )
         if self.split_size is not None:
             parse_size("split_size", self.split_size)
+        new_file("popularity", self.popularity)
 
     @property
     def split_ns(self) -> int:
@@ -310,6 +345,8 @@ class Config:
             "max_flows": self.limits.max_flows,
             "max_tuples": self.limits.max_tuples,
             "max_attributes": self.limits.max_attributes,
+            "z_max": self.anonymity.z_limit,
+            "popularity": self.anonymity.dynamic or self.output.popularity is not None,
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -329,6 +366,7 @@ class Config:
                 "never_suffixes": len(anonymity.suffixes),
                 "exact": anonymity.exact,
                 "dn_hunter": anonymity.dn_hunter,
+                **self._target(),
             },
             "addresses": {
                 "internal": shown_networks(addresses.networks),
@@ -345,8 +383,20 @@ class Config:
                 "compress": self.output.compress,
                 "split": format_duration(self.output.split_ns) if self.output.split_ns else None,
                 "split_size": self.output.size_limit or None,
+                "popularity": self.output.popularity is not None,
             },
             "limits": dataclasses.asdict(self.limits),
+        }
+
+    def _target(self) -> dict[str, Any]:
+        """What a z that follows the stream is to reach."""
+        anonymity = self.anonymity
+        if not anonymity.dynamic:
+            return {}
+        return {
+            "target_k": anonymity.target_k,
+            "target_p": anonymity.target_p,
+            "z_max": anonymity.z_max,
         }
 
 
@@ -384,7 +434,7 @@ def _keys_of(path: Path, section: str, table: object) -> dict[str, Any]:
 def _anchored(keys: dict[str, Any], folder: Path) -> dict[str, Any]:
     """`keys` with the paths among their values relative to `folder`, the configuration file's."""
     anchored = dict(keys)
-    for name in ("never", "key_file", "internal"):
+    for name in ("never", "key_file", "internal", "popularity"):
         value = anchored.get(name)
         if isinstance(value, str) and value and (name != "internal" or exists(folder / value)):
             anchored[name] = str(folder / value)

@@ -28,3 +28,7 @@ class CapacityError(ZanonError):
 
 class OutputError(ZanonError):
     """The output cannot be written: a full disk, a folder that refuses, a file in the way."""
+
+
+class MissingExtraError(ZanonError, ImportError):
+    """A package that only some commands need is not installed; the text has the line to type."""

@@ -16,6 +16,9 @@ _ABOUT = {
     "never": "a file with suffixes of names never to release, one a line",
     "exact": "exact measurements also in flows whose name is suppressed",
     "dn_hunter": "in fqdn, the name that DNS gave a flow's server, if z users share it",
+    "target_k": "with target_p: users who are to have the same names, the user included; 2",
+    "target_p": "z follows the stream, so that users are alike with this probability",
+    "z_max": "the largest z that it may take, z being the smallest; 1000",
     "internal": "the users' networks: a list, a file (such as Tstat's for -N) or \"any\"",
     "user_prefix": "bits of an IPv4 and of an IPv6 address that make a user",
     "keep_client_port": "client ports as they are, instead of 0",
@@ -28,6 +31,7 @@ _ABOUT = {
     "compress": 'files of text: "none", "gzip" or "zstd"',
     "split": "new files each time this much packet time begins",
     "split_size": "new files when one has this many bytes",
+    "popularity": "counts of users per name and window, for the operator, not for release",
     "max_flows": "flows at a time; then those idle for longest are closed early",
     "max_tuples": "(user, name) pairs remembered; then the oldest are forgotten",
     "max_attributes": "names and addresses remembered; then the oldest are forgotten",
@@ -35,6 +39,9 @@ _ABOUT = {
 
 _EXAMPLES: dict[str, object] = {
     "never": "never.txt",
+    "target_k": 2,
+    "target_p": 0.95,
+    "z_max": 1000,
     "internal": "10.0.0.0/8,fd00::/8",
     "rotate": "1h",
     "key_file": "zanon.key",
@@ -42,6 +49,7 @@ _EXAMPLES: dict[str, object] = {
     "max_bytes": "20G",
     "split": "1h",
     "split_size": "2G",
+    "popularity": "popularity.json",
 }
 
 

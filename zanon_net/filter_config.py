@@ -13,7 +13,7 @@ from typing import Any
 
 from zanon_net._core import ROW_FORMATS, TIME_UNITS
 from zanon_net.config import COUNT_MAX, Z_MAX, Limits
-from zanon_net.values import format_duration, key_path, parse_duration, reject, whole
+from zanon_net.values import format_duration, key_path, new_file, parse_duration, reject, whole
 
 SUPPRESSED = ("drop", "blank")
 PASS_MAX = 16
@@ -40,6 +40,7 @@ class FilterConfig:
     delimiter: between CSV's columns, one character or "tab".
     header: the header line of CSV that has none, such as "time,user,attribute"; empty: it has one.
     strict: the first row that cannot be read ends the run.
+    popularity: a file for counts of users per attribute and window, for the operator only.
     max_tuples, max_attributes: the z-table's caps, at which only more is suppressed.
     """
 
@@ -59,6 +60,7 @@ class FilterConfig:
     delimiter: str = ","
     header: str = ""
     strict: bool = False
+    popularity: str | os.PathLike[str] | None = None
     max_tuples: int = _LIMITS.max_tuples
     max_attributes: int = _LIMITS.max_attributes
 
@@ -68,6 +70,7 @@ class FilterConfig:
         if self.rotate is not None:
             parse_duration("rotate", self.rotate)
         key_path("key_file", self.key_file)
+        new_file("popularity", self.popularity)
         for name in ("max_tuples", "max_attributes"):
             whole(name, getattr(self, name), 1, COUNT_MAX)
         _one_of("suppressed", self.suppressed, SUPPRESSED)
@@ -124,6 +127,7 @@ class FilterConfig:
             "delimiter": b"\t" if self.delimiter == "tab" else self.delimiter.encode(),
             "header": self.header.encode(),
             "strict": self.strict,
+            "popularity": self.popularity is not None,
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -147,6 +151,7 @@ class FilterConfig:
             "delimiter": self.delimiter,
             "header": bool(self.header),
             "strict": self.strict,
+            "popularity": self.popularity is not None,
             "max_tuples": self.max_tuples,
             "max_attributes": self.max_attributes,
         }

@@ -139,6 +139,13 @@ def _formats() -> list[GroupedOption]:
             " either.",
             metavar="LINE",
         ),
+        setting(
+            group,
+            "--popularity",
+            "Also count how many users share attributes, for 'zanon-net model' and 'tune'; for the"
+            " operator, not for release.",
+            metavar="FILE",
+        ),
         GroupedOption(
             ["--strict"],
             group=group,

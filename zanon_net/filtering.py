@@ -16,6 +16,7 @@ from zanon_net.errors import ConfigError, FormatError, ZanonError
 from zanon_net.filter_config import FilterConfig
 from zanon_net.filter_report import FilterReport, RowSource, RowTotals, build_filter_manifest
 from zanon_net.pipeline import Interruption, StopReading
+from zanon_net.popularity_file import PopularityFile
 from zanon_net.sinks import Plan, StdoutSink
 from zanon_net.sources import STDIN, Source
 
@@ -73,10 +74,15 @@ class _Filter:
     """A sieve between inputs and standard output."""
 
     def __init__(
-        self, sieve: Sieve, sink: StdoutSink, interruption: Interruption, warn: Warn
+        self,
+        sieve: Sieve,
+        popularity: PopularityFile | None,
+        interruption: Interruption,
+        warn: Warn,
     ) -> None:
         self._sieve = sieve
-        self._sink = sink
+        self._sink = StdoutSink(Plan((OUTPUT,)))
+        self._popularity = popularity
         self._interruption = interruption
         self._warn = warn
         self.first_fault: str | None = None
@@ -87,8 +93,12 @@ class _Filter:
             for data in self._pieces(item):
                 self._pass_on(item, data)
             if self._interruption.requested:
-                return  # the rest of a row may be missing: it is no row
+                break  # the rest of a row may be missing: it is no row
             self._pass_on(item, None)
+        self._sieve.finish()
+        self._count()
+        if self._popularity is not None:
+            self._popularity.publish()
 
     def _pieces(self, item: _Input) -> Iterator[bytes]:
         with suppress(StopReading):
@@ -109,11 +119,18 @@ class _Filter:
             ready = self._sieve.take()
             if ready:
                 self._sink.take([(None, {OUTPUT: ready}, 0)])
+        self._count()
         item.rows += self._sieve.stats["rows"] - before
         fault = self._sieve.first_fault
         if fault is not None and self.first_fault is None:
             self.first_fault = f"{item.name}: line {fault[0]}: {fault[1]}"
             self._warn(f"{self.first_fault}; the row is dropped, as any other like it")
+
+    def _count(self) -> None:
+        """Takes the windows that have ended."""
+        if self._popularity is not None:
+            for window in self._sieve.windows():
+                self._popularity.add(window)
 
 
 def filter_rows(
@@ -136,7 +153,7 @@ def filter_rows(
     interruption = interruption or Interruption()
     if not sources or list(sources).count(STDIN) > 1:
         raise ConfigError("give one source or more, and standard input only once")
-    with ExitStack() as stack:
+    with ExitStack() as stack, ExitStack() as until_done:
         inputs = []
         for source in sources:
             try:
@@ -146,13 +163,17 @@ def filter_rows(
             stack.callback(os.close, inputs[-1].descriptor)
         sieve = Sieve(**config.sieve_arguments())
         stack.callback(sieve.close)
+        popularity = None
+        if config.popularity is not None:
+            popularity = PopularityFile(config.popularity, config.z, config.window_ns)
+            until_done.callback(popularity.discard)
         began = time.monotonic()
-        rows = _Filter(sieve, StdoutSink(Plan((OUTPUT,))), interruption, warn)
-        rows.run(inputs)
+        _Filter(sieve, popularity, interruption, warn).run(inputs)
         totals = RowTotals.of(sieve)
         interrupted = interruption.requested
         if totals.rows["rows"] and not totals.rows["observations"] and not interrupted:
             raise FormatError("not one row could be read")
         facts = [item.facts() for item in inputs]
         manifest = build_filter_manifest(config, totals, facts, interrupted=interrupted)
+        until_done.pop_all()
         return FilterReport(manifest, totals, time.monotonic() - began)

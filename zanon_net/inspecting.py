@@ -117,7 +117,8 @@ def inspect(
     """
     config = config or Config()
     interruption = interruption or Interruption()
-    arguments: Mapping[str, Any] = {**config.engine_arguments(), "outputs": ()}
+    without: Mapping[str, Any] = {"outputs": (), "popularity": False}
+    arguments: Mapping[str, Any] = {**config.engine_arguments(), **without}
     with ExitStack() as stack:
         opened = open_all([source], config, interruption, stack)
         engine = Engine(**arguments)

@@ -108,6 +108,31 @@ def _anonymity() -> list[GroupedOption]:
         setting(
             group, "--never", "Suffixes of names never to release, one a line.", metavar="FILE"
         ),
+        setting(
+            group,
+            "--target-p",
+            "Have z follow the stream: the probability with which a user is to have the same names"
+            " as others.",
+            "z stays",
+            metavar="P",
+            type=float,
+        ),
+        setting(
+            group,
+            "--target-k",
+            "With how many users, the user included, for --target-p.",
+            2,
+            metavar="K",
+            type=int,
+        ),
+        setting(
+            group,
+            "--z-max",
+            "The largest z that --target-p may take; --z is the smallest.",
+            1000,
+            metavar="N",
+            type=int,
+        ),
         switch(
             group,
             "--exact",
@@ -204,6 +229,13 @@ def _output() -> list[GroupedOption]:
             "Begin new files when one has this many bytes, such as 500M.",
             "no limit",
             metavar="SIZE",
+        ),
+        setting(
+            group,
+            "--popularity",
+            "Also count how many users share names, for 'zanon-net model' and 'tune'; for the"
+            " operator, not for release.",
+            metavar="FILE",
         ),
     ]
 

@@ -29,6 +29,7 @@ from zanon_net.report import (
 )
 from zanon_net.sinks import Plan, Sink
 from zanon_net.sources import OpenSource, Source, open_sources
+from zanon_net.windows import Windows
 
 BATCH_FRAMES = 16384
 FRAMES_ALONE = 256  # how many are looked at one by one until one turns out to be a packet
@@ -118,8 +119,10 @@ class Reader:
         sources: Sequence[OpenSource],
         progress: Progress | None,
         interruption: Interruption,
+        windows: Windows | None = None,
     ) -> None:
         self._engine = engine
+        self._windows = windows
         self._sources = sources
         self._progress = progress
         self._interruption = interruption
@@ -169,6 +172,8 @@ class Reader:
         except CaptureError as error:  # a signal ends a wait, whether or not it means us
             if error.errno != errno.EINTR:
                 raise
+        while self._windows is not None and self._windows.see(self._engine):
+            self._engine.run(source.capture, 0)  # what had been read beyond the window's end
         source.frames += self._frames() - before
         return more
 
@@ -205,16 +210,20 @@ def run(
     config = config or Config()
     interruption = interruption or Interruption()
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)
-    with ExitStack() as stack:
+    with ExitStack() as stack, ExitStack() as until_published:
         opened = open_all(sources, config, interruption, stack)
         engine = Engine(**config.engine_arguments())
         stack.callback(engine.close)
+        windows = Windows(config)
+        until_published.callback(windows.discard)
         sink = open_sink(out, config.output.format, plan_of(engine, config))
         stack.callback(sink.discard)
-        reader = Reader(engine, opened, progress, interruption)
+        reader = Reader(engine, opened, progress, interruption, windows)
         if started is not None:
             reader.started = partial(started, config.limits.max_flows, engine.flow_bytes_max)
-        return _run(reader, engine, opened, sink, config)
+        report = _run(reader, engine, opened, sink, windows)
+        until_published.pop_all()
+        return report
 
 
 def plan_of(engine: Engine, config: Config) -> Plan:
@@ -232,14 +241,14 @@ def plan_of(engine: Engine, config: Config) -> Plan:
 
 
 def _run(
-    reader: Reader, engine: Engine, sources: Sequence[OpenSource], sink: Sink, config: Config
+    reader: Reader, engine: Engine, sources: Sequence[OpenSource], sink: Sink, windows: Windows
 ) -> Report:
     began = time.monotonic()
 
     def manifest(error: str | None = None) -> dict[str, Any]:
         facts = [source.facts() for source in sources]
         ending = Ending(sink.files, sink.written, reader.interrupted, error)
-        return build_manifest(config, Totals.of(engine), facts, ending)
+        return build_manifest(windows.config, Totals.of(engine), facts, ending) | windows.facts()
 
     try:
         for _batch in reader.batches():
@@ -250,8 +259,10 @@ def _run(
             _drain(engine, sink)
             _rotate(reader, engine, sink)
         _drain(engine, sink)
+        windows.see(engine)
         sink.settle(reader.first_ns)
         final = manifest()
+        windows.publish()
         sink.publish(manifest_bytes(final))
     except BaseException as error:
         if isinstance(error, OutputError) or sink.files:

@@ -325,6 +325,9 @@ class Report:
         yield "flows", f"{counters['flows_tcp']:,} TCP, {counters['flows_udp']:,} UDP"
         yield "names seen", ", ".join(f"{n:,} {source}" for source, n in totals.names().items())
         yield "released", _share(counters["released"], totals.decided)
+        if changes := self.manifest.get("z_changes"):
+            low, high = (pick(one["new"] for one in changes) for pick in (min, max))
+            yield "z", f"changed {len(changes):,} times, to {low:,} at least and {high:,} at most"
         for text, count in totals.lines("suppressed"):
             yield "suppressed", f"{count:,}  {text}"
         for text, count in totals.lines("drop"):

@@ -265,6 +265,12 @@ def key_path(name: str, value: object) -> None:
         reject(name, "this looks like a key itself; give the path of the file with it")
 
 
+def new_file(name: str, value: object) -> None:
+    """Refuses what can be no path of a file to write. None: no file."""
+    if value == "" or not isinstance(value, str | os.PathLike | None):
+        reject(name, "must be the path of a file to write")
+
+
 def shown_networks(networks: tuple[Network, ...] | None) -> str | dict[str, object]:
     """What the manifest tells of them; None: the private ranges."""
     if networks is None:

@@ -27,10 +27,12 @@ int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err)
 {
     zn_ztable_config table = zn_ztable_default_config(g->policy->z, g->policy->window_ns);
     int rc = zn_hash_key_random(&g->id_key, err);
-    table.keep = g->policy->z; /* the z most recent users decide exactly */
+    table.keep = limits->keep; /* the z most recent users decide exactly */
     table.max_tuples = limits->max_tuples;
     table.max_attributes = limits->max_attributes;
     g->votes_in_order = true;
+    g->z_since_ns = INT64_MIN;
+    g->z_highest = g->policy->z;
     if (rc == 0)
         rc = zn_hash_key_random(&g->user_key, err);
     if (rc == 0)
@@ -148,6 +150,7 @@ bool zn_gate_was_client(const zn_gate *g, const zn_addr *a)
 void zn_gate_rebase(zn_gate *g, int64_t epoch)
 {
     g->clients_epoch = epoch;
+    g->z_since_ns = INT64_MIN; /* a time that was given up: nothing of before can come now */
 }
 
 /* The server's address may be an attribute at all. */
@@ -231,25 +234,54 @@ static void settle_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decis
     out->source = (zn_name_source)e->source;
 }
 
+int zn_gate_set_z(zn_gate *g, uint32_t z, int64_t since_ns, zn_error *err)
+{
+    int rc = zn_ztable_set_z(g->table, z, err);
+    if (rc != 0)
+        return rc;
+    g->z_since_ns = since_ns;
+    if (z > g->z_highest)
+        g->z_highest = z;
+    return 0;
+}
+
+/* Asks the table about n observations in time order; how many of them were before z changed. */
+static size_t ask_table(zn_gate *g, size_t n)
+{
+    size_t early = 0;
+    while (early < n && g->asked[early].t_ns < g->z_since_ns)
+        early++;
+    if (ZN_UNLIKELY(early != 0)) {
+        (void)zn_ztable_set_z(g->table, g->z_highest, NULL); /* at most what it keeps */
+        zn_ztable_observe_batch(g->table, g->asked, early, g->answers);
+        (void)zn_ztable_set_z(g->table, g->policy->z, NULL);
+    }
+    zn_ztable_observe_batch(g->table, g->asked + early, n - early, g->answers + early);
+    return early;
+}
+
 void zn_gate_decide(zn_gate *g)
 {
-    size_t n;
+    size_t n, early;
     g->release_count = 0;
     if (!g->votes_in_order)
         qsort(g->votes, g->vote_count, sizeof *g->votes, by_time);
     n = ask(g);
-    zn_ztable_observe_batch(g->table, g->asked, n, g->answers);
+    early = ask_table(g, n);
     for (size_t i = 0; i < n; i++) {
         const zn_vote *v = &g->votes[g->asked_votes[i]];
         zn_flow *f = zn_flow_at(g->flows, v->flow);
         /* z = 1 asks for everything, whatever the table could not place. */
-        zn_decision decision = g->policy->z == 1 ? ZN_RELEASE : (zn_decision)g->answers[i];
-        if (v->kind == ZN_VOTE_NAME)
+        bool all = g->policy->z == 1 && i >= early;
+        zn_decision decision = all ? ZN_RELEASE : (zn_decision)g->answers[i];
+        if (v->kind == ZN_VOTE_NAME) {
+            zn_popularity_see(g->popularity, &g->asked[i]);
             settle_name(g, v, f, decision);
-        else if (v->kind == ZN_VOTE_CERTIFICATE || v->kind == ZN_VOTE_AGENT)
+        } else if (v->kind == ZN_VOTE_CERTIFICATE || v->kind == ZN_VOTE_AGENT) {
             zn_beside_settle(g, v->kind, v->entry, decision == ZN_RELEASE);
-        else
+        } else {
             settle_addr(g, f, decision == ZN_RELEASE);
+        }
     }
     g->vote_count = 0;
     g->votes_in_order = true;

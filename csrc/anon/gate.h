@@ -13,6 +13,7 @@
 
 #include "anon/name_book.h"
 #include "anon/policy.h"
+#include "anon/popularity.h"
 #include "anon/quic_facts.h"
 #include "anon/resolved.h"
 #include "base/stats.h"
@@ -44,7 +45,10 @@ typedef struct zn_gate {
     zn_name_book *book;
     const zn_resolved *resolved;
     zn_stats *stats;
+    zn_popularity *popularity; /* borrowed too: counts what names are decided */
     zn_ztable *table;
+    int64_t z_since_ns; /* when z last changed; INT64_MIN: never */
+    uint32_t z_highest; /* so far */
     zn_hash_key id_key, user_key;
     zn_addr_set clients[2]; /* of this epoch and the one before */
     int64_t clients_epoch;
@@ -62,9 +66,11 @@ typedef struct zn_gate {
 typedef struct zn_gate_limits {
     uint32_t max_tuples, max_attributes, max_clients;
     uint32_t batch_votes; /* votes one batch may hold */
+    uint32_t keep;        /* most recent users kept per attribute: the largest z there will be */
 } zn_gate_limits;
 
-/* policy, flows, book, resolved and stats of *g are set; makes the rest. 0, or a negative zn_err. */
+/* policy, flows, book, resolved, stats and popularity of *g are set; makes the rest. 0, or a negative
+ * zn_err. */
 int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err);
 void zn_gate_fini(zn_gate *g);
 
@@ -88,6 +94,13 @@ const zn_release *zn_gate_releases(const zn_gate *g, size_t *count);
  * NULL for a flow without QUIC. */
 bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic,
                     zn_record *record);
+
+/*
+ * From since_ns on, in packet time, names and addresses need z users; the policy's z is set by its
+ * owner. Votes of before that are decided later, because a flow had to close first, need as many as
+ * were ever asked for. 0, or -ZN_ERR_CONFIG above limits.keep.
+ */
+int zn_gate_set_z(zn_gate *g, uint32_t z, int64_t since_ns, zn_error *err);
 
 /* The packet clock was rebased to an epoch that may lie in the past. */
 void zn_gate_rebase(zn_gate *g, int64_t epoch);

@@ -9,12 +9,15 @@
 /* Namespaces of what is counted: the text "17" and the number 17 are two attributes, but one user. */
 enum { DOMAIN_USER = 'u', DOMAIN_TEXT = 't', DOMAIN_JSON = 'j' };
 
+#define COUNTED_USERS (UINT32_C(1) << 20) /* a window */
+
 _Static_assert(ZN_ROW_BATCH <= ZN_CLOCK_REBASE_AFTER, "a batch sees at most one clock step");
 
 struct zn_row_gate {
     bool keep_suppressed;
     zn_ztable *table;
     zn_alias *alias; /* NULL without users */
+    zn_popularity popularity;
     zn_hash_key key;
     uint64_t jumps; /* of the table's clock, as far as the keys know */
     zn_id users[ZN_ROW_BATCH];
@@ -27,6 +30,7 @@ struct zn_row_gate {
 int zn_row_gate_open(zn_row_gate **out, const zn_row_gate_config *config, zn_error *err)
 {
     zn_ztable_config table = zn_ztable_default_config(config->z, config->window_ns);
+    zn_popularity_limits counted = {config->max_tuples, config->max_attributes, COUNTED_USERS};
     zn_row_gate *g = zn_block_alloc(sizeof *g);
     int rc;
     *out = NULL;
@@ -41,6 +45,8 @@ int zn_row_gate_open(zn_row_gate **out, const zn_row_gate_config *config, zn_err
         rc = zn_ztable_open(&g->table, &table, err);
     if (rc == 0 && config->with_user)
         rc = zn_alias_open(&g->alias, config->rotate_ns, config->key_file, err);
+    if (rc == 0 && config->popularity)
+        rc = zn_popularity_init(&g->popularity, config->window_ns, &counted, err);
     if (rc != 0)
         zn_row_gate_close(g);
     else
@@ -54,6 +60,7 @@ void zn_row_gate_close(zn_row_gate *g)
         return;
     zn_ztable_close(g->table);
     zn_alias_close(g->alias);
+    zn_popularity_fini(&g->popularity);
     zn_block_clear(g, sizeof *g);
     zn_block_free(g, sizeof *g);
 }
@@ -89,6 +96,17 @@ static int follow_clock(zn_row_gate *g, const zn_row *rows, size_t n, zn_error *
     return g->alias == NULL ? 0 : zn_alias_rebase(g->alias, first_ns, err);
 }
 
+static int count_popularity(zn_row_gate *g, size_t n, zn_error *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        if (zn_popularity_reach(&g->popularity, g->asked[i].t_ns))
+            rc = zn_popularity_keep(&g->popularity, err);
+        zn_popularity_see(&g->popularity, &g->asked[i]);
+    }
+    return rc;
+}
+
 /* The only place that hands an attribute on. */
 static int let_out(zn_row_gate *g, const zn_row *row, size_t i, zn_error *err)
 {
@@ -117,6 +135,8 @@ int zn_row_gate_decide(zn_row_gate *g, const zn_row *rows, size_t n, zn_error *e
     g->count = 0;
     ask(g, rows, n);
     rc = follow_clock(g, rows, n, err);
+    if (rc == 0)
+        rc = count_popularity(g, n, err);
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = let_out(g, &rows[i], i, err);
     if (rc != 0)
@@ -130,6 +150,17 @@ const zn_gated_row *zn_row_gate_decided(const zn_row_gate *g, size_t *count)
     return g->gated;
 }
 
+int zn_row_gate_finish(zn_row_gate *g, zn_error *err)
+{
+    zn_popularity_finish(&g->popularity);
+    return g->popularity.due ? zn_popularity_keep(&g->popularity, err) : 0;
+}
+
+zn_popularity *zn_row_gate_popularity(zn_row_gate *g)
+{
+    return &g->popularity;
+}
+
 zn_ztable_stats zn_row_gate_stats(const zn_row_gate *g)
 {
     return zn_ztable_get_stats(g->table);
@@ -137,5 +168,5 @@ zn_ztable_stats zn_row_gate_stats(const zn_row_gate *g)
 
 size_t zn_row_gate_memory(const zn_row_gate *g)
 {
-    return zn_ztable_memory(g->table);
+    return zn_ztable_memory(g->table) + zn_popularity_memory(&g->popularity);
 }

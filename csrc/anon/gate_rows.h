@@ -8,6 +8,7 @@
 #ifndef ZN_ANON_GATE_ROWS_H
 #define ZN_ANON_GATE_ROWS_H
 
+#include "anon/popularity.h"
 #include "base/row.h"
 #include "state/ztable.h"
 
@@ -24,6 +25,7 @@ typedef struct zn_row_gate_config {
     uint32_t max_tuples, max_attributes;
     bool with_user;       /* pseudonyms are made */
     bool keep_suppressed; /* rows with a suppressed attribute leave without it */
+    bool popularity;      /* users are counted by attribute and window */
 } zn_row_gate_config;
 
 /* Returns 0, or a negative zn_err with *err filled and *out NULL. */
@@ -32,11 +34,16 @@ void zn_row_gate_close(zn_row_gate *g);
 
 /*
  * Decides n <= ZN_ROW_BATCH rows, for zn_row_gate_decided to show those that may be written, in their
- * order. 0, or -ZN_ERR_CRYPTO with nothing to be written.
+ * order. 0, or a negative zn_err with nothing to be written.
  */
 int zn_row_gate_decide(zn_row_gate *g, const zn_row *rows, size_t n, zn_error *err);
 /* *count rows, valid until the next batch; they borrow the rows they were made of. */
 const zn_gated_row *zn_row_gate_decided(const zn_row_gate *g, size_t *count);
+
+/* The last row was decided: the window it lies in is cut there. 0, or -ZN_ERR_CAPACITY. */
+int zn_row_gate_finish(zn_row_gate *g, zn_error *err);
+/* The windows that have ended, `kept`, to be read and emptied (kept_count = 0) by the caller. */
+zn_popularity *zn_row_gate_popularity(zn_row_gate *g);
 
 zn_ztable_stats zn_row_gate_stats(const zn_row_gate *g);
 size_t zn_row_gate_memory(const zn_row_gate *g);

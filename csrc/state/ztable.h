@@ -58,6 +58,7 @@
 #define ZN_ZTABLE_ATTRIBUTES_MAX (UINT32_C(1) << 27)
 /* How many users of its attribute may be newer than a late observation; past them it is dropped. */
 #define ZN_ZTABLE_LATE_STEPS 64
+#define ZN_ZTABLE_BINS 32 /* powers of two that a number of users can reach */
 
 typedef struct zn_ztable zn_ztable;
 
@@ -142,6 +143,14 @@ void zn_observations_hash(const zn_hash_key *key, uint8_t domain, const zn_colum
 
 /* Distinct users of `attribute` in the window that ends at the table's clock; saturates at keep. */
 uint64_t zn_ztable_count(const zn_ztable *t, zn_id attribute);
+/*
+ * How many users each attribute has in the window that ends at the clock, in no order; of attributes
+ * without a user nothing. Writes at most cap of these numbers and returns how many; there are at
+ * most as many as attributes alive. Walks over everything.
+ */
+size_t zn_ztable_counts(const zn_ztable *t, uint32_t *out, size_t cap);
+/* The same as ZN_ZTABLE_BINS numbers: of attributes with 2^j to 2^(j+1) - 1 users, by j. */
+void zn_ztable_histogram(const zn_ztable *t, uint64_t *bins);
 /* Changes z for what comes; -ZN_ERR_CONFIG, and z as before, when out of range or above keep. */
 int zn_ztable_set_z(zn_ztable *t, uint32_t z, zn_error *err);
 /* Forgets every exposure and the clock, and gives their memory back; counters and z stay. */

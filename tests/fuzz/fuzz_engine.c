@@ -2,12 +2,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Frames through the whole engine: after a byte of settings and the link type, each has a time step, a
- * length and its bytes. Traps on a broken invariant and on output of other bytes than it may have.
+ * length and its bytes. The link type's highest bit has z change after each batch. Traps on a broken invariant and on output of other bytes than it may have.
  */
 #include "engine.h"
 
 #define FRAMES 16 /* a batch */
 #define FRAMES_MAX 512
+#define Z_MAX 4
+#define CHANGING 0x8000
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -34,6 +36,7 @@ static zn_engine *open_engine(uint8_t settings)
                                .outputs = (2u << ZN_OUTPUT_TABLE) - 1,
                                .user_v4_bits = 32,
                                .user_v6_bits = 64,
+                               .z_max = Z_MAX,
                                .max_flows = 64,
                                .max_tuples = 256,
                                .max_attributes = 64};
@@ -87,9 +90,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint16_t link_type = zn_cursor_be16(&c);
     int64_t t_ns = INT64_C(1700000000) * ZN_NS_PER_S;
     size_t n, total = 0;
+    bool changing = (link_type & CHANGING) != 0;
+    link_type &= CHANGING - 1;
     while ((n = read_frames(&c, link_type, &t_ns, frames)) != 0 && (total += n) <= FRAMES_MAX) {
         require(zn_engine_feed(e, frames, n, NULL) == 0);
         take_output(e);
+        if (changing)
+            require(zn_engine_set_z(e, 1 + total % Z_MAX, NULL) == 0);
     }
     require(zn_engine_check(e) == NULL);
     require(zn_engine_finish(e, NULL) == 0);

@@ -111,6 +111,26 @@ static void forget(run *r, size_t first)
     r->ordered = r->exact;
 }
 
+/* All counts at once, and by powers of two, are those of each attribute. */
+static void check_counts(const zn_ztable *table)
+{
+    uint32_t counts[ATTRIBUTES + 1];
+    uint64_t bins[ZN_ZTABLE_BINS], expected[ZN_ZTABLE_BINS] = {0}, sum = 0;
+    size_t n = zn_ztable_counts(table, counts, ATTRIBUTES + 1), alive = 0;
+    for (uint8_t a = 0; a < ATTRIBUTES; a++) {
+        uint64_t users = zn_ztable_count(table, id_of(a));
+        alive += users != 0;
+        sum += users;
+        if (users != 0)
+            expected[63 - __builtin_clzll(users)]++;
+    }
+    zn_ztable_histogram(table, bins);
+    require(n == alive && memcmp(bins, expected, sizeof bins) == 0);
+    while (n != 0)
+        sum -= counts[--n];
+    require(sum == 0);
+}
+
 static void one(run *r, int64_t t_ns, uint8_t user, uint8_t attribute)
 {
     zn_observation o = {t_ns, mix(user), id_of(attribute)};
@@ -133,8 +153,10 @@ static void one(run *r, int64_t t_ns, uint8_t user, uint8_t attribute)
         require(zn_ztable_count(r->table, o.attribute) ==
                 (keep != 0 && users > keep ? keep : users));
     }
-    if (r->n < CHECKED_ALL || r->n % CHECKED_EACH == 0)
+    if (r->n < CHECKED_ALL || r->n % CHECKED_EACH == 0) {
         require(zn_ztable_check(r->table) == NULL);
+        check_counts(r->table);
+    }
 }
 
 static void apply(zn_ztable *table, uint32_t z)

@@ -162,6 +162,9 @@ dns_votes = false
 never = "never.txt"
 exact = true
 dn_hunter = true
+target_k = 3
+target_p = 0.9
+z_max = 50
 [addresses]
 internal = "nets.txt"
 user_prefix = [24, 56]
@@ -177,6 +180,7 @@ columns = ["core"]
 compress = "zstd"
 split = "90s"
 split_size = "2k"
+popularity = "popularity.json"
 [limits]
 max_flows = 1000
 max_tuples = 2000
@@ -197,12 +201,19 @@ def full(tmp_path: Path) -> Config:
 
 def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
     assert full == Config(
-        ZParams(7, "30m", "any", False, ("private.example",), True, True),
+        ZParams(7, "30m", "any", False, ("private.example",), True, True, 3, 0.9, 50),
         AddressPolicy(
             ("10.1.0.0/16", "10.1.2.3/32"), (24, 56), True, HOUR_NS, str(tmp_path / "secret/key")
         ),
         Input("host 10.1.2.3", 2 << 30),
-        Output(("jsonl", "observations"), ("core",), "zstd", "90s", "2k"),
+        Output(
+            ("jsonl", "observations"),
+            ("core",),
+            "zstd",
+            "90s",
+            "2k",
+            str(tmp_path / "popularity.json"),
+        ),
         Limits(1000, 2000, 3000),
     )
     assert all(f"\n{name} = " in TOML for name in SECTION_OF)
@@ -215,7 +226,7 @@ def test_the_documented_file(tmp_path: Path) -> None:
     assert all(f"\n{name} = " in text for name in SECTION_OF)
     write(tmp_path / "never.txt", "private.example\n")
     chosen = ("never", "internal", "rotate", "key_file", "filter", "max_bytes", "format")
-    chosen += ("split", "split_size")
+    chosen += ("split", "split_size", "popularity", "target_k", "target_p", "z_max")
     usual = {name: getattr(getattr(Config(), SECTION_OF[name]), name) for name in chosen}
     assert load(tmp_path, text).replace(**usual) == Config()
 

@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The parameters that one window's counts show, as they are."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zanon_net.model.curve import exposures_of
+from zanon_net.model.special import Floats
+
+SILENT_MAX = 50  # users for each that is active, at most
+BISECTIONS = 60
+ROUNDS = 4
+
+
+def all_users(active: float, users: float, exposures: Floats) -> float:
+    """All users, when the active ones are those with at least one name.
+
+    active = U (1 - exp(-C / U)), C being the exposures of all users together, which U hardly moves:
+    `exposures`, λ_a Δt, were found for `users`.
+    """
+    together = users * float(exposures.sum())
+    low, high = together / (SILENT_MAX * active), 60.0  # C / U, between which it lies
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        if -np.expm1(-middle) / middle > active / together:
+            low = middle
+        else:
+            high = middle
+    return max(together / high, active)
+
+
+def observed_stream(counts: NDArray[np.uint32], active: int) -> tuple[int, Floats]:
+    """(U, p^X) of a window: counts of distinct users a name, and the users with a name.
+
+    counts: shape (A,), each at least 1. active: at least 1, at least every count.
+    """
+    users = float(active)
+    for _ in range(ROUNDS):
+        exposures = exposures_of(counts.astype(np.float64), users)
+        users = all_users(active, users, exposures)
+    total = max(round(users), active)
+    return total, np.minimum(counts / total, 1.0)

@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Are the windows as alike as the model says? If not, which assumption fails."""
+
+import numpy as np
+
+from zanon_net.model.curve import chance_of_at_least
+from zanon_net.model.special import Floats, chi_square_tail
+from zanon_net.popularity import PopularityWindow, rounding_unit
+
+WINDOWS_MIN = 3
+RISK = 0.01  # of calling a stationary stream none
+
+
+def find_problems(
+    windows: list[PopularityWindow], users: int, exposures: Floats
+) -> tuple[bool | None, tuple[str, ...]]:
+    """Whether counts differ between windows by no more than chance, and what does not hold.
+
+    For constant rates and independent users, the names with at least 2^j users are a sum of
+    independent indicators in each window: its variance is known, and the sum of squares over the
+    windows is about chi-square. Rounding adds its own. exposures: the fit's λ_a Δt.
+    """
+    if len(windows) < WINDOWS_MIN:
+        few = f"{len(windows)} windows are too few to tell whether the stream is stationary"
+        return None, (few,)
+    tests = [_users_test(windows, exposures)]
+    depth = max(len(window.bins) for window in windows)
+    tests += [_names_test(windows, users, exposures, j) for j in range(depth)]
+    problems = tuple(text for chance, text in tests if chance * len(tests) < RISK)
+    return not problems, problems
+
+
+def _users_test(windows: list[PopularityWindow], exposures: Floats) -> tuple[float, str]:
+    counts = np.array([window.users for window in windows], dtype=float)
+    silent = float(np.exp(-exposures.sum()))
+    variance = counts.mean() * silent + _rounding(counts)
+    text = (
+        f"the number of users is not constant: {counts.min():.0f} to {counts.max():.0f} a window;"
+        " fit a span in which it is"
+    )
+    return _chance(counts, variance), text
+
+
+def _names_test(
+    windows: list[PopularityWindow], users: int, exposures: Floats, j: int
+) -> tuple[float, str]:
+    tails = np.array([sum(window.bins[j:]) for window in windows], dtype=float)
+    p = chance_of_at_least(1 << j, users, exposures)
+    rounding = sum(_rounding(np.array([n], dtype=float)) for w in windows for n in w.bins[j:])
+    variance = float(np.sum(p * (1 - p))) + rounding / len(windows)
+    text = (
+        f"popularity is not constant, or users are not independent: names with {1 << j} users or"
+        f" more are {tails.min():.0f} to {tails.max():.0f} a window; fit a span in which it is"
+    )
+    return _chance(tails, variance), text
+
+
+def _rounding(counts: Floats) -> float:
+    """The variance that two significant digits add, at most."""
+    units = np.array([rounding_unit(int(count)) for count in counts], dtype=float)
+    return float(np.mean(np.where(units > 1, units**2 / 4, 0.0)))
+
+
+def _chance(values: Floats, variance: float) -> float:
+    """The chance of values this different, or more, with this variance."""
+    squares = float(np.sum((values - values.mean()) ** 2))
+    return chi_square_tail(len(values) - 1, squares / (variance + 0.25))

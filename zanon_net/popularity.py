@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""How many users share names (or attributes), per window, in a form coarse enough to keep.
+
+For the operator, not for release: no name and no user is in it, yet it tells more about few users
+than the logs do. Counts have two significant digits, names are told by powers of two of their
+users, and windows with fewer than z users are left out.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from zanon_net.errors import FormatError
+
+FORMAT = "zanon_net popularity 1"
+NOTICE = "for the operator, not for release"
+
+
+def two_digits(n: int) -> int:
+    """n, not negative, to two significant digits; halves go up."""
+    unit = rounding_unit(n)
+    return (n + unit // 2) // unit * unit
+
+
+def rounding_unit(n: int) -> int:
+    """What a number with two significant digits is a multiple of."""
+    return int(10 ** max(len(str(int(n))) - 2, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class PopularityWindow:
+    """One window of packet time.
+
+    start_ns: its start, ns since the Unix epoch. whole: read from its start to its end. users:
+    distinct users with at least one name. bins: how many names had 2^j to 2^(j+1) - 1 distinct
+    users, by j.
+    """
+
+    start_ns: int
+    whole: bool
+    users: int
+    bins: tuple[int, ...]
+
+    def rounded(self) -> "PopularityWindow":
+        """The same with counts of two significant digits."""
+        bins = tuple(map(two_digits, self.bins))
+        return PopularityWindow(self.start_ns, self.whole, two_digits(self.users), bins)
+
+
+@dataclass(frozen=True, slots=True)
+class Popularity:
+    """What --popularity writes. window_ns: a window's length. omitted: windows left out."""
+
+    z: int
+    window_ns: int
+    windows: tuple[PopularityWindow, ...]
+    omitted: int = 0
+
+    @classmethod
+    def of(cls, z: int, window_ns: int, windows: Sequence[PopularityWindow]) -> Self:
+        """Rounded, and without windows of fewer than z users."""
+        kept = tuple(window.rounded() for window in windows if window.users >= z)
+        return cls(z, window_ns, kept, len(windows) - len(kept))
+
+    def to_bytes(self) -> bytes:
+        """The file's content."""
+        data = {
+            "format": FORMAT,
+            "notice": NOTICE,
+            "z": self.z,
+            "window_ns": self.window_ns,
+            "omitted": self.omitted,
+            "windows": [
+                {
+                    "start_ns": window.start_ns,
+                    "whole": window.whole,
+                    "users": window.users,
+                    "bins": list(window.bins),
+                }
+                for window in self.windows
+            ],
+        }
+        return (json.dumps(data, indent=1) + "\n").encode("ascii")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Reads a file. Raises FormatError when it is none of ours, OSError as the system does."""
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+            return cls.from_dict(data)
+        except (ValueError, KeyError, TypeError):
+            raise FormatError(
+                f"{path} is no popularity file; make one with --popularity FILE of 'zanon-net run'"
+                " or 'zanon-net filter'"
+            ) from None
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """From a parsed file. Raises ValueError, KeyError or TypeError."""
+        if data["format"] != FORMAT:
+            raise ValueError(FORMAT)
+        windows = tuple(
+            PopularityWindow(
+                _count(one["start_ns"]),
+                bool(one["whole"]),
+                _count(one["users"]),
+                tuple(_count(n) for n in one["bins"]),
+            )
+            for one in data["windows"]
+        )
+        z, window_ns = _count(data["z"]), _count(data["window_ns"])
+        if z < 1 or window_ns < 1:
+            raise ValueError("z and window_ns are at least 1")
+        return cls(z, window_ns, windows, _count(data["omitted"]))
+
+
+def _count(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
+        raise ValueError("not a count")
+    return value
