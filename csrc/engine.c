@@ -371,6 +371,13 @@ int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err
     return taken;
 }
 
+int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err)
+{
+    if (e->clock.started && quiet_ns > 0 && quiet_ns <= INT64_MAX - e->clock.now_ns)
+        zn_flow_expire(e->flows, e->clock.now_ns + quiet_ns);
+    return settle(e, err);
+}
+
 int zn_engine_finish(zn_engine *e, zn_error *err)
 {
     zn_flow_end_input(e->flows, e->clock.now_ns);

@@ -306,3 +306,29 @@ cdef extern from "engine.h" nogil:
     bint zn_engine_time_range(const zn_engine *e, int64_t *first_ns, int64_t *last_ns)
     size_t zn_engine_memory(const zn_engine *e)
     const char *zn_engine_check(const zn_engine *e)
+    int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err)
+
+cdef extern from "io/live_group.h" nogil:
+    ctypedef struct zn_live_config:
+        const char *interface
+        const char *filter
+        uint32_t snaplen, ring_bytes
+        bint promiscuous
+    ctypedef struct zn_live_counts:
+        uint64_t frames, bytes, received, dropped
+    ctypedef struct zn_live_group:
+        pass
+    int zn_live_group_open(zn_live_group **out, zn_error *err)
+    void zn_live_group_close(zn_live_group *g)
+    int zn_live_group_add(zn_live_group *g, const zn_live_config *config, zn_error *err)
+    int zn_live_group_next(zn_live_group *g, const zn_frame **frames, int wait_ms, zn_error *err)
+    void zn_live_group_stop(zn_live_group *g)
+    bint zn_live_group_ended(const zn_live_group *g)
+    size_t zn_live_group_size(const zn_live_group *g)
+    zn_live_counts zn_live_group_counts(zn_live_group *g, size_t i)
+    uint32_t zn_live_group_link_type(const zn_live_group *g, size_t i)
+    const char *zn_live_group_warning(const zn_live_group *g, size_t i)
+
+cdef extern from "engine_live.h" nogil:
+    int zn_engine_run_live(zn_engine *e, zn_live_group *group, int max_frames, int wait_ms,
+                           zn_error *err)

@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `zanon-net`. stdout is data, stderr is for people; exit 0, 1 operational, 2 usage."""
 
-import ctypes
 import json
 import logging
 import os
 import resource
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -23,11 +22,12 @@ from zanon_net.inspecting import inspect
 from zanon_net.keys import check_key, new_key
 from zanon_net.options import RUN_EPILOG, GroupedCommand, run_options
 from zanon_net.pipeline import Interruption, Progress, run
+from zanon_net.privileges import forbid_core_dumps
 from zanon_net.report import Report, manifest_bytes
+from zanon_net.status import Status
 
 COMMAND = "zanon-net"
 EXIT_OPERATIONAL, EXIT_USAGE = 1, 2
-PR_SET_DUMPABLE = 4
 DEBUG_VARIABLE = "ZANON_DEBUG"
 
 _log = logging.getLogger("zanon_net")
@@ -58,17 +58,24 @@ def run_command(
     verbose: bool,
     **options: Any,
 ) -> int:
-    """Turn captures into anonymized flow logs.
+    """Turn captures, or what passes an interface, into anonymized flow logs.
 
     SOURCE is a pcap or pcapng file, or - for standard input; give several in the order of their
-    times.
+    times. Or it is a network interface, or several, read until SIGINT or SIGTERM.
     """
     if quiet and verbose:
         raise click.UsageError("choose one of -q and -v")
     _log.setLevel(logging.INFO if verbose else logging.WARNING)
     config = _configure(config_file, options)
-    with Interruption() as interruption, _progress_bar(quiet) as progress:
-        report = run(source, config, out=out, progress=progress, interruption=interruption)
+    told = config.live.status is not None
+    with (
+        Interruption() as interruption,
+        _progress_bar(quiet or told) as progress,
+        _status_table() as tell,
+    ):
+        report = run(
+            source, config, out=out, progress=progress, status=tell, interruption=interruption
+        )
     for warning in report.warnings:
         _say(f"warning: {warning}")
     _finish(report, as_json, quiet)
@@ -121,6 +128,26 @@ def _progress_bar(quiet: bool) -> Iterator[Progress | None]:
             bar.update(task, completed=bytes_read, total=bytes_total or None, rate=rate)
 
         yield show
+
+
+@contextmanager
+def _status_table() -> Iterator[Callable[[Status], None]]:
+    """What shows a status: a table that changes where a person looks at it; elsewhere a line."""
+    console = Console(stderr=True)
+    if not (console.is_terminal and os.isatty(2)):
+        yield lambda status: _say(f"status: {status.line()}")
+        return
+    from rich.live import Live
+    from rich.table import Table
+
+    def table(status: Status) -> Table:
+        shown = Table.grid(padding=(0, 2))
+        for row in status.rows():
+            shown.add_row(*row)
+        return shown
+
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        yield lambda status: live.update(table(status), refresh=True)
 
 
 @cli.group("key", invoke_without_command=True)
@@ -188,12 +215,8 @@ class _LogHandler(logging.Handler):
 
 
 def _harden() -> None:
-    """No core dump may carry what was read. Best effort: not every system knows all of it."""
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    """No core dump, and as many files as the system lets us open."""
+    forbid_core_dumps()
     with suppress(OSError, ValueError):  # a run may have more sources than the usual 1024 files
         _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

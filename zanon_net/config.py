@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from zanon_net.errors import ConfigError
+from zanon_net.live_settings import LiveSettings
 from zanon_net.values import (
     ANYWHERE,
     Network,
@@ -194,6 +195,7 @@ class Config:
     input: Input = field(default_factory=Input)
     output: Output = field(default_factory=Output)
     limits: Limits = field(default_factory=Limits)
+    live: LiveSettings = field(default_factory=LiveSettings)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -295,6 +297,11 @@ class Config:
                 "columns": list(self.output.columns),
             },
             "limits": dataclasses.asdict(self.limits),
+            "live": {
+                "ring": self.live.ring_bytes,
+                "snaplen": self.live.snaplen,
+                "promiscuous": self.live.promiscuous,
+            },
         }
 
 
@@ -311,6 +318,7 @@ _SECTIONS: dict[str, type] = {
     "input": Input,
     "output": Output,
     "limits": Limits,
+    "live": LiveSettings,
 }
 SECTION_OF = {
     item.name: section for section, kind in _SECTIONS.items() for item in dataclasses.fields(kind)

@@ -19,6 +19,7 @@ Exit codes: 0 done, 1 could not be done, 2 wrong option or setting.
 \b
 Examples:
   zanon-net run capture.pcap
+  sudo zanon-net run eth0 --internal 10.0.0.0/8 --status 10s --drop-to nobody --out /srv/logs
   zanon-net run --z 10 --window 30m --internal 10.0.0.0/8 --out logs mon.pcap tue.pcap
   zcat capture.pcap.gz | zanon-net run - --format observations --out - | head
 """
@@ -63,6 +64,7 @@ def run_options() -> list[click.Parameter]:
         *_anonymity(),
         *_addresses(),
         *_input_and_output(),
+        *_live(),
         *_messages(),
     ]
 
@@ -184,6 +186,46 @@ def _input_and_output() -> list[GroupedOption]:
             group=group,
             metavar="FILE",
             help="Settings in TOML; see docs/configuration.md.",
+        ),
+    ]
+
+
+def _live() -> list[GroupedOption]:
+    group, default = "Interfaces", Config().live
+    return [
+        _setting(
+            group,
+            "--status",
+            "Tell every so often what has been read, released and lost; of captures too.",
+            metavar="DURATION",
+        ),
+        _setting(
+            group,
+            "--ring",
+            "Memory for frames that wait to be read, of each interface.",
+            f"{default.ring_bytes >> 20}M",
+            metavar="BYTES",
+        ),
+        _setting(
+            group,
+            "--snaplen",
+            "Bytes kept of a frame; a name behind them is not seen.",
+            default.snaplen,
+            metavar="BYTES",
+            type=int,
+        ),
+        _setting(
+            group,
+            "--promiscuous",
+            "Whether to take frames for other hosts too.",
+            "yes" if default.promiscuous else "no",
+            type=click.Choice(["yes", "no"]),
+        ),
+        _setting(
+            group,
+            "--drop-to",
+            "The user to go on as, instead of root, once everything is open.",
+            metavar="USER",
         ),
     ]
 

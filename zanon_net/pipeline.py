@@ -6,7 +6,6 @@ import errno
 import logging
 import os
 import signal
-import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,8 +17,20 @@ from typing import Any, Self
 from zanon_net._core import Capture, Engine
 from zanon_net.config import Config
 from zanon_net.errors import CaptureError, ConfigError, FormatError
+from zanon_net.interfaces import interfaces_of
+from zanon_net.live import LiveReader, open_interfaces
 from zanon_net.outputs import FolderSink, Sink, open_sink
-from zanon_net.report import Report, SourceFacts, Totals, build_manifest, manifest_bytes
+from zanon_net.privileges import become, find_user
+from zanon_net.report import (
+    Drops,
+    Facts,
+    Report,
+    SourceFacts,
+    Totals,
+    build_manifest,
+    manifest_bytes,
+)
+from zanon_net.status import Status, StatusClock
 
 BATCH_FRAMES = 16384
 FRAMES_ALONE = 256  # how many are looked at one by one until one turns out to be a packet
@@ -120,11 +131,8 @@ def _open_source(source: Source, expression: str) -> OpenSource:
     path = Path(source)
     if path.is_dir():
         raise CaptureError(f"{path} is a folder; name the captures in it, such as {path}/*.pcap")
-    if not path.exists() and str(path) in (name for _index, name in socket.if_nameindex()):
-        raise CaptureError(
-            f"{path} is a network interface, and only captures can be read; "
-            f"pipe one in: tcpdump -i {path} -w - | zanon-net run -"
-        )
+    if interfaces_of([path]):
+        raise CaptureError(f"{path} is a network interface, which only `zanon-net run` reads")
     return OpenSource(path.name, Capture(str(path), filter=expression))
 
 
@@ -148,6 +156,14 @@ class Reader:
     def interrupted(self) -> bool:
         """Whether a signal ended the reading."""
         return self._interruption.requested
+
+    def facts(self) -> list[SourceFacts]:
+        """What is known about each source now."""
+        return [source.facts() for source in self._sources]
+
+    def drops(self) -> Drops:
+        """Packets lost so far."""
+        return Drops.of_counters(self._engine.stats)
 
     def batches(self) -> Iterator[None]:
         """Yields after each batch, when the engine holds output to take."""
@@ -191,14 +207,17 @@ def run(
     *,
     out: Source | None = None,
     progress: Progress | None = None,
+    status: Callable[[Status], None] | None = None,
     interruption: Interruption | None = None,
 ) -> Report:
-    """Turns captures into anonymized logs.
+    """Turns captures, or what passes network interfaces, into anonymized logs.
 
-    source: a capture's path, "-" for standard input, or several, in the order of their times.
+    source: a capture's path, "-" for standard input, or several, in the order of their times; or
+        one or more interfaces, which are read until interrupted.
     config: the settings; the defaults when None.
     out: a folder that is new or empty, "-" for standard output, None for ./zanon-<UTC start>.
     progress: called after each batch; see Progress.
+    status: called every `config.live.status`, if that is set.
     interruption: entered by the caller, lets a signal end the reading early.
 
     Raises ConfigError, CaptureError, FormatError, CapacityError, or ZanonError when the output
@@ -209,33 +228,63 @@ def run(
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)
     if not sources or sources.count(STDIN) > 1:
         raise ConfigError("give one source or more, and standard input only once")
+    user = None if config.live.drop_to is None else find_user(config.live.drop_to)
     with ExitStack() as stack:
-        opened = []
-        for item in sources:
-            opened.append(open_source(item, config, interruption))
-            stack.callback(opened[-1].capture.close)
+        begin = _opener(sources, config, progress, interruption, stack)
         engine = Engine(**config.engine_arguments())
         stack.callback(engine.close)
+        if user is not None:
+            become(user)
         sink = open_sink(out, config.output.format)
         stack.callback(sink.discard)
-        reader = Reader(engine, opened, progress, interruption)
-        return _run(reader, engine, opened, sink, config)
+        return _run(begin(engine), engine, sink, config, status)
+
+
+def _opener(
+    sources: Sequence[Source],
+    config: Config,
+    progress: Progress | None,
+    interruption: Interruption,
+    stack: ExitStack,
+) -> Callable[[Engine], Reader | LiveReader]:
+    """Opens the sources, which `stack` closes; what it returns makes their reader."""
+    names = interfaces_of(sources)
+    if names:
+        live = open_interfaces(names, len(sources) - len(names), config)
+        stack.callback(live.close)
+        return lambda engine: LiveReader(engine, live, progress, lambda: interruption.requested)
+    opened = []
+    for item in sources:
+        opened.append(open_source(item, config, interruption))
+        stack.callback(opened[-1].capture.close)
+    return lambda engine: Reader(engine, opened, progress, interruption)
 
 
 def _run(
-    reader: Reader, engine: Engine, sources: Sequence[OpenSource], sink: Sink, config: Config
+    reader: Reader | LiveReader,
+    engine: Engine,
+    sink: Sink,
+    config: Config,
+    tell: Callable[[Status], None] | None,
 ) -> Report:
     began = time.monotonic()
     outputs = config.output.outputs
+    clock = None
+    if tell is not None and config.live.status_s is not None:
+        clock = StatusClock(engine, reader.drops, config.live.status_s, tell)
     for _batch in reader.batches():
         _drain(engine, outputs, sink)
-    facts = [source.facts() for source in sources]
+        if clock is not None:
+            clock.tick()
+    facts, drops = reader.facts(), reader.drops()
     _refuse_unreadable(facts)
     engine.finish()
     _drain(engine, outputs, sink)
     files = sink.settle(reader.first_ns)
     totals = Totals.of(engine)
-    manifest = build_manifest(config, totals, facts, files, interrupted=reader.interrupted)
+    manifest = build_manifest(
+        config, totals, facts, files, interrupted=reader.interrupted, drops=drops
+    )
     sink.publish(manifest_bytes(manifest))
     out = sink.folder if isinstance(sink, FolderSink) else None
     _log.info("finished")
@@ -249,7 +298,7 @@ def _drain(engine: Engine, outputs: Iterable[str], sink: Sink) -> None:
             sink.write(output, data)
 
 
-def _refuse_unreadable(facts: Sequence[SourceFacts]) -> None:
+def _refuse_unreadable(facts: Sequence[Facts]) -> None:
     """Raises FormatError when not one packet could be read from sources that should hold some."""
     if any(source.frames for source in facts):
         return

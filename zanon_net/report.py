@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from zanon_net._core import STAT_INFO, Engine
 from zanon_net._version import __version__
@@ -69,6 +69,61 @@ def iso_time(t_ns: int) -> str:
     """`t_ns` (ns since the epoch) in UTC with nine decimals."""
     moment = datetime.fromtimestamp(t_ns // NS_PER_S, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{t_ns % NS_PER_S:09d}Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Drops:
+    """Packets that were there and are in no log.
+
+    ring: the system had no room for them, because we read too slowly.
+    interface: lost before the system could hand them to anyone.
+    us: no room in a table of ours, or left in the ring at the end.
+    """
+
+    ring: int = 0
+    interface: int = 0
+    us: int = 0
+
+    @classmethod
+    def of_counters(cls, counters: Mapping[str, int]) -> "Drops":
+        """What an engine with these counters had no room for."""
+        return cls(us=counters["drop_flow_table_full"])
+
+    def plus(self, others: Iterable["Drops"]) -> "Drops":
+        """The sum of all."""
+        every = [self, *others]
+        return Drops(
+            sum(drops.ring for drops in every),
+            sum(drops.interface for drops in every),
+            sum(drops.us for drops in every),
+        )
+
+    def text(self) -> str:
+        """For people."""
+        return f"{self.ring:,} by the ring, {self.interface:,} by the interface, {self.us:,} by us"
+
+    def to_dict(self) -> dict[str, int]:
+        """For the manifest."""
+        return {"ring": self.ring, "interface": self.interface, "us": self.us}
+
+
+class Facts(Protocol):
+    """What every kind of source can tell about itself at the end."""
+
+    @property
+    def name(self) -> str:
+        """No more than the last part of a path."""
+
+    @property
+    def frames(self) -> int:
+        """Frames read."""
+
+    @property
+    def warning(self) -> str | None:
+        """Why it ended early."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The source as the manifest has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +229,11 @@ class Totals:
 def build_manifest(
     config: Config,
     totals: Totals,
-    sources: Iterable[SourceFacts],
+    sources: Iterable[Facts],
     files: Mapping[str, int],
     *,
     interrupted: bool,
+    drops: Drops,
 ) -> dict[str, Any]:
     """The manifest of a run that wrote `files` (bytes by name).
 
@@ -195,6 +251,7 @@ def build_manifest(
         "configuration": config.to_dict(),
         "time_range": totals.time_range(),
         "sources": [source.to_dict() for source in listed],
+        "capture_drops": drops.to_dict(),
         "users": totals.users,
         "decisions": totals.decisions(),
         "counters": {
@@ -281,6 +338,9 @@ class Report:
             yield "suppressed", f"{count:,}  {text}"
         for text, count in totals.lines("drop"):
             yield "dropped packets", f"{count:,}  {text}"
+        lost = Drops(**self.manifest["capture_drops"])
+        if lost != Drops() or any(s["format"] == "interface" for s in self.manifest["sources"]):
+            yield "lost packets", lost.text()
         yield "users", f"{totals.users:,}"
         if totals.time_range_ns is not None:
             first_ns, last_ns = totals.time_range_ns

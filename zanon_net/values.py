@@ -28,11 +28,14 @@ UNITS_NS = {
     "h": 3_600_000_000_000,
     "d": 86_400_000_000_000,
 }
+SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+SIZE_MAX = 1 << 60
 DURATION_MAX_NS = 3650 * UNITS_NS["d"]
 ANYWHERE = ("0.0.0.0/0", "::/0")
 
 _IPV4_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
 _DURATION = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,9})?) ?(ns|us|ms|s|m|h|d)")
+_SIZE = re.compile(r"([0-9]{1,19}) ?([KMGT]?)i?B?", re.IGNORECASE)
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 
 
@@ -205,6 +208,16 @@ def whole(name: str, value: object, low: int, high: int) -> None:
         reject(name, f"must be a whole number, not {value!r}")
     if not low <= value <= high:
         reject(name, f"must be from {low} to {high}, not {value}")
+
+
+def parse_size(name: str, value: object) -> int:
+    """Bytes, from a whole number or a text such as "500M"; K, M, G and T are powers of 1024."""
+    match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is not None:
+        value = int(match[1]) * SIZE_UNITS[match[2].upper()]
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= SIZE_MAX:
+        reject(name, f"must be a number of bytes such as 500M or 20G, not {value!r}")
+    return value
 
 
 def flag(name: str, value: object) -> bool:
