@@ -64,6 +64,7 @@ class LiveInterfaces:
 
     def __init__(self, names: Sequence[str], config: Config) -> None:
         settings = config.live
+        self.names = tuple(names)
         self._losses = [Losses(name) for name in names]
         self._unread = False
         try:
@@ -153,6 +154,7 @@ class LiveReader:
 
     def batches(self) -> Iterator[None]:
         """Yields after each batch, and at least ten times a second, with output to take."""
+        _log.info("reading %s", ", ".join(self._interfaces.names))
         live, last = self._interfaces.live, time.monotonic()
         kept_house = last
         while not self._stopping() and not live.ended:

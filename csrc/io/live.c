@@ -56,7 +56,7 @@ static int explain(const zn_live *l, const char *interface, int status, zn_error
         return zn_fail(err, ZN_ERR_IO, ENODEV, "there is no interface %.32s", interface);
     case PCAP_ERROR_IFACE_NOT_UP:
         return zn_fail(err, ZN_ERR_IO, ENETDOWN,
-                       "interface %.32s is down; bring it up: ip link set %.32s up", interface,
+                       "interface %.32s is down; bring it up: ip link set dev %.32s up", interface,
                        interface);
     default:
         return zn_fail(err, ZN_ERR_IO, 0, "interface %.32s cannot be opened: %.160s", interface,
