@@ -37,7 +37,7 @@ help: ## list the targets
 
 .PHONY: system system-test
 system: ; @scripts/setup-system $(PYTHON)
-system-test: ; @scripts/setup-system $(PYTHON) tshark
+system-test: ; @scripts/setup-system $(PYTHON) tshark iproute2:ip
 
 # A virtual environment with the build's own requirements; pip and setuptools of a new one are old.
 %/.tools: pyproject.toml | system

@@ -12,6 +12,7 @@ from zanon_net._core import CryptoPan, ZTable
 from zanon_net._version import __version__
 from zanon_net.config import AddressPolicy, Config, Input, Limits, Output, ZParams
 from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatError, ZanonError
+from zanon_net.live_settings import LiveSettings
 from zanon_net.pipeline import run
 from zanon_net.report import Report
 
@@ -25,6 +26,7 @@ __all__ = [
     "FormatError",
     "Input",
     "Limits",
+    "LiveSettings",
     "Output",
     "Report",
     "ZParams",

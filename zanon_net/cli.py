@@ -71,7 +71,7 @@ def run_command(
     with (
         Interruption() as interruption,
         _progress_bar(quiet or told) as progress,
-        _status_table() as tell,
+        _status_table(told) as tell,
     ):
         report = run(
             source, config, out=out, progress=progress, status=tell, interruption=interruption
@@ -131,10 +131,10 @@ def _progress_bar(quiet: bool) -> Iterator[Progress | None]:
 
 
 @contextmanager
-def _status_table() -> Iterator[Callable[[Status], None]]:
+def _status_table(wanted: bool) -> Iterator[Callable[[Status], None]]:
     """What shows a status: a table that changes where a person looks at it; elsewhere a line."""
     console = Console(stderr=True)
-    if not (console.is_terminal and os.isatty(2)):
+    if not (wanted and console.is_terminal and os.isatty(2)):
         yield lambda status: _say(f"status: {status.line()}")
         return
     from rich.live import Live

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from zanon_net import AddressPolicy, Config, ConfigError, Input, Limits, Output, ZParams
 from zanon_net._core import Engine
 from zanon_net.config import SECTION_OF
+from zanon_net.live_settings import LiveSettings
 from zanon_net.values import core_networks, format_duration, parse_duration, parse_network
 
 HOUR_NS = 3_600_000_000_000
@@ -299,6 +300,12 @@ columns = ["core"]
 max_flows = 1000
 max_tuples = 2000
 max_attributes = 3000
+[live]
+ring = "128M"
+snaplen = 2048
+promiscuous = false
+status = "10s"
+drop_to = "nobody"
 """
 
 
@@ -322,7 +329,9 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
         Input("host 10.1.2.3"),
         Output(("jsonl", "observations"), ("core",)),
         Limits(1000, 2000, 3000),
+        LiveSettings(128 << 20, 2048, False, "10s", "nobody"),
     )
+    assert full.live.status_s == 10
     assert all(f"\n{name} = " in TOML for name in SECTION_OF)
 
 
@@ -332,7 +341,7 @@ def test_the_documented_file(tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0]
     assert all(f"\n{name} = " in text for name in SECTION_OF)
     write(tmp_path / "never.txt", "private.example\n")
-    chosen = ("never", "internal", "rotate", "key_file", "filter", "format")
+    chosen = ("never", "internal", "rotate", "key_file", "filter", "format", "status", "drop_to")
     usual = {name: getattr(getattr(Config(), SECTION_OF[name]), name) for name in chosen}
     assert load(tmp_path, text).replace(**usual) == Config()
 
