@@ -163,16 +163,20 @@ static void write_record(zn_engine *e, const zn_record *r)
         zn_tstat_line(&e->output[log], log, e->layer7, r);
     if ((e->outputs & 1u << ZN_OUTPUT_JSONL) != 0)
         zn_json_record(&e->output[ZN_OUTPUT_JSONL], e->layer7, r);
+    if ((e->outputs & 1u << ZN_OUTPUT_RECORD_ROWS) != 0)
+        zn_event_put_record(&e->output[ZN_OUTPUT_RECORD_ROWS], r);
 }
 
 static void write_releases(zn_engine *e)
 {
     size_t n;
     const zn_release *releases = zn_gate_releases(&e->gate, &n);
-    if ((e->outputs & 1u << ZN_OUTPUT_OBSERVATIONS) == 0)
-        return;
-    for (size_t i = 0; i < n; i++)
-        zn_json_release(&e->output[ZN_OUTPUT_OBSERVATIONS], &releases[i]);
+    for (size_t i = 0; i < n; i++) {
+        if ((e->outputs & 1u << ZN_OUTPUT_OBSERVATIONS) != 0)
+            zn_json_release(&e->output[ZN_OUTPUT_OBSERVATIONS], &releases[i]);
+        if ((e->outputs & 1u << ZN_OUTPUT_OBSERVATION_ROWS) != 0)
+            zn_event_put_release(&e->output[ZN_OUTPUT_OBSERVATION_ROWS], &releases[i]);
+    }
 }
 
 static int check_outputs(const zn_engine *e, zn_error *err)

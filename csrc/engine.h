@@ -18,6 +18,7 @@
 #include "base/addr.h"
 #include "base/stats.h"
 #include "base/text.h"
+#include "io/event_log.h"
 #include "io/filter.h"
 #include "io/pcap_read.h"
 #include "state/ztable.h"
@@ -31,6 +32,8 @@ typedef enum zn_output {
     ZN_OUTPUT_UDP_COMPLETE,
     ZN_OUTPUT_JSONL,
     ZN_OUTPUT_OBSERVATIONS,
+    ZN_OUTPUT_RECORD_ROWS,      /* zn_event_record */
+    ZN_OUTPUT_OBSERVATION_ROWS, /* zn_event_observation */
     ZN_OUTPUT_COUNT
 } zn_output;
 
@@ -62,6 +65,9 @@ typedef struct zn_source {
     uint64_t link_frames[ZN_SOURCE_LINKS];
     uint32_t links;
 } zn_source;
+
+/* What the command does when nothing is said, without any output. */
+zn_engine_config zn_engine_default_config(void);
 
 /* Returns 0, or a negative zn_err with *err filled and *out NULL. */
 int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *err);

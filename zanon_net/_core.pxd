@@ -308,6 +308,14 @@ cdef extern from "engine.h" nogil:
     const char *zn_engine_check(const zn_engine *e)
     int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err)
 
+cdef extern from "io/event_log.h" nogil:
+    ctypedef struct zn_event_field:
+        const char *name
+        const char *format
+        size_t offset
+    const zn_event_field *zn_event_record_fields(size_t *count, size_t *row_bytes)
+    const zn_event_field *zn_event_observation_fields(size_t *count, size_t *row_bytes)
+
 cdef extern from "io/live_group.h" nogil:
     ctypedef struct zn_live_config:
         const char *interface

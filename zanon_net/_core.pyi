@@ -69,7 +69,7 @@ class Engine:
     def run(self, capture: Capture, max_frames: int) -> int: ...
     def feed(
         self,
-        buffer: bytes,
+        buffer: bytes | bytearray | memoryview | npt.NDArray[np.uint8],
         ts_ns: npt.NDArray[np.int64],
         caplen: npt.NDArray[np.uint32],
         wirelen: npt.NDArray[np.uint32],
@@ -90,6 +90,8 @@ class Engine:
     def memory_bytes(self) -> int: ...
     def check(self) -> None: ...
     def close(self) -> None: ...
+
+def row_dtype(output: str) -> np.dtype[np.void]: ...
 
 @final
 class Live:

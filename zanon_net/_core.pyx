@@ -15,7 +15,8 @@ import numpy as np
 
 from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatError, ZanonError
 
-OUTPUTS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete", "jsonl", "observations")
+OUTPUTS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete", "jsonl", "observations",
+           "record_rows", "observation_rows")
 PARSE_STATES = ("done", "need_more", "malformed", "other")
 HOST_KINDS = ("name", "home", "address", "empty", "invalid")
 QUIC_TYPES = ("initial", "0-rtt", "handshake", "retry", "negotiation", "foreign")
@@ -413,6 +414,22 @@ cdef class Engine:
         broken = zn_engine_check(self.engine)
         if broken != NULL:
             raise AssertionError(broken.decode())
+
+
+def row_dtype(str output):
+    """The NumPy type of a row of record_rows or observation_rows, as the core lays it out."""
+    cdef size_t count, row_bytes
+    cdef const zn_event_field *field
+    if output == "record_rows":
+        field = zn_event_record_fields(&count, &row_bytes)
+    else:
+        field = zn_event_observation_fields(&count, &row_bytes)
+    return np.dtype({
+        "names": [field[i].name.decode() for i in range(count)],
+        "formats": [field[i].format.decode() for i in range(count)],
+        "offsets": [field[i].offset for i in range(count)],
+        "itemsize": row_bytes,
+    })
 
 
 cdef class Live:
