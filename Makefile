@@ -31,7 +31,7 @@ requirements = $(PYTHON) -c 'import sys, tomllib; \
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # ---- environments -------------------------------------------------------------------------------
 
@@ -84,6 +84,15 @@ test: system-test .venv/.built ## run all tests
 .PHONY: bench
 bench: .venv/.bench $(BUILD)/bench/isp.pcap ## packets/s on generated traffic, and the ratio to dpkt
 	.venv/bin/python bench/run_vs_dpkt.py $(BUILD)/bench/isp.pcap
+
+.PHONY: bench-live
+bench-live: system-test .venv/.bench $(BUILD)/bench/isp.pcap ## what an interface carries without loss (root only)
+	.venv/bin/python bench/live.py $(BUILD)/bench/isp.pcap
+
+SOAK_MINUTES ?= 15
+.PHONY: soak-live
+soak-live: system-test .venv/.bench $(BUILD)/bench/isp.pcap ## 15 minutes on an interface, with flat memory (root only)
+	.venv/bin/python bench/live.py $(BUILD)/bench/isp.pcap --soak $(SOAK_MINUTES) --rate 100000
 
 $(BUILD)/bench/isp.pcap: bench/gen_trace.py | .venv/.bench
 	@mkdir -p $(@D)
