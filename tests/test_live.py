@@ -8,6 +8,7 @@ import os
 import re
 import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -248,6 +249,29 @@ def test_times_are_nanoseconds_of_now(net: Namespace) -> None:
     assert times == sorted(times)
     assert before <= times[0] <= times[-1] <= after
     assert any(t_ns % 1000 for t_ns in times)
+
+
+def test_any_interface(net: Namespace, live: Any) -> None:
+    """Cooked frames of all interfaces: each datagram leaves one and arrives at another."""
+    run = live("any", "--status", "100ms")
+    net.send("b", datagrams(50))
+    run.wait_for("packets 100 ")
+    manifest = run.end()
+    assert only(manifest)["link_types"] == {"LINUX_SLL": 100}
+    assert manifest["counters"]["read"]["packets_udp"] == 100
+
+
+def test_loopback(net: Namespace, live: Any) -> None:
+    """The system counts each frame twice there and hands over one: that is no loss."""
+    net.ip("link set dev lo up")
+    run = live("lo", "--status", "100ms")
+    with net.inside(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        for _ in range(50):
+            sender.sendto(b"x", ("127.0.0.1", 9))
+    run.wait_for("packets 100 ")  # with the answers that nobody listens
+    manifest = run.end()
+    assert only(manifest)["frames"] == 100
+    assert manifest["capture_drops"] == {"ring": 0, "interface": 0, "us": 0}
 
 
 def test_snaplen_cuts(net: Namespace) -> None:
