@@ -30,7 +30,7 @@ SETTINGS: dict[str, Any] = {
     "key_file": None,
     "keep_client_port": False,
     "exact": False,
-    "outputs": _core.OUTPUTS,
+    "outputs": _core.OUTPUTS + _core.ROWS,
     "layer7": True,
     "max_flows": 1 << 14,
     "max_tuples": 1 << 16,
@@ -76,6 +76,7 @@ class Outcome:
     text: dict[str, bytes]
     stats: dict[str, int]
     users: int
+    rows: bytes = b""
 
     @cached_property
     def observations(self) -> list[dict[str, Any]]:
@@ -114,7 +115,7 @@ class Outcome:
 
     def everything(self) -> bytes:
         """All outputs, for searching."""
-        return b"\n".join(self.text.values())
+        return b"\n".join((*self.text.values(), self.rows))
 
 
 def rounded(x: int) -> int:
@@ -129,18 +130,20 @@ class Taker:
     def __init__(self, engine: _core.Engine) -> None:
         self.engine = engine
         self.text = dict.fromkeys(_core.OUTPUTS, b"")
+        self.rows = b""
 
     def take(self) -> None:
         """Empties the engine's outputs."""
         for output in _core.OUTPUTS:
             self.text[output] += self.engine.take(output)
+        self.rows += b"".join(map(self.engine.take, _core.ROWS))
 
     def outcome(self) -> Outcome:
         """Ends the input and closes the engine."""
         self.engine.finish()
         self.take()
         self.engine.check()
-        outcome = Outcome(self.text, self.engine.stats, self.engine.users)
+        outcome = Outcome(self.text, self.engine.stats, self.engine.users, self.rows)
         self.engine.close()
         return outcome
 

@@ -9,7 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 OUTPUTS: tuple[str, ...]
-"""Names of the engine's outputs."""
+"""Names of the engine's outputs of text."""
+
+ROWS: tuple[str, ...]
+"""Names of its outputs of rows; see row_dtype."""
 
 STAT_INFO: list[tuple[str, str, str]]
 """(name, group, text) of every counter, in the order of csrc/base/stats.h."""

@@ -15,8 +15,8 @@ import numpy as np
 
 from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatError, ZanonError
 
-OUTPUTS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete", "jsonl", "observations",
-           "record_rows", "observation_rows")
+OUTPUTS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete", "jsonl", "observations")
+ROWS = ("record_rows", "observation_rows")
 PARSE_STATES = ("done", "need_more", "malformed", "other")
 HOST_KINDS = ("name", "home", "address", "empty", "invalid")
 QUIC_TYPES = ("initial", "0-rtt", "handshake", "retry", "negotiation", "foreign")
@@ -253,7 +253,7 @@ cdef class Engine:
         config.keep_client_port = keep_client_port
         config.layer7 = layer7
         for output in outputs:
-            config.outputs |= 1 << OUTPUTS.index(output)
+            config.outputs |= 1 << (OUTPUTS + ROWS).index(output)
         if internal is not None:
             config.internal = lists.nets
             config.internal_count = len(internal)
@@ -361,7 +361,7 @@ cdef class Engine:
         cdef zn_text *text
         self._enter()
         try:
-            text = zn_engine_output(self.engine, <zn_output><int>OUTPUTS.index(output))
+            text = zn_engine_output(self.engine, <zn_output><int>(OUTPUTS + ROWS).index(output))
             data = PyBytes_FromStringAndSize(text.bytes, text.n)
             text.n = 0
             return data

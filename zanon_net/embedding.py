@@ -36,7 +36,7 @@ class Engine:
 
     def __init__(self, config: Config | None = None) -> None:
         arguments = (config or Config()).engine_arguments()
-        arguments["outputs"] = ("record_rows", "observation_rows")
+        arguments["outputs"] = _core.ROWS
         self._engine = _core.Engine(**arguments)
 
     def feed(
