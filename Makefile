@@ -10,9 +10,12 @@ SHELL := bash
 PYTHON ?= python3
 BUILD ?= build
 BENCH_BYTES ?= 500M
+SOAK ?= 1000000000
+SEED := $(or $(SEED),$(shell date +%s))
 
 C_SOURCES := $(sort $(shell find csrc -name '*.c'))
 C_FILES := $(sort $(shell find csrc -name '*.[ch]'))
+C_OTHERS := $(sort $(shell find examples tests -name '*.[ch]'))
 PY_SOURCES := $(sort $(shell find zanon_net -name '*.py' -o -name '*.pyi'))
 # Folders too: a source file that was added or removed changes the time of its folder.
 EXTENSION := $(C_FILES) $(shell find csrc -type d) $(wildcard zanon_net/*.pyx zanon_net/*.pxd) \
@@ -61,6 +64,14 @@ system-test: ; @scripts/setup-system $(PYTHON) tshark iproute2:ip
 		.venv-asan/bin/python -m pip install -qq --no-build-isolation '.[test]'
 	@touch $@
 
+# As above, for counts; those of an earlier build would be added.
+.venv-coverage/.built: .venv-coverage/.tools $(EXTENSION) $(PY_SOURCES)
+	@echo "Building zanon-net with counts for gcov into .venv-coverage"
+	@rm -rf build/coverage
+	@CC=gcc ZANON_COVERAGE=1 .venv-coverage/bin/python -m pip install -qq --no-build-isolation '.[test]'
+	@.venv-coverage/bin/python -m pip install -qq -r <($(requirements) coverage)
+	@touch $@
+
 .venv/.lint .venv/.bench: .venv/.%: .venv/.built
 	@.venv/bin/python -m pip install -qq -r <($(requirements) $*)
 	@touch $@
@@ -81,6 +92,41 @@ demo: .venv/.built ## anonymize pcaps/demo.pcap into demo-out and show what came
 test: system-test .venv/.built ## run all tests
 	.venv/bin/python -m pytest
 
+# Every fuzz target by libFuzzer, T seconds each, from the corpus in the source; what it finds on the way
+# stays in build/fuzz for the next time. An input that fails is named, and written there too.
+T ?= 60
+FUZZ := $(BUILD)/fuzz
+FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_FLAGS := $(C_FLAGS) -g -DZN_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all
+# Keys are made anew for each of the engine's inputs: crypto/ takes no part in the search for coverage.
+FUZZ_OBJECTS := $(C_SOURCES:csrc/%.c=$(FUZZ)/obj/%.o)
+
+.PHONY: fuzz
+fuzz: $(FUZZ_TARGETS:%=$(FUZZ)/fuzz_%) ## fuzz each parser and the engine for T seconds (T=60)
+	@for target in $(FUZZ_TARGETS); do \
+		mkdir -p $(FUZZ)/found/$$target; \
+		printf '%-10s ' $$target; \
+		if $(FUZZ)/fuzz_$$target -max_total_time=$(T) -timeout=20 -rss_limit_mb=2048 \
+			-artifact_prefix=$(FUZZ)/$$target- $(FUZZ)/found/$$target tests/fuzz/corpus/$$target \
+			> $(FUZZ)/$$target.log 2>&1; \
+		then tail -n 1 $(FUZZ)/$$target.log; \
+		else echo FAILED; tail -n 40 $(FUZZ)/$$target.log; exit 1; fi; \
+	done
+
+.PHONY: system-clang
+system-clang: ; @scripts/setup-system $(PYTHON) clang
+
+$(FUZZ)/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJECTS)
+	@echo "clang $<"
+	@clang $(FUZZ_FLAGS) -fsanitize=fuzzer $< $(FUZZ_OBJECTS) -o $@ $$(pkg-config --libs $(LIBRARIES))
+
+$(FUZZ)/obj/%.o: csrc/%.c | system-clang
+	@mkdir -p $(@D)
+	@clang $(FUZZ_FLAGS) $(if $(filter crypto/%,$*),-O3,-fsanitize=fuzzer-no-link) -MMD -MP $$(pkg-config --cflags $(LIBRARIES)) -c $< -o $@
+
+.SECONDARY: $(FUZZ_OBJECTS)
+-include $(FUZZ_OBJECTS:.o=.d)
+
 .PHONY: bench
 bench: .venv/.bench $(BUILD)/bench/isp.pcap ## packets/s on generated traffic, and the ratio to dpkt
 	.venv/bin/python bench/run_vs_dpkt.py $(BUILD)/bench/isp.pcap
@@ -98,6 +144,20 @@ $(BUILD)/bench/isp.pcap: bench/gen_trace.py | .venv/.bench
 	@mkdir -p $(@D)
 	.venv/bin/python bench/gen_trace.py $@ --bytes $(BENCH_BYTES)
 
+# A build with tiny records and lists reaches every form of an attribute with few users.
+SOAK_TABLE := csrc/state/ztable*.c $(patsubst %,csrc/base/%.c,arena clock hash error)
+SOAK_LAYOUTS := default small
+soak-small: SOAK_FLAGS := -DZN_ZRECORD_USERS_MAX=5 -DZN_ZLIST_FROM=3
+
+.PHONY: soak $(SOAK_LAYOUTS:%=soak-%)
+soak: $(SOAK_LAYOUTS:%=soak-%) ## 10^9 random observations against an exact oracle (SOAK=N, SEED=N)
+$(SOAK_LAYOUTS:%=soak-%): soak-%:
+	@mkdir -p $(BUILD)/soak
+	@$(CC) $(C_FLAGS) $(C_WARNINGS) $(SOAK_FLAGS) -DZN_DEBUG tests/soak/*.c $(SOAK_TABLE) \
+		-o $(BUILD)/soak/$*
+	@echo "The z-table, $* layout, seed $(SEED)"
+	@$(BUILD)/soak/$* -n $$(($(SOAK) / 2)) -s $(SEED)
+
 # ---- for those who change it --------------------------------------------------------------------
 
 compile = printf '%s\n' $(C_SOURCES) | xargs -P 2 -I FILE \
@@ -108,11 +168,11 @@ lint: .venv/.lint ## formatting, types, spelling, and csrc with every warning as
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
-	.venv/bin/stubtest --ignore-missing-stub zanon_net._core
+	.venv/bin/stubtest --mypy-config-file pyproject.toml --ignore-missing-stub zanon_net._core
 	.venv/bin/cython-lint --no-pycodestyle zanon_net
 	.venv/bin/codespell
-	@echo "clang-format --dry-run -Werror, each file of csrc"
-	@.venv/bin/clang-format --dry-run -Werror $(C_FILES)
+	@echo "clang-format --dry-run -Werror, each C file"
+	@.venv/bin/clang-format --dry-run -Werror $(C_FILES) $(C_OTHERS)
 	@echo "gcc $(C_WARNINGS) -Werror, each file of csrc"
 	@$(call compile,gcc)
 	@if command -v clang >/dev/null; then \
@@ -128,6 +188,16 @@ asan: system-test .venv-asan/.built ## run all tests under AddressSanitizer and 
 		UBSAN_OPTIONS=$(SANITIZER_OPTIONS) \
 		LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
 		.venv-asan/bin/python -m pytest --capture=sys --hypothesis-profile=ci
+
+# What reads bytes that somebody else chose. Where a test leaves no room for files, gcov complains.
+PARSERS := csrc/proto csrc/io/(capture|.*_(read|row|frame))\.c csrc/state/(defrag|stream)
+.PHONY: coverage
+coverage: system-test .venv-coverage/.built ## share of the C parsers' lines that the tests run, by gcov
+	@find build/coverage -name '*.gcda' -delete
+	env PYTHONSAFEPATH=1 .venv-coverage/bin/python -m pytest -q --hypothesis-profile=ci \
+		--deselect tests/unit/test_bad_input.py::test_no_room_for_the_output
+	.venv-coverage/bin/gcovr --root . $(PARSERS:%=--filter '%') --exclude-throw-branches \
+		--fail-under-line 90 build/coverage
 
 LIB_OBJECTS := $(C_SOURCES:csrc/%.c=$(BUILD)/lib/obj/%.o)
 

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the one extension, zanon_net._core; all metadata is in pyproject.toml.
 
-Three environment variables change the build: ZANON_MARCH=native (code for one machine),
-ZANON_SANITIZE=address,undefined (implies a debug build), ZANON_DEBUG=1 (assertions, -O1 -g).
+Four environment variables change the build: ZANON_MARCH=native (code for one machine),
+ZANON_SANITIZE=address,undefined (implies a debug build), ZANON_DEBUG=1 (assertions, -O1 -g),
+ZANON_COVERAGE=1 (counts for gcov).
 Cython's C cannot pass the warnings that csrc/ has to, so `make lint` compiles csrc/ with them.
 """
 
@@ -33,12 +34,16 @@ def flags_from_env(environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
         # Python's own CFLAGS carry -fwrapv, which hides signed overflow from UBSan.
         cflags += [f"-fsanitize={sanitize}", "-fno-omit-frame-pointer", "-fno-wrapv"]
         ldflags += [f"-fsanitize={sanitize}"]
+    if environ.get("ZANON_COVERAGE") == "1":
+        cflags += ["-O1", "--coverage"]
+        ldflags += ["--coverage"]
     return cflags, ldflags
 
 
 def build_base(environ: Mapping[str, str]) -> str:
     """A folder for each variant: setuptools does not rebuild when only the flags have changed."""
     values = [environ.get(f"ZANON_{name}", "") for name in ("MARCH", "SANITIZE", "DEBUG")]
+    values += ["coverage" if environ.get("ZANON_COVERAGE") == "1" else ""]
     return "build/" + ("-".join(re.findall(r"\w+", " ".join(values))) or "release")
 
 

@@ -5,9 +5,9 @@
 Usage: python bench/names.py [--count 40000] [--repeat 3]
 
 Each message is distinct and comes from a user and a flow of its own. `engine` is the whole job for
-it: decoding the frame, opening the flow, reading the name, its vote, the record. `parse` is one
-call of zanon_net.parse for each message. Peers that are not installed are left out with a note.
-CPU time of this process, the best of several turns.
+it: decoding its frames (over TCP also a SYN), opening the flow, reading the name, its vote, the
+record. `parse` is one call of zanon_net.parse for each message. Peers that are not installed are
+left out with a note. CPU time of this process, the best of several turns.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -27,7 +27,15 @@ from zanon_net import _core, parse
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "pcaps"))
 
 from quic_initial import LongHeader, client_initials
-from traffic import Dice, HelloShape, client_hello
+from traffic import (
+    Dice,
+    HelloShape,
+    client_hello,
+    dns_labels,
+    dns_query,
+    hello_record,
+    http_request,
+)
 
 BATCH = 8192
 START_NS = 1_700_000_000 * 10**9
@@ -36,38 +44,86 @@ ETHERNET = bytes.fromhex("020000000001020000000002") + b"\x08\0"
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """UDP payloads to a port, and the name in each."""
+    """Messages to a port, each in one or more payloads, and the name in each."""
 
     what: str
+    tcp: bool
     port: int
-    payloads: list[bytes]
+    messages: list[list[bytes]]
     names: list[str]
+
+    def first(self, n: int) -> "Sample":
+        """The first n messages of it."""
+        return replace(self, messages=self.messages[:n], names=self.names[:n])
 
 
 Reader = Callable[[Sample], int]
 """Reads all of a sample and returns how many of its names it found."""
 
 
+def names_of(count: int) -> list[str]:
+    """As many different names."""
+    return [f"host{n}.bench.example" for n in range(count)]
+
+
 def quic_sample(count: int) -> Sample:
     """Return Initials as browsers send them: two CRYPTO frames out of order, a PING, PADDING."""
-    dice = Dice("bench/names")
-    payloads, names = [], []
-    for n in range(count):
-        name = f"host{n}.bench.example"
+    dice, messages = Dice("bench/names"), []
+    for name in names_of(count):
         hello = client_hello(name.encode(), HelloShape(quic_scid=b""), dice)
         ids = LongHeader(dice.bytes(8), b"", 0)
-        payloads += client_initials(hello, ids, (), dice)
-        names.append(name)
-    return Sample("QUIC Initial", 443, payloads, names)
+        messages.append(client_initials(hello, ids, (), dice))
+    return Sample("QUIC Initial", False, 443, messages, names_of(count))
+
+
+def tls_sample(count: int, split: bool) -> Sample:
+    """Return ClientHellos, each in one segment, or one with ML-KEM's key share in two."""
+    dice, messages = Dice("bench/names"), []
+    for name in names_of(count):
+        hello = hello_record(name.encode(), HelloShape(mlkem=split), dice)
+        messages.append([hello[:1400], hello[1400:]] if split else [hello])
+    what = "TLS hello in 2" if split else "TLS hello"
+    return Sample(what, True, 443, messages, names_of(count))
+
+
+def http_sample(count: int) -> Sample:
+    """Return small GET requests."""
+    messages = [[http_request(b"GET", b"/index.html", name.encode())] for name in names_of(count)]
+    return Sample("HTTP request", True, 80, messages, names_of(count))
+
+
+def dns_sample(count: int) -> Sample:
+    """Return queries with EDNS."""
+    messages = [
+        [dns_query(n & 0xFFFF, dns_labels(name.encode()), 1, edns=True)]
+        for n, name in enumerate(names_of(count))
+    ]
+    return Sample("DNS query", False, 53, messages, names_of(count))
+
+
+def frame(sample: Sample, user: int, segment: bytes) -> bytes:
+    """Return a frame with a segment or datagram from an address of the user's own."""
+    ends = struct.pack(">II", 0x0A000000 + user, 0xC6336407)
+    proto = 6 if sample.tcp else 17
+    head = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(segment), 0, 0x4000, 64, proto, 0)
+    return ETHERNET + head + ends + segment
 
 
 def frames_of(sample: Sample) -> Iterator[bytes]:
-    """Yield a frame for each payload, each from an address of its own."""
-    for n, payload in enumerate(sample.payloads):
-        udp = struct.pack(">HHHH", 40000, sample.port, 8 + len(payload), 0)
-        ends = struct.pack(">II", 0x0A000000 + n, 0xC6336407)
-        head = struct.pack(">BBHHHBBH", 0x45, 0, 28 + len(payload), 0, 0x4000, 64, 17, 0)
-        yield ETHERNET + head + ends + udp + payload
+    """Yield the frames of each message; over TCP a SYN comes first."""
+    for user, payloads in enumerate(sample.messages):
+        if not sample.tcp:
+            for payload in payloads:
+                udp = struct.pack(">HHHH", 40000, sample.port, 8 + len(payload), 0)
+                yield frame(sample, user, udp + payload)
+            continue
+        sequence = 1000
+        for payload, flags in zip([b"", *payloads], [2, *[0x18] * len(payloads)], strict=True):
+            numbers = struct.pack(">II", sequence, 0 if flags == 2 else 1)
+            tcp = struct.pack(">HH", 40000, sample.port) + numbers
+            tcp += struct.pack(">BBHHH", 0x50, flags, 65535, 0, 0)
+            yield frame(sample, user, tcp + payload)
+            sequence += 1 if flags == 2 else len(payload)
 
 
 # ---- ours ---------------------------------------------------------------------------------------
@@ -95,7 +151,7 @@ def engine_reader(sample: Sample) -> Reader:
         batches.append((b"".join(part), times, sizes))
 
     def read(sample: Sample) -> int:
-        engine = make_engine(len(sample.payloads))
+        engine = make_engine(len(sample.messages))
         for data, times, sizes in batches:
             engine.feed(data, times, sizes, sizes, 1)
             engine.take("jsonl")
@@ -108,9 +164,16 @@ def engine_reader(sample: Sample) -> Reader:
 
 
 def parse_reader(sample: Sample) -> int:
-    """Read each payload with zanon_net.parse."""
-    pairs = zip(sample.payloads, sample.names, strict=True)
-    return sum(parse.quic_initial(payload).name == name for payload, name in pairs)
+    """Read each message with zanon_net.parse, which wants it in one piece."""
+    parsers: dict[str, Callable[[bytes], parse.Parsed]] = {
+        "QUIC": parse.quic_initial,
+        "TLS": parse.tls_client_hello,
+        "HTTP": parse.http_host,
+        "DNS": parse.dns_question,
+    }
+    parser = parsers[sample.what.split(" ", maxsplit=1)[0]]
+    pairs = zip(sample.messages, sample.names, strict=True)
+    return sum(parser(b"".join(payloads)).name == name for payloads, name in pairs)
 
 
 # ---- peers --------------------------------------------------------------------------------------
@@ -124,7 +187,7 @@ def aioquic_reader(sample: Sample) -> int:
     from aioquic.tls import pull_client_hello  # type: ignore[import-not-found]
 
     found = 0
-    for payload, name in zip(sample.payloads, sample.names, strict=True):
+    for (payload,), name in zip(sample.messages, sample.names, strict=True):
         datagram = Buffer(data=payload)
         header = pull_quic_header(datagram)
         pair = CryptoPair()
@@ -145,18 +208,52 @@ def mercury_reader(sample: Sample) -> int:
     import mercury  # type: ignore[import-not-found]
 
     reader = mercury.Mercury()
-    found = 0
-    for frame, name in zip(frames_of(sample), sample.names, strict=True):
-        record = reader.get_mercury_json(frame)
-        found += record["tls"]["client"]["server_name"] == name
+    wanted, found = set(sample.names), 0
+    for data in frames_of(sample):
+        record = reader.get_mercury_json(data) or {}
+        found += record.get("tls", {}).get("client", {}).get("server_name") in wanted
+        found += record.get("http", {}).get("request", {}).get("host") in wanted
     return found
 
 
-PEERS: dict[str, tuple[str, Reader, int]] = {
-    # label: (distribution, reader, a share of the messages is enough: they are slow)
-    "aioquic": ("aioquic", aioquic_reader, 8),
-    "mercury-python": ("mercury-python", mercury_reader, 8),
+def dpkt_reader(sample: Sample) -> int:
+    """Decode each frame with dpkt and read the name with its TLS, HTTP or DNS."""
+    import dpkt  # type: ignore[import-untyped]
+
+    def server_name(hello: bytes) -> str:
+        records, _ = dpkt.ssl.tls_multi_factory(hello)
+        for kind, body in dpkt.ssl.TLSHandshake(records[0].data).data.extensions:
+            if kind == 0:
+                return str(body[5:].decode())
+        return ""
+
+    found = 0
+    names = iter(sample.names)
+    for data in frames_of(sample):
+        transport = dpkt.ethernet.Ethernet(data).data.data
+        if not transport.data:
+            continue
+        if sample.what.startswith("TLS"):
+            name = server_name(transport.data)
+        elif sample.what.startswith("HTTP"):
+            name = dpkt.http.Request(transport.data).headers["host"]
+        else:
+            name = dpkt.dns.DNS(transport.data).qd[0].name
+        found += name == next(names)
+    return found
+
+
+PEERS: dict[str, tuple[str, Reader, tuple[str, ...]]] = {
+    # label: (distribution, reader, the samples that it can read)
+    "aioquic": ("aioquic", aioquic_reader, ("QUIC Initial",)),
+    "mercury-python": (
+        "mercury-python",
+        mercury_reader,
+        ("QUIC Initial", "TLS hello", "HTTP request"),
+    ),
+    "dpkt": ("dpkt", dpkt_reader, ("TLS hello", "HTTP request", "DNS query")),
 }
+SHARE = 8  # of the messages is enough for peers: they are slow
 
 
 def measure(reader: Reader, sample: Sample, repeat: int) -> float:
@@ -181,14 +278,15 @@ def bench(sample: Sample, repeat: int) -> None:
     """Measure our readers and the peers' on one sample."""
     report(sample, "zanon_net engine", measure(engine_reader(sample), sample, repeat))
     report(sample, "zanon_net.parse", measure(parse_reader, sample, repeat))
-    for label, (distribution, reader, share) in PEERS.items():
+    for label, (distribution, reader, samples) in PEERS.items():
+        if sample.what not in samples:
+            continue
         try:
             named = f"{label} {version(distribution)}"
         except PackageNotFoundError:
             print(f"{sample.what:<16} {label:<24} not installed (pip install {distribution})")
             continue
-        n = len(sample.names) // share
-        part = Sample(sample.what, sample.port, sample.payloads[:n], sample.names[:n])
+        part = sample.first(len(sample.names) // SHARE)
         report(part, named, measure(reader, part, repeat))
 
 
@@ -199,7 +297,14 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--repeat", type=int, default=3, help="turns; the best counts")
     chosen = parser.parse_args(arguments)
     print(f"{platform.machine()}, Python {platform.python_version()}, {chosen.count} messages")
-    bench(quic_sample(chosen.count), chosen.repeat)
+    for sample in (
+        tls_sample(chosen.count, split=False),
+        tls_sample(chosen.count, split=True),
+        http_sample(chosen.count),
+        dns_sample(chosen.count),
+        quic_sample(chosen.count),
+    ):
+        bench(sample, chosen.repeat)
 
 
 if __name__ == "__main__":

@@ -11,11 +11,11 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "crypto/keys.h"
+#include "intake.h"
 #include "io/json_log.h"
 #include "io/tstat_log.h"
-#include "proto/packet.h"
 
-#define GROUP 32
+#define GROUP ZN_INTAKE_GROUP
 #define BATCH 1024
 #define GROUP_VOTES                                                                                \
     (GROUP * (ZN_NAMES_PER_FLOW + 3))   /* most that the packets of a group can cast */
@@ -28,7 +28,6 @@ struct zn_engine {
     zn_stats stats;
     zn_policy policy;
     zn_net *internal;
-    zn_hash_key flow_key;
     zn_clock clock;
     zn_keys *keys;
     zn_flow_table *flows;
@@ -38,9 +37,8 @@ struct zn_engine {
     zn_text output[ZN_OUTPUT_COUNT];
     uint32_t outputs;
     bool layer7;
-    int64_t first_ns, last_ns; /* -1: no frame yet */
+    zn_intake intake;
     zn_frame frames[BATCH];
-    zn_packet packets[GROUP];
 };
 
 static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *err)
@@ -68,7 +66,6 @@ static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *e
     }
     e->outputs = config->outputs;
     e->layer7 = config->layer7;
-    e->first_ns = e->last_ns = -1;
     return 0;
 }
 
@@ -90,6 +87,7 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
     e->gate.policy = e->names.policy = &e->policy;
     e->gate.stats = e->names.stats = &e->stats;
     e->gate.book = e->names.book = &e->book;
+    e->intake.flows = e->flows;
     e->gate.flows = e->flows;
     e->names.gate = &e->gate;
     if (rc == 0)
@@ -118,12 +116,13 @@ int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *er
     *out = NULL;
     if (e == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for an engine");
+    e->intake.stats = &e->stats;
     zn_clock_init(&e->clock, config->window_ns, 0, ZN_CLOCK_REBASE_AFTER);
     rc = copy_config(e, config, err);
     if (rc == 0)
         rc = init_never(e, config, err);
     if (rc == 0)
-        rc = zn_hash_key_random(&e->flow_key, err);
+        rc = zn_intake_init(&e->intake, err);
     if (rc == 0)
         rc = zn_keys_open(&e->keys, config->rotate_ns, config->key_file, err);
     if (rc == 0)
@@ -149,6 +148,7 @@ void zn_engine_close(zn_engine *e)
     zn_gate_fini(&e->gate);
     zn_book_fini(&e->book);
     zn_flow_table_close(e->flows);
+    zn_intake_fini(&e->intake);
     zn_keys_close(e->keys);
     zn_never_list_fini(&e->policy.never);
     zn_heap_free(e->internal);
@@ -179,6 +179,13 @@ static void write_releases(zn_engine *e)
     }
 }
 
+/* Decides the votes cast so far. */
+static void decide(zn_engine *e)
+{
+    zn_gate_decide(&e->gate);
+    write_releases(e);
+}
+
 static int check_outputs(const zn_engine *e, zn_error *err)
 {
     for (int i = 0; i < ZN_OUTPUT_COUNT; i++)
@@ -192,15 +199,17 @@ static int check_outputs(const zn_engine *e, zn_error *err)
 static int settle(zn_engine *e, zn_error *err)
 {
     uint32_t flow;
-    zn_gate_decide(&e->gate);
-    write_releases(e);
+    decide(e);
     while ((flow = zn_flow_next_closed(e->flows)) != 0) {
         zn_flow *f = zn_flow_at(e->flows, flow);
         zn_record record;
-        zn_names_flow_closed(&e->names, f);
+        zn_names_flow_closed(&e->names, flow, f);
+        if (e->gate.vote_count != 0)
+            decide(e);
         if (zn_gate_record(&e->gate, f, &record)) {
             write_record(e, &record);
             e->stats.n[ZN_STAT_RECORDS]++;
+            e->stats.n[zn_names_status(&e->names, f)]++;
         } else {
             e->stats.n[ZN_STAT_FLOWS_EXTERNAL]++;
         }
@@ -210,16 +219,16 @@ static int settle(zn_engine *e, zn_error *err)
     return check_outputs(e, err);
 }
 
-/* Who is who in a new flow, and its pseudonyms while its epoch's key is there. */
-static int place_flow(zn_engine *e, uint32_t flow, zn_error *err)
+/* Who is who in the flow that p opened, and its pseudonyms while its epoch's key is there. */
+static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error *err)
 {
     zn_flow *f = zn_flow_at(e->flows, flow);
-    zn_policy_place(&e->policy, f);
+    zn_addr known_as[2];
+    zn_policy_place(&e->policy, e->flows, f, p, known_as);
     e->stats.n[ZN_STAT_FLOWS_INTERNAL_BOTH] += f->internal[0] && f->internal[1];
     for (unsigned i = 0; i < 2; i++)
         if ((i == f->client || f->internal[i] || f->midstream) &&
-            zn_keys_pseudonym(e->keys, f->first_ns, &f->tuple.addr[i], &f->pseudonym[i],
-                              &f->epoch) != 0)
+            zn_keys_pseudonym(e->keys, f->first_ns, &known_as[i], &f->pseudonym[i], &f->epoch) != 0)
             return zn_fail(err, ZN_ERR_CRYPTO, 0,
                            "the crypto library could not encrypt an address");
     if (!zn_gate_vote(&e->gate, ZN_VOTE_CLIENT, f->first_ns, flow, 0))
@@ -243,6 +252,7 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
     case ZN_CLOCK_REBASED:
         e->stats.n[ZN_STAT_CLOCK_JUMPS]++;
         zn_flow_rebase(e->flows, t_ns);
+        zn_defrag_clear(e->intake.defrag);
         rc = settle(e, err);
         if (rc == 0)
             rc = zn_keys_rebase(e->keys, t_ns, err);
@@ -265,7 +275,7 @@ static int take_packet(zn_engine *e, const zn_packet *p, zn_error *err)
     if (flow == 0)
         return 0;
     if (opened) {
-        rc = place_flow(e, flow, err);
+        rc = place_flow(e, flow, p, err);
         if (rc != 0)
             return rc;
     }
@@ -273,47 +283,15 @@ static int take_packet(zn_engine *e, const zn_packet *p, zn_error *err)
     return 0;
 }
 
-/* First pass: frames to packets. Returns how many there are. */
-static size_t decode_group(zn_engine *e, const zn_frame *frames, size_t n)
-{
-    size_t packets = 0;
-    for (size_t i = 0; i < n; i++) {
-        zn_packet_input in = {
-            {frames[i].data, frames[i].captured}, frames[i].wire, frames[i].link_type};
-        zn_packet *p = &e->packets[packets];
-        zn_stat drop;
-        e->stats.n[ZN_STAT_FRAMES]++;
-        e->stats.n[ZN_STAT_BYTES_CAPTURED] += frames[i].captured;
-        e->stats.n[ZN_STAT_BYTES_WIRE] += frames[i].wire;
-        e->stats.n[ZN_STAT_FRAMES_CUT] += frames[i].captured < frames[i].wire;
-        if (frames[i].t_ns < 0) {
-            e->stats.n[ZN_STAT_DROP_TIMESTAMP]++;
-            continue;
-        }
-        if (e->first_ns < 0 || frames[i].t_ns < e->first_ns)
-            e->first_ns = frames[i].t_ns;
-        if (frames[i].t_ns > e->last_ns)
-            e->last_ns = frames[i].t_ns;
-        drop = zn_packet_decode(&in, &e->flow_key, p);
-        if (drop != ZN_STAT_COUNT) {
-            e->stats.n[drop]++;
-            continue;
-        }
-        p->t_ns = frames[i].t_ns;
-        zn_flow_prefetch(e->flows, p->hash);
-        packets++;
-    }
-    return packets;
-}
-
 static int feed_group(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
 {
-    size_t packets = decode_group(e, frames, n);
+    const zn_packet *packet = e->intake.packets;
+    size_t packets = zn_intake_take(&e->intake, frames, n);
     int rc = e->gate.vote_count + GROUP_VOTES > e->gate.vote_cap ? settle(e, err) : 0;
     for (size_t i = 0; i < packets; i++)
-        zn_flow_probe(e->flows, e->packets[i].hash);
+        zn_flow_probe(e->flows, packet[i].hash);
     for (size_t i = 0; i < packets && rc == 0; i++)
-        rc = take_packet(e, &e->packets[i], err);
+        rc = take_packet(e, &packet[i], err);
     return rc;
 }
 
@@ -324,8 +302,10 @@ int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err
         size_t end = n - batch < BATCH ? n : batch + BATCH;
         for (size_t at = batch; at < end && rc == 0; at += GROUP)
             rc = feed_group(e, frames + at, end - at < GROUP ? end - at : GROUP, err);
-        if (rc == 0)
+        if (rc == 0) {
+            zn_defrag_expire(e->intake.defrag, e->clock.now_ns);
             rc = settle(e, err);
+        }
     }
     return rc;
 }
@@ -377,13 +357,16 @@ int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err
 
 int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err)
 {
-    if (e->clock.started && quiet_ns > 0 && quiet_ns <= INT64_MAX - e->clock.now_ns)
+    if (e->clock.started && quiet_ns > 0 && quiet_ns <= INT64_MAX - e->clock.now_ns) {
+        zn_defrag_expire(e->intake.defrag, e->clock.now_ns + quiet_ns);
         zn_flow_expire(e->flows, e->clock.now_ns + quiet_ns);
+    }
     return settle(e, err);
 }
 
 int zn_engine_finish(zn_engine *e, zn_error *err)
 {
+    zn_defrag_clear(e->intake.defrag);
     zn_flow_end_input(e->flows, e->clock.now_ns);
     return settle(e, err);
 }
@@ -411,16 +394,16 @@ uint64_t zn_engine_users(const zn_engine *e, bool *saturated)
 
 bool zn_engine_time_range(const zn_engine *e, int64_t *first_ns, int64_t *last_ns)
 {
-    *first_ns = e->first_ns;
-    *last_ns = e->last_ns;
-    return e->first_ns >= 0;
+    *first_ns = e->intake.first_ns;
+    *last_ns = e->intake.last_ns;
+    return e->intake.first_ns >= 0;
 }
 
 size_t zn_engine_memory(const zn_engine *e)
 {
     size_t bytes = sizeof *e + zn_flow_memory(e->flows) + zn_ztable_memory(e->gate.table) +
                    zn_slab_bytes(&e->book.entries) + zn_slab_bytes(&e->book.texts) +
-                   zn_names_memory(&e->names);
+                   zn_names_memory(&e->names) + zn_defrag_memory(e->intake.defrag);
     for (int i = 0; i < ZN_OUTPUT_COUNT; i++)
         bytes += e->output[i].cap;
     return bytes;
@@ -429,5 +412,7 @@ size_t zn_engine_memory(const zn_engine *e)
 const char *zn_engine_check(const zn_engine *e)
 {
     const char *broken = zn_flow_check(e->flows);
+    if (broken == NULL)
+        broken = zn_defrag_check(e->intake.defrag);
     return broken != NULL ? broken : zn_ztable_check(e->gate.table);
 }

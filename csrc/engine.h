@@ -18,9 +18,9 @@
 #include "base/addr.h"
 #include "base/stats.h"
 #include "base/text.h"
+#include "io/capture.h"
 #include "io/event_log.h"
 #include "io/filter.h"
-#include "io/pcap_read.h"
 #include "state/ztable.h"
 
 typedef struct zn_engine zn_engine;
@@ -78,7 +78,7 @@ int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err
 /* Reads and takes up to max_frames from a source; of a stream, what is there. Their number, 0 at its
  * end, or a negative zn_err. */
 int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err);
-/* No packet came for quiet_ns since the last one: closes the flows that have been idle for too long and
+/* No packet came for quiet_ns since the last one: closes what has been idle for too long and
  * writes their records. The packet clock stays. 0 or a negative zn_err. */
 int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err);
 /* End of input: closes every flow and writes its record. 0 or a negative zn_err. */

@@ -3,6 +3,8 @@
 """Captures byte by byte, for tests of the reader: pcap records and pcapng blocks as told."""
 
 import struct
+from collections.abc import Sequence
+from pathlib import Path
 
 from zanon_net import _core
 
@@ -101,3 +103,12 @@ def read_all(capture: _core.Capture, batch: int = 64) -> tuple[Frames, str | Non
 def read_bytes(data: bytes, batch: int = 64) -> tuple[Frames, str | None]:
     with _core.Capture(data=data) as capture:
         return read_all(capture, batch)
+
+
+def write_capture(path: Path, frames: Sequence[bytes], links: Sequence[int]) -> None:
+    """A pcapng file with an interface for each link type, a frame a second."""
+    interfaces = sorted(set(links))
+    blocks = [section(), *(interface(link_type=link) for link in interfaces)]
+    for second, (frame, link) in enumerate(zip(frames, links, strict=True)):
+        blocks.append(enhanced("<", second * 10**6, frame, number=interfaces.index(link)))
+    path.write_bytes(b"".join(blocks))

@@ -4,6 +4,8 @@
 
 import base64
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -58,4 +60,25 @@ def corpus() -> Path:
     folder = ROOT.parent / "shared" / "corpus"
     if not (folder / "truth.jsonl").exists():
         pytest.skip("the corpus of real captures is not beside this tree (../shared/corpus)")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def c_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `make lib` builds: libzanon.a, its headers, its pkg-config file."""
+    if shutil.which("make") is None:
+        pytest.skip("make is not installed")
+    folder = tmp_path_factory.mktemp("library")
+    # A compiler does without the sanitizer that Python itself may run under.
+    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+    done = subprocess.run(
+        ["make", "-s", "lib", f"BUILD={folder}"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr
     return folder

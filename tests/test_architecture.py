@@ -17,7 +17,7 @@ import pytest
 pytestmark = pytest.mark.source
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCE_FOLDERS = ("csrc", "zanon_net", "tests", "bench", "pcaps", "scripts")
+SOURCE_FOLDERS = ("csrc", "zanon_net", "tests", "bench", "examples", "pcaps", "scripts")
 SOURCE_SUFFIXES = {".c", ".h", ".py", ".pyx", ".pxd", ".pyi"}
 
 Sources = Mapping[str, str]
@@ -138,8 +138,8 @@ def parsers_read_through_the_cursor(sources: Sources) -> Complaints:
         yield from matches(r"(?:->|\.)\s*p\s*(?:\[|\+|-[^>])|\*\s*\w+(?:->|\.)p\b", inner, text)
 
 
-GATED = r"\bzn_(?:record|record_side|release)\b"
-GATE = re.compile(r"anon/gate(?:_\w+)?\.[ch]|base/record\.h")
+GATED = r"\bzn_(?:record|record_side|release|gated_row)\b"
+GATE = re.compile(r"anon/gate(?:_\w+)?\.[ch]|base/(?:record|row)\.h")
 
 
 def only_the_gate_fills_records(sources: Sources) -> Complaints:
@@ -324,6 +324,7 @@ RULES = [
             "csrc/state/flow.c: zn_record_side *side; side->packets++;",
             "csrc/engine.c: zn_release *all; memcpy(all, x, 8);",
             "csrc/engine.c: zn_record r = {.name = x};",
+            "csrc/sieve.c: zn_gated_row *row; row->attribute = x;",
         ),
     ),
     Rule(

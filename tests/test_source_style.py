@@ -14,7 +14,11 @@ import pytest
 pytestmark = pytest.mark.source
 
 ROOT = Path(__file__).resolve().parents[1]
-C_FILES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "csrc").rglob("*.[ch]"))
+C_FILES = sorted(
+    str(path.relative_to(ROOT))
+    for folder in ("csrc", "examples", "tests")
+    for path in (ROOT / folder).rglob("*.[ch]")
+)
 COMMANDS = {
     "ruff-check": ["ruff", "check"],
     "ruff-format": ["ruff", "format", "--check"],
@@ -22,7 +26,13 @@ COMMANDS = {
     "clang-format": ["clang-format", "--dry-run", "-Werror", *C_FILES],
     "codespell": ["codespell"],
     "cython-lint": ["cython-lint", "--no-pycodestyle", "zanon_net"],
-    "stubtest": ["stubtest", "--ignore-missing-stub", "zanon_net._core"],
+    "stubtest": [
+        "stubtest",
+        "--mypy-config-file",
+        "pyproject.toml",
+        "--ignore-missing-stub",
+        "zanon_net._core",
+    ],
 }
 
 

@@ -8,7 +8,7 @@ parsers. Times are integer nanoseconds since the Unix epoch.
 """
 
 from zanon_net import parse
-from zanon_net._core import CryptoPan, ZTable
+from zanon_net._core import CryptoPan, ZTable, caps_for_bytes
 from zanon_net._version import __version__
 from zanon_net.config import AddressPolicy, Config, Input, Limits, Output, ZParams
 from zanon_net.embedding import OBSERVATION_DTYPE, RECORD_DTYPE, Engine
@@ -37,6 +37,7 @@ __all__ = [
     "ZTable",
     "ZanonError",
     "__version__",
+    "caps_for_bytes",
     "parse",
     "run",
 ]

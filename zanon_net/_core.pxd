@@ -58,6 +58,8 @@ cdef extern from "base/hash.h" nogil:
 
 cdef extern from "base/stats.h" nogil:
     ctypedef enum zn_stat:
+        ZN_STAT_FRAGMENTS
+        ZN_STAT_IN_FIRST
         ZN_STAT_COUNT
     ctypedef struct zn_stats:
         uint64_t n[1]
@@ -71,12 +73,16 @@ cdef extern from "base/text.h" nogil:
     ctypedef struct zn_text:
         char *bytes
         size_t n
+    void zn_text_fini(zn_text *t)
 
 cdef extern from "base/packet.h" nogil:
     ctypedef struct zn_tuple:
         zn_addr addr[2]
         uint16_t port[2]
         uint32_t proto
+    ctypedef struct zn_tunnels:
+        uint32_t n
+        zn_addr end[3][2]
     ctypedef struct zn_packet:
         zn_tuple tuple
         uint64_t hash
@@ -84,13 +90,24 @@ cdef extern from "base/packet.h" nogil:
         uint16_t window
         uint32_t seq, ack, payload_len
         zn_span payload
+        uint64_t encapsulations
+        zn_tunnels tunnels
 
 cdef extern from "proto/packet.h" nogil:
     ctypedef struct zn_packet_input:
         zn_span bytes
         uint32_t wire
         uint32_t link_type
-    zn_stat zn_packet_decode(const zn_packet_input *source, const zn_hash_key *key, zn_packet *out)
+    ctypedef struct zn_fragment:
+        zn_addr src
+        zn_addr dst
+        uint32_t id
+        uint16_t offset
+        uint8_t protocol
+        bint more "more"
+        zn_span bytes
+    zn_stat zn_packet_decode(const zn_packet_input *source, const zn_hash_key *key, zn_packet *out,
+                             zn_fragment *fragment)
 
 cdef extern from "proto/tls.h" nogil:
     ctypedef struct zn_tls_scratch:
@@ -154,7 +171,37 @@ cdef extern from "proto/http.h" nogil:
         uint16_t method
         size_t head_bytes
     bint zn_http_looks_like_request(zn_span data)
-    zn_parse zn_http_request_head(zn_span head, zn_http_request *out)
+    zn_parse zn_http_request_head(zn_span head, bint cut, zn_http_request *out)
+
+cdef extern from "proto/hpack.h" nogil:
+    ctypedef struct zn_cursor:
+        pass
+    zn_cursor zn_cursor_over_span(zn_span s, bint whole)
+    ctypedef struct zn_hpack:
+        pass
+    ctypedef struct zn_hpack_scratch:
+        pass
+    ctypedef struct zn_hpack_field:
+        zn_span name
+        zn_span value
+    void zn_hpack_start(zn_hpack *table)
+    zn_parse zn_hpack_next(zn_hpack *table, zn_cursor *block, zn_hpack_scratch *scratch,
+                           zn_hpack_field *out)
+
+cdef extern from "proto/h2.h" nogil:
+    ctypedef struct zn_h2_scratch:
+        pass
+    ctypedef struct zn_h2_unit:
+        size_t used
+        bint headers
+        bint request
+        uint16_t method
+        zn_span host
+    zn_parse zn_h2_preface(zn_span data, size_t *used)
+    zn_parse zn_h2_next(zn_span data, zn_hpack *table, zn_h2_scratch *scratch, zn_h2_unit *out)
+
+cdef extern from "proto/preamble.h" nogil:
+    zn_parse zn_preamble_skip(zn_span data, size_t *used)
 
 cdef extern from "proto/dns.h" nogil:
     ctypedef struct zn_dns_question:
@@ -189,6 +236,9 @@ cdef extern from "state/stream.h" nogil:
     zn_stream_result zn_stream_add(zn_stream_pool *pool, uint32_t stream, uint32_t offset,
                                    zn_span piece)
     zn_span zn_stream_head(const zn_stream_pool *pool, uint32_t stream)
+    void zn_stream_consume(zn_stream_pool *pool, uint32_t stream, uint32_t n)
+    uint32_t zn_stream_first(const zn_stream_pool *pool, uint32_t stream)
+    bint zn_stream_has_hole(const zn_stream_pool *pool, uint32_t stream)
 
 cdef extern from "state/ztable.h" nogil:
     ctypedef struct zn_ztable:
@@ -206,6 +256,11 @@ cdef extern from "state/ztable.h" nogil:
         uint64_t observations, released, below_z, too_late, late, late_deep, no_room
         uint64_t clock_jumps, evicted, tuples, attributes
     zn_ztable_config zn_ztable_default_config(uint32_t z, int64_t window_ns)
+    uint32_t ZN_ZTABLE_Z_MAX
+    int64_t ZN_ZTABLE_WINDOW_MAX_NS
+    uint32_t ZN_ZTABLE_TUPLES_MAX
+    uint32_t ZN_ZTABLE_ATTRIBUTES_MAX
+    int zn_ztable_fit_caps(zn_ztable_config *config, size_t n, zn_error *err)
     int zn_ztable_open(zn_ztable **out, const zn_ztable_config *config, zn_error *err)
     void zn_ztable_close(zn_ztable *t)
     ctypedef struct zn_columns:
@@ -250,15 +305,17 @@ cdef extern from "io/frame.h" nogil:
         int64_t t_ns
         uint32_t captured, wire, link_type
 
-cdef extern from "io/pcap_read.h" nogil:
+cdef extern from "io/capture.h" nogil:
     ctypedef struct zn_capture:
         pass
     int zn_capture_open_path(zn_capture **out, const char *path, zn_error *err)
-    int zn_capture_open_fd(zn_capture **out, int fd, const char *name, zn_error *err)
     int zn_capture_open_again(zn_capture **out, zn_error *err)
+    int zn_capture_open_fd(zn_capture **out, int fd, zn_span start, const char *name,
+                           zn_error *err)
     int zn_capture_open_memory(zn_capture **out, const uint8_t *data, size_t n, zn_error *err)
     void zn_capture_close(zn_capture *c)
     int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err)
+    int zn_capture_peek(zn_capture *c, int64_t *t_ns, zn_error *err)
     const char *zn_capture_format(const zn_capture *c)
     uint64_t zn_capture_bytes_read(const zn_capture *c)
     uint64_t zn_capture_bytes_total(const zn_capture *c)
@@ -340,3 +397,62 @@ cdef extern from "io/live_group.h" nogil:
 cdef extern from "engine_live.h" nogil:
     int zn_engine_run_live(zn_engine *e, zn_live_group *group, int max_frames, int wait_ms,
                            zn_error *err)
+
+cdef extern from "base/row.h" nogil:
+    ctypedef enum zn_row_format:
+        ZN_ROWS_AUTO
+    ctypedef enum zn_row_fault:
+        ZN_FAULT_GOOD
+        ZN_FAULT_COUNT
+    enum:
+        ZN_ROW_COLUMNS_MAX
+    ctypedef struct zn_row_columns:
+        zn_span name[ZN_ROW_COLUMNS_MAX]
+        size_t count
+
+cdef extern from "base/moment.h" nogil:
+    ctypedef enum zn_time_unit:
+        ZN_TIME_ISO
+    ctypedef struct zn_moment:
+        int64_t t_ns
+        c_bool has_offset
+    bint zn_moment_parse(zn_span text, zn_time_unit unit, zn_moment *out)
+    void zn_moment_put(zn_text *out, int64_t t_ns, zn_time_unit unit)
+
+cdef extern from "anon/gate_rows.h" nogil:
+    ctypedef struct zn_row_gate_config:
+        uint32_t z
+        int64_t window_ns, rotate_ns
+        const char *key_file
+        uint32_t max_tuples, max_attributes
+        c_bool with_user, keep_suppressed
+
+cdef extern from "sieve.h" nogil:
+    ctypedef struct zn_sieve:
+        pass
+    ctypedef struct zn_sieve_config:
+        zn_row_gate_config gate
+        zn_row_format format
+        zn_row_format to
+        zn_time_unit unit
+        uint8_t delimiter
+        zn_row_columns columns
+        zn_span header
+        c_bool strict
+    ctypedef struct zn_sieve_stats:
+        uint64_t rows, observations, written, without_offset
+        uint64_t faults[1]
+        zn_row_fault first_fault
+        uint64_t first_fault_line
+        int64_t first_ns, last_ns
+    int zn_sieve_open(zn_sieve **out, const zn_sieve_config *config, zn_error *err)
+    void zn_sieve_close(zn_sieve *s)
+    int zn_sieve_feed(zn_sieve *s, const uint8_t *data, size_t n, zn_error *err)
+    int zn_sieve_end(zn_sieve *s, zn_error *err)
+    zn_text *zn_sieve_output(zn_sieve *s)
+    const zn_sieve_stats *zn_sieve_get_stats(const zn_sieve *s)
+    zn_ztable_stats zn_sieve_table_stats(const zn_sieve *s)
+    zn_row_format zn_sieve_format(const zn_sieve *s)
+    size_t zn_sieve_memory(const zn_sieve *s)
+    const char *zn_row_fault_name(zn_row_fault fault)
+    const char *zn_row_fault_text(zn_row_fault fault)

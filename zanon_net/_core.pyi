@@ -17,15 +17,25 @@ ROWS: tuple[str, ...]
 STAT_INFO: list[tuple[str, str, str]]
 """(name, group, text) of every counter, in the order of csrc/base/stats.h."""
 
+ROW_FORMATS: tuple[str, ...]
+"""Names of the formats of rows; "auto" first."""
+
+TIME_UNITS: tuple[str, ...]
+"""Names of what a time can count, and "iso"."""
+
+ROW_FAULTS: dict[str, str]
+"""The text of each reason for which a row cannot be read, by its name."""
+
 @final
 class Capture:
-    """A pcap or pcapng capture: a file by path (None for fd or data), a stream, or bytes."""
+    """A pcap, pcapng or snoop capture: a file by path, a stream by descriptor, or bytes."""
 
     def __init__(
         self,
         path: str | None = None,
         *,
         fd: int = -1,
+        start: bytes = b"",
         data: bytes | None = None,
         name: str = "",
         filter: str = "",
@@ -41,6 +51,7 @@ class Capture:
     @property
     def link_types(self) -> dict[int, int]: ...
     def frames(self, max: int) -> list[tuple[int, int, int, bytes]]: ...
+    def peek_ns(self) -> int | None: ...
     def close(self) -> None: ...
     def __enter__(self) -> Capture: ...
     def __exit__(self, *exc: object) -> None: ...
@@ -117,6 +128,8 @@ class Live:
     def facts(self) -> list[dict[str, Any]]: ...
     def close(self) -> None: ...
 
+def caps_for_bytes(memory_bytes: int, keep: int | None = None) -> tuple[int, int]: ...
+
 @final
 class ZTable:
     """See zanon_net.ZTable."""
@@ -151,6 +164,46 @@ class ZTable:
     def memory_bytes(self) -> int: ...
 
 @final
+class Sieve:
+    """Rows of observations through the z-table; belongs to one thread at a time."""
+
+    def __init__(
+        self,
+        *args: Never,
+        z: int,
+        window_ns: int,
+        rotate_ns: int,
+        key_file: str | None,
+        max_tuples: int,
+        max_attributes: int,
+        with_user: bool,
+        keep_suppressed: bool,
+        columns: Sequence[bytes],
+        format: str,
+        to: str,
+        unit: str,
+        delimiter: bytes,
+        header: bytes,
+        strict: bool,
+    ) -> None: ...
+    def feed(self, data: bytes) -> None: ...
+    def end(self) -> None: ...
+    def take(self) -> bytes: ...
+    @property
+    def stats(self) -> dict[str, int]: ...
+    @property
+    def first_fault(self) -> tuple[int, str] | None: ...
+    @property
+    def time_range_ns(self) -> tuple[int, int] | None: ...
+    @property
+    def table_stats(self) -> dict[str, int]: ...
+    @property
+    def format(self) -> str: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    def close(self) -> None: ...
+
+@final
 class CryptoPan:
     """See zanon_net.CryptoPan."""
 
@@ -166,6 +219,11 @@ class Stream:
     def __init__(self, base: int) -> None: ...
     def add(self, seq: int, data: bytes) -> str: ...
     def head(self) -> bytes: ...
+    def consume(self, n: int) -> None: ...
+    @property
+    def first(self) -> int: ...
+    @property
+    def has_hole(self) -> bool: ...
 
 @final
 class Keys:
@@ -208,17 +266,36 @@ def parse_quic(
 def quic_keys(version: int, dcid: bytes, *, server: bool = False) -> tuple[bytes, bytes, bytes]:
     """(key, iv, header key) of one side's Initials."""
 
-def parse_http(data: bytes) -> tuple[str, bytes, int, int]:
+def parse_http(data: bytes, *, cut: bool = False) -> tuple[str, bytes, int, int]:
     """(state, host as sent, method number, bytes of the head)."""
 
+@final
+class HeaderTable:
+    """The state of one HTTP/2 connection's header compression (proto/hpack), for tests."""
+
+    def decode(self, block: bytes) -> tuple[str, list[tuple[bytes, bytes]]]: ...
+    def next_unit(self, data: bytes) -> tuple[str, int, bool, bytes, int]: ...
+
+def h2_preface(data: bytes) -> tuple[str, int]:
+    """(state, bytes) of the client's preface at the start of data."""
+
+def skip_preamble(data: bytes) -> int:
+    """Bytes of the preamble that data starts with; 0: none."""
+
 def parse_dns(data: bytes, *, whole: bool = True) -> tuple[str, bytes, bool, int, int]:
-    """(state, name, response?, id, type)."""
+    """(state, name, response?, id, type); malformed also when the name has no text form."""
 
 def decode_packet(data: bytes, link_type: int, wire: int = -1) -> dict[str, Any] | str:
     """The packet's fields, or the name of the counter that says why it was dropped."""
 
 def normalize_host(name: bytes) -> tuple[str, str]:
     """(kind, text): kind is name, home, address or invalid (text empty)."""
+
+def parse_time(text: bytes, unit: str) -> tuple[int, bool] | None:
+    """(ns since the Unix epoch, whether it names an offset), or None."""
+
+def format_time(t_ns: int, unit: str) -> str:
+    """t_ns >= 0 as text in the unit."""
 
 def hash64(key: bytes, data: bytes) -> int:
     """Keyed SipHash-1-3 under a 16-byte key."""

@@ -6,6 +6,7 @@ import ipaddress
 import os
 
 from cpython.exc cimport PyErr_CheckSignals
+from cpython.number cimport PyNumber_Index
 from libc.errno cimport EINTR
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdlib cimport free, malloc
@@ -21,6 +22,8 @@ PARSE_STATES = ("done", "need_more", "malformed", "other")
 HOST_KINDS = ("name", "home", "address", "empty", "invalid")
 QUIC_TYPES = ("initial", "0-rtt", "handshake", "retry", "negotiation", "foreign")
 STREAM_RESULTS = ("grew", "stored", "nothing", "conflict", "outside")
+ROW_FORMATS = ("auto", "csv", "jsonl")
+TIME_UNITS = ("s", "ms", "us", "ns", "iso")
 DECISIONS = ("release", "below_z", "too_late", "late_deep", "no_room")
 
 
@@ -34,6 +37,11 @@ cdef list describe_stats():
 
 
 STAT_INFO = describe_stats()
+ROW_FAULTS = {
+    zn_row_fault_name(<zn_row_fault>fault).decode().lower():
+        zn_row_fault_text(<zn_row_fault>fault).decode()
+    for fault in range(1, <int>ZN_FAULT_COUNT)
+}
 
 
 cdef int check(int rc, zn_error *err) except -1:
@@ -76,15 +84,18 @@ cdef class _Guard:
 
 
 cdef class Capture:
-    """A pcap or pcapng capture: a file by path, a stream by descriptor, or bytes."""
+    """A pcap, pcapng or snoop capture: a file by path, a stream by descriptor (of which `start` was
+    read already), or bytes."""
 
     cdef zn_source source
     cdef object data
 
-    def __init__(self, path=None, *, int fd=-1, bytes data=None, str name="", str filter=""):
+    def __init__(self, path=None, *, int fd=-1, bytes start=b"", bytes data=None, str name="",
+                 str filter=""):
         cdef zn_error err
+        cdef zn_span read_before
         cdef const char *text
-        cdef const uint8_t *start
+        cdef const uint8_t *content
         cdef size_t n
         cdef int rc
         if self.source.capture != NULL:
@@ -96,19 +107,23 @@ cdef class Capture:
             check(zn_filter_open(&self.source.filter, text, &err), &err)
         if data is not None:
             self.data = data
-            start = data
+            content = data
             n = len(data)
-            rc = zn_capture_open_memory(&self.source.capture, start, n, &err)
+            rc = zn_capture_open_memory(&self.source.capture, content, n, &err)
         elif path is not None:
             encoded = os.fsencode(path)
             text = encoded
             with nogil:
                 rc = zn_capture_open_path(&self.source.capture, text, &err)
         else:
-            encoded = name.encode()
+            if len(start) > 65536:
+                raise ValueError("at most 64 KiB can have been read before")
+            encoded = os.fsencode(name)
             text = encoded
+            read_before.p = start
+            read_before.n = len(start)
             with nogil:
-                rc = zn_capture_open_fd(&self.source.capture, fd, text, &err)
+                rc = zn_capture_open_fd(&self.source.capture, fd, read_before, text, &err)
         while interrupted(rc, &err) and self.source.capture != NULL:
             memset(&err, 0, sizeof(err))
             with nogil:
@@ -143,7 +158,7 @@ cdef class Capture:
 
     @property
     def format(self):
-        """"pcap" or "pcapng"."""
+        """"pcap", "pcapng" or "snoop"."""
         self._check_open()
         return zn_capture_format(self.source.capture).decode()
 
@@ -172,6 +187,18 @@ cdef class Capture:
         """Frames run so far by link type."""
         return {self.source.link_type[i]: self.source.link_frames[i]
                 for i in range(self.source.links)}
+
+    def peek_ns(self):
+        """The time of the next frame, which stays the next one; None at the end."""
+        cdef zn_error err
+        cdef int64_t t_ns
+        cdef int n
+        self._check_open()
+        memset(&err, 0, sizeof(err))
+        with nogil:
+            n = zn_capture_peek(self.source.capture, &t_ns, &err)
+        check(n, &err)
+        return t_ns if n else None
 
     def frames(self, int max):
         """Up to `max` next frames that pass as (t_ns, wire length, link type, bytes), for tests."""
@@ -545,6 +572,11 @@ cdef class Live:
         return found
 
 
+cdef object straight(array):
+    """The array, or a copy when it is not in one piece or not aligned."""
+    return np.require(array, None, "CA")
+
+
 cdef uint64_t hash_any(const zn_hash_key *key, value) except? 0:
     cdef bytes data = value.encode() if isinstance(value, str) else bytes(value)
     return zn_hash64(key, <const char *>data, len(data))
@@ -556,68 +588,135 @@ cdef enum:
     DOMAIN_NUMBER = 2
 
 
+cdef uint32_t KEEP_MAX = 0xffffffff
+
+
+cdef object whole(name, value, low, high):
+    """A whole number in its limits, or an error that names it."""
+    if not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be a whole number, not {type(value).__name__}")
+    number = value.__index__()
+    if not low <= number <= high:
+        raise ConfigError(f"{name} is {number}: it must be {low} to {high}")
+    return number
+
+
+cdef int64_t time_of(value) except -1:
+    cdef int64_t t_ns
+    try:
+        t_ns = PyNumber_Index(value)  # a float has lost nanoseconds
+    except OverflowError:
+        t_ns = -1
+    except TypeError:
+        raise TypeError(f"t_ns must be a whole number, not {type(value).__name__}") from None
+    if t_ns < 0:
+        raise ValueError("t_ns must be 0 to 2**63 - 1, in nanoseconds")
+    return t_ns
+
+
+def caps_for_bytes(memory_bytes, keep=None):
+    """The largest (max_tuples, max_attributes) with which a ZTable stays below `memory_bytes`.
+
+    That holds for every input: hostile ones take all of it, usual ones a small part. keep: as in
+    ZTable; what is kept of an attribute decides how much its users cost.
+
+    Raises ConfigError when no table is that small, or keep is out of range.
+    """
+    cdef zn_error err
+    cdef zn_ztable_config config = zn_ztable_default_config(1, 1)
+    cdef size_t limit = whole("memory_bytes", memory_bytes, 0, (1 << 63) - 1)
+    cdef int rc
+    memset(&err, 0, sizeof(err))
+    config.keep = 0 if keep is None else whole("keep", keep, 1, KEEP_MAX)
+    with nogil:
+        rc = zn_ztable_fit_caps(&config, limit, &err)
+    check(rc, &err)
+    return config.max_tuples, config.max_attributes
+
+
 cdef class ZTable:
     """Decides observations (time, user, attribute) by z-anonymity (Jha et al. 2022, Algorithm 1).
 
     An observation is released when at least z distinct users, the present one included, exposed
     the attribute within the last window. Users and attributes are bytes or str; they are held as
-    hashes under a random key. A table belongs to one thread at a time.
+    hashes under a random key.
 
-    z: threshold, 1 to 2**31. window_ns: the window in nanoseconds. keep: most recent distinct
-    users kept per attribute, at least z; None keeps all. max_tuples, max_attributes: caps, at which
-    the oldest go first. max_jump_ns: a larger step forward in time must be confirmed; None: off.
-    rebase_after: refused observations in a row that prove the clock wrong.
+    z: threshold, 1 to 2**31. window_ns: the window in nanoseconds, up to ten years. keep: most
+    recent distinct users kept per attribute, at least z; None keeps all. max_tuples,
+    max_attributes: caps (caps_for_bytes has those for a memory size), at which the oldest go
+    first. max_jump_ns: a larger step forward in time must be confirmed; None: off. rebase_after:
+    refused observations in a row that prove the clock wrong.
 
-    Raises ConfigError for values out of range, CapacityError when memory is out.
+    A table belongs to one thread at a time: observe_batch lets other threads run, and a call from
+    one of those meanwhile raises RuntimeError. It can be neither pickled nor copied.
+
+    Raises ConfigError (a ValueError) for values out of range, TypeError for what is no number,
+    CapacityError when memory is out.
 
     >>> table = ZTable(2, 10)
     >>> table.observe(0, "ann", "example.org"), table.observe(5, "bob", "example.org")
     (False, True)
     >>> table.observe(16, "bob", "example.org")
     False
+    >>> table.count("example.org"), table.stats["released"]
+    (1, 1)
+    >>> import numpy as np
+    >>> t_ns, user = np.array([20, 21, 22]), np.array([7, 7, 8], np.uint64)
+    >>> table.observe_batch(t_ns, user, np.array([1, 1, 1], np.uint64))
+    array([False, False,  True])
     """
 
     cdef zn_ztable *table
+    cdef zn_ztable_config config
     cdef zn_hash_key key
     cdef _Guard guard
-    cdef uint32_t _z
+
+    def __cinit__(self, *arguments, **options):
+        self.guard = _Guard()
 
     def __init__(self, z, window_ns, *, keep=None, max_tuples=1 << 24, max_attributes=1 << 22,
                  max_jump_ns=None, rebase_after=256):
-        cdef zn_ztable_config config
         cdef zn_error err
         if self.table != NULL:
             raise RuntimeError("a table cannot be opened twice")
-        if not 1 <= z <= 1 << 31:
-            raise ConfigError(f"z is {z}: it must be 1 to {1 << 31}")
-        if not 1 <= window_ns < 1 << 63:
-            raise ConfigError(f"window_ns is {window_ns}: it must be at least 1 nanosecond")
-        if keep is not None and keep < z:
-            raise ConfigError(f"keep is {keep}: it must be at least z, {z}, or None")
-        if max_jump_ns is not None and max_jump_ns < 1:
-            raise ConfigError(f"max_jump_ns is {max_jump_ns}: it must be at least 1, or None")
         memset(&err, 0, sizeof(err))
-        config = zn_ztable_default_config(z, window_ns)
-        config.keep = 0 if keep is None else keep
-        config.max_tuples = max_tuples
-        config.max_attributes = max_attributes
-        config.max_jump_ns = 0 if max_jump_ns is None else max_jump_ns
-        config.rebase_after = rebase_after
-        self.guard = _Guard()
-        self._z = z
+        z = whole("z", z, 1, ZN_ZTABLE_Z_MAX)
+        window_ns = whole("window_ns", window_ns, 1, ZN_ZTABLE_WINDOW_MAX_NS)
+        self.config = zn_ztable_default_config(z, window_ns)
+        if keep is not None:
+            self.config.keep = whole("keep", keep, z, KEEP_MAX)
+        self.config.max_tuples = whole("max_tuples", max_tuples, 1, ZN_ZTABLE_TUPLES_MAX)
+        self.config.max_attributes = whole("max_attributes", max_attributes, 1,
+                                           ZN_ZTABLE_ATTRIBUTES_MAX)
+        if max_jump_ns is not None:
+            self.config.max_jump_ns = whole("max_jump_ns", max_jump_ns, 1, (1 << 63) - 1)
+        self.config.rebase_after = whole("rebase_after", rebase_after, 1, (1 << 32) - 1)
         check(zn_hash_key_random(&self.key, &err), &err)
-        check(zn_ztable_open(&self.table, &config, &err), &err)
+        check(zn_ztable_open(&self.table, &self.config, &err), &err)
 
     def __dealloc__(self):
         zn_ztable_close(self.table)
 
     def __reduce__(self):
-        raise TypeError("a ZTable cannot be pickled: it holds exposures that were not released")
+        raise TypeError("a ZTable cannot be pickled or copied: it holds exposures that were not "
+                        "released, under a key that must not leave the process")
 
     def __repr__(self):
+        if self.table == NULL:
+            return "<ZTable, never opened>"
+        if self.guard.busy:
+            return f"<ZTable z={self.config.z}, at work in another thread>"
         stats = self.stats
-        return (f"<ZTable z={self._z} users={stats['tuples']} attributes={stats['attributes']} "
-                f"released={stats['released']}/{stats['observations']}>")
+        return (f"<ZTable z={self.config.z} window_ns={self.config.window_ns} "
+                f"keep={self.config.keep or None} tuples={stats['tuples']} "
+                f"attributes={stats['attributes']} "
+                f"released={stats['released']}/{stats['observations']} "
+                f"memory_bytes={self.memory_bytes}>")
+
+    cdef int _enter(self) except -1:
+        if self.table == NULL:
+            raise RuntimeError("this table was never opened")
+        return self.guard.enter()
 
     cdef zn_id _text_id(self, value) except *:
         cdef bytes data = value.encode() if isinstance(value, str) else bytes(value)
@@ -626,20 +725,19 @@ cdef class ZTable:
     cdef zn_id _number_id(self, uint64_t value) noexcept nogil:
         return zn_hash128(&self.key, DOMAIN_NUMBER, &value, sizeof(value))
 
-    def observe(self, int64_t t_ns, user, attribute):
+    def observe(self, t_ns, user, attribute):
         """True when the observation may be released.
 
-        t_ns: nanoseconds since the Unix epoch, not negative. user, attribute: bytes or str.
+        t_ns: nanoseconds since the Unix epoch, 0 to 2**63 - 1. user, attribute: bytes or str.
+        Raises ValueError for another time, TypeError for another type.
         """
         cdef zn_observation o
-        if t_ns < 0:
-            raise ValueError("t_ns is negative")
+        o.t_ns = time_of(t_ns)
         if not isinstance(user, (bytes, str)) or not isinstance(attribute, (bytes, str)):
             raise TypeError("user and attribute are bytes or str")
-        o.t_ns = t_ns
         o.user = hash_any(&self.key, user)
         o.attribute = self._text_id(attribute)
-        self.guard.enter()
+        self._enter()
         released = zn_ztable_observe(self.table, &o) == ZN_RELEASE
         self.guard.leave()
         return released
@@ -659,8 +757,7 @@ cdef class ZTable:
         if len(t_ns) and t_ns.min() < 0:
             raise ValueError("t_ns holds a negative time")
         answers = np.empty(len(t_ns), dtype=np.uint8)
-        self._batch(np.ascontiguousarray(t_ns), np.ascontiguousarray(user),
-                    np.ascontiguousarray(attribute), answers)
+        self._batch(straight(t_ns), straight(user), straight(attribute), answers)
         return answers == ZN_RELEASE
 
     cdef int _batch(self, const int64_t[::1] t_ns, const uint64_t[::1] user,
@@ -670,7 +767,7 @@ cdef class ZTable:
         cdef Py_ssize_t n = t_ns.shape[0]
         cdef Py_ssize_t at = 0
         cdef Py_ssize_t m
-        self.guard.enter()
+        self._enter()
         with nogil:
             while at < n:
                 m = n - at if n - at < 256 else 256
@@ -686,45 +783,238 @@ cdef class ZTable:
     def count(self, attribute):
         """Distinct users of an attribute (bytes, str, or a number as in observe_batch) in the
         window that ends at the newest time seen; saturates at keep."""
+        cdef zn_id attribute_id
         if isinstance(attribute, (bytes, str)):
-            return zn_ztable_count(self.table, self._text_id(attribute))
-        return zn_ztable_count(self.table, self._number_id(attribute))
+            attribute_id = self._text_id(attribute)
+        else:
+            attribute_id = self._number_id(whole("attribute", attribute, 0, (1 << 64) - 1))
+        self._enter()
+        users = zn_ztable_count(self.table, attribute_id)
+        self.guard.leave()
+        return users
 
     def set_z(self, z):
         """Changes z for what comes. Raises ConfigError when it is out of range or above keep."""
+        cdef uint32_t wanted = whole("z", z, 1, self.config.keep or ZN_ZTABLE_Z_MAX)
         cdef zn_error err
-        if not 1 <= z <= 1 << 31:
-            raise ConfigError(f"z is {z}: it must be 1 to {1 << 31}")
+        cdef int rc
         memset(&err, 0, sizeof(err))
-        check(zn_ztable_set_z(self.table, z, &err), &err)
-        self._z = z
+        self._enter()
+        rc = zn_ztable_set_z(self.table, wanted, &err)
+        self.guard.leave()
+        check(rc, &err)
+        self.config.z = wanted
 
     def clear(self):
-        """Forgets every exposure and the clock; counters stay."""
-        self.guard.enter()
+        """Forgets every exposure and the clock, and gives memory back; counters stay."""
+        self._enter()
         zn_ztable_clear(self.table)
         self.guard.leave()
 
     def check(self):
         """Raises AssertionError when an invariant is broken. Slow: for tests."""
-        cdef const char *broken = zn_ztable_check(self.table)
+        cdef const char *broken
+        self._enter()
+        broken = zn_ztable_check(self.table)
+        self.guard.leave()
         if broken != NULL:
             raise AssertionError(broken.decode())
 
     @property
     def z(self):
         """The threshold in force."""
-        return self._z
+        return self.config.z
 
     @property
     def stats(self):
-        """Counters: observations, released, each reason of suppression, what is alive now."""
-        return zn_ztable_get_stats(self.table)
+        """Counters since the table was made, and what is alive now.
+
+        observations: each one is released, below_z (too few users), too_late (older than the
+        window, or a refused jump), late_deep (late, and too many users since) or no_room. late:
+        behind the clock, decided all the same. clock_jumps: times the clock proved wrong and the
+        table was emptied. evicted: live entries thrown out at a cap. tuples, attributes: alive.
+        """
+        self._enter()
+        stats = zn_ztable_get_stats(self.table)
+        self.guard.leave()
+        return stats
 
     @property
     def memory_bytes(self):
-        """Bytes of memory the table uses."""
-        return zn_ztable_memory(self.table)
+        """Bytes of memory the table has touched and not given back."""
+        self._enter()
+        used = zn_ztable_memory(self.table)
+        self.guard.leave()
+        return used
+
+
+cdef class Sieve:
+    """Rows of observations through the z-table (csrc/sieve.h); one thread at a time.
+
+    Text arguments are UTF-8. columns: time, user, attribute, then those passed on as they are.
+    """
+
+    cdef zn_sieve *sieve
+    cdef _Guard guard
+
+    def __init__(self, *, z, window_ns, rotate_ns, key_file, max_tuples, max_attributes, with_user,
+                 keep_suppressed, columns, format, to, unit, delimiter, header, strict):
+        cdef zn_sieve_config config
+        cdef zn_error err
+        cdef _Lists names = _Lists(None, [*columns, header])
+        if self.sieve != NULL:
+            raise RuntimeError("a sieve cannot be opened twice")
+        if len(columns) > ZN_ROW_COLUMNS_MAX or len(delimiter) != 1:
+            raise ValueError("too many columns, or a delimiter that is not one byte")
+        self.guard = _Guard()
+        memset(&config, 0, sizeof(config))
+        memset(&err, 0, sizeof(err))
+        config.gate.z = z
+        config.gate.window_ns = window_ns
+        config.gate.rotate_ns = rotate_ns
+        encoded = None if key_file is None else os.fsencode(key_file)
+        if encoded is not None:
+            config.gate.key_file = encoded
+        config.gate.max_tuples = max_tuples
+        config.gate.max_attributes = max_attributes
+        config.gate.with_user = with_user
+        config.gate.keep_suppressed = keep_suppressed
+        config.format = <zn_row_format><int>ROW_FORMATS.index(format)
+        config.to = <zn_row_format><int>ROW_FORMATS.index(to)
+        config.unit = <zn_time_unit><int>TIME_UNITS.index(unit)
+        config.delimiter = delimiter[0]
+        config.columns.count = len(columns)
+        for i in range(len(columns)):
+            config.columns.name[i] = names.spans[i]
+        config.header = names.spans[len(columns)]
+        config.strict = strict
+        check(zn_sieve_open(&self.sieve, &config, &err), &err)
+
+    def __dealloc__(self):
+        zn_sieve_close(self.sieve)
+
+    def __reduce__(self):
+        raise TypeError("a sieve cannot be pickled: it holds exposures that were not released")
+
+    cdef int _enter(self) except -1:
+        if self.sieve == NULL:
+            raise ValueError("the sieve is closed")
+        return self.guard.enter()
+
+    def close(self):
+        """Wipes and frees everything; again is fine."""
+        if self.sieve != NULL:
+            self.guard.enter()
+            zn_sieve_close(self.sieve)
+            self.sieve = NULL
+            self.guard.leave()
+
+    def feed(self, bytes data not None):
+        """Takes the next bytes of a source: ConfigError or FormatError where they do not fit."""
+        cdef zn_error err
+        cdef const uint8_t *start = data
+        cdef size_t n = len(data)
+        cdef int rc
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        with nogil:
+            rc = zn_sieve_feed(self.sieve, start, n, &err)
+        self.guard.leave()
+        check(rc, &err)
+
+    def end(self):
+        """The source has ended; another may follow. Raises as feed does."""
+        cdef zn_error err
+        cdef int rc
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        with nogil:
+            rc = zn_sieve_end(self.sieve, &err)
+        self.guard.leave()
+        check(rc, &err)
+
+    def take(self):
+        """What may be written, which the sieve then forgets."""
+        cdef zn_text *text
+        self._enter()
+        try:
+            text = zn_sieve_output(self.sieve)
+            data = b"" if text.n == 0 else PyBytes_FromStringAndSize(text.bytes, text.n)
+            text.n = 0
+            return data
+        finally:
+            self.guard.leave()
+
+    cdef int _check_open(self) except -1:
+        if self.sieve == NULL:
+            raise ValueError("the sieve is closed")
+        return 0
+
+    @property
+    def stats(self):
+        """Rows, observations, written, without_offset; rows dropped by the names of ROW_FAULTS."""
+        cdef const zn_sieve_stats *stats
+        self._check_open()
+        stats = zn_sieve_get_stats(self.sieve)
+        faults = {name: stats.faults[i] for i, name in enumerate(ROW_FAULTS, 1)}
+        return {"rows": stats.rows, "observations": stats.observations, "written": stats.written,
+                "without_offset": stats.without_offset, **faults}
+
+    @property
+    def first_fault(self):
+        """(line, text) of the first row that could not be read, or None."""
+        cdef const zn_sieve_stats *stats
+        self._check_open()
+        stats = zn_sieve_get_stats(self.sieve)
+        if stats.first_fault == ZN_FAULT_GOOD:
+            return None
+        return stats.first_fault_line, zn_row_fault_text(stats.first_fault).decode()
+
+    @property
+    def time_range_ns(self):
+        """(first, last) time of an observation in ns since the Unix epoch, or None."""
+        cdef const zn_sieve_stats *stats
+        self._check_open()
+        stats = zn_sieve_get_stats(self.sieve)
+        return (stats.first_ns, stats.last_ns) if stats.observations else None
+
+    @property
+    def table_stats(self):
+        """The z-table's counters."""
+        self._check_open()
+        return zn_sieve_table_stats(self.sieve)
+
+    @property
+    def format(self):
+        """"csv" or "jsonl"; "auto" while nothing says which."""
+        self._check_open()
+        return ROW_FORMATS[<int>zn_sieve_format(self.sieve)]
+
+    @property
+    def memory_bytes(self):
+        """Bytes of memory in use."""
+        self._check_open()
+        return zn_sieve_memory(self.sieve)
+
+
+def parse_time(bytes text not None, str unit):
+    """(ns since the Unix epoch, whether it names an offset), or None."""
+    cdef _Copy copy = _Copy(text)
+    cdef zn_moment moment
+    if not zn_moment_parse(copy.span, <zn_time_unit><int>TIME_UNITS.index(unit), &moment):
+        return None
+    return moment.t_ns, bool(moment.has_offset)
+
+
+def format_time(int64_t t_ns, str unit):
+    """t_ns >= 0 as text in the unit."""
+    cdef zn_text text
+    memset(&text, 0, sizeof(text))
+    zn_moment_put(&text, t_ns, <zn_time_unit><int>TIME_UNITS.index(unit))
+    try:
+        return PyBytes_FromStringAndSize(text.bytes, text.n).decode("ascii")
+    finally:
+        zn_text_fini(&text)
 
 
 cdef zn_addr addr_of(bytes packed) except *:
@@ -791,7 +1081,7 @@ cdef class CryptoPan:
         if addresses.ndim != 1:
             raise ValueError("addresses must have one dimension")
         out = np.empty_like(addresses, order="C")
-        self._v4(np.ascontiguousarray(addresses), out)
+        self._v4(straight(addresses), out)
         return out
 
     cdef int _v4(self, const uint32_t[::1] source, uint32_t[::1] out) except -1:
@@ -900,6 +1190,21 @@ cdef class Stream:
         """Places data at a sequence number; grew, stored, nothing, conflict or outside."""
         cdef _Copy copy = _Copy(data)
         return STREAM_RESULTS[zn_stream_add(&self.pool, self.stream, seq - self.base, copy.span)]
+
+    def consume(self, uint32_t n):
+        """Moves the base by n bytes."""
+        zn_stream_consume(&self.pool, self.stream, n)
+        self.base += n
+
+    @property
+    def first(self):
+        """Where the first stored byte lies from the base."""
+        return zn_stream_first(&self.pool, self.stream)
+
+    @property
+    def has_hole(self):
+        """Whether bytes are stored behind missing ones."""
+        return bool(zn_stream_has_hole(&self.pool, self.stream))
 
     def head(self):
         """The contiguous bytes from the base."""
@@ -1091,43 +1396,105 @@ def parse_quic(bytes data not None, bytes first_dcid=None):
     return found
 
 
-def parse_http(bytes data not None):
+def parse_http(bytes data not None, *, bint cut=False):
     """(state, host as sent, method number, bytes of the head)."""
     cdef _Copy copy = _Copy(data)
     cdef zn_http_request request
     memset(&request, 0, sizeof(request))
     state = ZN_OTHER
     if zn_http_looks_like_request(copy.span):
-        state = zn_http_request_head(copy.span, &request)
+        state = zn_http_request_head(copy.span, cut, &request)
     if state != ZN_DONE:
         return PARSE_STATES[state], b"", 0, 0
     return "done", span_bytes(request.host), request.method, request.head_bytes
 
 
+cdef class HeaderTable:
+    """The state of one HTTP/2 connection's header compression (proto/hpack), for tests."""
+
+    cdef zn_hpack table
+
+    def __cinit__(self):
+        zn_hpack_start(&self.table)
+
+    def decode(self, bytes block not None):
+        """(state, [(name, value), ...]) of a header block."""
+        cdef _Copy copy = _Copy(block)
+        cdef zn_cursor cursor = zn_cursor_over_span(copy.span, True)
+        cdef zn_hpack_scratch scratch
+        cdef zn_hpack_field field
+        fields = []
+        while True:
+            state = zn_hpack_next(&self.table, &cursor, &scratch, &field)
+            if state != ZN_DONE:
+                return "done" if state == ZN_OTHER else PARSE_STATES[state], fields
+            fields.append((span_bytes(field.name), span_bytes(field.value)))
+
+    def next_unit(self, bytes data not None):
+        """(state, bytes used, whether it begins a request, its host, its method number)."""
+        cdef _Copy copy = _Copy(data)
+        cdef zn_h2_scratch scratch
+        cdef zn_h2_unit unit
+        state = zn_h2_next(copy.span, &self.table, &scratch, &unit)
+        return (PARSE_STATES[state], unit.used, bool(unit.request), span_bytes(unit.host),
+                unit.method)
+
+
+def h2_preface(bytes data not None):
+    """(state, bytes) of the client's preface at the start of data."""
+    cdef _Copy copy = _Copy(data)
+    cdef size_t used = 0
+    state = zn_h2_preface(copy.span, &used)
+    return PARSE_STATES[state], used if state == ZN_DONE else 0
+
+
+def skip_preamble(bytes data not None):
+    """Bytes of the preamble that data starts with; 0: none."""
+    cdef _Copy copy = _Copy(data)
+    cdef size_t used
+    zn_preamble_skip(copy.span, &used)
+    return used
+
+
 def parse_dns(bytes data not None, *, bint whole=True):
-    """(state, name, response?, id, type)."""
+    """(state, name, response?, id, type); malformed also when the name has no text form."""
     cdef _Copy copy = _Copy(data)
     cdef zn_dns_question question
     memset(&question, 0, sizeof(question))
     state = zn_dns_question_parse(copy.span, whole, &question)
+    if state == ZN_DONE and question.name_odd:
+        state = ZN_MALFORMED
     if state != ZN_DONE:
         return PARSE_STATES[state], b"", False, 0, 0
     name = PyBytes_FromStringAndSize(<const char *>question.name, question.name_bytes)
     return "done", name, bool(question.response), question.id, question.type
 
 
+cdef list encapsulations_of(const zn_packet *p):
+    names = (name for name, group, _ in STAT_INFO if group == "encapsulation")
+    return [name for bit, name in enumerate(names) if p.encapsulations >> bit & 1]
+
+
 def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1):
-    """The packet's fields, or the name of the counter that says why it was dropped."""
+    """The packet's fields, the fragment's fields, or the name of the counter that says why it was
+    dropped."""
     cdef _Copy copy = _Copy(data)
     cdef zn_packet_input source
     cdef zn_packet p
+    cdef zn_fragment f
     cdef zn_hash_key key
     memset(&key, 0, sizeof(key))
     memset(&p, 0, sizeof(p))
     source.bytes = copy.span
     source.wire = len(data) if wire < 0 else wire
     source.link_type = link_type
-    drop = zn_packet_decode(&source, &key, &p)
+    drop = zn_packet_decode(&source, &key, &p, &f)
+    if drop == ZN_STAT_FRAGMENTS:
+        return {
+            "src": str(address_from(&f.src)), "dst": str(address_from(&f.dst)), "id": f.id,
+            "offset": f.offset, "more": bool(f.more), "protocol": f.protocol,
+            "bytes": span_bytes(f.bytes), "encapsulations": encapsulations_of(&p),
+        }
     if drop != ZN_STAT_COUNT:
         return STAT_INFO[<int>drop][0]
     receiver = 1 - p.sender
@@ -1136,7 +1503,9 @@ def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1):
         "dst": str(address_from(&p.tuple.addr[receiver])), "dport": p.tuple.port[receiver],
         "proto": p.tuple.proto, "ttl": p.ttl, "flags": p.tcp_flags, "seq": p.seq, "ack": p.ack,
         "window": p.window, "payload": span_bytes(p.payload), "payload_len": p.payload_len,
-        "fragment": p.fragment,
+        "fragment": p.fragment, "encapsulations": encapsulations_of(&p),
+        "tunnels": [(str(address_from(&p.tunnels.end[i][0])), str(address_from(&p.tunnels.end[i][1])))
+                    for i in range(p.tunnels.n)],
     }
 
 

@@ -8,7 +8,7 @@ import os
 import resource
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -18,6 +18,9 @@ from rich.console import Console
 from zanon_net._version import __version__
 from zanon_net.config import Config
 from zanon_net.errors import CapacityError, ConfigError, ZanonError
+from zanon_net.filter_config import FilterConfig
+from zanon_net.filter_options import FILTER_EPILOG, filter_options
+from zanon_net.filtering import filter_rows
 from zanon_net.inspecting import inspect
 from zanon_net.keys import check_key, new_key
 from zanon_net.options import RUN_EPILOG, GroupedCommand, run_options
@@ -60,8 +63,9 @@ def run_command(
 ) -> int:
     """Turn captures, or what passes an interface, into anonymized flow logs.
 
-    SOURCE is a pcap or pcapng file, or - for standard input; give several in the order of their
-    times. Or it is a network interface, or several, read until SIGINT or SIGTERM.
+    SOURCE is a pcap, pcapng or snoop file, also compressed (.gz .zst .xz .lz4 .bz2), a folder of
+    them, or - for standard input. Several are read in the order of their first packets' times.
+    Or it is a network interface, or several, read until SIGINT or SIGTERM.
     """
     if quiet and verbose:
         raise click.UsageError("choose one of -q and -v")
@@ -77,7 +81,7 @@ def run_command(
             source, config, out=out, progress=progress, status=tell, interruption=interruption
         )
     for warning in report.warnings:
-        _say(f"warning: {warning}")
+        _warn(warning)
     _finish(report, as_json, quiet)
     if report.interrupted:
         _say("interrupted: what had been read is complete")
@@ -88,9 +92,19 @@ def run_command(
 def _configure(config_file: str | None, options: dict[str, Any]) -> Config:
     """The file's settings with the given options over them. Raises ConfigError."""
     config = Config() if config_file is None else Config.load(config_file)
-    given = {name: value for name, value in options.items() if value not in (None, ())}
+    with _naming_options():
+        return config.replace(**_given(options))
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value not in (None, ())}
+
+
+@contextmanager
+def _naming_options() -> Iterator[None]:
+    """Turns the name of a setting, with which a ConfigError begins, into that of its option."""
     try:
-        return config.replace(**given)
+        yield
     except ConfigError as error:
         name, _colon, problem = str(error).partition(":")
         raise ConfigError(f"--{name.replace('_', '-')}:{problem}") from None
@@ -98,10 +112,40 @@ def _configure(config_file: str | None, options: dict[str, Any]) -> Config:
 
 def _finish(report: Report, as_json: bool, quiet: bool) -> None:
     if as_json:
-        text = manifest_bytes({**report.manifest, "performance": report.speed()}).decode("ascii")
+        text = _manifest_text(report.manifest, report.speed())
         click.echo(text, nl=False, err=report.out is None)
     elif not quiet:
         report.print_summary(Console(stderr=True))
+
+
+@cli.command("filter", cls=GroupedCommand, params=filter_options(), epilog=FILTER_EPILOG)
+def filter_command(source: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> int:
+    """Let out the observations whose attribute z users share.
+
+    FILE is CSV or JSON Lines, or - for standard input, which is also read when there is none; give
+    several in the order of their times. Standard output gets the time, the user's pseudonym and the
+    attribute of each row, at once; all other columns are left out.
+    """
+    with _naming_options():
+        config = FilterConfig(**_given(options))
+    for column in config.passed:
+        _warn(f"column {column!r} is written as it is: it is not anonymized")
+    with Interruption() as interruption:
+        report = filter_rows(source, config, interruption=interruption, warn=_warn)
+    for warning in report.warnings:
+        _warn(warning)
+    if as_json:
+        click.echo(_manifest_text(report.manifest, report.speed()), nl=False, err=True)
+    elif not quiet:
+        report.print_summary(Console(stderr=True))
+    if report.interrupted:
+        _say("interrupted: every row written is complete")
+        return EXIT_OPERATIONAL
+    return 0
+
+
+def _manifest_text(manifest: Mapping[str, Any], speed: Mapping[str, float]) -> str:
+    return manifest_bytes({**manifest, "performance": speed}).decode("ascii")
 
 
 @contextmanager
@@ -181,19 +225,23 @@ def key_check(file: str) -> int:
 @cli.command("inspect")
 @click.argument("source")
 @click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
-def inspect_command(source: str, as_json: bool) -> int:
+@click.option("--max-bytes", metavar="BYTES", help="Most bytes a compressed source may unpack to.")
+def inspect_command(source: str, as_json: bool, max_bytes: str | None) -> int:
     """Show what a capture holds, in counts.
 
-    SOURCE is a pcap or pcapng file, or - for standard input. No name and no address is printed.
+    SOURCE is what `run` reads: a pcap, pcapng or snoop file, also compressed, a folder of them, or
+    - for standard input. No name and no address is printed.
     """
+    config = _configure(None, {"max_bytes": max_bytes})
     with Interruption() as interruption, _progress_bar(quiet=False) as progress:
-        found = inspect(source, progress=progress, interruption=interruption)
+        found = inspect(source, config, progress=progress, interruption=interruption)
     if as_json:
         click.echo(json.dumps(found.to_dict(), indent=2))
     else:
         found.print(Console())
-    if found.facts.warning is not None:
-        _say(f"warning: {found.facts.name}: {found.facts.warning}")
+    for facts in found.facts:
+        if facts.warning is not None:
+            _warn(f"{facts.name}: {facts.warning}")
     return EXIT_OPERATIONAL if found.interrupted else 0
 
 
@@ -204,6 +252,10 @@ def _one_line(text: str) -> str:
 
 def _say(text: str) -> None:
     click.echo(f"{COMMAND}: {_one_line(text)}", err=True)
+
+
+def _warn(text: str) -> None:
+    _say(f"warning: {text}")
 
 
 class _LogHandler(logging.Handler):

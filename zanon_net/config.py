@@ -9,7 +9,6 @@ value raises `ConfigError` with a text that starts with the field's name.
 import dataclasses
 import ipaddress
 import os
-import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,9 +25,11 @@ from zanon_net.values import (
     exists,
     flag,
     format_duration,
+    key_path,
     parse_duration,
     parse_networks,
     parse_never,
+    parse_size,
     prefix_pair,
     reject,
     whole,
@@ -48,8 +49,6 @@ EVIDENCE = ("established", "any")
 
 # The manifest names no network so small that it says who its hosts are.
 SHOWN_PREFIX_MAX = {4: 24, 6: 56}
-
-_BASE64_OF_32_BYTES = re.compile(r"[A-Za-z0-9+/]{43}=")
 
 
 class _Section:
@@ -126,7 +125,7 @@ class AddressPolicy(_Section):
         self._settle("keep_client_port", flag("keep_client_port", self.keep_client_port))
         if self.rotate is not None:
             parse_duration("rotate", self.rotate)
-        _check_key_file(self.key_file)
+        key_path("key_file", self.key_file)
 
     @property
     def networks(self) -> tuple[Network, ...] | None:
@@ -143,14 +142,27 @@ class AddressPolicy(_Section):
 
 @dataclass(frozen=True, slots=True)
 class Input(_Section):
-    """What is read. filter: a BPF expression, see pcap-filter(7); empty: every packet."""
+    """What is read.
+
+    filter: a BPF expression, see pcap-filter(7); empty: every packet.
+    max_bytes: most bytes that a compressed source may unpack to, a number or "20G", afterwards a
+        number; None: 200 times its size, and 1 GiB.
+    """
 
     filter: str = ""
+    max_bytes: int | str | None = None
 
     def __post_init__(self) -> None:
+        if self.max_bytes is not None:
+            self._settle("max_bytes", parse_size("max_bytes", self.max_bytes))
         expression: object = self.filter
         if not isinstance(expression, str) or "\0" in expression:
             reject("filter", "must be a BPF expression such as 'tcp port 443'")
+
+    @property
+    def bound(self) -> int | None:
+        """`max_bytes` as a number."""
+        return None if self.max_bytes is None else parse_size("max_bytes", self.max_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +303,7 @@ class Config:
                 "rotate_ns": self.rotate_ns,
                 "key_mode": addresses.key_mode,
             },
-            "input": {"filtered": bool(self.input.filter)},
+            "input": {"filtered": bool(self.input.filter), "max_bytes": self.input.max_bytes},
             "output": {
                 "format": list(self.output.format),
                 "columns": list(self.output.columns),
@@ -303,13 +315,6 @@ class Config:
                 "promiscuous": self.live.promiscuous,
             },
         }
-
-
-def _check_key_file(value: object) -> None:
-    if value == "" or not isinstance(value, str | os.PathLike | None):
-        reject("key_file", "must be the path of a file; make one with 'zanon-net key new FILE'")
-    if isinstance(value, str) and _BASE64_OF_32_BYTES.fullmatch(value):
-        reject("key_file", "this looks like a key itself; give the path of the file with it")
 
 
 _SECTIONS: dict[str, type] = {

@@ -21,7 +21,7 @@ Examples:
   zanon-net run capture.pcap
   sudo zanon-net run eth0 --internal 10.0.0.0/8 --status 10s --drop-to nobody --out /srv/logs
   zanon-net run --z 10 --window 30m --internal 10.0.0.0/8 --out logs mon.pcap tue.pcap
-  zcat capture.pcap.gz | zanon-net run - --format observations --out - | head
+  zanon-net run captures/ more.pcap.zst --format observations --out - | head
 """
 
 
@@ -48,13 +48,14 @@ class GroupedCommand(click.Command):
                 formatter.write_dl(records)
 
 
-def _setting(group: str, name: str, text: str, usual: object = None, **more: Any) -> GroupedOption:
+def setting(group: str, name: str, text: str, usual: object = None, **more: Any) -> GroupedOption:
+    """An option under the heading `group`; `usual` is the default that its help tells."""
     shown = text if usual is None else f"{text} [default: {usual}]"
     return GroupedOption([name], group=group, help=shown, **more)
 
 
 def _switch(group: str, name: str, text: str, usual: str) -> GroupedOption:
-    return _setting(group, name, text, usual, is_flag=True, default=None)
+    return setting(group, name, text, usual, is_flag=True, default=None)
 
 
 def run_options() -> list[click.Parameter]:
@@ -72,7 +73,7 @@ def run_options() -> list[click.Parameter]:
 def _anonymity() -> list[GroupedOption]:
     group, default = "Anonymity", Config().anonymity
     return [
-        _setting(
+        setting(
             group,
             "--z",
             "Users that must share a name before it is released; 1 releases every name.",
@@ -80,14 +81,14 @@ def _anonymity() -> list[GroupedOption]:
             metavar="N",
             type=int,
         ),
-        _setting(
+        setting(
             group,
             "--window",
             "For how long a user's exposure to a name counts.",
             default.window,
             metavar="DURATION",
         ),
-        _setting(
+        setting(
             group,
             "--evidence",
             "What shows that a user is real: an established connection, or nothing, for captures"
@@ -95,14 +96,14 @@ def _anonymity() -> list[GroupedOption]:
             default.evidence,
             type=click.Choice(EVIDENCE),
         ),
-        _setting(
+        setting(
             group,
             "--dns-votes",
             "Whether names in DNS queries count; who sends one can be forged.",
             "yes" if default.dns_votes else "no",
             type=click.Choice(["yes", "no"]),
         ),
-        _setting(
+        setting(
             group, "--never", "Suffixes of names never to release, one a line.", metavar="FILE"
         ),
         _switch(
@@ -117,7 +118,7 @@ def _anonymity() -> list[GroupedOption]:
 def _addresses() -> list[GroupedOption]:
     group, default = "Addresses", Config().addresses
     return [
-        _setting(
+        setting(
             group,
             "--internal",
             "The users' networks: a list such as 10.0.0.0/8,fd00::/8, a file with one a line, or"
@@ -125,21 +126,21 @@ def _addresses() -> list[GroupedOption]:
             "private ranges, else whoever opened the flow",
             metavar="NETS",
         ),
-        _setting(
+        setting(
             group,
             "--user-prefix",
             "Bits of an IPv4 and of an IPv6 address that make a user.",
             ",".join(map(str, default.user_prefix)),
             metavar="BITS,BITS",
         ),
-        _setting(
+        setting(
             group,
             "--rotate",
             "For how long one key makes the pseudonyms.",
             "the window",
             metavar="DURATION",
         ),
-        _setting(
+        setting(
             group,
             "--key-file",
             "A key made by 'zanon-net key new', for pseudonyms that can be made again.",
@@ -153,14 +154,14 @@ def _addresses() -> list[GroupedOption]:
 def _input_and_output() -> list[GroupedOption]:
     group, default = "Input and output", Config().output
     return [
-        _setting(
+        setting(
             group,
             "--out",
             "A folder that is new or empty, or '-' for standard output (one format, not tstat).",
             "./zanon-<UTC start>",
             metavar="DIR",
         ),
-        _setting(
+        setting(
             group,
             "--format",
             "What to write; give it again for more.",
@@ -168,18 +169,25 @@ def _input_and_output() -> list[GroupedOption]:
             type=click.Choice(list(FORMAT_OUTPUTS)),
             multiple=True,
         ),
-        _setting(
+        setting(
             group,
             "--columns",
             "Column sets of the flow logs: core, or core,layer7.",
             ",".join(default.columns),
             metavar="SETS",
         ),
-        _setting(
+        setting(
             group,
             "--filter",
             "Read only packets that match a capture filter, as tcpdump has them: 'port 443'.",
             metavar="BPF",
+        ),
+        setting(
+            group,
+            "--max-bytes",
+            "Most bytes that a compressed source may unpack to, such as 500M or 20G.",
+            "200 times its size, and 1G",
+            metavar="BYTES",
         ),
         GroupedOption(
             ["--config", "config_file"],
@@ -193,20 +201,20 @@ def _input_and_output() -> list[GroupedOption]:
 def _live() -> list[GroupedOption]:
     group, default = "Interfaces", Config().live
     return [
-        _setting(
+        setting(
             group,
             "--status",
             "Tell every so often what has been read, released and lost; of captures too.",
             metavar="DURATION",
         ),
-        _setting(
+        setting(
             group,
             "--ring",
             "Memory for frames that wait to be read, of each interface.",
             f"{default.ring_bytes >> 20}M",
             metavar="BYTES",
         ),
-        _setting(
+        setting(
             group,
             "--snaplen",
             "Bytes kept of a frame; a name behind them is not seen.",
@@ -214,14 +222,14 @@ def _live() -> list[GroupedOption]:
             metavar="BYTES",
             type=int,
         ),
-        _setting(
+        setting(
             group,
             "--promiscuous",
             "Whether to take frames for other hosts too.",
             "yes" if default.promiscuous else "no",
             type=click.Choice(["yes", "no"]),
         ),
-        _setting(
+        setting(
             group,
             "--drop-to",
             "The user to go on as, instead of root, once everything is open.",
@@ -230,15 +238,15 @@ def _live() -> list[GroupedOption]:
     ]
 
 
+def json_option(text: str) -> GroupedOption:
+    """--json, with `text` to say where the manifest goes."""
+    return GroupedOption(["--json", "as_json"], group=MESSAGES, is_flag=True, help=text)
+
+
 def _messages() -> list[GroupedOption]:
     group = MESSAGES
     return [
-        GroupedOption(
-            ["--json", "as_json"],
-            group=group,
-            is_flag=True,
-            help="The manifest in place of the summary: on stdout, or on stderr with --out -.",
-        ),
+        json_option("The manifest in place of the summary: on stdout, or on stderr with --out -."),
         GroupedOption(
             ["-q", "--quiet"], group=group, is_flag=True, help="No summary and no progress bar."
         ),

@@ -44,6 +44,19 @@ class HttpHost(Parsed):
 
 
 @dataclass(frozen=True, slots=True)
+class Http2Hosts:
+    """The requests of an HTTP/2 client in clear, as far as they are there and well-formed.
+
+    raw: the host of each as sent, empty where it names none. names: each in the form that counts,
+    None where raw is none. state: how the reading ended.
+    """
+
+    state: State
+    raw: tuple[bytes, ...]
+    names: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DnsQuestion(Parsed):
     """A DNS message's first question; type: its QTYPE."""
 
@@ -83,10 +96,31 @@ def tls_client_hello(data: bytes, *, cut: bool = False) -> ClientHello:
     return ClientHello(cast(State, state), raw, _hostname(raw), ech_offered)
 
 
-def http_host(data: bytes) -> HttpHost:
-    """Parse an HTTP/1.x request head: the host of an absolute target, else of the Host field."""
-    state, raw, method, head_bytes = _core.parse_http(data)
+def http_host(data: bytes, *, cut: bool = False) -> HttpHost:
+    """Parse an HTTP/1.x request head: the host of an absolute target, else of the Host field.
+
+    cut: no more bytes can come; a request line that names the host, or a whole Host field that
+    nothing behind it contradicts, is then enough.
+    """
+    state, raw, method, head_bytes = _core.parse_http(data, cut=cut)
     return HttpHost(cast(State, state), raw, _hostname(raw), method, head_bytes)
+
+
+def h2_hosts(data: bytes) -> Http2Hosts:
+    """Parse what a client sends on an HTTP/2 connection in clear, from its preface on."""
+    state, used = _core.h2_preface(data)
+    table = _core.HeaderTable()
+    raw: list[bytes] = []
+    if state != "done":
+        return Http2Hosts(cast(State, state), (), ())
+    while state in ("done", "other") and used < len(data):
+        state, taken, request, host, _method = table.next_unit(data[used:])
+        used += taken
+        if state == "done" and request:
+            raw.append(host)
+    whole = "need_more" if used > len(data) else "done"
+    state = whole if state in ("done", "other") else state
+    return Http2Hosts(cast(State, state), tuple(raw), tuple(map(_hostname, raw)))
 
 
 def dns_question(data: bytes, *, whole: bool = True) -> DnsQuestion:

@@ -9,14 +9,13 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from itertools import takewhile
 from types import FrameType
 from typing import Any, Self
 
-from zanon_net._core import Capture, Engine
+from zanon_net._core import Engine
 from zanon_net.config import Config
-from zanon_net.errors import CaptureError, ConfigError, FormatError
+from zanon_net.errors import CaptureError, FormatError
 from zanon_net.interfaces import interfaces_of
 from zanon_net.live import LiveReader, open_interfaces
 from zanon_net.outputs import FolderSink, Sink, open_sink
@@ -30,13 +29,11 @@ from zanon_net.report import (
     build_manifest,
     manifest_bytes,
 )
+from zanon_net.sources import OpenSource, Source, open_sources
 from zanon_net.status import Status, StatusClock
 
 BATCH_FRAMES = 16384
 FRAMES_ALONE = 256  # how many are looked at one by one until one turns out to be a packet
-STDIN = "-"
-
-Source = str | os.PathLike[str]
 Progress = Callable[[int, int, int], None]
 """Told after each batch: bytes read, bytes in all (0: not known), packets."""
 
@@ -87,53 +84,19 @@ class Interruption:
             self._reading = False
 
 
-@dataclass(slots=True)
-class OpenSource:
-    """A capture being read."""
-
-    name: str
-    capture: Capture
-    frames: int = 0
-
-    def facts(self) -> SourceFacts:
-        """What is known about it now."""
-        return SourceFacts(
-            name=self.name,
-            format=self.capture.format,
-            link_types=self.capture.link_types,
-            bytes_read=self.capture.bytes_read,
-            frames=self.frames,
-            warning=self.capture.warning,
-        )
-
-
-def open_source(source: Source, config: Config, interruption: Interruption) -> OpenSource:
-    """Opens a capture file, or standard input for "-", and reads its header.
-
-    Raises ConfigError, CaptureError or FormatError; KeyboardInterrupt when interrupted.
-    """
+def open_all(
+    sources: Sequence[Source], config: Config, interruption: Interruption, stack: ExitStack
+) -> list[OpenSource]:
+    """Opens the sources as `open_sources` does. Raises KeyboardInterrupt when interrupted."""
     try:
         with interruption.reading():
-            return _open_source(source, config.input.filter)
+            return open_sources(sources, config, stack)
     except StopReading:
         raise KeyboardInterrupt from None
     except CaptureError as error:
         if error.errno == errno.EINTR and interruption.requested:
             raise KeyboardInterrupt from None
         raise
-
-
-def _open_source(source: Source, expression: str) -> OpenSource:
-    if source == STDIN:
-        if os.isatty(0):
-            raise ConfigError("standard input is a terminal; pipe a capture into it")
-        return OpenSource("stdin", Capture(fd=0, name="standard input", filter=expression))
-    path = Path(source)
-    if path.is_dir():
-        raise CaptureError(f"{path} is a folder; name the captures in it, such as {path}/*.pcap")
-    if interfaces_of([path]):
-        raise CaptureError(f"{path} is a network interface, which only `zanon-net run` reads")
-    return OpenSource(path.name, Capture(str(path), filter=expression))
 
 
 class Reader:
@@ -167,17 +130,21 @@ class Reader:
 
     def batches(self) -> Iterator[None]:
         """Yields after each batch, when the engine holds output to take."""
-        totals = [source.capture.bytes_total for source in self._sources]
-        total = sum(totals) if all(totals) else 0
-        for source in self._sources:
+        for source in takewhile(lambda _source: not self.interrupted, self._sources):
             _log.info("reading %s", source.name)
             while not self.interrupted and self._batch(source):
                 if self.first_ns is None and self._engine.time_range_ns is not None:
                     self.first_ns = self._engine.time_range_ns[0]
                 yield
-                if self._progress is not None:
-                    done = sum(source.capture.bytes_read for source in self._sources)
-                    self._progress(done, total, sum(source.frames for source in self._sources))
+                self._tell()
+            source.check()
+            source.close()
+
+    def _tell(self) -> None:
+        if self._progress is not None:
+            done, totals = zip(*(source.progress() for source in self._sources), strict=True)
+            total = sum(totals) if all(totals) else 0
+            self._progress(sum(done), total, sum(source.frames for source in self._sources))
 
     def _batch(self, source: OpenSource) -> bool:
         """Reads one batch; whether there may be more."""
@@ -212,8 +179,9 @@ def run(
 ) -> Report:
     """Turns captures, or what passes network interfaces, into anonymized logs.
 
-    source: a capture's path, "-" for standard input, or several, in the order of their times; or
-        one or more interfaces, which are read until interrupted.
+    source: a capture's path, a folder of captures, "-" for standard input, or several of them; they
+        are read in the order of their first packets' times. Packed captures are unpacked. Or one or
+        more interfaces, which are read until interrupted.
     config: the settings; the defaults when None.
     out: a folder that is new or empty, "-" for standard output, None for ./zanon-<UTC start>.
     progress: called after each batch; see Progress.
@@ -226,8 +194,6 @@ def run(
     config = config or Config()
     interruption = interruption or Interruption()
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)
-    if not sources or sources.count(STDIN) > 1:
-        raise ConfigError("give one source or more, and standard input only once")
     user = None if config.live.drop_to is None else find_user(config.live.drop_to)
     with ExitStack() as stack:
         begin = _opener(sources, config, progress, interruption, stack)
@@ -253,10 +219,7 @@ def _opener(
         live = open_interfaces(names, len(sources) - len(names), config)
         stack.callback(live.close)
         return lambda engine: LiveReader(engine, live, progress, lambda: interruption.requested)
-    opened = []
-    for item in sources:
-        opened.append(open_source(item, config, interruption))
-        stack.callback(opened[-1].capture.close)
+    opened = open_all(sources, config, interruption, stack)
     return lambda engine: Reader(engine, opened, progress, interruption)
 
 

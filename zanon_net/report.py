@@ -30,6 +30,8 @@ LINK_TYPES = {
     8: "SLIP",
     9: "PPP",
     10: "FDDI",
+    12: "RAW_12",
+    14: "RAW_14",
     50: "PPP_HDLC",
     51: "PPP_ETHER",
     100: "ATM_RFC1483",
@@ -38,6 +40,7 @@ LINK_TYPES = {
     105: "IEEE802_11",
     107: "FRELAY",
     108: "LOOP",
+    109: "ENC",
     113: "LINUX_SLL",
     117: "PFLOG",
     119: "IEEE802_11_PRISM",
@@ -46,17 +49,28 @@ LINK_TYPES = {
     129: "ARCNET_LINUX",
     138: "APPLE_IP_OVER_IEEE1394",
     163: "IEEE802_11_AVS",
+    166: "PPP_PPPD",
     192: "PPI",
     195: "IEEE802_15_4_WITHFCS",
     201: "BLUETOOTH_HCI_H4_WITH_PHDR",
+    204: "PPP_WITH_DIR",
+    205: "C_HDLC_WITH_DIR",
+    206: "FRELAY_WITH_DIR",
     220: "USB_LINUX_MMAPPED",
+    226: "IPNET",
     228: "IPV4",
     229: "IPV6",
     230: "IEEE802_15_4_NOFCS",
     239: "NFLOG",
     240: "NETANALYZER",
     253: "NETLINK",
+    258: "PKTAP",
+    274: "ETHERNET_MPACKET",
     276: "LINUX_SLL2",
+    281: "DSA_TAG_BRCM",
+    282: "DSA_TAG_BRCM_PREPEND",
+    284: "DSA_TAG_DSA",
+    285: "DSA_TAG_EDSA",
 }
 
 
@@ -87,7 +101,7 @@ class Drops:
     @classmethod
     def of_counters(cls, counters: Mapping[str, int]) -> "Drops":
         """What an engine with these counters had no room for."""
-        return cls(us=counters["drop_flow_table_full"])
+        return cls(us=counters["drop_flow_table_full"] + counters["drop_fragment_evicted"])
 
     def plus(self, others: Iterable["Drops"]) -> "Drops":
         """The sum of all."""
@@ -132,6 +146,7 @@ class SourceFacts:
 
     name: str
     format: str
+    compression: str | None
     link_types: Mapping[int, int]
     bytes_read: int
     frames: int
@@ -142,6 +157,7 @@ class SourceFacts:
         return {
             "name": self.name,
             "format": self.format,
+            "compression": self.compression,
             "link_types": {
                 link_type_name(number): frames for number, frames in sorted(self.link_types.items())
             },

@@ -35,6 +35,7 @@ ANYWHERE = ("0.0.0.0/0", "::/0")
 
 _IPV4_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
 _DURATION = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,9})?) ?(ns|us|ms|s|m|h|d)")
+_BASE64_OF_32_BYTES = re.compile(r"[A-Za-z0-9+/]{43}=")
 _SIZE = re.compile(r"([0-9]{1,19}) ?([KMGT]?)i?B?", re.IGNORECASE)
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 
@@ -252,3 +253,11 @@ def prefix_pair(name: str, value: object) -> tuple[int, int]:
     if not (1 <= lengths[0] <= 32 and 1 <= lengths[1] <= 128):
         reject(name, problem)
     return lengths[0], lengths[1]
+
+
+def key_path(name: str, value: object) -> None:
+    """Refuses what can be no path of a key file, and a key in its place. None: no key file."""
+    if value == "" or not isinstance(value, str | os.PathLike | None):
+        reject(name, "must be the path of a file; make one with 'zanon-net key new FILE'")
+    if isinstance(value, str) and _BASE64_OF_32_BYTES.fullmatch(value):
+        reject(name, "this looks like a key itself; give the path of the file with it")

@@ -64,7 +64,7 @@ zn_id zn_gate_name_id(const zn_gate *g, const zn_hostname *name)
 /* The address as a user: cut to the user's prefix, all special addresses as one. */
 static zn_addr user_of(const zn_gate *g, const zn_flow *f)
 {
-    const zn_addr *real = &f->tuple.addr[f->user];
+    const zn_addr *real = zn_flow_user(g->flows, f);
     zn_addr cut = {{0}};
     if (!zn_addr_is_special(real))
         cut = zn_addr_cut(real, g->policy->user_v4_bits, g->policy->user_v6_bits);
@@ -116,6 +116,8 @@ static void mark_client(zn_gate *g, const zn_flow *f)
     if (f->user < 2) {
         user = user_of(g, f);
         zn_addr_set_add(&g->users, &user);
+        if (f->user_outside && f->user == f->client)
+            zn_addr_set_add(&g->clients[0], zn_flow_user(g->flows, f));
     }
 }
 
@@ -207,7 +209,7 @@ static void settle_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decis
     out->t_ns = v->t_ns;
     out->client = f->pseudonym[f->user];
     out->client_shown =
-        zn_addr_is_special(&f->tuple.addr[f->user]) ? ZN_SHOWN_NOT : ZN_SHOWN_PSEUDONYM;
+        zn_addr_is_special(zn_flow_user(g->flows, f)) ? ZN_SHOWN_NOT : ZN_SHOWN_PSEUDONYM;
     out->name = zn_book_text(g->book, v->entry);
     out->source = (zn_name_source)e->source;
 }

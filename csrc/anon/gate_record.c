@@ -139,9 +139,11 @@ static bool port_is_common(uint16_t port)
 }
 
 /* The port links a client's flows, so it stays only where the operator asked and nothing is hidden. */
-static void show_client(const zn_flow *f, bool keep_port, zn_record_side *r)
+static void show_client(const zn_gate *g, const zn_flow *f, bool keep_port, zn_record_side *r)
 {
-    if (!zn_addr_is_special(&f->tuple.addr[f->client])) {
+    const zn_addr *real =
+        f->client == f->user ? zn_flow_user(g->flows, f) : &f->tuple.addr[f->client];
+    if (!zn_addr_is_special(real)) {
         r->addr = f->pseudonym[f->client];
         r->shown = ZN_SHOWN_PSEUDONYM;
     }
@@ -203,7 +205,7 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, zn_record *r)
     fill_side(f, 1u - f->client, &r->server);
     keep_port = g->policy->keep_client_port &&
                 (g->policy->z == 1 || (r->status == ZN_NAME_RELEASED && !withheld));
-    show_client(f, keep_port, &r->client);
+    show_client(g, f, keep_port, &r->client);
     show_server(g, f, withheld, &r->server);
     if (withheld && !g->policy->exact)
         coarsen(r);

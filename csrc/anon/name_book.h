@@ -24,6 +24,14 @@ typedef enum zn_entry_state {
     ZN_ENTRY_REPEATED /* the flow's list has the same name decided elsewhere */
 } zn_entry_state;
 
+/* How much of a name was read. */
+typedef enum zn_reading {
+    ZN_READ_WHOLE,
+    ZN_READ_TRUNCATED, /* its hello, request or question was never seen whole */
+    ZN_READ_INVALID,   /* not a hostname, or said in two ways */
+    ZN_READ_NOT        /* in a version that is not read, or there was no room */
+} zn_reading;
+
 typedef struct zn_name_entry {
     uint32_t next;             /* the flow's next name, 0: none; the slab's link while free */
     uint32_t text;             /* 0: wiped */
@@ -31,6 +39,7 @@ typedef struct zn_name_entry {
     uint16_t dns_id, dns_type; /* the query a response must match */
     uint8_t source;            /* zn_name_source */
     uint8_t state;             /* zn_entry_state */
+    uint8_t reading;           /* zn_reading */
 } zn_name_entry;
 
 typedef struct zn_name_book {

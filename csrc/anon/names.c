@@ -2,7 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "anon/names_internal.h"
 
-#define MAX_STREAMS 16384 /* heads that are being put together */
+#define MAX_STREAMS 16384      /* heads that are being put together */
+#define MAX_HEADER_TABLES 8192 /* HTTP/2 connections in clear */
 
 static const zn_stat seen_by_source[] = {
     [ZN_SOURCE_TLS] = ZN_STAT_NAMES_TLS,
@@ -13,7 +14,11 @@ static const zn_stat seen_by_source[] = {
 
 int zn_names_init(zn_names *names, uint32_t max_flows, zn_error *err)
 {
-    int rc = zn_stream_pool_init(&names->streams, MAX_STREAMS, err);
+    uint32_t streams = max_flows < MAX_STREAMS ? max_flows : MAX_STREAMS;
+    uint32_t tables = max_flows < MAX_HEADER_TABLES ? max_flows : MAX_HEADER_TABLES;
+    int rc = zn_stream_pool_init(&names->streams, streams, err);
+    if (rc == 0)
+        rc = zn_slab_init(&names->header_tables, sizeof(zn_hpack), tables, err);
     if (rc == 0)
         rc = zn_slab_init(&names->datagrams, sizeof(zn_datagram_state), max_flows, err);
     if (rc == 0)
@@ -25,12 +30,14 @@ void zn_names_fini(zn_names *names)
 {
     zn_quic_close(names->quic);
     zn_slab_fini(&names->datagrams);
+    zn_slab_fini(&names->header_tables);
     zn_stream_pool_fini(&names->streams);
 }
 
 size_t zn_names_memory(const zn_names *names)
 {
-    return zn_slab_bytes(&names->datagrams) + zn_slab_bytes(&names->streams.streams) +
+    return zn_slab_bytes(&names->datagrams) + zn_slab_bytes(&names->header_tables) +
+           zn_slab_bytes(&names->streams.streams) +
            (size_t)names->streams.streams.used_high * ZN_STREAM_MAX;
 }
 
@@ -39,6 +46,22 @@ void zn_names_drop_stream(zn_names *names, zn_flow *f)
     if (f->stream != 0)
         zn_stream_give(&names->streams, f->stream);
     f->stream = 0;
+}
+
+static zn_reading reading_of(zn_stat why)
+{
+    switch (why) {
+    case ZN_STAT_SUPPRESSED_INCOMPLETE:
+        return ZN_READ_TRUNCATED;
+    case ZN_STAT_SUPPRESSED_INVALID:
+    case ZN_STAT_SUPPRESSED_CONFLICT:
+        return ZN_READ_INVALID;
+    case ZN_STAT_SUPPRESSED_QUIC_VERSION:
+    case ZN_STAT_SUPPRESSED_CAPACITY:
+        return ZN_READ_NOT;
+    default:
+        return ZN_READ_WHOLE;
+    }
 }
 
 void zn_names_refused(zn_names *names, zn_flow *f, zn_name_source source, zn_stat why)
@@ -51,6 +74,7 @@ void zn_names_refused(zn_names *names, zn_flow *f, zn_name_source source, zn_sta
     }
     zn_book_at(names->book, entry)->state =
         why == ZN_STAT_SUPPRESSED_INVALID ? ZN_ENTRY_INVALID : ZN_ENTRY_SUPPRESSED;
+    zn_book_at(names->book, entry)->reading = (uint8_t)reading_of(why);
 }
 
 /* The entry of a name that the flow voted for already, or 0. */
@@ -82,7 +106,7 @@ static bool has_evidence(const zn_sighting *s, zn_name_source source)
 {
     if (!s->names->policy->established)
         return true;
-    return source != ZN_SOURCE_DNS && s->f->client_acked;
+    return (source != ZN_SOURCE_DNS || s->f->tuple.proto == ZN_PROTO_TCP) && s->f->client_acked;
 }
 
 /* The properties of the name or its flow forbid its release: the counter that says why, or ZN_STAT_COUNT. */
@@ -143,6 +167,32 @@ uint32_t zn_names_found(const zn_sighting *s, zn_name_source source, zn_span raw
     return entry;
 }
 
+void zn_names_named_again(const zn_sighting *s, zn_name_source source, zn_span raw)
+{
+    zn_name_book *book = s->names->book;
+    zn_hostname host;
+    zn_id id = {0};
+    zn_host_kind kind = zn_hostname_normalize(raw, &host);
+    if (kind == ZN_HOST_EMPTY || kind == ZN_HOST_ADDRESS)
+        return;
+    if (kind != ZN_HOST_INVALID)
+        id = zn_gate_name_id(s->names->gate, &host);
+    s->names->stats->n[seen_by_source[source]]++;
+    for (uint32_t entry = s->f->names; entry != 0; entry = zn_book_at(book, entry)->next) {
+        zn_name_entry *e = zn_book_at(book, entry);
+        if (e->source == source && zn_id_equal(e->id, id)) {
+            s->names->stats->n[ZN_STAT_NAMES_REPEATED]++;
+            return;
+        }
+        if (e->source == source && e->state == ZN_ENTRY_PENDING) { /* neither counts */
+            zn_book_wipe_text(book, entry);
+            e->state = ZN_ENTRY_SUPPRESSED;
+            s->names->stats->n[ZN_STAT_SUPPRESSED_CONFLICT]++;
+        }
+    }
+    zn_names_refused(s->names, s->f, source, ZN_STAT_SUPPRESSED_CONFLICT);
+}
+
 void zn_names_confirmed(const zn_sighting *s, uint32_t entry)
 {
     zn_name_entry *e = zn_book_at(s->names->book, entry);
@@ -192,6 +242,11 @@ void zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet
     zn_sighting s = {names, flow, f, p};
     if (f->user > 1)
         return;
+    if (ZN_UNLIKELY(p->tunnels.n != 0 || f->user_outside) &&
+        !zn_policy_is_user(names->policy, names->gate->flows, f, p)) {
+        names->stats->n[ZN_STAT_OTHER_TUNNEL]++;
+        return;
+    }
     if (f->addr_vote == ZN_ADDR_UNASKED && client_is_known(names, f, p)) {
         zn_names_addr(&s);
         for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(names->book, entry)->next)
@@ -205,10 +260,14 @@ void zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet
         zn_names_udp(&s);
 }
 
-void zn_names_flow_closed(zn_names *names, zn_flow *f)
+void zn_names_flow_closed(zn_names *names, uint32_t flow, zn_flow *f)
 {
+    zn_packet last = {.t_ns = f->side[f->client].last_data_ns};
+    zn_sighting s = {names, flow, f, &last};
+    last.tuple = f->tuple;
+    last.sender = f->client;
     if (f->tuple.proto == ZN_PROTO_TCP)
-        zn_names_tcp_closed(names, f);
+        zn_names_tcp_closed(&s);
     else
         zn_names_udp_closed(names, f);
     for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(names->book, entry)->next) {
@@ -224,4 +283,21 @@ void zn_names_flow_closed(zn_names *names, zn_flow *f)
         e->state = ZN_ENTRY_UNCONFIRMED;
         names->stats->n[ZN_STAT_SUPPRESSED_UNCONFIRMED]++;
     }
+}
+
+zn_stat zn_names_status(const zn_names *names, const zn_flow *f)
+{
+    static const zn_stat statuses[] = {[ZN_READ_WHOLE] = ZN_STAT_STATUS_READABLE,
+                                       [ZN_READ_TRUNCATED] = ZN_STAT_STATUS_TRUNCATED,
+                                       [ZN_READ_INVALID] = ZN_STAT_STATUS_INVALID,
+                                       [ZN_READ_NOT] = ZN_STAT_STATUS_UNREAD};
+    zn_reading best = ZN_READ_NOT;
+    if (f->ech_offered)
+        return ZN_STAT_STATUS_ECH;
+    if (f->names == 0)
+        return f->names_dropped ? ZN_STAT_STATUS_UNREAD : ZN_STAT_STATUS_NONE;
+    for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(names->book, entry)->next)
+        if (zn_book_at(names->book, entry)->reading < best)
+            best = (zn_reading)zn_book_at(names->book, entry)->reading;
+    return statuses[best];
 }

@@ -5,18 +5,21 @@
  * client has shown that it is real.
  *
  * TCP: the client's bytes are looked at from their start, in place where a hello or request head
- * lies in one segment, else through state/stream. A flow joined in its middle is searched at the
+ * lies in one segment, else through state/stream: TLS, HTTP/1, HTTP/2 in clear, DNS on port 53, also
+ * behind a PROXY or SOCKS prefix or a request for TLS. A flow joined in its middle is searched at the
  * start of its first segments, in both directions, and whoever sends a hello or request is the
  * client. UDP: DNS questions on port 53; QUIC Initials and DTLS hellos on any port.
  *
- * Evidence (unless the policy says any): TCP, the acknowledged handshake; DNS, the matching
- * response; QUIC, packets to the connection ID that the server chose; DTLS, the server's cookie. A
- * name that comes first waits; one whose evidence never comes is unconfirmed.
+ * Evidence (unless the policy says any): TCP, the acknowledged handshake, for DNS as well;
+ * DNS over UDP, the matching response; QUIC, packets to the connection ID that the server chose;
+ * DTLS, the server's cookie. A name that comes first waits; one whose evidence never comes is
+ * unconfirmed.
  */
 #ifndef ZN_ANON_NAMES_H
 #define ZN_ANON_NAMES_H
 
 #include "anon/gate.h"
+#include "proto/h2.h"
 #include "proto/quic.h"
 #include "proto/tls.h"
 #include "state/stream.h"
@@ -38,7 +41,9 @@ typedef struct zn_names {
     zn_gate *gate;
     zn_name_book *book;
     zn_stream_pool streams;
+    zn_slab header_tables; /* zn_hpack of HTTP/2 connections */
     zn_tls_scratch tls;
+    zn_h2_scratch h2;
     zn_slab datagrams; /* state of QUIC and DTLS flows */
     zn_quic *quic;
     zn_quic_pieces pieces; /* of the Initial at hand */
@@ -53,7 +58,10 @@ size_t zn_names_memory(const zn_names *names);
 
 /* Looks at one packet of an open flow, after the flow table counted it. */
 void zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p);
-/* The flow is closed: what is still waiting is settled as unconfirmed or incomplete. */
-void zn_names_flow_closed(zn_names *names, zn_flow *f);
+/* The flow is closed: what is still waiting is settled as unconfirmed or incomplete. A request head
+ * that the capture does not finish may cast its vote here. */
+void zn_names_flow_closed(zn_names *names, uint32_t flow, zn_flow *f);
+/* The ZN_STAT_STATUS_* counter of a closed flow: what could be read of its names, released or not. */
+zn_stat zn_names_status(const zn_names *names, const zn_flow *f);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by names.c (entries, votes, evidence), names_tcp.c, names_udp.c, names_quic.c and
- * names_dtls.c. */
+/* Shared by names.c (entries, votes, evidence), names_tcp.c (bytes in order), names_read.c (what they
+ * say), names_dns.c, names_udp.c, names_quic.c and names_dtls.c. */
 #ifndef ZN_ANON_NAMES_INTERNAL_H
 #define ZN_ANON_NAMES_INTERNAL_H
 
@@ -32,9 +32,59 @@ void zn_names_client_proven(const zn_sighting *s, uint32_t entry);
 /* Forgets what was collected of the flow's head. */
 void zn_names_drop_stream(zn_names *names, zn_flow *f);
 
+/* A second ClientHello of the flow, after a HelloRetryRequest, names `raw`: it must be what the first
+ * one named. */
+void zn_names_named_again(const zn_sighting *s, zn_name_source source, zn_span raw);
+/* A DNS query's question. */
+void zn_names_question(const zn_sighting *s, const zn_dns_question *q);
+
+/* What a TCP flow's client is expected to send next: zn_flow.head. */
+typedef enum zn_head {
+    ZN_HEAD_SEARCH,       /* nothing recognised yet */
+    ZN_HEAD_TLS,          /* in the middle of a ClientHello */
+    ZN_HEAD_TLS_AGAIN,    /* behind it: another may follow */
+    ZN_HEAD_HTTP,         /* in the middle of a request head */
+    ZN_HEAD_HTTP_BETWEEN, /* a request was read; another may follow */
+    ZN_HEAD_H2,           /* frames, of which the next may be of any type */
+    ZN_HEAD_H2_BLOCK,     /* in the middle of a header block */
+    ZN_HEAD_DNS,          /* a message */
+    ZN_HEAD_DNS_MESSAGE,  /* in the middle of one */
+    ZN_HEAD_OFF           /* nothing more to find */
+} zn_head;
+
+/* What comes behind a piece of the client's stream. */
+typedef enum zn_piece_end {
+    ZN_PIECE_OPEN, /* more may come */
+    ZN_PIECE_CUT,  /* nothing that was captured */
+    ZN_PIECE_HOLE  /* bytes that were not captured, and then others */
+} zn_piece_end;
+
+/* Bytes of the client at a known place of its stream. */
+typedef struct zn_piece {
+    zn_span bytes;
+    uint32_t seq;
+    uint32_t missing; /* bytes that the snapshot length cut off behind them */
+    zn_piece_end end;
+} zn_piece;
+
+/*
+ * Reads what starts at the piece's start, as f->head expects it, and sets f->head to what can follow.
+ * ZN_DONE: the next thing starts *used bytes further on, which may be behind the piece's end.
+ * ZN_NEED_MORE: it is not whole. ZN_OTHER: it is nothing that is read. ZN_MALFORMED: f->head is off.
+ */
+zn_parse zn_names_read(const zn_sighting *s, const zn_piece *in, uint32_t *used);
+/* The thing that f->head is in the middle of is given up and counts as suppressed. */
+void zn_names_give_up(const zn_sighting *s, zn_stat why);
+/* The next bytes were not captured; `end` tells whether others come behind them. What f->head is in
+ * the middle of is given up, and f->head set to what can still be read. */
+void zn_names_lost(const zn_sighting *s, zn_piece_end end);
+/* Frees what reading has taken. */
+void zn_names_read_end(zn_names *names, zn_flow *f);
+
 void zn_names_tcp(const zn_sighting *s);
-/* The flow closed: a hello or request head that never became whole. */
-void zn_names_tcp_closed(zn_names *names, zn_flow *f);
+/* The flow closed: a hello or request head that never became whole. `s->p` has the time of the
+ * client's last bytes, and none. */
+void zn_names_tcp_closed(const zn_sighting *s);
 void zn_names_udp(const zn_sighting *s);
 
 /* A connection ID, copied. */

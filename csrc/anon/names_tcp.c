@@ -1,211 +1,211 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names in a client's TCP bytes.
+ * A client's TCP bytes in their order.
  *
  * zn_flow.head_seq is where the next thing of interest starts: the stream's first byte, the head in
- * progress, or the request expected after the last one. A segment that starts there is parsed in
- * place. When a head does not end in it, or bytes before it are missing, pieces are put in order by
- * state/stream; a head may take at most HEAD_PIECES of them, so that a sender of single bytes does
- * not have it parsed without end.
+ * progress, or the request expected after the last one. A segment that starts there is read in
+ * place. When a thing does not end in it, or bytes before it are missing, pieces are put in order by
+ * state/stream; a thing may take at most PIECES_MAX of them, so that a sender of single bytes does
+ * not have it parsed without end. Missing bytes are given up when the stream has no room left in
+ * front of them, or the flow ends; what was stored behind them is then read by itself.
  */
 #include "anon/names_internal.h"
 #include "proto/http.h"
 
-#define HEAD_PIECES 64
-#define SEARCH_TRIES 8 /* segments of an unrecognised flow whose start is looked at */
+#define PIECES_MAX 256
+#define SEARCH_TRIES 16     /* segments of an unrecognised flow whose start is looked at */
+#define REQUEST_START_MIN 9 /* bytes that tell a request by itself */
 
-/* zn_flow.head */
-enum {
-    HEAD_SEARCH,       /* nothing recognised yet */
-    HEAD_TLS,          /* in the middle of a ClientHello */
-    HEAD_HTTP,         /* in the middle of a request head */
-    HEAD_HTTP_BETWEEN, /* a request was read; another may follow */
-    HEAD_OFF           /* nothing more to find */
-};
-
-/* Bytes of the client at a known place of its stream. */
-typedef struct piece {
-    zn_span bytes;
-    uint32_t seq;
-    bool cut; /* the capture lacks what followed them in their segment */
-} piece;
-
-static void drop_stream(zn_names *names, zn_flow *f)
-{
-    zn_names_drop_stream(names, f);
-    f->head_tries = 0;
-}
-
-/* Gives up on the head in progress, which counts as suppressed. */
 static void refuse_head(const zn_sighting *s, zn_stat why)
 {
-    zn_name_source source = s->f->head == HEAD_HTTP ? ZN_SOURCE_HTTP : ZN_SOURCE_TLS;
-    zn_names_refused(s->names, s->f, source, why);
-    drop_stream(s->names, s->f);
-    s->f->head = HEAD_OFF;
+    zn_names_give_up(s, why);
+    zn_names_drop_stream(s->names, s->f);
 }
 
-static zn_parse see_tls(const zn_sighting *s, const piece *head)
+static void drop_front(zn_piece *in, uint32_t n)
 {
-    zn_tls_hello hello;
-    zn_parse result = zn_tls_client_hello(head->bytes, head->cut, &s->names->tls, &hello);
-    if (result == ZN_DONE) {
-        s->f->protocol = ZN_PROTOCOL_TLS;
-        s->f->ech_offered |= hello.ech_offered;
-        s->names->stats->n[ZN_STAT_HELLOS_ECH] += hello.ech_offered;
-        if (hello.name.n == 0)
-            s->names->stats->n[ZN_STAT_HELLOS_WITHOUT_NAME]++;
-        else
-            (void)zn_names_found(s, ZN_SOURCE_TLS, hello.name);
-        s->f->head = HEAD_OFF;
-    } else if (result == ZN_NEED_MORE) {
-        s->f->head = HEAD_TLS;
-    } else if (result == ZN_MALFORMED) {
-        s->f->head = HEAD_TLS;
-        refuse_head(s, ZN_STAT_SUPPRESSED_INVALID);
-    }
-    return result;
+    if (n > in->bytes.n)
+        n = (uint32_t)in->bytes.n;
+    in->bytes.p += n;
+    in->bytes.n -= n;
+    in->seq += n;
 }
 
-/* Parses one request; on ZN_DONE *used is where the next one can start in head->bytes. */
-static zn_parse see_request(const zn_sighting *s, const piece *head, size_t *used)
+/* Where the piece, with what the snapshot length cut off, ends. */
+static uint32_t end_of(const zn_piece *in)
 {
-    zn_http_request request;
-    zn_parse result = ZN_OTHER;
-    if (zn_http_looks_like_request(head->bytes))
-        result = zn_http_request_head(head->bytes, &request);
-    if (result == ZN_DONE) {
-        uint64_t body = request.body_unknown ? 0 : request.body_bytes;
-        s->f->protocol = ZN_PROTOCOL_HTTP;
-        if (s->f->http_method == 0)
-            s->f->http_method = (uint8_t)request.method;
-        if (request.host.n == 0)
-            s->names->stats->n[ZN_STAT_HELLOS_WITHOUT_NAME]++;
-        else
-            (void)zn_names_found(s, ZN_SOURCE_HTTP, request.host);
-        *used = body > head->bytes.n - request.head_bytes ? head->bytes.n
-                                                          : request.head_bytes + (size_t)body;
-        s->f->head = HEAD_HTTP_BETWEEN;
-        s->f->head_seq = head->seq + (uint32_t)(request.head_bytes + body);
-    } else if (result == ZN_NEED_MORE) {
-        s->f->head = HEAD_HTTP;
-        s->f->head_seq = head->seq;
-    } else if (result == ZN_MALFORMED) {
-        s->f->head = HEAD_HTTP;
-        refuse_head(s, ZN_STAT_SUPPRESSED_INVALID);
-    }
-    return result;
+    return in->seq + (uint32_t)in->bytes.n + in->missing;
 }
 
-/* One request after the other, as many as the bytes hold. */
-static zn_parse see_http(const zn_sighting *s, const piece *head)
+/* The next thing of interest starts at `seq`: no more where the SYN says that the stream does. */
+static void move_to(zn_flow *f, uint32_t seq)
 {
-    piece rest = *head;
-    zn_parse first = ZN_OTHER, result;
-    size_t used = 0;
-    do {
-        result = see_request(s, &rest, &used);
-        if (rest.bytes.p == head->bytes.p)
-            first = result;
-        if (result == ZN_DONE) {
-            rest.bytes.p += used;
-            rest.bytes.n -= used;
-            rest.seq += (uint32_t)used;
-        }
-    } while (result == ZN_DONE && rest.bytes.n != 0 && s->f->head == HEAD_HTTP_BETWEEN);
-    return result == ZN_NEED_MORE ? ZN_NEED_MORE : first;
+    f->head_seq = seq;
+    if (f->head_tries == 0)
+        f->head_tries = 1;
 }
 
-static zn_parse recognise(const zn_sighting *s, const piece *head)
+/* Bytes that nobody knows at the start of a thing. */
+static void pass_unknown(zn_flow *f)
 {
-    zn_parse result = ZN_OTHER;
-    if (s->f->head != HEAD_HTTP)
-        result = see_tls(s, head);
-    if (result == ZN_OTHER)
-        result = see_http(s, head);
-    return result;
+    if (f->protocol == ZN_PROTOCOL_HTTP)
+        f->head = ZN_HEAD_HTTP_BETWEEN;
+    else
+        f->head = ++f->head_tries >= SEARCH_TRIES ? ZN_HEAD_OFF : ZN_HEAD_SEARCH;
 }
 
-/* Keeps the part of `in` from head_seq on until the rest has come. */
-static void collect(const zn_sighting *s, const piece *in)
+/* Reads thing after thing and moves head_seq. What is left in *rest is not whole: ZN_NEED_MORE. */
+static zn_parse read_all(const zn_sighting *s, zn_piece *rest)
 {
     zn_flow *f = s->f;
-    zn_span rest = in->bytes;
-    uint32_t skip = f->head_seq - in->seq; /* bytes of requests that end in this piece */
+    zn_parse result = ZN_DONE;
+    while (f->head != ZN_HEAD_OFF && rest->bytes.n != 0 && result == ZN_DONE) {
+        uint32_t used;
+        result = zn_names_read(s, rest, &used);
+        if (result == ZN_DONE) {
+            move_to(f, rest->seq + used);
+            drop_front(rest, used);
+        }
+    }
+    if (result == ZN_OTHER) {
+        pass_unknown(f);
+        move_to(f, end_of(rest));
+    }
+    if (f->head == ZN_HEAD_OFF)
+        return ZN_DONE;
+    if (result == ZN_NEED_MORE && rest->missing == 0 && rest->end == ZN_PIECE_OPEN)
+        return ZN_NEED_MORE;
+    if (result == ZN_NEED_MORE ||
+        (rest->missing != 0 && (int32_t)(end_of(rest) - f->head_seq) > 0)) {
+        zn_names_lost(s, rest->end);
+        move_to(f, end_of(rest));
+    }
+    return ZN_DONE;
+}
+
+/* Reads what the stream has from its start on, and forgets it. */
+static void read_stream(const zn_sighting *s, uint32_t missing, zn_piece_end end)
+{
+    zn_flow *f = s->f;
+    zn_stream_pool *pool = &s->names->streams;
+    uint32_t from = f->head_seq;
+    zn_piece head = {zn_stream_head(pool, f->stream), from, missing, end};
+    if (head.bytes.n != 0)
+        (void)read_all(s, &head);
+    if (f->head_seq != from)
+        zn_stream_consume(pool, f->stream, f->head_seq - from);
+    if (f->head == ZN_HEAD_OFF || zn_stream_first(pool, f->stream) == ZN_STREAM_MAX)
+        zn_names_drop_stream(s->names, f);
+}
+
+/* What is missing in the stream will not come: reads what is stored, each part by itself, up to the
+ * last one, behind which comes `last`. */
+static void pass_holes(const zn_sighting *s, zn_piece_end last)
+{
+    zn_flow *f = s->f;
+    zn_stream_pool *pool = &s->names->streams;
+    bool hole = true;
+    while (f->stream != 0 && hole) {
+        uint32_t first = zn_stream_first(pool, f->stream);
+        if (first != 0) {
+            zn_names_lost(s, ZN_PIECE_HOLE);
+            move_to(f, f->head_seq + first);
+            zn_stream_consume(pool, f->stream, first);
+        }
+        hole = zn_stream_has_hole(pool, f->stream);
+        read_stream(s, 0, hole ? ZN_PIECE_HOLE : last);
+    }
+}
+
+/* Puts what there is room for into the stream; false when there is no stream any more. */
+static bool store(const zn_sighting *s, zn_piece *in)
+{
+    zn_flow *f = s->f;
+    zn_stream_pool *pool = &s->names->streams;
     uint32_t offset = in->seq - f->head_seq;
+    zn_span part = in->bytes;
+    zn_stream_result result;
     if (f->stream == 0)
-        f->stream = zn_stream_take(&s->names->streams);
+        f->stream = zn_stream_take(pool);
     if (f->stream == 0) {
         s->names->stats->n[ZN_STAT_STREAMS_FULL]++;
         refuse_head(s, ZN_STAT_SUPPRESSED_CAPACITY);
-        return;
+        return false;
     }
-    if (skip <= rest.n) {
-        rest.p += skip;
-        rest.n -= skip;
-        offset = 0;
-    }
-    if (zn_stream_add(&s->names->streams, f->stream, offset, rest) == ZN_STREAM_CONFLICT)
+    if (part.n > ZN_STREAM_MAX - offset)
+        part.n = ZN_STREAM_MAX - offset;
+    result = zn_stream_add(pool, f->stream, offset, part);
+    if (result == ZN_STREAM_CONFLICT) {
         refuse_head(s, ZN_STAT_SUPPRESSED_CONFLICT);
-    else if (++f->head_tries > HEAD_PIECES)
-        refuse_head(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
-}
-
-/* A head in one piece, at head_seq. */
-static void see_in_place(const zn_sighting *s, const piece *in)
-{
-    zn_flow *f = s->f;
-    switch (recognise(s, in)) {
-    case ZN_NEED_MORE:
-        if (in->cut) {
-            uint8_t was = f->head;
+    } else if (result == ZN_STREAM_OUTSIDE) { /* too many holes */
+        pass_holes(s, ZN_PIECE_OPEN);
+        return false;
+    } else {
+        drop_front(in, (uint32_t)part.n);
+        if (zn_stream_pieces(pool, f->stream) <= PIECES_MAX)
+            return true;
+        if (zn_stream_has_hole(pool, f->stream))
+            pass_holes(s, ZN_PIECE_OPEN);
+        else
             refuse_head(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
-            if (was == HEAD_HTTP) /* the next request may be whole again */
-                f->head = HEAD_HTTP_BETWEEN;
-        } else {
-            collect(s, in);
-        }
-        break;
-    case ZN_OTHER:
-        if (f->head == HEAD_SEARCH && ++f->head_tries == SEARCH_TRIES)
-            f->head = HEAD_OFF;
-        f->head_seq = in->seq + (uint32_t)in->bytes.n;
-        break;
-    case ZN_DONE:
-    case ZN_MALFORMED:
-        break;
     }
+    return f->stream != 0;
 }
 
-/* A piece of a head that is being put together. */
-static void see_collected(const zn_sighting *s, const piece *in)
+/* Stores a piece and reads what is whole now. */
+static void collect(const zn_sighting *s, zn_piece *in)
+{
+    const zn_stream_pool *pool = &s->names->streams;
+    bool at_end;
+    if (!store(s, in))
+        return;
+    at_end = zn_stream_head(pool, s->f->stream).n == in->seq - s->f->head_seq;
+    read_stream(s, at_end && in->bytes.n == 0 ? in->missing : 0, ZN_PIECE_OPEN);
+}
+
+static void see_in_place(const zn_sighting *s, zn_piece *in)
+{
+    move_to(s->f, in->seq);
+    if (read_all(s, in) == ZN_NEED_MORE)
+        (void)store(s, in);
+    else
+        in->bytes.n = 0;
+}
+
+/* Bytes too far ahead of those that are expected: these will not come. */
+static void give_up_to(const zn_sighting *s, const zn_piece *in)
 {
     zn_flow *f = s->f;
-    uint32_t stream = f->stream;
-    piece head = {{NULL, 0}, f->head_seq, in->cut};
-    zn_parse result;
-    collect(s, in);
-    if (f->stream == 0)
+    pass_holes(s, ZN_PIECE_OPEN);
+    if (f->head == ZN_HEAD_OFF || (int32_t)(in->seq - f->head_seq) < ZN_STREAM_MAX)
         return;
-    head.bytes = zn_stream_head(&s->names->streams, stream);
-    if (head.bytes.n == 0)
-        return;
-    result = recognise(s, &head);
-    if (f->stream == 0)
-        return; /* refused */
-    if (result == ZN_NEED_MORE && f->head_seq != head.seq) {
-        /* Requests were read from it and another has begun: its bytes start a stream anew. */
-        f->stream = 0;
-        collect(s, &head);
-        zn_stream_give(&s->names->streams, stream);
-    } else if (result == ZN_NEED_MORE && head.bytes.n == ZN_STREAM_MAX) {
-        refuse_head(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
-    } else if (result != ZN_NEED_MORE) {
-        drop_stream(s->names, f);
-        if (result == ZN_OTHER) {
-            f->head = f->head == HEAD_HTTP_BETWEEN ? HEAD_HTTP_BETWEEN : HEAD_OFF;
-            f->head_seq = head.seq + (uint32_t)head.bytes.n;
+    zn_names_lost(s, ZN_PIECE_HOLE);
+    zn_names_drop_stream(s->names, f);
+    move_to(f, in->seq);
+}
+
+/* Bytes of the client, which may be old, expected, or ahead of others. */
+static void take(const zn_sighting *s, zn_piece in)
+{
+    zn_flow *f = s->f;
+    while (in.bytes.n != 0 && f->head != ZN_HEAD_OFF) {
+        int32_t ahead = (int32_t)(in.seq - f->head_seq);
+        bool between = f->head == ZN_HEAD_HTTP_BETWEEN && ahead > 0;
+        if (ahead < 0) { /* repeats what was read, or belongs to a body */
+            drop_front(&in, 0u - (uint32_t)ahead);
+        } else if (between && in.bytes.n >= REQUEST_START_MIN &&
+                   zn_http_looks_like_request(in.bytes)) {
+            zn_names_drop_stream(s->names, f);
+            see_in_place(s, &in);
+        } else if (f->stream == 0 && ahead == 0) {
+            see_in_place(s, &in);
+        } else if (f->stream == 0 && (between || f->head == ZN_HEAD_TLS_AGAIN)) {
+            return; /* a body, or bytes behind lost ones */
+        } else if (ahead < ZN_STREAM_MAX) {
+            collect(s, &in);
+        } else {
+            give_up_to(s, &in);
         }
     }
 }
@@ -216,15 +216,20 @@ static bool is_client_after_all(const zn_sighting *s)
     zn_tls_hello hello;
     zn_span bytes = s->p->payload;
     zn_parse tls;
-    if (!s->f->midstream || s->f->head != HEAD_SEARCH || s->f->stream != 0)
+    zn_addr known_as[2];
+    size_t used;
+    bool request;
+    if (!s->f->midstream || s->f->head != ZN_HEAD_SEARCH || s->f->stream != 0)
         return false;
     tls = zn_tls_client_hello(bytes, true, &s->names->tls, &hello);
-    if (tls == ZN_OTHER && !(bytes.n > 8 && zn_http_looks_like_request(bytes)))
+    request = bytes.n >= REQUEST_START_MIN &&
+              (zn_http_looks_like_request(bytes) || zn_h2_preface(bytes, &used) != ZN_OTHER);
+    if (tls == ZN_OTHER && !request)
         return false;
     if (tls == ZN_NEED_MORE && bytes.n < 6)
         return false; /* too short to tell */
     zn_flow_swap_client(s->f);
-    zn_policy_place(s->names->policy, s->f);
+    zn_policy_place(s->names->policy, s->names->gate->flows, s->f, s->p, known_as);
     (void)zn_gate_vote(s->names->gate, ZN_VOTE_CLIENT, s->p->t_ns, s->flow, 0);
     return s->f->user < 2;
 }
@@ -233,46 +238,25 @@ void zn_names_tcp(const zn_sighting *s)
 {
     zn_flow *f = s->f;
     const zn_packet *p = s->p;
-    piece in = {p->payload, p->seq + ((p->tcp_flags & ZN_TCP_SYN) != 0),
-                p->payload.n < p->payload_len};
-    int32_t ahead;
-    if (f->head == HEAD_OFF || p->payload.n == 0)
+    zn_piece in = {p->payload, p->seq + ((p->tcp_flags & ZN_TCP_SYN) != 0),
+                   p->payload_len - (uint32_t)p->payload.n, ZN_PIECE_OPEN};
+    if (f->head == ZN_HEAD_OFF || p->payload.n == 0)
         return;
     if (p->sender != f->client && !is_client_after_all(s))
         return;
-    if (f->head == HEAD_SEARCH && f->stream == 0) {
+    if (f->head == ZN_HEAD_SEARCH && f->stream == 0) {
         if (f->midstream)
             f->head_seq = in.seq;
         else if (f->head_tries == 0)
             f->head_seq = f->side[f->client].isn + 1;
     }
-    ahead = (int32_t)(in.seq - f->head_seq);
-    if (ahead < 0) { /* repeats what was read: only what is behind head_seq is new */
-        uint32_t old = 0u - (uint32_t)ahead;
-        if (old >= in.bytes.n)
-            return;
-        in.bytes.p += old;
-        in.bytes.n -= old;
-        in.seq += old;
-        ahead = 0;
-    }
-    if (f->stream != 0) {
-        see_collected(s, &in);
-    } else if (ahead == 0) {
-        see_in_place(s, &in);
-    } else if (f->head == HEAD_HTTP_BETWEEN) { /* a body, or bytes that were lost */
-        if (zn_http_looks_like_request(in.bytes) && in.bytes.n > 8)
-            see_in_place(s, &in);
-    } else if ((uint32_t)ahead < ZN_STREAM_MAX) {
-        collect(s, &in);
-    }
+    take(s, in);
 }
 
-void zn_names_tcp_closed(zn_names *names, zn_flow *f)
+void zn_names_tcp_closed(const zn_sighting *s)
 {
-    if (f->head == HEAD_TLS || f->head == HEAD_HTTP)
-        zn_names_refused(names, f, f->head == HEAD_HTTP ? ZN_SOURCE_HTTP : ZN_SOURCE_TLS,
-                         ZN_STAT_SUPPRESSED_INCOMPLETE);
-    drop_stream(names, f);
-    f->head = HEAD_OFF;
+    if (s->f->head != ZN_HEAD_OFF)
+        pass_holes(s, ZN_PIECE_CUT);
+    zn_names_drop_stream(s->names, s->f);
+    zn_names_read_end(s->names, s->f);
 }

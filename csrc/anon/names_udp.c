@@ -4,35 +4,14 @@
 
 #define DNS_PORT 53
 
-static zn_span name_of(const zn_dns_question *q)
-{
-    return (zn_span){q->name, q->name_bytes};
-}
-
-static void found_question(const zn_sighting *s, const zn_dns_question *q)
-{
-    uint32_t entry;
-    zn_name_entry *e;
-    if (q->name_odd) {
-        s->names->stats->n[ZN_STAT_NAMES_DNS]++;
-        zn_names_refused(s->names, s->f, ZN_SOURCE_DNS, ZN_STAT_SUPPRESSED_INVALID);
-        return;
-    }
-    entry = zn_names_found(s, ZN_SOURCE_DNS, name_of(q));
-    if (entry == 0)
-        return;
-    e = zn_book_at(s->names->book, entry);
-    e->dns_id = q->id;
-    e->dns_type = q->type;
-}
-
 /* The response that matches a waiting query is the evidence that its client is real. */
 static void found_answer(const zn_sighting *s, const zn_dns_question *q)
 {
     zn_names *names = s->names;
     zn_hostname host;
     zn_id id;
-    if (q->name_odd || zn_hostname_normalize(name_of(q), &host) == ZN_HOST_INVALID)
+    if (q->name_odd ||
+        zn_hostname_normalize((zn_span){q->name, q->name_bytes}, &host) == ZN_HOST_INVALID)
         return;
     id = zn_gate_name_id(names->gate, &host);
     for (uint32_t entry = s->f->names; entry != 0; entry = zn_book_at(names->book, entry)->next) {
@@ -58,7 +37,7 @@ static bool see_dns(const zn_sighting *s)
         if (question.opcode != 0)
             break;
         if (from_client && !question.response)
-            found_question(s, &question);
+            zn_names_question(s, &question);
         else if (!from_client && question.response)
             found_answer(s, &question);
         break;

@@ -18,16 +18,64 @@ const zn_net *zn_policy_private_nets(size_t *count)
     return private_nets;
 }
 
-void zn_policy_place(const zn_policy *policy, zn_flow *f)
+/*
+ * The outermost of the packet's tunnels with an internal end. True, and internal[] and known_as[]
+ * by tuple index of the packet's flow, when there is one.
+ */
+static bool internal_tunnel(const zn_policy *policy, const zn_packet *p, bool internal[2],
+                            zn_addr known_as[2])
+{
+    uint32_t n = policy->internal_given ? p->tunnels.n : 0;
+    for (uint32_t i = 0; i < n; i++) {
+        for (unsigned end = 0; end < 2; end++) {
+            const zn_addr *a = &p->tunnels.end[i][end];
+            internal[p->sender ^ end] =
+                zn_nets_contain(policy->internal, policy->internal_count, a);
+            known_as[p->sender ^ end] = *a;
+        }
+        if (internal[0] || internal[1])
+            return true;
+    }
+    return false;
+}
+
+void zn_policy_place(const zn_policy *policy, zn_flow_table *flows, zn_flow *f, const zn_packet *p,
+                     zn_addr known_as[2])
 {
     uint8_t server = (uint8_t)(1 - f->client);
-    for (unsigned i = 0; i < 2; i++)
+    bool internal[2];
+    zn_addr outer[2];
+    for (unsigned i = 0; i < 2; i++) {
         f->internal[i] =
             zn_nets_contain(policy->internal, policy->internal_count, &f->tuple.addr[i]);
+        known_as[i] = f->tuple.addr[i];
+    }
+    zn_flow_set_user(flows, f, NULL);
+    if (ZN_UNLIKELY(p->tunnels.n != 0) && internal_tunnel(policy, p, internal, outer)) {
+        f->user = internal[f->client] ? f->client : server;
+        for (unsigned i = 0; i < 2; i++)
+            if (internal[i])
+                known_as[i] = outer[i];
+        f->internal[f->user] = true;
+        zn_flow_set_user(flows, f, &known_as[f->user]);
+        return;
+    }
     if (!f->internal[0] && !f->internal[1]) {
         f->user = policy->internal_given ? 2 : f->client;
         f->internal[f->client] = !policy->internal_given;
         return;
     }
     f->user = f->internal[f->client] ? f->client : server;
+}
+
+bool zn_policy_is_user(const zn_policy *policy, const zn_flow_table *flows, const zn_flow *f,
+                       const zn_packet *p)
+{
+    bool internal[2];
+    zn_addr outer[2];
+    if (!policy->internal_given || p->sender != f->user)
+        return true;
+    if (!internal_tunnel(policy, p, internal, outer))
+        return !f->user_outside;
+    return internal[f->user] && zn_addr_equal(&outer[f->user], zn_flow_user(flows, f));
 }

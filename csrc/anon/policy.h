@@ -27,9 +27,21 @@ typedef struct zn_policy {
 /* RFC 1918, RFC 6598 and fc00::/7: what is internal when the operator says nothing. */
 const zn_net *zn_policy_private_nets(size_t *count);
 
-/* Fills the flow's internal[] and user: the internal endpoint; the client where both are, or, with
- * no networks given, where none is; 2 where networks were given and none is. */
-void zn_policy_place(const zn_policy *policy, zn_flow *f);
+/*
+ * Fills the flow's internal[] and user: the internal endpoint; the client where both are, or, with
+ * no networks given, where none is; 2 where networks were given and none is. `p` is a packet of it.
+ *
+ * Where networks were given and the packet came in a tunnel, the outermost IP header with an
+ * internal address decides, because a host can forge any number of inner ones: its end on the
+ * user's side is the user. known_as: the address that stands for each side, by tuple index.
+ */
+void zn_policy_place(const zn_policy *policy, zn_flow_table *flows, zn_flow *f, const zn_packet *p,
+                     zn_addr known_as[2]);
+
+/* The packet, one of the flow, speaks for the flow's user: it does not come through a tunnel from
+ * somebody else. */
+bool zn_policy_is_user(const zn_policy *policy, const zn_flow_table *flows, const zn_flow *f,
+                       const zn_packet *p);
 
 /* Whoever opened the flow is its user. What a host outside sends to a user's server is not the
  * user's exposure, or one such host could vote through z servers; at z = 1 nobody is asked. */

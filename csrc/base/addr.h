@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 
+#include <endian.h>
 #include <string.h>
 
 typedef struct zn_addr {
@@ -21,9 +22,12 @@ typedef struct zn_addr {
 
 static inline zn_addr zn_addr_from_v4(const uint8_t *four)
 {
-    zn_addr a = {{0}};
-    a.byte[10] = a.byte[11] = 0xff;
-    memcpy(a.byte + 12, four, 4);
+    uint64_t words[2] = {0, 0}; /* whole words, because whole words are read right after */
+    uint32_t last;
+    zn_addr a;
+    memcpy(&last, four, sizeof last);
+    words[1] = htobe64(UINT64_C(0xffff) << 32 | be32toh(last));
+    memcpy(a.byte, words, sizeof a.byte);
     return a;
 }
 

@@ -98,6 +98,7 @@ uint32_t zn_slab_take(zn_slab *s)
     if (index != 0) {
         uint8_t *object = zn_slab_at(s, index);
         memcpy(&s->free_head, object, sizeof s->free_head);
+        ZN_PREFETCH_WRITE(s->base + (size_t)(s->free_head - (s->free_head != 0)) * s->object_bytes);
         memset(object, 0, s->object_bytes);
     } else if (s->used_high < s->cap) {
         index = ++s->used_high; /* never touched before: the kernel's zeros */

@@ -32,6 +32,14 @@ typedef struct zn_tuple {
 } zn_tuple;
 _Static_assert(sizeof(zn_tuple) == 40, "zn_tuple is hashed as five words");
 
+#define ZN_TUNNELS_MAX 3 /* IP headers around the innermost one */
+
+/* The addresses of the IP headers around the innermost one, the outermost first. */
+typedef struct zn_tunnels {
+    uint32_t n;                     /* how many of them count; the rest is not set */
+    zn_addr end[ZN_TUNNELS_MAX][2]; /* of each: source and destination */
+} zn_tunnels;
+
 typedef struct zn_packet {
     int64_t t_ns; /* ns since the Unix epoch */
     zn_tuple tuple;
@@ -39,12 +47,14 @@ typedef struct zn_packet {
     uint8_t sender;       /* 0 or 1: index into tuple.addr and tuple.port */
     uint8_t ttl;          /* IPv4 TTL or IPv6 hop limit */
     uint8_t tcp_flags;    /* ZN_TCP_*; 0 for UDP */
-    uint8_t fragment;     /* 1: first fragment of a datagram whose rest is elsewhere */
+    uint8_t fragment;     /* 1: first fragment of a datagram, cut, so that the rest is of no use */
     uint16_t window;      /* TCP window as sent, unscaled */
     uint32_t seq, ack;    /* TCP, host order */
     uint32_t payload_len; /* bytes of transport payload on the wire, from the IP header */
     zn_span payload;      /* the captured part of it: payload.n <= payload_len */
     zn_span tcp_options;
+    uint64_t encapsulations; /* bit i: counter ZN_STAT_IN_FIRST + i has one more frame */
+    zn_tunnels tunnels;
 } zn_packet;
 
 /* True when every payload byte that was on the wire was captured. */

@@ -17,13 +17,21 @@
     X(FRAMES_CUT, "read", "frames cut by the snapshot length")                                     \
     X(PACKETS_TCP, "read", "TCP segments")                                                         \
     X(PACKETS_UDP, "read", "UDP datagrams")                                                        \
+    X(FRAGMENTS, "read", "IP fragments")                                                           \
+    X(DATAGRAMS, "read", "datagrams put together from fragments")                                  \
     X(DROP_LINK_TYPE, "drop", "link type not decoded")                                             \
     X(DROP_LINK_TRUNCATED, "drop", "link header truncated")                                        \
-    X(DROP_VLAN_DEPTH, "drop", "more than two VLAN tags")                                          \
+    X(DROP_LINK_FRAGMENT, "drop", "fragment of a link layer, not put together")                    \
+    X(DROP_ENCRYPTED, "drop", "encrypted below the transport layer")                               \
+    X(DROP_ENCAPSULATION_DEPTH, "drop", "too many headers inside each other")                      \
+    X(DROP_ENCAPSULATION_MALFORMED, "drop", "tunnel header malformed or truncated")                \
     X(DROP_NOT_IP, "drop", "neither IPv4 nor IPv6")                                                \
     X(DROP_IP_TRUNCATED, "drop", "IP header truncated")                                            \
     X(DROP_IP_MALFORMED, "drop", "IP header malformed")                                            \
-    X(DROP_IP_FRAGMENT, "drop", "IP fragment without transport header")                            \
+    X(DROP_IP_FRAGMENT, "drop", "IP fragment cut by the snapshot length")                          \
+    X(DROP_FRAGMENT_OVERLAP, "drop", "IP fragments that contradict each other")                    \
+    X(DROP_FRAGMENT_INCOMPLETE, "drop", "IP fragments whose rest never came")                      \
+    X(DROP_FRAGMENT_EVICTED, "drop", "IP fragments for which there was no room")                   \
     X(DROP_IP_ENCAPSULATED, "drop", "IP encapsulation not decoded")                                \
     X(DROP_NOT_TCP_UDP, "drop", "neither TCP nor UDP")                                             \
     X(DROP_TRANSPORT_TRUNCATED, "drop", "transport header truncated")                              \
@@ -31,13 +39,48 @@
     X(DROP_TIMESTAMP, "drop", "timestamp before 1970 or after 2262")                               \
     X(DROP_FLOW_TABLE_FULL, "drop", "flow table full")                                             \
     X(DROP_FLOW_CLOSED, "drop", "stray segment: no flow is open")                                  \
+    X(IN_VLAN, "encapsulation", "802.1Q or 802.1ad tag")                                           \
+    X(IN_PBB, "encapsulation", "802.1ah backbone bridge")                                          \
+    X(IN_SWITCH_TAG, "encapsulation", "switch tag (VN-Tag, 802.1BR, 802.1CB, HSR, SGT, DSA)")      \
+    X(IN_FABRIC, "encapsulation", "FabricPath or TRILL")                                           \
+    X(IN_MACSEC, "encapsulation", "MACsec")                                                        \
+    X(IN_MPLS, "encapsulation", "MPLS")                                                            \
+    X(IN_PSEUDOWIRE, "encapsulation", "Ethernet pseudowire")                                       \
+    X(IN_LLC, "encapsulation", "LLC")                                                              \
+    X(IN_WIFI, "encapsulation", "802.11")                                                          \
+    X(IN_AMSDU, "encapsulation", "A-MSDU, of which the first packet is read")                      \
+    X(IN_PPP, "encapsulation", "PPP")                                                              \
+    X(IN_PPPOE, "encapsulation", "PPPoE")                                                          \
+    X(IN_IP_IN_IP, "encapsulation", "IP in IP (4in4, 4in6, 6in4, 6in6)")                           \
+    X(IN_AH, "encapsulation", "IPsec AH")                                                          \
+    X(IN_GRE, "encapsulation", "GRE")                                                              \
+    X(IN_ERSPAN, "encapsulation", "ERSPAN")                                                        \
+    X(IN_ETHERIP, "encapsulation", "Ethernet in IP")                                               \
+    X(IN_NSH, "encapsulation", "NSH")                                                              \
+    X(IN_VXLAN, "encapsulation", "VXLAN")                                                          \
+    X(IN_GENEVE, "encapsulation", "Geneve")                                                        \
+    X(IN_GTP, "encapsulation", "GTP-U")                                                            \
+    X(IN_TEREDO, "encapsulation", "Teredo")                                                        \
+    X(IN_L2TP, "encapsulation", "L2TP")                                                            \
+    X(IN_AYIYA, "encapsulation", "AYIYA")                                                          \
+    X(IN_CAPWAP, "encapsulation", "CAPWAP")                                                        \
+    X(IN_LISP, "encapsulation", "LISP")                                                            \
+    X(IN_TZSP, "encapsulation", "TZSP")                                                            \
+    X(OTHER_TUNNEL, "flow", "packets that came by another tunnel than their flow")                 \
     X(FLOWS_TCP, "flow", "TCP flows opened")                                                       \
     X(FLOWS_UDP, "flow", "UDP flows opened")                                                       \
     X(FLOWS_MIDSTREAM, "flow", "TCP flows seen without their SYN")                                 \
+    X(FLOWS_ONE_SIDED, "flow", "TCP flows with data from one side, nothing from the other")        \
     X(FLOWS_CLOSED, "flow", "flows closed")                                                        \
     X(FLOWS_EXTERNAL, "flow", "flows with no internal endpoint, not emitted")                      \
     X(FLOWS_INTERNAL_BOTH, "flow", "flows between two internal endpoints")                         \
     X(RECORDS, "flow", "flow records written")                                                     \
+    X(STATUS_READABLE, "status", "a name was read")                                                \
+    X(STATUS_ECH, "status", "ECH offered: a name read is the outer one")                           \
+    X(STATUS_TRUNCATED, "status", "a hello, request or question never seen whole")                 \
+    X(STATUS_INVALID, "status", "a name that is none, or contradictory copies")                    \
+    X(STATUS_UNREAD, "status", "a version that is not read, or no room")                           \
+    X(STATUS_NONE, "status", "no name")                                                            \
     X(NAMES_TLS, "name", "names seen in TLS")                                                      \
     X(NAMES_HTTP, "name", "names seen in HTTP")                                                    \
     X(NAMES_DNS, "name", "names seen in DNS")                                                      \
@@ -72,6 +115,7 @@
     X(CLOCK_JUMPS, "clock", "clock rebased")                                                       \
     X(STREAMS_FULL, "capacity", "stream buffers ran out")                                          \
     X(DATAGRAMS_FULL, "capacity", "entries for QUIC and DTLS ran out")                             \
+    X(HEADER_TABLES_FULL, "capacity", "HTTP/2 header tables ran out")                              \
     X(NAMES_FULL, "capacity", "name entries ran out")                                              \
     X(GAPS_FULL, "capacity", "sequence gaps ran out")
 
@@ -81,6 +125,11 @@ typedef enum zn_stat {
 #undef ZN_STAT_ENUM
         ZN_STAT_COUNT
 } zn_stat;
+
+/* The counters of encapsulations follow each other: a packet has a bit for each. */
+#define ZN_STAT_IN_FIRST ZN_STAT_IN_VLAN
+#define ZN_STAT_IN_LAST ZN_STAT_IN_TZSP
+_Static_assert(ZN_STAT_IN_LAST - ZN_STAT_IN_FIRST < 64, "each encapsulation has its bit");
 
 typedef struct zn_stats {
     uint64_t n[ZN_STAT_COUNT];

@@ -319,7 +319,11 @@ int zn_keys_rebase(zn_keys *k, int64_t t_ns, zn_error *err)
 
 int zn_keys_derive(zn_keys *k, const char *purpose, int64_t epoch, uint8_t *out, size_t n)
 {
-    if (!k->derived)
-        return -ZN_ERR_CONFIG;
+    if (!k->derived) {
+        if (epoch < k->secret_epoch)
+            return -ZN_ERR_CONFIG;
+        if (!ratchet(k, epoch))
+            return -ZN_ERR_CRYPTO;
+    }
     return hkdf(k, purpose, epoch, out, n) ? 0 : -ZN_ERR_CRYPTO;
 }

@@ -50,6 +50,15 @@ int zn_byte_source_open_fd(zn_byte_source *s, int fd, const char *name, zn_error
     return 0;
 }
 
+void zn_byte_source_put_back(zn_byte_source *s, zn_span bytes)
+{
+    ZN_ASSERT(s->end_offset == 0 && bytes.n <= READ_BYTES);
+    if (bytes.n != 0)
+        memcpy(s->buffer, bytes.p, bytes.n);
+    s->unread = zn_cursor_over(s->buffer, bytes.n, false);
+    s->end_offset = bytes.n;
+}
+
 static bool map_file(zn_byte_source *s, int fd, size_t bytes, const char *name)
 {
     void *map = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -139,7 +148,7 @@ int zn_byte_source_refill(zn_byte_source *s, zn_error *err)
 {
     size_t left = zn_cursor_left(&s->unread);
     ssize_t got;
-    if (s->buffer == NULL || s->at_end)
+    if (!zn_byte_source_may_grow(s))
         return 0;
     ZN_ASSERT(left <= ZN_BYTE_SOURCE_MAX);
     if (left != 0 && s->unread.p != s->buffer)

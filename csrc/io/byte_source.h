@@ -34,6 +34,9 @@ typedef struct zn_byte_source {
 int zn_byte_source_open_path(zn_byte_source *s, const char *path, zn_error *err);
 /* A stream from fd, which stays the caller's; `name` stands for it in messages. */
 int zn_byte_source_open_fd(zn_byte_source *s, int fd, const char *name, zn_error *err);
+/* Bytes that were read from the stream before it was opened, at most 64 KiB, come first. Only before
+ * anything else is read. */
+void zn_byte_source_put_back(zn_byte_source *s, zn_span bytes);
 void zn_byte_source_open_memory(zn_byte_source *s, const uint8_t *bytes, size_t n);
 void zn_byte_source_close(zn_byte_source *s);
 
@@ -49,6 +52,12 @@ int zn_byte_source_begin(zn_byte_source *s, zn_error *err);
  * signal came while it waited, and that it can be called again.
  */
 int zn_byte_source_refill(zn_byte_source *s, zn_error *err);
+
+/* A refill may bring more bytes. */
+static inline bool zn_byte_source_may_grow(const zn_byte_source *s)
+{
+    return s->buffer != NULL && !s->at_end;
+}
 
 /* The offset of the first unread byte. */
 static inline uint64_t zn_byte_source_offset(const zn_byte_source *s)

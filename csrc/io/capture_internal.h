@@ -1,14 +1,15 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the two capture formats share. Each offers one step: it takes one record or block from the
- * unread bytes, or leaves them untouched and says how many it needs.
+ * What the capture formats share. Each has a zn_format, which capture.c finds by the first bytes. A
+ * step takes one record or block from the unread bytes, or leaves them untouched and says how many it
+ * needs.
  */
 #ifndef ZN_IO_CAPTURE_INTERNAL_H
 #define ZN_IO_CAPTURE_INTERNAL_H
 
 #include "io/byte_source.h"
-#include "io/pcap_read.h"
+#include "io/capture.h"
 
 typedef enum zn_step {
     ZN_STEP_FRAME, /* *frame was filled */
@@ -26,17 +27,37 @@ typedef struct zn_interface {
     int64_t offset_s;
 } zn_interface;
 
+/* A capture format. */
+typedef struct zn_format {
+    const char *name;
+    const char *unit; /* what it is a sequence of, in messages */
+    /* True when a capture that starts with these bytes (at least 4, but for a shorter one) is one. */
+    bool (*is)(zn_span start);
+    /* Reads the header; 0 or a negative zn_err. */
+    int (*open)(zn_capture *c, zn_error *err);
+    zn_step (*step)(zn_capture *c, zn_frame *frame);
+    void (*close)(zn_capture *c); /* frees what open has made; NULL: nothing */
+} zn_format;
+
+extern const zn_format zn_format_pcap, zn_format_pcapng, zn_format_snoop;
+
+#define ZN_RECORD_CHOICES 3 /* lengths that a record's header can have */
+
 struct zn_capture {
     zn_byte_source source;
-    bool pcapng;
-    bool big; /* numbers are big-endian */
+    const zn_format *format; /* NULL until it is known */
+    bool big;                /* numbers are big-endian */
     bool ended;
+    bool peeked; /* `next` was read ahead */
+    zn_frame next;
     uint64_t records; /* records or blocks read whole */
     uint32_t wanted;  /* bytes the next record or block needs, counted from its start */
 
-    /* pcap */
+    /* pcap and snoop */
     uint32_t link_type;
-    uint32_t fraction_ns; /* ns in one unit of a timestamp's fraction */
+    uint32_t fraction_ns;  /* ns in one unit of a timestamp's fraction */
+    uint32_t record_bytes; /* a record's header; 0: to be chosen */
+    uint8_t record_choices[ZN_RECORD_CHOICES];
     uint16_t minor_version;
 
     /* pcapng: the current section's interfaces, and the block that is being skipped */
@@ -71,10 +92,5 @@ zn_step zn_capture_end(zn_capture *c, const char *format, ...)
 
 /* Reads at least until n bytes are at hand, or the source ends: 1, 0, or a negative zn_err. */
 int zn_capture_require(zn_capture *c, size_t n, zn_error *err);
-
-/* Checks the section header that the capture starts with, without consuming it. */
-int zn_pcapng_open(zn_capture *c, zn_error *err);
-void zn_pcapng_close(zn_capture *c);
-zn_step zn_pcapng_step(zn_capture *c, zn_frame *frame);
 
 #endif

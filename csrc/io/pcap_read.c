@@ -1,81 +1,172 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Batches of frames, whatever the format, and the pcap format itself: a header of 24 bytes, then
- * records of 16 bytes and the captured ones.
+ * pcap: a header of 24 bytes, then records of 16 bytes and the captured ones.
+ *
+ * Of its variants Ixia's are told by their magic number and have four bytes more in the header. In
+ * those of Kuznetzov's patches (Linux, 1999) and of Nokia's routers a record's header is longer, and
+ * the magic number does not tell by how much, or is the usual one. There the first records decide:
+ * the lengths, times and the further fields must make sense. What a plain pcap can be read as is one.
  */
-#include "io/pcap_read.h"
-
-#include "base/arena.h"
 #include "io/capture_internal.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
+#define HEADER_BYTES 24u
+#define MAJOR_VERSION 2
+#define MINOR_VERSION 4         /* of all variants */
+#define RECORD_BYTES 16u        /* seconds, fraction, captured and original length */
+#define KUZNETZOV_BYTES 24u     /* and interface, protocol, packet type, padding */
+#define KUZNETZOV_SMP_BYTES 28u /* with two debugging fields and more padding */
+#define NOKIA_BYTES 20u
+#define RECORDS_TRIED 3
+#define WIRE_MAX (UINT32_C(128) << 20)
+#define INTERFACE_MAX 10000u /* 1999's machines had fewer */
 
-#define PCAP_HEADER_BYTES 24
-#define PCAP_RECORD_BYTES 16
-#define PCAP_MICROSECONDS 0xa1b2c3d4u
-#define PCAP_NANOSECONDS 0xa1b23c4du
-#define PCAP_MAJOR_VERSION 2
-#define PCAPNG_SECTION 0x0a0d0d0au
-#define PREFETCH_BYTES 3072 /* far enough ahead for memory to answer, near enough to be used */
-
-/* Formats that are told apart only to say what they are, by their first four bytes. */
-static const struct known_magic {
-    uint32_t magic, mask;
-    const char *what;
-} known_magics[] = {
-    {0x1f8b0000, 0xffff0000, "compressed with gzip: unpack it first (gzip -d)"},
-    {0x28b52ffd, 0xffffffff, "compressed with zstd: unpack it first (zstd -d)"},
-    {0xfd377a58, 0xffffffff, "compressed with xz: unpack it first (xz -d)"},
-    {0x425a6800, 0xffffff00, "compressed with bzip2: unpack it first (bzip2 -d)"},
-    {0x04224d18, 0xffffffff, "compressed with lz4: unpack it first (lz4 -d)"},
-    {0x504b0304, 0xffffffff, "a ZIP archive: unpack it first (unzip)"},
-    {0xa1b2cd34, 0xffffffff, "a modified (Kuznetzov) pcap; convert it with editcap -F pcap"},
-    {0x34cdb2a1, 0xffffffff, "a modified (Kuznetzov) pcap; convert it with editcap -F pcap"},
-    {0x1c0001ac, 0xffffffff, "an Ixia hardware pcap; convert it with editcap -F pcap"},
-    {0xac01001c, 0xffffffff, "an Ixia hardware pcap; convert it with editcap -F pcap"},
-    {0x1c0001ab, 0xffffffff, "an Ixia software pcap; convert it with editcap -F pcap"},
-    {0xab01001c, 0xffffffff, "an Ixia software pcap; convert it with editcap -F pcap"},
-    {0x736e6f6f, 0xffffffff, "a snoop capture; convert it with editcap -F pcap"},
-    {0x474d4255, 0xffffffff, "a Network Monitor capture; convert it with editcap -F pcap"},
-    {0x52545353, 0xffffffff, "a Network Monitor capture; convert it with editcap -F pcap"},
+static const struct variant {
+    uint32_t magic;
+    uint16_t fraction_ns;
+    uint16_t more_header; /* bytes behind the usual header */
+    /* Of the variants with this magic number; the first where none fits. */
+    uint8_t record_bytes[ZN_RECORD_CHOICES];
+} variants[] = {
+    {0xa1b2c3d4, 1000, 0, {RECORD_BYTES, KUZNETZOV_BYTES, NOKIA_BYTES}},
+    {0xa1b23c4d, 1, 0, {RECORD_BYTES, 0, 0}},
+    {0xa1b2cd34, 1000, 0, {KUZNETZOV_BYTES, KUZNETZOV_SMP_BYTES, 0}},
+    {0x1c0001ac, 1, 4, {RECORD_BYTES, 0, 0}},
+    {0x1c0001ab, 1000, 4, {RECORD_BYTES, 0, 0}},
 };
 
-zn_step zn_capture_end(zn_capture *c, const char *format, ...)
+/* The variant of a magic number in either byte order, or NULL. */
+static const struct variant *find_variant(zn_span start, bool *big)
 {
-    uint64_t start = zn_byte_source_offset(&c->source) - c->skipped;
-    int n = snprintf(c->warning, sizeof c->warning,
-                     "%s %llu at byte %llu: ", c->pcapng ? "block" : "record",
-                     (unsigned long long)c->records + 1, (unsigned long long)start);
-    va_list args;
-    va_start(args, format);
-    if (n > 0 && (size_t)n < sizeof c->warning)
-        (void)vsnprintf(c->warning + n, sizeof c->warning - (size_t)n, format, args);
-    va_end(args);
-    return ZN_STEP_END;
+    zn_cursor c = zn_cursor_over_span(start, true), again = c;
+    uint32_t magic = zn_cursor_be32(&c), reversed = zn_cursor_le32(&again);
+    for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
+        *big = magic == variants[i].magic;
+        if (*big || reversed == variants[i].magic)
+            return &variants[i];
+    }
+    return NULL;
 }
 
-int zn_capture_require(zn_capture *c, size_t n, zn_error *err)
+static bool is_pcap(zn_span start)
 {
-    size_t left;
-    while ((left = zn_cursor_left(&c->source.unread)) < n) {
-        int rc = zn_byte_source_refill(&c->source, err);
-        if (rc <= 0)
-            return rc;
+    bool big;
+    return find_variant(start, &big) != NULL;
+}
+
+/* Whether the fields that a variant has more can be what they should be. */
+static bool fields_fit(const zn_capture *c, zn_cursor *at, uint32_t record_bytes)
+{
+    uint32_t interface, protocol, kind;
+    if (record_bytes == RECORD_BYTES)
+        return true;
+    interface = zn_capture_u32(c, at);
+    if (record_bytes == NOKIA_BYTES) /* 0xXfbfYZ0W in files of routers, 0 in converted ones */
+        return (interface & 0x0fff00f0) == 0x0fbf0000 || interface == 0;
+    protocol = zn_capture_u16(c, at);
+    kind = zn_cursor_u8(at);
+    zn_cursor_skip(at, record_bytes - KUZNETZOV_BYTES + 1);
+    /* An Ethernet type or one of Linux's own, and its packet type. */
+    return interface <= INTERFACE_MAX && kind <= 4 &&
+           (protocol >= 0x0600 || protocol <= 0x17 || protocol == 0x60 || protocol == 0x200 ||
+            protocol == 0x400);
+}
+
+typedef enum fit { FIT_NO, FIT_OPEN, FIT_YES } fit;
+
+/* Whether the first records can have headers of this length. More records may tell: FIT_OPEN. */
+static fit records_fit(const zn_capture *c, uint32_t record_bytes)
+{
+    zn_cursor at = c->source.unread, behind = at;
+    unsigned whole = 0;
+    while (whole < RECORDS_TRIED && zn_cursor_left(&at) >= record_bytes) {
+        uint32_t fraction, captured, wire;
+        zn_cursor_skip(&at, 4);
+        fraction = zn_capture_u32(c, &at);
+        captured = zn_capture_u32(c, &at);
+        wire = zn_capture_u32(c, &at);
+        if (fraction >= 1000000 || captured > ZN_FRAME_MAX || captured > wire || wire > WIRE_MAX)
+            return FIT_NO;
+        if (!fields_fit(c, &at, record_bytes))
+            return FIT_NO;
+        if (zn_cursor_left(&at) < captured)
+            break;
+        zn_cursor_skip(&at, captured);
+        behind = at;
+        whole++;
     }
-    return 1;
+    if (whole == RECORDS_TRIED)
+        return FIT_YES;
+    if (zn_byte_source_may_grow(&c->source))
+        return FIT_OPEN;
+    return zn_cursor_left(&behind) == 0 ? FIT_YES : FIT_NO;
+}
+
+/*
+ * Sets c->record_bytes to the first length that fits, or to the first of all. False when more records
+ * must come first: what is chosen does not depend on the portions in which a stream delivers them.
+ */
+static bool choose_record_bytes(zn_capture *c)
+{
+    const uint8_t *choice = c->record_choices;
+    fit first = choice[1] == 0 ? FIT_YES : records_fit(c, choice[0]);
+    bool open = false;
+    for (size_t i = 1; first != FIT_YES && i < ZN_RECORD_CHOICES && choice[i] != 0; i++) {
+        fit next = records_fit(c, choice[i]);
+        if (next == FIT_YES && first == FIT_NO && !open) {
+            c->record_bytes = choice[i];
+            return true;
+        }
+        open |= next != FIT_NO;
+    }
+    if (!open || first == FIT_YES)
+        c->record_bytes = choice[0];
+    return c->record_bytes != 0;
+}
+
+static int pcap_open(zn_capture *c, zn_error *err)
+{
+    zn_cursor at = c->source.unread;
+    const struct variant *v = find_variant(zn_cursor_take(&at, 4), &c->big);
+    uint32_t header = HEADER_BYTES + v->more_header;
+    uint16_t major;
+    int rc = zn_capture_require(c, header, err);
+    if (rc < 0)
+        return rc;
+    at = c->source.unread;
+    if (zn_cursor_left(&at) < header)
+        return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is too short: %zu bytes, a pcap header has %u",
+                       c->source.name, zn_cursor_left(&at), header);
+    zn_cursor_skip(&at, 4);
+    major = zn_capture_u16(c, &at);
+    c->minor_version = zn_capture_u16(c, &at);
+    if (major != MAJOR_VERSION)
+        return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is a pcap of version %u, which is not known",
+                       c->source.name, major);
+    zn_cursor_skip(&at, 12); /* time zone, accuracy, snapshot length: nobody fills or keeps them */
+    c->link_type = zn_capture_u32(c, &at) & 0xffff; /* the rest tells about a trailing FCS */
+    zn_cursor_skip(&at, v->more_header);
+    c->fraction_ns = v->fraction_ns;
+    c->source.unread = at;
+    memcpy(c->record_choices, v->record_bytes, sizeof c->record_choices);
+    c->record_bytes = c->minor_version == MINOR_VERSION ? 0 : v->record_bytes[0];
+    return 0;
 }
 
 static zn_step pcap_step(zn_capture *c, zn_frame *frame)
 {
     zn_cursor at = c->source.unread;
-    uint32_t seconds = zn_capture_u32(c, &at), fraction = zn_capture_u32(c, &at);
-    uint32_t captured = zn_capture_u32(c, &at), wire = zn_capture_u32(c, &at);
+    uint32_t seconds, fraction, captured, wire;
     zn_span data;
+    if (c->record_bytes == 0 && !choose_record_bytes(c))
+        return zn_capture_want(c, RECORD_BYTES);
+    seconds = zn_capture_u32(c, &at);
+    fraction = zn_capture_u32(c, &at);
+    captured = zn_capture_u32(c, &at);
+    wire = zn_capture_u32(c, &at);
+    zn_cursor_skip(&at, c->record_bytes - RECORD_BYTES);
     if (!zn_cursor_ok(&at))
-        return zn_capture_want(c, PCAP_RECORD_BYTES);
+        return zn_capture_want(c, c->record_bytes);
     /* Before version 2.4 the lengths stood the other way round, in 2.3 only sometimes. */
     if (c->minor_version < 3 || (c->minor_version == 3 && captured > wire)) {
         uint32_t first = captured;
@@ -86,7 +177,7 @@ static zn_step pcap_step(zn_capture *c, zn_frame *frame)
         return zn_capture_end(c, "a frame of %u bytes, more than %u", captured, ZN_FRAME_MAX);
     data = zn_cursor_take(&at, captured);
     if (!zn_cursor_ok(&at))
-        return zn_capture_want(c, PCAP_RECORD_BYTES + captured);
+        return zn_capture_want(c, c->record_bytes + captured);
     c->source.unread = at;
     frame->data = data.p;
     frame->t_ns = (int64_t)seconds * ZN_NS_PER_S + (int64_t)fraction * c->fraction_ns;
@@ -96,199 +187,4 @@ static zn_step pcap_step(zn_capture *c, zn_frame *frame)
     return ZN_STEP_FRAME;
 }
 
-static int pcap_open(zn_capture *c, bool nanoseconds, zn_error *err)
-{
-    zn_cursor at;
-    uint16_t major;
-    int rc = zn_capture_require(c, PCAP_HEADER_BYTES, err);
-    if (rc < 0)
-        return rc;
-    if (rc == 0)
-        return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is too short: %zu bytes, a pcap header has %d",
-                       c->source.name, zn_cursor_left(&c->source.unread), PCAP_HEADER_BYTES);
-    at = c->source.unread;
-    zn_cursor_skip(&at, 4);
-    major = zn_capture_u16(c, &at);
-    c->minor_version = zn_capture_u16(c, &at);
-    if (major != PCAP_MAJOR_VERSION)
-        return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is a pcap of version %u, which is not known",
-                       c->source.name, major);
-    zn_cursor_skip(&at, 12); /* time zone, accuracy, snapshot length: nobody fills or keeps them */
-    c->link_type = zn_capture_u32(c, &at) & 0xffff; /* the rest tells about a trailing FCS */
-    c->fraction_ns = nanoseconds ? 1 : 1000;
-    c->source.unread = at;
-    return 0;
-}
-
-static int refuse_magic(const zn_capture *c, uint32_t magic, zn_error *err)
-{
-    for (size_t i = 0; i < sizeof known_magics / sizeof known_magics[0]; i++)
-        if ((magic & known_magics[i].mask) == known_magics[i].magic)
-            return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is %s", c->source.name, known_magics[i].what);
-    return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is not a capture: neither pcap nor pcapng",
-                   c->source.name);
-}
-
-/* Finds the format by the first four bytes, and reads its header. */
-static int read_header(zn_capture *c, zn_error *err)
-{
-    zn_cursor at;
-    uint32_t magic, reversed;
-    int rc = zn_capture_require(c, sizeof magic, err);
-    size_t left = zn_cursor_left(&c->source.unread);
-    if (rc < 0)
-        return rc;
-    if (left == 0)
-        return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is empty", c->source.name);
-    if (rc == 0)
-        return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is too short to be a capture: %zu bytes",
-                       c->source.name, left);
-    at = c->source.unread;
-    magic = zn_cursor_be32(&at);
-    at = c->source.unread;
-    reversed = zn_cursor_le32(&at);
-    if (magic == PCAPNG_SECTION)
-        return zn_pcapng_open(c, err);
-    c->big = magic == PCAP_MICROSECONDS || magic == PCAP_NANOSECONDS;
-    if (c->big || reversed == PCAP_MICROSECONDS || reversed == PCAP_NANOSECONDS)
-        return pcap_open(c, magic == PCAP_NANOSECONDS || reversed == PCAP_NANOSECONDS, err);
-    return refuse_magic(c, magic, err);
-}
-
-/* The second half of every opener: the source is open, or rc says why not. */
-static int finish_open(zn_capture **out, zn_capture *c, int rc, zn_error *err)
-{
-    if (rc == 0)
-        rc = read_header(c, err);
-    if (rc == 0 || (err != NULL && err->code == ZN_ERR_IO && err->os_errno == EINTR))
-        *out = c;
-    else
-        zn_capture_close(c);
-    return rc;
-}
-
-int zn_capture_open_again(zn_capture **out, zn_error *err)
-{
-    zn_capture *c = *out;
-    *out = NULL;
-    return finish_open(out, c, 0, err);
-}
-
-static zn_capture *new_capture(zn_capture **out, zn_error *err)
-{
-    zn_capture *c = zn_heap_alloc(sizeof *c);
-    *out = NULL;
-    if (c == NULL)
-        (void)zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a capture");
-    return c;
-}
-
-int zn_capture_open_path(zn_capture **out, const char *path, zn_error *err)
-{
-    zn_capture *c = new_capture(out, err);
-    if (c == NULL)
-        return -ZN_ERR_CAPACITY;
-    return finish_open(out, c, zn_byte_source_open_path(&c->source, path, err), err);
-}
-
-int zn_capture_open_fd(zn_capture **out, int fd, const char *name, zn_error *err)
-{
-    zn_capture *c = new_capture(out, err);
-    if (c == NULL)
-        return -ZN_ERR_CAPACITY;
-    return finish_open(out, c, zn_byte_source_open_fd(&c->source, fd, name, err), err);
-}
-
-int zn_capture_open_memory(zn_capture **out, const uint8_t *bytes, size_t n, zn_error *err)
-{
-    zn_capture *c = new_capture(out, err);
-    if (c == NULL)
-        return -ZN_ERR_CAPACITY;
-    zn_byte_source_open_memory(&c->source, bytes, n);
-    return finish_open(out, c, 0, err);
-}
-
-void zn_capture_close(zn_capture *c)
-{
-    if (c == NULL)
-        return;
-    zn_pcapng_close(c);
-    zn_byte_source_close(&c->source);
-    zn_heap_free(c);
-}
-
-/* The source has no more bytes: a clean end between records, or one in the middle. */
-static void end_of_source(zn_capture *c)
-{
-    uint64_t left = zn_cursor_left(&c->source.unread) + c->skipped;
-    c->ended = true;
-    if (left != 0)
-        (void)zn_capture_end(c, "%u bytes wanted, %llu left", c->wanted, (unsigned long long)left);
-}
-
-/* Frames that can be read without waiting: their number; *last is how the last step ended. */
-static int read_batch(zn_capture *c, zn_frame *frames, int max, zn_step *last)
-{
-    int n = 0;
-    do {
-        *last = c->pcapng ? zn_pcapng_step(c, &frames[n]) : pcap_step(c, &frames[n]);
-        if (*last != ZN_STEP_FRAME)
-            continue;
-        c->records++;
-        n++;
-        if (zn_cursor_left(&c->source.unread) > PREFETCH_BYTES)
-            ZN_PREFETCH(c->source.unread.p + PREFETCH_BYTES);
-        if (zn_byte_source_offset(&c->source) >= c->source.batch_end)
-            break;
-    } while (n < max && *last <= ZN_STEP_NONE);
-    return n;
-}
-
-int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err)
-{
-    int rc;
-    if (c->ended)
-        return 0;
-    rc = zn_byte_source_begin(&c->source, err);
-    if (rc < 0)
-        return rc;
-    if (rc > 0) {
-        (void)zn_capture_end(c, "the file became shorter while it was read");
-        c->ended = true;
-        return 0;
-    }
-    for (;;) {
-        zn_step last;
-        int n = read_batch(c, frames, max, &last);
-        c->ended = last == ZN_STEP_END;
-        if (n > 0 || c->ended)
-            return n;
-        rc = zn_byte_source_refill(&c->source, err);
-        if (rc < 0)
-            return rc;
-        if (rc == 0) {
-            end_of_source(c);
-            return 0;
-        }
-    }
-}
-
-const char *zn_capture_format(const zn_capture *c)
-{
-    return c->pcapng ? "pcapng" : "pcap";
-}
-
-uint64_t zn_capture_bytes_read(const zn_capture *c)
-{
-    return zn_byte_source_offset(&c->source);
-}
-
-uint64_t zn_capture_bytes_total(const zn_capture *c)
-{
-    return c->source.total;
-}
-
-const char *zn_capture_warning(const zn_capture *c)
-{
-    return c->warning[0] != '\0' ? c->warning : NULL;
-}
+const zn_format zn_format_pcap = {"pcap", "record", is_pcap, pcap_open, pcap_step, NULL};

@@ -42,12 +42,18 @@ static bool read_byte_order(zn_cursor at, bool *big)
     return *big || zn_cursor_le32(&again) == BYTE_ORDER_MAGIC;
 }
 
-int zn_pcapng_open(zn_capture *c, zn_error *err)
+static bool is_pcapng(zn_span start)
+{
+    zn_cursor c = zn_cursor_over_span(start, true);
+    return zn_cursor_be32(&c) == BLOCK_SECTION; /* the same in both byte orders */
+}
+
+/* Checks the section header that the capture starts with, without consuming it. */
+static int pcapng_open(zn_capture *c, zn_error *err)
 {
     zn_cursor at;
     uint16_t major;
     int rc = zn_capture_require(c, SECTION_BYTES, err);
-    c->pcapng = true;
     if (rc < 0)
         return rc;
     at = c->source.unread;
@@ -70,7 +76,7 @@ int zn_pcapng_open(zn_capture *c, zn_error *err)
     return 0;
 }
 
-void zn_pcapng_close(zn_capture *c)
+static void pcapng_close(zn_capture *c)
 {
     zn_block_free(c->interfaces, INTERFACES_BYTES);
     c->interfaces = NULL;
@@ -267,7 +273,7 @@ static bool is_held(uint32_t type)
            type == BLOCK_INTERFACE || type == BLOCK_SECTION;
 }
 
-zn_step zn_pcapng_step(zn_capture *c, zn_frame *frame)
+static zn_step pcapng_step(zn_capture *c, zn_frame *frame)
 {
     zn_cursor at = c->source.unread, body;
     uint32_t type, length, after;
@@ -305,3 +311,6 @@ zn_step zn_pcapng_step(zn_capture *c, zn_frame *frame)
     c->records += step == ZN_STEP_NONE;
     return step;
 }
+
+const zn_format zn_format_pcapng = {"pcapng",    "block",     is_pcapng,
+                                    pcapng_open, pcapng_step, pcapng_close};

@@ -3,6 +3,7 @@
 #include "proto/dns.h"
 
 #define LABEL_MAX 63u     /* longer length bytes are pointers or reserved (RFC 1035 4.1.4) */
+#define POINTER 0xc0u     /* and beyond: the first byte of a compression pointer */
 #define QUESTIONS_MAX 16u /* one is sent; probes of several are known, thousands are no DNS */
 
 enum {
@@ -69,11 +70,17 @@ static bool append_label(zn_span label, zn_dns_question *out)
     return true;
 }
 
-static zn_parse parse_name(zn_cursor *c, zn_dns_question *out)
+/* Reads a name; *pointer: it ends in a compression pointer, behind which the cursor then stands. */
+static zn_parse parse_name(zn_cursor *c, zn_dns_question *out, bool *pointer)
 {
+    *pointer = false;
     for (;;) {
         uint8_t length = zn_cursor_u8(c);
         zn_span label;
+        if (length >= POINTER) {
+            zn_cursor_skip(c, 1);
+            *pointer = zn_cursor_ok(c);
+        }
         if (length > LABEL_MAX)
             return ZN_MALFORMED;
         label = zn_cursor_take(c, length);
@@ -86,12 +93,28 @@ static zn_parse parse_name(zn_cursor *c, zn_dns_question *out)
     }
 }
 
+/* The first of the questions whose name is spelled out. A pointer could lead forward only, where
+ * receivers differ about what it means; what they all read is the question that it leads to. */
+static zn_parse parse_questions(zn_cursor *c, unsigned questions, zn_dns_question *out)
+{
+    zn_parse state;
+    bool pointer;
+    do {
+        out->name_bytes = 0;
+        out->name_odd = false;
+        state = parse_name(c, out, &pointer);
+        out->type = zn_cursor_be16(c);
+        out->class = zn_cursor_be16(c);
+    } while (pointer && --questions > 0 && zn_cursor_ok(c));
+    return state == ZN_DONE ? zn_cursor_parse(c) : state;
+}
+
 zn_parse zn_dns_question_parse(zn_span message, bool whole, zn_dns_question *out)
 {
     zn_cursor c = zn_cursor_over_span(message, whole);
     dns_counts counts;
     uint16_t flags;
-    zn_parse state;
+    zn_parse state = ZN_OTHER;
 
     memset(out, 0, sizeof *out);
     out->id = zn_cursor_be16(&c);
@@ -106,11 +129,8 @@ zn_parse zn_dns_question_parse(zn_span message, bool whole, zn_dns_question *out
     }
     out->response = (flags & 0x8000) != 0;
     out->opcode = (flags >> 11) & 0x0f;
-    state = is_plausible(flags, &counts, out) ? parse_name(&c, out) : ZN_OTHER;
-    out->type = zn_cursor_be16(&c);
-    out->class = zn_cursor_be16(&c);
-    if (state == ZN_DONE)
-        state = zn_cursor_parse(&c);
+    if (is_plausible(flags, &counts, out))
+        state = parse_questions(&c, counts.questions, out);
     if (state == ZN_DONE && !is_class(out->class))
         state = ZN_OTHER;
     if (state != ZN_DONE)

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The question of a DNS message (RFC 1035 4.1). Only the first question counts: no implementation
- * sends another one.
+ * The question of a DNS message (RFC 1035 4.1). Only the first question counts whose name is spelled
+ * out: no implementation sends another one.
  */
 #ifndef ZN_PROTO_DNS_H
 #define ZN_PROTO_DNS_H
@@ -26,8 +26,9 @@ typedef struct zn_dns_question {
  * Parses a DNS message's header and first question into *out (copied, nothing borrowed).
  * Returns ZN_DONE, ZN_NEED_MORE (whole is false and bytes are missing), ZN_MALFORMED, or ZN_OTHER
  * when the header cannot be a query's or response's (no question, an unassigned opcode, a query
- * with answers) or the class is unassigned; *out is then all zero. A compression pointer is
- * malformed: pointers point backwards, and behind the first question lies only the header.
+ * with answers) or the class is unassigned; *out is then all zero. A compression pointer in the
+ * first name could only point forward (RFC 1035 4.1.4 lets it point to what came before, which is
+ * the header): such a question is passed over, and a message that has no other is malformed.
  */
 zn_parse zn_dns_question_parse(zn_span message, bool whole, zn_dns_question *out);
 

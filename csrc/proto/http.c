@@ -9,7 +9,9 @@
 
 #include "proto/ascii.h"
 
-#define DIGITS_MAX 18u /* of a Content-Length: what fits uint64_t whatever the digits */
+#define DIGITS_MAX 18u     /* of a Content-Length: what fits uint64_t whatever the digits */
+#define METHOD_MAX 32u     /* longer words are no method that anybody uses */
+#define EMPTY_LINES_MAX 8u /* before a request; RFC 9112 2.2 asks servers to forgive one */
 
 typedef struct http_token {
     const char *text;
@@ -18,65 +20,16 @@ typedef struct http_token {
 
 #define TOKEN(text) {text, sizeof(text) - 1}
 
-/* GET to TRACE: RFC 9110 9.3; PATCH: RFC 5789; then WebDAV and its extensions in the order of their
- * RFCs (4918, 3253, 3648, 3744, 5323, 5842, 4437, 4791), UPnP, and what else is seen on the wire. */
-static const http_token methods[] = {
-    TOKEN("GET"),
-    TOKEN("POST"),
-    TOKEN("HEAD"),
-    TOKEN("PUT"),
-    TOKEN("DELETE"),
-    TOKEN("CONNECT"),
-    TOKEN("OPTIONS"),
-    TOKEN("TRACE"),
-    TOKEN("PATCH"),
-    TOKEN("PROPFIND"),
-    TOKEN("PROPPATCH"),
-    TOKEN("MKCOL"),
-    TOKEN("COPY"),
-    TOKEN("MOVE"),
-    TOKEN("LOCK"),
-    TOKEN("UNLOCK"),
-    TOKEN("VERSION-CONTROL"),
-    TOKEN("REPORT"),
-    TOKEN("CHECKOUT"),
-    TOKEN("CHECKIN"),
-    TOKEN("UNCHECKOUT"),
-    TOKEN("MKWORKSPACE"),
-    TOKEN("UPDATE"),
-    TOKEN("LABEL"),
-    TOKEN("MERGE"),
-    TOKEN("BASELINE-CONTROL"),
-    TOKEN("MKACTIVITY"),
-    TOKEN("ORDERPATCH"),
-    TOKEN("ACL"),
-    TOKEN("SEARCH"),
-    TOKEN("BIND"),
-    TOKEN("REBIND"),
-    TOKEN("UNBIND"),
-    TOKEN("MKREDIRECTREF"),
-    TOKEN("UPDATEREDIRECTREF"),
-    TOKEN("MKCALENDAR"),
-    TOKEN("NOTIFY"),
-    TOKEN("SUBSCRIBE"),
-    TOKEN("UNSUBSCRIBE"),
-    TOKEN("POLL"),
-    TOKEN("BCOPY"),
-    TOKEN("BDELETE"),
-    TOKEN("BMOVE"),
-    TOKEN("BPROPFIND"),
-    TOKEN("BPROPPATCH"),
-    TOKEN("LINK"),
-    TOKEN("UNLINK"),
-    TOKEN("PURGE"),
-    TOKEN("QUERY"),
-    TOKEN("SOURCE"),
-    TOKEN("RPC_CONNECT"),
-    TOKEN("RPC_IN_DATA"),
-    TOKEN("RPC_OUT_DATA"),
-    TOKEN("CCM_POST"),
-    TOKEN("SSTP_DUPLEX_POST"),
-};
+/* Methods that are recognised before the line that they begin is whole. GET to TRACE: RFC 9110 9.3;
+ * PATCH: RFC 5789; then WebDAV and its extensions in the order of their RFCs (4918, 3253, 3648, 3744,
+ * 5323, 5842, 4437, 4791), UPnP, and what else is seen on the wire. */
+static const char methods[] =
+    "GET POST HEAD PUT DELETE CONNECT OPTIONS TRACE PATCH PROPFIND PROPPATCH MKCOL COPY MOVE "
+    "LOCK UNLOCK VERSION-CONTROL REPORT CHECKOUT CHECKIN UNCHECKOUT MKWORKSPACE UPDATE LABEL "
+    "MERGE BASELINE-CONTROL MKACTIVITY ORDERPATCH ACL SEARCH BIND REBIND UNBIND "
+    "MKREDIRECTREF UPDATEREDIRECTREF MKCALENDAR NOTIFY SUBSCRIBE UNSUBSCRIBE POLL BCOPY "
+    "BDELETE BMOVE BPROPFIND BPROPPATCH LINK UNLINK PURGE QUERY SOURCE RPC_CONNECT "
+    "RPC_IN_DATA RPC_OUT_DATA CCM_POST SSTP_DUPLEX_POST";
 
 static const http_token post = TOKEN("POST"), connect = TOKEN("CONNECT"),
                         version = TOKEN("HTTP/1.");
@@ -104,6 +57,7 @@ typedef struct head_state {
     zn_span authority; /* of the request line; empty when it has none */
     zn_span host;
     bool host_seen, host_conflict;
+    bool cut;
     bool length_seen;
     field_kind last; /* what a folded line would continue */
 } head_state;
@@ -142,19 +96,46 @@ static bool take_line(zn_cursor *c, zn_span *line)
     return complete;
 }
 
-bool zn_http_looks_like_request(zn_span bytes)
+/* Passes over line ends. */
+static void skip_empty_lines(zn_cursor *c)
 {
-    if (bytes.n > 0 && (zn_ascii_first(bytes) < 'A' || zn_ascii_first(bytes) > 'Z'))
-        return false; /* most streams end here */
-    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+    for (unsigned i = 0; i < EMPTY_LINES_MAX && zn_cursor_left(c) > 0; i++) {
+        zn_cursor line = *c;
+        uint8_t first = zn_cursor_u8(&line);
+        if (first != '\n' && (first != '\r' || zn_cursor_u8(&line) != '\n'))
+            return;
+        *c = line;
+    }
+}
+
+static bool is_known_method(zn_span bytes)
+{
+    zn_cursor known = zn_cursor_over((const uint8_t *)methods, sizeof methods - 1, true);
+    while (zn_cursor_left(&known) > 0) {
+        zn_span method = zn_ascii_take_until(&known, ' ');
         zn_cursor c = zn_cursor_over_span(bytes, false);
-        size_t n = bytes.n < methods[i].n ? bytes.n : methods[i].n;
-        zn_span start = zn_cursor_take(&c, n);
-        if (memcmp(start.p, methods[i].text, n) == 0 &&
+        size_t n = bytes.n < method.n ? bytes.n : method.n;
+        if (memcmp(zn_cursor_take(&c, n).p, method.p, n) == 0 &&
             (zn_cursor_left(&c) == 0 || zn_cursor_u8(&c) == ' '))
             return true;
+        if (zn_cursor_left(&known) > 0)
+            zn_cursor_skip(&known, 1);
     }
     return false;
+}
+
+/* A word as methods are made of: of all tokens (RFC 9110 5.6.2) those that somebody uses. */
+static bool is_method(zn_span word)
+{
+    zn_cursor c = zn_cursor_over_span(word, true);
+    for (size_t i = 0; i < word.n; i++) {
+        uint8_t byte = zn_cursor_u8(&c), lower = zn_ascii_lower(byte);
+        bool letter = lower >= 'a' && lower <= 'z';
+        bool inside = (byte >= '0' && byte <= '9') || byte == '-' || byte == '_';
+        if (!letter && (i == 0 || !inside))
+            return false;
+    }
+    return word.n > 0 && word.n <= METHOD_MAX;
 }
 
 /* A scheme has the characters of RFC 3986 3.1. */
@@ -217,7 +198,7 @@ static bool parse_request_line(zn_span line, head_state *state, zn_http_request 
     zn_span target;
     size_t last = 0; /* where the last word starts: a target may hold blanks */
 
-    if (!zn_http_looks_like_request(line) || !is_text(line))
+    if (!is_method(method) || !is_text(line))
         return false;
     c = zn_cursor_over_span(rest, true);
     for (size_t i = 1; zn_cursor_left(&c) > 0; i++)
@@ -230,6 +211,27 @@ static bool parse_request_line(zn_span line, head_state *state, zn_http_request 
     out->body_unknown = equals(method, connect);
     state->authority = equals(method, connect) ? trim_authority(target) : target_authority(target);
     return true;
+}
+
+bool zn_http_looks_like_request(zn_span bytes)
+{
+    zn_cursor c = zn_cursor_over_span(bytes, false);
+    head_state state;
+    zn_http_request request;
+    zn_span start, line;
+    uint8_t first;
+
+    skip_empty_lines(&c);
+    start = zn_cursor_rest(&c);
+    first = zn_ascii_lower(zn_ascii_first(start));
+    if (start.n == 0)
+        return bytes.n == 0;
+    if (first < 'a' || first > 'z')
+        return false; /* most streams end here */
+    if (is_known_method(start))
+        return true;
+    c = zn_cursor_over_span(start, false);
+    return take_line(&c, &line) && parse_request_line(line, &state, &request);
 }
 
 static field_kind kind_of(zn_span name)
@@ -298,6 +300,20 @@ static void parse_fold(head_state *state, zn_http_request *out)
         out->body_unknown = true;
 }
 
+/* The beginning of a line, which is where a cut head ends, may contradict what stands before it. */
+static void parse_unfinished(zn_span line, head_state *state, zn_http_request *out)
+{
+    zn_cursor c = zn_cursor_over_span(line, true);
+    zn_span name = zn_ascii_take_until(&c, ':');
+    if (line.n == 0)
+        return;
+    if (zn_ascii_is_blank(zn_ascii_first(line)))
+        parse_fold(state, out);
+    else if (state->host_seen && zn_cursor_left(&c) > 0 &&
+             kind_of(zn_ascii_trim(name)) == FIELD_HOST)
+        state->host_conflict = true;
+}
+
 /* From behind the request line to the empty line; false when that is not there. */
 static bool parse_fields(zn_cursor *c, head_state *state, zn_http_request *out)
 {
@@ -310,21 +326,31 @@ static bool parse_fields(zn_cursor *c, head_state *state, zn_http_request *out)
         else
             parse_field(line, state, out);
     }
-    return false;
+    if (!state->cut || (!state->host_seen && state->authority.n == 0))
+        return false;
+    parse_unfinished(line, state, out);
+    out->body_unknown = true;
+    return true;
 }
 
-zn_parse zn_http_request_head(zn_span head, zn_http_request *out)
+zn_parse zn_http_request_head(zn_span head, bool cut, zn_http_request *out)
 {
     zn_span bounded = {head.p, head.n < ZN_HTTP_HEAD_MAX ? head.n : ZN_HTTP_HEAD_MAX};
     zn_parse unfinished = head.n < ZN_HTTP_HEAD_MAX ? ZN_NEED_MORE : ZN_MALFORMED;
     zn_cursor c = zn_cursor_over_span(bounded, false);
     zn_http_request request = {.host = {head.p, 0}};
-    head_state state = {.authority = {head.p, 0}, .host = {head.p, 0}};
+    head_state state = {.authority = {head.p, 0}, .host = {head.p, 0}, .cut = cut};
+    zn_cursor start;
     zn_span line;
+    bool known;
 
     *out = request;
-    if (!take_line(&c, &line))
-        return zn_http_looks_like_request(bounded) && is_text(line) ? unfinished : ZN_OTHER;
+    skip_empty_lines(&c);
+    start = c;
+    if (!take_line(&c, &line)) {
+        known = head.n == 0 || (line.n > 0 && is_known_method(zn_cursor_rest(&start)));
+        return known && is_text(line) ? unfinished : ZN_OTHER;
+    }
     if (!parse_request_line(line, &state, &request))
         return ZN_OTHER;
     if (!parse_fields(&c, &state, &request))

@@ -12,22 +12,26 @@
 #define ZN_HTTP_HEAD_MAX 16384 /* longest request head looked at */
 
 typedef struct zn_http_request {
-    zn_span host;      /* as sent, port and all; empty when the request names none. Borrows. */
-    uint16_t method;   /* Tstat's http_t: 2 POST, 1 any other (its further numbers are contents) */
-    size_t head_bytes; /* request line, fields and the empty line */
+    zn_span host;    /* as sent, port and all; empty when the request names none. Borrows. */
+    uint16_t method; /* Tstat's http_t: 2 POST, 1 any other (its further numbers are contents) */
+    size_t
+        head_bytes; /* request line, fields and the empty line; of a cut head: all that is there */
     uint64_t body_bytes; /* Content-Length, 0 when absent */
-    bool body_unknown;   /* chunked, CONNECT or an upgrade: where the next request is, is unknown */
+    bool body_unknown;   /* chunked, CONNECT, an upgrade or a cut head: the next request's place is
+                            unknown */
 } zn_http_request;
 
-/* True when these bytes can be the start of a request: a method of RFC 9110/5789/4918 and a space,
- * or a beginning of one where fewer bytes are there. */
+/* True when these bytes can be the start of a request: a known method and a space, a beginning of
+ * one where fewer bytes are there, or a whole request line with any method. Empty lines in front are
+ * passed over, as servers do (RFC 9112 2.2). */
 bool zn_http_looks_like_request(zn_span bytes);
 
 /*
  * Parses the head of a request. Returns ZN_DONE with *out once the empty line is there,
  * ZN_NEED_MORE, ZN_MALFORMED (two different Host fields, a head longer than ZN_HTTP_HEAD_MAX) or
- * ZN_OTHER.
+ * ZN_OTHER. `cut`: the capture lacks the head's rest for good; it is then ZN_DONE as well when the
+ * request line names the host, or one whole Host line is there and nothing behind it says otherwise.
  */
-zn_parse zn_http_request_head(zn_span head, zn_http_request *out);
+zn_parse zn_http_request_head(zn_span head, bool cut, zn_http_request *out);
 
 #endif

@@ -35,6 +35,18 @@ static bool is_extension(uint8_t protocol, bool v6)
     }
 }
 
+/* What an IPv6 fragment header or IPv4's fields say of a fragment's place (RFC 8200 4.5). */
+static zn_stat place_fragment(zn_ip *out, uint32_t id, uint16_t offset, bool more)
+{
+    out->fragment = offset != 0 || more; /* else "atomic" (RFC 6946): a whole packet */
+    out->id = id;
+    out->offset = offset;
+    out->more = more;
+    if (out->fragment && (out->payload_wire == 0 || (more && out->payload_wire % 8 != 0)))
+        return ZN_STAT_DROP_IP_MALFORMED;
+    return offset + out->payload_wire <= UINT16_MAX ? ZN_STAT_COUNT : ZN_STAT_DROP_IP_MALFORMED;
+}
+
 /* Goes behind the extension header of kind out->protocol, which says what follows it. */
 static zn_stat skip_extension(zn_ip *out)
 {
@@ -42,18 +54,15 @@ static zn_stat skip_extension(zn_ip *out)
     uint8_t kind = out->protocol;
     uint8_t next = zn_cursor_u8(c);
     uint8_t length = zn_cursor_u8(c);
-    uint32_t bytes = 8u + 8u * length;
-    bool later_fragment = false;
+    uint32_t bytes = kind == EXTENSION_AH ? 8u + 4u * length : 8u + 8u * length;
+    uint16_t place = 0;
+    uint32_t id = 0;
 
     if (kind == EXTENSION_FRAGMENT) {
-        uint16_t place = zn_cursor_be16(c);
         bytes = 8;
-        zn_cursor_skip(c, bytes - 4);
-        later_fragment = (place & 0xfff8) != 0;
-        out->fragment = (place & 1) != 0;
+        place = zn_cursor_be16(c);
+        id = zn_cursor_be32(c);
     } else {
-        if (kind == EXTENSION_AH)
-            bytes = 8u + 4u * length;
         zn_cursor_skip(c, bytes - 2);
     }
     if (!zn_cursor_ok(c))
@@ -62,15 +71,21 @@ static zn_stat skip_extension(zn_ip *out)
         return ZN_STAT_DROP_IP_MALFORMED;
     out->payload_wire -= bytes;
     out->protocol = next;
-    return later_fragment ? ZN_STAT_DROP_IP_FRAGMENT : ZN_STAT_COUNT;
+    out->authenticated |= kind == EXTENSION_AH;
+    if (kind != EXTENSION_FRAGMENT || (place & 0xfff9) == 0)
+        return ZN_STAT_COUNT;
+    return place_fragment(out, id, place & 0xfff8, (place & 1) != 0);
 }
 
-static zn_stat skip_extensions(zn_ip *out, bool v6)
+zn_stat zn_ip_skip_extensions(zn_ip *ip)
 {
-    for (unsigned n = 0; is_extension(out->protocol, v6); n++) {
-        zn_stat why = n < EXTENSIONS_MAX ? skip_extension(out) : ZN_STAT_DROP_IP_MALFORMED;
+    for (unsigned n = 0; is_extension(ip->protocol, ip->v6); n++) {
+        bool was_fragment = ip->fragment;
+        zn_stat why = n < EXTENSIONS_MAX ? skip_extension(ip) : ZN_STAT_DROP_IP_MALFORMED;
         if (why != ZN_STAT_COUNT)
             return why;
+        if (ip->fragment && !was_fragment)
+            break;
     }
     return ZN_STAT_COUNT;
 }
@@ -79,12 +94,12 @@ static zn_stat decode_v4(zn_cursor *c, uint32_t wire, zn_ip *out)
 {
     uint32_t header = (zn_cursor_u8(c) & 0x0fu) * 4u;
     zn_span src, dst;
+    uint16_t id, place;
     uint32_t total;
-    uint16_t place;
 
     zn_cursor_skip(c, 1);
     total = zn_cursor_be16(c);
-    zn_cursor_skip(c, 2);
+    id = zn_cursor_be16(c);
     place = zn_cursor_be16(c);
     out->ttl = zn_cursor_u8(c);
     out->protocol = zn_cursor_u8(c);
@@ -100,14 +115,14 @@ static zn_stat decode_v4(zn_cursor *c, uint32_t wire, zn_ip *out)
     zn_cursor_skip(c, header - V4_HEADER_BYTES);
     if (!zn_cursor_ok(c))
         return misfit(c);
-    if ((place & 0x1fff) != 0)
-        return ZN_STAT_DROP_IP_FRAGMENT;
     out->src = zn_addr_from_v4(src.p);
     out->dst = zn_addr_from_v4(dst.p);
-    out->fragment = (place & 0x2000) != 0;
+    out->v6 = out->fragment = out->authenticated = false;
     out->payload_wire = total - header;
     out->payload = zn_cursor_sub(c, out->payload_wire);
-    return skip_extensions(out, false);
+    if (ZN_UNLIKELY((place & 0x3fff) != 0))
+        return place_fragment(out, id, (uint16_t)(place << 3), (place & 0x2000) != 0);
+    return out->protocol == EXTENSION_AH ? zn_ip_skip_extensions(out) : ZN_STAT_COUNT;
 }
 
 static zn_stat decode_v6(zn_cursor *c, uint32_t wire, zn_ip *out)
@@ -124,11 +139,12 @@ static zn_stat decode_v6(zn_cursor *c, uint32_t wire, zn_ip *out)
         return misfit(c);
     memcpy(out->src.byte, src.p, sizeof out->src.byte);
     memcpy(out->dst.byte, dst.p, sizeof out->dst.byte);
-    out->fragment = false;
+    out->v6 = true;
+    out->fragment = out->authenticated = false;
     if (out->payload_wire == 0) /* a jumbogram (RFC 2675), or too long before segmentation */
         out->payload_wire = wire - V6_HEADER_BYTES;
     out->payload = zn_cursor_sub(c, out->payload_wire);
-    return skip_extensions(out, true);
+    return is_extension(out->protocol, true) ? zn_ip_skip_extensions(out) : ZN_STAT_COUNT;
 }
 
 zn_stat zn_ip_decode(zn_cursor *frame, uint32_t wire, zn_ip *out)

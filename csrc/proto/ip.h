@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The IP layer: IPv4 with options (RFC 791), IPv6 with extension headers (RFC 8200), AH in both
- * (RFC 4302), up to the header of whatever the IP packet carries.
+ * (RFC 4302), up to the header of whatever the IP packet carries, or up to a fragment's data.
  */
 #ifndef ZN_PROTO_IP_H
 #define ZN_PROTO_IP_H
@@ -16,9 +16,14 @@ typedef struct zn_ip {
     zn_addr src, dst;
     zn_cursor payload;     /* captured bytes behind the IP headers, trailing padding left out */
     uint32_t payload_wire; /* how many there were on the wire, from the length in the IP header */
+    uint32_t id;           /* fragments: of the datagram */
+    uint16_t offset;       /* fragments: of the payload in the datagram's, bytes */
     uint8_t protocol;      /* IANA number of what the payload starts with */
     uint8_t ttl;           /* IPv4 TTL or IPv6 hop limit */
-    bool fragment;         /* the first fragment of a datagram whose rest is elsewhere */
+    bool v6;
+    bool fragment;      /* the payload is a part of a datagram's, which `offset` and `more` place */
+    bool more;          /* fragments: not the last */
+    bool authenticated; /* an AH was there */
 } zn_ip;
 
 /*
@@ -28,5 +33,9 @@ typedef struct zn_ip {
  * ZN_STAT_DROP_IP_* counter that says why *out is not valid.
  */
 zn_stat zn_ip_decode(zn_cursor *frame, uint32_t wire, zn_ip *out);
+
+/* Goes behind the extension headers that a datagram's first bytes start with: of a first fragment,
+ * which zn_ip_decode leaves as it is, or of a datagram put together. Returns as zn_ip_decode. */
+zn_stat zn_ip_skip_extensions(zn_ip *ip);
 
 #endif

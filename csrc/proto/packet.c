@@ -1,129 +1,200 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A frame is peeled from the outside: the link header leaves the cursor at the IP header, the IP
- * layer leaves it at the transport header. Each layer takes a cursor and says what comes next, so
- * that an encapsulation can be one more turn, never a nested call.
+ * A frame is peeled from the outside, header by header (proto/layers.h), up to the innermost TCP or
+ * UDP header.
  *
  * An unreadable header ends the packet with a counter. A readable one whose data was cut off by the
  * snapshot length does not: lengths come from the headers, and the payload is what is there of it.
+ *
+ * Behind a UDP port that a tunnel uses may be something else. Until an IP header was read in there,
+ * what does not fit makes the packet the plain datagram again.
  */
 #include "proto/packet.h"
 
-#include "proto/ip.h"
+#include "proto/layers.h"
 
-#define VLAN_TAGS_MAX 2u
+#include <endian.h>
+
+#define LINKTYPE_ETHERNET 1
+#define ETHERTYPE_IPV4 0x0800
+#define ETHERTYPE_IPV6 0x86dd
+#define ETHERTYPE_VLAN 0x8100
+#define HEADERS_MAX 16u
 #define TCP_HEADER_BYTES 20u
 #define UDP_HEADER_BYTES 8u
 
-enum {
-    ETHERTYPE_LENGTH_MAX = 1500, /* up to here the field is IEEE 802.3's length, and LLC follows */
-    ETHERTYPE_IPV4 = 0x0800,
-    ETHERTYPE_VLAN = 0x8100,
-    ETHERTYPE_IPV6 = 0x86dd,
-    ETHERTYPE_SERVICE_VLAN = 0x88a8,
-    ETHERTYPE_OLD_SERVICE_VLAN = 0x9100
+void zn_layers_narrow(zn_layers *l, uint32_t n)
+{
+    uint32_t wire = zn_layers_wire(l);
+    size_t left = zn_cursor_left(&l->c);
+    if (n > wire)
+        n = wire;
+    if (n < left) {
+        l->c = zn_cursor_sub(&l->c, n);
+        l->missing = 0;
+    } else {
+        l->missing = n - (uint32_t)left;
+        l->c.whole |= l->missing == 0 && zn_cursor_ok(&l->c);
+    }
+}
+
+bool zn_layers_looks_like_ip(const zn_layers *l)
+{
+    zn_cursor c = l->c;
+    uint32_t wire = zn_layers_wire(l);
+    uint8_t first = zn_cursor_u8(&c);
+    uint16_t length;
+    zn_cursor_skip(&c, first >> 4 == 6 ? 3 : 1);
+    length = zn_cursor_be16(&c);
+    if (!zn_cursor_ok(&c))
+        return false;
+    if (first >> 4 == 6)
+        return length + 40u <= wire;
+    return first >> 4 == 4 && (first & 0x0f) >= 5 && length >= (first & 0x0fu) * 4u &&
+           length <= wire;
+}
+
+bool zn_layers_nest(zn_layers *l)
+{
+    zn_tunnels *t = &l->tunnels;
+    if (t->n == ZN_TUNNELS_MAX)
+        return false;
+    t->end[t->n][0] = l->ip.src;
+    t->end[t->n][1] = l->ip.dst;
+    t->n++;
+    return true;
+}
+
+/* One of a datagram's ports is a tunnel's. */
+static bool may_be_tunnel(zn_cursor udp)
+{
+    uint32_t ports = zn_cursor_be32(&udp);
+    return zn_layers_port((uint16_t)ports) != ZN_HEADER_TRANSPORT ||
+           zn_layers_port((uint16_t)(ports >> 16)) != ZN_HEADER_TRANSPORT;
+}
+
+/* Behind the IP header: a fragment ends here unless it is a first one that was cut. */
+static zn_stat enter_ip(zn_layers *l)
+{
+    zn_ip *ip = &l->ip;
+    if (ZN_UNLIKELY(ip->fragment)) {
+        bool cut = zn_cursor_left(&ip->payload) < ip->payload_wire;
+        zn_stat why;
+        if (!cut)
+            return ZN_STAT_FRAGMENTS;
+        if (ip->offset != 0)
+            return ZN_STAT_DROP_IP_FRAGMENT;
+        why = zn_ip_skip_extensions(ip);
+        if (why != ZN_STAT_COUNT)
+            return why;
+        if (ip->offset != 0) /* a fragment of a fragment */
+            return ZN_STAT_DROP_IP_FRAGMENT;
+    }
+    if (ZN_UNLIKELY(ip->authenticated))
+        zn_layers_saw(l, ZN_STAT_IN_AH);
+    if (ZN_LIKELY(ip->protocol == ZN_PROTO_TCP ||
+                  (ip->protocol == ZN_PROTO_UDP && !may_be_tunnel(ip->payload))))
+        return zn_layers_go(l, ZN_HEADER_TRANSPORT);
+    l->c = ip->payload;
+    l->missing = ip->payload_wire - (uint32_t)zn_cursor_left(&l->c);
+    return zn_layers_protocol(l, ip->protocol);
+}
+
+zn_stat zn_peel_ip(zn_layers *l)
+{
+    zn_stat why;
+    if (l->in_ip && !zn_layers_nest(l))
+        return ZN_STAT_DROP_ENCAPSULATION_DEPTH;
+    why = zn_ip_decode(&l->c, zn_layers_wire(l), &l->ip);
+    if (why != ZN_STAT_COUNT)
+        return why;
+    l->in_ip = true;
+    l->unsure = false;
+    return enter_ip(l);
+}
+
+typedef zn_stat peeler(zn_layers *l);
+
+static zn_stat peel_unknown(zn_layers *l)
+{
+    (void)l;
+    return ZN_STAT_DROP_LINK_TYPE;
+}
+
+static peeler *const peelers[] = {[ZN_HEADER_UNKNOWN] = peel_unknown,
+#define ZN_PEELER(name, function) [ZN_HEADER_##name] = zn_peel_##function,
+                                  ZN_HEADERS(ZN_PEELER)
+#undef ZN_PEELER
 };
 
-enum {
-    PROTOCOL_IPIP = 4,
-    PROTOCOL_IPV6 = 41,
-    PROTOCOL_GRE = 47,
-    PROTOCOL_ETHERIP = 97,
-    PROTOCOL_L2TP = 115,
-    PROTOCOL_MPLS = 137
-};
-
-/* What an IEEE 802.2 header announces: an EtherType, 0 when it is none of ours. */
-static uint16_t read_llc(zn_cursor *c)
+/* Why a header could not be read. */
+static zn_stat unreadable(const zn_layers *l)
 {
-    uint32_t sap_and_control = zn_cursor_be24(c);
-    uint32_t organization;
-    if (sap_and_control == 0x060603) /* IP by its own SAP (RFC 948) */
-        return ETHERTYPE_IPV4;
-    if (sap_and_control != 0xaaaa03)
-        return 0;
-    organization = zn_cursor_be24(c); /* SNAP (RFC 1042), or 802.1H's tunnelled Ethernet */
-    return organization == 0 || organization == 0x0000f8 ? zn_cursor_be16(c) : 0;
+    return l->in_ip ? ZN_STAT_DROP_ENCAPSULATION_MALFORMED : ZN_STAT_DROP_LINK_TRUNCATED;
 }
 
-/* From an EtherType field to the IP header: VLAN tags and LLC. */
-static zn_stat skip_to_ip(zn_cursor *c)
+/* The reason shows that the bytes behind a tunnel's port were no such tunnel's. */
+static bool is_no_tunnel(zn_stat why)
 {
-    for (unsigned tags = 0;; tags++) {
-        uint16_t type = zn_cursor_be16(c);
-        if (type <= ETHERTYPE_LENGTH_MAX)
-            type = read_llc(c);
-        if (!zn_cursor_ok(c))
-            return ZN_STAT_DROP_LINK_TRUNCATED;
-        if (type == ETHERTYPE_IPV4 || type == ETHERTYPE_IPV6)
-            return ZN_STAT_COUNT;
-        if (type != ETHERTYPE_VLAN && type != ETHERTYPE_SERVICE_VLAN &&
-            type != ETHERTYPE_OLD_SERVICE_VLAN)
-            return ZN_STAT_DROP_NOT_IP;
-        if (tags == VLAN_TAGS_MAX)
-            return ZN_STAT_DROP_VLAN_DEPTH;
-        zn_cursor_skip(c, 2);
+    return why == ZN_STAT_DROP_ENCAPSULATION_MALFORMED || why == ZN_STAT_DROP_IP_MALFORMED ||
+           why == ZN_STAT_DROP_LINK_TRUNCATED;
+}
+
+/* Peels until the transport header, or whatever else ends the row. */
+static zn_stat peel_all(zn_layers *l)
+{
+    zn_stat why = ZN_STAT_COUNT;
+    for (unsigned n = 0; n < HEADERS_MAX && l->next != ZN_HEADER_TRANSPORT; n++) {
+        bool at_ip = l->next == ZN_HEADER_IP;
+        why = ZN_LIKELY(at_ip) ? zn_peel_ip(l) : peelers[l->next](l);
+        if (ZN_UNLIKELY(!at_ip && !zn_cursor_ok(&l->c)))
+            why = unreadable(l);
+        if (ZN_UNLIKELY(why != ZN_STAT_COUNT))
+            break;
     }
-}
-
-/* BSD loopback: an address family in the byte order of the machine that wrote the capture. */
-static zn_stat skip_family(zn_cursor *c)
-{
-    uint32_t family = zn_cursor_be32(c);
-    if (!zn_cursor_ok(c))
-        return ZN_STAT_DROP_LINK_TRUNCATED;
-    switch (family > UINT16_MAX ? __builtin_bswap32(family) : family) {
-    case 2:  /* AF_INET everywhere */
-    case 10: /* AF_INET6 of Linux, */
-    case 24: /* of NetBSD and OpenBSD, */
-    case 28: /* of FreeBSD, */
-    case 30: /* of macOS */
+    if (ZN_UNLIKELY(l->unsure) && is_no_tunnel(why)) {
+        l->ip = l->plain.ip;
+        l->tunnels.n = l->plain.tunnels;
+        l->seen = l->plain.seen;
         return ZN_STAT_COUNT;
-    default:
-        return ZN_STAT_DROP_NOT_IP;
     }
+    if (why == ZN_STAT_COUNT && l->next != ZN_HEADER_TRANSPORT)
+        return ZN_STAT_DROP_ENCAPSULATION_DEPTH;
+    return why;
 }
 
-/* Leaves the cursor at the IP header. */
-static zn_stat skip_link(uint32_t link_type, zn_cursor *c)
+/* Two words of 64 bits a, b as memcmp orders them. */
+static inline bool is_behind(uint64_t a, uint64_t b)
 {
-    switch (link_type) {
-    case ZN_LINK_ETHERNET:
-        zn_cursor_skip(c, 12); /* two MAC addresses */
-        return skip_to_ip(c);
-    case ZN_LINK_SLL:
-        zn_cursor_skip(c, 14); /* packet type, ARPHRD type, address length, address */
-        return skip_to_ip(c);
-    case ZN_LINK_NULL:
-    case ZN_LINK_LOOP:
-        return skip_family(c);
-    case ZN_LINK_RAW:
-    case ZN_LINK_RAW_BSD:
-    case ZN_LINK_RAW_OPENBSD:
-    case ZN_LINK_IPV4:
-    case ZN_LINK_IPV6:
-        return ZN_STAT_COUNT;
-    default:
-        return ZN_STAT_DROP_LINK_TYPE;
-    }
+    return be64toh(a) > be64toh(b);
 }
 
-/* Sets the tuple, its hash and the side that sent the packet. */
+/* Sets the tuple, its hash and the side that sent the packet. In registers: reading the tuple back
+ * as words, right after it was stored in parts, costs more than all the rest of this function. */
 static void set_tuple(const zn_ip *ip, const uint16_t port[2], const zn_hash_key *key,
                       zn_packet *out)
 {
-    int order = memcmp(ip->src.byte, ip->dst.byte, sizeof ip->src.byte);
-    uint8_t sender = order > 0 || (order == 0 && port[0] > port[1]);
-    uint64_t words[sizeof out->tuple / sizeof(uint64_t)];
-
+    uint64_t src[2], dst[2], words[5];
+    bool sender;
+    memcpy(src, ip->src.byte, sizeof src);
+    memcpy(dst, ip->dst.byte, sizeof dst);
+    if (src[0] != dst[0])
+        sender = is_behind(src[0], dst[0]);
+    else if (src[1] != dst[1])
+        sender = is_behind(src[1], dst[1]);
+    else
+        sender = port[0] > port[1];
+    for (unsigned i = 0; i < 2; i++) {
+        words[i] = sender ? dst[i] : src[i];
+        words[2 + i] = sender ? src[i] : dst[i];
+    }
     out->sender = sender;
-    out->tuple.addr[sender] = ip->src;
-    out->tuple.addr[sender ^ 1] = ip->dst;
-    out->tuple.port[sender] = port[0];
-    out->tuple.port[sender ^ 1] = port[1];
+    memcpy(out->tuple.addr, words, sizeof out->tuple.addr);
+    out->tuple.port[0] = port[sender];
+    out->tuple.port[1] = port[!sender];
     out->tuple.proto = ip->protocol;
-    memcpy(words, &out->tuple, sizeof words);
+    words[4] = (uint64_t)ip->protocol << 32 | (uint64_t)port[sender] << 16 | port[!sender];
     out->hash = zn_hash_words(key, words, sizeof words / sizeof words[0]);
 }
 
@@ -195,46 +266,100 @@ static zn_stat decode_udp(const zn_ip *ip, uint16_t port[2], zn_packet *out)
     return ZN_STAT_COUNT;
 }
 
-/* What the IP packet carries, as a transport header. */
-static zn_stat decode_transport(const zn_ip *ip, uint16_t port[2], zn_packet *out)
+/* The transport header, or the fragment, that peeling ended at. */
+static zn_stat finish(zn_layers *l, zn_stat why, const zn_hash_key *key, zn_packet *out,
+                      zn_fragment *fragment)
 {
-    switch (ip->protocol) {
-    case ZN_PROTO_TCP:
-        return decode_tcp(ip, port, out);
-    case ZN_PROTO_UDP:
-        return decode_udp(ip, port, out);
-    case PROTOCOL_IPIP:
-    case PROTOCOL_IPV6:
-    case PROTOCOL_GRE:
-    case PROTOCOL_ETHERIP:
-    case PROTOCOL_L2TP:
-    case PROTOCOL_MPLS:
-        return ZN_STAT_DROP_IP_ENCAPSULATED;
-    default:
-        return ZN_STAT_DROP_NOT_TCP_UDP;
+    const zn_ip *ip = &l->ip;
+    uint16_t port[2];
+    out->encapsulations = l->seen;
+    out->tunnels.n = l->tunnels.n;
+    if (ZN_UNLIKELY(l->tunnels.n != 0))
+        memcpy(out->tunnels.end, l->tunnels.end, l->tunnels.n * sizeof l->tunnels.end[0]);
+    if (why == ZN_STAT_FRAGMENTS) {
+        zn_cursor rest = ip->payload;
+        *fragment = (zn_fragment){ip->src, ip->dst, ip->id,   ip->offset,           ip->protocol,
+                                  ip->ttl, ip->v6,  ip->more, zn_cursor_rest(&rest)};
     }
+    if (why != ZN_STAT_COUNT)
+        return why;
+    why = ip->protocol == ZN_PROTO_TCP ? decode_tcp(ip, port, out) : decode_udp(ip, port, out);
+    if (why != ZN_STAT_COUNT)
+        return why;
+    out->ttl = ip->ttl;
+    out->fragment = ip->fragment;
+    set_tuple(ip, port, key, out);
+    return ZN_STAT_COUNT;
 }
 
-zn_stat zn_packet_decode(const zn_packet_input *in, const zn_hash_key *key, zn_packet *out)
+static void start(zn_layers *l)
+{
+    l->seen = 0;
+    l->tunnels.n = 0;
+    l->in_ip = false;
+    l->unsure = false;
+}
+
+/* Peels the usual at once: an Ethernet header with IP behind it, or behind one VLAN tag. False, and
+ * nothing is peeled, for the rest. */
+static bool peel_usual(zn_layers *l, uint32_t link_type)
+{
+    zn_cursor c = l->c;
+    uint64_t seen = 0;
+    uint16_t type;
+    if (link_type != LINKTYPE_ETHERNET)
+        return false;
+    zn_cursor_skip(&c, 12);
+    type = zn_cursor_be16(&c);
+    if (type == ETHERTYPE_VLAN) {
+        seen = UINT64_C(1) << (ZN_STAT_IN_VLAN - ZN_STAT_IN_FIRST);
+        zn_cursor_skip(&c, 2);
+        type = zn_cursor_be16(&c);
+    }
+    if (type != ETHERTYPE_IPV4 && type != ETHERTYPE_IPV6)
+        return false;
+    l->c = c;
+    l->seen = seen;
+    l->next = ZN_HEADER_IP;
+    return true;
+}
+
+zn_stat zn_packet_decode(const zn_packet_input *in, const zn_hash_key *key, zn_packet *out,
+                         zn_fragment *fragment)
 {
     uint32_t captured = (uint32_t)in->bytes.n;
     uint32_t wire = in->wire > captured ? in->wire : captured;
-    zn_cursor c = zn_cursor_over_span(in->bytes, wire == captured);
-    uint16_t port[2];
-    zn_ip ip;
-    zn_stat why;
+    zn_layers l;
+    zn_stat why = ZN_STAT_COUNT;
+    start(&l);
+    l.c = zn_cursor_over_span(in->bytes, wire == captured);
+    l.missing = wire - captured;
+    if (!peel_usual(&l, in->link_type))
+        why = zn_layers_link(&l, in->link_type);
+    if (why == ZN_STAT_COUNT)
+        why = peel_all(&l);
+    return finish(&l, why, key, out, fragment);
+}
 
-    why = skip_link(in->link_type, &c);
-    if (why != ZN_STAT_COUNT)
-        return why;
-    why = zn_ip_decode(&c, wire - (captured - (uint32_t)zn_cursor_left(&c)), &ip);
-    if (why != ZN_STAT_COUNT)
-        return why;
-    why = decode_transport(&ip, port, out);
-    if (why != ZN_STAT_COUNT)
-        return why;
-    out->ttl = ip.ttl;
-    out->fragment = ip.fragment;
-    set_tuple(&ip, port, key, out);
-    return ZN_STAT_COUNT;
+zn_stat zn_packet_decode_datagram(const zn_fragment *datagram, const zn_tunnels *tunnels,
+                                  const zn_hash_key *key, zn_packet *out, zn_fragment *fragment)
+{
+    zn_layers l;
+    zn_stat why;
+    start(&l);
+    l.tunnels = *tunnels;
+    l.in_ip = true;
+    l.ip = (zn_ip){.src = datagram->src,
+                   .dst = datagram->dst,
+                   .payload = zn_cursor_over_span(datagram->bytes, true),
+                   .payload_wire = (uint32_t)datagram->bytes.n,
+                   .protocol = datagram->protocol,
+                   .ttl = datagram->ttl,
+                   .v6 = datagram->v6};
+    why = zn_ip_skip_extensions(&l.ip);
+    if (why == ZN_STAT_COUNT)
+        why = enter_ip(&l);
+    if (why == ZN_STAT_COUNT)
+        why = peel_all(&l);
+    return finish(&l, why, key, out, fragment);
 }

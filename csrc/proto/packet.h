@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frame to packet: link type, VLAN tags, IPv4 or IPv6 with options and extension headers, TCP or
- * UDP, into one zn_packet view. Whatever is not decoded is answered with the counter that names it.
+ * Frame to packet: link type, tags and tunnels, IPv4 or IPv6 with options and extension headers,
+ * TCP or UDP, into one zn_packet view. The innermost IP packet is the one that counts. Whatever is
+ * not decoded is answered with the counter that names it. docs/decoding.md lists what is.
  */
 #ifndef ZN_PROTO_PACKET_H
 #define ZN_PROTO_PACKET_H
@@ -11,30 +12,39 @@
 #include "base/packet.h"
 #include "base/stats.h"
 
-/* LINKTYPE_* values of the pcap registry that are decoded. */
-enum {
-    ZN_LINK_NULL = 0,
-    ZN_LINK_ETHERNET = 1,
-    ZN_LINK_RAW_BSD = 12, /* also written as 14 and 101 */
-    ZN_LINK_RAW_OPENBSD = 14,
-    ZN_LINK_RAW = 101,
-    ZN_LINK_LOOP = 108,
-    ZN_LINK_SLL = 113,
-    ZN_LINK_IPV4 = 228,
-    ZN_LINK_IPV6 = 229
-};
-
 /* What is decoded: captured bytes of one frame and how many there were on the wire. */
 typedef struct zn_packet_input {
     zn_span bytes;
     uint32_t wire;
-    uint32_t link_type;
+    uint32_t link_type; /* LINKTYPE_* of the pcap registry */
 } zn_packet_input;
+
+/* A fragment, or a datagram put together (offset 0, no more). `bytes` borrows. */
+typedef struct zn_fragment {
+    zn_addr src, dst;
+    uint32_t id;
+    uint16_t offset;  /* of the bytes in the datagram */
+    uint8_t protocol; /* of the datagram; of IPv6 only the first fragment's counts */
+    uint8_t ttl;
+    bool v6;
+    bool more; /* not the last */
+    zn_span bytes;
+} zn_fragment;
 
 /*
  * Decodes one frame into *out (all fields but t_ns) under the flow hash key. Returns ZN_STAT_COUNT
- * when out is a TCP or UDP packet, or else the ZN_STAT_DROP_* counter that says why it is not.
+ * when out is a TCP or UDP packet; ZN_STAT_FRAGMENTS when *fragment is one, whole, and *out only
+ * says in which tunnels; or else the ZN_STAT_DROP_* counter that says why it is neither. In every
+ * case out->encapsulations is set.
+ *
+ * A first fragment that was cut cannot be put together: it is decoded as far as it goes.
  */
-zn_stat zn_packet_decode(const zn_packet_input *in, const zn_hash_key *key, zn_packet *out);
+zn_stat zn_packet_decode(const zn_packet_input *in, const zn_hash_key *key, zn_packet *out,
+                         zn_fragment *fragment);
+
+/* As zn_packet_decode, of a datagram put together that came in these tunnels. *fragment may be
+ * `datagram`, and out->tunnels `tunnels`. */
+zn_stat zn_packet_decode_datagram(const zn_fragment *datagram, const zn_tunnels *tunnels,
+                                  const zn_hash_key *key, zn_packet *out, zn_fragment *fragment);
 
 #endif

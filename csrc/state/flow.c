@@ -17,6 +17,11 @@ int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, zn_stats *stats,
     rc = zn_slab_init(&t->flows, sizeof(zn_flow), max_flows, err);
     if (rc == 0)
         rc = zn_slab_init(&t->gaps, sizeof(zn_seq_gaps), max_flows / GAPS_PER_FLOW + 64, err);
+    if (rc == 0) {
+        t->users = zn_block_alloc(max_flows * sizeof *t->users);
+        if (t->users == NULL)
+            rc = zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the users of %u flows", max_flows);
+    }
     if (rc == 0)
         rc = zn_flow_index_init(t, max_flows, err);
     if (rc != 0) {
@@ -32,6 +37,7 @@ void zn_flow_table_close(zn_flow_table *t)
     if (t == NULL)
         return;
     zn_flow_index_fini(t);
+    zn_block_free(t->users, t->flows.cap * sizeof *t->users);
     zn_slab_fini(&t->gaps);
     zn_slab_fini(&t->flows);
     zn_heap_free(t);
@@ -40,6 +46,23 @@ void zn_flow_table_close(zn_flow_table *t)
 zn_flow *zn_flow_at(const zn_flow_table *t, uint32_t flow)
 {
     return zn_slab_at(&t->flows, flow);
+}
+
+static zn_addr *user_outside(const zn_flow_table *t, const zn_flow *f)
+{
+    return &t->users[f - (const zn_flow *)(const void *)t->flows.base];
+}
+
+void zn_flow_set_user(zn_flow_table *t, zn_flow *f, const zn_addr *user)
+{
+    f->user_outside = user != NULL;
+    if (user != NULL)
+        *user_outside(t, f) = *user;
+}
+
+const zn_addr *zn_flow_user(const zn_flow_table *t, const zn_flow *f)
+{
+    return f->user_outside ? user_outside(t, f) : &f->tuple.addr[f->user];
 }
 
 /* The client by what a lone packet tells: the receiver of a SYN-ACK, else the end that is not on a
@@ -155,6 +178,14 @@ void zn_flow_swap_client(zn_flow *f)
     f->client = (uint8_t)(1 - f->client);
 }
 
+/* One side's data was seen and not a packet of the other's: half of a connection was captured. */
+static bool is_one_sided(const zn_flow *f)
+{
+    const zn_flow_side *a = &f->side[0], *b = &f->side[1];
+    return f->tuple.proto == ZN_PROTO_TCP &&
+           ((a->packets == 0 && b->packets_data != 0) || (b->packets == 0 && a->packets_data != 0));
+}
+
 void zn_flow_close(zn_flow_table *t, uint32_t flow, zn_flow_end why)
 {
     zn_flow *f = zn_flow_at(t, flow);
@@ -174,6 +205,7 @@ void zn_flow_close(zn_flow_table *t, uint32_t flow, zn_flow_end why)
         t->closed_first = flow;
     t->closed_last = flow;
     t->stats->n[ZN_STAT_FLOWS_CLOSED]++;
+    t->stats->n[ZN_STAT_FLOWS_ONE_SIDED] += is_one_sided(f);
 }
 
 uint32_t zn_flow_next_closed(zn_flow_table *t)

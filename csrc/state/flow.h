@@ -73,6 +73,7 @@ typedef struct zn_flow {
     bool syn_acked : 1;     /* TCP: the server's SYN acknowledged the client's */
     bool client_acked : 1;  /* the client is no spoofed source: TCP: it acknowledged that SYN */
     bool names_dropped : 1; /* exposed names that found no room: it has something to hide */
+    bool user_outside : 1;  /* its user's address is not in the tuple: zn_flow_user */
 
     /* Kept here for anon/: state of the name search and of the address columns. */
     zn_addr pseudonym[2]; /* by tuple index */
@@ -90,7 +91,8 @@ typedef struct zn_flow {
     uint8_t protocol;  /* anon/names: what the flow was recognised as */
     uint8_t http_method;
     bool ech_offered;
-    bool internal[2]; /* by tuple index */
+    bool internal[2];      /* by tuple index */
+    uint16_t header_table; /* HTTP/2: anon/names' table of the connection, 0: none */
 } zn_flow;
 _Static_assert(sizeof(zn_flow) <= 320, "a flow with core counters takes at most 320 bytes");
 
@@ -123,6 +125,12 @@ uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened);
 
 /* Entries are addressed by index and stay where they are until freed. */
 zn_flow *zn_flow_at(const zn_flow_table *t, uint32_t flow);
+
+/* Remembers, or with NULL forgets, that the flow's user is known by another address than the
+ * tuple's: that of a tunnel's end. */
+void zn_flow_set_user(zn_flow_table *t, zn_flow *f, const zn_addr *user);
+/* The address of the flow's user; f->user is 0 or 1. */
+const zn_addr *zn_flow_user(const zn_flow_table *t, const zn_flow *f);
 
 /* Takes the other side for the client: only when what was sent proves the first guess wrong. */
 void zn_flow_swap_client(zn_flow *f);

@@ -21,6 +21,7 @@ struct zn_flow_table {
     uint64_t bucket_mask; /* buckets - 1 */
     zn_slab overflow;     /* further buckets */
     zn_slab flows;
+    zn_addr *users; /* of the flows with user_outside, by flow; costs what it touches */
     zn_slab gaps;
     uint32_t wheel[ZN_WHEEL_SLOTS];
     int64_t wheel_s; /* second up to which the wheel has turned */

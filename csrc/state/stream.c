@@ -120,6 +120,8 @@ zn_stream_result zn_stream_add(zn_stream_pool *pool, uint32_t stream, uint32_t o
     if (first == last && s->ranges == ZN_STREAM_RANGES)
         return ZN_STREAM_OUTSIDE;
     memcpy(bytes + offset, piece.p, piece.n);
+    if (s->pieces != UINT16_MAX)
+        s->pieces++;
     merge(s, first, last, with);
     return zn_stream_head(pool, stream).n > head ? ZN_STREAM_GREW : ZN_STREAM_STORED;
 }
@@ -131,4 +133,43 @@ zn_span zn_stream_head(const zn_stream_pool *pool, uint32_t stream)
     if (s->ranges != 0 && s->range[0].from == 0)
         head.n = s->range[0].to;
     return head;
+}
+
+void zn_stream_consume(zn_stream_pool *pool, uint32_t stream, uint32_t bytes)
+{
+    zn_stream *s = stream_at(pool, stream);
+    uint8_t *base = bytes_of(pool, stream);
+    uint32_t end = s->ranges == 0 ? 0 : s->range[s->ranges - 1].to;
+    uint8_t kept = 0;
+    s->pieces = 0;
+    if (bytes > end)
+        bytes = end;
+    for (uint8_t i = 0; i < s->ranges; i++) {
+        zn_stream_range r = s->range[i];
+        if (r.to <= bytes)
+            continue;
+        r.from = r.from > bytes ? (uint16_t)(r.from - bytes) : 0;
+        r.to = (uint16_t)(r.to - bytes);
+        s->range[kept++] = r;
+    }
+    s->ranges = kept;
+    memmove(base, base + bytes, end - bytes);
+    memset(base + (end - bytes), 0, bytes);
+}
+
+uint32_t zn_stream_first(const zn_stream_pool *pool, uint32_t stream)
+{
+    const zn_stream *s = stream_at(pool, stream);
+    return s->ranges == 0 ? ZN_STREAM_MAX : s->range[0].from;
+}
+
+bool zn_stream_has_hole(const zn_stream_pool *pool, uint32_t stream)
+{
+    const zn_stream *s = stream_at(pool, stream);
+    return s->ranges > 1 || (s->ranges == 1 && s->range[0].from != 0);
+}
+
+uint32_t zn_stream_pieces(const zn_stream_pool *pool, uint32_t stream)
+{
+    return stream_at(pool, stream)->pieces;
 }

@@ -7,7 +7,7 @@
  * offset from it (a TCP sequence number or a QUIC CRYPTO offset minus the base). Bytes that were
  * received once stay; a piece that says something else about them is a conflict, and taints the
  * stream for good: which copy the receiver believed cannot be known. At most ZN_STREAM_RANGES
- * separate ranges are kept.
+ * separate ranges are kept. What was read can be given back while what follows it stays.
  *
  * Streams live in a pool that is laid out at start and costs the pages it touches.
  */
@@ -33,7 +33,8 @@ typedef struct zn_stream_range {
 } zn_stream_range;
 
 typedef struct zn_stream {
-    uint32_t link; /* the slab's, while free */
+    uint32_t link;   /* the slab's, while free */
+    uint16_t pieces; /* that brought something new since the head was last consumed */
     uint8_t ranges;
     bool conflict;
     zn_stream_range range[ZN_STREAM_RANGES]; /* ascending, disjoint, not touching */
@@ -58,5 +59,13 @@ zn_stream_result zn_stream_add(zn_stream_pool *pool, uint32_t stream, uint32_t o
                                zn_span piece);
 /* The contiguous bytes from the base; borrows until the next add or give. */
 zn_span zn_stream_head(const zn_stream_pool *pool, uint32_t stream);
+/* The base moves by `bytes`, whether they are there or not; those before it are wiped. */
+void zn_stream_consume(zn_stream_pool *pool, uint32_t stream, uint32_t bytes);
+/* Where the first stored byte lies, from the base; ZN_STREAM_MAX when none is stored. */
+uint32_t zn_stream_first(const zn_stream_pool *pool, uint32_t stream);
+/* Bytes are stored behind a hole. */
+bool zn_stream_has_hole(const zn_stream_pool *pool, uint32_t stream);
+/* Pieces that brought something new since the head was last consumed, up to UINT16_MAX. */
+uint32_t zn_stream_pieces(const zn_stream_pool *pool, uint32_t stream);
 
 #endif

@@ -12,11 +12,6 @@
  */
 #include "state/ztable_internal.h"
 
-#define WINDOW_MAX_NS ((int64_t)3660 * 86400 * ZN_NS_PER_S) /* ten years */
-#define Z_MAX (UINT32_C(1) << 31)
-#define TUPLES_MAX (UINT32_C(1) << 31)
-#define ATTRIBUTES_MAX (UINT32_C(1) << 27)
-
 #define DEFAULT_TUPLES (UINT32_C(1) << 26)
 #define DEFAULT_ATTRIBUTES (UINT32_C(1) << 24)
 
@@ -32,8 +27,8 @@ zn_ztable_config zn_ztable_default_config(uint32_t z, int64_t window_ns)
 
 static int check_z(const zn_ztable_config *c, uint32_t z, zn_error *err)
 {
-    if (z < 1 || z > Z_MAX)
-        return zn_fail(err, ZN_ERR_CONFIG, 0, "z must be from 1 to %u, not %u", Z_MAX, z);
+    if (z < 1 || z > ZN_ZTABLE_Z_MAX)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "z must be from 1 to %u, not %u", ZN_ZTABLE_Z_MAX, z);
     if (c->keep != 0 && c->keep < z)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "keep (%u) must be at least z (%u)", c->keep, z);
     return 0;
@@ -43,13 +38,14 @@ static int check_config(const zn_ztable_config *c, zn_error *err)
 {
     if (check_z(c, c->z, err) != 0)
         return -ZN_ERR_CONFIG;
-    if (c->window_ns < 1 || c->window_ns > WINDOW_MAX_NS)
+    if (c->window_ns < 1 || c->window_ns > ZN_ZTABLE_WINDOW_MAX_NS)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "the window must be from 1 ns to 10 years");
-    if (c->max_tuples < 1 || c->max_tuples > TUPLES_MAX)
-        return zn_fail(err, ZN_ERR_CONFIG, 0, "max_tuples must be from 1 to %u", TUPLES_MAX);
-    if (c->max_attributes < 1 || c->max_attributes > ATTRIBUTES_MAX)
+    if (c->max_tuples < 1 || c->max_tuples > ZN_ZTABLE_TUPLES_MAX)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "max_tuples must be from 1 to %u",
+                       ZN_ZTABLE_TUPLES_MAX);
+    if (c->max_attributes < 1 || c->max_attributes > ZN_ZTABLE_ATTRIBUTES_MAX)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "max_attributes must be from 1 to %u",
-                       ATTRIBUTES_MAX);
+                       ZN_ZTABLE_ATTRIBUTES_MAX);
     if (c->max_jump_ns < 0)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "max_jump must not be negative");
     if (c->rebase_after < 1)
@@ -140,6 +136,7 @@ static void forget(zn_ztable *t)
     t->dying = t->dying_tuples = 0;
     t->sweep_hand = t->cap_hand = start;
     t->sweeping = false;
+    t->stale_count = 0;
     t->swept_ns = t->clock.now_ns;
     t->stats.tuples = t->stats.attributes = 0;
 }
@@ -194,27 +191,21 @@ static zn_decision observe(zn_ztable *t, const zn_observation *o)
     return users >= t->config.z ? ZN_RELEASE : ZN_BELOW_Z;
 }
 
+static void count_not_stored(zn_ztable *t, zn_decision d)
+{
+    t->stats.too_late += d == ZN_TOO_LATE;
+    t->stats.late_deep += d == ZN_LATE_DEEP;
+    t->stats.no_room += d == ZN_NO_ROOM;
+}
+
 zn_decision zn_ztable_observe(zn_ztable *t, const zn_observation *o)
 {
     zn_decision d = observe(t, o);
     t->stats.observations++;
-    switch (d) {
-    case ZN_RELEASE:
-        t->stats.released++;
-        break;
-    case ZN_BELOW_Z:
-        t->stats.below_z++;
-        break;
-    case ZN_TOO_LATE:
-        t->stats.too_late++;
-        break;
-    case ZN_LATE_DEEP:
-        t->stats.late_deep++;
-        break;
-    case ZN_NO_ROOM:
-        t->stats.no_room++;
-        break;
-    }
+    t->stats.released += d == ZN_RELEASE; /* no branch: which of the two cannot be guessed */
+    t->stats.below_z += d == ZN_BELOW_Z;
+    if (ZN_UNLIKELY(d > ZN_BELOW_Z))
+        count_not_stored(t, d);
     return d;
 }
 

@@ -10,10 +10,6 @@
 #include "state/ztable_internal.h"
 
 #define DISTANCE 8 /* observations between two stages */
-#define CACHE_LINE 64
-
-/* Left to itself, GCC 12 finds that functions which only prefetch do nothing, and drops the call. */
-#define FETCHER static inline __attribute__((always_inline))
 
 /* The reference in a bucket that has the tag, or any other: never a branch to guess wrong. */
 static uint32_t first_match(const zn_zbucket *b, uint8_t tag)
@@ -30,25 +26,38 @@ static const void *attribute_at(const zn_ztable *t, zn_zref ref)
     return slab->base + (index - (index != 0)) * slab->object_bytes;
 }
 
-static const zn_zbucket *user_bucket(const zn_ztable *t, zn_zref ref, const zn_observation *o)
+/* What a stage leaves for the next. Memory of buckets and attributes stays mapped whatever happens. */
+typedef struct guess {
+    const zn_zbucket *bucket; /* the attribute's, then, when that has a list, the user's */
+    const void *attribute;
+    zn_zref ref;
+} guess;
+
+ZN_ZFETCHER void fetch_attribute(const zn_ztable *t, guess *g, const zn_observation *o)
 {
-    uint64_t hash = zn_zentry_hash(t, zn_zref_index(ref), (uint32_t)o->user);
-    return zn_zindex_home(&t->by_user, hash);
+    g->ref = first_match(g->bucket, zn_ztag(o->attribute.hi));
+    g->attribute = attribute_at(t, g->ref);
+    ZN_PREFETCH_WRITE(g->attribute);
+    if (zn_zref_kind(g->ref) == ZN_ZKIND_LIST) {
+        uint64_t hash = zn_zentry_hash(t, zn_zref_index(g->ref), (uint32_t)o->user);
+        g->bucket = zn_zindex_home(&t->by_user, hash);
+        ZN_PREFETCH_WRITE(g->bucket);
+    }
 }
 
-FETCHER void fetch_in_list(const zn_ztable *t, zn_zref ref, const zn_observation *o)
+ZN_ZFETCHER void fetch_in_list(const zn_ztable *t, const guess *g, const zn_observation *o)
 {
-    uint32_t newest = ((const zn_zlist *)attribute_at(t, ref))->newest;
-    uint32_t known = first_match(user_bucket(t, ref, o), zn_ztag(o->user));
+    uint32_t newest = ((const zn_zlist *)g->attribute)->newest;
+    uint32_t known = first_match(g->bucket, zn_ztag(o->user));
     const zn_zentry *entries = (const void *)t->entries.base;
     ZN_PREFETCH_WRITE(entries + (newest - (newest != 0)));
     ZN_PREFETCH_WRITE(entries + (known - (known != 0)));
 }
 
-FETCHER void fetch_in_record(const zn_ztable *t, zn_zref ref)
+ZN_ZFETCHER void fetch_in_record(const zn_ztable *t, const guess *g)
 {
-    const zn_zrecord *r = attribute_at(t, ref);
-    const zn_zsize *s = t->size + zn_zref_kind(ref);
+    const zn_zrecord *r = g->attribute;
+    const zn_zsize *s = t->size + zn_zref_kind(g->ref);
     const int64_t *t_ns = (const void *)((const uint8_t *)r + s->times_at);
     uint32_t oldest = r->head + r->count - (r->count != 0 ? 1u : 0u);
     ZN_PREFETCH_WRITE(t_ns + r->head);
@@ -57,27 +66,25 @@ FETCHER void fetch_in_record(const zn_ztable *t, zn_zref ref)
 
 void zn_ztable_observe_batch(zn_ztable *t, const zn_observation *o, size_t n, uint8_t *decisions)
 {
-    zn_zref ref[DISTANCE];
+    guess guesses[4 * DISTANCE];
     for (size_t i = 0; i < n + 3 * DISTANCE; i++) {
-        zn_zref *slot = ref + i % DISTANCE;
-        size_t k = i - 2 * DISTANCE; /* wraps around to a large number before its stage starts */
-        if (i < n)
-            ZN_PREFETCH_WRITE(zn_zindex_home(&t->by_id, o[i].attribute.lo));
+        size_t k = i; /* below, wraps around to a large number before its stage starts */
+        guess *g = guesses + k % (4 * DISTANCE);
         if (k < n) {
-            if (zn_zref_kind(*slot) == ZN_ZKIND_LIST)
-                fetch_in_list(t, *slot, o + k);
-            else
-                fetch_in_record(t, *slot);
+            g->bucket = zn_zindex_home(&t->by_id, o[k].attribute.lo);
+            ZN_PREFETCH_WRITE(g->bucket);
         }
-        k += DISTANCE;
-        if (k < n) {
-            const zn_id *id = &o[k].attribute;
-            *slot = first_match(zn_zindex_home(&t->by_id, id->lo), zn_ztag(id->hi));
-            ZN_PREFETCH_WRITE(attribute_at(t, *slot));
-            if (zn_zref_kind(*slot) == ZN_ZKIND_LIST)
-                ZN_PREFETCH_WRITE(user_bucket(t, *slot, o + k));
-        }
-        k = i - 3 * DISTANCE;
+        k -= DISTANCE;
+        g = guesses + k % (4 * DISTANCE);
+        if (k < n)
+            fetch_attribute(t, g, o + k);
+        k -= DISTANCE;
+        g = guesses + k % (4 * DISTANCE);
+        if (k < n && zn_zref_kind(g->ref) == ZN_ZKIND_LIST)
+            fetch_in_list(t, g, o + k);
+        else if (k < n)
+            fetch_in_record(t, g);
+        k -= DISTANCE;
         if (k < n)
             decisions[k] = (uint8_t)zn_ztable_observe(t, o + k);
     }

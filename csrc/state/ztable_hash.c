@@ -1,14 +1,15 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SipHash-1-3 (base/hash.h) of eight numbers at a time, one in each lane of a vector. The compiler
- * splits the vectors into what the processor has; with AVX2 that is measurably more.
+ * SipHash-1-3 (base/hash.h) of sixteen numbers at a time, one in each lane of a vector. The compiler
+ * splits the vectors into what the processor has: more with AVX2, and with AVX-512 two groups of
+ * eight that do not wait for each other.
  */
 #include "state/ztable.h"
 
 #include <string.h>
 
-#define LANES 8
+#define LANES 16
 
 typedef uint64_t lanes __attribute__((vector_size(LANES * sizeof(uint64_t))));
 
@@ -19,7 +20,7 @@ typedef struct sip_lanes {
 #define INLINE static inline __attribute__((always_inline))
 
 /* The same number in every lane. */
-#define ALL(x) ((lanes){(x), (x), (x), (x), (x), (x), (x), (x)})
+#define ALL(x) ((lanes){0} + (x))
 
 #define ROTATE(x, bits) ((x) << (bits) | (x) >> (64 - (bits)))
 
@@ -95,7 +96,7 @@ INLINE void hash_attributes(const zn_hash_key *key, uint8_t domain, const uint64
     sip_squeeze(&s, out + LANES);
 }
 
-INLINE void hash_eights(const zn_hash_key *key, uint8_t domain, const zn_columns *in, size_t n,
+INLINE void hash_groups(const zn_hash_key *key, uint8_t domain, const zn_columns *in, size_t n,
                         zn_observation *out)
 {
     uint64_t user[LANES], attribute[2 * LANES];
@@ -114,31 +115,42 @@ INLINE void hash_eights(const zn_hash_key *key, uint8_t domain, const zn_columns
 typedef void hash_function(const zn_hash_key *key, uint8_t domain, const zn_columns *in, size_t n,
                            zn_observation *out);
 
-static void hash_eights_portable(const zn_hash_key *key, uint8_t domain, const zn_columns *in,
+static void hash_groups_portable(const zn_hash_key *key, uint8_t domain, const zn_columns *in,
                                  size_t n, zn_observation *out)
 {
-    hash_eights(key, domain, in, n, out);
+    hash_groups(key, domain, in, n, out);
 }
 
 #if defined(__x86_64__)
 
-__attribute__((target("avx2"))) static void hash_eights_avx2(const zn_hash_key *key, uint8_t domain,
+__attribute__((target("avx2"))) static void hash_groups_avx2(const zn_hash_key *key, uint8_t domain,
                                                              const zn_columns *in, size_t n,
                                                              zn_observation *out)
 {
-    hash_eights(key, domain, in, n, out);
+    hash_groups(key, domain, in, n, out);
+}
+
+/* A rotation is one instruction here. */
+__attribute__((target("avx512f"))) static void hash_groups_avx512(const zn_hash_key *key,
+                                                                  uint8_t domain,
+                                                                  const zn_columns *in, size_t n,
+                                                                  zn_observation *out)
+{
+    hash_groups(key, domain, in, n, out);
 }
 
 static hash_function *choose(void)
 {
-    return __builtin_cpu_supports("avx2") ? hash_eights_avx2 : hash_eights_portable;
+    if (__builtin_cpu_supports("avx512f"))
+        return hash_groups_avx512;
+    return __builtin_cpu_supports("avx2") ? hash_groups_avx2 : hash_groups_portable;
 }
 
 #else
 
 static hash_function *choose(void)
 {
-    return hash_eights_portable;
+    return hash_groups_portable;
 }
 
 #endif

@@ -135,20 +135,45 @@ static void prepare_split(const zn_zindex *x)
                 x->keys.fetch(x->owner, b->ref[i]);
 }
 
+/*
+ * Deals what a bucket without overflow held to two empty ones. Nothing here overflows, and there is no
+ * branch on the side, which cannot be guessed.
+ */
+static void deal(const zn_zindex *x, const zn_zbucket *old, zn_zbucket *low, zn_zbucket *high)
+{
+    zn_zbucket *to[2] = {low, high};
+    uint32_t dealt[2] = {0, 0}, bit = x->level - NEXT(x->level);
+    for (uint32_t i = 0, n = used(old); i < n; i++) {
+        uint32_t side = old->next[i] >> bit & 1, place = dealt[side]++;
+        to[side]->tag[place] = old->tag[i];
+        to[side]->next[place] = next_bits(x, old, i, x->level, x->level + 1);
+        to[side]->ref[place] = old->ref[i];
+    }
+}
+
+/* The same for one with overflow buckets, which are freed; uses *old up. */
+static void deal_chain(zn_zindex *x, zn_zbucket *old, zn_zbucket *low, zn_zbucket *high)
+{
+    uint32_t bit = x->level - NEXT(x->level);
+    do {
+        for (uint32_t i = 0, n = used(old); i < n; i++) {
+            filling f = {old->ref[i], old->tag[i], next_bits(x, old, i, x->level, x->level + 1)};
+            append(x, (old->next[i] >> bit & 1) != 0 ? high : low, f);
+        }
+    } while (next_of_chain(x, old->more, old));
+}
+
 static void split(zn_zindex *x)
 {
     zn_zbucket *low = x->bucket + x->split;
     zn_zbucket *high = low + x->mask + 1;
     zn_zbucket old = *low;
-    uint32_t bit = x->level - NEXT(x->level);
     memset(low, 0, sizeof *low);
     memset(high, 0, sizeof *high);
-    do {
-        for (uint32_t i = 0, n = used(&old); i < n; i++) {
-            filling f = {old.ref[i], old.tag[i], next_bits(x, &old, i, x->level, x->level + 1)};
-            append(x, (old.next[i] >> bit & 1) != 0 ? high : low, f);
-        }
-    } while (next_of_chain(x, old.more, &old));
+    if (old.more == 0)
+        deal(x, &old, low, high);
+    else
+        deal_chain(x, &old, low, high);
     if (++x->split > x->mask) {
         x->mask = x->mask << 1 | 1;
         x->level++;

@@ -28,12 +28,16 @@
 #define ZN_ZRECORD_USERS_MAX 1000 /* at most 1023, for ten bits hold them */
 #endif
 #ifndef ZN_ZLIST_FROM
-#define ZN_ZLIST_FROM 120
+#define ZN_ZLIST_FROM 36
 #endif
 
 #define ZN_ZRECORD_SIZES_MAX 15
 #define ZN_ZSWEEP_EVERY 8
-#define ZN_ZLIST_SHORT 64 /* lists up to this length are freed in one go */
+#define ZN_ZSTALE_MAX (2 * ZN_ZSWEEP_EVERY) /* a step of the sweep: two slots an observation */
+#define ZN_ZLIST_SHORT 64                   /* lists up to this length are freed in one go */
+
+/* Left to itself, GCC 12 finds that functions which only prefetch do nothing, and drops the call. */
+#define ZN_ZFETCHER static inline __attribute__((always_inline))
 
 /* Form and size in the upper 4 bits (below: kind), slab index in the lower 28; 0: none. */
 typedef uint32_t zn_zref;
@@ -100,7 +104,9 @@ struct zn_ztable {
     zn_zhand sweep_hand, cap_hand; /* last looked at, last thrown out */
     int64_t swept_ns;              /* clock when the sweep last came round */
     bool sweeping;                 /* a round is under way */
-    zn_ztable_stats stats;         /* attributes and tuples: those not dying */
+    uint32_t stale_count;          /* records the sweep has noted, to be freed at its next step */
+    zn_zref stale[ZN_ZSTALE_MAX + 1];
+    zn_ztable_stats stats; /* attributes and tuples: those not dying */
 };
 
 /* An answer of the two functions that place an observation: too deep in the list. */
@@ -228,8 +234,10 @@ void zn_zrecord_make(zn_ztable *t, const zn_observation *o);
  * become a list, and *ref with it.
  */
 uint64_t zn_zrecord_place(zn_ztable *t, zn_zref *ref, const zn_observation *o);
-/* Frees what is older than `start` in n slots of records, and the memory they no longer need. */
-void zn_zrecord_sweep(zn_ztable *t, zn_zref first, uint32_t n, int64_t start);
+/* Looks for users older than `start` in n slots of records, and notes the records that have some. */
+void zn_zrecord_look(zn_ztable *t, zn_zref first, uint32_t n, int64_t start);
+/* Frees those users in the records noted, and the memory that these no longer need. */
+void zn_zrecord_sweep(zn_ztable *t, int64_t start);
 void zn_zrecord_drop_oldest(zn_ztable *t, zn_zref ref);
 void zn_zrecord_free(zn_ztable *t, zn_zref ref);
 /* The i-th newest observation of a record, 0 <= i < count; its attribute is left out. */

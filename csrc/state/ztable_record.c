@@ -262,23 +262,37 @@ static void shrink(zn_ztable *t, zn_zref ref)
     (void)move_to(t, zn_zindex_slot(&t->by_id, r->id_lo, ref), fits);
 }
 
-void zn_zrecord_sweep(zn_ztable *t, zn_zref first, uint32_t n, int64_t start)
+void zn_zrecord_look(zn_ztable *t, zn_zref first, uint32_t n, int64_t start)
 {
     const zn_zsize *s = t->size + zn_zref_kind(first);
+    ZN_ASSERT(t->stale_count + n <= ZN_ZSTALE_MAX);
     for (zn_zref ref = first; ref < first + n; ref++) {
         const zn_zrecord *r = zn_zrecord_at(t, ref);
         const int64_t *t_ns = (const void *)((const uint8_t *)r + s->times_at);
-        uint32_t oldest = r->head + r->count - 1u;
-        if (r->count == 0)
-            continue;
-        if (t_ns[r->head] < start) {
+        uint32_t oldest = zn_zring_wrap(r->head + r->count - (r->count != 0 ? 1u : 0u), s->users);
+        /* Without a branch: whether it is stale cannot be guessed. */
+        t->stale[t->stale_count] = ref;
+        t->stale_count += (uint32_t)(r->count != 0) & (uint32_t)(t_ns[oldest] < start);
+    }
+    for (uint32_t i = 0; i < t->stale_count; i++)
+        ZN_PREFETCH_WRITE(zn_zindex_home(&t->by_id, zn_zrecord_at(t, t->stale[i])->id_lo));
+}
+
+void zn_zrecord_sweep(zn_ztable *t, int64_t start)
+{
+    for (uint32_t i = 0; i < t->stale_count; i++) {
+        zn_zref ref = t->stale[i];
+        ring g = open_ring(t, ref);
+        if (g.r->count == 0)
+            continue; /* moved since */
+        if (g.t_ns[g.r->head] < start) {
             zn_zref_retire(t, ref);
-        } else if (t_ns[zn_zring_wrap(oldest, s->users)] < start) {
-            ring g = open_ring(t, ref);
+        } else {
             trim(t, &g, start);
             shrink(t, ref);
         }
     }
+    t->stale_count = 0;
 }
 
 void zn_zrecord_drop_oldest(zn_ztable *t, zn_zref ref)

@@ -4,7 +4,8 @@
  * Two hands go round all attributes, slab by slab in memory order, which costs next to nothing.
  *
  * The sweep retires attributes whose newest user is out of the window, trims others and shrinks
- * their records. Every observation moves it by two slots, so a round takes half as many
+ * their records, one step after it has seen them, when the memory that takes has arrived. Every
+ * observation moves it by two slots, so a round takes half as many
  * observations as there are slots, however far the clock went; a new one starts half a window after
  * the last one ended.
  *
@@ -15,7 +16,6 @@
 #include "state/ztable_internal.h"
 
 #define ROUNDS_PER_WINDOW 2
-#define SWEEP_STEPS (2 * ZN_ZSWEEP_EVERY) /* two an observation */
 #define DRAIN_STEPS (8 * ZN_ZSWEEP_EVERY)
 #define TRIM_STEPS 64 /* entries of a list freed at one step */
 #define CAP_CANDIDATES 16
@@ -110,7 +110,7 @@ static uint32_t sweep_kind(zn_ztable *t, uint32_t n, int64_t start)
     if (n > left)
         n = left;
     if (h->kind != ZN_ZKIND_LIST)
-        zn_zrecord_sweep(t, zn_zref_of(h->kind, h->slot + 1), n, start);
+        zn_zrecord_look(t, zn_zref_of(h->kind, h->slot + 1), n, start);
     else
         for (uint32_t i = 1; i <= n; i++)
             sweep_list(t, h->slot + i, start);
@@ -124,12 +124,13 @@ void zn_zroom_sweep(zn_ztable *t)
     uint32_t steps = 0;
     if (t->dying != 0)
         zn_zlist_drain(t, DRAIN_STEPS);
+    zn_zrecord_sweep(t, start);
     if (!t->sweeping) {
         if (t->clock.now_ns - t->swept_ns < t->config.window_ns / ROUNDS_PER_WINDOW)
             return;
         t->sweeping = true;
     }
-    while ((steps += sweep_kind(t, SWEEP_STEPS - steps, start)) < SWEEP_STEPS)
+    while ((steps += sweep_kind(t, ZN_ZSTALE_MAX - steps, start)) < ZN_ZSTALE_MAX)
         if (!next_kind(t, &t->sweep_hand)) {
             t->sweeping = false;
             t->swept_ns = t->clock.now_ns;

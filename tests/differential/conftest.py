@@ -4,35 +4,28 @@
 
 import os
 import shutil
-import struct
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import pytest
+from capture_bytes import write_capture
 
 Rows = list[dict[str, str]]
-Tshark = Callable[[Sequence[bytes], int, Mapping[str, str]], Rows]
+Tshark = Callable[..., Rows]
 
 # One frame at a time: no reassembly, no memory of earlier frames.
-PREFERENCES = ["tcp.desegment_tcp_streams:FALSE", "tcp.analyze_sequence_numbers:FALSE"]
-PREFERENCES += [
-    "ip.defragment:FALSE",
-    "ipv6.defragment:FALSE",
-    "tcp.relative_sequence_numbers:FALSE",
-]
-
-
-def write_pcap(path: Path, frames: Sequence[bytes], link: int) -> None:
-    with path.open("wb") as file:
-        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 0x40000, link))
-        for second, frame in enumerate(frames):
-            file.write(struct.pack("<IIII", second, 0, len(frame), len(frame)) + frame)
+SINGLE = ["tcp.desegment_tcp_streams:FALSE", "tcp.analyze_sequence_numbers:FALSE"]
+SINGLE += ["ip.defragment:FALSE", "ipv6.defragment:FALSE", "tcp.relative_sequence_numbers:FALSE"]
+# Streams and datagrams put together, segments in any order.
+WHOLE = ["tcp.desegment_tcp_streams:TRUE", "tcp.reassemble_out_of_order:TRUE"]
+WHOLE += ["ip.defragment:TRUE", "ipv6.defragment:TRUE"]
 
 
 @pytest.fixture(scope="session")
 def tshark(tmp_path_factory: pytest.TempPathFactory) -> Tshark:
-    """A function from frames, their link type and fields (name -> tshark's) to a row a frame."""
+    """A function from frames, their link types (or the one of all) and fields (name -> tshark's) to
+    a row a frame. A field holds its last occurrence, or with `every` all of them, with commas.
+    `every` also puts streams and datagrams together."""
     program = shutil.which("tshark")
     if program is None:
         reason = "tshark is not installed: `make test` installs it from Debian"
@@ -44,11 +37,18 @@ def tshark(tmp_path_factory: pytest.TempPathFactory) -> Tshark:
     environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
     environment |= {"HOME": str(home), "XDG_CONFIG_HOME": str(home)}
 
-    def read(frames: Sequence[bytes], link: int, fields: Mapping[str, str]) -> Rows:
-        path = home / "frames.pcap"
-        write_pcap(path, frames, link)
-        command = [program, "-n", "-r", str(path), "-T", "fields", "-E", "occurrence=l"]
-        command += [word for preference in PREFERENCES for word in ("-o", preference)]
+    def read(
+        frames: Sequence[bytes],
+        link: int | Sequence[int],
+        fields: Mapping[str, str],
+        *,
+        every: bool = False,
+    ) -> Rows:
+        path = home / "frames.pcapng"
+        write_capture(path, frames, [link] * len(frames) if isinstance(link, int) else link)
+        command = [program, "-n", "-r", str(path), "-T", "fields"]
+        command += ["-E", f"occurrence={'a' if every else 'l'}"]
+        command += [word for choice in (WHOLE if every else SINGLE) for word in ("-o", choice)]
         command += [word for field in fields.values() for word in ("-e", field)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         rows = [line.split("\t") for line in done.stdout.split("\n")[:-1]]

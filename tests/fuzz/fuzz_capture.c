@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a capture: every byte of every frame must be readable. */
 #include "base/hash.h"
-#include "io/pcap_read.h"
+#include "io/capture.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

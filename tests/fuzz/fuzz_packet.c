@@ -1,20 +1,55 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Byte 0 picks the link type, byte 1 how much the snapshot length cut off; then the frame. */
+/*
+ * Link to transport header. Bytes 0 and 1 are the link type, byte 2 is how many times eight bytes the
+ * snapshot length cut off; then the frame. A fragment is read as if it were its whole datagram.
+ */
 #include "proto/packet.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static const zn_hash_key key = {1, 2};
+
+static void require(bool holds)
+{
+    if (!holds)
+        __builtin_trap();
+}
+
+/* Every byte that a result points to can be read, and lies in the frame. */
+static void read_all(zn_span part, zn_span frame)
+{
+    require(part.n == 0 || (part.p >= frame.p && part.p + part.n <= frame.p + frame.n));
+    (void)zn_hash64(&key, part.p, part.n);
+}
+
+static void check_packet(const zn_packet *p, zn_span frame)
+{
+    require(p->payload.n <= p->payload_len && p->sender < 2);
+    require(p->tuple.proto == ZN_PROTO_TCP || p->tuple.proto == ZN_PROTO_UDP);
+    read_all(p->payload, frame);
+    read_all(p->tcp_options, frame);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const uint32_t links[] = {1, 113, 0, 108, 12, 14, 101, 228, 229, 9};
-    static const zn_hash_key key = {1, 2};
     zn_cursor c = zn_cursor_over(data, size, true);
-    uint32_t link = links[zn_cursor_u8(&c) % 10], missing = zn_cursor_u8(&c) * 8u;
+    uint32_t link = zn_cursor_be16(&c), missing = zn_cursor_u8(&c) * 8u;
     zn_span frame = zn_cursor_rest(&c);
     zn_packet packet = {0};
     zn_packet_input in = {frame, (uint32_t)frame.n + missing, link};
-    if (zn_packet_decode(&in, &key, &packet) == ZN_STAT_COUNT)
-        (void)zn_hash64(&key, packet.payload.p, packet.payload.n);
+    zn_fragment fragment;
+    zn_stat why = zn_packet_decode(&in, &key, &packet, &fragment);
+    for (int n = 0; n < 4 && why == ZN_STAT_FRAGMENTS; n++) {
+        read_all(fragment.bytes, frame);
+        why = zn_packet_decode_datagram(&fragment, &packet.tunnels, &key, &packet, &fragment);
+    }
+    require(packet.tunnels.n <= ZN_TUNNELS_MAX);
+    require(packet.encapsulations >> (ZN_STAT_IN_LAST - ZN_STAT_IN_FIRST) <= 1);
+    if (why == ZN_STAT_COUNT)
+        check_packet(&packet, frame);
+    else
+        require(why == ZN_STAT_FRAGMENTS ||
+                (why >= ZN_STAT_DROP_LINK_TYPE && why <= ZN_STAT_DROP_TRANSPORT_MALFORMED));
     return 0;
 }

@@ -2,9 +2,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The z-table against brute force: the input's first bytes choose a configuration, the rest are
- * observations of four bytes with time going every way. Traps on a release that brute force
- * suppresses, on another decision than brute force for input in order without caps, on another
- * decision of a batch than of single calls, and on a broken invariant.
+ * steps of four bytes: observations with time going every way, another z, a clear. Traps on a
+ * release that brute force suppresses, on another decision or count than brute force's for input in
+ * order without caps, on another decision of a batch than of single calls, and on a broken
+ * invariant.
+ *
+ * To be built with the default layout, and with -DZN_ZRECORD_USERS_MAX=5 -DZN_ZLIST_FROM=3, which
+ * brings a few users to every form that an attribute can take.
  */
 #include "state/ztable.h"
 
@@ -24,11 +28,21 @@ typedef struct seen {
     uint8_t user, attribute;
 } seen;
 
+/* What happened between two observations: another z, or 0 for a clear. */
+typedef struct change {
+    size_t at;
+    uint32_t z;
+} change;
+
 typedef struct run {
     zn_ztable *table;
     zn_ztable_config config;
-    bool ordered; /* so far, and nothing but the window can take an observation away */
-    size_t n;
+    uint32_t z;      /* in force */
+    bool exact;      /* nothing but the window can take an observation away, */
+    bool ordered;    /* and all are in time order so far */
+    size_t n, first; /* the table has forgotten those before `first` */
+    size_t changes;
+    change change[OBSERVATIONS_MAX];
     seen past[OBSERVATIONS_MAX];
     zn_observation observations[OBSERVATIONS_MAX];
     uint8_t decisions[OBSERVATIONS_MAX];
@@ -48,12 +62,12 @@ static zn_id id_of(uint8_t attribute)
     return id;
 }
 
-/* Distinct users of the attribute in [t - window, t] among all observations so far. */
+/* Distinct users of the attribute in [t - window, t] among all observations not forgotten. */
 static uint32_t brute_force(const run *r, int64_t t_ns, uint8_t attribute)
 {
     bool counted[256] = {false};
     uint32_t users = 0;
-    for (size_t i = 0; i < r->n; i++) {
+    for (size_t i = r->first; i < r->n; i++) {
         const seen *s = r->past + i;
         if (s->attribute == attribute && s->t_ns <= t_ns && s->t_ns >= t_ns - r->config.window_ns &&
             !counted[s->user]) {
@@ -90,23 +104,32 @@ static int64_t next_time(const run *r, int64_t t_ns, uint8_t code)
     return t_ns > INT64_MAX - step ? INT64_MAX : t_ns + step;
 }
 
+/* A clock that was set back, or a clear: nothing from before may count. */
+static void forget(run *r, size_t first)
+{
+    r->first = first;
+    r->ordered = r->exact;
+}
+
 static void one(run *r, int64_t t_ns, uint8_t user, uint8_t attribute)
 {
     zn_observation o = {t_ns, mix(user), id_of(attribute)};
     seen s = {t_ns, user, attribute};
+    uint64_t jumps = zn_ztable_get_stats(r->table).clock_jumps;
     zn_decision decision;
-    uint32_t users, z = r->config.z;
-    if (r->n != 0 && t_ns < r->past[r->n - 1].t_ns)
+    uint32_t users, keep = r->config.keep;
+    if (r->n != r->first && t_ns < r->past[r->n - 1].t_ns)
         r->ordered = false;
     r->past[r->n] = s;
     r->observations[r->n++] = o;
-    users = brute_force(r, t_ns, attribute);
     decision = zn_ztable_observe(r->table, &o);
     r->decisions[r->n - 1] = (uint8_t)decision;
-    require(decision != ZN_RELEASE || users >= z);
+    if (zn_ztable_get_stats(r->table).clock_jumps != jumps)
+        forget(r, r->n - 1);
+    users = brute_force(r, t_ns, attribute);
+    require(decision != ZN_RELEASE || users >= r->z);
     if (r->ordered) {
-        uint32_t keep = r->config.keep;
-        require(decision == (users >= z ? ZN_RELEASE : ZN_BELOW_Z));
+        require(decision == (users >= r->z ? ZN_RELEASE : ZN_BELOW_Z));
         require(zn_ztable_count(r->table, o.attribute) ==
                 (keep != 0 && users > keep ? keep : users));
     }
@@ -114,15 +137,43 @@ static void one(run *r, int64_t t_ns, uint8_t user, uint8_t attribute)
         require(zn_ztable_check(r->table) == NULL);
 }
 
+static void apply(zn_ztable *table, uint32_t z)
+{
+    if (z == 0)
+        zn_ztable_clear(table);
+    else
+        require(zn_ztable_set_z(table, z, NULL) == 0);
+}
+
+/* The z that the input asks for, as far as it is valid; 0 clears. */
+static void disturb(run *r, uint32_t z)
+{
+    change c = {r->n, z > r->config.z ? r->config.z : z};
+    if (r->changes == OBSERVATIONS_MAX)
+        return;
+    r->change[r->changes++] = c;
+    apply(r->table, c.z);
+    if (c.z == 0)
+        forget(r, r->n);
+    else
+        r->z = c.z;
+    require(zn_ztable_check(r->table) == NULL);
+}
+
 /* A second table that takes everything in batches decides the same. */
 static void repeat_in_batches(run *r)
 {
     uint8_t decisions[OBSERVATIONS_MAX];
     zn_ztable *table;
+    size_t from = 0;
     require(zn_ztable_open(&table, &r->config, NULL) == 0);
-    zn_ztable_observe_batch(table, r->observations, r->n / 2, decisions);
-    zn_ztable_observe_batch(table, r->observations + r->n / 2, r->n - r->n / 2,
-                            decisions + r->n / 2);
+    for (size_t i = 0; i <= r->changes; i++) {
+        size_t to = i < r->changes ? r->change[i].at : r->n;
+        zn_ztable_observe_batch(table, r->observations + from, to - from, decisions + from);
+        if (i < r->changes)
+            apply(table, r->change[i].z);
+        from = to;
+    }
     require(memcmp(decisions, r->decisions, r->n) == 0);
     require(zn_ztable_check(table) == NULL);
     zn_ztable_close(table);
@@ -145,7 +196,8 @@ static void configure(run *r, const uint8_t *head)
     r->config.max_attributes = head[4] != 0 ? head[4] % 20u + 1 : 64;
     r->config.max_jump_ns = head[5] & 1 ? window[head[5] >> 1 & 7] : 0;
     r->config.rebase_after = head[6] % 8u + 1;
-    r->ordered = head[3] == 0 && head[4] == 0 && (head[5] & 1) == 0;
+    r->exact = r->ordered = head[3] == 0 && head[4] == 0 && (head[5] & 1) == 0;
+    r->z = r->config.z;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -154,20 +206,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int64_t t_ns = INT64_C(1700000000) * ZN_NS_PER_S;
     if (size < HEADER_BYTES)
         return 0;
-    r.n = 0;
+    r.n = r.first = r.changes = 0;
     configure(&r, data);
     require(zn_ztable_open(&r.table, &r.config, NULL) == 0);
     data += HEADER_BYTES;
     size -= HEADER_BYTES;
     for (; size >= RECORD_BYTES && r.n < OBSERVATIONS_MAX; size -= RECORD_BYTES) {
-        uint8_t crowd = data[3] & 0xc0 ? 0 : data[3]; /* now and then, many users in a row */
+        uint8_t more = data[3] & 0x3f, attribute = data[2] % ATTRIBUTES;
         t_ns = next_time(&r, t_ns, data[0]);
-        one(&r, t_ns, data[1], data[2] % ATTRIBUTES);
-        for (uint8_t i = 0; i < crowd && r.n < OBSERVATIONS_MAX; i++)
-            one(&r, t_ns, (uint8_t)(data[1] + i), data[2] % ATTRIBUTES);
+        if (data[3] >> 6 == 3)
+            disturb(&r, more);
+        if (data[3] >> 6 != 0) /* one user; else many in a row */
+            more = 0;
+        one(&r, t_ns, data[1], attribute);
+        for (uint8_t i = 0; i < more && r.n < OBSERVATIONS_MAX; i++)
+            one(&r, t_ns, (uint8_t)(data[1] + i), attribute);
         data += RECORD_BYTES;
     }
-    zn_ztable_close(r.table);
     repeat_in_batches(&r);
+    zn_ztable_close(r.table);
     return 0;
 }

@@ -1,34 +1,37 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The corpora of the parsers' fuzz targets, replayed under ASan and UBSan."""
+"""The corpora of the parsers' fuzz targets, replayed under ASan and UBSan and at guard pages."""
 
 import os
+import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from c_help import LAYOUTS, SANITIZE, ZTABLE, compile_c
 
 pytestmark = pytest.mark.source
 
 FOLDER = Path(__file__).resolve().parent
 CSRC = FOLDER.parents[1] / "csrc"
-SOURCES = [
-    *(path for layer in ("base", "proto", "state") for path in sorted((CSRC / layer).glob("*.c"))),
-    *(CSRC / "io" / f"{name}.c" for name in ("byte_source", "pcap_read", "pcapng_read")),
-]
+SOURCES = sorted(CSRC.rglob("*.c"))
 FLAGS = ["-std=c11", "-O1", "-g", "-D_GNU_SOURCE", "-DZN_DEBUG", f"-I{CSRC}"]
 FLAGS += ["-Wall", "-Wextra", "-Werror"]
 FLAGS += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 TARGETS = sorted(path.name for path in (FOLDER / "corpus").iterdir())
+# Python itself may run under a preloaded sanitizer, which compilers do without.
+ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+
+
+def finished(command: Sequence[str | Path], folder: Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
 
 
 def run(command: Sequence[str | Path], folder: Path) -> None:
-    # Python itself may run under a preloaded sanitizer, which compilers do without.
-    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    done = finished(command, folder)
     assert done.returncode == 0, done.stderr
 
 
@@ -43,5 +46,34 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.mark.parametrize("target", TARGETS)
 def test_replay(target: str, objects: list[Path], tmp_path: Path) -> None:
     program = tmp_path / "replay"
-    run(["cc", *FLAGS, FOLDER / f"fuzz_{target}.c", *objects, "-o", program, "-lcrypto"], tmp_path)
+    run(
+        ["cc", *FLAGS, FOLDER / f"fuzz_{target}.c", *objects, "-o", program, "-lcrypto", "-lpcap"],
+        tmp_path,
+    )
     run([program, FOLDER / "corpus" / target], tmp_path)
+
+
+def test_replay_with_small_records_and_early_lists(tmp_path: Path) -> None:
+    """The z-table's inputs again, in the layout where few users make a list."""
+    sources = [FOLDER / "replay.c", FOLDER / "fuzz_ztable.c", *ZTABLE]
+    program = compile_c(tmp_path / "replay", sources, *SANITIZE, *LAYOUTS["small"])
+    run([program, FOLDER / "corpus" / "ztable"], tmp_path)
+
+
+@pytest.mark.parametrize("offset", ["size", "-1L"])
+def test_a_byte_too_many_does_not_pass(offset: str, tmp_path: Path) -> None:
+    """What the guard pages are there for: no sanitizer looks on here."""
+    target = tmp_path / "target.c"
+    target.write_text(
+        "#include <stddef.h>\n#include <stdint.h>\n"
+        "int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);\n"
+        "int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)\n"
+        f"{{ (void)size; return *(const volatile uint8_t *)(data + {offset}); }}\n",
+        encoding="ascii",
+    )
+    (tmp_path / "inputs").mkdir()
+    (tmp_path / "inputs" / "one").write_bytes(bytes(100))
+    plain = [flag for flag in FLAGS if "sanitize" not in flag]
+    run(["cc", *plain, target, FOLDER / "replay.c", "-o", "replay"], tmp_path)
+    done = finished([tmp_path / "replay", "inputs"], tmp_path)
+    assert done.returncode == -signal.SIGSEGV

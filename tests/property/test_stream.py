@@ -89,3 +89,25 @@ def test_the_bound_is_exact() -> None:
     assert stream.add(9 + STREAM_MAX - 1, CONTENT[STREAM_MAX - 1 :][:5]) == "grew"
     assert stream.head() == CONTENT[:STREAM_MAX]
     assert Stream(9).add(8, b"xy") == "outside"
+
+
+@given(base=BASES, steps=st.lists(st.one_of(PIECES, st.integers(0, 3000)), max_size=30))
+def test_what_was_read_makes_room_and_the_rest_stays(
+    base: int, steps: list[tuple[int, int] | int]
+) -> None:
+    """A piece of the content, or a move of the base."""
+    stream, oracle, origin = Stream(base), StreamOracle(), 0
+    for step in steps:
+        if isinstance(step, int):
+            stream.consume(step)
+            origin += step
+            oracle.byte = {p - step: b for p, b in oracle.byte.items() if p >= step}
+        else:
+            offset, length = step
+            data = genuine(origin + offset, length) if offset < STREAM_MAX else b"x"
+            answer = stream.add((base + origin + offset) % 2**32, data)
+            assert answer == oracle.add(offset, data)
+        assert stream.head() == oracle.head()
+        assert stream.first == min(oracle.byte, default=STREAM_MAX)
+        holes = oracle.ranges(set(oracle.byte)) > 1 or stream.first != 0
+        assert stream.has_hole == (bool(oracle.byte) and holes)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whatever is wrong: one line on stderr, the right exit code, and nothing under a final name."""
 
+import gzip
+import lzma
 import os
 import resource
 import socket
@@ -35,7 +37,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     huge = struct.pack("<IIII", 1, 0, 0x7FFFFFFF, 0x7FFFFFFF)
     Path("absurd.pcap").write_bytes(pcap_header() + huge + bytes(100))
     Path("gzip.pcap.gz").write_bytes(b"\x1f\x8b\x08\0" + bytes(30))
+    Path("text.gz").write_bytes(gzip.compress(Path("text.pcap").read_bytes()))
+    Path("cut.pcap.xz").write_bytes(lzma.compress(whole[:20_000])[:40])
     Path("captures").mkdir()
+    Path("captures/text").write_text("no capture")
     Path("full").mkdir()
     Path("full/precious").write_text("mine")
     Path("file").touch()
@@ -66,10 +71,13 @@ OPERATIONAL = {
     "stub.pcap": "stub.pcap is too short",
     "cut-first.pcap": "not one packet can be read",
     "absurd.pcap": "not one packet can be read",
-    "gzip.pcap.gz": "compressed with gzip: unpack it first",
+    "gzip.pcap.gz": "gzip.pcap.gz: the gzip data is damaged",
+    "cut.pcap.xz": "cut.pcap.xz: the xz data ends early",
+    "text.gz": "text.gz is not a capture",
     "missing.pcap": "missing.pcap cannot be opened: No such file",
-    "captures": "captures is a folder; name the captures in it",
-    "captures/": "is a folder",
+    "captures": "captures is a folder without a capture in it",
+    "captures/": "captures is a folder without a capture in it",
+    "good.pcap captures": "captures is a folder without a capture in it",
     "no/such/folder/x.pcap": "No such file",
     "good.pcap --out no/such": "cannot make no/such: No such file",
     "good.pcap --out good.pcap/x": "cannot make good.pcap/x: Not a directory",
@@ -104,6 +112,8 @@ USAGE = {
     "good.pcap --format pdf": "'pdf' is not one of",
     "good.pcap --evidence none": "'none' is not one of",
     "good.pcap --dns-votes maybe": "'maybe' is not one of",
+    "good.pcap --max-bytes 0": "--max-bytes: must be a number of bytes such as 500M or 20G",
+    "good.pcap --max-bytes 5X": "--max-bytes: must be a number of bytes such as 500M or 20G",
     "good.pcap --filter port": "the filter is not valid",
     "good.pcap --widow 1h": "No such option '--widow'. Did you mean '--window'?",
     "good.pcap --config key.toml": "[anonymity] unknown key 'zz'; did you mean 'z'?",

@@ -5,7 +5,6 @@
 import json
 import os
 import runpy
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -64,6 +63,14 @@ def test_sanitize_implies_debug(flags: Callable[..., tuple[list[str], list[str]]
     assert ldflags == ["-fsanitize=address,undefined"]
 
 
+def test_coverage_counts_lines(flags: Callable[..., tuple[list[str], list[str]]]) -> None:
+    cflags, ldflags = flags(ZANON_COVERAGE="1")
+    assert cflags.index("-O1") > cflags.index("-O2"), "the last -O counts"
+    assert "--coverage" in cflags
+    assert ldflags == ["--coverage"]
+    assert flags(ZANON_COVERAGE="0") == flags()
+
+
 def test_each_variant_is_built_in_its_own_folder(setup_py: dict[str, Any]) -> None:
     environs = [
         {},
@@ -72,12 +79,14 @@ def test_each_variant_is_built_in_its_own_folder(setup_py: dict[str, Any]) -> No
         {"ZANON_SANITIZE": "address,undefined"},
         {"ZANON_SANITIZE": "thread"},
         {"ZANON_SANITIZE": "thread", "ZANON_MARCH": "x86-64-v3"},
+        {"ZANON_COVERAGE": "1"},
     ]
     folders = [setup_py["build_base"](environ) for environ in environs]
     assert len(set(folders)) == len(folders)
     assert folders[0] == "build/release"
-    # The Makefile empties this one.
+    # The Makefile empties these.
     assert folders[3] == "build/address-undefined"
+    assert folders[-1] == "build/coverage"
     assert all(folder.startswith("build/") and ".." not in folder for folder in folders)
 
 
@@ -103,24 +112,6 @@ def test_version_is_said_once() -> None:
     assert metadata.version("zanon-net") == version
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that `make lib` fills."""
-    if shutil.which("make") is None:
-        pytest.skip("make is not installed")
-    folder = tmp_path_factory.mktemp("library")
-    done = subprocess.run(
-        ["make", "-s", "lib", f"BUILD={folder}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "warning" not in done.stderr
-    return folder
-
-
 def library_flags(library: Path, *packages: str) -> list[str]:
     """What pkg-config says to compile with."""
     return subprocess.run(
@@ -133,27 +124,27 @@ def library_flags(library: Path, *packages: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_library_links_without_python(library: Path, tmp_path: Path) -> None:
+def test_library_links_without_python(c_library: Path, tmp_path: Path) -> None:
     program = tmp_path / "use.c"
     program.write_text(
         '#include "engine.h"\n#include "state/ztable.h"\nint main(void)\n{\n    return 0;\n}\n'
     )
-    command = ["cc", "-std=c11", str(program), *library_flags(library)]
+    command = ["cc", "-std=c11", str(program), *library_flags(c_library)]
     command += ["-o", str(tmp_path / "use")]
     # Every object of the archive has to find what it calls, not only those that main() needs.
-    whole = ["-Wl,--whole-archive", str(library / "lib" / "libzanon.a"), "-Wl,--no-whole-archive"]
+    whole = ["-Wl,--whole-archive", str(c_library / "lib" / "libzanon.a"), "-Wl,--no-whole-archive"]
     subprocess.run([*command, *whole, "-lcrypto", "-lpcap"], check=True)
     subprocess.run([str(tmp_path / "use")], check=True)
 
 
 @pytest.mark.slow
-def test_the_monitor_in_c(library: Path, tmp_path: Path, demo_pcap: Path) -> None:
+def test_the_monitor_in_c(c_library: Path, tmp_path: Path, demo_pcap: Path) -> None:
     """It prints what the command prints, line by line, but for the pseudonyms."""
     source = ROOT / "examples" / "c" / "monitor.c"
     assert len(source.read_text("utf-8").splitlines()) <= 60
     monitor = str(tmp_path / "monitor")
     warnings = ["-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Werror"]
-    flags = library_flags(library, "libpcap")
+    flags = library_flags(c_library, "libpcap")
     subprocess.run(
         ["cc", "-std=c11", "-D_GNU_SOURCE", *warnings, str(source), *flags, "-o", monitor],
         check=True,

@@ -315,10 +315,6 @@ def test_pcapng_time_offset(order: str, offset: int, ticks: int, expected: int) 
 # ---- what is no capture -------------------------------------------------------------------------
 
 
-def modified(data: bytes) -> bytes:
-    return struct.pack("<I", 0xA1B2CD34) + data[4:]
-
-
 OTHER_FORMATS: dict[str, Callable[[bytes], bytes]] = {
     "compressed with gzip": gzip.compress,
     "compressed with bzip2": bz2.compress,
@@ -326,9 +322,7 @@ OTHER_FORMATS: dict[str, Callable[[bytes], bytes]] = {
     "compressed with zstd": lambda data: b"\x28\xb5\x2f\xfd" + data,
     "compressed with lz4": lambda data: b"\x04\x22\x4d\x18" + data,
     "a ZIP archive": lambda data: b"PK\3\4" + data,
-    "a modified (Kuznetzov) pcap": modified,
-    "an Ixia hardware pcap": lambda data: bytes.fromhex("1c0001ac") + data[4:],
-    "a snoop capture": lambda data: b"snoop\0\0\0" + data,
+    "a snoop of version 3": lambda data: b"snoop\0\0\0\0\0\0\3" + data,
     "a Network Monitor capture": lambda data: b"GMBU" + data,
     "not a capture": lambda data: b"GET / HTTP/1.1" + data,
 }

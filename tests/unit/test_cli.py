@@ -203,7 +203,7 @@ def test_inspect(capsys: Captured) -> None:
         assert expected in said.out
     assert run_main("inspect", "--json", DEMO) == 0
     facts = json.loads(capsys.readouterr().out)
-    assert facts["source"]["link_types"] == {"ETHERNET": 15629}
+    assert facts["sources"][0]["link_types"] == {"ETHERNET": 15629}
     assert facts["read"]["frames"] == 15629
     assert facts["decisions"]["observations"] > 1000
     assert not list(Path.cwd().iterdir())

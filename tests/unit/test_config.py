@@ -293,6 +293,7 @@ rotate = {HOUR_NS}
 key_file = "secret/key"
 [input]
 filter = "host 10.1.2.3"
+max_bytes = "2G"
 [output]
 format = ["jsonl", "observations"]
 columns = ["core"]
@@ -326,7 +327,7 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
         AddressPolicy(
             ("10.1.0.0/16", "10.1.2.3/32"), (24, 56), True, HOUR_NS, str(tmp_path / "secret/key")
         ),
-        Input("host 10.1.2.3"),
+        Input("host 10.1.2.3", 2 << 30),
         Output(("jsonl", "observations"), ("core",)),
         Limits(1000, 2000, 3000),
         LiveSettings(128 << 20, 2048, False, "10s", "nobody"),
@@ -341,7 +342,8 @@ def test_the_documented_file(tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0]
     assert all(f"\n{name} = " in text for name in SECTION_OF)
     write(tmp_path / "never.txt", "private.example\n")
-    chosen = ("never", "internal", "rotate", "key_file", "filter", "format", "status", "drop_to")
+    chosen = ("never", "internal", "rotate", "key_file", "filter", "max_bytes", "format")
+    chosen += ("status", "drop_to")
     usual = {name: getattr(getattr(Config(), SECTION_OF[name]), name) for name in chosen}
     assert load(tmp_path, text).replace(**usual) == Config()
 
@@ -392,7 +394,7 @@ def test_a_manifest_keeps_secrets_addresses_and_names(full: Config) -> None:
     assert shown["addresses"]["key_mode"] == "derived"
     assert shown["addresses"]["internal"] == {"networks": ["10.1.0.0/16"], "not_shown": 1}
     assert shown["anonymity"]["never_suffixes"] == 1
-    assert shown["input"] == {"filtered": True}
+    assert shown["input"] == {"filtered": True, "max_bytes": 2 << 30}
     assert not [word for word in ("secret", "10.1.2.3", "private.example") if word in str(shown)]
     assert json.loads(json.dumps(shown)) == shown
 

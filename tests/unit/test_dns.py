@@ -121,6 +121,21 @@ def test_malformed_names(name: bytes) -> None:
         assert _core.parse_dns(message, whole=whole) == ("malformed", b"", False, 0, 0)
 
 
+QUESTION = NAME + b"\0\1\0\1"
+
+
+def test_the_first_question_that_is_spelled_out_counts() -> None:
+    """A pointer in the first one could only point forward."""
+    for pointers in (b"\xc0\x12\0\1\0\1", b"\3www\xc0\x16\0\1\0\1", b"\xc0\x0c\0\1\0\1" * 3):
+        count = pointers.count(b"\xc0") + 1
+        message = dns_message(b"", counts=(count, 0, 0, 0))[:12] + pointers + QUESTION
+        assert _core.parse_dns(message)[:2] == ("done", b"www.example.org")
+        for n in range(12, len(message)):
+            assert _core.parse_dns(message[:n], whole=False)[1] == b""
+        only = dns_message(b"", counts=(count - 1, 0, 0, 0))[:12] + pointers + QUESTION
+        assert _core.parse_dns(only)[0] == "malformed"
+
+
 @pytest.mark.parametrize(
     "message",
     [
@@ -172,6 +187,8 @@ def test_any_bytes_end_in_a_state(data: bytes) -> None:
 def test_any_labels(labels: list[bytes], cut: int) -> None:
     message = dns_message(dns_name(*labels))
     name = b".".join(labels)
-    state = "done" if len(name) <= 253 else "malformed"
-    assert _core.parse_dns(message)[:2] == (state, name if state == "done" else b"")
-    assert _core.parse_dns(message[:cut], whole=False)[1] in (name, b"")
+    odd = any(byte == 0x2E or not 0x20 < byte < 0x7F for label in labels for byte in label)
+    state = "malformed" if odd or len(name) > 253 else "done"
+    expected = name if state == "done" else b""
+    assert _core.parse_dns(message)[:2] == (state, expected)
+    assert _core.parse_dns(message[:cut], whole=False)[1] in (expected, b"")

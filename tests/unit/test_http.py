@@ -69,6 +69,49 @@ def test_the_head_ends_at_the_empty_line(data: bytes) -> None:
         assert _core.parse_http(data + after)[3] == len(data)
 
 
+@pytest.mark.parametrize("method", [b"get", b"GETS", b"M-SEARCH", b"X1", b"A" * 32])
+def test_any_method_is_one_in_a_whole_request_line(method: bytes) -> None:
+    data = head(b"Host: www.example.org", method=method)
+    line = data.index(b"\n") + 1
+    assert host(data) == HOST
+    assert _core.parse_http(data[:line])[0] == "need_more"
+    for n in range(1, line):
+        assert _core.parse_http(data[:n])[0] in ("other", "need_more")
+    assert _core.parse_http(data[: line - 1])[0] == "other"
+
+
+@pytest.mark.parametrize("before", [b"\r\n", b"\n", b"\r\n\n\r\n"])
+def test_empty_lines_before_a_request_are_passed_over(before: bytes) -> None:
+    data = head(b"Host: www.example.org")
+    state, name, _method, used = _core.parse_http(before + data)
+    assert (state, name, used) == ("done", HOST, len(before + data))
+
+
+CUT = b"GET / HTTP/1.1\r\nA: b\r\nHost: www.example.org\r\n"
+
+
+@pytest.mark.parametrize(
+    "rest", [b"", b"U", b"User-Agent: x", b"User-Agent: x\r\n", b"Ho", b"\r", b"Host2: y"]
+)
+def test_a_cut_head_has_the_host_of_its_whole_line(rest: bytes) -> None:
+    data = CUT + rest
+    assert _core.parse_http(data)[0] == "need_more"
+    assert _core.parse_http(data, cut=True) == ("done", HOST, 1, len(data))
+    for n in range(len(CUT)):
+        assert _core.parse_http(data[:n], cut=True)[:2] == ("need_more", b"")
+
+
+@pytest.mark.parametrize("rest", [b"Host: other.example", b"host:", b" x", b"\t", b"Host: o\r\n"])
+def test_what_a_cut_head_shows_may_not_contradict_it(rest: bytes) -> None:
+    assert _core.parse_http(CUT + rest, cut=True)[0] == "malformed"
+
+
+def test_the_request_line_of_a_cut_head_may_name_the_host() -> None:
+    line = b"GET http://www.example.org/ HTTP/1.1\r\n"
+    assert _core.parse_http(line + b"Host: oth", cut=True)[:2] == ("done", HOST)
+    assert _core.parse_http(line[:-1], cut=True)[0] == "need_more"
+
+
 def test_the_port_stays() -> None:
     assert host(head(b"Host: www.example.org:8080")) == b"www.example.org:8080"
     assert host(head(target=b"www.example.org:443", method=b"CONNECT")) == b"www.example.org:443"
@@ -127,8 +170,12 @@ def test_methods(method: str) -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        b"get / HTTP/1.1\r\n",
-        b"GETS / HTTP/1.1\r\n",
+        b"<34>Oct 11 x GET / HTTP/1.1\r\n",
+        b"127.0.0.1 GET / HTTP/1.1\r\n",
+        b"GET%00 / HTTP/1.1\r\n",
+        b"A" * 33 + b" / HTTP/1.1\r\n",
+        b"\r\n",
+        b"\r\n" * 9 + b"GET / HTTP/1.1\r\n",
         b"GET\t/ HTTP/1.1\r\n",
         b" GET / HTTP/1.1\r\n",
         b"HTTP/1.1 200 OK\r\n",

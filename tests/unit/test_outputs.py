@@ -230,6 +230,7 @@ def test_a_manifest(capture: Path, out: Path) -> None:
         {
             "name": "small.pcap",
             "format": "pcap",
+            "compression": None,
             "link_types": {"ETHERNET": 6},
             "bytes": capture.stat().st_size,
             "frames": 6,

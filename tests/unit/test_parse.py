@@ -4,6 +4,7 @@
 
 import dataclasses
 
+import h2_help as h2
 import pytest
 import quic_wire as quic
 import wire
@@ -32,6 +33,28 @@ def test_http_host() -> None:
     assert parse.http_host(head[:-1]).state == "need_more"
     assert parse.http_host(request(b"192.0.2.1")).name is None
     assert parse.http_host(request(b"192.0.2.1")).raw == b"192.0.2.1"
+
+
+def test_http_host_of_a_cut_head() -> None:
+    head = request(HOST)[:-2]
+    assert parse.http_host(head).state == "need_more"
+    assert parse.http_host(head, cut=True).name == NAME
+    assert parse.http_host(request(HOST)[: -len(HOST)], cut=True).name is None
+
+
+def test_h2_hosts() -> None:
+    client = h2.Client()
+    more = client.request(HOST) + client.request(b"192.0.2.1:80") + client.request(None)
+    data = h2.PREFACE + h2.frame(h2.SETTINGS) + more
+    raw, names = (HOST, b"192.0.2.1:80", b""), (NAME, None, None)
+    assert parse.h2_hosts(data) == parse.Http2Hosts("done", raw, names)
+    assert parse.h2_hosts(data[:-1]) == parse.Http2Hosts("need_more", raw[:2], names[:2])
+    body = h2.frame(h2.DATA, bytes(50), stream=1)[:20]
+    assert parse.h2_hosts(data + body) == parse.Http2Hosts("need_more", raw, names)
+    wrong = h2.frame(h2.HEADERS, b"\xff" * 9, flags=h2.END_HEADERS, stream=9)
+    assert parse.h2_hosts(data + wrong) == parse.Http2Hosts("malformed", raw, names)
+    assert parse.h2_hosts(h2.PREFACE[:10]).state == "need_more"
+    assert parse.h2_hosts(b"GET / HTTP/1.1\r\n").state == "other"
 
 
 def test_dns_question() -> None:

@@ -14,7 +14,7 @@ from packet_help import HOUR, START, Frame, Tcp, Udp, dns, hello, request, visit
 
 from zanon_net._core import STAT_INFO
 
-NAMES_SEEN = ("names_tls", "names_http", "names_dns")
+NAMES_SEEN = ("names_tls", "names_http", "names_dns", "names_quic")
 
 
 def test_every_counter_has_one_name_and_a_text() -> None:

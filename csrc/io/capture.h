@@ -1,19 +1,22 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads pcap (both byte orders, micro- and nanoseconds) and pcapng (sections, interfaces, EPB, SPB,
- * obsolete PB, if_tsresol, if_tsoffset, both byte orders, unknown blocks skipped) from a mapped
- * file, a memory buffer or a stream, in batches of frames that borrow its memory.
- *
- * Formats: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng.
+ * Reads captures from a mapped file, a memory buffer or a stream, in batches of frames that borrow its
+ * memory:
+ *   pcap    both byte orders, micro- and nanoseconds, Kuznetzov's and Ixia's variants
+ *           (draft-ietf-opsawg-pcap);
+ *   pcapng  sections, interfaces, EPB, SPB, obsolete PB, if_tsresol, if_tsoffset, both byte orders,
+ *           unknown blocks skipped (draft-ietf-opsawg-pcapng);
+ *   snoop   RFC 1761.
  *
  * A capture that ends in the middle of a record, or whose next record is absurd, ends there: the
  * frames before it are delivered and zn_capture_warning() says what was found, and where. Only a
  * source that is no capture at all, or cannot be read, is an error.
  */
-#ifndef ZN_IO_PCAP_READ_H
-#define ZN_IO_PCAP_READ_H
+#ifndef ZN_IO_CAPTURE_H
+#define ZN_IO_CAPTURE_H
 
+#include "base/cursor.h"
 #include "io/frame.h"
 
 typedef struct zn_capture zn_capture;
@@ -24,8 +27,9 @@ typedef struct zn_capture zn_capture;
  * wrong and what to do (ZN_ERR_IO, ZN_ERR_FORMAT, ZN_ERR_CAPACITY); *out is then NULL.
  */
 int zn_capture_open_path(zn_capture **out, const char *path, zn_error *err);
-/* Reads from a file descriptor as a stream; `name` stands for it in messages. Does not own fd. */
-int zn_capture_open_fd(zn_capture **out, int fd, const char *name, zn_error *err);
+/* Reads from a file descriptor as a stream; `start` is what was read from it already (at most 64 KiB),
+ * `name` stands for it in messages. Does not own fd. */
+int zn_capture_open_fd(zn_capture **out, int fd, zn_span start, const char *name, zn_error *err);
 /* A signal that came while an opener waited for the header gives -ZN_ERR_IO with os_errno EINTR and
  * leaves *out half open: to be closed, or taken up again here, with nothing lost. */
 int zn_capture_open_again(zn_capture **out, zn_error *err);
@@ -41,7 +45,13 @@ void zn_capture_close(zn_capture *c);
  */
 int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err);
 
-/* "pcap" or "pcapng". */
+/*
+ * The time of the next frame in ns (see zn_frame), which stays the next one. Returns 1, 0 at the end,
+ * or a negative zn_err as zn_capture_next does.
+ */
+int zn_capture_peek(zn_capture *c, int64_t *t_ns, zn_error *err);
+
+/* "pcap", "pcapng" or "snoop". */
 const char *zn_capture_format(const zn_capture *c);
 /* Bytes consumed so far, and in all (0 when unknown: a stream). */
 uint64_t zn_capture_bytes_read(const zn_capture *c);

@@ -1,0 +1,406 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""How fast and how small is the z-table, beside what one would use in its place?
+
+Usage: python bench/ztable.py [--only PART ...] [--size F] [--repeat N] [--patience S] [--plot SVG]
+
+Parts: live, window, large-z, hundred-million, growth, single, calls, hostile; all if none is named.
+--size scales the number of observations, names and users: 1 is what the figures are stated for
+(16 GB of memory, about half an hour), 0.001 a smoke test. Every case runs in a process of its own;
+time is CPU time, the median of the repeats, with the slowest and the fastest; before each, the
+script waits up to --patience seconds for a quiet machine. The tables in Python get the first
+2,000,000 and 250,000 observations of a stream only, once. "zanon-net" is ZTable.observe_batch in
+Python, hashing included, 50,000 observations a call.
+"""
+
+import argparse
+import os
+import platform
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from ztable_contenders import Setting, Who, compile_shared, list_buckets
+from ztable_measure import Case, Laboratory, Result
+from ztable_streams import STEP_NS, Kind, Stream
+
+DAY_NS = 86_400 * 10**9
+WINDOW_NS = 10 * 10**9
+MILLION = 1_000_000
+COLLIDING_CPP = 20_000  # names that collide for the C++ table: the square of that is its cost
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the options ask for."""
+
+    laboratory: Laboratory
+    size: float
+    repeats: int
+
+    def scaled(self, n: int) -> int:
+        """A number of observations, names or users at this size."""
+        return max(int(n * self.size), 100)
+
+    def zipf(self, observations: int, names: int = MILLION) -> Stream:
+        """As many users as names."""
+        ranks = self.scaled(names)
+        return Stream(self.scaled(observations), ranks, ranks)
+
+    def measure(self, case: Case) -> Result:
+        """One case."""
+        return self.laboratory.measure(case)
+
+
+def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table under a heading."""
+    lines = [f"### {title}", "", "| " + " | ".join(header) + " |"]
+    lines.append("|---" + "|---:" * (len(header) - 1) + "|")
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def name_of(who: Who, setting: Setting) -> str:
+    """How a row is called."""
+    return f"{who.value}, keep={setting.keep}" if who in (Who.BATCH, Who.SINGLE) else who.value
+
+
+def goal(fastest: bool, value: float, wanted: float | None) -> str:
+    """A target and whether it was reached; an empty cell without one."""
+    if wanted is None:
+        return ""
+    reached = value >= wanted if fastest else value <= wanted
+    return f"{'>=' if fastest else '<='} {wanted:g}: {'yes' if reached else 'NO'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A case and what it should reach."""
+
+    case: Case
+    rate: float | None = None  # million observations a second, at least
+    bytes_each: float | None = None  # a live tuple, at most
+
+
+SPEED_HEADER = (
+    "table",
+    "observations",
+    "M obs/s (slowest-fastest)",
+    "goal",
+    "live tuples",
+    "MB (process grew by)",
+    "B a live tuple",
+    "goal",
+)
+
+
+def speed_row(line: Line, result: Result) -> list[str]:
+    """The cells of one line."""
+    name = name_of(line.case.who, line.case.setting)
+    if result.missing:
+        return [name, result.missing] + ["-"] * (len(SPEED_HEADER) - 2)
+    slowest, fastest = result.range
+    each = result.memory / result.live
+    return [
+        name,
+        f"{result.observations:,}",
+        f"{result.rate:.3g} ({slowest:.3g}-{fastest:.3g})",
+        goal(True, result.rate, line.rate),
+        f"{result.live:,}",
+        f"{result.memory / 1e6:.1f} ({result.resident / 1e6:.1f})",
+        f"{each:.1f}",
+        goal(False, each, line.bytes_each),
+    ]
+
+
+def ratios(lines: Sequence[Line], results: Sequence[Result]) -> str:
+    """How many times as fast as each peer each of ours is."""
+    measured = [pair for pair in zip(lines, results, strict=True) if not pair[1].missing]
+    ours = [(line, result) for line, result in measured if line.case.who is Who.BATCH]
+    text = []
+    for line, result in ours:
+        peers = [
+            f"{result.rate / peer_result.rate:.3g} x {peer.case.who.value}"
+            for peer, peer_result in measured
+            if peer.case.who is not Who.BATCH
+        ]
+        if peers:
+            text.append(f"keep={line.case.setting.keep}: " + ", ".join(peers))
+    return "".join(f"{one}.  \n" for one in text)
+
+
+def speed(plan: Plan, title: str, lines: Sequence[Line]) -> str:
+    """The table of some lines, and the ratios."""
+    results = [plan.measure(line.case) for line in lines]
+    rows = [speed_row(line, result) for line, result in zip(lines, results, strict=True)]
+    return table(title, SPEED_HEADER, rows) + "\n" + ratios(lines, results)
+
+
+def slow_peers(plan: Plan, stream: Stream, setting: Setting) -> list[Line]:
+    """The tables in Python, which get the first observations of the stream only, once."""
+    first = ((Who.ORDERED, 2 * MILLION), (Who.ZANON, MILLION // 4))
+    return [
+        Line(Case(who, replace(stream, observations=plan.scaled(n)), setting)) for who, n in first
+    ]
+
+
+def live(plan: Plan) -> str:
+    """All tuples live."""
+    stream = plan.zipf(10 * MILLION)
+    setting = Setting(10, DAY_NS)
+    small = replace(setting, keep=16)
+    lines = [
+        Line(Case(Who.BATCH, stream, small, repeats=plan.repeats), 12, 12),
+        Line(Case(Who.BATCH, stream, setting, repeats=plan.repeats), 8, 36),
+        Line(Case(Who.CPP, stream, setting, repeats=min(plan.repeats, 3))),
+        *slow_peers(plan, stream, setting),
+    ]
+    return speed(plan, "All tuples live: Zipf(1), z=10, a window of a day", lines)
+
+
+def window(plan: Plan) -> str:
+    """A window of ten seconds, and what memory is for."""
+    width = plan.scaled(WINDOW_NS // STEP_NS) * STEP_NS
+    stream = plan.zipf(10 * MILLION)
+    setting = Setting(10, width)
+    small = replace(setting, keep=16)
+    lines = [
+        Line(Case(Who.BATCH, stream, small, repeats=plan.repeats), 15),
+        Line(Case(Who.BATCH, stream, setting, repeats=plan.repeats), 8),
+        Line(Case(Who.CPP, stream, setting, repeats=min(plan.repeats, 3))),
+        *slow_peers(plan, stream, setting),
+    ]
+    text = speed(plan, "A window of 10 s: Zipf(1), z=10, 100,000 observations in it", lines)
+    rows = []
+    for line in lines[:2]:
+        setting = line.case.setting
+        one = replace(stream, observations=width // STEP_NS)
+        peak = plan.measure(replace(line.case, repeats=1)).peak
+        need = plan.measure(Case(Who.BATCH, one, setting)).memory
+        name = name_of(Who.BATCH, setting)
+        row = [name, f"{peak / 1e6:.2f}", f"{need / 1e6:.2f}", f"{peak / need:.2f}"]
+        rows.append([*row, goal(False, peak / need, 2)])
+    header = ("table", "most MB ever", "MB of a fresh table with one window", "ratio", "goal")
+    return text + "\n" + table("Memory follows what is live", header, rows)
+
+
+def large_z(plan: Plan) -> str:
+    """z and keep of 350."""
+    stream = plan.zipf(10 * MILLION)
+    lines = [
+        Line(Case(Who.BATCH, stream, Setting(350, DAY_NS, 350), repeats=plan.repeats), 6),
+        Line(Case(Who.CPP, stream, Setting(350, DAY_NS), repeats=min(plan.repeats, 3))),
+    ]
+    return speed(plan, "z = 350: the same stream, all tuples live", lines)
+
+
+def hundred_million(plan: Plan) -> str:
+    """A hundred million live tuples: ten times the observations, names and users."""
+    stream = plan.zipf(104 * MILLION, 10 * MILLION)
+    setting = Setting(10, DAY_NS, max_tuples=1 << 28)
+    small = replace(setting, keep=16)
+    repeats = min(plan.repeats, 3)
+    lines = [
+        Line(Case(Who.BATCH, stream, small, repeats=repeats), 8, 10),
+        Line(Case(Who.BATCH, stream, setting, repeats=repeats), 5, 36),
+    ]
+    return speed(plan, "100 M live tuples: Zipf(1) over 10 M names and 10 M users, z=10", lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """ns an observation of one table at one number of live tuples."""
+
+    name: str
+    live: int
+    fill_ns: float
+    steady_ns: float
+    bytes_each: float  # 0: cannot be said
+
+    @property
+    def bytes_text(self) -> str:
+        """The last as a cell."""
+        return f"{self.bytes_each:.1f}" if self.bytes_each else "-"
+
+
+def growth_points(plan: Plan) -> list[Growth]:
+    """From 10^4 to 10^8 live tuples, the C++ table up to 10^7."""
+    points = []
+    for exponent in range(4, 9):
+        fill = plan.scaled(10**exponent)
+        after = min(max(fill, plan.scaled(MILLION)), plan.scaled(10 * MILLION))
+        stream = Stream(fill + after, max(fill // 10, 10), max(fill // 10, 10))
+        setting = Setting(10, fill * STEP_NS, max_tuples=1 << 28)
+        cases = [(Who.BATCH, replace(setting, keep=16)), (Who.BATCH, setting)]
+        if exponent <= 7:
+            cases.append((Who.CPP, setting))
+        for who, how in cases:
+            repeats = min(plan.repeats, 3) if exponent <= 7 and who is Who.BATCH else 1
+            result = plan.measure(Case(who, stream, how, fill, repeats))
+            fill_ns = min(result.fill_seconds) / fill * 1e9
+            # By how much a process grew means little when that is not much.
+            known = who is Who.BATCH or result.live >= MILLION // 2
+            each = result.memory / result.live if known else 0
+            points.append(Growth(name_of(who, how), result.live, fill_ns, 1e3 / result.rate, each))
+    return points
+
+
+def growth(plan: Plan, plot: Path | None) -> str:
+    """Cost against live tuples, as a table and a plot."""
+    points = growth_points(plan)
+    header = ("table", "live tuples", "ns, filling", "ns, steady", "B a live tuple")
+    names = list(dict.fromkeys(point.name for point in points))
+    rows = [
+        [p.name, f"{p.live:,}", f"{p.fill_ns:.0f}", f"{p.steady_ns:.0f}", p.bytes_text]
+        for name in names
+        for p in points
+        if p.name == name
+    ]
+    if plot is not None:
+        draw(points, names, plot)
+    title = "Cost an observation against live tuples: a tenth as many names and users"
+    return table(title, header, rows)
+
+
+def draw(points: Sequence[Growth], names: Sequence[str], path: Path) -> None:
+    """Write the plot."""
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
+    mpl.rcParams["svg.hashsalt"] = "zanon_net"
+    figure, axes = plt.subplots(figsize=(7, 4))
+    for name in names:
+        mine = [point for point in points if point.name == name]
+        across = [point.live for point in mine]
+        (line,) = axes.plot(across, [point.steady_ns for point in mine], marker="o", label=name)
+        filling = [point.fill_ns for point in mine]
+        axes.plot(across, filling, linestyle=":", color=line.get_color())
+    axes.set(xscale="log", yscale="log", xlabel="live tuples", ylabel="ns an observation (CPU)")
+    axes.set_title("Steady (line) and filling (dots)")
+    axes.grid(visible=True, which="both", alpha=0.3)
+    axes.legend()
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+
+
+def single(plan: Plan) -> str:
+    """One call an observation, from Python."""
+    stream = replace(plan.zipf(10 * MILLION), observations=plan.scaled(2 * MILLION))
+    lines = [
+        Line(Case(Who.SINGLE, stream, Setting(10, DAY_NS, 16), repeats=plan.repeats), 1.5),
+        Line(Case(Who.SINGLE, stream, Setting(10, DAY_NS), repeats=plan.repeats), 1.5),
+    ]
+    return speed(plan, "`observe`, one call an observation, from Python", lines)
+
+
+def calls(plan: Plan) -> str:
+    """The worst single call."""
+    fill = plan.scaled(10 * MILLION)
+    ranks = plan.scaled(MILLION)
+    stream = Stream(2 * fill, ranks, ranks)
+    setting = Setting(10, fill * STEP_NS)
+    rows = []
+    for who, how in (
+        (Who.BATCH, replace(setting, keep=16)),
+        (Who.BATCH, setting),
+        (Who.CPP, setting),
+    ):
+        for phase, first, observations in (("filling", 0, fill), ("steady", fill, 2 * fill)):
+            part = replace(stream, observations=observations)
+            best, came = plan.laboratory.calls(Case(who, part, how, first, repeats=3))
+            cells = [f"{ns / 1e3:.2f}" for ns in (*best, *came[2:])]
+            rows.append([name_of(who, how) + f", {phase}", *cells])
+    header = ("table", "median", "99 %", "99.99 %", "max", "99.99 % as it came", "max as it came")
+    title = "Single calls at up to 10 M live tuples, from C: us of wall time"
+    return table(title, header, rows)
+
+
+def hostile(plan: Plan) -> str:
+    """What an adversary can do who picks names and addresses."""
+    many = plan.scaled(10 * MILLION)
+    few = plan.scaled(MILLION)
+    colliding = plan.scaled(COLLIDING_CPP)
+    multiple = list_buckets(plan.laboratory.folder, colliding)
+    streams = [
+        Stream(many, kind=Kind.UNIQUE_NAMES),
+        Stream(many, kind=Kind.ONE_NAME),
+        Stream(few, kind=Kind.LOW_BITS),
+        Stream(few, kind=Kind.FNV),
+        Stream(few, kind=Kind.REMAINDER, multiple_of=multiple),
+    ]
+    setting = Setting(10, DAY_NS)
+    rows = []
+    for stream in streams:
+        bounded = replace(setting, keep=16, max_attributes=plan.scaled(MILLION))
+        cases = [(Who.BATCH, replace(setting, keep=16)), (Who.BATCH, setting)]
+        if stream.kind is Kind.UNIQUE_NAMES:
+            cases.append((Who.BATCH, bounded))
+        if stream.kind not in (Kind.LOW_BITS, Kind.FNV):  # it uses neither
+            cases.append((Who.CPP, setting))
+        for who, how in cases:
+            fed = stream
+            if who is Who.CPP and stream.kind is Kind.REMAINDER:
+                fed = replace(stream, observations=colliding)
+            result = plan.measure(Case(who, fed, how, repeats=min(plan.repeats, 3)))
+            bound = f", at most {how.max_attributes:,} names" if how is bounded else ""
+            megabytes = f"{result.memory / 1e6:.2f}"
+            each = f"{result.memory / result.live:.1f}"
+            n, ns = f"{result.observations:,}", f"{1e3 / result.rate:,.0f}"
+            rows.append([stream.kind.value, name_of(who, how) + bound, n, ns, megabytes, each])
+    header = ("input", "table", "observations", "ns", "MB", "B an observed tuple")
+    return table("Hostile input, z=10, all tuples live", header, rows)
+
+
+def conditions(plan: Plan, began: datetime) -> str:
+    """The machine, the time, and how quiet it was."""
+    info = Path("/proc/cpuinfo").read_text()
+    model = next((line.split(":")[1] for line in info.split("\n") if "model name" in line), "")
+    busy = plan.laboratory.busy
+    quiet = f"{max(busy):.0%} busy at most before a case" if busy else "not waited for quiet"
+    took = (datetime.now(UTC) - began).total_seconds() / 60
+    return (
+        f"{began:%Y-%m-%d}, {model.strip()}, {os.cpu_count()} cores, {platform.system()} "
+        f"{platform.release()}, Python {platform.python_version()}, zanon-net "
+        f"{version('zanon-net')}; size {plan.size:g}, {plan.repeats} repeats, {took:.0f} minutes; "
+        f"load {os.getloadavg()[1]:.2f} at the end, {quiet}."
+    )
+
+
+def main() -> None:
+    """Run the parts asked for and print their tables."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--only", nargs="+", metavar="PART", default=[])
+    parser.add_argument("--size", type=float, default=1.0)
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--patience", type=float, default=60.0)
+    parser.add_argument("--plot", type=Path, help="write the plot of the growth part here")
+    options = parser.parse_args()
+    if not 0 < options.size <= 1 or options.repeat < 1:
+        parser.error("--size is above 0 and up to 1, --repeat at least 1")
+    began = datetime.now(UTC)
+    with tempfile.TemporaryDirectory() as folder:
+        compile_shared(Path(folder))
+        plan = Plan(Laboratory(Path(folder), options.patience), options.size, options.repeat)
+        parts: dict[str, Callable[[], str]] = {
+            "live": lambda: live(plan),
+            "window": lambda: window(plan),
+            "large-z": lambda: large_z(plan),
+            "hundred-million": lambda: hundred_million(plan),
+            "growth": lambda: growth(plan, options.plot),
+            "single": lambda: single(plan),
+            "calls": lambda: calls(plan),
+            "hostile": lambda: hostile(plan),
+        }
+        unknown = [name for name in options.only if name not in parts]
+        if unknown:
+            parser.error(f"no part is called {unknown[0]}; there are {', '.join(parts)}")
+        for name in options.only or parts:
+            print(parts[name](), flush=True)
+        print(conditions(plan, began))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,20 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "anon/names_internal.h"
+
+void zn_names_question(const zn_sighting *s, const zn_dns_question *q)
+{
+    uint32_t entry;
+    zn_name_entry *e;
+    if (q->name_odd) {
+        s->names->stats->n[ZN_STAT_NAMES_DNS]++;
+        zn_names_refused(s->names, s->f, ZN_SOURCE_DNS, ZN_STAT_SUPPRESSED_INVALID);
+        return;
+    }
+    entry = zn_names_found(s, ZN_SOURCE_DNS, (zn_span){q->name, q->name_bytes});
+    if (entry == 0)
+        return;
+    e = zn_book_at(s->names->book, entry);
+    e->dns_id = q->id;
+    e->dns_type = q->type;
+}

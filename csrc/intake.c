@@ -1,0 +1,126 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "intake.h"
+
+#include "proto/packet.h"
+
+#define NESTED_MAX 4 /* fragments inside a datagram that was put together, and so on */
+
+int zn_intake_init(zn_intake *in, zn_error *err)
+{
+    int rc;
+    in->first_ns = in->last_ns = -1;
+    rc = zn_hash_key_random(&in->flow_key, err);
+    if (rc == 0)
+        rc = zn_hash_key_random(&in->datagram_key, err);
+    return rc == 0 ? zn_defrag_open(&in->defrag, in->stats, err) : rc;
+}
+
+void zn_intake_fini(zn_intake *in)
+{
+    zn_defrag_close(in->defrag);
+    in->defrag = NULL;
+}
+
+/*
+ * What makes fragments one datagram: addresses and identification, of IPv4 the protocol too, and
+ * the tunnels they came in, so that nobody completes a datagram from outside of its tunnel.
+ */
+static zn_id datagram_id(const zn_intake *in, const zn_fragment *f, const zn_tunnels *tunnels)
+{
+    struct {
+        zn_addr end[ZN_TUNNELS_MAX + 1][2];
+        uint32_t id;
+        uint32_t protocol;
+    } key;
+    memset(&key, 0, sizeof key);
+    memcpy(key.end, tunnels->end, tunnels->n * sizeof tunnels->end[0]);
+    key.end[ZN_TUNNELS_MAX][0] = f->src;
+    key.end[ZN_TUNNELS_MAX][1] = f->dst;
+    key.id = f->id;
+    key.protocol = f->v6 ? 0 : f->protocol;
+    return zn_hash128(&in->datagram_key, (uint8_t)tunnels->n, &key, sizeof key);
+}
+
+/* A fragment to be put together, *p and *f as the decoder left them: why there is no packet, or
+ * ZN_STAT_COUNT with *p. ZN_STAT_FRAGMENTS: the fragment waits. */
+static zn_stat take_fragment(zn_intake *in, int64_t t_ns, zn_fragment *f, zn_packet *p)
+{
+    uint64_t seen = p->encapsulations;
+    zn_stat why = ZN_STAT_FRAGMENTS;
+    for (unsigned n = 0; n < NESTED_MAX && why == ZN_STAT_FRAGMENTS; n++) {
+        zn_piece piece = {datagram_id(in, f, &p->tunnels),
+                          t_ns,
+                          f->offset,
+                          f->bytes,
+                          f->protocol,
+                          !f->more,
+                          f->v6};
+        zn_datagram whole;
+        if (!zn_defrag_add(in->defrag, &piece, &whole))
+            return ZN_STAT_FRAGMENTS;
+        f->bytes = whole.bytes;
+        f->protocol = (uint8_t)whole.kind;
+        why = zn_packet_decode_datagram(f, &p->tunnels, &in->flow_key, p, f);
+        seen |= p->encapsulations;
+    }
+    p->encapsulations = seen;
+    return why == ZN_STAT_FRAGMENTS ? ZN_STAT_DROP_ENCAPSULATION_DEPTH : why;
+}
+
+static void count_encapsulations(zn_stats *stats, uint64_t seen)
+{
+    for (; seen != 0; seen &= seen - 1)
+        stats->n[ZN_STAT_IN_FIRST + __builtin_ctzll(seen)]++;
+}
+
+/* One frame: true when it makes *p. */
+static bool take_frame(zn_intake *in, const zn_frame *frame, zn_packet *p)
+{
+    zn_packet_input input = {{frame->data, frame->captured}, frame->wire, frame->link_type};
+    zn_fragment fragment;
+    zn_stat why = zn_packet_decode(&input, &in->flow_key, p, &fragment);
+    if (ZN_UNLIKELY(why == ZN_STAT_FRAGMENTS)) {
+        why = take_fragment(in, frame->t_ns, &fragment, p);
+        if (why == ZN_STAT_FRAGMENTS) {
+            count_encapsulations(in->stats, p->encapsulations);
+            return false;
+        }
+    }
+    if (ZN_UNLIKELY(p->encapsulations != 0))
+        count_encapsulations(in->stats, p->encapsulations);
+    if (why != ZN_STAT_COUNT) {
+        in->stats->n[why]++;
+        return false;
+    }
+    p->t_ns = frame->t_ns;
+    return true;
+}
+
+size_t zn_intake_take(zn_intake *in, const zn_frame *frames, size_t n)
+{
+    zn_stats *stats = in->stats;
+    size_t packets = 0;
+    zn_defrag_release(in->defrag);
+    for (size_t i = 0; i < n; i++) {
+        const zn_frame *frame = &frames[i];
+        zn_packet *p = &in->packets[packets];
+        stats->n[ZN_STAT_FRAMES]++;
+        stats->n[ZN_STAT_BYTES_CAPTURED] += frame->captured;
+        stats->n[ZN_STAT_BYTES_WIRE] += frame->wire;
+        stats->n[ZN_STAT_FRAMES_CUT] += frame->captured < frame->wire;
+        if (frame->t_ns < 0) {
+            stats->n[ZN_STAT_DROP_TIMESTAMP]++;
+            continue;
+        }
+        if (in->first_ns < 0 || frame->t_ns < in->first_ns)
+            in->first_ns = frame->t_ns;
+        if (frame->t_ns > in->last_ns)
+            in->last_ns = frame->t_ns;
+        if (take_frame(in, frame, p)) {
+            zn_flow_prefetch(in->flows, p->hash);
+            packets++;
+        }
+    }
+    return packets;
+}

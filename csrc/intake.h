@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine's first pass: frames to packets. It brings together the decoder, which knows
+ * fragments, and the table that puts datagrams together, which knows no protocol.
+ *
+ * A datagram put together is one packet, of the time of the frame that completed it and of its
+ * whole length.
+ */
+#ifndef ZN_INTAKE_H
+#define ZN_INTAKE_H
+
+#include "base/packet.h"
+#include "io/frame.h"
+#include "state/defrag.h"
+#include "state/flow.h"
+
+#define ZN_INTAKE_GROUP 32 /* frames taken at a time */
+
+typedef struct zn_intake {
+    zn_stats *stats;
+    const zn_flow_table *flows; /* whose buckets are prefetched */
+    zn_defrag *defrag;
+    zn_hash_key flow_key, datagram_key;
+    int64_t first_ns, last_ns; /* of any frame; -1: none yet */
+    zn_packet packets[ZN_INTAKE_GROUP];
+} zn_intake;
+
+/* stats of *in is set; makes the rest but `flows`. 0, or a negative zn_err with *err filled. */
+int zn_intake_init(zn_intake *in, zn_error *err);
+void zn_intake_fini(zn_intake *in);
+
+/* Turns up to ZN_INTAKE_GROUP frames into in->packets, which are valid until the next call, and
+ * returns how many there are. */
+size_t zn_intake_take(zn_intake *in, const zn_frame *frames, size_t n);
+
+#endif

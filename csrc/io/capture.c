@@ -1,0 +1,251 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Batches of frames, whatever the format.
+ */
+#include "io/capture.h"
+
+#include "base/arena.h"
+#include "io/capture_internal.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#define PREFETCH_BYTES 3072 /* far enough ahead for memory to answer, near enough to be used */
+
+static const zn_format *const formats[] = {&zn_format_pcap, &zn_format_pcapng, &zn_format_snoop};
+
+/* What is told apart only to say what it is, by its first four bytes. */
+static const struct known_magic {
+    uint32_t magic, mask;
+    const char *what;
+} known_magics[] = {
+    {0x1f8b0000, 0xffff0000, "compressed with gzip: unpack it first (gzip -d)"},
+    {0x28b52ffd, 0xffffffff, "compressed with zstd: unpack it first (zstd -d)"},
+    {0xfd377a58, 0xffffffff, "compressed with xz: unpack it first (xz -d)"},
+    {0x425a6800, 0xffffff00, "compressed with bzip2: unpack it first (bzip2 -d)"},
+    {0x04224d18, 0xffffffff, "compressed with lz4: unpack it first (lz4 -d)"},
+    {0x504b0304, 0xffffffff, "a ZIP archive: unpack it first (unzip)"},
+    {0x474d4255, 0xffffffff, "a Network Monitor capture; convert it with editcap -F pcap"},
+    {0x52545353, 0xffffffff, "a Network Monitor capture; convert it with editcap -F pcap"},
+};
+
+zn_step zn_capture_end(zn_capture *c, const char *format, ...)
+{
+    uint64_t start = zn_byte_source_offset(&c->source) - c->skipped;
+    int n = snprintf(c->warning, sizeof c->warning, "%s %llu at byte %llu: ", c->format->unit,
+                     (unsigned long long)c->records + 1, (unsigned long long)start);
+    va_list args;
+    va_start(args, format);
+    if (n > 0 && (size_t)n < sizeof c->warning)
+        (void)vsnprintf(c->warning + n, sizeof c->warning - (size_t)n, format, args);
+    va_end(args);
+    return ZN_STEP_END;
+}
+
+int zn_capture_require(zn_capture *c, size_t n, zn_error *err)
+{
+    size_t left;
+    while ((left = zn_cursor_left(&c->source.unread)) < n) {
+        int rc = zn_byte_source_refill(&c->source, err);
+        if (rc <= 0)
+            return rc;
+    }
+    return 1;
+}
+
+static int refuse_magic(const zn_capture *c, uint32_t magic, zn_error *err)
+{
+    for (size_t i = 0; i < sizeof known_magics / sizeof known_magics[0]; i++)
+        if ((magic & known_magics[i].mask) == known_magics[i].magic)
+            return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is %s", c->source.name, known_magics[i].what);
+    return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is not a capture: neither pcap, pcapng nor snoop",
+                   c->source.name);
+}
+
+/* Finds the format by the first bytes, and reads its header. */
+static int read_header(zn_capture *c, zn_error *err)
+{
+    zn_cursor at;
+    int rc = zn_capture_require(c, sizeof(uint32_t), err);
+    size_t left = zn_cursor_left(&c->source.unread);
+    if (rc < 0)
+        return rc;
+    if (left == 0)
+        return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is empty", c->source.name);
+    if (rc == 0)
+        return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is too short to be a capture: %zu bytes",
+                       c->source.name, left);
+    at = c->source.unread;
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        zn_cursor start = at;
+        if (!formats[i]->is(zn_cursor_take(&start, sizeof(uint32_t))))
+            continue;
+        c->format = formats[i];
+        return c->format->open(c, err);
+    }
+    return refuse_magic(c, zn_cursor_be32(&at), err);
+}
+
+/* The second half of every opener: the source is open, or rc says why not. */
+static int finish_open(zn_capture **out, zn_capture *c, int rc, zn_error *err)
+{
+    if (rc == 0)
+        rc = read_header(c, err);
+    if (rc == 0 || (err != NULL && err->code == ZN_ERR_IO && err->os_errno == EINTR))
+        *out = c;
+    else
+        zn_capture_close(c);
+    return rc;
+}
+
+int zn_capture_open_again(zn_capture **out, zn_error *err)
+{
+    zn_capture *c = *out;
+    *out = NULL;
+    return finish_open(out, c, 0, err);
+}
+
+static zn_capture *new_capture(zn_capture **out, zn_error *err)
+{
+    zn_capture *c = zn_heap_alloc(sizeof *c);
+    *out = NULL;
+    if (c == NULL)
+        (void)zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a capture");
+    return c;
+}
+
+int zn_capture_open_path(zn_capture **out, const char *path, zn_error *err)
+{
+    zn_capture *c = new_capture(out, err);
+    if (c == NULL)
+        return -ZN_ERR_CAPACITY;
+    return finish_open(out, c, zn_byte_source_open_path(&c->source, path, err), err);
+}
+
+int zn_capture_open_fd(zn_capture **out, int fd, zn_span start, const char *name, zn_error *err)
+{
+    zn_capture *c = new_capture(out, err);
+    int rc;
+    if (c == NULL)
+        return -ZN_ERR_CAPACITY;
+    rc = zn_byte_source_open_fd(&c->source, fd, name, err);
+    if (rc == 0)
+        zn_byte_source_put_back(&c->source, start);
+    return finish_open(out, c, rc, err);
+}
+
+int zn_capture_open_memory(zn_capture **out, const uint8_t *bytes, size_t n, zn_error *err)
+{
+    zn_capture *c = new_capture(out, err);
+    if (c == NULL)
+        return -ZN_ERR_CAPACITY;
+    zn_byte_source_open_memory(&c->source, bytes, n);
+    return finish_open(out, c, 0, err);
+}
+
+void zn_capture_close(zn_capture *c)
+{
+    if (c == NULL)
+        return;
+    if (c->format != NULL && c->format->close != NULL)
+        c->format->close(c);
+    zn_byte_source_close(&c->source);
+    zn_heap_free(c);
+}
+
+/* The source has no more bytes: a clean end between records, or one in the middle. */
+static void end_of_source(zn_capture *c)
+{
+    uint64_t left = zn_cursor_left(&c->source.unread) + c->skipped;
+    c->ended = true;
+    if (left != 0)
+        (void)zn_capture_end(c, "%u bytes wanted, %llu left", c->wanted, (unsigned long long)left);
+}
+
+/* Frames that can be read without waiting: their number; *last is how the last step ended. */
+static int read_batch(zn_capture *c, zn_frame *frames, int max, zn_step *last)
+{
+    int n = 0;
+    do {
+        *last = c->format->step(c, &frames[n]);
+        if (*last != ZN_STEP_FRAME)
+            continue;
+        c->records++;
+        n++;
+        if (zn_cursor_left(&c->source.unread) > PREFETCH_BYTES)
+            ZN_PREFETCH(c->source.unread.p + PREFETCH_BYTES);
+        if (zn_byte_source_offset(&c->source) >= c->source.batch_end)
+            break;
+    } while (n < max && *last <= ZN_STEP_NONE);
+    return n;
+}
+
+int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err)
+{
+    int rc;
+    if (c->ended && !c->peeked)
+        return 0;
+    rc = zn_byte_source_begin(&c->source, err);
+    if (rc < 0)
+        return rc;
+    if (rc > 0) {
+        (void)zn_capture_end(c, "the file became shorter while it was read");
+        c->ended = true;
+        c->peeked = false;
+        return 0;
+    }
+    if (c->peeked) {
+        frames[0] = c->next;
+        c->peeked = false;
+        return 1;
+    }
+    for (;;) {
+        bool may_grow = zn_byte_source_may_grow(&c->source);
+        zn_step last;
+        int n = read_batch(c, frames, max, &last);
+        c->ended = last == ZN_STEP_END;
+        if (n > 0 || c->ended)
+            return n;
+        rc = zn_byte_source_refill(&c->source, err);
+        if (rc < 0)
+            return rc;
+        if (rc == 0 && !may_grow) { /* the step knew that no more would come */
+            end_of_source(c);
+            return 0;
+        }
+    }
+}
+
+int zn_capture_peek(zn_capture *c, int64_t *t_ns, zn_error *err)
+{
+    if (!c->peeked) {
+        int rc = zn_capture_next(c, &c->next, 1, err);
+        if (rc <= 0)
+            return rc;
+        c->peeked = true;
+    }
+    *t_ns = c->next.t_ns;
+    return 1;
+}
+
+const char *zn_capture_format(const zn_capture *c)
+{
+    return c->format->name;
+}
+
+uint64_t zn_capture_bytes_read(const zn_capture *c)
+{
+    return zn_byte_source_offset(&c->source);
+}
+
+uint64_t zn_capture_bytes_total(const zn_capture *c)
+{
+    return c->source.total;
+}
+
+const char *zn_capture_warning(const zn_capture *c)
+{
+    return c->warning[0] != '\0' ? c->warning : NULL;
+}

@@ -1,0 +1,161 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Frames of all types but HEADERS are passed over by their length. A HEADERS frame and its
+ * CONTINUATIONs are put together first, then decoded field by field; every block is, whatever it is
+ * for, since each may change the table that the next one needs.
+ */
+#include "proto/h2.h"
+
+#include "proto/ascii.h"
+
+#define FRAME_HEADER_BYTES 9u
+
+enum { FRAME_DATA = 0, FRAME_HEADERS = 1, FRAME_PUSH_PROMISE = 5, FRAME_CONTINUATION = 9 };
+
+enum { FLAG_END_HEADERS = 0x04, FLAG_PADDED = 0x08, FLAG_PRIORITY = 0x20 };
+
+typedef struct frame_header {
+    size_t length;
+    uint8_t type, flags;
+    uint32_t stream;
+} frame_header;
+
+static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+#define PREFACE_BYTES (sizeof preface - 1)
+
+/* A field that names the host, copied out of what the next field may overwrite. */
+typedef struct named {
+    zn_span text;
+    bool seen, twice;
+} named;
+
+zn_parse zn_h2_preface(zn_span bytes, size_t *used)
+{
+    zn_cursor c = zn_cursor_over_span(bytes, false);
+    size_t n = bytes.n < PREFACE_BYTES ? bytes.n : PREFACE_BYTES;
+    *used = PREFACE_BYTES;
+    if (n == 0 || memcmp(zn_cursor_take(&c, n).p, preface, n) != 0)
+        return ZN_OTHER;
+    return n == PREFACE_BYTES ? ZN_DONE : ZN_NEED_MORE;
+}
+
+static frame_header read_frame_header(zn_cursor *c)
+{
+    frame_header h;
+    h.length = zn_cursor_be24(c);
+    h.type = zn_cursor_u8(c);
+    h.flags = zn_cursor_u8(c);
+    h.stream = zn_cursor_be32(c) & 0x7fffffff;
+    return h;
+}
+
+/* The fragment of a header block in a frame's payload (RFC 9113 6.2); false when it does not fit. */
+static bool fragment_of(const frame_header *h, zn_cursor payload, zn_span *out)
+{
+    size_t padding = 0, left;
+    if (h->type == FRAME_HEADERS && (h->flags & FLAG_PADDED) != 0)
+        padding = zn_cursor_u8(&payload);
+    if (h->type == FRAME_HEADERS && (h->flags & FLAG_PRIORITY) != 0)
+        zn_cursor_skip(&payload, 5);
+    left = zn_cursor_left(&payload);
+    if (!zn_cursor_ok(&payload) || padding > left)
+        return false;
+    *out = zn_cursor_take(&payload, left - padding);
+    return true;
+}
+
+/* Puts a header block together from its frames. *block is what there is of it when it is DONE. */
+static zn_parse gather(zn_cursor *c, zn_h2_scratch *scratch, zn_span *block)
+{
+    uint32_t stream = 0;
+    *block = (zn_span){scratch->block, 0};
+    for (bool first = true;; first = false) {
+        frame_header h = read_frame_header(c);
+        zn_span fragment;
+        if (!zn_cursor_ok(c))
+            return ZN_NEED_MORE;
+        if (h.type != (first ? FRAME_HEADERS : FRAME_CONTINUATION) || h.stream == 0)
+            return ZN_MALFORMED;
+        if ((!first && h.stream != stream) || h.length > ZN_H2_BLOCK_MAX)
+            return ZN_MALFORMED;
+        stream = h.stream;
+        if (zn_cursor_left(c) < h.length)
+            return ZN_NEED_MORE;
+        if (!fragment_of(&h, zn_cursor_sub(c, h.length), &fragment) ||
+            fragment.n > ZN_H2_BLOCK_MAX - block->n)
+            return ZN_MALFORMED;
+        if (fragment.n != 0)
+            memcpy(scratch->block + block->n, fragment.p, fragment.n);
+        block->n += fragment.n;
+        if ((h.flags & FLAG_END_HEADERS) != 0)
+            return ZN_DONE;
+    }
+}
+
+static bool is_named(zn_span name, const char *text, size_t n)
+{
+    return name.n == n && memcmp(name.p, text, n) == 0;
+}
+
+#define IS_NAMED(name, literal) is_named((name), literal, sizeof(literal) - 1)
+
+static void keep(named *out, uint8_t *copy, zn_span value)
+{
+    if (out->seen)
+        out->twice = true;
+    out->seen = true;
+    if (value.n != 0)
+        memcpy(copy, value.p, value.n); /* at most ZN_HPACK_BYTES */
+    out->text = (zn_span){copy, value.n};
+}
+
+/* Decodes a header block for what it says of the host. */
+static zn_parse read_block(zn_span block, zn_hpack *table, zn_h2_scratch *scratch, zn_h2_unit *out)
+{
+    zn_cursor c = zn_cursor_over_span(block, true);
+    named authority = {{scratch->authority, 0}, false, false};
+    named host = {{scratch->host, 0}, false, false};
+    zn_hpack_field field;
+    zn_parse state;
+    while ((state = zn_hpack_next(table, &c, &scratch->hpack, &field)) == ZN_DONE) {
+        if (IS_NAMED(field.name, ":authority")) {
+            keep(&authority, scratch->authority, field.value);
+        } else if (IS_NAMED(field.name, "host")) {
+            keep(&host, scratch->host, field.value);
+        } else if (IS_NAMED(field.name, ":method")) {
+            out->request = true;
+            out->method = IS_NAMED(field.value, "POST") ? 2 : 1;
+        }
+    }
+    if (state == ZN_MALFORMED)
+        return ZN_MALFORMED;
+    /* RFC 9113 8.3.1: a server refuses a request whose two names differ. */
+    if (authority.twice || host.twice ||
+        (authority.seen && host.seen && !zn_ascii_equal(authority.text, host.text)))
+        return ZN_OTHER;
+    out->host = authority.seen ? authority.text : host.text;
+    return ZN_DONE;
+}
+
+zn_parse zn_h2_next(zn_span bytes, zn_hpack *table, zn_h2_scratch *scratch, zn_h2_unit *out)
+{
+    zn_cursor c = zn_cursor_over_span(bytes, false), frames = c;
+    frame_header h = read_frame_header(&c);
+    zn_span block;
+    zn_parse state;
+    *out = (zn_h2_unit){.host = {scratch->host, 0}};
+    if (!zn_cursor_ok(&c))
+        return ZN_NEED_MORE;
+    out->used = FRAME_HEADER_BYTES + h.length;
+    if (h.type == FRAME_PUSH_PROMISE || h.type == FRAME_CONTINUATION)
+        return ZN_MALFORMED;
+    if (h.type != FRAME_HEADERS)
+        return h.type == FRAME_DATA && h.stream == 0 ? ZN_MALFORMED : ZN_DONE;
+    out->headers = true;
+    state = gather(&frames, scratch, &block);
+    if (state != ZN_DONE)
+        return state;
+    out->used = bytes.n - zn_cursor_left(&frames);
+    return read_block(block, table, scratch, out);
+}

@@ -1,0 +1,133 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The z-table by itself: reads lines `t user attribute`, writes those that may be released.
+ *
+ *   make lib
+ *   export PKG_CONFIG_PATH=build/lib/pkgconfig
+ *   cc -std=c11 -D_GNU_SOURCE examples/c/ztable.c $(pkg-config --cflags --libs zanon) -o ztable
+ *   ./ztable -z 3 -w 3600 < observations > released
+ *
+ * t: nanoseconds since the Unix epoch. user and attribute: any text without blanks.
+ * -z Z: how many users have to share an attribute (20). -w SECONDS: in which time (3600).
+ * A line that is something else ends the program with 1 and says which it was.
+ */
+#include "state/ztable.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ATTRIBUTES 0 /* the only namespace of attributes here */
+
+/* Part of a line. */
+typedef struct field {
+    const char *start;
+    size_t length;
+} field;
+
+/* What comes up to the next blank, after any before it; *at moves behind it. */
+static field next_field(const char **at)
+{
+    static const char blanks[] = " \t\r\n";
+    const char *start = *at + strspn(*at, blanks);
+    field f = {start, strcspn(start, blanks)};
+    *at = start + f.length;
+    return f;
+}
+
+/* A number from 0 to `most` that takes the whole field, or -1. */
+static int64_t parse_number(field f, int64_t most)
+{
+    char *end;
+    long long number;
+    if (*f.start < '0' || *f.start > '9')
+        return -1;
+    errno = 0;
+    number = strtoll(f.start, &end, 10);
+    return errno != 0 || end != f.start + f.length || number > most ? -1 : number;
+}
+
+/* The observation in a line of n bytes, which a zero follows; false when there is none. */
+static bool parse_line(const char *line, size_t n, const zn_hash_key *key, zn_observation *out)
+{
+    const char *at = line;
+    field t = next_field(&at), user = next_field(&at), attribute = next_field(&at);
+    field more = next_field(&at);
+    if (attribute.length == 0 || more.length != 0 || more.start != line + n)
+        return false;
+    out->t_ns = parse_number(t, INT64_MAX);
+    /* From here on the table knows keyed hashes only. */
+    out->user = zn_hash64(key, user.start, user.length);
+    out->attribute = zn_hash128(key, ATTRIBUTES, attribute.start, attribute.length);
+    return out->t_ns >= 0;
+}
+
+/* Filters standard input to standard output; 0, or 1 after a message. */
+static int filter(zn_ztable *table, const zn_hash_key *key)
+{
+    char *line = NULL;
+    size_t room = 0;
+    uint64_t number = 0;
+    ssize_t n;
+    int rc = 0;
+    while (rc == 0 && (n = getline(&line, &room, stdin)) >= 0) {
+        zn_observation o;
+        number++;
+        if (!parse_line(line, (size_t)n, key, &o)) {
+            fprintf(stderr, "ztable: line %" PRIu64 " is not `t user attribute`\n", number);
+            rc = 1;
+        } else if (zn_ztable_observe(table, &o) == ZN_RELEASE) {
+            (void)fwrite(line, 1, (size_t)n, stdout);
+        }
+    }
+    if (rc == 0 && (!feof(stdin) || fflush(stdout) != 0 || ferror(stdout))) {
+        fprintf(stderr, "ztable: reading or writing failed: %s\n", strerror(errno));
+        rc = 1;
+    }
+    free(line);
+    return rc;
+}
+
+/* z and the window from the command line; false when they are not numbers. */
+static bool parse_options(int argc, char **argv, zn_ztable_config *config)
+{
+    int64_t z = 20, seconds = 3600;
+    for (int option; (option = getopt(argc, argv, "z:w:")) != -1;) {
+        field value = {optarg, optarg != NULL ? strlen(optarg) : 0};
+        if (option == 'z')
+            z = parse_number(value, ZN_ZTABLE_Z_MAX);
+        else if (option == 'w')
+            seconds = parse_number(value, ZN_ZTABLE_WINDOW_MAX_NS / ZN_NS_PER_S);
+        else
+            return false;
+    }
+    if (z < 0 || seconds < 0 || optind != argc)
+        return false;
+    *config = zn_ztable_default_config((uint32_t)z, seconds * ZN_NS_PER_S);
+    config->keep = config->z; /* the z most recent users decide, and cost least */
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    zn_hash_key key;
+    zn_ztable_config config;
+    zn_ztable *table;
+    zn_error err;
+    int rc;
+    if (!parse_options(argc, argv, &config)) {
+        fputs("usage: ztable [-z Z] [-w SECONDS] < observations > released\n", stderr);
+        return 2;
+    }
+    if (zn_hash_key_random(&key, &err) != 0 || zn_ztable_open(&table, &config, &err) != 0) {
+        fprintf(stderr, "ztable: %s\n", err.msg);
+        return 1;
+    }
+    rc = filter(table, &key);
+    zn_ztable_close(table);
+    return rc;
+}

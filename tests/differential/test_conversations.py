@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The names in whole conversations, bare, in tunnels and on other links: ours and tshark's."""
+
+import importlib
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import conversation_help as help_
+import pytest
+from capture_bytes import write_capture
+from conversations_elsewhere import LINKS, RAW, TUNNELS
+from engine_help import Outcome, Taker, feed, make_engine, run_capture
+from packet_help import SECOND, START, Frame
+from scapy.packet import Packet
+
+for _module in ("conversations_tcp", "conversations_udp"):
+    importlib.import_module(_module)  # each fills the list of builders
+
+
+class Captured(NamedTuple):
+    """Frames of a link type, and the (source, name) that they show."""
+
+    link: int
+    frames: list[bytes]
+    names: set[tuple[str, str]]
+
+
+def _elsewhere() -> dict[str, tuple[str, int, Callable[[Packet], Packet]]]:
+    """name -> (builder, link, wrap): one of TCP and one of UDP for each place."""
+    places = {f"over-{name}": place for name, place in LINKS.items()}
+    places |= {f"through-{name}": (1, wrap) for name, wrap in TUNNELS.items()}
+    return {
+        f"{base}-{name}": (base, *place)
+        for name, place in places.items()
+        for base in ("tls-ipv6", "tls-segments-reversed", "http-get", "dns-a", "quic-two-initials")
+    }
+
+
+def _captured() -> dict[str, Captured]:
+    found = {}
+    for number, name in enumerate([*help_.BUILDERS, *ELSEWHERE]):
+        base, link, wrap = ELSEWHERE.get(name, (name, RAW, lambda packet: packet))
+        case = help_.build(base, number)
+        found[name] = Captured(link, [bytes(wrap(p)) for p in case.packets], case.names)
+    return found
+
+
+ELSEWHERE = _elsewhere()
+CASES = _captured()
+# What shows no name: a hello that promises one and is never whole hides it, the others have none.
+NAMELESS = {name: "none" for name, case in CASES.items() if not case.names}
+NAMELESS |= dict.fromkeys(("tls-hello-that-never-ends",), "suppressed")
+
+
+def run_case(case: Captured) -> Outcome:
+    taker = Taker(make_engine(z=1, established=False, keep_client_port=True))
+    frames = [Frame(START + n * SECOND, data, len(data)) for n, data in enumerate(case.frames)]
+    feed(taker.engine, frames, case.link)
+    return taker.outcome()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_names(name: str) -> None:
+    outcome = run_case(CASES[name])
+    assert {(o["name_source"], o["name"]) for o in outcome.observations} == CASES[name].names
+    assert outcome.flow["client_port"] == help_.FIRST_PORT + list(CASES).index(name)
+    assert outcome.flow["name_status"] == ("released" if CASES[name].names else NAMELESS[name])
+
+
+def test_only_one_of_them_offers_ech() -> None:
+    offers = {name for name, case in CASES.items() if run_case(case).flow["ech"] == "offered"}
+    assert offers == {"tls-ech-outer-name"}
+
+
+def test_all_in_one_capture(tmp_path: Path) -> None:
+    """pcapng with an interface for each link type; the conversations follow each other."""
+    path = tmp_path / "all.pcapng"
+    frames = [(data, case.link) for case in CASES.values() for data in case.frames]
+    write_capture(path, *zip(*frames, strict=True))
+    outcome = run_capture(path, z=1, established=False)
+    expected = set.union(*(case.names for case in CASES.values()))
+    assert {(o["name_source"], o["name"]) for o in outcome.observations} == expected
+    assert len(outcome.flows) == len(CASES)
+
+
+# ---- tshark -------------------------------------------------------------------------------------
+
+FIELDS = {
+    "sni": "tls.handshake.extensions_server_name",
+    "dtls": "dtls.handshake.extensions_server_name",
+    "host": "http.host",
+    "question": "dns.qry.name",
+    "response": "dns.flags.response",
+    "protocols": "frame.protocols",
+}
+FIELDS |= {
+    f"{kind} {end}": f"{kind}.{end}port" for kind in ("tcp", "udp") for end in ("src", "dst")
+}
+
+
+def number_of(row: dict[str, str]) -> int | None:
+    """The case that a frame belongs to: the port of its client."""
+    last = len(CASES) + help_.FIRST_PORT
+    ports = [int(port) for f in FIELDS if " " in f for port in row[f].split(",") if port]
+    found = {port for port in ports if help_.FIRST_PORT <= port < last}
+    return found.pop() - help_.FIRST_PORT if found else None
+
+
+def tshark_names(row: dict[str, str]) -> set[tuple[str, str]]:
+    protocols = row["protocols"].split(":")
+    source = "quic" if "quic" in protocols else "tls"
+    names = {(source, name) for name in row["sni"].split(",") + row["dtls"].split(",")}
+    hosts = row["host"].replace("\\t", " ").split(",")  # as tshark writes a tabulator
+    names |= {("http", host.partition(":")[0].strip()) for host in hosts}
+    if row["response"] in ("0", "False"):
+        names |= {("dns", name) for name in row["question"].split(",")}
+    return {(source, name.lower().rstrip(".")) for source, name in names if name}
+
+
+def test_tshark_finds_the_same_names(tshark: Callable[..., list[dict[str, str]]]) -> None:
+    links: Sequence[int] = [case.link for case in CASES.values() for _ in case.frames]
+    frames = [data for case in CASES.values() for data in case.frames]
+    theirs: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for row in tshark(frames, links, FIELDS, every=True):
+        number = number_of(row)
+        if number is not None:
+            theirs[list(CASES)[number]] |= tshark_names(row)
+    assert len(CASES) > 150
+    assert {name: theirs[name] for name in CASES} == {name: c.names for name, c in CASES.items()}

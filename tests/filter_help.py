@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the filter on bytes, without a process around it; its oracle for pseudonyms."""
+
+import hashlib
+import hmac
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+import zanon_net
+from zanon_net._core import Sieve
+from zanon_net.filter_config import FilterConfig
+
+# Processes of their own find the package that this one uses.
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(zanon_net.__file__).parents[1])}
+COMMAND = (sys.executable, "-m", "zanon_net", "filter")
+
+S = 1_000_000_000
+
+
+def open_sieve(**options: Any) -> Sieve:
+    """A sieve with the settings of FilterConfig; times are seconds unless they say otherwise."""
+    return Sieve(**FilterConfig(**{"time_unit": "s", "z": 1} | options).sieve_arguments())
+
+
+def sift(data: bytes | Iterable[bytes], **options: Any) -> tuple[bytes, Sieve]:
+    """The output for one source, in one piece or several, and the sieve for its counters."""
+    sieve = open_sieve(**options)
+    for piece in [data] if isinstance(data, bytes) else data:
+        sieve.feed(piece)
+    sieve.end()
+    return sieve.take(), sieve
+
+
+def faults(sieve: Sieve) -> dict[str, int]:
+    """The rows dropped, by reason, without zeros."""
+    known = ("rows", "observations", "written", "without_offset")
+    return {name: n for name, n in sieve.stats.items() if n and name not in known}
+
+
+def oracle_pseudonym(master: bytes, rotate_ns: int, t_ns: int, user: str) -> str:
+    """The pseudonym by the formulas of crypto/keys.h and crypto/alias.h, from other libraries."""
+    info = b"zanon-net/1/filter" + rotate_ns.to_bytes(8) + (t_ns // rotate_ns).to_bytes(8)
+    key = HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(master)
+    return hmac.new(key, user.encode(), hashlib.sha256).hexdigest()[:32]
+
+
+def run_filter(
+    *arguments: object, stdin: bytes = b"", **more: Any
+) -> subprocess.CompletedProcess[bytes]:
+    """The command as a process of its own."""
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        input=stdin,
+        capture_output=True,
+        env=ENVIRONMENT,
+        check=False,
+        **more,
+    )

@@ -1,0 +1,95 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Frames through the whole engine: after a byte of settings and the link type, each has a time step, a
+ * length and its bytes. Traps on a broken invariant and on output of other bytes than it may have.
+ */
+#include "engine.h"
+
+#define FRAMES 16 /* a batch */
+#define FRAMES_MAX 512
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+    if (!holds)
+        __builtin_trap();
+}
+
+static zn_engine *open_engine(uint8_t settings)
+{
+    zn_engine_config config = {.z = 1 + (settings & 3),
+                               .window_ns = 60 * ZN_NS_PER_S,
+                               .rotate_ns = 60 * ZN_NS_PER_S,
+                               .established = (settings & 4) != 0,
+                               .dns_votes = true,
+                               .exact = (settings & 8) != 0,
+                               .keep_client_port = (settings & 16) != 0,
+                               .layer7 = true,
+                               .outputs = (1u << ZN_OUTPUT_COUNT) - 1,
+                               .user_v4_bits = 32,
+                               .user_v6_bits = 64,
+                               .max_flows = 64,
+                               .max_tuples = 256,
+                               .max_attributes = 64};
+    zn_engine *e;
+    require(zn_engine_open(&e, &config, NULL) == 0);
+    return e;
+}
+
+static int64_t step_ns(uint8_t code)
+{
+    static const int64_t unit[4] = {1000, ZN_NS_PER_S / 100, ZN_NS_PER_S, 100 * ZN_NS_PER_S};
+    return (code & 0x80 ? -1 : 1) * (code & 31) * unit[code >> 5 & 3];
+}
+
+/* The next frames, as many as there are and fit. */
+static size_t read_frames(zn_cursor *c, uint16_t link_type, int64_t *t_ns, zn_frame *frames)
+{
+    size_t n = 0;
+    while (n < FRAMES && zn_cursor_left(c) >= 3) {
+        size_t bytes;
+        *t_ns += step_ns(zn_cursor_u8(c));
+        bytes = zn_cursor_be16(c);
+        frames[n].t_ns = *t_ns;
+        frames[n].wire = (uint32_t)bytes;
+        if (bytes > zn_cursor_left(c)) /* cut by a snapshot length */
+            bytes = zn_cursor_left(c);
+        frames[n].data = zn_cursor_take(c, bytes).p;
+        frames[n].captured = (uint32_t)bytes;
+        frames[n++].link_type = link_type;
+    }
+    return n;
+}
+
+static void take_output(zn_engine *e)
+{
+    for (int i = 0; i < ZN_OUTPUT_COUNT; i++) {
+        zn_text *text = zn_engine_output(e, (zn_output)i);
+        for (size_t at = 0; at < text->n; at++)
+            require(text->bytes[at] == '\n' ||
+                    (text->bytes[at] >= 0x20 && text->bytes[at] <= 0x7e));
+        text->n = 0;
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static zn_frame frames[FRAMES];
+    zn_cursor c = zn_cursor_over(data, size, true);
+    zn_engine *e = open_engine(zn_cursor_u8(&c));
+    uint16_t link_type = zn_cursor_be16(&c);
+    int64_t t_ns = INT64_C(1700000000) * ZN_NS_PER_S;
+    size_t n, total = 0;
+    while ((n = read_frames(&c, link_type, &t_ns, frames)) != 0 && (total += n) <= FRAMES_MAX) {
+        require(zn_engine_feed(e, frames, n, NULL) == 0);
+        take_output(e);
+    }
+    require(zn_engine_check(e) == NULL);
+    require(zn_engine_finish(e, NULL) == 0);
+    require(zn_engine_check(e) == NULL);
+    take_output(e);
+    zn_engine_close(e);
+    return 0;
+}

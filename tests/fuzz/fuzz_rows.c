@@ -1,0 +1,94 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows of CSV (input after a first byte below 0x80) or JSON Lines (after any other). A row that can
+ * be read is written in both formats and must be read back the same.
+ */
+#include "io/csv_row.h"
+#include "io/json_row.h"
+#include "io/row_frame.h"
+#include "io/row_log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME(text) {(const uint8_t *)(text), sizeof(text) - 1}
+
+static const zn_row_columns columns = {{NAME("t"), NAME("u"), NAME("a"), NAME("p")}, 4};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void lay_out(zn_csv_layout *layout)
+{
+    uint8_t header[] = "t,u,a,p";
+    size_t which;
+    layout->delimiter = ',';
+    if (zn_csv_header(layout, header, sizeof header - 1, &columns, &which) != ZN_FAULT_GOOD)
+        __builtin_trap();
+}
+
+/* Text stays what it is; in CSV, so does the text of any JSON, and nothing is an empty text. */
+static void check_value(const zn_value *value, const zn_value *again, bool csv)
+{
+    bool same = zn_span_equal(value->text, again->text);
+    if (value->kind == ZN_VALUE_NONE ? again->text.n != 0 && csv : !same)
+        __builtin_trap();
+    if (!csv && value->kind != again->kind)
+        __builtin_trap();
+}
+
+static void check_written(const zn_csv_layout *layout, const zn_row *row, zn_row_format format)
+{
+    zn_row_style style = {format, ',', ZN_TIME_NS, true, &columns};
+    zn_gated_row gated = {.t_ns = 1, .attribute = row->value[ZN_ROW_ATTRIBUTE]};
+    zn_row_frame frame = {.quotes = format == ZN_ROWS_CSV, .delimiter = ','};
+    size_t bytes, lines;
+    zn_text out = {0};
+    zn_row again;
+    zn_row_fault fault;
+    memset(gated.alias, 'x', sizeof gated.alias);
+    gated.pass = &row->value[ZN_ROW_PASS];
+    zn_row_log_write(&out, &style, &gated);
+    if (!zn_row_frame_end(&frame, (zn_span){(uint8_t *)out.bytes, out.n}, &bytes, &lines) ||
+        bytes != out.n)
+        __builtin_trap();
+    fault = format == ZN_ROWS_CSV ? zn_csv_row(layout, (uint8_t *)out.bytes, out.n - 1, &again)
+                                  : zn_json_row((uint8_t *)out.bytes, out.n - 1, &columns, &again);
+    if (fault != ZN_FAULT_GOOD)
+        __builtin_trap();
+    for (size_t i = ZN_ROW_ATTRIBUTE; i < columns.count; i++)
+        check_value(&row->value[i], &again.value[i], format == ZN_ROWS_CSV);
+    zn_text_fini(&out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static zn_csv_layout layout;
+    bool csv = size == 0 || data[0] < 0x80;
+    zn_row_frame frame = {.quotes = csv, .delimiter = ','};
+    size_t left = size == 0 ? 0 : size - 1, bytes, lines;
+    uint8_t *copy = malloc(left + 1), *at = copy;
+    if (copy == NULL)
+        return 0;
+    lay_out(&layout);
+    if (left != 0)
+        memcpy(copy, data + 1, left);
+    while (left != 0) {
+        zn_row row;
+        zn_row_fault fault;
+        if (!zn_row_frame_end(&frame, (zn_span){at, left}, &bytes, &lines))
+            bytes = left + 1;
+        fault = csv ? zn_csv_row(&layout, at, bytes - 1, &row)
+                    : zn_json_row(at, bytes - 1, &columns, &row);
+        if (fault == ZN_FAULT_GOOD) {
+            check_written(&layout, &row, ZN_ROWS_CSV);
+            check_written(&layout, &row, ZN_ROWS_JSONL);
+        }
+        if (bytes > left)
+            break;
+        at += bytes;
+        left -= bytes;
+    }
+    free(copy);
+    return 0;
+}

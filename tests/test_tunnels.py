@@ -1,0 +1,207 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Who the user is in a tunnel: one host can forge any number of inner addresses."""
+
+import ipaddress
+from collections.abc import Callable, Sequence
+
+import pytest
+import wire
+from engine_help import ANYWHERE, nets, run
+from packet_help import (
+    MS,
+    SECOND,
+    START,
+    Frame,
+    Tcp,
+    hello,
+    merged,
+    to_ip,
+    user,
+    visit,
+)
+
+NAME = wire.HOST
+GATEWAY = "192.0.2.99"  # the tunnel's other end, outside
+INTERNAL = nets("10.0.0.0/8", "fd00::/8")
+OUTSIDE = "198.18.0.%d"  # addresses that no --internal of these tests holds
+Wrap = Callable[[bytes, tuple[str, str]], bytes]
+
+
+def gre(packet: bytes, ends: tuple[str, str]) -> bytes:
+    kind = wire.ETHERTYPE_IPV4 if packet[0] >> 4 == 4 else wire.ETHERTYPE_IPV6
+    return to_ip(b"\0\0" + kind.to_bytes(2, "big") + packet, 47, ends)[0]
+
+
+def vxlan(packet: bytes, ends: tuple[str, str]) -> bytes:
+    kind = wire.ETHERTYPE_IPV4 if packet[0] >> 4 == 4 else wire.ETHERTYPE_IPV6
+    inner = b"\x08\0\0\0\0\0\7\0" + wire.ethernet(packet, kind)
+    return to_ip(wire.udp(inner, ports=(50000, 4789)), wire.UDP, ends)[0]
+
+
+def gtp(packet: bytes, ends: tuple[str, str]) -> bytes:
+    inner = b"\x30\xff" + len(packet).to_bytes(2, "big") + b"\0\0\0\7" + packet
+    return to_ip(wire.udp(inner, ports=(2152, 2152)), wire.UDP, ends)[0]
+
+
+def ip_in_ip(packet: bytes, ends: tuple[str, str]) -> bytes:
+    return to_ip(packet, 4 if packet[0] >> 4 == 4 else 41, ends)[0]
+
+
+WRAPS: dict[str, Wrap] = {"gre": gre, "vxlan": vxlan, "gtp": gtp, "ip-in-ip": ip_in_ip}
+
+
+def tunnelled(
+    frames: Sequence[Frame], client: str, near: str, far: str = GATEWAY, wrap: Wrap = gre
+) -> list[Frame]:
+    """The frames of the client's connection between the tunnel's ends, `near` on its side."""
+    out = []
+    packed = ipaddress.ip_address(client).packed
+    for frame in frames:
+        packet = frame.data[14:]
+        source = packet[12:16] if packet[0] >> 4 == 4 else packet[8:24]
+        outer = wrap(packet, (near, far) if source == packed else (far, near))
+        kind = wire.ETHERTYPE_IPV4 if outer[0] >> 4 == 4 else wire.ETHERTYPE_IPV6
+        data = wire.ethernet(outer, kind)
+        out.append(Frame(frame.t_ns, data, len(data)))
+    return out
+
+
+def tunnelled_visit(
+    client: str, near: str, t_ns: int = START, host: bytes = NAME, wrap: Wrap = gre
+) -> list[Frame]:
+    return tunnelled(visit(client, host, t_ns), client, near, wrap=wrap)
+
+
+def forged_crowd(n: int, near: str, wrap: Wrap = gre) -> list[Frame]:
+    """One end of a tunnel plays n clients of their own addresses."""
+    talks = (tunnelled_visit(OUTSIDE % i, near, START + 20 * i * MS, wrap=wrap) for i in range(n))
+    return merged(talks)
+
+
+@pytest.mark.parametrize("wrap", WRAPS.values(), ids=WRAPS)
+@pytest.mark.parametrize("internal", [INTERNAL, ANYWHERE], ids=["networks", "any"])
+def test_forged_inner_addresses_are_one_user(wrap: Wrap, internal: list[tuple[bytes, int]]) -> None:
+    outcome = run(forged_crowd(9, user(1), wrap), z=2, internal=internal)
+    assert outcome.users == 1
+    assert len(outcome.flows) == 9
+    assert NAME not in outcome.everything()
+    assert {flow["name_status"] for flow in outcome.flows} == {"suppressed"}
+
+
+@pytest.mark.parametrize("wrap", WRAPS.values(), ids=WRAPS)
+def test_ends_of_different_tunnels_are_users(wrap: Wrap) -> None:
+    """The same inner address in all of them, as home networks have it."""
+    talks = [
+        tunnelled(
+            Tcp("10.0.0.1", ports=(41000 + i, 443), t_ns=START + i * SECOND)
+            .handshake()
+            .say(hello(NAME))
+            .close()
+            .frames,
+            "10.0.0.1",
+            user(i),
+            wrap=wrap,
+        )
+        for i in range(3)
+    ]
+    outcome = run(merged(talks), z=3, internal=INTERNAL)
+    assert outcome.users == 3
+    assert [flow["name_status"] for flow in outcome.flows] == [
+        "suppressed",
+        "suppressed",
+        "released",
+    ]
+
+
+def test_without_networks_the_innermost_is_the_user() -> None:
+    outcome = run(forged_crowd(5, user(1)), z=2)
+    assert outcome.users == 5
+    assert outcome.released() == {NAME.decode()}
+
+
+def test_a_tunnel_between_strangers_leaves_the_user_inside() -> None:
+    """GTP-U between two gateways outside: whoever is internal in it is the user."""
+    talks = [
+        tunnelled(visit(user(i), NAME, START + i * SECOND), user(i), "203.0.113.5", wrap=gtp)
+        for i in range(3)
+    ]
+    outcome = run(merged(talks), z=3, internal=INTERNAL)
+    assert outcome.users == 3
+    assert outcome.released() == {NAME.decode()}
+
+
+def test_the_outermost_internal_address_counts() -> None:
+    """Around a stranger's tunnel, around an internal one's, around forged addresses."""
+    talks = []
+    for i in range(4):
+        inner = tunnelled_visit(OUTSIDE % i, user(70 + i), START + i * SECOND)
+        middle = tunnelled(inner, user(70 + i), user(1), wrap=ip_in_ip)
+        talks.append(tunnelled(middle, user(1), "203.0.113.5", wrap=vxlan))
+    outcome = run(merged(talks), z=2, internal=INTERNAL)
+    assert outcome.users == 1
+    assert not outcome.seen()
+
+
+def test_no_internal_address_at_all() -> None:
+    frames = tunnelled(visit(OUTSIDE % 1, NAME, START), OUTSIDE % 1, "203.0.113.5")
+    outcome = run(frames, z=1, internal=INTERNAL)
+    assert not outcome.flows
+    assert outcome.stats["flows_external"] == 1
+
+
+def test_the_pseudonym_is_of_the_user(key_file: str) -> None:
+    """A flow through the tunnel and one beside it: one user, one pseudonym."""
+    frames = [
+        *tunnelled_visit(OUTSIDE % 1, user(1)),
+        *visit(user(1), b"b.example.org", START + SECOND),
+        *tunnelled(
+            visit("fd00::7", b"c.example.org", START + 2 * SECOND, "2001:db8::7"),
+            "fd00::7",
+            user(2),
+        ),
+    ]
+    outcome = run(frames, z=1, internal=INTERNAL, key_file=key_file)
+    first, beside, other = outcome.flows
+    assert first["client"] == beside["client"] != other["client"]
+    assert [o["client"] for o in outcome.observations] == [f["client"] for f in outcome.flows]
+    assert outcome.users == 2
+    for address in (OUTSIDE % 1, user(1), user(2), "fd00::7"):
+        assert address.encode() not in outcome.everything()
+    inside = run(frames, z=1, key_file=key_file)
+    assert inside.flows[0]["client"] != first["client"]
+    assert inside.flows[1]["client"] == beside["client"]
+
+
+def test_names_from_another_tunnel_do_not_count() -> None:
+    """Somebody else's tunnel carries packets with the addresses of a user's flow."""
+    talk = visit(OUTSIDE % 1, NAME, START)
+    honest = tunnelled(talk, OUTSIDE % 1, user(1))
+    foreign = tunnelled(talk, OUTSIDE % 1, user(2))
+    before = visit(user(9), NAME, START - SECOND)
+    assert run([*before, *honest], z=2, internal=INTERNAL).released() == {NAME.decode()}
+    mixed = [*honest[:3], foreign[3], *honest[4:]]  # the hello is number 3
+    outcome = run([*before, *mixed], z=2, internal=INTERNAL)
+    assert outcome.stats["other_tunnel"] == 1
+    assert not outcome.seen()
+    bare = [*honest[:3], talk[3], *honest[4:]]
+    assert not run([*before, *bare], z=2, internal=INTERNAL).seen()
+
+
+def test_an_inner_address_is_no_server_to_show(key_file: str) -> None:
+    """It was a client in the epoch, though the tunnel's end is the user."""
+    server = "203.0.113.77"
+    visits = merged(visit(user(10 + i), NAME, START + SECOND, server) for i in range(3))
+    outcome = run(visits, z=2, internal=INTERNAL, key_file=key_file)
+    assert server.encode() in outcome.everything()
+    outcome = run(
+        [*tunnelled_visit(server, user(1)), *visits], z=2, internal=INTERNAL, key_file=key_file
+    )
+    assert server.encode() not in outcome.everything()
+
+
+def test_counters_of_tunnels() -> None:
+    frames = [*tunnelled_visit(user(1), user(2)), *tunnelled_visit(user(3), user(4), wrap=vxlan)]
+    stats = run(frames, z=1).stats
+    per_visit = len(visit(user(1), NAME, START))
+    assert (stats["in_gre"], stats["in_vxlan"], stats["in_vlan"]) == (per_visit, per_visit, 0)

@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever is decoded is documented, has its name and a frame to try it on; and nothing else."""
+
+import re
+
+import pytest
+from conftest import ROOT
+from frames_link import LINKS
+from frames_tunnel import TUNNELS
+
+from zanon_net._core import STAT_INFO, decode_packet
+from zanon_net.report import LINK_TYPES
+
+READ = {number for number in range(1000) if decode_packet(b"", number) != "drop_link_type"}
+COUNTERS = {name for name, group, _text in STAT_INFO if group == "encapsulation"}
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The cells of the table under a heading of docs/decoding.md."""
+    text = (ROOT / "docs" / "decoding.md").read_text("utf-8").partition(f"## {heading}\n")[2]
+    lines = [line for line in text.partition("\n## ")[0].splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def test_each_link_type_has_a_frame() -> None:
+    assert {case.link for case in LINKS.values()} == READ
+
+
+def test_each_encapsulation_has_a_frame() -> None:
+    seen = " ".join(case.seen for case in (LINKS | TUNNELS).values()).split()
+    assert {f"in_{name}" for name in seen} == COUNTERS
+
+
+@pytest.mark.source
+def test_each_link_type_is_documented_by_its_name() -> None:
+    numbers: set[int] = set()
+    for number_cell, name_cell, _how in rows("Link types"):
+        of_row = [int(number) for number in number_cell.split(",")]
+        numbers |= set(of_row)
+        names = [LINK_TYPES[number].partition("_1")[0] for number in of_row]
+        assert all(name in name_cell for name in names), name_cell
+    assert numbers == READ
+
+
+@pytest.mark.source
+def test_each_encapsulation_is_documented() -> None:
+    documented = [re.findall(r"`(in_\w+)`", row[0]) for row in rows("Encapsulations")]
+    assert {name for names in documented for name in names} == COUNTERS
+    assert sum(map(len, documented)) == len(COUNTERS)

@@ -1,0 +1,273 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Compressed captures: told by their first bytes, unpacked in bounded memory, used up to damage."""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import lz4.frame
+import pytest
+import zstandard
+from capture_bytes import Frames, enhanced, interface, pcap_header, pcap_record, read_all, section
+
+import zanon_net
+from zanon_net import unpacking
+from zanon_net.config import Config
+from zanon_net.errors import CapacityError, FormatError
+from zanon_net.pipeline import run
+from zanon_net.sources import OpenSource, open_sources
+from zanon_net.unpacking import Unpacker, compression_of
+
+Pack = Callable[[bytes], bytes]
+
+
+def zstd(data: bytes) -> bytes:
+    return zstandard.ZstdCompressor().compress(data)
+
+
+def zstd_of_unknown_size(data: bytes) -> bytes:
+    """As a pipe into zstd gives it: the frame does not tell its size."""
+    stream = zstandard.ZstdCompressor(write_content_size=False).compressobj()
+    return stream.compress(data) + stream.flush()
+
+
+PACKERS: dict[str, Pack] = {
+    "gzip": gzip.compress,
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+    "lz4": lz4.frame.compress,
+    "zstd": zstd,
+}
+RECORDS = [os.urandom(40 + i % 200) for i in range(400)]
+PCAP = pcap_header() + b"".join(pcap_record("<", i, 0, data) for i, data in enumerate(RECORDS))
+FRAMES: Frames = [(i * 1_000_000_000, len(data), 1, data) for i, data in enumerate(RECORDS)]
+
+packed_by = pytest.mark.parametrize("name", PACKERS)
+
+
+def read_file(path: Path, *, max_bytes: int | None = None) -> tuple[Frames, str | None]:
+    """The frames of a file as `run` takes them, and the warning."""
+    config = Config().replace(max_bytes=max_bytes) if max_bytes else Config()
+    with ExitStack() as stack:
+        [source] = open_sources([path], config, stack)
+        frames, _ = read_all(source.capture)
+        source.check()
+        return frames, source.facts().warning
+
+
+def read_or_refuse(path: Path) -> tuple[Frames, str]:
+    """The same with the text of an error in the place of a warning."""
+    try:
+        frames, warning = read_file(path)
+    except FormatError as error:
+        return [], str(error)
+    return frames, warning or ""
+
+
+@packed_by
+def test_the_first_bytes_tell_not_the_name(name: str, tmp_path: Path) -> None:
+    packed = PACKERS[name](PCAP)
+    assert compression_of(packed) == name
+    for file in ("capture", "capture.pcap", "capture.gz", "capture.zst"):
+        (tmp_path / file).write_bytes(packed)
+        assert read_file(tmp_path / file) == (FRAMES, None)
+    (tmp_path / "plain.gz").write_bytes(PCAP)
+    assert read_file(tmp_path / "plain.gz") == (FRAMES, None)
+
+
+@packed_by
+def test_several_members_are_one_capture(name: str, tmp_path: Path) -> None:
+    pack = PACKERS[name]
+    parts = [PCAP[:30], PCAP[30:5000], b"", PCAP[5000:]]
+    (tmp_path / "parts").write_bytes(b"".join(map(pack, parts)))
+    assert read_file(tmp_path / "parts") == (FRAMES, None)
+
+
+def test_zstd_of_unknown_size_and_with_a_skippable_frame(tmp_path: Path) -> None:
+    skippable = bytes.fromhex("502a4d18") + (5).to_bytes(4, "little") + b"table"
+    (tmp_path / "z").write_bytes(skippable + zstd_of_unknown_size(PCAP) + skippable)
+    assert read_file(tmp_path / "z") == (FRAMES, None)
+
+
+def test_pcapng_is_unpacked_too(tmp_path: Path) -> None:
+    blocks = b"".join(enhanced("<", i, data) for i, data in enumerate(RECORDS))
+    (tmp_path / "ng").write_bytes(gzip.compress(section() + interface() + blocks))
+    frames, warning = read_file(tmp_path / "ng")
+    assert [data for *_, data in frames] == RECORDS
+    assert warning is None
+
+
+@packed_by
+def test_a_cut_tail_costs_only_itself(name: str, tmp_path: Path) -> None:
+    packed = PACKERS[name](PCAP)
+    most = 0
+    for size in range(len(packed) - 1, 0, -len(packed) // 23):
+        (tmp_path / "cut").write_bytes(packed[:size])
+        frames, said = read_or_refuse(tmp_path / "cut")
+        assert frames == FRAMES[: len(frames)]
+        if frames:
+            assert f"the {name} data ends early, behind byte " in said
+        else:
+            assert re.search(f"the {name} data ends early|too short|not a capture", said)
+        most = max(most, len(frames))
+    if name not in ("bzip2", "lz4", "zstd"):  # which give a block, and this is one, or nothing
+        assert most > len(FRAMES) // 2
+
+
+@packed_by
+def test_blocks_before_a_cut_are_used(name: str, tmp_path: Path) -> None:
+    """A capture of several blocks, cut in its last third: at most the cut block is lost."""
+    noise = [os.urandom(1400) for _ in range(2000)]
+    data = pcap_header() + b"".join(pcap_record("<", 1, 0, each) for each in noise)
+    packed = PACKERS[name](data)
+    (tmp_path / "cut").write_bytes(packed[: len(packed) * 2 // 3])
+    frames, warning = read_file(tmp_path / "cut")
+    assert [each for *_, each in frames] == noise[: len(frames)]
+    assert len(frames) > len(noise) // 4
+    assert warning is not None
+
+
+@packed_by
+def test_a_damaged_place_is_no_traceback(name: str, tmp_path: Path) -> None:
+    packed = PACKERS[name](PCAP)
+    for at in range(len(packed) // 3, len(packed), len(packed) // 11):
+        damaged = bytearray(packed)
+        damaged[at] ^= 0x55
+        (tmp_path / "damaged").write_bytes(damaged)
+        _frames, said = read_or_refuse(tmp_path / "damaged")
+        assert said or name in ("lz4", "zstd")  # which have no sums by default
+
+
+@packed_by
+def test_a_wrong_checksum_at_the_end_is_told(name: str, tmp_path: Path) -> None:
+    if name == "zstd":
+        packed = zstandard.ZstdCompressor(write_checksum=True).compress(PCAP)
+    elif name == "lz4":
+        packed = lz4.frame.compress(PCAP, content_checksum=True)
+    else:
+        packed = PACKERS[name](PCAP)
+    at = {"gzip": -8, "bzip2": -5, "xz": -4, "lz4": -1, "zstd": -1}[name]
+    damaged = bytearray(packed)
+    damaged[at] ^= 1
+    (tmp_path / "sum").write_bytes(damaged)
+    frames, warning = read_file(tmp_path / "sum")
+    assert frames == FRAMES[: len(frames)]
+    assert warning is not None
+    assert "damaged" in warning or "ends early" in warning
+
+
+def test_rubbish_behind_the_packed_data_is_told_or_left(tmp_path: Path) -> None:
+    for name, pack in PACKERS.items():
+        (tmp_path / name).write_bytes(pack(PCAP) + b"no more packets")
+        frames, warning = read_file(tmp_path / name)
+        assert frames == FRAMES
+        assert (warning is None) == (name in ("xz", "bzip2"))
+
+
+@packed_by
+def test_the_bound_is_an_error(name: str, tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(PACKERS[name](PCAP))
+    assert read_file(tmp_path / "x", max_bytes=len(PCAP)) == (FRAMES, None)
+    with pytest.raises(CapacityError, match=r"unpacks to more than \d+ bytes; raise --max-bytes"):
+        read_file(tmp_path / "x", max_bytes=len(PCAP) - 1)
+    with pytest.raises(CapacityError, match="raise --max-bytes"):
+        read_file(tmp_path / "x", max_bytes=10)
+    with pytest.raises(CapacityError, match=r"x: the \w+ data unpacks to more"):
+        run(tmp_path / "x", Config().replace(max_bytes=9000), out=tmp_path / "out")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x"]
+
+
+@packed_by
+def test_without_a_bound_there_is_one(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unpacking, "UNBOUNDED_BYTES", 100_000)
+    monkeypatch.setattr(unpacking, "RATIO_MAX", 3)
+    bomb = pcap_header() + 3000 * pcap_record("<", 1, 0, bytes(1000))
+    (tmp_path / "bomb").write_bytes(PACKERS[name](bomb))
+    with pytest.raises(CapacityError):
+        read_file(tmp_path / "bomb")
+    (tmp_path / "dense").write_bytes(PACKERS[name](PCAP))
+    assert read_file(tmp_path / "dense") == (FRAMES, None)
+
+
+def test_a_window_that_is_too_large_has_a_way_out(tmp_path: Path) -> None:
+    parameters = zstandard.ZstdCompressionParameters(window_log=30)
+    stream = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    (tmp_path / "long").write_bytes(stream.compress(PCAP) + stream.flush())
+    with pytest.raises(FormatError, match=r"unpack it first \(zstd -d --long=31\)"):
+        read_file(tmp_path / "long")
+
+
+@packed_by
+def test_closing_early_ends_the_thread(name: str) -> None:
+    endless = PACKERS[name](pcap_header() + bytes(8 << 20))
+    unpacker = Unpacker(io.BytesIO(endless[6:]), endless[:6], None)
+    assert os.read(unpacker.fd, 4)
+    unpacker.close()
+    unpacker.close()
+    names = [thread.name for thread in threading.enumerate()]
+    assert "unpacking" not in names
+
+
+@packed_by
+def test_through_a_fifo_and_standard_input(name: str, tmp_path: Path) -> None:
+    packed = PACKERS[name](PCAP)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    writer = threading.Thread(target=fifo.write_bytes, args=(packed,))
+    writer.start()
+    assert read_file(fifo) == (FRAMES, None)
+    writer.join()
+    code = "from zanon_net.cli import main; raise SystemExit(main(['inspect', '--json', '-']))"
+    environment = {**os.environ, "PYTHONPATH": str(Path(zanon_net.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=packed, env=environment, capture_output=True, check=True
+    )
+    assert f'"frames": {len(FRAMES)}'.encode() in done.stdout
+    assert f'"compression": "{name}"'.encode() in done.stdout
+
+
+@packed_by
+@pytest.mark.skipif("ZANON_SANITIZE" in os.environ, reason="a sanitizer's memory is not ours")
+def test_memory_is_bounded(name: str, tmp_path: Path) -> None:
+    """Unpacking 300 MB takes little more than unpacking 10 MB does."""
+    code = (
+        "import re, sys; from zanon_net.cli import main; "
+        "main(['inspect', '--json', '--max-bytes', '1G', sys.argv[1]]); "
+        "status = open('/proc/self/status').read(); "
+        "print(re.search(r'VmHWM:\\s+(\\d+)', status)[1], file=sys.stderr)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(zanon_net.__file__).parents[1])}
+    peaks = []
+    megabyte = 16 * pcap_record("<", 1, 0, bytes(1 << 16))
+    for megabytes in (10, 300):
+        path = tmp_path / "large"
+        path.write_bytes(
+            PACKERS[name](pcap_header()) + PACKERS[name](10 * megabyte) * (megabytes // 10)
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, path], env=environment, capture_output=True, check=True
+        )
+        peaks.append(int(done.stderr.split()[-1]))
+    assert peaks[1] < peaks[0] + 64 * 1024  # kB
+
+
+def test_a_source_knows_how_far_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "capture"
+    path.write_bytes(gzip.compress(PCAP))
+    source = OpenSource(path, Config())
+    assert source.progress() == (0, path.stat().st_size)
+    assert read_all(source.capture)[0] == FRAMES
+    assert source.progress() == (path.stat().st_size, path.stat().st_size)
+    source.close()

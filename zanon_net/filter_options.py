@@ -1,0 +1,180 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The options of `zanon-net filter` and their help; `FilterConfig` has the defaults."""
+
+import click
+
+from zanon_net._core import ROW_FORMATS, TIME_UNITS
+from zanon_net.filter_config import SUPPRESSED, FilterConfig
+from zanon_net.options import MESSAGES, GroupedOption, json_option, setting
+from zanon_net.sources import STDIN
+
+FILTER_EPILOG = """\b
+DURATION is 500ms, 90s, 10m, 1h or 1d.
+Exit codes: 0 done, 1 could not be done, 2 wrong option, or a column that is not there.
+
+\b
+Examples:
+  zanon-net filter --z 5 --window 7d --user card --attribute product shop.csv > shared.csv
+  zanon-net filter --time t --time-unit ms --attribute cell --suppressed blank trips.jsonl
+  tail -n +1 -f meter.csv | zanon-net filter --user home --attribute appliance --no-user
+"""
+
+
+def filter_options() -> list[click.Parameter]:
+    """FILE and every option of `filter`, in the order of its help."""
+    return [
+        click.Argument(["source"], nargs=-1, default=(STDIN,), metavar="[FILE]..."),
+        *_anonymity(),
+        *_columns(),
+        *_pseudonyms(),
+        *_formats(),
+        *_limits(),
+        *_messages(),
+    ]
+
+
+def _anonymity() -> list[GroupedOption]:
+    group, default = "Anonymity", FilterConfig()
+    return [
+        setting(
+            group,
+            "--z",
+            "Users that must share an attribute before it is released; 1 releases every one.",
+            default.z,
+            metavar="N",
+            type=int,
+        ),
+        setting(
+            group,
+            "--window",
+            "For how long a user's exposure of an attribute counts.",
+            default.window,
+            metavar="DURATION",
+        ),
+        setting(
+            group,
+            "--suppressed",
+            "What becomes of a row whose attribute is suppressed: drop it, or blank the attribute.",
+            default.suppressed,
+            type=click.Choice(SUPPRESSED),
+        ),
+    ]
+
+
+def _columns() -> list[GroupedOption]:
+    group, default = "Columns", FilterConfig()
+    return [
+        setting(group, "--time", "Holds the time.", default.time, metavar="NAME"),
+        setting(group, "--user", "Holds the user.", default.user, metavar="NAME"),
+        setting(group, "--attribute", "Holds the attribute.", default.attribute, metavar="NAME"),
+        GroupedOption(
+            ["--pass", "passed"],
+            group=group,
+            metavar="NAME",
+            multiple=True,
+            help="Also write this column, as it is: nothing is done to anonymize it. Repeatable.",
+        ),
+    ]
+
+
+def _pseudonyms() -> list[GroupedOption]:
+    group = "Pseudonyms"
+    return [
+        GroupedOption(
+            ["--no-user"],
+            group=group,
+            is_flag=True,
+            default=None,
+            help="Leave the user's column out; by default it holds a pseudonym.",
+        ),
+        setting(
+            group,
+            "--rotate",
+            "For how long a user keeps a pseudonym.",
+            "the window",
+            metavar="DURATION",
+        ),
+        setting(
+            group,
+            "--key-file",
+            "A key made by 'zanon-net key new', for pseudonyms that can be made again.",
+            "a random key that is never stored",
+            metavar="FILE",
+        ),
+    ]
+
+
+def _formats() -> list[GroupedOption]:
+    group, default = "Input and output", FilterConfig()
+    return [
+        setting(
+            group,
+            "--format",
+            "The input's: CSV with a header, or JSON Lines. auto: an input that begins with '{' is"
+            " JSON Lines.",
+            default.format,
+            type=click.Choice(ROW_FORMATS),
+        ),
+        setting(group, "--to", "The output's.", "the input's", type=click.Choice(ROW_FORMATS[1:])),
+        setting(
+            group,
+            "--time-unit",
+            "What a time counts from 1970 on, or iso: 2024-05-14T09:00:00.5+02:00, UTC where there"
+            " is no offset.",
+            default.time_unit,
+            type=click.Choice(TIME_UNITS),
+        ),
+        setting(
+            group,
+            "--delimiter",
+            "Between CSV's columns: a character, or the word tab.",
+            default.delimiter,
+            metavar="C",
+        ),
+        setting(
+            group,
+            "--header",
+            "The header of CSV that has none, such as time,user,attribute; the output has none"
+            " either.",
+            metavar="LINE",
+        ),
+        GroupedOption(
+            ["--strict"],
+            group=group,
+            is_flag=True,
+            default=None,
+            help="End at the first row that cannot be read; by default it is dropped and counted.",
+        ),
+    ]
+
+
+def _limits() -> list[GroupedOption]:
+    group, default = "Limits (at which more is suppressed)", FilterConfig()
+    return [
+        setting(
+            group,
+            "--max-tuples",
+            "Users of attributes kept at once.",
+            default.max_tuples,
+            metavar="N",
+            type=int,
+        ),
+        setting(
+            group,
+            "--max-attributes",
+            "Attributes kept at once.",
+            default.max_attributes,
+            metavar="N",
+            type=int,
+        ),
+    ]
+
+
+def _messages() -> list[GroupedOption]:
+    return [
+        json_option("The manifest, on stderr, in place of the summary."),
+        GroupedOption(
+            ["-q", "--quiet"], group=MESSAGES, is_flag=True, help="No summary, only warnings."
+        ),
+    ]

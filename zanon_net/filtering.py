@@ -1,0 +1,158 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Observations from CSV or JSON Lines through the z-table to standard output, with zero delay."""
+
+import os
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from zanon_net._core import Sieve
+from zanon_net.errors import ConfigError, FormatError, ZanonError
+from zanon_net.filter_config import FilterConfig
+from zanon_net.filter_report import FilterReport, RowSource, RowTotals, build_filter_manifest
+from zanon_net.outputs import StdoutSink
+from zanon_net.pipeline import Interruption, StopReading
+from zanon_net.sources import STDIN, Source
+
+READ_BYTES = 1 << 18  # a pipe gives what it has, a file this much
+OUTPUT = "observations"
+
+Warn = Callable[[str], None]
+"""Told of what must not wait for the end of a stream."""
+
+
+@dataclass(slots=True)
+class _Input:
+    """A file or stream being read."""
+
+    name: str
+    descriptor: int
+    bytes_read: int = 0
+    rows: int = 0
+
+    def read(self, interruption: Interruption) -> bytes:
+        """What there is, empty at the end. Raises ZanonError, and StopReading when interrupted."""
+        with interruption.reading():
+            try:
+                data = os.read(self.descriptor, READ_BYTES)
+            except OSError as error:
+                raise ZanonError(f"cannot read {self.name}: {error.strerror}") from error
+        self.bytes_read += len(data)
+        return data
+
+    def facts(self) -> RowSource:
+        """What is known about it now."""
+        return RowSource(self.name, self.bytes_read, self.rows)
+
+
+def _open_input(source: Source, interruption: Interruption) -> _Input:
+    if source == STDIN:
+        if sys.stdin is None:
+            raise ZanonError("standard input is closed")
+        if os.isatty(0):
+            raise ConfigError("standard input is a terminal; pipe observations into it")
+        return _Input("standard input", os.dup(0))
+    path = Path(source)
+    try:
+        with interruption.reading():  # a named pipe may be waited for
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
+    except OSError as error:
+        raise ZanonError(f"{path} cannot be opened: {error.strerror}") from error
+    if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise ZanonError(f"{path} is a folder; name the files in it")
+    return _Input(path.name, descriptor)
+
+
+class _Filter:
+    """A sieve between inputs and standard output."""
+
+    def __init__(
+        self, sieve: Sieve, sink: StdoutSink, interruption: Interruption, warn: Warn
+    ) -> None:
+        self._sieve = sieve
+        self._sink = sink
+        self._interruption = interruption
+        self._warn = warn
+        self.first_fault: str | None = None
+
+    def run(self, inputs: Sequence[_Input]) -> None:
+        """Reads all inputs to their ends, or until interrupted."""
+        for item in inputs:
+            for data in self._pieces(item):
+                self._pass_on(item, data)
+            if self._interruption.requested:
+                return  # the rest of a row may be missing: it is no row
+            self._pass_on(item, None)
+
+    def _pieces(self, item: _Input) -> Iterator[bytes]:
+        with suppress(StopReading):
+            while data := item.read(self._interruption):
+                yield data
+
+    def _pass_on(self, item: _Input, data: bytes | None) -> None:
+        """Feeds `data`, or the end of the input, and writes what it lets out."""
+        before = self._sieve.stats["rows"]
+        try:
+            if data is None:
+                self._sieve.end()
+            else:
+                self._sieve.feed(data)
+        except (ConfigError, FormatError) as error:
+            raise type(error)(f"{item.name}: {error}") from None
+        finally:
+            ready = self._sieve.take()
+            if ready:
+                self._sink.write(OUTPUT, ready)
+        item.rows += self._sieve.stats["rows"] - before
+        fault = self._sieve.first_fault
+        if fault is not None and self.first_fault is None:
+            self.first_fault = f"{item.name}: line {fault[0]}: {fault[1]}"
+            self._warn(f"{self.first_fault}; the row is dropped, as any other like it")
+
+
+def filter_rows(
+    sources: Sequence[Source],
+    config: FilterConfig,
+    *,
+    interruption: Interruption | None = None,
+    warn: Warn = lambda _text: None,
+) -> FilterReport:
+    """Writes to standard output the observations of `sources` that z users share.
+
+    sources: paths, "-" for standard input, in the order of their times; they are one stream.
+    config: the settings.
+    interruption: entered by the caller, lets a signal end the reading early.
+    warn: told at once of the first row that cannot be read.
+
+    Raises ConfigError when the settings do not fit the input, FormatError when not one row could be
+    read or, with config.strict, the first could not; CapacityError, ZanonError, BrokenPipeError.
+    """
+    interruption = interruption or Interruption()
+    if not sources or list(sources).count(STDIN) > 1:
+        raise ConfigError("give one source or more, and standard input only once")
+    with ExitStack() as stack:
+        inputs = []
+        for source in sources:
+            try:
+                inputs.append(_open_input(source, interruption))
+            except StopReading:
+                raise KeyboardInterrupt from None
+            stack.callback(os.close, inputs[-1].descriptor)
+        sieve = Sieve(**config.sieve_arguments())
+        stack.callback(sieve.close)
+        began = time.monotonic()
+        rows = _Filter(sieve, StdoutSink(), interruption, warn)
+        rows.run(inputs)
+        totals = RowTotals.of(sieve)
+        interrupted = interruption.requested
+        if totals.rows["rows"] and not totals.rows["observations"] and not interrupted:
+            raise FormatError("not one row could be read")
+        facts = [item.facts() for item in inputs]
+        manifest = build_filter_manifest(config, totals, facts, interrupted=interrupted)
+        return FilterReport(manifest, totals, time.monotonic() - began)
