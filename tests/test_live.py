@@ -7,13 +7,16 @@ import json
 import os
 import re
 import select
+import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -385,6 +388,89 @@ def test_interface_is_removed(net: Namespace, live: Any) -> None:
     assert [source["frames"] for source in manifest["sources"]] == [100, 100]
     assert all("disappeared" in source["warning"] for source in manifest["sources"])
     assert not manifest["complete"]
+
+
+def test_the_link_changes(net: Namespace, live: Any) -> None:
+    """The cable is pulled and plugged in again; the MTU, the address, the flags change."""
+    run = live("a", "--status", "100ms")
+    raw = net.sender("b")
+    for change in (
+        "link set dev b down",
+        "link set dev b up",
+        "link set dev a mtu 1300",
+        "link set dev a address 02:00:00:00:00:77",
+        "link set dev a promisc off",
+    ):
+        net.ip(change)
+        run.wait_for("status:")
+        for frame in datagrams(20):
+            with suppress(OSError):  # the link is down
+                raw.send(frame)
+    until = time.monotonic() + PATIENCE_S
+    while net.counter("a", "rx_packets") < 100:
+        net.send("b", datagrams(20))
+        assert time.monotonic() < until
+    arrived = net.counter("a", "rx_packets")
+    run.wait_for(f"packets {arrived:,} ")
+    manifest = run.end()
+    assert only(manifest)["frames"] == arrived
+    assert manifest["complete"]
+
+
+# Shifts what a process takes for the time of day by the seconds in a file that it maps.
+SHIFTED_CLOCK = """
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile long *shift;
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    int rc = (int)syscall(SYS_clock_gettime, clock, now);
+    if (shift == NULL)
+        shift = mmap(NULL, sizeof *shift, PROT_READ, MAP_SHARED,
+                     open(getenv("SHIFT"), O_RDONLY | O_CLOEXEC), 0);
+    if (clock == CLOCK_REALTIME)
+        now->tv_sec += *shift;
+    return rc;
+}
+"""
+
+
+@pytest.mark.skipif("ZANON_SANITIZE" in os.environ, reason="a sanitizer must be loaded first")
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_the_clock_is_set(
+    net: Namespace, live: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The times of frames are an hour away from the clock of the run, either way: none is held."""
+    shim, shift = tmp_path / "shim.so", tmp_path / "shift"
+    (tmp_path / "shim.c").write_text(SHIFTED_CLOCK)
+    build = ["cc", "-std=c11", "-D_GNU_SOURCE", "-shared", "-fPIC", tmp_path / "shim.c"]
+    subprocess.run([*build, "-o", shim], check=True)
+    shift.write_bytes(struct.pack("=q", 0))
+    monkeypatch.setitem(ENVIRONMENT, "LD_PRELOAD", str(shim))
+    monkeypatch.setitem(ENVIRONMENT, "SHIFT", str(shift))
+    net.cable("c", "d")
+    run = live("a", "c", "--status", "100ms")
+    sent = 0
+    for hours in (0, -1, 1, 0):
+        with shift.open("r+b") as file:
+            file.write(struct.pack("=q", hours * 3600))
+        for _ in range(3):
+            net.send("b", datagrams(30))
+            sent += 30
+            run.wait_for(f"packets {sent:,} ")
+            net.send("d", datagrams(30))
+            sent += 30
+            run.wait_for(f"packets {sent:,} ")
+    manifest = run.end()
+    assert [source["frames"] for source in manifest["sources"]] == [sent // 2] * 2
+    assert manifest["capture_drops"] == {"ring": 0, "interface": 0, "us": 0}
+    assert manifest["counters"]["clock"]["clock_refused"] == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
