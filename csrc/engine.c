@@ -10,6 +10,7 @@
 #include "anon/names.h"
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/stage.h"
 #include "crypto/keys.h"
 #include "intake.h"
 #include "io/json_log.h"
@@ -37,6 +38,7 @@ struct zn_engine {
     zn_text output[ZN_OUTPUT_COUNT];
     uint32_t outputs;
     bool layer7;
+    zn_stage_mark stage;
     zn_intake intake;
     zn_frame frames[BATCH];
 };
@@ -182,7 +184,9 @@ static void write_releases(zn_engine *e)
 /* Decides the votes cast so far. */
 static void decide(zn_engine *e)
 {
+    zn_stage_enter(&e->stage, ZN_STAGE_Z);
     zn_gate_decide(&e->gate);
+    zn_stage_enter(&e->stage, ZN_STAGE_WRITE);
     write_releases(e);
 }
 
@@ -224,6 +228,7 @@ static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error 
 {
     zn_flow *f = zn_flow_at(e->flows, flow);
     zn_addr known_as[2];
+    zn_stage_enter(&e->stage, ZN_STAGE_CRYPTO);
     zn_policy_place(&e->policy, e->flows, f, p, known_as);
     e->stats.n[ZN_STAT_FLOWS_INTERNAL_BOTH] += f->internal[0] && f->internal[1];
     for (unsigned i = 0; i < 2; i++)
@@ -279,15 +284,21 @@ static int take_packet(zn_engine *e, const zn_packet *p, zn_error *err)
         if (rc != 0)
             return rc;
     }
+    zn_stage_enter(&e->stage, ZN_STAGE_NAMES);
     zn_names_packet(&e->names, flow, zn_flow_at(e->flows, flow), p);
+    zn_stage_enter(&e->stage, ZN_STAGE_FLOWS);
     return 0;
 }
 
 static int feed_group(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
 {
     const zn_packet *packet = e->intake.packets;
-    size_t packets = zn_intake_take(&e->intake, frames, n);
-    int rc = e->gate.vote_count + GROUP_VOTES > e->gate.vote_cap ? settle(e, err) : 0;
+    size_t packets;
+    int rc;
+    zn_stage_enter(&e->stage, ZN_STAGE_DECODE);
+    packets = zn_intake_take(&e->intake, frames, n);
+    rc = e->gate.vote_count + GROUP_VOTES > e->gate.vote_cap ? settle(e, err) : 0;
+    zn_stage_enter(&e->stage, ZN_STAGE_FLOWS);
     for (size_t i = 0; i < packets; i++)
         zn_flow_probe(e->flows, packet[i].hash);
     for (size_t i = 0; i < packets && rc == 0; i++)
@@ -341,8 +352,9 @@ int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err
     int taken = 0;
     while (taken < max_frames) {
         int want = max_frames - taken < BATCH ? max_frames - taken : BATCH;
-        int n = zn_capture_next(source->capture, e->frames, want, err);
-        int rc;
+        int n, rc;
+        zn_stage_enter(&e->stage, ZN_STAGE_READ);
+        n = zn_capture_next(source->capture, e->frames, want, err);
         if (n <= 0)
             return n < 0 ? n : taken;
         rc = zn_engine_feed(e, e->frames, filter_frames(e, source, (size_t)n), err);
@@ -353,6 +365,11 @@ int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err
             break; /* a stream: what came is decided now, not when the batch is full */
     }
     return taken;
+}
+
+zn_stage zn_engine_stage(const zn_engine *e)
+{
+    return zn_stage_read(&e->stage);
 }
 
 int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err)

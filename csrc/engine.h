@@ -16,6 +16,7 @@
 #define ZN_ENGINE_H
 
 #include "base/addr.h"
+#include "base/stage.h"
 #include "base/stats.h"
 #include "base/text.h"
 #include "io/capture.h"
@@ -83,6 +84,9 @@ int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err
 int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err);
 /* End of input: closes every flow and writes its record. 0 or a negative zn_err. */
 int zn_engine_finish(zn_engine *e, zn_error *err);
+
+/* Where it is at work now; another thread may ask. */
+zn_stage zn_engine_stage(const zn_engine *e);
 
 /* An output buffer, to be read and emptied (n = 0) by the caller. */
 zn_text *zn_engine_output(zn_engine *e, zn_output output);

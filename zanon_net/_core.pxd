@@ -165,6 +165,11 @@ cdef extern from "proto/quic.h" nogil:
     zn_parse zn_quic_unseal(zn_quic *q, const zn_quic_keys *keys, const zn_quic_packet *packet,
                             zn_span *plain)
 
+cdef extern from "proto/quic_seal.h" nogil:
+    enum:
+        ZN_QUIC_TAG_BYTES
+    bint zn_quic_seal(const zn_quic_keys *keys, uint8_t *packet, size_t header, size_t n)
+
 cdef extern from "proto/http.h" nogil:
     ctypedef struct zn_http_request:
         zn_span host
@@ -328,6 +333,11 @@ cdef extern from "io/filter.h" nogil:
     void zn_filter_close(zn_filter *f)
     bint zn_filter_pass(zn_filter *f, const zn_frame *frame)
 
+cdef extern from "base/stage.h" nogil:
+    ctypedef enum zn_stage:
+        ZN_STAGE_COUNT
+    const char *zn_stage_name(zn_stage stage)
+
 cdef extern from "engine.h" nogil:
     ctypedef struct zn_engine:
         pass
@@ -364,6 +374,7 @@ cdef extern from "engine.h" nogil:
     size_t zn_engine_memory(const zn_engine *e)
     const char *zn_engine_check(const zn_engine *e)
     int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err)
+    zn_stage zn_engine_stage(const zn_engine *e)
 
 cdef extern from "io/event_log.h" nogil:
     ctypedef struct zn_event_field:

@@ -17,6 +17,9 @@ ROWS: tuple[str, ...]
 STAT_INFO: list[tuple[str, str, str]]
 """(name, group, text) of every counter, in the order of csrc/base/stats.h."""
 
+STAGES: tuple[str, ...]
+"""What an engine may be at work with, in the order of a packet's way."""
+
 ROW_FORMATS: tuple[str, ...]
 """Names of the formats of rows; "auto" first."""
 
@@ -92,6 +95,10 @@ class Engine:
     def idle(self, quiet_ns: int) -> None: ...
     def finish(self) -> None: ...
     def take(self, output: str) -> bytes: ...
+    @property
+    def stage(self) -> int:
+        """The index in STAGES of what it is doing now; another thread may ask."""
+
     @property
     def stats(self) -> dict[str, int]: ...
     @property
@@ -265,6 +272,11 @@ def parse_quic(
 
 def quic_keys(version: int, dcid: bytes, *, server: bool = False) -> tuple[bytes, bytes, bytes]:
     """(key, iv, header key) of one side's Initials."""
+
+def seal_quic(
+    version: int, dcid: bytes, packet: bytes, header: int, *, server: bool = False
+) -> bytes:
+    """The Initial `packet` as its sender protects it; `header` bytes stand before its number."""
 
 def parse_http(data: bytes, *, cut: bool = False) -> tuple[str, bytes, int, int]:
     """(state, host as sent, method number, bytes of the head)."""

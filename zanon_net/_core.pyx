@@ -37,6 +37,7 @@ cdef list describe_stats():
 
 
 STAT_INFO = describe_stats()
+STAGES = tuple(zn_stage_name(<zn_stage>stage).decode() for stage in range(<int>ZN_STAGE_COUNT))
 ROW_FAULTS = {
     zn_row_fault_name(<zn_row_fault>fault).decode().lower():
         zn_row_fault_text(<zn_row_fault>fault).decode()
@@ -399,6 +400,12 @@ cdef class Engine:
         if self.engine == NULL:
             raise ValueError("the engine is closed")
         return 0
+
+    @property
+    def stage(self):
+        """The index in STAGES of what it is doing now; another thread may ask."""
+        self._check_open()
+        return <int>zn_engine_stage(self.engine)
 
     @property
     def stats(self):
@@ -1336,6 +1343,18 @@ def quic_keys(uint32_t version, bytes dcid not None, *, bint server=False):
     return (PyBytes_FromStringAndSize(<const char *>keys.key, 16),
             PyBytes_FromStringAndSize(<const char *>keys.iv, 12),
             PyBytes_FromStringAndSize(<const char *>keys.header_key, 16))
+
+
+def seal_quic(uint32_t version, bytes dcid not None, bytes packet not None, size_t header, *,
+              bint server=False):
+    """The Initial `packet` as its sender protects it; `header` bytes stand before its number."""
+    cdef zn_quic_keys keys
+    cdef _Copy copy = _Copy(dcid)
+    cdef bytearray sealed = bytearray(packet) + bytes(ZN_QUIC_TAG_BYTES)
+    shared_quic().keys(version, copy.span, ZN_QUIC_SERVER if server else ZN_QUIC_CLIENT, &keys)
+    if not zn_quic_seal(&keys, <uint8_t *><char *>sealed, header, len(packet)):
+        raise ValueError("no Initial")
+    return bytes(sealed)
 
 
 def parse_quic_packets(bytes data not None, *, bint whole=True):
