@@ -16,6 +16,7 @@ import click
 from rich.console import Console
 
 from zanon_net._version import __version__
+from zanon_net.bench.command import bench_command
 from zanon_net.config import Config
 from zanon_net.errors import CapacityError, ConfigError, ZanonError
 from zanon_net.filter_config import FilterConfig
@@ -245,6 +246,9 @@ def inspect_command(source: str, as_json: bool, max_bytes: str | None) -> int:
     return EXIT_OPERATIONAL if found.interrupted else 0
 
 
+cli.add_command(bench_command)
+
+
 def _one_line(text: str) -> str:
     """`text` on one line, and without a character that could steer a terminal."""
     return "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
@@ -277,7 +281,7 @@ def _harden() -> None:
 def _explain(error: BaseException) -> int:
     """Says in one line what went wrong; returns the exit code. Never prints what was read."""
     match error:
-        case BrokenPipeError():
+        case BrokenPipeError() | SystemExit():  # rich turns the one into the other
             pass  # whoever read our output has gone; there is nobody to tell
         case click.UsageError():
             path = error.ctx.command_path if error.ctx else COMMAND

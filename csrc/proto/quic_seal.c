@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/quic_seal.h"
 
+#include "proto/quic.h"
+
 #include <openssl/evp.h>
 
 #define PACKET_MAX (1u << 16)

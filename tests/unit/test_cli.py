@@ -244,6 +244,20 @@ def on_terminal(*arguments: str) -> str:
     return said.decode()
 
 
+def test_who_reads_a_table_may_go() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [*COMMAND, "inspect", str(DEMO)],
+        env=ENVIRONMENT,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
 def test_a_progress_bar_on_a_terminal() -> None:
     said = on_terminal("run", str(DEMO), "--out", "out")
     assert "packets/s" in said.split("names seen")[0]
