@@ -45,6 +45,12 @@ def test_verify_notices(unit: Path) -> None:
     assert "ProtectSystm" in analyze("verify", "--man=no", str(unit))
 
 
+def test_what_it_may_not_do_fails() -> None:
+    """NumPy's library calls mbind when it is loaded, which the filter refuses: not by a signal."""
+    lines = UNIT.read_text("utf-8").splitlines()
+    assert "SystemCallErrorNumber=EPERM" in lines
+
+
 def test_it_may_do_little(unit: Path) -> None:
     said = analyze("security", "--offline=true", str(unit))
     level = re.search(r"exposure level for .*: ([0-9.]+)", said)
