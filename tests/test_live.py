@@ -21,7 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import rich
 import wire
+from capture_bytes import pcap_header, pcap_record
 from engine_help import feed, make_engine
 from netns import Namespace
 from packet_help import Frame, Tcp, crowd, hello, visit
@@ -546,6 +548,7 @@ def refused(net: Namespace, *arguments: str, **more: Any) -> tuple[int, str]:
         (["a"], 2, "say with --internal which addresses are users"),
         (["a", "missing.pcap", "--internal", "any"], 2, "cannot be read beside captures"),
         (["a", "a", "--internal", "any"], 2, "give each interface once"),
+        (["a", "any", "--internal", "any"], 2, "any is every interface: give it alone"),
         (["a", "--internal", "any", "--filter", "bogus words"], 2, "the filter is not valid"),
         (["a", "--internal", "any", "--ring", "1K"], 2, "--ring: must be from 1M"),
         (["a", "--internal", "any", "--snaplen", "10"], 2, "--snaplen: must be from 64"),
@@ -588,13 +591,25 @@ def fields(path: Path) -> dict[str, str]:
     return {name: " ".join(value.split()) for name, _colon, value in pairs}
 
 
-def test_privileges_are_dropped(net: Namespace, live: Any, tmp_path: Path) -> None:
-    folder = tmp_path / "logs"
-    folder.mkdir()
+def let_anybody_pass(folder: Path) -> None:
     for parent in (folder, *folder.parents[:-1]):
         if not parent.stat().st_mode & 1:
             parent.chmod(parent.stat().st_mode | 0o11)
-    os.chown(folder, 65534, 65534)
+
+
+def test_privileges_are_dropped(
+    net: Namespace, live: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder is made for the user; what only root may read is read before, and not missed."""
+    sealed, folder = tmp_path / "sealed", tmp_path / "logs"
+    for package in (zanon_net, rich):
+        assert package.__file__ is not None
+        source = Path(package.__file__).parent
+        shutil.copytree(source, sealed / source.name)
+    monkeypatch.setitem(ENVIRONMENT, "PYTHONPATH", str(sealed))
+    folder.mkdir()
+    let_anybody_pass(folder)
+    sealed.chmod(0o700)
     run = live("a", "--drop-to", "nobody", "--out", folder / "run", "--status", "100ms")
     run.out = folder / "run"
     process = Path(f"/proc/{run.process.pid}")
@@ -617,3 +632,34 @@ def test_privileges_are_dropped(net: Namespace, live: Any, tmp_path: Path) -> No
     assert only(manifest)["frames"] == 100
     assert manifest["capture_drops"] == {"ring": 0, "interface": 0, "us": 0}
     assert {path.stat().st_uid for path in folder.rglob("*")} == {65534}
+    assert "lost packets" in run.said
+
+
+def test_a_folder_that_the_user_may_not_write_to(net: Namespace, tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    let_anybody_pass(folder)
+    arguments = ["a", "--internal", "any", "--drop-to", "nobody", "--out", str(folder)]
+    code, said = refused(net, *arguments)
+    assert code == 1
+    assert "choose a folder you may write to" in said
+    assert list(folder.iterdir()) == []
+    assert folder.stat().st_uid == 0
+
+
+def test_captures_are_opened_before_the_user_changes(net: Namespace, tmp_path: Path) -> None:
+    """Several files, of which only root may read any."""
+    folder, out = tmp_path / "captures", tmp_path / "logs"
+    folder.mkdir()
+    for i in range(3):
+        frames = data_of(visit(f"10.7.0.{i + 1}", b"a.example", 0))
+        records = (pcap_record("<", 1_700_000_000 + i, n, data) for n, data in enumerate(frames))
+        (folder / f"{i}.pcap").write_bytes(pcap_header() + b"".join(records))
+    let_anybody_pass(tmp_path)
+    folder.chmod(0o700)
+    command = [*COMMAND, folder, *USUAL, "--drop-to", "nobody", "--out", out]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert [source["warning"] for source in manifest["sources"]] == [None] * 3
+    assert manifest["counters"]["flow"]["flows_tcp"] == 3

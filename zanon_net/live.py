@@ -12,7 +12,7 @@ from typing import Any
 from zanon_net._core import Engine, Live
 from zanon_net.config import Config
 from zanon_net.errors import CaptureError, ConfigError
-from zanon_net.interfaces import Losses
+from zanon_net.interfaces import ANY, Losses
 from zanon_net.privileges import explain_missing
 from zanon_net.report import Drops, link_type_name
 
@@ -117,6 +117,8 @@ def open_interfaces(names: Sequence[str], others: int, config: Config) -> LiveIn
         raise ConfigError(f"{names[0]} is a network interface and cannot be read beside captures")
     if len(set(names)) < len(names):
         raise ConfigError("give each interface once")
+    if ANY in names and len(names) > 1:
+        raise ConfigError(f"{ANY} is every interface: give it alone")
     if config.addresses.internal is None:
         raise ConfigError(
             f"{names[0]} is a network interface: say with --internal which addresses are users,"

@@ -5,11 +5,14 @@
 import errno
 import logging
 import os
+import pwd
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
 from itertools import takewhile
+from pathlib import Path
 from types import FrameType
 from typing import Any, Self
 
@@ -18,8 +21,8 @@ from zanon_net.config import Config
 from zanon_net.errors import CaptureError, FormatError
 from zanon_net.interfaces import interfaces_of
 from zanon_net.live import LiveReader, open_interfaces
-from zanon_net.outputs import FolderSink, Sink, open_sink
-from zanon_net.privileges import become, find_user
+from zanon_net.outputs import FolderSink, Sink, default_folder, open_sink
+from zanon_net.privileges import become, find_user, make_folder
 from zanon_net.report import (
     Drops,
     Facts,
@@ -200,10 +203,26 @@ def run(
         engine = Engine(**config.engine_arguments())
         stack.callback(engine.close)
         if user is not None:
-            become(user)
+            out = _drop_to(user, out, stack)
         sink = open_sink(out, config.output.format)
         stack.callback(sink.discard)
         return _run(begin(engine), engine, sink, config, status)
+
+
+def _drop_to(user: pwd.struct_passwd, out: Source | None, stack: ExitStack) -> Source:
+    """Goes on as `user`, who gets the folder to write to, unless it is there. Raises ZanonError."""
+    out = default_folder(datetime.now(UTC)) if out is None else out
+    if out != "-":
+        folder = Path(out)
+        make_folder(folder, user)
+        stack.callback(lambda: _remove_empty(folder))
+    become(user)
+    return out
+
+
+def _remove_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def _opener(

@@ -41,6 +41,13 @@ def find_user(name: str) -> pwd.struct_passwd:
     return user
 
 
+def make_folder(folder: Path, user: pwd.struct_passwd) -> None:
+    """Makes `folder` for `user`. Where that cannot be done, who writes into it will say why."""
+    with suppress(OSError):
+        folder.mkdir()
+        os.chown(folder, user.pw_uid, user.pw_gid, follow_symlinks=False)
+
+
 def become(user: pwd.struct_passwd) -> None:
     """Goes on as `user`, with its groups and without a way back. Raises ZanonError."""
     try:
