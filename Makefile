@@ -147,7 +147,7 @@ $(BUILD)/bench/isp.pcap: bench/gen_trace.py | .venv/.bench
 # A build with tiny records and lists reaches every form of an attribute with few users.
 SOAK_TABLE := csrc/state/ztable*.c $(patsubst %,csrc/base/%.c,arena clock hash error)
 SOAK_LAYOUTS := default small
-soak-small: SOAK_FLAGS := -DZN_ZRECORD_USERS_MAX=5 -DZN_ZLIST_FROM=3
+soak-small: SOAK_FLAGS := -DZN_ZRECORD_USERS_MAX=5 -DZN_ZLIST_FROM=3 -DZN_ZTRIM_MAX=2
 
 .PHONY: soak $(SOAK_LAYOUTS:%=soak-%)
 soak: $(SOAK_LAYOUTS:%=soak-%) ## 10^9 random observations against an exact oracle (SOAK=N, SEED=N)
@@ -211,7 +211,7 @@ lib: $(BUILD)/lib/libzanon.a ## build/lib/libzanon.a, its headers and zanon.pc, 
 		'Description: Real-time z-anonymization of network traffic' \
 		"Version: $$(sed -n 's/^__version__ = "\(.*\)"/\1/p' zanon_net/_version.py)" \
 		'Requires: $(LIBRARIES)' 'Cflags: -I$${prefix}/include/zanon' \
-		'Libs: -L$${prefix}/lib -lzanon' > $(BUILD)/lib/pkgconfig/zanon.pc
+		'Libs: -L$${prefix}/lib -lzanon -lm' > $(BUILD)/lib/pkgconfig/zanon.pc
 	@echo "$(BUILD)/lib/libzanon.a, headers in $(BUILD)/include/zanon, $(BUILD)/lib/pkgconfig/zanon.pc"
 
 $(BUILD)/lib/libzanon.a: $(LIB_OBJECTS)

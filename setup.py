@@ -69,7 +69,7 @@ def main() -> None:
         include_dirs=["csrc"],
         depends=sorted(path.as_posix() for path in Path("csrc").rglob("*.h")),
         extra_compile_args=library_flags("--cflags") + cflags,
-        extra_link_args=library_flags("--libs") + ldflags,
+        extra_link_args=[*library_flags("--libs"), "-lm", *ldflags],
     )
     directives = {"language_level": 3, "embedsignature": True, "binding": True}
     directives |= {"boundscheck": False, "wraparound": False}

@@ -5,8 +5,8 @@
  *
  * Frames are taken in batches. Each batch is decoded, its flows are updated, the names it completes
  * are put to the vote, decided, and written together with the records of the flows that closed.
- * Nothing is allocated on the way. Output gathers in text buffers that the caller empties after
- * each call; what is in them may be published.
+ * Nothing is allocated on the way but room for output, which gathers until the caller takes it and
+ * may be published. When it is full, records wait: zn_engine_waiting tells, zn_engine_settle goes on.
  *
  * An engine belongs to one thread at a time. Errors are about us (memory, the crypto library,
  * reading a source), never about packets. After ZN_ERR_IO from zn_engine_run the engine is as it
@@ -16,27 +16,16 @@
 #define ZN_ENGINE_H
 
 #include "base/addr.h"
+#include "base/sets.h"
 #include "base/stage.h"
 #include "base/stats.h"
 #include "base/text.h"
 #include "io/capture.h"
-#include "io/event_log.h"
 #include "io/filter.h"
+#include "outputs.h"
 #include "state/ztable.h"
 
 typedef struct zn_engine zn_engine;
-
-/* Output buffers, and bits (1 << output) of zn_engine_config.outputs. */
-typedef enum zn_output {
-    ZN_OUTPUT_TCP_COMPLETE,
-    ZN_OUTPUT_TCP_NOCOMPLETE,
-    ZN_OUTPUT_UDP_COMPLETE,
-    ZN_OUTPUT_JSONL,
-    ZN_OUTPUT_OBSERVATIONS,
-    ZN_OUTPUT_RECORD_ROWS,      /* zn_event_record */
-    ZN_OUTPUT_OBSERVATION_ROWS, /* zn_event_observation */
-    ZN_OUTPUT_COUNT
-} zn_output;
 
 typedef struct zn_engine_config {
     uint32_t z;
@@ -46,8 +35,10 @@ typedef struct zn_engine_config {
     bool dns_votes;    /* DNS names take part */
     bool exact;        /* exact measurements beside suppressed names */
     bool keep_client_port;
-    bool layer7;            /* LAYER7 columns */
-    uint32_t outputs;       /* bits: which buffers to fill */
+    bool dn_hunter;         /* names of DNS responses for the flows that follow them */
+    unsigned sets;          /* ZN_SET_*: columns beside the core */
+    uint32_t outputs;       /* bits: what to put out */
+    int64_t split_ns;       /* periods of outputs, aligned to the Unix epoch; 0: one for all */
     const zn_net *internal; /* NULL: private ranges; copied */
     size_t internal_count;
     const zn_span *never; /* normalised suffixes that are never released; copied */
@@ -79,17 +70,22 @@ int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err
 /* Reads and takes up to max_frames from a source; of a stream, what is there. Their number, 0 at its
  * end, or a negative zn_err. */
 int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err);
-/* No packet came for quiet_ns since the last one: closes what has been idle for too long and
- * writes their records. The packet clock stays. 0 or a negative zn_err. */
+/* No packet came for quiet_ns since the last one: closes what has been idle for too long and puts
+ * out the records. The packet clock stays. 0, 1 or a negative zn_err, as below. */
 int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err);
-/* End of input: closes every flow and writes its record. 0 or a negative zn_err. */
+/* End of input: closes every flow and puts its record out. 0, 1 when the outputs are to be taken and
+ * it is to be called again, or a negative zn_err. */
 int zn_engine_finish(zn_engine *e, zn_error *err);
+/* Puts out what did not fit before. 0, 1 or a negative zn_err, as above. */
+int zn_engine_settle(zn_engine *e, zn_error *err);
 
-/* Where it is at work now; another thread may ask. */
+/* Where it is at work now, of what zn_engine_run reads; another thread may ask. */
 zn_stage zn_engine_stage(const zn_engine *e);
 
-/* An output buffer, to be read and emptied (n = 0) by the caller. */
-zn_text *zn_engine_output(zn_engine *e, zn_output output);
+/* What was put out, to be taken and cleared by the caller. */
+zn_outputs *zn_engine_outputs(zn_engine *e);
+/* Records wait for the outputs to be taken. */
+bool zn_engine_waiting(const zn_engine *e);
 
 const zn_stats *zn_engine_stats(const zn_engine *e);
 zn_ztable_stats zn_engine_table_stats(const zn_engine *e);
@@ -99,6 +95,9 @@ uint64_t zn_engine_users(const zn_engine *e, bool *saturated);
 bool zn_engine_time_range(const zn_engine *e, int64_t *first_ns, int64_t *last_ns);
 /* Bytes of memory in use. */
 size_t zn_engine_memory(const zn_engine *e);
+/* Of that what the flow table takes, for *live flows; and what it takes when it is full. */
+size_t zn_engine_flow_memory(const zn_engine *e, uint32_t *live);
+size_t zn_engine_flow_memory_max(const zn_engine *e);
 /* Checks every table's invariants; NULL, or what is broken. Slow: for tests. */
 const char *zn_engine_check(const zn_engine *e);
 

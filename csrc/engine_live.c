@@ -16,6 +16,8 @@ int zn_engine_run_live(zn_engine *e, zn_live_group *group, int max_frames, int w
         if (rc != 0)
             return rc;
         taken += n;
+        if (zn_engine_waiting(e) || zn_outputs_full(zn_engine_outputs(e)))
+            break;
     }
     return taken;
 }

@@ -29,9 +29,11 @@ SETTINGS: dict[str, Any] = {
     "user_prefix": (32, 64),
     "key_file": None,
     "keep_client_port": False,
+    "dn_hunter": False,
     "exact": False,
     "outputs": _core.OUTPUTS + _core.ROWS,
-    "layer7": True,
+    "split_ns": 0,
+    "columns": ("core", "layer7"),
     "max_flows": 1 << 14,
     "max_tuples": 1 << 16,
     "max_attributes": 1 << 14,
@@ -129,7 +131,7 @@ class Taker:
 
     def __init__(self, engine: _core.Engine) -> None:
         self.engine = engine
-        self.text = dict.fromkeys(_core.OUTPUTS, b"")
+        self.text = {output: engine.header(output) for output in _core.OUTPUTS}
         self.rows = b""
 
     def take(self) -> None:
@@ -140,7 +142,8 @@ class Taker:
 
     def outcome(self) -> Outcome:
         """Ends the input and closes the engine."""
-        self.engine.finish()
+        while self.engine.finish():
+            self.take()
         self.take()
         self.engine.check()
         outcome = Outcome(self.text, self.engine.stats, self.engine.users, self.rows)

@@ -11,7 +11,11 @@ COLUMNS += " pkts_ooo syn_cnt fin_cnt"
 
 
 def counts(flow: list[Unit], side: int) -> Counter[str]:
-    """The side's counters. What lies below the first segment seen counts as sent before it."""
+    """The side's counters. What lies below the first segment seen counts as sent before it.
+
+    A segment that was sent before, if only in part, is a retransmission; one that brings missing
+    places and ends below the highest came out of order.
+    """
     n = Counter(dict.fromkeys(COLUMNS.split(), 0))
     sent: set[int] = set()
     top: int | None = None  # behind the highest sequence number sent
@@ -21,9 +25,9 @@ def counts(flow: list[Unit], side: int) -> Counter[str]:
         if top is None:
             sent, top = set(range(p.seq)), end
         elif end > p.seq:
-            new = set(range(p.seq, end)) - sent
-            n["pkts_ooo"] += any(place < top for place in new)
-            n["pkts_retx"] += not new
+            places = set(range(p.seq, end))
+            n["pkts_ooo"] += end < top and not places <= sent
+            n["pkts_retx"] += not places.isdisjoint(sent)
             n["bytes_retx"] += sum(place in sent for place in range(data, data + p.length))
             top = max(top, end)
         sent |= set(range(p.seq, end))

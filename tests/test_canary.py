@@ -8,6 +8,8 @@ force over the ground truth, not from the run.
 """
 
 import base64
+import gzip
+import io
 import ipaddress
 import re
 import struct
@@ -17,15 +19,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
+import zstandard
+from capture_bytes import enhanced, interface, section
 from demo_help import Line, Rules, read_truth, released_lines
-from packet_help import HOUR
+from handshake_help import browser, shown, telling
+from packet_help import HOUR, merged
 
 from zanon_net import _core
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 INTERNAL_SERVERS = ("10.0.0.53", "10.0.0.80", "fd00:0:0:53::53")
-FORMATS = ("tstat", "jsonl", "observations")
+FORMATS = ("tstat", "csv", "jsonl", "parquet", "observations")
 
 
 # ---- what must not be found ---------------------------------------------------------------------
@@ -106,6 +113,21 @@ def is_word(neighbour: bytes, edge: bytes) -> bool:
     return neighbour.isalnum() or neighbour in (b"_", b"-")
 
 
+def plain(path: Path) -> bytes:
+    """A file's content as text: what is compressed inflated, Parquet with its metadata as CSV."""
+    data = path.read_bytes()
+    if path.suffix == ".gz":
+        return gzip.decompress(data)
+    if path.suffix == ".zst":
+        return bytes(zstandard.ZstdDecompressor().decompressobj().decompress(data))
+    if path.suffix != ".parquet":
+        return data
+    table = pyarrow.parquet.read_table(path)
+    text = io.BytesIO()
+    pyarrow.csv.write_csv(table, text)
+    return b"\n".join([text.getvalue(), *(table.schema.metadata or {}).values()])
+
+
 @dataclass(frozen=True)
 class Leftovers:
     """Everything a run left behind."""
@@ -119,7 +141,7 @@ class Leftovers:
         """Paths, contents and messages, in one piece."""
         paths = sorted(self.folder.rglob("*")) if self.folder.exists() else []
         parts = [bytes(path.relative_to(self.folder)) for path in paths]
-        parts += [path.read_bytes() for path in paths if path.is_file()]
+        parts += [plain(path) for path in paths if path.is_file()]
         return b"\n".join([*parts, self.stdout, self.stderr])
 
 
@@ -193,7 +215,17 @@ def fixed_key(key_file: str) -> list[str]:
 
 
 @pytest.mark.parametrize("z", [5, 20])
-@pytest.mark.parametrize("more", [[], ["--json"], ["-v"], ["--exact", "--keep-client-port"]])
+@pytest.mark.parametrize(
+    "more",
+    [
+        [],
+        ["--json"],
+        ["-v"],
+        ["--exact", "--keep-client-port"],
+        ["--dn-hunter", "--columns", "core,e2e,p2p,options,layer7", "--compress", "gzip"],
+        ["--split", "20m", "--split-size", "10k", "--compress", "zstd"],
+    ],
+)
 def test_nothing_escapes(
     z: int,
     more: list[str],
@@ -214,10 +246,30 @@ def test_nothing_escapes(
     net = canaries(truth, addresses, Rules(z, HOUR))
     assert not net.found_in(everything)
     for path in (left.folder / "out").rglob("*"):
-        assert path.is_dir() or not re.search(rb"[^\x20-\x7e\n]", path.read_bytes())
+        assert path.is_dir() or not re.search(rb"[^\x20-\x7e\n]", plain(path))
 
 
-@pytest.mark.parametrize("output", ["jsonl", "observations"])
+def test_nothing_escapes_beside_the_names(tmp_path: Path) -> None:
+    """Certificates' names and user agents, of few users and of many."""
+    talks = [browser(i, telling(b"Common/5 (X11)")) for i in range(8)]
+    talks += [shown(i, common_name="common.example") for i in range(8)]
+    talks += [
+        browser(20, telling(b"RarityBrowser/7 (X11)")),
+        shown(20, common_name="rarity.example"),
+    ]
+    frames = merged(talks)
+    blocks = [enhanced("<", frame.t_ns // 1000, frame.data) for frame in frames]
+    capture = tmp_path / "beside.pcapng"
+    capture.write_bytes(b"".join([section(), interface(), *blocks]))
+    formats = [word for name in FORMATS for word in ("--format", name)]
+    left = zanon_net(tmp_path / "run", "run", capture, "--z", 5, "--out", "out", *formats)
+    assert left.code == 0, left.stderr
+    everything = left.everything()
+    assert everything.count(b"Common%2F5%20%28X11%29") == everything.count(b"common.example") > 8
+    assert not Canaries.of([], ["raritybrowser", "rarity.example", "rarity"]).found_in(everything)
+
+
+@pytest.mark.parametrize("output", ["csv", "jsonl", "observations"])
 def test_nothing_escapes_to_stdout(
     output: str,
     demo_pcap: Path,

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ COMMAND = (sys.executable, "-m", "zanon_net", "run")
 USUAL = ("--internal", "10.0.0.0/8", "--z", "2")
 PATIENCE_S = 60.0
 PR_CAPBSET_DROP, CAP_NET_RAW = 24, 13
+MAX_DATAGRAMS = 1024  # ZN_DEFRAG_DATAGRAMS
 STATUS = re.compile(
     r"status: .*packets ([\d,]+) .*dropped ([\d,]+) by the ring, ([\d,]+) by the interface,"
     r" ([\d,]+) by us"
@@ -343,13 +344,20 @@ def test_loss_is_told_everywhere(net: Namespace, live: Any) -> None:
     assert STATUS.findall(run.said)[-1][1] == f"{lost:,}"
 
 
-def test_a_full_table_is_our_loss(net: Namespace, live: Any, tmp_path: Path) -> None:
-    settings = tmp_path / "zanon.toml"
-    settings.write_text("[limits]\nmax_flows = 4\n")
-    run = live("a", "--config", settings, "--status", "100ms")
-    net.send("b", data_of([Tcp(ports=(1024 + i, 443)).handshake().frames[0] for i in range(10)]))
-    run.wait_for("packets 10 ")
-    assert run.end()["capture_drops"] == {"ring": 0, "interface": 0, "us": 6}
+def test_a_full_table_is_our_loss(net: Namespace, live: Any) -> None:
+    """First fragments of more datagrams than are put together at a time: the oldest give way."""
+    run = live("a", "--status", "100ms")
+    piece = wire.udp(bytes(64))
+    places = [f"10.{n >> 8}.{n & 255}.1" for n in range(MAX_DATAGRAMS + 10)]
+    net.send(
+        "b",
+        [
+            wire.ethernet(wire.ipv4(piece, wire.UDP, addresses=(a, wire.SERVER), place=0x2000))
+            for a in places
+        ],
+    )
+    run.wait_for(f"packets {len(places):,} ")
+    assert run.end()["capture_drops"] == {"ring": 0, "interface": 0, "us": 10}
 
 
 # ---- what may happen meanwhile ------------------------------------------------------------------
@@ -475,35 +483,67 @@ def test_the_clock_is_set(
     assert manifest["counters"]["clock"]["clock_refused"] == 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_under_load(net: Namespace, live: Any, number: int) -> None:
-    run = live("a", "--format", "jsonl", "--format", "observations", "--status", "100ms")
+@contextmanager
+def load(net: Namespace) -> Iterator[threading.Thread]:
+    """Inside, visits of 500 users arrive without pause, for a while."""
     frames, stop = data_of(crowd(b"shared.example", 500)), threading.Event()
     raw = net.sender("b")
 
-    def load() -> None:
-        for _ in range(200):
+    def send() -> None:
+        for _ in range(400):
             for frame in frames:
                 if stop.is_set():
                     return
                 raw.send(frame)
 
-    thread = threading.Thread(target=load)
+    thread = threading.Thread(target=send)
     thread.start()
     try:
+        yield thread
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_under_load(net: Namespace, live: Any, number: int) -> None:
+    run = live("a", "--format", "jsonl", "--format", "observations", "--status", "100ms")
+    with load(net) as thread:
         run.wait_for("status:")
         run.wait_for("status:")
         manifest = run.end(number)
         assert thread.is_alive()
-    finally:
-        stop.set()
-        thread.join()
     source = only(manifest)
     assert source["frames"] > 1000
     assert source["received"] == source["frames"] + source["drops"]["ring"]
     assert manifest["capture_drops"]["us"] == 0
     assert len(run.lines("flows.jsonl")) == manifest["counters"]["flow"]["records"]
     assert len(run.lines("observations.jsonl")) == manifest["decisions"]["released"] > 0
+
+
+def test_rotation_under_load(net: Namespace, live: Any) -> None:
+    """By a signal and by size: each record and each observation is in one file of one part."""
+    formats = ("--format", "jsonl", "--format", "observations")
+    run = live("a", *formats, "--split-size", "1M", "--status", "100ms")
+    with load(net) as thread:
+        for _ in range(5):
+            run.wait_for("status:")
+            run.process.send_signal(signal.SIGHUP)
+        run.wait_for("status:")
+        manifest = run.end()
+        assert thread.is_alive()
+    source, records = only(manifest), manifest["records"]
+    assert source["received"] == source["frames"] + source["drops"]["ring"]
+    assert manifest["capture_drops"]["us"] == 0
+    files = [file["file"] for file in manifest["outputs"]]
+    assert sorted(files) == sorted(p.name for p in run.out.iterdir() if p.name != "manifest.json")
+    assert len(files) >= 8
+    lines = {name: len(run.lines(name)) for name in files}
+    assert lines == {file["file"]: file["records"] for file in manifest["outputs"]}
+    flows = sum(n for name, n in lines.items() if name.startswith("flows-"))
+    assert flows == records["jsonl"]["written"] == records["records"] > 0
+    released = sum(n for name, n in lines.items() if name.startswith("observations-"))
+    assert released == manifest["decisions"]["released"] > 0
 
 
 def test_idle_flows_close_on_a_silent_link() -> None:

@@ -299,10 +299,11 @@ def test_a_server_never_votes() -> None:
         assert NAME.decode() not in run(talk.frames, z=1, established=established).released()
 
 
-def test_flows_beyond_the_table_are_suppressed() -> None:
-    talks = [quic_talk(LONG_FLIGHT[0], client=user(i)).frames for i in range(70)]
+def test_flows_closed_early_are_suppressed() -> None:
+    talks = [quic_talk(LONG_FLIGHT[0], client=user(i)).frames for i in range(200)]
     outcome = run(merged(talks), z=1, established=False, max_flows=64)
-    assert outcome.stats["drop_flow_table_full"] == 6
+    assert 100 <= outcome.stats["flows_early"] < 200
+    assert outcome.stats["records"] == outcome.stats["suppressed_incomplete"] == 200
     assert not outcome.seen()
 
 

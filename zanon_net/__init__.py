@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flow logs from network traffic whose every name is shared by at least z users.
 
-`run(source, config)` turns captures into anonymized logs; `Engine` takes frames from a program of
-yours; `ZTable` and `CryptoPan` are its two building blocks by themselves, and `parse` has the
-parsers. Times are integer nanoseconds since the Unix epoch.
+`run(source, config)` turns captures into anonymized logs, `read_log` reads them and Tstat's own;
+`Engine` takes frames from a program of yours; `ZTable` and `CryptoPan` are its two building blocks
+by themselves, and `parse` has the parsers. Times are integer nanoseconds since the Unix epoch.
 """
 
 from zanon_net import parse
@@ -12,9 +12,17 @@ from zanon_net._core import CryptoPan, ZTable, caps_for_bytes
 from zanon_net._version import __version__
 from zanon_net.config import AddressPolicy, Config, Input, Limits, Output, ZParams
 from zanon_net.embedding import OBSERVATION_DTYPE, RECORD_DTYPE, Engine
-from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatError, ZanonError
+from zanon_net.errors import (
+    CapacityError,
+    CaptureError,
+    ConfigError,
+    FormatError,
+    OutputError,
+    ZanonError,
+)
 from zanon_net.live_settings import LiveSettings
 from zanon_net.pipeline import run
+from zanon_net.reading import read_log
 from zanon_net.report import Report
 
 __all__ = [
@@ -32,6 +40,7 @@ __all__ = [
     "Limits",
     "LiveSettings",
     "Output",
+    "OutputError",
     "Report",
     "ZParams",
     "ZTable",
@@ -39,5 +48,6 @@ __all__ = [
     "__version__",
     "caps_for_bytes",
     "parse",
+    "read_log",
     "run",
 ]

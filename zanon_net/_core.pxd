@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Declarations of the C core: only what the binding uses.
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 cdef extern from "<stdbool.h>" nogil:
     ctypedef bint c_bool "bool"
@@ -169,6 +169,17 @@ cdef extern from "proto/quic_seal.h" nogil:
     enum:
         ZN_QUIC_TAG_BYTES
     bint zn_quic_seal(const zn_quic_keys *keys, uint8_t *packet, size_t header, size_t n)
+cdef extern from "proto/tls_handshake.h" nogil:
+    ctypedef struct zn_tls_details:
+        uint16_t version[15]
+        uint8_t versions, protocols
+        bint session_id, pre_shared_key, early_data, retry
+    zn_span zn_tls_handshake_bytes(zn_span head, uint8_t *scratch, size_t cap, c_bool *ended)
+    void zn_tls_read_details(zn_span handshake, zn_tls_details *out)
+    zn_parse zn_tls_first_certificate(zn_span handshake, zn_span *certificate)
+
+cdef extern from "proto/x509.h" nogil:
+    zn_parse zn_x509_common_name(zn_span certificate, zn_span *name)
 
 cdef extern from "proto/http.h" nogil:
     ctypedef struct zn_http_request:
@@ -217,6 +228,12 @@ cdef extern from "proto/dns.h" nogil:
         uint8_t name[254]
         bint name_odd
     zn_parse zn_dns_question_parse(zn_span message, bint whole, zn_dns_question *out)
+
+cdef extern from "proto/dns_answers.h" nogil:
+    ctypedef struct zn_dns_addresses:
+        size_t n
+        zn_addr at[32]
+    zn_parse zn_dns_read_addresses(zn_span message, bint whole, zn_dns_addresses *out)
 
 cdef extern from "anon/hostname.h" nogil:
     ctypedef enum zn_host_kind:
@@ -337,17 +354,54 @@ cdef extern from "base/stage.h" nogil:
     ctypedef enum zn_stage:
         ZN_STAGE_COUNT
     const char *zn_stage_name(zn_stage stage)
+cdef extern from "outputs.h" nogil:
+    ctypedef enum zn_field_type:
+        ZN_FIELD_TEXT
+    ctypedef struct zn_field:
+        const char *name
+        zn_field_type type
+        bint nullable
+    ctypedef struct zn_fields:
+        zn_field at[1]
+        size_t n
+    ctypedef struct zn_dictionary:
+        int32_t *offsets
+        uint8_t *bytes
+        size_t n, bytes_n
+    ctypedef struct zn_table_column:
+        uint8_t *values
+        uint8_t *valid
+        uint64_t nulls
+        zn_dictionary dictionary
+    ctypedef struct zn_table:
+        zn_table_column column[1]
+        size_t rows
+    size_t zn_table_width(zn_field_type type)
+    ctypedef enum zn_output:
+        ZN_OUTPUT_TEXTS
+    ctypedef struct zn_mark:
+        int64_t period_ns
+        size_t at[1]
+        size_t rows
+    ctypedef struct zn_outputs:
+        zn_text text[1]
+        zn_table table
+        zn_fields fields
+        zn_mark *marks
+        size_t mark_count
+    void zn_outputs_header(const zn_outputs *o, zn_output output, zn_text *out)
+    void zn_outputs_clear(zn_outputs *o)
 
 cdef extern from "engine.h" nogil:
     ctypedef struct zn_engine:
         pass
-    ctypedef enum zn_output:
-        ZN_OUTPUT_COUNT
     ctypedef struct zn_engine_config:
         uint32_t z
         int64_t window_ns, rotate_ns
-        bint established, dns_votes, exact, keep_client_port, layer7
+        bint established, dns_votes, exact, keep_client_port, dn_hunter
+        unsigned sets
         uint32_t outputs
+        int64_t split_ns
         const zn_net *internal
         size_t internal_count
         const zn_span *never
@@ -366,12 +420,16 @@ cdef extern from "engine.h" nogil:
     int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
     int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
     int zn_engine_finish(zn_engine *e, zn_error *err)
-    zn_text *zn_engine_output(zn_engine *e, zn_output output)
+    int zn_engine_settle(zn_engine *e, zn_error *err)
+    zn_outputs *zn_engine_outputs(zn_engine *e)
+    bint zn_engine_waiting(const zn_engine *e)
     const zn_stats *zn_engine_stats(const zn_engine *e)
     zn_ztable_stats zn_engine_table_stats(const zn_engine *e)
     uint64_t zn_engine_users(const zn_engine *e, c_bool *saturated)
     bint zn_engine_time_range(const zn_engine *e, int64_t *first_ns, int64_t *last_ns)
     size_t zn_engine_memory(const zn_engine *e)
+    size_t zn_engine_flow_memory(const zn_engine *e, uint32_t *live)
+    size_t zn_engine_flow_memory_max(const zn_engine *e)
     const char *zn_engine_check(const zn_engine *e)
     int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err)
     zn_stage zn_engine_stage(const zn_engine *e)

@@ -14,6 +14,12 @@ OUTPUTS: tuple[str, ...]
 ROWS: tuple[str, ...]
 """Names of its outputs of rows; see row_dtype."""
 
+TABLE: str
+"""The output that drain() gives as columns."""
+
+FIELD_TYPES: tuple[str, ...]
+"""Types of fields: Arrow's names, or ms and s (doubles), time (ns since the Unix epoch), text."""
+
 STAT_INFO: list[tuple[str, str, str]]
 """(name, group, text) of every counter, in the order of csrc/base/stats.h."""
 
@@ -76,9 +82,11 @@ class Engine:
         user_prefix: tuple[int, int],
         key_file: str | None,
         keep_client_port: bool,
+        dn_hunter: bool,
         exact: bool,
         outputs: Sequence[str],
-        layer7: bool,
+        split_ns: int,
+        columns: Sequence[str],
         max_flows: int,
         max_tuples: int,
         max_attributes: int,
@@ -92,9 +100,21 @@ class Engine:
         wirelen: npt.NDArray[np.uint32],
         linktype: int,
     ) -> None: ...
-    def idle(self, quiet_ns: int) -> None: ...
-    def finish(self) -> None: ...
+    def idle(self, quiet_ns: int) -> bool: ...
+    def finish(self) -> bool: ...
+    def settle(self) -> bool: ...
+    @property
+    def waiting(self) -> bool: ...
     def take(self, output: str) -> bytes: ...
+    def drain(
+        self,
+    ) -> tuple[
+        list[tuple[int | None, dict[str, bytes], int]],
+        list[tuple[bytes, bytes | None, tuple[int, bytes, bytes] | None]],
+    ]: ...
+    def header(self, output: str) -> bytes: ...
+    @property
+    def fields(self) -> list[tuple[str, str, bool]]: ...
     @property
     def stage(self) -> int:
         """The index in STAGES of what it is doing now; another thread may ask."""
@@ -109,6 +129,10 @@ class Engine:
     def time_range_ns(self) -> tuple[int, int] | None: ...
     @property
     def memory_bytes(self) -> int: ...
+    @property
+    def flow_memory(self) -> tuple[int, int]: ...
+    @property
+    def flow_bytes_max(self) -> int: ...
     def check(self) -> None: ...
     def close(self) -> None: ...
 
@@ -243,6 +267,12 @@ class Keys:
 def parse_tls(data: bytes, *, cut: bool = False) -> tuple[str, bytes, bool]:
     """(state, name as sent, ECH offered); state: done, need_more, malformed or other."""
 
+def parse_tls_details(data: bytes) -> tuple[list[int], int, bool, bool, bool, bool]:
+    """(versions, protocol bits, session id?, PSK?, early data?, retry?) of a hello in records."""
+
+def parse_certificate(data: bytes) -> tuple[str, bytes]:
+    """(state, common name as sent) of the first certificate in a server's first records."""
+
 def parse_hello(data: bytes) -> tuple[str, bytes, bool]:
     """As parse_tls, of handshake messages without records, as QUIC carries them."""
 
@@ -296,6 +326,9 @@ def skip_preamble(data: bytes) -> int:
 
 def parse_dns(data: bytes, *, whole: bool = True) -> tuple[str, bytes, bool, int, int]:
     """(state, name, response?, id, type); malformed also when the name has no text form."""
+
+def parse_dns_answers(data: bytes, *, whole: bool = True) -> tuple[str, list[str]]:
+    """(state, addresses of the answers); state: done, need_more, malformed or other."""
 
 def decode_packet(data: bytes, link_type: int, wire: int = -1) -> dict[str, Any] | str:
     """The packet's fields, or the name of the counter that says why it was dropped."""

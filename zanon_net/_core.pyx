@@ -16,8 +16,15 @@ import numpy as np
 
 from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatError, ZanonError
 
-OUTPUTS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete", "jsonl", "observations")
+OUTPUTS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete", "jsonl", "observations",
+           "csv")
 ROWS = ("record_rows", "observation_rows")
+TABLE = "table"
+cdef enum:
+    TEXTS = 8
+assert len(OUTPUTS) + len(ROWS) == TEXTS and TEXTS == <int>ZN_OUTPUT_TEXTS
+FIELD_TYPES = ("bool", "uint8", "uint16", "uint32", "uint64", "int64", "ms", "s", "time", "text")
+SETS = {"core": 0, "e2e": 1, "layer7": 2, "p2p": 4, "options": 8}
 PARSE_STATES = ("done", "need_more", "malformed", "other")
 HOST_KINDS = ("name", "home", "address", "empty", "invalid")
 QUIC_TYPES = ("initial", "0-rtt", "handshake", "retry", "negotiation", "foreign")
@@ -262,7 +269,7 @@ cdef class Engine:
     cdef _Guard guard
 
     def __init__(self, *, z, window_ns, rotate_ns, established, dns_votes, internal, never,
-                 user_prefix, key_file, keep_client_port, exact, outputs, layer7, max_flows,
+                 user_prefix, key_file, keep_client_port, dn_hunter, exact, outputs, split_ns, columns, max_flows,
                  max_tuples, max_attributes):
         cdef zn_engine_config config
         cdef zn_error err
@@ -279,9 +286,12 @@ cdef class Engine:
         config.dns_votes = dns_votes
         config.exact = exact
         config.keep_client_port = keep_client_port
-        config.layer7 = layer7
+        config.dn_hunter = dn_hunter
+        for name in columns:
+            config.sets |= SETS[name]
         for output in outputs:
-            config.outputs |= 1 << (OUTPUTS + ROWS).index(output)
+            config.outputs |= 1 << (*OUTPUTS, *ROWS, TABLE).index(output)
+        config.split_ns = split_ns
         if internal is not None:
             config.internal = lists.nets
             config.internal_count = len(internal)
@@ -363,7 +373,8 @@ cdef class Engine:
             free(frames)
 
     def idle(self, int64_t quiet_ns):
-        """No packet came for quiet_ns: closes the flows that have been idle for too long."""
+        """No packet came for quiet_ns: closes the flows that have been idle for too long. True: drain,
+        and call settle."""
         cdef zn_error err
         cdef int rc
         memset(&err, 0, sizeof(err))
@@ -372,29 +383,123 @@ cdef class Engine:
             rc = zn_engine_idle(self.engine, quiet_ns, &err)
         self.guard.leave()
         check(rc, &err)
+        return rc > 0
 
     def finish(self):
-        """End of input: closes every flow and writes its record."""
+        """End of input: closes every flow and puts its record out. True: drain, and call again."""
+        return self._settle(True)
+
+    def settle(self):
+        """Puts out records that wait. True: drain, and call again."""
+        return self._settle(False)
+
+    cdef bint _settle(self, bint finish) except -1:
         cdef zn_error err
         cdef int rc
         memset(&err, 0, sizeof(err))
         self._enter()
         with nogil:
-            rc = zn_engine_finish(self.engine, &err)
+            if finish:
+                rc = zn_engine_finish(self.engine, &err)
+            else:
+                rc = zn_engine_settle(self.engine, &err)
         self.guard.leave()
         check(rc, &err)
+        return rc > 0
+
+    @property
+    def waiting(self):
+        """Whether records wait for the outputs to be drained."""
+        self._check_open()
+        return bool(zn_engine_waiting(self.engine))
 
     def take(self, str output):
-        """The text that is ready for an output, which is then empty."""
+        """The text that is ready for an output, whatever its period, which is then empty."""
         cdef zn_text *text
         self._enter()
         try:
-            text = zn_engine_output(self.engine, <zn_output><int>(OUTPUTS + ROWS).index(output))
+            text = &zn_engine_outputs(self.engine).text[<int>(OUTPUTS + ROWS).index(output)]
             data = PyBytes_FromStringAndSize(text.bytes, text.n)
             text.n = 0
             return data
         finally:
             self.guard.leave()
+
+    def drain(self):
+        """Everything that is ready, which is then gone: ([(start of the period in ns, or None where
+        the last one goes on; {output: text}; rows of the table up to here), ...], table)."""
+        cdef zn_outputs *out
+        cdef size_t start[TEXTS]
+        cdef size_t end
+        self._enter()
+        try:
+            out = zn_engine_outputs(self.engine)
+            memset(start, 0, sizeof(start))
+            parts = []
+            period = None
+            for i in range(out.mark_count + 1):
+                texts = {}
+                for j in range(TEXTS):
+                    end = out.marks[i].at[j] if i < out.mark_count else out.text[j].n
+                    if end > start[j]:
+                        texts[(OUTPUTS + ROWS)[j]] = PyBytes_FromStringAndSize(out.text[j].bytes + start[j],
+                                                                      end - start[j])
+                        start[j] = end
+                rows = out.marks[i].rows if i < out.mark_count else out.table.rows
+                parts.append((period, texts, rows))
+                period = out.marks[i].period_ns if i < out.mark_count else None
+            table = self._table(out) if out.table.rows else []
+            zn_outputs_clear(out)
+            return parts, table
+        finally:
+            self.guard.leave()
+
+    cdef list _table(self, zn_outputs *out):
+        cdef zn_table_column *column
+        cdef size_t rows = out.table.rows
+        cdef size_t width
+        columns = []
+        for i in range(out.fields.n):
+            column = &out.table.column[i]
+            width = zn_table_width(out.fields.at[i].type)
+            bits = (rows + 7) // 8
+            values = PyBytes_FromStringAndSize(<char *>column.values, rows * width or bits)
+            valid = None
+            if column.nulls:
+                valid = PyBytes_FromStringAndSize(<char *>column.valid, bits)
+            texts = None
+            if out.fields.at[i].type == ZN_FIELD_TEXT:
+                texts = (0, b"\0\0\0\0", b"")
+                if column.dictionary.n:
+                    texts = (
+                        column.dictionary.n,
+                        PyBytes_FromStringAndSize(<char *>column.dictionary.offsets,
+                                                  (column.dictionary.n + 1) * 4),
+                        PyBytes_FromStringAndSize(<char *>column.dictionary.bytes,
+                                                  column.dictionary.bytes_n))
+            columns.append((values, valid, texts))
+        return columns
+
+    @property
+    def fields(self):
+        """(name, type, may be missing) of every field of a flow; the types are FIELD_TYPES."""
+        cdef zn_outputs *out
+        self._check_open()
+        out = zn_engine_outputs(self.engine)
+        return [(out.fields.at[i].name.decode(), FIELD_TYPES[<int>out.fields.at[i].type],
+                 bool(out.fields.at[i].nullable)) for i in range(out.fields.n)]
+
+    def header(self, str output):
+        """The line that a file of a text output starts with; empty where there is none."""
+        cdef zn_text text
+        self._check_open()
+        memset(&text, 0, sizeof(text))
+        try:
+            zn_outputs_header(zn_engine_outputs(self.engine),
+                              <zn_output><int>OUTPUTS.index(output), &text)
+            return b"" if text.n == 0 else PyBytes_FromStringAndSize(text.bytes, text.n)
+        finally:
+            zn_text_fini(&text)
 
     cdef int _check_open(self) except -1:
         if self.engine == NULL:
@@ -440,6 +545,21 @@ cdef class Engine:
         """Bytes of memory in use."""
         self._check_open()
         return zn_engine_memory(self.engine)
+
+    @property
+    def flow_memory(self):
+        """(flows in the table, bytes that it takes for them)."""
+        cdef uint32_t live
+        cdef size_t used
+        self._check_open()
+        used = zn_engine_flow_memory(self.engine, &live)
+        return live, used
+
+    @property
+    def flow_bytes_max(self):
+        """Bytes that the flow table takes when it is full."""
+        self._check_open()
+        return zn_engine_flow_memory_max(self.engine)
 
     def check(self):
         """Raises AssertionError when an invariant is broken. Slow: for tests."""
@@ -1253,6 +1373,35 @@ def parse_tls(bytes data not None, *, bint cut=False):
     return "done", span_bytes(hello.name), bool(hello.ech_offered)
 
 
+def parse_tls_details(bytes data not None):
+    """(versions, protocol bits, session id?, PSK?, early data?, retry?) of a hello behind records."""
+    cdef _Copy copy = _Copy(data)
+    cdef zn_tls_scratch scratch
+    cdef zn_tls_details details
+    cdef c_bool ended
+    zn_tls_read_details(
+        zn_tls_handshake_bytes(copy.span, scratch.bytes, sizeof(scratch.bytes), &ended), &details)
+    versions = [details.version[i] for i in range(details.versions)]
+    return (versions, details.protocols, bool(details.session_id), bool(details.pre_shared_key),
+            bool(details.early_data), bool(details.retry))
+
+
+def parse_certificate(bytes data not None):
+    """(state, common name as sent) of the first certificate in a server's first records."""
+    cdef _Copy copy = _Copy(data)
+    cdef zn_tls_scratch scratch
+    cdef zn_span certificate, name
+    cdef c_bool ended
+    memset(&certificate, 0, sizeof(certificate))
+    memset(&name, 0, sizeof(name))
+    state = zn_tls_first_certificate(
+        zn_tls_handshake_bytes(copy.span, scratch.bytes, sizeof(scratch.bytes), &ended),
+        &certificate)
+    if state == ZN_DONE:
+        state = zn_x509_common_name(certificate, &name)
+    return PARSE_STATES[state], span_bytes(name) if state == ZN_DONE else b""
+
+
 def parse_hello(bytes data not None):
     """As parse_tls, of handshake messages without records, as QUIC carries them."""
     cdef _Copy copy = _Copy(data)
@@ -1487,6 +1636,14 @@ def parse_dns(bytes data not None, *, bint whole=True):
         return PARSE_STATES[state], b"", False, 0, 0
     name = PyBytes_FromStringAndSize(<const char *>question.name, question.name_bytes)
     return "done", name, bool(question.response), question.id, question.type
+
+
+def parse_dns_answers(bytes data not None, *, bint whole=True):
+    """(state, addresses of the answers)."""
+    cdef _Copy copy = _Copy(data)
+    cdef zn_dns_addresses addresses
+    state = zn_dns_read_addresses(copy.span, whole, &addresses)
+    return PARSE_STATES[state], [str(address_from(&addresses.at[i])) for i in range(addresses.n)]
 
 
 cdef list encapsulations_of(const zn_packet *p):

@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import click
@@ -19,6 +20,7 @@ from zanon_net._version import __version__
 from zanon_net.bench.command import bench_command
 from zanon_net.config import Config
 from zanon_net.errors import CapacityError, ConfigError, ZanonError
+from zanon_net.example import example
 from zanon_net.filter_config import FilterConfig
 from zanon_net.filter_options import FILTER_EPILOG, filter_options
 from zanon_net.filtering import filter_rows
@@ -74,12 +76,18 @@ def run_command(
     config = _configure(config_file, options)
     told = config.live.status is not None
     with (
-        Interruption() as interruption,
+        Interruption(rotates=True) as interruption,
         _progress_bar(quiet or told) as progress,
         _status_table(told) as tell,
     ):
         report = run(
-            source, config, out=out, progress=progress, status=tell, interruption=interruption
+            source,
+            config,
+            out=out,
+            progress=progress,
+            status=tell,
+            interruption=interruption,
+            started=None if quiet or as_json else _tell_memory,
         )
     for warning in report.warnings:
         _warn(warning)
@@ -88,6 +96,10 @@ def run_command(
         _say("interrupted: what had been read is complete")
         return EXIT_OPERATIONAL
     return 0
+
+
+def _tell_memory(flows: int, memory_bytes: int) -> None:
+    _say(f"up to {flows:,} flows at a time, for which tables take up to {memory_bytes:,} bytes")
 
 
 def _configure(config_file: str | None, options: dict[str, Any]) -> Config:
@@ -220,6 +232,27 @@ def key_check(file: str) -> int:
     """Check that FILE holds a key and that nobody else can read it."""
     check_key(file)
     _say(f"{file} is a good key file")
+    return 0
+
+
+@cli.command("config")
+@click.argument("file", required=False)
+def config_command(file: str | None) -> int:
+    """Write a configuration file with every setting and its default.
+
+    To FILE, which must not exist, or to standard output.
+    """
+    if file is None:
+        click.echo(example(), nl=False)
+        return 0
+    try:
+        with Path(file).open("x", encoding="utf-8") as out:
+            out.write(example())
+    except FileExistsError:
+        raise ConfigError(f"{file} exists, and nothing is ever overwritten") from None
+    except OSError as error:
+        raise ConfigError(f"cannot write {file}: {error.strerror}") from None
+    _say(f"wrote every setting to {file}; use it with run --config {file}")
     return 0
 
 

@@ -18,7 +18,6 @@ from typing import Any, Self
 from zanon_net.errors import ConfigError
 from zanon_net.live_settings import LiveSettings
 from zanon_net.values import (
-    ANYWHERE,
     Network,
     core_networks,
     did_you_mean,
@@ -32,23 +31,25 @@ from zanon_net.values import (
     parse_size,
     prefix_pair,
     reject,
+    shown_networks,
     whole,
     words,
 )
 
 Z_MAX = 2**31
+SPLIT_MIN_NS = 60_000_000_000  # as finely as the times beside a suppressed name are told
 COUNT_MAX = 2**31
 
 FORMAT_OUTPUTS = {
     "tstat": ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete"),
     "jsonl": ("jsonl",),
     "observations": ("observations",),
+    "csv": ("csv",),
+    "parquet": ("table",),
 }
-COLUMN_SETS = ("core", "layer7")
+COMPRESSIONS = ("none", "gzip", "zstd")
+COLUMN_SETS = ("core", "layer7", "e2e", "options", "p2p")
 EVIDENCE = ("established", "any")
-
-# The manifest names no network so small that it says who its hosts are.
-SHOWN_PREFIX_MAX = {4: 24, 6: 56}
 
 
 class _Section:
@@ -71,6 +72,8 @@ class ZParams(_Section):
     never: suffixes of names never to release: a file with one a line, or a sequence; afterwards a
         tuple.
     exact: exact measurements also in records whose name is suppressed.
+    dn_hunter: whether flows are told the name that DNS gave their server's address, where z users
+        share it.
     """
 
     z: int = 20
@@ -79,6 +82,7 @@ class ZParams(_Section):
     dns_votes: bool = True
     never: str | os.PathLike[str] | Sequence[str] = ()
     exact: bool = False
+    dn_hunter: bool = False
 
     def __post_init__(self) -> None:
         whole("z", self.z, 1, Z_MAX)
@@ -88,6 +92,7 @@ class ZParams(_Section):
         self._settle("dns_votes", flag("dns_votes", self.dns_votes))
         self._settle("never", parse_never("never", self.never))
         self._settle("exact", flag("exact", self.exact))
+        self._settle("dn_hunter", flag("dn_hunter", self.dn_hunter))
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -167,10 +172,21 @@ class Input(_Section):
 
 @dataclass(frozen=True, slots=True)
 class Output(_Section):
-    """What is written. format: tstat, jsonl, observations; columns: core, layer7."""
+    """What is written.
+
+    format: tstat, csv, jsonl, parquet, observations. columns: core and any of layer7, e2e, options,
+        p2p.
+    compress: how files of text are compressed: "none", "gzip" or "zstd".
+    split: how long a part of the output lasts, in packet time from a whole multiple of it on;
+        "1h", or ns; None: no limit.
+    split_size: bytes of a file at which its part ends; "500M", or a number; None: no limit.
+    """
 
     format: str | Sequence[str] = ("tstat",)
-    columns: str | Sequence[str] = COLUMN_SETS
+    columns: str | Sequence[str] = ("core", "layer7")
+    compress: str = "none"
+    split: int | str | None = None
+    split_size: int | str | None = None
 
     def __post_init__(self) -> None:
         self._settle("format", words("format", self.format, FORMAT_OUTPUTS))
@@ -178,6 +194,24 @@ class Output(_Section):
         if "core" not in columns:
             reject("columns", "core is always part of a log; write core,layer7")
         self._settle("columns", columns)
+        if self.compress not in COMPRESSIONS:
+            reject("compress", f"must be {', '.join(COMPRESSIONS)}, not {self.compress!r}")
+        if self.split_ns != 0 and self.split_ns < SPLIT_MIN_NS:
+            reject(
+                "split", "must be 1m or more: shorter parts would tell times that records withhold"
+            )
+        if self.split_size is not None:
+            parse_size("split_size", self.split_size)
+
+    @property
+    def split_ns(self) -> int:
+        """How long a part lasts, in nanoseconds; 0: no limit."""
+        return 0 if self.split is None else parse_duration("split", self.split)
+
+    @property
+    def size_limit(self) -> int:
+        """Bytes of a file at which its part ends; 0: no limit."""
+        return 0 if self.split_size is None else parse_size("split_size", self.split_size)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -271,8 +305,10 @@ class Config:
             "key_file": None if key_file is None else os.fspath(key_file),
             "keep_client_port": self.addresses.keep_client_port,
             "exact": self.anonymity.exact,
+            "dn_hunter": self.anonymity.dn_hunter,
             "outputs": self.output.outputs,
-            "layer7": "layer7" in self.output.columns,
+            "split_ns": self.output.split_ns,
+            "columns": self.output.columns,
             "max_flows": self.limits.max_flows,
             "max_tuples": self.limits.max_tuples,
             "max_attributes": self.limits.max_attributes,
@@ -294,9 +330,10 @@ class Config:
                 "dns_votes": anonymity.dns_votes,
                 "never_suffixes": len(anonymity.suffixes),
                 "exact": anonymity.exact,
+                "dn_hunter": anonymity.dn_hunter,
             },
             "addresses": {
-                "internal": _shown_networks(addresses.networks),
+                "internal": shown_networks(addresses.networks),
                 "user_prefix": list(addresses.user_prefix),
                 "keep_client_port": addresses.keep_client_port,
                 "rotate": format_duration(self.rotate_ns),
@@ -307,6 +344,9 @@ class Config:
             "output": {
                 "format": list(self.output.format),
                 "columns": list(self.output.columns),
+                "compress": self.output.compress,
+                "split": format_duration(self.output.split_ns) if self.output.split_ns else None,
+                "split_size": self.output.size_limit or None,
             },
             "limits": dataclasses.asdict(self.limits),
             "live": {
@@ -357,12 +397,3 @@ def _anchored(keys: dict[str, Any], folder: Path) -> dict[str, Any]:
         if isinstance(value, str) and value and (name != "internal" or exists(folder / value)):
             anchored[name] = str(folder / value)
     return anchored
-
-
-def _shown_networks(networks: tuple[Network, ...] | None) -> str | dict[str, Any]:
-    if networks is None:
-        return "private"
-    if {str(net) for net in networks} >= set(ANYWHERE):
-        return "any"
-    shown = [str(net) for net in networks if net.prefixlen <= SHOWN_PREFIX_MAX[net.version]]
-    return {"networks": shown, "not_shown": len(networks) - len(shown)}

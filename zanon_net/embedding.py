@@ -36,8 +36,9 @@ class Engine:
 
     def __init__(self, config: Config | None = None) -> None:
         arguments = (config or Config()).engine_arguments()
-        arguments["outputs"] = _core.ROWS
+        arguments |= {"outputs": _core.ROWS, "split_ns": 0}
         self._engine = _core.Engine(**arguments)
+        self._ready: dict[str, list[bytes]] = {output: [] for output in _core.ROWS}
 
     def feed(
         self,
@@ -67,11 +68,25 @@ class Engine:
 
     def observations(self) -> npt.NDArray[np.void]:
         """The observations released since the last call, of OBSERVATION_DTYPE."""
-        return np.frombuffer(self._engine.take("observation_rows"), OBSERVATION_DTYPE)
+        return np.frombuffer(self._take("observation_rows"), OBSERVATION_DTYPE)
 
     def records(self) -> npt.NDArray[np.void]:
         """The flows that closed since the last call, of RECORD_DTYPE."""
-        return np.frombuffer(self._engine.take("record_rows"), RECORD_DTYPE)
+        return np.frombuffer(self._take("record_rows"), RECORD_DTYPE)
+
+    def _take(self, output: str) -> bytes:
+        self._gather()
+        pieces, self._ready[output] = self._ready[output], []
+        return b"".join(pieces)
+
+    def _gather(self) -> None:
+        """Empties the core's outputs, which make room for a bounded number of records at a time."""
+        while True:
+            for output, pieces in self._ready.items():
+                pieces.append(self._engine.take(output))
+            if not self._engine.waiting:
+                return
+            self._engine.settle()
 
     def idle(self, quiet_ns: int) -> None:
         """No frame came for `quiet_ns` ns since the last one: closes flows idle for too long."""
@@ -79,7 +94,8 @@ class Engine:
 
     def finish(self) -> None:
         """End of input: closes every flow; `records` then has the rest."""
-        self._engine.finish()
+        while self._engine.finish():
+            self._gather()
 
     @property
     def stats(self) -> dict[str, int]:

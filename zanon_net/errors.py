@@ -24,3 +24,7 @@ class FormatError(ZanonError):
 
 class CapacityError(ZanonError):
     """Memory or another resource ran out."""
+
+
+class OutputError(ZanonError):
+    """The output cannot be written: a full disk, a folder that refuses, a file in the way."""

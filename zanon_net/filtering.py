@@ -15,8 +15,8 @@ from zanon_net._core import Sieve
 from zanon_net.errors import ConfigError, FormatError, ZanonError
 from zanon_net.filter_config import FilterConfig
 from zanon_net.filter_report import FilterReport, RowSource, RowTotals, build_filter_manifest
-from zanon_net.outputs import StdoutSink
 from zanon_net.pipeline import Interruption, StopReading
+from zanon_net.sinks import Plan, StdoutSink
 from zanon_net.sources import STDIN, Source
 
 READ_BYTES = 1 << 18  # a pipe gives what it has, a file this much
@@ -108,7 +108,7 @@ class _Filter:
         finally:
             ready = self._sieve.take()
             if ready:
-                self._sink.write(OUTPUT, ready)
+                self._sink.take([(None, {OUTPUT: ready}, 0)])
         item.rows += self._sieve.stats["rows"] - before
         fault = self._sieve.first_fault
         if fault is not None and self.first_fault is None:
@@ -147,7 +147,7 @@ def filter_rows(
         sieve = Sieve(**config.sieve_arguments())
         stack.callback(sieve.close)
         began = time.monotonic()
-        rows = _Filter(sieve, StdoutSink(), interruption, warn)
+        rows = _Filter(sieve, StdoutSink(Plan((OUTPUT,))), interruption, warn)
         rows.run(inputs)
         totals = RowTotals.of(sieve)
         interrupted = interruption.requested

@@ -143,8 +143,8 @@ _RULES: list[tuple[str, Callable[[Counters], int], str]] = [
     ),
     (
         "flow_table",
-        _counter("drop_flow_table_full"),
-        "packets for whose flows there was no room: raise max_flows in the configuration",
+        lambda n: n["flows_early"] + n["drop_flow_table_full"],
+        "flows that were closed early, or not opened, for want of room: raise --max-flows",
     ),
 ]
 

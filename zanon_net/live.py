@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from zanon_net._core import Engine, Live
 from zanon_net.config import Config
@@ -127,8 +127,19 @@ def open_interfaces(names: Sequence[str], others: int, config: Config) -> LiveIn
     return LiveInterfaces(names, config)
 
 
+class Wishes(Protocol):
+    """What a run hears from outside; a signal may change it at any time."""
+
+    @property
+    def requested(self) -> bool:
+        """Whether the reading is to end."""
+
+    def take_rotation(self) -> bool:
+        """Whether new files were asked for since this was asked last."""
+
+
 class LiveReader:
-    """Feeds one engine from interfaces; `stopping` tells when to end."""
+    """Feeds one engine from interfaces until that is to end."""
 
     interrupted = False  # a signal is how a live run ends
 
@@ -137,13 +148,18 @@ class LiveReader:
         engine: Engine,
         interfaces: LiveInterfaces,
         progress: Callable[[int, int, int], None] | None,
-        stopping: Callable[[], bool],
+        wishes: Wishes,
     ) -> None:
         self._engine = engine
         self._interfaces = interfaces
         self._progress = progress
-        self._stopping = stopping
+        self._wishes = wishes
         self.first_ns: int | None = None
+        self.started: Callable[[], None] | None = None  # to be called when a packet could be read
+
+    def take_rotation(self) -> bool:
+        """Whether a signal asked for new files since this was asked last."""
+        return self._wishes.take_rotation()
 
     def facts(self) -> list[InterfaceFacts]:
         """What is known about each interface now."""
@@ -159,7 +175,7 @@ class LiveReader:
         _log.info("reading %s", ", ".join(self._interfaces.names))
         live, last = self._interfaces.live, time.monotonic()
         kept_house = last
-        while not self._stopping() and not live.ended:
+        while not self._wishes.requested and not live.ended:
             if live.run(self._engine, BATCH_FRAMES, WAIT_MS):
                 last = time.monotonic()
                 self._learn()
@@ -189,6 +205,8 @@ class LiveReader:
     def _learn(self) -> None:
         if self.first_ns is None and self._engine.time_range_ns is not None:
             self.first_ns = self._engine.time_range_ns[0]
+            if self.started is not None:
+                self.started()
         if self._progress is not None:
             stats = self._engine.stats
             self._progress(stats["bytes_captured"], 0, stats["frames"])

@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 
-from zanon_net.config import EVIDENCE, FORMAT_OUTPUTS, Config
+from zanon_net.config import COMPRESSIONS, EVIDENCE, FORMAT_OUTPUTS, Config
 
 MESSAGES = "Messages"
+INPUT_AND_OUTPUT = "Input and output"
 RUN_EPILOG = """\b
 DURATION is 500ms, 90s, 10m, 1h or 1d. An option overrides the same setting of --config.
 Exit codes: 0 done, 1 could not be done, 2 wrong option or setting.
@@ -54,7 +55,8 @@ def setting(group: str, name: str, text: str, usual: object = None, **more: Any)
     return GroupedOption([name], group=group, help=shown, **more)
 
 
-def _switch(group: str, name: str, text: str, usual: str) -> GroupedOption:
+def switch(group: str, name: str, text: str, usual: str) -> GroupedOption:
+    """An option without a value; `usual` says what holds when it is left out."""
     return setting(group, name, text, usual, is_flag=True, default=None)
 
 
@@ -64,7 +66,9 @@ def run_options() -> list[click.Parameter]:
         click.Argument(["source"], nargs=-1, required=True),
         *_anonymity(),
         *_addresses(),
-        *_input_and_output(),
+        *_output(),
+        *_input(),
+        *_limits(),
         *_live(),
         *_messages(),
     ]
@@ -106,11 +110,17 @@ def _anonymity() -> list[GroupedOption]:
         setting(
             group, "--never", "Suffixes of names never to release, one a line.", metavar="FILE"
         ),
-        _switch(
+        switch(
             group,
             "--exact",
             "Exact measurements also in flows whose name is suppressed.",
             "coarse times, packets and bytes",
+        ),
+        switch(
+            group,
+            "--dn-hunter",
+            "In fqdn, the name that DNS gave a flow's server, if z users share it.",
+            "names in DNS queries only",
         ),
     ]
 
@@ -147,17 +157,17 @@ def _addresses() -> list[GroupedOption]:
             "a random key that is never stored",
             metavar="FILE",
         ),
-        _switch(group, "--keep-client-port", "Client ports as they are.", "0 in their place"),
+        switch(group, "--keep-client-port", "Client ports as they are.", "0 in their place"),
     ]
 
 
-def _input_and_output() -> list[GroupedOption]:
-    group, default = "Input and output", Config().output
+def _output() -> list[GroupedOption]:
+    group, default = INPUT_AND_OUTPUT, Config().output
     return [
         setting(
             group,
             "--out",
-            "A folder that is new or empty, or '-' for standard output (one format, not tstat).",
+            "A folder that is new or empty, or '-' for standard output (csv, jsonl, observations).",
             "./zanon-<UTC start>",
             metavar="DIR",
         ),
@@ -172,10 +182,37 @@ def _input_and_output() -> list[GroupedOption]:
         setting(
             group,
             "--columns",
-            "Column sets of the flow logs: core, or core,layer7.",
+            "Column sets of the flow logs: core, and any of layer7, e2e, options, p2p.",
             ",".join(default.columns),
             metavar="SETS",
         ),
+        setting(
+            group,
+            "--compress",
+            "How files of text are compressed.",
+            default.compress,
+            type=click.Choice(COMPRESSIONS),
+        ),
+        setting(
+            group,
+            "--split",
+            "Begin new files each time this much packet time begins, such as each hour.",
+            "no limit",
+            metavar="DURATION",
+        ),
+        setting(
+            group,
+            "--split-size",
+            "Begin new files when one has this many bytes, such as 500M.",
+            "no limit",
+            metavar="SIZE",
+        ),
+    ]
+
+
+def _input() -> list[GroupedOption]:
+    group = INPUT_AND_OUTPUT
+    return [
         setting(
             group,
             "--filter",
@@ -194,6 +231,20 @@ def _input_and_output() -> list[GroupedOption]:
             group=group,
             metavar="FILE",
             help="Settings in TOML; see docs/configuration.md.",
+        ),
+    ]
+
+
+def _limits() -> list[GroupedOption]:
+    group, default = "Limits", Config().limits
+    return [
+        setting(
+            group,
+            "--max-flows",
+            "Flows at a time; then those idle for longest are closed early, and counted.",
+            default.max_flows,
+            metavar="N",
+            type=int,
         ),
     ]
 

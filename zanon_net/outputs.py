@@ -2,42 +2,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where logs go: a folder in which files appear whole or not at all, or standard output.
 
-A folder's files are written as NAME.partial and get their names when everything is on the disk, the
-manifest last. An error takes them away again: nothing of a failed run stands under a final name.
+A folder's files are written as NAME.partial and get their names when everything in them is on the
+disk. Without rotation that is at the end, and an error takes everything away again; with it, each
+part of a run appears when it is over, and the manifest, always last, tells which parts there are.
 """
 
 import contextlib
 import errno
 import os
-import sys
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from zanon_net.config import FORMAT_OUTPUTS
 from zanon_net.errors import ConfigError, ZanonError
+from zanon_net.files import PARTIAL, LogFile, ParquetFile, TextFile, explained
+from zanon_net.schema import Column, Schema
+from zanon_net.sinks import TABLE, Parts, Plan, Sink, StdoutSink
 
 MANIFEST = "manifest.json"
-PARTIAL = ".partial"
-BUFFER_BYTES = 1 << 20
-
-_FILE_NAMES = {"jsonl": "flows.jsonl", "observations": "observations.jsonl"}
-_ADVICE = {
-    errno.ENOSPC: "free some space and run again",
-    errno.EDQUOT: "the disk quota is used up: free some space and run again",
-    errno.EFBIG: "the limit on file sizes is reached: raise it with ulimit -f and run again",
-    errno.EACCES: "choose a folder you may write to",
-    errno.EPERM: "choose a folder you may write to",
-    errno.EROFS: "choose a folder you may write to",
-    errno.ENOENT: "make the folder it is to lie in first",
-}
+MANIFEST_BYTES = 1 << 16  # kept free for it, so that a full disk can still be told of
+MINUTE_NS = 60_000_000_000
+ON_STDOUT = ("jsonl", "observations", "csv")
 
 
-def tstat_folder(first_ns: int) -> str:
+def _utc(t_ns: int, form: str) -> str:
+    return datetime.fromtimestamp(t_ns // 1_000_000_000, UTC).strftime(form)
+
+
+def tstat_folder(first_ns: int, *, seconds: bool = False) -> str:
     """The name of Tstat's folder for a first packet at `first_ns`, in UTC."""
-    return datetime.fromtimestamp(first_ns // 1_000_000_000, UTC).strftime("%Y_%m_%d_%H_%M.out")
+    return _utc(first_ns, "%Y_%m_%d_%H_%M_%S.out" if seconds else "%Y_%m_%d_%H_%M.out")
 
 
 def default_folder(now: datetime) -> Path:
@@ -45,79 +41,34 @@ def default_folder(now: datetime) -> Path:
     return Path(now.astimezone(UTC).strftime("zanon-%Y%m%dT%H%M%SZ"))
 
 
-class Sink(ABC):
-    """Takes the outputs' bytes. Ends with `publish`, or with `discard` after any error."""
-
-    @abstractmethod
-    def write(self, output: str, data: bytes) -> None:
-        """Appends whole lines. Raises ZanonError."""
-
-    @abstractmethod
-    def settle(self, first_ns: int | None) -> dict[str, int]:
-        """Ends writing; returns the bytes of each file, by its name in the folder.
-
-        first_ns: the time of the first packet; None: there was none, so there are no files.
-        """
-
-    @abstractmethod
-    def publish(self, manifest: bytes) -> None:
-        """Makes everything appear. Raises ZanonError, with nothing having appeared."""
-
-    @abstractmethod
-    def discard(self) -> None:
-        """Removes what was written; does nothing after `publish`."""
-
-
-class StdoutSink(Sink):
-    """One output to standard output. A reader that went away raises BrokenPipeError."""
-
-    def __init__(self) -> None:
-        stream = getattr(sys.stdout, "buffer", None)
-        if stream is None:
-            raise ZanonError("standard output is closed")
-        self._stream: BinaryIO = stream
-
-    def write(self, output: str, data: bytes) -> None:
-        """See Sink."""
-        with _explained("write", "standard output"):
-            self._stream.write(data)
-            self._stream.flush()  # a reader behind a pipe sees a batch when it is decided
-
-    def settle(self, first_ns: int | None) -> dict[str, int]:
-        """See Sink; standard output is no file of a folder."""
-        return {}
-
-    def publish(self, manifest: bytes) -> None:
-        """See Sink; the manifest has no place among the data."""
-        with _explained("write", "standard output"):
-            self._stream.flush()
-
-    def discard(self) -> None:
-        """See Sink; what was written is gone."""
-
-
 class FolderSink(Sink):
-    """A folder that is new or empty. Raises ConfigError or ZanonError, having left no trace."""
+    """A folder that is new or empty. Raises ConfigError or OutputError, having left no trace."""
 
-    def __init__(self, folder: Path, outputs: Sequence[str]) -> None:
+    def __init__(self, folder: Path, plan: Plan) -> None:
         self.folder = folder
-        self._outputs = tuple(outputs)
-        self._writers: dict[str, BinaryIO] = {}
-        self._written = dict.fromkeys(outputs, 0)
-        self._names: dict[str, str] = {}
+        self._plan = plan
+        self._schema = Schema(plan.fields, plan.about) if TABLE in plan.outputs else None
+        self._open: dict[str, LogFile] = {}
+        self._reserved: BinaryIO | None = None
+        self._stamp_ns: int | None = None  # where the part begins; None: with the first packet
+        self._divided = bool(plan.split_ns or plan.split_bytes)
+        self._names: dict[str, str] = {}  # of the part that is about to appear
+        self._about_to_appear: dict[str, dict[str, Any]] = {}
+        self._files: list[dict[str, Any]] = []
+        self._written = dict.fromkeys(plan.outputs, 0)
         self._own_folders: list[Path] = []
         self._own_files: list[Path] = []
         try:
             self._enter_folder()
-            for output in self._outputs:
-                self._writers[output] = self._create(_file_name(output))
+            self._begin()
+            self._reserve()
         except BaseException:
             self.discard()
             raise
 
     def _enter_folder(self) -> None:
         folder = self.folder
-        with _explained("make", folder):
+        with explained("make", folder):
             try:
                 folder.mkdir()
                 self._own_folders.append(folder)
@@ -125,130 +76,242 @@ class FolderSink(Sink):
             except FileExistsError:
                 if not folder.is_dir():
                     raise ConfigError(f"{folder} exists and is not a folder") from None
-        with _explained("read", folder):
+        with explained("read", folder):
             if any(folder.iterdir()):
                 raise ConfigError(
                     f"{folder} is not empty, and nothing is ever overwritten; "
                     "choose another folder or empty it"
                 )
 
-    def _create(self, name: str) -> BinaryIO:
-        path = self.folder / (name + PARTIAL)
-        with _explained("write", path):
-            writer = path.open("xb", buffering=BUFFER_BYTES)
+    def _reserve(self) -> None:
+        """Room for the manifest, where the file system can keep some."""
+        path = self.folder / (MANIFEST + PARTIAL)
+        with explained("write", path):
+            self._reserved = path.open("xb")
             self._own_files.append(path)
-            return writer
+            try:
+                os.posix_fallocate(self._reserved.fileno(), 0, MANIFEST_BYTES)
+            except OSError as error:
+                if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                    raise
 
-    def write(self, output: str, data: bytes) -> None:
-        """See Sink."""
-        with _explained("write", self.folder / _file_name(output)):
-            self._writers[output].write(data)
-        self._written[output] += len(data)
+    # ---- parts ----
 
-    def settle(self, first_ns: int | None) -> dict[str, int]:
-        """See Sink."""
-        for output, writer in self._writers.items():
-            with _explained("write", self.folder / _file_name(output)):
-                _to_disk(writer)
-        self._writers.clear()
-        if first_ns is None:
-            with _explained("tidy", self.folder):
-                while self._own_files:
-                    self._own_files[-1].unlink()
-                    self._own_files.pop()
-            return {}
-        self._names = {output: _final_name(output, first_ns) for output in self._outputs}
-        return {name: self._written[output] for output, name in self._names.items()}
+    def _begin(self) -> None:
+        """Opens a file for each output."""
+        for output in self._plan.outputs:
+            path = self.folder / self._plan.file_name(output)
+            if output == TABLE:
+                assert self._schema is not None
+                self._open[output] = ParquetFile(path, self._schema)
+            else:
+                header = self._plan.headers.get(output, b"")
+                self._open[output] = TextFile(path, header, self._plan.compress)
 
-    def publish(self, manifest: bytes) -> None:
+    def take(self, parts: Parts, table: Sequence[Column] = ()) -> None:
         """See Sink."""
-        with _explained("write", self.folder / MANIFEST):
-            writer = self._create(MANIFEST)
-            self._writers[MANIFEST] = writer
-            writer.write(manifest)
-            _to_disk(writer)
-            self._writers.clear()
-        for output, name in self._names.items():
-            self._appear(_file_name(output), name)
-        self._appear(MANIFEST, MANIFEST)
+        start = 0
+        for period_ns, texts, end in parts:
+            if period_ns is not None:
+                self._begin_period(period_ns)
+            for output, data in texts.items():
+                file = self._open[output]
+                assert isinstance(file, TextFile)
+                file.write(data)
+            if end > start:
+                rows = self._open[TABLE]
+                assert isinstance(rows, ParquetFile)
+                rows.write(table, start, end)
+            start = end
+
+    def _begin_period(self, period_ns: int) -> None:
+        if self._stamp_ns is not None:
+            self._end_part()
+            self._begin()
+        self._stamp_ns = period_ns
+
+    def rotate(self, first_ns: int, now_ns: int) -> None:
+        """See Sink."""
+        self._divided = True
+        if self._stamp_ns is None:
+            self._stamp_ns = first_ns
+        self._end_part()
+        self._stamp_ns = now_ns
+        self._begin()
+
+    @property
+    def is_large(self) -> bool:
+        """See Sink."""
+        limit = self._plan.split_bytes
+        return limit != 0 and any(file.size >= limit for file in self._open.values())
+
+    def _end_part(self) -> None:
+        """The part is over: its files appear."""
+        self._settle_part()
+        self._publish_part()
         _sync_folders([self.folder, *self._own_folders])
-        self._own_files.clear()
         self._own_folders.clear()
+        self._own_files = [path for path in self._own_files if path.name == MANIFEST + PARTIAL]
 
-    def _appear(self, name: str, final_name: str) -> None:
-        partial, final = self.folder / (name + PARTIAL), self.folder / final_name
-        with _explained("write", final):
+    def _settle_part(self) -> None:
+        assert self._stamp_ns is not None
+        sizes = {output: file.to_disk() for output, file in self._open.items()}
+        self._names = self._free_names(self._stamp_ns)
+        self._about_to_appear = {
+            output: {"file": name, "bytes": sizes[output], "records": self._open[output].records}
+            for output, name in self._names.items()
+        }
+
+    def _free_names(self, stamp_ns: int) -> dict[str, str]:
+        """Names of the part's files: "-2" and so on where another part has the same stamp."""
+        taken = {file["file"] for file in self._files}
+        number = 1
+        while True:
+            names = {o: self._final_name(o, stamp_ns, number) for o in self._plan.outputs}
+            if taken.isdisjoint(names.values()):
+                return names
+            number += 1
+
+    def _final_name(self, output: str, stamp_ns: int, number: int) -> str:
+        again = "" if number == 1 else f"-{number}"
+        if output in FORMAT_OUTPUTS["tstat"]:
+            folder = tstat_folder(stamp_ns, seconds=self._plan.split_ns % MINUTE_NS != 0)
+            return f"{folder.removesuffix('.out')}{again}.out/{self._plan.file_name(output)}"
+        stamp = _utc(stamp_ns, "-%Y%m%dT%H%M%SZ") + again if self._divided else ""
+        return self._plan.file_name(output, stamp)
+
+    def _publish_part(self) -> None:
+        for output, file in list(self._open.items()):
+            self._appear(file.partial, self._names[output])
+            del self._open[output]
+        for output, facts in self._about_to_appear.items():
+            self._files.append(facts)
+            self._written[output] += facts["records"]
+        self._about_to_appear = {}
+
+    def _appear(self, partial: Path, name: str) -> None:
+        final = self.folder / name
+        with explained("write", final):
             if final.parent not in (self.folder, *self._own_folders):
                 final.parent.mkdir()
                 self._own_folders.append(final.parent)
             if final.exists():
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
             partial.rename(final)
-        self._own_files.remove(partial)
         self._own_files.append(final)
+
+    # ---- the end ----
+
+    def settle(self, first_ns: int | None) -> None:
+        """See Sink."""
+        if first_ns is None:
+            self._remove_part()
+            return
+        if self._stamp_ns is None:
+            self._stamp_ns = first_ns
+        self._settle_part()
+
+    def publish(self, manifest: bytes) -> None:
+        """See Sink."""
+        self._write_manifest(manifest)
+        appeared = self._about_to_appear
+        self._publish_part()
+        try:
+            self._appear_manifest()
+        except BaseException:
+            self._withdraw(appeared)
+            raise
+        _sync_folders([self.folder, *self._own_folders])
+        self._own_files.clear()
+        self._own_folders.clear()
+
+    def _write_manifest(self, manifest: bytes) -> None:
+        assert self._reserved is not None
+        with explained("write", self.folder / MANIFEST):
+            self._reserved.write(manifest)
+            self._reserved.flush()
+            os.ftruncate(self._reserved.fileno(), len(manifest))
+            os.fsync(self._reserved.fileno())
+            self._reserved.close()
+
+    def _appear_manifest(self) -> None:
+        partial = self.folder / (MANIFEST + PARTIAL)
+        self._appear(partial, MANIFEST)
+        self._own_files.remove(partial)
+
+    def _remove_part(self) -> None:
+        for file in self._open.values():
+            file.remove()
+        self._open.clear()
+        self._about_to_appear = {}
+
+    def _withdraw(self, files: Mapping[str, dict[str, Any]]) -> None:
+        """Takes files off the list, which will be removed."""
+        for output, file in files.items():
+            self._files.remove(file)
+            self._written[output] -= file["records"]
+
+    def abandon(self, manifest: Callable[[], bytes]) -> None:
+        """See Sink."""
+        self._remove_part()
+        kept = self.folder / (MANIFEST + PARTIAL)
+        for path in self._own_files:
+            if path != kept:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+        with contextlib.suppress(OSError, ZanonError, ValueError):
+            self._write_manifest(manifest())
+            self._appear_manifest()
+            self._own_files.clear()
+            self._own_folders.clear()
+        self.discard()
 
     def discard(self) -> None:
         """See Sink."""
-        for writer in self._writers.values():
+        self._remove_part()
+        if self._reserved is not None:
             with contextlib.suppress(OSError):
-                writer.close()
+                self._reserved.close()
         for path in self._own_files:
             with contextlib.suppress(OSError):
                 path.unlink()
         for folder in reversed(self._own_folders):
             with contextlib.suppress(OSError):
                 folder.rmdir()
-        self._writers.clear()
         self._own_files.clear()
         self._own_folders.clear()
 
+    @property
+    def files(self) -> list[dict[str, Any]]:
+        """See Sink."""
+        listed = [*self._files, *self._about_to_appear.values()]
+        return sorted(listed, key=lambda file: str(file["file"]))
 
-def open_sink(out: str | os.PathLike[str] | None, formats: Iterable[str]) -> Sink:
+    @property
+    def written(self) -> Mapping[str, int]:
+        """See Sink."""
+        about = self._about_to_appear
+        return {o: n + about.get(o, {"records": 0})["records"] for o, n in self._written.items()}
+
+
+def open_sink(out: str | os.PathLike[str] | None, formats: Iterable[str], plan: Plan) -> Sink:
     """The sink for `out`: a folder, "-" for standard output, None for the default folder.
 
-    Raises ConfigError, or ZanonError when the system refuses.
+    Raises ConfigError, or OutputError when the system refuses.
     """
     chosen = tuple(formats)
-    outputs = [output for name in chosen for output in FORMAT_OUTPUTS[name]]
     if out != "-":
-        folder = default_folder(datetime.now(UTC)) if out is None else Path(out)
-        return FolderSink(folder, outputs)
-    if "tstat" in chosen:
-        raise ConfigError(
-            "tstat logs are three files and need a folder; "
-            "with --out - choose --format jsonl or --format observations"
-        )
+        return FolderSink(default_folder(datetime.now(UTC)) if out is None else Path(out), plan)
+    names = ", ".join(ON_STDOUT)
+    for name in ("tstat", "parquet"):
+        if name in chosen:
+            what = (
+                "tstat logs are three files" if name == "tstat" else "parquet files are no stream"
+            )
+            raise ConfigError(f"{what} and need a folder; --out - takes one of {names}")
     if len(chosen) != 1:
-        raise ConfigError("--out - takes one format; choose jsonl or observations, or a folder")
-    return StdoutSink()
-
-
-@contextlib.contextmanager
-def _explained(action: str, path: object) -> Iterator[None]:
-    """Turns an OSError into a ZanonError that says what failed, where, and what to do."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        advice = _ADVICE.get(error.errno or 0)
-        text = f"cannot {action} {path}: {error.strerror}"
-        raise ZanonError(f"{text}; {advice}" if advice else text) from error
-
-
-def _file_name(output: str) -> str:
-    return _FILE_NAMES.get(output, output)
-
-
-def _final_name(output: str, first_ns: int) -> str:
-    name = _file_name(output)
-    return f"{tstat_folder(first_ns)}/{name}" if output in FORMAT_OUTPUTS["tstat"] else name
-
-
-def _to_disk(writer: BinaryIO) -> None:
-    writer.flush()
-    os.fsync(writer.fileno())
-    writer.close()
+        raise ConfigError(f"--out - takes one format, one of {names}; or choose a folder")
+    return StdoutSink(plan)
 
 
 def _sync_folders(folders: Iterable[Path]) -> None:

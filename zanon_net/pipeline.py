@@ -5,26 +5,26 @@
 import errno
 import logging
 import os
-import pwd
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, datetime
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import takewhile
-from pathlib import Path
 from types import FrameType
 from typing import Any, Self
 
-from zanon_net._core import Engine
+from zanon_net._core import OUTPUTS, Engine
+from zanon_net._version import __version__
 from zanon_net.config import Config
-from zanon_net.errors import CaptureError, FormatError
+from zanon_net.errors import CaptureError, FormatError, OutputError, ZanonError
 from zanon_net.interfaces import interfaces_of
 from zanon_net.live import LiveReader, open_interfaces
-from zanon_net.outputs import FolderSink, Sink, default_folder, open_sink
-from zanon_net.privileges import become, find_user, make_folder
+from zanon_net.outputs import FolderSink, open_sink
+from zanon_net.privileges import find_user, go_on_as
 from zanon_net.report import (
     Drops,
+    Ending,
     Facts,
     Report,
     SourceFacts,
@@ -32,6 +32,7 @@ from zanon_net.report import (
     build_manifest,
     manifest_bytes,
 )
+from zanon_net.sinks import Plan, Sink
 from zanon_net.sources import OpenSource, Source, open_sources
 from zanon_net.status import Status, StatusClock
 
@@ -39,6 +40,8 @@ BATCH_FRAMES = 16384
 FRAMES_ALONE = 256  # how many are looked at one by one until one turns out to be a packet
 Progress = Callable[[int, int, int], None]
 """Told after each batch: bytes read, bytes in all (0: not known), packets."""
+Started = Callable[[int, int], None]
+"""Told with the first packet: flows there is room for, bytes that their tables take at most."""
 
 _log = logging.getLogger("zanon_net")
 
@@ -51,17 +54,22 @@ class Interruption:
     """While entered, SIGINT and SIGTERM end the reading instead of the process.
 
     What was read is then finished and written. A second signal raises KeyboardInterrupt, wherever
-    the run may be. Main thread only.
+    the run may be. rotates: SIGHUP asks for new files, but stays ignored where it was, as nohup
+    wants it. Main thread only.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, rotates: bool = False) -> None:
         self.requested = False
-        self._reading = False
+        self._hears_hangups = rotates
+        self.rotation = False  # asked for, and for whoever does it to take back
+        self._reading = self._rotates = False
         self._former: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
         for number in (signal.SIGINT, signal.SIGTERM):
             self._former[number] = signal.signal(number, self._on_signal)
+        if self._hears_hangups and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+            self._former[signal.SIGHUP] = signal.signal(signal.SIGHUP, self._on_hangup)
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -75,16 +83,26 @@ class Interruption:
         if self._reading:
             raise StopReading
 
+    def _on_hangup(self, _number: int, _frame: FrameType | None) -> None:
+        self.rotation = True
+        if self._rotates:
+            raise StopReading
+
+    def take_rotation(self) -> bool:
+        """Whether SIGHUP asked for new files since this was asked last."""
+        asked, self.rotation = self.rotation, False
+        return asked
+
     @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Inside, and only there, the first signal raises StopReading."""
-        self._reading = True
+    def reading(self, *, rotates: bool = True) -> Iterator[None]:
+        """Inside, and only there, a signal raises StopReading; SIGHUP only if `rotates`."""
+        self._reading, self._rotates = True, rotates
         try:
             if self.requested:
                 raise StopReading
             yield
         finally:
-            self._reading = False
+            self._reading = self._rotates = False
 
 
 def open_all(
@@ -92,7 +110,7 @@ def open_all(
 ) -> list[OpenSource]:
     """Opens the sources as `open_sources` does. Raises KeyboardInterrupt when interrupted."""
     try:
-        with interruption.reading():
+        with interruption.reading(rotates=False):
             return open_sources(sources, config, stack)
     except StopReading:
         raise KeyboardInterrupt from None
@@ -117,6 +135,11 @@ class Reader:
         self._progress = progress
         self._interruption = interruption
         self.first_ns: int | None = None
+        self.started: Callable[[], None] | None = None  # to be called when a packet could be read
+
+    def take_rotation(self) -> bool:
+        """Whether a signal asked for new files since this was asked last."""
+        return self._interruption.take_rotation()
 
     @property
     def interrupted(self) -> bool:
@@ -138,6 +161,8 @@ class Reader:
             while not self.interrupted and self._batch(source):
                 if self.first_ns is None and self._engine.time_range_ns is not None:
                     self.first_ns = self._engine.time_range_ns[0]
+                    if self.started is not None:
+                        self.started()
                 yield
                 self._tell()
             source.check()
@@ -179,6 +204,7 @@ def run(
     progress: Progress | None = None,
     status: Callable[[Status], None] | None = None,
     interruption: Interruption | None = None,
+    started: Started | None = None,
 ) -> Report:
     """Turns captures, or what passes network interfaces, into anonymized logs.
 
@@ -190,9 +216,12 @@ def run(
     progress: called after each batch; see Progress.
     status: called every `config.live.status`, if that is set.
     interruption: entered by the caller, lets a signal end the reading early.
+    started: called when the first packet could be read; see Started.
 
     Raises ConfigError, CaptureError, FormatError, CapacityError, or ZanonError when the output
-    cannot be written. After any error nothing stands under a final name.
+    cannot be written. After any error only files that are whole stand under a final name: none,
+    unless the output was rotated before. When it was, or when the output could not be written, the
+    manifest tells what there is and how many records there is not.
     """
     config = config or Config()
     interruption = interruption or Interruption()
@@ -203,26 +232,13 @@ def run(
         engine = Engine(**config.engine_arguments())
         stack.callback(engine.close)
         if user is not None:
-            out = _drop_to(user, out, stack)
-        sink = open_sink(out, config.output.format)
+            out = go_on_as(user, out, stack)
+        sink = open_sink(out, config.output.format, plan_of(engine, config))
         stack.callback(sink.discard)
-        return _run(begin(engine), engine, sink, config, status)
-
-
-def _drop_to(user: pwd.struct_passwd, out: Source | None, stack: ExitStack) -> Source:
-    """Goes on as `user`, who gets the folder to write to, unless it is there. Raises ZanonError."""
-    out = default_folder(datetime.now(UTC)) if out is None else out
-    if out != "-":
-        folder = Path(out)
-        make_folder(folder, user)
-        stack.callback(lambda: _remove_empty(folder))
-    become(user)
-    return out
-
-
-def _remove_empty(folder: Path) -> None:
-    with suppress(OSError):
-        folder.rmdir()
+        reader = begin(engine)
+        if started is not None:
+            reader.started = partial(started, config.limits.max_flows, engine.flow_bytes_max)
+        return run_reader(reader, engine, sink, config, status)
 
 
 def _opener(
@@ -237,47 +253,80 @@ def _opener(
     if names:
         live = open_interfaces(names, len(sources) - len(names), config)
         stack.callback(live.close)
-        return lambda engine: LiveReader(engine, live, progress, lambda: interruption.requested)
+        return lambda engine: LiveReader(engine, live, progress, interruption)
     opened = open_all(sources, config, interruption, stack)
     return lambda engine: Reader(engine, opened, progress, interruption)
 
 
-def _run(
+def plan_of(engine: Engine, config: Config) -> Plan:
+    """What a run of the engine writes."""
+    outputs = config.output.outputs
+    return Plan(
+        outputs=outputs,
+        headers={output: engine.header(output) for output in outputs if output in OUTPUTS},
+        fields=engine.fields,
+        about={"zanon_net": __version__, "configuration": config.to_dict()},
+        compress=config.output.compress,
+        split_ns=config.output.split_ns,
+        split_bytes=config.output.size_limit,
+    )
+
+
+def run_reader(
     reader: Reader | LiveReader,
     engine: Engine,
     sink: Sink,
     config: Config,
-    tell: Callable[[Status], None] | None,
+    tell: Callable[[Status], None] | None = None,
 ) -> Report:
+    """Reads to the end, and writes. Raises what `run` raises."""
     began = time.monotonic()
-    outputs = config.output.outputs
+
+    def manifest(error: str | None = None) -> dict[str, Any]:
+        facts, drops = reader.facts(), reader.drops()
+        ending = Ending(sink.files, sink.written, reader.interrupted, error, drops)
+        return build_manifest(config, Totals.of(engine), facts, ending)
+
     clock = None
     if tell is not None and config.live.status_s is not None:
         clock = StatusClock(engine, reader.drops, config.live.status_s, tell)
-    for _batch in reader.batches():
-        _drain(engine, outputs, sink)
-        if clock is not None:
-            clock.tick()
-    facts, drops = reader.facts(), reader.drops()
-    _refuse_unreadable(facts)
-    engine.finish()
-    _drain(engine, outputs, sink)
-    files = sink.settle(reader.first_ns)
-    totals = Totals.of(engine)
-    manifest = build_manifest(
-        config, totals, facts, files, interrupted=reader.interrupted, drops=drops
-    )
-    sink.publish(manifest_bytes(manifest))
+    try:
+        for _batch in reader.batches():
+            _drain(engine, sink)
+            _rotate(reader, engine, sink)
+            if clock is not None:
+                clock.tick()
+        _refuse_unreadable(reader.facts())
+        while engine.finish():
+            _drain(engine, sink)
+            _rotate(reader, engine, sink)
+        _drain(engine, sink)
+        sink.settle(reader.first_ns)
+        final = manifest()
+        sink.publish(manifest_bytes(final))
+    except BaseException as error:
+        if isinstance(error, OutputError) or sink.files:
+            text = str(error) if isinstance(error, ZanonError) else type(error).__name__
+            sink.abandon(lambda: manifest_bytes(manifest(text)))
+        raise
     out = sink.folder if isinstance(sink, FolderSink) else None
     _log.info("finished")
-    return Report(manifest, out, totals, time.monotonic() - began)
+    return Report(final, out, Totals.of(engine), time.monotonic() - began)
 
 
-def _drain(engine: Engine, outputs: Iterable[str], sink: Sink) -> None:
-    for output in outputs:
-        data = engine.take(output)
-        if data:
-            sink.write(output, data)
+def _drain(engine: Engine, sink: Sink) -> None:
+    """Empties the engine's outputs, and those of records that found no room there."""
+    sink.take(*engine.drain())
+    while engine.waiting:
+        engine.settle()
+        sink.take(*engine.drain())
+
+
+def _rotate(reader: Reader | LiveReader, engine: Engine, sink: Sink) -> None:
+    """Ends a part where a signal asked for it, or where a file is large."""
+    times = engine.time_range_ns
+    if reader.first_ns is not None and times and (sink.is_large or reader.take_rotation()):
+        sink.rotate(reader.first_ns, times[1])
 
 
 def _refuse_unreadable(facts: Sequence[Facts]) -> None:

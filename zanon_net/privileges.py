@@ -7,10 +7,12 @@ import os
 import pwd
 import resource
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 from zanon_net.errors import CaptureError, ConfigError, ZanonError
+from zanon_net.outputs import default_folder
 
 PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 4, 38
 
@@ -41,11 +43,27 @@ def find_user(name: str) -> pwd.struct_passwd:
     return user
 
 
-def make_folder(folder: Path, user: pwd.struct_passwd) -> None:
-    """Makes `folder` for `user`. Where that cannot be done, who writes into it will say why."""
+def go_on_as(
+    user: pwd.struct_passwd, out: str | os.PathLike[str] | None, stack: ExitStack
+) -> str | os.PathLike[str]:
+    """Becomes `user`, who gets the folder `out` unless it is there; returns where to write.
+
+    out: as `run` takes it. `stack` removes the folder if it is empty. Raises ZanonError.
+    """
+    out = default_folder(datetime.now(UTC)) if out is None else out
+    if out != "-":
+        folder = Path(out)
+        with suppress(OSError):  # who writes into it will say why that cannot be
+            folder.mkdir()
+            os.chown(folder, user.pw_uid, user.pw_gid, follow_symlinks=False)
+        stack.callback(_remove_empty, folder)
+    become(user)
+    return out
+
+
+def _remove_empty(folder: Path) -> None:
     with suppress(OSError):
-        folder.mkdir()
-        os.chown(folder, user.pw_uid, user.pw_gid, follow_symlinks=False)
+        folder.rmdir()
 
 
 def become(user: pwd.struct_passwd) -> None:

@@ -3,7 +3,7 @@
 """What a run did: the manifest for machines and the summary for people. Counts only, no names."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from zanon_net._core import STAT_INFO, Engine
 from zanon_net._version import __version__
-from zanon_net.config import Config
+from zanon_net.config import FORMAT_OUTPUTS, Config
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -242,32 +242,63 @@ class Totals:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended.
+
+    files: {"file", "bytes", "records"} of each that appears. written: records in them, by output.
+    error: why the run ended early, None where it did not. drops: packets lost before that.
+    """
+
+    files: Sequence[Mapping[str, Any]]
+    written: Mapping[str, int]
+    interrupted: bool = False
+    error: str | None = None
+    drops: Drops = Drops()
+
+    def accounts(self, counters: Mapping[str, int]) -> dict[str, Any]:
+        """Where the records of closed flows went: of each format, written + left_out + lost."""
+        records, midstream = counters["records"], counters["records_midstream"]
+        tstat = [n for output, n in self.written.items() if output in FORMAT_OUTPUTS["tstat"]]
+        formats = {name: (self.written[key], 0) for name, key in _RECORDS if key in self.written}
+        if tstat:
+            formats["tstat"] = (sum(tstat), midstream)
+        return {
+            "closed": records + counters["flows_external"],
+            "withheld": counters["flows_external"],
+            "records": records,
+            **{
+                name: {"written": n, "left_out": left_out, "lost": records - n - left_out}
+                for name, (n, left_out) in formats.items()
+            },
+        }
+
+
+_RECORDS = (("csv", "csv"), ("jsonl", "jsonl"), ("parquet", "table"))
+
+
 def build_manifest(
-    config: Config,
-    totals: Totals,
-    sources: Iterable[Facts],
-    files: Mapping[str, int],
-    *,
-    interrupted: bool,
-    drops: Drops,
+    config: Config, totals: Totals, sources: Iterable[Facts], ending: Ending
 ) -> dict[str, Any]:
-    """The manifest of a run that wrote `files` (bytes by name).
+    """The manifest of a run.
 
     The same input, settings and key file give the same manifest: nothing in it tells how long the
     run took.
     """
     listed = list(sources)
+    whole = not ending.interrupted and all(source.warning is None for source in listed)
     groups = dict.fromkeys(group for _name, group, _text in STAT_INFO)
     return {
         "name": "zanon-net",
         "version": __version__,
-        "complete": not interrupted and all(source.warning is None for source in listed),
-        "interrupted": interrupted,
+        "complete": whole and ending.error is None,
+        "interrupted": ending.interrupted,
+        "error": ending.error,
         "notes": _notes(config, totals.counters),
         "configuration": config.to_dict(),
         "time_range": totals.time_range(),
         "sources": [source.to_dict() for source in listed],
-        "capture_drops": drops.to_dict(),
+        "capture_drops": ending.drops.to_dict(),
         "users": totals.users,
         "decisions": totals.decisions(),
         "counters": {
@@ -275,7 +306,8 @@ def build_manifest(
             for group in groups
             if group not in ("decision", "suppressed")
         },
-        "outputs": [{"file": name, "bytes": size} for name, size in sorted(files.items())],
+        "records": ending.accounts(totals.counters),
+        "outputs": [dict(file) for file in ending.files],
     }
 
 

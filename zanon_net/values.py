@@ -32,6 +32,8 @@ SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 SIZE_MAX = 1 << 60
 DURATION_MAX_NS = 3650 * UNITS_NS["d"]
 ANYWHERE = ("0.0.0.0/0", "::/0")
+# The manifest names no network so small that it says who its hosts are.
+SHOWN_PREFIX_MAX = {4: 24, 6: 56}
 
 _IPV4_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
 _DURATION = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,9})?) ?(ns|us|ms|s|m|h|d)")
@@ -261,3 +263,13 @@ def key_path(name: str, value: object) -> None:
         reject(name, "must be the path of a file; make one with 'zanon-net key new FILE'")
     if isinstance(value, str) and _BASE64_OF_32_BYTES.fullmatch(value):
         reject(name, "this looks like a key itself; give the path of the file with it")
+
+
+def shown_networks(networks: tuple[Network, ...] | None) -> str | dict[str, object]:
+    """What the manifest tells of them; None: the private ranges."""
+    if networks is None:
+        return "private"
+    if {str(net) for net in networks} >= set(ANYWHERE):
+        return "any"
+    shown = [str(net) for net in networks if net.prefixlen <= SHOWN_PREFIX_MAX[net.version]]
+    return {"networks": shown, "not_shown": len(networks) - len(shown)}

@@ -2,10 +2,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "anon/gate.h"
 
+#include "anon/beside.h"
+
 #include <stdlib.h>
 
 /* Namespaces of attributes: a hostname and an address never share a count. */
-enum { DOMAIN_NAME = 'n', DOMAIN_ADDR = 'a' };
+enum { DOMAIN_NAME = 'n', DOMAIN_ADDR = 'a', DOMAIN_CERTIFICATE = 'c', DOMAIN_AGENT = 'u' };
 
 static int alloc_batch(zn_gate *g, size_t n, zn_error *err)
 {
@@ -59,6 +61,22 @@ void zn_gate_fini(zn_gate *g)
 zn_id zn_gate_name_id(const zn_gate *g, const zn_hostname *name)
 {
     return zn_hash128(&g->id_key, DOMAIN_NAME, name->text, name->n);
+}
+
+zn_id zn_gate_beside_id(const zn_gate *g, zn_vote_kind kind, const zn_hostname *text)
+{
+    uint8_t domain = kind == ZN_VOTE_AGENT ? DOMAIN_AGENT : DOMAIN_CERTIFICATE;
+    return zn_hash128(&g->id_key, domain, text->text, text->n);
+}
+
+zn_id zn_gate_addr_id(const zn_gate *g, const zn_addr *server)
+{
+    return zn_hash128(&g->id_key, DOMAIN_ADDR, server->byte, sizeof server->byte);
+}
+
+bool zn_gate_is_shared(const zn_gate *g, zn_id attribute)
+{
+    return g->policy->z == 1 || zn_ztable_count(g->table, attribute) >= g->policy->z;
 }
 
 /* The address as a user: cut to the user's prefix, all special addresses as one. */
@@ -162,9 +180,8 @@ static size_t ask(zn_gate *g)
         }
         o->t_ns = v->t_ns;
         o->user = user_hash(g, f);
-        o->attribute = v->kind == ZN_VOTE_NAME
-                           ? zn_book_at(g->book, v->entry)->id
-                           : zn_hash128(&g->id_key, DOMAIN_ADDR, server->byte, sizeof server->byte);
+        o->attribute = v->kind == ZN_VOTE_ADDR ? zn_gate_addr_id(g, server)
+                                               : zn_book_at(g->book, v->entry)->id;
         g->asked_votes[n++] = (uint32_t)i;
     }
     return n;
@@ -229,6 +246,8 @@ void zn_gate_decide(zn_gate *g)
         zn_decision decision = g->policy->z == 1 ? ZN_RELEASE : (zn_decision)g->answers[i];
         if (v->kind == ZN_VOTE_NAME)
             settle_name(g, v, f, decision);
+        else if (v->kind == ZN_VOTE_CERTIFICATE || v->kind == ZN_VOTE_AGENT)
+            zn_beside_settle(g, v->kind, v->entry, decision == ZN_RELEASE);
         else
             settle_addr(g, f, decision == ZN_RELEASE);
     }

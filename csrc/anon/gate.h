@@ -13,21 +13,25 @@
 
 #include "anon/name_book.h"
 #include "anon/policy.h"
+#include "anon/quic_facts.h"
+#include "anon/resolved.h"
 #include "base/stats.h"
 #include "state/addr_set.h"
 #include "state/ztable.h"
 
 typedef enum zn_vote_kind {
-    ZN_VOTE_CLIENT, /* the flow's client address is a client's */
-    ZN_VOTE_ADDR,   /* the flow's user reached its server */
-    ZN_VOTE_NAME    /* the flow's user exposed a name */
+    ZN_VOTE_CLIENT,      /* the flow's client address is a client's */
+    ZN_VOTE_ADDR,        /* the flow's user reached its server */
+    ZN_VOTE_NAME,        /* the flow's user exposed a name */
+    ZN_VOTE_CERTIFICATE, /* the flow's user was shown a certificate */
+    ZN_VOTE_AGENT        /* the flow's user told its user agent */
 } zn_vote_kind;
 
 typedef struct zn_vote {
     int64_t t_ns;
     uint32_t order; /* of arrival: ties keep it */
     uint32_t flow;
-    uint32_t entry; /* ZN_VOTE_NAME: the name */
+    uint32_t entry; /* ZN_VOTE_NAME, ZN_VOTE_CERTIFICATE, ZN_VOTE_AGENT: the text */
     zn_vote_kind kind;
 } zn_vote;
 
@@ -36,8 +40,9 @@ enum { ZN_ADDR_UNASKED, ZN_ADDR_VOTED, ZN_ADDR_RELEASED, ZN_ADDR_SUPPRESSED };
 
 typedef struct zn_gate {
     const zn_policy *policy;
-    zn_flow_table *flows; /* borrowed from the engine, as are book and stats */
+    zn_flow_table *flows; /* borrowed from the engine, as are book, resolved and stats */
     zn_name_book *book;
+    const zn_resolved *resolved;
     zn_stats *stats;
     zn_ztable *table;
     zn_hash_key id_key, user_key;
@@ -59,12 +64,19 @@ typedef struct zn_gate_limits {
     uint32_t batch_votes; /* votes one batch may hold */
 } zn_gate_limits;
 
-/* policy, flows, book and stats of *g are set; makes the rest. 0, or a negative zn_err. */
+/* policy, flows, book, resolved and stats of *g are set; makes the rest. 0, or a negative zn_err. */
 int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err);
 void zn_gate_fini(zn_gate *g);
 
 /* Identity of a normalised name. */
 zn_id zn_gate_name_id(const zn_gate *g, const zn_hostname *name);
+/* Identity of a text in the namespace of ZN_VOTE_CERTIFICATE or ZN_VOTE_AGENT, of which none shares a
+ * count with another. */
+zn_id zn_gate_beside_id(const zn_gate *g, zn_vote_kind kind, const zn_hostname *text);
+/* Identity of a server's address. */
+zn_id zn_gate_addr_id(const zn_gate *g, const zn_addr *server);
+/* At least z users expose the attribute in the window that ends now; true for all at z = 1. */
+bool zn_gate_is_shared(const zn_gate *g, zn_id attribute);
 /* Casts a vote in this batch; false when the batch has no room. */
 bool zn_gate_vote(zn_gate *g, zn_vote_kind kind, int64_t t_ns, uint32_t flow, uint32_t entry);
 /* Decides every vote cast since the last call. */
@@ -72,8 +84,10 @@ void zn_gate_decide(zn_gate *g);
 /* What was released by the last zn_gate_decide, in time order; borrows until the next. */
 const zn_release *zn_gate_releases(const zn_gate *g, size_t *count);
 
-/* Fills *record with what may be said of a closed flow; false when it may not be shown at all. */
-bool zn_gate_record(const zn_gate *g, const zn_flow *f, zn_record *record);
+/* Fills *record with what may be said of a closed flow; false when it may not be shown at all. quic:
+ * NULL for a flow without QUIC. */
+bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic,
+                    zn_record *record);
 
 /* The packet clock was rebased to an epoch that may lie in the past. */
 void zn_gate_rebase(zn_gate *g, int64_t epoch);

@@ -6,7 +6,7 @@
  * address, no uncommon server port, times floored to a minute, packets and bytes rounded up to
  * powers of the square root of two, everything else zero.
  */
-#include "anon/gate.h"
+#include "anon/gate_internal.h"
 #include "anon/names.h"
 
 #define COARSE_TIME_NS (60 * ZN_NS_PER_S)
@@ -81,6 +81,19 @@ static int64_t since(const zn_flow *f, int64_t t_ns)
     return t_ns > f->first_ns ? t_ns - f->first_ns : 0;
 }
 
+/* Of a flow that is decoded the type is known; else each side is taken for what it looks like. */
+static uint8_t udp_type_of(const zn_flow *f, unsigned side)
+{
+    switch (f->protocol) {
+    case ZN_PROTOCOL_DTLS:
+        return ZN_UDP_DTLS;
+    case ZN_PROTOCOL_QUIC_BOTH_WAYS:
+        return ZN_UDP_QUIC;
+    default:
+        return zn_service_udp_type(f, side);
+    }
+}
+
 static void fill_side(const zn_flow *f, unsigned i, zn_record_side *r)
 {
     const zn_flow_side *side = &f->side[i];
@@ -103,6 +116,7 @@ static void fill_side(const zn_flow *f, unsigned i, zn_record_side *r)
     r->last_data_ns = since(f, side->last_data_ns);
     r->first_ack_ns = since(f, side->first_ack_ns);
     r->started = side->packets != 0;
+    r->udp_type = udp_type_of(f, i);
 }
 
 /* Leaves of a side what cannot tell one name from another. */
@@ -114,6 +128,7 @@ static void coarsen_side(zn_record_side *r)
     coarse.port = r->port;
     coarse.internal = r->internal;
     coarse.started = r->started;
+    coarse.udp_type = r->udp_type;
     coarse.packets = round_up_sqrt2(r->packets);
     coarse.packets_data = round_up_sqrt2(r->packets_data);
     coarse.bytes_all = round_up_sqrt2(r->bytes_all);
@@ -123,11 +138,15 @@ static void coarsen_side(zn_record_side *r)
 
 static void coarsen(zn_record *r)
 {
+    r->coarse = true;
     coarsen_side(&r->client);
     coarsen_side(&r->server);
     r->first_ns -= r->first_ns % COARSE_TIME_NS;
     r->last_ns -= r->last_ns % COARSE_TIME_NS;
     r->http_method = 0;
+    r->http_requests = r->http_responses = 0;
+    r->http_status.n = 0;
+    r->tls_session = r->quic_zero_rtt = r->quic_ech_bytes = 0;
     r->connection_type = 0;
     r->ech_offered = false;
 }
@@ -167,21 +186,15 @@ static void show_server(const zn_gate *g, const zn_flow *f, bool withheld, zn_re
     }
 }
 
-static uint8_t udp_type_of(const zn_flow *f)
+/* What beside a name that is withheld could tell it, even where measurements are exact. */
+static void withhold_beside(const zn_flow *f, zn_record *r)
 {
-    switch (f->protocol) {
-    case ZN_PROTOCOL_DNS:
-        return ZN_UDP_DNS;
-    case ZN_PROTOCOL_DTLS:
-        return ZN_UDP_DTLS;
-    case ZN_PROTOCOL_QUIC_BOTH_WAYS:
-        return ZN_UDP_QUIC;
-    default:
-        return ZN_UDP_OTHER;
-    }
+    r->certificate.n = r->user_agent.n = 0;
+    if (f->protocol == ZN_PROTOCOL_DNS) /* Tstat's type depends on the name */
+        r->client.udp_type = r->server.udp_type = ZN_UDP_DNS;
 }
 
-bool zn_gate_record(const zn_gate *g, const zn_flow *f, zn_record *r)
+bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, zn_record *r)
 {
     bool withheld = g->policy->z > 1 && has_withheld(g, f);
     bool keep_port;
@@ -189,13 +202,11 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, zn_record *r)
     if (f->user > 1)
         return false;
     r->proto = (uint8_t)f->tuple.proto;
-    r->complete = zn_flow_complete(f);
+    r->complete = zn_flow_complete(f) || f->tuple.proto == ZN_PROTO_UDP;
     r->midstream = f->midstream;
-    r->udp_type = udp_type_of(f);
-    r->connection_type = f->protocol == ZN_PROTOCOL_TLS    ? ZN_CONNECTION_TLS
-                         : f->protocol == ZN_PROTOCOL_HTTP ? ZN_CONNECTION_HTTP
-                                                           : 0;
-    r->http_method = f->http_method;
+    r->early = f->end == ZN_FLOW_EARLY;
+    r->connection_type = zn_service_connection(f);
+    r->http_method = r->connection_type == ZN_CONNECTION_HTTP ? f->http_method : 0;
     r->ech_offered = f->ech_offered;
     r->epoch = f->epoch;
     r->first_ns = f->first_ns;
@@ -207,6 +218,14 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, zn_record *r)
                 (g->policy->z == 1 || (r->status == ZN_NAME_RELEASED && !withheld));
     show_client(g, f, keep_port, &r->client);
     show_server(g, f, withheld, &r->server);
+    zn_gate_fill_sets(g, f, r);
+    zn_gate_fill_quic(g, f, quic, r);
+    if (withheld)
+        withhold_beside(f, r);
+    else if (g->policy->dn_hunter)
+        zn_gate_fill_resolution(g, f, r);
+    if (!g->policy->dn_hunter && r->proto == ZN_PROTO_UDP && r->source == ZN_SOURCE_DNS)
+        r->fqdn = r->name;
     if (withheld && !g->policy->exact)
         coarsen(r);
     return true;

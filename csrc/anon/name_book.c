@@ -42,6 +42,19 @@ uint32_t zn_book_add(zn_name_book *book, zn_flow *f, zn_name_source source)
     return entry;
 }
 
+uint32_t zn_book_add_beside(zn_name_book *book)
+{
+    return zn_slab_take(&book->entries);
+}
+
+void zn_book_forget_beside(zn_name_book *book, uint32_t entry)
+{
+    if (entry == 0)
+        return;
+    zn_book_wipe_text(book, entry);
+    zn_slab_give(&book->entries, entry);
+}
+
 bool zn_book_keep_text(zn_name_book *book, uint32_t entry, const zn_hostname *name)
 {
     uint32_t index = zn_slab_take(&book->texts);

@@ -52,6 +52,10 @@ void zn_book_fini(zn_name_book *book);
 
 /* A new entry at the end of the flow's list; 0 when the book or the flow has no room. */
 uint32_t zn_book_add(zn_name_book *book, zn_flow *f, zn_name_source source);
+/* A new entry that is in no flow's list of names, such as a certificate's name; 0: no room. */
+uint32_t zn_book_add_beside(zn_name_book *book);
+/* Frees such an entry; 0 is fine. */
+void zn_book_forget_beside(zn_name_book *book, uint32_t entry);
 /* Keeps a copy of the name; false when there is no room. */
 bool zn_book_keep_text(zn_name_book *book, uint32_t entry, const zn_hostname *name);
 void zn_book_wipe_text(zn_name_book *book, uint32_t entry);

@@ -237,15 +237,15 @@ static bool client_is_known(const zn_names *names, const zn_flow *f, const zn_pa
     return p->tuple.proto == ZN_PROTO_TCP && !f->midstream;
 }
 
-void zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p)
+bool zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p)
 {
     zn_sighting s = {names, flow, f, p};
     if (f->user > 1)
-        return;
+        return true;
     if (ZN_UNLIKELY(p->tunnels.n != 0 || f->user_outside) &&
         !zn_policy_is_user(names->policy, names->gate->flows, f, p)) {
         names->stats->n[ZN_STAT_OTHER_TUNNEL]++;
-        return;
+        return false;
     }
     if (f->addr_vote == ZN_ADDR_UNASKED && client_is_known(names, f, p)) {
         zn_names_addr(&s);
@@ -253,11 +253,12 @@ void zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet
             zn_names_confirmed(&s, entry);
     }
     if (p->payload_len == 0)
-        return;
+        return true;
     if (p->tuple.proto == ZN_PROTO_TCP)
         zn_names_tcp(&s);
     else
         zn_names_udp(&s);
+    return true;
 }
 
 void zn_names_flow_closed(zn_names *names, uint32_t flow, zn_flow *f)

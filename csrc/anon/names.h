@@ -56,11 +56,16 @@ void zn_names_fini(zn_names *names);
 /* Bytes of memory in use. */
 size_t zn_names_memory(const zn_names *names);
 
-/* Looks at one packet of an open flow, after the flow table counted it. */
-void zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p);
+/* Looks at one packet of an open flow, after the flow table counted it. False when nothing that it
+ * says may be taken for its flow's: it came by another tunnel than the flow's user. */
+bool zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p);
 /* The flow is closed: what is still waiting is settled as unconfirmed or incomplete. A request head
  * that the capture does not finish may cast its vote here. */
 void zn_names_flow_closed(zn_names *names, uint32_t flow, zn_flow *f);
+/* What a closed flow's QUIC packets told beside its name; NULL for other flows. */
+const zn_quic_facts *zn_names_quic_facts(const zn_names *names, const zn_flow *f);
+/* The flow's record is written: frees what was kept for it. */
+void zn_names_forget(zn_names *names, zn_flow *f);
 /* The ZN_STAT_STATUS_* counter of a closed flow: what could be read of its names, released or not. */
 zn_stat zn_names_status(const zn_names *names, const zn_flow *f);
 

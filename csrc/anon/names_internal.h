@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by names.c (entries, votes, evidence), names_tcp.c (bytes in order), names_read.c (what they
- * say), names_dns.c, names_udp.c, names_quic.c and names_dtls.c. */
+ * say), names_dns.c, names_udp.c, names_quic.c, names_agent.c and names_dtls.c. */
 #ifndef ZN_ANON_NAMES_INTERNAL_H
 #define ZN_ANON_NAMES_INTERNAL_H
 
@@ -114,6 +114,8 @@ typedef struct zn_quic_state {
     bool retried : 1;                /* `retry` means something, and no Initial used it yet */
     bool guessable : 1;              /* who has not seen the server's packets may know `server` */
     bool addressed : 1;              /* the client sent a packet to `server` */
+    bool agent_waits : 1;            /* facts.agent is this connection's */
+    zn_quic_facts facts;             /* of all the flow's connections */
 } zn_quic_state;
 
 typedef struct zn_dtls_state {
@@ -149,10 +151,16 @@ bool zn_names_dtls_begins(const zn_sighting *s);
 /* A packet of a recognised flow. */
 void zn_names_quic(const zn_sighting *s);
 void zn_names_dtls(const zn_sighting *s);
+
+/* names_agent.c: a packet, a whole hello, and the evidence that its client is real. */
+void zn_names_quic_note(zn_quic_state *q, const zn_quic_packet *packet, bool from_client);
+void zn_names_quic_hello(const zn_sighting *s, const zn_tls_hello *hello);
+void zn_names_quic_agent(const zn_sighting *s);
+
 /* The flow closed: a hello that never became whole. */
 void zn_names_quic_closed(zn_names *names, zn_flow *f);
 void zn_names_dtls_closed(zn_names *names, zn_flow *f);
-/* The same for any flow, which then has no state left. */
+/* The same for any flow. */
 void zn_names_udp_closed(zn_names *names, zn_flow *f);
 
 #endif

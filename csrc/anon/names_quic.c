@@ -15,6 +15,7 @@
  * the server has to show it: before it has proof of the client's address it must not send more than
  * three times what it received (RFC 9000 8.1).
  */
+#include "anon/beside.h"
 #include "anon/names_internal.h"
 
 #define INITIALS_MAX 8          /* client Initials tried in one connection */
@@ -88,6 +89,7 @@ static void begin_connection(const zn_sighting *s, const zn_quic_packet *packet)
     fresh.owns = q->owns;
     fresh.connections = (uint8_t)(q->connections + 1);
     fresh.initials = 1;
+    fresh.facts = q->facts;
     *q = fresh;
     s->f->client_acked = false;
 }
@@ -142,6 +144,7 @@ static void see_hello(const zn_sighting *s, zn_span head)
             s->names->stats->n[ZN_STAT_HELLOS_WITHOUT_NAME]++;
         else
             q->name = zn_names_found(s, ZN_SOURCE_QUIC, hello.name);
+        zn_names_quic_hello(s, &hello);
         zn_names_drop_stream(s->names, s->f);
         q->done = true;
         break;
@@ -277,6 +280,7 @@ static void conclude(const zn_sighting *s)
     bool validated = q->connections == 1 && answered > AMPLIFICATION * sent;
     if (!f->client_acked && q->addressed && (!q->guessable || validated))
         zn_names_client_proven(s, q->name);
+    zn_names_quic_agent(s);
 }
 
 /* ---- packets --------------------------------------------------------------------------------- */
@@ -301,6 +305,8 @@ static void see_server_packet(const zn_sighting *s, const zn_quic_packet *packet
 {
     zn_quic_state *q = state_of(s);
     bool read = packet->type != ZN_QUIC_FOREIGN && packet->type != ZN_QUIC_NEGOTIATION;
+    if (packet->type == ZN_QUIC_FOREIGN && packet->version == q->facts.version[0])
+        s->f->protocol = ZN_PROTOCOL_QUIC_BOTH_WAYS;
     if (!read || !q->opened || !is_id(&q->client, packet->dcid))
         return;
     learn_server(q, packet);
@@ -319,6 +325,7 @@ void zn_names_quic(const zn_sighting *s)
         return;
     q = state_of(s);
     while (zn_quic_next_packet(&c, &packet) == ZN_DONE) {
+        zn_names_quic_note(q, &packet, from_client);
         if (from_client)
             see_client_packet(s, &packet);
         else
@@ -368,6 +375,7 @@ bool zn_names_quic_begins(const zn_sighting *s)
 void zn_names_quic_closed(zn_names *names, zn_flow *f)
 {
     const zn_quic_state *q = &zn_names_datagram(names, f)->quic;
+    zn_beside_closed(names->gate, ZN_VOTE_AGENT, q->facts.agent);
     if (!q->done)
         zn_names_refused(names, f, ZN_SOURCE_QUIC,
                          q->foreign && !q->opened ? ZN_STAT_SUPPRESSED_QUIC_VERSION

@@ -5,6 +5,7 @@
  * message. What begins a stream, or follows a request, is recognised by its own first bytes, whatever
  * the port; only DNS, which has none that are its own, is looked for on port 53 alone.
  */
+#include "anon/layer7.h"
 #include "anon/names_internal.h"
 #include "proto/http.h"
 #include "proto/preamble.h"
@@ -115,6 +116,8 @@ static zn_parse read_hello(const zn_sighting *s, const zn_piece *in, uint32_t *u
         s->names->stats->n[ZN_STAT_HELLOS_WITHOUT_NAME]++;
     else
         (void)zn_names_found(s, ZN_SOURCE_TLS, hello.name);
+    if (!again)
+        zn_layer7_client_hello(s->names, f, in->bytes);
     return ZN_DONE;
 }
 

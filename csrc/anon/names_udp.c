@@ -95,6 +95,15 @@ void zn_names_udp_closed(zn_names *names, zn_flow *f)
     else
         zn_names_quic_closed(names, f);
     zn_names_drop_stream(names, f);
+}
+
+void zn_names_forget(zn_names *names, zn_flow *f)
+{
+    const zn_quic_facts *quic = zn_names_quic_facts(names, f);
+    if (f->tuple.proto != ZN_PROTO_UDP || f->datagram == 0)
+        return;
+    if (quic != NULL)
+        zn_book_forget_beside(names->book, quic->agent);
     zn_slab_give(&names->datagrams, f->datagram);
     f->datagram = 0;
 }

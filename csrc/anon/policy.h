@@ -17,6 +17,7 @@ typedef struct zn_policy {
     bool dns_votes;   /* DNS names take part at all */
     bool exact;       /* measurements of flows with a suppressed name stay exact */
     bool keep_client_port;
+    bool dn_hunter;         /* names from DNS responses for the flows that follow them */
     bool internal_given;    /* `internal` came from the operator; false: private ranges */
     const zn_net *internal; /* owned by the engine */
     size_t internal_count;

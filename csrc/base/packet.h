@@ -49,6 +49,7 @@ typedef struct zn_packet {
     uint8_t tcp_flags;    /* ZN_TCP_*; 0 for UDP */
     uint8_t fragment;     /* 1: first fragment of a datagram, cut, so that the rest is of no use */
     uint16_t window;      /* TCP window as sent, unscaled */
+    uint16_t ip_id;       /* IPv4 identification; 0 for IPv6 */
     uint32_t seq, ack;    /* TCP, host order */
     uint32_t payload_len; /* bytes of transport payload on the wire, from the IP header */
     zn_span payload;      /* the captured part of it: payload.n <= payload_len */

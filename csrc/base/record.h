@@ -36,9 +36,28 @@ typedef enum zn_shown {
 } zn_shown;
 
 /* Bits of Tstat's con_t. */
-enum { ZN_CONNECTION_HTTP = 1, ZN_CONNECTION_TLS = 8192 };
+enum {
+    ZN_CONNECTION_HTTP = 1,
+    ZN_CONNECTION_SMTP = 1024,
+    ZN_CONNECTION_POP3 = 2048,
+    ZN_CONNECTION_IMAP = 4096,
+    ZN_CONNECTION_TLS = 8192,
+    ZN_CONNECTION_SSH = 32768
+};
 /* Tstat's types of UDP flows. */
-enum { ZN_UDP_OTHER = 0, ZN_UDP_DNS = 19, ZN_UDP_DTLS = 26, ZN_UDP_QUIC = 27 };
+enum {
+    ZN_UDP_OTHER = 0,
+    ZN_UDP_DNS = 19,
+    ZN_UDP_MPEG_TS = 22,
+    ZN_UDP_TEREDO = 24,
+    ZN_UDP_SIP = 25,
+    ZN_UDP_DTLS = 26,
+    ZN_UDP_QUIC = 27,     /* once both sides spoke the same version */
+    ZN_UDP_RTP_ONCE = 28, /* one datagram looked like RTP or RTCP */
+    ZN_UDP_RTP = 29       /* a second one of the same source followed it */
+};
+
+#define ZN_RECORD_VERSIONS 15
 
 /* One direction: what this endpoint sent. Times are ns relative to the flow's first packet. */
 typedef struct zn_record_side {
@@ -53,19 +72,49 @@ typedef struct zn_record_side {
     int64_t first_data_ns, last_data_ns; /* TCP: payload; UDP: any datagram. 0 when never */
     int64_t first_ack_ns;                /* without SYN; 0 when never */
     bool started;                        /* it sent a packet */
+    uint8_t udp_type;                    /* Tstat's c_type and s_type: ZN_UDP_* */
+    /* E2E: round-trip times of what this side sent, from here to the other side and back. */
+    int64_t rtt_mean_ns, rtt_min_ns, rtt_max_ns, rtt_deviation_ns;
+    uint64_t rtt_count, ttl_min, ttl_max;
+    /* OPTIONS, in the order of Tstat's columns. */
+    uint64_t scale_seen, timestamps, scale, sack_permitted, sacks, mss;
+    uint64_t segment_max, segment_min; /* payload bytes */
+    uint64_t window_max, window_min, window_zero;
+    uint64_t flight_max, flight_min, flight_first; /* bytes sent and not acknowledged */
+    uint64_t anomalies[8];                         /* Tstat's pkts_rto to pkts_unfs */
+    uint64_t flags_moved;
+    uint32_t quic_version; /* 0: none, or only one side spoke QUIC */
+    /* LAYER7 */
+    uint64_t messages, protocols, appdata_bytes;
+    int64_t last_handshake_ns, appdata_ns; /* since the flow's start; 0 when never */
+    uint16_t tls_version[ZN_RECORD_VERSIONS];
+    uint8_t tls_versions; /* how many; 0: no hello */
 } zn_record_side;
 
 typedef struct zn_record {
-    uint8_t proto;    /* ZN_PROTO_TCP or ZN_PROTO_UDP */
-    bool complete;    /* TCP: belongs into log_tcp_complete */
-    bool midstream;   /* TCP without its SYN: Tstat logs no such flow */
-    uint8_t udp_type; /* ZN_UDP_*; QUIC once both sides spoke the same version */
+    uint8_t proto;  /* ZN_PROTO_TCP or ZN_PROTO_UDP */
+    bool complete;  /* TCP: belongs into log_tcp_complete */
+    bool midstream; /* TCP without its SYN: Tstat logs no such flow */
+    bool early;     /* closed to make room for other flows: it may have gone on */
+    bool coarse;    /* told roughly, beside a name that is withheld */
     bool ech_offered;
     zn_name_source source;
     zn_name_status status;
     zn_span name;             /* empty unless status is ZN_NAME_RELEASED; only 0x20-0x7e */
     uint32_t connection_type; /* Tstat's con_t: ZN_CONNECTION_* */
     uint16_t http_method;     /* Tstat's http_t: 0 not HTTP, 1 GET, 2 POST, ... */
+    uint64_t http_requests, http_responses;
+    zn_span http_status;  /* digits, empty when there was no response */
+    uint64_t tls_session; /* Tstat's tls_session_stat */
+    /* The name a DNS response gave the server's address, or, without the policy's dn_hunter, the one
+     * that a DNS query asks for; empty unless it may be told, and then so is the rest. */
+    zn_span fqdn;
+    zn_addr resolver;
+    zn_shown resolver_shown;
+    int64_t resolver_query_ns, resolver_answer_ns; /* ns since the Unix epoch; 0: none */
+    zn_span certificate; /* the name in the server's certificate, empty unless released */
+    zn_span user_agent;  /* in the QUIC hello, percent-encoded, empty unless released */
+    uint64_t quic_zero_rtt, quic_ech_bytes; /* 0-RTT packets; length of ECH's extension */
     int64_t epoch;
     int64_t first_ns, last_ns; /* ns since the Unix epoch */
     zn_record_side client, server;

@@ -74,7 +74,9 @@
     X(FLOWS_CLOSED, "flow", "flows closed")                                                        \
     X(FLOWS_EXTERNAL, "flow", "flows with no internal endpoint, not emitted")                      \
     X(FLOWS_INTERNAL_BOTH, "flow", "flows between two internal endpoints")                         \
+    X(FLOWS_EARLY, "flow", "closed early to make room for others")                                 \
     X(RECORDS, "flow", "flow records written")                                                     \
+    X(RECORDS_MIDSTREAM, "flow", "of them flows joined later, which Tstat's logs leave out")       \
     X(STATUS_READABLE, "status", "a name was read")                                                \
     X(STATUS_ECH, "status", "ECH offered: a name read is the outer one")                           \
     X(STATUS_TRUNCATED, "status", "a hello, request or question never seen whole")                 \
@@ -110,6 +112,12 @@
     X(ADDR_RELEASED, "address", "server addresses released")                                       \
     X(ADDR_SUPPRESSED, "address", "server addresses suppressed")                                   \
     X(ADDR_CLIENTS_FULL, "address", "client set full: server addresses withheld")                  \
+    X(CERTIFICATES, "certificate", "server certificates with a host's name")                       \
+    X(CERTIFICATES_RELEASED, "certificate", "their names released")                                \
+    X(CERTIFICATES_SUPPRESSED, "certificate", "their names suppressed, for whatever reason")       \
+    X(AGENTS, "agent", "user agents in QUIC hellos")                                               \
+    X(AGENTS_RELEASED, "agent", "user agents released")                                            \
+    X(AGENTS_SUPPRESSED, "agent", "user agents suppressed, for whatever reason")                   \
     X(CLOCK_LATE, "clock", "packets behind the newest one")                                        \
     X(CLOCK_REFUSED, "clock", "packets too far behind")                                            \
     X(CLOCK_JUMPS, "clock", "clock rebased")                                                       \
@@ -117,7 +125,8 @@
     X(DATAGRAMS_FULL, "capacity", "entries for QUIC and DTLS ran out")                             \
     X(HEADER_TABLES_FULL, "capacity", "HTTP/2 header tables ran out")                              \
     X(NAMES_FULL, "capacity", "name entries ran out")                                              \
-    X(GAPS_FULL, "capacity", "sequence gaps ran out")
+    X(GAPS_FULL, "capacity", "sequence gaps ran out")                                              \
+    X(SEGMENTS_FULL, "capacity", "segments in flight ran out")
 
 typedef enum zn_stat {
 #define ZN_STAT_ENUM(name, group, text) ZN_STAT_##name,

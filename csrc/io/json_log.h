@@ -1,17 +1,18 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON Lines: one flow record a line, and the observation stream. Names hold letters, digits, '-',
- * '_' and '.' only, so nothing needs escaping; what is withheld is null.
+ * JSON Lines: flow records, and released observations as docs/semantics.md 5 defines the stream.
+ * One object a line. What is missing or withheld is null; times are integer ns since the Unix epoch
+ * where the name says so, and as Tstat tells them in its columns. Nothing needs escaping: names
+ * arrive normalised.
  */
 #ifndef ZN_IO_JSON_LOG_H
 #define ZN_IO_JSON_LOG_H
 
-#include "base/record.h"
-#include "base/text.h"
+#include "io/fields.h"
 
-/* A flow record; TCP flows with Tstat's core (and LAYER7) columns behind the common members. */
-void zn_json_record(zn_text *out, bool layer7, const zn_record *r);
+/* A flow, with the fields that its protocol has. */
+void zn_json_record(zn_text *out, const zn_fields *fields, const zn_record *r);
 /* {"t_ns":..,"client":..,"name":..,"name_source":..} */
 void zn_json_release(zn_text *out, const zn_release *release);
 

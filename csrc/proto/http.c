@@ -108,7 +108,7 @@ static void skip_empty_lines(zn_cursor *c)
     }
 }
 
-static bool is_known_method(zn_span bytes)
+bool zn_http_is_known_method(zn_span bytes)
 {
     zn_cursor known = zn_cursor_over((const uint8_t *)methods, sizeof methods - 1, true);
     while (zn_cursor_left(&known) > 0) {
@@ -228,7 +228,7 @@ bool zn_http_looks_like_request(zn_span bytes)
         return bytes.n == 0;
     if (first < 'a' || first > 'z')
         return false; /* most streams end here */
-    if (is_known_method(start))
+    if (zn_http_is_known_method(start))
         return true;
     c = zn_cursor_over_span(start, false);
     return take_line(&c, &line) && parse_request_line(line, &state, &request);
@@ -348,7 +348,7 @@ zn_parse zn_http_request_head(zn_span head, bool cut, zn_http_request *out)
     skip_empty_lines(&c);
     start = c;
     if (!take_line(&c, &line)) {
-        known = head.n == 0 || (line.n > 0 && is_known_method(zn_cursor_rest(&start)));
+        known = head.n == 0 || (line.n > 0 && zn_http_is_known_method(zn_cursor_rest(&start)));
         return known && is_text(line) ? unfinished : ZN_OTHER;
     }
     if (!parse_request_line(line, &state, &request))

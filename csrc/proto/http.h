@@ -26,6 +26,9 @@ typedef struct zn_http_request {
  * passed over, as servers do (RFC 9112 2.2). */
 bool zn_http_looks_like_request(zn_span bytes);
 
+/* True when these bytes start with a known method and a space, or are a beginning of that. */
+bool zn_http_is_known_method(zn_span bytes);
+
 /*
  * Parses the head of a request. Returns ZN_DONE with *out once the empty line is there,
  * ZN_NEED_MORE, ZN_MALFORMED (two different Host fields, a head longer than ZN_HTTP_HEAD_MAX) or

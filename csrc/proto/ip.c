@@ -94,12 +94,12 @@ static zn_stat decode_v4(zn_cursor *c, uint32_t wire, zn_ip *out)
 {
     uint32_t header = (zn_cursor_u8(c) & 0x0fu) * 4u;
     zn_span src, dst;
-    uint16_t id, place;
+    uint16_t place;
     uint32_t total;
 
     zn_cursor_skip(c, 1);
     total = zn_cursor_be16(c);
-    id = zn_cursor_be16(c);
+    out->id = zn_cursor_be16(c);
     place = zn_cursor_be16(c);
     out->ttl = zn_cursor_u8(c);
     out->protocol = zn_cursor_u8(c);
@@ -121,7 +121,7 @@ static zn_stat decode_v4(zn_cursor *c, uint32_t wire, zn_ip *out)
     out->payload_wire = total - header;
     out->payload = zn_cursor_sub(c, out->payload_wire);
     if (ZN_UNLIKELY((place & 0x3fff) != 0))
-        return place_fragment(out, id, (uint16_t)(place << 3), (place & 0x2000) != 0);
+        return place_fragment(out, out->id, (uint16_t)(place << 3), (place & 0x2000) != 0);
     return out->protocol == EXTENSION_AH ? zn_ip_skip_extensions(out) : ZN_STAT_COUNT;
 }
 
@@ -133,6 +133,7 @@ static zn_stat decode_v6(zn_cursor *c, uint32_t wire, zn_ip *out)
     out->payload_wire = zn_cursor_be16(c);
     out->protocol = zn_cursor_u8(c);
     out->ttl = zn_cursor_u8(c);
+    out->id = 0;
     src = zn_cursor_take(c, sizeof out->src.byte);
     dst = zn_cursor_take(c, sizeof out->dst.byte);
     if (!zn_cursor_ok(c))

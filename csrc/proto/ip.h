@@ -16,7 +16,7 @@ typedef struct zn_ip {
     zn_addr src, dst;
     zn_cursor payload;     /* captured bytes behind the IP headers, trailing padding left out */
     uint32_t payload_wire; /* how many there were on the wire, from the length in the IP header */
-    uint32_t id;           /* fragments: of the datagram */
+    uint32_t id;           /* IPv4 identification; IPv6: of the fragment's datagram, else 0 */
     uint16_t offset;       /* fragments: of the payload in the datagram's, bytes */
     uint8_t protocol;      /* IANA number of what the payload starts with */
     uint8_t ttl;           /* IPv4 TTL or IPv6 hop limit */

@@ -287,6 +287,7 @@ static zn_stat finish(zn_layers *l, zn_stat why, const zn_hash_key *key, zn_pack
     if (why != ZN_STAT_COUNT)
         return why;
     out->ttl = ip->ttl;
+    out->ip_id = ip->v6 ? 0 : (uint16_t)ip->id;
     out->fragment = ip->fragment;
     set_tuple(ip, port, key, out);
     return ZN_STAT_COUNT;
@@ -351,6 +352,7 @@ zn_stat zn_packet_decode_datagram(const zn_fragment *datagram, const zn_tunnels 
     l.in_ip = true;
     l.ip = (zn_ip){.src = datagram->src,
                    .dst = datagram->dst,
+                   .id = datagram->id,
                    .payload = zn_cursor_over_span(datagram->bytes, true),
                    .payload_wire = (uint32_t)datagram->bytes.n,
                    .protocol = datagram->protocol,

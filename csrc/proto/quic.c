@@ -15,8 +15,7 @@ enum {
     FRAME_CONNECTION_CLOSE = 0x1c
 };
 
-/* A variable-length integer (RFC 9000 16). */
-static uint64_t read_varint(zn_cursor *c)
+uint64_t zn_quic_varint(zn_cursor *c)
 {
     uint8_t first = zn_cursor_u8(c);
     uint64_t value = first & 0x3fu;
@@ -25,10 +24,9 @@ static uint64_t read_varint(zn_cursor *c)
     return zn_cursor_ok(c) ? value : 0;
 }
 
-/* Bytes behind a variable-length length, all of which must be there. */
-static zn_span read_vector(zn_cursor *c)
+zn_span zn_quic_vector(zn_cursor *c)
 {
-    uint64_t n = read_varint(c);
+    uint64_t n = zn_quic_varint(c);
     return zn_cursor_take(c, n < SIZE_MAX ? (size_t)n : SIZE_MAX);
 }
 
@@ -50,8 +48,8 @@ static void read_rest(zn_cursor *c, zn_cursor start, zn_quic_packet *out)
         return;
     }
     if (out->type == ZN_QUIC_INITIAL)
-        (void)read_vector(c); /* token */
-    length = read_varint(c);
+        (void)zn_quic_vector(c); /* token */
+    length = zn_quic_varint(c);
     left = zn_cursor_left(c);
     out->cut = zn_cursor_ok(c) && length > left && !c->whole;
     out->header = zn_cursor_take(&start, zn_cursor_left(&start) - left);
@@ -100,23 +98,23 @@ bool zn_quic_is_short(zn_cursor datagram, zn_span dcid)
 static void skip_ack(zn_cursor *c, bool ecn)
 {
     uint64_t ranges;
-    (void)read_varint(c); /* largest acknowledged */
-    (void)read_varint(c); /* delay */
-    ranges = read_varint(c);
-    (void)read_varint(c); /* first range */
+    (void)zn_quic_varint(c); /* largest acknowledged */
+    (void)zn_quic_varint(c); /* delay */
+    ranges = zn_quic_varint(c);
+    (void)zn_quic_varint(c); /* first range */
     for (uint64_t i = 0; i < ranges && zn_cursor_ok(c); i++) {
-        (void)read_varint(c); /* gap */
-        (void)read_varint(c); /* range */
+        (void)zn_quic_varint(c); /* gap */
+        (void)zn_quic_varint(c); /* range */
     }
     for (unsigned i = 0; ecn && i < 3; i++)
-        (void)read_varint(c);
+        (void)zn_quic_varint(c);
 }
 
 /* Puts a CRYPTO frame in its place among the others; packets hold few, mostly in order. */
 static void read_crypto(zn_cursor *c, zn_quic_pieces *out)
 {
-    uint64_t offset = read_varint(c);
-    zn_span bytes = read_vector(c);
+    uint64_t offset = zn_quic_varint(c);
+    zn_span bytes = zn_quic_vector(c);
     size_t at = out->n;
     if (!zn_cursor_ok(c) || bytes.n == 0)
         return;
@@ -152,9 +150,9 @@ zn_parse zn_quic_read_frames(zn_span plain, zn_quic_pieces *out)
             read_crypto(&c, out);
             break;
         case FRAME_CONNECTION_CLOSE:
-            (void)read_varint(&c); /* error code */
-            (void)read_varint(&c); /* type of the frame that caused it */
-            (void)read_vector(&c); /* reason */
+            (void)zn_quic_varint(&c); /* error code */
+            (void)zn_quic_varint(&c); /* type of the frame that caused it */
+            (void)zn_quic_vector(&c); /* reason */
             break;
         default:
             zn_cursor_fail(&c, ZN_CURSOR_BAD);

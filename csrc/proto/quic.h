@@ -55,6 +55,11 @@ typedef struct zn_quic_pieces {
     zn_quic_piece piece[ZN_QUIC_PIECES]; /* by offset; none is empty */
 } zn_quic_pieces;
 
+/* A variable-length integer (RFC 9000 16); 0 when it is not all there. */
+uint64_t zn_quic_varint(zn_cursor *c);
+/* The bytes behind a variable-length length, all of which must be there. */
+zn_span zn_quic_vector(zn_cursor *c);
+
 /* True for a version whose packets are read. */
 bool zn_quic_reads(uint32_t version);
 

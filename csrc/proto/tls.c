@@ -20,6 +20,8 @@ enum {
     CONTENT_HANDSHAKE = 22,
     HANDSHAKE_CLIENT_HELLO = 1,
     EXTENSION_SERVER_NAME = 0,
+    EXTENSION_TRANSPORT_PARAMETERS = 0x39,
+    EXTENSION_TRANSPORT_PARAMETERS_DRAFT = 0xffa5, /* before RFC 9001 */
     EXTENSION_ENCRYPTED_CLIENT_HELLO = 0xfe0d,
     NAME_TYPE_HOST = 0
 };
@@ -30,6 +32,12 @@ typedef struct hello_message {
     size_t declared; /* its length as the header gives it */
     size_t consumed; /* bytes of the stream up to its end, or to what is there of it */
 } hello_message;
+
+static zn_tls_hello nothing_read(zn_span input)
+{
+    zn_span none = {input.p, 0};
+    return (zn_tls_hello){.name = none, .cookie = none, .transport_parameters = none};
+}
 
 /* Reads a record header. NEED_MORE when it is cut, OTHER when it is not a handshake record's. */
 static zn_parse read_record_header(zn_cursor *c, size_t *length)
@@ -169,8 +177,13 @@ static zn_parse parse_extensions(zn_cursor *c, zn_tls_hello *out)
         zn_cursor data = zn_cursor_sub(c, zn_cursor_be16(c));
         if (!zn_cursor_ok(c))
             break;
-        if (type == EXTENSION_ENCRYPTED_CLIENT_HELLO)
+        if (type == EXTENSION_ENCRYPTED_CLIENT_HELLO) {
             out->ech_offered = true;
+            out->ech_bytes = (uint16_t)zn_cursor_left(&data);
+        } else if (type == EXTENSION_TRANSPORT_PARAMETERS ||
+                   type == EXTENSION_TRANSPORT_PARAMETERS_DRAFT) {
+            out->transport_parameters = zn_cursor_rest(&data);
+        }
         if (type != EXTENSION_SERVER_NAME)
             continue;
         if (named || parse_server_name(&data, &out->name) != ZN_DONE)
@@ -224,7 +237,7 @@ static zn_parse read_hello(const hello_message *hello, bool datagram, zn_tls_hel
     out->consumed = hello->consumed;
     state = parse_hello(hello, datagram, out);
     if (state != ZN_DONE)
-        *out = (zn_tls_hello){{hello->body.p, 0}, false, 0, {hello->body.p, 0}};
+        *out = nothing_read(hello->body);
     return state;
 }
 
@@ -233,7 +246,7 @@ zn_parse zn_tls_client_hello(zn_span head, bool cut, zn_tls_scratch *scratch, zn
     hello_message hello = {{head.p, 0}, 0, 0};
     zn_parse state;
 
-    *out = (zn_tls_hello){{head.p, 0}, false, 0, {head.p, 0}};
+    *out = nothing_read(head);
     state = find_message(head, scratch, &hello);
     if (state != ZN_DONE)
         return state;
@@ -247,7 +260,7 @@ zn_parse zn_tls_bare_hello(zn_span head, zn_tls_hello *out)
     hello_message hello = {{head.p, 0}, 0, 0};
     zn_parse state;
 
-    *out = (zn_tls_hello){{head.p, 0}, false, 0, {head.p, 0}};
+    *out = nothing_read(head);
     state = read_message_header(head, &hello.declared);
     if (state != ZN_DONE)
         return state;
@@ -263,7 +276,7 @@ zn_parse zn_tls_datagram_hello(zn_span body, size_t declared, zn_tls_hello *out)
     hello_message hello = {body, declared, body.n};
     zn_cursor c = zn_cursor_over_span(body, false);
 
-    *out = (zn_tls_hello){{body.p, 0}, false, 0, {body.p, 0}};
+    *out = nothing_read(body);
     if (zn_cursor_u8(&c) != DATAGRAM_MAJOR && zn_cursor_ok(&c))
         return ZN_OTHER;
     if (declared <= HELLO_MIN || declared > ZN_TLS_HELLO_MAX || body.n > declared)

@@ -25,6 +25,8 @@ typedef struct zn_tls_hello {
     bool ech_offered; /* an encrypted_client_hello extension (0xfe0d, RFC 9849) is there */
     size_t consumed;  /* bytes of the stream the hello took, with its record headers */
     zn_span cookie;   /* DTLS: what the server asked to be sent back; borrows input */
+    zn_span transport_parameters; /* QUIC: the extension's data (RFC 9001 8.2); borrows input */
+    uint16_t ech_bytes;           /* of the encrypted_client_hello extension's data */
 } zn_tls_hello;
 
 /*

@@ -4,9 +4,30 @@
 
 #include "state/flow_internal.h"
 
-#define GAPS_PER_FLOW 8 /* one of so many flows has holes at the same time */
+#define GAPS_PER_FLOW 8     /* one of so many flows has holes at the same time */
+#define SEGMENTS_PER_FLOW 8 /* in flight, on average over all flows */
 
-int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, zn_stats *stats, zn_error *err)
+/* Room beside the entries for what the column sets need. */
+static int init_sets(zn_flow_table *t, uint32_t max_flows, unsigned sets, zn_error *err)
+{
+    uint64_t segments = (uint64_t)max_flows * SEGMENTS_PER_FLOW + ZN_PATH_SEGMENTS;
+    if (segments > UINT32_MAX - 1)
+        segments = UINT32_MAX - 1;
+    if ((sets & ZN_SET_LAYER7) != 0) {
+        t->layer7 = zn_block_alloc(max_flows * sizeof *t->layer7);
+        if (t->layer7 == NULL)
+            return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for %u flows", max_flows);
+    }
+    if ((sets & (ZN_SET_E2E | ZN_SET_OPTIONS)) == 0)
+        return 0;
+    t->paths = zn_block_alloc(max_flows * sizeof *t->paths);
+    if (t->paths == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for %u flows", max_flows);
+    return zn_slab_init(&t->segments, zn_tcp_path_entry_bytes(), (uint32_t)segments, err);
+}
+
+int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, unsigned sets, zn_stats *stats,
+                       zn_error *err)
 {
     zn_flow_table *t = zn_heap_alloc(sizeof *t);
     int rc;
@@ -14,6 +35,12 @@ int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, zn_stats *stats,
     if (t == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a flow table");
     t->stats = stats;
+    t->search = zn_heap_alloc(zn_flow_search_bytes());
+    if (t->search == NULL) {
+        zn_heap_free(t);
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a flow table");
+    }
+    max_flows += ZN_FLOW_SPARE;
     rc = zn_slab_init(&t->flows, sizeof(zn_flow), max_flows, err);
     if (rc == 0)
         rc = zn_slab_init(&t->gaps, sizeof(zn_seq_gaps), max_flows / GAPS_PER_FLOW + 64, err);
@@ -22,6 +49,8 @@ int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, zn_stats *stats,
         if (t->users == NULL)
             rc = zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the users of %u flows", max_flows);
     }
+    if (rc == 0)
+        rc = init_sets(t, max_flows, sets, err);
     if (rc == 0)
         rc = zn_flow_index_init(t, max_flows, err);
     if (rc != 0) {
@@ -38,8 +67,12 @@ void zn_flow_table_close(zn_flow_table *t)
         return;
     zn_flow_index_fini(t);
     zn_block_free(t->users, t->flows.cap * sizeof *t->users);
+    zn_slab_fini(&t->segments);
+    zn_block_free(t->paths, t->flows.cap * sizeof *t->paths);
+    zn_block_free(t->layer7, t->flows.cap * sizeof *t->layer7);
     zn_slab_fini(&t->gaps);
     zn_slab_fini(&t->flows);
+    zn_heap_free(t->search);
     zn_heap_free(t);
 }
 
@@ -48,21 +81,31 @@ zn_flow *zn_flow_at(const zn_flow_table *t, uint32_t flow)
     return zn_slab_at(&t->flows, flow);
 }
 
-static zn_addr *user_outside(const zn_flow_table *t, const zn_flow *f)
+static size_t place_of(const zn_flow_table *t, const zn_flow *f)
 {
-    return &t->users[f - (const zn_flow *)(const void *)t->flows.base];
+    return (size_t)(f - (const zn_flow *)(const void *)t->flows.base);
+}
+
+zn_tcp_path *zn_flow_path(const zn_flow_table *t, const zn_flow *f)
+{
+    return t->paths == NULL || f->tuple.proto != ZN_PROTO_TCP ? NULL : &t->paths[place_of(t, f)];
+}
+
+zn_flow_layer7 *zn_flow_layer7_of(const zn_flow_table *t, const zn_flow *f)
+{
+    return t->layer7 == NULL || f->tuple.proto != ZN_PROTO_TCP ? NULL : &t->layer7[place_of(t, f)];
 }
 
 void zn_flow_set_user(zn_flow_table *t, zn_flow *f, const zn_addr *user)
 {
     f->user_outside = user != NULL;
     if (user != NULL)
-        *user_outside(t, f) = *user;
+        t->users[place_of(t, f)] = *user;
 }
 
 const zn_addr *zn_flow_user(const zn_flow_table *t, const zn_flow *f)
 {
-    return f->user_outside ? user_outside(t, f) : &f->tuple.addr[f->user];
+    return f->user_outside ? &t->users[place_of(t, f)] : &f->tuple.addr[f->user];
 }
 
 /* The client by what a lone packet tells: the receiver of a SYN-ACK, else the end that is not on a
@@ -89,15 +132,18 @@ static uint32_t open_flow(zn_flow_table *t, const zn_packet *p)
     }
     f = zn_flow_at(t, flow);
     f->tuple = p->tuple;
-    f->hash = p->hash;
     f->client = guess_client(p);
     f->first_ns = f->last_ns = p->t_ns;
-    if (!zn_flow_index_add(t, flow)) {
+    if (!zn_flow_index_add(t, flow, p->hash)) {
         zn_flow_free(t, flow);
         t->stats->n[ZN_STAT_DROP_FLOW_TABLE_FULL]++;
         return 0;
     }
     if (p->tuple.proto == ZN_PROTO_TCP) {
+        if (t->paths != NULL)
+            memset(zn_flow_path(t, f), 0, sizeof *t->paths);
+        if (t->layer7 != NULL)
+            memset(zn_flow_layer7_of(t, f), 0, sizeof *t->layer7);
         f->midstream = (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_ACK)) != ZN_TCP_SYN;
         t->stats->n[ZN_STAT_FLOWS_MIDSTREAM] += f->midstream;
         t->stats->n[ZN_STAT_FLOWS_TCP]++;
@@ -190,32 +236,27 @@ void zn_flow_close(zn_flow_table *t, uint32_t flow, zn_flow_end why)
 {
     zn_flow *f = zn_flow_at(t, flow);
     ZN_ASSERT(f->end == ZN_FLOW_OPEN);
+    zn_flow_timer_stop(t, flow);
     f->end = (uint8_t)why;
-    if (f->indexed && why != ZN_FLOW_FIN && why != ZN_FLOW_RST)
+    if (why != ZN_FLOW_FIN && why != ZN_FLOW_RST)
         zn_flow_index_remove(t, flow);
     for (unsigned i = 0; i < 2; i++) {
         if (f->side[i].gaps != 0)
             zn_slab_give(&t->gaps, f->side[i].gaps);
         f->side[i].gaps = 0;
     }
-    f->next_closed = 0;
-    if (t->closed_last != 0)
-        zn_flow_at(t, t->closed_last)->next_closed = flow;
-    else
-        t->closed_first = flow;
-    t->closed_last = flow;
+    if (t->paths != NULL && f->tuple.proto == ZN_PROTO_TCP)
+        zn_tcp_path_close(&t->segments, zn_flow_path(t, f));
+    zn_flow_list_append(t, &t->closed, flow);
     t->stats->n[ZN_STAT_FLOWS_CLOSED]++;
     t->stats->n[ZN_STAT_FLOWS_ONE_SIDED] += is_one_sided(f);
 }
 
 uint32_t zn_flow_next_closed(zn_flow_table *t)
 {
-    uint32_t flow = t->closed_first;
-    if (flow == 0)
-        return 0;
-    t->closed_first = zn_flow_at(t, flow)->next_closed;
-    if (t->closed_first == 0)
-        t->closed_last = 0;
+    uint32_t flow = t->closed.first;
+    if (flow != 0)
+        zn_flow_list_remove(t, &t->closed, flow);
     return flow;
 }
 
@@ -223,14 +264,22 @@ void zn_flow_emitted(zn_flow_table *t, uint32_t flow)
 {
     zn_flow *f = zn_flow_at(t, flow);
     f->emitted = true;
-    if (!f->timed)
+    if (f->indexed)
+        zn_flow_list_append(t, &t->lingering, flow);
+    else
         zn_flow_free(t, flow);
+}
+
+void zn_flow_free_lingering(zn_flow_table *t)
+{
+    uint32_t flow = t->lingering.first;
+    zn_flow_list_remove(t, &t->lingering, flow);
+    zn_flow_free(t, flow);
 }
 
 void zn_flow_free(zn_flow_table *t, uint32_t flow)
 {
     zn_flow *f = zn_flow_at(t, flow);
-    ZN_ASSERT(!f->timed);
     if (f->indexed)
         zn_flow_index_remove(t, flow);
     memset(f, 0, sizeof *f);
@@ -239,10 +288,11 @@ void zn_flow_free(zn_flow_table *t, uint32_t flow)
 
 bool zn_flow_complete(const zn_flow *f)
 {
-    if (f->end == ZN_FLOW_FIN)
-        return f->side[1 - f->client].syn != 0 || f->side[f->client].packets_data == 0;
-    return (f->end == ZN_FLOW_RST || f->end == ZN_FLOW_IDLE) && f->side[0].syn != 0 &&
-           f->side[1].syn != 0;
+    const zn_flow_side *client = &f->side[f->client], *server = &f->side[1 - f->client];
+    if (f->end == ZN_FLOW_FIN) /* one direction alone is no connection */
+        return server->syn != 0 || client->packets_data == 0;
+    return (f->end == ZN_FLOW_RST || f->end == ZN_FLOW_IDLE) && client->syn != 0 &&
+           server->syn != 0;
 }
 
 uint32_t zn_flow_live(const zn_flow_table *t)
@@ -250,35 +300,61 @@ uint32_t zn_flow_live(const zn_flow_table *t)
     return t->flows.live;
 }
 
+/* Beside the entry of each flow. */
+static size_t beside_bytes(const zn_flow_table *t)
+{
+    return (t->paths == NULL ? 0 : sizeof *t->paths) + (t->layer7 == NULL ? 0 : sizeof *t->layer7);
+}
+
 size_t zn_flow_memory(const zn_flow_table *t)
 {
-    return zn_slab_bytes(&t->flows) + zn_slab_bytes(&t->gaps) + zn_slab_bytes(&t->overflow) +
+    return sizeof *t + zn_slab_bytes(&t->flows) + t->flows.used_high * beside_bytes(t) +
+           zn_slab_bytes(&t->gaps) + zn_slab_bytes(&t->segments) + zn_slab_bytes(&t->overflow) +
            (t->bucket_mask + 1) * sizeof *t->buckets;
+}
+
+static size_t full_bytes(const zn_slab *s)
+{
+    return (size_t)s->cap * s->object_bytes;
+}
+
+size_t zn_flow_memory_max(const zn_flow_table *t)
+{
+    return sizeof *t + full_bytes(&t->flows) + t->flows.cap * (beside_bytes(t) + sizeof *t->users) +
+           full_bytes(&t->gaps) + full_bytes(&t->segments) + full_bytes(&t->overflow) +
+           (t->bucket_mask + 1) * sizeof *t->buckets;
+}
+
+static uint32_t length_of(const zn_flow_table *t, const zn_flow_list *list)
+{
+    uint32_t n = 0;
+    for (uint32_t flow = list->first; flow != 0; flow = zn_flow_at(t, flow)->next)
+        n++;
+    return n;
 }
 
 const char *zn_flow_check(const zn_flow_table *t)
 {
-    uint32_t live = 0, timed = 0, in_wheel = 0;
+    uint32_t live = 0, open = 0, emitted = 0, in_wheel = 0;
     for (uint32_t flow = 1; flow <= t->flows.used_high; flow++) {
         const zn_flow *f = zn_flow_at(t, flow);
-        zn_packet p = {0};
         if (f->tuple.proto == 0)
             continue;
         live++;
-        timed += f->timed;
-        p.tuple = f->tuple;
-        p.hash = f->hash;
-        if (f->indexed && zn_flow_find(t, &p) != flow)
-            return "an indexed flow is not found under its tuple";
-        if (f->end == ZN_FLOW_OPEN && !(f->indexed && f->timed))
-            return "an open flow is not indexed or has no timer";
+        open += f->end == ZN_FLOW_OPEN;
+        emitted += f->emitted;
+        if (f->indexed && !zn_flow_index_has(t, flow))
+            return "an indexed flow is not in the index";
+        if (f->end == ZN_FLOW_OPEN && !f->indexed)
+            return "an open flow is not indexed";
         if (f->emitted && f->end == ZN_FLOW_OPEN)
             return "an open flow is emitted";
     }
-    for (unsigned slot = 0; slot < ZN_WHEEL_SLOTS; slot++)
-        for (uint32_t flow = t->wheel[slot]; flow != 0; flow = zn_flow_at(t, flow)->next_timer)
-            in_wheel++;
+    for (unsigned i = 0; i < ZN_WHEEL_LISTS; i++)
+        in_wheel += length_of(t, &t->wheel[i]);
     if (live != t->flows.live)
         return "live flows do not add up";
-    return in_wheel == timed ? NULL : "the timer wheel does not add up";
+    if (emitted != length_of(t, &t->lingering))
+        return "lingering flows do not add up";
+    return in_wheel == open ? NULL : "the timer wheel does not add up";
 }

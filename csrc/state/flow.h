@@ -9,8 +9,8 @@
  *
  * Life: open -> closed (FIN both ways acknowledged, RST, idle, end of input) -> emitted -> free.
  * Closed flows wait in a queue until their owner has written their record. A flow closed by its own
- * segments stays findable for ZN_FLOW_LINGER_NS, so that stray segments do not look like a new
- * flow. Expiry is a timer wheel of one-second slots that looks at each flow at least every
+ * segments then lingers, findable, for ZN_FLOW_LINGER_NS, so that stray segments do not look like a
+ * new flow. Expiry is a timer wheel of one-second slots that looks at each flow at least every
  * ZN_FLOW_VISIT_S seconds; a gap of a year in the capture costs one turn of it.
  *
  * Semantics of opening, closing and completeness: Tstat's, as docs/tstat.md tells them.
@@ -20,9 +20,14 @@
 
 #include "base/arena.h"
 #include "base/packet.h"
+#include "base/sets.h"
 #include "base/stats.h"
+#include "state/layer7.h"
+#include "state/tcp_path.h"
 
 #define ZN_FLOW_VISIT_S 16
+#define ZN_FLOW_SPARE 32      /* flows a table has room for beyond its cap, until room is made */
+#define ZN_FLOW_ROOM_MAX 1088 /* most flows closed early at a time */
 #define ZN_FLOW_LINGER_NS (10 * ZN_NS_PER_S)
 #define ZN_FLOW_TCP_IDLE_NS (300 * ZN_NS_PER_S)
 #define ZN_FLOW_SYN_IDLE_NS (10 * ZN_NS_PER_S)
@@ -39,13 +44,20 @@ typedef struct zn_flow_side {
     uint32_t packets, packets_data;
     uint32_t packets_retransmitted, packets_out_of_order;
     uint32_t acks, acks_pure;
-    uint32_t isn;      /* sequence number of the SYN */
-    uint32_t next_seq; /* behind the highest byte sent */
-    uint32_t fin_end;  /* sequence number behind the FIN */
-    uint32_t gaps;     /* zn_seq_gaps of bytes not seen yet, 0: none */
+    union {
+        uint32_t isn;          /* TCP: sequence number of the SYN */
+        uint32_t media_source; /* UDP: what may be RTP's SSRC */
+    };
+    union {
+        uint32_t next_seq;  /* TCP: behind the highest byte sent */
+        uint32_t media_seq; /* UDP: what may be RTP's sequence number */
+    };
+    uint32_t fin_end; /* sequence number behind the FIN */
+    uint32_t gaps;    /* zn_seq_gaps of bytes not seen yet, 0: none */
     uint16_t rst, syn, fin;
-    bool seq_known; /* next_seq means something */
-    bool fin_acked; /* the other side acknowledged the FIN */
+    bool seq_known : 1; /* next_seq means something */
+    bool fin_acked : 1; /* the other side acknowledged the FIN */
+    uint8_t udp_type;   /* anon/service: ZN_UDP_*, what this side's datagrams look like */
 } zn_flow_side;
 
 /* Why a flow closed. */
@@ -54,6 +66,7 @@ typedef enum zn_flow_end {
     ZN_FLOW_FIN, /* both FINs acknowledged */
     ZN_FLOW_RST,
     ZN_FLOW_IDLE,
+    ZN_FLOW_EARLY, /* to make room for others */
     ZN_FLOW_INPUT_END
 } zn_flow_end;
 
@@ -61,34 +74,36 @@ typedef struct zn_flow {
     zn_tuple tuple;
     zn_flow_side side[2]; /* by tuple index */
     int64_t first_ns, last_ns;
-    uint64_t hash;
-    uint32_t next_timer;    /* wheel slot list */
-    uint32_t next_closed;   /* queue of closed flows */
+    int64_t epoch;           /* anon/: of the pseudonyms */
+    uint32_t bucket;         /* low bits of the tuple's hash, which choose the bucket */
+    uint32_t next, previous; /* in the one list it is in: open, closed or lingering flows */
+
+    /* Kept here for anon/: state of the name search and of the address columns. */
+    uint32_t names;      /* first name entry, 0: none */
+    uint32_t resolution; /* anon/resolved: how the client came by the server's address, 0: none */
+    uint32_t stream;     /* head bytes being collected, 0: none */
+    union {
+        uint32_t head_seq; /* TCP: sequence number where the head in progress or the next starts */
+        uint32_t datagram; /* UDP: anon/names' state of a QUIC or DTLS flow, 0: none */
+    };
+    zn_addr pseudonym[2]; /* by tuple index */
+
+    uint16_t list;          /* of the timer wheel, while open */
     uint8_t client;         /* tuple index of the client */
     uint8_t end;            /* zn_flow_end */
     bool indexed : 1;       /* findable */
-    bool timed : 1;         /* in the timer wheel */
     bool emitted : 1;       /* its record is written: only lingering */
     bool midstream : 1;     /* TCP whose SYN was not seen */
     bool syn_acked : 1;     /* TCP: the server's SYN acknowledged the client's */
     bool client_acked : 1;  /* the client is no spoofed source: TCP: it acknowledged that SYN */
     bool names_dropped : 1; /* exposed names that found no room: it has something to hide */
     bool user_outside : 1;  /* its user's address is not in the tuple: zn_flow_user */
-
-    /* Kept here for anon/: state of the name search and of the address columns. */
-    zn_addr pseudonym[2]; /* by tuple index */
-    int64_t epoch;
-    uint32_t names;  /* first name entry, 0: none */
-    uint32_t stream; /* head bytes being collected, 0: none */
-    union {
-        uint32_t head_seq; /* TCP: sequence number where the head in progress or the next starts */
-        uint32_t datagram; /* UDP: anon/names' state of a QUIC or DTLS flow, 0: none */
-    };
-    uint8_t head; /* anon/names' state of the search */
+    uint8_t head;           /* anon/names' state of the search, as what follows */
     uint8_t head_tries;
     uint8_t user;      /* tuple index of the user; 2: no internal endpoint */
     uint8_t addr_vote; /* anon/gate's decision on the server address */
     uint8_t protocol;  /* anon/names: what the flow was recognised as */
+    uint8_t service;   /* anon/service: state of the search for what both sides speak */
     uint8_t http_method;
     bool ech_offered;
     bool internal[2];      /* by tuple index */
@@ -96,7 +111,7 @@ typedef struct zn_flow {
 } zn_flow;
 _Static_assert(sizeof(zn_flow) <= 320, "a flow with core counters takes at most 320 bytes");
 
-#define ZN_SEQ_GAPS 4
+#define ZN_SEQ_GAPS 16
 /* Holes in one direction's sequence space, oldest first. */
 typedef struct zn_seq_gaps {
     uint32_t link; /* the slab's, while free */
@@ -106,8 +121,10 @@ typedef struct zn_seq_gaps {
 
 typedef struct zn_flow_table zn_flow_table;
 
-/* Room for max_flows flows, counting into *stats, which must outlive the table. */
-int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, zn_stats *stats, zn_error *err);
+/* Room for max_flows flows and ZN_FLOW_SPARE more, with what the column sets (ZN_SET_*) need, counting into *stats, which
+ * must outlive the table. */
+int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, unsigned sets, zn_stats *stats,
+                       zn_error *err);
 void zn_flow_table_close(zn_flow_table *t);
 
 void zn_flow_prefetch(const zn_flow_table *t, uint64_t hash);
@@ -126,6 +143,10 @@ uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened);
 /* Entries are addressed by index and stay where they are until freed. */
 zn_flow *zn_flow_at(const zn_flow_table *t, uint32_t flow);
 
+/* What the table keeps beside the entry of a TCP flow for the E2E and OPTIONS, or the LAYER7
+ * columns; NULL for other flows and when it was not asked for. Valid as long as the entry. */
+zn_tcp_path *zn_flow_path(const zn_flow_table *t, const zn_flow *f);
+zn_flow_layer7 *zn_flow_layer7_of(const zn_flow_table *t, const zn_flow *f);
 /* Remembers, or with NULL forgets, that the flow's user is known by another address than the
  * tuple's: that of a tunnel's end. */
 void zn_flow_set_user(zn_flow_table *t, zn_flow *f, const zn_addr *user);
@@ -139,6 +160,9 @@ void zn_flow_swap_client(zn_flow *f);
 void zn_flow_expire(zn_flow_table *t, int64_t now_ns);
 /* The packet clock was set back to now_ns: every open flow is closed as idle. */
 void zn_flow_rebase(zn_flow_table *t, int64_t now_ns);
+/* Closes flows early, or frees lingering ones, those idle for longest first: `want` of them, but at
+ * most ZN_FLOW_ROOM_MAX. There is room once the records of those that closed are written. */
+void zn_flow_make_room(zn_flow_table *t, uint32_t want);
 /* End of input at now_ns: closes all flows, those past their idle time as idle. */
 void zn_flow_end_input(zn_flow_table *t, int64_t now_ns);
 
@@ -147,11 +171,14 @@ uint32_t zn_flow_next_closed(zn_flow_table *t);
 /* The record of a flow from zn_flow_next_closed is written (or withheld): it may be freed. */
 void zn_flow_emitted(zn_flow_table *t, uint32_t flow);
 
-/* Tstat's "complete": closed by FIN, or by RST or idle with both SYNs seen. */
+/* Tstat's "complete": closed by FIN, or by RST or idle with both SYNs seen; never when the client
+ * sent data and the server's SYN was not seen. */
 bool zn_flow_complete(const zn_flow *f);
 
 uint32_t zn_flow_live(const zn_flow_table *t);
+/* Bytes in use, and bytes in use when the table is full. */
 size_t zn_flow_memory(const zn_flow_table *t);
+size_t zn_flow_memory_max(const zn_flow_table *t);
 /* Checks every invariant; NULL, or what is broken. Slow: for tests. */
 const char *zn_flow_check(const zn_flow_table *t);
 

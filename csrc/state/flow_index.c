@@ -18,7 +18,7 @@ int zn_flow_index_init(zn_flow_table *t, uint32_t max_flows, zn_error *err)
 {
     uint64_t buckets = 16;
     while (buckets * FLOWS_PER_BUCKET < max_flows)
-        buckets *= 2;
+        buckets *= 2; /* fewer than 2^32, so that zn_flow.bucket chooses one */
     t->buckets = zn_block_alloc(buckets * sizeof *t->buckets);
     if (t->buckets == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for an index of %u flows", max_flows);
@@ -71,15 +71,16 @@ uint32_t zn_flow_find(const zn_flow_table *t, const zn_packet *p)
     return 0;
 }
 
-bool zn_flow_index_add(zn_flow_table *t, uint32_t flow)
+bool zn_flow_index_add(zn_flow_table *t, uint32_t flow, uint64_t hash)
 {
     zn_flow *f = zn_flow_at(t, flow);
-    zn_flow_bucket *b = &t->buckets[f->hash & t->bucket_mask];
+    zn_flow_bucket *b = &t->buckets[hash & t->bucket_mask];
+    f->bucket = (uint32_t)hash;
     for (;;) {
         for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++) {
             if (b->flow[i] == 0) {
                 b->flow[i] = flow;
-                b->tag[i] = tag_of(f->hash);
+                b->tag[i] = tag_of(hash);
                 f->indexed = true;
                 return true;
             }
@@ -96,7 +97,7 @@ bool zn_flow_index_add(zn_flow_table *t, uint32_t flow)
 void zn_flow_index_remove(zn_flow_table *t, uint32_t flow)
 {
     zn_flow *f = zn_flow_at(t, flow);
-    zn_flow_bucket *b = &t->buckets[f->hash & t->bucket_mask];
+    zn_flow_bucket *b = &t->buckets[f->bucket & t->bucket_mask];
     for (; b != NULL; b = next_bucket(t, b)) {
         for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++) {
             if (b->flow[i] == flow) {
@@ -107,4 +108,14 @@ void zn_flow_index_remove(zn_flow_table *t, uint32_t flow)
             }
         }
     }
+}
+
+bool zn_flow_index_has(const zn_flow_table *t, uint32_t flow)
+{
+    const zn_flow_bucket *b = &t->buckets[zn_flow_at(t, flow)->bucket & t->bucket_mask];
+    for (; b != NULL; b = next_bucket(t, b))
+        for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++)
+            if (b->flow[i] == flow)
+                return true;
+    return false;
 }

@@ -17,49 +17,86 @@ int64_t zn_flow_idle_ns(const zn_flow *f)
     return ZN_FLOW_TCP_IDLE_NS;
 }
 
-/* Time at which something happens to the flow if no packet comes. */
-static int64_t due_ns(const zn_flow *f)
-{
-    return f->last_ns + (f->end == ZN_FLOW_OPEN ? zn_flow_idle_ns(f) : ZN_FLOW_LINGER_NS);
-}
-
-static void put(zn_flow_table *t, uint32_t flow, int64_t due)
+void zn_flow_list_append(zn_flow_table *t, zn_flow_list *list, uint32_t flow)
 {
     zn_flow *f = zn_flow_at(t, flow);
-    int64_t second = due / ZN_NS_PER_S + 1;
-    if (second <= t->wheel_s)
-        second = t->wheel_s + 1;
-    if (second > t->wheel_s + ZN_FLOW_VISIT_S)
-        second = t->wheel_s + ZN_FLOW_VISIT_S;
-    f->next_timer = t->wheel[second % ZN_WHEEL_SLOTS];
-    t->wheel[second % ZN_WHEEL_SLOTS] = flow;
-    f->timed = true;
+    f->next = 0;
+    f->previous = list->first != 0 ? list->last : 0;
+    if (list->first == 0)
+        list->first = flow;
+    else
+        zn_flow_at(t, list->last)->next = flow;
+    list->last = flow;
+}
+
+void zn_flow_list_remove(zn_flow_table *t, zn_flow_list *list, uint32_t flow)
+{
+    const zn_flow *f = zn_flow_at(t, flow);
+    if (f->previous != 0)
+        zn_flow_at(t, f->previous)->next = f->next;
+    else
+        list->first = f->next;
+    if (f->next != 0)
+        zn_flow_at(t, f->next)->previous = f->previous;
+    else
+        list->last = f->previous;
+}
+
+zn_flow_list *zn_flow_wheel_at(zn_flow_table *t, int64_t second, unsigned age)
+{
+    return &t->wheel[(uint64_t)second % ZN_WHEEL_SLOTS * ZN_WHEEL_AGES + age];
+}
+
+/* In which of a slot's lists a flow belongs. */
+static unsigned age_of(const zn_flow_table *t, const zn_flow *f)
+{
+    int64_t age = (t->wheel_s - f->last_ns / ZN_NS_PER_S) / ZN_FLOW_VISIT_S;
+    return age <= 0 ? 0 : age < ZN_WHEEL_AGES ? (unsigned)age : ZN_WHEEL_AGES - 1;
 }
 
 void zn_flow_timer_start(zn_flow_table *t, uint32_t flow)
 {
-    const zn_flow *f = zn_flow_at(t, flow);
+    zn_flow *f = zn_flow_at(t, flow);
+    zn_flow_list *list;
+    int64_t second;
     if (!t->wheel_started) {
         t->wheel_s = f->last_ns / ZN_NS_PER_S;
         t->wheel_started = true;
     }
-    put(t, flow, due_ns(f));
+    second = (f->last_ns + zn_flow_idle_ns(f)) / ZN_NS_PER_S + 1;
+    if (second <= t->wheel_s)
+        second = t->wheel_s + 1;
+    if (second > t->wheel_s + ZN_FLOW_VISIT_S)
+        second = t->wheel_s + ZN_FLOW_VISIT_S;
+    list = zn_flow_wheel_at(t, second, age_of(t, f));
+    f->list = (uint16_t)(list - t->wheel);
+    zn_flow_list_append(t, list, flow);
 }
 
-/* A flow's slot has come: close it, free it, or look again later. */
-static void visit(zn_flow_table *t, uint32_t flow, int64_t now_ns)
+void zn_flow_timer_stop(zn_flow_table *t, uint32_t flow)
 {
-    zn_flow *f = zn_flow_at(t, flow);
-    f->timed = false;
-    if (f->end == ZN_FLOW_OPEN && now_ns - f->last_ns > zn_flow_idle_ns(f)) {
-        zn_flow_close(t, flow, ZN_FLOW_IDLE);
-        return;
+    zn_flow_list_remove(t, &t->wheel[zn_flow_at(t, flow)->list], flow);
+}
+
+/* A list's second has come: each of its flows is closed, or looked at again later. */
+static void visit_list(zn_flow_table *t, zn_flow_list *list, int64_t now_ns)
+{
+    uint32_t flow;
+    while ((flow = list->first) != 0) {
+        const zn_flow *f = zn_flow_at(t, flow);
+        if (now_ns - f->last_ns > zn_flow_idle_ns(f)) {
+            zn_flow_close(t, flow, ZN_FLOW_IDLE);
+        } else {
+            zn_flow_timer_stop(t, flow); /* the new second is another list's */
+            zn_flow_timer_start(t, flow);
+        }
     }
-    if (f->emitted && (!f->indexed || now_ns - f->last_ns > ZN_FLOW_LINGER_NS)) {
-        zn_flow_free(t, flow);
-        return;
-    }
-    put(t, flow, due_ns(f));
+}
+
+static bool has_lingered(const zn_flow_table *t, int64_t now_ns)
+{
+    const zn_flow *f = zn_flow_at(t, t->lingering.first);
+    return !f->indexed || now_ns - f->last_ns > ZN_FLOW_LINGER_NS;
 }
 
 void zn_flow_expire(zn_flow_table *t, int64_t now_ns)
@@ -71,43 +108,40 @@ void zn_flow_expire(zn_flow_table *t, int64_t now_ns)
     if (now_s - t->wheel_s > ZN_WHEEL_SLOTS)
         t->wheel_s = now_s - ZN_WHEEL_SLOTS;
     while (t->wheel_s < now_s) {
-        uint32_t flow;
         t->wheel_s++;
-        flow = t->wheel[t->wheel_s % ZN_WHEEL_SLOTS];
-        t->wheel[t->wheel_s % ZN_WHEEL_SLOTS] = 0;
-        while (flow != 0) {
-            uint32_t next = zn_flow_at(t, flow)->next_timer;
-            visit(t, flow, now_ns);
-            flow = next;
-        }
+        for (unsigned age = ZN_WHEEL_AGES; age-- > 0;)
+            visit_list(t, zn_flow_wheel_at(t, t->wheel_s, age), now_ns);
+    }
+    while (t->lingering.first != 0 && has_lingered(t, now_ns))
+        zn_flow_free_lingering(t);
+}
+
+static void close_list(zn_flow_table *t, zn_flow_list *list, int64_t now_ns, bool input_ended)
+{
+    while (list->first != 0) {
+        const zn_flow *f = zn_flow_at(t, list->first);
+        bool idle = !input_ended || now_ns - f->last_ns > zn_flow_idle_ns(f);
+        zn_flow_close(t, list->first, idle ? ZN_FLOW_IDLE : ZN_FLOW_INPUT_END);
     }
 }
 
-/* Every open flow is in the wheel, whose order depends on packets alone. */
+/* In the order of the wheel, which depends on the packets and not on which slots they found free. */
 static void close_all(zn_flow_table *t, int64_t now_ns, bool input_ended)
 {
-    for (int64_t second = 1; second <= ZN_WHEEL_SLOTS; second++) {
-        uint32_t flow = t->wheel[(t->wheel_s + second) % ZN_WHEEL_SLOTS];
-        for (; flow != 0; flow = zn_flow_at(t, flow)->next_timer) {
-            const zn_flow *f = zn_flow_at(t, flow);
-            if (f->end != ZN_FLOW_OPEN)
-                continue;
-            if (input_ended && now_ns - f->last_ns <= zn_flow_idle_ns(f))
-                zn_flow_close(t, flow, ZN_FLOW_INPUT_END);
-            else
-                zn_flow_close(t, flow, ZN_FLOW_IDLE);
-        }
-    }
+    for (unsigned i = 1; i <= ZN_WHEEL_SLOTS; i++)
+        for (unsigned age = ZN_WHEEL_AGES; age-- > 0;)
+            close_list(t, zn_flow_wheel_at(t, t->wheel_s + i, age), now_ns, input_ended);
 }
 
 void zn_flow_rebase(zn_flow_table *t, int64_t now_ns)
 {
     close_all(t, now_ns, false);
-    /* Closed flows wait in slots of the old time, which come round within one turn; without an
-     * index entry they are freed there whatever their time says. */
-    for (uint32_t flow = 1; flow <= t->flows.used_high; flow++)
+    /* What closed before is not found any more: its time is not the one that comes. */
+    for (uint32_t flow = t->closed.first; flow != 0; flow = zn_flow_at(t, flow)->next)
         if (zn_flow_at(t, flow)->indexed)
             zn_flow_index_remove(t, flow);
+    while (t->lingering.first != 0)
+        zn_flow_free_lingering(t);
     t->wheel_s = now_ns / ZN_NS_PER_S;
 }
 

@@ -80,39 +80,98 @@ static uint32_t fill_gaps(zn_flow_table *t, zn_flow_side *side, uint32_t from, u
     return filled;
 }
 
-/* Sorts the segment's sequence space into new, filling a hole, and seen before. */
-static void count_sequence(zn_flow_table *t, zn_flow_side *side, const zn_packet *p)
+/* The part of [from, from + n) that was sent before; *missing grows by what filled holes. */
+static uint32_t sent_before(zn_flow_table *t, zn_flow_side *side, uint32_t from, uint32_t n,
+                            uint32_t *missing)
+{
+    int32_t room = seq_diff(side->next_seq, from);
+    uint32_t filled;
+    if (room <= 0)
+        return 0;
+    if (n > (uint32_t)room)
+        n = (uint32_t)room;
+    filled = fill_gaps(t, side, from, from + n);
+    *missing += filled;
+    return n - filled;
+}
+
+/* Where a segment lies in what its sender sent before. */
+typedef struct place {
+    bool again, out_of_order;
+} place;
+
+/*
+ * A segment whose sequence space was sent before, if only in part, is a retransmission; one that
+ * brings missing bytes and ends below the highest sequence number came out of order. SYN and FIN
+ * take a sequence number each, which is no byte of payload.
+ */
+static place count_again(zn_flow_table *t, zn_flow_side *side, const zn_packet *p, uint32_t end)
+{
+    place where;
+    uint32_t syn = (p->tcp_flags & ZN_TCP_SYN) != 0, fin = (p->tcp_flags & ZN_TCP_FIN) != 0;
+    uint32_t missing = 0, flags, bytes;
+    flags = sent_before(t, side, p->seq, syn, &missing);
+    bytes = sent_before(t, side, p->seq + syn, p->payload_len, &missing);
+    flags += sent_before(t, side, end - fin, fin, &missing);
+    where.again = flags + bytes != 0;
+    where.out_of_order = missing != 0 && seq_diff(end, side->next_seq) < 0;
+    side->bytes_retransmitted += bytes;
+    side->packets_retransmitted += where.again;
+    side->packets_out_of_order += where.out_of_order;
+    return where;
+}
+
+/* Sorts the segment's sequence space into new, filling a hole, and sent before. */
+static place count_sequence(zn_flow_table *t, zn_flow_side *side, const zn_packet *p)
 {
     uint32_t length =
         p->payload_len + ((p->tcp_flags & ZN_TCP_SYN) != 0) + ((p->tcp_flags & ZN_TCP_FIN) != 0);
-    uint32_t end = p->seq + length, below, filled, data, data_below, data_filled;
+    uint32_t end = p->seq + length;
+    int32_t ahead = seq_diff(p->seq, side->next_seq);
+    place where = {false, false};
     if (!side->seq_known) {
         side->seq_known = true;
         side->next_seq = end;
-        return;
+        return where;
     }
     if (length == 0)
-        return;
-    if (seq_diff(p->seq, side->next_seq) >= 0) {
-        if (p->seq != side->next_seq)
-            open_gap(t, side, side->next_seq, p->seq);
-        side->next_seq = end;
-        return;
-    }
-    below = seq_diff(end, side->next_seq) < 0 ? length : side->next_seq - p->seq;
-    data = p->seq + ((p->tcp_flags & ZN_TCP_SYN) != 0);
-    data_below = seq_diff(data + p->payload_len, side->next_seq) < 0 ? p->payload_len
-                                                                     : side->next_seq - data;
-    data_filled = fill_gaps(t, side, data, data + data_below);
-    filled = data_filled + fill_gaps(t, side, p->seq, p->seq + below);
+        return where;
+    if (ahead > 0)
+        open_gap(t, side, side->next_seq, p->seq);
+    else if (ahead < 0)
+        where = count_again(t, side, p, end);
     if (seq_diff(end, side->next_seq) > 0)
         side->next_seq = end;
-    if (filled != 0) {
-        side->packets_out_of_order++;
-    } else if (below == length) {
-        side->packets_retransmitted++;
+    return where;
+}
+
+static void count_path(zn_flow_table *t, const zn_flow *f, const zn_packet *p, place where)
+{
+    const zn_flow_side *side = &f->side[p->sender], *other = &f->side[1 - p->sender];
+    bool syn = (p->tcp_flags & ZN_TCP_SYN) != 0, fin = (p->tcp_flags & ZN_TCP_FIN) != 0;
+    zn_path_segment segment = {p, where.again, where.out_of_order, false, false, other->isn};
+    segment.moved = (syn && side->syn != 0 && side->isn != p->seq) ||
+                    (fin && side->fin != 0 && side->fin_end != p->seq + p->payload_len + 1);
+    segment.both_syn = (syn || side->syn != 0) && other->syn != 0;
+    zn_tcp_path_count(&t->segments, t->stats, zn_flow_path(t, f), &segment);
+}
+
+/* Messages end with PSH or FIN, where something was sent since the last one. */
+static void count_message(zn_flow_layer7 *l, const zn_flow_side *side, const zn_packet *p,
+                          bool again)
+{
+    unsigned i = p->sender;
+    if ((p->tcp_flags & ZN_TCP_SYN) != 0)
+        l->message_seq[i] = l->sent_seq[i] = p->seq + 1;
+    else if (side->packets == 1)
+        l->message_seq[i] = p->seq;
+    if (!again)
+        l->sent_seq[i] = p->seq + ((p->tcp_flags & ZN_TCP_SYN) != 0) + p->payload_len;
+    if ((p->tcp_flags & ZN_TCP_ACK) != 0 && (p->tcp_flags & (ZN_TCP_PSH | ZN_TCP_FIN)) != 0 &&
+        seq_diff(l->sent_seq[i], l->message_seq[i]) > 0) {
+        l->messages[i]++;
+        l->message_seq[i] = l->sent_seq[i];
     }
-    side->bytes_retransmitted += data_below - data_filled;
 }
 
 static void count_flags(zn_flow *f, zn_flow_side *side, const zn_packet *p)
@@ -134,7 +193,7 @@ static void count_flags(zn_flow *f, zn_flow_side *side, const zn_packet *p)
         side->acks++;
         side->acks_pure +=
             p->payload_len == 0 && (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST)) == 0;
-        if (side->first_ack_ns == 0 && (p->tcp_flags & ZN_TCP_SYN) == 0)
+        if (side->first_ack_ns == 0 && (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_RST)) == 0)
             side->first_ack_ns = p->t_ns;
         if (other->fin != 0 && seq_diff(p->ack, other->fin_end) >= 0)
             other->fin_acked = true;
@@ -146,17 +205,22 @@ static void count_flags(zn_flow *f, zn_flow_side *side, const zn_packet *p)
 zn_flow_end zn_tcp_count(zn_flow_table *t, zn_flow *f, const zn_packet *p)
 {
     zn_flow_side *side = &f->side[p->sender];
+    place where;
     side->packets++;
     side->bytes += p->payload_len;
-    count_sequence(t, side, p);
+    where = count_sequence(t, side, p);
+    if (t->paths != NULL)
+        count_path(t, f, p, where);
     count_flags(f, side, p);
+    side->packets_data += p->payload_len != 0;
+    if ((p->tcp_flags & ZN_TCP_RST) != 0)
+        return ZN_FLOW_RST; /* what it carries tells why, and is not of the stream */
+    if (t->layer7 != NULL)
+        count_message(zn_flow_layer7_of(t, f), side, p, where.again);
     if (p->payload_len != 0) {
-        side->packets_data++;
-        if (side->packets_data == 1)
+        if (side->first_data_ns == 0)
             side->first_data_ns = p->t_ns;
         side->last_data_ns = p->t_ns;
     }
-    if ((p->tcp_flags & ZN_TCP_RST) != 0)
-        return ZN_FLOW_RST;
     return f->side[0].fin_acked && f->side[1].fin_acked ? ZN_FLOW_FIN : ZN_FLOW_OPEN;
 }

@@ -43,7 +43,7 @@ int main(int argc, char **argv)
     }
     tick_ns = pcap_get_tstamp_precision(source) == PCAP_TSTAMP_PRECISION_NANO ? 1 : 1000;
     while (rc == 0 && (got = pcap_next_ex(source, &header, &bytes)) >= 0) {
-        zn_text *names = zn_engine_output(engine, ZN_OUTPUT_OBSERVATIONS);
+        zn_text *names = &zn_engine_outputs(engine)->text[ZN_OUTPUT_OBSERVATIONS];
         zn_frame frame = {.data = bytes,
                           .t_ns = header->ts.tv_sec * ZN_NS_PER_S + header->ts.tv_usec * tick_ns,
                           .captured = header->caplen,

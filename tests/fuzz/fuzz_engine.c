@@ -26,8 +26,12 @@ static zn_engine *open_engine(uint8_t settings)
                                .dns_votes = true,
                                .exact = (settings & 8) != 0,
                                .keep_client_port = (settings & 16) != 0,
-                               .layer7 = true,
-                               .outputs = (1u << ZN_OUTPUT_COUNT) - 1,
+                               .dn_hunter = (settings & 32) != 0,
+                               .sets = (settings & 64) != 0 ? ZN_SET_E2E | ZN_SET_LAYER7 |
+                                                                  ZN_SET_P2P | ZN_SET_OPTIONS
+                                                            : ZN_SET_LAYER7,
+                               .split_ns = (settings & 128) != 0 ? 60 * ZN_NS_PER_S : 0,
+                               .outputs = (2u << ZN_OUTPUT_TABLE) - 1,
                                .user_v4_bits = 32,
                                .user_v6_bits = 64,
                                .max_flows = 64,
@@ -65,13 +69,14 @@ static size_t read_frames(zn_cursor *c, uint16_t link_type, int64_t *t_ns, zn_fr
 
 static void take_output(zn_engine *e)
 {
-    for (int i = 0; i < ZN_OUTPUT_COUNT; i++) {
-        zn_text *text = zn_engine_output(e, (zn_output)i);
+    zn_outputs *outputs = zn_engine_outputs(e);
+    for (int i = 0; i < ZN_OUTPUT_TEXTS; i++) {
+        const zn_text *text = &outputs->text[i];
         for (size_t at = 0; at < text->n; at++)
             require(text->bytes[at] == '\n' ||
                     (text->bytes[at] >= 0x20 && text->bytes[at] <= 0x7e));
-        text->n = 0;
     }
+    zn_outputs_clear(outputs);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

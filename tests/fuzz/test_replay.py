@@ -46,10 +46,8 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.mark.parametrize("target", TARGETS)
 def test_replay(target: str, objects: list[Path], tmp_path: Path) -> None:
     program = tmp_path / "replay"
-    run(
-        ["cc", *FLAGS, FOLDER / f"fuzz_{target}.c", *objects, "-o", program, "-lcrypto", "-lpcap"],
-        tmp_path,
-    )
+    libraries = ["-lcrypto", "-lpcap", "-lm"]
+    run(["cc", *FLAGS, FOLDER / f"fuzz_{target}.c", *objects, "-o", program, *libraries], tmp_path)
     run([program, FOLDER / "corpus" / target], tmp_path)
 
 

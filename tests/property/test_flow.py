@@ -145,8 +145,8 @@ def times(flow: Flow, client: int) -> dict[str, str]:
     start = flow[0].t_ns
     row = {"first": ms(start), "last": ms(flow[-1].t_ns), "durat": ms(flow[-1].t_ns - start)}
     for prefix, side in (("c", client), ("s", 1 - client)):
-        data = [p.t_ns - start for p in flow if p.sender == side and p.length]
-        acks = [p.t_ns for p in flow if p.sender == side and p.flags & (ACK | SYN) == ACK]
+        data = [p.t_ns - start for p in flow if p.sender == side and p.length and not p.flags & RST]
+        acks = [p.t_ns for p in flow if p.sender == side and p.flags & (ACK | SYN | RST) == ACK]
         row[f"{prefix}_first"] = ms(data[0] if data else 0)
         row[f"{prefix}_last"] = ms(data[-1] if data else 0)
         row[f"{prefix}_first_ack"] = ms(acks[0] - start if acks else 0)

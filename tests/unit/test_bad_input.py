@@ -108,7 +108,7 @@ USAGE = {
     "good.pcap --never bad-names": "--never: bad-names line 2 is not a hostname suffix",
     "good.pcap --never missing": "--never: cannot read missing",
     "good.pcap --user-prefix 40,64": "--user-prefix: must be two lengths",
-    "good.pcap --columns core,p2p": "--columns: 'p2p' is not one of",
+    "good.pcap --columns core,p3p": "--columns: 'p3p' is not one of",
     "good.pcap --format pdf": "'pdf' is not one of",
     "good.pcap --evidence none": "'none' is not one of",
     "good.pcap --dns-votes maybe": "'maybe' is not one of",

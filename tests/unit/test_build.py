@@ -133,7 +133,7 @@ def test_library_links_without_python(c_library: Path, tmp_path: Path) -> None:
     command += ["-o", str(tmp_path / "use")]
     # Every object of the archive has to find what it calls, not only those that main() needs.
     whole = ["-Wl,--whole-archive", str(c_library / "lib" / "libzanon.a"), "-Wl,--no-whole-archive"]
-    subprocess.run([*command, *whole, "-lcrypto", "-lpcap"], check=True)
+    subprocess.run([*command, *whole, "-lcrypto", "-lpcap", "-lm"], check=True)
     subprocess.run([str(tmp_path / "use")], check=True)
 
 

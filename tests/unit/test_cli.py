@@ -56,7 +56,8 @@ def test_help_of_run(capsys: Captured) -> None:
     assert run_main("run", "--help") == 0
     text = capsys.readouterr().out
     titles = re.findall(r"^(\w[\w ]+):$", text, re.MULTILINE)
-    assert titles == ["Anonymity", "Addresses", "Input and output", "Interfaces", "Messages"]
+    groups = ["Anonymity", "Addresses", "Input and output", "Limits", "Interfaces", "Messages"]
+    assert titles == groups
     assert text.count("zanon-net run") >= 3
     for shown in ("[default: 20]", "[default: 1h]", "[default: 32,64]", "[default: tstat]"):
         assert shown in " ".join(text.split())
@@ -78,9 +79,9 @@ def test_a_group_alone_shows_its_help(arguments: Sequence[str], capsys: Captured
     assert said.out == ""
 
 
-def test_every_setting_but_the_limits_has_its_option() -> None:
+def test_every_setting_but_two_limits_has_its_option() -> None:
     options = {parameter.name for parameter in run_options()}
-    settings = {name for name, section in SECTION_OF.items() if section != "limits"}
+    settings = set(SECTION_OF) - {"max_tuples", "max_attributes"}
     others = {"source", "out", "config_file", "as_json", "quiet", "verbose"}
     assert options == settings | others
 
@@ -395,3 +396,34 @@ def test_no_core_dumps() -> None:
         wait_until(lambda: re.search(r"core file size +0 ", limits.read_text()) is not None)
         process.communicate(DEMO.read_bytes(), timeout=30)
     assert process.returncode == 0
+
+
+# ---- config -------------------------------------------------------------------------------------
+
+
+def test_config_to_standard_output_and_to_a_file(capsys: Captured) -> None:
+    assert run_main("config") == 0
+    told = capsys.readouterr()
+    assert told.err == ""
+    assert run_main("config", "zanon.toml") == 0
+    assert Path("zanon.toml").read_text() == told.out
+    assert run_main("run", DEMO, "--config", "zanon.toml", "--out", "out", "-q") == 0
+
+
+def test_config_overwrites_nothing(capsys: Captured) -> None:
+    Path("mine").write_text("mine")
+    assert run_main("config", "mine") == 2
+    assert "mine exists, and nothing is ever overwritten" in capsys.readouterr().err
+    assert Path("mine").read_text() == "mine"
+    assert run_main("config", "no/such/folder") == 2
+    assert "No such file or directory" in capsys.readouterr().err
+
+
+def test_a_run_tells_its_memory_before_it_starts(capsys: Captured) -> None:
+    assert run_main("run", DEMO, "--out", "out", "--max-flows", 1000) == 0
+    first = capsys.readouterr().err.splitlines()[0]
+    found = re.fullmatch(
+        "zanon-net: up to 1,000 flows at a time, for which tables take up to ([0-9,]+) bytes", first
+    )
+    assert found
+    assert 320_000 < int(found[1].replace(",", "")) < 2_000_000

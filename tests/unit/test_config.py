@@ -4,18 +4,17 @@
 
 import dataclasses
 import json
-from ipaddress import ip_address
+import re
+from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from zanon_net import AddressPolicy, Config, ConfigError, Input, Limits, Output, ZParams
 from zanon_net._core import Engine
 from zanon_net.config import SECTION_OF
+from zanon_net.example import example
 from zanon_net.live_settings import LiveSettings
-from zanon_net.values import core_networks, format_duration, parse_duration, parse_network
 
 HOUR_NS = 3_600_000_000_000
 KEY_TEXT = "rK3bSQ7z7VlyEJqYXKgP8n7AAjSes7tPeoJV9gyZ0v4="
@@ -24,149 +23,6 @@ KEY_TEXT = "rK3bSQ7z7VlyEJqYXKgP8n7AAjSes7tPeoJV9gyZ0v4="
 def write(path: Path, text: str) -> str:
     path.write_text(text, encoding="utf-8")
     return str(path)
-
-
-# ---- durations ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("value", "ns"),
-    [
-        ("1h", HOUR_NS),
-        ("90s", 90_000_000_000),
-        ("500ms", 500_000_000),
-        ("10m", 600_000_000_000),
-        ("1d", 24 * HOUR_NS),
-        ("7us", 7_000),
-        ("1ns", 1),
-        ("1.5h", HOUR_NS * 3 // 2),
-        ("0.001us", 1),
-        (" 2 h ", 2 * HOUR_NS),
-        ("3650d", 3650 * 24 * HOUR_NS),
-        (1, 1),
-        (HOUR_NS, HOUR_NS),
-    ],
-)
-def test_durations(value: int | str, ns: int) -> None:
-    assert parse_duration("window", value) == ns
-    assert ZParams(window=value).window_ns == ns
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        *("", "1", "3600", "0", "h", "1y", "-1h", "1h30m", "1e3s", "0s", "0.5ns", "3651d", "1h\n2"),
-        *("\u0663h", "9" * 19 + "d", "nan", "inf s"),
-        *(0, -1, 3651 * 24 * HOUR_NS, True, 1.5, None, ["1h"]),
-    ],
-)
-def test_what_is_no_duration(value: object) -> None:
-    with pytest.raises(ConfigError, match=r"^window: "):
-        Config().replace(window=value)
-
-
-@given(st.integers(1, 3650 * 24 * HOUR_NS))
-def test_a_duration_reads_back(ns: int) -> None:
-    assert parse_duration("window", format_duration(ns)) == ns
-
-
-# ---- networks -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "network"),
-    [
-        ("10.0.0.0/8", "10.0.0.0/8"),
-        ("130.192.0.0/255.255.0.0", "130.192.0.0/16"),
-        ("130.192.7.9/255.255.254.0", "130.192.6.0/23"),
-        ("192.168.1.7/24", "192.168.1.0/24"),
-        ("10.1.2.3/32", "10.1.2.3/32"),
-        ("0.0.0.0/0.0.0.0", "0.0.0.0/0"),
-        (" fd00:: / 8 ", "fd00::/8"),
-        ("2001:db8::/ffff:ffff::", "2001:db8::/32"),
-        ("::/0", "::/0"),
-    ],
-)
-def test_networks(text: str, network: str) -> None:
-    assert str(parse_network(text)) == network
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("10.0.0.0", "fd00::", "10.0.0.0/", "/8", "", "host/8", "10.0.0/8", "010.0.0.0/8"),
-        *("10.0.0.0/33", "10.0.0.0/-1", "fd00::/129", "10.0.0.0/8/8", "10.0.0.0/8 x"),
-        *("10.0.0.0/0.0.0.255", "10.0.0.0/255.0.255.0", "10.0.0.0/ffff::", "fe80::%1/64"),
-    ],
-)
-def test_what_is_no_network(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"^internal: "):
-        AddressPolicy(internal=[text])
-
-
-def test_a_list_of_networks() -> None:
-    policy = AddressPolicy(internal="10.0.0.0/8, fd00::/8,10.0.0.0/8")
-    assert policy.internal == ("10.0.0.0/8", "fd00::/8")
-    assert AddressPolicy(internal=policy.internal) == policy
-    assert AddressPolicy().networks is None
-
-
-def test_a_file_of_networks_as_tstat_has_them(tmp_path: Path) -> None:
-    text = "# campus\n130.192.0.0/255.255.0.0\n\n 10.0.0.0/8 # labs\n2001:db8::/32\n"
-    policy = AddressPolicy(internal=write(tmp_path / "nets", text))
-    assert policy.internal == ("130.192.0.0/16", "10.0.0.0/8", "2001:db8::/32")
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [("", "holds no network"), ("# only\n", "holds no network"), ("10.0.0.0/8\nx\n", "line 2: ")],
-)
-def test_a_wrong_file_of_networks(tmp_path: Path, text: str, problem: str) -> None:
-    with pytest.raises(ConfigError, match=problem):
-        AddressPolicy(internal=write(tmp_path / "nets", text))
-
-
-def test_a_file_of_networks_that_is_none(tmp_path: Path) -> None:
-    (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ConfigError, match="not a text file"):
-        AddressPolicy(internal=str(tmp_path / "bytes"))
-    with pytest.raises(ConfigError, match="cannot read"):
-        AddressPolicy(internal=str(tmp_path))
-    with pytest.raises(ConfigError, match="no file has this name"):
-        AddressPolicy(internal=str(tmp_path / "missing"))
-
-
-def contained(address: str, internal: str) -> bool:
-    """What the core's rule, the first `bits` bits of 16 bytes, says of an address."""
-    plain = ip_address(address)
-    mapped = plain if plain.version == 6 else ip_address(f"::ffff:{plain}")
-    networks = AddressPolicy(internal=internal).networks
-    assert networks is not None
-    for prefix, bits in core_networks(networks):
-        assert len(prefix) == 16
-        if (int(mapped) ^ int.from_bytes(prefix)) >> (128 - bits) == 0:
-            return True
-    return False
-
-
-@pytest.mark.parametrize(
-    ("address", "internal", "expected"),
-    [
-        ("10.1.2.3", "10.0.0.0/8", True),
-        ("11.1.2.3", "10.0.0.0/8", False),
-        ("8.8.8.8", "0.0.0.0/0", True),
-        ("2001:db8::1", "0.0.0.0/0", False),
-        ("2001:db8::1", "::/0", True),
-        ("::1", "::/0", True),
-        ("8.8.8.8", "::/0", False),
-        ("8.8.8.8", "::/64", False),
-        ("8.8.8.8", "any", True),
-        ("2001:db8::1", "any", True),
-        ("2001:db8::1", "2001:db8::/32,10.0.0.0/8", True),
-    ],
-)
-def test_networks_as_the_core_reads_them(address: str, internal: str, expected: bool) -> None:
-    assert contained(address, internal) is expected
 
 
 # ---- names and other values ---------------------------------------------------------------------
@@ -216,7 +72,7 @@ def test_user_prefixes() -> None:
         ("format", (), "must be one or more"),
         ("format", 5, "must be one or more"),
         ("columns", "layer7", "core is always"),
-        ("columns", "core,e2e", "'e2e' is not one of core, layer7"),
+        ("columns", "core,e3e", "'e3e' is not one of core, layer7, e2e, options, p2p; did"),
         ("filter", "a\0b", "must be a BPF"),
         ("filter", None, "must be a BPF"),
         ("max_flows", 0, "must be from 1"),
@@ -275,6 +131,27 @@ def test_the_core_takes_the_arguments(changes: dict[str, object]) -> None:
     Engine(**arguments).close()
 
 
+@pytest.mark.parametrize(
+    ("size", "expected"), [("1", 1), (5, 5), ("2k", 2048), (" 3 MB ", 3 << 20), ("1G", 1 << 30)]
+)
+def test_sizes(size: str | int, expected: int) -> None:
+    assert Output(split_size=size).size_limit == expected
+
+
+@pytest.mark.parametrize("size", ["", "0", 0, -1, "1.5G", "k", "1P", True, 2.0, "9" * 19])
+def test_wrong_sizes(size: object) -> None:
+    with pytest.raises(ConfigError, match=r"^split_size: must be a number of bytes such as 500M"):
+        Config().replace(split_size=size)
+
+
+def test_what_output_settings_refuse() -> None:
+    for wrong in ("59s", 1):
+        with pytest.raises(ConfigError, match=r"^split: must be 1m or more: shorter parts would"):
+            Output(split=wrong)
+    with pytest.raises(ConfigError, match=r"^compress: must be none, gzip, zstd, not 'xz'"):
+        Output(compress="xz")
+
+
 # ---- TOML ---------------------------------------------------------------------------------------
 
 TOML = f"""
@@ -285,6 +162,7 @@ evidence = "any"
 dns_votes = false
 never = "never.txt"
 exact = true
+dn_hunter = true
 [addresses]
 internal = "nets.txt"
 user_prefix = [24, 56]
@@ -297,6 +175,9 @@ max_bytes = "2G"
 [output]
 format = ["jsonl", "observations"]
 columns = ["core"]
+compress = "zstd"
+split = "90s"
+split_size = "2k"
 [limits]
 max_flows = 1000
 max_tuples = 2000
@@ -323,12 +204,12 @@ def full(tmp_path: Path) -> Config:
 
 def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
     assert full == Config(
-        ZParams(7, "30m", "any", False, ("private.example",), True),
+        ZParams(7, "30m", "any", False, ("private.example",), True, True),
         AddressPolicy(
             ("10.1.0.0/16", "10.1.2.3/32"), (24, 56), True, HOUR_NS, str(tmp_path / "secret/key")
         ),
         Input("host 10.1.2.3", 2 << 30),
-        Output(("jsonl", "observations"), ("core",)),
+        Output(("jsonl", "observations"), ("core",), "zstd", "90s", "2k"),
         Limits(1000, 2000, 3000),
         LiveSettings(128 << 20, 2048, False, "10s", "nobody"),
     )
@@ -343,6 +224,7 @@ def test_the_documented_file(tmp_path: Path) -> None:
     assert all(f"\n{name} = " in text for name in SECTION_OF)
     write(tmp_path / "never.txt", "private.example\n")
     chosen = ("never", "internal", "rotate", "key_file", "filter", "max_bytes", "format")
+    chosen += ("split", "split_size")
     chosen += ("status", "drop_to")
     usual = {name: getattr(getattr(Config(), SECTION_OF[name]), name) for name in chosen}
     assert load(tmp_path, text).replace(**usual) == Config()
@@ -402,3 +284,19 @@ def test_a_manifest_keeps_secrets_addresses_and_names(full: Config) -> None:
 def test_a_manifest_says_what_internal_means() -> None:
     assert Config().to_dict()["addresses"]["internal"] == "private"
     assert Config().replace(internal="any").to_dict()["addresses"]["internal"] == "any"
+
+
+# ---- the example --------------------------------------------------------------------------------
+
+
+def test_the_example_has_every_setting_and_its_default(tmp_path: Path) -> None:
+    text = example()
+    assert load(tmp_path, text) == Config()
+    assert all(re.search(rf"^(# )?{name} = ", text, re.MULTILINE) for name in SECTION_OF)
+
+
+def test_what_the_example_leaves_out_can_be_put_in(tmp_path: Path) -> None:
+    write(tmp_path / "never.txt", "private.example\n")
+    config = load(tmp_path, re.sub(r"^# (\w+ = )", r"\1", example(), flags=re.MULTILINE))
+    assert (config.output.split, config.output.size_limit) == ("1h", 2 << 30)
+    assert config.addresses.networks == (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))

@@ -201,6 +201,7 @@ def test_nothing_to_act_on(tmp_path: Path, capsys: Said) -> None:
         ("drop_timestamp", "timestamps"),
         ("clock_jumps", "timestamps"),
         ("drop_flow_table_full", "flow_table"),
+        ("flows_early", "flow_table"),
     ],
 )
 def test_hints_from_counters(counter: str, reason: str) -> None:

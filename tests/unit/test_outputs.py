@@ -14,13 +14,8 @@ from capture_bytes import pcap_header, pcap_record
 from wire import CLIENT, SERVER, UDP, dns_message, dns_name, ethernet, ipv4, udp
 
 from zanon_net import Config, ConfigError, FormatError, ZanonError, keys, run
-from zanon_net.outputs import (
-    FolderSink,
-    StdoutSink,
-    default_folder,
-    open_sink,
-    tstat_folder,
-)
+from zanon_net.outputs import FolderSink, default_folder, open_sink, tstat_folder
+from zanon_net.sinks import Plan, Sink, StdoutSink
 
 DEMO = Path(__file__).parents[2] / "pcaps" / "demo.pcap"
 FIRST_S = 1_700_000_000  # 2023-11-14 22:13:20 UTC
@@ -68,17 +63,23 @@ def out(tmp_path: Path) -> Path:
 # ---- the folder ---------------------------------------------------------------------------------
 
 
+def put(sink: Sink, **texts: bytes) -> None:
+    sink.take([(None, texts, 0)])
+
+
 def test_files_appear_when_they_are_whole(out: Path) -> None:
-    sink = FolderSink(out, [*TSTAT_FILES, "jsonl"])
-    sink.write("jsonl", b"{}\n")
-    sink.write("log_udp_complete", b"one\n")
-    sink.write("log_udp_complete", b"two\n")
+    sink = FolderSink(out, Plan((*TSTAT_FILES, "jsonl")))
+    put(sink, jsonl=b"{}\n", log_udp_complete=b"one\n")
+    put(sink, log_udp_complete=b"two\n")
     assert all(name.endswith(".partial") for name in files_in(out))
-    sizes = sink.settle(FIRST_NS)
+    sink.settle(FIRST_NS)
+    sizes = {file["file"]: file["bytes"] for file in sink.files}
     assert sizes == {
         "flows.jsonl": 3,
         **{f"{TSTAT_FOLDER}/{name}": 8 * ("udp" in name) for name in TSTAT_FILES},
     }
+    records = {file["file"]: file["records"] for file in sink.files}
+    assert (records["flows.jsonl"], records[f"{TSTAT_FOLDER}/log_udp_complete"]) == (1, 2)
     assert all(name.endswith(".partial") for name in files_in(out))
     sink.publish(b"{}")
     assert files_in(out) == sorted([*sizes, "manifest.json"])
@@ -88,9 +89,10 @@ def test_files_appear_when_they_are_whole(out: Path) -> None:
 
 
 def test_without_a_packet_there_is_only_the_manifest(out: Path) -> None:
-    sink = FolderSink(out, [*TSTAT_FILES, "jsonl", "observations"])
-    sink.write("log_udp_complete", b"header\n")
-    assert sink.settle(None) == {}
+    sink = FolderSink(out, Plan((*TSTAT_FILES, "jsonl", "observations")))
+    put(sink, log_udp_complete=b"header\n")
+    sink.settle(None)
+    assert sink.files == []
     sink.publish(b"{}")
     assert files_in(out) == ["manifest.json"]
 
@@ -99,15 +101,15 @@ def test_without_a_packet_there_is_only_the_manifest(out: Path) -> None:
 def test_discarding_leaves_the_folder_as_it_was(out: Path, existing: bool) -> None:
     if existing:
         out.mkdir()
-    sink = FolderSink(out, ["jsonl", "log_tcp_complete"])
-    sink.write("jsonl", b"{}\n")
+    sink = FolderSink(out, Plan(("jsonl", "log_tcp_complete")))
+    put(sink, jsonl=b"{}\n")
     sink.discard()
     assert out.exists() is existing
     assert not existing or not list(out.iterdir())
 
 
 def test_discarding_spares_what_others_wrote(out: Path) -> None:
-    sink = FolderSink(out, ["jsonl"])
+    sink = FolderSink(out, Plan(("jsonl",)))
     (out / "note").write_text("mine")
     sink.discard()
     assert files_in(out) == ["note"]
@@ -117,18 +119,18 @@ def test_nothing_is_overwritten(out: Path, tmp_path: Path) -> None:
     out.mkdir()
     (out / ".hidden").touch()
     with pytest.raises(ConfigError, match="is not empty, and nothing is ever overwritten"):
-        FolderSink(out, ["jsonl"])
+        FolderSink(out, Plan(("jsonl",)))
     assert files_in(out) == [".hidden"]
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match="is not a folder"):
-        FolderSink(tmp_path / "file", ["jsonl"])
+        FolderSink(tmp_path / "file", Plan(("jsonl",)))
     with pytest.raises(ZanonError, match=r"cannot make .*: No such file or directory; make the"):
-        FolderSink(tmp_path / "no" / "such", ["jsonl"])
+        FolderSink(tmp_path / "no" / "such", Plan(("jsonl",)))
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "flows.jsonl"])
 def test_a_file_that_came_in_between_is_spared(out: Path, name: str) -> None:
-    sink = FolderSink(out, ["jsonl", "observations"])
+    sink = FolderSink(out, Plan(("jsonl", "observations")))
     sink.settle(FIRST_NS)
     (out / name).write_text("mine")
     with pytest.raises(ZanonError, match=f"cannot write .*{name}: File exists"):
@@ -156,7 +158,7 @@ def failing(number: int, call: Callable[..., object], nth: int) -> Callable[...,
 def test_an_error_at_any_step_leaves_nothing(
     out: Path, monkeypatch: pytest.MonkeyPatch, place: str, nth: int
 ) -> None:
-    sink = FolderSink(out, TSTAT_FILES)
+    sink = FolderSink(out, Plan(TSTAT_FILES))
     owner = os if place == "fsync" else Path
     monkeypatch.setattr(owner, place, failing(errno.ENOSPC, getattr(owner, place), nth))
 
@@ -184,12 +186,14 @@ def test_names_are_in_utc() -> None:
 
 
 def test_standard_output_takes_one_format_that_is_one_file() -> None:
-    for name in ("jsonl", "observations"):
-        assert isinstance(open_sink("-", [name]), StdoutSink)
-    with pytest.raises(ConfigError, match=r"three files and need a folder; .*--format jsonl"):
-        open_sink("-", ["tstat"])
+    for name in ("jsonl", "observations", "csv"):
+        assert isinstance(open_sink("-", [name], Plan((name,))), StdoutSink)
+    with pytest.raises(ConfigError, match=r"three files and need a folder; .* one of jsonl"):
+        open_sink("-", ["tstat"], Plan(TSTAT_FILES))
+    with pytest.raises(ConfigError, match=r"parquet files are no stream and need"):
+        open_sink("-", ["parquet"], Plan(("table",)))
     with pytest.raises(ConfigError, match="takes one format"):
-        open_sink("-", ["jsonl", "observations"])
+        open_sink("-", ["jsonl", "observations"], Plan(("jsonl", "observations")))
 
 
 def test_observations_on_standard_output(
@@ -212,7 +216,8 @@ def test_what_a_run_leaves(capture: Path, out: Path) -> None:
     assert report.out == out
     assert report.manifest == json.loads((out / "manifest.json").read_bytes())
     sizes = {name: (out / name).stat().st_size for name in sorted(names)}
-    assert report.manifest["outputs"] == [{"file": n, "bytes": b} for n, b in sizes.items()]
+    listed = [(file["file"], file["bytes"]) for file in report.manifest["outputs"]]
+    assert listed == list(sizes.items())
     assert len((out / TSTAT_FOLDER / "log_udp_complete").read_text().splitlines()) == 4
     assert len((out / TSTAT_FOLDER / "log_tcp_complete").read_text().splitlines()) == 1
 

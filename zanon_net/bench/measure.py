@@ -28,7 +28,7 @@ from zanon_net._core import STAGES, Engine
 from zanon_net.config import Config
 from zanon_net.errors import ZanonError
 from zanon_net.outputs import open_sink
-from zanon_net.pipeline import Interruption, Reader, open_all, run
+from zanon_net.pipeline import Interruption, Reader, open_all, plan_of, run, run_reader
 
 SAMPLE_S = 50e-6
 SAMPLES_MIN = 5000  # that many make a share of 10 % exact to half a percent or so
@@ -98,22 +98,14 @@ def sampling(engine: Engine, counts: Counter[int]) -> Iterator[None]:
 def sampled_run(trace: Path, out: Path, counts: Counter[int]) -> None:
     """A run that counts samples. Raises what `run` raises."""
     config, interruption = Config(), Interruption()
-    outputs = config.output.outputs
     with ExitStack() as stack:
         opened = open_all([trace], config, interruption, stack)
         engine = Engine(**config.engine_arguments())
         stack.callback(engine.close)
-        sink = open_sink(out, config.output.format)
+        sink = open_sink(out, config.output.format, plan_of(engine, config))
         stack.callback(sink.discard)
-        reader = Reader(engine, opened, None, interruption)
         with sampling(engine, counts):
-            for _batch in reader.batches():
-                for output in outputs:
-                    sink.write(output, engine.take(output))
-            engine.finish()
-            for output in outputs:
-                sink.write(output, engine.take(output))
-            sink.settle(reader.first_ns)
+            run_reader(Reader(engine, opened, None, interruption), engine, sink, config)
 
 
 def measure_here(trace: Path, repeat: int) -> Measured:

@@ -1,0 +1,25 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which service a flow is, in the numbers of Tstat's con_t, c_type and s_type.
+ *
+ * A TCP flow counts as a service once both sides spoke it: a request and a response, a greeting and
+ * a command, two hellos. Datagrams are taken for what they look like, each side for itself; RTP is a
+ * suspicion (ZN_UDP_RTP_ONCE) until a second datagram of the same source follows the first.
+ */
+#ifndef ZN_ANON_SERVICE_H
+#define ZN_ANON_SERVICE_H
+
+#include "base/packet.h"
+#include "state/flow.h"
+
+/* Looks at one packet with payload, after the flow table counted it. */
+void zn_service_packet(zn_flow *f, const zn_packet *p);
+/* The client said hello in TLS; with `both`, the server too. */
+bool zn_service_is_tls(const zn_flow *f, bool both);
+/* Tstat's con_t of a TCP flow: one of ZN_CONNECTION_*, 0 when no service was recognised. */
+uint32_t zn_service_connection(const zn_flow *f);
+/* Tstat's type of what side `side` of a UDP flow sent: ZN_UDP_*. */
+uint8_t zn_service_udp_type(const zn_flow *f, unsigned side);
+
+#endif

@@ -1,0 +1,285 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A batch of frames goes through in groups of GROUP, each in three passes, so that the memory reads
+ * of different packets overlap: decode and prefetch the flow's bucket; prefetch the flow; update
+ * it and look for names. After the batch the votes are decided and closed flows written.
+ */
+#include "anon/layer7.h"
+#include "anon/service.h"
+#include "engine_internal.h"
+
+#define GROUP ZN_INTAKE_GROUP
+#define GROUP_VOTES                                                                                \
+    (GROUP * (ZN_NAMES_PER_FLOW + 4)) /* most that the packets of a group can cast */
+#define ROOM_PART 64                  /* of a full flow table that is emptied at a time */
+
+_Static_assert(ZN_FLOW_SPARE >= GROUP, "a group's flows always find room");
+_Static_assert(ZN_ENGINE_BATCH_VOTES > GROUP_VOTES, "a group's votes always find room");
+
+static void write_releases(zn_engine *e)
+{
+    size_t n;
+    const zn_release *releases = zn_gate_releases(&e->gate, &n);
+    for (size_t i = 0; i < n; i++)
+        zn_outputs_release(&e->outputs, &releases[i]);
+}
+
+/* Decides the votes cast so far and puts out what they released. */
+static void decide(zn_engine *e)
+{
+    zn_stage_enter(&e->stage, ZN_STAGE_Z);
+    zn_gate_decide(&e->gate);
+    zn_stage_enter(&e->stage, ZN_STAGE_WRITE);
+    write_releases(e);
+}
+
+/* A closed flow's record; the flow may be freed. */
+static void write_flow(zn_engine *e, uint32_t flow)
+{
+    zn_flow *f = zn_flow_at(e->flows, flow);
+    zn_record record;
+    zn_names_flow_closed(&e->names, flow, f);
+    zn_layer7_closed(&e->names, f);
+    if (e->gate.vote_count != 0)
+        decide(e);
+    if (zn_gate_record(&e->gate, f, zn_names_quic_facts(&e->names, f), &record)) {
+        zn_outputs_record(&e->outputs, &record);
+        e->stats.n[ZN_STAT_RECORDS]++;
+        e->stats.n[zn_names_status(&e->names, f)]++;
+        e->stats.n[ZN_STAT_RECORDS_MIDSTREAM] += record.midstream;
+    } else {
+        e->stats.n[ZN_STAT_FLOWS_EXTERNAL]++;
+    }
+    zn_names_forget(&e->names, f);
+    zn_layer7_forget(&e->names, f);
+    zn_resolved_forget(&e->resolved, f);
+    zn_book_forget(&e->book, f);
+    zn_flow_emitted(e->flows, flow);
+}
+
+/* Decides the votes cast so far and writes what may be written; of the records, when `all` is not
+ * asked for, only until the outputs are full. */
+static int settle(zn_engine *e, bool all, zn_error *err)
+{
+    uint32_t flow = 0;
+    decide(e);
+    e->waiting = false;
+    while (!e->waiting && (flow = zn_flow_next_closed(e->flows)) != 0) {
+        write_flow(e, flow);
+        e->waiting = !all && zn_outputs_full(&e->outputs);
+    }
+    return zn_outputs_check(&e->outputs, err);
+}
+
+/* A packet at t_ns begins another period: what came before belongs to the last one. */
+static int see_period(zn_engine *e, int64_t t_ns, zn_error *err)
+{
+    int64_t period = t_ns / e->split_ns;
+    int rc = 0;
+    if (period == e->period)
+        return 0;
+    if (e->period >= 0)
+        rc = settle(e, true, err);
+    e->period = period;
+    return rc != 0 ? rc : zn_outputs_mark(&e->outputs, period * e->split_ns, err);
+}
+
+/* Who is who in the flow that p opened, and its pseudonyms while its epoch's key is there. */
+static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error *err)
+{
+    zn_flow *f = zn_flow_at(e->flows, flow);
+    zn_addr known_as[2];
+    zn_stage_enter(&e->stage, ZN_STAGE_CRYPTO);
+    zn_policy_place(&e->policy, e->flows, f, p, known_as);
+    e->stats.n[ZN_STAT_FLOWS_INTERNAL_BOTH] += f->internal[0] && f->internal[1];
+    for (unsigned i = 0; i < 2; i++)
+        if ((i == f->client || f->internal[i] || f->midstream) &&
+            zn_keys_pseudonym(e->keys, f->first_ns, &known_as[i], &f->pseudonym[i], &f->epoch) != 0)
+            return zn_fail(err, ZN_ERR_CRYPTO, 0,
+                           "the crypto library could not encrypt an address");
+    if (!zn_gate_vote(&e->gate, ZN_VOTE_CLIENT, f->first_ns, flow, 0))
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "a batch held more votes than there is room for");
+    return 0;
+}
+
+/* Moves packet time; after a rebase nothing of before may meet what comes. */
+static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
+{
+    int rc;
+    switch (zn_clock_see(&e->clock, t_ns)) {
+    case ZN_CLOCK_ON_TIME:
+        break;
+    case ZN_CLOCK_LATE:
+        e->stats.n[ZN_STAT_CLOCK_LATE]++;
+        break;
+    case ZN_CLOCK_REFUSED:
+        e->stats.n[ZN_STAT_CLOCK_REFUSED]++;
+        break;
+    case ZN_CLOCK_REBASED:
+        e->stats.n[ZN_STAT_CLOCK_JUMPS]++;
+        zn_flow_rebase(e->flows, t_ns);
+        zn_defrag_clear(e->intake.defrag);
+        rc = settle(e, true, err);
+        if (rc == 0)
+            rc = zn_keys_rebase(e->keys, t_ns, err);
+        zn_gate_rebase(&e->gate, zn_keys_epoch(e->keys, t_ns));
+        zn_resolved_clear(&e->resolved);
+        return rc;
+    }
+    return 0;
+}
+
+static int take_packet(zn_engine *e, const zn_packet *p, zn_error *err)
+{
+    bool opened;
+    uint32_t flow;
+    zn_flow *f;
+    int rc = see_time(e, p->t_ns, err);
+    if (rc == 0 && e->split_ns != 0)
+        rc = see_period(e, e->clock.now_ns, err);
+    if (rc != 0)
+        return rc;
+    e->stats.n[p->tuple.proto == ZN_PROTO_TCP ? ZN_STAT_PACKETS_TCP : ZN_STAT_PACKETS_UDP]++;
+    zn_flow_expire(e->flows, e->clock.now_ns);
+    flow = zn_flow_update(e->flows, p, &opened);
+    if (flow == 0)
+        return 0;
+    if (opened) {
+        rc = place_flow(e, flow, p, err);
+        if (rc != 0)
+            return rc;
+        zn_resolved_opened(&e->resolved, zn_flow_at(e->flows, flow));
+    }
+    f = zn_flow_at(e->flows, flow);
+    zn_stage_enter(&e->stage, ZN_STAGE_NAMES);
+    if (zn_names_packet(&e->names, flow, f, p)) {
+        zn_service_packet(f, p);
+        zn_resolved_packet(&e->resolved, flow, f, p);
+        zn_layer7_packet(&e->names, flow, f, p);
+    }
+    zn_stage_enter(&e->stage, ZN_STAGE_FLOWS);
+    return 0;
+}
+
+/* Brings the flow table back below its cap, and a little more, so that it is not done each time. The
+ * records of what is closed come first: it then only lingers, and goes before what is open. */
+static int make_room(zn_engine *e, zn_error *err)
+{
+    uint32_t beyond = e->max_flows / ROOM_PART;
+    int rc;
+    if (ZN_LIKELY(zn_flow_live(e->flows) <= e->max_flows))
+        return 0;
+    if (beyond > ZN_FLOW_ROOM_MAX - ZN_FLOW_SPARE)
+        beyond = ZN_FLOW_ROOM_MAX - ZN_FLOW_SPARE;
+    rc = settle(e, true, err);
+    if (rc != 0)
+        return rc;
+    if (zn_flow_live(e->flows) > e->max_flows)
+        zn_flow_make_room(e->flows, zn_flow_live(e->flows) - e->max_flows + beyond);
+    return settle(e, true, err);
+}
+
+static int feed_group(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
+{
+    const zn_packet *packet = e->intake.packets;
+    size_t packets;
+    int rc;
+    zn_stage_enter(&e->stage, ZN_STAGE_DECODE);
+    packets = zn_intake_take(&e->intake, frames, n);
+    rc = e->gate.vote_count + GROUP_VOTES > e->gate.vote_cap ? settle(e, false, err) : 0;
+    zn_stage_enter(&e->stage, ZN_STAGE_FLOWS);
+    if (rc == 0)
+        rc = make_room(e, err);
+    for (size_t i = 0; i < packets; i++)
+        zn_flow_probe(e->flows, packet[i].hash);
+    for (size_t i = 0; i < packets && rc == 0; i++)
+        rc = take_packet(e, &packet[i], err);
+    return rc;
+}
+
+int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
+{
+    int rc = 0;
+    for (size_t batch = 0; batch < n && rc == 0; batch += ZN_ENGINE_BATCH) {
+        size_t end = n - batch < ZN_ENGINE_BATCH ? n : batch + ZN_ENGINE_BATCH;
+        for (size_t at = batch; at < end && rc == 0; at += GROUP)
+            rc = feed_group(e, frames + at, end - at < GROUP ? end - at : GROUP, err);
+        if (rc == 0) {
+            zn_defrag_expire(e->intake.defrag, e->clock.now_ns);
+            rc = settle(e, false, err);
+        }
+    }
+    return rc;
+}
+
+static void tally_link(zn_source *source, uint32_t link_type)
+{
+    uint32_t i = 0;
+    while (i < source->links && source->link_type[i] != link_type)
+        i++;
+    if (i == ZN_SOURCE_LINKS)
+        return;
+    if (i == source->links)
+        source->link_type[source->links++] = link_type;
+    source->link_frames[i]++;
+}
+
+/* Counts the frames and leaves those that pass the filter. */
+static size_t filter_frames(zn_engine *e, zn_source *source, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        tally_link(source, e->frames[i].link_type);
+        if (source->filter != NULL && !zn_filter_pass(source->filter, &e->frames[i]))
+            e->stats.n[ZN_STAT_FRAMES_FILTERED]++;
+        else
+            e->frames[kept++] = e->frames[i];
+    }
+    return kept;
+}
+
+int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
+{
+    int taken = 0;
+    while (taken < max_frames) {
+        int want = max_frames - taken < ZN_ENGINE_BATCH ? max_frames - taken : ZN_ENGINE_BATCH;
+        int n, rc;
+        zn_stage_enter(&e->stage, ZN_STAGE_READ);
+        n = zn_capture_next(source->capture, e->frames, want, err);
+        if (n <= 0)
+            return n < 0 ? n : taken;
+        rc = zn_engine_feed(e, e->frames, filter_frames(e, source, (size_t)n), err);
+        if (rc != 0)
+            return rc;
+        taken += n;
+        if (n < want || e->waiting || zn_outputs_full(&e->outputs))
+            break; /* a stream: what came is decided now, not when the batch is full */
+    }
+    return taken;
+}
+
+int zn_engine_settle(zn_engine *e, zn_error *err)
+{
+    int rc = settle(e, false, err);
+    return rc != 0 ? rc : e->waiting;
+}
+
+int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err)
+{
+    if (e->clock.started && quiet_ns > 0 && quiet_ns <= INT64_MAX - e->clock.now_ns) {
+        zn_defrag_expire(e->intake.defrag, e->clock.now_ns + quiet_ns);
+        zn_flow_expire(e->flows, e->clock.now_ns + quiet_ns);
+    }
+    return zn_engine_settle(e, err);
+}
+
+int zn_engine_finish(zn_engine *e, zn_error *err)
+{
+    if (!e->ended) {
+        zn_defrag_clear(e->intake.defrag);
+        zn_flow_end_input(e->flows, e->clock.now_ns);
+    }
+    e->ended = true;
+    return zn_engine_settle(e, err);
+}

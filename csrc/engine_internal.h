@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What engine.c, which owns it all, and engine_feed.c, which runs packets through it, share. */
+#ifndef ZN_ENGINE_INTERNAL_H
+#define ZN_ENGINE_INTERNAL_H
+
+#include "anon/names.h"
+#include "base/clock.h"
+#include "base/stage.h"
+#include "crypto/keys.h"
+#include "engine.h"
+#include "intake.h"
+
+#define ZN_ENGINE_BATCH 1024
+#define ZN_ENGINE_BATCH_VOTES (4 * ZN_ENGINE_BATCH) /* more than real traffic casts */
+
+struct zn_engine {
+    zn_stats stats;
+    zn_policy policy;
+    zn_net *internal;
+    zn_clock clock;
+    zn_keys *keys;
+    zn_flow_table *flows;
+    zn_name_book book;
+    zn_resolved resolved;
+    zn_gate gate;
+    zn_names names;
+    zn_outputs outputs;
+    int64_t split_ns, period; /* length and number of the period; -1: none yet */
+    uint32_t max_flows;
+    bool waiting, ended;
+    zn_stage_mark stage;
+    zn_intake intake;
+    zn_frame frames[ZN_ENGINE_BATCH];
+};
+
+#endif

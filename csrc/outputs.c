@@ -1,0 +1,122 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "outputs.h"
+
+#include "base/arena.h"
+#include "io/csv_log.h"
+#include "io/json_log.h"
+
+#define FULL_BYTES ((size_t)8 << 20)
+#define FULL_ROWS 65536
+#define FIRST_MARKS 16
+
+_Static_assert((int)ZN_TSTAT_TCP_COMPLETE == (int)ZN_OUTPUT_TCP_COMPLETE &&
+                   (int)ZN_TSTAT_TCP_NOCOMPLETE == (int)ZN_OUTPUT_TCP_NOCOMPLETE &&
+                   (int)ZN_TSTAT_UDP_COMPLETE == (int)ZN_OUTPUT_UDP_COMPLETE,
+               "a log's number is its output's");
+
+int zn_outputs_init(zn_outputs *o, uint32_t chosen, unsigned sets, zn_error *err)
+{
+    o->chosen = chosen;
+    zn_tstat_init(&o->tstat, sets);
+    zn_fields_init(&o->fields, sets);
+    return zn_table_init(&o->table, &o->fields, err);
+}
+
+void zn_outputs_fini(zn_outputs *o)
+{
+    for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
+        zn_text_fini(&o->text[i]);
+    zn_table_fini(&o->table);
+    zn_heap_free(o->marks);
+    memset(o, 0, sizeof *o);
+}
+
+static bool is_chosen(const zn_outputs *o, int output)
+{
+    return (o->chosen & 1u << output) != 0;
+}
+
+void zn_outputs_record(zn_outputs *o, const zn_record *r)
+{
+    zn_tstat_log log = zn_tstat_log_of(r);
+    if (log != ZN_TSTAT_NONE && is_chosen(o, (int)log))
+        zn_tstat_line(&o->text[log], &o->tstat, log, r);
+    if (is_chosen(o, ZN_OUTPUT_JSONL))
+        zn_json_record(&o->text[ZN_OUTPUT_JSONL], &o->fields, r);
+    if (is_chosen(o, ZN_OUTPUT_CSV))
+        zn_csv_log_record(&o->text[ZN_OUTPUT_CSV], &o->fields, r);
+    if (is_chosen(o, ZN_OUTPUT_RECORD_ROWS))
+        zn_event_put_record(&o->text[ZN_OUTPUT_RECORD_ROWS], r);
+    if (is_chosen(o, ZN_OUTPUT_TABLE))
+        zn_table_add(&o->table, r);
+}
+
+void zn_outputs_release(zn_outputs *o, const zn_release *release)
+{
+    if (is_chosen(o, ZN_OUTPUT_OBSERVATIONS))
+        zn_json_release(&o->text[ZN_OUTPUT_OBSERVATIONS], release);
+    if (is_chosen(o, ZN_OUTPUT_OBSERVATION_ROWS))
+        zn_event_put_release(&o->text[ZN_OUTPUT_OBSERVATION_ROWS], release);
+}
+
+int zn_outputs_mark(zn_outputs *o, int64_t period_ns, zn_error *err)
+{
+    zn_mark *mark;
+    if (o->mark_count == o->mark_cap) {
+        size_t cap = o->mark_cap == 0 ? FIRST_MARKS : 2 * o->mark_cap;
+        zn_mark *marks = zn_heap_resize(o->marks, cap * sizeof *marks);
+        if (marks == NULL)
+            return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for output");
+        o->marks = marks;
+        o->mark_cap = cap;
+    }
+    mark = &o->marks[o->mark_count++];
+    mark->period_ns = period_ns;
+    mark->rows = o->table.rows;
+    for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
+        mark->at[i] = o->text[i].n;
+    return 0;
+}
+
+void zn_outputs_header(const zn_outputs *o, zn_output output, zn_text *out)
+{
+    if ((int)output <= (int)ZN_TSTAT_UDP_COMPLETE)
+        zn_tstat_header(out, &o->tstat, (zn_tstat_log)output);
+    else if (output == ZN_OUTPUT_CSV)
+        zn_csv_log_header(out, &o->fields);
+}
+
+bool zn_outputs_full(const zn_outputs *o)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
+        bytes += o->text[i].n;
+    return bytes >= FULL_BYTES || o->table.rows >= FULL_ROWS;
+}
+
+int zn_outputs_check(const zn_outputs *o, zn_error *err)
+{
+    bool failed = o->table.failed;
+    for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
+        failed |= o->text[i].failed;
+    if (failed)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for output; nothing cut was written");
+    return 0;
+}
+
+void zn_outputs_clear(zn_outputs *o)
+{
+    for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
+        o->text[i].n = 0;
+    zn_table_clear(&o->table);
+    o->mark_count = 0;
+}
+
+size_t zn_outputs_memory(const zn_outputs *o)
+{
+    size_t bytes = zn_table_memory(&o->table) + o->mark_cap * sizeof *o->marks;
+    for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
+        bytes += o->text[i].cap;
+    return bytes;
+}

@@ -1,0 +1,317 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Every format says the same: Tstat's logs, CSV, JSON Lines and Parquet of one run."""
+
+import csv
+import gzip
+import io
+import json
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import wire
+import zstandard
+from demo_help import read_truth
+from engine_help import make_engine, run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from packet_help import ACK, CLIENT, PSH, SERVER, START, Tcp, Udp, hello, request, user
+
+import zanon_net
+from zanon_net import Config, ConfigError, FormatError
+from zanon_net.schema import description, unit
+
+FORMATS = ("tstat", "csv", "jsonl", "parquet", "observations")
+SETS = "core,e2e,p2p,options,layer7"
+LOGS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete")
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def folder(demo_pcap: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo in every format."""
+    out = tmp_path_factory.mktemp("formats") / "out"
+    config = Config().replace(z=5, format=FORMATS, columns=SETS, dn_hunter=True)
+    zanon_net.run(demo_pcap, config, out=out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def objects(folder: Path) -> list[Row]:
+    """The JSON Lines."""
+    return [json.loads(line) for line in (folder / "flows.jsonl").read_bytes().splitlines()]
+
+
+def csv_rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+
+
+def as_csv(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def test_csv_says_what_json_says(folder: Path, objects: list[Row]) -> None:
+    rows = csv_rows((folder / "flows.csv").read_text("ascii"))
+    assert len(rows) == len(objects) > 1500
+    assert {None} not in [set(row) for row in rows]
+    decimals = (folder / "flows.jsonl").read_bytes().splitlines()
+    for row, line in zip(rows, decimals, strict=True):
+        told = json.loads(line, parse_float=str)
+        for name, text in row.items():
+            assert text == as_csv(told.get(name)), name
+
+
+def in_ns(value: object, scale: int) -> int:
+    return int(Decimal(str(value)) * scale)
+
+
+def test_parquet_says_what_json_says(folder: Path, objects: list[Row]) -> None:
+    table = pq.read_table(folder / "flows.parquet")
+    columns = {name: table.column(name) for name in table.column_names}
+    assert set(columns) == {name for row in objects for name in row}
+    for name, column in columns.items():
+        kind = str(table.schema.field(name).type)
+        values = column.cast("int64").to_pylist() if "timestamp" in kind else column.to_pylist()
+        for value, row in zip(values, objects, strict=True):
+            told = row.get(name)
+            if told is None or value is None:
+                assert told is value, name
+            elif "timestamp" in kind:
+                scale = 1 if name.startswith("t_") else 10**6
+                assert abs(value - in_ns(told, scale)) < 500, name  # json.loads made a double
+            elif kind == "double":
+                assert math.isclose(value, told, abs_tol=1e-6), name
+            else:
+                assert value == told, name
+
+
+def test_the_types_of_parquet_are_real(folder: Path) -> None:
+    schema = pq.read_schema(folder / "flows.parquet")
+    assert str(schema.field("t_start_ns").type) == "timestamp[ns, tz=UTC]"
+    assert str(schema.field("first").type) == "timestamp[ns, tz=UTC]"
+    assert str(schema.field("complete").type) == "bool"
+    assert str(schema.field("c_bytes_all").type) == "uint64"
+    for name in ("name", "client", "fqdn", "c_tls_SNI"):
+        assert str(schema.field(name).type).startswith("dictionary<values=string"), name
+    for field in schema:
+        assert field.metadata[b"description"], field.name
+    assert schema.field("c_rtt_avg").metadata[b"unit"] == b"ms"
+    assert schema.field("c_bytes_all").metadata[b"unit"] == b"bytes"
+    about = json.loads(schema.metadata[b"configuration"])
+    assert about["anonymity"]["z"] == 5
+    assert "key_file" not in about["addresses"]
+
+
+def test_every_field_is_described() -> None:
+    engine = make_engine(columns=SETS.split(","))
+    for name, kind, _nullable in engine.fields:
+        assert description(name)
+        assert (unit(name, kind) != "") == (kind in ("ms", "s", "time") or unit(name, "") != "")
+
+
+def test_tstat_says_what_json_says(folder: Path, objects: list[Row]) -> None:
+    rows = [row for row in objects if row["proto"] == 17]
+    (path,) = folder.glob("*.out/log_udp_complete")
+    header, *lines = path.read_text("ascii").splitlines()
+    names = [word.rpartition("#")[2].partition(":")[0] for word in header.split(" ")]
+    assert len(lines) == len(rows) > 500
+    for line, row in zip(lines, rows, strict=True):
+        for name, text in zip(names, line.split(" "), strict=True):
+            if name in row:
+                told = row[name]
+                missing = told is None and text in ("-", "0.000000")
+                assert missing or text == told or float(text) == told, name
+
+
+def test_the_records_are_counted(folder: Path, objects: list[Row]) -> None:
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    counts = {file["file"]: file["records"] for file in manifest["outputs"]}
+    n = len(objects)
+    assert counts["flows.csv"] == counts["flows.jsonl"] == counts["flows.parquet"] == n
+    assert sum(counts[name] for name in counts if ".out/" in name) == n
+    accounts = manifest["records"]
+    assert accounts["closed"] == accounts["records"] == n
+    for name in ("csv", "jsonl", "parquet", "tstat"):
+        assert accounts[name] == {"written": n, "left_out": 0, "lost": 0}
+
+
+def test_a_flow_joined_later_is_left_out_of_tstats_logs(tmp_path: Path) -> None:
+    talk = Tcp(user(1)).segment(CLIENT, PSH | ACK, b"x").segment(SERVER, ACK)
+    outcome = run(talk.frames, z=1)
+    assert (outcome.stats["records"], outcome.stats["records_midstream"]) == (1, 1)
+    assert (outcome.flow["midstream"], outcome.flow["complete"]) == (1, 0)
+    assert not any(outcome.log(log) for log in LOGS)
+
+
+# ---- compression --------------------------------------------------------------------------------
+
+
+def inflate(data: bytes) -> bytes:
+    return zstandard.ZstdDecompressor().decompressobj().decompress(data)
+
+
+@pytest.mark.parametrize(
+    ("kind", "suffix", "plain"), [("gzip", ".gz", gzip.decompress), ("zstd", ".zst", inflate)]
+)
+def test_compressed_files_hold_the_same(
+    kind: str,
+    suffix: str,
+    plain: Callable[[bytes], bytes],
+    demo_pcap: Path,
+    key_file: str,
+    tmp_path: Path,
+) -> None:
+    config = Config().replace(z=5, key_file=key_file, format=("tstat", "csv", "jsonl"))
+    zanon_net.run(demo_pcap, config, out=tmp_path / "plain")
+    report = zanon_net.run(demo_pcap, config.replace(compress=kind), out=tmp_path / "small")
+    names = [file["file"] for file in report.manifest["outputs"]]
+    assert all(name.endswith(suffix) for name in names)
+    assert len(names) == 5
+    for file in report.manifest["outputs"]:
+        data = (tmp_path / "small" / file["file"]).read_bytes()
+        assert len(data) == file["bytes"]
+        whole = (tmp_path / "plain" / file["file"].removesuffix(suffix)).read_bytes()
+        assert plain(data) == whole
+        assert len(data) < len(whole)
+
+
+# ---- line fuzz ----------------------------------------------------------------------------------
+
+AWKWARD = st.one_of(
+    st.binary(max_size=60),
+    st.text("a.-_ ,;\"'\t\r\n\\#|\x00\x7f", max_size=40).map(lambda text: text.encode("latin-1")),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(AWKWARD, min_size=1, max_size=4))
+def test_whatever_traffic_holds_the_columns_stay(texts: list[bytes]) -> None:
+    frames = []
+    for n, text in enumerate(texts):
+        tls = Tcp(user(1), ports=(20000 + n, 443), t_ns=START).handshake().say(hello(text))
+        http = Tcp(user(1), ports=(21000 + n, 80), t_ns=START).handshake()
+        http.say(request(text)).say(b"HTTP/1.1 " + text + b"\r\n\r\n", SERVER).close()
+        query = wire.dns_message(wire.dns_name(text[:60]))
+        look_up = Udp(user(1), ports=(22000 + n, 53)).send(query).send(text, SERVER)
+        certificate = wire.record(b"\2" + wire.vector(3, b"\3\3" + bytes(36)) + text)
+        frames += [*tls.say(certificate, SERVER).close().frames, *http.frames, *look_up.frames]
+    outcome = run(frames, z=1, columns=SETS.split(","), dn_hunter=True)
+    for log in LOGS:
+        header, *lines = outcome.text[log].decode("ascii").split("\n")[:-1]
+        assert {line.count(" ") for line in lines} <= {header.count(" ")}
+    header, *_rest = rows = csv_rows(outcome.text["csv"].decode("ascii"))
+    assert len(rows) == outcome.stats["records"] == len(outcome.flows)
+    assert all(None not in row and None not in row.values() for row in rows)
+    for text in outcome.text.values():
+        assert all(byte == 0x0A or 0x20 <= byte <= 0x7E for byte in text)
+
+
+# ---- read_log -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["arrow", "pandas", "polars"])
+def test_our_logs_are_read(kind: str, folder: Path, objects: list[Row]) -> None:
+    pytest.importorskip({"arrow": "pyarrow"}.get(kind, kind))
+    table = zanon_net.read_log(folder, "udp_complete", into=kind)
+    rows = [row for row in objects if row["proto"] == 17]
+    assert len(table) == len(rows)
+    assert list(table["c_pkts_all"]) if kind != "arrow" else True
+    if kind == "arrow":
+        assert table.column("fqdn").to_pylist() == [row["fqdn"] for row in rows]
+        starts = table.column("c_first_abs").cast("int64").to_pylist()
+        assert all(
+            abs(ns - row["c_first_abs"] * 1e6) < 500 for ns, row in zip(starts, rows, strict=True)
+        )
+
+
+def test_parts_are_read_in_their_order(demo_pcap: Path, tmp_path: Path) -> None:
+    config = Config().replace(z=1, split="10m", compress="gzip")
+    zanon_net.run(demo_pcap, config, out=tmp_path / "out")
+    parts = sorted((tmp_path / "out").glob("*.out"))
+    assert len(parts) > 10
+    table = zanon_net.read_log(tmp_path / "out", into="arrow")
+    assert len(table) == sum(len(zanon_net.read_log(part, into="arrow")) for part in parts)
+    whole = zanon_net.run(demo_pcap, Config().replace(z=1), out=tmp_path / "whole")
+    assert whole.totals.counters["records"] > len(table) > 900
+
+
+def tstat_log(path: Path, *lines: str) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+def test_what_tstat_writes_is_read(tmp_path: Path) -> None:
+    path = tstat_log(
+        tmp_path / "log_tcp_complete",
+        "#02#c_ip:1 c_port:2 first:3 durat:4 http_res:5 c_tls_SNI:6 fqdn:7 req_tm:8 new:9",
+        "10.0.0.1 50000 1484319032896.759033 12.500000 --- a.example - 0.0 7",
+        "10.0.0.1 50001 1484319032896.759034 0.000000 200 - b.example 1484319032896.000001 8",
+    )
+    first, second = zanon_net.read_log(path, into="arrow").to_pylist()
+    assert (first["first"].value, second["first"].value) == (
+        1_484_319_032_896_759_033,
+        1_484_319_032_896_759_034,
+    )
+    assert (first["req_tm"], second["req_tm"].value) == (None, 1_484_319_032_896_000_001)
+    assert (first["durat"], first["http_res"], first["c_tls_SNI"]) == (12.5, None, "a.example")
+    assert (second["http_res"], second["c_tls_SNI"], second["new"]) == ("200", None, 8)
+
+
+def test_headers_may_name_more_than_lines_have(tmp_path: Path) -> None:
+    log = tstat_log(tmp_path / "log_tcp_nocomplete", "#31#c_ip:1 c_port:2 s_port:3", "10.0.0.1 7")
+    table = zanon_net.read_log(log, into="arrow")
+    assert table.to_pylist() == [{"c_ip": "10.0.0.1", "c_port": 7}]
+    empty = tstat_log(tmp_path / "log_udp_complete", "#c_ip:1 c_port:2 c_first_abs:3")
+    assert zanon_net.read_log(empty, into="arrow").num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([], "does not start with the header"),
+        (["10.0.0.1 7"], "does not start with the header"),
+        (["#c_ip:1 c_port:2", "10.0.0.1 7 8"], "line 2 has 3 columns, its header 2"),
+        (["#c_ip:1 c_port:2", "10.0.0.1 7", "10.0.0.1"], "log_x: "),
+        (["#c_ip:1 c_port:2", "10.0.0.1 x"], "log_x: "),
+    ],
+)
+def test_what_is_no_log_is_refused(tmp_path: Path, lines: list[str], message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        zanon_net.read_log(tstat_log(tmp_path / "log_x", *lines))
+
+
+def test_wrong_arguments_of_read_log(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no such file"):
+        zanon_net.read_log(tmp_path / "absent")
+    with pytest.raises(ConfigError, match="there is no log_tcp_complete in it"):
+        zanon_net.read_log(tmp_path)
+    with pytest.raises(ConfigError, match=r"^into: "):
+        zanon_net.read_log(tmp_path, into="excel")
+    with pytest.raises(ConfigError, match=r"^log: "):
+        zanon_net.read_log(tmp_path, "video")
+
+
+@pytest.mark.source
+def test_tstats_own_samples_are_read(corpus: Path) -> None:
+    samples = corpus.parent / "design" / "tstat_samples"
+    if not samples.exists():
+        pytest.skip("Tstat's samples are not beside this tree")
+    for kind, columns in (("s_full", 134), ("s_plain_core", 44)):
+        table = zanon_net.read_log(samples / kind, into="arrow")
+        assert (table.num_columns, table.num_rows) == (columns, 30)
+        lines = next((samples / kind).rglob("log_tcp_complete")).read_text().splitlines()[1:]
+        firsts = [int(line.split(" ")[28].replace(".", "")) for line in lines]
+        assert table.column("first").cast("int64").to_pylist() == firsts
+
+
+def test_truth_is_in_every_format(folder: Path, demo_truth: Path) -> None:
+    names = {line["name"] for line in read_truth(demo_truth)}
+    told = {name for name in pq.read_table(folder / "flows.parquet")["name"].to_pylist() if name}
+    assert told
+    assert told <= names
+    assert told == {row["name"] for row in csv_rows((folder / "flows.csv").read_text())} - {""}

@@ -1,0 +1,397 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of a run's output: by time, by size, on a signal; and what is left when a run breaks off.
+
+Throughout, every record of a closed flow is in exactly one file, or counted as left out or lost.
+"""
+
+import errno
+import itertools
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from capture_bytes import PCAP_NANOSECONDS, pcap_header, pcap_record
+from engine_help import feed, make_engine
+from packet_help import DAY, HOUR, MINUTE, SECOND, START, Frame, Udp, merged, user
+
+from zanon_net import Config, OutputError, run
+from zanon_net.files import TextFile
+from zanon_net.outputs import FolderSink
+from zanon_net.sinks import Plan
+
+PROGRAM = [sys.executable, "-m", "zanon_net", "run"]
+HOST = b"www.example.org"
+Files = dict[str, bytes]
+
+
+def flow(n: int, t_ns: int) -> list[Frame]:
+    """A DNS lookup of its own user."""
+    return Udp(user(n), ports=(1024 + n, 53), t_ns=t_ns).lookup(HOST).frames
+
+
+def capture_of(frames: list[Frame]) -> bytes:
+    return in_this_order(merged([frames]))
+
+
+def in_this_order(frames: list[Frame]) -> bytes:
+    return pcap_header("<", magic=PCAP_NANOSECONDS) + b"".join(
+        pcap_record("<", frame.t_ns // SECOND, frame.t_ns % SECOND, frame.data) for frame in frames
+    )
+
+
+def files_in(folder: Path) -> Files:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def manifest_of(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "manifest.json").read_bytes()))
+
+
+def check_accounts(folder: Path) -> dict[str, Any]:
+    """The manifest tells the truth about what is there: names, sizes, records, and no more."""
+    manifest, files = manifest_of(folder), files_in(folder)
+    listed = {file["file"]: file for file in manifest["outputs"]}
+    assert set(listed) == set(files) - {"manifest.json"}
+    counted: dict[str, int] = {}
+    for name, file in listed.items():
+        assert file["bytes"] == len(files[name])
+        header = not name.endswith(".jsonl")
+        assert file["records"] == files[name].count(b"\n") - header
+        key = "tstat" if ".out/" in name else name.rpartition(".")[2]
+        counted[key] = counted.get(key, 0) + file["records"]
+    accounts = manifest["records"]
+    assert accounts["closed"] == accounts["records"] + accounts["withheld"]
+    for key in ("csv", "jsonl", "tstat"):
+        if key in accounts:
+            told = accounts[key]
+            assert told["written"] + told["left_out"] + told["lost"] == accounts["records"]
+            assert told["written"] == counted.get(key, 0)
+    return manifest
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+# ---- by time ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def days(tmp_path: Path) -> Path:
+    """Lookups over a day, two at a time, with hours between some of them."""
+    times = [START + 50 * MINUTE + n * 25 * MINUTE for n in range(20)] + [START + 3 * DAY]
+    frames = [frame for n, t_ns in enumerate(times) for frame in flow(n, t_ns)]
+    path = tmp_path / "days.pcap"
+    path.write_bytes(capture_of(frames))
+    return path
+
+
+def stamp(t_ns: int, form: str) -> str:
+    return time.strftime(form, time.gmtime(t_ns // SECOND))
+
+
+def test_parts_are_aligned_and_nothing_is_lost(days: Path, out: Path) -> None:
+    config = Config().replace(z=1, split="1h", format=("tstat", "csv", "jsonl"))
+    run(days, config, out=out)
+    check_accounts(out)
+    run(days, config.replace(split=None, exact=True), out=out.with_name("whole"))
+    for name, pattern in (("flows.csv", "flows-*.csv"), ("flows.jsonl", "flows-*.jsonl")):
+        whole = (out.with_name("whole") / name).read_text().splitlines()
+        parts = [path.read_text().splitlines() for path in sorted(out.glob(pattern))]
+        header = 1 if name.endswith("csv") else 0
+        assert len(parts) == 10
+        assert [part[:header] for part in parts] == [whole[:header]] * len(parts)
+        lines = [line for part in parts for line in part[header:]]
+        assert len(lines) == len(whole) - header == 21
+        assert len(set(lines)) == 21
+
+
+def test_a_record_lies_in_the_part_in_which_its_flow_was_closed(days: Path, out: Path) -> None:
+    run(days, Config().replace(z=1, split="1h", format="jsonl"), out=out)
+    starts = []
+    for path in sorted(out.glob("flows-*.jsonl")):
+        for line in path.read_text().splitlines():
+            end_ns = json.loads(line)["t_end_ns"]
+            starts.append((path.name, end_ns))
+            # Closed by the first packet 200 s later: in the same hour, or in a later one.
+            assert path.name >= f"flows-{stamp(end_ns, '%Y%m%dT%H0000Z')}.jsonl"
+    assert [end for _name, end in starts] == sorted(end for _name, end in starts)
+
+
+def test_a_long_gap_is_one_part(out: Path, tmp_path: Path) -> None:
+    frames = [*flow(1, START), *flow(2, START + 366 * DAY)]
+    (tmp_path / "gap.pcap").write_bytes(capture_of(frames))
+    run(tmp_path / "gap.pcap", Config().replace(z=1, split="1h"), out=out)
+    folders = {name.partition("/")[0] for name in files_in(out)} - {"manifest.json"}
+    expected = {stamp(t, "%Y_%m_%d_%H_00.out") for t in (START, START + 366 * DAY)}
+    assert folders == expected
+
+
+@pytest.mark.parametrize("batch", [1, 7, 1000])
+def test_what_belongs_to_a_part_does_not_depend_on_batches(batch: int) -> None:
+    frames = [frame for n in range(40) for frame in flow(n, START + n * 20 * MINUTE)]
+    assert parts_of(frames, batch) == parts_of(frames, 80)
+
+
+def parts_of(frames: list[Frame], batch: int) -> dict[int, dict[str, int]]:
+    """How many lines each output has in each period, and rows of the table."""
+    outputs = ("csv", "observations", "table")
+    engine = make_engine(z=1, split_ns=HOUR, outputs=outputs)
+    parts: dict[int, dict[str, int]] = {}
+    period = -1
+    more = True
+    for at in range(0, len(frames) + batch, batch):
+        feed(engine, frames[at : at + batch])
+        if at >= len(frames):
+            more = engine.finish()
+        start = 0
+        for period_ns, texts, end in engine.drain()[0]:
+            period = period if period_ns is None else period_ns
+            counts = parts.setdefault(period, dict.fromkeys(outputs, 0))
+            for output, data in texts.items():
+                counts[output] += data.count(b"\n")
+            counts["table"] += end - start
+            start = end
+    assert not more
+    engine.close()
+    total = {output: sum(counts[output] for counts in parts.values()) for output in outputs}
+    assert total == dict.fromkeys(outputs, 40)
+    assert set(parts) - {-1} == {START + n * HOUR for n in range(14)}
+    return {period: counts for period, counts in parts.items() if any(counts.values())}
+
+
+def test_the_clock_set_back_begins_a_part_of_the_same_hour_anew(out: Path, tmp_path: Path) -> None:
+    ahead = [frame for n in range(3) for frame in flow(n, START + n)]
+    later = flow(9, START + 40 * HOUR)
+    back = [frame for n in range(300) for frame in flow(10 + n, START + MINUTE + n)]
+    (tmp_path / "back.pcap").write_bytes(in_this_order([*ahead, *later, *back]))
+    run(tmp_path / "back.pcap", Config().replace(z=1, split="1h", format="csv"), out=out)
+    first = stamp(START, "flows-%Y%m%dT%H%M%SZ")
+    assert {f"{first}.csv", f"{first}-2.csv"} <= set(files_in(out))
+    check_accounts(out)
+
+
+# ---- by size, and on a signal -------------------------------------------------------------------
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """20,000 lookups, 50 ms apart."""
+    path = tmp_path / "many.pcap"
+    if not path.exists():
+        frames = [frame for n in range(20_000) for frame in flow(n, START + n * 50_000_000)]
+        path.write_bytes(capture_of(frames))
+    return path
+
+
+def test_parts_by_size(many: Path, out: Path) -> None:
+    config = Config().replace(z=1, split_size="400k", format=("csv", "tstat"))
+    run(many, config, out=out)
+    check_accounts(out)
+    sizes = [len(data) for name, data in files_in(out).items() if name.endswith(".csv")]
+    assert len(sizes) > 3
+    assert manifest_of(out)["records"]["csv"]["written"] == 20_000
+
+
+class Running:
+    """The command, reading a capture from a pipe."""
+
+    def __init__(self, out: Path, *options: str) -> None:
+        command = [*PROGRAM, "-", "--out", str(out), "--z", "1", "-q", *options]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        )
+        self.out = out
+
+    def send(self, data: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
+    def wait_for(self, pattern: str, count: int) -> None:
+        """Waits until so many files have these names."""
+        for _attempt in range(3000):
+            if len(list(self.out.rglob(pattern))) >= count:
+                return
+            assert self.process.poll() is None, self.process.communicate()[1]
+            time.sleep(0.01)
+        pytest.fail(f"no {pattern} appeared")
+
+    def end(self) -> tuple[int, bytes]:
+        _out, err = self.process.communicate(timeout=60)
+        return self.process.returncode, err
+
+
+@pytest.fixture
+def running(out: Path) -> Iterator[Callable[..., Running]]:
+    started: list[Running] = []
+
+    def start(*options: str) -> Running:
+        started.append(Running(out, *options))
+        return started[-1]
+
+    yield start
+    for each in started:
+        if each.process.poll() is None:
+            each.process.kill()
+            each.process.communicate()
+
+
+def test_hangup_rotates_under_load(running: Callable[..., Running], many: Path, out: Path) -> None:
+    data = many.read_bytes()
+    run_ = running("--format", "csv", "--format", "tstat")
+    cuts = [0, *sorted(random.Random(7).sample(range(1000, len(data)), 4)), len(data)]
+    for n, (start, end) in enumerate(itertools.pairwise(cuts)):
+        if n:
+            run_.process.send_signal(signal.SIGHUP)
+            run_.wait_for("flows-*.csv", n)
+        run_.send(data[start:end])
+        if not n:
+            run_.wait_for("*.partial", 1)
+    code, err = run_.end()
+    assert (code, err) == (0, b"")
+    manifest = check_accounts(out)
+    assert manifest["complete"]
+    assert manifest["records"]["csv"] == {"written": 20_000, "left_out": 0, "lost": 0}
+    assert len(list(out.glob("flows-*.csv"))) == 5
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_other_signals_end_a_run_well(
+    running: Callable[..., Running], many: Path, out: Path, number: signal.Signals
+) -> None:
+    data = many.read_bytes()
+    run_ = running("--format", "csv", "--split", "1m")
+    run_.send(data[: len(data) * 9 // 10])
+    run_.wait_for("flows-*.csv", 1)
+    run_.process.send_signal(number)
+    code, err = run_.end()
+    assert code == 1
+    assert b"interrupted: what had been read is complete" in err
+    manifest = check_accounts(out)
+    assert manifest["interrupted"]
+    assert manifest["records"]["csv"]["lost"] == 0
+    assert not list(out.rglob("*.partial"))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_killed_run_leaves_whole_files_and_partial_ones(
+    running: Callable[..., Running], many: Path, out: Path, seed: int
+) -> None:
+    data = many.read_bytes()
+    run_ = running("--format", "csv", "--split-size", "200k")
+    rng = random.Random(seed)
+    end = rng.randrange(len(data) // 10, len(data))
+    for at in range(0, end, 1 << 16):
+        run_.send(data[at : min(end, at + (1 << 16))])
+    if seed % 2:
+        run_.wait_for("flows-*.csv", 1 if end > len(data) // 2 else 0)
+    run_.process.kill()
+    run_.end()
+    for name, content in files_in(out).items():
+        if name.endswith(".partial"):
+            continue
+        assert name.endswith(".csv")
+        assert content.endswith(b"\n")
+        header, *lines = content.splitlines()
+        assert {line.count(b",") for line in lines} == {header.count(b",")}
+
+
+# ---- a disk that is full ------------------------------------------------------------------------
+
+
+def is_full_after(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    """Makes text files fail with ENOSPC once they hold `limit` bytes together."""
+    written = 0
+    put = TextFile._put
+
+    def failing(self: TextFile, data: bytes) -> None:
+        nonlocal written
+        written += len(data)
+        if written > limit:
+            raise OutputError(f"cannot write {self.path}: {os.strerror(errno.ENOSPC)}")
+        put(self, data)
+
+    monkeypatch.setattr(TextFile, "_put", failing)
+
+
+@pytest.mark.parametrize("limit", [300_000, 4_000_000, 5_500_000])
+@pytest.mark.parametrize("split_size", [None, "200k"])
+def test_a_full_disk_leaves_a_true_manifest(
+    many: Path, out: Path, monkeypatch: pytest.MonkeyPatch, limit: int, split_size: str | None
+) -> None:
+    is_full_after(monkeypatch, limit)
+    with pytest.raises(OutputError, match="No space left on device"):
+        run(many, Config().replace(z=1, format="csv", split_size=split_size), out=out)
+    manifest = check_accounts(out)
+    assert not manifest["complete"]
+    assert "No space left on device" in manifest["error"]
+    told = manifest["records"]["csv"]
+    assert told["lost"] > 0
+    assert (told["written"] > 0) == (split_size is not None and limit > 300_000)
+
+
+def can_mount(folder: Path) -> bool:
+    command = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
+    return shutil.which("mount") is not None and (
+        subprocess.run(command, check=False, capture_output=True).returncode == 0
+    )
+
+
+def test_a_small_file_system_runs_full(many: Path, tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    if not can_mount(small):
+        pytest.skip("mounting a tmpfs takes privileges")
+    try:
+        command = [*PROGRAM, str(many), "--z", "1", "--format", "csv", "--split-size", "100k"]
+        done = subprocess.run(
+            [*command, "--out", str(small / "out")], check=False, capture_output=True
+        )
+        assert done.returncode == 1
+        lines = done.stderr.splitlines()
+        assert b"No space left on device; free some space and run again" in lines[-1]
+        manifest = check_accounts(small / "out")
+        assert not manifest["complete"]
+        assert manifest["records"]["csv"]["written"] > 0
+        assert manifest["records"]["csv"]["lost"] > 0
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_there_is_room_for_the_manifest_on_a_full_disk(out: Path) -> None:
+    sink = FolderSink(out, Plan(("csv",)))
+    assert (out / "manifest.json.partial").stat().st_size == 1 << 16
+    sink.abandon(lambda: b"{}")
+    assert files_in(out) == {"manifest.json": b"{}"}
+
+
+def test_an_input_error_after_a_part_leaves_that_part(
+    many: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*told: int) -> None:
+        if told[2] > 30_000:
+            raise MemoryError
+
+    config = Config().replace(z=1, format="csv", split_size="200k")
+    with pytest.raises(MemoryError):
+        run(many, config, out=out, progress=broken)
+    assert check_accounts(out)["error"] == "MemoryError"
+    with pytest.raises(MemoryError):
+        run(many, config.replace(split_size=None), out=out.with_name("two"), progress=broken)
+    assert not out.with_name("two").exists()

@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""A configuration file with every setting, its default and what it means."""
+
+import dataclasses
+import json
+from collections.abc import Iterator
+
+from zanon_net.config import Config
+
+_ABOUT = {
+    "z": "users that must share a name before it is released; 1 releases every name",
+    "window": "for how long a user's exposure to a name counts",
+    "evidence": 'what shows that a user is real: "established", or "any" for one direction only',
+    "dns_votes": "whether names in DNS queries count",
+    "never": "a file with suffixes of names never to release, one a line",
+    "exact": "exact measurements also in flows whose name is suppressed",
+    "dn_hunter": "in fqdn, the name that DNS gave a flow's server, if z users share it",
+    "internal": "the users' networks: a list, a file (such as Tstat's for -N) or \"any\"",
+    "user_prefix": "bits of an IPv4 and of an IPv6 address that make a user",
+    "keep_client_port": "client ports as they are, instead of 0",
+    "rotate": "for how long one key makes the pseudonyms; left out: as long as the window",
+    "key_file": "made by `zanon-net key new zanon.key`; left out: a key that is never stored",
+    "filter": "read only packets that match, as tcpdump has it",
+    "max_bytes": "most bytes a compressed source may unpack to; left out: 200 times its size",
+    "format": "tstat, csv, jsonl, parquet, observations",
+    "columns": "core, and any of layer7, e2e, options, p2p",
+    "compress": 'files of text: "none", "gzip" or "zstd"',
+    "split": "new files each time this much packet time begins",
+    "split_size": "new files when one has this many bytes",
+    "max_flows": "flows at a time; then those idle for longest are closed early",
+    "max_tuples": "(user, name) pairs remembered; then the oldest are forgotten",
+    "max_attributes": "names and addresses remembered; then the oldest are forgotten",
+    "ring": "memory for frames that wait to be read, of each interface",
+    "snaplen": "bytes kept of a frame; a name behind them is not seen",
+    "promiscuous": "whether an interface takes frames for other hosts too",
+    "status": "how often to tell of the run; left out: never",
+    "drop_to": "the user to go on as, instead of root, once everything is open",
+}
+
+_EXAMPLES: dict[str, object] = {
+    "never": "never.txt",
+    "internal": "10.0.0.0/8,fd00::/8",
+    "rotate": "1h",
+    "key_file": "zanon.key",
+    "filter": "tcp port 443 or udp port 53",
+    "max_bytes": "20G",
+    "split": "1h",
+    "split_size": "2G",
+    "status": "10s",
+    "drop_to": "nobody",
+}
+
+
+def example() -> str:
+    """The file's text. Settings without a default are there as comments."""
+    return "\n".join(_lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    yield "# Settings of `zanon-net run CAPTURE --config zanon.toml`; these are the defaults."
+    yield "# Paths are relative to this file's folder. An option of `run` overrides a setting."
+    config = Config()
+    for section in dataclasses.fields(config):
+        values = getattr(config, section.name)
+        yield ""
+        yield f"[{section.name}]"
+        for field in dataclasses.fields(values):
+            value = getattr(values, field.name)
+            yield f"# {_ABOUT[field.name]}"
+            if value in (None, "", ()):
+                yield f"# {field.name} = {json.dumps(_EXAMPLES[field.name])}"
+            else:
+                yield f"{field.name} = {json.dumps(value)}"

@@ -1,0 +1,143 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Logs into tables: Tstat's own and ours, and our Parquet. Needs pyarrow (zanon-net[parquet])."""
+
+import importlib
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from zanon_net.errors import ConfigError, FormatError
+from zanon_net.schema import arrow
+
+LOGS = ("tcp_complete", "tcp_nocomplete", "udp_complete")
+KINDS = ("pandas", "polars", "arrow")
+MISSING = ["-", "---"]
+
+_TEXT = re.compile(
+    r"[cs]_ip|c_tls_SNI|s_tls_SCN|fqdn|dns_rslv|http_hostname|http_res|[cs]_TLSvers"
+    r"|quic_(SNI|UA|[cs]_vers)"
+)
+_TIME = re.compile(r"first|last|[cs]_first_abs|re[qs]_tm")
+_DURATION = re.compile(
+    r"durat|[cs]_(durat|first|last|first_ack|last_handshakeT|appdataT|rtt_(avg|min|max|std))"
+)
+
+
+def read_log(
+    path: str | os.PathLike[str], log: str = "tcp_complete", *, into: str = "pandas"
+) -> Any:
+    """A log as a table: flows in the order of their lines.
+
+    path: a log file, or a folder: every file of that log in it and below, in the order of their
+        names. Tstat's and ours are read alike, also compressed; a .parquet file as it is.
+    log: which log of a folder: tcp_complete, tcp_nocomplete or udp_complete.
+    into: "pandas" for a DataFrame, "polars" for one of polars, "arrow" for a pyarrow.Table.
+
+    Columns have Tstat's names. Times of day are timestamps in UTC with ns, durations in ms (c_durat
+    and s_durat of UDP: s), "-" is null. Raises ConfigError, and FormatError for what is no log.
+    """
+    if into not in KINDS:
+        raise ConfigError(f"into: must be {', '.join(KINDS)}, not {into!r}")
+    if log not in LOGS:
+        raise ConfigError(f"log: must be {', '.join(LOGS)}, not {log!r}")
+    pa = arrow()
+    tables = [_read_file(file) for file in _files(Path(path), log)]
+    table = pa.concat_tables(tables, promote_options="default")
+    if into == "pandas":
+        return table.to_pandas()
+    if into == "polars":
+        try:
+            return importlib.import_module("polars").from_arrow(table)
+        except ImportError:
+            raise ConfigError("into: polars is not installed; pip install polars") from None
+    return table
+
+
+def _files(path: Path, log: str) -> list[Path]:
+    if not path.is_dir():
+        if not path.exists():
+            raise ConfigError(f"{path}: there is no such file or folder")
+        return [path]
+    names = re.compile(rf"log_{log}(\.gz|\.zst)?")
+    files = sorted(file for file in path.rglob("log_*") if names.fullmatch(file.name))
+    if not files:
+        raise ConfigError(f"{path}: there is no log_{log} in it")
+    return files
+
+
+def _read_file(path: Path) -> Any:
+    if path.suffix == ".parquet":
+        return importlib.import_module("pyarrow.parquet").read_table(path)
+    pa = arrow()
+    try:
+        with pa.input_stream(path, compression="detect") as stream:
+            data = stream.read()
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read: {error}") from None
+    header, _newline, lines = data.partition(b"\n")
+    names = _names(path, header)
+    # Tstat's header of log_tcp_nocomplete names columns that its lines do not have.
+    width = lines.partition(b"\n")[0].count(b" ") + 1 if lines else len(names)
+    if width > len(names):
+        raise FormatError(f"{path}: line 2 has {width} columns, its header {len(names)}")
+    return _typed(_parse(path, lines, names[:width]))
+
+
+def _names(path: Path, header: bytes) -> list[str]:
+    words = header.decode("ascii", "replace").split(" ")
+    names = [word.rpartition("#")[2].partition(":")[0] for word in words]
+    if not header.startswith(b"#") or names[0] != "c_ip":
+        raise FormatError(f"{path}: it does not start with the header of a Tstat log")
+    return names
+
+
+def _parse(path: Path, lines: bytes, names: list[str]) -> Any:
+    pa, csv = arrow(), importlib.import_module("pyarrow.csv")
+    kinds = {name: _read_as(name) for name in names}
+    if not lines:
+        return pa.table({name: pa.array([], kinds[name]) for name in names})
+    try:
+        return csv.read_csv(
+            pa.BufferReader(lines),
+            read_options=csv.ReadOptions(column_names=names),
+            parse_options=csv.ParseOptions(delimiter=" ", quote_char=False),
+            convert_options=csv.ConvertOptions(
+                column_types=kinds,
+                null_values=MISSING,
+                strings_can_be_null=True,
+                check_utf8=False,
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        raise FormatError(f"{path}: {error}") from None
+
+
+def _read_as(name: str) -> Any:
+    """The type of a column while it is read: times stay text, so that no digit is lost."""
+    pa = arrow()
+    if _TEXT.fullmatch(name) or _TIME.fullmatch(name):
+        return pa.string()
+    return pa.float64() if _DURATION.fullmatch(name) else pa.int64()
+
+
+def _typed(table: Any) -> Any:
+    """Times out of texts in ms with six decimals; 0 is never."""
+    pa, compute = arrow(), importlib.import_module("pyarrow.compute")
+    for i, name in enumerate(table.column_names):
+        if not _TIME.fullmatch(name):
+            continue
+        digits = compute.replace_substring(_six_decimals(table.column(i)), ".", "")
+        ns = compute.cast(digits, pa.int64())
+        times = compute.cast(ns, pa.timestamp("ns", tz="UTC"))
+        never = compute.equal(ns, 0)
+        table = table.set_column(i, name, compute.if_else(never, None, times))
+    return table
+
+
+def _six_decimals(column: Any) -> Any:
+    """The same numbers, those written as "0.0" with as many decimals as the others."""
+    compute = importlib.import_module("pyarrow.compute")
+    short = compute.equal(column, "0.0")
+    return compute.if_else(short, "0.000000", column)

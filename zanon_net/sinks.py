@@ -1,0 +1,134 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What takes a run's output: the interface, and standard output."""
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+from zanon_net.errors import ZanonError
+from zanon_net.files import SUFFIXES, compressor, explained
+from zanon_net.schema import Column
+
+TABLE = "table"
+
+_STEMS = {"jsonl": "flows", "observations": "observations", "csv": "flows", TABLE: "flows"}
+_SUFFIXES = {"jsonl": ".jsonl", "observations": ".jsonl", "csv": ".csv", TABLE: ".parquet"}
+
+Parts = Sequence[tuple[int | None, Mapping[str, bytes], int]]
+"""Of each period: its start in ns (None: the last one goes on), its text, where its rows end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is written, and how.
+
+    outputs: the core's names. headers: the first line of each text output's files. fields: as
+    `_core.Engine.fields` has them, for Parquet. about: texts for Parquet's metadata.
+    split_ns: length of a part, 0: no limit. split_bytes: size of a file at which a part ends.
+    """
+
+    outputs: tuple[str, ...]
+    headers: Mapping[str, bytes] = field(default_factory=dict)
+    fields: Sequence[tuple[str, str, bool]] = ()
+    about: Mapping[str, object] = field(default_factory=dict)
+    compress: str = "none"
+    split_ns: int = 0
+    split_bytes: int = 0
+
+    def file_name(self, output: str, stamp: str = "") -> str:
+        """The name of an output's file without its folder."""
+        name = _STEMS.get(output, output) + stamp + _SUFFIXES.get(output, "")
+        return name if output == TABLE else name + SUFFIXES[self.compress]
+
+
+class Sink(ABC):
+    """Takes what an engine drained. Ends with `publish`, or with `discard` after any error."""
+
+    @abstractmethod
+    def take(self, parts: Parts, table: Sequence[Column] = ()) -> None:
+        """Appends. Raises OutputError."""
+
+    @abstractmethod
+    def settle(self, first_ns: int | None) -> None:
+        """Ends writing.
+
+        first_ns: the time of the first packet; None: there was none, so there are no files.
+        """
+
+    @abstractmethod
+    def publish(self, manifest: bytes) -> None:
+        """Makes everything appear. Raises OutputError, with nothing more having appeared."""
+
+    @abstractmethod
+    def discard(self) -> None:
+        """Removes what has not appeared; does nothing after `publish`."""
+
+    def rotate(self, first_ns: int, now_ns: int) -> None:  # noqa: B027  (a stream has no parts)
+        """Ends the part, and begins another at now_ns; first_ns: the time of the first packet."""
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a file has reached the size at which the plan ends a part."""
+        return False
+
+    def abandon(self, manifest: Callable[[], bytes]) -> None:
+        """Removes what has not appeared, and leaves a manifest of what has, made after that."""
+        del manifest
+        self.discard()
+
+    @property
+    def files(self) -> list[dict[str, Any]]:
+        """What has appeared, or is about to: {"file", "bytes", "records"} of each."""
+        return []
+
+    @property
+    def written(self) -> Mapping[str, int]:
+        """Records in those files, by output."""
+        return {}
+
+
+class StdoutSink(Sink):
+    """One output to standard output. A reader that went away raises BrokenPipeError."""
+
+    def __init__(self, plan: Plan) -> None:
+        stream = getattr(sys.stdout, "buffer", None)
+        if stream is None:
+            raise ZanonError("standard output is closed")
+        self._stream: BinaryIO = stream
+        (self._output,) = plan.outputs
+        self._compressor = compressor(plan.compress)
+        self._records = 0
+        self._put(plan.headers.get(self._output, b""))
+
+    def _put(self, data: bytes) -> None:
+        with explained("write", "standard output"):
+            self._stream.write(self._compressor.compress(data))
+            self._stream.flush()  # a reader behind a pipe sees a batch when it is decided
+
+    def take(self, parts: Parts, table: Sequence[Column] = ()) -> None:
+        """See Sink."""
+        for _period, texts, _rows in parts:
+            if self._output in texts:
+                self._put(texts[self._output])
+                self._records += texts[self._output].count(b"\n")
+
+    def settle(self, first_ns: int | None) -> None:
+        """See Sink; standard output is no file of a folder."""
+        with explained("write", "standard output"):
+            self._stream.write(self._compressor.flush())
+
+    def publish(self, manifest: bytes) -> None:
+        """See Sink; the manifest has no place among the data."""
+        with explained("write", "standard output"):
+            self._stream.flush()
+
+    def discard(self) -> None:
+        """See Sink; what was written is gone."""
+
+    @property
+    def written(self) -> Mapping[str, int]:
+        """See Sink."""
+        return {self._output: self._records}
