@@ -14,7 +14,8 @@
 #include "io/table.h"
 #include "io/tstat_log.h"
 
-/* Text outputs, two of rows of bytes among them; ZN_OUTPUT_TABLE is the table. As bits (1 << output) in a set of outputs. */
+/* Text outputs, and two of rows of bytes; ZN_OUTPUT_TABLE is the table. As bits (1 << output) in a
+ * set of outputs. */
 typedef enum zn_output {
     ZN_OUTPUT_TCP_COMPLETE,
     ZN_OUTPUT_TCP_NOCOMPLETE,

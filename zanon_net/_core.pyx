@@ -22,7 +22,8 @@ ROWS = ("record_rows", "observation_rows")
 TABLE = "table"
 cdef enum:
     TEXTS = 8
-assert len(OUTPUTS) + len(ROWS) == TEXTS and TEXTS == <int>ZN_OUTPUT_TEXTS
+ALL_TEXTS = OUTPUTS + ROWS
+assert len(ALL_TEXTS) == TEXTS and TEXTS == <int>ZN_OUTPUT_TEXTS
 FIELD_TYPES = ("bool", "uint8", "uint16", "uint32", "uint64", "int64", "ms", "s", "time", "text")
 SETS = {"core": 0, "e2e": 1, "layer7": 2, "p2p": 4, "options": 8}
 PARSE_STATES = ("done", "need_more", "malformed", "other")
@@ -290,7 +291,7 @@ cdef class Engine:
         for name in columns:
             config.sets |= SETS[name]
         for output in outputs:
-            config.outputs |= 1 << (*OUTPUTS, *ROWS, TABLE).index(output)
+            config.outputs |= 1 << (*ALL_TEXTS, TABLE).index(output)
         config.split_ns = split_ns
         if internal is not None:
             config.internal = lists.nets
@@ -418,7 +419,7 @@ cdef class Engine:
         cdef zn_text *text
         self._enter()
         try:
-            text = &zn_engine_outputs(self.engine).text[<int>(OUTPUTS + ROWS).index(output)]
+            text = &zn_engine_outputs(self.engine).text[<int>ALL_TEXTS.index(output)]
             data = PyBytes_FromStringAndSize(text.bytes, text.n)
             text.n = 0
             return data
@@ -442,8 +443,8 @@ cdef class Engine:
                 for j in range(TEXTS):
                     end = out.marks[i].at[j] if i < out.mark_count else out.text[j].n
                     if end > start[j]:
-                        texts[(OUTPUTS + ROWS)[j]] = PyBytes_FromStringAndSize(out.text[j].bytes + start[j],
-                                                                      end - start[j])
+                        texts[ALL_TEXTS[j]] = PyBytes_FromStringAndSize(
+                            out.text[j].bytes + start[j], end - start[j])
                         start[j] = end
                 rows = out.marks[i].rows if i < out.mark_count else out.table.rows
                 parts.append((period, texts, rows))

@@ -36,7 +36,7 @@ class Engine:
 
     def __init__(self, config: Config | None = None) -> None:
         arguments = (config or Config()).engine_arguments()
-        arguments |= {"outputs": _core.ROWS, "split_ns": 0}
+        arguments |= {"outputs": _core.ROWS, "split_ns": 0, "columns": ()}
         self._engine = _core.Engine(**arguments)
         self._ready: dict[str, list[bytes]] = {output: [] for output in _core.ROWS}
 

@@ -67,6 +67,7 @@ class LiveInterfaces:
         self.names = tuple(names)
         self._losses = [Losses(name) for name in names]
         self._unread = False
+        self._last: list[InterfaceFacts] | None = None
         try:
             self.live = Live(
                 names,
@@ -84,8 +85,14 @@ class LiveInterfaces:
         """Says that the rings were not read to their ends."""
         self._unread = True
 
+    def settle(self) -> None:
+        """Nothing more is read: what is known stays as it is now."""
+        self._last = self.facts()
+
     def facts(self) -> list[InterfaceFacts]:
         """What is known about each interface now."""
+        if self._last is not None:
+            return self._last
         return [
             InterfaceFacts(
                 name=known["name"],
@@ -187,6 +194,7 @@ class LiveReader:
             yield
         _log.info("reading what is left in the rings")
         yield from self._drain()
+        self._interfaces.settle()
 
     def _drain(self) -> Iterator[None]:
         """No frame comes any more; those that had come are read."""

@@ -48,15 +48,15 @@ def go_on_as(
 ) -> str | os.PathLike[str]:
     """Becomes `user`, who gets the folder `out` unless it is there; returns where to write.
 
-    out: as `run` takes it. `stack` removes the folder if it is empty. Raises ZanonError.
+    out: as `run` takes it. `stack` removes the folder if nothing came into it. Raises ZanonError.
     """
     out = default_folder(datetime.now(UTC)) if out is None else out
     if out != "-":
         folder = Path(out)
         with suppress(OSError):  # who writes into it will say why that cannot be
             folder.mkdir()
+            stack.callback(_remove_empty, folder)
             os.chown(folder, user.pw_uid, user.pw_gid, follow_symlinks=False)
-        stack.callback(_remove_empty, folder)
     become(user)
     return out
 
