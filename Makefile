@@ -40,7 +40,7 @@ help: ## list the targets
 
 .PHONY: system system-test
 system: ; @scripts/setup-system $(PYTHON)
-system-test: ; @scripts/setup-system $(PYTHON) tshark
+system-test: ; @scripts/setup-system $(PYTHON) tshark iproute2:ip
 
 # A virtual environment with the build's own requirements; pip and setuptools of a new one are old.
 %/.tools: pyproject.toml | system
@@ -130,6 +130,15 @@ $(FUZZ)/obj/%.o: csrc/%.c | system-clang
 .PHONY: bench
 bench: .venv/.bench $(BUILD)/bench/isp.pcap ## packets/s on generated traffic, and the ratio to dpkt
 	.venv/bin/python bench/run_vs_dpkt.py $(BUILD)/bench/isp.pcap
+
+.PHONY: bench-live
+bench-live: system-test .venv/.bench $(BUILD)/bench/isp.pcap ## what an interface carries without loss (root only)
+	.venv/bin/python bench/live.py $(BUILD)/bench/isp.pcap
+
+SOAK_MINUTES ?= 15
+.PHONY: soak-live
+soak-live: system-test .venv/.bench $(BUILD)/bench/isp.pcap ## 15 minutes on an interface, with flat memory (root only)
+	.venv/bin/python bench/live.py $(BUILD)/bench/isp.pcap --soak $(SOAK_MINUTES) --rate 100000
 
 $(BUILD)/bench/isp.pcap: bench/gen_trace.py | .venv/.bench
 	@mkdir -p $(@D)

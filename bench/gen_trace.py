@@ -2,130 +2,42 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generate a large capture of realistic traffic, and how many names it shows.
 
-Profiles: `isp`, about 815 bytes a packet: TLS over TCP 55 % of flows, QUIC 15 %, DNS 25 %, HTTP
-5 %, Zipf names, 20 % of homes IPv6; `min64`, small packets in few long flows; `storm`, one hello a
-flow and mostly unique names. Noise stands in for encrypted data; QUIC flows share a pool of
-protected Initials. The file is written in 4 MiB writes: how a trace was written changes how fast
-the page cache reads it back, so keep that when you compare traces.
+Profiles: `isp`, about 815 bytes a packet; `min64`, small packets in few long flows; `storm`, one
+hello a flow and mostly unique names. See zanon_net/bench/trace.py.
 """
 
 import argparse
-import hashlib
 import json
-import re
-import struct
 import time
-from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from trace_flows import (
-    DNS,
-    HTTP,
-    PROFILES,
-    QUIC,
-    SOURCES,
-    TINY,
-    TLS,
-    Flows,
-    PayloadMaker,
-    Profile,
-    draw_flows,
-    fill_payloads,
-    trace_name,
-)
-from trace_frames import Noise, Packets, assign_ends, frames, lay_out
-
-WRITE_BYTES = 4 << 20
-BATCH = 16384
-PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
-UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
-# Rough bytes of a flow without its data blocks, by kind; blocks are counted with their own size.
-BASE_BYTES = {TLS: 6600, QUIC: 3700, DNS: 260, HTTP: 1900}
-BLOCK_BYTES = {TLS: 3130, QUIC: 2720, DNS: 0, HTTP: 3130}
-TINY_BLOCK_BYTES, HELLO_FLOW_BYTES = 174, 1085
+from zanon_net.bench.trace import Scale, generate
+from zanon_net.bench.trace_flows import PROFILES
+from zanon_net.errors import ConfigError
+from zanon_net.values import parse_size
 
 
-def parse_size(text: str) -> int:
+def size(text: str) -> int:
     """Return bytes from a text such as 500M; raise ArgumentTypeError for anything else."""
-    match = re.fullmatch(r"([0-9]+)([KMG]?)B?", text.upper())
-    if not match:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 500M")
-    return int(match[1]) * UNITS[match[2]]
-
-
-def flow_bytes(flows: Flows, profile: Profile) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return about how many bytes each flow will take in the file."""
-    if profile.handshake_only:
-        return np.full(len(flows), HELLO_FLOW_BYTES)
-    if profile.payload == TINY:
-        return BASE_BYTES[TLS] + TINY_BLOCK_BYTES * flows.blocks
-    base = np.array([BASE_BYTES[kind] for kind in range(4)])
-    block = np.array([BLOCK_BYTES[kind] for kind in range(4)])
-    return base[flows.kind] + block[flows.kind] * flows.blocks
-
-
-def draw_enough(
-    rng: np.random.Generator, profile: Profile, wanted: int, homes: int, names: int
-) -> Flows:
-    """Draw flows until they amount to about `wanted` bytes."""
-    sample = flow_bytes(draw_flows(rng, profile, (4096, homes, names)), profile)
-    count = max(64, int(1.3 * wanted / sample.mean()))
-    flows = draw_flows(rng, profile, (count, homes, names))
-    kept = max(1, int(np.searchsorted(np.cumsum(flow_bytes(flows, profile)), wanted)))
-    cut = slice(0, kept)
-    return Flows(
-        flows.kind[cut], flows.blocks[cut], flows.name[cut], flows.home[cut], flows.temporary[cut]
-    )
-
-
-def write_large(path: Path, chunks: Iterable[bytes]) -> int:
-    """Write chunks in writes of 4 MiB and return the size of the file."""
-    size, pending = 0, bytearray(PCAP_HEADER)
-    with path.open("wb", buffering=0) as out:
-        for chunk in chunks:
-            pending += chunk
-            while len(pending) >= WRITE_BYTES:
-                size += out.write(pending[:WRITE_BYTES])
-                del pending[:WRITE_BYTES]
-        size += out.write(pending)
-    return size
-
-
-def describe(flows: Flows, packets: Packets, size: int, with_list: bool) -> dict[str, Any]:
-    """Return the ground truth of the trace."""
-    pairs = zip(flows.kind.tolist(), flows.name.tolist(), strict=True)
-    seen = Counter((SOURCES[kind], trace_name(name).decode()) for kind, name in pairs)
-    lines = sorted(f"{source},{name},{count}" for (source, name), count in seen.items())
-    by_source = Counter(SOURCES[kind] for kind in flows.kind.tolist())
-    truth: dict[str, Any] = {
-        "packets": len(packets.flow),
-        "file_bytes": size,
-        "mean_packet_bytes": round((size - len(PCAP_HEADER)) / len(packets.flow) - 16, 1),
-        "flows": len(flows),
-        "users": len(np.unique(flows.home)),
-        "name_flows": dict(sorted(by_source.items())),
-        "distinct_source_names": len(seen),
-        "distinct_names": len({name for _, name in seen}),
-        "names_sha256": hashlib.sha256("\n".join(lines).encode()).hexdigest(),
-    }
-    return truth | ({"names": lines} if with_list else {})
+    try:
+        return parse_size("bytes", text)
+    except ConfigError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def parse_arguments() -> argparse.Namespace:
     """Read the command line."""
+    usual = Scale()
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("out", type=Path, metavar="OUT.pcap")
-    parser.add_argument("--bytes", type=parse_size, default=parse_size("500M"), metavar="500M")
+    parser.add_argument("--bytes", type=size, default=usual.octets, metavar="500M")
     parser.add_argument("--profile", choices=sorted(PROFILES), default="isp")
-    parser.add_argument("--clients", type=int, default=20000, help="homes (default 20000)")
-    parser.add_argument("--names", type=int, default=100000, help="hostnames (default 100000)")
-    parser.add_argument("--seconds", type=int, default=300, help="span of flow starts (300)")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--clients", type=int, default=usual.homes, help="homes (default 20000)")
+    parser.add_argument("--names", type=int, default=usual.names, help="hostnames (default 100000)")
+    parser.add_argument("--seconds", type=int, default=usual.seconds, help="of flow starts (300)")
+    parser.add_argument("--seed", type=int, default=usual.seed)
     parser.add_argument("--truth", type=Path, metavar="OUT.truth.json")
     parser.add_argument("--list", action="store_true", help="put source,name,count in the truth")
     return parser.parse_args()
@@ -135,20 +47,13 @@ def main() -> None:
     """Write the trace and, if asked for, its truth."""
     arguments = parse_arguments()
     began = time.monotonic()
-    rng = np.random.default_rng(arguments.seed)
-    profile = PROFILES[arguments.profile]
-    flows = draw_enough(rng, profile, arguments.bytes, arguments.clients, arguments.names)
-    maker = PayloadMaker(arguments.seed, flows, rng)
-    ends = assign_ends(flows, rng)
-    fill_payloads(flows, maker, ends.server_address)
-    noise = Noise(rng)
-    packets = lay_out(flows, profile, noise, arguments.seconds, rng)
-    size = write_large(arguments.out, frames(flows, packets, ends, noise, BATCH))
-    truth = describe(flows, packets, size, arguments.list)
-    truth = {"profile": arguments.profile, "seed": arguments.seed} | truth
+    scale = Scale(
+        arguments.bytes, arguments.clients, arguments.names, arguments.seconds, arguments.seed
+    )
+    truth = generate(arguments.out, arguments.profile, scale, with_list=arguments.list)
     if arguments.truth:
         arguments.truth.write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
-    print(f"{truth['packets']} packets, {truth['flows']} flows, {size} bytes, "
+    print(f"{truth['packets']} packets, {truth['flows']} flows, {truth['file_bytes']} bytes, "
           f"{truth['mean_packet_bytes']} a packet, {time.monotonic() - began:.1f} s")  # fmt: skip
 
 

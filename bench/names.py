@@ -18,16 +18,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import numpy as np
 
 from zanon_net import _core, parse
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "pcaps"))
-
-from quic_initial import LongHeader, client_initials
-from traffic import (
+from zanon_net.bench.messages import (
     Dice,
     HelloShape,
     client_hello,
@@ -36,6 +31,7 @@ from traffic import (
     hello_record,
     http_request,
 )
+from zanon_net.bench.quic_packets import LongHeader, client_initials
 
 BATCH = 8192
 START_NS = 1_700_000_000 * 10**9

@@ -150,6 +150,11 @@ int zn_engine_set_z(zn_engine *e, uint32_t z, zn_error *err)
     return rc;
 }
 
+zn_stage zn_engine_stage(const zn_engine *e)
+{
+    return zn_stage_read(&e->stage);
+}
+
 const zn_stats *zn_engine_stats(const zn_engine *e)
 {
     return &e->stats;

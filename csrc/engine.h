@@ -18,6 +18,7 @@
 #include "anon/popularity.h"
 #include "base/addr.h"
 #include "base/sets.h"
+#include "base/stage.h"
 #include "base/stats.h"
 #include "base/text.h"
 #include "io/capture.h"
@@ -60,6 +61,9 @@ typedef struct zn_source {
     uint32_t links;
 } zn_source;
 
+/* What the command does when nothing is said, without any output. */
+zn_engine_config zn_engine_default_config(void);
+
 /* Returns 0, or a negative zn_err with *err filled and *out NULL. */
 int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *err);
 void zn_engine_close(zn_engine *e);
@@ -71,11 +75,17 @@ int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err
  * has ended (zn_engine_window); what was read already is taken by the next call, which with 0
  * max_frames takes only that. */
 int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err);
+/* No packet came for quiet_ns since the last one: closes what has been idle for too long and puts
+ * out the records. The packet clock stays. 0, 1 or a negative zn_err, as below. */
+int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err);
 /* End of input: closes every flow and puts its record out. 0, 1 when the outputs are to be taken and
  * it is to be called again, or a negative zn_err. */
 int zn_engine_finish(zn_engine *e, zn_error *err);
 /* Puts out what did not fit before. 0, 1 or a negative zn_err, as above. */
 int zn_engine_settle(zn_engine *e, zn_error *err);
+
+/* Where it is at work now, of what zn_engine_run reads; another thread may ask. */
+zn_stage zn_engine_stage(const zn_engine *e);
 
 /* What was put out, to be taken and cleared by the caller. */
 zn_outputs *zn_engine_outputs(zn_engine *e);

@@ -28,7 +28,9 @@ static void write_releases(zn_engine *e)
 /* Decides the votes cast so far and puts out what they released. */
 static void decide(zn_engine *e)
 {
+    zn_stage_enter(&e->stage, ZN_STAGE_Z);
     zn_gate_decide(&e->gate);
+    zn_stage_enter(&e->stage, ZN_STAGE_WRITE);
     write_releases(e);
 }
 
@@ -88,6 +90,7 @@ static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error 
 {
     zn_flow *f = zn_flow_at(e->flows, flow);
     zn_addr known_as[2];
+    zn_stage_enter(&e->stage, ZN_STAGE_CRYPTO);
     zn_policy_place(&e->policy, e->flows, f, p, known_as);
     e->stats.n[ZN_STAT_FLOWS_INTERNAL_BOTH] += f->internal[0] && f->internal[1];
     for (unsigned i = 0; i < 2; i++)
@@ -149,11 +152,13 @@ static int take_packet(zn_engine *e, const zn_packet *p, zn_error *err)
         zn_resolved_opened(&e->resolved, zn_flow_at(e->flows, flow));
     }
     f = zn_flow_at(e->flows, flow);
+    zn_stage_enter(&e->stage, ZN_STAGE_NAMES);
     if (zn_names_packet(&e->names, flow, f, p)) {
         zn_service_packet(f, p);
         zn_resolved_packet(&e->resolved, flow, f, p);
         zn_layer7_packet(&e->names, flow, f, p);
     }
+    zn_stage_enter(&e->stage, ZN_STAGE_FLOWS);
     return 0;
 }
 
@@ -178,8 +183,12 @@ static int make_room(zn_engine *e, zn_error *err)
 static int feed_group(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
 {
     const zn_packet *packet = e->intake.packets;
-    size_t packets = zn_intake_take(&e->intake, frames, n);
-    int rc = e->gate.vote_count + GROUP_VOTES > e->gate.vote_cap ? settle(e, false, err) : 0;
+    size_t packets;
+    int rc;
+    zn_stage_enter(&e->stage, ZN_STAGE_DECODE);
+    packets = zn_intake_take(&e->intake, frames, n);
+    rc = e->gate.vote_count + GROUP_VOTES > e->gate.vote_cap ? settle(e, false, err) : 0;
+    zn_stage_enter(&e->stage, ZN_STAGE_FLOWS);
     if (rc == 0)
         rc = make_room(e, err);
     for (size_t i = 0; i < packets; i++)
@@ -230,15 +239,16 @@ static size_t filter_frames(zn_engine *e, zn_source *source, size_t n)
     return kept;
 }
 
-/* Takes the frames that were read, up to the end of a window; all votes of before are decided then. */
-static int take_read(zn_engine *e, zn_error *err)
+int zn_engine_take_pending(zn_engine *e, zn_error *err)
 {
-    size_t first = e->frames_at;
+    const zn_frame *frames = e->pending;
+    size_t n = 0;
     int rc;
-    while (e->frames_at < e->frames_read &&
-           !zn_popularity_reach(&e->popularity, e->frames[e->frames_at].t_ns))
-        e->frames_at++;
-    rc = zn_engine_feed(e, e->frames + first, e->frames_at - first, err);
+    while (n < e->pending_count && !zn_popularity_reach(&e->popularity, frames[n].t_ns))
+        n++;
+    e->pending += n;
+    e->pending_count -= n;
+    rc = zn_engine_feed(e, frames, n, err);
     return rc == 0 && e->popularity.due ? settle(e, true, err) : rc;
 }
 
@@ -246,17 +256,18 @@ int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err
 {
     int taken = 0;
     zn_popularity_next(&e->popularity);
-    while (taken < max_frames || e->frames_at < e->frames_read) {
+    while (taken < max_frames || e->pending_count != 0) {
         int want = max_frames - taken < ZN_ENGINE_BATCH ? max_frames - taken : ZN_ENGINE_BATCH;
         int n = 0, rc;
-        if (e->frames_at == e->frames_read) {
+        if (e->pending_count == 0) {
+            zn_stage_enter(&e->stage, ZN_STAGE_READ);
             n = zn_capture_next(source->capture, e->frames, want, err);
             if (n <= 0)
                 return n < 0 ? n : taken;
-            e->frames_at = 0;
-            e->frames_read = filter_frames(e, source, (size_t)n);
+            e->pending = e->frames;
+            e->pending_count = filter_frames(e, source, (size_t)n);
         }
-        rc = take_read(e, err);
+        rc = zn_engine_take_pending(e, err);
         if (rc != 0)
             return rc;
         taken += n;
@@ -270,6 +281,15 @@ int zn_engine_settle(zn_engine *e, zn_error *err)
 {
     int rc = settle(e, false, err);
     return rc != 0 ? rc : e->waiting;
+}
+
+int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err)
+{
+    if (e->clock.started && quiet_ns > 0 && quiet_ns <= INT64_MAX - e->clock.now_ns) {
+        zn_defrag_expire(e->intake.defrag, e->clock.now_ns + quiet_ns);
+        zn_flow_expire(e->flows, e->clock.now_ns + quiet_ns);
+    }
+    return zn_engine_settle(e, err);
 }
 
 int zn_engine_finish(zn_engine *e, zn_error *err)

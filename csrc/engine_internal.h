@@ -6,6 +6,7 @@
 
 #include "anon/names.h"
 #include "base/clock.h"
+#include "base/stage.h"
 #include "crypto/keys.h"
 #include "engine.h"
 #include "intake.h"
@@ -29,9 +30,15 @@ struct zn_engine {
     int64_t split_ns, period; /* length and number of the period; -1: none yet */
     uint32_t max_flows;
     bool waiting, ended;
+    zn_stage_mark stage;
     zn_intake intake;
-    size_t frames_at, frames_read; /* of those below: the next to take, and how many there are */
+    const zn_frame *pending; /* read, and not taken yet */
+    size_t pending_count;
     zn_frame frames[ZN_ENGINE_BATCH];
 };
+
+/* Takes pending frames, up to the end of a window; all votes of before are decided then. 0, or a
+ * negative zn_err. */
+int zn_engine_take_pending(zn_engine *e, zn_error *err);
 
 #endif

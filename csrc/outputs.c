@@ -46,6 +46,8 @@ void zn_outputs_record(zn_outputs *o, const zn_record *r)
         zn_json_record(&o->text[ZN_OUTPUT_JSONL], &o->fields, r);
     if (is_chosen(o, ZN_OUTPUT_CSV))
         zn_csv_log_record(&o->text[ZN_OUTPUT_CSV], &o->fields, r);
+    if (is_chosen(o, ZN_OUTPUT_RECORD_ROWS))
+        zn_event_put_record(&o->text[ZN_OUTPUT_RECORD_ROWS], r);
     if (is_chosen(o, ZN_OUTPUT_TABLE))
         zn_table_add(&o->table, r);
 }
@@ -54,6 +56,8 @@ void zn_outputs_release(zn_outputs *o, const zn_release *release)
 {
     if (is_chosen(o, ZN_OUTPUT_OBSERVATIONS))
         zn_json_release(&o->text[ZN_OUTPUT_OBSERVATIONS], release);
+    if (is_chosen(o, ZN_OUTPUT_OBSERVATION_ROWS))
+        zn_event_put_release(&o->text[ZN_OUTPUT_OBSERVATION_ROWS], release);
 }
 
 int zn_outputs_mark(zn_outputs *o, int64_t period_ns, zn_error *err)

@@ -10,10 +10,12 @@
 
 #include "base/sets.h"
 #include "base/text.h"
+#include "io/event_log.h"
 #include "io/table.h"
 #include "io/tstat_log.h"
 
-/* Text outputs; ZN_OUTPUT_TABLE is the table. As bits (1 << output) in a set of outputs. */
+/* Text outputs, and two of rows of bytes; ZN_OUTPUT_TABLE is the table. As bits (1 << output) in a
+ * set of outputs. */
 typedef enum zn_output {
     ZN_OUTPUT_TCP_COMPLETE,
     ZN_OUTPUT_TCP_NOCOMPLETE,
@@ -21,6 +23,8 @@ typedef enum zn_output {
     ZN_OUTPUT_JSONL,
     ZN_OUTPUT_OBSERVATIONS,
     ZN_OUTPUT_CSV,
+    ZN_OUTPUT_RECORD_ROWS,      /* zn_event_record */
+    ZN_OUTPUT_OBSERVATION_ROWS, /* zn_event_observation */
     ZN_OUTPUT_TEXTS,
     ZN_OUTPUT_TABLE = ZN_OUTPUT_TEXTS
 } zn_output;

@@ -11,18 +11,8 @@ from dataclasses import dataclass, field
 
 from flows import CLIENT, SERVER, Flow, Packet, Sighting
 from packets import TcpTalk, UdpTalk
-from quic_initial import (
-    DATAGRAM_BYTES,
-    LongHeader,
-    ack_frame,
-    client_initials,
-    crypto_frame,
-    handshake_packet,
-    initial_keys,
-    initial_packet,
-    short_packet,
-)
-from traffic import (
+
+from zanon_net.bench.messages import (
     HelloShape,
     client_hello,
     dns_query,
@@ -35,6 +25,17 @@ from traffic import (
     server_flight_tls12,
     server_flight_tls13,
     server_hello,
+)
+from zanon_net.bench.quic_packets import (
+    DATAGRAM_BYTES,
+    LongHeader,
+    Side,
+    ack_frame,
+    client_initials,
+    crypto_frame,
+    handshake_packet,
+    initial_packet,
+    short_packet,
 )
 
 RETRANSMIT_US = 250_000
@@ -293,9 +294,9 @@ def quic_flow(talk: UdpTalk, plan: QuicPlan) -> Flow:
 def _quic_answer(talk: UdpTalk, ids: tuple[bytes, bytes, bytes], largest: int) -> None:
     """Send the server's Initial (ACK, ServerHello) and Handshake data in one datagram."""
     first_dcid, client_id, server_id = ids
-    keys = initial_keys(first_dcid, client=False)
     frames = ack_frame(largest) + crypto_frame(0, server_hello(True, talk.dice))
-    packet = initial_packet(LongHeader(client_id, server_id, 0), keys, frames)
+    side = Side(first_dcid, server=True)
+    packet = initial_packet(LongHeader(client_id, server_id, 0), side, frames)
     rest = DATAGRAM_BYTES - len(packet)
     talk.send(SERVER, packet + handshake_packet(client_id, server_id, rest, talk.dice))
 
@@ -306,10 +307,9 @@ def _quic_return(talk: UdpTalk, ids: tuple[bytes, bytes, bytes], number: int) ->
     dice = talk.dice
     finished = handshake_packet(server_id, client_id, 90, dice)
     if dice.chance(30):
-        keys = initial_keys(first_dcid, client=True)
         header = LongHeader(server_id, client_id, number)
         size = DATAGRAM_BYTES - len(finished)
-        finished = initial_packet(header, keys, ack_frame(0), size) + finished
+        finished = initial_packet(header, Side(first_dcid), ack_frame(0), size) + finished
     evidence = talk.send(CLIENT, finished)
     talk.send(CLIENT, short_packet(server_id, dice.between(60, 180), dice))
     talk.cross()

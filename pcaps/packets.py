@@ -14,7 +14,8 @@ from scapy.layers.inet6 import IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrHopByHop, PadN
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet as Layer
 from scapy.packet import Raw
-from traffic import Dice
+
+from zanon_net.bench.messages import Dice
 
 ETHERTYPE_IPV4, ETHERTYPE_IPV6 = 0x0800, 0x86DD
 MSS_ETHERNET = 1460

@@ -10,7 +10,8 @@ import ipaddress
 from dataclasses import dataclass
 
 from flows import Path
-from traffic import Dice
+
+from zanon_net.bench.messages import Dice
 
 IPV4_HOMES = 262
 IPV6_HOMES = 70

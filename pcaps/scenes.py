@@ -18,7 +18,8 @@ from scapy.layers.inet import ICMP, IP
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Raw
 from stage import MINUTE_US, SPAN_US, Stage
-from traffic import HelloShape
+
+from zanon_net.bench.messages import HelloShape
 
 CROWD = 24  # homes in a crowd: more than the default z of 20
 SPOOFED_SOURCES = 24

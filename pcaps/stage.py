@@ -17,7 +17,8 @@ from conversations import (
 from flows import Flow, Packet
 from packets import TcpTalk, UdpTalk
 from population import Home, Site, make_homes, make_sites
-from traffic import Dice, HelloShape, dns_labels
+
+from zanon_net.bench.messages import Dice, HelloShape, dns_labels
 
 MINUTE_US = 60_000_000
 SPAN_US = 165 * MINUTE_US  # 2.75 default windows of one hour

@@ -31,7 +31,7 @@ SETTINGS: dict[str, Any] = {
     "keep_client_port": False,
     "dn_hunter": False,
     "exact": False,
-    "outputs": _core.OUTPUTS,
+    "outputs": _core.OUTPUTS + _core.ROWS,
     "split_ns": 0,
     "columns": ("core", "layer7"),
     "max_flows": 1 << 14,
@@ -78,6 +78,7 @@ class Outcome:
     text: dict[str, bytes]
     stats: dict[str, int]
     users: int
+    rows: bytes = b""
 
     @cached_property
     def observations(self) -> list[dict[str, Any]]:
@@ -116,7 +117,7 @@ class Outcome:
 
     def everything(self) -> bytes:
         """All outputs, for searching."""
-        return b"\n".join(self.text.values())
+        return b"\n".join((*self.text.values(), self.rows))
 
 
 def rounded(x: int) -> int:
@@ -131,11 +132,13 @@ class Taker:
     def __init__(self, engine: _core.Engine) -> None:
         self.engine = engine
         self.text = {output: engine.header(output) for output in _core.OUTPUTS}
+        self.rows = b""
 
     def take(self) -> None:
         """Empties the engine's outputs."""
         for output in _core.OUTPUTS:
             self.text[output] += self.engine.take(output)
+        self.rows += b"".join(map(self.engine.take, _core.ROWS))
 
     def outcome(self) -> Outcome:
         """Ends the input and closes the engine."""
@@ -143,7 +146,7 @@ class Taker:
             self.take()
         self.take()
         self.engine.check()
-        outcome = Outcome(self.text, self.engine.stats, self.engine.users)
+        outcome = Outcome(self.text, self.engine.stats, self.engine.users, self.rows)
         self.engine.close()
         return outcome
 

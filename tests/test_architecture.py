@@ -170,7 +170,15 @@ def only_log_writers_see_records(sources: Sources) -> Complaints:
 
 # ---- Python -------------------------------------------------------------------------------------
 
-RANKS = {"_version": 0, "errors": 0, "values": 0, "config": 1, "events": 1, "_core": 2}
+RANKS = {
+    "_version": 0,
+    "errors": 0,
+    "values": 0,
+    "live_settings": 0,
+    "config": 1,
+    "events": 1,
+    "_core": 2,
+}
 RANKS |= {"__init__": 4, "cli": 5, "__main__": 6}
 CYTHON_IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+(?:zanon_net)?\.?(\w+)", re.MULTILINE)
 

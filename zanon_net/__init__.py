@@ -3,14 +3,15 @@
 """Flow logs from network traffic whose every name is shared by at least z users.
 
 `run(source, config)` turns captures into anonymized logs, `read_log` reads them and Tstat's own;
-`ZTable` and `CryptoPan` are its two building blocks by themselves, and `parse` has the parsers.
-Times are integer nanoseconds since the Unix epoch.
+`Engine` takes frames from a program of yours; `ZTable` and `CryptoPan` are its two building blocks
+by themselves, and `parse` has the parsers. Times are integer nanoseconds since the Unix epoch.
 """
 
 from zanon_net import parse
 from zanon_net._core import CryptoPan, ZTable, caps_for_bytes
 from zanon_net._version import __version__
 from zanon_net.config import AddressPolicy, Config, Input, Limits, Output, ZParams
+from zanon_net.embedding import OBSERVATION_DTYPE, RECORD_DTYPE, Engine
 from zanon_net.errors import (
     CapacityError,
     CaptureError,
@@ -19,20 +20,25 @@ from zanon_net.errors import (
     OutputError,
     ZanonError,
 )
+from zanon_net.live_settings import LiveSettings
 from zanon_net.pipeline import run
 from zanon_net.reading import read_log
 from zanon_net.report import Report
 
 __all__ = [
+    "OBSERVATION_DTYPE",
+    "RECORD_DTYPE",
     "AddressPolicy",
     "CapacityError",
     "CaptureError",
     "Config",
     "ConfigError",
     "CryptoPan",
+    "Engine",
     "FormatError",
     "Input",
     "Limits",
+    "LiveSettings",
     "Output",
     "OutputError",
     "Report",

@@ -165,6 +165,10 @@ cdef extern from "proto/quic.h" nogil:
     zn_parse zn_quic_unseal(zn_quic *q, const zn_quic_keys *keys, const zn_quic_packet *packet,
                             zn_span *plain)
 
+cdef extern from "proto/quic_seal.h" nogil:
+    enum:
+        ZN_QUIC_TAG_BYTES
+    bint zn_quic_seal(const zn_quic_keys *keys, uint8_t *packet, size_t header, size_t n)
 cdef extern from "proto/tls_handshake.h" nogil:
     ctypedef struct zn_tls_details:
         uint16_t version[15]
@@ -358,6 +362,11 @@ cdef extern from "anon/popularity.h" nogil:
         zn_popularity_window *kept
         size_t kept_count
 
+cdef extern from "base/stage.h" nogil:
+    ctypedef enum zn_stage:
+        ZN_STAGE_COUNT
+    const char *zn_stage_name(zn_stage stage)
+
 cdef extern from "outputs.h" nogil:
     ctypedef enum zn_field_type:
         ZN_FIELD_TEXT
@@ -440,6 +449,41 @@ cdef extern from "engine.h" nogil:
     size_t zn_engine_flow_memory(const zn_engine *e, uint32_t *live)
     size_t zn_engine_flow_memory_max(const zn_engine *e)
     const char *zn_engine_check(const zn_engine *e)
+    int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err)
+    zn_stage zn_engine_stage(const zn_engine *e)
+
+cdef extern from "io/event_log.h" nogil:
+    ctypedef struct zn_event_field:
+        const char *name
+        const char *format
+        size_t offset
+    const zn_event_field *zn_event_record_fields(size_t *count, size_t *row_bytes)
+    const zn_event_field *zn_event_observation_fields(size_t *count, size_t *row_bytes)
+
+cdef extern from "io/live_group.h" nogil:
+    ctypedef struct zn_live_config:
+        const char *interface
+        const char *filter
+        uint32_t snaplen, ring_bytes
+        bint promiscuous
+    ctypedef struct zn_live_counts:
+        uint64_t frames, bytes, received, dropped
+    ctypedef struct zn_live_group:
+        pass
+    int zn_live_group_open(zn_live_group **out, zn_error *err)
+    void zn_live_group_close(zn_live_group *g)
+    int zn_live_group_add(zn_live_group *g, const zn_live_config *config, zn_error *err)
+    int zn_live_group_next(zn_live_group *g, const zn_frame **frames, int wait_ms, zn_error *err)
+    void zn_live_group_stop(zn_live_group *g)
+    bint zn_live_group_ended(const zn_live_group *g)
+    size_t zn_live_group_size(const zn_live_group *g)
+    zn_live_counts zn_live_group_counts(zn_live_group *g, size_t i)
+    uint32_t zn_live_group_link_type(const zn_live_group *g, size_t i)
+    const char *zn_live_group_warning(const zn_live_group *g, size_t i)
+
+cdef extern from "engine_live.h" nogil:
+    int zn_engine_run_live(zn_engine *e, zn_live_group *group, int max_frames, int wait_ms,
+                           zn_error *err)
 
 cdef extern from "base/row.h" nogil:
     ctypedef enum zn_row_format:

@@ -9,7 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 OUTPUTS: tuple[str, ...]
-"""Names of the engine's outputs."""
+"""Names of the engine's outputs of text."""
+
+ROWS: tuple[str, ...]
+"""Names of its outputs of rows; see row_dtype."""
 
 TABLE: str
 """The output that drain() gives as columns."""
@@ -19,6 +22,9 @@ FIELD_TYPES: tuple[str, ...]
 
 STAT_INFO: list[tuple[str, str, str]]
 """(name, group, text) of every counter, in the order of csrc/base/stats.h."""
+
+STAGES: tuple[str, ...]
+"""What an engine may be at work with, in the order of a packet's way."""
 
 ROW_FORMATS: tuple[str, ...]
 """Names of the formats of rows; "auto" first."""
@@ -100,12 +106,13 @@ class Engine:
     def run(self, capture: Capture, max_frames: int) -> int: ...
     def feed(
         self,
-        buffer: bytes,
+        buffer: bytes | bytearray | memoryview | npt.NDArray[np.uint8],
         ts_ns: npt.NDArray[np.int64],
         caplen: npt.NDArray[np.uint32],
         wirelen: npt.NDArray[np.uint32],
         linktype: int,
     ) -> None: ...
+    def idle(self, quiet_ns: int) -> bool: ...
     def finish(self) -> bool: ...
     def settle(self) -> bool: ...
     @property
@@ -124,6 +131,10 @@ class Engine:
     @property
     def fields(self) -> list[tuple[str, str, bool]]: ...
     @property
+    def stage(self) -> int:
+        """The index in STAGES of what it is doing now; another thread may ask."""
+
+    @property
     def stats(self) -> dict[str, int]: ...
     @property
     def table_stats(self) -> dict[str, int]: ...
@@ -138,6 +149,29 @@ class Engine:
     @property
     def flow_bytes_max(self) -> int: ...
     def check(self) -> None: ...
+    def close(self) -> None: ...
+
+def row_dtype(output: str) -> np.dtype[np.void]: ...
+
+@final
+class Live:
+    """Network interfaces, opened together and read as one stream in the order of time."""
+
+    def __init__(
+        self,
+        interfaces: Sequence[str],
+        *,
+        filter: str = "",
+        snaplen: int = 262144,
+        ring_bytes: int = ...,
+        promiscuous: bool = True,
+    ) -> None: ...
+    def run(self, engine: Engine, max_frames: int, wait_ms: int) -> int: ...
+    def frames(self, wait_ms: int) -> list[tuple[int, int, int, bytes]]: ...
+    def stop(self) -> None: ...
+    @property
+    def ended(self) -> bool: ...
+    def facts(self) -> list[dict[str, Any]]: ...
     def close(self) -> None: ...
 
 def caps_for_bytes(memory_bytes: int, keep: int | None = None) -> tuple[int, int]: ...
@@ -287,6 +321,11 @@ def parse_quic(
 
 def quic_keys(version: int, dcid: bytes, *, server: bool = False) -> tuple[bytes, bytes, bytes]:
     """(key, iv, header key) of one side's Initials."""
+
+def seal_quic(
+    version: int, dcid: bytes, packet: bytes, header: int, *, server: bool = False
+) -> bytes:
+    """The Initial `packet` as its sender protects it; `header` bytes stand before its number."""
 
 def parse_http(data: bytes, *, cut: bool = False) -> tuple[str, bytes, int, int]:
     """(state, host as sent, method number, bytes of the head)."""

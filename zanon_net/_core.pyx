@@ -19,10 +19,12 @@ from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatErr
 
 OUTPUTS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete", "jsonl", "observations",
            "csv")
+ROWS = ("record_rows", "observation_rows")
 TABLE = "table"
 cdef enum:
-    TEXTS = 6
-assert len(OUTPUTS) == TEXTS and TEXTS == <int>ZN_OUTPUT_TEXTS
+    TEXTS = 8
+ALL_TEXTS = OUTPUTS + ROWS
+assert len(ALL_TEXTS) == TEXTS and TEXTS == <int>ZN_OUTPUT_TEXTS
 FIELD_TYPES = ("bool", "uint8", "uint16", "uint32", "uint64", "int64", "ms", "s", "time", "text")
 SETS = {"core": 0, "e2e": 1, "layer7": 2, "p2p": 4, "options": 8}
 PARSE_STATES = ("done", "need_more", "malformed", "other")
@@ -45,6 +47,7 @@ cdef list describe_stats():
 
 
 STAT_INFO = describe_stats()
+STAGES = tuple(zn_stage_name(<zn_stage>stage).decode() for stage in range(<int>ZN_STAGE_COUNT))
 ROW_FAULTS = {
     zn_row_fault_name(<zn_row_fault>fault).decode().lower():
         zn_row_fault_text(<zn_row_fault>fault).decode()
@@ -299,7 +302,7 @@ cdef class Engine:
         for name in columns:
             config.sets |= SETS[name]
         for output in outputs:
-            config.outputs |= 1 << (*OUTPUTS, TABLE).index(output)
+            config.outputs |= 1 << (*ALL_TEXTS, TABLE).index(output)
         config.split_ns = split_ns
         if internal is not None:
             config.internal = lists.nets
@@ -383,6 +386,19 @@ cdef class Engine:
         finally:
             free(frames)
 
+    def idle(self, int64_t quiet_ns):
+        """No packet came for quiet_ns: closes the flows that have been idle for too long. True: drain,
+        and call settle."""
+        cdef zn_error err
+        cdef int rc
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        with nogil:
+            rc = zn_engine_idle(self.engine, quiet_ns, &err)
+        self.guard.leave()
+        check(rc, &err)
+        return rc > 0
+
     def finish(self):
         """End of input: closes every flow and puts its record out. True: drain, and call again."""
         return self._settle(True)
@@ -450,7 +466,7 @@ cdef class Engine:
         cdef zn_text *text
         self._enter()
         try:
-            text = &zn_engine_outputs(self.engine).text[<int>OUTPUTS.index(output)]
+            text = &zn_engine_outputs(self.engine).text[<int>ALL_TEXTS.index(output)]
             data = PyBytes_FromStringAndSize(text.bytes, text.n)
             text.n = 0
             return data
@@ -474,8 +490,8 @@ cdef class Engine:
                 for j in range(TEXTS):
                     end = out.marks[i].at[j] if i < out.mark_count else out.text[j].n
                     if end > start[j]:
-                        texts[OUTPUTS[j]] = PyBytes_FromStringAndSize(out.text[j].bytes + start[j],
-                                                                      end - start[j])
+                        texts[ALL_TEXTS[j]] = PyBytes_FromStringAndSize(
+                            out.text[j].bytes + start[j], end - start[j])
                         start[j] = end
                 rows = out.marks[i].rows if i < out.mark_count else out.table.rows
                 parts.append((period, texts, rows))
@@ -539,6 +555,12 @@ cdef class Engine:
         return 0
 
     @property
+    def stage(self):
+        """The index in STAGES of what it is doing now; another thread may ask."""
+        self._check_open()
+        return <int>zn_engine_stage(self.engine)
+
+    @property
     def stats(self):
         """Every counter by its name in STAT_INFO."""
         cdef const zn_stats *stats
@@ -594,6 +616,135 @@ cdef class Engine:
         broken = zn_engine_check(self.engine)
         if broken != NULL:
             raise AssertionError(broken.decode())
+
+
+def row_dtype(str output):
+    """The NumPy type of a row of record_rows or observation_rows, as the core lays it out."""
+    cdef size_t count, row_bytes
+    cdef const zn_event_field *field
+    if output == "record_rows":
+        field = zn_event_record_fields(&count, &row_bytes)
+    else:
+        field = zn_event_observation_fields(&count, &row_bytes)
+    return np.dtype({
+        "names": [field[i].name.decode() for i in range(count)],
+        "formats": [field[i].format.decode() for i in range(count)],
+        "offsets": [field[i].offset for i in range(count)],
+        "itemsize": row_bytes,
+    })
+
+
+cdef class Live:
+    """Network interfaces, opened together and read as one stream in the order of time."""
+
+    cdef zn_live_group *group
+    cdef _Guard guard
+    cdef tuple names
+
+    def __init__(self, interfaces, *, str filter="", uint32_t snaplen=262144,
+                 uint32_t ring_bytes=1 << 26, bint promiscuous=True):
+        cdef zn_live_config config
+        cdef zn_error err
+        if self.group != NULL:
+            raise RuntimeError("interfaces cannot be opened twice")
+        memset(&err, 0, sizeof(err))
+        self.guard = _Guard()
+        self.names = tuple(interfaces)
+        check(zn_live_group_open(&self.group, &err), &err)
+        expression = filter.encode()
+        config.filter = expression
+        config.snaplen = snaplen
+        config.ring_bytes = ring_bytes
+        config.promiscuous = promiscuous
+        for name in self.names:
+            encoded = os.fsencode(name)
+            config.interface = encoded
+            check(zn_live_group_add(self.group, &config, &err), &err)
+
+    def __dealloc__(self):
+        zn_live_group_close(self.group)
+
+    cdef int _enter(self) except -1:
+        if self.group == NULL:
+            raise ValueError("the interfaces are closed")
+        return self.guard.enter()
+
+    def close(self):
+        """Closes the interfaces; again is fine."""
+        if self.group != NULL:
+            self.guard.enter()
+            zn_live_group_close(self.group)
+            self.group = NULL
+            self.guard.leave()
+
+    def run(self, Engine engine not None, int max_frames, int wait_ms):
+        """Feeds up to max_frames to the engine, waiting up to wait_ms for the first; how many."""
+        cdef zn_error err
+        cdef int n
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        try:
+            engine._enter()
+            with nogil:
+                n = zn_engine_run_live(engine.engine, self.group, max_frames, wait_ms, &err)
+            engine.guard.leave()
+        finally:
+            self.guard.leave()
+        if interrupted(n, &err):
+            return 0
+        check(n, &err)
+        return n
+
+    def frames(self, int wait_ms):
+        """The next frames, as Capture.frames has them, for tests."""
+        cdef zn_error err
+        cdef const zn_frame *frame
+        cdef int n
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        try:
+            with nogil:
+                n = zn_live_group_next(self.group, &frame, wait_ms, &err)
+            check(n, &err)
+            return [(frame[i].t_ns, frame[i].wire, frame[i].link_type,
+                     PyBytes_FromStringAndSize(<const char *>frame[i].data, frame[i].captured))
+                    for i in range(n)]
+        finally:
+            self.guard.leave()
+
+    def stop(self):
+        """No frame enters a ring any more; those in it can still be read."""
+        self._enter()
+        zn_live_group_stop(self.group)
+        self.guard.leave()
+
+    @property
+    def ended(self):
+        """Whether every interface is gone."""
+        self._enter()
+        self.guard.leave()
+        return zn_live_group_ended(self.group)
+
+    def facts(self):
+        """For each interface its name, link type, counters, and why it ended or None."""
+        cdef zn_live_counts counts
+        cdef const char *warning
+        self._enter()
+        self.guard.leave()
+        found = []
+        for i in range(zn_live_group_size(self.group)):
+            counts = zn_live_group_counts(self.group, i)
+            warning = zn_live_group_warning(self.group, i)
+            found.append({
+                "name": self.names[i],
+                "link_type": zn_live_group_link_type(self.group, i),
+                "frames": counts.frames,
+                "bytes": counts.bytes,
+                "received": counts.received,
+                "dropped": counts.dropped,
+                "warning": None if warning == NULL else warning.decode("utf-8", "replace"),
+            })
+        return found
 
 
 cdef object straight(array):
@@ -1426,6 +1577,18 @@ def quic_keys(uint32_t version, bytes dcid not None, *, bint server=False):
     return (PyBytes_FromStringAndSize(<const char *>keys.key, 16),
             PyBytes_FromStringAndSize(<const char *>keys.iv, 12),
             PyBytes_FromStringAndSize(<const char *>keys.header_key, 16))
+
+
+def seal_quic(uint32_t version, bytes dcid not None, bytes packet not None, size_t header, *,
+              bint server=False):
+    """The Initial `packet` as its sender protects it; `header` bytes stand before its number."""
+    cdef zn_quic_keys keys
+    cdef _Copy copy = _Copy(dcid)
+    cdef bytearray sealed = bytearray(packet) + bytes(ZN_QUIC_TAG_BYTES)
+    shared_quic().keys(version, copy.span, ZN_QUIC_SERVER if server else ZN_QUIC_CLIENT, &keys)
+    if not zn_quic_seal(&keys, <uint8_t *><char *>sealed, header, len(packet)):
+        raise ValueError("no Initial")
+    return bytes(sealed)
 
 
 def parse_quic_packets(bytes data not None, *, bint whole=True):

@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `zanon-net`. stdout is data, stderr is for people; exit 0, 1 operational, 2 usage."""
 
-import ctypes
 import json
 import logging
 import os
 import resource
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import click
 from rich.console import Console
 
 from zanon_net._version import __version__
+from zanon_net.bench.command import bench_command
 from zanon_net.config import Config
 from zanon_net.errors import CapacityError, ConfigError, ZanonError
 from zanon_net.example import example
@@ -29,11 +29,12 @@ from zanon_net.keys import check_key, new_key
 from zanon_net.model_commands import model_command, tune_command
 from zanon_net.options import RUN_EPILOG, GroupedCommand, run_options
 from zanon_net.pipeline import Interruption, Progress, run
+from zanon_net.privileges import forbid_core_dumps
 from zanon_net.report import Report, manifest_bytes
+from zanon_net.status import Status
 
 COMMAND = "zanon-net"
 EXIT_OPERATIONAL, EXIT_USAGE = 1, 2
-PR_SET_DUMPABLE = 4
 DEBUG_VARIABLE = "ZANON_DEBUG"
 
 _log = logging.getLogger("zanon_net")
@@ -64,21 +65,28 @@ def run_command(
     verbose: bool,
     **options: Any,
 ) -> int:
-    """Turn captures into anonymized flow logs.
+    """Turn captures, or what passes an interface, into anonymized flow logs.
 
     SOURCE is a pcap, pcapng or snoop file, also compressed (.gz .zst .xz .lz4 .bz2), a folder of
     them, or - for standard input. Several are read in the order of their first packets' times.
+    Or it is a network interface, or several, read until SIGINT or SIGTERM.
     """
     if quiet and verbose:
         raise click.UsageError("choose one of -q and -v")
     _log.setLevel(logging.INFO if verbose else logging.WARNING)
     config = _configure(config_file, options)
-    with Interruption(rotates=True) as interruption, _progress_bar(quiet) as progress:
+    told = config.live.status is not None
+    with (
+        Interruption(rotates=True) as interruption,
+        _progress_bar(quiet or told) as progress,
+        _status_table(told) as tell,
+    ):
         report = run(
             source,
             config,
             out=out,
             progress=progress,
+            status=tell,
             interruption=interruption,
             started=None if quiet or as_json else _tell_memory,
         )
@@ -180,6 +188,26 @@ def _progress_bar(quiet: bool) -> Iterator[Progress | None]:
         yield show
 
 
+@contextmanager
+def _status_table(wanted: bool) -> Iterator[Callable[[Status], None]]:
+    """What shows a status: a table that changes where a person looks at it; elsewhere a line."""
+    console = Console(stderr=True)
+    if not (wanted and console.is_terminal and os.isatty(2)):
+        yield lambda status: _say(f"status: {status.line()}")
+        return
+    from rich.live import Live
+    from rich.table import Table
+
+    def table(status: Status) -> Table:
+        shown = Table.grid(padding=(0, 2))
+        for row in status.rows():
+            shown.add_row(*row)
+        return shown
+
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        yield lambda status: live.update(table(status), refresh=True)
+
+
 @cli.group("key", invoke_without_command=True)
 @click.pass_context
 def key_group(ctx: click.Context) -> None:
@@ -254,6 +282,7 @@ def inspect_command(source: str, as_json: bool, max_bytes: str | None) -> int:
 
 cli.add_command(model_command)
 cli.add_command(tune_command)
+cli.add_command(bench_command)
 
 
 def _one_line(text: str) -> str:
@@ -278,12 +307,8 @@ class _LogHandler(logging.Handler):
 
 
 def _harden() -> None:
-    """No core dump may carry what was read. Best effort: not every system knows all of it."""
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    """No core dump, and as many files as the system lets us open."""
+    forbid_core_dumps()
     with suppress(OSError, ValueError):  # a run may have more sources than the usual 1024 files
         _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -292,7 +317,7 @@ def _harden() -> None:
 def _explain(error: BaseException) -> int:
     """Says in one line what went wrong; returns the exit code. Never prints what was read."""
     match error:
-        case BrokenPipeError():
+        case BrokenPipeError() | SystemExit():  # rich turns the one into the other
             pass  # whoever read our output has gone; there is nobody to tell
         case click.UsageError():
             path = error.ctx.command_path if error.ctx else COMMAND

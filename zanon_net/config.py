@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from zanon_net.errors import ConfigError
+from zanon_net.live_settings import LiveSettings
 from zanon_net.values import (
     Network,
     core_networks,
@@ -277,6 +278,7 @@ class Config:
     input: Input = field(default_factory=Input)
     output: Output = field(default_factory=Output)
     limits: Limits = field(default_factory=Limits)
+    live: LiveSettings = field(default_factory=LiveSettings)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -388,6 +390,11 @@ class Config:
                 "popularity": self.output.popularity is not None,
             },
             "limits": dataclasses.asdict(self.limits),
+            "live": {
+                "ring": self.live.ring_bytes,
+                "snaplen": self.live.snaplen,
+                "promiscuous": self.live.promiscuous,
+            },
         }
 
     def _target(self) -> dict[str, Any]:
@@ -408,6 +415,7 @@ _SECTIONS: dict[str, type] = {
     "input": Input,
     "output": Output,
     "limits": Limits,
+    "live": LiveSettings,
 }
 SECTION_OF = {
     item.name: section for section, kind in _SECTIONS.items() for item in dataclasses.fields(kind)

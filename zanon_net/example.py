@@ -35,6 +35,11 @@ _ABOUT = {
     "max_flows": "flows at a time; then those idle for longest are closed early",
     "max_tuples": "(user, name) pairs remembered; then the oldest are forgotten",
     "max_attributes": "names and addresses remembered; then the oldest are forgotten",
+    "ring": "memory for frames that wait to be read, of each interface",
+    "snaplen": "bytes kept of a frame; a name behind them is not seen",
+    "promiscuous": "whether an interface takes frames for other hosts too",
+    "status": "how often to tell of the run; left out: never",
+    "drop_to": "the user to go on as, instead of root, once everything is open",
 }
 
 _EXAMPLES: dict[str, object] = {
@@ -50,6 +55,8 @@ _EXAMPLES: dict[str, object] = {
     "split": "1h",
     "split_size": "2G",
     "popularity": "popularity.json",
+    "status": "10s",
+    "drop_to": "nobody",
 }
 
 

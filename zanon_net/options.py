@@ -20,6 +20,7 @@ Exit codes: 0 done, 1 could not be done, 2 wrong option or setting.
 \b
 Examples:
   zanon-net run capture.pcap
+  sudo zanon-net run eth0 --internal 10.0.0.0/8 --status 10s --drop-to nobody --out /srv/logs
   zanon-net run --z 10 --window 30m --internal 10.0.0.0/8 --out logs mon.pcap tue.pcap
   zanon-net run captures/ more.pcap.zst --format observations --out - | head
 """
@@ -68,6 +69,7 @@ def run_options() -> list[click.Parameter]:
         *_output(),
         *_input(),
         *_limits(),
+        *_live(),
         *_messages(),
     ]
 
@@ -275,6 +277,46 @@ def _limits() -> list[GroupedOption]:
             default.max_flows,
             metavar="N",
             type=int,
+        ),
+    ]
+
+
+def _live() -> list[GroupedOption]:
+    group, default = "Interfaces", Config().live
+    return [
+        setting(
+            group,
+            "--status",
+            "Tell every so often what has been read, released and lost; of captures too.",
+            metavar="DURATION",
+        ),
+        setting(
+            group,
+            "--ring",
+            "Memory for frames that wait to be read, of each interface.",
+            f"{default.ring_bytes >> 20}M",
+            metavar="BYTES",
+        ),
+        setting(
+            group,
+            "--snaplen",
+            "Bytes kept of a frame; a name behind them is not seen.",
+            default.snaplen,
+            metavar="BYTES",
+            type=int,
+        ),
+        setting(
+            group,
+            "--promiscuous",
+            "Whether to take frames for other hosts too.",
+            "yes" if default.promiscuous else "no",
+            type=click.Choice(["yes", "no"]),
+        ),
+        setting(
+            group,
+            "--drop-to",
+            "The user to go on as, instead of root, once everything is open.",
+            metavar="USER",
         ),
     ]
 

@@ -18,9 +18,14 @@ from zanon_net._core import OUTPUTS, Engine
 from zanon_net._version import __version__
 from zanon_net.config import Config
 from zanon_net.errors import CaptureError, FormatError, OutputError, ZanonError
+from zanon_net.interfaces import interfaces_of
+from zanon_net.live import LiveReader, open_interfaces
 from zanon_net.outputs import FolderSink, open_sink
+from zanon_net.privileges import find_user, go_on_as
 from zanon_net.report import (
+    Drops,
     Ending,
+    Facts,
     Report,
     SourceFacts,
     Totals,
@@ -29,6 +34,7 @@ from zanon_net.report import (
 )
 from zanon_net.sinks import Plan, Sink
 from zanon_net.sources import OpenSource, Source, open_sources
+from zanon_net.status import Status, StatusClock
 from zanon_net.windows import Windows
 
 BATCH_FRAMES = 16384
@@ -83,6 +89,11 @@ class Interruption:
         if self._rotates:
             raise StopReading
 
+    def take_rotation(self) -> bool:
+        """Whether SIGHUP asked for new files since this was asked last."""
+        asked, self.rotation = self.rotation, False
+        return asked
+
     @contextmanager
     def reading(self, *, rotates: bool = True) -> Iterator[None]:
         """Inside, and only there, a signal raises StopReading; SIGHUP only if `rotates`."""
@@ -131,13 +142,20 @@ class Reader:
 
     def take_rotation(self) -> bool:
         """Whether a signal asked for new files since this was asked last."""
-        asked, self._interruption.rotation = self._interruption.rotation, False
-        return asked
+        return self._interruption.take_rotation()
 
     @property
     def interrupted(self) -> bool:
         """Whether a signal ended the reading."""
         return self._interruption.requested
+
+    def facts(self) -> list[SourceFacts]:
+        """What is known about each source now."""
+        return [source.facts() for source in self._sources]
+
+    def drops(self) -> Drops:
+        """Packets lost so far."""
+        return Drops.of_counters(self._engine.stats)
 
     def batches(self) -> Iterator[None]:
         """Yields after each batch, when the engine holds output to take."""
@@ -189,16 +207,19 @@ def run(
     *,
     out: Source | None = None,
     progress: Progress | None = None,
+    status: Callable[[Status], None] | None = None,
     interruption: Interruption | None = None,
     started: Started | None = None,
 ) -> Report:
-    """Turns captures into anonymized logs.
+    """Turns captures, or what passes network interfaces, into anonymized logs.
 
     source: a capture's path, a folder of captures, "-" for standard input, or several of them; they
-        are read in the order of their first packets' times. Packed captures are unpacked.
+        are read in the order of their first packets' times. Packed captures are unpacked. Or one or
+        more interfaces, which are read until interrupted.
     config: the settings; the defaults when None.
     out: a folder that is new or empty, "-" for standard output, None for ./zanon-<UTC start>.
     progress: called after each batch; see Progress.
+    status: called every `config.live.status`, if that is set.
     interruption: entered by the caller, lets a signal end the reading early.
     started: called when the first packet could be read; see Started.
 
@@ -210,20 +231,40 @@ def run(
     config = config or Config()
     interruption = interruption or Interruption()
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)
+    user = None if config.live.drop_to is None else find_user(config.live.drop_to)
     with ExitStack() as stack, ExitStack() as until_published:
-        opened = open_all(sources, config, interruption, stack)
+        begin = _opener(sources, config, progress, interruption, stack)
         engine = Engine(**config.engine_arguments())
         stack.callback(engine.close)
+        if user is not None:
+            out = go_on_as(user, out, stack)
         windows = Windows(config)
         until_published.callback(windows.discard)
         sink = open_sink(out, config.output.format, plan_of(engine, config))
         stack.callback(sink.discard)
-        reader = Reader(engine, opened, progress, interruption, windows)
+        reader = begin(engine, windows)
         if started is not None:
             reader.started = partial(started, config.limits.max_flows, engine.flow_bytes_max)
-        report = _run(reader, engine, opened, sink, windows)
+        report = run_reader(reader, engine, sink, windows, status)
         until_published.pop_all()
         return report
+
+
+def _opener(
+    sources: Sequence[Source],
+    config: Config,
+    progress: Progress | None,
+    interruption: Interruption,
+    stack: ExitStack,
+) -> Callable[[Engine, Windows], Reader | LiveReader]:
+    """Opens the sources, which `stack` closes; what it returns makes their reader."""
+    names = interfaces_of(sources)
+    if names:
+        live = open_interfaces(names, len(sources) - len(names), config)
+        stack.callback(live.close)
+        return lambda engine, windows: LiveReader(engine, live, progress, interruption, windows)
+    opened = open_all(sources, config, interruption, stack)
+    return lambda engine, windows: Reader(engine, opened, progress, interruption, windows)
 
 
 def plan_of(engine: Engine, config: Config) -> Plan:
@@ -240,21 +281,32 @@ def plan_of(engine: Engine, config: Config) -> Plan:
     )
 
 
-def _run(
-    reader: Reader, engine: Engine, sources: Sequence[OpenSource], sink: Sink, windows: Windows
+def run_reader(
+    reader: Reader | LiveReader,
+    engine: Engine,
+    sink: Sink,
+    windows: Windows,
+    tell: Callable[[Status], None] | None = None,
 ) -> Report:
+    """Reads to the end, and writes. Raises what `run` raises."""
+    config = windows.config
     began = time.monotonic()
 
     def manifest(error: str | None = None) -> dict[str, Any]:
-        facts = [source.facts() for source in sources]
-        ending = Ending(sink.files, sink.written, reader.interrupted, error)
-        return build_manifest(windows.config, Totals.of(engine), facts, ending) | windows.facts()
+        facts, drops = reader.facts(), reader.drops()
+        ending = Ending(sink.files, sink.written, reader.interrupted, error, drops)
+        return build_manifest(config, Totals.of(engine), facts, ending) | windows.facts()
 
+    clock = None
+    if tell is not None and config.live.status_s is not None:
+        clock = StatusClock(engine, reader.drops, config.live.status_s, tell)
     try:
         for _batch in reader.batches():
             _drain(engine, sink)
             _rotate(reader, engine, sink)
-        _refuse_unreadable([source.facts() for source in sources])
+            if clock is not None:
+                clock.tick()
+        _refuse_unreadable(reader.facts())
         while engine.finish():
             _drain(engine, sink)
             _rotate(reader, engine, sink)
@@ -282,14 +334,14 @@ def _drain(engine: Engine, sink: Sink) -> None:
         sink.take(*engine.drain())
 
 
-def _rotate(reader: Reader, engine: Engine, sink: Sink) -> None:
+def _rotate(reader: Reader | LiveReader, engine: Engine, sink: Sink) -> None:
     """Ends a part where a signal asked for it, or where a file is large."""
     times = engine.time_range_ns
     if reader.first_ns is not None and times and (sink.is_large or reader.take_rotation()):
         sink.rotate(reader.first_ns, times[1])
 
 
-def _refuse_unreadable(facts: Sequence[SourceFacts]) -> None:
+def _refuse_unreadable(facts: Sequence[Facts]) -> None:
     """Raises FormatError when not one packet could be read from sources that should hold some."""
     if any(source.frames for source in facts):
         return

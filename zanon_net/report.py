@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from zanon_net._core import STAT_INFO, Engine
 from zanon_net._version import __version__
@@ -83,6 +83,61 @@ def iso_time(t_ns: int) -> str:
     """`t_ns` (ns since the epoch) in UTC with nine decimals."""
     moment = datetime.fromtimestamp(t_ns // NS_PER_S, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{t_ns % NS_PER_S:09d}Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Drops:
+    """Packets that were there and are in no log.
+
+    ring: the system had no room for them, because we read too slowly.
+    interface: lost before the system could hand them to anyone.
+    us: no room in a table of ours, or left in the ring at the end.
+    """
+
+    ring: int = 0
+    interface: int = 0
+    us: int = 0
+
+    @classmethod
+    def of_counters(cls, counters: Mapping[str, int]) -> "Drops":
+        """What an engine with these counters had no room for."""
+        return cls(us=counters["drop_flow_table_full"] + counters["drop_fragment_evicted"])
+
+    def plus(self, others: Iterable["Drops"]) -> "Drops":
+        """The sum of all."""
+        every = [self, *others]
+        return Drops(
+            sum(drops.ring for drops in every),
+            sum(drops.interface for drops in every),
+            sum(drops.us for drops in every),
+        )
+
+    def text(self) -> str:
+        """For people."""
+        return f"{self.ring:,} by the ring, {self.interface:,} by the interface, {self.us:,} by us"
+
+    def to_dict(self) -> dict[str, int]:
+        """For the manifest."""
+        return {"ring": self.ring, "interface": self.interface, "us": self.us}
+
+
+class Facts(Protocol):
+    """What every kind of source can tell about itself at the end."""
+
+    @property
+    def name(self) -> str:
+        """No more than the last part of a path."""
+
+    @property
+    def frames(self) -> int:
+        """Frames read."""
+
+    @property
+    def warning(self) -> str | None:
+        """Why it ended early."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The source as the manifest has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +247,14 @@ class Ending:
     """How a run ended.
 
     files: {"file", "bytes", "records"} of each that appears. written: records in them, by output.
-    error: why the run ended early, None where it did not.
+    error: why the run ended early, None where it did not. drops: packets lost before that.
     """
 
     files: Sequence[Mapping[str, Any]]
     written: Mapping[str, int]
     interrupted: bool = False
     error: str | None = None
+    drops: Drops = Drops()
 
     def accounts(self, counters: Mapping[str, int]) -> dict[str, Any]:
         """Where the records of closed flows went: of each format, written + left_out + lost."""
@@ -222,7 +278,7 @@ _RECORDS = (("csv", "csv"), ("jsonl", "jsonl"), ("parquet", "table"))
 
 
 def build_manifest(
-    config: Config, totals: Totals, sources: Iterable[SourceFacts], ending: Ending
+    config: Config, totals: Totals, sources: Iterable[Facts], ending: Ending
 ) -> dict[str, Any]:
     """The manifest of a run.
 
@@ -242,6 +298,7 @@ def build_manifest(
         "configuration": config.to_dict(),
         "time_range": totals.time_range(),
         "sources": [source.to_dict() for source in listed],
+        "capture_drops": ending.drops.to_dict(),
         "users": totals.users,
         "decisions": totals.decisions(),
         "counters": {
@@ -332,6 +389,9 @@ class Report:
             yield "suppressed", f"{count:,}  {text}"
         for text, count in totals.lines("drop"):
             yield "dropped packets", f"{count:,}  {text}"
+        lost = Drops(**self.manifest["capture_drops"])
+        if lost != Drops() or any(s["format"] == "interface" for s in self.manifest["sources"]):
+            yield "lost packets", lost.text()
         yield "users", f"{totals.users:,}"
         if totals.time_range_ns is not None:
             first_ns, last_ns = totals.time_range_ns

@@ -7,14 +7,14 @@ Several sources are read one after the other, in the order of their first packet
 
 import logging
 import os
-import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from zanon_net._core import Capture
 from zanon_net.config import Config
 from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatError
+from zanon_net.interfaces import interfaces_of
 from zanon_net.report import SourceFacts
 from zanon_net.unpacking import MAGIC_BYTES, Unpacker, compression_of
 
@@ -111,9 +111,9 @@ class OpenSource:
             _refuse_exceeded(self.name, self._unpacker)
 
     def look(self) -> None:
-        """Learns the time of the first packet. A file is closed again."""
+        """Learns the time of the first packet. A file is closed again, if we may open it later."""
         self.first_ns = self.capture.peek_ns()
-        if self.is_file:
+        if self.is_file and self._config.live.drop_to is None:
             self._stack.close()
             self._capture = None
 
@@ -196,17 +196,10 @@ def open_sources(sources: Sequence[Source], config: Config, stack: ExitStack) ->
 def _open_one(source: Source, config: Config, stack: ExitStack) -> OpenSource:
     item = OpenSource(source, config)
     stack.callback(item.close)
-    if source != STDIN and not Path(source).exists() and str(source) in _interfaces():
-        raise CaptureError(
-            f"{source} is a network interface, and only captures can be read; "
-            f"pipe one in: tcpdump -i {source} -w - | zanon-net run -"
-        )
+    if interfaces_of([source]):
+        raise CaptureError(f"{source} is a network interface, which only `zanon-net run` reads")
     item.open()
     return item
-
-
-def _interfaces() -> Iterator[str]:
-    return (name for _index, name in socket.if_nameindex())
 
 
 def _open_folder(folder: Path, config: Config, stack: ExitStack) -> list[OpenSource]:

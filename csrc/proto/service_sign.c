@@ -123,9 +123,11 @@ static bool is_sip(zn_span payload)
     zn_cursor line;
     if (start.n != 0 && memcmp(start.p, version, start.n) == 0)
         return true;
+    if (zn_ascii_first(payload) < 'A' || zn_ascii_first(payload) > 'Z')
+        return false; /* before a long search: it is asked of all datagrams */
     line = zn_cursor_over_span(payload, true);
     start = zn_ascii_take_until(&line, ' ');
-    if (start.n < 3 || start.n > 9 || zn_ascii_first(start) < 'A' || zn_ascii_first(start) > 'Z')
+    if (start.n < 3 || start.n > 9)
         return false;
     start = zn_cursor_take(&line, sizeof sip - 1);
     return start.n != 0 && memcmp(start.p, sip, start.n) == 0;

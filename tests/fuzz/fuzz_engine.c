@@ -73,7 +73,9 @@ static size_t read_frames(zn_cursor *c, uint16_t link_type, int64_t *t_ns, zn_fr
 static void take_output(zn_engine *e)
 {
     zn_outputs *outputs = zn_engine_outputs(e);
-    for (int i = 0; i < ZN_OUTPUT_TEXTS; i++) {
+    require(outputs->text[ZN_OUTPUT_RECORD_ROWS].n % sizeof(zn_event_record) == 0);
+    require(outputs->text[ZN_OUTPUT_OBSERVATION_ROWS].n % sizeof(zn_event_observation) == 0);
+    for (int i = 0; i < ZN_OUTPUT_RECORD_ROWS; i++) {
         const zn_text *text = &outputs->text[i];
         for (size_t at = 0; at < text->n; at++)
             require(text->bytes[at] == '\n' ||

@@ -194,8 +194,8 @@ def test_other_commands_refuse(
 
 def test_a_network_interface(capsys: pytest.CaptureFixture[str]) -> None:
     name = socket.if_nameindex()[0][1]
-    problem = f"{name} is a network interface, and only captures can be read; pipe one in: tcpdump"
-    assert_refused(["run", name], 1, problem, capsys)
+    assert_refused(["run", name], 2, f"{name} is a network interface: say with --internal", capsys)
+    assert_refused(["inspect", name], 1, "which only `zanon-net run` reads", capsys)
 
 
 def test_a_file_name_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The build: what the environment changes about it, what a missing library says, the C library."""
 
+import json
 import os
 import runpy
 import subprocess
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from zanon_net import Config, run
 
 pytestmark = pytest.mark.source
 
@@ -109,21 +112,54 @@ def test_version_is_said_once() -> None:
     assert metadata.version("zanon-net") == version
 
 
+def library_flags(library: Path, *packages: str) -> list[str]:
+    """What pkg-config says to compile with."""
+    return subprocess.run(
+        ["pkg-config", "--cflags", "--libs", "zanon", *packages],
+        env={**os.environ, "PKG_CONFIG_PATH": str(library / "lib" / "pkgconfig")},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+
+
 @pytest.mark.slow
 def test_library_links_without_python(c_library: Path, tmp_path: Path) -> None:
     program = tmp_path / "use.c"
     program.write_text(
         '#include "engine.h"\n#include "state/ztable.h"\nint main(void)\n{\n    return 0;\n}\n'
     )
-    flags = subprocess.run(
-        ["pkg-config", "--cflags", "--libs", "zanon"],
-        env={**os.environ, "PKG_CONFIG_PATH": str(c_library / "lib" / "pkgconfig")},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
-    command = ["cc", "-std=c11", str(program), *flags, "-o", str(tmp_path / "use")]
+    command = ["cc", "-std=c11", str(program), *library_flags(c_library)]
+    command += ["-o", str(tmp_path / "use")]
     # Every object of the archive has to find what it calls, not only those that main() needs.
     whole = ["-Wl,--whole-archive", str(c_library / "lib" / "libzanon.a"), "-Wl,--no-whole-archive"]
     subprocess.run([*command, *whole, "-lcrypto", "-lpcap", "-lm"], check=True)
     subprocess.run([str(tmp_path / "use")], check=True)
+
+
+@pytest.mark.slow
+def test_the_monitor_in_c(c_library: Path, tmp_path: Path, demo_pcap: Path) -> None:
+    """It prints what the command prints, line by line, but for the pseudonyms."""
+    source = ROOT / "examples" / "c" / "monitor.c"
+    assert len(source.read_text("utf-8").splitlines()) <= 60
+    monitor = str(tmp_path / "monitor")
+    warnings = ["-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Werror"]
+    flags = library_flags(c_library, "libpcap")
+    subprocess.run(
+        ["cc", "-std=c11", "-D_GNU_SOURCE", *warnings, str(source), *flags, "-o", monitor],
+        check=True,
+    )
+    done = subprocess.run([monitor, "5", str(demo_pcap)], capture_output=True, check=True)
+    config = Config().replace(z=5, internal="10.0.0.0/8", format=["observations"])
+    run(demo_pcap, config, out=tmp_path / "out")
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    text = (tmp_path / "out" / "observations.jsonl").read_text("utf-8")
+    wanted = [json.loads(line) for line in text.splitlines()]
+    assert len(found) > 100
+    for line in (*found, *wanted):
+        assert line.pop("client")
+    assert found == wanted
+    assert subprocess.run([monitor, "0", str(demo_pcap)], capture_output=True).returncode == 2
+    missing = subprocess.run([monitor, "5", "no-such-thing"], capture_output=True)
+    assert (missing.returncode, missing.stdout) == (1, b"")
+    assert missing.stderr

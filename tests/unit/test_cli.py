@@ -56,7 +56,8 @@ def test_help_of_run(capsys: Captured) -> None:
     assert run_main("run", "--help") == 0
     text = capsys.readouterr().out
     titles = re.findall(r"^(\w[\w ]+):$", text, re.MULTILINE)
-    assert titles == ["Anonymity", "Addresses", "Input and output", "Limits", "Messages"]
+    groups = ["Anonymity", "Addresses", "Input and output", "Limits", "Interfaces", "Messages"]
+    assert titles == groups
     assert text.count("zanon-net run") >= 3
     for shown in ("[default: 20]", "[default: 1h]", "[default: 32,64]", "[default: tstat]"):
         assert shown in " ".join(text.split())
@@ -244,11 +245,39 @@ def on_terminal(*arguments: str) -> str:
     return said.decode()
 
 
+def test_who_reads_a_table_may_go() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [*COMMAND, "inspect", str(DEMO)],
+        env=ENVIRONMENT,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
 def test_a_progress_bar_on_a_terminal() -> None:
     said = on_terminal("run", str(DEMO), "--out", "out")
     assert "packets/s" in said.split("names seen")[0]
     assert "2.8/2.8 MB" in said
     assert on_terminal("run", str(DEMO), "--out", "quiet", "-q") == ""
+
+
+def test_a_status_on_a_terminal_is_a_table() -> None:
+    said = on_terminal("run", str(DEMO), "--out", "out", "-q", "--status", "1ns")
+    assert re.search(r"packets +[0-9,]+ \([0-9,]+/s\)", said)
+    assert "status:" not in said
+
+
+def test_a_status_elsewhere_is_a_line(capsys: Captured) -> None:
+    assert run_main("run", DEMO, "--out", "out", "-q", "--status", "1ns") == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines
+    assert all(line.startswith("zanon-net: status: running ") for line in lines)
+    assert "packets 15,629 " in lines[-1]
 
 
 # ---- how it ends --------------------------------------------------------------------------------

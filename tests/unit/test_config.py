@@ -14,6 +14,7 @@ from zanon_net import AddressPolicy, Config, ConfigError, Input, Limits, Output,
 from zanon_net._core import Engine
 from zanon_net.config import SECTION_OF
 from zanon_net.example import example
+from zanon_net.live_settings import LiveSettings
 
 HOUR_NS = 3_600_000_000_000
 KEY_TEXT = "rK3bSQ7z7VlyEJqYXKgP8n7AAjSes7tPeoJV9gyZ0v4="
@@ -185,6 +186,12 @@ popularity = "popularity.json"
 max_flows = 1000
 max_tuples = 2000
 max_attributes = 3000
+[live]
+ring = "128M"
+snaplen = 2048
+promiscuous = false
+status = "10s"
+drop_to = "nobody"
 """
 
 
@@ -215,7 +222,9 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
             str(tmp_path / "popularity.json"),
         ),
         Limits(1000, 2000, 3000),
+        LiveSettings(128 << 20, 2048, False, "10s", "nobody"),
     )
+    assert full.live.status_s == 10
     assert all(f"\n{name} = " in TOML for name in SECTION_OF)
 
 
@@ -227,6 +236,7 @@ def test_the_documented_file(tmp_path: Path) -> None:
     write(tmp_path / "never.txt", "private.example\n")
     chosen = ("never", "internal", "rotate", "key_file", "filter", "max_bytes", "format")
     chosen += ("split", "split_size", "popularity", "target_k", "target_p", "z_max")
+    chosen += ("status", "drop_to")
     usual = {name: getattr(getattr(Config(), SECTION_OF[name]), name) for name in chosen}
     assert load(tmp_path, text).replace(**usual) == Config()
 

@@ -307,3 +307,41 @@ def test_a_bare_hello() -> None:
     for place, changed in wire.off_by_one(HELLO):
         if not HELLO.index(HOST) <= place < HELLO.index(HOST) + len(HOST):
             assert _core.parse_hello(changed)[1] in (HOST, b"")
+
+
+# RFC 9001, A.3: the server's Initial, with a packet number of two bytes.
+ANSWER = bytes.fromhex(
+    "02000000000600405a020000560303eefce7f7b37ba1d1632e96677825ddf739"
+    "88cfc79825df566dc5430b9a045a1200130100002e00330024001d00209d3c94"
+    "0d89690b84d08a60993c144eca684d1081287c834d5311bcf32bb9da1a002b00"
+    "020304"
+)
+ANSWER_HEAD = bytes.fromhex("c1000000010008f067a5502a4262b50040750001")
+SEALED_ANSWER = bytes.fromhex(
+    "cf000000010008f067a5502a4262b5004075c0d95a482cd0991cd25b0aac406a"
+    "5816b6394100f37a1c69797554780bb38cc5a99f5ede4cf73c3ec2493a1839b3"
+    "dbcba3f6ea46c5b7684df3548e7ddeb9c3bf9c73cc3f3bded74b562bfb19fb84"
+    "022f8ef4cdd93795d77d06edbb7aaf2f58891850abbdca3d20398c276456cbc4"
+    "2158407dd074ee"
+)
+
+
+def test_sealing_is_the_rfcs() -> None:
+    packet = ANSWER_HEAD + ANSWER
+    header = len(ANSWER_HEAD) - 2
+    assert _core.seal_quic(V1, DCID, packet, header, server=True) == SEALED_ANSWER
+
+
+@given(st.binary(min_size=2, max_size=1500), st.integers(0, 0xFFFF), st.booleans())
+def test_sealing_is_the_oracles(frames: bytes, number: int, server: bool) -> None:
+    wanted = Initial(frames, number=number, server=server)
+    head = quic.long_header(quic.INITIAL, V1, DCID, SCID, low=1) + b"\0"
+    head += varint(2 + len(frames) + 16, 2)
+    packet = head + number.to_bytes(2, "big") + frames
+    assert _core.seal_quic(V1, DCID, packet, len(head), server=server) == wanted.seal()
+
+
+@pytest.mark.parametrize(("packet", "header"), [(b"", 0), (b"\xc1abc", 1), (b"\xc1" * 9, 6)])
+def test_what_cannot_be_sealed(packet: bytes, header: int) -> None:
+    with pytest.raises(ValueError, match="no Initial"):
+        _core.seal_quic(V1, DCID, packet, header)

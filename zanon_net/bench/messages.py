@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Application bytes of made-up traffic: TLS, HTTP and DNS messages from a seeded byte stream.
 
-Nothing here knows packets or addresses; ``packets.py`` wraps these bytes for the demo capture and
-``bench/gen_trace.py`` for the large traces. QUIC Initials are in ``quic_initial.py``.
+Nothing here knows packets or addresses: `pcaps/packets.py` wraps these bytes for the demo capture,
+`trace_frames` for the large traces. QUIC Initials are in `quic_packets`.
 All content is synthetic: names lie in the reserved zones of RFC 2606 and RFC 6761.
 """
 
@@ -86,6 +86,11 @@ class Dice:
 def u16(value: int) -> bytes:
     """Return two bytes, network order."""
     return value.to_bytes(2, "big")
+
+
+def u32(value: int) -> bytes:
+    """Return four bytes, network order."""
+    return value.to_bytes(4, "big")
 
 
 def vec(width: int, data: bytes) -> bytes:

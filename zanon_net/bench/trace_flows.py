@@ -9,28 +9,13 @@ QUIC handshakes) or slices of one pool of noise.
 """
 
 import struct
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "pcaps"))
-
-from quic_initial import (
-    DATAGRAM_BYTES,
-    LongHeader,
-    ack_frame,
-    client_initials,
-    crypto_frame,
-    handshake_packet,
-    initial_keys,
-    initial_packet,
-    short_packet,
-)
-from traffic import (
+from zanon_net.bench.messages import (
     Dice,
     HelloShape,
     client_hello,
@@ -42,6 +27,17 @@ from traffic import (
     server_flight_tls13,
     server_hello,
     server_name_extension,
+)
+from zanon_net.bench.quic_packets import (
+    DATAGRAM_BYTES,
+    LongHeader,
+    Side,
+    ack_frame,
+    client_initials,
+    crypto_frame,
+    handshake_packet,
+    initial_packet,
+    short_packet,
 )
 
 Ints = npt.NDArray[np.int64]
@@ -172,8 +168,8 @@ def _quic_payloads(name: bytes, mlkem: bool, dice: Dice) -> list[bytes]:
     hello = client_hello(name, HelloShape(mlkem=mlkem, quic_scid=b""), dice)
     flight = client_initials(hello, LongHeader(first_id, b"", 0), [900] if mlkem else [], dice)
     frames = ack_frame(len(flight) - 1) + crypto_frame(0, server_hello(True, dice))
-    keys = initial_keys(first_id, client=False)
-    answer = initial_packet(LongHeader(b"", server_id, 0), keys, frames)
+    side = Side(first_id, server=True)
+    answer = initial_packet(LongHeader(b"", server_id, 0), side, frames)
     answer += handshake_packet(b"", server_id, DATAGRAM_BYTES - len(answer), dice)
     returned = handshake_packet(server_id, b"", 90, dice) + short_packet(server_id, 200, dice)
     return [*flight, answer, returned, short_packet(server_id, 36, dice)]

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from trace_flows import (
+
+from zanon_net.bench.trace_flows import (
     ACK,
     DNS,
     FIN,

@@ -1,0 +1,200 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""How many addresses a second does Crypto-PAn encrypt on one core, beside other ways to do it?
+
+Usage: python bench/cryptopan.py [--size F] [--repeat N]
+
+Random addresses, so that no way can remember one. "plain" is the formula as one writes it down with
+libcrypto in C: one call of 32 (128) blocks an address; "blocks alone" is libcrypto on as many
+blocks as ours encrypts and nothing else: no way through libcrypto can be faster. CPU time, the
+median of the repeats. All must give the same pseudonyms. yacryptopan gets the first addresses only.
+"""
+
+import argparse
+import ctypes
+import ipaddress
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from run_vs_dpkt import cpu_model
+
+from zanon_net import CryptoPan
+
+BENCH = Path(__file__).resolve().parent
+CSRC = BENCH.parent / "csrc"
+COUNTS = {4: 4_000_000, 16: 1_000_000}
+PEER_COUNTS = {4: 10_000, 16: 2_500}
+GOALS_M = {4: 10, 16: 2}
+FAMILY = {4: "IPv4", 16: "IPv6"}
+
+Addresses = npt.NDArray[np.uint8]
+Way = Callable[[Addresses], Addresses]
+"""Takes uint8[n, 4 or 16] addresses and returns their pseudonyms likewise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A way to do it."""
+
+    name: str
+    way: Way
+    slow: bool = False
+    answers: bool = True  # whether what it returns are pseudonyms
+
+
+def ours(key: bytes) -> Way:
+    """CryptoPan.anonymize_v4 and anonymize_v6, one call."""
+    pan = CryptoPan(key)
+
+    def way(addresses: Addresses) -> Addresses:
+        if addresses.shape[1] == 16:
+            return pan.anonymize_v6(addresses)
+        return (
+            pan.anonymize_v4(addresses.view(">u4")[:, 0].astype(np.uint32))
+            .astype(">u4")
+            .view(np.uint8)
+            .reshape(-1, 4)
+        )
+
+    return way
+
+
+def yacryptopan(key: bytes) -> list[Contender]:
+    """The package of that name, where it is installed: Python, with the AES of `cryptography`."""
+    try:
+        from yacryptopan import CryptoPAn  # type: ignore[import-untyped]
+    except ModuleNotFoundError:
+        return []
+    pan = CryptoPAn(key)
+
+    def way(addresses: Addresses) -> Addresses:
+        texts = (str(ipaddress.ip_address(row.tobytes())) for row in addresses)
+        found = b"".join(ipaddress.ip_address(pan.anonymize(text)).packed for text in texts)
+        return np.frombuffer(found, dtype=np.uint8).reshape(addresses.shape)
+
+    return [Contender("yacryptopan", way, slow=True)]
+
+
+def peer_version() -> str:
+    """What is compared with, or what is missing."""
+    try:
+        return f"yacryptopan {version('yacryptopan')}"
+    except PackageNotFoundError:
+        return "yacryptopan is not installed"
+
+
+def compile_calls(folder: Path) -> ctypes.CDLL:
+    """Compile what is in C."""
+    parts = [
+        CSRC / "crypto" / "cryptopan.c",
+        *(CSRC / "base" / f"{x}.c" for x in ("arena", "error")),
+    ]
+    flags = ["-std=c11", "-O2", "-fPIC", "-shared", "-D_GNU_SOURCE", f"-I{CSRC}"]
+    command = ["cc", *flags, BENCH / "cryptopan_calls.c", *parts, "-lcrypto"]
+    subprocess.run([*command, "-o", folder / "calls.so"], check=True)
+    calls = ctypes.CDLL(str(folder / "calls.so"))
+    calls.single_open.restype = ctypes.c_void_p
+    return calls
+
+
+def in_c(call: Any, first: Any) -> Way:
+    """A function of the library that takes `first`, in, out, n and the length of an address."""
+
+    def way(addresses: Addresses) -> Addresses:
+        out = np.empty_like(addresses)
+        n, size = (ctypes.c_size_t(k) for k in addresses.shape)
+        pointers = (ctypes.c_void_p(array.ctypes.data) for array in (addresses, out))
+        if call(first, *pointers, n, size) != 0:
+            raise SystemExit("libcrypto failed")
+        return out
+
+    return way
+
+
+def blocks_alone(call: Any, key: bytes) -> Way:
+    """What no way through libcrypto can beat."""
+
+    def way(addresses: Addresses) -> Addresses:
+        n, size = (ctypes.c_size_t(k) for k in addresses.shape)
+        if call(key, n, size) != 0:
+            raise SystemExit("libcrypto failed")
+        return addresses
+
+    return way
+
+
+def measure(contender: Contender, addresses: Addresses, repeat: int) -> float:
+    """Addresses a CPU-second: the median."""
+    rates = []
+    for _ in range(1 if contender.slow else repeat):
+        began = time.process_time()
+        contender.way(addresses)
+        rates.append(len(addresses) / (time.process_time() - began))
+    return statistics.median(rates)
+
+
+def table(contenders: list[Contender], size: int, scale: float, repeat: int) -> None:
+    """Print the table of one family; raise SystemExit when two do not agree."""
+    rng = np.random.default_rng(size)
+    count = max(int(COUNTS[size] * scale), 256)
+    addresses = rng.integers(0, 256, (count, size), dtype=np.uint8)
+    few = addresses[: max(int(PEER_COUNTS[size] * scale), 64)]
+    wanted = contenders[0].way(few)
+    print(f"\n### {FAMILY[size]}\n")
+    print("| | addresses | M a core-second | ratio to ours | goal |\n|---|---:|---:|---:|---:|")
+    best = 0.0
+    for contender in contenders:
+        if contender.answers and not np.array_equal(contender.way(few), wanted):
+            raise SystemExit(f"{contender.name} gives other pseudonyms")
+        used = few if contender.slow else addresses
+        rate = measure(contender, used, repeat)
+        best = best or rate
+        goal = ""
+        if contender is contenders[0]:
+            goal = f">= {GOALS_M[size]}: {'yes' if rate >= GOALS_M[size] * 1e6 else 'NO'}"
+        print(
+            f"| {contender.name} | {len(used):,} | {rate / 1e6:.4g} | {rate / best:.3g} | {goal} |"
+        )
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--size", type=float, default=1.0, help="share of the addresses")
+    parser.add_argument("--repeat", type=int, default=5)
+    arguments = parser.parse_args()
+    key = os.urandom(32)
+    print(f"{datetime.now(UTC).date()}, {cpu_model()}, {os.cpu_count()} cores, one used")
+    print(f"Python {platform.python_version()}, {peer_version()}")
+    with tempfile.TemporaryDirectory() as scratch:
+        calls = compile_calls(Path(scratch))
+        handle = ctypes.c_void_p(calls.single_open(key))
+        contenders = [
+            Contender("zanon-net, arrays", ours(key)),
+            Contender("zanon-net, one address a call from C", in_c(calls.single_addresses, handle)),
+            Contender("plain, one libcrypto call an address", in_c(calls.plain_addresses, key)),
+            *yacryptopan(key),
+            Contender("blocks alone", blocks_alone(calls.blocks_alone, key), answers=False),
+        ]
+        for size in COUNTS:
+            table(contenders, size, arguments.size, arguments.repeat)
+        calls.single_close(handle)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

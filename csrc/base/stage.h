@@ -1,0 +1,44 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where an engine is at work, for a sampler on another thread: what share of the samples a stage
+ * has is its share of the time. A mark costs one store, so that what is measured is the real run.
+ */
+#ifndef ZN_BASE_STAGE_H
+#define ZN_BASE_STAGE_H
+
+#include <stdatomic.h>
+
+/* X(NAME, "text"); WRITE also between two calls, when the caller takes what is written. */
+#define ZN_STAGES(X)                                                                               \
+    X(READ, "read")                                                                                \
+    X(DECODE, "decode")                                                                            \
+    X(FLOWS, "flows")                                                                              \
+    X(NAMES, "names")                                                                              \
+    X(CRYPTO, "crypto")                                                                            \
+    X(Z, "z")                                                                                      \
+    X(WRITE, "write")
+
+typedef enum zn_stage {
+#define ZN_STAGE_ENUM(name, text) ZN_STAGE_##name,
+    ZN_STAGES(ZN_STAGE_ENUM)
+#undef ZN_STAGE_ENUM
+        ZN_STAGE_COUNT
+} zn_stage;
+
+typedef _Atomic unsigned char zn_stage_mark;
+
+/* What people call it. */
+const char *zn_stage_name(zn_stage stage);
+
+static inline void zn_stage_enter(zn_stage_mark *mark, zn_stage stage)
+{
+    atomic_store_explicit(mark, (unsigned char)stage, memory_order_relaxed);
+}
+
+static inline zn_stage zn_stage_read(const zn_stage_mark *mark)
+{
+    return (zn_stage)atomic_load_explicit(mark, memory_order_relaxed);
+}
+
+#endif

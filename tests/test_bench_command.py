@@ -1,0 +1,142 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""`zanon-net bench`: what it measures is there and adds up. How fast it is nothing here asks."""
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from engine_help import feed, make_engine
+from packet_help import visit
+
+from zanon_net import _core, run
+from zanon_net.bench import measure as measuring
+from zanon_net.bench.command import TRAFFIC
+from zanon_net.bench.machine import cpu_model, describe_machine
+from zanon_net.bench.measure import Measured, measure, peak_memory, sampling
+from zanon_net.bench.trace import Scale, generate
+from zanon_net.bench.trace_flows import PROFILES
+from zanon_net.cli import main
+from zanon_net.errors import ZanonError
+
+Captured = pytest.CaptureFixture[str]
+STAGES = ["read", "decode", "flows", "names", "crypto", "z", "write"]
+
+
+def test_the_kinds_of_traffic() -> None:
+    assert TRAFFIC.keys() == PROFILES.keys()
+    assert list(_core.STAGES) == STAGES
+
+
+@pytest.mark.slow
+def test_every_kind_in_json(capsys: Captured) -> None:
+    assert main(["bench", "--bytes", "1M", "--repeat", "1", "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert found["repeat"] == 1
+    assert found["machine"]["processor"] == cpu_model()
+    assert [result["traffic"] for result in found["results"]] == ["isp", "min64", "storm"]
+    for result in found["results"]:
+        assert result["names"] == result["names_sent"] > 0
+        stages, whole = result["stages"], result["whole"]
+        assert list(stages) == STAGES
+        assert sum(stage["share"] for stage in stages.values()) == pytest.approx(1, abs=0.001)
+        total = sum(stage["ns_per_packet"] for stage in stages.values())
+        assert total == pytest.approx(whole["ns_per_packet"], rel=0.001)
+        assert whole["ns_per_packet"] == pytest.approx(1e9 / whole["packets_per_s"], rel=0.01)
+        assert whole["gbit_per_s"] * 1e9 == pytest.approx(
+            whole["packets_per_s"] * result["bytes"] * 8 / result["packets"], rel=0.01
+        )
+        assert whole["peak_memory_bytes"] > 1 << 20
+        assert result["samples"] > 0
+
+
+@pytest.mark.slow
+def test_tables(capsys: Captured) -> None:
+    assert main(["bench", "--traffic", "min64", "--bytes", "1M", "--repeat", "1"]) == 0
+    text = capsys.readouterr().out
+    lines = text.splitlines()
+    assert cpu_model() in lines[0]
+    assert lines[2] == f"min64: {TRAFFIC['min64']}"
+    assert [line.split()[0] for line in lines[5:]] == [*STAGES, "whole"]
+    assert all(len(line.split()) == 5 for line in lines[5:-1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--bytes", "1K"], "--bytes: must be at least 1M"),
+        (["--bytes", "many"], "--bytes: must be a number of bytes"),
+        (["--traffic", "other"], "'other' is not one of"),
+        (["--repeat", "0"], "0 is not in the range"),
+    ],
+)
+def test_refused(arguments: list[str], problem: str, capsys: Captured) -> None:
+    assert main(["bench", *arguments]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert problem in said.err
+    assert said.err.count("\n") == 1
+
+
+def test_what_cannot_be_measured(tmp_path: Path) -> None:
+    with pytest.raises(ZanonError, match=r"missing\.pcap could not be measured: .*No such file"):
+        measure(tmp_path / "missing.pcap", 1)
+
+
+@pytest.mark.parametrize("kind", sorted(PROFILES))
+def test_the_truth_of_generated_traffic(kind: str, tmp_path: Path) -> None:
+    """Against a run, whose names come from the bytes; a seed makes the same bytes again."""
+    scale = Scale(octets=400_000, homes=50, names=100, seconds=5)
+    truth = generate(tmp_path / "a.pcap", kind, scale)
+    report = run(tmp_path / "a.pcap", out=tmp_path / "out")
+    counters = report.totals.counters
+    assert counters["frames"] == truth["packets"]
+    assert counters["flows_tcp"] + counters["flows_udp"] == truth["flows"]
+    assert report.totals.users == truth["users"]
+    names = {source: n for source, n in report.totals.names().items() if n}
+    assert {source.lower(): n for source, n in names.items()} == truth["name_flows"]
+    assert (tmp_path / "a.pcap").stat().st_size == truth["file_bytes"]
+    assert generate(tmp_path / "b.pcap", kind, scale) == truth
+    assert (tmp_path / "b.pcap").read_bytes() == (tmp_path / "a.pcap").read_bytes()
+
+
+def test_an_engine_says_what_it_is_at() -> None:
+    engine = make_engine(z=1)
+    assert _core.STAGES[engine.stage] == "read"
+    feed(engine, visit("10.7.0.1", b"a.example", 0))
+    assert _core.STAGES[engine.stage] == "write"
+    engine.close()
+    with pytest.raises(ValueError, match="closed"):
+        engine.stage  # noqa: B018  (the property raises)
+
+
+def test_sampling_counts_and_ends() -> None:
+    counts: Counter[int] = Counter()
+    engine: Any = SimpleNamespace(stage=3)
+    with sampling(engine, counts):
+        while counts.total() < 3:
+            pass
+    before = counts.total()
+    assert counts.keys() == {3}
+    assert counts.total() == before
+
+
+def test_rates_of_a_share() -> None:
+    shares = dict.fromkeys(STAGES, 1 / len(STAGES))
+    one = Measured(2_000_000, 1_000_000_000, 10, 10, 0.5, 0.6, 1, 100, shares)
+    assert one.rates() == {"ns_per_packet": 250.0, "packets_per_s": 4_000_000, "gbit_per_s": 16.0}
+    assert one.rates(0.25)["packets_per_s"] == 16_000_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
+def test_the_machine_where_nothing_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    most = peak_memory()
+    assert most > 1 << 20
+    monkeypatch.setattr(measuring, "PROCESS_STATUS", tmp_path / "missing")
+    assert peak_memory() >= most * 0.9
+    monkeypatch.setattr("zanon_net.bench.machine.CPU_INFO", tmp_path / "missing")
+    assert describe_machine()["processor"]

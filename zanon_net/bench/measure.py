@@ -1,0 +1,161 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a run over one capture costs, as a whole and by stage, in a process of its own.
+
+The whole is `run`, measured by the clock of the process. Where the time goes another run tells,
+whose engine says what it is at, and a thread that asks it some thousand times a second: a stage's
+share of the answers is its share of the time.
+
+`python -m zanon_net.bench.measure TRACE REPEAT` prints a Measured as JSON.
+"""
+
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from zanon_net._core import STAGES, Engine
+from zanon_net.config import Config
+from zanon_net.errors import ZanonError
+from zanon_net.outputs import open_sink
+from zanon_net.pipeline import Interruption, Reader, open_all, plan_of, run, run_reader
+from zanon_net.windows import Windows
+
+SAMPLE_S = 50e-6
+SAMPLES_MIN = 5000  # that many make a share of 10 % exact to half a percent or so
+SAMPLED_RUNS_MAX = 20
+PROCESS_STATUS = Path("/proc/self/status")
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A capture's run: seconds are the median of the repeats, memory is the most of them.
+
+    octets: of the frames on the wire.
+    shares: of the time, by the stages' names; they add up to 1.
+    """
+
+    packets: int
+    octets: int
+    flows: int
+    names: int
+    cpu_s: float
+    wall_s: float
+    memory_bytes: int
+    samples: int
+    shares: dict[str, float]
+
+    def rates(self, share: float = 1.0) -> dict[str, float]:
+        """ns a packet, packets and Gbit a CPU-second of what takes `share` of the time."""
+        seconds = max(self.cpu_s * share, 1e-12)
+        return {
+            "ns_per_packet": round(seconds * 1e9 / self.packets, 2),
+            "packets_per_s": round(self.packets / seconds),
+            "gbit_per_s": round(self.octets * 8e-9 / seconds, 3),
+        }
+
+
+def peak_memory() -> int:
+    """The most bytes of memory that this process ever had."""
+    try:
+        for line in PROCESS_STATUS.read_text("ascii", "replace").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) << 10
+    except OSError:
+        pass
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most << 10
+
+
+@contextmanager
+def sampling(engine: Engine, counts: Counter[int]) -> Iterator[None]:
+    """Inside, what the engine is at is asked again and again, and counted."""
+    over = threading.Event()
+
+    def ask() -> None:
+        while not over.is_set():
+            counts[engine.stage] += 1
+            time.sleep(SAMPLE_S)
+
+    asker = threading.Thread(target=ask)
+    asker.start()
+    try:
+        yield
+    finally:
+        over.set()
+        asker.join()
+
+
+def sampled_run(trace: Path, out: Path, counts: Counter[int]) -> None:
+    """A run that counts samples. Raises what `run` raises."""
+    config, interruption = Config(), Interruption()
+    with ExitStack() as stack:
+        opened = open_all([trace], config, interruption, stack)
+        engine = Engine(**config.engine_arguments())
+        stack.callback(engine.close)
+        sink = open_sink(out, config.output.format, plan_of(engine, config))
+        stack.callback(sink.discard)
+        with sampling(engine, counts):
+            reader = Reader(engine, opened, None, interruption)
+            run_reader(reader, engine, sink, Windows(config))
+
+
+def measure_here(trace: Path, repeat: int) -> Measured:
+    """Measures in this process. Raises what `run` raises."""
+    cpu, wall = [], []
+    with tempfile.TemporaryDirectory() as scratch:
+        for i in range(repeat):
+            before = time.process_time()
+            report = run(trace, out=Path(scratch, f"whole{i}"))
+            cpu.append(time.process_time() - before)
+            wall.append(report.seconds)
+        memory = peak_memory()
+        counts: Counter[int] = Counter()
+        for i in range(SAMPLED_RUNS_MAX):
+            sampled_run(trace, Path(scratch, f"sampled{i}"), counts)
+            if counts.total() >= SAMPLES_MIN:
+                break
+    totals = report.totals
+    return Measured(
+        packets=totals.counters["frames"],
+        octets=totals.counters["bytes_wire"],
+        flows=totals.counters["flows_tcp"] + totals.counters["flows_udp"],
+        names=sum(totals.names().values()),
+        cpu_s=statistics.median(cpu),
+        wall_s=statistics.median(wall),
+        memory_bytes=memory,
+        samples=counts.total(),
+        shares={name: counts[i] / counts.total() for i, name in enumerate(STAGES)},
+    )
+
+
+def measure(trace: Path, repeat: int) -> Measured:
+    """Measures in a new process. Raises ZanonError when that fails."""
+    command = [sys.executable, "-m", __name__, str(trace), str(repeat)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        last = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
+        raise ZanonError(f"{trace.name} could not be measured: {last}")
+    fields: dict[str, Any] = json.loads(done.stdout)
+    return Measured(**fields)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The other process."""
+    trace, repeat = arguments
+    json.dump(asdict(measure_here(Path(trace), int(repeat))), sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,133 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The engine inside another program: frames in as arrays, released data out as arrays."""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from zanon_net import _core
+from zanon_net.config import Config
+
+RECORD_DTYPE = _core.row_dtype("record_rows")
+OBSERVATION_DTYPE = _core.row_dtype("observation_rows")
+
+NAME_SOURCES = (None, "tls", "quic", "http", "dns")
+"""What the numbers in `name_source` mean."""
+NAME_STATUSES = ("none", "released", "suppressed", "unconfirmed", "invalid")
+"""What the numbers in `name_status` mean."""
+SHOWN = ("withheld", "pseudonym", "released")
+"""What the numbers in `client_shown` and `server_shown` mean."""
+
+Bytes = bytes | bytearray | memoryview | npt.NDArray[np.uint8]
+
+
+class Engine:
+    """Takes frames by the batch and gives back what may be published, and nothing else.
+
+    Belongs to one thread at a time; several engines may run on several threads. What was released
+    waits until `observations` and `records` are called: call them after each batch.
+
+    config: the settings; those of input, output and interfaces have no meaning here.
+
+    Raises ConfigError, CaptureError for a key file that cannot be read, or CapacityError.
+    """
+
+    def __init__(self, config: Config | None = None) -> None:
+        arguments = (config or Config()).engine_arguments()
+        arguments |= {"outputs": _core.ROWS, "split_ns": 0, "columns": ()}
+        self._engine = _core.Engine(**arguments)
+        self._ready: dict[str, list[bytes]] = {output: [] for output in _core.ROWS}
+
+    def feed(
+        self,
+        buffer: Bytes,
+        ts_ns: npt.ArrayLike,
+        caplen: npt.ArrayLike,
+        wirelen: npt.ArrayLike,
+        linktype: int,
+    ) -> None:
+        """Takes n frames. Arrays of the types named are used where they are, without a copy.
+
+        buffer: the frames back to back, uint8.
+        ts_ns: int64[n], ns since the Unix epoch, in order of arrival.
+        caplen, wirelen: uint32[n], bytes in the buffer and on the wire.
+        linktype: the LINKTYPE_* of all of them, 1 for Ethernet.
+
+        Raises ValueError when the lengths do not fit, TypeError for other than whole numbers; then
+        nothing was taken.
+        """
+        self._engine.feed(
+            buffer,
+            _numbers("ts_ns", ts_ns, np.int64),
+            _numbers("caplen", caplen, np.uint32),
+            _numbers("wirelen", wirelen, np.uint32),
+            linktype,
+        )
+
+    def observations(self) -> npt.NDArray[np.void]:
+        """The observations released since the last call, of OBSERVATION_DTYPE."""
+        return np.frombuffer(self._take("observation_rows"), OBSERVATION_DTYPE)
+
+    def records(self) -> npt.NDArray[np.void]:
+        """The flows that closed since the last call, of RECORD_DTYPE."""
+        return np.frombuffer(self._take("record_rows"), RECORD_DTYPE)
+
+    def _take(self, output: str) -> bytes:
+        self._gather()
+        pieces, self._ready[output] = self._ready[output], []
+        return b"".join(pieces)
+
+    def _gather(self) -> None:
+        """Empties the core's outputs, which make room for a bounded number of records at a time."""
+        while True:
+            for output, pieces in self._ready.items():
+                pieces.append(self._engine.take(output))
+            if not self._engine.waiting:
+                return
+            self._engine.settle()
+
+    def idle(self, quiet_ns: int) -> None:
+        """No frame came for `quiet_ns` ns since the last one: closes flows idle for too long."""
+        self._engine.idle(quiet_ns)
+
+    def finish(self) -> None:
+        """End of input: closes every flow; `records` then has the rest."""
+        while self._engine.finish():
+            self._gather()
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """Every counter, as the manifest has them."""
+        return self._engine.stats
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of memory in use."""
+        return self._engine.memory_bytes
+
+    def close(self) -> None:
+        """Wipes the keys and frees everything; again is fine."""
+        self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def _numbers(name: str, values: npt.ArrayLike, wanted: type[Any]) -> npt.NDArray[Any]:
+    """`values` as a contiguous array of `wanted`; the same object where it is one."""
+    given = np.asarray(values)
+    if given.ndim != 1:
+        raise ValueError(f"{name} must have one dimension")
+    if given.dtype == wanted:
+        return np.ascontiguousarray(given)
+    if given.size and given.dtype.kind not in "iu":
+        raise TypeError(f"{name} must hold whole numbers")
+    limits = np.iinfo(wanted)
+    if given.size and not (limits.min <= int(given.min()) and int(given.max()) <= limits.max):
+        raise ValueError(f"{name} holds a number out of range")
+    return given.astype(wanted)

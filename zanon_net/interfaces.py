@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Network interfaces: which there are, and what the system says they lost."""
+
+import os
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+ANY = "any"
+PROC_NET_DEV = Path("/proc/net/dev")
+_DROP, _FIFO = 3, 4  # columns of /proc/net/dev: dropped or missed, and overruns of the card's queue
+
+
+def interfaces_of(sources: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """Those of `sources` that are interfaces; a file of the same name goes before."""
+    known = {name for _index, name in socket.if_nameindex()} | {ANY}
+    return [str(item) for item in sources if str(item) in known and not Path(item).exists()]
+
+
+def read_losses(text: str) -> dict[str, int]:
+    """Frames lost before anyone could see them, by interface, from the text of /proc/net/dev."""
+    losses = {}
+    for line in text.splitlines():
+        name, colon, numbers = line.rpartition(":")
+        if colon:
+            columns = numbers.split()
+            losses[name.strip()] = int(columns[_DROP]) + int(columns[_FIFO])
+    return losses
+
+
+class Losses:
+    """Frames that an interface lost since this object was made, as the system counts them.
+
+    That includes frames of protocols that nobody on this machine handles, which were read all the
+    same. Where the system does not tell, none.
+    """
+
+    def __init__(self, interface: str, source: Path = PROC_NET_DEV) -> None:
+        self._interface = interface
+        self._source = source
+        self._seen = self._now()
+        self.count = 0
+
+    def _now(self) -> int:
+        try:
+            losses = read_losses(self._source.read_text("ascii", "replace"))
+        except OSError:
+            return 0
+        if self._interface == ANY:
+            return sum(losses.values())
+        return losses.get(self._interface, 0)
+
+    def refresh(self) -> int:
+        """The count up to now; an interface that came back with new counters goes on from there."""
+        now = self._now()
+        self.count += now - self._seen if now >= self._seen else now
+        self._seen = now
+        return self.count
