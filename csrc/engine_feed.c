@@ -235,6 +235,8 @@ static int take_read(zn_engine *e, zn_error *err)
 {
     size_t first = e->frames_at;
     int rc;
+    if (e->popularity.table == NULL)
+        e->frames_at = e->frames_read;
     while (e->frames_at < e->frames_read &&
            !zn_popularity_reach(&e->popularity, e->frames[e->frames_at].t_ns))
         e->frames_at++;
