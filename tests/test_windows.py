@@ -247,7 +247,7 @@ def test_z_stays_between_its_bounds(demo_pcap: Path, tmp_path: Path, key_file: s
     closed = [w.closed for w in read_windows(demo_pcap, window_ns=10 * MINUTE)]
     seen = manifest["z_windows"]
     assert seen["seen"] == sum(window.whole for window in closed)
-    assert 0 < seen["needed_more_than_z_max"] < seen["seen"]
+    assert 0 < seen["needed_more_than_z_max"] <= seen["seen"]
     target = manifest["configuration"]["anonymity"]
     assert (target["target_k"], target["target_p"], target["z_max"]) == (2, 0.99, 3)
 
