@@ -51,7 +51,7 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
     zn_gate_limits limits = {config->max_tuples, config->max_attributes, MAX_CLIENTS,
                              ZN_ENGINE_BATCH_VOTES,
                              config->z_max > config->z ? config->z_max : config->z};
-    zn_popularity_limits counted = {config->max_tuples, config->max_attributes, MAX_CLIENTS};
+    zn_ztable_config counted = zn_ztable_default_config(1, config->window_ns);
     int rc = zn_book_init(&e->book, config->max_flows, err);
     e->gate.policy = e->names.policy = e->resolved.policy = &e->policy;
     e->gate.stats = e->names.stats = &e->stats;
@@ -60,11 +60,13 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
     e->gate.flows = e->flows;
     e->gate.resolved = &e->resolved;
     e->gate.popularity = &e->popularity;
+    counted.max_tuples = config->max_tuples;
+    counted.max_attributes = config->max_attributes;
     e->names.gate = &e->gate;
     if (rc == 0)
         rc = zn_gate_init(&e->gate, &limits, err);
     if (rc == 0 && config->popularity)
-        rc = zn_popularity_init(&e->popularity, config->window_ns, &counted, err);
+        rc = zn_popularity_init(&e->popularity, &counted, err);
     if (rc == 0)
         rc = zn_resolved_init(&e->resolved, err);
     if (rc == 0)

@@ -244,6 +244,8 @@ int zn_engine_take_pending(zn_engine *e, zn_error *err)
     const zn_frame *frames = e->pending;
     size_t n = 0;
     int rc;
+    if (e->popularity.table == NULL)
+        n = e->pending_count;
     while (n < e->pending_count && !zn_popularity_reach(&e->popularity, frames[n].t_ns))
         n++;
     e->pending += n;

@@ -244,6 +244,10 @@ def test_z_stays_between_its_bounds(demo_pcap: Path, tmp_path: Path, key_file: s
     changes = manifest["z_changes"]
     assert {change["new"] for change in changes} <= {2, 3}
     assert any("more than z_max = 3" in change["reason"] for change in changes)
+    closed = [w.closed for w in read_windows(demo_pcap, window_ns=10 * MINUTE)]
+    seen = manifest["z_windows"]
+    assert seen["seen"] == sum(window.whole for window in closed)
+    assert 0 < seen["needed_more_than_z_max"] <= seen["seen"]
     target = manifest["configuration"]["anonymity"]
     assert (target["target_k"], target["target_p"], target["z_max"]) == (2, 0.99, 3)
 

@@ -453,11 +453,12 @@ cdef class Engine:
 
     def set_z(self, z):
         """Changes z, up to z_max, for frames not taken yet. Raises ConfigError."""
+        cdef uint32_t wanted = whole("z", z, 1, ZN_ZTABLE_Z_MAX)
         cdef zn_error err
         memset(&err, 0, sizeof(err))
         self._enter()
         try:
-            check(zn_engine_set_z(self.engine, z, &err), &err)
+            check(zn_engine_set_z(self.engine, wanted, &err), &err)
         finally:
             self.guard.leave()
 

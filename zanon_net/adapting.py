@@ -47,13 +47,16 @@ class ZController:
         self._floor, self._cap = params.z, params.z_limit
         self.z = params.z
         self.changes: list[ZChange] = []
+        self.windows = self.beyond = 0  # seen, and those of them that needed more than z_max
         self._lower: list[int] = []
 
     def see(self, end_ns: int, users: int, counts: NDArray[np.uint32]) -> int:
         """Takes a whole window that ends at end_ns; returns the z of the next."""
         needed, why = self._needed(users, counts)
         wanted = min(max(needed, self._floor), self._cap)
+        self.windows += 1
         if needed > self._cap:
+            self.beyond += 1
             why += f", more than z_max = {self._cap}"
         if wanted >= LOWER_BELOW * self.z:
             self._lower.clear()
@@ -65,6 +68,13 @@ class ZController:
                 self._change(end_ns, max(self._lower), f"{LOWER_AFTER} windows needed less")
                 self._lower.clear()
         return self.z
+
+    def facts(self) -> dict[str, Any]:
+        """For the manifest."""
+        return {
+            "z_changes": [change.to_dict() for change in self.changes],
+            "z_windows": {"seen": self.windows, "needed_more_than_z_max": self.beyond},
+        }
 
     def _needed(self, users: int, counts: NDArray[np.uint32]) -> tuple[int, str]:
         """The z that the window needs, and why."""

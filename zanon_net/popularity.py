@@ -18,6 +18,7 @@ from zanon_net.errors import FormatError
 
 FORMAT = "zanon_net popularity 1"
 NOTICE = "for the operator, not for release"
+COUNT_MAX = 1 << 31  # the z-table's own limits
 
 
 def two_digits(n: int) -> int:
@@ -92,7 +93,7 @@ class Popularity:
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
             return cls.from_dict(data)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise FormatError(
                 f"{path} is no popularity file; make one with --popularity FILE of 'zanon-net run'"
                 " or 'zanon-net filter'"
@@ -103,22 +104,25 @@ class Popularity:
         """From a parsed file. Raises ValueError, KeyError or TypeError."""
         if data["format"] != FORMAT:
             raise ValueError(FORMAT)
-        windows = tuple(
-            PopularityWindow(
-                _count(one["start_ns"]),
-                bool(one["whole"]),
-                _count(one["users"]),
-                tuple(_count(n) for n in one["bins"]),
-            )
-            for one in data["windows"]
-        )
+        windows = tuple(map(_window, data["windows"]))
         z, window_ns = _count(data["z"]), _count(data["window_ns"])
         if z < 1 or window_ns < 1:
             raise ValueError("z and window_ns are at least 1")
         return cls(z, window_ns, windows, _count(data["omitted"]))
 
 
-def _count(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
+def _window(one: Mapping[str, Any]) -> PopularityWindow:
+    bins = tuple(_count(n, COUNT_MAX) for n in one["bins"])
+    window = PopularityWindow(
+        _count(one["start_ns"]), one["whole"] is True, _count(one["users"], COUNT_MAX), bins
+    )
+    used = max((j for j, n in enumerate(bins) if n), default=0)
+    if window.users < two_digits(1 << used) or sum(bins) > COUNT_MAX:
+        raise ValueError("more users of a name than users, or too many names")
+    return window
+
+
+def _count(value: object, high: int = 2**63 - 1) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= high:
         raise ValueError("not a count")
     return value

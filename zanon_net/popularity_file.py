@@ -3,6 +3,7 @@
 """The file of --popularity while windows end: it appears whole, when all is read, or not at all."""
 
 import contextlib
+import errno
 import os
 from pathlib import Path
 
@@ -49,6 +50,8 @@ class PopularityFile:
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()
+            if self._path.exists():
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
             self._partial.rename(self._path)
             self._published = True
 

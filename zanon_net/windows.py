@@ -49,4 +49,4 @@ class Windows:
         """What the manifest says about it."""
         if self._controller is None:
             return {}
-        return {"z_changes": [change.to_dict() for change in self._controller.changes]}
+        return self._controller.facts()

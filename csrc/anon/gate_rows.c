@@ -9,8 +9,6 @@
 /* Namespaces of what is counted: the text "17" and the number 17 are two attributes, but one user. */
 enum { DOMAIN_USER = 'u', DOMAIN_TEXT = 't', DOMAIN_JSON = 'j' };
 
-#define COUNTED_USERS (UINT32_C(1) << 20) /* a window */
-
 _Static_assert(ZN_ROW_BATCH <= ZN_CLOCK_REBASE_AFTER, "a batch sees at most one clock step");
 
 struct zn_row_gate {
@@ -30,7 +28,6 @@ struct zn_row_gate {
 int zn_row_gate_open(zn_row_gate **out, const zn_row_gate_config *config, zn_error *err)
 {
     zn_ztable_config table = zn_ztable_default_config(config->z, config->window_ns);
-    zn_popularity_limits counted = {config->max_tuples, config->max_attributes, COUNTED_USERS};
     zn_row_gate *g = zn_block_alloc(sizeof *g);
     int rc;
     *out = NULL;
@@ -46,7 +43,7 @@ int zn_row_gate_open(zn_row_gate **out, const zn_row_gate_config *config, zn_err
     if (rc == 0 && config->with_user)
         rc = zn_alias_open(&g->alias, config->rotate_ns, config->key_file, err);
     if (rc == 0 && config->popularity)
-        rc = zn_popularity_init(&g->popularity, config->window_ns, &counted, err);
+        rc = zn_popularity_init(&g->popularity, &table, err);
     if (rc != 0)
         zn_row_gate_close(g);
     else

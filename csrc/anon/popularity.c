@@ -4,32 +4,43 @@
 
 #include "base/arena.h"
 
-int zn_popularity_init(zn_popularity *p, int64_t window_ns, const zn_popularity_limits *limits,
-                       zn_error *err)
+#include <string.h>
+
+/* The one attribute of the table of users. */
+static const zn_id anything = {0, 0};
+
+int zn_popularity_init(zn_popularity *p, const zn_ztable_config *config, zn_error *err)
 {
-    zn_ztable_config config = zn_ztable_default_config(1, window_ns);
+    zn_ztable_config counts = zn_ztable_default_config(1, config->window_ns), users;
     int rc;
-    config.max_tuples = limits->max_tuples;
-    config.max_attributes = limits->max_attributes;
-    p->window_ns = window_ns;
-    zn_clock_init(&p->clock, window_ns, 0, ZN_CLOCK_REBASE_AFTER);
-    rc = zn_ztable_open(&p->table, &config, err);
-    return rc == 0 ? zn_addr_set_init(&p->users, limits->max_users, err) : rc;
+    counts.max_tuples = config->max_tuples;
+    counts.max_attributes = config->max_attributes;
+    users = counts;
+    users.max_attributes = 1;
+    p->window_ns = config->window_ns;
+    zn_clock_init(&p->clock, p->window_ns, 0, ZN_CLOCK_REBASE_AFTER);
+    rc = zn_ztable_open(&p->table, &counts, err);
+    return rc == 0 ? zn_ztable_open(&p->users, &users, err) : rc;
 }
 
 void zn_popularity_fini(zn_popularity *p)
 {
-    zn_addr_set_fini(&p->users);
     zn_ztable_close(p->table);
+    zn_ztable_close(p->users);
     zn_heap_free(p->kept);
     memset(p, 0, sizeof *p);
+}
+
+static uint64_t evicted(const zn_popularity *p)
+{
+    return zn_ztable_get_stats(p->table).evicted + zn_ztable_get_stats(p->users).evicted;
 }
 
 static void begin(zn_popularity *p, int64_t start_ns)
 {
     p->start_ns = start_ns;
     p->end_ns = start_ns <= INT64_MAX - p->window_ns ? start_ns + p->window_ns : INT64_MAX;
-    p->evicted = zn_ztable_get_stats(p->table).evicted;
+    p->evicted = evicted(p);
 }
 
 bool zn_popularity_reach(zn_popularity *p, int64_t t_ns)
@@ -56,12 +67,13 @@ bool zn_popularity_reach(zn_popularity *p, int64_t t_ns)
 
 void zn_popularity_see(zn_popularity *p, const zn_observation *o)
 {
-    zn_addr user = {{0}};
+    /* All at one time, so that none is late. */
+    zn_observation exposure = {p->start_ns, o->user, o->attribute};
+    zn_observation user = {p->start_ns, o->user, anything};
     if (p->table == NULL || o->t_ns < p->start_ns || o->t_ns >= p->end_ns)
         return;
-    memcpy(user.byte, &o->user, sizeof o->user);
-    (void)zn_ztable_observe(p->table, o);
-    zn_addr_set_add(&p->users, &user);
+    (void)zn_ztable_observe(p->table, &exposure);
+    (void)zn_ztable_observe(p->users, &user);
 }
 
 void zn_popularity_finish(zn_popularity *p)
@@ -76,7 +88,7 @@ void zn_popularity_next(zn_popularity *p)
     if (!p->due)
         return;
     zn_ztable_clear(p->table);
-    zn_addr_set_clear(&p->users);
+    zn_ztable_clear(p->users);
     p->due = false;
     if (now_ns >= p->start_ns)
         begin(p, now_ns - (now_ns - p->start_ns) % p->window_ns);
@@ -103,14 +115,15 @@ zn_popularity_window zn_popularity_window_due(const zn_popularity *p)
 {
     zn_popularity_window w = {.start_ns = p->start_ns,
                               .end_ns = p->end_ns,
-                              .users = p->users.members,
-                              .whole = p->whole && !p->users.full};
-    w.whole = w.whole && zn_ztable_get_stats(p->table).evicted == p->evicted;
+                              .users = zn_ztable_count(p->users, anything),
+                              .whole = p->whole && evicted(p) == p->evicted};
     zn_ztable_histogram(p->table, w.bins);
     return w;
 }
 
 size_t zn_popularity_memory(const zn_popularity *p)
 {
-    return p->table != NULL ? zn_ztable_memory(p->table) + p->kept_cap * sizeof *p->kept : 0;
+    if (p->table == NULL)
+        return 0;
+    return zn_ztable_memory(p->table) + zn_ztable_memory(p->users) + p->kept_cap * sizeof *p->kept;
 }

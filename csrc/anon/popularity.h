@@ -4,7 +4,8 @@
  * How many users exposed each attribute, window by window: what a model of k-anonymity is fitted to.
  *
  * Windows lie end to end from the first time on, as long as the window of z-anonymity. Exposures are
- * counted in a table of their own that keeps every user: the one that decides keeps the z latest.
+ * counted in tables of their own that keep every user: the one that decides keeps the z latest. Within
+ * a window their order does not matter.
  * A window that has ended (`due`) stays to be read until zn_popularity_next, or is remembered by
  * zn_popularity_keep. Only counts come out. Statistics, never a release.
  */
@@ -12,7 +13,6 @@
 #define ZN_ANON_POPULARITY_H
 
 #include "base/clock.h"
-#include "state/addr_set.h"
 #include "state/ztable.h"
 
 /* What is known of a window. */
@@ -25,23 +25,21 @@ typedef struct zn_popularity_window {
 
 typedef struct zn_popularity {
     zn_ztable *table; /* NULL: nothing is counted */
-    zn_addr_set users;
+    zn_ztable *users; /* all of them, under one attribute */
     zn_clock clock;
     int64_t start_ns, end_ns, window_ns;
-    uint64_t evicted; /* by the table when the window began */
+    uint64_t evicted; /* by the tables when the window began */
     bool due;         /* it has ended, and waits to be read */
     bool whole;       /* it was read to its end */
     zn_popularity_window *kept;
     size_t kept_count, kept_cap;
 } zn_popularity;
 
-typedef struct zn_popularity_limits {
-    uint32_t max_tuples, max_attributes, max_users; /* past them a window is not whole */
-} zn_popularity_limits;
-
-/* 0, or a negative zn_err with *err filled. A zeroed struct counts nothing and may be closed. */
-int zn_popularity_init(zn_popularity *p, int64_t window_ns, const zn_popularity_limits *limits,
-                       zn_error *err);
+/*
+ * Counts by window_ns and within the caps of *config, past which a window is not whole. 0, or a
+ * negative zn_err with *err filled. A zeroed struct counts nothing and may be closed.
+ */
+int zn_popularity_init(zn_popularity *p, const zn_ztable_config *config, zn_error *err);
 void zn_popularity_fini(zn_popularity *p);
 
 /* What comes next has this time: true when the window ends before it, and is due now. */

@@ -216,11 +216,43 @@ def test_windows_of_few_users_are_left_out() -> None:
     assert data.omitted == 1
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", "null", '{"format": "x"}', "\xff"])
+@pytest.mark.parametrize("text", ["", "{}", "[1]", "null", '{"format": "x"}', "\xff", "[" * 10**5])
 def test_what_is_no_such_file(tmp_path: Path, text: str) -> None:
     (tmp_path / "p.json").write_text(text, encoding="latin-1")
     with pytest.raises(FormatError, match="is no popularity file"):
         fit(tmp_path / "p.json")
+
+
+@pytest.mark.parametrize(
+    "window",
+    [
+        {"users": 0},
+        {"users": 2**62},
+        {"users": True},
+        {"users": 5.0},
+        {"users": -1},
+        {"users": 31},
+        {"bins": [10**18]},
+        {"bins": [1] * 60},
+        {"bins": 7},
+        {"start_ns": None},
+    ],
+    ids=str,
+)
+def test_windows_that_cannot_be(tmp_path: Path, window: dict[str, object]) -> None:
+    good = Popularity.of(1, 1000, [PopularityWindow(0, True, 32, (3, 0, 2, 0, 0, 1))])
+    data = json.loads(good.to_bytes())
+    data["windows"][0] |= window
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(FormatError, match="is no popularity file"):
+        fit(path)
+
+
+@pytest.mark.parametrize(("users", "bins"), [(2**31, (5, 3, *[0] * 28, 1)), (10**6, (10**7,))])
+def test_too_much_to_fit(users: int, bins: tuple[int, ...]) -> None:
+    with pytest.raises(ConfigError, match=r"^popularity: .* too many to fit"):
+        fit(Popularity.of(1, 1000, [PopularityWindow(0, True, users, bins)]))
 
 
 def test_nothing_to_fit() -> None:

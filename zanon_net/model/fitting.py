@@ -34,10 +34,13 @@ from zanon_net.model.special import Floats
 from zanon_net.model.stationarity import find_problems
 from zanon_net.popularity import Popularity, PopularityWindow, rounding_unit
 
-DRAWS = 100
+DRAWS, DRAWS_MIN = 100, 40
+NUMBERS = 10**8  # in all draws together, where DRAWS_MIN are fewer
+NAMES_MAX = 1 << 22
 DRAW_WIDTH = 1e-3
 RISK = 0.05
 EVERY_RANK = 400  # from here on, ranks stand for their neighbours
+CROWD = 5000
 
 
 class Estimate(NamedTuple):
@@ -133,11 +136,16 @@ def fit(popularity: Popularity | str | os.PathLike[str], *, seed: int = 0) -> Fi
     if not used or not any(any(window.bins) for window in used):
         raise ConfigError("popularity: no window holds a name; there is nothing to fit")
     seen = _Seen.of(used)
+    if seen.tails[0] > NAMES_MAX:
+        raise ConfigError(f"popularity: {seen.tails[0]:.3g} names a window are too many to fit")
     users, exposures, correction = seen.best()
+    if users > checks.COUNT_MAX:
+        raise ConfigError(f"popularity: {users:.3g} users are too many to fit")
     rng = np.random.default_rng(checks.count("seed", seed, 0, 2**63))
     spread = seen.noise(users, exposures)
-    draws = tuple(seen.draw(rng, spread, correction) for _ in range(DRAWS))
-    stationary, problems = find_problems(used, users, exposures)
+    many = min(max(NUMBERS // len(exposures), DRAWS_MIN), DRAWS)
+    draws = tuple(seen.draw(rng, spread, correction) for _ in range(many))
+    stationary, problems = find_problems(used, users, _grouped(exposures))
     if not whole:
         problems = (*problems, "no window was read from its start to its end: exposures are low")
         stationary = None
@@ -204,8 +212,9 @@ class _Seen:
 
     def noise(self, users: int, exposures: Floats) -> Floats:
         """The standard deviation of each tail's mean, for independent users."""
-        chances = [chance_of_at_least(1 << j, users, exposures) for j in range(len(self.tails))]
-        return np.sqrt([float(np.sum(p * (1 - p))) / self.windows for p in chances])
+        some, weights = _grouped(exposures)
+        chances = [chance_of_at_least(1 << j, users, some) for j in range(len(self.tails))]
+        return np.sqrt([float(weights @ (p * (1 - p))) / self.windows for p in chances])
 
     def draw(self, rng: np.random.Generator, noise: Floats, correction: Floats) -> Draw:
         """Parameters that would fit as well."""
@@ -224,14 +233,16 @@ class _Seen:
 
 
 def _anywhere(ranks: Floats, curve: Curve, rng: np.random.Generator) -> Floats:
-    """Ranks anywhere between the pinned ones around them; those behind the last stay."""
+    """Ranks anywhere between the pinned ones around them. Where there are many in between, and
+    behind the last, they stay: many that are anywhere are spread evenly."""
     pins = np.concatenate([[0.25], curve.ranks])
-    place = np.searchsorted(pins, ranks, side="right") - 1
-    inside = place < len(pins) - 1
-    low, high = pins[place[inside]], pins[place[inside] + 1]
+    ends = np.searchsorted(ranks, pins)
     moved = ranks.copy()
-    moved[inside] = rng.uniform(low, high)
-    return np.asarray(np.sort(moved))
+    for i in range(len(pins) - 1):
+        part = slice(int(ends[i]), int(ends[i + 1]))
+        if 0 < part.stop - part.start <= CROWD:
+            moved[part] = np.sort(rng.uniform(pins[i], pins[i + 1], part.stop - part.start))
+    return moved
 
 
 class _Shape:
@@ -289,10 +300,16 @@ class _Shape:
 
 def _names_behind(curve: Curve, seen: float, users: float) -> int:
     """How many names there are when so many of them are seen in a window."""
-    ranks, weights = _sample_ranks(int(TAIL_MAX * seen) + 1)
+    ranks, weights = _sample_ranks(min(int(TAIL_MAX * seen) + 1, NAMES_MAX))
     shown = np.cumsum(weights * chance_of_at_least(1, users, curve.at(ranks)))
     at = min(int(np.searchsorted(shown, seen)), len(ranks) - 1)
     return max(round(float(ranks[at])), 1)
+
+
+def _grouped(exposures: Floats) -> tuple[Floats, Floats]:
+    """Some of them, and how many each stands for."""
+    ranks, weights = _sample_ranks(len(exposures))
+    return exposures[np.floor(ranks - 0.5).astype(np.int64)], weights
 
 
 def _sample_ranks(names: int) -> tuple[Floats, Floats]:

@@ -43,7 +43,7 @@ def simulate(
     the model takes as independent.
     """
     per_user = checks.rates(rates)
-    people = checks.count("users", users)
+    people = checks.count("users", users, high=OBSERVATIONS_MAX)
     length = checks.positive("window", window)
     checks.count("z", z)
     needed = checks.count("k", k)
@@ -64,7 +64,11 @@ def sample_iid(py: ArrayLike, users: int, k: int, *, seeds: Seeds) -> Floats:
     value. Raises ConfigError.
     """
     chance = checks.probabilities("py", py)
-    people, needed = checks.count("users", users), checks.count("k", k)
+    people = checks.count("users", users, high=OBSERVATIONS_MAX)
+    needed = checks.count("k", k)
+    expected = people * float(chance.sum())
+    if expected > OBSERVATIONS_MAX:
+        raise ConfigError(f"py: {expected:.3g} attributes of all users are too many to draw")
     one = partial(_sample_one, chance, people, needed)
     with ThreadPoolExecutor(_cores()) as pool:
         return np.array(list(pool.map(one, checks.seed_list(seeds))))

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Are the windows as alike as the model says? If not, which assumption fails."""
 
+import math
+
 import numpy as np
 
 from zanon_net.model.curve import chance_of_at_least
@@ -13,13 +15,14 @@ RISK = 0.01  # of calling a stationary stream none
 
 
 def find_problems(
-    windows: list[PopularityWindow], users: int, exposures: Floats
+    windows: list[PopularityWindow], users: int, exposures: tuple[Floats, Floats]
 ) -> tuple[bool | None, tuple[str, ...]]:
     """Whether counts differ between windows by no more than chance, and what does not hold.
 
     For constant rates and independent users, the names with at least 2^j users are a sum of
     independent indicators in each window: its variance is known, and the sum of squares over the
-    windows is about chi-square. Rounding adds its own. exposures: the fit's λ_a Δt.
+    windows is about chi-square. Rounding adds its own. exposures: λ_a Δt of the fit, and how
+    many names have each.
     """
     if len(windows) < WINDOWS_MIN:
         few = f"{len(windows)} windows are too few to tell whether the stream is stationary"
@@ -31,9 +34,11 @@ def find_problems(
     return not problems, problems
 
 
-def _users_test(windows: list[PopularityWindow], exposures: Floats) -> tuple[float, str]:
+def _users_test(
+    windows: list[PopularityWindow], exposures: tuple[Floats, Floats]
+) -> tuple[float, str]:
     counts = np.array([window.users for window in windows], dtype=float)
-    silent = float(np.exp(-exposures.sum()))
+    silent = math.exp(-float(exposures[0] @ exposures[1]))
     variance = counts.mean() * silent + _rounding(counts)
     text = (
         f"the number of users is not constant: {counts.min():.0f} to {counts.max():.0f} a window;"
@@ -43,12 +48,12 @@ def _users_test(windows: list[PopularityWindow], exposures: Floats) -> tuple[flo
 
 
 def _names_test(
-    windows: list[PopularityWindow], users: int, exposures: Floats, j: int
+    windows: list[PopularityWindow], users: int, exposures: tuple[Floats, Floats], j: int
 ) -> tuple[float, str]:
     tails = np.array([sum(window.bins[j:]) for window in windows], dtype=float)
-    p = chance_of_at_least(1 << j, users, exposures)
+    p = chance_of_at_least(1 << j, users, exposures[0])
     rounding = sum(_rounding(np.array([n], dtype=float)) for w in windows for n in w.bins[j:])
-    variance = float(np.sum(p * (1 - p))) + rounding / len(windows)
+    variance = float(exposures[1] @ (p * (1 - p))) + rounding / len(windows)
     text = (
         f"popularity is not constant, or users are not independent: names with {1 << j} users or"
         f" more are {tails.min():.0f} to {tails.max():.0f} a window; fit a span in which it is"
