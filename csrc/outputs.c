@@ -7,7 +7,6 @@
 #include "io/json_log.h"
 
 #define FULL_BYTES ((size_t)8 << 20)
-#define FULL_ROWS 65536
 #define FIRST_MARKS 16
 
 _Static_assert((int)ZN_TSTAT_TCP_COMPLETE == (int)ZN_OUTPUT_TCP_COMPLETE &&
@@ -88,7 +87,7 @@ bool zn_outputs_full(const zn_outputs *o)
     size_t bytes = 0;
     for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
         bytes += o->text[i].n;
-    return bytes >= FULL_BYTES || o->table.rows >= FULL_ROWS;
+    return bytes >= FULL_BYTES || o->table.rows >= ZN_OUTPUTS_ROWS;
 }
 
 int zn_outputs_check(const zn_outputs *o, zn_error *err)
@@ -105,7 +104,6 @@ void zn_outputs_clear(zn_outputs *o)
 {
     for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
         o->text[i].n = 0;
-    zn_table_clear(&o->table);
     o->mark_count = 0;
 }
 

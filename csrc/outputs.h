@@ -13,6 +13,8 @@
 #include "io/table.h"
 #include "io/tstat_log.h"
 
+#define ZN_OUTPUTS_ROWS 65536 /* of the table, that are enough to be taken */
+
 /* Text outputs; ZN_OUTPUT_TABLE is the table. As bits (1 << output) in a set of outputs. */
 typedef enum zn_output {
     ZN_OUTPUT_TCP_COMPLETE,
@@ -57,7 +59,7 @@ void zn_outputs_header(const zn_outputs *o, zn_output output, zn_text *out);
 bool zn_outputs_full(const zn_outputs *o);
 /* 0, or -ZN_ERR_CAPACITY when memory was out. */
 int zn_outputs_check(const zn_outputs *o, zn_error *err);
-/* Everything was taken. */
+/* The texts were taken, and so were the rows of the table, or there is no mark. */
 void zn_outputs_clear(zn_outputs *o);
 /* Bytes of memory in use. */
 size_t zn_outputs_memory(const zn_outputs *o);

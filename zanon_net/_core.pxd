@@ -349,10 +349,12 @@ cdef extern from "io/filter.h" nogil:
 cdef extern from "outputs.h" nogil:
     ctypedef enum zn_field_type:
         ZN_FIELD_TEXT
+    ctypedef enum zn_presence:
+        ZN_PRESENT_ALWAYS
     ctypedef struct zn_field:
         const char *name
         zn_field_type type
-        bint nullable
+        zn_presence presence
     ctypedef struct zn_fields:
         zn_field at[1]
         size_t n
@@ -362,13 +364,19 @@ cdef extern from "outputs.h" nogil:
         size_t n, bytes_n
     ctypedef struct zn_table_column:
         uint8_t *values
-        uint8_t *valid
-        uint64_t nulls
         zn_dictionary dictionary
+    ctypedef struct zn_table_block:
+        uint8_t *bytes
+        size_t size
     ctypedef struct zn_table:
         zn_table_column column[1]
+        zn_table_block block
         size_t rows
     size_t zn_table_width(zn_field_type type)
+    const uint8_t *zn_table_valid(const zn_table *t, size_t column)
+    zn_table_block zn_table_take(zn_table *t)
+    void zn_table_give(zn_table *t, zn_table_block block)
+    void zn_table_block_free(zn_table_block block)
     ctypedef enum zn_output:
         ZN_OUTPUT_TEXTS
     ctypedef struct zn_mark:

@@ -5,6 +5,7 @@
 import ipaddress
 import os
 
+from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.number cimport PyNumber_Index
 from libc.errno cimport EINTR
@@ -260,11 +261,31 @@ cdef class _Lists:
         free(self.spans)
 
 
+cdef class _Rows:
+    """The rows of a table, taken from an engine, as bytes that may only be read."""
+
+    cdef zn_table_block block
+    cdef int exports
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        if self.block.bytes == NULL:
+            raise BufferError("these rows were given back")
+        PyBuffer_FillInfo(buffer, self, self.block.bytes, self.block.size, 1, flags)
+        self.exports += 1
+
+    def __releasebuffer__(self, Py_buffer *buffer):
+        self.exports -= 1
+
+    def __dealloc__(self):
+        zn_table_block_free(self.block)
+
+
 cdef class Engine:
     """The whole packet path; belongs to one thread at a time."""
 
     cdef zn_engine *engine
     cdef _Guard guard
+    cdef _Rows lent  # the rows drained last: their memory is used again when nobody reads them
 
     def __init__(self, *, z, window_ns, rotate_ns, established, dns_votes, internal, never,
                  user_prefix, key_file, keep_client_port, dn_hunter, exact, outputs, split_ns, columns, max_flows,
@@ -310,7 +331,12 @@ cdef class Engine:
     cdef int _enter(self) except -1:
         if self.engine == NULL:
             raise ValueError("the engine is closed")
-        return self.guard.enter()
+        self.guard.enter()
+        if self.lent is not None and self.lent.exports == 0:
+            zn_table_give(&zn_engine_outputs(self.engine).table, self.lent.block)
+            self.lent.block.bytes = NULL
+            self.lent = None
+        return 0
 
     def close(self):
         """Wipes and frees everything; again is fine."""
@@ -410,16 +436,21 @@ cdef class Engine:
         finally:
             self.guard.leave()
 
-    def drain(self):
+    def drain(self, *, size_t rows=0):
         """Everything that is ready, which is then gone: ([(start of the period in ns, or None where
-        the last one goes on; {output: text}; rows of the table up to here), ...], table)."""
+        the last one goes on; {output: text}; rows of the table up to here), ...], table).
+
+        rows: the table is left for later when it has fewer, unless a period ended in it.
+        """
         cdef zn_outputs *out
         cdef size_t start[TEXTS]
         cdef size_t end
+        cdef bint taken
         self._enter()
         try:
             out = zn_engine_outputs(self.engine)
             memset(start, 0, sizeof(start))
+            taken = out.table.rows != 0 and (out.table.rows >= rows or out.mark_count != 0)
             parts = []
             period = None
             for i in range(out.mark_count + 1):
@@ -430,30 +461,28 @@ cdef class Engine:
                         texts[OUTPUTS[j]] = PyBytes_FromStringAndSize(out.text[j].bytes + start[j],
                                                                       end - start[j])
                         start[j] = end
-                rows = out.marks[i].rows if i < out.mark_count else out.table.rows
-                parts.append((period, texts, rows))
+                end = out.marks[i].rows if i < out.mark_count else out.table.rows
+                parts.append((period, texts, end if taken else 0))
                 period = out.marks[i].period_ns if i < out.mark_count else None
-            table = self._table(out) if out.table.rows else []
+            table = self._table(&out.table, out.fields.n) if taken else []
             zn_outputs_clear(out)
             return parts, table
         finally:
             self.guard.leave()
 
-    cdef list _table(self, zn_outputs *out):
+    cdef list _table(self, zn_table *table, size_t fields):
         cdef zn_table_column *column
-        cdef size_t rows = out.table.rows
+        cdef zn_fields *described = &zn_engine_outputs(self.engine).fields
         cdef size_t width
-        columns = []
-        for i in range(out.fields.n):
-            column = &out.table.column[i]
-            width = zn_table_width(out.fields.at[i].type)
-            bits = (rows + 7) // 8
-            values = PyBytes_FromStringAndSize(<char *>column.values, rows * width or bits)
-            valid = None
-            if column.nulls:
-                valid = PyBytes_FromStringAndSize(<char *>column.valid, bits)
+        cdef size_t bits = (table.rows + 7) // 8
+        cdef const uint8_t *valid
+        places = []
+        for i in range(fields):
+            column = &table.column[i]
+            width = zn_table_width(described.at[i].type)
+            valid = zn_table_valid(table, i)
             texts = None
-            if out.fields.at[i].type == ZN_FIELD_TEXT:
+            if described.at[i].type == ZN_FIELD_TEXT:
                 texts = (0, b"\0\0\0\0", b"")
                 if column.dictionary.n:
                     texts = (
@@ -462,8 +491,15 @@ cdef class Engine:
                                                   (column.dictionary.n + 1) * 4),
                         PyBytes_FromStringAndSize(<char *>column.dictionary.bytes,
                                                   column.dictionary.bytes_n))
-            columns.append((values, valid, texts))
-        return columns
+            places.append((column.values - table.block.bytes, table.rows * width or bits,
+                           None if valid == NULL else valid - table.block.bytes, texts))
+        self.lent = _Rows()
+        self.lent.block = zn_table_take(table)
+        view = memoryview(self.lent)
+        return [
+            (view[at:at + n], None if where is None else view[where:where + bits], texts)
+            for at, n, where, texts in places
+        ]
 
     @property
     def fields(self):
@@ -472,7 +508,7 @@ cdef class Engine:
         self._check_open()
         out = zn_engine_outputs(self.engine)
         return [(out.fields.at[i].name.decode(), FIELD_TYPES[<int>out.fields.at[i].type],
-                 bool(out.fields.at[i].nullable)) for i in range(out.fields.n)]
+                 out.fields.at[i].presence != ZN_PRESENT_ALWAYS) for i in range(out.fields.n)]
 
     def header(self, str output):
         """The line that a file of a text output starts with; empty where there is none."""

@@ -103,7 +103,7 @@ class FolderSink(Sink):
             path = self.folder / self._plan.file_name(output)
             if output == TABLE:
                 assert self._schema is not None
-                self._open[output] = ParquetFile(path, self._schema)
+                self._open[output] = ParquetFile(path, self._schema, self._plan.compress)
             else:
                 header = self._plan.headers.get(output, b"")
                 self._open[output] = TextFile(path, header, self._plan.compress)

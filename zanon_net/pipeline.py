@@ -18,6 +18,7 @@ from zanon_net._core import OUTPUTS, Engine
 from zanon_net._version import __version__
 from zanon_net.config import Config
 from zanon_net.errors import CaptureError, FormatError, OutputError, ZanonError
+from zanon_net.files import ROW_GROUP_ROWS
 from zanon_net.outputs import FolderSink, open_sink
 from zanon_net.report import (
     Ending,
@@ -249,7 +250,7 @@ def _run(
         while engine.finish():
             _drain(engine, sink)
             _rotate(reader, engine, sink)
-        _drain(engine, sink)
+        sink.take(*engine.drain())
         sink.settle(reader.first_ns)
         final = manifest()
         sink.publish(manifest_bytes(final))
@@ -264,17 +265,19 @@ def _run(
 
 
 def _drain(engine: Engine, sink: Sink) -> None:
-    """Empties the engine's outputs, and those of records that found no room there."""
-    sink.take(*engine.drain())
+    """Empties the engine's outputs, and those of records that found no room there; of the table for
+    Parquet, what makes a row group."""
+    sink.take(*engine.drain(rows=ROW_GROUP_ROWS))
     while engine.waiting:
         engine.settle()
-        sink.take(*engine.drain())
+        sink.take(*engine.drain(rows=ROW_GROUP_ROWS))
 
 
 def _rotate(reader: Reader, engine: Engine, sink: Sink) -> None:
     """Ends a part where a signal asked for it, or where a file is large."""
     times = engine.time_range_ns
     if reader.first_ns is not None and times and (sink.is_large or reader.take_rotation()):
+        sink.take(*engine.drain())
         sink.rotate(reader.first_ns, times[1])
 
 

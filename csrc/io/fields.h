@@ -48,10 +48,18 @@ typedef enum zn_common {
     ZN_COMMON_COUNT
 } zn_common;
 
+/* Which flows have a value. */
+typedef enum zn_presence {
+    ZN_PRESENT_ALWAYS,
+    ZN_PRESENT_TCP,
+    ZN_PRESENT_UDP,
+    ZN_PRESENT_SOME
+} zn_presence;
+
 typedef struct zn_field {
     const char *name;
     zn_field_type type;
-    bool nullable;
+    zn_presence presence;
     zn_common common;           /* ZN_COMMON_COUNT: a column of Tstat's */
     const zn_column *tcp, *udp; /* NULL: that protocol's flows have no value */
 } zn_field;
