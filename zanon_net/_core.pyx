@@ -464,34 +464,34 @@ cdef class Engine:
                 end = out.marks[i].rows if i < out.mark_count else out.table.rows
                 parts.append((period, texts, end if taken else 0))
                 period = out.marks[i].period_ns if i < out.mark_count else None
-            table = self._table(&out.table, out.fields.n) if taken else []
+            table = self._table(&out.table, &out.fields) if taken else []
             zn_outputs_clear(out)
             return parts, table
         finally:
             self.guard.leave()
 
-    cdef list _table(self, zn_table *table, size_t fields):
-        cdef zn_table_column *column
-        cdef zn_fields *described = &zn_engine_outputs(self.engine).fields
-        cdef size_t width
-        cdef size_t bits = (table.rows + 7) // 8
+    cdef list _table(self, zn_table *table, zn_fields *fields):
+        cdef zn_dictionary *words
+        cdef uint8_t *values
         cdef const uint8_t *valid
+        cdef size_t bits = (table.rows + 7) // 8
+        cdef zn_error err
+        memset(&err, 0, sizeof(err))
+        check(zn_table_end(table, &err), &err)
         places = []
-        for i in range(fields):
-            column = &table.column[i]
-            width = zn_table_width(described.at[i].type)
+        for i in range(fields.n):
+            values = table.in_block.column[i].values
             valid = zn_table_valid(table, i)
+            words = &table.dictionary[i]
             texts = None
-            if described.at[i].type == ZN_FIELD_TEXT:
+            if fields.at[i].type == ZN_FIELD_TEXT:
                 texts = (0, b"\0\0\0\0", b"")
-                if column.dictionary.n:
-                    texts = (
-                        column.dictionary.n,
-                        PyBytes_FromStringAndSize(<char *>column.dictionary.offsets,
-                                                  (column.dictionary.n + 1) * 4),
-                        PyBytes_FromStringAndSize(<char *>column.dictionary.bytes,
-                                                  column.dictionary.bytes_n))
-            places.append((column.values - table.block.bytes, table.rows * width or bits,
+                if words.n:
+                    texts = (words.n,
+                             PyBytes_FromStringAndSize(<char *>words.offsets, (words.n + 1) * 4),
+                             PyBytes_FromStringAndSize(<char *>words.bytes, words.bytes_n))
+            places.append((values - table.block.bytes,
+                           table.rows * zn_table_width(fields.at[i].type) or bits,
                            None if valid == NULL else valid - table.block.bytes, texts))
         self.lent = _Rows()
         self.lent.block = zn_table_take(table)

@@ -89,6 +89,9 @@ const zn_release *zn_gate_releases(const zn_gate *g, size_t *count);
 bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic,
                     zn_record *record);
 
+/* Fetches what zn_gate_record will look at. */
+void zn_gate_prefetch(const zn_gate *g, const zn_flow *f);
+
 /* The packet clock was rebased to an epoch that may lie in the past. */
 void zn_gate_rebase(zn_gate *g, int64_t epoch);
 

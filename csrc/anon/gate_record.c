@@ -194,6 +194,16 @@ static void withhold_beside(const zn_flow *f, zn_record *r)
         r->client.udp_type = r->server.udp_type = ZN_UDP_DNS;
 }
 
+void zn_gate_prefetch(const zn_gate *g, const zn_flow *f)
+{
+    if (f->names != 0)
+        ZN_PREFETCH_WRITE(zn_book_at(g->book, f->names));
+    if (f->addr_vote != ZN_ADDR_RELEASED || f->internal[1 - f->client])
+        return;
+    zn_addr_set_prefetch(&g->clients[0], &f->tuple.addr[1 - f->client]);
+    zn_addr_set_prefetch(&g->clients[1], &f->tuple.addr[1 - f->client]);
+}
+
 bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, zn_record *r)
 {
     bool withheld = g->policy->z > 1 && has_withheld(g, f);

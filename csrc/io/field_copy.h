@@ -17,12 +17,17 @@ typedef enum zn_copy_kind {
     ZN_COPY_1,
     ZN_COPY_COUNT, /* a uint64_t into four bytes */
     ZN_COPY_MS,    /* ns into a double, ms */
-    ZN_COPY_CELL   /* not a plain number: through zn_field_value */
+    ZN_COPY_BIT,   /* a bool */
+    ZN_COPY_WORD,  /* an enum, told as the word of that number in zn_field_words */
+    ZN_COPY_ADDRESS,
+    ZN_COPY_CELL, /* not a plain number: through zn_field_value */
+    ZN_COPY_KINDS
 } zn_copy_kind;
 
 typedef struct zn_field_copy {
     zn_copy_kind kind;
     uint32_t offset; /* in a zn_record */
+    uint32_t shown;  /* ZN_COPY_ADDRESS: offset of its zn_shown */
 } zn_field_copy;
 
 /* Of a field, for flows of a protocol. */

@@ -47,6 +47,21 @@ static const char *const status_words[] = {
     [ZN_NAME_INVALID] = "invalid",
 };
 
+const char *const *zn_field_words(const zn_field *field, size_t *n)
+{
+    switch (field->common) {
+    case ZN_COMMON_NAME_SOURCE:
+        *n = sizeof source_words / sizeof source_words[0];
+        return source_words;
+    case ZN_COMMON_NAME_STATUS:
+        *n = sizeof status_words / sizeof status_words[0];
+        return status_words;
+    default:
+        *n = 0;
+        return NULL;
+    }
+}
+
 const char *zn_name_source_word(zn_name_source source)
 {
     return source_words[source];

@@ -2,274 +2,273 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/table.h"
 
-#include "base/arena.h"
 #include "base/packet.h"
+#include "io/table_internal.h"
 
-#include <stdlib.h>
+#define WORD_MAX_BYTES 32
 
-#define FIRST_ROWS 4096
-/* Behind each column, so that equal rows of different columns do not compete for the same lines of
- * the processor's cache. */
-#define GAP 64
-
-enum { TCP, UDP };
-
-size_t zn_table_width(zn_field_type type)
+static void add_step(zn_table *t, zn_table_plan *plan, uint32_t *n, zn_field_copy copy,
+                     uint32_t column)
 {
-    switch (type) {
-    case ZN_FIELD_BOOL:
-        return 0;
-    case ZN_FIELD_U8:
-        return 1;
-    case ZN_FIELD_U16:
-        return 2;
-    case ZN_FIELD_U32:
-    case ZN_FIELD_TEXT:
-        return 4;
-    case ZN_FIELD_U64:
-    case ZN_FIELD_I64:
-    case ZN_FIELD_MS:
-    case ZN_FIELD_SECONDS:
-    case ZN_FIELD_TIME:
-        break;
-    }
-    return 8;
+    const zn_field *field = &t->fields->at[column];
+    ZN_ASSERT(copy.kind >= ZN_COPY_WORD || field->presence != ZN_PRESENT_SOME ||
+              copy.kind == ZN_COPY_NOTHING);
+    (void)field;
+    plan->step[(*n)++] =
+        (zn_table_step){copy.offset, copy.shown, column, t->in_stage.column[column].values};
 }
 
-static int by_kind(const void *left, const void *right)
+static void make_plan(zn_table *t, zn_table_plan *plan, uint8_t proto)
 {
-    const zn_table_step *a = left, *b = right;
-    if (a->copy.kind != b->copy.kind)
-        return a->copy.kind < b->copy.kind ? -1 : 1;
-    return a->column < b->column ? -1 : 1;
+    uint32_t n = 0;
+    for (zn_copy_kind kind = 0; kind < ZN_COPY_KINDS; kind++) {
+        for (uint32_t i = 0; i < t->fields->n; i++) {
+            zn_field_copy copy = zn_field_copy_of(&t->fields->at[i], proto);
+            if (copy.kind == kind)
+                add_step(t, plan, &n, copy, i);
+        }
+        plan->end[kind] = n;
+    }
+}
+
+void zn_table_fill_words(zn_table *t)
+{
+    for (size_t i = 0; i < t->fields->n; i++) {
+        size_t n;
+        const char *const *words = zn_field_words(&t->fields->at[i], &n);
+        for (size_t word = 0; word < n; word++) {
+            zn_span text = {(const uint8_t *)words[word], 0};
+            if (text.p == NULL)
+                continue;
+            text.n = strnlen(words[word], WORD_MAX_BYTES);
+            if (zn_dictionary_text(&t->dictionary[i], &t->key, text) == ZN_DICTIONARY_FULL)
+                t->failed = true;
+        }
+    }
 }
 
 int zn_table_init(zn_table *t, const zn_fields *fields, zn_error *err)
 {
-    static const uint8_t proto[] = {[TCP] = ZN_PROTO_TCP, [UDP] = ZN_PROTO_UDP};
+    int rc;
     t->fields = fields;
-    t->next_cap = FIRST_ROWS;
-    for (unsigned which = TCP; which <= UDP; which++) {
-        for (uint32_t i = 0; i < fields->n; i++)
-            t->step[which][i] = (zn_table_step){zn_field_copy_of(&fields->at[i], proto[which]), i};
-        qsort(t->step[which], fields->n, sizeof t->step[which][0], by_kind);
-    }
-    return zn_hash_key_random(&t->key, err);
-}
-
-void zn_table_block_free(zn_table_block block)
-{
-    if (block.bytes != NULL)
-        zn_block_free(block.bytes, block.size);
+    rc = zn_table_stage_init(t, err);
+    if (rc == 0)
+        rc = zn_hash_key_random(&t->key, err);
+    if (rc != 0)
+        return rc;
+    make_plan(t, &t->plan[ZN_TABLE_TCP], ZN_PROTO_TCP);
+    make_plan(t, &t->plan[ZN_TABLE_UDP], ZN_PROTO_UDP);
+    for (uint32_t i = 0; i < fields->n; i++)
+        if (zn_field_copy_of(&fields->at[i], ZN_PROTO_TCP).kind == ZN_COPY_ADDRESS)
+            t->staged_column[t->staged_columns++] = i;
+    zn_table_fill_words(t);
+    return 0;
 }
 
 void zn_table_fini(zn_table *t)
 {
     zn_table_block_free(t->block);
+    zn_table_block_free(t->stage);
     for (size_t i = 0; t->fields != NULL && i < t->fields->n; i++)
-        zn_dictionary_fini(&t->column[i].dictionary);
+        zn_dictionary_fini(&t->dictionary[i]);
     memset(t, 0, sizeof *t);
 }
 
-static uint8_t *next_bitmap(const zn_table_block *block, size_t *at)
+static void put_8(uint8_t *values, size_t row, uint64_t value)
 {
-    uint8_t *bitmap = block->bytes == NULL ? NULL : block->bytes + *at;
-    *at += block->cap / 8 + GAP;
-    return bitmap;
+    memcpy(values + row * sizeof value, &value, sizeof value);
 }
 
-/* Where each column lies in a block with this cap, whose bytes may not be there yet; returns the
- * bytes it takes. */
-static size_t lay_out(zn_table *t, zn_table_block *block)
+static void put_4(uint8_t *values, size_t row, uint32_t value)
 {
-    size_t at = 0;
-    for (unsigned which = TCP; which <= UDP; which++)
-        t->is[which] = next_bitmap(block, &at);
-    for (size_t i = 0; i < t->fields->n; i++) {
-        t->column[i].valid = t->column[i].values = NULL;
-        if (t->fields->at[i].presence == ZN_PRESENT_SOME)
-            t->column[i].valid = next_bitmap(block, &at);
-        if (t->fields->at[i].type == ZN_FIELD_BOOL)
-            t->column[i].values = next_bitmap(block, &at);
-    }
-    block->bitmaps = at;
-    for (size_t i = 0; i < t->fields->n; i++) {
-        size_t width = zn_table_width(t->fields->at[i].type);
-        if (width != 0 && block->bytes != NULL)
-            t->column[i].values = block->bytes + at;
-        at += width == 0 ? 0 : width * block->cap + GAP;
-    }
-    return at;
+    memcpy(values + row * sizeof value, &value, sizeof value);
 }
 
-static void copy_rows(uint8_t *to, const uint8_t *from, size_t width, size_t rows)
+static void put_double(uint8_t *values, size_t row, double value)
 {
-    size_t bytes = width == 0 ? (rows + 7) / 8 : rows * width;
-    if (to != NULL && from != NULL)
-        memcpy(to, from, bytes);
-}
-
-/* Moves the rows into a larger block. */
-static bool grow(zn_table *t)
-{
-    zn_table_block old = t->block, bigger = {.cap = old.cap == 0 ? t->next_cap : 2 * old.cap};
-    zn_table_column *from = zn_heap_alloc(sizeof t->column);
-    const uint8_t *is[] = {t->is[TCP], t->is[UDP]};
-    if (from == NULL)
-        return false;
-    memcpy(from, t->column, sizeof t->column);
-    bigger.size = lay_out(t, &bigger);
-    bigger.bytes = zn_block_alloc(bigger.size);
-    if (bigger.bytes == NULL) {
-        memcpy(t->column, from, sizeof t->column);
-        zn_heap_free(from);
-        return false;
-    }
-    lay_out(t, &bigger);
-    for (unsigned which = TCP; which <= UDP; which++)
-        copy_rows(t->is[which], is[which], 0, t->rows);
-    for (size_t i = 0; i < t->fields->n; i++) {
-        copy_rows(t->column[i].valid, from[i].valid, 0, t->rows);
-        copy_rows(t->column[i].values, from[i].values, zn_table_width(t->fields->at[i].type),
-                  t->rows);
-    }
-    zn_heap_free(from);
-    zn_table_block_free(old);
-    t->block = bigger;
-    t->next_cap = bigger.cap;
-    return true;
-}
-
-static void put_8(zn_table_column *column, size_t row, uint64_t value)
-{
-    memcpy(column->values + row * sizeof value, &value, sizeof value);
-}
-
-static void put_4(zn_table_column *column, size_t row, uint32_t value)
-{
-    memcpy(column->values + row * sizeof value, &value, sizeof value);
-}
-
-static void put_double(zn_table_column *column, size_t row, double value)
-{
-    memcpy(column->values + row * sizeof value, &value, sizeof value);
+    memcpy(values + row * sizeof value, &value, sizeof value);
 }
 
 /* A number that does not fit is told as the largest that does. */
-static void put_number(zn_table_column *column, size_t row, size_t width, uint64_t number)
+static uint32_t clamped(uint64_t number)
+{
+    return number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+}
+
+static void put_number(uint8_t *values, size_t row, size_t width, uint64_t number)
 {
     uint16_t in_16 = number < UINT16_MAX ? (uint16_t)number : UINT16_MAX;
     if (width == sizeof number)
-        put_8(column, row, number);
+        put_8(values, row, number);
     else if (width == sizeof(uint32_t))
-        put_4(column, row, number < UINT32_MAX ? (uint32_t)number : UINT32_MAX);
+        put_4(values, row, clamped(number));
     else if (width == sizeof in_16)
-        memcpy(column->values + row * sizeof in_16, &in_16, sizeof in_16);
+        memcpy(values + row * sizeof in_16, &in_16, sizeof in_16);
     else if (width == 1)
-        column->values[row] = number < UINT8_MAX ? (uint8_t)number : UINT8_MAX;
+        values[row] = number < UINT8_MAX ? (uint8_t)number : UINT8_MAX;
 }
 
-static void put_text(zn_table *t, zn_table_column *column, const zn_cell *v)
+static void put_text(zn_table *t, size_t i, size_t row, const zn_cell *v)
 {
     uint32_t index = 0;
     if (v->kind == ZN_CELL_TEXT)
-        index = zn_dictionary_text(&column->dictionary, &t->key, v->text);
-    else if (v->kind == ZN_CELL_ADDRESS)
-        index = zn_dictionary_address(&column->dictionary, &t->key, v->address);
+        index = zn_dictionary_text(&t->dictionary[i], &t->key, v->text);
     if (index == ZN_DICTIONARY_FULL)
         t->failed = true;
     else
-        put_4(column, t->rows, index);
+        put_4(t->in_stage.column[i].values, row, index);
 }
 
 /* A missing value takes its place as 0. */
-static void put_cell(zn_table *t, size_t i, const zn_cell *v)
+static void put_cell(zn_table *t, size_t i, size_t row, const zn_cell *v)
 {
     zn_field_type type = t->fields->at[i].type;
-    zn_table_column *column = &t->column[i];
+    const zn_table_place *column = &t->in_stage.column[i];
     bool there = v->kind != ZN_CELL_NONE;
-    uint8_t bit = (uint8_t)(1u << t->rows % 8);
+    uint8_t bit = (uint8_t)(1u << row % 8);
     ZN_ASSERT(there || column->valid != NULL);
     if (there && column->valid != NULL)
-        column->valid[t->rows / 8] |= bit;
-    column->nulls += !there;
+        column->valid[row / 8] |= bit;
+    t->nulls[i] += !there;
     switch (type) {
     case ZN_FIELD_BOOL:
         if (there && v->number != 0)
-            column->values[t->rows / 8] |= bit;
+            column->values[row / 8] |= bit;
         break;
     case ZN_FIELD_MS:
-        put_double(column, t->rows, there ? (double)v->ns / 1e6 : 0);
+        put_double(column->values, row, there ? (double)v->ns / 1e6 : 0);
         break;
     case ZN_FIELD_SECONDS:
-        put_double(column, t->rows, there ? (double)v->ns / 1e9 : 0);
+        put_double(column->values, row, there ? (double)v->ns / 1e9 : 0);
         break;
     case ZN_FIELD_TIME:
-        put_8(column, t->rows, there ? (uint64_t)v->ns : 0);
+        put_8(column->values, row, there ? (uint64_t)v->ns : 0);
         break;
     case ZN_FIELD_TEXT:
-        put_text(t, column, v);
+        put_text(t, i, row, v);
         break;
     default:
-        put_number(column, t->rows, zn_table_width(type), there ? v->number : 0);
+        put_number(column->values, row, zn_table_width(type), there ? v->number : 0);
         break;
     }
 }
 
-static void put_step(zn_table *t, const zn_table_step *step, const zn_record *r)
+/* The numbers of a record that are copied as they are. */
+static void put_numbers(const zn_table_plan *plan, size_t row, const char *record)
 {
-    zn_table_column *column = &t->column[step->column];
-    const zn_field *field = &t->fields->at[step->column];
-    const char *from = (const char *)r + step->copy.offset;
-    uint64_t number;
-    int64_t ns;
-    zn_cell cell;
-    switch (step->copy.kind) {
-    case ZN_COPY_NOTHING:
-        column->nulls += column->valid != NULL;
-        put_number(column, t->rows, zn_table_width(field->type), 0);
-        break;
-    case ZN_COPY_8:
-        memcpy(column->values + t->rows * 8, from, 8);
-        break;
-    case ZN_COPY_4:
-        memcpy(column->values + t->rows * 4, from, 4);
-        break;
-    case ZN_COPY_2:
-        memcpy(column->values + t->rows * 2, from, 2);
-        break;
-    case ZN_COPY_1:
-        memcpy(column->values + t->rows, from, 1);
-        break;
-    case ZN_COPY_COUNT:
-        memcpy(&number, from, sizeof number);
-        put_4(column, t->rows, number < UINT32_MAX ? (uint32_t)number : UINT32_MAX);
-        break;
-    case ZN_COPY_MS:
-        memcpy(&ns, from, sizeof ns);
-        put_double(column, t->rows, (double)ns / 1e6);
-        break;
-    case ZN_COPY_CELL:
-        zn_field_value(field, r, &cell);
-        put_cell(t, step->column, &cell);
-        break;
+    const zn_table_step *s = plan->step + plan->end[ZN_COPY_NOTHING];
+    for (; s < plan->step + plan->end[ZN_COPY_8]; s++)
+        memcpy(s->to + row * 8, record + s->offset, 8);
+    for (; s < plan->step + plan->end[ZN_COPY_4]; s++)
+        memcpy(s->to + row * 4, record + s->offset, 4);
+    for (; s < plan->step + plan->end[ZN_COPY_2]; s++)
+        memcpy(s->to + row * 2, record + s->offset, 2);
+    for (; s < plan->step + plan->end[ZN_COPY_1]; s++)
+        s->to[row] = (uint8_t)record[s->offset];
+    for (; s < plan->step + plan->end[ZN_COPY_COUNT]; s++) {
+        uint64_t number;
+        memcpy(&number, record + s->offset, sizeof number);
+        put_4(s->to, row, clamped(number));
+    }
+    for (; s < plan->step + plan->end[ZN_COPY_MS]; s++) {
+        int64_t ns;
+        memcpy(&ns, record + s->offset, sizeof ns);
+        put_double(s->to, row, (double)ns / 1e6);
+    }
+}
+
+/* What has no value in flows of this protocol. */
+static void put_nothing(zn_table *t, const zn_table_plan *plan, size_t row)
+{
+    for (uint32_t i = 0; i < plan->end[ZN_COPY_NOTHING]; i++) {
+        const zn_table_step *s = &plan->step[i];
+        t->nulls[s->column]++;
+        put_number(s->to, row, zn_table_width(t->fields->at[s->column].type), 0);
+    }
+}
+
+static void put_bits(const zn_table_plan *plan, size_t row, const char *record)
+{
+    for (uint32_t i = plan->end[ZN_COPY_MS]; i < plan->end[ZN_COPY_BIT]; i++) {
+        const zn_table_step *s = &plan->step[i];
+        s->to[row / 8] |= (uint8_t)((record[s->offset] != 0) << row % 8);
+    }
+}
+
+static void put_words(zn_table *t, const zn_table_plan *plan, size_t row, const char *record)
+{
+    for (uint32_t i = plan->end[ZN_COPY_BIT]; i < plan->end[ZN_COPY_WORD]; i++) {
+        const zn_table_step *s = &plan->step[i];
+        size_t n;
+        const char *const *words = zn_field_words(&t->fields->at[s->column], &n);
+        bool first_is_nothing = words[0] == NULL;
+        int number;
+        memcpy(&number, record + s->offset, sizeof number);
+        if (words[number] == NULL)
+            t->nulls[s->column]++;
+        else if (t->in_stage.column[s->column].valid != NULL)
+            t->in_stage.column[s->column].valid[row / 8] |= (uint8_t)(1u << row % 8);
+        put_4(s->to, row, (uint32_t)(words[number] == NULL ? 0 : number - first_is_nothing));
+    }
+}
+
+/* Addresses wait on the stage: their numbers are found for all its rows together. */
+static void put_addresses(zn_table *t, const zn_table_plan *plan, size_t row, const char *record)
+{
+    uint32_t first = plan->end[ZN_COPY_WORD];
+    for (uint32_t i = first; i < plan->end[ZN_COPY_ADDRESS]; i++) {
+        const zn_table_step *s = &plan->step[i];
+        int shown;
+        memcpy(&shown, record + s->shown, sizeof shown);
+        t->nulls[s->column] += shown == ZN_SHOWN_NOT;
+        if (shown == ZN_SHOWN_NOT)
+            continue;
+        memcpy(&t->staged[i - first][row], record + s->offset, sizeof(zn_addr));
+        t->in_stage.column[s->column].valid[row / 8] |= (uint8_t)(1u << row % 8);
+    }
+}
+
+static void put_cells(zn_table *t, const zn_table_plan *plan, size_t row, const zn_record *r)
+{
+    for (uint32_t i = plan->end[ZN_COPY_ADDRESS]; i < plan->end[ZN_COPY_CELL]; i++) {
+        const zn_table_step *s = &plan->step[i];
+        zn_cell cell;
+        zn_field_value(&t->fields->at[s->column], r, &cell);
+        put_cell(t, s->column, row, &cell);
     }
 }
 
 void zn_table_add(zn_table *t, const zn_record *r)
 {
-    unsigned which = r->proto == ZN_PROTO_TCP ? TCP : UDP;
-    if (t->failed || (t->rows == t->block.cap && !grow(t))) {
-        t->failed = true;
-        return;
-    }
-    for (size_t i = 0; i < t->fields->n; i++)
-        put_step(t, &t->step[which][i], r);
+    unsigned which = r->proto == ZN_PROTO_TCP ? ZN_TABLE_TCP : ZN_TABLE_UDP;
+    size_t row = t->rows % ZN_TABLE_STAGE;
+    const zn_table_plan *plan = &t->plan[which];
+    const char *record = (const char *)r;
     if (t->failed)
         return;
-    t->is[which][t->rows / 8] |= (uint8_t)(1u << t->rows % 8);
+    put_nothing(t, plan, row);
+    put_numbers(plan, row, record);
+    put_bits(plan, row, record);
+    put_words(t, plan, row, record);
+    put_addresses(t, plan, row, record);
+    put_cells(t, plan, row, r);
+    if (t->failed)
+        return;
+    t->in_stage.is[which][row / 8] |= (uint8_t)(1u << row % 8);
     t->rows_of[which]++;
     t->rows++;
+    if (row + 1 == ZN_TABLE_STAGE)
+        t->failed = !zn_table_stage_flush(t, ZN_TABLE_STAGE);
+}
+
+int zn_table_end(zn_table *t, zn_error *err)
+{
+    size_t left = t->rows % ZN_TABLE_STAGE;
+    if (t->failed || (left != 0 && !zn_table_stage_flush(t, left))) {
+        t->failed = true;
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for output; nothing cut was written");
+    }
+    return 0;
 }
 
 const uint8_t *zn_table_valid(const zn_table *t, size_t i)
@@ -278,42 +277,11 @@ const uint8_t *zn_table_valid(const zn_table *t, size_t i)
     case ZN_PRESENT_ALWAYS:
         break;
     case ZN_PRESENT_TCP:
-        return t->rows_of[UDP] == 0 ? NULL : t->is[TCP];
+        return t->rows_of[ZN_TABLE_UDP] == 0 ? NULL : t->in_block.is[ZN_TABLE_TCP];
     case ZN_PRESENT_UDP:
-        return t->rows_of[TCP] == 0 ? NULL : t->is[UDP];
+        return t->rows_of[ZN_TABLE_TCP] == 0 ? NULL : t->in_block.is[ZN_TABLE_UDP];
     case ZN_PRESENT_SOME:
-        return t->column[i].nulls == 0 ? NULL : t->column[i].valid;
+        return t->nulls[i] == 0 ? NULL : t->in_block.column[i].valid;
     }
     return NULL;
-}
-
-zn_table_block zn_table_take(zn_table *t)
-{
-    zn_table_block block = t->block;
-    for (size_t i = 0; i < t->fields->n; i++) {
-        zn_dictionary_clear(&t->column[i].dictionary);
-        t->column[i].nulls = 0;
-    }
-    t->rows = t->rows_of[TCP] = t->rows_of[UDP] = 0;
-    t->block = (zn_table_block){.bytes = NULL};
-    return block;
-}
-
-void zn_table_give(zn_table *t, zn_table_block block)
-{
-    if (t->block.bytes != NULL || block.cap != t->next_cap) {
-        zn_table_block_free(block);
-        return;
-    }
-    memset(block.bytes, 0, block.bitmaps); /* bits are set, never cleared */
-    t->block = block;
-    lay_out(t, &t->block);
-}
-
-size_t zn_table_memory(const zn_table *t)
-{
-    size_t bytes = sizeof *t + t->block.size;
-    for (size_t i = 0; i < t->fields->n; i++)
-        bytes += zn_dictionary_memory(&t->column[i].dictionary);
-    return bytes;
 }
