@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an engine puts out: a text buffer for each output that is lines, and the table that becomes
- * Parquet. Marks divide both where a period of --split ends, so that what belongs to which period
+ * What an engine puts out: a text buffer for each output that is lines, and the tables that become
+ * Parquet, of TCP and of UDP. Marks divide both where a period of --split ends, so that what belongs to which period
  * does not depend on when the buffers are emptied.
  */
 #ifndef ZN_OUTPUTS_H
@@ -13,9 +13,9 @@
 #include "io/table.h"
 #include "io/tstat_log.h"
 
-#define ZN_OUTPUTS_ROWS 65536 /* of the table, that are enough to be taken */
+#define ZN_OUTPUTS_ROWS 65536 /* of a table, that are enough to be taken */
 
-/* Text outputs; ZN_OUTPUT_TABLE is the table. As bits (1 << output) in a set of outputs. */
+/* Texts, then tables. As bits (1 << output) in a set of outputs. */
 typedef enum zn_output {
     ZN_OUTPUT_TCP_COMPLETE,
     ZN_OUTPUT_TCP_NOCOMPLETE,
@@ -24,19 +24,22 @@ typedef enum zn_output {
     ZN_OUTPUT_OBSERVATIONS,
     ZN_OUTPUT_CSV,
     ZN_OUTPUT_TEXTS,
-    ZN_OUTPUT_TABLE = ZN_OUTPUT_TEXTS
+    ZN_OUTPUT_TCP_TABLE = ZN_OUTPUT_TEXTS,
+    ZN_OUTPUT_UDP_TABLE,
+    ZN_OUTPUTS
 } zn_output;
+#define ZN_OUTPUT_TABLES (ZN_OUTPUTS - ZN_OUTPUT_TEXTS)
 
 /* From here on what was put out belongs to another period. */
 typedef struct zn_mark {
     int64_t period_ns;
     size_t at[ZN_OUTPUT_TEXTS]; /* bytes of each text before */
-    size_t rows;
+    size_t rows[ZN_OUTPUT_TABLES];
 } zn_mark;
 
 typedef struct zn_outputs {
     zn_text text[ZN_OUTPUT_TEXTS];
-    zn_table table;
+    zn_table table[ZN_OUTPUT_TABLES];
     zn_fields fields;
     zn_tstat tstat;
     uint32_t chosen; /* bits */
@@ -59,7 +62,7 @@ void zn_outputs_header(const zn_outputs *o, zn_output output, zn_text *out);
 bool zn_outputs_full(const zn_outputs *o);
 /* 0, or -ZN_ERR_CAPACITY when memory was out. */
 int zn_outputs_check(const zn_outputs *o, zn_error *err);
-/* The texts were taken, and so were the rows of the table, or there is no mark. */
+/* The texts were taken, and so were the rows of the tables, or there is no mark. */
 void zn_outputs_clear(zn_outputs *o);
 /* Bytes of memory in use. */
 size_t zn_outputs_memory(const zn_outputs *o);

@@ -349,12 +349,10 @@ cdef extern from "io/filter.h" nogil:
 cdef extern from "outputs.h" nogil:
     ctypedef enum zn_field_type:
         ZN_FIELD_TEXT
-    ctypedef enum zn_presence:
-        ZN_PRESENT_ALWAYS
     ctypedef struct zn_field:
         const char *name
         zn_field_type type
-        zn_presence presence
+        bint nullable
     ctypedef struct zn_fields:
         zn_field at[1]
         size_t n
@@ -370,6 +368,7 @@ cdef extern from "outputs.h" nogil:
         uint8_t *bytes
         size_t size
     ctypedef struct zn_table:
+        zn_fields fields
         zn_dictionary dictionary[1]
         zn_table_block block
         zn_table_layout in_block
@@ -382,14 +381,14 @@ cdef extern from "outputs.h" nogil:
     void zn_table_block_free(zn_table_block block)
     ctypedef enum zn_output:
         ZN_OUTPUT_TEXTS
+        ZN_OUTPUTS
     ctypedef struct zn_mark:
         int64_t period_ns
         size_t at[1]
-        size_t rows
+        size_t rows[1]
     ctypedef struct zn_outputs:
         zn_text text[1]
-        zn_table table
-        zn_fields fields
+        zn_table table[1]
         zn_mark *marks
         size_t mark_count
     void zn_outputs_header(const zn_outputs *o, zn_output output, zn_text *out)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 OUTPUTS: tuple[str, ...]
 """Names of the engine's outputs."""
 
-TABLE: str
-"""The output that drain() gives as columns."""
+TABLES: tuple[str, ...]
+"""The outputs that drain() gives as columns."""
 
 FIELD_TYPES: tuple[str, ...]
 """Types of fields: Arrow's names, or ms and s (doubles), time (ns since the Unix epoch), text."""
@@ -102,12 +102,11 @@ class Engine:
     def drain(
         self, *, rows: int = 0
     ) -> tuple[
-        list[tuple[int | None, dict[str, bytes], int]],
-        list[tuple[memoryview, memoryview | None, tuple[int, bytes, bytes] | None]],
+        list[tuple[int | None, dict[str, bytes], dict[str, int]]],
+        dict[str, list[tuple[memoryview, memoryview | None, tuple[int, bytes, bytes] | None]]],
     ]: ...
+    def fields(self, table: str) -> list[tuple[str, str, bool]]: ...
     def header(self, output: str) -> bytes: ...
-    @property
-    def fields(self) -> list[tuple[str, str, bool]]: ...
     @property
     def stats(self) -> dict[str, int]: ...
     @property

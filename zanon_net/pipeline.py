@@ -14,7 +14,7 @@ from itertools import takewhile
 from types import FrameType
 from typing import Any, Self
 
-from zanon_net._core import OUTPUTS, Engine
+from zanon_net._core import OUTPUTS, TABLES, Engine
 from zanon_net._version import __version__
 from zanon_net.config import Config
 from zanon_net.errors import CaptureError, FormatError, OutputError, ZanonError
@@ -224,7 +224,7 @@ def plan_of(engine: Engine, config: Config) -> Plan:
     return Plan(
         outputs=outputs,
         headers={output: engine.header(output) for output in outputs if output in OUTPUTS},
-        fields=engine.fields,
+        fields={output: engine.fields(output) for output in outputs if output in TABLES},
         about={"zanon_net": __version__, "configuration": config.to_dict()},
         compress=config.output.compress,
         split_ns=config.output.split_ns,

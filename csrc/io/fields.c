@@ -9,29 +9,29 @@
 typedef struct common_field {
     const char *name;
     zn_field_type type;
-    zn_presence presence;
+    bool nullable;
 } common_field;
 
 static const common_field common[ZN_COMMON_COUNT] = {
-    [ZN_COMMON_T_START] = {"t_start_ns", ZN_FIELD_TIME, ZN_PRESENT_ALWAYS},
-    [ZN_COMMON_T_END] = {"t_end_ns", ZN_FIELD_TIME, ZN_PRESENT_ALWAYS},
-    [ZN_COMMON_PROTO] = {"proto", ZN_FIELD_U8, ZN_PRESENT_ALWAYS},
-    [ZN_COMMON_CLIENT] = {"client", ZN_FIELD_TEXT, ZN_PRESENT_SOME},
-    [ZN_COMMON_SERVER] = {"server", ZN_FIELD_TEXT, ZN_PRESENT_SOME},
-    [ZN_COMMON_CLIENT_PORT] = {"client_port", ZN_FIELD_U16, ZN_PRESENT_ALWAYS},
-    [ZN_COMMON_SERVER_PORT] = {"server_port", ZN_FIELD_U16, ZN_PRESENT_ALWAYS},
-    [ZN_COMMON_NAME] = {"name", ZN_FIELD_TEXT, ZN_PRESENT_SOME},
-    [ZN_COMMON_NAME_SOURCE] = {"name_source", ZN_FIELD_TEXT, ZN_PRESENT_SOME},
-    [ZN_COMMON_NAME_STATUS] = {"name_status", ZN_FIELD_TEXT, ZN_PRESENT_ALWAYS},
-    [ZN_COMMON_ECH] = {"ech", ZN_FIELD_TEXT, ZN_PRESENT_ALWAYS},
-    [ZN_COMMON_EPOCH] = {"epoch", ZN_FIELD_I64, ZN_PRESENT_ALWAYS},
-    [ZN_COMMON_C_PACKETS] = {"c_pkts", ZN_FIELD_U64, ZN_PRESENT_ALWAYS},
-    [ZN_COMMON_S_PACKETS] = {"s_pkts", ZN_FIELD_U64, ZN_PRESENT_ALWAYS},
-    [ZN_COMMON_C_BYTES] = {"c_bytes", ZN_FIELD_U64, ZN_PRESENT_ALWAYS},
-    [ZN_COMMON_S_BYTES] = {"s_bytes", ZN_FIELD_U64, ZN_PRESENT_ALWAYS},
-    [ZN_COMMON_COMPLETE] = {"complete", ZN_FIELD_BOOL, ZN_PRESENT_SOME},
-    [ZN_COMMON_MIDSTREAM] = {"midstream", ZN_FIELD_BOOL, ZN_PRESENT_SOME},
-    [ZN_COMMON_EARLY] = {"early", ZN_FIELD_BOOL, ZN_PRESENT_SOME},
+    [ZN_COMMON_T_START] = {"t_start_ns", ZN_FIELD_TIME, false},
+    [ZN_COMMON_T_END] = {"t_end_ns", ZN_FIELD_TIME, false},
+    [ZN_COMMON_PROTO] = {"proto", ZN_FIELD_U8, false},
+    [ZN_COMMON_CLIENT] = {"client", ZN_FIELD_TEXT, true},
+    [ZN_COMMON_SERVER] = {"server", ZN_FIELD_TEXT, true},
+    [ZN_COMMON_CLIENT_PORT] = {"client_port", ZN_FIELD_U16, false},
+    [ZN_COMMON_SERVER_PORT] = {"server_port", ZN_FIELD_U16, false},
+    [ZN_COMMON_NAME] = {"name", ZN_FIELD_TEXT, true},
+    [ZN_COMMON_NAME_SOURCE] = {"name_source", ZN_FIELD_TEXT, true},
+    [ZN_COMMON_NAME_STATUS] = {"name_status", ZN_FIELD_TEXT, false},
+    [ZN_COMMON_ECH] = {"ech", ZN_FIELD_TEXT, false},
+    [ZN_COMMON_EPOCH] = {"epoch", ZN_FIELD_I64, false},
+    [ZN_COMMON_C_PACKETS] = {"c_pkts", ZN_FIELD_U64, false},
+    [ZN_COMMON_S_PACKETS] = {"s_pkts", ZN_FIELD_U64, false},
+    [ZN_COMMON_C_BYTES] = {"c_bytes", ZN_FIELD_U64, false},
+    [ZN_COMMON_S_BYTES] = {"s_bytes", ZN_FIELD_U64, false},
+    [ZN_COMMON_COMPLETE] = {"complete", ZN_FIELD_BOOL, true},
+    [ZN_COMMON_MIDSTREAM] = {"midstream", ZN_FIELD_BOOL, true},
+    [ZN_COMMON_EARLY] = {"early", ZN_FIELD_BOOL, true},
 };
 
 static const char *const source_words[] = {
@@ -114,14 +114,6 @@ static zn_field *find(zn_fields *fields, const char *name)
     return NULL;
 }
 
-static zn_presence presence_of(const zn_field *field)
-{
-    bool tcp = field->tcp != NULL, udp = field->udp != NULL;
-    if ((tcp && field->tcp->missing != NULL) || (udp && field->udp->missing != NULL))
-        return ZN_PRESENT_SOME;
-    return tcp && udp ? ZN_PRESENT_ALWAYS : tcp ? ZN_PRESENT_TCP : ZN_PRESENT_UDP;
-}
-
 /* Adds the log's columns that are not there yet; the others get a value for its protocol too. */
 static void add_log(zn_fields *fields, const zn_log_columns *log, bool udp)
 {
@@ -132,10 +124,10 @@ static void add_log(zn_fields *fields, const zn_log_columns *log, bool udp)
             continue;
         if (field == NULL) {
             field = &fields->at[fields->n++];
-            *field = (zn_field){c->name, type_of(c), ZN_PRESENT_SOME, ZN_COMMON_COUNT, NULL, NULL};
+            *field = (zn_field){c->name, type_of(c), false, ZN_COMMON_COUNT, NULL, NULL};
         }
         *(udp ? &field->udp : &field->tcp) = c;
-        field->presence = presence_of(field);
+        field->nullable |= c->missing != NULL;
     }
 }
 
@@ -144,12 +136,20 @@ void zn_fields_init(zn_fields *fields, unsigned sets)
     zn_log_columns log;
     fields->n = ZN_COMMON_COUNT;
     for (int i = 0; i < ZN_COMMON_COUNT; i++)
-        fields->at[i] = (zn_field){common[i].name, common[i].type, common[i].presence,
+        fields->at[i] = (zn_field){common[i].name, common[i].type, common[i].nullable,
                                    (zn_common)i,   NULL,           NULL};
     zn_log_columns_tcp(&log, sets);
     add_log(fields, &log, false);
     zn_log_columns_udp(&log);
     add_log(fields, &log, true);
+}
+
+void zn_fields_select(zn_fields *out, const zn_fields *fields, uint8_t proto)
+{
+    out->n = 0;
+    for (size_t i = 0; i < fields->n; i++)
+        if (zn_field_applies(&fields->at[i], proto))
+            out->at[out->n++] = fields->at[i];
 }
 
 bool zn_field_applies(const zn_field *field, uint8_t proto)

@@ -48,18 +48,10 @@ typedef enum zn_common {
     ZN_COMMON_COUNT
 } zn_common;
 
-/* Which flows have a value. */
-typedef enum zn_presence {
-    ZN_PRESENT_ALWAYS,
-    ZN_PRESENT_TCP,
-    ZN_PRESENT_UDP,
-    ZN_PRESENT_SOME
-} zn_presence;
-
 typedef struct zn_field {
     const char *name;
     zn_field_type type;
-    zn_presence presence;
+    bool nullable;              /* a flow to which it applies may have no value */
     zn_common common;           /* ZN_COMMON_COUNT: a column of Tstat's */
     const zn_column *tcp, *udp; /* NULL: that protocol's flows have no value */
 } zn_field;
@@ -73,6 +65,8 @@ typedef struct zn_fields {
 
 /* The fields with these sets of columns (ZN_SET_*). */
 void zn_fields_init(zn_fields *fields, unsigned sets);
+/* Those of them that apply to flows of a protocol. */
+void zn_fields_select(zn_fields *out, const zn_fields *fields, uint8_t proto);
 /* A flow of this protocol can have a value. */
 bool zn_field_applies(const zn_field *field, uint8_t proto);
 void zn_field_value(const zn_field *field, const zn_record *r, zn_cell *out);

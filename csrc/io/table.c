@@ -2,40 +2,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/table.h"
 
-#include "base/packet.h"
 #include "io/table_internal.h"
 
 #define WORD_MAX_BYTES 32
 
-static void add_step(zn_table *t, zn_table_plan *plan, uint32_t *n, zn_field_copy copy,
-                     uint32_t column)
-{
-    const zn_field *field = &t->fields->at[column];
-    ZN_ASSERT(copy.kind >= ZN_COPY_WORD || field->presence != ZN_PRESENT_SOME ||
-              copy.kind == ZN_COPY_NOTHING);
-    (void)field;
-    plan->step[(*n)++] =
-        (zn_table_step){copy.offset, copy.shown, column, t->in_stage.column[column].values};
-}
-
-static void make_plan(zn_table *t, zn_table_plan *plan, uint8_t proto)
+static void make_plan(zn_table *t, uint8_t proto)
 {
     uint32_t n = 0;
     for (zn_copy_kind kind = 0; kind < ZN_COPY_KINDS; kind++) {
-        for (uint32_t i = 0; i < t->fields->n; i++) {
-            zn_field_copy copy = zn_field_copy_of(&t->fields->at[i], proto);
+        for (uint32_t i = 0; i < t->fields.n; i++) {
+            zn_field_copy copy = zn_field_copy_of(&t->fields.at[i], proto);
             if (copy.kind == kind)
-                add_step(t, plan, &n, copy, i);
+                t->plan.step[n++] =
+                    (zn_table_step){copy.offset, copy.shown, i, t->in_stage.column[i].values};
+            if (copy.kind == kind && kind == ZN_COPY_ADDRESS)
+                t->staged_column[t->staged_columns++] = i;
         }
-        plan->end[kind] = n;
+        t->plan.end[kind] = n;
     }
 }
 
 void zn_table_fill_words(zn_table *t)
 {
-    for (size_t i = 0; i < t->fields->n; i++) {
+    for (size_t i = 0; i < t->fields.n; i++) {
         size_t n;
-        const char *const *words = zn_field_words(&t->fields->at[i], &n);
+        const char *const *words = zn_field_words(&t->fields.at[i], &n);
         for (size_t word = 0; word < n; word++) {
             zn_span text = {(const uint8_t *)words[word], 0};
             if (text.p == NULL)
@@ -47,20 +38,16 @@ void zn_table_fill_words(zn_table *t)
     }
 }
 
-int zn_table_init(zn_table *t, const zn_fields *fields, zn_error *err)
+int zn_table_init(zn_table *t, const zn_fields *fields, uint8_t proto, zn_error *err)
 {
     int rc;
-    t->fields = fields;
+    zn_fields_select(&t->fields, fields, proto);
     rc = zn_table_stage_init(t, err);
     if (rc == 0)
         rc = zn_hash_key_random(&t->key, err);
     if (rc != 0)
         return rc;
-    make_plan(t, &t->plan[ZN_TABLE_TCP], ZN_PROTO_TCP);
-    make_plan(t, &t->plan[ZN_TABLE_UDP], ZN_PROTO_UDP);
-    for (uint32_t i = 0; i < fields->n; i++)
-        if (zn_field_copy_of(&fields->at[i], ZN_PROTO_TCP).kind == ZN_COPY_ADDRESS)
-            t->staged_column[t->staged_columns++] = i;
+    make_plan(t, proto);
     zn_table_fill_words(t);
     return 0;
 }
@@ -69,7 +56,7 @@ void zn_table_fini(zn_table *t)
 {
     zn_table_block_free(t->block);
     zn_table_block_free(t->stage);
-    for (size_t i = 0; t->fields != NULL && i < t->fields->n; i++)
+    for (size_t i = 0; i < t->fields.n; i++)
         zn_dictionary_fini(&t->dictionary[i]);
     memset(t, 0, sizeof *t);
 }
@@ -122,7 +109,7 @@ static void put_text(zn_table *t, size_t i, size_t row, const zn_cell *v)
 /* A missing value takes its place as 0. */
 static void put_cell(zn_table *t, size_t i, size_t row, const zn_cell *v)
 {
-    zn_field_type type = t->fields->at[i].type;
+    zn_field_type type = t->fields.at[i].type;
     const zn_table_place *column = &t->in_stage.column[i];
     bool there = v->kind != ZN_CELL_NONE;
     uint8_t bit = (uint8_t)(1u << row % 8);
@@ -153,7 +140,7 @@ static void put_cell(zn_table *t, size_t i, size_t row, const zn_cell *v)
     }
 }
 
-/* The numbers of a record that are copied as they are. */
+/* The numbers of a record that are copied as they are. Where nothing is copied the stage stays 0. */
 static void put_numbers(const zn_table_plan *plan, size_t row, const char *record)
 {
     const zn_table_step *s = plan->step + plan->end[ZN_COPY_NOTHING];
@@ -177,16 +164,6 @@ static void put_numbers(const zn_table_plan *plan, size_t row, const char *recor
     }
 }
 
-/* What has no value in flows of this protocol. */
-static void put_nothing(zn_table *t, const zn_table_plan *plan, size_t row)
-{
-    for (uint32_t i = 0; i < plan->end[ZN_COPY_NOTHING]; i++) {
-        const zn_table_step *s = &plan->step[i];
-        t->nulls[s->column]++;
-        put_number(s->to, row, zn_table_width(t->fields->at[s->column].type), 0);
-    }
-}
-
 static void put_bits(const zn_table_plan *plan, size_t row, const char *record)
 {
     for (uint32_t i = plan->end[ZN_COPY_MS]; i < plan->end[ZN_COPY_BIT]; i++) {
@@ -200,7 +177,7 @@ static void put_words(zn_table *t, const zn_table_plan *plan, size_t row, const 
     for (uint32_t i = plan->end[ZN_COPY_BIT]; i < plan->end[ZN_COPY_WORD]; i++) {
         const zn_table_step *s = &plan->step[i];
         size_t n;
-        const char *const *words = zn_field_words(&t->fields->at[s->column], &n);
+        const char *const *words = zn_field_words(&t->fields.at[s->column], &n);
         bool first_is_nothing = words[0] == NULL;
         int number;
         memcpy(&number, record + s->offset, sizeof number);
@@ -233,20 +210,18 @@ static void put_cells(zn_table *t, const zn_table_plan *plan, size_t row, const 
     for (uint32_t i = plan->end[ZN_COPY_ADDRESS]; i < plan->end[ZN_COPY_CELL]; i++) {
         const zn_table_step *s = &plan->step[i];
         zn_cell cell;
-        zn_field_value(&t->fields->at[s->column], r, &cell);
+        zn_field_value(&t->fields.at[s->column], r, &cell);
         put_cell(t, s->column, row, &cell);
     }
 }
 
 void zn_table_add(zn_table *t, const zn_record *r)
 {
-    unsigned which = r->proto == ZN_PROTO_TCP ? ZN_TABLE_TCP : ZN_TABLE_UDP;
     size_t row = t->rows % ZN_TABLE_STAGE;
-    const zn_table_plan *plan = &t->plan[which];
+    const zn_table_plan *plan = &t->plan;
     const char *record = (const char *)r;
     if (t->failed)
         return;
-    put_nothing(t, plan, row);
     put_numbers(plan, row, record);
     put_bits(plan, row, record);
     put_words(t, plan, row, record);
@@ -254,8 +229,6 @@ void zn_table_add(zn_table *t, const zn_record *r)
     put_cells(t, plan, row, r);
     if (t->failed)
         return;
-    t->in_stage.is[which][row / 8] |= (uint8_t)(1u << row % 8);
-    t->rows_of[which]++;
     t->rows++;
     if (row + 1 == ZN_TABLE_STAGE)
         t->failed = !zn_table_stage_flush(t, ZN_TABLE_STAGE);
@@ -273,15 +246,5 @@ int zn_table_end(zn_table *t, zn_error *err)
 
 const uint8_t *zn_table_valid(const zn_table *t, size_t i)
 {
-    switch (t->fields->at[i].presence) {
-    case ZN_PRESENT_ALWAYS:
-        break;
-    case ZN_PRESENT_TCP:
-        return t->rows_of[ZN_TABLE_UDP] == 0 ? NULL : t->in_block.is[ZN_TABLE_TCP];
-    case ZN_PRESENT_UDP:
-        return t->rows_of[ZN_TABLE_TCP] == 0 ? NULL : t->in_block.is[ZN_TABLE_UDP];
-    case ZN_PRESENT_SOME:
-        return t->nulls[i] == 0 ? NULL : t->in_block.column[i].valid;
-    }
-    return NULL;
+    return t->nulls[i] == 0 ? NULL : t->in_block.column[i].valid;
 }

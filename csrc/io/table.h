@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flow records as columns in memory, laid out as Apache Arrow has them (Arrow columnar format 1.4),
+ * The records of one protocol's flows as columns in memory, laid out as Apache Arrow has them (Arrow columnar format 1.4),
  * so that a writer of Parquet takes them as they are: little-endian values, a bitmap of what is
  * there, and text as 32-bit indices into a dictionary.
  *
@@ -28,12 +28,11 @@ typedef struct zn_table_block {
 
 typedef struct zn_table_place {
     uint8_t *values; /* bits of a ZN_FIELD_BOOL, indices of a ZN_FIELD_TEXT */
-    uint8_t *valid;  /* ZN_PRESENT_SOME: a bit a row */
+    uint8_t *valid;  /* of a nullable field: a bit a row */
 } zn_table_place;
 
 /* Where the columns are in a block. */
 typedef struct zn_table_layout {
-    uint8_t *is[2]; /* a bit a row: of TCP, of UDP */
     zn_table_place column[ZN_FIELDS_MAX];
 } zn_table_layout;
 
@@ -53,24 +52,25 @@ typedef struct zn_table_plan {
 #define ZN_TABLE_ADDRESSES 3 /* columns of them: the client's, the server's, the resolver's */
 
 typedef struct zn_table {
-    const zn_fields *fields; /* borrowed */
+    zn_fields fields;
     zn_dictionary dictionary[ZN_FIELDS_MAX];
-    uint64_t nulls[ZN_FIELDS_MAX]; /* ZN_PRESENT_SOME: rows without a value */
-    zn_table_plan plan[2];         /* of a row of TCP, of UDP */
-    zn_table_block block, stage;   /* block.bytes NULL: none yet */
+    uint64_t nulls[ZN_FIELDS_MAX]; /* rows without a value */
+    zn_table_plan plan;
+    zn_table_block block, stage; /* block.bytes NULL: none yet */
     zn_table_layout in_block, in_stage;
     zn_addr staged[ZN_TABLE_ADDRESSES][ZN_TABLE_STAGE]; /* of which the stage lacks the numbers */
     uint32_t staged_column[ZN_TABLE_ADDRESSES];
     unsigned staged_columns;
-    size_t rows, rows_of[2];
+    size_t rows;
     size_t next_cap; /* of the next block */
     zn_hash_key key;
     bool failed;
 } zn_table;
 
-/* *t is zero; 0, or a negative zn_err. */
-int zn_table_init(zn_table *t, const zn_fields *fields, zn_error *err);
+/* A table of those fields that apply to flows of a protocol. *t is zero; 0, or a negative zn_err. */
+int zn_table_init(zn_table *t, const zn_fields *fields, uint8_t proto, zn_error *err);
 void zn_table_fini(zn_table *t);
+/* Appends a record of that protocol. */
 void zn_table_add(zn_table *t, const zn_record *r);
 
 /* Moves what is left on the stage into the block: nothing is added any more before zn_table_take. 0, or

@@ -48,12 +48,10 @@ static uint8_t *next_bitmap(const zn_table_block *block, size_t *at)
 static size_t lay_out(const zn_fields *fields, zn_table_block *block, zn_table_layout *layout)
 {
     size_t at = 0;
-    for (unsigned i = 0; i < ZN_TABLE_PROTOS; i++)
-        layout->is[i] = next_bitmap(block, &at);
     for (size_t i = 0; i < fields->n; i++) {
         zn_table_place *column = &layout->column[i];
         column->valid = column->values = NULL;
-        if (fields->at[i].presence == ZN_PRESENT_SOME)
+        if (fields->at[i].nullable)
             column->valid = next_bitmap(block, &at);
         if (fields->at[i].type == ZN_FIELD_BOOL)
             column->values = next_bitmap(block, &at);
@@ -81,7 +79,7 @@ static bool make_block(const zn_fields *fields, size_t cap, zn_table_block *bloc
 int zn_table_stage_init(zn_table *t, zn_error *err)
 {
     t->next_cap = FIRST_ROWS;
-    if (!make_block(t->fields, ZN_TABLE_STAGE, &t->stage, &t->in_stage))
+    if (!make_block(&t->fields, ZN_TABLE_STAGE, &t->stage, &t->in_stage))
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for columns");
     return 0;
 }
@@ -96,8 +94,6 @@ static void copy_bits(uint8_t *to, const uint8_t *from, size_t row, size_t rows)
 static void copy_rows(const zn_fields *fields, const zn_table_layout *to, size_t row,
                       const zn_table_layout *from, size_t rows)
 {
-    for (unsigned i = 0; i < ZN_TABLE_PROTOS; i++)
-        copy_bits(to->is[i], from->is[i], row, rows);
     for (size_t i = 0; i < fields->n; i++) {
         const zn_table_place *a = &from->column[i], *b = &to->column[i];
         size_t width = zn_table_width(fields->at[i].type);
@@ -115,10 +111,10 @@ static bool grow(zn_table *t, size_t rows)
     zn_table_block bigger;
     zn_table_layout layout;
     size_t cap = t->block.bytes == NULL ? t->next_cap : 2 * t->block.cap;
-    if (!make_block(t->fields, cap, &bigger, &layout))
+    if (!make_block(&t->fields, cap, &bigger, &layout))
         return false;
     if (t->block.bytes != NULL)
-        copy_rows(t->fields, &layout, 0, &t->in_block, rows);
+        copy_rows(&t->fields, &layout, 0, &t->in_block, rows);
     zn_table_block_free(t->block);
     t->block = bigger;
     t->in_block = layout;
@@ -147,7 +143,7 @@ bool zn_table_stage_flush(zn_table *t, size_t n)
     size_t row = t->rows - n;
     if (!number_addresses(t) || (row == t->block.cap && !grow(t, row)))
         return false;
-    copy_rows(t->fields, &t->in_block, row, &t->in_stage, n);
+    copy_rows(&t->fields, &t->in_block, row, &t->in_stage, n);
     memset(t->stage.bytes, 0, t->stage.bitmaps); /* bits are set, never cleared */
     return true;
 }
@@ -155,11 +151,11 @@ bool zn_table_stage_flush(zn_table *t, size_t n)
 zn_table_block zn_table_take(zn_table *t)
 {
     zn_table_block block = t->block;
-    for (size_t i = 0; i < t->fields->n; i++) {
+    for (size_t i = 0; i < t->fields.n; i++) {
         zn_dictionary_clear(&t->dictionary[i]);
         t->nulls[i] = 0;
     }
-    t->rows = t->rows_of[ZN_TABLE_TCP] = t->rows_of[ZN_TABLE_UDP] = 0;
+    t->rows = 0;
     t->block = (zn_table_block){.bytes = NULL};
     zn_table_fill_words(t);
     return block;
@@ -172,13 +168,13 @@ void zn_table_give(zn_table *t, zn_table_block block)
         return;
     }
     t->block = block;
-    lay_out(t->fields, &t->block, &t->in_block);
+    lay_out(&t->fields, &t->block, &t->in_block);
 }
 
 size_t zn_table_memory(const zn_table *t)
 {
     size_t bytes = sizeof *t + t->block.size + t->stage.size;
-    for (size_t i = 0; i < t->fields->n; i++)
+    for (size_t i = 0; i < t->fields.n; i++)
         bytes += zn_dictionary_memory(&t->dictionary[i]);
     return bytes;
 }

@@ -6,8 +6,6 @@
 
 #include "io/table.h"
 
-enum { ZN_TABLE_TCP, ZN_TABLE_UDP, ZN_TABLE_PROTOS };
-
 /* Puts words into the dictionaries of the fields that say nothing else. */
 void zn_table_fill_words(zn_table *t);
 /* Makes the stage; 0, or -ZN_ERR_CAPACITY. */
