@@ -148,7 +148,7 @@ static void coarsen(zn_record *r)
     r->http_status.n = 0;
     r->tls_session = r->quic_zero_rtt = r->quic_ech_bytes = 0;
     r->connection_type = 0;
-    r->ech_offered = false;
+    r->ech = ZN_ECH_NONE;
 }
 
 /* A server port that so many servers share that it says no more than the protocol. */
@@ -217,7 +217,7 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *qui
     r->early = f->end == ZN_FLOW_EARLY;
     r->connection_type = zn_service_connection(f);
     r->http_method = r->connection_type == ZN_CONNECTION_HTTP ? f->http_method : 0;
-    r->ech_offered = f->ech_offered;
+    r->ech = f->ech_offered ? ZN_ECH_OFFERED : ZN_ECH_NONE;
     r->epoch = f->epoch;
     r->first_ns = f->first_ns;
     r->last_ns = f->last_ns;

@@ -5,7 +5,7 @@
 #include "base/packet.h"
 
 _Static_assert(sizeof(zn_name_source) == sizeof(int) && sizeof(zn_name_status) == sizeof(int) &&
-                   sizeof(zn_shown) == sizeof(int),
+                   sizeof(zn_shown) == sizeof(int) && sizeof(zn_ech) == sizeof(int),
                "words and what is shown are read as int");
 
 #define AT(member) ((uint32_t)offsetof(zn_record, member))
@@ -27,6 +27,8 @@ static zn_field_copy copy_of_common(zn_common member)
         return (zn_field_copy){ZN_COPY_WORD, AT(source), 0};
     case ZN_COMMON_NAME_STATUS:
         return (zn_field_copy){ZN_COPY_WORD, AT(status), 0};
+    case ZN_COMMON_ECH:
+        return (zn_field_copy){ZN_COPY_WORD, AT(ech), 0};
     case ZN_COMMON_CLIENT_PORT:
         return (zn_field_copy){ZN_COPY_2, AT(client.port), 0};
     case ZN_COMMON_SERVER_PORT:

@@ -47,6 +47,8 @@ static const char *const status_words[] = {
     [ZN_NAME_INVALID] = "invalid",
 };
 
+static const char *const ech_words[] = {[ZN_ECH_NONE] = "none", [ZN_ECH_OFFERED] = "offered"};
+
 const char *const *zn_field_words(const zn_field *field, size_t *n)
 {
     switch (field->common) {
@@ -56,6 +58,9 @@ const char *const *zn_field_words(const zn_field *field, size_t *n)
     case ZN_COMMON_NAME_STATUS:
         *n = sizeof status_words / sizeof status_words[0];
         return status_words;
+    case ZN_COMMON_ECH:
+        *n = sizeof ech_words / sizeof ech_words[0];
+        return ech_words;
     default:
         *n = 0;
         return NULL;
@@ -204,7 +209,7 @@ static void name_value(zn_common member, const zn_record *r, zn_cell *v)
         set_word(v, status_words[r->status]);
         break;
     case ZN_COMMON_ECH:
-        set_word(v, r->ech_offered ? "offered" : "none");
+        set_word(v, ech_words[r->ech]);
         break;
     default:
         break;

@@ -78,16 +78,17 @@ void zn_flow_timer_stop(zn_flow_table *t, uint32_t flow)
     zn_flow_list_remove(t, &t->wheel[zn_flow_at(t, flow)->list], flow);
 }
 
-/* Fetches what closing the flow behind f in its list will look at, and the one behind that. */
+/* Fetches what closing the flow two behind f in its list will look at, and the one behind that. */
 static void look_ahead(const zn_flow_table *t, const zn_flow *f)
 {
-    const zn_flow *next;
-    if (f->next == 0)
+    uint32_t second = f->next == 0 ? 0 : zn_flow_at(t, f->next)->next;
+    const zn_flow *ahead;
+    if (second == 0)
         return;
-    next = zn_flow_at(t, f->next);
-    zn_flow_prefetch(t, next->bucket);
-    if (next->next != 0)
-        ZN_PREFETCH_WRITE(&zn_flow_at(t, next->next)->next);
+    ahead = zn_flow_at(t, second);
+    zn_flow_prefetch(t, ahead->bucket);
+    if (ahead->next != 0)
+        ZN_PREFETCH_WRITE(&zn_flow_at(t, ahead->next)->next);
 }
 
 /* A list's second has come: each of its flows is closed, or looked at again later. */
