@@ -4,7 +4,8 @@
 
 `openings`: a SYN each. `conversations`: what a short visit looks like. Of four flows three are TLS
 over TCP (SYN, SYN-ACK, the client's hello, a piece of an answer, an acknowledgement) and one is a
-datagram each way. Clients, servers, names, sizes and times differ from flow to flow.
+datagram each way. Clients, servers, names, sizes and times differ from flow to flow. `much_later`:
+a datagram behind which all of them are idle.
 """
 
 import struct
@@ -131,3 +132,9 @@ def conversations(flows: int) -> Iterator[Batch]:
         for rows, lengths in chain(_tcp(number[~udp]), _udp(number[udp])):
             yield _batch(rows, lengths, now + np.sort(rng.integers(0, STEP_NS, len(rows))))
             now += STEP_NS
+
+
+def much_later() -> Batch:
+    """One datagram, which finds every flow idle."""
+    (rows, lengths), _answer = _udp(np.array([3], dtype=np.int64))
+    return _batch(rows, lengths, np.array([START_NS + 10**12], dtype=np.int64))
