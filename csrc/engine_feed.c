@@ -12,6 +12,7 @@
 #define GROUP ZN_INTAKE_GROUP
 #define GROUP_VOTES                                                                                \
     (GROUP * (ZN_NAMES_PER_FLOW + 4)) /* most that the packets of a group can cast */
+#define CLOSED 16                     /* flows whose records are made together */
 #define ROOM_PART 64                  /* of a full flow table that is emptied at a time */
 
 _Static_assert(ZN_FLOW_SPARE >= GROUP, "a group's flows always find room");
@@ -58,15 +59,30 @@ static void write_flow(zn_engine *e, uint32_t flow)
     zn_flow_emitted(e->flows, flow);
 }
 
+/* Takes closed flows, and fetches what their records will look at. */
+static size_t take_closed(zn_engine *e, uint32_t flow[CLOSED])
+{
+    size_t n = 0;
+    while (n < CLOSED && (flow[n] = zn_flow_next_closed(e->flows)) != 0)
+        n++;
+    for (size_t i = 0; i < n; i++) {
+        const zn_flow *f = zn_flow_at(e->flows, flow[i]);
+        zn_gate_prefetch(&e->gate, f);
+    }
+    return n;
+}
+
 /* Decides the votes cast so far and writes what may be written; of the records, when `all` is not
  * asked for, only until the outputs are full. */
 static int settle(zn_engine *e, bool all, zn_error *err)
 {
-    uint32_t flow = 0;
+    uint32_t flow[CLOSED];
+    size_t n;
     decide(e);
     e->waiting = false;
-    while (!e->waiting && (flow = zn_flow_next_closed(e->flows)) != 0) {
-        write_flow(e, flow);
+    while (!e->waiting && (n = take_closed(e, flow)) != 0) {
+        for (size_t i = 0; i < n; i++)
+            write_flow(e, flow[i]);
         e->waiting = !all && zn_outputs_full(&e->outputs);
     }
     return zn_outputs_check(&e->outputs, err);

@@ -3,11 +3,11 @@
 #include "outputs.h"
 
 #include "base/arena.h"
+#include "base/packet.h"
 #include "io/csv_log.h"
 #include "io/json_log.h"
 
 #define FULL_BYTES ((size_t)8 << 20)
-#define FULL_ROWS 65536
 #define FIRST_MARKS 16
 
 _Static_assert((int)ZN_TSTAT_TCP_COMPLETE == (int)ZN_OUTPUT_TCP_COMPLETE &&
@@ -17,17 +17,20 @@ _Static_assert((int)ZN_TSTAT_TCP_COMPLETE == (int)ZN_OUTPUT_TCP_COMPLETE &&
 
 int zn_outputs_init(zn_outputs *o, uint32_t chosen, unsigned sets, zn_error *err)
 {
+    int rc;
     o->chosen = chosen;
     zn_tstat_init(&o->tstat, sets);
     zn_fields_init(&o->fields, sets);
-    return zn_table_init(&o->table, &o->fields, err);
+    rc = zn_table_init(&o->table[0], &o->fields, ZN_PROTO_TCP, err);
+    return rc != 0 ? rc : zn_table_init(&o->table[1], &o->fields, ZN_PROTO_UDP, err);
 }
 
 void zn_outputs_fini(zn_outputs *o)
 {
     for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
         zn_text_fini(&o->text[i]);
-    zn_table_fini(&o->table);
+    for (int i = 0; i < ZN_OUTPUT_TABLES; i++)
+        zn_table_fini(&o->table[i]);
     zn_heap_free(o->marks);
     memset(o, 0, sizeof *o);
 }
@@ -40,6 +43,7 @@ static bool is_chosen(const zn_outputs *o, int output)
 void zn_outputs_record(zn_outputs *o, const zn_record *r)
 {
     zn_tstat_log log = zn_tstat_log_of(r);
+    int table = r->proto == ZN_PROTO_TCP ? ZN_OUTPUT_TCP_TABLE : ZN_OUTPUT_UDP_TABLE;
     if (log != ZN_TSTAT_NONE && is_chosen(o, (int)log))
         zn_tstat_line(&o->text[log], &o->tstat, log, r);
     if (is_chosen(o, ZN_OUTPUT_JSONL))
@@ -48,8 +52,8 @@ void zn_outputs_record(zn_outputs *o, const zn_record *r)
         zn_csv_log_record(&o->text[ZN_OUTPUT_CSV], &o->fields, r);
     if (is_chosen(o, ZN_OUTPUT_RECORD_ROWS))
         zn_event_put_record(&o->text[ZN_OUTPUT_RECORD_ROWS], r);
-    if (is_chosen(o, ZN_OUTPUT_TABLE))
-        zn_table_add(&o->table, r);
+    if (is_chosen(o, table))
+        zn_table_add(&o->table[table - ZN_OUTPUT_TEXTS], r);
 }
 
 void zn_outputs_release(zn_outputs *o, const zn_release *release)
@@ -73,7 +77,8 @@ int zn_outputs_mark(zn_outputs *o, int64_t period_ns, zn_error *err)
     }
     mark = &o->marks[o->mark_count++];
     mark->period_ns = period_ns;
-    mark->rows = o->table.rows;
+    for (int i = 0; i < ZN_OUTPUT_TABLES; i++)
+        mark->rows[i] = o->table[i].rows;
     for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
         mark->at[i] = o->text[i].n;
     return 0;
@@ -92,12 +97,13 @@ bool zn_outputs_full(const zn_outputs *o)
     size_t bytes = 0;
     for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
         bytes += o->text[i].n;
-    return bytes >= FULL_BYTES || o->table.rows >= FULL_ROWS;
+    return bytes >= FULL_BYTES || o->table[0].rows >= ZN_OUTPUTS_ROWS ||
+           o->table[1].rows >= ZN_OUTPUTS_ROWS;
 }
 
 int zn_outputs_check(const zn_outputs *o, zn_error *err)
 {
-    bool failed = o->table.failed;
+    bool failed = o->table[0].failed || o->table[1].failed;
     for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
         failed |= o->text[i].failed;
     if (failed)
@@ -109,13 +115,14 @@ void zn_outputs_clear(zn_outputs *o)
 {
     for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
         o->text[i].n = 0;
-    zn_table_clear(&o->table);
     o->mark_count = 0;
 }
 
 size_t zn_outputs_memory(const zn_outputs *o)
 {
-    size_t bytes = zn_table_memory(&o->table) + o->mark_cap * sizeof *o->marks;
+    size_t bytes = o->mark_cap * sizeof *o->marks;
+    for (int i = 0; i < ZN_OUTPUT_TABLES; i++)
+        bytes += zn_table_memory(&o->table[i]);
     for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
         bytes += o->text[i].cap;
     return bytes;

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an engine puts out: a text buffer for each output that is lines, and the table that becomes
- * Parquet. Marks divide both where a period of --split ends, so that what belongs to which period
+ * What an engine puts out: a text buffer for each output that is lines, and the tables that become
+ * Parquet, of TCP and of UDP. Marks divide both where a period of --split ends, so that what belongs to which period
  * does not depend on when the buffers are emptied.
  */
 #ifndef ZN_OUTPUTS_H
@@ -14,8 +14,9 @@
 #include "io/table.h"
 #include "io/tstat_log.h"
 
-/* Text outputs, and two of rows of bytes; ZN_OUTPUT_TABLE is the table. As bits (1 << output) in a
- * set of outputs. */
+#define ZN_OUTPUTS_ROWS 65536 /* of a table, that are enough to be taken */
+
+/* Texts, two of them of rows of bytes, then tables. As bits (1 << output) in a set of outputs. */
 typedef enum zn_output {
     ZN_OUTPUT_TCP_COMPLETE,
     ZN_OUTPUT_TCP_NOCOMPLETE,
@@ -26,19 +27,22 @@ typedef enum zn_output {
     ZN_OUTPUT_RECORD_ROWS,      /* zn_event_record */
     ZN_OUTPUT_OBSERVATION_ROWS, /* zn_event_observation */
     ZN_OUTPUT_TEXTS,
-    ZN_OUTPUT_TABLE = ZN_OUTPUT_TEXTS
+    ZN_OUTPUT_TCP_TABLE = ZN_OUTPUT_TEXTS,
+    ZN_OUTPUT_UDP_TABLE,
+    ZN_OUTPUTS
 } zn_output;
+#define ZN_OUTPUT_TABLES (ZN_OUTPUTS - ZN_OUTPUT_TEXTS)
 
 /* From here on what was put out belongs to another period. */
 typedef struct zn_mark {
     int64_t period_ns;
     size_t at[ZN_OUTPUT_TEXTS]; /* bytes of each text before */
-    size_t rows;
+    size_t rows[ZN_OUTPUT_TABLES];
 } zn_mark;
 
 typedef struct zn_outputs {
     zn_text text[ZN_OUTPUT_TEXTS];
-    zn_table table;
+    zn_table table[ZN_OUTPUT_TABLES];
     zn_fields fields;
     zn_tstat tstat;
     uint32_t chosen; /* bits */
@@ -61,7 +65,7 @@ void zn_outputs_header(const zn_outputs *o, zn_output output, zn_text *out);
 bool zn_outputs_full(const zn_outputs *o);
 /* 0, or -ZN_ERR_CAPACITY when memory was out. */
 int zn_outputs_check(const zn_outputs *o, zn_error *err);
-/* Everything was taken. */
+/* The texts were taken, and so were the rows of the tables, or there is no mark. */
 void zn_outputs_clear(zn_outputs *o);
 /* Bytes of memory in use. */
 size_t zn_outputs_memory(const zn_outputs *o);

@@ -70,35 +70,41 @@ def in_ns(value: object, scale: int) -> int:
     return int(Decimal(str(value)) * scale)
 
 
-def test_parquet_says_what_json_says(folder: Path, objects: list[Row]) -> None:
-    table = pq.read_table(folder / "flows.parquet")
-    columns = {name: table.column(name) for name in table.column_names}
-    assert set(columns) == {name for row in objects for name in row}
-    for name, column in columns.items():
-        kind = str(table.schema.field(name).type)
+@pytest.mark.parametrize(("name", "proto"), [("tcp", 6), ("udp", 17)])
+def test_parquet_says_what_json_says(
+    name: str, proto: int, folder: Path, objects: list[Row]
+) -> None:
+    rows = [row for row in objects if row["proto"] == proto]
+    table = pq.read_table(folder / f"{name}.parquet")
+    assert table.num_rows == len(rows) > 500
+    assert table.column_names == list(rows[0])
+    for field in table.schema:
+        column, kind = table.column(field.name), str(field.type)
         values = column.cast("int64").to_pylist() if "timestamp" in kind else column.to_pylist()
-        for value, row in zip(values, objects, strict=True):
-            told = row.get(name)
+        for value, row in zip(values, rows, strict=True):
+            told = row[field.name]
             if told is None or value is None:
-                assert told is value, name
+                assert told is value, field.name
             elif "timestamp" in kind:
-                scale = 1 if name.startswith("t_") else 10**6
-                assert abs(value - in_ns(told, scale)) < 500, name  # json.loads made a double
+                scale = 1 if field.name.startswith("t_") else 10**6
+                assert abs(value - in_ns(told, scale)) < 500, field.name  # json.loads: a double
             elif kind == "double":
-                assert math.isclose(value, told, abs_tol=1e-6), name
+                assert math.isclose(value, told, abs_tol=1e-6), field.name
             else:
-                assert value == told, name
+                assert value == told, field.name
 
 
 def test_the_types_of_parquet_are_real(folder: Path) -> None:
-    schema = pq.read_schema(folder / "flows.parquet")
+    schema = pq.read_schema(folder / "tcp.parquet")
     assert str(schema.field("t_start_ns").type) == "timestamp[ns, tz=UTC]"
     assert str(schema.field("first").type) == "timestamp[ns, tz=UTC]"
     assert str(schema.field("complete").type) == "bool"
     assert str(schema.field("c_bytes_all").type) == "uint64"
     for name in ("name", "client", "fqdn", "c_tls_SNI"):
         assert str(schema.field(name).type).startswith("dictionary<values=string"), name
-    for field in schema:
+    assert schema.field("name").nullable
+    assert not schema.field("c_bytes_all").nullable
+    for field in (*schema, *pq.read_schema(folder / "udp.parquet")):
         assert field.metadata[b"description"], field.name
     assert schema.field("c_rtt_avg").metadata[b"unit"] == b"ms"
     assert schema.field("c_bytes_all").metadata[b"unit"] == b"bytes"
@@ -107,9 +113,24 @@ def test_the_types_of_parquet_are_real(folder: Path) -> None:
     assert "key_file" not in about["addresses"]
 
 
+@pytest.mark.parametrize(("compress", "codec"), [("none", "SNAPPY"), ("zstd", "ZSTD")])
+def test_parquet_is_compressed_as_asked(
+    compress: str, codec: str, demo_pcap: Path, folder: Path, tmp_path: Path
+) -> None:
+    config = Config().replace(z=5, format="parquet", columns=SETS, compress=compress)
+    zanon_net.run(demo_pcap, config, out=tmp_path / "out")
+    group = pq.ParquetFile(tmp_path / "out" / "tcp.parquet").metadata.row_group(0)
+    columns = {group.column(i).path_in_schema: group.column(i) for i in range(group.num_columns)}
+    assert columns["c_pkts_all"].compression == codec
+    assert columns["t_start_ns"].compression == "UNCOMPRESSED"
+    assert "DELTA_BINARY_PACKED" in columns["t_start_ns"].encodings
+    told = pq.read_table(tmp_path / "out" / "tcp.parquet")
+    assert told.column("c_bytes_all") == pq.read_table(folder / "tcp.parquet").column("c_bytes_all")
+
+
 def test_every_field_is_described() -> None:
     engine = make_engine(columns=SETS.split(","))
-    for name, kind, _nullable in engine.fields:
+    for name, kind, _nullable in (*engine.fields("tcp_table"), *engine.fields("udp_table")):
         assert description(name)
         assert (unit(name, kind) != "") == (kind in ("ms", "s", "time") or unit(name, "") != "")
 
@@ -132,7 +153,8 @@ def test_the_records_are_counted(folder: Path, objects: list[Row]) -> None:
     manifest = json.loads((folder / "manifest.json").read_bytes())
     counts = {file["file"]: file["records"] for file in manifest["outputs"]}
     n = len(objects)
-    assert counts["flows.csv"] == counts["flows.jsonl"] == counts["flows.parquet"] == n
+    assert counts["flows.csv"] == counts["flows.jsonl"] == n
+    assert counts["tcp.parquet"] + counts["udp.parquet"] == n
     assert sum(counts[name] for name in counts if ".out/" in name) == n
     accounts = manifest["records"]
     assert accounts["closed"] == accounts["records"] == n
@@ -311,7 +333,8 @@ def test_tstats_own_samples_are_read(corpus: Path) -> None:
 
 def test_truth_is_in_every_format(folder: Path, demo_truth: Path) -> None:
     names = {line["name"] for line in read_truth(demo_truth)}
-    told = {name for name in pq.read_table(folder / "flows.parquet")["name"].to_pylist() if name}
+    tables = [pq.read_table(folder / f"{log}.parquet") for log in ("tcp", "udp")]
+    told = {name for table in tables for name in table["name"].to_pylist() if name}
     assert told
     assert told <= names
     assert told == {row["name"] for row in csv_rows((folder / "flows.csv").read_text())} - {""}

@@ -142,15 +142,16 @@ def test_a_long_gap_is_one_part(out: Path, tmp_path: Path) -> None:
     assert folders == expected
 
 
+@pytest.mark.parametrize("rows", [0, 3, 1000])
 @pytest.mark.parametrize("batch", [1, 7, 1000])
-def test_what_belongs_to_a_part_does_not_depend_on_batches(batch: int) -> None:
+def test_what_belongs_to_a_part_does_not_depend_on_batches(batch: int, rows: int) -> None:
     frames = [frame for n in range(40) for frame in flow(n, START + n * 20 * MINUTE)]
-    assert parts_of(frames, batch) == parts_of(frames, 80)
+    assert parts_of(frames, batch, rows) == parts_of(frames, 80, 0)
 
 
-def parts_of(frames: list[Frame], batch: int) -> dict[int, dict[str, int]]:
-    """How many lines each output has in each period, and rows of the table."""
-    outputs = ("csv", "observations", "table")
+def parts_of(frames: list[Frame], batch: int, rows: int) -> dict[int, dict[str, int]]:
+    """How many lines each output has in each period, and rows of a table, so many at a time."""
+    outputs = ("csv", "observations", "udp_table")
     engine = make_engine(z=1, split_ns=HOUR, outputs=outputs)
     parts: dict[int, dict[str, int]] = {}
     period = -1
@@ -160,13 +161,13 @@ def parts_of(frames: list[Frame], batch: int) -> dict[int, dict[str, int]]:
         if at >= len(frames):
             more = engine.finish()
         start = 0
-        for period_ns, texts, end in engine.drain()[0]:
+        for period_ns, texts, ends in engine.drain(rows=0 if more is False else rows)[0]:
             period = period if period_ns is None else period_ns
             counts = parts.setdefault(period, dict.fromkeys(outputs, 0))
             for output, data in texts.items():
                 counts[output] += data.count(b"\n")
-            counts["table"] += end - start
-            start = end
+            counts["udp_table"] += ends.get("udp_table", start) - start
+            start = ends.get("udp_table", start)
     assert not more
     engine.close()
     total = {output: sum(counts[output] for counts in parts.values()) for output in outputs}

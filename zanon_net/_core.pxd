@@ -381,25 +381,35 @@ cdef extern from "outputs.h" nogil:
         int32_t *offsets
         uint8_t *bytes
         size_t n, bytes_n
-    ctypedef struct zn_table_column:
+    ctypedef struct zn_table_place:
         uint8_t *values
-        uint8_t *valid
-        uint64_t nulls
-        zn_dictionary dictionary
+    ctypedef struct zn_table_layout:
+        zn_table_place column[1]
+    ctypedef struct zn_table_block:
+        uint8_t *bytes
+        size_t size
     ctypedef struct zn_table:
-        zn_table_column column[1]
+        zn_fields fields
+        zn_dictionary dictionary[1]
+        zn_table_block block
+        zn_table_layout in_block
         size_t rows
     size_t zn_table_width(zn_field_type type)
+    int zn_table_end(zn_table *t, zn_error *err)
+    const uint8_t *zn_table_valid(const zn_table *t, size_t column)
+    zn_table_block zn_table_take(zn_table *t)
+    void zn_table_give(zn_table *t, zn_table_block block)
+    void zn_table_block_free(zn_table_block block)
     ctypedef enum zn_output:
         ZN_OUTPUT_TEXTS
+        ZN_OUTPUTS
     ctypedef struct zn_mark:
         int64_t period_ns
         size_t at[1]
-        size_t rows
+        size_t rows[1]
     ctypedef struct zn_outputs:
         zn_text text[1]
-        zn_table table
-        zn_fields fields
+        zn_table table[1]
         zn_mark *marks
         size_t mark_count
     void zn_outputs_header(const zn_outputs *o, zn_output output, zn_text *out)

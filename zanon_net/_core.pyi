@@ -14,8 +14,8 @@ OUTPUTS: tuple[str, ...]
 ROWS: tuple[str, ...]
 """Names of its outputs of rows; see row_dtype."""
 
-TABLE: str
-"""The output that drain() gives as columns."""
+TABLES: tuple[str, ...]
+"""The outputs that drain() gives as columns."""
 
 FIELD_TYPES: tuple[str, ...]
 """Types of fields: Arrow's names, or ms and s (doubles), time (ns since the Unix epoch), text."""
@@ -122,14 +122,13 @@ class Engine:
     def set_z(self, z: int) -> None: ...
     def take(self, output: str) -> bytes: ...
     def drain(
-        self,
+        self, *, rows: int = 0
     ) -> tuple[
-        list[tuple[int | None, dict[str, bytes], int]],
-        list[tuple[bytes, bytes | None, tuple[int, bytes, bytes] | None]],
+        list[tuple[int | None, dict[str, bytes], dict[str, int]]],
+        dict[str, list[tuple[memoryview, memoryview | None, tuple[int, bytes, bytes] | None]]],
     ]: ...
+    def fields(self, table: str) -> list[tuple[str, str, bool]]: ...
     def header(self, output: str) -> bytes: ...
-    @property
-    def fields(self) -> list[tuple[str, str, bool]]: ...
     @property
     def stage(self) -> int:
         """The index in STAGES of what it is doing now; another thread may ask."""

@@ -6,6 +6,7 @@ import ipaddress
 import os
 from collections import namedtuple
 
+from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.number cimport PyNumber_Index
 from libc.errno cimport EINTR
@@ -20,11 +21,12 @@ from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatErr
 OUTPUTS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete", "jsonl", "observations",
            "csv")
 ROWS = ("record_rows", "observation_rows")
-TABLE = "table"
+TABLES = ("tcp_table", "udp_table")
 cdef enum:
     TEXTS = 8
 ALL_TEXTS = OUTPUTS + ROWS
 assert len(ALL_TEXTS) == TEXTS and TEXTS == <int>ZN_OUTPUT_TEXTS
+assert len(ALL_TEXTS) + len(TABLES) == <int>ZN_OUTPUTS
 FIELD_TYPES = ("bool", "uint8", "uint16", "uint32", "uint64", "int64", "ms", "s", "time", "text")
 SETS = {"core": 0, "e2e": 1, "layer7": 2, "p2p": 4, "options": 8}
 PARSE_STATES = ("done", "need_more", "malformed", "other")
@@ -274,11 +276,31 @@ cdef object closed_window(const zn_popularity_window *w):
     return ClosedWindow(w.start_ns, w.end_ns, bool(w.whole), w.users, bins)
 
 
+cdef class _Rows:
+    """The rows of a table, taken from an engine, as bytes that may only be read."""
+
+    cdef zn_table_block block
+    cdef int exports
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        if self.block.bytes == NULL:
+            raise BufferError("these rows were given back")
+        PyBuffer_FillInfo(buffer, self, self.block.bytes, self.block.size, 1, flags)
+        self.exports += 1
+
+    def __releasebuffer__(self, Py_buffer *buffer):
+        self.exports -= 1
+
+    def __dealloc__(self):
+        zn_table_block_free(self.block)
+
+
 cdef class Engine:
     """The whole packet path; belongs to one thread at a time."""
 
     cdef zn_engine *engine
     cdef _Guard guard
+    cdef list lent  # of each table, the rows drained last: reused when nobody reads them any more
 
     def __init__(self, *, z, window_ns, rotate_ns, established, dns_votes, internal, never,
                  user_prefix, key_file, keep_client_port, dn_hunter, exact, outputs, split_ns, columns, max_flows,
@@ -289,6 +311,7 @@ cdef class Engine:
         if self.engine != NULL:
             raise RuntimeError("an engine cannot be opened twice")
         self.guard = _Guard()
+        self.lent = [None] * len(TABLES)
         memset(&config, 0, sizeof(config))
         memset(&err, 0, sizeof(err))
         config.z = z
@@ -302,7 +325,7 @@ cdef class Engine:
         for name in columns:
             config.sets |= SETS[name]
         for output in outputs:
-            config.outputs |= 1 << (*ALL_TEXTS, TABLE).index(output)
+            config.outputs |= 1 << (*ALL_TEXTS, *TABLES).index(output)
         config.split_ns = split_ns
         if internal is not None:
             config.internal = lists.nets
@@ -326,7 +349,18 @@ cdef class Engine:
     cdef int _enter(self) except -1:
         if self.engine == NULL:
             raise ValueError("the engine is closed")
-        return self.guard.enter()
+        self.guard.enter()
+        self._take_back()
+        return 0
+
+    cdef void _take_back(self):
+        cdef _Rows rows
+        for i in range(len(TABLES)):
+            rows = self.lent[i]
+            if rows is not None and rows.exports == 0:
+                zn_table_give(&zn_engine_outputs(self.engine).table[<int>i], rows.block)
+                rows.block.bytes = NULL
+                self.lent[i] = None
 
     def close(self):
         """Wipes and frees everything; again is fine."""
@@ -474,9 +508,12 @@ cdef class Engine:
         finally:
             self.guard.leave()
 
-    def drain(self):
+    def drain(self, *, size_t rows=0):
         """Everything that is ready, which is then gone: ([(start of the period in ns, or None where
-        the last one goes on; {output: text}; rows of the table up to here), ...], table)."""
+        the last one goes on; {output: text}; {table: rows up to here}), ...], {table: columns}).
+
+        rows: a table is left for later when it has fewer, unless a period ended in it.
+        """
         cdef zn_outputs *out
         cdef size_t start[TEXTS]
         cdef size_t end
@@ -484,6 +521,8 @@ cdef class Engine:
         try:
             out = zn_engine_outputs(self.engine)
             memset(start, 0, sizeof(start))
+            taken = [i for i in range(len(TABLES)) if out.table[<int>i].rows != 0
+                     and (out.table[<int>i].rows >= rows or out.mark_count != 0)]
             parts = []
             period = None
             for i in range(out.mark_count + 1):
@@ -494,49 +533,55 @@ cdef class Engine:
                         texts[ALL_TEXTS[j]] = PyBytes_FromStringAndSize(
                             out.text[j].bytes + start[j], end - start[j])
                         start[j] = end
-                rows = out.marks[i].rows if i < out.mark_count else out.table.rows
-                parts.append((period, texts, rows))
+                ends = {TABLES[j]: out.marks[i].rows[<int>j] if i < out.mark_count
+                        else out.table[<int>j].rows for j in taken}
+                parts.append((period, texts, ends))
                 period = out.marks[i].period_ns if i < out.mark_count else None
-            table = self._table(out) if out.table.rows else []
+            tables = {TABLES[i]: self._columns(<int>i, &out.table[<int>i]) for i in taken}
             zn_outputs_clear(out)
-            return parts, table
+            return parts, tables
         finally:
             self.guard.leave()
 
-    cdef list _table(self, zn_outputs *out):
-        cdef zn_table_column *column
-        cdef size_t rows = out.table.rows
-        cdef size_t width
-        columns = []
-        for i in range(out.fields.n):
-            column = &out.table.column[i]
-            width = zn_table_width(out.fields.at[i].type)
-            bits = (rows + 7) // 8
-            values = PyBytes_FromStringAndSize(<char *>column.values, rows * width or bits)
-            valid = None
-            if column.nulls:
-                valid = PyBytes_FromStringAndSize(<char *>column.valid, bits)
+    cdef list _columns(self, int which, zn_table *table):
+        cdef zn_dictionary *words
+        cdef uint8_t *values
+        cdef const uint8_t *valid
+        cdef size_t bits = (table.rows + 7) // 8
+        cdef _Rows rows = _Rows()
+        cdef zn_error err
+        memset(&err, 0, sizeof(err))
+        check(zn_table_end(table, &err), &err)
+        places = []
+        for i in range(table.fields.n):
+            values = table.in_block.column[i].values
+            valid = zn_table_valid(table, i)
+            words = &table.dictionary[i]
             texts = None
-            if out.fields.at[i].type == ZN_FIELD_TEXT:
+            if table.fields.at[i].type == ZN_FIELD_TEXT:
                 texts = (0, b"\0\0\0\0", b"")
-                if column.dictionary.n:
-                    texts = (
-                        column.dictionary.n,
-                        PyBytes_FromStringAndSize(<char *>column.dictionary.offsets,
-                                                  (column.dictionary.n + 1) * 4),
-                        PyBytes_FromStringAndSize(<char *>column.dictionary.bytes,
-                                                  column.dictionary.bytes_n))
-            columns.append((values, valid, texts))
-        return columns
+                if words.n:
+                    texts = (words.n,
+                             PyBytes_FromStringAndSize(<char *>words.offsets, (words.n + 1) * 4),
+                             PyBytes_FromStringAndSize(<char *>words.bytes, words.bytes_n))
+            places.append((values - table.block.bytes,
+                           table.rows * zn_table_width(table.fields.at[i].type) or bits,
+                           None if valid == NULL else valid - table.block.bytes, texts))
+        rows.block = zn_table_take(table)
+        self.lent[which] = rows
+        view = memoryview(rows)
+        return [
+            (view[at:at + n], None if where is None else view[where:where + bits], texts)
+            for at, n, where, texts in places
+        ]
 
-    @property
-    def fields(self):
-        """(name, type, may be missing) of every field of a flow; the types are FIELD_TYPES."""
-        cdef zn_outputs *out
+    def fields(self, str table):
+        """(name, type, may be missing) of every column of a table; the types are FIELD_TYPES."""
+        cdef zn_fields *fields
         self._check_open()
-        out = zn_engine_outputs(self.engine)
-        return [(out.fields.at[i].name.decode(), FIELD_TYPES[<int>out.fields.at[i].type],
-                 bool(out.fields.at[i].nullable)) for i in range(out.fields.n)]
+        fields = &zn_engine_outputs(self.engine).table[<int>TABLES.index(table)].fields
+        return [(fields.at[i].name.decode(), FIELD_TYPES[<int>fields.at[i].type],
+                 bool(fields.at[i].nullable)) for i in range(fields.n)]
 
     def header(self, str output):
         """The line that a file of a text output starts with; empty where there is none."""

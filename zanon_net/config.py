@@ -46,7 +46,7 @@ FORMAT_OUTPUTS = {
     "jsonl": ("jsonl",),
     "observations": ("observations",),
     "csv": ("csv",),
-    "parquet": ("table",),
+    "parquet": ("tcp_table", "udp_table"),
 }
 COMPRESSIONS = ("none", "gzip", "zstd")
 COLUMN_SETS = ("core", "layer7", "e2e", "options", "p2p")

@@ -19,7 +19,7 @@ PARTIAL = ".partial"
 BUFFER_BYTES = 1 << 20
 GZIP = 31  # zlib's number of a gzip stream with the largest window
 GZIP_LEVEL, ZSTD_LEVEL = 4, 3
-ROW_GROUP_ROWS = 1 << 17
+ROW_GROUP_ROWS = 1 << 16  # what an engine gathers before it is worth a write
 
 SUFFIXES = {"none": "", "gzip": ".gz", "zstd": ".zst"}
 
@@ -160,37 +160,25 @@ class TextFile(LogFile):
 
 
 class ParquetFile(LogFile):
-    """Rows, gathered to row groups of ROW_GROUP_ROWS."""
+    """Rows; each write makes a row group, or several of ROW_GROUP_ROWS."""
 
-    def __init__(self, path: Path, schema: Schema) -> None:
+    def __init__(self, path: Path, schema: Schema, compress: str) -> None:
         super().__init__(path)
         self._schema = schema
-        self._waiting: list[Any] = []
-        self._rows = 0
         with explained("write", path):
-            self._writer = schema.writer(self._file)
+            self._writer = schema.writer(self._file, compress)
 
     def write(self, table: Sequence[Column], start: int, end: int) -> None:
         """Appends rows start to end of the table. Raises OutputError."""
-        self._waiting.append(self._schema.batch(table, start, end))
-        self._rows += end - start
+        with explained("write", self.path):
+            self._writer.write_table(self._schema.table(table, start, end), ROW_GROUP_ROWS)
         self.records += end - start
-        if self._rows >= ROW_GROUP_ROWS:
-            with explained("write", self.path):
-                self._write_group()
-
-    def _write_group(self) -> None:
-        if self._waiting:
-            self._writer.write_table(self._schema.table(self._waiting), ROW_GROUP_ROWS)
-        self._waiting, self._rows = [], 0
 
     def _end(self) -> None:
-        self._write_group()
         self._writer.close()
 
     def remove(self) -> None:
         """See LogFile."""
-        self._waiting = []
         with contextlib.suppress(Exception):  # its footer has nowhere to go
             self._writer.close()
         super().remove()

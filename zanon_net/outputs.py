@@ -10,7 +10,7 @@ part of a run appears when it is over, and the manifest, always last, tells whic
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,8 +18,8 @@ from typing import Any, BinaryIO
 from zanon_net.config import FORMAT_OUTPUTS
 from zanon_net.errors import ConfigError, ZanonError
 from zanon_net.files import PARTIAL, LogFile, ParquetFile, TextFile, explained
-from zanon_net.schema import Column, Schema
-from zanon_net.sinks import TABLE, Parts, Plan, Sink, StdoutSink
+from zanon_net.schema import Schema
+from zanon_net.sinks import Parts, Plan, Sink, StdoutSink, Tables
 
 MANIFEST = "manifest.json"
 MANIFEST_BYTES = 1 << 16  # kept free for it, so that a full disk can still be told of
@@ -47,7 +47,7 @@ class FolderSink(Sink):
     def __init__(self, folder: Path, plan: Plan) -> None:
         self.folder = folder
         self._plan = plan
-        self._schema = Schema(plan.fields, plan.about) if TABLE in plan.outputs else None
+        self._schemas = {table: Schema(fields, plan.about) for table, fields in plan.fields.items()}
         self._open: dict[str, LogFile] = {}
         self._reserved: BinaryIO | None = None
         self._stamp_ns: int | None = None  # where the part begins; None: with the first packet
@@ -101,28 +101,29 @@ class FolderSink(Sink):
         """Opens a file for each output."""
         for output in self._plan.outputs:
             path = self.folder / self._plan.file_name(output)
-            if output == TABLE:
-                assert self._schema is not None
-                self._open[output] = ParquetFile(path, self._schema)
+            if output in self._schemas:
+                schema = self._schemas[output]
+                self._open[output] = ParquetFile(path, schema, self._plan.compress)
             else:
                 header = self._plan.headers.get(output, b"")
                 self._open[output] = TextFile(path, header, self._plan.compress)
 
-    def take(self, parts: Parts, table: Sequence[Column] = ()) -> None:
+    def take(self, parts: Parts, tables: Tables) -> None:
         """See Sink."""
-        start = 0
-        for period_ns, texts, end in parts:
+        start = dict.fromkeys(tables, 0)
+        for period_ns, texts, ends in parts:
             if period_ns is not None:
                 self._begin_period(period_ns)
             for output, data in texts.items():
                 file = self._open[output]
                 assert isinstance(file, TextFile)
                 file.write(data)
-            if end > start:
-                rows = self._open[TABLE]
-                assert isinstance(rows, ParquetFile)
-                rows.write(table, start, end)
-            start = end
+            for output, end in ends.items():
+                if end > start[output]:
+                    rows = self._open[output]
+                    assert isinstance(rows, ParquetFile)
+                    rows.write(tables[output], start[output], end)
+                start[output] = end
 
     def _begin_period(self, period_ns: int) -> None:
         if self._stamp_ns is not None:

@@ -14,10 +14,11 @@ from itertools import takewhile
 from types import FrameType
 from typing import Any, Self
 
-from zanon_net._core import OUTPUTS, Engine
+from zanon_net._core import OUTPUTS, TABLES, Engine
 from zanon_net._version import __version__
 from zanon_net.config import Config
 from zanon_net.errors import CaptureError, FormatError, OutputError, ZanonError
+from zanon_net.files import ROW_GROUP_ROWS
 from zanon_net.interfaces import interfaces_of
 from zanon_net.live import LiveReader, open_interfaces
 from zanon_net.outputs import FolderSink, open_sink
@@ -273,7 +274,7 @@ def plan_of(engine: Engine, config: Config) -> Plan:
     return Plan(
         outputs=outputs,
         headers={output: engine.header(output) for output in outputs if output in OUTPUTS},
-        fields=engine.fields,
+        fields={output: engine.fields(output) for output in outputs if output in TABLES},
         about={"zanon_net": __version__, "configuration": config.to_dict()},
         compress=config.output.compress,
         split_ns=config.output.split_ns,
@@ -310,7 +311,7 @@ def run_reader(
         while engine.finish():
             _drain(engine, sink)
             _rotate(reader, engine, sink)
-        _drain(engine, sink)
+        sink.take(*engine.drain())
         windows.see(engine)
         sink.settle(reader.first_ns)
         final = manifest()
@@ -327,17 +328,19 @@ def run_reader(
 
 
 def _drain(engine: Engine, sink: Sink) -> None:
-    """Empties the engine's outputs, and those of records that found no room there."""
-    sink.take(*engine.drain())
+    """Empties the engine's outputs, and those of records that found no room there; of the table for
+    Parquet, what makes a row group."""
+    sink.take(*engine.drain(rows=ROW_GROUP_ROWS))
     while engine.waiting:
         engine.settle()
-        sink.take(*engine.drain())
+        sink.take(*engine.drain(rows=ROW_GROUP_ROWS))
 
 
 def _rotate(reader: Reader | LiveReader, engine: Engine, sink: Sink) -> None:
     """Ends a part where a signal asked for it, or where a file is large."""
     times = engine.time_range_ns
     if reader.first_ns is not None and times and (sink.is_large or reader.take_rotation()):
+        sink.take(*engine.drain())
         sink.rotate(reader.first_ns, times[1])
 
 

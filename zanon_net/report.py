@@ -259,10 +259,12 @@ class Ending:
     def accounts(self, counters: Mapping[str, int]) -> dict[str, Any]:
         """Where the records of closed flows went: of each format, written + left_out + lost."""
         records, midstream = counters["records"], counters["records_midstream"]
-        tstat = [n for output, n in self.written.items() if output in FORMAT_OUTPUTS["tstat"]]
-        formats = {name: (self.written[key], 0) for name, key in _RECORDS if key in self.written}
-        if tstat:
-            formats["tstat"] = (sum(tstat), midstream)
+        formats: dict[str, tuple[int, int]] = {}
+        for name in ("csv", "jsonl", "parquet", "tstat"):
+            outputs = [output for output in FORMAT_OUTPUTS[name] if output in self.written]
+            if outputs:
+                written = sum(self.written[output] for output in outputs)
+                formats[name] = (written, midstream if name == "tstat" else 0)
         return {
             "closed": records + counters["flows_external"],
             "withheld": counters["flows_external"],
@@ -272,9 +274,6 @@ class Ending:
                 for name, (n, left_out) in formats.items()
             },
         }
-
-
-_RECORDS = (("csv", "csv"), ("jsonl", "jsonl"), ("parquet", "table"))
 
 
 def build_manifest(

@@ -9,8 +9,12 @@ from typing import Any, BinaryIO
 
 from zanon_net.errors import ConfigError
 
-Column = tuple[bytes, bytes | None, tuple[int, bytes, bytes] | None]
+Column = tuple[memoryview, memoryview | None, tuple[int, bytes, bytes] | None]
 """Values, which are there (bits; None: all), and the texts: their number, offsets, bytes."""
+
+CODECS = {"none": "snappy", "gzip": "gzip", "zstd": "zstd"}  # of Parquet by --compress
+LEVELS = {"gzip": 4, "zstd": 1}
+BATCH_ROWS = 1 << 16  # that pyarrow encodes at a time
 
 UNITS = {"ms": "ms", "s": "s", "time": "ns since 1970-01-01 UTC"}
 
@@ -175,36 +179,51 @@ class Schema:
             listed.append(pa.field(name, chosen, nullable, metadata=about_field))
         metadata = {name: json.dumps(value) for name, value in about.items()}
         self._schema = pa.schema(listed, metadata=metadata)
-        self._texts = [name for name, kind, _nullable in fields if kind == "text"]
+        self._names = {
+            kind: [name for name, of, _nullable in fields if of == kind]
+            for kind in ("text", "time", "ms", "s")
+        }
 
-    def batch(self, table: Sequence[Column], start: int, end: int) -> Any:
-        """Rows start to end of what an engine drained, as a RecordBatch."""
+    def table(self, table: Sequence[Column], start: int, end: int) -> Any:
+        """Rows start to end of what an engine drained, as an Arrow table over the same memory."""
         pa = self._pa
         arrays = []
         for field, (values, valid, texts) in zip(self._schema, table, strict=True):
             nulls = 0 if valid is None else -1  # counted when somebody asks
             buffers = [pa.py_buffer(valid) if valid is not None else None, pa.py_buffer(values)]
-            if texts is None:
-                array = pa.Array.from_buffers(field.type, end, buffers, null_count=nulls)
-            else:
+            kind = field.type if texts is None else field.type.index_type
+            array = pa.Array.from_buffers(kind, end - start, buffers, nulls, start)
+            if texts is not None:
                 n, offsets, data = texts
                 words = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
                 words = pa.Array.from_buffers(pa.string(), n, words, null_count=0)
-                indices = pa.Array.from_buffers(pa.int32(), end, buffers, null_count=nulls)
-                array = pa.DictionaryArray.from_arrays(indices, words, safe=False)
-            arrays.append(array[start:end])
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+                array = pa.DictionaryArray.from_arrays(array, words, safe=False)
+            arrays.append(array)
+        return pa.Table.from_arrays(arrays, schema=self._schema)
 
-    def table(self, batches: Sequence[Any]) -> Any:
-        """The batches as one table whose texts have one dictionary."""
-        return self._pa.Table.from_batches(batches).unify_dictionaries()
+    def writer(self, file: BinaryIO, compress: str = "none") -> Any:
+        """A ParquetWriter into the file.
 
-    def writer(self, file: BinaryIO) -> Any:
-        """A ParquetWriter into the file."""
+        compress: as the option has it; "none" is what takes least time. Times are told by their
+        differences, which leaves little to compress; durations hardly get smaller at all.
+        """
+        codec = CODECS[compress]
+        alone = self._names["time"]
+        if compress == "none":
+            alone = [*alone, *self._names["ms"], *self._names["s"]]
         return self._parquet.ParquetWriter(
             file,
             self._schema,
-            compression="snappy",
-            use_dictionary=self._texts,
+            compression={
+                field.name: "none" if field.name in alone else codec for field in self._schema
+            },
+            compression_level={
+                field.name: LEVELS[codec]
+                for field in self._schema
+                if codec in LEVELS and field.name not in alone
+            },
+            use_dictionary=self._names["text"],
+            column_encoding=dict.fromkeys(self._names["time"], "DELTA_BINARY_PACKED"),
             write_statistics=["t_start_ns", "t_end_ns"],
+            write_batch_size=BATCH_ROWS,
         )

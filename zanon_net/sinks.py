@@ -8,31 +8,34 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
+from zanon_net._core import TABLES
 from zanon_net.errors import ZanonError
 from zanon_net.files import SUFFIXES, compressor, explained
 from zanon_net.schema import Column
 
-TABLE = "table"
+_STEMS = {"jsonl": "flows", "csv": "flows", "tcp_table": "tcp", "udp_table": "udp"}
+_SUFFIXES = {"jsonl": ".jsonl", "observations": ".jsonl", "csv": ".csv"} | dict.fromkeys(
+    TABLES, ".parquet"
+)
 
-_STEMS = {"jsonl": "flows", "observations": "observations", "csv": "flows", TABLE: "flows"}
-_SUFFIXES = {"jsonl": ".jsonl", "observations": ".jsonl", "csv": ".csv", TABLE: ".parquet"}
-
-Parts = Sequence[tuple[int | None, Mapping[str, bytes], int]]
+Parts = Sequence[tuple[int | None, Mapping[str, bytes], Mapping[str, int]]]
 """Of each period: its start in ns (None: the last one goes on), its text, where its rows end."""
+Tables = Mapping[str, Sequence[Column]]
+"""The rows of all those periods, by output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What is written, and how.
 
-    outputs: the core's names. headers: the first line of each text output's files. fields: as
-    `_core.Engine.fields` has them, for Parquet. about: texts for Parquet's metadata.
+    outputs: the core's names. headers: the first line of each text output's files. fields: of each
+    table, as `_core.Engine.fields` has them. about: texts for Parquet's metadata.
     split_ns: length of a part, 0: no limit. split_bytes: size of a file at which a part ends.
     """
 
     outputs: tuple[str, ...]
     headers: Mapping[str, bytes] = field(default_factory=dict)
-    fields: Sequence[tuple[str, str, bool]] = ()
+    fields: Mapping[str, Sequence[tuple[str, str, bool]]] = field(default_factory=dict)
     about: Mapping[str, object] = field(default_factory=dict)
     compress: str = "none"
     split_ns: int = 0
@@ -41,14 +44,14 @@ class Plan:
     def file_name(self, output: str, stamp: str = "") -> str:
         """The name of an output's file without its folder."""
         name = _STEMS.get(output, output) + stamp + _SUFFIXES.get(output, "")
-        return name if output == TABLE else name + SUFFIXES[self.compress]
+        return name if output in TABLES else name + SUFFIXES[self.compress]
 
 
 class Sink(ABC):
     """Takes what an engine drained. Ends with `publish`, or with `discard` after any error."""
 
     @abstractmethod
-    def take(self, parts: Parts, table: Sequence[Column] = ()) -> None:
+    def take(self, parts: Parts, tables: Tables) -> None:
         """Appends. Raises OutputError."""
 
     @abstractmethod
@@ -108,7 +111,7 @@ class StdoutSink(Sink):
             self._stream.write(self._compressor.compress(data))
             self._stream.flush()  # a reader behind a pipe sees a batch when it is decided
 
-    def take(self, parts: Parts, table: Sequence[Column] = ()) -> None:
+    def take(self, parts: Parts, tables: Tables) -> None:
         """See Sink."""
         for _period, texts, _rows in parts:
             if self._output in texts:

@@ -102,6 +102,9 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *qui
  */
 int zn_gate_set_z(zn_gate *g, uint32_t z, int64_t since_ns, zn_error *err);
 
+/* Fetches what zn_gate_record will look at. */
+void zn_gate_prefetch(const zn_gate *g, const zn_flow *f);
+
 /* The packet clock was rebased to an epoch that may lie in the past. */
 void zn_gate_rebase(zn_gate *g, int64_t epoch);
 

@@ -148,7 +148,7 @@ static void coarsen(zn_record *r)
     r->http_status.n = 0;
     r->tls_session = r->quic_zero_rtt = r->quic_ech_bytes = 0;
     r->connection_type = 0;
-    r->ech_offered = false;
+    r->ech = ZN_ECH_NONE;
 }
 
 /* A server port that so many servers share that it says no more than the protocol. */
@@ -194,6 +194,16 @@ static void withhold_beside(const zn_flow *f, zn_record *r)
         r->client.udp_type = r->server.udp_type = ZN_UDP_DNS;
 }
 
+void zn_gate_prefetch(const zn_gate *g, const zn_flow *f)
+{
+    if (f->names != 0)
+        ZN_PREFETCH_WRITE(zn_book_at(g->book, f->names));
+    if (f->addr_vote != ZN_ADDR_RELEASED || f->internal[1 - f->client])
+        return;
+    zn_addr_set_prefetch(&g->clients[0], &f->tuple.addr[1 - f->client]);
+    zn_addr_set_prefetch(&g->clients[1], &f->tuple.addr[1 - f->client]);
+}
+
 bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, zn_record *r)
 {
     bool withheld = g->policy->z > 1 && has_withheld(g, f);
@@ -207,7 +217,7 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *qui
     r->early = f->end == ZN_FLOW_EARLY;
     r->connection_type = zn_service_connection(f);
     r->http_method = r->connection_type == ZN_CONNECTION_HTTP ? f->http_method : 0;
-    r->ech_offered = f->ech_offered;
+    r->ech = f->ech_offered ? ZN_ECH_OFFERED : ZN_ECH_NONE;
     r->epoch = f->epoch;
     r->first_ns = f->first_ns;
     r->last_ns = f->last_ns;

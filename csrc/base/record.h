@@ -29,6 +29,8 @@ typedef enum zn_name_status {
     ZN_NAME_INVALID
 } zn_name_status;
 
+typedef enum zn_ech { ZN_ECH_NONE, ZN_ECH_OFFERED } zn_ech;
+
 typedef enum zn_shown {
     ZN_SHOWN_NOT,       /* withheld or special: printed as missing */
     ZN_SHOWN_PSEUDONYM, /* addr is a Crypto-PAn pseudonym */
@@ -97,7 +99,7 @@ typedef struct zn_record {
     bool midstream; /* TCP without its SYN: Tstat logs no such flow */
     bool early;     /* closed to make room for other flows: it may have gone on */
     bool coarse;    /* told roughly, beside a name that is withheld */
-    bool ech_offered;
+    zn_ech ech;
     zn_name_source source;
     zn_name_status status;
     zn_span name;             /* empty unless status is ZN_NAME_RELEASED; only 0x20-0x7e */

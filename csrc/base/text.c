@@ -5,6 +5,7 @@
 #include "base/arena.h"
 
 #define FIRST_CAP ((size_t)64 << 10)
+#define DIGITS_MAX 20
 
 void zn_text_fini(zn_text *t)
 {
@@ -12,14 +13,12 @@ void zn_text_fini(zn_text *t)
     memset(t, 0, sizeof *t);
 }
 
-char *zn_text_reserve(zn_text *t, size_t more)
+char *zn_text_grow(zn_text *t, size_t more)
 {
     size_t cap = t->cap == 0 ? FIRST_CAP : t->cap;
     char *bytes;
     if (t->failed)
         return NULL;
-    if (ZN_LIKELY(more <= t->cap - t->n))
-        return t->bytes + t->n;
     while (cap - t->n < more) {
         if (cap > SIZE_MAX / 2) {
             t->failed = true;
@@ -46,27 +45,38 @@ void zn_text_bytes(zn_text *t, const char *bytes, size_t n)
     }
 }
 
-void zn_text_char(zn_text *t, char c)
+static unsigned digit_count(uint64_t value)
 {
-    zn_text_bytes(t, &c, 1);
+    unsigned n = 1;
+    for (; value >= 10000; value /= 10000)
+        n += 4;
+    return n + (value >= 10) + (value >= 100) + (value >= 1000);
 }
 
-/* Digits of value, at least `least` of them, ending at digits[20]; returns where they begin. */
-static unsigned digits_of(uint64_t value, unsigned least, char digits[20])
+/* The last n digits of value, two at a time, the last one before `end`. */
+static void put_digits(char *end, uint64_t value, unsigned n)
 {
-    unsigned at = 20;
-    do {
-        digits[--at] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value != 0 || 20 - at < least);
-    return at;
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                                "25262728293031323334353637383940414243444546474849"
+                                "50515253545556575859606162636465666768697071727374"
+                                "75767778798081828384858687888990919293949596979899";
+    for (; n >= 2; n -= 2) {
+        end -= 2;
+        memcpy(end, pairs + 2 * (value % 100), 2);
+        value /= 100;
+    }
+    if (n != 0)
+        end[-1] = (char)('0' + value % 10);
 }
 
 void zn_text_u64(zn_text *t, uint64_t value)
 {
-    char digits[20];
-    unsigned at = digits_of(value, 1, digits);
-    zn_text_bytes(t, digits + at, 20 - at);
+    char *at = zn_text_reserve(t, DIGITS_MAX);
+    unsigned n = digit_count(value);
+    if (at != NULL) {
+        put_digits(at + n, value, n);
+        t->n += n;
+    }
 }
 
 static uint64_t magnitude(zn_text *t, int64_t value)
@@ -84,9 +94,17 @@ void zn_text_i64(zn_text *t, int64_t value)
 
 void zn_text_fixed(zn_text *t, int64_t value, unsigned decimals)
 {
-    char digits[20];
-    unsigned at = digits_of(magnitude(t, value), decimals + 1, digits);
-    zn_text_bytes(t, digits + at, 20 - decimals - at);
-    zn_text_char(t, '.');
-    zn_text_bytes(t, digits + (20 - decimals), decimals);
+    static const uint64_t powers[] = {1,      10,      100,      1000,      10000,
+                                      100000, 1000000, 10000000, 100000000, 1000000000};
+    uint64_t left = magnitude(t, value);
+    /* Dividing by what the compiler knows takes a fraction of the time; six is what logs have. */
+    uint64_t whole = decimals == 6 ? left / 1000000 : left / powers[decimals];
+    char *at;
+    zn_text_u64(t, whole);
+    at = zn_text_reserve(t, decimals + 1);
+    if (at != NULL) {
+        at[0] = '.';
+        put_digits(at + decimals + 1, left - whole * powers[decimals], decimals);
+        t->n += decimals + 1;
+    }
 }

@@ -17,11 +17,27 @@ typedef struct zn_text {
 
 /* An empty buffer needs no initialisation beyond zeros. */
 void zn_text_fini(zn_text *t);
+/* As zn_text_reserve, when there is no room yet. */
+char *zn_text_grow(zn_text *t, size_t more);
+
 /* Room for `more` bytes at t->bytes + t->n; NULL (and failed) when memory is out. */
-char *zn_text_reserve(zn_text *t, size_t more);
+static inline char *zn_text_reserve(zn_text *t, size_t more)
+{
+    if (ZN_LIKELY(!t->failed && more <= t->cap - t->n && t->bytes != NULL))
+        return t->bytes + t->n;
+    return zn_text_grow(t, more);
+}
+
+static inline void zn_text_char(zn_text *t, char c)
+{
+    char *at = zn_text_reserve(t, 1);
+    if (at != NULL) {
+        *at = c;
+        t->n++;
+    }
+}
 
 void zn_text_bytes(zn_text *t, const char *bytes, size_t n);
-void zn_text_char(zn_text *t, char c);
 void zn_text_u64(zn_text *t, uint64_t value);
 void zn_text_i64(zn_text *t, int64_t value);
 /* value / 10^decimals with exactly `decimals` (1..9) digits behind the point. */

@@ -108,22 +108,45 @@ uint32_t zn_dictionary_text(zn_dictionary *d, const zn_hash_key *key, zn_span te
     return append(d, at, text);
 }
 
-uint32_t zn_dictionary_address(zn_dictionary *d, const zn_hash_key *key, const zn_addr *address)
+static uint32_t address_of(zn_dictionary *d, const zn_hash_key *key, const zn_addr *address,
+                           uint64_t hash)
 {
     char text[ZN_ADDR_TEXT_MAX];
     uint32_t at;
-    if (d->n != 0 && zn_addr_equal(&d->addresses[d->last], address))
-        return d->last;
     if (!make_room(d, key, sizeof text, true))
         return ZN_DICTIONARY_FULL;
-    at = (uint32_t)zn_hash64(key, address->byte, sizeof address->byte) & (d->slot_count - 1);
+    at = (uint32_t)hash & (d->slot_count - 1);
     while (d->slots[at] != 0) {
         if (zn_addr_equal(&d->addresses[d->slots[at] - 1], address))
-            return d->last = d->slots[at] - 1;
+            return d->slots[at] - 1;
         at = (at + 1) & (d->slot_count - 1);
     }
     d->addresses[d->n] = *address;
     return append(d, at, (zn_span){(const uint8_t *)text, zn_addr_text(address, text)});
+}
+
+bool zn_dictionary_addresses(zn_dictionary *d, const zn_hash_key *key, const zn_addr *addresses,
+                             uint64_t which, uint32_t numbers[64])
+{
+    uint64_t hash[64];
+    for (unsigned i = 0; i < 64; i++) {
+        hash[i] = (which >> i & 1) == 0 ? 0 : zn_hash64(key, addresses[i].byte, sizeof(zn_addr));
+        if (d->slot_count != 0)
+            ZN_PREFETCH(&d->slots[hash[i] & (d->slot_count - 1)]);
+    }
+    for (unsigned i = 0; i < 64 && d->slot_count != 0; i++) {
+        uint32_t number = d->slots[hash[i] & (d->slot_count - 1)];
+        if (number != 0)
+            ZN_PREFETCH(&d->addresses[number - 1]);
+    }
+    for (unsigned i = 0; i < 64; i++) {
+        numbers[i] = 0;
+        if ((which >> i & 1) != 0)
+            numbers[i] = address_of(d, key, &addresses[i], hash[i]);
+        if (numbers[i] == ZN_DICTIONARY_FULL)
+            return false;
+    }
+    return true;
 }
 
 void zn_dictionary_clear(zn_dictionary *d)

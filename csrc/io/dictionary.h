@@ -25,9 +25,12 @@ typedef struct zn_dictionary {
 
 /* A dictionary needs no initialisation beyond zeros. It holds texts or addresses, not both. */
 void zn_dictionary_fini(zn_dictionary *d);
-/* The number of a text or of an address; ZN_DICTIONARY_FULL when memory is out. */
+/* The number of a text; ZN_DICTIONARY_FULL when memory is out. */
 uint32_t zn_dictionary_text(zn_dictionary *d, const zn_hash_key *key, zn_span text);
-uint32_t zn_dictionary_address(zn_dictionary *d, const zn_hash_key *key, const zn_addr *address);
+/* The numbers of up to 64 addresses whose bits are set in `which`, and 0 for others; false when memory
+ * is out. Together they wait for memory once. */
+bool zn_dictionary_addresses(zn_dictionary *d, const zn_hash_key *key, const zn_addr *addresses,
+                             uint64_t which, uint32_t numbers[64]);
 /* Forgets everything; the memory stays. */
 void zn_dictionary_clear(zn_dictionary *d);
 /* Bytes of memory in use. */

@@ -22,8 +22,8 @@ static const common_field common[ZN_COMMON_COUNT] = {
     [ZN_COMMON_SERVER_PORT] = {"server_port", ZN_FIELD_U16, false},
     [ZN_COMMON_NAME] = {"name", ZN_FIELD_TEXT, true},
     [ZN_COMMON_NAME_SOURCE] = {"name_source", ZN_FIELD_TEXT, true},
-    [ZN_COMMON_NAME_STATUS] = {"name_status", ZN_FIELD_TEXT, true},
-    [ZN_COMMON_ECH] = {"ech", ZN_FIELD_TEXT, true},
+    [ZN_COMMON_NAME_STATUS] = {"name_status", ZN_FIELD_TEXT, false},
+    [ZN_COMMON_ECH] = {"ech", ZN_FIELD_TEXT, false},
     [ZN_COMMON_EPOCH] = {"epoch", ZN_FIELD_I64, false},
     [ZN_COMMON_C_PACKETS] = {"c_pkts", ZN_FIELD_U64, false},
     [ZN_COMMON_S_PACKETS] = {"s_pkts", ZN_FIELD_U64, false},
@@ -46,6 +46,26 @@ static const char *const status_words[] = {
     [ZN_NAME_UNCONFIRMED] = "unconfirmed",
     [ZN_NAME_INVALID] = "invalid",
 };
+
+static const char *const ech_words[] = {[ZN_ECH_NONE] = "none", [ZN_ECH_OFFERED] = "offered"};
+
+const char *const *zn_field_words(const zn_field *field, size_t *n)
+{
+    switch (field->common) {
+    case ZN_COMMON_NAME_SOURCE:
+        *n = sizeof source_words / sizeof source_words[0];
+        return source_words;
+    case ZN_COMMON_NAME_STATUS:
+        *n = sizeof status_words / sizeof status_words[0];
+        return status_words;
+    case ZN_COMMON_ECH:
+        *n = sizeof ech_words / sizeof ech_words[0];
+        return ech_words;
+    default:
+        *n = 0;
+        return NULL;
+    }
+}
 
 const char *zn_name_source_word(zn_name_source source)
 {
@@ -109,9 +129,10 @@ static void add_log(zn_fields *fields, const zn_log_columns *log, bool udp)
             continue;
         if (field == NULL) {
             field = &fields->at[fields->n++];
-            *field = (zn_field){c->name, type_of(c), true, ZN_COMMON_COUNT, NULL, NULL};
+            *field = (zn_field){c->name, type_of(c), false, ZN_COMMON_COUNT, NULL, NULL};
         }
         *(udp ? &field->udp : &field->tcp) = c;
+        field->nullable |= c->missing != NULL;
     }
 }
 
@@ -126,6 +147,14 @@ void zn_fields_init(zn_fields *fields, unsigned sets)
     add_log(fields, &log, false);
     zn_log_columns_udp(&log);
     add_log(fields, &log, true);
+}
+
+void zn_fields_select(zn_fields *out, const zn_fields *fields, uint8_t proto)
+{
+    out->n = 0;
+    for (size_t i = 0; i < fields->n; i++)
+        if (zn_field_applies(&fields->at[i], proto))
+            out->at[out->n++] = fields->at[i];
 }
 
 bool zn_field_applies(const zn_field *field, uint8_t proto)
@@ -180,7 +209,7 @@ static void name_value(zn_common member, const zn_record *r, zn_cell *v)
         set_word(v, status_words[r->status]);
         break;
     case ZN_COMMON_ECH:
-        set_word(v, r->ech_offered ? "offered" : "none");
+        set_word(v, ech_words[r->ech]);
         break;
     default:
         break;

@@ -51,7 +51,7 @@ typedef enum zn_common {
 typedef struct zn_field {
     const char *name;
     zn_field_type type;
-    bool nullable;
+    bool nullable;              /* a flow to which it applies may have no value */
     zn_common common;           /* ZN_COMMON_COUNT: a column of Tstat's */
     const zn_column *tcp, *udp; /* NULL: that protocol's flows have no value */
 } zn_field;
@@ -65,6 +65,8 @@ typedef struct zn_fields {
 
 /* The fields with these sets of columns (ZN_SET_*). */
 void zn_fields_init(zn_fields *fields, unsigned sets);
+/* Those of them that apply to flows of a protocol. */
+void zn_fields_select(zn_fields *out, const zn_fields *fields, uint8_t proto);
 /* A flow of this protocol can have a value. */
 bool zn_field_applies(const zn_field *field, uint8_t proto);
 void zn_field_value(const zn_field *field, const zn_record *r, zn_cell *out);
@@ -72,6 +74,9 @@ void zn_field_value(const zn_field *field, const zn_record *r, zn_cell *out);
 /* Appends a value of any kind but NONE: text as it is, a time in ns where the field's name says so,
  * anything else as Tstat prints it. */
 void zn_field_put(zn_text *out, const zn_field *field, const zn_cell *value);
+
+/* What a field whose values are words can say, by number, NULL: nothing. NULL for any other field. */
+const char *const *zn_field_words(const zn_field *field, size_t *n);
 
 /* "tls" and so on, NULL for none; "released" and so on. */
 const char *zn_name_source_word(zn_name_source source);

@@ -2,199 +2,249 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/table.h"
 
-#include "base/arena.h"
-#include "base/packet.h"
+#include "io/table_internal.h"
 
-#define FIRST_ROWS 4096
+#define WORD_MAX_BYTES 32
 
-size_t zn_table_width(zn_field_type type)
+static void make_plan(zn_table *t, uint8_t proto)
 {
-    switch (type) {
-    case ZN_FIELD_BOOL:
-        return 0;
-    case ZN_FIELD_U8:
-        return 1;
-    case ZN_FIELD_U16:
-        return 2;
-    case ZN_FIELD_U32:
-    case ZN_FIELD_TEXT:
-        return 4;
-    case ZN_FIELD_U64:
-    case ZN_FIELD_I64:
-    case ZN_FIELD_MS:
-    case ZN_FIELD_SECONDS:
-    case ZN_FIELD_TIME:
-        break;
+    uint32_t n = 0;
+    for (zn_copy_kind kind = 0; kind < ZN_COPY_KINDS; kind++) {
+        for (uint32_t i = 0; i < t->fields.n; i++) {
+            zn_field_copy copy = zn_field_copy_of(&t->fields.at[i], proto);
+            if (copy.kind == kind)
+                t->plan.step[n++] =
+                    (zn_table_step){copy.offset, copy.shown, i, t->in_stage.column[i].values};
+            if (copy.kind == kind && kind == ZN_COPY_ADDRESS)
+                t->staged_column[t->staged_columns++] = i;
+        }
+        t->plan.end[kind] = n;
     }
-    return 8;
 }
 
-static size_t value_bytes(zn_field_type type, size_t rows)
+void zn_table_fill_words(zn_table *t)
 {
-    size_t width = zn_table_width(type);
-    return width == 0 ? rows / 8 : rows * width;
+    for (size_t i = 0; i < t->fields.n; i++) {
+        size_t n;
+        const char *const *words = zn_field_words(&t->fields.at[i], &n);
+        for (size_t word = 0; word < n; word++) {
+            zn_span text = {(const uint8_t *)words[word], 0};
+            if (text.p == NULL)
+                continue;
+            text.n = strnlen(words[word], WORD_MAX_BYTES);
+            if (zn_dictionary_text(&t->dictionary[i], &t->key, text) == ZN_DICTIONARY_FULL)
+                t->failed = true;
+        }
+    }
 }
 
-int zn_table_init(zn_table *t, const zn_fields *fields, zn_error *err)
+int zn_table_init(zn_table *t, const zn_fields *fields, uint8_t proto, zn_error *err)
 {
-    t->fields = fields;
-    return zn_hash_key_random(&t->key, err);
+    int rc;
+    zn_fields_select(&t->fields, fields, proto);
+    rc = zn_table_stage_init(t, err);
+    if (rc == 0)
+        rc = zn_hash_key_random(&t->key, err);
+    if (rc != 0)
+        return rc;
+    make_plan(t, proto);
+    zn_table_fill_words(t);
+    return 0;
 }
 
 void zn_table_fini(zn_table *t)
 {
-    for (size_t i = 0; t->fields != NULL && i < t->fields->n; i++) {
-        zn_heap_free(t->column[i].values);
-        zn_heap_free(t->column[i].valid);
-        zn_dictionary_fini(&t->column[i].dictionary);
-    }
+    zn_table_block_free(t->block);
+    zn_table_block_free(t->stage);
+    for (size_t i = 0; i < t->fields.n; i++)
+        zn_dictionary_fini(&t->dictionary[i]);
     memset(t, 0, sizeof *t);
 }
 
-/* Bits behind the used ones stay zero: they are set, never cleared. */
-static bool grow_bits(uint8_t **bits, size_t from, size_t to)
+static void put_8(uint8_t *values, size_t row, uint64_t value)
 {
-    uint8_t *bigger = zn_heap_resize(*bits, to / 8);
-    if (bigger == NULL)
-        return false;
-    memset(bigger + from / 8, 0, (to - from) / 8);
-    *bits = bigger;
-    return true;
+    memcpy(values + row * sizeof value, &value, sizeof value);
 }
 
-static bool grow(zn_table *t)
+static void put_4(uint8_t *values, size_t row, uint32_t value)
 {
-    size_t cap = t->cap == 0 ? FIRST_ROWS : 2 * t->cap;
-    for (size_t i = 0; i < t->fields->n; i++) {
-        const zn_field *field = &t->fields->at[i];
-        zn_table_column *column = &t->column[i];
-        uint8_t *values;
-        if (field->nullable && !grow_bits(&column->valid, t->cap, cap))
-            return false;
-        if (field->type == ZN_FIELD_BOOL) {
-            if (!grow_bits(&column->values, t->cap, cap))
-                return false;
-            continue;
-        }
-        values = zn_heap_resize(column->values, value_bytes(field->type, cap));
-        if (values == NULL)
-            return false;
-        column->values = values;
-    }
-    t->cap = cap;
-    return true;
+    memcpy(values + row * sizeof value, &value, sizeof value);
+}
+
+static void put_double(uint8_t *values, size_t row, double value)
+{
+    memcpy(values + row * sizeof value, &value, sizeof value);
 }
 
 /* A number that does not fit is told as the largest that does. */
-static void put_number(zn_table_column *column, size_t row, size_t width, uint64_t number)
+static uint32_t clamped(uint64_t number)
 {
-    uint32_t in_32 = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+    return number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+}
+
+static void put_number(uint8_t *values, size_t row, size_t width, uint64_t number)
+{
     uint16_t in_16 = number < UINT16_MAX ? (uint16_t)number : UINT16_MAX;
-    uint8_t in_8 = number < UINT8_MAX ? (uint8_t)number : UINT8_MAX;
     if (width == sizeof number)
-        memcpy(column->values + row * sizeof number, &number, sizeof number);
-    else if (width == sizeof in_32)
-        memcpy(column->values + row * sizeof in_32, &in_32, sizeof in_32);
+        put_8(values, row, number);
+    else if (width == sizeof(uint32_t))
+        put_4(values, row, clamped(number));
     else if (width == sizeof in_16)
-        memcpy(column->values + row * sizeof in_16, &in_16, sizeof in_16);
-    else
-        column->values[row] = in_8;
+        memcpy(values + row * sizeof in_16, &in_16, sizeof in_16);
+    else if (width == 1)
+        values[row] = number < UINT8_MAX ? (uint8_t)number : UINT8_MAX;
 }
 
-static void put_double(zn_table_column *column, size_t row, double value)
-{
-    memcpy(column->values + row * sizeof value, &value, sizeof value);
-}
-
-static void put_text(zn_table *t, zn_table_column *column, const zn_cell *v)
+static void put_text(zn_table *t, size_t i, size_t row, const zn_cell *v)
 {
     uint32_t index = 0;
     if (v->kind == ZN_CELL_TEXT)
-        index = zn_dictionary_text(&column->dictionary, &t->key, v->text);
-    else if (v->kind == ZN_CELL_ADDRESS)
-        index = zn_dictionary_address(&column->dictionary, &t->key, v->address);
+        index = zn_dictionary_text(&t->dictionary[i], &t->key, v->text);
     if (index == ZN_DICTIONARY_FULL)
         t->failed = true;
     else
-        put_number(column, t->rows, sizeof index, index);
+        put_4(t->in_stage.column[i].values, row, index);
 }
 
 /* A missing value takes its place as 0. */
-static void put_value(zn_table *t, size_t i, const zn_cell *v)
+static void put_cell(zn_table *t, size_t i, size_t row, const zn_cell *v)
 {
-    zn_field_type type = t->fields->at[i].type;
-    zn_table_column *column = &t->column[i];
+    zn_field_type type = t->fields.at[i].type;
+    const zn_table_place *column = &t->in_stage.column[i];
     bool there = v->kind != ZN_CELL_NONE;
-    uint8_t bit = (uint8_t)(1u << t->rows % 8);
+    uint8_t bit = (uint8_t)(1u << row % 8);
+    ZN_ASSERT(there || column->valid != NULL);
     if (there && column->valid != NULL)
-        column->valid[t->rows / 8] |= bit;
-    column->nulls += !there;
+        column->valid[row / 8] |= bit;
+    t->nulls[i] += !there;
     switch (type) {
     case ZN_FIELD_BOOL:
         if (there && v->number != 0)
-            column->values[t->rows / 8] |= bit;
+            column->values[row / 8] |= bit;
         break;
     case ZN_FIELD_MS:
-        put_double(column, t->rows, there ? (double)v->ns / 1e6 : 0);
+        put_double(column->values, row, there ? (double)v->ns / 1e6 : 0);
         break;
     case ZN_FIELD_SECONDS:
-        put_double(column, t->rows, there ? (double)v->ns / 1e9 : 0);
+        put_double(column->values, row, there ? (double)v->ns / 1e9 : 0);
         break;
     case ZN_FIELD_TIME:
-        put_number(column, t->rows, sizeof v->ns, there ? (uint64_t)v->ns : 0);
+        put_8(column->values, row, there ? (uint64_t)v->ns : 0);
         break;
     case ZN_FIELD_TEXT:
-        put_text(t, column, v);
+        put_text(t, i, row, v);
         break;
     default:
-        put_number(column, t->rows, zn_table_width(type), there ? v->number : 0);
+        put_number(column->values, row, zn_table_width(type), there ? v->number : 0);
         break;
+    }
+}
+
+/* The numbers of a record that are copied as they are. Where nothing is copied the stage stays 0. */
+static void put_numbers(const zn_table_plan *plan, size_t row, const char *record)
+{
+    const zn_table_step *s = plan->step + plan->end[ZN_COPY_NOTHING];
+    for (; s < plan->step + plan->end[ZN_COPY_8]; s++)
+        memcpy(s->to + row * 8, record + s->offset, 8);
+    for (; s < plan->step + plan->end[ZN_COPY_4]; s++)
+        memcpy(s->to + row * 4, record + s->offset, 4);
+    for (; s < plan->step + plan->end[ZN_COPY_2]; s++)
+        memcpy(s->to + row * 2, record + s->offset, 2);
+    for (; s < plan->step + plan->end[ZN_COPY_1]; s++)
+        s->to[row] = (uint8_t)record[s->offset];
+    for (; s < plan->step + plan->end[ZN_COPY_COUNT]; s++) {
+        uint64_t number;
+        memcpy(&number, record + s->offset, sizeof number);
+        put_4(s->to, row, clamped(number));
+    }
+    for (; s < plan->step + plan->end[ZN_COPY_MS]; s++) {
+        int64_t ns;
+        memcpy(&ns, record + s->offset, sizeof ns);
+        put_double(s->to, row, (double)ns / 1e6);
+    }
+}
+
+static void put_bits(const zn_table_plan *plan, size_t row, const char *record)
+{
+    for (uint32_t i = plan->end[ZN_COPY_MS]; i < plan->end[ZN_COPY_BIT]; i++) {
+        const zn_table_step *s = &plan->step[i];
+        s->to[row / 8] |= (uint8_t)((record[s->offset] != 0) << row % 8);
+    }
+}
+
+static void put_words(zn_table *t, const zn_table_plan *plan, size_t row, const char *record)
+{
+    for (uint32_t i = plan->end[ZN_COPY_BIT]; i < plan->end[ZN_COPY_WORD]; i++) {
+        const zn_table_step *s = &plan->step[i];
+        size_t n;
+        const char *const *words = zn_field_words(&t->fields.at[s->column], &n);
+        bool first_is_nothing = words[0] == NULL;
+        int number;
+        memcpy(&number, record + s->offset, sizeof number);
+        if (words[number] == NULL)
+            t->nulls[s->column]++;
+        else if (t->in_stage.column[s->column].valid != NULL)
+            t->in_stage.column[s->column].valid[row / 8] |= (uint8_t)(1u << row % 8);
+        put_4(s->to, row, (uint32_t)(words[number] == NULL ? 0 : number - first_is_nothing));
+    }
+}
+
+/* Addresses wait on the stage: their numbers are found for all its rows together. */
+static void put_addresses(zn_table *t, const zn_table_plan *plan, size_t row, const char *record)
+{
+    uint32_t first = plan->end[ZN_COPY_WORD];
+    for (uint32_t i = first; i < plan->end[ZN_COPY_ADDRESS]; i++) {
+        const zn_table_step *s = &plan->step[i];
+        int shown;
+        memcpy(&shown, record + s->shown, sizeof shown);
+        t->nulls[s->column] += shown == ZN_SHOWN_NOT;
+        if (shown == ZN_SHOWN_NOT)
+            continue;
+        memcpy(&t->staged[i - first][row], record + s->offset, sizeof(zn_addr));
+        t->in_stage.column[s->column].valid[row / 8] |= (uint8_t)(1u << row % 8);
+    }
+}
+
+static void put_cells(zn_table *t, const zn_table_plan *plan, size_t row, const zn_record *r)
+{
+    for (uint32_t i = plan->end[ZN_COPY_ADDRESS]; i < plan->end[ZN_COPY_CELL]; i++) {
+        const zn_table_step *s = &plan->step[i];
+        zn_cell cell;
+        zn_field_value(&t->fields.at[s->column], r, &cell);
+        put_cell(t, s->column, row, &cell);
     }
 }
 
 void zn_table_add(zn_table *t, const zn_record *r)
 {
-    zn_cell value;
-    if (t->failed || (t->rows == t->cap && !grow(t))) {
-        t->failed = true;
+    size_t row = t->rows % ZN_TABLE_STAGE;
+    const zn_table_plan *plan = &t->plan;
+    const char *record = (const char *)r;
+    if (t->failed)
         return;
-    }
-    for (size_t i = 0; i < t->fields->n; i++) {
-        const zn_field *field = &t->fields->at[i];
-        const zn_column *c = r->proto == ZN_PROTO_TCP ? field->tcp : field->udp;
-        zn_table_column *column = &t->column[i];
-        if (c != NULL && zn_column_is_number(c)) {
-            column->valid[t->rows / 8] |= (uint8_t)(1u << t->rows % 8);
-            put_number(column, t->rows, field->type == ZN_FIELD_U64 ? 8 : 4,
-                       zn_column_number(c, r));
-        } else {
-            zn_field_value(field, r, &value);
-            put_value(t, i, &value);
-        }
-    }
-    t->rows += !t->failed;
+    put_numbers(plan, row, record);
+    put_bits(plan, row, record);
+    put_words(t, plan, row, record);
+    put_addresses(t, plan, row, record);
+    put_cells(t, plan, row, r);
+    if (t->failed)
+        return;
+    t->rows++;
+    if (row + 1 == ZN_TABLE_STAGE)
+        t->failed = !zn_table_stage_flush(t, ZN_TABLE_STAGE);
 }
 
-void zn_table_clear(zn_table *t)
+int zn_table_end(zn_table *t, zn_error *err)
 {
-    for (size_t i = 0; t->cap != 0 && i < t->fields->n; i++) {
-        zn_table_column *column = &t->column[i];
-        if (column->valid != NULL)
-            memset(column->valid, 0, t->cap / 8);
-        if (t->fields->at[i].type == ZN_FIELD_BOOL)
-            memset(column->values, 0, t->cap / 8);
-        zn_dictionary_clear(&column->dictionary);
-        column->nulls = 0;
+    size_t left = t->rows % ZN_TABLE_STAGE;
+    if (t->failed || (left != 0 && !zn_table_stage_flush(t, left))) {
+        t->failed = true;
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for output; nothing cut was written");
     }
-    t->rows = 0;
+    return 0;
 }
 
-size_t zn_table_memory(const zn_table *t)
+const uint8_t *zn_table_valid(const zn_table *t, size_t i)
 {
-    size_t bytes = sizeof *t;
-    for (size_t i = 0; t->cap != 0 && i < t->fields->n; i++)
-        bytes += value_bytes(t->fields->at[i].type, t->cap) +
-                 (t->column[i].valid != NULL ? t->cap / 8 : 0) +
-                 zn_dictionary_memory(&t->column[i].dictionary);
-    return bytes;
+    return t->nulls[i] == 0 ? NULL : t->in_block.column[i].valid;
 }

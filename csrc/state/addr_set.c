@@ -57,7 +57,13 @@ void zn_addr_set_add(zn_addr_set *s, const zn_addr *a)
 
 bool zn_addr_set_has(const zn_addr_set *s, const zn_addr *a)
 {
-    return s->slots[slot_of(s, hash_of(s, a))] != 0;
+    return s->members != 0 && s->slots[slot_of(s, hash_of(s, a))] != 0;
+}
+
+void zn_addr_set_prefetch(const zn_addr_set *s, const zn_addr *a)
+{
+    if (s->members != 0)
+        ZN_PREFETCH(&s->slots[hash_of(s, a) & s->mask]);
 }
 
 void zn_addr_set_clear(zn_addr_set *s)

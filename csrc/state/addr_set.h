@@ -25,6 +25,8 @@ void zn_addr_set_fini(zn_addr_set *s);
 void zn_addr_set_add(zn_addr_set *s, const zn_addr *a);
 /* Membership proper: false for an address that found no room. */
 bool zn_addr_set_has(const zn_addr_set *s, const zn_addr *a);
+/* Fetches what zn_addr_set_has will look at. */
+void zn_addr_set_prefetch(const zn_addr_set *s, const zn_addr *a);
 void zn_addr_set_clear(zn_addr_set *s);
 
 #endif

@@ -78,12 +78,26 @@ void zn_flow_timer_stop(zn_flow_table *t, uint32_t flow)
     zn_flow_list_remove(t, &t->wheel[zn_flow_at(t, flow)->list], flow);
 }
 
+/* Fetches what closing the flow two behind f in its list will look at, and the one behind that. */
+static void look_ahead(const zn_flow_table *t, const zn_flow *f)
+{
+    uint32_t second = f->next == 0 ? 0 : zn_flow_at(t, f->next)->next;
+    const zn_flow *ahead;
+    if (second == 0)
+        return;
+    ahead = zn_flow_at(t, second);
+    zn_flow_prefetch(t, ahead->bucket);
+    if (ahead->next != 0)
+        ZN_PREFETCH_WRITE(&zn_flow_at(t, ahead->next)->next);
+}
+
 /* A list's second has come: each of its flows is closed, or looked at again later. */
 static void visit_list(zn_flow_table *t, zn_flow_list *list, int64_t now_ns)
 {
     uint32_t flow;
     while ((flow = list->first) != 0) {
         const zn_flow *f = zn_flow_at(t, flow);
+        look_ahead(t, f);
         if (now_ns - f->last_ns > zn_flow_idle_ns(f)) {
             zn_flow_close(t, flow, ZN_FLOW_IDLE);
         } else {
@@ -121,6 +135,7 @@ static void close_list(zn_flow_table *t, zn_flow_list *list, int64_t now_ns, boo
     while (list->first != 0) {
         const zn_flow *f = zn_flow_at(t, list->first);
         bool idle = !input_ended || now_ns - f->last_ns > zn_flow_idle_ns(f);
+        look_ahead(t, f);
         zn_flow_close(t, list->first, idle ? ZN_FLOW_IDLE : ZN_FLOW_INPUT_END);
     }
 }

@@ -33,7 +33,7 @@ static zn_engine *open_engine(uint8_t settings)
                                                                   ZN_SET_P2P | ZN_SET_OPTIONS
                                                             : ZN_SET_LAYER7,
                                .split_ns = (settings & 128) != 0 ? 60 * ZN_NS_PER_S : 0,
-                               .outputs = (2u << ZN_OUTPUT_TABLE) - 1,
+                               .outputs = (1u << ZN_OUTPUTS) - 1,
                                .user_v4_bits = 32,
                                .user_v6_bits = 64,
                                .z_max = Z_MAX,

@@ -64,7 +64,7 @@ def out(tmp_path: Path) -> Path:
 
 
 def put(sink: Sink, **texts: bytes) -> None:
-    sink.take([(None, texts, 0)])
+    sink.take([(None, texts, {})], {})
 
 
 def test_files_appear_when_they_are_whole(out: Path) -> None:
@@ -191,7 +191,7 @@ def test_standard_output_takes_one_format_that_is_one_file() -> None:
     with pytest.raises(ConfigError, match=r"three files and need a folder; .* one of jsonl"):
         open_sink("-", ["tstat"], Plan(TSTAT_FILES))
     with pytest.raises(ConfigError, match=r"parquet files are no stream and need"):
-        open_sink("-", ["parquet"], Plan(("table",)))
+        open_sink("-", ["parquet"], Plan(("tcp_table", "udp_table")))
     with pytest.raises(ConfigError, match="takes one format"):
         open_sink("-", ["jsonl", "observations"], Plan(("jsonl", "observations")))
 
