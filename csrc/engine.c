@@ -9,6 +9,7 @@ static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *e
 {
     zn_policy *p = &e->policy;
     p->z = config->z;
+    p->everything = config->z == 1 && config->z_max <= 1;
     p->window_ns = config->window_ns;
     p->rotate_ns = config->rotate_ns;
     p->established = config->established;

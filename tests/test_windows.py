@@ -290,6 +290,23 @@ def test_a_vote_from_before_a_change_needs_the_highest_z(z: list[int], later: li
     assert found == [NAME.decode()] * bool(later)
 
 
+def test_a_z_of_1_that_may_rise_is_no_leave_to_show_all() -> None:
+    """A record written while z is 1 tells no more of a flow that was decided at another."""
+    taker = Taker(make_engine(z=1, z_max=2, keep_client_port=True))
+    taker.engine.set_z(2)
+    feed(taker.engine, visit(user(1), NAME, START))
+    taker.engine.set_z(1)
+    feed(taker.engine, visit(user(2), b"printer.local", START + SECOND))
+    feed(taker.engine, visit(user(3), b"www.example.com", START + 2 * SECOND))
+    outcome = taker.outcome()
+    assert outcome.released() == {"www.example.com"}
+    suppressed = [flow for flow in outcome.flows if flow["name_status"] == "suppressed"]
+    assert len(suppressed) == 2
+    for flow in suppressed:
+        assert (flow["name"], flow["server"], flow["client_port"]) == (None, None, 0)
+        assert flow["t_start_ns"] % MINUTE == 0
+
+
 def test_a_new_z_counts_from_its_window_on() -> None:
     taker = Taker(make_engine(z=2, z_max=3))
     visits = [visit(user(n), NAME, START + n * SECOND) for n in range(5)]

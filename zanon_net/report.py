@@ -311,7 +311,7 @@ def build_manifest(
 
 
 def _notes(config: Config, counters: Mapping[str, int]) -> list[str]:
-    notes = [Z_EQUALS_1] if config.anonymity.z == 1 else []
+    notes = [Z_EQUALS_1] if config.anonymity.z_limit == 1 else []
     external, flows = counters["flows_external"], counters["flows_tcp"] + counters["flows_udp"]
     if 2 * external > flows:
         notes.append(f"{external:,} of {flows:,} flows have no internal endpoint: check --internal")

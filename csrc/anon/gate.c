@@ -78,7 +78,7 @@ zn_id zn_gate_addr_id(const zn_gate *g, const zn_addr *server)
 
 bool zn_gate_is_shared(const zn_gate *g, zn_id attribute)
 {
-    return g->policy->z == 1 || zn_ztable_count(g->table, attribute) >= g->policy->z;
+    return g->policy->everything || zn_ztable_count(g->table, attribute) >= g->policy->z;
 }
 
 /* The address as a user: cut to the user's prefix, all special addresses as one. */
@@ -245,8 +245,8 @@ int zn_gate_set_z(zn_gate *g, uint32_t z, int64_t since_ns, zn_error *err)
     return 0;
 }
 
-/* Asks the table about n observations in time order; how many of them were before z changed. */
-static size_t ask_table(zn_gate *g, size_t n)
+/* Asks the table about n observations in time order. */
+static void ask_table(zn_gate *g, size_t n)
 {
     size_t early = 0;
     while (early < n && g->asked[early].t_ns < g->z_since_ns)
@@ -257,23 +257,21 @@ static size_t ask_table(zn_gate *g, size_t n)
         (void)zn_ztable_set_z(g->table, g->policy->z, NULL);
     }
     zn_ztable_observe_batch(g->table, g->asked + early, n - early, g->answers + early);
-    return early;
 }
 
 void zn_gate_decide(zn_gate *g)
 {
-    size_t n, early;
+    size_t n;
     g->release_count = 0;
     if (!g->votes_in_order)
         qsort(g->votes, g->vote_count, sizeof *g->votes, by_time);
     n = ask(g);
-    early = ask_table(g, n);
+    ask_table(g, n);
     for (size_t i = 0; i < n; i++) {
         const zn_vote *v = &g->votes[g->asked_votes[i]];
         zn_flow *f = zn_flow_at(g->flows, v->flow);
-        /* z = 1 asks for everything, whatever the table could not place. */
-        bool all = g->policy->z == 1 && i >= early;
-        zn_decision decision = all ? ZN_RELEASE : (zn_decision)g->answers[i];
+        /* Everything is everything, also what the table could not place. */
+        zn_decision decision = g->policy->everything ? ZN_RELEASE : (zn_decision)g->answers[i];
         if (v->kind == ZN_VOTE_NAME) {
             zn_popularity_see(g->popularity, &g->asked[i]);
             settle_name(g, v, f, decision);

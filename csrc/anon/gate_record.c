@@ -206,7 +206,7 @@ void zn_gate_prefetch(const zn_gate *g, const zn_flow *f)
 
 bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, zn_record *r)
 {
-    bool withheld = g->policy->z > 1 && has_withheld(g, f);
+    bool withheld = !g->policy->everything && has_withheld(g, f);
     bool keep_port;
     memset(r, 0, sizeof *r);
     if (f->user > 1)
@@ -225,7 +225,7 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *qui
     fill_side(f, f->client, &r->client);
     fill_side(f, 1u - f->client, &r->server);
     keep_port = g->policy->keep_client_port &&
-                (g->policy->z == 1 || (r->status == ZN_NAME_RELEASED && !withheld));
+                (g->policy->everything || (r->status == ZN_NAME_RELEASED && !withheld));
     show_client(g, f, keep_port, &r->client);
     show_server(g, f, withheld, &r->server);
     zn_gate_fill_sets(g, f, r);

@@ -115,7 +115,7 @@ static zn_stat forbidden(const zn_names *names, const zn_flow *f, zn_host_kind k
 {
     if (kind == ZN_HOST_INVALID)
         return ZN_STAT_SUPPRESSED_INVALID;
-    if (kind == ZN_HOST_HOME && names->policy->z > 1)
+    if (kind == ZN_HOST_HOME && !names->policy->everything)
         return ZN_STAT_SUPPRESSED_HOME_NAME;
     if (zn_never_list_has(&names->policy->never, host))
         return ZN_STAT_SUPPRESSED_NEVER_LIST;

@@ -12,6 +12,7 @@
 
 typedef struct zn_policy {
     uint32_t z;
+    bool everything; /* z is 1 and stays: nothing is withheld from anyone */
     int64_t window_ns, rotate_ns;
     bool established; /* votes need evidence that the client is real */
     bool dns_votes;   /* DNS names take part at all */
@@ -45,10 +46,10 @@ bool zn_policy_is_user(const zn_policy *policy, const zn_flow_table *flows, cons
                        const zn_packet *p);
 
 /* Whoever opened the flow is its user. What a host outside sends to a user's server is not the
- * user's exposure, or one such host could vote through z servers; at z = 1 nobody is asked. */
+ * user's exposure, or one such host could vote through z servers; nobody is asked where everything leaves. */
 static inline bool zn_policy_may_vote(const zn_policy *policy, const zn_flow *f)
 {
-    return policy->z == 1 || f->user == f->client;
+    return policy->everything || f->user == f->client;
 }
 
 #endif

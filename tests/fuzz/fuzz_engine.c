@@ -19,7 +19,7 @@ static void require(bool holds)
         __builtin_trap();
 }
 
-static zn_engine *open_engine(uint8_t settings)
+static zn_engine *open_engine(uint8_t settings, bool changing)
 {
     zn_engine_config config = {.z = 1 + (settings & 3),
                                .window_ns = 60 * ZN_NS_PER_S,
@@ -36,7 +36,7 @@ static zn_engine *open_engine(uint8_t settings)
                                .outputs = (1u << ZN_OUTPUTS) - 1,
                                .user_v4_bits = 32,
                                .user_v6_bits = 64,
-                               .z_max = Z_MAX,
+                               .z_max = changing ? Z_MAX : 0,
                                .max_flows = 64,
                                .max_tuples = 256,
                                .max_attributes = 64};
@@ -88,11 +88,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static zn_frame frames[FRAMES];
     zn_cursor c = zn_cursor_over(data, size, true);
-    zn_engine *e = open_engine(zn_cursor_u8(&c));
+    uint8_t settings = zn_cursor_u8(&c);
     uint16_t link_type = zn_cursor_be16(&c);
+    bool changing = (link_type & CHANGING) != 0;
+    zn_engine *e = open_engine(settings, changing);
     int64_t t_ns = INT64_C(1700000000) * ZN_NS_PER_S;
     size_t n, total = 0;
-    bool changing = (link_type & CHANGING) != 0;
     link_type &= CHANGING - 1;
     while ((n = read_frames(&c, link_type, &t_ns, frames)) != 0 && (total += n) <= FRAMES_MAX) {
         require(zn_engine_feed(e, frames, n, NULL) == 0);
