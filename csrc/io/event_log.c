@@ -68,7 +68,7 @@ void zn_event_put_record(zn_text *out, const zn_record *r)
     row.server_shown = (uint8_t)r->server.shown;
     row.proto = r->proto;
     row.complete = r->complete;
-    row.ech = r->ech_offered;
+    row.ech = r->ech == ZN_ECH_OFFERED;
     row.name_status = (uint8_t)r->status;
     row.name_source = (uint8_t)r->source;
     put_name(row.name, r->name);
