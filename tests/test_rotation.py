@@ -382,6 +382,16 @@ def test_there_is_room_for_the_manifest_on_a_full_disk(out: Path) -> None:
     assert files_in(out) == {"manifest.json": b"{}"}
 
 
+def test_the_room_for_the_manifest_grows_with_the_files_it_lists(out: Path) -> None:
+    sink = FolderSink(out, Plan(("csv", "jsonl")))
+    for n in range(200):
+        sink.rotate(START, START + (n + 1) * SECOND)
+    size = (out / "manifest.json.partial").stat().st_size
+    assert size > (1 << 16) + len(json.dumps(sink.files, indent=4))
+    sink.abandon(lambda: json.dumps(sink.files).encode())
+    assert len(json.loads((out / "manifest.json").read_bytes())) == 400
+
+
 def test_an_input_error_after_a_part_leaves_that_part(
     many: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
