@@ -138,7 +138,7 @@ $(BUILD)/bench/isp.pcap: bench/gen_trace.py | .venv/.bench
 # A build with tiny records and lists reaches every form of an attribute with few users.
 SOAK_TABLE := csrc/state/ztable*.c $(patsubst %,csrc/base/%.c,arena clock hash error)
 SOAK_LAYOUTS := default small
-soak-small: SOAK_FLAGS := -DZN_ZRECORD_USERS_MAX=5 -DZN_ZLIST_FROM=3
+soak-small: SOAK_FLAGS := -DZN_ZRECORD_USERS_MAX=5 -DZN_ZLIST_FROM=3 -DZN_ZTRIM_MAX=2
 
 .PHONY: soak $(SOAK_LAYOUTS:%=soak-%)
 soak: $(SOAK_LAYOUTS:%=soak-%) ## 10^9 random observations against an exact oracle (SOAK=N, SEED=N)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How bench/ztable.py measures: each case in a process of its own, when the machine is quiet.
 
-The repeats of a case follow each other in one process. The first touches memory that the host of a
-virtual machine may have to provide first, which can take as long as all else: the median leaves it
-out, of three repeats or more.
+The repeats of a case follow each other in one process. Touching memory for the first time costs
+most when the host of a virtual machine has to provide it, which later repeats are partly spared;
+what the kernel took of the time is stated.
 """
 
 import multiprocessing
@@ -43,6 +43,7 @@ class Result:
     live: int
     seconds: list[float] = field(default_factory=list)
     fill_seconds: list[float] = field(default_factory=list)
+    kernel_seconds: list[float] = field(default_factory=list)  # of all, as the kernel guesses it
     memory: int = 0  # as the table says, or as the process grew if it does not
     resident: int = 0  # as the process grew
     peak: int = 0  # the highest the table said on the way
@@ -52,6 +53,11 @@ class Result:
     def rate(self) -> float:
         """Millions of observations per CPU second: the median."""
         return self.observations / statistics.median(self.seconds) / 1e6
+
+    @property
+    def kernel_ns(self) -> float:
+        """Nanoseconds of an observation that went into the kernel: the median."""
+        return statistics.median(self.kernel_seconds) / self.observations * 1e9
 
     @property
     def range(self) -> tuple[float, float]:
@@ -68,10 +74,14 @@ def resident_bytes() -> int:
 def feed(case: Case, table: Contender, columns: Columns, result: Result) -> tuple[float, float]:
     """Feed everything; return the CPU seconds of the first `fill` observations and of the rest."""
     seconds = [0.0, 0.0]
+    kernel = 0.0
     for part, span in enumerate(((0, case.fill), (case.fill, len(columns)))):
         for chunk in columns.chunks(*span):
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_stime
             seconds[part] += table.run(chunk)
+            kernel += resource.getrusage(resource.RUSAGE_SELF).ru_stime - before
             result.peak = max(result.peak, table.memory())
+    result.kernel_seconds.append(kernel)
     return seconds[0], seconds[1]
 
 

@@ -12,6 +12,8 @@ import numpy.typing as npt
 STEP_NS = 100_000  # between two observations: 10,000 a second
 START_NS = 10**18
 CHUNK = 50_000
+BURST_NS = 10 * 10**9  # the window of a burst,
+BURST_TAIL = 1_000  # and the observations after it has left
 
 FNV_PRIME = 0x100000001B3
 FNV_BASIS = 0xCBF29CE484222325
@@ -27,6 +29,7 @@ class Kind(Enum):
     ONE_NAME = "one name, from a new client each time"
     LOW_BITS = "names that are equal in their low 32 bits"
     REMAINDER = "names that are multiples of the C++ table's bucket count"
+    BURST = "one name, users who all leave the window at once but one"
     FNV = "names with equal low 16 bits of FNV-1a"
 
 
@@ -112,7 +115,7 @@ class Stream:
         match self.kind:
             case Kind.ZIPF:
                 return zipf(rng, n, self.names)
-            case Kind.ONE_NAME:
+            case Kind.ONE_NAME | Kind.BURST:
                 return np.zeros(n, np.uint64)
             case Kind.UNIQUE_NAMES:
                 return rng.permutation(count)
@@ -131,8 +134,12 @@ class Stream:
         name = self._names(rng)
         if self.kind is Kind.ZIPF:
             user = rng.integers(0, self.users, n, dtype=np.uint64)
-        elif self.kind is Kind.ONE_NAME:
+        elif self.kind in (Kind.ONE_NAME, Kind.BURST):
             user = rng.permutation(np.arange(n, dtype=np.uint64))
         else:
             user = np.zeros(n, np.uint64)
+        if self.kind is Kind.BURST:
+            t_ns = START_NS + np.arange(n, dtype=np.int64)
+            t_ns[-BURST_TAIL - 1] += BURST_NS - n  # the one that stays
+            t_ns[-BURST_TAIL:] += BURST_NS
         return Columns(t_ns, user, name)

@@ -33,7 +33,9 @@ ROWS = {
     "100 M live": [SMALL, FULL],
     "Cost an observation": [SMALL] * 5 + [FULL] * 5 + [CPP] * 4,
     "`observe`": ["zanon-net, `observe`, keep=16", "zanon-net, `observe`, keep=None"],
-    "Single calls": [f"{one}, {part}" for one in ALL[:3] for part in ("filling", "steady")],
+    "Single calls": [
+        f"{one}, {part}" for one in ALL[:3] for part in ("filling", "steady", "a burst leaves")
+    ],
     "Hostile input": [UNIQUE] * 4 + [ONE] * 3 + [LOW] * 2 + [FNV] * 2 + [REMAINDER] * 3,
 }
 

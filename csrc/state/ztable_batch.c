@@ -35,6 +35,7 @@ typedef struct guess {
 
 ZN_ZFETCHER void fetch_attribute(const zn_ztable *t, guess *g, const zn_observation *o)
 {
+    zn_zindex_fetch_more(&t->by_id, g->bucket);
     g->ref = first_match(g->bucket, zn_ztag(o->attribute.hi));
     g->attribute = attribute_at(t, g->ref);
     ZN_PREFETCH_WRITE(g->attribute);
@@ -50,6 +51,7 @@ ZN_ZFETCHER void fetch_in_list(const zn_ztable *t, const guess *g, const zn_obse
     uint32_t newest = ((const zn_zlist *)g->attribute)->newest;
     uint32_t known = first_match(g->bucket, zn_ztag(o->user));
     const zn_zentry *entries = (const void *)t->entries.base;
+    zn_zindex_fetch_more(&t->by_user, g->bucket);
     ZN_PREFETCH_WRITE(entries + (newest - (newest != 0)));
     ZN_PREFETCH_WRITE(entries + (known - (known != 0)));
 }

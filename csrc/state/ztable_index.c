@@ -129,6 +129,7 @@ static void prepare_split(const zn_zindex *x)
     const zn_zbucket *b = x->bucket + x->split;
     ZN_PREFETCH_WRITE(b + 1);
     ZN_PREFETCH_WRITE(b + x->mask + 1);
+    zn_zindex_fetch_more(x, b);
     if (NEXT(x->level) != NEXT(x->level + 1))
         for (uint32_t i = 0; i < ZN_ZBUCKET_SLOTS; i++)
             if (b->ref[i] != 0)

@@ -84,6 +84,14 @@ static inline zn_zbucket *zn_zindex_more(const zn_zindex *x, const zn_zbucket *b
     return b->more != 0 ? zn_slab_at(&x->overflow, b->more) : NULL;
 }
 
+/* Asks for the overflow bucket behind `b`, which is out of date at worst: that memory is there. */
+static inline __attribute__((always_inline)) void zn_zindex_fetch_more(const zn_zindex *x,
+                                                                       const zn_zbucket *b)
+{
+    if (ZN_UNLIKELY(b->more != 0))
+        ZN_PREFETCH_WRITE((const zn_zbucket *)(const void *)x->overflow.base + (b->more - 1));
+}
+
 /* Bit i is set when slot i has this tag. */
 static inline uint32_t zn_zbucket_match(const zn_zbucket *b, uint8_t tag)
 {

@@ -31,6 +31,12 @@
 #define ZN_ZLIST_FROM 36
 #endif
 
+/* Entries an observation evicts from its list at most, or z, if that is more: what is left does not
+ * count, and goes with the next ones. */
+#ifndef ZN_ZTRIM_MAX
+#define ZN_ZTRIM_MAX 64
+#endif
+
 #define ZN_ZRECORD_SIZES_MAX 15
 #define ZN_ZSWEEP_EVERY 8
 #define ZN_ZSTALE_MAX (2 * ZN_ZSWEEP_EVERY) /* a step of the sweep: two slots an observation */

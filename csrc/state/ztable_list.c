@@ -167,12 +167,12 @@ bool zn_zlist_from_record(zn_ztable *t, zn_zref *ref)
     return true;
 }
 
-uint64_t zn_zlist_place(zn_ztable *t, zn_zref ref, const zn_observation *o)
+/* Puts the user in; returns the users stored up to the observation's time, or ZN_ZDEEP. */
+static uint64_t place(zn_ztable *t, uint32_t list, const zn_observation *o)
 {
-    uint32_t list = zn_zref_index(ref), newer = 0, behind = 0, mine;
     const zn_zlist *l = zn_zlist_at(t, list);
+    uint32_t newer = 0, behind = 0, mine;
     uint64_t users;
-    zn_zlist_trim(t, list, zn_zwindow_start(t, o->t_ns), UINT32_MAX);
     for (uint32_t e = l->newest; e != 0 && zn_zentry_at(t, e)->t_ns > o->t_ns;
          e = zn_zentry_at(t, e)->older) {
         if (++newer > ZN_ZTABLE_LATE_STEPS)
@@ -195,6 +195,38 @@ uint64_t zn_zlist_place(zn_ztable *t, zn_zref ref, const zn_observation *o)
     add(t, list, behind, o);
     t->stats.tuples++;
     return users + 1;
+}
+
+/* Users in the window that ends at the observation, its own included; no more than z are counted. */
+static uint64_t count_in_window(const zn_ztable *t, const zn_zlist *l, const zn_observation *o)
+{
+    int64_t start = zn_zwindow_start(t, o->t_ns);
+    const zn_zentry *e;
+    uint64_t users = 0;
+    bool mine = false;
+    for (uint32_t i = l->newest; i != 0 && users < t->config.z; i = e->older) {
+        e = zn_zentry_at(t, i);
+        if (e->t_ns < start)
+            break;
+        if (e->t_ns <= o->t_ns) {
+            users++;
+            mine = mine || e->user == (uint32_t)o->user;
+        }
+    }
+    return users + !mine;
+}
+
+uint64_t zn_zlist_place(zn_ztable *t, zn_zref ref, const zn_observation *o)
+{
+    uint32_t list = zn_zref_index(ref), z = t->config.z;
+    const zn_zlist *l = zn_zlist_at(t, list);
+    int64_t start = zn_zwindow_start(t, o->t_ns);
+    uint64_t users;
+    zn_zlist_trim(t, list, start, z > ZN_ZTRIM_MAX ? z : ZN_ZTRIM_MAX);
+    users = place(t, list, o);
+    if (ZN_UNLIKELY(l->oldest_ns < start) && users != ZN_ZDEEP)
+        return count_in_window(t, l, o); /* those left to trim do not count */
+    return users;
 }
 
 void zn_zlist_free(zn_ztable *t, uint32_t list)

@@ -2,10 +2,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Byte 0, modulo 4: what the rest is. 0, 1: a datagram, cut or whole, whose Initials are opened with
- * keys from their own ID; 2: the plaintext of an Initial; 3: handshake messages.
+ * keys from their own ID; 2: the plaintext of an Initial; 3: handshake messages, and then
+ * transport parameters.
  */
 #include "base/hash.h"
 #include "proto/quic.h"
+#include "proto/quic_parameters.h"
 #include "proto/tls.h"
 
 #include <stdlib.h>
@@ -46,6 +48,9 @@ static void read_hello(zn_span head)
     if (hello.consumed > head.n || (state != ZN_DONE && hello.name.n != 0))
         __builtin_trap();
     read_all(hello.name);
+    read_all(hello.transport_parameters);
+    read_all(zn_quic_user_agent(hello.transport_parameters));
+    read_all(zn_quic_user_agent(head));
 }
 
 static void read_packets(zn_cursor datagram)

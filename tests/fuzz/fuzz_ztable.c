@@ -7,8 +7,8 @@
  * order without caps, on another decision of a batch than of single calls, and on a broken
  * invariant.
  *
- * To be built with the default layout, and with -DZN_ZRECORD_USERS_MAX=5 -DZN_ZLIST_FROM=3, which
- * brings a few users to every form that an attribute can take.
+ * To be built with the default layout, and with -DZN_ZRECORD_USERS_MAX=5 -DZN_ZLIST_FROM=3
+ * -DZN_ZTRIM_MAX=2, which brings a few users to every form that an attribute can take.
  */
 #include "state/ztable.h"
 
