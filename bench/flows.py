@@ -7,10 +7,11 @@ Usage: python bench/flows.py [--flows N] [--records N] [--runs N]
 Memory: N flows are opened with one segment each and stay open; bytes a flow are those of the flow
 table, its index included, and those by which the process grew.
 
-Records: flows of several packets (flow_traffic.conversations: three TCP to one UDP, with names) become
-idle at once, and only closing them and putting out their records is timed, in CPU seconds of the whole
-process: texts into the engine's buffers, Parquet through pyarrow into files in memory. Beside it:
-the same without what closing the flows costs when nothing is put out; and what pyarrow takes alone.
+Records: flows of several packets (flow_traffic.conversations: three TCP to one UDP, with names)
+become idle at once, and only closing them and putting out their records is timed, in CPU seconds of
+the whole process: texts into the engine's buffers, Parquet through pyarrow into files in memory.
+Beside it: the same without what closing the flows costs when nothing is put out; and what pyarrow
+takes alone.
 """
 
 import argparse
@@ -108,6 +109,7 @@ def cost(outputs: tuple[str, ...], columns: str, flows: int) -> Cost:
         engine.feed(*batch, 1)
     files = Parquet(engine) if outputs == TABLES else None
     shown = columns_of(engine, outputs)
+
     def take(rows: int) -> None:
         if files is None:
             engine.drain()

@@ -72,7 +72,9 @@ def in_ns(value: object, scale: int) -> int:
 
 
 @pytest.mark.parametrize(("name", "proto"), [("tcp", 6), ("udp", 17)])
-def test_parquet_says_what_json_says(name: str, proto: int, folder: Path, objects: list[Row]) -> None:
+def test_parquet_says_what_json_says(
+    name: str, proto: int, folder: Path, objects: list[Row]
+) -> None:
     rows = [row for row in objects if row["proto"] == proto]
     table = pq.read_table(folder / f"{name}.parquet")
     assert table.num_rows == len(rows) > 500

@@ -115,8 +115,13 @@ def test_a_file_of_networks_as_tstat_has_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "problem"),
-    [("", "holds no network"), ("# only\n", "holds no network"), ("10.0.0.0/8\nx\n", "line 2: "),
-     ("10.0.0.0\n255.0.255.0\n", "line 1: "), ("255.0.0.0\n", "line 1: ")],
+    [
+        ("", "holds no network"),
+        ("# only\n", "holds no network"),
+        ("10.0.0.0/8\nx\n", "line 2: "),
+        ("10.0.0.0\n255.0.255.0\n", "line 1: "),
+        ("255.0.0.0\n", "line 1: "),
+    ],
 )
 def test_a_wrong_file_of_networks(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
