@@ -114,7 +114,8 @@ def is_word(neighbour: bytes, edge: bytes) -> bool:
 
 
 def plain(path: Path) -> bytes:
-    """A file's content as text: what is compressed inflated, Parquet with its metadata as CSV."""
+    """A file's content as text: what is compressed inflated; of Parquet its rows as CSV, the words of
+    its dictionaries, whether or not a row has them, and its metadata."""
     data = path.read_bytes()
     if path.suffix == ".gz":
         return gzip.decompress(data)
@@ -125,7 +126,16 @@ def plain(path: Path) -> bytes:
     table = pyarrow.parquet.read_table(path)
     text = io.BytesIO()
     pyarrow.csv.write_csv(table, text)
-    return b"\n".join([text.getvalue(), *(table.schema.metadata or {}).values()])
+    words = [
+        word.encode()
+        for column in table.columns
+        for chunk in column.chunks
+        if pyarrow.types.is_dictionary(chunk.type)
+        for word in chunk.dictionary.to_pylist()
+    ]
+    described = [value for field in table.schema for value in (field.metadata or {}).values()]
+    about = (table.schema.metadata or {}).values()
+    return b"\n".join([text.getvalue(), *words, *described, *about])
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import math
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -17,14 +18,14 @@ import pytest
 import wire
 import zstandard
 from demo_help import read_truth
-from engine_help import make_engine, run
+from engine_help import feed, make_engine, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packet_help import ACK, CLIENT, PSH, SERVER, START, Tcp, Udp, hello, request, user
+from packet_help import ACK, CLIENT, PSH, SECOND, SERVER, START, Tcp, Udp, hello, request, user
 
 import zanon_net
 from zanon_net import Config, ConfigError, FormatError
-from zanon_net.schema import description, unit
+from zanon_net.schema import Schema, description, unit
 
 FORMATS = ("tstat", "csv", "jsonl", "parquet", "observations")
 SETS = "core,e2e,p2p,options,layer7"
@@ -126,6 +127,61 @@ def test_parquet_is_compressed_as_asked(
     assert "DELTA_BINARY_PACKED" in columns["t_start_ns"].encodings
     told = pq.read_table(tmp_path / "out" / "tcp.parquet")
     assert told.column("c_bytes_all") == pq.read_table(folder / "tcp.parquet").column("c_bytes_all")
+
+
+def plain_rows(path: Path) -> list[Row]:
+    return list(pq.read_table(path).to_pylist())
+
+
+def test_parts_of_parquet_hold_what_the_whole_has(
+    demo_pcap: Path, key_file: str, tmp_path: Path
+) -> None:
+    config = Config().replace(z=1, key_file=key_file, format="parquet", columns=SETS)
+    zanon_net.run(demo_pcap, config, out=tmp_path / "whole")
+    zanon_net.run(demo_pcap, config.replace(split="10m"), out=tmp_path / "parts")
+    for log in ("tcp", "udp"):
+        parts = sorted((tmp_path / "parts").glob(f"{log}-*.parquet"))
+        assert len(parts) > 10
+        rows = [row for part in parts for row in plain_rows(part)]
+        assert rows == plain_rows(tmp_path / "whole" / f"{log}.parquet")
+        for part in parts:
+            names = pq.read_table(part).column("name").combine_chunks()
+            assert set(names.dictionary.to_pylist()) == set(names.to_pylist()) - {None}, part
+
+
+def test_rows_that_are_held_stay_as_they_are() -> None:
+    """The memory of drained rows is used again only when nobody reads it any more."""
+    engine = make_engine(z=1, outputs=("udp_table",))
+    kept, seen = [], []
+    for n in range(6):
+        talk = Udp(user(n + 1), ports=(20000 + n, 53), t_ns=START + n * 400 * SECOND)
+        feed(engine, talk.lookup(b"www.example.org").frames)
+        feed(engine, Udp(user(99), t_ns=START + (n * 400 + 300) * SECOND).send(b"x").frames)
+        columns = engine.drain()[1]["udp_table"]
+        kept.append(columns if n % 2 else None)
+        seen.append([bytes(values) for values, _valid, _texts in columns])
+        columns = []
+    for columns, values in zip(kept, seen, strict=True):
+        if columns is not None:
+            assert [bytes(value) for value, _valid, _texts in columns] == values
+    engine.close()
+    assert all(bytes(kept[-1][0][0]) == values[0] for values in seen[-1:])
+
+
+@pytest.mark.parametrize("rows", [1, 63, 64, 65, 700])
+def test_rows_of_any_number(rows: int) -> None:
+    engine = make_engine(z=1, outputs=("udp_table", "jsonl"))
+    for n in range(rows):
+        feed(engine, Udp(user(n % 200 + 1), ports=(1024 + n, 5000), t_ns=START).send(b"x").frames)
+    while engine.finish():
+        pass
+    parts, tables = engine.drain()
+    lines = [json.loads(line) for line in parts[0][1]["jsonl"].splitlines()]
+    table = Schema(engine.fields("udp_table"), {}).table(tables["udp_table"], 0, rows)
+    assert table.num_rows == len(lines) == rows
+    for name in ("client", "server", "name_status", "c_pkts", "c_isint", "s_first_abs"):
+        assert table.column(name).to_pylist() == [line[name] for line in lines], name
+    engine.close()
 
 
 def test_every_field_is_described() -> None:
@@ -298,13 +354,33 @@ def test_headers_may_name_more_than_lines_have(tmp_path: Path) -> None:
         ([], "does not start with the header"),
         (["10.0.0.1 7"], "does not start with the header"),
         (["#c_ip:1 c_port:2", "10.0.0.1 7 8"], "line 2 has 3 columns, its header 2"),
-        (["#c_ip:1 c_port:2", "10.0.0.1 7", "10.0.0.1"], "log_x: "),
-        (["#c_ip:1 c_port:2", "10.0.0.1 x"], "log_x: "),
+        (["#c_ip:1 c_port:2", "10.0.0.1 7", "10.0.0.1"], "a line has 1 columns, its header 2"),
+        (["#c_ip:1 c_port:2", "10.0.0.1 a.example"], "column c_port holds something else"),
     ],
 )
 def test_what_is_no_log_is_refused(tmp_path: Path, lines: list[str], message: str) -> None:
-    with pytest.raises(FormatError, match=message):
+    with pytest.raises(FormatError, match=message) as raised:
         zanon_net.read_log(tstat_log(tmp_path / "log_x", *lines))
+    assert "10.0.0.1" not in str(raised.value)
+    assert "a.example" not in str(raised.value)
+
+
+def test_what_is_no_parquet_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "tcp.parquet"
+    path.write_bytes(b"PAR1" * 10)
+    with pytest.raises(FormatError, match="no Parquet file"):
+        zanon_net.read_log(path)
+    with pytest.raises(ConfigError, match="no such file"):
+        zanon_net.read_log(tmp_path / "udp.parquet")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_missing_library_is_named(
+    library: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ConfigError, match=f"pip install {library}"):
+        zanon_net.read_log(folder, into=library)
 
 
 def test_wrong_arguments_of_read_log(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from capture_bytes import PCAP_NANOSECONDS, pcap_header, pcap_record
 from engine_help import feed, make_engine
@@ -61,6 +63,12 @@ def manifest_of(folder: Path) -> dict[str, Any]:
     return dict(json.loads((folder / "manifest.json").read_bytes()))
 
 
+def records_in(name: str, content: bytes) -> int:
+    if name.endswith(".parquet"):
+        return int(pq.read_table(pa.BufferReader(content)).num_rows)
+    return content.count(b"\n") - (not name.endswith(".jsonl"))
+
+
 def check_accounts(folder: Path) -> dict[str, Any]:
     """The manifest tells the truth about what is there: names, sizes, records, and no more."""
     manifest, files = manifest_of(folder), files_in(folder)
@@ -69,13 +77,12 @@ def check_accounts(folder: Path) -> dict[str, Any]:
     counted: dict[str, int] = {}
     for name, file in listed.items():
         assert file["bytes"] == len(files[name])
-        header = not name.endswith(".jsonl")
-        assert file["records"] == files[name].count(b"\n") - header
+        assert file["records"] == records_in(name, files[name])
         key = "tstat" if ".out/" in name else name.rpartition(".")[2]
         counted[key] = counted.get(key, 0) + file["records"]
     accounts = manifest["records"]
     assert accounts["closed"] == accounts["records"] + accounts["withheld"]
-    for key in ("csv", "jsonl", "tstat"):
+    for key in ("csv", "jsonl", "parquet", "tstat"):
         if key in accounts:
             told = accounts[key]
             assert told["written"] + told["left_out"] + told["lost"] == accounts["records"]
@@ -106,7 +113,7 @@ def stamp(t_ns: int, form: str) -> str:
 
 
 def test_parts_are_aligned_and_nothing_is_lost(days: Path, out: Path) -> None:
-    config = Config().replace(z=1, split="1h", format=("tstat", "csv", "jsonl"))
+    config = Config().replace(z=1, split="1h", format=("tstat", "csv", "jsonl", "parquet"))
     run(days, config, out=out)
     check_accounts(out)
     run(days, config.replace(split=None, exact=True), out=out.with_name("whole"))
@@ -255,7 +262,7 @@ def running(out: Path) -> Iterator[Callable[..., Running]]:
 
 def test_hangup_rotates_under_load(running: Callable[..., Running], many: Path, out: Path) -> None:
     data = many.read_bytes()
-    run_ = running("--format", "csv", "--format", "tstat")
+    run_ = running("--format", "csv", "--format", "tstat", "--format", "parquet")
     cuts = [0, *sorted(random.Random(7).sample(range(1000, len(data)), 4)), len(data)]
     for n, (start, end) in enumerate(itertools.pairwise(cuts)):
         if n:
@@ -268,8 +275,9 @@ def test_hangup_rotates_under_load(running: Callable[..., Running], many: Path, 
     assert (code, err) == (0, b"")
     manifest = check_accounts(out)
     assert manifest["complete"]
-    assert manifest["records"]["csv"] == {"written": 20_000, "left_out": 0, "lost": 0}
-    assert len(list(out.glob("flows-*.csv"))) == 5
+    for name in ("csv", "parquet"):
+        assert manifest["records"][name] == {"written": 20_000, "left_out": 0, "lost": 0}
+    assert len(list(out.glob("flows-*.csv"))) == len(list(out.glob("udp-*.parquet"))) == 5
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -295,7 +303,7 @@ def test_a_killed_run_leaves_whole_files_and_partial_ones(
     running: Callable[..., Running], many: Path, out: Path, seed: int
 ) -> None:
     data = many.read_bytes()
-    run_ = running("--format", "csv", "--split-size", "200k")
+    run_ = running("--format", "csv", "--format", "parquet", "--split-size", "200k")
     rng = random.Random(seed)
     end = rng.randrange(len(data) // 10, len(data))
     for at in range(0, end, 1 << 16):
@@ -306,6 +314,9 @@ def test_a_killed_run_leaves_whole_files_and_partial_ones(
     run_.end()
     for name, content in files_in(out).items():
         if name.endswith(".partial"):
+            continue
+        if name.endswith(".parquet"):
+            assert records_in(name, content) >= 0
             continue
         assert name.endswith(".csv")
         assert content.endswith(b"\n")
@@ -347,20 +358,21 @@ def test_a_full_disk_leaves_a_true_manifest(
     assert (told["written"] > 0) == (split_size is not None and limit > 300_000)
 
 
-def can_mount(folder: Path) -> bool:
-    command = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
+def can_mount(folder: Path, size: str) -> bool:
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
     return shutil.which("mount") is not None and (
         subprocess.run(command, check=False, capture_output=True).returncode == 0
     )
 
 
-def test_a_small_file_system_runs_full(many: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("form", "size"), [("csv", "4m"), ("jsonl", "5m"), ("parquet", "700k")])
+def test_a_small_file_system_runs_full(form: str, size: str, many: Path, tmp_path: Path) -> None:
     small = tmp_path / "small"
     small.mkdir()
-    if not can_mount(small):
+    if not can_mount(small, size):
         pytest.skip("mounting a tmpfs takes privileges")
     try:
-        command = [*PROGRAM, str(many), "--z", "1", "--format", "csv", "--split-size", "100k"]
+        command = [*PROGRAM, str(many), "--z", "1", "--format", form, "--split", "1m"]
         done = subprocess.run(
             [*command, "--out", str(small / "out")], check=False, capture_output=True
         )
@@ -369,8 +381,8 @@ def test_a_small_file_system_runs_full(many: Path, tmp_path: Path) -> None:
         assert b"No space left on device; free some space and run again" in lines[-1]
         manifest = check_accounts(small / "out")
         assert not manifest["complete"]
-        assert manifest["records"]["csv"]["written"] > 0
-        assert manifest["records"]["csv"]["lost"] > 0
+        assert manifest["records"][form]["written"] > 0
+        assert manifest["records"][form]["lost"] > 0
     finally:
         subprocess.run(["umount", str(small)], check=True)
 
@@ -380,6 +392,16 @@ def test_there_is_room_for_the_manifest_on_a_full_disk(out: Path) -> None:
     assert (out / "manifest.json.partial").stat().st_size == 1 << 16
     sink.abandon(lambda: b"{}")
     assert files_in(out) == {"manifest.json": b"{}"}
+
+
+def test_the_room_for_the_manifest_grows_with_the_files_it_lists(out: Path) -> None:
+    sink = FolderSink(out, Plan(("csv", "jsonl")))
+    for n in range(200):
+        sink.rotate(START, START + (n + 1) * SECOND)
+    size = (out / "manifest.json.partial").stat().st_size
+    assert size > (1 << 16) + len(json.dumps(sink.files, indent=4))
+    sink.abandon(lambda: json.dumps(sink.files).encode())
+    assert len(json.loads((out / "manifest.json").read_bytes())) == 400
 
 
 def test_an_input_error_after_a_part_leaves_that_part(

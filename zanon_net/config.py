@@ -210,7 +210,8 @@ class Output(_Section):
 
     format: tstat, csv, jsonl, parquet, observations. columns: core and any of layer7, e2e, options,
         p2p.
-    compress: how files of text are compressed: "none", "gzip" or "zstd".
+    compress: how files are compressed: "none", "gzip" or "zstd"; with "none" Parquet by what is
+        fastest.
     split: how long a part of the output lasts, in packet time from a whole multiple of it on;
         "1h", or ns; None: no limit.
     split_size: bytes of a file at which its part ends; "500M", or a number; None: no limit.

@@ -28,7 +28,7 @@ _ABOUT = {
     "max_bytes": "most bytes a compressed source may unpack to; left out: 200 times its size",
     "format": "tstat, csv, jsonl, parquet, observations",
     "columns": "core, and any of layer7, e2e, options, p2p",
-    "compress": 'files of text: "none", "gzip" or "zstd"',
+    "compress": 'how files are: "none", "gzip" or "zstd"; none: Parquet by what is fastest',
     "split": "new files each time this much packet time begins",
     "split_size": "new files when one has this many bytes",
     "popularity": "counts of users per name and window, for the operator, not for release",

@@ -214,7 +214,7 @@ def _output() -> list[GroupedOption]:
         setting(
             group,
             "--compress",
-            "How files of text are compressed.",
+            "How files are compressed; none: Parquet by what is fastest.",
             default.compress,
             type=click.Choice(COMPRESSIONS),
         ),

@@ -23,6 +23,7 @@ from zanon_net.sinks import Parts, Plan, Sink, StdoutSink, Tables
 
 MANIFEST = "manifest.json"
 MANIFEST_BYTES = 1 << 16  # kept free for it, so that a full disk can still be told of
+LISTED_BYTES = 512  # beside that, for each file that it lists
 MINUTE_NS = 60_000_000_000
 ON_STDOUT = ("jsonl", "observations", "csv")
 
@@ -89,8 +90,15 @@ class FolderSink(Sink):
         with explained("write", path):
             self._reserved = path.open("xb")
             self._own_files.append(path)
+        self._reserve_for(0)
+
+    def _reserve_for(self, files: int) -> None:
+        """Room for a manifest that lists so many."""
+        assert self._reserved is not None
+        with explained("write", self.folder / MANIFEST):
             try:
-                os.posix_fallocate(self._reserved.fileno(), 0, MANIFEST_BYTES)
+                size = MANIFEST_BYTES + files * LISTED_BYTES
+                os.posix_fallocate(self._reserved.fileno(), 0, size)
             except OSError as error:
                 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                     raise
@@ -148,6 +156,7 @@ class FolderSink(Sink):
 
     def _end_part(self) -> None:
         """The part is over: its files appear."""
+        self._reserve_for(len(self._files) + len(self._open))
         self._settle_part()
         self._publish_part()
         _sync_folders([self.folder, *self._own_folders])

@@ -45,14 +45,15 @@ def read_log(
     pa = arrow()
     tables = [_read_file(file) for file in _files(Path(path), log)]
     table = pa.concat_tables(tables, promote_options="default")
-    if into == "pandas":
-        return table.to_pandas()
-    if into == "polars":
-        try:
-            return importlib.import_module("polars").from_arrow(table)
-        except ImportError:
-            raise ConfigError("into: polars is not installed; pip install polars") from None
-    return table
+    return table if into == "arrow" else _converted(table, into)
+
+
+def _converted(table: Any, into: str) -> Any:
+    try:
+        library = importlib.import_module(into)
+    except ImportError:
+        raise ConfigError(f"into: {into} is not installed; pip install {into}") from None
+    return library.from_arrow(table) if into == "polars" else table.to_pandas()
 
 
 def _files(path: Path, log: str) -> list[Path]:
@@ -68,9 +69,12 @@ def _files(path: Path, log: str) -> list[Path]:
 
 
 def _read_file(path: Path) -> Any:
-    if path.suffix == ".parquet":
-        return importlib.import_module("pyarrow.parquet").read_table(path)
     pa = arrow()
+    if path.suffix == ".parquet":
+        try:
+            return importlib.import_module("pyarrow.parquet").read_table(path)
+        except pa.ArrowInvalid:
+            raise FormatError(f"{path}: it is no Parquet file, or damaged") from None
     try:
         with pa.input_stream(path, compression="detect") as stream:
             data = stream.read()
@@ -111,7 +115,18 @@ def _parse(path: Path, lines: bytes, names: list[str]) -> Any:
             ),
         )
     except pa.ArrowInvalid as error:
-        raise FormatError(f"{path}: {error}") from None
+        raise FormatError(f"{path}: {_what_is_wrong(str(error), names)}") from None
+
+
+def _what_is_wrong(message: str, names: list[str]) -> str:
+    """What pyarrow has to say, without what the log holds: that may be an address or a name."""
+    column = re.match(r"In CSV column #(\d+)", message)
+    if column:
+        return f"column {names[int(column[1])]} holds something else than a number"
+    width = re.match(r"CSV parse error: (?:Row #\d+: )?Expected (\d+) columns, got (\d+)", message)
+    if width:
+        return f"a line has {width[2]} columns, its header {width[1]}"
+    return "it cannot be read as a Tstat log"
 
 
 def _read_as(name: str) -> Any:

@@ -14,6 +14,7 @@ Column = tuple[memoryview, memoryview | None, tuple[int, bytes, bytes] | None]
 
 CODECS = {"none": "snappy", "gzip": "gzip", "zstd": "zstd"}  # of Parquet by --compress
 LEVELS = {"gzip": 4, "zstd": 1}
+INDEX_BYTES = 4
 BATCH_ROWS = 1 << 16  # that pyarrow encodes at a time
 
 UNITS = {"ms": "ms", "s": "s", "time": "ns since 1970-01-01 UTC"}
@@ -198,6 +199,8 @@ class Schema:
                 words = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
                 words = pa.Array.from_buffers(pa.string(), n, words, null_count=0)
                 array = pa.DictionaryArray.from_arrays(array, words, safe=False)
+                if (end - start) * INDEX_BYTES != len(values):  # not every word is in these rows
+                    array = array.dictionary_decode().dictionary_encode()
             arrays.append(array)
         return pa.Table.from_arrays(arrays, schema=self._schema)
 

@@ -158,13 +158,24 @@ def exists(path: str | os.PathLike[str]) -> bool:
         return False
 
 
+def _with_masks(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The lines, an address and the mask below it in one, as Tstat's older files have them."""
+    joined: list[tuple[str, str]] = []
+    for where, text in lines:
+        if text.startswith("255.") and joined and "/" not in joined[-1][1]:
+            joined[-1] = (joined[-1][0], f"{joined[-1][1]}/{text}")
+        else:
+            joined.append((where, text))
+    return joined
+
+
 def parse_networks(name: str, value: object) -> tuple[str, ...]:
     """Canonical networks from "any", a file, a comma-separated text or a sequence of texts."""
     if value == "any":
         return ANYWHERE
     hint = ""
     if isinstance(value, str) and exists(value):
-        items = list(_read_lines(name, Path(value)))
+        items = _with_masks(list(_read_lines(name, Path(value))))
     elif isinstance(value, str):
         items = [(repr(text.strip()), text) for text in value.split(",")]
         hint = " (and no file has this name)" if len(items) == 1 else ""

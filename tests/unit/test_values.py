@@ -109,11 +109,19 @@ def test_a_file_of_networks_as_tstat_has_them(tmp_path: Path) -> None:
     text = "# campus\n130.192.0.0/255.255.0.0\n\n 10.0.0.0/8 # labs\n2001:db8::/32\n"
     policy = AddressPolicy(internal=write(tmp_path / "nets", text))
     assert policy.internal == ("130.192.0.0/16", "10.0.0.0/8", "2001:db8::/32")
+    older = write(tmp_path / "older", "130.192.0.0\n255.255.0.0\n# labs\n10.0.0.0\n255.0.0.0\n")
+    assert AddressPolicy(internal=older).internal == ("130.192.0.0/16", "10.0.0.0/8")
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
-    [("", "holds no network"), ("# only\n", "holds no network"), ("10.0.0.0/8\nx\n", "line 2: ")],
+    [
+        ("", "holds no network"),
+        ("# only\n", "holds no network"),
+        ("10.0.0.0/8\nx\n", "line 2: "),
+        ("10.0.0.0\n255.0.255.0\n", "line 1: "),
+        ("255.0.0.0\n", "line 1: "),
+    ],
 )
 def test_a_wrong_file_of_networks(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
