@@ -107,8 +107,6 @@ class ZParams(_Section):
             if self.z_max is not None:
                 reject("z_max", "is for a z that follows the stream; give target_p as well")
             return
-        if self.z < 2:
-            reject("z", "must be 2 or more where it follows the stream: at 1 nobody has to be real")
         self._settle("target_k", 2 if self.target_k is None else self.target_k)
         self._settle("target_p", 0.95 if self.target_p is None else self.target_p)
         self._settle("z_max", max(1000, self.z) if self.z_max is None else self.z_max)
