@@ -10,8 +10,8 @@ table, its index included, and those by which the process grew.
 Records: flows of several packets (flow_traffic.conversations: three TCP to one UDP, with names)
 become idle at once, and only closing them and putting out their records is timed, in CPU seconds of
 the whole process: texts into the engine's buffers, Parquet through pyarrow into files that keep
-nothing. Beside it: the same without what closing the flows costs when nothing is put out; and what pyarrow
-takes alone.
+nothing. Beside it: the same without what closing the flows costs when nothing is put out; and what
+pyarrow takes alone.
 """
 
 import argparse
