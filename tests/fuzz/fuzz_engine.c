@@ -31,7 +31,7 @@ static zn_engine *open_engine(uint8_t settings)
                                                                   ZN_SET_P2P | ZN_SET_OPTIONS
                                                             : ZN_SET_LAYER7,
                                .split_ns = (settings & 128) != 0 ? 60 * ZN_NS_PER_S : 0,
-                               .outputs = (2u << ZN_OUTPUT_TABLE) - 1,
+                               .outputs = (1u << ZN_OUTPUTS) - 1,
                                .user_v4_bits = 32,
                                .user_v6_bits = 64,
                                .max_flows = 64,
@@ -67,6 +67,26 @@ static size_t read_frames(zn_cursor *c, uint16_t link_type, int64_t *t_ns, zn_fr
     return n;
 }
 
+/* The words of a table and the places of its rows; their memory goes back and is used again. */
+static void take_rows(zn_table *table)
+{
+    zn_table_block block;
+    require(zn_table_end(table, NULL) == 0);
+    for (size_t i = 0; i < table->fields.n; i++) {
+        const zn_dictionary *words = &table->dictionary[i];
+        for (size_t at = 0; at < words->bytes_n; at++)
+            require(words->bytes[at] >= 0x20 && words->bytes[at] <= 0x7e);
+        for (size_t row = 0; row < table->rows && table->fields.at[i].type == ZN_FIELD_TEXT;
+             row++) {
+            uint32_t number;
+            memcpy(&number, table->in_block.column[i].values + row * sizeof number, sizeof number);
+            require(number < words->n || number == 0);
+        }
+    }
+    block = zn_table_take(table);
+    zn_table_give(table, block);
+}
+
 static void take_output(zn_engine *e)
 {
     zn_outputs *outputs = zn_engine_outputs(e);
@@ -76,6 +96,9 @@ static void take_output(zn_engine *e)
             require(text->bytes[at] == '\n' ||
                     (text->bytes[at] >= 0x20 && text->bytes[at] <= 0x7e));
     }
+    for (int i = 0; i < ZN_OUTPUT_TABLES; i++)
+        if (outputs->table[i].rows != 0)
+            take_rows(&outputs->table[i]);
     zn_outputs_clear(outputs);
 }
 
