@@ -114,8 +114,8 @@ def is_word(neighbour: bytes, edge: bytes) -> bool:
 
 
 def plain(path: Path) -> bytes:
-    """A file's content as text: what is compressed inflated; of Parquet its rows as CSV, the words
-    of its dictionaries, whether or not a row has them, and its metadata."""
+    """A file's content as text: what is compressed inflated; of Parquet its rows as CSV, all words
+    of its dictionaries, and its metadata."""
     data = path.read_bytes()
     if path.suffix == ".gz":
         return gzip.decompress(data)

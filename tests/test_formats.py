@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 import math
-import sys
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -24,7 +23,7 @@ from hypothesis import strategies as st
 from packet_help import ACK, CLIENT, PSH, SECOND, SERVER, START, Tcp, Udp, hello, request, user
 
 import zanon_net
-from zanon_net import Config, ConfigError, FormatError
+from zanon_net import Config
 from zanon_net.schema import Schema, description, unit
 
 FORMATS = ("tstat", "csv", "jsonl", "parquet", "observations")
@@ -287,124 +286,6 @@ def test_whatever_traffic_holds_the_columns_stay(texts: list[bytes]) -> None:
     assert all(None not in row and None not in row.values() for row in rows)
     for text in outcome.text.values():
         assert all(byte == 0x0A or 0x20 <= byte <= 0x7E for byte in text)
-
-
-# ---- read_log -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", ["arrow", "pandas", "polars"])
-def test_our_logs_are_read(kind: str, folder: Path, objects: list[Row]) -> None:
-    pytest.importorskip({"arrow": "pyarrow"}.get(kind, kind))
-    table = zanon_net.read_log(folder, "udp_complete", into=kind)
-    rows = [row for row in objects if row["proto"] == 17]
-    assert len(table) == len(rows)
-    assert list(table["c_pkts_all"]) if kind != "arrow" else True
-    if kind == "arrow":
-        assert table.column("fqdn").to_pylist() == [row["fqdn"] for row in rows]
-        starts = table.column("c_first_abs").cast("int64").to_pylist()
-        assert all(
-            abs(ns - row["c_first_abs"] * 1e6) < 500 for ns, row in zip(starts, rows, strict=True)
-        )
-
-
-def test_parts_are_read_in_their_order(demo_pcap: Path, tmp_path: Path) -> None:
-    config = Config().replace(z=1, split="10m", compress="gzip")
-    zanon_net.run(demo_pcap, config, out=tmp_path / "out")
-    parts = sorted((tmp_path / "out").glob("*.out"))
-    assert len(parts) > 10
-    table = zanon_net.read_log(tmp_path / "out", into="arrow")
-    assert len(table) == sum(len(zanon_net.read_log(part, into="arrow")) for part in parts)
-    whole = zanon_net.run(demo_pcap, Config().replace(z=1), out=tmp_path / "whole")
-    assert whole.totals.counters["records"] > len(table) > 900
-
-
-def tstat_log(path: Path, *lines: str) -> Path:
-    path.write_text("".join(f"{line}\n" for line in lines))
-    return path
-
-
-def test_what_tstat_writes_is_read(tmp_path: Path) -> None:
-    path = tstat_log(
-        tmp_path / "log_tcp_complete",
-        "#02#c_ip:1 c_port:2 first:3 durat:4 http_res:5 c_tls_SNI:6 fqdn:7 req_tm:8 new:9",
-        "10.0.0.1 50000 1484319032896.759033 12.500000 --- a.example - 0.0 7",
-        "10.0.0.1 50001 1484319032896.759034 0.000000 200 - b.example 1484319032896.000001 8",
-    )
-    first, second = zanon_net.read_log(path, into="arrow").to_pylist()
-    assert (first["first"].value, second["first"].value) == (
-        1_484_319_032_896_759_033,
-        1_484_319_032_896_759_034,
-    )
-    assert (first["req_tm"], second["req_tm"].value) == (None, 1_484_319_032_896_000_001)
-    assert (first["durat"], first["http_res"], first["c_tls_SNI"]) == (12.5, None, "a.example")
-    assert (second["http_res"], second["c_tls_SNI"], second["new"]) == ("200", None, 8)
-
-
-def test_headers_may_name_more_than_lines_have(tmp_path: Path) -> None:
-    log = tstat_log(tmp_path / "log_tcp_nocomplete", "#31#c_ip:1 c_port:2 s_port:3", "10.0.0.1 7")
-    table = zanon_net.read_log(log, into="arrow")
-    assert table.to_pylist() == [{"c_ip": "10.0.0.1", "c_port": 7}]
-    empty = tstat_log(tmp_path / "log_udp_complete", "#c_ip:1 c_port:2 c_first_abs:3")
-    assert zanon_net.read_log(empty, into="arrow").num_rows == 0
-
-
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        ([], "does not start with the header"),
-        (["10.0.0.1 7"], "does not start with the header"),
-        (["#c_ip:1 c_port:2", "10.0.0.1 7 8"], "line 2 has 3 columns, its header 2"),
-        (["#c_ip:1 c_port:2", "10.0.0.1 7", "10.0.0.1"], "a line has 1 columns, its header 2"),
-        (["#c_ip:1 c_port:2", "10.0.0.1 a.example"], "column c_port holds something else"),
-    ],
-)
-def test_what_is_no_log_is_refused(tmp_path: Path, lines: list[str], message: str) -> None:
-    with pytest.raises(FormatError, match=message) as raised:
-        zanon_net.read_log(tstat_log(tmp_path / "log_x", *lines))
-    assert "10.0.0.1" not in str(raised.value)
-    assert "a.example" not in str(raised.value)
-
-
-def test_what_is_no_parquet_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "tcp.parquet"
-    path.write_bytes(b"PAR1" * 10)
-    with pytest.raises(FormatError, match="no Parquet file"):
-        zanon_net.read_log(path)
-    with pytest.raises(ConfigError, match="no such file"):
-        zanon_net.read_log(tmp_path / "udp.parquet")
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_a_missing_library_is_named(
-    library: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(ConfigError, match=f"pip install {library}"):
-        zanon_net.read_log(folder, into=library)
-
-
-def test_wrong_arguments_of_read_log(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="there is no such file"):
-        zanon_net.read_log(tmp_path / "absent")
-    with pytest.raises(ConfigError, match="there is no log_tcp_complete in it"):
-        zanon_net.read_log(tmp_path)
-    with pytest.raises(ConfigError, match=r"^into: "):
-        zanon_net.read_log(tmp_path, into="excel")
-    with pytest.raises(ConfigError, match=r"^log: "):
-        zanon_net.read_log(tmp_path, "video")
-
-
-@pytest.mark.source
-def test_tstats_own_samples_are_read(corpus: Path) -> None:
-    samples = corpus.parent / "design" / "tstat_samples"
-    if not samples.exists():
-        pytest.skip("Tstat's samples are not beside this tree")
-    for kind, columns in (("s_full", 134), ("s_plain_core", 44)):
-        table = zanon_net.read_log(samples / kind, into="arrow")
-        assert (table.num_columns, table.num_rows) == (columns, 30)
-        lines = next((samples / kind).rglob("log_tcp_complete")).read_text().splitlines()[1:]
-        firsts = [int(line.split(" ")[28].replace(".", "")) for line in lines]
-        assert table.column("first").cast("int64").to_pylist() == firsts
 
 
 def test_truth_is_in_every_format(folder: Path, demo_truth: Path) -> None:

@@ -1,93 +1,35 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a run's output: by time, by size, on a signal; and what is left when a run breaks off.
+"""Parts of a run's output: by time, by size, on a signal; and what a killed run leaves.
 
 Throughout, every record of a closed flow is in exactly one file, or counted as left out or lost.
 """
 
-import errno
 import itertools
 import json
-import os
 import random
-import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from capture_bytes import PCAP_NANOSECONDS, pcap_header, pcap_record
 from engine_help import feed, make_engine
-from packet_help import DAY, HOUR, MINUTE, SECOND, START, Frame, Udp, merged, user
+from packet_help import DAY, HOUR, MINUTE, SECOND, START, Frame
+from parts_help import (
+    PROGRAM,
+    capture_of,
+    check_accounts,
+    files_in,
+    flow,
+    in_this_order,
+    manifest_of,
+    many_lookups,
+    records_in,
+)
 
-from zanon_net import Config, OutputError, run
-from zanon_net.files import TextFile
-from zanon_net.outputs import FolderSink
-from zanon_net.sinks import Plan
-
-PROGRAM = [sys.executable, "-m", "zanon_net", "run"]
-HOST = b"www.example.org"
-Files = dict[str, bytes]
-
-
-def flow(n: int, t_ns: int) -> list[Frame]:
-    """A DNS lookup of its own user."""
-    return Udp(user(n), ports=(1024 + n, 53), t_ns=t_ns).lookup(HOST).frames
-
-
-def capture_of(frames: list[Frame]) -> bytes:
-    return in_this_order(merged([frames]))
-
-
-def in_this_order(frames: list[Frame]) -> bytes:
-    return pcap_header("<", magic=PCAP_NANOSECONDS) + b"".join(
-        pcap_record("<", frame.t_ns // SECOND, frame.t_ns % SECOND, frame.data) for frame in frames
-    )
-
-
-def files_in(folder: Path) -> Files:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
-
-
-def manifest_of(folder: Path) -> dict[str, Any]:
-    return dict(json.loads((folder / "manifest.json").read_bytes()))
-
-
-def records_in(name: str, content: bytes) -> int:
-    if name.endswith(".parquet"):
-        return int(pq.read_table(pa.BufferReader(content)).num_rows)
-    return content.count(b"\n") - (not name.endswith(".jsonl"))
-
-
-def check_accounts(folder: Path) -> dict[str, Any]:
-    """The manifest tells the truth about what is there: names, sizes, records, and no more."""
-    manifest, files = manifest_of(folder), files_in(folder)
-    listed = {file["file"]: file for file in manifest["outputs"]}
-    assert set(listed) == set(files) - {"manifest.json"}
-    counted: dict[str, int] = {}
-    for name, file in listed.items():
-        assert file["bytes"] == len(files[name])
-        assert file["records"] == records_in(name, files[name])
-        key = "tstat" if ".out/" in name else name.rpartition(".")[2]
-        counted[key] = counted.get(key, 0) + file["records"]
-    accounts = manifest["records"]
-    assert accounts["closed"] == accounts["records"] + accounts["withheld"]
-    for key in ("csv", "jsonl", "parquet", "tstat"):
-        if key in accounts:
-            told = accounts[key]
-            assert told["written"] + told["left_out"] + told["lost"] == accounts["records"]
-            assert told["written"] == counted.get(key, 0)
-    return manifest
+from zanon_net import Config, run
 
 
 @pytest.fixture
@@ -200,11 +142,7 @@ def test_the_clock_set_back_begins_a_part_of_the_same_hour_anew(out: Path, tmp_p
 @pytest.fixture
 def many(tmp_path: Path) -> Path:
     """20,000 lookups, 50 ms apart."""
-    path = tmp_path / "many.pcap"
-    if not path.exists():
-        frames = [frame for n in range(20_000) for frame in flow(n, START + n * 50_000_000)]
-        path.write_bytes(capture_of(frames))
-    return path
+    return many_lookups(tmp_path / "many.pcap")
 
 
 def test_parts_by_size(many: Path, out: Path) -> None:
@@ -322,99 +260,3 @@ def test_a_killed_run_leaves_whole_files_and_partial_ones(
         assert content.endswith(b"\n")
         header, *lines = content.splitlines()
         assert {line.count(b",") for line in lines} == {header.count(b",")}
-
-
-# ---- a disk that is full ------------------------------------------------------------------------
-
-
-def is_full_after(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
-    """Makes text files fail with ENOSPC once they hold `limit` bytes together."""
-    written = 0
-    put = TextFile._put
-
-    def failing(self: TextFile, data: bytes) -> None:
-        nonlocal written
-        written += len(data)
-        if written > limit:
-            raise OutputError(f"cannot write {self.path}: {os.strerror(errno.ENOSPC)}")
-        put(self, data)
-
-    monkeypatch.setattr(TextFile, "_put", failing)
-
-
-@pytest.mark.parametrize("limit", [300_000, 4_000_000, 5_500_000])
-@pytest.mark.parametrize("split_size", [None, "200k"])
-def test_a_full_disk_leaves_a_true_manifest(
-    many: Path, out: Path, monkeypatch: pytest.MonkeyPatch, limit: int, split_size: str | None
-) -> None:
-    is_full_after(monkeypatch, limit)
-    with pytest.raises(OutputError, match="No space left on device"):
-        run(many, Config().replace(z=1, format="csv", split_size=split_size), out=out)
-    manifest = check_accounts(out)
-    assert not manifest["complete"]
-    assert "No space left on device" in manifest["error"]
-    told = manifest["records"]["csv"]
-    assert told["lost"] > 0
-    assert (told["written"] > 0) == (split_size is not None and limit > 300_000)
-
-
-def can_mount(folder: Path, size: str) -> bool:
-    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
-    return shutil.which("mount") is not None and (
-        subprocess.run(command, check=False, capture_output=True).returncode == 0
-    )
-
-
-@pytest.mark.parametrize(("form", "size"), [("csv", "4m"), ("jsonl", "5m"), ("parquet", "700k")])
-def test_a_small_file_system_runs_full(form: str, size: str, many: Path, tmp_path: Path) -> None:
-    small = tmp_path / "small"
-    small.mkdir()
-    if not can_mount(small, size):
-        pytest.skip("mounting a tmpfs takes privileges")
-    try:
-        command = [*PROGRAM, str(many), "--z", "1", "--format", form, "--split", "1m"]
-        done = subprocess.run(
-            [*command, "--out", str(small / "out")], check=False, capture_output=True
-        )
-        assert done.returncode == 1
-        lines = done.stderr.splitlines()
-        assert b"No space left on device; free some space and run again" in lines[-1]
-        manifest = check_accounts(small / "out")
-        assert not manifest["complete"]
-        assert manifest["records"][form]["written"] > 0
-        assert manifest["records"][form]["lost"] > 0
-    finally:
-        subprocess.run(["umount", str(small)], check=True)
-
-
-def test_there_is_room_for_the_manifest_on_a_full_disk(out: Path) -> None:
-    sink = FolderSink(out, Plan(("csv",)))
-    assert (out / "manifest.json.partial").stat().st_size == 1 << 16
-    sink.abandon(lambda: b"{}")
-    assert files_in(out) == {"manifest.json": b"{}"}
-
-
-def test_the_room_for_the_manifest_grows_with_the_files_it_lists(out: Path) -> None:
-    sink = FolderSink(out, Plan(("csv", "jsonl")))
-    for n in range(200):
-        sink.rotate(START, START + (n + 1) * SECOND)
-    size = (out / "manifest.json.partial").stat().st_size
-    assert size > (1 << 16) + len(json.dumps(sink.files, indent=4))
-    sink.abandon(lambda: json.dumps(sink.files).encode())
-    assert len(json.loads((out / "manifest.json").read_bytes())) == 400
-
-
-def test_an_input_error_after_a_part_leaves_that_part(
-    many: Path, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*told: int) -> None:
-        if told[2] > 30_000:
-            raise MemoryError
-
-    config = Config().replace(z=1, format="csv", split_size="200k")
-    with pytest.raises(MemoryError):
-        run(many, config, out=out, progress=broken)
-    assert check_accounts(out)["error"] == "MemoryError"
-    with pytest.raises(MemoryError):
-        run(many, config.replace(split_size=None), out=out.with_name("two"), progress=broken)
-    assert not out.with_name("two").exists()

@@ -70,6 +70,26 @@ static size_t read_frames(zn_cursor *c, uint16_t link_type, int64_t *t_ns, zn_fr
     return n;
 }
 
+/* The words of a table and the places of its rows; their memory goes back and is used again. */
+static void take_rows(zn_table *table)
+{
+    zn_table_block block;
+    require(zn_table_end(table, NULL) == 0);
+    for (size_t i = 0; i < table->fields.n; i++) {
+        const zn_dictionary *words = &table->dictionary[i];
+        for (size_t at = 0; at < words->bytes_n; at++)
+            require(words->bytes[at] >= 0x20 && words->bytes[at] <= 0x7e);
+        for (size_t row = 0; row < table->rows && table->fields.at[i].type == ZN_FIELD_TEXT;
+             row++) {
+            uint32_t number;
+            memcpy(&number, table->in_block.column[i].values + row * sizeof number, sizeof number);
+            require(number < words->n || number == 0);
+        }
+    }
+    block = zn_table_take(table);
+    zn_table_give(table, block);
+}
+
 static void take_output(zn_engine *e)
 {
     zn_outputs *outputs = zn_engine_outputs(e);
@@ -81,6 +101,9 @@ static void take_output(zn_engine *e)
             require(text->bytes[at] == '\n' ||
                     (text->bytes[at] >= 0x20 && text->bytes[at] <= 0x7e));
     }
+    for (int i = 0; i < ZN_OUTPUT_TABLES; i++)
+        if (outputs->table[i].rows != 0)
+            take_rows(&outputs->table[i]);
     zn_outputs_clear(outputs);
 }
 

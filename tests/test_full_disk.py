@@ -1,0 +1,123 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is left when a disk is full, or when a run breaks off: whole files and a true manifest."""
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from packet_help import SECOND, START
+from parts_help import PROGRAM, check_accounts, files_in, many_lookups
+
+from zanon_net import Config, OutputError, run
+from zanon_net.files import TextFile
+from zanon_net.outputs import FolderSink
+from zanon_net.sinks import Plan
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """20,000 lookups, 50 ms apart."""
+    return many_lookups(tmp_path / "many.pcap")
+
+
+def is_full_after(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    """Makes text files fail with ENOSPC once they hold `limit` bytes together."""
+    written = 0
+    put = TextFile._put
+
+    def failing(self: TextFile, data: bytes) -> None:
+        nonlocal written
+        written += len(data)
+        if written > limit:
+            raise OutputError(f"cannot write {self.path}: {os.strerror(errno.ENOSPC)}")
+        put(self, data)
+
+    monkeypatch.setattr(TextFile, "_put", failing)
+
+
+@pytest.mark.parametrize("limit", [300_000, 4_000_000, 5_500_000])
+@pytest.mark.parametrize("split_size", [None, "200k"])
+def test_a_full_disk_leaves_a_true_manifest(
+    many: Path, out: Path, monkeypatch: pytest.MonkeyPatch, limit: int, split_size: str | None
+) -> None:
+    is_full_after(monkeypatch, limit)
+    with pytest.raises(OutputError, match="No space left on device"):
+        run(many, Config().replace(z=1, format="csv", split_size=split_size), out=out)
+    manifest = check_accounts(out)
+    assert not manifest["complete"]
+    assert "No space left on device" in manifest["error"]
+    told = manifest["records"]["csv"]
+    assert told["lost"] > 0
+    assert (told["written"] > 0) == (split_size is not None and limit > 300_000)
+
+
+def can_mount(folder: Path, size: str) -> bool:
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    return shutil.which("mount") is not None and (
+        subprocess.run(command, check=False, capture_output=True).returncode == 0
+    )
+
+
+@pytest.mark.parametrize(("form", "size"), [("csv", "4m"), ("jsonl", "5m"), ("parquet", "700k")])
+def test_a_small_file_system_runs_full(form: str, size: str, many: Path, tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    if not can_mount(small, size):
+        pytest.skip("mounting a tmpfs takes privileges")
+    try:
+        command = [*PROGRAM, str(many), "--z", "1", "--format", form, "--split", "1m"]
+        done = subprocess.run(
+            [*command, "--out", str(small / "out")], check=False, capture_output=True
+        )
+        assert done.returncode == 1
+        lines = done.stderr.splitlines()
+        assert b"No space left on device; free some space and run again" in lines[-1]
+        manifest = check_accounts(small / "out")
+        assert not manifest["complete"]
+        assert manifest["records"][form]["written"] > 0
+        assert manifest["records"][form]["lost"] > 0
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_there_is_room_for_the_manifest_on_a_full_disk(out: Path) -> None:
+    sink = FolderSink(out, Plan(("csv",)))
+    assert (out / "manifest.json.partial").stat().st_size == 1 << 16
+    sink.abandon(lambda: b"{}")
+    assert files_in(out) == {"manifest.json": b"{}"}
+
+
+def test_the_room_for_the_manifest_grows_with_the_files_it_lists(out: Path) -> None:
+    sink = FolderSink(out, Plan(("csv", "jsonl")))
+    for n in range(200):
+        sink.rotate(START, START + (n + 1) * SECOND)
+    size = (out / "manifest.json.partial").stat().st_size
+    assert size > (1 << 16) + len(json.dumps(sink.files, indent=4))
+    sink.abandon(lambda: json.dumps(sink.files).encode())
+    assert len(json.loads((out / "manifest.json").read_bytes())) == 400
+
+
+def test_an_input_error_after_a_part_leaves_that_part(
+    many: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*told: int) -> None:
+        if told[2] > 30_000:
+            raise MemoryError
+
+    config = Config().replace(z=1, format="csv", split_size="200k")
+    with pytest.raises(MemoryError):
+        run(many, config, out=out, progress=broken)
+    assert check_accounts(out)["error"] == "MemoryError"
+    with pytest.raises(MemoryError):
+        run(many, config.replace(split_size=None), out=out.with_name("two"), progress=broken)
+    assert not out.with_name("two").exists()
