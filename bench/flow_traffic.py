@@ -9,18 +9,14 @@ a datagram behind which all of them are idle.
 """
 
 import struct
-import sys
 from collections.abc import Iterator
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-sys.path.append(str(Path(__file__).resolve().parent.parent / "pcaps"))
-
-from traffic import Dice, HelloShape, hello_record
+from zanon_net.bench.messages import Dice, HelloShape, hello_record
 
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[Any]
