@@ -20,6 +20,7 @@ from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatErr
 OUTPUTS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete", "jsonl", "observations",
            "csv")
 TABLES = ("tcp_table", "udp_table")
+FULL_ROWS = ZN_OUTPUTS_ROWS
 cdef enum:
     TEXTS = 6
 assert len(OUTPUTS) == TEXTS and TEXTS == <int>ZN_OUTPUT_TEXTS
