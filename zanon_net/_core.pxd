@@ -403,6 +403,8 @@ cdef extern from "outputs.h" nogil:
     ctypedef enum zn_output:
         ZN_OUTPUT_TEXTS
         ZN_OUTPUTS
+    enum:
+        ZN_OUTPUTS_ROWS
     ctypedef struct zn_mark:
         int64_t period_ns
         size_t at[1]

@@ -17,6 +17,9 @@ ROWS: tuple[str, ...]
 TABLES: tuple[str, ...]
 """The outputs that drain() gives as columns."""
 
+FULL_ROWS: int
+"""Rows of a table that are enough to be drained: records wait until they are."""
+
 FIELD_TYPES: tuple[str, ...]
 """Types of fields: Arrow's names, or ms and s (doubles), time (ns since the Unix epoch), text."""
 

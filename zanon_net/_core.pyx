@@ -22,6 +22,7 @@ OUTPUTS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete", "jsonl"
            "csv")
 ROWS = ("record_rows", "observation_rows")
 TABLES = ("tcp_table", "udp_table")
+FULL_ROWS = ZN_OUTPUTS_ROWS
 cdef enum:
     TEXTS = 8
 ALL_TEXTS = OUTPUTS + ROWS

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from zanon_net._core import FULL_ROWS
 from zanon_net.errors import ConfigError, OutputError
 from zanon_net.schema import Column, Schema
 
@@ -19,7 +20,7 @@ PARTIAL = ".partial"
 BUFFER_BYTES = 1 << 20
 GZIP = 31  # zlib's number of a gzip stream with the largest window
 GZIP_LEVEL, ZSTD_LEVEL = 4, 3
-ROW_GROUP_ROWS = 1 << 16  # what an engine gathers before it is worth a write
+ROW_GROUP_ROWS = FULL_ROWS
 
 SUFFIXES = {"none": "", "gzip": ".gz", "zstd": ".zst"}
 
