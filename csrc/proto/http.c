@@ -108,9 +108,23 @@ static void skip_empty_lines(zn_cursor *c)
     }
 }
 
+/* Every known method starts with three capitals; what is no request hardly ever does. */
+static bool starts_with_capitals(zn_span bytes)
+{
+    zn_cursor c = zn_cursor_over_span(bytes, false);
+    for (size_t i = 0; i < 3 && zn_cursor_left(&c) > 0; i++) {
+        uint8_t byte = zn_cursor_u8(&c);
+        if (byte < 'A' || byte > 'Z')
+            return false;
+    }
+    return true;
+}
+
 bool zn_http_is_known_method(zn_span bytes)
 {
     zn_cursor known = zn_cursor_over((const uint8_t *)methods, sizeof methods - 1, true);
+    if (!starts_with_capitals(bytes))
+        return false;
     while (zn_cursor_left(&known) > 0) {
         zn_span method = zn_ascii_take_until(&known, ' ');
         zn_cursor c = zn_cursor_over_span(bytes, false);
