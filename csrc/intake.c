@@ -3,6 +3,7 @@
 #include "intake.h"
 
 #include "proto/packet.h"
+#include "state/flow_table.h"
 
 #define NESTED_MAX 4 /* fragments inside a datagram that was put together, and so on */
 

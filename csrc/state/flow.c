@@ -78,7 +78,7 @@ void zn_flow_table_close(zn_flow_table *t)
 
 zn_flow *zn_flow_at(const zn_flow_table *t, uint32_t flow)
 {
-    return zn_slab_at(&t->flows, flow);
+    return zn_flow_entry(t, flow);
 }
 
 static size_t place_of(const zn_flow_table *t, const zn_flow *f)
@@ -93,7 +93,7 @@ zn_tcp_path *zn_flow_path(const zn_flow_table *t, const zn_flow *f)
 
 zn_flow_layer7 *zn_flow_layer7_of(const zn_flow_table *t, const zn_flow *f)
 {
-    return t->layer7 == NULL || f->tuple.proto != ZN_PROTO_TCP ? NULL : &t->layer7[place_of(t, f)];
+    return zn_flow_layer7_entry(t, f);
 }
 
 void zn_flow_set_user(zn_flow_table *t, zn_flow *f, const zn_addr *user)
@@ -165,7 +165,8 @@ static uint32_t current_flow(zn_flow_table *t, const zn_packet *p)
         return 0;
     f = zn_flow_at(t, flow);
     if (f->end == ZN_FLOW_OPEN) {
-        if (p->t_ns - f->last_ns <= zn_flow_idle_ns(f))
+        int64_t idle_ns = p->t_ns - f->last_ns;
+        if (ZN_LIKELY(idle_ns <= ZN_FLOW_LEAST_IDLE_NS) || idle_ns <= zn_flow_idle_ns(f))
             return flow;
         zn_flow_close(t, flow, ZN_FLOW_IDLE);
         return 0;

@@ -4,7 +4,7 @@
  * Flows: one entry for each 5-tuple in use, its direction, its counters and its life.
  *
  * Lookup is three steps, so that a batch of packets can overlap its cache misses:
- * zn_flow_prefetch (bucket), zn_flow_probe (entry), zn_flow_find. Buckets are one cache line of ten
+ * zn_flow_prefetch (bucket), zn_flow_probe (entry), both in state/flow_table.h, zn_flow_find. Buckets are one cache line of ten
  * 16-bit tags and ten 32-bit references.
  *
  * Life: open -> closed (FIN both ways acknowledged, RST, idle, end of input) -> emitted -> free.
@@ -33,6 +33,7 @@
 #define ZN_FLOW_SYN_IDLE_NS (10 * ZN_NS_PER_S)
 #define ZN_FLOW_UDP_IDLE_NS (200 * ZN_NS_PER_S)
 #define ZN_FLOW_UDP_SINGLE_NS (10 * ZN_NS_PER_S)
+#define ZN_FLOW_LEAST_IDLE_NS (10 * ZN_NS_PER_S) /* of all these */
 
 /* What one endpoint sent. */
 typedef struct zn_flow_side {
@@ -127,9 +128,6 @@ int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, unsigned sets, z
                        zn_error *err);
 void zn_flow_table_close(zn_flow_table *t);
 
-void zn_flow_prefetch(const zn_flow_table *t, uint64_t hash);
-/* Prefetches the entry that the bucket's tag points to, if any. */
-void zn_flow_probe(const zn_flow_table *t, uint64_t hash);
 /* The flow of a packet, or 0. */
 uint32_t zn_flow_find(const zn_flow_table *t, const zn_packet *p);
 

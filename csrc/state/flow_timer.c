@@ -54,13 +54,19 @@ static unsigned age_of(const zn_flow_table *t, const zn_flow *f)
     return age <= 0 ? 0 : age < ZN_WHEEL_AGES ? (unsigned)age : ZN_WHEEL_AGES - 1;
 }
 
+static void set_second(zn_flow_table *t, int64_t second)
+{
+    t->wheel_s = second;
+    t->due_ns = second < INT64_MAX / ZN_NS_PER_S ? (second + 1) * ZN_NS_PER_S : INT64_MAX;
+}
+
 void zn_flow_timer_start(zn_flow_table *t, uint32_t flow)
 {
     zn_flow *f = zn_flow_at(t, flow);
     zn_flow_list *list;
     int64_t second;
     if (!t->wheel_started) {
-        t->wheel_s = f->last_ns / ZN_NS_PER_S;
+        set_second(t, f->last_ns / ZN_NS_PER_S);
         t->wheel_started = true;
     }
     second = (f->last_ns + zn_flow_idle_ns(f)) / ZN_NS_PER_S + 1;
@@ -112,6 +118,7 @@ void zn_flow_expire(zn_flow_table *t, int64_t now_ns)
         for (unsigned age = ZN_WHEEL_AGES; age-- > 0;)
             visit_list(t, zn_flow_wheel_at(t, t->wheel_s, age), now_ns);
     }
+    set_second(t, now_s);
     while (t->lingering.first != 0 && has_lingered(t, now_ns))
         zn_flow_free_lingering(t);
 }
@@ -142,7 +149,7 @@ void zn_flow_rebase(zn_flow_table *t, int64_t now_ns)
             zn_flow_index_remove(t, flow);
     while (t->lingering.first != 0)
         zn_flow_free_lingering(t);
-    t->wheel_s = now_ns / ZN_NS_PER_S;
+    set_second(t, now_ns / ZN_NS_PER_S);
 }
 
 void zn_flow_end_input(zn_flow_table *t, int64_t now_ns)

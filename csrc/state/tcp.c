@@ -174,6 +174,20 @@ static void count_message(zn_flow_layer7 *l, const zn_flow_side *side, const zn_
     }
 }
 
+static void count_ack(zn_flow *f, zn_flow_side *side, const zn_packet *p)
+{
+    zn_flow_side *other = &f->side[1 - p->sender];
+    side->acks++;
+    side->acks_pure +=
+        p->payload_len == 0 && (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST)) == 0;
+    if (side->first_ack_ns == 0 && (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_RST)) == 0)
+        side->first_ack_ns = p->t_ns;
+    if (other->fin != 0 && seq_diff(p->ack, other->fin_end) >= 0)
+        other->fin_acked = true;
+    if (f->syn_acked && p->sender == f->client && p->ack == other->isn + 1)
+        f->client_acked = true;
+}
+
 static void count_flags(zn_flow *f, zn_flow_side *side, const zn_packet *p)
 {
     if ((p->tcp_flags & ZN_TCP_SYN) != 0) {
@@ -188,24 +202,55 @@ static void count_flags(zn_flow *f, zn_flow_side *side, const zn_packet *p)
         side->fin++;
         side->fin_end = p->seq + p->payload_len + 1;
     }
-    if ((p->tcp_flags & ZN_TCP_ACK) != 0) {
-        zn_flow_side *other = &f->side[1 - p->sender];
-        side->acks++;
-        side->acks_pure +=
-            p->payload_len == 0 && (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST)) == 0;
-        if (side->first_ack_ns == 0 && (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_RST)) == 0)
-            side->first_ack_ns = p->t_ns;
-        if (other->fin != 0 && seq_diff(p->ack, other->fin_end) >= 0)
-            other->fin_acked = true;
-        if (f->syn_acked && p->sender == f->client && p->ack == other->isn + 1)
-            f->client_acked = true;
+    if ((p->tcp_flags & ZN_TCP_ACK) != 0)
+        count_ack(f, side, p);
+}
+
+static void count_data(zn_flow_side *side, const zn_packet *p)
+{
+    if (side->first_data_ns == 0)
+        side->first_data_ns = p->t_ns;
+    side->last_data_ns = p->t_ns;
+}
+
+/* Most segments: no other flag than ACK and PSH, and the bytes that come next, or none. */
+static bool is_usual(const zn_flow_side *side, const zn_packet *p)
+{
+    unsigned flags = p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST | ZN_TCP_ACK);
+    return flags == ZN_TCP_ACK && side->seq_known &&
+           (p->payload_len == 0 || p->seq == side->next_seq);
+}
+
+/* What zn_tcp_count comes to for a usual segment. */
+static void count_usual(zn_flow *f, zn_flow_side *side, const zn_packet *p)
+{
+    uint32_t end = p->seq + p->payload_len;
+    side->packets++;
+    if (p->payload_len != 0) {
+        side->bytes += p->payload_len;
+        side->packets_data++;
+        if (seq_diff(end, side->next_seq) > 0)
+            side->next_seq = end;
+        count_data(side, p);
     }
+    count_ack(f, side, p);
+}
+
+static zn_flow_end end_of(const zn_flow *f)
+{
+    return f->side[0].fin_acked && f->side[1].fin_acked ? ZN_FLOW_FIN : ZN_FLOW_OPEN;
 }
 
 zn_flow_end zn_tcp_count(zn_flow_table *t, zn_flow *f, const zn_packet *p)
 {
     zn_flow_side *side = &f->side[p->sender];
     place where;
+    if (ZN_LIKELY(t->paths == NULL && is_usual(side, p))) {
+        count_usual(f, side, p);
+        if (t->layer7 != NULL)
+            count_message(zn_flow_layer7_entry(t, f), side, p, false);
+        return end_of(f);
+    }
     side->packets++;
     side->bytes += p->payload_len;
     where = count_sequence(t, side, p);
@@ -216,11 +261,8 @@ zn_flow_end zn_tcp_count(zn_flow_table *t, zn_flow *f, const zn_packet *p)
     if ((p->tcp_flags & ZN_TCP_RST) != 0)
         return ZN_FLOW_RST; /* what it carries tells why, and is not of the stream */
     if (t->layer7 != NULL)
-        count_message(zn_flow_layer7_of(t, f), side, p, where.again);
-    if (p->payload_len != 0) {
-        if (side->first_data_ns == 0)
-            side->first_data_ns = p->t_ns;
-        side->last_data_ns = p->t_ns;
-    }
-    return f->side[0].fin_acked && f->side[1].fin_acked ? ZN_FLOW_FIN : ZN_FLOW_OPEN;
+        count_message(zn_flow_layer7_entry(t, f), side, p, where.again);
+    if (p->payload_len != 0)
+        count_data(side, p);
+    return end_of(f);
 }
