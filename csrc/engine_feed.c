@@ -8,6 +8,7 @@
 #include "anon/layer7.h"
 #include "anon/service.h"
 #include "engine_internal.h"
+#include "state/flow_table.h"
 
 #define GROUP ZN_INTAKE_GROUP
 #define GROUP_VOTES                                                                                \
@@ -138,7 +139,8 @@ static int take_packet(zn_engine *e, const zn_packet *p, zn_error *err)
     if (rc != 0)
         return rc;
     e->stats.n[p->tuple.proto == ZN_PROTO_TCP ? ZN_STAT_PACKETS_TCP : ZN_STAT_PACKETS_UDP]++;
-    zn_flow_expire(e->flows, e->clock.now_ns);
+    if (ZN_UNLIKELY(zn_flow_expire_due(e->flows, e->clock.now_ns)))
+        zn_flow_expire(e->flows, e->clock.now_ns);
     flow = zn_flow_update(e->flows, p, &opened);
     if (flow == 0)
         return 0;
@@ -148,11 +150,13 @@ static int take_packet(zn_engine *e, const zn_packet *p, zn_error *err)
             return rc;
         zn_resolved_opened(&e->resolved, zn_flow_at(e->flows, flow));
     }
-    f = zn_flow_at(e->flows, flow);
+    f = zn_flow_entry(e->flows, flow);
     if (zn_names_packet(&e->names, flow, f, p)) {
         zn_service_packet(f, p);
-        zn_resolved_packet(&e->resolved, flow, f, p);
-        zn_layer7_packet(&e->names, flow, f, p);
+        if (p->tuple.proto == ZN_PROTO_TCP)
+            zn_layer7_packet(&e->names, flow, f, p);
+        else
+            zn_resolved_packet(&e->resolved, flow, f, p);
     }
     return 0;
 }
