@@ -46,19 +46,26 @@ static inline uint64_t zn_tuple_hash(const zn_hash_key *key, zn_addr_words a, zn
     return zn_sip_words_end(&s, 5);
 }
 
-/* Sets the tuple, its hash and the side that sent the packet. In registers: reading the tuple back
- * as words, right after it was stored in parts, costs more than all the rest of this function. */
+/* Sets the tuple, its hash and the side that sent the packet. Word by word in registers: reading a
+ * value back right after it was stored in parts costs more than all the rest of this function. */
 static inline void zn_packet_set_tuple(zn_packet *out, zn_addr_words src, zn_addr_words dst,
                                        const uint16_t port[2], uint32_t proto,
                                        const zn_hash_key *key)
 {
     bool same = src.high == dst.high && src.low == dst.low;
     bool sender = same ? port[0] > port[1] : zn_addr_words_behind(src, dst);
-    zn_addr_words first = sender ? dst : src, second = sender ? src : dst;
-    uint16_t first_port = port[sender], second_port = port[!sender];
+    zn_addr_words first, second;
+    uint16_t first_port = sender ? port[1] : port[0], second_port = sender ? port[0] : port[1];
+    uint8_t *at = out->tuple.addr[0].byte, *behind = out->tuple.addr[1].byte;
+    first.high = sender ? dst.high : src.high;
+    first.low = sender ? dst.low : src.low;
+    second.high = sender ? src.high : dst.high;
+    second.low = sender ? src.low : dst.low;
+    memcpy(at, &first.high, sizeof first.high);
+    memcpy(at + sizeof first.high, &first.low, sizeof first.low);
+    memcpy(behind, &second.high, sizeof second.high);
+    memcpy(behind + sizeof second.high, &second.low, sizeof second.low);
     out->sender = sender;
-    memcpy(&out->tuple.addr[0], &first, sizeof first);
-    memcpy(&out->tuple.addr[1], &second, sizeof second);
     out->tuple.port[0] = first_port;
     out->tuple.port[1] = second_port;
     out->tuple.proto = proto;

@@ -34,14 +34,18 @@ static zn_flow_bucket *next_bucket(const zn_flow_table *t, const zn_flow_bucket 
     return b->overflow == 0 ? NULL : zn_slab_at(&t->overflow, b->overflow);
 }
 
+static inline uint64_t word(const zn_tuple *t, size_t i)
+{
+    uint64_t w;
+    memcpy(&w, (const uint8_t *)t + i * sizeof w, sizeof w);
+    return w;
+}
+
 /* In words: a call to compare 40 bytes costs more than the comparison. */
 static inline bool same_tuple(const zn_tuple *a, const zn_tuple *b)
 {
-    uint64_t left[5], right[5];
-    memcpy(left, a, sizeof left);
-    memcpy(right, b, sizeof right);
-    return ((left[0] ^ right[0]) | (left[1] ^ right[1]) | (left[2] ^ right[2]) |
-            (left[3] ^ right[3]) | (left[4] ^ right[4])) == 0;
+    return ((word(a, 4) ^ word(b, 4)) | (word(a, 1) ^ word(b, 1)) | (word(a, 3) ^ word(b, 3)) |
+            (word(a, 0) ^ word(b, 0)) | (word(a, 2) ^ word(b, 2))) == 0;
 }
 
 uint32_t zn_flow_find(const zn_flow_table *t, const zn_packet *p)
