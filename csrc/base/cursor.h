@@ -100,6 +100,15 @@ static inline void zn_cursor_skip_zeros(zn_cursor *c)
         c->p++;
 }
 
+/* Fetches two cache lines `ahead` bytes further on, where that many are left. */
+static inline void zn_cursor_prefetch(const zn_cursor *c, size_t ahead)
+{
+    if (zn_cursor_left(c) > ahead + ZN_CACHE_LINE) {
+        ZN_PREFETCH(c->p + ahead);
+        ZN_PREFETCH(c->p + ahead + ZN_CACHE_LINE);
+    }
+}
+
 /* All bytes that are left. */
 static inline zn_span zn_cursor_rest(zn_cursor *c)
 {

@@ -65,4 +65,10 @@ static inline uint64_t zn_byte_source_offset(const zn_byte_source *s)
     return s->end_offset - zn_cursor_left(&s->unread);
 }
 
+/* The batch should end here. */
+static inline bool zn_byte_source_batch_ends(const zn_byte_source *s)
+{
+    return zn_byte_source_offset(s) >= s->batch_end;
+}
+
 #endif

@@ -12,8 +12,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define PREFETCH_BYTES 3072 /* far enough ahead for memory to answer, near enough to be used */
-
 static const zn_format *const formats[] = {&zn_format_pcap, &zn_format_pcapng, &zn_format_snoop};
 
 /* What is told apart only to say what it is, by its first four bytes. */
@@ -167,18 +165,20 @@ static void end_of_source(zn_capture *c)
 /* Frames that can be read without waiting: their number; *last is how the last step ended. */
 static int read_batch(zn_capture *c, zn_frame *frames, int max, zn_step *last)
 {
-    int n = 0;
-    do {
+    int n = c->format->read == NULL ? 0 : c->format->read(c, frames, max);
+    c->records += (uint64_t)n;
+    *last = ZN_STEP_FRAME;
+    if (n > 0 && zn_byte_source_batch_ends(&c->source))
+        return n;
+    while (n < max && *last <= ZN_STEP_NONE) {
         *last = c->format->step(c, &frames[n]);
         if (*last != ZN_STEP_FRAME)
             continue;
         c->records++;
         n++;
-        if (zn_cursor_left(&c->source.unread) > PREFETCH_BYTES)
-            ZN_PREFETCH(c->source.unread.p + PREFETCH_BYTES);
-        if (zn_byte_source_offset(&c->source) >= c->source.batch_end)
+        if (zn_byte_source_batch_ends(&c->source))
             break;
-    } while (n < max && *last <= ZN_STEP_NONE);
+    }
     return n;
 }
 
