@@ -15,6 +15,7 @@
     (GROUP * (ZN_NAMES_PER_FLOW + 4)) /* most that the packets of a group can cast */
 #define ROOM_PART 64                  /* of a full flow table that is emptied at a time */
 
+_Static_assert(ZN_ENGINE_BATCH % GROUP == 0, "a batch ends with a group");
 _Static_assert(ZN_FLOW_SPARE >= GROUP, "a group's flows always find room");
 _Static_assert(ZN_ENGINE_BATCH_VOTES > GROUP_VOTES, "a group's votes always find room");
 
@@ -184,28 +185,45 @@ static int feed_group(zn_engine *e, const zn_frame *frames, size_t n, zn_error *
     const zn_packet *packet = e->intake.packets;
     size_t packets = zn_intake_take(&e->intake, frames, n);
     int rc = e->gate.vote_count + GROUP_VOTES > e->gate.vote_cap ? settle(e, false, err) : 0;
-    if (rc == 0)
+    if (rc == 0 && e->batched % GROUP == 0)
         rc = make_room(e, err);
     for (size_t i = 0; i < packets; i++)
         zn_flow_probe(e->flows, packet[i].hash);
     for (size_t i = 0; i < packets && rc == 0; i++)
         rc = take_packet(e, &packet[i], err);
+    e->batched += (uint32_t)n;
+    return rc;
+}
+
+/* Ends a batch: what its packets left to be done is done. */
+static int end_batch(zn_engine *e, zn_error *err)
+{
+    e->batched = 0;
+    zn_defrag_expire(e->intake.defrag, e->clock.now_ns);
+    return settle(e, false, err);
+}
+
+/* Takes n frames. Groups and batches are counted in frames, whatever portions they come in: what is
+ * put out does not depend on them. */
+static int feed_frames(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
+{
+    int rc = 0;
+    for (size_t at = 0; at < n && rc == 0;) {
+        size_t group = GROUP - e->batched % GROUP;
+        if (group > n - at)
+            group = n - at;
+        rc = feed_group(e, frames + at, group, err);
+        if (rc == 0 && e->batched == ZN_ENGINE_BATCH)
+            rc = end_batch(e, err);
+        at += group;
+    }
     return rc;
 }
 
 int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
 {
-    int rc = 0;
-    for (size_t batch = 0; batch < n && rc == 0; batch += ZN_ENGINE_BATCH) {
-        size_t end = n - batch < ZN_ENGINE_BATCH ? n : batch + ZN_ENGINE_BATCH;
-        for (size_t at = batch; at < end && rc == 0; at += GROUP)
-            rc = feed_group(e, frames + at, end - at < GROUP ? end - at : GROUP, err);
-        if (rc == 0) {
-            zn_defrag_expire(e->intake.defrag, e->clock.now_ns);
-            rc = settle(e, false, err);
-        }
-    }
-    return rc;
+    int rc = feed_frames(e, frames, n, err);
+    return rc == 0 && e->batched != 0 ? end_batch(e, err) : rc;
 }
 
 static void tally_link(zn_source *source, uint32_t link_type)
@@ -236,21 +254,24 @@ static size_t filter_frames(zn_engine *e, zn_source *source, size_t n)
 
 int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
 {
-    int taken = 0;
-    while (taken < max_frames) {
+    int taken = 0, n = 1, rc = 0;
+    while (taken < max_frames && n > 0 && rc == 0) {
         int want = max_frames - taken < ZN_ENGINE_BATCH ? max_frames - taken : ZN_ENGINE_BATCH;
-        int n = zn_capture_next(source->capture, e->frames, want, err);
-        int rc;
+        n = zn_capture_next(source->capture, e->frames, want, err);
         if (n <= 0)
-            return n < 0 ? n : taken;
-        rc = zn_engine_feed(e, e->frames, filter_frames(e, source, (size_t)n), err);
-        if (rc != 0)
-            return rc;
+            break;
+        rc = feed_frames(e, e->frames, filter_frames(e, source, (size_t)n), err);
         taken += n;
-        if (n < want || e->waiting || zn_outputs_full(&e->outputs))
-            break; /* a stream: what came is decided now, not when the batch is full */
+        /* A stream: what came is decided now, not when the batch is full. */
+        if ((n < want && zn_capture_may_wait(source->capture)) || e->waiting ||
+            zn_outputs_full(&e->outputs))
+            break;
     }
-    return taken;
+    if (rc == 0 && e->batched != 0)
+        rc = end_batch(e, err);
+    if (rc != 0)
+        return rc;
+    return n < 0 ? n : taken;
 }
 
 int zn_engine_settle(zn_engine *e, zn_error *err)

@@ -27,6 +27,7 @@ struct zn_engine {
     zn_outputs outputs;
     int64_t split_ns, period; /* length and number of the period; -1: none yet */
     uint32_t max_flows;
+    uint32_t batched; /* frames of the batch so far */
     bool waiting, ended;
     zn_intake intake;
     zn_frame frames[ZN_ENGINE_BATCH];

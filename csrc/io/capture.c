@@ -158,7 +158,9 @@ static void end_of_source(zn_capture *c)
 {
     uint64_t left = zn_cursor_left(&c->source.unread) + c->skipped;
     c->ended = true;
-    if (left != 0)
+    if (zn_byte_source_shrank(&c->source))
+        (void)zn_capture_end(c, "the file became shorter while it was read");
+    else if (left != 0)
         (void)zn_capture_end(c, "%u bytes wanted, %llu left", c->wanted, (unsigned long long)left);
 }
 
@@ -168,16 +170,12 @@ static int read_batch(zn_capture *c, zn_frame *frames, int max, zn_step *last)
     int n = c->format->read == NULL ? 0 : c->format->read(c, frames, max);
     c->records += (uint64_t)n;
     *last = ZN_STEP_FRAME;
-    if (n > 0 && zn_byte_source_batch_ends(&c->source))
-        return n;
     while (n < max && *last <= ZN_STEP_NONE) {
         *last = c->format->step(c, &frames[n]);
         if (*last != ZN_STEP_FRAME)
             continue;
         c->records++;
         n++;
-        if (zn_byte_source_batch_ends(&c->source))
-            break;
     }
     return n;
 }
@@ -187,15 +185,6 @@ int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err)
     int rc;
     if (c->ended && !c->peeked)
         return 0;
-    rc = zn_byte_source_begin(&c->source, err);
-    if (rc < 0)
-        return rc;
-    if (rc > 0) {
-        (void)zn_capture_end(c, "the file became shorter while it was read");
-        c->ended = true;
-        c->peeked = false;
-        return 0;
-    }
     if (c->peeked) {
         frames[0] = c->next;
         c->peeked = false;
@@ -238,6 +227,11 @@ const char *zn_capture_format(const zn_capture *c)
 uint64_t zn_capture_bytes_read(const zn_capture *c)
 {
     return zn_byte_source_offset(&c->source);
+}
+
+bool zn_capture_may_wait(const zn_capture *c)
+{
+    return zn_byte_source_may_grow(&c->source) && !c->source.is_file;
 }
 
 uint64_t zn_capture_bytes_total(const zn_capture *c)

@@ -216,8 +216,6 @@ static int pcap_read(zn_capture *c, zn_frame *frames, int max)
         frames[n++].link_type = link_type;
         zn_cursor_prefetch(&at, PREFETCH_BYTES);
         c->source.unread = at;
-        if (zn_byte_source_batch_ends(&c->source))
-            break;
     }
     return n;
 }
