@@ -5,6 +5,7 @@
 #include "base/arena.h"
 
 #define FIRST_CAP ((size_t)64 << 10)
+#define DIGITS_MAX 20u /* of a 64-bit number */
 
 void zn_text_fini(zn_text *t)
 {
@@ -37,36 +38,27 @@ char *zn_text_reserve(zn_text *t, size_t more)
     return t->bytes + t->n;
 }
 
-void zn_text_bytes(zn_text *t, const char *bytes, size_t n)
+/* Digits of value, at least `least` of them, ending at digits[DIGITS_MAX]; returns where they begin. */
+static unsigned digits_of(uint64_t value, unsigned least, char digits[DIGITS_MAX])
 {
-    char *at = zn_text_reserve(t, n);
-    if (at != NULL && n != 0) {
-        memcpy(at, bytes, n);
-        t->n += n;
-    }
-}
-
-void zn_text_char(zn_text *t, char c)
-{
-    zn_text_bytes(t, &c, 1);
-}
-
-/* Digits of value, at least `least` of them, ending at digits[20]; returns where they begin. */
-static unsigned digits_of(uint64_t value, unsigned least, char digits[20])
-{
-    unsigned at = 20;
+    unsigned at = DIGITS_MAX;
     do {
         digits[--at] = (char)('0' + value % 10);
         value /= 10;
-    } while (value != 0 || 20 - at < least);
+    } while (value != 0 || DIGITS_MAX - at < least);
     return at;
 }
 
 void zn_text_u64(zn_text *t, uint64_t value)
 {
-    char digits[20];
-    unsigned at = digits_of(value, 1, digits);
-    zn_text_bytes(t, digits + at, 20 - at);
+    char digits[DIGITS_MAX];
+    unsigned at;
+    if (value < 10) { /* most are */
+        zn_text_char(t, (char)('0' + value));
+        return;
+    }
+    at = digits_of(value, 1, digits);
+    zn_text_bytes(t, digits + at, DIGITS_MAX - at);
 }
 
 static uint64_t magnitude(zn_text *t, int64_t value)
@@ -84,9 +76,10 @@ void zn_text_i64(zn_text *t, int64_t value)
 
 void zn_text_fixed(zn_text *t, int64_t value, unsigned decimals)
 {
-    char digits[20];
+    char digits[DIGITS_MAX + 1]; /* and the point */
     unsigned at = digits_of(magnitude(t, value), decimals + 1, digits);
-    zn_text_bytes(t, digits + at, 20 - decimals - at);
-    zn_text_char(t, '.');
-    zn_text_bytes(t, digits + (20 - decimals), decimals);
+    unsigned point = DIGITS_MAX - decimals;
+    memmove(digits + point + 1, digits + point, decimals);
+    digits[point] = '.';
+    zn_text_bytes(t, digits + at, DIGITS_MAX + 1 - at);
 }

@@ -20,8 +20,28 @@ void zn_text_fini(zn_text *t);
 /* Room for `more` bytes at t->bytes + t->n; NULL (and failed) when memory is out. */
 char *zn_text_reserve(zn_text *t, size_t more);
 
-void zn_text_bytes(zn_text *t, const char *bytes, size_t n);
-void zn_text_char(zn_text *t, char c);
+/* zn_text_reserve, which is called only where there is no room yet. */
+static inline char *zn_text_room(zn_text *t, size_t more)
+{
+    if (ZN_LIKELY(more <= t->cap - t->n && !t->failed && t->cap != 0))
+        return t->bytes + t->n;
+    return zn_text_reserve(t, more);
+}
+
+static inline void zn_text_bytes(zn_text *t, const char *bytes, size_t n)
+{
+    char *at = zn_text_room(t, n);
+    if (at != NULL && n != 0) {
+        memcpy(at, bytes, n);
+        t->n += n;
+    }
+}
+
+static inline void zn_text_char(zn_text *t, char c)
+{
+    zn_text_bytes(t, &c, 1);
+}
+
 void zn_text_u64(zn_text *t, uint64_t value);
 void zn_text_i64(zn_text *t, int64_t value);
 /* value / 10^decimals with exactly `decimals` (1..9) digits behind the point. */
