@@ -7,6 +7,12 @@
 #define FIRST_CAP ((size_t)64 << 10)
 #define DIGITS_MAX 20u /* of a 64-bit number */
 
+static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                            "25262728293031323334353637383940414243444546474849"
+                            "50515253545556575859606162636465666768697071727374"
+                            "75767778798081828384858687888990919293949596979899";
+static const char zero[] = "0.000000000";
+
 void zn_text_fini(zn_text *t)
 {
     zn_heap_free(t->bytes);
@@ -42,6 +48,11 @@ char *zn_text_reserve(zn_text *t, size_t more)
 static unsigned digits_of(uint64_t value, unsigned least, char digits[DIGITS_MAX])
 {
     unsigned at = DIGITS_MAX;
+    while (value >= 100) {
+        at -= 2;
+        memcpy(digits + at, pairs + 2 * (value % 100), 2);
+        value /= 100;
+    }
     do {
         digits[--at] = (char)('0' + value % 10);
         value /= 10;
@@ -77,8 +88,12 @@ void zn_text_i64(zn_text *t, int64_t value)
 void zn_text_fixed(zn_text *t, int64_t value, unsigned decimals)
 {
     char digits[DIGITS_MAX + 1]; /* and the point */
-    unsigned at = digits_of(magnitude(t, value), decimals + 1, digits);
-    unsigned point = DIGITS_MAX - decimals;
+    unsigned at, point = DIGITS_MAX - decimals;
+    if (value == 0) { /* many are */
+        zn_text_bytes(t, zero, 2 + decimals);
+        return;
+    }
+    at = digits_of(magnitude(t, value), decimals + 1, digits);
     memmove(digits + point + 1, digits + point, decimals);
     digits[point] = '.';
     zn_text_bytes(t, digits + at, DIGITS_MAX + 1 - at);
