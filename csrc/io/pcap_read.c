@@ -191,18 +191,21 @@ static zn_step pcap_step(zn_capture *c, zn_frame *frame)
 /* A record as nearly all files have it, or false. */
 static inline bool read_record(zn_cursor *at, uint32_t fraction_ns, zn_frame *frame)
 {
-    zn_cursor header = zn_cursor_over_span(zn_cursor_take(at, RECORD_BYTES), true);
-    uint32_t seconds = zn_cursor_le32(&header), fraction = zn_cursor_le32(&header), wire;
-    zn_span data;
-    frame->captured = zn_cursor_le32(&header);
-    wire = zn_cursor_le32(&header);
-    if (frame->captured > ZN_FRAME_MAX)
+    zn_span header = zn_cursor_take(at, RECORD_BYTES), data;
+    uint32_t captured, wire;
+    if (header.n == 0)
         return false;
-    data = zn_cursor_take(at, frame->captured);
+    captured = zn_header_le32(header, 8);
+    wire = zn_header_le32(header, 12);
+    if (captured > ZN_FRAME_MAX)
+        return false;
+    data = zn_cursor_take(at, captured);
     frame->data = data.p;
-    frame->t_ns = (int64_t)seconds * ZN_NS_PER_S + (int64_t)fraction * fraction_ns;
-    frame->wire = wire < frame->captured ? frame->captured : wire;
-    return zn_cursor_ok(at);
+    frame->t_ns = (int64_t)zn_header_le32(header, 0) * ZN_NS_PER_S +
+                  (int64_t)zn_header_le32(header, 4) * fraction_ns;
+    frame->captured = captured;
+    frame->wire = wire < captured ? captured : wire;
+    return data.n == captured && zn_cursor_ok(at);
 }
 
 static int pcap_read(zn_capture *c, zn_frame *frames, int max)

@@ -9,6 +9,8 @@
 #define ETHERTYPE_IPV4 0x0800
 #define ETHERTYPE_IPV6 0x86dd
 #define ETHERTYPE_VLAN 0x8100
+#define ETHERNET_BYTES 14u
+#define VLAN_TAG_BYTES 4u
 #define V4_HEADER_BYTES 20u
 #define V6_HEADER_BYTES 40u
 #define TCP_HEADER_BYTES 20u
@@ -34,16 +36,20 @@ static inline zn_span take_captured(zn_cursor *c, size_t n)
 /* Behind the Ethernet header; false when no IP header comes there. */
 static inline bool skip_ethernet(zn_cursor *c, uint64_t *seen)
 {
+    zn_span header = zn_cursor_take(c, ETHERNET_BYTES);
     uint16_t type;
     *seen = 0;
-    zn_cursor_skip(c, 12);
-    type = zn_cursor_be16(c);
+    if (header.n == 0)
+        return false;
+    type = zn_header_be16(header, 12);
     if (type == ETHERTYPE_VLAN) {
+        header = zn_cursor_take(c, VLAN_TAG_BYTES);
+        if (header.n == 0)
+            return false;
         *seen = UINT64_C(1) << (ZN_STAT_IN_VLAN - ZN_STAT_IN_FIRST);
-        zn_cursor_skip(c, 2);
-        type = zn_cursor_be16(c);
+        type = zn_header_be16(header, 2);
     }
-    return (type == ETHERTYPE_IPV4 || type == ETHERTYPE_IPV6) && zn_cursor_ok(c);
+    return type == ETHERTYPE_IPV4 || type == ETHERTYPE_IPV6;
 }
 
 static inline zn_addr_words mapped(uint32_t v4)
@@ -51,38 +57,34 @@ static inline zn_addr_words mapped(uint32_t v4)
     return (zn_addr_words){0, htobe64(UINT64_C(0xffff) << 32 | v4)};
 }
 
-static inline bool read_v4(zn_cursor header, usual *out)
+/* `start`: the header's first byte. */
+static inline bool read_v4(zn_cursor *c, uint8_t start, usual *out)
 {
-    uint8_t start = zn_cursor_u8(&header);
-    uint16_t total, place;
-    zn_cursor_skip(&header, 1);
-    total = zn_cursor_be16(&header);
-    out->id = zn_cursor_be16(&header);
-    place = zn_cursor_be16(&header);
-    out->ttl = zn_cursor_u8(&header);
-    out->protocol = zn_cursor_u8(&header);
-    zn_cursor_skip(&header, 2);
-    out->src = mapped(zn_cursor_be32(&header));
-    out->dst = mapped(zn_cursor_be32(&header));
+    zn_span header = zn_cursor_take(c, V4_HEADER_BYTES);
+    uint16_t total;
+    if (start != V4_START || header.n == 0 || (zn_header_be16(header, 6) & V4_FRAGMENT) != 0)
+        return false;
+    total = zn_header_be16(header, 2);
+    out->id = zn_header_be16(header, 4);
+    out->ttl = zn_header_u8(header, 8);
+    out->protocol = zn_header_u8(header, 9);
+    out->src = mapped(zn_header_be32(header, 12));
+    out->dst = mapped(zn_header_be32(header, 16));
     out->payload_wire = (uint32_t)total - V4_HEADER_BYTES;
-    return start == V4_START && total >= V4_HEADER_BYTES && (place & V4_FRAGMENT) == 0 &&
-           zn_cursor_ok(&header);
+    return total >= V4_HEADER_BYTES;
 }
 
-static inline bool read_v6(zn_cursor header, usual *out)
+static inline bool read_v6(zn_cursor *c, usual *out)
 {
-    zn_span src, dst;
-    zn_cursor_skip(&header, 4);
-    out->payload_wire = zn_cursor_be16(&header);
-    out->protocol = zn_cursor_u8(&header);
-    out->ttl = zn_cursor_u8(&header);
-    out->id = 0;
-    src = zn_cursor_take(&header, sizeof out->src);
-    dst = zn_cursor_take(&header, sizeof out->dst);
-    if (!zn_cursor_ok(&header))
+    zn_span header = zn_cursor_take(c, V6_HEADER_BYTES);
+    if (header.n == 0)
         return false;
-    memcpy(&out->src, src.p, sizeof out->src);
-    memcpy(&out->dst, dst.p, sizeof out->dst);
+    out->payload_wire = zn_header_be16(header, 4);
+    out->protocol = zn_header_u8(header, 6);
+    out->ttl = zn_header_u8(header, 7);
+    out->id = 0;
+    out->src = (zn_addr_words){zn_header_word(header, 8), zn_header_word(header, 16)};
+    out->dst = (zn_addr_words){zn_header_word(header, 24), zn_header_word(header, 32)};
     return out->payload_wire != 0; /* else a jumbogram, or too long before segmentation */
 }
 
@@ -90,10 +92,8 @@ static inline bool read_v6(zn_cursor header, usual *out)
 static inline bool read_ip(zn_cursor *c, usual *out)
 {
     zn_cursor peek = *c;
-    uint8_t version = zn_cursor_u8(&peek) >> 4;
-    zn_span header = zn_cursor_take(c, version == 4 ? V4_HEADER_BYTES : V6_HEADER_BYTES);
-    zn_cursor fields = zn_cursor_over_span(header, true);
-    if (!(version == 4 ? read_v4(fields, out) : version == 6 && read_v6(fields, out)))
+    uint8_t start = zn_cursor_u8(&peek);
+    if (!(start >> 4 == 4 ? read_v4(c, start, out) : start >> 4 == 6 && read_v6(c, out)))
         return false;
     *c = zn_cursor_over_span(take_captured(c, out->payload_wire), true);
     return true;
@@ -101,19 +101,19 @@ static inline bool read_ip(zn_cursor *c, usual *out)
 
 static inline bool read_tcp(zn_cursor *c, uint32_t wire, uint16_t port[2], zn_packet *out)
 {
-    zn_cursor header = zn_cursor_over_span(zn_cursor_take(c, TCP_HEADER_BYTES), true);
+    zn_span header = zn_cursor_take(c, TCP_HEADER_BYTES);
     uint32_t bytes;
-    uint16_t offset_and_flags;
-    port[0] = zn_cursor_be16(&header);
-    port[1] = zn_cursor_be16(&header);
-    out->seq = zn_cursor_be32(&header);
-    out->ack = zn_cursor_be32(&header);
-    offset_and_flags = zn_cursor_be16(&header);
-    out->window = zn_cursor_be16(&header);
-    bytes = (uint32_t)(offset_and_flags >> 12) * 4u;
-    if (!zn_cursor_ok(&header) || bytes < TCP_HEADER_BYTES || bytes > wire)
+    if (header.n == 0)
         return false;
-    out->tcp_flags = (uint8_t)offset_and_flags;
+    bytes = (uint32_t)(zn_header_u8(header, 12) >> 4) * 4u;
+    if (bytes < TCP_HEADER_BYTES || bytes > wire)
+        return false;
+    port[0] = zn_header_be16(header, 0);
+    port[1] = zn_header_be16(header, 2);
+    out->seq = zn_header_be32(header, 4);
+    out->ack = zn_header_be32(header, 8);
+    out->tcp_flags = zn_header_u8(header, 13);
+    out->window = zn_header_be16(header, 14);
     out->tcp_options = take_captured(c, bytes - TCP_HEADER_BYTES);
     out->payload = zn_cursor_rest(c);
     out->payload_len = wire - bytes;
@@ -122,12 +122,14 @@ static inline bool read_tcp(zn_cursor *c, uint32_t wire, uint16_t port[2], zn_pa
 
 static inline bool read_udp(zn_cursor *c, uint32_t wire, uint16_t port[2], zn_packet *out)
 {
-    zn_cursor header = zn_cursor_over_span(zn_cursor_take(c, UDP_HEADER_BYTES), true);
+    zn_span header = zn_cursor_take(c, UDP_HEADER_BYTES);
     uint16_t length;
-    port[0] = zn_cursor_be16(&header);
-    port[1] = zn_cursor_be16(&header);
-    length = zn_cursor_be16(&header);
-    if (!zn_cursor_ok(&header) || length < UDP_HEADER_BYTES || length > wire ||
+    if (header.n == 0)
+        return false;
+    port[0] = zn_header_be16(header, 0);
+    port[1] = zn_header_be16(header, 2);
+    length = zn_header_be16(header, 4);
+    if (length < UDP_HEADER_BYTES || length > wire ||
         zn_layers_port(port[0]) != ZN_HEADER_TRANSPORT ||
         zn_layers_port(port[1]) != ZN_HEADER_TRANSPORT)
         return false;
