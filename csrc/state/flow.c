@@ -242,9 +242,9 @@ void zn_flow_close(zn_flow_table *t, uint32_t flow, zn_flow_end why)
     if (why != ZN_FLOW_FIN && why != ZN_FLOW_RST)
         zn_flow_index_remove(t, flow);
     for (unsigned i = 0; i < 2; i++) {
-        if (f->side[i].gaps != 0)
-            zn_slab_give(&t->gaps, f->side[i].gaps);
-        f->side[i].gaps = 0;
+        if (f->rare[i].gaps != 0)
+            zn_slab_give(&t->gaps, f->rare[i].gaps);
+        f->rare[i].gaps = 0;
     }
     if (t->paths != NULL && f->tuple.proto == ZN_PROTO_TCP)
         zn_tcp_path_close(&t->segments, zn_flow_path(t, f));
@@ -289,11 +289,10 @@ void zn_flow_free(zn_flow_table *t, uint32_t flow)
 
 bool zn_flow_complete(const zn_flow *f)
 {
-    const zn_flow_side *client = &f->side[f->client], *server = &f->side[1 - f->client];
+    bool client_syn = f->rare[f->client].syn != 0, server_syn = f->rare[1 - f->client].syn != 0;
     if (f->end == ZN_FLOW_FIN) /* one direction alone is no connection */
-        return server->syn != 0 || client->packets_data == 0;
-    return (f->end == ZN_FLOW_RST || f->end == ZN_FLOW_IDLE) && client->syn != 0 &&
-           server->syn != 0;
+        return server_syn || f->side[f->client].packets_data == 0;
+    return (f->end == ZN_FLOW_RST || f->end == ZN_FLOW_IDLE) && client_syn && server_syn;
 }
 
 uint32_t zn_flow_live(const zn_flow_table *t)

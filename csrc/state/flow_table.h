@@ -80,9 +80,13 @@ __attribute__((always_inline)) static inline void zn_flow_probe(const zn_flow_ta
     uint16_t tag = zn_flow_tag(hash);
     for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++) {
         if (b->tag[i] == tag && b->flow[i] != 0) {
-            const uint8_t *entry = (const uint8_t *)zn_flow_entry(t, b->flow[i]);
-            for (size_t at = 0; at < sizeof(zn_flow); at += ZN_CACHE_LINE)
-                ZN_PREFETCH_WRITE(entry + at);
+            zn_flow *f = zn_flow_entry(t, b->flow[i]);
+            ZN_PREFETCH_WRITE(f);
+            ZN_PREFETCH_WRITE(&f->side[0]);
+            ZN_PREFETCH_WRITE(&f->side[1]);
+            if (t->layer7 != NULL) {
+                ZN_PREFETCH_WRITE(&t->layer7[b->flow[i] - 1]);
+            }
         }
     }
 }

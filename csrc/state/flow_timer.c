@@ -10,9 +10,10 @@
 int64_t zn_flow_idle_ns(const zn_flow *f)
 {
     const zn_flow_side *client = &f->side[f->client], *server = &f->side[1 - f->client];
+    uint16_t syn = f->rare[f->client].syn;
     if (f->tuple.proto == ZN_PROTO_UDP)
         return client->packets + server->packets == 1 ? ZN_FLOW_UDP_SINGLE_NS : ZN_FLOW_UDP_IDLE_NS;
-    if (server->packets == 0 && client->syn != 0 && client->packets == client->syn)
+    if (server->packets == 0 && syn != 0 && client->packets == syn)
         return ZN_FLOW_SYN_IDLE_NS;
     return ZN_FLOW_TCP_IDLE_NS;
 }
