@@ -12,8 +12,6 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-import numpy as np
-
 from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatError, ZanonError
 
 OUTPUTS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete", "jsonl", "observations",
@@ -549,9 +547,16 @@ cdef class Engine:
             raise AssertionError(broken.decode())
 
 
+cdef object numpy():
+    """NumPy, from the first array on: importing it takes longer than all the rest together."""
+    import numpy as np
+
+    return np
+
+
 cdef object straight(array):
     """The array, or a copy when it is not in one piece or not aligned."""
-    return np.require(array, None, "CA")
+    return numpy().require(array, None, "CA")
 
 
 cdef uint64_t hash_any(const zn_hash_key *key, value) except? 0:
@@ -725,6 +730,7 @@ cdef class ZTable:
         t_ns: int64[n], nanoseconds. user, attribute: uint64[n], any identifying numbers.
         Raises TypeError for another dtype, ValueError for another shape or a negative time.
         """
+        np = numpy()
         for name, array, dtype in (("t_ns", t_ns, np.int64), ("user", user, np.uint64),
                                    ("attribute", attribute, np.uint64)):
             if not isinstance(array, np.ndarray) or array.dtype != dtype:
@@ -1053,6 +1059,7 @@ cdef class CryptoPan:
 
     def anonymize_v4(self, addresses):
         """Pseudonyms of uint32[n] IPv4 addresses in host order."""
+        np = numpy()
         if not isinstance(addresses, np.ndarray) or addresses.dtype != np.uint32:
             raise TypeError("addresses must be an array of uint32")
         if addresses.ndim != 1:
@@ -1076,6 +1083,7 @@ cdef class CryptoPan:
 
     def anonymize_v6(self, addresses):
         """Pseudonyms of uint8[n, 16] IPv6 addresses in network order."""
+        np = numpy()
         if not isinstance(addresses, np.ndarray) or addresses.dtype != np.uint8:
             raise TypeError("addresses must be an array of uint8")
         if addresses.ndim != 2 or addresses.shape[1] != 16:

@@ -127,3 +127,9 @@ def test_library_links_without_python(c_library: Path, tmp_path: Path) -> None:
     whole = ["-Wl,--whole-archive", str(c_library / "lib" / "libzanon.a"), "-Wl,--no-whole-archive"]
     subprocess.run([*command, *whole, "-lcrypto", "-lpcap", "-lm"], check=True)
     subprocess.run([str(tmp_path / "use")], check=True)
+
+
+def test_numpy_is_imported_only_for_arrays() -> None:
+    code = "import sys, zanon_net, zanon_net.cli; print('numpy' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert found.stdout == "False\n"
