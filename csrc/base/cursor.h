@@ -102,7 +102,8 @@ static inline void zn_cursor_skip_zeros(zn_cursor *c)
 }
 
 /* Fetches two cache lines `ahead` bytes further on, where that many are left. */
-__attribute__((always_inline)) static inline void zn_cursor_prefetch(const zn_cursor *c, size_t ahead)
+__attribute__((always_inline)) static inline void zn_cursor_prefetch(const zn_cursor *c,
+                                                                     size_t ahead)
 {
     if (zn_cursor_left(c) > ahead + ZN_CACHE_LINE) {
         ZN_PREFETCH(c->p + ahead);

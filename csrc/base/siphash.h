@@ -36,7 +36,7 @@ static inline void zn_sip_round(zn_sip *s)
 static inline zn_sip zn_sip_start(const zn_hash_key *key)
 {
     zn_sip s = {key->k0 ^ UINT64_C(0x736f6d6570736575), key->k1 ^ UINT64_C(0x646f72616e646f6d),
-                   key->k0 ^ UINT64_C(0x6c7967656e657261), key->k1 ^ UINT64_C(0x7465646279746573)};
+                key->k0 ^ UINT64_C(0x6c7967656e657261), key->k1 ^ UINT64_C(0x7465646279746573)};
     return s;
 }
 

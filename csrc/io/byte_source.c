@@ -96,7 +96,8 @@ int zn_byte_source_refill(zn_byte_source *s, zn_error *err)
         memmove(s->buffer, s->unread.p, left);
     s->unread = zn_cursor_over(s->buffer, left, false);
     if (s->is_file && most > s->total - s->end_offset)
-        most = (size_t)(s->total - s->end_offset); /* what is appended meanwhile is for another time */
+        most =
+            (size_t)(s->total - s->end_offset); /* what is appended meanwhile is for another time */
     got = read(s->fd, s->buffer + left, most);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
         struct pollfd wait = {.fd = s->fd, .events = POLLIN};

@@ -17,8 +17,8 @@
 
 typedef struct zn_byte_source {
     zn_cursor unread;
-    uint64_t end_offset;  /* where `unread` ends, in bytes from the start of the capture */
-    uint64_t total;       /* bytes in all; 0 for a stream, which does not know */
+    uint64_t end_offset; /* where `unread` ends, in bytes from the start of the capture */
+    uint64_t total;      /* bytes in all; 0 for a stream, which does not know */
     uint8_t *buffer;     /* NULL: memory */
     int fd;
     bool owns_fd;

@@ -69,9 +69,8 @@ static inline void zn_packet_set_tuple(zn_packet *out, zn_addr_words src, zn_add
     out->tuple.port[0] = first_port;
     out->tuple.port[1] = second_port;
     out->tuple.proto = proto;
-    out->hash =
-        zn_tuple_hash(key, first, second,
-                      (uint64_t)proto << 32 | (uint64_t)first_port << 16 | second_port);
+    out->hash = zn_tuple_hash(key, first, second,
+                              (uint64_t)proto << 32 | (uint64_t)first_port << 16 | second_port);
 }
 
 #endif

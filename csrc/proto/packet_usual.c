@@ -15,8 +15,8 @@
 #define V6_HEADER_BYTES 40u
 #define TCP_HEADER_BYTES 20u
 #define UDP_HEADER_BYTES 8u
-#define V4_START 0x45        /* version 4, a header without options */
-#define V4_FRAGMENT 0x3fffu  /* more fragments, or an offset */
+#define V4_START 0x45       /* version 4, a header without options */
+#define V4_FRAGMENT 0x3fffu /* more fragments, or an offset */
 
 /* What the IP header says. */
 typedef struct usual {

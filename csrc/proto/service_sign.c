@@ -128,7 +128,8 @@ static bool is_sip(zn_span payload)
     if (zn_cursor_left(&line) > SIP_METHOD_MAX + sizeof sip)
         line = zn_cursor_sub(&line, SIP_METHOD_MAX + sizeof sip);
     start = zn_ascii_take_until(&line, ' ');
-    if (start.n < 3 || start.n > SIP_METHOD_MAX || zn_ascii_first(start) < 'A' || zn_ascii_first(start) > 'Z')
+    if (start.n < 3 || start.n > SIP_METHOD_MAX || zn_ascii_first(start) < 'A' ||
+        zn_ascii_first(start) > 'Z')
         return false;
     start = zn_cursor_take(&line, sizeof sip - 1);
     return start.n != 0 && memcmp(start.p, sip, start.n) == 0;

@@ -109,7 +109,7 @@ typedef struct zn_flow {
     uint32_t bucket;         /* low bits of the tuple's hash, which choose the bucket */
     uint32_t next, previous; /* in the one list it is in: open, closed or lingering flows */
     uint32_t names;          /* first name entry, 0: none */
-    uint32_t resolution; /* anon/resolved: how the client came by the server's address, 0: none */
+    uint32_t resolution;   /* anon/resolved: how the client came by the server's address, 0: none */
     zn_addr pseudonym[2];  /* by tuple index */
     uint16_t list;         /* of the timer wheel, while open */
     uint16_t header_table; /* HTTP/2: anon/names' table of the connection, 0: none */

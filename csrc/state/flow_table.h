@@ -67,14 +67,16 @@ static inline zn_flow_layer7 *zn_flow_layer7_entry(const zn_flow_table *t, const
 }
 
 /* First look at a packet of this hash: fetches the flow's bucket. */
-__attribute__((always_inline)) static inline void zn_flow_prefetch(const zn_flow_table *t, uint64_t hash)
+__attribute__((always_inline)) static inline void zn_flow_prefetch(const zn_flow_table *t,
+                                                                   uint64_t hash)
 {
     ZN_PREFETCH(&t->buckets[hash & t->bucket_mask]);
 }
 
 /* Second look: fetches the entry that the bucket's tag points to, if any. In line whatever it takes: of
  * a function that only prefetches compilers find that it does nothing, and drop the call. */
-__attribute__((always_inline)) static inline void zn_flow_probe(const zn_flow_table *t, uint64_t hash)
+__attribute__((always_inline)) static inline void zn_flow_probe(const zn_flow_table *t,
+                                                                uint64_t hash)
 {
     const zn_flow_bucket *b = &t->buckets[hash & t->bucket_mask];
     uint16_t tag = zn_flow_tag(hash);
