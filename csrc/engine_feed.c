@@ -8,6 +8,7 @@
 #include "anon/layer7.h"
 #include "anon/service.h"
 #include "engine_internal.h"
+#include "state/flow_table.h"
 
 #define GROUP ZN_INTAKE_GROUP
 #define GROUP_VOTES                                                                                \
@@ -15,6 +16,7 @@
 #define CLOSED 16                     /* flows whose records are made together */
 #define ROOM_PART 64                  /* of a full flow table that is emptied at a time */
 
+_Static_assert(ZN_ENGINE_BATCH % GROUP == 0, "a batch ends with a group");
 _Static_assert(ZN_FLOW_SPARE >= GROUP, "a group's flows always find room");
 _Static_assert(ZN_ENGINE_BATCH_VOTES > GROUP_VOTES, "a group's votes always find room");
 
@@ -157,7 +159,8 @@ static int take_packet(zn_engine *e, const zn_packet *p, zn_error *err)
     if (rc != 0)
         return rc;
     e->stats.n[p->tuple.proto == ZN_PROTO_TCP ? ZN_STAT_PACKETS_TCP : ZN_STAT_PACKETS_UDP]++;
-    zn_flow_expire(e->flows, e->clock.now_ns);
+    if (ZN_UNLIKELY(zn_flow_expire_due(e->flows, e->clock.now_ns)))
+        zn_flow_expire(e->flows, e->clock.now_ns);
     flow = zn_flow_update(e->flows, p, &opened);
     if (flow == 0)
         return 0;
@@ -167,12 +170,14 @@ static int take_packet(zn_engine *e, const zn_packet *p, zn_error *err)
             return rc;
         zn_resolved_opened(&e->resolved, zn_flow_at(e->flows, flow));
     }
-    f = zn_flow_at(e->flows, flow);
+    f = zn_flow_entry(e->flows, flow);
     zn_stage_enter(&e->stage, ZN_STAGE_NAMES);
     if (zn_names_packet(&e->names, flow, f, p)) {
         zn_service_packet(f, p);
-        zn_resolved_packet(&e->resolved, flow, f, p);
-        zn_layer7_packet(&e->names, flow, f, p);
+        if (p->tuple.proto == ZN_PROTO_TCP)
+            zn_layer7_packet(&e->names, flow, f, p);
+        else
+            zn_resolved_packet(&e->resolved, flow, f, p);
     }
     zn_stage_enter(&e->stage, ZN_STAGE_FLOWS);
     return 0;
@@ -205,28 +210,45 @@ static int feed_group(zn_engine *e, const zn_frame *frames, size_t n, zn_error *
     packets = zn_intake_take(&e->intake, frames, n);
     rc = e->gate.vote_count + GROUP_VOTES > e->gate.vote_cap ? settle(e, false, err) : 0;
     zn_stage_enter(&e->stage, ZN_STAGE_FLOWS);
-    if (rc == 0)
+    if (rc == 0 && e->batched % GROUP == 0)
         rc = make_room(e, err);
     for (size_t i = 0; i < packets; i++)
         zn_flow_probe(e->flows, packet[i].hash);
     for (size_t i = 0; i < packets && rc == 0; i++)
         rc = take_packet(e, &packet[i], err);
+    e->batched += (uint32_t)n;
+    return rc;
+}
+
+/* Ends a batch: what its packets left to be done is done; `all` as settle has it. */
+static int end_batch(zn_engine *e, bool all, zn_error *err)
+{
+    e->batched = 0;
+    zn_defrag_expire(e->intake.defrag, e->clock.now_ns);
+    return settle(e, all, err);
+}
+
+/* Takes n frames. Groups and batches are counted in frames, whatever portions they come in: what is
+ * put out does not depend on them. */
+static int feed_frames(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
+{
+    int rc = 0;
+    for (size_t at = 0; at < n && rc == 0;) {
+        size_t group = GROUP - e->batched % GROUP;
+        if (group > n - at)
+            group = n - at;
+        rc = feed_group(e, frames + at, group, err);
+        if (rc == 0 && e->batched == ZN_ENGINE_BATCH)
+            rc = end_batch(e, false, err);
+        at += group;
+    }
     return rc;
 }
 
 int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
 {
-    int rc = 0;
-    for (size_t batch = 0; batch < n && rc == 0; batch += ZN_ENGINE_BATCH) {
-        size_t end = n - batch < ZN_ENGINE_BATCH ? n : batch + ZN_ENGINE_BATCH;
-        for (size_t at = batch; at < end && rc == 0; at += GROUP)
-            rc = feed_group(e, frames + at, end - at < GROUP ? end - at : GROUP, err);
-        if (rc == 0) {
-            zn_defrag_expire(e->intake.defrag, e->clock.now_ns);
-            rc = settle(e, false, err);
-        }
-    }
-    return rc;
+    int rc = feed_frames(e, frames, n, err);
+    return rc == 0 ? zn_engine_end_batch(e, err) : rc;
 }
 
 static void tally_link(zn_source *source, uint32_t link_type)
@@ -266,33 +288,41 @@ int zn_engine_take_pending(zn_engine *e, zn_error *err)
         n++;
     e->pending += n;
     e->pending_count -= n;
-    rc = zn_engine_feed(e, frames, n, err);
-    return rc == 0 && e->popularity.due ? settle(e, true, err) : rc;
+    rc = feed_frames(e, frames, n, err);
+    return rc == 0 && e->popularity.due ? end_batch(e, true, err) : rc;
+}
+
+int zn_engine_end_batch(zn_engine *e, zn_error *err)
+{
+    return e->batched != 0 ? end_batch(e, false, err) : 0;
 }
 
 int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
 {
-    int taken = 0;
+    int taken = 0, n = 1, rc = 0;
     zn_popularity_next(&e->popularity);
-    while (taken < max_frames || e->pending_count != 0) {
+    while (rc == 0 && (taken < max_frames || e->pending_count != 0)) {
         int want = max_frames - taken < ZN_ENGINE_BATCH ? max_frames - taken : ZN_ENGINE_BATCH;
-        int n = 0, rc;
+        bool drained = false; /* a stream: what came is decided now, not when the batch is full */
         if (e->pending_count == 0) {
             zn_stage_enter(&e->stage, ZN_STAGE_READ);
             n = zn_capture_next(source->capture, e->frames, want, err);
             if (n <= 0)
-                return n < 0 ? n : taken;
+                break;
             e->pending = e->frames;
             e->pending_count = filter_frames(e, source, (size_t)n);
+            taken += n;
+            drained = n < want && zn_capture_may_wait(source->capture);
         }
         rc = zn_engine_take_pending(e, err);
-        if (rc != 0)
-            return rc;
-        taken += n;
-        if ((n != 0 && n < want) || e->popularity.due || e->waiting || zn_outputs_full(&e->outputs))
-            break; /* a stream: what came is decided now, not when the batch is full */
+        if (drained || e->popularity.due || e->waiting || zn_outputs_full(&e->outputs))
+            break;
     }
-    return taken;
+    if (rc == 0)
+        rc = zn_engine_end_batch(e, err);
+    if (rc != 0)
+        return rc;
+    return n < 0 ? n : taken;
 }
 
 int zn_engine_settle(zn_engine *e, zn_error *err)

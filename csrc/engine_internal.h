@@ -29,6 +29,7 @@ struct zn_engine {
     zn_outputs outputs;
     int64_t split_ns, period; /* length and number of the period; -1: none yet */
     uint32_t max_flows;
+    uint32_t batched; /* frames of the batch so far */
     bool waiting, ended;
     zn_stage_mark stage;
     zn_intake intake;
@@ -40,5 +41,7 @@ struct zn_engine {
 /* Takes pending frames, up to the end of a window; all votes of before are decided then. 0, or a
  * negative zn_err. */
 int zn_engine_take_pending(zn_engine *e, zn_error *err);
+/* Decides and writes what frames of a batch that is not full have left. 0, or a negative zn_err. */
+int zn_engine_end_batch(zn_engine *e, zn_error *err);
 
 #endif

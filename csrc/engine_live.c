@@ -7,22 +7,23 @@
 int zn_engine_run_live(zn_engine *e, zn_live_group *group, int max_frames, int wait_ms,
                        zn_error *err)
 {
-    int taken = 0;
+    int taken = 0, n = 1, rc = 0;
     zn_popularity_next(&e->popularity);
-    while (taken < max_frames || e->pending_count != 0) {
-        int n = 0, rc;
+    while (rc == 0 && (taken < max_frames || e->pending_count != 0)) {
         if (e->pending_count == 0) {
             n = zn_live_group_next(group, &e->pending, taken == 0 ? wait_ms : 0, err);
             if (n <= 0)
-                return n < 0 && taken == 0 ? n : taken;
+                break;
             e->pending_count = (size_t)n;
+            taken += n;
         }
         rc = zn_engine_take_pending(e, err);
-        if (rc != 0)
-            return rc;
-        taken += n;
         if (e->popularity.due || e->waiting || zn_outputs_full(&e->outputs))
             break;
     }
-    return taken;
+    if (rc == 0)
+        rc = zn_engine_end_batch(e, err);
+    if (rc != 0)
+        return rc;
+    return n < 0 && taken == 0 ? n : taken;
 }

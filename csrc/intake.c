@@ -3,6 +3,7 @@
 #include "intake.h"
 
 #include "proto/packet.h"
+#include "state/flow_table.h"
 
 #define NESTED_MAX 4 /* fragments inside a datagram that was put together, and so on */
 
@@ -97,27 +98,39 @@ static bool take_frame(zn_intake *in, const zn_frame *frame, zn_packet *p)
     return true;
 }
 
+/* Counts n frames, and remembers the times of those that have one. */
+static void count_frames(zn_intake *in, const zn_frame *frames, size_t n)
+{
+    uint64_t captured = 0, wire = 0, cut = 0, timeless = 0;
+    int64_t first_ns = in->first_ns, last_ns = in->last_ns;
+    for (size_t i = 0; i < n; i++) {
+        int64_t t_ns = frames[i].t_ns;
+        captured += frames[i].captured;
+        wire += frames[i].wire;
+        cut += frames[i].captured < frames[i].wire;
+        timeless += t_ns < 0;
+        if (t_ns >= 0 && (first_ns < 0 || t_ns < first_ns))
+            first_ns = t_ns;
+        if (t_ns > last_ns)
+            last_ns = t_ns;
+    }
+    in->stats->n[ZN_STAT_FRAMES] += n;
+    in->stats->n[ZN_STAT_BYTES_CAPTURED] += captured;
+    in->stats->n[ZN_STAT_BYTES_WIRE] += wire;
+    in->stats->n[ZN_STAT_FRAMES_CUT] += cut;
+    in->stats->n[ZN_STAT_DROP_TIMESTAMP] += timeless;
+    in->first_ns = first_ns;
+    in->last_ns = last_ns;
+}
+
 size_t zn_intake_take(zn_intake *in, const zn_frame *frames, size_t n)
 {
-    zn_stats *stats = in->stats;
     size_t packets = 0;
     zn_defrag_release(in->defrag);
+    count_frames(in, frames, n);
     for (size_t i = 0; i < n; i++) {
-        const zn_frame *frame = &frames[i];
         zn_packet *p = &in->packets[packets];
-        stats->n[ZN_STAT_FRAMES]++;
-        stats->n[ZN_STAT_BYTES_CAPTURED] += frame->captured;
-        stats->n[ZN_STAT_BYTES_WIRE] += frame->wire;
-        stats->n[ZN_STAT_FRAMES_CUT] += frame->captured < frame->wire;
-        if (frame->t_ns < 0) {
-            stats->n[ZN_STAT_DROP_TIMESTAMP]++;
-            continue;
-        }
-        if (in->first_ns < 0 || frame->t_ns < in->first_ns)
-            in->first_ns = frame->t_ns;
-        if (frame->t_ns > in->last_ns)
-            in->last_ns = frame->t_ns;
-        if (take_frame(in, frame, p)) {
+        if (ZN_LIKELY(frames[i].t_ns >= 0) && take_frame(in, &frames[i], p)) {
             zn_flow_prefetch(in->flows, p->hash);
             packets++;
         }

@@ -7,11 +7,12 @@
 by themselves, and `parse` has the parsers. Times are integer nanoseconds since the Unix epoch.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from zanon_net import parse
 from zanon_net._core import CryptoPan, ZTable, caps_for_bytes
 from zanon_net._version import __version__
 from zanon_net.config import AddressPolicy, Config, Input, Limits, Output, ZParams
-from zanon_net.embedding import OBSERVATION_DTYPE, RECORD_DTYPE, Engine
 from zanon_net.errors import (
     CapacityError,
     CaptureError,
@@ -24,6 +25,9 @@ from zanon_net.live_settings import LiveSettings
 from zanon_net.pipeline import run
 from zanon_net.reading import read_log
 from zanon_net.report import Report
+
+if TYPE_CHECKING:
+    from zanon_net.embedding import OBSERVATION_DTYPE, RECORD_DTYPE, Engine
 
 __all__ = [
     "OBSERVATION_DTYPE",
@@ -51,3 +55,12 @@ __all__ = [
     "read_log",
     "run",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What needs NumPy is imported when it is asked for: that takes longer than all the rest."""
+    if name in ("OBSERVATION_DTYPE", "RECORD_DTYPE", "Engine"):
+        from zanon_net import embedding
+
+        return getattr(embedding, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

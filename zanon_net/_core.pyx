@@ -14,8 +14,6 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-import numpy as np
-
 from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatError, ZanonError
 
 OUTPUTS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete", "jsonl", "observations",
@@ -480,7 +478,7 @@ cdef class Engine:
         try:
             if zn_engine_window(self.engine, &closed):
                 n = sum(closed_window(&closed).bins)
-            counts = np.empty(max(n, 1), dtype=np.uint32)
+            counts = numpy().empty(max(n, 1), dtype="uint32")
             view = counts
             return counts[:zn_engine_window_counts(self.engine, &view[0], n)]
         finally:
@@ -673,7 +671,7 @@ def row_dtype(str output):
         field = zn_event_record_fields(&count, &row_bytes)
     else:
         field = zn_event_observation_fields(&count, &row_bytes)
-    return np.dtype({
+    return numpy().dtype({
         "names": [field[i].name.decode() for i in range(count)],
         "formats": [field[i].format.decode() for i in range(count)],
         "offsets": [field[i].offset for i in range(count)],
@@ -794,9 +792,16 @@ cdef class Live:
         return found
 
 
+cdef object numpy():
+    """NumPy, from the first array on: importing it takes longer than all the rest together."""
+    import numpy as np
+
+    return np
+
+
 cdef object straight(array):
     """The array, or a copy when it is not in one piece or not aligned."""
-    return np.require(array, None, "CA")
+    return numpy().require(array, None, "CA")
 
 
 cdef uint64_t hash_any(const zn_hash_key *key, value) except? 0:
@@ -970,6 +975,7 @@ cdef class ZTable:
         t_ns: int64[n], nanoseconds. user, attribute: uint64[n], any identifying numbers.
         Raises TypeError for another dtype, ValueError for another shape or a negative time.
         """
+        np = numpy()
         for name, array, dtype in (("t_ns", t_ns, np.int64), ("user", user, np.uint64),
                                    ("attribute", attribute, np.uint64)):
             if not isinstance(array, np.ndarray) or array.dtype != dtype:
@@ -1021,7 +1027,7 @@ cdef class ZTable:
         self._enter()
         try:
             attributes = zn_ztable_get_stats(self.table).attributes
-            numbers = np.empty(max(attributes, 1), dtype=np.uint32)
+            numbers = numpy().empty(max(attributes, 1), dtype="uint32")
             view = numbers
             n = zn_ztable_counts(self.table, &view[0], attributes)
         finally:
@@ -1335,6 +1341,7 @@ cdef class CryptoPan:
 
     def anonymize_v4(self, addresses):
         """Pseudonyms of uint32[n] IPv4 addresses in host order."""
+        np = numpy()
         if not isinstance(addresses, np.ndarray) or addresses.dtype != np.uint32:
             raise TypeError("addresses must be an array of uint32")
         if addresses.ndim != 1:
@@ -1358,6 +1365,7 @@ cdef class CryptoPan:
 
     def anonymize_v6(self, addresses):
         """Pseudonyms of uint8[n, 16] IPv6 addresses in network order."""
+        np = numpy()
         if not isinstance(addresses, np.ndarray) or addresses.dtype != np.uint8:
             raise TypeError("addresses must be an array of uint8")
         if addresses.ndim != 2 or addresses.shape[1] != 16:

@@ -2,12 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run does at the end of each window: remember its counts, set z for the next."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zanon_net._core import Engine
-from zanon_net.adapting import ZController
-from zanon_net.config import Config
+from zanon_net.config import Config, ZParams
 from zanon_net.popularity_file import PopularityFile
+
+if TYPE_CHECKING:
+    from zanon_net.adapting import ZController
+
+
+def _controller(anonymity: ZParams) -> "ZController":
+    from zanon_net.adapting import ZController  # with NumPy, which no other run waits for
+
+    return ZController(anonymity)
 
 
 class Windows:
@@ -17,7 +25,7 @@ class Windows:
         self.config = config
         anonymity, path = config.anonymity, config.output.popularity
         self._z = anonymity.z
-        self._controller = ZController(anonymity) if anonymity.dynamic else None
+        self._controller = _controller(anonymity) if anonymity.dynamic else None
         self._file = None
         if path is not None:
             self._file = PopularityFile(path, anonymity.z, anonymity.window_ns)

@@ -97,20 +97,21 @@ static uint8_t udp_type_of(const zn_flow *f, unsigned side)
 static void fill_side(const zn_flow *f, unsigned i, zn_record_side *r)
 {
     const zn_flow_side *side = &f->side[i];
+    const zn_flow_rare *rare = &f->rare[i];
     r->internal = f->internal[i];
     r->port = f->tuple.port[i];
-    r->syn_seen = side->syn != 0;
+    r->syn_seen = rare->syn != 0;
     r->packets = side->packets;
     r->packets_data = side->packets_data;
-    r->packets_retransmitted = side->packets_retransmitted;
-    r->packets_out_of_order = side->packets_out_of_order;
+    r->packets_retransmitted = rare->packets_retransmitted;
+    r->packets_out_of_order = rare->packets_out_of_order;
     r->bytes_all = side->bytes;
-    r->bytes_retransmitted = side->bytes_retransmitted;
-    r->bytes_unique = side->bytes - side->bytes_retransmitted;
+    r->bytes_retransmitted = rare->bytes_retransmitted;
+    r->bytes_unique = side->bytes - rare->bytes_retransmitted;
     r->acks = side->acks;
     r->acks_pure = side->acks_pure;
-    r->rst = side->rst;
-    r->syn = side->syn;
+    r->rst = rare->rst;
+    r->syn = rare->syn;
     r->fin = side->fin;
     r->first_data_ns = since(f, side->first_data_ns);
     r->last_data_ns = since(f, side->last_data_ns);

@@ -4,9 +4,11 @@
 
 #include "anon/beside.h"
 #include "anon/service.h"
+#include "proto/ascii.h"
 #include "proto/service_sign.h"
 #include "proto/tls_handshake.h"
 #include "proto/x509.h"
+#include "state/flow_table.h"
 
 #define SERVER_PIECES 40     /* segments in which a certificate is looked for */
 #define WATCHED_PACKETS 200u /* of a flow, in which handshake and first data are looked for */
@@ -220,24 +222,44 @@ static void see_phase(const scene *s)
     }
 }
 
-void zn_layer7_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p)
+/* A segment of a flow that still can tell something. */
+static void see_segment(const scene *s)
 {
-    scene s = {names, flow, f, zn_flow_layer7_of(names->gate->flows, f), p};
-    bool from_client = p->sender == f->client;
-    if (s.l == NULL || f->user > 1 || (p->tcp_flags & ZN_TCP_RST) != 0)
+    bool from_client = s->p->sender == s->f->client;
+    if (s->l->certificate != 0)
+        vote(s);
+    if (s->p->payload.n == 0)
         return;
-    if (s.l->certificate != 0)
-        vote(&s);
-    if (p->payload.n == 0)
-        return;
-    count_http(s.l, p, from_client);
-    see_phase(&s);
-    if (!zn_service_is_tls(f, false))
+    count_http(s->l, s->p, from_client);
+    see_phase(s);
+    if (!zn_service_is_tls(s->f, false))
         return;
     if (!from_client)
-        see_server(&s);
-    else if ((s.l->state & CLIENT_READ) == 0)
-        zn_layer7_client_hello(names, f, p->payload);
+        see_server(s);
+    else if ((s->l->state & CLIENT_READ) == 0)
+        zn_layer7_client_hello(s->names, s->f, s->p->payload);
+}
+
+/* The handshake and the first data are behind us, and the segment begins no message of HTTP. */
+static bool is_beyond(const zn_flow_layer7 *l, const zn_flow *f, const zn_packet *p)
+{
+    uint8_t all = p->sender == f->client ? CLIENT_READ : CERTIFICATE_SETTLED;
+    uint8_t first = zn_ascii_first(p->payload);
+    return (first < 'A' || first > 'Z') && (l->state & all) != 0 &&
+           (l->appdata_ns[p->sender] != 0 ||
+            f->side[0].packets + f->side[1].packets > WATCHED_PACKETS);
+}
+
+void zn_layer7_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p)
+{
+    zn_flow_layer7 *l = zn_flow_layer7_entry(names->gate->flows, f);
+    scene s;
+    if (l == NULL || f->user > 1 || (p->tcp_flags & ZN_TCP_RST) != 0)
+        return;
+    if (l->certificate == 0 && (p->payload.n == 0 || is_beyond(l, f, p)))
+        return;
+    s = (scene){names, flow, f, l, p};
+    see_segment(&s);
 }
 
 void zn_layer7_client_hello(zn_names *names, const zn_flow *f, zn_span head)

@@ -84,11 +84,10 @@ static uint8_t answer(uint8_t said, zn_span segment, bool from_client)
     }
 }
 
+/* While the service of the flow is not known. */
 static void see_segment(zn_flow *f, const zn_packet *p)
 {
     uint32_t packets = f->side[0].packets + f->side[1].packets;
-    if (f->service >= IS_HTTP)
-        return;
     f->service = answer(f->service, p->payload, p->sender == f->client);
     if (f->service < IS_HTTP &&
         packets > (f->service == SAID_NOTHING ? SILENT_PACKETS : ANSWER_PACKETS))
@@ -177,7 +176,7 @@ static void see_datagram(zn_flow *f, const zn_packet *p)
 
 void zn_service_packet(zn_flow *f, const zn_packet *p)
 {
-    if (p->payload.n == 0)
+    if (p->payload.n == 0 || f->service >= IS_HTTP)
         return;
     if (p->tuple.proto == ZN_PROTO_TCP)
         see_segment(f, p);

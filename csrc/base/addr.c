@@ -60,10 +60,68 @@ static size_t v4_text(const uint8_t *four, char *out)
     return n;
 }
 
+/* Where the longest row of groups of zeros begins, the first of equal ones; 8 and *n == 0 for none of
+ * two or more (RFC 5952 4.2). */
+static unsigned longest_zeros(const uint16_t group[8], unsigned *n)
+{
+    unsigned best = 8;
+    *n = 0;
+    for (unsigned i = 0; i < 8;) {
+        unsigned end = i;
+        while (end < 8 && group[end] == 0)
+            end++;
+        if (end - i >= 2 && end - i > *n) {
+            best = i;
+            *n = end - i;
+        }
+        i = end + 1;
+    }
+    return best;
+}
+
+static size_t v6_text(const zn_addr *a, char *out)
+{
+    static const char hex[] = "0123456789abcdef";
+    uint16_t group[8];
+    unsigned zeros, zeros_at;
+    size_t n = 0;
+    for (unsigned i = 0; i < 8; i++)
+        group[i] = (uint16_t)(a->byte[2 * i] << 8 | a->byte[2 * i + 1]);
+    zeros_at = longest_zeros(group, &zeros);
+    for (unsigned i = 0; i < 8; i++) {
+        if (i == zeros_at) {
+            out[n++] = ':';
+            i += zeros - 1;
+            if (i == 7)
+                out[n++] = ':';
+            continue;
+        }
+        if (i != 0)
+            out[n++] = ':';
+        for (int shift = group[i] >= 0x1000  ? 12
+                         : group[i] >= 0x100 ? 8
+                         : group[i] >= 0x10  ? 4
+                                             : 0;
+             shift >= 0; shift -= 4)
+            out[n++] = hex[group[i] >> shift & 15];
+    }
+    out[n] = '\0';
+    return n;
+}
+
+/* The first 96 bits are zero: the rest is told as if it were an IPv4 address, where it is not small. */
+static bool is_v4_compatible(const zn_addr *a)
+{
+    static const uint8_t none[12] = {0};
+    return memcmp(a->byte, none, sizeof none) == 0;
+}
+
 size_t zn_addr_text(const zn_addr *a, char *out)
 {
     if (zn_addr_is_v4(a))
         return v4_text(a->byte + 12, out);
+    if (ZN_LIKELY(!is_v4_compatible(a)))
+        return v6_text(a, out);
     if (inet_ntop(AF_INET6, a->byte, out, ZN_ADDR_TEXT_MAX) == NULL)
         out[0] = '\0';
     return strnlen(out, ZN_ADDR_TEXT_MAX);

@@ -63,6 +63,8 @@ void zn_assert_failed(const char *what, const char *file, int line) __attribute_
 #define ZN_PREFETCH(p) __builtin_prefetch((p), 0, 3)
 #define ZN_PREFETCH_WRITE(p) __builtin_prefetch((p), 1, 3)
 
+#define ZN_CACHE_LINE ((size_t)64)
+
 #define ZN_NS_PER_S INT64_C(1000000000)
 #define ZN_NS_PER_MS INT64_C(1000000)
 

@@ -14,6 +14,7 @@
 
 #include "base/base.h"
 
+#include <endian.h>
 #include <string.h>
 
 /* Borrowed bytes. n == 0 means none; p may then be anything. */
@@ -100,6 +101,16 @@ static inline void zn_cursor_skip_zeros(zn_cursor *c)
         c->p++;
 }
 
+/* Fetches two cache lines `ahead` bytes further on, where that many are left. */
+__attribute__((always_inline)) static inline void zn_cursor_prefetch(const zn_cursor *c,
+                                                                     size_t ahead)
+{
+    if (zn_cursor_left(c) > ahead + ZN_CACHE_LINE) {
+        ZN_PREFETCH(c->p + ahead);
+        ZN_PREFETCH(c->p + ahead + ZN_CACHE_LINE);
+    }
+}
+
 /* All bytes that are left. */
 static inline zn_span zn_cursor_rest(zn_cursor *c)
 {
@@ -164,6 +175,49 @@ static inline zn_cursor zn_cursor_sub(zn_cursor *c, size_t n)
     sub.state = c->state;
     zn_cursor_fail(c, c->whole ? ZN_CURSOR_BAD : ZN_CURSOR_SHORT);
     return sub;
+}
+
+/*
+ * Fields of a header of fixed length that was taken whole (its span is not empty): one check for all of
+ * them. `at` is a constant, and the field lies within the length that was taken.
+ */
+static inline uint8_t zn_header_u8(zn_span header, size_t at)
+{
+    ZN_ASSERT(at < header.n);
+    return header.p[at];
+}
+
+static inline uint16_t zn_header_be16(zn_span header, size_t at)
+{
+    uint16_t value;
+    ZN_ASSERT(at + sizeof value <= header.n);
+    memcpy(&value, header.p + at, sizeof value);
+    return be16toh(value);
+}
+
+static inline uint32_t zn_header_be32(zn_span header, size_t at)
+{
+    uint32_t value;
+    ZN_ASSERT(at + sizeof value <= header.n);
+    memcpy(&value, header.p + at, sizeof value);
+    return be32toh(value);
+}
+
+static inline uint32_t zn_header_le32(zn_span header, size_t at)
+{
+    uint32_t value;
+    ZN_ASSERT(at + sizeof value <= header.n);
+    memcpy(&value, header.p + at, sizeof value);
+    return le32toh(value);
+}
+
+/* Eight bytes as they lie in memory. */
+static inline uint64_t zn_header_word(zn_span header, size_t at)
+{
+    uint64_t value;
+    ZN_ASSERT(at + sizeof value <= header.n);
+    memcpy(&value, header.p + at, sizeof value);
+    return value;
 }
 
 /* How a parser whose cursor failed ends. */

@@ -36,15 +36,6 @@ char *zn_text_grow(zn_text *t, size_t more)
     return t->bytes + t->n;
 }
 
-void zn_text_bytes(zn_text *t, const char *bytes, size_t n)
-{
-    char *at = zn_text_reserve(t, n);
-    if (at != NULL && n != 0) {
-        memcpy(at, bytes, n);
-        t->n += n;
-    }
-}
-
 static unsigned digit_count(uint64_t value)
 {
     unsigned n = 1;

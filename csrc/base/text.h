@@ -37,7 +37,15 @@ static inline void zn_text_char(zn_text *t, char c)
     }
 }
 
-void zn_text_bytes(zn_text *t, const char *bytes, size_t n);
+static inline void zn_text_bytes(zn_text *t, const char *bytes, size_t n)
+{
+    char *at = zn_text_reserve(t, n);
+    if (at != NULL && n != 0) {
+        memcpy(at, bytes, n);
+        t->n += n;
+    }
+}
+
 void zn_text_u64(zn_text *t, uint64_t value);
 void zn_text_i64(zn_text *t, int64_t value);
 /* value / 10^decimals with exactly `decimals` (1..9) digits behind the point. */

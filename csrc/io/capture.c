@@ -12,8 +12,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define PREFETCH_BYTES 3072 /* far enough ahead for memory to answer, near enough to be used */
-
 static const zn_format *const formats[] = {&zn_format_pcap, &zn_format_pcapng, &zn_format_snoop};
 
 /* What is told apart only to say what it is, by its first four bytes. */
@@ -160,25 +158,25 @@ static void end_of_source(zn_capture *c)
 {
     uint64_t left = zn_cursor_left(&c->source.unread) + c->skipped;
     c->ended = true;
-    if (left != 0)
+    if (zn_byte_source_shrank(&c->source))
+        (void)zn_capture_end(c, "the file became shorter while it was read");
+    else if (left != 0)
         (void)zn_capture_end(c, "%u bytes wanted, %llu left", c->wanted, (unsigned long long)left);
 }
 
 /* Frames that can be read without waiting: their number; *last is how the last step ended. */
 static int read_batch(zn_capture *c, zn_frame *frames, int max, zn_step *last)
 {
-    int n = 0;
-    do {
+    int n = c->format->read == NULL ? 0 : c->format->read(c, frames, max);
+    c->records += (uint64_t)n;
+    *last = ZN_STEP_FRAME;
+    while (n < max && *last <= ZN_STEP_NONE) {
         *last = c->format->step(c, &frames[n]);
         if (*last != ZN_STEP_FRAME)
             continue;
         c->records++;
         n++;
-        if (zn_cursor_left(&c->source.unread) > PREFETCH_BYTES)
-            ZN_PREFETCH(c->source.unread.p + PREFETCH_BYTES);
-        if (zn_byte_source_offset(&c->source) >= c->source.batch_end)
-            break;
-    } while (n < max && *last <= ZN_STEP_NONE);
+    }
     return n;
 }
 
@@ -187,15 +185,6 @@ int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err)
     int rc;
     if (c->ended && !c->peeked)
         return 0;
-    rc = zn_byte_source_begin(&c->source, err);
-    if (rc < 0)
-        return rc;
-    if (rc > 0) {
-        (void)zn_capture_end(c, "the file became shorter while it was read");
-        c->ended = true;
-        c->peeked = false;
-        return 0;
-    }
     if (c->peeked) {
         frames[0] = c->next;
         c->peeked = false;
@@ -238,6 +227,11 @@ const char *zn_capture_format(const zn_capture *c)
 uint64_t zn_capture_bytes_read(const zn_capture *c)
 {
     return zn_byte_source_offset(&c->source);
+}
+
+bool zn_capture_may_wait(const zn_capture *c)
+{
+    return zn_byte_source_may_grow(&c->source) && !c->source.is_file;
 }
 
 uint64_t zn_capture_bytes_total(const zn_capture *c)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads captures from a mapped file, a memory buffer or a stream, in batches of frames that borrow its
+ * Reads captures from a file, a memory buffer or a stream, in batches of frames that borrow its
  * memory:
  *   pcap    both byte orders, micro- and nanoseconds, Kuznetzov's and Ixia's variants
  *           (draft-ietf-opsawg-pcap);
@@ -22,8 +22,8 @@
 typedef struct zn_capture zn_capture;
 
 /*
- * Opens a capture by path: a regular file is mapped, anything else (a FIFO, /dev/stdin) is read as
- * a stream. Reads the header. Returns 0, or a negative zn_err with a message that says what is
+ * Opens a capture by path: a regular file up to the size that it has now, anything else (a FIFO,
+ * /dev/stdin) as a stream. Reads the header. Returns 0, or a negative zn_err with a message that says what is
  * wrong and what to do (ZN_ERR_IO, ZN_ERR_FORMAT, ZN_ERR_CAPACITY); *out is then NULL.
  */
 int zn_capture_open_path(zn_capture **out, const char *path, zn_error *err);
@@ -40,7 +40,8 @@ void zn_capture_close(zn_capture *c);
 /*
  * Up to `max` (>= 1) next frames into `frames`; they borrow memory until the next call. Returns
  * their number, 0 at the end, or a negative zn_err (a read failed in the middle) with *err filled.
- * A stream delivers what it has rather than wait for a full batch. A signal that comes while it
+ * Fewer than `max` do not mean the end: a stream delivers what it has rather than wait for a full
+ * batch, a file what one read brought. A signal that comes while it
  * waits gives -ZN_ERR_IO with os_errno EINTR: nothing is lost, the same call can be made again.
  */
 int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err);
@@ -50,6 +51,9 @@ int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err);
  * or a negative zn_err as zn_capture_next does.
  */
 int zn_capture_peek(zn_capture *c, int64_t *t_ns, zn_error *err);
+
+/* The next call may have to wait for a stream: what came so far should be used before. */
+bool zn_capture_may_wait(const zn_capture *c);
 
 /* "pcap", "pcapng" or "snoop". */
 const char *zn_capture_format(const zn_capture *c);

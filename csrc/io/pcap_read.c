@@ -10,6 +10,7 @@
  */
 #include "io/capture_internal.h"
 
+#define PREFETCH_BYTES 3072 /* two full frames: memory has answered when the walk arrives there */
 #define HEADER_BYTES 24u
 #define MAJOR_VERSION 2
 #define MINOR_VERSION 4         /* of all variants */
@@ -187,4 +188,44 @@ static zn_step pcap_step(zn_capture *c, zn_frame *frame)
     return ZN_STEP_FRAME;
 }
 
-const zn_format zn_format_pcap = {"pcap", "record", is_pcap, pcap_open, pcap_step, NULL};
+/* A record as nearly all files have it, or false. */
+static inline bool read_record(zn_cursor *at, uint32_t fraction_ns, zn_frame *frame)
+{
+    zn_span header = zn_cursor_take(at, RECORD_BYTES), data;
+    uint32_t captured, wire;
+    if (header.n == 0)
+        return false;
+    captured = zn_header_le32(header, 8);
+    wire = zn_header_le32(header, 12);
+    if (captured > ZN_FRAME_MAX)
+        return false;
+    data = zn_cursor_take(at, captured);
+    frame->data = data.p;
+    frame->t_ns = (int64_t)zn_header_le32(header, 0) * ZN_NS_PER_S +
+                  (int64_t)zn_header_le32(header, 4) * fraction_ns;
+    frame->captured = captured;
+    frame->wire = wire < captured ? captured : wire;
+    return data.n == captured && zn_cursor_ok(at);
+}
+
+static int pcap_read(zn_capture *c, zn_frame *frames, int max)
+{
+    uint32_t fraction_ns = c->fraction_ns, link_type = c->link_type;
+    zn_cursor at = c->source.unread;
+    int n = 0;
+    if (c->big || c->record_bytes != RECORD_BYTES || c->minor_version != MINOR_VERSION)
+        return 0;
+    while (n < max && read_record(&at, fraction_ns, &frames[n])) {
+        frames[n++].link_type = link_type;
+        zn_cursor_prefetch(&at, PREFETCH_BYTES);
+        c->source.unread = at;
+    }
+    return n;
+}
+
+const zn_format zn_format_pcap = {.name = "pcap",
+                                  .unit = "record",
+                                  .is = is_pcap,
+                                  .open = pcap_open,
+                                  .step = pcap_step,
+                                  .read = pcap_read};

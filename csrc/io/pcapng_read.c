@@ -312,5 +312,9 @@ static zn_step pcapng_step(zn_capture *c, zn_frame *frame)
     return step;
 }
 
-const zn_format zn_format_pcapng = {"pcapng",    "block",     is_pcapng,
-                                    pcapng_open, pcapng_step, pcapng_close};
+const zn_format zn_format_pcapng = {.name = "pcapng",
+                                    .unit = "block",
+                                    .is = is_pcapng,
+                                    .open = pcapng_open,
+                                    .step = pcapng_step,
+                                    .close = pcapng_close};

@@ -91,4 +91,5 @@ static zn_step snoop_step(zn_capture *c, zn_frame *frame)
     return ZN_STEP_FRAME;
 }
 
-const zn_format zn_format_snoop = {"snoop", "record", is_snoop, snoop_open, snoop_step, NULL};
+const zn_format zn_format_snoop = {
+    .name = "snoop", .unit = "record", .is = is_snoop, .open = snoop_open, .step = snoop_step};

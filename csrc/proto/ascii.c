@@ -25,12 +25,6 @@ zn_span zn_ascii_part(zn_span s, size_t from, size_t to)
     return zn_cursor_take(&c, to - from);
 }
 
-uint8_t zn_ascii_first(zn_span s)
-{
-    zn_cursor c = zn_cursor_over_span(s, true);
-    return zn_cursor_u8(&c);
-}
-
 zn_span zn_ascii_trim(zn_span s)
 {
     zn_cursor c = zn_cursor_over_span(s, true);

@@ -30,7 +30,11 @@ zn_span zn_ascii_take_until(zn_cursor *c, uint8_t stop);
 zn_span zn_ascii_part(zn_span s, size_t from, size_t to);
 
 /* The first byte, 0 when there is none. */
-uint8_t zn_ascii_first(zn_span s);
+static inline uint8_t zn_ascii_first(zn_span s)
+{
+    zn_cursor c = zn_cursor_over_span(s, true);
+    return zn_cursor_u8(&c);
+}
 
 /* The span without blanks at its ends. */
 zn_span zn_ascii_trim(zn_span s);

@@ -31,8 +31,6 @@ static const char methods[] =
     "BDELETE BMOVE BPROPFIND BPROPPATCH LINK UNLINK PURGE QUERY SOURCE RPC_CONNECT "
     "RPC_IN_DATA RPC_OUT_DATA CCM_POST SSTP_DUPLEX_POST";
 
-#define CAPITALS 2 /* at least as many begin each of them */
-
 static const http_token post = TOKEN("POST"), connect = TOKEN("CONNECT"),
                         version = TOKEN("HTTP/1.");
 
@@ -110,15 +108,23 @@ static void skip_empty_lines(zn_cursor *c)
     }
 }
 
+/* Every known method starts with three capitals; what is no request hardly ever does. */
+static bool starts_with_capitals(zn_span bytes)
+{
+    zn_cursor c = zn_cursor_over_span(bytes, false);
+    for (size_t i = 0; i < 3 && zn_cursor_left(&c) > 0; i++) {
+        uint8_t byte = zn_cursor_u8(&c);
+        if (byte < 'A' || byte > 'Z')
+            return false;
+    }
+    return true;
+}
+
 bool zn_http_is_known_method(zn_span bytes)
 {
     zn_cursor known = zn_cursor_over((const uint8_t *)methods, sizeof methods - 1, true);
-    zn_cursor start = zn_cursor_over_span(bytes, false);
-    for (unsigned i = 0; i < CAPITALS && zn_cursor_left(&start) > 0; i++) {
-        uint8_t byte = zn_cursor_u8(&start);
-        if (byte < 'A' || byte > 'Z')
-            return false; /* most data: this is asked of every segment */
-    }
+    if (!starts_with_capitals(bytes))
+        return false;
     while (zn_cursor_left(&known) > 0) {
         zn_span method = zn_ascii_take_until(&known, ' ');
         zn_cursor c = zn_cursor_over_span(bytes, false);

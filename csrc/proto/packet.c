@@ -7,19 +7,17 @@
  * An unreadable header ends the packet with a counter. A readable one whose data was cut off by the
  * snapshot length does not: lengths come from the headers, and the payload is what is there of it.
  *
+ * What most frames are is decoded at one go by packet_usual.c, with the same result.
+ *
  * Behind a UDP port that a tunnel uses may be something else. Until an IP header was read in there,
  * what does not fit makes the packet the plain datagram again.
  */
 #include "proto/packet.h"
 
 #include "proto/layers.h"
+#include "proto/packet_tuple.h"
+#include "proto/packet_usual.h"
 
-#include <endian.h>
-
-#define LINKTYPE_ETHERNET 1
-#define ETHERTYPE_IPV4 0x0800
-#define ETHERTYPE_IPV6 0x86dd
-#define ETHERTYPE_VLAN 0x8100
 #define HEADERS_MAX 16u
 #define TCP_HEADER_BYTES 20u
 #define UDP_HEADER_BYTES 8u
@@ -164,40 +162,6 @@ static zn_stat peel_all(zn_layers *l)
     return why;
 }
 
-/* Two words of 64 bits a, b as memcmp orders them. */
-static inline bool is_behind(uint64_t a, uint64_t b)
-{
-    return be64toh(a) > be64toh(b);
-}
-
-/* Sets the tuple, its hash and the side that sent the packet. In registers: reading the tuple back
- * as words, right after it was stored in parts, costs more than all the rest of this function. */
-static void set_tuple(const zn_ip *ip, const uint16_t port[2], const zn_hash_key *key,
-                      zn_packet *out)
-{
-    uint64_t src[2], dst[2], words[5];
-    bool sender;
-    memcpy(src, ip->src.byte, sizeof src);
-    memcpy(dst, ip->dst.byte, sizeof dst);
-    if (src[0] != dst[0])
-        sender = is_behind(src[0], dst[0]);
-    else if (src[1] != dst[1])
-        sender = is_behind(src[1], dst[1]);
-    else
-        sender = port[0] > port[1];
-    for (unsigned i = 0; i < 2; i++) {
-        words[i] = sender ? dst[i] : src[i];
-        words[2 + i] = sender ? src[i] : dst[i];
-    }
-    out->sender = sender;
-    memcpy(out->tuple.addr, words, sizeof out->tuple.addr);
-    out->tuple.port[0] = port[sender];
-    out->tuple.port[1] = port[!sender];
-    out->tuple.proto = ip->protocol;
-    words[4] = (uint64_t)ip->protocol << 32 | (uint64_t)port[sender] << 16 | port[!sender];
-    out->hash = zn_hash_words(key, words, sizeof words / sizeof words[0]);
-}
-
 /* Why a transport header that does not fit its bytes is not decoded. */
 static zn_stat misfit(const zn_ip *ip, const zn_cursor *c)
 {
@@ -271,6 +235,7 @@ static zn_stat finish(zn_layers *l, zn_stat why, const zn_hash_key *key, zn_pack
                       zn_fragment *fragment)
 {
     const zn_ip *ip = &l->ip;
+    zn_addr_words src, dst;
     uint16_t port[2];
     out->encapsulations = l->seen;
     out->tunnels.n = l->tunnels.n;
@@ -289,7 +254,9 @@ static zn_stat finish(zn_layers *l, zn_stat why, const zn_hash_key *key, zn_pack
     out->ttl = ip->ttl;
     out->ip_id = ip->v6 ? 0 : (uint16_t)ip->id;
     out->fragment = ip->fragment;
-    set_tuple(ip, port, key, out);
+    memcpy(&src, ip->src.byte, sizeof src);
+    memcpy(&dst, ip->dst.byte, sizeof dst);
+    zn_packet_set_tuple(out, src, dst, port, ip->protocol, key);
     return ZN_STAT_COUNT;
 }
 
@@ -301,42 +268,19 @@ static void start(zn_layers *l)
     l->unsure = false;
 }
 
-/* Peels the usual at once: an Ethernet header with IP behind it, or behind one VLAN tag. False, and
- * nothing is peeled, for the rest. */
-static bool peel_usual(zn_layers *l, uint32_t link_type)
-{
-    zn_cursor c = l->c;
-    uint64_t seen = 0;
-    uint16_t type;
-    if (link_type != LINKTYPE_ETHERNET)
-        return false;
-    zn_cursor_skip(&c, 12);
-    type = zn_cursor_be16(&c);
-    if (type == ETHERTYPE_VLAN) {
-        seen = UINT64_C(1) << (ZN_STAT_IN_VLAN - ZN_STAT_IN_FIRST);
-        zn_cursor_skip(&c, 2);
-        type = zn_cursor_be16(&c);
-    }
-    if (type != ETHERTYPE_IPV4 && type != ETHERTYPE_IPV6)
-        return false;
-    l->c = c;
-    l->seen = seen;
-    l->next = ZN_HEADER_IP;
-    return true;
-}
-
 zn_stat zn_packet_decode(const zn_packet_input *in, const zn_hash_key *key, zn_packet *out,
                          zn_fragment *fragment)
 {
     uint32_t captured = (uint32_t)in->bytes.n;
     uint32_t wire = in->wire > captured ? in->wire : captured;
     zn_layers l;
-    zn_stat why = ZN_STAT_COUNT;
+    zn_stat why;
+    if (ZN_LIKELY(zn_packet_decode_usual(in, key, out)))
+        return ZN_STAT_COUNT;
     start(&l);
     l.c = zn_cursor_over_span(in->bytes, wire == captured);
     l.missing = wire - captured;
-    if (!peel_usual(&l, in->link_type))
-        why = zn_layers_link(&l, in->link_type);
+    why = zn_layers_link(&l, in->link_type);
     if (why == ZN_STAT_COUNT)
         why = peel_all(&l);
     return finish(&l, why, key, out, fragment);

@@ -10,6 +10,7 @@
 #define RTP_HEADER_BYTES 12
 #define RTCP_TYPE_MIN 192 /* full intra-frame request; up to IDMS settings: what is assigned */
 #define RTCP_TYPE_MAX 211
+#define SIP_METHOD_MAX 9u
 #define MPEG_TS_BYTES 188
 #define MPEG_TS_SYNC 0x47
 
@@ -126,8 +127,10 @@ static bool is_sip(zn_span payload)
     if (zn_ascii_first(payload) < 'A' || zn_ascii_first(payload) > 'Z')
         return false; /* before a long search: it is asked of all datagrams */
     line = zn_cursor_over_span(payload, true);
+    if (zn_cursor_left(&line) > SIP_METHOD_MAX + sizeof sip)
+        line = zn_cursor_sub(&line, SIP_METHOD_MAX + sizeof sip);
     start = zn_ascii_take_until(&line, ' ');
-    if (start.n < 3 || start.n > 9)
+    if (start.n < 3 || start.n > SIP_METHOD_MAX)
         return false;
     start = zn_cursor_take(&line, sizeof sip - 1);
     return start.n != 0 && memcmp(start.p, sip, start.n) == 0;

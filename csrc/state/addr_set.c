@@ -5,24 +5,37 @@
 
 #include "base/arena.h"
 
+#define FIRST_SLOTS (UINT64_C(1) << 12)
+
+static void set_size(zn_addr_set *s, uint64_t slots)
+{
+    s->slots = s->block + slots;
+    s->mask = slots - 1;
+}
+
+static size_t block_bytes(const zn_addr_set *s)
+{
+    return 2 * s->max_slots * sizeof *s->block;
+}
+
 int zn_addr_set_init(zn_addr_set *s, uint32_t cap, zn_error *err)
 {
-    uint64_t slots = 64;
+    uint64_t slots = FIRST_SLOTS;
     memset(s, 0, sizeof *s);
     while (slots < 2 * (uint64_t)cap)
         slots *= 2;
-    s->slots = zn_block_alloc(slots * sizeof *s->slots);
-    if (s->slots == NULL)
+    s->max_slots = slots;
+    s->block = zn_block_alloc(block_bytes(s));
+    if (s->block == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a set of %u addresses", cap);
-    s->mask = slots - 1;
+    set_size(s, FIRST_SLOTS);
     s->cap = cap;
     return zn_hash_key_random(&s->key, err);
 }
 
 void zn_addr_set_fini(zn_addr_set *s)
 {
-    if (s->slots != NULL)
-        zn_block_free(s->slots, (s->mask + 1) * sizeof *s->slots);
+    zn_block_free(s->block, block_bytes(s));
     memset(s, 0, sizeof *s);
 }
 
@@ -41,6 +54,16 @@ static uint64_t slot_of(const zn_addr_set *s, uint64_t hash)
     return at;
 }
 
+static void grow(zn_addr_set *s)
+{
+    const uint64_t *old = s->slots;
+    uint64_t slots = s->mask + 1;
+    set_size(s, 2 * slots);
+    for (uint64_t i = 0; i < slots; i++)
+        if (old[i] != 0)
+            s->slots[slot_of(s, old[i])] = old[i];
+}
+
 void zn_addr_set_add(zn_addr_set *s, const zn_addr *a)
 {
     uint64_t hash = hash_of(s, a);
@@ -50,6 +73,10 @@ void zn_addr_set_add(zn_addr_set *s, const zn_addr *a)
     if (s->members == s->cap) {
         s->full = true;
         return;
+    }
+    if (2 * s->members > s->mask && s->mask + 1 < s->max_slots) {
+        grow(s);
+        at = slot_of(s, hash);
     }
     s->slots[at] = hash;
     s->members++;
@@ -69,7 +96,8 @@ void zn_addr_set_prefetch(const zn_addr_set *s, const zn_addr *a)
 void zn_addr_set_clear(zn_addr_set *s)
 {
     if (s->members != 0)
-        zn_block_clear(s->slots, (s->mask + 1) * sizeof *s->slots);
+        zn_block_clear(s->block, block_bytes(s));
+    set_size(s, FIRST_SLOTS);
     s->members = 0;
     s->full = false;
 }

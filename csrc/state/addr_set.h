@@ -3,7 +3,8 @@
 /*
  * A set of addresses by their keyed 64-bit hashes, with a fixed cap. Two addresses taken for one
  * can only make a member of an address that is none. A full set says so (`full`), and its owner
- * must then treat every address as a member.
+ * must then treat every address as a member. It starts small, so that few members lie close together,
+ * and doubles.
  */
 #ifndef ZN_STATE_ADDR_SET_H
 #define ZN_STATE_ADDR_SET_H
@@ -12,8 +13,10 @@
 #include "base/hash.h"
 
 typedef struct zn_addr_set {
-    uint64_t *slots; /* 0: empty */
-    uint64_t mask;   /* slots - 1 */
+    uint64_t *block;    /* room for every size: `size` slots start at block + size */
+    uint64_t max_slots; /* the largest */
+    uint64_t *slots;    /* 0: empty */
+    uint64_t mask;      /* slots - 1 */
     uint64_t members, cap;
     zn_hash_key key;
     bool full;

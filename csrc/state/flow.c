@@ -78,7 +78,7 @@ void zn_flow_table_close(zn_flow_table *t)
 
 zn_flow *zn_flow_at(const zn_flow_table *t, uint32_t flow)
 {
-    return zn_slab_at(&t->flows, flow);
+    return zn_flow_entry(t, flow);
 }
 
 static size_t place_of(const zn_flow_table *t, const zn_flow *f)
@@ -93,7 +93,7 @@ zn_tcp_path *zn_flow_path(const zn_flow_table *t, const zn_flow *f)
 
 zn_flow_layer7 *zn_flow_layer7_of(const zn_flow_table *t, const zn_flow *f)
 {
-    return t->layer7 == NULL || f->tuple.proto != ZN_PROTO_TCP ? NULL : &t->layer7[place_of(t, f)];
+    return zn_flow_layer7_entry(t, f);
 }
 
 void zn_flow_set_user(zn_flow_table *t, zn_flow *f, const zn_addr *user)
@@ -165,7 +165,8 @@ static uint32_t current_flow(zn_flow_table *t, const zn_packet *p)
         return 0;
     f = zn_flow_at(t, flow);
     if (f->end == ZN_FLOW_OPEN) {
-        if (p->t_ns - f->last_ns <= zn_flow_idle_ns(f))
+        int64_t idle_ns = p->t_ns - f->last_ns;
+        if (ZN_LIKELY(idle_ns <= ZN_FLOW_LEAST_IDLE_NS) || idle_ns <= zn_flow_idle_ns(f))
             return flow;
         zn_flow_close(t, flow, ZN_FLOW_IDLE);
         return 0;
@@ -241,9 +242,9 @@ void zn_flow_close(zn_flow_table *t, uint32_t flow, zn_flow_end why)
     if (why != ZN_FLOW_FIN && why != ZN_FLOW_RST)
         zn_flow_index_remove(t, flow);
     for (unsigned i = 0; i < 2; i++) {
-        if (f->side[i].gaps != 0)
-            zn_slab_give(&t->gaps, f->side[i].gaps);
-        f->side[i].gaps = 0;
+        if (f->rare[i].gaps != 0)
+            zn_slab_give(&t->gaps, f->rare[i].gaps);
+        f->rare[i].gaps = 0;
     }
     if (t->paths != NULL && f->tuple.proto == ZN_PROTO_TCP)
         zn_tcp_path_close(&t->segments, zn_flow_path(t, f));
@@ -288,11 +289,10 @@ void zn_flow_free(zn_flow_table *t, uint32_t flow)
 
 bool zn_flow_complete(const zn_flow *f)
 {
-    const zn_flow_side *client = &f->side[f->client], *server = &f->side[1 - f->client];
+    bool client_syn = f->rare[f->client].syn != 0, server_syn = f->rare[1 - f->client].syn != 0;
     if (f->end == ZN_FLOW_FIN) /* one direction alone is no connection */
-        return server->syn != 0 || client->packets_data == 0;
-    return (f->end == ZN_FLOW_RST || f->end == ZN_FLOW_IDLE) && client->syn != 0 &&
-           server->syn != 0;
+        return server_syn || f->side[f->client].packets_data == 0;
+    return (f->end == ZN_FLOW_RST || f->end == ZN_FLOW_IDLE) && client_syn && server_syn;
 }
 
 uint32_t zn_flow_live(const zn_flow_table *t)

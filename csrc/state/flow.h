@@ -4,7 +4,7 @@
  * Flows: one entry for each 5-tuple in use, its direction, its counters and its life.
  *
  * Lookup is three steps, so that a batch of packets can overlap its cache misses:
- * zn_flow_prefetch (bucket), zn_flow_probe (entry), zn_flow_find. Buckets are one cache line of ten
+ * zn_flow_prefetch (bucket), zn_flow_probe (entry), both in state/flow_table.h, zn_flow_find. Buckets are one cache line of ten
  * 16-bit tags and ten 32-bit references.
  *
  * Life: open -> closed (FIN both ways acknowledged, RST, idle, end of input) -> emitted -> free.
@@ -33,16 +33,15 @@
 #define ZN_FLOW_SYN_IDLE_NS (10 * ZN_NS_PER_S)
 #define ZN_FLOW_UDP_IDLE_NS (200 * ZN_NS_PER_S)
 #define ZN_FLOW_UDP_SINGLE_NS (10 * ZN_NS_PER_S)
+#define ZN_FLOW_LEAST_IDLE_NS (10 * ZN_NS_PER_S) /* of all these */
 
-/* What one endpoint sent. */
+/* What one endpoint sent: what every packet changes or is compared with, in one cache line. */
 typedef struct zn_flow_side {
-    uint64_t bytes;               /* payload */
-    uint64_t bytes_retransmitted; /* payload seen before */
+    uint64_t bytes; /* payload */
     int64_t first_data_ns,
         last_data_ns;     /* TCP: segments with payload; UDP: any datagram. 0: none */
     int64_t first_ack_ns; /* first ACK without SYN; 0: none */
     uint32_t packets, packets_data;
-    uint32_t packets_retransmitted, packets_out_of_order;
     uint32_t acks, acks_pure;
     union {
         uint32_t isn;          /* TCP: sequence number of the SYN */
@@ -53,12 +52,20 @@ typedef struct zn_flow_side {
         uint32_t media_seq; /* UDP: what may be RTP's sequence number */
     };
     uint32_t fin_end; /* sequence number behind the FIN */
-    uint32_t gaps;    /* zn_seq_gaps of bytes not seen yet, 0: none */
-    uint16_t rst, syn, fin;
+    uint16_t fin;
     bool seq_known : 1; /* next_seq means something */
     bool fin_acked : 1; /* the other side acknowledged the FIN */
     uint8_t udp_type;   /* anon/service: ZN_UDP_*, what this side's datagrams look like */
 } zn_flow_side;
+_Static_assert(sizeof(zn_flow_side) == 64, "a side is one cache line");
+
+/* The rest of it. */
+typedef struct zn_flow_rare {
+    uint64_t bytes_retransmitted; /* payload seen before */
+    uint32_t packets_retransmitted, packets_out_of_order;
+    uint32_t gaps; /* zn_seq_gaps of bytes not seen yet, 0: none */
+    uint16_t rst, syn;
+} zn_flow_rare;
 
 /* Why a flow closed. */
 typedef enum zn_flow_end {
@@ -70,25 +77,16 @@ typedef enum zn_flow_end {
     ZN_FLOW_INPUT_END
 } zn_flow_end;
 
+/* The first cache line and the sides' two are what a packet of a flow whose name is read touches. */
 typedef struct zn_flow {
     zn_tuple tuple;
-    zn_flow_side side[2]; /* by tuple index */
-    int64_t first_ns, last_ns;
-    int64_t epoch;           /* anon/: of the pseudonyms */
-    uint32_t bucket;         /* low bits of the tuple's hash, which choose the bucket */
-    uint32_t next, previous; /* in the one list it is in: open, closed or lingering flows */
-
-    /* Kept here for anon/: state of the name search and of the address columns. */
-    uint32_t names;      /* first name entry, 0: none */
-    uint32_t resolution; /* anon/resolved: how the client came by the server's address, 0: none */
-    uint32_t stream;     /* head bytes being collected, 0: none */
+    int64_t last_ns;
+    /* Kept here for anon/, as below: state of the name search and of the address columns. */
+    uint32_t stream; /* head bytes being collected, 0: none */
     union {
         uint32_t head_seq; /* TCP: sequence number where the head in progress or the next starts */
         uint32_t datagram; /* UDP: anon/names' state of a QUIC or DTLS flow, 0: none */
     };
-    zn_addr pseudonym[2]; /* by tuple index */
-
-    uint16_t list;          /* of the timer wheel, while open */
     uint8_t client;         /* tuple index of the client */
     uint8_t end;            /* zn_flow_end */
     bool indexed : 1;       /* findable */
@@ -98,17 +96,29 @@ typedef struct zn_flow {
     bool client_acked : 1;  /* the client is no spoofed source: TCP: it acknowledged that SYN */
     bool names_dropped : 1; /* exposed names that found no room: it has something to hide */
     bool user_outside : 1;  /* its user's address is not in the tuple: zn_flow_user */
-    uint8_t head;           /* anon/names' state of the search, as what follows */
+    uint8_t head;           /* anon/names' state of the search */
+    uint8_t user;           /* tuple index of the user; 2: no internal endpoint */
+    uint8_t addr_vote;      /* anon/gate's decision on the server address */
+    uint8_t protocol;       /* anon/names: what the flow was recognised as */
+    uint8_t service;        /* anon/service: state of the search for what both sides speak */
+
+    zn_flow_side side[2]; /* by tuple index */
+    zn_flow_rare rare[2]; /* the same */
+    int64_t first_ns;
+    int64_t epoch;           /* anon/: of the pseudonyms */
+    uint32_t bucket;         /* low bits of the tuple's hash, which choose the bucket */
+    uint32_t next, previous; /* in the one list it is in: open, closed or lingering flows */
+    uint32_t names;          /* first name entry, 0: none */
+    uint32_t resolution;   /* anon/resolved: how the client came by the server's address, 0: none */
+    zn_addr pseudonym[2];  /* by tuple index */
+    uint16_t list;         /* of the timer wheel, while open */
+    uint16_t header_table; /* HTTP/2: anon/names' table of the connection, 0: none */
     uint8_t head_tries;
-    uint8_t user;      /* tuple index of the user; 2: no internal endpoint */
-    uint8_t addr_vote; /* anon/gate's decision on the server address */
-    uint8_t protocol;  /* anon/names: what the flow was recognised as */
-    uint8_t service;   /* anon/service: state of the search for what both sides speak */
     uint8_t http_method;
     bool ech_offered;
-    bool internal[2];      /* by tuple index */
-    uint16_t header_table; /* HTTP/2: anon/names' table of the connection, 0: none */
+    bool internal[2]; /* by tuple index */
 } zn_flow;
+_Static_assert(offsetof(zn_flow, side) == 64, "sides start on a cache line");
 _Static_assert(sizeof(zn_flow) <= 320, "a flow with core counters takes at most 320 bytes");
 
 #define ZN_SEQ_GAPS 16
@@ -127,9 +137,6 @@ int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, unsigned sets, z
                        zn_error *err);
 void zn_flow_table_close(zn_flow_table *t);
 
-void zn_flow_prefetch(const zn_flow_table *t, uint64_t hash);
-/* Prefetches the entry that the bucket's tag points to, if any. */
-void zn_flow_probe(const zn_flow_table *t, uint64_t hash);
 /* The flow of a packet, or 0. */
 uint32_t zn_flow_find(const zn_flow_table *t, const zn_packet *p);
 

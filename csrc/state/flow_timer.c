@@ -10,9 +10,10 @@
 int64_t zn_flow_idle_ns(const zn_flow *f)
 {
     const zn_flow_side *client = &f->side[f->client], *server = &f->side[1 - f->client];
+    uint16_t syn = f->rare[f->client].syn;
     if (f->tuple.proto == ZN_PROTO_UDP)
         return client->packets + server->packets == 1 ? ZN_FLOW_UDP_SINGLE_NS : ZN_FLOW_UDP_IDLE_NS;
-    if (server->packets == 0 && client->syn != 0 && client->packets == client->syn)
+    if (server->packets == 0 && syn != 0 && client->packets == syn)
         return ZN_FLOW_SYN_IDLE_NS;
     return ZN_FLOW_TCP_IDLE_NS;
 }
@@ -54,13 +55,19 @@ static unsigned age_of(const zn_flow_table *t, const zn_flow *f)
     return age <= 0 ? 0 : age < ZN_WHEEL_AGES ? (unsigned)age : ZN_WHEEL_AGES - 1;
 }
 
+static void set_second(zn_flow_table *t, int64_t second)
+{
+    t->wheel_s = second;
+    t->due_ns = second < INT64_MAX / ZN_NS_PER_S ? (second + 1) * ZN_NS_PER_S : INT64_MAX;
+}
+
 void zn_flow_timer_start(zn_flow_table *t, uint32_t flow)
 {
     zn_flow *f = zn_flow_at(t, flow);
     zn_flow_list *list;
     int64_t second;
     if (!t->wheel_started) {
-        t->wheel_s = f->last_ns / ZN_NS_PER_S;
+        set_second(t, f->last_ns / ZN_NS_PER_S);
         t->wheel_started = true;
     }
     second = (f->last_ns + zn_flow_idle_ns(f)) / ZN_NS_PER_S + 1;
@@ -126,6 +133,7 @@ void zn_flow_expire(zn_flow_table *t, int64_t now_ns)
         for (unsigned age = ZN_WHEEL_AGES; age-- > 0;)
             visit_list(t, zn_flow_wheel_at(t, t->wheel_s, age), now_ns);
     }
+    set_second(t, now_s);
     while (t->lingering.first != 0 && has_lingered(t, now_ns))
         zn_flow_free_lingering(t);
 }
@@ -157,7 +165,7 @@ void zn_flow_rebase(zn_flow_table *t, int64_t now_ns)
             zn_flow_index_remove(t, flow);
     while (t->lingering.first != 0)
         zn_flow_free_lingering(t);
-    t->wheel_s = now_ns / ZN_NS_PER_S;
+    set_second(t, now_ns / ZN_NS_PER_S);
 }
 
 void zn_flow_end_input(zn_flow_table *t, int64_t now_ns)

@@ -14,17 +14,17 @@ static int32_t seq_diff(uint32_t a, uint32_t b)
     return (int32_t)(a - b);
 }
 
-static void open_gap(zn_flow_table *t, zn_flow_side *side, uint32_t from, uint32_t to)
+static void open_gap(zn_flow_table *t, zn_flow_rare *rare, uint32_t from, uint32_t to)
 {
     zn_seq_gaps *g;
-    if (side->gaps == 0) {
-        side->gaps = zn_slab_take(&t->gaps);
-        if (side->gaps == 0) {
+    if (rare->gaps == 0) {
+        rare->gaps = zn_slab_take(&t->gaps);
+        if (rare->gaps == 0) {
             t->stats->n[ZN_STAT_GAPS_FULL]++;
             return;
         }
     }
-    g = zn_slab_at(&t->gaps, side->gaps);
+    g = zn_slab_at(&t->gaps, rare->gaps);
     if (g->n == ZN_SEQ_GAPS) { /* the oldest hole will not be filled any more */
         memmove(g->from, g->from + 1, (ZN_SEQ_GAPS - 1) * sizeof g->from[0]);
         memmove(g->to, g->to + 1, (ZN_SEQ_GAPS - 1) * sizeof g->to[0]);
@@ -42,13 +42,13 @@ static void drop_gap(zn_seq_gaps *g, uint32_t i)
 }
 
 /* Takes [from, to) out of the holes; returns how much of it was a hole. */
-static uint32_t fill_gaps(zn_flow_table *t, zn_flow_side *side, uint32_t from, uint32_t to)
+static uint32_t fill_gaps(zn_flow_table *t, zn_flow_rare *rare, uint32_t from, uint32_t to)
 {
     zn_seq_gaps *g;
     uint32_t filled = 0;
-    if (side->gaps == 0)
+    if (rare->gaps == 0)
         return 0;
-    g = zn_slab_at(&t->gaps, side->gaps);
+    g = zn_slab_at(&t->gaps, rare->gaps);
     for (uint32_t i = 0; i < g->n;) {
         uint32_t a = seq_diff(from, g->from[i]) > 0 ? from : g->from[i];
         uint32_t b = seq_diff(to, g->to[i]) < 0 ? to : g->to[i];
@@ -74,23 +74,29 @@ static uint32_t fill_gaps(zn_flow_table *t, zn_flow_side *side, uint32_t from, u
         i++;
     }
     if (g->n == 0) {
-        zn_slab_give(&t->gaps, side->gaps);
-        side->gaps = 0;
+        zn_slab_give(&t->gaps, rare->gaps);
+        rare->gaps = 0;
     }
     return filled;
 }
 
+/* A flow's direction. */
+typedef struct direction {
+    zn_flow_table *t;
+    zn_flow_side *side;
+    zn_flow_rare *rare;
+} direction;
+
 /* The part of [from, from + n) that was sent before; *missing grows by what filled holes. */
-static uint32_t sent_before(zn_flow_table *t, zn_flow_side *side, uint32_t from, uint32_t n,
-                            uint32_t *missing)
+static uint32_t sent_before(const direction *d, uint32_t from, uint32_t n, uint32_t *missing)
 {
-    int32_t room = seq_diff(side->next_seq, from);
+    int32_t room = seq_diff(d->side->next_seq, from);
     uint32_t filled;
     if (room <= 0)
         return 0;
     if (n > (uint32_t)room)
         n = (uint32_t)room;
-    filled = fill_gaps(t, side, from, from + n);
+    filled = fill_gaps(d->t, d->rare, from, from + n);
     *missing += filled;
     return n - filled;
 }
@@ -105,25 +111,26 @@ typedef struct place {
  * brings missing bytes and ends below the highest sequence number came out of order. SYN and FIN
  * take a sequence number each, which is no byte of payload.
  */
-static place count_again(zn_flow_table *t, zn_flow_side *side, const zn_packet *p, uint32_t end)
+static place count_again(const direction *d, const zn_packet *p, uint32_t end)
 {
     place where;
     uint32_t syn = (p->tcp_flags & ZN_TCP_SYN) != 0, fin = (p->tcp_flags & ZN_TCP_FIN) != 0;
     uint32_t missing = 0, flags, bytes;
-    flags = sent_before(t, side, p->seq, syn, &missing);
-    bytes = sent_before(t, side, p->seq + syn, p->payload_len, &missing);
-    flags += sent_before(t, side, end - fin, fin, &missing);
+    flags = sent_before(d, p->seq, syn, &missing);
+    bytes = sent_before(d, p->seq + syn, p->payload_len, &missing);
+    flags += sent_before(d, end - fin, fin, &missing);
     where.again = flags + bytes != 0;
-    where.out_of_order = missing != 0 && seq_diff(end, side->next_seq) < 0;
-    side->bytes_retransmitted += bytes;
-    side->packets_retransmitted += where.again;
-    side->packets_out_of_order += where.out_of_order;
+    where.out_of_order = missing != 0 && seq_diff(end, d->side->next_seq) < 0;
+    d->rare->bytes_retransmitted += bytes;
+    d->rare->packets_retransmitted += where.again;
+    d->rare->packets_out_of_order += where.out_of_order;
     return where;
 }
 
 /* Sorts the segment's sequence space into new, filling a hole, and sent before. */
-static place count_sequence(zn_flow_table *t, zn_flow_side *side, const zn_packet *p)
+static place count_sequence(const direction *d, const zn_packet *p)
 {
+    zn_flow_side *side = d->side;
     uint32_t length =
         p->payload_len + ((p->tcp_flags & ZN_TCP_SYN) != 0) + ((p->tcp_flags & ZN_TCP_FIN) != 0);
     uint32_t end = p->seq + length;
@@ -137,9 +144,9 @@ static place count_sequence(zn_flow_table *t, zn_flow_side *side, const zn_packe
     if (length == 0)
         return where;
     if (ahead > 0)
-        open_gap(t, side, side->next_seq, p->seq);
+        open_gap(d->t, d->rare, side->next_seq, p->seq);
     else if (ahead < 0)
-        where = count_again(t, side, p, end);
+        where = count_again(d, p, end);
     if (seq_diff(end, side->next_seq) > 0)
         side->next_seq = end;
     return where;
@@ -148,11 +155,12 @@ static place count_sequence(zn_flow_table *t, zn_flow_side *side, const zn_packe
 static void count_path(zn_flow_table *t, const zn_flow *f, const zn_packet *p, place where)
 {
     const zn_flow_side *side = &f->side[p->sender], *other = &f->side[1 - p->sender];
+    bool side_syn = f->rare[p->sender].syn != 0, other_syn = f->rare[1 - p->sender].syn != 0;
     bool syn = (p->tcp_flags & ZN_TCP_SYN) != 0, fin = (p->tcp_flags & ZN_TCP_FIN) != 0;
     zn_path_segment segment = {p, where.again, where.out_of_order, false, false, other->isn};
-    segment.moved = (syn && side->syn != 0 && side->isn != p->seq) ||
+    segment.moved = (syn && side_syn && side->isn != p->seq) ||
                     (fin && side->fin != 0 && side->fin_end != p->seq + p->payload_len + 1);
-    segment.both_syn = (syn || side->syn != 0) && other->syn != 0;
+    segment.both_syn = (syn || side_syn) && other_syn;
     zn_tcp_path_count(&t->segments, t->stats, zn_flow_path(t, f), &segment);
 }
 
@@ -174,41 +182,88 @@ static void count_message(zn_flow_layer7 *l, const zn_flow_side *side, const zn_
     }
 }
 
+static void count_ack(zn_flow *f, zn_flow_side *side, const zn_packet *p)
+{
+    zn_flow_side *other = &f->side[1 - p->sender];
+    side->acks++;
+    side->acks_pure +=
+        p->payload_len == 0 && (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST)) == 0;
+    if (side->first_ack_ns == 0 && (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_RST)) == 0)
+        side->first_ack_ns = p->t_ns;
+    if (other->fin != 0 && seq_diff(p->ack, other->fin_end) >= 0)
+        other->fin_acked = true;
+    if (f->syn_acked && p->sender == f->client && p->ack == other->isn + 1)
+        f->client_acked = true;
+}
+
 static void count_flags(zn_flow *f, zn_flow_side *side, const zn_packet *p)
 {
+    zn_flow_rare *rare = &f->rare[p->sender];
     if ((p->tcp_flags & ZN_TCP_SYN) != 0) {
-        side->syn++;
+        rare->syn++;
         side->isn = p->seq;
         f->syn_acked |= p->sender != f->client && (p->tcp_flags & ZN_TCP_ACK) != 0 &&
-                        f->side[f->client].syn != 0 && p->ack == f->side[f->client].isn + 1;
+                        f->rare[f->client].syn != 0 && p->ack == f->side[f->client].isn + 1;
     }
     if ((p->tcp_flags & ZN_TCP_RST) != 0)
-        side->rst++;
+        rare->rst++;
     if ((p->tcp_flags & ZN_TCP_FIN) != 0) {
         side->fin++;
         side->fin_end = p->seq + p->payload_len + 1;
     }
-    if ((p->tcp_flags & ZN_TCP_ACK) != 0) {
-        zn_flow_side *other = &f->side[1 - p->sender];
-        side->acks++;
-        side->acks_pure +=
-            p->payload_len == 0 && (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST)) == 0;
-        if (side->first_ack_ns == 0 && (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_RST)) == 0)
-            side->first_ack_ns = p->t_ns;
-        if (other->fin != 0 && seq_diff(p->ack, other->fin_end) >= 0)
-            other->fin_acked = true;
-        if (f->syn_acked && p->sender == f->client && p->ack == other->isn + 1)
-            f->client_acked = true;
+    if ((p->tcp_flags & ZN_TCP_ACK) != 0)
+        count_ack(f, side, p);
+}
+
+static void count_data(zn_flow_side *side, const zn_packet *p)
+{
+    if (side->first_data_ns == 0)
+        side->first_data_ns = p->t_ns;
+    side->last_data_ns = p->t_ns;
+}
+
+/* Most segments: no other flag than ACK and PSH, and the bytes that come next, or none. */
+static bool is_usual(const zn_flow_side *side, const zn_packet *p)
+{
+    unsigned flags = p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST | ZN_TCP_ACK);
+    return flags == ZN_TCP_ACK && side->seq_known &&
+           (p->payload_len == 0 || p->seq == side->next_seq);
+}
+
+/* What zn_tcp_count comes to for a usual segment. */
+static void count_usual(zn_flow *f, zn_flow_side *side, const zn_packet *p)
+{
+    uint32_t end = p->seq + p->payload_len;
+    side->packets++;
+    if (p->payload_len != 0) {
+        side->bytes += p->payload_len;
+        side->packets_data++;
+        if (seq_diff(end, side->next_seq) > 0)
+            side->next_seq = end;
+        count_data(side, p);
     }
+    count_ack(f, side, p);
+}
+
+static zn_flow_end end_of(const zn_flow *f)
+{
+    return f->side[0].fin_acked && f->side[1].fin_acked ? ZN_FLOW_FIN : ZN_FLOW_OPEN;
 }
 
 zn_flow_end zn_tcp_count(zn_flow_table *t, zn_flow *f, const zn_packet *p)
 {
     zn_flow_side *side = &f->side[p->sender];
+    direction d = {t, side, &f->rare[p->sender]};
     place where;
+    if (ZN_LIKELY(t->paths == NULL && is_usual(side, p))) {
+        count_usual(f, side, p);
+        if (t->layer7 != NULL)
+            count_message(zn_flow_layer7_entry(t, f), side, p, false);
+        return end_of(f);
+    }
     side->packets++;
     side->bytes += p->payload_len;
-    where = count_sequence(t, side, p);
+    where = count_sequence(&d, p);
     if (t->paths != NULL)
         count_path(t, f, p, where);
     count_flags(f, side, p);
@@ -216,11 +271,8 @@ zn_flow_end zn_tcp_count(zn_flow_table *t, zn_flow *f, const zn_packet *p)
     if ((p->tcp_flags & ZN_TCP_RST) != 0)
         return ZN_FLOW_RST; /* what it carries tells why, and is not of the stream */
     if (t->layer7 != NULL)
-        count_message(zn_flow_layer7_of(t, f), side, p, where.again);
-    if (p->payload_len != 0) {
-        if (side->first_data_ns == 0)
-            side->first_data_ns = p->t_ns;
-        side->last_data_ns = p->t_ns;
-    }
-    return f->side[0].fin_acked && f->side[1].fin_acked ? ZN_FLOW_FIN : ZN_FLOW_OPEN;
+        count_message(zn_flow_layer7_entry(t, f), side, p, where.again);
+    if (p->payload_len != 0)
+        count_data(side, p);
+    return end_of(f);
 }

@@ -1,0 +1,215 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""How many packets a second does a run take, beside other tools and beside reading alone?
+
+Usage: python bench/throughput.py [--bytes 500M] [--repeat 5] [--profiles isp,min64,storm]
+
+One run that generates the traces and measures all tools on them in turn, each in a process of its
+own. A trace is written in writes of 4 MiB right before it is measured: how, and how long ago,
+decides how large the pieces are in which the page cache holds it, and reading costs up to twice as
+much from small ones. Ours is measured inside its process, around the run: the start of Python is
+not in it. Of tools that are processes the start is included. The names that we find are compared
+with the truth.
+
+NFStream, mercury-python and ndpiReader get a first part of each trace: they take much longer, and
+storm more memory than there is. Tools that are not installed are named as such.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TOOLS = HERE / "throughput_tools.py"
+PART_BYTES = 60_000_000  # of a trace, for tools in Python
+WRITE_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of a tool: seconds, peak memory in MB."""
+
+    cpu_s: float
+    wall_s: float
+    memory_mb: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """`command` of a trace, or of a part of it; `tells`: it prints its CPU time itself."""
+
+    name: str
+    command: Callable[[Path], Sequence[str]]
+    part: bool = False
+    tells: bool = False
+
+
+def spend(command: Sequence[str], tells: bool) -> tuple[Turn, str]:
+    """Run a child to its end; raise SystemExit with its last words if it fails."""
+    with tempfile.TemporaryFile("w+") as out:
+        began = time.monotonic()
+        child = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
+        _, status, used = os.wait4(child.pid, 0)
+        wall_s = time.monotonic() - began
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        text = out.read()
+    if child.returncode:
+        raise SystemExit(f"{command[0]} ended with {child.returncode}: {text[-500:]}")
+    cpu_s = used.ru_utime + used.ru_stime
+    if tells:
+        told = json.loads(text.splitlines()[-1])
+        cpu_s, wall_s = told["cpu_s"], told.get("wall_s", wall_s)
+    return Turn(cpu_s, wall_s, used.ru_maxrss / 1024), text
+
+
+def own(tool: str, *more: str) -> Callable[[Path], Sequence[str]]:
+    """The command of a tool of throughput_tools.py."""
+    return lambda trace: [sys.executable, str(TOOLS), tool, str(trace), *more]
+
+
+def find_tools(scratch: Path) -> tuple[list[Tool], list[str]]:
+    """What can be measured here, and what is not installed."""
+    walk, missing = scratch / "walk", []
+    subprocess.run(["cc", "-O2", str(HERE / "walk.c"), "-o", str(walk)], check=True)
+    tools = [
+        Tool("zanon-net", own("ours"), tells=True),
+        Tool("zanon-net, core columns", own("ours", "core"), tells=True),
+        Tool("limit: walk, mapped", lambda trace: [str(walk), "map", str(trace)], tells=True),
+        Tool("limit: walk, read", lambda trace: [str(walk), "read", str(trace)], tells=True),
+    ]
+    flows = scratch / "nfpcapd"
+    flows.mkdir()
+    programs: list[tuple[str, Callable[[Path], Sequence[str]]]] = [
+        ("nfpcapd", lambda trace: ["nfpcapd", "-r", str(trace), "-w", str(flows)]),
+        ("ndpiReader", lambda trace: ["ndpiReader", "-q", "-i", str(trace)]),
+    ]
+    for name, command in programs:
+        if shutil.which(name):
+            tools.append(Tool(name, command, part=name == "ndpiReader"))
+        else:
+            missing.append(name)
+    for name, module in (("mercury-python", "mercury"), ("nfstream", "nfstream")):
+        if find_spec(module):
+            tools.append(Tool(name, own(module), part=True, tells=module == "mercury"))
+        else:
+            missing.append(name)
+    return tools, missing
+
+
+def cut(trace: Path, out: Path, most: int) -> tuple[int, int]:
+    """Write the first records, at most `most` bytes; return packets and bytes of packets."""
+    packets = octets = 0
+    with trace.open("rb") as file, out.open("wb", buffering=WRITE_BYTES) as part:
+        part.write(file.read(24))
+        while part.tell() < most and len(header := file.read(16)) == 16:
+            data = file.read(int.from_bytes(header[8:12], "little"))
+            part.write(header + data)
+            packets += 1
+            octets += len(data)
+    return packets, octets
+
+
+def generate(profile: str, size: str, scratch: Path) -> tuple[Path, dict[str, object]]:
+    """Write a trace and its truth."""
+    trace, truth = scratch / f"{profile}.pcap", scratch / f"{profile}.json"
+    command = [sys.executable, str(HERE / "gen_trace.py"), str(trace), "--profile", profile]
+    subprocess.run([*command, "--bytes", size, "--truth", str(truth)], check=True)
+    return trace, json.loads(truth.read_text(encoding="utf-8"))
+
+
+def middle(turns: Sequence[Turn]) -> Turn:
+    """The medians."""
+    return Turn(
+        statistics.median(turn.cpu_s for turn in turns),
+        statistics.median(turn.wall_s for turn in turns),
+        statistics.median(turn.memory_mb for turn in turns),
+    )
+
+
+def print_row(name: str, packets: int, octets: int, turn: Turn, first_ns: float) -> float:
+    """Print a line of the table and return ns a packet."""
+    each_ns = turn.cpu_s / packets * 1e9
+    ratio = f"{each_ns / first_ns:.1f}" if first_ns else "1.0"
+    print(
+        f"| {name} | {packets:,} | {packets / turn.cpu_s / 1e6:.2f} "
+        f"| {octets * 8 / turn.cpu_s / 1e9:.1f} | {each_ns:.0f} "
+        f"| {packets / turn.wall_s / 1e6:.2f} | {turn.memory_mb:.0f} | {ratio} |"
+    )
+    return each_ns
+
+
+def check_names(trace: Path, truth: dict[str, object]) -> str:
+    """Whether a run finds each name of the trace, as often as it is there."""
+    _, text = spend([sys.executable, str(TOOLS), "names", str(trace)], tells=False)
+    found = json.loads(text.splitlines()[-1])
+    same = found["names_sha256"] == truth["names_sha256"]
+    return f"{found['names']:,} names, {'all as' if same else 'NOT AS'} the generator wrote them"
+
+
+def measure(profile: str, arguments: argparse.Namespace, scratch: Path) -> bool:
+    """Measure all tools on one trace; whether the names were right."""
+    tools, missing = find_tools(scratch)
+    trace, truth = generate(profile, arguments.bytes, scratch)
+    part = scratch / "part.pcap"
+    some = cut(trace, part, PART_BYTES)
+    size = trace.stat().st_size
+    packets = int(str(truth["packets"]))
+    octets = size - 24 - 16 * packets
+    turns: dict[str, list[Turn]] = {tool.name: [] for tool in tools}
+    for _ in range(arguments.repeat):
+        for tool in tools:
+            turns[tool.name].append(
+                spend(tool.command(part if tool.part else trace), tool.tells)[0]
+            )
+    named = check_names(trace, truth)
+    print(f"\n### {profile}: {size / 1e6:.0f} MB, {octets / packets:.0f} bytes a packet, "
+          f"{truth['flows']:,} flows\n")  # fmt: skip
+    print(
+        "| tool | packets | M packets/CPU-s | Gbit/CPU-s | ns | M packets/s of wall | MB | ratio |"
+    )
+    print("|---|---:|---:|---:|---:|---:|---:|---:|")
+    first_ns = 0.0
+    for tool in tools:
+        count, length = some if tool.part else (packets, octets)
+        each_ns = print_row(tool.name, count, length, middle(turns[tool.name]), first_ns)
+        first_ns = first_ns or each_ns
+    print("".join(f"\n{name}: not installed" for name in missing))
+    print(f"{profile}: {named}")
+    trace.unlink()
+    return "NOT AS" not in named
+
+
+def main() -> int:
+    """Measure; 1 when a name was wrong."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--bytes", default="500M", help="size of each trace (500M)")
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--profiles", default="isp,min64,storm")
+    parser.add_argument("--scratch", type=Path, help="a folder for the traces (temporary)")
+    arguments = parser.parse_args()
+    right = True
+    print(f"{datetime.now(UTC).date()}, {platform.processor() or platform.machine()}, "
+          f"{os.cpu_count()} cores, {platform.platform()}")  # fmt: skip
+    for profile in arguments.profiles.split(","):
+        with tempfile.TemporaryDirectory(dir=arguments.scratch) as scratch:
+            right &= measure(profile, arguments, Path(scratch))
+    return 0 if right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

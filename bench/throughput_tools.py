@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""One tool's turn of `throughput.py`, in a process of its own: prints what it took as JSON.
+
+Usage: python bench/throughput_tools.py TOOL TRACE [COLUMNS]
+
+TOOL: `ours` (zanon_net.run, without the start of Python), `names` (z = 1: the names that it finds,
+as gen_trace.py tells them), `nfstream`, `mercury`.
+"""
+
+import hashlib
+import json
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def timed(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What `work` returns, with its CPU and wall seconds."""
+    cpu, wall = time.process_time(), time.monotonic()
+    result = work()
+    return result | {"cpu_s": time.process_time() - cpu, "wall_s": time.monotonic() - wall}
+
+
+def ours(trace: str, columns: str = "core,layer7") -> dict[str, Any]:
+    """The whole job with the defaults, written to a folder in memory where there is one."""
+    import zanon_net
+
+    config = zanon_net.Config().replace(columns=columns)
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as scratch:
+
+        def work() -> dict[str, Any]:
+            manifest = zanon_net.run(trace, config, out=f"{scratch}/out").manifest
+            read = manifest["counters"]["read"]
+            return {"packets": read["frames"], "octets": read["bytes_captured"]}
+
+        return timed(work)
+
+
+def names(trace: str) -> dict[str, Any]:
+    """The digest of the names of a run that releases them all."""
+    import zanon_net
+
+    config = zanon_net.Config().replace(z=1, format="observations")
+    seen: Counter[tuple[str, str]] = Counter()
+    with tempfile.TemporaryDirectory() as scratch:
+        zanon_net.run(trace, config, out=f"{scratch}/out")
+        with Path(scratch, "out", "observations.jsonl").open(encoding="utf-8") as lines:
+            for line in lines:
+                release = json.loads(line)
+                seen[release["name_source"], release["name"]] += 1
+    text = "\n".join(sorted(f"{source},{name},{n}" for (source, name), n in seen.items()))
+    return {
+        "names_sha256": hashlib.sha256(text.encode()).hexdigest(),
+        "names": sum(seen.values()),
+    }
+
+
+def nfstream(trace: str) -> dict[str, Any]:
+    """NFStream with nDPI, one meter; the caller knows the CPU time of its processes."""
+    from nfstream import NFStreamer  # type: ignore[import-not-found]
+
+    def work() -> dict[str, Any]:
+        named = packets = octets = 0
+        for flow in NFStreamer(source=trace, n_meters=1, statistical_analysis=False):
+            named += flow.requested_server_name != ""
+            packets += flow.bidirectional_packets
+            octets += flow.bidirectional_bytes
+        return {"packets": packets, "octets": octets, "names": named}
+
+    result = timed(work)
+    del result["cpu_s"]
+    return result
+
+
+def mercury(trace: str) -> dict[str, Any]:
+    """mercury-python on each frame, from a walk of the trace in Python that is not timed."""
+    from mercury import Mercury  # type: ignore[import-not-found]
+
+    data, at, frames = Path(trace).read_bytes(), 24, []
+    while at + 16 <= len(data):
+        captured = int.from_bytes(data[at + 8 : at + 12], "little")
+        frames.append(data[at + 16 : at + 16 + captured])
+        at += 16 + captured
+    reader = Mercury()
+
+    def work() -> dict[str, Any]:
+        named = sum(b"server_name" in str(reader.get_mercury_json(x)).encode() for x in frames)
+        return {"packets": len(frames), "octets": sum(map(len, frames)), "names": named}
+
+    return timed(work)
+
+
+def main() -> int:
+    """Take one tool's turn."""
+    tool, trace, *more = sys.argv[1:]
+    work: dict[str, Callable[..., dict[str, Any]]] = {
+        "ours": ours,
+        "names": names,
+        "nfstream": nfstream,
+        "mercury": mercury,
+    }
+    print(json.dumps(work[tool](trace, *more)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

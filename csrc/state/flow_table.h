@@ -1,0 +1,102 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inside of a flow table, and what of it is done for every packet and stands in line where it is
+ * used: state/flow*.c and the engine's packet path. Everybody else takes state/flow.h.
+ */
+#ifndef ZN_STATE_FLOW_TABLE_H
+#define ZN_STATE_FLOW_TABLE_H
+
+#include "state/flow.h"
+
+#define ZN_BUCKET_SLOTS 10
+#define ZN_WHEEL_SLOTS 64 /* seconds; more than ZN_FLOW_VISIT_S, a power of two */
+#define ZN_WHEEL_AGES 20  /* of ZN_FLOW_VISIT_S each: more than the longest idle time */
+#define ZN_WHEEL_LISTS (ZN_WHEEL_SLOTS * ZN_WHEEL_AGES)
+
+typedef struct zn_flow_bucket {
+    uint16_t tag[ZN_BUCKET_SLOTS];
+    uint32_t flow[ZN_BUCKET_SLOTS]; /* 0: empty */
+    uint32_t overflow;              /* next bucket of the chain, 0: none */
+} zn_flow_bucket;
+_Static_assert(sizeof(zn_flow_bucket) == 64, "a bucket is one cache line");
+
+/* Flows in the order in which they came. */
+typedef struct zn_flow_list {
+    uint32_t first, last; /* 0: none; last means nothing then */
+} zn_flow_list;
+
+struct zn_flow_table {
+    zn_flow_bucket *buckets;
+    uint64_t bucket_mask; /* buckets - 1 */
+    zn_slab overflow;     /* further buckets */
+    zn_slab flows;
+    zn_addr *users; /* of the flows with user_outside, by flow; costs what it touches */
+    zn_slab gaps;
+    zn_tcp_path *paths;                 /* by flow, NULL: not asked for; costs what it touches */
+    zn_flow_layer7 *layer7;             /* the same */
+    zn_slab segments;                   /* of the paths */
+    zn_flow_list wheel[ZN_WHEEL_LISTS]; /* open flows: of each slot, by how long they were idle */
+    struct zn_flow_search *search;      /* zn_flow_make_room's */
+    int64_t wheel_s;                    /* second up to which the wheel has turned */
+    int64_t due_ns;                     /* the first time at which it turns again */
+    bool wheel_started;
+    zn_flow_list closed;    /* whose records are due */
+    zn_flow_list lingering; /* whose records are written */
+    zn_stats *stats;
+};
+
+static inline uint16_t zn_flow_tag(uint64_t hash)
+{
+    return (uint16_t)(hash >> 48);
+}
+
+/* zn_flow_at. */
+static inline zn_flow *zn_flow_entry(const zn_flow_table *t, uint32_t flow)
+{
+    ZN_ASSERT(flow >= 1 && flow <= t->flows.used_high);
+    return (zn_flow *)(void *)t->flows.base + (flow - 1);
+}
+
+/* zn_flow_layer7_of. */
+static inline zn_flow_layer7 *zn_flow_layer7_entry(const zn_flow_table *t, const zn_flow *f)
+{
+    return t->layer7 == NULL || f->tuple.proto != ZN_PROTO_TCP
+               ? NULL
+               : &t->layer7[f - (const zn_flow *)(const void *)t->flows.base];
+}
+
+/* First look at a packet of this hash: fetches the flow's bucket. */
+__attribute__((always_inline)) static inline void zn_flow_prefetch(const zn_flow_table *t,
+                                                                   uint64_t hash)
+{
+    ZN_PREFETCH(&t->buckets[hash & t->bucket_mask]);
+}
+
+/* Second look: fetches the entry that the bucket's tag points to, if any. In line whatever it takes: of
+ * a function that only prefetches compilers find that it does nothing, and drop the call. */
+__attribute__((always_inline)) static inline void zn_flow_probe(const zn_flow_table *t,
+                                                                uint64_t hash)
+{
+    const zn_flow_bucket *b = &t->buckets[hash & t->bucket_mask];
+    uint16_t tag = zn_flow_tag(hash);
+    for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++) {
+        if (b->tag[i] == tag && b->flow[i] != 0) {
+            zn_flow *f = zn_flow_entry(t, b->flow[i]);
+            ZN_PREFETCH_WRITE(f);
+            ZN_PREFETCH_WRITE(&f->side[0]);
+            ZN_PREFETCH_WRITE(&f->side[1]);
+            if (t->layer7 != NULL) {
+                ZN_PREFETCH_WRITE(&t->layer7[b->flow[i] - 1]);
+            }
+        }
+    }
+}
+
+/* The wheel has a second to turn: zn_flow_expire has something to do. */
+static inline bool zn_flow_expire_due(const zn_flow_table *t, int64_t now_ns)
+{
+    return now_ns >= t->due_ns;
+}
+
+#endif
