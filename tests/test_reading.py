@@ -3,6 +3,7 @@
 """zanon_net.read_log: Tstat's logs and ours, as tables."""
 
 import json
+import random
 import sys
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,30 @@ def test_what_is_no_parquet_is_refused(tmp_path: Path) -> None:
         zanon_net.read_log(path)
     with pytest.raises(ConfigError, match="no such file"):
         zanon_net.read_log(tmp_path / "udp.parquet")
+
+
+@pytest.mark.parametrize("into", ["pandas", "polars"])
+def test_a_damaged_parquet_file_is_refused_in_a_line(
+    into: str, demo_pcap: Path, tmp_path: Path
+) -> None:
+    """Whatever bytes are changed or missing: a table, or an error of ours without their content."""
+    pytest.importorskip(into)
+    zanon_net.run(demo_pcap, Config().replace(format=["parquet"]), out=tmp_path / "out")
+    whole = (tmp_path / "out" / "tcp.parquet").read_bytes()
+    path = tmp_path / "tcp.parquet"
+    rng = random.Random(1)
+    said = []
+    for _ in range(120):
+        data = bytearray(whole[: rng.choice([len(whole), rng.randrange(len(whole))])])
+        for _ in range(rng.choice([1, 5, 50])):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        path.write_bytes(data)
+        try:
+            zanon_net.read_log(path, into=into)
+        except FormatError as error:
+            said.append(str(error))
+    assert len(said) > 30
+    assert set(said) == {f"{path}: it is no Parquet file, or damaged"}
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

@@ -110,6 +110,24 @@ def _anonymity() -> list[GroupedOption]:
         setting(
             group, "--never", "Suffixes of names never to release, one a line.", metavar="FILE"
         ),
+        *_following_z(group),
+        switch(
+            group,
+            "--exact",
+            "Exact measurements also in flows whose name is suppressed.",
+            "coarse times, packets and bytes",
+        ),
+        switch(
+            group,
+            "--dn-hunter",
+            "In fqdn, the name that DNS gave a flow's server, if z users share it.",
+            "names in DNS queries only",
+        ),
+    ]
+
+
+def _following_z(group: str) -> list[GroupedOption]:
+    return [
         setting(
             group,
             "--target-p",
@@ -134,18 +152,6 @@ def _anonymity() -> list[GroupedOption]:
             1000,
             metavar="N",
             type=int,
-        ),
-        switch(
-            group,
-            "--exact",
-            "Exact measurements also in flows whose name is suppressed.",
-            "coarse times, packets and bytes",
-        ),
-        switch(
-            group,
-            "--dn-hunter",
-            "In fqdn, the name that DNS gave a flow's server, if z users share it.",
-            "names in DNS queries only",
         ),
     ]
 

@@ -3,6 +3,7 @@
 """Logs into tables: Tstat's own and ours, and our Parquet. Needs pyarrow (zanon-net[parquet])."""
 
 import importlib
+import itertools
 import os
 import re
 from pathlib import Path
@@ -72,8 +73,13 @@ def _read_file(path: Path) -> Any:
     pa = arrow()
     if path.suffix == ".parquet":
         try:
-            return importlib.import_module("pyarrow.parquet").read_table(path)
-        except pa.ArrowInvalid:
+            table = importlib.import_module("pyarrow.parquet").read_table(path)
+            table.validate(full=True)  # else a damaged value shows up in an error of pandas'
+            _check_texts(table.schema)
+            return table
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # damage gives any
+            if isinstance(error, OSError) and error.errno is not None:
+                raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
             raise FormatError(f"{path}: it is no Parquet file, or damaged") from None
     try:
         with pa.input_stream(path, compression="detect") as stream:
@@ -87,6 +93,13 @@ def _read_file(path: Path) -> Any:
     if width > len(names):
         raise FormatError(f"{path}: line 2 has {width} columns, its header {len(names)}")
     return _typed(_parse(path, lines, names[:width]))
+
+
+def _check_texts(schema: Any) -> None:
+    """Raises UnicodeDecodeError where polars would panic."""
+    for field in schema:
+        for text in (field.name.encode(), *itertools.chain(*(field.metadata or {}).items())):
+            text.decode()
 
 
 def _names(path: Path, header: bytes) -> list[str]:
