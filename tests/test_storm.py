@@ -1,0 +1,175 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Floods beside ordinary users: tables stay within their caps, what they lose is counted, and
+nothing is released that too few users share."""
+
+from collections.abc import Iterator
+
+import pytest
+import wire
+from engine_help import Outcome, Taker, feed, make_engine
+from fragments import framed, packet_of, piece
+from oracle import ZOracle
+from packet_help import (
+    CLIENT,
+    HOUR,
+    MS,
+    NAMED_AFTER_NS,
+    SECOND,
+    START,
+    SYN,
+    Frame,
+    Tcp,
+    Udp,
+    dns,
+    merged,
+    user,
+    visit,
+)
+
+Z, USERS, NAMES = 3, 6, 8
+FLOOD = 12_000
+BATCH = 2000
+CAPS = {"max_flows": 512, "max_tuples": 1024, "max_attributes": 256}
+IPV4_SOURCE, IPV4_NUMBER, PORT = 26, 18, 34  # where they are in an Ethernet frame
+
+
+def popular(n: int) -> bytes:
+    return b"popular%d.example.org" % n
+
+
+def rare(n: int) -> bytes:
+    return b"n%07d.flood.example.org" % n
+
+
+def patched(frame: Frame, at: int, value: bytes, t_ns: int) -> Frame:
+    """The frame with other bytes in one place, at another time."""
+    data = frame.data[:at] + value + frame.data[at + len(value) :]
+    return Frame(t_ns, data, frame.wire)
+
+
+def times() -> Iterator[int]:
+    return (START + n * MS for n in range(FLOOD))
+
+
+def syn_flood() -> list[Frame]:
+    """SYNs with ever other forged sources."""
+    (syn,) = Tcp().segment(CLIENT, SYN).frames
+    return [
+        patched(syn, IPV4_SOURCE, b"\x0a\x80" + n.to_bytes(2), t) for n, t in enumerate(times())
+    ]
+
+
+def unique_flows() -> list[Frame]:
+    """One host scans: datagrams from ever other ports."""
+    (datagram,) = Udp(user(999), ports=(1, 9)).send(b"x").frames
+    return [patched(datagram, PORT, (1024 + n).to_bytes(2), t) for n, t in enumerate(times())]
+
+
+def unique_names() -> list[Frame]:
+    """One host looks up ever other names, and is answered."""
+    frames = []
+    for n, t_ns in enumerate(times()):
+        ports = (1024 + n, 53)
+        frames += Udp(user(999), ports=ports, t_ns=t_ns, step_ns=1000).lookup(rare(n)).frames
+    return frames
+
+
+def fragment_flood() -> list[Frame]:
+    """First fragments of datagrams whose rest never comes."""
+    (datagram,) = Udp(user(999)).send(dns(rare(0)) + bytes(600)).frames
+    first = piece(packet_of(datagram), 0, packet_of(datagram)[20:276], more=True)
+    (frame,) = framed([first], START)
+    return [patched(frame, IPV4_NUMBER, n.to_bytes(2), t) for n, t in enumerate(times())]
+
+
+FLOODS = {
+    "SYNs": (syn_flood, "flows_early"),
+    "flows": (unique_flows, "flows_early"),
+    "names": (unique_names, "flows_early"),
+    "fragments": (fragment_flood, "drop_fragment_evicted"),
+}
+
+
+def visits() -> list[list[Frame]]:
+    """Each user visits each name once, while the flood lasts."""
+    step_ns = FLOOD * MS // (USERS * NAMES)
+    return [
+        visit(user(i), popular(name), START + (i * NAMES + name) * step_ns)
+        for i in range(USERS)
+        for name in range(NAMES)
+    ]
+
+
+def allowed() -> set[tuple[int, str]]:
+    """(time, name) of what at least Z users had exposed then."""
+    oracle, step_ns = ZOracle(Z, HOUR), FLOOD * MS // (USERS * NAMES)
+    releases = set()
+    for i in range(USERS):
+        for name in range(NAMES):
+            t_ns = START + (i * NAMES + name) * step_ns + NAMED_AFTER_NS
+            if oracle.observe(t_ns, i, name):
+                releases.add((t_ns, popular(name).decode()))
+    return releases
+
+
+def run_flood(frames: list[Frame], **caps: int) -> tuple[Outcome, list[int]]:
+    """The outcome, and the bytes that the engine had after each batch."""
+    taker, memory = Taker(make_engine(z=Z, **caps)), []
+    for at in range(0, len(frames), BATCH):
+        feed(taker.engine, frames[at : at + BATCH])
+        taker.take()
+        memory.append(taker.engine.memory_bytes)
+        tables = taker.engine.table_stats
+        assert tables["attributes"] <= caps["max_attributes"]
+        assert tables["tuples"] <= caps["max_tuples"]
+    return taker.outcome(), memory
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+def test_a_flood_is_held_counted_and_releases_nothing(flood: str) -> None:
+    make, counter = FLOODS[flood]
+    outcome, memory = run_flood(merged([*visits(), make()]), **CAPS)
+    assert {(t_ns, name) for t_ns, name, _ in outcome.seen()} <= allowed()
+    assert b"flood.example.org" not in outcome.everything()
+    assert outcome.stats[counter] > 0
+    assert outcome.stats["records"] == outcome.stats["flows_tcp"] + outcome.stats["flows_udp"]
+    assert sum(flow["c_pkts"] + flow["s_pkts"] for flow in outcome.flows) == (
+        outcome.stats["packets_tcp"] + outcome.stats["packets_udp"]
+    )
+    assert memory[-1] <= memory[len(memory) // 2] * 1.01  # it grows no more once caps are reached
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+def test_with_room_for_the_flood_users_lose_nothing(flood: str) -> None:
+    """The releases are exactly those of a stream without the flood."""
+    make, _ = FLOODS[flood]
+    room = {"max_flows": 1 << 16, "max_tuples": 1 << 17, "max_attributes": 1 << 16}
+    outcome, _ = run_flood(merged([*visits(), make()]), **room)
+    assert {(t_ns, name) for t_ns, name, _ in outcome.seen()} == allowed()
+    assert outcome.stats["flows_early"] == 0
+
+
+def test_a_flood_of_names_from_everywhere_at_the_caps() -> None:
+    """Forged sources share names in part: what is evicted may only suppress."""
+    frames = []
+    exposures = ZOracle(Z, HOUR)
+    right = set()
+    for n in range(FLOOD):
+        client, name, t_ns = n % 500, n * n % 1201, START + n * MS
+        ports = (1024 + n, 53)
+        frames += Udp(user(client), ports=ports, t_ns=t_ns, step_ns=1000).lookup(rare(name)).frames
+        if exposures.observe(t_ns, client, name):
+            right.add((t_ns + 1000, rare(name).decode()))
+    outcome, _ = run_flood(frames, **CAPS)
+    seen = {(t_ns, name) for t_ns, name, _ in outcome.seen()}
+    assert seen <= right
+    assert 0 < len(seen) < len(right)
+
+
+def test_the_floods_frames_are_what_they_say() -> None:
+    for make, _ in FLOODS.values():
+        frames = make()
+        assert len({frame.data for frame in frames}) == len(frames) >= FLOOD
+        assert all(frame.data[12:14] == wire.ETHERTYPE_IPV4.to_bytes(2) for frame in frames)
+    assert syn_flood()[-1].t_ns - START < 20 * SECOND
