@@ -8,7 +8,7 @@
 #include "anon/layer7.h"
 #include "anon/service.h"
 #include "engine_internal.h"
-#include "state/flow_table.h"
+#include "state/flow_usual.h"
 
 #define GROUP ZN_INTAKE_GROUP
 #define GROUP_VOTES                                                                                \
@@ -148,10 +148,11 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
     return 0;
 }
 
-static int take_packet(zn_engine *e, const zn_packet *p, zn_error *err)
+/* `guess`: what zn_flow_probe gave for the packet. */
+static int take_packet(zn_engine *e, const zn_packet *p, uint32_t guess, zn_error *err)
 {
-    bool opened;
-    uint32_t flow;
+    bool opened = false;
+    uint32_t flow = guess;
     zn_flow *f;
     int rc = see_time(e, p->t_ns, err);
     if (rc == 0 && e->split_ns != 0)
@@ -161,7 +162,8 @@ static int take_packet(zn_engine *e, const zn_packet *p, zn_error *err)
     e->stats.n[p->tuple.proto == ZN_PROTO_TCP ? ZN_STAT_PACKETS_TCP : ZN_STAT_PACKETS_UDP]++;
     if (ZN_UNLIKELY(zn_flow_expire_due(e->flows, e->clock.now_ns)))
         zn_flow_expire(e->flows, e->clock.now_ns);
-    flow = zn_flow_update(e->flows, p, &opened);
+    if (ZN_UNLIKELY(!zn_flow_count_usual(e->flows, guess, p)))
+        flow = zn_flow_update(e->flows, p, &opened);
     if (flow == 0)
         return 0;
     if (opened) {
@@ -204,6 +206,7 @@ static int make_room(zn_engine *e, zn_error *err)
 static int feed_group(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
 {
     const zn_packet *packet = e->intake.packets;
+    uint32_t guess[GROUP];
     size_t packets;
     int rc;
     zn_stage_enter(&e->stage, ZN_STAGE_DECODE);
@@ -213,9 +216,9 @@ static int feed_group(zn_engine *e, const zn_frame *frames, size_t n, zn_error *
     if (rc == 0 && e->batched % GROUP == 0)
         rc = make_room(e, err);
     for (size_t i = 0; i < packets; i++)
-        zn_flow_probe(e->flows, packet[i].hash);
+        guess[i] = zn_flow_probe(e->flows, packet[i].hash);
     for (size_t i = 0; i < packets && rc == 0; i++)
-        rc = take_packet(e, &packet[i], err);
+        rc = take_packet(e, &packet[i], guess[i], err);
     e->batched += (uint32_t)n;
     return rc;
 }

@@ -3,6 +3,7 @@
 #include "state/flow.h"
 
 #include "state/flow_internal.h"
+#include "state/flow_usual.h"
 
 #define GAPS_PER_FLOW 8     /* one of so many flows has holes at the same time */
 #define SEGMENTS_PER_FLOW 8 /* in flight, on average over all flows */
@@ -177,17 +178,6 @@ static uint32_t current_flow(zn_flow_table *t, const zn_packet *p)
     return 0;
 }
 
-static void count_datagram(zn_flow *f, const zn_packet *p)
-{
-    zn_flow_side *side = &f->side[p->sender];
-    side->packets++;
-    side->bytes += p->payload_len;
-    side->packets_data += p->payload_len != 0;
-    if (side->packets == 1)
-        side->first_data_ns = p->t_ns;
-    side->last_data_ns = p->t_ns;
-}
-
 uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened)
 {
     uint32_t flow = current_flow(t, p);
@@ -214,7 +204,7 @@ uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened)
     if (p->tuple.proto == ZN_PROTO_TCP)
         end = zn_tcp_count(t, f, p);
     else
-        count_datagram(f, p);
+        zn_udp_count(f, p);
     if (end != ZN_FLOW_OPEN)
         zn_flow_close(t, flow, end);
     return flow;
