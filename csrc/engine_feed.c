@@ -5,8 +5,7 @@
  * of different packets overlap: decode and prefetch the flow's bucket; prefetch the flow; update
  * it and look for names. After the batch the votes are decided and closed flows written.
  */
-#include "anon/layer7.h"
-#include "anon/service.h"
+#include "anon/beyond.h"
 #include "engine_internal.h"
 #include "state/flow_usual.h"
 
@@ -173,6 +172,8 @@ static int take_packet(zn_engine *e, const zn_packet *p, uint32_t guess, zn_erro
         zn_resolved_opened(&e->resolved, zn_flow_at(e->flows, flow));
     }
     f = zn_flow_entry(e->flows, flow);
+    if (ZN_LIKELY(zn_beyond(e->flows, f, p)))
+        return 0;
     zn_stage_enter(&e->stage, ZN_STAGE_NAMES);
     if (zn_names_packet(&e->names, flow, f, p)) {
         zn_service_packet(f, p);

@@ -1,0 +1,77 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Packets that tell nothing more: most of them. A flow's name, service and hello are behind it, or the
+ * packet carries no bytes. The questions stand in line, ask what a counted packet has touched anyway,
+ * and answer no where they are not sure: zn_names_packet, zn_service_packet, zn_layer7_packet and
+ * zn_resolved_packet then look, and do nothing for any packet that is beyond.
+ */
+#ifndef ZN_ANON_BEYOND_H
+#define ZN_ANON_BEYOND_H
+
+#include "anon/layer7.h"
+#include "anon/service.h"
+#include "proto/ascii.h"
+#include "state/flow_table.h"
+
+#define ZN_QUIC_LONG_FORM 0x80u
+
+/* It came as its flow's packets do, and the flow's server address was voted for, or will not be. */
+static inline bool zn_beyond_places(const zn_flow *f, const zn_packet *p)
+{
+    return p->tunnels.n == 0 && !f->user_outside && f->addr_vote != ZN_ADDR_UNASKED;
+}
+
+/* A segment with no name in it: of the server, or behind what the client had to say. */
+static inline bool zn_beyond_names(const zn_flow *f, const zn_packet *p)
+{
+    if (p->payload_len == 0 || f->head == ZN_HEAD_OFF)
+        return true;
+    if (p->sender != f->client)
+        return f->head != ZN_HEAD_SEARCH || !f->midstream;
+    return f->head == ZN_HEAD_TLS_AGAIN && f->stream == 0 && (p->tcp_flags & ZN_TCP_SYN) == 0 &&
+           (int32_t)(p->seq - f->head_seq) > 0;
+}
+
+/* The handshake and the first data are behind us, and the segment begins no message of HTTP. */
+static inline bool zn_beyond_layer7(const zn_flow_layer7 *l, const zn_flow *f, const zn_packet *p)
+{
+    uint8_t all = p->sender == f->client ? ZN_LAYER7_CLIENT_READ : ZN_LAYER7_CERTIFICATE_SETTLED;
+    uint8_t first;
+    if (l->certificate != 0 && (l->state & ZN_LAYER7_CERTIFICATE_VOTED) == 0)
+        return false;
+    if (p->payload.n == 0)
+        return true;
+    first = zn_ascii_first(p->payload);
+    return (first < 'A' || first > 'Z') && (l->state & all) != 0 &&
+           (l->appdata_ns[p->sender] != 0 ||
+            f->side[0].packets + f->side[1].packets > ZN_LAYER7_WATCHED_PACKETS);
+}
+
+static inline bool zn_beyond_tcp(const zn_flow_table *flows, const zn_flow *f, const zn_packet *p)
+{
+    const zn_flow_layer7 *l = zn_flow_layer7_entry(flows, f);
+    return zn_beyond_places(f, p) && zn_beyond_names(f, p) &&
+           (p->payload.n == 0 || f->service >= ZN_SERVICE_KNOWN) &&
+           (l == NULL || zn_beyond_layer7(l, f, p));
+}
+
+/* A datagram of a QUIC connection whose client is proven, with no long header and of no form that
+ * anon/service tells from it, and between ports that are not those of DNS. */
+static inline bool zn_beyond_udp(const zn_flow *f, const zn_packet *p)
+{
+    bool quic = f->protocol == ZN_PROTOCOL_QUIC || f->protocol == ZN_PROTOCOL_QUIC_BOTH_WAYS;
+    uint8_t first = zn_ascii_first(p->payload);
+    return quic && f->client_acked && zn_beyond_places(f, p) && p->payload.n != 0 &&
+           (first & ZN_QUIC_LONG_FORM) == 0 && zn_service_is_beside(first) &&
+           f->side[p->sender].udp_type == ZN_UDP_OTHER && !zn_service_has_dns_port(&f->tuple);
+}
+
+/* Nothing that the packet says is new. */
+static inline bool zn_beyond(const zn_flow_table *flows, const zn_flow *f, const zn_packet *p)
+{
+    return ZN_LIKELY(p->tuple.proto == ZN_PROTO_TCP) ? zn_beyond_tcp(flows, f, p)
+                                                     : zn_beyond_udp(f, p);
+}
+
+#endif
