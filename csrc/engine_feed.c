@@ -171,9 +171,9 @@ static int take_packet(zn_engine *e, const zn_packet *p, uint32_t guess, zn_erro
             return rc;
         zn_resolved_opened(&e->resolved, zn_flow_at(e->flows, flow));
     }
-    f = zn_flow_entry(e->flows, flow);
-    if (ZN_LIKELY(zn_beyond(e->flows, f, p)))
+    if (ZN_LIKELY(zn_beyond(e->flows, flow, p)))
         return 0;
+    f = zn_flow_entry(e->flows, flow);
     zn_stage_enter(&e->stage, ZN_STAGE_NAMES);
     if (zn_names_packet(&e->names, flow, f, p)) {
         zn_service_packet(f, p);
@@ -255,7 +255,7 @@ int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err
     return rc == 0 ? zn_engine_end_batch(e, err) : rc;
 }
 
-static void tally_link(zn_source *source, uint32_t link_type)
+static void tally_link(zn_source *source, uint32_t link_type, uint64_t frames)
 {
     uint32_t i = 0;
     while (i < source->links && source->link_type[i] != link_type)
@@ -264,20 +264,30 @@ static void tally_link(zn_source *source, uint32_t link_type)
         return;
     if (i == source->links)
         source->link_type[source->links++] = link_type;
-    source->link_frames[i]++;
+    source->link_frames[i] += frames;
+}
+
+/* Counts the frames, run by run of the same link type. */
+static void tally_links(zn_source *source, const zn_frame *frames, size_t n)
+{
+    for (size_t i = 0, start = 0; i < n; start = i) {
+        while (i < n && frames[i].link_type == frames[start].link_type)
+            i++;
+        tally_link(source, frames[start].link_type, i - start);
+    }
 }
 
 /* Counts the frames and leaves those that pass the filter. */
 static size_t filter_frames(zn_engine *e, zn_source *source, size_t n)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < n; i++) {
-        tally_link(source, e->frames[i].link_type);
-        if (source->filter != NULL && !zn_filter_pass(source->filter, &e->frames[i]))
-            e->stats.n[ZN_STAT_FRAMES_FILTERED]++;
-        else
+    tally_links(source, e->frames, n);
+    if (source->filter == NULL)
+        return n;
+    for (size_t i = 0; i < n; i++)
+        if (zn_filter_pass(source->filter, &e->frames[i]))
             e->frames[kept++] = e->frames[i];
-    }
+    e->stats.n[ZN_STAT_FRAMES_FILTERED] += n - kept;
     return kept;
 }
 

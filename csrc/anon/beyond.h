@@ -12,6 +12,7 @@
 #include "anon/layer7.h"
 #include "anon/service.h"
 #include "proto/ascii.h"
+#include "proto/service_sign.h"
 #include "state/flow_table.h"
 
 #define ZN_QUIC_LONG_FORM 0x80u
@@ -37,20 +38,18 @@ static inline bool zn_beyond_names(const zn_flow *f, const zn_packet *p)
 static inline bool zn_beyond_layer7(const zn_flow_layer7 *l, const zn_flow *f, const zn_packet *p)
 {
     uint8_t all = p->sender == f->client ? ZN_LAYER7_CLIENT_READ : ZN_LAYER7_CERTIFICATE_SETTLED;
-    uint8_t first;
     if (l->certificate != 0 && (l->state & ZN_LAYER7_CERTIFICATE_VOTED) == 0)
         return false;
     if (p->payload.n == 0)
         return true;
-    first = zn_ascii_first(p->payload);
-    return (first < 'A' || first > 'Z') && (l->state & all) != 0 &&
+    return !zn_service_may_be_http(p->payload) && (l->state & all) != 0 &&
            (l->appdata_ns[p->sender] != 0 ||
             f->side[0].packets + f->side[1].packets > ZN_LAYER7_WATCHED_PACKETS);
 }
 
-static inline bool zn_beyond_tcp(const zn_flow_table *flows, const zn_flow *f, const zn_packet *p)
+/* `l`: NULL when the LAYER7 columns are not asked for. */
+static inline bool zn_beyond_tcp(const zn_flow *f, const zn_flow_layer7 *l, const zn_packet *p)
 {
-    const zn_flow_layer7 *l = zn_flow_layer7_entry(flows, f);
     return zn_beyond_places(f, p) && zn_beyond_names(f, p) &&
            (p->payload.n == 0 || f->service >= ZN_SERVICE_KNOWN) &&
            (l == NULL || zn_beyond_layer7(l, f, p));
@@ -67,11 +66,13 @@ static inline bool zn_beyond_udp(const zn_flow *f, const zn_packet *p)
            f->side[p->sender].udp_type == ZN_UDP_OTHER && !zn_service_has_dns_port(&f->tuple);
 }
 
-/* Nothing that the packet says is new. */
-static inline bool zn_beyond(const zn_flow_table *flows, const zn_flow *f, const zn_packet *p)
+/* Nothing that the packet of this flow says is new. */
+static inline bool zn_beyond(const zn_flow_table *t, uint32_t flow, const zn_packet *p)
 {
-    return ZN_LIKELY(p->tuple.proto == ZN_PROTO_TCP) ? zn_beyond_tcp(flows, f, p)
-                                                     : zn_beyond_udp(f, p);
+    const zn_flow *f = zn_flow_entry(t, flow);
+    if (ZN_UNLIKELY(p->tuple.proto != ZN_PROTO_TCP))
+        return zn_beyond_udp(f, p);
+    return zn_beyond_tcp(f, t->layer7 == NULL ? NULL : &t->layer7[flow - 1], p);
 }
 
 #endif

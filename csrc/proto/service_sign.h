@@ -25,6 +25,16 @@ typedef enum zn_service_sign {
     ZN_SIGN_TLS_SERVER_HELLO
 } zn_service_sign;
 
+/* False for most segments that begin no request or response of HTTP: all of them begin with two
+ * capitals. */
+static inline bool zn_service_may_be_http(zn_span segment)
+{
+    zn_cursor c = zn_cursor_over_span(segment, true);
+    uint16_t start = zn_cursor_be16(&c);
+    uint8_t first = (uint8_t)(start >> 8), second = (uint8_t)start;
+    return first >= 'A' && first <= 'Z' && second >= 'A' && second <= 'Z';
+}
+
 /* What a segment starts with. */
 zn_service_sign zn_service_sign_of(zn_span segment);
 /* A segment that can be a tagged IMAP command or an answer to one (RFC 9051 2.2). */

@@ -40,13 +40,13 @@ static inline void zn_udp_count(zn_flow *f, const zn_packet *p)
     side->last_data_ns = p->t_ns;
 }
 
-/* False, and nothing is counted, when the segment may be another. */
-static inline bool zn_tcp_count_usual(const zn_flow_table *t, zn_flow *f, const zn_packet *p)
+/* False, and nothing is counted, when the segment may be another. `l`: NULL when it is not asked for. */
+static inline bool zn_tcp_count_usual(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
 {
     zn_flow_side *side = &f->side[p->sender];
     const zn_flow_side *other = &f->side[1 - p->sender];
     unsigned flags = p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST | ZN_TCP_ACK);
-    if (flags != ZN_TCP_ACK || !side->seq_known || other->fin != 0 || t->paths != NULL)
+    if (flags != ZN_TCP_ACK || !side->seq_known || other->fin != 0)
         return false;
     if (p->payload_len != 0) {
         if (p->seq != side->next_seq)
@@ -66,8 +66,8 @@ static inline bool zn_tcp_count_usual(const zn_flow_table *t, zn_flow *f, const 
         side->first_ack_ns = p->t_ns;
     if (ZN_UNLIKELY(p->ack == other->isn + 1) && f->syn_acked && p->sender == f->client)
         f->client_acked = true;
-    if (t->layer7 != NULL)
-        zn_tcp_count_message(zn_flow_layer7_entry(t, f), side, p, false);
+    if (l != NULL)
+        zn_tcp_count_message(l, side, p, false);
     return true;
 }
 
@@ -81,9 +81,10 @@ static inline bool zn_flow_count_usual(const zn_flow_table *t, uint32_t flow, co
     f = zn_flow_entry(t, flow);
     if (!zn_flow_is(f, p) || f->end != ZN_FLOW_OPEN || p->t_ns - f->last_ns > ZN_FLOW_LEAST_IDLE_NS)
         return false;
-    if (p->tuple.proto != ZN_PROTO_TCP)
+    if (ZN_UNLIKELY(p->tuple.proto != ZN_PROTO_TCP))
         zn_udp_count(f, p);
-    else if (!zn_tcp_count_usual(t, f, p))
+    else if (t->paths != NULL ||
+             !zn_tcp_count_usual(f, t->layer7 == NULL ? NULL : &t->layer7[flow - 1], p))
         return false;
     if (p->t_ns > f->last_ns)
         f->last_ns = p->t_ns;
