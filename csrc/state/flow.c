@@ -53,6 +53,8 @@ int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, unsigned sets, z
     if (rc == 0)
         rc = init_sets(t, max_flows, sets, err);
     if (rc == 0)
+        rc = zn_flow_wheel_init(t, max_flows, err);
+    if (rc == 0)
         rc = zn_flow_index_init(t, max_flows, err);
     if (rc != 0) {
         zn_flow_table_close(t);
@@ -68,6 +70,7 @@ void zn_flow_table_close(zn_flow_table *t)
         return;
     zn_flow_index_fini(t);
     zn_block_free(t->users, t->flows.cap * sizeof *t->users);
+    zn_slab_fini(&t->parts);
     zn_slab_fini(&t->segments);
     zn_block_free(t->paths, t->flows.cap * sizeof *t->paths);
     zn_block_free(t->layer7, t->flows.cap * sizeof *t->layer7);
@@ -227,7 +230,7 @@ void zn_flow_close(zn_flow_table *t, uint32_t flow, zn_flow_end why)
 {
     zn_flow *f = zn_flow_at(t, flow);
     ZN_ASSERT(f->end == ZN_FLOW_OPEN);
-    zn_flow_timer_stop(t, flow);
+    zn_flow_wheel_remove(t, flow);
     f->end = (uint8_t)why;
     if (why != ZN_FLOW_FIN && why != ZN_FLOW_RST)
         zn_flow_index_remove(t, flow);
@@ -299,8 +302,8 @@ static size_t beside_bytes(const zn_flow_table *t)
 size_t zn_flow_memory(const zn_flow_table *t)
 {
     return sizeof *t + zn_slab_bytes(&t->flows) + t->flows.used_high * beside_bytes(t) +
-           zn_slab_bytes(&t->gaps) + zn_slab_bytes(&t->segments) + zn_slab_bytes(&t->overflow) +
-           (t->bucket_mask + 1) * sizeof *t->buckets;
+           zn_slab_bytes(&t->gaps) + zn_slab_bytes(&t->segments) + zn_slab_bytes(&t->parts) +
+           zn_slab_bytes(&t->overflow) + (t->bucket_mask + 1) * sizeof *t->buckets;
 }
 
 static size_t full_bytes(const zn_slab *s)
@@ -311,8 +314,8 @@ static size_t full_bytes(const zn_slab *s)
 size_t zn_flow_memory_max(const zn_flow_table *t)
 {
     return sizeof *t + full_bytes(&t->flows) + t->flows.cap * (beside_bytes(t) + sizeof *t->users) +
-           full_bytes(&t->gaps) + full_bytes(&t->segments) + full_bytes(&t->overflow) +
-           (t->bucket_mask + 1) * sizeof *t->buckets;
+           full_bytes(&t->gaps) + full_bytes(&t->segments) + full_bytes(&t->parts) +
+           full_bytes(&t->overflow) + (t->bucket_mask + 1) * sizeof *t->buckets;
 }
 
 static uint32_t length_of(const zn_flow_table *t, const zn_flow_list *list)
@@ -341,7 +344,7 @@ const char *zn_flow_check(const zn_flow_table *t)
             return "an open flow is emitted";
     }
     for (unsigned i = 0; i < ZN_WHEEL_LISTS; i++)
-        in_wheel += length_of(t, &t->wheel[i]);
+        in_wheel += zn_flow_wheel_length(t, i);
     if (live != t->flows.live)
         return "live flows do not add up";
     if (emitted != length_of(t, &t->lingering))

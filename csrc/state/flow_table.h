@@ -30,6 +30,19 @@ typedef struct zn_flow_list {
     uint32_t first, last; /* 0: none; last means nothing then */
 } zn_flow_list;
 
+#define ZN_WHEEL_PART 13 /* flows in a part of a list of the timer wheel */
+typedef struct zn_wheel_part {
+    uint32_t next, previous; /* 0: none; next is the slab's link while free */
+    uint16_t used, live;     /* places taken, and those that still hold a flow */
+    uint32_t flow[ZN_WHEEL_PART];
+} zn_wheel_part;
+_Static_assert(sizeof(zn_wheel_part) == 64, "a part is one cache line");
+
+/* Parts with flows in the order in which they came. */
+typedef struct zn_wheel_list {
+    uint32_t first, last; /* 0: none */
+} zn_wheel_list;
+
 struct zn_flow_table {
     zn_flow_bucket *buckets;
     uint64_t bucket_mask; /* buckets - 1 */
@@ -37,13 +50,14 @@ struct zn_flow_table {
     zn_slab flows;
     zn_addr *users; /* of the flows with user_outside, by flow; costs what it touches */
     zn_slab gaps;
-    zn_tcp_path *paths;                 /* by flow, NULL: not asked for; costs what it touches */
-    zn_flow_layer7 *layer7;             /* the same */
-    zn_slab segments;                   /* of the paths */
-    zn_flow_list wheel[ZN_WHEEL_LISTS]; /* open flows: of each slot, by how long they were idle */
-    struct zn_flow_search *search;      /* zn_flow_make_room's */
-    int64_t wheel_s;                    /* second up to which the wheel has turned */
-    int64_t due_ns;                     /* the first time at which it turns again */
+    zn_tcp_path *paths;                  /* by flow, NULL: not asked for; costs what it touches */
+    zn_flow_layer7 *layer7;              /* the same */
+    zn_slab segments;                    /* of the paths */
+    zn_slab parts;                       /* of the wheel's lists */
+    zn_wheel_list wheel[ZN_WHEEL_LISTS]; /* open flows: of each slot, by how long they were idle */
+    struct zn_flow_search *search;       /* zn_flow_make_room's */
+    int64_t wheel_s;                     /* second up to which the wheel has turned */
+    int64_t due_ns;                      /* the first time at which it turns again */
     bool wheel_started;
     zn_flow_list closed;    /* whose records are due */
     zn_flow_list lingering; /* whose records are written */
