@@ -216,11 +216,11 @@ static int feed_group(zn_engine *e, const zn_frame *frames, size_t n, zn_error *
     zn_stage_enter(&e->stage, ZN_STAGE_FLOWS);
     if (rc == 0 && e->batched % GROUP == 0)
         rc = make_room(e, err);
-    for (size_t i = 0; i < packets; i++)
+    for (size_t i = 0; i < packets; i++) {
         guess[i] = zn_flow_probe(e->flows, packet[i].hash);
-    for (size_t i = 0; i < packets; i++)
         if (ZN_UNLIKELY(guess[i] == 0))
             zn_resolved_prefetch(&e->resolved, &packet[i]);
+    }
     for (size_t i = 0; i < packets && rc == 0; i++)
         rc = take_packet(e, &packet[i], guess[i], err);
     e->batched += (uint32_t)n;

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The 5-tuple of a packet and its hash: shared by packet.c and packet_usual.c. */
+/* The 5-tuple of a packet and its hash: shared by packet.c and packet_usual.h. */
 #ifndef ZN_PROTO_PACKET_TUPLE_H
 #define ZN_PROTO_PACKET_TUPLE_H
 
