@@ -10,10 +10,13 @@
 int64_t zn_flow_idle_ns(const zn_flow *f)
 {
     const zn_flow_side *client = &f->side[f->client], *server = &f->side[1 - f->client];
-    uint16_t syn = f->rare[f->client].syn;
-    if (f->tuple.proto == ZN_PROTO_UDP)
+    bool udp = f->tuple.proto == ZN_PROTO_UDP;
+    if (f->client_acked) /* something that the server had sent: only the first cache line tells */
+        return udp ? ZN_FLOW_UDP_IDLE_NS : ZN_FLOW_TCP_IDLE_NS;
+    if (udp)
         return client->packets + server->packets == 1 ? ZN_FLOW_UDP_SINGLE_NS : ZN_FLOW_UDP_IDLE_NS;
-    if (server->packets == 0 && syn != 0 && client->packets == syn)
+    if (server->packets == 0 && f->rare[f->client].syn != 0 &&
+        client->packets == f->rare[f->client].syn)
         return ZN_FLOW_SYN_IDLE_NS;
     return ZN_FLOW_TCP_IDLE_NS;
 }
@@ -77,27 +80,50 @@ void zn_flow_timer_start(zn_flow_table *t, uint32_t flow)
     zn_flow_wheel_add(t, zn_flow_wheel_at(second, age_of(t, f)), flow);
 }
 
-/* Fetches what closing a flow will look at. */
-static void look_ahead(const zn_flow_table *t, const uint32_t *flow, size_t n)
+/* Why a list has its turn. */
+typedef enum turn { TURN_TIME, TURN_REBASE, TURN_INPUT_END } turn;
+
+/* Takes flows out of a list and fetches the rest of what closing them will look at. */
+static size_t take(zn_flow_table *t, unsigned number, int64_t now_ns, turn why,
+                   uint32_t flow[ZN_WHEEL_PART])
 {
-    for (size_t i = 0; i < n; i++)
-        zn_flow_prefetch(t, zn_flow_entry(t, flow[i])->bucket);
+    size_t n = zn_flow_wheel_take(t, number, flow);
+    for (size_t i = 0; i < n; i++) {
+        const zn_flow *f = zn_flow_entry(t, flow[i]);
+        if (why == TURN_TIME && now_ns - f->last_ns <= ZN_FLOW_LEAST_IDLE_NS)
+            continue;
+        if (why != TURN_TIME || now_ns - f->last_ns > zn_flow_idle_ns(f)) {
+            zn_flow_prefetch(t, f->bucket);
+            for (size_t at = ZN_CACHE_LINE; at < sizeof *f - ZN_CACHE_LINE; at += ZN_CACHE_LINE)
+                ZN_PREFETCH_WRITE((const uint8_t *)f + at);
+        }
+    }
+    return n;
 }
 
-/* A list's second has come: each of its flows is closed, or looked at again later. */
-static void visit_list(zn_flow_table *t, unsigned number, int64_t now_ns)
+static void settle(zn_flow_table *t, uint32_t flow, int64_t now_ns, turn why)
 {
-    uint32_t flow[ZN_WHEEL_PART];
-    size_t n;
-    while ((n = zn_flow_wheel_take(t, number, flow)) != 0) {
-        look_ahead(t, flow, n);
-        for (size_t i = 0; i < n; i++) {
-            const zn_flow *f = zn_flow_entry(t, flow[i]);
-            if (now_ns - f->last_ns > zn_flow_idle_ns(f))
-                zn_flow_close(t, flow[i], ZN_FLOW_IDLE);
-            else
-                zn_flow_timer_start(t, flow[i]); /* the new second is another list's */
-        }
+    const zn_flow *f = zn_flow_entry(t, flow);
+    if (why == TURN_REBASE || now_ns - f->last_ns > zn_flow_idle_ns(f))
+        zn_flow_close(t, flow, ZN_FLOW_IDLE);
+    else if (why == TURN_INPUT_END)
+        zn_flow_close(t, flow, ZN_FLOW_INPUT_END);
+    else
+        zn_flow_timer_start(t, flow); /* the new second is another list's */
+}
+
+/* Each of a list's flows is closed, or looked at again later. */
+static void turn_list(zn_flow_table *t, unsigned number, int64_t now_ns, turn why)
+{
+    uint32_t flow[2][ZN_WHEEL_PART]; /* at hand, and next */
+    unsigned at = 0;
+    size_t n = take(t, number, now_ns, why, flow[at]);
+    while (n != 0) {
+        size_t next = take(t, number, now_ns, why, flow[1 - at]);
+        for (size_t i = 0; i < n; i++)
+            settle(t, flow[at][i], now_ns, why);
+        n = next;
+        at = 1 - at;
     }
 }
 
@@ -118,38 +144,24 @@ void zn_flow_expire(zn_flow_table *t, int64_t now_ns)
     while (t->wheel_s < now_s) {
         t->wheel_s++;
         for (unsigned age = ZN_WHEEL_AGES; age-- > 0;)
-            visit_list(t, zn_flow_wheel_at(t->wheel_s, age), now_ns);
+            turn_list(t, zn_flow_wheel_at(t->wheel_s, age), now_ns, TURN_TIME);
     }
     set_second(t, now_s);
     while (t->lingering.first != 0 && has_lingered(t, now_ns))
         zn_flow_free_lingering(t);
 }
 
-static void close_list(zn_flow_table *t, unsigned number, int64_t now_ns, bool input_ended)
-{
-    uint32_t flow[ZN_WHEEL_PART];
-    size_t n;
-    while ((n = zn_flow_wheel_take(t, number, flow)) != 0) {
-        look_ahead(t, flow, n);
-        for (size_t i = 0; i < n; i++) {
-            const zn_flow *f = zn_flow_entry(t, flow[i]);
-            bool idle = !input_ended || now_ns - f->last_ns > zn_flow_idle_ns(f);
-            zn_flow_close(t, flow[i], idle ? ZN_FLOW_IDLE : ZN_FLOW_INPUT_END);
-        }
-    }
-}
-
 /* In the order of the wheel, which depends on the packets and not on which slots they found free. */
-static void close_all(zn_flow_table *t, int64_t now_ns, bool input_ended)
+static void close_all(zn_flow_table *t, int64_t now_ns, turn why)
 {
     for (unsigned i = 1; i <= ZN_WHEEL_SLOTS; i++)
         for (unsigned age = ZN_WHEEL_AGES; age-- > 0;)
-            close_list(t, zn_flow_wheel_at(t->wheel_s + i, age), now_ns, input_ended);
+            turn_list(t, zn_flow_wheel_at(t->wheel_s + i, age), now_ns, why);
 }
 
 void zn_flow_rebase(zn_flow_table *t, int64_t now_ns)
 {
-    close_all(t, now_ns, false);
+    close_all(t, now_ns, TURN_REBASE);
     /* What closed before is not found any more: its time is not the one that comes. */
     for (uint32_t flow = t->closed.first; flow != 0; flow = zn_flow_entry(t, flow)->next)
         if (zn_flow_entry(t, flow)->indexed)
@@ -162,5 +174,5 @@ void zn_flow_rebase(zn_flow_table *t, int64_t now_ns)
 void zn_flow_end_input(zn_flow_table *t, int64_t now_ns)
 {
     zn_flow_expire(t, now_ns);
-    close_all(t, now_ns, true);
+    close_all(t, now_ns, TURN_INPUT_END);
 }

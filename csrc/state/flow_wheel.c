@@ -93,7 +93,7 @@ uint32_t zn_flow_wheel_first(const zn_flow_table *t, unsigned number)
     return 0;
 }
 
-/* Fetches the entries of the part's flows, and the part behind. */
+/* Fetches what looking at the part's flows needs of their entries, and the part behind. */
 static void fetch(const zn_flow_table *t, uint32_t part)
 {
     const zn_wheel_part *p;
@@ -102,9 +102,12 @@ static void fetch(const zn_flow_table *t, uint32_t part)
     p = part_at(t, part);
     if (p->next != 0)
         ZN_PREFETCH_WRITE(part_at(t, p->next));
-    for (unsigned i = 0; i < p->used; i++)
-        for (size_t at = 0; at < sizeof(zn_flow) && p->flow[i] != 0; at += ZN_CACHE_LINE)
-            ZN_PREFETCH_WRITE((const uint8_t *)zn_flow_entry(t, p->flow[i]) + at);
+    for (unsigned i = 0; i < p->used; i++) {
+        if (p->flow[i] == 0)
+            continue;
+        ZN_PREFETCH_WRITE(zn_flow_entry(t, p->flow[i]));
+        ZN_PREFETCH_WRITE(&zn_flow_entry(t, p->flow[i])->next);
+    }
 }
 
 size_t zn_flow_wheel_take(zn_flow_table *t, unsigned number, uint32_t flow[ZN_WHEEL_PART])
