@@ -16,6 +16,7 @@
 #include "state/flow_table.h"
 
 #define ZN_QUIC_LONG_FORM 0x80u
+#define ZN_TLS_APPLICATION_DATA 23 /* a record of this type */
 
 /* It came as its flow's packets do, and the flow's server address was voted for, or will not be. */
 static inline bool zn_beyond_places(const zn_flow *f, const zn_packet *p)
@@ -34,21 +35,33 @@ static inline bool zn_beyond_names(const zn_flow *f, const zn_packet *p)
            (int32_t)(p->seq - f->head_seq) > 0;
 }
 
-/* The handshake and the first data are behind us, and the segment begins no message of HTTP. */
-static inline bool zn_beyond_layer7(const zn_flow_layer7 *l, const zn_flow *f, const zn_packet *p)
+/*
+ * The segment, of a flow whose service is known, begins no message of HTTP and is no part of a handshake.
+ * Where the first data of TLS are not seen yet and these are not they, its time is noted as the
+ * handshake's last, as zn_layer7_packet does.
+ */
+static inline bool zn_beyond_layer7(zn_flow_layer7 *l, const zn_flow *f, const zn_packet *p)
 {
-    uint8_t all = p->sender == f->client ? ZN_LAYER7_CLIENT_READ : ZN_LAYER7_CERTIFICATE_SETTLED;
+    unsigned side = p->sender;
+    uint8_t all = side == f->client ? ZN_LAYER7_CLIENT_READ : ZN_LAYER7_CERTIFICATE_SETTLED;
     if (l->certificate != 0 && (l->state & ZN_LAYER7_CERTIFICATE_VOTED) == 0)
         return false;
     if (p->payload.n == 0)
         return true;
-    return !zn_service_may_be_http(p->payload) && (l->state & all) != 0 &&
-           (l->appdata_ns[p->sender] != 0 ||
-            f->side[0].packets + f->side[1].packets > ZN_LAYER7_WATCHED_PACKETS);
+    if ((p->tcp_flags & ZN_TCP_RST) != 0 || zn_service_may_be_http(p->payload) ||
+        (f->service == ZN_SERVICE_TLS && (l->state & all) == 0))
+        return false;
+    if (l->appdata_ns[side] != 0 ||
+        f->side[0].packets + f->side[1].packets > ZN_LAYER7_WATCHED_PACKETS)
+        return true;
+    if (zn_ascii_first(p->payload) == ZN_TLS_APPLICATION_DATA)
+        return false;
+    l->last_handshake_ns[side] = p->t_ns;
+    return true;
 }
 
 /* `l`: NULL when the LAYER7 columns are not asked for. */
-static inline bool zn_beyond_tcp(const zn_flow *f, const zn_flow_layer7 *l, const zn_packet *p)
+static inline bool zn_beyond_tcp(const zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
 {
     return zn_beyond_places(f, p) && zn_beyond_names(f, p) &&
            (p->payload.n == 0 || f->service >= ZN_SERVICE_KNOWN) &&
@@ -60,9 +73,9 @@ static inline bool zn_beyond_tcp(const zn_flow *f, const zn_flow_layer7 *l, cons
 static inline bool zn_beyond_udp(const zn_flow *f, const zn_packet *p)
 {
     bool quic = f->protocol == ZN_PROTOCOL_QUIC || f->protocol == ZN_PROTOCOL_QUIC_BOTH_WAYS;
-    uint8_t first = zn_ascii_first(p->payload);
-    return quic && f->client_acked && zn_beyond_places(f, p) && p->payload.n != 0 &&
-           (first & ZN_QUIC_LONG_FORM) == 0 && zn_service_is_beside(first) &&
+    return quic && f->client_acked && zn_beyond_places(f, p) &&
+           (zn_ascii_first(p->payload) & ZN_QUIC_LONG_FORM) == 0 &&
+           zn_datagram_is_none(p->payload, p->payload_len) &&
            f->side[p->sender].udp_type == ZN_UDP_OTHER && !zn_service_has_dns_port(&f->tuple);
 }
 

@@ -3,7 +3,6 @@
 #include "anon/layer7.h"
 
 #include "anon/beside.h"
-#include "anon/beyond.h"
 #include "anon/service.h"
 #include "proto/ascii.h"
 #include "proto/service_sign.h"
@@ -244,7 +243,7 @@ void zn_layer7_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packe
 {
     zn_flow_layer7 *l = zn_flow_layer7_entry(names->gate->flows, f);
     scene s;
-    if (l == NULL || f->user > 1 || (p->tcp_flags & ZN_TCP_RST) != 0 || zn_beyond_layer7(l, f, p))
+    if (l == NULL || f->user > 1 || (p->tcp_flags & ZN_TCP_RST) != 0)
         return;
     s = (scene){names, flow, f, l, p};
     see_segment(&s);

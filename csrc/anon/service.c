@@ -25,7 +25,7 @@ enum {
     IS_POP3,
     IS_IMAP,
     IS_SSH,
-    IS_TLS,
+    IS_TLS = ZN_SERVICE_TLS,
     IS_UNKNOWN
 };
 

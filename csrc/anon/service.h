@@ -13,7 +13,9 @@
 #include "base/packet.h"
 #include "state/flow.h"
 
-#define ZN_SERVICE_KNOWN 8 /* zn_flow.service: at least this when there is nothing more to find */
+/* zn_flow.service: at least this when there is nothing more to find, and that of TLS. */
+#define ZN_SERVICE_KNOWN 8
+#define ZN_SERVICE_TLS 13
 
 /* One of the ports is that of DNS, or of NBNS, mDNS or LLMNR, which have its format. */
 static inline bool zn_service_has_dns_port(const zn_tuple *tuple)
@@ -23,13 +25,6 @@ static inline bool zn_service_has_dns_port(const zn_tuple *tuple)
             tuple->port[i] == 5355)
             return true;
     return false;
-}
-
-/* A datagram that begins so makes nothing of a side that is ZN_UDP_OTHER: it is no RTP (0x80 to 0xbf),
- * no SIP (a letter, as that of MPEG-TS is), no DTLS and no Teredo. */
-static inline bool zn_service_is_beside(uint8_t first)
-{
-    return first < 0x80 && (first < 'A' || first > 'Z') && first != 0x16 && first != 0x60;
 }
 
 /* Looks at one packet with payload, after the flow table counted it. */

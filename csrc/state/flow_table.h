@@ -125,8 +125,10 @@ __attribute__((always_inline)) static inline uint32_t zn_flow_probe(const zn_flo
     ZN_PREFETCH_WRITE(f);
     ZN_PREFETCH_WRITE(&f->side[0]);
     ZN_PREFETCH_WRITE(&f->side[1]);
-    if (t->layer7 != NULL)
+    if (t->layer7 != NULL) {
         ZN_PREFETCH_WRITE(&t->layer7[flow - 1]);
+        ZN_PREFETCH_WRITE(&t->layer7[flow - 1].last_handshake_ns);
+    }
     return flow;
 }
 
