@@ -5,10 +5,9 @@
  * of different packets overlap: decode and prefetch the flow's bucket; prefetch the flow; update
  * it and look for names. After the batch the votes are decided and closed flows written.
  */
-#include "anon/layer7.h"
-#include "anon/service.h"
+#include "anon/beyond.h"
 #include "engine_internal.h"
-#include "state/flow_table.h"
+#include "state/flow_usual.h"
 
 #define GROUP ZN_INTAKE_GROUP
 #define GROUP_VOTES                                                                                \
@@ -148,10 +147,11 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
     return 0;
 }
 
-static int take_packet(zn_engine *e, const zn_packet *p, zn_error *err)
+/* `guess`: what zn_flow_probe gave for the packet. */
+static int take_packet(zn_engine *e, const zn_packet *p, uint32_t guess, zn_error *err)
 {
-    bool opened;
-    uint32_t flow;
+    bool opened = false;
+    uint32_t flow = guess;
     zn_flow *f;
     int rc = see_time(e, p->t_ns, err);
     if (rc == 0 && e->split_ns != 0)
@@ -161,7 +161,8 @@ static int take_packet(zn_engine *e, const zn_packet *p, zn_error *err)
     e->stats.n[p->tuple.proto == ZN_PROTO_TCP ? ZN_STAT_PACKETS_TCP : ZN_STAT_PACKETS_UDP]++;
     if (ZN_UNLIKELY(zn_flow_expire_due(e->flows, e->clock.now_ns)))
         zn_flow_expire(e->flows, e->clock.now_ns);
-    flow = zn_flow_update(e->flows, p, &opened);
+    if (ZN_UNLIKELY(!zn_flow_count_usual(e->flows, guess, p)))
+        flow = zn_flow_update(e->flows, p, &opened);
     if (flow == 0)
         return 0;
     if (opened) {
@@ -170,6 +171,8 @@ static int take_packet(zn_engine *e, const zn_packet *p, zn_error *err)
             return rc;
         zn_resolved_opened(&e->resolved, zn_flow_at(e->flows, flow));
     }
+    if (ZN_LIKELY(zn_beyond(e->flows, flow, p)))
+        return 0;
     f = zn_flow_entry(e->flows, flow);
     zn_stage_enter(&e->stage, ZN_STAGE_NAMES);
     if (zn_names_packet(&e->names, flow, f, p)) {
@@ -204,6 +207,7 @@ static int make_room(zn_engine *e, zn_error *err)
 static int feed_group(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
 {
     const zn_packet *packet = e->intake.packets;
+    uint32_t guess[GROUP];
     size_t packets;
     int rc;
     zn_stage_enter(&e->stage, ZN_STAGE_DECODE);
@@ -212,10 +216,13 @@ static int feed_group(zn_engine *e, const zn_frame *frames, size_t n, zn_error *
     zn_stage_enter(&e->stage, ZN_STAGE_FLOWS);
     if (rc == 0 && e->batched % GROUP == 0)
         rc = make_room(e, err);
-    for (size_t i = 0; i < packets; i++)
-        zn_flow_probe(e->flows, packet[i].hash);
+    for (size_t i = 0; i < packets; i++) {
+        guess[i] = zn_flow_probe(e->flows, packet[i].hash);
+        if (ZN_UNLIKELY(guess[i] == 0))
+            zn_resolved_prefetch(&e->resolved, &packet[i]);
+    }
     for (size_t i = 0; i < packets && rc == 0; i++)
-        rc = take_packet(e, &packet[i], err);
+        rc = take_packet(e, &packet[i], guess[i], err);
     e->batched += (uint32_t)n;
     return rc;
 }
@@ -251,7 +258,7 @@ int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err
     return rc == 0 ? zn_engine_end_batch(e, err) : rc;
 }
 
-static void tally_link(zn_source *source, uint32_t link_type)
+static void tally_link(zn_source *source, uint32_t link_type, uint64_t frames)
 {
     uint32_t i = 0;
     while (i < source->links && source->link_type[i] != link_type)
@@ -260,20 +267,30 @@ static void tally_link(zn_source *source, uint32_t link_type)
         return;
     if (i == source->links)
         source->link_type[source->links++] = link_type;
-    source->link_frames[i]++;
+    source->link_frames[i] += frames;
+}
+
+/* Counts the frames, run by run of the same link type. */
+static void tally_links(zn_source *source, const zn_frame *frames, size_t n)
+{
+    for (size_t i = 0, start = 0; i < n; start = i) {
+        while (i < n && frames[i].link_type == frames[start].link_type)
+            i++;
+        tally_link(source, frames[start].link_type, i - start);
+    }
 }
 
 /* Counts the frames and leaves those that pass the filter. */
 static size_t filter_frames(zn_engine *e, zn_source *source, size_t n)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < n; i++) {
-        tally_link(source, e->frames[i].link_type);
-        if (source->filter != NULL && !zn_filter_pass(source->filter, &e->frames[i]))
-            e->stats.n[ZN_STAT_FRAMES_FILTERED]++;
-        else
+    tally_links(source, e->frames, n);
+    if (source->filter == NULL)
+        return n;
+    for (size_t i = 0; i < n; i++)
+        if (zn_filter_pass(source->filter, &e->frames[i]))
             e->frames[kept++] = e->frames[i];
-    }
+    e->stats.n[ZN_STAT_FRAMES_FILTERED] += n - kept;
     return kept;
 }
 

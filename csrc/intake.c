@@ -102,24 +102,24 @@ static bool take_frame(zn_intake *in, const zn_frame *frame, zn_packet *p)
 static void count_frames(zn_intake *in, const zn_frame *frames, size_t n)
 {
     uint64_t captured = 0, wire = 0, cut = 0, timeless = 0;
-    int64_t first_ns = in->first_ns, last_ns = in->last_ns;
+    uint64_t first_ns =
+        (uint64_t)in->first_ns; /* as unsigned numbers, no time is the last of all */
+    int64_t last_ns = in->last_ns;
     for (size_t i = 0; i < n; i++) {
         int64_t t_ns = frames[i].t_ns;
         captured += frames[i].captured;
         wire += frames[i].wire;
         cut += frames[i].captured < frames[i].wire;
-        timeless += t_ns < 0;
-        if (t_ns >= 0 && (first_ns < 0 || t_ns < first_ns))
-            first_ns = t_ns;
-        if (t_ns > last_ns)
-            last_ns = t_ns;
+        timeless += (uint64_t)t_ns >> 63;
+        first_ns = (uint64_t)t_ns < first_ns ? (uint64_t)t_ns : first_ns;
+        last_ns = t_ns > last_ns ? t_ns : last_ns;
     }
     in->stats->n[ZN_STAT_FRAMES] += n;
     in->stats->n[ZN_STAT_BYTES_CAPTURED] += captured;
     in->stats->n[ZN_STAT_BYTES_WIRE] += wire;
     in->stats->n[ZN_STAT_FRAMES_CUT] += cut;
     in->stats->n[ZN_STAT_DROP_TIMESTAMP] += timeless;
-    in->first_ns = first_ns;
+    in->first_ns = first_ns <= INT64_MAX ? (int64_t)first_ns : -1;
     in->last_ns = last_ns;
 }
 

@@ -25,15 +25,17 @@ uint32_t zn_beside_found(zn_gate *g, zn_vote_kind kind, const zn_hostname *text,
     return entry;
 }
 
-void zn_beside_vote(zn_gate *g, zn_vote_kind kind, int64_t t_ns, uint32_t flow, uint32_t entry)
+bool zn_beside_vote(zn_gate *g, zn_vote_kind kind, int64_t t_ns, uint32_t flow, uint32_t entry)
 {
     zn_name_entry *e = zn_book_at(g->book, entry);
-    if (e->state != ZN_ENTRY_PENDING ||
-        (g->policy->established && !zn_flow_at(g->flows, flow)->client_acked))
-        return;
+    if (e->state != ZN_ENTRY_PENDING)
+        return true;
+    if (g->policy->established && !zn_flow_at(g->flows, flow)->client_acked)
+        return false;
     e->state = ZN_ENTRY_VOTED;
     if (!zn_gate_vote(g, kind, t_ns, flow, entry))
         zn_beside_settle(g, kind, entry, false);
+    return true;
 }
 
 void zn_beside_settle(zn_gate *g, zn_vote_kind kind, uint32_t entry, bool release)

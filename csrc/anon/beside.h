@@ -14,8 +14,9 @@
 /* A text was seen. Its entry, for the caller to keep and to zn_book_forget_beside; 0, and counted as
  * suppressed, when it may never be shown or there is no room. */
 uint32_t zn_beside_found(zn_gate *g, zn_vote_kind kind, const zn_hostname *text, bool may_be_shown);
-/* Votes at t_ns for an entry that waits, if the flow's user is known to be real or need not be. */
-void zn_beside_vote(zn_gate *g, zn_vote_kind kind, int64_t t_ns, uint32_t flow, uint32_t entry);
+/* Votes at t_ns for an entry that waits, if the flow's user is known to be real or need not be. False:
+ * it still waits. */
+bool zn_beside_vote(zn_gate *g, zn_vote_kind kind, int64_t t_ns, uint32_t flow, uint32_t entry);
 /* The entry is decided. */
 void zn_beside_settle(zn_gate *g, zn_vote_kind kind, uint32_t entry, bool release);
 /* Its flow is closed: an entry that waits (0: none) is suppressed. */

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#define VOTES_AHEAD 8 /* whose memory is fetched before their turn */
+
 /* Namespaces of attributes: a hostname and an address never share a count. */
 enum { DOMAIN_NAME = 'n', DOMAIN_ADDR = 'a', DOMAIN_CERTIFICATE = 'c', DOMAIN_AGENT = 'u' };
 
@@ -164,6 +166,22 @@ static bool addr_may_vote(zn_gate *g, const zn_flow *f)
     return !zn_gate_was_client(g, server);
 }
 
+/* Fetches what a vote's turn will look at in the sets of addresses. */
+static void look_ahead(const zn_gate *g, const zn_vote *v)
+{
+    const zn_flow *f = zn_flow_at(g->flows, v->flow);
+    if (v->kind == ZN_VOTE_CLIENT) {
+        zn_addr_set_prefetch(&g->clients[0], &f->tuple.addr[f->client]);
+        if (f->user < 2) {
+            zn_addr user = user_of(g, f);
+            zn_addr_set_prefetch(&g->users, &user);
+        }
+    } else if (v->kind == ZN_VOTE_ADDR) {
+        zn_addr_set_prefetch(&g->clients[0], &f->tuple.addr[1 - f->client]);
+        zn_addr_set_prefetch(&g->clients[1], &f->tuple.addr[1 - f->client]);
+    }
+}
+
 /* Turns votes into observations for the z-table; client marks and excluded addresses end here. */
 static size_t ask(zn_gate *g)
 {
@@ -173,6 +191,8 @@ static size_t ask(zn_gate *g)
         zn_flow *f = zn_flow_at(g->flows, v->flow);
         const zn_addr *server = &f->tuple.addr[1 - f->client];
         zn_observation *o = &g->asked[n];
+        if (i + VOTES_AHEAD < g->vote_count)
+            look_ahead(g, v + VOTES_AHEAD);
         if (v->kind == ZN_VOTE_CLIENT) {
             mark_client(g, f);
             continue;

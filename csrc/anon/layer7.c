@@ -10,15 +10,12 @@
 #include "proto/x509.h"
 #include "state/flow_table.h"
 
-#define SERVER_PIECES 40     /* segments in which a certificate is looked for */
-#define WATCHED_PACKETS 200u /* of a flow, in which handshake and first data are looked for */
-#define STATUS_AT 9          /* of "HTTP/1.1 200": where the status is */
+#define SERVER_PIECES 40 /* segments in which a certificate is looked for */
+#define STATUS_AT 9      /* of "HTTP/1.1 200": where the status is */
 #define TLS_1_3 0x0304
 
 _Static_assert(ZN_TLS_VERSIONS == ZN_LAYER7_VERSIONS, "a flow keeps what a hello shows");
 
-/* zn_flow_layer7.state */
-enum { CLIENT_READ = 1, SERVER_FOUND = 2, CERTIFICATE_SETTLED = 4 };
 /* zn_flow_layer7.session: Tstat's tls_session_stat */
 enum { SESSION_ID = 1, CLIENT_PSK = 2, EARLY_DATA = 4, SERVER_PSK = 8, RETRY = 16 };
 
@@ -59,7 +56,7 @@ static void drop_stream(zn_names *names, zn_flow_layer7 *l)
 static void settle_certificate(zn_names *names, zn_flow_layer7 *l)
 {
     drop_stream(names, l);
-    l->state |= CERTIFICATE_SETTLED;
+    l->state |= ZN_LAYER7_CERTIFICATE_SETTLED;
 }
 
 /* "*." in front of a host's name makes it a certificate's. */
@@ -96,7 +93,8 @@ static bool may_be_shown(const scene *s, const zn_hostname *host)
 
 static void vote(const scene *s)
 {
-    zn_beside_vote(s->names->gate, ZN_VOTE_CERTIFICATE, s->p->t_ns, s->flow, s->l->certificate);
+    if (zn_beside_vote(s->names->gate, ZN_VOTE_CERTIFICATE, s->p->t_ns, s->flow, s->l->certificate))
+        s->l->state |= ZN_LAYER7_CERTIFICATE_VOTED;
 }
 
 static void found_certificate(const scene *s, zn_span certificate)
@@ -115,7 +113,7 @@ static void found_certificate(const scene *s, zn_span certificate)
 
 static void read_client(zn_flow_layer7 *l, const zn_flow *f, const zn_tls_details *d)
 {
-    l->state |= CLIENT_READ;
+    l->state |= ZN_LAYER7_CLIENT_READ;
     l->version_count = d->versions;
     memcpy(l->versions, d->version, sizeof l->versions);
     l->alpn[f->client] = d->protocols;
@@ -163,18 +161,18 @@ static void see_server(const scene *s)
     zn_names *names = s->names;
     zn_flow_layer7 *l = s->l;
     uint32_t offset;
-    if ((l->state & CERTIFICATE_SETTLED) != 0)
+    if ((l->state & ZN_LAYER7_CERTIFICATE_SETTLED) != 0)
         return;
-    if ((l->state & SERVER_FOUND) == 0) {
+    if ((l->state & ZN_LAYER7_SERVER_FOUND) == 0) {
         if (zn_service_sign_of(s->p->payload) != ZN_SIGN_TLS_SERVER_HELLO)
             return;
-        l->state |= SERVER_FOUND;
+        l->state |= ZN_LAYER7_SERVER_FOUND;
         l->server_seq = s->p->seq;
     }
     offset = s->p->seq - l->server_seq;
     if (l->stream == 0 && offset == 0) {
         see_server_bytes(s, s->p->payload);
-        if ((l->state & CERTIFICATE_SETTLED) != 0)
+        if ((l->state & ZN_LAYER7_CERTIFICATE_SETTLED) != 0)
             return;
     }
     if (l->stream == 0 && offset < ZN_STREAM_MAX)
@@ -212,7 +210,8 @@ static void see_phase(const scene *s)
     unsigned i = s->p->sender;
     const zn_flow_side *side = &s->f->side[i];
     zn_flow_layer7 *l = s->l;
-    if (l->appdata_ns[i] != 0 || side->packets + s->f->side[1 - i].packets > WATCHED_PACKETS)
+    if (l->appdata_ns[i] != 0 ||
+        side->packets + s->f->side[1 - i].packets > ZN_LAYER7_WATCHED_PACKETS)
         return;
     if (zn_service_is_tls(s->f, true) && is_application_data(s->p->payload)) {
         l->appdata_ns[i] = s->p->t_ns;
@@ -236,18 +235,8 @@ static void see_segment(const scene *s)
         return;
     if (!from_client)
         see_server(s);
-    else if ((s->l->state & CLIENT_READ) == 0)
+    else if ((s->l->state & ZN_LAYER7_CLIENT_READ) == 0)
         zn_layer7_client_hello(s->names, s->f, s->p->payload);
-}
-
-/* The handshake and the first data are behind us, and the segment begins no message of HTTP. */
-static bool is_beyond(const zn_flow_layer7 *l, const zn_flow *f, const zn_packet *p)
-{
-    uint8_t all = p->sender == f->client ? CLIENT_READ : CERTIFICATE_SETTLED;
-    uint8_t first = zn_ascii_first(p->payload);
-    return (first < 'A' || first > 'Z') && (l->state & all) != 0 &&
-           (l->appdata_ns[p->sender] != 0 ||
-            f->side[0].packets + f->side[1].packets > WATCHED_PACKETS);
 }
 
 void zn_layer7_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p)
@@ -255,8 +244,6 @@ void zn_layer7_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packe
     zn_flow_layer7 *l = zn_flow_layer7_entry(names->gate->flows, f);
     scene s;
     if (l == NULL || f->user > 1 || (p->tcp_flags & ZN_TCP_RST) != 0)
-        return;
-    if (l->certificate == 0 && (p->payload.n == 0 || is_beyond(l, f, p)))
         return;
     s = (scene){names, flow, f, l, p};
     see_segment(&s);

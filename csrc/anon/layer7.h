@@ -10,6 +10,17 @@
 
 #include "anon/names.h"
 
+#define ZN_LAYER7_WATCHED_PACKETS                                                                  \
+    200u /* of a flow: handshake and first data are looked for there */
+
+/* zn_flow_layer7.state */
+enum {
+    ZN_LAYER7_CLIENT_READ = 1,
+    ZN_LAYER7_SERVER_FOUND = 2,
+    ZN_LAYER7_CERTIFICATE_SETTLED = 4,
+    ZN_LAYER7_CERTIFICATE_VOTED = 8 /* its name waits for nothing any more */
+};
+
 /* Looks at one packet of a flow, after anon/service and anon/names did. */
 void zn_layer7_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p);
 /* The first bytes of a client, which hold a whole ClientHello. */

@@ -237,24 +237,9 @@ static bool client_is_known(const zn_names *names, const zn_flow *f, const zn_pa
     return p->tuple.proto == ZN_PROTO_TCP && !f->midstream;
 }
 
-/* A TCP segment with nothing to read in it: of the server, or behind what the client had to say. */
-static bool is_beyond(const zn_flow *f, const zn_packet *p)
-{
-    if (p->payload_len == 0 || f->head == ZN_HEAD_OFF)
-        return true;
-    if (p->sender != f->client)
-        return f->head != ZN_HEAD_SEARCH || !f->midstream;
-    return f->head == ZN_HEAD_TLS_AGAIN && f->stream == 0 && (p->tcp_flags & ZN_TCP_SYN) == 0 &&
-           (int32_t)(p->seq - f->head_seq) > 0;
-}
-
 bool zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p)
 {
-    zn_sighting s;
-    if (ZN_LIKELY(p->tunnels.n == 0 && !f->user_outside && f->addr_vote != ZN_ADDR_UNASKED &&
-                  p->tuple.proto == ZN_PROTO_TCP && is_beyond(f, p)))
-        return true;
-    s = (zn_sighting){names, flow, f, p};
+    zn_sighting s = {names, flow, f, p};
     if (f->user > 1)
         return true;
     if (ZN_UNLIKELY(p->tunnels.n != 0 || f->user_outside) &&

@@ -35,6 +35,20 @@ enum {
     ZN_PROTOCOL_QUIC_BOTH_WAYS /* the server answered in the client's version */
 };
 
+/* What a TCP flow's client is expected to send next: zn_flow.head. */
+typedef enum zn_head {
+    ZN_HEAD_SEARCH,       /* nothing recognised yet */
+    ZN_HEAD_TLS,          /* in the middle of a ClientHello */
+    ZN_HEAD_TLS_AGAIN,    /* behind it: another may follow */
+    ZN_HEAD_HTTP,         /* in the middle of a request head */
+    ZN_HEAD_HTTP_BETWEEN, /* a request was read; another may follow */
+    ZN_HEAD_H2,           /* frames, of which the next may be of any type */
+    ZN_HEAD_H2_BLOCK,     /* in the middle of a header block */
+    ZN_HEAD_DNS,          /* a message */
+    ZN_HEAD_DNS_MESSAGE,  /* in the middle of one */
+    ZN_HEAD_OFF           /* nothing more to find */
+} zn_head;
+
 typedef struct zn_names {
     const zn_policy *policy;
     zn_stats *stats;

@@ -53,7 +53,7 @@ void zn_names_quic_agent(const zn_sighting *s)
 {
     const zn_quic_state *q = &zn_names_datagram(s->names, s->f)->quic;
     if (q->agent_waits)
-        zn_beside_vote(s->names->gate, ZN_VOTE_AGENT, s->p->t_ns, s->flow, q->facts.agent);
+        (void)zn_beside_vote(s->names->gate, ZN_VOTE_AGENT, s->p->t_ns, s->flow, q->facts.agent);
 }
 
 void zn_names_quic_note(zn_quic_state *q, const zn_quic_packet *packet, bool from_client)

@@ -38,20 +38,6 @@ void zn_names_named_again(const zn_sighting *s, zn_name_source source, zn_span r
 /* A DNS query's question. */
 void zn_names_question(const zn_sighting *s, const zn_dns_question *q);
 
-/* What a TCP flow's client is expected to send next: zn_flow.head. */
-typedef enum zn_head {
-    ZN_HEAD_SEARCH,       /* nothing recognised yet */
-    ZN_HEAD_TLS,          /* in the middle of a ClientHello */
-    ZN_HEAD_TLS_AGAIN,    /* behind it: another may follow */
-    ZN_HEAD_HTTP,         /* in the middle of a request head */
-    ZN_HEAD_HTTP_BETWEEN, /* a request was read; another may follow */
-    ZN_HEAD_H2,           /* frames, of which the next may be of any type */
-    ZN_HEAD_H2_BLOCK,     /* in the middle of a header block */
-    ZN_HEAD_DNS,          /* a message */
-    ZN_HEAD_DNS_MESSAGE,  /* in the middle of one */
-    ZN_HEAD_OFF           /* nothing more to find */
-} zn_head;
-
 /* What comes behind a piece of the client's stream. */
 typedef enum zn_piece_end {
     ZN_PIECE_OPEN, /* more may come */

@@ -175,6 +175,18 @@ void zn_resolved_packet(zn_resolved *r, uint32_t flow, const zn_flow *f, const z
 
 /* ---- flows ---- */
 
+void zn_resolved_prefetch(const zn_resolved *r, const zn_packet *p)
+{
+    const zn_resolved_pair *set;
+    zn_id id;
+    if (r->pairs == NULL)
+        return;
+    id = pair_id(r, &p->tuple.addr[p->sender], &p->tuple.addr[1 - p->sender]);
+    set = &r->pairs[(id.lo & (SETS - 1)) * WAYS];
+    for (unsigned i = 0; i < WAYS; i += 2) /* of which a cache line has more than two */
+        ZN_PREFETCH(&set[i]);
+}
+
 void zn_resolved_opened(zn_resolved *r, zn_flow *f)
 {
     zn_resolved_pair *pair;

@@ -50,6 +50,8 @@ int zn_resolved_init(zn_resolved *r, zn_error *err);
 void zn_resolved_fini(zn_resolved *r);
 /* Learns from a packet of an open flow. */
 void zn_resolved_packet(zn_resolved *r, uint32_t flow, const zn_flow *f, const zn_packet *p);
+/* Fetches what zn_resolved_opened will look at, if p opens a flow and its sender is the client. */
+void zn_resolved_prefetch(const zn_resolved *r, const zn_packet *p);
 /* Ties a new flow to what its client resolved. */
 void zn_resolved_opened(zn_resolved *r, zn_flow *f);
 /* The flow's record is written. */

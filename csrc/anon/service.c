@@ -10,7 +10,7 @@
 #define ANSWER_PACKETS 60u /* of a flow whose first word waits for its answer */
 #define RTP_PORT_MIN 1025  /* RTP goes between ports that no service has to itself */
 
-/* zn_flow.service: what was said so far. */
+/* zn_flow.service: what was said so far. From ZN_SERVICE_KNOWN on nothing is looked at any more. */
 enum {
     SAID_NOTHING,
     SAID_HTTP_REQUEST,
@@ -20,12 +20,12 @@ enum {
     SAID_IMAP_COMMAND,
     SAID_SSH_SERVER,
     SAID_TLS_CLIENT_HELLO,
-    IS_HTTP, /* from here on nothing is looked at any more */
+    IS_HTTP = ZN_SERVICE_KNOWN,
     IS_SMTP,
     IS_POP3,
     IS_IMAP,
     IS_SSH,
-    IS_TLS,
+    IS_TLS = ZN_SERVICE_TLS,
     IS_UNKNOWN
 };
 
@@ -110,16 +110,6 @@ static void see_media(const zn_flow *f, zn_flow_side *side, const zn_datagram_si
     }
 }
 
-/* DNS; NBNS, mDNS and LLMNR have its format. */
-static bool has_dns_port(const zn_tuple *tuple)
-{
-    for (unsigned i = 0; i < 2; i++)
-        if (tuple->port[i] == 53 || tuple->port[i] == 137 || tuple->port[i] == 5353 ||
-            tuple->port[i] == 5355)
-            return true;
-    return false;
-}
-
 /* Types that hosts ask for: RFC 1035's, AAAA, SRV, RRSIG, SVCB, HTTPS and the questions. */
 static bool is_common_type(uint16_t type)
 {
@@ -130,7 +120,7 @@ static bool is_common_type(uint16_t type)
 static bool looks_like_dns(const zn_flow *f, const zn_packet *p)
 {
     zn_dns_question q;
-    return has_dns_port(&f->tuple) &&
+    return zn_service_has_dns_port(&f->tuple) &&
            zn_dns_question_parse(p->payload, zn_packet_payload_whole(p), &q) == ZN_DONE &&
            is_common_type(q.type) && q.name_bytes != 0 && q.name[0] != '_';
 }

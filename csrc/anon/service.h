@@ -13,6 +13,20 @@
 #include "base/packet.h"
 #include "state/flow.h"
 
+/* zn_flow.service: at least this when there is nothing more to find, and that of TLS. */
+#define ZN_SERVICE_KNOWN 8
+#define ZN_SERVICE_TLS 13
+
+/* One of the ports is that of DNS, or of NBNS, mDNS or LLMNR, which have its format. */
+static inline bool zn_service_has_dns_port(const zn_tuple *tuple)
+{
+    for (unsigned i = 0; i < 2; i++)
+        if (tuple->port[i] == 53 || tuple->port[i] == 137 || tuple->port[i] == 5353 ||
+            tuple->port[i] == 5355)
+            return true;
+    return false;
+}
+
 /* Looks at one packet with payload, after the flow table counted it. */
 void zn_service_packet(zn_flow *f, const zn_packet *p);
 /* The client said hello in TLS; with `both`, the server too. */

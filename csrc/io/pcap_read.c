@@ -211,15 +211,16 @@ static inline bool read_record(zn_cursor *at, uint32_t fraction_ns, zn_frame *fr
 static int pcap_read(zn_capture *c, zn_frame *frames, int max)
 {
     uint32_t fraction_ns = c->fraction_ns, link_type = c->link_type;
-    zn_cursor at = c->source.unread;
+    zn_cursor at = c->source.unread, behind = at;
     int n = 0;
     if (c->big || c->record_bytes != RECORD_BYTES || c->minor_version != MINOR_VERSION)
         return 0;
     while (n < max && read_record(&at, fraction_ns, &frames[n])) {
         frames[n++].link_type = link_type;
         zn_cursor_prefetch(&at, PREFETCH_BYTES);
-        c->source.unread = at;
+        behind = at;
     }
+    c->source.unread = behind;
     return n;
 }
 

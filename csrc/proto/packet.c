@@ -7,7 +7,7 @@
  * An unreadable header ends the packet with a counter. A readable one whose data was cut off by the
  * snapshot length does not: lengths come from the headers, and the payload is what is there of it.
  *
- * What most frames are is decoded at one go by packet_usual.c, with the same result.
+ * What most frames are is decoded at one go by packet_usual.h, with the same result.
  *
  * Behind a UDP port that a tunnel uses may be something else. Until an IP header was read in there,
  * what does not fit makes the packet the plain datagram again.
@@ -15,8 +15,6 @@
 #include "proto/packet.h"
 
 #include "proto/layers.h"
-#include "proto/packet_tuple.h"
-#include "proto/packet_usual.h"
 
 #define HEADERS_MAX 16u
 #define TCP_HEADER_BYTES 20u
@@ -268,15 +266,13 @@ static void start(zn_layers *l)
     l->unsure = false;
 }
 
-zn_stat zn_packet_decode(const zn_packet_input *in, const zn_hash_key *key, zn_packet *out,
-                         zn_fragment *fragment)
+zn_stat zn_packet_peel(const zn_packet_input *in, const zn_hash_key *key, zn_packet *out,
+                       zn_fragment *fragment)
 {
     uint32_t captured = (uint32_t)in->bytes.n;
     uint32_t wire = in->wire > captured ? in->wire : captured;
     zn_layers l;
     zn_stat why;
-    if (ZN_LIKELY(zn_packet_decode_usual(in, key, out)))
-        return ZN_STAT_COUNT;
     start(&l);
     l.c = zn_cursor_over_span(in->bytes, wire == captured);
     l.missing = wire - captured;

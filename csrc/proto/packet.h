@@ -11,13 +11,7 @@
 #include "base/hash.h"
 #include "base/packet.h"
 #include "base/stats.h"
-
-/* What is decoded: captured bytes of one frame and how many there were on the wire. */
-typedef struct zn_packet_input {
-    zn_span bytes;
-    uint32_t wire;
-    uint32_t link_type; /* LINKTYPE_* of the pcap registry */
-} zn_packet_input;
+#include "proto/packet_usual.h"
 
 /* A fragment, or a datagram put together (offset 0, no more). `bytes` borrows. */
 typedef struct zn_fragment {
@@ -31,6 +25,10 @@ typedef struct zn_fragment {
     zn_span bytes;
 } zn_fragment;
 
+/* zn_packet_decode header by header, whatever the frame is. */
+zn_stat zn_packet_peel(const zn_packet_input *in, const zn_hash_key *key, zn_packet *out,
+                       zn_fragment *fragment);
+
 /*
  * Decodes one frame into *out (all fields but t_ns) under the flow hash key. Returns ZN_STAT_COUNT
  * when out is a TCP or UDP packet; ZN_STAT_FRAGMENTS when *fragment is one, whole, and *out only
@@ -39,8 +37,12 @@ typedef struct zn_fragment {
  *
  * A first fragment that was cut cannot be put together: it is decoded as far as it goes.
  */
-zn_stat zn_packet_decode(const zn_packet_input *in, const zn_hash_key *key, zn_packet *out,
-                         zn_fragment *fragment);
+static inline zn_stat zn_packet_decode(const zn_packet_input *in, const zn_hash_key *key,
+                                       zn_packet *out, zn_fragment *fragment)
+{
+    return ZN_LIKELY(zn_packet_decode_usual(in, key, out)) ? ZN_STAT_COUNT
+                                                           : zn_packet_peel(in, key, out, fragment);
+}
 
 /* As zn_packet_decode, of a datagram put together that came in these tunnels. *fragment may be
  * `datagram`, and out->tunnels `tunnels`. */

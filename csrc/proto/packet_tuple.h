@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The 5-tuple of a packet and its hash: shared by packet.c and packet_usual.c. */
+/* The 5-tuple of a packet and its hash: shared by packet.c and packet_usual.h. */
 #ifndef ZN_PROTO_PACKET_TUPLE_H
 #define ZN_PROTO_PACKET_TUPLE_H
 
@@ -28,49 +28,81 @@ static inline bool zn_addr_words_behind(zn_addr_words a, zn_addr_words b)
     return be64toh(a.low) > be64toh(b.low);
 }
 
-/* SipHash-1-3 of a tuple: of two IPv4 addresses only the bytes that are not the same in all. */
-static inline uint64_t zn_tuple_hash(const zn_hash_key *key, zn_addr_words a, zn_addr_words b,
-                                     uint64_t ports_and_proto)
+#define ZN_TUPLE_V4_BYTES 13 /* of its two addresses, ports and protocol */
+#define ZN_TUPLE_V6_BYTES 37
+
+/* SipHash-1-3 of a tuple's bytes, of which the last five share a word with their number. `words` are
+ * the addresses: of IPv4 the bytes that are not the same in all, both in one word. */
+static inline uint64_t zn_tuple_hash(const zn_hash_key *key, const uint64_t *words, size_t n,
+                                     uint64_t last)
 {
     zn_sip s = zn_sip_start(key);
-    if (zn_addr_words_are_v4(a) && zn_addr_words_are_v4(b)) {
-        zn_sip_absorb(&s, be64toh(a.low) << 32 | (be64toh(b.low) & UINT32_MAX));
-        zn_sip_absorb(&s, ports_and_proto);
-        return zn_sip_words_end(&s, 2);
-    }
-    zn_sip_absorb(&s, a.high);
-    zn_sip_absorb(&s, a.low);
-    zn_sip_absorb(&s, b.high);
-    zn_sip_absorb(&s, b.low);
-    zn_sip_absorb(&s, ports_and_proto);
-    return zn_sip_words_end(&s, 5);
+    for (size_t i = 0; i < n; i++)
+        zn_sip_absorb(&s, words[i]);
+    zn_sip_absorb(&s, last);
+    s.v2 ^= 0xff;
+    return zn_sip_squeeze(&s);
 }
 
-/* Sets the tuple, its hash and the side that sent the packet. Word by word in registers: reading a
- * value back right after it was stored in parts costs more than all the rest of this function. */
+static inline uint64_t zn_tuple_last_word(uint64_t bytes, uint32_t proto, uint16_t first_port,
+                                          uint16_t second_port)
+{
+    return bytes << 56 | (uint64_t)proto << 32 | (uint64_t)first_port << 16 | second_port;
+}
+
+/* One end of a packet of IPv4. */
+typedef struct zn_v4_end {
+    uint32_t address;
+    uint16_t port;
+} zn_v4_end;
+
+/* zn_packet_set_tuple for IPv4. */
+static inline void zn_packet_set_tuple_v4(zn_packet *out, zn_v4_end src, zn_v4_end dst,
+                                          uint32_t proto, const zn_hash_key *key)
+{
+    uint64_t from = (uint64_t)src.address << 16 | src.port;
+    uint64_t to = (uint64_t)dst.address << 16 | dst.port;
+    uint64_t first = from > to ? to : from, second = from > to ? from : to;
+    uint64_t a = htobe64(UINT64_C(0xffff) << 32 | first >> 16);
+    uint64_t b = htobe64(UINT64_C(0xffff) << 32 | second >> 16);
+    uint64_t both = first >> 16 << 32 | second >> 16;
+    uint8_t *at = out->tuple.addr[0].byte, *behind = out->tuple.addr[1].byte;
+    memset(at, 0, sizeof a);
+    memcpy(at + sizeof a, &a, sizeof a);
+    memset(behind, 0, sizeof b);
+    memcpy(behind + sizeof b, &b, sizeof b);
+    out->sender = from > to;
+    out->tuple.port[0] = (uint16_t)first;
+    out->tuple.port[1] = (uint16_t)second;
+    out->tuple.proto = proto;
+    out->hash = zn_tuple_hash(
+        key, &both, 1,
+        zn_tuple_last_word(ZN_TUPLE_V4_BYTES, proto, (uint16_t)first, (uint16_t)second));
+}
+
+/* Sets the tuple, its hash and the side that sent the packet. */
 static inline void zn_packet_set_tuple(zn_packet *out, zn_addr_words src, zn_addr_words dst,
                                        const uint16_t port[2], uint32_t proto,
                                        const zn_hash_key *key)
 {
     bool same = src.high == dst.high && src.low == dst.low;
     bool sender = same ? port[0] > port[1] : zn_addr_words_behind(src, dst);
-    zn_addr_words first, second;
-    uint16_t first_port = sender ? port[1] : port[0], second_port = sender ? port[0] : port[1];
-    uint8_t *at = out->tuple.addr[0].byte, *behind = out->tuple.addr[1].byte;
-    first.high = sender ? dst.high : src.high;
-    first.low = sender ? dst.low : src.low;
-    second.high = sender ? src.high : dst.high;
-    second.low = sender ? src.low : dst.low;
-    memcpy(at, &first.high, sizeof first.high);
-    memcpy(at + sizeof first.high, &first.low, sizeof first.low);
-    memcpy(behind, &second.high, sizeof second.high);
-    memcpy(behind + sizeof second.high, &second.low, sizeof second.low);
+    zn_addr_words first = sender ? dst : src, second = sender ? src : dst;
+    uint64_t words[] = {first.high, first.low, second.high, second.low};
+    uint16_t first_port = port[sender], second_port = port[1 - sender];
+    if (zn_addr_words_are_v4(src) && zn_addr_words_are_v4(dst)) {
+        zn_packet_set_tuple_v4(out, (zn_v4_end){(uint32_t)be64toh(src.low), port[0]},
+                               (zn_v4_end){(uint32_t)be64toh(dst.low), port[1]}, proto, key);
+        return;
+    }
+    memcpy(out->tuple.addr[0].byte, &words[0], 2 * sizeof words[0]);
+    memcpy(out->tuple.addr[1].byte, &words[2], 2 * sizeof words[0]);
     out->sender = sender;
     out->tuple.port[0] = first_port;
     out->tuple.port[1] = second_port;
     out->tuple.proto = proto;
-    out->hash = zn_tuple_hash(key, first, second,
-                              (uint64_t)proto << 32 | (uint64_t)first_port << 16 | second_port);
+    out->hash = zn_tuple_hash(
+        key, words, 4, zn_tuple_last_word(ZN_TUPLE_V6_BYTES, proto, first_port, second_port));
 }
 
 #endif

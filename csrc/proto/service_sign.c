@@ -10,7 +10,7 @@
 #define RTP_HEADER_BYTES 12
 #define RTCP_TYPE_MIN 192 /* full intra-frame request; up to IDMS settings: what is assigned */
 #define RTCP_TYPE_MAX 211
-#define SIP_METHOD_MAX 9u
+#define SIP_METHOD_MAX 9u /* zn_datagram_is_none counts on it */
 #define MPEG_TS_BYTES 188
 #define MPEG_TS_SYNC 0x47
 
@@ -147,7 +147,7 @@ static bool is_teredo(zn_span payload)
 static bool is_mpeg_ts(zn_span payload, size_t wire)
 {
     zn_cursor c = zn_cursor_over_span(payload, true);
-    if (wire != 7 * MPEG_TS_BYTES || zn_cursor_u8(&c) != MPEG_TS_SYNC)
+    if (wire != ZN_MPEG_TS_WIRE || zn_cursor_u8(&c) != MPEG_TS_SYNC)
         return false;
     zn_cursor_skip(&c, MPEG_TS_BYTES - 1);
     return zn_cursor_u8(&c) == MPEG_TS_SYNC;

@@ -25,10 +25,23 @@ typedef enum zn_service_sign {
     ZN_SIGN_TLS_SERVER_HELLO
 } zn_service_sign;
 
+/* False for most segments that begin no request or response of HTTP: all of them begin with two
+ * capitals. */
+static inline bool zn_service_may_be_http(zn_span segment)
+{
+    zn_cursor c = zn_cursor_over_span(segment, true);
+    uint16_t start = zn_cursor_be16(&c);
+    uint8_t first = (uint8_t)(start >> 8), second = (uint8_t)start;
+    return first >= 'A' && first <= 'Z' && second >= 'A' && second <= 'Z';
+}
+
 /* What a segment starts with. */
 zn_service_sign zn_service_sign_of(zn_span segment);
 /* A segment that can be a tagged IMAP command or an answer to one (RFC 9051 2.2). */
 bool zn_service_is_imap(zn_span segment);
+
+#define ZN_SIGN_START_BYTES 11
+#define ZN_MPEG_TS_WIRE (7 * 188) /* seven packets of MPEG-TS */
 
 typedef enum zn_datagram_kind {
     ZN_DATAGRAM_OTHER,
@@ -49,5 +62,27 @@ typedef struct zn_datagram_sign {
 
 /* What a datagram looks like; `wire` is the length of its payload before a capture cut it. */
 zn_datagram_sign zn_datagram_sign_of(zn_span payload, size_t wire);
+
+/* True of no datagram of a kind that says what it is (nor of RTP): they begin with other bytes, SIP's
+ * requests with a letter, and a space between the third and the eleventh. */
+static inline bool zn_datagram_is_none(zn_span payload, size_t wire)
+{
+    zn_cursor c = zn_cursor_over_span(payload, true);
+    zn_span start = zn_cursor_take(&c, ZN_SIGN_START_BYTES);
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t spaces;
+    uint8_t first;
+    if (start.n == 0)
+        return false;
+    first = zn_header_u8(start, 0);
+    if (first >= 0x80 || first == 0x16 || first == 0x60) /* RTP, DTLS, Teredo */
+        return false;
+    if (first < 'A' || first > 'Z')
+        return true;
+    spaces = zn_header_word(start, 3) ^ ones * ' ';
+    return ((spaces - ones) & ~spaces & ones << 7) == 0 &&
+           zn_header_be16(start, 0) != ('S' << 8 | 'I') &&
+           (first != 'G' || wire != ZN_MPEG_TS_WIRE);
+}
 
 #endif

@@ -4,6 +4,7 @@
 #include "state/addr_set.h"
 
 #include "base/arena.h"
+#include "base/siphash.h"
 
 #define FIRST_SLOTS (UINT64_C(1) << 12)
 
@@ -41,7 +42,12 @@ void zn_addr_set_fini(zn_addr_set *s)
 
 static uint64_t hash_of(const zn_addr_set *s, const zn_addr *a)
 {
-    uint64_t hash = zn_hash64(&s->key, a->byte, sizeof a->byte);
+    uint64_t word[2], hash;
+    zn_sip sip = zn_sip_start(&s->key);
+    memcpy(word, a->byte, sizeof word);
+    zn_sip_absorb(&sip, word[0]);
+    zn_sip_absorb(&sip, word[1]);
+    hash = zn_sip_words_end(&sip, 2);
     return hash == 0 ? 1 : hash;
 }
 

@@ -3,6 +3,7 @@
 #include "state/flow.h"
 
 #include "state/flow_internal.h"
+#include "state/flow_usual.h"
 
 #define GAPS_PER_FLOW 8     /* one of so many flows has holes at the same time */
 #define SEGMENTS_PER_FLOW 8 /* in flight, on average over all flows */
@@ -52,6 +53,8 @@ int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, unsigned sets, z
     if (rc == 0)
         rc = init_sets(t, max_flows, sets, err);
     if (rc == 0)
+        rc = zn_flow_wheel_init(t, max_flows, err);
+    if (rc == 0)
         rc = zn_flow_index_init(t, max_flows, err);
     if (rc != 0) {
         zn_flow_table_close(t);
@@ -67,6 +70,7 @@ void zn_flow_table_close(zn_flow_table *t)
         return;
     zn_flow_index_fini(t);
     zn_block_free(t->users, t->flows.cap * sizeof *t->users);
+    zn_slab_fini(&t->parts);
     zn_slab_fini(&t->segments);
     zn_block_free(t->paths, t->flows.cap * sizeof *t->paths);
     zn_block_free(t->layer7, t->flows.cap * sizeof *t->layer7);
@@ -177,17 +181,6 @@ static uint32_t current_flow(zn_flow_table *t, const zn_packet *p)
     return 0;
 }
 
-static void count_datagram(zn_flow *f, const zn_packet *p)
-{
-    zn_flow_side *side = &f->side[p->sender];
-    side->packets++;
-    side->bytes += p->payload_len;
-    side->packets_data += p->payload_len != 0;
-    if (side->packets == 1)
-        side->first_data_ns = p->t_ns;
-    side->last_data_ns = p->t_ns;
-}
-
 uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened)
 {
     uint32_t flow = current_flow(t, p);
@@ -214,7 +207,7 @@ uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened)
     if (p->tuple.proto == ZN_PROTO_TCP)
         end = zn_tcp_count(t, f, p);
     else
-        count_datagram(f, p);
+        zn_udp_count(f, p);
     if (end != ZN_FLOW_OPEN)
         zn_flow_close(t, flow, end);
     return flow;
@@ -237,7 +230,7 @@ void zn_flow_close(zn_flow_table *t, uint32_t flow, zn_flow_end why)
 {
     zn_flow *f = zn_flow_at(t, flow);
     ZN_ASSERT(f->end == ZN_FLOW_OPEN);
-    zn_flow_timer_stop(t, flow);
+    zn_flow_wheel_remove(t, flow);
     f->end = (uint8_t)why;
     if (why != ZN_FLOW_FIN && why != ZN_FLOW_RST)
         zn_flow_index_remove(t, flow);
@@ -309,8 +302,8 @@ static size_t beside_bytes(const zn_flow_table *t)
 size_t zn_flow_memory(const zn_flow_table *t)
 {
     return sizeof *t + zn_slab_bytes(&t->flows) + t->flows.used_high * beside_bytes(t) +
-           zn_slab_bytes(&t->gaps) + zn_slab_bytes(&t->segments) + zn_slab_bytes(&t->overflow) +
-           (t->bucket_mask + 1) * sizeof *t->buckets;
+           zn_slab_bytes(&t->gaps) + zn_slab_bytes(&t->segments) + zn_slab_bytes(&t->parts) +
+           zn_slab_bytes(&t->overflow) + (t->bucket_mask + 1) * sizeof *t->buckets;
 }
 
 static size_t full_bytes(const zn_slab *s)
@@ -321,8 +314,8 @@ static size_t full_bytes(const zn_slab *s)
 size_t zn_flow_memory_max(const zn_flow_table *t)
 {
     return sizeof *t + full_bytes(&t->flows) + t->flows.cap * (beside_bytes(t) + sizeof *t->users) +
-           full_bytes(&t->gaps) + full_bytes(&t->segments) + full_bytes(&t->overflow) +
-           (t->bucket_mask + 1) * sizeof *t->buckets;
+           full_bytes(&t->gaps) + full_bytes(&t->segments) + full_bytes(&t->parts) +
+           full_bytes(&t->overflow) + (t->bucket_mask + 1) * sizeof *t->buckets;
 }
 
 static uint32_t length_of(const zn_flow_table *t, const zn_flow_list *list)
@@ -351,7 +344,7 @@ const char *zn_flow_check(const zn_flow_table *t)
             return "an open flow is emitted";
     }
     for (unsigned i = 0; i < ZN_WHEEL_LISTS; i++)
-        in_wheel += length_of(t, &t->wheel[i]);
+        in_wheel += zn_flow_wheel_length(t, i);
     if (live != t->flows.live)
         return "live flows do not add up";
     if (emitted != length_of(t, &t->lingering))

@@ -105,13 +105,14 @@ typedef struct zn_flow {
     zn_flow_side side[2]; /* by tuple index */
     zn_flow_rare rare[2]; /* the same */
     int64_t first_ns;
-    int64_t epoch;           /* anon/: of the pseudonyms */
-    uint32_t bucket;         /* low bits of the tuple's hash, which choose the bucket */
-    uint32_t next, previous; /* in the one list it is in: open, closed or lingering flows */
-    uint32_t names;          /* first name entry, 0: none */
-    uint32_t resolution;   /* anon/resolved: how the client came by the server's address, 0: none */
-    zn_addr pseudonym[2];  /* by tuple index */
-    uint16_t list;         /* of the timer wheel, while open */
+    int64_t epoch;   /* anon/: of the pseudonyms */
+    uint32_t bucket; /* low bits of the tuple's hash, which choose the bucket */
+    uint32_t next,
+        previous;         /* closed or lingering: neighbours; open: its part of `list`, its place */
+    uint32_t names;       /* first name entry, 0: none */
+    uint32_t resolution;  /* anon/resolved: how the client came by the server's address, 0: none */
+    zn_addr pseudonym[2]; /* by tuple index */
+    uint16_t list;        /* of the timer wheel, while open: state/flow_wheel */
     uint16_t header_table; /* HTTP/2: anon/names' table of the connection, 0: none */
     uint8_t head_tries;
     uint8_t http_method;

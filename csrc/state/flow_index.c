@@ -34,20 +34,6 @@ static zn_flow_bucket *next_bucket(const zn_flow_table *t, const zn_flow_bucket 
     return b->overflow == 0 ? NULL : zn_slab_at(&t->overflow, b->overflow);
 }
 
-static inline uint64_t word(const zn_tuple *t, size_t i)
-{
-    uint64_t w;
-    memcpy(&w, (const uint8_t *)t + i * sizeof w, sizeof w);
-    return w;
-}
-
-/* In words: a call to compare 40 bytes costs more than the comparison. */
-static inline bool same_tuple(const zn_tuple *a, const zn_tuple *b)
-{
-    return ((word(a, 4) ^ word(b, 4)) | (word(a, 1) ^ word(b, 1)) | (word(a, 3) ^ word(b, 3)) |
-            (word(a, 0) ^ word(b, 0)) | (word(a, 2) ^ word(b, 2))) == 0;
-}
-
 uint32_t zn_flow_find(const zn_flow_table *t, const zn_packet *p)
 {
     const zn_flow_bucket *b = &t->buckets[p->hash & t->bucket_mask];
@@ -55,7 +41,7 @@ uint32_t zn_flow_find(const zn_flow_table *t, const zn_packet *p)
     for (; b != NULL; b = next_bucket(t, b))
         for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++)
             if (b->tag[i] == tag && b->flow[i] != 0 &&
-                same_tuple(&zn_flow_entry(t, b->flow[i])->tuple, &p->tuple))
+                zn_tuple_equal(&zn_flow_entry(t, b->flow[i])->tuple, &p->tuple))
                 return b->flow[i];
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by flow.c (life), flow_index.c (lookup), flow_timer.c (expiry) and tcp.c (counting). */
+/* Shared by flow.c (life), flow_index.c (lookup), flow_timer.c (expiry), flow_wheel.c and tcp.c (counting). */
 #ifndef ZN_STATE_FLOW_INTERNAL_H
 #define ZN_STATE_FLOW_INTERNAL_H
 
@@ -21,12 +21,24 @@ void zn_flow_timer_start(zn_flow_table *t, uint32_t flow);
 
 void zn_flow_list_append(zn_flow_table *t, zn_flow_list *list, uint32_t flow);
 void zn_flow_list_remove(zn_flow_table *t, zn_flow_list *list, uint32_t flow);
-/* The list of a second of the wheel and an age. */
-zn_flow_list *zn_flow_wheel_at(zn_flow_table *t, int64_t second, unsigned age);
+/* The number of the wheel's list of a second and an age. */
+unsigned zn_flow_wheel_at(int64_t second, unsigned age);
+
+/* flow_wheel.c: the lists by their number. Room for the lists of so many flows. */
+int zn_flow_wheel_init(zn_flow_table *t, uint32_t max_flows, zn_error *err);
+/* Puts an open flow at a list's end. */
+void zn_flow_wheel_add(zn_flow_table *t, unsigned number, uint32_t flow);
+/* Takes a flow out of its list, if it is in one. */
+void zn_flow_wheel_remove(zn_flow_table *t, uint32_t flow);
+/* The first flow of a list, which stays there; 0: none. */
+uint32_t zn_flow_wheel_first(const zn_flow_table *t, unsigned number);
+/* Takes the first few flows out of a list and fetches the entries of those behind. Their number, 0 when
+ * the list is empty. */
+size_t zn_flow_wheel_take(zn_flow_table *t, unsigned number, uint32_t flow[ZN_WHEEL_PART]);
+uint32_t zn_flow_wheel_length(const zn_flow_table *t, unsigned number);
+
 /* Frees the first lingering flow. */
 void zn_flow_free_lingering(zn_flow_table *t);
-/* Takes an open flow out of the wheel. */
-void zn_flow_timer_stop(zn_flow_table *t, uint32_t flow);
 /* Bytes of what `search` points to. */
 size_t zn_flow_search_bytes(void);
 

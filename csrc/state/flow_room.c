@@ -24,13 +24,13 @@ typedef struct zn_flow_search {
 } search;
 
 /* Takes open flows out of the wheel, from the front of a list, until it is empty or there are enough. */
-static void search_list(zn_flow_table *t, search *s, zn_flow_list *list)
+static void search_list(zn_flow_table *t, search *s, unsigned number)
 {
-    while (list->first != 0 && s->n < s->most) {
-        uint32_t flow = list->first;
+    uint32_t flow;
+    while (s->n < s->most && (flow = zn_flow_wheel_first(t, number)) != 0) {
         s->found[s->n] = (candidate){zn_flow_at(t, flow)->last_ns, flow, s->n};
         s->n++;
-        zn_flow_timer_stop(t, flow);
+        zn_flow_wheel_remove(t, flow);
     }
 }
 
@@ -52,7 +52,7 @@ void zn_flow_make_room(zn_flow_table *t, uint32_t want)
     s->most = ROOM_CHOICE * want;
     for (unsigned age = ZN_WHEEL_AGES; age-- > 0 && s->n < s->most;)
         for (unsigned i = 1; i <= ZN_WHEEL_SLOTS && s->n < s->most; i++)
-            search_list(t, s, zn_flow_wheel_at(t, t->wheel_s + i, age));
+            search_list(t, s, zn_flow_wheel_at(t->wheel_s + i, age));
     qsort(s->found, s->n, sizeof *s->found, by_age);
     for (uint32_t i = 0; i < s->n; i++) {
         zn_flow_timer_start(t, s->found[i].flow);

@@ -9,6 +9,10 @@
 
 #include "state/flow.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #define ZN_BUCKET_SLOTS 10
 #define ZN_WHEEL_SLOTS 64 /* seconds; more than ZN_FLOW_VISIT_S, a power of two */
 #define ZN_WHEEL_AGES 20  /* of ZN_FLOW_VISIT_S each: more than the longest idle time */
@@ -26,6 +30,19 @@ typedef struct zn_flow_list {
     uint32_t first, last; /* 0: none; last means nothing then */
 } zn_flow_list;
 
+#define ZN_WHEEL_PART 13 /* flows in a part of a list of the timer wheel */
+typedef struct zn_wheel_part {
+    uint32_t next, previous; /* 0: none; next is the slab's link while free */
+    uint16_t used, live;     /* places taken, and those that still hold a flow */
+    uint32_t flow[ZN_WHEEL_PART];
+} zn_wheel_part;
+_Static_assert(sizeof(zn_wheel_part) == 64, "a part is one cache line");
+
+/* Parts with flows in the order in which they came. */
+typedef struct zn_wheel_list {
+    uint32_t first, last; /* 0: none */
+} zn_wheel_list;
+
 struct zn_flow_table {
     zn_flow_bucket *buckets;
     uint64_t bucket_mask; /* buckets - 1 */
@@ -33,13 +50,14 @@ struct zn_flow_table {
     zn_slab flows;
     zn_addr *users; /* of the flows with user_outside, by flow; costs what it touches */
     zn_slab gaps;
-    zn_tcp_path *paths;                 /* by flow, NULL: not asked for; costs what it touches */
-    zn_flow_layer7 *layer7;             /* the same */
-    zn_slab segments;                   /* of the paths */
-    zn_flow_list wheel[ZN_WHEEL_LISTS]; /* open flows: of each slot, by how long they were idle */
-    struct zn_flow_search *search;      /* zn_flow_make_room's */
-    int64_t wheel_s;                    /* second up to which the wheel has turned */
-    int64_t due_ns;                     /* the first time at which it turns again */
+    zn_tcp_path *paths;                  /* by flow, NULL: not asked for; costs what it touches */
+    zn_flow_layer7 *layer7;              /* the same */
+    zn_slab segments;                    /* of the paths */
+    zn_slab parts;                       /* of the wheel's lists */
+    zn_wheel_list wheel[ZN_WHEEL_LISTS]; /* open flows: of each slot, by how long they were idle */
+    struct zn_flow_search *search;       /* zn_flow_make_room's */
+    int64_t wheel_s;                     /* second up to which the wheel has turned */
+    int64_t due_ns;                      /* the first time at which it turns again */
     bool wheel_started;
     zn_flow_list closed;    /* whose records are due */
     zn_flow_list lingering; /* whose records are written */
@@ -73,24 +91,68 @@ __attribute__((always_inline)) static inline void zn_flow_prefetch(const zn_flow
     ZN_PREFETCH(&t->buckets[hash & t->bucket_mask]);
 }
 
-/* Second look: fetches the entry that the bucket's tag points to, if any. In line whatever it takes: of
- * a function that only prefetches compilers find that it does nothing, and drop the call. */
-__attribute__((always_inline)) static inline void zn_flow_probe(const zn_flow_table *t,
-                                                                uint64_t hash)
+/* The slot that has the tag, the first if there are several; ZN_BUCKET_SLOTS: none. */
+static inline unsigned zn_flow_slot(const zn_flow_bucket *b, uint16_t tag)
+{
+#ifdef __SSE2__
+    __m128i all = _mm_set1_epi16((short)tag), first, rest;
+    first = _mm_cmpeq_epi16(_mm_load_si128((const __m128i *)(const void *)b), all);
+    rest = _mm_cmpeq_epi16(_mm_load_si128((const __m128i *)(const void *)b + 1), all);
+    /* Behind the tags lie references: the bit that is always set stands before theirs. */
+    return (unsigned)__builtin_ctz((unsigned)_mm_movemask_epi8(_mm_packs_epi16(first, rest)) |
+                                   1u << ZN_BUCKET_SLOTS);
+#else
+    unsigned i = 0;
+    while (i < ZN_BUCKET_SLOTS && b->tag[i] != tag)
+        i++;
+    return i;
+#endif
+}
+
+/* Second look: the entry that the bucket's tag points to, fetched, or 0. Mostly it is the packet's flow,
+ * and always when zn_flow_is says so. In line whatever it takes: of a function that only prefetches
+ * compilers find that it does nothing, and drop the call. */
+__attribute__((always_inline)) static inline uint32_t zn_flow_probe(const zn_flow_table *t,
+                                                                    uint64_t hash)
 {
     const zn_flow_bucket *b = &t->buckets[hash & t->bucket_mask];
-    uint16_t tag = zn_flow_tag(hash);
-    for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++) {
-        if (b->tag[i] == tag && b->flow[i] != 0) {
-            zn_flow *f = zn_flow_entry(t, b->flow[i]);
-            ZN_PREFETCH_WRITE(f);
-            ZN_PREFETCH_WRITE(&f->side[0]);
-            ZN_PREFETCH_WRITE(&f->side[1]);
-            if (t->layer7 != NULL) {
-                ZN_PREFETCH_WRITE(&t->layer7[b->flow[i] - 1]);
-            }
-        }
+    unsigned slot = zn_flow_slot(b, zn_flow_tag(hash));
+    uint32_t flow = slot == ZN_BUCKET_SLOTS ? 0 : b->flow[slot];
+    zn_flow *f;
+    if (flow == 0)
+        return 0;
+    f = zn_flow_entry(t, flow);
+    ZN_PREFETCH_WRITE(f);
+    ZN_PREFETCH_WRITE(&f->side[0]);
+    ZN_PREFETCH_WRITE(&f->side[1]);
+    if (t->layer7 != NULL) {
+        ZN_PREFETCH_WRITE(&t->layer7[flow - 1]);
+        ZN_PREFETCH_WRITE(&t->layer7[flow - 1].last_handshake_ns);
     }
+    return flow;
+}
+
+static inline uint64_t zn_tuple_word(const zn_tuple *t, size_t i)
+{
+    uint64_t w;
+    memcpy(&w, (const uint8_t *)t + i * sizeof w, sizeof w);
+    return w;
+}
+
+/* In words: a call to compare 40 bytes costs more than the comparison. */
+static inline bool zn_tuple_equal(const zn_tuple *a, const zn_tuple *b)
+{
+    return ((zn_tuple_word(a, 4) ^ zn_tuple_word(b, 4)) |
+            (zn_tuple_word(a, 1) ^ zn_tuple_word(b, 1)) |
+            (zn_tuple_word(a, 3) ^ zn_tuple_word(b, 3)) |
+            (zn_tuple_word(a, 0) ^ zn_tuple_word(b, 0)) |
+            (zn_tuple_word(a, 2) ^ zn_tuple_word(b, 2))) == 0;
+}
+
+/* The flow is the one that zn_flow_find would find for the packet. */
+static inline bool zn_flow_is(const zn_flow *f, const zn_packet *p)
+{
+    return f->indexed && zn_tuple_equal(&f->tuple, &p->tuple);
 }
 
 /* The wheel has a second to turn: zn_flow_expire has something to do. */

@@ -10,42 +10,45 @@
 int64_t zn_flow_idle_ns(const zn_flow *f)
 {
     const zn_flow_side *client = &f->side[f->client], *server = &f->side[1 - f->client];
-    uint16_t syn = f->rare[f->client].syn;
-    if (f->tuple.proto == ZN_PROTO_UDP)
+    bool udp = f->tuple.proto == ZN_PROTO_UDP;
+    if (f->client_acked) /* something that the server had sent: only the first cache line tells */
+        return udp ? ZN_FLOW_UDP_IDLE_NS : ZN_FLOW_TCP_IDLE_NS;
+    if (udp)
         return client->packets + server->packets == 1 ? ZN_FLOW_UDP_SINGLE_NS : ZN_FLOW_UDP_IDLE_NS;
-    if (server->packets == 0 && syn != 0 && client->packets == syn)
+    if (server->packets == 0 && f->rare[f->client].syn != 0 &&
+        client->packets == f->rare[f->client].syn)
         return ZN_FLOW_SYN_IDLE_NS;
     return ZN_FLOW_TCP_IDLE_NS;
 }
 
 void zn_flow_list_append(zn_flow_table *t, zn_flow_list *list, uint32_t flow)
 {
-    zn_flow *f = zn_flow_at(t, flow);
+    zn_flow *f = zn_flow_entry(t, flow);
     f->next = 0;
     f->previous = list->first != 0 ? list->last : 0;
     if (list->first == 0)
         list->first = flow;
     else
-        zn_flow_at(t, list->last)->next = flow;
+        zn_flow_entry(t, list->last)->next = flow;
     list->last = flow;
 }
 
 void zn_flow_list_remove(zn_flow_table *t, zn_flow_list *list, uint32_t flow)
 {
-    const zn_flow *f = zn_flow_at(t, flow);
+    const zn_flow *f = zn_flow_entry(t, flow);
     if (f->previous != 0)
-        zn_flow_at(t, f->previous)->next = f->next;
+        zn_flow_entry(t, f->previous)->next = f->next;
     else
         list->first = f->next;
     if (f->next != 0)
-        zn_flow_at(t, f->next)->previous = f->previous;
+        zn_flow_entry(t, f->next)->previous = f->previous;
     else
         list->last = f->previous;
 }
 
-zn_flow_list *zn_flow_wheel_at(zn_flow_table *t, int64_t second, unsigned age)
+unsigned zn_flow_wheel_at(int64_t second, unsigned age)
 {
-    return &t->wheel[(uint64_t)second % ZN_WHEEL_SLOTS * ZN_WHEEL_AGES + age];
+    return (unsigned)((uint64_t)second % ZN_WHEEL_SLOTS * ZN_WHEEL_AGES + age);
 }
 
 /* In which of a slot's lists a flow belongs. */
@@ -63,8 +66,7 @@ static void set_second(zn_flow_table *t, int64_t second)
 
 void zn_flow_timer_start(zn_flow_table *t, uint32_t flow)
 {
-    zn_flow *f = zn_flow_at(t, flow);
-    zn_flow_list *list;
+    zn_flow *f = zn_flow_entry(t, flow);
     int64_t second;
     if (!t->wheel_started) {
         set_second(t, f->last_ns / ZN_NS_PER_S);
@@ -75,48 +77,59 @@ void zn_flow_timer_start(zn_flow_table *t, uint32_t flow)
         second = t->wheel_s + 1;
     if (second > t->wheel_s + ZN_FLOW_VISIT_S)
         second = t->wheel_s + ZN_FLOW_VISIT_S;
-    list = zn_flow_wheel_at(t, second, age_of(t, f));
-    f->list = (uint16_t)(list - t->wheel);
-    zn_flow_list_append(t, list, flow);
+    zn_flow_wheel_add(t, zn_flow_wheel_at(second, age_of(t, f)), flow);
 }
 
-void zn_flow_timer_stop(zn_flow_table *t, uint32_t flow)
-{
-    zn_flow_list_remove(t, &t->wheel[zn_flow_at(t, flow)->list], flow);
-}
+/* Why a list has its turn. */
+typedef enum turn { TURN_TIME, TURN_REBASE, TURN_INPUT_END } turn;
 
-/* Fetches what closing the flow two behind f in its list will look at, and the one behind that. */
-static void look_ahead(const zn_flow_table *t, const zn_flow *f)
+/* Takes flows out of a list and fetches the rest of what closing them will look at. */
+static size_t take(zn_flow_table *t, unsigned number, int64_t now_ns, turn why,
+                   uint32_t flow[ZN_WHEEL_PART])
 {
-    uint32_t second = f->next == 0 ? 0 : zn_flow_at(t, f->next)->next;
-    const zn_flow *ahead;
-    if (second == 0)
-        return;
-    ahead = zn_flow_at(t, second);
-    zn_flow_prefetch(t, ahead->bucket);
-    if (ahead->next != 0)
-        ZN_PREFETCH_WRITE(&zn_flow_at(t, ahead->next)->next);
-}
-
-/* A list's second has come: each of its flows is closed, or looked at again later. */
-static void visit_list(zn_flow_table *t, zn_flow_list *list, int64_t now_ns)
-{
-    uint32_t flow;
-    while ((flow = list->first) != 0) {
-        const zn_flow *f = zn_flow_at(t, flow);
-        look_ahead(t, f);
-        if (now_ns - f->last_ns > zn_flow_idle_ns(f)) {
-            zn_flow_close(t, flow, ZN_FLOW_IDLE);
-        } else {
-            zn_flow_timer_stop(t, flow); /* the new second is another list's */
-            zn_flow_timer_start(t, flow);
+    size_t n = zn_flow_wheel_take(t, number, flow);
+    for (size_t i = 0; i < n; i++) {
+        const zn_flow *f = zn_flow_entry(t, flow[i]);
+        if (why == TURN_TIME && now_ns - f->last_ns <= ZN_FLOW_LEAST_IDLE_NS)
+            continue;
+        if (why != TURN_TIME || now_ns - f->last_ns > zn_flow_idle_ns(f)) {
+            zn_flow_prefetch(t, f->bucket);
+            for (size_t at = ZN_CACHE_LINE; at < sizeof *f - ZN_CACHE_LINE; at += ZN_CACHE_LINE)
+                ZN_PREFETCH_WRITE((const uint8_t *)f + at);
         }
+    }
+    return n;
+}
+
+static void settle(zn_flow_table *t, uint32_t flow, int64_t now_ns, turn why)
+{
+    const zn_flow *f = zn_flow_entry(t, flow);
+    if (why == TURN_REBASE || now_ns - f->last_ns > zn_flow_idle_ns(f))
+        zn_flow_close(t, flow, ZN_FLOW_IDLE);
+    else if (why == TURN_INPUT_END)
+        zn_flow_close(t, flow, ZN_FLOW_INPUT_END);
+    else
+        zn_flow_timer_start(t, flow); /* the new second is another list's */
+}
+
+/* Each of a list's flows is closed, or looked at again later. */
+static void turn_list(zn_flow_table *t, unsigned number, int64_t now_ns, turn why)
+{
+    uint32_t flow[2][ZN_WHEEL_PART]; /* at hand, and next */
+    unsigned at = 0;
+    size_t n = take(t, number, now_ns, why, flow[at]);
+    while (n != 0) {
+        size_t next = take(t, number, now_ns, why, flow[1 - at]);
+        for (size_t i = 0; i < n; i++)
+            settle(t, flow[at][i], now_ns, why);
+        n = next;
+        at = 1 - at;
     }
 }
 
 static bool has_lingered(const zn_flow_table *t, int64_t now_ns)
 {
-    const zn_flow *f = zn_flow_at(t, t->lingering.first);
+    const zn_flow *f = zn_flow_entry(t, t->lingering.first);
     return !f->indexed || now_ns - f->last_ns > ZN_FLOW_LINGER_NS;
 }
 
@@ -131,37 +144,27 @@ void zn_flow_expire(zn_flow_table *t, int64_t now_ns)
     while (t->wheel_s < now_s) {
         t->wheel_s++;
         for (unsigned age = ZN_WHEEL_AGES; age-- > 0;)
-            visit_list(t, zn_flow_wheel_at(t, t->wheel_s, age), now_ns);
+            turn_list(t, zn_flow_wheel_at(t->wheel_s, age), now_ns, TURN_TIME);
     }
     set_second(t, now_s);
     while (t->lingering.first != 0 && has_lingered(t, now_ns))
         zn_flow_free_lingering(t);
 }
 
-static void close_list(zn_flow_table *t, zn_flow_list *list, int64_t now_ns, bool input_ended)
-{
-    while (list->first != 0) {
-        const zn_flow *f = zn_flow_at(t, list->first);
-        bool idle = !input_ended || now_ns - f->last_ns > zn_flow_idle_ns(f);
-        look_ahead(t, f);
-        zn_flow_close(t, list->first, idle ? ZN_FLOW_IDLE : ZN_FLOW_INPUT_END);
-    }
-}
-
 /* In the order of the wheel, which depends on the packets and not on which slots they found free. */
-static void close_all(zn_flow_table *t, int64_t now_ns, bool input_ended)
+static void close_all(zn_flow_table *t, int64_t now_ns, turn why)
 {
     for (unsigned i = 1; i <= ZN_WHEEL_SLOTS; i++)
         for (unsigned age = ZN_WHEEL_AGES; age-- > 0;)
-            close_list(t, zn_flow_wheel_at(t, t->wheel_s + i, age), now_ns, input_ended);
+            turn_list(t, zn_flow_wheel_at(t->wheel_s + i, age), now_ns, why);
 }
 
 void zn_flow_rebase(zn_flow_table *t, int64_t now_ns)
 {
-    close_all(t, now_ns, false);
+    close_all(t, now_ns, TURN_REBASE);
     /* What closed before is not found any more: its time is not the one that comes. */
-    for (uint32_t flow = t->closed.first; flow != 0; flow = zn_flow_at(t, flow)->next)
-        if (zn_flow_at(t, flow)->indexed)
+    for (uint32_t flow = t->closed.first; flow != 0; flow = zn_flow_entry(t, flow)->next)
+        if (zn_flow_entry(t, flow)->indexed)
             zn_flow_index_remove(t, flow);
     while (t->lingering.first != 0)
         zn_flow_free_lingering(t);
@@ -171,5 +174,5 @@ void zn_flow_rebase(zn_flow_table *t, int64_t now_ns)
 void zn_flow_end_input(zn_flow_table *t, int64_t now_ns)
 {
     zn_flow_expire(t, now_ns);
-    close_all(t, now_ns, true);
+    close_all(t, now_ns, TURN_INPUT_END);
 }

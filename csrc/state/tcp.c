@@ -5,9 +5,11 @@
  *
  * Each direction keeps the highest sequence number sent and the holes below it. A segment that
  * starts above opens a hole; one that fills a hole came out of order; sequence space seen before is
- * a retransmission. Comparisons are modulo 2^32 (RFC 9293 3.4).
+ * a retransmission. Comparisons are modulo 2^32 (RFC 9293 3.4). Segments that simply come next are
+ * counted in the same way, and faster, by state/flow_usual.h.
  */
 #include "state/flow_internal.h"
+#include "state/flow_usual.h"
 
 static int32_t seq_diff(uint32_t a, uint32_t b)
 {
@@ -164,24 +166,6 @@ static void count_path(zn_flow_table *t, const zn_flow *f, const zn_packet *p, p
     zn_tcp_path_count(&t->segments, t->stats, zn_flow_path(t, f), &segment);
 }
 
-/* Messages end with PSH or FIN, where something was sent since the last one. */
-static void count_message(zn_flow_layer7 *l, const zn_flow_side *side, const zn_packet *p,
-                          bool again)
-{
-    unsigned i = p->sender;
-    if ((p->tcp_flags & ZN_TCP_SYN) != 0)
-        l->message_seq[i] = l->sent_seq[i] = p->seq + 1;
-    else if (side->packets == 1)
-        l->message_seq[i] = p->seq;
-    if (!again)
-        l->sent_seq[i] = p->seq + ((p->tcp_flags & ZN_TCP_SYN) != 0) + p->payload_len;
-    if ((p->tcp_flags & ZN_TCP_ACK) != 0 && (p->tcp_flags & (ZN_TCP_PSH | ZN_TCP_FIN)) != 0 &&
-        seq_diff(l->sent_seq[i], l->message_seq[i]) > 0) {
-        l->messages[i]++;
-        l->message_seq[i] = l->sent_seq[i];
-    }
-}
-
 static void count_ack(zn_flow *f, zn_flow_side *side, const zn_packet *p)
 {
     zn_flow_side *other = &f->side[1 - p->sender];
@@ -222,29 +206,6 @@ static void count_data(zn_flow_side *side, const zn_packet *p)
     side->last_data_ns = p->t_ns;
 }
 
-/* Most segments: no other flag than ACK and PSH, and the bytes that come next, or none. */
-static bool is_usual(const zn_flow_side *side, const zn_packet *p)
-{
-    unsigned flags = p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST | ZN_TCP_ACK);
-    return flags == ZN_TCP_ACK && side->seq_known &&
-           (p->payload_len == 0 || p->seq == side->next_seq);
-}
-
-/* What zn_tcp_count comes to for a usual segment. */
-static void count_usual(zn_flow *f, zn_flow_side *side, const zn_packet *p)
-{
-    uint32_t end = p->seq + p->payload_len;
-    side->packets++;
-    if (p->payload_len != 0) {
-        side->bytes += p->payload_len;
-        side->packets_data++;
-        if (seq_diff(end, side->next_seq) > 0)
-            side->next_seq = end;
-        count_data(side, p);
-    }
-    count_ack(f, side, p);
-}
-
 static zn_flow_end end_of(const zn_flow *f)
 {
     return f->side[0].fin_acked && f->side[1].fin_acked ? ZN_FLOW_FIN : ZN_FLOW_OPEN;
@@ -255,12 +216,6 @@ zn_flow_end zn_tcp_count(zn_flow_table *t, zn_flow *f, const zn_packet *p)
     zn_flow_side *side = &f->side[p->sender];
     direction d = {t, side, &f->rare[p->sender]};
     place where;
-    if (ZN_LIKELY(t->paths == NULL && is_usual(side, p))) {
-        count_usual(f, side, p);
-        if (t->layer7 != NULL)
-            count_message(zn_flow_layer7_entry(t, f), side, p, false);
-        return end_of(f);
-    }
     side->packets++;
     side->bytes += p->payload_len;
     where = count_sequence(&d, p);
@@ -271,7 +226,7 @@ zn_flow_end zn_tcp_count(zn_flow_table *t, zn_flow *f, const zn_packet *p)
     if ((p->tcp_flags & ZN_TCP_RST) != 0)
         return ZN_FLOW_RST; /* what it carries tells why, and is not of the stream */
     if (t->layer7 != NULL)
-        count_message(zn_flow_layer7_entry(t, f), side, p, where.again);
+        zn_tcp_count_message(zn_flow_layer7_entry(t, f), side, p, where.again);
     if (p->payload_len != 0)
         count_data(side, p);
     return end_of(f);

@@ -1,0 +1,91 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Packets that tell nothing more: most of them. A flow's name, service and hello are behind it, or the
+ * packet carries no bytes. The questions stand in line, ask what a counted packet has touched anyway,
+ * and answer no where they are not sure: zn_names_packet, zn_service_packet, zn_layer7_packet and
+ * zn_resolved_packet then look, and do nothing for any packet that is beyond.
+ */
+#ifndef ZN_ANON_BEYOND_H
+#define ZN_ANON_BEYOND_H
+
+#include "anon/layer7.h"
+#include "anon/service.h"
+#include "proto/ascii.h"
+#include "proto/service_sign.h"
+#include "state/flow_table.h"
+
+#define ZN_QUIC_LONG_FORM 0x80u
+#define ZN_TLS_APPLICATION_DATA 23 /* a record of this type */
+
+/* It came as its flow's packets do, and the flow's server address was voted for, or will not be. */
+static inline bool zn_beyond_places(const zn_flow *f, const zn_packet *p)
+{
+    return p->tunnels.n == 0 && !f->user_outside && f->addr_vote != ZN_ADDR_UNASKED;
+}
+
+/* A segment with no name in it: of the server, or behind what the client had to say. */
+static inline bool zn_beyond_names(const zn_flow *f, const zn_packet *p)
+{
+    if (p->payload_len == 0 || f->head == ZN_HEAD_OFF)
+        return true;
+    if (p->sender != f->client)
+        return f->head != ZN_HEAD_SEARCH || !f->midstream;
+    return f->head == ZN_HEAD_TLS_AGAIN && f->stream == 0 && (p->tcp_flags & ZN_TCP_SYN) == 0 &&
+           (int32_t)(p->seq - f->head_seq) > 0;
+}
+
+/*
+ * The segment, of a flow whose service is known, begins no message of HTTP and is no part of a handshake.
+ * Where the first data of TLS are not seen yet and these are not they, its time is noted as the
+ * handshake's last, as zn_layer7_packet does.
+ */
+static inline bool zn_beyond_layer7(zn_flow_layer7 *l, const zn_flow *f, const zn_packet *p)
+{
+    unsigned side = p->sender;
+    uint8_t all = side == f->client ? ZN_LAYER7_CLIENT_READ : ZN_LAYER7_CERTIFICATE_SETTLED;
+    if (l->certificate != 0 && (l->state & ZN_LAYER7_CERTIFICATE_VOTED) == 0)
+        return false;
+    if (p->payload.n == 0)
+        return true;
+    if ((p->tcp_flags & ZN_TCP_RST) != 0 || zn_service_may_be_http(p->payload) ||
+        (f->service == ZN_SERVICE_TLS && (l->state & all) == 0))
+        return false;
+    if (l->appdata_ns[side] != 0 ||
+        f->side[0].packets + f->side[1].packets > ZN_LAYER7_WATCHED_PACKETS)
+        return true;
+    if (zn_ascii_first(p->payload) == ZN_TLS_APPLICATION_DATA)
+        return false;
+    l->last_handshake_ns[side] = p->t_ns;
+    return true;
+}
+
+/* `l`: NULL when the LAYER7 columns are not asked for. */
+static inline bool zn_beyond_tcp(const zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
+{
+    return zn_beyond_places(f, p) && zn_beyond_names(f, p) &&
+           (p->payload.n == 0 || f->service >= ZN_SERVICE_KNOWN) &&
+           (l == NULL || zn_beyond_layer7(l, f, p));
+}
+
+/* A datagram of a QUIC connection whose client is proven, with no long header and of no form that
+ * anon/service tells from it, and between ports that are not those of DNS. */
+static inline bool zn_beyond_udp(const zn_flow *f, const zn_packet *p)
+{
+    bool quic = f->protocol == ZN_PROTOCOL_QUIC || f->protocol == ZN_PROTOCOL_QUIC_BOTH_WAYS;
+    return quic && f->client_acked && zn_beyond_places(f, p) &&
+           (zn_ascii_first(p->payload) & ZN_QUIC_LONG_FORM) == 0 &&
+           zn_datagram_is_none(p->payload, p->payload_len) &&
+           f->side[p->sender].udp_type == ZN_UDP_OTHER && !zn_service_has_dns_port(&f->tuple);
+}
+
+/* Nothing that the packet of this flow says is new. */
+static inline bool zn_beyond(const zn_flow_table *t, uint32_t flow, const zn_packet *p)
+{
+    const zn_flow *f = zn_flow_entry(t, flow);
+    if (ZN_UNLIKELY(p->tuple.proto != ZN_PROTO_TCP))
+        return zn_beyond_udp(f, p);
+    return zn_beyond_tcp(f, t->layer7 == NULL ? NULL : &t->layer7[flow - 1], p);
+}
+
+#endif

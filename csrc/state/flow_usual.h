@@ -1,0 +1,94 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What nearly every packet is, counted in line: a segment with no other flag than ACK and PSH and the
+ * bytes that its sender sends next, or none; or a datagram; of a flow that is open. All others are
+ * zn_flow_update's, which counts these in the same way.
+ */
+#ifndef ZN_STATE_FLOW_USUAL_H
+#define ZN_STATE_FLOW_USUAL_H
+
+#include "state/flow_table.h"
+
+/* Messages end with PSH or FIN, where something was sent since the last one; `again`: the segment
+ * repeats what was sent before. */
+static inline void zn_tcp_count_message(zn_flow_layer7 *l, const zn_flow_side *side,
+                                        const zn_packet *p, bool again)
+{
+    unsigned i = p->sender;
+    if ((p->tcp_flags & ZN_TCP_SYN) != 0)
+        l->message_seq[i] = l->sent_seq[i] = p->seq + 1;
+    else if (side->packets == 1)
+        l->message_seq[i] = p->seq;
+    if (!again)
+        l->sent_seq[i] = p->seq + ((p->tcp_flags & ZN_TCP_SYN) != 0) + p->payload_len;
+    if ((p->tcp_flags & ZN_TCP_ACK) != 0 && (p->tcp_flags & (ZN_TCP_PSH | ZN_TCP_FIN)) != 0 &&
+        (int32_t)(l->sent_seq[i] - l->message_seq[i]) > 0) {
+        l->messages[i]++;
+        l->message_seq[i] = l->sent_seq[i];
+    }
+}
+
+static inline void zn_udp_count(zn_flow *f, const zn_packet *p)
+{
+    zn_flow_side *side = &f->side[p->sender];
+    side->packets++;
+    side->bytes += p->payload_len;
+    side->packets_data += p->payload_len != 0;
+    if (side->packets == 1)
+        side->first_data_ns = p->t_ns;
+    side->last_data_ns = p->t_ns;
+}
+
+/* False, and nothing is counted, when the segment may be another. `l`: NULL when it is not asked for. */
+static inline bool zn_tcp_count_usual(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
+{
+    zn_flow_side *side = &f->side[p->sender];
+    const zn_flow_side *other = &f->side[1 - p->sender];
+    unsigned flags = p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST | ZN_TCP_ACK);
+    if (flags != ZN_TCP_ACK || !side->seq_known || other->fin != 0)
+        return false;
+    if (p->payload_len != 0) {
+        if (p->seq != side->next_seq)
+            return false;
+        side->next_seq = p->seq + p->payload_len;
+        side->bytes += p->payload_len;
+        side->packets_data++;
+        if (ZN_UNLIKELY(side->first_data_ns == 0))
+            side->first_data_ns = p->t_ns;
+        side->last_data_ns = p->t_ns;
+    } else {
+        side->acks_pure++;
+    }
+    side->packets++;
+    side->acks++;
+    if (ZN_UNLIKELY(side->first_ack_ns == 0))
+        side->first_ack_ns = p->t_ns;
+    if (ZN_UNLIKELY(p->ack == other->isn + 1) && f->syn_acked && p->sender == f->client)
+        f->client_acked = true;
+    if (l != NULL)
+        zn_tcp_count_message(l, side, p, false);
+    return true;
+}
+
+/* Counts p where `flow`, which zn_flow_probe gave, is its flow and p is as said above. False, and
+ * nothing is counted: zn_flow_update is to be asked. */
+static inline bool zn_flow_count_usual(const zn_flow_table *t, uint32_t flow, const zn_packet *p)
+{
+    zn_flow *f;
+    if (flow == 0)
+        return false;
+    f = zn_flow_entry(t, flow);
+    if (!zn_flow_is(f, p) || f->end != ZN_FLOW_OPEN || p->t_ns - f->last_ns > ZN_FLOW_LEAST_IDLE_NS)
+        return false;
+    if (ZN_UNLIKELY(p->tuple.proto != ZN_PROTO_TCP))
+        zn_udp_count(f, p);
+    else if (t->paths != NULL ||
+             !zn_tcp_count_usual(f, t->layer7 == NULL ? NULL : &t->layer7[flow - 1], p))
+        return false;
+    if (p->t_ns > f->last_ns)
+        f->last_ns = p->t_ns;
+    return true;
+}
+
+#endif
