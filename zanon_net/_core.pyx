@@ -990,21 +990,16 @@ cdef class ZTable:
 
     cdef int _batch(self, const int64_t[::1] t_ns, const uint64_t[::1] user,
                     const uint64_t[::1] attribute, uint8_t[::1] answers) except -1:
-        cdef zn_observation o[256]
         cdef zn_columns columns
         cdef Py_ssize_t n = t_ns.shape[0]
-        cdef Py_ssize_t at = 0
-        cdef Py_ssize_t m
         self._enter()
-        with nogil:
-            while at < n:
-                m = n - at if n - at < 256 else 256
-                columns.t_ns = &t_ns[at]
-                columns.user = &user[at]
-                columns.attribute = &attribute[at]
-                zn_observations_hash(&self.key, DOMAIN_NUMBER, &columns, m, o)
-                zn_ztable_observe_batch(self.table, o, m, &answers[at])
-                at += m
+        if n != 0:
+            columns.t_ns = &t_ns[0]
+            columns.user = &user[0]
+            columns.attribute = &attribute[0]
+            columns.domain = DOMAIN_NUMBER
+            with nogil:
+                zn_ztable_observe_columns(self.table, &self.key, &columns, n, &answers[0])
         self.guard.leave()
         return 0
 

@@ -132,14 +132,21 @@ void zn_ztable_observe_batch(zn_ztable *t, const zn_observation *o, size_t n, ui
 typedef struct zn_columns {
     const int64_t *t_ns;
     const uint64_t *user, *attribute;
+    uint8_t domain; /* namespace of the attributes */
 } zn_columns;
 
 /*
  * Hashes n of them into out[n], several at a time: the user is zn_hash_words() of the number, the
  * attribute zn_hash128() of its eight bytes in `domain`.
  */
-void zn_observations_hash(const zn_hash_key *key, uint8_t domain, const zn_columns *in, size_t n,
+void zn_observations_hash(const zn_hash_key *key, const zn_columns *in, size_t n,
                           zn_observation *out);
+/*
+ * Hashes n of them and takes them in as zn_ztable_observe_batch does: the fastest for thousands at
+ * a time, since what is hashed stays in the nearest cache.
+ */
+void zn_ztable_observe_columns(zn_ztable *t, const zn_hash_key *key, const zn_columns *in, size_t n,
+                               uint8_t *decisions);
 
 /* Distinct users of `attribute` in the window that ends at the table's clock; saturates at keep. */
 uint64_t zn_ztable_count(const zn_ztable *t, zn_id attribute);

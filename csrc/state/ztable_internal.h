@@ -83,7 +83,7 @@ typedef struct zn_zentry {
 _Static_assert(sizeof(zn_zentry) == 24, "24 bytes a tuple");
 
 typedef struct zn_zlist {
-    zn_id id; /* its lower 108 bits; of a dying one, id.lo is the next on the stack */
+    _Alignas(64) zn_id id; /* its lower 108 bits; of a dying one, id.lo is the next on the stack */
     int64_t newest_ns, oldest_ns;
     uint32_t newest, oldest;
     uint32_t count; /* entries; 0: the slot is free */
