@@ -268,6 +268,7 @@ cdef extern from "state/ztable.h" nogil:
     ctypedef struct zn_ztable_config:
         uint32_t z, keep, max_tuples, max_attributes, rebase_after
         int64_t window_ns, max_jump_ns
+        bint reserve
     ctypedef struct zn_observation:
         int64_t t_ns
         uint64_t user
