@@ -8,12 +8,13 @@
  * is used: nothing depends on it.
  *
  * They go in groups, a whole group through a stage. Where pages are not in the TLB either, the
- * processor stands at a prefetch until it knows the address; a dozen of them close together, with
+ * processor stands at a prefetch until it knows the address; several of them close together, with
  * little else between, wait for each other's pages at the same time.
  */
 #include "state/ztable_internal.h"
 
-#define GROUP 16 /* observations, as many as are hashed at a time */
+#define GROUP 8   /* observations that go through a stage together */
+#define HASHED 64 /* numbers hashed at a time, and twice as many kept: more than are under way */
 #define STAGES 4
 
 /* The reference in a bucket that has the tag, or any other: never a branch to guess wrong. */
@@ -42,7 +43,6 @@ typedef struct group {
     const zn_observation *o;
     size_t n;
     guess guesses[GROUP];
-    zn_observation hashed[GROUP]; /* where they come from columns */
 } group;
 
 /* Where groups come from: observations, or, with a key, columns to be hashed. */
@@ -51,6 +51,7 @@ typedef struct source {
     const zn_hash_key *key;
     const zn_columns *in;
     size_t n;
+    zn_observation hashed[2 * HASHED];
 } source;
 
 ZN_ZFETCHER void fetch_attribute(const zn_ztable *t, guess *g, const zn_observation *o)
@@ -86,16 +87,22 @@ ZN_ZFETCHER void fetch_in_record(const zn_ztable *t, const guess *g)
     ZN_PREFETCH_WRITE(t_ns + zn_zring_wrap(oldest, s->users));
 }
 
-static void take(group *p, const source *from, size_t at)
+_Static_assert(HASHED % GROUP == 0 && HASHED >= STAGES * GROUP, "none is overwritten under way");
+
+static void take(group *p, source *from, size_t at)
 {
-    p->n = from->n - at < GROUP ? from->n - at : GROUP;
+    size_t left = from->n - at;
+    p->n = left < GROUP ? left : GROUP;
     if (from->key == NULL) {
         p->o = from->o + at;
-    } else {
-        zn_columns in = {from->in->t_ns + at, from->in->user + at, from->in->attribute + at,
-                         from->in->domain};
-        zn_observations_hash(from->key, &in, p->n, p->hashed);
-        p->o = p->hashed;
+        return;
+    }
+    p->o = from->hashed + at % (2 * HASHED);
+    if (at % HASHED == 0) {
+        const zn_columns *in = from->in;
+        zn_columns next = {in->t_ns + at, in->user + at, in->attribute + at, in->domain};
+        zn_observations_hash(from->key, &next, left < HASHED ? left : HASHED,
+                             from->hashed + at % (2 * HASHED));
     }
 }
 
@@ -124,7 +131,7 @@ static void fetch_users(const zn_ztable *t, const group *p)
     }
 }
 
-static void observe_all(zn_ztable *t, const source *from, uint8_t *decisions)
+static void observe_all(zn_ztable *t, source *from, uint8_t *decisions)
 {
     group ring[STAGES];
     size_t groups = (from->n + GROUP - 1) / GROUP;
@@ -146,13 +153,19 @@ static void observe_all(zn_ztable *t, const source *from, uint8_t *decisions)
 
 void zn_ztable_observe_batch(zn_ztable *t, const zn_observation *o, size_t n, uint8_t *decisions)
 {
-    source from = {.o = o, .n = n};
+    source from;
+    from.o = o;
+    from.key = NULL;
+    from.n = n;
     observe_all(t, &from, decisions);
 }
 
 void zn_ztable_observe_columns(zn_ztable *t, const zn_hash_key *key, const zn_columns *in, size_t n,
                                uint8_t *decisions)
 {
-    source from = {.key = key, .in = in, .n = n};
+    source from;
+    from.key = key;
+    from.in = in;
+    from.n = n;
     observe_all(t, &from, decisions);
 }

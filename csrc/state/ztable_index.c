@@ -23,7 +23,7 @@
 #define BUCKETS_GIVEN_BACK (((size_t)2 << 20) / sizeof(zn_zbucket))
 
 /* Means of references a bucket, in halves. */
-#define LOAD_SPLIT 9
+#define LOAD_SPLIT 10
 #define LOAD_MERGE 4
 
 static uint32_t buckets_for(uint32_t cap)
