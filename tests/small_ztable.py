@@ -30,6 +30,7 @@ class Config(ctypes.Structure):
         ("max_attributes", ctypes.c_uint32),
         ("max_jump_ns", ctypes.c_int64),
         ("rebase_after", ctypes.c_uint32),
+        ("reserve", ctypes.c_bool),
     )
 
 

@@ -268,6 +268,7 @@ cdef extern from "state/ztable.h" nogil:
     ctypedef struct zn_ztable_config:
         uint32_t z, keep, max_tuples, max_attributes, rebase_after
         int64_t window_ns, max_jump_ns
+        bint reserve
     ctypedef struct zn_observation:
         int64_t t_ns
         uint64_t user
@@ -289,11 +290,12 @@ cdef extern from "state/ztable.h" nogil:
         const int64_t *t_ns
         const uint64_t *user
         const uint64_t *attribute
-    void zn_observations_hash(const zn_hash_key *key, uint8_t domain, const zn_columns *source,
-                              size_t n, zn_observation *out)
+        uint8_t domain
     zn_decision zn_ztable_observe(zn_ztable *t, const zn_observation *o)
     void zn_ztable_observe_batch(zn_ztable *t, const zn_observation *o, size_t n,
                                  uint8_t *decisions)
+    void zn_ztable_observe_columns(zn_ztable *t, const zn_hash_key *key,
+                                   const zn_columns *columns, size_t n, uint8_t *decisions)
     uint64_t zn_ztable_count(const zn_ztable *t, zn_id attribute)
     size_t zn_ztable_counts(const zn_ztable *t, uint32_t *out, size_t cap)
     int zn_ztable_set_z(zn_ztable *t, uint32_t z, zn_error *err)

@@ -188,10 +188,11 @@ class ZTable:
         window_ns: int,
         *,
         keep: int | None = None,
-        max_tuples: int = ...,
-        max_attributes: int = ...,
+        max_tuples: int | None = None,
+        max_attributes: int | None = None,
         max_jump_ns: int | None = None,
         rebase_after: int = 256,
+        reserve: bool = False,
     ) -> None: ...
     def observe(self, t_ns: int, user: bytes | str, attribute: bytes | str) -> bool: ...
     def observe_batch(

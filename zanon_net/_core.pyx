@@ -871,14 +871,16 @@ cdef class ZTable:
     z: threshold, 1 to 2**31. window_ns: the window in nanoseconds, up to ten years. keep: most
     recent distinct users kept per attribute, at least z; None keeps all. max_tuples,
     max_attributes: caps (caps_for_bytes has those for a memory size), at which the oldest go
-    first. max_jump_ns: a larger step forward in time must be confirmed; None: off. rebase_after:
-    refused observations in a row that prove the clock wrong.
+    first; 2**24 and 2**22 where they are None. max_jump_ns: a larger step forward in time must be
+    confirmed; None: off. rebase_after: refused observations in a row that prove the clock wrong.
+    reserve: take all memory the caps allow now, for any input, so that no observation waits for
+    the kernel later; the caps have to be given then. Otherwise memory grows with what is live.
 
     A table belongs to one thread at a time: observe_batch lets other threads run, and a call from
     one of those meanwhile raises RuntimeError. It can be neither pickled nor copied.
 
     Raises ConfigError (a ValueError) for values out of range, TypeError for what is no number,
-    CapacityError when memory is out.
+    CapacityError when memory is out, or less is left than the caps would reserve.
 
     >>> table = ZTable(2, 10)
     >>> table.observe(0, "ann", "example.org"), table.observe(5, "bob", "example.org")
@@ -901,8 +903,8 @@ cdef class ZTable:
     def __cinit__(self, *arguments, **options):
         self.guard = _Guard()
 
-    def __init__(self, z, window_ns, *, keep=None, max_tuples=1 << 24, max_attributes=1 << 22,
-                 max_jump_ns=None, rebase_after=256):
+    def __init__(self, z, window_ns, *, keep=None, max_tuples=None, max_attributes=None,
+                 max_jump_ns=None, rebase_after=256, reserve=False):
         cdef zn_error err
         if self.table != NULL:
             raise RuntimeError("a table cannot be opened twice")
@@ -912,9 +914,15 @@ cdef class ZTable:
         self.config = zn_ztable_default_config(z, window_ns)
         if keep is not None:
             self.config.keep = whole("keep", keep, z, KEEP_MAX)
-        self.config.max_tuples = whole("max_tuples", max_tuples, 1, ZN_ZTABLE_TUPLES_MAX)
-        self.config.max_attributes = whole("max_attributes", max_attributes, 1,
-                                           ZN_ZTABLE_ATTRIBUTES_MAX)
+        if reserve and (max_tuples is None or max_attributes is None):
+            raise ConfigError("reserve needs max_tuples and max_attributes, whose memory it takes; "
+                              "caps_for_bytes has them for a memory size")
+        self.config.max_tuples = whole(
+            "max_tuples", 1 << 24 if max_tuples is None else max_tuples, 1, ZN_ZTABLE_TUPLES_MAX)
+        self.config.max_attributes = whole(
+            "max_attributes", 1 << 22 if max_attributes is None else max_attributes, 1,
+            ZN_ZTABLE_ATTRIBUTES_MAX)
+        self.config.reserve = bool(reserve)
         if max_jump_ns is not None:
             self.config.max_jump_ns = whole("max_jump_ns", max_jump_ns, 1, (1 << 63) - 1)
         self.config.rebase_after = whole("rebase_after", rebase_after, 1, (1 << 32) - 1)
@@ -990,21 +998,16 @@ cdef class ZTable:
 
     cdef int _batch(self, const int64_t[::1] t_ns, const uint64_t[::1] user,
                     const uint64_t[::1] attribute, uint8_t[::1] answers) except -1:
-        cdef zn_observation o[256]
         cdef zn_columns columns
         cdef Py_ssize_t n = t_ns.shape[0]
-        cdef Py_ssize_t at = 0
-        cdef Py_ssize_t m
         self._enter()
-        with nogil:
-            while at < n:
-                m = n - at if n - at < 256 else 256
-                columns.t_ns = &t_ns[at]
-                columns.user = &user[at]
-                columns.attribute = &attribute[at]
-                zn_observations_hash(&self.key, DOMAIN_NUMBER, &columns, m, o)
-                zn_ztable_observe_batch(self.table, o, m, &answers[at])
-                at += m
+        if n != 0:
+            columns.t_ns = &t_ns[0]
+            columns.user = &user[0]
+            columns.attribute = &attribute[0]
+            columns.domain = DOMAIN_NUMBER
+            with nogil:
+                zn_ztable_observe_columns(self.table, &self.key, &columns, n, &answers[0])
         self.guard.leave()
         return 0
 

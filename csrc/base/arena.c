@@ -2,9 +2,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/arena.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* From here on the kernel can back a block with 2 MiB pages; below, it would waste them. */
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
@@ -55,6 +58,43 @@ void zn_block_clear(void *block, size_t bytes)
         memset(block, 0, bytes);
 }
 
+/* One byte of each page, written as it is. */
+static void touch(uint8_t *block, size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t at = 0; at < bytes; at += page) {
+        volatile uint8_t *byte = block + at;
+        *byte = *byte;
+    }
+}
+
+bool zn_block_populate(void *block, size_t bytes)
+{
+    if (must_fail())
+        return false;
+#ifdef MADV_POPULATE_WRITE
+    if (madvise(block, bytes, MADV_POPULATE_WRITE) == 0)
+        return true;
+    if (errno != EINVAL) /* which a kernel before 5.14 says */
+        return false;
+#endif
+    touch(block, bytes);
+    return true;
+}
+
+size_t zn_memory_available(void)
+{
+    char line[128];
+    size_t kib = SIZE_MAX / 1024;
+    FILE *f = fopen("/proc/meminfo", "re");
+    if (f == NULL)
+        return SIZE_MAX;
+    while (fgets(line, sizeof line, f) != NULL && sscanf(line, "MemAvailable: %zu kB", &kib) != 1)
+        continue;
+    (void)fclose(f);
+    return kib * 1024;
+}
+
 void *zn_heap_alloc(size_t bytes)
 {
     return must_fail() ? NULL : calloc(1, bytes);
@@ -92,6 +132,12 @@ void zn_slab_fini(zn_slab *s)
     memset(s, 0, sizeof *s);
 }
 
+bool zn_slab_populate(zn_slab *s)
+{
+    s->resident = zn_block_populate(s->base, s->object_bytes * s->cap);
+    return s->resident;
+}
+
 uint32_t zn_slab_take(zn_slab *s)
 {
     uint32_t index = s->free_head;
@@ -119,7 +165,9 @@ void zn_slab_give(zn_slab *s, uint32_t index)
 
 void zn_slab_reset(zn_slab *s)
 {
-    if (s->used_high != 0)
+    if (s->resident)
+        memset(s->base, 0, zn_slab_bytes(s));
+    else if (s->used_high != 0)
         zn_block_clear(s->base, s->object_bytes * s->cap);
     s->used_high = s->free_head = s->live = 0;
 }

@@ -81,6 +81,25 @@ static int lay_out(zn_ztable *t, zn_error *err)
     return 0;
 }
 
+/* Takes all memory that is laid out. */
+static int reserve(zn_ztable *t, zn_error *err)
+{
+    size_t needed = zn_ztable_memory_max(t), available = zn_memory_available();
+    bool done = needed <= available && zn_zindex_populate(&t->by_id);
+    for (uint32_t i = 0; i < t->sizes; i++)
+        done = done && zn_slab_populate(&t->size[i].slab);
+    if (t->with_lists)
+        done = done && zn_zindex_populate(&t->by_user) &&
+               zn_slab_populate(&t->size[ZN_ZKIND_LIST].slab) && zn_slab_populate(&t->entries);
+    if (!done)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0,
+                       "a z-table of %u tuples and %u attributes reserves %zu MiB of memory, and "
+                       "%zu MiB are left; lower its limits",
+                       t->config.max_tuples, t->config.max_attributes, (needed >> 20) + 1,
+                       available >> 20);
+    return 0;
+}
+
 static void start_clock(zn_ztable *t)
 {
     const zn_ztable_config *c = &t->config;
@@ -101,7 +120,7 @@ int zn_ztable_open(zn_ztable **out, const zn_ztable_config *config, zn_error *er
     t->config = *config;
     t->secret = key.k0;
     start_clock(t);
-    if ((rc = lay_out(t, err)) != 0) {
+    if ((rc = lay_out(t, err)) != 0 || (config->reserve && (rc = reserve(t, err)) != 0)) {
         zn_ztable_close(t);
         return rc;
     }
@@ -231,6 +250,8 @@ zn_ztable_stats zn_ztable_get_stats(const zn_ztable *t)
 size_t zn_ztable_memory(const zn_ztable *t)
 {
     size_t bytes = sizeof *t + zn_zindex_bytes(&t->by_id);
+    if (t->config.reserve)
+        return zn_ztable_memory_max(t);
     for (uint32_t i = 0; i < t->sizes; i++)
         bytes += zn_slab_bytes(&t->size[i].slab);
     if (t->with_lists)

@@ -6,10 +6,16 @@
  * observations go through a pipeline, each stage of which asks for the memory that the next one
  * reads, and the last of which decides. What is asked for is a guess, perhaps out of date when it
  * is used: nothing depends on it.
+ *
+ * They go in groups, a whole group through a stage. Where pages are not in the TLB either, the
+ * processor stands at a prefetch until it knows the address; several of them close together, with
+ * little else between, wait for each other's pages at the same time.
  */
 #include "state/ztable_internal.h"
 
-#define DISTANCE 8 /* observations between two stages */
+#define GROUP 8   /* observations that go through a stage together */
+#define HASHED 64 /* numbers hashed at a time, and twice as many kept: more than are under way */
+#define STAGES 4
 
 /* The reference in a bucket that has the tag, or any other: never a branch to guess wrong. */
 static uint32_t first_match(const zn_zbucket *b, uint8_t tag)
@@ -33,6 +39,21 @@ typedef struct guess {
     zn_zref ref;
 } guess;
 
+typedef struct group {
+    const zn_observation *o;
+    size_t n;
+    guess guesses[GROUP];
+} group;
+
+/* Where groups come from: observations, or, with a key, columns to be hashed. */
+typedef struct source {
+    const zn_observation *o;
+    const zn_hash_key *key;
+    const zn_columns *in;
+    size_t n;
+    zn_observation hashed[2 * HASHED];
+} source;
+
 ZN_ZFETCHER void fetch_attribute(const zn_ztable *t, guess *g, const zn_observation *o)
 {
     zn_zindex_fetch_more(&t->by_id, g->bucket);
@@ -52,7 +73,7 @@ ZN_ZFETCHER void fetch_in_list(const zn_ztable *t, const guess *g, const zn_obse
     uint32_t known = first_match(g->bucket, zn_ztag(o->user));
     const zn_zentry *entries = (const void *)t->entries.base;
     zn_zindex_fetch_more(&t->by_user, g->bucket);
-    ZN_PREFETCH_WRITE(entries + (newest - (newest != 0)));
+    ZN_PREFETCH_WRITE(&entries[newest - (newest != 0)].newer);
     ZN_PREFETCH_WRITE(entries + (known - (known != 0)));
 }
 
@@ -66,28 +87,85 @@ ZN_ZFETCHER void fetch_in_record(const zn_ztable *t, const guess *g)
     ZN_PREFETCH_WRITE(t_ns + zn_zring_wrap(oldest, s->users));
 }
 
+_Static_assert(HASHED % GROUP == 0 && HASHED >= STAGES * GROUP, "none is overwritten under way");
+
+static void take(group *p, source *from, size_t at)
+{
+    size_t left = from->n - at;
+    p->n = left < GROUP ? left : GROUP;
+    if (from->key == NULL) {
+        p->o = from->o + at;
+        return;
+    }
+    p->o = from->hashed + at % (2 * HASHED);
+    if (at % HASHED == 0) {
+        const zn_columns *in = from->in;
+        zn_columns next = {in->t_ns + at, in->user + at, in->attribute + at, in->domain};
+        zn_observations_hash(from->key, &next, left < HASHED ? left : HASHED,
+                             from->hashed + at % (2 * HASHED));
+    }
+}
+
+static void fetch_buckets(const zn_ztable *t, group *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        p->guesses[i].bucket = zn_zindex_home(&t->by_id, p->o[i].attribute.lo);
+        ZN_PREFETCH_WRITE(p->guesses[i].bucket);
+    }
+}
+
+static void fetch_attributes(const zn_ztable *t, group *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        fetch_attribute(t, p->guesses + i, p->o + i);
+}
+
+static void fetch_users(const zn_ztable *t, const group *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        const guess *g = p->guesses + i;
+        if (zn_zref_kind(g->ref) == ZN_ZKIND_LIST)
+            fetch_in_list(t, g, p->o + i);
+        else
+            fetch_in_record(t, g);
+    }
+}
+
+static void observe_all(zn_ztable *t, source *from, uint8_t *decisions)
+{
+    group ring[STAGES];
+    size_t groups = (from->n + GROUP - 1) / GROUP;
+    for (size_t i = 0; i < groups + STAGES - 1; i++) {
+        size_t k = i; /* below, wraps around to a large number before its stage starts */
+        if (k < groups) {
+            take(ring + k % STAGES, from, k * GROUP);
+            fetch_buckets(t, ring + k % STAGES);
+        }
+        if (--k < groups)
+            fetch_attributes(t, ring + k % STAGES);
+        if (--k < groups)
+            fetch_users(t, ring + k % STAGES);
+        if (--k < groups)
+            for (size_t j = 0; j < ring[k % STAGES].n; j++)
+                decisions[k * GROUP + j] = (uint8_t)zn_ztable_observe(t, ring[k % STAGES].o + j);
+    }
+}
+
 void zn_ztable_observe_batch(zn_ztable *t, const zn_observation *o, size_t n, uint8_t *decisions)
 {
-    guess guesses[4 * DISTANCE];
-    for (size_t i = 0; i < n + 3 * DISTANCE; i++) {
-        size_t k = i; /* below, wraps around to a large number before its stage starts */
-        guess *g = guesses + k % (4 * DISTANCE);
-        if (k < n) {
-            g->bucket = zn_zindex_home(&t->by_id, o[k].attribute.lo);
-            ZN_PREFETCH_WRITE(g->bucket);
-        }
-        k -= DISTANCE;
-        g = guesses + k % (4 * DISTANCE);
-        if (k < n)
-            fetch_attribute(t, g, o + k);
-        k -= DISTANCE;
-        g = guesses + k % (4 * DISTANCE);
-        if (k < n && zn_zref_kind(g->ref) == ZN_ZKIND_LIST)
-            fetch_in_list(t, g, o + k);
-        else if (k < n)
-            fetch_in_record(t, g);
-        k -= DISTANCE;
-        if (k < n)
-            decisions[k] = (uint8_t)zn_ztable_observe(t, o + k);
-    }
+    source from;
+    from.o = o;
+    from.key = NULL;
+    from.n = n;
+    observe_all(t, &from, decisions);
+}
+
+void zn_ztable_observe_columns(zn_ztable *t, const zn_hash_key *key, const zn_columns *in, size_t n,
+                               uint8_t *decisions)
+{
+    source from;
+    from.key = key;
+    from.in = in;
+    from.n = n;
+    observe_all(t, &from, decisions);
 }

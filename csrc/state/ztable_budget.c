@@ -66,6 +66,7 @@ int zn_ztable_fit_caps(zn_ztable_config *config, size_t bytes, zn_error *err)
 {
     zn_ztable_config trial = *config;
     uint32_t fits = 0, too_many = ZN_ZTABLE_TUPLES_MAX;
+    trial.reserve = false;
     while (fits + 1 < too_many) {
         uint32_t middle = fits + (too_many - fits) / 2;
         size_t needed;

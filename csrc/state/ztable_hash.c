@@ -96,13 +96,12 @@ INLINE void hash_attributes(const zn_hash_key *key, uint8_t domain, const uint64
     sip_squeeze(&s, out + LANES);
 }
 
-INLINE void hash_groups(const zn_hash_key *key, uint8_t domain, const zn_columns *in, size_t n,
-                        zn_observation *out)
+INLINE void hash_groups(const zn_hash_key *key, const zn_columns *in, size_t n, zn_observation *out)
 {
     uint64_t user[LANES], attribute[2 * LANES];
     for (size_t i = 0; i + LANES <= n; i += LANES, out += LANES) {
         hash_users(key, in->user + i, user);
-        hash_attributes(key, domain, in->attribute + i, attribute);
+        hash_attributes(key, in->domain, in->attribute + i, attribute);
         for (size_t k = 0; k < LANES; k++) {
             out[k].t_ns = in->t_ns[i + k];
             out[k].user = user[k];
@@ -112,31 +111,28 @@ INLINE void hash_groups(const zn_hash_key *key, uint8_t domain, const zn_columns
     }
 }
 
-typedef void hash_function(const zn_hash_key *key, uint8_t domain, const zn_columns *in, size_t n,
+typedef void hash_function(const zn_hash_key *key, const zn_columns *in, size_t n,
                            zn_observation *out);
 
-static void hash_groups_portable(const zn_hash_key *key, uint8_t domain, const zn_columns *in,
-                                 size_t n, zn_observation *out)
+static void hash_groups_portable(const zn_hash_key *key, const zn_columns *in, size_t n,
+                                 zn_observation *out)
 {
-    hash_groups(key, domain, in, n, out);
+    hash_groups(key, in, n, out);
 }
 
 #if defined(__x86_64__)
 
-__attribute__((target("avx2"))) static void hash_groups_avx2(const zn_hash_key *key, uint8_t domain,
-                                                             const zn_columns *in, size_t n,
-                                                             zn_observation *out)
+__attribute__((target("avx2"))) static void
+hash_groups_avx2(const zn_hash_key *key, const zn_columns *in, size_t n, zn_observation *out)
 {
-    hash_groups(key, domain, in, n, out);
+    hash_groups(key, in, n, out);
 }
 
 /* A rotation is one instruction here. */
-__attribute__((target("avx512f"))) static void hash_groups_avx512(const zn_hash_key *key,
-                                                                  uint8_t domain,
-                                                                  const zn_columns *in, size_t n,
-                                                                  zn_observation *out)
+__attribute__((target("avx512f"))) static void
+hash_groups_avx512(const zn_hash_key *key, const zn_columns *in, size_t n, zn_observation *out)
 {
-    hash_groups(key, domain, in, n, out);
+    hash_groups(key, in, n, out);
 }
 
 static hash_function *choose(void)
@@ -155,13 +151,13 @@ static hash_function *choose(void)
 
 #endif
 
-void zn_observations_hash(const zn_hash_key *key, uint8_t domain, const zn_columns *in, size_t n,
+void zn_observations_hash(const zn_hash_key *key, const zn_columns *in, size_t n,
                           zn_observation *out)
 {
-    choose()(key, domain, in, n, out);
+    choose()(key, in, n, out);
     for (size_t i = n - n % LANES; i < n; i++) {
         out[i].t_ns = in->t_ns[i];
         out[i].user = zn_hash_words(key, in->user + i, 1);
-        out[i].attribute = zn_hash128(key, domain, in->attribute + i, sizeof *in->attribute);
+        out[i].attribute = zn_hash128(key, in->domain, in->attribute + i, sizeof *in->attribute);
     }
 }

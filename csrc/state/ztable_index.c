@@ -23,7 +23,7 @@
 #define BUCKETS_GIVEN_BACK (((size_t)2 << 20) / sizeof(zn_zbucket))
 
 /* Means of references a bucket, in halves. */
-#define LOAD_SPLIT 9
+#define LOAD_SPLIT 10
 #define LOAD_MERGE 4
 
 static uint32_t buckets_for(uint32_t cap)
@@ -66,10 +66,20 @@ void zn_zindex_fini(zn_zindex *x)
     memset(x, 0, sizeof *x);
 }
 
+bool zn_zindex_populate(zn_zindex *x)
+{
+    x->resident = zn_slab_populate(&x->overflow) &&
+                  zn_block_populate(x->bucket, x->bucket_cap * sizeof(zn_zbucket));
+    return x->resident;
+}
+
 void zn_zindex_reset(zn_zindex *x)
 {
     zn_slab_reset(&x->overflow);
-    zn_block_clear(x->bucket, x->bucket_cap * sizeof(zn_zbucket));
+    if (x->resident)
+        memset(x->bucket, 0, x->high * sizeof(zn_zbucket));
+    else
+        zn_block_clear(x->bucket, x->bucket_cap * sizeof(zn_zbucket));
     start_small(x);
 }
 
@@ -216,7 +226,7 @@ static void merge(zn_zindex *x)
             append(x, low, f);
         }
     } while (next_of_chain(x, old.more, &old));
-    if (zn_zindex_buckets(x) + 2 * BUCKETS_GIVEN_BACK <= x->high) {
+    if (!x->resident && zn_zindex_buckets(x) + 2 * BUCKETS_GIVEN_BACK <= x->high) {
         size_t from = (x->high - 1) / BUCKETS_GIVEN_BACK * BUCKETS_GIVEN_BACK;
         zn_block_clear(x->bucket + from, (x->high - from) * sizeof(zn_zbucket));
         x->high = (uint32_t)from;

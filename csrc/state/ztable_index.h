@@ -47,12 +47,16 @@ typedef struct zn_zindex {
     uint32_t split; /* buckets already split in this round */
     uint32_t high;  /* buckets ever in use since their pages were last given back */
     uint32_t live;
+    bool resident; /* populated, and keeps its memory */
 } zn_zindex;
 
 /* Returns 0, or -ZN_ERR_CAPACITY with *err filled; zn_zindex_fini accepts what is left. */
 int zn_zindex_init(zn_zindex *x, uint32_t cap, zn_zindex_keys keys, const void *owner,
                    zn_error *err);
 void zn_zindex_fini(zn_zindex *x);
+/* Takes the memory of all buckets from the system now, to be kept; false when it has none. */
+bool zn_zindex_populate(zn_zindex *x);
+/* Forgets every reference. */
 void zn_zindex_reset(zn_zindex *x);
 
 /* Adds a reference that is not in yet. */

@@ -82,13 +82,17 @@ typedef struct zn_zentry {
 
 _Static_assert(sizeof(zn_zentry) == 24, "24 bytes a tuple");
 
+/* On one cache line, which one prefetch brings. */
 typedef struct zn_zlist {
     zn_id id; /* its lower 108 bits; of a dying one, id.lo is the next on the stack */
     int64_t newest_ns, oldest_ns;
     uint32_t newest, oldest;
     uint32_t count; /* entries; 0: the slot is free */
     bool dying;
+    uint8_t unused[15];
 } zn_zlist;
+
+_Static_assert(sizeof(zn_zlist) == 64, "a list's header is a cache line");
 
 /* A place in the round through all attributes. */
 typedef struct zn_zhand {

@@ -152,11 +152,21 @@ void zn_zlist_trim(zn_ztable *t, uint32_t list, int64_t start, uint32_t n)
         zn_zlist_drop_oldest(t, list);
 }
 
+/* The buckets that users of a record will have in a list: too far apart to come one by one. */
+static void fetch_buckets(const zn_ztable *t, zn_zref ref, uint32_t list)
+{
+    for (uint32_t i = 0, n = zn_zref_count(t, ref); i < n; i++) {
+        uint32_t user = (uint32_t)zn_zrecord_get(t, ref, i).user;
+        ZN_PREFETCH_WRITE(zn_zindex_home(&t->by_user, zn_zentry_hash(t, list, user)));
+    }
+}
+
 bool zn_zlist_from_record(zn_ztable *t, zn_zref *ref)
 {
     uint32_t list = zn_slab_take(&t->size[ZN_ZKIND_LIST].slab), n = zn_zref_count(t, *ref);
     if (list == 0)
         return false;
+    fetch_buckets(t, *ref, list);
     zn_zlist_at(t, list)->id = zn_zrecord_id(zn_zrecord_at(t, *ref));
     while (n-- != 0) {
         zn_observation o = zn_zrecord_get(t, *ref, n);
@@ -173,8 +183,8 @@ static uint64_t place(zn_ztable *t, uint32_t list, const zn_observation *o)
     const zn_zlist *l = zn_zlist_at(t, list);
     uint32_t newer = 0, behind = 0, mine;
     uint64_t users;
-    for (uint32_t e = l->newest; e != 0 && zn_zentry_at(t, e)->t_ns > o->t_ns;
-         e = zn_zentry_at(t, e)->older) {
+    for (uint32_t e = l->newest_ns > o->t_ns ? l->newest : 0;
+         e != 0 && zn_zentry_at(t, e)->t_ns > o->t_ns; e = zn_zentry_at(t, e)->older) {
         if (++newer > ZN_ZTABLE_LATE_STEPS)
             return ZN_ZDEEP;
         behind = e;
