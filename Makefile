@@ -21,7 +21,7 @@ PY_SOURCES := $(sort $(shell find zanon_net -name '*.py' -o -name '*.pyi'))
 EXTENSION := $(C_FILES) $(shell find csrc -type d) $(wildcard zanon_net/*.pyx zanon_net/*.pxd) \
 	setup.py pyproject.toml zanon_net/_version.py
 
-C_FLAGS := -std=c11 -O2 -D_GNU_SOURCE -fvisibility=hidden -Icsrc
+C_FLAGS := -std=c11 -O2 -pthread -D_GNU_SOURCE -fvisibility=hidden -Icsrc
 C_WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wundef -Wstrict-prototypes -Wvla
 LIBRARIES := libcrypto libpcap
 
@@ -215,7 +215,7 @@ lib: $(BUILD)/lib/libzanon.a ## build/lib/libzanon.a, its headers and zanon.pc, 
 		'Description: Real-time z-anonymization of network traffic' \
 		"Version: $$(sed -n 's/^__version__ = "\(.*\)"/\1/p' zanon_net/_version.py)" \
 		'Requires: $(LIBRARIES)' 'Cflags: -I$${prefix}/include/zanon' \
-		'Libs: -L$${prefix}/lib -lzanon -lm' > $(BUILD)/lib/pkgconfig/zanon.pc
+		'Libs: -L$${prefix}/lib -lzanon -lm -pthread' > $(BUILD)/lib/pkgconfig/zanon.pc
 	@echo "$(BUILD)/lib/libzanon.a, headers in $(BUILD)/include/zanon, $(BUILD)/lib/pkgconfig/zanon.pc"
 
 $(BUILD)/lib/libzanon.a: $(LIB_OBJECTS)

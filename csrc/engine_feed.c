@@ -201,128 +201,59 @@ static int make_room(zn_engine *e, zn_error *err)
     return settle(e, true, err);
 }
 
-static int feed_group(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
+static int feed_group(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,
+                      zn_error *err)
 {
-    const zn_packet *packet = e->intake.packets;
+    zn_packet *packet[GROUP];
     size_t packets;
     int rc;
     zn_stage_enter(&e->stage, ZN_STAGE_DECODE);
-    packets = zn_intake_take(&e->intake, frames, n);
+    packets = d == NULL ? zn_intake_take(&e->intake, frames + at, n, packet)
+                        : zn_intake_join(&e->intake, frames, d, at, n, packet);
     rc = e->gate.vote_count + GROUP_VOTES > e->gate.vote_cap ? settle(e, false, err) : 0;
     zn_stage_enter(&e->stage, ZN_STAGE_FLOWS);
     if (rc == 0 && e->batched % GROUP == 0)
         rc = make_room(e, err);
     for (size_t i = 0; i < packets; i++)
-        zn_flow_probe(e->flows, packet[i].hash);
+        zn_flow_probe(e->flows, packet[i]->hash);
     for (size_t i = 0; i < packets && rc == 0; i++)
-        rc = take_packet(e, &packet[i], err);
+        rc = take_packet(e, packet[i], err);
     e->batched += (uint32_t)n;
     return rc;
 }
 
-/* Ends a batch: what its packets left to be done is done; `all` as settle has it. */
-static int end_batch(zn_engine *e, bool all, zn_error *err)
+int zn_engine_settle_batch(zn_engine *e, bool all, zn_error *err)
 {
     e->batched = 0;
     zn_defrag_expire(e->intake.defrag, e->clock.now_ns);
     return settle(e, all, err);
 }
 
-/* Takes n frames. Groups and batches are counted in frames, whatever portions they come in: what is
- * put out does not depend on them. */
-static int feed_frames(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
+int zn_engine_take_frames(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,
+                          zn_error *err)
 {
     int rc = 0;
-    for (size_t at = 0; at < n && rc == 0;) {
+    for (size_t end = at + n; at < end && rc == 0;) {
         size_t group = GROUP - e->batched % GROUP;
-        if (group > n - at)
-            group = n - at;
-        rc = feed_group(e, frames + at, group, err);
+        if (group > end - at)
+            group = end - at;
+        rc = feed_group(e, frames, d, at, group, err);
         if (rc == 0 && e->batched == ZN_ENGINE_BATCH)
-            rc = end_batch(e, false, err);
+            rc = zn_engine_settle_batch(e, false, err);
         at += group;
     }
     return rc;
 }
 
-int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
-{
-    int rc = feed_frames(e, frames, n, err);
-    return rc == 0 ? zn_engine_end_batch(e, err) : rc;
-}
-
-static void tally_link(zn_source *source, uint32_t link_type)
-{
-    uint32_t i = 0;
-    while (i < source->links && source->link_type[i] != link_type)
-        i++;
-    if (i == ZN_SOURCE_LINKS)
-        return;
-    if (i == source->links)
-        source->link_type[source->links++] = link_type;
-    source->link_frames[i]++;
-}
-
-/* Counts the frames and leaves those that pass the filter. */
-static size_t filter_frames(zn_engine *e, zn_source *source, size_t n)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++) {
-        tally_link(source, e->frames[i].link_type);
-        if (source->filter != NULL && !zn_filter_pass(source->filter, &e->frames[i]))
-            e->stats.n[ZN_STAT_FRAMES_FILTERED]++;
-        else
-            e->frames[kept++] = e->frames[i];
-    }
-    return kept;
-}
-
-int zn_engine_take_pending(zn_engine *e, zn_error *err)
-{
-    const zn_frame *frames = e->pending;
-    size_t n = 0;
-    int rc;
-    if (e->popularity.table == NULL)
-        n = e->pending_count;
-    while (n < e->pending_count && !zn_popularity_reach(&e->popularity, frames[n].t_ns))
-        n++;
-    e->pending += n;
-    e->pending_count -= n;
-    rc = feed_frames(e, frames, n, err);
-    return rc == 0 && e->popularity.due ? end_batch(e, true, err) : rc;
-}
-
 int zn_engine_end_batch(zn_engine *e, zn_error *err)
 {
-    return e->batched != 0 ? end_batch(e, false, err) : 0;
+    return e->batched != 0 ? zn_engine_settle_batch(e, false, err) : 0;
 }
 
-int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
+int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
 {
-    int taken = 0, n = 1, rc = 0;
-    zn_popularity_next(&e->popularity);
-    while (rc == 0 && (taken < max_frames || e->pending_count != 0)) {
-        int want = max_frames - taken < ZN_ENGINE_BATCH ? max_frames - taken : ZN_ENGINE_BATCH;
-        bool drained = false; /* a stream: what came is decided now, not when the batch is full */
-        if (e->pending_count == 0) {
-            zn_stage_enter(&e->stage, ZN_STAGE_READ);
-            n = zn_capture_next(source->capture, e->frames, want, err);
-            if (n <= 0)
-                break;
-            e->pending = e->frames;
-            e->pending_count = filter_frames(e, source, (size_t)n);
-            taken += n;
-            drained = n < want && zn_capture_may_wait(source->capture);
-        }
-        rc = zn_engine_take_pending(e, err);
-        if (drained || e->popularity.due || e->waiting || zn_outputs_full(&e->outputs))
-            break;
-    }
-    if (rc == 0)
-        rc = zn_engine_end_batch(e, err);
-    if (rc != 0)
-        return rc;
-    return n < 0 ? n : taken;
+    int rc = zn_engine_take_frames(e, frames, NULL, 0, n, err);
+    return rc == 0 ? zn_engine_end_batch(e, err) : rc;
 }
 
 int zn_engine_settle(zn_engine *e, zn_error *err)

@@ -436,6 +436,7 @@ cdef extern from "engine.h" nogil:
         uint32_t max_flows, max_tuples, max_attributes
         uint32_t z_max
         bint popularity
+        unsigned workers
     ctypedef struct zn_source:
         zn_capture *capture
         zn_filter *filter

@@ -105,6 +105,7 @@ class Engine:
         max_attributes: int,
         z_max: int = 0,
         popularity: bool = False,
+        workers: int = 1,
     ) -> None: ...
     def run(self, capture: Capture, max_frames: int) -> int: ...
     def feed(

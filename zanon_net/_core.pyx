@@ -303,7 +303,7 @@ cdef class Engine:
 
     def __init__(self, *, z, window_ns, rotate_ns, established, dns_votes, internal, never,
                  user_prefix, key_file, keep_client_port, dn_hunter, exact, outputs, split_ns, columns, max_flows,
-                 max_tuples, max_attributes, z_max=0, popularity=False):
+                 max_tuples, max_attributes, z_max=0, popularity=False, workers=1):
         cdef zn_engine_config config
         cdef zn_error err
         cdef _Lists lists = _Lists(internal, never)
@@ -340,6 +340,7 @@ cdef class Engine:
         config.max_attributes = max_attributes
         config.z_max = z_max
         config.popularity = popularity
+        config.workers = workers
         check(zn_engine_open(&self.engine, &config, &err), &err)
 
     def __dealloc__(self):
