@@ -47,8 +47,8 @@ typedef struct zn_engine_config {
     uint8_t user_v4_bits, user_v6_bits; /* prefix lengths that make a user, e.g. 32 and 64 */
     const char *key_file;               /* NULL: ephemeral keys */
     uint32_t max_flows, max_tuples, max_attributes;
-    uint32_t z_max;  /* the largest that zn_engine_set_z may set; 0: z stays */
-    bool popularity; /* stop at the end of each window, for its counts to be read */
+    uint32_t z_max;   /* the largest that zn_engine_set_z may set; 0: z stays */
+    bool popularity;  /* stop at the end of each window, for its counts to be read */
     unsigned workers; /* threads that share the work, the caller's among them: 1 .. ZN_POOL_MAX */
 } zn_engine_config;
 

@@ -34,8 +34,8 @@ struct zn_engine {
     bool waiting, ended;
     zn_stage_mark stage;
     zn_intake intake;
-    zn_pool *pool;   /* NULL: one worker */
-    zn_ahead *ahead; /* the same */
+    zn_pool *pool;           /* NULL: one worker */
+    zn_ahead *ahead;         /* the same */
     const zn_frame *pending; /* read, and not taken yet */
     size_t pending_count;
     zn_frame frames[ZN_ENGINE_BATCH];

@@ -361,8 +361,8 @@ class Config:
     def to_dict(self) -> dict[str, Any]:
         """The settings as the manifest has them.
 
-        Left out is what could be a secret, an address or a name: the key and its path, the filter,
-        small networks and the names on the never list.
+        Left out is what could be a secret, an address or a name (the key and its path, the filter,
+        small networks, the never list) and how many workers there are, which changes nothing.
         """
         anonymity, addresses = self.anonymity, self.addresses
         return {
@@ -394,7 +394,7 @@ class Config:
                 "split_size": self.output.size_limit or None,
                 "popularity": self.output.popularity is not None,
             },
-            "limits": dataclasses.asdict(self.limits),
+            "limits": {k: v for k, v in dataclasses.asdict(self.limits).items() if k != "workers"},
             "live": {
                 "ring": self.live.ring_bytes,
                 "snaplen": self.live.snaplen,

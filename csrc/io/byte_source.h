@@ -23,7 +23,7 @@ typedef struct zn_byte_source {
     uint8_t *buffer;     /* the one that is read into; NULL: memory */
     uint8_t *buffers[ZN_BYTE_SOURCE_BUFFERS]; /* of which one after the other is */
     unsigned kept, at;                        /* how many there are, and the place of `buffer` */
-    bool borrowed;                            /* frames lie in `buffer`: the next refill leaves it */
+    bool borrowed; /* frames lie in `buffer`: the next refill leaves it */
     int fd;
     bool owns_fd;
     bool is_file; /* regular, of `total` bytes: a read never waits for somebody to write */
