@@ -78,7 +78,9 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
 static int init_workers(zn_engine *e, unsigned workers, zn_error *err)
 {
     int rc = zn_pool_open(&e->pool, workers, err);
-    return rc == 0 ? zn_ahead_open(&e->ahead, e->pool, &e->intake, err) : rc;
+    if (rc == 0)
+        rc = zn_ahead_open(&e->ahead, e->pool, &e->intake, err);
+    return rc == 0 ? zn_behind_open(&e->behind, e->pool, &e->outputs, err) : rc;
 }
 
 int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *err)
@@ -117,6 +119,7 @@ void zn_engine_close(zn_engine *e)
         return;
     zn_pool_close(e->pool);
     zn_ahead_close(e->ahead);
+    zn_behind_close(e->behind);
     zn_outputs_fini(&e->outputs);
     zn_names_fini(&e->names);
     zn_gate_fini(&e->gate);
@@ -197,7 +200,7 @@ size_t zn_engine_memory(const zn_engine *e)
                    zn_popularity_memory(&e->popularity) + zn_resolved_memory(&e->resolved) +
                    zn_slab_bytes(&e->book.entries) + zn_slab_bytes(&e->book.texts) +
                    zn_names_memory(&e->names) + zn_defrag_memory(e->intake.defrag) +
-                   (e->ahead != NULL ? zn_ahead_memory() : 0);
+                   (e->pool != NULL ? zn_ahead_memory() + zn_behind_memory() : 0);
     return bytes + zn_outputs_memory(&e->outputs);
 }
 

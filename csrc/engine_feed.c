@@ -41,16 +41,21 @@ static void decide(zn_engine *e)
 static void write_flow(zn_engine *e, uint32_t flow)
 {
     zn_flow *f = zn_flow_at(e->flows, flow);
-    zn_record record;
+    zn_record here, *record = &here;
     zn_names_flow_closed(&e->names, flow, f);
     zn_layer7_closed(&e->names, f);
     if (e->gate.vote_count != 0)
         decide(e);
-    if (zn_gate_record(&e->gate, f, zn_names_quic_facts(&e->names, f), &record)) {
-        zn_outputs_record(&e->outputs, &record);
+    if (e->writes_behind)
+        record = zn_behind_next(e->behind);
+    if (zn_gate_record(&e->gate, f, zn_names_quic_facts(&e->names, f), record)) {
+        if (e->writes_behind)
+            zn_behind_put(e->behind);
+        else
+            zn_outputs_record(&e->outputs, record);
         e->stats.n[ZN_STAT_RECORDS]++;
         e->stats.n[zn_names_status(&e->names, f)]++;
-        e->stats.n[ZN_STAT_RECORDS_MIDSTREAM] += record.midstream;
+        e->stats.n[ZN_STAT_RECORDS_MIDSTREAM] += f->midstream;
     } else {
         e->stats.n[ZN_STAT_FLOWS_EXTERNAL]++;
     }
@@ -85,9 +90,35 @@ static int settle(zn_engine *e, bool all, zn_error *err)
     while (!e->waiting && (n = take_closed(e, flow)) != 0) {
         for (size_t i = 0; i < n; i++)
             write_flow(e, flow[i]);
-        e->waiting = !all && zn_outputs_full(&e->outputs);
+        if (e->writes_behind)
+            zn_behind_start(e->behind);
+        e->waiting = !all && zn_engine_outputs_full(e);
     }
-    return zn_outputs_check(&e->outputs, err);
+    return e->writes_behind ? 0 : zn_outputs_check(&e->outputs, err);
+}
+
+bool zn_engine_outputs_full(zn_engine *e)
+{
+    return e->writes_behind ? zn_behind_full(e->behind) : zn_outputs_full(&e->outputs);
+}
+
+void zn_engine_write_behind(zn_engine *e)
+{
+    if (e->behind == NULL)
+        return;
+    zn_behind_wait(e->behind); /* nothing is left, but the outputs were taken */
+    e->writes_behind = true;
+}
+
+int zn_engine_write_all(zn_engine *e, int rc, zn_error *err)
+{
+    int out;
+    if (!e->writes_behind)
+        return rc;
+    zn_behind_wait(e->behind);
+    e->writes_behind = false;
+    out = rc >= 0 ? zn_outputs_check(&e->outputs, err) : 0;
+    return out != 0 ? out : rc;
 }
 
 /* A packet at t_ns begins another period: what came before belongs to the last one. */
@@ -99,6 +130,8 @@ static int see_period(zn_engine *e, int64_t t_ns, zn_error *err)
         return 0;
     if (e->period >= 0)
         rc = settle(e, true, err);
+    if (e->writes_behind)
+        zn_behind_wait(e->behind);
     e->period = period;
     return rc != 0 ? rc : zn_outputs_mark(&e->outputs, period * e->split_ns, err);
 }
@@ -258,7 +291,9 @@ int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err
 
 int zn_engine_settle(zn_engine *e, zn_error *err)
 {
-    int rc = settle(e, false, err);
+    int rc;
+    zn_engine_write_behind(e);
+    rc = zn_engine_write_all(e, settle(e, false, err), err);
     return rc != 0 ? rc : e->waiting;
 }
 

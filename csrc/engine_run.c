@@ -25,9 +25,9 @@ int zn_engine_take_pending(zn_engine *e, zn_error *err)
 }
 
 /* The caller is to be asked before more is taken. */
-static bool must_stop(const zn_engine *e)
+static bool must_stop(zn_engine *e)
 {
-    return e->popularity.due || e->waiting || zn_outputs_full(&e->outputs);
+    return e->popularity.due || e->waiting || zn_engine_outputs_full(e);
 }
 
 /* The next frames of the source become the pending ones; returns how many were read. */
@@ -115,10 +115,12 @@ static int run_ahead(zn_engine *e, zn_source *source, int max_frames, zn_error *
         rc = zn_ahead_begin(e->ahead, source, must_stop(e) ? 0 : max_frames, err);
     if (rc != 0)
         return rc;
+    zn_engine_write_behind(e);
     rc = take_portions(e, &read, err);
     zn_ahead_stop(e->ahead);
     if (rc == 0)
         rc = zn_engine_end_batch(e, err);
+    rc = zn_engine_write_all(e, rc, err);
     return rc != 0 ? rc : read;
 }
 

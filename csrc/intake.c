@@ -159,6 +159,20 @@ void zn_intake_decode(const zn_intake *in, const zn_frame *frames, size_t n, zn_
     out->fragments_taken = 0;
 }
 
+/* What the packets behind the i-th will be asked for lies in another processor's cache. */
+static inline void fetch_ahead(const zn_intake *in, const zn_decoded *d, size_t i)
+{
+    const zn_packet *next = &d->packets[i] + ZN_INTAKE_GROUP, *later = next + ZN_INTAKE_GROUP;
+    if (i + 2 * ZN_INTAKE_GROUP < d->n) {
+        ZN_PREFETCH(later);
+        ZN_PREFETCH((const uint8_t *)later + ZN_CACHE_LINE);
+    }
+    if (i + ZN_INTAKE_GROUP < d->n) {
+        zn_flow_prefetch(in->flows, next->hash);
+        ZN_PREFETCH(next->payload.p);
+    }
+}
+
 size_t zn_intake_join(zn_intake *in, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,
                       zn_packet **out)
 {
@@ -170,8 +184,7 @@ size_t zn_intake_join(zn_intake *in, const zn_frame *frames, zn_decoded *d, size
         zn_fragment *fragment = &d->fragments[d->fragments_taken];
         if (ZN_UNLIKELY(frames[i].t_ns < 0))
             continue;
-        if (i + ZN_INTAKE_GROUP < d->n) /* of the group behind, to be there by then */
-            zn_flow_prefetch(in->flows, p[ZN_INTAKE_GROUP].hash);
+        fetch_ahead(in, d, i);
         d->fragments_taken += d->why[i] == ZN_STAT_FRAGMENTS;
         if (take_decoded(in, frames[i].t_ns, (zn_stat)d->why[i], fragment, p)) {
             zn_flow_prefetch(in->flows, p->hash);
