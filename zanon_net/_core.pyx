@@ -688,12 +688,13 @@ cdef class Live:
     cdef tuple names
 
     def __init__(self, interfaces, *, str filter="", uint32_t snaplen=262144,
-                 uint32_t ring_bytes=1 << 26, bint promiscuous=True):
+                 uint32_t ring_bytes=1 << 26, bint promiscuous=True, unsigned rings=1):
         cdef zn_live_config config
         cdef zn_error err
         if self.group != NULL:
             raise RuntimeError("interfaces cannot be opened twice")
         memset(&err, 0, sizeof(err))
+        memset(&config, 0, sizeof(config))
         self.guard = _Guard()
         self.names = tuple(interfaces)
         check(zn_live_group_open(&self.group, &err), &err)
@@ -705,7 +706,7 @@ cdef class Live:
         for name in self.names:
             encoded = os.fsencode(name)
             config.interface = encoded
-            check(zn_live_group_add(self.group, &config, &err), &err)
+            check(zn_live_group_add(self.group, &config, rings, &err), &err)
 
     def __dealloc__(self):
         zn_live_group_close(self.group)
