@@ -2,7 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A ring of portions with one reader and one user. The reader is a job of one task, a portion each
- * time, which starts itself again while there is room; where there was none, zn_ahead_used does.
+ * time, which starts itself again while there is room; where there was none, zn_ahead_used does once
+ * half of the ring is used up.
  */
 #include "ahead.h"
 
@@ -115,8 +116,10 @@ zn_portion *zn_ahead_next(zn_ahead *a)
 
 void zn_ahead_used(zn_ahead *a)
 {
-    atomic_fetch_add(&a->used, 1);
-    start_reader(a);
+    uint32_t used = atomic_fetch_add(&a->used, 1) + 1;
+    /* Not for each portion: a thread that sleeps costs more to wake than a portion to read. */
+    if (atomic_load(&a->filled) - used <= ZN_AHEAD_PORTIONS / 2)
+        start_reader(a);
 }
 
 void zn_ahead_stop(zn_ahead *a)
