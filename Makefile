@@ -21,7 +21,7 @@ PY_SOURCES := $(sort $(shell find zanon_net -name '*.py' -o -name '*.pyi'))
 EXTENSION := $(C_FILES) $(shell find csrc -type d) $(wildcard zanon_net/*.pyx zanon_net/*.pxd) \
 	setup.py pyproject.toml zanon_net/_version.py
 
-C_FLAGS := -std=c11 -O2 -D_GNU_SOURCE -fvisibility=hidden -Icsrc
+C_FLAGS := -std=c11 -O2 -pthread -D_GNU_SOURCE -fvisibility=hidden -Icsrc
 C_WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wundef -Wstrict-prototypes -Wvla
 LIBRARIES := libcrypto libpcap
 
@@ -193,6 +193,27 @@ asan: system-test .venv-asan/.built ## run all tests under AddressSanitizer and 
 		LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
 		.venv-asan/bin/python -m pytest --capture=sys --hypothesis-profile=ci
 
+# The engine with several workers, by a program of its own: in Python the interpreter would be watched too.
+TSAN_FLAGS := $(C_FLAGS) -O1 -g -DZN_DEBUG -fsanitize=thread
+TSAN_OBJECTS := $(C_SOURCES:csrc/%.c=$(BUILD)/thread/obj/%.o)
+
+.PHONY: tsan
+tsan: $(BUILD)/thread/drive_engine ## one and four workers under ThreadSanitizer: same output, no data race
+	@(umask 077; head -c 32 /dev/urandom | base64 > $(BUILD)/thread/zanon.key)
+	@for workers in 1 2 4; do \
+		$< $$workers $(BUILD)/thread/zanon.key pcaps/demo.pcap > $(BUILD)/thread/$$workers; done
+	@cmp $(BUILD)/thread/1 $(BUILD)/thread/2 && cmp $(BUILD)/thread/1 $(BUILD)/thread/4
+	@cat $(BUILD)/thread/4
+
+$(BUILD)/thread/drive_engine: tests/thread/drive_engine.c $(TSAN_OBJECTS)
+	@$(CC) $(TSAN_FLAGS) $(C_WARNINGS) $^ -o $@ $$(pkg-config --libs $(LIBRARIES)) -lm
+
+$(BUILD)/thread/obj/%.o: csrc/%.c | system
+	@mkdir -p $(@D)
+	@$(CC) $(TSAN_FLAGS) $(C_WARNINGS) -MMD -MP $$(pkg-config --cflags $(LIBRARIES)) -c $< -o $@
+
+-include $(TSAN_OBJECTS:.o=.d)
+
 # What reads bytes that somebody else chose. Where a test leaves no room for files, gcov complains.
 PARSERS := csrc/proto csrc/io/(capture|.*_(read|row|frame))\.c csrc/state/(defrag|stream)
 .PHONY: coverage
@@ -215,7 +236,7 @@ lib: $(BUILD)/lib/libzanon.a ## build/lib/libzanon.a, its headers and zanon.pc, 
 		'Description: Real-time z-anonymization of network traffic' \
 		"Version: $$(sed -n 's/^__version__ = "\(.*\)"/\1/p' zanon_net/_version.py)" \
 		'Requires: $(LIBRARIES)' 'Cflags: -I$${prefix}/include/zanon' \
-		'Libs: -L$${prefix}/lib -lzanon -lm' > $(BUILD)/lib/pkgconfig/zanon.pc
+		'Libs: -L$${prefix}/lib -lzanon -lm -pthread' > $(BUILD)/lib/pkgconfig/zanon.pc
 	@echo "$(BUILD)/lib/libzanon.a, headers in $(BUILD)/include/zanon, $(BUILD)/lib/pkgconfig/zanon.pc"
 
 $(BUILD)/lib/libzanon.a: $(LIB_OBJECTS)

@@ -24,8 +24,8 @@ INSTALL = "apt-get install -y libpcap-dev libssl-dev pkg-config"
 
 def flags_from_env(environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
     """Compiler and linker flags for the build variant that `environ` asks for."""
-    cflags = ["-std=c11", "-O2", "-D_GNU_SOURCE", "-fvisibility=hidden", "-Wall"]
-    ldflags = []
+    cflags = ["-std=c11", "-O2", "-pthread", "-D_GNU_SOURCE", "-fvisibility=hidden", "-Wall"]
+    ldflags = ["-pthread"]
     if march := environ.get("ZANON_MARCH"):
         cflags += [f"-march={march}"]
     if environ.get("ZANON_DEBUG") == "1" or environ.get("ZANON_SANITIZE"):

@@ -87,6 +87,7 @@ def find_tools(scratch: Path) -> tuple[list[Tool], list[str]]:
     tools = [
         Tool("zanon-net", own("ours"), tells=True),
         Tool("zanon-net, core columns", own("ours", "core"), tells=True),
+        Tool("zanon-net, two workers", own("ours", "core,layer7", "2"), tells=True),
         Tool("limit: walk, mapped", lambda trace: [str(walk), "map", str(trace)], tells=True),
         Tool("limit: walk, read", lambda trace: [str(walk), "read", str(trace)], tells=True),
     ]

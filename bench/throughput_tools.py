@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One tool's turn of `throughput.py`, in a process of its own: prints what it took as JSON.
 
-Usage: python bench/throughput_tools.py TOOL TRACE [COLUMNS]
+Usage: python bench/throughput_tools.py TOOL TRACE [COLUMNS [WORKERS]]
 
 TOOL: `ours` (zanon_net.run, without the start of Python), `names` (z = 1: the names that it finds,
 as gen_trace.py tells them), `nfstream`, `mercury`.
@@ -26,11 +26,11 @@ def timed(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     return result | {"cpu_s": time.process_time() - cpu, "wall_s": time.monotonic() - wall}
 
 
-def ours(trace: str, columns: str = "core,layer7") -> dict[str, Any]:
+def ours(trace: str, columns: str = "core,layer7", workers: str = "1") -> dict[str, Any]:
     """The whole job with the defaults, written to a folder in memory where there is one."""
     import zanon_net
 
-    config = zanon_net.Config().replace(columns=columns)
+    config = zanon_net.Config().replace(columns=columns, workers=int(workers))
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as scratch:
 

@@ -75,6 +75,14 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
     return rc;
 }
 
+static int init_workers(zn_engine *e, unsigned workers, zn_error *err)
+{
+    int rc = zn_pool_open(&e->pool, workers, err);
+    if (rc == 0)
+        rc = zn_ahead_open(&e->ahead, e->pool, &e->intake, err);
+    return rc == 0 ? zn_behind_open(&e->behind, e->pool, &e->outputs, err) : rc;
+}
+
 int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *err)
 {
     zn_engine *e = zn_block_alloc(sizeof *e);
@@ -95,6 +103,8 @@ int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *er
         rc = zn_flow_table_open(&e->flows, config->max_flows, config->sets, &e->stats, err);
     if (rc == 0)
         rc = init_anon(e, config, err);
+    if (rc == 0 && config->workers > 1)
+        rc = init_workers(e, config->workers, err);
     if (rc != 0) {
         zn_engine_close(e);
         return rc;
@@ -107,6 +117,9 @@ void zn_engine_close(zn_engine *e)
 {
     if (e == NULL)
         return;
+    zn_pool_close(e->pool);
+    zn_ahead_close(e->ahead);
+    zn_behind_close(e->behind);
     zn_outputs_fini(&e->outputs);
     zn_names_fini(&e->names);
     zn_gate_fini(&e->gate);
@@ -186,7 +199,8 @@ size_t zn_engine_memory(const zn_engine *e)
     size_t bytes = sizeof *e + zn_flow_memory(e->flows) + zn_ztable_memory(e->gate.table) +
                    zn_popularity_memory(&e->popularity) + zn_resolved_memory(&e->resolved) +
                    zn_slab_bytes(&e->book.entries) + zn_slab_bytes(&e->book.texts) +
-                   zn_names_memory(&e->names) + zn_defrag_memory(e->intake.defrag);
+                   zn_names_memory(&e->names) + zn_defrag_memory(e->intake.defrag) +
+                   (e->pool != NULL ? zn_ahead_memory() + zn_behind_memory() : 0);
     return bytes + zn_outputs_memory(&e->outputs);
 }
 

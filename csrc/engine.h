@@ -17,13 +17,13 @@
 
 #include "anon/popularity.h"
 #include "base/addr.h"
+#include "base/pool.h"
 #include "base/sets.h"
 #include "base/stage.h"
 #include "base/stats.h"
 #include "base/text.h"
-#include "io/capture.h"
-#include "io/filter.h"
 #include "outputs.h"
+#include "source.h"
 #include "state/ztable.h"
 
 typedef struct zn_engine zn_engine;
@@ -47,19 +47,10 @@ typedef struct zn_engine_config {
     uint8_t user_v4_bits, user_v6_bits; /* prefix lengths that make a user, e.g. 32 and 64 */
     const char *key_file;               /* NULL: ephemeral keys */
     uint32_t max_flows, max_tuples, max_attributes;
-    uint32_t z_max;  /* the largest that zn_engine_set_z may set; 0: z stays */
-    bool popularity; /* stop at the end of each window, for its counts to be read */
+    uint32_t z_max;   /* the largest that zn_engine_set_z may set; 0: z stays */
+    bool popularity;  /* stop at the end of each window, for its counts to be read */
+    unsigned workers; /* threads that share the work, the caller's among them: 1 .. ZN_POOL_MAX */
 } zn_engine_config;
-
-#define ZN_SOURCE_LINKS 16
-/* A capture, its filter (or NULL), and how many frames of which link type it held. */
-typedef struct zn_source {
-    zn_capture *capture;
-    zn_filter *filter;
-    uint32_t link_type[ZN_SOURCE_LINKS];
-    uint64_t link_frames[ZN_SOURCE_LINKS];
-    uint32_t links;
-} zn_source;
 
 /* What the command does when nothing is said, without any output. */
 zn_engine_config zn_engine_default_config(void);

@@ -11,6 +11,7 @@ zn_engine_config zn_engine_default_config(void)
     config.dns_votes = true;
     config.user_v4_bits = 32;
     config.user_v6_bits = 64;
+    config.workers = 1;
     config.max_flows = UINT32_C(1) << 20;
     config.max_tuples = UINT32_C(1) << 26;
     config.max_attributes = UINT32_C(1) << 24;

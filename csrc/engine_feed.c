@@ -40,16 +40,21 @@ static void decide(zn_engine *e)
 static void write_flow(zn_engine *e, uint32_t flow)
 {
     zn_flow *f = zn_flow_at(e->flows, flow);
-    zn_record record;
+    zn_record here, *record = &here;
     zn_names_flow_closed(&e->names, flow, f);
     zn_layer7_closed(&e->names, f);
     if (e->gate.vote_count != 0)
         decide(e);
-    if (zn_gate_record(&e->gate, f, zn_names_quic_facts(&e->names, f), &record)) {
-        zn_outputs_record(&e->outputs, &record);
+    if (e->writes_behind)
+        record = zn_behind_next(e->behind);
+    if (zn_gate_record(&e->gate, f, zn_names_quic_facts(&e->names, f), record)) {
+        if (e->writes_behind)
+            zn_behind_put(e->behind);
+        else
+            zn_outputs_record(&e->outputs, record);
         e->stats.n[ZN_STAT_RECORDS]++;
         e->stats.n[zn_names_status(&e->names, f)]++;
-        e->stats.n[ZN_STAT_RECORDS_MIDSTREAM] += record.midstream;
+        e->stats.n[ZN_STAT_RECORDS_MIDSTREAM] += f->midstream;
     } else {
         e->stats.n[ZN_STAT_FLOWS_EXTERNAL]++;
     }
@@ -84,9 +89,35 @@ static int settle(zn_engine *e, bool all, zn_error *err)
     while (!e->waiting && (n = take_closed(e, flow)) != 0) {
         for (size_t i = 0; i < n; i++)
             write_flow(e, flow[i]);
-        e->waiting = !all && zn_outputs_full(&e->outputs);
+        if (e->writes_behind)
+            zn_behind_start(e->behind);
+        e->waiting = !all && zn_engine_outputs_full(e);
     }
-    return zn_outputs_check(&e->outputs, err);
+    return e->writes_behind ? 0 : zn_outputs_check(&e->outputs, err);
+}
+
+bool zn_engine_outputs_full(zn_engine *e)
+{
+    return e->writes_behind ? zn_behind_full(e->behind) : zn_outputs_full(&e->outputs);
+}
+
+void zn_engine_write_behind(zn_engine *e)
+{
+    if (e->behind == NULL)
+        return;
+    zn_behind_wait(e->behind); /* nothing is left, but the outputs were taken */
+    e->writes_behind = true;
+}
+
+int zn_engine_write_all(zn_engine *e, int rc, zn_error *err)
+{
+    int out;
+    if (!e->writes_behind)
+        return rc;
+    zn_behind_wait(e->behind);
+    e->writes_behind = false;
+    out = rc >= 0 ? zn_outputs_check(&e->outputs, err) : 0;
+    return out != 0 ? out : rc;
 }
 
 /* A packet at t_ns begins another period: what came before belongs to the last one. */
@@ -98,6 +129,8 @@ static int see_period(zn_engine *e, int64_t t_ns, zn_error *err)
         return 0;
     if (e->period >= 0)
         rc = settle(e, true, err);
+    if (e->writes_behind)
+        zn_behind_wait(e->behind);
     e->period = period;
     return rc != 0 ? rc : zn_outputs_mark(&e->outputs, period * e->split_ns, err);
 }
@@ -204,147 +237,70 @@ static int make_room(zn_engine *e, zn_error *err)
     return settle(e, true, err);
 }
 
-static int feed_group(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
+static int feed_group(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,
+                      zn_error *err)
 {
-    const zn_packet *packet = e->intake.packets;
+    zn_packet *packet[GROUP];
     uint32_t guess[GROUP];
     size_t packets;
     int rc;
     zn_stage_enter(&e->stage, ZN_STAGE_DECODE);
-    packets = zn_intake_take(&e->intake, frames, n);
+    packets = d == NULL ? zn_intake_take(&e->intake, frames + at, n, packet)
+                        : zn_intake_join(&e->intake, frames, d, at, n, packet);
     rc = e->gate.vote_count + GROUP_VOTES > e->gate.vote_cap ? settle(e, false, err) : 0;
     zn_stage_enter(&e->stage, ZN_STAGE_FLOWS);
     if (rc == 0 && e->batched % GROUP == 0)
         rc = make_room(e, err);
     for (size_t i = 0; i < packets; i++) {
-        guess[i] = zn_flow_probe(e->flows, packet[i].hash);
+        guess[i] = zn_flow_probe(e->flows, packet[i]->hash);
         if (ZN_UNLIKELY(guess[i] == 0))
-            zn_resolved_prefetch(&e->resolved, &packet[i]);
+            zn_resolved_prefetch(&e->resolved, packet[i]);
     }
     for (size_t i = 0; i < packets && rc == 0; i++)
-        rc = take_packet(e, &packet[i], guess[i], err);
+        rc = take_packet(e, packet[i], guess[i], err);
     e->batched += (uint32_t)n;
     return rc;
 }
 
-/* Ends a batch: what its packets left to be done is done; `all` as settle has it. */
-static int end_batch(zn_engine *e, bool all, zn_error *err)
+int zn_engine_settle_batch(zn_engine *e, bool all, zn_error *err)
 {
     e->batched = 0;
     zn_defrag_expire(e->intake.defrag, e->clock.now_ns);
     return settle(e, all, err);
 }
 
-/* Takes n frames. Groups and batches are counted in frames, whatever portions they come in: what is
- * put out does not depend on them. */
-static int feed_frames(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
+int zn_engine_take_frames(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,
+                          zn_error *err)
 {
     int rc = 0;
-    for (size_t at = 0; at < n && rc == 0;) {
+    for (size_t end = at + n; at < end && rc == 0;) {
         size_t group = GROUP - e->batched % GROUP;
-        if (group > n - at)
-            group = n - at;
-        rc = feed_group(e, frames + at, group, err);
+        if (group > end - at)
+            group = end - at;
+        rc = feed_group(e, frames, d, at, group, err);
         if (rc == 0 && e->batched == ZN_ENGINE_BATCH)
-            rc = end_batch(e, false, err);
+            rc = zn_engine_settle_batch(e, false, err);
         at += group;
     }
     return rc;
 }
 
-int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
-{
-    int rc = feed_frames(e, frames, n, err);
-    return rc == 0 ? zn_engine_end_batch(e, err) : rc;
-}
-
-static void tally_link(zn_source *source, uint32_t link_type, uint64_t frames)
-{
-    uint32_t i = 0;
-    while (i < source->links && source->link_type[i] != link_type)
-        i++;
-    if (i == ZN_SOURCE_LINKS)
-        return;
-    if (i == source->links)
-        source->link_type[source->links++] = link_type;
-    source->link_frames[i] += frames;
-}
-
-/* Counts the frames, run by run of the same link type. */
-static void tally_links(zn_source *source, const zn_frame *frames, size_t n)
-{
-    for (size_t i = 0, start = 0; i < n; start = i) {
-        while (i < n && frames[i].link_type == frames[start].link_type)
-            i++;
-        tally_link(source, frames[start].link_type, i - start);
-    }
-}
-
-/* Counts the frames and leaves those that pass the filter. */
-static size_t filter_frames(zn_engine *e, zn_source *source, size_t n)
-{
-    size_t kept = 0;
-    tally_links(source, e->frames, n);
-    if (source->filter == NULL)
-        return n;
-    for (size_t i = 0; i < n; i++)
-        if (zn_filter_pass(source->filter, &e->frames[i]))
-            e->frames[kept++] = e->frames[i];
-    e->stats.n[ZN_STAT_FRAMES_FILTERED] += n - kept;
-    return kept;
-}
-
-int zn_engine_take_pending(zn_engine *e, zn_error *err)
-{
-    const zn_frame *frames = e->pending;
-    size_t n = 0;
-    int rc;
-    if (e->popularity.table == NULL)
-        n = e->pending_count;
-    while (n < e->pending_count && !zn_popularity_reach(&e->popularity, frames[n].t_ns))
-        n++;
-    e->pending += n;
-    e->pending_count -= n;
-    rc = feed_frames(e, frames, n, err);
-    return rc == 0 && e->popularity.due ? end_batch(e, true, err) : rc;
-}
-
 int zn_engine_end_batch(zn_engine *e, zn_error *err)
 {
-    return e->batched != 0 ? end_batch(e, false, err) : 0;
+    return e->batched != 0 ? zn_engine_settle_batch(e, false, err) : 0;
 }
 
-int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
+int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
 {
-    int taken = 0, n = 1, rc = 0;
-    zn_popularity_next(&e->popularity);
-    while (rc == 0 && (taken < max_frames || e->pending_count != 0)) {
-        int want = max_frames - taken < ZN_ENGINE_BATCH ? max_frames - taken : ZN_ENGINE_BATCH;
-        bool drained = false; /* a stream: what came is decided now, not when the batch is full */
-        if (e->pending_count == 0) {
-            zn_stage_enter(&e->stage, ZN_STAGE_READ);
-            n = zn_capture_next(source->capture, e->frames, want, err);
-            if (n <= 0)
-                break;
-            e->pending = e->frames;
-            e->pending_count = filter_frames(e, source, (size_t)n);
-            taken += n;
-            drained = n < want && zn_capture_may_wait(source->capture);
-        }
-        rc = zn_engine_take_pending(e, err);
-        if (drained || e->popularity.due || e->waiting || zn_outputs_full(&e->outputs))
-            break;
-    }
-    if (rc == 0)
-        rc = zn_engine_end_batch(e, err);
-    if (rc != 0)
-        return rc;
-    return n < 0 ? n : taken;
+    int rc = zn_engine_take_frames(e, frames, NULL, 0, n, err);
+    return rc == 0 ? zn_engine_end_batch(e, err) : rc;
 }
 
 int zn_engine_settle(zn_engine *e, zn_error *err)
 {
-    int rc = settle(e, false, err);
+    int rc;
+    zn_engine_write_behind(e);
+    rc = zn_engine_write_all(e, settle(e, false, err), err);
     return rc != 0 ? rc : e->waiting;
 }
 

@@ -9,6 +9,8 @@ int zn_engine_run_live(zn_engine *e, zn_live_group *group, int max_frames, int w
 {
     int taken = 0, n = 1, rc = 0;
     zn_popularity_next(&e->popularity);
+    zn_live_group_share(group, e->pool);
+    zn_engine_write_behind(e);
     while (rc == 0 && (taken < max_frames || e->pending_count != 0)) {
         if (e->pending_count == 0) {
             n = zn_live_group_next(group, &e->pending, taken == 0 ? wait_ms : 0, err);
@@ -18,11 +20,13 @@ int zn_engine_run_live(zn_engine *e, zn_live_group *group, int max_frames, int w
             taken += n;
         }
         rc = zn_engine_take_pending(e, err);
-        if (e->popularity.due || e->waiting || zn_outputs_full(&e->outputs))
+        if (e->popularity.due || e->waiting || zn_engine_outputs_full(e))
             break;
     }
     if (rc == 0)
         rc = zn_engine_end_batch(e, err);
+    rc = zn_engine_write_all(e, rc, err);
+    zn_live_group_share(group, NULL);
     if (rc != 0)
         return rc;
     return n < 0 && taken == 0 ? n : taken;

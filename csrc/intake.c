@@ -2,7 +2,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "intake.h"
 
-#include "proto/packet.h"
 #include "state/flow_table.h"
 
 #define NESTED_MAX 4 /* fragments inside a datagram that was put together, and so on */
@@ -75,14 +74,12 @@ static void count_encapsulations(zn_stats *stats, uint64_t seen)
         stats->n[ZN_STAT_IN_FIRST + __builtin_ctzll(seen)]++;
 }
 
-/* One frame: true when it makes *p. */
-static bool take_frame(zn_intake *in, const zn_frame *frame, zn_packet *p)
+/* A frame that was decoded as *p, or *fragment: true when it makes *p. */
+static inline bool take_decoded(zn_intake *in, int64_t t_ns, zn_stat why, zn_fragment *fragment,
+                                zn_packet *p)
 {
-    zn_packet_input input = {{frame->data, frame->captured}, frame->wire, frame->link_type};
-    zn_fragment fragment;
-    zn_stat why = zn_packet_decode(&input, &in->flow_key, p, &fragment);
     if (ZN_UNLIKELY(why == ZN_STAT_FRAGMENTS)) {
-        why = take_fragment(in, frame->t_ns, &fragment, p);
+        why = take_fragment(in, t_ns, fragment, p);
         if (why == ZN_STAT_FRAGMENTS) {
             count_encapsulations(in->stats, p->encapsulations);
             return false;
@@ -94,8 +91,15 @@ static bool take_frame(zn_intake *in, const zn_frame *frame, zn_packet *p)
         in->stats->n[why]++;
         return false;
     }
-    p->t_ns = frame->t_ns;
+    p->t_ns = t_ns;
     return true;
+}
+
+static inline zn_stat decode(const zn_intake *in, const zn_frame *frame, zn_packet *p,
+                             zn_fragment *fragment)
+{
+    zn_packet_input input = {{frame->data, frame->captured}, frame->wire, frame->link_type};
+    return zn_packet_decode(&input, &in->flow_key, p, fragment);
 }
 
 /* Counts n frames, and remembers the times of those that have one. */
@@ -123,16 +127,68 @@ static void count_frames(zn_intake *in, const zn_frame *frames, size_t n)
     in->last_ns = last_ns;
 }
 
-size_t zn_intake_take(zn_intake *in, const zn_frame *frames, size_t n)
+size_t zn_intake_take(zn_intake *in, const zn_frame *frames, size_t n, zn_packet **out)
 {
     size_t packets = 0;
     zn_defrag_release(in->defrag);
     count_frames(in, frames, n);
     for (size_t i = 0; i < n; i++) {
         zn_packet *p = &in->packets[packets];
-        if (ZN_LIKELY(frames[i].t_ns >= 0) && take_frame(in, &frames[i], p)) {
+        zn_fragment fragment;
+        if (ZN_LIKELY(frames[i].t_ns >= 0) &&
+            take_decoded(in, frames[i].t_ns, decode(in, &frames[i], p, &fragment), &fragment, p)) {
             zn_flow_prefetch(in->flows, p->hash);
-            packets++;
+            out[packets++] = p;
+        }
+    }
+    return packets;
+}
+
+void zn_intake_decode(const zn_intake *in, const zn_frame *frames, size_t n, zn_decoded *out)
+{
+    size_t fragments = 0;
+    ZN_ASSERT(n <= ZN_INTAKE_AHEAD);
+    for (size_t i = 0; i < n; i++) {
+        if (ZN_UNLIKELY(frames[i].t_ns < 0))
+            continue;
+        out->why[i] =
+            (uint16_t)decode(in, &frames[i], &out->packets[i], &out->fragments[fragments]);
+        fragments += out->why[i] == ZN_STAT_FRAGMENTS;
+    }
+    out->n = n;
+    out->fragments_taken = 0;
+}
+
+/* What the packets behind the i-th will be asked for lies in another processor's cache. */
+static inline void fetch_ahead(const zn_intake *in, const zn_decoded *d, size_t i)
+{
+    const zn_packet *next = &d->packets[i] + ZN_INTAKE_GROUP, *later = next + ZN_INTAKE_GROUP;
+    if (i + 2 * ZN_INTAKE_GROUP < d->n) {
+        ZN_PREFETCH(later);
+        ZN_PREFETCH((const uint8_t *)later + ZN_CACHE_LINE);
+    }
+    if (i + ZN_INTAKE_GROUP < d->n) {
+        zn_flow_prefetch(in->flows, next->hash);
+        ZN_PREFETCH(next->payload.p);
+    }
+}
+
+size_t zn_intake_join(zn_intake *in, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,
+                      zn_packet **out)
+{
+    size_t packets = 0;
+    zn_defrag_release(in->defrag);
+    count_frames(in, frames + at, n);
+    for (size_t i = at; i < at + n; i++) {
+        zn_packet *p = &d->packets[i];
+        zn_fragment *fragment = &d->fragments[d->fragments_taken];
+        if (ZN_UNLIKELY(frames[i].t_ns < 0))
+            continue;
+        fetch_ahead(in, d, i);
+        d->fragments_taken += d->why[i] == ZN_STAT_FRAGMENTS;
+        if (take_decoded(in, frames[i].t_ns, (zn_stat)d->why[i], fragment, p)) {
+            zn_flow_prefetch(in->flows, p->hash);
+            out[packets++] = p;
         }
     }
     return packets;

@@ -12,10 +12,12 @@
 
 #include "base/packet.h"
 #include "io/frame.h"
+#include "proto/packet.h"
 #include "state/defrag.h"
 #include "state/flow.h"
 
-#define ZN_INTAKE_GROUP 32 /* frames taken at a time */
+#define ZN_INTAKE_GROUP 32   /* frames taken at a time */
+#define ZN_INTAKE_AHEAD 1024 /* frames decoded before their turn, at a time */
 
 typedef struct zn_intake {
     zn_stats *stats;
@@ -26,12 +28,28 @@ typedef struct zn_intake {
     zn_packet packets[ZN_INTAKE_GROUP];
 } zn_intake;
 
+/* Frames that were decoded before their turn, by any thread. What depends on others of before waits
+ * until then. */
+typedef struct zn_decoded {
+    size_t n, fragments_taken;
+    zn_packet packets[ZN_INTAKE_AHEAD];
+    uint16_t why[ZN_INTAKE_AHEAD]; /* zn_stat, as zn_packet_decode returns it */
+    zn_fragment fragments[ZN_INTAKE_AHEAD];
+} zn_decoded;
+
 /* stats of *in is set; makes the rest but `flows`. 0, or a negative zn_err with *err filled. */
 int zn_intake_init(zn_intake *in, zn_error *err);
 void zn_intake_fini(zn_intake *in);
 
-/* Turns up to ZN_INTAKE_GROUP frames into in->packets, which are valid until the next call, and
- * returns how many there are. */
-size_t zn_intake_take(zn_intake *in, const zn_frame *frames, size_t n);
+/* Turns up to ZN_INTAKE_GROUP frames into packets at out[0 .. ], which are valid until the next call,
+ * and returns how many there are. */
+size_t zn_intake_take(zn_intake *in, const zn_frame *frames, size_t n, zn_packet **out);
+
+/* The first half of zn_intake_take, which changes nothing of *in: decodes up to ZN_INTAKE_AHEAD frames. */
+void zn_intake_decode(const zn_intake *in, const zn_frame *frames, size_t n, zn_decoded *out);
+/* The second half, for n of them (up to ZN_INTAKE_GROUP) from `at` on, each once and in their order. The
+ * packets are those of *d at out[0 .. ], whose number is returned; valid until the next call. */
+size_t zn_intake_join(zn_intake *in, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,
+                      zn_packet **out);
 
 #endif

@@ -7,7 +7,6 @@
 #include "io/csv_log.h"
 #include "io/json_log.h"
 
-#define FULL_BYTES ((size_t)8 << 20)
 #define FIRST_MARKS 16
 
 _Static_assert((int)ZN_TSTAT_TCP_COMPLETE == (int)ZN_OUTPUT_TCP_COMPLETE &&
@@ -97,8 +96,18 @@ bool zn_outputs_full(const zn_outputs *o)
     size_t bytes = 0;
     for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
         bytes += o->text[i].n;
-    return bytes >= FULL_BYTES || o->table[0].rows >= ZN_OUTPUTS_ROWS ||
+    return bytes >= ZN_OUTPUTS_BYTES || o->table[0].rows >= ZN_OUTPUTS_ROWS ||
            o->table[1].rows >= ZN_OUTPUTS_ROWS;
+}
+
+bool zn_outputs_is_released(int text)
+{
+    return text == ZN_OUTPUT_OBSERVATIONS || text == ZN_OUTPUT_OBSERVATION_ROWS;
+}
+
+size_t zn_outputs_released_bytes(const zn_outputs *o)
+{
+    return o->text[ZN_OUTPUT_OBSERVATIONS].n + o->text[ZN_OUTPUT_OBSERVATION_ROWS].n;
 }
 
 int zn_outputs_check(const zn_outputs *o, zn_error *err)

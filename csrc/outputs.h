@@ -14,7 +14,8 @@
 #include "io/table.h"
 #include "io/tstat_log.h"
 
-#define ZN_OUTPUTS_ROWS 65536 /* of a table, that are enough to be taken */
+#define ZN_OUTPUTS_ROWS 65536              /* of a table, that are enough to be taken */
+#define ZN_OUTPUTS_BYTES ((size_t)8 << 20) /* of all texts: the same */
 
 /* Texts, two of them of rows of bytes, then tables. As bits (1 << output) in a set of outputs. */
 typedef enum zn_output {
@@ -63,6 +64,10 @@ void zn_outputs_header(const zn_outputs *o, zn_output output, zn_text *out);
 
 /* So much has gathered that it should be taken before more is made. */
 bool zn_outputs_full(const zn_outputs *o);
+/* A text of releases, not of records. */
+bool zn_outputs_is_released(int text);
+/* Bytes of those. */
+size_t zn_outputs_released_bytes(const zn_outputs *o);
 /* 0, or -ZN_ERR_CAPACITY when memory was out. */
 int zn_outputs_check(const zn_outputs *o, zn_error *err);
 /* The texts were taken, and so were the rows of the tables, or there is no mark. */

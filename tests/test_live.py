@@ -142,8 +142,9 @@ def only(manifest: dict[str, Any]) -> dict[str, Any]:
 # ---- what arrives -------------------------------------------------------------------------------
 
 
-def test_nothing_is_lost_below_the_limit(net: Namespace, live: Any) -> None:
-    run = live("a", "--status", "200ms")
+@pytest.mark.parametrize("workers", [1, 3])
+def test_nothing_is_lost_below_the_limit(net: Namespace, live: Any, workers: int) -> None:
+    run = live("a", "--status", "200ms", "--workers", workers)
     frames, raw = datagrams(20_000), net.sender("b")
     for at in range(0, len(frames), 1000):
         for frame in frames[at : at + 1000]:
@@ -166,13 +167,17 @@ def sorted_lines(out: Path, name: str) -> list[str]:
     return sorted((out / name).read_text().splitlines())
 
 
+@pytest.mark.parametrize("workers", [1, 2])
 def test_live_and_file_agree(
-    net: Namespace, live: Any, tmp_path: Path, demo_pcap: Path, key_file: str
+    net: Namespace, live: Any, tmp_path: Path, demo_pcap: Path, key_file: str, workers: int
 ) -> None:
-    """The same packets at the same times, once from the interface and once from a recording."""
+    """The same packets at the same times, once from the interface and once from a recording.
+
+    With several workers the kernel spreads them over several rings.
+    """
     settings = ["--format", "jsonl", "--format", "observations", "--key-file", key_file]
     recorder = net.recorder("a")
-    run = live("a", *settings, "--status", "100ms")
+    run = live("a", *settings, "--status", "100ms", "--workers", workers)
     with _core.Capture(str(demo_pcap)) as capture:
         frames = [data for _ in range(400) for _, _, _, data in capture.frames(64)]
     assert len(frames) > 15_000
@@ -197,10 +202,11 @@ def test_live_and_file_agree(
         assert manifest[key] == again[key]
 
 
-def test_two_directions_on_two_interfaces(net: Namespace, live: Any) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_two_directions_on_two_interfaces(net: Namespace, live: Any, workers: int) -> None:
     """A tap: each direction has its interface, and a handshake is still one."""
     net.cable("c", "d")
-    run = live("a", "c", "--format", "observations", "--status", "100ms")
+    run = live("a", "c", "--format", "observations", "--status", "100ms", "--workers", workers)
     ends = {True: net.sender("b"), False: net.sender("d")}
     frames = crowd(b"shared.example", 40)
     for frame in frames:  # the client's address stands first in what it sends
@@ -325,6 +331,31 @@ def test_forced_loss_is_counted_exactly(net: Namespace) -> None:
     live.close()
 
 
+def test_several_rings_are_one_stream(net: Namespace) -> None:
+    """Each frame once, in the order of time; what rings lost is added up."""
+    with net.inside():
+        live = _core.Live(["a"], rings=4)
+        full = _core.Live(["a"], rings=2, ring_bytes=1 << 20, filter="udp")
+    sent = data_of(crowd(b"www.example.org", 200))
+    net.send("b", sent)
+    frames = frames_of(live)
+    assert [data for _, _, _, data in frames] == sent
+    (facts,) = live.facts()
+    assert (facts["frames"], facts["received"], facts["dropped"]) == (len(sent), len(sent), 0)
+    assert (facts["name"], facts["warning"]) == ("a", None)
+    live.close()
+    many = [  # flows of any ring
+        wire.ethernet(wire.ipv4(wire.udp(bytes(1400), ports=(1024 + i, 99)), wire.UDP))
+        for i in range(6000)
+    ]
+    net.send("b", many)
+    kept = len(frames_of(full))
+    (facts,) = full.facts()
+    assert facts["dropped"] > 1000
+    assert facts["frames"] == kept == len(many) - facts["dropped"]
+    full.close()
+
+
 def test_loss_is_told_everywhere(net: Namespace, live: Any) -> None:
     """The run is stopped while its ring overflows."""
     run = live("a", "--ring", "1M", "--status", "100ms")
@@ -382,10 +413,11 @@ def test_interface_goes_down_and_comes_up(net: Namespace, live: Any) -> None:
     assert only(manifest)["frames"] == arrived
 
 
-def test_interface_is_removed(net: Namespace, live: Any) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_interface_is_removed(net: Namespace, live: Any, workers: int) -> None:
     """The others go on; with the last one the run ends by itself, whole and with a warning."""
     net.cable("c", "d")
-    run = live("a", "c", "--status", "100ms")
+    run = live("a", "c", "--status", "100ms", "--workers", workers)
     net.send("d", datagrams(100))
     run.wait_for("packets 100 ")
     net.ip("link del dev c")
@@ -505,9 +537,11 @@ def load(net: Namespace) -> Iterator[threading.Thread]:
         thread.join()
 
 
+@pytest.mark.parametrize("workers", [1, 4])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_under_load(net: Namespace, live: Any, number: int) -> None:
-    run = live("a", "--format", "jsonl", "--format", "observations", "--status", "100ms")
+def test_a_signal_under_load(net: Namespace, live: Any, number: int, workers: int) -> None:
+    formats = ("--format", "jsonl", "--format", "observations")
+    run = live("a", *formats, "--status", "100ms", "--workers", workers)
     with load(net) as thread:
         run.wait_for("status:")
         run.wait_for("status:")

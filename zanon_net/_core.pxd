@@ -438,6 +438,7 @@ cdef extern from "engine.h" nogil:
         uint32_t max_flows, max_tuples, max_attributes
         uint32_t z_max
         bint popularity
+        unsigned workers
     ctypedef struct zn_source:
         zn_capture *capture
         zn_filter *filter
@@ -486,7 +487,8 @@ cdef extern from "io/live_group.h" nogil:
         pass
     int zn_live_group_open(zn_live_group **out, zn_error *err)
     void zn_live_group_close(zn_live_group *g)
-    int zn_live_group_add(zn_live_group *g, const zn_live_config *config, zn_error *err)
+    int zn_live_group_add(zn_live_group *g, const zn_live_config *config, unsigned rings,
+                          zn_error *err)
     int zn_live_group_next(zn_live_group *g, const zn_frame **frames, int wait_ms, zn_error *err)
     void zn_live_group_stop(zn_live_group *g)
     bint zn_live_group_ended(const zn_live_group *g)

@@ -303,7 +303,7 @@ cdef class Engine:
 
     def __init__(self, *, z, window_ns, rotate_ns, established, dns_votes, internal, never,
                  user_prefix, key_file, keep_client_port, dn_hunter, exact, outputs, split_ns, columns, max_flows,
-                 max_tuples, max_attributes, z_max=0, popularity=False):
+                 max_tuples, max_attributes, z_max=0, popularity=False, workers=1):
         cdef zn_engine_config config
         cdef zn_error err
         cdef _Lists lists = _Lists(internal, never)
@@ -340,6 +340,7 @@ cdef class Engine:
         config.max_attributes = max_attributes
         config.z_max = z_max
         config.popularity = popularity
+        config.workers = workers
         check(zn_engine_open(&self.engine, &config, &err), &err)
 
     def __dealloc__(self):
@@ -687,12 +688,13 @@ cdef class Live:
     cdef tuple names
 
     def __init__(self, interfaces, *, str filter="", uint32_t snaplen=262144,
-                 uint32_t ring_bytes=1 << 26, bint promiscuous=True):
+                 uint32_t ring_bytes=1 << 26, bint promiscuous=True, unsigned rings=1):
         cdef zn_live_config config
         cdef zn_error err
         if self.group != NULL:
             raise RuntimeError("interfaces cannot be opened twice")
         memset(&err, 0, sizeof(err))
+        memset(&config, 0, sizeof(config))
         self.guard = _Guard()
         self.names = tuple(interfaces)
         check(zn_live_group_open(&self.group, &err), &err)
@@ -704,7 +706,7 @@ cdef class Live:
         for name in self.names:
             encoded = os.fsencode(name)
             config.interface = encoded
-            check(zn_live_group_add(self.group, &config, &err), &err)
+            check(zn_live_group_add(self.group, &config, rings, &err), &err)
 
     def __dealloc__(self):
         zn_live_group_close(self.group)

@@ -40,6 +40,7 @@ from zanon_net.values import (
 Z_MAX = 2**31
 SPLIT_MIN_NS = 60_000_000_000  # as finely as the times beside a suppressed name are told
 COUNT_MAX = 2**31
+WORKERS_MAX = 64
 
 FORMAT_OUTPUTS = {
     "tstat": ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete"),
@@ -257,15 +258,20 @@ class Output(_Section):
 
 @dataclass(frozen=True, slots=True)
 class Limits(_Section):
-    """Hard caps of the tables, in entries. At a cap only more is suppressed, and counted."""
+    """Hard caps of the tables, in entries. At a cap only more is suppressed, and counted.
+
+    workers: threads that share the work; the output is the same for any number.
+    """
 
     max_flows: int = 1 << 20
     max_tuples: int = 1 << 26
     max_attributes: int = 1 << 24
+    workers: int = 1
 
     def __post_init__(self) -> None:
         for name in ("max_flows", "max_tuples", "max_attributes"):
             whole(name, getattr(self, name), 1, COUNT_MAX)
+        whole("workers", self.workers, 1, WORKERS_MAX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,8 +333,7 @@ class Config:
 
     def engine_arguments(self) -> dict[str, Any]:
         """The keyword arguments of `_core.Engine`."""
-        networks = self.addresses.networks
-        key_file = self.addresses.key_file
+        networks, key_file = self.addresses.networks, self.addresses.key_file
         return {
             "z": self.anonymity.z,
             "window_ns": self.anonymity.window_ns,
@@ -348,6 +353,7 @@ class Config:
             "max_flows": self.limits.max_flows,
             "max_tuples": self.limits.max_tuples,
             "max_attributes": self.limits.max_attributes,
+            "workers": self.limits.workers,
             "z_max": self.anonymity.z_limit,
             "popularity": self.anonymity.dynamic or self.output.popularity is not None,
         }
@@ -355,8 +361,8 @@ class Config:
     def to_dict(self) -> dict[str, Any]:
         """The settings as the manifest has them.
 
-        Left out is what could be a secret, an address or a name: the key and its path, the filter,
-        small networks and the names on the never list.
+        Left out is what could be a secret, an address or a name (the key and its path, the filter,
+        small networks, the never list) and how many workers there are, which changes nothing.
         """
         anonymity, addresses = self.anonymity, self.addresses
         return {
@@ -388,7 +394,7 @@ class Config:
                 "split_size": self.output.size_limit or None,
                 "popularity": self.output.popularity is not None,
             },
-            "limits": dataclasses.asdict(self.limits),
+            "limits": {k: v for k, v in dataclasses.asdict(self.limits).items() if k != "workers"},
             "live": {
                 "ring": self.live.ring_bytes,
                 "snaplen": self.live.snaplen,
@@ -399,13 +405,8 @@ class Config:
     def _target(self) -> dict[str, Any]:
         """What a z that follows the stream is to reach."""
         anonymity = self.anonymity
-        if not anonymity.dynamic:
-            return {}
-        return {
-            "target_k": anonymity.target_k,
-            "target_p": anonymity.target_p,
-            "z_max": anonymity.z_max,
-        }
+        names = ("target_k", "target_p", "z_max") if anonymity.dynamic else ()
+        return {name: getattr(anonymity, name) for name in names}
 
 
 _SECTIONS: dict[str, type] = {

@@ -35,6 +35,7 @@ _ABOUT = {
     "max_flows": "flows at a time; then those idle for longest are closed early",
     "max_tuples": "(user, name) pairs remembered; then the oldest are forgotten",
     "max_attributes": "names and addresses remembered; then the oldest are forgotten",
+    "workers": "threads that share the work; what is written is the same for any number",
     "ring": "memory for frames that wait to be read, of each interface",
     "snaplen": "bytes kept of a frame; a name behind them is not seen",
     "promiscuous": "whether an interface takes frames for other hosts too",

@@ -13,11 +13,13 @@ from zanon_net._core import Engine, Live
 from zanon_net.config import Config
 from zanon_net.errors import CaptureError, ConfigError
 from zanon_net.interfaces import ANY, Losses
+from zanon_net.live_settings import RING_MIN
 from zanon_net.privileges import explain_missing
 from zanon_net.report import Drops, link_type_name
 from zanon_net.windows import Windows
 
 BATCH_FRAMES = 16384
+RINGS_MAX = 8  # of an interface, one for each worker that reads it
 WAIT_MS = 100  # longest that a signal, a status line or an idle flow waits for the core
 DRAIN_S = 0.1  # without a frame after the end: then the rings are empty
 DRAIN_MAX_S = 10.0  # rings that take longer to empty are left, and counted
@@ -64,7 +66,7 @@ class LiveInterfaces:
     """
 
     def __init__(self, names: Sequence[str], config: Config) -> None:
-        settings = config.live
+        settings, rings = config.live, min(config.limits.workers, RINGS_MAX)
         self.names = tuple(names)
         self._losses = [Losses(name) for name in names]
         self._unread = False
@@ -74,8 +76,9 @@ class LiveInterfaces:
                 names,
                 filter=config.input.filter,
                 snaplen=settings.snaplen,
-                ring_bytes=settings.ring_bytes,
+                ring_bytes=max(settings.ring_bytes // rings, RING_MIN),
                 promiscuous=settings.promiscuous,
+                rings=rings,
             )
         except CaptureError as error:
             if error.errno == errno.EPERM:

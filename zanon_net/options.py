@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from zanon_net.config import COMPRESSIONS, EVIDENCE, FORMAT_OUTPUTS, Config
+from zanon_net.config import COMPRESSIONS, EVIDENCE, FORMAT_OUTPUTS, WORKERS_MAX, Config
 
 MESSAGES = "Messages"
 INPUT_AND_OUTPUT = "Input and output"
@@ -281,6 +281,14 @@ def _limits() -> list[GroupedOption]:
             "--max-flows",
             "Flows at a time; then those idle for longest are closed early, and counted.",
             default.max_flows,
+            metavar="N",
+            type=int,
+        ),
+        setting(
+            group,
+            "--workers",
+            f"Threads that share the work, up to {WORKERS_MAX}; what is written stays the same.",
+            default.workers,
             metavar="N",
             type=int,
         ),

@@ -295,6 +295,7 @@ def build_manifest(
         "error": ending.error,
         "notes": _notes(config, totals.counters),
         "configuration": config.to_dict(),
+        "workers": config.limits.workers,
         "time_range": totals.time_range(),
         "sources": [source.to_dict() for source in listed],
         "capture_drops": ending.drops.to_dict(),

@@ -37,12 +37,28 @@ void zn_byte_source_open_memory(zn_byte_source *s, const uint8_t *bytes, size_t 
 int zn_byte_source_open_fd(zn_byte_source *s, int fd, const char *name, zn_error *err)
 {
     init(s, name);
-    s->buffer = zn_block_alloc(BUFFER_BYTES); /* takes memory only as far as it is used */
-    if (s->buffer == NULL)
-        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory to read %s", s->name);
+    if (zn_byte_source_keep(s, 1, err) != 0)
+        return -ZN_ERR_CAPACITY;
+    s->buffer = s->buffers[0];
     s->fd = fd;
     s->unread = zn_cursor_over(s->buffer, 0, false);
     return 0;
+}
+
+int zn_byte_source_keep(zn_byte_source *s, unsigned n, zn_error *err)
+{
+    ZN_ASSERT(n <= ZN_BYTE_SOURCE_BUFFERS);
+    for (; s->kept < n; s->kept++) {
+        s->buffers[s->kept] = zn_block_alloc(BUFFER_BYTES); /* takes memory as far as it is used */
+        if (s->buffers[s->kept] == NULL)
+            return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory to read %s", s->name);
+    }
+    return 0;
+}
+
+void zn_byte_source_next(zn_byte_source *s)
+{
+    s->borrowed = s->kept > 1;
 }
 
 void zn_byte_source_put_back(zn_byte_source *s, zn_span bytes)
@@ -79,10 +95,26 @@ int zn_byte_source_open_path(zn_byte_source *s, const char *path, zn_error *err)
 
 void zn_byte_source_close(zn_byte_source *s)
 {
-    zn_block_free(s->buffer, BUFFER_BYTES);
+    for (unsigned i = 0; i < s->kept; i++)
+        zn_block_free(s->buffers[i], BUFFER_BYTES);
     if (s->owns_fd)
         (void)close(s->fd);
     init(s, "");
+}
+
+/* The unread bytes move to the start of a buffer: the same, or the next where this one is borrowed. */
+static void make_room(zn_byte_source *s)
+{
+    size_t left = zn_cursor_left(&s->unread);
+    ZN_ASSERT(left <= ZN_BYTE_SOURCE_MAX);
+    if (s->borrowed) {
+        s->at = (s->at + 1) % s->kept;
+        s->buffer = s->buffers[s->at];
+        s->borrowed = false;
+    }
+    if (left != 0 && s->unread.p != s->buffer)
+        memmove(s->buffer, s->unread.p, left);
+    s->unread = zn_cursor_over(s->buffer, left, false);
 }
 
 int zn_byte_source_refill(zn_byte_source *s, zn_error *err)
@@ -91,10 +123,7 @@ int zn_byte_source_refill(zn_byte_source *s, zn_error *err)
     ssize_t got;
     if (!zn_byte_source_may_grow(s))
         return 0;
-    ZN_ASSERT(left <= ZN_BYTE_SOURCE_MAX);
-    if (left != 0 && s->unread.p != s->buffer)
-        memmove(s->buffer, s->unread.p, left);
-    s->unread = zn_cursor_over(s->buffer, left, false);
+    make_room(s);
     if (s->is_file && most > s->total - s->end_offset)
         most =
             (size_t)(s->total - s->end_offset); /* what is appended meanwhile is for another time */

@@ -5,7 +5,7 @@
  * at hand are a cursor that the reader moves; a refill brings more.
  *
  * Bytes behind the cursor stay where they are until the next zn_byte_source_refill, so frames may
- * borrow them until then.
+ * borrow them until then; or for longer, with zn_byte_source_keep.
  */
 #ifndef ZN_IO_BYTE_SOURCE_H
 #define ZN_IO_BYTE_SOURCE_H
@@ -14,12 +14,16 @@
 
 /* Most unread bytes a reader may ask for before it consumes some. */
 #define ZN_BYTE_SOURCE_MAX ((uint32_t)16 << 20)
+#define ZN_BYTE_SOURCE_BUFFERS 4
 
 typedef struct zn_byte_source {
     zn_cursor unread;
     uint64_t end_offset; /* where `unread` ends, in bytes from the start of the capture */
     uint64_t total;      /* bytes in all; 0 for a stream, which does not know */
-    uint8_t *buffer;     /* NULL: memory */
+    uint8_t *buffer;     /* the one that is read into; NULL: memory */
+    uint8_t *buffers[ZN_BYTE_SOURCE_BUFFERS]; /* of which one after the other is */
+    unsigned kept, at;                        /* how many there are, and the place of `buffer` */
+    bool borrowed; /* frames lie in `buffer`: the next refill leaves it */
     int fd;
     bool owns_fd;
     bool is_file; /* regular, of `total` bytes: a read never waits for somebody to write */
@@ -37,6 +41,12 @@ int zn_byte_source_open_fd(zn_byte_source *s, int fd, const char *name, zn_error
 void zn_byte_source_put_back(zn_byte_source *s, zn_span bytes);
 void zn_byte_source_open_memory(zn_byte_source *s, const uint8_t *bytes, size_t n);
 void zn_byte_source_close(zn_byte_source *s);
+
+/* From now on there are n buffers (1 .. ZN_BYTE_SOURCE_BUFFERS), never fewer than before. 0, or
+ * -ZN_ERR_CAPACITY. */
+int zn_byte_source_keep(zn_byte_source *s, unsigned n, zn_error *err);
+/* Bytes behind the cursor stay until this was called n times more, and a refill followed. */
+void zn_byte_source_next(zn_byte_source *s);
 
 /*
  * Reads what a stream has, waiting for the first byte, or the next part of a file, up to the size that

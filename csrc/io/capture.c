@@ -180,9 +180,15 @@ static int read_batch(zn_capture *c, zn_frame *frames, int max, zn_step *last)
     return n;
 }
 
+int zn_capture_keep(zn_capture *c, unsigned calls, zn_error *err)
+{
+    return c->source.buffer == NULL ? 0 : zn_byte_source_keep(&c->source, calls, err);
+}
+
 int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err)
 {
     int rc;
+    zn_byte_source_next(&c->source);
     if (c->ended && !c->peeked)
         return 0;
     if (c->peeked) {

@@ -38,13 +38,17 @@ int zn_capture_open_memory(zn_capture **out, const uint8_t *bytes, size_t n, zn_
 void zn_capture_close(zn_capture *c);
 
 /*
- * Up to `max` (>= 1) next frames into `frames`; they borrow memory until the next call. Returns
+ * Up to `max` (>= 1) next frames into `frames`; they borrow memory until the next call, but see zn_capture_keep. Returns
  * their number, 0 at the end, or a negative zn_err (a read failed in the middle) with *err filled.
  * Fewer than `max` do not mean the end: a stream delivers what it has rather than wait for a full
  * batch, a file what one read brought. A signal that comes while it
  * waits gives -ZN_ERR_IO with os_errno EINTR: nothing is lost, the same call can be made again.
  */
 int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err);
+
+/* From now on frames stay valid until `calls` (1 .. 4) further calls of zn_capture_next, not only
+ * one. 0, or -ZN_ERR_CAPACITY. */
+int zn_capture_keep(zn_capture *c, unsigned calls, zn_error *err);
 
 /*
  * The time of the next frame in ns (see zn_frame), which stays the next one. Returns 1, 0 at the end,

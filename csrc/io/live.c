@@ -9,10 +9,12 @@
 #include <string.h>
 #ifdef __linux__
 #include <linux/filter.h>
+#include <linux/if_packet.h>
 #include <sys/socket.h>
 #endif
 
 #define TAG_BYTES 4 /* libpcap puts a VLAN tag back after the frame was cut */
+#define NO_GROUP (-1)
 
 struct zn_live {
     pcap_t *handle;
@@ -23,6 +25,7 @@ struct zn_live {
     int taken;
     zn_live_counts counts;
     uint32_t seen_received, seen_dropped; /* libpcap's counters when they were last asked for */
+    int fanout_group;
     zn_frame frames[ZN_LIVE_BATCH];
 };
 
@@ -91,9 +94,10 @@ static int set_filter(zn_live *l, const char *expression, zn_error *err)
 {
     struct bpf_program code;
     int rc;
-    if (expression == NULL || expression[0] == '\0')
+    if (l->fanout_group == NO_GROUP && (expression == NULL || expression[0] == '\0'))
         return 0;
-    if (pcap_compile(l->handle, &code, expression, 1, PCAP_NETMASK_UNKNOWN) != 0)
+    if (pcap_compile(l->handle, &code, expression == NULL ? "" : expression, 1,
+                     PCAP_NETMASK_UNKNOWN) != 0)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "the filter is not valid: %.160s; see pcap-filter(7)",
                        pcap_geterr(l->handle));
     rc = pcap_setfilter(l->handle, &code);
@@ -102,6 +106,39 @@ static int set_filter(zn_live *l, const char *expression, zn_error *err)
         return zn_fail(err, ZN_ERR_IO, 0, "the filter cannot be set: %.160s",
                        pcap_geterr(l->handle));
     return 0;
+}
+
+/* Takes no frame any more, and shares those that come with the other handles of the interface. */
+static int join(zn_live *l, const zn_live_config *config, zn_error *err)
+{
+#ifdef __linux__
+    const int kind = PACKET_FANOUT_HASH | PACKET_FANOUT_FLAG_DEFRAG;
+    int first = (kind | PACKET_FANOUT_FLAG_UNIQUEID) << 16;
+    int value = config->beside != NULL ? kind << 16 | config->beside->fanout_group : first;
+    socklen_t length = sizeof value;
+    zn_live_stop(l);
+    if (setsockopt(pcap_fileno(l->handle), SOL_PACKET, PACKET_FANOUT, &value, sizeof value) != 0 ||
+        getsockopt(pcap_fileno(l->handle), SOL_PACKET, PACKET_FANOUT, &value, &length) != 0)
+        return zn_fail(err, ZN_ERR_IO, errno, "interface %.32s cannot be shared by workers: %s",
+                       config->interface, strerror(errno));
+    l->fanout_group = value & 0xffff;
+    return 0;
+#else
+    (void)l;
+    return zn_fail(err, ZN_ERR_CONFIG, 0, "interface %.32s can only be shared by workers on Linux",
+                   config->interface);
+#endif
+}
+
+int zn_live_begin(zn_live *l, const zn_live_config *config, zn_error *err)
+{
+    const zn_frame *frames;
+    int n;
+    while ((n = zn_live_next(l, &frames, err)) > 0) {
+    }
+    (void)zn_live_get_counts(l);
+    memset(&l->counts, 0, sizeof l->counts);
+    return n < 0 ? n : set_filter(l, config->filter, err);
 }
 
 int zn_live_open(zn_live **out, const zn_live_config *config, zn_error *err)
@@ -115,11 +152,12 @@ int zn_live_open(zn_live **out, const zn_live_config *config, zn_error *err)
     if (l == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for an interface");
     l->slot_bytes = config->snaplen + TAG_BYTES;
+    l->fanout_group = NO_GROUP;
     l->bytes = zn_block_alloc(batch_bytes(l));
     rc = l->bytes == NULL ? zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for an interface")
                           : activate(l, config, err);
     if (rc == 0)
-        rc = set_filter(l, config->filter, err);
+        rc = config->fanout ? join(l, config, err) : set_filter(l, config->filter, err);
     if (rc != 0)
         zn_live_close(l);
     else

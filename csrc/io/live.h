@@ -11,8 +11,9 @@
  * interface, so that `vlan` finds them.
  *
  * An interface that goes down and comes up again goes on being read; one that is removed ends.
- * Several workers would each open the same interface and join one PACKET_FANOUT group after that:
- * nothing here is shared between handles. A handle belongs to one thread at a time.
+ * An interface may be opened several times, for several threads to read: the kernel then spreads its
+ * frames over the handles (PACKET_FANOUT), a flow's both directions to the same one, fragments put
+ * together before. A handle belongs to one thread at a time.
  */
 #ifndef ZN_IO_LIVE_H
 #define ZN_IO_LIVE_H
@@ -25,11 +26,13 @@
 typedef struct zn_live zn_live;
 
 typedef struct zn_live_config {
-    const char *interface; /* "any": all of them */
-    const char *filter;    /* pcap-filter(7); empty: every frame */
-    uint32_t snaplen;      /* bytes kept of a frame, 1 .. ZN_FRAME_MAX */
-    uint32_t ring_bytes;   /* memory of the ring, at most INT32_MAX */
-    bool promiscuous;      /* also frames for other hosts */
+    const char *interface;  /* "any": all of them */
+    const char *filter;     /* pcap-filter(7); empty: every frame */
+    uint32_t snaplen;       /* bytes kept of a frame, 1 .. ZN_FRAME_MAX */
+    uint32_t ring_bytes;    /* memory of the ring, at most INT32_MAX */
+    bool promiscuous;       /* also frames for other hosts */
+    bool fanout;            /* shares the interface's frames with other handles */
+    struct zn_live *beside; /* one of those that is open already, or NULL */
 } zn_live_config;
 
 typedef struct zn_live_counts {
@@ -44,6 +47,9 @@ typedef struct zn_live_counts {
  * (os_errno EPERM where a privilege is missing), ZN_ERR_CONFIG for a wrong filter, ZN_ERR_CAPACITY.
  */
 int zn_live_open(zn_live **out, const zn_live_config *config, zn_error *err);
+/* Handles that share an interface take no frames before this, when all of them are open; what came
+ * before they shared it is forgotten. 0, or a negative zn_err. */
+int zn_live_begin(zn_live *l, const zn_live_config *config, zn_error *err);
 void zn_live_close(zn_live *l);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each member has a batch of its interface's frames. A round reads every member whose batch is used
+ * A member is a ring of an interface, and has a batch of its frames. A round reads every member whose batch is used
  * up, then hands out the earliest frames until one of the batches ends (its successor must be seen
  * first) or the horizon is reached: what a member without frames may still deliver is later.
  */
@@ -14,8 +14,11 @@
 #include <string.h>
 #include <time.h>
 
+#define MEMBERS (ZN_LIVE_MAX * ZN_LIVE_RINGS)
+
 typedef struct member {
     zn_live *live;
+    size_t interface;
     const zn_frame *frames;
     int n, at;        /* frames of the batch, and how many are handed out */
     int64_t empty_ns; /* wall clock when it was last found empty */
@@ -24,8 +27,11 @@ typedef struct member {
 } member;
 
 struct zn_live_group {
-    member members[ZN_LIVE_MAX];
-    size_t count;
+    member members[MEMBERS];
+    size_t count, interfaces;
+    zn_pool *pool; /* NULL: the caller reads all rings */
+    zn_job job;
+    member *empty[MEMBERS]; /* the job's: members to be read */
     int64_t held_ns; /* monotonic clock since when frames wait for another member; 0: none do */
     zn_frame out[ZN_LIVE_BATCH];
 };
@@ -37,10 +43,32 @@ static int64_t clock_ns(clockid_t clock)
     return (int64_t)now.tv_sec * ZN_NS_PER_S + now.tv_nsec;
 }
 
+static void read_member(void *of, uint32_t task)
+{
+    zn_live_group *g = of;
+    member *m = g->empty[task];
+    zn_error err = {0};
+    int64_t asked_ns = clock_ns(CLOCK_REALTIME);
+    m->at = 0;
+    m->n = zn_live_next(m->live, &m->frames, &err);
+    if (m->n == 0)
+        m->empty_ns = asked_ns;
+    if (m->n < 0) {
+        m->n = 0;
+        m->gone = true;
+        memcpy(m->warning, err.msg, sizeof m->warning - 1);
+    }
+}
+
 int zn_live_group_open(zn_live_group **out, zn_error *err)
 {
-    *out = zn_heap_alloc(sizeof **out);
-    return *out != NULL ? 0 : zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for interfaces");
+    zn_live_group *g = zn_heap_alloc(sizeof *g);
+    *out = g;
+    if (g == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for interfaces");
+    g->job.run = read_member;
+    g->job.of = g;
+    return 0;
 }
 
 void zn_live_group_close(zn_live_group *g)
@@ -52,16 +80,31 @@ void zn_live_group_close(zn_live_group *g)
     zn_heap_free(g);
 }
 
-int zn_live_group_add(zn_live_group *g, const zn_live_config *config, zn_error *err)
+int zn_live_group_add(zn_live_group *g, const zn_live_config *config, unsigned rings, zn_error *err)
 {
-    int rc;
-    if (g->count == ZN_LIVE_MAX)
+    size_t first = g->count;
+    zn_live_config each = *config;
+    int rc = 0;
+    if (g->interfaces == ZN_LIVE_MAX || rings < 1 || rings > ZN_LIVE_RINGS)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "at most %d interfaces can be read at once",
                        ZN_LIVE_MAX);
-    rc = zn_live_open(&g->members[g->count].live, config, err);
-    if (rc == 0)
-        g->count++;
+    each.fanout = rings > 1;
+    for (unsigned i = 0; i < rings && rc == 0; i++) {
+        member *m = &g->members[g->count];
+        m->interface = g->interfaces;
+        each.beside = i == 0 ? NULL : g->members[first].live;
+        rc = zn_live_open(&m->live, &each, err);
+        g->count += rc == 0;
+    }
+    for (size_t i = first; i < g->count && rc == 0 && each.fanout; i++)
+        rc = zn_live_begin(g->members[i].live, &each, err);
+    g->interfaces += rc == 0;
     return rc;
+}
+
+void zn_live_group_share(zn_live_group *g, zn_pool *pool)
+{
+    g->pool = pool;
 }
 
 static bool has_frames(const member *m)
@@ -72,24 +115,20 @@ static bool has_frames(const member *m)
 /* Reads the members that have nothing left; true when any member has frames now. */
 static bool refill(zn_live_group *g)
 {
+    uint32_t wanted = 0;
     bool any = false;
-    for (size_t i = 0; i < g->count; i++) {
-        member *m = &g->members[i];
-        if (!has_frames(m) && !m->gone) {
-            zn_error err = {0};
-            int64_t asked_ns = clock_ns(CLOCK_REALTIME);
-            m->at = 0;
-            m->n = zn_live_next(m->live, &m->frames, &err);
-            if (m->n == 0)
-                m->empty_ns = asked_ns;
-            if (m->n < 0) {
-                m->n = 0;
-                m->gone = true;
-                memcpy(m->warning, err.msg, sizeof m->warning - 1);
-            }
-        }
-        any |= has_frames(m);
+    for (size_t i = 0; i < g->count; i++)
+        if (!has_frames(&g->members[i]) && !g->members[i].gone)
+            g->empty[wanted++] = &g->members[i];
+    if (g->pool != NULL && wanted > 1) {
+        zn_pool_start(g->pool, &g->job, wanted, true);
+        zn_pool_finish(g->pool, &g->job);
+    } else {
+        for (uint32_t i = 0; i < wanted; i++)
+            read_member(g, i);
     }
+    for (size_t i = 0; i < g->count; i++)
+        any |= has_frames(&g->members[i]);
     return any;
 }
 
@@ -150,7 +189,7 @@ static int merge(zn_live_group *g)
 /* Waits for frames of the members that have none. 0, or a negative zn_err for a signal. */
 static int wait_for_frames(zn_live_group *g, int wait_ms, zn_error *err)
 {
-    struct pollfd wanted[ZN_LIVE_MAX];
+    struct pollfd wanted[MEMBERS];
     nfds_t n = 0;
     for (size_t i = 0; i < g->count; i++)
         if (!g->members[i].gone && !has_frames(&g->members[i]))
@@ -194,20 +233,41 @@ bool zn_live_group_ended(const zn_live_group *g)
 
 size_t zn_live_group_size(const zn_live_group *g)
 {
-    return g->count;
+    return g->interfaces;
 }
 
 zn_live_counts zn_live_group_counts(zn_live_group *g, size_t i)
 {
-    return zn_live_get_counts(g->members[i].live);
+    zn_live_counts all = {0};
+    for (size_t k = 0; k < g->count; k++) {
+        zn_live_counts one;
+        if (g->members[k].interface != i)
+            continue;
+        one = zn_live_get_counts(g->members[k].live);
+        all.frames += one.frames;
+        all.bytes += one.bytes;
+        all.received += one.received;
+        all.dropped += one.dropped;
+    }
+    return all;
+}
+
+/* The first ring of an interface. */
+static const member *first_of(const zn_live_group *g, size_t i)
+{
+    const member *m = g->members;
+    while (m->interface != i)
+        m++;
+    return m;
 }
 
 uint32_t zn_live_group_link_type(const zn_live_group *g, size_t i)
 {
-    return zn_live_link_type(g->members[i].live);
+    return zn_live_link_type(first_of(g, i)->live);
 }
 
 const char *zn_live_group_warning(const zn_live_group *g, size_t i)
 {
-    return g->members[i].gone ? g->members[i].warning : NULL;
+    const member *m = first_of(g, i);
+    return m->gone ? m->warning : NULL;
 }

@@ -11,9 +11,11 @@
 #ifndef ZN_IO_LIVE_GROUP_H
 #define ZN_IO_LIVE_GROUP_H
 
+#include "base/pool.h"
 #include "io/live.h"
 
-#define ZN_LIVE_MAX 16 /* interfaces in a group */
+#define ZN_LIVE_MAX 16  /* interfaces in a group */
+#define ZN_LIVE_RINGS 8 /* of each */
 #define ZN_LIVE_LAG_MS                                                                             \
     (2 * ZN_LIVE_BLOCK_MS)  /* an empty ring shows that nothing older is to come */
 #define ZN_LIVE_HOLD_MS 200 /* longest that any frame waits for another's */
@@ -22,8 +24,11 @@ typedef struct zn_live_group zn_live_group;
 
 int zn_live_group_open(zn_live_group **out, zn_error *err);
 void zn_live_group_close(zn_live_group *g);
-/* Opens one more interface, before the first zn_live_group_next. 0 or a negative zn_err. */
-int zn_live_group_add(zn_live_group *g, const zn_live_config *config, zn_error *err);
+/* Opens one more interface, before the first zn_live_group_next, with so many rings (1 ..
+ * ZN_LIVE_RINGS), over which the kernel spreads its frames, each of config->ring_bytes. 0 or a negative
+ * zn_err. */
+int zn_live_group_add(zn_live_group *g, const zn_live_config *config, unsigned rings,
+                      zn_error *err);
 
 /*
  * The next frames, at most ZN_LIVE_BATCH, into *frames, which borrows until the next call; waits up
@@ -31,6 +36,8 @@ int zn_live_group_add(zn_live_group *g, const zn_live_config *config, zn_error *
  * -ZN_ERR_IO with os_errno EINTR when a signal came, and nothing is lost.
  */
 int zn_live_group_next(zn_live_group *g, const zn_frame **frames, int wait_ms, zn_error *err);
+/* Rings are read by the pool's threads from now on; NULL: by the caller. */
+void zn_live_group_share(zn_live_group *g, zn_pool *pool);
 
 /* No frame enters any ring any more. What is in them is whole ZN_LIVE_LAG_MS later. */
 void zn_live_group_stop(zn_live_group *g);

@@ -186,6 +186,7 @@ popularity = "popularity.json"
 max_flows = 1000
 max_tuples = 2000
 max_attributes = 3000
+workers = 4
 [live]
 ring = "128M"
 snaplen = 2048
@@ -221,7 +222,7 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
             "2k",
             str(tmp_path / "popularity.json"),
         ),
-        Limits(1000, 2000, 3000),
+        Limits(1000, 2000, 3000, 4),
         LiveSettings(128 << 20, 2048, False, "10s", "nobody"),
     )
     assert full.live.status_s == 10

@@ -1,0 +1,139 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A ring of portions with one reader and one user. The reader is a job of one task, a portion each
+ * time, which starts itself again while there is room; where there was none, zn_ahead_used does once
+ * half of the ring is used up.
+ */
+#include "ahead.h"
+
+#include "base/arena.h"
+#include "io/byte_source.h"
+
+struct zn_ahead {
+    zn_pool *pool;
+    const zn_intake *intake;
+    zn_source *source;
+    zn_job job;
+    int left; /* frames still to be read: the reader's */
+    _Atomic bool reading, ended;
+    _Atomic uint32_t filled, used; /* portions so far; wrap */
+    zn_portion ring[ZN_AHEAD_PORTIONS];
+};
+
+_Static_assert((ZN_AHEAD_PORTIONS & (ZN_AHEAD_PORTIONS - 1)) == 0, "counters wrap");
+_Static_assert(ZN_AHEAD_PORTIONS <= ZN_BYTE_SOURCE_BUFFERS, "a portion keeps its buffer");
+
+/* Room for one more portion, and something to read. */
+static bool may_read(const zn_ahead *a)
+{
+    return !atomic_load(&a->ended) &&
+           atomic_load(&a->filled) - atomic_load(&a->used) < ZN_AHEAD_PORTIONS;
+}
+
+static void read_portion(zn_ahead *a)
+{
+    uint32_t filled = atomic_load(&a->filled);
+    zn_portion *p = &a->ring[filled % ZN_AHEAD_PORTIONS];
+    int want = a->left < ZN_INTAKE_AHEAD ? a->left : ZN_INTAKE_AHEAD;
+    p->at = 0;
+    p->begun = false;
+    p->read = zn_source_read(a->source, p->frames, want, &p->n, &p->err);
+    zn_intake_decode(a->intake, p->frames, p->n, &p->decoded);
+    a->left -= p->read > 0 ? p->read : 0;
+    if (p->read <= 0 || a->left == 0)
+        atomic_store(&a->ended, true);
+    atomic_store(&a->filled, filled + 1);
+}
+
+/* Starts the reader where it is not at work and has something to do. Either side may find that. */
+static void start_reader(zn_ahead *a)
+{
+    while (may_read(a) && !atomic_exchange(&a->reading, true)) {
+        if (may_read(a)) {
+            zn_pool_start(a->pool, &a->job, 1, false);
+            return;
+        }
+        atomic_store(&a->reading, false);
+    }
+}
+
+static void run_reader(void *of, uint32_t task)
+{
+    zn_ahead *a = of;
+    (void)task;
+    read_portion(a);
+    atomic_store(&a->reading, false);
+    start_reader(a);
+}
+
+int zn_ahead_open(zn_ahead **out, zn_pool *pool, const zn_intake *intake, zn_error *err)
+{
+    zn_ahead *a = zn_block_alloc(sizeof *a);
+    *out = a;
+    if (a == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory to read ahead");
+    a->pool = pool;
+    a->intake = intake;
+    a->job.run = run_reader;
+    a->job.of = a;
+    a->ended = true;
+    return 0;
+}
+
+void zn_ahead_close(zn_ahead *a)
+{
+    zn_block_free(a, sizeof *a);
+}
+
+int zn_ahead_begin(zn_ahead *a, zn_source *source, int max_frames, zn_error *err)
+{
+    int rc = zn_capture_keep(source->capture, ZN_AHEAD_PORTIONS, err);
+    if (rc != 0)
+        return rc;
+    if (a->source != source)
+        atomic_store(&a->used, atomic_load(&a->filled));
+    a->source = source;
+    a->left = max_frames;
+    atomic_store(&a->ended, max_frames <= 0);
+    start_reader(a);
+    return 0;
+}
+
+zn_portion *zn_ahead_next(zn_ahead *a)
+{
+    uint32_t used = atomic_load(&a->used);
+    while (true) {
+        uint32_t ended = zn_pool_ended(a->pool);
+        bool last = atomic_load(&a->ended) && zn_job_ended(&a->job); /* asked first: so it is */
+        if (atomic_load(&a->filled) != used)
+            return &a->ring[used % ZN_AHEAD_PORTIONS];
+        if (last)
+            return NULL;
+        zn_pool_help(a->pool, ended);
+    }
+}
+
+void zn_ahead_used(zn_ahead *a)
+{
+    uint32_t used = atomic_fetch_add(&a->used, 1) + 1;
+    /* Not for each portion: a thread that sleeps costs more to wake than a portion to read. */
+    if (atomic_load(&a->filled) - used <= ZN_AHEAD_PORTIONS / 2)
+        start_reader(a);
+}
+
+void zn_ahead_stop(zn_ahead *a)
+{
+    atomic_store(&a->ended, true);
+    zn_pool_finish(a->pool, &a->job);
+}
+
+bool zn_ahead_has(const zn_ahead *a, const zn_source *source)
+{
+    return a->source == source && atomic_load(&a->filled) != atomic_load(&a->used);
+}
+
+size_t zn_ahead_memory(void)
+{
+    return sizeof(zn_ahead);
+}

@@ -1,0 +1,126 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A ring of records with one maker and one writer. The writer is a job of one task that ends when it
+ * finds nothing more. How much it has written is not asked while it is at work: a record takes at most
+ * RECORD_BYTES, and only when those since the last look could fill the outputs is it waited for.
+ */
+#include "behind.h"
+
+#include "anon/gate_keep.h"
+#include "base/arena.h"
+
+#define RECORDS 64u                     /* a power of two */
+#define RECORD_BYTES ((size_t)16 << 10) /* in all formats together; a line takes a few thousand */
+
+typedef struct kept_record {
+    zn_record record;
+    zn_kept_texts texts;
+} kept_record;
+
+struct zn_behind {
+    zn_pool *pool;
+    zn_outputs *outputs;
+    zn_job job;
+    _Atomic bool writing;
+    _Atomic uint32_t put, written; /* records so far; wrap */
+    uint32_t looked;               /* how many were written when the next two were asked for */
+    size_t bytes, rows;
+    kept_record ring[RECORDS];
+};
+
+/* What the outputs hold; nobody writes meanwhile. */
+static void look(zn_behind *b)
+{
+    const zn_outputs *o = b->outputs;
+    b->looked = atomic_load(&b->written);
+    b->bytes = 0;
+    for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
+        if (!zn_outputs_is_released(i))
+            b->bytes += o->text[i].n;
+    b->rows = o->table[0].rows > o->table[1].rows ? o->table[0].rows : o->table[1].rows;
+}
+
+static void write_records(void *of, uint32_t task)
+{
+    zn_behind *b = of;
+    uint32_t written = atomic_load(&b->written);
+    (void)task;
+    for (; written != atomic_load(&b->put); atomic_store(&b->written, ++written))
+        zn_outputs_record(b->outputs, &b->ring[written % RECORDS].record);
+    atomic_store(&b->writing, false);
+    zn_behind_start(b); /* one may have come in between */
+}
+
+int zn_behind_open(zn_behind **out, zn_pool *pool, zn_outputs *outputs, zn_error *err)
+{
+    zn_behind *b = zn_block_alloc(sizeof *b);
+    *out = b;
+    if (b == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory to write behind");
+    b->pool = pool;
+    b->outputs = outputs;
+    b->job.run = write_records;
+    b->job.of = b;
+    return 0;
+}
+
+void zn_behind_close(zn_behind *b)
+{
+    zn_block_free(b, sizeof *b);
+}
+
+zn_record *zn_behind_next(zn_behind *b)
+{
+    uint32_t put = atomic_load(&b->put);
+    while (true) {
+        uint32_t ended = zn_pool_ended(b->pool);
+        if (put - atomic_load(&b->written) < RECORDS)
+            return &b->ring[put % RECORDS].record;
+        zn_behind_start(b);
+        zn_pool_help(b->pool, ended);
+    }
+}
+
+void zn_behind_put(zn_behind *b)
+{
+    uint32_t put = atomic_load(&b->put);
+    kept_record *kept = &b->ring[put % RECORDS];
+    zn_gate_keep(&kept->record, &kept->texts);
+    atomic_store(&b->put, put + 1);
+}
+
+void zn_behind_start(zn_behind *b)
+{
+    while (atomic_load(&b->written) != atomic_load(&b->put) &&
+           !atomic_exchange(&b->writing, true)) {
+        if (atomic_load(&b->written) != atomic_load(&b->put)) {
+            zn_pool_start(b->pool, &b->job, 1, true);
+            return;
+        }
+        atomic_store(&b->writing, false);
+    }
+}
+
+void zn_behind_wait(zn_behind *b)
+{
+    zn_behind_start(b);
+    zn_pool_finish(b->pool, &b->job);
+    ZN_ASSERT(atomic_load(&b->written) == atomic_load(&b->put));
+    look(b);
+}
+
+bool zn_behind_full(zn_behind *b)
+{
+    size_t since = atomic_load(&b->put) - b->looked;
+    size_t bytes = b->bytes + since * RECORD_BYTES + zn_outputs_released_bytes(b->outputs);
+    if (bytes < ZN_OUTPUTS_BYTES && b->rows + since < ZN_OUTPUTS_ROWS)
+        return false;
+    zn_behind_wait(b);
+    return zn_outputs_full(b->outputs);
+}
+
+size_t zn_behind_memory(void)
+{
+    return sizeof(zn_behind);
+}

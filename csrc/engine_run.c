@@ -1,0 +1,134 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a source to batches: read when they are needed, or ahead by another worker. */
+#include "engine_internal.h"
+
+size_t zn_engine_until_window(zn_engine *e, const zn_frame *frames, size_t n)
+{
+    size_t before = 0;
+    if (e->popularity.table == NULL)
+        return n;
+    while (before < n && !zn_popularity_reach(&e->popularity, frames[before].t_ns))
+        before++;
+    return before;
+}
+
+int zn_engine_take_pending(zn_engine *e, zn_error *err)
+{
+    const zn_frame *frames = e->pending;
+    size_t n = zn_engine_until_window(e, frames, e->pending_count);
+    int rc;
+    e->pending += n;
+    e->pending_count -= n;
+    rc = zn_engine_take_frames(e, frames, NULL, 0, n, err);
+    return rc == 0 && e->popularity.due ? zn_engine_settle_batch(e, true, err) : rc;
+}
+
+/* The caller is to be asked before more is taken. */
+static bool must_stop(zn_engine *e)
+{
+    return e->popularity.due || e->waiting || zn_engine_outputs_full(e);
+}
+
+/* The next frames of the source become the pending ones; returns how many were read. */
+static int read_frames(zn_engine *e, zn_source *source, int want, zn_error *err)
+{
+    int n;
+    zn_stage_enter(&e->stage, ZN_STAGE_READ);
+    n = zn_source_read(source, e->frames, want, &e->pending_count, err);
+    e->pending = e->frames;
+    if (n > 0)
+        e->stats.n[ZN_STAT_FRAMES_FILTERED] += (uint64_t)n - e->pending_count;
+    return n;
+}
+
+/* Frames taken, or, when not one could be because reading failed, why. */
+static int run_here(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
+{
+    int taken = 0, n = 1, rc = 0;
+    while (rc == 0 && (taken < max_frames || e->pending_count != 0)) {
+        int want = max_frames - taken < ZN_ENGINE_BATCH ? max_frames - taken : ZN_ENGINE_BATCH;
+        bool drained = false; /* a stream: what came is decided now, not when the batch is full */
+        if (e->pending_count == 0) {
+            n = read_frames(e, source, want, err);
+            if (n <= 0)
+                break;
+            taken += n;
+            drained = n < want && zn_capture_may_wait(source->capture);
+        }
+        rc = zn_engine_take_pending(e, err);
+        if (drained || must_stop(e))
+            break;
+    }
+    if (rc == 0)
+        rc = zn_engine_end_batch(e, err);
+    if (rc != 0)
+        return rc;
+    return n < 0 ? n : taken;
+}
+
+/* Takes of a portion what comes before the end of a window. */
+static int take_portion(zn_engine *e, zn_portion *p, zn_error *err)
+{
+    size_t at = p->at, n = zn_engine_until_window(e, p->frames + at, p->n - at);
+    int rc;
+    p->at += n;
+    rc = zn_engine_take_frames(e, p->frames, &p->decoded, at, n, err);
+    return rc == 0 && e->popularity.due ? zn_engine_settle_batch(e, true, err) : rc;
+}
+
+/* The same portions as zn_ahead_next has them, until the caller is to be asked. *read: as run_here
+ * returns it. */
+static int take_portions(zn_engine *e, int *read, zn_error *err)
+{
+    int rc = 0;
+    while (rc == 0 && !must_stop(e)) {
+        zn_portion *p;
+        zn_stage_enter(&e->stage, ZN_STAGE_READ);
+        p = zn_ahead_next(e->ahead);
+        if (p == NULL)
+            break;
+        if (!p->begun && p->read < 0) {
+            *read = p->read;
+            if (err != NULL)
+                *err = p->err;
+        } else if (!p->begun) {
+            *read += p->read;
+            e->stats.n[ZN_STAT_FRAMES_FILTERED] += (uint64_t)p->read - p->n;
+        }
+        p->begun = true;
+        rc = take_portion(e, p, err);
+        if (p->at == p->n)
+            zn_ahead_used(e->ahead);
+        if (*read < 0)
+            break;
+    }
+    return rc;
+}
+
+static int run_ahead(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
+{
+    int read = 0, rc = 0;
+    if (e->pending_count != 0)
+        rc = zn_engine_take_pending(e, err);
+    if (rc == 0)
+        rc = zn_ahead_begin(e->ahead, source, must_stop(e) ? 0 : max_frames, err);
+    if (rc != 0)
+        return rc;
+    zn_engine_write_behind(e);
+    rc = take_portions(e, &read, err);
+    zn_ahead_stop(e->ahead);
+    if (rc == 0)
+        rc = zn_engine_end_batch(e, err);
+    rc = zn_engine_write_all(e, rc, err);
+    return rc != 0 ? rc : read;
+}
+
+int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
+{
+    bool ahead = e->ahead != NULL &&
+                 (zn_ahead_has(e->ahead, source) ||
+                  (max_frames > ZN_ENGINE_BATCH && !zn_capture_may_wait(source->capture)));
+    zn_popularity_next(&e->popularity);
+    return ahead ? run_ahead(e, source, max_frames, err) : run_here(e, source, max_frames, err);
+}
