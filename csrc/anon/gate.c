@@ -125,12 +125,13 @@ static int by_time(const void *left, const void *right)
 static void mark_client(zn_gate *g, const zn_flow *f)
 {
     zn_addr user;
-    if (f->epoch > g->clients_epoch) {
+    int64_t epoch = zn_flow_epoch(g->flows, f, g->policy->rotate_ns);
+    if (epoch > g->clients_epoch) {
         zn_addr_set older = g->clients[1];
         g->clients[1] = g->clients[0];
         g->clients[0] = older;
         zn_addr_set_clear(&g->clients[0]);
-        g->clients_epoch = f->epoch;
+        g->clients_epoch = epoch;
     }
     zn_addr_set_add(&g->clients[0], &f->tuple.addr[f->client]);
     if (f->user < 2) {
@@ -227,7 +228,7 @@ static void settle_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decis
     g->stats->n[ZN_STAT_RELEASED]++;
     out = &g->releases[g->release_count++];
     out->t_ns = v->t_ns;
-    out->client = f->pseudonym[f->user];
+    out->client = zn_flow_pseudonym(g->flows, f, f->user);
     out->client_shown =
         zn_addr_is_special(zn_flow_user(g->flows, f)) ? ZN_SHOWN_NOT : ZN_SHOWN_PSEUDONYM;
     out->name = zn_book_text(g->book, v->entry);

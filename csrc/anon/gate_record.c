@@ -94,20 +94,23 @@ static uint8_t udp_type_of(const zn_flow *f, unsigned side)
     }
 }
 
-static void fill_side(const zn_flow *f, unsigned i, zn_record_side *r)
+static void fill_side(const zn_gate *g, const zn_flow *f, unsigned i, zn_record_side *r)
 {
     const zn_flow_side *side = &f->side[i];
     const zn_flow_rare *rare = &f->rare[i];
+    const zn_flow_resent *resent = zn_flow_resent_of(g->flows, f, i);
     r->internal = f->internal[i];
     r->port = f->tuple.port[i];
     r->syn_seen = rare->syn != 0;
     r->packets = side->packets;
     r->packets_data = side->packets_data;
-    r->packets_retransmitted = rare->packets_retransmitted;
-    r->packets_out_of_order = rare->packets_out_of_order;
-    r->bytes_all = side->bytes;
-    r->bytes_retransmitted = rare->bytes_retransmitted;
-    r->bytes_unique = side->bytes - rare->bytes_retransmitted;
+    r->bytes_all = r->bytes_unique = side->bytes;
+    if (resent != NULL) {
+        r->packets_retransmitted = resent->packets;
+        r->packets_out_of_order = resent->packets_out_of_order;
+        r->bytes_retransmitted = resent->bytes;
+        r->bytes_unique = side->bytes - resent->bytes;
+    }
     r->acks = side->acks;
     r->acks_pure = side->acks_pure;
     r->rst = rare->rst;
@@ -164,7 +167,7 @@ static void show_client(const zn_gate *g, const zn_flow *f, bool keep_port, zn_r
     const zn_addr *real =
         f->client == f->user ? zn_flow_user(g->flows, f) : &f->tuple.addr[f->client];
     if (!zn_addr_is_special(real)) {
-        r->addr = f->pseudonym[f->client];
+        r->addr = zn_flow_pseudonym(g->flows, f, f->client);
         r->shown = ZN_SHOWN_PSEUDONYM;
     }
     if (!keep_port)
@@ -179,7 +182,7 @@ static void show_server(const zn_gate *g, const zn_flow *f, bool withheld, zn_re
     if (withheld || zn_addr_is_special(real))
         return;
     if (f->internal[1 - f->client]) {
-        r->addr = f->pseudonym[1 - f->client];
+        r->addr = zn_flow_pseudonym(g->flows, f, 1u - f->client);
         r->shown = ZN_SHOWN_PSEUDONYM;
     } else if (f->addr_vote == ZN_ADDR_RELEASED && !zn_gate_was_client(g, real)) {
         r->addr = *real;
@@ -219,12 +222,12 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *qui
     r->connection_type = zn_service_connection(f);
     r->http_method = r->connection_type == ZN_CONNECTION_HTTP ? f->http_method : 0;
     r->ech = f->ech_offered ? ZN_ECH_OFFERED : ZN_ECH_NONE;
-    r->epoch = f->epoch;
+    r->epoch = zn_flow_epoch(g->flows, f, g->policy->rotate_ns);
     r->first_ns = f->first_ns;
     r->last_ns = f->last_ns;
     fill_name(g, f, r);
-    fill_side(f, f->client, &r->client);
-    fill_side(f, 1u - f->client, &r->server);
+    fill_side(g, f, f->client, &r->client);
+    fill_side(g, f, 1u - f->client, &r->server);
     keep_port = g->policy->keep_client_port &&
                 (g->policy->everything || (r->status == ZN_NAME_RELEASED && !withheld));
     show_client(g, f, keep_port, &r->client);

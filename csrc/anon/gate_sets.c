@@ -109,14 +109,13 @@ void zn_gate_fill_quic(const zn_gate *g, const zn_flow *f, const zn_quic_facts *
     r->quic_ech_bytes = quic->ech_bytes;
 }
 
-static void show_resolver(const zn_gate *g, const zn_flow *f, const zn_resolution *from,
-                          zn_record *r)
+static void show_resolver(const zn_gate *g, const zn_resolution *from, zn_record *r)
 {
     zn_id id = zn_gate_addr_id(g, &from->resolver);
     if (zn_addr_is_special(&from->resolver))
         return;
     if (from->resolver_internal) {
-        if (from->epoch != f->epoch) /* it has another pseudonym by now */
+        if (from->epoch != r->epoch) /* it has another pseudonym by now */
             return;
         r->resolver = from->resolver_pseudonym;
         r->resolver_shown = ZN_SHOWN_PSEUDONYM;
@@ -134,5 +133,5 @@ void zn_gate_fill_resolution(const zn_gate *g, const zn_flow *f, zn_record *r)
     r->fqdn = (zn_span){from->host.text, from->host.n};
     r->resolver_query_ns = from->query_ns;
     r->resolver_answer_ns = from->answer_ns;
-    show_resolver(g, f, from, r);
+    show_resolver(g, from, r);
 }
