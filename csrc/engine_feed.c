@@ -37,20 +37,20 @@ static void decide(zn_engine *e)
     write_releases(e);
 }
 
-/* A closed flow's record; the flow may be freed. */
-static void write_flow(zn_engine *e, uint32_t flow)
+/* A closed flow's record; the flow may be freed. ahead: of zn_gate_prefetch. */
+static void write_flow(zn_engine *e, uint32_t flow, uint64_t ahead)
 {
-    zn_flow *f = zn_flow_at(e->flows, flow);
-    zn_record record;
+    zn_flow *f = zn_flow_entry(e->flows, flow);
+    zn_record *record = &e->record;
     zn_names_flow_closed(&e->names, flow, f);
     zn_layer7_closed(&e->names, f);
     if (e->gate.vote_count != 0)
         decide(e);
-    if (zn_gate_record(&e->gate, f, zn_names_quic_facts(&e->names, f), &record)) {
-        zn_outputs_record(&e->outputs, &record);
+    if (zn_gate_record(&e->gate, f, zn_names_quic_facts(&e->names, f), ahead, record)) {
+        zn_outputs_record(&e->outputs, record);
         e->stats.n[ZN_STAT_RECORDS]++;
         e->stats.n[zn_names_status(&e->names, f)]++;
-        e->stats.n[ZN_STAT_RECORDS_MIDSTREAM] += record.midstream;
+        e->stats.n[ZN_STAT_RECORDS_MIDSTREAM] += record->midstream;
     } else {
         e->stats.n[ZN_STAT_FLOWS_EXTERNAL]++;
     }
@@ -62,15 +62,15 @@ static void write_flow(zn_engine *e, uint32_t flow)
 }
 
 /* Takes closed flows, and fetches what their records will look at. */
-static size_t take_closed(zn_engine *e, uint32_t flow[CLOSED])
+static size_t take_closed(zn_engine *e, uint32_t flow[CLOSED], uint64_t ahead[CLOSED])
 {
     size_t n = 0;
     while (n < CLOSED && (flow[n] = zn_flow_next_closed(e->flows)) != 0)
         n++;
-    for (size_t i = 0; i < n; i++) {
-        const zn_flow *f = zn_flow_at(e->flows, flow[i]);
-        zn_gate_prefetch(&e->gate, f);
-    }
+    for (size_t i = 0; i < n; i++)
+        ahead[i] = zn_gate_prefetch(&e->gate, zn_flow_entry(e->flows, flow[i]));
+    for (size_t i = 0; i < n; i++)
+        zn_gate_prefetch_name(&e->gate, zn_flow_entry(e->flows, flow[i]));
     return n;
 }
 
@@ -79,12 +79,13 @@ static size_t take_closed(zn_engine *e, uint32_t flow[CLOSED])
 static int settle(zn_engine *e, bool all, zn_error *err)
 {
     uint32_t flow[CLOSED];
+    uint64_t ahead[CLOSED];
     size_t n;
     decide(e);
     e->waiting = false;
-    while (!e->waiting && (n = take_closed(e, flow)) != 0) {
+    while (!e->waiting && (n = take_closed(e, flow, ahead)) != 0) {
         for (size_t i = 0; i < n; i++)
-            write_flow(e, flow[i]);
+            write_flow(e, flow[i], ahead[i]);
         e->waiting = !all && zn_outputs_full(&e->outputs);
     }
     return zn_outputs_check(&e->outputs, err);

@@ -39,6 +39,7 @@ int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err)
         rc = zn_ztable_open(&g->table, &table, err);
     for (unsigned i = 0; i < 2 && rc == 0; i++)
         rc = zn_addr_set_init(&g->clients[i], limits->max_clients, err);
+    g->clients[1].key = g->clients[0].key; /* one hash for both */
     if (rc == 0)
         rc = zn_addr_set_init(&g->users, limits->max_clients, err);
     if (rc == 0)
@@ -142,10 +143,15 @@ static void mark_client(zn_gate *g, const zn_flow *f)
     }
 }
 
+bool zn_gate_was_client_hash(const zn_gate *g, uint64_t hash)
+{
+    return g->clients[0].full || g->clients[1].full ||
+           zn_addr_set_has_hash(&g->clients[0], hash) || zn_addr_set_has_hash(&g->clients[1], hash);
+}
+
 bool zn_gate_was_client(const zn_gate *g, const zn_addr *a)
 {
-    return g->clients[0].full || g->clients[1].full || zn_addr_set_has(&g->clients[0], a) ||
-           zn_addr_set_has(&g->clients[1], a);
+    return zn_gate_was_client_hash(g, zn_addr_set_hash(&g->clients[0], a));
 }
 
 void zn_gate_rebase(zn_gate *g, int64_t epoch)

@@ -90,9 +90,14 @@ void zn_gate_decide(zn_gate *g);
 /* What was released by the last zn_gate_decide, in time order; borrows until the next. */
 const zn_release *zn_gate_releases(const zn_gate *g, size_t *count);
 
-/* Fills *record with what may be said of a closed flow; false when it may not be shown at all. quic:
- * NULL for a flow without QUIC. */
-bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic,
+/* Fetches what zn_gate_record will look at; the name, which lies behind it, in a second step. Returns
+ * what zn_gate_record takes. */
+uint64_t zn_gate_prefetch(const zn_gate *g, const zn_flow *f);
+void zn_gate_prefetch_name(const zn_gate *g, const zn_flow *f);
+/* Fills *record, which is zero or was filled here before, with what may be said of a closed flow; false
+ * when it may not be shown at all. quic: NULL for a flow without QUIC. ahead: of zn_gate_prefetch, or
+ * 0. */
+bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, uint64_t ahead,
                     zn_record *record);
 
 /*
@@ -101,9 +106,6 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *qui
  * were ever asked for. 0, or -ZN_ERR_CONFIG above limits.keep.
  */
 int zn_gate_set_z(zn_gate *g, uint32_t z, int64_t since_ns, zn_error *err);
-
-/* Fetches what zn_gate_record will look at. */
-void zn_gate_prefetch(const zn_gate *g, const zn_flow *f);
 
 /* The packet clock was rebased to an epoch that may lie in the past. */
 void zn_gate_rebase(zn_gate *g, int64_t epoch);

@@ -3,7 +3,7 @@
 #include "base/arena.h"
 #include "io/table_internal.h"
 
-#define FIRST_ROWS 65536
+#define FIRST_ROWS (65536 + 1024) /* what is taken at a time, and what comes until it is */
 /* Behind each column, so that equal rows of different columns do not compete for the same lines of
  * the processor's cache. */
 #define GAP 64

@@ -28,8 +28,11 @@ void zn_addr_set_fini(zn_addr_set *s);
 void zn_addr_set_add(zn_addr_set *s, const zn_addr *a);
 /* Membership proper: false for an address that found no room. */
 bool zn_addr_set_has(const zn_addr_set *s, const zn_addr *a);
-/* Fetches what zn_addr_set_has will look at. */
-void zn_addr_set_prefetch(const zn_addr_set *s, const zn_addr *a);
+/* The same in steps, between which other work hides the wait for memory: an address's hash, which is
+ * never 0, and is every set's that has the same key; fetching what is looked at; looking. */
+uint64_t zn_addr_set_hash(const zn_addr_set *s, const zn_addr *a);
+void zn_addr_set_prefetch(const zn_addr_set *s, uint64_t hash);
+bool zn_addr_set_has_hash(const zn_addr_set *s, uint64_t hash);
 void zn_addr_set_clear(zn_addr_set *s);
 
 #endif

@@ -275,6 +275,10 @@ uint32_t zn_flow_next_closed(zn_flow_table *t)
         const uint8_t *entry = (const uint8_t *)zn_flow_at(t, q->at[q->first + ZN_FLOW_AHEAD]);
         for (size_t at = 0; at < sizeof(zn_flow); at += ZN_CACHE_LINE)
             ZN_PREFETCH_WRITE(entry + at);
+        if (t->layer7 != NULL) {
+            ZN_PREFETCH_WRITE(&t->layer7[q->at[q->first + ZN_FLOW_AHEAD] - 1]);
+            ZN_PREFETCH_WRITE(&t->layer7[q->at[q->first + ZN_FLOW_AHEAD] - 1].last_handshake_ns);
+        }
     }
     flow = q->at[q->first++];
     if (q->first == q->end)
