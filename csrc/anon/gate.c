@@ -145,8 +145,8 @@ static void mark_client(zn_gate *g, const zn_flow *f)
 
 bool zn_gate_was_client_hash(const zn_gate *g, uint64_t hash)
 {
-    return g->clients[0].full || g->clients[1].full ||
-           zn_addr_set_has_hash(&g->clients[0], hash) || zn_addr_set_has_hash(&g->clients[1], hash);
+    return g->clients[0].full || g->clients[1].full || zn_addr_set_has_hash(&g->clients[0], hash) ||
+           zn_addr_set_has_hash(&g->clients[1], hash);
 }
 
 bool zn_gate_was_client(const zn_gate *g, const zn_addr *a)

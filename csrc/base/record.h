@@ -75,7 +75,7 @@ typedef struct zn_record_side {
     int64_t first_ack_ns;                /* without SYN; 0 when never */
     bool started;                        /* it sent a packet */
     uint8_t udp_type;                    /* Tstat's c_type and s_type: ZN_UDP_* */
-    uint32_t quic_version; /* 0: none, or only one side spoke QUIC */
+    uint32_t quic_version;               /* 0: none, or only one side spoke QUIC */
     /* LAYER7 */
     uint64_t messages, protocols, appdata_bytes;
     int64_t last_handshake_ns, appdata_ns; /* since the flow's start; 0 when never */
