@@ -34,6 +34,8 @@ typedef struct zn_vote {
     uint32_t flow;
     uint32_t entry; /* ZN_VOTE_NAME, ZN_VOTE_CERTIFICATE, ZN_VOTE_AGENT: the text */
     zn_vote_kind kind;
+    uint64_t user,
+        address; /* hashes, while the votes are decided: of the user, and among clients */
 } zn_vote;
 
 /* Decision on a flow's server address: zn_flow.addr_vote. */
@@ -49,10 +51,11 @@ typedef struct zn_gate {
     zn_ztable *table;
     int64_t z_since_ns; /* when z last changed; INT64_MIN: never */
     uint32_t z_highest; /* so far */
-    zn_hash_key id_key, user_key;
+    zn_hash_key id_key;
     zn_addr_set clients[2]; /* of this epoch and the one before */
     int64_t clients_epoch;
-    zn_addr_set users; /* of the whole run, for the summary only */
+    zn_addr_set
+        users; /* of the whole run, for the summary only; its hashes are the z-table's users */
     zn_vote *votes;
     size_t vote_count, vote_cap;
     bool votes_in_order;

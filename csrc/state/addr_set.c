@@ -66,7 +66,11 @@ static void grow(zn_addr_set *s)
 
 void zn_addr_set_add(zn_addr_set *s, const zn_addr *a)
 {
-    uint64_t hash = zn_addr_set_hash(s, a);
+    zn_addr_set_add_hash(s, zn_addr_set_hash(s, a));
+}
+
+void zn_addr_set_add_hash(zn_addr_set *s, uint64_t hash)
+{
     uint64_t at = slot_of(s, hash);
     if (s->slots[at] == hash)
         return;
