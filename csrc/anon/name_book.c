@@ -2,11 +2,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "anon/name_book.h"
 
+/* Most texts lie in its first cache line. While it is free, that begins with the slab's link. */
 typedef struct kept_text {
-    uint32_t link; /* the slab's, while free */
     uint8_t n;
-    uint8_t text[ZN_HOSTNAME_MAX];
+    uint8_t text[ZN_HOSTNAME_MAX + 2];
 } kept_text;
+_Static_assert(sizeof(kept_text) == 4 * ZN_CACHE_LINE, "texts begin where cache lines do");
 
 int zn_book_init(zn_name_book *book, uint32_t max_names, zn_error *err)
 {
