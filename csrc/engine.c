@@ -58,7 +58,7 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
     e->gate.stats = e->names.stats = &e->stats;
     e->gate.book = e->names.book = &e->book;
     e->intake.flows = e->flows;
-    e->gate.flows = e->flows;
+    e->gate.flows = e->resolved.flows = e->flows;
     e->gate.resolved = &e->resolved;
     e->gate.popularity = &e->popularity;
     counted.max_tuples = config->max_tuples;

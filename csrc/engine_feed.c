@@ -36,18 +36,18 @@ static void decide(zn_engine *e)
     write_releases(e);
 }
 
-/* A closed flow's record; the flow may be freed. */
-static void write_flow(zn_engine *e, uint32_t flow)
+/* A closed flow's record; the flow may be freed. ahead: of zn_gate_prefetch. */
+static void write_flow(zn_engine *e, uint32_t flow, uint64_t ahead)
 {
-    zn_flow *f = zn_flow_at(e->flows, flow);
-    zn_record here, *record = &here;
+    zn_flow *f = zn_flow_entry(e->flows, flow);
+    zn_record *record = &e->record;
     zn_names_flow_closed(&e->names, flow, f);
     zn_layer7_closed(&e->names, f);
     if (e->gate.vote_count != 0)
         decide(e);
     if (e->writes_behind)
         record = zn_behind_next(e->behind);
-    if (zn_gate_record(&e->gate, f, zn_names_quic_facts(&e->names, f), record)) {
+    if (zn_gate_record(&e->gate, f, zn_names_quic_facts(&e->names, f), ahead, record)) {
         if (e->writes_behind)
             zn_behind_put(e->behind);
         else
@@ -66,15 +66,15 @@ static void write_flow(zn_engine *e, uint32_t flow)
 }
 
 /* Takes closed flows, and fetches what their records will look at. */
-static size_t take_closed(zn_engine *e, uint32_t flow[CLOSED])
+static size_t take_closed(zn_engine *e, uint32_t flow[CLOSED], uint64_t ahead[CLOSED])
 {
     size_t n = 0;
     while (n < CLOSED && (flow[n] = zn_flow_next_closed(e->flows)) != 0)
         n++;
-    for (size_t i = 0; i < n; i++) {
-        const zn_flow *f = zn_flow_at(e->flows, flow[i]);
-        zn_gate_prefetch(&e->gate, f);
-    }
+    for (size_t i = 0; i < n; i++)
+        ahead[i] = zn_gate_prefetch(&e->gate, zn_flow_entry(e->flows, flow[i]));
+    for (size_t i = 0; i < n; i++)
+        zn_gate_prefetch_name(&e->gate, zn_flow_entry(e->flows, flow[i]));
     return n;
 }
 
@@ -83,12 +83,13 @@ static size_t take_closed(zn_engine *e, uint32_t flow[CLOSED])
 static int settle(zn_engine *e, bool all, zn_error *err)
 {
     uint32_t flow[CLOSED];
+    uint64_t ahead[CLOSED];
     size_t n;
     decide(e);
     e->waiting = false;
-    while (!e->waiting && (n = take_closed(e, flow)) != 0) {
+    while (!e->waiting && (n = take_closed(e, flow, ahead)) != 0) {
         for (size_t i = 0; i < n; i++)
-            write_flow(e, flow[i]);
+            write_flow(e, flow[i], ahead[i]);
         if (e->writes_behind)
             zn_behind_start(e->behind);
         e->waiting = !all && zn_engine_outputs_full(e);
@@ -139,15 +140,20 @@ static int see_period(zn_engine *e, int64_t t_ns, zn_error *err)
 static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error *err)
 {
     zn_flow *f = zn_flow_at(e->flows, flow);
-    zn_addr known_as[2];
+    zn_addr known_as[2], pseudonym;
+    int64_t epoch;
     zn_stage_enter(&e->stage, ZN_STAGE_CRYPTO);
     zn_policy_place(&e->policy, e->flows, f, p, known_as);
     e->stats.n[ZN_STAT_FLOWS_INTERNAL_BOTH] += f->internal[0] && f->internal[1];
-    for (unsigned i = 0; i < 2; i++)
-        if ((i == f->client || f->internal[i] || f->midstream) &&
-            zn_keys_pseudonym(e->keys, f->first_ns, &known_as[i], &f->pseudonym[i], &f->epoch) != 0)
+    for (unsigned i = 0; i < 2; i++) {
+        if (i != f->client && !f->internal[i] && !f->midstream)
+            continue;
+        if (zn_keys_pseudonym(e->keys, f->first_ns, &known_as[i], &pseudonym, &epoch) != 0)
             return zn_fail(err, ZN_ERR_CRYPTO, 0,
                            "the crypto library could not encrypt an address");
+        zn_flow_set_pseudonym(e->flows, f, i, &pseudonym);
+        zn_flow_set_epoch(e->flows, f, epoch, e->policy.rotate_ns);
+    }
     if (!zn_gate_vote(&e->gate, ZN_VOTE_CLIENT, f->first_ns, flow, 0))
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "a batch held more votes than there is room for");
     return 0;

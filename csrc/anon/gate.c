@@ -6,8 +6,6 @@
 
 #include <stdlib.h>
 
-#define VOTES_AHEAD 8 /* whose memory is fetched before their turn */
-
 /* Namespaces of attributes: a hostname and an address never share a count. */
 enum { DOMAIN_NAME = 'n', DOMAIN_ADDR = 'a', DOMAIN_CERTIFICATE = 'c', DOMAIN_AGENT = 'u' };
 
@@ -36,11 +34,10 @@ int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err)
     g->z_since_ns = INT64_MIN;
     g->z_highest = g->policy->z;
     if (rc == 0)
-        rc = zn_hash_key_random(&g->user_key, err);
-    if (rc == 0)
         rc = zn_ztable_open(&g->table, &table, err);
     for (unsigned i = 0; i < 2 && rc == 0; i++)
         rc = zn_addr_set_init(&g->clients[i], limits->max_clients, err);
+    g->clients[1].key = g->clients[0].key; /* one hash for both */
     if (rc == 0)
         rc = zn_addr_set_init(&g->users, limits->max_clients, err);
     if (rc == 0)
@@ -96,7 +93,7 @@ static zn_addr user_of(const zn_gate *g, const zn_flow *f)
 static uint64_t user_hash(const zn_gate *g, const zn_flow *f)
 {
     zn_addr user = user_of(g, f);
-    return zn_hash64(&g->user_key, user.byte, sizeof user.byte);
+    return zn_addr_set_hash(&g->users, &user);
 }
 
 bool zn_gate_vote(zn_gate *g, zn_vote_kind kind, int64_t t_ns, uint32_t flow, uint32_t entry)
@@ -124,29 +121,33 @@ static int by_time(const void *left, const void *right)
     return a->order < b->order ? -1 : 1;
 }
 
-static void mark_client(zn_gate *g, const zn_flow *f)
+static void mark_client(zn_gate *g, const zn_flow *f, const zn_vote *v)
 {
-    zn_addr user;
-    if (f->epoch > g->clients_epoch) {
+    int64_t epoch = zn_flow_epoch(g->flows, f, g->policy->rotate_ns);
+    if (epoch > g->clients_epoch) {
         zn_addr_set older = g->clients[1];
         g->clients[1] = g->clients[0];
         g->clients[0] = older;
         zn_addr_set_clear(&g->clients[0]);
-        g->clients_epoch = f->epoch;
+        g->clients_epoch = epoch;
     }
-    zn_addr_set_add(&g->clients[0], &f->tuple.addr[f->client]);
+    zn_addr_set_add_hash(&g->clients[0], v->address);
     if (f->user < 2) {
-        user = user_of(g, f);
-        zn_addr_set_add(&g->users, &user);
+        zn_addr_set_add_hash(&g->users, v->user);
         if (f->user_outside && f->user == f->client)
             zn_addr_set_add(&g->clients[0], zn_flow_user(g->flows, f));
     }
 }
 
+bool zn_gate_was_client_hash(const zn_gate *g, uint64_t hash)
+{
+    return g->clients[0].full || g->clients[1].full || zn_addr_set_has_hash(&g->clients[0], hash) ||
+           zn_addr_set_has_hash(&g->clients[1], hash);
+}
+
 bool zn_gate_was_client(const zn_gate *g, const zn_addr *a)
 {
-    return g->clients[0].full || g->clients[1].full || zn_addr_set_has(&g->clients[0], a) ||
-           zn_addr_set_has(&g->clients[1], a);
+    return zn_gate_was_client_hash(g, zn_addr_set_hash(&g->clients[0], a));
 }
 
 void zn_gate_rebase(zn_gate *g, int64_t epoch)
@@ -155,54 +156,56 @@ void zn_gate_rebase(zn_gate *g, int64_t epoch)
     g->z_since_ns = INT64_MIN; /* a time that was given up: nothing of before can come now */
 }
 
+/* Finds the hashes of all votes, and fetches where they will be looked for. */
+static void hash_votes(zn_gate *g)
+{
+    for (size_t i = 0; i < g->vote_count; i++) {
+        zn_vote *v = &g->votes[i];
+        const zn_flow *f = zn_flow_at(g->flows, v->flow);
+        bool marks = v->kind == ZN_VOTE_CLIENT;
+        if (i != 0 && v[-1].flow == v->flow)
+            v->user = v[-1].user;
+        else
+            v->user = f->user < 2 ? user_hash(g, f) : 0;
+        if (!marks && v->kind != ZN_VOTE_ADDR)
+            continue;
+        v->address = zn_addr_set_hash(&g->clients[0], &f->tuple.addr[f->client ^ !marks]);
+        zn_addr_set_prefetch(&g->clients[0], v->address);
+        zn_addr_set_prefetch(marks ? &g->users : &g->clients[1], marks ? v->user : v->address);
+    }
+}
+
 /* The server's address may be an attribute at all. */
-static bool addr_may_vote(zn_gate *g, const zn_flow *f)
+static bool addr_may_vote(zn_gate *g, const zn_flow *f, const zn_vote *v)
 {
     const zn_addr *server = &f->tuple.addr[1 - f->client];
     if (f->internal[1 - f->client] || zn_addr_is_special(server))
         return false;
     if (g->clients[0].full || g->clients[1].full)
         g->stats->n[ZN_STAT_ADDR_CLIENTS_FULL]++;
-    return !zn_gate_was_client(g, server);
-}
-
-/* Fetches what a vote's turn will look at in the sets of addresses. */
-static void look_ahead(const zn_gate *g, const zn_vote *v)
-{
-    const zn_flow *f = zn_flow_at(g->flows, v->flow);
-    if (v->kind == ZN_VOTE_CLIENT) {
-        zn_addr_set_prefetch(&g->clients[0], &f->tuple.addr[f->client]);
-        if (f->user < 2) {
-            zn_addr user = user_of(g, f);
-            zn_addr_set_prefetch(&g->users, &user);
-        }
-    } else if (v->kind == ZN_VOTE_ADDR) {
-        zn_addr_set_prefetch(&g->clients[0], &f->tuple.addr[1 - f->client]);
-        zn_addr_set_prefetch(&g->clients[1], &f->tuple.addr[1 - f->client]);
-    }
+    return !zn_gate_was_client_hash(g, v->address);
 }
 
 /* Turns votes into observations for the z-table; client marks and excluded addresses end here. */
 static size_t ask(zn_gate *g)
 {
     size_t n = 0;
+    hash_votes(g);
     for (size_t i = 0; i < g->vote_count; i++) {
         const zn_vote *v = &g->votes[i];
         zn_flow *f = zn_flow_at(g->flows, v->flow);
         const zn_addr *server = &f->tuple.addr[1 - f->client];
         zn_observation *o = &g->asked[n];
-        if (i + VOTES_AHEAD < g->vote_count)
-            look_ahead(g, v + VOTES_AHEAD);
         if (v->kind == ZN_VOTE_CLIENT) {
-            mark_client(g, f);
+            mark_client(g, f, v);
             continue;
         }
-        if (v->kind == ZN_VOTE_ADDR && !addr_may_vote(g, f)) {
+        if (v->kind == ZN_VOTE_ADDR && !addr_may_vote(g, f, v)) {
             f->addr_vote = ZN_ADDR_SUPPRESSED;
             continue;
         }
         o->t_ns = v->t_ns;
-        o->user = user_hash(g, f);
+        o->user = v->user;
         o->attribute = v->kind == ZN_VOTE_ADDR ? zn_gate_addr_id(g, server)
                                                : zn_book_at(g->book, v->entry)->id;
         g->asked_votes[n++] = (uint32_t)i;
@@ -247,7 +250,7 @@ static void settle_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decis
     g->stats->n[ZN_STAT_RELEASED]++;
     out = &g->releases[g->release_count++];
     out->t_ns = v->t_ns;
-    out->client = f->pseudonym[f->user];
+    out->client = zn_flow_pseudonym(g->flows, f, f->user);
     out->client_shown =
         zn_addr_is_special(zn_flow_user(g->flows, f)) ? ZN_SHOWN_NOT : ZN_SHOWN_PSEUDONYM;
     out->name = zn_book_text(g->book, v->entry);

@@ -34,6 +34,8 @@ typedef struct zn_vote {
     uint32_t flow;
     uint32_t entry; /* ZN_VOTE_NAME, ZN_VOTE_CERTIFICATE, ZN_VOTE_AGENT: the text */
     zn_vote_kind kind;
+    uint64_t user,
+        address; /* hashes, while the votes are decided: of the user, and among clients */
 } zn_vote;
 
 /* Decision on a flow's server address: zn_flow.addr_vote. */
@@ -49,10 +51,11 @@ typedef struct zn_gate {
     zn_ztable *table;
     int64_t z_since_ns; /* when z last changed; INT64_MIN: never */
     uint32_t z_highest; /* so far */
-    zn_hash_key id_key, user_key;
+    zn_hash_key id_key;
     zn_addr_set clients[2]; /* of this epoch and the one before */
     int64_t clients_epoch;
-    zn_addr_set users; /* of the whole run, for the summary only */
+    zn_addr_set
+        users; /* of the whole run, for the summary only; its hashes are the z-table's users */
     zn_vote *votes;
     size_t vote_count, vote_cap;
     bool votes_in_order;
@@ -90,9 +93,14 @@ void zn_gate_decide(zn_gate *g);
 /* What was released by the last zn_gate_decide, in time order; borrows until the next. */
 const zn_release *zn_gate_releases(const zn_gate *g, size_t *count);
 
-/* Fills *record with what may be said of a closed flow; false when it may not be shown at all. quic:
- * NULL for a flow without QUIC. */
-bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic,
+/* Fetches what zn_gate_record will look at; the name, which lies behind it, in a second step. Returns
+ * what zn_gate_record takes. */
+uint64_t zn_gate_prefetch(const zn_gate *g, const zn_flow *f);
+void zn_gate_prefetch_name(const zn_gate *g, const zn_flow *f);
+/* Fills *record, which is zero or was filled here before, with what may be said of a closed flow; false
+ * when it may not be shown at all. quic: NULL for a flow without QUIC. ahead: of zn_gate_prefetch, or
+ * 0. */
+bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, uint64_t ahead,
                     zn_record *record);
 
 /*
@@ -101,9 +109,6 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *qui
  * were ever asked for. 0, or -ZN_ERR_CONFIG above limits.keep.
  */
 int zn_gate_set_z(zn_gate *g, uint32_t z, int64_t since_ns, zn_error *err);
-
-/* Fetches what zn_gate_record will look at. */
-void zn_gate_prefetch(const zn_gate *g, const zn_flow *f);
 
 /* The packet clock was rebased to an epoch that may lie in the past. */
 void zn_gate_rebase(zn_gate *g, int64_t epoch);

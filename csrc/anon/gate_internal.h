@@ -7,6 +7,8 @@
 #include "anon/gate.h"
 #include "anon/service.h"
 
+/* zn_gate_was_client of an address with this hash in g->clients. */
+bool zn_gate_was_client_hash(const zn_gate *g, uint64_t hash);
 /* Fills the E2E, OPTIONS and LAYER7 members of a record that may tell them. */
 void zn_gate_fill_sets(const zn_gate *g, const zn_flow *f, zn_record *r);
 /* The same for the QUIC columns; quic may be NULL. */

@@ -94,20 +94,23 @@ static uint8_t udp_type_of(const zn_flow *f, unsigned side)
     }
 }
 
-static void fill_side(const zn_flow *f, unsigned i, zn_record_side *r)
+static void fill_side(const zn_gate *g, const zn_flow *f, unsigned i, zn_record_side *r)
 {
     const zn_flow_side *side = &f->side[i];
     const zn_flow_rare *rare = &f->rare[i];
+    const zn_flow_resent *resent = zn_flow_resent_of(g->flows, f, i);
     r->internal = f->internal[i];
     r->port = f->tuple.port[i];
     r->syn_seen = rare->syn != 0;
     r->packets = side->packets;
     r->packets_data = side->packets_data;
-    r->packets_retransmitted = rare->packets_retransmitted;
-    r->packets_out_of_order = rare->packets_out_of_order;
-    r->bytes_all = side->bytes;
-    r->bytes_retransmitted = rare->bytes_retransmitted;
-    r->bytes_unique = side->bytes - rare->bytes_retransmitted;
+    r->bytes_all = r->bytes_unique = side->bytes;
+    if (resent != NULL) {
+        r->packets_retransmitted = resent->packets;
+        r->packets_out_of_order = resent->packets_out_of_order;
+        r->bytes_retransmitted = resent->bytes;
+        r->bytes_unique = side->bytes - resent->bytes;
+    }
     r->acks = side->acks;
     r->acks_pure = side->acks_pure;
     r->rst = rare->rst;
@@ -123,7 +126,8 @@ static void fill_side(const zn_flow *f, unsigned i, zn_record_side *r)
 /* Leaves of a side what cannot tell one name from another. */
 static void coarsen_side(zn_record_side *r)
 {
-    zn_record_side coarse = {0};
+    zn_record_side coarse;
+    memset(&coarse, 0, ZN_RECORD_CORE);
     coarse.addr = r->addr;
     coarse.shown = r->shown;
     coarse.port = r->port;
@@ -134,9 +138,10 @@ static void coarsen_side(zn_record_side *r)
     coarse.packets_data = round_up_sqrt2(r->packets_data);
     coarse.bytes_all = round_up_sqrt2(r->bytes_all);
     coarse.bytes_unique = round_up_sqrt2(r->bytes_unique);
-    *r = coarse;
+    memcpy(r, &coarse, ZN_RECORD_CORE);
 }
 
+/* Of a record whose sets are not filled. */
 static void coarsen(zn_record *r)
 {
     r->coarse = true;
@@ -164,24 +169,31 @@ static void show_client(const zn_gate *g, const zn_flow *f, bool keep_port, zn_r
     const zn_addr *real =
         f->client == f->user ? zn_flow_user(g->flows, f) : &f->tuple.addr[f->client];
     if (!zn_addr_is_special(real)) {
-        r->addr = f->pseudonym[f->client];
+        r->addr = zn_flow_pseudonym(g->flows, f, f->client);
         r->shown = ZN_SHOWN_PSEUDONYM;
     }
     if (!keep_port)
         r->port = 0;
 }
 
-static void show_server(const zn_gate *g, const zn_flow *f, bool withheld, zn_record_side *r)
+/* What is looked for among the clients: the server's address, where it may be told. */
+static uint64_t server_hash(const zn_gate *g, const zn_flow *f)
+{
+    if (f->addr_vote != ZN_ADDR_RELEASED || f->internal[1 - f->client])
+        return 0;
+    return zn_addr_set_hash(&g->clients[0], &f->tuple.addr[1 - f->client]);
+}
+
+/* server: server_hash. */
+static void show_server(const zn_gate *g, const zn_flow *f, uint64_t server, zn_record_side *r)
 {
     const zn_addr *real = &f->tuple.addr[1 - f->client];
-    if (withheld && !port_is_common(r->port))
-        r->port = 0;
-    if (withheld || zn_addr_is_special(real))
+    if (zn_addr_is_special(real))
         return;
     if (f->internal[1 - f->client]) {
-        r->addr = f->pseudonym[1 - f->client];
+        r->addr = zn_flow_pseudonym(g->flows, f, 1u - f->client);
         r->shown = ZN_SHOWN_PSEUDONYM;
-    } else if (f->addr_vote == ZN_ADDR_RELEASED && !zn_gate_was_client(g, real)) {
+    } else if (server != 0 && !zn_gate_was_client_hash(g, server)) {
         r->addr = *real;
         r->shown = ZN_SHOWN_RELEASED;
     }
@@ -190,28 +202,43 @@ static void show_server(const zn_gate *g, const zn_flow *f, bool withheld, zn_re
 /* What beside a name that is withheld could tell it, even where measurements are exact. */
 static void withhold_beside(const zn_flow *f, zn_record *r)
 {
+    if (!port_is_common(r->server.port))
+        r->server.port = 0;
     r->certificate.n = r->user_agent.n = 0;
     if (f->protocol == ZN_PROTOCOL_DNS) /* Tstat's type depends on the name */
         r->client.udp_type = r->server.udp_type = ZN_UDP_DNS;
 }
 
-void zn_gate_prefetch(const zn_gate *g, const zn_flow *f)
+uint64_t zn_gate_prefetch(const zn_gate *g, const zn_flow *f)
 {
+    uint64_t server = server_hash(g, f);
     if (f->names != 0)
         ZN_PREFETCH_WRITE(zn_book_at(g->book, f->names));
-    if (f->addr_vote != ZN_ADDR_RELEASED || f->internal[1 - f->client])
-        return;
-    zn_addr_set_prefetch(&g->clients[0], &f->tuple.addr[1 - f->client]);
-    zn_addr_set_prefetch(&g->clients[1], &f->tuple.addr[1 - f->client]);
+    if (server != 0) {
+        zn_addr_set_prefetch(&g->clients[0], server);
+        zn_addr_set_prefetch(&g->clients[1], server);
+    }
+    return server;
 }
 
-bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, zn_record *r)
+void zn_gate_prefetch_name(const zn_gate *g, const zn_flow *f)
 {
-    bool withheld = !g->policy->everything && has_withheld(g, f);
-    bool keep_port;
-    memset(r, 0, sizeof *r);
-    if (f->user > 1)
-        return false;
+    if (f->names != 0)
+        zn_book_prefetch_text(g->book, f->names);
+}
+
+/* Zeroes what is not zero. */
+static void clear(zn_record *r)
+{
+    size_t filled = ZN_RECORD_CORE + r->beyond_core;
+    memset(r, 0, offsetof(zn_record, client));
+    memset(&r->client, 0, filled);
+    memset(&r->server, 0, filled);
+}
+
+/* What is told of every flow. */
+static void fill_flow(const zn_gate *g, const zn_flow *f, zn_record *r)
+{
     r->proto = (uint8_t)f->tuple.proto;
     r->complete = zn_flow_complete(f) || f->tuple.proto == ZN_PROTO_UDP;
     r->midstream = f->midstream;
@@ -219,25 +246,40 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *qui
     r->connection_type = zn_service_connection(f);
     r->http_method = r->connection_type == ZN_CONNECTION_HTTP ? f->http_method : 0;
     r->ech = f->ech_offered ? ZN_ECH_OFFERED : ZN_ECH_NONE;
-    r->epoch = f->epoch;
+    r->epoch = zn_flow_epoch(g->flows, f, g->policy->rotate_ns);
     r->first_ns = f->first_ns;
     r->last_ns = f->last_ns;
     fill_name(g, f, r);
-    fill_side(f, f->client, &r->client);
-    fill_side(f, 1u - f->client, &r->server);
+    fill_side(g, f, f->client, &r->client);
+    fill_side(g, f, 1u - f->client, &r->server);
+}
+
+bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, uint64_t ahead,
+                    zn_record *r)
+{
+    bool withheld = !g->policy->everything && has_withheld(g, f);
+    bool coarse = withheld && !g->policy->exact;
+    bool keep_port;
+    clear(r);
+    if (f->user > 1)
+        return false;
+    fill_flow(g, f, r);
     keep_port = g->policy->keep_client_port &&
                 (g->policy->everything || (r->status == ZN_NAME_RELEASED && !withheld));
     show_client(g, f, keep_port, &r->client);
-    show_server(g, f, withheld, &r->server);
-    zn_gate_fill_sets(g, f, r);
-    zn_gate_fill_quic(g, f, quic, r);
+    if (!withheld)
+        show_server(g, f, ahead != 0 ? ahead : server_hash(g, f), &r->server);
+    if (!coarse) {
+        zn_gate_fill_sets(g, f, r);
+        zn_gate_fill_quic(g, f, quic, r);
+    }
     if (withheld)
         withhold_beside(f, r);
     else if (g->policy->dn_hunter)
         zn_gate_fill_resolution(g, f, r);
     if (!g->policy->dn_hunter && r->proto == ZN_PROTO_UDP && r->source == ZN_SOURCE_DNS)
         r->fqdn = r->name;
-    if (withheld && !g->policy->exact)
+    if (coarse)
         coarsen(r);
     return true;
 }

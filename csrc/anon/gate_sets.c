@@ -68,6 +68,8 @@ static zn_span status_of(const zn_flow_layer7 *l)
 
 static void fill_layer7(const zn_gate *g, const zn_flow *f, const zn_flow_layer7 *l, zn_record *r)
 {
+    if (r->beyond_core == 0)
+        r->beyond_core = ZN_RECORD_LAYER7 - ZN_RECORD_CORE;
     fill_layer7_side(f, l, f->client, &r->client);
     fill_layer7_side(f, l, 1u - f->client, &r->server);
     r->http_requests = l->http_requests;
@@ -88,6 +90,7 @@ void zn_gate_fill_sets(const zn_gate *g, const zn_flow *f, zn_record *r)
     const zn_tcp_path *path = zn_flow_path(g->flows, f);
     const zn_flow_layer7 *l = zn_flow_layer7_of(g->flows, f);
     if (path != NULL) {
+        r->beyond_core = sizeof(zn_record_side) - ZN_RECORD_CORE;
         fill_path(&path->side[f->client], &r->client);
         fill_path(&path->side[1 - f->client], &r->server);
     }
@@ -109,14 +112,13 @@ void zn_gate_fill_quic(const zn_gate *g, const zn_flow *f, const zn_quic_facts *
     r->quic_ech_bytes = quic->ech_bytes;
 }
 
-static void show_resolver(const zn_gate *g, const zn_flow *f, const zn_resolution *from,
-                          zn_record *r)
+static void show_resolver(const zn_gate *g, const zn_resolution *from, zn_record *r)
 {
     zn_id id = zn_gate_addr_id(g, &from->resolver);
     if (zn_addr_is_special(&from->resolver))
         return;
     if (from->resolver_internal) {
-        if (from->epoch != f->epoch) /* it has another pseudonym by now */
+        if (from->epoch != r->epoch) /* it has another pseudonym by now */
             return;
         r->resolver = from->resolver_pseudonym;
         r->resolver_shown = ZN_SHOWN_PSEUDONYM;
@@ -134,5 +136,5 @@ void zn_gate_fill_resolution(const zn_gate *g, const zn_flow *f, zn_record *r)
     r->fqdn = (zn_span){from->host.text, from->host.n};
     r->resolver_query_ns = from->query_ns;
     r->resolver_answer_ns = from->answer_ns;
-    show_resolver(g, f, from, r);
+    show_resolver(g, from, r);
 }

@@ -2,11 +2,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "anon/name_book.h"
 
+/* Most texts lie in its first cache line. While it is free, that begins with the slab's link. */
 typedef struct kept_text {
-    uint32_t link; /* the slab's, while free */
     uint8_t n;
-    uint8_t text[ZN_HOSTNAME_MAX];
+    uint8_t text[ZN_HOSTNAME_MAX + 2];
 } kept_text;
+_Static_assert(sizeof(kept_text) == 4 * ZN_CACHE_LINE, "texts begin where cache lines do");
 
 int zn_book_init(zn_name_book *book, uint32_t max_names, zn_error *err)
 {
@@ -57,7 +58,7 @@ void zn_book_forget_beside(zn_name_book *book, uint32_t entry)
 
 bool zn_book_keep_text(zn_name_book *book, uint32_t entry, const zn_hostname *name)
 {
-    uint32_t index = zn_slab_take(&book->texts);
+    uint32_t index = zn_slab_take_zeroed(&book->texts); /* wiped when it was given back */
     kept_text *kept;
     if (index == 0)
         return false;
@@ -75,7 +76,7 @@ void zn_book_wipe_text(zn_name_book *book, uint32_t entry)
     if (e->text == 0)
         return;
     kept = zn_slab_at(&book->texts, e->text);
-    memset(kept, 0, sizeof *kept);
+    memset(kept, 0, offsetof(kept_text, text) + kept->n); /* nothing was put behind it */
     zn_slab_give(&book->texts, e->text);
     e->text = 0;
 }
@@ -88,6 +89,13 @@ zn_span zn_book_text(const zn_name_book *book, uint32_t entry)
         return (zn_span){NULL, 0};
     kept = zn_slab_at(&book->texts, e->text);
     return (zn_span){kept->text, kept->n};
+}
+
+void zn_book_prefetch_text(const zn_name_book *book, uint32_t entry)
+{
+    const zn_name_entry *e = zn_book_at(book, entry);
+    if (e->text != 0)
+        ZN_PREFETCH_WRITE(zn_slab_at(&book->texts, e->text));
 }
 
 void zn_book_forget(zn_name_book *book, zn_flow *f)

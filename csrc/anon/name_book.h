@@ -61,6 +61,8 @@ bool zn_book_keep_text(zn_name_book *book, uint32_t entry, const zn_hostname *na
 void zn_book_wipe_text(zn_name_book *book, uint32_t entry);
 /* The kept text; borrows. */
 zn_span zn_book_text(const zn_name_book *book, uint32_t entry);
+/* Fetches the kept text of an entry. */
+void zn_book_prefetch_text(const zn_name_book *book, uint32_t entry);
 /* Frees the flow's whole list. */
 void zn_book_forget(zn_name_book *book, zn_flow *f);
 

@@ -261,16 +261,24 @@ bool zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet
     return true;
 }
 
-void zn_names_flow_closed(zn_names *names, uint32_t flow, zn_flow *f)
+/* Reads what was waiting for the rest of a name. */
+static void read_rest(zn_names *names, uint32_t flow, zn_flow *f)
 {
     zn_packet last = {.t_ns = f->side[f->client].last_data_ns};
     zn_sighting s = {names, flow, f, &last};
     last.tuple = f->tuple;
     last.sender = f->client;
-    if (f->tuple.proto == ZN_PROTO_TCP)
-        zn_names_tcp_closed(&s);
-    else
+    zn_names_tcp_closed(&s);
+}
+
+void zn_names_flow_closed(zn_names *names, uint32_t flow, zn_flow *f)
+{
+    if (f->tuple.proto != ZN_PROTO_TCP)
         zn_names_udp_closed(names, f);
+    else if (f->stream != 0)
+        read_rest(names, flow, f);
+    else
+        zn_names_read_end(names, f);
     for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(names->book, entry)->next) {
         zn_name_entry *e = zn_book_at(names->book, entry);
         if (e->state != ZN_ENTRY_PENDING)

@@ -52,7 +52,7 @@ void zn_policy_place(const zn_policy *policy, zn_flow_table *flows, zn_flow *f, 
     }
     zn_flow_set_user(flows, f, NULL);
     if (ZN_UNLIKELY(p->tunnels.n != 0) && internal_tunnel(policy, p, internal, outer)) {
-        f->user = internal[f->client] ? f->client : server;
+        f->user = (internal[f->client] ? f->client : server) & 3u;
         for (unsigned i = 0; i < 2; i++)
             if (internal[i])
                 known_as[i] = outer[i];
@@ -61,11 +61,11 @@ void zn_policy_place(const zn_policy *policy, zn_flow_table *flows, zn_flow *f, 
         return;
     }
     if (!f->internal[0] && !f->internal[1]) {
-        f->user = policy->internal_given ? 2 : f->client;
+        f->user = policy->internal_given ? 2u : f->client & 3u;
         f->internal[f->client] = !policy->internal_given;
         return;
     }
-    f->user = f->internal[f->client] ? f->client : server;
+    f->user = (f->internal[f->client] ? f->client : server) & 3u;
 }
 
 bool zn_policy_is_user(const zn_policy *policy, const zn_flow_table *flows, const zn_flow *f,

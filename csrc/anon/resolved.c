@@ -140,9 +140,9 @@ static void see_response(zn_resolved *r, const zn_flow *f, const zn_packet *p,
     what.resolver_internal = f->internal[server];
     what.query_ns = query_ns;
     what.answer_ns = p->t_ns;
-    what.epoch = f->epoch;
+    what.epoch = zn_flow_epoch(r->flows, f, r->policy->rotate_ns);
     what.resolver = f->tuple.addr[server];
-    what.resolver_pseudonym = f->pseudonym[server];
+    what.resolver_pseudonym = zn_flow_pseudonym(r->flows, f, server);
     what.host = *host;
     learn(r, f, &what, &addresses);
 }
@@ -199,18 +199,19 @@ void zn_resolved_opened(zn_resolved *r, zn_flow *f)
     pair->used = ++r->clock;
     at = zn_slab_at(&r->resolutions, pair->resolution);
     at->uses++;
-    f->resolution = pair->resolution;
+    zn_flow_set_resolution(r->flows, f, pair->resolution);
 }
 
 void zn_resolved_forget(zn_resolved *r, zn_flow *f)
 {
-    release(r, f->resolution);
-    f->resolution = 0;
+    release(r, zn_flow_resolution(r->flows, f));
+    zn_flow_set_resolution(r->flows, f, 0);
 }
 
 const zn_resolution *zn_resolved_of(const zn_resolved *r, const zn_flow *f)
 {
-    return f->resolution == 0 ? NULL : zn_slab_at(&r->resolutions, f->resolution);
+    uint32_t resolution = zn_flow_resolution(r->flows, f);
+    return resolution == 0 ? NULL : zn_slab_at(&r->resolutions, resolution);
 }
 
 void zn_resolved_clear(zn_resolved *r)

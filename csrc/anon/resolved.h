@@ -38,6 +38,7 @@ typedef struct zn_resolved_pair {
 
 typedef struct zn_resolved {
     const zn_policy *policy;
+    zn_flow_table *flows;
     zn_hash_key key;
     zn_slab resolutions;
     zn_resolved_pair *pairs; /* NULL: off */
@@ -45,7 +46,7 @@ typedef struct zn_resolved {
     uint32_t clock; /* lookups so far */
 } zn_resolved;
 
-/* r->policy is set. Makes nothing unless it asks for it. 0, or a negative zn_err. */
+/* r->policy and r->flows are set. Makes nothing unless it asks for it. 0, or a negative zn_err. */
 int zn_resolved_init(zn_resolved *r, zn_error *err);
 void zn_resolved_fini(zn_resolved *r);
 /* Learns from a packet of an open flow. */

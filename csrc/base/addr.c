@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/addr.h"
 
+#include "base/digits.h"
+
 #include <arpa/inet.h>
 
 /* The first `bits` bits of both addresses are the same. */
@@ -45,19 +47,20 @@ zn_addr zn_addr_cut(const zn_addr *a, unsigned v4_bits, unsigned v6_bits)
 
 static size_t v4_text(const uint8_t *four, char *out)
 {
-    size_t n = 0;
+    char *at = out;
     for (int i = 0; i < 4; i++) {
-        unsigned value = four[i];
+        uint32_t value = four[i];
         if (i != 0)
-            out[n++] = '.';
-        if (value >= 100)
-            out[n++] = (char)('0' + value / 100);
-        if (value >= 10)
-            out[n++] = (char)('0' + value / 10 % 10);
-        out[n++] = (char)('0' + value % 10);
+            *at++ = '.';
+        if (value >= 100) {
+            *at++ = (char)('0' + value / 100);
+            at = zn_digits_pair(at, value % 100);
+        } else {
+            at = zn_digits_put(at, value);
+        }
     }
-    out[n] = '\0';
-    return n;
+    *at = '\0';
+    return (size_t)(at - out);
 }
 
 /* Where the longest row of groups of zeros begins, the first of equal ones; 8 and *n == 0 for none of
@@ -79,9 +82,23 @@ static unsigned longest_zeros(const uint16_t group[8], unsigned *n)
     return best;
 }
 
+/* A group of an IPv6 address in hexadecimal, without zeros before it; returns its digits, of 4 bytes
+ * that it may write. */
+static size_t put_group(char *out, uint32_t group)
+{
+    /* A nibble a byte, the first in the lowest; 'a' - '9' - 1 more for each of 10 and above. */
+    uint32_t spread =
+        group >> 12 | (group >> 8 & 15) << 8 | (group >> 4 & 15) << 16 | (group & 15) << 24;
+    uint32_t letters = (spread + 0x06060606u) >> 4 & 0x01010101u;
+    uint32_t text = spread + 0x30303030u + letters * ('a' - '9' - 1);
+    unsigned zeros = group >= 0x1000 ? 0 : group >= 0x100 ? 1 : group >= 0x10 ? 2 : 3;
+    text = htole32(text >> (8 * zeros));
+    memcpy(out, &text, sizeof text);
+    return sizeof text - zeros;
+}
+
 static size_t v6_text(const zn_addr *a, char *out)
 {
-    static const char hex[] = "0123456789abcdef";
     uint16_t group[8];
     unsigned zeros, zeros_at;
     size_t n = 0;
@@ -98,12 +115,7 @@ static size_t v6_text(const zn_addr *a, char *out)
         }
         if (i != 0)
             out[n++] = ':';
-        for (int shift = group[i] >= 0x1000  ? 12
-                         : group[i] >= 0x100 ? 8
-                         : group[i] >= 0x10  ? 4
-                                             : 0;
-             shift >= 0; shift -= 4)
-            out[n++] = hex[group[i] >> shift & 15];
+        n += put_group(out + n, group[i]);
     }
     out[n] = '\0';
     return n;

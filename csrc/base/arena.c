@@ -138,14 +138,15 @@ bool zn_slab_populate(zn_slab *s)
     return s->resident;
 }
 
-uint32_t zn_slab_take(zn_slab *s)
+/* The next object, of which the first `dirty` bytes are to be zeroed. */
+static uint32_t take(zn_slab *s, size_t dirty)
 {
     uint32_t index = s->free_head;
     if (index != 0) {
         uint8_t *object = zn_slab_at(s, index);
         memcpy(&s->free_head, object, sizeof s->free_head);
         ZN_PREFETCH_WRITE(s->base + (size_t)(s->free_head - (s->free_head != 0)) * s->object_bytes);
-        memset(object, 0, s->object_bytes);
+        memset(object, 0, dirty);
     } else if (s->used_high < s->cap) {
         index = ++s->used_high; /* never touched before: the kernel's zeros */
     } else {
@@ -153,6 +154,16 @@ uint32_t zn_slab_take(zn_slab *s)
     }
     s->live++;
     return index;
+}
+
+uint32_t zn_slab_take(zn_slab *s)
+{
+    return take(s, s->object_bytes);
+}
+
+uint32_t zn_slab_take_zeroed(zn_slab *s)
+{
+    return take(s, sizeof s->free_head);
 }
 
 void zn_slab_give(zn_slab *s, uint32_t index)

@@ -63,6 +63,8 @@ void zn_slab_fini(zn_slab *s);
 bool zn_slab_populate(zn_slab *s);
 /* Index of an object whose bytes are all zero, or 0 when the slab is full. */
 uint32_t zn_slab_take(zn_slab *s);
+/* The same, where each object is zeroed before it is given back: then it need not be done here. */
+uint32_t zn_slab_take_zeroed(zn_slab *s);
 void zn_slab_give(zn_slab *s, uint32_t index);
 /* Forgets every object, and gives their memory back unless the slab was populated. */
 void zn_slab_reset(zn_slab *s);

@@ -6,7 +6,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-static void sip_absorb_bytes(zn_sip *s, const void *bytes, size_t n)
+/* In line: most of what is hashed is a few words. */
+__attribute__((always_inline)) static inline void sip_absorb_bytes(zn_sip *s, const void *bytes,
+                                                                   size_t n)
 {
     const unsigned char *p = bytes;
     uint64_t word;

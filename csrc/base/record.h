@@ -75,6 +75,12 @@ typedef struct zn_record_side {
     int64_t first_ack_ns;                /* without SYN; 0 when never */
     bool started;                        /* it sent a packet */
     uint8_t udp_type;                    /* Tstat's c_type and s_type: ZN_UDP_* */
+    uint32_t quic_version;               /* 0: none, or only one side spoke QUIC */
+    /* LAYER7 */
+    uint64_t messages, protocols, appdata_bytes;
+    int64_t last_handshake_ns, appdata_ns; /* since the flow's start; 0 when never */
+    uint16_t tls_version[ZN_RECORD_VERSIONS];
+    uint8_t tls_versions; /* how many; 0: no hello */
     /* E2E: round-trip times of what this side sent, from here to the other side and back. */
     int64_t rtt_mean_ns, rtt_min_ns, rtt_max_ns, rtt_deviation_ns;
     uint64_t rtt_count, ttl_min, ttl_max;
@@ -85,13 +91,11 @@ typedef struct zn_record_side {
     uint64_t flight_max, flight_min, flight_first; /* bytes sent and not acknowledged */
     uint64_t anomalies[8];                         /* Tstat's pkts_rto to pkts_unfs */
     uint64_t flags_moved;
-    uint32_t quic_version; /* 0: none, or only one side spoke QUIC */
-    /* LAYER7 */
-    uint64_t messages, protocols, appdata_bytes;
-    int64_t last_handshake_ns, appdata_ns; /* since the flow's start; 0 when never */
-    uint16_t tls_version[ZN_RECORD_VERSIONS];
-    uint8_t tls_versions; /* how many; 0: no hello */
 } zn_record_side;
+
+/* Bytes of a side that are told of every flow, and with LAYER7. */
+#define ZN_RECORD_CORE offsetof(zn_record_side, messages)
+#define ZN_RECORD_LAYER7 offsetof(zn_record_side, rtt_mean_ns)
 
 typedef struct zn_record {
     uint8_t proto;  /* ZN_PROTO_TCP or ZN_PROTO_UDP */
@@ -119,6 +123,7 @@ typedef struct zn_record {
     uint64_t quic_zero_rtt, quic_ech_bytes; /* 0-RTT packets; length of ECH's extension */
     int64_t epoch;
     int64_t first_ns, last_ns; /* ns since the Unix epoch */
+    size_t beyond_core; /* bytes of a side behind ZN_RECORD_CORE that can be other than zero */
     zn_record_side client, server;
 } zn_record;
 

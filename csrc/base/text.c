@@ -3,9 +3,15 @@
 #include "base/text.h"
 
 #include "base/arena.h"
+#include "base/digits.h"
 
 #define FIRST_CAP ((size_t)64 << 10)
-#define DIGITS_MAX 20
+
+const char zn_digit_pairs[200] = {"0001020304050607080910111213141516171819202122232425262728293031"
+                                  "3233343536373839404142434445464748"
+                                  "4950515253545556575859606162636465666768697071727374757677787980"
+                                  "8182838485868788899091929394959697"
+                                  "9899"};
 
 void zn_text_fini(zn_text *t)
 {
@@ -47,27 +53,27 @@ static unsigned digit_count(uint64_t value)
 /* The last n digits of value, two at a time, the last one before `end`. */
 static void put_digits(char *end, uint64_t value, unsigned n)
 {
-    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
-                                "25262728293031323334353637383940414243444546474849"
-                                "50515253545556575859606162636465666768697071727374"
-                                "75767778798081828384858687888990919293949596979899";
     for (; n >= 2; n -= 2) {
         end -= 2;
-        memcpy(end, pairs + 2 * (value % 100), 2);
+        memcpy(end, zn_digit_pairs + 2 * (value % 100), 2);
         value /= 100;
     }
     if (n != 0)
         end[-1] = (char)('0' + value % 10);
 }
 
+char *zn_digits_many(char *at, uint64_t value)
+{
+    unsigned n = digit_count(value);
+    put_digits(at + n, value, n);
+    return at + n;
+}
+
 void zn_text_u64(zn_text *t, uint64_t value)
 {
-    char *at = zn_text_reserve(t, DIGITS_MAX);
-    unsigned n = digit_count(value);
-    if (at != NULL) {
-        put_digits(at + n, value, n);
-        t->n += n;
-    }
+    char *at = zn_text_reserve(t, ZN_DIGITS_MAX);
+    if (at != NULL)
+        t->n += (size_t)(zn_digits_put(at, value) - at);
 }
 
 static uint64_t magnitude(zn_text *t, int64_t value)

@@ -92,20 +92,56 @@ static uint32_t append(zn_dictionary *d, uint32_t slot, zn_span text)
     return d->last;
 }
 
-uint32_t zn_dictionary_text(zn_dictionary *d, const zn_hash_key *key, zn_span text)
+static uint32_t number_of(zn_dictionary *d, const zn_hash_key *key, zn_span text, uint64_t hash)
 {
     uint32_t at;
-    if (d->n != 0 && zn_span_equal(text_at(d, d->last), text))
-        return d->last;
     if (!make_room(d, key, text.n, false))
         return ZN_DICTIONARY_FULL;
-    at = (uint32_t)zn_hash64(key, text.p, text.n) & (d->slot_count - 1);
+    at = (uint32_t)hash & (d->slot_count - 1);
     while (d->slots[at] != 0) {
         if (zn_span_equal(text_at(d, d->slots[at] - 1), text))
             return d->last = d->slots[at] - 1;
         at = (at + 1) & (d->slot_count - 1);
     }
     return append(d, at, text);
+}
+
+uint32_t zn_dictionary_text(zn_dictionary *d, const zn_hash_key *key, zn_span text)
+{
+    if (d->n != 0 && zn_span_equal(text_at(d, d->last), text))
+        return d->last;
+    return number_of(d, key, text, zn_hash64(key, text.p, text.n));
+}
+
+bool zn_dictionary_texts(zn_dictionary *d, const zn_hash_key *key, const zn_short_text *texts,
+                         uint64_t which, uint32_t numbers[64])
+{
+    uint64_t hash[64];
+    memset(numbers, 0, 64 * sizeof *numbers);
+    for (uint64_t left = which; left != 0; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(left);
+        hash[i] = zn_hash64(key, texts[i].text, texts[i].n);
+        if (d->slot_count != 0)
+            ZN_PREFETCH(&d->slots[hash[i] & (d->slot_count - 1)]);
+    }
+    for (uint64_t left = d->slot_count == 0 ? 0 : which; left != 0; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(left);
+        numbers[i] = d->slots[hash[i] & (d->slot_count - 1)];
+        if (numbers[i] != 0)
+            ZN_PREFETCH(&d->offsets[numbers[i] - 1]);
+    }
+    for (uint64_t left = which; left != 0; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(left);
+        if (numbers[i] != 0)
+            ZN_PREFETCH(d->bytes + d->offsets[numbers[i] - 1]);
+    }
+    for (uint64_t left = which; left != 0; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(left);
+        numbers[i] = number_of(d, key, (zn_span){texts[i].text, texts[i].n}, hash[i]);
+        if (numbers[i] == ZN_DICTIONARY_FULL)
+            return false;
+    }
+    return true;
 }
 
 static uint32_t address_of(zn_dictionary *d, const zn_hash_key *key, const zn_addr *address,

@@ -22,6 +22,12 @@ typedef struct zn_dictionary {
 } zn_dictionary;
 
 #define ZN_DICTIONARY_FULL UINT32_MAX
+#define ZN_SHORT_TEXT_MAX 255 /* bytes, as many as any name has */
+
+typedef struct zn_short_text {
+    uint8_t n;
+    uint8_t text[ZN_SHORT_TEXT_MAX];
+} zn_short_text;
 
 /* A dictionary needs no initialisation beyond zeros. It holds texts or addresses, not both. */
 void zn_dictionary_fini(zn_dictionary *d);
@@ -31,6 +37,9 @@ uint32_t zn_dictionary_text(zn_dictionary *d, const zn_hash_key *key, zn_span te
  * is out. Together they wait for memory once. */
 bool zn_dictionary_addresses(zn_dictionary *d, const zn_hash_key *key, const zn_addr *addresses,
                              uint64_t which, uint32_t numbers[64]);
+/* The same of texts. */
+bool zn_dictionary_texts(zn_dictionary *d, const zn_hash_key *key, const zn_short_text *texts,
+                         uint64_t which, uint32_t numbers[64]);
 /* Forgets everything; the memory stays. */
 void zn_dictionary_clear(zn_dictionary *d);
 /* Bytes of memory in use. */

@@ -29,6 +29,14 @@ static zn_field_copy copy_of_common(zn_common member)
         return (zn_field_copy){ZN_COPY_WORD, AT(status), 0};
     case ZN_COMMON_ECH:
         return (zn_field_copy){ZN_COPY_WORD, AT(ech), 0};
+    case ZN_COMMON_NAME:
+        return (zn_field_copy){ZN_COPY_TEXT, AT(name), ZN_SOURCE_NONE};
+    case ZN_COMMON_COMPLETE:
+        return (zn_field_copy){ZN_COPY_FLAG, AT(complete), AT(midstream)};
+    case ZN_COMMON_MIDSTREAM: /* not in a coarse record anyway */
+        return (zn_field_copy){ZN_COPY_FLAG, AT(midstream), AT(coarse)};
+    case ZN_COMMON_EARLY:
+        return (zn_field_copy){ZN_COPY_FLAG, AT(early), AT(coarse)};
     case ZN_COMMON_CLIENT_PORT:
         return (zn_field_copy){ZN_COPY_2, AT(client.port), 0};
     case ZN_COMMON_SERVER_PORT:
@@ -66,6 +74,22 @@ static zn_field_copy copy_of_column(const zn_column *c)
         return (zn_field_copy){ZN_COPY_8, AT(last_ns), 0};
     case ZN_COLUMN_RESOLVER:
         return (zn_field_copy){ZN_COPY_ADDRESS, AT(resolver), AT(resolver_shown)};
+    case ZN_COLUMN_DURATION_MS:
+        return (zn_field_copy){ZN_COPY_DURATION, AT(first_ns), 0};
+    case ZN_COLUMN_ENCRYPTED:
+        return (zn_field_copy){ZN_COPY_SHOWN, side + (uint32_t)offsetof(zn_record_side, shown), 0};
+    case ZN_COLUMN_NAME_TLS:
+        return (zn_field_copy){ZN_COPY_TEXT, AT(name), ZN_SOURCE_TLS};
+    case ZN_COLUMN_NAME_HTTP:
+        return (zn_field_copy){ZN_COPY_TEXT, AT(name), ZN_SOURCE_HTTP};
+    case ZN_COLUMN_NAME_QUIC:
+        return (zn_field_copy){ZN_COPY_TEXT, AT(name), ZN_SOURCE_QUIC};
+    case ZN_COLUMN_FQDN:
+        return (zn_field_copy){ZN_COPY_TEXT, AT(fqdn), ZN_SOURCE_NONE};
+    case ZN_COLUMN_CERTIFICATE:
+        return (zn_field_copy){ZN_COPY_TEXT, AT(certificate), ZN_SOURCE_NONE};
+    case ZN_COLUMN_AGENT:
+        return (zn_field_copy){ZN_COPY_TEXT, AT(user_agent), ZN_SOURCE_NONE};
     case ZN_COLUMN_INTERNAL:
         return (zn_field_copy){ZN_COPY_BIT, side + (uint32_t)offsetof(zn_record_side, internal), 0};
     case ZN_COLUMN_CONNECTION:

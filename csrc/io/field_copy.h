@@ -15,11 +15,15 @@ typedef enum zn_copy_kind {
     ZN_COPY_4,
     ZN_COPY_2,
     ZN_COPY_1,
-    ZN_COPY_COUNT, /* a uint64_t into four bytes */
-    ZN_COPY_MS,    /* ns into a double, ms */
-    ZN_COPY_BIT,   /* a bool */
-    ZN_COPY_WORD,  /* an enum, told as the word of that number in zn_field_words */
+    ZN_COPY_COUNT,    /* a uint64_t into four bytes */
+    ZN_COPY_MS,       /* ns into a double, ms */
+    ZN_COPY_DURATION, /* the record's last_ns less its first_ns, as ZN_COPY_MS */
+    ZN_COPY_BIT,      /* a bool */
+    ZN_COPY_SHOWN,    /* a zn_shown: whether it is a pseudonym */
+    ZN_COPY_FLAG, /* a bool, false where the one at `beside` is true; nothing in a coarse record */
+    ZN_COPY_WORD, /* an enum, told as the word of that number in zn_field_words */
     ZN_COPY_ADDRESS,
+    ZN_COPY_TEXT, /* a zn_span, of a record whose source is `beside`, where that is one */
     ZN_COPY_CELL, /* not a plain number: through zn_field_value */
     ZN_COPY_KINDS
 } zn_copy_kind;
@@ -27,7 +31,7 @@ typedef enum zn_copy_kind {
 typedef struct zn_field_copy {
     zn_copy_kind kind;
     uint32_t offset; /* in a zn_record */
-    uint32_t shown;  /* ZN_COPY_ADDRESS: offset of its zn_shown */
+    uint32_t beside; /* ZN_COPY_ADDRESS: offset of its zn_shown; others as told above */
 } zn_field_copy;
 
 /* Of a field, for flows of a protocol. */

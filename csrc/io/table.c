@@ -14,9 +14,11 @@ static void make_plan(zn_table *t, uint8_t proto)
             zn_field_copy copy = zn_field_copy_of(&t->fields.at[i], proto);
             if (copy.kind == kind)
                 t->plan.step[n++] =
-                    (zn_table_step){copy.offset, copy.shown, i, t->in_stage.column[i].values};
+                    (zn_table_step){copy.offset, copy.beside, i, t->in_stage.column[i].values};
             if (copy.kind == kind && kind == ZN_COPY_ADDRESS)
                 t->staged_column[t->staged_columns++] = i;
+            if (copy.kind == kind && kind == ZN_COPY_TEXT)
+                t->text_column[t->text_columns++] = i;
         }
         t->plan.end[kind] = n;
     }
@@ -164,17 +166,40 @@ static void put_numbers(const zn_table_plan *plan, size_t row, const char *recor
     }
 }
 
+static void put_durations(const zn_table_plan *plan, size_t row, const zn_record *r)
+{
+    for (uint32_t i = plan->end[ZN_COPY_MS]; i < plan->end[ZN_COPY_DURATION]; i++)
+        put_double(plan->step[i].to, row, (double)(r->last_ns - r->first_ns) / 1e6);
+}
+
 static void put_bits(const zn_table_plan *plan, size_t row, const char *record)
 {
-    for (uint32_t i = plan->end[ZN_COPY_MS]; i < plan->end[ZN_COPY_BIT]; i++) {
-        const zn_table_step *s = &plan->step[i];
+    const zn_table_step *s = plan->step + plan->end[ZN_COPY_DURATION];
+    for (; s < plan->step + plan->end[ZN_COPY_BIT]; s++)
         s->to[row / 8] |= (uint8_t)((record[s->offset] != 0) << row % 8);
+    for (; s < plan->step + plan->end[ZN_COPY_SHOWN]; s++) {
+        int shown;
+        memcpy(&shown, record + s->offset, sizeof shown);
+        s->to[row / 8] |= (uint8_t)((shown == ZN_SHOWN_PSEUDONYM) << row % 8);
+    }
+}
+
+/* How a flow went is not told of one that is told roughly. */
+static void put_flags(zn_table *t, const zn_table_plan *plan, size_t row, const zn_record *r)
+{
+    const char *record = (const char *)r;
+    for (uint32_t i = plan->end[ZN_COPY_SHOWN]; i < plan->end[ZN_COPY_FLAG]; i++) {
+        const zn_table_step *s = &plan->step[i];
+        bool is = record[s->offset] != 0 && record[s->beside] == 0;
+        t->nulls[s->column] += r->coarse;
+        t->in_stage.column[s->column].valid[row / 8] |= (uint8_t)(!r->coarse << row % 8);
+        s->to[row / 8] |= (uint8_t)((is && !r->coarse) << row % 8);
     }
 }
 
 static void put_words(zn_table *t, const zn_table_plan *plan, size_t row, const char *record)
 {
-    for (uint32_t i = plan->end[ZN_COPY_BIT]; i < plan->end[ZN_COPY_WORD]; i++) {
+    for (uint32_t i = plan->end[ZN_COPY_FLAG]; i < plan->end[ZN_COPY_WORD]; i++) {
         const zn_table_step *s = &plan->step[i];
         size_t n;
         const char *const *words = zn_field_words(&t->fields.at[s->column], &n);
@@ -196,7 +221,7 @@ static void put_addresses(zn_table *t, const zn_table_plan *plan, size_t row, co
     for (uint32_t i = first; i < plan->end[ZN_COPY_ADDRESS]; i++) {
         const zn_table_step *s = &plan->step[i];
         int shown;
-        memcpy(&shown, record + s->shown, sizeof shown);
+        memcpy(&shown, record + s->beside, sizeof shown);
         t->nulls[s->column] += shown == ZN_SHOWN_NOT;
         if (shown == ZN_SHOWN_NOT)
             continue;
@@ -205,9 +230,29 @@ static void put_addresses(zn_table *t, const zn_table_plan *plan, size_t row, co
     }
 }
 
+/* Texts wait there too, in copies: what they are part of will be gone. */
+static void put_texts(zn_table *t, const zn_table_plan *plan, size_t row, const zn_record *r)
+{
+    uint32_t first = plan->end[ZN_COPY_ADDRESS];
+    for (uint32_t i = first; i < plan->end[ZN_COPY_TEXT]; i++) {
+        const zn_table_step *s = &plan->step[i];
+        zn_short_text *to = &t->texts[i - first][row];
+        zn_span text;
+        memcpy(&text, (const char *)r + s->offset, sizeof text);
+        if (text.n == 0 || (s->beside != ZN_SOURCE_NONE && s->beside != (uint32_t)r->source)) {
+            t->nulls[s->column]++;
+            continue;
+        }
+        ZN_ASSERT(text.n <= ZN_SHORT_TEXT_MAX);
+        to->n = (uint8_t)text.n;
+        memcpy(to->text, text.p, to->n);
+        t->in_stage.column[s->column].valid[row / 8] |= (uint8_t)(1u << row % 8);
+    }
+}
+
 static void put_cells(zn_table *t, const zn_table_plan *plan, size_t row, const zn_record *r)
 {
-    for (uint32_t i = plan->end[ZN_COPY_ADDRESS]; i < plan->end[ZN_COPY_CELL]; i++) {
+    for (uint32_t i = plan->end[ZN_COPY_TEXT]; i < plan->end[ZN_COPY_CELL]; i++) {
         const zn_table_step *s = &plan->step[i];
         zn_cell cell;
         zn_field_value(&t->fields.at[s->column], r, &cell);
@@ -223,9 +268,12 @@ void zn_table_add(zn_table *t, const zn_record *r)
     if (t->failed)
         return;
     put_numbers(plan, row, record);
+    put_durations(plan, row, r);
     put_bits(plan, row, record);
+    put_flags(t, plan, row, r);
     put_words(t, plan, row, record);
     put_addresses(t, plan, row, record);
+    put_texts(t, plan, row, r);
     put_cells(t, plan, row, r);
     if (t->failed)
         return;

@@ -38,7 +38,7 @@ typedef struct zn_table_layout {
 
 /* One value of a row: from a record onto the stage. */
 typedef struct zn_table_step {
-    uint32_t offset, shown; /* as in zn_field_copy */
+    uint32_t offset, beside; /* as in zn_field_copy */
     uint32_t column;
     uint8_t *to; /* the column's values on the stage */
 } zn_table_step;
@@ -50,6 +50,7 @@ typedef struct zn_table_plan {
 } zn_table_plan;
 
 #define ZN_TABLE_ADDRESSES 3 /* columns of them: the client's, the server's, the resolver's */
+#define ZN_TABLE_TEXTS 5     /* columns of names and the like */
 
 typedef struct zn_table {
     zn_fields fields;
@@ -61,6 +62,9 @@ typedef struct zn_table {
     zn_addr staged[ZN_TABLE_ADDRESSES][ZN_TABLE_STAGE]; /* of which the stage lacks the numbers */
     uint32_t staged_column[ZN_TABLE_ADDRESSES];
     unsigned staged_columns;
+    zn_short_text texts[ZN_TABLE_TEXTS][ZN_TABLE_STAGE]; /* the same, of texts */
+    uint32_t text_column[ZN_TABLE_TEXTS];
+    unsigned text_columns;
     size_t rows;
     size_t next_cap; /* of the next block */
     zn_hash_key key;

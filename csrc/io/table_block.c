@@ -3,7 +3,7 @@
 #include "base/arena.h"
 #include "io/table_internal.h"
 
-#define FIRST_ROWS 65536
+#define FIRST_ROWS (65536 + 1024) /* what is taken at a time, and what comes until it is */
 /* Behind each column, so that equal rows of different columns do not compete for the same lines of
  * the processor's cache. */
 #define GAP 64
@@ -122,9 +122,19 @@ static bool grow(zn_table *t, size_t rows)
     return true;
 }
 
-/* Finds the numbers of the addresses on the stage. */
-static bool number_addresses(zn_table *t)
+/* Finds the numbers of the addresses and texts on the stage. */
+static bool number_staged(zn_table *t)
 {
+    for (unsigned i = 0; i < t->text_columns; i++) {
+        const zn_table_place *column = &t->in_stage.column[t->text_column[i]];
+        uint64_t which;
+        uint32_t numbers[ZN_TABLE_STAGE];
+        memcpy(&which, column->valid, sizeof which);
+        if (!zn_dictionary_texts(&t->dictionary[t->text_column[i]], &t->key, t->texts[i], which,
+                                 numbers))
+            return false;
+        memcpy(column->values, numbers, sizeof numbers);
+    }
     for (unsigned i = 0; i < t->staged_columns; i++) {
         const zn_table_place *column = &t->in_stage.column[t->staged_column[i]];
         uint64_t which;
@@ -141,7 +151,7 @@ static bool number_addresses(zn_table *t)
 bool zn_table_stage_flush(zn_table *t, size_t n)
 {
     size_t row = t->rows - n;
-    if (!number_addresses(t) || (row == t->block.cap && !grow(t, row)))
+    if (!number_staged(t) || (row == t->block.cap && !grow(t, row)))
         return false;
     copy_rows(&t->fields, &t->in_block, row, &t->in_stage, n);
     memset(t->stage.bytes, 0, t->stage.bitmaps); /* bits are set, never cleared */

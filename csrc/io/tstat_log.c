@@ -2,19 +2,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/tstat_log.h"
 
+#include "base/digits.h"
 #include "base/packet.h"
-
-#include <string.h>
 
 #define EVERY_SET (ZN_SET_E2E | ZN_SET_LAYER7 | ZN_SET_P2P | ZN_SET_OPTIONS)
 #define ADVANCED_SET 16 /* Tstat counts it among all sets, although it has no columns */
 
+static zn_tstat_put put_of(const zn_column *c)
+{
+    switch (c->kind) {
+    case ZN_COLUMN_COUNT:
+    case ZN_COLUMN_BYTES:
+    case ZN_COLUMN_TOTAL:
+        return ZN_TSTAT_PUT_8;
+    case ZN_COLUMN_CONNECTION:
+        return ZN_TSTAT_PUT_4;
+    case ZN_COLUMN_PORT:
+    case ZN_COLUMN_METHOD:
+        return ZN_TSTAT_PUT_2;
+    case ZN_COLUMN_INTERNAL:
+        return ZN_TSTAT_PUT_1;
+    case ZN_COLUMN_MS:
+    case ZN_COLUMN_START_MS:
+    case ZN_COLUMN_END_MS:
+        return ZN_TSTAT_PUT_MS;
+    case ZN_COLUMN_NO_COUNT:
+        return ZN_TSTAT_PUT_ZERO;
+    default:
+        return ZN_TSTAT_PUT_CELL;
+    }
+}
+
+/* Where the number is. */
+static size_t offset_of(const zn_column *c)
+{
+    size_t side = c->side == 's'   ? offsetof(zn_record, server)
+                  : c->side == 'c' ? offsetof(zn_record, client)
+                                   : 0;
+    switch (c->kind) {
+    case ZN_COLUMN_START_MS:
+        return offsetof(zn_record, first_ns);
+    case ZN_COLUMN_END_MS:
+        return offsetof(zn_record, last_ns);
+    case ZN_COLUMN_CONNECTION:
+        return offsetof(zn_record, connection_type);
+    case ZN_COLUMN_METHOD:
+        return offsetof(zn_record, http_method);
+    case ZN_COLUMN_PORT:
+        return side + offsetof(zn_record_side, port);
+    case ZN_COLUMN_INTERNAL:
+        return side + offsetof(zn_record_side, internal);
+    default:
+        return side + c->offset;
+    }
+}
+
+static void set_steps(zn_tstat *t, zn_tstat_log log, const zn_log_columns *columns)
+{
+    t->columns[log] = columns->n;
+    for (size_t i = 0; i < columns->n; i++)
+        t->step[log][i] = (zn_tstat_step){put_of(columns->at[i]),
+                                          (uint32_t)offset_of(columns->at[i]), columns->at[i]};
+}
+
 void zn_tstat_init(zn_tstat *t, unsigned sets)
 {
+    zn_log_columns columns;
     t->number = sets == EVERY_SET ? sets + ADVANCED_SET : sets;
-    zn_log_columns_tcp(&t->columns[ZN_TSTAT_TCP_COMPLETE], sets);
-    zn_log_columns_tcp(&t->columns[ZN_TSTAT_TCP_NOCOMPLETE], 0);
-    zn_log_columns_udp(&t->columns[ZN_TSTAT_UDP_COMPLETE]);
+    zn_log_columns_tcp(&columns, sets);
+    set_steps(t, ZN_TSTAT_TCP_COMPLETE, &columns);
+    zn_log_columns_tcp(&columns, 0);
+    set_steps(t, ZN_TSTAT_TCP_NOCOMPLETE, &columns);
+    zn_log_columns_udp(&columns);
+    set_steps(t, ZN_TSTAT_UDP_COMPLETE, &columns);
 }
 
 zn_tstat_log zn_tstat_log_of(const zn_record *r)
@@ -28,38 +88,78 @@ zn_tstat_log zn_tstat_log_of(const zn_record *r)
 
 void zn_tstat_header(zn_text *out, const zn_tstat *t, zn_tstat_log log)
 {
-    const zn_log_columns *columns = &t->columns[log];
     zn_text_char(out, '#');
     if (log != ZN_TSTAT_UDP_COMPLETE) {
         zn_text_u64(out, t->number / 10);
         zn_text_u64(out, t->number % 10);
         zn_text_char(out, '#');
     }
-    for (size_t i = 0; i < columns->n; i++) {
+    for (size_t i = 0; i < t->columns[log]; i++) {
         if (i != 0)
             zn_text_char(out, ' ');
-        zn_column_put_word(out, columns->at[i]->name);
+        zn_column_put_word(out, t->step[log][i].column->name);
         zn_text_char(out, ':');
         zn_text_u64(out, i + 1);
     }
     zn_text_char(out, '\n');
 }
 
+/* A value of another kind than a number, behind what has been written up to `at`; returns its end, where
+ * there is room for as much as before, or NULL when memory is out. */
+static char *put_cell(zn_text *out, const zn_column *c, const zn_record *r, char *at, size_t room)
+{
+    zn_cell value;
+    out->n = (size_t)(at - out->bytes);
+    zn_column_cell(c, r, &value);
+    if (value.kind == ZN_CELL_NONE)
+        zn_column_put_word(out, c->missing);
+    else
+        zn_cell_put(out, &value);
+    return zn_text_reserve(out, room);
+}
+
+#define NUMBER(type)                                                                               \
+    do {                                                                                           \
+        type number;                                                                               \
+        memcpy(&number, record + s->offset, sizeof number);                                        \
+        at = zn_digits_put(at, number);                                                            \
+    } while (0)
+
 void zn_tstat_line(zn_text *out, const zn_tstat *t, zn_tstat_log log, const zn_record *r)
 {
-    const zn_log_columns *columns = &t->columns[log];
-    zn_cell value;
-    for (size_t i = 0; i < columns->n; i++) {
-        const zn_column *c = columns->at[i];
-        if (ZN_LIKELY(zn_column_is_number(c))) {
-            zn_text_u64(out, zn_column_number(c, r));
-        } else {
-            zn_column_cell(c, r, &value);
-            if (value.kind == ZN_CELL_NONE)
-                zn_column_put_word(out, c->missing);
-            else
-                zn_cell_put(out, &value);
+    const zn_tstat_step *s = t->step[log], *end = s + t->columns[log];
+    const char *record = (const char *)r;
+    size_t room = t->columns[log] * (ZN_FIXED_MAX + 1); /* numbers and what is between them */
+    char *at = zn_text_reserve(out, room);
+    int64_t ns;
+    for (; s < end && at != NULL; s++) {
+        switch (s->put) {
+        case ZN_TSTAT_PUT_8:
+            NUMBER(uint64_t);
+            break;
+        case ZN_TSTAT_PUT_4:
+            NUMBER(uint32_t);
+            break;
+        case ZN_TSTAT_PUT_2:
+            NUMBER(uint16_t);
+            break;
+        case ZN_TSTAT_PUT_1:
+            NUMBER(uint8_t);
+            break;
+        case ZN_TSTAT_PUT_MS:
+            memcpy(&ns, record + s->offset, sizeof ns);
+            at = zn_digits_put_millionths(at, ns);
+            break;
+        case ZN_TSTAT_PUT_ZERO:
+            *at++ = '0';
+            break;
+        case ZN_TSTAT_PUT_CELL:
+            at = put_cell(out, s->column, r, at, room);
+            break;
         }
-        zn_text_char(out, i + 1 < columns->n ? ' ' : '\n');
+        if (at != NULL)
+            *at++ = s + 1 < end ? ' ' : '\n';
     }
+    if (at != NULL)
+        out->n = (size_t)(at - out->bytes);
 }

@@ -16,10 +16,28 @@ typedef enum zn_tstat_log {
     ZN_TSTAT_NONE /* Tstat logs no such flow */
 } zn_tstat_log;
 
+/* How a column's value is put: most are a number of the record. */
+typedef enum zn_tstat_put {
+    ZN_TSTAT_PUT_8, /* uint64_t */
+    ZN_TSTAT_PUT_4,
+    ZN_TSTAT_PUT_2,
+    ZN_TSTAT_PUT_1,
+    ZN_TSTAT_PUT_MS, /* int64_t ns as ms */
+    ZN_TSTAT_PUT_ZERO,
+    ZN_TSTAT_PUT_CELL /* not a plain number: through zn_column_cell */
+} zn_tstat_put;
+
+typedef struct zn_tstat_step {
+    zn_tstat_put put;
+    uint32_t offset; /* in a zn_record */
+    const zn_column *column;
+} zn_tstat_step;
+
 /* The columns of each log, for a run's column sets. */
 typedef struct zn_tstat {
     unsigned number; /* the header's #NN# */
-    zn_log_columns columns[ZN_TSTAT_NONE];
+    size_t columns[ZN_TSTAT_NONE];
+    zn_tstat_step step[ZN_TSTAT_NONE][ZN_COLUMNS_MAX];
 } zn_tstat;
 
 void zn_tstat_init(zn_tstat *t, unsigned sets);

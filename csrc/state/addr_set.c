@@ -40,7 +40,7 @@ void zn_addr_set_fini(zn_addr_set *s)
     memset(s, 0, sizeof *s);
 }
 
-static uint64_t hash_of(const zn_addr_set *s, const zn_addr *a)
+uint64_t zn_addr_set_hash(const zn_addr_set *s, const zn_addr *a)
 {
     uint64_t word[2], hash;
     zn_sip sip = zn_sip_start(&s->key);
@@ -72,7 +72,11 @@ static void grow(zn_addr_set *s)
 
 void zn_addr_set_add(zn_addr_set *s, const zn_addr *a)
 {
-    uint64_t hash = hash_of(s, a);
+    zn_addr_set_add_hash(s, zn_addr_set_hash(s, a));
+}
+
+void zn_addr_set_add_hash(zn_addr_set *s, uint64_t hash)
+{
     uint64_t at = slot_of(s, hash);
     if (s->slots[at] == hash)
         return;
@@ -88,15 +92,19 @@ void zn_addr_set_add(zn_addr_set *s, const zn_addr *a)
     s->members++;
 }
 
-bool zn_addr_set_has(const zn_addr_set *s, const zn_addr *a)
+bool zn_addr_set_has_hash(const zn_addr_set *s, uint64_t hash)
 {
-    return s->members != 0 && s->slots[slot_of(s, hash_of(s, a))] != 0;
+    return s->members != 0 && s->slots[slot_of(s, hash)] != 0;
 }
 
-void zn_addr_set_prefetch(const zn_addr_set *s, const zn_addr *a)
+bool zn_addr_set_has(const zn_addr_set *s, const zn_addr *a)
 {
-    if (s->members != 0)
-        ZN_PREFETCH(&s->slots[hash_of(s, a) & s->mask]);
+    return s->members != 0 && zn_addr_set_has_hash(s, zn_addr_set_hash(s, a));
+}
+
+void zn_addr_set_prefetch(const zn_addr_set *s, uint64_t hash)
+{
+    ZN_PREFETCH(&s->slots[hash & s->mask]);
 }
 
 void zn_addr_set_clear(zn_addr_set *s)

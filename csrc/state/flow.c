@@ -27,6 +27,24 @@ static int init_sets(zn_flow_table *t, uint32_t max_flows, unsigned sets, zn_err
     return zn_slab_init(&t->segments, zn_tcp_path_entry_bytes(), (uint32_t)segments, err);
 }
 
+/* The entries, and what any of them may have beside it: as many as there are flows. */
+static int init_entries(zn_flow_table *t, uint32_t max_flows, zn_error *err)
+{
+    int rc = zn_slab_init(&t->flows, sizeof(zn_flow), max_flows, err);
+    if (rc == 0)
+        rc = zn_slab_init(&t->besides, sizeof(zn_flow_beside), max_flows, err);
+    if (rc == 0)
+        rc = zn_slab_init(&t->resents, sizeof(zn_flow_resents), max_flows, err);
+    if (rc == 0)
+        rc = zn_slab_init(&t->gaps, sizeof(zn_seq_gaps), max_flows / GAPS_PER_FLOW + 64, err);
+    if (rc != 0)
+        return rc;
+    t->closed.at = zn_block_alloc(max_flows * sizeof *t->closed.at);
+    return t->closed.at != NULL
+               ? 0
+               : zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a queue of %u flows", max_flows);
+}
+
 int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, unsigned sets, zn_stats *stats,
                        zn_error *err)
 {
@@ -42,14 +60,7 @@ int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, unsigned sets, z
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a flow table");
     }
     max_flows += ZN_FLOW_SPARE;
-    rc = zn_slab_init(&t->flows, sizeof(zn_flow), max_flows, err);
-    if (rc == 0)
-        rc = zn_slab_init(&t->gaps, sizeof(zn_seq_gaps), max_flows / GAPS_PER_FLOW + 64, err);
-    if (rc == 0) {
-        t->users = zn_block_alloc(max_flows * sizeof *t->users);
-        if (t->users == NULL)
-            rc = zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the users of %u flows", max_flows);
-    }
+    rc = init_entries(t, max_flows, err);
     if (rc == 0)
         rc = init_sets(t, max_flows, sets, err);
     if (rc == 0)
@@ -69,12 +80,14 @@ void zn_flow_table_close(zn_flow_table *t)
     if (t == NULL)
         return;
     zn_flow_index_fini(t);
-    zn_block_free(t->users, t->flows.cap * sizeof *t->users);
+    zn_block_free(t->closed.at, t->flows.cap * sizeof *t->closed.at);
     zn_slab_fini(&t->parts);
     zn_slab_fini(&t->segments);
     zn_block_free(t->paths, t->flows.cap * sizeof *t->paths);
     zn_block_free(t->layer7, t->flows.cap * sizeof *t->layer7);
     zn_slab_fini(&t->gaps);
+    zn_slab_fini(&t->resents);
+    zn_slab_fini(&t->besides);
     zn_slab_fini(&t->flows);
     zn_heap_free(t->search);
     zn_heap_free(t);
@@ -100,18 +113,6 @@ zn_flow_layer7 *zn_flow_layer7_of(const zn_flow_table *t, const zn_flow *f)
     return zn_flow_layer7_entry(t, f);
 }
 
-void zn_flow_set_user(zn_flow_table *t, zn_flow *f, const zn_addr *user)
-{
-    f->user_outside = user != NULL;
-    if (user != NULL)
-        t->users[place_of(t, f)] = *user;
-}
-
-const zn_addr *zn_flow_user(const zn_flow_table *t, const zn_flow *f)
-{
-    return f->user_outside ? &t->users[place_of(t, f)] : &f->tuple.addr[f->user];
-}
-
 /* The client by what a lone packet tells: the receiver of a SYN-ACK, else the end that is not on a
  * well-known port, else the sender. */
 static uint8_t guess_client(const zn_packet *p)
@@ -128,7 +129,7 @@ static uint8_t guess_client(const zn_packet *p)
 
 static uint32_t open_flow(zn_flow_table *t, const zn_packet *p)
 {
-    uint32_t flow = zn_slab_take(&t->flows);
+    uint32_t flow = zn_slab_take_zeroed(&t->flows);
     zn_flow *f;
     if (flow == 0) {
         t->stats->n[ZN_STAT_DROP_FLOW_TABLE_FULL]++;
@@ -137,6 +138,7 @@ static uint32_t open_flow(zn_flow_table *t, const zn_packet *p)
     f = zn_flow_at(t, flow);
     f->tuple = p->tuple;
     f->client = guess_client(p);
+    f->opener = f->client & 1u;
     f->first_ns = f->last_ns = p->t_ns;
     if (!zn_flow_index_add(t, flow, p->hash)) {
         zn_flow_free(t, flow);
@@ -226,6 +228,19 @@ static bool is_one_sided(const zn_flow *f)
            ((a->packets == 0 && b->packets_data != 0) || (b->packets == 0 && a->packets_data != 0));
 }
 
+static void queue_closed(zn_flow_table *t, uint32_t flow)
+{
+    zn_flow_queue *q = &t->closed;
+    if (q->end == t->flows.cap) { /* at the end of its room: back to its beginning */
+        q->end -= q->first;
+        memmove(q->at, q->at + q->first, q->end * sizeof *q->at);
+        q->first = 0;
+    }
+    q->at[q->end++] = flow;
+    if (q->end > q->high)
+        q->high = q->end;
+}
+
 void zn_flow_close(zn_flow_table *t, uint32_t flow, zn_flow_end why)
 {
     zn_flow *f = zn_flow_at(t, flow);
@@ -234,23 +249,33 @@ void zn_flow_close(zn_flow_table *t, uint32_t flow, zn_flow_end why)
     f->end = (uint8_t)why;
     if (why != ZN_FLOW_FIN && why != ZN_FLOW_RST)
         zn_flow_index_remove(t, flow);
-    for (unsigned i = 0; i < 2; i++) {
-        if (f->rare[i].gaps != 0)
-            zn_slab_give(&t->gaps, f->rare[i].gaps);
-        f->rare[i].gaps = 0;
-    }
+    if (f->resent != 0)
+        zn_flow_drop_gaps(t, f);
     if (t->paths != NULL && f->tuple.proto == ZN_PROTO_TCP)
         zn_tcp_path_close(&t->segments, zn_flow_path(t, f));
-    zn_flow_list_append(t, &t->closed, flow);
+    queue_closed(t, flow);
     t->stats->n[ZN_STAT_FLOWS_CLOSED]++;
     t->stats->n[ZN_STAT_FLOWS_ONE_SIDED] += is_one_sided(f);
 }
 
 uint32_t zn_flow_next_closed(zn_flow_table *t)
 {
-    uint32_t flow = t->closed.first;
-    if (flow != 0)
-        zn_flow_list_remove(t, &t->closed, flow);
+    zn_flow_queue *q = &t->closed;
+    uint32_t flow;
+    if (q->first == q->end)
+        return 0;
+    if (q->first + ZN_FLOW_AHEAD < q->end) {
+        const uint8_t *entry = (const uint8_t *)zn_flow_at(t, q->at[q->first + ZN_FLOW_AHEAD]);
+        for (size_t at = 0; at < sizeof(zn_flow); at += ZN_CACHE_LINE)
+            ZN_PREFETCH_WRITE(entry + at);
+        if (t->layer7 != NULL) {
+            ZN_PREFETCH_WRITE(&t->layer7[q->at[q->first + ZN_FLOW_AHEAD] - 1]);
+            ZN_PREFETCH_WRITE(&t->layer7[q->at[q->first + ZN_FLOW_AHEAD] - 1].last_handshake_ns);
+        }
+    }
+    flow = q->at[q->first++];
+    if (q->first == q->end)
+        q->first = q->end = 0;
     return flow;
 }
 
@@ -276,6 +301,8 @@ void zn_flow_free(zn_flow_table *t, uint32_t flow)
     zn_flow *f = zn_flow_at(t, flow);
     if (f->indexed)
         zn_flow_index_remove(t, flow);
+    if ((f->resent | f->beside) != 0)
+        zn_flow_free_beside(t, f);
     memset(f, 0, sizeof *f);
     zn_slab_give(&t->flows, flow);
 }
@@ -302,8 +329,10 @@ static size_t beside_bytes(const zn_flow_table *t)
 size_t zn_flow_memory(const zn_flow_table *t)
 {
     return sizeof *t + zn_slab_bytes(&t->flows) + t->flows.used_high * beside_bytes(t) +
-           zn_slab_bytes(&t->gaps) + zn_slab_bytes(&t->segments) + zn_slab_bytes(&t->parts) +
-           zn_slab_bytes(&t->overflow) + (t->bucket_mask + 1) * sizeof *t->buckets;
+           zn_slab_bytes(&t->besides) + zn_slab_bytes(&t->resents) +
+           t->closed.high * sizeof *t->closed.at + zn_slab_bytes(&t->gaps) +
+           zn_slab_bytes(&t->segments) + zn_slab_bytes(&t->parts) + zn_slab_bytes(&t->overflow) +
+           (t->bucket_mask + 1) * sizeof *t->buckets;
 }
 
 static size_t full_bytes(const zn_slab *s)
@@ -313,9 +342,11 @@ static size_t full_bytes(const zn_slab *s)
 
 size_t zn_flow_memory_max(const zn_flow_table *t)
 {
-    return sizeof *t + full_bytes(&t->flows) + t->flows.cap * (beside_bytes(t) + sizeof *t->users) +
-           full_bytes(&t->gaps) + full_bytes(&t->segments) + full_bytes(&t->parts) +
-           full_bytes(&t->overflow) + (t->bucket_mask + 1) * sizeof *t->buckets;
+    return sizeof *t + full_bytes(&t->flows) +
+           t->flows.cap * (beside_bytes(t) + sizeof *t->closed.at) + full_bytes(&t->besides) +
+           full_bytes(&t->resents) + full_bytes(&t->gaps) + full_bytes(&t->segments) +
+           full_bytes(&t->parts) + full_bytes(&t->overflow) +
+           (t->bucket_mask + 1) * sizeof *t->buckets;
 }
 
 static uint32_t length_of(const zn_flow_table *t, const zn_flow_list *list)

@@ -28,6 +28,7 @@
 #define ZN_FLOW_VISIT_S 16
 #define ZN_FLOW_SPARE 32      /* flows a table has room for beyond its cap, until room is made */
 #define ZN_FLOW_ROOM_MAX 1088 /* most flows closed early at a time */
+#define ZN_FLOW_AHEAD 16      /* closed flows whose entries are fetched before their turn */
 #define ZN_FLOW_LINGER_NS (10 * ZN_NS_PER_S)
 #define ZN_FLOW_TCP_IDLE_NS (300 * ZN_NS_PER_S)
 #define ZN_FLOW_SYN_IDLE_NS (10 * ZN_NS_PER_S)
@@ -61,11 +62,24 @@ _Static_assert(sizeof(zn_flow_side) == 64, "a side is one cache line");
 
 /* The rest of it. */
 typedef struct zn_flow_rare {
-    uint64_t bytes_retransmitted; /* payload seen before */
-    uint32_t packets_retransmitted, packets_out_of_order;
-    uint32_t gaps; /* zn_seq_gaps of bytes not seen yet, 0: none */
     uint16_t rst, syn;
 } zn_flow_rare;
+
+/* What one endpoint sent again or out of order. Most flows have none of it, and no room for it. */
+typedef struct zn_flow_resent {
+    uint64_t bytes; /* payload seen before */
+    uint32_t packets, packets_out_of_order;
+    uint32_t gaps; /* zn_seq_gaps of bytes not seen yet, 0: none */
+} zn_flow_resent;
+
+/* What few flows have beside their entry. */
+typedef struct zn_flow_beside {
+    uint32_t resolution; /* anon/resolved: how the client came by the server's address, 0: none */
+    uint8_t epoch[sizeof(int64_t)]; /* where it is later than that of first_ns; 0: it is not */
+    zn_addr user;                   /* of a flow with user_outside */
+    zn_addr pseudonym;              /* of the end whose pseudonym is not in the entry */
+} zn_flow_beside;
+_Static_assert(sizeof(zn_flow_beside) == 44, "what is beside an entry has no holes");
 
 /* Why a flow closed. */
 typedef enum zn_flow_end {
@@ -96,31 +110,31 @@ typedef struct zn_flow {
     bool client_acked : 1;  /* the client is no spoofed source: TCP: it acknowledged that SYN */
     bool names_dropped : 1; /* exposed names that found no room: it has something to hide */
     bool user_outside : 1;  /* its user's address is not in the tuple: zn_flow_user */
-    uint8_t head;           /* anon/names' state of the search */
-    uint8_t user;           /* tuple index of the user; 2: no internal endpoint */
-    uint8_t addr_vote;      /* anon/gate's decision on the server address */
-    uint8_t protocol;       /* anon/names: what the flow was recognised as */
-    uint8_t service;        /* anon/service: state of the search for what both sides speak */
+    bool ech_offered : 1;
+    uint8_t head;       /* anon/names' state of the search */
+    uint8_t user : 2;   /* tuple index of the user; 2: no internal endpoint */
+    uint8_t opener : 1; /* tuple index of whoever was taken for the client at first */
+    uint8_t addr_vote;  /* anon/gate's decision on the server address */
+    uint8_t protocol;   /* anon/names: what the flow was recognised as */
+    uint8_t service;    /* anon/service: state of the search for what both sides speak */
 
     zn_flow_side side[2]; /* by tuple index */
-    zn_flow_rare rare[2]; /* the same */
     int64_t first_ns;
-    int64_t epoch;   /* anon/: of the pseudonyms */
-    uint32_t bucket; /* low bits of the tuple's hash, which choose the bucket */
-    uint32_t next,
-        previous;         /* closed or lingering: neighbours; open: its part of `list`, its place */
-    uint32_t names;       /* first name entry, 0: none */
-    uint32_t resolution;  /* anon/resolved: how the client came by the server's address, 0: none */
-    zn_addr pseudonym[2]; /* by tuple index */
-    uint16_t list;        /* of the timer wheel, while open: state/flow_wheel */
-    uint16_t header_table; /* HTTP/2: anon/names' table of the connection, 0: none */
+    zn_addr pseudonym;       /* the opener's; the other's is zn_flow_pseudonym's */
+    uint32_t bucket;         /* low bits of the tuple's hash, which choose the bucket */
+    uint32_t next, previous; /* lingering: neighbours; open: its part of `list`, its place there */
+    uint32_t names;          /* first name entry, 0: none */
+    uint32_t resent;         /* two zn_flow_resent, by tuple index; 0: none */
+    uint32_t beside;         /* a zn_flow_beside, 0: none */
+    zn_flow_rare rare[2];    /* by tuple index */
+    uint16_t list;           /* of the timer wheel, while open: state/flow_wheel */
+    uint16_t header_table;   /* HTTP/2: anon/names' table of the connection, 0: none */
     uint8_t head_tries;
     uint8_t http_method;
-    bool ech_offered;
     bool internal[2]; /* by tuple index */
 } zn_flow;
 _Static_assert(offsetof(zn_flow, side) == 64, "sides start on a cache line");
-_Static_assert(sizeof(zn_flow) <= 320, "a flow with core counters takes at most 320 bytes");
+_Static_assert(sizeof(zn_flow) == 256, "a flow with core counters takes four cache lines");
 
 #define ZN_SEQ_GAPS 16
 /* Holes in one direction's sequence space, oldest first. */
@@ -151,6 +165,10 @@ uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened);
 /* Entries are addressed by index and stay where they are until freed. */
 zn_flow *zn_flow_at(const zn_flow_table *t, uint32_t flow);
 
+/* What a side sent again or out of order; NULL: nothing. Valid until the next of the table's functions
+ * that takes a zn_flow *. */
+const zn_flow_resent *zn_flow_resent_of(const zn_flow_table *t, const zn_flow *f, unsigned side);
+
 /* What the table keeps beside the entry of a TCP flow for the E2E and OPTIONS, or the LAYER7
  * columns; NULL for other flows and when it was not asked for. Valid as long as the entry. */
 zn_tcp_path *zn_flow_path(const zn_flow_table *t, const zn_flow *f);
@@ -160,6 +178,16 @@ zn_flow_layer7 *zn_flow_layer7_of(const zn_flow_table *t, const zn_flow *f);
 void zn_flow_set_user(zn_flow_table *t, zn_flow *f, const zn_addr *user);
 /* The address of the flow's user; f->user is 0 or 1. */
 const zn_addr *zn_flow_user(const zn_flow_table *t, const zn_flow *f);
+
+/* The pseudonym of an end, by tuple index: zero until it is set. */
+void zn_flow_set_pseudonym(zn_flow_table *t, zn_flow *f, unsigned end, const zn_addr *pseudonym);
+zn_addr zn_flow_pseudonym(const zn_flow_table *t, const zn_flow *f, unsigned end);
+/* The epoch of the pseudonyms: that of first_ns, where one lasts rotate_ns, or a later one. */
+void zn_flow_set_epoch(zn_flow_table *t, zn_flow *f, int64_t epoch, int64_t rotate_ns);
+int64_t zn_flow_epoch(const zn_flow_table *t, const zn_flow *f, int64_t rotate_ns);
+/* zn_flow_beside.resolution. */
+void zn_flow_set_resolution(zn_flow_table *t, zn_flow *f, uint32_t resolution);
+uint32_t zn_flow_resolution(const zn_flow_table *t, const zn_flow *f);
 
 /* Takes the other side for the client: only when what was sent proves the first guess wrong. */
 void zn_flow_swap_client(zn_flow *f);
@@ -174,7 +202,8 @@ void zn_flow_make_room(zn_flow_table *t, uint32_t want);
 /* End of input at now_ns: closes all flows, those past their idle time as idle. */
 void zn_flow_end_input(zn_flow_table *t, int64_t now_ns);
 
-/* The next closed flow whose record is due, in closing order, or 0. */
+/* The next closed flow whose record is due, in closing order, or 0. Fetches the entry of the one
+ * ZN_FLOW_AHEAD behind it. */
 uint32_t zn_flow_next_closed(zn_flow_table *t);
 /* The record of a flow from zn_flow_next_closed is written (or withheld): it may be freed. */
 void zn_flow_emitted(zn_flow_table *t, uint32_t flow);

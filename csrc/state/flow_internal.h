@@ -1,6 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by flow.c (life), flow_index.c (lookup), flow_timer.c (expiry), flow_wheel.c and tcp.c (counting). */
+/*
+ * Shared by flow.c (life), flow_index.c (lookup), flow_beside.c (what few have), flow_timer.c (expiry),
+ * flow_wheel.c and tcp.c (counting).
+ */
 #ifndef ZN_STATE_FLOW_INTERNAL_H
 #define ZN_STATE_FLOW_INTERNAL_H
 
@@ -18,6 +21,13 @@ bool zn_flow_index_has(const zn_flow_table *t, uint32_t flow);
 int64_t zn_flow_idle_ns(const zn_flow *f);
 /* Puts the flow into the wheel, at the second its idle time ends or the next visit is due. */
 void zn_flow_timer_start(zn_flow_table *t, uint32_t flow);
+
+/* The flow's zn_flow_resents, made where it has none. */
+zn_flow_resents *zn_flow_resents_at(zn_flow_table *t, zn_flow *f);
+/* Forgets the holes of a flow that has any of them. */
+void zn_flow_drop_gaps(zn_flow_table *t, zn_flow *f);
+/* Frees what the flow has beside its entry. */
+void zn_flow_free_beside(zn_flow_table *t, zn_flow *f);
 
 void zn_flow_list_append(zn_flow_table *t, zn_flow_list *list, uint32_t flow);
 void zn_flow_list_remove(zn_flow_table *t, zn_flow_list *list, uint32_t flow);

@@ -25,6 +25,17 @@ typedef struct zn_flow_bucket {
 } zn_flow_bucket;
 _Static_assert(sizeof(zn_flow_bucket) == 64, "a bucket is one cache line");
 
+typedef struct zn_flow_resents {
+    zn_flow_resent side[2]; /* by tuple index */
+} zn_flow_resents;
+
+/* Flows that closed, in their order: at[first] to at[end - 1]. No list, whose links would have to be
+ * read one after the other. */
+typedef struct zn_flow_queue {
+    uint32_t *at;
+    uint32_t first, end, high; /* high: the largest that end ever was */
+} zn_flow_queue;
+
 /* Flows in the order in which they came. */
 typedef struct zn_flow_list {
     uint32_t first, last; /* 0: none; last means nothing then */
@@ -48,7 +59,8 @@ struct zn_flow_table {
     uint64_t bucket_mask; /* buckets - 1 */
     zn_slab overflow;     /* further buckets */
     zn_slab flows;
-    zn_addr *users; /* of the flows with user_outside, by flow; costs what it touches */
+    zn_slab besides; /* zn_flow_beside */
+    zn_slab resents; /* zn_flow_resents */
     zn_slab gaps;
     zn_tcp_path *paths;                  /* by flow, NULL: not asked for; costs what it touches */
     zn_flow_layer7 *layer7;              /* the same */
@@ -59,7 +71,7 @@ struct zn_flow_table {
     int64_t wheel_s;                     /* second up to which the wheel has turned */
     int64_t due_ns;                      /* the first time at which it turns again */
     bool wheel_started;
-    zn_flow_list closed;    /* whose records are due */
+    zn_flow_queue closed;   /* whose records are due */
     zn_flow_list lingering; /* whose records are written */
     zn_stats *stats;
 };

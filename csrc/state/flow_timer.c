@@ -163,9 +163,9 @@ void zn_flow_rebase(zn_flow_table *t, int64_t now_ns)
 {
     close_all(t, now_ns, TURN_REBASE);
     /* What closed before is not found any more: its time is not the one that comes. */
-    for (uint32_t flow = t->closed.first; flow != 0; flow = zn_flow_entry(t, flow)->next)
-        if (zn_flow_entry(t, flow)->indexed)
-            zn_flow_index_remove(t, flow);
+    for (uint32_t i = t->closed.first; i < t->closed.end; i++)
+        if (zn_flow_entry(t, t->closed.at[i])->indexed)
+            zn_flow_index_remove(t, t->closed.at[i]);
     while (t->lingering.first != 0)
         zn_flow_free_lingering(t);
     set_second(t, now_ns / ZN_NS_PER_S);

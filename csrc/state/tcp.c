@@ -16,17 +16,17 @@ static int32_t seq_diff(uint32_t a, uint32_t b)
     return (int32_t)(a - b);
 }
 
-static void open_gap(zn_flow_table *t, zn_flow_rare *rare, uint32_t from, uint32_t to)
+static void open_gap(zn_flow_table *t, zn_flow_resent *resent, uint32_t from, uint32_t to)
 {
     zn_seq_gaps *g;
-    if (rare->gaps == 0) {
-        rare->gaps = zn_slab_take(&t->gaps);
-        if (rare->gaps == 0) {
+    if (resent->gaps == 0) {
+        resent->gaps = zn_slab_take(&t->gaps);
+        if (resent->gaps == 0) {
             t->stats->n[ZN_STAT_GAPS_FULL]++;
             return;
         }
     }
-    g = zn_slab_at(&t->gaps, rare->gaps);
+    g = zn_slab_at(&t->gaps, resent->gaps);
     if (g->n == ZN_SEQ_GAPS) { /* the oldest hole will not be filled any more */
         memmove(g->from, g->from + 1, (ZN_SEQ_GAPS - 1) * sizeof g->from[0]);
         memmove(g->to, g->to + 1, (ZN_SEQ_GAPS - 1) * sizeof g->to[0]);
@@ -44,13 +44,13 @@ static void drop_gap(zn_seq_gaps *g, uint32_t i)
 }
 
 /* Takes [from, to) out of the holes; returns how much of it was a hole. */
-static uint32_t fill_gaps(zn_flow_table *t, zn_flow_rare *rare, uint32_t from, uint32_t to)
+static uint32_t fill_gaps(zn_flow_table *t, zn_flow_resent *resent, uint32_t from, uint32_t to)
 {
     zn_seq_gaps *g;
     uint32_t filled = 0;
-    if (rare->gaps == 0)
+    if (resent->gaps == 0)
         return 0;
-    g = zn_slab_at(&t->gaps, rare->gaps);
+    g = zn_slab_at(&t->gaps, resent->gaps);
     for (uint32_t i = 0; i < g->n;) {
         uint32_t a = seq_diff(from, g->from[i]) > 0 ? from : g->from[i];
         uint32_t b = seq_diff(to, g->to[i]) < 0 ? to : g->to[i];
@@ -76,8 +76,8 @@ static uint32_t fill_gaps(zn_flow_table *t, zn_flow_rare *rare, uint32_t from, u
         i++;
     }
     if (g->n == 0) {
-        zn_slab_give(&t->gaps, rare->gaps);
-        rare->gaps = 0;
+        zn_slab_give(&t->gaps, resent->gaps);
+        resent->gaps = 0;
     }
     return filled;
 }
@@ -85,9 +85,15 @@ static uint32_t fill_gaps(zn_flow_table *t, zn_flow_rare *rare, uint32_t from, u
 /* A flow's direction. */
 typedef struct direction {
     zn_flow_table *t;
+    zn_flow *f;
     zn_flow_side *side;
-    zn_flow_rare *rare;
 } direction;
+
+/* Where it is told what it sent again or out of order. */
+static zn_flow_resent *resent_of(const direction *d)
+{
+    return &zn_flow_resents_at(d->t, d->f)->side[d->side - d->f->side];
+}
 
 /* The part of [from, from + n) that was sent before; *missing grows by what filled holes. */
 static uint32_t sent_before(const direction *d, uint32_t from, uint32_t n, uint32_t *missing)
@@ -98,7 +104,7 @@ static uint32_t sent_before(const direction *d, uint32_t from, uint32_t n, uint3
         return 0;
     if (n > (uint32_t)room)
         n = (uint32_t)room;
-    filled = fill_gaps(d->t, d->rare, from, from + n);
+    filled = fill_gaps(d->t, resent_of(d), from, from + n);
     *missing += filled;
     return n - filled;
 }
@@ -118,14 +124,16 @@ static place count_again(const direction *d, const zn_packet *p, uint32_t end)
     place where;
     uint32_t syn = (p->tcp_flags & ZN_TCP_SYN) != 0, fin = (p->tcp_flags & ZN_TCP_FIN) != 0;
     uint32_t missing = 0, flags, bytes;
+    zn_flow_resent *resent;
     flags = sent_before(d, p->seq, syn, &missing);
     bytes = sent_before(d, p->seq + syn, p->payload_len, &missing);
     flags += sent_before(d, end - fin, fin, &missing);
     where.again = flags + bytes != 0;
     where.out_of_order = missing != 0 && seq_diff(end, d->side->next_seq) < 0;
-    d->rare->bytes_retransmitted += bytes;
-    d->rare->packets_retransmitted += where.again;
-    d->rare->packets_out_of_order += where.out_of_order;
+    resent = resent_of(d);
+    resent->bytes += bytes;
+    resent->packets += where.again;
+    resent->packets_out_of_order += where.out_of_order;
     return where;
 }
 
@@ -146,7 +154,7 @@ static place count_sequence(const direction *d, const zn_packet *p)
     if (length == 0)
         return where;
     if (ahead > 0)
-        open_gap(d->t, d->rare, side->next_seq, p->seq);
+        open_gap(d->t, resent_of(d), side->next_seq, p->seq);
     else if (ahead < 0)
         where = count_again(d, p, end);
     if (seq_diff(end, side->next_seq) > 0)
@@ -214,7 +222,7 @@ static zn_flow_end end_of(const zn_flow *f)
 zn_flow_end zn_tcp_count(zn_flow_table *t, zn_flow *f, const zn_packet *p)
 {
     zn_flow_side *side = &f->side[p->sender];
-    direction d = {t, side, &f->rare[p->sender]};
+    direction d = {t, f, side};
     place where;
     side->packets++;
     side->bytes += p->payload_len;
