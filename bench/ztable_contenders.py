@@ -43,6 +43,7 @@ class Setting:
     keep: int | None = None
     max_tuples: int = 1 << 27
     max_attributes: int = MAX_ATTRIBUTES
+    reserve: bool = False  # all memory of the caps when the table is opened
 
 
 class Contender(Protocol):
@@ -62,13 +63,16 @@ class Batch:
     """zanon_net.ZTable.observe_batch: what users call."""
 
     def __init__(self, setting: Setting) -> None:
+        start = time.process_time()
         self.table = ZTable(
             setting.z,
             setting.window_ns,
             keep=setting.keep,
             max_tuples=setting.max_tuples,
             max_attributes=setting.max_attributes,
+            reserve=setting.reserve,
         )
+        self.open_seconds = time.process_time() - start
 
     def run(self, columns: Columns) -> float:
         start = time.process_time()

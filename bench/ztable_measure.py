@@ -19,6 +19,8 @@ import numpy as np
 from ztable_contenders import Contender, Setting, Shared, Who, make
 from ztable_streams import Columns, Stream
 
+from zanon_net import CapacityError
+
 QUIET = 0.10  # busy share of all processors, below which timing starts
 REPEAT_S = 0.2  # shorter measurements are repeated until they took as long together
 REPEATS_MAX = 50
@@ -44,6 +46,7 @@ class Result:
     seconds: list[float] = field(default_factory=list)
     fill_seconds: list[float] = field(default_factory=list)
     kernel_seconds: list[float] = field(default_factory=list)  # of all, as the kernel guesses it
+    open_seconds: list[float] = field(default_factory=list)  # not among the others
     memory: int = 0  # as the table says, or as the process grew if it does not
     resident: int = 0  # as the process grew
     peak: int = 0  # the highest the table said on the way
@@ -89,6 +92,7 @@ def run_once(case: Case, columns: Columns, folder: Path, result: Result) -> None
     """Feed everything to a new table and note what that took."""
     before = resident_bytes()
     table = make(case.who, case.setting, folder)
+    result.open_seconds.append(getattr(table, "open_seconds", 0.0))
     fill_seconds, seconds = feed(case, table, columns, result)
     result.fill_seconds.append(fill_seconds)
     result.seconds.append(seconds)
@@ -112,6 +116,8 @@ def measure_here(case: Case, folder: Path) -> Result:
             run_once(case, columns, folder, result)
     except ModuleNotFoundError as error:
         result.missing = f"{error.name} is not installed"
+    except CapacityError as error:
+        result.missing = str(error)
     return result
 
 

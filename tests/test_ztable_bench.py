@@ -31,6 +31,7 @@ ROWS = {
     "Memory follows": [SMALL, FULL],
     "z = 350": ["zanon-net, keep=350", CPP],
     "100 M live": [SMALL, FULL],
+    "The same, not growing": [f"{FULL}, reserved"],
     "Cost an observation": [SMALL] * 5 + [FULL] * 5 + [CPP] * 4,
     "`observe`": ["zanon-net, `observe`, keep=16", "zanon-net, `observe`, keep=None"],
     "Single calls": [

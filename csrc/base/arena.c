@@ -3,7 +3,7 @@
 #include "base/arena.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -84,15 +84,22 @@ bool zn_block_populate(void *block, size_t bytes)
 
 size_t zn_memory_available(void)
 {
-    char line[128];
-    size_t kib = SIZE_MAX / 1024;
-    FILE *f = fopen("/proc/meminfo", "re");
-    if (f == NULL)
+    static const char wanted[] = "MemAvailable:"; /* the third line */
+    char text[512];
+    const char *found = NULL;
+    ssize_t n;
+    int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
         return SIZE_MAX;
-    while (fgets(line, sizeof line, f) != NULL && sscanf(line, "MemAvailable: %zu kB", &kib) != 1)
-        continue;
-    (void)fclose(f);
-    return kib * 1024;
+    n = read(fd, text, sizeof text - 1);
+    (void)close(fd);
+    if (n > 0) {
+        text[n] = '\0';
+        found = memmem(text, (size_t)n, wanted, sizeof wanted - 1);
+    }
+    if (found == NULL)
+        return SIZE_MAX;
+    return (size_t)strtoull(found + sizeof wanted - 1, NULL, 10) * 1024;
 }
 
 void *zn_heap_alloc(size_t bytes)

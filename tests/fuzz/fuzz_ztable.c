@@ -218,7 +218,7 @@ static void configure(run *r, const uint8_t *head)
     r->config.max_attributes = head[4] != 0 ? head[4] % 20u + 1 : 64;
     r->config.max_jump_ns = head[5] & 1 ? window[head[5] >> 1 & 7] : 0;
     r->config.rebase_after = head[6] % 8u + 1;
-    r->config.reserve = head[6] >= 0x80;
+    r->config.reserve = head[6] >= 0xe0; /* not often: it takes time */
     r->exact = r->ordered = head[3] == 0 && head[4] == 0 && (head[5] & 1) == 0;
     r->z = r->config.z;
 }

@@ -36,6 +36,21 @@ def test_the_example_of_the_docstring_holds() -> None:
     assert runner.run(example).failed == 0
 
 
+def test_a_batch_decides_as_its_parts() -> None:
+    """Whatever the length of the parts: batches work in groups of groups."""
+    t_ns, user, attribute = columns(3000)
+    for part in (1, 7, 8, 9, 24, 25, 63, 64, 65, 127, 128, 129, 500):
+        whole, parts = ZTable(3, 2000), ZTable(3, 2000)
+        expected = whole.observe_batch(t_ns, user, attribute)
+        assert 100 < np.count_nonzero(expected) < 2900
+        got = [
+            parts.observe_batch(t_ns[i : i + part], user[i : i + part], attribute[i : i + part])
+            for i in range(0, 3000, part)
+        ]
+        assert np.array_equal(np.concatenate(got), expected)
+        assert whole.stats == parts.stats
+
+
 def test_the_package_exports_it() -> None:
     assert {"ZTable", "caps_for_bytes"} <= set(zanon_net.__all__)
     assert zanon_net.ZTable is ZTable

@@ -9,6 +9,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +92,85 @@ class TestTrue:
             assert abs(grown - said) < 0.05 * said + 4 * MIB, f"step {step}"
         cleared = steps[-2]
         assert cleared[1] < MIB  # clear() gives everything back
+
+
+RESERVED = """
+tuples, attributes = 300_000, 100_000
+before = rss()
+table = ZTable(3, 10**9, keep=keep, max_tuples=tuples, max_attributes=attributes, reserve=True)
+def tell():
+    print(rss() - before, table.memory_bytes)
+tell()
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+chunk = [(np.full(20_000, 10**18, np.int64), *(part.astype(np.uint64) for part in made))
+         for made in (zipf(np.arange(20_000)), (np.arange(20_000), np.arange(20_000)))]
+for one in chunk:
+    table.observe_batch(*one)  # the answers' memory
+had = faults()
+for step in range(40):
+    for t_ns, user, attribute in chunk:
+        table.observe_batch(t_ns, user + np.uint64(step), attribute)
+print(faults() - had, table.stats["tuples"])
+tell()
+table.clear()
+tell()
+"""
+
+
+class TestReserve:
+    @no_proc
+    @foreign_memory
+    @pytest.mark.parametrize("keep", [None, 3, 350])
+    def test_all_memory_is_there_from_the_start(self, keep: int | None) -> None:
+        told = in_a_process(HEAD + RESERVED, keep)
+        opened, (faults, tuples), fed, cleared = zip(told[::2], told[1::2], strict=True)
+        assert opened[1] > 10 * MIB
+        for grown, said in (opened, fed, cleared):
+            assert said == opened[1]
+            assert abs(grown - said) < 0.02 * said + 4 * MIB
+        assert tuples > 50_000
+        assert faults * 4096 < opened[1] / 20  # what NumPy's arrays took
+
+    def test_it_decides_as_any_other_and_caps_hold(self) -> None:
+        rng = np.random.default_rng(5)
+        t_ns = np.cumsum(rng.integers(0, 2 * SECOND, 20_000))
+        user, attribute = (rng.integers(0, n, 20_000).astype(np.uint64) for n in (200, 90))
+        for keep in (None, 4, 2000):
+            caps = {"keep": keep, "max_tuples": 700, "max_attributes": 60}
+            one, other = (ZTable(3, 400 * SECOND, reserve=r, **caps) for r in (False, True))
+            for table in (one, other):
+                table.observe_batch(t_ns, user, attribute)  # then again, in used memory
+                table.clear()
+            assert np.array_equal(
+                one.observe_batch(t_ns, user, attribute),
+                other.observe_batch(t_ns, user, attribute),
+            )
+            assert one.stats == other.stats
+            assert other.stats["evicted"] > 100
+            assert other.stats["tuples"] <= 700
+            assert other.stats["attributes"] <= 60
+            other.check()
+
+    @pytest.mark.parametrize("caps", [{}, {"max_tuples": 10}, {"max_attributes": 10}])
+    def test_caps_have_to_be_given(self, caps: dict[str, int]) -> None:
+        with pytest.raises(ConfigError, match=r"^reserve needs max_tuples and max_attributes.*$"):
+            ZTable(3, SECOND, reserve=True, **caps)
+
+    @no_proc
+    def test_more_than_there_is(self) -> None:
+        with pytest.raises(CapacityError, match=r"reserves \d+ MiB.* \d+ MiB are left; lower"):
+            ZTable(3, SECOND, max_tuples=2**31, max_attributes=2**27, reserve=True)
+
+    @pytest.mark.parametrize("keep", [None, 4])
+    def test_memory_that_cannot_be_had(self, keep: int | None) -> None:
+        for n in itertools.count(1):
+            fail_allocation(n)
+            with suppress(CapacityError):
+                ZTable(3, SECOND, keep=keep, max_tuples=99, max_attributes=9, reserve=True)
+                break
+        fail_allocation(0)
+        assert n > 6  # blocks, and memory for each
 
 
 def hostile_steps(table: ZTable, tuples: int) -> Iterator[int]:
