@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A trace of many flows that are all live: for `throughput.py`, the profile `flows`.
 
-Each flow is a TCP handshake and then segments of 20 bytes, one in each round, in turn from the client
-and the server. A round has one packet of each flow, in an order of its own, so that a flow's entry is
-long out of every cache when its next packet comes. No flow has a name.
+Each flow is a TCP handshake and then segments of 20 bytes, one in each round, in turn from the
+client and the server. A round has one packet of each flow, in an order of its own, so that a
+flow is long out of every cache when its next packet comes. No flow has a name.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ def records(rows: npt.NDArray[np.uint8], start_ns: int) -> bytes:
 
 
 def segments(number: Ints, step: int) -> npt.NDArray[np.uint8]:
-    """The packet that is each flow's `step`th: SYN, SYN-ACK, ACK, then segments from side to side."""
+    """The packet that is each flow's `step`th: SYN, SYN-ACK, ACK, then from side to side."""
     handshake = (traffic.SYN, traffic.SYN | traffic.ACK, traffic.ACK)
     data = step >= len(handshake)
     back = step == 1 if not data else step % 2 == 0
