@@ -127,8 +127,16 @@ $(FUZZ)/obj/%.o: csrc/%.c | system-clang
 .SECONDARY: $(FUZZ_OBJECTS)
 -include $(FUZZ_OBJECTS:.o=.d)
 
+# What ours is measured beside; where there are no such packages, it is measured without.
+.PHONY: system-peers
+system-peers: ; -@scripts/setup-system $(PYTHON) nfdump:nfpcapd libndpi-bin:ndpiReader
+
+.PHONY: bench-peers
+bench-peers: system-peers .venv/.bench ## packets/s beside nfstream, mercury, nfpcapd, ndpiReader and reading alone
+	.venv/bin/python bench/throughput.py --bytes $(BENCH_BYTES)
+
 .PHONY: bench
-bench: .venv/.bench $(BUILD)/bench/isp.pcap ## packets/s on generated traffic, and the ratio to dpkt
+bench: system-peers .venv/.bench $(BUILD)/bench/isp.pcap ## packets/s on generated traffic, and the ratio to dpkt
 	.venv/bin/python bench/run_vs_dpkt.py $(BUILD)/bench/isp.pcap
 
 .PHONY: bench-live

@@ -34,7 +34,7 @@ SYN, ACK, PUSH = 2, 16, 8
 IP, L4 = 14, 34  # where the headers begin
 
 
-def _put(frames: Bytes, at: int, values: Ints, width: int) -> None:
+def put(frames: Bytes, at: int, values: Ints, width: int) -> None:
     """Writes a big-endian number into each frame."""
     for i in range(width):
         frames[:, at + width - 1 - i] = (values >> (8 * i)) & 0xFF
@@ -45,22 +45,24 @@ def _frame(proto: int, transport: bytes) -> bytes:
     return bytes(12) + b"\x08\x00" + ip + bytes(8) + transport
 
 
-def _segment(flags: int, payload: bytes = b"") -> bytes:
+def segment(flags: int, payload: bytes = b"") -> bytes:
+    """A TCP segment in IPv4 in Ethernet, without ports, addresses and numbers."""
     return _frame(6, struct.pack(">HHIIHHHH", 0, 443, 0, 0, 5 << 12 | flags, 8192, 0, 0) + payload)
 
 
-def _ends(frames: Bytes, number: Ints, port: int, *, back: bool) -> None:
+def set_ends(frames: Bytes, number: Ints, port: int, *, back: bool) -> None:
     """Addresses and ports: flow i is client i % CLIENTS, on a port of its own."""
     client = (10 << 24) + number % CLIENTS
     server = (198 << 24 | 18 << 16) + number * 7919 % SERVERS
     client_port = 20_000 + number // CLIENTS
-    _put(frames, IP + 12, server if back else client, 4)
-    _put(frames, IP + 16, client if back else server, 4)
-    _put(frames, L4, np.full_like(number, port) if back else client_port, 2)
-    _put(frames, L4 + 2, client_port if back else np.full_like(number, port), 2)
+    put(frames, IP + 12, server if back else client, 4)
+    put(frames, IP + 16, client if back else server, 4)
+    put(frames, L4, np.full_like(number, port) if back else client_port, 2)
+    put(frames, L4 + 2, client_port if back else np.full_like(number, port), 2)
 
 
-def _rows(template: bytes, count: int) -> Bytes:
+def copies(template: bytes, count: int) -> Bytes:
+    """The same frame, `count` times."""
     return np.tile(np.frombuffer(template, dtype=np.uint8), (count, 1))
 
 
@@ -71,19 +73,19 @@ def _tcp(number: Ints) -> Steps:
     other = number * 2_246_822_519
     answer = 200 + number * 31 % 1_200
     steps = [
-        (_segment(SYN), False, isn, isn * 0, 0),
-        (_segment(SYN | ACK), True, other, isn + 1, 0),
-        (_segment(ACK | PUSH, hello), False, isn + 1, other + 1, 0),
-        (_segment(ACK | PUSH), True, other + 1, isn + 1 + len(hello), answer),
-        (_segment(ACK), False, isn + 1 + len(hello), other + 1 + answer, 0),
+        (segment(SYN), False, isn, isn * 0, 0),
+        (segment(SYN | ACK), True, other, isn + 1, 0),
+        (segment(ACK | PUSH, hello), False, isn + 1, other + 1, 0),
+        (segment(ACK | PUSH), True, other + 1, isn + 1 + len(hello), answer),
+        (segment(ACK), False, isn + 1 + len(hello), other + 1 + answer, 0),
     ]
     for template, back, seq, ack, payload in steps:
-        rows = _rows(template, len(number))
-        _ends(rows, number, 443, back=back)
-        _put(rows, L4 + 4, seq & 0xFFFFFFFF, 4)
-        _put(rows, L4 + 8, ack & 0xFFFFFFFF, 4)
+        rows = copies(template, len(number))
+        set_ends(rows, number, 443, back=back)
+        put(rows, L4 + 4, seq & 0xFFFFFFFF, 4)
+        put(rows, L4 + 8, ack & 0xFFFFFFFF, 4)
         length = number * 0 + len(template) + payload
-        _put(rows, IP + 2, length - IP, 2)
+        put(rows, IP + 2, length - IP, 2)
         if hello in template:
             where = template.index(NAME) + 1
             for digit in range(5):
@@ -96,10 +98,10 @@ def _udp(number: Ints) -> Steps:
     """The datagrams of each flow."""
     payload = 40 + number * 17 % 1_000
     for back in (False, True):
-        rows = _rows(_frame(17, bytes(8)), len(number))
-        _ends(rows, number, 4_500, back=back)
-        _put(rows, IP + 2, 28 + payload, 2)
-        _put(rows, L4 + 4, 8 + payload, 2)
+        rows = copies(_frame(17, bytes(8)), len(number))
+        set_ends(rows, number, 4_500, back=back)
+        put(rows, IP + 2, 28 + payload, 2)
+        put(rows, L4 + 4, 8 + payload, 2)
         yield rows, rows.shape[1] + payload
 
 
@@ -112,9 +114,9 @@ def openings(flows: int) -> Iterator[Batch]:
     """A SYN of each flow, each from another client."""
     for first in range(0, flows, BATCH):
         number = np.arange(first, min(flows, first + BATCH), dtype=np.int64)
-        rows = _rows(_segment(SYN), len(number))
-        _ends(rows, number * 0, 443, back=False)
-        _put(rows, IP + 12, (10 << 24) + number, 4)
+        rows = copies(segment(SYN), len(number))
+        set_ends(rows, number * 0, 443, back=False)
+        put(rows, IP + 12, (10 << 24) + number, 4)
         yield _batch(rows, number * 0 + rows.shape[1], START_NS + number)
 
 

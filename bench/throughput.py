@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many packets a second does a run take, beside other tools and beside reading alone?
 
-Usage: python bench/throughput.py [--bytes 500M] [--repeat 5] [--profiles isp,min64,storm]
+Usage: python bench/throughput.py [--bytes 500M] [--repeat 5] [--profiles isp,min64,flows,storm]
 
-One run that generates the traces and measures all tools on them in turn, each in a process of its
+One run that generates the traces (`flows`: 500,000 flows that are all live; the others are
+gen_trace.py's) and measures all tools on them in turn, each in a process of its
 own. A trace is written in writes of 4 MiB right before it is measured: how, and how long ago,
 decides how large the pieces are in which the page cache holds it, and reading costs up to twice as
 much from small ones. Ours is measured inside its process, around the run: the start of Python is
@@ -30,6 +31,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
+
+import flow_trace
+
+from zanon_net.values import parse_size
 
 HERE = Path(__file__).resolve().parent
 TOOLS = HERE / "throughput_tools.py"
@@ -125,6 +130,10 @@ def cut(trace: Path, out: Path, most: int) -> tuple[int, int]:
 
 def generate(profile: str, size: str, scratch: Path) -> tuple[Path, dict[str, object]]:
     """Write a trace and its truth."""
+    if profile == "flows":
+        return (trace := scratch / "flows.pcap"), flow_trace.generate(
+            trace, parse_size("bytes", size)
+        )
     trace, truth = scratch / f"{profile}.pcap", scratch / f"{profile}.json"
     command = [sys.executable, str(HERE / "gen_trace.py"), str(trace), "--profile", profile]
     subprocess.run([*command, "--bytes", size, "--truth", str(truth)], check=True)
@@ -200,7 +209,7 @@ def main() -> int:
     )
     parser.add_argument("--bytes", default="500M", help="size of each trace (500M)")
     parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--profiles", default="isp,min64,storm")
+    parser.add_argument("--profiles", default="isp,min64,flows,storm")
     parser.add_argument("--scratch", type=Path, help="a folder for the traces (temporary)")
     arguments = parser.parse_args()
     right = True

@@ -48,8 +48,11 @@ static inline bool zn_beyond_layer7(zn_flow_layer7 *l, const zn_flow *f, const z
         return false;
     if (p->payload.n == 0)
         return true;
-    if ((p->tcp_flags & ZN_TCP_RST) != 0 || zn_service_may_be_http(p->payload) ||
-        (f->service == ZN_SERVICE_TLS && (l->state & all) == 0))
+    if (zn_service_may_be_http(p->payload))
+        return false;
+    if (f->service != ZN_SERVICE_TLS) /* nobody asks for the times of its handshake */
+        return true;
+    if ((p->tcp_flags & ZN_TCP_RST) != 0 || (l->state & all) == 0)
         return false;
     if (l->appdata_ns[side] != 0 ||
         f->side[0].packets + f->side[1].packets > ZN_LAYER7_WATCHED_PACKETS)
