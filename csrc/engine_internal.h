@@ -27,7 +27,7 @@ struct zn_engine {
     zn_gate gate;
     zn_names names;
     zn_outputs outputs;
-    zn_record record; /* of the flow that closed last */
+    zn_record record;         /* of the flow that closed last */
     int64_t split_ns, period; /* length and number of the period; -1: none yet */
     uint32_t max_flows;
     uint32_t batched; /* frames of the batch so far */

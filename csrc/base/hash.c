@@ -7,7 +7,8 @@
 #include <sys/random.h>
 
 /* In line: most of what is hashed is a few words. */
-__attribute__((always_inline)) static inline void sip_absorb_bytes(zn_sip *s, const void *bytes, size_t n)
+__attribute__((always_inline)) static inline void sip_absorb_bytes(zn_sip *s, const void *bytes,
+                                                                   size_t n)
 {
     const unsigned char *p = bytes;
     uint64_t word;
