@@ -359,7 +359,7 @@ static uint32_t length_of(const zn_flow_table *t, const zn_flow_list *list)
 
 const char *zn_flow_check(const zn_flow_table *t)
 {
-    uint32_t live = 0, open = 0, emitted = 0, in_wheel = 0;
+    uint32_t live = 0, open = 0, emitted = 0, in_wheel = 0, beside = 0, resent = 0;
     for (uint32_t flow = 1; flow <= t->flows.used_high; flow++) {
         const zn_flow *f = zn_flow_at(t, flow);
         if (f->tuple.proto == 0)
@@ -367,6 +367,8 @@ const char *zn_flow_check(const zn_flow_table *t)
         live++;
         open += f->end == ZN_FLOW_OPEN;
         emitted += f->emitted;
+        beside += f->beside != 0;
+        resent += f->resent != 0;
         if (f->indexed && !zn_flow_index_has(t, flow))
             return "an indexed flow is not in the index";
         if (f->end == ZN_FLOW_OPEN && !f->indexed)
@@ -380,5 +382,9 @@ const char *zn_flow_check(const zn_flow_table *t)
         return "live flows do not add up";
     if (emitted != length_of(t, &t->lingering))
         return "lingering flows do not add up";
+    if (live - open - emitted != t->closed.end - t->closed.first)
+        return "closed flows do not add up";
+    if (beside != t->besides.live || resent != t->resents.live)
+        return "what flows have beside their entries does not add up";
     return in_wheel == open ? NULL : "the timer wheel does not add up";
 }
