@@ -2,16 +2,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A ring of records with one maker and one writer. The writer is a job of one task that ends when it
- * finds nothing more. How much it has written is not asked while it is at work: a record takes at most
- * RECORD_BYTES, and only when those since the last look could fill the outputs is it waited for.
+ * finds nothing more. Of a record that waits it is only known that it takes at most RECORD_BYTES: when
+ * those could fill the outputs, the writer is waited for.
  */
 #include "behind.h"
 
 #include "anon/gate_keep.h"
 #include "base/arena.h"
 
-#define RECORDS 64u                     /* a power of two */
-#define RECORD_BYTES ((size_t)16 << 10) /* in all formats together; a line takes a few thousand */
+#define RECORDS 64u /* a power of two */
+/* In all formats together: of some 200 columns each takes at most 20 digits and, in JSON, its name. */
+#define RECORD_BYTES ((size_t)32 << 10)
 
 typedef struct kept_record {
     zn_record record;
@@ -24,21 +25,24 @@ struct zn_behind {
     zn_job job;
     _Atomic bool writing;
     _Atomic uint32_t put, written; /* records so far; wrap */
-    uint32_t looked;               /* how many were written when the next two were asked for */
-    size_t bytes, rows;
+    _Atomic size_t bytes, rows;    /* that the outputs hold of those that are written */
     kept_record ring[RECORDS];
 };
 
-/* What the outputs hold; nobody writes meanwhile. */
-static void look(zn_behind *b)
+/* Tells what the outputs hold; nobody else writes meanwhile. */
+static void tell(zn_behind *b)
 {
     const zn_outputs *o = b->outputs;
-    b->looked = atomic_load(&b->written);
-    b->bytes = 0;
+    size_t bytes = 0, rows = 0;
     for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
         if (!zn_outputs_is_released(i))
-            b->bytes += o->text[i].n;
-    b->rows = o->table[0].rows > o->table[1].rows ? o->table[0].rows : o->table[1].rows;
+            bytes += o->text[i].n;
+    for (int i = 0; i < ZN_OUTPUT_TABLES; i++)
+        if (o->table[i].rows > rows)
+            rows = o->table[i].rows;
+    ZN_ASSERT(bytes <= atomic_load(&b->bytes) + RECORD_BYTES);
+    atomic_store(&b->bytes, bytes);
+    atomic_store(&b->rows, rows);
 }
 
 static void write_records(void *of, uint32_t task)
@@ -46,8 +50,10 @@ static void write_records(void *of, uint32_t task)
     zn_behind *b = of;
     uint32_t written = atomic_load(&b->written);
     (void)task;
-    for (; written != atomic_load(&b->put); atomic_store(&b->written, ++written))
+    for (; written != atomic_load(&b->put); atomic_store(&b->written, ++written)) {
         zn_outputs_record(b->outputs, &b->ring[written % RECORDS].record);
+        tell(b);
+    }
     atomic_store(&b->writing, false);
     zn_behind_start(b); /* one may have come in between */
 }
@@ -107,14 +113,21 @@ void zn_behind_wait(zn_behind *b)
     zn_behind_start(b);
     zn_pool_finish(b->pool, &b->job);
     ZN_ASSERT(atomic_load(&b->written) == atomic_load(&b->put));
-    look(b);
+}
+
+void zn_behind_begin(zn_behind *b)
+{
+    zn_behind_wait(b);
+    atomic_store(&b->bytes, SIZE_MAX - RECORD_BYTES);
+    tell(b);
 }
 
 bool zn_behind_full(zn_behind *b)
 {
-    size_t since = atomic_load(&b->put) - b->looked;
-    size_t bytes = b->bytes + since * RECORD_BYTES + zn_outputs_released_bytes(b->outputs);
-    if (bytes < ZN_OUTPUTS_BYTES && b->rows + since < ZN_OUTPUTS_ROWS)
+    size_t left = atomic_load(&b->put) - atomic_load(&b->written); /* asked first: not too few */
+    size_t bytes = atomic_load(&b->bytes) + left * RECORD_BYTES;
+    if (bytes + zn_outputs_released_bytes(b->outputs) < ZN_OUTPUTS_BYTES &&
+        atomic_load(&b->rows) + left < ZN_OUTPUTS_ROWS)
         return false;
     zn_behind_wait(b);
     return zn_outputs_full(b->outputs);

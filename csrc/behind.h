@@ -21,6 +21,8 @@ int zn_behind_open(zn_behind **out, zn_pool *pool, zn_outputs *outputs, zn_error
 /* NULL is fine; nothing is left to be written. */
 void zn_behind_close(zn_behind *b);
 
+/* The outputs are as they are now: the caller has taken what there was. Before anything else. */
+void zn_behind_begin(zn_behind *b);
 /* The place of the next record, to be filled; waits until there is one. */
 zn_record *zn_behind_next(zn_behind *b);
 /* That record is to be written. What it borrows is copied. */

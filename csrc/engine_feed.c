@@ -106,7 +106,7 @@ void zn_engine_write_behind(zn_engine *e)
 {
     if (e->behind == NULL)
         return;
-    zn_behind_wait(e->behind); /* nothing is left, but the outputs were taken */
+    zn_behind_begin(e->behind);
     e->writes_behind = true;
 }
 

@@ -8,6 +8,8 @@ int zn_engine_run_live(zn_engine *e, zn_live_group *group, int max_frames, int w
                        zn_error *err)
 {
     int taken = 0, n = 1, rc = 0;
+    if (e->pool != NULL)
+        rc = zn_pool_begin(e->pool, err);
     zn_popularity_next(&e->popularity);
     zn_live_group_share(group, e->pool);
     zn_engine_write_behind(e);

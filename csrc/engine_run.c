@@ -108,8 +108,9 @@ static int take_portions(zn_engine *e, int *read, zn_error *err)
 
 static int run_ahead(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
 {
-    int read = 0, rc = 0;
-    if (e->pending_count != 0)
+    int read = 0, rc;
+    rc = zn_pool_begin(e->pool, err);
+    if (rc == 0 && e->pending_count != 0)
         rc = zn_engine_take_pending(e, err);
     if (rc == 0)
         rc = zn_ahead_begin(e->ahead, source, must_stop(e) ? 0 : max_frames, err);

@@ -684,9 +684,16 @@ def test_privileges_are_dropped(
     folder.mkdir()
     let_anybody_pass(folder)
     sealed.chmod(0o700)
-    run = live("a", "--drop-to", "nobody", "--out", folder / "run", "--status", "100ms")
+    options = ("--status", "100ms", "--workers", "3")
+    run = live("a", "--drop-to", "nobody", "--out", folder / "run", *options)
     run.out = folder / "run"
     process = Path(f"/proc/{run.process.pid}")
+    run.wait_for("status:")
+    threads = [fields(thread / "status") for thread in (process / "task").iterdir()]
+    assert len(threads) >= 3
+    for status in threads:  # each has rights of its own
+        assert status["Uid"].split() == ["65534"] * 4
+        assert (int(status["CapEff"], 16), status["NoNewPrivs"]) == (0, "1")
     status = fields(process / "status")
     assert status["Uid"].split() == ["65534"] * 4
     assert status["Gid"].split() == ["65534"] * 4

@@ -22,7 +22,8 @@ struct zn_pool {
     unsigned sleepers; /* of the pool's threads */
     unsigned spins;
     bool closing;
-    unsigned made;
+    unsigned wanted, made;
+    pid_t process; /* whose threads they are */
     pthread_t threads[ZN_POOL_MAX];
 };
 
@@ -92,13 +93,16 @@ static void *work(void *of)
 }
 
 /* Without any signal: those are for the threads of the program. */
-static int make_threads(zn_pool *p, unsigned count, zn_error *err)
+int zn_pool_begin(zn_pool *p, zn_error *err)
 {
     sigset_t all, before;
     int failed = 0;
+    if (p->made == p->wanted)
+        return 0;
+    p->process = getpid();
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (failed == 0 && p->made < count) {
+    while (failed == 0 && p->made < p->wanted) {
         failed = pthread_create(&p->threads[p->made], NULL, work, p);
         p->made += failed == 0;
     }
@@ -113,7 +117,6 @@ int zn_pool_open(zn_pool **out, unsigned threads, zn_error *err)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     zn_pool *p;
-    int rc;
     *out = NULL;
     if (threads < 1 || threads > ZN_POOL_MAX)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "workers must be from 1 to %d", ZN_POOL_MAX);
@@ -124,17 +127,14 @@ int zn_pool_open(zn_pool **out, unsigned threads, zn_error *err)
     (void)pthread_cond_init(&p->work, NULL);
     (void)pthread_cond_init(&p->end, NULL);
     p->spins = processors >= (long)threads ? SPINS : 0;
-    rc = make_threads(p, threads - 1, err);
-    if (rc != 0)
-        zn_pool_close(p);
-    else
-        *out = p;
-    return rc;
+    p->wanted = threads - 1;
+    *out = p;
+    return 0;
 }
 
 void zn_pool_close(zn_pool *p)
 {
-    if (p == NULL)
+    if (p == NULL || (p->made != 0 && p->process != getpid()))
         return;
     (void)pthread_mutex_lock(&p->lock);
     p->closing = true;
@@ -146,11 +146,6 @@ void zn_pool_close(zn_pool *p)
     (void)pthread_cond_destroy(&p->work);
     (void)pthread_mutex_destroy(&p->lock);
     zn_heap_free(p);
-}
-
-unsigned zn_pool_threads(const zn_pool *p)
-{
-    return p->made + 1;
 }
 
 void zn_pool_start(zn_pool *p, zn_job *job, uint32_t tasks, bool first)

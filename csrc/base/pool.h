@@ -30,12 +30,15 @@ typedef struct zn_job {
     struct zn_job *next;
 } zn_job;
 
-/* A pool of `threads` (1 .. ZN_POOL_MAX), of which one is the caller's. 0, or a negative zn_err with
+/* A pool for `threads` (1 .. ZN_POOL_MAX), of which one is the caller's. 0, or a negative zn_err with
  * *err filled. */
 int zn_pool_open(zn_pool **out, unsigned threads, zn_error *err);
-/* Every job has ended; NULL is fine. */
+/* Every job has ended; NULL is fine. In a process that was forked meanwhile, where the threads are
+ * not, nothing is freed. */
 void zn_pool_close(zn_pool *p);
-unsigned zn_pool_threads(const zn_pool *p);
+/* Makes the threads, unless it was done: with the rights that the caller has now. Without them the
+ * caller does all the work. 0, or -ZN_ERR_CAPACITY. */
+int zn_pool_begin(zn_pool *p, zn_error *err);
 
 /* Puts the job's tasks behind those of others, or with `first` before them; *job stays where it is
  * until it has ended. A task may start its own job again. */
