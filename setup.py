@@ -25,7 +25,7 @@ INSTALL = "apt-get install -y libpcap-dev libssl-dev pkg-config"
 def flags_from_env(environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
     """Compiler and linker flags for the build variant that `environ` asks for."""
     cflags = ["-std=c11", "-O2", "-pthread", "-D_GNU_SOURCE", "-fvisibility=hidden", "-Wall"]
-    ldflags = ["-pthread"]
+    ldflags = []
     if march := environ.get("ZANON_MARCH"):
         cflags += [f"-march={march}"]
     if environ.get("ZANON_DEBUG") == "1" or environ.get("ZANON_SANITIZE"):
@@ -69,7 +69,7 @@ def main() -> None:
         include_dirs=["csrc"],
         depends=sorted(path.as_posix() for path in Path("csrc").rglob("*.h")),
         extra_compile_args=library_flags("--cflags") + cflags,
-        extra_link_args=[*library_flags("--libs"), "-lm", *ldflags],
+        extra_link_args=[*library_flags("--libs"), "-lm", "-pthread", *ldflags],
     )
     directives = {"language_level": 3, "embedsignature": True, "binding": True}
     directives |= {"boundscheck": False, "wraparound": False}

@@ -8,7 +8,10 @@
  * Nothing is allocated on the way but room for output, which gathers until the caller takes it and
  * may be published. When it is full, records wait: zn_engine_waiting tells, zn_engine_settle goes on.
  *
- * An engine belongs to one thread at a time. Errors are about us (memory, the crypto library,
+ * An engine belongs to one thread at a time. With config.workers it has others of its own, made by the
+ * first call that has work for them; between two calls they touch nothing, and what a source gave them
+ * ahead of its turn is taken by the next zn_engine_run with the same source. zn_engine_feed takes its
+ * frames without them. What is put out is the same for any number. Errors are about us (memory, the crypto library,
  * reading a source), never about packets. After ZN_ERR_IO from zn_engine_run the engine is as it
  * was; after any other error it only takes zn_engine_close.
  */
