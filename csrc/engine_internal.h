@@ -50,7 +50,7 @@ struct zn_engine {
  * negative zn_err. */
 int zn_engine_take_frames(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,
                           zn_error *err);
-/* How many of n frames come before the end of a window. */
+/* How many of n frames come before the end of a window, and of the batch. */
 size_t zn_engine_until_window(zn_engine *e, const zn_frame *frames, size_t n);
 /* Ends a batch: what its packets left to be done is done. `all`: also records for which the outputs
  * have no room. 0, or a negative zn_err. */
@@ -62,7 +62,7 @@ void zn_engine_write_behind(zn_engine *e);
 /* All records are written when this returns. `rc` is how it went so far: 0 or more becomes a negative
  * zn_err where memory for them was out. */
 int zn_engine_write_all(zn_engine *e, int rc, zn_error *err);
-/* Takes pending frames, up to the end of a window; all votes of before are decided then. 0, or a
+/* Takes pending frames, up to the end of the batch or a window; all votes of before are decided then. 0, or a
  * negative zn_err. */
 int zn_engine_take_pending(zn_engine *e, zn_error *err);
 /* Decides and writes what frames of a batch that is not full have left. 0, or a negative zn_err. */

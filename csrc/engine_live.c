@@ -7,7 +7,7 @@
 int zn_engine_run_live(zn_engine *e, zn_live_group *group, int max_frames, int wait_ms,
                        zn_error *err)
 {
-    int taken = 0, n = 1, rc = 0;
+    int taken = 0, before = (int)e->pending_count, n = 1, rc = 0;
     if (e->pool != NULL)
         rc = zn_pool_begin(e->pool, err);
     zn_popularity_next(&e->popularity);
@@ -31,5 +31,6 @@ int zn_engine_run_live(zn_engine *e, zn_live_group *group, int max_frames, int w
     zn_live_group_share(group, NULL);
     if (rc != 0)
         return rc;
+    taken += before;
     return n < 0 && taken == 0 ? n : taken;
 }

@@ -6,6 +6,8 @@
 size_t zn_engine_until_window(zn_engine *e, const zn_frame *frames, size_t n)
 {
     size_t before = 0;
+    if (n > ZN_ENGINE_BATCH - e->batched)
+        n = ZN_ENGINE_BATCH - e->batched;
     if (e->popularity.table == NULL)
         return n;
     while (before < n && !zn_popularity_reach(&e->popularity, frames[before].t_ns))
@@ -24,10 +26,11 @@ int zn_engine_take_pending(zn_engine *e, zn_error *err)
     return rc == 0 && e->popularity.due ? zn_engine_settle_batch(e, true, err) : rc;
 }
 
-/* The caller is to be asked before more is taken. */
+/* The caller is to be asked before more is taken. Only where a batch has ended: what is put out must
+ * not depend on the portions in which frames come. */
 static bool must_stop(zn_engine *e)
 {
-    return e->popularity.due || e->waiting || zn_engine_outputs_full(e);
+    return e->popularity.due || (e->batched == 0 && (e->waiting || zn_engine_outputs_full(e)));
 }
 
 /* The next frames of the source become the pending ones; returns how many were read. */
@@ -42,13 +45,15 @@ static int read_frames(zn_engine *e, zn_source *source, int want, zn_error *err)
     return n;
 }
 
-/* Frames taken, or, when not one could be because reading failed, why. */
+/* Frames taken, or, when not one could be because reading failed, why. The batch ends with the source, or
+ * where a stream has no more for now; not with the call. */
 static int run_here(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
 {
-    int taken = 0, n = 1, rc = 0;
-    while (rc == 0 && (taken < max_frames || e->pending_count != 0)) {
+    int taken = 0, before = (int)e->pending_count, n = 1, rc = 0;
+    bool drained = false; /* a stream: what came is decided now, not when the batch is full */
+    while (rc == 0 && !(drained && e->pending_count == 0) &&
+           (taken < max_frames || e->pending_count != 0)) {
         int want = max_frames - taken < ZN_ENGINE_BATCH ? max_frames - taken : ZN_ENGINE_BATCH;
-        bool drained = false; /* a stream: what came is decided now, not when the batch is full */
         if (e->pending_count == 0) {
             n = read_frames(e, source, want, err);
             if (n <= 0)
@@ -57,17 +62,17 @@ static int run_here(zn_engine *e, zn_source *source, int max_frames, zn_error *e
             drained = n < want && zn_capture_may_wait(source->capture);
         }
         rc = zn_engine_take_pending(e, err);
-        if (drained || must_stop(e))
+        if (must_stop(e))
             break;
     }
-    if (rc == 0)
+    if (rc == 0 && (n <= 0 || drained))
         rc = zn_engine_end_batch(e, err);
     if (rc != 0)
         return rc;
-    return n < 0 ? n : taken;
+    return n < 0 ? n : taken + before;
 }
 
-/* Takes of a portion what comes before the end of a window. */
+/* Takes of a portion what comes before the end of a window or of the batch. */
 static int take_portion(zn_engine *e, zn_portion *p, zn_error *err)
 {
     size_t at = p->at, n = zn_engine_until_window(e, p->frames + at, p->n - at);
@@ -77,52 +82,51 @@ static int take_portion(zn_engine *e, zn_portion *p, zn_error *err)
     return rc == 0 && e->popularity.due ? zn_engine_settle_batch(e, true, err) : rc;
 }
 
-/* The same portions as zn_ahead_next has them, until the caller is to be asked. *read: as run_here
- * returns it. */
-static int take_portions(zn_engine *e, int *read, zn_error *err)
+/* How many frames it took, at least 1 unless there was none; or why the first could not be read. */
+static int take_portions(zn_engine *e, zn_error *err)
 {
-    int rc = 0;
-    while (rc == 0 && !must_stop(e)) {
+    int taken = 0, rc = 0;
+    do {
         zn_portion *p;
         zn_stage_enter(&e->stage, ZN_STAGE_READ);
         p = zn_ahead_next(e->ahead);
         if (p == NULL)
             break;
-        if (!p->begun && p->read < 0) {
-            *read = p->read;
-            if (err != NULL)
+        if (p->read <= 0) {
+            int read = p->read;
+            if (read < 0 && err != NULL)
                 *err = p->err;
-        } else if (!p->begun) {
-            *read += p->read;
-            e->stats.n[ZN_STAT_FRAMES_FILTERED] += (uint64_t)p->read - p->n;
+            zn_ahead_used(e->ahead);
+            rc = zn_engine_end_batch(e, read < 0 ? NULL : err);
+            return rc != 0 ? rc : read < 0 ? read : taken;
         }
+        if (!p->begun)
+            e->stats.n[ZN_STAT_FRAMES_FILTERED] += (uint64_t)p->read - p->n;
         p->begun = true;
+        taken += p->read;
         rc = take_portion(e, p, err);
         if (p->at == p->n)
             zn_ahead_used(e->ahead);
-        if (*read < 0)
-            break;
-    }
-    return rc;
+    } while (rc == 0 && !must_stop(e));
+    return rc != 0 ? rc : taken;
 }
 
 static int run_ahead(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
 {
-    int read = 0, rc;
-    rc = zn_pool_begin(e->pool, err);
-    if (rc == 0 && e->pending_count != 0)
+    int rc = zn_pool_begin(e->pool, err);
+    while (rc == 0 && e->pending_count != 0) {
         rc = zn_engine_take_pending(e, err);
+        if (rc == 0 && must_stop(e))
+            return 1;
+    }
     if (rc == 0)
-        rc = zn_ahead_begin(e->ahead, source, must_stop(e) ? 0 : max_frames, err);
+        rc = zn_ahead_begin(e->ahead, source, max_frames, err);
     if (rc != 0)
         return rc;
     zn_engine_write_behind(e);
-    rc = take_portions(e, &read, err);
+    rc = take_portions(e, err);
     zn_ahead_stop(e->ahead);
-    if (rc == 0)
-        rc = zn_engine_end_batch(e, err);
-    rc = zn_engine_write_all(e, rc, err);
-    return rc != 0 ? rc : read;
+    return zn_engine_write_all(e, rc, err);
 }
 
 int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
