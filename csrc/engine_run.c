@@ -82,7 +82,7 @@ static int take_portion(zn_engine *e, zn_portion *p, zn_error *err)
     return rc == 0 && e->popularity.due ? zn_engine_settle_batch(e, true, err) : rc;
 }
 
-/* How many frames it took, at least 1 unless there was none; or why the first could not be read. */
+/* How many frames it was busy with: 0 only at the end; or why they could not be read. */
 static int take_portions(zn_engine *e, zn_error *err)
 {
     int taken = 0, rc = 0;
