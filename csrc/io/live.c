@@ -112,16 +112,16 @@ static int set_filter(zn_live *l, const char *expression, zn_error *err)
 static int join(zn_live *l, const zn_live_config *config, zn_error *err)
 {
 #ifdef __linux__
-    const int kind = PACKET_FANOUT_HASH | PACKET_FANOUT_FLAG_DEFRAG;
-    int first = (kind | PACKET_FANOUT_FLAG_UNIQUEID) << 16;
-    int value = config->beside != NULL ? kind << 16 | config->beside->fanout_group : first;
+    const uint32_t kind = PACKET_FANOUT_HASH | PACKET_FANOUT_FLAG_DEFRAG;
+    uint32_t value = config->beside != NULL ? kind << 16 | (uint32_t)config->beside->fanout_group
+                                            : (kind | PACKET_FANOUT_FLAG_UNIQUEID) << 16;
     socklen_t length = sizeof value;
     zn_live_stop(l);
     if (setsockopt(pcap_fileno(l->handle), SOL_PACKET, PACKET_FANOUT, &value, sizeof value) != 0 ||
         getsockopt(pcap_fileno(l->handle), SOL_PACKET, PACKET_FANOUT, &value, &length) != 0)
         return zn_fail(err, ZN_ERR_IO, errno, "interface %.32s cannot be shared by workers: %s",
                        config->interface, strerror(errno));
-    l->fanout_group = value & 0xffff;
+    l->fanout_group = (int)(value & 0xffff);
     return 0;
 #else
     (void)l;
