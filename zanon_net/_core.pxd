@@ -74,7 +74,6 @@ cdef extern from "base/text.h" nogil:
         char *bytes
         size_t n
     void zn_text_fini(zn_text *t)
-    size_t zn_text_count_lines(const char *bytes, size_t n)
 
 cdef extern from "base/packet.h" nogil:
     ctypedef struct zn_tuple:

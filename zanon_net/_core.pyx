@@ -664,11 +664,6 @@ cdef class Engine:
             raise AssertionError(broken.decode())
 
 
-def count_lines(bytes text not None):
-    """How many line feeds there are."""
-    return zn_text_count_lines(<const char *>text, len(text))
-
-
 def row_dtype(str output):
     """The NumPy type of a row of record_rows or observation_rows, as the core lays it out."""
     cdef size_t count, row_bytes

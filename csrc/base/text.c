@@ -105,34 +105,3 @@ void zn_text_fixed(zn_text *t, int64_t value, unsigned decimals)
         t->n += decimals + 1;
     }
 }
-
-#define EACH_BYTE UINT64_C(0x0101010101010101)
-#define PART_MAX 255 /* words whose counts, a byte each, are added up together */
-
-/* In each byte of the result: 1 where that of the word is a line feed, 0 elsewhere. */
-static uint64_t line_feeds(uint64_t word)
-{
-    uint64_t other = word ^ EACH_BYTE * '\n';
-    other |= (other & EACH_BYTE * 0x7f) + EACH_BYTE * 0x7f;
-    return ~(other >> 7) & EACH_BYTE;
-}
-
-size_t zn_text_count_lines(const char *bytes, size_t n)
-{
-    size_t lines = 0;
-    while (n >= sizeof(uint64_t)) {
-        size_t words = n / sizeof(uint64_t) < PART_MAX ? n / sizeof(uint64_t) : PART_MAX;
-        uint64_t counts = 0, word;
-        for (size_t i = 0; i < words; i++) {
-            memcpy(&word, bytes + i * sizeof word, sizeof word);
-            counts += line_feeds(word);
-        }
-        for (unsigned shift = 0; shift < 64; shift += 8)
-            lines += counts >> shift & 0xff;
-        bytes += words * sizeof word;
-        n -= words * sizeof word;
-    }
-    for (size_t i = 0; i < n; i++)
-        lines += bytes[i] == '\n';
-    return lines;
-}

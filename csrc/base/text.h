@@ -51,9 +51,6 @@ void zn_text_i64(zn_text *t, int64_t value);
 /* value / 10^decimals with exactly `decimals` (1..9) digits behind the point. */
 void zn_text_fixed(zn_text *t, int64_t value, unsigned decimals);
 
-/* Line feeds among n bytes. */
-size_t zn_text_count_lines(const char *bytes, size_t n);
-
 /* A string literal. */
 #define zn_text_literal(t, s) zn_text_bytes((t), "" s, sizeof(s) - 1)
 

@@ -85,9 +85,12 @@ int zn_live_group_add(zn_live_group *g, const zn_live_config *config, unsigned r
     size_t first = g->count;
     zn_live_config each = *config;
     int rc = 0;
-    if (g->interfaces == ZN_LIVE_MAX || rings < 1 || rings > ZN_LIVE_RINGS)
+    if (g->interfaces == ZN_LIVE_MAX)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "at most %d interfaces can be read at once",
                        ZN_LIVE_MAX);
+    if (rings < 1 || rings > ZN_LIVE_RINGS)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "an interface can have from 1 to %d rings",
+                       ZN_LIVE_RINGS);
     each.fanout = rings > 1;
     for (unsigned i = 0; i < rings && rc == 0; i++) {
         member *m = &g->members[g->count];
@@ -268,6 +271,8 @@ uint32_t zn_live_group_link_type(const zn_live_group *g, size_t i)
 
 const char *zn_live_group_warning(const zn_live_group *g, size_t i)
 {
-    const member *m = first_of(g, i);
-    return m->gone ? m->warning : NULL;
+    for (size_t k = 0; k < g->count; k++)
+        if (g->members[k].interface == i && g->members[k].gone)
+            return g->members[k].warning;
+    return NULL;
 }

@@ -45,7 +45,8 @@ void zn_live_group_stop(zn_live_group *g);
 bool zn_live_group_ended(const zn_live_group *g);
 
 size_t zn_live_group_size(const zn_live_group *g);
-/* Of the i-th interface that was added: its counters, its LINKTYPE_*, and why it ended, or NULL. */
+/* Of the i-th interface that was added: its counters, its LINKTYPE_*, and why it, or one of its rings,
+ * ended, or NULL. */
 zn_live_counts zn_live_group_counts(zn_live_group *g, size_t i);
 uint32_t zn_live_group_link_type(const zn_live_group *g, size_t i);
 const char *zn_live_group_warning(const zn_live_group *g, size_t i);

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zanon_net import AddressPolicy, Config, ConfigError, ZParams
-from zanon_net._core import count_lines
 from zanon_net.values import core_networks, format_duration, parse_duration, parse_network
 
 HOUR_NS = 3_600_000_000_000
@@ -170,12 +169,3 @@ def contained(address: str, internal: str) -> bool:
 )
 def test_networks_as_the_core_reads_them(address: str, internal: str, expected: bool) -> None:
     assert contained(address, internal) is expected
-
-
-# ---- lines --------------------------------------------------------------------------------------
-
-
-@given(st.lists(st.sampled_from([b"\n", b"\x0b", b"\x8a", b"\0", b"a" * 9, b"\n" * 2_100])))
-def test_lines_are_counted(parts: list[bytes]) -> None:
-    text = b"".join(parts)
-    assert count_lines(text) == text.count(b"\n")
