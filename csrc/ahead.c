@@ -3,22 +3,28 @@
 /*
  * A ring of portions with one reader and one user. The reader is a job of one task, a portion each
  * time, which starts itself again while there is room; where there was none, zn_ahead_used does once
- * half of the ring is used up.
+ * half of the ring is used up. Decoding a portion is a job of its own, for whoever has nothing else to
+ * do: also for the user, when it waits.
  */
 #include "ahead.h"
 
 #include "base/arena.h"
 #include "io/byte_source.h"
 
+typedef struct place {
+    zn_job decoding;
+    const zn_intake *intake;
+    zn_portion portion;
+} place;
+
 struct zn_ahead {
     zn_pool *pool;
-    const zn_intake *intake;
     zn_source *source;
-    zn_job job;
+    zn_job reader;
     int left; /* frames still to be read: the reader's */
     _Atomic bool reading, ended;
     _Atomic uint32_t filled, used; /* portions so far; wrap */
-    zn_portion ring[ZN_AHEAD_PORTIONS];
+    place ring[ZN_AHEAD_PORTIONS];
 };
 
 _Static_assert((ZN_AHEAD_PORTIONS & (ZN_AHEAD_PORTIONS - 1)) == 0, "counters wrap");
@@ -34,16 +40,24 @@ static bool may_read(const zn_ahead *a)
 static void read_portion(zn_ahead *a)
 {
     uint32_t filled = atomic_load(&a->filled);
-    zn_portion *p = &a->ring[filled % ZN_AHEAD_PORTIONS];
+    place *to = &a->ring[filled % ZN_AHEAD_PORTIONS];
+    zn_portion *p = &to->portion;
     int want = a->left < ZN_INTAKE_AHEAD ? a->left : ZN_INTAKE_AHEAD;
     p->at = 0;
     p->begun = false;
     p->read = zn_source_read(a->source, p->frames, want, &p->n, &p->err);
-    zn_intake_decode(a->intake, p->frames, p->n, &p->decoded);
+    zn_pool_start(a->pool, &to->decoding, 1, false);
     a->left -= p->read > 0 ? p->read : 0;
     if (p->read <= 0 || a->left == 0)
         atomic_store(&a->ended, true);
     atomic_store(&a->filled, filled + 1);
+}
+
+static void run_decoder(void *of, uint32_t task)
+{
+    place *at = of;
+    (void)task;
+    zn_intake_decode(at->intake, at->portion.frames, at->portion.n, &at->portion.decoded);
 }
 
 /* Starts the reader where it is not at work and has something to do. Either side may find that. */
@@ -51,7 +65,7 @@ static void start_reader(zn_ahead *a)
 {
     while (may_read(a) && !atomic_exchange(&a->reading, true)) {
         if (may_read(a)) {
-            zn_pool_start(a->pool, &a->job, 1, false);
+            zn_pool_start(a->pool, &a->reader, 1, false);
             return;
         }
         atomic_store(&a->reading, false);
@@ -74,9 +88,13 @@ int zn_ahead_open(zn_ahead **out, zn_pool *pool, const zn_intake *intake, zn_err
     if (a == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory to read ahead");
     a->pool = pool;
-    a->intake = intake;
-    a->job.run = run_reader;
-    a->job.of = a;
+    a->reader.run = run_reader;
+    a->reader.of = a;
+    for (unsigned i = 0; i < ZN_AHEAD_PORTIONS; i++) {
+        a->ring[i].intake = intake;
+        a->ring[i].decoding.run = run_decoder;
+        a->ring[i].decoding.of = &a->ring[i];
+    }
     a->ended = true;
     return 0;
 }
@@ -105,10 +123,12 @@ zn_portion *zn_ahead_next(zn_ahead *a)
     uint32_t used = atomic_load(&a->used);
     while (true) {
         uint32_t ended = zn_pool_ended(a->pool);
-        bool last = atomic_load(&a->ended) && zn_job_ended(&a->job); /* asked first: so it is */
-        if (atomic_load(&a->filled) != used)
-            return &a->ring[used % ZN_AHEAD_PORTIONS];
-        if (last)
+        bool last = atomic_load(&a->ended) && zn_job_ended(&a->reader); /* asked first: so it is */
+        bool read = atomic_load(&a->filled) != used;
+        place *next = &a->ring[used % ZN_AHEAD_PORTIONS];
+        if (read && zn_job_ended(&next->decoding))
+            return &next->portion;
+        if (!read && last)
             return NULL;
         zn_pool_help(a->pool, ended);
     }
@@ -125,7 +145,9 @@ void zn_ahead_used(zn_ahead *a)
 void zn_ahead_stop(zn_ahead *a)
 {
     atomic_store(&a->ended, true);
-    zn_pool_finish(a->pool, &a->job);
+    zn_pool_finish(a->pool, &a->reader);
+    for (unsigned i = 0; i < ZN_AHEAD_PORTIONS; i++)
+        zn_pool_finish(a->pool, &a->ring[i].decoding);
 }
 
 bool zn_ahead_has(const zn_ahead *a, const zn_source *source)

@@ -10,6 +10,8 @@ int zn_intake_init(zn_intake *in, zn_error *err)
 {
     int rc;
     in->first_ns = in->last_ns = -1;
+    for (size_t i = 0; i < ZN_INTAKE_GROUP; i++)
+        in->packets[i].tunnels = in->tunnels[i];
     rc = zn_hash_key_random(&in->flow_key, err);
     if (rc == 0)
         rc = zn_hash_key_random(&in->datagram_key, err);
@@ -26,20 +28,21 @@ void zn_intake_fini(zn_intake *in)
  * What makes fragments one datagram: addresses and identification, of IPv4 the protocol too, and
  * the tunnels they came in, so that nobody completes a datagram from outside of its tunnel.
  */
-static zn_id datagram_id(const zn_intake *in, const zn_fragment *f, const zn_tunnels *tunnels)
+static zn_id datagram_id(const zn_intake *in, const zn_fragment *f, const zn_packet *p)
 {
     struct {
-        zn_addr end[ZN_TUNNELS_MAX + 1][2];
+        zn_tunnel tunnels[ZN_TUNNELS_MAX];
+        zn_addr src, dst;
         uint32_t id;
         uint32_t protocol;
     } key;
     memset(&key, 0, sizeof key);
-    memcpy(key.end, tunnels->end, tunnels->n * sizeof tunnels->end[0]);
-    key.end[ZN_TUNNELS_MAX][0] = f->src;
-    key.end[ZN_TUNNELS_MAX][1] = f->dst;
+    memcpy(key.tunnels, p->tunnels, p->tunnel_count * sizeof p->tunnels[0]);
+    key.src = f->src;
+    key.dst = f->dst;
     key.id = f->id;
     key.protocol = f->v6 ? 0 : f->protocol;
-    return zn_hash128(&in->datagram_key, (uint8_t)tunnels->n, &key, sizeof key);
+    return zn_hash128(&in->datagram_key, (uint8_t)p->tunnel_count, &key, sizeof key);
 }
 
 /* A fragment to be put together, *p and *f as the decoder left them: why there is no packet, or
@@ -49,19 +52,14 @@ static zn_stat take_fragment(zn_intake *in, int64_t t_ns, zn_fragment *f, zn_pac
     uint64_t seen = p->encapsulations;
     zn_stat why = ZN_STAT_FRAGMENTS;
     for (unsigned n = 0; n < NESTED_MAX && why == ZN_STAT_FRAGMENTS; n++) {
-        zn_piece piece = {datagram_id(in, f, &p->tunnels),
-                          t_ns,
-                          f->offset,
-                          f->bytes,
-                          f->protocol,
-                          !f->more,
-                          f->v6};
+        zn_piece piece = {datagram_id(in, f, p), t_ns,     f->offset, f->bytes,
+                          f->protocol,           !f->more, f->v6};
         zn_datagram whole;
         if (!zn_defrag_add(in->defrag, &piece, &whole))
             return ZN_STAT_FRAGMENTS;
         f->bytes = whole.bytes;
         f->protocol = (uint8_t)whole.kind;
-        why = zn_packet_decode_datagram(f, &p->tunnels, &in->flow_key, p, f);
+        why = zn_packet_decode_datagram(f, &in->flow_key, p, f);
         seen |= p->encapsulations;
     }
     p->encapsulations = seen;
@@ -151,6 +149,7 @@ void zn_intake_decode(const zn_intake *in, const zn_frame *frames, size_t n, zn_
     for (size_t i = 0; i < n; i++) {
         if (ZN_UNLIKELY(frames[i].t_ns < 0))
             continue;
+        out->packets[i].tunnels = out->tunnels[i];
         out->why[i] =
             (uint16_t)decode(in, &frames[i], &out->packets[i], &out->fragments[fragments]);
         fragments += out->why[i] == ZN_STAT_FRAGMENTS;

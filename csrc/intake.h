@@ -16,8 +16,8 @@
 #include "state/defrag.h"
 #include "state/flow.h"
 
-#define ZN_INTAKE_GROUP 32   /* frames taken at a time */
-#define ZN_INTAKE_AHEAD 1024 /* frames decoded before their turn, at a time */
+#define ZN_INTAKE_GROUP 32  /* frames taken at a time */
+#define ZN_INTAKE_AHEAD 512 /* frames decoded before their turn, at a time */
 
 typedef struct zn_intake {
     zn_stats *stats;
@@ -25,14 +25,16 @@ typedef struct zn_intake {
     zn_defrag *defrag;
     zn_hash_key flow_key, datagram_key;
     int64_t first_ns, last_ns; /* of any frame; -1: none yet */
-    zn_packet packets[ZN_INTAKE_GROUP];
+    _Alignas(ZN_CACHE_LINE) zn_packet packets[ZN_INTAKE_GROUP];
+    zn_tunnel tunnels[ZN_INTAKE_GROUP][ZN_TUNNELS_MAX]; /* of the packets */
 } zn_intake;
 
 /* Frames that were decoded before their turn, by any thread. What depends on others of before waits
  * until then. */
 typedef struct zn_decoded {
     size_t n, fragments_taken;
-    zn_packet packets[ZN_INTAKE_AHEAD];
+    _Alignas(ZN_CACHE_LINE) zn_packet packets[ZN_INTAKE_AHEAD];
+    zn_tunnel tunnels[ZN_INTAKE_AHEAD][ZN_TUNNELS_MAX]; /* of the packets */
     uint16_t why[ZN_INTAKE_AHEAD]; /* zn_stat, as zn_packet_decode returns it */
     zn_fragment fragments[ZN_INTAKE_AHEAD];
 } zn_decoded;

@@ -80,9 +80,8 @@ cdef extern from "base/packet.h" nogil:
         zn_addr addr[2]
         uint16_t port[2]
         uint32_t proto
-    ctypedef struct zn_tunnels:
-        uint32_t n
-        zn_addr end[3][2]
+    ctypedef struct zn_tunnel:
+        zn_addr end[2]
     ctypedef struct zn_packet:
         zn_tuple tuple
         uint64_t hash
@@ -91,7 +90,8 @@ cdef extern from "base/packet.h" nogil:
         uint32_t seq, ack, payload_len
         zn_span payload
         uint64_t encapsulations
-        zn_tunnels tunnels
+        uint32_t tunnel_count
+        zn_tunnel *tunnels
 
 cdef extern from "proto/packet.h" nogil:
     ctypedef struct zn_packet_input:

@@ -21,7 +21,7 @@
 /* It came as its flow's packets do, and the flow's server address was voted for, or will not be. */
 static inline bool zn_beyond_places(const zn_flow *f, const zn_packet *p)
 {
-    return p->tunnels.n == 0 && !f->user_outside && f->addr_vote != ZN_ADDR_UNASKED;
+    return p->tunnel_count == 0 && !f->user_outside && f->addr_vote != ZN_ADDR_UNASKED;
 }
 
 /* A segment with no name in it: of the server, or behind what the client had to say. */

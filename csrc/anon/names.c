@@ -242,7 +242,7 @@ bool zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet
     zn_sighting s = {names, flow, f, p};
     if (f->user > 1)
         return true;
-    if (ZN_UNLIKELY(p->tunnels.n != 0 || f->user_outside) &&
+    if (ZN_UNLIKELY(p->tunnel_count != 0 || f->user_outside) &&
         !zn_policy_is_user(names->policy, names->gate->flows, f, p)) {
         names->stats->n[ZN_STAT_OTHER_TUNNEL]++;
         return false;

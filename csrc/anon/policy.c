@@ -25,10 +25,10 @@ const zn_net *zn_policy_private_nets(size_t *count)
 static bool internal_tunnel(const zn_policy *policy, const zn_packet *p, bool internal[2],
                             zn_addr known_as[2])
 {
-    uint32_t n = policy->internal_given ? p->tunnels.n : 0;
+    uint32_t n = policy->internal_given ? p->tunnel_count : 0;
     for (uint32_t i = 0; i < n; i++) {
         for (unsigned end = 0; end < 2; end++) {
-            const zn_addr *a = &p->tunnels.end[i][end];
+            const zn_addr *a = &p->tunnels[i].end[end];
             internal[p->sender ^ end] =
                 zn_nets_contain(policy->internal, policy->internal_count, a);
             known_as[p->sender ^ end] = *a;
@@ -51,7 +51,7 @@ void zn_policy_place(const zn_policy *policy, zn_flow_table *flows, zn_flow *f, 
         known_as[i] = f->tuple.addr[i];
     }
     zn_flow_set_user(flows, f, NULL);
-    if (ZN_UNLIKELY(p->tunnels.n != 0) && internal_tunnel(policy, p, internal, outer)) {
+    if (ZN_UNLIKELY(p->tunnel_count != 0) && internal_tunnel(policy, p, internal, outer)) {
         f->user = (internal[f->client] ? f->client : server) & 3u;
         for (unsigned i = 0; i < 2; i++)
             if (internal[i])

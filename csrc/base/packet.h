@@ -34,12 +34,12 @@ _Static_assert(sizeof(zn_tuple) == 40, "zn_tuple is hashed as five words");
 
 #define ZN_TUNNELS_MAX 3 /* IP headers around the innermost one */
 
-/* The addresses of the IP headers around the innermost one, the outermost first. */
-typedef struct zn_tunnels {
-    uint32_t n;                     /* how many of them count; the rest is not set */
-    zn_addr end[ZN_TUNNELS_MAX][2]; /* of each: source and destination */
-} zn_tunnels;
+/* The addresses of an IP header around the innermost one. */
+typedef struct zn_tunnel {
+    zn_addr end[2]; /* source and destination */
+} zn_tunnel;
 
+/* Two cache lines: packets are handed from one processor to another. */
 typedef struct zn_packet {
     int64_t t_ns; /* ns since the Unix epoch */
     zn_tuple tuple;
@@ -52,11 +52,13 @@ typedef struct zn_packet {
     uint16_t ip_id;       /* IPv4 identification; 0 for IPv6 */
     uint32_t seq, ack;    /* TCP, host order */
     uint32_t payload_len; /* bytes of transport payload on the wire, from the IP header */
-    zn_span payload;      /* the captured part of it: payload.n <= payload_len */
+    uint32_t tunnel_count;
+    zn_span payload; /* the captured part of it: payload.n <= payload_len */
     zn_span tcp_options;
     uint64_t encapsulations; /* bit i: counter ZN_STAT_IN_FIRST + i has one more frame */
-    zn_tunnels tunnels;
+    zn_tunnel *tunnels;      /* the outermost first: ZN_TUNNELS_MAX places, set before decoding */
 } zn_packet;
+_Static_assert(sizeof(zn_packet) == 128, "a packet takes two cache lines");
 
 /* True when every payload byte that was on the wire was captured. */
 static inline bool zn_packet_payload_whole(const zn_packet *p)

@@ -18,8 +18,7 @@
 #include <unistd.h>
 
 #define READ_BYTES ((size_t)256 << 10)
-#define AHEAD_BYTES (2 * READ_BYTES) /* with several buffers: one thread reads, another looks on */
-#define BUFFER_BYTES (ZN_BYTE_SOURCE_MAX + AHEAD_BYTES)
+#define BUFFER_BYTES (ZN_BYTE_SOURCE_MAX + READ_BYTES)
 
 static void init(zn_byte_source *s, const char *name)
 {
@@ -120,7 +119,7 @@ static void make_room(zn_byte_source *s)
 
 int zn_byte_source_refill(zn_byte_source *s, zn_error *err)
 {
-    size_t left = zn_cursor_left(&s->unread), most = s->kept > 1 ? AHEAD_BYTES : READ_BYTES;
+    size_t left = zn_cursor_left(&s->unread), most = READ_BYTES;
     ssize_t got;
     if (!zn_byte_source_may_grow(s))
         return 0;

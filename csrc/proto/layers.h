@@ -75,14 +75,15 @@ typedef struct zn_layers {
     zn_cursor c;      /* at the next header */
     uint32_t missing; /* bytes of the wire that belong behind the cursor's end */
     zn_header next;
-    uint64_t seen; /* zn_packet.encapsulations */
-    zn_ip ip;      /* the innermost IP header so far */
-    zn_tunnels tunnels;
+    uint64_t seen;                     /* zn_packet.encapsulations */
+    zn_ip ip;                          /* the innermost IP header so far */
+    zn_tunnel tunnels[ZN_TUNNELS_MAX]; /* the outermost first */
+    uint32_t tunnel_count;
     bool in_ip;  /* `ip` is set */
     bool unsure; /* behind a UDP port only: no IP header has been read in the tunnel yet */
     struct {     /* unsure: the way back to the plain datagram */
         zn_ip ip;
-        uint32_t tunnels;
+        uint32_t tunnel_count;
         uint64_t seen;
     } plain;
 } zn_layers;

@@ -53,12 +53,9 @@ bool zn_layers_looks_like_ip(const zn_layers *l)
 
 bool zn_layers_nest(zn_layers *l)
 {
-    zn_tunnels *t = &l->tunnels;
-    if (t->n == ZN_TUNNELS_MAX)
+    if (l->tunnel_count == ZN_TUNNELS_MAX)
         return false;
-    t->end[t->n][0] = l->ip.src;
-    t->end[t->n][1] = l->ip.dst;
-    t->n++;
+    l->tunnels[l->tunnel_count++] = (zn_tunnel){{l->ip.src, l->ip.dst}};
     return true;
 }
 
@@ -151,7 +148,7 @@ static zn_stat peel_all(zn_layers *l)
     }
     if (ZN_UNLIKELY(l->unsure) && is_no_tunnel(why)) {
         l->ip = l->plain.ip;
-        l->tunnels.n = l->plain.tunnels;
+        l->tunnel_count = l->plain.tunnel_count;
         l->seen = l->plain.seen;
         return ZN_STAT_COUNT;
     }
@@ -236,9 +233,9 @@ static zn_stat finish(zn_layers *l, zn_stat why, const zn_hash_key *key, zn_pack
     zn_addr_words src, dst;
     uint16_t port[2];
     out->encapsulations = l->seen;
-    out->tunnels.n = l->tunnels.n;
-    if (ZN_UNLIKELY(l->tunnels.n != 0))
-        memcpy(out->tunnels.end, l->tunnels.end, l->tunnels.n * sizeof l->tunnels.end[0]);
+    out->tunnel_count = l->tunnel_count;
+    if (ZN_UNLIKELY(l->tunnel_count != 0))
+        memcpy(out->tunnels, l->tunnels, l->tunnel_count * sizeof l->tunnels[0]);
     if (why == ZN_STAT_FRAGMENTS) {
         zn_cursor rest = ip->payload;
         *fragment = (zn_fragment){ip->src, ip->dst, ip->id,   ip->offset,           ip->protocol,
@@ -261,7 +258,7 @@ static zn_stat finish(zn_layers *l, zn_stat why, const zn_hash_key *key, zn_pack
 static void start(zn_layers *l)
 {
     l->seen = 0;
-    l->tunnels.n = 0;
+    l->tunnel_count = 0;
     l->in_ip = false;
     l->unsure = false;
 }
@@ -282,13 +279,14 @@ zn_stat zn_packet_peel(const zn_packet_input *in, const zn_hash_key *key, zn_pac
     return finish(&l, why, key, out, fragment);
 }
 
-zn_stat zn_packet_decode_datagram(const zn_fragment *datagram, const zn_tunnels *tunnels,
-                                  const zn_hash_key *key, zn_packet *out, zn_fragment *fragment)
+zn_stat zn_packet_decode_datagram(const zn_fragment *datagram, const zn_hash_key *key,
+                                  zn_packet *out, zn_fragment *fragment)
 {
     zn_layers l;
     zn_stat why;
     start(&l);
-    l.tunnels = *tunnels;
+    l.tunnel_count = out->tunnel_count;
+    memcpy(l.tunnels, out->tunnels, out->tunnel_count * sizeof l.tunnels[0]);
     l.in_ip = true;
     l.ip = (zn_ip){.src = datagram->src,
                    .dst = datagram->dst,

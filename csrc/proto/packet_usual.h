@@ -171,7 +171,7 @@ static inline bool zn_packet_decode_usual(const zn_packet_input *in, const zn_ha
     if (in->link_type != ZN_USUAL_LINK)
         return false;
     out->encapsulations = zn_usual_skip_ethernet(&c, &version);
-    out->tunnels.n = 0;
+    out->tunnel_count = 0;
     out->fragment = 0;
     if (ZN_LIKELY(version == 4))
         return zn_usual_v4(&c, key, out);

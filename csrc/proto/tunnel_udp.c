@@ -26,7 +26,7 @@ zn_stat zn_peel_udp(zn_layers *l)
         return zn_layers_go(l, ZN_HEADER_TRANSPORT);
     l->unsure = true;
     l->plain.ip = l->ip;
-    l->plain.tunnels = l->tunnels.n;
+    l->plain.tunnel_count = l->tunnel_count;
     l->plain.seen = l->seen;
     l->missing = l->ip.payload_wire - 8u - (uint32_t)zn_cursor_left(&c);
     l->c = c;

@@ -7,17 +7,28 @@
  */
 #include "state/flow_internal.h"
 
-#define FLOWS_PER_BUCKET 5 /* half full at the cap: overflow is rare */
+#define SMALL_PAGES_BYTES ((size_t)4 << 20) /* as zn_block_alloc asks for them */
+#define FLOWS_PER_BUCKET 5                  /* half full at the cap: overflow is rare */
+
+/* A bucket is looked at before it is written to. Of a new page the kernel then lends zeros at first, and
+ * to replace them it stops every processor that runs one of the process's threads. Further in, where
+ * pages are huge, they are few. */
+static bool make_buckets(zn_flow_table *t, uint64_t buckets)
+{
+    size_t bytes = buckets * sizeof *t->buckets;
+    t->buckets = zn_block_alloc(bytes);
+    return t->buckets != NULL &&
+           zn_block_populate(t->buckets, bytes < SMALL_PAGES_BYTES ? bytes : SMALL_PAGES_BYTES);
+}
 
 int zn_flow_index_init(zn_flow_table *t, uint32_t max_flows, zn_error *err)
 {
     uint64_t buckets = 16;
     while (buckets * FLOWS_PER_BUCKET < max_flows)
         buckets *= 2; /* fewer than 2^32, so that zn_flow.bucket chooses one */
-    t->buckets = zn_block_alloc(buckets * sizeof *t->buckets);
-    if (t->buckets == NULL)
-        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for an index of %u flows", max_flows);
     t->bucket_mask = buckets - 1;
+    if (!make_buckets(t, buckets))
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for an index of %u flows", max_flows);
     return zn_slab_init(&t->overflow, sizeof(zn_flow_bucket), (uint32_t)(buckets / 4 + 16), err);
 }
 

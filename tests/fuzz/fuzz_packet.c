@@ -36,15 +36,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     zn_cursor c = zn_cursor_over(data, size, true);
     uint32_t link = zn_cursor_be16(&c), missing = zn_cursor_u8(&c) * 8u;
     zn_span frame = zn_cursor_rest(&c);
-    zn_packet packet = {0};
+    zn_tunnel tunnels[ZN_TUNNELS_MAX];
+    zn_packet packet = {.tunnels = tunnels};
     zn_packet_input in = {frame, (uint32_t)frame.n + missing, link};
     zn_fragment fragment;
     zn_stat why = zn_packet_decode(&in, &key, &packet, &fragment);
     for (int n = 0; n < 4 && why == ZN_STAT_FRAGMENTS; n++) {
         read_all(fragment.bytes, frame);
-        why = zn_packet_decode_datagram(&fragment, &packet.tunnels, &key, &packet, &fragment);
+        why = zn_packet_decode_datagram(&fragment, &key, &packet, &fragment);
     }
-    require(packet.tunnels.n <= ZN_TUNNELS_MAX);
+    require(packet.tunnel_count <= ZN_TUNNELS_MAX);
     require(packet.encapsulations >> (ZN_STAT_IN_LAST - ZN_STAT_IN_FIRST) <= 1);
     if (why == ZN_STAT_COUNT)
         check_packet(&packet, frame);
