@@ -12,7 +12,7 @@ int zn_intake_init(zn_intake *in, zn_error *err)
     in->first_ns = in->last_ns = -1;
     for (size_t i = 0; i < ZN_INTAKE_GROUP; i++)
         in->packets[i].tunnels = in->tunnels[i];
-    rc = zn_hash_key_random(&in->flow_key, err);
+    rc = zn_bucket_key_random(&in->flow_key, err);
     if (rc == 0)
         rc = zn_hash_key_random(&in->datagram_key, err);
     return rc == 0 ? zn_defrag_open(&in->defrag, in->stats, err) : rc;

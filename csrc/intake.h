@@ -10,6 +10,7 @@
 #ifndef ZN_INTAKE_H
 #define ZN_INTAKE_H
 
+#include "base/hash.h"
 #include "base/packet.h"
 #include "io/frame.h"
 #include "proto/packet.h"
@@ -23,7 +24,8 @@ typedef struct zn_intake {
     zn_stats *stats;
     const zn_flow_table *flows; /* whose buckets are prefetched */
     zn_defrag *defrag;
-    zn_hash_key flow_key, datagram_key;
+    zn_bucket_key flow_key;
+    zn_hash_key datagram_key;
     int64_t first_ns, last_ns; /* of any frame; -1: none yet */
     _Alignas(ZN_CACHE_LINE) zn_packet packets[ZN_INTAKE_GROUP];
     zn_tunnel tunnels[ZN_INTAKE_GROUP][ZN_TUNNELS_MAX]; /* of the packets */

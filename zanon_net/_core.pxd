@@ -69,6 +69,10 @@ cdef extern from "base/stats.h" nogil:
         const char *text
     const zn_stat_info *zn_stat_describe(size_t i)
 
+cdef extern from "base/bucket_hash.h" nogil:
+    ctypedef struct zn_bucket_key:
+        uint64_t word[8]
+
 cdef extern from "base/text.h" nogil:
     ctypedef struct zn_text:
         char *bytes
@@ -106,7 +110,7 @@ cdef extern from "proto/packet.h" nogil:
         uint8_t protocol
         bint more "more"
         zn_span bytes
-    zn_stat zn_packet_decode(const zn_packet_input *source, const zn_hash_key *key, zn_packet *out,
+    zn_stat zn_packet_decode(const zn_packet_input *source, const zn_bucket_key *key, zn_packet *out,
                              zn_fragment *fragment)
 
 cdef extern from "proto/tls.h" nogil:

@@ -354,7 +354,9 @@ def parse_dns(data: bytes, *, whole: bool = True) -> tuple[str, bytes, bool, int
 def parse_dns_answers(data: bytes, *, whole: bool = True) -> tuple[str, list[str]]:
     """(state, addresses of the answers); state: done, need_more, malformed or other."""
 
-def decode_packet(data: bytes, link_type: int, wire: int = -1) -> dict[str, Any] | str:
+def decode_packet(
+    data: bytes, link_type: int, wire: int = -1, *, key: Sequence[int] = (0,) * 8
+) -> dict[str, Any] | str:
     """The packet's fields, or the name of the counter that says why it was dropped."""
 
 def normalize_host(name: bytes) -> tuple[str, str]:

@@ -1796,22 +1796,22 @@ cdef list encapsulations_of(const zn_packet *p):
     return [name for bit, name in enumerate(names) if p.encapsulations >> bit & 1]
 
 
-def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1):
+def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1, *, key=(0,) * 8):
     """The packet's fields, the fragment's fields, or the name of the counter that says why it was
-    dropped."""
+    dropped. key: eight words, for the hash of the 5-tuple."""
     cdef _Copy copy = _Copy(data)
     cdef zn_packet_input source
     cdef zn_packet p
     cdef zn_tunnel tunnels[3]
     cdef zn_fragment f
-    cdef zn_hash_key key
-    memset(&key, 0, sizeof(key))
+    cdef zn_bucket_key words
+    words.word = key
     memset(&p, 0, sizeof(p))
     p.tunnels = tunnels
     source.bytes = copy.span
     source.wire = len(data) if wire < 0 else wire
     source.link_type = link_type
-    drop = zn_packet_decode(&source, &key, &p, &f)
+    drop = zn_packet_decode(&source, &words, &p, &f)
     if drop == ZN_STAT_FRAGMENTS:
         return {
             "src": str(address_from(&f.src)), "dst": str(address_from(&f.dst)), "id": f.id,
@@ -1826,7 +1826,7 @@ def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1):
         "dst": str(address_from(&p.tuple.addr[receiver])), "dport": p.tuple.port[receiver],
         "proto": p.tuple.proto, "ttl": p.ttl, "flags": p.tcp_flags, "seq": p.seq, "ack": p.ack,
         "window": p.window, "payload": span_bytes(p.payload), "payload_len": p.payload_len,
-        "fragment": p.fragment, "encapsulations": encapsulations_of(&p),
+        "fragment": p.fragment, "hash": p.hash, "encapsulations": encapsulations_of(&p),
         "tunnels": [(str(address_from(&p.tunnels[i].end[0])), str(address_from(&p.tunnels[i].end[1])))
                     for i in range(p.tunnel_count)],
     }

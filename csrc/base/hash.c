@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/bucket_hash.h"
 #include "base/siphash.h"
 
 #include <errno.h>
@@ -23,11 +24,21 @@ __attribute__((always_inline)) static inline void sip_absorb_bytes(zn_sip *s, co
     zn_sip_absorb(s, word | (uint64_t)n << 56);
 }
 
-int zn_hash_key_random(zn_hash_key *key, zn_error *err)
+static int fill_random(void *secret, size_t bytes, zn_error *err)
 {
-    if (getrandom(key, sizeof *key, 0) != (ssize_t)sizeof *key)
+    if (getrandom(secret, bytes, 0) != (ssize_t)bytes)
         return zn_fail(err, ZN_ERR_IO, errno, "the system gave no random bytes");
     return 0;
+}
+
+int zn_hash_key_random(zn_hash_key *key, zn_error *err)
+{
+    return fill_random(key, sizeof *key, err);
+}
+
+int zn_bucket_key_random(zn_bucket_key *key, zn_error *err)
+{
+    return fill_random(key, sizeof *key, err);
 }
 
 uint64_t zn_hash64(const zn_hash_key *key, const void *bytes, size_t n)

@@ -226,7 +226,7 @@ static zn_stat decode_udp(const zn_ip *ip, uint16_t port[2], zn_packet *out)
 }
 
 /* The transport header, or the fragment, that peeling ended at. */
-static zn_stat finish(zn_layers *l, zn_stat why, const zn_hash_key *key, zn_packet *out,
+static zn_stat finish(zn_layers *l, zn_stat why, const zn_bucket_key *key, zn_packet *out,
                       zn_fragment *fragment)
 {
     const zn_ip *ip = &l->ip;
@@ -263,7 +263,7 @@ static void start(zn_layers *l)
     l->unsure = false;
 }
 
-zn_stat zn_packet_peel(const zn_packet_input *in, const zn_hash_key *key, zn_packet *out,
+zn_stat zn_packet_peel(const zn_packet_input *in, const zn_bucket_key *key, zn_packet *out,
                        zn_fragment *fragment)
 {
     uint32_t captured = (uint32_t)in->bytes.n;
@@ -279,7 +279,7 @@ zn_stat zn_packet_peel(const zn_packet_input *in, const zn_hash_key *key, zn_pac
     return finish(&l, why, key, out, fragment);
 }
 
-zn_stat zn_packet_decode_datagram(const zn_fragment *datagram, const zn_hash_key *key,
+zn_stat zn_packet_decode_datagram(const zn_fragment *datagram, const zn_bucket_key *key,
                                   zn_packet *out, zn_fragment *fragment)
 {
     zn_layers l;

@@ -8,7 +8,7 @@
 #ifndef ZN_PROTO_PACKET_H
 #define ZN_PROTO_PACKET_H
 
-#include "base/hash.h"
+#include "base/bucket_hash.h"
 #include "base/packet.h"
 #include "base/stats.h"
 #include "proto/packet_usual.h"
@@ -26,7 +26,7 @@ typedef struct zn_fragment {
 } zn_fragment;
 
 /* zn_packet_decode header by header, whatever the frame is. */
-zn_stat zn_packet_peel(const zn_packet_input *in, const zn_hash_key *key, zn_packet *out,
+zn_stat zn_packet_peel(const zn_packet_input *in, const zn_bucket_key *key, zn_packet *out,
                        zn_fragment *fragment);
 
 /*
@@ -37,7 +37,7 @@ zn_stat zn_packet_peel(const zn_packet_input *in, const zn_hash_key *key, zn_pac
  *
  * A first fragment that was cut cannot be put together: it is decoded as far as it goes.
  */
-static inline zn_stat zn_packet_decode(const zn_packet_input *in, const zn_hash_key *key,
+static inline zn_stat zn_packet_decode(const zn_packet_input *in, const zn_bucket_key *key,
                                        zn_packet *out, zn_fragment *fragment)
 {
     return ZN_LIKELY(zn_packet_decode_usual(in, key, out)) ? ZN_STAT_COUNT
@@ -46,7 +46,7 @@ static inline zn_stat zn_packet_decode(const zn_packet_input *in, const zn_hash_
 
 /* As zn_packet_decode, of a datagram put together that came in the tunnels that *out names. *fragment
  * may be `datagram`. */
-zn_stat zn_packet_decode_datagram(const zn_fragment *datagram, const zn_hash_key *key,
+zn_stat zn_packet_decode_datagram(const zn_fragment *datagram, const zn_bucket_key *key,
                                   zn_packet *out, zn_fragment *fragment);
 
 #endif

@@ -4,8 +4,8 @@
 #ifndef ZN_PROTO_PACKET_TUPLE_H
 #define ZN_PROTO_PACKET_TUPLE_H
 
+#include "base/bucket_hash.h"
 #include "base/packet.h"
-#include "base/siphash.h"
 
 #include <endian.h>
 
@@ -31,19 +31,8 @@ static inline bool zn_addr_words_behind(zn_addr_words a, zn_addr_words b)
 #define ZN_TUPLE_V4_BYTES 13 /* of its two addresses, ports and protocol */
 #define ZN_TUPLE_V6_BYTES 37
 
-/* SipHash-1-3 of a tuple's bytes, of which the last five share a word with their number. `words` are
- * the addresses: of IPv4 the bytes that are not the same in all, both in one word. */
-static inline uint64_t zn_tuple_hash(const zn_hash_key *key, const uint64_t *words, size_t n,
-                                     uint64_t last)
-{
-    zn_sip s = zn_sip_start(key);
-    for (size_t i = 0; i < n; i++)
-        zn_sip_absorb(&s, words[i]);
-    zn_sip_absorb(&s, last);
-    s.v2 ^= 0xff;
-    return zn_sip_squeeze(&s);
-}
-
+/* The ports, the protocol and how many bytes a tuple has: what is hashed beside its addresses, of which
+ * those of IPv4 are hashed without the bytes that are the same in all. */
 static inline uint64_t zn_tuple_last_word(uint64_t bytes, uint32_t proto, uint16_t first_port,
                                           uint16_t second_port)
 {
@@ -58,7 +47,7 @@ typedef struct zn_v4_end {
 
 /* zn_packet_set_tuple for IPv4. */
 static inline void zn_packet_set_tuple_v4(zn_packet *out, zn_v4_end src, zn_v4_end dst,
-                                          uint32_t proto, const zn_hash_key *key)
+                                          uint32_t proto, const zn_bucket_key *key)
 {
     uint64_t from = (uint64_t)src.address << 16 | src.port;
     uint64_t to = (uint64_t)dst.address << 16 | dst.port;
@@ -75,15 +64,14 @@ static inline void zn_packet_set_tuple_v4(zn_packet *out, zn_v4_end src, zn_v4_e
     out->tuple.port[0] = (uint16_t)first;
     out->tuple.port[1] = (uint16_t)second;
     out->tuple.proto = proto;
-    out->hash = zn_tuple_hash(
-        key, &both, 1,
-        zn_tuple_last_word(ZN_TUPLE_V4_BYTES, proto, (uint16_t)first, (uint16_t)second));
+    out->hash = zn_bucket_hash2(
+        key, both, zn_tuple_last_word(ZN_TUPLE_V4_BYTES, proto, (uint16_t)first, (uint16_t)second));
 }
 
 /* Sets the tuple, its hash and the side that sent the packet. */
 static inline void zn_packet_set_tuple(zn_packet *out, zn_addr_words src, zn_addr_words dst,
                                        const uint16_t port[2], uint32_t proto,
-                                       const zn_hash_key *key)
+                                       const zn_bucket_key *key)
 {
     bool same = src.high == dst.high && src.low == dst.low;
     bool sender = same ? port[0] > port[1] : zn_addr_words_behind(src, dst);
@@ -101,8 +89,8 @@ static inline void zn_packet_set_tuple(zn_packet *out, zn_addr_words src, zn_add
     out->tuple.port[0] = first_port;
     out->tuple.port[1] = second_port;
     out->tuple.proto = proto;
-    out->hash = zn_tuple_hash(
-        key, words, 4, zn_tuple_last_word(ZN_TUPLE_V6_BYTES, proto, first_port, second_port));
+    out->hash = zn_bucket_hash5(
+        key, words, zn_tuple_last_word(ZN_TUPLE_V6_BYTES, proto, first_port, second_port));
 }
 
 #endif

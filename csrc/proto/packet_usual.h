@@ -109,7 +109,7 @@ static inline zn_span zn_usual_read_transport(zn_cursor *c, uint8_t protocol, ui
     return protocol == ZN_PROTO_UDP ? zn_usual_read_udp(c, wire, out) : (zn_span){c->p, 0};
 }
 
-static inline bool zn_usual_v4(zn_cursor *c, const zn_hash_key *key, zn_packet *out)
+static inline bool zn_usual_v4(zn_cursor *c, const zn_bucket_key *key, zn_packet *out)
 {
     zn_span header = zn_cursor_take(c, ZN_USUAL_V4_HEADER_BYTES), transport;
     uint32_t wire;
@@ -134,7 +134,7 @@ static inline bool zn_usual_v4(zn_cursor *c, const zn_hash_key *key, zn_packet *
     return true;
 }
 
-static inline bool zn_usual_v6(zn_cursor *c, const zn_hash_key *key, zn_packet *out)
+static inline bool zn_usual_v6(zn_cursor *c, const zn_bucket_key *key, zn_packet *out)
 {
     zn_span header = zn_cursor_take(c, ZN_USUAL_V6_HEADER_BYTES), transport;
     zn_addr_words src, dst;
@@ -163,7 +163,7 @@ static inline bool zn_usual_v6(zn_cursor *c, const zn_hash_key *key, zn_packet *
 
 /* As zn_packet_decode when that would return ZN_STAT_COUNT for a frame of this kind. False, and *out
  * means nothing, for every other frame: also for one that something is wrong with. */
-static inline bool zn_packet_decode_usual(const zn_packet_input *in, const zn_hash_key *key,
+static inline bool zn_packet_decode_usual(const zn_packet_input *in, const zn_bucket_key *key,
                                           zn_packet *out)
 {
     zn_cursor c = zn_cursor_over_span(in->bytes, false);

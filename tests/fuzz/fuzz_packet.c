@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const zn_hash_key key = {1, 2};
+static const zn_bucket_key key = {{1, 2, 3, 4, 5, 6, 7, 8}};
 
 static void require(bool holds)
 {

@@ -25,7 +25,7 @@ def packet(data: bytes, link: int = wire.LINK_ETHERNET, missing: int = 0) -> dic
     found = _core.decode_packet(data, link, len(data) + missing)
     assert isinstance(found, dict), found
     assert "sport" in found, "a fragment"
-    return {k: v for k, v in found.items() if k not in ("encapsulations", "tunnels")}
+    return {k: v for k, v in found.items() if k not in ("encapsulations", "tunnels", "hash")}
 
 
 def fragment(data: bytes) -> dict[str, Any]:
