@@ -72,7 +72,7 @@ static void count_encapsulations(zn_stats *stats, uint64_t seen)
         stats->n[ZN_STAT_IN_FIRST + __builtin_ctzll(seen)]++;
 }
 
-/* A frame that was decoded as *p, or *fragment: true when it makes *p. */
+/* A frame of t_ns that was decoded as *p, or *fragment: true when it makes *p. */
 static inline bool take_decoded(zn_intake *in, int64_t t_ns, zn_stat why, zn_fragment *fragment,
                                 zn_packet *p)
 {
@@ -89,7 +89,6 @@ static inline bool take_decoded(zn_intake *in, int64_t t_ns, zn_stat why, zn_fra
         in->stats->n[why]++;
         return false;
     }
-    p->t_ns = t_ns;
     return true;
 }
 
@@ -97,6 +96,7 @@ static inline zn_stat decode(const zn_intake *in, const zn_frame *frame, zn_pack
                              zn_fragment *fragment)
 {
     zn_packet_input input = {{frame->data, frame->captured}, frame->wire, frame->link_type};
+    p->t_ns = frame->t_ns;
     return zn_packet_decode(&input, &in->flow_key, p, fragment);
 }
 

@@ -38,7 +38,7 @@ from zanon_net.sources import OpenSource, Source, open_sources
 from zanon_net.status import Status, StatusClock
 from zanon_net.windows import Windows
 
-BATCH_FRAMES = 16384
+BATCH_FRAMES = 65536
 FRAMES_ALONE = 256  # how many are looked at one by one until one turns out to be a packet
 Progress = Callable[[int, int, int], None]
 """Told after each batch: bytes read, bytes in all (0: not known), packets."""

@@ -14,7 +14,7 @@
 
 /* Most unread bytes a reader may ask for before it consumes some. */
 #define ZN_BYTE_SOURCE_MAX ((uint32_t)16 << 20)
-#define ZN_BYTE_SOURCE_BUFFERS 8
+#define ZN_BYTE_SOURCE_BUFFERS 16
 
 typedef struct zn_byte_source {
     zn_cursor unread;
