@@ -39,16 +39,26 @@ static bool is_chosen(const zn_outputs *o, int output)
     return (o->chosen & 1u << output) != 0;
 }
 
+/* The text of a chosen output, which gets another line; or NULL. */
+static zn_text *next_line(zn_outputs *o, int output)
+{
+    if (!is_chosen(o, output))
+        return NULL;
+    o->lines[output]++;
+    return &o->text[output];
+}
+
 void zn_outputs_record(zn_outputs *o, const zn_record *r)
 {
     zn_tstat_log log = zn_tstat_log_of(r);
     int table = r->proto == ZN_PROTO_TCP ? ZN_OUTPUT_TCP_TABLE : ZN_OUTPUT_UDP_TABLE;
-    if (log != ZN_TSTAT_NONE && is_chosen(o, (int)log))
-        zn_tstat_line(&o->text[log], &o->tstat, log, r);
-    if (is_chosen(o, ZN_OUTPUT_JSONL))
-        zn_json_record(&o->text[ZN_OUTPUT_JSONL], &o->fields, r);
-    if (is_chosen(o, ZN_OUTPUT_CSV))
-        zn_csv_log_record(&o->text[ZN_OUTPUT_CSV], &o->fields, r);
+    zn_text *to = log == ZN_TSTAT_NONE ? NULL : next_line(o, (int)log);
+    if (to != NULL)
+        zn_tstat_line(to, &o->tstat, log, r);
+    if ((to = next_line(o, ZN_OUTPUT_JSONL)) != NULL)
+        zn_json_record(to, &o->fields, r);
+    if ((to = next_line(o, ZN_OUTPUT_CSV)) != NULL)
+        zn_csv_log_record(to, &o->fields, r);
     if (is_chosen(o, ZN_OUTPUT_RECORD_ROWS))
         zn_event_put_record(&o->text[ZN_OUTPUT_RECORD_ROWS], r);
     if (is_chosen(o, table))
@@ -57,8 +67,9 @@ void zn_outputs_record(zn_outputs *o, const zn_record *r)
 
 void zn_outputs_release(zn_outputs *o, const zn_release *release)
 {
-    if (is_chosen(o, ZN_OUTPUT_OBSERVATIONS))
-        zn_json_release(&o->text[ZN_OUTPUT_OBSERVATIONS], release);
+    zn_text *to = next_line(o, ZN_OUTPUT_OBSERVATIONS);
+    if (to != NULL)
+        zn_json_release(to, release);
     if (is_chosen(o, ZN_OUTPUT_OBSERVATION_ROWS))
         zn_event_put_release(&o->text[ZN_OUTPUT_OBSERVATION_ROWS], release);
 }
@@ -79,7 +90,7 @@ int zn_outputs_mark(zn_outputs *o, int64_t period_ns, zn_error *err)
     for (int i = 0; i < ZN_OUTPUT_TABLES; i++)
         mark->rows[i] = o->table[i].rows;
     for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
-        mark->at[i] = o->text[i].n;
+        mark->at[i] = o->text[i].n, mark->lines[i] = o->lines[i];
     return 0;
 }
 
@@ -123,7 +134,7 @@ int zn_outputs_check(const zn_outputs *o, zn_error *err)
 void zn_outputs_clear(zn_outputs *o)
 {
     for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
-        o->text[i].n = 0;
+        o->text[i].n = o->lines[i] = 0;
     o->mark_count = 0;
 }
 

@@ -37,12 +37,13 @@ typedef enum zn_output {
 /* From here on what was put out belongs to another period. */
 typedef struct zn_mark {
     int64_t period_ns;
-    size_t at[ZN_OUTPUT_TEXTS]; /* bytes of each text before */
+    size_t at[ZN_OUTPUT_TEXTS], lines[ZN_OUTPUT_TEXTS]; /* of each text before: bytes, lines */
     size_t rows[ZN_OUTPUT_TABLES];
 } zn_mark;
 
 typedef struct zn_outputs {
     zn_text text[ZN_OUTPUT_TEXTS];
+    size_t lines[ZN_OUTPUT_TEXTS]; /* of those that are lines */
     zn_table table[ZN_OUTPUT_TABLES];
     zn_fields fields;
     zn_tstat tstat;

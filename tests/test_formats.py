@@ -175,7 +175,7 @@ def test_rows_of_any_number(rows: int) -> None:
     while engine.finish():
         pass
     parts, tables = engine.drain()
-    lines = [json.loads(line) for line in parts[0][1]["jsonl"].splitlines()]
+    lines = [json.loads(line) for line in bytes(parts[0][1]["jsonl"][0]).splitlines()]
     table = Schema(engine.fields("udp_table"), {}).table(tables["udp_table"], 0, rows)
     assert table.num_rows == len(lines) == rows
     for name in ("client", "server", "name_status", "c_pkts", "c_isint", "s_first_abs"):

@@ -113,8 +113,9 @@ def parts_of(frames: list[Frame], batch: int, rows: int) -> dict[int, dict[str, 
         for period_ns, texts, ends in engine.drain(rows=0 if more is False else rows)[0]:
             period = period if period_ns is None else period_ns
             counts = parts.setdefault(period, dict.fromkeys(outputs, 0))
-            for output, data in texts.items():
-                counts[output] += data.count(b"\n")
+            for output, (lines, count) in texts.items():
+                assert bytes(lines).count(b"\n") == count
+                counts[output] += count
             counts["udp_table"] += ends.get("udp_table", start) - start
             start = ends.get("udp_table", start)
     assert not more

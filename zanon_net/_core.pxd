@@ -414,9 +414,11 @@ cdef extern from "outputs.h" nogil:
     ctypedef struct zn_mark:
         int64_t period_ns
         size_t at[1]
+        size_t lines[1]
         size_t rows[1]
     ctypedef struct zn_outputs:
         zn_text text[1]
+        size_t lines[1]
         zn_table table[1]
         zn_mark *marks
         size_t mark_count

@@ -128,7 +128,7 @@ class Engine:
     def drain(
         self, *, rows: int = 0
     ) -> tuple[
-        list[tuple[int | None, dict[str, bytes], dict[str, int]]],
+        list[tuple[int | None, dict[str, tuple[memoryview, int]], dict[str, int]]],
         dict[str, list[tuple[memoryview, memoryview | None, tuple[int, bytes, bytes] | None]]],
     ]: ...
     def fields(self, table: str) -> list[tuple[str, str, bool]]: ...

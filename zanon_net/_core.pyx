@@ -294,12 +294,33 @@ cdef class _Rows:
         zn_table_block_free(self.block)
 
 
+cdef class _Lines:
+    """A text, taken from an engine, as bytes that may only be read."""
+
+    cdef zn_text text
+    cdef int exports
+
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        if self.text.bytes == NULL:
+            raise BufferError("these lines were given back")
+        PyBuffer_FillInfo(buffer, self, self.text.bytes, self.text.n, 1, flags)
+        self.exports += 1
+
+    def __releasebuffer__(self, Py_buffer *buffer):
+        self.exports -= 1
+
+    def __dealloc__(self):
+        zn_text_fini(&self.text)
+
+
 cdef class Engine:
     """The whole packet path; belongs to one thread at a time."""
 
     cdef zn_engine *engine
     cdef _Guard guard
-    cdef list lent  # of each table, the rows drained last: reused when nobody reads them any more
+    # Of each table and each text, what was drained last: reused when nobody reads it any more.
+    cdef list lent
+    cdef list lent_texts
 
     def __init__(self, *, z, window_ns, rotate_ns, established, dns_votes, internal, never,
                  user_prefix, key_file, keep_client_port, dn_hunter, exact, outputs, split_ns, columns, max_flows,
@@ -311,6 +332,7 @@ cdef class Engine:
             raise RuntimeError("an engine cannot be opened twice")
         self.guard = _Guard()
         self.lent = [None] * len(TABLES)
+        self.lent_texts = [None] * TEXTS
         memset(&config, 0, sizeof(config))
         memset(&err, 0, sizeof(err))
         config.z = z
@@ -355,12 +377,23 @@ cdef class Engine:
 
     cdef void _take_back(self):
         cdef _Rows rows
+        cdef _Lines lines
+        cdef zn_text *text
         for i in range(len(TABLES)):
             rows = self.lent[i]
             if rows is not None and rows.exports == 0:
                 zn_table_give(&zn_engine_outputs(self.engine).table[<int>i], rows.block)
                 rows.block.bytes = NULL
                 self.lent[i] = None
+        for j in range(TEXTS):
+            lines = self.lent_texts[j]
+            if lines is not None and lines.exports == 0:
+                text = &zn_engine_outputs(self.engine).text[<int>j]
+                if text.bytes == NULL:
+                    text[0] = lines.text
+                    text.n = 0
+                    lines.text.bytes = NULL
+                self.lent_texts[j] = None
 
     def close(self):
         """Wipes and frees everything; again is fine."""
@@ -498,29 +531,43 @@ cdef class Engine:
 
     def take(self, str output):
         """The text that is ready for an output, whatever its period, which is then empty."""
-        cdef zn_text *text
+        cdef int which = ALL_TEXTS.index(output)
+        cdef zn_outputs *out
         self._enter()
         try:
-            text = &zn_engine_outputs(self.engine).text[<int>ALL_TEXTS.index(output)]
-            data = PyBytes_FromStringAndSize(text.bytes, text.n)
-            text.n = 0
+            out = zn_engine_outputs(self.engine)
+            data = PyBytes_FromStringAndSize(out.text[which].bytes, out.text[which].n)
+            out.text[which].n = out.lines[which] = 0
             return data
         finally:
             self.guard.leave()
 
+    cdef object _lend(self, int output):
+        """The text of an output, of which the engine forgets it."""
+        cdef zn_text *text = &zn_engine_outputs(self.engine).text[output]
+        cdef _Lines lines = _Lines()
+        lines.text = text[0]
+        memset(text, 0, sizeof(text[0]))
+        self.lent_texts[output] = lines
+        return memoryview(lines)
+
     def drain(self, *, size_t rows=0):
         """Everything that is ready, which is then gone: ([(start of the period in ns, or None where
-        the last one goes on; {output: text}; {table: rows up to here}), ...], {table: columns}).
+        the last one goes on; {output: (text, its lines)}; {table: rows up to here}), ...], {table: columns}).
 
         rows: a table is left for later when it has fewer, unless a period ended in it.
         """
         cdef zn_outputs *out
         cdef size_t start[TEXTS]
-        cdef size_t end
+        cdef size_t counted[TEXTS]
+        cdef size_t end, lines
         self._enter()
         try:
             out = zn_engine_outputs(self.engine)
             memset(start, 0, sizeof(start))
+            memset(counted, 0, sizeof(counted))
+            ends_of_texts = [out.text[j].n for j in range(TEXTS)]
+            views = [self._lend(j) if ends_of_texts[j] else None for j in range(TEXTS)]
             taken = [i for i in range(len(TABLES)) if out.table[<int>i].rows != 0
                      and (out.table[<int>i].rows >= rows or out.mark_count != 0)]
             parts = []
@@ -528,11 +575,11 @@ cdef class Engine:
             for i in range(out.mark_count + 1):
                 texts = {}
                 for j in range(TEXTS):
-                    end = out.marks[i].at[j] if i < out.mark_count else out.text[j].n
+                    end = out.marks[i].at[j] if i < out.mark_count else ends_of_texts[j]
+                    lines = out.marks[i].lines[j] if i < out.mark_count else out.lines[j]
                     if end > start[j]:
-                        texts[ALL_TEXTS[j]] = PyBytes_FromStringAndSize(
-                            out.text[j].bytes + start[j], end - start[j])
-                        start[j] = end
+                        texts[ALL_TEXTS[j]] = (views[j][start[j]:end], lines - counted[j])
+                        start[j], counted[j] = end, lines
                 ends = {TABLES[j]: out.marks[i].rows[<int>j] if i < out.mark_count
                         else out.table[<int>j].rows for j in taken}
                 parts.append((period, texts, ends))

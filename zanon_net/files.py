@@ -51,7 +51,7 @@ def explained(action: str, path: object) -> Iterator[None]:
 class Compressor(Protocol):
     """Compresses a stream piece by piece."""
 
-    def compress(self, data: bytes, /) -> bytes:
+    def compress(self, data: bytes | memoryview, /) -> bytes | memoryview:
         """What comes out for the next piece, which may be nothing."""
 
     def flush(self) -> bytes:
@@ -61,7 +61,7 @@ class Compressor(Protocol):
 class _Plain:
     """No compression."""
 
-    def compress(self, data: bytes, /) -> bytes:
+    def compress(self, data: bytes | memoryview, /) -> bytes | memoryview:
         """The same bytes."""
         return data
 
@@ -147,12 +147,12 @@ class TextFile(LogFile):
         super().__init__(path)
         self._put(header)
 
-    def write(self, lines: bytes) -> None:
-        """Appends whole lines. Raises OutputError."""
+    def write(self, lines: bytes | memoryview, count: int) -> None:
+        """Appends whole lines, so many. Raises OutputError."""
         self._put(lines)
-        self.records += lines.count(b"\n")
+        self.records += count
 
-    def _put(self, data: bytes) -> None:
+    def _put(self, data: bytes | memoryview) -> None:
         with explained("write", self.path):
             self._file.write(self._compressor.compress(data))
 

@@ -118,7 +118,7 @@ class _Filter:
         finally:
             ready = self._sieve.take()
             if ready:
-                self._sink.take([(None, {OUTPUT: ready}, {})], {})
+                self._sink.take([(None, {OUTPUT: (ready, ready.count(b"\n"))}, {})], {})
         self._count()
         item.rows += self._sieve.stats["rows"] - before
         fault = self._sieve.first_fault

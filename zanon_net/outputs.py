@@ -122,10 +122,10 @@ class FolderSink(Sink):
         for period_ns, texts, ends in parts:
             if period_ns is not None:
                 self._begin_period(period_ns)
-            for output, data in texts.items():
+            for output, (lines, count) in texts.items():
                 file = self._open[output]
                 assert isinstance(file, TextFile)
-                file.write(data)
+                file.write(lines, count)
             for output, end in ends.items():
                 if end > start[output]:
                     rows = self._open[output]

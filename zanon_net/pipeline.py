@@ -39,6 +39,7 @@ from zanon_net.status import Status, StatusClock
 from zanon_net.windows import Windows
 
 BATCH_FRAMES = 65536
+SIZED_FRAMES = 16384  # where a part ends with a file's size, which is seen after each batch
 FRAMES_ALONE = 256  # how many are looked at one by one until one turns out to be a packet
 Progress = Callable[[int, int, int], None]
 """Told after each batch: bytes read, bytes in all (0: not known), packets."""
@@ -132,9 +133,11 @@ class Reader:
         progress: Progress | None,
         interruption: Interruption,
         windows: Windows | None = None,
+        batch_frames: int = BATCH_FRAMES,
     ) -> None:
         self._engine = engine
         self._windows = windows
+        self._batch_frames = batch_frames
         self._sources = sources
         self._progress = progress
         self._interruption = interruption
@@ -185,7 +188,7 @@ class Reader:
         before, more = self._frames(), True
         try:
             with self._interruption.reading():
-                more = self._engine.run(source.capture, 1 if alone else BATCH_FRAMES) > 0
+                more = self._engine.run(source.capture, 1 if alone else self._batch_frames) > 0
         except StopReading:
             pass
         except CaptureError as error:  # a signal ends a wait, whether or not it means us
@@ -265,7 +268,8 @@ def _opener(
         stack.callback(live.close)
         return lambda engine, windows: LiveReader(engine, live, progress, interruption, windows)
     opened = open_all(sources, config, interruption, stack)
-    return lambda engine, windows: Reader(engine, opened, progress, interruption, windows)
+    frames = SIZED_FRAMES if config.output.size_limit else BATCH_FRAMES
+    return lambda engine, windows: Reader(engine, opened, progress, interruption, windows, frames)
 
 
 def plan_of(engine: Engine, config: Config) -> Plan:

@@ -18,8 +18,10 @@ _SUFFIXES = {"jsonl": ".jsonl", "observations": ".jsonl", "csv": ".csv"} | dict.
     TABLES, ".parquet"
 )
 
-Parts = Sequence[tuple[int | None, Mapping[str, bytes], Mapping[str, int]]]
-"""Of each period: its start in ns (None: the last one goes on), its text, where its rows end."""
+Lines = tuple[bytes | memoryview, int]
+"""Whole lines, and how many they are."""
+Parts = Sequence[tuple[int | None, Mapping[str, Lines], Mapping[str, int]]]
+"""Of each period: its start in ns (None: the last one goes on), its lines, where its rows end."""
 Tables = Mapping[str, Sequence[Column]]
 """The rows of all those periods, by output."""
 
@@ -106,7 +108,7 @@ class StdoutSink(Sink):
         self._records = 0
         self._put(plan.headers.get(self._output, b""))
 
-    def _put(self, data: bytes) -> None:
+    def _put(self, data: bytes | memoryview) -> None:
         with explained("write", "standard output"):
             self._stream.write(self._compressor.compress(data))
             self._stream.flush()  # a reader behind a pipe sees a batch when it is decided
@@ -115,8 +117,9 @@ class StdoutSink(Sink):
         """See Sink."""
         for _period, texts, _rows in parts:
             if self._output in texts:
-                self._put(texts[self._output])
-                self._records += texts[self._output].count(b"\n")
+                lines, count = texts[self._output]
+                self._put(lines)
+                self._records += count
 
     def settle(self, first_ns: int | None) -> None:
         """See Sink; standard output is no file of a folder."""

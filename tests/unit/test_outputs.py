@@ -64,7 +64,8 @@ def out(tmp_path: Path) -> Path:
 
 
 def put(sink: Sink, **texts: bytes) -> None:
-    sink.take([(None, texts, {})], {})
+    lines = {output: (text, text.count(b"\n")) for output, text in texts.items()}
+    sink.take([(None, lines, {})], {})
 
 
 def test_files_appear_when_they_are_whole(out: Path) -> None:
