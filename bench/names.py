@@ -131,8 +131,8 @@ def make_engine(count: int) -> _core.Engine:
     return _core.Engine(
         z=1, window_ns=3600 * 10**9, rotate_ns=3600 * 10**9, established=False, dns_votes=True,
         internal=None, never=(), user_prefix=(32, 64), key_file=None, keep_client_port=False,
-        exact=False, outputs=("jsonl",), layer7=False, max_flows=room, max_tuples=room,
-        max_attributes=room,
+        dn_hunter=False, exact=False, outputs=("jsonl",), split_ns=0, columns=("core",),
+        max_flows=room, max_tuples=room, max_attributes=room,
     )  # fmt: skip
 
 

@@ -3,34 +3,27 @@
 /*
  * Initial keys and Initial protection (RFC 9001 5, RFC 9369 3.3).
  *
- * HKDF-SHA256 is spelled out over bare digests: every secret here is one SHA-256 output long, so
- * each expansion is a single HMAC, and libcrypto's HKDF and HMAC objects would cost more than the
- * hashing. Algorithms and contexts are made once, in zn_quic_open.
+ * HKDF-SHA256 is spelled out over HMAC: every secret here is one SHA-256 output long, so each
+ * expansion is a single HMAC, and the three of a side share its key. Algorithms and contexts are
+ * made once, in zn_quic_open.
  */
 #include "base/arena.h"
 #include "proto/quic.h"
+#include "proto/quic_hmac.h"
 
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/params.h>
 
 #define SALT_BYTES 20u
-#define HASH_BYTES 32u
-#define BLOCK_BYTES 64u /* of SHA-256 */
 #define TAG_BYTES 16u
 #define SAMPLE_BYTES 16u
-#define NUMBER_MAX 4u                 /* bytes of a packet number */
-#define INFO_MAX 32u                  /* longest info below */
-#define PLAIN_MAX (UINT32_C(1) << 16) /* more than a UDP datagram holds */
-#define HIDDEN_BITS 0x0fu             /* of a long header's first byte */
+#define NUMBER_MAX 4u                  /* bytes of a packet number */
+#define INFO_MAX 32u                   /* longest info below */
+#define PACKET_MAX (UINT32_C(1) << 16) /* more than a UDP datagram holds */
+#define HIDDEN_BITS 0x0fu              /* of a long header's first byte */
 #define DRAFT(n) (UINT32_C(0xff000000) + (n))
-
-struct zn_quic {
-    EVP_MD *sha256;
-    EVP_CIPHER *ecb, *gcm;
-    EVP_MD_CTX *digest;
-    EVP_CIPHER_CTX *mask, *open;
-    uint8_t plain[PLAIN_MAX];
-};
 
 /* HKDF-Expand-Label's info (RFC 8446 7.1): length, "tls13 " label, no context; and the 0x01 of the
  * first block of HKDF-Expand. */
@@ -96,9 +89,20 @@ static const version_keys versions[] = {
     {UINT32_C(0xfaceb002), UINT32_C(0xfaceb01f), &infos_v1, SALT_DRAFT_23},
 };
 
+#define VERSIONS (sizeof versions / sizeof versions[0])
+
+struct zn_quic {
+    EVP_CIPHER *ecb, *gcm;
+    EVP_CIPHER_CTX *mask, *open;
+    uint8_t tag[TAG_BYTES];          /* of the packet that is opened */
+    OSSL_PARAM tagged[2];            /* hands it to libcrypto together with a key */
+    zn_quic_hmac_key salt[VERSIONS]; /* of versions[] */
+    uint8_t plain[PACKET_MAX], header[PACKET_MAX + NUMBER_MAX];
+};
+
 static const version_keys *find_version(uint32_t version)
 {
-    for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++)
+    for (size_t i = 0; i < VERSIONS; i++)
         if (version >= versions[i].first && version <= versions[i].last)
             return &versions[i];
     return NULL;
@@ -109,21 +113,29 @@ bool zn_quic_reads(uint32_t version)
     return find_version(version) != NULL;
 }
 
+static bool prepare_salts(zn_quic *q)
+{
+    for (size_t i = 0; i < VERSIONS; i++)
+        if (!zn_quic_hmac_prepare(&q->salt[i], (zn_span){versions[i].salt, SALT_BYTES}))
+            return false;
+    return true;
+}
+
 int zn_quic_open(zn_quic **out, zn_error *err)
 {
     zn_quic *q = zn_block_alloc(sizeof *q);
     *out = NULL;
     if (q == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for opening QUIC packets");
-    q->sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+    q->tagged[0] =
+        OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, q->tag, sizeof q->tag);
+    q->tagged[1] = OSSL_PARAM_construct_end();
     q->ecb = EVP_CIPHER_fetch(NULL, "AES-128-ECB", NULL);
     q->gcm = EVP_CIPHER_fetch(NULL, "AES-128-GCM", NULL);
-    q->digest = EVP_MD_CTX_new();
     q->mask = EVP_CIPHER_CTX_new();
     q->open = EVP_CIPHER_CTX_new();
-    if (q->sha256 == NULL || q->ecb == NULL || q->gcm == NULL || q->digest == NULL ||
-        q->mask == NULL || q->open == NULL || EVP_DigestInit_ex2(q->digest, q->sha256, NULL) != 1 ||
-        EVP_EncryptInit_ex2(q->mask, q->ecb, NULL, NULL, NULL) != 1 ||
+    if (q->ecb == NULL || q->gcm == NULL || q->mask == NULL || q->open == NULL ||
+        !prepare_salts(q) || EVP_EncryptInit_ex2(q->mask, q->ecb, NULL, NULL, NULL) != 1 ||
         EVP_DecryptInit_ex2(q->open, q->gcm, NULL, NULL, NULL) != 1) {
         zn_quic_close(q);
         return zn_fail(err, ZN_ERR_CRYPTO, 0, "libcrypto offers no SHA-256 or AES-128 for QUIC");
@@ -138,47 +150,16 @@ void zn_quic_close(zn_quic *q)
         return;
     EVP_CIPHER_CTX_free(q->open);
     EVP_CIPHER_CTX_free(q->mask);
-    EVP_MD_CTX_free(q->digest);
     EVP_CIPHER_free(q->gcm);
     EVP_CIPHER_free(q->ecb);
-    EVP_MD_free(q->sha256);
     OPENSSL_cleanse(q->plain, sizeof q->plain); /* it holds names */
     zn_block_free(q, sizeof *q);
 }
 
-/* SHA-256 of a pad block and `n` (at most INFO_MAX) bytes. */
-static bool digest(zn_quic *q, const uint8_t pad[BLOCK_BYTES], const void *bytes, size_t n,
-                   uint8_t out[HASH_BYTES])
+static bool expand(const zn_quic_hmac_key *secret, const info *what, uint8_t *out, size_t n)
 {
-    uint8_t message[BLOCK_BYTES + INFO_MAX];
-    memcpy(message, pad, BLOCK_BYTES);
-    if (n != 0) /* a connection ID may be empty, and then anywhere */
-        memcpy(message + BLOCK_BYTES, bytes, n);
-    return EVP_DigestInit_ex2(q->digest, NULL, NULL) == 1 &&
-           EVP_DigestUpdate(q->digest, message, BLOCK_BYTES + n) == 1 &&
-           EVP_DigestFinal_ex(q->digest, out, NULL) == 1;
-}
-
-_Static_assert(HASH_BYTES <= INFO_MAX && ZN_QUIC_ID_MAX <= INFO_MAX, "all that is hashed fits");
-
-/* HMAC-SHA256 (RFC 2104) under a key of at most a block. */
-static bool hmac(zn_quic *q, zn_span key, zn_span bytes, uint8_t out[HASH_BYTES])
-{
-    uint8_t inner[BLOCK_BYTES] = {0}, outer[BLOCK_BYTES], hash[HASH_BYTES];
-    memcpy(inner, key.p, key.n);
-    for (unsigned i = 0; i < BLOCK_BYTES; i++) {
-        outer[i] = inner[i] ^ 0x5c;
-        inner[i] ^= 0x36;
-    }
-    return digest(q, inner, bytes.p, bytes.n, hash) && digest(q, outer, hash, sizeof hash, out);
-}
-
-static bool expand(zn_quic *q, const uint8_t secret[HASH_BYTES], const info *what, uint8_t *out,
-                   size_t n)
-{
-    uint8_t block[HASH_BYTES];
-    zn_span key = {secret, HASH_BYTES}, bytes = {what->bytes, what->n};
-    if (!hmac(q, key, bytes, block))
+    uint8_t block[SHA256_DIGEST_LENGTH];
+    if (!zn_quic_hmac(secret, (zn_span){what->bytes, what->n}, block))
         return false;
     memcpy(out, block, n);
     return true;
@@ -188,16 +169,18 @@ bool zn_quic_derive(zn_quic *q, uint32_t version, zn_span first_dcid, zn_quic_si
                     zn_quic_keys *out)
 {
     const version_keys *v = find_version(version);
-    uint8_t common[HASH_BYTES], secret[HASH_BYTES];
-    zn_span salt;
+    uint8_t secret[SHA256_DIGEST_LENGTH];
+    zn_span key = {secret, sizeof secret};
+    zn_quic_hmac_key by;
     if (v == NULL || first_dcid.n > ZN_QUIC_ID_MAX)
         return false;
-    salt = (zn_span){v->salt, SALT_BYTES};
-    return hmac(q, salt, first_dcid, common) &&
-           expand(q, common, &side_infos[side], secret, sizeof secret) &&
-           expand(q, secret, &v->infos->key, out->key, sizeof out->key) &&
-           expand(q, secret, &v->infos->iv, out->iv, sizeof out->iv) &&
-           expand(q, secret, &v->infos->header_key, out->header_key, sizeof out->header_key);
+    return zn_quic_hmac(&q->salt[v - versions], first_dcid, secret) &&
+           zn_quic_hmac_prepare(&by, key) &&
+           expand(&by, &side_infos[side], secret, sizeof secret) &&
+           zn_quic_hmac_prepare(&by, key) &&
+           expand(&by, &v->infos->key, out->key, sizeof out->key) &&
+           expand(&by, &v->infos->iv, out->iv, sizeof out->iv) &&
+           expand(&by, &v->infos->header_key, out->header_key, sizeof out->header_key);
 }
 
 /* The five bytes that hide a long header's last bits and its packet number (RFC 9001 5.4). */
@@ -209,59 +192,48 @@ static bool make_mask(zn_quic *q, const zn_quic_keys *keys, zn_span sample,
            EVP_EncryptUpdate(q->mask, mask, &n, sample.p, SAMPLE_BYTES) == 1 && n == SAMPLE_BYTES;
 }
 
-/* What authenticates a packet beside its ciphertext. */
-typedef struct opened_header {
-    uint8_t first;              /* the first byte, unmasked */
-    zn_span middle;             /* up to the packet number, as sent */
-    uint8_t number[NUMBER_MAX]; /* unmasked */
-    size_t number_bytes;
-} opened_header;
-
-static bool decrypt(zn_quic *q, const zn_quic_keys *keys, const opened_header *header,
-                    zn_span sealed, zn_span tag)
+/* Decrypts what is sealed behind q->header, of whose `header` bytes the last `number` are the packet
+ * number. All of it must authenticate with q->tag. */
+static bool decrypt(zn_quic *q, const zn_quic_keys *keys, size_t header, size_t number,
+                    zn_span sealed)
 {
-    uint8_t nonce[ZN_QUIC_IV_BYTES], expected[TAG_BYTES];
+    uint8_t nonce[ZN_QUIC_IV_BYTES];
     int n = 0, written = 0;
     memcpy(nonce, keys->iv, sizeof nonce);
-    for (size_t i = 0; i < header->number_bytes; i++)
-        nonce[sizeof nonce - header->number_bytes + i] ^= header->number[i];
-    memcpy(expected, tag.p, sizeof expected);
-    return EVP_DecryptInit_ex2(q->open, NULL, keys->key, nonce, NULL) == 1 &&
-           EVP_DecryptUpdate(q->open, NULL, &n, &header->first, 1) == 1 &&
-           EVP_DecryptUpdate(q->open, NULL, &n, header->middle.p, (int)header->middle.n) == 1 &&
-           EVP_DecryptUpdate(q->open, NULL, &n, header->number, (int)header->number_bytes) == 1 &&
+    for (size_t i = 1; i <= number; i++)
+        nonce[sizeof nonce - i] ^= q->header[header - i];
+    return EVP_DecryptInit_ex2(q->open, NULL, keys->key, nonce, q->tagged) == 1 &&
+           EVP_DecryptUpdate(q->open, NULL, &n, q->header, (int)header) == 1 &&
            EVP_DecryptUpdate(q->open, q->plain, &written, sealed.p, (int)sealed.n) == 1 &&
-           (size_t)written == sealed.n &&
-           EVP_CIPHER_CTX_ctrl(q->open, EVP_CTRL_AEAD_SET_TAG, TAG_BYTES, expected) == 1 &&
-           EVP_DecryptFinal_ex(q->open, q->plain + written, &n) == 1;
+           (size_t)written == sealed.n && EVP_DecryptFinal_ex(q->open, q->plain + written, &n) == 1;
 }
 
 zn_parse zn_quic_unseal(zn_quic *q, const zn_quic_keys *keys, const zn_quic_packet *packet,
                         zn_span *plain)
 {
     zn_cursor sealed = zn_cursor_over_span(packet->sealed, !packet->cut);
-    zn_cursor header = zn_cursor_over_span(packet->header, true);
     zn_cursor numbered = sealed;
+    size_t header = packet->header.n, number;
     uint8_t mask[SAMPLE_BYTES];
-    opened_header opened;
-    zn_span sample, body, tag;
+    zn_span sample, body;
     *plain = (zn_span){q->plain, 0};
     if (packet->cut)
         return ZN_NEED_MORE;
     zn_cursor_skip(&sealed, NUMBER_MAX); /* the sample stands where the longest number would end */
     sample = zn_cursor_take(&sealed, SAMPLE_BYTES);
-    if (!zn_cursor_ok(&sealed) || packet->sealed.n > PLAIN_MAX || packet->header.n > PLAIN_MAX)
+    if (!zn_cursor_ok(&sealed) || header == 0 || header > PACKET_MAX ||
+        packet->sealed.n > PACKET_MAX)
         return ZN_MALFORMED;
     if (!make_mask(q, keys, sample, mask))
         return ZN_OTHER;
-    opened.first = zn_cursor_u8(&header) ^ (mask[0] & HIDDEN_BITS);
-    opened.middle = zn_cursor_rest(&header);
-    opened.number_bytes = (opened.first & 3u) + 1u;
-    for (size_t i = 0; i < opened.number_bytes; i++)
-        opened.number[i] = zn_cursor_u8(&numbered) ^ mask[1 + i];
+    memcpy(q->header, packet->header.p, header);
+    q->header[0] ^= mask[0] & HIDDEN_BITS;
+    number = (q->header[0] & 3u) + 1u;
+    for (size_t i = 1; i <= number; i++)
+        q->header[header++] = zn_cursor_u8(&numbered) ^ mask[i];
     body = zn_cursor_take(&numbered, zn_cursor_left(&numbered) - TAG_BYTES);
-    tag = zn_cursor_rest(&numbered);
-    if (!decrypt(q, keys, &opened, body, tag))
+    memcpy(q->tag, zn_cursor_rest(&numbered).p, TAG_BYTES);
+    if (!decrypt(q, keys, header, number, body))
         return ZN_OTHER;
     plain->n = body.n;
     return ZN_DONE;

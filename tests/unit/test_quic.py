@@ -88,6 +88,20 @@ def test_any_connection_ids(dcid: bytes, scid: bytes, version: int) -> None:
     assert _core.parse_quic(packet, dcid) == _core.parse_quic(packet)
 
 
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(sorted(quic.VERSIONS)), st.binary(max_size=20), st.booleans()),
+        min_size=2,
+        max_size=6,
+    )
+)
+def test_keys_do_not_depend_on_those_before(wanted: list[tuple[int, bytes, bool]]) -> None:
+    for version, dcid, server in wanted:
+        keys = quic.initial_keys(version, dcid, server=server)
+        ours = _core.quic_keys(version, dcid, server=server)
+        assert ours == (keys.key, keys.iv, keys.hp)
+
+
 @pytest.mark.parametrize("number_bytes", [1, 2, 3, 4])
 @pytest.mark.parametrize("token", [b"", b"t", bytes(300)])
 @pytest.mark.parametrize("fixed", [0x40, 0])
@@ -97,6 +111,19 @@ def test_numbers_tokens_and_a_greased_bit(number_bytes: int, token: bytes, fixed
             crypto(HELLO), number=number, number_bytes=number_bytes, token=token, fixed=fixed
         )
         assert _core.parse_quic(packet.seal())[4] == [(0, HELLO)]
+
+
+def test_the_longest_header() -> None:
+    """What stands before the packet number may have 65,536 bytes, more than any datagram."""
+    rest = len(quic.long_header(0, V1, DCID, SCID)) + 4 + 2  # the lengths of token and packet
+    for size, opened in (
+        (65535, ("done", [(0, HELLO)])),
+        (65536, ("done", [(0, HELLO)])),
+        (65537, ("other", [])),
+    ):
+        packet = Initial(crypto(HELLO), token=bytes(size - rest), number_bytes=4).seal()
+        assert packet[size - 2 : size] == varint(len(packet) - size, 2)
+        assert _core.parse_quic(packet)[::4] == opened
 
 
 def test_the_shortest_packet() -> None:
@@ -136,6 +163,20 @@ def test_a_flipped_bit_gives_no_bytes(name: str) -> None:
             assert state in ("other", "need_more", "malformed")
             assert pieces == []
             assert parse.quic_initial(bytes(changed)).name is None
+
+
+def test_tags_are_not_taken_from_another_packet() -> None:
+    """Under the same keys, each between packets that open."""
+    first, second = (Initial(crypto(HELLO), number=n).seal() for n in (1, 2))
+    for packet, opens in (
+        (first, True),
+        (first[:-16] + second[-16:], False),
+        (second, True),
+        (second[:-16] + bytes(16), False),
+        (second[:-16] + first[-16:], False),
+        (first, True),
+    ):
+        assert _core.parse_quic(packet)[4] == ([(0, HELLO)] if opens else [])
 
 
 def test_the_keys_of_another_id_or_side_do_not_open() -> None:
