@@ -20,6 +20,7 @@ typedef struct place {
 struct zn_ahead {
     zn_pool *pool;
     zn_source *source;
+    uint64_t capture; /* number of its capture: another may come to lie where this one lay */
     zn_job reader;
     int left; /* frames still to be read: the reader's */
     _Atomic bool reading, ended;
@@ -104,14 +105,21 @@ void zn_ahead_close(zn_ahead *a)
     zn_block_free(a, sizeof *a);
 }
 
+/* What is in the ring was read from this source. */
+static bool is_of(const zn_ahead *a, const zn_source *source)
+{
+    return a->source == source && a->capture == zn_capture_number(source->capture);
+}
+
 int zn_ahead_begin(zn_ahead *a, zn_source *source, int max_frames, zn_error *err)
 {
     int rc = zn_capture_keep(source->capture, ZN_AHEAD_PORTIONS, err);
     if (rc != 0)
         return rc;
-    if (a->source != source)
+    if (!is_of(a, source))
         atomic_store(&a->used, atomic_load(&a->filled));
     a->source = source;
+    a->capture = zn_capture_number(source->capture);
     a->left = max_frames;
     atomic_store(&a->ended, max_frames <= 0);
     start_reader(a);
@@ -152,7 +160,7 @@ void zn_ahead_stop(zn_ahead *a)
 
 bool zn_ahead_has(const zn_ahead *a, const zn_source *source)
 {
-    return a->source == source && atomic_load(&a->filled) != atomic_load(&a->used);
+    return is_of(a, source) && atomic_load(&a->filled) != atomic_load(&a->used);
 }
 
 size_t zn_ahead_memory(void)

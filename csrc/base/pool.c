@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SPINS 1500 /* looks at a counter before a thread sleeps: some 20 us */
+#define SPINS 6000 /* looks at a counter before a thread sleeps: some 80 us */
 
 struct zn_pool {
     pthread_mutex_t lock;

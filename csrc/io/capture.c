@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 static const zn_format *const formats[] = {&zn_format_pcap, &zn_format_pcapng, &zn_format_snoop};
@@ -107,10 +108,13 @@ int zn_capture_open_again(zn_capture **out, zn_error *err)
 
 static zn_capture *new_capture(zn_capture **out, zn_error *err)
 {
+    static _Atomic uint64_t opened;
     zn_capture *c = zn_heap_alloc(sizeof *c);
     *out = NULL;
     if (c == NULL)
         (void)zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a capture");
+    else
+        c->number = atomic_fetch_add(&opened, 1) + 1;
     return c;
 }
 
@@ -223,6 +227,11 @@ int zn_capture_peek(zn_capture *c, int64_t *t_ns, zn_error *err)
     }
     *t_ns = c->next.t_ns;
     return 1;
+}
+
+uint64_t zn_capture_number(const zn_capture *c)
+{
+    return c->number;
 }
 
 const char *zn_capture_format(const zn_capture *c)

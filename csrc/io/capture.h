@@ -59,6 +59,8 @@ int zn_capture_peek(zn_capture *c, int64_t *t_ns, zn_error *err);
 /* The next call may have to wait for a stream: what came so far should be used before. */
 bool zn_capture_may_wait(const zn_capture *c);
 
+/* No other capture of this process has or had it. */
+uint64_t zn_capture_number(const zn_capture *c);
 /* "pcap", "pcapng" or "snoop". */
 const char *zn_capture_format(const zn_capture *c);
 /* Bytes consumed so far, and in all (0 when unknown: a stream). */

@@ -48,6 +48,7 @@ extern const zn_format zn_format_pcap, zn_format_pcapng, zn_format_snoop;
 
 struct zn_capture {
     zn_byte_source source;
+    uint64_t number;         /* zn_capture_number */
     const zn_format *format; /* NULL until it is known */
     bool big;                /* numbers are big-endian */
     bool ended;
