@@ -9,7 +9,7 @@
 #include "ahead.h"
 
 #include "base/arena.h"
-#include "io/byte_source.h"
+#include "io/pieces.h"
 
 typedef struct place {
     zn_job decoding;
@@ -29,7 +29,7 @@ struct zn_ahead {
 };
 
 _Static_assert((ZN_AHEAD_PORTIONS & (ZN_AHEAD_PORTIONS - 1)) == 0, "counters wrap");
-_Static_assert(ZN_AHEAD_PORTIONS <= ZN_BYTE_SOURCE_BUFFERS, "a portion keeps its buffer");
+_Static_assert(ZN_AHEAD_PORTIONS <= ZN_PIECES_CALLS, "a portion keeps its bytes");
 
 /* Room for one more portion, and something to read. */
 static bool may_read(const zn_ahead *a)
@@ -113,7 +113,7 @@ static bool is_of(const zn_ahead *a, const zn_source *source)
 
 int zn_ahead_begin(zn_ahead *a, zn_source *source, int max_frames, zn_error *err)
 {
-    int rc = zn_capture_keep(source->capture, ZN_AHEAD_PORTIONS, err);
+    int rc = zn_capture_share(source->capture, a->pool, ZN_AHEAD_PORTIONS, err);
     if (rc != 0)
         return rc;
     if (!is_of(a, source))
@@ -156,6 +156,7 @@ void zn_ahead_stop(zn_ahead *a)
     zn_pool_finish(a->pool, &a->reader);
     for (unsigned i = 0; i < ZN_AHEAD_PORTIONS; i++)
         zn_pool_finish(a->pool, &a->ring[i].decoding);
+    zn_capture_rest(a->source->capture);
 }
 
 bool zn_ahead_has(const zn_ahead *a, const zn_source *source)

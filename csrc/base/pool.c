@@ -18,8 +18,8 @@ struct zn_pool {
     zn_job *first, *last;     /* whose tasks are not all taken */
     _Atomic uint32_t waiting; /* tasks that nobody took yet */
     _Atomic uint32_t ended;   /* tasks so far; wraps */
-    _Atomic bool caller_sleeps;
-    unsigned sleepers; /* of the pool's threads */
+    _Atomic unsigned waiters; /* threads that sleep until a task has ended */
+    unsigned sleepers;        /* of the pool's threads */
     unsigned spins;
     bool closing;
     unsigned wanted, made;
@@ -54,7 +54,7 @@ static void run(zn_pool *p, zn_job *job, uint32_t task)
     job->run(job->of, task);
     atomic_fetch_sub_explicit(&job->left, 1, memory_order_release);
     atomic_fetch_add(&p->ended, 1); /* the job may be gone by now */
-    if (atomic_load(&p->caller_sleeps)) {
+    if (atomic_load(&p->waiters) != 0) {
         (void)pthread_mutex_lock(&p->lock);
         (void)pthread_cond_broadcast(&p->end);
         (void)pthread_mutex_unlock(&p->lock);
@@ -182,10 +182,10 @@ static void await(zn_pool *p, uint32_t ended)
         pause_briefly();
     }
     (void)pthread_mutex_lock(&p->lock);
-    atomic_store(&p->caller_sleeps, true);
+    atomic_fetch_add(&p->waiters, 1);
     while (atomic_load(&p->ended) == ended)
         (void)pthread_cond_wait(&p->end, &p->lock);
-    atomic_store(&p->caller_sleeps, false);
+    atomic_fetch_sub(&p->waiters, 1);
     (void)pthread_mutex_unlock(&p->lock);
 }
 

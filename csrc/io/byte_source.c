@@ -17,8 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define READ_BYTES ((size_t)256 << 10)
-#define BUFFER_BYTES (ZN_BYTE_SOURCE_MAX + READ_BYTES)
+#define READ_BYTES ZN_PIECE_BYTES
 
 static void init(zn_byte_source *s, const char *name)
 {
@@ -37,28 +36,38 @@ void zn_byte_source_open_memory(zn_byte_source *s, const uint8_t *bytes, size_t 
 int zn_byte_source_open_fd(zn_byte_source *s, int fd, const char *name, zn_error *err)
 {
     init(s, name);
-    if (zn_byte_source_keep(s, 1, err) != 0)
-        return -ZN_ERR_CAPACITY;
-    s->buffer = s->buffers[0];
+    s->buffer = zn_block_alloc(zn_pieces_buffer_bytes()); /* takes memory as far as it is used */
+    if (s->buffer == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory to read %s", s->name);
     s->fd = fd;
     s->unread = zn_cursor_over(s->buffer, 0, false);
     return 0;
 }
 
-int zn_byte_source_keep(zn_byte_source *s, unsigned n, zn_error *err)
+int zn_byte_source_share(zn_byte_source *s, zn_pool *pool, unsigned calls, zn_error *err)
 {
-    ZN_ASSERT(n <= ZN_BYTE_SOURCE_BUFFERS);
-    for (; s->kept < n; s->kept++) {
-        s->buffers[s->kept] = zn_block_alloc(BUFFER_BYTES); /* takes memory as far as it is used */
-        if (s->buffers[s->kept] == NULL)
-            return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory to read %s", s->name);
+    if (!s->is_file || !zn_byte_source_may_grow(s))
+        return 0;
+    if (s->pieces == NULL) {
+        int rc = zn_pieces_open(&s->pieces, s->fd, s->end_offset, s->total, s->buffer, err);
+        if (rc != 0)
+            return rc;
+        s->buffer = NULL;
     }
+    zn_pieces_share(s->pieces, pool, calls);
     return 0;
+}
+
+void zn_byte_source_rest(zn_byte_source *s)
+{
+    if (s->pieces != NULL)
+        zn_pieces_rest(s->pieces);
 }
 
 void zn_byte_source_next(zn_byte_source *s)
 {
-    s->borrowed = s->kept > 1;
+    if (s->pieces != NULL)
+        zn_pieces_lend(s->pieces);
 }
 
 void zn_byte_source_put_back(zn_byte_source *s, zn_span bytes)
@@ -95,26 +104,37 @@ int zn_byte_source_open_path(zn_byte_source *s, const char *path, zn_error *err)
 
 void zn_byte_source_close(zn_byte_source *s)
 {
-    for (unsigned i = 0; i < s->kept; i++)
-        zn_block_free(s->buffers[i], BUFFER_BYTES);
+    zn_pieces_close(s->pieces);
+    zn_block_free(s->buffer, zn_pieces_buffer_bytes());
     if (s->owns_fd)
         (void)close(s->fd);
     init(s, "");
 }
 
-/* The unread bytes move to the start of a buffer: the same, or the next where this one is borrowed. */
+/* The unread bytes move to the start of the buffer. */
 static void make_room(zn_byte_source *s)
 {
     size_t left = zn_cursor_left(&s->unread);
     ZN_ASSERT(left <= ZN_BYTE_SOURCE_MAX);
-    if (s->borrowed) {
-        s->at = (s->at + 1) % s->kept;
-        s->buffer = s->buffers[s->at];
-        s->borrowed = false;
-    }
     if (left != 0 && s->unread.p != s->buffer)
         memmove(s->buffer, s->unread.p, left);
     s->unread = zn_cursor_over(s->buffer, left, false);
+}
+
+static int unreadable(const zn_byte_source *s, zn_error *err)
+{
+    return zn_fail(err, ZN_ERR_IO, errno, "%s cannot be read: %s", s->name, strerror(errno));
+}
+
+static int refill_from_pieces(zn_byte_source *s, zn_error *err)
+{
+    uint64_t left = s->total - s->end_offset;
+    ssize_t got = zn_pieces_next(s->pieces, &s->unread);
+    if (got < 0)
+        return unreadable(s, err);
+    s->end_offset += (uint64_t)got;
+    s->at_end = (uint64_t)got == left || (size_t)got < ZN_PIECE_BYTES;
+    return got > 0;
 }
 
 int zn_byte_source_refill(zn_byte_source *s, zn_error *err)
@@ -123,6 +143,8 @@ int zn_byte_source_refill(zn_byte_source *s, zn_error *err)
     ssize_t got;
     if (!zn_byte_source_may_grow(s))
         return 0;
+    if (s->pieces != NULL)
+        return refill_from_pieces(s, err);
     make_room(s);
     if (s->is_file && most > s->total - s->end_offset)
         most =
@@ -134,7 +156,7 @@ int zn_byte_source_refill(zn_byte_source *s, zn_error *err)
             got = read(s->fd, s->buffer + left, most);
     }
     if (got < 0)
-        return zn_fail(err, ZN_ERR_IO, errno, "%s cannot be read: %s", s->name, strerror(errno));
+        return unreadable(s, err);
     s->unread = zn_cursor_over(s->buffer, left + (size_t)got, false);
     s->end_offset += (uint64_t)got;
     s->at_end = got == 0 || (s->is_file && s->end_offset == s->total);

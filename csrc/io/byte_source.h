@@ -5,25 +5,23 @@
  * at hand are a cursor that the reader moves; a refill brings more.
  *
  * Bytes behind the cursor stay where they are until the next zn_byte_source_refill, so frames may
- * borrow them until then; or for longer, with zn_byte_source_keep.
+ * borrow them until then; or for longer, with zn_byte_source_share.
  */
 #ifndef ZN_IO_BYTE_SOURCE_H
 #define ZN_IO_BYTE_SOURCE_H
 
 #include "base/cursor.h"
+#include "io/pieces.h"
 
 /* Most unread bytes a reader may ask for before it consumes some. */
 #define ZN_BYTE_SOURCE_MAX ((uint32_t)16 << 20)
-#define ZN_BYTE_SOURCE_BUFFERS 16
 
 typedef struct zn_byte_source {
     zn_cursor unread;
     uint64_t end_offset; /* where `unread` ends, in bytes from the start of the capture */
     uint64_t total;      /* bytes in all; 0 for a stream, which does not know */
-    uint8_t *buffer;     /* the one that is read into; NULL: memory */
-    uint8_t *buffers[ZN_BYTE_SOURCE_BUFFERS]; /* of which one after the other is */
-    unsigned kept, at;                        /* how many there are, and the place of `buffer` */
-    bool borrowed; /* frames lie in `buffer`: the next refill leaves it */
+    uint8_t *buffer;     /* what is read into; NULL: memory, or pieces */
+    zn_pieces *pieces;   /* NULL: never shared */
     int fd;
     bool owns_fd;
     bool is_file; /* regular, of `total` bytes: a read never waits for somebody to write */
@@ -42,10 +40,12 @@ void zn_byte_source_put_back(zn_byte_source *s, zn_span bytes);
 void zn_byte_source_open_memory(zn_byte_source *s, const uint8_t *bytes, size_t n);
 void zn_byte_source_close(zn_byte_source *s);
 
-/* From now on there are n buffers (1 .. ZN_BYTE_SOURCE_BUFFERS), never fewer than before. 0, or
- * -ZN_ERR_CAPACITY. */
-int zn_byte_source_keep(zn_byte_source *s, unsigned n, zn_error *err);
-/* Bytes behind the cursor stay until this was called n times more, and a refill followed. */
+/* From now on a regular file is also read by others, and bytes behind the cursor stay until
+ * zn_byte_source_next was called `calls` (1 .. ZN_PIECES_CALLS) times more. 0, or -ZN_ERR_CAPACITY. */
+int zn_byte_source_share(zn_byte_source *s, zn_pool *pool, unsigned calls, zn_error *err);
+/* Nobody else reads any more when this returns. */
+void zn_byte_source_rest(zn_byte_source *s);
+/* A call for frames begins. */
 void zn_byte_source_next(zn_byte_source *s);
 
 /*
@@ -59,7 +59,7 @@ int zn_byte_source_refill(zn_byte_source *s, zn_error *err);
 /* A refill may bring more bytes. */
 static inline bool zn_byte_source_may_grow(const zn_byte_source *s)
 {
-    return s->buffer != NULL && !s->at_end;
+    return (s->buffer != NULL || s->pieces != NULL) && !s->at_end;
 }
 
 /* The offset of the first unread byte. */

@@ -184,9 +184,14 @@ static int read_batch(zn_capture *c, zn_frame *frames, int max, zn_step *last)
     return n;
 }
 
-int zn_capture_keep(zn_capture *c, unsigned calls, zn_error *err)
+int zn_capture_share(zn_capture *c, zn_pool *pool, unsigned calls, zn_error *err)
 {
-    return c->source.buffer == NULL ? 0 : zn_byte_source_keep(&c->source, calls, err);
+    return zn_byte_source_share(&c->source, pool, calls, err);
+}
+
+void zn_capture_rest(zn_capture *c)
+{
+    zn_byte_source_rest(&c->source);
 }
 
 int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err)

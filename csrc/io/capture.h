@@ -17,6 +17,7 @@
 #define ZN_IO_CAPTURE_H
 
 #include "base/cursor.h"
+#include "base/pool.h"
 #include "io/frame.h"
 
 typedef struct zn_capture zn_capture;
@@ -38,7 +39,7 @@ int zn_capture_open_memory(zn_capture **out, const uint8_t *bytes, size_t n, zn_
 void zn_capture_close(zn_capture *c);
 
 /*
- * Up to `max` (>= 1) next frames into `frames`; they borrow memory until the next call, but see zn_capture_keep. Returns
+ * Up to `max` (>= 1) next frames into `frames`; they borrow memory until the next call, but see zn_capture_share. Returns
  * their number, 0 at the end, or a negative zn_err (a read failed in the middle) with *err filled.
  * Fewer than `max` do not mean the end: a stream delivers what it has rather than wait for a full
  * batch, a file what one read brought. A signal that comes while it
@@ -46,9 +47,10 @@ void zn_capture_close(zn_capture *c);
  */
 int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err);
 
-/* From now on frames stay valid until `calls` (1 .. 4) further calls of zn_capture_next, not only
- * one. 0, or -ZN_ERR_CAPACITY. */
-int zn_capture_keep(zn_capture *c, unsigned calls, zn_error *err);
+/* From now on, and until zn_capture_rest, a file is also read by others, and frames stay valid until
+ * `calls` (1 .. ZN_PIECES_CALLS) further calls of zn_capture_next have begun, not only one. 0, or -ZN_ERR_CAPACITY. */
+int zn_capture_share(zn_capture *c, zn_pool *pool, unsigned calls, zn_error *err);
+void zn_capture_rest(zn_capture *c);
 
 /*
  * The time of the next frame in ns (see zn_frame), which stays the next one. Returns 1, 0 at the end,
