@@ -191,7 +191,8 @@ static int take_packet(zn_engine *e, const zn_packet *p, uint32_t guess, zn_erro
 {
     bool opened = false;
     uint32_t flow = guess;
-    zn_flow *f;
+    zn_flow *f = NULL;
+    zn_flow_layer7 *l = NULL;
     int rc = see_time(e, p->t_ns, err);
     if (rc == 0 && e->split_ns != 0)
         rc = see_period(e, e->clock.now_ns, err);
@@ -200,19 +201,25 @@ static int take_packet(zn_engine *e, const zn_packet *p, uint32_t guess, zn_erro
     e->stats.n[p->tuple.proto == ZN_PROTO_TCP ? ZN_STAT_PACKETS_TCP : ZN_STAT_PACKETS_UDP]++;
     if (ZN_UNLIKELY(zn_flow_expire_due(e->flows, e->clock.now_ns)))
         zn_flow_expire(e->flows, e->clock.now_ns);
-    if (ZN_UNLIKELY(!zn_flow_count_usual(e->flows, guess, p)))
+    if (ZN_LIKELY(guess != 0)) {
+        f = zn_flow_entry(e->flows, guess);
+        l = zn_flow_beside_layer7(e->flows, guess);
+    }
+    if (ZN_UNLIKELY(guess == 0 || !zn_flow_count_usual(e->flows, f, l, p))) {
         flow = zn_flow_update(e->flows, p, &opened);
-    if (flow == 0)
-        return 0;
-    if (opened) {
+        if (flow == 0)
+            return 0;
+        f = zn_flow_entry(e->flows, flow);
+        l = zn_flow_beside_layer7(e->flows, flow);
+    }
+    if (ZN_UNLIKELY(opened)) {
         rc = place_flow(e, flow, p, err);
         if (rc != 0)
             return rc;
-        zn_resolved_opened(&e->resolved, zn_flow_at(e->flows, flow));
+        zn_resolved_opened(&e->resolved, f);
     }
-    if (ZN_LIKELY(zn_beyond(e->flows, flow, p)))
+    if (ZN_LIKELY(zn_beyond(f, l, p)))
         return 0;
-    f = zn_flow_entry(e->flows, flow);
     zn_stage_enter(&e->stage, ZN_STAGE_NAMES);
     if (zn_names_packet(&e->names, flow, f, p)) {
         zn_service_packet(f, p);

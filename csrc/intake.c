@@ -111,7 +111,12 @@ static void count_frames(zn_intake *in, const zn_frame *frames, size_t n)
         int64_t t_ns = frames[i].t_ns;
         captured += frames[i].captured;
         wire += frames[i].wire;
-        cut += frames[i].captured < frames[i].wire;
+        if (ZN_UNLIKELY(frames[i].captured < frames[i].wire))
+            cut++;
+        if (ZN_LIKELY(t_ns >= last_ns && last_ns >= 0)) { /* in order: not the first */
+            last_ns = t_ns;
+            continue;
+        }
         timeless += (uint64_t)t_ns >> 63;
         first_ns = (uint64_t)t_ns < first_ns ? (uint64_t)t_ns : first_ns;
         last_ns = t_ns > last_ns ? t_ns : last_ns;

@@ -17,6 +17,10 @@ static void tally_link(zn_source *source, uint32_t link_type, uint64_t frames)
 /* Counts the frames, run by run of the same link type. */
 static void tally_links(zn_source *source, const zn_frame *frames, size_t n)
 {
+    if (n != 0 && zn_capture_has_one_link(source->capture)) {
+        tally_link(source, frames[0].link_type, n);
+        return;
+    }
     for (size_t i = 0, start = 0; i < n; start = i) {
         while (i < n && frames[i].link_type == frames[start].link_type)
             i++;

@@ -82,13 +82,12 @@ static inline bool zn_beyond_udp(const zn_flow *f, const zn_packet *p)
            f->side[p->sender].udp_type == ZN_UDP_OTHER && !zn_service_has_dns_port(&f->tuple);
 }
 
-/* Nothing that the packet of this flow says is new. */
-static inline bool zn_beyond(const zn_flow_table *t, uint32_t flow, const zn_packet *p)
+/* Nothing that the packet of this flow says is new. `l`: as zn_flow_beside_layer7 has it. */
+static inline bool zn_beyond(const zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
 {
-    const zn_flow *f = zn_flow_entry(t, flow);
     if (ZN_UNLIKELY(p->tuple.proto != ZN_PROTO_TCP))
         return zn_beyond_udp(f, p);
-    return zn_beyond_tcp(f, t->layer7 == NULL ? NULL : &t->layer7[flow - 1], p);
+    return zn_beyond_tcp(f, l, p);
 }
 
 #endif

@@ -239,6 +239,11 @@ uint64_t zn_capture_number(const zn_capture *c)
     return c->number;
 }
 
+bool zn_capture_has_one_link(const zn_capture *c)
+{
+    return c->format->one_link;
+}
+
 const char *zn_capture_format(const zn_capture *c)
 {
     return c->format->name;

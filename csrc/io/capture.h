@@ -63,6 +63,8 @@ bool zn_capture_may_wait(const zn_capture *c);
 
 /* No other capture of this process has or had it. */
 uint64_t zn_capture_number(const zn_capture *c);
+/* All its frames are of the same link type. */
+bool zn_capture_has_one_link(const zn_capture *c);
 /* "pcap", "pcapng" or "snoop". */
 const char *zn_capture_format(const zn_capture *c);
 /* Bytes consumed so far, and in all (0 when unknown: a stream). */

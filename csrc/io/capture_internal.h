@@ -31,6 +31,7 @@ typedef struct zn_interface {
 typedef struct zn_format {
     const char *name;
     const char *unit; /* what it is a sequence of, in messages */
+    bool one_link;    /* all frames of a capture are of the same link type */
     /* True when a capture that starts with these bytes (at least 4, but for a shorter one) is one. */
     bool (*is)(zn_span start);
     /* Reads the header; 0 or a negative zn_err. */

@@ -226,6 +226,7 @@ static int pcap_read(zn_capture *c, zn_frame *frames, int max)
 
 const zn_format zn_format_pcap = {.name = "pcap",
                                   .unit = "record",
+                                  .one_link = true,
                                   .is = is_pcap,
                                   .open = pcap_open,
                                   .step = pcap_step,

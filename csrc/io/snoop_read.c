@@ -91,5 +91,9 @@ static zn_step snoop_step(zn_capture *c, zn_frame *frame)
     return ZN_STEP_FRAME;
 }
 
-const zn_format zn_format_snoop = {
-    .name = "snoop", .unit = "record", .is = is_snoop, .open = snoop_open, .step = snoop_step};
+const zn_format zn_format_snoop = {.name = "snoop",
+                                   .unit = "record",
+                                   .one_link = true,
+                                   .is = is_snoop,
+                                   .open = snoop_open,
+                                   .step = snoop_step};

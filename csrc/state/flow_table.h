@@ -96,6 +96,12 @@ static inline zn_flow_layer7 *zn_flow_layer7_entry(const zn_flow_table *t, const
                : &t->layer7[f - (const zn_flow *)(const void *)t->flows.base];
 }
 
+/* What lies beside an entry for the LAYER7 columns, of a flow of either protocol; NULL: not asked for. */
+static inline zn_flow_layer7 *zn_flow_beside_layer7(const zn_flow_table *t, uint32_t flow)
+{
+    return t->layer7 == NULL ? NULL : &t->layer7[flow - 1];
+}
+
 /* First look at a packet of this hash: fetches the flow's bucket. */
 __attribute__((always_inline)) static inline void zn_flow_prefetch(const zn_flow_table *t,
                                                                    uint64_t hash)

@@ -71,20 +71,16 @@ static inline bool zn_tcp_count_usual(zn_flow *f, zn_flow_layer7 *l, const zn_pa
     return true;
 }
 
-/* Counts p where `flow`, which zn_flow_probe gave, is its flow and p is as said above. False, and
- * nothing is counted: zn_flow_update is to be asked. */
-static inline bool zn_flow_count_usual(const zn_flow_table *t, uint32_t flow, const zn_packet *p)
+/* Counts p where *f, which zn_flow_probe gave, is its flow and p is as said above; `l`: as
+ * zn_flow_beside_layer7 has it. False, and nothing is counted: zn_flow_update is to be asked. */
+static inline bool zn_flow_count_usual(const zn_flow_table *t, zn_flow *f, zn_flow_layer7 *l,
+                                       const zn_packet *p)
 {
-    zn_flow *f;
-    if (flow == 0)
-        return false;
-    f = zn_flow_entry(t, flow);
     if (!zn_flow_is(f, p) || f->end != ZN_FLOW_OPEN || p->t_ns - f->last_ns > ZN_FLOW_LEAST_IDLE_NS)
         return false;
     if (ZN_UNLIKELY(p->tuple.proto != ZN_PROTO_TCP))
         zn_udp_count(f, p);
-    else if (t->paths != NULL ||
-             !zn_tcp_count_usual(f, t->layer7 == NULL ? NULL : &t->layer7[flow - 1], p))
+    else if (t->paths != NULL || !zn_tcp_count_usual(f, l, p))
         return false;
     if (p->t_ns > f->last_ns)
         f->last_ns = p->t_ns;
