@@ -265,7 +265,7 @@ static int feed_group(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_
     if (rc == 0 && e->batched % GROUP == 0)
         rc = make_room(e, err);
     for (size_t i = 0; i < packets; i++) {
-        guess[i] = zn_flow_probe(e->flows, packet[i]->hash);
+        guess[i] = zn_flow_probe(e->flows, packet[i]);
         if (ZN_UNLIKELY(guess[i] == 0))
             zn_resolved_prefetch(&e->resolved, packet[i]);
     }

@@ -204,7 +204,8 @@ static bool is_application_data(zn_span segment)
     return zn_cursor_ok(&c) && start >= 0x170300 && start <= 0x170303;
 }
 
-/* The last segment of each side before one that begins with application data, and that one. */
+/* The last segment of each side before one that begins with application data, and that one; from the
+ * client's hello on. */
 static void see_phase(const scene *s)
 {
     unsigned i = s->p->sender;
@@ -230,9 +231,9 @@ static void see_segment(const scene *s)
     if (s->p->payload.n == 0)
         return;
     count_http(s->l, s->p, from_client);
-    see_phase(s);
     if (!zn_service_is_tls(s->f, false))
         return;
+    see_phase(s);
     if (!from_client)
         see_server(s);
     else if ((s->l->state & ZN_LAYER7_CLIENT_READ) == 0)

@@ -114,6 +114,7 @@ typedef struct zn_flow {
     uint8_t head;       /* anon/names' state of the search */
     uint8_t user : 2;   /* tuple index of the user; 2: no internal endpoint */
     uint8_t opener : 1; /* tuple index of whoever was taken for the client at first */
+    bool fin_seen : 1;  /* TCP: of either side */
     uint8_t addr_vote;  /* anon/gate's decision on the server address */
     uint8_t protocol;   /* anon/names: what the flow was recognised as */
     uint8_t service;    /* anon/service: state of the search for what both sides speak */

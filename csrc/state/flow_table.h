@@ -127,26 +127,23 @@ static inline unsigned zn_flow_slot(const zn_flow_bucket *b, uint16_t tag)
 #endif
 }
 
-/* Second look: the entry that the bucket's tag points to, fetched, or 0. Mostly it is the packet's flow,
- * and always when zn_flow_is says so. In line whatever it takes: of a function that only prefetches
- * compilers find that it does nothing, and drop the call. */
+/* Second look: the entry that the bucket's tag points to, or 0, and what a usual packet touches of it
+ * fetched. Mostly it is the packet's flow, and always when zn_flow_is says so. In line whatever it takes: of a
+ * function that only prefetches compilers find that it does nothing, and drop the call. */
 __attribute__((always_inline)) static inline uint32_t zn_flow_probe(const zn_flow_table *t,
-                                                                    uint64_t hash)
+                                                                    const zn_packet *p)
 {
-    const zn_flow_bucket *b = &t->buckets[hash & t->bucket_mask];
-    unsigned slot = zn_flow_slot(b, zn_flow_tag(hash));
+    const zn_flow_bucket *b = &t->buckets[p->hash & t->bucket_mask];
+    unsigned slot = zn_flow_slot(b, zn_flow_tag(p->hash));
     uint32_t flow = slot == ZN_BUCKET_SLOTS ? 0 : b->flow[slot];
     zn_flow *f;
     if (flow == 0)
         return 0;
     f = zn_flow_entry(t, flow);
     ZN_PREFETCH_WRITE(f);
-    ZN_PREFETCH_WRITE(&f->side[0]);
-    ZN_PREFETCH_WRITE(&f->side[1]);
-    if (t->layer7 != NULL) {
+    ZN_PREFETCH_WRITE(&f->side[p->sender]);
+    if (t->layer7 != NULL)
         ZN_PREFETCH_WRITE(&t->layer7[flow - 1]);
-        ZN_PREFETCH_WRITE(&t->layer7[flow - 1].last_handshake_ns);
-    }
     return flow;
 }
 

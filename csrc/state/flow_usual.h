@@ -44,9 +44,8 @@ static inline void zn_udp_count(zn_flow *f, const zn_packet *p)
 static inline bool zn_tcp_count_usual(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
 {
     zn_flow_side *side = &f->side[p->sender];
-    const zn_flow_side *other = &f->side[1 - p->sender];
     unsigned flags = p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST | ZN_TCP_ACK);
-    if (flags != ZN_TCP_ACK || !side->seq_known || other->fin != 0)
+    if (flags != ZN_TCP_ACK || !side->seq_known || f->fin_seen)
         return false;
     if (p->payload_len != 0) {
         if (p->seq != side->next_seq)
@@ -64,7 +63,9 @@ static inline bool zn_tcp_count_usual(zn_flow *f, zn_flow_layer7 *l, const zn_pa
     side->acks++;
     if (ZN_UNLIKELY(side->first_ack_ns == 0))
         side->first_ack_ns = p->t_ns;
-    if (ZN_UNLIKELY(p->ack == other->isn + 1) && f->syn_acked && p->sender == f->client)
+    /* What it acknowledges is asked of its first ones only: the other side lies elsewhere. */
+    if (ZN_UNLIKELY(!f->client_acked) && f->syn_acked && p->sender == f->client &&
+        p->ack == f->side[1 - p->sender].isn + 1)
         f->client_acked = true;
     if (l != NULL)
         zn_tcp_count_message(l, side, p, false);

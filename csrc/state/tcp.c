@@ -201,6 +201,7 @@ static void count_flags(zn_flow *f, zn_flow_side *side, const zn_packet *p)
         rare->rst++;
     if ((p->tcp_flags & ZN_TCP_FIN) != 0) {
         side->fin++;
+        f->fin_seen = true;
         side->fin_end = p->seq + p->payload_len + 1;
     }
     if ((p->tcp_flags & ZN_TCP_ACK) != 0)
