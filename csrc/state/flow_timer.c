@@ -94,21 +94,29 @@ static bool is_idle(const zn_flow *f, int64_t now_ns)
     return idle_ns > ZN_FLOW_LEAST_IDLE_NS && idle_ns > zn_flow_idle_ns(f);
 }
 
-/* Fetches the rest of what closing those of a part's flows will look at that are to be closed. */
-static void fetch_rest(const zn_flow_table *t, uint32_t part, int64_t now_ns, turn why)
+/* A flow of a part that has its turn is to be closed; 0 is none. */
+static bool closes(const zn_flow_table *t, uint32_t flow, int64_t now_ns, turn why)
 {
-    const zn_wheel_part *p;
-    if (part == 0)
-        return;
-    p = zn_flow_wheel_part(t, part);
-    for (unsigned i = 0; i < p->used; i++) {
-        const zn_flow *f = p->flow[i] == 0 ? NULL : zn_flow_entry(t, p->flow[i]);
-        if (f == NULL || (why == TURN_TIME && !is_idle(f, now_ns)))
-            continue;
-        zn_flow_prefetch(t, f->bucket);
-        for (size_t at = ZN_CACHE_LINE; at < sizeof *f; at += ZN_CACHE_LINE)
-            ZN_PREFETCH_WRITE((const uint8_t *)f + at);
-    }
+    return flow != 0 && (why != TURN_TIME || is_idle(zn_flow_entry(t, flow), now_ns));
+}
+
+/* Fetches the entries of those of a part's flows that are to be closed. */
+static void fetch_entries(const zn_flow_table *t, uint32_t part, int64_t now_ns, turn why)
+{
+    const zn_wheel_part *p = part == 0 ? NULL : zn_flow_wheel_part(t, part);
+    for (unsigned i = 0; p != NULL && i < p->used; i++)
+        if (closes(t, p->flow[i], now_ns, why))
+            for (size_t at = ZN_CACHE_LINE; at < sizeof(zn_flow); at += ZN_CACHE_LINE)
+                ZN_PREFETCH_WRITE((uint8_t *)zn_flow_entry(t, p->flow[i]) + at);
+}
+
+/* And the buckets that the index has them in. */
+static void fetch_buckets(const zn_flow_table *t, uint32_t part, int64_t now_ns, turn why)
+{
+    const zn_wheel_part *p = part == 0 ? NULL : zn_flow_wheel_part(t, part);
+    for (unsigned i = 0; p != NULL && i < p->used; i++)
+        if (closes(t, p->flow[i], now_ns, why))
+            zn_flow_prefetch(t, zn_flow_entry(t, p->flow[i])->bucket);
 }
 
 /* A full part whose flows all stay open and go into one list goes there as it is. False: they do not. */
@@ -145,24 +153,32 @@ static uint32_t behind(const zn_flow_table *t, uint32_t part)
     return part == 0 ? 0 : zn_flow_wheel_part(t, part)->next;
 }
 
-/* Each of a list's flows is closed, or looked at again later. */
+/* The flows of a list's first part are closed, or looked at again later. */
+static void turn_part(zn_flow_table *t, uint32_t part, int64_t now_ns, turn why)
+{
+    uint32_t flow[ZN_WHEEL_PART];
+    size_t n;
+    if (why == TURN_TIME && stay_together(t, part, now_ns))
+        return;
+    n = zn_flow_wheel_take(t, part, flow);
+    for (size_t i = 0; i < n; i++)
+        settle(t, flow[i], now_ns, why);
+}
+
+/* Of the parts behind the first, each is one step of fetching ahead of the one before it. */
 static void turn_list(zn_flow_table *t, unsigned number, int64_t now_ns, turn why)
 {
-    uint32_t part = t->wheel[number].first, next = behind(t, part), after;
-    zn_flow_wheel_fetch(t, part);
-    zn_flow_wheel_fetch(t, next);
-    fetch_rest(t, part, now_ns, why);
-    for (; part != 0; part = next, next = after) {
-        uint32_t flow[ZN_WHEEL_PART];
-        size_t n;
-        after = behind(t, next);
-        zn_flow_wheel_fetch(t, after);
-        fetch_rest(t, next, now_ns, why);
-        if (why == TURN_TIME && stay_together(t, part, now_ns))
-            continue;
-        n = zn_flow_wheel_take(t, part, flow);
-        for (size_t i = 0; i < n; i++)
-            settle(t, flow[i], now_ns, why);
+    uint32_t first = 0, second = 0, third = 0, fourth = t->wheel[number].first;
+    while ((first | second | third | fourth) != 0) {
+        zn_flow_wheel_fetch(t, fourth);
+        fetch_entries(t, third, now_ns, why);
+        fetch_buckets(t, second, now_ns, why);
+        if (first != 0)
+            turn_part(t, first, now_ns, why);
+        first = second;
+        second = third;
+        third = fourth;
+        fourth = behind(t, fourth);
     }
 }
 
