@@ -13,10 +13,17 @@ static bool is_digit(uint8_t c)
     return c >= '0' && c <= '9';
 }
 
-static bool is_letter(uint8_t c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
+/* What stands in a normalised name for each byte; 0: it stands in none. */
+#define LETTER(upper)                                                                              \
+    [upper] = (upper) + ('a' - 'A'), [(upper) + ('a' - 'A')] = (upper) + ('a' - 'A')
+static const uint8_t lower_of[256] = {
+    LETTER('A'), LETTER('B'), LETTER('C'), LETTER('D'), LETTER('E'), LETTER('F'), LETTER('G'),
+    LETTER('H'), LETTER('I'), LETTER('J'), LETTER('K'), LETTER('L'), LETTER('M'), LETTER('N'),
+    LETTER('O'), LETTER('P'), LETTER('Q'), LETTER('R'), LETTER('S'), LETTER('T'), LETTER('U'),
+    LETTER('V'), LETTER('W'), LETTER('X'), LETTER('Y'), LETTER('Z'), ['0'] = '0', ['1'] = '1',
+    ['2'] = '2', ['3'] = '3', ['4'] = '4', ['5'] = '5', ['6'] = '6', ['7'] = '7', ['8'] = '8',
+    ['9'] = '9', ['-'] = '-', ['_'] = '_', ['.'] = '.',
+};
 
 /* The text without a port: everything before a single colon that only digits follow. */
 static zn_span without_port(zn_span raw)
@@ -64,30 +71,29 @@ static bool is_literal(zn_span text, int family)
     return inet_pton(family, copy, address) == 1;
 }
 
+/* The bytes from..to - 1 have a label's length, and no hyphen at either end. */
+static bool is_label(zn_span text, size_t from, size_t to)
+{
+    return to - from - 1 < LABEL_MAX && text.p[from] != '-' && text.p[to - 1] != '-';
+}
+
 /* Copies `text` in lower case; false unless it is dot-separated LDH labels of legal length. */
 static bool copy_labels(zn_span text, zn_hostname *out)
 {
-    size_t label = 0;
+    size_t label = 0; /* where it starts */
     for (size_t i = 0; i < text.n; i++) {
-        uint8_t c = text.p[i];
-        bool last_of_label = i + 1 == text.n || text.p[i + 1] == '.';
+        uint8_t c = text.p[i], lower = lower_of[c];
         if (c == '.') {
-            if (label == 0)
+            if (!is_label(text, label, i))
                 return false;
-            label = 0;
-        } else {
-            bool hyphen_inside = c == '-' && label != 0 && !last_of_label;
-            if (!is_letter(c) && !is_digit(c) && c != '_' && !hyphen_inside)
-                return false;
-            if (++label > LABEL_MAX)
-                return false;
-            if (c >= 'A' && c <= 'Z')
-                c = (uint8_t)(c + ('a' - 'A'));
+            label = i + 1;
+        } else if (lower == 0) {
+            return false;
         }
-        out->text[i] = c;
+        out->text[i] = lower;
     }
     out->n = (uint8_t)text.n;
-    return label != 0;
+    return is_label(text, label, text.n);
 }
 
 static bool ends_with(const zn_hostname *name, const char *suffix, size_t n)
@@ -99,27 +105,42 @@ static bool ends_with(const zn_hostname *name, const char *suffix, size_t n)
 
 #define ENDS_WITH(name, literal) ends_with((name), literal, sizeof(literal) - 1)
 
-zn_host_kind zn_hostname_normalize(zn_span raw, zn_hostname *out)
+/* The name is not empty. */
+static bool is_home(const zn_hostname *name)
 {
-    zn_span inner = bracketed(raw);
-    out->n = 0;
-    if (inner.n != 0 || is_literal(raw, AF_INET6))
-        return inner.n == 0 || is_literal(inner, AF_INET6) ? ZN_HOST_ADDRESS : ZN_HOST_INVALID;
-    raw = without_port(raw);
+    uint8_t last = name->text[name->n - 1];
+    if (ZN_LIKELY(last != 'a' && last != 'l'))
+        return false;
+    return ENDS_WITH(name, "in-addr.arpa") || ENDS_WITH(name, "ip6.arpa") ||
+           ENDS_WITH(name, "local") || ENDS_WITH(name, "home.arpa");
+}
+
+/* Without brackets and a port: an IPv4 literal, a name, or nothing valid. */
+static zn_host_kind normalize_name(zn_span raw, zn_hostname *out)
+{
     if (raw.n != 0 && raw.p[raw.n - 1] == '.')
         raw.n--;
     if (raw.n == 0)
         return ZN_HOST_EMPTY;
-    if (is_literal(raw, AF_INET))
+    if (is_digit(raw.p[raw.n - 1]) && is_literal(raw, AF_INET))
         return ZN_HOST_ADDRESS;
     if (raw.n > ZN_HOSTNAME_MAX || !copy_labels(raw, out)) {
         out->n = 0;
         return ZN_HOST_INVALID;
     }
-    if (ENDS_WITH(out, "in-addr.arpa") || ENDS_WITH(out, "ip6.arpa") || ENDS_WITH(out, "local") ||
-        ENDS_WITH(out, "home.arpa"))
-        return ZN_HOST_HOME;
-    return ZN_HOST_NAME;
+    return is_home(out) ? ZN_HOST_HOME : ZN_HOST_NAME;
+}
+
+zn_host_kind zn_hostname_normalize(zn_span raw, zn_hostname *out)
+{
+    zn_span inner;
+    out->n = 0;
+    if (raw.n == 0 || (raw.p[0] != '[' && memchr(raw.p, ':', raw.n) == NULL))
+        return normalize_name(raw, out);
+    inner = bracketed(raw);
+    if (inner.n != 0 || is_literal(raw, AF_INET6))
+        return inner.n == 0 || is_literal(inner, AF_INET6) ? ZN_HOST_ADDRESS : ZN_HOST_INVALID;
+    return normalize_name(without_port(raw), out);
 }
 
 int zn_never_list_init(zn_never_list *list, uint32_t cap, zn_error *err)

@@ -5,14 +5,20 @@
 #include "base/digits.h"
 
 #include <arpa/inet.h>
+#include <endian.h>
 
 /* The first `bits` bits of both addresses are the same. */
 static bool same_prefix(const zn_addr *a, const zn_addr *b, unsigned bits)
 {
-    unsigned whole = bits / 8, rest = bits % 8;
-    if (memcmp(a->byte, b->byte, whole) != 0)
-        return false;
-    return rest == 0 || ((a->byte[whole] ^ b->byte[whole]) >> (8 - rest)) == 0;
+    uint64_t left[2], right[2], first,
+        second; /* calls to compare a few bytes cost more than this */
+    memcpy(left, a->byte, sizeof left);
+    memcpy(right, b->byte, sizeof right);
+    first = be64toh(left[0] ^ right[0]);
+    second = be64toh(left[1] ^ right[1]);
+    if (bits <= 64)
+        return bits == 0 || first >> (64 - bits) == 0;
+    return first == 0 && second >> (128 - bits) == 0;
 }
 
 static bool v4_is_special(const uint8_t *four)

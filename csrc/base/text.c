@@ -6,6 +6,7 @@
 #include "base/digits.h"
 
 #define FIRST_CAP ((size_t)64 << 10)
+#define EIGHT_DIGITS 100000000u
 
 const char zn_digit_pairs[200] = {"0001020304050607080910111213141516171819202122232425262728293031"
                                   "3233343536373839404142434445464748"
@@ -42,30 +43,38 @@ char *zn_text_grow(zn_text *t, size_t more)
     return t->bytes + t->n;
 }
 
-static unsigned digit_count(uint64_t value)
-{
-    unsigned n = 1;
-    for (; value >= 10000; value /= 10000)
-        n += 4;
-    return n + (value >= 10) + (value >= 100) + (value >= 1000);
-}
-
 /* The last n digits of value, two at a time, the last one before `end`. */
-static void put_digits(char *end, uint64_t value, unsigned n)
+static void put_digits(char *end, uint32_t value, unsigned n)
 {
     for (; n >= 2; n -= 2) {
         end -= 2;
-        memcpy(end, zn_digit_pairs + 2 * (value % 100), 2);
+        (void)zn_digits_pair(end, value % 100);
         value /= 100;
     }
     if (n != 0)
         end[-1] = (char)('0' + value % 10);
 }
 
+/* Eight digits, of which the first may be zeros. */
+static char *put_eight(char *at, uint32_t value)
+{
+    uint32_t first = value / 10000, last = value % 10000;
+    at = zn_digits_pair(at, first / 100);
+    at = zn_digits_pair(at, first % 100);
+    at = zn_digits_pair(at, last / 100);
+    return zn_digits_pair(at, last % 100);
+}
+
 char *zn_digits_many(char *at, uint64_t value)
 {
-    unsigned n = digit_count(value);
-    put_digits(at + n, value, n);
+    uint32_t small;
+    unsigned n;
+    if (value >= EIGHT_DIGITS)
+        return put_eight(zn_digits_put(at, value / EIGHT_DIGITS), (uint32_t)(value % EIGHT_DIGITS));
+    small = (uint32_t)value;
+    n = 3u + (small >= 1000) + (small >= 10000) + (small >= 100000) + (small >= 1000000) +
+        (small >= 10000000);
+    put_digits(at + n, small, n);
     return at + n;
 }
 
@@ -101,7 +110,7 @@ void zn_text_fixed(zn_text *t, int64_t value, unsigned decimals)
     at = zn_text_reserve(t, decimals + 1);
     if (at != NULL) {
         at[0] = '.';
-        put_digits(at + decimals + 1, left - whole * powers[decimals], decimals);
+        put_digits(at + decimals + 1, (uint32_t)(left - whole * powers[decimals]), decimals);
         t->n += decimals + 1;
     }
 }

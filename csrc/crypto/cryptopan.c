@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 
+#include <endian.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <sys/mman.h>
@@ -24,8 +25,11 @@
 #define WORK_BLOCKS 2048u /* 32 KiB: stays close to the core, and hides the cost of a call */
 #define KEY_HALF (ZN_CRYPTOPAN_KEY_BYTES / 2)
 
-typedef struct block {
+typedef uint64_t both_words __attribute__((vector_size(16)));
+
+typedef union block {
     uint64_t word[2];
+    both_words both;
 } block;
 
 _Static_assert(sizeof(block) == 16, "a block is one AES block");
@@ -46,6 +50,14 @@ static unsigned first_bit(const block *b)
     return byte >> 7;
 }
 
+/* Those of eight blocks, the first block's in front. */
+static inline unsigned first_bits(const block *b)
+{
+    return first_bit(b) << 7 | first_bit(b + 1) << 6 | first_bit(b + 2) << 5 |
+           first_bit(b + 3) << 4 | first_bit(b + 4) << 3 | first_bit(b + 5) << 2 |
+           first_bit(b + 6) << 1 | first_bit(b + 7);
+}
+
 static bool encrypt(zn_cryptopan *p, size_t blocks)
 {
     unsigned char *work = (unsigned char *)p->work;
@@ -53,29 +65,46 @@ static bool encrypt(zn_cryptopan *p, size_t blocks)
     return EVP_EncryptUpdate(p->context, work, &written, work, length) == 1 && written == length;
 }
 
-/* Blocks TABLE_BITS .. bits - 1 of an address, whose bytes past its end are zero, into work[]. */
-static inline void lay_out(zn_cryptopan *p, size_t at, const uint8_t address[16], unsigned bits)
+/* An address in memory order, in words from the start: bytes that were just written cannot be read as
+ * words before they have reached the cache. Of an IPv4 address the bytes behind it are zero. */
+static inline block block_of_v4(uint32_t v)
+{
+    return (block){{htobe64((uint64_t)v << 32), 0}};
+}
+
+static inline block block_of_v6(const uint8_t address[16])
 {
     block a;
     memcpy(&a, address, sizeof a);
-    for (unsigned i = ZN_CRYPTOPAN_TABLE_BITS; i < bits; i++, at++) {
-        p->work[at].word[0] = (a.word[0] & p->keep[i].word[0]) | p->pad[i].word[0];
-        p->work[at].word[1] = (a.word[1] & p->keep[i].word[1]) | p->pad[i].word[1];
-    }
+    return a;
 }
 
-/* Flips the address's bits by its encrypted blocks. */
-static inline void flip(const zn_cryptopan *p, size_t at, uint8_t address[16], unsigned bits)
+/* Blocks TABLE_BITS .. bits - 1 of an address into work[]. */
+static inline void lay_out(zn_cryptopan *p, size_t at, block a, unsigned bits)
 {
-    unsigned first = p->first[(unsigned)address[0] << 8 | address[1]];
-    address[0] ^= (uint8_t)(first >> 8);
-    address[1] ^= (uint8_t)first;
-    for (unsigned i = ZN_CRYPTOPAN_TABLE_BITS / 8; i < bits / 8; i++) {
-        unsigned flips = 0;
-        for (unsigned bit = 0; bit < 8; bit++)
-            flips = flips << 1 | first_bit(&p->work[at++]);
-        address[i] ^= (uint8_t)flips;
-    }
+    for (unsigned i = ZN_CRYPTOPAN_TABLE_BITS; i < bits; i++, at++)
+        p->work[at].both = (a.both & p->keep[i].both) | p->pad[i].both;
+}
+
+/* `before`, and behind it n more bytes of flips. */
+static inline uint64_t more_flips(const zn_cryptopan *p, size_t at, unsigned n, uint64_t before)
+{
+    for (; n != 0; n--, at += 8)
+        before = before << 8 | first_bits(&p->work[at]);
+    return before;
+}
+
+/* The address with its bits flipped by its encrypted blocks. */
+static inline uint32_t flip_v4(const zn_cryptopan *p, size_t at, uint32_t v)
+{
+    return v ^ (uint32_t)more_flips(p, at, 2, p->first[v >> 16]);
+}
+
+static inline block flip_v6(const zn_cryptopan *p, size_t at, block a)
+{
+    uint64_t first = be64toh(a.word[0]);
+    first ^= more_flips(p, at, 6, p->first[first >> 48]);
+    return (block){{htobe64(first), a.word[1] ^ htobe64(more_flips(p, at + 48, 8, 0))}};
 }
 
 static void set_masks(zn_cryptopan *p)
@@ -199,20 +228,12 @@ int zn_cryptopan_v4(zn_cryptopan *p, const uint32_t *in, uint32_t *out, size_t n
     size_t count;
     for (size_t done = 0; done < n; done += count) {
         count = n - done < WORK_BLOCKS / V4_BLOCKS ? n - done : WORK_BLOCKS / V4_BLOCKS;
-        for (size_t k = 0; k < count; k++) {
-            uint32_t v = in[done + k];
-            uint8_t a[16] = {(uint8_t)(v >> 24), (uint8_t)(v >> 16), (uint8_t)(v >> 8), (uint8_t)v};
-            lay_out(p, k * V4_BLOCKS, a, V4_BITS);
-        }
+        for (size_t k = 0; k < count; k++)
+            lay_out(p, k * V4_BLOCKS, block_of_v4(in[done + k]), V4_BITS);
         if (!encrypt(p, count * V4_BLOCKS))
             return give_up(p, out, n * sizeof *out);
-        for (size_t k = 0; k < count; k++) {
-            uint32_t v = in[done + k];
-            uint8_t a[16] = {(uint8_t)(v >> 24), (uint8_t)(v >> 16), (uint8_t)(v >> 8), (uint8_t)v};
-            flip(p, k * V4_BLOCKS, a, V4_BITS);
-            out[done + k] =
-                (uint32_t)a[0] << 24 | (uint32_t)a[1] << 16 | (uint32_t)a[2] << 8 | (uint32_t)a[3];
-        }
+        for (size_t k = 0; k < count; k++)
+            out[done + k] = flip_v4(p, k * V4_BLOCKS, in[done + k]);
     }
     return 0;
 }
@@ -223,17 +244,23 @@ int zn_cryptopan_v6(zn_cryptopan *p, const uint8_t *in, uint8_t *out, size_t n)
     for (size_t done = 0; done < n; done += count) {
         count = n - done < WORK_BLOCKS / V6_BLOCKS ? n - done : WORK_BLOCKS / V6_BLOCKS;
         for (size_t k = 0; k < count; k++)
-            lay_out(p, k * V6_BLOCKS, in + 16 * (done + k), V6_BITS);
+            lay_out(p, k * V6_BLOCKS, block_of_v6(in + 16 * (done + k)), V6_BITS);
         if (!encrypt(p, count * V6_BLOCKS))
             return give_up(p, out, 16 * n);
         for (size_t k = 0; k < count; k++) {
-            uint8_t a[16];
-            memcpy(a, in + 16 * (done + k), sizeof a);
-            flip(p, k * V6_BLOCKS, a, V6_BITS);
-            memcpy(out + 16 * (done + k), a, sizeof a);
+            block a = flip_v6(p, k * V6_BLOCKS, block_of_v6(in + 16 * (done + k)));
+            memcpy(out + 16 * (done + k), &a, sizeof a);
         }
     }
     return 0;
+}
+
+/* Of an address that is one. */
+static inline uint32_t v4_of(const zn_addr *a)
+{
+    uint32_t four;
+    memcpy(&four, a->byte + 12, sizeof four);
+    return be32toh(four);
 }
 
 /* Lays out addresses from in[0] on while work[] has room; returns how many, and their blocks. */
@@ -242,12 +269,10 @@ static size_t lay_out_mixed(zn_cryptopan *p, const zn_addr *in, size_t n, size_t
     size_t count = 0, at = 0;
     for (; count < n && at + V6_BLOCKS <= WORK_BLOCKS; count++) {
         if (zn_addr_is_v4(&in[count])) {
-            uint8_t a[16] = {0};
-            memcpy(a, in[count].byte + 12, 4);
-            lay_out(p, at, a, V4_BITS);
+            lay_out(p, at, block_of_v4(v4_of(&in[count])), V4_BITS);
             at += V4_BLOCKS;
         } else {
-            lay_out(p, at, in[count].byte, V6_BITS);
+            lay_out(p, at, block_of_v6(in[count].byte), V6_BITS);
             at += V6_BLOCKS;
         }
     }
@@ -259,18 +284,15 @@ static void flip_mixed(const zn_cryptopan *p, const zn_addr *in, zn_addr *out, s
 {
     size_t at = 0;
     for (size_t k = 0; k < n; k++) {
-        zn_addr a = in[k];
-        if (zn_addr_is_v4(&a)) {
-            uint8_t four[16] = {0};
-            memcpy(four, a.byte + 12, 4);
-            flip(p, at, four, V4_BITS);
-            a = zn_addr_from_v4(four);
+        if (zn_addr_is_v4(&in[k])) {
+            uint32_t four = htobe32(flip_v4(p, at, v4_of(&in[k])));
+            out[k] = zn_addr_from_v4((const uint8_t *)&four);
             at += V4_BLOCKS;
         } else {
-            flip(p, at, a.byte, V6_BITS);
+            block a = flip_v6(p, at, block_of_v6(in[k].byte));
+            memcpy(out[k].byte, &a, sizeof a);
             at += V6_BLOCKS;
         }
-        out[k] = a;
     }
 }
 

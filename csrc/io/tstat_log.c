@@ -28,6 +28,10 @@ static zn_tstat_put put_of(const zn_column *c)
         return ZN_TSTAT_PUT_MS;
     case ZN_COLUMN_NO_COUNT:
         return ZN_TSTAT_PUT_ZERO;
+    case ZN_COLUMN_DURATION_MS:
+        return ZN_TSTAT_PUT_DURATION;
+    case ZN_COLUMN_ENCRYPTED:
+        return ZN_TSTAT_PUT_PSEUDONYM;
     default:
         return ZN_TSTAT_PUT_CELL;
     }
@@ -52,6 +56,8 @@ static size_t offset_of(const zn_column *c)
         return side + offsetof(zn_record_side, port);
     case ZN_COLUMN_INTERNAL:
         return side + offsetof(zn_record_side, internal);
+    case ZN_COLUMN_ENCRYPTED:
+        return side + offsetof(zn_record_side, shown);
     default:
         return side + c->offset;
     }
@@ -60,9 +66,13 @@ static size_t offset_of(const zn_column *c)
 static void set_steps(zn_tstat *t, zn_tstat_log log, const zn_log_columns *columns)
 {
     t->columns[log] = columns->n;
-    for (size_t i = 0; i < columns->n; i++)
-        t->step[log][i] = (zn_tstat_step){put_of(columns->at[i]),
-                                          (uint32_t)offset_of(columns->at[i]), columns->at[i]};
+    for (size_t i = columns->n; i-- > 0;) {
+        zn_tstat_step *s = &t->step[log][i];
+        *s = (zn_tstat_step){put_of(columns->at[i]), (uint32_t)offset_of(columns->at[i]), 1,
+                             columns->at[i]};
+        if (s->put == ZN_TSTAT_PUT_8 && i + 1 < columns->n && s[1].put == ZN_TSTAT_PUT_8)
+            s->run = s[1].run + 1;
+    }
 }
 
 void zn_tstat_init(zn_tstat *t, unsigned sets)
@@ -104,62 +114,101 @@ void zn_tstat_header(zn_text *out, const zn_tstat *t, zn_tstat_log log)
     zn_text_char(out, '\n');
 }
 
-/* A value of another kind than a number, behind what has been written up to `at`; returns its end, where
- * there is room for as much as before, or NULL when memory is out. */
+/* A value of another kind than a number and what is behind it, after what has been written up to `at`;
+ * returns their end, where there is room for as much as before, or NULL when memory is out. */
 static char *put_cell(zn_text *out, const zn_column *c, const zn_record *r, char *at, size_t room)
 {
     zn_cell value;
     out->n = (size_t)(at - out->bytes);
     zn_column_cell(c, r, &value);
-    if (value.kind == ZN_CELL_NONE)
-        zn_column_put_word(out, c->missing);
-    else
+    if (value.kind != ZN_CELL_NONE)
         zn_cell_put(out, &value);
+    else
+        zn_column_put_word(out, c->missing);
+    zn_text_char(out, ' ');
     return zn_text_reserve(out, room);
+}
+
+/* A number and a blank. */
+static inline char *put_number(char *at, uint64_t number)
+{
+    if (ZN_LIKELY(number < 10)) {
+        at[0] = (char)('0' + number);
+        at[1] = ' ';
+        return at + 2;
+    }
+    at = zn_digits_put(at, number);
+    *at++ = ' ';
+    return at;
+}
+
+/* Most columns: rows of numbers, mostly small ones. */
+static char *put_run(char *at, const zn_tstat_step *s, const zn_record *r)
+{
+    for (const zn_tstat_step *end = s + s->run; s < end; s++) {
+        uint64_t number;
+        memcpy(&number, (const char *)r + s->offset, sizeof number);
+        at = put_number(at, number);
+    }
+    return at;
+}
+
+static char *put_ms(char *at, int64_t ns)
+{
+    at = zn_digits_put_millionths(at, ns);
+    *at++ = ' ';
+    return at;
 }
 
 #define NUMBER(type)                                                                               \
     do {                                                                                           \
         type number;                                                                               \
-        memcpy(&number, record + s->offset, sizeof number);                                        \
-        at = zn_digits_put(at, number);                                                            \
+        memcpy(&number, (const char *)r + s->offset, sizeof number);                               \
+        return put_number(at, number);                                                             \
     } while (0)
+
+/* The value of a column other than a cell, or the values of a run, and blanks; returns their end. */
+static inline char *put_step(const zn_tstat_step *s, const zn_record *r, char *at)
+{
+    zn_shown shown;
+    int64_t ns;
+    switch (s->put) {
+    case ZN_TSTAT_PUT_8:
+        return put_run(at, s, r);
+    case ZN_TSTAT_PUT_4:
+        NUMBER(uint32_t);
+    case ZN_TSTAT_PUT_2:
+        NUMBER(uint16_t);
+    case ZN_TSTAT_PUT_1:
+        NUMBER(uint8_t);
+    case ZN_TSTAT_PUT_MS:
+        memcpy(&ns, (const char *)r + s->offset, sizeof ns);
+        return put_ms(at, ns);
+    case ZN_TSTAT_PUT_DURATION:
+        return put_ms(at, r->last_ns - r->first_ns);
+    case ZN_TSTAT_PUT_PSEUDONYM:
+        memcpy(&shown, (const char *)r + s->offset, sizeof shown);
+        return put_number(at, shown == ZN_SHOWN_PSEUDONYM);
+    case ZN_TSTAT_PUT_ZERO:
+    case ZN_TSTAT_PUT_CELL:
+        break;
+    }
+    return put_number(at, 0);
+}
 
 void zn_tstat_line(zn_text *out, const zn_tstat *t, zn_tstat_log log, const zn_record *r)
 {
     const zn_tstat_step *s = t->step[log], *end = s + t->columns[log];
-    const char *record = (const char *)r;
     size_t room = t->columns[log] * (ZN_FIXED_MAX + 1); /* numbers and what is between them */
     char *at = zn_text_reserve(out, room);
-    int64_t ns;
-    for (; s < end && at != NULL; s++) {
-        switch (s->put) {
-        case ZN_TSTAT_PUT_8:
-            NUMBER(uint64_t);
-            break;
-        case ZN_TSTAT_PUT_4:
-            NUMBER(uint32_t);
-            break;
-        case ZN_TSTAT_PUT_2:
-            NUMBER(uint16_t);
-            break;
-        case ZN_TSTAT_PUT_1:
-            NUMBER(uint8_t);
-            break;
-        case ZN_TSTAT_PUT_MS:
-            memcpy(&ns, record + s->offset, sizeof ns);
-            at = zn_digits_put_millionths(at, ns);
-            break;
-        case ZN_TSTAT_PUT_ZERO:
-            *at++ = '0';
-            break;
-        case ZN_TSTAT_PUT_CELL:
+    for (; s < end && at != NULL; s += s->run) {
+        if (s->put == ZN_TSTAT_PUT_CELL)
             at = put_cell(out, s->column, r, at, room);
-            break;
-        }
-        if (at != NULL)
-            *at++ = s + 1 < end ? ' ' : '\n';
+        else
+            at = put_step(s, r, at);
     }
-    if (at != NULL)
-        out->n = (size_t)(at - out->bytes);
+    if (at == NULL)
+        return;
+    at[-1] = '\n';
+    out->n = (size_t)(at - out->bytes);
 }

@@ -24,12 +24,15 @@ typedef enum zn_tstat_put {
     ZN_TSTAT_PUT_1,
     ZN_TSTAT_PUT_MS, /* int64_t ns as ms */
     ZN_TSTAT_PUT_ZERO,
-    ZN_TSTAT_PUT_CELL /* not a plain number: through zn_column_cell */
+    ZN_TSTAT_PUT_DURATION,  /* of the record, as ms */
+    ZN_TSTAT_PUT_PSEUDONYM, /* zn_shown: whether it is that of one */
+    ZN_TSTAT_PUT_CELL       /* not a plain number: through zn_column_cell */
 } zn_tstat_put;
 
 typedef struct zn_tstat_step {
     zn_tstat_put put;
     uint32_t offset; /* in a zn_record */
+    uint32_t run;    /* ZN_TSTAT_PUT_8: how many of them follow one another from here on; else 1 */
     const zn_column *column;
 } zn_tstat_step;
 

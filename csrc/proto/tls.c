@@ -11,6 +11,7 @@
 #define RECORD_HEADER_BYTES 5u
 #define RECORD_MAX (16384u + 256u) /* RFC 8446 5.2: the longest record that any version allows */
 #define MESSAGE_HEADER_BYTES 4u
+#define EXTENSION_HEADER_BYTES 4u
 #define HELLO_MIN 38u                /* version, random, and three empty vectors */
 #define HELLO_PLAUSIBLE_MAX 0x1ffffu /* beyond, it is no ClientHello: servers stop at 128 KiB */
 #define SESSION_ID_MAX 32u
@@ -172,9 +173,10 @@ static zn_parse parse_server_name(zn_cursor *c, zn_span *name)
 static zn_parse parse_extensions(zn_cursor *c, zn_tls_hello *out)
 {
     bool named = false;
-    while (zn_cursor_left(c) > 0) {
-        uint16_t type = zn_cursor_be16(c);
-        zn_cursor data = zn_cursor_sub(c, zn_cursor_be16(c));
+    zn_span header;
+    while (zn_cursor_left(c) > 0 && (header = zn_cursor_take(c, EXTENSION_HEADER_BYTES)).n != 0) {
+        uint16_t type = zn_header_be16(header, 0);
+        zn_cursor data = zn_cursor_sub(c, zn_header_be16(header, 2));
         if (!zn_cursor_ok(c))
             break;
         if (type == EXTENSION_ENCRYPTED_CLIENT_HELLO) {

@@ -6,6 +6,7 @@
 
 #define CONTENT_HANDSHAKE 22
 #define RECORD_BYTES_MAX (16384u + 2048u) /* RFC 5246 6.2.3 */
+#define EXTENSION_HEADER_BYTES 4u         /* type and length */
 #define PROTOCOLS_MAX 20                  /* of a list that are looked at */
 
 enum {
@@ -46,6 +47,8 @@ zn_span zn_tls_handshake_bytes(zn_span head, uint8_t *scratch, size_t cap, bool 
         }
         if (length > zn_cursor_left(&c))
             length = zn_cursor_left(&c);
+        if (bytes.n == 0 && length == zn_cursor_left(&c) && length <= cap)
+            return zn_cursor_take(&c, length);
         if (length > cap - bytes.n)
             length = cap - bytes.n;
         part = zn_cursor_take(&c, length);
@@ -91,12 +94,10 @@ static void read_versions(zn_cursor *c, bool client, zn_tls_details *out)
 
 static void read_extensions(zn_cursor *c, bool client, zn_tls_details *out)
 {
-    while (zn_cursor_left(c) > 0) {
-        uint16_t type = zn_cursor_be16(c);
-        zn_cursor data = zn_cursor_sub(c, zn_cursor_be16(c));
-        if (!zn_cursor_ok(&data))
-            return;
-        switch (type) {
+    zn_span header;
+    while ((header = zn_cursor_take(c, EXTENSION_HEADER_BYTES)).n != 0) {
+        zn_cursor data = zn_cursor_sub(c, zn_header_be16(header, 2));
+        switch (zn_header_be16(header, 0)) {
         case EXTENSION_ALPN:
             if (zn_cursor_left(&data) > 0)
                 zn_cursor_skip(&data, 2);

@@ -33,8 +33,9 @@ typedef struct zn_tls_details {
     bool retry;                        /* a ServerHello that is a HelloRetryRequest */
 } zn_tls_details;
 
-/* Puts the handshake bytes of the records at the start of `head` one behind the other. Borrows
- * `scratch`, which has room for `cap` bytes. *ended: a record of another type, or none, follows. */
+/* Puts the handshake bytes of the records at the start of `head` one behind the other: in `scratch`,
+ * which has room for `cap` bytes, or those of a single record where they are. Borrows both. *ended: a
+ * record of another type, or none, follows. */
 zn_span zn_tls_handshake_bytes(zn_span head, uint8_t *scratch, size_t cap, bool *ended);
 
 /* The hello at the start of `handshake`, a client's or a server's. */

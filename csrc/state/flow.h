@@ -123,12 +123,11 @@ typedef struct zn_flow {
     int64_t first_ns;
     zn_addr pseudonym;       /* the opener's; the other's is zn_flow_pseudonym's */
     uint32_t bucket;         /* low bits of the tuple's hash, which choose the bucket */
-    uint32_t next, previous; /* lingering: neighbours; open: its part of `list`, its place there */
+    uint32_t next, previous; /* lingering: neighbours; open: part of the wheel, place there */
     uint32_t names;          /* first name entry, 0: none */
     uint32_t resent;         /* two zn_flow_resent, by tuple index; 0: none */
     uint32_t beside;         /* a zn_flow_beside, 0: none */
     zn_flow_rare rare[2];    /* by tuple index */
-    uint16_t list;           /* of the timer wheel, while open: state/flow_wheel */
     uint16_t header_table;   /* HTTP/2: anon/names' table of the connection, 0: none */
     uint8_t head_tries;
     uint8_t http_method;

@@ -34,6 +34,12 @@ void zn_flow_list_remove(zn_flow_table *t, zn_flow_list *list, uint32_t flow);
 /* The number of the wheel's list of a second and an age. */
 unsigned zn_flow_wheel_at(int64_t second, unsigned age);
 
+static inline zn_wheel_part *zn_flow_wheel_part(const zn_flow_table *t, uint32_t part)
+{
+    ZN_ASSERT(part >= 1 && part <= t->parts.used_high);
+    return (zn_wheel_part *)(void *)t->parts.base + (part - 1);
+}
+
 /* flow_wheel.c: the lists by their number. Room for the lists of so many flows. */
 int zn_flow_wheel_init(zn_flow_table *t, uint32_t max_flows, zn_error *err);
 /* Puts an open flow at a list's end. */
@@ -42,9 +48,12 @@ void zn_flow_wheel_add(zn_flow_table *t, unsigned number, uint32_t flow);
 void zn_flow_wheel_remove(zn_flow_table *t, uint32_t flow);
 /* The first flow of a list, which stays there; 0: none. */
 uint32_t zn_flow_wheel_first(const zn_flow_table *t, unsigned number);
-/* Takes the first few flows out of a list and fetches the entries of those behind. Their number, 0 when
- * the list is empty. */
-size_t zn_flow_wheel_take(zn_flow_table *t, unsigned number, uint32_t flow[ZN_WHEEL_PART]);
+/* Fetches what tells when the flows of a part are due, and the part behind it. */
+void zn_flow_wheel_fetch(const zn_flow_table *t, uint32_t part);
+/* Takes the flows of a part out of its list. Their number. */
+size_t zn_flow_wheel_take(zn_flow_table *t, uint32_t part, uint32_t flow[ZN_WHEEL_PART]);
+/* Puts a part with its flows at another list's end. */
+void zn_flow_wheel_move(zn_flow_table *t, uint32_t part, unsigned number);
 uint32_t zn_flow_wheel_length(const zn_flow_table *t, unsigned number);
 
 /* Frees the first lingering flow. */

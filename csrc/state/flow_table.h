@@ -44,7 +44,8 @@ typedef struct zn_flow_list {
 #define ZN_WHEEL_PART 13 /* flows in a part of a list of the timer wheel */
 typedef struct zn_wheel_part {
     uint32_t next, previous; /* 0: none; next is the slab's link while free */
-    uint16_t used, live;     /* places taken, and those that still hold a flow */
+    uint16_t list;           /* its number */
+    uint8_t used, live;      /* places taken, and those that still hold a flow */
     uint32_t flow[ZN_WHEEL_PART];
 } zn_wheel_part;
 _Static_assert(sizeof(zn_wheel_part) == 64, "a part is one cache line");

@@ -64,47 +64,83 @@ static void set_second(zn_flow_table *t, int64_t second)
     t->due_ns = second < INT64_MAX / ZN_NS_PER_S ? (second + 1) * ZN_NS_PER_S : INT64_MAX;
 }
 
-void zn_flow_timer_start(zn_flow_table *t, uint32_t flow)
+/* The list of the second in which a flow's idle time ends, or the next visit is due. */
+static unsigned list_of(const zn_flow_table *t, const zn_flow *f)
 {
-    zn_flow *f = zn_flow_entry(t, flow);
-    int64_t second;
-    if (!t->wheel_started) {
-        set_second(t, f->last_ns / ZN_NS_PER_S);
-        t->wheel_started = true;
-    }
-    second = (f->last_ns + zn_flow_idle_ns(f)) / ZN_NS_PER_S + 1;
+    int64_t second = (f->last_ns + zn_flow_idle_ns(f)) / ZN_NS_PER_S + 1;
     if (second <= t->wheel_s)
         second = t->wheel_s + 1;
     if (second > t->wheel_s + ZN_FLOW_VISIT_S)
         second = t->wheel_s + ZN_FLOW_VISIT_S;
-    zn_flow_wheel_add(t, zn_flow_wheel_at(second, age_of(t, f)), flow);
+    return zn_flow_wheel_at(second, age_of(t, f));
+}
+
+void zn_flow_timer_start(zn_flow_table *t, uint32_t flow)
+{
+    const zn_flow *f = zn_flow_entry(t, flow);
+    if (!t->wheel_started) {
+        set_second(t, f->last_ns / ZN_NS_PER_S);
+        t->wheel_started = true;
+    }
+    zn_flow_wheel_add(t, list_of(t, f), flow);
 }
 
 /* Why a list has its turn. */
 typedef enum turn { TURN_TIME, TURN_REBASE, TURN_INPUT_END } turn;
 
-/* Takes flows out of a list and fetches the rest of what closing them will look at. */
-static size_t take(zn_flow_table *t, unsigned number, int64_t now_ns, turn why,
-                   uint32_t flow[ZN_WHEEL_PART])
+static bool is_idle(const zn_flow *f, int64_t now_ns)
 {
-    size_t n = zn_flow_wheel_take(t, number, flow);
-    for (size_t i = 0; i < n; i++) {
-        const zn_flow *f = zn_flow_entry(t, flow[i]);
-        if (why == TURN_TIME && now_ns - f->last_ns <= ZN_FLOW_LEAST_IDLE_NS)
-            continue;
-        if (why != TURN_TIME || now_ns - f->last_ns > zn_flow_idle_ns(f)) {
-            zn_flow_prefetch(t, f->bucket);
-            for (size_t at = ZN_CACHE_LINE; at < sizeof *f - ZN_CACHE_LINE; at += ZN_CACHE_LINE)
-                ZN_PREFETCH_WRITE((const uint8_t *)f + at);
-        }
+    int64_t idle_ns = now_ns - f->last_ns;
+    return idle_ns > ZN_FLOW_LEAST_IDLE_NS && idle_ns > zn_flow_idle_ns(f);
+}
+
+/* A flow of a part that has its turn is to be closed; 0 is none. */
+static bool closes(const zn_flow_table *t, uint32_t flow, int64_t now_ns, turn why)
+{
+    return flow != 0 && (why != TURN_TIME || is_idle(zn_flow_entry(t, flow), now_ns));
+}
+
+/* Fetches the entries of those of a part's flows that are to be closed. */
+static void fetch_entries(const zn_flow_table *t, uint32_t part, int64_t now_ns, turn why)
+{
+    const zn_wheel_part *p = part == 0 ? NULL : zn_flow_wheel_part(t, part);
+    for (unsigned i = 0; p != NULL && i < p->used; i++)
+        if (closes(t, p->flow[i], now_ns, why))
+            for (size_t at = ZN_CACHE_LINE; at < sizeof(zn_flow); at += ZN_CACHE_LINE)
+                ZN_PREFETCH_WRITE((uint8_t *)zn_flow_entry(t, p->flow[i]) + at);
+}
+
+/* And the buckets that the index has them in. */
+static void fetch_buckets(const zn_flow_table *t, uint32_t part, int64_t now_ns, turn why)
+{
+    const zn_wheel_part *p = part == 0 ? NULL : zn_flow_wheel_part(t, part);
+    for (unsigned i = 0; p != NULL && i < p->used; i++)
+        if (closes(t, p->flow[i], now_ns, why))
+            zn_flow_prefetch(t, zn_flow_entry(t, p->flow[i])->bucket);
+}
+
+/* A full part whose flows all stay open and go into one list goes there as it is. False: they do not. */
+static bool stay_together(zn_flow_table *t, uint32_t part, int64_t now_ns)
+{
+    const zn_wheel_part *p = zn_flow_wheel_part(t, part);
+    unsigned number = ZN_WHEEL_LISTS;
+    if (p->live != ZN_WHEEL_PART)
+        return false;
+    for (unsigned i = 0; i < ZN_WHEEL_PART; i++) {
+        const zn_flow *f = zn_flow_entry(t, p->flow[i]);
+        unsigned own = list_of(t, f);
+        if (is_idle(f, now_ns) || (i != 0 && own != number))
+            return false;
+        number = own;
     }
-    return n;
+    zn_flow_wheel_move(t, part, number);
+    return true;
 }
 
 static void settle(zn_flow_table *t, uint32_t flow, int64_t now_ns, turn why)
 {
     const zn_flow *f = zn_flow_entry(t, flow);
-    if (why == TURN_REBASE || now_ns - f->last_ns > zn_flow_idle_ns(f))
+    if (why == TURN_REBASE || is_idle(f, now_ns))
         zn_flow_close(t, flow, ZN_FLOW_IDLE);
     else if (why == TURN_INPUT_END)
         zn_flow_close(t, flow, ZN_FLOW_INPUT_END);
@@ -112,18 +148,37 @@ static void settle(zn_flow_table *t, uint32_t flow, int64_t now_ns, turn why)
         zn_flow_timer_start(t, flow); /* the new second is another list's */
 }
 
-/* Each of a list's flows is closed, or looked at again later. */
+static uint32_t behind(const zn_flow_table *t, uint32_t part)
+{
+    return part == 0 ? 0 : zn_flow_wheel_part(t, part)->next;
+}
+
+/* The flows of a list's first part are closed, or looked at again later. */
+static void turn_part(zn_flow_table *t, uint32_t part, int64_t now_ns, turn why)
+{
+    uint32_t flow[ZN_WHEEL_PART];
+    size_t n;
+    if (why == TURN_TIME && stay_together(t, part, now_ns))
+        return;
+    n = zn_flow_wheel_take(t, part, flow);
+    for (size_t i = 0; i < n; i++)
+        settle(t, flow[i], now_ns, why);
+}
+
+/* Of the parts behind the first, each is one step of fetching ahead of the one before it. */
 static void turn_list(zn_flow_table *t, unsigned number, int64_t now_ns, turn why)
 {
-    uint32_t flow[2][ZN_WHEEL_PART]; /* at hand, and next */
-    unsigned at = 0;
-    size_t n = take(t, number, now_ns, why, flow[at]);
-    while (n != 0) {
-        size_t next = take(t, number, now_ns, why, flow[1 - at]);
-        for (size_t i = 0; i < n; i++)
-            settle(t, flow[at][i], now_ns, why);
-        n = next;
-        at = 1 - at;
+    uint32_t first = 0, second = 0, third = 0, fourth = t->wheel[number].first;
+    while ((first | second | third | fourth) != 0) {
+        zn_flow_wheel_fetch(t, fourth);
+        fetch_entries(t, third, now_ns, why);
+        fetch_buckets(t, second, now_ns, why);
+        if (first != 0)
+            turn_part(t, first, now_ns, why);
+        first = second;
+        second = third;
+        third = fourth;
+        fourth = behind(t, fourth);
     }
 }
 
