@@ -8,7 +8,8 @@
  * microseconds before they sleep, because the next task is mostly that near, but not where there
  * are fewer processors than threads.
  *
- * Signals go to the threads of the program, never to the pool's. One thread at a time calls.
+ * Signals go to the threads of the program, never to the pool's. One thread at a time calls; a task may
+ * start jobs too, and wait for those whose tasks wait for nothing.
  */
 #ifndef ZN_BASE_POOL_H
 #define ZN_BASE_POOL_H
@@ -43,7 +44,7 @@ int zn_pool_begin(zn_pool *p, zn_error *err);
 /* Puts the job's tasks behind those of others, or with `first` before them; *job stays where it is
  * until it has ended. A task may start its own job again. */
 void zn_pool_start(zn_pool *p, zn_job *job, uint32_t tasks, bool first);
-/* Works until the job has ended. */
+/* Works, on whatever waits to be done, until the job has ended. */
 void zn_pool_finish(zn_pool *p, zn_job *job);
 
 static inline bool zn_job_ended(const zn_job *job)
