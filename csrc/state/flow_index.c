@@ -7,7 +7,7 @@
  */
 #include "state/flow_internal.h"
 
-#define SMALL_PAGES_BYTES ((size_t)4 << 20) /* as zn_block_alloc asks for them */
+#define SMALL_PAGES_BYTES ((size_t)2 << 20) /* as zn_block_alloc asks for them */
 #define FLOWS_PER_BUCKET 5                  /* half full at the cap: overflow is rare */
 
 /* A bucket is looked at before it is written to. Of a new page the kernel then lends zeros at first, and
