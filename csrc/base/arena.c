@@ -39,8 +39,7 @@ void *zn_block_alloc(size_t bytes)
 #ifdef MADV_HUGEPAGE
     /* A block that is hardly used stays on small pages: only what lies further in gets huge ones. */
     if (bytes >= 4 * HUGE_PAGE_BYTES)
-        (void)madvise((uint8_t *)block + HUGE_PAGE_BYTES, bytes - HUGE_PAGE_BYTES,
-                      MADV_HUGEPAGE);
+        (void)madvise((uint8_t *)block + HUGE_PAGE_BYTES, bytes - HUGE_PAGE_BYTES, MADV_HUGEPAGE);
 #endif
     return block;
 }
