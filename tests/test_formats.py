@@ -167,6 +167,27 @@ def test_rows_that_are_held_stay_as_they_are() -> None:
     assert all(bytes(kept[-1][0][0]) == values[0] for values in seen[-1:])
 
 
+def test_lines_that_are_held_stay_as_they_are() -> None:
+    """The same of text; also when the engine is closed."""
+    engine = make_engine(z=1, outputs=("jsonl", "csv"))
+    kept, seen, lines = [], [], 0
+    for n in range(8):
+        talk = Udp(user(n + 1), ports=(20000 + n, 53), t_ns=START + n * 400 * SECOND)
+        feed(engine, talk.lookup(b"www.example.org").frames)
+        feed(engine, Udp(user(99), t_ns=START + (n * 400 + 300) * SECOND).send(b"x").frames)
+        for _period, texts, _ends in engine.drain()[0]:
+            lines += texts["jsonl"][1]
+            seen.append({output: bytes(text) for output, (text, _count) in texts.items()})
+            kept.append(texts if n % 3 else None)
+            assert all(text.count(b"\n") == texts[output][1] for output, text in seen[-1].items())
+        texts = {}
+    engine.close()
+    assert lines > len(seen)
+    for texts, before in zip(kept, seen, strict=True):
+        if texts is not None:
+            assert {output: bytes(text) for output, (text, _count) in texts.items()} == before
+
+
 @pytest.mark.parametrize("rows", [1, 63, 64, 65, 700])
 def test_rows_of_any_number(rows: int) -> None:
     engine = make_engine(z=1, outputs=("udp_table", "jsonl"))
