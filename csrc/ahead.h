@@ -14,7 +14,7 @@
 #include "intake.h"
 #include "source.h"
 
-#define ZN_AHEAD_PORTIONS 16 /* read and not used up: so many buffers a file keeps */
+#define ZN_AHEAD_PORTIONS 16 /* read and not used up */
 
 /* Frames of a file, decoded. */
 typedef struct zn_portion {

@@ -275,39 +275,54 @@ cdef object closed_window(const zn_popularity_window *w):
     return ClosedWindow(w.start_ns, w.end_ns, bool(w.whole), w.users, bins)
 
 
-cdef class _Rows:
-    """The rows of a table, taken from an engine, as bytes that may only be read."""
+cdef class _Lent:
+    """Memory that was taken from an engine, as bytes that may only be read."""
 
-    cdef zn_table_block block
+    cdef void *bytes  # NULL: it was given back
+    cdef size_t size
     cdef int exports
 
     def __getbuffer__(self, Py_buffer *buffer, int flags):
-        if self.block.bytes == NULL:
-            raise BufferError("these rows were given back")
-        PyBuffer_FillInfo(buffer, self, self.block.bytes, self.block.size, 1, flags)
+        if self.bytes == NULL:
+            raise BufferError("this memory was given back")
+        PyBuffer_FillInfo(buffer, self, self.bytes, self.size, 1, flags)
         self.exports += 1
 
     def __releasebuffer__(self, Py_buffer *buffer):
         self.exports -= 1
+
+
+cdef class _Rows(_Lent):
+    """The rows of a table."""
+
+    cdef zn_table_block block
+
+    cdef void take(self, zn_table *table):
+        self.block = zn_table_take(table)
+        self.bytes, self.size = self.block.bytes, self.block.size
+
+    cdef void give(self, zn_table *table):
+        zn_table_give(table, self.block)
+        self.bytes = self.block.bytes = NULL
 
     def __dealloc__(self):
         zn_table_block_free(self.block)
 
 
-cdef class _Lines:
-    """A text, taken from an engine, as bytes that may only be read."""
+cdef class _Lines(_Lent):
+    """A text."""
 
     cdef zn_text text
-    cdef int exports
 
-    def __getbuffer__(self, Py_buffer *buffer, int flags):
-        if self.text.bytes == NULL:
-            raise BufferError("these lines were given back")
-        PyBuffer_FillInfo(buffer, self, self.text.bytes, self.text.n, 1, flags)
-        self.exports += 1
+    cdef void take(self, zn_text *text):
+        self.text = text[0]
+        self.bytes, self.size = self.text.bytes, self.text.n
+        memset(text, 0, sizeof(text[0]))
 
-    def __releasebuffer__(self, Py_buffer *buffer):
-        self.exports -= 1
+    cdef void give(self, zn_text *text):
+        text[0] = self.text
+        text.n = 0
+        self.bytes = self.text.bytes = NULL
 
     def __dealloc__(self):
         zn_text_fini(&self.text)
@@ -382,17 +397,14 @@ cdef class Engine:
         for i in range(len(TABLES)):
             rows = self.lent[i]
             if rows is not None and rows.exports == 0:
-                zn_table_give(&zn_engine_outputs(self.engine).table[<int>i], rows.block)
-                rows.block.bytes = NULL
+                rows.give(&zn_engine_outputs(self.engine).table[<int>i])
                 self.lent[i] = None
         for j in range(TEXTS):
             lines = self.lent_texts[j]
             if lines is not None and lines.exports == 0:
                 text = &zn_engine_outputs(self.engine).text[<int>j]
                 if text.bytes == NULL:
-                    text[0] = lines.text
-                    text.n = 0
-                    lines.text.bytes = NULL
+                    lines.give(text)
                 self.lent_texts[j] = None
 
     def close(self):
@@ -544,16 +556,15 @@ cdef class Engine:
 
     cdef object _lend(self, int output):
         """The text of an output, of which the engine forgets it."""
-        cdef zn_text *text = &zn_engine_outputs(self.engine).text[output]
         cdef _Lines lines = _Lines()
-        lines.text = text[0]
-        memset(text, 0, sizeof(text[0]))
+        lines.take(&zn_engine_outputs(self.engine).text[output])
         self.lent_texts[output] = lines
         return memoryview(lines)
 
     def drain(self, *, size_t rows=0):
         """Everything that is ready, which is then gone: ([(start of the period in ns, or None where
-        the last one goes on; {output: (text, its lines)}; {table: rows up to here}), ...], {table: columns}).
+        the last one goes on; {output: (text, its lines)}; {table: rows up to here}), ...],
+        {table: columns}).
 
         rows: a table is left for later when it has fewer, unless a period ended in it.
         """
@@ -614,7 +625,7 @@ cdef class Engine:
             places.append((values - table.block.bytes,
                            table.rows * zn_table_width(table.fields.at[i].type) or bits,
                            None if valid == NULL else valid - table.block.bytes, texts))
-        rows.block = zn_table_take(table)
+        rows.take(table)
         self.lent[which] = rows
         view = memoryview(rows)
         return [

@@ -117,7 +117,8 @@ void zn_pieces_lend(zn_pieces *p)
     p->call++;
 }
 
-/* A buffer that nobody looks at. At most ZN_PIECES_CALLS are lent: one in each call. */
+/* A buffer that nobody looks at. At most ZN_PIECES_CALLS are lent: one in each call; one is the current
+ * one, and ZN_PIECES_AHEAD are asked for. */
 static unsigned free_piece(const zn_pieces *p)
 {
     for (unsigned i = 0; i < PIECES; i++)

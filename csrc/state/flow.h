@@ -91,7 +91,7 @@ typedef enum zn_flow_end {
     ZN_FLOW_INPUT_END
 } zn_flow_end;
 
-/* The first cache line and the sides' two are what a packet of a flow whose name is read touches. */
+/* The first cache line and that of the side that sent it are what a usual packet touches. */
 typedef struct zn_flow {
     zn_tuple tuple;
     int64_t last_ns;
