@@ -18,7 +18,7 @@ pytestmark = pytest.mark.source
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE_FOLDERS = ("csrc", "zanon_net", "tests", "bench", "examples", "pcaps", "scripts")
-SOURCE_SUFFIXES = {".c", ".h", ".py", ".pyx", ".pxd", ".pyi"}
+SOURCE_SUFFIXES = {".c", ".h", ".py", ".pyx", ".pxd", ".pxi", ".pyi"}
 
 Sources = Mapping[str, str]
 Complaints = Iterator[str]
@@ -189,10 +189,10 @@ def rank_of(module: str) -> int:
 
 
 def package_modules(sources: Sources) -> dict[str, tuple[str, str]]:
-    """Path -> (module or subpackage beneath zanon_net, text)."""
+    """Path -> (module or subpackage beneath zanon_net, text); core/ holds the pieces of _core."""
     inside = {path: path.removeprefix("zanon_net/") for path in sources}
     return {
-        path: (re.split(r"[/.]", inner)[0], sources[path])
+        path: ("_core" if inner.startswith("core/") else re.split(r"[/.]", inner)[0], sources[path])
         for path, inner in inside.items()
         if inner != path and not inner.endswith((".pxd", ".pyi"))
     }
@@ -200,7 +200,7 @@ def package_modules(sources: Sources) -> dict[str, tuple[str, str]]:
 
 def imports_of(path: str, text: str, modules: set[str]) -> set[str]:
     """The modules of zanon_net that the file imports; a name of the package itself is __init__."""
-    if path.endswith(".pyx"):
+    if path.endswith((".pyx", ".pxi")):
         return set(CYTHON_IMPORT.findall(text)) & modules
     found = set()
     for node in ast.walk(ast.parse(text)):
@@ -349,6 +349,7 @@ RULES = [
             "zanon_net/pipeline.py: def f():\n    import zanon_net.cli",
             "zanon_net/model/fit.py: from .. import run",
             "zanon_net/_core.pyx: from zanon_net.pipeline import run",
+            "zanon_net/core/engine.pxi: from zanon_net.pipeline import run",
         ),
     ),
     Rule(

@@ -1,0 +1,119 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+# Declarations of csrc/base.
+
+cdef extern from "base/base.h" nogil:
+    ctypedef enum zn_parse:
+        ZN_DONE
+        ZN_NEED_MORE
+        ZN_MALFORMED
+        ZN_OTHER
+    ctypedef enum zn_err:
+        ZN_ERR_OK
+        ZN_ERR_CONFIG
+        ZN_ERR_IO
+        ZN_ERR_FORMAT
+        ZN_ERR_CAPACITY
+        ZN_ERR_CRYPTO
+    ctypedef struct zn_error:
+        zn_err code
+        int os_errno
+        char msg[256]
+
+cdef extern from "base/arena.h" nogil:
+    void zn_alloc_fail_after(uint64_t n)
+
+cdef extern from "base/cursor.h" nogil:
+    ctypedef struct zn_span:
+        const uint8_t *p
+        size_t n
+
+    ctypedef struct zn_cursor:
+        pass
+    zn_cursor zn_cursor_over_span(zn_span s, bint whole)
+
+cdef extern from "base/addr.h" nogil:
+    ctypedef struct zn_addr:
+        uint8_t byte[16]
+    ctypedef struct zn_net:
+        zn_addr prefix
+        uint32_t bits
+    size_t zn_addr_text(const zn_addr *a, char *out)
+
+cdef extern from "base/hash.h" nogil:
+    ctypedef struct zn_hash_key:
+        uint64_t k0
+        uint64_t k1
+    ctypedef struct zn_id:
+        uint64_t lo
+        uint64_t hi
+    int zn_hash_key_random(zn_hash_key *key, zn_error *err)
+    uint64_t zn_hash64(const zn_hash_key *key, const void *data, size_t n)
+    zn_id zn_hash128(const zn_hash_key *key, uint8_t domain, const void *data, size_t n)
+
+cdef extern from "base/stats.h" nogil:
+    ctypedef enum zn_stat:
+        ZN_STAT_FRAGMENTS
+        ZN_STAT_IN_FIRST
+        ZN_STAT_COUNT
+    ctypedef struct zn_stats:
+        uint64_t n[1]
+    ctypedef struct zn_stat_info:
+        const char *name
+        const char *group
+        const char *text
+    const zn_stat_info *zn_stat_describe(size_t i)
+
+cdef extern from "base/bucket_hash.h" nogil:
+    ctypedef struct zn_bucket_key:
+        uint64_t word[8]
+
+cdef extern from "base/text.h" nogil:
+    ctypedef struct zn_text:
+        char *bytes
+        size_t n
+    void zn_text_fini(zn_text *t)
+
+cdef extern from "base/packet.h" nogil:
+    ctypedef struct zn_tuple:
+        zn_addr addr[2]
+        uint16_t port[2]
+        uint32_t proto
+    ctypedef struct zn_tunnel:
+        zn_addr end[2]
+    ctypedef struct zn_packet:
+        zn_tuple tuple
+        uint64_t hash
+        uint8_t sender, ttl, tcp_flags, fragment
+        uint16_t window
+        uint32_t seq, ack, payload_len
+        zn_span payload
+        uint64_t encapsulations
+        uint32_t tunnel_count
+        zn_tunnel *tunnels
+
+cdef extern from "base/stage.h" nogil:
+    ctypedef enum zn_stage:
+        ZN_STAGE_COUNT
+    const char *zn_stage_name(zn_stage stage)
+
+cdef extern from "base/row.h" nogil:
+    ctypedef enum zn_row_format:
+        ZN_ROWS_AUTO
+    ctypedef enum zn_row_fault:
+        ZN_FAULT_GOOD
+        ZN_FAULT_COUNT
+    enum:
+        ZN_ROW_COLUMNS_MAX
+    ctypedef struct zn_row_columns:
+        zn_span name[ZN_ROW_COLUMNS_MAX]
+        size_t count
+
+cdef extern from "base/moment.h" nogil:
+    ctypedef enum zn_time_unit:
+        ZN_TIME_ISO
+    ctypedef struct zn_moment:
+        int64_t t_ns
+        c_bool has_offset
+    bint zn_moment_parse(zn_span text, zn_time_unit unit, zn_moment *out)
+    void zn_moment_put(zn_text *out, int64_t t_ns, zn_time_unit unit)

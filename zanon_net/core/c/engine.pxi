@@ -1,0 +1,139 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+# Declarations of the headers in csrc itself.
+
+cdef extern from "outputs.h" nogil:
+    ctypedef enum zn_field_type:
+        ZN_FIELD_TEXT
+    ctypedef struct zn_field:
+        const char *name
+        zn_field_type type
+        bint nullable
+    ctypedef struct zn_fields:
+        zn_field at[1]
+        size_t n
+    ctypedef struct zn_dictionary:
+        int32_t *offsets
+        uint8_t *bytes
+        size_t n, bytes_n
+    ctypedef struct zn_table_place:
+        uint8_t *values
+    ctypedef struct zn_table_layout:
+        zn_table_place column[1]
+    ctypedef struct zn_table_block:
+        uint8_t *bytes
+        size_t size
+    ctypedef struct zn_table:
+        zn_fields fields
+        zn_dictionary dictionary[1]
+        zn_table_block block
+        zn_table_layout in_block
+        size_t rows
+    size_t zn_table_width(zn_field_type type)
+    int zn_table_end(zn_table *t, zn_error *err)
+    const uint8_t *zn_table_valid(const zn_table *t, size_t column)
+    zn_table_block zn_table_take(zn_table *t)
+    void zn_table_give(zn_table *t, zn_table_block block)
+    void zn_table_block_free(zn_table_block block)
+    ctypedef enum zn_output:
+        ZN_OUTPUT_TEXTS
+        ZN_OUTPUTS
+    enum:
+        ZN_OUTPUTS_ROWS
+    ctypedef struct zn_mark:
+        int64_t period_ns
+        size_t at[1]
+        size_t lines[1]
+        size_t rows[1]
+    ctypedef struct zn_outputs:
+        zn_text text[1]
+        size_t lines[1]
+        zn_table table[1]
+        zn_mark *marks
+        size_t mark_count
+    void zn_outputs_header(const zn_outputs *o, zn_output output, zn_text *out)
+    void zn_outputs_clear(zn_outputs *o)
+
+cdef extern from "engine.h" nogil:
+    ctypedef struct zn_engine:
+        pass
+    ctypedef struct zn_engine_config:
+        uint32_t z
+        int64_t window_ns, rotate_ns
+        bint established, dns_votes, exact, keep_client_port, dn_hunter
+        unsigned sets
+        uint32_t outputs
+        int64_t split_ns
+        const zn_net *internal
+        size_t internal_count
+        const zn_span *never
+        size_t never_count
+        uint8_t user_v4_bits, user_v6_bits
+        const char *key_file
+        uint32_t max_flows, max_tuples, max_attributes
+        uint32_t z_max
+        bint popularity
+        unsigned workers
+    ctypedef struct zn_source:
+        zn_capture *capture
+        zn_filter *filter
+        uint32_t link_type[16]
+        uint64_t link_frames[16]
+        uint32_t links
+    int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *err)
+    void zn_engine_close(zn_engine *e)
+    int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
+    int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
+    int zn_engine_finish(zn_engine *e, zn_error *err)
+    bint zn_engine_window(const zn_engine *e, zn_popularity_window *window)
+    size_t zn_engine_window_counts(const zn_engine *e, uint32_t *out, size_t cap)
+    int zn_engine_set_z(zn_engine *e, uint32_t z, zn_error *err)
+    int zn_engine_settle(zn_engine *e, zn_error *err)
+    zn_outputs *zn_engine_outputs(zn_engine *e)
+    bint zn_engine_waiting(const zn_engine *e)
+    const zn_stats *zn_engine_stats(const zn_engine *e)
+    zn_ztable_stats zn_engine_table_stats(const zn_engine *e)
+    uint64_t zn_engine_users(const zn_engine *e, c_bool *saturated)
+    bint zn_engine_time_range(const zn_engine *e, int64_t *first_ns, int64_t *last_ns)
+    size_t zn_engine_memory(const zn_engine *e)
+    size_t zn_engine_flow_memory(const zn_engine *e, uint32_t *live)
+    size_t zn_engine_flow_memory_max(const zn_engine *e)
+    const char *zn_engine_check(const zn_engine *e)
+    int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err)
+    zn_stage zn_engine_stage(const zn_engine *e)
+
+cdef extern from "engine_live.h" nogil:
+    int zn_engine_run_live(zn_engine *e, zn_live_group *group, int max_frames, int wait_ms,
+                           zn_error *err)
+
+cdef extern from "sieve.h" nogil:
+    ctypedef struct zn_sieve:
+        pass
+    ctypedef struct zn_sieve_config:
+        zn_row_gate_config gate
+        zn_row_format format
+        zn_row_format to
+        zn_time_unit unit
+        uint8_t delimiter
+        zn_row_columns columns
+        zn_span header
+        c_bool strict
+    ctypedef struct zn_sieve_stats:
+        uint64_t rows, observations, written, without_offset
+        uint64_t faults[1]
+        zn_row_fault first_fault
+        uint64_t first_fault_line
+        int64_t first_ns, last_ns
+    int zn_sieve_open(zn_sieve **out, const zn_sieve_config *config, zn_error *err)
+    void zn_sieve_close(zn_sieve *s)
+    int zn_sieve_feed(zn_sieve *s, const uint8_t *data, size_t n, zn_error *err)
+    int zn_sieve_end(zn_sieve *s, zn_error *err)
+    int zn_sieve_finish(zn_sieve *s, zn_error *err)
+    zn_popularity *zn_sieve_popularity(zn_sieve *s)
+    zn_text *zn_sieve_output(zn_sieve *s)
+    const zn_sieve_stats *zn_sieve_get_stats(const zn_sieve *s)
+    zn_ztable_stats zn_sieve_table_stats(const zn_sieve *s)
+    zn_row_format zn_sieve_format(const zn_sieve *s)
+    size_t zn_sieve_memory(const zn_sieve *s)
+    const char *zn_row_fault_name(zn_row_fault fault)
+    const char *zn_row_fault_text(zn_row_fault fault)

@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+# What every call of the C core needs: its errors, signals that came in it, one thread at a time.
+
+cdef int check(int rc, zn_error *err) except -1:
+    """Raises the class of a C error with C's own message."""
+    if rc >= 0:
+        return 0
+    message = err.msg.decode("utf-8", "replace")
+    if err.code == ZN_ERR_CONFIG:
+        raise ConfigError(message)
+    if err.code == ZN_ERR_IO:
+        raise CaptureError(err.os_errno, message)
+    if err.code == ZN_ERR_FORMAT:
+        raise FormatError(message)
+    if err.code == ZN_ERR_CAPACITY:
+        raise CapacityError(message)
+    raise ZanonError(message)
+
+
+cdef bint interrupted(int rc, const zn_error *err) except -1:
+    """A signal came while a stream was waited for: runs its handler, which may raise."""
+    if rc != -ZN_ERR_IO or err.os_errno != EINTR:
+        return False
+    PyErr_CheckSignals()
+    return True
+
+
+cdef class _Guard:
+    """Refuses a second call into an object that is at work in another thread."""
+
+    cdef bint busy
+
+    cdef int enter(self) except -1:
+        if self.busy:
+            raise RuntimeError("this object is in use by another thread")
+        self.busy = True
+        return 0
+
+    cdef void leave(self) noexcept:
+        self.busy = False

@@ -1,0 +1,140 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+# Pseudonyms and their keys: csrc/crypto.
+
+cdef class CryptoPan:
+    """Prefix-preserving pseudonyms of IP addresses (Xu, Fan, Ammar, Moon 2002).
+
+    key: 32 bytes; the first 16 are the AES key, the last 16 make the pad. IPv4 is encrypted over
+    32 bits, IPv6 over 128. Raises ConfigError for a key of another length.
+    """
+
+    cdef zn_cryptopan *pan
+    cdef _Guard guard
+
+    def __init__(self, bytes key not None):
+        cdef zn_error err
+        if self.pan != NULL:
+            raise RuntimeError("a key cannot be set twice")
+        if len(key) != 32:
+            raise ConfigError(f"a Crypto-PAn key has 32 bytes, this one {len(key)}")
+        memset(&err, 0, sizeof(err))
+        self.guard = _Guard()
+        check(zn_cryptopan_open(&self.pan, <const uint8_t *><const char *>key, &err), &err)
+
+    def __dealloc__(self):
+        zn_cryptopan_close(self.pan)
+
+    def __reduce__(self):
+        raise TypeError("a CryptoPan cannot be pickled: it holds a key")
+
+    def anonymize(self, address):
+        """The pseudonym of an address (str, bytes of 4 or 16, or ipaddress), in the same type."""
+        cdef zn_addr addr
+        parsed = ipaddress.ip_address(address)
+        addr = addr_of(parsed.packed)
+        self.guard.enter()
+        rc = zn_cryptopan_addrs(self.pan, &addr, &addr, 1)
+        self.guard.leave()
+        if rc != 0:
+            raise ZanonError("the crypto library could not encrypt an address")
+        pseudonym = address_from(&addr)
+        if parsed.version == 6 and pseudonym.version == 4:
+            pseudonym = ipaddress.IPv6Address(b"\0" * 10 + b"\xff\xff" + pseudonym.packed)
+        if isinstance(address, str):
+            return str(pseudonym)
+        return pseudonym.packed if isinstance(address, bytes) else pseudonym
+
+    def anonymize_v4(self, addresses):
+        """Pseudonyms of uint32[n] IPv4 addresses in host order."""
+        np = numpy()
+        if not isinstance(addresses, np.ndarray) or addresses.dtype != np.uint32:
+            raise TypeError("addresses must be an array of uint32")
+        if addresses.ndim != 1:
+            raise ValueError("addresses must have one dimension")
+        out = np.empty_like(addresses, order="C")
+        self._v4(straight(addresses), out)
+        return out
+
+    cdef int _v4(self, const uint32_t[::1] source, uint32_t[::1] out) except -1:
+        cdef size_t n = source.shape[0]
+        cdef int rc = 0
+        if n == 0:
+            return 0
+        self.guard.enter()
+        with nogil:
+            rc = zn_cryptopan_v4(self.pan, &source[0], &out[0], n)
+        self.guard.leave()
+        if rc != 0:
+            raise ZanonError("the crypto library could not encrypt an address")
+        return 0
+
+    def anonymize_v6(self, addresses):
+        """Pseudonyms of uint8[n, 16] IPv6 addresses in network order."""
+        np = numpy()
+        if not isinstance(addresses, np.ndarray) or addresses.dtype != np.uint8:
+            raise TypeError("addresses must be an array of uint8")
+        if addresses.ndim != 2 or addresses.shape[1] != 16:
+            raise ValueError("addresses must have the shape (n, 16)")
+        out = np.empty_like(addresses, order="C")
+        self._v6(np.ascontiguousarray(addresses), out)
+        return out
+
+    cdef int _v6(self, const uint8_t[:, ::1] source, uint8_t[:, ::1] out) except -1:
+        cdef size_t n = source.shape[0]
+        cdef int rc = 0
+        if n == 0:
+            return 0
+        self.guard.enter()
+        with nogil:
+            rc = zn_cryptopan_v6(self.pan, &source[0, 0], &out[0, 0], n)
+        self.guard.leave()
+        if rc != 0:
+            raise ZanonError("the crypto library could not encrypt an address")
+        return 0
+
+
+cdef class Keys:
+    """Epoch keys (crypto/keys), for tests and for checking a key file."""
+
+    cdef zn_keys *keys
+
+    def __init__(self, int64_t rotate_ns, key_file=None):
+        cdef zn_error err
+        cdef const char *path = NULL
+        if self.keys != NULL:
+            raise RuntimeError("keys cannot be opened twice")
+        memset(&err, 0, sizeof(err))
+        encoded = None if key_file is None else os.fsencode(key_file)
+        if encoded is not None:
+            path = encoded
+        check(zn_keys_open(&self.keys, rotate_ns, path, &err), &err)
+
+    def __dealloc__(self):
+        zn_keys_close(self.keys)
+
+    def epoch(self, int64_t t_ns):
+        """The epoch that serves a time."""
+        return zn_keys_epoch(self.keys, t_ns)
+
+    def pseudonym(self, int64_t t_ns, str address):
+        """(pseudonym, epoch) of an address at a time."""
+        cdef zn_addr real = addr_of(ipaddress.ip_address(address).packed)
+        cdef zn_addr out
+        cdef int64_t epoch
+        if zn_keys_pseudonym(self.keys, t_ns, &real, &out, &epoch) != 0:
+            raise ZanonError("the crypto library could not encrypt an address")
+        return str(address_from(&out)), epoch
+
+    def rebase(self, int64_t t_ns):
+        """The packet clock was set back to t_ns."""
+        cdef zn_error err
+        memset(&err, 0, sizeof(err))
+        check(zn_keys_rebase(self.keys, t_ns, &err), &err)
+
+    def derive(self, bytes purpose not None, int64_t epoch, size_t n):
+        """n (1 to 32) bytes for another purpose of an epoch."""
+        cdef uint8_t out[32]
+        if not 1 <= n <= 32 or zn_keys_derive(self.keys, purpose, epoch, out, n) != 0:
+            raise ZanonError("nothing can be derived")
+        return PyBytes_FromStringAndSize(<const char *>out, n)

@@ -1,0 +1,396 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+# The engine: csrc/engine.h.
+
+cdef class Engine:
+    """The whole packet path; belongs to one thread at a time."""
+
+    cdef zn_engine *engine
+    cdef _Guard guard
+    # Of each table and each text, what was drained last: reused when nobody reads it any more.
+    cdef list lent
+    cdef list lent_texts
+
+    def __init__(self, *, z, window_ns, rotate_ns, established, dns_votes, internal, never,
+                 user_prefix, key_file, keep_client_port, dn_hunter, exact, outputs, split_ns, columns, max_flows,
+                 max_tuples, max_attributes, z_max=0, popularity=False, workers=1):
+        cdef zn_engine_config config
+        cdef zn_error err
+        cdef _Lists lists = _Lists(internal, never)
+        if self.engine != NULL:
+            raise RuntimeError("an engine cannot be opened twice")
+        self.guard = _Guard()
+        self.lent = [None] * len(TABLES)
+        self.lent_texts = [None] * TEXTS
+        memset(&config, 0, sizeof(config))
+        memset(&err, 0, sizeof(err))
+        config.z = z
+        config.window_ns = window_ns
+        config.rotate_ns = rotate_ns
+        config.established = established
+        config.dns_votes = dns_votes
+        config.exact = exact
+        config.keep_client_port = keep_client_port
+        config.dn_hunter = dn_hunter
+        for name in columns:
+            config.sets |= SETS[name]
+        for output in outputs:
+            config.outputs |= 1 << (*ALL_TEXTS, *TABLES).index(output)
+        config.split_ns = split_ns
+        if internal is not None:
+            config.internal = lists.nets
+            config.internal_count = len(internal)
+        config.never = lists.spans
+        config.never_count = len(lists.kept)
+        config.user_v4_bits, config.user_v6_bits = user_prefix
+        encoded = None if key_file is None else os.fsencode(key_file)
+        if encoded is not None:
+            config.key_file = encoded
+        config.max_flows = max_flows
+        config.max_tuples = max_tuples
+        config.max_attributes = max_attributes
+        config.z_max = z_max
+        config.popularity = popularity
+        config.workers = workers
+        check(zn_engine_open(&self.engine, &config, &err), &err)
+
+    def __dealloc__(self):
+        zn_engine_close(self.engine)
+
+    cdef int _enter(self) except -1:
+        if self.engine == NULL:
+            raise ValueError("the engine is closed")
+        self.guard.enter()
+        self._take_back()
+        return 0
+
+    cdef void _take_back(self):
+        cdef _Rows rows
+        cdef _Lines lines
+        cdef zn_text *text
+        for i in range(len(TABLES)):
+            rows = self.lent[i]
+            if rows is not None and rows.exports == 0:
+                rows.give(&zn_engine_outputs(self.engine).table[<int>i])
+                self.lent[i] = None
+        for j in range(TEXTS):
+            lines = self.lent_texts[j]
+            if lines is not None and lines.exports == 0:
+                text = &zn_engine_outputs(self.engine).text[<int>j]
+                if text.bytes == NULL:
+                    lines.give(text)
+                self.lent_texts[j] = None
+
+    def close(self):
+        """Wipes and frees everything; again is fine."""
+        if self.engine != NULL:
+            self.guard.enter()
+            zn_engine_close(self.engine)
+            self.engine = NULL
+            self.guard.leave()
+
+    def run(self, Capture capture not None, int max_frames):
+        """Takes up to max_frames from the capture; how many, 0 at its end."""
+        cdef zn_error err
+        cdef int n
+        capture._check_open()
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        try:
+            while True:
+                with nogil:
+                    n = zn_engine_run(self.engine, &capture.source, max_frames, &err)
+                if not interrupted(n, &err):
+                    break
+        finally:
+            self.guard.leave()
+        check(n, &err)
+        return n
+
+    def feed(self, const uint8_t[::1] buffer, const int64_t[::1] ts_ns, const uint32_t[::1] caplen,
+             const uint32_t[::1] wirelen, uint32_t linktype):
+        """Takes n frames that lie back to back in buffer; arrays of length n."""
+        cdef Py_ssize_t n = ts_ns.shape[0]
+        cdef Py_ssize_t at = 0
+        cdef zn_error err
+        cdef zn_frame *frames
+        cdef int rc
+        if caplen.shape[0] != n or wirelen.shape[0] != n:
+            raise ValueError("ts_ns, caplen and wirelen differ in length")
+        frames = <zn_frame *>malloc((n + 1) * sizeof(zn_frame))
+        if frames == NULL:
+            raise MemoryError
+        try:
+            for i in range(n):
+                if caplen[i] > buffer.shape[0] - at or wirelen[i] < caplen[i]:
+                    raise ValueError(f"frame {i}: its length does not fit the buffer")
+                frames[i].data = &buffer[0] + at
+                frames[i].t_ns = ts_ns[i]
+                frames[i].captured = caplen[i]
+                frames[i].wire = wirelen[i]
+                frames[i].link_type = linktype
+                at += caplen[i]
+            memset(&err, 0, sizeof(err))
+            self._enter()
+            with nogil:
+                rc = zn_engine_feed(self.engine, frames, n, &err)
+            self.guard.leave()
+            check(rc, &err)
+        finally:
+            free(frames)
+
+    def idle(self, int64_t quiet_ns):
+        """No packet came for quiet_ns: closes the flows that have been idle for too long. True: drain,
+        and call settle."""
+        cdef zn_error err
+        cdef int rc
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        with nogil:
+            rc = zn_engine_idle(self.engine, quiet_ns, &err)
+        self.guard.leave()
+        check(rc, &err)
+        return rc > 0
+
+    def finish(self):
+        """End of input: closes every flow and puts its record out. True: drain, and call again."""
+        return self._settle(True)
+
+    def settle(self):
+        """Puts out records that wait. True: drain, and call again."""
+        return self._settle(False)
+
+    cdef bint _settle(self, bint finish) except -1:
+        cdef zn_error err
+        cdef int rc
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        with nogil:
+            if finish:
+                rc = zn_engine_finish(self.engine, &err)
+            else:
+                rc = zn_engine_settle(self.engine, &err)
+        self.guard.leave()
+        check(rc, &err)
+        return rc > 0
+
+    @property
+    def waiting(self):
+        """Whether records wait for the outputs to be drained."""
+        self._check_open()
+        return bool(zn_engine_waiting(self.engine))
+
+    def window(self):
+        """The window that has ended, as a ClosedWindow, until run is called again; or None."""
+        cdef zn_popularity_window closed
+        self._enter()
+        try:
+            return closed_window(&closed) if zn_engine_window(self.engine, &closed) else None
+        finally:
+            self.guard.leave()
+
+    def window_counts(self):
+        """The distinct users of each name in that window, in no order."""
+        cdef zn_popularity_window closed
+        cdef uint32_t[::1] view
+        cdef size_t n = 0
+        self._enter()
+        try:
+            if zn_engine_window(self.engine, &closed):
+                n = sum(closed_window(&closed).bins)
+            counts = numpy().empty(max(n, 1), dtype="uint32")
+            view = counts
+            return counts[:zn_engine_window_counts(self.engine, &view[0], n)]
+        finally:
+            self.guard.leave()
+
+    def set_z(self, z):
+        """Changes z, up to z_max, for frames not taken yet. Raises ConfigError."""
+        cdef uint32_t wanted = whole("z", z, 1, ZN_ZTABLE_Z_MAX)
+        cdef zn_error err
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        try:
+            check(zn_engine_set_z(self.engine, wanted, &err), &err)
+        finally:
+            self.guard.leave()
+
+    def take(self, str output):
+        """The text that is ready for an output, whatever its period, which is then empty."""
+        cdef int which = ALL_TEXTS.index(output)
+        cdef zn_outputs *out
+        self._enter()
+        try:
+            out = zn_engine_outputs(self.engine)
+            data = PyBytes_FromStringAndSize(out.text[which].bytes, out.text[which].n)
+            out.text[which].n = out.lines[which] = 0
+            return data
+        finally:
+            self.guard.leave()
+
+    cdef object _lend(self, int output):
+        """The text of an output, of which the engine forgets it."""
+        cdef _Lines lines = _Lines()
+        lines.take(&zn_engine_outputs(self.engine).text[output])
+        self.lent_texts[output] = lines
+        return memoryview(lines)
+
+    def drain(self, *, size_t rows=0):
+        """Everything that is ready, which is then gone: ([(start of the period in ns, or None where
+        the last one goes on; {output: (text, its lines)}; {table: rows up to here}), ...],
+        {table: columns}).
+
+        rows: a table is left for later when it has fewer, unless a period ended in it.
+        """
+        cdef zn_outputs *out
+        cdef size_t start[TEXTS]
+        cdef size_t counted[TEXTS]
+        cdef size_t end, lines
+        self._enter()
+        try:
+            out = zn_engine_outputs(self.engine)
+            memset(start, 0, sizeof(start))
+            memset(counted, 0, sizeof(counted))
+            ends_of_texts = [out.text[j].n for j in range(TEXTS)]
+            views = [self._lend(j) if ends_of_texts[j] else None for j in range(TEXTS)]
+            taken = [i for i in range(len(TABLES)) if out.table[<int>i].rows != 0
+                     and (out.table[<int>i].rows >= rows or out.mark_count != 0)]
+            parts = []
+            period = None
+            for i in range(out.mark_count + 1):
+                texts = {}
+                for j in range(TEXTS):
+                    end = out.marks[i].at[j] if i < out.mark_count else ends_of_texts[j]
+                    lines = out.marks[i].lines[j] if i < out.mark_count else out.lines[j]
+                    if end > start[j]:
+                        texts[ALL_TEXTS[j]] = (views[j][start[j]:end], lines - counted[j])
+                        start[j], counted[j] = end, lines
+                ends = {TABLES[j]: out.marks[i].rows[<int>j] if i < out.mark_count
+                        else out.table[<int>j].rows for j in taken}
+                parts.append((period, texts, ends))
+                period = out.marks[i].period_ns if i < out.mark_count else None
+            tables = {TABLES[i]: self._columns(<int>i, &out.table[<int>i]) for i in taken}
+            zn_outputs_clear(out)
+            return parts, tables
+        finally:
+            self.guard.leave()
+
+    cdef list _columns(self, int which, zn_table *table):
+        cdef zn_dictionary *words
+        cdef uint8_t *values
+        cdef const uint8_t *valid
+        cdef size_t bits = (table.rows + 7) // 8
+        cdef _Rows rows = _Rows()
+        cdef zn_error err
+        memset(&err, 0, sizeof(err))
+        check(zn_table_end(table, &err), &err)
+        places = []
+        for i in range(table.fields.n):
+            values = table.in_block.column[i].values
+            valid = zn_table_valid(table, i)
+            words = &table.dictionary[i]
+            texts = None
+            if table.fields.at[i].type == ZN_FIELD_TEXT:
+                texts = (0, b"\0\0\0\0", b"")
+                if words.n:
+                    texts = (words.n,
+                             PyBytes_FromStringAndSize(<char *>words.offsets, (words.n + 1) * 4),
+                             PyBytes_FromStringAndSize(<char *>words.bytes, words.bytes_n))
+            places.append((values - table.block.bytes,
+                           table.rows * zn_table_width(table.fields.at[i].type) or bits,
+                           None if valid == NULL else valid - table.block.bytes, texts))
+        rows.take(table)
+        self.lent[which] = rows
+        view = memoryview(rows)
+        return [
+            (view[at:at + n], None if where is None else view[where:where + bits], texts)
+            for at, n, where, texts in places
+        ]
+
+    def fields(self, str table):
+        """(name, type, may be missing) of every column of a table; the types are FIELD_TYPES."""
+        cdef zn_fields *fields
+        self._check_open()
+        fields = &zn_engine_outputs(self.engine).table[<int>TABLES.index(table)].fields
+        return [(fields.at[i].name.decode(), FIELD_TYPES[<int>fields.at[i].type],
+                 bool(fields.at[i].nullable)) for i in range(fields.n)]
+
+    def header(self, str output):
+        """The line that a file of a text output starts with; empty where there is none."""
+        cdef zn_text text
+        self._check_open()
+        memset(&text, 0, sizeof(text))
+        try:
+            zn_outputs_header(zn_engine_outputs(self.engine),
+                              <zn_output><int>OUTPUTS.index(output), &text)
+            return b"" if text.n == 0 else PyBytes_FromStringAndSize(text.bytes, text.n)
+        finally:
+            zn_text_fini(&text)
+
+    cdef int _check_open(self) except -1:
+        if self.engine == NULL:
+            raise ValueError("the engine is closed")
+        return 0
+
+    @property
+    def stage(self):
+        """The index in STAGES of what it is doing now; another thread may ask."""
+        self._check_open()
+        return <int>zn_engine_stage(self.engine)
+
+    @property
+    def stats(self):
+        """Every counter by its name in STAT_INFO."""
+        cdef const zn_stats *stats
+        self._check_open()
+        stats = zn_engine_stats(self.engine)
+        return {STAT_INFO[i][0]: stats.n[i] for i in range(<int>ZN_STAT_COUNT)}
+
+    @property
+    def table_stats(self):
+        """The z-table's counters."""
+        self._check_open()
+        return zn_engine_table_stats(self.engine)
+
+    @property
+    def users(self):
+        """Distinct users seen; a lower bound once their set is full."""
+        cdef c_bool saturated
+        self._check_open()
+        return zn_engine_users(self.engine, &saturated)
+
+    @property
+    def time_range_ns(self):
+        """(first, last) packet time in ns since the Unix epoch, or None."""
+        cdef int64_t first, last
+        self._check_open()
+        return (first, last) if zn_engine_time_range(self.engine, &first, &last) else None
+
+    @property
+    def memory_bytes(self):
+        """Bytes of memory in use."""
+        self._check_open()
+        return zn_engine_memory(self.engine)
+
+    @property
+    def flow_memory(self):
+        """(flows in the table, bytes that it takes for them)."""
+        cdef uint32_t live
+        cdef size_t used
+        self._check_open()
+        used = zn_engine_flow_memory(self.engine, &live)
+        return live, used
+
+    @property
+    def flow_bytes_max(self):
+        """Bytes that the flow table takes when it is full."""
+        self._check_open()
+        return zn_engine_flow_memory_max(self.engine)
+
+    def check(self):
+        """Raises AssertionError when an invariant is broken. Slow: for tests."""
+        cdef const char *broken
+        self._check_open()
+        broken = zn_engine_check(self.engine)
+        if broken != NULL:
+            raise AssertionError(broken.decode())

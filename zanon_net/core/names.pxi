@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+# The words for what the C core numbers, in its order.
+
+OUTPUTS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete", "jsonl", "observations",
+           "csv")
+ROWS = ("record_rows", "observation_rows")
+TABLES = ("tcp_table", "udp_table")
+FULL_ROWS = ZN_OUTPUTS_ROWS
+cdef enum:
+    TEXTS = 8
+ALL_TEXTS = OUTPUTS + ROWS
+assert len(ALL_TEXTS) == TEXTS and TEXTS == <int>ZN_OUTPUT_TEXTS
+assert len(ALL_TEXTS) + len(TABLES) == <int>ZN_OUTPUTS
+FIELD_TYPES = ("bool", "uint8", "uint16", "uint32", "uint64", "int64", "ms", "s", "time", "text")
+SETS = {"core": 0, "e2e": 1, "layer7": 2, "p2p": 4, "options": 8}
+PARSE_STATES = ("done", "need_more", "malformed", "other")
+HOST_KINDS = ("name", "home", "address", "empty", "invalid")
+QUIC_TYPES = ("initial", "0-rtt", "handshake", "retry", "negotiation", "foreign")
+STREAM_RESULTS = ("grew", "stored", "nothing", "conflict", "outside")
+ROW_FORMATS = ("auto", "csv", "jsonl")
+TIME_UNITS = ("s", "ms", "us", "ns", "iso")
+ClosedWindow = namedtuple("ClosedWindow", "start_ns end_ns whole users bins")
+DECISIONS = ("release", "below_z", "too_late", "late_deep", "no_room")
+
+
+cdef list describe_stats():
+    cdef const zn_stat_info *info
+    entries = []
+    for i in range(<int>ZN_STAT_COUNT):
+        info = zn_stat_describe(i)
+        entries.append((info.name.decode().lower(), info.group.decode(), info.text.decode()))
+    return entries
+
+
+STAT_INFO = describe_stats()
+STAGES = tuple(zn_stage_name(<zn_stage>stage).decode() for stage in range(<int>ZN_STAGE_COUNT))
+ROW_FAULTS = {
+    zn_row_fault_name(<zn_row_fault>fault).decode().lower():
+        zn_row_fault_text(<zn_row_fault>fault).decode()
+    for fault in range(1, <int>ZN_FAULT_COUNT)
+}

@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+# HTTP, and what may stand before it or TLS: csrc/proto/http.h, h2.h, hpack.h, preamble.h.
+
+def parse_http(bytes data not None, *, bint cut=False):
+    """(state, host as sent, method number, bytes of the head)."""
+    cdef _Copy copy = _Copy(data)
+    cdef zn_http_request request
+    memset(&request, 0, sizeof(request))
+    state = ZN_OTHER
+    if zn_http_looks_like_request(copy.span):
+        state = zn_http_request_head(copy.span, cut, &request)
+    if state != ZN_DONE:
+        return PARSE_STATES[state], b"", 0, 0
+    return "done", span_bytes(request.host), request.method, request.head_bytes
+
+
+cdef class HeaderTable:
+    """The state of one HTTP/2 connection's header compression (proto/hpack), for tests."""
+
+    cdef zn_hpack table
+
+    def __cinit__(self):
+        zn_hpack_start(&self.table)
+
+    def decode(self, bytes block not None):
+        """(state, [(name, value), ...]) of a header block."""
+        cdef _Copy copy = _Copy(block)
+        cdef zn_cursor cursor = zn_cursor_over_span(copy.span, True)
+        cdef zn_hpack_scratch scratch
+        cdef zn_hpack_field field
+        fields = []
+        while True:
+            state = zn_hpack_next(&self.table, &cursor, &scratch, &field)
+            if state != ZN_DONE:
+                return "done" if state == ZN_OTHER else PARSE_STATES[state], fields
+            fields.append((span_bytes(field.name), span_bytes(field.value)))
+
+    def next_unit(self, bytes data not None):
+        """(state, bytes used, whether it begins a request, its host, its method number)."""
+        cdef _Copy copy = _Copy(data)
+        cdef zn_h2_scratch scratch
+        cdef zn_h2_unit unit
+        state = zn_h2_next(copy.span, &self.table, &scratch, &unit)
+        return (PARSE_STATES[state], unit.used, bool(unit.request), span_bytes(unit.host),
+                unit.method)
+
+
+def h2_preface(bytes data not None):
+    """(state, bytes) of the client's preface at the start of data."""
+    cdef _Copy copy = _Copy(data)
+    cdef size_t used = 0
+    state = zn_h2_preface(copy.span, &used)
+    return PARSE_STATES[state], used if state == ZN_DONE else 0
+
+
+def skip_preamble(bytes data not None):
+    """Bytes of the preamble that data starts with; 0: none."""
+    cdef _Copy copy = _Copy(data)
+    cdef size_t used
+    zn_preamble_skip(copy.span, &used)
+    return used

@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+# QUIC: csrc/proto/quic*.h.
+
+cdef class _Quic:
+    """libcrypto's side of proto/quic: one for the module, used with the GIL held."""
+
+    cdef zn_quic *quic
+    cdef zn_quic_pieces *pieces
+
+    def __cinit__(self):
+        cdef zn_error err
+        memset(&err, 0, sizeof(err))
+        self.pieces = <zn_quic_pieces *>malloc(sizeof(zn_quic_pieces))
+        if self.pieces == NULL:
+            raise MemoryError
+        check(zn_quic_open(&self.quic, &err), &err)
+
+    def __dealloc__(self):
+        zn_quic_close(self.quic)
+        free(self.pieces)
+
+    cdef keys(self, uint32_t version, zn_span dcid, zn_quic_side side, zn_quic_keys *keys):
+        if not zn_quic_derive(self.quic, version, dcid, side, keys):
+            raise ValueError("QUIC keys of an unknown version, or of a longer connection ID")
+
+    cdef list pieces_of(self, zn_span plain):
+        if zn_quic_read_frames(plain, self.pieces) != ZN_DONE:
+            return None
+        return [(self.pieces.piece[i].offset, span_bytes(self.pieces.piece[i].bytes))
+                for i in range(self.pieces.n)]
+
+
+cdef _Quic quic_of_module = None
+
+
+cdef _Quic shared_quic():
+    global quic_of_module
+    if quic_of_module is None:
+        quic_of_module = _Quic()
+    return quic_of_module
+
+
+def quic_keys(uint32_t version, bytes dcid not None, *, bint server=False):
+    """(key, iv, header key) of one side's Initials. Raises ValueError for a version not read."""
+    cdef _Copy copy = _Copy(dcid)
+    cdef zn_quic_keys keys
+    shared_quic().keys(version, copy.span, ZN_QUIC_SERVER if server else ZN_QUIC_CLIENT, &keys)
+    return (PyBytes_FromStringAndSize(<const char *>keys.key, 16),
+            PyBytes_FromStringAndSize(<const char *>keys.iv, 12),
+            PyBytes_FromStringAndSize(<const char *>keys.header_key, 16))
+
+
+def seal_quic(uint32_t version, bytes dcid not None, bytes packet not None, size_t header, *,
+              bint server=False):
+    """The Initial `packet` as its sender protects it; `header` bytes stand before its number."""
+    cdef zn_quic_keys keys
+    cdef _Copy copy = _Copy(dcid)
+    cdef bytearray sealed = bytearray(packet) + bytes(ZN_QUIC_TAG_BYTES)
+    shared_quic().keys(version, copy.span, ZN_QUIC_SERVER if server else ZN_QUIC_CLIENT, &keys)
+    if not zn_quic_seal(&keys, <uint8_t *><char *>sealed, header, len(packet)):
+        raise ValueError("no Initial")
+    return bytes(sealed)
+
+
+def parse_quic_packets(bytes data not None, *, bint whole=True):
+    """(state, [(type, version, destination ID, source ID), ...]) of a datagram's long headers; state
+    is how the search for one more ended."""
+    cdef _Copy copy = _Copy(data)
+    cdef zn_cursor cursor = zn_cursor_over_span(copy.span, whole)
+    cdef zn_quic_packet packet
+    packets = []
+    state = zn_quic_next_packet(&cursor, &packet)
+    while state == ZN_DONE:
+        packets.append((QUIC_TYPES[packet.type], packet.version, span_bytes(packet.dcid),
+                        span_bytes(packet.scid)))
+        state = zn_quic_next_packet(&cursor, &packet)
+    return PARSE_STATES[state], packets
+
+
+def parse_quic_frames(bytes plain not None):
+    """(state, [(offset, bytes), ...]): the CRYPTO frames of an Initial's plaintext, by offset."""
+    cdef _Copy copy = _Copy(plain)
+    pieces = shared_quic().pieces_of(copy.span)
+    return ("malformed", []) if pieces is None else ("done", pieces)
+
+
+def parse_quic(bytes data not None, bytes first_dcid=None):
+    """(state, version, destination ID, source ID, [(offset, bytes), ...]) of the client's Initials in a
+    datagram.
+
+    first_dcid: the ID that the keys come from; None: the Initial's own. state: done when an Initial
+    opened; need_more when the datagram is cut; malformed when the frames of one that opened are;
+    other when none opened.
+    """
+    cdef _Copy copy = _Copy(data)
+    cdef _Copy key_id = None if first_dcid is None else _Copy(first_dcid)
+    cdef zn_cursor cursor = zn_cursor_over_span(copy.span, False)
+    cdef zn_quic_packet packet
+    cdef zn_quic_keys keys
+    cdef zn_span plain
+    cdef _Quic quic = shared_quic()
+    found = ("other", 0, b"", b"", [])
+    state = zn_quic_next_packet(&cursor, &packet)
+    while state == ZN_DONE:
+        if packet.type == ZN_QUIC_INITIAL:
+            quic.keys(packet.version, packet.dcid if key_id is None else key_id.span,
+                      ZN_QUIC_CLIENT, &keys)
+            opened = zn_quic_unseal(quic.quic, &keys, &packet, &plain)
+            if opened == ZN_DONE:
+                pieces = quic.pieces_of(plain)
+                if pieces is None:
+                    return "malformed", 0, b"", b"", []
+                found = ("done", packet.version, span_bytes(packet.dcid), span_bytes(packet.scid),
+                         found[4] + pieces)
+            elif opened == ZN_NEED_MORE and found[0] == "other":
+                found = ("need_more", 0, b"", b"", [])
+        state = zn_quic_next_packet(&cursor, &packet)
+    if found[0] == "other" and state != ZN_OTHER:
+        return PARSE_STATES[state], 0, b"", b"", []
+    return found

@@ -1,0 +1,280 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+# The z-table: csrc/state/ztable.h.
+
+cdef uint64_t hash_any(const zn_hash_key *key, value) except? 0:
+    cdef bytes data = value.encode() if isinstance(value, str) else bytes(value)
+    return zn_hash64(key, <const char *>data, len(data))
+
+
+# Namespaces under the key: a number and the same bytes as text are different attributes.
+cdef enum:
+    DOMAIN_TEXT = 1
+    DOMAIN_NUMBER = 2
+
+
+cdef uint32_t KEEP_MAX = 0xffffffff
+
+
+cdef int64_t time_of(value) except -1:
+    cdef int64_t t_ns
+    try:
+        t_ns = PyNumber_Index(value)  # a float has lost nanoseconds
+    except OverflowError:
+        t_ns = -1
+    except TypeError:
+        raise TypeError(f"t_ns must be a whole number, not {type(value).__name__}") from None
+    if t_ns < 0:
+        raise ValueError("t_ns must be 0 to 2**63 - 1, in nanoseconds")
+    return t_ns
+
+
+def caps_for_bytes(memory_bytes, keep=None):
+    """The largest (max_tuples, max_attributes) with which a ZTable stays below `memory_bytes`.
+
+    That holds for every input: hostile ones take all of it, usual ones a small part. keep: as in
+    ZTable; what is kept of an attribute decides how much its users cost.
+
+    Raises ConfigError when no table is that small, or keep is out of range.
+    """
+    cdef zn_error err
+    cdef zn_ztable_config config = zn_ztable_default_config(1, 1)
+    cdef size_t limit = whole("memory_bytes", memory_bytes, 0, (1 << 63) - 1)
+    cdef int rc
+    memset(&err, 0, sizeof(err))
+    config.keep = 0 if keep is None else whole("keep", keep, 1, KEEP_MAX)
+    with nogil:
+        rc = zn_ztable_fit_caps(&config, limit, &err)
+    check(rc, &err)
+    return config.max_tuples, config.max_attributes
+
+
+cdef class ZTable:
+    """Decides observations (time, user, attribute) by z-anonymity (Jha et al. 2022, Algorithm 1).
+
+    An observation is released when at least z distinct users, the present one included, exposed
+    the attribute within the last window. Users and attributes are bytes or str; they are held as
+    hashes under a random key.
+
+    z: threshold, 1 to 2**31. window_ns: the window in nanoseconds, up to ten years. keep: most
+    recent distinct users kept per attribute, at least z; None keeps all. max_tuples,
+    max_attributes: caps (caps_for_bytes has those for a memory size), at which the oldest go
+    first; 2**24 and 2**22 where they are None. max_jump_ns: a larger step forward in time must be
+    confirmed; None: off. rebase_after: refused observations in a row that prove the clock wrong.
+    reserve: take all memory the caps allow now, for any input, so that no observation waits for
+    the kernel later; the caps have to be given then. Otherwise memory grows with what is live.
+
+    A table belongs to one thread at a time: observe_batch lets other threads run, and a call from
+    one of those meanwhile raises RuntimeError. It can be neither pickled nor copied.
+
+    Raises ConfigError (a ValueError) for values out of range, TypeError for what is no number,
+    CapacityError when memory is out, or less is left than the caps would reserve.
+
+    >>> table = ZTable(2, 10)
+    >>> table.observe(0, "ann", "example.org"), table.observe(5, "bob", "example.org")
+    (False, True)
+    >>> table.observe(16, "bob", "example.org")
+    False
+    >>> table.count("example.org"), table.stats["released"]
+    (1, 1)
+    >>> import numpy as np
+    >>> t_ns, user = np.array([20, 21, 22]), np.array([7, 7, 8], np.uint64)
+    >>> table.observe_batch(t_ns, user, np.array([1, 1, 1], np.uint64))
+    array([False, False,  True])
+    """
+
+    cdef zn_ztable *table
+    cdef zn_ztable_config config
+    cdef zn_hash_key key
+    cdef _Guard guard
+
+    def __cinit__(self, *arguments, **options):
+        self.guard = _Guard()
+
+    def __init__(self, z, window_ns, *, keep=None, max_tuples=None, max_attributes=None,
+                 max_jump_ns=None, rebase_after=256, reserve=False):
+        cdef zn_error err
+        if self.table != NULL:
+            raise RuntimeError("a table cannot be opened twice")
+        memset(&err, 0, sizeof(err))
+        z = whole("z", z, 1, ZN_ZTABLE_Z_MAX)
+        window_ns = whole("window_ns", window_ns, 1, ZN_ZTABLE_WINDOW_MAX_NS)
+        self.config = zn_ztable_default_config(z, window_ns)
+        if keep is not None:
+            self.config.keep = whole("keep", keep, z, KEEP_MAX)
+        if reserve and (max_tuples is None or max_attributes is None):
+            raise ConfigError("reserve needs max_tuples and max_attributes, whose memory it takes; "
+                              "caps_for_bytes has them for a memory size")
+        self.config.max_tuples = whole(
+            "max_tuples", 1 << 24 if max_tuples is None else max_tuples, 1, ZN_ZTABLE_TUPLES_MAX)
+        self.config.max_attributes = whole(
+            "max_attributes", 1 << 22 if max_attributes is None else max_attributes, 1,
+            ZN_ZTABLE_ATTRIBUTES_MAX)
+        self.config.reserve = bool(reserve)
+        if max_jump_ns is not None:
+            self.config.max_jump_ns = whole("max_jump_ns", max_jump_ns, 1, (1 << 63) - 1)
+        self.config.rebase_after = whole("rebase_after", rebase_after, 1, (1 << 32) - 1)
+        check(zn_hash_key_random(&self.key, &err), &err)
+        check(zn_ztable_open(&self.table, &self.config, &err), &err)
+
+    def __dealloc__(self):
+        zn_ztable_close(self.table)
+
+    def __reduce__(self):
+        raise TypeError("a ZTable cannot be pickled or copied: it holds exposures that were not "
+                        "released, under a key that must not leave the process")
+
+    def __repr__(self):
+        if self.table == NULL:
+            return "<ZTable, never opened>"
+        if self.guard.busy:
+            return f"<ZTable z={self.config.z}, at work in another thread>"
+        stats = self.stats
+        return (f"<ZTable z={self.config.z} window_ns={self.config.window_ns} "
+                f"keep={self.config.keep or None} tuples={stats['tuples']} "
+                f"attributes={stats['attributes']} "
+                f"released={stats['released']}/{stats['observations']} "
+                f"memory_bytes={self.memory_bytes}>")
+
+    cdef int _enter(self) except -1:
+        if self.table == NULL:
+            raise RuntimeError("this table was never opened")
+        return self.guard.enter()
+
+    cdef zn_id _text_id(self, value) except *:
+        cdef bytes data = value.encode() if isinstance(value, str) else bytes(value)
+        return zn_hash128(&self.key, DOMAIN_TEXT, <const char *>data, len(data))
+
+    cdef zn_id _number_id(self, uint64_t value) noexcept nogil:
+        return zn_hash128(&self.key, DOMAIN_NUMBER, &value, sizeof(value))
+
+    def observe(self, t_ns, user, attribute):
+        """True when the observation may be released.
+
+        t_ns: nanoseconds since the Unix epoch, 0 to 2**63 - 1. user, attribute: bytes or str.
+        Raises ValueError for another time, TypeError for another type.
+        """
+        cdef zn_observation o
+        o.t_ns = time_of(t_ns)
+        if not isinstance(user, (bytes, str)) or not isinstance(attribute, (bytes, str)):
+            raise TypeError("user and attribute are bytes or str")
+        o.user = hash_any(&self.key, user)
+        o.attribute = self._text_id(attribute)
+        self._enter()
+        released = zn_ztable_observe(self.table, &o) == ZN_RELEASE
+        self.guard.leave()
+        return released
+
+    def observe_batch(self, t_ns, user, attribute):
+        """Decides n observations in their order; a boolean array of length n.
+
+        t_ns: int64[n], nanoseconds. user, attribute: uint64[n], any identifying numbers.
+        Raises TypeError for another dtype, ValueError for another shape or a negative time.
+        """
+        np = numpy()
+        for name, array, dtype in (("t_ns", t_ns, np.int64), ("user", user, np.uint64),
+                                   ("attribute", attribute, np.uint64)):
+            if not isinstance(array, np.ndarray) or array.dtype != dtype:
+                raise TypeError(f"{name} must be an array of {np.dtype(dtype).name}")
+            if array.ndim != 1 or len(array) != len(t_ns):
+                raise ValueError(f"{name} must have one dimension and the length of t_ns")
+        if len(t_ns) and t_ns.min() < 0:
+            raise ValueError("t_ns holds a negative time")
+        answers = np.empty(len(t_ns), dtype=np.uint8)
+        self._batch(straight(t_ns), straight(user), straight(attribute), answers)
+        return answers == ZN_RELEASE
+
+    cdef int _batch(self, const int64_t[::1] t_ns, const uint64_t[::1] user,
+                    const uint64_t[::1] attribute, uint8_t[::1] answers) except -1:
+        cdef zn_columns columns
+        cdef Py_ssize_t n = t_ns.shape[0]
+        self._enter()
+        if n != 0:
+            columns.t_ns = &t_ns[0]
+            columns.user = &user[0]
+            columns.attribute = &attribute[0]
+            columns.domain = DOMAIN_NUMBER
+            with nogil:
+                zn_ztable_observe_columns(self.table, &self.key, &columns, n, &answers[0])
+        self.guard.leave()
+        return 0
+
+    def count(self, attribute):
+        """Distinct users of an attribute (bytes, str, or a number as in observe_batch) in the
+        window that ends at the newest time seen; saturates at keep."""
+        cdef zn_id attribute_id
+        if isinstance(attribute, (bytes, str)):
+            attribute_id = self._text_id(attribute)
+        else:
+            attribute_id = self._number_id(whole("attribute", attribute, 0, (1 << 64) - 1))
+        self._enter()
+        users = zn_ztable_count(self.table, attribute_id)
+        self.guard.leave()
+        return users
+
+    def counts(self):
+        """Distinct users of every attribute that has some, as count() has them, in no order."""
+        cdef uint32_t[::1] view
+        self._enter()
+        try:
+            attributes = zn_ztable_get_stats(self.table).attributes
+            numbers = numpy().empty(max(attributes, 1), dtype="uint32")
+            view = numbers
+            n = zn_ztable_counts(self.table, &view[0], attributes)
+        finally:
+            self.guard.leave()
+        return numbers[:n]
+
+    def set_z(self, z):
+        """Changes z for what comes. Raises ConfigError when it is out of range or above keep."""
+        cdef uint32_t wanted = whole("z", z, 1, self.config.keep or ZN_ZTABLE_Z_MAX)
+        cdef zn_error err
+        cdef int rc
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        rc = zn_ztable_set_z(self.table, wanted, &err)
+        self.guard.leave()
+        check(rc, &err)
+        self.config.z = wanted
+
+    def clear(self):
+        """Forgets every exposure and the clock, and gives memory back; counters stay."""
+        self._enter()
+        zn_ztable_clear(self.table)
+        self.guard.leave()
+
+    def check(self):
+        """Raises AssertionError when an invariant is broken. Slow: for tests."""
+        cdef const char *broken
+        self._enter()
+        broken = zn_ztable_check(self.table)
+        self.guard.leave()
+        if broken != NULL:
+            raise AssertionError(broken.decode())
+
+    @property
+    def z(self):
+        """The threshold in force."""
+        return self.config.z
+
+    @property
+    def stats(self):
+        """Counters since the table was made, and what is alive now.
+
+        observations: each one is released, below_z (too few users), too_late (older than the
+        window, or a refused jump), late_deep (late, and too many users since) or no_room. late:
+        behind the clock, decided all the same. clock_jumps: times the clock proved wrong and the
+        table was emptied. evicted: live entries thrown out at a cap. tuples, attributes: alive.
+        """
+        self._enter()
+        stats = zn_ztable_get_stats(self.table)
+        self.guard.leave()
+        return stats
+
+    @property
+    def memory_bytes(self):
+        """Bytes of memory the table has touched and not given back."""
+        self._enter()
+        used = zn_ztable_memory(self.table)
+        self.guard.leave()
+        return used
