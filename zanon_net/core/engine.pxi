@@ -7,21 +7,19 @@ cdef class Engine:
 
     cdef zn_engine *engine
     cdef _Guard guard
-    # Of each table and each text, what was drained last: reused when nobody reads it any more.
-    cdef list lent
-    cdef list lent_texts
+    cdef _Lender lender
 
     def __init__(self, *, z, window_ns, rotate_ns, established, dns_votes, internal, never,
-                 user_prefix, key_file, keep_client_port, dn_hunter, exact, outputs, split_ns, columns, max_flows,
-                 max_tuples, max_attributes, z_max=0, popularity=False, workers=1):
+                 user_prefix, key_file, keep_client_port, dn_hunter, exact, outputs, split_ns,
+                 columns, max_flows, max_tuples, max_attributes, z_max=0, popularity=False,
+                 workers=1):
         cdef zn_engine_config config
         cdef zn_error err
         cdef _Lists lists = _Lists(internal, never)
         if self.engine != NULL:
             raise RuntimeError("an engine cannot be opened twice")
         self.guard = _Guard()
-        self.lent = [None] * len(TABLES)
-        self.lent_texts = [None] * TEXTS
+        self.lender = _Lender()
         memset(&config, 0, sizeof(config))
         memset(&err, 0, sizeof(err))
         config.z = z
@@ -61,25 +59,8 @@ cdef class Engine:
         if self.engine == NULL:
             raise ValueError("the engine is closed")
         self.guard.enter()
-        self._take_back()
+        self.lender.take_back(zn_engine_outputs(self.engine))
         return 0
-
-    cdef void _take_back(self):
-        cdef _Rows rows
-        cdef _Lines lines
-        cdef zn_text *text
-        for i in range(len(TABLES)):
-            rows = self.lent[i]
-            if rows is not None and rows.exports == 0:
-                rows.give(&zn_engine_outputs(self.engine).table[<int>i])
-                self.lent[i] = None
-        for j in range(TEXTS):
-            lines = self.lent_texts[j]
-            if lines is not None and lines.exports == 0:
-                text = &zn_engine_outputs(self.engine).text[<int>j]
-                if text.bytes == NULL:
-                    lines.give(text)
-                self.lent_texts[j] = None
 
     def close(self):
         """Wipes and frees everything; again is fine."""
@@ -140,8 +121,8 @@ cdef class Engine:
             free(frames)
 
     def idle(self, int64_t quiet_ns):
-        """No packet came for quiet_ns: closes the flows that have been idle for too long. True: drain,
-        and call settle."""
+        """No packet came for quiet_ns: closes the flows that have been idle for too long. True:
+        drain, and call settle."""
         cdef zn_error err
         cdef int rc
         memset(&err, 0, sizeof(err))
@@ -228,13 +209,6 @@ cdef class Engine:
         finally:
             self.guard.leave()
 
-    cdef object _lend(self, int output):
-        """The text of an output, of which the engine forgets it."""
-        cdef _Lines lines = _Lines()
-        lines.take(&zn_engine_outputs(self.engine).text[output])
-        self.lent_texts[output] = lines
-        return memoryview(lines)
-
     def drain(self, *, size_t rows=0):
         """Everything that is ready, which is then gone: ([(start of the period in ns, or None where
         the last one goes on; {output: (text, its lines)}; {table: rows up to here}), ...],
@@ -242,70 +216,11 @@ cdef class Engine:
 
         rows: a table is left for later when it has fewer, unless a period ended in it.
         """
-        cdef zn_outputs *out
-        cdef size_t start[TEXTS]
-        cdef size_t counted[TEXTS]
-        cdef size_t end, lines
         self._enter()
         try:
-            out = zn_engine_outputs(self.engine)
-            memset(start, 0, sizeof(start))
-            memset(counted, 0, sizeof(counted))
-            ends_of_texts = [out.text[j].n for j in range(TEXTS)]
-            views = [self._lend(j) if ends_of_texts[j] else None for j in range(TEXTS)]
-            taken = [i for i in range(len(TABLES)) if out.table[<int>i].rows != 0
-                     and (out.table[<int>i].rows >= rows or out.mark_count != 0)]
-            parts = []
-            period = None
-            for i in range(out.mark_count + 1):
-                texts = {}
-                for j in range(TEXTS):
-                    end = out.marks[i].at[j] if i < out.mark_count else ends_of_texts[j]
-                    lines = out.marks[i].lines[j] if i < out.mark_count else out.lines[j]
-                    if end > start[j]:
-                        texts[ALL_TEXTS[j]] = (views[j][start[j]:end], lines - counted[j])
-                        start[j], counted[j] = end, lines
-                ends = {TABLES[j]: out.marks[i].rows[<int>j] if i < out.mark_count
-                        else out.table[<int>j].rows for j in taken}
-                parts.append((period, texts, ends))
-                period = out.marks[i].period_ns if i < out.mark_count else None
-            tables = {TABLES[i]: self._columns(<int>i, &out.table[<int>i]) for i in taken}
-            zn_outputs_clear(out)
-            return parts, tables
+            return self.lender.drain(zn_engine_outputs(self.engine), rows)
         finally:
             self.guard.leave()
-
-    cdef list _columns(self, int which, zn_table *table):
-        cdef zn_dictionary *words
-        cdef uint8_t *values
-        cdef const uint8_t *valid
-        cdef size_t bits = (table.rows + 7) // 8
-        cdef _Rows rows = _Rows()
-        cdef zn_error err
-        memset(&err, 0, sizeof(err))
-        check(zn_table_end(table, &err), &err)
-        places = []
-        for i in range(table.fields.n):
-            values = table.in_block.column[i].values
-            valid = zn_table_valid(table, i)
-            words = &table.dictionary[i]
-            texts = None
-            if table.fields.at[i].type == ZN_FIELD_TEXT:
-                texts = (0, b"\0\0\0\0", b"")
-                if words.n:
-                    texts = (words.n,
-                             PyBytes_FromStringAndSize(<char *>words.offsets, (words.n + 1) * 4),
-                             PyBytes_FromStringAndSize(<char *>words.bytes, words.bytes_n))
-            places.append((values - table.block.bytes,
-                           table.rows * zn_table_width(table.fields.at[i].type) or bits,
-                           None if valid == NULL else valid - table.block.bytes, texts))
-        rows.take(table)
-        self.lent[which] = rows
-        view = memoryview(rows)
-        return [
-            (view[at:at + n], None if where is None else view[where:where + bits], texts)
-            for at, n, where, texts in places
-        ]
 
     def fields(self, str table):
         """(name, type, may be missing) of every column of a table; the types are FIELD_TYPES."""

@@ -64,6 +64,105 @@ cdef class _Lines(_Lent):
         zn_text_fini(&self.text)
 
 
+cdef class _Lender:
+    """Lends the memory of an engine's outputs, and takes it back."""
+
+    # Of each table and each text, what was drained last: reused when nobody reads it any more.
+    cdef list tables
+    cdef list texts
+
+    def __cinit__(self):
+        self.tables = [None] * len(TABLES)
+        self.texts = [None] * TEXTS
+
+    cdef int take_back(self, zn_outputs *out) except -1:
+        """Gives the outputs what nobody reads any more."""
+        cdef _Rows rows
+        cdef _Lines lines
+        cdef zn_text *text
+        for i in range(len(TABLES)):
+            rows = self.tables[i]
+            if rows is not None and rows.exports == 0:
+                rows.give(&out.table[<int>i])
+                self.tables[i] = None
+        for j in range(TEXTS):
+            lines = self.texts[j]
+            if lines is not None and lines.exports == 0:
+                text = &out.text[<int>j]
+                if text.bytes == NULL:
+                    lines.give(text)
+                self.texts[j] = None
+        return 0
+
+    cdef tuple drain(self, zn_outputs *out, size_t rows):
+        """What Engine.drain returns."""
+        cdef size_t start[TEXTS]
+        cdef size_t counted[TEXTS]
+        cdef size_t end, lines
+        memset(start, 0, sizeof(start))
+        memset(counted, 0, sizeof(counted))
+        ends_of_texts = [out.text[j].n for j in range(TEXTS)]
+        views = [self._text(out, j) if ends_of_texts[j] else None for j in range(TEXTS)]
+        taken = [i for i in range(len(TABLES)) if out.table[<int>i].rows != 0
+                 and (out.table[<int>i].rows >= rows or out.mark_count != 0)]
+        parts = []
+        period = None
+        for i in range(out.mark_count + 1):
+            texts = {}
+            for j in range(TEXTS):
+                end = out.marks[i].at[j] if i < out.mark_count else ends_of_texts[j]
+                lines = out.marks[i].lines[j] if i < out.mark_count else out.lines[j]
+                if end > start[j]:
+                    texts[ALL_TEXTS[j]] = (views[j][start[j]:end], lines - counted[j])
+                    start[j], counted[j] = end, lines
+            ends = {TABLES[j]: out.marks[i].rows[<int>j] if i < out.mark_count
+                    else out.table[<int>j].rows for j in taken}
+            parts.append((period, texts, ends))
+            period = out.marks[i].period_ns if i < out.mark_count else None
+        tables = {TABLES[i]: self._columns(<int>i, &out.table[<int>i]) for i in taken}
+        zn_outputs_clear(out)
+        return parts, tables
+
+    cdef object _text(self, zn_outputs *out, int which):
+        """The text of an output, which then has none."""
+        cdef _Lines lines = _Lines()
+        lines.take(&out.text[which])
+        self.texts[which] = lines
+        return memoryview(lines)
+
+    cdef list _columns(self, int which, zn_table *table):
+        cdef zn_dictionary *words
+        cdef uint8_t *values
+        cdef const uint8_t *valid
+        cdef size_t bits = (table.rows + 7) // 8
+        cdef _Rows rows = _Rows()
+        cdef zn_error err
+        memset(&err, 0, sizeof(err))
+        check(zn_table_end(table, &err), &err)
+        places = []
+        for i in range(table.fields.n):
+            values = table.in_block.column[i].values
+            valid = zn_table_valid(table, i)
+            words = &table.dictionary[i]
+            texts = None
+            if table.fields.at[i].type == ZN_FIELD_TEXT:
+                texts = (0, b"\0\0\0\0", b"")
+                if words.n:
+                    texts = (words.n,
+                             PyBytes_FromStringAndSize(<char *>words.offsets, (words.n + 1) * 4),
+                             PyBytes_FromStringAndSize(<char *>words.bytes, words.bytes_n))
+            places.append((values - table.block.bytes,
+                           table.rows * zn_table_width(table.fields.at[i].type) or bits,
+                           None if valid == NULL else valid - table.block.bytes, texts))
+        rows.take(table)
+        self.tables[which] = rows
+        view = memoryview(rows)
+        return [
+            (view[at:at + n], None if where is None else view[where:where + bits], texts)
+            for at, n, where, texts in places
+        ]
+
+
 def row_dtype(str output):
     """The NumPy type of a row of record_rows or observation_rows, as the core lays it out."""
     cdef size_t count, row_bytes

@@ -64,8 +64,8 @@ def seal_quic(uint32_t version, bytes dcid not None, bytes packet not None, size
 
 
 def parse_quic_packets(bytes data not None, *, bint whole=True):
-    """(state, [(type, version, destination ID, source ID), ...]) of a datagram's long headers; state
-    is how the search for one more ended."""
+    """(state, [(type, version, destination ID, source ID), ...]) of a datagram's long headers;
+    state is how the search for one more ended."""
     cdef _Copy copy = _Copy(data)
     cdef zn_cursor cursor = zn_cursor_over_span(copy.span, whole)
     cdef zn_quic_packet packet
@@ -86,8 +86,8 @@ def parse_quic_frames(bytes plain not None):
 
 
 def parse_quic(bytes data not None, bytes first_dcid=None):
-    """(state, version, destination ID, source ID, [(offset, bytes), ...]) of the client's Initials in a
-    datagram.
+    """(state, version, destination ID, source ID, [(offset, bytes), ...]) of the client's Initials
+    in a datagram.
 
     first_dcid: the ID that the keys come from; None: the Initial's own. state: done when an Initial
     opened; need_more when the datagram is cut; malformed when the frames of one that opened are;

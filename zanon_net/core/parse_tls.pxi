@@ -15,7 +15,8 @@ def parse_tls(bytes data not None, *, bint cut=False):
 
 
 def parse_tls_details(bytes data not None):
-    """(versions, protocol bits, session id?, PSK?, early data?, retry?) of a hello behind records."""
+    """(versions, protocol bits, session id?, PSK?, early data?, retry?) of a hello behind
+    records."""
     cdef _Copy copy = _Copy(data)
     cdef zn_tls_scratch scratch
     cdef zn_tls_details details
@@ -69,8 +70,8 @@ def parse_dtls(bytes data not None, *, bint whole=True):
 
 
 def parse_dtls_hello(bytes body not None, *, size_t declared=0):
-    """(state, name as sent, ECH offered, cookie) of a ClientHello's body; declared: its length, where
-    the capture cut it."""
+    """(state, name as sent, ECH offered, cookie) of a ClientHello's body; declared: its length,
+    where the capture cut it."""
     cdef _Copy copy = _Copy(body)
     cdef zn_tls_hello hello
     state = zn_tls_datagram_hello(copy.span, declared or copy.span.n, &hello)

@@ -83,7 +83,8 @@ def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1, *, k
         "proto": p.tuple.proto, "ttl": p.ttl, "flags": p.tcp_flags, "seq": p.seq, "ack": p.ack,
         "window": p.window, "payload": span_bytes(p.payload), "payload_len": p.payload_len,
         "fragment": p.fragment, "hash": p.hash, "encapsulations": encapsulations_of(&p),
-        "tunnels": [(str(address_from(&p.tunnels[i].end[0])), str(address_from(&p.tunnels[i].end[1])))
+        "tunnels": [(str(address_from(&p.tunnels[i].end[0])),
+                     str(address_from(&p.tunnels[i].end[1])))
                     for i in range(p.tunnel_count)],
     }
 

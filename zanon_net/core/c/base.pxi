@@ -38,7 +38,6 @@ cdef extern from "base/addr.h" nogil:
     ctypedef struct zn_net:
         zn_addr prefix
         uint32_t bits
-    size_t zn_addr_text(const zn_addr *a, char *out)
 
 cdef extern from "base/hash.h" nogil:
     ctypedef struct zn_hash_key:
@@ -54,7 +53,6 @@ cdef extern from "base/hash.h" nogil:
 cdef extern from "base/stats.h" nogil:
     ctypedef enum zn_stat:
         ZN_STAT_FRAGMENTS
-        ZN_STAT_IN_FIRST
         ZN_STAT_COUNT
     ctypedef struct zn_stats:
         uint64_t n[1]

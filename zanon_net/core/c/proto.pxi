@@ -15,8 +15,8 @@ cdef extern from "proto/packet.h" nogil:
         uint8_t protocol
         bint more "more"
         zn_span bytes
-    zn_stat zn_packet_decode(const zn_packet_input *source, const zn_bucket_key *key, zn_packet *out,
-                             zn_fragment *fragment)
+    zn_stat zn_packet_decode(const zn_packet_input *source, const zn_bucket_key *key,
+                             zn_packet *out, zn_fragment *fragment)
 
 cdef extern from "proto/tls.h" nogil:
     ctypedef struct zn_tls_scratch:
@@ -100,9 +100,6 @@ cdef extern from "proto/http.h" nogil:
     zn_parse zn_http_request_head(zn_span head, bint cut, zn_http_request *out)
 
 cdef extern from "proto/hpack.h" nogil:
-    ctypedef struct zn_cursor:
-        pass
-    zn_cursor zn_cursor_over_span(zn_span s, bint whole)
     ctypedef struct zn_hpack:
         pass
     ctypedef struct zn_hpack_scratch:

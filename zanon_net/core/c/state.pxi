@@ -47,8 +47,6 @@ cdef extern from "state/ztable.h" nogil:
         const uint64_t *attribute
         uint8_t domain
     zn_decision zn_ztable_observe(zn_ztable *t, const zn_observation *o)
-    void zn_ztable_observe_batch(zn_ztable *t, const zn_observation *o, size_t n,
-                                 uint8_t *decisions)
     void zn_ztable_observe_columns(zn_ztable *t, const zn_hash_key *key,
                                    const zn_columns *columns, size_t n, uint8_t *decisions)
     uint64_t zn_ztable_count(const zn_ztable *t, zn_id attribute)
