@@ -175,6 +175,7 @@ RANKS = {
     "errors": 0,
     "values": 0,
     "live_settings": 0,
+    "settings": 0,
     "config": 1,
     "events": 1,
     "_core": 2,
@@ -341,7 +342,8 @@ RULES = [
     ),
     Rule(
         python_imports_point_down,
-        "errors, _version, values < config, events < _core < the rest < __init__ < cli < __main__.",
+        "errors, _version, values, settings < config, events < _core < the rest < __init__ < cli"
+        " < __main__.",
         (
             "zanon_net/errors.py: from zanon_net import __version__",
             "zanon_net/config.py: from zanon_net.pipeline import run",

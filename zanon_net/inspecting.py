@@ -14,8 +14,9 @@ from rich.text import Text
 from zanon_net._core import Engine
 from zanon_net.config import Config
 from zanon_net.hints import hints
+from zanon_net.link_types import link_type_name
 from zanon_net.pipeline import Interruption, Progress, Reader, open_all
-from zanon_net.report import NS_PER_S, SourceFacts, Totals, iso_time, link_type_name
+from zanon_net.report import NS_PER_S, SourceFacts, Totals, iso_time
 from zanon_net.sources import Source
 
 

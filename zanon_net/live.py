@@ -13,9 +13,10 @@ from zanon_net._core import Engine, Live
 from zanon_net.config import Config
 from zanon_net.errors import CaptureError, ConfigError
 from zanon_net.interfaces import ANY, Losses
+from zanon_net.link_types import link_type_name
 from zanon_net.live_settings import RING_MIN
 from zanon_net.privileges import explain_missing
-from zanon_net.report import Drops, link_type_name
+from zanon_net.report import Drops
 from zanon_net.windows import Windows
 
 BATCH_FRAMES = 16384
