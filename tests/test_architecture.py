@@ -2,255 +2,42 @@
 # SPDX-License-Identifier: Apache-2.0
 """The house rules of ARCHITECTURE.md, read off the source text.
 
-A rule is a function from sources (path -> text) to complaints. Each is applied to this repository
-and to a snippet that breaks it, which it has to notice.
+Each rule of house_rules.py is applied to this repository and to snippets that break it, which it
+has to notice.
 """
 
-import ast
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from house_rules import (
+    LAYERS,
+    Complaints,
+    Sources,
+    c_files,
+    core_is_silent,
+    cython_lines_are_short,
+    files_are_short,
+    heap_only_in_arena,
+    includes_point_down,
+    layer_of,
+    libraries_stay_in_their_rooms,
+    no_unbounded_text_functions,
+    only_io_writes,
+    only_log_writers_see_records,
+    only_main_imports_cli,
+    only_the_gate_fills_records,
+    parsers_read_through_the_cursor,
+    python_imports_point_down,
+    read_sources,
+    sources_name_their_licence,
+    writers_cannot_change_records,
+)
 
 pytestmark = pytest.mark.source
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCE_FOLDERS = ("csrc", "zanon_net", "tests", "bench", "examples", "pcaps", "scripts")
-SOURCE_SUFFIXES = {".c", ".h", ".py", ".pyx", ".pxd", ".pxi", ".pyi"}
-
-Sources = Mapping[str, str]
-Complaints = Iterator[str]
-
-
-def read_sources(root: Path) -> dict[str, str]:
-    """Every source file of the repository by its path relative to `root`."""
-    found = [path for folder in SOURCE_FOLDERS for path in sorted((root / folder).rglob("*"))]
-    paths = [root / "setup.py", *(path for path in found if path.suffix in SOURCE_SUFFIXES)]
-    return {path.relative_to(root).as_posix(): path.read_text("utf-8") for path in paths}
-
-
-# ---- C ------------------------------------------------------------------------------------------
-
-NOT_CODE = re.compile(
-    r"""/\*.*?\*/ | //[^\n]* | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'""", re.DOTALL | re.VERBOSE
-)
-INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
-
-
-def code_of(text: str) -> str:
-    """C text with comments and literals blanked; line numbers stay."""
-    return NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
-
-
-def c_files(sources: Sources, *folders: str) -> Iterator[tuple[str, str]]:
-    """Path relative to csrc/, and text, of the C files in `folders` (default: all)."""
-    for path, text in sources.items():
-        inner = path.removeprefix("csrc/")
-        if inner != path and (not folders or layer_of(inner) in folders):
-            yield inner, text
-
-
-def layer_of(inner: str) -> str:
-    """The folder beneath csrc/; the engine's files lie in none."""
-    return inner.split("/")[0] if "/" in inner else "engine"
-
-
-def includes_of(text: str, bracket: str) -> list[str]:
-    """The included names: bracket '"' for ours, '<' for libraries'."""
-    return [name for opening, name in INCLUDE.findall(text) if opening == bracket]
-
-
-def matches(pattern: str, inner: str, text: str) -> Complaints:
-    """`csrc/file:line: what` for each place in the code that matches."""
-    code = code_of(text)
-    for match in re.finditer(pattern, code):
-        yield f"csrc/{inner}:{code.count(chr(10), 0, match.start()) + 1}: {match[0].strip()}"
-
-
-def calls(names: str, inner: str, text: str) -> Complaints:
-    """The calls of one of the functions in `names` (separated by spaces)."""
-    return matches(rf"\b(?:{'|'.join(names.split())})\s*\(", inner, text)
-
-
-LAYERS = {
-    "base": {"base"},
-    "crypto": {"base", "crypto"},
-    "proto": {"base", "proto"},
-    "state": {"base", "state"},
-    "io": {"base", "io"},
-    "anon": {"base", "crypto", "proto", "state", "anon"},
-    "engine": {"base", "crypto", "proto", "state", "io", "anon", "engine"},
-}
-
-
-def includes_point_down(sources: Sources) -> Complaints:
-    for inner, text in c_files(sources):
-        for name in includes_of(text, '"'):
-            if layer_of(name) not in LAYERS.get(layer_of(inner), set()):
-                yield f"csrc/{inner} includes {name}"
-
-
-def libraries_stay_in_their_rooms(sources: Sources) -> Complaints:
-    for inner, text in c_files(sources):
-        for name in includes_of(text, "<"):
-            openssl = name.startswith("openssl/") and not re.match(r"crypto/|proto/quic", inner)
-            pcap = name.startswith("pcap") and layer_of(inner) != "io"
-            if openssl or pcap:
-                yield f"csrc/{inner} includes <{name}>"
-
-
-def no_unbounded_text_functions(sources: Sources) -> Complaints:
-    names = "strlen strcpy strncpy strcat strncat strstr strcasestr strtok strtok_r atoi atol atoll"
-    names += " sprintf vsprintf sscanf gets alloca"
-    for inner, text in c_files(sources):
-        yield from calls(names, inner, text)
-
-
-def heap_only_in_arena(sources: Sources) -> Complaints:
-    names = "malloc calloc realloc reallocarray free aligned_alloc posix_memalign strdup strndup"
-    for inner, text in c_files(sources):
-        if inner != "base/arena.c":
-            yield from calls(names, inner, text)
-
-
-def core_is_silent(sources: Sources) -> Complaints:
-    for inner, text in c_files(sources):
-        # base/ holds the assertion of debug builds.
-        ends = "" if layer_of(inner) == "base" else " fprintf abort"
-        yield from calls("printf vprintf puts putchar perror syslog exit _exit" + ends, inner, text)
-
-
-def only_io_writes(sources: Sources) -> Complaints:
-    names = "write pwrite writev fwrite fputs fputc fopen fdopen creat send sendto sendmsg"
-    for inner, text in c_files(sources):
-        if layer_of(inner) != "io":
-            yield from calls(names, inner, text)
-
-
-def parsers_read_through_the_cursor(sources: Sources) -> Complaints:
-    texts = dict(c_files(sources))
-    for inner, text in c_files(sources, "proto"):
-        seen = text + "".join(texts.get(name, "") for name in includes_of(text, '"'))
-        if inner.endswith(".c") and "base/cursor.h" not in includes_of(seen, '"'):
-            yield f"csrc/{inner} includes base/cursor.h neither itself nor by its headers"
-        yield from matches(r"(?:->|\.)\s*p\s*(?:\[|\+|-[^>])|\*\s*\w+(?:->|\.)p\b", inner, text)
-
-
-GATED = r"\bzn_(?:record|record_side|release|gated_row)\b"
-GATE = re.compile(r"anon/gate(?:_\w+)?\.[ch]|base/(?:record|row)\.h")
-
-
-def only_the_gate_fills_records(sources: Sources) -> Complaints:
-    for inner, text in c_files(sources):
-        if GATE.fullmatch(inner):
-            continue
-        for variable in sorted(set(re.findall(GATED + r"[\s*]*(?:const\s+)?(\w+)", code_of(text)))):
-            field = rf"\b{variable}\s*(?:\[[^\]]*\])?\s*(?:->|\.)[\w\s.\[\]>-]*?"
-            yield from matches(field + r"(?:(?:[-+*/%|&^]|<<|>>)?=(?!=)|\+\+|--)", inner, text)
-            copy = r"\b(?:memcpy|memmove|memset|snprintf)\s*\(\s*&?\s*"
-            yield from matches(rf"{copy}{variable}\b", inner, text)
-        yield from matches(GATED + r"[^;(){}]*=\s*\{(?!\s*0?\s*\})", inner, text)
-
-
-def writers_cannot_change_records(sources: Sources) -> Complaints:
-    for inner, text in c_files(sources):
-        if not GATE.fullmatch(inner) and layer_of(inner) != "engine":
-            yield from matches(rf"(?<!const ){GATED}\s*\*", inner, text)
-
-
-def only_log_writers_see_records(sources: Sources) -> Complaints:
-    for inner, text in c_files(sources):
-        writer = re.fullmatch(r"io/(\w+_log|column\w*|field\w*|table\w*)\.[ch]", inner)
-        writer = writer or layer_of(inner) == "engine"
-        if not writer and not GATE.fullmatch(inner):
-            yield from matches(GATED, inner, text)
-
-
-# ---- Python -------------------------------------------------------------------------------------
-
-RANKS = {
-    "_version": 0,
-    "errors": 0,
-    "values": 0,
-    "live_settings": 0,
-    "settings": 0,
-    "config": 1,
-    "events": 1,
-    "_core": 2,
-}
-RANKS |= {"__init__": 4, "cli": 5, "__main__": 6}
-CYTHON_IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+(?:zanon_net)?\.?(\w+)", re.MULTILINE)
-
-
-def rank_of(module: str) -> int:
-    """How high a module stands; a module may import lower ones, and 3 its equals."""
-    return RANKS.get(module, 3)
-
-
-def package_modules(sources: Sources) -> dict[str, tuple[str, str]]:
-    """Path -> (module or subpackage beneath zanon_net, text); core/ holds the pieces of _core."""
-    inside = {path: path.removeprefix("zanon_net/") for path in sources}
-    return {
-        path: ("_core" if inner.startswith("core/") else re.split(r"[/.]", inner)[0], sources[path])
-        for path, inner in inside.items()
-        if inner != path and not inner.endswith((".pxd", ".pyi"))
-    }
-
-
-def imports_of(path: str, text: str, modules: set[str]) -> set[str]:
-    """The modules of zanon_net that the file imports; a name of the package itself is __init__."""
-    if path.endswith((".pyx", ".pxi")):
-        return set(CYTHON_IMPORT.findall(text)) & modules
-    found = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            dotted = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            # The package is one level deep: from its subpackages, two dots lead to its root.
-            depth = len(Path(path).parts) - 1
-            prefix = "zanon_net." if node.level == depth else "" if node.level == 0 else "own."
-            base = (prefix + (node.module or "")).rstrip(".")
-            dotted = [f"{base}.{alias.name}" for alias in node.names]
-        else:
-            continue
-        parts = [name.split(".") for name in dotted]
-        inner = [[*part, "__init__"][1] for part in parts if part[0] == "zanon_net"]
-        found |= {name if name in modules | RANKS.keys() else "__init__" for name in inner}
-    return found
-
-
-def python_imports_point_down(sources: Sources) -> Complaints:
-    files = package_modules(sources)
-    modules = {module for module, _ in files.values()}
-    for path, (module, text) in files.items():
-        for target in sorted(imports_of(path, text, modules) - {module}):
-            highest = 3 if rank_of(module) == 3 else rank_of(module) - 1
-            if rank_of(target) > highest and not (rank_of(target) == rank_of(module) == 0):
-                yield f"{path} imports zanon_net.{target}"
-
-
-def only_main_imports_cli(sources: Sources) -> Complaints:
-    files = package_modules(sources)
-    for path, (module, text) in files.items():
-        if module not in ("cli", "__main__") and "cli" in imports_of(path, text, {"cli"}):
-            yield f"{path} imports zanon_net.cli"
-
-
-def sources_name_their_licence(sources: Sources) -> Complaints:
-    wanted = "SPDX-FileCopyrightText: The zanon_net authors", "SPDX-License-Identifier: Apache-2.0"
-    for path, text in sources.items():
-        is_c = path.endswith((".c", ".h"))
-        header = [f"/* {line} */" if is_c else f"# {line}" for line in wanted]
-        lines = text.splitlines()
-        if lines and lines[0].startswith("#!"):
-            lines = lines[1:]
-        if lines[:2] != header:
-            yield path
-
-
-# ---- the rules ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -371,6 +158,21 @@ RULES = [
             "tests/new.py: pass",
         ),
     ),
+    Rule(
+        files_are_short,
+        "More than 400 lines are a sign of two concepts: give each a file.",
+        (
+            "csrc/base/long.c: " + "int x;\n" * 401,
+            "zanon_net/long.py: " + "pass\n" * 401,
+            "zanon_net/core/long.pxi: " + "pass\n" * 401,
+            "zanon_net/core/c/long.pxi: " + "pass\n" * 401,
+        ),
+    ),
+    Rule(
+        cython_lines_are_short,
+        "A line has 100 columns.",
+        (f"zanon_net/core/wide.pxi: {'x' * 101}", f"zanon_net/_core.pxd: \n{'x' * 101}"),
+    ),
 ]
 BROKEN = [(rule, sample) for rule in RULES for sample in rule.broken]
 
@@ -410,5 +212,6 @@ def test_names_that_end_like_a_banned_one_are_fine() -> None:
 
 
 def test_sources_are_found(repository: Sources) -> None:
-    assert {"setup.py", "csrc/base/cursor.h", "zanon_net/_version.py"} <= repository.keys()
+    some = {"setup.py", "csrc/base/cursor.h", "zanon_net/_version.py", "zanon_net/core/engine.pxi"}
+    assert some <= repository.keys()
     assert {layer_of(inner) for inner, _ in c_files(repository)} == LAYERS.keys()
