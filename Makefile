@@ -17,7 +17,7 @@ C_SOURCES := $(sort $(shell find csrc -name '*.c'))
 C_FILES := $(sort $(shell find csrc -name '*.[ch]'))
 C_OTHERS := $(sort $(shell find examples tests -name '*.[ch]'))
 PY_SOURCES := $(sort $(shell find zanon_net -name '*.py' -o -name '*.pyi'))
-CYTHON := $(sort $(shell find zanon_net -name '*.pyx' -o -name '*.px[di]'))
+CYTHON := $(sort $(shell find zanon_net -name '*.pyx' -o -name '*.pxd'))
 # Folders too: a source file that was added or removed changes the time of its folder.
 EXTENSION := $(C_FILES) $(shell find csrc -type d) $(CYTHON) \
 	setup.py pyproject.toml zanon_net/_version.py

@@ -138,7 +138,7 @@ RULES = [
             "zanon_net/pipeline.py: def f():\n    import zanon_net.cli",
             "zanon_net/model/fit.py: from .. import run",
             "zanon_net/_core.pyx: from zanon_net.pipeline import run",
-            "zanon_net/core/engine.pxi: from zanon_net.pipeline import run",
+            "zanon_net/core/engine.pyx: from zanon_net.pipeline import run",
         ),
     ),
     Rule(
@@ -164,8 +164,8 @@ RULES = [
         (
             "csrc/base/long.c: " + "int x;\n" * 401,
             "zanon_net/long.py: " + "pass\n" * 401,
-            "zanon_net/core/long.pxi: " + "pass\n" * 401,
-            "zanon_net/core/c/long.pxi: " + "pass\n" * 401,
+            "zanon_net/core/long.pyx: " + "pass\n" * 401,
+            "zanon_net/core/c/long.pxd: " + "pass\n" * 401,
         ),
     ),
     Rule(
@@ -212,6 +212,6 @@ def test_names_that_end_like_a_banned_one_are_fine() -> None:
 
 
 def test_sources_are_found(repository: Sources) -> None:
-    some = {"setup.py", "csrc/base/cursor.h", "zanon_net/_version.py", "zanon_net/core/engine.pxi"}
+    some = {"setup.py", "csrc/base/cursor.h", "zanon_net/_version.py", "zanon_net/core/engine.pyx"}
     assert some <= repository.keys()
     assert {layer_of(inner) for inner, _ in c_files(repository)} == LAYERS.keys()
