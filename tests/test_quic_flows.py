@@ -1,47 +1,27 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""QUIC flows through the whole engine: when a name counts, whose it is, what is withheld."""
+"""QUIC flows through the whole engine: when a name counts, and what is withheld."""
 
 import pytest
 import quic_wire as quic
 import wire
-from engine_help import UDP_COMPLETE, Outcome, run
-from packet_help import CLIENT, MS, SECOND, SERVER, START, Frame, Udp, merged, user, visit
+from engine_help import UDP_COMPLETE, run
+from packet_help import CLIENT, MS, SERVER, START, Frame, Udp, merged, user
+from quic_flow_help import (
+    ANSWER,
+    FLIGHT,
+    HELLO,
+    LONG_FLIGHT,
+    NAME,
+    OTHER_NAME,
+    PORTS,
+    RETURNS,
+    proven,
+    quic_talk,
+    seen_at_once,
+    status,
+)
 from quic_wire import DCID, SCID, SERVER_ID, V1, V2, Initial, crypto
-
-NAME = b"www.example.org"
-OTHER_NAME = b"other.example.net"
-HELLO = quic.hello(host=NAME)
-FLIGHT = quic.first_flight(HELLO)
-LONG_FLIGHT = quic.first_flight(quic.post_quantum(NAME))
-ANSWER = quic.server_answer()
-PORTS = (40000, 443)
-
-
-def quic_talk(*datagrams: bytes, client: str = "10.7.0.1", t_ns: int = START) -> Udp:
-    """The client's datagrams."""
-    talk = Udp(client, ports=PORTS, t_ns=t_ns)
-    for datagram in datagrams:
-        talk.send(datagram)
-    return talk
-
-
-def one_user(talk: Udp, **settings: object) -> Outcome:
-    """The talk after another user's visit: z = 2 releases NAME iff the talk votes for it."""
-    before = visit(user(9999), NAME, talk.frames[0].t_ns - SECOND)
-    return run([*before, *talk.frames], z=2, **settings)
-
-
-def seen_at_once(*datagrams: bytes, **settings: object) -> Outcome:
-    """A one-sided capture of these datagrams, at z = 1."""
-    return run(quic_talk(*datagrams).frames, z=1, established=False, **settings)
-
-
-def status(outcome: Outcome) -> tuple[str | None, str]:
-    """Source and status of the last flow."""
-    flow = outcome.flows[-1]
-    return flow["name_source"], flow["name_status"]
-
 
 # ---- names --------------------------------------------------------------------------------------
 
@@ -305,187 +285,6 @@ def test_flows_closed_early_are_suppressed() -> None:
     assert 100 <= outcome.stats["flows_early"] < 200
     assert outcome.stats["records"] == outcome.stats["suppressed_incomplete"] == 200
     assert not outcome.seen()
-
-
-# ---- evidence -----------------------------------------------------------------------------------
-
-RETURNS = {
-    "an Initial": Initial(quic.ACK, dcid=SERVER_ID, key_id=DCID, number=1).seal(),
-    "a Handshake packet": quic.opaque(quic.HANDSHAKE, SERVER_ID, SCID),
-    "a 1-RTT packet": quic.short(SERVER_ID),
-    "a 1-RTT packet with a greased bit": quic.short(SERVER_ID, fixed=0),
-    "coalesced": quic.opaque(quic.HANDSHAKE, SERVER_ID, SCID) + quic.short(SERVER_ID),
-    "1-RTT behind another": quic.opaque(quic.HANDSHAKE, b"new id 1", SCID) + quic.short(SERVER_ID),
-}
-
-
-def proven(*returns: bytes, answer: bytes = ANSWER, flight: list[bytes] = FLIGHT) -> Udp:
-    """The client's flight, an answer, and what the client sends then."""
-    talk = quic_talk(*flight).send(answer, SERVER)
-    for datagram in returns:
-        talk.send(datagram)
-    return talk
-
-
-@pytest.mark.parametrize("what", RETURNS)
-def test_a_packet_to_the_servers_id_is_evidence(what: str) -> None:
-    talk = proven(RETURNS[what])
-    outcome = one_user(talk)
-    assert outcome.seen() == {(START + 2 * MS, NAME.decode(), "quic"): 1}
-    assert status(outcome) == ("quic", "released")
-    assert outcome.stats["suppressed_unconfirmed"] == 0
-
-
-def test_evidence_before_the_name() -> None:
-    """The second half of the hello goes to the server's ID: name and evidence in one packet."""
-    first, rest = quic.pieces_of(HELLO, [40])
-    last = Initial(crypto(rest[1], rest[0]), dcid=SERVER_ID, key_id=DCID, number=1).seal()
-    talk = quic_talk(Initial(crypto(first[1])).seal())
-    talk.send(Initial(quic.ACK, dcid=SCID, scid=SERVER_ID, key_id=DCID, server=True).seal(), SERVER)
-    assert one_user(talk.send(last)).seen() == {(START + 2 * MS, NAME.decode(), "quic"): 1}
-
-
-def test_the_id_of_a_retry_is_evidence() -> None:
-    talk = quic_talk(FLIGHT[0]).send(quic.retry(SCID, b"retry id"), SERVER)
-    talk.send(Initial(crypto(HELLO), dcid=b"retry id", token=b"token", number=1).seal())
-    outcome = one_user(talk)
-    assert outcome.seen() == {(START + 2 * MS, NAME.decode(), "quic"): 1}
-
-
-def test_a_server_address_votes_under_the_same_rule() -> None:
-    for returns, votes in (((), 0), ((RETURNS["a 1-RTT packet"],), 1)):
-        nameless = quic.first_flight(quic.hello(host=None))
-        outcome = run(proven(*returns, flight=nameless).frames, z=1)
-        assert outcome.stats["addr_observations"] == votes
-
-
-FORGED_ID = b"\xda" + DCID[1:]  # as some servers make theirs out of the client's
-UNPROVEN = {
-    "no answer": proven(RETURNS["a 1-RTT packet"], answer=b"\0"),
-    "nothing comes back": proven(),
-    "the hello again": proven(*FLIGHT),
-    "to another ID": proven(quic.short(b"guessed!"), quic.opaque(quic.HANDSHAKE, b"guess", SCID)),
-    "early data": proven(quic.opaque(quic.ZERO_RTT, SERVER_ID, SCID)),
-    "an ID cut short": proven(quic.short(SERVER_ID)[:8]),
-    "the server answers another client": proven(
-        RETURNS["a 1-RTT packet"], answer=quic.server_answer(b"other")
-    ),
-    "only version negotiation": proven(
-        quic.short(b"some id!"), answer=quic.negotiation(SCID, b"some id!", V2)
-    ),
-    "the server repeats the client's ID": proven(
-        quic.short(DCID), answer=quic.server_answer(scid=DCID)
-    ),
-    "the server changes one byte of it": proven(
-        quic.short(FORGED_ID), answer=quic.server_answer(scid=FORGED_ID)
-    ),
-    "an ID of three bytes": proven(
-        quic.short(b"abc"),
-        quic.opaque(quic.HANDSHAKE, b"abc", SCID),
-        answer=quic.server_answer(scid=b"abc"),
-    ),
-    "an empty ID": proven(
-        quic.short(b""), quic.opaque(quic.HANDSHAKE, b"", SCID), answer=quic.server_answer(scid=b"")
-    ),
-    "the packet comes before the answer": quic_talk(FLIGHT[0], RETURNS["a 1-RTT packet"]).send(
-        ANSWER, SERVER
-    ),
-    "the client made the ID up for another connection": quic_talk(
-        FLIGHT[0], Initial(crypto(quic.hello(host=OTHER_NAME)), dcid=b"made up1").seal(), FLIGHT[0]
-    )
-    .send(quic.server_answer(scid=b"Made up1"), SERVER)
-    .send(quic.short(b"Made up1")),
-    "from the server's side": quic_talk(FLIGHT[0])
-    .send(ANSWER, SERVER)
-    .send(RETURNS["a 1-RTT packet"], SERVER),
-}
-
-
-@pytest.mark.parametrize("what", UNPROVEN)
-def test_without_evidence_a_name_is_unconfirmed(what: str) -> None:
-    outcome = one_user(UNPROVEN[what])
-    assert not outcome.seen()
-    assert NAME not in outcome.everything()
-    assert outcome.stats["suppressed_unconfirmed"] >= 1
-    assert status(outcome) == ("quic", "unconfirmed")
-
-
-@pytest.mark.parametrize("what", UNPROVEN)
-def test_evidence_any_counts_a_name_when_seen(what: str) -> None:
-    outcome = one_user(UNPROVEN[what], established=False)
-    assert (START, NAME.decode(), "quic") in outcome.seen()
-
-
-def test_an_id_that_can_be_guessed_needs_a_server_that_trusts_the_client() -> None:
-    """RFC 9000, 8.1: no more than three times what it received before the address is validated."""
-    for scid in (DCID, FORGED_ID, b"abc", b""):
-        back = quic.opaque(quic.HANDSHAKE, scid, SCID)
-        talk = proven(back, answer=quic.server_answer(scid=scid))
-        received = sum(
-            len(frame.data) - 42 for frame in talk.frames if frame.data[34:36] != b"\1\xbb"
-        )
-        sent = sum(len(frame.data) - 42 for frame in talk.frames) - received
-        talk.send(bytes(3 * received - sent), SERVER)
-        assert not one_user(talk).seen()
-        at = talk.t_ns
-        assert one_user(talk.send(b"\0", SERVER)).seen() == {(at, NAME.decode(), "quic"): 1}
-
-
-def test_forged_clients_never_release_a_name() -> None:
-    """z - 1 sources that a server answers, each with packets that guess its ID."""
-    z = 6
-    forged = []
-    for i in range(3 * z):
-        guesses = [quic.short(bytes([0xDA, *DCID[1:]])), quic.short(DCID), quic.short(b"")]
-        answer = quic.server_answer(scid=(SERVER_ID, FORGED_ID, DCID)[i % 3])
-        talk = quic_talk(FLIGHT[0], client=user(i), t_ns=START + 10 * i * MS).send(answer, SERVER)
-        for guess in guesses:
-            talk.send(guess)
-        forged.append(talk.frames)
-    victim = visit(user(5000), NAME, START + SECOND)
-    outcome = run([*merged(forged), *victim], z=z)
-    assert not outcome.seen()
-    assert outcome.stats["suppressed_unconfirmed"] == 3 * z
-    assert run([*merged(forged), *victim], z=z, established=False).released() == {NAME.decode()}
-
-
-def test_evidence_of_one_connection_is_none_for_the_next() -> None:
-    """Somebody who knows a user's ports could otherwise add a name to its proven flow."""
-    second = Initial(crypto(quic.hello(host=OTHER_NAME)), dcid=b"second connection").seal()
-    talk = proven(RETURNS["a 1-RTT packet"])
-    talk.send(second).send(quic.short(SERVER_ID))
-    outcome = run(talk.frames, z=1)
-    assert outcome.released() == {NAME.decode()}
-    assert outcome.stats["suppressed_unconfirmed"] == 1
-    answer = quic.server_answer(scid=b"its ID 2", key_id=b"second connection")
-    talk.send(answer, SERVER).send(quic.short(b"its ID 2"))
-    assert run(talk.frames, z=1).released() == {NAME.decode(), OTHER_NAME.decode()}
-
-
-def test_what_a_server_sent_to_one_connection_speaks_for_no_other() -> None:
-    """Its client is real; who forges another on its ports could guess the server's ID."""
-    talk = proven(RETURNS["a 1-RTT packet"]).send(bytes(20_000), SERVER)
-    talk.send(Initial(crypto(quic.hello(host=OTHER_NAME)), dcid=b"second connection").seal())
-    talk.send(quic.server_answer(scid=b"Second connection"), SERVER)
-    talk.send(quic.short(b"Second connection"))
-    assert run(talk.frames, z=1).released() == {NAME.decode()}
-
-
-def test_a_forged_name_before_a_real_connection_stays_unconfirmed() -> None:
-    forged = Initial(crypto(quic.hello(host=OTHER_NAME)), dcid=b"forged connection").seal()
-    talk = quic_talk(forged, FLIGHT[0]).send(ANSWER, SERVER).send(RETURNS["a 1-RTT packet"])
-    outcome = run(talk.frames, z=1)
-    assert outcome.released() == {NAME.decode()}
-    assert OTHER_NAME not in outcome.everything()
-
-
-def test_the_same_name_again_in_another_connection_is_one_vote() -> None:
-    again = Initial(crypto(HELLO), dcid=b"second connection").seal()
-    talk = proven(RETURNS["a 1-RTT packet"]).send(again)
-    talk.send(quic.server_answer(scid=b"its ID 2"), SERVER).send(quic.short(b"its ID 2"))
-    outcome = run(talk.frames, z=1)
-    assert outcome.seen() == {(START + 2 * MS, NAME.decode(), "quic"): 1}
-    assert status(outcome) == ("quic", "released")
 
 
 # ---- records ------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from engine_help import Outcome, Taker, feed, make_engine, run_capture
 from packet_help import SECOND, START, Frame
 from scapy.packet import Packet
 
-for _module in ("conversations_tcp", "conversations_udp"):
+for _module in ("conversations_tcp", "conversations_http", "conversations_udp"):
     importlib.import_module(_module)  # each fills the list of builders
 
 

@@ -11,7 +11,8 @@ import pytest
 import wire
 from frames_link import DROPPED as NO_PACKET
 from frames_link import LINKS, Case
-from frames_tunnel import DROPPED, NO_TUNNEL, TUNNELS
+from frames_no_tunnel import DROPPED, NO_TUNNEL
+from frames_tunnel import TUNNELS
 
 from zanon_net import _core
 

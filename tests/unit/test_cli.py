@@ -1,47 +1,26 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command: its help, what it says where, and how it ends."""
+"""The command: its help, and what it says where."""
 
 import base64
 import json
 import os
 import re
-import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from capture_bytes import pcap_header
+from cli_help import COMMAND, DEMO, ENVIRONMENT, TRUTH, Captured, manifest_of, run_main
 
 import zanon_net
-from zanon_net import cli
 from zanon_net.config import SECTION_OF
 from zanon_net.options import run_options
-
-DEMO = Path(__file__).parents[2] / "pcaps" / "demo.pcap"
-TRUTH = DEMO.with_name("demo.truth.jsonl")
-# Processes of their own find the package that this one uses.
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(zanon_net.__file__).parents[1])}
-COMMAND = (sys.executable, "-m", "zanon_net")
-
-Captured = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-def run_main(*arguments: object) -> int:
-    return cli.main([str(argument) for argument in arguments])
-
-
-def manifest_of(folder: str) -> dict[str, object]:
-    manifest: dict[str, object] = json.loads(Path(folder, "manifest.json").read_bytes())
-    return manifest
 
 
 # ---- help ---------------------------------------------------------------------------------------
@@ -278,124 +257,6 @@ def test_a_status_elsewhere_is_a_line(capsys: Captured) -> None:
     assert lines
     assert all(line.startswith("zanon-net: status: running ") for line in lines)
     assert "packets 15,629 " in lines[-1]
-
-
-# ---- how it ends --------------------------------------------------------------------------------
-
-
-def test_an_internal_error_says_nothing_of_the_data(
-    capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_arguments: object, **_more: object) -> None:
-        raise RuntimeError("secret.example")
-
-    monkeypatch.setattr(cli, "run", broken)
-    assert run_main("run", DEMO) == 1
-    assert capsys.readouterr().err == "zanon-net: internal error: RuntimeError; please report it\n"
-    monkeypatch.setenv("ZANON_DEBUG", "1")
-    assert run_main("run", DEMO) == 1
-    assert "Traceback" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("error", "line"),
-    [
-        (MemoryError(), "out of memory"),
-        (zanon_net.CapacityError("no memory for a table"), "no memory for a table"),
-        (OSError(5, "Input/output error", "x.pcap"), "x.pcap: Input/output error"),
-        (OSError("odd"), "input or output error"),
-        (KeyboardInterrupt(), "interrupted; no file was written"),
-    ],
-)
-def test_errors_of_the_system(
-    error: BaseException, line: str, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_arguments: object, **_more: object) -> None:
-        raise error
-
-    monkeypatch.setattr(cli, "run", broken)
-    assert run_main("run", DEMO) == 1
-    assert capsys.readouterr().err == f"zanon-net: {line}\n"
-
-
-def test_a_reader_that_goes_away() -> None:
-    command = [*COMMAND, "run", str(DEMO), "--out", "-", "--format", "jsonl", "-q"]
-    with subprocess.Popen(
-        command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.close()
-        said = process.stderr.read()
-    assert (process.returncode, said) == (1, b"")
-
-
-def start_run_on_a_pipe(*arguments: str) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        [*COMMAND, "run", "-", "--out", "out", *arguments],
-        env=ENVIRONMENT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_reading_and_keeps_what_was_read(number: signal.Signals) -> None:
-    with start_run_on_a_pipe("-q") as process:
-        assert process.stdin is not None
-        assert process.stderr is not None
-        process.stdin.write(DEMO.read_bytes())
-        process.stdin.flush()
-        # Once the pipe has been emptied, the run waits for more.
-        wait_until(lambda: Path("out").exists())
-        time.sleep(0.3)
-        process.send_signal(number)
-        said = process.stderr.read().decode()
-        process.wait(30)
-    assert process.returncode == 1
-    assert said == "zanon-net: interrupted: what had been read is complete\n"
-    manifest = manifest_of("out")
-    assert (manifest["complete"], manifest["interrupted"]) == (False, True)
-    sources = manifest["sources"]
-    assert isinstance(sources, list)
-    assert sources[0]["frames"] == 15629
-    assert sources[0]["name"] == "stdin"
-    assert not list(Path("out").rglob("*.partial"))
-
-
-def test_a_signal_before_anything_was_read() -> None:
-    with start_run_on_a_pipe() as process:
-        assert process.stdin is not None
-        assert process.stderr is not None
-        process.stdin.write(pcap_header()[:4])
-        process.stdin.flush()
-        status = Path(f"/proc/{process.pid}/status")
-        # SigCgt has SIGTERM's bit once the handler is in place.
-        wait_until(
-            lambda: bool(int(status.read_text().split("SigCgt:")[1].split()[0], 16) >> 14 & 1)
-        )
-        time.sleep(0.2)
-        process.terminate()
-        said = process.stderr.read().decode()
-        process.wait(30)
-    assert (process.returncode, said) == (1, "zanon-net: interrupted; no file was written\n")
-    assert not Path("out").exists()
-
-
-def test_no_core_dumps() -> None:
-    with start_run_on_a_pipe() as process:
-        limits = Path(f"/proc/{process.pid}/limits")
-        wait_until(lambda: re.search(r"core file size +0 ", limits.read_text()) is not None)
-        process.communicate(DEMO.read_bytes(), timeout=30)
-    assert process.returncode == 0
 
 
 # ---- config -------------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ from capture_bytes import block, enhanced, interface, option, section, write_cap
 from engine_help import run
 from fragments import packet_of, pieces
 from frames_link import LINKS
-from frames_tunnel import DROPPED, TUNNELS
+from frames_no_tunnel import DROPPED
+from frames_tunnel import TUNNELS
 from packet_help import (
     ACK,
     CLIENT,

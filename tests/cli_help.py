@@ -1,0 +1,29 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command, called in this process or in one of its own."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+import zanon_net
+from zanon_net import cli
+
+DEMO = Path(__file__).parents[1] / "pcaps" / "demo.pcap"
+TRUTH = DEMO.with_name("demo.truth.jsonl")
+# Processes of their own find the package that this one uses.
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(zanon_net.__file__).parents[1])}
+COMMAND = (sys.executable, "-m", "zanon_net")
+Captured = pytest.CaptureFixture[str]
+
+
+def run_main(*arguments: object) -> int:
+    return cli.main([str(argument) for argument in arguments])
+
+
+def manifest_of(folder: str) -> dict[str, object]:
+    manifest: dict[str, object] = json.loads(Path(folder, "manifest.json").read_bytes())
+    return manifest

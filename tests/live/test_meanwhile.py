@@ -1,0 +1,224 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Interfaces: what may happen while `zanon-net run` reads them."""
+
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engine_help import feed, make_engine
+from live_help import ENVIRONMENT, PATIENCE_S, data_of, datagrams, only
+from netns import Namespace
+from packet_help import Tcp, crowd, hello, visit
+
+
+def test_interface_goes_down_and_comes_up(net: Namespace, live: Any) -> None:
+    run = live("a", "--status", "100ms")
+    net.send("b", datagrams(100))
+    run.wait_for("packets 100 ")
+    for _ in range(3):
+        net.ip("link set dev a down")
+        run.wait_for("status:")
+        net.ip("link set dev a up")
+    until = time.monotonic() + PATIENCE_S
+    while net.counter("a", "rx_packets") < 200:  # the far end learns a little later
+        net.send("b", datagrams(100))
+        assert time.monotonic() < until
+    arrived = net.counter("a", "rx_packets")
+    run.wait_for(f"packets {arrived:,} ")
+    manifest = run.end()
+    assert only(manifest)["warning"] is None
+    assert only(manifest)["frames"] == arrived
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_interface_is_removed(net: Namespace, live: Any, workers: int) -> None:
+    """The others go on; with the last one the run ends by itself, whole and with a warning."""
+    net.cable("c", "d")
+    run = live("a", "c", "--status", "100ms", "--workers", workers)
+    net.send("d", datagrams(100))
+    run.wait_for("packets 100 ")
+    net.ip("link del dev c")
+    run.wait_for("status:")
+    net.send("b", datagrams(100))
+    run.wait_for("packets 200 ")
+    net.ip("link del dev a")
+    run.process.wait(timeout=PATIENCE_S)
+    manifest = run.end()
+    assert [source["frames"] for source in manifest["sources"]] == [100, 100]
+    assert all("disappeared" in source["warning"] for source in manifest["sources"])
+    assert not manifest["complete"]
+
+
+def test_the_link_changes(net: Namespace, live: Any) -> None:
+    """The cable is pulled and plugged in again; the MTU, the address, the flags change."""
+    run = live("a", "--status", "100ms")
+    raw = net.sender("b")
+    for change in (
+        "link set dev b down",
+        "link set dev b up",
+        "link set dev a mtu 1300",
+        "link set dev a address 02:00:00:00:00:77",
+        "link set dev a promisc off",
+    ):
+        net.ip(change)
+        run.wait_for("status:")
+        for frame in datagrams(20):
+            with suppress(OSError):  # the link is down
+                raw.send(frame)
+    until = time.monotonic() + PATIENCE_S
+    while net.counter("a", "rx_packets") < 100:
+        net.send("b", datagrams(20))
+        assert time.monotonic() < until
+    arrived = net.counter("a", "rx_packets")
+    run.wait_for(f"packets {arrived:,} ")
+    manifest = run.end()
+    assert only(manifest)["frames"] == arrived
+    assert manifest["complete"]
+
+
+# Shifts what a process takes for the time of day by the seconds in a file that it maps.
+SHIFTED_CLOCK = """
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile long *shift;
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    int rc = (int)syscall(SYS_clock_gettime, clock, now);
+    if (shift == NULL)
+        shift = mmap(NULL, sizeof *shift, PROT_READ, MAP_SHARED,
+                     open(getenv("SHIFT"), O_RDONLY | O_CLOEXEC), 0);
+    if (clock == CLOCK_REALTIME)
+        now->tv_sec += *shift;
+    return rc;
+}
+"""
+
+
+@pytest.mark.skipif("ZANON_SANITIZE" in os.environ, reason="a sanitizer must be loaded first")
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_the_clock_is_set(
+    net: Namespace, live: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The times of frames are an hour away from the clock of the run, either way: none is held."""
+    shim, shift = tmp_path / "shim.so", tmp_path / "shift"
+    (tmp_path / "shim.c").write_text(SHIFTED_CLOCK)
+    build = ["cc", "-std=c11", "-D_GNU_SOURCE", "-shared", "-fPIC", tmp_path / "shim.c"]
+    subprocess.run([*build, "-o", shim], check=True)
+    shift.write_bytes(struct.pack("=q", 0))
+    monkeypatch.setitem(ENVIRONMENT, "LD_PRELOAD", str(shim))
+    monkeypatch.setitem(ENVIRONMENT, "SHIFT", str(shift))
+    net.cable("c", "d")
+    run = live("a", "c", "--status", "100ms")
+    sent = 0
+    for hours in (0, -1, 1, 0):
+        with shift.open("r+b") as file:
+            file.write(struct.pack("=q", hours * 3600))
+        for _ in range(3):
+            net.send("b", datagrams(30))
+            sent += 30
+            run.wait_for(f"packets {sent:,} ")
+            net.send("d", datagrams(30))
+            sent += 30
+            run.wait_for(f"packets {sent:,} ")
+    manifest = run.end()
+    assert [source["frames"] for source in manifest["sources"]] == [sent // 2] * 2
+    assert manifest["capture_drops"] == {"ring": 0, "interface": 0, "us": 0}
+    assert manifest["counters"]["clock"]["clock_refused"] == 0
+
+
+@contextmanager
+def load(net: Namespace) -> Iterator[threading.Thread]:
+    """Inside, visits of 500 users arrive without pause, for a while."""
+    frames, stop = data_of(crowd(b"shared.example", 500)), threading.Event()
+    raw = net.sender("b")
+
+    def send() -> None:
+        for _ in range(400):
+            for frame in frames:
+                if stop.is_set():
+                    return
+                raw.send(frame)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        yield thread
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_under_load(net: Namespace, live: Any, number: int, workers: int) -> None:
+    formats = ("--format", "jsonl", "--format", "observations")
+    run = live("a", *formats, "--status", "100ms", "--workers", workers)
+    with load(net) as thread:
+        run.wait_for("status:")
+        run.wait_for("status:")
+        manifest = run.end(number)
+        assert thread.is_alive()
+    source = only(manifest)
+    assert source["frames"] > 1000
+    assert source["received"] == source["frames"] + source["drops"]["ring"]
+    assert manifest["capture_drops"]["us"] == 0
+    assert len(run.lines("flows.jsonl")) == manifest["counters"]["flow"]["records"]
+    assert len(run.lines("observations.jsonl")) == manifest["decisions"]["released"] > 0
+
+
+def test_rotation_under_load(net: Namespace, live: Any) -> None:
+    """By a signal and by size: each record and each observation is in one file of one part."""
+    formats = ("--format", "jsonl", "--format", "observations")
+    run = live("a", *formats, "--split-size", "1M", "--status", "100ms")
+    with load(net) as thread:
+        for _ in range(5):
+            run.wait_for("status:")
+            run.process.send_signal(signal.SIGHUP)
+        run.wait_for("status:")
+        manifest = run.end()
+        assert thread.is_alive()
+    source, records = only(manifest), manifest["records"]
+    assert source["received"] == source["frames"] + source["drops"]["ring"]
+    assert manifest["capture_drops"]["us"] == 0
+    files = [file["file"] for file in manifest["outputs"]]
+    assert sorted(files) == sorted(p.name for p in run.out.iterdir() if p.name != "manifest.json")
+    assert len(files) >= 8
+    lines = {name: len(run.lines(name)) for name in files}
+    assert lines == {file["file"]: file["records"] for file in manifest["outputs"]}
+    flows = sum(n for name, n in lines.items() if name.startswith("flows-"))
+    assert flows == records["jsonl"]["written"] == records["records"] > 0
+    released = sum(n for name, n in lines.items() if name.startswith("observations-"))
+    assert released == manifest["decisions"]["released"] > 0
+
+
+def test_idle_flows_close_on_a_silent_link() -> None:
+    """Only a second of silence less than the limit keeps a flow open; the packet clock stays."""
+    engine = make_engine(z=1, outputs=("jsonl",))
+    first = Tcp().handshake().say(hello(b"a.example"))
+    feed(engine, first.frames)
+    engine.idle(299 * 10**9)
+    assert engine.stats["flows_closed"] == 0
+    engine.idle(302 * 10**9)
+    assert (engine.stats["flows_closed"], engine.stats["records"]) == (1, 1)
+    feed(engine, visit("10.7.0.2", b"b.example", first.t_ns))
+    assert engine.stats["clock_late"] == 0
+    assert engine.stats["flows_tcp"] == 2
+    engine.finish()
+    engine.check()
+    assert b"a.example" in engine.take("jsonl")

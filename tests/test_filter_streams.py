@@ -1,0 +1,237 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""`zanon-net filter` on streams: how they end, and how much memory they take."""
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from filter_help import COMMAND, ENVIRONMENT, run_filter
+from filter_run_help import HEADER, ROWS, usual
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rows.csv").write_text(ROWS)
+
+
+# ---- streams ------------------------------------------------------------------------------------
+
+
+def test_standard_input_is_read_when_nothing_is_named() -> None:
+    for arguments in ((), ("-",)):
+        done = run_filter(*usual("--no-user", "-q"), *arguments, stdin=ROWS.encode())
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert done.stdout == b"time,attribute\n3,tea\n4,tea\n"
+
+
+def test_several_files_and_standard_input_are_one_stream() -> None:
+    Path("more.csv").write_text("attribute,user,time\ntea,dan,9\n")
+    stdin = b"time,user,attribute\n5,eve,rare\n"
+    done = run_filter(*usual("--no-user", "-q", "rows.csv", "-", "more.csv"), stdin=stdin)
+    assert done.stdout == b"time,attribute\n3,tea\n4,tea\n5,rare\n9,tea\n"
+
+
+def test_a_terminal_is_no_input() -> None:
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    done = subprocess.run(COMMAND, stdin=theirs, capture_output=True, env=ENVIRONMENT, check=False)
+    os.close(ours)
+    os.close(theirs)
+    assert done.returncode == 2
+    assert done.stderr == (b"zanon-net: standard input is a terminal; pipe observations into it\n")
+
+
+Live = subprocess.Popen[bytes]
+
+
+@contextmanager
+def live(*arguments: object) -> Iterator[Live]:
+    """The command with pipes at both ends; stopped afterwards, whatever happens."""
+    with subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=ENVIRONMENT,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def say(process: Live, data: bytes) -> None:
+    assert process.stdin is not None
+    process.stdin.write(data)
+    process.stdin.flush()
+
+
+def hear(process: Live) -> bytes:
+    """What comes out next; the test fails when nothing ever does."""
+    assert process.stdout is not None
+    ready, _, _ = select.select([process.stdout], [], [], 120)
+    assert ready, "nothing came out"
+    return os.read(process.stdout.fileno(), 1 << 16)
+
+
+def test_a_row_comes_out_before_the_next_goes_in() -> None:
+    with live(*usual("--no-user")) as process:
+        say(process, b"time,user,attribute\n")
+        assert hear(process) == b"time,attribute\n"
+        say(process, b"1,ann,tea\n2,bob,tea\n")
+        assert hear(process) == b"2,tea\n"
+        say(process, b"3,cat,")
+        say(process, b"tea\n4,")
+        assert hear(process) == b"3,tea\n"
+        say(process, b"dan,tea")
+        assert process.stdin is not None
+        process.stdin.close()
+        assert hear(process) == b"4,tea\n"
+        assert process.wait(120) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted(number: signal.Signals) -> None:
+    with live(*usual("--no-user", "--json")) as process:
+        say(process, ROWS.encode() + b"5,dan,t")
+        seen = b""
+        while not seen.endswith(b"4,tea\n"):
+            seen += hear(process)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert out == b""
+    text, _, last = err.decode().rpartition("zanon-net: ")
+    assert last == "interrupted: every row written is complete\n"
+    manifest = json.loads(text)
+    assert manifest["interrupted"] is True
+    assert manifest["complete"] is False
+    assert manifest["rows"]["read"] == 4
+
+
+def catches_signals(pid: int) -> bool:
+    """Whether the process sleeps with its handler of SIGTERM in place."""
+    text = Path(f"/proc/{pid}/status").read_text()
+    caught = re.search(r"SigCgt:\s*([0-9a-f]+)", text)
+    assert caught
+    return "State:\tS" in text and bool(int(caught[1], 16) >> (signal.SIGTERM - 1) & 1)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+def test_waiting_for_a_named_pipe_can_be_interrupted() -> None:
+    os.mkfifo("pipe")
+    with live("pipe") as process:
+        while process.poll() is None and not catches_signals(process.pid):
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert err == b"zanon-net: interrupted; no file was written\n"
+
+
+def test_a_reader_that_goes_away() -> None:
+    rows = HEADER + "".join(f"{t},u{t % 5},tea\n" for t in range(200_000))
+    Path("long.csv").write_text(rows)
+    with live(*usual("-q", "long.csv")) as process:
+        assert hear(process)
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait(120) == 1
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk() -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*COMMAND, *map(str, usual("rows.csv"))],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=ENVIRONMENT,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == (
+        b"zanon-net: cannot write standard output: No space left on device; "
+        b"free some space and run again\n"
+    )
+
+
+def test_closed_standard_streams() -> None:
+    shell = f"exec {sys.executable} -m zanon_net filter --time-unit s rows.csv"
+    done = subprocess.run(
+        ["sh", "-c", shell + " >&-"], stderr=subprocess.PIPE, env=ENVIRONMENT, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == b"zanon-net: standard output is closed\n"
+    shell = shell.replace("rows.csv", "-") + " <&-"
+    done = subprocess.run(["sh", "-c", shell], capture_output=True, env=ENVIRONMENT, check=False)
+    assert done.returncode == 1
+    assert done.stderr == b"zanon-net: standard input is closed\n"
+
+
+# ---- memory -------------------------------------------------------------------------------------
+
+SANITIZED = "address" in os.environ.get("ZANON_SANITIZE", "")
+PEAK = """
+import resource, sys
+from zanon_net.cli import main
+code = main(["filter", *sys.argv[1:]])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def csv_lines(first: int, n: int) -> str:
+    return "".join(f"{t},u{t * 7 % 997},a{t * t % 499}\n" for t in range(first, first + n))
+
+
+def json_lines(first: int, n: int) -> str:
+    return "".join(
+        f'{{"time":{t},"user":"u{t * 7 % 997}","attribute":"a{t * t % 499}"}}\n'
+        for t in range(first, first + n)
+    )
+
+
+def peak_kib(lines: Callable[[int, int], str], start: str, n: int) -> int:
+    """Peak RSS of a process that reads n rows from a pipe."""
+    arguments: Sequence[str] = ("--time-unit", "s", "--z", "3", "--window", "1000s", "-q")
+    with subprocess.Popen(
+        [sys.executable, "-c", PEAK, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=ENVIRONMENT,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(start)
+        for first in range(0, n, 50_000):
+            process.stdin.write(lines(first, 50_000))
+        process.stdin.close()
+        peak = int(process.stderr.read())
+    assert process.returncode == 0
+    return peak
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer's own memory is most of it")
+@pytest.mark.parametrize(("lines", "start"), [(csv_lines, HEADER), (json_lines, "")])
+def test_a_million_rows_take_no_more_memory_than_a_tenth(
+    lines: Callable[[int, int], str], start: str
+) -> None:
+    few, many = peak_kib(lines, start, 100_000), peak_kib(lines, start, 1_000_000)
+    assert many - few < 8 << 10, f"{few} KiB for 100,000 rows, {many} KiB for 1,000,000"

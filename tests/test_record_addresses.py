@@ -1,0 +1,158 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a flow record may say of addresses: the table of docs/semantics.md."""
+
+import ipaddress
+import re
+
+import pytest
+from engine_help import (
+    ANYWHERE,
+    TCP_COMPLETE,
+    TCP_NOCOMPLETE,
+    UDP_COMPLETE,
+    nets,
+    run,
+)
+from packet_help import (
+    HOUR,
+    MINUTE,
+    SECOND,
+    SERVER_ADDRESS,
+    START,
+    Frame,
+    Tcp,
+    Udp,
+    crowd,
+    hello,
+    merged,
+    user,
+    visit,
+)
+from record_help import (
+    LATER,
+    NAME,
+    PORTS,
+    SECRET,
+    STATUSES,
+    outcome_with,
+    popular_server,
+    record,
+    tstat_line,
+)
+
+
+def test_a_released_name_does_not_release_its_server(key_file: str) -> None:
+    """Each visitor reached another server: the name is shared, no address is."""
+    talks = [visit(user(i), NAME, START + i * SECOND, f"198.51.100.{10 + i}") for i in range(6)]
+    outcome = run(merged(talks), z=3, key_file=key_file)
+    assert [flow["name_status"] for flow in outcome.flows] == ["suppressed"] * 2 + ["released"] * 4
+    assert {flow["server"] for flow in outcome.flows} == {None}
+    assert b"198.51.100" not in outcome.everything()
+    assert {line["s_ip"] for line in outcome.log(TCP_COMPLETE)} == {"-"}
+
+
+def test_a_server_behind_many_names_is_shown_only_beside_released_ones() -> None:
+    rare = visit(user(50), SECRET, LATER)
+    outcome = run([*popular_server(), *rare], z=2)
+    assert [flow["server"] for flow in outcome.flows] == [None, *[SERVER_ADDRESS] * 2, None]
+
+
+@pytest.mark.parametrize("internal", [None, ANYWHERE, nets("10.0.0.0/8")])
+def test_an_internal_server_is_a_pseudonym(internal: object, key_file: str) -> None:
+    """However many users share it."""
+    frames = crowd(NAME, 6, server="10.9.8.7")
+    outcome = run(frames, z=2, internal=internal, key_file=key_file)
+    shown = {flow["server"] for flow in outcome.flows if flow["name_status"] == "released"}
+    (pseudonym,) = shown
+    assert pseudonym != "10.9.8.7"
+    assert ipaddress.ip_address(pseudonym).version == 4
+    line = outcome.log(TCP_COMPLETE)[-1]
+    assert (line["s_ip"], line["s_isint"], line["s_iscrypto"]) == (pseudonym, "1", "1")
+    assert b"10.9.8.7" not in outcome.everything()
+    assert outcome.stats["addr_observations"] == 0
+
+
+def test_a_server_that_becomes_a_client_is_withheld_from_then_on(key_file: str) -> None:
+    before = crowd(NAME, 4, server="203.0.113.5")
+    turn = visit("203.0.113.5", b"other.example", START + MINUTE)
+    after = crowd(NAME, 4, START + 2 * MINUTE, first=10, server="203.0.113.5")
+    outcome = run([*before, *after], z=2, batch=32)
+    assert [flow["server"] for flow in outcome.flows].count("203.0.113.5") == 7
+    outcome = run([*before, *turn, *after], z=2, batch=10)  # a batch is a visit
+    assert [flow["server"] for flow in outcome.flows] == [None, *["203.0.113.5"] * 3, *[None] * 5]
+    assert [flow["name_status"] for flow in outcome.flows[5:]] == ["released"] * 4
+    early = visit("203.0.113.5", b"other.example", START - SECOND)
+    outcome = run([*early, *before], z=2, key_file=key_file)
+    assert b"203.0.113.5" not in outcome.everything()
+
+
+def test_a_server_that_becomes_a_client_before_its_flow_ends_is_withheld() -> None:
+    """Its address was released when the flow began; the record is written later."""
+    before = crowd(NAME, 4, server="203.0.113.5")
+    long_flow = Tcp(user(50), "203.0.113.5", t_ns=START + SECOND).handshake().say(hello(NAME))
+    turn = visit("203.0.113.5", b"other.example", START + MINUTE)
+    long_flow.wait(2 * MINUTE).close()
+    for frames, server in (([], "203.0.113.5"), (turn, None)):
+        outcome = run(merged([before, long_flow.frames, frames]), z=2)
+        assert outcome.flows[-1]["name"] == NAME.decode()
+        assert outcome.flows[-1]["server"] == server
+
+
+def test_a_client_of_the_epoch_before_the_record_is_withheld_too(key_file: str) -> None:
+    turn = visit("203.0.113.5", b"other.example", START + 59 * MINUTE)
+    after = crowd(NAME, 4, START + 61 * MINUTE, server="203.0.113.5")
+    outcome = run([*turn, *after], z=2, rotate_ns=HOUR, key_file=key_file)
+    assert b"203.0.113.5" not in outcome.everything()
+
+
+def test_special_addresses_are_printed_as_missing(key_file: str) -> None:
+    talks = [
+        Udp("0.0.0.0", "255.255.255.255", ports=(68, 67)).send(b"discover"),
+        Udp("10.7.0.3", "239.1.2.3", ports=(5000, 5001)).send(b"multicast"),
+        Udp("fe80::1:2:3:4", "ff02::fb", ports=(5353, 5353)).send(b"link"),
+        Tcp("127.0.0.1", "127.0.0.1", ports=(5000, 5001)).handshake().close(),
+    ]
+    for internal in (None, ANYWHERE):
+        frames = [frame for talk in talks for frame in talk.frames]
+        outcome = run(frames, z=1, internal=internal, key_file=key_file)
+        logs = [*outcome.log(UDP_COMPLETE), *outcome.log(TCP_COMPLETE)]
+        shown = [(line["c_ip"] == "-", line["s_ip"]) for line in logs]
+        assert shown == [(True, "-"), (False, "-"), (True, "-"), (True, "-")]
+        assert [flow["server"] for flow in outcome.flows] == [None] * 4
+        assert sum(flow["client"] is None for flow in outcome.flows) == 3
+        assert not re.search(rb"239\.1|fe80|ff02|127\.0|255\.255", outcome.everything())
+
+
+def test_client_ports() -> None:
+    outcome = run(popular_server(), z=2)
+    assert {flow["client_port"] for flow in outcome.flows} == {0}
+    assert {line["c_port"] for line in outcome.log(TCP_COMPLETE)} == {"0"}
+    outcome = run(popular_server(), z=2, keep_client_port=True)
+    assert [line["c_port"] for line in outcome.log(TCP_COMPLETE)] == ["0", "40000", "40000"]
+    assert [flow["client_port"] for flow in outcome.flows] == [0, 40000, 40000]
+
+
+def test_client_ports_are_kept_beside_released_names_only() -> None:
+    for status in STATUSES:
+        outcome = outcome_with(status, "tls", keep_client_port=True)
+        port = PORTS[0] if status == "released" else 0
+        assert record(outcome)["client_port"] == port, status
+        assert tstat_line(outcome)["c_port"] == str(port)
+        at_z_1 = outcome_with(status, "tls", keep_client_port=True, z=1)
+        assert record(at_z_1)["client_port"] == PORTS[0]
+
+
+def test_flows_between_strangers_are_not_emitted() -> None:
+    inside = crowd(NAME, 3)
+    outside = crowd(SECRET, 3, server="203.0.113.9")
+    outside = [
+        Frame(f.t_ns, f.data.replace(bytes([10, 7, 0]), bytes([192, 0, 2])), f.wire)
+        for f in outside
+    ]
+    outcome = run(merged([inside, outside]), z=2, internal=nets("10.0.0.0/8"))
+    assert len(outcome.flows) == 3
+    assert outcome.stats["flows_external"] == 3
+    assert sum(len(outcome.log(name)) for name in (TCP_COMPLETE, TCP_NOCOMPLETE)) == 3
+    assert outcome.stats["names_tls"] == 3
+    assert SECRET not in outcome.everything()
