@@ -25,123 +25,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 from ztable_contenders import Setting, Who, compile_shared, list_buckets
-from ztable_measure import Case, Laboratory, Result
+from ztable_measure import Case, Laboratory
 from ztable_streams import BURST_NS, BURST_TAIL, STEP_NS, Kind, Stream
+from ztable_tables import MILLION, SPEED_HEADER, Line, Plan, goal, name_of, speed, speed_row, table
 
 DAY_NS = 86_400 * 10**9
 WINDOW_NS = 10 * 10**9
-MILLION = 1_000_000
 COLLIDING_CPP = 20_000  # names that collide for the C++ table: the square of that is its cost
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What the options ask for."""
-
-    laboratory: Laboratory
-    size: float
-    repeats: int
-
-    def scaled(self, n: int) -> int:
-        """A number of observations, names or users at this size."""
-        return max(int(n * self.size), 100)
-
-    def zipf(self, observations: int, names: int = MILLION) -> Stream:
-        """As many users as names."""
-        ranks = self.scaled(names)
-        return Stream(self.scaled(observations), ranks, ranks)
-
-    def measure(self, case: Case) -> Result:
-        """One case."""
-        return self.laboratory.measure(case)
-
-
-def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table under a heading."""
-    lines = [f"### {title}", "", "| " + " | ".join(header) + " |"]
-    lines.append("|---" + "|---:" * (len(header) - 1) + "|")
-    lines += ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
-
-
-def name_of(who: Who, setting: Setting) -> str:
-    """How a row is called."""
-    if who not in (Who.BATCH, Who.SINGLE):
-        return who.value
-    return f"{who.value}, keep={setting.keep}" + (", reserved" if setting.reserve else "")
-
-
-def goal(fastest: bool, value: float, wanted: float | None) -> str:
-    """A target and whether it was reached; an empty cell without one."""
-    if wanted is None:
-        return ""
-    reached = value >= wanted if fastest else value <= wanted
-    return f"{'>=' if fastest else '<='} {wanted:g}: {'yes' if reached else 'NO'}"
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A case and what it should reach."""
-
-    case: Case
-    rate: float | None = None  # million observations a second, at least
-    bytes_each: float | None = None  # a live tuple, at most
-
-
-SPEED_HEADER = (
-    "table",
-    "observations",
-    "M obs/s (slowest-fastest)",
-    "goal",
-    "ns, of it kernel",
-    "live tuples",
-    "MB (process grew by)",
-    "B a live tuple",
-    "goal",
-)
-
-
-def speed_row(line: Line, result: Result) -> list[str]:
-    """The cells of one line."""
-    name = name_of(line.case.who, line.case.setting)
-    if result.missing:
-        return [name, result.missing] + ["-"] * (len(SPEED_HEADER) - 2)
-    slowest, fastest = result.range
-    each = result.memory / result.live
-    return [
-        name,
-        f"{result.observations:,}",
-        f"{result.rate:.3g} ({slowest:.3g}-{fastest:.3g})",
-        goal(True, result.rate, line.rate),
-        f"{1e3 / result.rate:,.0f}, {result.kernel_ns:,.0f}",
-        f"{result.live:,}",
-        f"{result.memory / 1e6:.1f} ({result.resident / 1e6:.1f})",
-        f"{each:.1f}",
-        goal(False, each, line.bytes_each),
-    ]
-
-
-def ratios(lines: Sequence[Line], results: Sequence[Result]) -> str:
-    """How many times as fast as each peer each of ours is."""
-    measured = [pair for pair in zip(lines, results, strict=True) if not pair[1].missing]
-    ours = [(line, result) for line, result in measured if line.case.who is Who.BATCH]
-    text = []
-    for line, result in ours:
-        peers = [
-            f"{result.rate / peer_result.rate:.3g} x {peer.case.who.value}"
-            for peer, peer_result in measured
-            if peer.case.who is not Who.BATCH
-        ]
-        if peers:
-            text.append(f"keep={line.case.setting.keep}: " + ", ".join(peers))
-    return "".join(f"{one}.  \n" for one in text)
-
-
-def speed(plan: Plan, title: str, lines: Sequence[Line]) -> str:
-    """The table of some lines, and the ratios."""
-    results = [plan.measure(line.case) for line in lines]
-    rows = [speed_row(line, result) for line, result in zip(lines, results, strict=True)]
-    return table(title, SPEED_HEADER, rows) + "\n" + ratios(lines, results)
 
 
 def slow_peers(plan: Plan, stream: Stream, setting: Setting) -> list[Line]:
