@@ -29,7 +29,10 @@ typedef struct scene {
 
 static void count_http(zn_flow_layer7 *l, const zn_packet *p, bool from_client)
 {
-    zn_service_sign sign = zn_service_sign_of(p->payload);
+    zn_service_sign sign;
+    if (!zn_service_may_be_http(p->payload))
+        return;
+    sign = zn_service_sign_of(p->payload);
     if (from_client) {
         l->http_requests += sign == ZN_SIGN_HTTP_REQUEST || sign == ZN_SIGN_HTTP_POST;
     } else if (sign == ZN_SIGN_HTTP_RESPONSE) {
