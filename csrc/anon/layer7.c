@@ -29,7 +29,10 @@ typedef struct scene {
 
 static void count_http(zn_flow_layer7 *l, const zn_packet *p, bool from_client)
 {
-    zn_service_sign sign = zn_service_sign_of(p->payload);
+    zn_service_sign sign;
+    if (!zn_service_may_be_http(p->payload))
+        return;
+    sign = zn_service_sign_of(p->payload);
     if (from_client) {
         l->http_requests += sign == ZN_SIGN_HTTP_REQUEST || sign == ZN_SIGN_HTTP_POST;
     } else if (sign == ZN_SIGN_HTTP_RESPONSE) {
@@ -237,7 +240,7 @@ static void see_segment(const scene *s)
     if (!from_client)
         see_server(s);
     else if ((s->l->state & ZN_LAYER7_CLIENT_READ) == 0)
-        zn_layer7_client_hello(s->names, s->f, s->p->payload);
+        zn_layer7_client_hello(s->names, s->f, s->p->payload, NULL);
 }
 
 void zn_layer7_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p)
@@ -250,17 +253,21 @@ void zn_layer7_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packe
     see_segment(&s);
 }
 
-void zn_layer7_client_hello(zn_names *names, const zn_flow *f, zn_span head)
+void zn_layer7_client_hello(zn_names *names, const zn_flow *f, zn_span head,
+                            const zn_tls_details *details)
 {
     zn_flow_layer7 *l = zn_flow_layer7_of(names->gate->flows, f);
-    zn_tls_details details;
+    zn_tls_details read;
     bool ended;
     if (l == NULL)
         return;
-    zn_tls_read_details(
-        zn_tls_handshake_bytes(head, names->tls.bytes, sizeof names->tls.bytes, &ended), &details);
-    if (details.versions != 0)
-        read_client(l, f, &details);
+    if (details == NULL || details->versions == 0) {
+        zn_tls_read_details(
+            zn_tls_handshake_bytes(head, names->tls.bytes, sizeof names->tls.bytes, &ended), &read);
+        details = &read;
+    }
+    if (details->versions != 0)
+        read_client(l, f, details);
 }
 
 void zn_layer7_closed(zn_names *names, const zn_flow *f)

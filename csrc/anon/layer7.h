@@ -23,8 +23,9 @@ enum {
 
 /* Looks at one packet of a flow, after anon/service and anon/names did. */
 void zn_layer7_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p);
-/* The first bytes of a client, which hold a whole ClientHello. */
-void zn_layer7_client_hello(zn_names *names, const zn_flow *f, zn_span head);
+/* The first bytes of a client, which hold a whole ClientHello. `details`: of it, where they are known. */
+void zn_layer7_client_hello(zn_names *names, const zn_flow *f, zn_span head,
+                            const zn_tls_details *details);
 /* The flow is closed: what waits for evidence is suppressed. */
 void zn_layer7_closed(zn_names *names, const zn_flow *f);
 /* The flow's record is written: frees what it held. */

@@ -117,7 +117,7 @@ static zn_parse read_hello(const zn_sighting *s, const zn_piece *in, uint32_t *u
     else
         (void)zn_names_found(s, ZN_SOURCE_TLS, hello.name);
     if (!again)
-        zn_layer7_client_hello(s->names, f, in->bytes);
+        zn_layer7_client_hello(s->names, f, in->bytes, &hello.details);
     return ZN_DONE;
 }
 

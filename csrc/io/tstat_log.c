@@ -2,7 +2,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/tstat_log.h"
 
-#include "base/digits.h"
 #include "base/packet.h"
 
 #define EVERY_SET (ZN_SET_E2E | ZN_SET_LAYER7 | ZN_SET_P2P | ZN_SET_OPTIONS)
@@ -23,9 +22,10 @@ static zn_tstat_put put_of(const zn_column *c)
     case ZN_COLUMN_INTERNAL:
         return ZN_TSTAT_PUT_1;
     case ZN_COLUMN_MS:
+        return ZN_TSTAT_PUT_MS;
     case ZN_COLUMN_START_MS:
     case ZN_COLUMN_END_MS:
-        return ZN_TSTAT_PUT_MS;
+        return ZN_TSTAT_PUT_TIME;
     case ZN_COLUMN_NO_COUNT:
         return ZN_TSTAT_PUT_ZERO;
     case ZN_COLUMN_DURATION_MS:
@@ -70,7 +70,8 @@ static void set_steps(zn_tstat *t, zn_tstat_log log, const zn_log_columns *colum
         zn_tstat_step *s = &t->step[log][i];
         *s = (zn_tstat_step){put_of(columns->at[i]), (uint32_t)offset_of(columns->at[i]), 1,
                              columns->at[i]};
-        if (s->put == ZN_TSTAT_PUT_8 && i + 1 < columns->n && s[1].put == ZN_TSTAT_PUT_8)
+        if ((s->put == ZN_TSTAT_PUT_8 || s->put == ZN_TSTAT_PUT_MS) && i + 1 < columns->n &&
+            s[1].put == s->put)
             s->run = s[1].run + 1;
     }
 }
@@ -160,6 +161,27 @@ static char *put_ms(char *at, int64_t ns)
     return at;
 }
 
+/* Times are mostly 0: of what never happened, or is told roughly. */
+static char *put_ms_run(char *at, const zn_tstat_step *s, const zn_record *r)
+{
+    for (const zn_tstat_step *end = s + s->run; s < end; s++) {
+        int64_t ns;
+        memcpy(&ns, (const char *)r + s->offset, sizeof ns);
+        at = put_ms(at, ns);
+    }
+    return at;
+}
+
+static char *put_time(char *at, zn_tstat_time *last, int64_t ns)
+{
+    if (ns != last->ns || last->n == 0) {
+        last->ns = ns;
+        last->n = (size_t)(put_ms(last->text, ns) - last->text);
+    }
+    memcpy(at, last->text, sizeof last->text); /* a column's room: its length is a constant */
+    return at + last->n;
+}
+
 #define NUMBER(type)                                                                               \
     do {                                                                                           \
         type number;                                                                               \
@@ -168,7 +190,7 @@ static char *put_ms(char *at, int64_t ns)
     } while (0)
 
 /* The value of a column other than a cell, or the values of a run, and blanks; returns their end. */
-static inline char *put_step(const zn_tstat_step *s, const zn_record *r, char *at)
+static inline char *put_step(zn_tstat *t, const zn_tstat_step *s, const zn_record *r, char *at)
 {
     zn_shown shown;
     int64_t ns;
@@ -182,8 +204,10 @@ static inline char *put_step(const zn_tstat_step *s, const zn_record *r, char *a
     case ZN_TSTAT_PUT_1:
         NUMBER(uint8_t);
     case ZN_TSTAT_PUT_MS:
+        return put_ms_run(at, s, r);
+    case ZN_TSTAT_PUT_TIME:
         memcpy(&ns, (const char *)r + s->offset, sizeof ns);
-        return put_ms(at, ns);
+        return put_time(at, &t->time, ns);
     case ZN_TSTAT_PUT_DURATION:
         return put_ms(at, r->last_ns - r->first_ns);
     case ZN_TSTAT_PUT_PSEUDONYM:
@@ -196,7 +220,7 @@ static inline char *put_step(const zn_tstat_step *s, const zn_record *r, char *a
     return put_number(at, 0);
 }
 
-void zn_tstat_line(zn_text *out, const zn_tstat *t, zn_tstat_log log, const zn_record *r)
+void zn_tstat_line(zn_text *out, zn_tstat *t, zn_tstat_log log, const zn_record *r)
 {
     const zn_tstat_step *s = t->step[log], *end = s + t->columns[log];
     size_t room = t->columns[log] * (ZN_FIXED_MAX + 1); /* numbers and what is between them */
@@ -205,7 +229,7 @@ void zn_tstat_line(zn_text *out, const zn_tstat *t, zn_tstat_log log, const zn_r
         if (s->put == ZN_TSTAT_PUT_CELL)
             at = put_cell(out, s->column, r, at, room);
         else
-            at = put_step(s, r, at);
+            at = put_step(t, s, r, at);
     }
     if (at == NULL)
         return;

@@ -13,6 +13,7 @@
 #define SIP_METHOD_MAX 9u /* zn_datagram_is_none counts on it */
 #define MPEG_TS_BYTES 188
 #define MPEG_TS_SYNC 0x47
+#define TLS_HANDSHAKE 0x16
 
 /* TLS: a record of the handshake (RFC 8446 5.1) that starts with a hello. */
 static zn_service_sign tls_sign(zn_span segment)
@@ -33,6 +34,8 @@ static zn_service_sign tls_sign(zn_span segment)
 zn_service_sign zn_service_sign_of(zn_span segment)
 {
     zn_cursor c = zn_cursor_over_span(segment, true);
+    if (zn_ascii_first(segment) == TLS_HANDSHAKE) /* no text */
+        return tls_sign(segment);
     switch (zn_cursor_be32(&c)) {
     case WORD('P', 'O', 'S', 'T'):
         return ZN_SIGN_HTTP_POST;
@@ -60,9 +63,8 @@ zn_service_sign zn_service_sign_of(zn_span segment)
     default:
         break;
     }
-    if (segment.n >= REQUEST_MIN && zn_http_is_known_method(segment))
-        return ZN_SIGN_HTTP_REQUEST;
-    return tls_sign(segment);
+    return segment.n >= REQUEST_MIN && zn_http_is_known_method(segment) ? ZN_SIGN_HTTP_REQUEST
+                                                                        : ZN_SIGN_NONE;
 }
 
 static bool is_alphanumeric(uint8_t byte)

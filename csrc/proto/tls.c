@@ -179,18 +179,30 @@ static zn_parse parse_extensions(zn_cursor *c, zn_tls_hello *out)
         zn_cursor data = zn_cursor_sub(c, zn_header_be16(header, 2));
         if (!zn_cursor_ok(c))
             break;
-        if (type == EXTENSION_ENCRYPTED_CLIENT_HELLO) {
+        switch (type) {
+        case EXTENSION_SERVER_NAME:
+            if (named || parse_server_name(&data, &out->name) != ZN_DONE)
+                return ZN_MALFORMED;
+            named = true;
+            break;
+        case EXTENSION_ENCRYPTED_CLIENT_HELLO:
             out->ech_offered = true;
             out->ech_bytes = (uint16_t)zn_cursor_left(&data);
-        } else if (type == EXTENSION_TRANSPORT_PARAMETERS ||
-                   type == EXTENSION_TRANSPORT_PARAMETERS_DRAFT) {
+            break;
+        case EXTENSION_TRANSPORT_PARAMETERS:
+        case EXTENSION_TRANSPORT_PARAMETERS_DRAFT:
             out->transport_parameters = zn_cursor_rest(&data);
+            break;
+        case ZN_TLS_ALPN:
+        case ZN_TLS_PRE_SHARED_KEY:
+        case ZN_TLS_EARLY_DATA:
+        case ZN_TLS_SUPPORTED_VERSIONS:
+        case ZN_TLS_NPN:
+            zn_tls_read_extension(type, &data, true, &out->details);
+            break;
+        default:
+            break;
         }
-        if (type != EXTENSION_SERVER_NAME)
-            continue;
-        if (named || parse_server_name(&data, &out->name) != ZN_DONE)
-            return ZN_MALFORMED;
-        named = true;
     }
     if (zn_cursor_ok(c) || (named && c->state == ZN_CURSOR_SHORT))
         return named || c->whole ? ZN_DONE : ZN_NEED_MORE;
@@ -206,8 +218,11 @@ static zn_parse parse_hello(const hello_message *hello, bool datagram, zn_tls_he
     size_t bytes;
     zn_cursor extensions;
 
-    zn_cursor_skip(&c, 2 + 32); /* version, tested before, and random */
+    out->details.versions = 1;
+    out->details.version[0] = zn_cursor_be16(&c); /* tested before */
+    zn_cursor_skip(&c, 32);                       /* random */
     bytes = zn_cursor_u8(&c);
+    out->details.session_id = bytes != 0;
     if (bytes > SESSION_ID_MAX)
         return ZN_MALFORMED;
     zn_cursor_skip(&c, bytes);
@@ -240,6 +255,8 @@ static zn_parse read_hello(const hello_message *hello, bool datagram, zn_tls_hel
     state = parse_hello(hello, datagram, out);
     if (state != ZN_DONE)
         *out = nothing_read(hello->body);
+    else if (hello->body.n < hello->declared)
+        out->details.versions = 0;
     return state;
 }
 

@@ -12,6 +12,7 @@
 #define ZN_PROTO_TLS_H
 
 #include "base/cursor.h"
+#include "proto/tls_handshake.h"
 
 #define ZN_TLS_HELLO_MAX 16384 /* longest ClientHello looked at: several times a post-quantum one */
 
@@ -27,6 +28,7 @@ typedef struct zn_tls_hello {
     zn_span cookie;   /* DTLS: what the server asked to be sent back; borrows input */
     zn_span transport_parameters; /* QUIC: the extension's data (RFC 9001 8.2); borrows input */
     uint16_t ech_bytes;           /* of the encrypted_client_hello extension's data */
+    zn_tls_details details;       /* as zn_tls_read_details has them; none of a hello that is cut */
 } zn_tls_hello;
 
 /*

@@ -17,14 +17,6 @@ enum {
     MESSAGE_SERVER_HELLO_DONE = 14
 };
 
-enum {
-    EXTENSION_ALPN = 16,
-    EXTENSION_PRE_SHARED_KEY = 41,
-    EXTENSION_EARLY_DATA = 42,
-    EXTENSION_SUPPORTED_VERSIONS = 43,
-    EXTENSION_NPN = 0x3374
-};
-
 /* The random of a HelloRetryRequest (RFC 8446 4.1.3). */
 static const uint8_t retry_random[32] = {
     0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
@@ -92,32 +84,37 @@ static void read_versions(zn_cursor *c, bool client, zn_tls_details *out)
         out->version[out->versions++] = zn_cursor_be16(c);
 }
 
+void zn_tls_read_extension(uint16_t type, zn_cursor *data, bool client, zn_tls_details *out)
+{
+    switch (type) {
+    case ZN_TLS_ALPN:
+        if (zn_cursor_left(data) > 0)
+            zn_cursor_skip(data, 2);
+        out->protocols |= read_protocols(data, false);
+        break;
+    case ZN_TLS_NPN:
+        out->protocols |= read_protocols(data, true);
+        break;
+    case ZN_TLS_SUPPORTED_VERSIONS:
+        read_versions(data, client, out);
+        break;
+    case ZN_TLS_PRE_SHARED_KEY:
+        out->pre_shared_key = true;
+        break;
+    case ZN_TLS_EARLY_DATA:
+        out->early_data = true;
+        break;
+    default:
+        break;
+    }
+}
+
 static void read_extensions(zn_cursor *c, bool client, zn_tls_details *out)
 {
     zn_span header;
     while ((header = zn_cursor_take(c, EXTENSION_HEADER_BYTES)).n != 0) {
         zn_cursor data = zn_cursor_sub(c, zn_header_be16(header, 2));
-        switch (zn_header_be16(header, 0)) {
-        case EXTENSION_ALPN:
-            if (zn_cursor_left(&data) > 0)
-                zn_cursor_skip(&data, 2);
-            out->protocols |= read_protocols(&data, false);
-            break;
-        case EXTENSION_NPN:
-            out->protocols |= read_protocols(&data, true);
-            break;
-        case EXTENSION_SUPPORTED_VERSIONS:
-            read_versions(&data, client, out);
-            break;
-        case EXTENSION_PRE_SHARED_KEY:
-            out->pre_shared_key = true;
-            break;
-        case EXTENSION_EARLY_DATA:
-            out->early_data = true;
-            break;
-        default:
-            break;
-        }
+        zn_tls_read_extension(zn_header_be16(header, 0), &data, client, out);
     }
 }
 

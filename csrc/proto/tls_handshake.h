@@ -41,6 +41,17 @@ zn_span zn_tls_handshake_bytes(zn_span head, uint8_t *scratch, size_t cap, bool 
 /* The hello at the start of `handshake`, a client's or a server's. */
 void zn_tls_read_details(zn_span handshake, zn_tls_details *out);
 
+/* The extensions that tell something of it, and NPN, which was never more than a draft. */
+enum {
+    ZN_TLS_ALPN = 16,
+    ZN_TLS_PRE_SHARED_KEY = 41,
+    ZN_TLS_EARLY_DATA = 42,
+    ZN_TLS_SUPPORTED_VERSIONS = 43,
+    ZN_TLS_NPN = 0x3374
+};
+/* Adds what the data of one of them tell. */
+void zn_tls_read_extension(uint16_t type, zn_cursor *data, bool client, zn_tls_details *out);
+
 /*
  * The first certificate of the Certificate message (RFC 5246 7.4.2) among the messages of
  * `handshake`. Returns ZN_DONE with *certificate (borrows), ZN_NEED_MORE while it may still come, or

@@ -204,6 +204,7 @@ uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened)
         t->stats->n[ZN_STAT_DROP_FLOW_CLOSED]++;
         return 0;
     }
+    zn_flow_timer_wake(t, f);
     if (p->t_ns > f->last_ns)
         f->last_ns = p->t_ns;
     if (p->tuple.proto == ZN_PROTO_TCP)

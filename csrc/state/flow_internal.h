@@ -21,6 +21,9 @@ bool zn_flow_index_has(const zn_flow_table *t, uint32_t flow);
 int64_t zn_flow_idle_ns(const zn_flow *f);
 /* Puts the flow into the wheel, at the second its idle time ends or the next visit is due. */
 void zn_flow_timer_start(zn_flow_table *t, uint32_t flow);
+/* A packet of an open flow came: one that slept is to be looked at when its turn comes. Before last_ns
+ * is set. */
+void zn_flow_timer_wake(zn_flow_table *t, const zn_flow *f);
 
 /* The flow's zn_flow_resents, made where it has none. */
 zn_flow_resents *zn_flow_resents_at(zn_flow_table *t, zn_flow *f);
@@ -48,8 +51,6 @@ void zn_flow_wheel_add(zn_flow_table *t, unsigned number, uint32_t flow);
 void zn_flow_wheel_remove(zn_flow_table *t, uint32_t flow);
 /* The first flow of a list, which stays there; 0: none. */
 uint32_t zn_flow_wheel_first(const zn_flow_table *t, unsigned number);
-/* Fetches what tells when the flows of a part are due, and the part behind it. */
-void zn_flow_wheel_fetch(const zn_flow_table *t, uint32_t part);
 /* Takes the flows of a part out of its list. Their number. */
 size_t zn_flow_wheel_take(zn_flow_table *t, uint32_t part, uint32_t flow[ZN_WHEEL_PART]);
 /* Puts a part with its flows at another list's end. */

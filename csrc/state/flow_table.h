@@ -45,7 +45,9 @@ typedef struct zn_flow_list {
 typedef struct zn_wheel_part {
     uint32_t next, previous; /* 0: none; next is the slab's link while free */
     uint16_t list;           /* its number */
-    uint8_t used, live;      /* places taken, and those that still hold a flow */
+    uint8_t used : 4;        /* places taken */
+    uint8_t live : 4;        /* those that still hold a flow */
+    uint8_t rest; /* its flows sleep: so many ZN_FLOW_VISIT_S of it close none; 0: not known */
     uint32_t flow[ZN_WHEEL_PART];
 } zn_wheel_part;
 _Static_assert(sizeof(zn_wheel_part) == 64, "a part is one cache line");

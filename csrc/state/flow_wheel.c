@@ -98,19 +98,6 @@ uint32_t zn_flow_wheel_first(const zn_flow_table *t, unsigned number)
     return 0;
 }
 
-void zn_flow_wheel_fetch(const zn_flow_table *t, uint32_t part)
-{
-    const zn_wheel_part *p;
-    if (part == 0)
-        return;
-    p = zn_flow_wheel_part(t, part);
-    if (p->next != 0)
-        ZN_PREFETCH_WRITE(zn_flow_wheel_part(t, p->next));
-    for (unsigned i = 0; i < p->used; i++)
-        if (p->flow[i] != 0)
-            ZN_PREFETCH(zn_flow_entry(t, p->flow[i]));
-}
-
 size_t zn_flow_wheel_take(zn_flow_table *t, uint32_t part, uint32_t flow[ZN_WHEEL_PART])
 {
     const zn_wheel_part *p = zn_flow_wheel_part(t, part);

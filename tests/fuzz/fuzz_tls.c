@@ -6,15 +6,32 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* What a whole hello tells, found on the way, is what is found by looking for it alone. */
+static void check_details(zn_span head, const zn_tls_details *found)
+{
+    static uint8_t bytes[ZN_TLS_HELLO_MAX];
+    zn_tls_details alone;
+    bool ended;
+    zn_tls_read_details(zn_tls_handshake_bytes(head, bytes, sizeof bytes, &ended), &alone);
+    if (found->versions != alone.versions || found->protocols != alone.protocols ||
+        memcmp(found->version, alone.version, sizeof alone.version) != 0 ||
+        found->session_id != alone.session_id || found->pre_shared_key != alone.pre_shared_key ||
+        found->early_data != alone.early_data || found->retry != alone.retry)
+        __builtin_trap();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static zn_tls_scratch scratch;
     zn_cursor c = zn_cursor_over(data, size, true);
     zn_tls_hello hello;
     bool cut = zn_cursor_u8(&c) & 1;
-    zn_parse state = zn_tls_client_hello(zn_cursor_rest(&c), cut, &scratch, &hello);
+    zn_span head = zn_cursor_rest(&c);
+    zn_parse state = zn_tls_client_hello(head, cut, &scratch, &hello);
     if (hello.consumed > size || (state != ZN_DONE && hello.name.n != 0))
         __builtin_trap();
+    if (hello.details.versions != 0)
+        check_details(head, &hello.details);
     (void)zn_hash64(&(zn_hash_key){1, 2}, hello.name.p, hello.name.n);
     return 0;
 }
