@@ -37,6 +37,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--clients", type=int, default=usual.homes, help="homes (default 20000)")
     parser.add_argument("--names", type=int, default=usual.names, help="hostnames (default 100000)")
     parser.add_argument("--seconds", type=int, default=usual.seconds, help="of flow starts (300)")
+    parser.add_argument("--data", type=int, default=usual.data, help="times as much data a flow")
     parser.add_argument("--seed", type=int, default=usual.seed)
     parser.add_argument("--truth", type=Path, metavar="OUT.truth.json")
     parser.add_argument("--list", action="store_true", help="put source,name,count in the truth")
@@ -48,7 +49,12 @@ def main() -> None:
     arguments = parse_arguments()
     began = time.monotonic()
     scale = Scale(
-        arguments.bytes, arguments.clients, arguments.names, arguments.seconds, arguments.seed
+        arguments.bytes,
+        arguments.clients,
+        arguments.names,
+        arguments.seconds,
+        arguments.seed,
+        arguments.data,
     )
     truth = generate(arguments.out, arguments.profile, scale, with_list=arguments.list)
     if arguments.truth:

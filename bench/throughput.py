@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many packets a second does a run take, beside other tools and beside reading alone?
 
-Usage: python bench/throughput.py [--bytes 500M] [--repeat 5] [--profiles isp,min64,flows,storm]
+Usage: python bench/throughput.py [--bytes 500M] [--repeat 5] [--profiles isp,min64,storm]
 
-One run that generates the traces (`flows`: 500,000 flows that are all live; the others are
-gen_trace.py's) and measures all tools on them in turn, each in a process of its
-own. A trace is written in writes of 4 MiB right before it is measured: how, and how long ago,
-decides how large the pieces are in which the page cache holds it, and reading costs up to twice as
-much from small ones. Ours is measured inside its process, around the run: the start of Python is
-not in it. Of tools that are processes the start is included. The names that we find are compared
-with the truth.
+One run that generates the traces and measures all tools on them in turn, each in a process of its
+own. `flows` has 500,000 flows that are all live; the others are gen_trace.py's, `ispx4` with four
+times as much data in each of isp's flows. A trace is written in writes of 4 MiB right before it is
+measured: how, and how long ago, decides how large the pieces are in which the page cache holds it,
+and reading costs up to twice as much from small ones. Ours is measured inside its process, around
+the run: the start of Python is not in it. Of tools that are processes the start is included. The
+names that we find are compared with the truth.
 
 NFStream, mercury-python and ndpiReader get a first part of each trace: they take much longer, and
 storm more memory than there is. Tools that are not installed are named as such.
@@ -135,7 +135,9 @@ def generate(profile: str, size: str, scratch: Path) -> tuple[Path, dict[str, ob
             trace, parse_size("bytes", size)
         )
     trace, truth = scratch / f"{profile}.pcap", scratch / f"{profile}.json"
-    command = [sys.executable, str(HERE / "gen_trace.py"), str(trace), "--profile", profile]
+    kind, _, data = profile.partition("x")
+    command = [sys.executable, str(HERE / "gen_trace.py"), str(trace), "--profile", kind]
+    command += ["--data", data or "1"]
     subprocess.run([*command, "--bytes", size, "--truth", str(truth)], check=True)
     return trace, json.loads(truth.read_text(encoding="utf-8"))
 
@@ -209,7 +211,7 @@ def main() -> int:
     )
     parser.add_argument("--bytes", default="500M", help="size of each trace (500M)")
     parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--profiles", default="isp,min64,flows,storm")
+    parser.add_argument("--profiles", default="isp,ispx4,min64,flows,storm")
     parser.add_argument("--scratch", type=Path, help="a folder for the traces (temporary)")
     arguments = parser.parse_args()
     right = True

@@ -104,6 +104,18 @@ def test_the_truth_of_generated_traffic(kind: str, tmp_path: Path) -> None:
     assert (tmp_path / "b.pcap").read_bytes() == (tmp_path / "a.pcap").read_bytes()
 
 
+def test_flows_with_more_data(tmp_path: Path) -> None:
+    """The same mix of kinds in fewer flows, each with more packets; what they show stays the truth."""
+    usual, longer = (
+        generate(tmp_path / f"{data}.pcap", "isp", Scale(octets=4_000_000, names=100, data=data))
+        for data in (1, 4)
+    )
+    assert longer["packets"] / longer["flows"] > 2 * usual["packets"] / usual["flows"]
+    report = run(tmp_path / "4.pcap", out=tmp_path / "out")
+    names = {source.lower(): n for source, n in report.totals.names().items() if n}
+    assert names == longer["name_flows"]
+
+
 def test_an_engine_says_what_it_is_at() -> None:
     engine = make_engine(z=1)
     assert _core.STAGES[engine.stage] == "read"

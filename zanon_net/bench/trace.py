@@ -48,13 +48,17 @@ TINY_BLOCK_BYTES, HELLO_FLOW_BYTES = 174, 1085
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much of it: bytes of the file, homes, hostnames, seconds over which flows start."""
+    """How much of it: bytes of the file, homes, hostnames, seconds over which flows start.
+
+    data: how many times as much a flow carries as the profile says.
+    """
 
     octets: int = 500_000_000
     homes: int = 20_000
     names: int = 100_000
     seconds: int = 300
     seed: int = 1
+    data: int = 1
 
 
 def flow_bytes(flows: Flows, profile: Profile) -> Ints:
@@ -120,7 +124,7 @@ def generate(path: Path, kind: str, scale: Scale, *, with_list: bool = False) ->
     with_list: whether the truth holds every "source,name,count". Raises OSError.
     """
     rng = np.random.default_rng(scale.seed)
-    profile = PROFILES[kind]
+    profile = PROFILES[kind].times(scale.data)
     flows = draw_enough(rng, profile, scale)
     maker = PayloadMaker(scale.seed, flows, rng)
     ends = assign_ends(flows, rng)

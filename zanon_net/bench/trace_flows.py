@@ -10,7 +10,7 @@ QUIC handshakes) or slices of one pool of noise.
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -72,6 +72,14 @@ class Profile:
     payload: int = FULL
     unique: int = 0
     handshake_only: bool = False
+
+    def times(self, data: int) -> "Profile":
+        """The same mix, whose flows carry `data` times as many blocks, up to MAX_BLOCKS each."""
+        if data == 1:
+            return self
+        return replace(
+            self, blocks=lambda rng, count: np.minimum(self.blocks(rng, count) * data, MAX_BLOCKS)
+        )
 
 
 def _isp_blocks(rng: np.random.Generator, count: int) -> Ints:
