@@ -105,7 +105,7 @@ def test_the_truth_of_generated_traffic(kind: str, tmp_path: Path) -> None:
 
 
 def test_flows_with_more_data(tmp_path: Path) -> None:
-    """The same mix of kinds in fewer flows, each with more packets; what they show stays the truth."""
+    """Fewer flows, each with more packets; the names that they show stay the truth."""
     usual, longer = (
         generate(tmp_path / f"{data}.pcap", "isp", Scale(octets=4_000_000, names=100, data=data))
         for data in (1, 4)
