@@ -155,6 +155,9 @@ static uint32_t take(zn_slab *s, size_t dirty)
         memset(object, 0, dirty);
     } else if (s->used_high < s->cap) {
         index = ++s->used_high; /* never touched before: the kernel's zeros */
+        /* Written before it is read: a page that is read first is lent as zeros, and to replace it
+         * stops every thread's processor. The object before has written the page where it begins. */
+        memset(s->base + (size_t)index * s->object_bytes - 1, 0, 1);
     } else {
         return 0;
     }
