@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#define LAST_VOTES 512u /* flows whose last vote is at hand while a batch is hashed */
+
 /* Namespaces of attributes: a hostname and an address never share a count. */
 enum { DOMAIN_NAME = 'n', DOMAIN_ADDR = 'a', DOMAIN_CERTIFICATE = 'c', DOMAIN_AGENT = 'u' };
 
@@ -156,15 +158,19 @@ void zn_gate_rebase(zn_gate *g, int64_t epoch)
     g->z_since_ns = INT64_MIN; /* a time that was given up: nothing of before can come now */
 }
 
-/* Finds the hashes of all votes, and fetches where they will be looked for. */
+/* Finds the hashes of all votes, and fetches where they will be looked for. A flow's votes are some
+ * packets apart: where its last one is tells its user's hash. */
 static void hash_votes(zn_gate *g)
 {
+    uint32_t last[LAST_VOTES] = {0}; /* by the flow's number: which vote, from 1 on; 0: none */
     for (size_t i = 0; i < g->vote_count; i++) {
         zn_vote *v = &g->votes[i];
         const zn_flow *f = zn_flow_at(g->flows, v->flow);
         bool marks = v->kind == ZN_VOTE_CLIENT;
-        if (i != 0 && v[-1].flow == v->flow)
-            v->user = v[-1].user;
+        uint32_t before = last[v->flow % LAST_VOTES];
+        last[v->flow % LAST_VOTES] = (uint32_t)i + 1;
+        if (before != 0 && g->votes[before - 1].flow == v->flow)
+            v->user = g->votes[before - 1].user;
         else
             v->user = f->user < 2 ? user_hash(g, f) : 0;
         if (!marks && v->kind != ZN_VOTE_ADDR)
