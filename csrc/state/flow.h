@@ -115,6 +115,7 @@ typedef struct zn_flow {
     uint8_t user : 2;   /* tuple index of the user; 2: no internal endpoint */
     uint8_t opener : 1; /* tuple index of whoever was taken for the client at first */
     bool fin_seen : 1;  /* TCP: of either side */
+    uint8_t head_tries : 4;
     uint8_t addr_vote;  /* anon/gate's decision on the server address */
     uint8_t protocol;   /* anon/names: what the flow was recognised as */
     uint8_t service;    /* anon/service: state of the search for what both sides speak */
@@ -129,7 +130,6 @@ typedef struct zn_flow {
     uint32_t beside;         /* a zn_flow_beside, 0: none */
     zn_flow_rare rare[2];    /* by tuple index */
     uint16_t header_table;   /* HTTP/2: anon/names' table of the connection, 0: none */
-    uint8_t head_tries;
     uint8_t http_method;
     bool internal[2]; /* by tuple index */
 } zn_flow;
