@@ -218,6 +218,7 @@ static int take_packet(zn_engine *e, const zn_packet *p, uint32_t guess, zn_erro
             return rc;
         zn_resolved_opened(&e->resolved, f);
     }
+    zn_service_count(f);
     if (ZN_LIKELY(zn_beyond(f, l, p)))
         return 0;
     zn_stage_enter(&e->stage, ZN_STAGE_NAMES);

@@ -44,13 +44,13 @@ static inline bool zn_beyond_layer7(zn_flow_layer7 *l, const zn_flow *f, const z
 {
     unsigned side = p->sender;
     uint8_t all = side == f->client ? ZN_LAYER7_CLIENT_READ : ZN_LAYER7_CERTIFICATE_SETTLED;
+    if (p->payload.n != 0 && zn_service_may_be_http(p->payload))
+        return false;
+    if (f->service != ZN_SERVICE_TLS) /* no certificate, and nobody asks for a handshake's times */
+        return true;
     if (l->certificate != 0 && (l->state & ZN_LAYER7_CERTIFICATE_VOTED) == 0)
         return false;
     if (p->payload.n == 0)
-        return true;
-    if (zn_service_may_be_http(p->payload))
-        return false;
-    if (f->service != ZN_SERVICE_TLS) /* nobody asks for the times of its handshake */
         return true;
     if ((p->tcp_flags & ZN_TCP_RST) != 0 || (l->state & all) == 0)
         return false;
