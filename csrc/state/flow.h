@@ -58,6 +58,7 @@ typedef struct zn_flow_side {
     bool fin_acked : 1;       /* the other side acknowledged the FIN */
     bool sent_is_next : 1;    /* zn_flow_layer7.sent_seq is next_seq, whatever is there */
     bool message_is_next : 1; /* and so is message_seq */
+    bool tls_read : 1;        /* anon/layer7 has nothing more to read in what this side sends */
     union {
         uint8_t messages; /* TCP: those that are not in zn_flow_layer7.messages yet */
         uint8_t udp_type; /* anon/service: ZN_UDP_*, what this side's datagrams look like */
