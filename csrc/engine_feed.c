@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A batch of frames goes through in groups of GROUP, each in three passes, so that the memory reads
- * of different packets overlap: decode and prefetch the flow's bucket; prefetch the flow; update
- * it and look for names. After the batch the votes are decided and closed flows written.
+ * A batch of frames goes through in groups of GROUP, each in two passes, so that the memory reads
+ * of different packets overlap: decode and prefetch the flow's bucket; prefetch the flow, and
+ * PROBE_AHEAD packets later update it and look for names. After the batch the votes are decided and
+ * closed flows written.
  */
 #include "anon/beyond.h"
 #include "engine_internal.h"
@@ -12,6 +13,7 @@
 #define GROUP ZN_INTAKE_GROUP
 #define GROUP_VOTES                                                                                \
     (GROUP * (ZN_NAMES_PER_FLOW + 4)) /* most that the packets of a group can cast */
+#define PROBE_AHEAD 8                 /* packets from the look at a bucket to the flow's turn */
 #define CLOSED 16                     /* flows whose records are made together */
 #define ROOM_PART 64                  /* of a full flow table that is emptied at a time */
 
@@ -218,6 +220,7 @@ static int take_packet(zn_engine *e, const zn_packet *p, uint32_t guess, zn_erro
             return rc;
         zn_resolved_opened(&e->resolved, f);
     }
+    zn_service_count(f);
     if (ZN_LIKELY(zn_beyond(f, l, p)))
         return 0;
     zn_stage_enter(&e->stage, ZN_STAGE_NAMES);
@@ -250,11 +253,28 @@ static int make_room(zn_engine *e, zn_error *err)
     return settle(e, true, err);
 }
 
+/* The flow of each packet arrives while others before it have their turn. Not all are asked for at once:
+ * of more lines than memory has under way at a time, many are not fetched at all. */
+static int take_packets(zn_engine *e, zn_packet *const *packet, size_t n, zn_error *err)
+{
+    uint32_t guess[GROUP];
+    int rc = 0;
+    for (size_t i = 0; i < n + PROBE_AHEAD && rc == 0; i++) {
+        if (i < n) {
+            guess[i] = zn_flow_probe(e->flows, packet[i]);
+            if (ZN_UNLIKELY(guess[i] == 0))
+                zn_resolved_prefetch(&e->resolved, packet[i]);
+        }
+        if (i >= PROBE_AHEAD)
+            rc = take_packet(e, packet[i - PROBE_AHEAD], guess[i - PROBE_AHEAD], err);
+    }
+    return rc;
+}
+
 static int feed_group(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,
                       zn_error *err)
 {
     zn_packet *packet[GROUP];
-    uint32_t guess[GROUP];
     size_t packets;
     int rc;
     zn_stage_enter(&e->stage, ZN_STAGE_DECODE);
@@ -264,13 +284,8 @@ static int feed_group(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_
     zn_stage_enter(&e->stage, ZN_STAGE_FLOWS);
     if (rc == 0 && e->batched % GROUP == 0)
         rc = make_room(e, err);
-    for (size_t i = 0; i < packets; i++) {
-        guess[i] = zn_flow_probe(e->flows, packet[i]);
-        if (ZN_UNLIKELY(guess[i] == 0))
-            zn_resolved_prefetch(&e->resolved, packet[i]);
-    }
-    for (size_t i = 0; i < packets && rc == 0; i++)
-        rc = take_packet(e, packet[i], guess[i], err);
+    if (rc == 0)
+        rc = take_packets(e, packet, packets, err);
     e->batched += (uint32_t)n;
     return rc;
 }

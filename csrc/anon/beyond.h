@@ -40,22 +40,27 @@ static inline bool zn_beyond_names(const zn_flow *f, const zn_packet *p)
  * Where the first data of TLS are not seen yet and these are not they, its time is noted as the
  * handshake's last, as zn_layer7_packet does.
  */
-static inline bool zn_beyond_layer7(zn_flow_layer7 *l, const zn_flow *f, const zn_packet *p)
+static inline bool zn_beyond_layer7(zn_flow_layer7 *l, zn_flow *f, const zn_packet *p)
 {
     unsigned side = p->sender;
     uint8_t all = side == f->client ? ZN_LAYER7_CLIENT_READ : ZN_LAYER7_CERTIFICATE_SETTLED;
+    if (p->payload.n != 0 && zn_service_may_be_http(p->payload))
+        return false;
+    if (f->service != ZN_SERVICE_TLS) /* no certificate, and nobody asks for a handshake's times */
+        return true;
+    if (f->side[side].tls_read)
+        return true;
     if (l->certificate != 0 && (l->state & ZN_LAYER7_CERTIFICATE_VOTED) == 0)
         return false;
     if (p->payload.n == 0)
         return true;
-    if (zn_service_may_be_http(p->payload))
-        return false;
-    if (f->service != ZN_SERVICE_TLS) /* nobody asks for the times of its handshake */
-        return true;
     if ((p->tcp_flags & ZN_TCP_RST) != 0 || (l->state & all) == 0)
         return false;
-    if (l->appdata_ns[side] != 0 ||
-        f->side[0].packets + f->side[1].packets > ZN_LAYER7_WATCHED_PACKETS)
+    if (l->appdata_ns[side] != 0) {
+        f->side[side].tls_read = (l->state & ZN_LAYER7_CERTIFICATE_SETTLED) != 0;
+        return true;
+    }
+    if (f->side[0].packets + f->side[1].packets > ZN_LAYER7_WATCHED_PACKETS)
         return true;
     if (zn_ascii_first(p->payload) == ZN_TLS_APPLICATION_DATA)
         return false;
@@ -64,7 +69,7 @@ static inline bool zn_beyond_layer7(zn_flow_layer7 *l, const zn_flow *f, const z
 }
 
 /* `l`: NULL when the LAYER7 columns are not asked for. */
-static inline bool zn_beyond_tcp(const zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
+static inline bool zn_beyond_tcp(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
 {
     return zn_beyond_places(f, p) && zn_beyond_names(f, p) &&
            (p->payload.n == 0 || f->service >= ZN_SERVICE_KNOWN) &&
@@ -83,7 +88,7 @@ static inline bool zn_beyond_udp(const zn_flow *f, const zn_packet *p)
 }
 
 /* Nothing that the packet of this flow says is new. `l`: as zn_flow_beside_layer7 has it. */
-static inline bool zn_beyond(const zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
+static inline bool zn_beyond(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
 {
     if (ZN_UNLIKELY(p->tuple.proto != ZN_PROTO_TCP))
         return zn_beyond_udp(f, p);

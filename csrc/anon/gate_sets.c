@@ -45,7 +45,7 @@ static void fill_layer7_side(const zn_flow *f, const zn_flow_layer7 *l, unsigned
                              zn_record_side *r)
 {
     bool tls = zn_service_is_tls(f, true);
-    r->messages = l->messages[i];
+    r->messages = l->messages[i] + f->side[i].messages;
     r->protocols = l->alpn[i];
     if (tls && l->last_handshake_ns[i] > f->first_ns)
         r->last_handshake_ns = l->last_handshake_ns[i] - f->first_ns;

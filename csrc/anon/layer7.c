@@ -33,8 +33,9 @@ static void count_http(zn_flow_layer7 *l, const zn_packet *p, bool from_client)
     if (!zn_service_may_be_http(p->payload))
         return;
     sign = zn_service_sign_of(p->payload);
-    if (from_client) {
-        l->http_requests += sign == ZN_SIGN_HTTP_REQUEST || sign == ZN_SIGN_HTTP_POST;
+    if (from_client) { /* no sum of what is mostly 0: the counter lies in a line of its own */
+        if (sign == ZN_SIGN_HTTP_REQUEST || sign == ZN_SIGN_HTTP_POST)
+            l->http_requests++;
     } else if (sign == ZN_SIGN_HTTP_RESPONSE) {
         if (l->http_responses++ == 0) {
             zn_cursor c = zn_cursor_over_span(p->payload, true);
@@ -104,6 +105,7 @@ static void found_certificate(const scene *s, zn_span certificate)
 {
     zn_hostname host;
     zn_span name;
+    ZN_ASSERT(s->f->service == ZN_SERVICE_TLS); /* anon/beyond.h counts on it */
     if (zn_x509_common_name(certificate, &name) != ZN_DONE || !host_of(name, &host))
         return;
     s->l->certificate =
@@ -229,12 +231,13 @@ static void see_phase(const scene *s)
 static void see_segment(const scene *s)
 {
     bool from_client = s->p->sender == s->f->client;
-    if (s->l->certificate != 0)
+    bool tls = zn_service_is_tls(s->f, false);
+    if (tls && s->l->certificate != 0) /* others have none: *l need not be fetched for that */
         vote(s);
     if (s->p->payload.n == 0)
         return;
     count_http(s->l, s->p, from_client);
-    if (!zn_service_is_tls(s->f, false))
+    if (!tls)
         return;
     see_phase(s);
     if (!from_client)

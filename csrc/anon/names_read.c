@@ -7,6 +7,7 @@
  */
 #include "anon/layer7.h"
 #include "anon/names_internal.h"
+#include "proto/ascii.h"
 #include "proto/http.h"
 #include "proto/preamble.h"
 
@@ -256,15 +257,24 @@ static zn_parse read_message(const zn_sighting *s, const zn_piece *in, uint32_t 
     return ZN_DONE;
 }
 
-/* Nothing is known of what comes next. */
+/* A request can begin with it: a letter, or the end of an empty line. */
+static bool begins_request(uint8_t first)
+{
+    uint8_t lower = zn_ascii_lower(first);
+    return (lower >= 'a' && lower <= 'z') || first == '\r' || first == '\n';
+}
+
+/* Nothing is known of what comes next. The first byte is asked before any parser: of most flows that
+ * are none of these it is another. */
 static zn_parse recognise(const zn_sighting *s, const zn_piece *in, uint32_t *used)
 {
     const zn_tuple *tuple = &s->f->tuple;
+    uint8_t first = zn_ascii_first(in->bytes);
     size_t bytes;
-    zn_parse result = read_hello(s, in, used);
-    if (result == ZN_OTHER)
+    zn_parse result = zn_tls_may_begin(in->bytes) ? read_hello(s, in, used) : ZN_OTHER;
+    if (result == ZN_OTHER && first == 'P')
         result = read_preface(s, in, used);
-    if (result == ZN_OTHER)
+    if (result == ZN_OTHER && begins_request(first))
         result = read_request(s, in, used);
     if (result == ZN_OTHER && (tuple->port[0] == DNS_PORT || tuple->port[1] == DNS_PORT))
         result = read_message(s, in, used);

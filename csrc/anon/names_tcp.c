@@ -14,7 +14,8 @@
 #include "proto/http.h"
 
 #define PIECES_MAX 256
-#define SEARCH_TRIES 16     /* segments of an unrecognised flow whose start is looked at */
+#define SEARCH_TRIES 16 /* segments of an unrecognised flow whose start is looked at */
+_Static_assert(SEARCH_TRIES == 16, "zn_flow.head_tries counts those before the last");
 #define REQUEST_START_MIN 9 /* bytes that tell a request by itself */
 
 static void refuse_head(const zn_sighting *s, zn_stat why)
@@ -49,10 +50,14 @@ static void move_to(zn_flow *f, uint32_t seq)
 /* Bytes that nobody knows at the start of a thing. */
 static void pass_unknown(zn_flow *f)
 {
-    if (f->protocol == ZN_PROTOCOL_HTTP)
+    if (f->protocol == ZN_PROTOCOL_HTTP) {
         f->head = ZN_HEAD_HTTP_BETWEEN;
-    else
-        f->head = ++f->head_tries >= SEARCH_TRIES ? ZN_HEAD_OFF : ZN_HEAD_SEARCH;
+    } else if (f->head_tries == SEARCH_TRIES - 1) {
+        f->head = ZN_HEAD_OFF;
+    } else {
+        f->head_tries++;
+        f->head = ZN_HEAD_SEARCH;
+    }
 }
 
 /* Reads thing after thing and moves head_seq. What is left in *rest is not whole: ZN_NEED_MORE. */

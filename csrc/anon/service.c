@@ -87,7 +87,7 @@ static uint8_t answer(uint8_t said, zn_span segment, bool from_client)
 /* While the service of the flow is not known. */
 static void see_segment(zn_flow *f, const zn_packet *p)
 {
-    uint32_t packets = f->side[0].packets + f->side[1].packets;
+    uint32_t packets = f->watched;
     f->service = answer(f->service, p->payload, p->sender == f->client);
     if (f->service < IS_HTTP &&
         packets > (f->service == SAID_NOTHING ? SILENT_PACKETS : ANSWER_PACKETS))

@@ -27,6 +27,13 @@ static inline bool zn_service_has_dns_port(const zn_tuple *tuple)
     return false;
 }
 
+/* To be told of each packet of a flow once it is counted, with payload or without. */
+static inline void zn_service_count(zn_flow *f)
+{
+    if (ZN_UNLIKELY(f->service < ZN_SERVICE_KNOWN) && f->watched != UINT8_MAX)
+        f->watched++;
+}
+
 /* Looks at one packet with payload, after the flow table counted it. */
 void zn_service_packet(zn_flow *f, const zn_packet *p);
 /* The client said hello in TLS; with `both`, the server too. */

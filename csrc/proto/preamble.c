@@ -246,15 +246,45 @@ static size_t text_commands(zn_span bytes)
     return asks_for_tls(zn_ascii_part(bytes, line, n)) ? n : 0;
 }
 
-static size_t (*const forms[])(zn_span) = {
-    proxy_line, proxy_header,   postgresql,      mysql,           rdp, ldap,
-    socks4,     socks5_request, socks5_greeting, socks5_password, tds, text_commands,
-};
+static size_t socks5(zn_span bytes)
+{
+    size_t used = socks5_request(bytes);
+    return used != 0 ? used : socks5_greeting(bytes);
+}
+
+/* The forms whose first byte is always the same. */
+static size_t binary(zn_span bytes)
+{
+    switch (zn_ascii_first(bytes)) {
+    case 0:
+        return postgresql(bytes);
+    case 1:
+        return socks5_password(bytes);
+    case 3:
+        return rdp(bytes);
+    case 4:
+        return socks4(bytes);
+    case 5:
+        return socks5(bytes);
+    case '\r':
+        return proxy_header(bytes);
+    case 0x12:
+        return tds(bytes);
+    case 0x30:
+        return ldap(bytes);
+    case 'P':
+        return proxy_line(bytes);
+    default:
+        return 0;
+    }
+}
 
 zn_parse zn_preamble_skip(zn_span bytes, size_t *used)
 {
-    *used = 0;
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0] && *used == 0; i++)
-        *used = forms[i](bytes);
+    *used = mysql(bytes);
+    if (*used == 0)
+        *used = binary(bytes);
+    if (*used == 0)
+        *used = text_commands(bytes);
     return *used != 0 ? ZN_DONE : ZN_OTHER;
 }

@@ -18,7 +18,6 @@
 #define DATAGRAM_MAJOR 254u /* DTLS counts its versions down from 255 */
 
 enum {
-    CONTENT_HANDSHAKE = 22,
     HANDSHAKE_CLIENT_HELLO = 1,
     EXTENSION_SERVER_NAME = 0,
     EXTENSION_TRANSPORT_PARAMETERS = 0x39,
@@ -48,7 +47,7 @@ static zn_parse read_record_header(zn_cursor *c, size_t *length)
     uint8_t major = zn_cursor_u8(c);
     uint8_t minor = zn_cursor_u8(c);
     *length = zn_cursor_be16(c);
-    if ((left >= 1 && type != CONTENT_HANDSHAKE) || (left >= 2 && major != 3) || minor > 4)
+    if ((left >= 1 && type != ZN_TLS_CONTENT_HANDSHAKE) || (left >= 2 && major != 3) || minor > 4)
         return ZN_OTHER;
     if (left < RECORD_HEADER_BYTES)
         return ZN_NEED_MORE;

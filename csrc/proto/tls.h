@@ -14,6 +14,7 @@
 #include "base/cursor.h"
 #include "proto/tls_handshake.h"
 
+#define ZN_TLS_CONTENT_HANDSHAKE 22 /* type of a record */
 #define ZN_TLS_HELLO_MAX 16384 /* longest ClientHello looked at: several times a post-quantum one */
 
 /* Buffer for a ClientHello that spans records; one a parser thread, reused. */
@@ -38,6 +39,12 @@ typedef struct zn_tls_hello {
  * longer than ZN_TLS_HELLO_MAX); or ZN_OTHER when the stream does not start with a ClientHello.
  */
 zn_parse zn_tls_client_hello(zn_span head, bool cut, zn_tls_scratch *scratch, zn_tls_hello *out);
+/* False where zn_tls_client_hello says ZN_OTHER by the first byte. */
+static inline bool zn_tls_may_begin(zn_span head)
+{
+    zn_cursor c = zn_cursor_over_span(head, true);
+    return head.n == 0 || zn_cursor_u8(&c) == ZN_TLS_CONTENT_HANDSHAKE;
+}
 
 /* The same for handshake messages without records, as QUIC's CRYPTO stream has them (RFC 9001 4). */
 zn_parse zn_tls_bare_hello(zn_span head, zn_tls_hello *out);

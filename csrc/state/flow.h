@@ -54,9 +54,15 @@ typedef struct zn_flow_side {
     };
     uint32_t fin_end; /* sequence number behind the FIN */
     uint16_t fin;
-    bool seq_known : 1; /* next_seq means something */
-    bool fin_acked : 1; /* the other side acknowledged the FIN */
-    uint8_t udp_type;   /* anon/service: ZN_UDP_*, what this side's datagrams look like */
+    bool seq_known : 1;       /* next_seq means something */
+    bool fin_acked : 1;       /* the other side acknowledged the FIN */
+    bool sent_is_next : 1;    /* zn_flow_layer7.sent_seq is next_seq, whatever is there */
+    bool message_is_next : 1; /* and so is message_seq */
+    bool tls_read : 1;        /* anon/layer7 has nothing more to read in what this side sends */
+    union {
+        uint8_t messages; /* TCP: those that are not in zn_flow_layer7.messages yet */
+        uint8_t udp_type; /* anon/service: ZN_UDP_*, what this side's datagrams look like */
+    };
 } zn_flow_side;
 _Static_assert(sizeof(zn_flow_side) == 64, "a side is one cache line");
 
@@ -115,9 +121,11 @@ typedef struct zn_flow {
     uint8_t user : 2;   /* tuple index of the user; 2: no internal endpoint */
     uint8_t opener : 1; /* tuple index of whoever was taken for the client at first */
     bool fin_seen : 1;  /* TCP: of either side */
-    uint8_t addr_vote;  /* anon/gate's decision on the server address */
-    uint8_t protocol;   /* anon/names: what the flow was recognised as */
-    uint8_t service;    /* anon/service: state of the search for what both sides speak */
+    uint8_t head_tries : 4;
+    uint8_t addr_vote : 2; /* anon/gate's decision on the server address */
+    uint8_t protocol : 6;  /* anon/names: what the flow was recognised as */
+    uint8_t service;       /* anon/service: state of the search for what both sides speak */
+    uint8_t watched;       /* packets of both sides until it ended, at most 255 */
 
     zn_flow_side side[2]; /* by tuple index */
     int64_t first_ns;
@@ -129,7 +137,6 @@ typedef struct zn_flow {
     uint32_t beside;         /* a zn_flow_beside, 0: none */
     zn_flow_rare rare[2];    /* by tuple index */
     uint16_t header_table;   /* HTTP/2: anon/names' table of the connection, 0: none */
-    uint8_t head_tries;
     uint8_t http_method;
     bool internal[2]; /* by tuple index */
 } zn_flow;

@@ -145,8 +145,6 @@ __attribute__((always_inline)) static inline uint32_t zn_flow_probe(const zn_flo
     f = zn_flow_entry(t, flow);
     ZN_PREFETCH_WRITE(f);
     ZN_PREFETCH_WRITE(&f->side[p->sender]);
-    if (t->layer7 != NULL)
-        ZN_PREFETCH_WRITE(&t->layer7[flow - 1]);
     return flow;
 }
 

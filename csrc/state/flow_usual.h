@@ -10,23 +10,25 @@
 
 #include "state/flow_table.h"
 
-/* Messages end with PSH or FIN, where something was sent since the last one; `again`: the segment
- * repeats what was sent before. */
-static inline void zn_tcp_count_message(zn_flow_layer7 *l, const zn_flow_side *side,
-                                        const zn_packet *p, bool again)
+/* Messages end with PSH or FIN, where something was sent since the last one: of a segment that is
+ * usual. The side's next_seq is that behind it. */
+static inline void zn_tcp_count_message(zn_flow_layer7 *l, zn_flow_side *side, const zn_packet *p)
 {
     unsigned i = p->sender;
-    if ((p->tcp_flags & ZN_TCP_SYN) != 0)
-        l->message_seq[i] = l->sent_seq[i] = p->seq + 1;
-    else if (side->packets == 1)
-        l->message_seq[i] = p->seq;
-    if (!again)
-        l->sent_seq[i] = p->seq + ((p->tcp_flags & ZN_TCP_SYN) != 0) + p->payload_len;
-    if ((p->tcp_flags & ZN_TCP_ACK) != 0 && (p->tcp_flags & (ZN_TCP_PSH | ZN_TCP_FIN)) != 0 &&
-        (int32_t)(l->sent_seq[i] - l->message_seq[i]) > 0) {
-        l->messages[i]++;
-        l->message_seq[i] = l->sent_seq[i];
+    side->sent_is_next = true;
+    if ((p->tcp_flags & ZN_TCP_PSH) == 0) {
+        if (side->message_is_next && p->payload_len != 0) {
+            l->message_seq[i] = p->seq;
+            side->message_is_next = false;
+        }
+        return;
     }
+    if (side->message_is_next ? p->payload_len == 0
+                              : (int32_t)(side->next_seq - l->message_seq[i]) <= 0)
+        return;
+    side->message_is_next = true;
+    if (ZN_UNLIKELY(++side->messages == 0))
+        l->messages[i] += UINT8_MAX + 1;
 }
 
 static inline void zn_udp_count(zn_flow *f, const zn_packet *p)
@@ -47,9 +49,9 @@ static inline bool zn_tcp_count_usual(zn_flow *f, zn_flow_layer7 *l, const zn_pa
     unsigned flags = p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST | ZN_TCP_ACK);
     if (flags != ZN_TCP_ACK || !side->seq_known || f->fin_seen)
         return false;
+    if (p->seq != side->next_seq && (p->payload_len != 0 || l != NULL))
+        return false;
     if (p->payload_len != 0) {
-        if (p->seq != side->next_seq)
-            return false;
         side->next_seq = p->seq + p->payload_len;
         side->bytes += p->payload_len;
         side->packets_data++;
@@ -68,7 +70,7 @@ static inline bool zn_tcp_count_usual(zn_flow *f, zn_flow_layer7 *l, const zn_pa
         p->ack == f->side[1 - p->sender].isn + 1)
         f->client_acked = true;
     if (l != NULL)
-        zn_tcp_count_message(l, side, p, false);
+        zn_tcp_count_message(l, side, p);
     return true;
 }
 

@@ -182,9 +182,9 @@ static void count_ack(zn_flow *f, zn_flow_side *side, const zn_packet *p)
         p->payload_len == 0 && (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST)) == 0;
     if (side->first_ack_ns == 0 && (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_RST)) == 0)
         side->first_ack_ns = p->t_ns;
-    if (other->fin != 0 && seq_diff(p->ack, other->fin_end) >= 0)
+    if (f->fin_seen && other->fin != 0 && seq_diff(p->ack, other->fin_end) >= 0)
         other->fin_acked = true;
-    if (f->syn_acked && p->sender == f->client && p->ack == other->isn + 1)
+    if (!f->client_acked && f->syn_acked && p->sender == f->client && p->ack == other->isn + 1)
         f->client_acked = true;
 }
 
@@ -215,16 +215,49 @@ static void count_data(zn_flow_side *side, const zn_packet *p)
     side->last_data_ns = p->t_ns;
 }
 
+/* Makes *l say itself what the side says in its place. */
+static void take_messages(zn_flow_layer7 *l, zn_flow_side *side, unsigned i)
+{
+    if (side->sent_is_next)
+        l->sent_seq[i] = side->next_seq;
+    if (side->message_is_next)
+        l->message_seq[i] = side->next_seq;
+    side->sent_is_next = side->message_is_next = false;
+}
+
+/* Messages end with PSH or FIN, where something was sent since the last one; `again`: the segment
+ * repeats what was sent before. */
+static void count_message(zn_flow_layer7 *l, zn_flow_side *side, const zn_packet *p, bool again)
+{
+    unsigned i = p->sender;
+    if ((p->tcp_flags & ZN_TCP_SYN) != 0)
+        l->message_seq[i] = l->sent_seq[i] = p->seq + 1;
+    else if (side->packets == 1)
+        l->message_seq[i] = p->seq;
+    if (!again)
+        l->sent_seq[i] = p->seq + ((p->tcp_flags & ZN_TCP_SYN) != 0) + p->payload_len;
+    if ((p->tcp_flags & ZN_TCP_ACK) != 0 && (p->tcp_flags & (ZN_TCP_PSH | ZN_TCP_FIN)) != 0 &&
+        (int32_t)(l->sent_seq[i] - l->message_seq[i]) > 0) {
+        l->messages[i]++;
+        l->message_seq[i] = l->sent_seq[i];
+    }
+    side->sent_is_next = l->sent_seq[i] == side->next_seq;
+    side->message_is_next = l->message_seq[i] == side->next_seq;
+}
+
 static zn_flow_end end_of(const zn_flow *f)
 {
-    return f->side[0].fin_acked && f->side[1].fin_acked ? ZN_FLOW_FIN : ZN_FLOW_OPEN;
+    return f->fin_seen && f->side[0].fin_acked && f->side[1].fin_acked ? ZN_FLOW_FIN : ZN_FLOW_OPEN;
 }
 
 zn_flow_end zn_tcp_count(zn_flow_table *t, zn_flow *f, const zn_packet *p)
 {
     zn_flow_side *side = &f->side[p->sender];
+    zn_flow_layer7 *l = zn_flow_layer7_entry(t, f);
     direction d = {t, f, side};
     place where;
+    if (l != NULL)
+        take_messages(l, side, p->sender);
     side->packets++;
     side->bytes += p->payload_len;
     where = count_sequence(&d, p);
@@ -234,8 +267,8 @@ zn_flow_end zn_tcp_count(zn_flow_table *t, zn_flow *f, const zn_packet *p)
     side->packets_data += p->payload_len != 0;
     if ((p->tcp_flags & ZN_TCP_RST) != 0)
         return ZN_FLOW_RST; /* what it carries tells why, and is not of the stream */
-    if (t->layer7 != NULL)
-        zn_tcp_count_message(zn_flow_layer7_entry(t, f), side, p, where.again);
+    if (l != NULL)
+        count_message(l, side, p, where.again);
     if (p->payload_len != 0)
         count_data(side, p);
     return end_of(f);
