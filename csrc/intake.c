@@ -107,6 +107,7 @@ static void count_frames(zn_intake *in, const zn_frame *frames, size_t n)
     uint64_t first_ns =
         (uint64_t)in->first_ns; /* as unsigned numbers, no time is the last of all */
     int64_t last_ns = in->last_ns;
+    bool in_order = true;
     for (size_t i = 0; i < n; i++) {
         int64_t t_ns = frames[i].t_ns;
         captured += frames[i].captured;
@@ -117,6 +118,7 @@ static void count_frames(zn_intake *in, const zn_frame *frames, size_t n)
             last_ns = t_ns;
             continue;
         }
+        in_order = false;
         timeless += (uint64_t)t_ns >> 63;
         first_ns = (uint64_t)t_ns < first_ns ? (uint64_t)t_ns : first_ns;
         last_ns = t_ns > last_ns ? t_ns : last_ns;
@@ -128,6 +130,7 @@ static void count_frames(zn_intake *in, const zn_frame *frames, size_t n)
     in->stats->n[ZN_STAT_DROP_TIMESTAMP] += timeless;
     in->first_ns = first_ns <= INT64_MAX ? (int64_t)first_ns : -1;
     in->last_ns = last_ns;
+    in->in_order = in_order;
 }
 
 size_t zn_intake_take(zn_intake *in, const zn_frame *frames, size_t n, zn_packet **out)

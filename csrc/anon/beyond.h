@@ -90,4 +90,30 @@ static inline bool zn_beyond(const zn_flow *f, zn_flow_layer7 *l, const zn_packe
     return zn_beyond_tcp(f, l, p);
 }
 
+/* What zn_beyond asks about the flow of a segment with data, not about the segment, is answered, and
+ * stays so until a packet of the flow is looked into. */
+static inline bool zn_beyond_may_settle(const zn_flow *f, const zn_flow_layer7 *l, unsigned sender)
+{
+    bool client = sender == f->client;
+    uint8_t all = client ? ZN_LAYER7_CLIENT_READ : ZN_LAYER7_CERTIFICATE_SETTLED;
+    if (f->user_outside || f->addr_vote == ZN_ADDR_UNASKED || f->service < ZN_SERVICE_KNOWN)
+        return false;
+    if (f->head != ZN_HEAD_OFF && (client || (f->head == ZN_HEAD_SEARCH && f->midstream)))
+        return false;
+    if (l == NULL)
+        return true;
+    if (l->certificate != 0 && (l->state & ZN_LAYER7_CERTIFICATE_VOTED) == 0)
+        return false;
+    return f->service != ZN_SERVICE_TLS ||
+           ((l->state & all) != 0 &&
+            (l->appdata_ns[sender] != 0 ||
+             f->side[0].packets + f->side[1].packets > ZN_LAYER7_WATCHED_PACKETS));
+}
+
+/* What zn_beyond asks about the segment itself, where its side is settled (state/flow_usual.h). */
+static inline bool zn_beyond_settled(const zn_packet *p)
+{
+    return p->tunnel_count == 0 && !zn_service_may_be_http(p->payload);
+}
+
 #endif

@@ -111,13 +111,14 @@ typedef struct zn_flow {
     bool names_dropped : 1; /* exposed names that found no room: it has something to hide */
     bool user_outside : 1;  /* its user's address is not in the tuple: zn_flow_user */
     bool ech_offered : 1;
-    uint8_t head;       /* anon/names' state of the search */
-    uint8_t user : 2;   /* tuple index of the user; 2: no internal endpoint */
-    uint8_t opener : 1; /* tuple index of whoever was taken for the client at first */
-    bool fin_seen : 1;  /* TCP: of either side */
-    uint8_t addr_vote;  /* anon/gate's decision on the server address */
-    uint8_t protocol;   /* anon/names: what the flow was recognised as */
-    uint8_t service;    /* anon/service: state of the search for what both sides speak */
+    uint8_t head;        /* anon/names' state of the search */
+    uint8_t user : 2;    /* tuple index of the user; 2: no internal endpoint */
+    uint8_t opener : 1;  /* tuple index of whoever was taken for the client at first */
+    bool fin_seen : 1;   /* TCP: of either side */
+    uint8_t settled : 2; /* bit i: of side i's next segments nothing is asked: zn_tcp_may_settle */
+    uint8_t addr_vote;   /* anon/gate's decision on the server address */
+    uint8_t protocol;    /* anon/names: what the flow was recognised as */
+    uint8_t service;     /* anon/service: state of the search for what both sides speak */
 
     zn_flow_side side[2]; /* by tuple index */
     int64_t first_ns;
