@@ -92,10 +92,15 @@ static inline bool take_decoded(zn_intake *in, int64_t t_ns, zn_stat why, zn_fra
     return true;
 }
 
+static inline zn_packet_input input_of(const zn_frame *frame)
+{
+    return (zn_packet_input){{frame->data, frame->captured}, frame->wire, frame->link_type};
+}
+
 static inline zn_stat decode(const zn_intake *in, const zn_frame *frame, zn_packet *p,
                              zn_fragment *fragment)
 {
-    zn_packet_input input = {{frame->data, frame->captured}, frame->wire, frame->link_type};
+    zn_packet_input input = input_of(frame);
     p->t_ns = frame->t_ns;
     return zn_packet_decode(&input, &in->flow_key, p, fragment);
 }
@@ -133,19 +138,35 @@ static void count_frames(zn_intake *in, const zn_frame *frames, size_t n)
     in->in_order = in_order;
 }
 
+/* A frame that is not usual: true when it makes *p. */
+__attribute__((noinline)) static bool take_unusual(zn_intake *in, const zn_frame *frame,
+                                                   zn_packet *p)
+{
+    zn_packet_input input = input_of(frame);
+    zn_fragment fragment;
+    zn_stat why = zn_packet_peel(&input, &in->flow_key, p, &fragment);
+    return take_decoded(in, frame->t_ns, why, &fragment, p);
+}
+
 size_t zn_intake_take(zn_intake *in, const zn_frame *frames, size_t n, zn_packet **out)
 {
+    zn_packet *p = in->packets;
     size_t packets = 0;
     zn_defrag_release(in->defrag);
     count_frames(in, frames, n);
-    for (size_t i = 0; i < n; i++) {
-        zn_packet *p = &in->packets[packets];
-        zn_fragment fragment;
-        if (ZN_LIKELY(frames[i].t_ns >= 0) &&
-            take_decoded(in, frames[i].t_ns, decode(in, &frames[i], p, &fragment), &fragment, p)) {
-            zn_flow_prefetch(in->flows, p->hash);
-            out[packets++] = p;
+    for (const zn_frame *frame = frames; frame != frames + n; frame++) {
+        zn_packet_input input = input_of(frame);
+        if (ZN_UNLIKELY(frame->t_ns < 0))
+            continue;
+        p->t_ns = frame->t_ns;
+        if (ZN_LIKELY(zn_packet_decode_usual(&input, &in->flow_key, p))) {
+            if (ZN_UNLIKELY(p->encapsulations != 0))
+                count_encapsulations(in->stats, p->encapsulations);
+        } else if (!take_unusual(in, frame, p)) {
+            continue;
         }
+        zn_flow_prefetch(in->flows, p->hash);
+        out[packets++] = p++;
     }
     return packets;
 }

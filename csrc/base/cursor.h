@@ -220,6 +220,18 @@ static inline uint64_t zn_header_word(zn_span header, size_t at)
     return value;
 }
 
+/* Of a span: what is behind its first `at` bytes, which it has; and its first n bytes, or all it has. */
+static inline zn_span zn_span_behind(zn_span s, size_t at)
+{
+    ZN_ASSERT(at <= s.n);
+    return (zn_span){s.p + at, s.n - at};
+}
+
+static inline zn_span zn_span_first(zn_span s, size_t n)
+{
+    return (zn_span){s.p, n < s.n ? n : s.n};
+}
+
 /* How a parser whose cursor failed ends. */
 static inline zn_parse zn_cursor_parse(const zn_cursor *c)
 {
