@@ -186,16 +186,8 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
     return 0;
 }
 
-/* The side that sent p, about which nothing was new, is settled where all that it may send next is so. */
-static inline void settle_side(const zn_engine *e, zn_flow *f, const zn_flow_layer7 *l,
-                               const zn_packet *p)
-{
-    if (zn_tcp_may_settle(e->flows, f, p->sender) && zn_beyond_may_settle(f, l, p->sender))
-        f->settled = (f->settled | 1u << p->sender) & 3u;
-}
-
-/* `guess`: what zn_flow_probe gave for the packet. Not in line: where nearly all packets go another way,
- * that is shorter without it. */
+/* `guess`: what zn_flow_probe gave for the packet. Not in line: the loop of those that take the short way
+ * (take_quiet) has more registers without it. */
 __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *p, uint32_t guess,
                                                  zn_error *err)
 {
@@ -229,7 +221,7 @@ __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *
         zn_resolved_opened(&e->resolved, f);
     }
     if (ZN_LIKELY(zn_beyond(f, l, p))) {
-        settle_side(e, f, l, p);
+        zn_beyond_settle(e->flows, f, l, p->sender);
         return 0;
     }
     f->settled = 0;
@@ -267,36 +259,56 @@ static int make_room(zn_engine *e, zn_error *err)
  * the flow table's nor a period ends before the last. */
 static bool time_only_passes(const zn_engine *e, zn_packet *const *packet, size_t n)
 {
-    int64_t last_ns = n == 0 ? 0 : packet[n - 1]->t_ns;
-    return n != 0 && e->intake.in_order && zn_clock_expects(&e->clock, packet[0]->t_ns) &&
+    int64_t last_ns = packet[n - 1]->t_ns;
+    return e->intake.in_order && zn_clock_expects(&e->clock, packet[0]->t_ns) &&
            !zn_flow_expire_due(e->flows, last_ns) &&
            (e->split_ns == 0 || last_ns / e->split_ns == e->period);
-}
-
-/* What take_packet does for a packet of a settled side, when time only passes; false: it is another. */
-static inline bool take_settled(zn_engine *e, const zn_packet *p, uint32_t guess)
-{
-    return guess != 0 && zn_beyond_settled(p) &&
-           zn_flow_count_settled(zn_flow_entry(e->flows, guess),
-                                 zn_flow_beside_layer7(e->flows, guess), p);
 }
 
 static int take_packets(zn_engine *e, zn_packet *const *packet, const uint32_t *guess, size_t n,
                         zn_error *err)
 {
-    bool passes = time_only_passes(e, packet, n);
-    uint64_t settled = 0;
     int rc = 0;
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        if (ZN_LIKELY(passes && take_settled(e, packet[i], guess[i])))
-            settled++;
-        else
-            rc = take_packet(e, packet[i], guess[i], err);
-    }
-    e->stats.n[ZN_STAT_PACKETS_TCP] += settled;
-    if (passes)
-        (void)zn_clock_see(&e->clock, packet[n - 1]->t_ns);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = take_packet(e, packet[i], guess[i], err);
     return rc;
+}
+
+/* take_packets where time only passes: packets of settled sides take the short way, and the clock is set
+ * once. Where entries lie does not change meanwhile. */
+static int take_quiet(zn_engine *e, zn_packet *const *packet, const uint32_t *guess, size_t n,
+                      zn_error *err)
+{
+    const zn_flow_places places = zn_flow_places_of(e->flows);
+    uint64_t others = 0;
+    for (size_t i = 0; i < n; i++) {
+        const zn_packet *p = packet[i];
+        size_t at = (size_t)guess[i] - 1;
+        if (ZN_LIKELY(guess[i] != 0 && zn_beyond_settled(p) &&
+                      zn_flow_count_settled(&places.flows[at], p))) {
+            ZN_ASSERT(zn_beyond(&places.flows[at], zn_flow_beside_layer7(e->flows, guess[i]), p));
+            if (places.layer7 != NULL)
+                zn_layer7_count_settled(&places.layer7[at], p);
+        } else {
+            int rc = take_packet(e, p, guess[i], err);
+            if (rc != 0)
+                return rc;
+            others++;
+        }
+    }
+    e->stats.n[ZN_STAT_PACKETS_TCP] += n - others;
+    (void)zn_clock_see(&e->clock, packet[n - 1]->t_ns);
+    return 0;
+}
+
+static void probe_packets(const zn_engine *e, zn_packet *const *packet, uint32_t *guess, size_t n)
+{
+    const zn_flow_places places = zn_flow_places_of(e->flows);
+    for (size_t i = 0; i < n; i++) {
+        guess[i] = zn_flow_probe(&places, packet[i]);
+        if (ZN_UNLIKELY(guess[i] == 0))
+            zn_resolved_prefetch(&e->resolved, packet[i]);
+    }
 }
 
 static int feed_group(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,
@@ -313,13 +325,10 @@ static int feed_group(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_
     zn_stage_enter(&e->stage, ZN_STAGE_FLOWS);
     if (rc == 0 && e->batched % GROUP == 0)
         rc = make_room(e, err);
-    for (size_t i = 0; i < packets; i++) {
-        guess[i] = zn_flow_probe(e->flows, packet[i]);
-        if (ZN_UNLIKELY(guess[i] == 0))
-            zn_resolved_prefetch(&e->resolved, packet[i]);
-    }
-    if (rc == 0)
-        rc = take_packets(e, packet, guess, packets, err);
+    probe_packets(e, packet, guess, packets);
+    if (rc == 0 && packets != 0)
+        rc = time_only_passes(e, packet, packets) ? take_quiet(e, packet, guess, packets, err)
+                                                  : take_packets(e, packet, guess, packets, err);
     e->batched += (uint32_t)n;
     return rc;
 }

@@ -13,7 +13,7 @@
 #include "anon/service.h"
 #include "proto/ascii.h"
 #include "proto/service_sign.h"
-#include "state/flow_table.h"
+#include "state/flow_usual.h"
 
 #define ZN_QUIC_LONG_FORM 0x80u
 #define ZN_TLS_APPLICATION_DATA 23 /* a record of this type */
@@ -108,6 +108,14 @@ static inline bool zn_beyond_may_settle(const zn_flow *f, const zn_flow_layer7 *
            ((l->state & all) != 0 &&
             (l->appdata_ns[sender] != 0 ||
              f->side[0].packets + f->side[1].packets > ZN_LAYER7_WATCHED_PACKETS));
+}
+
+/* A packet of that side told nothing new; where that holds for whatever comes next, the side is settled. */
+static inline void zn_beyond_settle(const zn_flow_table *t, zn_flow *f, const zn_flow_layer7 *l,
+                                    unsigned sender)
+{
+    if (zn_tcp_may_settle(t, f, sender) && zn_beyond_may_settle(f, l, sender))
+        f->settled = (f->settled | 1u << sender) & 3u;
 }
 
 /* What zn_beyond asks about the segment itself, where its side is settled (state/flow_usual.h). */

@@ -14,6 +14,12 @@ typedef struct zn_addr_words {
     uint64_t high, low;
 } zn_addr_words;
 
+static inline void zn_addr_set_words(zn_addr *a, zn_addr_words words)
+{
+    memcpy(a->byte, &words.high, sizeof words.high);
+    memcpy(a->byte + sizeof words.high, &words.low, sizeof words.low);
+}
+
 /* The first eight bytes are zero and the next four those of an IPv4-mapped address. */
 static inline bool zn_addr_words_are_v4(zn_addr_words a)
 {
@@ -90,15 +96,16 @@ static inline void zn_packet_set_tuple(zn_packet *out, zn_addr_words src, zn_add
     bool sender = same ? ports > zn_ports_exchange(ports, true) : zn_addr_words_behind(src, dst);
     uint64_t high = (src.high ^ dst.high) & (0 - (uint64_t)sender); /* what the ends exchange */
     uint64_t low = (src.low ^ dst.low) & (0 - (uint64_t)sender);
-    uint64_t words[] = {src.high ^ high, src.low ^ low, dst.high ^ high, dst.low ^ low};
+    zn_addr_words first = {src.high ^ high, src.low ^ low},
+                  second = {dst.high ^ high, dst.low ^ low};
     if (zn_addr_words_are_v4(src) && zn_addr_words_are_v4(dst)) {
         zn_packet_set_tuple_v4(out, be64toh(src.low) << 32 | (uint32_t)be64toh(dst.low), ports,
                                proto, key);
         return;
     }
-    memcpy(out->tuple.addr[0].byte, &words[0], 2 * sizeof words[0]);
-    memcpy(out->tuple.addr[1].byte, &words[2], 2 * sizeof words[0]);
-    out->hash = zn_bucket_hash5(key, words,
+    zn_addr_set_words(&out->tuple.addr[0], first);
+    zn_addr_set_words(&out->tuple.addr[1], second);
+    out->hash = zn_bucket_hash5(key, (uint64_t[]){first.high, first.low, second.high, second.low},
                                 zn_packet_set_ends(out, sender, ports, proto, ZN_TUPLE_V6_BYTES));
 }
 

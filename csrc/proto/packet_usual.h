@@ -40,17 +40,21 @@ static inline bool zn_usual_tcp(zn_span segment, uint32_t wire, zn_packet *out)
     size_t captured;
     if (segment.n < ZN_USUAL_TCP_HEADER_BYTES)
         return false;
-    header = (uint32_t)(zn_header_u8(segment, 12) >> 4) * 4u;
-    if (header < ZN_USUAL_TCP_HEADER_BYTES || header > wire)
+    captured = header = (uint32_t)(zn_header_u8(segment, 12) >> 4) * 4u;
+    if (header < ZN_USUAL_TCP_HEADER_BYTES)
         return false;
-    captured = header < segment.n ? header : segment.n;
+    if (ZN_UNLIKELY(header > segment.n)) { /* cut, or too long */
+        if (header > wire)
+            return false;
+        captured = segment.n;
+    }
     out->seq = zn_header_be32(segment, 4);
     out->ack = zn_header_be32(segment, 8);
     out->tcp_flags = zn_header_u8(segment, 13);
     out->window = zn_header_be16(segment, 14);
     out->payload = zn_span_behind(segment, captured);
     out->payload_len = wire - header;
-    out->tcp_options = zn_span_behind(zn_span_first(segment, captured), ZN_USUAL_TCP_HEADER_BYTES);
+    out->tcp_options = zn_span_part(segment, ZN_USUAL_TCP_HEADER_BYTES, captured);
     return true;
 }
 

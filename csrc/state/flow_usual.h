@@ -105,21 +105,19 @@ static inline bool zn_tcp_may_settle(const zn_flow_table *t, const zn_flow *f, u
            side->first_ack_ns != 0 && (f->client_acked || !f->syn_acked || sender != f->client);
 }
 
-/* zn_flow_count_usual for a packet that is not older than what the flow had before; false also when its
- * side is not settled. */
-static inline bool zn_flow_count_settled(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
+/* zn_flow_count_usual without LAYER7 columns, for a packet that is not older than what the flow had before;
+ * false also when its side is not settled. */
+static inline bool zn_flow_count_settled(zn_flow *f, const zn_packet *p)
 {
-    unsigned i = p->sender;
-    zn_flow_side *side = &f->side[i];
-    uint32_t end_seq = p->seq + p->payload_len;
-    if ((f->settled >> i & 1) == 0 || !zn_tuple_equal(&f->tuple, &p->tuple) ||
+    zn_flow_side *side = &f->side[p->sender];
+    if ((f->settled >> p->sender & 1) == 0 || !zn_tuple_equal(&f->tuple, &p->tuple) ||
         (uint64_t)(p->t_ns - f->last_ns) > ZN_FLOW_LEAST_IDLE_NS ||
         (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST | ZN_TCP_ACK)) != ZN_TCP_ACK)
         return false;
     if (p->payload_len != 0) {
         if (p->seq != side->next_seq)
             return false;
-        side->next_seq = end_seq;
+        side->next_seq = p->seq + p->payload_len;
         side->bytes += p->payload_len;
         side->packets_data++;
         side->last_data_ns = p->t_ns;
@@ -129,14 +127,19 @@ static inline bool zn_flow_count_settled(zn_flow *f, zn_flow_layer7 *l, const zn
     side->packets++;
     side->acks++;
     f->last_ns = p->t_ns;
-    if (l == NULL)
-        return true;
+    return true;
+}
+
+/* And the rest of it, where there are LAYER7 columns. */
+static inline void zn_layer7_count_settled(zn_flow_layer7 *l, const zn_packet *p)
+{
+    unsigned i = p->sender;
+    uint32_t end_seq = p->seq + p->payload_len;
     l->sent_seq[i] = end_seq;
     if ((p->tcp_flags & ZN_TCP_PSH) != 0 && (int32_t)(end_seq - l->message_seq[i]) > 0) {
         l->messages[i]++;
         l->message_seq[i] = end_seq;
     }
-    return true;
 }
 
 #endif
