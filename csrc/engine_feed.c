@@ -14,114 +14,11 @@
 #define GROUP_VOTES                                                                                \
     (GROUP * (ZN_NAMES_PER_FLOW + 4)) /* most that the packets of a group can cast */
 #define PROBE_AHEAD 8                 /* packets from the look at a bucket to the flow's turn */
-#define CLOSED 16                     /* flows whose records are made together */
 #define ROOM_PART 64                  /* of a full flow table that is emptied at a time */
 
 _Static_assert(ZN_ENGINE_BATCH % GROUP == 0, "a batch ends with a group");
 _Static_assert(ZN_FLOW_SPARE >= GROUP, "a group's flows always find room");
 _Static_assert(ZN_ENGINE_BATCH_VOTES > GROUP_VOTES, "a group's votes always find room");
-
-static void write_releases(zn_engine *e)
-{
-    size_t n;
-    const zn_release *releases = zn_gate_releases(&e->gate, &n);
-    for (size_t i = 0; i < n; i++)
-        zn_outputs_release(&e->outputs, &releases[i]);
-}
-
-/* Decides the votes cast so far and puts out what they released. */
-static void decide(zn_engine *e)
-{
-    zn_stage_enter(&e->stage, ZN_STAGE_Z);
-    zn_gate_decide(&e->gate);
-    zn_stage_enter(&e->stage, ZN_STAGE_WRITE);
-    write_releases(e);
-}
-
-/* A closed flow's record; the flow may be freed. ahead: of zn_gate_prefetch. */
-static void write_flow(zn_engine *e, uint32_t flow, uint64_t ahead)
-{
-    zn_flow *f = zn_flow_entry(e->flows, flow);
-    zn_record *record = &e->record;
-    zn_names_flow_closed(&e->names, flow, f);
-    zn_layer7_closed(&e->names, f);
-    if (e->gate.vote_count != 0)
-        decide(e);
-    if (e->writes_behind)
-        record = zn_behind_next(e->behind);
-    if (zn_gate_record(&e->gate, f, zn_names_quic_facts(&e->names, f), ahead, record)) {
-        if (e->writes_behind)
-            zn_behind_put(e->behind);
-        else
-            zn_outputs_record(&e->outputs, record);
-        e->stats.n[ZN_STAT_RECORDS]++;
-        e->stats.n[zn_names_status(&e->names, f)]++;
-        e->stats.n[ZN_STAT_RECORDS_MIDSTREAM] += f->midstream;
-    } else {
-        e->stats.n[ZN_STAT_FLOWS_EXTERNAL]++;
-    }
-    zn_names_forget(&e->names, f);
-    zn_layer7_forget(&e->names, f);
-    zn_resolved_forget(&e->resolved, f);
-    zn_book_forget(&e->book, f);
-    zn_flow_emitted(e->flows, flow);
-}
-
-/* Takes closed flows, and fetches what their records will look at. */
-static size_t take_closed(zn_engine *e, uint32_t flow[CLOSED], uint64_t ahead[CLOSED])
-{
-    size_t n = 0;
-    while (n < CLOSED && (flow[n] = zn_flow_next_closed(e->flows)) != 0)
-        n++;
-    for (size_t i = 0; i < n; i++)
-        ahead[i] = zn_gate_prefetch(&e->gate, zn_flow_entry(e->flows, flow[i]));
-    for (size_t i = 0; i < n; i++)
-        zn_gate_prefetch_name(&e->gate, zn_flow_entry(e->flows, flow[i]));
-    return n;
-}
-
-/* Decides the votes cast so far and writes what may be written; of the records, when `all` is not
- * asked for, only until the outputs are full. */
-static int settle(zn_engine *e, bool all, zn_error *err)
-{
-    uint32_t flow[CLOSED];
-    uint64_t ahead[CLOSED];
-    size_t n;
-    decide(e);
-    e->waiting = false;
-    while (!e->waiting && (n = take_closed(e, flow, ahead)) != 0) {
-        for (size_t i = 0; i < n; i++)
-            write_flow(e, flow[i], ahead[i]);
-        if (e->writes_behind)
-            zn_behind_start(e->behind);
-        e->waiting = !all && zn_engine_outputs_full(e);
-    }
-    return e->writes_behind ? 0 : zn_outputs_check(&e->outputs, err);
-}
-
-bool zn_engine_outputs_full(zn_engine *e)
-{
-    return e->writes_behind ? zn_behind_full(e->behind) : zn_outputs_full(&e->outputs);
-}
-
-void zn_engine_write_behind(zn_engine *e)
-{
-    if (e->behind == NULL)
-        return;
-    zn_behind_begin(e->behind);
-    e->writes_behind = true;
-}
-
-int zn_engine_write_all(zn_engine *e, int rc, zn_error *err)
-{
-    int out;
-    if (!e->writes_behind)
-        return rc;
-    zn_behind_wait(e->behind);
-    e->writes_behind = false;
-    out = rc >= 0 ? zn_outputs_check(&e->outputs, err) : 0;
-    return out != 0 ? out : rc;
-}
 
 /* A packet at t_ns begins another period: what came before belongs to the last one. */
 static int see_period(zn_engine *e, int64_t t_ns, zn_error *err)
@@ -131,7 +28,7 @@ static int see_period(zn_engine *e, int64_t t_ns, zn_error *err)
     if (period == e->period)
         return 0;
     if (e->period >= 0)
-        rc = settle(e, true, err);
+        rc = zn_engine_settle_votes(e, true, err);
     if (e->writes_behind)
         zn_behind_wait(e->behind);
     e->period = period;
@@ -178,7 +75,7 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
         e->stats.n[ZN_STAT_CLOCK_JUMPS]++;
         zn_flow_rebase(e->flows, t_ns);
         zn_defrag_clear(e->intake.defrag);
-        rc = settle(e, true, err);
+        rc = zn_engine_settle_votes(e, true, err);
         if (rc == 0)
             rc = zn_keys_rebase(e->keys, t_ns, err);
         zn_gate_rebase(&e->gate, zn_keys_epoch(e->keys, t_ns));
@@ -188,8 +85,10 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
     return 0;
 }
 
-/* `guess`: what zn_flow_probe gave for the packet. */
-static int take_packet(zn_engine *e, const zn_packet *p, uint32_t guess, zn_error *err)
+/* `guess`: what zn_flow_probe gave for the packet. Not in line: the loop of those that take the short way
+ * (take_quiet) has more registers without it. */
+__attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *p, uint32_t guess,
+                                                 zn_error *err)
 {
     bool opened = false;
     uint32_t flow = guess;
@@ -221,8 +120,11 @@ static int take_packet(zn_engine *e, const zn_packet *p, uint32_t guess, zn_erro
         zn_resolved_opened(&e->resolved, f);
     }
     zn_service_count(f);
-    if (ZN_LIKELY(zn_beyond(f, l, p)))
+    if (ZN_LIKELY(zn_beyond(f, l, p))) {
+        zn_beyond_settle(e->flows, f, l, p->sender);
         return 0;
+    }
+    f->settled = 0;
     zn_stage_enter(&e->stage, ZN_STAGE_NAMES);
     if (zn_names_packet(&e->names, flow, f, p)) {
         zn_service_packet(f, p);
@@ -245,29 +147,68 @@ static int make_room(zn_engine *e, zn_error *err)
         return 0;
     if (beyond > ZN_FLOW_ROOM_MAX - ZN_FLOW_SPARE)
         beyond = ZN_FLOW_ROOM_MAX - ZN_FLOW_SPARE;
-    rc = settle(e, true, err);
+    rc = zn_engine_settle_votes(e, true, err);
     if (rc != 0)
         return rc;
     if (zn_flow_live(e->flows) > e->max_flows)
         zn_flow_make_room(e->flows, zn_flow_live(e->flows) - e->max_flows + beyond);
-    return settle(e, true, err);
+    return zn_engine_settle_votes(e, true, err);
+}
+
+/* The packets' times change nothing but the clock: none is older than the one before it, and no second of
+ * the flow table's nor a period ends before the last. */
+static bool time_only_passes(const zn_engine *e, zn_packet *const *packet, size_t n)
+{
+    int64_t last_ns = packet[n - 1]->t_ns;
+    return e->intake.in_order && zn_clock_expects(&e->clock, packet[0]->t_ns) &&
+           !zn_flow_expire_due(e->flows, last_ns) &&
+           (e->split_ns == 0 || last_ns / e->split_ns == e->period);
+}
+
+/* A packet of a settled side, where nothing but time passes: false, and nothing is done, of others. */
+static inline bool take_settled(const zn_engine *e, const zn_flow_places *places,
+                                const zn_packet *p, uint32_t guess)
+{
+    zn_flow *f = &places->flows[guess - 1];
+    zn_flow_layer7 *l = places->layer7 == NULL ? NULL : &places->layer7[guess - 1];
+    if (!zn_beyond_settled(p) || !zn_flow_count_settled(f, l, p))
+        return false;
+    ZN_ASSERT(zn_beyond(f, zn_flow_beside_layer7(e->flows, guess), p));
+    return true;
+}
+
+/* The look at a packet's flow. */
+static inline uint32_t probe(const zn_engine *e, const zn_flow_places *places, const zn_packet *p)
+{
+    uint32_t guess = zn_flow_probe(places, p);
+    if (ZN_UNLIKELY(guess == 0))
+        zn_resolved_prefetch(&e->resolved, p);
+    return guess;
 }
 
 /* The flow of each packet arrives while others before it have their turn. Not all are asked for at once:
- * of more lines than memory has under way at a time, many are not fetched at all. */
+ * of more lines than memory has under way at a time, many are not fetched at all. Where only time passes,
+ * packets of settled sides take the short way, and the clock is set once. */
 static int take_packets(zn_engine *e, zn_packet *const *packet, size_t n, zn_error *err)
 {
+    const zn_flow_places places = zn_flow_places_of(e->flows);
+    bool quiet = time_only_passes(e, packet, n);
     uint32_t guess[GROUP];
+    uint64_t settled = 0;
     int rc = 0;
-    for (size_t i = 0; i < n + PROBE_AHEAD && rc == 0; i++) {
-        if (i < n) {
-            guess[i] = zn_flow_probe(e->flows, packet[i]);
-            if (ZN_UNLIKELY(guess[i] == 0))
-                zn_resolved_prefetch(&e->resolved, packet[i]);
-        }
-        if (i >= PROBE_AHEAD)
-            rc = take_packet(e, packet[i - PROBE_AHEAD], guess[i - PROBE_AHEAD], err);
+    for (size_t i = 0; i < n && i < PROBE_AHEAD; i++)
+        guess[i] = probe(e, &places, packet[i]);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        if (ZN_LIKELY(i + PROBE_AHEAD < n))
+            guess[i + PROBE_AHEAD] = probe(e, &places, packet[i + PROBE_AHEAD]);
+        if (ZN_LIKELY(quiet && guess[i] != 0 && take_settled(e, &places, packet[i], guess[i])))
+            settled++;
+        else
+            rc = take_packet(e, packet[i], guess[i], err);
     }
+    e->stats.n[ZN_STAT_PACKETS_TCP] += settled;
+    if (quiet && rc == 0)
+        (void)zn_clock_see(&e->clock, packet[n - 1]->t_ns);
     return rc;
 }
 
@@ -280,11 +221,12 @@ static int feed_group(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_
     zn_stage_enter(&e->stage, ZN_STAGE_DECODE);
     packets = d == NULL ? zn_intake_take(&e->intake, frames + at, n, packet)
                         : zn_intake_join(&e->intake, frames, d, at, n, packet);
-    rc = e->gate.vote_count + GROUP_VOTES > e->gate.vote_cap ? settle(e, false, err) : 0;
+    rc = e->gate.vote_count + GROUP_VOTES > e->gate.vote_cap ? zn_engine_settle_votes(e, false, err)
+                                                             : 0;
     zn_stage_enter(&e->stage, ZN_STAGE_FLOWS);
     if (rc == 0 && e->batched % GROUP == 0)
         rc = make_room(e, err);
-    if (rc == 0)
+    if (rc == 0 && packets != 0)
         rc = take_packets(e, packet, packets, err);
     e->batched += (uint32_t)n;
     return rc;
@@ -294,7 +236,7 @@ int zn_engine_settle_batch(zn_engine *e, bool all, zn_error *err)
 {
     e->batched = 0;
     zn_defrag_expire(e->intake.defrag, e->clock.now_ns);
-    return settle(e, all, err);
+    return zn_engine_settle_votes(e, all, err);
 }
 
 int zn_engine_take_frames(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,
@@ -322,14 +264,6 @@ int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err
 {
     int rc = zn_engine_take_frames(e, frames, NULL, 0, n, err);
     return rc == 0 ? zn_engine_end_batch(e, err) : rc;
-}
-
-int zn_engine_settle(zn_engine *e, zn_error *err)
-{
-    int rc;
-    zn_engine_write_behind(e);
-    rc = zn_engine_write_all(e, settle(e, false, err), err);
-    return rc != 0 ? rc : e->waiting;
 }
 
 int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err)

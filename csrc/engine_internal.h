@@ -55,6 +55,9 @@ size_t zn_engine_until_window(zn_engine *e, const zn_frame *frames, size_t n);
 /* Ends a batch: what its packets left to be done is done. `all`: also records for which the outputs
  * have no room. 0, or a negative zn_err. */
 int zn_engine_settle_batch(zn_engine *e, bool all, zn_error *err);
+/* engine_settle.c. Decides the votes cast so far and writes what may be written; `all`, and returns, as
+ * zn_engine_settle_batch. */
+int zn_engine_settle_votes(zn_engine *e, bool all, zn_error *err);
 /* What zn_outputs_full says once all records are written. */
 bool zn_engine_outputs_full(zn_engine *e);
 /* From now on, and until zn_engine_write_all, records are written by others, where there are any. */

@@ -92,15 +92,20 @@ static inline bool take_decoded(zn_intake *in, int64_t t_ns, zn_stat why, zn_fra
     return true;
 }
 
+static inline zn_packet_input input_of(const zn_frame *frame)
+{
+    return (zn_packet_input){{frame->data, frame->captured}, frame->wire, frame->link_type};
+}
+
 static inline zn_stat decode(const zn_intake *in, const zn_frame *frame, zn_packet *p,
                              zn_fragment *fragment)
 {
-    zn_packet_input input = {{frame->data, frame->captured}, frame->wire, frame->link_type};
+    zn_packet_input input = input_of(frame);
     p->t_ns = frame->t_ns;
     return zn_packet_decode(&input, &in->flow_key, p, fragment);
 }
 
-/* Counts n frames, and remembers the times of those that have one. */
+/* Counts n frames, whatever they are like, and remembers the times of those that have one. */
 static void count_frames(zn_intake *in, const zn_frame *frames, size_t n)
 {
     uint64_t captured = 0, wire = 0, cut = 0, timeless = 0;
@@ -130,20 +135,76 @@ static void count_frames(zn_intake *in, const zn_frame *frames, size_t n)
     in->last_ns = last_ns;
 }
 
+/* What a group of frames adds up to, as long as each is whole and in order: nearly all are. */
+typedef struct tally {
+    uint64_t captured;
+    uint32_t cut; /* not 0: some frame was */
+    int64_t last_ns;
+    bool in_order; /* no frame is older than any before it */
+} tally;
+
+static tally begin_tally(const zn_intake *in)
+{
+    return (tally){0, 0, in->last_ns >= 0 ? in->last_ns : 0, in->last_ns >= 0};
+}
+
+/* False: the frame has no time. */
+static inline bool tally_frame(tally *t, const zn_frame *frame)
+{
+    t->captured += frame->captured;
+    t->cut |= frame->captured ^ frame->wire;
+    if (ZN_UNLIKELY(frame->t_ns < t->last_ns)) {
+        t->in_order = false;
+        return frame->t_ns >= 0;
+    }
+    t->last_ns = frame->t_ns;
+    return true;
+}
+
+static void end_tally(zn_intake *in, tally t, const zn_frame *frames, size_t n)
+{
+    in->in_order = t.in_order;
+    if (!t.in_order || t.cut != 0) {
+        count_frames(in, frames, n);
+        return;
+    }
+    in->stats->n[ZN_STAT_FRAMES] += n;
+    in->stats->n[ZN_STAT_BYTES_CAPTURED] += t.captured;
+    in->stats->n[ZN_STAT_BYTES_WIRE] += t.captured;
+    in->last_ns = t.last_ns;
+}
+
+/* A frame that is not usual: true when it makes *p. */
+__attribute__((noinline)) static bool take_unusual(zn_intake *in, const zn_frame *frame,
+                                                   zn_packet *p)
+{
+    zn_packet_input input = input_of(frame);
+    zn_fragment fragment;
+    zn_stat why = zn_packet_peel(&input, &in->flow_key, p, &fragment);
+    return take_decoded(in, frame->t_ns, why, &fragment, p);
+}
+
 size_t zn_intake_take(zn_intake *in, const zn_frame *frames, size_t n, zn_packet **out)
 {
+    zn_packet *p = in->packets;
     size_t packets = 0;
+    tally t = begin_tally(in);
     zn_defrag_release(in->defrag);
-    count_frames(in, frames, n);
-    for (size_t i = 0; i < n; i++) {
-        zn_packet *p = &in->packets[packets];
-        zn_fragment fragment;
-        if (ZN_LIKELY(frames[i].t_ns >= 0) &&
-            take_decoded(in, frames[i].t_ns, decode(in, &frames[i], p, &fragment), &fragment, p)) {
-            zn_flow_prefetch(in->flows, p->hash);
-            out[packets++] = p;
+    for (const zn_frame *frame = frames; frame != frames + n; frame++) {
+        zn_packet_input input = input_of(frame);
+        if (ZN_UNLIKELY(!tally_frame(&t, frame)))
+            continue;
+        p->t_ns = frame->t_ns;
+        if (ZN_LIKELY(zn_packet_decode_usual(&input, &in->flow_key, p))) {
+            if (ZN_UNLIKELY(p->encapsulations != 0))
+                count_encapsulations(in->stats, p->encapsulations);
+        } else if (!take_unusual(in, frame, p)) {
+            continue;
         }
+        zn_flow_prefetch(in->flows, p->hash);
+        out[packets++] = p++;
     }
+    end_tally(in, t, frames, n);
     return packets;
 }
 
@@ -181,12 +242,12 @@ size_t zn_intake_join(zn_intake *in, const zn_frame *frames, zn_decoded *d, size
                       zn_packet **out)
 {
     size_t packets = 0;
+    tally t = begin_tally(in);
     zn_defrag_release(in->defrag);
-    count_frames(in, frames + at, n);
     for (size_t i = at; i < at + n; i++) {
         zn_packet *p = &d->packets[i];
         zn_fragment *fragment = &d->fragments[d->fragments_taken];
-        if (ZN_UNLIKELY(frames[i].t_ns < 0))
+        if (ZN_UNLIKELY(!tally_frame(&t, &frames[i])))
             continue;
         fetch_ahead(in, d, i);
         d->fragments_taken += d->why[i] == ZN_STAT_FRAGMENTS;
@@ -195,5 +256,6 @@ size_t zn_intake_join(zn_intake *in, const zn_frame *frames, zn_decoded *d, size
             out[packets++] = p;
         }
     }
+    end_tally(in, t, frames + at, n);
     return packets;
 }

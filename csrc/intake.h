@@ -27,6 +27,7 @@ typedef struct zn_intake {
     zn_bucket_key flow_key;
     zn_hash_key datagram_key;
     int64_t first_ns, last_ns; /* of any frame; -1: none yet */
+    bool in_order;             /* of the frames taken last none is older than any before it */
     _Alignas(ZN_CACHE_LINE) zn_packet packets[ZN_INTAKE_GROUP];
     zn_tunnel tunnels[ZN_INTAKE_GROUP][ZN_TUNNELS_MAX]; /* of the packets */
 } zn_intake;

@@ -13,7 +13,7 @@
 #include "anon/service.h"
 #include "proto/ascii.h"
 #include "proto/service_sign.h"
-#include "state/flow_table.h"
+#include "state/flow_usual.h"
 
 #define ZN_QUIC_LONG_FORM 0x80u
 #define ZN_TLS_APPLICATION_DATA 23 /* a record of this type */
@@ -93,6 +93,38 @@ static inline bool zn_beyond(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
     if (ZN_UNLIKELY(p->tuple.proto != ZN_PROTO_TCP))
         return zn_beyond_udp(f, p);
     return zn_beyond_tcp(f, l, p);
+}
+
+/* What zn_beyond asks about the flow of a segment with data, not about the segment, is answered, and
+ * stays so until a packet of the flow is looked into. */
+static inline bool zn_beyond_may_settle(const zn_flow *f, const zn_flow_layer7 *l, unsigned sender)
+{
+    bool client = sender == f->client;
+    uint8_t all = client ? ZN_LAYER7_CLIENT_READ : ZN_LAYER7_CERTIFICATE_SETTLED;
+    if (f->user_outside || f->addr_vote == ZN_ADDR_UNASKED || f->service < ZN_SERVICE_KNOWN)
+        return false;
+    if (f->head != ZN_HEAD_OFF && (client || (f->head == ZN_HEAD_SEARCH && f->midstream)))
+        return false;
+    if (l == NULL || f->service != ZN_SERVICE_TLS || f->side[sender].tls_read)
+        return true;
+    if (l->certificate != 0 && (l->state & ZN_LAYER7_CERTIFICATE_VOTED) == 0)
+        return false;
+    return (l->state & all) != 0 &&
+           f->side[0].packets + f->side[1].packets > ZN_LAYER7_WATCHED_PACKETS;
+}
+
+/* A packet of that side told nothing new; where that holds for whatever comes next, the side is settled. */
+static inline void zn_beyond_settle(const zn_flow_table *t, zn_flow *f, const zn_flow_layer7 *l,
+                                    unsigned sender)
+{
+    if (zn_tcp_may_settle(t, f, sender) && zn_beyond_may_settle(f, l, sender))
+        f->settled = (f->settled | 1u << sender) & 3u;
+}
+
+/* What zn_beyond asks about the segment itself, where its side is settled (state/flow_usual.h). */
+static inline bool zn_beyond_settled(const zn_packet *p)
+{
+    return p->tunnel_count == 0 && !zn_service_may_be_http(p->payload);
 }
 
 #endif

@@ -51,4 +51,10 @@ static inline zn_clock_verdict zn_clock_see(zn_clock *c, int64_t t_ns)
     return zn_clock_judge(c, t_ns);
 }
 
+/* Packets from t_ns on, none older than the one before it, will all be on time. */
+static inline bool zn_clock_expects(const zn_clock *c, int64_t t_ns)
+{
+    return c->started && c->max_jump_ns == 0 && t_ns >= c->now_ns;
+}
+
 #endif

@@ -101,16 +101,6 @@ static inline void zn_cursor_skip_zeros(zn_cursor *c)
         c->p++;
 }
 
-/* Fetches two cache lines `ahead` bytes further on, where that many are left. */
-__attribute__((always_inline)) static inline void zn_cursor_prefetch(const zn_cursor *c,
-                                                                     size_t ahead)
-{
-    if (zn_cursor_left(c) > ahead + ZN_CACHE_LINE) {
-        ZN_PREFETCH(c->p + ahead);
-        ZN_PREFETCH(c->p + ahead + ZN_CACHE_LINE);
-    }
-}
-
 /* All bytes that are left. */
 static inline zn_span zn_cursor_rest(zn_cursor *c)
 {
@@ -218,6 +208,34 @@ static inline uint64_t zn_header_word(zn_span header, size_t at)
     ZN_ASSERT(at + sizeof value <= header.n);
     memcpy(&value, header.p + at, sizeof value);
     return value;
+}
+
+/* Of a span: what is behind its first `at` bytes, which it has; its bytes [from, to), which it has; and its
+ * first n bytes, or all there are. */
+static inline zn_span zn_span_behind(zn_span s, size_t at)
+{
+    ZN_ASSERT(at <= s.n);
+    return (zn_span){s.p + at, s.n - at};
+}
+
+static inline zn_span zn_span_part(zn_span s, size_t from, size_t to)
+{
+    ZN_ASSERT(from <= to && to <= s.n);
+    return (zn_span){s.p + from, to - from};
+}
+
+static inline zn_span zn_span_first(zn_span s, size_t n)
+{
+    return (zn_span){s.p, n < s.n ? n : s.n};
+}
+
+/* Fetches two cache lines `ahead` bytes further on, where that many are left. */
+__attribute__((always_inline)) static inline void zn_span_prefetch(zn_span s, size_t ahead)
+{
+    if (s.n > ahead + ZN_CACHE_LINE) {
+        ZN_PREFETCH(s.p + ahead);
+        ZN_PREFETCH(s.p + ahead + ZN_CACHE_LINE);
+    }
 }
 
 /* How a parser whose cursor failed ends. */

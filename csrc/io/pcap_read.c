@@ -188,39 +188,40 @@ static zn_step pcap_step(zn_capture *c, zn_frame *frame)
     return ZN_STEP_FRAME;
 }
 
-/* A record as nearly all files have it, or false. */
-static inline bool read_record(zn_cursor *at, uint32_t fraction_ns, zn_frame *frame)
+/* A record as nearly all files have it, at the start of *rest, which begins behind it then; or false. */
+static inline bool read_record(zn_span *rest, uint32_t fraction_ns, zn_frame *frame)
 {
-    zn_span header = zn_cursor_take(at, RECORD_BYTES), data;
+    zn_span header = *rest, data;
     uint32_t captured, wire;
-    if (header.n == 0)
+    if (header.n < RECORD_BYTES)
         return false;
     captured = zn_header_le32(header, 8);
     wire = zn_header_le32(header, 12);
-    if (captured > ZN_FRAME_MAX)
+    data = zn_span_behind(header, RECORD_BYTES);
+    if (captured > ZN_FRAME_MAX || captured > data.n)
         return false;
-    data = zn_cursor_take(at, captured);
+    *rest = zn_span_behind(data, captured);
     frame->data = data.p;
     frame->t_ns = (int64_t)zn_header_le32(header, 0) * ZN_NS_PER_S +
                   (int64_t)zn_header_le32(header, 4) * fraction_ns;
     frame->captured = captured;
     frame->wire = wire < captured ? captured : wire;
-    return data.n == captured && zn_cursor_ok(at);
+    return true;
 }
 
 static int pcap_read(zn_capture *c, zn_frame *frames, int max)
 {
     uint32_t fraction_ns = c->fraction_ns, link_type = c->link_type;
-    zn_cursor at = c->source.unread, behind = at;
+    zn_cursor at = c->source.unread;
+    zn_span rest = zn_cursor_rest(&at);
     int n = 0;
     if (c->big || c->record_bytes != RECORD_BYTES || c->minor_version != MINOR_VERSION)
         return 0;
-    while (n < max && read_record(&at, fraction_ns, &frames[n])) {
+    while (n < max && read_record(&rest, fraction_ns, &frames[n])) {
         frames[n++].link_type = link_type;
-        zn_cursor_prefetch(&at, PREFETCH_BYTES);
-        behind = at;
+        zn_span_prefetch(rest, PREFETCH_BYTES);
     }
-    c->source.unread = behind;
+    zn_cursor_skip(&c->source.unread, zn_cursor_left(&c->source.unread) - rest.n);
     return n;
 }
 

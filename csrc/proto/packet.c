@@ -251,7 +251,7 @@ static zn_stat finish(zn_layers *l, zn_stat why, const zn_bucket_key *key, zn_pa
     out->fragment = ip->fragment;
     memcpy(&src, ip->src.byte, sizeof src);
     memcpy(&dst, ip->dst.byte, sizeof dst);
-    zn_packet_set_tuple(out, src, dst, port, ip->protocol, key);
+    zn_packet_set_tuple(out, src, dst, (uint32_t)port[0] << 16 | port[1], ip->protocol, key);
     return ZN_STAT_COUNT;
 }
 

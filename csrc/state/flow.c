@@ -200,6 +200,7 @@ uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened)
         *opened = true;
     }
     f = zn_flow_at(t, flow);
+    f->settled = 0;
     if (f->end != ZN_FLOW_OPEN) {
         t->stats->n[ZN_STAT_DROP_FLOW_CLOSED]++;
         return 0;
@@ -247,7 +248,8 @@ void zn_flow_close(zn_flow_table *t, uint32_t flow, zn_flow_end why)
     zn_flow *f = zn_flow_at(t, flow);
     ZN_ASSERT(f->end == ZN_FLOW_OPEN);
     zn_flow_wheel_remove(t, flow);
-    f->end = (uint8_t)why;
+    f->end = why & 0xf;
+    f->settled = 0;
     if (why != ZN_FLOW_FIN && why != ZN_FLOW_RST)
         zn_flow_index_remove(t, flow);
     if (f->resent != 0)

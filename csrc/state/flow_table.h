@@ -91,6 +91,20 @@ static inline zn_flow *zn_flow_entry(const zn_flow_table *t, uint32_t flow)
     return (zn_flow *)(void *)t->flows.base + (flow - 1);
 }
 
+/* Where a table has what packets ask for, which does not change: to be kept at hand for many of them. */
+typedef struct zn_flow_places {
+    const zn_flow_bucket *buckets;
+    uint64_t bucket_mask;
+    zn_flow *flows;         /* that of flow 1 first */
+    zn_flow_layer7 *layer7; /* the same; NULL: not asked for */
+} zn_flow_places;
+
+static inline zn_flow_places zn_flow_places_of(const zn_flow_table *t)
+{
+    return (zn_flow_places){t->buckets, t->bucket_mask, (zn_flow *)(void *)t->flows.base,
+                            t->layer7};
+}
+
 /* zn_flow_layer7_of. */
 static inline zn_flow_layer7 *zn_flow_layer7_entry(const zn_flow_table *t, const zn_flow *f)
 {
@@ -133,16 +147,16 @@ static inline unsigned zn_flow_slot(const zn_flow_bucket *b, uint16_t tag)
 /* Second look: the entry that the bucket's tag points to, or 0, and what a usual packet touches of it
  * fetched. Mostly it is the packet's flow, and always when zn_flow_is says so. In line whatever it takes: of a
  * function that only prefetches compilers find that it does nothing, and drop the call. */
-__attribute__((always_inline)) static inline uint32_t zn_flow_probe(const zn_flow_table *t,
+__attribute__((always_inline)) static inline uint32_t zn_flow_probe(const zn_flow_places *places,
                                                                     const zn_packet *p)
 {
-    const zn_flow_bucket *b = &t->buckets[p->hash & t->bucket_mask];
+    const zn_flow_bucket *b = &places->buckets[p->hash & places->bucket_mask];
     unsigned slot = zn_flow_slot(b, zn_flow_tag(p->hash));
     uint32_t flow = slot == ZN_BUCKET_SLOTS ? 0 : b->flow[slot];
     zn_flow *f;
     if (flow == 0)
         return 0;
-    f = zn_flow_entry(t, flow);
+    f = &places->flows[flow - 1];
     ZN_PREFETCH_WRITE(f);
     ZN_PREFETCH_WRITE(&f->side[p->sender]);
     return flow;

@@ -90,4 +90,47 @@ static inline bool zn_flow_count_usual(const zn_flow_table *t, zn_flow *f, zn_fl
     return true;
 }
 
+/*
+ * Of most segments the questions above, and those of anon/beyond, were answered by the ones before: they
+ * are about the flow, which only packets of other kinds change. The side that sent such segments is
+ * settled then, which its bit in zn_flow.settled says, and of the next ones only what is theirs is asked.
+ * Whoever changes what an answer depends on clears the bits of both sides: zn_flow_update,
+ * zn_flow_close, and the engine before it looks into a packet.
+ */
+
+/* What zn_flow_count_usual asks about the flow of a segment, not about the segment, is answered. */
+static inline bool zn_tcp_may_settle(const zn_flow_table *t, const zn_flow *f, unsigned sender)
+{
+    const zn_flow_side *side = &f->side[sender];
+    return f->tuple.proto == ZN_PROTO_TCP && t->paths == NULL && f->indexed &&
+           f->end == ZN_FLOW_OPEN && side->seq_known && !f->fin_seen && side->first_data_ns != 0 &&
+           side->first_ack_ns != 0 && (f->client_acked || !f->syn_acked || sender != f->client);
+}
+
+/* zn_flow_count_usual for a packet that is not older than what the flow had before; false also when its side
+ * is not settled. */
+static inline bool zn_flow_count_settled(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
+{
+    zn_flow_side *side = &f->side[p->sender];
+    if ((f->settled >> p->sender & 1) == 0 || !zn_tuple_equal(&f->tuple, &p->tuple) ||
+        (uint64_t)(p->t_ns - f->last_ns) > ZN_FLOW_LEAST_IDLE_NS ||
+        (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST | ZN_TCP_ACK)) != ZN_TCP_ACK ||
+        p->seq != side->next_seq)
+        return false;
+    if (p->payload_len != 0) {
+        side->next_seq = p->seq + p->payload_len;
+        side->bytes += p->payload_len;
+        side->packets_data++;
+        side->last_data_ns = p->t_ns;
+    } else {
+        side->acks_pure++;
+    }
+    side->packets++;
+    side->acks++;
+    f->last_ns = p->t_ns;
+    if (l != NULL)
+        zn_tcp_count_message(l, side, p);
+    return true;
+}
+
 #endif
