@@ -60,7 +60,8 @@ zn_service_sign zn_service_sign_of(zn_span segment)
     default:
         break;
     }
-    if (segment.n >= REQUEST_MIN && zn_http_is_known_method(segment))
+    if (segment.n >= REQUEST_MIN && zn_service_may_be_http(segment) &&
+        zn_http_is_known_method(segment))
         return ZN_SIGN_HTTP_REQUEST;
     return tls_sign(segment);
 }
