@@ -186,6 +186,6 @@ uint32_t zn_service_connection(const zn_flow *f)
 
 uint8_t zn_service_udp_type(const zn_flow *f, unsigned side)
 {
-    uint8_t type = f->side[side].udp_type;
-    return type == UDP_NOT_RTP ? ZN_UDP_OTHER : type;
+    uint8_t type = f->side[side].udp_type; /* of a TCP flow, something else */
+    return type == UDP_NOT_RTP || f->tuple.proto != ZN_PROTO_UDP ? ZN_UDP_OTHER : type;
 }

@@ -134,10 +134,8 @@ static size_t socks5_password(zn_span bytes)
 static size_t postgresql(zn_span bytes)
 {
     zn_cursor c = zn_cursor_over_span(bytes, true);
-    if (STARTS_WITH(&c, "\0\0\0\x08\x04\xd2\x16\x2f") ||
-        STARTS_WITH(&c, "\0\0\0\x08\x04\xd2\x16\x30"))
-        return taken(&c, bytes);
-    return 0;
+    uint32_t length = zn_cursor_be32(&c), code = zn_cursor_be32(&c);
+    return length == 8 && (code == 0x04d2162f || code == 0x04d21630) ? taken(&c, bytes) : 0;
 }
 
 /* A handshake response that ends before the user name, because the capability SSL is set. */

@@ -63,8 +63,10 @@ zn_service_sign zn_service_sign_of(zn_span segment)
     default:
         break;
     }
-    return segment.n >= REQUEST_MIN && zn_http_is_known_method(segment) ? ZN_SIGN_HTTP_REQUEST
-                                                                        : ZN_SIGN_NONE;
+    if (segment.n >= REQUEST_MIN && zn_service_may_be_http(segment) &&
+        zn_http_is_known_method(segment))
+        return ZN_SIGN_HTTP_REQUEST;
+    return ZN_SIGN_NONE;
 }
 
 static bool is_alphanumeric(uint8_t byte)

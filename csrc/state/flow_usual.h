@@ -10,6 +10,12 @@
 
 #include "state/flow_table.h"
 
+static inline void zn_tcp_add_message(zn_flow_layer7 *l, zn_flow_side *side, unsigned i)
+{
+    if (ZN_UNLIKELY(++side->messages == 0))
+        l->messages[i] += UINT8_MAX + 1;
+}
+
 /* Messages end with PSH or FIN, where something was sent since the last one: of a segment that is
  * usual. The side's next_seq is that behind it. */
 static inline void zn_tcp_count_message(zn_flow_layer7 *l, zn_flow_side *side, const zn_packet *p)
@@ -27,8 +33,7 @@ static inline void zn_tcp_count_message(zn_flow_layer7 *l, zn_flow_side *side, c
                               : (int32_t)(side->next_seq - l->message_seq[i]) <= 0)
         return;
     side->message_is_next = true;
-    if (ZN_UNLIKELY(++side->messages == 0))
-        l->messages[i] += UINT8_MAX + 1;
+    zn_tcp_add_message(l, side, i);
 }
 
 static inline void zn_udp_count(zn_flow *f, const zn_packet *p)

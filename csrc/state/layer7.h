@@ -12,9 +12,9 @@
 #define ZN_LAYER7_VERSIONS 15 /* of a ClientHello's list that are kept: what Tstat prints */
 
 /*
- * A segment that simply comes next hardly ever touches it: what it changes is kept in its zn_flow_side,
- * where messages, message_is_next and sent_is_next tell what is to be added or taken instead of the
- * first three below. Of the rest, the first cache line is what a packet behind the handshake touches.
+ * Most segments do not touch it: what they change is kept in their zn_flow_side, where messages,
+ * message_is_next and sent_is_next tell what is to be added to or taken instead of these three here. Of
+ * the rest, the first cache line is what a packet behind the handshake touches.
  */
 typedef struct zn_flow_layer7 {
     int64_t appdata_ns[2];   /* by tuple index, as everything with two; 0: none */

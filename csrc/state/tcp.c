@@ -215,34 +215,46 @@ static void count_data(zn_flow_side *side, const zn_packet *p)
     side->last_data_ns = p->t_ns;
 }
 
-/* Makes *l say itself what the side says in its place. */
-static void take_messages(zn_flow_layer7 *l, zn_flow_side *side, unsigned i)
+/* Where a side's last message ended, and its last segment that was not sent before. */
+typedef struct ends {
+    uint32_t message, sent;
+} ends;
+
+/* Those of before a segment: of the first one, nothing is asked. */
+static ends ends_of(const zn_flow_layer7 *l, const zn_flow_side *side, unsigned i)
 {
-    if (side->sent_is_next)
-        l->sent_seq[i] = side->next_seq;
-    if (side->message_is_next)
-        l->message_seq[i] = side->next_seq;
-    side->sent_is_next = side->message_is_next = false;
+    ends e = {side->next_seq, side->next_seq};
+    if (!side->message_is_next && side->packets != 0)
+        e.message = l->message_seq[i];
+    if (!side->sent_is_next && side->packets != 0)
+        e.sent = l->sent_seq[i];
+    return e;
 }
 
 /* Messages end with PSH or FIN, where something was sent since the last one; `again`: the segment
  * repeats what was sent before. */
-static void count_message(zn_flow_layer7 *l, zn_flow_side *side, const zn_packet *p, bool again)
+static void count_message(zn_flow_layer7 *l, zn_flow_side *side, const zn_packet *p, bool again,
+                          ends before)
 {
     unsigned i = p->sender;
+    ends e = before;
     if ((p->tcp_flags & ZN_TCP_SYN) != 0)
-        l->message_seq[i] = l->sent_seq[i] = p->seq + 1;
+        e.message = e.sent = p->seq + 1;
     else if (side->packets == 1)
-        l->message_seq[i] = p->seq;
+        e.message = p->seq;
     if (!again)
-        l->sent_seq[i] = p->seq + ((p->tcp_flags & ZN_TCP_SYN) != 0) + p->payload_len;
+        e.sent = p->seq + ((p->tcp_flags & ZN_TCP_SYN) != 0) + p->payload_len;
     if ((p->tcp_flags & ZN_TCP_ACK) != 0 && (p->tcp_flags & (ZN_TCP_PSH | ZN_TCP_FIN)) != 0 &&
-        (int32_t)(l->sent_seq[i] - l->message_seq[i]) > 0) {
-        l->messages[i]++;
-        l->message_seq[i] = l->sent_seq[i];
+        (int32_t)(e.sent - e.message) > 0) {
+        zn_tcp_add_message(l, side, i);
+        e.message = e.sent;
     }
-    side->sent_is_next = l->sent_seq[i] == side->next_seq;
-    side->message_is_next = l->message_seq[i] == side->next_seq;
+    side->message_is_next = e.message == side->next_seq;
+    side->sent_is_next = e.sent == side->next_seq;
+    if (!side->message_is_next)
+        l->message_seq[i] = e.message;
+    if (!side->sent_is_next)
+        l->sent_seq[i] = e.sent;
 }
 
 static zn_flow_end end_of(const zn_flow *f)
@@ -256,8 +268,9 @@ zn_flow_end zn_tcp_count(zn_flow_table *t, zn_flow *f, const zn_packet *p)
     zn_flow_layer7 *l = zn_flow_layer7_entry(t, f);
     direction d = {t, f, side};
     place where;
+    ends before = {0, 0};
     if (l != NULL)
-        take_messages(l, side, p->sender);
+        before = ends_of(l, side, p->sender);
     side->packets++;
     side->bytes += p->payload_len;
     where = count_sequence(&d, p);
@@ -268,7 +281,7 @@ zn_flow_end zn_tcp_count(zn_flow_table *t, zn_flow *f, const zn_packet *p)
     if ((p->tcp_flags & ZN_TCP_RST) != 0)
         return ZN_FLOW_RST; /* what it carries tells why, and is not of the stream */
     if (l != NULL)
-        count_message(l, side, p, where.again);
+        count_message(l, side, p, where.again, before);
     if (p->payload_len != 0)
         count_data(side, p);
     return end_of(f);
