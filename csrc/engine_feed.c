@@ -266,8 +266,10 @@ static int feed_group(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_
         rc = make_room(e, err);
     for (size_t i = 0; i < packets; i++) {
         guess[i] = zn_flow_probe(e->flows, packet[i]);
-        if (ZN_UNLIKELY(guess[i] == 0))
+        if (ZN_UNLIKELY(guess[i] == 0)) {
             zn_resolved_prefetch(&e->resolved, packet[i]);
+            zn_keys_prefetch(e->keys, &packet[i]->tuple.addr[packet[i]->sender]);
+        }
     }
     for (size_t i = 0; i < packets && rc == 0; i++)
         rc = take_packet(e, packet[i], guess[i], err);
