@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """When flows close that are many: the second in which each record is there, against the idle times.
 
-A clock ticks each second with a datagram of a flow of its own, so that a flow is closed by the first tick
+A clock ticks each second with a datagram of a flow of its own: a flow is closed by the first tick
 after its idle time has ended.
 """
 
@@ -50,7 +50,7 @@ def tick_at(second: int) -> Frame:
 
 @st.composite
 def crowds(draw: st.DrawFn) -> list[tuple[Frame, int, str]]:
-    """(packet, flow, kind) in order of time: flows that open together, and what wakes some of them."""
+    """(packet, flow, kind) in order of time: flows that open together, and what wakes some."""
     packets: list[tuple[int, int, int, Frame, str]] = []
     size = draw(st.integers(13, 45))
     kinds = draw(st.lists(st.sampled_from([TCP, TCP, UDP, SYNS]), min_size=1, max_size=3))
