@@ -11,7 +11,6 @@
 #include "crypto/keys.h"
 
 #include "base/arena.h"
-#include "crypto/recent.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +37,6 @@ _Static_assert(ZN_CRYPTOPAN_KEY_BYTES == ZN_MASTER_BYTES, "one secret makes one 
 typedef struct slot {
     int64_t epoch; /* NO_EPOCH: none yet */
     zn_cryptopan *pan;
-    zn_recent *recent; /* what it made last */
 } slot;
 
 struct zn_keys {
@@ -97,7 +95,6 @@ static int load_slot(zn_keys *k, slot *s, int64_t epoch, zn_error *err)
 {
     int rc;
     s->epoch = NO_EPOCH;
-    zn_recent_wipe(s->recent);
     if (!hkdf(k, LABEL_CRYPTOPAN, epoch, k->next, sizeof k->next))
         return zn_fail(err, ZN_ERR_CRYPTO, 0, "libcrypto could not derive an epoch's key");
     rc = s->pan == NULL ? zn_cryptopan_open(&s->pan, k->next, err)
@@ -209,13 +206,8 @@ static int load_master(zn_keys *k, const char *path, zn_error *err)
 static int open_slots(zn_keys *k, zn_error *err)
 {
     for (unsigned i = 0; i < (k->derived ? 2u : 1u); i++) {
-        slot *s = &k->slots[i];
-        int rc;
-        s->recent = zn_recent_open();
-        if (s->recent == NULL)
-            return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for pseudonyms");
-        rc = load_slot(k, s, 0, err);
-        s->epoch = NO_EPOCH;
+        int rc = load_slot(k, &k->slots[i], 0, err);
+        k->slots[i].epoch = NO_EPOCH;
         if (rc != 0)
             return rc;
     }
@@ -256,10 +248,8 @@ void zn_keys_close(zn_keys *k)
 {
     if (k == NULL)
         return;
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < 2; i++)
         zn_cryptopan_close(k->slots[i].pan);
-        zn_recent_close(k->slots[i].recent);
-    }
     EVP_KDF_CTX_free(k->context);
     EVP_KDF_free(k->kdf);
     zn_wipe(k, sizeof *k);
@@ -307,24 +297,12 @@ int zn_keys_pseudonym(zn_keys *k, int64_t t_ns, const zn_addr *real, zn_addr *ps
                       int64_t *epoch)
 {
     slot *s;
-    int rc;
     *epoch = zn_keys_epoch(k, t_ns);
     s = serve(k, *epoch);
-    if (s == NULL) {
-        memset(pseudonym, 0, sizeof *pseudonym);
-        return -ZN_ERR_CRYPTO;
-    }
-    if (zn_recent_find(s->recent, real, pseudonym))
-        return 0;
-    rc = zn_cryptopan_addrs(s->pan, real, pseudonym, 1);
-    if (rc == 0)
-        zn_recent_keep(s->recent, real, pseudonym);
-    return rc;
-}
-
-void zn_keys_prefetch(const zn_keys *k, const zn_addr *real)
-{
-    zn_recent_prefetch(k->slots[k->recent].recent, real);
+    if (s != NULL)
+        return zn_cryptopan_addrs(s->pan, real, pseudonym, 1);
+    memset(pseudonym, 0, sizeof *pseudonym);
+    return -ZN_ERR_CRYPTO;
 }
 
 int zn_keys_rebase(zn_keys *k, int64_t t_ns, zn_error *err)

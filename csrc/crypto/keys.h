@@ -40,9 +40,6 @@ int64_t zn_keys_epoch(const zn_keys *k, int64_t t_ns);
 int zn_keys_pseudonym(zn_keys *k, int64_t t_ns, const zn_addr *real, zn_addr *pseudonym,
                       int64_t *epoch);
 
-/* Fetches what tells whether the pseudonym of `real` was made lately. */
-void zn_keys_prefetch(const zn_keys *k, const zn_addr *real);
-
 /* The packet clock was rebased to t_ns: ephemeral mode draws a fresh secret for t's epoch. */
 int zn_keys_rebase(zn_keys *k, int64_t t_ns, zn_error *err);
 
