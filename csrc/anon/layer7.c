@@ -236,8 +236,7 @@ static void see_segment(const scene *s)
         vote(s);
     if (s->p->payload.n == 0)
         return;
-    if (zn_service_may_be_http(s->p->payload))
-        count_http(s->l, s->p, from_client);
+    count_http(s->l, s->p, from_client);
     if (!tls)
         return;
     see_phase(s);
