@@ -166,14 +166,13 @@ static bool time_only_passes(const zn_engine *e, zn_packet *const *packet, size_
 }
 
 /* A packet of a settled side, where nothing but time passes: false, and nothing is done, of others. */
-static inline bool take_settled(const zn_engine *e, const zn_flow_places *places,
-                                const zn_packet *p, uint32_t guess)
+static inline bool take_settled(const zn_flow_places *places, const zn_packet *p, uint32_t guess)
 {
     zn_flow *f = &places->flows[guess - 1];
     zn_flow_layer7 *l = places->layer7 == NULL ? NULL : &places->layer7[guess - 1];
     if (!zn_beyond_settled(p) || !zn_flow_count_settled(f, l, p))
         return false;
-    ZN_ASSERT(zn_beyond(f, zn_flow_beside_layer7(e->flows, guess), p));
+    ZN_ASSERT(zn_beyond(f, l, p));
     return true;
 }
 
@@ -201,7 +200,7 @@ static int take_packets(zn_engine *e, zn_packet *const *packet, size_t n, zn_err
     for (size_t i = 0; i < n && rc == 0; i++) {
         if (ZN_LIKELY(i + PROBE_AHEAD < n))
             guess[i + PROBE_AHEAD] = probe(e, &places, packet[i + PROBE_AHEAD]);
-        if (ZN_LIKELY(quiet && guess[i] != 0 && take_settled(e, &places, packet[i], guess[i])))
+        if (ZN_LIKELY(quiet && guess[i] != 0 && take_settled(&places, packet[i], guess[i])))
             settled++;
         else
             rc = take_packet(e, packet[i], guess[i], err);
