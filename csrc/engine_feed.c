@@ -86,7 +86,7 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
 }
 
 /* `guess`: what zn_flow_probe gave for the packet. Not in line: the loop of those that take the short way
- * (take_quiet) has more registers without it. */
+ * (take_packets) has more registers without it. */
 __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *p, uint32_t guess,
                                                  zn_error *err)
 {
@@ -106,7 +106,8 @@ __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *
         f = zn_flow_entry(e->flows, guess);
         l = zn_flow_beside_layer7(e->flows, guess);
     }
-    if (ZN_UNLIKELY(guess == 0 || !zn_flow_count_usual(e->flows, f, l, p))) {
+    if (ZN_UNLIKELY(guess == 0 || zn_flow_comes_late(e->flows, p->t_ns) ||
+                    !zn_flow_count_usual(e->flows, f, l, p))) {
         flow = zn_flow_update(e->flows, p, &opened);
         if (flow == 0)
             return 0;
@@ -161,6 +162,7 @@ static bool time_only_passes(const zn_engine *e, zn_packet *const *packet, size_
 {
     int64_t last_ns = packet[n - 1]->t_ns;
     return e->intake.in_order && zn_clock_expects(&e->clock, packet[0]->t_ns) &&
+           !zn_flow_comes_late(e->flows, packet[0]->t_ns) &&
            !zn_flow_expire_due(e->flows, last_ns) &&
            (e->split_ns == 0 || last_ns / e->split_ns == e->period);
 }

@@ -135,17 +135,17 @@ static void count_frames(zn_intake *in, const zn_frame *frames, size_t n)
     in->last_ns = last_ns;
 }
 
-/* What a group of frames adds up to, as long as each is whole and in order: nearly all are. */
+/* What a group of frames adds up to, as long as each is whole and they are in order: nearly all are. */
 typedef struct tally {
     uint64_t captured;
     uint32_t cut; /* not 0: some frame was */
     int64_t last_ns;
-    bool in_order; /* no frame is older than any before it */
+    bool in_order; /* no frame of the group is older than the one before it */
 } tally;
 
-static tally begin_tally(const zn_intake *in)
+static tally begin_tally(void)
 {
-    return (tally){0, 0, in->last_ns >= 0 ? in->last_ns : 0, in->last_ns >= 0};
+    return (tally){0, 0, 0, true};
 }
 
 /* False: the frame has no time. */
@@ -164,7 +164,7 @@ static inline bool tally_frame(tally *t, const zn_frame *frame)
 static void end_tally(zn_intake *in, tally t, const zn_frame *frames, size_t n)
 {
     in->in_order = t.in_order;
-    if (!t.in_order || t.cut != 0) {
+    if (!t.in_order || t.cut != 0 || n == 0 || in->last_ns < 0 || frames->t_ns < in->last_ns) {
         count_frames(in, frames, n);
         return;
     }
@@ -188,7 +188,7 @@ size_t zn_intake_take(zn_intake *in, const zn_frame *frames, size_t n, zn_packet
 {
     zn_packet *p = in->packets;
     size_t packets = 0;
-    tally t = begin_tally(in);
+    tally t = begin_tally();
     zn_defrag_release(in->defrag);
     for (const zn_frame *frame = frames; frame != frames + n; frame++) {
         zn_packet_input input = input_of(frame);
@@ -242,7 +242,7 @@ size_t zn_intake_join(zn_intake *in, const zn_frame *frames, zn_decoded *d, size
                       zn_packet **out)
 {
     size_t packets = 0;
-    tally t = begin_tally(in);
+    tally t = begin_tally();
     zn_defrag_release(in->defrag);
     for (size_t i = at; i < at + n; i++) {
         zn_packet *p = &d->packets[i];

@@ -36,6 +36,25 @@ def test_the_flow_that_was_idle_for_longest_goes_first() -> None:
     assert outcome.stats["drop_flow_table_full"] == 0
 
 
+@pytest.mark.parametrize("lag_s", [0, 5, 8, 20, 40])
+def test_flows_whose_clock_is_behind_stay(lag_s: int) -> None:
+    """Their packets come late, not seldom: who is silent makes room, whatever the wheel saw."""
+    first, last, cap = START + 100 * SECOND, START + 300 * SECOND, 400
+    times = list(range(first, last, 8 * SECOND))
+    clock = talking(0, times)
+    behind = [talking(1 + n, [t_ns - lag_s * SECOND for t_ns in times]) for n in range(130)]
+    silent = [talking(200 + n, [first + 30 * SECOND]) for n in range(240)]
+    newcomers = [talking(500 + n, [times[-1]]) for n in range(60)]
+    # The order in which they come: that of the clock, whatever their own times are.
+    late = {id(frame): lag_s * SECOND for talk in behind for frame in talk}
+    frames = [frame for talk in (clock, *behind, *silent, *newcomers) for frame in talk]
+    frames.sort(key=lambda frame: frame.t_ns + late.get(id(frame), 0))
+    outcome = run(frames, z=1, max_flows=cap, batch=256)
+    early = [flow["t_start_ns"] for flow in outcome.flows if flow["early"]]
+    assert early
+    assert set(early) == {first + 30 * SECOND}
+
+
 def test_what_closes_early_is_not_complete() -> None:
     frames = [*talking(1, [START]), *(f for n in range(300) for f in lone(9 + n, START + SECOND))]
     outcome = run(merged([frames]), z=1, max_flows=CAP)

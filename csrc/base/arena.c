@@ -156,7 +156,7 @@ static uint32_t take(zn_slab *s, size_t dirty)
     } else if (s->used_high < s->cap) {
         index = ++s->used_high; /* never touched before: the kernel's zeros */
         /* Written before it is read: a page that is read first is lent as zeros, and to replace it
-         * stops every thread's processor. The object before has written the page where it begins. */
+         * stops every thread's processor. Where it begins in a page, the object before has written it. */
         memset(s->base + (size_t)index * s->object_bytes - 1, 0, 1);
     } else {
         return 0;

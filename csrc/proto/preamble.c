@@ -7,12 +7,12 @@
 #include "proto/preamble.h"
 
 #include "proto/ascii.h"
+#include "proto/tls_handshake.h"
 
 #define PROXY_LINE_MAX 107u /* HAProxy's PROXY protocol 2.1 */
 #define PROXY_HEADER_BYTES 16u
 #define SOCKS_TEXT_MAX 255u
 #define TEXT_MAX 1024u /* commands before a hello that are looked through */
-#define TLS_HANDSHAKE 0x16
 
 #define STARTS_WITH(c, literal) starts_with((c), literal, sizeof(literal) - 1)
 
@@ -176,7 +176,7 @@ static size_t tds(zn_span bytes)
     zn_cursor_skip(&c, 6);
     if ((start != 0x1200 && start != 0x1201) || zn_cursor_left(&c) == 0)
         return 0;
-    return zn_cursor_u8(&c) == TLS_HANDSHAKE ? taken(&c, bytes) - 1 : 0;
+    return zn_cursor_u8(&c) == ZN_TLS_CONTENT_HANDSHAKE ? taken(&c, bytes) - 1 : 0;
 }
 
 /* A BER length of at most two bytes (X.690 8.1.3). */
@@ -232,14 +232,15 @@ static size_t text_commands(zn_span bytes)
     uint8_t byte = 0, before = 0;
     while (zn_cursor_left(&c) > 0 && n < TEXT_MAX) {
         byte = zn_cursor_u8(&c);
-        if (byte == TLS_HANDSHAKE || byte >= 0x7f || (byte < 0x20 && byte != '\r' && byte != '\n'))
+        if (byte == ZN_TLS_CONTENT_HANDSHAKE || byte >= 0x7f ||
+            (byte < 0x20 && byte != '\r' && byte != '\n'))
             break;
         if ((before == '\n' && byte != '\r' && byte != '\n') || byte == '<')
             line = n;
         before = byte;
         n++;
     }
-    if (byte != TLS_HANDSHAKE || n == 0 || (before != '\n' && before != '>'))
+    if (byte != ZN_TLS_CONTENT_HANDSHAKE || n == 0 || (before != '\n' && before != '>'))
         return 0;
     return asks_for_tls(zn_ascii_part(bytes, line, n)) ? n : 0;
 }

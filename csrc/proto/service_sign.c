@@ -4,6 +4,7 @@
 
 #include "proto/ascii.h"
 #include "proto/http.h"
+#include "proto/tls_handshake.h"
 
 #define WORD(a, b, c, d) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (d))
 #define REQUEST_MIN 8 /* fewer bytes than the longest common method do not tell */
@@ -13,7 +14,6 @@
 #define SIP_METHOD_MAX 9u /* zn_datagram_is_none counts on it */
 #define MPEG_TS_BYTES 188
 #define MPEG_TS_SYNC 0x47
-#define TLS_HANDSHAKE 0x16
 
 /* TLS: a record of the handshake (RFC 8446 5.1) that starts with a hello. */
 static zn_service_sign tls_sign(zn_span segment)
@@ -34,7 +34,7 @@ static zn_service_sign tls_sign(zn_span segment)
 zn_service_sign zn_service_sign_of(zn_span segment)
 {
     zn_cursor c = zn_cursor_over_span(segment, true);
-    if (zn_ascii_first(segment) == TLS_HANDSHAKE) /* no text */
+    if (zn_ascii_first(segment) == ZN_TLS_CONTENT_HANDSHAKE) /* no text */
         return tls_sign(segment);
     switch (zn_cursor_be32(&c)) {
     case WORD('P', 'O', 'S', 'T'):

@@ -14,7 +14,6 @@
 #include "base/cursor.h"
 #include "proto/tls_handshake.h"
 
-#define ZN_TLS_CONTENT_HANDSHAKE 22 /* type of a record */
 #define ZN_TLS_HELLO_MAX 16384 /* longest ClientHello looked at: several times a post-quantum one */
 
 /* Buffer for a ClientHello that spans records; one a parser thread, reused. */

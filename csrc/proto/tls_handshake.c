@@ -4,7 +4,6 @@
 
 #include "proto/ascii.h"
 
-#define CONTENT_HANDSHAKE 22
 #define RECORD_BYTES_MAX (16384u + 2048u) /* RFC 5246 6.2.3 */
 #define EXTENSION_HEADER_BYTES 4u         /* type and length */
 #define PROTOCOLS_MAX 20                  /* of a list that are looked at */
@@ -32,7 +31,7 @@ zn_span zn_tls_handshake_bytes(zn_span head, uint8_t *scratch, size_t cap, bool 
         uint16_t version = zn_cursor_be16(&c);
         size_t length = zn_cursor_be16(&c);
         zn_span part;
-        if (type != CONTENT_HANDSHAKE ||
+        if (type != ZN_TLS_CONTENT_HANDSHAKE ||
             (zn_cursor_ok(&c) && (version >> 8 != 3 || length == 0 || length > RECORD_BYTES_MAX))) {
             *ended = true;
             break;

@@ -10,7 +10,8 @@
 
 #include "base/cursor.h"
 
-#define ZN_TLS_VERSIONS 15 /* of a list; more are not kept */
+#define ZN_TLS_CONTENT_HANDSHAKE 22 /* type of a record */
+#define ZN_TLS_VERSIONS 15          /* of a list; more are not kept */
 
 /* Bits of the protocols in NPN and ALPN extensions, as Tstat numbers them. */
 enum {

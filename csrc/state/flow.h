@@ -10,8 +10,8 @@
  * Life: open -> closed (FIN both ways acknowledged, RST, idle, end of input) -> emitted -> free.
  * Closed flows wait in a queue until their owner has written their record. A flow closed by its own
  * segments then lingers, findable, for ZN_FLOW_LINGER_NS, so that stray segments do not look like a
- * new flow. Expiry is a timer wheel of one-second slots that looks at each flow at least every
- * ZN_FLOW_VISIT_S seconds; a gap of a year in the capture costs one turn of it.
+ * new flow. Expiry is a timer wheel of one-second slots that looks at each flow that had a packet at
+ * least every ZN_FLOW_VISIT_S seconds; a gap of a year in the capture costs one turn of it.
  *
  * Semantics of opening, closing and completeness: Tstat's, as docs/tstat.md tells them.
  */

@@ -191,4 +191,11 @@ static inline bool zn_flow_expire_due(const zn_flow_table *t, int64_t now_ns)
     return now_ns >= t->due_ns;
 }
 
+/* A packet of this time comes so late that the wheel may have found its flow idle for a visit. Of others
+ * that cannot be, unless the packet before lies further back than ZN_FLOW_LEAST_IDLE_NS. */
+static inline bool zn_flow_comes_late(const zn_flow_table *t, int64_t t_ns)
+{
+    return t->due_ns - t_ns > ZN_FLOW_VISIT_S * ZN_NS_PER_S - ZN_FLOW_LEAST_IDLE_NS;
+}
+
 #endif

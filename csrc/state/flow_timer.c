@@ -7,7 +7,8 @@
  *
  * Most looks would find what the last one found. So a full part whose flows were idle together sleeps: it
  * goes on from slot to slot without a look at them, until one of them may be due or has a packet. Of
- * that zn_flow_update tells: a packet so late is never taken for the usual one.
+ * that zn_flow_update tells: after so long, or so late (zn_flow_comes_late), no packet is taken for the
+ * usual one.
  */
 #include "state/flow_internal.h"
 

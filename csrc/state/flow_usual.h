@@ -47,6 +47,21 @@ static inline void zn_udp_count(zn_flow *f, const zn_packet *p)
     side->last_data_ns = p->t_ns;
 }
 
+/* A segment without SYN, FIN and RST that simply comes next. */
+static inline void zn_tcp_count_next(zn_flow_side *side, const zn_packet *p)
+{
+    if (p->payload_len != 0) {
+        side->next_seq = p->seq + p->payload_len;
+        side->bytes += p->payload_len;
+        side->packets_data++;
+        side->last_data_ns = p->t_ns;
+    } else {
+        side->acks_pure++;
+    }
+    side->packets++;
+    side->acks++;
+}
+
 /* False, and nothing is counted, when the segment may be another. `l`: NULL when it is not asked for. */
 static inline bool zn_tcp_count_usual(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
 {
@@ -56,18 +71,9 @@ static inline bool zn_tcp_count_usual(zn_flow *f, zn_flow_layer7 *l, const zn_pa
         return false;
     if (p->seq != side->next_seq && (p->payload_len != 0 || l != NULL))
         return false;
-    if (p->payload_len != 0) {
-        side->next_seq = p->seq + p->payload_len;
-        side->bytes += p->payload_len;
-        side->packets_data++;
-        if (ZN_UNLIKELY(side->first_data_ns == 0))
-            side->first_data_ns = p->t_ns;
-        side->last_data_ns = p->t_ns;
-    } else {
-        side->acks_pure++;
-    }
-    side->packets++;
-    side->acks++;
+    if (ZN_UNLIKELY(side->first_data_ns == 0) && p->payload_len != 0)
+        side->first_data_ns = p->t_ns;
+    zn_tcp_count_next(side, p);
     if (ZN_UNLIKELY(side->first_ack_ns == 0))
         side->first_ack_ns = p->t_ns;
     /* What it acknowledges is asked of its first ones only: the other side lies elsewhere. */
@@ -122,16 +128,7 @@ static inline bool zn_flow_count_settled(zn_flow *f, zn_flow_layer7 *l, const zn
         (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST | ZN_TCP_ACK)) != ZN_TCP_ACK ||
         p->seq != side->next_seq)
         return false;
-    if (p->payload_len != 0) {
-        side->next_seq = p->seq + p->payload_len;
-        side->bytes += p->payload_len;
-        side->packets_data++;
-        side->last_data_ns = p->t_ns;
-    } else {
-        side->acks_pure++;
-    }
-    side->packets++;
-    side->acks++;
+    zn_tcp_count_next(side, p);
     f->last_ns = p->t_ns;
     if (l != NULL)
         zn_tcp_count_message(l, side, p);
