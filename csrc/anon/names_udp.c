@@ -57,7 +57,7 @@ static bool see_dns(const zn_sighting *s)
 
 bool zn_names_open_datagram(const zn_sighting *s, uint8_t protocol, zn_name_source source)
 {
-    s->f->protocol = protocol & 0x3f;
+    s->f->protocol = protocol & 0x3fu;
     s->f->datagram = zn_slab_take(&s->names->datagrams);
     if (s->f->datagram != 0)
         return true;
