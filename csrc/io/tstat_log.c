@@ -80,6 +80,7 @@ void zn_tstat_init(zn_tstat *t, unsigned sets)
 {
     zn_log_columns columns;
     t->number = sets == EVERY_SET ? sets + ADVANCED_SET : sets;
+    t->time.n = 0;
     zn_log_columns_tcp(&columns, sets);
     set_steps(t, ZN_TSTAT_TCP_COMPLETE, &columns);
     zn_log_columns_tcp(&columns, 0);
