@@ -9,7 +9,6 @@
 #include "ahead.h"
 
 #include "base/arena.h"
-#include "io/pieces.h"
 
 typedef struct place {
     zn_job decoding;
@@ -29,7 +28,6 @@ struct zn_ahead {
 };
 
 _Static_assert((ZN_AHEAD_PORTIONS & (ZN_AHEAD_PORTIONS - 1)) == 0, "counters wrap");
-_Static_assert(ZN_AHEAD_PORTIONS <= ZN_PIECES_CALLS, "a portion keeps its bytes");
 
 /* Room for one more portion, and something to read. */
 static bool may_read(const zn_ahead *a)
@@ -111,11 +109,8 @@ static bool is_of(const zn_ahead *a, const zn_source *source)
     return a->source == source && a->capture == zn_capture_number(source->capture);
 }
 
-int zn_ahead_begin(zn_ahead *a, zn_source *source, int max_frames, zn_error *err)
+void zn_ahead_begin(zn_ahead *a, zn_source *source, int max_frames)
 {
-    int rc = zn_capture_share(source->capture, a->pool, ZN_AHEAD_PORTIONS, err);
-    if (rc != 0)
-        return rc;
     if (!is_of(a, source))
         atomic_store(&a->used, atomic_load(&a->filled));
     a->source = source;
@@ -123,7 +118,6 @@ int zn_ahead_begin(zn_ahead *a, zn_source *source, int max_frames, zn_error *err
     a->left = max_frames;
     atomic_store(&a->ended, max_frames <= 0);
     start_reader(a);
-    return 0;
 }
 
 zn_portion *zn_ahead_next(zn_ahead *a)
@@ -156,7 +150,6 @@ void zn_ahead_stop(zn_ahead *a)
     zn_pool_finish(a->pool, &a->reader);
     for (unsigned i = 0; i < ZN_AHEAD_PORTIONS; i++)
         zn_pool_finish(a->pool, &a->ring[i].decoding);
-    zn_capture_rest(a->source->capture);
 }
 
 bool zn_ahead_has(const zn_ahead *a, const zn_source *source)

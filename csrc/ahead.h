@@ -5,7 +5,7 @@
  * decodes the next ones.
  *
  * Portions come in their order, and what an engine makes of them is what it would have made of the
- * same frames read by itself. A pipe is not read ahead: it may have to be waited for. One thread calls.
+ * same frames read by itself. Only a capture that stays is read ahead (zn_capture_stays). One thread calls.
  */
 #ifndef ZN_AHEAD_H
 #define ZN_AHEAD_H
@@ -33,9 +33,9 @@ int zn_ahead_open(zn_ahead **out, zn_pool *pool, const zn_intake *intake, zn_err
 /* NULL is fine. */
 void zn_ahead_close(zn_ahead *a);
 
-/* Begins to read up to max_frames; portions of before, if any are left, come first. 0, or a negative
- * zn_err. */
-int zn_ahead_begin(zn_ahead *a, zn_source *source, int max_frames, zn_error *err);
+/* Begins to read up to max_frames of a capture that stays; portions of before, if any are left, come
+ * first. */
+void zn_ahead_begin(zn_ahead *a, zn_source *source, int max_frames);
 /* Waits for the next portion, which stays the next one until zn_ahead_used; NULL when there is none and
  * none to come. */
 zn_portion *zn_ahead_next(zn_ahead *a);

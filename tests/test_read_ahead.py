@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Files that several threads read piece by piece: what they give is what one thread reads."""
+"""Files that are read ahead by other threads: what they give is what one thread reads."""
 
 import os
 import random
@@ -12,13 +12,14 @@ from capture_bytes import block, enhanced, interface, option, pcap_header, pcap_
 from engine_help import Outcome, Taker, make_engine
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from map_help import unmapped
 from packet_help import SECOND, START, visit
 
 from zanon_net import _core
 from zanon_net.errors import CaptureError
 
-PIECE = 256 << 10  # bytes that are read at a time
-CALL = 16384  # frames of a call; fewer are read without others' help
+PART = 2 << 20  # bytes of a file that get their pages at once
+CALL = 16384  # frames of a call; of 1024 or fewer none is read ahead
 UNKNOWN = 0x0BAD  # a kind of block that says nothing
 COMMENT, NANOSECONDS = 1, 9  # options
 COMMENT_BYTES = 60_000  # in one of them, at most
@@ -66,8 +67,8 @@ def pcap_of(path: Path, packets: int) -> Path:
 
 
 def pcapng_of(path: Path, dice: random.Random, blocks: int) -> Path:
-    """Packets between blocks that say nothing, and with comments: of any size up to some pieces."""
-    sizes = (0, 4, 60, 1500, PIECE - 64, PIECE, PIECE + 4, 3 * PIECE + 8)
+    """Packets between blocks that say nothing, and with comments: of any size up to some parts."""
+    sizes = (0, 4, 60, 1500, PART - 64, PART, PART + 4, 3 * PART + 8)
     parts = [section(), interface(options=option("<", NANOSECONDS, b"\x09"))]
     for n in range(blocks):
         talk = visit(f"10.0.0.{n % 250}", b"b%d.example" % (n % 3), START + n * SECOND)
@@ -92,17 +93,17 @@ def test_records_of_any_size(
 
 
 @pytest.mark.parametrize("extra", [-1, 0, 1])
-def test_files_that_end_where_a_piece_does(tmp_path: Path, key_file: str, extra: int) -> None:
-    path = pcap_of(tmp_path / "x.pcap", 9000)
+def test_files_that_end_where_a_part_does(tmp_path: Path, key_file: str, extra: int) -> None:
+    path = pcap_of(tmp_path / "x.pcap", 50_000)
     data = path.read_bytes()
-    path.write_bytes(data[: 2 * PIECE + extra])
+    path.write_bytes(data[: 2 * PART + extra])
     outcome = same(path, key_file)
     assert outcome.stats["frames"] > 0
 
 
 @pytest.fixture
 def long(tmp_path: Path) -> Path:
-    """More frames than a call takes, in more pieces than are read ahead."""
+    """More frames than a call takes, in more parts than one."""
     return pcap_of(tmp_path / "long.pcap", 60_000)
 
 
@@ -124,6 +125,27 @@ def test_a_file_that_becomes_shorter(long: Path, key_file: str) -> None:
     assert len(told) == 1
 
 
+def test_a_file_that_is_cut_before_what_was_read(long: Path, key_file: str) -> None:
+    """What was made of it cannot be believed: any number of workers ends with that."""
+    whole = long.read_bytes()
+    for workers in (1, 2, 5):
+        long.write_bytes(whole)
+
+        def cut(_capture: _core.Capture, calls: int) -> None:
+            if calls == 1:
+                os.truncate(long, 1000)
+
+        with pytest.raises(CaptureError, match=r"long\.pcap was cut while it was read"):
+            outcome_of(long, key_file, workers, cut)
+
+
+def test_a_file_that_cannot_be_mapped(long: Path, key_file: str, tmp_path: Path) -> None:
+    """It is read as a stream is, by one thread."""
+    mapped = same(long, key_file)
+    with unmapped(tmp_path):
+        assert same(long, key_file) == mapped
+
+
 def test_a_file_that_cannot_be_read_any_further(long: Path, key_file: str, tmp_path: Path) -> None:
     """A folder takes the place of the open file: any number of workers says so."""
     for workers in (1, 2, 5):
@@ -140,5 +162,8 @@ def test_a_file_that_cannot_be_read_any_further(long: Path, key_file: str, tmp_p
             os.dup2(folder, file)
             os.close(folder)
 
-        with pytest.raises(CaptureError, match=r"long\.pcap cannot be read: Is a directory"):
+        with (
+            unmapped(tmp_path),
+            pytest.raises(CaptureError, match=r"long\.pcap cannot be read: Is a directory"),
+        ):
             outcome_of(long, key_file, workers, replace)

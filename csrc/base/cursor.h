@@ -229,13 +229,16 @@ static inline zn_span zn_span_first(zn_span s, size_t n)
     return (zn_span){s.p, n < s.n ? n : s.n};
 }
 
-/* Fetches two cache lines `ahead` bytes further on, where that many are left. */
-__attribute__((always_inline)) static inline void zn_span_prefetch(zn_span s, size_t ahead)
+/* Fetches the cache lines of the first `ahead` bytes, or all there are, but for those before `fetched`,
+ * which it was done for already; returns where it ended. */
+__attribute__((always_inline)) static inline const uint8_t *
+zn_span_fetch(zn_span s, size_t ahead, const uint8_t *fetched)
 {
-    if (s.n > ahead + ZN_CACHE_LINE) {
-        ZN_PREFETCH(s.p + ahead);
-        ZN_PREFETCH(s.p + ahead + ZN_CACHE_LINE);
-    }
+    const uint8_t *end = s.p + (ahead < s.n ? ahead : s.n);
+    const uint8_t *at = fetched > s.p ? fetched : s.p;
+    for (; at < end; at += ZN_CACHE_LINE)
+        ZN_PREFETCH(at);
+    return at;
 }
 
 /* How a parser whose cursor failed ends. */

@@ -92,7 +92,8 @@ static void *work(void *of)
     return NULL;
 }
 
-/* Without any signal: those are for the threads of the program. */
+/* Without any signal: those are for the threads of the program. But for that of a missing page: it comes to
+ * the thread that touches one, and blocked it would end the process (io/map_guard.h). */
 int zn_pool_begin(zn_pool *p, zn_error *err)
 {
     sigset_t all, before;
@@ -101,6 +102,7 @@ int zn_pool_begin(zn_pool *p, zn_error *err)
         return 0;
     p->process = getpid();
     (void)sigfillset(&all);
+    (void)sigdelset(&all, SIGBUS);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     while (failed == 0 && p->made < p->wanted) {
         failed = pthread_create(&p->threads[p->made], NULL, work, p);

@@ -1,10 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files are read as pipes are, in portions that stay in the second-level cache until they are used.
- * Mapping them costs more: for each page an entry in the page table, made and taken down again, and
- * memory's latency where records are walked. It would also end the process (SIGBUS) where a file becomes
- * shorter.
+ * Streams, and files that cannot be mapped, are read in portions that stay in the second-level cache until
+ * they are used.
  */
 #include "io/byte_source.h"
 
@@ -17,7 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define READ_BYTES ZN_PIECE_BYTES
+#define READ_BYTES ((size_t)256 << 10)
+#define BUFFER_BYTES (ZN_BYTE_SOURCE_MAX + READ_BYTES)
 
 static void init(zn_byte_source *s, const char *name)
 {
@@ -33,10 +32,9 @@ void zn_byte_source_open_memory(zn_byte_source *s, const uint8_t *bytes, size_t 
     s->end_offset = s->total = n;
 }
 
-int zn_byte_source_open_fd(zn_byte_source *s, int fd, const char *name, zn_error *err)
+static int open_buffer(zn_byte_source *s, int fd, zn_error *err)
 {
-    init(s, name);
-    s->buffer = zn_block_alloc(zn_pieces_buffer_bytes()); /* takes memory as far as it is used */
+    s->buffer = zn_block_alloc(BUFFER_BYTES); /* takes memory as far as it is used */
     if (s->buffer == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory to read %s", s->name);
     s->fd = fd;
@@ -44,30 +42,10 @@ int zn_byte_source_open_fd(zn_byte_source *s, int fd, const char *name, zn_error
     return 0;
 }
 
-int zn_byte_source_share(zn_byte_source *s, zn_pool *pool, unsigned calls, zn_error *err)
+int zn_byte_source_open_fd(zn_byte_source *s, int fd, const char *name, zn_error *err)
 {
-    if (!s->is_file || !zn_byte_source_may_grow(s))
-        return 0;
-    if (s->pieces == NULL) {
-        int rc = zn_pieces_open(&s->pieces, s->fd, s->end_offset, s->total, s->buffer, err);
-        if (rc != 0)
-            return rc;
-        s->buffer = NULL;
-    }
-    zn_pieces_share(s->pieces, pool, calls);
-    return 0;
-}
-
-void zn_byte_source_rest(zn_byte_source *s)
-{
-    if (s->pieces != NULL)
-        zn_pieces_rest(s->pieces);
-}
-
-void zn_byte_source_next(zn_byte_source *s)
-{
-    if (s->pieces != NULL)
-        zn_pieces_lend(s->pieces);
+    init(s, name);
+    return open_buffer(s, fd, err);
 }
 
 void zn_byte_source_put_back(zn_byte_source *s, zn_span bytes)
@@ -77,6 +55,23 @@ void zn_byte_source_put_back(zn_byte_source *s, zn_span bytes)
         memcpy(s->buffer, bytes.p, bytes.n);
     s->unread = zn_cursor_over(s->buffer, bytes.n, false);
     s->end_offset = bytes.n;
+}
+
+/* What path names is open as fd. */
+static int open_file(zn_byte_source *s, int fd, const struct stat *st, zn_error *err)
+{
+    bool is_file = S_ISREG(st->st_mode) && st->st_size > 0; /* a size of 0: as in /proc */
+    uint64_t total = is_file ? (uint64_t)st->st_size : 0;
+    int rc = 0;
+    if (is_file && zn_file_map_open(&s->map, fd, total)) {
+        s->fd = fd;
+        s->unread = zn_cursor_over(s->map.bytes, 0, false);
+    } else {
+        rc = open_buffer(s, fd, err);
+    }
+    s->is_file = is_file;
+    s->total = total;
+    return rc;
 }
 
 int zn_byte_source_open_path(zn_byte_source *s, const char *path, zn_error *err)
@@ -91,21 +86,17 @@ int zn_byte_source_open_path(zn_byte_source *s, const char *path, zn_error *err)
     else if (S_ISDIR(st.st_mode))
         rc = zn_fail(err, ZN_ERR_IO, EISDIR, "%s is a folder, not a capture", s->name);
     else
-        rc = zn_byte_source_open_fd(s, fd, path, err);
-    if (rc != 0) {
+        rc = open_file(s, fd, &st, err);
+    if (rc != 0)
         (void)close(fd);
-        return rc;
-    }
-    s->owns_fd = true;
-    s->is_file = S_ISREG(st.st_mode) && st.st_size > 0; /* a size of 0: as in /proc */
-    s->total = s->is_file ? (uint64_t)st.st_size : 0;
-    return 0;
+    s->owns_fd = rc == 0;
+    return rc;
 }
 
 void zn_byte_source_close(zn_byte_source *s)
 {
-    zn_pieces_close(s->pieces);
-    zn_block_free(s->buffer, zn_pieces_buffer_bytes());
+    zn_file_map_close(&s->map);
+    zn_block_free(s->buffer, BUFFER_BYTES);
     if (s->owns_fd)
         (void)close(s->fd);
     init(s, "");
@@ -119,6 +110,7 @@ static void make_room(zn_byte_source *s)
     if (left != 0 && s->unread.p != s->buffer)
         memmove(s->buffer, s->unread.p, left);
     s->unread = zn_cursor_over(s->buffer, left, false);
+    s->fetched = NULL;
 }
 
 static int unreadable(const zn_byte_source *s, zn_error *err)
@@ -126,14 +118,25 @@ static int unreadable(const zn_byte_source *s, zn_error *err)
     return zn_fail(err, ZN_ERR_IO, errno, "%s cannot be read: %s", s->name, strerror(errno));
 }
 
-static int refill_from_pieces(zn_byte_source *s, zn_error *err)
+int zn_byte_source_check(const zn_byte_source *s, zn_error *err)
 {
-    uint64_t left = s->total - s->end_offset;
-    ssize_t got = zn_pieces_next(s->pieces, &s->unread);
+    if (s->map.bytes == NULL || zn_file_map_check(&s->map) == 0)
+        return 0;
+    return zn_fail(err, ZN_ERR_IO, errno, "%s was cut while it was read: read it again as it is now",
+                   s->name);
+}
+
+static int refill_from_map(zn_byte_source *s, zn_error *err)
+{
+    int rc = zn_byte_source_check(s, err);
+    int64_t got = rc == 0 ? zn_file_map_next(&s->map) : 0;
+    if (rc != 0)
+        return rc;
     if (got < 0)
         return unreadable(s, err);
+    s->unread = zn_cursor_over(s->unread.p, zn_cursor_left(&s->unread) + (size_t)got, false);
     s->end_offset += (uint64_t)got;
-    s->at_end = (uint64_t)got == left || (size_t)got < ZN_PIECE_BYTES;
+    s->at_end = got == 0 || s->end_offset == s->total;
     return got > 0;
 }
 
@@ -143,8 +146,8 @@ int zn_byte_source_refill(zn_byte_source *s, zn_error *err)
     ssize_t got;
     if (!zn_byte_source_may_grow(s))
         return 0;
-    if (s->pieces != NULL)
-        return refill_from_pieces(s, err);
+    if (s->map.bytes != NULL)
+        return refill_from_map(s, err);
     make_room(s);
     if (s->is_file && most > s->total - s->end_offset)
         most =

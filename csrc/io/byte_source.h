@@ -1,18 +1,20 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a capture's bytes come from: memory, or a file or a stream through a buffer. The unread bytes
+ * Where a capture's bytes come from: memory, a mapped file, or a stream through a buffer. The unread bytes
  * at hand are a cursor that the reader moves; a refill brings more.
  *
  * Bytes behind the cursor stay where they are until the next zn_byte_source_refill, so frames may
- * borrow them until then; or for longer, with zn_byte_source_share.
+ * borrow them until then; those of memory and of a mapped file until the source is closed.
  */
 #ifndef ZN_IO_BYTE_SOURCE_H
 #define ZN_IO_BYTE_SOURCE_H
 
 #include "base/cursor.h"
-#include "io/pieces.h"
+#include "io/file_map.h"
 
+/* How far ahead of the first unread byte memory is asked for what a reader comes to. */
+#define ZN_BYTE_SOURCE_FETCHED 4096
 /* Most unread bytes a reader may ask for before it consumes some. */
 #define ZN_BYTE_SOURCE_MAX ((uint32_t)16 << 20)
 
@@ -20,8 +22,9 @@ typedef struct zn_byte_source {
     zn_cursor unread;
     uint64_t end_offset; /* where `unread` ends, in bytes from the start of the capture */
     uint64_t total;      /* bytes in all; 0 for a stream, which does not know */
-    uint8_t *buffer;     /* what is read into; NULL: memory, or pieces */
-    zn_pieces *pieces;   /* NULL: never shared */
+    uint8_t *buffer;     /* what is read into; NULL: memory, or mapped */
+    zn_file_map map;     /* a regular file, where it can be mapped */
+    const uint8_t *fetched; /* up to here memory was asked for */
     int fd;
     bool owns_fd;
     bool is_file; /* regular, of `total` bytes: a read never waits for somebody to write */
@@ -40,14 +43,6 @@ void zn_byte_source_put_back(zn_byte_source *s, zn_span bytes);
 void zn_byte_source_open_memory(zn_byte_source *s, const uint8_t *bytes, size_t n);
 void zn_byte_source_close(zn_byte_source *s);
 
-/* From now on a regular file is also read by others, and bytes behind the cursor stay until
- * zn_byte_source_next was called `calls` (1 .. ZN_PIECES_CALLS) times more. 0, or -ZN_ERR_CAPACITY. */
-int zn_byte_source_share(zn_byte_source *s, zn_pool *pool, unsigned calls, zn_error *err);
-/* Nobody else reads any more when this returns. */
-void zn_byte_source_rest(zn_byte_source *s);
-/* A call for frames begins. */
-void zn_byte_source_next(zn_byte_source *s);
-
 /*
  * Reads what a stream has, waiting for the first byte, or the next part of a file, up to the size that
  * it was opened with; moves the unread bytes. Returns 1 when there
@@ -55,11 +50,32 @@ void zn_byte_source_next(zn_byte_source *s);
  * signal came while it waited, and that it can be called again.
  */
 int zn_byte_source_refill(zn_byte_source *s, zn_error *err);
+/* 0; or -ZN_ERR_IO when what was read of a mapped file cannot be believed, as it was cut meanwhile. */
+int zn_byte_source_check(const zn_byte_source *s, zn_error *err);
 
 /* A refill may bring more bytes. */
 static inline bool zn_byte_source_may_grow(const zn_byte_source *s)
 {
-    return (s->buffer != NULL || s->pieces != NULL) && !s->at_end;
+    return (s->buffer != NULL || s->map.bytes != NULL) && !s->at_end;
+}
+
+/* What is at hand stays where it is until the source is closed. */
+static inline bool zn_byte_source_stays(const zn_byte_source *s)
+{
+    return s->buffer == NULL;
+}
+
+/* Something of a mapped file is known to be missing: zn_byte_source_check says more. */
+static inline bool zn_byte_source_is_cut(const zn_byte_source *s)
+{
+    return s->map.bytes != NULL && zn_file_map_is_cut(&s->map);
+}
+
+/* Has memory fetch what a reader comes to next: in a mapped file nothing else does. */
+static inline void zn_byte_source_fetch(zn_byte_source *s)
+{
+    zn_cursor at = s->unread;
+    s->fetched = zn_span_fetch(zn_cursor_rest(&at), ZN_BYTE_SOURCE_FETCHED, s->fetched);
 }
 
 /* The offset of the first unread byte. */

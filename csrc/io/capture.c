@@ -184,20 +184,19 @@ static int read_batch(zn_capture *c, zn_frame *frames, int max, zn_step *last)
     return n;
 }
 
-int zn_capture_share(zn_capture *c, zn_pool *pool, unsigned calls, zn_error *err)
+bool zn_capture_stays(const zn_capture *c)
 {
-    return zn_byte_source_share(&c->source, pool, calls, err);
+    return zn_byte_source_stays(&c->source);
 }
 
-void zn_capture_rest(zn_capture *c)
+int zn_capture_check(const zn_capture *c, zn_error *err)
 {
-    zn_byte_source_rest(&c->source);
+    return zn_byte_source_check(&c->source, err);
 }
 
 int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err)
 {
     int rc;
-    zn_byte_source_next(&c->source);
     if (c->ended && !c->peeked)
         return 0;
     if (c->peeked) {
@@ -210,6 +209,8 @@ int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err)
         zn_step last;
         int n = read_batch(c, frames, max, &last);
         c->ended = last == ZN_STEP_END;
+        if (zn_byte_source_is_cut(&c->source))
+            return zn_byte_source_check(&c->source, err);
         if (n > 0 || c->ended)
             return n;
         rc = zn_byte_source_refill(&c->source, err);

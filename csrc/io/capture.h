@@ -17,7 +17,6 @@
 #define ZN_IO_CAPTURE_H
 
 #include "base/cursor.h"
-#include "base/pool.h"
 #include "io/frame.h"
 
 typedef struct zn_capture zn_capture;
@@ -39,7 +38,7 @@ int zn_capture_open_memory(zn_capture **out, const uint8_t *bytes, size_t n, zn_
 void zn_capture_close(zn_capture *c);
 
 /*
- * Up to `max` (>= 1) next frames into `frames`; they borrow memory until the next call, but see zn_capture_share. Returns
+ * Up to `max` (>= 1) next frames into `frames`; they borrow memory until the next call, but see zn_capture_stays. Returns
  * their number, 0 at the end, or a negative zn_err (a read failed in the middle) with *err filled.
  * Fewer than `max` do not mean the end: a stream delivers what it has rather than wait for a full
  * batch, a file what one read brought. A signal that comes while it
@@ -47,10 +46,12 @@ void zn_capture_close(zn_capture *c);
  */
 int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err);
 
-/* From now on, and until zn_capture_rest, a file is also read by others, and frames stay valid until
- * `calls` (1 .. ZN_PIECES_CALLS) further calls of zn_capture_next have begun, not only one. 0, or -ZN_ERR_CAPACITY. */
-int zn_capture_share(zn_capture *c, zn_pool *pool, unsigned calls, zn_error *err);
-void zn_capture_rest(zn_capture *c);
+/* Frames stay valid until the capture is closed, so another thread may call zn_capture_next meanwhile: those
+ * of memory and of files that can be mapped. */
+bool zn_capture_stays(const zn_capture *c);
+/* 0; or -ZN_ERR_IO when a file was cut while it was read, and the frames so far, which lie in it, cannot be
+ * believed. zn_capture_next asks too, before it reads any further. */
+int zn_capture_check(const zn_capture *c, zn_error *err);
 
 /*
  * The time of the next frame in ns (see zn_frame), which stays the next one. Returns 1, 0 at the end,

@@ -10,7 +10,6 @@
  */
 #include "io/capture_internal.h"
 
-#define PREFETCH_BYTES 3072 /* two full frames: memory has answered when the walk arrives there */
 #define HEADER_BYTES 24u
 #define MAJOR_VERSION 2
 #define MINOR_VERSION 4         /* of all variants */
@@ -214,13 +213,15 @@ static int pcap_read(zn_capture *c, zn_frame *frames, int max)
     uint32_t fraction_ns = c->fraction_ns, link_type = c->link_type;
     zn_cursor at = c->source.unread;
     zn_span rest = zn_cursor_rest(&at);
+    const uint8_t *fetched = c->source.fetched;
     int n = 0;
     if (c->big || c->record_bytes != RECORD_BYTES || c->minor_version != MINOR_VERSION)
         return 0;
     while (n < max && read_record(&rest, fraction_ns, &frames[n])) {
         frames[n++].link_type = link_type;
-        zn_span_prefetch(rest, PREFETCH_BYTES);
+        fetched = zn_span_fetch(rest, ZN_BYTE_SOURCE_FETCHED, fetched);
     }
+    c->source.fetched = fetched;
     zn_cursor_skip(&c->source.unread, zn_cursor_left(&c->source.unread) - rest.n);
     return n;
 }

@@ -280,6 +280,7 @@ static zn_step pcapng_step(zn_capture *c, zn_frame *frame)
     zn_step step;
     if (c->skipped != 0)
         return skip_block(c);
+    zn_byte_source_fetch(&c->source);
     type = zn_capture_u32(c, &at);
     if (type == BLOCK_SECTION) { /* the same in both byte orders */
         if (zn_cursor_left(&c->source.unread) < SECTION_START)

@@ -69,6 +69,7 @@ static zn_step snoop_step(zn_capture *c, zn_frame *frame)
     uint32_t wire = zn_cursor_be32(&at), captured = zn_cursor_be32(&at);
     uint32_t record = zn_cursor_be32(&at), seconds, microseconds;
     zn_span data;
+    zn_byte_source_fetch(&c->source);
     zn_cursor_skip(&at, 4); /* frames dropped */
     seconds = zn_cursor_be32(&at);
     microseconds = zn_cursor_be32(&at);

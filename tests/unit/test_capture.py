@@ -39,6 +39,8 @@ from capture_help import (
     refused,
 )
 
+from map_help import unmapped
+
 from zanon_net import _core
 from zanon_net.errors import CaptureError, FormatError
 
@@ -183,9 +185,10 @@ def test_pcapng_interface_without_end_is_bounded() -> None:
 
 
 def test_file_that_becomes_shorter_ends_there(tmp_path: Path) -> None:
+    """One that is read; tests/unit/test_file_map.py has those that are mapped."""
     path = tmp_path / "shrinking.pcap"
     path.write_bytes(pcap_header() + 50_000 * pcap_record("<", 5, 0, DATA))
-    with _core.Capture(str(path)) as capture:
+    with unmapped(tmp_path), _core.Capture(str(path)) as capture:
         assert len(capture.frames(10)) == 10
         os.truncate(path, 4096)
         frames, warning = read_all(capture)

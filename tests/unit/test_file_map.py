@@ -1,0 +1,180 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Mapped captures: the same frames as read ones, and no end of the process where a file is cut."""
+
+import os
+import signal
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from capture_bytes import Frames, pcap_header, pcap_record, read_all
+from capture_help import DATA, FRAME
+from map_help import unmapped
+
+from zanon_net import _core
+from zanon_net.errors import CaptureError
+
+PART = 2 << 20  # bytes that get their pages at once
+RECORD = pcap_record("<", 5, 0, DATA)
+HEADER = pcap_header()
+
+
+def numbered(path: Path, size: int) -> Path:
+    """A capture of at least `size` bytes whose frames, of any length, are all different."""
+    parts, n, length = [HEADER], 0, len(HEADER)
+    while length < size:
+        data = struct.pack("<I", n) + bytes(n * 7919 % 3000)
+        parts.append(pcap_record("<", n, 0, data))
+        length += len(parts[-1])
+        n += 1
+    path.write_bytes(b"".join(parts))
+    return path
+
+
+def frames_of(path: Path) -> Frames:
+    with _core.Capture(str(path)) as capture:
+        frames, warning = read_all(capture)
+    assert warning is None
+    return frames
+
+
+@pytest.mark.parametrize("parts", [0, 1, 6])
+def test_read_files_give_the_same_frames(tmp_path: Path, parts: int) -> None:
+    path = numbered(tmp_path / "x.pcap", parts * PART + 4000)
+    mapped = frames_of(path)
+    with unmapped(tmp_path):
+        assert frames_of(path) == mapped
+    assert [data[:4] for *_, data in mapped] == [struct.pack("<I", n) for n in range(len(mapped))]
+
+
+@pytest.mark.parametrize("extra", [-1, 0, 1])
+def test_files_that_end_where_a_part_does(tmp_path: Path, extra: int) -> None:
+    path = tmp_path / "x.pcap"
+    n = PART // len(RECORD) + 2
+    path.write_bytes((HEADER + n * RECORD)[: PART + extra])
+    with _core.Capture(str(path)) as capture:
+        frames, _ = read_all(capture)
+    assert len(frames) == (PART + extra - len(HEADER)) // len(RECORD)
+
+
+def test_file_that_is_cut_before_what_was_read(tmp_path: Path) -> None:
+    """What was not taken yet may have become zeros: it is not given out."""
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(HEADER + 50_000 * RECORD)
+    with _core.Capture(str(path)) as capture:
+        frames = capture.frames(10)
+        os.truncate(path, 4096)
+        with pytest.raises(CaptureError, match=r"cut\.pcap was cut while it was read: read it "):
+            while more := capture.frames(64):
+                frames += more
+        with pytest.raises(CaptureError, match="was cut"):
+            capture.frames(10)
+    assert set(frames) == {FRAME}
+    assert len(frames) < 4096 // len(RECORD) + 1
+
+
+def test_file_whose_last_page_is_cut(tmp_path: Path) -> None:
+    """No page is missing: the kernel fills the last one with zeros."""
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(HEADER + 100 * RECORD)
+    with _core.Capture(str(path)) as capture:
+        assert len(capture.frames(10)) == 10
+        os.truncate(path, path.stat().st_size - 50 * len(RECORD))
+        with pytest.raises(CaptureError, match="was cut"):
+            read_all(capture)
+
+
+def test_file_that_is_cut_behind_what_was_read(tmp_path: Path) -> None:
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(HEADER + (3 * PART // len(RECORD)) * RECORD)
+    left = PART + 1000
+    with _core.Capture(str(path)) as capture:
+        assert len(capture.frames(10)) == 10
+        os.truncate(path, left)
+        frames, warning = read_all(capture)
+        assert capture.frames(10) == []
+    assert warning is not None
+    assert "became shorter" in warning
+    assert len(frames) + 10 == (left - len(HEADER)) // len(RECORD)
+    assert set(frames) == {FRAME}
+
+
+def test_more_captures_than_can_be_guarded(tmp_path: Path) -> None:
+    path = numbered(tmp_path / "x.pcap", 100_000)
+    expected = frames_of(path)
+    captures = [_core.Capture(str(path)) for _ in range(70)]
+    assert all(read_all(capture) == (expected, None) for capture in captures)
+
+
+# ---- other users of the signal ------------------------------------------------------------------
+
+OPEN = """
+import faulthandler, mmap, os, signal, sys
+from zanon_net import _core
+path = sys.argv[1]
+def open_and_cut():
+    capture = _core.Capture(path)
+    assert len(capture.frames(10)) == 10
+    os.truncate(path, 4096)
+    try:
+        while capture.frames(64):
+            pass
+    except _core.CaptureError as error:
+        return "was cut" in str(error)
+    return "became shorter" in capture.warning
+def touch_a_missing_page():
+    with open(path, "r+b") as file:
+        file.truncate(1 << 20)
+        page = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        file.truncate(0)
+    print("before", flush=True)
+    page[70000]
+"""
+
+
+def run_script(tmp_path: Path, script: str) -> subprocess.CompletedProcess[str]:
+    path = tmp_path / "x.pcap"
+    path.write_bytes(HEADER + 50_000 * RECORD)
+    command = [sys.executable, "-c", OPEN + script, str(path)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_missing_page_of_somebody_else_ends_the_process(tmp_path: Path) -> None:
+    done = run_script(tmp_path, "assert open_and_cut(); touch_a_missing_page()")
+    assert (done.returncode, done.stdout) == (-signal.SIGBUS, "before\n")
+
+
+def test_a_handler_of_before_is_still_called(tmp_path: Path) -> None:
+    script = "faulthandler.enable(); assert open_and_cut(); touch_a_missing_page()"
+    done = run_script(tmp_path, script)
+    assert (done.returncode, done.stdout) == (-signal.SIGBUS, "before\n")
+    assert done.stderr.count("Fatal Python error: Bus error") == 1
+
+
+def test_a_handler_of_later_is_left_alone(tmp_path: Path) -> None:
+    """Nothing is mapped any more: what was read before the cut stays, and is told of."""
+    script = """
+_core.Capture(path).close()
+faulthandler.enable()
+assert open_and_cut()
+assert not any(path in line for line in open("/proc/self/maps"))
+touch_a_missing_page()
+"""
+    done = run_script(tmp_path, script)
+    assert (done.returncode, done.stdout) == (-signal.SIGBUS, "before\n")
+    assert "Fatal Python error: Bus error" in done.stderr
+
+
+def test_the_map_goes_with_the_capture(tmp_path: Path) -> None:
+    path = numbered(tmp_path / "x.pcap", 100_000)
+
+    def is_mapped() -> bool:
+        return str(path) in Path("/proc/self/maps").read_text("utf-8")
+
+    with _core.Capture(str(path)) as capture:
+        assert capture.frames(1)
+        assert is_mapped()
+    assert not is_mapped()
