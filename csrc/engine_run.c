@@ -3,8 +3,6 @@
 /* From a source to batches: read when they are needed, or ahead by another worker. */
 #include "engine_internal.h"
 
-#define READ_FRAMES 256 /* at a time: with what they are decoded to, they stay in the second-level cache */
-
 size_t zn_engine_until_window(zn_engine *e, const zn_frame *frames, size_t n)
 {
     size_t before = 0;
@@ -55,7 +53,7 @@ static int run_here(zn_engine *e, zn_source *source, int max_frames, zn_error *e
     bool drained = false; /* a stream: what came is decided now, not when the batch is full */
     while (rc == 0 && !(drained && e->pending_count == 0) &&
            (taken < max_frames || e->pending_count != 0)) {
-        int want = max_frames - taken < READ_FRAMES ? max_frames - taken : READ_FRAMES;
+        int want = max_frames - taken < ZN_ENGINE_BATCH ? max_frames - taken : ZN_ENGINE_BATCH;
         if (e->pending_count == 0) {
             n = read_frames(e, source, want, err);
             if (n <= 0)
@@ -132,9 +130,9 @@ static int run_ahead(zn_engine *e, zn_source *source, int max_frames, zn_error *
 
 int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
 {
-    bool ahead = e->ahead != NULL &&
-                 (zn_ahead_has(e->ahead, source) ||
-                  (max_frames > ZN_ENGINE_BATCH && zn_capture_stays(source->capture)));
+    bool ahead =
+        e->ahead != NULL && (zn_ahead_has(e->ahead, source) ||
+                             (max_frames > ZN_ENGINE_BATCH && zn_capture_stays(source->capture)));
     int n, rc;
     zn_popularity_next(&e->popularity);
     n = ahead ? run_ahead(e, source, max_frames, err) : run_here(e, source, max_frames, err);

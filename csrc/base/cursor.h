@@ -231,8 +231,8 @@ static inline zn_span zn_span_first(zn_span s, size_t n)
 
 /* Fetches the cache lines of the first `ahead` bytes, or all there are, but for those before `fetched`,
  * which it was done for already; returns where it ended. */
-__attribute__((always_inline)) static inline const uint8_t *
-zn_span_fetch(zn_span s, size_t ahead, const uint8_t *fetched)
+__attribute__((always_inline)) static inline const uint8_t *zn_span_fetch(zn_span s, size_t ahead,
+                                                                          const uint8_t *fetched)
 {
     const uint8_t *end = s.p + (ahead < s.n ? ahead : s.n);
     const uint8_t *at = fetched > s.p ? fetched : s.p;

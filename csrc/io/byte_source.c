@@ -122,8 +122,8 @@ int zn_byte_source_check(const zn_byte_source *s, zn_error *err)
 {
     if (s->map.bytes == NULL || zn_file_map_check(&s->map) == 0)
         return 0;
-    return zn_fail(err, ZN_ERR_IO, errno, "%s was cut while it was read: read it again as it is now",
-                   s->name);
+    return zn_fail(err, ZN_ERR_IO, errno,
+                   "%s was cut while it was read: read it again as it is now", s->name);
 }
 
 static int refill_from_map(zn_byte_source *s, zn_error *err)

@@ -15,15 +15,17 @@
 
 /* How far ahead of the first unread byte memory is asked for what a reader comes to. */
 #define ZN_BYTE_SOURCE_FETCHED 4096
+/* And how much of what stays is taken at a time. */
+#define ZN_BYTE_SOURCE_TAKEN ((size_t)128 << 10)
 /* Most unread bytes a reader may ask for before it consumes some. */
 #define ZN_BYTE_SOURCE_MAX ((uint32_t)16 << 20)
 
 typedef struct zn_byte_source {
     zn_cursor unread;
-    uint64_t end_offset; /* where `unread` ends, in bytes from the start of the capture */
-    uint64_t total;      /* bytes in all; 0 for a stream, which does not know */
-    uint8_t *buffer;     /* what is read into; NULL: memory, or mapped */
-    zn_file_map map;     /* a regular file, where it can be mapped */
+    uint64_t end_offset;    /* where `unread` ends, in bytes from the start of the capture */
+    uint64_t total;         /* bytes in all; 0 for a stream, which does not know */
+    uint8_t *buffer;        /* what is read into; NULL: memory, or mapped */
+    zn_file_map map;        /* a regular file, where it can be mapped */
     const uint8_t *fetched; /* up to here memory was asked for */
     int fd;
     bool owns_fd;
@@ -63,6 +65,16 @@ static inline bool zn_byte_source_may_grow(const zn_byte_source *s)
 static inline bool zn_byte_source_stays(const zn_byte_source *s)
 {
     return s->buffer == NULL;
+}
+
+/* Where a reader that takes many records at once should pause: what it took so far, if that stays where it is,
+ * is still in the second-level cache when it is used. */
+static inline const uint8_t *zn_byte_source_pause(const zn_byte_source *s)
+{
+    zn_cursor at = s->unread;
+    zn_span rest = zn_cursor_rest(&at);
+    bool all = !zn_byte_source_stays(s) || rest.n < ZN_BYTE_SOURCE_TAKEN;
+    return all ? rest.p + rest.n : rest.p + ZN_BYTE_SOURCE_TAKEN;
 }
 
 /* Something of a mapped file is known to be missing: zn_byte_source_check says more. */

@@ -171,10 +171,11 @@ static void end_of_source(zn_capture *c)
 /* Frames that can be read without waiting: their number; *last is how the last step ended. */
 static int read_batch(zn_capture *c, zn_frame *frames, int max, zn_step *last)
 {
+    const uint8_t *pause = zn_byte_source_pause(&c->source);
     int n = c->format->read == NULL ? 0 : c->format->read(c, frames, max);
     c->records += (uint64_t)n;
     *last = ZN_STEP_FRAME;
-    while (n < max && *last <= ZN_STEP_NONE) {
+    while (n < max && *last <= ZN_STEP_NONE && (n == 0 || c->source.unread.p < pause)) {
         *last = c->format->step(c, &frames[n]);
         if (*last != ZN_STEP_FRAME)
             continue;

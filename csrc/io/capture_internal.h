@@ -37,8 +37,8 @@ typedef struct zn_format {
     /* Reads the header; 0 or a negative zn_err. */
     int (*open)(zn_capture *c, zn_error *err);
     zn_step (*step)(zn_capture *c, zn_frame *frame);
-    /* Takes up to `max` records as `step` would, as long as they are plain frames and at hand;
-     * returns how many. NULL: there is no such short way. */
+    /* Takes up to `max` records as `step` would, as long as they are plain frames and at hand, up to
+     * zn_byte_source_pause; returns how many. NULL: there is no such short way. */
     int (*read)(zn_capture *c, zn_frame *frames, int max);
     void (*close)(zn_capture *c); /* frees what open has made; NULL: nothing */
 } zn_format;

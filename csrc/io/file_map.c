@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #define PART_BYTES ((uint64_t)2 << 20) /* a huge page */
-#define KEPT_BYTES (4 * PART_BYTES)    /* behind what was populated last: what is still being used */
+#define KEPT_BYTES (4 * PART_BYTES) /* behind what was populated last: what is still being used */
 
 bool zn_file_map_is_cut(const zn_file_map *m)
 {

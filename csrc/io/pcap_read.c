@@ -213,11 +213,11 @@ static int pcap_read(zn_capture *c, zn_frame *frames, int max)
     uint32_t fraction_ns = c->fraction_ns, link_type = c->link_type;
     zn_cursor at = c->source.unread;
     zn_span rest = zn_cursor_rest(&at);
-    const uint8_t *fetched = c->source.fetched;
+    const uint8_t *fetched = c->source.fetched, *pause = zn_byte_source_pause(&c->source);
     int n = 0;
     if (c->big || c->record_bytes != RECORD_BYTES || c->minor_version != MINOR_VERSION)
         return 0;
-    while (n < max && read_record(&rest, fraction_ns, &frames[n])) {
+    while (n < max && rest.p < pause && read_record(&rest, fraction_ns, &frames[n])) {
         frames[n++].link_type = link_type;
         fetched = zn_span_fetch(rest, ZN_BYTE_SOURCE_FETCHED, fetched);
     }

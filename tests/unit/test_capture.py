@@ -38,7 +38,6 @@ from capture_help import (
     pcapng,
     refused,
 )
-
 from map_help import unmapped
 
 from zanon_net import _core
