@@ -3,8 +3,8 @@
 /*
  * What it costs to read a pcap at all: walk its records and touch each packet's first bytes.
  *
- * Usage: walk map|read TRACE. `map`: mapped, pages populated in windows of 2 MiB and given back, records
- * fetched 3 KiB ahead. `read`: by reads of 256 KiB. Prints packets, bytes of packets and CPU seconds.
+ * Usage: walk map|read TRACE. `map`: mapped, pages populated 2 MiB at a time and given back, every line
+ * fetched 4 KiB ahead. `read`: by reads of 256 KiB. Prints packets, bytes of packets and CPU seconds.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -19,7 +19,8 @@
 #define HEADER_BYTES 24u
 #define RECORD_BYTES 16u
 #define TOUCHED 48u
-#define AHEAD 3072u
+#define AHEAD 4096u
+#define LINE 64u
 #define WINDOW ((size_t)2 << 20)
 #define MARGIN ((size_t)512 << 10)
 #define READ ((size_t)256 << 10)
@@ -29,11 +30,11 @@ static uint64_t packets, octets, sum;
 /* Walks the whole records of n bytes; returns how many bytes they are. */
 static size_t walk(const uint8_t *bytes, size_t n, size_t upto)
 {
-    size_t at = 0;
+    size_t at = 0, fetched = 0;
     while (at < upto && n - at >= RECORD_BYTES + TOUCHED) {
         uint32_t captured;
-        __builtin_prefetch(bytes + at + AHEAD);
-        __builtin_prefetch(bytes + at + AHEAD + 64);
+        for (; fetched < at + AHEAD && fetched < n; fetched += LINE)
+            __builtin_prefetch(bytes + fetched);
         memcpy(&captured, bytes + at + 8, sizeof captured);
         if (n - at - RECORD_BYTES < captured)
             break;
@@ -47,20 +48,20 @@ static size_t walk(const uint8_t *bytes, size_t n, size_t upto)
 
 static void walk_map(int fd, size_t total)
 {
-    uint8_t *map = mmap(NULL, total, PROT_READ, MAP_PRIVATE, fd, 0);
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), at = HEADER_BYTES, dropped = 0, moved = 1;
+    uint8_t *map = mmap(NULL, total, PROT_READ, MAP_SHARED, fd, 0);
+    size_t at = HEADER_BYTES, moved = 1;
     if (map == MAP_FAILED)
         exit(1);
-    while (moved != 0) {
-        size_t begin = at - at % page, n = total - begin;
+    for (size_t populated = 0; moved != 0; at += moved) {
+        size_t begin = at - at % WINDOW, n = total - begin;
         if (n > WINDOW + MARGIN)
             n = WINDOW + MARGIN;
-        if (begin > dropped)
-            (void)madvise(map + dropped, begin - dropped, MADV_DONTNEED);
-        dropped = begin;
-        (void)madvise(map + begin, n, MADV_POPULATE_READ);
-        moved = walk(map + at, n - (at - begin), WINDOW);
-        at += moved;
+        if (begin > 2 * WINDOW)
+            (void)madvise(map + begin - 2 * WINDOW, WINDOW, MADV_DONTNEED);
+        for (; populated < begin + n; populated += WINDOW)
+            (void)madvise(map + populated, total - populated < WINDOW ? total - populated : WINDOW,
+                          MADV_POPULATE_READ);
+        moved = walk(map + at, n - (at - begin), WINDOW - (at - begin));
     }
     (void)munmap(map, total);
 }
