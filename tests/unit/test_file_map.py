@@ -7,6 +7,8 @@ import signal
 import struct
 import subprocess
 import sys
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -67,9 +69,9 @@ def test_file_that_is_cut_before_what_was_read(tmp_path: Path) -> None:
     with _core.Capture(str(path)) as capture:
         frames = capture.frames(10)
         os.truncate(path, 4096)
+        more = iter(partial(capture.frames, 64), [])
         with pytest.raises(CaptureError, match=r"cut\.pcap was cut while it was read: read it "):
-            while more := capture.frames(64):
-                frames += more
+            frames.extend(chain.from_iterable(more))
         with pytest.raises(CaptureError, match="was cut"):
             capture.frames(10)
     assert set(frames) == {FRAME}
