@@ -142,10 +142,7 @@ static bool grow_table(zn_cryptopan *p, unsigned level)
         size_t n = end < WORK_BLOCKS ? end : WORK_BLOCKS;
         for (size_t k = 0; k < n; k++) {
             size_t prefix = (end - n + k) << (ZN_CRYPTOPAN_TABLE_BITS - level);
-            uint8_t bytes[sizeof(uint64_t)] = {(uint8_t)(prefix >> 8), (uint8_t)prefix};
-            uint64_t word;
-            memcpy(&word, bytes, sizeof word);
-            p->work[k].word[0] = word | p->pad[level].word[0];
+            p->work[k].word[0] = htobe64((uint64_t)prefix << 48) | p->pad[level].word[0];
             p->work[k].word[1] = p->pad[level].word[1];
         }
         if (!encrypt(p, n))
