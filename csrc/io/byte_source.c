@@ -122,18 +122,17 @@ int zn_byte_source_check(const zn_byte_source *s, zn_error *err)
 {
     if (s->map.bytes == NULL || zn_file_map_check(&s->map) == 0)
         return 0;
+    if (errno != ESTALE)
+        return unreadable(s, err);
     return zn_fail(err, ZN_ERR_IO, errno,
                    "%s was cut while it was read: read it again as it is now", s->name);
 }
 
 static int refill_from_map(zn_byte_source *s, zn_error *err)
 {
-    int rc = zn_byte_source_check(s, err);
-    int64_t got = rc == 0 ? zn_file_map_next(&s->map) : 0;
-    if (rc != 0)
-        return rc;
+    int64_t got = zn_file_map_next(&s->map);
     if (got < 0)
-        return unreadable(s, err);
+        return zn_byte_source_check(s, err);
     s->unread = zn_cursor_over(s->unread.p, zn_cursor_left(&s->unread) + (size_t)got, false);
     s->end_offset += (uint64_t)got;
     s->at_end = got == 0 || s->end_offset == s->total;
