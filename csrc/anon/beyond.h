@@ -12,6 +12,7 @@
 #include "anon/layer7.h"
 #include "anon/service.h"
 #include "proto/ascii.h"
+#include "proto/begin.h"
 #include "proto/service_sign.h"
 #include "state/flow_usual.h"
 
@@ -68,12 +69,51 @@ static inline bool zn_beyond_layer7(zn_flow_layer7 *l, zn_flow *f, const zn_pack
     return true;
 }
 
+/* Nothing tells the service yet, and the segment does not either; behind more of them, none does. */
+static inline bool zn_beyond_service(const zn_flow *f, const zn_packet *p)
+{
+    return p->payload.n == 0 || f->service >= ZN_SERVICE_KNOWN ||
+           (f->service == 0 && f->watched <= ZN_SERVICE_SILENT_PACKETS &&
+            zn_begins_nothing(p->payload));
+}
+
+/* The start of the client's segments is looked at, for what can be told by it. */
+static inline bool zn_beyond_is_searched(const zn_flow *f)
+{
+    return f->head == ZN_HEAD_SEARCH && f->head_tries != 0 && f->stream == 0 &&
+           f->protocol == ZN_PROTOCOL_UNKNOWN && f->user < 2 && !zn_service_has_dns_port(&f->tuple);
+}
+
+/* The client's segment comes next and begins nothing, and is not the last one looked at. */
+static inline bool zn_beyond_search(const zn_flow *f, const zn_packet *p)
+{
+    return f->head_tries != ZN_NAMES_TRIES - 1 && p->seq == f->head_seq &&
+           (p->tcp_flags & ZN_TCP_SYN) == 0 && zn_begins_nothing(p->payload);
+}
+
+/* Of which zn_names_packet would note no more than this. */
+static inline void zn_beyond_searched(zn_flow *f, const zn_packet *p)
+{
+    f->head_tries++;
+    f->head_seq = p->seq + p->payload_len;
+}
+
 /* `l`: NULL when the LAYER7 columns are not asked for. */
 static inline bool zn_beyond_tcp(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
 {
-    return zn_beyond_places(f, p) && zn_beyond_names(f, p) &&
-           (p->payload.n == 0 || f->service >= ZN_SERVICE_KNOWN) &&
-           (l == NULL || zn_beyond_layer7(l, f, p));
+    bool search = false;
+    if (!zn_beyond_places(f, p))
+        return false;
+    if (!zn_beyond_names(f, p)) {
+        search = p->sender == f->client && zn_beyond_is_searched(f) && zn_beyond_search(f, p);
+        if (!search)
+            return false;
+    }
+    if (!zn_beyond_service(f, p) || (l != NULL && !zn_beyond_layer7(l, f, p)))
+        return false;
+    if (search)
+        zn_beyond_searched(f, p);
+    return true;
 }
 
 /* A datagram of a QUIC connection whose client is proven, with no long header and of no form that
