@@ -172,8 +172,9 @@ static inline bool take_settled(const zn_flow_places *places, const zn_packet *p
 {
     zn_flow *f = &places->flows[guess - 1];
     zn_flow_layer7 *l = places->layer7 == NULL ? NULL : &places->layer7[guess - 1];
-    if (!zn_beyond_settled(p) || !zn_flow_count_settled(f, l, p))
-        return false;
+    if (!zn_beyond_settled(p) || !zn_flow_count_settled(f, l, p, ZN_FLOW_SETTLED))
+        return (f->settled & ZN_FLOW_SEARCHED << p->sender) != 0 &&
+               zn_beyond_count_searched(f, l, p);
     ZN_ASSERT(zn_beyond(f, l, p));
     return true;
 }

@@ -153,18 +153,57 @@ static inline bool zn_beyond_may_settle(const zn_flow *f, const zn_flow_layer7 *
            f->side[0].packets + f->side[1].packets > ZN_LAYER7_WATCHED_PACKETS;
 }
 
+/* The same but for what the segment begins: a service, or something that has a name. */
+static inline bool zn_beyond_may_search(const zn_flow *f, unsigned sender)
+{
+    if (f->user_outside || f->addr_vote == ZN_ADDR_UNASKED)
+        return false;
+    if (f->service != 0 && (f->service < ZN_SERVICE_KNOWN || f->service == ZN_SERVICE_TLS))
+        return false;
+    if (sender != f->client)
+        return f->head != ZN_HEAD_SEARCH || !f->midstream;
+    return f->head == ZN_HEAD_OFF || zn_beyond_is_searched(f);
+}
+
 /* A packet of that side told nothing new; where that holds for whatever comes next, the side is settled. */
 static inline void zn_beyond_settle(const zn_flow_table *t, zn_flow *f, const zn_flow_layer7 *l,
                                     unsigned sender)
 {
-    if (zn_tcp_may_settle(t, f, sender) && zn_beyond_may_settle(f, l, sender))
-        f->settled = (f->settled | 1u << sender) & 3u;
+    unsigned bit;
+    if (!zn_tcp_may_settle(t, f, sender))
+        return;
+    if (zn_beyond_may_settle(f, l, sender))
+        bit = ZN_FLOW_SETTLED << sender;
+    else if (zn_beyond_may_search(f, sender))
+        bit = ZN_FLOW_SEARCHED << sender;
+    else
+        return;
+    f->settled = (f->settled | bit) & 0xfu;
 }
 
 /* What zn_beyond asks about the segment itself, where its side is settled (state/flow_usual.h). */
 static inline bool zn_beyond_settled(const zn_packet *p)
 {
     return p->tunnel_count == 0 && !zn_service_may_be_http(p->payload);
+}
+
+/* Counts a segment of a side that is settled but for what it begins, as zn_flow_count_settled does, where it
+ * begins nothing and others are still looked at behind it. */
+static inline bool zn_beyond_count_searched(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
+{
+    bool search = p->sender == f->client && f->head == ZN_HEAD_SEARCH && p->payload_len != 0;
+    if (p->payload_len != 0 && !zn_begins_nothing(p->payload))
+        return false;
+    if (p->tunnel_count != 0 || (search && !zn_beyond_search(f, p)))
+        return false;
+    if (f->service == 0 && f->watched >= ZN_SERVICE_SILENT_PACKETS)
+        return false;
+    if (!zn_flow_count_settled(f, l, p, ZN_FLOW_SEARCHED))
+        return false;
+    zn_service_count(f);
+    if (search)
+        zn_beyond_searched(f, p);
+    return true;
 }
 
 #endif

@@ -87,6 +87,10 @@ typedef struct zn_flow_beside {
 } zn_flow_beside;
 _Static_assert(sizeof(zn_flow_beside) == 44, "what is beside an entry has no holes");
 
+/* zn_flow.settled: nothing is asked of a side's next segments (zn_tcp_may_settle), or only what they begin. */
+#define ZN_FLOW_SETTLED 1u
+#define ZN_FLOW_SEARCHED 4u
+
 /* Why a flow closed. */
 typedef enum zn_flow_end {
     ZN_FLOW_OPEN,
@@ -109,7 +113,7 @@ typedef struct zn_flow {
     };
     uint8_t client;      /* tuple index of the client */
     uint8_t end : 4;     /* zn_flow_end */
-    uint8_t settled : 2; /* bit i: nothing is asked of side i's next segments: zn_tcp_may_settle */
+    uint8_t settled : 4; /* of side i, ZN_FLOW_SETTLED << i and ZN_FLOW_SEARCHED << i */
     bool indexed : 1;    /* findable */
     bool emitted : 1;    /* its record is written: only lingering */
     bool midstream : 1;  /* TCP whose SYN was not seen */
