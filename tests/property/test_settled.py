@@ -128,7 +128,6 @@ ways = st.sampled_from([*["next"] * 12, "ack", "again", "ahead", "unpushed", "fi
 said = st.one_of([st.integers(4, 7)] * 3 + [st.sampled_from(SPOKEN)])
 talks = st.lists(st.tuples(ways, st.sampled_from([CLIENT, SERVER]), said), max_size=50)
 Said = tuple[str, int, int | bytes]  # bytes, or how many that begin nothing
-UNREAD: list[Said] = [("next", n % 2, 4) for n in range(14)]
 
 
 def conversation(taken: list[Said], whole: bool, nothing: bytes) -> Outcome:
@@ -140,14 +139,26 @@ def conversation(taken: list[Said], whole: bool, nothing: bytes) -> Outcome:
     return put_out(talk)
 
 
-@given(st.booleans(), st.sampled_from(NO_TEXT), talks)
-@example(True, b"\xff", [*UNREAD, ("next", CLIENT, SPOKEN[0])])
-@example(True, b"\xff", [*UNREAD, *UNREAD, *UNREAD, ("next", CLIENT, SPOKEN[0])])
-@example(True, b"\xff", [*UNREAD, ("next", SERVER, SPOKEN[3]), ("next", CLIENT, SPOKEN[4])])
-def test_bytes_that_begin_nothing_are_all_the_same(
-    whole: bool, nothing: bytes, taken: list[Said]
-) -> None:
+def compare(taken: list[Said], whole: bool, nothing: bytes) -> None:
     found, text = conversation(taken, whole, nothing), conversation(taken, whole, TEXT)
     assert shown(found, columns_of(found)) == shown(text, columns_of(text))
     assert found.seen() == text.seen()
     assert found.stats == text.stats
+
+
+def test_what_comes_late_is_found_or_not_whatever_came_before() -> None:
+    late: list[list[Said]] = [
+        [("next", CLIENT, SPOKEN[0])],
+        [("next", SERVER, SPOKEN[3]), ("next", CLIENT, SPOKEN[4])],
+    ]
+    for spoken in late:
+        for count in range(40):
+            unread: list[Said] = [("next", n % 2, 4) for n in range(count)]
+            compare([*unread, *spoken], True, b"\xff")
+
+
+@given(st.booleans(), st.sampled_from(NO_TEXT), talks)
+def test_bytes_that_begin_nothing_are_all_the_same(
+    whole: bool, nothing: bytes, taken: list[Said]
+) -> None:
+    compare(taken, whole, nothing)
