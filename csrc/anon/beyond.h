@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Packets that tell nothing more: most of them. A flow's name, service and hello are behind it, or the
- * packet carries no bytes. The questions stand in line, ask what a counted packet has touched anyway,
- * and answer no where they are not sure: zn_names_packet, zn_service_packet, zn_layer7_packet and
+ * packet carries no bytes, or such as begin nothing. The questions stand in line, ask what a counted
+ * packet has touched anyway, note what looking would, and answer no where they are not sure: zn_names_packet, zn_service_packet, zn_layer7_packet and
  * zn_resolved_packet then look, and do nothing for any packet that is beyond.
  */
 #ifndef ZN_ANON_BEYOND_H
@@ -101,15 +101,11 @@ static inline void zn_beyond_searched(zn_flow *f, const zn_packet *p)
 /* `l`: NULL when the LAYER7 columns are not asked for. */
 static inline bool zn_beyond_tcp(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
 {
-    bool search = false;
-    if (!zn_beyond_places(f, p))
+    bool search = !zn_beyond_names(f, p);
+    if (search && (p->sender != f->client || !zn_beyond_is_searched(f) || !zn_beyond_search(f, p)))
         return false;
-    if (!zn_beyond_names(f, p)) {
-        search = p->sender == f->client && zn_beyond_is_searched(f) && zn_beyond_search(f, p);
-        if (!search)
-            return false;
-    }
-    if (!zn_beyond_service(f, p) || (l != NULL && !zn_beyond_layer7(l, f, p)))
+    if (!zn_beyond_places(f, p) || !zn_beyond_service(f, p) ||
+        (l != NULL && !zn_beyond_layer7(l, f, p)))
         return false;
     if (search)
         zn_beyond_searched(f, p);
