@@ -3,8 +3,9 @@
 /*
  * Packets that tell nothing more: most of them. A flow's name, service and hello are behind it, or the
  * packet carries no bytes, or such as begin nothing. The questions stand in line, ask what a counted
- * packet has touched anyway, note what looking would, and answer no where they are not sure: zn_names_packet, zn_service_packet, zn_layer7_packet and
- * zn_resolved_packet then look, and do nothing for any packet that is beyond.
+ * packet has touched anyway, note what looking would, and answer no where they are not sure:
+ * zn_names_packet, zn_service_packet, zn_layer7_packet and zn_resolved_packet then look, and do nothing
+ * for any other packet.
  */
 #ifndef ZN_ANON_BEYOND_H
 #define ZN_ANON_BEYOND_H
