@@ -33,11 +33,10 @@ typedef struct zn_intake {
     zn_tunnel tunnels[ZN_INTAKE_GROUP][ZN_TUNNELS_MAX]; /* of the packets */
 } zn_intake;
 
-/* The packets of up to ZN_INTAKE_GROUP frames, valid until the next ones are taken. */
+/* The packets of up to ZN_INTAKE_GROUP frames, valid until the next ones are taken. For the first `probed`
+ * of them, at most ZN_INTAKE_PROBED, zn_flow_probe gave guess[]. */
 typedef struct zn_intake_group {
-    size_t n;
-    size_t
-        probed; /* at most ZN_INTAKE_PROBED: of the first ones, guess is what zn_flow_probe gave */
+    size_t n, probed;
     zn_packet *packet[ZN_INTAKE_GROUP];
     uint32_t guess[ZN_INTAKE_GROUP];
 } zn_intake_group;
