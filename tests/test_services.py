@@ -12,6 +12,7 @@ from packet_help import ACK, CLIENT, PSH, SERVER, START, SYN, Frame, Tcp, Udp, d
 HTTP, SMTP, POP3, IMAP, TLS, SSH = 1, 1024, 2048, 4096, 8192, 32768
 SERVER_HELLO = wire.record(b"\2" + wire.vector(3, b"\3\3" + bytes(36)))
 C, S = CLIENT, SERVER
+NOTHING = b"\xff\xfe\xfd\xfc"  # begins no service, as its first byte tells
 
 Lines = list[tuple[int, bytes]]
 
@@ -44,6 +45,7 @@ def connection(conversation: Tcp) -> int:
 )
 def test_a_service_is_spoken_by_both_sides(service: int, lines: Lines) -> None:
     assert connection(talk(lines)) == service
+    assert connection(talk([(C, NOTHING), (S, NOTHING), *lines])) == service
     assert connection(talk(lines[:-1])) == 0
 
 
@@ -74,6 +76,15 @@ def test_nothing_is_looked_for_for_ever() -> None:
     silent: Lines = [(C, b"\0\1\2\3")] * 10
     late: Lines = [(S, b"220 mail.example\r\n"), (C, b"EHLO client\r\n")]
     assert connection(talk(silent + late)) == 0
+
+
+def test_how_long_a_service_is_looked_for_does_not_depend_on_the_bytes() -> None:
+    late: Lines = [(S, b"220 mail.example\r\n"), (C, b"EHLO client\r\n")]
+    for count in range(8):
+        first, second = (
+            connection(talk([(C, b) for _ in range(count)] + late)) for b in (NOTHING, b"0000")
+        )
+        assert first == second == (SMTP if count < 6 else 0)
 
 
 # ---- datagrams ----------------------------------------------------------------------------------

@@ -2,9 +2,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Packets that tell nothing more: most of them. A flow's name, service and hello are behind it, or the
- * packet carries no bytes. The questions stand in line, ask what a counted packet has touched anyway,
- * and answer no where they are not sure: zn_names_packet, zn_service_packet, zn_layer7_packet and
- * zn_resolved_packet then look, and do nothing for any packet that is beyond.
+ * packet carries no bytes, or such as begin nothing. The questions stand in line, ask what a counted
+ * packet has touched anyway, note what looking would, and answer no where they are not sure:
+ * zn_names_packet, zn_service_packet, zn_layer7_packet and zn_resolved_packet then look, and do nothing
+ * for any other packet.
  */
 #ifndef ZN_ANON_BEYOND_H
 #define ZN_ANON_BEYOND_H
@@ -12,6 +13,7 @@
 #include "anon/layer7.h"
 #include "anon/service.h"
 #include "proto/ascii.h"
+#include "proto/begin.h"
 #include "proto/service_sign.h"
 #include "state/flow_usual.h"
 
@@ -68,12 +70,47 @@ static inline bool zn_beyond_layer7(zn_flow_layer7 *l, zn_flow *f, const zn_pack
     return true;
 }
 
+/* Nothing tells the service yet, and the segment does not either; behind more of them, none does. */
+static inline bool zn_beyond_service(const zn_flow *f, const zn_packet *p)
+{
+    return p->payload.n == 0 || f->service >= ZN_SERVICE_KNOWN ||
+           (f->service == 0 && f->watched <= ZN_SERVICE_SILENT_PACKETS &&
+            zn_begins_nothing(p->payload));
+}
+
+/* The start of the client's segments is looked at, for what can be told by it. */
+static inline bool zn_beyond_is_searched(const zn_flow *f)
+{
+    return f->head == ZN_HEAD_SEARCH && f->head_tries != 0 && f->stream == 0 &&
+           f->protocol == ZN_PROTOCOL_UNKNOWN && f->user < 2 && !zn_service_has_dns_port(&f->tuple);
+}
+
+/* The client's segment comes next and begins nothing, and is not the last one looked at. */
+static inline bool zn_beyond_search(const zn_flow *f, const zn_packet *p)
+{
+    return f->head_tries != ZN_NAMES_TRIES - 1 && p->seq == f->head_seq &&
+           (p->tcp_flags & ZN_TCP_SYN) == 0 && zn_begins_nothing(p->payload);
+}
+
+/* Of which zn_names_packet would note no more than this. */
+static inline void zn_beyond_searched(zn_flow *f, const zn_packet *p)
+{
+    f->head_tries++;
+    f->head_seq = p->seq + p->payload_len;
+}
+
 /* `l`: NULL when the LAYER7 columns are not asked for. */
 static inline bool zn_beyond_tcp(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
 {
-    return zn_beyond_places(f, p) && zn_beyond_names(f, p) &&
-           (p->payload.n == 0 || f->service >= ZN_SERVICE_KNOWN) &&
-           (l == NULL || zn_beyond_layer7(l, f, p));
+    bool search = !zn_beyond_names(f, p);
+    if (search && (p->sender != f->client || !zn_beyond_is_searched(f) || !zn_beyond_search(f, p)))
+        return false;
+    if (!zn_beyond_places(f, p) || !zn_beyond_service(f, p) ||
+        (l != NULL && !zn_beyond_layer7(l, f, p)))
+        return false;
+    if (search)
+        zn_beyond_searched(f, p);
+    return true;
 }
 
 /* A datagram of a QUIC connection whose client is proven, with no long header and of no form that
@@ -113,18 +150,57 @@ static inline bool zn_beyond_may_settle(const zn_flow *f, const zn_flow_layer7 *
            f->side[0].packets + f->side[1].packets > ZN_LAYER7_WATCHED_PACKETS;
 }
 
+/* The same but for what the segment begins: a service, or something that has a name. */
+static inline bool zn_beyond_may_search(const zn_flow *f, unsigned sender)
+{
+    if (f->user_outside || f->addr_vote == ZN_ADDR_UNASKED)
+        return false;
+    if (f->service != 0 && (f->service < ZN_SERVICE_KNOWN || f->service == ZN_SERVICE_TLS))
+        return false;
+    if (sender != f->client)
+        return f->head != ZN_HEAD_SEARCH || !f->midstream;
+    return f->head == ZN_HEAD_OFF || zn_beyond_is_searched(f);
+}
+
 /* A packet of that side told nothing new; where that holds for whatever comes next, the side is settled. */
 static inline void zn_beyond_settle(const zn_flow_table *t, zn_flow *f, const zn_flow_layer7 *l,
                                     unsigned sender)
 {
-    if (zn_tcp_may_settle(t, f, sender) && zn_beyond_may_settle(f, l, sender))
-        f->settled = (f->settled | 1u << sender) & 3u;
+    unsigned bit;
+    if (!zn_tcp_may_settle(t, f, sender))
+        return;
+    if (zn_beyond_may_settle(f, l, sender))
+        bit = ZN_FLOW_SETTLED << sender;
+    else if (zn_beyond_may_search(f, sender))
+        bit = ZN_FLOW_SEARCHED << sender;
+    else
+        return;
+    f->settled = (f->settled | bit) & 0xfu;
 }
 
 /* What zn_beyond asks about the segment itself, where its side is settled (state/flow_usual.h). */
 static inline bool zn_beyond_settled(const zn_packet *p)
 {
     return p->tunnel_count == 0 && !zn_service_may_be_http(p->payload);
+}
+
+/* Counts a segment of a side that is settled but for what it begins, as zn_flow_count_settled does, where it
+ * begins nothing and others are still looked at behind it. */
+static inline bool zn_beyond_count_searched(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
+{
+    bool search = p->sender == f->client && f->head == ZN_HEAD_SEARCH && p->payload_len != 0;
+    if (p->payload_len != 0 && !zn_begins_nothing(p->payload))
+        return false;
+    if (p->tunnel_count != 0 || (search && !zn_beyond_search(f, p)))
+        return false;
+    if (f->service == 0 && f->watched >= ZN_SERVICE_SILENT_PACKETS)
+        return false;
+    if (!zn_flow_count_settled(f, l, p, ZN_FLOW_SEARCHED))
+        return false;
+    zn_service_count(f);
+    if (search)
+        zn_beyond_searched(f, p);
+    return true;
 }
 
 #endif

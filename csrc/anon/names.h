@@ -49,6 +49,8 @@ typedef enum zn_head {
     ZN_HEAD_OFF           /* nothing more to find */
 } zn_head;
 
+#define ZN_NAMES_TRIES 16 /* segments of an unrecognised flow whose start is looked at */
+
 typedef struct zn_names {
     const zn_policy *policy;
     zn_stats *stats;

@@ -14,8 +14,7 @@
 #include "proto/http.h"
 
 #define PIECES_MAX 256
-#define SEARCH_TRIES 16 /* segments of an unrecognised flow whose start is looked at */
-_Static_assert(SEARCH_TRIES == 16, "zn_flow.head_tries counts those before the last");
+_Static_assert(ZN_NAMES_TRIES == 16, "zn_flow.head_tries counts those before the last");
 #define REQUEST_START_MIN 9 /* bytes that tell a request by itself */
 
 static void refuse_head(const zn_sighting *s, zn_stat why)
@@ -52,7 +51,7 @@ static void pass_unknown(zn_flow *f)
 {
     if (f->protocol == ZN_PROTOCOL_HTTP) {
         f->head = ZN_HEAD_HTTP_BETWEEN;
-    } else if (f->head_tries == SEARCH_TRIES - 1) {
+    } else if (f->head_tries == ZN_NAMES_TRIES - 1) {
         f->head = ZN_HEAD_OFF;
     } else {
         f->head_tries++;

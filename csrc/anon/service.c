@@ -6,7 +6,6 @@
 #include "proto/dns.h"
 #include "proto/service_sign.h"
 
-#define SILENT_PACKETS 12u /* of a flow in which nothing was recognised until then */
 #define ANSWER_PACKETS 60u /* of a flow whose first word waits for its answer */
 #define RTP_PORT_MIN 1025  /* RTP goes between ports that no service has to itself */
 
@@ -90,7 +89,7 @@ static void see_segment(zn_flow *f, const zn_packet *p)
     uint32_t packets = f->watched;
     f->service = answer(f->service, p->payload, p->sender == f->client);
     if (f->service < IS_HTTP &&
-        packets > (f->service == SAID_NOTHING ? SILENT_PACKETS : ANSWER_PACKETS))
+        packets > (f->service == SAID_NOTHING ? ZN_SERVICE_SILENT_PACKETS : ANSWER_PACKETS))
         f->service = IS_UNKNOWN;
 }
 

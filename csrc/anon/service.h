@@ -16,6 +16,7 @@
 /* zn_flow.service: at least this when there is nothing more to find, and that of TLS. */
 #define ZN_SERVICE_KNOWN 8
 #define ZN_SERVICE_TLS 13
+#define ZN_SERVICE_SILENT_PACKETS 12u /* of a flow in which nothing was recognised until then */
 
 /* One of the ports is that of DNS, or of NBNS, mDNS or LLMNR, which have its format. */
 static inline bool zn_service_has_dns_port(const zn_tuple *tuple)

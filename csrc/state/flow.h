@@ -87,6 +87,10 @@ typedef struct zn_flow_beside {
 } zn_flow_beside;
 _Static_assert(sizeof(zn_flow_beside) == 44, "what is beside an entry has no holes");
 
+/* zn_flow.settled: nothing is asked of a side's next segments (zn_tcp_may_settle), or only what they begin. */
+#define ZN_FLOW_SETTLED 1u
+#define ZN_FLOW_SEARCHED 4u
+
 /* Why a flow closed. */
 typedef enum zn_flow_end {
     ZN_FLOW_OPEN,
@@ -107,13 +111,13 @@ typedef struct zn_flow {
         uint32_t head_seq; /* TCP: sequence number where the head in progress or the next starts */
         uint32_t datagram; /* UDP: anon/names' state of a QUIC or DTLS flow, 0: none */
     };
-    uint8_t client;      /* tuple index of the client */
-    uint8_t end : 4;     /* zn_flow_end */
-    uint8_t settled : 2; /* bit i: nothing is asked of side i's next segments: zn_tcp_may_settle */
-    bool indexed : 1;    /* findable */
-    bool emitted : 1;    /* its record is written: only lingering */
-    bool midstream : 1;  /* TCP whose SYN was not seen */
-    bool syn_acked : 1;  /* TCP: the server's SYN acknowledged the client's */
+    uint8_t client;         /* tuple index of the client */
+    uint8_t end : 4;        /* zn_flow_end */
+    uint8_t settled : 4;    /* of side i, ZN_FLOW_SETTLED << i and ZN_FLOW_SEARCHED << i */
+    bool indexed : 1;       /* findable */
+    bool emitted : 1;       /* its record is written: only lingering */
+    bool midstream : 1;     /* TCP whose SYN was not seen */
+    bool syn_acked : 1;     /* TCP: the server's SYN acknowledged the client's */
     bool client_acked : 1;  /* the client is no spoofed source: TCP: it acknowledged that SYN */
     bool names_dropped : 1; /* exposed names that found no room: it has something to hide */
     bool user_outside : 1;  /* its user's address is not in the tuple: zn_flow_user */

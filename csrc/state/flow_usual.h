@@ -118,12 +118,13 @@ static inline bool zn_tcp_may_settle(const zn_flow_table *t, const zn_flow *f, u
            side->first_ack_ns != 0 && (f->client_acked || !f->syn_acked || sender != f->client);
 }
 
-/* zn_flow_count_usual for a packet that is not older than what the flow had before; false also when its side
- * is not settled. */
-static inline bool zn_flow_count_settled(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
+/* zn_flow_count_usual for a packet that is not older than what the flow had before; false also when of its
+ * side this bit of zn_flow.settled is not set: ZN_FLOW_SETTLED or ZN_FLOW_SEARCHED. */
+static inline bool zn_flow_count_settled(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p,
+                                         unsigned bit)
 {
     zn_flow_side *side = &f->side[p->sender];
-    if ((f->settled >> p->sender & 1) == 0 || !zn_tuple_equal(&f->tuple, &p->tuple) ||
+    if ((f->settled & bit << p->sender) == 0 || !zn_tuple_equal(&f->tuple, &p->tuple) ||
         (uint64_t)(p->t_ns - f->last_ns) > ZN_FLOW_LEAST_IDLE_NS ||
         (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST | ZN_TCP_ACK)) != ZN_TCP_ACK ||
         p->seq != side->next_seq)

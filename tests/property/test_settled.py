@@ -22,11 +22,12 @@ PAYLOADS = [
     b"x",
     b"GET / HTTP/1.1\r\nHost: www.example\r\n\r\n",
     hello(b"again.example"),
+    b"\xff\xfe\xfd\xfc",
 ]
 KINDS = [*["next"] * 12, *["ack"] * 4, "unpushed", "again", "ahead", "probe", "bare", "cut"]
 KINDS += ["fin", "rst", "syn"]
 WAITS = [*[0] * 20, -5 * MS, SECOND, 11 * SECOND, 301 * SECOND]
-OPENINGS = ["tls", "http", "unknown", "midstream"]
+OPENINGS = ["tls", "http", "unknown", "midstream", "searched"]
 
 Step = tuple[str, int, bytes, int]
 steps = st.tuples(
@@ -46,7 +47,7 @@ def opened(opening: str) -> Tcp:
         talk.say(hello(wire.HOST)).say(wire.record(hand.server_hello(), 0x0303), SERVER)
     elif opening == "http":
         talk.say(PAYLOADS[3]).say(b"HTTP/1.1 200 OK\r\n\r\n", SERVER)
-    for n in range(4 if opening in ("tls", "http") else 16):
+    for n in range(16 if opening in ("unknown", "midstream") else 4):
         talk.say(DATA, n % 2)
     return talk
 
@@ -84,6 +85,12 @@ def shown(outcome: Outcome, columns: set[str]) -> list[dict[str, str]]:
     return [{name: line[name] for name in line if name in columns} for line in logs]
 
 
+def columns_of(outcome: Outcome) -> set[str]:
+    header = outcome.text[TCP_COMPLETE].decode().split("\n")[0].split(" ")
+    columns = {word.rpartition("#")[2].partition(":")[0] for word in header}
+    return columns - {"c_ip"}  # a pseudonym under a key of each run
+
+
 NEXT: list[Step] = [("next", n % 2, b"x", 0) for n in range(6)]
 
 
@@ -99,9 +106,59 @@ def test_no_column_shows_which_way_a_segment_went(opening: str, taken: list[Step
         take(talk, step)
     found = put_out(talk)
     looked_into = put_out(talk, columns=("core", "layer7", "e2e"))
-    header = found.text[TCP_COMPLETE].decode().split("\n")[0].split(" ")
-    columns = {word.rpartition("#")[2].partition(":")[0] for word in header}
-    columns.remove("c_ip")  # a pseudonym under a key of each run
+    columns = columns_of(found)
     assert shown(found, columns) == shown(looked_into, columns)
     assert found.seen() == looked_into.seen()
     assert found.stats == looked_into.stats
+
+
+# ---- what a segment begins with -----------------------------------------------------------------
+
+TEXT = b"~"  # what it begins is told by more than the first byte; of the others, by that one
+NO_TEXT = [b"\0", b"\2", b"\6", b"\x7f", b"\x80", b"\xff"]
+SPOKEN = [
+    hello(b"late.example"),
+    b"GET / HTTP/1.1\r\nHost: www.example\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\n\r\n",
+    b"220 mail.example\r\n",
+    b"EHLO client\r\n",
+    b"STARTTLS\r\n",
+]
+ways = st.sampled_from([*["next"] * 12, "ack", "again", "ahead", "unpushed", "fin", "cut"])
+said = st.one_of([st.integers(4, 7)] * 3 + [st.sampled_from(SPOKEN)])
+talks = st.lists(st.tuples(ways, st.sampled_from([CLIENT, SERVER]), said), max_size=50)
+Said = tuple[str, int, int | bytes]  # bytes, or how many that begin nothing
+
+
+def conversation(taken: list[Said], whole: bool, nothing: bytes) -> Outcome:
+    talk = Tcp(ports=(40000, 50000))
+    if whole:
+        talk.handshake()
+    for way, side, what in taken:
+        take(talk, (way, side, what if isinstance(what, bytes) else nothing * what, 0))
+    return put_out(talk)
+
+
+def compare(taken: list[Said], whole: bool, nothing: bytes) -> None:
+    found, text = conversation(taken, whole, nothing), conversation(taken, whole, TEXT)
+    assert shown(found, columns_of(found)) == shown(text, columns_of(text))
+    assert found.seen() == text.seen()
+    assert found.stats == text.stats
+
+
+def test_what_comes_late_is_found_or_not_whatever_came_before() -> None:
+    late: list[list[Said]] = [
+        [("next", CLIENT, SPOKEN[0])],
+        [("next", SERVER, SPOKEN[3]), ("next", CLIENT, SPOKEN[4])],
+    ]
+    for spoken in late:
+        for count in range(40):
+            unread: list[Said] = [("next", n % 2, 4) for n in range(count)]
+            compare([*unread, *spoken], True, b"\xff")
+
+
+@given(st.booleans(), st.sampled_from(NO_TEXT), talks)
+def test_bytes_that_begin_nothing_are_all_the_same(
+    whole: bool, nothing: bytes, taken: list[Said]
+) -> None:
+    compare(taken, whole, nothing)
