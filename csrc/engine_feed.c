@@ -2,9 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A batch of frames goes through in groups of GROUP, each in two passes, so that the memory reads
- * of different packets overlap: decode and prefetch the flow's bucket; prefetch the flow, of the first
- * packets while the last are decoded, and PROBE_AHEAD packets later update it and look for names. After
- * the batch the votes are decided and closed flows written.
+ * of different packets overlap: decode and prefetch the flow's bucket; prefetch the flow, and
+ * PROBE_AHEAD packets later update it and look for names. After the batch the votes are decided and
+ * closed flows written.
  */
 #include "anon/beyond.h"
 #include "engine_internal.h"
@@ -13,7 +13,7 @@
 #define GROUP ZN_INTAKE_GROUP
 #define GROUP_VOTES                                                                                \
     (GROUP * (ZN_NAMES_PER_FLOW + 4)) /* most that the packets of a group can cast */
-#define PROBE_AHEAD ZN_INTAKE_PROBED  /* packets from the look at a bucket to the flow's turn */
+#define PROBE_AHEAD 8                 /* packets from the look at a bucket to the flow's turn */
 #define ROOM_PART 64                  /* of a full flow table that is emptied at a time */
 
 _Static_assert(ZN_ENGINE_BATCH % GROUP == 0, "a batch ends with a group");
@@ -191,19 +191,14 @@ static inline uint32_t probe(const zn_engine *e, const zn_flow_places *places, c
 /* The flow of each packet arrives while others before it have their turn. Not all are asked for at once:
  * of more lines than memory has under way at a time, many are not fetched at all. Where only time passes,
  * packets of settled sides take the short way, and the clock is set once. */
-static int take_packets(zn_engine *e, zn_intake_group *group, zn_error *err)
+static int take_packets(zn_engine *e, zn_packet *const *packet, size_t n, zn_error *err)
 {
     const zn_flow_places places = zn_flow_places_of(e->flows);
-    zn_packet *const *packet = group->packet;
-    size_t n = group->n;
     bool quiet = time_only_passes(e, packet, n);
-    uint32_t *guess = group->guess;
+    uint32_t guess[GROUP];
     uint64_t settled = 0;
     int rc = 0;
-    for (size_t i = 0; i < group->probed; i++)
-        if (ZN_UNLIKELY(guess[i] == 0))
-            zn_resolved_prefetch(&e->resolved, packet[i]);
-    for (size_t i = group->probed; i < n && i < PROBE_AHEAD; i++)
+    for (size_t i = 0; i < n && i < PROBE_AHEAD; i++)
         guess[i] = probe(e, &places, packet[i]);
     for (size_t i = 0; i < n && rc == 0; i++) {
         if (ZN_LIKELY(i + PROBE_AHEAD < n))
@@ -222,20 +217,19 @@ static int take_packets(zn_engine *e, zn_intake_group *group, zn_error *err)
 static int feed_group(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,
                       zn_error *err)
 {
-    zn_intake_group group;
+    zn_packet *packet[GROUP];
+    size_t packets;
     int rc;
     zn_stage_enter(&e->stage, ZN_STAGE_DECODE);
-    if (d == NULL)
-        zn_intake_take(&e->intake, frames + at, n, &group);
-    else
-        zn_intake_join(&e->intake, frames, d, at, n, &group);
+    packets = d == NULL ? zn_intake_take(&e->intake, frames + at, n, packet)
+                        : zn_intake_join(&e->intake, frames, d, at, n, packet);
     rc = e->gate.vote_count + GROUP_VOTES > e->gate.vote_cap ? zn_engine_settle_votes(e, false, err)
                                                              : 0;
     zn_stage_enter(&e->stage, ZN_STAGE_FLOWS);
     if (rc == 0 && e->batched % GROUP == 0)
         rc = make_room(e, err);
-    if (rc == 0 && group.n != 0)
-        rc = take_packets(e, &group, err);
+    if (rc == 0 && packets != 0)
+        rc = take_packets(e, packet, packets, err);
     e->batched += (uint32_t)n;
     return rc;
 }

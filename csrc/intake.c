@@ -4,7 +4,6 @@
 
 #include "state/flow_table.h"
 
-#define BUCKET_AHEAD (ZN_INTAKE_GROUP - ZN_INTAKE_PROBED) /* packets between it and its flow */
 #define NESTED_MAX 4 /* fragments inside a datagram that was put together, and so on */
 
 int zn_intake_init(zn_intake *in, zn_error *err)
@@ -185,11 +184,8 @@ __attribute__((noinline)) static bool take_unusual(zn_intake *in, const zn_frame
     return take_decoded(in, frame->t_ns, why, &fragment, p);
 }
 
-/* The first packets' flows are fetched while the last ones are decoded: their buckets, fetched one each
- * packet, have come, and there is less to wait for when they have their turn. */
-void zn_intake_take(zn_intake *in, const zn_frame *frames, size_t n, zn_intake_group *out)
+size_t zn_intake_take(zn_intake *in, const zn_frame *frames, size_t n, zn_packet **out)
 {
-    const zn_flow_places places = zn_flow_places_of(in->flows);
     zn_packet *p = in->packets;
     size_t packets = 0;
     tally t = begin_tally();
@@ -206,13 +202,10 @@ void zn_intake_take(zn_intake *in, const zn_frame *frames, size_t n, zn_intake_g
             continue;
         }
         zn_flow_prefetch(in->flows, p->hash);
-        out->packet[packets++] = p++;
-        if (packets > BUCKET_AHEAD)
-            out->guess[packets - 1 - BUCKET_AHEAD] = zn_flow_probe(&places, p - 1 - BUCKET_AHEAD);
+        out[packets++] = p++;
     }
-    out->n = packets;
-    out->probed = packets > BUCKET_AHEAD ? packets - BUCKET_AHEAD : 0;
     end_tally(in, t, frames, n);
+    return packets;
 }
 
 void zn_intake_decode(const zn_intake *in, const zn_frame *frames, size_t n, zn_decoded *out)
@@ -245,10 +238,10 @@ static inline void fetch_ahead(const zn_intake *in, const zn_decoded *d, size_t 
     }
 }
 
-void zn_intake_join(zn_intake *in, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,
-                    zn_intake_group *out)
+size_t zn_intake_join(zn_intake *in, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,
+                      zn_packet **out)
 {
-    out->n = out->probed = 0;
+    size_t packets = 0;
     tally t = begin_tally();
     zn_defrag_release(in->defrag);
     for (size_t i = at; i < at + n; i++) {
@@ -260,8 +253,9 @@ void zn_intake_join(zn_intake *in, const zn_frame *frames, zn_decoded *d, size_t
         d->fragments_taken += d->why[i] == ZN_STAT_FRAGMENTS;
         if (take_decoded(in, frames[i].t_ns, (zn_stat)d->why[i], fragment, p)) {
             zn_flow_prefetch(in->flows, p->hash);
-            out->packet[out->n++] = p;
+            out[packets++] = p;
         }
     }
     end_tally(in, t, frames + at, n);
+    return packets;
 }

@@ -19,7 +19,6 @@
 
 #define ZN_INTAKE_GROUP 32  /* frames taken at a time */
 #define ZN_INTAKE_AHEAD 512 /* frames decoded before their turn, at a time */
-#define ZN_INTAKE_PROBED 8  /* packets of a whole group whose flows are fetched with it */
 
 typedef struct zn_intake {
     zn_stats *stats;
@@ -32,14 +31,6 @@ typedef struct zn_intake {
     _Alignas(ZN_CACHE_LINE) zn_packet packets[ZN_INTAKE_GROUP];
     zn_tunnel tunnels[ZN_INTAKE_GROUP][ZN_TUNNELS_MAX]; /* of the packets */
 } zn_intake;
-
-/* The packets of up to ZN_INTAKE_GROUP frames, valid until the next ones are taken. For the first `probed`
- * of them, at most ZN_INTAKE_PROBED, zn_flow_probe gave guess[]. */
-typedef struct zn_intake_group {
-    size_t n, probed;
-    zn_packet *packet[ZN_INTAKE_GROUP];
-    uint32_t guess[ZN_INTAKE_GROUP];
-} zn_intake_group;
 
 /* Frames that were decoded before their turn, by any thread. What depends on others of before waits
  * until then. */
@@ -55,13 +46,15 @@ typedef struct zn_decoded {
 int zn_intake_init(zn_intake *in, zn_error *err);
 void zn_intake_fini(zn_intake *in);
 
-/* Turns up to ZN_INTAKE_GROUP frames into packets. */
-void zn_intake_take(zn_intake *in, const zn_frame *frames, size_t n, zn_intake_group *out);
+/* Turns up to ZN_INTAKE_GROUP frames into packets at out[0 .. ], which are valid until the next call,
+ * and returns how many there are. */
+size_t zn_intake_take(zn_intake *in, const zn_frame *frames, size_t n, zn_packet **out);
 
 /* The first half of zn_intake_take, which changes nothing of *in: decodes up to ZN_INTAKE_AHEAD frames. */
 void zn_intake_decode(const zn_intake *in, const zn_frame *frames, size_t n, zn_decoded *out);
-/* The second half, for n of them (up to ZN_INTAKE_GROUP) from `at` on, each once and in their order. */
-void zn_intake_join(zn_intake *in, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,
-                    zn_intake_group *out);
+/* The second half, for n of them (up to ZN_INTAKE_GROUP) from `at` on, each once and in their order. The
+ * packets are those of *d at out[0 .. ], whose number is returned; valid until the next call. */
+size_t zn_intake_join(zn_intake *in, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,
+                      zn_packet **out);
 
 #endif
