@@ -8,7 +8,8 @@
  * microseconds before they sleep, because the next task is mostly that near, but not where there
  * are fewer processors than threads.
  *
- * Signals go to the threads of the program, never to the pool's. One thread at a time calls; a task may
+ * Signals go to the threads of the program, never to the pool's, but for that of a page that one of them misses
+ * (SIGBUS). One thread at a time calls; a task may
  * start jobs too, and wait for those whose tasks wait for nothing.
  */
 #ifndef ZN_BASE_POOL_H

@@ -118,21 +118,28 @@ static int unreadable(const zn_byte_source *s, zn_error *err)
     return zn_fail(err, ZN_ERR_IO, errno, "%s cannot be read: %s", s->name, strerror(errno));
 }
 
+/* What errno of io/file_map means. */
+static int not_believed(const zn_byte_source *s, zn_error *err)
+{
+    if (errno == ESTALE)
+        return zn_fail(err, ZN_ERR_IO, errno,
+                       "%s was cut while it was read: read it again as it is now", s->name);
+    return zn_fail(err, ZN_ERR_IO, errno, "%s was cut while it was read, or cannot be read: %s",
+                   s->name, strerror(errno));
+}
+
 int zn_byte_source_check(const zn_byte_source *s, zn_error *err)
 {
     if (s->map.bytes == NULL || zn_file_map_check(&s->map) == 0)
         return 0;
-    if (errno != ESTALE)
-        return unreadable(s, err);
-    return zn_fail(err, ZN_ERR_IO, errno,
-                   "%s was cut while it was read: read it again as it is now", s->name);
+    return not_believed(s, err);
 }
 
 static int refill_from_map(zn_byte_source *s, zn_error *err)
 {
     int64_t got = zn_file_map_next(&s->map);
     if (got < 0)
-        return zn_byte_source_check(s, err);
+        return not_believed(s, err);
     s->unread = zn_cursor_over(s->unread.p, zn_cursor_left(&s->unread) + (size_t)got, false);
     s->end_offset += (uint64_t)got;
     s->at_end = got == 0 || s->end_offset == s->total;

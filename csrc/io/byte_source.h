@@ -47,7 +47,7 @@ void zn_byte_source_close(zn_byte_source *s);
 
 /*
  * Reads what a stream has, waiting for the first byte, or the next part of a file, up to the size that
- * it was opened with; moves the unread bytes. Returns 1 when there
+ * it was opened with; moves the unread bytes, but those of a mapped file. Returns 1 when there
  * is more at hand now, 0 when there will never be, or -ZN_ERR_IO; os_errno EINTR means that a
  * signal came while it waited, and that it can be called again.
  */

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #define PART_BYTES ((uint64_t)2 << 20) /* a huge page */
@@ -21,19 +22,37 @@ bool zn_file_map_is_cut(const zn_file_map *m)
     return zn_map_guard_hit(m->guard);
 }
 
-/* Its size now, as far as it was mapped. */
-static uint64_t size_of(const zn_file_map *m)
+/* Its size now, as far as it was mapped; -1: the system does not say. */
+static int64_t size_of(const zn_file_map *m)
 {
     struct stat st;
-    if (fstat(m->fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size < 0)
-        return 0;
-    return (uint64_t)st.st_size < m->total ? (uint64_t)st.st_size : m->total;
+    if (fstat(m->fd, &st) != 0 || !S_ISREG(st.st_mode))
+        return -1;
+    return (uint64_t)st.st_size < m->total ? st.st_size : (int64_t)m->total;
+}
+
+/* Whether what was read can be believed, when the file is of this size; if not, errno. */
+static bool is_believed(const zn_file_map *m, int64_t size)
+{
+    bool shorter = size >= 0 && (uint64_t)size < m->populated;
+    if (shorter || size < 0 || zn_file_map_is_cut(m)) {
+        errno = shorter ? ESTALE : EIO;
+        return false;
+    }
+    return true;
+}
+
+/* Addresses are for whoever has no limit of them: tables need theirs. */
+static bool has_addresses(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY;
 }
 
 static bool reserve(zn_file_map *m, uint64_t total)
 {
     uintptr_t at;
-    if (total > SIZE_MAX / 2)
+    if (total > SIZE_MAX / 2 || !has_addresses())
         return false;
     m->reserved_bytes = (size_t)(total + PART_BYTES);
     m->reserved = mmap(NULL, m->reserved_bytes, PROT_NONE,
@@ -86,9 +105,7 @@ void zn_file_map_close(zn_file_map *m)
 
 int zn_file_map_check(const zn_file_map *m)
 {
-    bool shorter = size_of(m) < m->populated;
-    errno = shorter ? ESTALE : EIO;
-    return shorter || zn_file_map_is_cut(m) ? -1 : 0;
+    return is_believed(m, size_of(m)) ? 0 : -1;
 }
 
 /* The pages of parts that are far enough behind are given back. */
@@ -103,12 +120,15 @@ static void release(zn_file_map *m)
 
 int64_t zn_file_map_next(zn_file_map *m)
 {
-    uint64_t size = size_of(m), n;
-    if (zn_file_map_check(m) != 0)
+    int64_t size = size_of(m);
+    uint64_t n;
+    if (!is_believed(m, size))
         return -1;
-    n = size - m->populated < PART_BYTES ? size - m->populated : PART_BYTES;
+    n = (uint64_t)size - m->populated;
+    if (n > PART_BYTES)
+        n = PART_BYTES;
     release(m);
     touch(m->bytes + m->populated, n);
     m->populated += n;
-    return zn_file_map_check(m) == 0 ? (int64_t)n : -1;
+    return is_believed(m, size) ? (int64_t)n : -1;
 }

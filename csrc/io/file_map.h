@@ -23,7 +23,7 @@ typedef struct zn_file_map {
 } zn_file_map;
 
 /* Maps the first `total` (>= 1) bytes of the open file `fd`, which stays the caller's and open. False
- * where that is not possible: not in this file system, no addresses, or no guard (io/map_guard.h). */
+ * where that is not possible: not in this file system, addresses are limited, or no guard (io/map_guard.h). */
 bool zn_file_map_open(zn_file_map *m, int fd, uint64_t total);
 /* One that was never opened is zeroed. */
 void zn_file_map_close(zn_file_map *m);
@@ -32,7 +32,7 @@ void zn_file_map_close(zn_file_map *m);
  * `total` now; or -1 and errno. */
 int64_t zn_file_map_next(zn_file_map *m);
 /* 0; or -1 when what was read so far cannot be believed, and errno: ESTALE: the file is shorter now; EIO: some of
- * it could not be read. */
+ * it was missing or could not be read. */
 int zn_file_map_check(const zn_file_map *m);
 /* The same, as far as it is known without asking the system. */
 bool zn_file_map_is_cut(const zn_file_map *m);

@@ -6,8 +6,9 @@
  * instead, and the guard remembers it: whoever reads asks before what was read is believed.
  *
  * The first guard installs a handler of SIGBUS for the whole process, which stays and passes on what
- * is not for it to whoever had one before. Where another was installed later nothing is guarded any
- * more: zn_map_guard_add says so.
+ * is not for it to whoever had one before. Where another was installed later, or the thread blocks the
+ * signal, nothing is guarded: zn_map_guard_add says so. Who does either while a range is guarded, or reads it on a
+ * thread that blocks the signal, has what happened before: a missing page ends the process.
  */
 #ifndef ZN_IO_MAP_GUARD_H
 #define ZN_IO_MAP_GUARD_H

@@ -182,3 +182,57 @@ def test_the_map_goes_with_the_capture(tmp_path: Path) -> None:
         assert capture.frames(1)
         assert is_mapped()
     assert not is_mapped()
+
+
+# ---- where files are not mapped -----------------------------------------------------------------
+
+NOT_MAPPED = {
+    "blocked": "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGBUS])",
+    "limited": "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 46, 1 << 46))",
+}
+
+
+@pytest.mark.parametrize("why", NOT_MAPPED)
+def test_files_are_read_where_mapping_could_hurt(tmp_path: Path, why: str) -> None:
+    script = """
+capture = _core.Capture(path)
+assert len(capture.frames(10)) == 10
+assert not any(path in line for line in open("/proc/self/maps"))
+assert open_and_cut()
+"""
+    done = run_script(tmp_path, NOT_MAPPED[why] + "\n" + script)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# ---- the signal from another program ------------------------------------------------------------
+
+SENT = "_core.Capture(path).close(); os.kill(os.getpid(), signal.SIGBUS); print('after')"
+SENT_TWICE = SENT + "; os.kill(os.getpid(), signal.SIGBUS); print('after all')"
+
+
+def test_a_signal_that_is_sent_ends_the_process(tmp_path: Path) -> None:
+    done = run_script(tmp_path, SENT)
+    assert (done.returncode, done.stdout) == (-signal.SIGBUS, "")
+
+
+def test_a_signal_that_is_sent_and_ignored_is_ignored(tmp_path: Path) -> None:
+    done = run_script(tmp_path, "signal.signal(signal.SIGBUS, signal.SIG_IGN); " + SENT_TWICE)
+    assert (done.returncode, done.stdout) == (0, "after\nafter all\n")
+
+
+def test_a_missing_page_ends_a_process_that_ignores_the_signal(tmp_path: Path) -> None:
+    script = "signal.signal(signal.SIGBUS, signal.SIG_IGN); assert open_and_cut()"
+    done = run_script(tmp_path, script + "; touch_a_missing_page()")
+    assert (done.returncode, done.stdout) == (-signal.SIGBUS, "before\n")
+
+
+def test_what_is_sent_is_no_address(tmp_path: Path) -> None:
+    """Behind a signal that was sent, a file that is mapped is still guarded."""
+    script = """
+signal.signal(signal.SIGBUS, lambda *_: print("seen", flush=True))
+mapped = _core.Capture(path)
+os.kill(os.getpid(), signal.SIGBUS)
+assert open_and_cut()
+"""
+    done = run_script(tmp_path, script)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "seen\n", "")
