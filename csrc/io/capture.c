@@ -218,8 +218,10 @@ int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err)
         if (rc < 0)
             return rc;
         if (rc == 0 && !may_grow) { /* the step knew that no more would come */
-            end_of_source(c);
-            return 0;
+            rc = zn_byte_source_check(&c->source, err);
+            if (rc == 0)
+                end_of_source(c);
+            return rc;
         }
     }
 }

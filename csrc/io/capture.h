@@ -50,7 +50,8 @@ int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err);
  * of memory and of files that can be mapped. */
 bool zn_capture_stays(const zn_capture *c);
 /* 0; or -ZN_ERR_IO when a file was cut while it was read, and the frames so far, which lie in it, cannot be
- * believed. zn_capture_next asks too, before it reads any further. */
+ * believed. zn_capture_next asks too, from time to time and at the end; who looks at frames behind its last call asks
+ * once more. */
 int zn_capture_check(const zn_capture *c, zn_error *err);
 
 /*

@@ -13,8 +13,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#define PART_BYTES ((uint64_t)2 << 20) /* a huge page */
-#define AROUND_BYTES ((uint64_t)64 << 10)
+#define PART_BYTES ((uint64_t)2 << 20)    /* a huge page */
+#define AROUND_BYTES ((uint64_t)64 << 10) /* what the kernel maps around a page that is touched */
 #define KEPT_BYTES (4 * PART_BYTES) /* behind what was populated last: what is still being used */
 
 bool zn_file_map_is_cut(const zn_file_map *m)
@@ -81,6 +81,8 @@ static bool map(zn_file_map *m, int fd, uint64_t total)
     m->total = total;
     if (mmap(at, (size_t)total, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
         return false;
+    (void)madvise(at, (size_t)total,
+                  MADV_DONTDUMP); /* as base/arena has it: no traffic in a core */
     m->guard = zn_map_guard_add(m->bytes, (size_t)total);
     return m->guard >= 0;
 }

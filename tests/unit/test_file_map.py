@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mapped captures: the same frames as read ones, and no end of the process where a file is cut."""
 
+import mmap
 import os
 import signal
 import struct
 import subprocess
 import sys
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 
 import pytest
@@ -84,8 +85,10 @@ def test_file_whose_last_page_is_cut(tmp_path: Path) -> None:
     path.write_bytes(HEADER + 100 * RECORD)
     with _core.Capture(str(path)) as capture:
         assert len(capture.frames(10)) == 10
-        os.truncate(path, path.stat().st_size - 50 * len(RECORD))
-        with pytest.raises(CaptureError, match="was cut"):
+        size = path.stat().st_size
+        os.truncate(path, size - 10 * len(RECORD))
+        assert path.stat().st_size // mmap.PAGESIZE == size // mmap.PAGESIZE
+        with pytest.raises(CaptureError, match="was cut while it was read: read it again"):
             read_all(capture)
 
 
@@ -182,6 +185,16 @@ def test_the_map_goes_with_the_capture(tmp_path: Path) -> None:
         assert capture.frames(1)
         assert is_mapped()
     assert not is_mapped()
+
+
+def test_what_is_mapped_is_in_no_core_dump(tmp_path: Path) -> None:
+    path = numbered(tmp_path / "x.pcap", 100_000)
+    with _core.Capture(str(path)) as capture:
+        assert capture.frames(1)
+        areas = Path("/proc/self/smaps").read_text("utf-8").split("VmFlags:")
+    flags = [after for area, after in pairwise(areas) if str(path) in area.split("\n", 1)[1]]
+    assert flags
+    assert all("dd" in after.split("\n")[0].split() for after in flags)
 
 
 # ---- where files are not mapped -----------------------------------------------------------------
