@@ -64,6 +64,8 @@ struct zn_capture {
     uint32_t record_bytes; /* a record's header; 0: to be chosen */
     uint8_t record_choices[ZN_RECORD_CHOICES];
     uint16_t minor_version;
+    bool may_scout;       /* zn_pcap_scout_pays */
+    uint32_t mean_record; /* bytes of a record, of those that were taken together last */
 
     /* pcapng: the current section's interfaces, and the block that is being skipped */
     zn_interface *interfaces;

@@ -9,15 +9,17 @@
  * the lengths, times and the further fields must make sense. What a plain pcap can be read as is one.
  */
 #include "io/capture_internal.h"
+#include "io/pcap_scout.h"
 
 #define HEADER_BYTES 24u
 #define MAJOR_VERSION 2
-#define MINOR_VERSION 4         /* of all variants */
-#define RECORD_BYTES 16u        /* seconds, fraction, captured and original length */
+#define MINOR_VERSION 4 /* of all variants */
+#define RECORD_BYTES ZN_PCAP_RECORD_BYTES
 #define KUZNETZOV_BYTES 24u     /* and interface, protocol, packet type, padding */
 #define KUZNETZOV_SMP_BYTES 28u /* with two debugging fields and more padding */
 #define NOKIA_BYTES 20u
 #define RECORDS_TRIED 3
+#define SCOUTED_PAST 8192 /* a portion may end this far behind what was scouted */
 #define WIRE_MAX (UINT32_C(128) << 20)
 #define INTERFACE_MAX 10000u /* 1999's machines had fewer */
 
@@ -147,6 +149,7 @@ static int pcap_open(zn_capture *c, zn_error *err)
     c->link_type = zn_capture_u32(c, &at) & 0xffff; /* the rest tells about a trailing FCS */
     zn_cursor_skip(&at, v->more_header);
     c->fraction_ns = v->fraction_ns;
+    c->may_scout = zn_pcap_scout_pays();
     c->source.unread = at;
     memcpy(c->record_choices, v->record_bytes, sizeof c->record_choices);
     c->record_bytes = c->minor_version == MINOR_VERSION ? 0 : v->record_bytes[0];
@@ -208,21 +211,44 @@ static inline bool read_record(zn_span *rest, uint32_t fraction_ns, zn_frame *fr
     return true;
 }
 
+/* Records are long, stay where they are, and this processor is quicker when only their heads are asked for. */
+static bool is_scouted(const zn_capture *c)
+{
+    return c->mean_record >= ZN_PCAP_SCOUT_MEAN && c->may_scout && zn_byte_source_stays(&c->source);
+}
+
+/* Where the records up to `pause` are scouted, as those before were, memory is asked for more of them. */
+static const uint8_t *scout(zn_span rest, const uint8_t *pause, const uint8_t *fetched)
+{
+    zn_span ahead = zn_span_first(rest, ZN_PCAP_SCOUTED);
+    if (fetched > rest.p && fetched + SCOUTED_PAST >= pause)
+        return fetched;
+    (void)zn_pcap_scout(ahead);
+    return ahead.p + ahead.n;
+}
+
 static int pcap_read(zn_capture *c, zn_frame *frames, int max)
 {
     uint32_t fraction_ns = c->fraction_ns, link_type = c->link_type;
     zn_cursor at = c->source.unread;
     zn_span rest = zn_cursor_rest(&at);
     const uint8_t *fetched = c->source.fetched, *pause = zn_byte_source_pause(&c->source);
+    size_t ahead = ZN_BYTE_SOURCE_FETCHED, before = rest.n;
     int n = 0;
     if (c->big || c->record_bytes != RECORD_BYTES || c->minor_version != MINOR_VERSION)
         return 0;
+    if (is_scouted(c)) {
+        fetched = scout(rest, pause, fetched);
+        ahead = 0;
+    }
     while (n < max && rest.p < pause && read_record(&rest, fraction_ns, &frames[n])) {
         frames[n++].link_type = link_type;
-        fetched = zn_span_fetch(rest, ZN_BYTE_SOURCE_FETCHED, fetched);
+        fetched = zn_span_fetch(rest, ahead, fetched);
     }
+    if (n != 0)
+        c->mean_record = (uint32_t)((before - rest.n) / (unsigned)n);
     c->source.fetched = fetched;
-    zn_cursor_skip(&c->source.unread, zn_cursor_left(&c->source.unread) - rest.n);
+    zn_cursor_skip(&c->source.unread, before - rest.n);
     return n;
 }
 
