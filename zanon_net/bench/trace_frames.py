@@ -42,6 +42,7 @@ IPV6_PERCENT = 20
 CLIENT_V4, SERVER_V4, RESOLVER_V4 = 0x0A400000, 0xC6120001, 0xC6336435
 CLIENT_V6, SERVER_V6, RESOLVER_V6 = 0x20010DB8_10000000, 0x20010DB8_FFFF0000, 0x20010DB8_00000053
 TCP_OPTIONS = bytes.fromhex("020405b40103030801010402")  # MSS 1460, window scale 8, SACK
+RECORD_HEAD = 5  # bytes of a TLS record before what it protects
 
 _RECORD = [("sec", "<u4"), ("usec", "<u4"), ("caplen", "<u4"), ("len", "<u4")]
 _ETHERNET = [("dst_mac", "S6"), ("src_mac", "S6"), ("ethertype", ">u2")]
@@ -62,10 +63,20 @@ MACS = (b"\x02\x00\x5e\x00\x00\x01", b"\x02\x00\x5e\xff\x00\x01")
 
 
 class Noise:
-    """A pool of random bytes that serves as encrypted payload."""
+    """A pool of random bytes that serves as encrypted payload.
+
+    `record_starts[n]` is where n bytes begin a TLS record of application data: all of it, or, of MSS
+    bytes, the first of two segments; -1 where n is too few.
+    """
 
     def __init__(self, rng: np.random.Generator) -> None:
         pool = rng.integers(0, 256, size=NOISE_BYTES, dtype=np.uint8)
+        sizes = np.arange(MSS + 1)
+        self.record_starts = np.where(sizes > RECORD_HEAD, sizes * 2048, -1)
+        for size in range(RECORD_HEAD + 1, MSS + 1):
+            length = (2 * MSS if size == MSS else size) - RECORD_HEAD
+            start = self.record_starts[size]
+            pool[start : start + RECORD_HEAD] = [23, 3, 3, *divmod(length, 256)]
         self.data = pool.tobytes()
         words = pool.view(">u2").astype(np.int64)
         self._sums: Ints = np.concatenate([[0], np.cumsum(words)])
@@ -174,6 +185,13 @@ def _times(steps: tuple[Ints, Ints, Ints], starts: Ints, span_s: int,
     return begin[flow] + _before(gap, starts, flow) + gap
 
 
+def _begins_record(kind: Ints, code: Ints, size: Ints) -> npt.NDArray[np.bool_]:
+    """Which packets begin a record of application data; one of two full segments spans both."""
+    alone = (code == PART) | (code == TINY) | ((code == FULL) & (np.roll(code, 1) != FULL))
+    begins: npt.NDArray[np.bool_] = (kind == TLS) & alone & (size > RECORD_HEAD)
+    return begins
+
+
 def lay_out(flows: Flows, profile: Profile, noise: Noise, span_s: int,
             rng: np.random.Generator) -> Packets:  # fmt: skip
     """Write every flow's script out into packet columns."""
@@ -198,6 +216,7 @@ def lay_out(flows: Flows, profile: Profile, noise: Noise, span_s: int,
     )  # fmt: skip
     start = rng.integers(0, (NOISE_BYTES - 4096) // 2, size=len(code)) * 2
     start = np.where(code == SHORT, noise.short_starts[start % len(noise.short_starts)], start)
+    start = np.where(_begins_record(flows.kind[flow], code, size), noise.record_starts[size], start)
     words = np.where(code >= 0, special_words[special], noise.sums(start, size))
     words[size == 0] = 0
     opening = word_sum(TCP_OPTIONS)
