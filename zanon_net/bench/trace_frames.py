@@ -65,8 +65,8 @@ MACS = (b"\x02\x00\x5e\x00\x00\x01", b"\x02\x00\x5e\xff\x00\x01")
 class Noise:
     """A pool of random bytes that serves as encrypted payload.
 
-    `record_starts[n]` is where n bytes begin a TLS record of application data: all of it, or, of MSS
-    bytes, the first of two segments; -1 where n is too few.
+    `record_starts[n]` is where n bytes begin a TLS record of application data: all of it, or, of
+    MSS bytes, the first of two segments; -1 where n is too few.
     """
 
     def __init__(self, rng: np.random.Generator) -> None:
