@@ -26,7 +26,7 @@ typedef struct zn_byte_source {
     uint64_t total;         /* bytes in all; 0 for a stream, which does not know */
     uint8_t *buffer;        /* what is read into; NULL: memory, or mapped */
     zn_file_map map;        /* a regular file, where it can be mapped */
-    const uint8_t *fetched; /* up to here memory was asked for */
+    const uint8_t *fetched; /* up to here memory was asked for, or for what is read of it */
     int fd;
     bool owns_fd;
     bool is_file; /* regular, of `total` bytes: a read never waits for somebody to write */

@@ -19,7 +19,10 @@
 #define KUZNETZOV_SMP_BYTES 28u /* with two debugging fields and more padding */
 #define NOKIA_BYTES 20u
 #define RECORDS_TRIED 3
-#define SCOUTED_PAST 8192 /* a portion may end this far behind what was scouted */
+/* What is scouted at a time: a few portions, so that places are rarely looked for and the heads stay in the
+ * second-level cache. Each portion ends with a whole record, which the last one may do behind it. */
+#define SCOUTED_PAST ((size_t)8 << 10)
+#define SCOUTED (4 * ZN_BYTE_SOURCE_TAKEN + SCOUTED_PAST)
 #define WIRE_MAX (UINT32_C(128) << 20)
 #define INTERFACE_MAX 10000u /* 1999's machines had fewer */
 
@@ -214,14 +217,16 @@ static inline bool read_record(zn_span *rest, uint32_t fraction_ns, zn_frame *fr
 /* Records are long, stay where they are, and this processor is quicker when only their heads are asked for. */
 static bool is_scouted(const zn_capture *c)
 {
-    return c->mean_record >= ZN_PCAP_SCOUT_MEAN && c->may_scout && zn_byte_source_stays(&c->source);
+    return c->mean_record >= ZN_PCAP_SCOUT_LEAST && c->mean_record <= ZN_PCAP_SCOUT_MOST &&
+           c->may_scout && zn_byte_source_stays(&c->source);
 }
 
-/* Where the records up to `pause` are scouted, as those before were, memory is asked for more of them. */
+/* Asks memory for the heads of the records up to `pause`, and of more of them, unless that was done; returns up
+ * to where it is. */
 static const uint8_t *scout(zn_span rest, const uint8_t *pause, const uint8_t *fetched)
 {
-    zn_span ahead = zn_span_first(rest, ZN_PCAP_SCOUTED);
-    if (fetched > rest.p && fetched + SCOUTED_PAST >= pause)
+    zn_span ahead = zn_span_first(rest, SCOUTED);
+    if (fetched >= pause || (fetched > rest.p && (size_t)(pause - fetched) <= SCOUTED_PAST))
         return fetched;
     (void)zn_pcap_scout(ahead);
     return ahead.p + ahead.n;

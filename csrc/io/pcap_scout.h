@@ -12,18 +12,19 @@
 
 #include "base/cursor.h"
 
-#define ZN_PCAP_RECORD_BYTES                                                                       \
-    16u /* a record's header: seconds, fraction, captured and original length */
-/* How much is scouted at a time: few places need to be looked for, and the heads stay in the second-level cache. */
-#define ZN_PCAP_SCOUTED ((size_t)520 << 10)
+/* A record's header: seconds, fraction, captured and original length. */
+#define ZN_PCAP_RECORD_BYTES 16u
 #define ZN_PCAP_PLACES 8 /* from which walks go at once */
-/* The mean length of records from which it pays: shorter ones share cache lines, or are read to their end. */
-#define ZN_PCAP_SCOUT_MEAN 512u
+/* The mean lengths of records for which it pays: shorter ones share cache lines, or are read to their end; among
+ * longer ones the places take too long to find. */
+#define ZN_PCAP_SCOUT_LEAST 512u
+#define ZN_PCAP_SCOUT_MOST 12288u
 
 /* On this processor it is faster than to ask for every cache line (docs/performance.md has what was measured). */
 bool zn_pcap_scout_pays(void);
-/* Where records seem to begin, in order: the first of `records` at its start, and one behind each further part;
- * returns how many places were found, 0 where `records` is too short to be worth it. */
+/* Where records seem to begin, in order: the first of `records` at its start, and the first at or behind the
+ * start of each further eighth; returns how many were found, 0 where `records` is too short. For
+ * zn_pcap_scout, and for tests. */
 unsigned zn_pcap_places(zn_span records, size_t place[ZN_PCAP_PLACES]);
 /* Asks for the heads of the little-endian records with headers of ZN_PCAP_RECORD_BYTES in `records`, of which one
  * begins at the start; returns how many it came to. */

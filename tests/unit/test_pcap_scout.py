@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where records begin, told ahead of the walk over them: all of them in real traffic, and nothing
-worse than time lost anywhere else. Under ASan, each span in memory of its own size."""
+"""Where records begin, told ahead of the walk over them: all of them in traffic, and nothing worse
+than time lost anywhere else (under ASan, each span in memory of its own size); and that a capture's
+reader asks where it pays, once for each part of it."""
 
 import struct
 from bisect import bisect_left
@@ -47,6 +48,61 @@ int main(int argc, char **argv)
         free(bytes);
     }
     return fclose(file);
+}
+"""
+
+
+READER = """
+#include "io/capture.h"
+#include "io/pcap_scout.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static zn_span scouted;
+static size_t calls;
+
+bool zn_pcap_scout_pays(void)
+{
+    return true;
+}
+
+size_t zn_pcap_scout(zn_span records)
+{
+    scouted = records;
+    calls++;
+    return 0;
+}
+
+/* reader FILE MAX map|stream: how many frames; of them, in no part that was asked for; calls. */
+int main(int argc, char **argv)
+{
+    int max = argc == 4 ? atoi(argv[2]) : 0, n, fd = -1;
+    size_t frames = 0, alone = 0;
+    zn_capture *c;
+    zn_frame frame[512];
+    zn_error err;
+    if (max < 1 || max > 512)
+        return 1;
+    if (strcmp(argv[3], "stream") == 0) {
+        fd = open(argv[1], O_RDONLY);
+        n = zn_capture_open_fd(&c, fd, (zn_span){NULL, 0}, "a stream", &err);
+    } else {
+        n = zn_capture_open_path(&c, argv[1], &err);
+    }
+    if (n != 0)
+        return 2;
+    while ((n = zn_capture_next(c, frame, max, &err)) > 0) {
+        for (int i = 0; i < n; i++) {
+            const uint8_t *at = frame[i].data;
+            alone += scouted.p == NULL || at < scouted.p || at >= scouted.p + scouted.n;
+        }
+        frames += (size_t)n;
+    }
+    printf("%zu %zu %zu\\n", frames, alone, calls);
+    zn_capture_close(c);
+    return n;
 }
 """
 
@@ -123,6 +179,8 @@ def test_what_is_no_capture_costs_time_alone(program: Path) -> None:
     captures = pcap_record("<", NOW, 0, pcap_header() + inner) * 5
     empty = pcap_record("<", NOW, 0, b"")
     spans = [random.randbytes(n) for n in (0, 1, 15, 16, HEAD, HEAD + 1, 5_000, SCOUTED)]
+    # A payload that is all like the time has too many candidates.
+    spans += [pcap_record("<", NOW, 0, like_time * 1400) * 300]
     spans += [filler * 200_000 for filler in (b"\x00", b"\xff", like_time)]
     spans += [
         pcap_record("<", NOW, 0, like_time * 1400) * 300
@@ -131,3 +189,48 @@ def test_what_is_no_capture_costs_time_alone(program: Path) -> None:
     for span, (records, *places) in zip(spans, found(program, spans), strict=True):
         assert records <= len(span) // 16 + PLACES
         assert all(0 <= at < len(span) for at in places)
+
+
+# ---- the reader ---------------------------------------------------------------------------------
+
+RECORDS = 4000
+PORTION = 128 << 10
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reader")
+    driver = folder / "driver.c"
+    driver.write_text(READER)
+    sources = [driver, *(CSRC / "io").glob("*_read.c"), *(CSRC / "base").glob("*.c")]
+    sources += [
+        CSRC / "io" / f"{name}.c" for name in ("capture", "byte_source", "file_map", "map_guard")
+    ]
+    return compile_c(folder / "reader", sources, "-O1", "-pthread", *SANITIZE)
+
+
+def read(reader: Path, length: int, most: int, how: str = "map") -> tuple[int, int, int]:
+    """Of RECORDS records: frames read, those in no part that was scouted, and how many were."""
+    path = reader.with_name("x.pcap")
+    path.write_bytes(pcap_header() + pcap_record("<", NOW, 0, bytes(length)) * RECORDS)
+    frames, alone, calls = map(int, run([reader, path, str(most), how]).split())
+    return frames, alone, calls
+
+
+@pytest.mark.parametrize("most", [1, 7, 512])
+@pytest.mark.parametrize("length", [600, 1500, 9000])
+def test_long_records_are_scouted_part_by_part(reader: Path, length: int, most: int) -> None:
+    size = RECORDS * length
+    windows = size // (2 << 20) + 1  # of the mapped file: each ends a part
+    frames, alone, calls = read(reader, length, most)
+    assert frames == RECORDS
+    # The first records tell the header's length, the next ones their own. A part's last one is cut.
+    assert alone <= 2 * min(most, PORTION // length + 1) + calls
+    assert size // SCOUTED <= calls <= size // (SCOUTED - 2 * PORTION) + 2 * windows
+
+
+@pytest.mark.parametrize(
+    ("length", "how"), [(300, "map"), (14_000, "map"), (1500, "stream"), (100, "stream")]
+)
+def test_others_are_not_scouted(reader: Path, length: int, how: str) -> None:
+    assert read(reader, length, 512, how) == (RECORDS, RECORDS, 0)

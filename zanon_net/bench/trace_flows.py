@@ -55,6 +55,7 @@ QUIC_POOL = 2048  # protected Initials are slow to make; flows take theirs from 
 SERVERS = 20000
 MAX_BLOCKS = 400
 HELLO_TEMPLATES = 32
+RECORD_HEAD = 5  # bytes of a TLS record before what it protects
 
 Step = tuple[int, int, int]  # direction (0 client), TCP flags (0 for UDP), payload code
 
@@ -236,6 +237,13 @@ def draw_flows(rng: np.random.Generator, profile: Profile, sizes: tuple[int, int
     return Flows(kind, blocks, name, home, rng.integers(0, 4, size=count))
 
 
+def _tls_answer(dice: Dice) -> bytes:
+    """What a TLS 1.3 server says first, three segments long: its flight and a record of noise."""
+    flight = server_flight_tls13(dice)
+    size = 2 * MSS + 300 - len(flight) - RECORD_HEAD
+    return flight + bytes([23, 3, 3, *divmod(size, 256)]) + dice.bytes(size)
+
+
 class PayloadMaker:
     """Builds the special payloads of flows, drawing on templates and pools made once."""
 
@@ -247,10 +255,7 @@ class PayloadMaker:
             HelloTemplate(HelloShape(mlkem=i % 5 < 2, after_sni=looks[i % 4]), dice)
             for i in range(HELLO_TEMPLATES)
         ]
-        size = 2 * MSS + 300
-        self._answers = [
-            _segments((server_flight_tls13(dice) + dice.bytes(size))[:size]) for _ in range(16)
-        ]
+        self._answers = [_segments(_tls_answer(dice)) for _ in range(16)]
         quic = np.flatnonzero(flows.kind == QUIC)
         # The pool repeats when there are more QUIC flows; then they repeat its names as well.
         flows.name[quic] = flows.name[quic[np.arange(len(quic)) % QUIC_POOL]]

@@ -22,6 +22,7 @@ from zanon_net.bench.trace_flows import (
     OPENING,
     PART,
     QUIC_DATAGRAM,
+    RECORD_HEAD,
     SERVER_PORTS,
     SERVERS,
     SHORT,
@@ -42,7 +43,6 @@ IPV6_PERCENT = 20
 CLIENT_V4, SERVER_V4, RESOLVER_V4 = 0x0A400000, 0xC6120001, 0xC6336435
 CLIENT_V6, SERVER_V6, RESOLVER_V6 = 0x20010DB8_10000000, 0x20010DB8_FFFF0000, 0x20010DB8_00000053
 TCP_OPTIONS = bytes.fromhex("020405b40103030801010402")  # MSS 1460, window scale 8, SACK
-RECORD_HEAD = 5  # bytes of a TLS record before what it protects
 
 _RECORD = [("sec", "<u4"), ("usec", "<u4"), ("caplen", "<u4"), ("len", "<u4")]
 _ETHERNET = [("dst_mac", "S6"), ("src_mac", "S6"), ("ethertype", ">u2")]
@@ -65,8 +65,8 @@ MACS = (b"\x02\x00\x5e\x00\x00\x01", b"\x02\x00\x5e\xff\x00\x01")
 class Noise:
     """A pool of random bytes that serves as encrypted payload.
 
-    `record_starts[n]` is where n bytes begin a TLS record of application data: all of it, or, of
-    MSS bytes, the first of two segments; -1 where n is too few.
+    `record_starts[n]` is an offset at which n bytes are a whole TLS record of application data;
+    for n = MSS, the first half of one in two segments. Up to RECORD_HEAD bytes are none: -1.
     """
 
     def __init__(self, rng: np.random.Generator) -> None:
@@ -216,7 +216,8 @@ def lay_out(flows: Flows, profile: Profile, noise: Noise, span_s: int,
     )  # fmt: skip
     start = rng.integers(0, (NOISE_BYTES - 4096) // 2, size=len(code)) * 2
     start = np.where(code == SHORT, noise.short_starts[start % len(noise.short_starts)], start)
-    start = np.where(_begins_record(flows.kind[flow], code, size), noise.record_starts[size], start)
+    begins = _begins_record(flows.kind[flow], code, size)
+    start[begins] = noise.record_starts[size[begins]]
     words = np.where(code >= 0, special_words[special], noise.sums(start, size))
     words[size == 0] = 0
     opening = word_sum(TCP_OPTIONS)
