@@ -58,7 +58,8 @@ done:
     return rc;
 }
 
-/* The same by zn_cryptopan_addrs, one address a call; of a handle, so that its table is not timed. */
+/* The same by zn_cryptopan_addrs, one address a call; of a handle, so that its table is not
+ * timed. */
 int single_addresses(zn_cryptopan *p, const uint8_t *in, uint8_t *out, size_t n, size_t bytes)
 {
     for (size_t k = 0; k < n; k++) {

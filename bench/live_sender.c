@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sends the frames of a pcap file into an interface, over and over, for a time and up to a count, as
- * fast as it goes or at a rate. Prints how many it sent, their bytes and the seconds it took.
+ * Sends the frames of a pcap file into an interface, over and over, for a time and up to a count,
+ * as fast as it goes or at a rate. Prints how many it sent, their bytes and the seconds it took.
  *
  *   live_sender INTERFACE CAPTURE SECONDS COUNT PACKETS_PER_SECOND(0: as fast as it goes)
  */

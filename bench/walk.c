@@ -3,8 +3,9 @@
 /*
  * What it costs to read a pcap at all: walk its records and touch each packet's first bytes.
  *
- * Usage: walk map|read TRACE. `map`: mapped, pages populated 2 MiB at a time and given back, every line
- * fetched 4 KiB ahead. `read`: by reads of 256 KiB. Prints packets, bytes of packets and CPU seconds.
+ * Usage: walk map|read TRACE. `map`: mapped, pages populated 2 MiB at a time and given back, every
+ * line fetched 4 KiB ahead. `read`: by reads of 256 KiB. Prints packets, bytes of packets and CPU
+ * seconds.
  */
 #include <fcntl.h>
 #include <stdint.h>

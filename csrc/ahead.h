@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading ahead: while an engine is at work on one portion of a file, another thread reads, filters and
- * decodes the next ones.
+ * Reading ahead: while an engine is at work on one portion of a file, another thread reads, filters
+ * and decodes the next ones.
  *
  * Portions come in their order, and what an engine makes of them is what it would have made of the
- * same frames read by itself. Only a capture that stays is read ahead (zn_capture_stays). One thread calls.
+ * same frames read by itself. Only a capture that stays is read ahead (zn_capture_stays). One
+ * thread calls.
  */
 #ifndef ZN_AHEAD_H
 #define ZN_AHEAD_H
@@ -33,11 +34,11 @@ int zn_ahead_open(zn_ahead **out, zn_pool *pool, const zn_intake *intake, zn_err
 /* NULL is fine. */
 void zn_ahead_close(zn_ahead *a);
 
-/* Begins to read up to max_frames of a capture that stays; portions of before, if any are left, come
- * first. */
+/* Begins to read up to max_frames of a capture that stays; portions of before, if any are left,
+ * come first. */
 void zn_ahead_begin(zn_ahead *a, zn_source *source, int max_frames);
-/* Waits for the next portion, which stays the next one until zn_ahead_used; NULL when there is none and
- * none to come. */
+/* Waits for the next portion, which stays the next one until zn_ahead_used; NULL when there is none
+ * and none to come. */
 zn_portion *zn_ahead_next(zn_ahead *a);
 /* The next portion, for which zn_ahead_next waited, is used up. */
 void zn_ahead_used(zn_ahead *a);

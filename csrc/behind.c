@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ring of records with one maker and one writer. The writer is a job of one task that ends when it
- * finds nothing more. Of a record that waits it is only known that it takes at most RECORD_BYTES: when
- * those could fill the outputs, the writer is waited for.
+ * A ring of records with one maker and one writer. The writer is a job of one task that ends when
+ * it finds nothing more. Of a record that waits it is only known that it takes at most
+ * RECORD_BYTES: when those could fill the outputs, the writer is waited for.
  */
 #include "behind.h"
 
@@ -11,7 +11,8 @@
 #include "base/arena.h"
 
 #define RECORDS 64u /* a power of two */
-/* In all formats together: of some 200 columns each takes at most 20 digits and, in JSON, its name. */
+/* In all formats together: of some 200 columns each takes at most 20 digits and, in JSON, its
+ * name. */
 #define RECORD_BYTES ((size_t)32 << 10)
 
 typedef struct kept_record {

@@ -6,14 +6,15 @@
  * Frames are taken in batches. Each batch is decoded, its flows are updated, the names it completes
  * are put to the vote, decided, and written together with the records of the flows that closed.
  * Nothing is allocated on the way but room for output, which gathers until the caller takes it and
- * may be published. When it is full, records wait: zn_engine_waiting tells, zn_engine_settle goes on.
+ * may be published. When it is full, records wait: zn_engine_waiting tells, zn_engine_settle goes
+ * on.
  *
- * An engine belongs to one thread at a time. With config.workers it has others of its own, made by the
- * first call that has work for them; between two calls they touch nothing, and what a source gave them
- * ahead of its turn is taken by the next zn_engine_run with the same source. zn_engine_feed takes its
- * frames without them. What is put out is the same for any number. Errors are about us (memory, the crypto library,
- * reading a source), never about packets. After ZN_ERR_IO from zn_engine_run the engine is as it
- * was; after any other error it only takes zn_engine_close.
+ * An engine belongs to one thread at a time. With config.workers it has others of its own, made by
+ * the first call that has work for them; between two calls they touch nothing, and what a source
+ * gave them ahead of its turn is taken by the next zn_engine_run with the same source.
+ * zn_engine_feed takes its frames without them. What is put out is the same for any number. Errors
+ * are about us (memory, the crypto library, reading a source), never about packets. After ZN_ERR_IO
+ * from zn_engine_run the engine is as it was; after any other error it only takes zn_engine_close.
  */
 #ifndef ZN_ENGINE_H
 #define ZN_ENGINE_H
@@ -64,18 +65,18 @@ void zn_engine_close(zn_engine *e);
 
 /* Takes n frames; any n. 0 or a negative zn_err. */
 int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err);
-/* Reads and takes up to max_frames from a source; of a stream, what is there. What is decided together
- * does not depend on how many each call takes: of a file a batch ends when it is full, and with the
- * file. Returns how many frames it was busy with, those among them that a call before had read and left;
- * 0 at the source's end, or a negative zn_err. It returns early where the outputs are full, and with
- * config.popularity where a window has ended (zn_engine_window); what was read already is taken by the
- * next call, which with 0 max_frames takes only that. */
+/* Reads and takes up to max_frames from a source; of a stream, what is there. What is decided
+ * together does not depend on how many each call takes: of a file a batch ends when it is full, and
+ * with the file. Returns how many frames it was busy with, those among them that a call before had
+ * read and left; 0 at the source's end, or a negative zn_err. It returns early where the outputs
+ * are full, and with config.popularity where a window has ended (zn_engine_window); what was read
+ * already is taken by the next call, which with 0 max_frames takes only that. */
 int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err);
 /* No packet came for quiet_ns since the last one: closes what has been idle for too long and puts
  * out the records. The packet clock stays. 0, 1 or a negative zn_err, as below. */
 int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err);
-/* End of input: closes every flow and puts its record out. 0, 1 when the outputs are to be taken and
- * it is to be called again, or a negative zn_err. */
+/* End of input: closes every flow and puts its record out. 0, 1 when the outputs are to be taken
+ * and it is to be called again, or a negative zn_err. */
 int zn_engine_finish(zn_engine *e, zn_error *err);
 /* Puts out what did not fit before. 0, 1 or a negative zn_err, as above. */
 int zn_engine_settle(zn_engine *e, zn_error *err);
@@ -90,8 +91,8 @@ bool zn_engine_waiting(const zn_engine *e);
 
 /*
  * The window that has ended: true when there is one, until zn_engine_run is called again; after
- * zn_engine_finish, the one that the end of input cut. Its counts are of distinct users a name, in no
- * order: as many as window->bins add up to, of which up to `cap` are written; returns how many.
+ * zn_engine_finish, the one that the end of input cut. Its counts are of distinct users a name, in
+ * no order: as many as window->bins add up to, of which up to `cap` are written; returns how many.
  */
 bool zn_engine_window(const zn_engine *e, zn_popularity_window *window);
 size_t zn_engine_window_counts(const zn_engine *e, uint32_t *out, size_t cap);

@@ -85,8 +85,8 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
     return 0;
 }
 
-/* `guess`: what zn_flow_probe gave for the packet. Not in line: the loop of those that take the short way
- * (take_packets) has more registers without it. */
+/* `guess`: what zn_flow_probe gave for the packet. Not in line: the loop of those that take the
+ * short way (take_packets) has more registers without it. */
 __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *p, uint32_t guess,
                                                  zn_error *err)
 {
@@ -138,8 +138,8 @@ __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *
     return 0;
 }
 
-/* Brings the flow table back below its cap, and a little more, so that it is not done each time. The
- * records of what is closed come first: it then only lingers, and goes before what is open. */
+/* Brings the flow table back below its cap, and a little more, so that it is not done each time.
+ * The records of what is closed come first: it then only lingers, and goes before what is open. */
 static int make_room(zn_engine *e, zn_error *err)
 {
     uint32_t beyond = e->max_flows / ROOM_PART;
@@ -156,8 +156,8 @@ static int make_room(zn_engine *e, zn_error *err)
     return zn_engine_settle_votes(e, true, err);
 }
 
-/* The packets' times change nothing but the clock: none is older than the one before it, and no second of
- * the flow table's nor a period ends before the last. */
+/* The packets' times change nothing but the clock: none is older than the one before it, and no
+ * second of the flow table's nor a period ends before the last. */
 static bool time_only_passes(const zn_engine *e, zn_packet *const *packet, size_t n)
 {
     int64_t last_ns = packet[n - 1]->t_ns;
@@ -167,7 +167,8 @@ static bool time_only_passes(const zn_engine *e, zn_packet *const *packet, size_
            (e->split_ns == 0 || last_ns / e->split_ns == e->period);
 }
 
-/* A packet of a settled side, where nothing but time passes: false, and nothing is done, of others. */
+/* A packet of a settled side, where nothing but time passes: false, and nothing is done, of
+ * others. */
 static inline bool take_settled(const zn_flow_places *places, const zn_packet *p, uint32_t guess)
 {
     zn_flow *f = &places->flows[guess - 1];
@@ -188,9 +189,9 @@ static inline uint32_t probe(const zn_engine *e, const zn_flow_places *places, c
     return guess;
 }
 
-/* The flow of each packet arrives while others before it have their turn. Not all are asked for at once:
- * of more lines than memory has under way at a time, many are not fetched at all. Where only time passes,
- * packets of settled sides take the short way, and the clock is set once. */
+/* The flow of each packet arrives while others before it have their turn. Not all are asked for at
+ * once: of more lines than memory has under way at a time, many are not fetched at all. Where only
+ * time passes, packets of settled sides take the short way, and the clock is set once. */
 static int take_packets(zn_engine *e, zn_packet *const *packet, size_t n, zn_error *err)
 {
     const zn_flow_places places = zn_flow_places_of(e->flows);

@@ -45,9 +45,9 @@ struct zn_engine {
     zn_frame frames[ZN_ENGINE_BATCH];
 };
 
-/* Takes n frames. Groups and batches are counted in frames, whatever portions they come in: what is put
- * out does not depend on them. With `d` they were decoded before, and are those from `at` on. 0, or a
- * negative zn_err. */
+/* Takes n frames. Groups and batches are counted in frames, whatever portions they come in: what is
+ * put out does not depend on them. With `d` they were decoded before, and are those from `at` on.
+ * 0, or a negative zn_err. */
 int zn_engine_take_frames(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,
                           zn_error *err);
 /* How many of n frames come before the end of a window, and of the batch. */
@@ -55,18 +55,19 @@ size_t zn_engine_until_window(zn_engine *e, const zn_frame *frames, size_t n);
 /* Ends a batch: what its packets left to be done is done. `all`: also records for which the outputs
  * have no room. 0, or a negative zn_err. */
 int zn_engine_settle_batch(zn_engine *e, bool all, zn_error *err);
-/* engine_settle.c. Decides the votes cast so far and writes what may be written; `all`, and returns, as
- * zn_engine_settle_batch. */
+/* engine_settle.c. Decides the votes cast so far and writes what may be written; `all`, and
+ * returns, as zn_engine_settle_batch. */
 int zn_engine_settle_votes(zn_engine *e, bool all, zn_error *err);
 /* What zn_outputs_full says once all records are written. */
 bool zn_engine_outputs_full(zn_engine *e);
-/* From now on, and until zn_engine_write_all, records are written by others, where there are any. */
+/* From now on, and until zn_engine_write_all, records are written by others, where there are
+ * any. */
 void zn_engine_write_behind(zn_engine *e);
-/* All records are written when this returns. `rc` is how it went so far: 0 or more becomes a negative
- * zn_err where memory for them was out. */
+/* All records are written when this returns. `rc` is how it went so far: 0 or more becomes a
+ * negative zn_err where memory for them was out. */
 int zn_engine_write_all(zn_engine *e, int rc, zn_error *err);
-/* Takes pending frames, up to the end of the batch or a window; all votes of before are decided then. 0, or a
- * negative zn_err. */
+/* Takes pending frames, up to the end of the batch or a window; all votes of before are decided
+ * then. 0, or a negative zn_err. */
 int zn_engine_take_pending(zn_engine *e, zn_error *err);
 /* Decides and writes what frames of a batch that is not full have left. 0, or a negative zn_err. */
 int zn_engine_end_batch(zn_engine *e, zn_error *err);

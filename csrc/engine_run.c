@@ -26,8 +26,8 @@ int zn_engine_take_pending(zn_engine *e, zn_error *err)
     return rc == 0 && e->popularity.due ? zn_engine_settle_batch(e, true, err) : rc;
 }
 
-/* The caller is to be asked before more is taken. Only where a batch has ended: what is put out must
- * not depend on the portions in which frames come. */
+/* The caller is to be asked before more is taken. Only where a batch has ended: what is put out
+ * must not depend on the portions in which frames come. */
 static bool must_stop(zn_engine *e)
 {
     return e->popularity.due || (e->batched == 0 && (e->waiting || zn_engine_outputs_full(e)));
@@ -45,8 +45,8 @@ static int read_frames(zn_engine *e, zn_source *source, int want, zn_error *err)
     return n;
 }
 
-/* Frames taken, or, when not one could be because reading failed, why. The batch ends with the source, or
- * where a stream has no more for now; not with the call. */
+/* Frames taken, or, when not one could be because reading failed, why. The batch ends with the
+ * source, or where a stream has no more for now; not with the call. */
 static int run_here(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
 {
     int taken = 0, before = (int)e->pending_count, n = 1, rc = 0;

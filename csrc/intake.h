@@ -46,14 +46,16 @@ typedef struct zn_decoded {
 int zn_intake_init(zn_intake *in, zn_error *err);
 void zn_intake_fini(zn_intake *in);
 
-/* Turns up to ZN_INTAKE_GROUP frames into packets at out[0 .. ], which are valid until the next call,
- * and returns how many there are. */
+/* Turns up to ZN_INTAKE_GROUP frames into packets at out[0 .. ], which are valid until the next
+ * call, and returns how many there are. */
 size_t zn_intake_take(zn_intake *in, const zn_frame *frames, size_t n, zn_packet **out);
 
-/* The first half of zn_intake_take, which changes nothing of *in: decodes up to ZN_INTAKE_AHEAD frames. */
+/* The first half of zn_intake_take, which changes nothing of *in: decodes up to ZN_INTAKE_AHEAD
+ * frames. */
 void zn_intake_decode(const zn_intake *in, const zn_frame *frames, size_t n, zn_decoded *out);
-/* The second half, for n of them (up to ZN_INTAKE_GROUP) from `at` on, each once and in their order. The
- * packets are those of *d at out[0 .. ], whose number is returned; valid until the next call. */
+/* The second half, for n of them (up to ZN_INTAKE_GROUP) from `at` on, each once and in their
+ * order. The packets are those of *d at out[0 .. ], whose number is returned; valid until the next
+ * call. */
 size_t zn_intake_join(zn_intake *in, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,
                       zn_packet **out);
 

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What an engine puts out: a text buffer for each output that is lines, and the tables that become
- * Parquet, of TCP and of UDP. Marks divide both where a period of --split ends, so that what belongs to which period
- * does not depend on when the buffers are emptied.
+ * Parquet, of TCP and of UDP. Marks divide both where a period of --split ends, so that what
+ * belongs to which period does not depend on when the buffers are emptied.
  */
 #ifndef ZN_OUTPUTS_H
 #define ZN_OUTPUTS_H

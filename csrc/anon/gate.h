@@ -72,15 +72,15 @@ typedef struct zn_gate_limits {
     uint32_t keep;        /* most recent users kept per attribute: the largest z there will be */
 } zn_gate_limits;
 
-/* policy, flows, book, resolved, stats and popularity of *g are set; makes the rest. 0, or a negative
- * zn_err. */
+/* policy, flows, book, resolved, stats and popularity of *g are set; makes the rest. 0, or a
+ * negative zn_err. */
 int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err);
 void zn_gate_fini(zn_gate *g);
 
 /* Identity of a normalised name. */
 zn_id zn_gate_name_id(const zn_gate *g, const zn_hostname *name);
-/* Identity of a text in the namespace of ZN_VOTE_CERTIFICATE or ZN_VOTE_AGENT, of which none shares a
- * count with another. */
+/* Identity of a text in the namespace of ZN_VOTE_CERTIFICATE or ZN_VOTE_AGENT, of which none shares
+ * a count with another. */
 zn_id zn_gate_beside_id(const zn_gate *g, zn_vote_kind kind, const zn_hostname *text);
 /* Identity of a server's address. */
 zn_id zn_gate_addr_id(const zn_gate *g, const zn_addr *server);
@@ -93,13 +93,13 @@ void zn_gate_decide(zn_gate *g);
 /* What was released by the last zn_gate_decide, in time order; borrows until the next. */
 const zn_release *zn_gate_releases(const zn_gate *g, size_t *count);
 
-/* Fetches what zn_gate_record will look at; the name, which lies behind it, in a second step. Returns
- * what zn_gate_record takes. */
+/* Fetches what zn_gate_record will look at; the name, which lies behind it, in a second step.
+ * Returns what zn_gate_record takes. */
 uint64_t zn_gate_prefetch(const zn_gate *g, const zn_flow *f);
 void zn_gate_prefetch_name(const zn_gate *g, const zn_flow *f);
-/* Fills *record, which is zero or was filled here before, with what may be said of a closed flow; false
- * when it may not be shown at all. quic: NULL for a flow without QUIC. ahead: of zn_gate_prefetch, or
- * 0. */
+/* Fills *record, which is zero or was filled here before, with what may be said of a closed flow;
+ * false when it may not be shown at all. quic: NULL for a flow without QUIC. ahead: of
+ * zn_gate_prefetch, or 0. */
 bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, uint64_t ahead,
                     zn_record *record);
 

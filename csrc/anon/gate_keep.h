@@ -7,7 +7,8 @@
 #include "anon/hostname.h"
 #include "base/record.h"
 
-/* What a record borrows: a name, one from DNS, one in a certificate, a user agent, an HTTP status. */
+/* What a record borrows: a name, one from DNS, one in a certificate, a user agent, an HTTP
+ * status. */
 typedef struct zn_kept_texts {
     uint8_t text[4][ZN_HOSTNAME_MAX];
     uint8_t status[4];

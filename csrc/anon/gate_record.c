@@ -163,7 +163,8 @@ static bool port_is_common(uint16_t port)
     return port == 53 || port == 80 || port == 443 || port == 853;
 }
 
-/* The port links a client's flows, so it stays only where the operator asked and nothing is hidden. */
+/* The port links a client's flows, so it stays only where the operator asked and nothing is
+ * hidden. */
 static void show_client(const zn_gate *g, const zn_flow *f, bool keep_port, zn_record_side *r)
 {
     const zn_addr *real =

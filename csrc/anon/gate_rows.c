@@ -6,7 +6,8 @@
 #include "base/clock.h"
 #include "crypto/alias.h"
 
-/* Namespaces of what is counted: the text "17" and the number 17 are two attributes, but one user. */
+/* Namespaces of what is counted: the text "17" and the number 17 are two attributes, but one
+ * user. */
 enum { DOMAIN_USER = 'u', DOMAIN_TEXT = 't', DOMAIN_JSON = 'j' };
 
 _Static_assert(ZN_ROW_BATCH <= ZN_CLOCK_REBASE_AFTER, "a batch sees at most one clock step");

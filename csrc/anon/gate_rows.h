@@ -33,8 +33,8 @@ int zn_row_gate_open(zn_row_gate **out, const zn_row_gate_config *config, zn_err
 void zn_row_gate_close(zn_row_gate *g);
 
 /*
- * Decides n <= ZN_ROW_BATCH rows, for zn_row_gate_decided to show those that may be written, in their
- * order. 0, or a negative zn_err with nothing to be written.
+ * Decides n <= ZN_ROW_BATCH rows, for zn_row_gate_decided to show those that may be written, in
+ * their order. 0, or a negative zn_err with nothing to be written.
  */
 int zn_row_gate_decide(zn_row_gate *g, const zn_row *rows, size_t n, zn_error *err);
 /* *count rows, valid until the next batch; they borrow the rows they were made of. */

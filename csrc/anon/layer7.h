@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the LAYER7 columns of a TCP flow need beside its names: requests and responses, the course of
- * a TLS handshake, and the name in the server's certificate, which is a vote of the flow's user in a
- * namespace of its own. For flow tables that were asked for ZN_SET_LAYER7; others cost a look.
+ * What the LAYER7 columns of a TCP flow need beside its names: requests and responses, the course
+ * of a TLS handshake, and the name in the server's certificate, which is a vote of the flow's user
+ * in a namespace of its own. For flow tables that were asked for ZN_SET_LAYER7; others cost a look.
  */
 #ifndef ZN_ANON_LAYER7_H
 #define ZN_ANON_LAYER7_H
@@ -23,7 +23,8 @@ enum {
 
 /* Looks at one packet of a flow, after anon/service and anon/names did. */
 void zn_layer7_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p);
-/* The first bytes of a client, which hold a whole ClientHello. `details`: of it, where they are known. */
+/* The first bytes of a client, which hold a whole ClientHello. `details`: of it, where they are
+ * known. */
 void zn_layer7_client_hello(zn_names *names, const zn_flow *f, zn_span head,
                             const zn_tls_details *details);
 /* The flow is closed: what waits for evidence is suppressed. */

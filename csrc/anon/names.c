@@ -109,7 +109,8 @@ static bool has_evidence(const zn_sighting *s, zn_name_source source)
     return (source != ZN_SOURCE_DNS || s->f->tuple.proto == ZN_PROTO_TCP) && s->f->client_acked;
 }
 
-/* The properties of the name or its flow forbid its release: the counter that says why, or ZN_STAT_COUNT. */
+/* The properties of the name or its flow forbid its release: the counter that says why, or
+ * ZN_STAT_COUNT. */
 static zn_stat forbidden(const zn_names *names, const zn_flow *f, zn_host_kind kind,
                          zn_name_source source, const zn_hostname *host)
 {

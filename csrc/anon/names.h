@@ -5,10 +5,10 @@
  * client has shown that it is real.
  *
  * TCP: the client's bytes are looked at from their start, in place where a hello or request head
- * lies in one segment, else through state/stream: TLS, HTTP/1, HTTP/2 in clear, DNS on port 53, also
- * behind a PROXY or SOCKS prefix or a request for TLS. A flow joined in its middle is searched at the
- * start of its first segments, in both directions, and whoever sends a hello or request is the
- * client. UDP: DNS questions on port 53; QUIC Initials and DTLS hellos on any port.
+ * lies in one segment, else through state/stream: TLS, HTTP/1, HTTP/2 in clear, DNS on port 53,
+ * also behind a PROXY or SOCKS prefix or a request for TLS. A flow joined in its middle is searched
+ * at the start of its first segments, in both directions, and whoever sends a hello or request is
+ * the client. UDP: DNS questions on port 53; QUIC Initials and DTLS hellos on any port.
  *
  * Evidence (unless the policy says any): TCP, the acknowledged handshake, for DNS as well;
  * DNS over UDP, the matching response; QUIC, packets to the connection ID that the server chose;
@@ -82,7 +82,8 @@ void zn_names_flow_closed(zn_names *names, uint32_t flow, zn_flow *f);
 const zn_quic_facts *zn_names_quic_facts(const zn_names *names, const zn_flow *f);
 /* The flow's record is written: frees what was kept for it. */
 void zn_names_forget(zn_names *names, zn_flow *f);
-/* The ZN_STAT_STATUS_* counter of a closed flow: what could be read of its names, released or not. */
+/* The ZN_STAT_STATUS_* counter of a closed flow: what could be read of its names, released or
+ * not. */
 zn_stat zn_names_status(const zn_names *names, const zn_flow *f);
 
 #endif

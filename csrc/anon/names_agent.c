@@ -12,8 +12,8 @@ static bool stays(uint8_t byte)
            byte == '~';
 }
 
-/* Percent-encodes printable ASCII (RFC 3986 2.1), as Tstat does, so that no blank cuts a line and no
- * quote needs another. False for other bytes, and for what is longer than a name may be. */
+/* Percent-encodes printable ASCII (RFC 3986 2.1), as Tstat does, so that no blank cuts a line and
+ * no quote needs another. False for other bytes, and for what is longer than a name may be. */
 static bool encode(zn_span raw, zn_hostname *out)
 {
     static const char digits[] = "0123456789ABCDEF";

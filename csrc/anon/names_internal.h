@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by names.c (entries, votes, evidence), names_tcp.c (bytes in order), names_read.c (what they
- * say), names_dns.c, names_udp.c, names_quic.c, names_agent.c and names_dtls.c. */
+/* Shared by names.c (entries, votes, evidence), names_tcp.c (bytes in order), names_read.c (what
+ * they say), names_dns.c, names_udp.c, names_quic.c, names_agent.c and names_dtls.c. */
 #ifndef ZN_ANON_NAMES_INTERNAL_H
 #define ZN_ANON_NAMES_INTERNAL_H
 
@@ -32,8 +32,8 @@ void zn_names_client_proven(const zn_sighting *s, uint32_t entry);
 /* Forgets what was collected of the flow's head. */
 void zn_names_drop_stream(zn_names *names, zn_flow *f);
 
-/* A second ClientHello of the flow, after a HelloRetryRequest, names `raw`: it must be what the first
- * one named. */
+/* A second ClientHello of the flow, after a HelloRetryRequest, names `raw`: it must be what the
+ * first one named. */
 void zn_names_named_again(const zn_sighting *s, zn_name_source source, zn_span raw);
 /* A DNS query's question. */
 void zn_names_question(const zn_sighting *s, const zn_dns_question *q);
@@ -54,9 +54,10 @@ typedef struct zn_piece {
 } zn_piece;
 
 /*
- * Reads what starts at the piece's start, as f->head expects it, and sets f->head to what can follow.
- * ZN_DONE: the next thing starts *used bytes further on, which may be behind the piece's end.
- * ZN_NEED_MORE: it is not whole. ZN_OTHER: it is nothing that is read. ZN_MALFORMED: f->head is off.
+ * Reads what starts at the piece's start, as f->head expects it, and sets f->head to what can
+ * follow. ZN_DONE: the next thing starts *used bytes further on, which may be behind the piece's
+ * end. ZN_NEED_MORE: it is not whole. ZN_OTHER: it is nothing that is read. ZN_MALFORMED: f->head
+ * is off.
  */
 zn_parse zn_names_read(const zn_sighting *s, const zn_piece *in, uint32_t *used);
 /* The thing that f->head is in the middle of is given up and counts as suppressed. */
@@ -127,8 +128,8 @@ static inline zn_datagram_state *zn_names_datagram(const zn_names *names, const 
     return zn_slab_at(&names->datagrams, f->datagram);
 }
 
-/* Takes a state for a flow recognised as `protocol`, whose names come from `source`. False when there
- * is no room: whatever the flow exposes is then suppressed. */
+/* Takes a state for a flow recognised as `protocol`, whose names come from `source`. False when
+ * there is no room: whatever the flow exposes is then suppressed. */
 bool zn_names_open_datagram(const zn_sighting *s, uint8_t protocol, zn_name_source source);
 
 /* Looks at a packet of a flow that is not recognised yet; false when it is no QUIC, no DTLS. */

@@ -101,8 +101,8 @@ static bool is_addressed_here(const zn_quic_state *q, const zn_quic_packet *pack
            (is_id(&q->first, packet->dcid) || (q->server_known && is_id(&q->server, packet->dcid)));
 }
 
-/* Whether an Initial of the connection opens: under its keys, those of another version from the same
- * ID, or those that a Retry asked for, which the client then starts its hello over with. */
+/* Whether an Initial of the connection opens: under its keys, those of another version from the
+ * same ID, or those that a Retry asked for, which the client then starts its hello over with. */
 static bool opens_here(const zn_sighting *s, const zn_quic_packet *packet, zn_span *plain)
 {
     zn_quic_state *q = state_of(s);
@@ -336,7 +336,8 @@ void zn_names_quic(const zn_sighting *s)
     conclude(s);
 }
 
-/* Whether a flow's first datagram has the form of a client's first: it is long, and so are its IDs. */
+/* Whether a flow's first datagram has the form of a client's first: it is long, and so are its
+ * IDs. */
 static bool is_first_flight(const zn_sighting *s)
 {
     const zn_packet *p = s->p;

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client's stream is read thing by thing: a preamble, a ClientHello, a request head, a frame, a DNS
- * message. What begins a stream, or follows a request, is recognised by its own first bytes, whatever
- * the port; only DNS, which has none that are its own, is looked for on port 53 alone.
+ * A client's stream is read thing by thing: a preamble, a ClientHello, a request head, a frame, a
+ * DNS message. What begins a stream, or follows a request, is recognised by its own first bytes,
+ * whatever the port; only DNS, which has none that are its own, is looked for on port 53 alone.
  */
 #include "anon/layer7.h"
 #include "anon/names_internal.h"
@@ -264,8 +264,8 @@ static bool begins_request(uint8_t first)
     return (lower >= 'a' && lower <= 'z') || first == '\r' || first == '\n';
 }
 
-/* Nothing is known of what comes next. The first byte is asked before any parser: of most flows that
- * are none of these it is another. */
+/* Nothing is known of what comes next. The first byte is asked before any parser: of most flows
+ * that are none of these it is another. */
 static zn_parse recognise(const zn_sighting *s, const zn_piece *in, uint32_t *used)
 {
     const zn_tuple *tuple = &s->f->tuple;

@@ -5,10 +5,10 @@
  *
  * zn_flow.head_seq is where the next thing of interest starts: the stream's first byte, the head in
  * progress, or the request expected after the last one. A segment that starts there is read in
- * place. When a thing does not end in it, or bytes before it are missing, pieces are put in order by
- * state/stream; a thing may take at most PIECES_MAX of them, so that a sender of single bytes does
- * not have it parsed without end. Missing bytes are given up when the stream has no room left in
- * front of them, or the flow ends; what was stored behind them is then read by itself.
+ * place. When a thing does not end in it, or bytes before it are missing, pieces are put in order
+ * by state/stream; a thing may take at most PIECES_MAX of them, so that a sender of single bytes
+ * does not have it parsed without end. Missing bytes are given up when the stream has no room left
+ * in front of them, or the flow ends; what was stored behind them is then read by itself.
  */
 #include "anon/names_internal.h"
 #include "proto/http.h"

@@ -46,7 +46,8 @@ bool zn_policy_is_user(const zn_policy *policy, const zn_flow_table *flows, cons
                        const zn_packet *p);
 
 /* Whoever opened the flow is its user. What a host outside sends to a user's server is not the
- * user's exposure, or one such host could vote through z servers; nobody is asked where everything leaves. */
+ * user's exposure, or one such host could vote through z servers; nobody is asked where everything
+ * leaves. */
 static inline bool zn_policy_may_vote(const zn_policy *policy, const zn_flow *f)
 {
     return policy->everything || f->user == f->client;

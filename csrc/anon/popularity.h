@@ -1,13 +1,14 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many users exposed each attribute, window by window: what a model of k-anonymity is fitted to.
+ * How many users exposed each attribute, window by window: what a model of k-anonymity is fitted
+ * to.
  *
- * Windows lie end to end from the first time on, as long as the window of z-anonymity. Exposures are
- * counted in tables of their own that keep every user: the one that decides keeps the z latest. Within
- * a window their order does not matter.
- * A window that has ended (`due`) stays to be read until zn_popularity_next, or is remembered by
- * zn_popularity_keep. Only counts come out. Statistics, never a release.
+ * Windows lie end to end from the first time on, as long as the window of z-anonymity. Exposures
+ * are counted in tables of their own that keep every user: the one that decides keeps the z latest.
+ * Within a window their order does not matter. A window that has ended (`due`) stays to be read
+ * until zn_popularity_next, or is remembered by zn_popularity_keep. Only counts come out.
+ * Statistics, never a release.
  */
 #ifndef ZN_ANON_POPULARITY_H
 #define ZN_ANON_POPULARITY_H
@@ -48,7 +49,8 @@ bool zn_popularity_reach(zn_popularity *p, int64_t t_ns);
 void zn_popularity_see(zn_popularity *p, const zn_observation *o);
 /* End of input: the window is due, and cut. */
 void zn_popularity_finish(zn_popularity *p);
-/* Forgets the window that is due, if one is, and begins the one that holds the last time reached. */
+/* Forgets the window that is due, if one is, and begins the one that holds the last time
+ * reached. */
 void zn_popularity_next(zn_popularity *p);
 /* The same, with the window that is due added to `kept`. 0, or -ZN_ERR_CAPACITY. */
 int zn_popularity_keep(zn_popularity *p, zn_error *err);

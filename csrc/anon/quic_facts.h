@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a flow's QUIC packets tell beside its name, for Tstat's QUIC columns: versions, 0-RTT packets,
- * the length of an Encrypted Client Hello, and the user agent, which is a vote of the flow's user in
- * a namespace of its own.
+ * What a flow's QUIC packets tell beside its name, for Tstat's QUIC columns: versions, 0-RTT
+ * packets, the length of an Encrypted Client Hello, and the user agent, which is a vote of the
+ * flow's user in a namespace of its own.
  */
 #ifndef ZN_ANON_QUIC_FACTS_H
 #define ZN_ANON_QUIC_FACTS_H

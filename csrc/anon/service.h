@@ -4,8 +4,8 @@
  * Which service a flow is, in the numbers of Tstat's con_t, c_type and s_type.
  *
  * A TCP flow counts as a service once both sides spoke it: a request and a response, a greeting and
- * a command, two hellos. Datagrams are taken for what they look like, each side for itself; RTP is a
- * suspicion (ZN_UDP_RTP_ONCE) until a second datagram of the same source follows the first.
+ * a command, two hellos. Datagrams are taken for what they look like, each side for itself; RTP is
+ * a suspicion (ZN_UDP_RTP_ONCE) until a second datagram of the same source follows the first.
  */
 #ifndef ZN_ANON_SERVICE_H
 #define ZN_ANON_SERVICE_H

@@ -69,8 +69,8 @@ static size_t v4_text(const uint8_t *four, char *out)
     return (size_t)(at - out);
 }
 
-/* Where the longest row of groups of zeros begins, the first of equal ones; 8 and *n == 0 for none of
- * two or more (RFC 5952 4.2). */
+/* Where the longest row of groups of zeros begins, the first of equal ones; 8 and *n == 0 for none
+ * of two or more (RFC 5952 4.2). */
 static unsigned longest_zeros(const uint16_t group[8], unsigned *n)
 {
     unsigned best = 8;
@@ -88,8 +88,8 @@ static unsigned longest_zeros(const uint16_t group[8], unsigned *n)
     return best;
 }
 
-/* A group of an IPv6 address in hexadecimal, without zeros before it; returns its digits, of 4 bytes
- * that it may write. */
+/* A group of an IPv6 address in hexadecimal, without zeros before it; returns its digits, of 4
+ * bytes that it may write. */
 static size_t put_group(char *out, uint32_t group)
 {
     /* A nibble a byte, the first in the lowest; 'a' - '9' - 1 more for each of 10 and above. */
@@ -127,7 +127,8 @@ static size_t v6_text(const zn_addr *a, char *out)
     return n;
 }
 
-/* The first 96 bits are zero: the rest is told as if it were an IPv4 address, where it is not small. */
+/* The first 96 bits are zero: the rest is told as if it were an IPv4 address, where it is not
+ * small. */
 static bool is_v4_compatible(const zn_addr *a)
 {
     static const uint8_t none[12] = {0};

@@ -37,7 +37,8 @@ void *zn_block_alloc(size_t bytes)
     (void)madvise(block, bytes, MADV_DONTDUMP);
 #endif
 #ifdef MADV_HUGEPAGE
-    /* A block that is hardly used stays on small pages: only what lies further in gets huge ones. */
+    /* A block that is hardly used stays on small pages: only what lies further in gets huge
+     * ones. */
     if (bytes >= 4 * HUGE_PAGE_BYTES)
         (void)madvise((uint8_t *)block + HUGE_PAGE_BYTES, bytes - HUGE_PAGE_BYTES, MADV_HUGEPAGE);
 #endif
@@ -156,7 +157,8 @@ static uint32_t take(zn_slab *s, size_t dirty)
     } else if (s->used_high < s->cap) {
         index = ++s->used_high; /* never touched before: the kernel's zeros */
         /* Written before it is read: a page that is read first is lent as zeros, and to replace it
-         * stops every thread's processor. Where it begins in a page, the object before has written it. */
+         * stops every thread's processor. Where it begins in a page, the object before has written
+         * it. */
         memset(s->base + (size_t)index * s->object_bytes - 1, 0, 1);
     } else {
         return 0;

@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A keyed hash of a few words that chooses a bucket, for every packet: multiplications whose halves are
- * folded (after wyhash, Wang Yi 2019), a fifth of the price of SipHash. Without the key nobody can aim
- * at a bucket. What it finds has to be compared: where a hash stands for an identity it is base/hash's.
+ * A keyed hash of a few words that chooses a bucket, for every packet: multiplications whose halves
+ * are folded (after wyhash, Wang Yi 2019), a fifth of the price of SipHash. Without the key nobody
+ * can aim at a bucket. What it finds has to be compared: where a hash stands for an identity it is
+ * base/hash's.
  */
 #ifndef ZN_BASE_BUCKET_HASH_H
 #define ZN_BASE_BUCKET_HASH_H

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers as decimal digits, written to where there is room for them; each function returns the end of
- * what it wrote. For lines made of many small numbers: base/text asks for room each time.
+ * Numbers as decimal digits, written to where there is room for them; each function returns the end
+ * of what it wrote. For lines made of many small numbers: base/text asks for room each time.
  */
 #ifndef ZN_BASE_DIGITS_H
 #define ZN_BASE_DIGITS_H

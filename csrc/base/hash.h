@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keyed hashing (SipHash-1-3, Aumasson and Bernstein 2012): nothing unkeyed may choose a bucket or
- * stand for an identity, or a sender who picks names and addresses could flood a table. Where a hash
- * only chooses a bucket, for every packet, it is base/bucket_hash's.
+ * stand for an identity, or a sender who picks names and addresses could flood a table. Where a
+ * hash only chooses a bucket, for every packet, it is base/bucket_hash's.
  *
  * A zn_hash_key is a per-process random secret. A zn_id is the 128-bit identity of an attribute
  * under it: wide enough that two attributes sharing one is not a practical event.

@@ -92,8 +92,8 @@ static void *work(void *of)
     return NULL;
 }
 
-/* Without any signal: those are for the threads of the program. But for that of a missing page: it comes to
- * the thread that touches one, and blocked it would end the process (io/map_guard.h). */
+/* Without any signal: those are for the threads of the program. But for that of a missing page: it
+ * comes to the thread that touches one, and blocked it would end the process (io/map_guard.h). */
 int zn_pool_begin(zn_pool *p, zn_error *err)
 {
     sigset_t all, before;

@@ -8,9 +8,9 @@
  * microseconds before they sleep, because the next task is mostly that near, but not where there
  * are fewer processors than threads.
  *
- * Signals go to the threads of the program, never to the pool's, but for that of a page that one of them misses
- * (SIGBUS). One thread at a time calls; a task may
- * start jobs too, and wait for those whose tasks wait for nothing.
+ * Signals go to the threads of the program, never to the pool's, but for that of a page that one of
+ * them misses (SIGBUS). One thread at a time calls; a task may start jobs too, and wait for those
+ * whose tasks wait for nothing.
  */
 #ifndef ZN_BASE_POOL_H
 #define ZN_BASE_POOL_H
@@ -32,8 +32,8 @@ typedef struct zn_job {
     struct zn_job *next;
 } zn_job;
 
-/* A pool for `threads` (1 .. ZN_POOL_MAX), of which one is the caller's. 0, or a negative zn_err with
- * *err filled. */
+/* A pool for `threads` (1 .. ZN_POOL_MAX), of which one is the caller's. 0, or a negative zn_err
+ * with *err filled. */
 int zn_pool_open(zn_pool **out, unsigned threads, zn_error *err);
 /* Every job has ended; NULL is fine. In a process that was forked meanwhile, where the threads are
  * not, nothing is freed. */

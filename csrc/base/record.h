@@ -112,8 +112,8 @@ typedef struct zn_record {
     uint64_t http_requests, http_responses;
     zn_span http_status;  /* digits, empty when there was no response */
     uint64_t tls_session; /* Tstat's tls_session_stat */
-    /* The name a DNS response gave the server's address, or, without the policy's dn_hunter, the one
-     * that a DNS query asks for; empty unless it may be told, and then so is the rest. */
+    /* The name a DNS response gave the server's address, or, without the policy's dn_hunter, the
+     * one that a DNS query asks for; empty unless it may be told, and then so is the rest. */
     zn_span fqdn;
     zn_addr resolver;
     zn_shown resolver_shown;

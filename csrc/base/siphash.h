@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rounds of SipHash-1-3 (Aumasson and Bernstein 2012), for base/hash and for who hashes a fixed
- * number of words on the packet path: there the rounds stand in line and those of neighbouring packets
- * overlap.
+ * number of words on the packet path: there the rounds stand in line and those of neighbouring
+ * packets overlap.
  */
 #ifndef ZN_BASE_SIPHASH_H
 #define ZN_BASE_SIPHASH_H

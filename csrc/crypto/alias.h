@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pseudonyms of users that are texts and not addresses: the first 128 bits of HMAC-SHA256(key, user)
- * in hexadecimal. The key is the epoch's, derived for "zanon-net/1/filter" (crypto/keys.h), so a
- * user has one pseudonym within an epoch and another in the next; nobody without the key can link a
- * pseudonym to a user or to another epoch.
+ * Pseudonyms of users that are texts and not addresses: the first 128 bits of HMAC-SHA256(key,
+ * user) in hexadecimal. The key is the epoch's, derived for "zanon-net/1/filter" (crypto/keys.h),
+ * so a user has one pseudonym within an epoch and another in the next; nobody without the key can
+ * link a pseudonym to a user or to another epoch.
  *
  * Recent pseudonyms are remembered, by the caller's keyed hash of the user, and wiped with their
  * key.

@@ -44,8 +44,8 @@ int zn_keys_pseudonym(zn_keys *k, int64_t t_ns, const zn_addr *real, zn_addr *ps
 int zn_keys_rebase(zn_keys *k, int64_t t_ns, zn_error *err);
 
 /* Derives n (1..32) bytes for another purpose of the same epoch ("zanon-net/1/filter"), by the
- * formula above with `purpose` in place of the first label. Ephemeral mode moves to the epoch first,
- * as zn_keys_pseudonym does; an epoch whose secret is gone gives -ZN_ERR_CONFIG. */
+ * formula above with `purpose` in place of the first label. Ephemeral mode moves to the epoch
+ * first, as zn_keys_pseudonym does; an epoch whose secret is gone gives -ZN_ERR_CONFIG. */
 int zn_keys_derive(zn_keys *k, const char *purpose, int64_t epoch, uint8_t *out, size_t n);
 
 /* Overwrites n bytes at p in a way the compiler keeps. */

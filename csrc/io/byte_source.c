@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams, and files that cannot be mapped, are read in portions that stay in the second-level cache until
- * they are used.
+ * Streams, and files that cannot be mapped, are read in portions that stay in the second-level
+ * cache until they are used.
  */
 #include "io/byte_source.h"
 

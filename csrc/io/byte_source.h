@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a capture's bytes come from: memory, a mapped file, or a stream through a buffer. The unread bytes
- * at hand are a cursor that the reader moves; a refill brings more.
+ * Where a capture's bytes come from: memory, a mapped file, or a stream through a buffer. The
+ * unread bytes at hand are a cursor that the reader moves; a refill brings more.
  *
  * Bytes behind the cursor stay where they are until the next zn_byte_source_refill, so frames may
  * borrow them until then; those of memory and of a mapped file until the source is closed.
@@ -39,20 +39,21 @@ typedef struct zn_byte_source {
 int zn_byte_source_open_path(zn_byte_source *s, const char *path, zn_error *err);
 /* A stream from fd, which stays the caller's; `name` stands for it in messages. */
 int zn_byte_source_open_fd(zn_byte_source *s, int fd, const char *name, zn_error *err);
-/* Bytes that were read from the stream before it was opened, at most 64 KiB, come first. Only before
- * anything else is read. */
+/* Bytes that were read from the stream before it was opened, at most 64 KiB, come first. Only
+ * before anything else is read. */
 void zn_byte_source_put_back(zn_byte_source *s, zn_span bytes);
 void zn_byte_source_open_memory(zn_byte_source *s, const uint8_t *bytes, size_t n);
 void zn_byte_source_close(zn_byte_source *s);
 
 /*
- * Reads what a stream has, waiting for the first byte, or the next part of a file, up to the size that
- * it was opened with; moves the unread bytes, but those of a mapped file. Returns 1 when there
+ * Reads what a stream has, waiting for the first byte, or the next part of a file, up to the size
+ * that it was opened with; moves the unread bytes, but those of a mapped file. Returns 1 when there
  * is more at hand now, 0 when there will never be, or -ZN_ERR_IO; os_errno EINTR means that a
  * signal came while it waited, and that it can be called again.
  */
 int zn_byte_source_refill(zn_byte_source *s, zn_error *err);
-/* 0; or -ZN_ERR_IO when what was read of a mapped file cannot be believed, as it was cut meanwhile. */
+/* 0; or -ZN_ERR_IO when what was read of a mapped file cannot be believed, as it was cut
+ * meanwhile. */
 int zn_byte_source_check(const zn_byte_source *s, zn_error *err);
 
 /* A refill may bring more bytes. */
@@ -67,8 +68,8 @@ static inline bool zn_byte_source_stays(const zn_byte_source *s)
     return s->buffer == NULL;
 }
 
-/* Where a reader that takes many records at once should pause: what it took so far, if that stays where it is,
- * is still in the second-level cache when it is used. */
+/* Where a reader that takes many records at once should pause: what it took so far, if that stays
+ * where it is, is still in the second-level cache when it is used. */
 static inline const uint8_t *zn_byte_source_pause(const zn_byte_source *s)
 {
     zn_cursor at = s->unread;

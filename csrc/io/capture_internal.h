@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the capture formats share. Each has a zn_format, which capture.c finds by the first bytes. A
- * step takes one record or block from the unread bytes, or leaves them untouched and says how many it
- * needs.
+ * step takes one record or block from the unread bytes, or leaves them untouched and says how many
+ * it needs.
  */
 #ifndef ZN_IO_CAPTURE_INTERNAL_H
 #define ZN_IO_CAPTURE_INTERNAL_H
@@ -32,13 +32,14 @@ typedef struct zn_format {
     const char *name;
     const char *unit; /* what it is a sequence of, in messages */
     bool one_link;    /* all frames of a capture are of the same link type */
-    /* True when a capture that starts with these bytes (at least 4, but for a shorter one) is one. */
+    /* True when a capture that starts with these bytes (at least 4, but for a shorter one) is
+     * one. */
     bool (*is)(zn_span start);
     /* Reads the header; 0 or a negative zn_err. */
     int (*open)(zn_capture *c, zn_error *err);
     zn_step (*step)(zn_capture *c, zn_frame *frame);
-    /* Takes up to `max` records as `step` would, as long as they are plain frames and at hand, up to
-     * zn_byte_source_pause; returns how many. NULL: there is no such short way. */
+    /* Takes up to `max` records as `step` would, as long as they are plain frames and at hand, up
+     * to zn_byte_source_pause; returns how many. NULL: there is no such short way. */
     int (*read)(zn_capture *c, zn_frame *frames, int max);
     void (*close)(zn_capture *c); /* frees what open has made; NULL: nothing */
 } zn_format;

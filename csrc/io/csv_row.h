@@ -23,8 +23,8 @@ typedef struct zn_csv_layout {
 
 /*
  * Lays out a header row, n bytes at `row` without line feed, for `wanted` columns. On success
- * returns ZN_FAULT_GOOD; ZN_FAULT_MISSING or ZN_FAULT_TWICE with the wanted column at fault in *which; or
- * another fault of the row. Writes over the row.
+ * returns ZN_FAULT_GOOD; ZN_FAULT_MISSING or ZN_FAULT_TWICE with the wanted column at fault in
+ * *which; or another fault of the row. Writes over the row.
  */
 zn_row_fault zn_csv_header(zn_csv_layout *layout, uint8_t *row, size_t n,
                            const zn_row_columns *wanted, size_t *which);

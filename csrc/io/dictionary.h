@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The distinct texts of a column of io/table, numbered in the order in which they came, and laid out
- * as an Arrow string array: offsets and bytes.
+ * The distinct texts of a column of io/table, numbered in the order in which they came, and laid
+ * out as an Arrow string array: offsets and bytes.
  */
 #ifndef ZN_IO_DICTIONARY_H
 #define ZN_IO_DICTIONARY_H
@@ -33,8 +33,8 @@ typedef struct zn_short_text {
 void zn_dictionary_fini(zn_dictionary *d);
 /* The number of a text; ZN_DICTIONARY_FULL when memory is out. */
 uint32_t zn_dictionary_text(zn_dictionary *d, const zn_hash_key *key, zn_span text);
-/* The numbers of up to 64 addresses whose bits are set in `which`, and 0 for others; false when memory
- * is out. Together they wait for memory once. */
+/* The numbers of up to 64 addresses whose bits are set in `which`, and 0 for others; false when
+ * memory is out. Together they wait for memory once. */
 bool zn_dictionary_addresses(zn_dictionary *d, const zn_hash_key *key, const zn_addr *addresses,
                              uint64_t which, uint32_t numbers[64]);
 /* The same of texts. */

@@ -75,7 +75,8 @@ void zn_field_value(const zn_field *field, const zn_record *r, zn_cell *out);
  * anything else as Tstat prints it. */
 void zn_field_put(zn_text *out, const zn_field *field, const zn_cell *value);
 
-/* What a field whose values are words can say, by number, NULL: nothing. NULL for any other field. */
+/* What a field whose values are words can say, by number, NULL: nothing. NULL for any other
+ * field. */
 const char *const *zn_field_words(const zn_field *field, size_t *n);
 
 /* "tls" and so on, NULL for none; "released" and so on. */

@@ -10,8 +10,8 @@
  * card or the kernel stripped are back in the frames, and the filter is compiled for the opened
  * interface, so that `vlan` finds them.
  *
- * An interface that goes down and comes up again goes on being read; one that is removed ends.
- * An interface may be opened several times, for several threads to read: the kernel then spreads its
+ * An interface that goes down and comes up again goes on being read; one that is removed ends. An
+ * interface may be opened several times, for several threads to read: the kernel then spreads its
  * frames over the handles (PACKET_FANOUT), a flow's both directions to the same one, fragments put
  * together before. A handle belongs to one thread at a time.
  */
@@ -53,9 +53,9 @@ int zn_live_begin(zn_live *l, const zn_live_config *config, zn_error *err);
 void zn_live_close(zn_live *l);
 
 /*
- * The frames that are there, at most ZN_LIVE_BATCH, into *frames, which borrows until the next call.
- * Never waits. Returns their number, 0 when there are none, or a negative zn_err: the interface is
- * gone.
+ * The frames that are there, at most ZN_LIVE_BATCH, into *frames, which borrows until the next
+ * call. Never waits. Returns their number, 0 when there are none, or a negative zn_err: the
+ * interface is gone.
  */
 int zn_live_next(zn_live *l, const zn_frame **frames, zn_error *err);
 /* Becomes readable when there are frames; -1 where the system offers no such descriptor. */

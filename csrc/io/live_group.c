@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A member is a ring of an interface, and has a batch of its frames. A round reads every member whose batch is used
- * up, then hands out the earliest frames until one of the batches ends (its successor must be seen
- * first) or the horizon is reached: what a member without frames may still deliver is later.
+ * A member is a ring of an interface, and has a batch of its frames. A round reads every member
+ * whose batch is used up, then hands out the earliest frames until one of the batches ends (its
+ * successor must be seen first) or the horizon is reached: what a member without frames may still
+ * deliver is later.
  */
 #include "io/live_group.h"
 

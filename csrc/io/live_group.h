@@ -25,8 +25,8 @@ typedef struct zn_live_group zn_live_group;
 int zn_live_group_open(zn_live_group **out, zn_error *err);
 void zn_live_group_close(zn_live_group *g);
 /* Opens one more interface, before the first zn_live_group_next, with so many rings (1 ..
- * ZN_LIVE_RINGS), over which the kernel spreads its frames, each of config->ring_bytes. 0 or a negative
- * zn_err. */
+ * ZN_LIVE_RINGS), over which the kernel spreads its frames, each of config->ring_bytes. 0 or a
+ * negative zn_err. */
 int zn_live_group_add(zn_live_group *g, const zn_live_config *config, unsigned rings,
                       zn_error *err);
 
@@ -45,8 +45,8 @@ void zn_live_group_stop(zn_live_group *g);
 bool zn_live_group_ended(const zn_live_group *g);
 
 size_t zn_live_group_size(const zn_live_group *g);
-/* Of the i-th interface that was added: its counters, its LINKTYPE_*, and why it, or one of its rings,
- * ended, or NULL. */
+/* Of the i-th interface that was added: its counters, its LINKTYPE_*, and why it, or one of its
+ * rings, ended, or NULL. */
 zn_live_counts zn_live_group_counts(zn_live_group *g, size_t i);
 uint32_t zn_live_group_link_type(const zn_live_group *g, size_t i);
 const char *zn_live_group_warning(const zn_live_group *g, size_t i);

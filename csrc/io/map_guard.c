@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The handler runs on the thread that touched the page, and only makes system calls and reads atomics.
+ * The handler runs on the thread that touched the page, and only makes system calls and reads
+ * atomics.
  */
 #include "io/map_guard.h"
 

@@ -210,7 +210,8 @@ static zn_step read_enhanced(zn_capture *c, zn_cursor *body, bool obsolete, zn_f
     return step;
 }
 
-/* A simple packet block has no time, and its interface's snapshot length tells what was captured. */
+/* A simple packet block has no time, and its interface's snapshot length tells what was
+ * captured. */
 static zn_step read_simple(zn_capture *c, zn_cursor *body, zn_frame *frame)
 {
     frame->t_ns = -1;

@@ -142,7 +142,8 @@ static void put_cell(zn_table *t, size_t i, size_t row, const zn_cell *v)
     }
 }
 
-/* The numbers of a record that are copied as they are. Where nothing is copied the stage stays 0. */
+/* The numbers of a record that are copied as they are. Where nothing is copied the stage stays
+ * 0. */
 static void put_numbers(const zn_table_plan *plan, size_t row, const char *record)
 {
     const zn_table_step *s = plan->step + plan->end[ZN_COPY_NOTHING];

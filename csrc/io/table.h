@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The records of one protocol's flows as columns in memory, laid out as Apache Arrow has them (Arrow columnar format 1.4),
- * so that a writer of Parquet takes them as they are: little-endian values, a bitmap of what is
- * there, and text as 32-bit indices into a dictionary.
+ * The records of one protocol's flows as columns in memory, laid out as Apache Arrow has them
+ * (Arrow columnar format 1.4), so that a writer of Parquet takes them as they are: little-endian
+ * values, a bitmap of what is there, and text as 32-bit indices into a dictionary.
  *
  * All columns lie in one block, which can be taken away with its rows, read at leisure, and given
- * back. Rows gather in a stage that the processor's cache holds, and go on to the block ZN_TABLE_STAGE
- * at a time. Growth is the only thing that can fail; the table then remembers `failed` and takes no
- * more.
+ * back. Rows gather in a stage that the processor's cache holds, and go on to the block
+ * ZN_TABLE_STAGE at a time. Growth is the only thing that can fail; the table then remembers
+ * `failed` and takes no more.
  */
 #ifndef ZN_IO_TABLE_H
 #define ZN_IO_TABLE_H
@@ -71,18 +71,20 @@ typedef struct zn_table {
     bool failed;
 } zn_table;
 
-/* A table of those fields that apply to flows of a protocol. *t is zero; 0, or a negative zn_err. */
+/* A table of those fields that apply to flows of a protocol. *t is zero; 0, or a negative
+ * zn_err. */
 int zn_table_init(zn_table *t, const zn_fields *fields, uint8_t proto, zn_error *err);
 void zn_table_fini(zn_table *t);
 /* Appends a record of that protocol. */
 void zn_table_add(zn_table *t, const zn_record *r);
 
-/* Moves what is left on the stage into the block: nothing is added any more before zn_table_take. 0, or
- * -ZN_ERR_CAPACITY. */
+/* Moves what is left on the stage into the block: nothing is added any more before zn_table_take.
+ * 0, or -ZN_ERR_CAPACITY. */
 int zn_table_end(zn_table *t, zn_error *err);
 /* Which rows in the block have a value of a column, a bit each; NULL: all of them. */
 const uint8_t *zn_table_valid(const zn_table *t, size_t column);
-/* The block with the rows, now the caller's; the table forgets them, and what its dictionaries held. */
+/* The block with the rows, now the caller's; the table forgets them, and what its dictionaries
+ * held. */
 zn_table_block zn_table_take(zn_table *t);
 /* Gives back a block from zn_table_take, whose rows nobody reads any more, to be filled again. */
 void zn_table_give(zn_table *t, zn_table_block block);

@@ -116,8 +116,9 @@ void zn_tstat_header(zn_text *out, const zn_tstat *t, zn_tstat_log log)
     zn_text_char(out, '\n');
 }
 
-/* A value of another kind than a number and what is behind it, after what has been written up to `at`;
- * returns their end, where there is room for as much as before, or NULL when memory is out. */
+/* A value of another kind than a number and what is behind it, after what has been written up to
+ * `at`; returns their end, where there is room for as much as before, or NULL when memory is
+ * out. */
 static char *put_cell(zn_text *out, const zn_column *c, const zn_record *r, char *at, size_t room)
 {
     zn_cell value;
@@ -190,7 +191,8 @@ static char *put_time(char *at, zn_tstat_time *last, int64_t ns)
         return put_number(at, number);                                                             \
     } while (0)
 
-/* The value of a column other than a cell, or the values of a run, and blanks; returns their end. */
+/* The value of a column other than a cell, or the values of a run, and blanks; returns their
+ * end. */
 static inline char *put_step(zn_tstat *t, const zn_tstat_step *s, const zn_record *r, char *at)
 {
     zn_shown shown;

@@ -9,13 +9,15 @@
 
 #include "base/cursor.h"
 
-/* The bytes below ' ', beside 0, that something begins with: SOCKS, RDP, MySQL, empty lines, TDS, TLS. */
+/* The bytes below ' ', beside 0, that something begins with: SOCKS, RDP, MySQL, empty lines, TDS,
+ * TLS. */
 #define ZN_BEGIN_CONTROLS                                                                          \
     (1u << 1 | 1u << 3 | 1u << 4 | 1u << 5 | 1u << '\n' | 1u << '\r' | 1u << 0x12 | 1u << 0x16)
 #define ZN_BEGIN_POSTGRESQL 8u /* the length of its requests for encryption */
 
-/* True only where zn_tls_client_hello, zn_h2_preface, zn_http_looks_like_request, zn_preamble_skip and
- * zn_service_sign_of find nothing at the segment's start. Messages of DNS begin with anything. */
+/* True only where zn_tls_client_hello, zn_h2_preface, zn_http_looks_like_request, zn_preamble_skip
+ * and zn_service_sign_of find nothing at the segment's start. Messages of DNS begin with
+ * anything. */
 static inline bool zn_begins_nothing(zn_span segment)
 {
     zn_cursor c = zn_cursor_over_span(segment, true);

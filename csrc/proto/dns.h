@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The question of a DNS message (RFC 1035 4.1). Only the first question counts whose name is spelled
- * out: no implementation sends another one.
+ * The question of a DNS message (RFC 1035 4.1). Only the first question counts whose name is
+ * spelled out: no implementation sends another one.
  */
 #ifndef ZN_PROTO_DNS_H
 #define ZN_PROTO_DNS_H

@@ -50,7 +50,8 @@ static frame_header read_frame_header(zn_cursor *c)
     return h;
 }
 
-/* The fragment of a header block in a frame's payload (RFC 9113 6.2); false when it does not fit. */
+/* The fragment of a header block in a frame's payload (RFC 9113 6.2); false when it does not
+ * fit. */
 static bool fragment_of(const frame_header *h, zn_cursor payload, zn_span *out)
 {
     size_t padding = 0, left;

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host of an HTTP/2 request in clear (RFC 9113): `:authority`, or `host` where there is none, in
- * the header blocks that a client sends after its preface.
+ * The host of an HTTP/2 request in clear (RFC 9113): `:authority`, or `host` where there is none,
+ * in the header blocks that a client sends after its preface.
  */
 #ifndef ZN_PROTO_H2_H
 #define ZN_PROTO_H2_H
@@ -27,16 +27,16 @@ typedef struct zn_h2_unit {
     zn_span host;    /* as sent; empty when the request names none. Borrows the scratch. */
 } zn_h2_unit;
 
-/* ZN_DONE when the bytes start with the client's preface, with its length in *used; ZN_NEED_MORE when
- * they are a beginning of it; else ZN_OTHER. */
+/* ZN_DONE when the bytes start with the client's preface, with its length in *used; ZN_NEED_MORE
+ * when they are a beginning of it; else ZN_OTHER. */
 zn_parse zn_h2_preface(zn_span bytes, size_t *used);
 
 /*
  * Reads the frame at the start of `bytes`, with all CONTINUATION frames that belong to it. Returns
- * ZN_DONE with *out; ZN_NEED_MORE; or ZN_MALFORMED, after which the connection cannot be followed any
- * more: frames that RFC 9113 does not allow here, a block longer than ZN_H2_BLOCK_MAX, or one that
- * zn_hpack_next refuses. ZN_OTHER: a request that names two different hosts, or one of them twice;
- * the connection goes on behind out->used.
+ * ZN_DONE with *out; ZN_NEED_MORE; or ZN_MALFORMED, after which the connection cannot be followed
+ * any more: frames that RFC 9113 does not allow here, a block longer than ZN_H2_BLOCK_MAX, or one
+ * that zn_hpack_next refuses. ZN_OTHER: a request that names two different hosts, or one of them
+ * twice; the connection goes on behind out->used.
  */
 zn_parse zn_h2_next(zn_span bytes, zn_hpack *table, zn_h2_scratch *scratch, zn_h2_unit *out);
 

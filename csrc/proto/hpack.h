@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HPACK, the header compression of HTTP/2 (RFC 7541): a decoder whose dynamic table has the size that
- * a connection starts with. A peer that may use a larger one says so in its header blocks; such a
- * connection cannot be followed from there on.
+ * HPACK, the header compression of HTTP/2 (RFC 7541): a decoder whose dynamic table has the size
+ * that a connection starts with. A peer that may use a larger one says so in its header blocks;
+ * such a connection cannot be followed from there on.
  */
 #ifndef ZN_PROTO_HPACK_H
 #define ZN_PROTO_HPACK_H
@@ -13,7 +13,8 @@
 #define ZN_HPACK_BYTES 4096u                    /* SETTINGS_HEADER_TABLE_SIZE as it starts */
 #define ZN_HPACK_ENTRIES (ZN_HPACK_BYTES / 32u) /* each counts 32 bytes and its text */
 
-/* A field of the dynamic table: lengths of its name and value, which follow each other in the text. */
+/* A field of the dynamic table: lengths of its name and value, which follow each other in the
+ * text. */
 typedef struct zn_hpack_entry {
     uint16_t name_bytes, value_bytes;
 } zn_hpack_entry;
@@ -42,8 +43,8 @@ void zn_hpack_start(zn_hpack *table);
 
 /*
  * Decodes the next field of a whole header block. ZN_DONE with *out, whose texts are cut behind
- * ZN_HPACK_BYTES; ZN_OTHER at the block's end; ZN_MALFORMED when it is no HPACK, or the table was made
- * larger than ZN_HPACK_BYTES: its state is then lost.
+ * ZN_HPACK_BYTES; ZN_OTHER at the block's end; ZN_MALFORMED when it is no HPACK, or the table was
+ * made larger than ZN_HPACK_BYTES: its state is then lost.
  */
 zn_parse zn_hpack_next(zn_hpack *table, zn_cursor *block, zn_hpack_scratch *scratch,
                        zn_hpack_field *out);

@@ -21,8 +21,8 @@ typedef struct http_token {
 #define TOKEN(text) {text, sizeof(text) - 1}
 
 /* Methods that are recognised before the line that they begin is whole. GET to TRACE: RFC 9110 9.3;
- * PATCH: RFC 5789; then WebDAV and its extensions in the order of their RFCs (4918, 3253, 3648, 3744,
- * 5323, 5842, 4437, 4791), UPnP, and what else is seen on the wire. */
+ * PATCH: RFC 5789; then WebDAV and its extensions in the order of their RFCs (4918, 3253, 3648,
+ * 3744, 5323, 5842, 4437, 4791), UPnP, and what else is seen on the wire. */
 static const char methods[] =
     "GET POST HEAD PUT DELETE CONNECT OPTIONS TRACE PATCH PROPFIND PROPPATCH MKCOL COPY MOVE "
     "LOCK UNLOCK VERSION-CONTROL REPORT CHECKOUT CHECKIN UNCHECKOUT MKWORKSPACE UPDATE LABEL "

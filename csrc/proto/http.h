@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host of an HTTP/1.x request (RFC 9110 7.2, RFC 9112 3): the Host field, or the authority of an
- * absolute-form or CONNECT target, which RFC 9112 3.2.2 puts before the Host field.
+ * The host of an HTTP/1.x request (RFC 9110 7.2, RFC 9112 3): the Host field, or the authority of
+ * an absolute-form or CONNECT target, which RFC 9112 3.2.2 puts before the Host field.
  */
 #ifndef ZN_PROTO_HTTP_H
 #define ZN_PROTO_HTTP_H
@@ -22,8 +22,8 @@ typedef struct zn_http_request {
 } zn_http_request;
 
 /* True when these bytes can be the start of a request: a known method and a space, a beginning of
- * one where fewer bytes are there, or a whole request line with any method. Empty lines in front are
- * passed over, as servers do (RFC 9112 2.2). */
+ * one where fewer bytes are there, or a whole request line with any method. Empty lines in front
+ * are passed over, as servers do (RFC 9112 2.2). */
 bool zn_http_looks_like_request(zn_span bytes);
 
 /* True when these bytes start with a known method and a space, or are a beginning of that. */
@@ -33,7 +33,8 @@ bool zn_http_is_known_method(zn_span bytes);
  * Parses the head of a request. Returns ZN_DONE with *out once the empty line is there,
  * ZN_NEED_MORE, ZN_MALFORMED (two different Host fields, a head longer than ZN_HTTP_HEAD_MAX) or
  * ZN_OTHER. `cut`: the capture lacks the head's rest for good; it is then ZN_DONE as well when the
- * request line names the host, or one whole Host line is there and nothing behind it says otherwise.
+ * request line names the host, or one whole Host line is there and nothing behind it says
+ * otherwise.
  */
 zn_parse zn_http_request_head(zn_span head, bool cut, zn_http_request *out);
 

@@ -3,8 +3,8 @@
 /*
  * 802.11 data frames, bare or behind what a radio reports with them (radiotap, Prism, AVS, PPI).
  *
- * Only data frames carry packets. An encrypted one is counted as such, unless what follows is LLC in
- * clear: captures decrypted by the adapter keep the Protected flag.
+ * Only data frames carry packets. An encrypted one is counted as such, unless what follows is LLC
+ * in clear: captures decrypted by the adapter keep the Protected flag.
  */
 #include "proto/layers.h"
 

@@ -30,10 +30,10 @@ zn_stat zn_packet_peel(const zn_packet_input *in, const zn_bucket_key *key, zn_p
                        zn_fragment *fragment);
 
 /*
- * Decodes one frame into *out (all fields but t_ns; its `tunnels` points to room) under the flow hash key. Returns ZN_STAT_COUNT
- * when out is a TCP or UDP packet; ZN_STAT_FRAGMENTS when *fragment is one, whole, and *out only
- * says in which tunnels; or else the ZN_STAT_DROP_* counter that says why it is neither. In every
- * case out->encapsulations is set.
+ * Decodes one frame into *out (all fields but t_ns; its `tunnels` points to room) under the flow
+ * hash key. Returns ZN_STAT_COUNT when out is a TCP or UDP packet; ZN_STAT_FRAGMENTS when *fragment
+ * is one, whole, and *out only says in which tunnels; or else the ZN_STAT_DROP_* counter that says
+ * why it is neither. In every case out->encapsulations is set.
  *
  * A first fragment that was cut cannot be put together: it is decoded as far as it goes.
  */
@@ -44,8 +44,8 @@ static inline zn_stat zn_packet_decode(const zn_packet_input *in, const zn_bucke
                                                            : zn_packet_peel(in, key, out, fragment);
 }
 
-/* As zn_packet_decode, of a datagram put together that came in the tunnels that *out names. *fragment
- * may be `datagram`. */
+/* As zn_packet_decode, of a datagram put together that came in the tunnels that *out names.
+ * *fragment may be `datagram`. */
 zn_stat zn_packet_decode_datagram(const zn_fragment *datagram, const zn_bucket_key *key,
                                   zn_packet *out, zn_fragment *fragment);
 

@@ -37,15 +37,15 @@ static inline bool zn_addr_words_behind(zn_addr_words a, zn_addr_words b)
 #define ZN_TUPLE_V4_BYTES 13 /* of its two addresses, ports and protocol */
 #define ZN_TUPLE_V6_BYTES 37
 
-/* The ports, the protocol and how many bytes a tuple has: what is hashed beside its addresses, of which
- * those of IPv4 are hashed without the bytes that are the same in all. */
+/* The ports, the protocol and how many bytes a tuple has: what is hashed beside its addresses, of
+ * which those of IPv4 are hashed without the bytes that are the same in all. */
 static inline uint64_t zn_tuple_last_word(uint64_t bytes, uint32_t proto, uint32_t ports)
 {
     return bytes << 56 | (uint64_t)proto << 32 | ports;
 }
 
-/* Both ports of a packet, and of IPv4 both addresses, in one number, the source's first: exchanged by a
- * rotation by half of it, or not at all, without a branch that nobody could foretell. */
+/* Both ports of a packet, and of IPv4 both addresses, in one number, the source's first: exchanged
+ * by a rotation by half of it, or not at all, without a branch that nobody could foretell. */
 static inline uint32_t zn_ports_exchange(uint32_t ports, bool exchange)
 {
     unsigned by = exchange ? 16 : 0;
@@ -58,7 +58,8 @@ static inline uint64_t zn_v4_ends_exchange(uint64_t ends, bool exchange)
     return ends >> by | ends << (-by & 63);
 }
 
-/* What tuples of both kinds have beside their addresses, which *out has: `bytes` of their tuple are hashed. */
+/* What tuples of both kinds have beside their addresses, which *out has: `bytes` of their tuple are
+ * hashed. */
 static inline uint64_t zn_packet_set_ends(zn_packet *out, bool sender, uint32_t ports,
                                           uint32_t proto, uint64_t bytes)
 {
@@ -88,7 +89,8 @@ static inline void zn_packet_set_tuple_v4(zn_packet *out, uint64_t addresses, ui
                                 zn_packet_set_ends(out, sender, ports, proto, ZN_TUPLE_V4_BYTES));
 }
 
-/* Sets the tuple, its hash and the side that sent the packet. `ports`: the source's in the upper half. */
+/* Sets the tuple, its hash and the side that sent the packet. `ports`: the source's in the upper
+ * half. */
 static inline void zn_packet_set_tuple(zn_packet *out, zn_addr_words src, zn_addr_words dst,
                                        uint32_t ports, uint32_t proto, const zn_bucket_key *key)
 {

@@ -12,8 +12,8 @@
 #include "base/cursor.h"
 
 /*
- * ZN_DONE when the bytes start with one whole preamble: *used (>= 1) is where what follows it begins,
- * which can be behind their end. Else ZN_OTHER.
+ * ZN_DONE when the bytes start with one whole preamble: *used (>= 1) is where what follows it
+ * begins, which can be behind their end. Else ZN_OTHER.
  */
 zn_parse zn_preamble_skip(zn_span bytes, size_t *used);
 

@@ -64,10 +64,10 @@ zn_span zn_quic_vector(zn_cursor *c);
 bool zn_quic_reads(uint32_t version);
 
 /*
- * The next packet of a datagram (several may be coalesced), which the cursor then stands behind. The
- * fixed bit is not asked for: peers may agree to send it at random (RFC 9287).
- * Returns ZN_DONE with *out; ZN_OTHER when no long header follows: the datagram's end, a short
- * header or another protocol; ZN_NEED_MORE when the capture cut the header; ZN_MALFORMED.
+ * The next packet of a datagram (several may be coalesced), which the cursor then stands behind.
+ * The fixed bit is not asked for: peers may agree to send it at random (RFC 9287). Returns ZN_DONE
+ * with *out; ZN_OTHER when no long header follows: the datagram's end, a short header or another
+ * protocol; ZN_NEED_MORE when the capture cut the header; ZN_MALFORMED.
  */
 zn_parse zn_quic_next_packet(zn_cursor *datagram, zn_quic_packet *out);
 /* True when a packet with a short header that is addressed to `dcid` stands at the cursor. */
@@ -85,8 +85,8 @@ int zn_quic_open(zn_quic **out, zn_error *err);
 /* Wipes and frees; NULL is fine. */
 void zn_quic_close(zn_quic *q);
 
-/* The Initial keys of one side from the client's first Destination Connection ID (after a Retry, the
- * Retry's Source Connection ID). False when the version is not read or libcrypto fails. */
+/* The Initial keys of one side from the client's first Destination Connection ID (after a Retry,
+ * the Retry's Source Connection ID). False when the version is not read or libcrypto fails. */
 bool zn_quic_derive(zn_quic *q, uint32_t version, zn_span first_dcid, zn_quic_side side,
                     zn_quic_keys *out);
 

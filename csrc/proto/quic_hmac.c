@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SHA256_* are deprecated since OpenSSL 3.0, and used nonetheless: their state goes on from behind a
- * pad at the price of copying a struct, where a copy of EVP's is allocated. An Initial's keys take
- * 0.7 us by them, 1.0 us by EVP_MD with copies of its contexts, and 1.3 us by EVP_MAC.
+ * SHA256_* are deprecated since OpenSSL 3.0, and used nonetheless: their state goes on from behind
+ * a pad at the price of copying a struct, where a copy of EVP's is allocated. An Initial's keys
+ * take 0.7 us by them, 1.0 us by EVP_MD with copies of its contexts, and 1.3 us by EVP_MAC.
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "proto/quic_hmac.h"

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HMAC-SHA256 (RFC 2104). What its key costs is paid once, however many hashes are made under it. */
+/* HMAC-SHA256 (RFC 2104). What its key costs is paid once, however many hashes are made under
+ * it. */
 #ifndef ZN_PROTO_QUIC_HMAC_H
 #define ZN_PROTO_QUIC_HMAC_H
 

@@ -192,8 +192,8 @@ static bool make_mask(zn_quic *q, const zn_quic_keys *keys, zn_span sample,
            EVP_EncryptUpdate(q->mask, mask, &n, sample.p, SAMPLE_BYTES) == 1 && n == SAMPLE_BYTES;
 }
 
-/* Decrypts what is sealed behind q->header, of whose `header` bytes the last `number` are the packet
- * number. All of it must authenticate with q->tag. */
+/* Decrypts what is sealed behind q->header, of whose `header` bytes the last `number` are the
+ * packet number. All of it must authenticate with q->tag. */
 static bool decrypt(zn_quic *q, const zn_quic_keys *keys, size_t header, size_t number,
                     zn_span sealed)
 {

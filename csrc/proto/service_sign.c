@@ -97,7 +97,8 @@ static bool is_payload_type(uint8_t type)
            (type >= 31 && type <= 34) || type >= 96;
 }
 
-/* What can share the ports of an RTP session, by the first byte (RFC 7983 7; 0xff10: WhatsApp's relays). */
+/* What can share the ports of an RTP session, by the first byte (RFC 7983 7; 0xff10: WhatsApp's
+ * relays). */
 static zn_datagram_sign media_sign(zn_span payload)
 {
     zn_cursor c = zn_cursor_over_span(payload, true);
@@ -157,7 +158,8 @@ static bool is_mpeg_ts(zn_span payload, size_t wire)
     return zn_cursor_u8(&c) == MPEG_TS_SYNC;
 }
 
-/* A record in the clear, with the first bytes of a ClientHello, ServerHello or HelloVerifyRequest. */
+/* A record in the clear, with the first bytes of a ClientHello, ServerHello or
+ * HelloVerifyRequest. */
 static bool is_dtls_hello(zn_span payload)
 {
     zn_cursor c = zn_cursor_over_span(payload, true);

@@ -45,7 +45,8 @@ static inline bool zn_tls_may_begin(zn_span head)
     return head.n == 0 || zn_cursor_u8(&c) == ZN_TLS_CONTENT_HANDSHAKE;
 }
 
-/* The same for handshake messages without records, as QUIC's CRYPTO stream has them (RFC 9001 4). */
+/* The same for handshake messages without records, as QUIC's CRYPTO stream has them (RFC 9001
+ * 4). */
 zn_parse zn_tls_bare_hello(zn_span head, zn_tls_hello *out);
 
 /*

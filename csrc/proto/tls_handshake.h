@@ -34,9 +34,9 @@ typedef struct zn_tls_details {
     bool retry;                        /* a ServerHello that is a HelloRetryRequest */
 } zn_tls_details;
 
-/* Puts the handshake bytes of the records at the start of `head` one behind the other: in `scratch`,
- * which has room for `cap` bytes, or those of a single record where they are. Borrows both. *ended: a
- * record of another type, or none, follows. */
+/* Puts the handshake bytes of the records at the start of `head` one behind the other: in
+ * `scratch`, which has room for `cap` bytes, or those of a single record where they are. Borrows
+ * both. *ended: a record of another type, or none, follows. */
 zn_span zn_tls_handshake_bytes(zn_span head, uint8_t *scratch, size_t cap, bool *ended);
 
 /* The hello at the start of `handshake`, a client's or a server's. */
@@ -55,8 +55,8 @@ void zn_tls_read_extension(uint16_t type, zn_cursor *data, bool client, zn_tls_d
 
 /*
  * The first certificate of the Certificate message (RFC 5246 7.4.2) among the messages of
- * `handshake`. Returns ZN_DONE with *certificate (borrows), ZN_NEED_MORE while it may still come, or
- * ZN_OTHER when it does not.
+ * `handshake`. Returns ZN_DONE with *certificate (borrows), ZN_NEED_MORE while it may still come,
+ * or ZN_OTHER when it does not.
  */
 zn_parse zn_tls_first_certificate(zn_span handshake, zn_span *certificate);
 

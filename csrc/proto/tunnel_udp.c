@@ -34,7 +34,8 @@ zn_stat zn_peel_udp(zn_layers *l)
     return zn_layers_go(l, next);
 }
 
-/* RFC 7348; with a group policy (bit 0x80), or a next protocol (0x04, draft-ietf-nvo3-vxlan-gpe). */
+/* RFC 7348; with a group policy (bit 0x80), or a next protocol (0x04,
+ * draft-ietf-nvo3-vxlan-gpe). */
 zn_stat zn_peel_vxlan(zn_layers *l)
 {
     uint8_t flags = zn_cursor_u8(&l->c);

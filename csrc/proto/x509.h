@@ -9,8 +9,8 @@
 #include "base/cursor.h"
 
 /*
- * The subject's first common name in *name: as sent, borrows; UTF8String, PrintableString, IA5String
- * or TeletexString. Returns ZN_DONE, ZN_OTHER when the subject has none, or ZN_MALFORMED.
+ * The subject's first common name in *name: as sent, borrows; UTF8String, PrintableString,
+ * IA5String or TeletexString. Returns ZN_DONE, ZN_OTHER when the subject has none, or ZN_MALFORMED.
  */
 zn_parse zn_x509_common_name(zn_span certificate, zn_span *name);
 

@@ -3,8 +3,8 @@
 /*
  * A set of addresses by their keyed 64-bit hashes, with a fixed cap. Two addresses taken for one
  * can only make a member of an address that is none. A full set says so (`full`), and its owner
- * must then treat every address as a member. It starts small, so that few members lie close together,
- * and doubles.
+ * must then treat every address as a member. It starts small, so that few members lie close
+ * together, and doubles.
  */
 #ifndef ZN_STATE_ADDR_SET_H
 #define ZN_STATE_ADDR_SET_H
@@ -29,8 +29,8 @@ void zn_addr_set_add(zn_addr_set *s, const zn_addr *a);
 void zn_addr_set_add_hash(zn_addr_set *s, uint64_t hash);
 /* Membership proper: false for an address that found no room. */
 bool zn_addr_set_has(const zn_addr_set *s, const zn_addr *a);
-/* The same in steps, between which other work hides the wait for memory: an address's hash, which is
- * never 0, and is every set's that has the same key; fetching what is looked at; looking. */
+/* The same in steps, between which other work hides the wait for memory: an address's hash, which
+ * is never 0, and is every set's that has the same key; fetching what is looked at; looking. */
 uint64_t zn_addr_set_hash(const zn_addr_set *s, const zn_addr *a);
 void zn_addr_set_prefetch(const zn_addr_set *s, uint64_t hash);
 bool zn_addr_set_has_hash(const zn_addr_set *s, uint64_t hash);

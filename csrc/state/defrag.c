@@ -3,7 +3,8 @@
 /*
  * Each datagram has its place for the longest there can be, so that a piece is copied once, to
  * where it belongs; only what is touched takes memory. What is known of it is a list of ranges that
- * neither touch nor overlap, in order. A datagram is whole when one range from 0 to its end is left.
+ * neither touch nor overlap, in order. A datagram is whole when one range from 0 to its end is
+ * left.
  */
 #include "state/defrag.h"
 
@@ -150,7 +151,8 @@ static uint32_t open_entry(zn_defrag *d, const zn_piece *piece)
     return entry;
 }
 
-/* The bytes of [from, to) that are known already say the same, and `*fresh` of them are not known. */
+/* The bytes of [from, to) that are known already say the same, and `*fresh` of them are not
+ * known. */
 static bool agrees(const parts *p, const uint8_t *have, const zn_piece *piece, uint32_t *fresh)
 {
     uint32_t from = piece->offset, to = from + (uint32_t)piece->bytes.n;

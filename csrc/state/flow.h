@@ -3,15 +3,15 @@
 /*
  * Flows: one entry for each 5-tuple in use, its direction, its counters and its life.
  *
- * Lookup is three steps, so that a batch of packets can overlap its cache misses:
- * zn_flow_prefetch (bucket), zn_flow_probe (entry), both in state/flow_table.h, zn_flow_find. Buckets are one cache line of ten
- * 16-bit tags and ten 32-bit references.
+ * Lookup is three steps, so that a batch of packets can overlap its cache misses: zn_flow_prefetch
+ * (bucket), zn_flow_probe (entry), both in state/flow_table.h, zn_flow_find. Buckets are one cache
+ * line of ten 16-bit tags and ten 32-bit references.
  *
  * Life: open -> closed (FIN both ways acknowledged, RST, idle, end of input) -> emitted -> free.
  * Closed flows wait in a queue until their owner has written their record. A flow closed by its own
  * segments then lingers, findable, for ZN_FLOW_LINGER_NS, so that stray segments do not look like a
- * new flow. Expiry is a timer wheel of one-second slots that looks at each flow that had a packet at
- * least every ZN_FLOW_VISIT_S seconds; a gap of a year in the capture costs one turn of it.
+ * new flow. Expiry is a timer wheel of one-second slots that looks at each flow that had a packet
+ * at least every ZN_FLOW_VISIT_S seconds; a gap of a year in the capture costs one turn of it.
  *
  * Semantics of opening, closing and completeness: Tstat's, as docs/tstat.md tells them.
  */
@@ -87,7 +87,8 @@ typedef struct zn_flow_beside {
 } zn_flow_beside;
 _Static_assert(sizeof(zn_flow_beside) == 44, "what is beside an entry has no holes");
 
-/* zn_flow.settled: nothing is asked of a side's next segments (zn_tcp_may_settle), or only what they begin. */
+/* zn_flow.settled: nothing is asked of a side's next segments (zn_tcp_may_settle), or only what
+ * they begin. */
 #define ZN_FLOW_SETTLED 1u
 #define ZN_FLOW_SEARCHED 4u
 
@@ -158,8 +159,8 @@ typedef struct zn_seq_gaps {
 
 typedef struct zn_flow_table zn_flow_table;
 
-/* Room for max_flows flows and ZN_FLOW_SPARE more, with what the column sets (ZN_SET_*) need, counting into *stats, which
- * must outlive the table. */
+/* Room for max_flows flows and ZN_FLOW_SPARE more, with what the column sets (ZN_SET_*) need,
+ * counting into *stats, which must outlive the table. */
 int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, unsigned sets, zn_stats *stats,
                        zn_error *err);
 void zn_flow_table_close(zn_flow_table *t);
@@ -177,8 +178,8 @@ uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened);
 /* Entries are addressed by index and stay where they are until freed. */
 zn_flow *zn_flow_at(const zn_flow_table *t, uint32_t flow);
 
-/* What a side sent again or out of order; NULL: nothing. Valid until the next of the table's functions
- * that takes a zn_flow *. */
+/* What a side sent again or out of order; NULL: nothing. Valid until the next of the table's
+ * functions that takes a zn_flow *. */
 const zn_flow_resent *zn_flow_resent_of(const zn_flow_table *t, const zn_flow *f, unsigned side);
 
 /* What the table keeps beside the entry of a TCP flow for the E2E and OPTIONS, or the LAYER7

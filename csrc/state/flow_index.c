@@ -10,9 +10,9 @@
 #define SMALL_PAGES_BYTES ((size_t)2 << 20) /* as zn_block_alloc asks for them */
 #define FLOWS_PER_BUCKET 5                  /* half full at the cap: overflow is rare */
 
-/* A bucket is looked at before it is written to. Of a new page the kernel then lends zeros at first, and
- * to replace them it stops every processor that runs one of the process's threads. Further in, where
- * pages are huge, they are few. */
+/* A bucket is looked at before it is written to. Of a new page the kernel then lends zeros at
+ * first, and to replace them it stops every processor that runs one of the process's threads.
+ * Further in, where pages are huge, they are few. */
 static bool make_buckets(zn_flow_table *t, uint64_t buckets)
 {
     size_t bytes = buckets * sizeof *t->buckets;

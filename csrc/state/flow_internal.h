@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared by flow.c (life), flow_index.c (lookup), flow_beside.c (what few have), flow_timer.c (expiry),
- * flow_wheel.c and tcp.c (counting).
+ * Shared by flow.c (life), flow_index.c (lookup), flow_beside.c (what few have), flow_timer.c
+ * (expiry), flow_wheel.c and tcp.c (counting).
  */
 #ifndef ZN_STATE_FLOW_INTERNAL_H
 #define ZN_STATE_FLOW_INTERNAL_H
@@ -11,7 +11,8 @@
 
 int zn_flow_index_init(zn_flow_table *t, uint32_t max_flows, zn_error *err);
 void zn_flow_index_fini(zn_flow_table *t);
-/* `hash` is that of the flow's tuple. False when the chain is full and no overflow bucket is left. */
+/* `hash` is that of the flow's tuple. False when the chain is full and no overflow bucket is
+ * left. */
 bool zn_flow_index_add(zn_flow_table *t, uint32_t flow, uint64_t hash);
 void zn_flow_index_remove(zn_flow_table *t, uint32_t flow);
 /* The index holds the flow. */
@@ -21,8 +22,8 @@ bool zn_flow_index_has(const zn_flow_table *t, uint32_t flow);
 int64_t zn_flow_idle_ns(const zn_flow *f);
 /* Puts the flow into the wheel, at the second its idle time ends or the next visit is due. */
 void zn_flow_timer_start(zn_flow_table *t, uint32_t flow);
-/* A packet of an open flow came: one that slept is to be looked at when its turn comes. Before last_ns
- * is set. */
+/* A packet of an open flow came: one that slept is to be looked at when its turn comes. Before
+ * last_ns is set. */
 void zn_flow_timer_wake(zn_flow_table *t, const zn_flow *f);
 
 /* The flow's zn_flow_resents, made where it has none. */

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room in a full table. Lingering flows go first: their records are written. Then the flows that are
- * idle for longest: the wheel's lists are sorted by how long their flows were idle when they went
- * in, which is true to ZN_FLOW_VISIT_S; of the first ROOM_CHOICE times as many as are wanted, the
- * oldest are taken. What a flow more costs is thereby bounded, however large the table is.
+ * Room in a full table. Lingering flows go first: their records are written. Then the flows that
+ * are idle for longest: the wheel's lists are sorted by how long their flows were idle when they
+ * went in, which is true to ZN_FLOW_VISIT_S; of the first ROOM_CHOICE times as many as are wanted,
+ * the oldest are taken. What a flow more costs is thereby bounded, however large the table is.
  */
 #include "state/flow_internal.h"
 
@@ -23,7 +23,8 @@ typedef struct zn_flow_search {
     uint32_t n, most;
 } search;
 
-/* Takes open flows out of the wheel, from the front of a list, until it is empty or there are enough. */
+/* Takes open flows out of the wheel, from the front of a list, until it is empty or there are
+ * enough. */
 static void search_list(zn_flow_table *t, search *s, unsigned number)
 {
     uint32_t flow;

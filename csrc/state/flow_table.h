@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of a flow table, and what of it is done for every packet and stands in line where it is
- * used: state/flow*.c and the engine's packet path. Everybody else takes state/flow.h.
+ * The inside of a flow table, and what of it is done for every packet and stands in line where it
+ * is used: state/flow*.c and the engine's packet path. Everybody else takes state/flow.h.
  */
 #ifndef ZN_STATE_FLOW_TABLE_H
 #define ZN_STATE_FLOW_TABLE_H
@@ -29,8 +29,8 @@ typedef struct zn_flow_resents {
     zn_flow_resent side[2]; /* by tuple index */
 } zn_flow_resents;
 
-/* Flows that closed, in their order: at[first] to at[end - 1]. No list, whose links would have to be
- * read one after the other. */
+/* Flows that closed, in their order: at[first] to at[end - 1]. No list, whose links would have to
+ * be read one after the other. */
 typedef struct zn_flow_queue {
     uint32_t *at;
     uint32_t first, end, high; /* high: the largest that end ever was */
@@ -91,7 +91,8 @@ static inline zn_flow *zn_flow_entry(const zn_flow_table *t, uint32_t flow)
     return (zn_flow *)(void *)t->flows.base + (flow - 1);
 }
 
-/* Where a table has what packets ask for, which does not change: to be kept at hand for many of them. */
+/* Where a table has what packets ask for, which does not change: to be kept at hand for many of
+ * them. */
 typedef struct zn_flow_places {
     const zn_flow_bucket *buckets;
     uint64_t bucket_mask;
@@ -113,7 +114,8 @@ static inline zn_flow_layer7 *zn_flow_layer7_entry(const zn_flow_table *t, const
                : &t->layer7[f - (const zn_flow *)(const void *)t->flows.base];
 }
 
-/* What lies beside an entry for the LAYER7 columns, of a flow of either protocol; NULL: not asked for. */
+/* What lies beside an entry for the LAYER7 columns, of a flow of either protocol; NULL: not asked
+ * for. */
 static inline zn_flow_layer7 *zn_flow_beside_layer7(const zn_flow_table *t, uint32_t flow)
 {
     return t->layer7 == NULL ? NULL : &t->layer7[flow - 1];
@@ -144,9 +146,10 @@ static inline unsigned zn_flow_slot(const zn_flow_bucket *b, uint16_t tag)
 #endif
 }
 
-/* Second look: the entry that the bucket's tag points to, or 0, and what a usual packet touches of it
- * fetched. Mostly it is the packet's flow, and always when zn_flow_is says so. In line whatever it takes: of a
- * function that only prefetches compilers find that it does nothing, and drop the call. */
+/* Second look: the entry that the bucket's tag points to, or 0, and what a usual packet touches of
+ * it fetched. Mostly it is the packet's flow, and always when zn_flow_is says so. In line whatever
+ * it takes: of a function that only prefetches compilers find that it does nothing, and drop the
+ * call. */
 __attribute__((always_inline)) static inline uint32_t zn_flow_probe(const zn_flow_places *places,
                                                                     const zn_packet *p)
 {
@@ -191,8 +194,8 @@ static inline bool zn_flow_expire_due(const zn_flow_table *t, int64_t now_ns)
     return now_ns >= t->due_ns;
 }
 
-/* A packet of this time comes so late that the wheel may have found its flow idle for a visit. Of others
- * that cannot be, unless the packet before lies further back than ZN_FLOW_LEAST_IDLE_NS. */
+/* A packet of this time comes so late that the wheel may have found its flow idle for a visit. Of
+ * others that cannot be, unless the packet before lies further back than ZN_FLOW_LEAST_IDLE_NS. */
 static inline bool zn_flow_comes_late(const zn_flow_table *t, int64_t t_ns)
 {
     return t->due_ns - t_ns > ZN_FLOW_VISIT_S * ZN_NS_PER_S - ZN_FLOW_LEAST_IDLE_NS;

@@ -5,10 +5,10 @@
  * not touch the wheel: a flow is looked at when its slot comes, and goes into a later one if it was
  * active since. Turning the wheel over a longer gap than its size visits every slot once.
  *
- * Most looks would find what the last one found. So a full part whose flows were idle together sleeps: it
- * goes on from slot to slot without a look at them, until one of them may be due or has a packet. Of
- * that zn_flow_update tells: after so long, or so late (zn_flow_comes_late), no packet is taken for the
- * usual one.
+ * Most looks would find what the last one found. So a full part whose flows were idle together
+ * sleeps: it goes on from slot to slot without a look at them, until one of them may be due or has
+ * a packet. Of that zn_flow_update tells: after so long, or so late (zn_flow_comes_late), no packet
+ * is taken for the usual one.
  */
 #include "state/flow_internal.h"
 
@@ -119,8 +119,9 @@ void zn_flow_timer_wake(zn_flow_table *t, const zn_flow *f)
         zn_flow_wheel_part(t, f->next)->rest = 0;
 }
 
-/* A part whose flows sleep goes on as it is. When it came, they were idle for less than age + 1 visits;
- * now it is one more, and one more again at the next turn, which must not be too late for any. */
+/* A part whose flows sleep goes on as it is. When it came, they were idle for less than age + 1
+ * visits; now it is one more, and one more again at the next turn, which must not be too late for
+ * any. */
 static bool sleeps(const zn_wheel_part *p, const turn *now)
 {
     return p->rest >= p->list % ZN_WHEEL_AGES + 3 && p->live == ZN_WHEEL_PART &&
@@ -162,8 +163,8 @@ static void fetch_buckets(const zn_flow_table *t, uint32_t part, const turn *now
             zn_flow_prefetch(t, zn_flow_entry(t, p->flow[i])->bucket);
 }
 
-/* A full part whose flows all stay open and go into one list goes there as it is; it sleeps if all of
- * them were idle for a visit. False: they do not. */
+/* A full part whose flows all stay open and go into one list goes there as it is; it sleeps if all
+ * of them were idle for a visit. False: they do not. */
 static bool stay_together(zn_flow_table *t, uint32_t part, int64_t now_ns)
 {
     zn_wheel_part *p = zn_flow_wheel_part(t, part);
@@ -264,7 +265,8 @@ void zn_flow_expire(zn_flow_table *t, int64_t now_ns)
         zn_flow_free_lingering(t);
 }
 
-/* In the order of the wheel, which depends on the packets and not on which slots they found free. */
+/* In the order of the wheel, which depends on the packets and not on which slots they found
+ * free. */
 static void close_all(zn_flow_table *t, int64_t now_ns, reason why)
 {
     turn now = {now_ns, why, false};

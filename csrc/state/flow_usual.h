@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What nearly every packet is, counted in line: a segment with no other flag than ACK and PSH and the
- * bytes that its sender sends next, or none; or a datagram; of a flow that is open. All others are
- * zn_flow_update's, which counts these in the same way.
+ * What nearly every packet is, counted in line: a segment with no other flag than ACK and PSH and
+ * the bytes that its sender sends next, or none; or a datagram; of a flow that is open. All others
+ * are zn_flow_update's, which counts these in the same way.
  */
 #ifndef ZN_STATE_FLOW_USUAL_H
 #define ZN_STATE_FLOW_USUAL_H
@@ -62,7 +62,8 @@ static inline void zn_tcp_count_next(zn_flow_side *side, const zn_packet *p)
     side->acks++;
 }
 
-/* False, and nothing is counted, when the segment may be another. `l`: NULL when it is not asked for. */
+/* False, and nothing is counted, when the segment may be another. `l`: NULL when it is not asked
+ * for. */
 static inline bool zn_tcp_count_usual(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
 {
     zn_flow_side *side = &f->side[p->sender];
@@ -102,11 +103,11 @@ static inline bool zn_flow_count_usual(const zn_flow_table *t, zn_flow *f, zn_fl
 }
 
 /*
- * Of most segments the questions above, and those of anon/beyond, were answered by the ones before: they
- * are about the flow, which only packets of other kinds change. The side that sent such segments is
- * settled then, which its bit in zn_flow.settled says, and of the next ones only what is theirs is asked.
- * Whoever changes what an answer depends on clears the bits of both sides: zn_flow_update,
- * zn_flow_close, and the engine before it looks into a packet.
+ * Of most segments the questions above, and those of anon/beyond, were answered by the ones before:
+ * they are about the flow, which only packets of other kinds change. The side that sent such
+ * segments is settled then, which its bit in zn_flow.settled says, and of the next ones only what
+ * is theirs is asked. Whoever changes what an answer depends on clears the bits of both sides:
+ * zn_flow_update, zn_flow_close, and the engine before it looks into a packet.
  */
 
 /* What zn_flow_count_usual asks about the flow of a segment, not about the segment, is answered. */
@@ -118,8 +119,8 @@ static inline bool zn_tcp_may_settle(const zn_flow_table *t, const zn_flow *f, u
            side->first_ack_ns != 0 && (f->client_acked || !f->syn_acked || sender != f->client);
 }
 
-/* zn_flow_count_usual for a packet that is not older than what the flow had before; false also when of its
- * side this bit of zn_flow.settled is not set: ZN_FLOW_SETTLED or ZN_FLOW_SEARCHED. */
+/* zn_flow_count_usual for a packet that is not older than what the flow had before; false also when
+ * of its side this bit of zn_flow.settled is not set: ZN_FLOW_SETTLED or ZN_FLOW_SEARCHED. */
 static inline bool zn_flow_count_settled(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p,
                                          unsigned bit)
 {

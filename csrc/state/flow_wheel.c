@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lists of the timer wheel: open flows in the order in which they came. A list is a chain of parts,
- * each a cache line of numbers of flows, so that the entries of many flows can be fetched before the
- * first of them is looked at; links in the entries would have to be read one after the other. A flow that
- * leaves before its list's time leaves a hole, and the last one of a part takes the part with it. Flows
- * know their part and not its list, so that a part can go to another list without a look at them.
+ * The lists of the timer wheel: open flows in the order in which they came. A list is a chain of
+ * parts, each a cache line of numbers of flows, so that the entries of many flows can be fetched
+ * before the first of them is looked at; links in the entries would have to be read one after the
+ * other. A flow that leaves before its list's time leaves a hole, and the last one of a part takes
+ * the part with it. Flows know their part and not its list, so that a part can go to another list
+ * without a look at them.
  */
 #include "state/flow_internal.h"
 

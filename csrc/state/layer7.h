@@ -13,8 +13,8 @@
 
 /*
  * Most segments do not touch it: what they change is kept in their zn_flow_side, where messages,
- * message_is_next and sent_is_next tell what is to be added to or taken instead of these three here. Of
- * the rest, the first cache line is what a packet behind the handshake touches.
+ * message_is_next and sent_is_next tell what is to be added to or taken instead of these three
+ * here. Of the rest, the first cache line is what a packet behind the handshake touches.
  */
 typedef struct zn_flow_layer7 {
     int64_t appdata_ns[2];   /* by tuple index, as everything with two; 0: none */

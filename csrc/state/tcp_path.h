@@ -7,9 +7,9 @@
  *
  * Each direction keeps the segments it sent as a list ordered by sequence number. An
  * acknowledgement of exactly a segment's end gives a round-trip time, unless the segment, or an
- * earlier one after it, was sent again (Karn and Partridge, 1987). Acknowledged neighbours merge, so
- * a list is as long as what is in flight. A segment that does not extend the list is classified by
- * the rules of Mellia, Meo, Muscariello and Rossi, "Passive analysis of TCP anomalies" (Computer
+ * earlier one after it, was sent again (Karn and Partridge, 1987). Acknowledged neighbours merge,
+ * so a list is as long as what is in flight. A segment that does not extend the list is classified
+ * by the rules of Mellia, Meo, Muscariello and Rossi, "Passive analysis of TCP anomalies" (Computer
  * Networks, 2008).
  */
 #ifndef ZN_STATE_TCP_PATH_H

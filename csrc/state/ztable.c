@@ -4,8 +4,8 @@
  * One observation (t, u, a):
  *   1. the clock says whether t is on time, late or not to be used;
  *   2. users of a older than t - window are evicted;
- *   3. those newer than t (none, when t is on time) are stepped over, and u goes behind them, unless
- *      it is stored with a later time already;
+ *   3. those newer than t (none, when t is on time) are stepped over, and u goes behind them,
+ *      unless it is stored with a later time already;
  *   4. released iff at least z users are stored with a time up to t, u included.
  * Times stored were really observed, and a user has one: so what is counted exists,
  * and no order of the input can release too much.

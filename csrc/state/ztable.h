@@ -33,14 +33,14 @@
  *
  * Time is that of the observations only. The clock is the largest time so far. A late observation
  * is placed at its true time (at most ZN_ZTABLE_LATE_STEPS users deep), one older than the window
- * is suppressed and not stored; `rebase_after` of those in a row prove that the clock was wrong: the
- * table is emptied and the clock set back.
+ * is suppressed and not stored; `rebase_after` of those in a row prove that the clock was wrong:
+ * the table is emptied and the clock set back.
  *
  * Memory is address space for the caps, laid out by zn_ztable_open, and costs what is touched;
  * nothing is allocated after that, so no later call can fail. With `reserve` all of it is physical
  * memory from the start, zn_ztable_memory_max() bytes, and no observation waits for the kernel to
- * find some. At a cap the oldest entries go first, which can only suppress. Attributes that nobody touched for a window are reclaimed step by step.
- * Each call takes O(1) amortised.
+ * find some. At a cap the oldest entries go first, which can only suppress. Attributes that nobody
+ * touched for a window are reclaimed step by step. Each call takes O(1) amortised.
  *
  * Threads: a table belongs to one at a time. The functions that take a const table may run side by
  * side with each other, with nothing else. Different tables share nothing.
@@ -153,9 +153,9 @@ void zn_ztable_observe_columns(zn_ztable *t, const zn_hash_key *key, const zn_co
 /* Distinct users of `attribute` in the window that ends at the table's clock; saturates at keep. */
 uint64_t zn_ztable_count(const zn_ztable *t, zn_id attribute);
 /*
- * How many users each attribute has in the window that ends at the clock, in no order; of attributes
- * without a user nothing. Writes at most cap of these numbers and returns how many; there are at
- * most as many as attributes alive. Walks over everything.
+ * How many users each attribute has in the window that ends at the clock, in no order; of
+ * attributes without a user nothing. Writes at most cap of these numbers and returns how many;
+ * there are at most as many as attributes alive. Walks over everything.
  */
 size_t zn_ztable_counts(const zn_ztable *t, uint32_t *out, size_t cap);
 /* The same as ZN_ZTABLE_BINS numbers: of attributes with 2^j to 2^(j+1) - 1 users, by j. */

@@ -32,7 +32,8 @@ static const void *attribute_at(const zn_ztable *t, zn_zref ref)
     return slab->base + (index - (index != 0)) * slab->object_bytes;
 }
 
-/* What a stage leaves for the next. Memory of buckets and attributes stays mapped whatever happens. */
+/* What a stage leaves for the next. Memory of buckets and attributes stays mapped whatever
+ * happens. */
 typedef struct guess {
     const zn_zbucket *bucket; /* the attribute's, then, when that has a list, the user's */
     const void *attribute;

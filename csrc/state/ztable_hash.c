@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SipHash-1-3 (base/hash.h) of sixteen numbers at a time, one in each lane of a vector. The compiler
- * splits the vectors into what the processor has: more with AVX2, and with AVX-512 two groups of
- * eight that do not wait for each other.
+ * SipHash-1-3 (base/hash.h) of sixteen numbers at a time, one in each lane of a vector. The
+ * compiler splits the vectors into what the processor has: more with AVX2, and with AVX-512 two
+ * groups of eight that do not wait for each other.
  */
 #include "state/ztable.h"
 

@@ -147,8 +147,8 @@ static void prepare_split(const zn_zindex *x)
 }
 
 /*
- * Deals what a bucket without overflow held to two empty ones. Nothing here overflows, and there is no
- * branch on the side, which cannot be guessed.
+ * Deals what a bucket without overflow held to two empty ones. Nothing here overflows, and there is
+ * no branch on the side, which cannot be guessed.
  */
 static void deal(const zn_zindex *x, const zn_zbucket *old, zn_zbucket *low, zn_zbucket *high)
 {

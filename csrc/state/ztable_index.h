@@ -7,8 +7,8 @@
  * A bucket is one cache line of ten references, each with an 8-bit tag to compare and eight bits of
  * its hash that say where it goes when the bucket is split, so that what it stands for need not be
  * looked at. Chains of overflow buckets are kept compact, so an index laid out for `cap` references
- * can never run out of them. References are opaque and non-zero; what they stand for is the caller's
- * to compare.
+ * can never run out of them. References are opaque and non-zero; what they stand for is the
+ * caller's to compare.
  */
 #ifndef ZN_STATE_ZTABLE_INDEX_H
 #define ZN_STATE_ZTABLE_INDEX_H

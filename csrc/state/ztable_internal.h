@@ -42,7 +42,8 @@
 #define ZN_ZSTALE_MAX (2 * ZN_ZSWEEP_EVERY) /* a step of the sweep: two slots an observation */
 #define ZN_ZLIST_SHORT 64                   /* lists up to this length are freed in one go */
 
-/* Left to itself, GCC 12 finds that functions which only prefetch do nothing, and drops the call. */
+/* Left to itself, GCC 12 finds that functions which only prefetch do nothing, and drops the
+ * call. */
 #define ZN_ZFETCHER static inline __attribute__((always_inline))
 
 /* Form and size in the upper 4 bits (below: kind), slab index in the lower 28; 0: none. */
@@ -244,7 +245,8 @@ void zn_zrecord_make(zn_ztable *t, const zn_observation *o);
  * become a list, and *ref with it.
  */
 uint64_t zn_zrecord_place(zn_ztable *t, zn_zref *ref, const zn_observation *o);
-/* Looks for users older than `start` in n slots of records, and notes the records that have some. */
+/* Looks for users older than `start` in n slots of records, and notes the records that have
+ * some. */
 void zn_zrecord_look(zn_ztable *t, zn_zref first, uint32_t n, int64_t start);
 /* Frees those users in the records noted, and the memory that these no longer need. */
 void zn_zrecord_sweep(zn_ztable *t, int64_t start);

@@ -207,7 +207,8 @@ static uint64_t place(zn_ztable *t, uint32_t list, const zn_observation *o)
     return users + 1;
 }
 
-/* Users in the window that ends at the observation, its own included; no more than z are counted. */
+/* Users in the window that ends at the observation, its own included; no more than z are
+ * counted. */
 static uint64_t count_in_window(const zn_ztable *t, const zn_zlist *l, const zn_observation *o)
 {
     int64_t start = zn_zwindow_start(t, o->t_ns);

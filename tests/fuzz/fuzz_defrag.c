@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fragments against a map of bytes: the input is a row of pieces of eight bytes each. Traps when a
- * datagram is whole too early, too late or with other bytes, when a piece ends in no counter, and on
- * a broken invariant.
+ * datagram is whole too early, too late or with other bytes, when a piece ends in no counter, and
+ * on a broken invariant.
  */
 #include "state/defrag.h"
 

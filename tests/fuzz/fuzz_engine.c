@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames through the whole engine: after a byte of settings and the link type, each has a time step, a
- * length and its bytes. The link type's highest bit has z change after each batch. Traps on a broken invariant and on output of other bytes than it may have.
+ * Frames through the whole engine: after a byte of settings and the link type, each has a time
+ * step, a length and its bytes. The link type's highest bit has z change after each batch. Traps on
+ * a broken invariant and on output of other bytes than it may have.
  */
 #include "engine.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Byte 0, modulo 4: what the rest is. 0, 1: a datagram, cut or whole, whose Initials are opened with
- * keys from their own ID; 2: the plaintext of an Initial; 3: handshake messages, and then
+ * Byte 0, modulo 4: what the rest is. 0, 1: a datagram, cut or whole, whose Initials are opened
+ * with keys from their own ID; 2: the plaintext of an Initial; 3: handshake messages, and then
  * transport parameters.
  */
 #include "base/hash.h"

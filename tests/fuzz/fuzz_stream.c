@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The head of a stream against a map of bytes. Each step of three or more bytes adds a piece or
- * consumes a part of the head. Traps where the head holds a byte that was not sent there first, or a
- * piece that says something else is not called a conflict.
+ * consumes a part of the head. Traps where the head holds a byte that was not sent there first, or
+ * a piece that says something else is not called a conflict.
  */
 #include "state/stream.h"
 

@@ -4,9 +4,10 @@
  * Runs a fuzz target over the files of folders, under any compiler and sanitizer:
  *   cc -Icsrc -fsanitize=address,undefined tests/fuzz/replay.c tests/fuzz/fuzz_X.c ... -o replay
  *   ./replay tests/fuzz/corpus/X
- * Each input, and many of its prefixes, lie between two pages that nobody may touch, once right behind
- * the first and once right before the second: a byte too many ends the program without a sanitizer
- * too. The whole input also lies in a heap block of its own size, for the sanitizer's sake.
+ * Each input, and many of its prefixes, lie between two pages that nobody may touch, once right
+ * behind the first and once right before the second: a byte too many ends the program without a
+ * sanitizer too. The whole input also lies in a heap block of its own size, for the sanitizer's
+ * sake.
  */
 #include <dirent.h>
 #include <stdint.h>

@@ -2,9 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Captures through the whole engine with any number of workers: drive_engine WORKERS KEY CAPTURE...
- * For each capture and each of some configurations a line says what was put out, as a hash, and what was
- * counted; the lines are the same for any number. Built with -fsanitize=thread it also shows that no
- * two threads meet.
+ * For each capture and each of some configurations a line says what was put out, as a hash, and
+ * what was counted; the lines are the same for any number. Built with -fsanitize=thread it also
+ * shows that no two threads meet.
  */
 #include "base/hash.h"
 #include "engine.h"
