@@ -2,9 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A ring of portions with one reader and one user. The reader is a job of one task, a portion each
- * time, which starts itself again while there is room; where there was none, zn_ahead_used does once
- * half of the ring is used up. Decoding a portion is a job of its own, for whoever has nothing else to
- * do: also for the user, when it waits.
+ * time, which starts itself again while there is room; where there was none, zn_ahead_used does
+ * once a quarter of the ring is used up. Decoding a portion is a job of its own, for whoever has
+ * nothing else to do: also for the user, when it waits.
  */
 #include "ahead.h"
 
@@ -140,7 +140,7 @@ void zn_ahead_used(zn_ahead *a)
 {
     uint32_t used = atomic_fetch_add(&a->used, 1) + 1;
     /* Not for each portion: a thread that sleeps costs more to wake than a portion to read. */
-    if (atomic_load(&a->filled) - used <= ZN_AHEAD_PORTIONS / 2)
+    if (atomic_load(&a->filled) - used <= ZN_AHEAD_PORTIONS * 3 / 4)
         start_reader(a);
 }
 

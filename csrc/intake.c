@@ -49,7 +49,7 @@ static zn_id datagram_id(const zn_intake *in, const zn_fragment *f, const zn_pac
  * ZN_STAT_COUNT with *p. ZN_STAT_FRAGMENTS: the fragment waits. */
 static zn_stat take_fragment(zn_intake *in, int64_t t_ns, zn_fragment *f, zn_packet *p)
 {
-    uint64_t seen = p->encapsulations;
+    uint32_t seen = p->encapsulations;
     zn_stat why = ZN_STAT_FRAGMENTS;
     for (unsigned n = 0; n < NESTED_MAX && why == ZN_STAT_FRAGMENTS; n++) {
         zn_piece piece = {datagram_id(in, f, p), t_ns,     f->offset, f->bytes,
@@ -66,10 +66,10 @@ static zn_stat take_fragment(zn_intake *in, int64_t t_ns, zn_fragment *f, zn_pac
     return why == ZN_STAT_FRAGMENTS ? ZN_STAT_DROP_ENCAPSULATION_DEPTH : why;
 }
 
-static void count_encapsulations(zn_stats *stats, uint64_t seen)
+static void count_encapsulations(zn_stats *stats, uint32_t seen)
 {
     for (; seen != 0; seen &= seen - 1)
-        stats->n[ZN_STAT_IN_FIRST + __builtin_ctzll(seen)]++;
+        stats->n[ZN_STAT_IN_FIRST + __builtin_ctz(seen)]++;
 }
 
 /* A frame of t_ns that was decoded as *p, or *fragment: true when it makes *p. */
@@ -135,7 +135,8 @@ static void count_frames(zn_intake *in, const zn_frame *frames, size_t n)
     in->last_ns = last_ns;
 }
 
-/* What a group of frames adds up to, as long as each is whole and they are in order: nearly all are. */
+/* What a group of frames adds up to, as long as each is whole and they are in order: nearly all
+ * are. */
 typedef struct tally {
     uint64_t captured;
     uint32_t cut; /* not 0: some frame was */
@@ -218,6 +219,8 @@ void zn_intake_decode(const zn_intake *in, const zn_frame *frames, size_t n, zn_
         out->packets[i].tunnels = out->tunnels[i];
         out->why[i] =
             (uint16_t)decode(in, &frames[i], &out->packets[i], &out->fragments[fragments]);
+        if (out->why[i] == ZN_STAT_COUNT)
+            zn_packet_copy_start(&out->packets[i]);
         fragments += out->why[i] == ZN_STAT_FRAGMENTS;
     }
     out->n = n;
@@ -232,10 +235,8 @@ static inline void fetch_ahead(const zn_intake *in, const zn_decoded *d, size_t 
         ZN_PREFETCH(later);
         ZN_PREFETCH((const uint8_t *)later + ZN_CACHE_LINE);
     }
-    if (i + ZN_INTAKE_GROUP < d->n) {
+    if (i + ZN_INTAKE_GROUP < d->n)
         zn_flow_prefetch(in->flows, next->hash);
-        ZN_PREFETCH(next->payload.p);
-    }
 }
 
 size_t zn_intake_join(zn_intake *in, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,

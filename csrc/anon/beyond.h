@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packets that tell nothing more: most of them. A flow's name, service and hello are behind it, or the
- * packet carries no bytes, or such as begin nothing. The questions stand in line, ask what a counted
- * packet has touched anyway, note what looking would, and answer no where they are not sure:
- * zn_names_packet, zn_service_packet, zn_layer7_packet and zn_resolved_packet then look, and do nothing
- * for any other packet.
+ * Packets that tell nothing more: most of them. A flow's name, service and hello are behind it, or
+ * the packet carries no bytes, or such as begin nothing. The questions stand in line, ask what a
+ * counted packet has touched anyway, note what looking would, and answer no where they are not
+ * sure: zn_names_packet, zn_service_packet, zn_layer7_packet and zn_resolved_packet then look, and
+ * do nothing for any other packet.
  */
 #ifndef ZN_ANON_BEYOND_H
 #define ZN_ANON_BEYOND_H
@@ -38,15 +38,15 @@ static inline bool zn_beyond_names(const zn_flow *f, const zn_packet *p)
 }
 
 /*
- * The segment, of a flow whose service is known, begins no message of HTTP and is no part of a handshake.
- * Where the first data of TLS are not seen yet and these are not they, its time is noted as the
- * handshake's last, as zn_layer7_packet does.
+ * The segment, of a flow whose service is known, begins no message of HTTP and is no part of a
+ * handshake. Where the first data of TLS are not seen yet and these are not they, its time is noted
+ * as the handshake's last, as zn_layer7_packet does.
  */
 static inline bool zn_beyond_layer7(zn_flow_layer7 *l, zn_flow *f, const zn_packet *p)
 {
     unsigned side = p->sender;
     uint8_t all = side == f->client ? ZN_LAYER7_CLIENT_READ : ZN_LAYER7_CERTIFICATE_SETTLED;
-    if (p->payload.n != 0 && zn_service_may_be_http(p->payload))
+    if (p->payload.n != 0 && zn_service_may_be_http(zn_packet_start(p)))
         return false;
     if (f->service != ZN_SERVICE_TLS) /* no certificate, and nobody asks for a handshake's times */
         return true;
@@ -64,18 +64,19 @@ static inline bool zn_beyond_layer7(zn_flow_layer7 *l, zn_flow *f, const zn_pack
     }
     if (f->side[0].packets + f->side[1].packets > ZN_LAYER7_WATCHED_PACKETS)
         return true;
-    if (zn_ascii_first(p->payload) == ZN_TLS_APPLICATION_DATA)
+    if (zn_ascii_first(zn_packet_start(p)) == ZN_TLS_APPLICATION_DATA)
         return false;
     l->last_handshake_ns[side] = p->t_ns;
     return true;
 }
 
-/* Nothing tells the service yet, and the segment does not either; behind more of them, none does. */
+/* Nothing tells the service yet, and the segment does not either; behind more of them, none
+ * does. */
 static inline bool zn_beyond_service(const zn_flow *f, const zn_packet *p)
 {
     return p->payload.n == 0 || f->service >= ZN_SERVICE_KNOWN ||
            (f->service == 0 && f->watched <= ZN_SERVICE_SILENT_PACKETS &&
-            zn_begins_nothing(p->payload));
+            zn_begins_nothing(zn_packet_start(p)));
 }
 
 /* The start of the client's segments is looked at, for what can be told by it. */
@@ -89,7 +90,7 @@ static inline bool zn_beyond_is_searched(const zn_flow *f)
 static inline bool zn_beyond_search(const zn_flow *f, const zn_packet *p)
 {
     return f->head_tries != ZN_NAMES_TRIES - 1 && p->seq == f->head_seq &&
-           (p->tcp_flags & ZN_TCP_SYN) == 0 && zn_begins_nothing(p->payload);
+           (p->tcp_flags & ZN_TCP_SYN) == 0 && zn_begins_nothing(zn_packet_start(p));
 }
 
 /* Of which zn_names_packet would note no more than this. */
@@ -119,8 +120,8 @@ static inline bool zn_beyond_udp(const zn_flow *f, const zn_packet *p)
 {
     bool quic = f->protocol == ZN_PROTOCOL_QUIC || f->protocol == ZN_PROTOCOL_QUIC_BOTH_WAYS;
     return quic && f->client_acked && zn_beyond_places(f, p) &&
-           (zn_ascii_first(p->payload) & ZN_QUIC_LONG_FORM) == 0 &&
-           zn_datagram_is_none(p->payload, p->payload_len) &&
+           (zn_ascii_first(zn_packet_start(p)) & ZN_QUIC_LONG_FORM) == 0 &&
+           zn_datagram_is_none(zn_packet_start(p), p->payload_len) &&
            f->side[p->sender].udp_type == ZN_UDP_OTHER && !zn_service_has_dns_port(&f->tuple);
 }
 
@@ -132,8 +133,8 @@ static inline bool zn_beyond(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
     return zn_beyond_tcp(f, l, p);
 }
 
-/* What zn_beyond asks about the flow of a segment with data, not about the segment, is answered, and
- * stays so until a packet of the flow is looked into. */
+/* What zn_beyond asks about the flow of a segment with data, not about the segment, is answered,
+ * and stays so until a packet of the flow is looked into. */
 static inline bool zn_beyond_may_settle(const zn_flow *f, const zn_flow_layer7 *l, unsigned sender)
 {
     bool client = sender == f->client;
@@ -162,7 +163,8 @@ static inline bool zn_beyond_may_search(const zn_flow *f, unsigned sender)
     return f->head == ZN_HEAD_OFF || zn_beyond_is_searched(f);
 }
 
-/* A packet of that side told nothing new; where that holds for whatever comes next, the side is settled. */
+/* A packet of that side told nothing new; where that holds for whatever comes next, the side is
+ * settled. */
 static inline void zn_beyond_settle(const zn_flow_table *t, zn_flow *f, const zn_flow_layer7 *l,
                                     unsigned sender)
 {
@@ -181,15 +183,15 @@ static inline void zn_beyond_settle(const zn_flow_table *t, zn_flow *f, const zn
 /* What zn_beyond asks about the segment itself, where its side is settled (state/flow_usual.h). */
 static inline bool zn_beyond_settled(const zn_packet *p)
 {
-    return p->tunnel_count == 0 && !zn_service_may_be_http(p->payload);
+    return p->tunnel_count == 0 && !zn_service_may_be_http(zn_packet_start(p));
 }
 
-/* Counts a segment of a side that is settled but for what it begins, as zn_flow_count_settled does, where it
- * begins nothing and others are still looked at behind it. */
+/* Counts a segment of a side that is settled but for what it begins, as zn_flow_count_settled does,
+ * where it begins nothing and others are still looked at behind it. */
 static inline bool zn_beyond_count_searched(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
 {
     bool search = p->sender == f->client && f->head == ZN_HEAD_SEARCH && p->payload_len != 0;
-    if (p->payload_len != 0 && !zn_begins_nothing(p->payload))
+    if (p->payload_len != 0 && !zn_begins_nothing(zn_packet_start(p)))
         return false;
     if (p->tunnel_count != 0 || (search && !zn_beyond_search(f, p)))
         return false;

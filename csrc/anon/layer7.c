@@ -30,7 +30,7 @@ typedef struct scene {
 static void count_http(zn_flow_layer7 *l, const zn_packet *p, bool from_client)
 {
     zn_service_sign sign;
-    if (!zn_service_may_be_http(p->payload))
+    if (!zn_service_may_be_http(zn_packet_start(p)))
         return;
     sign = zn_service_sign_of(p->payload);
     if (from_client) { /* no sum of what is mostly 0: the counter lies in a line of its own */
@@ -209,8 +209,8 @@ static bool is_application_data(zn_span segment)
     return zn_cursor_ok(&c) && start >= 0x170300 && start <= 0x170303;
 }
 
-/* The last segment of each side before one that begins with application data, and that one; from the
- * client's hello on. */
+/* The last segment of each side before one that begins with application data, and that one; from
+ * the client's hello on. */
 static void see_phase(const scene *s)
 {
     unsigned i = s->p->sender;

@@ -39,26 +39,61 @@ typedef struct zn_tunnel {
     zn_addr end[2]; /* source and destination */
 } zn_tunnel;
 
+/* Bytes of a payload that tell what it begins, or that it begins nothing. */
+#define ZN_PACKET_START 12
+
 /* Two cache lines: packets are handed from one processor to another. */
 typedef struct zn_packet {
     int64_t t_ns; /* ns since the Unix epoch */
     zn_tuple tuple;
-    uint64_t hash;        /* keyed hash of the tuple; the same for both directions */
-    uint8_t sender;       /* 0 or 1: index into tuple.addr and tuple.port */
-    uint8_t ttl;          /* IPv4 TTL or IPv6 hop limit */
-    uint8_t tcp_flags;    /* ZN_TCP_*; 0 for UDP */
-    uint8_t fragment;     /* 1: first fragment of a datagram, cut, so that the rest is of no use */
-    uint16_t window;      /* TCP window as sent, unscaled */
-    uint16_t ip_id;       /* IPv4 identification; 0 for IPv6 */
-    uint32_t seq, ack;    /* TCP, host order */
-    uint32_t payload_len; /* bytes of transport payload on the wire, from the IP header */
-    uint32_t tunnel_count;
-    zn_span payload; /* the captured part of it: payload.n <= payload_len */
-    zn_span tcp_options;
-    uint64_t encapsulations; /* bit i: counter ZN_STAT_IN_FIRST + i has one more frame */
+    uint64_t hash;     /* keyed hash of the tuple; the same for both directions */
+    uint8_t sender;    /* 0 or 1: index into tuple.addr and tuple.port */
+    uint8_t ttl;       /* IPv4 TTL or IPv6 hop limit */
+    uint8_t tcp_flags; /* ZN_TCP_*; 0 for UDP */
+    uint8_t fragment;  /* 1: first fragment of a datagram, cut, so that the rest is of no use */
+    uint8_t tunnel_count;
+    uint8_t options;         /* bytes of TCP options, which lie right before the payload */
+    uint16_t window;         /* TCP window as sent, unscaled */
+    uint16_t ip_id;          /* IPv4 identification; 0 for IPv6 */
+    uint32_t seq, ack;       /* TCP, host order */
+    uint32_t payload_len;    /* bytes of transport payload on the wire, from the IP header */
+    zn_span payload;         /* the captured part of it: payload.n <= payload_len */
+    const uint8_t *start;    /* payload.p, or `copy` */
     zn_tunnel *tunnels;      /* the outermost first: ZN_TUNNELS_MAX places, set before decoding */
+    uint32_t encapsulations; /* bit i: counter ZN_STAT_IN_FIRST + i has one more frame */
+    uint8_t copy[ZN_PACKET_START]; /* the payload's first bytes, when start says so */
 } zn_packet;
-_Static_assert(sizeof(zn_packet) == 128, "a packet takes two cache lines");
+_Static_assert(sizeof(zn_packet) == 2 * ZN_CACHE_LINE, "a packet takes two cache lines");
+
+static inline void zn_packet_set_payload(zn_packet *p, zn_span payload)
+{
+    p->payload = payload;
+    p->start = payload.p;
+}
+
+/* Takes the payload's first bytes along: of most payloads nobody asks for more, and they lie in the
+ * cache of the processor that decoded the packet. */
+static inline void zn_packet_copy_start(zn_packet *p)
+{
+    if (ZN_LIKELY(p->payload.n >= ZN_PACKET_START)) {
+        memcpy(p->copy, p->payload.p, ZN_PACKET_START);
+        p->start = p->copy;
+    }
+}
+
+/* The payload's first bytes, up to ZN_PACKET_START: whoever needs no more asks for them, not for
+ * the payload. */
+static inline zn_span zn_packet_start(const zn_packet *p)
+{
+    zn_span start = zn_span_first((zn_span){p->start, p->payload.n}, ZN_PACKET_START);
+    ZN_ASSERT(zn_span_equal(start, zn_span_first(p->payload, ZN_PACKET_START)));
+    return start;
+}
+
+static inline zn_span zn_packet_tcp_options(const zn_packet *p)
+{
+    return (zn_span){p->payload.p - p->options, p->options};
+}
 
 /* True when every payload byte that was on the wire was captured. */
 static inline bool zn_packet_payload_whole(const zn_packet *p)

@@ -138,7 +138,7 @@ typedef enum zn_stat {
 /* The counters of encapsulations follow each other: a packet has a bit for each. */
 #define ZN_STAT_IN_FIRST ZN_STAT_IN_VLAN
 #define ZN_STAT_IN_LAST ZN_STAT_IN_TZSP
-_Static_assert(ZN_STAT_IN_LAST - ZN_STAT_IN_FIRST < 64, "each encapsulation has its bit");
+_Static_assert(ZN_STAT_IN_LAST - ZN_STAT_IN_FIRST < 32, "each encapsulation has its bit");
 
 typedef struct zn_stats {
     uint64_t n[ZN_STAT_COUNT];

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the page cache holds the file in pieces of 2 MiB, and file and address have the same boundaries,
- * a part costs one entry of the page table.
+ * Where the page cache holds the file in pieces of 2 MiB, and file and address have the same
+ * boundaries, a part costs one entry of the page table.
  */
 #include "io/file_map.h"
 
@@ -16,6 +16,9 @@
 #define PART_BYTES ((uint64_t)2 << 20)    /* a huge page */
 #define AROUND_BYTES ((uint64_t)64 << 10) /* what the kernel maps around a page that is touched */
 #define KEPT_BYTES (4 * PART_BYTES) /* behind what was populated last: what is still being used */
+/* What is given back at a time: each time the kernel interrupts every processor that a thread of
+ * the process runs on. */
+#define RELEASED_BYTES (8 * PART_BYTES)
 
 bool zn_file_map_is_cut(const zn_file_map *m)
 {
@@ -66,8 +69,8 @@ static bool reserve(zn_file_map *m, uint64_t total)
     return true;
 }
 
-/* One byte of each: the kernel maps what it has around it. Asking for all (MADV_POPULATE_READ) takes longer,
- * page by page, where the cache holds the file in small pieces. */
+/* One byte of each: the kernel maps what it has around it. Asking for all (MADV_POPULATE_READ)
+ * takes longer, page by page, where the cache holds the file in small pieces. */
 static void touch(const uint8_t *bytes, uint64_t n)
 {
     for (uint64_t at = 0; at < n; at += AROUND_BYTES)
@@ -81,8 +84,9 @@ static bool map(zn_file_map *m, int fd, uint64_t total)
     m->total = total;
     if (mmap(at, (size_t)total, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
         return false;
-    (void)madvise(at, (size_t)total,
-                  MADV_DONTDUMP); /* as base/arena has it: no traffic in a core */
+#ifdef MADV_DONTDUMP
+    (void)madvise(at, (size_t)total, MADV_DONTDUMP); /* no traffic in a core file */
+#endif
     m->guard = zn_map_guard_add(m->bytes, (size_t)total);
     return m->guard >= 0;
 }
@@ -114,10 +118,11 @@ int zn_file_map_check(const zn_file_map *m)
 static void release(zn_file_map *m)
 {
     uint64_t end = m->populated < KEPT_BYTES ? 0 : m->populated - KEPT_BYTES;
-    if (end > m->released)
-        (void)madvise((void *)(uintptr_t)(m->bytes + m->released), (size_t)(end - m->released),
-                      MADV_DONTNEED);
-    m->released = end > m->released ? end : m->released;
+    if (end < m->released + RELEASED_BYTES)
+        return;
+    (void)madvise((void *)(uintptr_t)(m->bytes + m->released), (size_t)(end - m->released),
+                  MADV_DONTNEED);
+    m->released = end;
 }
 
 int64_t zn_file_map_next(zn_file_map *m)

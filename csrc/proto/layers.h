@@ -75,7 +75,7 @@ typedef struct zn_layers {
     zn_cursor c;      /* at the next header */
     uint32_t missing; /* bytes of the wire that belong behind the cursor's end */
     zn_header next;
-    uint64_t seen;                     /* zn_packet.encapsulations */
+    uint32_t seen;                     /* zn_packet.encapsulations */
     zn_ip ip;                          /* the innermost IP header so far */
     zn_tunnel tunnels[ZN_TUNNELS_MAX]; /* the outermost first */
     uint32_t tunnel_count;
@@ -84,7 +84,7 @@ typedef struct zn_layers {
     struct {     /* unsure: the way back to the plain datagram */
         zn_ip ip;
         uint32_t tunnel_count;
-        uint64_t seen;
+        uint32_t seen;
     } plain;
 } zn_layers;
 
@@ -102,7 +102,7 @@ static inline zn_stat zn_layers_go(zn_layers *l, zn_header next)
 /* The frame is in this encapsulation, a counter of that group. */
 static inline void zn_layers_saw(zn_layers *l, zn_stat encapsulation)
 {
-    l->seen |= UINT64_C(1) << (encapsulation - ZN_STAT_IN_FIRST);
+    l->seen |= UINT32_C(1) << (encapsulation - ZN_STAT_IN_FIRST);
 }
 
 /* Bytes of the wire from the cursor on. */

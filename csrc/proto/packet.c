@@ -194,8 +194,8 @@ static zn_stat decode_tcp(const zn_ip *ip, uint16_t port[2], zn_packet *out)
     if (header > ip->payload_wire)
         return misfit(ip, &c);
     out->tcp_flags = (uint8_t)offset_and_flags;
-    out->tcp_options = take_captured(&c, header - TCP_HEADER_BYTES);
-    out->payload = zn_cursor_rest(&c);
+    out->options = (uint8_t)take_captured(&c, header - TCP_HEADER_BYTES).n;
+    zn_packet_set_payload(out, zn_cursor_rest(&c));
     out->payload_len = ip->payload_wire - header;
     return ZN_STAT_COUNT;
 }
@@ -219,9 +219,9 @@ static zn_stat decode_udp(const zn_ip *ip, uint16_t port[2], zn_packet *out)
     out->seq = out->ack = 0;
     out->window = 0;
     out->tcp_flags = 0;
-    out->tcp_options = (zn_span){c.p, 0};
+    out->options = 0;
     out->payload_len = length - UDP_HEADER_BYTES;
-    out->payload = take_captured(&c, out->payload_len);
+    zn_packet_set_payload(out, take_captured(&c, out->payload_len));
     return ZN_STAT_COUNT;
 }
 
@@ -233,7 +233,7 @@ static zn_stat finish(zn_layers *l, zn_stat why, const zn_bucket_key *key, zn_pa
     zn_addr_words src, dst;
     uint16_t port[2];
     out->encapsulations = l->seen;
-    out->tunnel_count = l->tunnel_count;
+    out->tunnel_count = (uint8_t)l->tunnel_count;
     if (ZN_UNLIKELY(l->tunnel_count != 0))
         memcpy(out->tunnels, l->tunnels, l->tunnel_count * sizeof l->tunnels[0]);
     if (why == ZN_STAT_FRAGMENTS) {

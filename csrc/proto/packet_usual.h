@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What most frames are, decoded at one go and in line: an Ethernet header with at most one VLAN tag, IPv4
- * without options or IPv6 without extension headers, no fragment, and TCP, or UDP between ports that no
- * tunnel uses.
+ * What most frames are, decoded at one go and in line: an Ethernet header with at most one VLAN
+ * tag, IPv4 without options or IPv6 without extension headers, no fragment, and TCP, or UDP between
+ * ports that no tunnel uses.
  */
 #ifndef ZN_PROTO_PACKET_USUAL_H
 #define ZN_PROTO_PACKET_USUAL_H
@@ -52,9 +52,9 @@ static inline bool zn_usual_tcp(zn_span segment, uint32_t wire, zn_packet *out)
     out->ack = zn_header_be32(segment, 8);
     out->tcp_flags = zn_header_u8(segment, 13);
     out->window = zn_header_be16(segment, 14);
-    out->payload = zn_span_behind(segment, captured);
+    zn_packet_set_payload(out, zn_span_behind(segment, captured));
     out->payload_len = wire - header;
-    out->tcp_options = zn_span_part(segment, ZN_USUAL_TCP_HEADER_BYTES, captured);
+    out->options = (uint8_t)(captured - ZN_USUAL_TCP_HEADER_BYTES);
     return true;
 }
 
@@ -73,9 +73,9 @@ static inline bool zn_usual_udp(zn_span datagram, uint32_t wire, zn_packet *out)
     out->window = 0;
     out->tcp_flags = 0;
     out->payload_len = length - ZN_USUAL_UDP_HEADER_BYTES;
-    out->payload =
-        zn_span_first(zn_span_behind(datagram, ZN_USUAL_UDP_HEADER_BYTES), out->payload_len);
-    out->tcp_options = zn_span_first(out->payload, 0);
+    out->options = 0;
+    zn_packet_set_payload(
+        out, zn_span_first(zn_span_behind(datagram, ZN_USUAL_UDP_HEADER_BYTES), out->payload_len));
     return true;
 }
 
@@ -127,13 +127,13 @@ static inline bool zn_usual_v6(zn_span packet, const zn_bucket_key *key, zn_pack
     return true;
 }
 
-/* As zn_packet_decode when that would return ZN_STAT_COUNT for a frame of this kind. False, and *out
- * means nothing, for every other frame: also for one that something is wrong with. */
+/* As zn_packet_decode when that would return ZN_STAT_COUNT for a frame of this kind. False, and
+ * *out means nothing, for every other frame: also for one that something is wrong with. */
 static inline bool zn_packet_decode_usual(const zn_packet_input *in, const zn_bucket_key *key,
                                           zn_packet *out)
 {
     size_t header = ZN_USUAL_ETHERNET_BYTES;
-    uint64_t seen = 0;
+    uint32_t seen = 0;
     uint16_t type;
     zn_span packet;
     if (in->link_type != ZN_USUAL_LINK || in->bytes.n < ZN_USUAL_LEAST_BYTES)
@@ -142,7 +142,7 @@ static inline bool zn_packet_decode_usual(const zn_packet_input *in, const zn_bu
     if (ZN_UNLIKELY(type == ZN_USUAL_ETHERTYPE_VLAN)) {
         type = zn_header_be16(in->bytes, 16);
         header += ZN_USUAL_VLAN_TAG_BYTES;
-        seen = UINT64_C(1) << (ZN_STAT_IN_VLAN - ZN_STAT_IN_FIRST);
+        seen = UINT32_C(1) << (ZN_STAT_IN_VLAN - ZN_STAT_IN_FIRST);
     }
     packet = zn_span_behind(in->bytes, header);
     out->encapsulations = seen;

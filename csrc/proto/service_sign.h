@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the first bytes of a TCP segment or of a datagram look like, for the columns that say which
- * service a flow is (Tstat's con_t, c_type and s_type). A look, not a parse: names and evidence come
- * from the parsers of their own.
+ * service a flow is (Tstat's con_t, c_type and s_type). A look, not a parse: names and evidence
+ * come from the parsers of their own.
  */
 #ifndef ZN_PROTO_SERVICE_SIGN_H
 #define ZN_PROTO_SERVICE_SIGN_H
@@ -26,8 +26,8 @@ typedef enum zn_service_sign {
 } zn_service_sign;
 
 /* False for most segments that begin no request or response of HTTP: all of them begin with two
- * capitals, which are among the 32 characters from '@' on. One question, not four: of encrypted bytes
- * nobody could foretell the answers. */
+ * capitals, which are among the 32 characters from '@' on. One question, not four: of encrypted
+ * bytes nobody could foretell the answers. */
 static inline bool zn_service_may_be_http(zn_span segment)
 {
     zn_cursor c = zn_cursor_over_span(segment, true);
@@ -62,16 +62,15 @@ typedef struct zn_datagram_sign {
 /* What a datagram looks like; `wire` is the length of its payload before a capture cut it. */
 zn_datagram_sign zn_datagram_sign_of(zn_span payload, size_t wire);
 
-/* True of no datagram of a kind that says what it is (nor of RTP): they begin with other bytes, SIP's
- * requests with a letter, and a space between the third and the eleventh. */
-static inline bool zn_datagram_is_none(zn_span payload, size_t wire)
+/* True of no datagram of a kind that says what it is (nor of RTP): they begin with other bytes,
+ * SIP's requests with a letter, and a space between the third and the eleventh. `start`: at least
+ * the payload's first ZN_SIGN_START_BYTES, where it has so many. */
+static inline bool zn_datagram_is_none(zn_span start, size_t wire)
 {
-    zn_cursor c = zn_cursor_over_span(payload, true);
-    zn_span start = zn_cursor_take(&c, ZN_SIGN_START_BYTES);
     const uint64_t ones = UINT64_C(0x0101010101010101);
     uint64_t spaces;
     uint8_t first;
-    if (start.n == 0)
+    if (start.n < ZN_SIGN_START_BYTES)
         return false;
     first = zn_header_u8(start, 0);
     if (first >= 0x80 || first == 0x16 || first == 0x60) /* RTP, DTLS, Teredo */

@@ -334,7 +334,7 @@ void zn_tcp_path_count(zn_slab *slab, zn_stats *stats, zn_tcp_path *path,
     if (syn)
         other->ack = p->seq;
     side->flags_moved |= segment->moved;
-    zn_tcp_read_options(side, p->tcp_options);
+    zn_tcp_read_options(side, zn_packet_tcp_options(p));
     if (!syn && !(side->scale_seen && other->scale_seen))
         side->scale = other->scale = 0;
     see_size(side, p);

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Link to transport header. Bytes 0 and 1 are the link type, byte 2 is how many times eight bytes the
- * snapshot length cut off; then the frame. A fragment is read as if it were its whole datagram.
+ * Link to transport header. Bytes 0 and 1 are the link type, byte 2 is how many times eight bytes
+ * the snapshot length cut off; then the frame. A fragment is read as if it were its whole datagram.
  */
 #include "base/hash.h"
 #include "proto/packet.h"
@@ -29,7 +29,8 @@ static void check_packet(const zn_packet *p, zn_span frame)
     require(p->payload.n <= p->payload_len && p->sender < 2);
     require(p->tuple.proto == ZN_PROTO_TCP || p->tuple.proto == ZN_PROTO_UDP);
     read_all(p->payload, frame);
-    read_all(p->tcp_options, frame);
+    read_all(zn_packet_tcp_options(p), frame);
+    require(zn_span_equal(zn_packet_start(p), zn_span_first(p->payload, ZN_PACKET_START)));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -48,10 +49,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     require(packet.tunnel_count <= ZN_TUNNELS_MAX);
     require(packet.encapsulations >> (ZN_STAT_IN_LAST - ZN_STAT_IN_FIRST) <= 1);
-    if (why == ZN_STAT_COUNT)
+    if (why == ZN_STAT_COUNT) {
         check_packet(&packet, frame);
-    else
+        zn_packet_copy_start(&packet);
+        check_packet(&packet, frame);
+    } else {
         require(why == ZN_STAT_FRAGMENTS ||
                 (why >= ZN_STAT_DROP_LINK_TYPE && why <= ZN_STAT_DROP_TRANSPORT_MALFORMED));
+    }
     return 0;
 }

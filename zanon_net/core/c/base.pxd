@@ -86,8 +86,8 @@ cdef extern from "base/packet.h" nogil:
         uint16_t window
         uint32_t seq, ack, payload_len
         zn_span payload
-        uint64_t encapsulations
-        uint32_t tunnel_count
+        uint32_t encapsulations
+        uint8_t tunnel_count
         zn_tunnel *tunnels
 
 cdef extern from "base/stage.h" nogil:
