@@ -3,12 +3,14 @@
 """`zanon-net bench`: what it measures is there and adds up. How fast it is nothing here asks."""
 
 import json
+import struct
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import dpkt
 import pytest
 from engine_help import feed, make_engine
 from packet_help import visit
@@ -102,6 +104,28 @@ def test_the_truth_of_generated_traffic(kind: str, tmp_path: Path) -> None:
     assert (tmp_path / "a.pcap").stat().st_size == truth["file_bytes"]
     assert generate(tmp_path / "b.pcap", kind, scale) == truth
     assert (tmp_path / "b.pcap").read_bytes() == (tmp_path / "a.pcap").read_bytes()
+
+
+def test_generated_tls_is_records_to_its_end(tmp_path: Path) -> None:
+    generate(tmp_path / "a.pcap", "isp", Scale(octets=2_000_000, names=100))
+    said: dict[tuple[bytes, int, bytes, int], bytes] = defaultdict(bytes)
+    with (tmp_path / "a.pcap").open("rb") as file:
+        for _, frame in dpkt.pcap.Reader(file):
+            ip = dpkt.ethernet.Ethernet(frame).data
+            segment = ip.data
+            if isinstance(segment, dpkt.tcp.TCP) and 443 in (segment.sport, segment.dport):
+                said[ip.src, segment.sport, ip.dst, segment.dport] += segment.data
+    assert len(said) > 50
+    for stream in said.values():
+        at, kinds = 0, []
+        while at < len(stream):
+            kind, major, _, length = struct.unpack_from(">BBBH", stream, at)
+            assert (kind in (20, 22, 23), major) == (True, 3)
+            kinds.append(kind)
+            at += 5 + length
+        assert at == len(stream)
+        assert kinds[0] == 22
+    assert max(map(len, said.values())) > 20_000
 
 
 def test_flows_with_more_data(tmp_path: Path) -> None:

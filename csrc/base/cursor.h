@@ -168,8 +168,8 @@ static inline zn_cursor zn_cursor_sub(zn_cursor *c, size_t n)
 }
 
 /*
- * Fields of a header of fixed length that was taken whole (its span is not empty): one check for all of
- * them. `at` is a constant, and the field lies within the length that was taken.
+ * Fields of a header of fixed length that was taken whole (its span is not empty): one check for
+ * all of them. `at` is a constant, and the field lies within the length that was taken.
  */
 static inline uint8_t zn_header_u8(zn_span header, size_t at)
 {
@@ -210,8 +210,8 @@ static inline uint64_t zn_header_word(zn_span header, size_t at)
     return value;
 }
 
-/* Of a span: what is behind its first `at` bytes, which it has; its bytes [from, to), which it has; and its
- * first n bytes, or all there are. */
+/* Of a span: what is behind its first `at` bytes, which it has; its bytes [from, to), which it has;
+ * and its first n bytes, or all there are. */
 static inline zn_span zn_span_behind(zn_span s, size_t at)
 {
     ZN_ASSERT(at <= s.n);
@@ -229,8 +229,15 @@ static inline zn_span zn_span_first(zn_span s, size_t n)
     return (zn_span){s.p, n < s.n ? n : s.n};
 }
 
-/* Fetches the cache lines of the first `ahead` bytes, or all there are, but for those before `fetched`,
- * which it was done for already; returns where it ended. */
+/* Where the byte is in it first; s.n where it is not. */
+static inline size_t zn_span_find(zn_span s, uint8_t byte)
+{
+    const uint8_t *hit = s.n == 0 ? NULL : memchr(s.p, byte, s.n);
+    return hit == NULL ? s.n : (size_t)(hit - s.p);
+}
+
+/* Fetches the cache lines of the first `ahead` bytes, or all there are, but for those before
+ * `fetched`, which it was done for already; returns where it ended. */
 __attribute__((always_inline)) static inline const uint8_t *zn_span_fetch(zn_span s, size_t ahead,
                                                                           const uint8_t *fetched)
 {

@@ -198,8 +198,8 @@ int zn_capture_check(const zn_capture *c, zn_error *err)
 int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err)
 {
     int rc;
-    if (c->ended && !c->peeked)
-        return 0;
+    if (c->ended && !c->peeked) /* what was missing may have ended it */
+        return zn_byte_source_check(&c->source, err);
     if (c->peeked) {
         frames[0] = c->next;
         c->peeked = false;
@@ -212,8 +212,10 @@ int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err)
         c->ended = last == ZN_STEP_END;
         if (zn_byte_source_is_cut(&c->source))
             return zn_byte_source_check(&c->source, err);
-        if (n > 0 || c->ended)
+        if (n > 0)
             return n;
+        if (c->ended)
+            return zn_byte_source_check(&c->source, err);
         rc = zn_byte_source_refill(&c->source, err);
         if (rc < 0)
             return rc;

@@ -23,12 +23,12 @@ typedef struct zn_capture zn_capture;
 
 /*
  * Opens a capture by path: a regular file up to the size that it has now, anything else (a FIFO,
- * /dev/stdin) as a stream. Reads the header. Returns 0, or a negative zn_err with a message that says what is
- * wrong and what to do (ZN_ERR_IO, ZN_ERR_FORMAT, ZN_ERR_CAPACITY); *out is then NULL.
+ * /dev/stdin) as a stream. Reads the header. Returns 0, or a negative zn_err with a message that
+ * says what is wrong and what to do (ZN_ERR_IO, ZN_ERR_FORMAT, ZN_ERR_CAPACITY); *out is then NULL.
  */
 int zn_capture_open_path(zn_capture **out, const char *path, zn_error *err);
-/* Reads from a file descriptor as a stream; `start` is what was read from it already (at most 64 KiB),
- * `name` stands for it in messages. Does not own fd. */
+/* Reads from a file descriptor as a stream; `start` is what was read from it already (at most 64
+ * KiB), `name` stands for it in messages. Does not own fd. */
 int zn_capture_open_fd(zn_capture **out, int fd, zn_span start, const char *name, zn_error *err);
 /* A signal that came while an opener waited for the header gives -ZN_ERR_IO with os_errno EINTR and
  * leaves *out half open: to be closed, or taken up again here, with nothing lost. */
@@ -38,25 +38,26 @@ int zn_capture_open_memory(zn_capture **out, const uint8_t *bytes, size_t n, zn_
 void zn_capture_close(zn_capture *c);
 
 /*
- * Up to `max` (>= 1) next frames into `frames`; they borrow memory until the next call, but see zn_capture_stays. Returns
- * their number, 0 at the end, or a negative zn_err (a read failed in the middle) with *err filled.
- * Fewer than `max` do not mean the end: a stream delivers what it has rather than wait for a full
- * batch, a file what one read brought, or 128 KiB of what is mapped. A signal that comes while it
- * waits gives -ZN_ERR_IO with os_errno EINTR: nothing is lost, the same call can be made again.
+ * Up to `max` (>= 1) next frames into `frames`; they borrow memory until the next call, but see
+ * zn_capture_stays. Returns their number, 0 at the end, or a negative zn_err (a read failed in the
+ * middle) with *err filled. Fewer than `max` do not mean the end: a stream delivers what it has
+ * rather than wait for a full batch, a file what one read brought, or 128 KiB of what is mapped. A
+ * signal that comes while it waits gives -ZN_ERR_IO with os_errno EINTR: nothing is lost, the same
+ * call can be made again.
  */
 int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err);
 
-/* Frames stay valid until the capture is closed, so another thread may call zn_capture_next meanwhile: those
- * of memory and of files that can be mapped. */
+/* Frames stay valid until the capture is closed, so another thread may call zn_capture_next
+ * meanwhile: those of memory and of files that can be mapped. */
 bool zn_capture_stays(const zn_capture *c);
-/* 0; or -ZN_ERR_IO when a file was cut while it was read, and the frames so far, which lie in it, cannot be
- * believed. zn_capture_next asks too, from time to time and at the end; who looks at frames behind its last call asks
- * once more. */
+/* 0; or -ZN_ERR_IO when a file was cut while it was read, and the frames so far, which lie in it,
+ * cannot be believed. zn_capture_next asks too, from time to time and at the end, whichever it is;
+ * who looks at frames behind its last call asks once more. */
 int zn_capture_check(const zn_capture *c, zn_error *err);
 
 /*
- * The time of the next frame in ns (see zn_frame), which stays the next one. Returns 1, 0 at the end,
- * or a negative zn_err as zn_capture_next does.
+ * The time of the next frame in ns (see zn_frame), which stays the next one. Returns 1, 0 at the
+ * end, or a negative zn_err as zn_capture_next does.
  */
 int zn_capture_peek(zn_capture *c, int64_t *t_ns, zn_error *err);
 
@@ -72,7 +73,8 @@ const char *zn_capture_format(const zn_capture *c);
 /* Bytes consumed so far, and in all (0 when unknown: a stream). */
 uint64_t zn_capture_bytes_read(const zn_capture *c);
 uint64_t zn_capture_bytes_total(const zn_capture *c);
-/* Why the capture ended early, e.g. "record 17 at byte 4096: 1514 bytes wanted, 700 left"; or NULL. */
+/* Why the capture ended early, e.g. "record 17 at byte 4096: 1514 bytes wanted, 700 left"; or
+ * NULL. */
 const char *zn_capture_warning(const zn_capture *c);
 
 #endif

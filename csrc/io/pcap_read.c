@@ -4,9 +4,10 @@
  * pcap: a header of 24 bytes, then records of 16 bytes and the captured ones.
  *
  * Of its variants Ixia's are told by their magic number and have four bytes more in the header. In
- * those of Kuznetzov's patches (Linux, 1999) and of Nokia's routers a record's header is longer, and
- * the magic number does not tell by how much, or is the usual one. There the first records decide:
- * the lengths, times and the further fields must make sense. What a plain pcap can be read as is one.
+ * those of Kuznetzov's patches (Linux, 1999) and of Nokia's routers a record's header is longer,
+ * and the magic number does not tell by how much, or is the usual one. There the first records
+ * decide: the lengths, times and the further fields must make sense. What a plain pcap can be read
+ * as is one.
  */
 #include "io/capture_internal.h"
 #include "io/pcap_scout.h"
@@ -19,10 +20,10 @@
 #define KUZNETZOV_SMP_BYTES 28u /* with two debugging fields and more padding */
 #define NOKIA_BYTES 20u
 #define RECORDS_TRIED 3
-/* What is scouted at a time: a few portions, so that places are rarely looked for and the heads stay in the
- * second-level cache. Each portion ends with a whole record, which the last one may do behind it. */
-#define SCOUTED_PAST ((size_t)8 << 10)
-#define SCOUTED (4 * ZN_BYTE_SOURCE_TAKEN + SCOUTED_PAST)
+/* What is scouted at a time: four portions, so that places are rarely looked for and the heads stay
+ * in the second-level cache. Each portion ends with a whole record, and so a little behind its
+ * length. */
+#define SCOUTED (4 * ZN_BYTE_SOURCE_TAKEN + ((size_t)8 << 10))
 #define WIRE_MAX (UINT32_C(128) << 20)
 #define INTERFACE_MAX 10000u /* 1999's machines had fewer */
 
@@ -108,8 +109,9 @@ static fit records_fit(const zn_capture *c, uint32_t record_bytes)
 }
 
 /*
- * Sets c->record_bytes to the first length that fits, or to the first of all. False when more records
- * must come first: what is chosen does not depend on the portions in which a stream delivers them.
+ * Sets c->record_bytes to the first length that fits, or to the first of all. False when more
+ * records must come first: what is chosen does not depend on the portions in which a stream
+ * delivers them.
  */
 static bool choose_record_bytes(zn_capture *c)
 {
@@ -193,7 +195,8 @@ static zn_step pcap_step(zn_capture *c, zn_frame *frame)
     return ZN_STEP_FRAME;
 }
 
-/* A record as nearly all files have it, at the start of *rest, which begins behind it then; or false. */
+/* A record as nearly all files have it, at the start of *rest, which begins behind it then; or
+ * false. */
 static inline bool read_record(zn_span *rest, uint32_t fraction_ns, zn_frame *frame)
 {
     zn_span header = *rest, data;
@@ -214,19 +217,20 @@ static inline bool read_record(zn_span *rest, uint32_t fraction_ns, zn_frame *fr
     return true;
 }
 
-/* Records are long, stay where they are, and this processor is quicker when only their heads are asked for. */
+/* Records are long, stay where they are, and this processor is quicker when only their heads are
+ * asked for. */
 static bool is_scouted(const zn_capture *c)
 {
     return c->mean_record >= ZN_PCAP_SCOUT_LEAST && c->mean_record <= ZN_PCAP_SCOUT_MOST &&
            c->may_scout && zn_byte_source_stays(&c->source);
 }
 
-/* Asks memory for the heads of the records up to `pause`, and of more of them, unless that was done; returns up
- * to where it is. */
+/* Asks memory for the heads of the records up to `pause`, and of more of them, unless that was
+ * done; returns up to where it is. */
 static const uint8_t *scout(zn_span rest, const uint8_t *pause, const uint8_t *fetched)
 {
     zn_span ahead = zn_span_first(rest, SCOUTED);
-    if (fetched >= pause || (fetched > rest.p && (size_t)(pause - fetched) <= SCOUTED_PAST))
+    if (fetched >= pause)
         return fetched;
     (void)zn_pcap_scout(ahead);
     return ahead.p + ahead.n;
@@ -238,17 +242,15 @@ static int pcap_read(zn_capture *c, zn_frame *frames, int max)
     zn_cursor at = c->source.unread;
     zn_span rest = zn_cursor_rest(&at);
     const uint8_t *fetched = c->source.fetched, *pause = zn_byte_source_pause(&c->source);
-    size_t ahead = ZN_BYTE_SOURCE_FETCHED, before = rest.n;
+    size_t before = rest.n;
     int n = 0;
     if (c->big || c->record_bytes != RECORD_BYTES || c->minor_version != MINOR_VERSION)
         return 0;
-    if (is_scouted(c)) {
+    if (is_scouted(c))
         fetched = scout(rest, pause, fetched);
-        ahead = 0;
-    }
     while (n < max && rest.p < pause && read_record(&rest, fraction_ns, &frames[n])) {
         frames[n++].link_type = link_type;
-        fetched = zn_span_fetch(rest, ahead, fetched);
+        fetched = zn_span_fetch(rest, ZN_BYTE_SOURCE_FETCHED, fetched);
     }
     if (n != 0)
         c->mean_record = (uint32_t)((before - rest.n) / (unsigned)n);

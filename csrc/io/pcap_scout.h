@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks memory for the heads of a pcap's records before the walk over them comes there, and not for the rest
- * of them, which is most of a long record and rarely read.
+ * Asks memory for the heads of a pcap's records before the walk over them comes there, and not for
+ * the rest of them, which is most of a long record and rarely read.
  *
- * A record is found only behind the one before it, and each is waited for. So several walks go at once, each
- * from where a record seems to begin. Nobody relies on what they find: a place where none begins costs time.
+ * A record is found only behind the one before it, and each is waited for. So several walks go at
+ * once, each from where a record seems to begin. Nobody relies on what they find: a place where
+ * none begins costs time.
  */
 #ifndef ZN_IO_PCAP_SCOUT_H
 #define ZN_IO_PCAP_SCOUT_H
@@ -15,19 +16,21 @@
 /* A record's header: seconds, fraction, captured and original length. */
 #define ZN_PCAP_RECORD_BYTES 16u
 #define ZN_PCAP_PLACES 8 /* from which walks go at once */
-/* The mean lengths of records for which it pays: shorter ones share cache lines, or are read to their end; among
- * longer ones the places take too long to find. */
+/* The mean lengths of records for which it pays: shorter ones share cache lines, or are read to
+ * their end; among longer ones the places take too long to find. */
 #define ZN_PCAP_SCOUT_LEAST 512u
 #define ZN_PCAP_SCOUT_MOST 12288u
 
-/* On this processor it is faster than to ask for every cache line (docs/performance.md has what was measured). */
+/* On this processor it is faster than to ask for every cache line (docs/performance.md has what was
+ * measured). */
 bool zn_pcap_scout_pays(void);
-/* Where records seem to begin, in order: the first of `records` at its start, and the first at or behind the
- * start of each further eighth; returns how many were found, 0 where `records` is too short. For
- * zn_pcap_scout, and for tests. */
+/* Where records seem to begin, in order: the first of `records` at its start, and the first at or
+ * behind the start of each further eighth; returns how many were found, 0 where `records` is too
+ * short. For zn_pcap_scout, and for tests. */
 unsigned zn_pcap_places(zn_span records, size_t place[ZN_PCAP_PLACES]);
-/* Asks for the heads of the little-endian records with headers of ZN_PCAP_RECORD_BYTES in `records`, of which one
- * begins at the start; returns how many it came to. */
+/* Asks for the heads of the little-endian records with headers of ZN_PCAP_RECORD_BYTES in
+ * `records`, of which one begins at the start; returns how many it came to, which is fewer than
+ * there are where they are shorter than 128 bytes on average. */
 size_t zn_pcap_scout(zn_span records);
 
 #endif

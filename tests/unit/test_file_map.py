@@ -13,9 +13,18 @@ from itertools import chain, pairwise
 from pathlib import Path
 
 import pytest
-from capture_bytes import Frames, pcap_header, pcap_record, read_all
+from capture_bytes import (
+    Frames,
+    enhanced,
+    interface,
+    pcap_header,
+    pcap_record,
+    read_all,
+    section,
+)
 from capture_help import DATA, FRAME
 from map_help import unmapped
+from snoop_bytes import snoop_header, snoop_record
 
 from zanon_net import _core
 from zanon_net.errors import CaptureError
@@ -79,14 +88,21 @@ def test_file_that_is_cut_before_what_was_read(tmp_path: Path) -> None:
     assert len(frames) < 4096 // len(RECORD) + 1
 
 
-def test_file_whose_last_page_is_cut(tmp_path: Path) -> None:
-    """No page is missing: the kernel fills the last one with zeros."""
+PCAPNG = (section() + interface("<"), enhanced("<", 5, DATA))
+SNOOP = (snoop_header(), snoop_record(5, 0, DATA))
+
+
+@pytest.mark.parametrize(
+    ("header", "record"), [(HEADER, RECORD), PCAPNG, SNOOP], ids=["pcap", "pcapng", "snoop"]
+)
+def test_file_whose_last_page_is_cut(header: bytes, record: bytes, tmp_path: Path) -> None:
+    """No page is missing: the kernel fills the last one with zeros, which may end a capture."""
     path = tmp_path / "cut.pcap"
-    path.write_bytes(HEADER + 100 * RECORD)
+    path.write_bytes(header + 100 * record)
     with _core.Capture(str(path)) as capture:
         assert len(capture.frames(10)) == 10
         size = path.stat().st_size
-        os.truncate(path, size - 10 * len(RECORD))
+        os.truncate(path, size - 2 * len(record))
         assert path.stat().st_size // mmap.PAGESIZE == size // mmap.PAGESIZE
         with pytest.raises(CaptureError, match="was cut while it was read: read it again"):
             read_all(capture)

@@ -62,10 +62,11 @@ READER = """
 
 static zn_span scouted;
 static size_t calls;
+static bool pays;
 
 bool zn_pcap_scout_pays(void)
 {
-    return true;
+    return pays;
 }
 
 size_t zn_pcap_scout(zn_span records)
@@ -75,16 +76,18 @@ size_t zn_pcap_scout(zn_span records)
     return 0;
 }
 
-/* reader FILE MAX map|stream: how many frames; of them, in no part that was asked for; calls. */
+/* reader FILE MAX map|stream pays|costs: how many frames; of them, in no part that was asked for;
+ * calls. */
 int main(int argc, char **argv)
 {
-    int max = argc == 4 ? atoi(argv[2]) : 0, n, fd = -1;
+    int max = argc == 5 ? atoi(argv[2]) : 0, n, fd = -1;
     size_t frames = 0, alone = 0;
     zn_capture *c;
     zn_frame frame[512];
     zn_error err;
     if (max < 1 || max > 512)
         return 1;
+    pays = strcmp(argv[4], "pays") == 0;
     if (strcmp(argv[3], "stream") == 0) {
         fd = open(argv[1], O_RDONLY);
         n = zn_capture_open_fd(&c, fd, (zn_span){NULL, 0}, "a stream", &err);
@@ -139,7 +142,7 @@ def expected(n: int, starts: list[int]) -> list[int]:
 def traffic(random: Random, size: int) -> tuple[bytes, list[int]]:
     """Records of at least `size` bytes together, seconds apart, and where each begins."""
     records, starts, at, seconds = [], [], 0, NOW + random.randrange(1 << 20)
-    longest = random.choice([90, 1514, 1514, 9014])
+    longest = random.choice([600, 1514, 1514, 9014])
     while at < size:
         data = random.randbytes(random.randint(14, longest))
         records.append(pcap_record("<", seconds, random.randrange(1_000_000), data))
@@ -172,23 +175,64 @@ def test_times_that_are_an_hour_apart_are_found_no_more(program: Path) -> None:
     assert found(program, [span]) == [[begins, 0]]
 
 
+def test_places_are_looked_for_no_further_than_they_are_worth(program: Path) -> None:
+    span = b"".join(pcap_record("<", NOW, 0, bytes(40_000)) for _ in range(13))
+    answer = expected(len(span), [40_016 * n for n in range(13)])
+    assert found(program, [span]) == [answer]
+    assert 2 < len(answer) < 1 + PLACES
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        (NOW + 4000, 0, 20, 20),
+        (NOW - 1, 0, 20, 20),
+        (NOW, 1_000_000_000, 20, 20),
+        (NOW, 0, 0, 20),
+        (NOW, 0, 20, 19),
+        (NOW, 0, 20, (256 << 10) + 1),
+    ],
+    ids=["later", "earlier", "fraction", "empty", "longer than it was", "too long"],
+)
+def test_what_cannot_begin_a_record_is_no_place(
+    program: Path, header: tuple[int, int, int, int]
+) -> None:
+    """Payloads are full of such headers, and a walk from one of them would go elsewhere."""
+    record = pcap_record("<", NOW, 0, struct.pack("<4I", *header) * 50)
+    answer = expected(len(record) * 100, [len(record) * n for n in range(100)])
+    assert found(program, [record * 100]) == [answer]
+
+
+def test_candidates_are_tried_no_longer_than_it_is_worth(program: Path) -> None:
+    """Payloads that are all like the time's third byte, and one in which nothing is."""
+    like = pcap_record("<", NOW, 0, bytes([NOW >> 16 & 0xFF]) * 8_000)
+    unlike = pcap_record("<", NOW, 0, bytes(8_000))
+    span = like * 26 + unlike + like * 16
+    records, *places = expected(len(span), [8_016 * n for n in range(43)])
+    assert found(program, [span]) == [[records, places[0], places[5]]]
+    assert len(places) == PLACES
+
+
+def test_a_walk_ends_where_no_record_can_be(program: Path) -> None:
+    span = pcap_record("<", NOW, 0, bytes(600)) + struct.pack("<4I", 0, 0, (256 << 10) + 1, 0)
+    assert found(program, [span + bytes(300 << 10)]) == [[2, 0]]
+
+
 def test_what_is_no_capture_costs_time_alone(program: Path) -> None:
+    """Headers alone, a payload full of them, noise: a step for 128 bytes, and no more."""
     random = Random(3)
-    like_time = bytes([NOW >> 16 & 0xFF])
     inner, _ = traffic(random, 100_000)
     captures = pcap_record("<", NOW, 0, pcap_header() + inner) * 5
-    empty = pcap_record("<", NOW, 0, b"")
+    short = [pcap_record("<", NOW, 0, bytes(n)) for n in (0, 1)]
     spans = [random.randbytes(n) for n in (0, 1, 15, 16, HEAD, HEAD + 1, 5_000, SCOUTED)]
-    # A payload that is all like the time has too many candidates.
-    spans += [pcap_record("<", NOW, 0, like_time * 1400) * 300]
-    spans += [filler * 200_000 for filler in (b"\x00", b"\xff", like_time)]
-    spans += [
-        pcap_record("<", NOW, 0, like_time * 1400) * 300
-    ]  # each place has too many candidates
-    spans += [captures, empty * 20_000, pcap_record("<", NOW, 0, empty * 90) * 100]
-    for span, (records, *places) in zip(spans, found(program, spans), strict=True):
-        assert records <= len(span) // 16 + PLACES
+    spans += [filler * 200_000 for filler in (b"\x00", b"\xff")]
+    spans += [captures, *(record * 20_000 for record in short)]
+    spans += [pcap_record("<", NOW, 0, record * 90) * 100 for record in short]
+    answers = found(program, spans)
+    for span, (records, *places) in zip(spans, answers, strict=True):
+        assert records <= len(span) // 128 + 2 * PLACES
         assert all(0 <= at < len(span) for at in places)
+    assert max(records for records, *_ in answers) > 2_000
 
 
 # ---- the reader ---------------------------------------------------------------------------------
@@ -209,11 +253,11 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_c(folder / "reader", sources, "-O1", "-pthread", *SANITIZE)
 
 
-def read(reader: Path, length: int, most: int, how: str = "map") -> tuple[int, int, int]:
+def read(reader: Path, length: int, most: int, *how: str) -> tuple[int, int, int]:
     """Of RECORDS records: frames read, those in no part that was scouted, and how many were."""
     path = reader.with_name("x.pcap")
     path.write_bytes(pcap_header() + pcap_record("<", NOW, 0, bytes(length)) * RECORDS)
-    frames, alone, calls = map(int, run([reader, path, str(most), how]).split())
+    frames, alone, calls = map(int, run([reader, path, str(most), *how]).split())
     return frames, alone, calls
 
 
@@ -222,7 +266,7 @@ def read(reader: Path, length: int, most: int, how: str = "map") -> tuple[int, i
 def test_long_records_are_scouted_part_by_part(reader: Path, length: int, most: int) -> None:
     size = RECORDS * length
     windows = size // (2 << 20) + 1  # of the mapped file: each ends a part
-    frames, alone, calls = read(reader, length, most)
+    frames, alone, calls = read(reader, length, most, "map", "pays")
     assert frames == RECORDS
     # The first records tell the header's length, the next ones their own. A part's last one is cut.
     assert alone <= 2 * min(most, PORTION // length + 1) + calls
@@ -230,7 +274,14 @@ def test_long_records_are_scouted_part_by_part(reader: Path, length: int, most: 
 
 
 @pytest.mark.parametrize(
-    ("length", "how"), [(300, "map"), (14_000, "map"), (1500, "stream"), (100, "stream")]
+    ("length", "how", "pays"),
+    [
+        (300, "map", "pays"),
+        (14_000, "map", "pays"),
+        (1500, "map", "costs"),
+        (1500, "stream", "pays"),
+        (100, "stream", "pays"),
+    ],
 )
-def test_others_are_not_scouted(reader: Path, length: int, how: str) -> None:
-    assert read(reader, length, 512, how) == (RECORDS, RECORDS, 0)
+def test_others_are_not_scouted(reader: Path, length: int, how: str, pays: str) -> None:
+    assert read(reader, length, 512, how, pays) == (RECORDS, RECORDS, 0)

@@ -24,6 +24,7 @@ from zanon_net.bench.messages import (
     dns_response,
     hello_record,
     http_request,
+    record,
     server_flight_tls13,
     server_hello,
     server_name_extension,
@@ -241,7 +242,7 @@ def _tls_answer(dice: Dice) -> bytes:
     """What a TLS 1.3 server says first, three segments long: its flight and a record of noise."""
     flight = server_flight_tls13(dice)
     size = 2 * MSS + 300 - len(flight) - RECORD_HEAD
-    return flight + bytes([23, 3, 3, *divmod(size, 256)]) + dice.bytes(size)
+    return flight + record(23, dice.bytes(size))
 
 
 class PayloadMaker:

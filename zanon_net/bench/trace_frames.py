@@ -66,13 +66,13 @@ class Noise:
     """A pool of random bytes that serves as encrypted payload.
 
     `record_starts[n]` is an offset at which n bytes are a whole TLS record of application data;
-    for n = MSS, the first half of one in two segments. Up to RECORD_HEAD bytes are none: -1.
+    for n = MSS, the first half of one in two segments. Nothing up to RECORD_HEAD bytes is one.
     """
 
     def __init__(self, rng: np.random.Generator) -> None:
         pool = rng.integers(0, 256, size=NOISE_BYTES, dtype=np.uint8)
         sizes = np.arange(MSS + 1)
-        self.record_starts = np.where(sizes > RECORD_HEAD, sizes * 2048, -1)
+        self.record_starts = sizes * 2048
         for size in range(RECORD_HEAD + 1, MSS + 1):
             length = (2 * MSS if size == MSS else size) - RECORD_HEAD
             start = self.record_starts[size]
