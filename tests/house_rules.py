@@ -231,7 +231,7 @@ def only_main_imports_cli(sources: Sources) -> Complaints:
 # ---- all files ----------------------------------------------------------------------------------
 
 FILE_LINES_MAX = 400
-CYTHON_COLUMNS_MAX = 100  # ruff and clang-format see to the other languages
+COLUMNS_MAX = 100  # ruff sees to Python; clang-format leaves comments as they are
 
 
 def files_are_short(sources: Sources) -> Complaints:
@@ -241,11 +241,11 @@ def files_are_short(sources: Sources) -> Complaints:
             yield f"{path} has {lines} lines"
 
 
-def cython_lines_are_short(sources: Sources) -> Complaints:
+def lines_are_short(sources: Sources) -> Complaints:
     for path, text in sources.items():
-        if path.endswith((".pyx", ".pxd", ".pxi")):
+        if path.endswith((".pyx", ".pxd", ".pxi", ".c", ".h")):
             for number, line in enumerate(text.splitlines(), 1):
-                if len(line) > CYTHON_COLUMNS_MAX:
+                if len(line) > COLUMNS_MAX:
                     yield f"{path}:{number}: {len(line)} columns"
 
 
