@@ -42,7 +42,7 @@ static zn_id datagram_id(const zn_intake *in, const zn_fragment *f, const zn_pac
     key.dst = f->dst;
     key.id = f->id;
     key.protocol = f->v6 ? 0 : f->protocol;
-    return zn_hash128(&in->datagram_key, (uint8_t)p->tunnel_count, &key, sizeof key);
+    return zn_hash128(&in->datagram_key, p->tunnel_count, &key, sizeof key);
 }
 
 /* A fragment to be put together, *p and *f as the decoder left them: why there is no packet, or

@@ -16,7 +16,8 @@
 
 typedef enum zn_host_kind {
     ZN_HOST_NAME,
-    ZN_HOST_HOME,    /* an address or a home spelled as a name: .arpa, .local */
+    /* An address or a home spelled as a name: in-addr.arpa, ip6.arpa, .local, home.arpa. */
+    ZN_HOST_HOME,
     ZN_HOST_ADDRESS, /* an IP literal: no name */
     ZN_HOST_EMPTY,
     ZN_HOST_INVALID

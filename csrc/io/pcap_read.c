@@ -22,7 +22,7 @@
 #define RECORDS_TRIED 3
 /* What is scouted at a time: four portions, so that places are rarely looked for and the heads stay
  * in the second-level cache. Each portion ends with a whole record, and so a little behind its
- * length. */
+ * length, for which there is room where records have usual lengths. */
 #define SCOUTED (4 * ZN_BYTE_SOURCE_TAKEN + ((size_t)8 << 10))
 #define WIRE_MAX (UINT32_C(128) << 20)
 #define INTERFACE_MAX 10000u /* 1999's machines had fewer */

@@ -4,6 +4,7 @@
 
 import mmap
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -53,13 +54,29 @@ def frames_of(path: Path) -> Frames:
     return frames
 
 
-@pytest.mark.parametrize("parts", [0, 1, 6])
+@pytest.mark.parametrize("parts", [0, 1, 14])
 def test_read_files_give_the_same_frames(tmp_path: Path, parts: int) -> None:
     path = numbered(tmp_path / "x.pcap", parts * PART + 4000)
     mapped = frames_of(path)
     with unmapped(tmp_path):
         assert frames_of(path) == mapped
     assert [data[:4] for *_, data in mapped] == [struct.pack("<I", n) for n in range(len(mapped))]
+
+
+def resident() -> int:
+    """Bytes of files that this process has pages of."""
+    return 1024 * int(re.findall(r"RssFile:\s+(\d+) kB", Path("/proc/self/status").read_text())[0])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc says what is resident")
+def test_pages_behind_the_reader_are_given_back(tmp_path: Path) -> None:
+    path = tmp_path / "x.pcap"
+    path.write_bytes(HEADER + pcap_record("<", 5, 0, bytes(9000)) * (40 * PART // 9016))
+    before, most = resident(), 0
+    with _core.Capture(str(path)) as capture:
+        for _ in iter(partial(capture.frames, 512), []):
+            most = max(most, resident() - before)
+    assert 8 * PART < most < 16 * PART
 
 
 @pytest.mark.parametrize("extra", [-1, 0, 1])
