@@ -17,6 +17,8 @@
 #include "proto/service_sign.h"
 #include "state/flow_usual.h"
 
+_Static_assert(ZN_PACKET_START >= ZN_SIGN_START_BYTES, "a datagram is told by its start");
+
 #define ZN_QUIC_LONG_FORM 0x80u
 #define ZN_TLS_APPLICATION_DATA 23 /* a record of this type */
 

@@ -13,9 +13,8 @@ bool zn_ascii_equal(zn_span a, zn_span b)
 
 zn_span zn_ascii_take_until(zn_cursor *c, uint8_t stop)
 {
-    size_t left = zn_cursor_left(c);
-    const uint8_t *at = left == 0 ? NULL : memchr(c->p, stop, left);
-    return zn_cursor_take(c, at == NULL ? left : (size_t)(at - c->p));
+    zn_cursor ahead = *c;
+    return zn_cursor_take(c, zn_span_find(zn_cursor_rest(&ahead), stop));
 }
 
 zn_span zn_ascii_part(zn_span s, size_t from, size_t to)

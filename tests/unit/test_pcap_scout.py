@@ -139,10 +139,10 @@ def expected(n: int, starts: list[int]) -> list[int]:
     return [len(begins), *(at for i, at in enumerate(places) if at < i * part + searched)]
 
 
-def traffic(random: Random, size: int) -> tuple[bytes, list[int]]:
+def traffic(random: Random, size: int, longest: int = 0) -> tuple[bytes, list[int]]:
     """Records of at least `size` bytes together, seconds apart, and where each begins."""
     records, starts, at, seconds = [], [], 0, NOW + random.randrange(1 << 20)
-    longest = random.choice([600, 1514, 1514, 9014])
+    longest = longest or random.choice([600, 1514, 1514, 9014])
     while at < size:
         data = random.randbytes(random.randint(14, longest))
         records.append(pcap_record("<", seconds, random.randrange(1_000_000), data))
@@ -159,6 +159,17 @@ def test_all_records_of_real_traffic_are_found(program: Path) -> None:
     answers = [expected(len(x), starts) for x, (_, starts) in zip(spans, made, strict=True)]
     assert found(program, spans) == answers
     assert max(map(len, answers)) == 1 + PLACES
+
+
+def test_of_short_records_no_more_than_it_is_worth_are_walked_over(program: Path) -> None:
+    """They begin where they are found to; the walks end when they took a step for 128 bytes."""
+    random = Random(4)
+    made = [traffic(random, size, longest=90) for size in (200, 5_000, 60_000, SCOUTED)]
+    spans = [span[:SCOUTED] for span, _ in made]
+    answers = [expected(len(x), starts) for x, (_, starts) in zip(spans, made, strict=True)]
+    for span, answer, (begins, *places) in zip(spans, found(program, spans), answers, strict=True):
+        assert answer[1:] == places
+        assert min(begins, len(span) // 128) <= answer[0] <= min(begins, len(span) // 128 + 15)
 
 
 def test_a_span_that_ends_anywhere(program: Path) -> None:
