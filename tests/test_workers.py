@@ -5,6 +5,7 @@
 import base64
 import os
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import wire
 from c_help import CSRC
 from c_help import run as run_command
 from capture_bytes import PCAP_NANOSECONDS, pcap_header, pcap_record
@@ -20,12 +22,13 @@ from engine_help import Outcome, Taker, make_engine
 from fragments import framed, packet_of, pieces
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packet_help import HOUR, MINUTE, SECOND, START, Frame, crowd, merged, user, visit
+from packet_help import HOUR, MINUTE, MS, SECOND, START, Frame, crowd, merged, user, visit
 
 import zanon_net
 from zanon_net import Config, _core
 from zanon_net.bench.trace import Scale, generate
 from zanon_net.errors import CapacityError, ConfigError, FormatError
+from zanon_net.pipeline import Interruption
 
 HARNESS = Path(__file__).resolve().parent / "thread" / "drive_engine.c"
 SEVERAL = (2, 4)
@@ -285,6 +288,32 @@ def test_signals_reach_the_program(demo_pcap: Path, tmp_path: Path) -> None:
     arguments = [sys.executable, "-c", code, str(demo_pcap), str(tmp_path / "out")]
     done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_was_read_ahead_of_a_signal_is_written(tmp_path: Path) -> None:
+    """Where outputs are full, more has been read than taken."""
+    ends = ("10.0.0.1", "198.51.100.1")
+    frames = []
+    for n in range(40_000):
+        datagram = wire.udp(b"x", ports=(1024 + n, 9))
+        data = wire.ethernet(wire.ipv4(datagram, wire.UDP, addresses=ends))
+        frames.append(Frame(START + n * MS, data, len(data)))
+    capture = write(tmp_path / "lone.pcap", frames)
+    config = Config().replace(workers=2, z=1, evidence="any", format="jsonl,csv")
+    with Interruption() as interruption:
+
+        def stop(_done: int, _total: int, packets: int) -> None:
+            if packets > 1 and not interruption.requested:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        report = zanon_net.run(
+            capture, config, out=tmp_path / "out", progress=stop, interruption=interruption
+        )
+    (source,) = report.manifest["sources"]
+    assert report.manifest["interrupted"]
+    assert source["frames"] < len(frames)
+    assert source["link_types"] == {"ETHERNET": source["frames"]}
+    assert report.manifest["records"]["records"] == source["frames"]
 
 
 @pytest.fixture(scope="module")

@@ -172,6 +172,8 @@ class Reader:
                         self.started()
                 yield
                 self._tell()
+            while self.interrupted and source.is_open and self._take_read(source):
+                yield
             source.check()
             source.close()
 
@@ -194,10 +196,21 @@ class Reader:
         except CaptureError as error:  # a signal ends a wait, whether or not it means us
             if error.errno != errno.EINTR:
                 raise
+        self._end_call(source, before)
+        return more
+
+    def _take_read(self, source: OpenSource) -> bool:
+        """Takes what was read ahead of its turn; whether there was any."""
+        before = self._frames()
+        more = self._engine.run(source.capture, 0) > 0
+        self._end_call(source, before)
+        return more
+
+    def _end_call(self, source: OpenSource, before: int) -> None:
+        """Sees to the windows that ended, and counts what was read. before: what _frames gave."""
         while self._windows is not None and self._windows.see(self._engine):
             self._engine.run(source.capture, 0)  # what had been read beyond the window's end
         source.frames += self._frames() - before
-        return more
 
     def _frames(self) -> int:
         """Frames read so far from all sources, also by a call that a signal ended."""

@@ -51,6 +51,11 @@ class OpenSource:
         return "stdin" if self._path is None else self._path.name
 
     @property
+    def is_open(self) -> bool:
+        """Whether there is an open capture."""
+        return self._capture is not None
+
+    @property
     def capture(self) -> Capture:
         """The open capture."""
         if self._capture is None:
