@@ -144,6 +144,7 @@ static int make_room(zn_engine *e, zn_error *err)
 {
     uint32_t beyond = e->max_flows / ROOM_PART;
     int rc;
+    zn_flow_grow(e->flows);
     if (ZN_LIKELY(zn_flow_live(e->flows) <= e->max_flows))
         return 0;
     if (beyond > ZN_FLOW_ROOM_MAX - ZN_FLOW_SPARE)

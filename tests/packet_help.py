@@ -13,6 +13,7 @@ import wire
 MS, SECOND, MINUTE, HOUR = 10**6, 10**9, 60 * 10**9, 3600 * 10**9
 DAY = 24 * HOUR
 START = 472_222 * HOUR  # in November 2023, where an hour begins
+IPV4_SOURCE = 26  # where it is in an Ethernet frame
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 CLIENT, SERVER = 0, 1
@@ -169,6 +170,12 @@ class Udp(_Talk):
         """A question and its answer."""
         self.send(dns(name, ident=ident, kind=kind))
         return self.send(dns(name, ident=ident, kind=kind, response=True), SERVER)
+
+
+def patched(frame: Frame, at: int, value: bytes, t_ns: int) -> Frame:
+    """The frame with other bytes in one place, at another time."""
+    data = frame.data[:at] + value + frame.data[at + len(value) :]
+    return Frame(t_ns, data, frame.wire)
 
 
 def visit(client: str, host: bytes, t_ns: int, server: str = SERVER_ADDRESS) -> list[Frame]:

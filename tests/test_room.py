@@ -6,7 +6,22 @@ import pytest
 from engine_help import TCP_COMPLETE, TCP_NOCOMPLETE, feed, make_engine, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packet_help import ACK, CLIENT, MS, PSH, SECOND, SERVER, START, Frame, Tcp, Udp, merged, user
+from packet_help import (
+    ACK,
+    CLIENT,
+    IPV4_SOURCE,
+    MS,
+    PSH,
+    SECOND,
+    SERVER,
+    START,
+    Frame,
+    Tcp,
+    Udp,
+    merged,
+    patched,
+    user,
+)
 
 CAP, SPARE = 64, 32
 
@@ -53,6 +68,24 @@ def test_flows_whose_clock_is_behind_stay(lag_s: int) -> None:
     early = [flow["t_start_ns"] for flow in outcome.flows if flow["early"]]
     assert early
     assert set(early) == {first + 30 * SECOND}
+
+
+def test_who_talks_stays_where_half_of_the_table_does() -> None:
+    """Ten flows a second talk for 15 s: there is room for them and for as many that are silent."""
+    rate, life, seconds = 10, 15, 150
+    talk = Udp(user(0), ports=(1024, 9), t_ns=START).send(b"x").send(b"y", SERVER)
+    question, answer = talk.frames
+    frames = []
+    for n in range(rate * seconds):
+        source = n.to_bytes(4)
+        for second in range(life):
+            t_ns = START + n * SECOND // rate + second * SECOND
+            frames.append(patched(question, IPV4_SOURCE, source, t_ns))
+            frames.append(patched(answer, IPV4_SOURCE + 4, source, t_ns))
+    frames.sort(key=lambda frame: frame.t_ns)
+    outcome = run(frames, z=1, max_flows=2 * rate * life, batch=256)
+    assert sum(flow["early"] for flow in outcome.flows) > rate * seconds / 2
+    assert len(outcome.flows) == rate * seconds
 
 
 def test_what_closes_early_is_not_complete() -> None:

@@ -13,9 +13,11 @@ from oracle import ZOracle
 from packet_help import (
     CLIENT,
     HOUR,
+    IPV4_SOURCE,
     MS,
     NAMED_AFTER_NS,
     SECOND,
+    SERVER,
     START,
     SYN,
     Frame,
@@ -23,6 +25,7 @@ from packet_help import (
     Udp,
     dns,
     merged,
+    patched,
     user,
     visit,
 )
@@ -31,7 +34,7 @@ Z, USERS, NAMES = 3, 6, 8
 FLOOD = 12_000
 BATCH = 2000
 CAPS = {"max_flows": 512, "max_tuples": 1024, "max_attributes": 256}
-IPV4_SOURCE, IPV4_NUMBER, PORT = 26, 18, 34  # where they are in an Ethernet frame
+IPV4_NUMBER, PORT = 18, 34  # where they are in an Ethernet frame
 
 
 def popular(n: int) -> bytes:
@@ -40,12 +43,6 @@ def popular(n: int) -> bytes:
 
 def rare(n: int) -> bytes:
     return b"n%07d.flood.example.org" % n
-
-
-def patched(frame: Frame, at: int, value: bytes, t_ns: int) -> Frame:
-    """The frame with other bytes in one place, at another time."""
-    data = frame.data[:at] + value + frame.data[at + len(value) :]
-    return Frame(t_ns, data, frame.wire)
 
 
 def times() -> Iterator[int]:
@@ -173,3 +170,27 @@ def test_the_floods_frames_are_what_they_say() -> None:
         assert len({frame.data for frame in frames}) == len(frames) >= FLOOD
         assert all(frame.data[12:14] == wire.ETHERTYPE_IPV4.to_bytes(2) for frame in frames)
     assert syn_flood()[-1].t_ns - START < 20 * SECOND
+
+
+@pytest.mark.parametrize("max_flows", [60_000, 1 << 20])
+def test_flows_are_found_when_the_index_has_grown(max_flows: int) -> None:
+    """Those that were there before, and those that are not there any more."""
+    flows, parts, at = 50_000, 10, START
+    (lone,) = Udp(user(0), ports=(1, 9), t_ns=START).send(b"x").frames
+    (answer,) = Udp(user(0), ports=(1, 9), t_ns=START).send(b"y", SERVER).frames
+    engine = make_engine(z=1, established=False, max_flows=max_flows)
+    taker = Taker(engine)
+    for step in range(parts):
+        numbers = range(step, flows, parts)
+        feed(engine, [patched(lone, IPV4_SOURCE, n.to_bytes(4), at) for n in numbers])
+        engine.check()
+        assert engine.flow_memory[0] == (step + 1) * flows // parts
+    for step in range(parts):
+        numbers = range(step, flows, parts)
+        feed(engine, [patched(answer, IPV4_SOURCE + 4, n.to_bytes(4), at) for n in numbers])
+    feed(engine, [patched(lone, IPV4_SOURCE, b"\xff" * 4, START + 11 * SECOND)])
+    engine.check()
+    assert engine.flow_memory[0] == flows + 1
+    assert engine.stats["flows_udp"] == flows + 1
+    outcome = taker.outcome()
+    assert [flow["s_pkts"] for flow in outcome.flows].count(1) == flows

@@ -348,8 +348,7 @@ size_t zn_flow_memory_max(const zn_flow_table *t)
     return sizeof *t + full_bytes(&t->flows) +
            t->flows.cap * (beside_bytes(t) + sizeof *t->closed.at) + full_bytes(&t->besides) +
            full_bytes(&t->resents) + full_bytes(&t->gaps) + full_bytes(&t->segments) +
-           full_bytes(&t->parts) + full_bytes(&t->overflow) +
-           (t->bucket_mask + 1) * sizeof *t->buckets;
+           full_bytes(&t->parts) + full_bytes(&t->overflow) + t->bucket_cap * sizeof *t->buckets;
 }
 
 static uint32_t length_of(const zn_flow_table *t, const zn_flow_list *list)

@@ -4,21 +4,42 @@
  * The index from 5-tuple to flow: buckets of one cache line, chosen by the low bits of the keyed
  * hash, slots told apart by a 16-bit tag from its high bits, a chain of overflow buckets behind. A
  * sender without the key cannot fill one chain.
+ *
+ * There are few buckets at first, so that those of few flows lie close together, and GROWTH times
+ * as many when they are half full: so many more at once, as each flow that is there has to be
+ * looked at. Each bucket is then split; the others that it is split into were not used before.
  */
 #include "state/flow_internal.h"
 
 #define SMALL_PAGES_BYTES ((size_t)2 << 20) /* as zn_block_alloc asks for them */
-#define FLOWS_PER_BUCKET 5                  /* half full at the cap: overflow is rare */
+#define FIRST_BUCKETS 8192u                 /* half a MiB */
+#define FLOWS_PER_BUCKET 5u                 /* half full: overflow is rare */
+#define GROWTH 32u                          /* a power of two, as all numbers of buckets */
+#define FETCH_AHEAD 8 /* buckets from the fetch of their flows to their split */
 
-/* A bucket is looked at before it is written to. Of a new page the kernel then lends zeros at
- * first, and to replace them it stops every processor that runs one of the process's threads.
- * Further in, where pages are huge, they are few. */
-static bool make_buckets(zn_flow_table *t, uint64_t buckets)
+static void set_buckets(zn_flow_table *t, uint64_t buckets)
 {
-    size_t bytes = buckets * sizeof *t->buckets;
-    t->buckets = zn_block_alloc(bytes);
-    return t->buckets != NULL &&
-           zn_block_populate(t->buckets, bytes < SMALL_PAGES_BYTES ? bytes : SMALL_PAGES_BYTES);
+    t->bucket_mask = buckets - 1;
+    t->grow_above = buckets == t->bucket_cap ? UINT32_MAX : (uint32_t)buckets * FLOWS_PER_BUCKET;
+}
+
+/* Has memory put behind buckets from number `from` to before `to`. A bucket is looked at before it
+ * is written to: of a new page the kernel then lends zeros at first, and to replace them it stops
+ * every processor that runs one of the process's threads. Further in, where pages are huge, they
+ * are few. */
+static bool populate(zn_flow_table *t, uint64_t from, uint64_t to)
+{
+    uint64_t end = SMALL_PAGES_BYTES / sizeof *t->buckets;
+    end = end < to ? end : to;
+    return from >= end || zn_block_populate(&t->buckets[from], (end - from) * sizeof *t->buckets);
+}
+
+static bool make_buckets(zn_flow_table *t)
+{
+    uint64_t first = t->bucket_cap < FIRST_BUCKETS ? t->bucket_cap : FIRST_BUCKETS;
+    t->buckets = zn_block_alloc(t->bucket_cap * sizeof *t->buckets);
+    set_buckets(t, first);
+    return t->buckets != NULL && populate(t, 0, first);
 }
 
 int zn_flow_index_init(zn_flow_table *t, uint32_t max_flows, zn_error *err)
@@ -26,8 +47,8 @@ int zn_flow_index_init(zn_flow_table *t, uint32_t max_flows, zn_error *err)
     uint64_t buckets = 16;
     while (buckets * FLOWS_PER_BUCKET < max_flows)
         buckets *= 2; /* fewer than 2^32, so that zn_flow.bucket chooses one */
-    t->bucket_mask = buckets - 1;
-    if (!make_buckets(t, buckets))
+    t->bucket_cap = buckets;
+    if (!make_buckets(t))
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for an index of %u flows", max_flows);
     return zn_slab_init(&t->overflow, sizeof(zn_flow_bucket), (uint32_t)(buckets / 4 + 16), err);
 }
@@ -35,7 +56,7 @@ int zn_flow_index_init(zn_flow_table *t, uint32_t max_flows, zn_error *err)
 void zn_flow_index_fini(zn_flow_table *t)
 {
     if (t->buckets != NULL)
-        zn_block_free(t->buckets, (t->bucket_mask + 1) * sizeof *t->buckets);
+        zn_block_free(t->buckets, t->bucket_cap * sizeof *t->buckets);
     zn_slab_fini(&t->overflow);
     t->buckets = NULL;
 }
@@ -57,17 +78,14 @@ uint32_t zn_flow_find(const zn_flow_table *t, const zn_packet *p)
     return 0;
 }
 
-bool zn_flow_index_add(zn_flow_table *t, uint32_t flow, uint64_t hash)
+/* Puts a flow into a bucket or behind it; false when no overflow bucket is left. */
+static bool put(zn_flow_table *t, zn_flow_bucket *b, uint32_t flow, uint16_t tag)
 {
-    zn_flow *f = zn_flow_at(t, flow);
-    zn_flow_bucket *b = &t->buckets[hash & t->bucket_mask];
-    f->bucket = (uint32_t)hash;
     for (;;) {
         for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++) {
             if (b->flow[i] == 0) {
                 b->flow[i] = flow;
-                b->tag[i] = zn_flow_tag(hash);
-                f->indexed = true;
+                b->tag[i] = tag;
                 return true;
             }
         }
@@ -78,6 +96,14 @@ bool zn_flow_index_add(zn_flow_table *t, uint32_t flow, uint64_t hash)
         }
         b = next_bucket(t, b);
     }
+}
+
+bool zn_flow_index_add(zn_flow_table *t, uint32_t flow, uint64_t hash)
+{
+    zn_flow *f = zn_flow_at(t, flow);
+    f->bucket = (uint32_t)hash;
+    f->indexed = put(t, &t->buckets[hash & t->bucket_mask], flow, zn_flow_tag(hash));
+    return f->indexed;
 }
 
 void zn_flow_index_remove(zn_flow_table *t, uint32_t flow)
@@ -104,4 +130,62 @@ bool zn_flow_index_has(const zn_flow_table *t, uint32_t flow)
             if (b->flow[i] == flow)
                 return true;
     return false;
+}
+
+/* Gives back the overflow buckets behind b that hold nothing. */
+static void shorten(zn_flow_table *t, zn_flow_bucket *b)
+{
+    while (b->overflow != 0) {
+        const zn_flow_bucket *next = next_bucket(t, b);
+        uint32_t empty = b->overflow;
+        bool used = false;
+        for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++)
+            used |= next->flow[i] != 0;
+        if (used) {
+            b = next_bucket(t, b);
+            continue;
+        }
+        b->overflow = next->overflow;
+        zn_slab_give(&t->overflow, empty);
+    }
+}
+
+/* Moves what is another bucket's where the hash chooses by this mask. */
+static void split(zn_flow_table *t, uint64_t number, uint64_t mask)
+{
+    for (zn_flow_bucket *b = &t->buckets[number]; b != NULL; b = next_bucket(t, b)) {
+        for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++) {
+            zn_flow *f = b->flow[i] == 0 ? NULL : zn_flow_at(t, b->flow[i]);
+            if (f == NULL || (f->bucket & mask) == number)
+                continue;
+            f->indexed = put(t, &t->buckets[f->bucket & mask], b->flow[i], b->tag[i]);
+            ZN_ASSERT(f->indexed);
+            b->flow[i] = 0;
+            b->tag[i] = 0;
+        }
+    }
+    shorten(t, &t->buckets[number]);
+}
+
+/* In line whatever it takes, as zn_flow_probe. */
+__attribute__((always_inline)) static inline void fetch_flows(const zn_flow_table *t,
+                                                              const zn_flow_bucket *b)
+{
+    for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++)
+        if (b->flow[i] != 0)
+            ZN_PREFETCH(&zn_flow_at(t, b->flow[i])->bucket);
+}
+
+void zn_flow_index_grow(zn_flow_table *t)
+{
+    uint64_t before = t->bucket_mask + 1, after = GROWTH * before;
+    if (after > t->bucket_cap)
+        after = t->bucket_cap;
+    (void)populate(t, before, after); /* or page by page, later */
+    for (uint64_t i = 0; i < before; i++) {
+        if (i + FETCH_AHEAD < before)
+            fetch_flows(t, &t->buckets[i + FETCH_AHEAD]);
+        split(t, i, after - 1);
+    }
+    set_buckets(t, after);
 }

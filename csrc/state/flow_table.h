@@ -60,6 +60,8 @@ typedef struct zn_wheel_list {
 struct zn_flow_table {
     zn_flow_bucket *buckets;
     uint64_t bucket_mask; /* buckets - 1 */
+    uint64_t bucket_cap;  /* most buckets there will be */
+    uint32_t grow_above;  /* flows for which there are too few */
     zn_slab overflow;     /* further buckets */
     zn_slab flows;
     zn_slab besides; /* zn_flow_beside */
@@ -79,6 +81,9 @@ struct zn_flow_table {
     zn_stats *stats;
 };
 
+/* state/flow_index.c: more buckets. */
+void zn_flow_index_grow(zn_flow_table *t);
+
 static inline uint16_t zn_flow_tag(uint64_t hash)
 {
     return (uint16_t)(hash >> 48);
@@ -91,8 +96,8 @@ static inline zn_flow *zn_flow_entry(const zn_flow_table *t, uint32_t flow)
     return (zn_flow *)(void *)t->flows.base + (flow - 1);
 }
 
-/* Where a table has what packets ask for, which does not change: to be kept at hand for many of
- * them. */
+/* Where a table has what packets ask for, which only zn_flow_grow changes: to be kept at hand for
+ * many of them. */
 typedef struct zn_flow_places {
     const zn_flow_bucket *buckets;
     uint64_t bucket_mask;
@@ -186,6 +191,13 @@ static inline bool zn_tuple_equal(const zn_tuple *a, const zn_tuple *b)
 static inline bool zn_flow_is(const zn_flow *f, const zn_packet *p)
 {
     return f->indexed && zn_tuple_equal(&f->tuple, &p->tuple);
+}
+
+/* Has the index grow where there are many more flows than before. */
+static inline void zn_flow_grow(zn_flow_table *t)
+{
+    if (ZN_UNLIKELY(t->flows.live > t->grow_above))
+        zn_flow_index_grow(t);
 }
 
 /* The wheel has a second to turn: zn_flow_expire has something to do. */
