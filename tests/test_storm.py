@@ -192,5 +192,11 @@ def test_flows_are_found_when_the_index_has_grown(max_flows: int) -> None:
     engine.check()
     assert engine.flow_memory[0] == flows + 1
     assert engine.stats["flows_udp"] == flows + 1
+    feed(engine, [patched(lone, IPV4_SOURCE, b"\xff" * 4, START + 400 * SECOND)])
+    while engine.waiting:
+        taker.take()
+        engine.settle()
+    engine.check()
+    assert engine.flow_memory[0] == 1
     outcome = taker.outcome()
     assert [flow["s_pkts"] for flow in outcome.flows].count(1) == flows

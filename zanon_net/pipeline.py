@@ -174,6 +174,7 @@ class Reader:
                 self._tell()
             while self.interrupted and source.is_open and self._take_read(source):
                 yield
+                self._tell()
             source.check()
             source.close()
 

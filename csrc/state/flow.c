@@ -361,7 +361,8 @@ static uint32_t length_of(const zn_flow_table *t, const zn_flow_list *list)
 
 const char *zn_flow_check(const zn_flow_table *t)
 {
-    uint32_t live = 0, open = 0, emitted = 0, in_wheel = 0, beside = 0, resent = 0;
+    uint32_t live = 0, open = 0, emitted = 0, in_wheel = 0, beside = 0, resent = 0, indexed = 0;
+    uint32_t chained, held = zn_flow_index_count(t, &chained);
     for (uint32_t flow = 1; flow <= t->flows.used_high; flow++) {
         const zn_flow *f = zn_flow_at(t, flow);
         if (f->tuple.proto == 0)
@@ -371,6 +372,7 @@ const char *zn_flow_check(const zn_flow_table *t)
         emitted += f->emitted;
         beside += f->beside != 0;
         resent += f->resent != 0;
+        indexed += f->indexed;
         if (f->indexed && !zn_flow_index_has(t, flow))
             return "an indexed flow is not in the index";
         if (f->end == ZN_FLOW_OPEN && !f->indexed)
@@ -380,6 +382,8 @@ const char *zn_flow_check(const zn_flow_table *t)
     }
     for (unsigned i = 0; i < ZN_WHEEL_LISTS; i++)
         in_wheel += zn_flow_wheel_length(t, i);
+    if (indexed != held || chained != t->overflow.live)
+        return "the index does not add up";
     if (live != t->flows.live)
         return "live flows do not add up";
     if (emitted != length_of(t, &t->lingering))

@@ -5,17 +5,18 @@
  * hash, slots told apart by a 16-bit tag from its high bits, a chain of overflow buckets behind. A
  * sender without the key cannot fill one chain.
  *
- * There are few buckets at first, so that those of few flows lie close together, and GROWTH times
- * as many when they are half full: so many more at once, as each flow that is there has to be
- * looked at. Each bucket is then split; the others that it is split into were not used before.
+ * There are few buckets at first, so that those of few flows lie close together, and many times as
+ * many when they are half full: so many more at once, as each flow that is there has to be looked
+ * at. Each bucket is then split; the others that it is split into were not used before.
  */
 #include "state/flow_internal.h"
 
 #define SMALL_PAGES_BYTES ((size_t)2 << 20) /* as zn_block_alloc asks for them */
 #define FIRST_BUCKETS 8192u                 /* half a MiB */
 #define FLOWS_PER_BUCKET 5u                 /* half full: overflow is rare */
-#define GROWTH 32u                          /* a power of two, as all numbers of buckets */
-#define FETCH_AHEAD 8 /* buckets from the fetch of their flows to their split */
+#define FIRST_GROWTH 32u /* times: a power of two, as all numbers of buckets; to 16 MiB */
+#define GROWTH 4u        /* later: of more, clearing pages takes too long */
+#define FETCH_AHEAD 8    /* buckets from the fetch of their flows to their split */
 
 static void set_buckets(zn_flow_table *t, uint64_t buckets)
 {
@@ -158,8 +159,9 @@ static void split(zn_flow_table *t, uint64_t number, uint64_t mask)
             zn_flow *f = b->flow[i] == 0 ? NULL : zn_flow_at(t, b->flow[i]);
             if (f == NULL || (f->bucket & mask) == number)
                 continue;
+            /* No place is left only where hashes were made alike, for which one needs the key; the
+             * flow is then not found any more. */
             f->indexed = put(t, &t->buckets[f->bucket & mask], b->flow[i], b->tag[i]);
-            ZN_ASSERT(f->indexed);
             b->flow[i] = 0;
             b->tag[i] = 0;
         }
@@ -178,7 +180,8 @@ __attribute__((always_inline)) static inline void fetch_flows(const zn_flow_tabl
 
 void zn_flow_index_grow(zn_flow_table *t)
 {
-    uint64_t before = t->bucket_mask + 1, after = GROWTH * before;
+    uint64_t before = t->bucket_mask + 1;
+    uint64_t after = before * (before == FIRST_BUCKETS ? FIRST_GROWTH : GROWTH);
     if (after > t->bucket_cap)
         after = t->bucket_cap;
     (void)populate(t, before, after); /* or page by page, later */
@@ -188,4 +191,19 @@ void zn_flow_index_grow(zn_flow_table *t)
         split(t, i, after - 1);
     }
     set_buckets(t, after);
+}
+
+uint32_t zn_flow_index_count(const zn_flow_table *t, uint32_t *chained)
+{
+    uint32_t held = 0;
+    *chained = 0;
+    for (uint64_t i = 0; i <= t->bucket_mask; i++) {
+        const zn_flow_bucket *b = &t->buckets[i];
+        for (; b != NULL; b = next_bucket(t, b)) {
+            *chained += b->overflow != 0;
+            for (unsigned k = 0; k < ZN_BUCKET_SLOTS; k++)
+                held += b->flow[k] != 0;
+        }
+    }
+    return held;
 }

@@ -18,6 +18,9 @@ void zn_flow_index_remove(zn_flow_table *t, uint32_t flow);
 /* The index holds the flow. */
 bool zn_flow_index_has(const zn_flow_table *t, uint32_t flow);
 
+/* How many flows it holds, and overflow buckets. Slow: for tests. */
+uint32_t zn_flow_index_count(const zn_flow_table *t, uint32_t *chained);
+
 /* Idle time after which the flow closes. */
 int64_t zn_flow_idle_ns(const zn_flow *f);
 /* Puts the flow into the wheel, at the second its idle time ends or the next visit is due. */
