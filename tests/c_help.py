@@ -35,5 +35,5 @@ def run(
 
 def compile_c(out: Path, sources: Sequence[Path], *flags: str) -> Path:
     """Makes `out` from C sources."""
-    run(["cc", *FLAGS, *flags, *sources, "-o", out])
+    run(["cc", *FLAGS, *flags, *sources, "-lm", "-o", out])
     return out

@@ -172,6 +172,22 @@ def test_the_floods_frames_are_what_they_say() -> None:
     assert syn_flood()[-1].t_ns - START < 20 * SECOND
 
 
+def test_a_full_table_takes_new_flows_however_many_came_before() -> None:
+    """What the index needs for flows at one time, it has for those that come later."""
+    flows = 40_000
+    (lone,) = Udp(user(0), ports=(1, 9), t_ns=START).send(b"x").frames
+    taker = Taker(make_engine(z=1, established=False, max_flows=CAPS["max_flows"]))
+    for at in range(0, flows, BATCH):
+        numbers = range(at, at + BATCH)
+        feed(taker.engine, [patched(lone, IPV4_SOURCE, n.to_bytes(4), START + n) for n in numbers])
+        taker.engine.check()
+        taker.take()
+    stats = taker.engine.stats
+    assert stats["drop_flow_table_full"] == 0
+    assert stats["flows_udp"] == flows
+    assert stats["flows_early"] > flows - 2 * CAPS["max_flows"]
+
+
 @pytest.mark.parametrize("max_flows", [60_000, 1 << 20])
 def test_flows_are_found_when_the_index_has_grown(max_flows: int) -> None:
     """Those that were there before, and those that are not there any more."""

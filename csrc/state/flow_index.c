@@ -3,7 +3,9 @@
 /*
  * The index from 5-tuple to flow: buckets of one cache line, chosen by the low bits of the keyed
  * hash, slots told apart by a 16-bit tag from its high bits, a chain of overflow buckets behind. A
- * sender without the key cannot fill one chain.
+ * sender without the key cannot fill one chain. An overflow bucket stands only behind a full one:
+ * where a flow leaves, the last of its chain takes the place. So there are never more than one for
+ * every ZN_BUCKET_SLOTS flows, and room for as many is always enough.
  *
  * There are few buckets at first, so that those of few flows lie close together, and many times as
  * many when they are half full: so many more at once, as each flow that is there has to be looked
@@ -51,7 +53,7 @@ int zn_flow_index_init(zn_flow_table *t, uint32_t max_flows, zn_error *err)
     t->bucket_cap = buckets;
     if (!make_buckets(t))
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for an index of %u flows", max_flows);
-    return zn_slab_init(&t->overflow, sizeof(zn_flow_bucket), (uint32_t)(buckets / 4 + 16), err);
+    return zn_slab_init(&t->overflow, sizeof(zn_flow_bucket), max_flows / ZN_BUCKET_SLOTS + 1, err);
 }
 
 void zn_flow_index_fini(zn_flow_table *t)
@@ -79,43 +81,68 @@ uint32_t zn_flow_find(const zn_flow_table *t, const zn_packet *p)
     return 0;
 }
 
-/* Puts a flow into a bucket or behind it; false when no overflow bucket is left. */
-static bool put(zn_flow_table *t, zn_flow_bucket *b, uint32_t flow, uint16_t tag)
+/* Puts a flow into a bucket or behind it. */
+static void put(zn_flow_table *t, zn_flow_bucket *b, uint32_t flow, uint16_t tag)
 {
     for (;;) {
         for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++) {
             if (b->flow[i] == 0) {
                 b->flow[i] = flow;
                 b->tag[i] = tag;
-                return true;
+                return;
             }
         }
-        if (b->overflow == 0) {
+        if (b->overflow == 0)
             b->overflow = zn_slab_take(&t->overflow);
-            if (b->overflow == 0)
-                return false;
-        }
+        ZN_ASSERT(b->overflow != 0);
         b = next_bucket(t, b);
     }
 }
 
-bool zn_flow_index_add(zn_flow_table *t, uint32_t flow, uint64_t hash)
+void zn_flow_index_add(zn_flow_table *t, uint32_t flow, uint64_t hash)
 {
     zn_flow *f = zn_flow_at(t, flow);
     f->bucket = (uint32_t)hash;
-    f->indexed = put(t, &t->buckets[hash & t->bucket_mask], flow, zn_flow_tag(hash));
-    return f->indexed;
+    f->indexed = true;
+    put(t, &t->buckets[hash & t->bucket_mask], flow, zn_flow_tag(hash));
+}
+
+/* Empties a slot of bucket b, in the chain that starts at `first`. */
+static void empty_slot(zn_flow_table *t, zn_flow_bucket *first, zn_flow_bucket *b, unsigned slot)
+{
+    zn_flow_bucket *before = NULL, *last = first;
+    unsigned used = 0, from = 0;
+    b->flow[slot] = 0;
+    b->tag[slot] = 0;
+    for (; last->overflow != 0; last = next_bucket(t, last))
+        before = last;
+    if (ZN_LIKELY(before == NULL))
+        return;
+    for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++) {
+        used += last->flow[i] != 0;
+        from = last->flow[i] != 0 ? i : from;
+    }
+    if (b != last) {
+        b->flow[slot] = last->flow[from];
+        b->tag[slot] = last->tag[from];
+        last->flow[from] = 0;
+        last->tag[from] = 0;
+        used--;
+    }
+    if (used == 0) {
+        zn_slab_give(&t->overflow, before->overflow);
+        before->overflow = 0;
+    }
 }
 
 void zn_flow_index_remove(zn_flow_table *t, uint32_t flow)
 {
     zn_flow *f = zn_flow_at(t, flow);
-    zn_flow_bucket *b = &t->buckets[f->bucket & t->bucket_mask];
-    for (; b != NULL; b = next_bucket(t, b)) {
+    zn_flow_bucket *first = &t->buckets[f->bucket & t->bucket_mask];
+    for (zn_flow_bucket *b = first; b != NULL; b = next_bucket(t, b)) {
         for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++) {
             if (b->flow[i] == flow) {
-                b->flow[i] = 0;
-                b->tag[i] = 0;
+                empty_slot(t, first, b, i);
                 f->indexed = false;
                 return;
             }
@@ -133,40 +160,27 @@ bool zn_flow_index_has(const zn_flow_table *t, uint32_t flow)
     return false;
 }
 
-/* Gives back the overflow buckets behind b that hold nothing. */
-static void shorten(zn_flow_table *t, zn_flow_bucket *b)
+/* Puts what a bucket held where the hash chooses by this mask. */
+static void deal(zn_flow_table *t, const zn_flow_bucket *held, uint64_t mask)
 {
-    while (b->overflow != 0) {
-        const zn_flow_bucket *next = next_bucket(t, b);
-        uint32_t empty = b->overflow;
-        bool used = false;
-        for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++)
-            used |= next->flow[i] != 0;
-        if (used) {
-            b = next_bucket(t, b);
-            continue;
-        }
-        b->overflow = next->overflow;
-        zn_slab_give(&t->overflow, empty);
-    }
+    for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++)
+        if (held->flow[i] != 0)
+            put(t, &t->buckets[zn_flow_at(t, held->flow[i])->bucket & mask], held->flow[i],
+                held->tag[i]);
 }
 
-/* Moves what is another bucket's where the hash chooses by this mask. */
-static void split(zn_flow_table *t, uint64_t number, uint64_t mask)
+/* The same with a whole chain, whose overflow buckets are given back. */
+static void split(zn_flow_table *t, zn_flow_bucket *first, uint64_t mask)
 {
-    for (zn_flow_bucket *b = &t->buckets[number]; b != NULL; b = next_bucket(t, b)) {
-        for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++) {
-            zn_flow *f = b->flow[i] == 0 ? NULL : zn_flow_at(t, b->flow[i]);
-            if (f == NULL || (f->bucket & mask) == number)
-                continue;
-            /* No place is left only where hashes were made alike, for which one needs the key; the
-             * flow is then not found any more. */
-            f->indexed = put(t, &t->buckets[f->bucket & mask], b->flow[i], b->tag[i]);
-            b->flow[i] = 0;
-            b->tag[i] = 0;
-        }
+    zn_flow_bucket held = *first;
+    memset(first, 0, sizeof *first);
+    deal(t, &held, mask);
+    while (held.overflow != 0) {
+        uint32_t dealt = held.overflow;
+        held = *(const zn_flow_bucket *)zn_slab_at(&t->overflow, dealt);
+        zn_slab_give(&t->overflow, dealt);
+        deal(t, &held, mask);
     }
-    shorten(t, &t->buckets[number]);
 }
 
 /* In line whatever it takes, as zn_flow_probe. */
@@ -188,22 +202,26 @@ void zn_flow_index_grow(zn_flow_table *t)
     for (uint64_t i = 0; i < before; i++) {
         if (i + FETCH_AHEAD < before)
             fetch_flows(t, &t->buckets[i + FETCH_AHEAD]);
-        split(t, i, after - 1);
+        split(t, &t->buckets[i], after - 1);
     }
     set_buckets(t, after);
 }
 
-uint32_t zn_flow_index_count(const zn_flow_table *t, uint32_t *chained)
+bool zn_flow_index_adds_up(const zn_flow_table *t, uint32_t flows)
 {
-    uint32_t held = 0;
-    *chained = 0;
+    uint32_t held = 0, chained = 0;
     for (uint64_t i = 0; i <= t->bucket_mask; i++) {
         const zn_flow_bucket *b = &t->buckets[i];
         for (; b != NULL; b = next_bucket(t, b)) {
-            *chained += b->overflow != 0;
+            uint32_t used = 0;
             for (unsigned k = 0; k < ZN_BUCKET_SLOTS; k++)
-                held += b->flow[k] != 0;
+                used += b->flow[k] != 0;
+            if ((b->overflow != 0 && used < ZN_BUCKET_SLOTS) ||
+                (b != &t->buckets[i] && used == 0))
+                return false;
+            chained += b->overflow != 0;
+            held += used;
         }
     }
-    return held;
+    return held == flows && chained == t->overflow.live;
 }

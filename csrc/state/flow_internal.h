@@ -11,15 +11,14 @@
 
 int zn_flow_index_init(zn_flow_table *t, uint32_t max_flows, zn_error *err);
 void zn_flow_index_fini(zn_flow_table *t);
-/* `hash` is that of the flow's tuple. False when the chain is full and no overflow bucket is
- * left. */
-bool zn_flow_index_add(zn_flow_table *t, uint32_t flow, uint64_t hash);
+/* `hash` is that of the flow's tuple. */
+void zn_flow_index_add(zn_flow_table *t, uint32_t flow, uint64_t hash);
 void zn_flow_index_remove(zn_flow_table *t, uint32_t flow);
 /* The index holds the flow. */
 bool zn_flow_index_has(const zn_flow_table *t, uint32_t flow);
 
-/* How many flows it holds, and overflow buckets. Slow: for tests. */
-uint32_t zn_flow_index_count(const zn_flow_table *t, uint32_t *chained);
+/* It holds so many flows, in no more buckets than they need. Slow: for tests. */
+bool zn_flow_index_adds_up(const zn_flow_table *t, uint32_t flows);
 
 /* Idle time after which the flow closes. */
 int64_t zn_flow_idle_ns(const zn_flow *f);
