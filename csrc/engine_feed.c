@@ -139,8 +139,8 @@ __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *
 }
 
 /* Has the flow table grow, or brings it back below its cap, and a little more, so that it is not
- * done each time.
- * The records of what is closed come first: it then only lingers, and goes before what is open. */
+ * done each time. The records of what is closed come first: it then only lingers, and goes before
+ * what is open. */
 static int make_room(zn_engine *e, zn_error *err)
 {
     uint32_t beyond = e->max_flows / ROOM_PART;

@@ -216,8 +216,7 @@ bool zn_flow_index_adds_up(const zn_flow_table *t, uint32_t flows)
             uint32_t used = 0;
             for (unsigned k = 0; k < ZN_BUCKET_SLOTS; k++)
                 used += b->flow[k] != 0;
-            if ((b->overflow != 0 && used < ZN_BUCKET_SLOTS) ||
-                (b != &t->buckets[i] && used == 0))
+            if ((b->overflow != 0 && used < ZN_BUCKET_SLOTS) || (b != &t->buckets[i] && used == 0))
                 return false;
             chained += b->overflow != 0;
             held += used;
