@@ -30,6 +30,7 @@ from parts_help import (
 )
 
 from zanon_net import Config, run
+from zanon_net.pipeline import Interruption, StopReading
 
 
 @pytest.fixture
@@ -217,6 +218,23 @@ def test_hangup_rotates_under_load(running: Callable[..., Running], many: Path, 
     for name in ("csv", "parquet"):
         assert manifest["records"][name] == {"written": 20_000, "left_out": 0, "lost": 0}
     assert len(list(out.glob("flows-*.csv"))) == len(list(out.glob("udp-*.parquet"))) == 5
+
+
+def test_a_hangup_between_two_batches_does_not_wait_for_packets() -> None:
+    """A stream may be silent from then on. It is told once: nothing may be there to rotate yet."""
+    with Interruption(rotates=True) as interruption:
+        signal.raise_signal(signal.SIGHUP)
+        with interruption.reading(rotates=False):
+            pass
+        with pytest.raises(StopReading), interruption.reading():
+            pass
+        with interruption.reading():
+            pass
+        assert interruption.take_rotation()
+        signal.raise_signal(signal.SIGHUP)
+        assert interruption.take_rotation()
+        with interruption.reading():
+            pass
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -66,6 +66,7 @@ class Interruption:
         self._hears_hangups = rotates
         self.rotation = False  # asked for, and for whoever does it to take back
         self._reading = self._rotates = False
+        self._rotation_missed = False  # it was asked for while nothing was read
         self._former: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
@@ -88,20 +89,29 @@ class Interruption:
 
     def _on_hangup(self, _number: int, _frame: FrameType | None) -> None:
         self.rotation = True
+        self._rotation_missed = not self._rotates
         if self._rotates:
             raise StopReading
 
     def take_rotation(self) -> bool:
         """Whether SIGHUP asked for new files since this was asked last."""
         asked, self.rotation = self.rotation, False
+        self._rotation_missed = False
         return asked
 
     @contextmanager
     def reading(self, *, rotates: bool = True) -> Iterator[None]:
-        """Inside, and only there, a signal raises StopReading; SIGHUP only if `rotates`."""
+        """Inside, and only there, a signal raises StopReading; SIGHUP only if `rotates`.
+
+        One that came before, since nobody asked for it, raises it here: what is read may have
+        nothing to give for a long time.
+        """
         self._reading, self._rotates = True, rotates
         try:
-            if self.requested:
+            missed = rotates and self._rotation_missed
+            if missed:
+                self._rotation_missed = False
+            if self.requested or missed:
                 raise StopReading
             yield
         finally:
