@@ -265,6 +265,8 @@ static void shrink(zn_ztable *t, zn_zref ref)
 void zn_zrecord_look(zn_ztable *t, zn_zref first, uint32_t n, int64_t start)
 {
     const zn_zsize *s = t->size + zn_zref_kind(first);
+    /* Users that a record two sizes smaller holds: what was trimmed since may shrink. */
+    uint32_t few = zn_zref_kind(first) < 2 ? 0 : t->size[zn_zref_kind(first) - 2].users;
     ZN_ASSERT(t->stale_count + n <= ZN_ZSTALE_MAX);
     for (zn_zref ref = first; ref < first + n; ref++) {
         const zn_zrecord *r = zn_zrecord_at(t, ref);
@@ -272,7 +274,8 @@ void zn_zrecord_look(zn_ztable *t, zn_zref first, uint32_t n, int64_t start)
         uint32_t oldest = zn_zring_wrap(r->head + r->count - (r->count != 0 ? 1u : 0u), s->users);
         /* Without a branch: whether it is stale cannot be guessed. */
         t->stale[t->stale_count] = ref;
-        t->stale_count += (uint32_t)(r->count != 0) & (uint32_t)(t_ns[oldest] < start);
+        t->stale_count += (uint32_t)(r->count != 0) &
+                          ((uint32_t)(t_ns[oldest] < start) | (uint32_t)(r->count <= few));
     }
     for (uint32_t i = 0; i < t->stale_count; i++)
         ZN_PREFETCH_WRITE(zn_zindex_home(&t->by_id, zn_zrecord_at(t, t->stale[i])->id_lo));

@@ -19,7 +19,8 @@
 #define DRAIN_STEPS (8 * ZN_ZSWEEP_EVERY)
 #define TRIM_STEPS 64 /* entries of a list freed at one step */
 #define CAP_CANDIDATES 16
-#define CAP_STEPS 64 /* slots looked at in search of that many candidates */
+#define CAP_STEPS 64        /* slots looked at in search of that many candidates */
+#define CAP_FREE_STEPS 4096 /* the same, where all of them are free: of what is there no longer */
 
 static const zn_slab *slab_of(const zn_ztable *t, uint32_t kind)
 {
@@ -144,7 +145,8 @@ static zn_zref find_oldest(zn_ztable *t, bool untouched)
     zn_zref best = 0;
     zn_zhand h = t->cap_hand, after = h;
     int64_t best_ns = 0;
-    for (int steps = 0, candidates = 0; steps < CAP_STEPS && candidates < CAP_CANDIDATES; steps++) {
+    for (int steps = 0, candidates = 0;
+         steps < (best == 0 ? CAP_FREE_STEPS : CAP_STEPS) && candidates < CAP_CANDIDATES; steps++) {
         zn_zref ref;
         int64_t ns;
         if (!advance(t, &h))
