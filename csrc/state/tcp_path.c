@@ -269,9 +269,8 @@ static void put(const work *w, uint32_t from, uint32_t to)
         before = entry;
         entry = known->next;
     }
-    if (seq_diff(to, from) > 0 && insert(w, before, from, to) != 0 &&
-        w->side->segments > ZN_PATH_SEGMENTS)
-        forget_oldest(w);
+    if (seq_diff(to, from) > 0)
+        (void)insert(w, before, from, to);
 }
 
 /* ---- windows ---- */
@@ -340,6 +339,8 @@ void zn_tcp_path_count(zn_slab *slab, zn_stats *stats, zn_tcp_path *path,
     see_size(side, p);
     if (length != 0)
         put(&w, p->seq, p->seq + length);
+    while (side->segments > ZN_PATH_SEGMENTS) /* also those that went into holes */
+        forget_oldest(&w);
     if (ack)
         acknowledge(slab, other, p->ack, p->t_ns);
     if ((p->tcp_flags & ZN_TCP_RST) != 0)
