@@ -15,7 +15,8 @@
 
 #define PIECES_MAX 256
 _Static_assert(ZN_NAMES_TRIES == 16, "zn_flow.head_tries counts those before the last");
-#define REQUEST_START_MIN 9 /* bytes that tell a request by itself */
+#define FOLLOWED_MAX (1 << 30) /* bytes from where a thing may start to what is passed over */
+#define REQUEST_START_MIN 9    /* bytes that tell a request by itself */
 
 static void refuse_head(const zn_sighting *s, zn_stat why)
 {
@@ -205,6 +206,8 @@ static void take(const zn_sighting *s, zn_piece in)
         } else if (f->stream == 0 && ahead == 0) {
             see_in_place(s, &in);
         } else if (f->stream == 0 && (between || f->head == ZN_HEAD_TLS_AGAIN)) {
+            if (ahead > FOLLOWED_MAX) /* differences of sequence numbers stay below 2^31 */
+                f->head_seq = in.seq - FOLLOWED_MAX;
             return; /* a body, or bytes behind lost ones */
         } else if (ahead < ZN_STREAM_MAX) {
             collect(s, &in);
