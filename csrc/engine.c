@@ -69,7 +69,7 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
     if (rc == 0 && config->popularity)
         rc = zn_popularity_init(&e->popularity, &counted, err);
     if (rc == 0)
-        rc = zn_resolved_init(&e->resolved, err);
+        rc = zn_resolved_init(&e->resolved, config->max_flows + ZN_FLOW_SPARE, err);
     if (rc == 0)
         rc = zn_names_init(&e->names, config->max_flows + ZN_FLOW_SPARE, err);
     return rc;

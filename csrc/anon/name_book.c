@@ -2,6 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "anon/name_book.h"
 
+/* Of all flows: one and its server's certificate. Few have more, and some none. */
+#define NAMES_ON_AVERAGE 2
+
 /* Most texts lie in its first cache line. While it is free, that begins with the slab's link. */
 typedef struct kept_text {
     uint8_t n;
@@ -9,13 +12,15 @@ typedef struct kept_text {
 } kept_text;
 _Static_assert(sizeof(kept_text) == 4 * ZN_CACHE_LINE, "texts begin where cache lines do");
 
-int zn_book_init(zn_name_book *book, uint32_t max_names, zn_error *err)
+int zn_book_init(zn_name_book *book, uint32_t max_flows, zn_error *err)
 {
+    uint64_t wanted = (uint64_t)max_flows * NAMES_ON_AVERAGE;
+    uint32_t names = wanted < UINT32_MAX ? (uint32_t)wanted : UINT32_MAX - 1;
     int rc;
     memset(book, 0, sizeof *book);
-    rc = zn_slab_init(&book->entries, sizeof(zn_name_entry), max_names, err);
+    rc = zn_slab_init(&book->entries, sizeof(zn_name_entry), names, err);
     if (rc == 0)
-        rc = zn_slab_init(&book->texts, sizeof(kept_text), max_names, err);
+        rc = zn_slab_init(&book->texts, sizeof(kept_text), names, err);
     return rc;
 }
 

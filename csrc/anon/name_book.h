@@ -47,7 +47,7 @@ typedef struct zn_name_book {
     zn_slab texts;
 } zn_name_book;
 
-int zn_book_init(zn_name_book *book, uint32_t max_names, zn_error *err);
+int zn_book_init(zn_name_book *book, uint32_t max_flows, zn_error *err);
 void zn_book_fini(zn_name_book *book);
 
 /* A new entry at the end of the flow's list; 0 when the book or the flow has no room. */

@@ -8,21 +8,20 @@
 #define DNS_PORT 53
 #define WAYS 8u
 #define SETS (UINT32_C(1) << 14)
-#define PAIRS (SETS * WAYS)         /* addresses of clients: as many as Tstat keeps for IPv4 */
-#define ASKED (UINT32_C(1) << 16)   /* a power of two */
-#define FLOWS_BESIDE (PAIRS / WAYS) /* resolutions that only open flows still need */
+#define PAIRS (SETS * WAYS)       /* addresses of clients: as many as Tstat keeps for IPv4 */
+#define ASKED (UINT32_C(1) << 16) /* a power of two */
 #define QUESTION_ANSWERED_NS (60 * ZN_NS_PER_S) /* later is no answer any more */
 
 enum { DOMAIN_PAIR = 'p', DOMAIN_ASKED = 'q' };
 
-int zn_resolved_init(zn_resolved *r, zn_error *err)
+int zn_resolved_init(zn_resolved *r, uint32_t max_flows, zn_error *err)
 {
     int rc;
     if (!r->policy->dn_hunter)
         return 0;
     rc = zn_hash_key_random(&r->key, err);
     if (rc == 0)
-        rc = zn_slab_init(&r->resolutions, sizeof(zn_resolution), PAIRS + FLOWS_BESIDE, err);
+        rc = zn_slab_init(&r->resolutions, sizeof(zn_resolution), PAIRS + max_flows + 1, err);
     if (rc != 0)
         return rc;
     r->pairs = zn_block_alloc(PAIRS * sizeof *r->pairs);
@@ -114,14 +113,12 @@ static zn_asked *asked_at(const zn_resolved *r, uint32_t flow, const zn_dns_ques
     return &r->asked[id->lo & (ASKED - 1)];
 }
 
+/* There is always room: each pair and each flow holds one resolution at most. */
 static void learn(zn_resolved *r, const zn_flow *f, const zn_resolution *what,
                   const zn_dns_addresses *addresses)
 {
     uint32_t resolution = zn_slab_take(&r->resolutions);
-    zn_resolution *at;
-    if (resolution == 0)
-        return;
-    at = zn_slab_at(&r->resolutions, resolution);
+    zn_resolution *at = zn_slab_at(&r->resolutions, resolution);
     *at = *what;
     at->uses = 1;
     for (size_t i = 0; i < addresses->n; i++)

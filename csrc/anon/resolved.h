@@ -47,8 +47,9 @@ typedef struct zn_resolved {
     uint32_t clock; /* lookups so far */
 } zn_resolved;
 
-/* r->policy and r->flows are set. Makes nothing unless it asks for it. 0, or a negative zn_err. */
-int zn_resolved_init(zn_resolved *r, zn_error *err);
+/* r->policy and r->flows are set; there are at most max_flows of these. Makes nothing unless the
+ * policy asks for it. 0, or a negative zn_err. */
+int zn_resolved_init(zn_resolved *r, uint32_t max_flows, zn_error *err);
 void zn_resolved_fini(zn_resolved *r);
 /* Learns from a packet of an open flow. */
 void zn_resolved_packet(zn_resolved *r, uint32_t flow, const zn_flow *f, const zn_packet *p);

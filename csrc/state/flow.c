@@ -5,7 +5,6 @@
 #include "state/flow_internal.h"
 #include "state/flow_usual.h"
 
-#define GAPS_PER_FLOW 8     /* one of so many flows has holes at the same time */
 #define SEGMENTS_PER_FLOW 8 /* in flight, on average over all flows */
 
 /* Room beside the entries for what the column sets need. */
@@ -36,7 +35,7 @@ static int init_entries(zn_flow_table *t, uint32_t max_flows, zn_error *err)
     if (rc == 0)
         rc = zn_slab_init(&t->resents, sizeof(zn_flow_resents), max_flows, err);
     if (rc == 0)
-        rc = zn_slab_init(&t->gaps, sizeof(zn_seq_gaps), max_flows / GAPS_PER_FLOW + 64, err);
+        rc = zn_slab_init(&t->gaps, sizeof(zn_seq_gaps), max_flows, err);
     if (rc != 0)
         return rc;
     t->closed.at = zn_block_alloc(max_flows * sizeof *t->closed.at);

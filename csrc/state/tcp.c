@@ -188,19 +188,25 @@ static void count_ack(zn_flow *f, zn_flow_side *side, const zn_packet *p)
         f->client_acked = true;
 }
 
+/* No count comes round to 0, which means none. */
+static uint16_t one_more(uint16_t n)
+{
+    return n == UINT16_MAX ? n : (uint16_t)(n + 1);
+}
+
 static void count_flags(zn_flow *f, zn_flow_side *side, const zn_packet *p)
 {
     zn_flow_rare *rare = &f->rare[p->sender];
     if ((p->tcp_flags & ZN_TCP_SYN) != 0) {
-        rare->syn++;
+        rare->syn = one_more(rare->syn);
         side->isn = p->seq;
         f->syn_acked |= p->sender != f->client && (p->tcp_flags & ZN_TCP_ACK) != 0 &&
                         f->rare[f->client].syn != 0 && p->ack == f->side[f->client].isn + 1;
     }
     if ((p->tcp_flags & ZN_TCP_RST) != 0)
-        rare->rst++;
+        rare->rst = one_more(rare->rst);
     if ((p->tcp_flags & ZN_TCP_FIN) != 0) {
-        side->fin++;
+        side->fin = one_more(side->fin);
         f->fin_seen = true;
         side->fin_end = p->seq + p->payload_len + 1;
     }
