@@ -196,11 +196,15 @@ def test_flows_are_found_when_the_index_has_grown(max_flows: int) -> None:
     (answer,) = Udp(user(0), ports=(1, 9), t_ns=START).send(b"y", SERVER).frames
     engine = make_engine(z=1, established=False, max_flows=max_flows)
     taker = Taker(engine)
+    memory = []
     for step in range(parts):
         numbers = range(step, flows, parts)
         feed(engine, [patched(lone, IPV4_SOURCE, n.to_bytes(4), at) for n in numbers])
         engine.check()
         assert engine.flow_memory[0] == (step + 1) * flows // parts
+        memory.append(engine.flow_memory[1])
+    by_flows = 2 * (memory[7] - memory[6])
+    assert memory[9] - memory[7] > by_flows + (15 << 20 if max_flows == 1 << 20 else 1 << 18)
     for step in range(parts):
         numbers = range(step, flows, parts)
         feed(engine, [patched(answer, IPV4_SOURCE + 4, n.to_bytes(4), at) for n in numbers])

@@ -162,3 +162,12 @@ def test_a_late_packet_does_not_move_the_end_of_its_flow() -> None:
     outcome = run(talk.frames, z=2, batch=1)
     assert (outcome.flow["t_start_ns"], outcome.flow["t_end_ns"]) == (START, end_ns)
     assert outcome.stats["clock_late"] == 2
+
+
+def test_a_flow_begins_with_its_first_packet_also_at_time_0() -> None:
+    """Where 0 is no time that means none."""
+    talk = Udp(user(0), ports=(1024, 9), t_ns=0, step_ns=SECOND)
+    (flow,) = run(talk.send(b"x").send(b"x").send(b"x").frames, z=1, established=False).flows
+    assert talk.frames[0].t_ns == 0
+    assert flow["c_first_abs"] == 0
+    assert flow["c_durat"] == 2  # seconds

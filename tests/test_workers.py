@@ -22,7 +22,7 @@ from engine_help import Outcome, Taker, make_engine
 from fragments import framed, packet_of, pieces
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packet_help import HOUR, MINUTE, MS, SECOND, START, Frame, crowd, merged, user, visit
+from packet_help import DAY, HOUR, MINUTE, MS, SECOND, START, Frame, crowd, merged, user, visit
 
 import zanon_net
 from zanon_net import Config, _core
@@ -290,8 +290,9 @@ def test_signals_reach_the_program(demo_pcap: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_what_was_read_ahead_of_a_signal_is_written(tmp_path: Path) -> None:
-    """Where outputs are full, more has been read than taken."""
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_was_read_ahead_of_a_signal_is_written(tmp_path: Path, workers: int) -> None:
+    """Where outputs are full, more has been read than taken. The second capture stays closed."""
     ends = ("10.0.0.1", "198.51.100.1")
     frames = []
     for n in range(40_000):
@@ -299,7 +300,8 @@ def test_what_was_read_ahead_of_a_signal_is_written(tmp_path: Path) -> None:
         data = wire.ethernet(wire.ipv4(datagram, wire.UDP, addresses=ends))
         frames.append(Frame(START + n * MS, data, len(data)))
     capture = write(tmp_path / "lone.pcap", frames)
-    config = Config().replace(workers=2, z=1, evidence="any", format="jsonl,csv")
+    other = write(tmp_path / "other.pcap", [Frame(START + DAY, frames[0].data, 60)])
+    config = Config().replace(workers=workers, z=1, evidence="any", format="jsonl,csv")
     with Interruption() as interruption:
 
         def stop(_done: int, _total: int, packets: int) -> None:
@@ -307,9 +309,10 @@ def test_what_was_read_ahead_of_a_signal_is_written(tmp_path: Path) -> None:
                 os.kill(os.getpid(), signal.SIGTERM)
 
         report = zanon_net.run(
-            capture, config, out=tmp_path / "out", progress=stop, interruption=interruption
+            [capture, other], config, out=tmp_path / "out", progress=stop, interruption=interruption
         )
-    (source,) = report.manifest["sources"]
+    source, unread = report.manifest["sources"]
+    assert unread["frames"] == 0
     assert report.manifest["interrupted"]
     assert source["frames"] < len(frames)
     assert source["link_types"] == {"ETHERNET": source["frames"]}

@@ -7,18 +7,17 @@
  * where a flow leaves, the last of its chain takes the place. So there are never more than one for
  * every ZN_BUCKET_SLOTS flows, and room for as many is always enough.
  *
- * There are few buckets at first, so that those of few flows lie close together, and many times as
- * many when they are half full: so many more at once, as each flow that is there has to be looked
- * at. Each bucket is then split; the others that it is split into were not used before.
+ * There are few buckets at first, so that those of few flows lie close together, and as many as
+ * there will ever be when they are half full: at once, as each flow that is there has to be looked
+ * at, and later there would be more of them. Each bucket is then split; the others that it is split
+ * into were not used before.
  */
 #include "state/flow_internal.h"
 
 #define SMALL_PAGES_BYTES ((size_t)2 << 20) /* as zn_block_alloc asks for them */
 #define FIRST_BUCKETS 8192u                 /* half a MiB */
 #define FLOWS_PER_BUCKET 5u                 /* half full: overflow is rare */
-#define FIRST_GROWTH 32u /* times: a power of two, as all numbers of buckets; to 16 MiB */
-#define GROWTH 4u        /* later: of more, clearing pages takes too long */
-#define FETCH_AHEAD 8    /* buckets from the fetch of their flows to their split */
+#define FETCH_AHEAD 8 /* buckets from the fetch of their flows to their split */
 
 static void set_buckets(zn_flow_table *t, uint64_t buckets)
 {
@@ -194,10 +193,7 @@ __attribute__((always_inline)) static inline void fetch_flows(const zn_flow_tabl
 
 void zn_flow_index_grow(zn_flow_table *t)
 {
-    uint64_t before = t->bucket_mask + 1;
-    uint64_t after = before * (before == FIRST_BUCKETS ? FIRST_GROWTH : GROWTH);
-    if (after > t->bucket_cap)
-        after = t->bucket_cap;
+    uint64_t before = t->bucket_mask + 1, after = t->bucket_cap;
     (void)populate(t, before, after); /* or page by page, later */
     for (uint64_t i = 0; i < before; i++) {
         if (i + FETCH_AHEAD < before)

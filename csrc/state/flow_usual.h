@@ -42,7 +42,7 @@ static inline void zn_udp_count(zn_flow *f, const zn_packet *p)
     side->packets++;
     side->bytes += p->payload_len;
     side->packets_data += p->payload_len != 0;
-    if (side->first_data_ns == 0)
+    if (side->packets == 1 && side->first_data_ns == 0) /* not when the count comes round */
         side->first_data_ns = p->t_ns;
     side->last_data_ns = p->t_ns;
 }

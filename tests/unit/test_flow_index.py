@@ -24,14 +24,15 @@ static uint32_t below(uint32_t n)
     return (uint32_t)(state >> 33) % n;
 }
 
-/* A packet of flow `number`, in one of `buckets` until the index grows, then in one of five times
- * as many; with one of three tags. */
+/* A packet of flow `number`, in one of `buckets` before the index grows, in one of five times as
+ * many afterwards; with one of three tags. */
 static void make_packet(zn_packet *p, uint32_t number, uint32_t buckets)
 {
     memset(p, 0, sizeof *p);
     memcpy(&p->tuple, &number, sizeof number);
     p->tuple.proto = ZN_PROTO_UDP;
-    p->hash = number * 7u % buckets | (uint64_t)(number % 5) << 13 | (uint64_t)(number % 3) << 48;
+    p->hash = number % buckets | (uint64_t)(number / buckets % 5) << 13;
+    p->hash |= (uint64_t)(number % 3) << 48;
 }
 
 static void fail(const char *what, uint32_t number)
@@ -56,34 +57,55 @@ static void compare(zn_flow_table *t, const uint32_t *flow, uint32_t numbers, ui
         fail("the index does not add up", held);
 }
 
-/* seed, numbers, buckets, steps: half of them lets the numbers come, half lets them go. */
+static void add(zn_flow_table *t, uint32_t *flow, uint32_t number, uint32_t buckets)
+{
+    zn_packet p;
+    make_packet(&p, number, buckets);
+    *flow = zn_slab_take_zeroed(&t->flows);
+    if (*flow == 0)
+        fail("there is no room", number);
+    zn_flow_at(t, *flow)->tuple = p.tuple;
+    zn_flow_index_add(t, *flow, p.hash);
+}
+
+static void drop(zn_flow_table *t, uint32_t *flow)
+{
+    zn_flow_index_remove(t, *flow);
+    zn_flow_free(t, *flow);
+    *flow = 0;
+}
+
+/* seed, numbers, buckets, steps, room: the flows of all numbers are put in; then half of the steps
+ * lets them go, half lets them come; halfway the index grows. In a table for `room` flows. Prints
+ * the most overflow buckets, how many there were at the end, and whether the index became
+ * larger. */
 int main(int argc, char **argv)
 {
-    uint32_t numbers, buckets, steps, *flow, most = 0;
+    uint32_t numbers, buckets, steps, room, *flow, most;
+    uint64_t before;
     zn_stats stats = {0};
     zn_flow_table *t;
     zn_error err;
-    if (argc != 5 || zn_flow_table_open(&t, 60000, 0, &stats, &err) != 0)
+    room = argc == 6 ? (uint32_t)atoi(argv[5]) : 0;
+    if (room <= ZN_FLOW_SPARE ||
+        zn_flow_table_open(&t, room - ZN_FLOW_SPARE, 0, &stats, &err) != 0)
         return 2;
+    before = t->bucket_mask;
     state = (uint64_t)atoi(argv[1]);
     numbers = (uint32_t)atoi(argv[2]);
     buckets = (uint32_t)atoi(argv[3]);
     steps = (uint32_t)atoi(argv[4]);
     flow = calloc(numbers, sizeof *flow);
+    for (uint32_t n = 0; n < numbers; n++)
+        add(t, &flow[n], n, buckets);
+    most = t->overflow.live;
     for (uint32_t step = 1; step <= steps; step++) {
         uint32_t n = below(numbers);
-        bool comes = below(8) < (step % 4096 < 2048 ? 6 : 2);
-        zn_packet p;
-        make_packet(&p, n, buckets);
-        if (comes && flow[n] == 0) {
-            flow[n] = zn_slab_take_zeroed(&t->flows);
-            zn_flow_at(t, flow[n])->tuple = p.tuple;
-            zn_flow_index_add(t, flow[n], p.hash);
-        } else if (!comes && flow[n] != 0) {
-            zn_flow_index_remove(t, flow[n]);
-            zn_flow_free(t, flow[n]);
-            flow[n] = 0;
-        }
+        bool comes = below(8) < (step % 4096 < 2048 ? 2 : 6);
+        if (comes && flow[n] == 0)
+            add(t, &flow[n], n, buckets);
+        else if (!comes && flow[n] != 0)
+            drop(t, &flow[n]);
         most = t->overflow.live > most ? t->overflow.live : most;
         if (step == steps / 2) {
             compare(t, flow, numbers, buckets);
@@ -94,8 +116,8 @@ int main(int argc, char **argv)
     }
     for (uint32_t n = 0; n < numbers; n++)
         if (flow[n] != 0)
-            zn_flow_index_remove(t, flow[n]);
-    printf("%u %u\\n", most, t->overflow.live);
+            drop(t, &flow[n]);
+    printf("%u %u %d\\n", most, t->overflow.live, t->bucket_mask != before);
     zn_flow_table_close(t);
     free(flow);
     return 0;
@@ -112,11 +134,24 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_c(folder / "driver", [source, *state, *BASE], *SANITIZE)
 
 
+def results(driver: Path, *arguments: int) -> list[int]:
+    return [int(word) for word in run([driver, *map(str, arguments)]).split()]
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("numbers", "buckets"), [(40, 1), (600, 1), (600, 7), (3000, 200)])
 def test_the_flows_put_in_are_found_and_no_others(
     driver: Path, numbers: int, buckets: int, seed: int
 ) -> None:
-    """Chains of up to 60 buckets, of 8 and of 2; when all flows are gone no overflow is left."""
-    most, left = map(int, run([driver, str(seed), str(numbers), str(buckets), "12000"]).split())
+    """Chains of up to 60 buckets, of 9 and of 2; when all flows are gone no overflow is left."""
+    most, left, grew = results(driver, seed, numbers, buckets, 12000, 1 << 20)
     assert left == 0 < most <= numbers // 10
+    assert grew
+
+
+@pytest.mark.parametrize("numbers", [100, 1000, 1009])
+def test_there_is_room_for_all_flows_in_one_chain(driver: Path, numbers: int) -> None:
+    most, left, grew = results(driver, 1, numbers, 1, 4000, numbers)
+    assert left == 0
+    assert most == (numbers - 1) // 10
+    assert not grew  # small indexes have all their buckets from the start
