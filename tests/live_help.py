@@ -36,9 +36,11 @@ STATUS = re.compile(
 class Live:
     """`zanon-net run` on interfaces, in a process of its own."""
 
+    command: Sequence[str] = COMMAND
+
     def __init__(self, net: Namespace, out: Path, *arguments: object) -> None:
         self.out = out
-        command = [*COMMAND, "-v", "--out", str(out)]
+        command = [*self.command, "-v", "--out", str(out)]
         with net.inside():
             self.process = subprocess.Popen(
                 [*command, *(str(argument) for argument in arguments)],

@@ -214,6 +214,8 @@ class LiveReader:
                 self._learn()
                 yield
             if last - began > DRAIN_MAX_S:
+                while live.run(self._engine, 0, 0) > 0:  # frames that have left the rings
+                    yield
                 self._interfaces.left_unread()
                 return
 

@@ -240,6 +240,17 @@ size_t zn_live_group_size(const zn_live_group *g)
     return g->interfaces;
 }
 
+/* Of one ring: `frames` and `bytes` are those that were handed out. */
+static zn_live_counts counts_of(const member *m)
+{
+    zn_live_counts counts = zn_live_get_counts(m->live);
+    for (int k = m->at; k < m->n; k++) {
+        counts.frames--;
+        counts.bytes -= m->frames[k].captured;
+    }
+    return counts;
+}
+
 zn_live_counts zn_live_group_counts(zn_live_group *g, size_t i)
 {
     zn_live_counts all = {0};
@@ -247,7 +258,7 @@ zn_live_counts zn_live_group_counts(zn_live_group *g, size_t i)
         zn_live_counts one;
         if (g->members[k].interface != i)
             continue;
-        one = zn_live_get_counts(g->members[k].live);
+        one = counts_of(&g->members[k]);
         all.frames += one.frames;
         all.bytes += one.bytes;
         all.received += one.received;

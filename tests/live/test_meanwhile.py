@@ -7,6 +7,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from typing import Any
 
 import pytest
 from engine_help import feed, make_engine
-from live_help import ENVIRONMENT, PATIENCE_S, data_of, datagrams, only
+from live_help import ENVIRONMENT, PATIENCE_S, Live, data_of, datagrams, only
 from netns import Namespace
 from packet_help import Tcp, crowd, hello, visit
 
@@ -180,6 +181,25 @@ def test_a_signal_under_load(net: Namespace, live: Any, number: int, workers: in
     assert manifest["capture_drops"]["us"] == 0
     assert len(run.lines("flows.jsonl")) == manifest["counters"]["flow"]["records"]
     assert len(run.lines("observations.jsonl")) == manifest["decisions"]["released"] > 0
+
+
+IMPATIENT = "import sys; from zanon_net import cli, live; live.DRAIN_MAX_S = -1; sys.exit(cli.main())"
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_what_is_left_in_the_rings_is_counted(
+    net: Namespace, live: Any, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    """By a run that takes no time to read them to their ends."""
+    monkeypatch.setattr(Live, "command", (sys.executable, "-c", IMPATIENT, "run"))
+    run = live("a", "--format", "jsonl", "--status", "100ms", "--workers", workers)
+    with load(net):
+        run.wait_for("status:")
+        run.wait_for("status:")
+        manifest = run.end()
+    source = only(manifest)
+    assert manifest["counters"]["read"]["frames"] == source["frames"] > 1000
+    assert source["received"] == source["frames"] + sum(source["drops"].values())
 
 
 def test_rotation_under_load(net: Namespace, live: Any) -> None:
