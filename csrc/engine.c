@@ -53,7 +53,7 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
                              ZN_ENGINE_BATCH_VOTES,
                              config->z_max > config->z ? config->z_max : config->z};
     zn_ztable_config counted = zn_ztable_default_config(1, config->window_ns);
-    int rc = zn_book_init(&e->book, config->max_flows, err);
+    int rc = zn_book_init(&e->book, config->max_flows + ZN_FLOW_SPARE, err);
     e->gate.policy = e->names.policy = e->resolved.policy = &e->policy;
     e->gate.stats = e->names.stats = &e->stats;
     e->gate.book = e->names.book = &e->book;

@@ -141,6 +141,14 @@ def test_the_clock_set_back_begins_a_part_of_the_same_hour_anew(out: Path, tmp_p
 # ---- by size, and on a signal -------------------------------------------------------------------
 
 
+@pytest.fixture(autouse=True)
+def hangups_are_heard() -> Iterator[None]:
+    """Also by what is started from here, where nohup started the tests."""
+    former = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, former)
+
+
 @pytest.fixture
 def many(tmp_path: Path) -> Path:
     """20,000 lookups, 50 ms apart."""

@@ -22,7 +22,7 @@ from zanon_net.windows import Windows
 BATCH_FRAMES = 16384
 RINGS_MAX = 8  # of an interface, one for each worker that reads it
 WAIT_MS = 100  # longest that a signal, a status line or an idle flow waits for the core
-DRAIN_S = 0.1  # without a frame after the end: then the rings are empty
+DRAIN_S = 0.3  # more than a frame is held for its turn (ZN_LIVE_HOLD_MS)
 DRAIN_MAX_S = 10.0  # rings that take longer to empty are left, and counted
 HOUSEKEEPING_S = 1.0
 
@@ -214,15 +214,16 @@ class LiveReader:
                 self._learn()
                 yield
             if last - began > DRAIN_MAX_S:
-                while live.run(self._engine, 0, 0) > 0:  # frames that have left the rings
+                while self._batch(0, 0):  # frames whose turn it was
+                    self._learn()
                     yield
                 self._interfaces.left_unread()
                 return
 
-    def _batch(self) -> bool:
+    def _batch(self, frames: int = BATCH_FRAMES, wait_ms: int = WAIT_MS) -> bool:
         """Reads what there is; whether there was something."""
         live = self._interfaces.live
-        some = live.run(self._engine, BATCH_FRAMES, WAIT_MS) > 0
+        some = live.run(self._engine, frames, wait_ms) > 0
         while self._windows.see(self._engine):
             live.run(self._engine, 0, 0)  # what had been read beyond the window's end
         return some

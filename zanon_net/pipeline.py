@@ -95,8 +95,8 @@ class Interruption:
 
     def take_rotation(self) -> bool:
         """Whether SIGHUP asked for new files since this was asked last."""
-        asked, self.rotation = self.rotation, False
         self._rotation_missed = False
+        asked, self.rotation = self.rotation, False
         return asked
 
     @contextmanager

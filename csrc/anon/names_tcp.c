@@ -15,8 +15,11 @@
 
 #define PIECES_MAX 256
 _Static_assert(ZN_NAMES_TRIES == 16, "zn_flow.head_tries counts those before the last");
-#define FOLLOWED_MAX (1 << 30) /* bytes from where a thing may start to what is passed over */
-#define REQUEST_START_MIN 9    /* bytes that tell a request by itself */
+/* Bytes from where a thing may start to what is passed over, and how far a segment may lie beyond:
+ * one that strayed must not hide what comes. */
+#define FOLLOWED_MAX (1 << 30)
+#define BEYOND_MAX (1 << 26)
+#define REQUEST_START_MIN 9 /* bytes that tell a request by itself */
 
 static void refuse_head(const zn_sighting *s, zn_stat why)
 {
@@ -206,9 +209,9 @@ static void take(const zn_sighting *s, zn_piece in)
         } else if (f->stream == 0 && ahead == 0) {
             see_in_place(s, &in);
         } else if (f->stream == 0 && (between || f->head == ZN_HEAD_TLS_AGAIN)) {
-            if (ahead > FOLLOWED_MAX) /* differences of sequence numbers stay below 2^31 */
-                f->head_seq = in.seq - FOLLOWED_MAX;
-            return; /* a body, or bytes behind lost ones */
+            if (between && ahead > FOLLOWED_MAX && ahead - FOLLOWED_MAX <= BEYOND_MAX)
+                f->head_seq = in.seq - FOLLOWED_MAX; /* numbers are compared within 2^31 */
+            return;                                  /* a body, or bytes behind lost ones */
         } else if (ahead < ZN_STREAM_MAX) {
             collect(s, &in);
         } else {

@@ -16,12 +16,14 @@ enum { DOMAIN_PAIR = 'p', DOMAIN_ASKED = 'q' };
 
 int zn_resolved_init(zn_resolved *r, uint32_t max_flows, zn_error *err)
 {
+    uint64_t wanted = (uint64_t)PAIRS + max_flows + 1;
+    uint32_t most = wanted < UINT32_MAX ? (uint32_t)wanted : UINT32_MAX - 1;
     int rc;
     if (!r->policy->dn_hunter)
         return 0;
     rc = zn_hash_key_random(&r->key, err);
     if (rc == 0)
-        rc = zn_slab_init(&r->resolutions, sizeof(zn_resolution), PAIRS + max_flows + 1, err);
+        rc = zn_slab_init(&r->resolutions, sizeof(zn_resolution), most, err);
     if (rc != 0)
         return rc;
     r->pairs = zn_block_alloc(PAIRS * sizeof *r->pairs);
@@ -113,12 +115,15 @@ static zn_asked *asked_at(const zn_resolved *r, uint32_t flow, const zn_dns_ques
     return &r->asked[id->lo & (ASKED - 1)];
 }
 
-/* There is always room: each pair and each flow holds one resolution at most. */
+/* There is room: each pair and each flow holds one resolution at most. */
 static void learn(zn_resolved *r, const zn_flow *f, const zn_resolution *what,
                   const zn_dns_addresses *addresses)
 {
     uint32_t resolution = zn_slab_take(&r->resolutions);
-    zn_resolution *at = zn_slab_at(&r->resolutions, resolution);
+    zn_resolution *at;
+    if (resolution == 0)
+        return;
+    at = zn_slab_at(&r->resolutions, resolution);
     *at = *what;
     at->uses = 1;
     for (size_t i = 0; i < addresses->n; i++)

@@ -11,7 +11,8 @@
  *
  * At a cap, the other hand looks at the next CAP_CANDIDATES attributes, throws out the oldest of
  * them and stays behind it. Where attributes are as old as their place in memory, and where there
- * are fewer than that, this is the very oldest.
+ * are fewer than that, this is the very oldest. Where it finds free slots alone, which an earlier
+ * load has left, the attribute that was just observed goes, and the hand goes on.
  */
 #include "state/ztable_internal.h"
 
@@ -20,7 +21,7 @@
 #define TRIM_STEPS 64 /* entries of a list freed at one step */
 #define CAP_CANDIDATES 16
 #define CAP_STEPS 64        /* slots looked at in search of that many candidates */
-#define CAP_FREE_STEPS 4096 /* the same, where all of them are free: of what is there no longer */
+#define CAP_FREE_STEPS 1024 /* the same, while there is none */
 
 static const zn_slab *slab_of(const zn_ztable *t, uint32_t kind)
 {
