@@ -183,7 +183,12 @@ def test_a_signal_under_load(net: Namespace, live: Any, number: int, workers: in
     assert len(run.lines("observations.jsonl")) == manifest["decisions"]["released"] > 0
 
 
-IMPATIENT = "import sys; from zanon_net import cli, live; live.DRAIN_MAX_S = -1; sys.exit(cli.main())"
+IMPATIENT = """
+import sys
+from zanon_net import cli, live
+live.DRAIN_MAX_S = -1
+sys.exit(cli.main())
+"""
 
 
 def test_what_is_left_in_the_rings_is_counted(
