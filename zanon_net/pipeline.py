@@ -103,8 +103,8 @@ class Interruption:
     def reading(self, *, rotates: bool = True) -> Iterator[None]:
         """Inside, and only there, a signal raises StopReading; SIGHUP only if `rotates`.
 
-        One that came before, since nobody asked for it, raises it here: what is read may have
-        nothing to give for a long time.
+        A SIGHUP that came before, and that nobody has taken yet, raises it here, once: what is read
+        may have nothing to give for a long time.
         """
         self._reading, self._rotates = True, rotates
         try:
