@@ -167,5 +167,5 @@ def released_at_the_cap(after_a_scan: bool) -> int:
 
 
 def test_what_a_scan_left_behind_does_not_keep_the_oldest() -> None:
-    """At a cap the oldest go, however many places are free between them."""
+    """At a cap old names go, also where many places are free between them."""
     assert released_at_the_cap(after_a_scan=True) > 0.8 * released_at_the_cap(after_a_scan=False)
