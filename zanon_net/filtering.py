@@ -18,7 +18,7 @@ from zanon_net.filter_report import FilterReport, RowSource, RowTotals, build_fi
 from zanon_net.pipeline import Interruption, StopReading
 from zanon_net.popularity_file import PopularityFile
 from zanon_net.sinks import Plan, StdoutSink
-from zanon_net.sources import STDIN, Source
+from zanon_net.sources import STDIN, Source, read_stream
 
 READ_BYTES = 1 << 18  # a pipe gives what it has, a file this much
 OUTPUT = "observations"
@@ -40,7 +40,7 @@ class _Input:
         """What there is, empty at the end. Raises ZanonError, and StopReading when interrupted."""
         with interruption.reading():
             try:
-                data = os.read(self.descriptor, READ_BYTES)
+                data = read_stream(self.descriptor, READ_BYTES)
             except OSError as error:
                 raise ZanonError(f"cannot read {self.name}: {error.strerror}") from error
         self.bytes_read += len(data)

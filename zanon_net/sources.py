@@ -7,6 +7,7 @@ Several sources are read one after the other, in the order of their first packet
 
 import logging
 import os
+import select
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,6 +20,7 @@ from zanon_net.report import SourceFacts
 from zanon_net.unpacking import MAGIC_BYTES, Unpacker, compression_of
 
 STDIN = "-"
+WAIT_MS = 200
 
 Source = str | os.PathLike[str]
 
@@ -161,11 +163,20 @@ def _refuse_exceeded(name: str, unpacker: Unpacker) -> None:
         raise CapacityError(f"{name}: {unpacker.exceeded}")
 
 
+def read_stream(fd: int, most: int) -> bytes:
+    """As os.read, of up to `most` bytes. A signal is heard also if it comes right before a wait."""
+    waiting = select.poll()
+    waiting.register(fd, select.POLLIN)
+    while not waiting.poll(WAIT_MS):
+        pass  # Python runs its handlers here
+    return os.read(fd, most)
+
+
 def _read_start(fd: int, name: str) -> bytes:
     """The first bytes of a stream, waited for."""
     start = b""
     try:
-        while len(start) < MAGIC_BYTES and (more := os.read(fd, MAGIC_BYTES - len(start))):
+        while len(start) < MAGIC_BYTES and (more := read_stream(fd, MAGIC_BYTES - len(start))):
             start += more
     except OSError as error:
         raise CaptureError(error.errno, f"{name} cannot be read: {error.strerror}") from None

@@ -17,6 +17,7 @@
 
 #define READ_BYTES ((size_t)256 << 10)
 #define BUFFER_BYTES (ZN_BYTE_SOURCE_MAX + READ_BYTES)
+#define WAIT_MS 200 /* a signal that came right before a wait does not end it */
 
 static void init(zn_byte_source *s, const char *name)
 {
@@ -146,6 +147,18 @@ static int refill_from_map(zn_byte_source *s, zn_error *err)
     return got > 0;
 }
 
+/* As read(2); errno EINTR also when a stream has had nothing for a while. */
+static ssize_t read_some(const zn_byte_source *s, uint8_t *to, size_t most)
+{
+    struct pollfd wait = {.fd = s->fd, .events = POLLIN};
+    int ready = s->is_file ? 1 : poll(&wait, 1, WAIT_MS);
+    if (ready > 0)
+        return read(s->fd, to, most);
+    if (ready == 0)
+        errno = EINTR;
+    return -1;
+}
+
 int zn_byte_source_refill(zn_byte_source *s, zn_error *err)
 {
     size_t left = zn_cursor_left(&s->unread), most = READ_BYTES;
@@ -158,12 +171,9 @@ int zn_byte_source_refill(zn_byte_source *s, zn_error *err)
     if (s->is_file && most > s->total - s->end_offset)
         most =
             (size_t)(s->total - s->end_offset); /* what is appended meanwhile is for another time */
-    got = read(s->fd, s->buffer + left, most);
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-        struct pollfd wait = {.fd = s->fd, .events = POLLIN};
-        if (poll(&wait, 1, -1) >= 0)
-            got = read(s->fd, s->buffer + left, most);
-    }
+    got = read_some(s, s->buffer + left, most);
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+        errno = EINTR; /* somebody else took what there was */
     if (got < 0)
         return unreadable(s, err);
     s->unread = zn_cursor_over(s->buffer, left + (size_t)got, false);

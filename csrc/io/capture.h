@@ -30,8 +30,9 @@ int zn_capture_open_path(zn_capture **out, const char *path, zn_error *err);
 /* Reads from a file descriptor as a stream; `start` is what was read from it already (at most 64
  * KiB), `name` stands for it in messages. Does not own fd. */
 int zn_capture_open_fd(zn_capture **out, int fd, zn_span start, const char *name, zn_error *err);
-/* A signal that came while an opener waited for the header gives -ZN_ERR_IO with os_errno EINTR and
- * leaves *out half open: to be closed, or taken up again here, with nothing lost. */
+/* A signal that came while an opener waited for the header, or 200 ms without a byte, gives
+ * -ZN_ERR_IO with os_errno EINTR and leaves *out half open: to be closed, or taken up again here,
+ * with nothing lost. */
 int zn_capture_open_again(zn_capture **out, zn_error *err);
 /* Reads from memory, which must stay valid. */
 int zn_capture_open_memory(zn_capture **out, const uint8_t *bytes, size_t n, zn_error *err);
@@ -42,8 +43,8 @@ void zn_capture_close(zn_capture *c);
  * zn_capture_stays. Returns their number, 0 at the end, or a negative zn_err (a read failed in the
  * middle) with *err filled. Fewer than `max` do not mean the end: a stream delivers what it has
  * rather than wait for a full batch, a file what one read brought, or 128 KiB of what is mapped. A
- * signal that comes while it waits gives -ZN_ERR_IO with os_errno EINTR: nothing is lost, the same
- * call can be made again.
+ * signal that comes while it waits, or 200 ms without a byte, gives -ZN_ERR_IO with os_errno EINTR:
+ * nothing is lost, the same call can be made again.
  */
 int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err);
 

@@ -114,8 +114,11 @@ cdef class Capture:
         cdef int n
         self._check_open()
         memset(&err, 0, sizeof(err))
-        with nogil:
-            n = zn_capture_peek(self.source.capture, &t_ns, &err)
+        while True:
+            with nogil:
+                n = zn_capture_peek(self.source.capture, &t_ns, &err)
+            if not interrupted(n, &err):
+                break
         check(n, &err)
         return t_ns if n else None
 
