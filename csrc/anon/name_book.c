@@ -14,8 +14,7 @@ _Static_assert(sizeof(kept_text) == 4 * ZN_CACHE_LINE, "texts begin where cache 
 
 int zn_book_init(zn_name_book *book, uint32_t max_flows, zn_error *err)
 {
-    uint64_t wanted = (uint64_t)max_flows * NAMES_ON_AVERAGE;
-    uint32_t names = wanted < UINT32_MAX ? (uint32_t)wanted : UINT32_MAX - 1;
+    uint32_t names = zn_slab_cap((uint64_t)max_flows * NAMES_ON_AVERAGE);
     int rc;
     memset(book, 0, sizeof *book);
     rc = zn_slab_init(&book->entries, sizeof(zn_name_entry), names, err);

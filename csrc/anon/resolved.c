@@ -16,8 +16,7 @@ enum { DOMAIN_PAIR = 'p', DOMAIN_ASKED = 'q' };
 
 int zn_resolved_init(zn_resolved *r, uint32_t max_flows, zn_error *err)
 {
-    uint64_t wanted = (uint64_t)PAIRS + max_flows + 1;
-    uint32_t most = wanted < UINT32_MAX ? (uint32_t)wanted : UINT32_MAX - 1;
+    uint32_t most = zn_slab_cap((uint64_t)PAIRS + max_flows + 1);
     int rc;
     if (!r->policy->dn_hunter)
         return 0;

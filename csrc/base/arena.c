@@ -120,7 +120,7 @@ void zn_heap_free(void *object)
 int zn_slab_init(zn_slab *s, size_t object_bytes, uint32_t cap, zn_error *err)
 {
     memset(s, 0, sizeof *s);
-    if (object_bytes < sizeof(uint32_t) || cap == 0 || cap == UINT32_MAX)
+    if (object_bytes < sizeof(uint32_t) || cap == 0 || cap > ZN_SLAB_MOST)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "a table of %u objects of %zu bytes cannot be made",
                        cap, object_bytes);
     s->base = zn_block_alloc(object_bytes * cap);

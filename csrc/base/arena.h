@@ -56,6 +56,14 @@ typedef struct zn_slab {
     bool resident; /* populated, and keeps its memory */
 } zn_slab;
 
+#define ZN_SLAB_MOST (UINT32_MAX - 1) /* objects that a slab can have */
+
+/* As many objects as are wanted, or as a slab can have. */
+static inline uint32_t zn_slab_cap(uint64_t wanted)
+{
+    return wanted < ZN_SLAB_MOST ? (uint32_t)wanted : ZN_SLAB_MOST;
+}
+
 /* object_bytes >= 4; returns 0, or -ZN_ERR_CAPACITY and fills *err. */
 int zn_slab_init(zn_slab *s, size_t object_bytes, uint32_t cap, zn_error *err);
 void zn_slab_fini(zn_slab *s);

@@ -10,9 +10,7 @@
 /* Room beside the entries for what the column sets need. */
 static int init_sets(zn_flow_table *t, uint32_t max_flows, unsigned sets, zn_error *err)
 {
-    uint64_t segments = (uint64_t)max_flows * SEGMENTS_PER_FLOW + ZN_PATH_SEGMENTS;
-    if (segments > UINT32_MAX - 1)
-        segments = UINT32_MAX - 1;
+    uint32_t segments = zn_slab_cap((uint64_t)max_flows * SEGMENTS_PER_FLOW + ZN_PATH_SEGMENTS);
     if ((sets & ZN_SET_LAYER7) != 0) {
         t->layer7 = zn_block_alloc(max_flows * sizeof *t->layer7);
         if (t->layer7 == NULL)
@@ -23,7 +21,7 @@ static int init_sets(zn_flow_table *t, uint32_t max_flows, unsigned sets, zn_err
     t->paths = zn_block_alloc(max_flows * sizeof *t->paths);
     if (t->paths == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for %u flows", max_flows);
-    return zn_slab_init(&t->segments, zn_tcp_path_entry_bytes(), (uint32_t)segments, err);
+    return zn_slab_init(&t->segments, zn_tcp_path_entry_bytes(), segments, err);
 }
 
 /* The entries, and what any of them may have beside it: as many as there are flows. */
