@@ -4,6 +4,27 @@
 #include "engine_internal.h"
 
 #define MAX_CLIENTS (UINT32_C(1) << 20) /* client addresses an epoch */
+#define MAX_FLOWS (UINT32_C(1) << 31)   /* as the settings have it */
+
+/* What would have a prefix reach beyond an address, or the number of a table's entries wrap. */
+static int check_config(const zn_engine_config *config, zn_error *err)
+{
+    if (config->max_flows < 1 || config->max_flows > MAX_FLOWS)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "max_flows must be from 1 to %u, not %u", MAX_FLOWS,
+                       config->max_flows);
+    if (config->user_v4_bits < 1 || config->user_v4_bits > 32 || config->user_v6_bits < 1 ||
+        config->user_v6_bits > 128)
+        return zn_fail(err, ZN_ERR_CONFIG, 0,
+                       "a user's prefix must have 1 to 32 bits (IPv4) and 1 to 128 (IPv6), "
+                       "not %u and %u",
+                       config->user_v4_bits, config->user_v6_bits);
+    for (size_t i = 0; config->internal != NULL && i < config->internal_count; i++)
+        if (config->internal[i].bits > 128)
+            return zn_fail(err, ZN_ERR_CONFIG, 0,
+                           "an internal network must have 0 to 128 bits, not %u",
+                           config->internal[i].bits);
+    return 0;
+}
 
 static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *err)
 {
@@ -92,7 +113,9 @@ int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *er
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for an engine");
     e->intake.stats = &e->stats;
     zn_clock_init(&e->clock, config->window_ns, 0, ZN_CLOCK_REBASE_AFTER);
-    rc = copy_config(e, config, err);
+    rc = check_config(config, err);
+    if (rc == 0)
+        rc = copy_config(e, config, err);
     if (rc == 0)
         rc = init_never(e, config, err);
     if (rc == 0)

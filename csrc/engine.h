@@ -76,7 +76,8 @@ int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err
  * out the records. The packet clock stays. 0, 1 or a negative zn_err, as below. */
 int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err);
 /* End of input: closes every flow and puts its record out. 0, 1 when the outputs are to be taken
- * and it is to be called again, or a negative zn_err. */
+ * and it is to be called again, or a negative zn_err. Frames that are taken later open new flows,
+ * which the next call closes. */
 int zn_engine_finish(zn_engine *e, zn_error *err);
 /* Puts out what did not fit before. 0, 1 or a negative zn_err, as above. */
 int zn_engine_settle(zn_engine *e, zn_error *err);

@@ -248,6 +248,7 @@ int zn_engine_take_frames(zn_engine *e, const zn_frame *frames, zn_decoded *d, s
                           zn_error *err)
 {
     int rc = 0;
+    e->ended = e->ended && n == 0; /* what comes behind an end is to be ended, too */
     for (size_t end = at + n; at < end && rc == 0;) {
         size_t group = GROUP - e->batched % GROUP;
         if (group > end - at)

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 import wire
-from engine_help import Outcome, run
+from engine_help import Outcome, make_engine, run
 from packet_help import START, Frame, Tcp, Udp, crowd, hello, merged, user, visit
 
 import zanon_net
 from zanon_net import Config, Engine
 from zanon_net.embedding import NAME_SOURCES, NAME_STATUSES, SHOWN
+from zanon_net.errors import ConfigError
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(zanon_net.__file__).parents[1])}
 
@@ -195,6 +196,41 @@ def test_a_closed_engine() -> None:
         engine.feed(b"", [], [], [], 1)
     with pytest.raises(ValueError, match="closed"):
         engine.records()
+
+
+def test_frames_behind_the_end_are_ended_too() -> None:
+    frames = traffic()
+    with Engine(config()) as engine:
+        found = []
+        for _ in range(2):
+            engine.feed(*arrays(frames))
+            engine.finish()
+            found.append(len(engine.records()))
+        assert found[0] == found[1] > 0
+        assert engine.stats["flows_tcp"] + engine.stats["flows_udp"] == sum(found)
+
+
+def test_a_z_that_follows_the_stream_is_refused() -> None:
+    """Nobody moves it: it would stay at the least that was asked for."""
+    for target in ({"target_p": 0.9}, {"target_k": 3}):
+        with pytest.raises(ConfigError, match=r"^target_p: "):
+            Engine(config(**target))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"user_prefix": (33, 64)},
+        {"user_prefix": (32, 129)},
+        {"user_prefix": (0, 64)},
+        {"max_flows": 0},
+        {"max_flows": 2**32 - 1},
+    ],
+)
+def test_what_the_core_refuses(wrong: dict[str, Any]) -> None:
+    """A program in C sets these as it likes; they must not reach beyond an address or a table."""
+    with pytest.raises(ConfigError):
+        make_engine(**wrong)
 
 
 def test_rows_have_no_gap_that_could_hold_anything(key_file: str) -> None:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from zanon_net import _core
 from zanon_net.config import Config
+from zanon_net.errors import ConfigError
 
 RECORD_DTYPE = _core.row_dtype("record_rows")
 OBSERVATION_DTYPE = _core.row_dtype("observation_rows")
@@ -29,14 +30,18 @@ class Engine:
     Belongs to one thread at a time; several engines may run on several threads. What was released
     waits until `observations` and `records` are called: call them after each batch.
 
-    config: the settings; those of input, output and interfaces have no meaning here.
+    config: the settings; those of input, output and interfaces have no meaning here. A z that
+        follows the stream is refused: nobody would move it at the end of a window.
 
     Raises ConfigError, CaptureError for a key file that cannot be read, or CapacityError.
     """
 
     def __init__(self, config: Config | None = None) -> None:
-        arguments = (config or Config()).engine_arguments()
-        arguments |= {"outputs": _core.ROWS, "split_ns": 0, "columns": ()}
+        config = config or Config()
+        if config.anonymity.dynamic:
+            raise ConfigError("target_p: z follows the stream in a whole run only; give z alone")
+        arguments = config.engine_arguments()
+        arguments |= {"outputs": _core.ROWS, "split_ns": 0, "columns": (), "popularity": False}
         self._engine = _core.Engine(**arguments)
         self._ready: dict[str, list[bytes]] = {output: [] for output in _core.ROWS}
 
@@ -93,7 +98,10 @@ class Engine:
         self._engine.idle(quiet_ns)
 
     def finish(self) -> None:
-        """End of input: closes every flow; `records` then has the rest."""
+        """End of input: closes every flow; `records` then has the rest.
+
+        Frames that are fed later open new flows, which the next call closes.
+        """
         while self._engine.finish():
             self._gather()
 
