@@ -129,7 +129,7 @@ def _finish(report: Report, as_json: bool, quiet: bool) -> None:
         text = _manifest_text(report.manifest, report.speed())
         click.echo(text, nl=False, err=report.out is None)
     elif not quiet:
-        report.print_summary(Console(stderr=True))
+        _heard_or_not(lambda: report.print_summary(Console(stderr=True)))
 
 
 @cli.command("filter", cls=GroupedCommand, params=filter_options(), epilog=FILTER_EPILOG)
@@ -151,7 +151,7 @@ def filter_command(source: tuple[str, ...], as_json: bool, quiet: bool, **option
     if as_json:
         click.echo(_manifest_text(report.manifest, report.speed()), nl=False, err=True)
     elif not quiet:
-        report.print_summary(Console(stderr=True))
+        _heard_or_not(lambda: report.print_summary(Console(stderr=True)))
     if report.interrupted:
         _say("interrupted: every row written is complete")
         return EXIT_OPERATIONAL
@@ -178,14 +178,18 @@ def _progress_bar(quiet: bool) -> Iterator[Progress | None]:
         TextColumn("{task.fields[rate]:,.0f} packets/s"),
         TimeRemainingColumn(),
     )
-    with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=None, rate=0.0)
+    bar = Bar(*columns, console=console, transient=True)
+    task = bar.add_task("", total=None, rate=0.0)
 
-        def show(bytes_read: int, bytes_total: int, packets: int) -> None:
-            rate = packets / max(bar.tasks[0].elapsed or 0.0, 1e-9)
-            bar.update(task, completed=bytes_read, total=bytes_total or None, rate=rate)
+    def show(bytes_read: int, bytes_total: int, packets: int) -> None:
+        rate = packets / max(bar.tasks[0].elapsed or 0.0, 1e-9)
+        bar.update(task, completed=bytes_read, total=bytes_total or None, rate=rate)
 
+    _heard_or_not(bar.start)
+    try:
         yield show
+    finally:
+        _heard_or_not(bar.stop)
 
 
 @contextmanager
@@ -204,8 +208,12 @@ def _status_table(wanted: bool) -> Iterator[Callable[[Status], None]]:
             shown.add_row(*row)
         return shown
 
-    with Live(console=console, auto_refresh=False, transient=True) as live:
-        yield lambda status: live.update(table(status), refresh=True)
+    live = Live(console=console, auto_refresh=False, transient=True)
+    _heard_or_not(live.start)
+    try:
+        yield lambda status: _heard_or_not(lambda: live.update(table(status), refresh=True))
+    finally:
+        _heard_or_not(live.stop)
 
 
 @cli.group("key", invoke_without_command=True)
@@ -291,7 +299,18 @@ def _one_line(text: str) -> str:
 
 
 def _say(text: str) -> None:
-    click.echo(f"{COMMAND}: {_one_line(text)}", err=True)
+    _heard_or_not(lambda: click.echo(f"{COMMAND}: {_one_line(text)}", err=True))
+
+
+def _heard_or_not(say: Callable[[], None]) -> None:
+    """Says something on stderr. Where nobody hears it any more, that ends no run."""
+    try:
+        say()
+    except (OSError, SystemExit):  # rich turns a reader that went away into the latter
+        with suppress(OSError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 2)
+            os.close(nowhere)
 
 
 def _warn(text: str) -> None:

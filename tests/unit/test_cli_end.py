@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command: how it ends."""
 
+import os
 import re
 import signal
 import subprocess
@@ -135,3 +136,37 @@ def test_no_core_dumps() -> None:
         wait_until(lambda: re.search(r"core file size +0 ", limits.read_text()) is not None)
         process.communicate(DEMO.read_bytes(), timeout=30)
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize("status", [(), ("--status", "1ns")])
+def test_a_run_goes_on_when_nobody_hears_it(status: tuple[str, ...]) -> None:
+    """Messages are for people, and who reads them may go: the logs are what counts."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    arguments = ["run", str(DEMO), "--z", "2", *status]
+    with Path("/dev/full").open("wb") as full:
+        for out, stderr in (("pipe", writing), ("full", full)):
+            command = [*COMMAND, *arguments, "--out", out]
+            assert (
+                subprocess.run(command, env=ENVIRONMENT, stderr=stderr, check=False).returncode == 0
+            )
+            assert manifest_of(out)["complete"]
+    os.close(writing)
+
+
+@pytest.mark.parametrize("status", [(), ("--status", "1ns")])
+def test_a_run_goes_on_when_its_terminal_goes(status: tuple[str, ...]) -> None:
+    master, slave = os.openpty()
+    reading, writing = os.pipe()
+    command = [*COMMAND, "run", "-", "--out", "out", *status]
+    with subprocess.Popen(command, env=ENVIRONMENT, stdin=reading, stderr=slave) as process:
+        os.close(slave)
+        os.close(reading)
+        content = DEMO.read_bytes()
+        os.write(writing, content[:60000])
+        assert os.read(master, 65536)
+        os.close(master)
+        with os.fdopen(writing, "wb") as rest:
+            rest.write(content[60000:])
+    assert process.returncode == 0
+    assert manifest_of("out")["complete"]
