@@ -310,6 +310,8 @@ def open_sink(out: str | os.PathLike[str] | None, formats: Iterable[str], plan: 
     Raises ConfigError, or OutputError when the system refuses.
     """
     chosen = tuple(formats)
+    if out == "":
+        raise ConfigError("--out names no folder; leave it out for ./zanon-<UTC start>")
     if out != "-":
         return FolderSink(default_folder(datetime.now(UTC)) if out is None else Path(out), plan)
     names = ", ".join(ON_STDOUT)

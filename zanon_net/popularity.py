@@ -93,6 +93,9 @@ class Popularity:
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
             return cls.from_dict(data)
+        except OSError as error:
+            error.filename = os.fspath(path)  # which that of a read does not tell
+            raise
         except (ValueError, KeyError, TypeError, RecursionError):
             raise FormatError(
                 f"{path} is no popularity file; make one with --popularity FILE of 'zanon-net run'"

@@ -89,7 +89,7 @@ class OpenSource:
         except OSError as error:
             text = f"{self._path} cannot be opened: {error.strerror}"
             raise CaptureError(error.errno, text) from None
-        if self.is_file and compression_of(os.pread(fd, MAGIC_BYTES, 0)) is None:
+        if self.is_file and compression_of(_first_bytes(fd, str(self._path))) is None:
             os.close(fd)
             return stack.enter_context(Capture(str(self._path), filter=expression))
         stack.callback(os.close, fd)
@@ -172,6 +172,15 @@ def read_stream(fd: int, most: int) -> bytes:
     return os.read(fd, most)
 
 
+def _first_bytes(fd: int, name: str) -> bytes:
+    """The first bytes of a file, which stay to be read; closes it where they cannot be."""
+    try:
+        return os.pread(fd, MAGIC_BYTES, 0)
+    except OSError as error:
+        os.close(fd)
+        raise CaptureError(error.errno, f"{name} cannot be read: {error.strerror}") from None
+
+
 def _read_start(fd: int, name: str) -> bytes:
     """The first bytes of a stream, waited for."""
     start = b""
@@ -193,6 +202,8 @@ def open_sources(sources: Sequence[Source], config: Config, stack: ExitStack) ->
     """
     if not sources or list(sources).count(STDIN) > 1:
         raise ConfigError("give one source or more, and standard input only once")
+    if "" in sources:
+        raise ConfigError("a source without a name was given; was it a variable that is not set?")
     opened: list[OpenSource] = []
     for source in sources:
         if source != STDIN and Path(source).is_dir():

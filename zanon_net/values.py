@@ -174,6 +174,8 @@ def parse_networks(name: str, value: object) -> tuple[str, ...]:
     if value == "any":
         return ANYWHERE
     hint = ""
+    if value == "":
+        reject(name, "names no network; write it like 10.0.0.0/8,fd00::/8")
     if isinstance(value, str) and exists(value):
         items = _with_masks(list(_read_lines(name, Path(value))))
     elif isinstance(value, str):
@@ -207,6 +209,8 @@ def _suffix(name: str, where: str, text: str) -> str:
 
 def parse_never(name: str, value: object) -> tuple[str, ...]:
     """Suffixes from a file, or from a sequence of texts."""
+    if value == "":
+        reject(name, "must be the path of a file with hostname suffixes, one a line")
     if isinstance(value, str | os.PathLike):
         items = _read_lines(name, Path(value))
     elif isinstance(value, Sequence) and all(isinstance(text, str) for text in value):

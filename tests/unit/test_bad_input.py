@@ -83,6 +83,7 @@ OPERATIONAL = {
     "good.pcap --out good.pcap/x": "cannot make good.pcap/x: Not a directory",
     "good.pcap missing.pcap": "missing.pcap cannot be opened",
     "good.pcap --key-file missing.key": "missing.key cannot be opened",
+    "/proc/self/mem": "/proc/self/mem cannot be read: Input/output error",
 }
 
 USAGE = {
@@ -183,6 +184,7 @@ def test_a_run_refuses(
         ("key check missing.key", 1, "cannot be opened: No such file"),
         ("inspect text.pcap", 1, "is not a capture"),
         ("inspect missing.pcap", 1, "No such file"),
+        ("tune --popularity /proc/self/mem", 1, "/proc/self/mem: Input/output error"),
         ("inspect captures", 1, "is a folder"),
     ],
 )
@@ -190,6 +192,23 @@ def test_other_commands_refuse(
     arguments: str, code: int, problem: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert_refused(arguments.split(), code, problem, capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ([""], "a source without a name"),
+        (["good.pcap", ""], "a source without a name"),
+        (["good.pcap", "--out", ""], "--out names no folder"),
+        (["good.pcap", "--never", ""], "--never: must be the path of a file"),
+        (["good.pcap", "--internal", ""], "--internal: names no network"),
+    ],
+)
+def test_an_empty_name_is_no_folder(
+    arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A script's variable that is not set is not the folder where it runs."""
+    assert_refused(["run", *arguments], 2, problem, capsys)
 
 
 def test_a_network_interface(capsys: pytest.CaptureFixture[str]) -> None:
