@@ -70,7 +70,8 @@ int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err
  * with the file. Returns how many frames it was busy with, those among them that a call before had
  * read and left; 0 at the source's end, or a negative zn_err. It returns early where the outputs
  * are full, and with config.popularity where a window has ended (zn_engine_window); what was read
- * already is taken by the next call, which with 0 max_frames takes only that. */
+ * already is taken by the next call, which with 0 max_frames takes only that; a call with another
+ * source forgets it. */
 int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err);
 /* No packet came for quiet_ns since the last one: closes what has been idle for too long and puts
  * out the records. The packet clock stays. 0, 1 or a negative zn_err, as below. */

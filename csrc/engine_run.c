@@ -40,6 +40,7 @@ static int read_frames(zn_engine *e, zn_source *source, int want, zn_error *err)
     zn_stage_enter(&e->stage, ZN_STAGE_READ);
     n = zn_source_read(source, e->frames, want, &e->pending_count, err);
     e->pending = e->frames;
+    e->pending_of = zn_capture_number(source->capture);
     if (n > 0)
         e->stats.n[ZN_STAT_FRAMES_FILTERED] += (uint64_t)n - e->pending_count;
     return n;
@@ -134,6 +135,8 @@ int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err
         e->ahead != NULL && (zn_ahead_has(e->ahead, source) ||
                              (max_frames > ZN_ENGINE_BATCH && zn_capture_stays(source->capture)));
     int n, rc;
+    if (e->pending_of != zn_capture_number(source->capture)) /* which may be closed by now */
+        e->pending_count = 0;
     zn_popularity_next(&e->popularity);
     n = ahead ? run_ahead(e, source, max_frames, err) : run_here(e, source, max_frames, err);
     rc = n < 0 ? n : zn_capture_check(source->capture, err);

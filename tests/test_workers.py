@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -238,15 +239,48 @@ def test_several_sources_and_a_pipe(traffic: dict[str, Path], key: Path, tmp_pat
     assert found[0] == found[1]
 
 
-def test_one_call_may_leave_what_was_read_ahead(traffic: dict[str, Path], key: Path) -> None:
+@pytest.mark.parametrize("workers", [1, 4])
+def test_one_call_may_leave_what_was_read_ahead(
+    traffic: dict[str, Path], key: Path, workers: int
+) -> None:
     """An engine is closed, or given another capture, whatever there is."""
     for path in (traffic["isp"], traffic["storm"]):
-        engine = make_engine(key_file=str(key), workers=4, popularity=True, window_ns=SECOND)
+        engine = make_engine(key_file=str(key), workers=workers, popularity=True, window_ns=SECOND)
         with _core.Capture(str(path)) as capture, _core.Capture(str(path)) as other:
             assert engine.run(capture, CALL) > 0
-            assert engine.window is not None
+            assert engine.window() is not None
+            capture.close()
             assert engine.run(other, CALL) > 0
             engine.close()
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_capture_belongs_to_one_thread_at_a_time(tmp_path: Path, key: Path, workers: int) -> None:
+    """Whoever reads, closes or runs it meanwhile is refused: it would be torn from below."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    keep = os.open(fifo, os.O_RDWR)
+    frames = visit(user(1), b"www.example.org", START)
+    os.write(keep, pcap_header(magic=PCAP_NANOSECONDS))
+    capture = _core.Capture(str(fifo))
+    engine, other = (make_engine(key_file=str(key), workers=workers) for _ in range(2))
+    reader = threading.Thread(target=engine.run, args=(capture, CALL))
+    reader.start()
+    time.sleep(0.2)  # it waits for a frame
+    for call in (
+        capture.close,
+        capture.peek_ns,
+        lambda: capture.frames(1),
+        lambda: other.run(capture, CALL),
+    ):
+        with pytest.raises(RuntimeError, match="in use by another thread"):
+            call()
+    os.write(keep, b"".join(pcap_record("<", *divmod(f.t_ns, SECOND), f.data) for f in frames))
+    reader.join()
+    os.close(keep)
+    capture.close()
+    capture.close()
+    assert engine.stats["frames"] > 0
 
 
 @pytest.mark.parametrize("workers", [0, 65, -1, 1.5, True, "2"])

@@ -8,6 +8,7 @@ cdef class Capture:
 
     cdef zn_source source
     cdef object data
+    cdef _Guard guard
 
     def __init__(self, path=None, *, int fd=-1, bytes start=b"", bytes data=None, str name="",
                  str filter=""):
@@ -19,6 +20,7 @@ cdef class Capture:
         cdef int rc
         if self.source.capture != NULL:
             raise RuntimeError("a capture cannot be opened twice")
+        self.guard = _Guard()
         memset(&err, 0, sizeof(err))
         if filter:
             expression = filter.encode()
@@ -65,15 +67,23 @@ cdef class Capture:
             raise ValueError("the capture is closed")
         return 0
 
+    cdef int _enter(self) except -1:
+        self._check_open()
+        self.guard.enter()
+        return 0
+
     def close(self):
         """Closes the capture; again is fine."""
-        self._close()
+        if self.source.capture != NULL:
+            self.guard.enter()
+            self._close()
+            self.guard.leave()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *exc):
-        self._close()
+        self.close()
 
     @property
     def format(self):
@@ -112,11 +122,12 @@ cdef class Capture:
         cdef zn_error err
         cdef int64_t t_ns
         cdef int n
-        self._check_open()
         memset(&err, 0, sizeof(err))
         while True:
+            self._enter()
             with nogil:
                 n = zn_capture_peek(self.source.capture, &t_ns, &err)
+            self.guard.leave()
             if not interrupted(n, &err):
                 break
         check(n, &err)
@@ -127,13 +138,14 @@ cdef class Capture:
         cdef zn_error err
         cdef zn_frame frame[64]
         cdef int n
-        self._check_open()
         memset(&err, 0, sizeof(err))
         max = min(max, 64)
         passed = []
         while not passed:
+            self._enter()
             with nogil:
                 n = zn_capture_next(self.source.capture, frame, max, &err)
+            self.guard.leave()
             if interrupted(n, &err):
                 continue
             check(n, &err)

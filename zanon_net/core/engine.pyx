@@ -74,17 +74,20 @@ cdef class Engine:
         """Takes up to max_frames from the capture; how many, 0 at its end."""
         cdef zn_error err
         cdef int n
-        capture._check_open()
         memset(&err, 0, sizeof(err))
-        self._enter()
+        capture._enter()
         try:
-            while True:
-                with nogil:
-                    n = zn_engine_run(self.engine, &capture.source, max_frames, &err)
-                if not interrupted(n, &err):
-                    break
+            self._enter()
+            try:
+                while True:
+                    with nogil:
+                        n = zn_engine_run(self.engine, &capture.source, max_frames, &err)
+                    if not interrupted(n, &err):
+                        break
+            finally:
+                self.guard.leave()
         finally:
-            self.guard.leave()
+            capture.guard.leave()
         check(n, &err)
         return n
 
