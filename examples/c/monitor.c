@@ -26,7 +26,7 @@ int main(int argc, char **argv)
     const u_char *bytes;
     int got, rc = 0, tick_ns;
 
-    if (argc != 3 || (config.z = (uint32_t)strtoul(argv[1], NULL, 10)) == 0) {
+    if (argc != 3 || (config.z = (uint32_t)atoll(argv[1])) == 0 || config.z != atoll(argv[1])) {
         fprintf(stderr, "usage: %s Z CAPTURE|INTERFACE\n", argv[0]);
         return 2;
     }

@@ -159,7 +159,8 @@ def test_the_monitor_in_c(c_library: Path, tmp_path: Path, demo_pcap: Path) -> N
     for line in (*found, *wanted):
         assert line.pop("client")
     assert found == wanted
-    assert subprocess.run([monitor, "0", str(demo_pcap)], capture_output=True).returncode == 2
+    for z in ("0", "-1", "x", str(2**32 + 1), str(2**64 + 1)):
+        assert subprocess.run([monitor, z, str(demo_pcap)], capture_output=True).returncode == 2
     missing = subprocess.run([monitor, "5", "no-such-thing"], capture_output=True)
     assert (missing.returncode, missing.stdout) == (1, b"")
     assert missing.stderr
