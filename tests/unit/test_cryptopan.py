@@ -111,6 +111,20 @@ def test_known_answers(key: bytes, real: str, pseudonym: str) -> None:
     )
 
 
+def test_how_often_an_address_stays_what_it_is() -> None:
+    """As the README says: 1/2 (3/4)^31, as bits that agree with the padding change alike."""
+    rng = np.random.default_rng(1)
+    asked = same = same_24 = 0
+    for _ in range(150):
+        real = rng.integers(0, 2**32, 20_000, dtype=np.uint32)
+        shown = _core.CryptoPan(rng.bytes(32)).anonymize_v4(real)
+        asked += len(real)
+        same += int((shown == real).sum())
+        same_24 += int((shown >> 8 == real >> 8).sum())
+    assert same / asked == pytest.approx(0.5 * 0.75**31, rel=0.3)
+    assert same_24 / asked == pytest.approx(0.5 * 0.75**23, rel=0.3)
+
+
 def test_answer_has_the_type_of_the_question() -> None:
     pan = _core.CryptoPan(KEY)
     assert pan.anonymize(IPv4Address("192.168.1.7")) == IPv4Address("71.149.61.251")
