@@ -22,6 +22,13 @@ def fin_acked(flow: Flow, side: int) -> bool:
     return any(after > before and ack > end for before, end in fins for after, ack in answers)
 
 
+def begins_another(flow: Flow, p: Unit) -> bool:
+    """Whether a client's SYN is of another connection: before it, a server can only have sent a SYN
+    of its own."""
+    opens = p.tcp and p.flags & (SYN | ACK) == SYN
+    return opens and all(q.sender != p.sender and not q.flags & SYN for q in flow)
+
+
 def flows_of(packets: list[Unit]) -> list[tuple[Flow, str]]:
     """(packets, how it ended) of each flow, for one packet or more in order of time."""
     current: dict[tuple[int, int], Flow] = {}
@@ -30,6 +37,8 @@ def flows_of(packets: list[Unit]) -> list[tuple[Flow, str]]:
     for p in packets:
         idle = [ports for ports, flow in current.items() if late(flow, p.t_ns)]
         closed += [(current.pop(ports), "idle") for ports in idle]
+        if p.ports in current and begins_another(current[p.ports], p):
+            closed.append((current.pop(p.ports), "idle"))
         stray = p.tcp and p.flags & (SYN | ACK) != SYN
         lingers = stray and p.t_ns <= lingers_until_ns.get(p.ports, 0)
         if p.ports not in current and (lingers or p.flags & RST):

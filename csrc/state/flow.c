@@ -153,7 +153,7 @@ static uint32_t open_flow(zn_flow_table *t, const zn_packet *p)
     return flow;
 }
 
-/* The live flow of a packet; one that is idle too long, or closed and reused, gives way. */
+/* The live flow of a packet; one that is idle too long, or whose ports are used again, gives way. */
 static uint32_t current_flow(zn_flow_table *t, const zn_packet *p)
 {
     uint32_t flow = zn_flow_find(t, p);
@@ -165,7 +165,9 @@ static uint32_t current_flow(zn_flow_table *t, const zn_packet *p)
     f = zn_flow_at(t, flow);
     if (f->end == ZN_FLOW_OPEN) {
         int64_t idle_ns = p->t_ns - f->last_ns;
-        if (ZN_LIKELY(idle_ns <= ZN_FLOW_LEAST_IDLE_NS) || idle_ns <= zn_flow_idle_ns(f))
+        bool late = ZN_UNLIKELY(idle_ns > ZN_FLOW_LEAST_IDLE_NS) && idle_ns > zn_flow_idle_ns(f);
+        bool syn = opens && p->tuple.proto == ZN_PROTO_TCP;
+        if (!late && (ZN_LIKELY(!syn) || !zn_tcp_begins_another(f, p)))
             return flow;
         zn_flow_close(t, flow, ZN_FLOW_IDLE);
         return 0;

@@ -68,6 +68,9 @@ size_t zn_flow_search_bytes(void);
 void zn_flow_close(zn_flow_table *t, uint32_t flow, zn_flow_end why);
 void zn_flow_free(zn_flow_table *t, uint32_t flow);
 
+/* The SYN of a client, which came while the flow was open, begins another connection between the
+ * flow's ports. */
+bool zn_tcp_begins_another(const zn_flow *f, const zn_packet *p);
 /* Counts a TCP segment in the flow; returns how it closes the flow (ZN_FLOW_OPEN: it does not). */
 zn_flow_end zn_tcp_count(zn_flow_table *t, zn_flow *f, const zn_packet *p);
 

@@ -11,6 +11,9 @@
 #include "state/flow_internal.h"
 #include "state/flow_usual.h"
 
+/* How much of what its side sent may come before a SYN that is late: a window without scaling. */
+#define BEFORE_SYN_MAX 65536u
+
 static int32_t seq_diff(uint32_t a, uint32_t b)
 {
     return (int32_t)(a - b);
@@ -266,6 +269,20 @@ static void count_message(zn_flow_layer7 *l, zn_flow_side *side, const zn_packet
 static zn_flow_end end_of(const zn_flow *f)
 {
     return f->fin_seen && f->side[0].fin_acked && f->side[1].fin_acked ? ZN_FLOW_FIN : ZN_FLOW_OPEN;
+}
+
+/* The flow's own SYN comes again with its number, or late, right below what its side has sent. Before
+ * it, the other side can only have sent a SYN. */
+bool zn_tcp_begins_another(const zn_flow *f, const zn_packet *p)
+{
+    const zn_flow_side *side = &f->side[p->sender];
+    if (f->rare[p->sender].syn != 0)
+        return p->seq != side->isn && (side->packets_data != 0 || side->fin != 0);
+    if (!f->midstream) /* the other side opened it, and this one answers with a SYN of its own */
+        return false;
+    if (side->seq_known)
+        return side->next_seq - (p->seq + 1) >= BEFORE_SYN_MAX;
+    return f->rare[1 - p->sender].syn == 0;
 }
 
 zn_flow_end zn_tcp_count(zn_flow_table *t, zn_flow *f, const zn_packet *p)
