@@ -39,21 +39,24 @@ class Losses:
     def __init__(self, interface: str, source: Path = PROC_NET_DEV) -> None:
         self._interface = interface
         self._source = source
+        self._seen: dict[str, int] = {}
         self._seen = self._now()
         self.count = 0
 
-    def _now(self) -> int:
+    def _now(self) -> dict[str, int]:
+        """By interface, as they come and go behind `any`."""
         try:
             losses = read_losses(self._source.read_text("ascii", "replace"))
         except OSError:
-            return 0
-        if self._interface == ANY:
-            return sum(losses.values())
-        return losses.get(self._interface, 0)
+            return self._seen
+        wanted = losses.keys() if self._interface == ANY else {self._interface}
+        return {name: count for name, count in losses.items() if name in wanted}
 
     def refresh(self) -> int:
         """The count up to now; an interface that came back with new counters goes on from there."""
         now = self._now()
-        self.count += now - self._seen if now >= self._seen else now
+        for name, count in now.items():
+            before = self._seen.get(name, 0)
+            self.count += count - before if count >= before else count
         self._seen = now
         return self.count

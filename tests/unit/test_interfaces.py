@@ -45,6 +45,22 @@ def test_losses_count_from_the_start_and_over_a_reset(tmp_path: Path) -> None:
     assert one.refresh() == 9
 
 
+def test_losses_of_any_when_interfaces_come_and_go(tmp_path: Path) -> None:
+    """What the others lost before the run began stays out of it."""
+    source = tmp_path / "dev"
+    source.write_text(NET_DEV.format(7))
+    every, counts = Losses("any", source), []
+    without = "".join(NET_DEV.format(7).splitlines(keepends=True)[:-1])
+    for text in (without, NET_DEV.format(2), NET_DEV.format(3)):
+        source.write_text(text)
+        counts.append(every.refresh())
+    assert counts == [0, 2, 3]
+    source.unlink()
+    assert every.refresh() == 3
+    source.write_text(NET_DEV.format(4))
+    assert every.refresh() == 4
+
+
 def test_losses_of_an_unknown_interface(tmp_path: Path) -> None:
     assert Losses("wlan0", tmp_path / "missing").refresh() == 0
 
