@@ -112,7 +112,7 @@ static int set_filter(zn_live *l, const char *expression, zn_error *err)
 static int join(zn_live *l, const zn_live_config *config, zn_error *err)
 {
 #ifdef __linux__
-    const uint32_t kind = PACKET_FANOUT_HASH | PACKET_FANOUT_FLAG_DEFRAG;
+    const uint32_t kind = PACKET_FANOUT_HASH; /* fragments stay: we put together, and count */
     uint32_t value = config->beside != NULL ? kind << 16 | (uint32_t)config->beside->fanout_group
                                             : (kind | PACKET_FANOUT_FLAG_UNIQUEID) << 16;
     socklen_t length = sizeof value;

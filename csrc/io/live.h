@@ -12,8 +12,8 @@
  *
  * An interface that goes down and comes up again goes on being read; one that is removed ends. An
  * interface may be opened several times, for several threads to read: the kernel then spreads its
- * frames over the handles (PACKET_FANOUT), a flow's both directions to the same one, fragments put
- * together before. A handle belongs to one thread at a time.
+ * frames over the handles (PACKET_FANOUT), a flow's both directions to the same one, fragments to
+ * that of their addresses. A handle belongs to one thread at a time.
  */
 #ifndef ZN_IO_LIVE_H
 #define ZN_IO_LIVE_H

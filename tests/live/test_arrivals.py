@@ -91,6 +91,27 @@ def test_live_and_file_agree(
         assert manifest[key] == again[key]
 
 
+def test_fragments_are_as_they_came(net: Namespace, live: Any) -> None:
+    """The system spreads them over the rings and does not put them together: one that stays alone
+    is counted."""
+    run = live("a", "--workers", 2, "--status", "100ms")
+    fragments = []
+    for n in range(20):
+        whole, ends = wire.udp(bytes(1600)), (f"10.0.7.{n}", wire.SERVER)
+        pieces = {0x2000: whole[:800], 100: whole[800:]}
+        if n % 2:
+            del pieces[100]
+        fragments += [
+            wire.ethernet(wire.ipv4(piece, wire.UDP, addresses=ends, place=place))
+            for place, piece in pieces.items()
+        ]
+    net.send("b", fragments)
+    run.wait_for(f"packets {len(fragments):,} ")
+    counters = run.end()["counters"]
+    assert (counters["read"]["fragments"], counters["read"]["datagrams"]) == (30, 10)
+    assert counters["drop"]["drop_fragment_incomplete"] == 10
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_two_directions_on_two_interfaces(net: Namespace, live: Any, workers: int) -> None:
     """A tap: each direction has its interface, and a handshake is still one."""
