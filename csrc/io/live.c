@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pcap/pcap.h>
 #include <string.h>
+#include <time.h>
 #ifdef __linux__
 #include <linux/filter.h>
 #include <linux/if_packet.h>
@@ -15,6 +16,7 @@
 
 #define TAG_BYTES 4 /* libpcap puts a VLAN tag back after the frame was cut */
 #define NO_GROUP (-1)
+#define WHOLE_MS (3 * ZN_LIVE_BLOCK_MS) /* until what came is handed over: two turns of a timer */
 
 struct zn_live {
     pcap_t *handle;
@@ -26,6 +28,7 @@ struct zn_live {
     zn_live_counts counts;
     uint32_t seen_received, seen_dropped; /* libpcap's counters when they were last asked for */
     int fanout_group;
+    int64_t stopped_ns; /* monotonic clock when it was last told to take no frame; 0: never */
     zn_frame frames[ZN_LIVE_BATCH];
 };
 
@@ -130,15 +133,36 @@ static int join(zn_live *l, const zn_live_config *config, zn_error *err)
 #endif
 }
 
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * ZN_NS_PER_S + now.tv_nsec;
+}
+
 int zn_live_begin(zn_live *l, const zn_live_config *config, zn_error *err)
 {
+    const int64_t whole_ns = l->stopped_ns + WHOLE_MS * ZN_NS_PER_MS;
     const zn_frame *frames;
     int n;
+    for (int64_t now = now_ns(); now < whole_ns; now = now_ns()) {
+        struct timespec rest = {0, (long)(whole_ns - now)};
+        (void)nanosleep(&rest, NULL);
+    }
     while ((n = zn_live_next(l, &frames, err)) > 0) {
     }
     (void)zn_live_get_counts(l);
     memset(&l->counts, 0, sizeof l->counts);
     return n < 0 ? n : set_filter(l, config->filter, err);
+}
+
+/* What came before the filter is neither delivered nor counted, where the system can be stopped. */
+static int begin_filtered(zn_live *l, const zn_live_config *config, zn_error *err)
+{
+    if (config->filter == NULL || config->filter[0] == '\0')
+        return 0;
+    zn_live_stop(l);
+    return l->stopped_ns != 0 ? zn_live_begin(l, config, err) : set_filter(l, config->filter, err);
 }
 
 int zn_live_open(zn_live **out, const zn_live_config *config, zn_error *err)
@@ -157,7 +181,7 @@ int zn_live_open(zn_live **out, const zn_live_config *config, zn_error *err)
     rc = l->bytes == NULL ? zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for an interface")
                           : activate(l, config, err);
     if (rc == 0)
-        rc = config->fanout ? join(l, config, err) : set_filter(l, config->filter, err);
+        rc = config->fanout ? join(l, config, err) : begin_filtered(l, config, err);
     if (rc != 0)
         zn_live_close(l);
     else
@@ -233,6 +257,7 @@ void zn_live_stop(zn_live *l)
     struct sock_fprog program = {1, &nothing};
     (void)setsockopt(pcap_fileno(l->handle), SOL_SOCKET, SO_ATTACH_FILTER, &program,
                      sizeof program);
+    l->stopped_ns = now_ns();
 #else
     (void)l;
 #endif

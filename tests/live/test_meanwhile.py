@@ -183,6 +183,19 @@ def test_a_signal_under_load(net: Namespace, live: Any, number: int, workers: in
     assert len(run.lines("observations.jsonl")) == manifest["decisions"]["released"] > 0
 
 
+@pytest.mark.parametrize("arguments", [("--workers", 2), ("--filter", "tcp dst port 443")])
+def test_what_came_before_the_reading_is_not_counted(
+    net: Namespace, live: Any, arguments: tuple[object, ...]
+) -> None:
+    """Frames arrive while the rings are made, shared and given their filter."""
+    with load(net):
+        run = live("a", *arguments, "--status", "100ms")
+        run.wait_for("status:")
+        source = only(run.end())
+    assert source["frames"] > 1000
+    assert source["received"] == source["frames"] + source["drops"]["ring"]
+
+
 IMPATIENT = """
 import sys
 from zanon_net import cli, live
