@@ -183,6 +183,22 @@ def test_a_signal_under_load(net: Namespace, live: Any, number: int, workers: in
     assert len(run.lines("observations.jsonl")) == manifest["decisions"]["released"] > 0
 
 
+def test_nobody_listens_any_more(net: Namespace, live: Any) -> None:
+    """Whoever read the status lines has gone: the run goes on, and writes what it read."""
+    run = live("a", "--format", "jsonl", "--status", "50ms")
+    run.wait_for("status:")
+    run.process.stderr.close()
+    run.process.stderr = None
+    time.sleep(0.5)
+    net.send("b", data_of(crowd(b"shared.example", 3)))
+    time.sleep(0.5)
+    assert run.process.poll() is None
+    run.process.terminate()
+    run.process.wait(PATIENCE_S)
+    assert len(run.lines("flows.jsonl")) == 3
+    assert (run.out / "manifest.json").exists()
+
+
 @pytest.mark.parametrize("arguments", [("--workers", 2), ("--filter", "tcp dst port 443")])
 def test_what_came_before_the_reading_is_not_counted(
     net: Namespace, live: Any, arguments: tuple[object, ...]
