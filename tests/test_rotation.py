@@ -29,7 +29,7 @@ from parts_help import (
     records_in,
 )
 
-from zanon_net import Config, run
+from zanon_net import Config, pipeline, run
 from zanon_net.pipeline import Interruption, StopReading
 
 
@@ -243,6 +243,20 @@ def test_a_hangup_between_two_batches_does_not_wait_for_packets() -> None:
         assert interruption.take_rotation()
         with interruption.reading():
             pass
+
+
+def test_more_signals_leave_the_removal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who presses Ctrl-C many times wants nothing left; if that is stuck, it can be repeated."""
+    with Interruption() as interruption:
+        signal.raise_signal(signal.SIGINT)
+        assert interruption.requested
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGINT)
+        monkeypatch.setattr(pipeline, "REMOVAL_S", 0.0)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

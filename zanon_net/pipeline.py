@@ -40,6 +40,7 @@ from zanon_net.windows import Windows
 
 BATCH_FRAMES = 65536
 SIZED_FRAMES = 16384  # where a part ends with a file's size, which is seen after each batch
+REMOVAL_S = 2.0  # more than it takes to remove a run's files
 FRAMES_ALONE = 256  # how many are looked at one by one until one turns out to be a packet
 Progress = Callable[[int, int, int], None]
 """Told after each batch: bytes read, bytes in all (0: not known), packets."""
@@ -57,12 +58,14 @@ class Interruption:
     """While entered, SIGINT and SIGTERM end the reading instead of the process.
 
     What was read is then finished and written. A second signal raises KeyboardInterrupt, wherever
-    the run may be. rotates: SIGHUP asks for new files, but stays ignored where it was, as nohup
-    wants it. Main thread only.
+    the run may be, so that what it wrote is removed; others do not disturb that for REMOVAL_S.
+    rotates: SIGHUP asks for new files, but stays ignored where it was, as nohup wants it. Main
+    thread only.
     """
 
     def __init__(self, *, rotates: bool = False) -> None:
         self.requested = False
+        self._gave_up: float | None = None  # when the second one came
         self._hears_hangups = rotates
         self.rotation = False  # asked for, and for whoever does it to take back
         self._reading = self._rotates = False
@@ -82,6 +85,10 @@ class Interruption:
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         if self.requested:
+            now, before = time.monotonic(), self._gave_up
+            if before is not None and now - before < REMOVAL_S:
+                return
+            self._gave_up = now
             raise KeyboardInterrupt
         self.requested = True
         if self._reading:
