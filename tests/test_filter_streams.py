@@ -137,7 +137,7 @@ def test_waiting_for_a_named_pipe_can_be_interrupted() -> None:
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=120)
     assert process.returncode == 1
-    assert err == b"zanon-net: interrupted; no file was written\n"
+    assert err == b"zanon-net: interrupted; only files that are whole are left\n"
 
 
 def test_a_reader_that_goes_away() -> None:

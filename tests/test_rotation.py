@@ -277,6 +277,24 @@ def test_other_signals_end_a_run_well(
     assert not list(out.rglob("*.partial"))
 
 
+def test_a_run_that_is_given_up_keeps_what_was_whole(
+    running: Callable[..., Running], many: Path, out: Path
+) -> None:
+    """And says no more than that of its files."""
+    run_ = running("--format", "csv", "--split", "1m")
+    run_.send(many.read_bytes()[:-100])
+    run_.wait_for("flows-*.csv", 1)
+    run_.process.send_signal(signal.SIGSTOP)
+    run_.process.send_signal(signal.SIGINT)
+    run_.process.send_signal(signal.SIGTERM)
+    run_.process.send_signal(signal.SIGCONT)
+    code, err = run_.end()
+    assert code == 1
+    assert err == b"zanon-net: interrupted; only files that are whole are left\n"
+    assert check_accounts(out)["error"] == "KeyboardInterrupt"
+    assert not list(out.rglob("*.partial"))
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_a_killed_run_leaves_whole_files_and_partial_ones(
     running: Callable[..., Running], many: Path, out: Path, seed: int

@@ -346,7 +346,7 @@ def _explain(error: BaseException) -> int:
             _say(str(error))
             return EXIT_USAGE
         case KeyboardInterrupt():
-            _say("interrupted; no file was written")
+            _say("interrupted; only files that are whole are left")
         case MemoryError() | CapacityError():
             _say(str(error) or "out of memory")
         case ZanonError():

@@ -44,7 +44,7 @@ def test_an_internal_error_says_nothing_of_the_data(
         (zanon_net.CapacityError("no memory for a table"), "no memory for a table"),
         (OSError(5, "Input/output error", "x.pcap"), "x.pcap: Input/output error"),
         (OSError("odd"), "input or output error"),
-        (KeyboardInterrupt(), "interrupted; no file was written"),
+        (KeyboardInterrupt(), "interrupted; only files that are whole are left"),
     ],
 )
 def test_errors_of_the_system(
@@ -126,7 +126,10 @@ def test_a_signal_before_anything_was_read() -> None:
         process.terminate()
         said = process.stderr.read().decode()
         process.wait(30)
-    assert (process.returncode, said) == (1, "zanon-net: interrupted; no file was written\n")
+    assert (process.returncode, said) == (
+        1,
+        "zanon-net: interrupted; only files that are whole are left\n",
+    )
     assert not Path("out").exists()
 
 
