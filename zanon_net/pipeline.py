@@ -22,7 +22,7 @@ from zanon_net.files import ROW_GROUP_ROWS
 from zanon_net.interfaces import interfaces_of
 from zanon_net.live import LiveReader, open_interfaces
 from zanon_net.outputs import FolderSink, open_sink
-from zanon_net.privileges import find_user, go_on_as
+from zanon_net.privileges import find_user, go_on_as, load_libraries
 from zanon_net.report import (
     Drops,
     Ending,
@@ -272,6 +272,7 @@ def run(
         engine = Engine(**config.engine_arguments())
         stack.callback(engine.close)
         if user is not None:
+            load_libraries(config)
             out = go_on_as(user, out, stack)
         windows = Windows(config)
         until_published.callback(windows.discard)

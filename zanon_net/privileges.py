@@ -11,8 +11,11 @@ from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from zanon_net.config import Config
 from zanon_net.errors import CaptureError, ConfigError, ZanonError
 from zanon_net.outputs import default_folder
+from zanon_net.schema import parquet
+from zanon_net.windows import controller
 
 PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 4, 38
 
@@ -41,6 +44,17 @@ def find_user(name: str) -> pwd.struct_passwd:
     if os.geteuid() != 0:
         raise ConfigError("drop_to: only root can become another user; leave it out, or use sudo")
     return user
+
+
+def load_libraries(config: Config) -> None:
+    """Loads what a run loads only when it needs it, and another user may not be allowed to read.
+
+    Raises ZanonError where it is not there.
+    """
+    if "parquet" in config.output.format:
+        parquet()
+    if config.anonymity.dynamic:
+        controller(config.anonymity)
 
 
 def go_on_as(

@@ -155,6 +155,12 @@ def arrow() -> Any:
         ) from None
 
 
+def parquet() -> Any:
+    """What pyarrow writes files with, or a ConfigError."""
+    arrow()
+    return importlib.import_module("pyarrow.parquet")
+
+
 class Schema:
     """Arrow types of an engine's fields, and tables out of what it drains.
 
@@ -165,7 +171,7 @@ class Schema:
         self, fields: Sequence[tuple[str, str, bool]], about: Mapping[str, object]
     ) -> None:
         self._pa = pa = arrow()
-        self._parquet = importlib.import_module("pyarrow.parquet")
+        self._parquet = parquet()
         types = {
             "bool": pa.bool_(),
             "ms": pa.float64(),

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from zanon_net.adapting import ZController
 
 
-def _controller(anonymity: ZParams) -> "ZController":
+def controller(anonymity: ZParams) -> "ZController":
+    """What sets z. Raises MissingExtraError."""
     from zanon_net.adapting import ZController  # with NumPy, which no other run waits for
 
     return ZController(anonymity)
@@ -25,7 +26,7 @@ class Windows:
         self.config = config
         anonymity, path = config.anonymity, config.output.popularity
         self._z = anonymity.z
-        self._controller = _controller(anonymity) if anonymity.dynamic else None
+        self._controller = controller(anonymity) if anonymity.dynamic else None
         self._file = None
         if path is not None:
             self._file = PopularityFile(path, anonymity.z, anonymity.window_ns)

@@ -178,3 +178,32 @@ def test_captures_are_opened_before_the_user_changes(net: Namespace, tmp_path: P
     manifest = json.loads((out / "manifest.json").read_text())
     assert [source["warning"] for source in manifest["sources"]] == [None] * 3
     assert manifest["counters"]["flow"]["flows_tcp"] == 3
+
+
+NOTHING_TO_LOAD = """
+import sys
+from zanon_net import cli, pipeline
+def go_on_as(user, out, stack):
+    sys.meta_path.clear()
+    return out
+pipeline.find_user, pipeline.go_on_as = str, go_on_as
+sys.exit(cli.main())
+"""
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--format", "tstat", "--compress", "zstd", "--status", "1ms"],
+        ["--format", "parquet", "--format", "csv", "--compress", "gzip"],
+        ["--format", "observations", "--target-p", "0.5", "--window", "1s"],
+    ],
+)
+def test_libraries_are_loaded_before_the_user_changes(
+    demo_pcap: Path, tmp_path: Path, options: list[str]
+) -> None:
+    """Who may not read root's folders cannot load a module from there."""
+    command = [sys.executable, "-c", NOTHING_TO_LOAD, "run", demo_pcap, *USUAL, *options]
+    command += ["--drop-to", "nobody", "--out", tmp_path / "out"]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, check=False)
+    assert (done.returncode, b"released" in done.stderr) == (0, True), done.stderr
