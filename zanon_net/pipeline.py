@@ -343,7 +343,8 @@ def run_reader(
             _rotate(reader, engine, sink)
             if clock is not None:
                 clock.tick()
-        _refuse_unreadable(reader.facts())
+        if isinstance(reader, Reader):  # an interface may be silent, and may be removed
+            _refuse_unreadable(reader.facts())
         while engine.finish():
             _drain(engine, sink)
             _rotate(reader, engine, sink)

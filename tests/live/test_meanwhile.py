@@ -60,6 +60,23 @@ def test_interface_is_removed(net: Namespace, live: Any, workers: int) -> None:
     assert not manifest["complete"]
 
 
+def test_a_silent_interface_is_removed(net: Namespace, live: Any) -> None:
+    """The run ends as after a signal, which it may also do on a link where nothing passes."""
+    net.cable("c", "d")
+    for ends_by_itself in (False, True):
+        run = live("a", "c", "--status", "100ms")
+        net.ip("link del dev c")
+        run.wait_for("status:")
+        if ends_by_itself:
+            net.ip("link del dev a")
+            run.process.wait(timeout=PATIENCE_S)
+        else:
+            net.cable("c", "d")
+        manifest = run.end()
+        assert not manifest["complete"]
+        assert "disappeared" in manifest["sources"][1]["warning"]
+
+
 def test_the_link_changes(net: Namespace, live: Any) -> None:
     """The cable is pulled and plugged in again; the MTU, the address, the flags change."""
     run = live("a", "--status", "100ms")
