@@ -153,7 +153,7 @@ static uint32_t open_flow(zn_flow_table *t, const zn_packet *p)
     return flow;
 }
 
-/* The live flow of a packet; one that is idle too long, or whose ports are used again, gives way. */
+/* The live flow of a packet; one that is idle too long, or whose ports are reused, gives way. */
 static uint32_t current_flow(zn_flow_table *t, const zn_packet *p)
 {
     uint32_t flow = zn_flow_find(t, p);

@@ -271,8 +271,8 @@ static zn_flow_end end_of(const zn_flow *f)
     return f->fin_seen && f->side[0].fin_acked && f->side[1].fin_acked ? ZN_FLOW_FIN : ZN_FLOW_OPEN;
 }
 
-/* The flow's own SYN comes again with its number, or late, right below what its side has sent. Before
- * it, the other side can only have sent a SYN. */
+/* The flow's own SYN comes again with its number, or late, right below what its side has sent.
+ * Before it, the other side can only have sent a SYN. */
 bool zn_tcp_begins_another(const zn_flow *f, const zn_packet *p)
 {
     const zn_flow_side *side = &f->side[p->sender];
