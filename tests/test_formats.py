@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from packet_help import ACK, CLIENT, PSH, SECOND, SERVER, START, Tcp, Udp, hello, request, user
 
 import zanon_net
-from zanon_net import Config
+from zanon_net import Config, files
 from zanon_net.schema import Schema, description, unit
 
 FORMATS = ("tstat", "csv", "jsonl", "parquet", "observations")
@@ -146,6 +146,26 @@ def test_parts_of_parquet_hold_what_the_whole_has(
         for part in parts:
             names = pq.read_table(part).column("name").combine_chunks()
             assert set(names.dictionary.to_pylist()) == set(names.to_pylist()) - {None}, part
+
+
+def test_row_groups_of_parts_are_full(
+    demo_pcap: Path, key_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All but the last, whenever their rows were taken from the engine."""
+    monkeypatch.setattr(files, "ROW_GROUP_ROWS", 40)
+    config = Config().replace(z=1, key_file=key_file, format="parquet", columns=SETS)
+    zanon_net.run(demo_pcap, config, out=tmp_path / "whole")
+    zanon_net.run(demo_pcap, config.replace(split="1h"), out=tmp_path / "parts")
+    for log in ("tcp", "udp"):
+        rows = []
+        for part in sorted((tmp_path / "parts").glob(f"{log}-*.parquet")):
+            told = pq.ParquetFile(part).metadata
+            sizes = [told.row_group(i).num_rows for i in range(told.num_row_groups)]
+            assert set(sizes[:-1]) <= {40}
+            assert 0 < sizes[-1] <= 40
+            rows += plain_rows(part)
+        assert rows == plain_rows(tmp_path / "whole" / f"{log}.parquet")
+        assert len(rows) > 400
 
 
 def test_rows_that_are_held_stay_as_they_are() -> None:

@@ -103,9 +103,10 @@ def written(path: Path, out: Path, config: Config) -> dict[str, bytes]:
         {"split": "10m", "columns": "core,layer7,e2e,options,p2p", "compress": "gzip"},
         {"popularity": "counts.json", "window": "10m", "filter": "tcp or udp port 53"},
         {"target_p": 0.9, "window": "10m", "z": 2, "z_max": 40},
+        {"target_p": 0.9, "window": "10m", "z": 2, "split": "1h", "format": ("parquet", "csv")},
         {"max_flows": 50, "dn_hunter": True, "exact": True, "internal": "any"},
     ],
-    ids=["formats", "split", "popularity", "target", "limits"],
+    ids=["formats", "split", "popularity", "target", "parts", "limits"],
 )
 def test_every_file_of_the_demo(
     demo_pcap: Path, key: Path, tmp_path: Path, more: dict[str, Any]

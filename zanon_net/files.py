@@ -161,21 +161,45 @@ class TextFile(LogFile):
 
 
 class ParquetFile(LogFile):
-    """Rows; each write makes a row group, or several of ROW_GROUP_ROWS."""
+    """Rows; each write makes a row group, or several of ROW_GROUP_ROWS.
 
-    def __init__(self, path: Path, schema: Schema, compress: str) -> None:
+    gathers: only the last row group has fewer, however many rows come at once; the writes differ
+    with the number of workers where a table is taken before it is full.
+    """
+
+    def __init__(self, path: Path, schema: Schema, compress: str, *, gathers: bool) -> None:
         super().__init__(path)
         self._schema = schema
+        self._gathers = gathers
+        self._gathered: list[Any] = []
         with explained("write", path):
             self._writer = schema.writer(self._file, compress)
 
     def write(self, table: Sequence[Column], start: int, end: int) -> None:
         """Appends rows start to end of the table. Raises OutputError."""
+        rows = self._schema.table(table, start, end)
         with explained("write", self.path):
-            self._writer.write_table(self._schema.table(table, start, end), ROW_GROUP_ROWS)
+            if self._gathers:
+                self._gather(rows)
+            else:
+                self._writer.write_table(rows, ROW_GROUP_ROWS)
         self.records += end - start
 
+    def _gather(self, rows: Any) -> None:
+        while (room := ROW_GROUP_ROWS - sum(map(len, self._gathered))) <= len(rows):
+            self._gathered.append(rows[:room])
+            self._write_gathered()
+            rows = rows[room:]
+        if len(rows):
+            self._gathered.append(rows)
+
+    def _write_gathered(self) -> None:
+        group, self._gathered = self._schema.joined(self._gathered), []
+        self._writer.write_table(group)
+
     def _end(self) -> None:
+        if self._gathered:
+            self._write_gathered()
         self._writer.close()
 
     def remove(self) -> None:

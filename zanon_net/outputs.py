@@ -111,7 +111,9 @@ class FolderSink(Sink):
             path = self.folder / self._plan.file_name(output)
             if output in self._schemas:
                 schema = self._schemas[output]
-                self._open[output] = ParquetFile(path, schema, self._plan.compress)
+                self._open[output] = ParquetFile(
+                    path, schema, self._plan.compress, gathers=self._divided
+                )
             else:
                 header = self._plan.headers.get(output, b"")
                 self._open[output] = TextFile(path, header, self._plan.compress)

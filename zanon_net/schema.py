@@ -210,6 +210,17 @@ class Schema:
             arrays.append(array)
         return pa.Table.from_arrays(arrays, schema=self._schema)
 
+    def joined(self, tables: Sequence[Any]) -> Any:
+        """The rows of Arrow tables as one of its own, with its words in the order of its rows."""
+        pa = self._pa
+        columns = []
+        for field, column in zip(self._schema, pa.concat_tables(tables).columns, strict=True):
+            if pa.types.is_dictionary(field.type):
+                words = [piece.dictionary_decode() for piece in column.chunks]
+                column = pa.chunked_array(words).dictionary_encode()
+            columns.append(column.combine_chunks())
+        return pa.Table.from_arrays(columns, schema=self._schema)
+
     def writer(self, file: BinaryIO, compress: str = "none") -> Any:
         """A ParquetWriter into the file.
 
