@@ -79,6 +79,29 @@ def test_a_handshake_proves_no_name_of_before_it(what: str) -> None:
     assert NAME not in outcome.everything()
 
 
+@pytest.mark.parametrize("banner", [False, True])
+@pytest.mark.parametrize("in_syn", [False, True])
+def test_a_syn_with_another_number_has_no_part_in_the_handshake(banner: bool, in_syn: bool) -> None:
+    """The client has shaken hands, and has not said anything yet."""
+    talk = Tcp().handshake()
+    if banner:
+        talk.say(b"220 ready\r\n", SERVER)
+    talk.next = [AGAIN, 700_000]
+    talk.segment(CLIENT, SYN, request(NAME) if in_syn else b"")
+    if not in_syn:
+        talk.segment(CLIENT, PSH | ACK, request(NAME))
+    assert not after_another_user(talk).observations
+
+
+@pytest.mark.parametrize("ahead", [1, 5000, 60_000, 70_000])
+def test_a_handshake_proves_nothing_of_before_it_wherever_that_was(ahead: int) -> None:
+    talk = Tcp()
+    talk.segment(CLIENT, PSH | ACK, request(NAME), seq=ISN + ahead)
+    talk.next = [ISN, 500_000]
+    talk.handshake()
+    assert not after_another_user(talk).observations
+
+
 def test_one_direction_of_connections_between_the_same_ports() -> None:
     """The server's FIN is not seen, so that the first flow stays open."""
     talk = then_another(Tcp().handshake().say(hello(NAME)).close(), hello(OTHER)).close()

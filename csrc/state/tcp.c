@@ -203,8 +203,10 @@ static void count_flags(zn_flow *f, zn_flow_side *side, const zn_packet *p)
     if ((p->tcp_flags & ZN_TCP_SYN) != 0) {
         rare->syn = one_more(rare->syn);
         side->isn = p->seq;
-        f->syn_acked |= p->sender != f->client && (p->tcp_flags & ZN_TCP_ACK) != 0 &&
-                        f->rare[f->client].syn != 0 && p->ack == f->side[f->client].isn + 1;
+        /* Not where something came before the client's SYN: somebody else may have sent that. */
+        f->syn_acked |= !f->midstream && p->sender != f->client &&
+                        (p->tcp_flags & ZN_TCP_ACK) != 0 && f->rare[f->client].syn != 0 &&
+                        p->ack == f->side[f->client].isn + 1;
     }
     if ((p->tcp_flags & ZN_TCP_RST) != 0)
         rare->rst = one_more(rare->rst);
@@ -271,13 +273,14 @@ static zn_flow_end end_of(const zn_flow *f)
     return f->fin_seen && f->side[0].fin_acked && f->side[1].fin_acked ? ZN_FLOW_FIN : ZN_FLOW_OPEN;
 }
 
-/* The flow's own SYN comes again with its number, or late, right below what its side has sent.
- * Before it, the other side can only have sent a SYN. */
+/* The flow's own SYN comes again with its number (or, before anything answers it, with another),
+ * or late, right below what its side has sent. Before it, the other side can only have sent a
+ * SYN. */
 bool zn_tcp_begins_another(const zn_flow *f, const zn_packet *p)
 {
     const zn_flow_side *side = &f->side[p->sender];
     if (f->rare[p->sender].syn != 0)
-        return p->seq != side->isn && (side->packets_data != 0 || side->fin != 0);
+        return p->seq != side->isn && (f->syn_acked || side->packets_data != 0 || side->fin != 0);
     if (!f->midstream) /* the other side opened it, and this one answers with a SYN of its own */
         return false;
     if (side->seq_known)
