@@ -5,13 +5,14 @@
 import pytest
 import quic_wire as quic
 from engine_help import run
-from packet_help import MS, SECOND, SERVER, START, merged, user, visit
+from packet_help import MS, SECOND, SERVER, START, Udp, merged, user, visit
 from quic_flow_help import (
     ANSWER,
     FLIGHT,
     HELLO,
     NAME,
     OTHER_NAME,
+    PORTS,
     RETURNS,
     one_user,
     proven,
@@ -163,6 +164,17 @@ def test_what_a_server_sent_to_one_connection_speaks_for_no_other() -> None:
     talk.send(quic.server_answer(scid=b"Second connection"), SERVER)
     talk.send(quic.short(b"Second connection"))
     assert run(talk.frames, z=1).released() == {NAME.decode()}
+
+
+@pytest.mark.parametrize("datagrams", [0, 1, 5])
+def test_what_a_server_sent_before_the_connection_speaks_for_none(datagrams: int) -> None:
+    """A download that was running when the capture began."""
+    talk = Udp(ports=PORTS).send(quic.short(SERVER_ID))
+    for _ in range(datagrams):
+        talk.send(quic.short(b"its client") + bytes(1200), SERVER)
+    talk.send(FLIGHT[0]).send(quic.server_answer(scid=FORGED_ID), SERVER)
+    talk.send(quic.short(FORGED_ID))
+    assert not run(talk.frames, z=1).seen()
 
 
 def test_a_forged_name_before_a_real_connection_stays_unconfirmed() -> None:

@@ -83,8 +83,9 @@ typedef struct zn_quic_id {
 #define ZN_QUIC_OWN_IDS 4
 /* What is known of the connection in a QUIC flow; names_quic.c tells how it is used. */
 typedef struct zn_quic_state {
-    uint32_t version; /* of the client's packets */
-    uint32_t name;    /* the name entry of this connection, 0: none */
+    uint32_t version;                      /* of the client's packets */
+    uint32_t name;                         /* the name entry of this connection, 0: none */
+    uint64_t sent_before, answered_before; /* bytes of client and server when it began */
     zn_quic_keys keys;
     zn_quic_id first;                /* the ID the keys come from */
     zn_quic_id client;               /* the client's own */

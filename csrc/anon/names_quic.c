@@ -88,6 +88,8 @@ static void begin_connection(const zn_sighting *s, const zn_quic_packet *packet)
     memcpy(fresh.own, q->own, sizeof fresh.own);
     fresh.owns = q->owns;
     fresh.connections = (uint8_t)(q->connections + 1);
+    fresh.sent_before = s->f->side[s->f->client].bytes - s->p->payload_len;
+    fresh.answered_before = s->f->side[1 - s->f->client].bytes;
     fresh.initials = 1;
     fresh.facts = q->facts;
     *q = fresh;
@@ -276,7 +278,8 @@ static void conclude(const zn_sighting *s)
 {
     const zn_quic_state *q = state_of(s);
     const zn_flow *f = s->f;
-    uint64_t sent = f->side[f->client].bytes, answered = f->side[1 - f->client].bytes;
+    uint64_t sent = f->side[f->client].bytes - q->sent_before;
+    uint64_t answered = f->side[1 - f->client].bytes - q->answered_before;
     bool validated = q->connections == 1 && answered > AMPLIFICATION * sent;
     if (!f->client_acked && q->addressed && (!q->guessable || validated))
         zn_names_client_proven(s, q->name);
