@@ -92,6 +92,7 @@ __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *
 {
     bool opened = false;
     uint32_t flow = guess;
+    unsigned client;
     zn_flow *f = NULL;
     zn_flow_layer7 *l = NULL;
     int rc = see_time(e, p->t_ns, err);
@@ -127,12 +128,17 @@ __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *
     }
     f->settled = 0;
     zn_stage_enter(&e->stage, ZN_STAGE_NAMES);
+    client = f->client;
     if (zn_names_packet(&e->names, flow, f, p)) {
         zn_service_packet(f, p);
         if (p->tuple.proto == ZN_PROTO_TCP)
             zn_layer7_packet(&e->names, flow, f, p);
         else
             zn_resolved_packet(&e->resolved, flow, f, p);
+    }
+    if (ZN_UNLIKELY(f->client != client)) { /* who looked up whom is another question now */
+        zn_resolved_forget(&e->resolved, f);
+        zn_resolved_opened(&e->resolved, f);
     }
     zn_stage_enter(&e->stage, ZN_STAGE_FLOWS);
     return 0;

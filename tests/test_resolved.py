@@ -8,9 +8,12 @@ import pytest
 import wire
 from engine_help import ANYWHERE, TCP_COMPLETE, UDP_COMPLETE, Outcome, nets, run
 from packet_help import (
+    ACK,
+    CLIENT,
     HOUR,
     MINUTE,
     MS,
+    PSH,
     SECOND,
     SERVER,
     SERVER_ADDRESS,
@@ -82,6 +85,20 @@ def test_a_shared_name_is_told_with_its_times() -> None:
     assert (fqdn, resolver, encrypted) == (NAME.decode(), RESOLVER, "0")
     first_ms = START // MS + 10
     assert (asked, answered) == (f"{first_ms}.000000", f"{first_ms + 1}.000000")
+
+
+@pytest.mark.parametrize("client", [3, 2])
+def test_the_name_is_the_servers_though_the_client_is_found_late(client: int) -> None:
+    """Of a flow joined in its middle the first guess may be wrong: the other's name is no server's,
+    and what the client looked up stays to be told."""
+    address, server = (user(3), user(1)) if client == 3 else (SERVER_ADDRESS, SERVER_ADDRESS)
+    lookups = [*lookup(1, address=address), *lookup(2, address=address, t_ns=START + 10 * MS)]
+    talk = Tcp(user(client), server, (40000, 50000), LATER).segment(SERVER, PSH | ACK, b"hi")
+    talk.segment(CLIENT, PSH | ACK, hello(OTHER))
+    kept = {"keep_client_port": True, "established": False}
+    flow = run([*lookups, *talk.frames], z=1, dn_hunter=True, **kept).flows[-1]
+    assert flow["client_port"] == 40000
+    assert flow["fqdn"] == (None if client == 3 else NAME.decode())
 
 
 def test_it_is_off_unless_asked_for() -> None:
