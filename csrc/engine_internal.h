@@ -42,7 +42,7 @@ struct zn_engine {
     bool writes_behind;
     const zn_frame *pending; /* read, and not taken yet */
     size_t pending_count;
-    uint64_t pending_of; /* number of the capture that they lie in */
+    uint64_t pending_of; /* number of the capture that they lie in; 0: interfaces */
     zn_frame frames[ZN_ENGINE_BATCH];
 };
 

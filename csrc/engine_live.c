@@ -7,7 +7,11 @@
 int zn_engine_run_live(zn_engine *e, zn_live_group *group, int max_frames, int wait_ms,
                        zn_error *err)
 {
-    int taken = 0, before = (int)e->pending_count, n = 1, rc = 0;
+    int taken = 0, before, n = 1, rc = 0;
+    if (e->pending_of != 0) /* a capture's, which may be closed by now */
+        e->pending_count = 0;
+    e->pending_of = 0;
+    before = (int)e->pending_count;
     if (e->pool != NULL)
         rc = zn_pool_begin(e->pool, err);
     zn_popularity_next(&e->popularity);

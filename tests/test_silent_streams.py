@@ -28,14 +28,23 @@ RECORD = pcap_record("<", 5, 0, bytes(12) + b"\x08\x00" + FRAME)
 
 
 class Silent:
-    """A named pipe with a writer, a thread that writes `start` and then does nothing."""
+    """A named pipe with a writer, a thread that writes `start` and then does nothing.
 
-    def __init__(self, path: Path, start: bytes) -> None:
+    waits: until `begun` is called; else half a second.
+    """
+
+    def __init__(self, path: Path, start: bytes, *, waits: bool = False) -> None:
         os.mkfifo(path)
         self.path = path
         self._start = start
-        self._ended = threading.Event()
+        self._ended, self._begun = threading.Event(), threading.Event()
+        if not waits:
+            self._begun.set()
         self.gave_up = False
+
+    def begun(self, *_told: object) -> None:
+        """What was written is being read."""
+        self._begun.set()
 
     def end(self) -> None:
         """The writer closes the pipe."""
@@ -59,6 +68,7 @@ class Silent:
     def _write(self, call: Callable[[], None]) -> None:
         with self.path.open("wb", buffering=0) as pipe:
             pipe.write(self._start)
+            self._begun.wait(HANG_S)
             self._ended.wait(0.5)
             call()
             self.gave_up = not self._ended.wait(HANG_S)
@@ -66,9 +76,11 @@ class Silent:
 
 @pytest.mark.parametrize("packets", [0, 3])
 def test_a_run_ends(tmp_path: Path, packets: int) -> None:
-    pipe = Silent(tmp_path / "pipe", pcap_header() + packets * RECORD)
+    pipe = Silent(tmp_path / "pipe", pcap_header() + packets * RECORD, waits=packets != 0)
     with Interruption() as interruption, pipe.signalled(signal.SIGTERM):
-        report = zanon_net.run(pipe.path, out=tmp_path / "out", interruption=interruption)
+        report = zanon_net.run(
+            pipe.path, out=tmp_path / "out", interruption=interruption, started=pipe.begun
+        )
     assert report.interrupted
     assert report.manifest["counters"]["read"]["frames"] == packets
     assert not pipe.gave_up

@@ -34,6 +34,7 @@ from zanon_net.pipeline import Interruption
 HARNESS = Path(__file__).resolve().parent / "thread" / "drive_engine.c"
 SEVERAL = (2, 4)
 CALL = 16384
+READ = _core.STAGES.index("read")
 
 
 @pytest.fixture(scope="module")
@@ -267,7 +268,9 @@ def test_a_capture_belongs_to_one_thread_at_a_time(tmp_path: Path, key: Path, wo
     engine, other = (make_engine(key_file=str(key), workers=workers) for _ in range(2))
     reader = threading.Thread(target=engine.run, args=(capture, CALL))
     reader.start()
-    time.sleep(0.2)  # it waits for a frame
+    while engine.stage != READ or not reader.is_alive():
+        time.sleep(0.01)
+    time.sleep(0.1)  # it waits for a frame
     for call in (
         capture.close,
         capture.peek_ns,

@@ -77,6 +77,8 @@ class Config:
         Paths in it are relative to its folder. Raises ConfigError, also for an unknown section or
         key.
         """
+        if path == "":
+            raise ConfigError("the settings' file has no name; was it a variable that is not set?")
         path = Path(path)
         try:
             data = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -153,6 +153,8 @@ def filter_rows(
     interruption = interruption or Interruption()
     if not sources or list(sources).count(STDIN) > 1:
         raise ConfigError("give one source or more, and standard input only once")
+    if "" in sources:
+        raise ConfigError("a source without a name was given; was it a variable that is not set?")
     with ExitStack() as stack, ExitStack() as until_done:
         inputs = []
         for source in sources:

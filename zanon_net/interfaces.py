@@ -39,24 +39,25 @@ class Losses:
     def __init__(self, interface: str, source: Path = PROC_NET_DEV) -> None:
         self._interface = interface
         self._source = source
-        self._seen: dict[str, int] = {}
-        self._seen = self._now()
+        self._seen: dict[str, int] | None = None
         self.count = 0
+        self.refresh()
 
-    def _now(self) -> dict[str, int]:
-        """By interface, as they come and go behind `any`."""
+    def refresh(self) -> int:
+        """The count up to now; an interface that came back with new counters goes on from there.
+
+        What was lost before the first look at an interface is none of ours: behind `any` they come,
+        go, and get other names.
+        """
         try:
             losses = read_losses(self._source.read_text("ascii", "replace"))
         except OSError:
-            return self._seen
+            return self.count
         wanted = losses.keys() if self._interface == ANY else {self._interface}
-        return {name: count for name, count in losses.items() if name in wanted}
-
-    def refresh(self) -> int:
-        """The count up to now; an interface that came back with new counters goes on from there."""
-        now = self._now()
+        now = {name: count for name, count in losses.items() if name in wanted}
+        before = self._seen or {}
         for name, count in now.items():
-            before = self._seen.get(name, 0)
-            self.count += count - before if count >= before else count
-        self._seen = now
+            base = before.get(name, count)
+            self.count += count - base if count >= base else count
+        self._seen = before | now
         return self.count

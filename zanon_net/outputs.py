@@ -306,14 +306,18 @@ class FolderSink(Sink):
         return {o: n + about.get(o, {"records": 0})["records"] for o, n in self._written.items()}
 
 
+def check_out(out: str | os.PathLike[str] | None) -> None:
+    """Raises ConfigError where `out` is a name that was forgotten."""
+    if out == "":
+        raise ConfigError("--out names no folder; leave it out for ./zanon-<UTC start>")
+
+
 def open_sink(out: str | os.PathLike[str] | None, formats: Iterable[str], plan: Plan) -> Sink:
     """The sink for `out`: a folder, "-" for standard output, None for the default folder.
 
     Raises ConfigError, or OutputError when the system refuses.
     """
     chosen = tuple(formats)
-    if out == "":
-        raise ConfigError("--out names no folder; leave it out for ./zanon-<UTC start>")
     if out != "-":
         return FolderSink(default_folder(datetime.now(UTC)) if out is None else Path(out), plan)
     names = ", ".join(ON_STDOUT)

@@ -21,7 +21,7 @@ from zanon_net.errors import CaptureError, FormatError, OutputError, ZanonError
 from zanon_net.files import ROW_GROUP_ROWS
 from zanon_net.interfaces import interfaces_of
 from zanon_net.live import LiveReader, open_interfaces
-from zanon_net.outputs import FolderSink, open_sink
+from zanon_net.outputs import FolderSink, check_out, open_sink
 from zanon_net.privileges import find_user, go_on_as, load_libraries
 from zanon_net.report import (
     Drops,
@@ -265,6 +265,7 @@ def run(
     """
     config = config or Config()
     interruption = interruption or Interruption()
+    check_out(out)
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)
     user = None if config.live.drop_to is None else find_user(config.live.drop_to)
     with ExitStack() as stack, ExitStack() as until_published:

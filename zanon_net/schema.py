@@ -158,6 +158,7 @@ def arrow() -> Any:
 def parquet() -> Any:
     """What pyarrow writes files with, or a ConfigError."""
     arrow()
+    importlib.import_module("pyarrow.compute")  # which it loads where words are put together
     return importlib.import_module("pyarrow.parquet")
 
 

@@ -149,8 +149,9 @@ int zn_live_begin(zn_live *l, const zn_live_config *config, zn_error *err)
         struct timespec rest = {0, (long)(whole_ns - now)};
         (void)nanosleep(&rest, NULL);
     }
-    while ((n = zn_live_next(l, &frames, err)) > 0) {
-    }
+    do { /* of a ring that could not be stopped, only what was there */
+        n = zn_live_next(l, &frames, err);
+    } while (n > 0 && l->stopped_ns != 0);
     (void)zn_live_get_counts(l);
     memset(&l->counts, 0, sizeof l->counts);
     return n < 0 ? n : set_filter(l, config->filter, err);
@@ -255,9 +256,9 @@ void zn_live_stop(zn_live *l)
     /* Not by pcap_setfilter: that also leaves out what is in the ring already. */
     struct sock_filter nothing = {BPF_RET | BPF_K, 0, 0, 0};
     struct sock_fprog program = {1, &nothing};
-    (void)setsockopt(pcap_fileno(l->handle), SOL_SOCKET, SO_ATTACH_FILTER, &program,
-                     sizeof program);
-    l->stopped_ns = now_ns();
+    if (setsockopt(pcap_fileno(l->handle), SOL_SOCKET, SO_ATTACH_FILTER, &program,
+                   sizeof program) == 0)
+        l->stopped_ns = now_ns();
 #else
     (void)l;
 #endif

@@ -196,6 +196,7 @@ sys.exit(cli.main())
     [
         ["--format", "tstat", "--compress", "zstd", "--status", "1ms"],
         ["--format", "parquet", "--format", "csv", "--compress", "gzip"],
+        ["--format", "parquet", "--split", "10m"],
         ["--format", "observations", "--target-p", "0.5", "--window", "1s"],
     ],
 )

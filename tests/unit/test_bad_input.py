@@ -200,6 +200,8 @@ def test_other_commands_refuse(
         ([""], "a source without a name"),
         (["good.pcap", ""], "a source without a name"),
         (["good.pcap", "--out", ""], "--out names no folder"),
+        (["missing.pcap", "--out", ""], "--out names no folder"),
+        (["good.pcap", "--config", ""], "the settings' file has no name"),
         (["good.pcap", "--never", ""], "--never: must be the path of a file"),
         (["good.pcap", "--internal", ""], "--internal: names no network"),
     ],

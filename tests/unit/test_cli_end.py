@@ -4,6 +4,7 @@
 
 import os
 import re
+import select
 import signal
 import subprocess
 import time
@@ -167,6 +168,7 @@ def test_a_run_goes_on_when_its_terminal_goes(status: tuple[str, ...]) -> None:
         os.close(reading)
         content = DEMO.read_bytes()
         os.write(writing, content[:60000])
+        assert select.select([master], [], [], 120)[0]
         assert os.read(master, 65536)
         os.close(master)
         with os.fdopen(writing, "wb") as rest:

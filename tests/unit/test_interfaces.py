@@ -57,8 +57,19 @@ def test_losses_of_any_when_interfaces_come_and_go(tmp_path: Path) -> None:
     assert counts == [0, 2, 3]
     source.unlink()
     assert every.refresh() == 3
-    source.write_text(NET_DEV.format(4))
+    source.write_text(NET_DEV.format(4).replace("eth0:", "old0:"))  # another name, and its losses
     assert every.refresh() == 4
+
+
+def test_losses_from_the_first_look_on(tmp_path: Path) -> None:
+    source = tmp_path / "dev"
+    one, every = Losses("eth0.5", source), Losses("any", source)
+    without = "".join(NET_DEV.format(7).splitlines(keepends=True)[:-1])
+    counts = []
+    for text in (NET_DEV.format(900), without, NET_DEV.format(902)):
+        source.write_text(text)
+        counts.append((one.refresh(), every.refresh()))
+    assert counts == [(0, 0), (0, 0), (2, 2)]
 
 
 def test_losses_of_an_unknown_interface(tmp_path: Path) -> None:
