@@ -63,6 +63,11 @@ class Live:
             new += piece
         self.said += new
 
+    def wait_for_packets(self, n: int) -> None:
+        """Reads its status lines until one tells of n packets and more."""
+        while not any(int(found[0].replace(",", "")) >= n for found in STATUS.findall(self.said)):
+            self.wait_for("status:")
+
     def end(self, number: int = signal.SIGTERM) -> dict[str, Any]:
         """Ends it by a signal; its manifest."""
         self.process.send_signal(number)

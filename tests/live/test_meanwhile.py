@@ -164,10 +164,10 @@ def test_the_clock_is_set(
 def load(net: Namespace) -> Iterator[threading.Thread]:
     """Inside, visits of 500 users arrive without pause, for a while."""
     frames, stop = data_of(crowd(b"shared.example", 500)), threading.Event()
-    raw = net.sender("b")
+    raw, until = net.sender("b"), time.monotonic() + PATIENCE_S
 
     def send() -> None:
-        for _ in range(400):
+        while time.monotonic() < until:
             for frame in frames:
                 if stop.is_set():
                     return
@@ -188,8 +188,7 @@ def test_a_signal_under_load(net: Namespace, live: Any, number: int, workers: in
     formats = ("--format", "jsonl", "--format", "observations")
     run = live("a", *formats, "--status", "100ms", "--workers", workers)
     with load(net) as thread:
-        run.wait_for("status:")
-        run.wait_for("status:")
+        run.wait_for_packets(1001)
         manifest = run.end(number)
         assert thread.is_alive()
     source = only(manifest)
@@ -223,7 +222,7 @@ def test_what_came_before_the_reading_is_not_counted(
     """Frames arrive while the rings are made, shared and given their filter."""
     with load(net):
         run = live("a", *arguments, "--status", "100ms")
-        run.wait_for("status:")
+        run.wait_for_packets(1001)
         source = only(run.end())
     assert source["frames"] > 1000
     assert source["received"] == source["frames"] + source["drops"]["ring"]
@@ -244,8 +243,7 @@ def test_what_is_left_in_the_rings_is_counted(
     monkeypatch.setattr(Live, "command", (sys.executable, "-c", IMPATIENT, "run"))
     run = live("a", "--format", "jsonl", "--status", "100ms", "--workers", 4)
     with load(net):
-        run.wait_for("status:")
-        run.wait_for("status:")
+        run.wait_for_packets(1001)
         manifest = run.end()
     source = only(manifest)
     assert manifest["counters"]["read"]["frames"] == source["frames"] > 1000
