@@ -10,6 +10,7 @@
 
 #include "io/byte_source.h"
 #include "io/capture.h"
+#include "io/pcap_scout.h"
 
 typedef enum zn_step {
     ZN_STEP_FRAME, /* *frame was filled */
@@ -25,6 +26,7 @@ typedef struct zn_interface {
     uint64_t multiply, divide;
     uint32_t shift; /* ns = ticks * multiply / divide >> shift */
     int64_t offset_s;
+    uint64_t plain_ticks; /* up to so many, ns = ticks * multiply; 0: not at all */
 } zn_interface;
 
 /* A capture format. */
@@ -65,6 +67,8 @@ struct zn_capture {
     uint32_t record_bytes; /* a record's header; 0: to be chosen */
     uint8_t record_choices[ZN_RECORD_CHOICES];
     uint16_t minor_version;
+
+    /* pcap and pcapng */
     bool may_scout;       /* zn_pcap_scout_pays */
     uint32_t mean_record; /* bytes of a record, of those that were taken together last */
 
@@ -97,6 +101,11 @@ static inline zn_step zn_capture_want(zn_capture *c, uint32_t bytes)
 /* Ends the capture at the current record or block, with a reason. */
 zn_step zn_capture_end(zn_capture *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Where it pays, asks memory for the heads of what is read next: of `rest`, which is unread, up to
+ * `pause`, and of more of it, unless that was done. Returns up to where memory was asked. */
+const uint8_t *zn_capture_scout(const zn_capture *c, zn_scouted kind, zn_span rest,
+                                const uint8_t *pause);
 
 /* Reads at least until n bytes are at hand, or the source ends: 1, 0, or a negative zn_err. */
 int zn_capture_require(zn_capture *c, size_t n, zn_error *err);

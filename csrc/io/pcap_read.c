@@ -10,7 +10,6 @@
  * as is one.
  */
 #include "io/capture_internal.h"
-#include "io/pcap_scout.h"
 
 #define HEADER_BYTES 24u
 #define MAJOR_VERSION 2
@@ -20,10 +19,6 @@
 #define KUZNETZOV_SMP_BYTES 28u /* with two debugging fields and more padding */
 #define NOKIA_BYTES 20u
 #define RECORDS_TRIED 3
-/* What is scouted at a time: four portions, so that places are rarely looked for and the heads stay
- * in the second-level cache. Each portion ends with a whole record, and so a little behind its
- * length, for which there is room where records have usual lengths. */
-#define SCOUTED (4 * ZN_BYTE_SOURCE_TAKEN + ((size_t)8 << 10))
 #define WIRE_MAX (UINT32_C(128) << 20)
 #define INTERFACE_MAX 10000u /* 1999's machines had fewer */
 
@@ -217,37 +212,17 @@ static inline bool read_record(zn_span *rest, uint32_t fraction_ns, zn_frame *fr
     return true;
 }
 
-/* Records are long, stay where they are, and this processor is quicker when only their heads are
- * asked for. */
-static bool is_scouted(const zn_capture *c)
-{
-    return c->mean_record >= ZN_PCAP_SCOUT_LEAST && c->mean_record <= ZN_PCAP_SCOUT_MOST &&
-           c->may_scout && zn_byte_source_stays(&c->source);
-}
-
-/* Asks memory for the heads of the records up to `pause`, and of more of them, unless that was
- * done; returns up to where it is. */
-static const uint8_t *scout(zn_span rest, const uint8_t *pause, const uint8_t *fetched)
-{
-    zn_span ahead = zn_span_first(rest, SCOUTED);
-    if (fetched >= pause)
-        return fetched;
-    (void)zn_pcap_scout(ahead);
-    return ahead.p + ahead.n;
-}
-
 static int pcap_read(zn_capture *c, zn_frame *frames, int max)
 {
     uint32_t fraction_ns = c->fraction_ns, link_type = c->link_type;
     zn_cursor at = c->source.unread;
     zn_span rest = zn_cursor_rest(&at);
-    const uint8_t *fetched = c->source.fetched, *pause = zn_byte_source_pause(&c->source);
+    const uint8_t *fetched, *pause = zn_byte_source_pause(&c->source);
     size_t before = rest.n;
     int n = 0;
     if (c->big || c->record_bytes != RECORD_BYTES || c->minor_version != MINOR_VERSION)
         return 0;
-    if (is_scouted(c))
-        fetched = scout(rest, pause, fetched);
+    fetched = zn_capture_scout(c, ZN_SCOUTED_PCAP, rest, pause);
     while (n < max && rest.p < pause && read_record(&rest, fraction_ns, &frames[n])) {
         frames[n++].link_type = link_type;
         fetched = zn_span_fetch(rest, ZN_BYTE_SOURCE_FETCHED, fetched);

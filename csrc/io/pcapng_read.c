@@ -13,7 +13,7 @@
 #define BLOCK_INTERFACE 1u
 #define BLOCK_PACKET 2u /* obsolete */
 #define BLOCK_SIMPLE 3u
-#define BLOCK_ENHANCED 6u
+#define BLOCK_ENHANCED ZN_PCAPNG_ENHANCED
 #define BLOCK_FRAME_BYTES 12u /* type and two lengths */
 #define BYTE_ORDER_MAGIC 0x1a2b3c4du
 #define MAJOR_VERSION 1
@@ -69,6 +69,7 @@ static int pcapng_open(zn_capture *c, zn_error *err)
     if (major != MAJOR_VERSION)
         return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is a pcapng of version %u, which is not known",
                        c->source.name, major);
+    c->may_scout = zn_pcap_scout_pays();
     c->interfaces = zn_block_alloc(INTERFACES_BYTES); /* takes memory only as far as it is used */
     if (c->interfaces == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the interfaces of %s",
@@ -102,10 +103,20 @@ static void set_resolution(zn_interface *i, uint8_t resolution)
         i->multiply = 0;
 }
 
-static int64_t time_of(const zn_interface *i, uint64_t ticks)
+/* Most ticks are microseconds or nanoseconds since 1970, which takes a multiplication. */
+static void set_plain(zn_interface *i)
 {
-    wide t = (wide)((unsigned_wide)ticks * i->multiply / i->divide >> i->shift) +
-             (wide)i->offset_s * ZN_NS_PER_S;
+    bool plain = i->divide == 1 && i->shift == 0 && i->multiply != 0 && i->offset_s == 0;
+    i->plain_ticks = plain ? (uint64_t)INT64_MAX / i->multiply : 0;
+}
+
+static inline int64_t time_of(const zn_interface *i, uint64_t ticks)
+{
+    wide t;
+    if (ZN_LIKELY(ticks <= i->plain_ticks && ticks != 0))
+        return (int64_t)(ticks * i->multiply);
+    t = (wide)((unsigned_wide)ticks * i->multiply / i->divide >> i->shift) +
+        (wide)i->offset_s * ZN_NS_PER_S;
     return t >= 0 && t <= INT64_MAX ? (int64_t)t : -1;
 }
 
@@ -149,6 +160,7 @@ static zn_step read_interface(zn_capture *c, zn_cursor *body)
         return zn_capture_end(c, "an interface block that is too short");
     if (!read_options(c, body, i))
         return zn_capture_end(c, "an interface block whose options do not fit together");
+    set_plain(i);
     c->interface_count++;
     return ZN_STEP_NONE;
 }
@@ -314,9 +326,58 @@ static zn_step pcapng_step(zn_capture *c, zn_frame *frame)
     return step;
 }
 
+/* An enhanced packet block as nearly all are, at the start of *rest, which begins behind it then;
+ * or false: pcapng_step tells what it is. */
+static inline bool read_block(const zn_capture *c, zn_span *rest, zn_frame *frame)
+{
+    zn_span block;
+    uint32_t length, interface, captured, wire;
+    if (rest->n < ZN_PCAPNG_BLOCK_BYTES)
+        return false;
+    length = zn_header_le32(*rest, 4);
+    if (zn_header_le32(*rest, 0) != BLOCK_ENHANCED || length < ZN_PCAPNG_BLOCK_BYTES ||
+        length % 4 != 0 || length > ZN_BYTE_SOURCE_MAX || length > rest->n)
+        return false;
+    block = zn_span_first(*rest, length);
+    interface = zn_header_le32(block, 8);
+    captured = zn_header_le32(block, 20);
+    wire = zn_header_le32(block, 24);
+    if (interface >= c->interface_count || captured > ZN_FRAME_MAX ||
+        captured > length - ZN_PCAPNG_BLOCK_BYTES || zn_header_le32(block, length - 4) != length)
+        return false;
+    *rest = zn_span_behind(*rest, length);
+    frame->data = zn_span_part(block, ZN_PCAPNG_FRAME_AT, length).p;
+    frame->t_ns = time_of(&c->interfaces[interface],
+                          (uint64_t)zn_header_le32(block, 12) << 32 | zn_header_le32(block, 16));
+    frame->captured = captured;
+    frame->wire = wire < captured ? captured : wire;
+    frame->link_type = c->interfaces[interface].link_type;
+    return true;
+}
+
+static int pcapng_read(zn_capture *c, zn_frame *frames, int max)
+{
+    zn_cursor at = c->source.unread;
+    zn_span rest = zn_cursor_rest(&at);
+    const uint8_t *fetched, *pause = zn_byte_source_pause(&c->source);
+    size_t before = rest.n;
+    int n = 0;
+    if (c->big || c->skipped != 0)
+        return 0;
+    fetched = zn_capture_scout(c, ZN_SCOUTED_PCAPNG, rest, pause);
+    for (; n < max && rest.p < pause && read_block(c, &rest, &frames[n]); n++)
+        fetched = zn_span_fetch(rest, ZN_BYTE_SOURCE_FETCHED, fetched);
+    if (n != 0)
+        c->mean_record = (uint32_t)((before - rest.n) / (unsigned)n);
+    c->source.fetched = fetched;
+    zn_cursor_skip(&c->source.unread, before - rest.n);
+    return n;
+}
+
 const zn_format zn_format_pcapng = {.name = "pcapng",
                                     .unit = "block",
                                     .is = is_pcapng,
                                     .open = pcapng_open,
                                     .step = pcapng_step,
+                                    .read = pcapng_read,
                                     .close = pcapng_close};

@@ -1,19 +1,25 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pcap's records, walked over ahead of reading them. */
+/* A pcap's records and a pcapng's blocks, walked over ahead of reading them. */
 #include "io/pcap_scout.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void walk(zn_span records, zn_scouted kind)
+{
+    size_t place[ZN_PCAP_PLACES];
+    unsigned places = zn_pcap_places(records, kind, place);
+    if (places > ZN_PCAP_PLACES || (places != 0) != (zn_pcap_scout(records, kind) != 0))
+        __builtin_trap();
+    for (unsigned i = 0; i < places; i++)
+        if (place[i] >= records.n || (i != 0 && place[i] <= place[i - 1]))
+            __builtin_trap();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     zn_span records = {data, size};
-    size_t place[ZN_PCAP_PLACES];
-    unsigned places = zn_pcap_places(records, place);
-    if (places > ZN_PCAP_PLACES || (places != 0) != (zn_pcap_scout(records) != 0))
-        __builtin_trap();
-    for (unsigned i = 0; i < places; i++)
-        if (place[i] >= size || (i != 0 && place[i] <= place[i - 1]))
-            __builtin_trap();
+    walk(records, ZN_SCOUTED_PCAP);
+    walk(records, ZN_SCOUTED_PCAPNG);
     return 0;
 }

@@ -81,10 +81,15 @@ def pcapngs(draw: st.DrawFn) -> tuple[bytes, Frames]:
             link_type, unit_ns, offset = interfaces[number]
             ticks = draw(st.integers(0, 2**64 - 1) | st.integers(0, 2**40))
             t_ns = int(ticks * unit_ns) + offset * SECOND_NS
-            old = draw(st.booleans())
-            data += (obsolete if old else enhanced)(order, ticks, payload, number=number)
             t_ns = t_ns if 0 <= t_ns < 2**63 else -1
-            frames.append((t_ns, len(payload), link_type, payload))
+            wire = len(payload)
+            if draw(st.booleans()):
+                data += obsolete(order, ticks, payload, number=number)
+            else:
+                wire += draw(st.integers(0, 2000))
+                extra = draw(st.sampled_from([b"", option(order, 2, bytes(4))]))
+                data += enhanced(order, ticks, payload, number=number, wire=wire, options=extra)
+            frames.append((t_ns, wire, link_type, payload))
             data += block(order, draw(st.sampled_from([4, 5, 0xBAD])), bytes(4 * (ticks % 5)))
     return data, frames
 

@@ -11,26 +11,30 @@ from random import Random
 
 import pytest
 from c_help import CSRC, SANITIZE, compile_c, run
-from capture_bytes import pcap_header, pcap_record
+from capture_bytes import enhanced, interface, pcap_header, pcap_record, section
 
 pytestmark = [pytest.mark.source]
 
 SCOUTED = 520 << 10
-HEAD = 112  # bytes at the end in which no record is looked for
+HEADS = {"pcap": 112, "pcapng": 124}  # bytes at the end in which no record is looked for
+HEAD = HEADS["pcap"]
 PLACES = 8
 SEARCHED = 16 << 10
+KINDS = pytest.mark.parametrize("kind", HEADS)
 NOW = 1_790_000_000
 
 DRIVER = """
 #include "io/pcap_scout.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* Of each span of the file (four bytes of length, then the span): how many records are found, and
- * the places. */
+/* driver FILE pcap|pcapng: of each span of the file (four bytes of length, then the span) how many
+ * records are found, and the places. */
 int main(int argc, char **argv)
 {
-    FILE *file = argc == 2 ? fopen(argv[1], "rb") : NULL;
+    FILE *file = argc == 3 ? fopen(argv[1], "rb") : NULL;
+    zn_scouted kind = strcmp(argv[2], "pcap") == 0 ? ZN_SCOUTED_PCAP : ZN_SCOUTED_PCAPNG;
     uint32_t length;
     if (file == NULL)
         return 1;
@@ -40,8 +44,8 @@ int main(int argc, char **argv)
             return 2;
         zn_span span = {bytes, length};
         size_t place[ZN_PCAP_PLACES];
-        unsigned places = zn_pcap_places(span, place);
-        printf("%zu", zn_pcap_scout(span));
+        unsigned places = zn_pcap_places(span, kind, place);
+        printf("%zu", zn_pcap_scout(span, kind));
         for (unsigned i = 0; i < places; i++)
             printf(" %zu", place[i]);
         puts("");
@@ -62,6 +66,7 @@ READER = """
 
 static zn_span scouted;
 static size_t calls;
+static const char *path;
 static bool pays;
 
 bool zn_pcap_scout_pays(void)
@@ -69,10 +74,10 @@ bool zn_pcap_scout_pays(void)
     return pays;
 }
 
-size_t zn_pcap_scout(zn_span records)
+size_t zn_pcap_scout(zn_span records, zn_scouted kind)
 {
     scouted = records;
-    calls++;
+    calls += kind == (strstr(path, "pcapng") != NULL ? ZN_SCOUTED_PCAPNG : ZN_SCOUTED_PCAP);
     return 0;
 }
 
@@ -87,6 +92,7 @@ int main(int argc, char **argv)
     zn_error err;
     if (max < 1 || max > 512)
         return 1;
+    path = argv[1];
     pays = strcmp(argv[4], "pays") == 0;
     if (strcmp(argv[3], "stream") == 0) {
         fd = open(argv[1], O_RDONLY);
@@ -119,16 +125,17 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_c(folder / "scout", sources, "-O1", *SANITIZE)
 
 
-def found(program: Path, spans: list[bytes]) -> list[list[int]]:
+def found(program: Path, spans: list[bytes], kind: str = "pcap") -> list[list[int]]:
     """How many records are found in each, and the places from which they are."""
     path = program.with_name("spans")
     path.write_bytes(b"".join(struct.pack("<I", len(span)) + span for span in spans))
-    return [[int(word) for word in line.split()] for line in run([program, path]).splitlines()]
+    lines = run([program, path, kind]).splitlines()
+    return [[int(word) for word in line.split()] for line in lines]
 
 
-def expected(n: int, starts: list[int]) -> list[int]:
+def expected(n: int, starts: list[int], kind: str = "pcap") -> list[int]:
     """The same, of n bytes in which records begin at `starts`: one at or behind each eighth."""
-    end = max(0, n - HEAD)
+    end = max(0, n - HEADS[kind])
     part = end // PLACES
     if part == 0:
         return [0]
@@ -139,44 +146,62 @@ def expected(n: int, starts: list[int]) -> list[int]:
     return [len(begins), *(at for i, at in enumerate(places) if at < i * part + searched)]
 
 
-def traffic(random: Random, size: int, longest: int = 0) -> tuple[bytes, list[int]]:
+def record_of(kind: str, seconds: int, fraction: int, data: bytes, options: bytes = b"") -> bytes:
+    """A record of a pcap, or a block of a pcapng."""
+    if kind == "pcap":
+        return pcap_record("<", seconds, fraction, data)
+    return enhanced("<", seconds * 1_000_000 + fraction, data, options=options)
+
+
+def traffic(
+    random: Random, size: int, longest: int = 0, kind: str = "pcap"
+) -> tuple[bytes, list[int]]:
     """Records of at least `size` bytes together, seconds apart, and where each begins."""
     records, starts, at, seconds = [], [], 0, NOW + random.randrange(1 << 20)
     longest = longest or random.choice([600, 1514, 1514, 9014])
     while at < size:
         data = random.randbytes(random.randint(14, longest))
-        records.append(pcap_record("<", seconds, random.randrange(1_000_000), data))
+        options = random.choice([b"", struct.pack("<HHIHH", 2, 4, 0, 0, 0)])
+        records.append(record_of(kind, seconds, random.randrange(1_000_000), data, options))
         starts.append(at)
         at += len(records[-1])
         seconds += random.randrange(500) == 0
     return b"".join(records), starts
 
 
-def test_all_records_of_real_traffic_are_found(program: Path) -> None:
+@KINDS
+def test_all_records_of_real_traffic_are_found(program: Path, kind: str) -> None:
     random = Random(1)
-    made = [traffic(random, random.choice([200, 5_000, 60_000, SCOUTED])) for _ in range(60)]
+    sizes = [random.choice([200, 5_000, 60_000, SCOUTED]) for _ in range(60)]
+    made = [traffic(random, size, kind=kind) for size in sizes]
     spans = [span[:SCOUTED] for span, _ in made]
-    answers = [expected(len(x), starts) for x, (_, starts) in zip(spans, made, strict=True)]
-    assert found(program, spans) == answers
+    answers = [expected(len(x), starts, kind) for x, (_, starts) in zip(spans, made, strict=True)]
+    assert found(program, spans, kind) == answers
     assert max(map(len, answers)) == 1 + PLACES
 
 
-def test_of_short_records_no_more_than_it_is_worth_are_walked_over(program: Path) -> None:
+@KINDS
+def test_of_short_records_no_more_than_it_is_worth_are_walked_over(
+    program: Path, kind: str
+) -> None:
     """They begin where they are found to; the walks end when they took a step for 128 bytes."""
     random = Random(4)
-    made = [traffic(random, size, longest=90) for size in (200, 5_000, 60_000, SCOUTED)]
+    longest = 90 if kind == "pcap" else 70  # 106 and 102 bytes with their headers
+    made = [traffic(random, size, longest, kind) for size in (200, 5_000, 60_000, SCOUTED)]
     spans = [span[:SCOUTED] for span, _ in made]
-    answers = [expected(len(x), starts) for x, (_, starts) in zip(spans, made, strict=True)]
-    for span, answer, (begins, *places) in zip(spans, found(program, spans), answers, strict=True):
+    answers = [expected(len(x), starts, kind) for x, (_, starts) in zip(spans, made, strict=True)]
+    all_found = found(program, spans, kind)
+    for span, answer, (begins, *places) in zip(spans, all_found, answers, strict=True):
         assert answer[1:] == places
         assert min(begins, len(span) // 128) <= answer[0] <= min(begins, len(span) // 128 + 15)
 
 
-def test_a_span_that_ends_anywhere(program: Path) -> None:
-    span, starts = traffic(Random(2), 4_000)
+@KINDS
+def test_a_span_that_ends_anywhere(program: Path, kind: str) -> None:
+    span, starts = traffic(Random(2), 4_000, kind=kind)
     lengths = range(len(span))
-    answers = [expected(n, starts) for n in lengths]
-    assert found(program, [span[:n] for n in lengths]) == answers
+    answers = [expected(n, starts, kind) for n in lengths]
+    assert found(program, [span[:n] for n in lengths], kind) == answers
 
 
 def test_times_that_are_an_hour_apart_are_found_no_more(program: Path) -> None:
@@ -214,6 +239,31 @@ def test_what_cannot_begin_a_record_is_no_place(
     assert found(program, [record * 100]) == [answer]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        (5, 48, 0, 16, 16),
+        (6, 47, 0, 16, 16),
+        (6, 48, 2, 16, 16),
+        (6, 48, -1, 16, 16),
+        (6, 44, 0, 16, 16),
+        (6, 48 + 516, 0, 16, 16),
+        (6, 48, 0, 0, 16),
+        (6, 48, 0, 16, 15),
+        (6, 48, 0, 16, (256 << 10) + 1),
+    ],
+    ids=["other block", "odd", "later", "earlier", "too short", "too much behind", "empty",
+         "longer than it was", "too long"],
+)  # fmt: skip
+def test_what_cannot_begin_a_block_is_no_place(program: Path, words: tuple[int, ...]) -> None:
+    kind, length, later, captured, wire = words
+    upper = NOW * 1_000_000 >> 32
+    header = struct.pack("<7I", kind, length, 0, upper + later, 0, captured, wire)
+    block = enhanced("<", NOW * 1_000_000, header * 50)
+    answer = expected(len(block) * 100, [len(block) * n for n in range(100)], "pcapng")
+    assert found(program, [block * 100], "pcapng") == [answer]
+
+
 def test_candidates_are_tried_no_longer_than_it_is_worth(program: Path) -> None:
     """Payloads that are all like the time's third byte, and one in which nothing is."""
     like = pcap_record("<", NOW, 0, bytes([NOW >> 16 & 0xFF]) * 8_000)
@@ -229,17 +279,18 @@ def test_a_walk_ends_where_no_record_can_be(program: Path) -> None:
     assert found(program, [span + bytes(300 << 10)]) == [[2, 0]]
 
 
-def test_what_is_no_capture_costs_time_alone(program: Path) -> None:
+@KINDS
+def test_what_is_no_capture_costs_time_alone(program: Path, kind: str) -> None:
     """Headers alone, a payload full of them, noise: a step for 128 bytes, and no more."""
     random = Random(3)
-    inner, _ = traffic(random, 100_000)
-    captures = pcap_record("<", NOW, 0, pcap_header() + inner) * 5
-    short = [pcap_record("<", NOW, 0, bytes(n)) for n in (0, 1)]
+    inner, _ = traffic(random, 100_000, kind=kind)
+    captures = record_of(kind, NOW, 0, pcap_header() + inner) * 5
+    short = [record_of(kind, NOW, 0, bytes(n)) for n in (0, 1)]
     spans = [random.randbytes(n) for n in (0, 1, 15, 16, HEAD, HEAD + 1, 5_000, SCOUTED)]
     spans += [filler * 200_000 for filler in (b"\x00", b"\xff")]
     spans += [captures, *(record * 20_000 for record in short)]
-    spans += [pcap_record("<", NOW, 0, record * 90) * 100 for record in short]
-    answers = found(program, spans)
+    spans += [record_of(kind, NOW, 0, record * 90) * 100 for record in short]
+    answers = found(program, spans, kind)
     for span, (records, *places) in zip(spans, answers, strict=True):
         assert records <= len(span) // 128 + 2 * PLACES
         assert all(0 <= at < len(span) for at in places)
@@ -264,20 +315,26 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_c(folder / "reader", sources, "-O1", "-pthread", *SANITIZE)
 
 
-def read(reader: Path, length: int, most: int, *how: str) -> tuple[int, int, int]:
+def read(
+    reader: Path, length: int, most: int, *how: str, kind: str = "pcap"
+) -> tuple[int, int, int]:
     """Of RECORDS records: frames read, those in no part that was scouted, and how many were."""
-    path = reader.with_name("x.pcap")
-    path.write_bytes(pcap_header() + pcap_record("<", NOW, 0, bytes(length)) * RECORDS)
+    path = reader.with_name(f"x.{kind}")
+    header = pcap_header() if kind == "pcap" else section() + interface()
+    path.write_bytes(header + record_of(kind, NOW, 0, bytes(length)) * RECORDS)
     frames, alone, calls = map(int, run([reader, path, str(most), *how]).split())
     return frames, alone, calls
 
 
 @pytest.mark.parametrize("most", [1, 7, 512])
 @pytest.mark.parametrize("length", [600, 1500, 9000])
-def test_long_records_are_scouted_part_by_part(reader: Path, length: int, most: int) -> None:
+@KINDS
+def test_long_records_are_scouted_part_by_part(
+    reader: Path, kind: str, length: int, most: int
+) -> None:
     size = RECORDS * length
     windows = size // (2 << 20) + 1  # of the mapped file: each ends a part
-    frames, alone, calls = read(reader, length, most, "map", "pays")
+    frames, alone, calls = read(reader, length, most, "map", "pays", kind=kind)
     assert frames == RECORDS
     # The first records tell the header's length, the next ones their own. A part's last one is cut.
     assert alone <= 2 * min(most, PORTION // length + 1) + calls
@@ -294,5 +351,6 @@ def test_long_records_are_scouted_part_by_part(reader: Path, length: int, most: 
         (100, "stream", "pays"),
     ],
 )
-def test_others_are_not_scouted(reader: Path, length: int, how: str, pays: str) -> None:
-    assert read(reader, length, 512, how, pays) == (RECORDS, RECORDS, 0)
+@KINDS
+def test_others_are_not_scouted(reader: Path, kind: str, length: int, how: str, pays: str) -> None:
+    assert read(reader, length, 512, how, pays, kind=kind) == (RECORDS, RECORDS, 0)
