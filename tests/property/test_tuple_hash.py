@@ -62,12 +62,18 @@ def pair(a: int, b: int, key: list[int]) -> int:
     return fold((product & MASK) ^ key[2], (product >> 64) ^ key[3])
 
 
+def as_v4(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """The address, or the one that an address of IPv6 stands for."""
+    return address if isinstance(address, ipaddress.IPv4Address) else address.ipv4_mapped
+
+
 def expected(src: End, dst: End, key: list[int]) -> int:
     """The same from the definition: the smaller end first."""
     low, high = sorted([src, dst], key=lambda end: (int(end[0]), end[1]))
     last = 17 << 32 | low[1] << 16 | high[1]
-    if src[0].version == 4:
-        return pair(int(low[0]) << 32 | int(high[0]), 13 << 56 | last, key)
+    short = [as_v4(end[0]) for end in (low, high)]
+    if short[0] is not None and short[1] is not None:
+        return pair(int(short[0]) << 32 | int(short[1]), 13 << 56 | last, key)
     first, second = (
         [int.from_bytes(end[0].packed[at : at + 8], "little") for at in (0, 8)]
         for end in (low, high)
