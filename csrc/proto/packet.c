@@ -7,7 +7,8 @@
  * An unreadable header ends the packet with a counter. A readable one whose data was cut off by the
  * snapshot length does not: lengths come from the headers, and the payload is what is there of it.
  *
- * What most frames are is decoded at one go by packet_usual.h, with the same result.
+ * What most frames are is decoded at one go by packet_usual.h, with the same result; and so is what
+ * most IP packets are, wherever peeling comes to one.
  *
  * Behind a UDP port that a tunnel uses may be something else. Until an IP header was read in there,
  * what does not fit makes the packet the plain datagram again.
@@ -134,12 +135,31 @@ static bool is_no_tunnel(zn_stat why)
            why == ZN_STAT_DROP_LINK_TRUNCATED;
 }
 
-/* Peels until the transport header, or whatever else ends the row. */
-static zn_stat peel_all(zn_layers *l)
+/* The IP packet that comes next is a usual one, and *out is what it carries. */
+static bool take_usual(zn_layers *l, const zn_bucket_key *key, zn_packet *out)
+{
+    zn_cursor c = l->c;
+    zn_span packet = zn_cursor_rest(&c);
+    if (!zn_cursor_ok(&c) || packet.n < ZN_USUAL_V4_HEADER_BYTES ||
+        !(zn_header_u8(packet, 0) == ZN_USUAL_V4_START ? zn_usual_v4(packet, key, out)
+                                                       : zn_usual_v6(packet, key, out)))
+        return false;
+    if (l->in_ip && !zn_layers_nest(l))
+        return false;
+    out->fragment = false;
+    l->next = ZN_HEADER_TRANSPORT;
+    return true;
+}
+
+/* Peels until the transport header, or whatever else ends the row; *taken: *out has it already. */
+static zn_stat peel_all(zn_layers *l, const zn_bucket_key *key, zn_packet *out, bool *taken)
 {
     zn_stat why = ZN_STAT_COUNT;
     for (unsigned n = 0; n < HEADERS_MAX && l->next != ZN_HEADER_TRANSPORT; n++) {
         bool at_ip = l->next == ZN_HEADER_IP;
+        *taken = at_ip && take_usual(l, key, out);
+        if (*taken)
+            return ZN_STAT_COUNT;
         why = ZN_LIKELY(at_ip) ? zn_peel_ip(l) : peelers[l->next](l);
         if (ZN_UNLIKELY(!at_ip && !zn_cursor_ok(&l->c)))
             why = unreadable(l);
@@ -225,13 +245,17 @@ static zn_stat decode_udp(const zn_ip *ip, uint16_t port[2], zn_packet *out)
     return ZN_STAT_COUNT;
 }
 
-/* The transport header, or the fragment, that peeling ended at. */
+/* Unless something was wrong already: peels to the end, and decodes the transport header, or the
+ * fragment, that it comes to. */
 static zn_stat finish(zn_layers *l, zn_stat why, const zn_bucket_key *key, zn_packet *out,
                       zn_fragment *fragment)
 {
     const zn_ip *ip = &l->ip;
     zn_addr_words src, dst;
     uint16_t port[2];
+    bool taken = false;
+    if (why == ZN_STAT_COUNT)
+        why = peel_all(l, key, out, &taken);
     out->encapsulations = l->seen;
     out->tunnel_count = (uint8_t)l->tunnel_count;
     if (ZN_UNLIKELY(l->tunnel_count != 0))
@@ -241,7 +265,7 @@ static zn_stat finish(zn_layers *l, zn_stat why, const zn_bucket_key *key, zn_pa
         *fragment = (zn_fragment){ip->src, ip->dst, ip->id,   ip->offset,           ip->protocol,
                                   ip->ttl, ip->v6,  ip->more, zn_cursor_rest(&rest)};
     }
-    if (why != ZN_STAT_COUNT)
+    if (taken || why != ZN_STAT_COUNT)
         return why;
     why = ip->protocol == ZN_PROTO_TCP ? decode_tcp(ip, port, out) : decode_udp(ip, port, out);
     if (why != ZN_STAT_COUNT)
@@ -274,8 +298,6 @@ zn_stat zn_packet_peel(const zn_packet_input *in, const zn_bucket_key *key, zn_p
     l.c = zn_cursor_over_span(in->bytes, wire == captured);
     l.missing = wire - captured;
     why = zn_layers_link(&l, in->link_type);
-    if (why == ZN_STAT_COUNT)
-        why = peel_all(&l);
     return finish(&l, why, key, out, fragment);
 }
 
@@ -299,7 +321,5 @@ zn_stat zn_packet_decode_datagram(const zn_fragment *datagram, const zn_bucket_k
     why = zn_ip_skip_extensions(&l.ip);
     if (why == ZN_STAT_COUNT)
         why = enter_ip(&l);
-    if (why == ZN_STAT_COUNT)
-        why = peel_all(&l);
     return finish(&l, why, key, out, fragment);
 }
