@@ -76,6 +76,7 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
     zn_ztable_config counted = zn_ztable_default_config(1, config->window_ns);
     int rc = zn_book_init(&e->book, config->max_flows + ZN_FLOW_SPARE, err);
     e->gate.policy = e->names.policy = e->resolved.policy = &e->policy;
+    e->gate.clock = &e->clock;
     e->gate.stats = e->names.stats = &e->stats;
     e->gate.book = e->names.book = &e->book;
     e->intake.flows = e->flows;

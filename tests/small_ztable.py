@@ -77,6 +77,8 @@ def load(layout: str) -> ctypes.CDLL:
     library.zn_ztable_memory.restype = ctypes.c_size_t
     library.zn_ztable_count.argtypes = [handle, Id]
     library.zn_ztable_count.restype = ctypes.c_uint64
+    library.zn_ztable_count_at.argtypes = [handle, Id, ctypes.c_int64]
+    library.zn_ztable_count_at.restype = ctypes.c_uint64
     library.zn_ztable_set_z.argtypes = [handle, ctypes.c_uint32, handle]
     library.zn_ztable_get_stats.argtypes = [handle]
     library.zn_ztable_get_stats.restype = Stats
@@ -152,6 +154,9 @@ class SmallZTable:
 
     def count(self, attribute: str | bytes) -> int:
         return int(self.c.zn_ztable_count(self.table, Id(*words(as_bytes(attribute), 2))))
+
+    def count_at(self, attribute: bytes, t_ns: int) -> int:
+        return int(self.c.zn_ztable_count_at(self.table, Id(*words(attribute, 2)), t_ns))
 
     def set_z(self, z: int) -> None:
         if self.c.zn_ztable_set_z(self.table, z, None) != 0:

@@ -18,6 +18,7 @@ from packet_help import (
     SERVER,
     SERVER_ADDRESS,
     START,
+    SYN,
     Frame,
     Tcp,
     Udp,
@@ -121,6 +122,37 @@ def test_anything_less_tells_nothing(frames: list[Frame]) -> None:
 def test_the_count_is_that_of_the_window_that_ends_now() -> None:
     stale = [*SHARED, *silent(2, START + 2 * HOUR), *silent(3, START + 2 * HOUR + SECOND)]
     assert told(stale) == UNTOLD
+
+
+def unproven(n: int, t_ns: int) -> list[Frame]:
+    """A connection of user n that casts no vote: nobody answers."""
+    return Tcp(user(n), SERVER_ADDRESS, (40000, 8080), t_ns).segment(CLIENT, SYN).frames
+
+
+def fqdns(frames: list[Frame], **settings: object) -> list[str | None]:
+    """What the flows to port 8080 are told."""
+    outcome = run(frames, **({"z": 2, "dn_hunter": True} | settings))
+    return [flow["fqdn"] for flow in outcome.flows if flow["server_port"] == 8080]
+
+
+def test_now_is_the_time_of_packets_not_that_of_the_last_vote() -> None:
+    assert fqdns([*SHARED, *unproven(2, START + HOUR)]) == [NAME.decode()]
+    assert fqdns([*SHARED, *unproven(2, START + HOUR + 2 * MS)]) == [None]  # user 1 is too old
+
+
+def test_now_is_when_the_record_is_written() -> None:
+    idle = Tcp(user(2), SERVER_ADDRESS, (40000, 8080), LATER).handshake().frames
+    tick = unproven(5, LATER + 10 * MINUTE)
+    assert fqdns([*SHARED, *idle, *tick]) == [NAME.decode(), None]
+    assert fqdns([*SHARED, *idle, *tick], window_ns=5 * MINUTE) == [None, None]
+
+
+def test_who_came_in_a_time_that_was_given_up_does_not_count() -> None:
+    ahead = START + 30 * HOUR
+    frames = [*visit(user(7), NAME, ahead), *visit(user(8), NAME, ahead + MS)]
+    back = [frame for n in range(300) for frame in unproven(9, START + n * SECOND)]
+    frames += [*back, *lookup(1, t_ns=START + HOUR), *silent(1, START + HOUR + SECOND)]
+    assert fqdns(frames, internal=ANYWHERE)[-1] is None
 
 
 def test_it_casts_no_vote() -> None:

@@ -79,7 +79,8 @@ zn_id zn_gate_addr_id(const zn_gate *g, const zn_addr *server)
 
 bool zn_gate_is_shared(const zn_gate *g, zn_id attribute)
 {
-    return g->policy->everything || zn_ztable_count(g->table, attribute) >= g->policy->z;
+    return g->policy->everything ||
+           zn_ztable_count_at(g->table, attribute, g->clock->now_ns) >= g->policy->z;
 }
 
 /* The address as a user: cut to the user's prefix, all special addresses as one. */

@@ -16,6 +16,7 @@
 #include "anon/popularity.h"
 #include "anon/quic_facts.h"
 #include "anon/resolved.h"
+#include "base/clock.h"
 #include "base/stats.h"
 #include "state/addr_set.h"
 #include "state/ztable.h"
@@ -43,7 +44,8 @@ enum { ZN_ADDR_UNASKED, ZN_ADDR_VOTED, ZN_ADDR_RELEASED, ZN_ADDR_SUPPRESSED };
 
 typedef struct zn_gate {
     const zn_policy *policy;
-    zn_flow_table *flows; /* borrowed from the engine, as are book, resolved and stats */
+    const zn_clock *clock; /* of packets: the z-table's moves with votes only */
+    zn_flow_table *flows;  /* borrowed from the engine, as are clock, book, resolved and stats */
     zn_name_book *book;
     const zn_resolved *resolved;
     zn_stats *stats;
@@ -72,7 +74,7 @@ typedef struct zn_gate_limits {
     uint32_t keep;        /* most recent users kept per attribute: the largest z there will be */
 } zn_gate_limits;
 
-/* policy, flows, book, resolved, stats and popularity of *g are set; makes the rest. 0, or a
+/* policy, clock, flows, book, resolved, stats and popularity of *g are set; makes the rest. 0, or a
  * negative zn_err. */
 int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err);
 void zn_gate_fini(zn_gate *g);

@@ -230,8 +230,13 @@ zn_decision zn_ztable_observe(zn_ztable *t, const zn_observation *o)
 
 uint64_t zn_ztable_count(const zn_ztable *t, zn_id attribute)
 {
+    return zn_ztable_count_at(t, attribute, t->clock.now_ns);
+}
+
+uint64_t zn_ztable_count_at(const zn_ztable *t, zn_id attribute, int64_t t_ns)
+{
     const zn_zref *ref = zn_zref_find(t, attribute);
-    return ref != NULL ? zn_zref_live(t, *ref) : 0;
+    return ref != NULL ? zn_zref_live(t, *ref, t_ns) : 0;
 }
 
 int zn_ztable_set_z(zn_ztable *t, uint32_t z, zn_error *err)

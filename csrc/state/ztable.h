@@ -152,6 +152,9 @@ void zn_ztable_observe_columns(zn_ztable *t, const zn_hash_key *key, const zn_co
 
 /* Distinct users of `attribute` in the window that ends at the table's clock; saturates at keep. */
 uint64_t zn_ztable_count(const zn_ztable *t, zn_id attribute);
+/* The same in the window that ends at t_ns, of which the table's clock may know nothing: it moves
+ * with observations only. Before the clock it can be less than there were. */
+uint64_t zn_ztable_count_at(const zn_ztable *t, zn_id attribute, int64_t t_ns);
 /*
  * How many users each attribute has in the window that ends at the clock, in no order; of
  * attributes without a user nothing. Writes at most cap of these numbers and returns how many;

@@ -25,7 +25,7 @@ static void tally_kind(const zn_ztable *t, uint32_t kind, tally *to)
     uint32_t slots = t->size[kind].slab.used_high;
     for (uint32_t slot = 1; slot <= slots; slot++) {
         zn_zref ref = zn_zref_of(kind, slot);
-        uint64_t users = zn_zref_count(t, ref) != 0 ? zn_zref_live(t, ref) : 0;
+        uint64_t users = zn_zref_count(t, ref) != 0 ? zn_zref_live(t, ref, t->clock.now_ns) : 0;
         if (users != 0)
             add(to, users);
     }

@@ -279,8 +279,8 @@ uint32_t zn_zentry_find(const zn_ztable *t, uint32_t list, uint64_t user);
 /* Times of the newest and the oldest user. */
 int64_t zn_zref_newest(const zn_ztable *t, zn_zref ref);
 int64_t zn_zref_oldest(const zn_ztable *t, zn_zref ref);
-/* Users in the window that ends at the clock. */
-uint64_t zn_zref_live(const zn_ztable *t, zn_zref ref);
+/* Users in the window that ends at t_ns. */
+uint64_t zn_zref_live(const zn_ztable *t, zn_zref ref, int64_t t_ns);
 /* Takes an attribute out. */
 void zn_zref_retire(zn_ztable *t, zn_zref ref);
 /* A bounded step of reclaiming what is idle, to be taken every ZN_ZSWEEP_EVERY observations. */

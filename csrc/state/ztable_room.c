@@ -64,19 +64,26 @@ int64_t zn_zref_oldest(const zn_ztable *t, zn_zref ref)
     return zn_zrecord_get(t, ref, zn_zref_count(t, ref) - 1).t_ns;
 }
 
-uint64_t zn_zref_live(const zn_ztable *t, zn_zref ref)
+uint64_t zn_zref_live(const zn_ztable *t, zn_zref ref, int64_t t_ns)
 {
-    int64_t start = zn_zwindow_start(t, t->clock.now_ns);
-    uint32_t n = zn_zref_count(t, ref), e;
+    int64_t start = zn_zwindow_start(t, t_ns);
+    uint32_t n = zn_zref_count(t, ref), later = 0, e;
     if (zn_zref_kind(ref) != ZN_ZKIND_LIST) {
         while (n != 0 && zn_zrecord_get(t, ref, n - 1).t_ns < start)
             n--;
-        return n;
+        while (later != n && zn_zrecord_get(t, ref, later).t_ns > t_ns)
+            later++;
+        return n - later;
     }
+    e = zn_zlist_at(t, zn_zref_index(ref))->newest;
+    for (; e != 0 && zn_zentry_at(t, e)->t_ns > t_ns; later++)
+        e = zn_zentry_at(t, e)->older;
+    if (e == 0)
+        return 0;
     e = zn_zlist_at(t, zn_zref_index(ref))->oldest;
     for (; e != 0 && zn_zentry_at(t, e)->t_ns < start; n--)
         e = zn_zentry_at(t, e)->newer;
-    return n;
+    return n > later ? n - later : 0;
 }
 
 void zn_zref_retire(zn_ztable *t, zn_zref ref)
@@ -193,7 +200,7 @@ void zn_zroom_enforce_caps(zn_ztable *t, zn_id current)
         zn_zref oldest = find_oldest(t, true);
         if (oldest == 0)
             oldest = *zn_zref_find(t, current);
-        t->stats.evicted += zn_zref_live(t, oldest);
+        t->stats.evicted += zn_zref_live(t, oldest, t->clock.now_ns);
         zn_zref_retire(t, oldest);
     }
 }

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from oracle import ZOracle
-from small_ztable import TABLES, AnyTable
+from small_ztable import TABLES, AnyTable, SmallZTable
 
 from zanon_net._core import ZTable
 
@@ -89,6 +89,26 @@ def test_in_order_it_is_the_oracle_for_every_keep(
         users = oracle.users(t_ns, attribute)
         known = table.count(b"name %d" % attribute)
         assert known == (users if more is None else min(users, z + more))
+
+
+@given(streams(ordered=True), ZS, MORE, st.integers(1, 3))
+def test_a_count_at_any_time_never_is_too_high(
+    stream: tuple[int, list[tuple[int, int, int]]], z: int, more: int | None, step: int
+) -> None:
+    """From the clock on it is the oracle's; before, those who came again since are not known."""
+    window_ns, observations = stream
+    table = SmallZTable(z, window_ns, keep=None if more is None else z + more)
+    oracle, most = ZOracle(z, window_ns), 10 if more is None else z + more
+    for observation in observations:
+        feed(table, observation)
+        oracle.observe(*observation)
+    clock = observations[-1][0] if observations else 0
+    times = {t for t, _, _ in observations[::step]}
+    for t_ns in {clamp(t + by) for t in times for by in (-1, 0, 1, window_ns, window_ns + 1)}:
+        for attribute in range(4):
+            known = table.count_at(b"name %d" % attribute, t_ns)
+            users = oracle.users(t_ns, attribute)
+            assert known == min(users, most) if t_ns >= clock else known <= users
 
 
 @both
