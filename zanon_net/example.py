@@ -29,7 +29,7 @@ _ABOUT = {
     "format": "tstat, csv, jsonl, parquet, observations",
     "columns": "core, and any of layer7, e2e, options, p2p",
     "compress": 'how files are: "none", "gzip" or "zstd"; none: Parquet by what is fastest',
-    "split": "new files each time this much packet time begins",
+    "split": "new files each time this much packet time begins, in whole minutes",
     "split_size": "new files when one has this many bytes",
     "popularity": "counts of users per name and window, for the operator, not for release",
     "max_flows": "flows at a time; then those idle for longest are closed early",

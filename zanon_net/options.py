@@ -227,7 +227,8 @@ def _output() -> list[GroupedOption]:
         setting(
             group,
             "--split",
-            "Begin new files each time this much packet time begins, such as each hour.",
+            "Begin new files each time this much packet time begins, such as each hour; in "
+            "whole minutes.",
             "no limit",
             metavar="DURATION",
         ),

@@ -24,7 +24,6 @@ from zanon_net.sinks import Parts, Plan, Sink, StdoutSink, Tables
 MANIFEST = "manifest.json"
 MANIFEST_BYTES = 1 << 16  # kept free for it, so that a full disk can still be told of
 LISTED_BYTES = 512  # beside that, for each file that it lists
-MINUTE_NS = 60_000_000_000
 ON_STDOUT = ("jsonl", "observations", "csv")
 
 
@@ -32,9 +31,9 @@ def _utc(t_ns: int, form: str) -> str:
     return datetime.fromtimestamp(t_ns // 1_000_000_000, UTC).strftime(form)
 
 
-def tstat_folder(first_ns: int, *, seconds: bool = False) -> str:
+def tstat_folder(first_ns: int) -> str:
     """The name of Tstat's folder for a first packet at `first_ns`, in UTC."""
-    return _utc(first_ns, "%Y_%m_%d_%H_%M_%S.out" if seconds else "%Y_%m_%d_%H_%M.out")
+    return _utc(first_ns, "%Y_%m_%d_%H_%M.out")
 
 
 def default_folder(now: datetime) -> Path:
@@ -187,7 +186,7 @@ class FolderSink(Sink):
     def _final_name(self, output: str, stamp_ns: int, number: int) -> str:
         again = "" if number == 1 else f"-{number}"
         if output in FORMAT_OUTPUTS["tstat"]:
-            folder = tstat_folder(stamp_ns, seconds=self._plan.split_ns % MINUTE_NS != 0)
+            folder = tstat_folder(stamp_ns)
             return f"{folder.removesuffix('.out')}{again}.out/{self._plan.file_name(output)}"
         stamp = _utc(stamp_ns, "-%Y%m%dT%H%M%SZ") + again if self._divided else ""
         return self._plan.file_name(output, stamp)

@@ -26,7 +26,7 @@ from zanon_net.values import (
 )
 
 Z_MAX = 2**31
-SPLIT_MIN_NS = 60_000_000_000  # as finely as the times beside a suppressed name are told
+SPLIT_STEP_NS = 60_000_000_000  # as the times beside a suppressed name are told
 COUNT_MAX = 2**31
 WORKERS_MAX = 64
 
@@ -220,10 +220,8 @@ class Output(_Section):
         self._settle("columns", columns)
         if self.compress not in COMPRESSIONS:
             reject("compress", f"must be {', '.join(COMPRESSIONS)}, not {self.compress!r}")
-        if self.split_ns != 0 and self.split_ns < SPLIT_MIN_NS:
-            reject(
-                "split", "must be 1m or more: shorter parts would tell times that records withhold"
-            )
+        if self.split_ns % SPLIT_STEP_NS != 0:
+            reject("split", "must be whole minutes: others would tell times that records withhold")
         if self.split_size is not None:
             parse_size("split_size", self.split_size)
         new_file("popularity", self.popularity)

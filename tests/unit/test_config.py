@@ -145,8 +145,8 @@ def test_wrong_sizes(size: object) -> None:
 
 
 def test_what_output_settings_refuse() -> None:
-    for wrong in ("59s", 1):
-        with pytest.raises(ConfigError, match=r"^split: must be 1m or more: shorter parts would"):
+    for wrong in ("59s", 1, "90s", "61s", "1.01h"):
+        with pytest.raises(ConfigError, match=r"^split: must be whole minutes: others would tell"):
             Output(split=wrong)
     with pytest.raises(ConfigError, match=r"^compress: must be none, gzip, zstd, not 'xz'"):
         Output(compress="xz")
@@ -179,7 +179,7 @@ max_bytes = "2G"
 format = ["jsonl", "observations"]
 columns = ["core"]
 compress = "zstd"
-split = "90s"
+split = "90m"
 split_size = "2k"
 popularity = "popularity.json"
 [limits]
@@ -218,7 +218,7 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
             ("jsonl", "observations"),
             ("core",),
             "zstd",
-            "90s",
+            "90m",
             "2k",
             str(tmp_path / "popularity.json"),
         ),
