@@ -119,6 +119,15 @@ def test_exact_keeps_measurements_and_nothing_else(status: str) -> None:
     assert tstat_line(outcome)["s_ip"] == "-"
 
 
+@pytest.mark.parametrize("status", WITHHELD)
+@pytest.mark.parametrize("rotate_ns", [SECOND, 61 * SECOND, MINUTE, 3 * MINUTE])
+def test_an_epoch_tells_no_time_that_is_withheld(rotate_ns: int, status: str) -> None:
+    epoch = LATER // rotate_ns
+    coarse = record(outcome_with(status, "tls", rotate_ns=rotate_ns))
+    assert coarse["epoch"] == (epoch if rotate_ns % MINUTE == 0 else 0)
+    assert record(outcome_with(status, "tls", rotate_ns=rotate_ns, exact=True))["epoch"] == epoch
+
+
 @pytest.mark.parametrize("exact", [False, True])
 def test_common_server_ports_stay(exact: bool) -> None:
     """They tell the protocol, which the record says anyway."""

@@ -31,7 +31,7 @@ _FLOW = {
     "name_source": "where the name was seen: tls, quic, http, dns",
     "name_status": "none, released, suppressed, unconfirmed or invalid",
     "ech": "whether Encrypted Client Hello was offered: the name is then the outer one",
-    "epoch": "number of the key that made the pseudonyms",
+    "epoch": "number of the key that made the pseudonyms; 0: it would tell a time that is withheld",
     "complete": "in Tstat's log_tcp_complete or log_udp_complete",
     "midstream": "joined after its start",
     "early": "closed to make room for other flows: it may have gone on",

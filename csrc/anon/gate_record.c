@@ -142,9 +142,11 @@ static void coarsen_side(zn_record_side *r)
 }
 
 /* Of a record whose sets are not filled. */
-static void coarsen(zn_record *r)
+static void coarsen(const zn_gate *g, zn_record *r)
 {
     r->coarse = true;
+    if (g->policy->rotate_ns % COARSE_TIME_NS != 0) /* an epoch would say when in a minute */
+        r->epoch = 0;
     coarsen_side(&r->client);
     coarsen_side(&r->server);
     r->first_ns -= r->first_ns % COARSE_TIME_NS;
@@ -281,6 +283,6 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *qui
     if (!g->policy->dn_hunter && r->proto == ZN_PROTO_UDP && r->source == ZN_SOURCE_DNS)
         r->fqdn = r->name;
     if (coarse)
-        coarsen(r);
+        coarsen(g, r);
     return true;
 }
