@@ -43,6 +43,7 @@ struct zn_engine {
     const zn_frame *pending; /* read, and not taken yet */
     size_t pending_count;
     uint64_t pending_of; /* number of the capture that they lie in; 0: interfaces */
+    int interrupted;     /* frames that a call took before its capture paused */
     zn_frame frames[ZN_ENGINE_BATCH];
 };
 

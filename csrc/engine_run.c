@@ -3,6 +3,8 @@
 /* From a source to batches: read when they are needed, or ahead by another worker. */
 #include "engine_internal.h"
 
+#include <errno.h>
+
 size_t zn_engine_until_window(zn_engine *e, const zn_frame *frames, size_t n)
 {
     size_t before = 0;
@@ -46,12 +48,19 @@ static int read_frames(zn_engine *e, zn_source *source, int want, zn_error *err)
     return n;
 }
 
+/* A file gave nothing for now: what it gives later belongs to the same batch. */
+static bool is_pause(const zn_source *source, int n, const zn_error *err)
+{
+    return n < 0 && !zn_capture_may_wait(source->capture) && err != NULL && err->os_errno == EINTR;
+}
+
 /* Frames taken, or, when not one could be because reading failed, why. The batch ends with the
  * source, or where a stream has no more for now; not with the call. */
 static int run_here(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
 {
-    int taken = 0, before = (int)e->pending_count, n = 1, rc = 0;
+    int taken = e->interrupted, before = (int)e->pending_count, n = 1, rc = 0;
     bool drained = false; /* a stream: what came is decided now, not when the batch is full */
+    e->interrupted = 0;
     while (rc == 0 && !(drained && e->pending_count == 0) &&
            (taken < max_frames || e->pending_count != 0)) {
         int want = max_frames - taken < ZN_ENGINE_BATCH ? max_frames - taken : ZN_ENGINE_BATCH;
@@ -66,7 +75,9 @@ static int run_here(zn_engine *e, zn_source *source, int max_frames, zn_error *e
         if (must_stop(e))
             break;
     }
-    if (rc == 0 && (n <= 0 || drained))
+    if (rc == 0 && is_pause(source, n, err))
+        e->interrupted = taken;
+    else if (rc == 0 && (n <= 0 || drained))
         rc = zn_engine_end_batch(e, err);
     if (rc != 0)
         return rc;
@@ -135,8 +146,10 @@ int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err
         e->ahead != NULL && (zn_ahead_has(e->ahead, source) ||
                              (max_frames > ZN_ENGINE_BATCH && zn_capture_stays(source->capture)));
     int n, rc;
-    if (e->pending_of != zn_capture_number(source->capture)) /* which may be closed by now */
+    if (e->pending_of != zn_capture_number(source->capture)) { /* which may be closed by now */
         e->pending_count = 0;
+        e->interrupted = 0;
+    }
     zn_popularity_next(&e->popularity);
     n = ahead ? run_ahead(e, source, max_frames, err) : run_here(e, source, max_frames, err);
     rc = n < 0 ? n : zn_capture_check(source->capture, err);

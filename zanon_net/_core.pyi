@@ -61,6 +61,7 @@ class Capture:
         data: bytes | None = None,
         name: str = "",
         filter: str = "",
+        unpacked: bool = False,
     ) -> None: ...
     @property
     def format(self) -> str: ...

@@ -103,7 +103,9 @@ class OpenSource:
         unpacker = Unpacker(raw, start, self._config.input.bound)
         stack.callback(unpacker.close)
         try:
-            capture = stack.enter_context(Capture(fd=unpacker.fd, name=name, filter=expression))
+            capture = stack.enter_context(
+                Capture(fd=unpacker.fd, name=name, filter=expression, unpacked=self.is_file)
+            )
         except FormatError:
             _refuse_exceeded(name, unpacker)
             if unpacker.problem is None:

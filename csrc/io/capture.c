@@ -283,9 +283,14 @@ uint64_t zn_capture_bytes_read(const zn_capture *c)
     return zn_byte_source_offset(&c->source);
 }
 
+void zn_capture_is_unpacked(zn_capture *c)
+{
+    c->unpacked = true;
+}
+
 bool zn_capture_may_wait(const zn_capture *c)
 {
-    return zn_byte_source_may_grow(&c->source) && !c->source.is_file;
+    return zn_byte_source_may_grow(&c->source) && !c->source.is_file && !c->unpacked;
 }
 
 uint64_t zn_capture_bytes_total(const zn_capture *c)

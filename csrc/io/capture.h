@@ -62,6 +62,8 @@ int zn_capture_check(const zn_capture *c, zn_error *err);
  */
 int zn_capture_peek(zn_capture *c, int64_t *t_ns, zn_error *err);
 
+/* The stream is what a file is unpacked into: batches do not depend on what came by when. */
+void zn_capture_is_unpacked(zn_capture *c);
 /* The next call may have to wait for a stream: what came so far should be used before. */
 bool zn_capture_may_wait(const zn_capture *c);
 

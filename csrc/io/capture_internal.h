@@ -56,7 +56,8 @@ struct zn_capture {
     const zn_format *format; /* NULL until it is known */
     bool big;                /* numbers are big-endian */
     bool ended;
-    bool peeked; /* `next` was read ahead */
+    bool peeked;   /* `next` was read ahead */
+    bool unpacked; /* zn_capture_is_unpacked */
     zn_frame next;
     uint64_t records; /* records or blocks read whole */
     uint32_t wanted;  /* bytes the next record or block needs, counted from its start */

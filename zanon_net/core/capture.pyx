@@ -4,14 +4,14 @@
 
 cdef class Capture:
     """A pcap, pcapng or snoop capture: a file by path, a stream by descriptor (of which `start` was
-    read already), or bytes."""
+    read already, and into which a file may be `unpacked`), or bytes."""
 
     cdef zn_source source
     cdef object data
     cdef _Guard guard
 
     def __init__(self, path=None, *, int fd=-1, bytes start=b"", bytes data=None, str name="",
-                 str filter=""):
+                 str filter="", bint unpacked=False):
         cdef zn_error err
         cdef zn_span read_before
         cdef const char *text
@@ -50,6 +50,8 @@ cdef class Capture:
             with nogil:
                 rc = zn_capture_open_again(&self.source.capture, &err)
         check(rc, &err)
+        if unpacked:
+            zn_capture_is_unpacked(self.source.capture)
 
     def __dealloc__(self):
         self._close()

@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Packed captures: what comes of them is what comes of the captures in them."""
+
+import gzip
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+import zanon_net
+from zanon_net import Config, unpacking
+from zanon_net.bench.trace import Scale, generate
+from zanon_net.keys import new_key
+from zanon_net.unpacking import Unpacker
+
+
+def records_of(path: Path, out: Path, config: Config) -> dict[str, bytes]:
+    """The files with records that a run writes, by name."""
+    zanon_net.run(path, config, out=out)
+    files = (p for p in out.rglob("*") if p.is_file() and p.name != "manifest.json")
+    return {p.relative_to(out).as_posix(): p.read_bytes() for p in files}
+
+
+@pytest.mark.parametrize("part", [7_000, 1_000_000])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_same_is_written_however_slowly_it_is_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int, part: int
+) -> None:
+    """A batch, at whose end records wait, ends where it does in the file itself."""
+    plain, packed = tmp_path / "x.pcap", tmp_path / "x.pcap.gz"
+    generate(plain, "isp", Scale(octets=4_000_000, homes=50, names=100))
+    packed.write_bytes(gzip.compress(plain.read_bytes(), 1))
+    waits = iter([0.5])  # so long that the reader looks for signals
+
+    def write_slowly(unpacker: Unpacker, data: bytes) -> None:
+        for at in range(0, len(data), part):
+            time.sleep(next(waits, 0.001) if at > len(data) // 2 else 0)
+            os.write(unpacker._out, data[at : at + part])
+
+    monkeypatch.setattr(Unpacker, "_write", write_slowly)
+    monkeypatch.setattr(unpacking, "STEP_MIN", 8_000_000)
+    new_key(tmp_path / "zanon.key")
+    config = Config().replace(
+        z=2,
+        key_file=tmp_path / "zanon.key",
+        evidence="any",
+        max_flows=8,
+        workers=workers,
+        format="tstat,jsonl",
+        split_size="50k",
+    )
+    found = [records_of(path, tmp_path / path.suffix, config) for path in (plain, packed)]
+    assert found[0] == found[1]
+    assert len(found[0]) > 6
