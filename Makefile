@@ -244,7 +244,7 @@ lib: $(BUILD)/lib/libzanon.a ## build/lib/libzanon.a, its headers and zanon.pc, 
 	@printf '%s\n' 'prefix=$${pcfiledir}/../..' 'Name: zanon' \
 		'Description: Real-time z-anonymization of network traffic' \
 		"Version: $$(sed -n 's/^__version__ = "\(.*\)"/\1/p' zanon_net/_version.py)" \
-		'Requires: $(LIBRARIES)' 'Cflags: -I$${prefix}/include/zanon' \
+		'Requires: $(LIBRARIES)' 'Cflags: -I$${prefix}/include/zanon -D_DEFAULT_SOURCE' \
 		'Libs: -L$${prefix}/lib -lzanon -lm -pthread' > $(BUILD)/lib/pkgconfig/zanon.pc
 	@echo "$(BUILD)/lib/libzanon.a, headers in $(BUILD)/include/zanon, $(BUILD)/lib/pkgconfig/zanon.pc"
 

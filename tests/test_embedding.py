@@ -174,6 +174,10 @@ def test_no_frames() -> None:
         ({2: [-1]}, ValueError, "caplen holds a number out of range"),
         ({2: [1 << 32]}, ValueError, "caplen holds a number out of range"),
         ({3: [10]}, ValueError, "does not fit the buffer"),
+        ({4: 1.5}, TypeError, "linktype must be a whole number"),
+        ({4: True}, TypeError, "linktype must be a whole number"),
+        ({4: -1}, ValueError, "linktype is out of range"),
+        ({4: 1 << 32}, ValueError, "linktype is out of range"),
     ],
 )
 def test_what_does_not_fit(change: dict[int, Any], error: type[Exception], problem: str) -> None:
@@ -186,6 +190,16 @@ def test_what_does_not_fit(change: dict[int, Any], error: type[Exception], probl
         assert engine.stats["frames"] == 0
         engine.feed(bytes(60), [1], [60], [60], 1)
         assert engine.stats["frames"] == 1
+
+
+@pytest.mark.parametrize(
+    ("quiet_ns", "error"), [(1.5, TypeError), (None, TypeError), (1 << 63, ValueError)]
+)
+def test_an_idle_time_that_is_none(quiet_ns: Any, error: type[Exception]) -> None:
+    with Engine(config()) as engine:
+        with pytest.raises(error, match=r"^quiet_ns "):
+            engine.idle(quiet_ns)
+        engine.idle(np.int64(1))
 
 
 def test_a_closed_engine() -> None:

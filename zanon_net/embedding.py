@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine inside another program: frames in as arrays, released data out as arrays."""
 
-from typing import Any, Self
+import operator
+from typing import Any, Self, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -60,15 +61,15 @@ class Engine:
         caplen, wirelen: uint32[n], bytes in the buffer and on the wire.
         linktype: the LINKTYPE_* of all of them, 1 for Ethernet.
 
-        Raises ValueError when the lengths do not fit, TypeError for other than whole numbers; then
-        nothing was taken.
+        Raises ValueError when the lengths do not fit or a number is out of range, TypeError for
+        other than whole numbers; then nothing was taken.
         """
         self._engine.feed(
             buffer,
             _numbers("ts_ns", ts_ns, np.int64),
             _numbers("caplen", caplen, np.uint32),
             _numbers("wirelen", wirelen, np.uint32),
-            linktype,
+            _number("linktype", linktype, np.uint32),
         )
 
     def observations(self) -> npt.NDArray[np.void]:
@@ -94,8 +95,11 @@ class Engine:
             self._engine.settle()
 
     def idle(self, quiet_ns: int) -> None:
-        """No frame came for `quiet_ns` ns since the last one: closes flows idle for too long."""
-        self._engine.idle(quiet_ns)
+        """No frame came for `quiet_ns` ns since the last one: closes flows idle for too long.
+
+        Raises ValueError for a number out of range, TypeError for other than a whole one.
+        """
+        self._engine.idle(_number("quiet_ns", quiet_ns, np.int64))
 
     def finish(self) -> None:
         """End of input: closes every flow; `records` then has the rest.
@@ -132,10 +136,20 @@ def _numbers(name: str, values: npt.ArrayLike, wanted: type[Any]) -> npt.NDArray
     if given.ndim != 1:
         raise ValueError(f"{name} must have one dimension")
     if given.dtype == wanted:
-        return np.ascontiguousarray(given)
+        return np.require(given, requirements=("C", "ALIGNED"))
     if given.size and given.dtype.kind not in "iu":
         raise TypeError(f"{name} must hold whole numbers")
     limits = np.iinfo(wanted)
     if given.size and not (limits.min <= int(given.min()) and int(given.max()) <= limits.max):
         raise ValueError(f"{name} holds a number out of range")
     return given.astype(wanted)
+
+
+def _number(name: str, value: SupportsIndex, wanted: type[Any]) -> int:
+    """`value`, which fits into `wanted`."""
+    if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be a whole number")
+    number, limits = operator.index(value), np.iinfo(wanted)
+    if not limits.min <= number <= limits.max:
+        raise ValueError(f"{name} is out of range")
+    return number

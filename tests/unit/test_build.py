@@ -146,7 +146,7 @@ def test_the_monitor_in_c(c_library: Path, tmp_path: Path, demo_pcap: Path) -> N
     warnings = ["-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Werror"]
     flags = library_flags(c_library, "libpcap")
     subprocess.run(
-        ["cc", "-std=c11", "-D_GNU_SOURCE", *warnings, str(source), *flags, "-o", monitor],
+        ["cc", "-std=c11", *warnings, str(source), *flags, "-o", monitor],
         check=True,
     )
     done = subprocess.run([monitor, "5", str(demo_pcap)], capture_output=True, check=True)
