@@ -16,7 +16,6 @@
 
 #define TAG_BYTES 4 /* libpcap puts a VLAN tag back after the frame was cut */
 #define NO_GROUP (-1)
-#define WHOLE_MS (3 * ZN_LIVE_BLOCK_MS) /* until what came is handed over: two turns of a timer */
 
 struct zn_live {
     pcap_t *handle;
@@ -142,7 +141,7 @@ static int64_t now_ns(void)
 
 int zn_live_begin(zn_live *l, const zn_live_config *config, zn_error *err)
 {
-    const int64_t whole_ns = l->stopped_ns + WHOLE_MS * ZN_NS_PER_MS;
+    const int64_t whole_ns = l->stopped_ns + ZN_LIVE_WHOLE_MS * ZN_NS_PER_MS;
     const zn_frame *frames;
     int n;
     for (int64_t now = now_ns(); now < whole_ns; now = now_ns()) {

@@ -21,7 +21,8 @@
 #include "io/frame.h"
 
 #define ZN_LIVE_BLOCK_MS 10 /* age at which the kernel hands over a block that is not full */
-#define ZN_LIVE_BATCH 256   /* most frames a call delivers: what they hold stays in the cache */
+#define ZN_LIVE_WHOLE_MS (3 * ZN_LIVE_BLOCK_MS) /* until what came is there: two turns of a timer */
+#define ZN_LIVE_BATCH 256 /* most frames a call delivers: what they hold stays in the cache */
 
 typedef struct zn_live zn_live;
 
@@ -55,7 +56,7 @@ void zn_live_close(zn_live *l);
 /*
  * The frames that are there, at most ZN_LIVE_BATCH, into *frames, which borrows until the next
  * call. Never waits. Returns their number, 0 when there are none, or a negative zn_err: the
- * interface is gone.
+ * interface is gone. Later calls may deliver what it had brought, for ZN_LIVE_WHOLE_MS.
  */
 int zn_live_next(zn_live *l, const zn_frame **frames, zn_error *err);
 /* Becomes readable when there are frames; -1 where the system offers no such descriptor. */

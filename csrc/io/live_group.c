@@ -21,9 +21,10 @@ typedef struct member {
     zn_live *live;
     size_t interface;
     const zn_frame *frames;
-    int n, at;        /* frames of the batch, and how many are handed out */
-    int64_t empty_ns; /* wall clock when it was last found empty */
-    bool gone;
+    int n, at;         /* frames of the batch, and how many are handed out */
+    int64_t empty_ns;  /* wall clock when it was last found empty */
+    int64_t failed_ns; /* monotonic clock when its interface was found to be gone; 0: never */
+    bool gone;         /* and what that had brought is read */
     char warning[192];
 } member;
 
@@ -44,6 +45,19 @@ static int64_t clock_ns(clockid_t clock)
     return (int64_t)now.tv_sec * ZN_NS_PER_S + now.tv_nsec;
 }
 
+/* The interface is gone. The system hands over what it brought a little later. */
+static void give_up(member *m, const zn_error *err)
+{
+    int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    if (m->failed_ns == 0) {
+        memcpy(m->warning, err->msg, sizeof m->warning - 1);
+        zn_live_stop(m->live); /* it may have another name, and go on */
+        m->failed_ns = now_ns;
+    }
+    m->gone = now_ns - m->failed_ns > ZN_LIVE_WHOLE_MS * ZN_NS_PER_MS;
+    m->n = 0;
+}
+
 static void read_member(void *of, uint32_t task)
 {
     zn_live_group *g = of;
@@ -52,13 +66,10 @@ static void read_member(void *of, uint32_t task)
     int64_t asked_ns = clock_ns(CLOCK_REALTIME);
     m->at = 0;
     m->n = zn_live_next(m->live, &m->frames, &err);
+    if (m->n < 0)
+        give_up(m, &err);
     if (m->n == 0)
         m->empty_ns = asked_ns;
-    if (m->n < 0) {
-        m->n = 0;
-        m->gone = true;
-        memcpy(m->warning, err.msg, sizeof m->warning - 1);
-    }
 }
 
 int zn_live_group_open(zn_live_group **out, zn_error *err)
@@ -284,7 +295,7 @@ uint32_t zn_live_group_link_type(const zn_live_group *g, size_t i)
 const char *zn_live_group_warning(const zn_live_group *g, size_t i)
 {
     for (size_t k = 0; k < g->count; k++)
-        if (g->members[k].interface == i && g->members[k].gone)
+        if (g->members[k].interface == i && g->members[k].failed_ns != 0)
             return g->members[k].warning;
     return NULL;
 }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interfaces: what may happen while `zanon-net run` reads them."""
 
+import itertools
 import os
 import shutil
 import signal
@@ -58,6 +59,30 @@ def test_interface_is_removed(net: Namespace, live: Any, workers: int) -> None:
     assert [source["frames"] for source in manifest["sources"]] == [100, 100]
     assert all("disappeared" in source["warning"] for source in manifest["sources"])
     assert not manifest["complete"]
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_what_an_interface_brought_before_it_was_removed(
+    net: Namespace, live: Any, workers: int
+) -> None:
+    """Frames that the system has not handed over yet are read."""
+    run = live("a", "--status", "100ms", "--workers", workers)
+    raw, frames = net.sender("b"), datagrams(1000)
+
+    def send() -> None:
+        with suppress(OSError):
+            for n in itertools.count():
+                raw.send(frames[n % len(frames)])
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    run.wait_for_packets(1)
+    net.ip("link del dev a")
+    thread.join()
+    run.process.wait(timeout=PATIENCE_S)
+    source = only(run.end())
+    assert "disappeared" in source["warning"]
+    assert source["received"] == source["frames"] + source["drops"]["ring"]
 
 
 def test_a_silent_interface_is_removed(net: Namespace, live: Any) -> None:
