@@ -23,15 +23,21 @@ def records_of(path: Path, out: Path, config: Config) -> dict[str, bytes]:
     return {p.relative_to(out).as_posix(): p.read_bytes() for p in files}
 
 
+def pack(tmp_path: Path) -> tuple[Path, Path]:
+    """A capture, and the same packed."""
+    plain, packed = tmp_path / "x.pcap", tmp_path / "x.pcap.gz"
+    generate(plain, "isp", Scale(octets=4_000_000, homes=50, names=100))
+    packed.write_bytes(gzip.compress(plain.read_bytes(), 1))
+    return plain, packed
+
+
 @pytest.mark.parametrize("part", [7_000, 1_000_000])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_same_is_written_however_slowly_it_is_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int, part: int
 ) -> None:
     """A batch, at whose end records wait, ends where it does in the file itself."""
-    plain, packed = tmp_path / "x.pcap", tmp_path / "x.pcap.gz"
-    generate(plain, "isp", Scale(octets=4_000_000, homes=50, names=100))
-    packed.write_bytes(gzip.compress(plain.read_bytes(), 1))
+    plain, packed = pack(tmp_path)
     waits = iter([0.5])  # so long that the reader looks for signals
 
     def write_slowly(unpacker: Unpacker, data: bytes) -> None:
@@ -54,3 +60,22 @@ def test_the_same_is_written_however_slowly_it_is_unpacked(
     found = [records_of(path, tmp_path / path.suffix, config) for path in (plain, packed)]
     assert found[0] == found[1]
     assert len(found[0]) > 6
+
+
+def test_how_far_it_is_is_told_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _plain, packed = pack(tmp_path)
+
+    def write_slowly(unpacker: Unpacker, data: bytes) -> None:
+        for at in range(0, len(data), 100_000):
+            time.sleep(0.01)
+            os.write(unpacker._out, data[at : at + 100_000])
+
+    monkeypatch.setattr(Unpacker, "_write", write_slowly)
+    monkeypatch.setattr(unpacking, "STEP_MIN", 8_000_000)
+    told: list[int] = []
+    config = Config().replace(z=2, format="jsonl", status="10ms")
+    report = zanon_net.run(
+        packed, config, out=tmp_path / "out", status=lambda status: told.append(status.packets)
+    )
+    (source,) = report.manifest["sources"]
+    assert any(0 < packets < source["frames"] // 2 for packets in told)

@@ -40,6 +40,7 @@ from zanon_net.windows import Windows
 
 BATCH_FRAMES = 65536
 SIZED_FRAMES = 16384  # where a part ends with a file's size, which is seen after each batch
+UNPACKED_FRAMES = 2048  # what is unpacked comes slowly, and who waits wants to see how far it is
 REMOVAL_S = 2.0  # more than it takes to remove a run's files
 FRAMES_ALONE = 256  # how many are looked at one by one until one turns out to be a packet
 Progress = Callable[[int, int, int], None]
@@ -208,7 +209,8 @@ class Reader:
         before, more = self._frames(), True
         try:
             with self._interruption.reading():
-                more = self._engine.run(source.capture, 1 if alone else self._batch_frames) > 0
+                frames = 1 if alone else self._frames_of_call(source)
+                more = self._engine.run(source.capture, frames) > 0
         except StopReading:
             pass
         except CaptureError as error:  # a signal ends a wait, whether or not it means us
@@ -216,6 +218,11 @@ class Reader:
                 raise
         self._end_call(source, before)
         return more
+
+    def _frames_of_call(self, source: OpenSource) -> int:
+        """What is written depends on it only where files have a size."""
+        sized = self._batch_frames <= SIZED_FRAMES
+        return UNPACKED_FRAMES if source.is_unpacked and not sized else self._batch_frames
 
     def _take_read(self, source: OpenSource) -> bool:
         """Takes what was read ahead of its turn; whether there was any."""

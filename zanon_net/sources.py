@@ -58,6 +58,11 @@ class OpenSource:
         return self._capture is not None
 
     @property
+    def is_unpacked(self) -> bool:
+        """Whether its capture is being unpacked."""
+        return self._unpacker is not None
+
+    @property
     def capture(self) -> Capture:
         """The open capture."""
         if self._capture is None:
