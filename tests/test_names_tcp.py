@@ -288,6 +288,26 @@ def test_requests_go_on_behind_lost_bytes() -> None:
     assert names(talk) == ["a.example", OTHER.decode(), NAME.decode()]
 
 
+@pytest.mark.parametrize("start", [b"", b"GET / HTTP/1.1\r\nHost: a.example\r\n"])
+@pytest.mark.parametrize("tail", [b"Accept: x\r\n\r\n", b"\r\n\r\n", b"\n\n", b"x\r\n\r\n\r\n"])
+def test_a_request_behind_the_rest_of_one_that_was_lost(start: bytes, tail: bytes) -> None:
+    for pieces in ([tail, request(NAME)], [tail + request(NAME)]):
+        talk = talk_of(start) if start else Tcp().handshake()
+        talk.next[CLIENT] += 300
+        for piece in pieces:
+            talk.say(piece)
+        outcome = run(talk.say(request(OTHER)).frames, z=1)
+        assert outcome.released() == {NAME.decode(), OTHER.decode()}
+        assert outcome.stats["suppressed_incomplete"] == bool(start)
+
+
+@pytest.mark.parametrize("before", [b"0", b"0\r\n", b"x\r\n\r\n0", b"x\r\n\r\n0\r\n"])
+def test_no_request_begins_in_the_middle_of_lost_ones(before: bytes) -> None:
+    talk = Tcp().handshake()
+    talk.next[CLIENT] += 300
+    assert names(talk.say(before + request(NAME))) == []
+
+
 @pytest.mark.parametrize("size", [1, 7])
 def test_a_request_in_tiny_segments(size: int) -> None:
     assert names(talk_of(*segments(request(NAME), size))) == [NAME.decode()]

@@ -51,6 +51,7 @@ typedef struct zn_piece {
     uint32_t seq;
     uint32_t missing; /* bytes that the snapshot length cut off behind them */
     zn_piece_end end;
+    bool behind_hole; /* it may begin with the rest of what was lost */
 } zn_piece;
 
 /*

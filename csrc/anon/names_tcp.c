@@ -71,6 +71,10 @@ static zn_parse read_all(const zn_sighting *s, zn_piece *rest)
     while (f->head != ZN_HEAD_OFF && rest->bytes.n != 0 && result == ZN_DONE) {
         uint32_t used;
         result = zn_names_read(s, rest, &used);
+        if (result == ZN_OTHER && rest->behind_hole) {
+            used = (uint32_t)zn_http_next_request(rest->bytes);
+            result = used != 0 ? ZN_DONE : ZN_OTHER;
+        }
         if (result == ZN_DONE) {
             move_to(f, rest->seq + used);
             drop_front(rest, used);
@@ -92,13 +96,15 @@ static zn_parse read_all(const zn_sighting *s, zn_piece *rest)
     return ZN_DONE;
 }
 
-/* Reads what the stream has from its start on, and forgets it. */
-static void read_stream(const zn_sighting *s, uint32_t missing, zn_piece_end end)
+/* Reads what the stream has from its start on, and forgets it. `behind`: what it leaves open. */
+static void read_stream(const zn_sighting *s, zn_piece behind)
 {
     zn_flow *f = s->f;
     zn_stream_pool *pool = &s->names->streams;
     uint32_t from = f->head_seq;
-    zn_piece head = {zn_stream_head(pool, f->stream), from, missing, end};
+    zn_piece head = behind;
+    head.bytes = zn_stream_head(pool, f->stream);
+    head.seq = from;
     if (head.bytes.n != 0)
         (void)read_all(s, &head);
     if (f->head_seq != from)
@@ -122,7 +128,7 @@ static void pass_holes(const zn_sighting *s, zn_piece_end last)
             zn_stream_consume(pool, f->stream, first);
         }
         hole = zn_stream_has_hole(pool, f->stream);
-        read_stream(s, 0, hole ? ZN_PIECE_HOLE : last);
+        read_stream(s, (zn_piece){.end = hole ? ZN_PIECE_HOLE : last, .behind_hole = first != 0});
     }
 }
 
@@ -169,7 +175,7 @@ static void collect(const zn_sighting *s, zn_piece *in)
     if (!store(s, in))
         return;
     at_end = zn_stream_head(pool, s->f->stream).n == in->seq - s->f->head_seq;
-    read_stream(s, at_end && in->bytes.n == 0 ? in->missing : 0, ZN_PIECE_OPEN);
+    read_stream(s, (zn_piece){.missing = at_end && in->bytes.n == 0 ? in->missing : 0});
 }
 
 static void see_in_place(const zn_sighting *s, zn_piece *in)
@@ -249,7 +255,7 @@ void zn_names_tcp(const zn_sighting *s)
     zn_flow *f = s->f;
     const zn_packet *p = s->p;
     zn_piece in = {p->payload, p->seq + ((p->tcp_flags & ZN_TCP_SYN) != 0),
-                   p->payload_len - (uint32_t)p->payload.n, ZN_PIECE_OPEN};
+                   p->payload_len - (uint32_t)p->payload.n, ZN_PIECE_OPEN, false};
     if (f->head == ZN_HEAD_OFF || p->payload.n == 0)
         return;
     if (p->sender != f->client && !is_client_after_all(s))

@@ -248,6 +248,19 @@ bool zn_http_looks_like_request(zn_span bytes)
     return take_line(&c, &line) && parse_request_line(line, &state, &request);
 }
 
+size_t zn_http_next_request(zn_span bytes)
+{
+    zn_cursor c = zn_cursor_over_span(bytes, false);
+    zn_span line;
+    while (take_line(&c, &line)) {
+        size_t at = bytes.n - zn_cursor_left(&c);
+        if (line.n == 0 && at < bytes.n &&
+            zn_http_looks_like_request(zn_ascii_part(bytes, at, bytes.n)))
+            return at;
+    }
+    return 0;
+}
+
 static field_kind kind_of(zn_span name)
 {
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {

@@ -29,6 +29,10 @@ bool zn_http_looks_like_request(zn_span bytes);
 /* True when these bytes start with a known method and a space, or are a beginning of that. */
 bool zn_http_is_known_method(zn_span bytes);
 
+/* Where, behind the first empty line that a request follows, that request starts; 0: there is
+ * none. For bytes that begin in the middle of something. */
+size_t zn_http_next_request(zn_span bytes);
+
 /*
  * Parses the head of a request. Returns ZN_DONE with *out once the empty line is there,
  * ZN_NEED_MORE, ZN_MALFORMED (two different Host fields, a head longer than ZN_HTTP_HEAD_MAX) or
