@@ -29,6 +29,7 @@ PREAMBLES = {
     "LDAP, long lengths": b"\x30"
     + bytes.fromhex("811d 020101 7718 8016")
     + b"1.3.6.1.4.1.1466.20037",
+    "TLS 1.3, before the second hello": b"\x14\3\3\0\1\1",
     "TDS": bytes.fromhex("1201 0100 0000 0100"),
     "SMTP": b"STARTTLS\r\n",
     "SMTP, pipelined": b"EHLO client\r\nSTARTTLS\r\n",

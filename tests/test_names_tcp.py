@@ -323,7 +323,10 @@ def test_a_sender_of_single_bytes_is_not_followed_for_ever() -> None:
 # ---- flows joined in their middle ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("payload", [HELLO, request(NAME), opening(NAME)])
+AGAIN = PREAMBLES["TLS 1.3, before the second hello"] + HELLO
+
+
+@pytest.mark.parametrize("payload", [HELLO, AGAIN, request(NAME), opening(NAME)])
 @pytest.mark.parametrize("ports", [(40000, 443), (443, 40000), (40000, 50000)])
 def test_joined_in_the_middle(payload: bytes, ports: tuple[int, int]) -> None:
     talk = Tcp(ports=ports).segment(SERVER, ACK, b"x" * 5).segment(CLIENT, PSH | ACK, b"y" * 5)

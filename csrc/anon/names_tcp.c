@@ -11,7 +11,9 @@
  * in front of them, or the flow ends; what was stored behind them is then read by itself.
  */
 #include "anon/names_internal.h"
+#include "proto/ascii.h"
 #include "proto/http.h"
+#include "proto/preamble.h"
 
 #define PIECES_MAX 256
 _Static_assert(ZN_NAMES_TRIES == 16, "zn_flow.head_tries counts those before the last");
@@ -20,6 +22,7 @@ _Static_assert(ZN_NAMES_TRIES == 16, "zn_flow.head_tries counts those before the
 #define FOLLOWED_MAX (1 << 30)
 #define BEYOND_MAX (1 << 26)
 #define REQUEST_START_MIN 9 /* bytes that tell a request by itself */
+#define CHANGE_CIPHER_SPEC 20
 
 static void refuse_head(const zn_sighting *s, zn_stat why)
 {
@@ -237,6 +240,8 @@ static bool is_client_after_all(const zn_sighting *s)
     bool request;
     if (!s->f->midstream || s->f->head != ZN_HEAD_SEARCH || s->f->stream != 0)
         return false;
+    if (zn_ascii_first(bytes) == CHANGE_CIPHER_SPEC && zn_preamble_skip(bytes, &used) == ZN_DONE)
+        bytes = zn_ascii_part(bytes, used, bytes.n);
     tls = zn_tls_client_hello(bytes, true, &s->names->tls, &hello);
     request = bytes.n >= REQUEST_START_MIN &&
               (zn_http_looks_like_request(bytes) || zn_h2_preface(bytes, &used) != ZN_OTHER);

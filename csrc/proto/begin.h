@@ -12,7 +12,8 @@
 /* The bytes below ' ', beside 0, that something begins with: SOCKS, RDP, MySQL, empty lines, TDS,
  * TLS. */
 #define ZN_BEGIN_CONTROLS                                                                          \
-    (1u << 1 | 1u << 3 | 1u << 4 | 1u << 5 | 1u << '\n' | 1u << '\r' | 1u << 0x12 | 1u << 0x16)
+    (1u << 1 | 1u << 3 | 1u << 4 | 1u << 5 | 1u << '\n' | 1u << '\r' | 1u << 0x12 | 1u << 0x14 |   \
+     1u << 0x16)
 #define ZN_BEGIN_POSTGRESQL 8u /* the length of its requests for encryption */
 
 /* True only where zn_tls_client_hello, zn_h2_preface, zn_http_looks_like_request, zn_preamble_skip

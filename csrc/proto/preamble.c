@@ -251,6 +251,14 @@ static size_t socks5(zn_span bytes)
     return used != 0 ? used : socks5_greeting(bytes);
 }
 
+/* What stands before the second hello of TLS 1.3 (RFC 8446 D.4), which is the first one of a stream
+ * whose start was not captured. */
+static size_t change_cipher(zn_span bytes)
+{
+    zn_cursor c = zn_cursor_over_span(bytes, true);
+    return STARTS_WITH(&c, "\x14\3\3\0\1\1") ? taken(&c, bytes) : 0;
+}
+
 /* The forms whose first byte is always the same. */
 static size_t binary(zn_span bytes)
 {
@@ -269,6 +277,8 @@ static size_t binary(zn_span bytes)
         return proxy_header(bytes);
     case 0x12:
         return tds(bytes);
+    case 0x14:
+        return change_cipher(bytes);
     case 0x30:
         return ldap(bytes);
     case 'P':
