@@ -10,7 +10,6 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import click
@@ -20,7 +19,7 @@ from zanon_net._version import __version__
 from zanon_net.bench.command import bench_command
 from zanon_net.config import Config
 from zanon_net.errors import CapacityError, ConfigError, ZanonError
-from zanon_net.example import example
+from zanon_net.example import example, write_example
 from zanon_net.filter_config import FilterConfig
 from zanon_net.filter_options import FILTER_EPILOG, filter_options
 from zanon_net.filtering import filter_rows
@@ -254,13 +253,7 @@ def config_command(file: str | None) -> int:
     if file is None:
         click.echo(example(), nl=False)
         return 0
-    try:
-        with Path(file).open("x", encoding="utf-8") as out:
-            out.write(example())
-    except FileExistsError:
-        raise ConfigError(f"{file} exists, and nothing is ever overwritten") from None
-    except OSError as error:
-        raise ConfigError(f"cannot write {file}: {error.strerror}") from None
+    write_example(file)
     _say(f"wrote every setting to {file}; use it with run --config {file}")
     return 0
 

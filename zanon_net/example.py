@@ -4,9 +4,13 @@
 
 import dataclasses
 import json
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 from zanon_net.config import Config
+from zanon_net.errors import ConfigError
+from zanon_net.files import explained
 
 _ABOUT = {
     "z": "users that must share a name before it is released; 1 releases every name",
@@ -64,6 +68,31 @@ _EXAMPLES: dict[str, object] = {
 def example() -> str:
     """The file's text. Settings without a default are there as comments."""
     return "\n".join(_lines()) + "\n"
+
+
+def write_example(path: str | os.PathLike[str]) -> None:
+    """Writes the file.
+
+    Raises ConfigError when there is something of this name already, OutputError when the system
+    refuses; no part of it is left, which a run would take for all of the settings.
+    """
+    if path == "":
+        raise ConfigError("the file to write has no name; was it a variable that is not set?")
+    path = Path(path)
+    with explained("write", path):
+        try:
+            file = path.open("xb", buffering=0)
+        except FileExistsError:
+            raise ConfigError(f"{path} exists, and nothing is ever overwritten") from None
+        try:
+            with file:
+                text = memoryview(example().encode())
+                while text:
+                    text = text[file.write(text) :]
+                os.fsync(file.fileno())
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
 
 
 def _lines() -> Iterator[str]:

@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import re
+import resource
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -276,8 +277,22 @@ def test_config_overwrites_nothing(capsys: Captured) -> None:
     assert run_main("config", "mine") == 2
     assert "mine exists, and nothing is ever overwritten" in capsys.readouterr().err
     assert Path("mine").read_text() == "mine"
-    assert run_main("config", "no/such/folder") == 2
+    assert run_main("config", "no/such/folder") == 1
     assert "No such file or directory" in capsys.readouterr().err
+    assert run_main("config", "") == 2
+    assert "has no name" in capsys.readouterr().err
+
+
+def test_half_a_config_is_not_left(capsys: Captured) -> None:
+    """It would be read as a whole one, with the defaults for what was cut."""
+    former = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, former[1]))
+    try:
+        assert run_main("config", "zanon.toml") == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, former)
+    assert "cannot write zanon.toml: File too large" in capsys.readouterr().err
+    assert not Path("zanon.toml").exists()
 
 
 def test_a_run_tells_its_memory_before_it_starts(capsys: Captured) -> None:
