@@ -375,8 +375,16 @@ def test_settings_that_cannot_be_meant(settings: dict[str, Any], message: str) -
 def test_one_target_setting_brings_the_others() -> None:
     assert not ZParams().dynamic
     by_p, by_k = ZParams(target_p=0.8), ZParams(z=2000, target_k=3)
-    assert (by_p.target_k, by_p.target_p, by_p.z_max) == (2, 0.8, 1000)
-    assert (by_k.target_k, by_k.target_p, by_k.z_max) == (3, 0.95, 2000)
+    assert (by_p.target_k, by_p.target_p, by_p.z_limit) == (2, 0.8, 1000)
+    assert (by_k.target_k, by_k.target_p, by_k.z_limit) == (3, 0.95, 2000)
+
+
+def test_a_z_above_1000_can_override_that_of_a_file(tmp_path: Path) -> None:
+    """The file named no largest z, so that there is none for the option to exceed."""
+    (tmp_path / "zanon.toml").write_text("[anonymity]\ntarget_p = 0.9\n")
+    anonymity = Config.load(tmp_path / "zanon.toml").replace(z=2000).anonymity
+    assert (anonymity.z, anonymity.z_limit) == (2000, 2000)
+    assert Config(anonymity=anonymity).replace(z=20).anonymity.z_limit == 1000
 
 
 def test_an_engine_refuses_a_z_above_its_largest() -> None:

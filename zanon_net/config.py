@@ -192,8 +192,13 @@ class Config:
     def _target(self) -> dict[str, Any]:
         """What a z that follows the stream is to reach."""
         anonymity = self.anonymity
-        names = ("target_k", "target_p", "z_max") if anonymity.dynamic else ()
-        return {name: getattr(anonymity, name) for name in names}
+        if not anonymity.dynamic:
+            return {}
+        return {
+            "target_k": anonymity.target_k,
+            "target_p": anonymity.target_p,
+            "z_max": anonymity.z_limit,
+        }
 
 
 _SECTIONS: dict[str, type] = {

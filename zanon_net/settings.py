@@ -98,9 +98,8 @@ class ZParams(_Section):
             return
         self._settle("target_k", 2 if self.target_k is None else self.target_k)
         self._settle("target_p", 0.95 if self.target_p is None else self.target_p)
-        self._settle("z_max", max(1000, self.z) if self.z_max is None else self.z_max)
         whole("target_k", self.target_k, 2, COUNT_MAX)
-        whole("z_max", self.z_max, self.z, Z_MAX)
+        whole("z_max", self.z_limit, self.z, Z_MAX)
         number: object = self.target_p
         if not isinstance(number, int | float) or not 0 < number < 1:
             reject("target_p", f"must be a probability above 0 and below 1, not {number!r}")
@@ -112,8 +111,10 @@ class ZParams(_Section):
 
     @property
     def z_limit(self) -> int:
-        """The largest z there may be."""
-        return self.z if self.z_max is None else self.z_max
+        """The largest z there may be; where none was given, it follows a z that is changed."""
+        if self.z_max is not None:
+            return self.z_max
+        return max(1000, self.z) if self.dynamic else self.z
 
     @property
     def suffixes(self) -> tuple[str, ...]:
