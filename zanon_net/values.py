@@ -209,7 +209,7 @@ def _suffix(name: str, where: str, text: str) -> str:
 
 def parse_never(name: str, value: object) -> tuple[str, ...]:
     """Suffixes from a file, or from a sequence of texts."""
-    if value == "":
+    if isinstance(value, str | os.PathLike) and not _is_path(value):
         reject(name, "must be the path of a file with hostname suffixes, one a line")
     if isinstance(value, str | os.PathLike):
         items = _read_lines(name, Path(value))
@@ -272,9 +272,15 @@ def prefix_pair(name: str, value: object) -> tuple[int, int]:
     return lengths[0], lengths[1]
 
 
+def _is_path(value: object) -> bool:
+    """Whether it can be a file's path; the system would cut one at a zero byte."""
+    text = str(value)
+    return isinstance(value, str | os.PathLike) and text != "" and "\0" not in text
+
+
 def key_path(name: str, value: object) -> None:
     """Refuses what can be no path of a key file, and a key in its place. None: no key file."""
-    if value == "" or not isinstance(value, str | os.PathLike | None):
+    if value is not None and not _is_path(value):
         reject(name, "must be the path of a file; make one with 'zanon-net key new FILE'")
     if isinstance(value, str) and _BASE64_OF_32_BYTES.fullmatch(value):
         reject(name, "this looks like a key itself; give the path of the file with it")
@@ -282,7 +288,7 @@ def key_path(name: str, value: object) -> None:
 
 def new_file(name: str, value: object) -> None:
     """Refuses what can be no path of a file to write. None: no file."""
-    if value == "" or not isinstance(value, str | os.PathLike | None):
+    if value is not None and not _is_path(value):
         reject(name, "must be the path of a file to write")
 
 

@@ -80,6 +80,9 @@ def test_user_prefixes() -> None:
         ("internal", 5, "not a network list"),
         ("key_file", "", "must be the path"),
         ("key_file", 5, "must be the path"),
+        ("key_file", "zanon.key\0", "must be the path"),
+        ("never", "never\0", "must be the path"),
+        ("popularity", "counts\0", "must be the path"),
         ("rotate", "0s", "must be longer than zero"),
     ],
 )
