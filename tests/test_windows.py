@@ -178,6 +178,15 @@ def test_a_file_is_never_overwritten(demo_pcap: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_a_link_to_a_file_that_is_not_there_stays(demo_pcap: Path, tmp_path: Path) -> None:
+    """The file's new name would replace the link, and nothing come to where it leads."""
+    link = tmp_path / "p.json"
+    link.symlink_to(tmp_path / "elsewhere.json")
+    with pytest.raises(ConfigError, match=r"p\.json exists, and nothing is ever overwritten"):
+        run(demo_pcap, Config().replace(popularity=str(link)), out=tmp_path / "out")
+    assert link.is_symlink()
+
+
 def test_nothing_is_left_after_an_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     bad = tmp_path / "bad.pcap"
     bad.write_bytes(b"\xd4\xc3\xb2\xa1" + bytes(20) + b"cut")

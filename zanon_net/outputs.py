@@ -206,7 +206,7 @@ class FolderSink(Sink):
             if final.parent not in (self.folder, *self._own_folders):
                 final.parent.mkdir()
                 self._own_folders.append(final.parent)
-            if final.exists():
+            if os.path.lexists(final):  # a link too, which the rename would replace
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
             partial.rename(final)
         self._own_files.append(final)

@@ -26,7 +26,7 @@ class PopularityFile:
         self._windows: list[PopularityWindow] = []
         self._omitted = 0
         self._published = False
-        if self._path.exists():
+        if os.path.lexists(self._path):  # a link too, which the rename would replace
             raise ConfigError(
                 f"{path} exists, and nothing is ever overwritten; choose another file"
             )
@@ -50,7 +50,7 @@ class PopularityFile:
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()
-            if self._path.exists():
+            if os.path.lexists(self._path):
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
             self._partial.rename(self._path)
             self._published = True

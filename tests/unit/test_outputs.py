@@ -141,6 +141,18 @@ def test_a_file_that_came_in_between_is_spared(out: Path, name: str) -> None:
     assert (out / name).read_text() == "mine"
 
 
+@pytest.mark.parametrize("name", ["manifest.json", "flows.jsonl"])
+def test_a_link_that_leads_nowhere_is_spared(out: Path, name: str) -> None:
+    sink = FolderSink(out, Plan(("jsonl", "observations")))
+    sink.settle(FIRST_NS)
+    (out / name).symlink_to("nowhere")
+    with pytest.raises(ZanonError, match=f"cannot write .*{name}: File exists"):
+        sink.publish(b"{}")
+    sink.discard()
+    assert [path.name for path in out.iterdir()] == [name]
+    assert (out / name).is_symlink()
+
+
 def failing(number: int, call: Callable[..., object], nth: int) -> Callable[..., object]:
     """`call`, but its nth use (from 0) fails with the error `number`."""
     uses = iter(range(1000))
