@@ -57,6 +57,21 @@ def test_parts_are_read_in_their_order(demo_pcap: Path, tmp_path: Path) -> None:
     assert whole.totals.counters["records"] > len(table) > 900
 
 
+def test_parts_with_one_stamp_are_read_in_their_order(tmp_path: Path) -> None:
+    """A text sorts "-2.out" before ".out", and "-10" before "-2"."""
+    numbers = [1, *range(2, 12)]
+    for number in numbers:
+        again = "" if number == 1 else f"-{number}"
+        folder = tmp_path / f"2024_05_14_09_00{again}.out"
+        folder.mkdir()
+        (folder / "log_tcp_complete").write_text(f"#c_ip:1 c_port:2\n10.0.0.1 {number}\n")
+    later = tmp_path / "2024_05_14_09_01.out"
+    later.mkdir()
+    (later / "log_tcp_complete").write_text("#c_ip:1 c_port:2\n10.0.0.1 99\n")
+    table = zanon_net.read_log(tmp_path, into="arrow")
+    assert table.column("c_port").to_pylist() == [*numbers, 99]
+
+
 def tstat_log(path: Path, *lines: str) -> Path:
     path.write_text("".join(f"{line}\n" for line in lines))
     return path

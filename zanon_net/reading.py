@@ -32,7 +32,8 @@ def read_log(
     """A log as a table: flows in the order of their lines.
 
     path: a log file, or a folder: every file of that log in it and below, in the order of their
-        names. Tstat's and ours are read alike, also compressed; a .parquet file as it is.
+        folders' times and numbers. Tstat's and ours are read alike, also compressed; a .parquet
+        file as it is.
     log: which log of a folder: tcp_complete, tcp_nocomplete or udp_complete.
     into: "pandas" for a DataFrame, "polars" for one of polars, "arrow" for a pyarrow.Table.
 
@@ -63,10 +64,19 @@ def _files(path: Path, log: str) -> list[Path]:
             raise ConfigError(f"{path}: there is no such file or folder")
         return [path]
     names = re.compile(rf"log_{log}(\.gz|\.zst)?")
-    files = sorted(file for file in path.rglob("log_*") if names.fullmatch(file.name))
+    found = (file for file in path.rglob("log_*") if names.fullmatch(file.name))
+    files = sorted(found, key=_as_written)
     if not files:
         raise ConfigError(f"{path}: there is no log_{log} in it")
     return files
+
+
+def _as_written(path: Path) -> tuple[Path, str, int, str]:
+    """What sorts a run's parts: of those with one stamp, that without a number is the first."""
+    part = re.fullmatch(r"(.+)-([0-9]+)\.out", path.parent.name)
+    if part is None:
+        return path.parent.parent, path.parent.name.removesuffix(".out"), 1, path.name
+    return path.parent.parent, part[1], int(part[2]), path.name
 
 
 def _read_file(path: Path) -> Any:
