@@ -30,6 +30,7 @@ from zanon_net.options import RUN_EPILOG, GroupedCommand, run_options
 from zanon_net.pipeline import Interruption, Progress, run
 from zanon_net.privileges import forbid_core_dumps
 from zanon_net.report import Report, manifest_bytes
+from zanon_net.sinks import ClosedStdout
 from zanon_net.status import Status
 
 COMMAND = "zanon-net"
@@ -354,10 +355,8 @@ def _explain(error: BaseException) -> int:
 
 def _flush_stdout() -> int:
     """Empties stdout's buffer while an error can still be told; returns 1 when it cannot be."""
-    flush = getattr(sys.stdout, "flush", None)  # there is no stdout when it was closed before
     try:
-        if flush is not None:
-            flush()
+        sys.stdout.flush()
     except OSError as error:
         code = _explain(error)
         with suppress(OSError, ValueError):
@@ -369,6 +368,7 @@ def _flush_stdout() -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code. No exception leaves it."""
     _harden()
+    sys.stdout = sys.stdout or ClosedStdout()  # none when it was closed before
     handler, level = _LogHandler(), _log.level
     _log.addHandler(handler)
     try:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What takes a run's output: the interface, and standard output."""
 
+import io
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -93,6 +94,14 @@ class Sink(ABC):
     def written(self) -> Mapping[str, int]:
         """Records in those files, by output."""
         return {}
+
+
+class ClosedStdout(io.StringIO):
+    """In the place of a standard output that was closed: Python would drop what is printed."""
+
+    def write(self, _text: str, /) -> int:
+        """Raises ZanonError."""
+        raise ZanonError("standard output is closed")
 
 
 class StdoutSink(Sink):

@@ -39,6 +39,35 @@ def test_an_internal_error_says_nothing_of_the_data(
 
 
 @pytest.mark.parametrize(
+    "arguments",
+    [
+        ["config"],
+        ["inspect", DEMO],
+        ["inspect", DEMO, "--json"],
+        ["model", "--users", "10"],
+        ["run", DEMO, "--out", "out", "--json"],
+        ["run", DEMO, "--out", "-", "--format", "jsonl"],
+        ["--version"],
+    ],
+)
+def test_data_for_a_closed_standard_output_is_an_error(arguments: list[str]) -> None:
+    """As for a full disk: who asked for it does not have it."""
+    words = [*COMMAND, *map(str, arguments)]
+    shell = ["sh", "-c", 'exec "$@" >&-', "sh", *words]
+    done = subprocess.run(shell, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "zanon-net: standard output is closed"
+
+
+def test_a_run_needs_no_standard_output() -> None:
+    words = [*COMMAND, "run", str(DEMO), "--out", "out", "-q"]
+    shell = ["sh", "-c", 'exec "$@" >&-', "sh", *words]
+    done = subprocess.run(shell, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert Path("out/manifest.json").exists()
+
+
+@pytest.mark.parametrize(
     ("error", "line"),
     [
         (MemoryError(), "out of memory"),
