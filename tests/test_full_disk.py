@@ -107,6 +107,37 @@ def test_the_room_for_the_manifest_grows_with_the_files_it_lists(out: Path) -> N
     assert len(json.loads((out / "manifest.json").read_bytes())) == 400
 
 
+# The last part's files get their names, the manifest behind them; before, that was written once.
+@pytest.mark.parametrize(
+    ("owner", "call", "nth"),
+    [(Path, "rename", n) for n in range(3)] + [(os, "ftruncate", 0), (os, "fsync", 0)],
+)
+def test_an_error_at_the_very_end_leaves_a_true_manifest(
+    many: Path, out: Path, monkeypatch: pytest.MonkeyPatch, owner: object, call: str, nth: int
+) -> None:
+    """Of the parts before. It has been written already, or its writing is what failed."""
+    publish, intact, uses = FolderSink.publish, getattr(owner, call), iter(range(1000))
+
+    def once(*arguments: object) -> object:
+        if next(uses) == nth:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return intact(*arguments)
+
+    def failing(sink: FolderSink, manifest: bytes) -> None:
+        monkeypatch.setattr(owner, call, once)
+        publish(sink, manifest)
+
+    monkeypatch.setattr(FolderSink, "publish", failing)
+    config = Config().replace(z=1, format=["csv", "jsonl"], split_size="200k")
+    with pytest.raises(OutputError, match="Input/output error"):
+        run(many, config, out=out)
+    manifest = check_accounts(out)
+    assert not manifest["complete"]
+    assert "Input/output error" in manifest["error"]
+    assert manifest["records"]["csv"]["written"] > 0
+    assert manifest["records"]["csv"]["lost"] > 0
+
+
 def test_an_input_error_after_a_part_leaves_that_part(
     many: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,8 +12,9 @@ import errno
 import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from zanon_net.config import FORMAT_OUTPUTS
 from zanon_net.errors import ConfigError, ZanonError
@@ -49,7 +50,7 @@ class FolderSink(Sink):
         self._plan = plan
         self._schemas = {table: Schema(fields, plan.about) for table, fields in plan.fields.items()}
         self._open: dict[str, LogFile] = {}
-        self._reserved: BinaryIO | None = None
+        self._reserved: FileIO | None = None
         self._stamp_ns: int | None = None  # where the part begins; None: with the first packet
         self._divided = bool(plan.split_ns or plan.split_bytes)
         self._names: dict[str, str] = {}  # of the part that is about to appear
@@ -87,7 +88,7 @@ class FolderSink(Sink):
         """Room for the manifest, where the file system can keep some."""
         path = self.folder / (MANIFEST + PARTIAL)
         with explained("write", path):
-            self._reserved = path.open("xb")
+            self._reserved = path.open("xb", buffering=0)
             self._own_files.append(path)
         self._reserve_for(0)
 
@@ -237,18 +238,25 @@ class FolderSink(Sink):
         self._own_folders.clear()
 
     def _write_manifest(self, manifest: bytes) -> None:
+        """From its start, over one that could not be written or did not appear."""
         assert self._reserved is not None
+        handle, rest = self._reserved.fileno(), memoryview(manifest)
         with explained("write", self.folder / MANIFEST):
-            self._reserved.write(manifest)
-            self._reserved.flush()
-            os.ftruncate(self._reserved.fileno(), len(manifest))
-            os.fsync(self._reserved.fileno())
-            self._reserved.close()
+            while rest:
+                rest = rest[os.pwrite(handle, rest, len(manifest) - len(rest)) :]
+            os.ftruncate(handle, len(manifest))
+            os.fsync(handle)
 
     def _appear_manifest(self) -> None:
         partial = self.folder / (MANIFEST + PARTIAL)
         self._appear(partial, MANIFEST)
         self._own_files.remove(partial)
+        self._close_manifest()
+
+    def _close_manifest(self) -> None:
+        if self._reserved is not None:
+            with contextlib.suppress(OSError):
+                self._reserved.close()
 
     def _remove_part(self) -> None:
         for file in self._open.values():
@@ -280,9 +288,7 @@ class FolderSink(Sink):
     def discard(self) -> None:
         """See Sink."""
         self._remove_part()
-        if self._reserved is not None:
-            with contextlib.suppress(OSError):
-                self._reserved.close()
+        self._close_manifest()
         for path in self._own_files:
             with contextlib.suppress(OSError):
                 path.unlink()
