@@ -34,7 +34,7 @@ class FilterConfig:
     no_user: the user's column is left out.
     rotate: for how long one key makes the pseudonyms; "1h", or ns; None: as long as the window.
     key_file: a file made by `zanon-net key new`; None: a random key that nobody ever sees.
-    format: "csv", "jsonl", or "auto": JSON Lines when the first character is "{".
+    format: "csv", "jsonl", or "auto": JSON Lines when the first character of all is "{".
     to: the output's format; "auto": the input's.
     time_unit: what a time counts from 1970 on: "s", "ms", "us", "ns"; or "iso", ISO 8601.
     delimiter: between CSV's columns, one character or "tab".
