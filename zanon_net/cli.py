@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `zanon-net`. stdout is data, stderr is for people; exit 0, 1 operational, 2 usage."""
 
-import json
 import logging
 import os
 import resource
@@ -273,7 +272,7 @@ def inspect_command(source: str, as_json: bool, max_bytes: str | None) -> int:
     with Interruption() as interruption, _progress_bar(quiet=False) as progress:
         found = inspect(source, config, progress=progress, interruption=interruption)
     if as_json:
-        click.echo(json.dumps(found.to_dict(), indent=2))
+        click.echo(manifest_bytes(found.to_dict()).decode("ascii"), nl=False)
     else:
         found.print(Console())
     for facts in found.facts:

@@ -265,8 +265,14 @@ def _notes(config: Config, counters: Mapping[str, int]) -> list[str]:
 
 
 def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
-    """The manifest as it is written: ASCII, two spaces a level."""
-    return (json.dumps(manifest, indent=2) + "\n").encode("ascii")
+    """The manifest as it is written: ASCII, two spaces a level.
+
+    A path that is not UTF-8 has a replacement character where Python has half a surrogate pair, at
+    which strict readers of JSON give up.
+    """
+    text = json.dumps(manifest, ensure_ascii=False).encode("utf-8", "surrogateescape")
+    readable = json.loads(text.decode("utf-8", "replace"))
+    return (json.dumps(readable, indent=2) + "\n").encode("ascii")
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,6 +190,17 @@ def test_inspect(capsys: Captured) -> None:
     assert not list(Path.cwd().iterdir())
 
 
+def test_a_file_name_that_is_no_text_leaves_valid_json(capfd: pytest.CaptureFixture[str]) -> None:
+    """Half a surrogate pair is refused by strict readers, or ends them."""
+    source = os.fsencode("caf\u00e9-") + b"\xff.pcap"
+    Path(os.fsdecode(source)).write_bytes(Path(DEMO).read_bytes())
+    assert run_main("run", os.fsdecode(source), "--out", "out", "-q") == 0
+    manifest = json.loads(Path("out/manifest.json").read_text())
+    assert manifest["sources"][0]["name"] == "caf\u00e9-\ufffd.pcap"
+    assert run_main("inspect", os.fsdecode(source), "--json") == 0
+    assert json.loads(capfd.readouterr().out)["sources"][0]["name"] == "caf\u00e9-\ufffd.pcap"
+
+
 def test_inspect_prints_no_name_and_no_address(capsys: Captured) -> None:
     assert run_main("inspect", DEMO) == 0
     assert run_main("inspect", "--json", DEMO) == 0
