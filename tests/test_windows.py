@@ -388,14 +388,6 @@ def test_one_target_setting_brings_the_others() -> None:
     assert (by_k.target_k, by_k.target_p, by_k.z_limit) == (3, 0.95, 2000)
 
 
-def test_a_z_above_1000_can_override_that_of_a_file(tmp_path: Path) -> None:
-    """The file named no largest z, so that there is none for the option to exceed."""
-    (tmp_path / "zanon.toml").write_text("[anonymity]\ntarget_p = 0.9\n")
-    anonymity = Config.load(tmp_path / "zanon.toml").replace(z=2000).anonymity
-    assert (anonymity.z, anonymity.z_limit) == (2000, 2000)
-    assert Config(anonymity=anonymity).replace(z=20).anonymity.z_limit == 1000
-
-
 def test_an_engine_refuses_a_z_above_its_largest() -> None:
     engine = make_engine(z=2, z_max=10)
     engine.set_z(10)

@@ -301,6 +301,14 @@ def test_a_manifest_says_what_internal_means() -> None:
     assert Config().replace(internal="any").to_dict()["addresses"]["internal"] == "any"
 
 
+def test_a_z_above_1000_can_override_that_of_a_file(tmp_path: Path) -> None:
+    """The file named no largest z, so that there is none for the option to exceed."""
+    (tmp_path / "zanon.toml").write_text("[anonymity]\ntarget_p = 0.9\n")
+    anonymity = Config.load(tmp_path / "zanon.toml").replace(z=2000).anonymity
+    assert (anonymity.z, anonymity.z_limit) == (2000, 2000)
+    assert Config(anonymity=anonymity).replace(z=20).anonymity.z_limit == 1000
+
+
 # ---- the example --------------------------------------------------------------------------------
 
 
