@@ -99,6 +99,24 @@ def test_a_server_that_becomes_a_client_before_its_flow_ends_is_withheld() -> No
         assert outcome.flows[-1]["server"] == server
 
 
+@pytest.mark.parametrize("batch", [10, 1000])
+def test_a_server_that_was_a_client_is_withheld_however_late_the_record_is(batch: int) -> None:
+    """Who was a client is remembered for two epochs; the flow goes on for three more."""
+    before = crowd(NAME, 4, server="203.0.113.5")
+    long_flow = Tcp(user(50), "203.0.113.5", t_ns=START + SECOND).handshake().say(hello(NAME))
+    turn = visit("203.0.113.5", b"other.example", START + MINUTE)
+    others = [visit(user(60), b"a.example", START + epoch * HOUR) for epoch in range(1, 5)]
+    for _ in range(60):
+        long_flow.wait(4 * MINUTE).say(b"data")
+    long_flow.close()
+    for frames, server in (([], "203.0.113.5"), (turn, None)):
+        outcome = run(
+            merged([before, long_flow.frames, frames, *others]), z=2, rotate_ns=HOUR, batch=batch
+        )
+        late = [flow for flow in outcome.flows if flow["t_end_ns"] > START + 3 * HOUR]
+        assert {flow["server"] for flow in late if flow["name"] == NAME.decode()} == {server}
+
+
 def test_a_client_of_the_epoch_before_the_record_is_withheld_too(key_file: str) -> None:
     turn = visit("203.0.113.5", b"other.example", START + 59 * MINUTE)
     after = crowd(NAME, 4, START + 61 * MINUTE, server="203.0.113.5")

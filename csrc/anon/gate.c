@@ -124,11 +124,29 @@ static int by_time(const void *left, const void *right)
     return a->order < b->order ? -1 : 1;
 }
 
+/* The clients of the epoch before this one are about to be forgotten: flows that are older than
+ * this one tell no server that is among them, whenever their records are written. */
+static void withhold_servers(zn_gate *g)
+{
+    const zn_addr_set *before = &g->clients[1];
+    for (uint32_t n = zn_flow_behind(g->flows, 0); n != 0; n = zn_flow_behind(g->flows, n)) {
+        zn_flow *f = zn_flow_at(g->flows, n);
+        uint64_t server;
+        if ((f->addr_vote != ZN_ADDR_RELEASED && f->addr_vote != ZN_ADDR_VOTED) ||
+            zn_flow_epoch(g->flows, f, g->policy->rotate_ns) >= g->clients_epoch)
+            continue;
+        server = zn_addr_set_hash(before, &f->tuple.addr[1 - f->client]);
+        if (before->full || zn_addr_set_has_hash(before, server))
+            f->addr_vote = ZN_ADDR_SUPPRESSED;
+    }
+}
+
 static void mark_client(zn_gate *g, const zn_flow *f, const zn_vote *v)
 {
     int64_t epoch = zn_flow_epoch(g->flows, f, g->policy->rotate_ns);
     if (epoch > g->clients_epoch) {
         zn_addr_set older = g->clients[1];
+        withhold_servers(g);
         g->clients[1] = g->clients[0];
         g->clients[0] = older;
         zn_addr_set_clear(&g->clients[0]);
@@ -237,6 +255,7 @@ static zn_stat reason_of(zn_decision decision)
 
 static void settle_addr(zn_gate *g, zn_flow *f, bool release)
 {
+    release &= f->addr_vote == ZN_ADDR_VOTED; /* unless withhold_servers came between */
     f->addr_vote = release ? ZN_ADDR_RELEASED : ZN_ADDR_SUPPRESSED;
     g->stats->n[ZN_STAT_ADDR_OBSERVATIONS]++;
     g->stats->n[release ? ZN_STAT_ADDR_RELEASED : ZN_STAT_ADDR_SUPPRESSED]++;

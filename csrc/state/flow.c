@@ -324,6 +324,14 @@ static size_t beside_bytes(const zn_flow_table *t)
     return (t->paths == NULL ? 0 : sizeof *t->paths) + (t->layer7 == NULL ? 0 : sizeof *t->layer7);
 }
 
+uint32_t zn_flow_behind(const zn_flow_table *t, uint32_t flow)
+{
+    while (flow < t->flows.used_high)
+        if (zn_flow_at(t, ++flow)->tuple.proto != 0)
+            return flow;
+    return 0;
+}
+
 size_t zn_flow_memory(const zn_flow_table *t)
 {
     return sizeof *t + zn_slab_bytes(&t->flows) + t->flows.used_high * beside_bytes(t) +

@@ -226,6 +226,8 @@ void zn_flow_emitted(zn_flow_table *t, uint32_t flow);
 bool zn_flow_complete(const zn_flow *f);
 
 uint32_t zn_flow_live(const zn_flow_table *t);
+/* The flow in the next entry behind `flow` (0: in the first) that has one, open or not; 0: none. */
+uint32_t zn_flow_behind(const zn_flow_table *t, uint32_t flow);
 /* Bytes in use, and bytes in use when the table is full. */
 size_t zn_flow_memory(const zn_flow_table *t);
 size_t zn_flow_memory_max(const zn_flow_table *t);
