@@ -191,6 +191,15 @@ const uint8_t *zn_capture_scout(const zn_capture *c, zn_scouted kind, zn_span re
     return ahead.p + ahead.n;
 }
 
+void zn_capture_took(zn_capture *c, int n, zn_span rest, const uint8_t *fetched)
+{
+    size_t bytes = zn_cursor_left(&c->source.unread) - rest.n;
+    if (n != 0)
+        c->mean_record = (uint32_t)(bytes / (unsigned)n);
+    c->source.fetched = fetched;
+    zn_cursor_skip(&c->source.unread, bytes);
+}
+
 /* Frames that can be read without waiting: their number; *last is how the last step ended. */
 static int read_batch(zn_capture *c, zn_frame *frames, int max, zn_step *last)
 {

@@ -107,6 +107,9 @@ zn_step zn_capture_end(zn_capture *c, const char *format, ...)
  * `pause`, and of more of it, unless that was done. Returns up to where memory was asked. */
 const uint8_t *zn_capture_scout(const zn_capture *c, zn_scouted kind, zn_span rest,
                                 const uint8_t *pause);
+/* Behind that: n records or blocks were taken, `rest` is unread now, and memory was asked up to
+ * `fetched`. */
+void zn_capture_took(zn_capture *c, int n, zn_span rest, const uint8_t *fetched);
 
 /* Reads at least until n bytes are at hand, or the source ends: 1, 0, or a negative zn_err. */
 int zn_capture_require(zn_capture *c, size_t n, zn_error *err);

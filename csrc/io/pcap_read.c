@@ -218,7 +218,6 @@ static int pcap_read(zn_capture *c, zn_frame *frames, int max)
     zn_cursor at = c->source.unread;
     zn_span rest = zn_cursor_rest(&at);
     const uint8_t *fetched, *pause = zn_byte_source_pause(&c->source);
-    size_t before = rest.n;
     int n = 0;
     if (c->big || c->record_bytes != RECORD_BYTES || c->minor_version != MINOR_VERSION)
         return 0;
@@ -227,10 +226,7 @@ static int pcap_read(zn_capture *c, zn_frame *frames, int max)
         frames[n++].link_type = link_type;
         fetched = zn_span_fetch(rest, ZN_BYTE_SOURCE_FETCHED, fetched);
     }
-    if (n != 0)
-        c->mean_record = (uint32_t)((before - rest.n) / (unsigned)n);
-    c->source.fetched = fetched;
-    zn_cursor_skip(&c->source.unread, before - rest.n);
+    zn_capture_took(c, n, rest, fetched);
     return n;
 }
 
