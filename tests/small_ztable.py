@@ -7,6 +7,7 @@ import ctypes
 import hashlib
 import os
 import tempfile
+import weakref
 from functools import cache
 from pathlib import Path
 
@@ -133,10 +134,8 @@ class SmallZTable:
         )
         if code != 0:
             raise ConfigError(error.msg.decode())
+        weakref.finalize(self, self.c.zn_ztable_close, self.table)
         self.z = z
-
-    def __del__(self) -> None:
-        self.c.zn_ztable_close(self.table)
 
     def observe(self, t_ns: int, user: str | bytes, attribute: str | bytes) -> bool:
         identity = Id(*words(as_bytes(attribute), 2))

@@ -91,6 +91,7 @@ def test_in_order_it_is_the_oracle_for_every_keep(
         assert known == (users if more is None else min(users, z + more))
 
 
+@pytest.mark.source  # nothing but C counts at another time than the clock
 @given(streams(ordered=True), ZS, MORE, st.integers(1, 3))
 def test_a_count_at_any_time_never_is_too_high(
     stream: tuple[int, list[tuple[int, int, int]]], z: int, more: int | None, step: int
