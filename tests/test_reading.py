@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import zanon_net
@@ -130,11 +132,12 @@ def test_what_is_no_parquet_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("into", ["pandas", "polars"])
 def test_a_damaged_parquet_file_is_refused_in_a_line(
-    into: str, demo_pcap: Path, tmp_path: Path
+    into: str, demo_pcap: Path, tmp_path: Path, key_file: str
 ) -> None:
     """Whatever bytes are changed or missing: a table, or an error of ours without their content."""
     pytest.importorskip(into)
-    zanon_net.run(demo_pcap, Config().replace(format=["parquet"]), out=tmp_path / "out")
+    config = Config().replace(format=["parquet"], key_file=key_file)
+    zanon_net.run(demo_pcap, config, out=tmp_path / "out")
     whole = (tmp_path / "out" / "tcp.parquet").read_bytes()
     path = tmp_path / "tcp.parquet"
     rng = random.Random(1)
@@ -150,6 +153,36 @@ def test_a_damaged_parquet_file_is_refused_in_a_line(
             said.append(str(error))
     assert len(said) > 30
     assert set(said) == {f"{path}: it is no Parquet file, or damaged"}
+
+
+@pytest.mark.parametrize("into", ["pandas", "polars"])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        pa.schema([("t", pa.timestamp("ns", tz="T4C"))]),
+        pa.schema([("t", pa.int64())], metadata={b"configuration": b"\xff"}),
+        pa.schema([pa.field("t", pa.int64(), metadata={b"unit": b"\xff"})]),
+    ],
+    ids=["zone", "metadata", "metadata of a column"],
+)
+def test_what_neither_pandas_nor_polars_takes_of_a_schema(
+    schema: pa.Schema, into: str, tmp_path: Path
+) -> None:
+    pytest.importorskip(into)
+    path = tmp_path / "tcp.parquet"
+    pq.write_table(schema.empty_table(), path)
+    with pytest.raises(FormatError, match="damaged"):
+        zanon_net.read_log(path, into=into)
+
+
+@pytest.mark.parametrize("into", ["pandas", "polars", "arrow"])
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Rome"])
+def test_times_of_other_zones_are_read(zone: str, into: str, tmp_path: Path) -> None:
+    pytest.importorskip({"arrow": "pyarrow"}.get(into, into))
+    path = tmp_path / "tcp.parquet"
+    table = pa.table({"t": pa.array([1], pa.timestamp("ns", tz=zone))})
+    pq.write_table(table, path)
+    assert len(zanon_net.read_log(path, into=into)) == 1
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])

@@ -6,6 +6,7 @@ import importlib
 import itertools
 import os
 import re
+import zoneinfo
 from pathlib import Path
 from typing import Any
 
@@ -85,9 +86,9 @@ def _read_file(path: Path) -> Any:
         try:
             table = importlib.import_module("pyarrow.parquet").read_table(path)
             table.validate(full=True)  # else a damaged value shows up in an error of pandas'
-            _check_texts(table.schema)
+            _check_schema(table.schema)
             return table
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # damage gives any
+        except (pa.ArrowException, OSError, ValueError) as error:  # damage gives any
             if isinstance(error, OSError) and error.errno is not None:
                 raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
             raise FormatError(f"{path}: it is no Parquet file, or damaged") from None
@@ -105,11 +106,16 @@ def _read_file(path: Path) -> Any:
     return _typed(_parse(path, lines, names[:width]))
 
 
-def _check_texts(schema: Any) -> None:
-    """Raises UnicodeDecodeError where polars would panic."""
-    for field in schema:
-        for text in (field.name.encode(), *itertools.chain(*(field.metadata or {}).items())):
+def _check_schema(schema: Any) -> None:
+    """Raises ValueError where pandas or polars would fail, or panic: texts, times' zones."""
+    for metadata in (schema.metadata, *(field.metadata for field in schema)):
+        for text in itertools.chain(*(metadata or {}).items()):
             text.decode()
+    for field in schema:
+        field.name.encode()
+        zone = getattr(field.type, "tz", None)
+        if zone not in (None, "UTC") and zone not in zoneinfo.available_timezones():
+            raise ValueError("there is no such time zone")
 
 
 def _names(path: Path, header: bytes) -> list[str]:
