@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from fragments import framed, packet_of, pieces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packet_help import DAY, HOUR, MINUTE, MS, SECOND, START, Frame, crowd, merged, user, visit
+from waiting import is_empty, wait_until
 
 import zanon_net
 from zanon_net import Config, _core
@@ -34,7 +34,6 @@ from zanon_net.pipeline import Interruption
 HARNESS = Path(__file__).resolve().parent / "thread" / "drive_engine.c"
 SEVERAL = (2, 4)
 CALL = 16384
-READ = _core.STAGES.index("read")
 
 
 @pytest.fixture(scope="module")
@@ -268,9 +267,9 @@ def test_a_capture_belongs_to_one_thread_at_a_time(tmp_path: Path, key: Path, wo
     engine, other = (make_engine(key_file=str(key), workers=workers) for _ in range(2))
     reader = threading.Thread(target=engine.run, args=(capture, CALL))
     reader.start()
-    while engine.stage != READ or not reader.is_alive():
-        time.sleep(0.01)
-    time.sleep(0.1)  # it waits for a frame
+    records = b"".join(pcap_record("<", *divmod(f.t_ns, SECOND), f.data) for f in frames)
+    os.write(keep, records[:1])
+    wait_until(lambda: is_empty(keep))  # now it waits for the rest
     for call in (
         capture.close,
         capture.peek_ns,
@@ -279,7 +278,7 @@ def test_a_capture_belongs_to_one_thread_at_a_time(tmp_path: Path, key: Path, wo
     ):
         with pytest.raises(RuntimeError, match="in use by another thread"):
             call()
-    os.write(keep, b"".join(pcap_record("<", *divmod(f.t_ns, SECOND), f.data) for f in frames))
+    os.write(keep, records[1:])
     reader.join()
     os.close(keep)
     capture.close()

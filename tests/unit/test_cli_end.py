@@ -7,13 +7,12 @@ import re
 import select
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from capture_bytes import pcap_header
 from cli_help import COMMAND, DEMO, ENVIRONMENT, Captured, manifest_of, run_main
+from waiting import is_empty, wait_until
 
 import zanon_net
 from zanon_net import cli
@@ -110,13 +109,6 @@ def start_run_on_a_pipe(*arguments: str) -> "subprocess.Popen[bytes]":
     )
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_reading_and_keeps_what_was_read(number: signal.Signals) -> None:
     with start_run_on_a_pipe("-q") as process:
@@ -124,9 +116,9 @@ def test_a_signal_ends_the_reading_and_keeps_what_was_read(number: signal.Signal
         assert process.stderr is not None
         process.stdin.write(DEMO.read_bytes())
         process.stdin.flush()
-        # Once the pipe has been emptied, the run waits for more.
-        wait_until(lambda: Path("out").exists())
-        time.sleep(0.3)
+        pipe, status = process.stdin.fileno(), Path(f"/proc/{process.pid}/status")
+        # Once it has emptied the pipe and sleeps, it waits for more.
+        wait_until(lambda: is_empty(pipe) and "State:\tS" in status.read_text())
         process.send_signal(number)
         said = process.stderr.read().decode()
         process.wait(30)
@@ -152,7 +144,6 @@ def test_a_signal_before_anything_was_read() -> None:
         wait_until(
             lambda: bool(int(status.read_text().split("SigCgt:")[1].split()[0], 16) >> 14 & 1)
         )
-        time.sleep(0.2)
         process.terminate()
         said = process.stderr.read().decode()
         process.wait(30)
