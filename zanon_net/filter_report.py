@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from zanon_net._core import ROW_FAULTS, Sieve
 from zanon_net._version import __version__
 from zanon_net.filter_config import FilterConfig
-from zanon_net.report import NS_PER_S, iso_time
+from zanon_net.report import NS_PER_S, iso_time, print_rows
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -149,15 +149,7 @@ class FilterReport:
 
     def print_summary(self, console: "Console") -> None:
         """Prints the summary table, in a handful of lines of counts."""
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table(box=None, show_header=False, pad_edge=False)
-        table.add_column(no_wrap=True)
-        table.add_column(overflow="fold")
-        for title, text in self._lines():
-            table.add_row(Text(title), Text(text))
-        console.print(table)
+        print_rows(console, self._lines())
 
     def _lines(self) -> Iterable[tuple[str, str]]:
         totals, table, speed = self.totals, self.totals.table, self.speed()

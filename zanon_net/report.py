@@ -30,6 +30,19 @@ def iso_time(t_ns: int) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{t_ns % NS_PER_S:09d}Z"
 
 
+def print_rows(console: "Console", rows: Iterable[tuple[str, str]]) -> None:
+    """Prints (title, text) as a table of two columns; long texts are folded."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for title, text in rows:
+        table.add_row(Text(title), Text(text))
+    console.print(table)
+
+
 @dataclass(frozen=True, slots=True)
 class Drops:
     """Packets that were there and are in no log.
@@ -317,15 +330,7 @@ class Report:
 
     def print_summary(self, console: "Console") -> None:
         """Prints the summary table, in a handful of lines of counts."""
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table(box=None, show_header=False, pad_edge=False)
-        table.add_column(no_wrap=True)
-        table.add_column(overflow="fold")
-        for title, text in self._rows():
-            table.add_row(Text(title), Text(text))
-        console.print(table)
+        print_rows(console, self._rows())
 
     def _rows(self) -> Iterable[tuple[str, str]]:
         totals, counters, speed = self.totals, self.totals.counters, self.speed()

@@ -41,6 +41,16 @@ size_t zn_names_memory(const zn_names *names)
            (size_t)names->streams.streams.used_high * ZN_STREAM_MAX;
 }
 
+bool zn_names_has_stream(const zn_sighting *s)
+{
+    zn_flow *f = s->f;
+    if (f->stream == 0)
+        f->stream = zn_stream_take(&s->names->streams);
+    if (f->stream == 0)
+        s->names->stats->n[ZN_STAT_STREAMS_FULL]++;
+    return f->stream != 0;
+}
+
 void zn_names_drop_stream(zn_names *names, zn_flow *f)
 {
     if (f->stream != 0)

@@ -79,10 +79,7 @@ static void collect(const zn_sighting *s, const zn_dtls_fragment *part)
 {
     zn_stream_pool *streams = &s->names->streams;
     zn_flow *f = s->f;
-    if (f->stream == 0)
-        f->stream = zn_stream_take(streams);
-    if (f->stream == 0) {
-        s->names->stats->n[ZN_STAT_STREAMS_FULL]++;
+    if (!zn_names_has_stream(s)) {
         refuse(s, ZN_STAT_SUPPRESSED_CAPACITY);
     } else if (zn_stream_add(streams, f->stream, part->offset, part->bytes) == ZN_STREAM_CONFLICT) {
         refuse(s, ZN_STAT_SUPPRESSED_CONFLICT);

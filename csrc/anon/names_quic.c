@@ -164,10 +164,7 @@ static void collect(const zn_sighting *s, const zn_quic_pieces *pieces)
 {
     zn_stream_pool *streams = &s->names->streams;
     zn_flow *f = s->f;
-    if (f->stream == 0)
-        f->stream = zn_stream_take(streams);
-    if (f->stream == 0) {
-        s->names->stats->n[ZN_STAT_STREAMS_FULL]++;
+    if (!zn_names_has_stream(s)) {
         refuse(s, ZN_STAT_SUPPRESSED_CAPACITY);
         return;
     }

@@ -143,10 +143,7 @@ static bool store(const zn_sighting *s, zn_piece *in)
     uint32_t offset = in->seq - f->head_seq;
     zn_span part = in->bytes;
     zn_stream_result result;
-    if (f->stream == 0)
-        f->stream = zn_stream_take(pool);
-    if (f->stream == 0) {
-        s->names->stats->n[ZN_STAT_STREAMS_FULL]++;
+    if (!zn_names_has_stream(s)) {
         refuse_head(s, ZN_STAT_SUPPRESSED_CAPACITY);
         return false;
     }

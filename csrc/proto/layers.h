@@ -119,6 +119,8 @@ bool zn_layers_nest(zn_layers *l);
 
 /* What an EtherType announces. */
 zn_stat zn_layers_ethertype(zn_layers *l, uint16_t type);
+/* What the next protocol of NSH and VXLAN-GPE announces (RFC 8300, 2.2); of others `unknown`. */
+zn_stat zn_layers_nsh_next(zn_layers *l, uint32_t protocol, zn_stat unknown);
 /* What a protocol number of IP announces, which `ip` carries. */
 zn_stat zn_layers_protocol(zn_layers *l, uint8_t protocol);
 /* The first header of a LINKTYPE_*, after what has to be skipped. */

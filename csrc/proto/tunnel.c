@@ -167,6 +167,23 @@ zn_stat zn_peel_erspan3(zn_layers *l)
     return zn_layers_go(l, ZN_HEADER_ETHERNET);
 }
 
+zn_stat zn_layers_nsh_next(zn_layers *l, uint32_t protocol, zn_stat unknown)
+{
+    switch (protocol) {
+    case 1:
+    case 2:
+        return zn_layers_go(l, ZN_HEADER_IP);
+    case 3:
+        return zn_layers_go(l, ZN_HEADER_ETHERNET);
+    case 4:
+        return zn_layers_go(l, ZN_HEADER_NSH);
+    case 5:
+        return zn_layers_go(l, ZN_HEADER_MPLS);
+    default:
+        return unknown;
+    }
+}
+
 /* RFC 8300. */
 zn_stat zn_peel_nsh(zn_layers *l)
 {
@@ -179,19 +196,7 @@ zn_stat zn_peel_nsh(zn_layers *l)
     if (words < 2 || first >> 14 != 0)
         return ZN_STAT_DROP_ENCAPSULATION_MALFORMED;
     zn_cursor_skip(&l->c, 4u * words - 4u);
-    switch (next) {
-    case 1:
-    case 2:
-        return zn_layers_go(l, ZN_HEADER_IP);
-    case 3:
-        return zn_layers_go(l, ZN_HEADER_ETHERNET);
-    case 4:
-        return zn_layers_go(l, ZN_HEADER_NSH);
-    case 5:
-        return zn_layers_go(l, ZN_HEADER_MPLS);
-    default:
-        return ZN_STAT_DROP_NOT_IP;
-    }
+    return zn_layers_nsh_next(l, next, ZN_STAT_DROP_NOT_IP);
 }
 
 /* RFC 3378. */

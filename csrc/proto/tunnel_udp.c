@@ -46,19 +46,7 @@ zn_stat zn_peel_vxlan(zn_layers *l)
     zn_layers_saw(l, ZN_STAT_IN_VXLAN);
     if ((flags & 0x04) == 0)
         return zn_layers_go(l, ZN_HEADER_ETHERNET);
-    switch (reserved & 0xff) {
-    case 1:
-    case 2:
-        return zn_layers_go(l, ZN_HEADER_IP);
-    case 3:
-        return zn_layers_go(l, ZN_HEADER_ETHERNET);
-    case 4:
-        return zn_layers_go(l, ZN_HEADER_NSH);
-    case 5:
-        return zn_layers_go(l, ZN_HEADER_MPLS);
-    default:
-        return NOT_THIS;
-    }
+    return zn_layers_nsh_next(l, reserved & 0xff, NOT_THIS);
 }
 
 /* RFC 8926. */
