@@ -1,7 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A passive monitor: prints each name that z users of 10.0.0.0/8 share, the moment it is released.
+/* A passive monitor: prints each name that z users of 10.0.0.0/8 share, the moment it is released.
  *
  *   make lib && export PKG_CONFIG_PATH=build/lib/pkgconfig
  *   cc examples/c/monitor.c $(pkg-config --cflags --libs zanon libpcap) -o monitor
@@ -24,7 +23,7 @@ int main(int argc, char **argv)
     pcap_t *source;
     struct pcap_pkthdr *header;
     const u_char *bytes;
-    int got, rc = 0, tick_ns;
+    int got = 0, rc = 0, tick_ns;
 
     if (argc != 3 || (config.z = (uint32_t)atoll(argv[1])) == 0 || config.z != atoll(argv[1])) {
         fprintf(stderr, "usage: %s Z CAPTURE|INTERFACE\n", argv[0]);
@@ -50,11 +49,12 @@ int main(int argc, char **argv)
                           .wire = header->len,
                           .link_type = (uint32_t)pcap_datalink(source)};
         rc = zn_engine_feed(engine, &frame, (size_t)got, &error); /* got is 0 or 1 */
-        if (names->n != 0)
-            fwrite(names->bytes, 1, names->n, stdout);
+        fwrite(names->bytes, 1, names->n, stdout);
         names->n = 0;
     }
+    if (rc != 0 || got == PCAP_ERROR)
+        fprintf(stderr, "%s\n", rc != 0 ? error.msg : pcap_geterr(source));
     zn_engine_close(engine); /* wipes the keys */
     pcap_close(source);
-    return rc == 0 ? 0 : 1;
+    return rc == 0 && got != PCAP_ERROR ? 0 : 1;
 }

@@ -161,9 +161,10 @@ def test_the_monitor_in_c(c_library: Path, tmp_path: Path, demo_pcap: Path) -> N
     assert found == wanted
     for z in ("0", "-1", "x", str(2**32 + 1), str(2**64 + 1)):
         assert subprocess.run([monitor, z, str(demo_pcap)], capture_output=True).returncode == 2
-    missing = subprocess.run([monitor, "5", "no-such-thing"], capture_output=True)
-    assert (missing.returncode, missing.stdout) == (1, b"")
-    assert missing.stderr
+    (tmp_path / "cut.pcap").write_bytes(demo_pcap.read_bytes()[:-1])
+    for path in ("no-such-thing", "cut.pcap"):
+        failed = subprocess.run([monitor, "5", path], capture_output=True, cwd=tmp_path)
+        assert (failed.returncode, failed.stderr.count(b"\n")) == (1, 1)
 
 
 def test_numpy_is_imported_only_for_arrays() -> None:
