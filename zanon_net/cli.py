@@ -30,6 +30,7 @@ from zanon_net.pipeline import Interruption, Progress, run
 from zanon_net.privileges import forbid_core_dumps
 from zanon_net.report import Report, manifest_bytes
 from zanon_net.sinks import ClosedStdout
+from zanon_net.sources import STDIN
 from zanon_net.status import Status
 
 COMMAND = "zanon-net"
@@ -144,7 +145,7 @@ def filter_command(source: tuple[str, ...], as_json: bool, quiet: bool, **option
     for column in config.passed:
         _warn(f"column {column!r} is written as it is: it is not anonymized")
     with Interruption() as interruption:
-        report = filter_rows(source, config, interruption=interruption, warn=_warn)
+        report = filter_rows(source or (STDIN,), config, interruption=interruption, warn=_warn)
     for warning in report.warnings:
         _warn(warning)
     if as_json:

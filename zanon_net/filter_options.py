@@ -7,7 +7,6 @@ import click
 from zanon_net._core import ROW_FORMATS, TIME_UNITS
 from zanon_net.filter_config import SUPPRESSED, FilterConfig
 from zanon_net.options import MESSAGES, GroupedOption, json_option, setting
-from zanon_net.sources import STDIN
 
 FILTER_EPILOG = """\b
 DURATION is 500ms, 90s, 10m, 1h or 1d.
@@ -24,7 +23,7 @@ Examples:
 def filter_options() -> list[click.Parameter]:
     """FILE and every option of `filter`, in the order of its help."""
     return [
-        click.Argument(["source"], nargs=-1, default=(STDIN,), metavar="[FILE]..."),
+        click.Argument(["source"], nargs=-1, metavar="[FILE]..."),
         *_anonymity(),
         *_columns(),
         *_pseudonyms(),

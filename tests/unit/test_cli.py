@@ -15,6 +15,7 @@ import pytest
 from cli_help import COMMAND, DEMO, ENVIRONMENT, TRUTH, Captured, manifest_of, run_main
 
 import zanon_net
+from zanon_net.cli import cli
 from zanon_net.config import SECTION_OF
 from zanon_net.options import run_options
 
@@ -41,6 +42,17 @@ def test_help_of_run(capsys: Captured) -> None:
     assert text.count("zanon-net run") >= 3
     for shown in ("[default: 20]", "[default: 1h]", "[default: 32,64]", "[default: tstat]"):
         assert shown in " ".join(text.split())
+
+
+def test_commands_can_be_made_with_the_oldest_click() -> None:
+    """It refuses a default for an argument that takes any number, and with it every command."""
+    many = [
+        parameter.to_info_dict()
+        for command in cli.commands.values()
+        for parameter in command.params
+        if parameter.nargs == -1
+    ]
+    assert [(about["name"], about["default"]) for about in many] == [("source", None)] * 2
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("inspect", "-h"), ("key", "new", "--help")])
