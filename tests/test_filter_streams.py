@@ -5,6 +5,7 @@
 import json
 import os
 import re
+import resource
 import select
 import signal
 import subprocess
@@ -50,6 +51,32 @@ def test_a_terminal_is_no_input() -> None:
     os.close(theirs)
     assert done.returncode == 2
     assert done.stderr == (b"zanon-net: standard input is a terminal; pipe observations into it\n")
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_file_that_takes_the_output_is_no_input(named: bool) -> None:
+    """Each row would be written behind what is still to be read, without an end."""
+    with Path("rows.csv").open("ab") as output, Path("rows.csv").open("rb") as rows:
+        done = subprocess.run(
+            [*COMMAND, "--time-unit", "s", "--z", "1", *(["rows.csv"] if named else [])],
+            stdin=rows,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            env=ENVIRONMENT,
+            preexec_fn=limit_files,
+            check=False,
+        )
+    assert done.returncode == 2
+    name = b"rows.csv" if named else b"standard input"
+    assert done.stderr == (
+        b"zanon-net: %s is also where standard output goes; choose another file\n" % name
+    )
+    assert Path("rows.csv").read_text() == ROWS
+
+
+def limit_files() -> None:
+    """So that what fails here does not fill the disk."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
 
 Live = subprocess.Popen[bytes]

@@ -70,6 +70,16 @@ def _open_input(source: Source, interruption: Interruption) -> _Input:
     return _Input(path.name, descriptor)
 
 
+def _refuse_output(item: _Input) -> None:
+    """A file that grows by what is read of it would be read for ever."""
+    try:
+        output = os.fstat(sys.stdout.fileno())
+    except (AttributeError, OSError, ValueError):  # closed, or no file
+        return
+    if stat.S_ISREG(output.st_mode) and os.path.samestat(output, os.fstat(item.descriptor)):
+        raise ConfigError(f"{item.name} is also where standard output goes; choose another file")
+
+
 class _Filter:
     """A sieve between inputs and standard output."""
 
@@ -163,6 +173,7 @@ def filter_rows(
             except StopReading:
                 raise KeyboardInterrupt from None
             stack.callback(os.close, inputs[-1].descriptor)
+            _refuse_output(inputs[-1])
         sieve = Sieve(**config.sieve_arguments())
         stack.callback(sieve.close)
         popularity = None
