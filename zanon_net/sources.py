@@ -211,6 +211,8 @@ def open_sources(sources: Sequence[Source], config: Config, stack: ExitStack) ->
         raise ConfigError("give one source or more, and standard input only once")
     if "" in sources:
         raise ConfigError("a source without a name was given; was it a variable that is not set?")
+    if any("\0" in str(source) for source in sources):  # the system would cut it there
+        raise ConfigError("the name of a source holds a zero byte")
     opened: list[OpenSource] = []
     for source in sources:
         if source != STDIN and Path(source).is_dir():

@@ -172,6 +172,8 @@ def test_what_cannot_be_a_source(tmp_path: Path, visits: list[list[Frame]]) -> N
     with ExitStack() as stack:
         with pytest.raises(ConfigError, match="one source or more"):
             open_sources([], Config(), stack)
+        with pytest.raises(ConfigError, match="holds a zero byte"):  # the system reads "good"
+            open_sources([f"{tmp_path / 'good'}\0x"], Config(), stack)
         with pytest.raises(CaptureError, match="lo is a network interface, which only"):
             open_sources(["lo"], Config(), stack)
         with pytest.raises(FormatError, match="none is a folder without a capture in it"):
