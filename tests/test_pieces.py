@@ -7,7 +7,8 @@ import random
 import pytest
 import wire
 from engine_help import after_another_user
-from packet_help import ACK, CLIENT, Frame, Tcp, hello
+from packet_help import ACK, CLIENT, Frame, Tcp, hello, request
+from stream_help import names
 
 NAME = wire.HOST
 HELLO = hello(NAME)
@@ -52,6 +53,42 @@ def test_a_hello_in_pieces_in_any_order(seed: int) -> None:
     assert not outcome.seen()
     assert outcome.last_status == "suppressed"
     assert outcome.stats["suppressed_incomplete"] == 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_later_request_in_pieces_in_any_order(seed: int) -> None:
+    dice = random.Random(seed)
+    first, later = request(b"first.example"), request(b"later.example")
+    cuts = sorted(dice.sample(range(1, len(later)), dice.randrange(1, 6)))
+    bounds = list(zip([0, *cuts], [*cuts, len(later)], strict=True))
+    dice.shuffle(bounds)
+    talk = Tcp(ports=(40000, 80)).handshake().say(first)
+    for start, end in bounds:
+        talk.segment(CLIENT, ACK, later[start:end], seq=1001 + len(first) + start)
+    assert names(talk) == ["first.example", "later.example"]
+
+
+def test_a_body_that_lost_bytes_is_not_searched_for_requests() -> None:
+    head = b"POST / HTTP/1.1\r\nHost: first.example\r\nTransfer-Encoding: chunked\r\n\r\n"
+    body = b"c8\r\n" + b"\r\n\r\n".join([b"x" * 90, request(b"in-the-body.example"), b"y" * 40])
+    later = request(b"later.example")
+    talk = Tcp(ports=(40000, 80)).handshake().say(head)
+    talk.segment(CLIENT, ACK, body[10:], seq=1001 + len(head) + 10)
+    talk.segment(CLIENT, ACK, later, seq=1001 + len(head) + len(body))
+    assert names(talk) == ["first.example", "later.example"]
+
+
+def test_a_segment_that_strayed_hides_no_later_request() -> None:
+    first, later = request(b"first.example"), request(b"later.example")
+    talk = Tcp(ports=(40000, 80)).handshake().say(first)
+    for at, data in (
+        (9, later[9:]),
+        (1 << 20, b"strayed"),
+        (0, later[:9]),
+        (9, later[9:]),
+    ):
+        talk.segment(CLIENT, ACK, data, seq=1001 + len(first) + at)
+    assert names(talk) == ["first.example", "later.example"]
 
 
 def test_a_capture_cut_in_the_name_does_not_vote() -> None:

@@ -117,11 +117,13 @@ static void read_stream(const zn_sighting *s, zn_piece behind)
 }
 
 /* What is missing in the stream will not come: reads what is stored, each part by itself, up to the
- * last one, behind which comes `last`. */
+ * last one, behind which comes `last`. In what followed no request that was begun, none is looked
+ * for but at the start of a part: it may be a body. */
 static void pass_holes(const zn_sighting *s, zn_piece_end last)
 {
     zn_flow *f = s->f;
     zn_stream_pool *pool = &s->names->streams;
+    bool begun = f->head != ZN_HEAD_HTTP_BETWEEN;
     bool hole = true;
     while (f->stream != 0 && hole) {
         uint32_t first = zn_stream_first(pool, f->stream);
@@ -131,7 +133,8 @@ static void pass_holes(const zn_sighting *s, zn_piece_end last)
             zn_stream_consume(pool, f->stream, first);
         }
         hole = zn_stream_has_hole(pool, f->stream);
-        read_stream(s, (zn_piece){.end = hole ? ZN_PIECE_HOLE : last, .behind_hole = first != 0});
+        read_stream(
+            s, (zn_piece){.end = hole ? ZN_PIECE_HOLE : last, .behind_hole = begun && first != 0});
     }
 }
 
@@ -199,6 +202,14 @@ static void give_up_to(const zn_sighting *s, const zn_piece *in)
     move_to(f, in->seq);
 }
 
+/* Bytes behind where a request may start, which may have come before its start: they are kept where
+ * they leave streams enough for what is known to be a head. */
+static bool may_be_early(const zn_sighting *s, int32_t ahead)
+{
+    const zn_slab *streams = &s->names->streams.streams;
+    return ahead < ZN_STREAM_MAX && (s->f->stream != 0 || streams->live < streams->cap / 2);
+}
+
 /* Bytes of the client, which may be old, expected, or ahead of others. */
 static void take(const zn_sighting *s, zn_piece in)
 {
@@ -214,7 +225,9 @@ static void take(const zn_sighting *s, zn_piece in)
             see_in_place(s, &in);
         } else if (f->stream == 0 && ahead == 0) {
             see_in_place(s, &in);
-        } else if (f->stream == 0 && (between || f->head == ZN_HEAD_TLS_AGAIN)) {
+        } else if ((between && !may_be_early(s, ahead)) ||
+                   (f->stream == 0 && f->head == ZN_HEAD_TLS_AGAIN)) {
+            zn_names_drop_stream(s->names, f);
             if (between && ahead > FOLLOWED_MAX && ahead - FOLLOWED_MAX <= BEYOND_MAX)
                 f->head_seq = in.seq - FOLLOWED_MAX; /* numbers are compared within 2^31 */
             return;                                  /* a body, or bytes behind lost ones */
