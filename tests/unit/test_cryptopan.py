@@ -144,3 +144,16 @@ def test_empty_arrays() -> None:
 def test_key_of_another_length_is_refused(size: int) -> None:
     with pytest.raises(ConfigError):
         _core.CryptoPan(bytes(size))
+
+
+def test_one_without_a_key_is_of_no_use_and_no_harm() -> None:
+    pan = _core.CryptoPan.__new__(_core.CryptoPan)
+    with pytest.raises(ConfigError):
+        pan.__init__(b"short")  # type: ignore[misc]
+    for use in (
+        lambda: pan.anonymize("192.0.2.1"),
+        lambda: pan.anonymize_v4(np.zeros(1, np.uint32)),
+        lambda: pan.anonymize_v6(np.zeros((1, 16), np.uint8)),
+    ):
+        with pytest.raises(RuntimeError, match="has no key"):
+            use()

@@ -28,12 +28,17 @@ cdef class CryptoPan:
     def __reduce__(self):
         raise TypeError("a CryptoPan cannot be pickled: it holds a key")
 
+    cdef int _enter(self) except -1:
+        if self.pan == NULL:
+            raise RuntimeError("this CryptoPan has no key")
+        return self.guard.enter()
+
     def anonymize(self, address):
         """The pseudonym of an address (str, bytes of 4 or 16, or ipaddress), in the same type."""
         cdef zn_addr addr
         parsed = ipaddress.ip_address(address)
         addr = addr_of(parsed.packed)
-        self.guard.enter()
+        self._enter()
         rc = zn_cryptopan_addrs(self.pan, &addr, &addr, 1)
         self.guard.leave()
         if rc != 0:
@@ -61,7 +66,7 @@ cdef class CryptoPan:
         cdef int rc = 0
         if n == 0:
             return 0
-        self.guard.enter()
+        self._enter()
         with nogil:
             rc = zn_cryptopan_v4(self.pan, &source[0], &out[0], n)
         self.guard.leave()
@@ -85,7 +90,7 @@ cdef class CryptoPan:
         cdef int rc = 0
         if n == 0:
             return 0
-        self.guard.enter()
+        self._enter()
         with nogil:
             rc = zn_cryptopan_v6(self.pan, &source[0, 0], &out[0, 0], n)
         self.guard.leave()
