@@ -96,6 +96,24 @@ def test_what_tstat_writes_is_read(tmp_path: Path) -> None:
     assert (second["http_res"], second["c_tls_SNI"], second["new"]) == ("200", None, 8)
 
 
+def test_times_mean_what_they_say_with_any_decimals(tmp_path: Path) -> None:
+    times = {"5": 5_000_000, "1484319032896.5": 1_484_319_032_896_500_000, "0.000001": 1, "0": None}
+    lines = [f"10.0.0.1 {time}" for time in times]
+    log = tstat_log(tmp_path / "log_tcp_complete", "#c_ip:1 first:2", *lines)
+    read = zanon_net.read_log(log, into="arrow")["first"].to_pylist()
+    assert [time and time.value for time in read] == list(times.values())
+
+
+@pytest.mark.parametrize("into", ["pandas", "polars", "arrow"])
+def test_a_text_that_is_no_utf8_is_read(into: str, tmp_path: Path) -> None:
+    """Tstat writes a name as it came, and pandas and polars fail on such a text, or panic."""
+    log = tmp_path / "log_tcp_complete"
+    log.write_bytes(b"#c_ip:1 c_tls_SNI:2\n1.2.3.4 caf\xe9.example\n1.2.3.4 caf\xc3\xa9.example\n")
+    names = zanon_net.read_log(log, into=into)["c_tls_SNI"]
+    found = names.to_pylist() if into == "arrow" else list(names)
+    assert found == ["caf\ufffd.example", "caf\u00e9.example"]
+
+
 def test_headers_may_name_more_than_lines_have(tmp_path: Path) -> None:
     log = tstat_log(tmp_path / "log_tcp_nocomplete", "#31#c_ip:1 c_port:2 s_port:3", "10.0.0.1 7")
     table = zanon_net.read_log(log, into="arrow")
@@ -112,6 +130,10 @@ def test_headers_may_name_more_than_lines_have(tmp_path: Path) -> None:
         (["#c_ip:1 c_port:2", "10.0.0.1 7 8"], "line 2 has 3 columns, its header 2"),
         (["#c_ip:1 c_port:2", "10.0.0.1 7", "10.0.0.1"], "a line has 1 columns, its header 2"),
         (["#c_ip:1 c_port:2", "10.0.0.1 a.example"], "column c_port holds something else"),
+        (["#c_ip:1 first:2", "10.0.0.1 a.example"], "first holds something else than a time"),
+        (["#c_ip:1 first:2", "10.0.0.1 1484319.032.896"], "column first holds something else"),
+        (["#c_ip:1 first:2", f"10.0.0.1 {10**13}.000000"], "column first holds something else"),
+        (["#c_ip:1 last:2 last:3", "10.0.0.1 1.000000 2.000000"], "names a column twice"),
     ],
 )
 def test_what_is_no_log_is_refused(tmp_path: Path, lines: list[str], message: str) -> None:

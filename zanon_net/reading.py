@@ -39,7 +39,8 @@ def read_log(
     into: "pandas" for a DataFrame, "polars" for one of polars, "arrow" for a pyarrow.Table.
 
     Columns have Tstat's names. Times of day are timestamps in UTC with ns, durations in ms (c_durat
-    and s_durat of UDP: s), "-" is null. Raises ConfigError, and FormatError for what is no log.
+    and s_durat of UDP: s), "-" is null; what is no UTF-8 in a text is U+FFFD. Raises ConfigError,
+    and FormatError for what is no log.
     """
     if into not in KINDS:
         raise ConfigError(f"into: must be {', '.join(KINDS)}, not {into!r}")
@@ -97,13 +98,17 @@ def _read_file(path: Path) -> Any:
             data = stream.read()
     except OSError as error:
         raise FormatError(f"{path}: cannot be read: {error}") from None
+    if not data.isascii():  # Tstat writes names as they came; pandas and polars take UTF-8 only
+        data = data.decode("utf-8", "replace").encode()
     header, _newline, lines = data.partition(b"\n")
     names = _names(path, header)
     # Tstat's header of log_tcp_nocomplete names columns that its lines do not have.
     width = lines.partition(b"\n")[0].count(b" ") + 1 if lines else len(names)
     if width > len(names):
         raise FormatError(f"{path}: line 2 has {width} columns, its header {len(names)}")
-    return _typed(_parse(path, lines, names[:width]))
+    if len(set(names[:width])) != width:
+        raise FormatError(f"{path}: its header names a column twice")
+    return _typed(path, _parse(path, lines, names[:width]))
 
 
 def _check_schema(schema: Any) -> None:
@@ -166,22 +171,25 @@ def _read_as(name: str) -> Any:
     return pa.float64() if _DURATION.fullmatch(name) else pa.int64()
 
 
-def _typed(table: Any) -> Any:
-    """Times out of texts in ms with six decimals; 0 is never."""
+def _typed(path: Path, table: Any) -> Any:
+    """Times out of texts in ms; 0 is never."""
     pa, compute = arrow(), importlib.import_module("pyarrow.compute")
     for i, name in enumerate(table.column_names):
         if not _TIME.fullmatch(name):
             continue
-        digits = compute.replace_substring(_six_decimals(table.column(i)), ".", "")
-        ns = compute.cast(digits, pa.int64())
+        try:
+            ns = _nanoseconds(table.column(i))
+        except pa.ArrowInvalid:
+            raise FormatError(f"{path}: column {name} holds something else than a time") from None
         times = compute.cast(ns, pa.timestamp("ns", tz="UTC"))
         never = compute.equal(ns, 0)
         table = table.set_column(i, name, compute.if_else(never, None, times))
     return table
 
 
-def _six_decimals(column: Any) -> Any:
-    """The same numbers, those written as "0.0" with as many decimals as the others."""
-    compute = importlib.import_module("pyarrow.compute")
-    short = compute.equal(column, "0.0")
-    return compute.if_else(short, "0.000000", column)
+def _nanoseconds(column: Any) -> Any:
+    """Milliseconds with up to six decimals, as texts, in ns. Raises ArrowInvalid."""
+    pa, compute = arrow(), importlib.import_module("pyarrow.compute")
+    ms = compute.cast(column, pa.decimal128(22, 6))
+    ns = compute.multiply(ms, pa.scalar(10**6, pa.decimal128(7, 0)))
+    return compute.cast(ns, pa.int64())
