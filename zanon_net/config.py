@@ -86,6 +86,8 @@ class Config:
             raise ConfigError(f"cannot read {path}: {error.strerror}") from None
         except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError
             raise ConfigError(f"{path} is not valid TOML: {error}") from None
+        except RecursionError:
+            raise ConfigError(f"{path} holds lists in lists too deep to be read") from None
         config = cls()
         for section, table in data.items():
             keys = _keys_of(path, section, table)

@@ -266,6 +266,7 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
         ("[addresses]\ninternal = [1]", r"\[addresses\] internal: not a network list"),
         ("[anonymity\n", "is not valid TOML"),
         ("[anonymity]\nz = 1\nz = 2", "is not valid TOML"),
+        (f"z = {'[' * 100_000}", "holds lists in lists too deep"),
     ],
 )
 def test_a_wrong_file(tmp_path: Path, text: str, message: str) -> None:
