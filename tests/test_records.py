@@ -19,6 +19,7 @@ from packet_help import (
     Tcp,
     Udp,
     crowd,
+    dns,
     hello,
     merged,
     request,
@@ -225,6 +226,25 @@ def test_a_first_name_that_is_withheld_is_not_replaced_by_the_second() -> None:
     assert (told["name"], told["name_status"], told["server"]) == (None, "suppressed", None)
     assert tstat_line(outcome)["http_hostname"] == "-"
     assert outcome.observations[-1]["name"] == NAME.decode()
+
+
+@pytest.mark.parametrize("z", [1, 2])
+@pytest.mark.parametrize("answers", [(3, 2), (3, 2, 1), (2, 3), (1, 2)])
+def test_the_first_name_is_told_whichever_of_its_questions_was_answered(
+    z: int, answers: tuple[int, ...]
+) -> None:
+    """It was asked twice, for two types; between them the socket asked for a popular name."""
+    asked = {1: SECRET, 2: NAME, 3: SECRET}
+    talk = Udp(user(77), t_ns=LATER)
+    for ident, name in asked.items():
+        talk.send(dns(name, ident=ident, kind=ident))
+    for ident in answers:
+        talk.send(dns(asked[ident], ident=ident, kind=ident, response=True), SERVER)
+    outcome = run([*popular_server(), *talk.frames], z=z)
+    told = record(outcome)
+    assert told["name"] == told["fqdn"] == (SECRET.decode() if z == 1 else None)
+    assert told["name_status"] == ("released" if z == 1 else "suppressed")
+    assert outcome.stats["names_repeated"] == 1
 
 
 def test_more_names_than_a_flow_has_room_for() -> None:

@@ -36,11 +36,13 @@ static bool has_withheld(const zn_gate *g, const zn_flow *f)
     return f->names_dropped;
 }
 
-/* The flow's first name: the first entry that is not the same name over again. */
+/* The flow's first name: the entry in which it was decided, which may be a later one of its list. */
 static uint32_t first_name(const zn_gate *g, const zn_flow *f)
 {
     uint32_t entry = f->names;
-    while (entry != 0 && zn_book_at(g->book, entry)->state == ZN_ENTRY_REPEATED)
+    while (entry != 0 && (zn_book_at(g->book, entry)->state == ZN_ENTRY_REPEATED ||
+                          !zn_id_equal(zn_book_at(g->book, entry)->id,
+                                       zn_book_at(g->book, f->names)->id)))
         entry = zn_book_at(g->book, entry)->next;
     return entry;
 }
