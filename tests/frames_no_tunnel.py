@@ -20,13 +20,15 @@ def plain(port: int, payload: bytes, source: int = 40000) -> bytes:
 DNS_LIKE_VXLAN = b"\x08\0\0\0\0\1\0\0\0\0\0\0\3www\7example\3org\0\0\1\0\1"
 NO_TUNNEL: dict[str, bytes] = {
     "vxlan-other-flags": plain(4789, b"\x40\0\0\0\0\0\7\0" + ETHER4),
-    "vxlan-reserved-bits": plain(4789, b"\x08\1\2\3\0\0\7\0" + ETHER4),
+    "vxlan-reserved-no-ip": plain(4789, b"\x08\1\2\3\0\0\7\0" + RAW_MACS + b"\x08\6" + T4),
+    "vxlan-gpe-reserved": plain(4790, b"\x2c\0\0\3\0\0\7\0" + ETHER4),
     "vxlan-gpe-unknown": plain(4790, GPE.pack(0x0C, 99, 0x700) + T4),
     "vxlan-short": plain(4789, b"\x08\0\0\0"),
     "vxlan-broken-ip": plain(4789, b"\x08\0\0\0\0\0\7\0" + RAW_MACS + b"\x08\0\x40" + T4[1:]),
     "dns-from-tunnel-port": plain(53, DNS_LIKE_VXLAN, source=4789),
     "geneve-version-1": plain(6081, b"\x40\0\x65\x58\0\0\7\0" + ETHER4),
     "geneve-control": plain(6081, b"\0\x80\x65\x58\0\0\7\0" + ETHER4),
+    "geneve-reserved-no-ip": plain(6081, b"\0\1\x65\x58\0\0\7\0" + RAW_MACS + b"\x08\6" + T4),
     "geneve-options-past-the-end": plain(6081, b"\x3f\0\x65\x58\0\0\7\0" + ETHER4),
     "gtp-echo": plain(2152, b"\x32\1\0\4\0\0\0\0\0\1\0\0"),
     "gtp-end-marker": plain(2152, b"\x30\xfe\0\0\0\0\0\7"),

@@ -240,6 +240,14 @@ DATAGRAMS = {
         4789, VXLAN(vni=7) / Raw(RAW_MACS + tags(0x8100) + b"\x08\0" + T4), T4, "vlan vxlan"
     ),
     "vxlan-group-policy": in_udp(4789, b"\x88\0\0\7\0\0\7\0" + ETHER4, T4, "vxlan"),
+    "vxlan-reserved-bits": in_udp(4789, b"\x08\1\2\3\0\0\7\4" + ETHER4, T4, "vxlan"),
+    "vxlan-reserved-flags": in_udp(4789, b"\x5b\0\0\0\0\0\7\0" + ETHER4, T4, "vxlan"),
+    "vxlan-reserved-vlan": in_udp(
+        4789,
+        b"\x08\1\0\0\0\0\7\0" + RAW_MACS + tags(0x8100) + b"\x08\0" + T4,
+        T4,
+        "vlan vxlan",
+    ),
     "vxlan-over-ipv6": Case(
         1, bytes(E / O6 / UDP(sport=40000, dport=4789) / VXLAN4), T4, "vxlan", 1
     ),
@@ -258,6 +266,8 @@ DATAGRAMS = {
     "geneve": in_udp(6081, GENEVE(vni=7, proto=0x6558) / Raw(ETHER4), T4, "geneve"),
     "geneve-ipv4": in_udp(6081, GENEVE(vni=7, proto=0x800) / Raw(T4), T4, "geneve"),
     "geneve-ipv6": in_udp(6081, GENEVE(vni=7, proto=0x86DD) / Raw(T6), T6, "geneve"),
+    "geneve-reserved-bits": in_udp(6081, b"\0\x55\x65\x58\0\0\7\1" + ETHER4, T4, "geneve"),
+    "geneve-reserved-ipv4": in_udp(6081, b"\0\1\x08\0\0\0\7\0" + T4, T4, "geneve"),
     "geneve-options": in_udp(
         6081,
         GENEVE(
@@ -284,6 +294,7 @@ DATAGRAMS = {
     "gtp-sequence": in_udp(
         2152, struct.pack(">BBHIHBB", 0x32, 255, 4 + len(T4), 7, 1, 0, 0) + T4, T4, "gtp"
     ),
+    "gtp-spare-bit": in_udp(2152, struct.pack(">BBHI", 0x38, 255, len(T4), 7) + T4, T4, "gtp"),
     "gtp-extension": in_udp(
         2152,
         GTP_U_Header(teid=7, gtp_type=255, E=1, next_ex=0x85, length=8 + len(T4))

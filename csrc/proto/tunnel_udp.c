@@ -34,14 +34,30 @@ zn_stat zn_peel_udp(zn_layers *l)
     return zn_layers_go(l, next);
 }
 
+/* An Ethernet frame with an IP packet or a VLAN's tag lies at the cursor. Reserved bits are ignored
+ * on receipt, but where they are set, other protocols need to be told apart by what follows. */
+static bool is_frame_with_ip(zn_cursor c)
+{
+    uint16_t type;
+    uint8_t version;
+    zn_cursor_skip(&c, 12);
+    type = zn_cursor_be16(&c);
+    version = zn_cursor_u8(&c) >> 4;
+    if (!zn_cursor_ok(&c))
+        return false;
+    return (type == 0x0800 && version == 4) || (type == 0x86dd && version == 6) || type == 0x8100 ||
+           type == 0x88a8;
+}
+
 /* RFC 7348; with a group policy (bit 0x80), or a next protocol (0x04,
  * draft-ietf-nvo3-vxlan-gpe). */
 zn_stat zn_peel_vxlan(zn_layers *l)
 {
     uint8_t flags = zn_cursor_u8(&l->c);
     uint32_t reserved = zn_cursor_be24(&l->c);
+    bool strange = (flags & 0x73) != 0 || ((flags & 0x84) == 0 && reserved != 0);
     zn_cursor_skip(&l->c, 4);
-    if ((flags & 0x7b) != 0x08 || ((flags & 0x84) == 0 && reserved != 0))
+    if ((flags & 0x08) == 0 || (strange && ((flags & 0x04) != 0 || !is_frame_with_ip(l->c))))
         return NOT_THIS;
     zn_layers_saw(l, ZN_STAT_IN_VXLAN);
     if ((flags & 0x04) == 0)
@@ -56,8 +72,11 @@ zn_stat zn_peel_geneve(zn_layers *l)
     uint8_t flags = zn_cursor_u8(&l->c);
     uint16_t type = zn_cursor_be16(&l->c);
     zn_cursor_skip(&l->c, 4u + 4u * (version_and_options & 0x3f));
-    if (version_and_options >> 6 != 0 || (flags & 0xbf) != 0 || type <= 1500 ||
+    if (version_and_options >> 6 != 0 || (flags & 0x80) != 0 || type <= 1500 ||
         !zn_cursor_ok(&l->c))
+        return NOT_THIS;
+    if ((flags & 0x3f) != 0 &&
+        !(type == 0x6558 ? is_frame_with_ip(l->c) : zn_layers_looks_like_ip(l)))
         return NOT_THIS;
     zn_layers_saw(l, ZN_STAT_IN_GENEVE);
     return zn_layers_ethertype(l, type);
@@ -71,7 +90,7 @@ zn_stat zn_peel_gtp(zn_layers *l)
     uint16_t length = zn_cursor_be16(&l->c);
     uint8_t next = 0;
     zn_cursor_skip(&l->c, 4); /* tunnel endpoint */
-    if ((flags & 0xf8) != 0x30 || message != 255 || length > zn_layers_wire(l))
+    if ((flags & 0xf0) != 0x30 || message != 255 || length > zn_layers_wire(l))
         return NOT_THIS;
     zn_layers_narrow(l, length);
     if ((flags & 0x07) != 0) {
