@@ -167,6 +167,32 @@ def test_waiting_for_a_named_pipe_can_be_interrupted() -> None:
     assert err == b"zanon-net: interrupted; only files that are whole are left\n"
 
 
+WRITER = """
+import sys
+header, *names = sys.argv[1:]
+for name in names:
+    with open(name, "w") as pipe:
+        pipe.write(header + "1,ann,tea\\n1,bob,tea\\n" * 10_000)
+"""
+
+
+def test_named_pipes_may_be_filled_one_after_the_other() -> None:
+    """More than a pipe holds: who fills the first opens the second when the first is read."""
+    names = ("first", "second")
+    for name in names:
+        os.mkfifo(name)
+    with (
+        live(*usual("-q", "--no-user", *names)) as process,
+        subprocess.Popen([sys.executable, "-c", WRITER, HEADER, *names]) as writer,
+    ):
+        try:
+            out, err = process.communicate(timeout=60)
+        finally:
+            writer.kill()
+    assert (process.returncode, err) == (0, b"")
+    assert out.count(b"\n") == 40_000  # with the header, without the first row of ann
+
+
 def test_a_reader_that_goes_away() -> None:
     rows = HEADER + "".join(f"{t},u{t % 5},tea\n" for t in range(200_000))
     Path("long.csv").write_text(rows)

@@ -29,16 +29,24 @@ Warn = Callable[[str], None]
 
 @dataclass(slots=True)
 class _Input:
-    """A file or stream being read."""
+    """A file or stream being read.
+
+    pipe: a named pipe that is opened when it is first read. Who fills several, one after the other,
+        opens the next one only when what he wrote into the last has been read.
+    """
 
     name: str
-    descriptor: int
+    descriptor: int | None
+    pipe: Path | None = None
     bytes_read: int = 0
     rows: int = 0
 
     def read(self, interruption: Interruption) -> bytes:
         """What there is, empty at the end. Raises ZanonError, and StopReading when interrupted."""
         with interruption.reading():
+            if self.descriptor is None:
+                assert self.pipe is not None
+                self.descriptor = _open_path(self.pipe)
             try:
                 data = read_stream(self.descriptor, READ_BYTES)
             except OSError as error:
@@ -46,12 +54,24 @@ class _Input:
         self.bytes_read += len(data)
         return data
 
+    def close(self) -> None:
+        """Closes what was opened."""
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+
     def facts(self) -> RowSource:
         """What is known about it now."""
         return RowSource(self.name, self.bytes_read, self.rows)
 
 
-def _open_input(source: Source, interruption: Interruption) -> _Input:
+def _open_path(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
+    except OSError as error:
+        raise ZanonError(f"{path} cannot be opened: {error.strerror}") from error
+
+
+def _open_input(source: Source, interruption: Interruption, *, first: bool) -> _Input:
     if source == STDIN:
         if sys.stdin is None:
             raise ZanonError("standard input is closed")
@@ -59,11 +79,10 @@ def _open_input(source: Source, interruption: Interruption) -> _Input:
             raise ConfigError("standard input is a terminal; pipe observations into it")
         return _Input("standard input", os.dup(0))
     path = Path(source)
-    try:
-        with interruption.reading():  # a named pipe may be waited for
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
-    except OSError as error:
-        raise ZanonError(f"{path} cannot be opened: {error.strerror}") from error
+    if not first and path.is_fifo():
+        return _Input(path.name, None, path)
+    with interruption.reading():  # a named pipe may be waited for
+        descriptor = _open_path(path)
     if stat.S_ISDIR(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise ZanonError(f"{path} is a folder; name the files in it")
@@ -72,6 +91,8 @@ def _open_input(source: Source, interruption: Interruption) -> _Input:
 
 def _refuse_output(item: _Input) -> None:
     """A file that grows by what is read of it would be read for ever."""
+    if item.descriptor is None:
+        return
     try:
         output = os.fstat(sys.stdout.fileno())
     except (AttributeError, OSError, ValueError):  # closed, or no file
@@ -166,13 +187,13 @@ def filter_rows(
     if "" in sources:
         raise ConfigError("a source without a name was given; was it a variable that is not set?")
     with ExitStack() as stack, ExitStack() as until_done:
-        inputs = []
+        inputs: list[_Input] = []
         for source in sources:
             try:
-                inputs.append(_open_input(source, interruption))
+                inputs.append(_open_input(source, interruption, first=not inputs))
             except StopReading:
                 raise KeyboardInterrupt from None
-            stack.callback(os.close, inputs[-1].descriptor)
+            stack.callback(inputs[-1].close)
             _refuse_output(inputs[-1])
         sieve = Sieve(**config.sieve_arguments())
         stack.callback(sieve.close)
