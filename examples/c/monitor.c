@@ -1,11 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A passive monitor: prints each name that z users of 10.0.0.0/8 share, the moment it is released.
- *
  *   make lib && export PKG_CONFIG_PATH=build/lib/pkgconfig
  *   cc examples/c/monitor.c $(pkg-config --cflags --libs zanon libpcap) -o monitor
- *   ./monitor 20 capture.pcap     or, with CAP_NET_RAW:     ./monitor 20 eth0
- */
+ *   ./monitor 20 capture.pcap     or, with CAP_NET_RAW:     ./monitor 20 eth0 */
 #include "engine.h"
 
 #include <pcap/pcap.h>
@@ -41,7 +39,7 @@ int main(int argc, char **argv)
         return 1;
     }
     tick_ns = pcap_get_tstamp_precision(source) == PCAP_TSTAMP_PRECISION_NANO ? 1 : 1000;
-    while (rc == 0 && (got = pcap_next_ex(source, &header, &bytes)) >= 0) {
+    while (rc == 0 && fflush(stdout) == 0 && (got = pcap_next_ex(source, &header, &bytes)) >= 0) {
         zn_text *names = &zn_engine_outputs(engine)->text[ZN_OUTPUT_OBSERVATIONS];
         zn_frame frame = {.data = bytes,
                           .t_ns = header->ts.tv_sec * ZN_NS_PER_S + header->ts.tv_usec * tick_ns,
@@ -54,7 +52,9 @@ int main(int argc, char **argv)
     }
     if (rc != 0 || got == PCAP_ERROR)
         fprintf(stderr, "%s\n", rc != 0 ? error.msg : pcap_geterr(source));
+    else if (ferror(stdout))
+        perror("standard output");
     zn_engine_close(engine); /* wipes the keys */
     pcap_close(source);
-    return rc == 0 && got != PCAP_ERROR ? 0 : 1;
+    return rc != 0 || got == PCAP_ERROR || ferror(stdout);
 }

@@ -165,6 +165,9 @@ def test_the_monitor_in_c(c_library: Path, tmp_path: Path, demo_pcap: Path) -> N
     for path in ("no-such-thing", "cut.pcap"):
         failed = subprocess.run([monitor, "5", path], capture_output=True, cwd=tmp_path)
         assert (failed.returncode, failed.stderr.count(b"\n")) == (1, 1)
+    with Path("/dev/full").open("wb") as full:
+        failed = subprocess.run([monitor, "5", str(demo_pcap)], stdout=full, stderr=subprocess.PIPE)
+    assert (failed.returncode, failed.stderr) == (1, b"standard output: No space left on device\n")
 
 
 def test_numpy_is_imported_only_for_arrays() -> None:
