@@ -39,12 +39,13 @@ static bool has_withheld(const zn_gate *g, const zn_flow *f)
 /* The flow's first name: the entry in which it was decided, which may be a later one of its list. */
 static uint32_t first_name(const zn_gate *g, const zn_flow *f)
 {
-    uint32_t entry = f->names;
-    while (entry != 0 && (zn_book_at(g->book, entry)->state == ZN_ENTRY_REPEATED ||
-                          !zn_id_equal(zn_book_at(g->book, entry)->id,
-                                       zn_book_at(g->book, f->names)->id)))
-        entry = zn_book_at(g->book, entry)->next;
-    return entry;
+    const zn_name_entry *e;
+    for (uint32_t entry = f->names; entry != 0; entry = e->next) {
+        e = zn_book_at(g->book, entry);
+        if (e->state != ZN_ENTRY_REPEATED && zn_id_equal(e->id, zn_book_at(g->book, f->names)->id))
+            return entry;
+    }
+    return f->names;
 }
 
 static void fill_name(const zn_gate *g, const zn_flow *f, zn_record *r)
