@@ -33,16 +33,21 @@ static bool is_opcode(uint8_t opcode)
     }
 }
 
-/* Whether a header can be DNS's at all: a query brings no answers and no error. */
+/* Whether a header can be DNS's at all: a query brings no answers. A bit that is reserved (Z), and an
+ * error in a query, are ignored by servers (RFC 6895 2.1, RFC 1035 4.1.1): they tell only where the
+ * message has more than the one question that clients send, and EDNS's record. */
 static bool is_plausible(uint16_t flags, const dns_counts *counts, const zn_dns_question *q)
 {
-    if (!is_opcode(q->opcode) || (flags & 0x0040) != 0) /* Z: reserved, must be zero */
+    bool query = !q->response && q->opcode == OPCODE_QUERY;
+    bool strange = (flags & (query ? 0x004f : 0x0040)) != 0;
+    if (!is_opcode(q->opcode) || counts->questions == 0 || counts->questions > QUESTIONS_MAX)
         return false;
-    if (counts->questions == 0 || counts->questions > QUESTIONS_MAX)
+    if (query && (counts->answers != 0 || counts->authorities > 1))
         return false;
-    if (!q->response && q->opcode == OPCODE_QUERY)
-        return counts->answers == 0 && counts->authorities <= 1 && (flags & 0x000f) == 0;
-    return true;
+    if (!strange)
+        return true;
+    return counts->questions == 1 &&
+           (q->response || (query && counts->authorities == 0 && counts->additionals <= 1));
 }
 
 /* IN, CSNET, CHAOS, Hesiod, NONE and ANY. */

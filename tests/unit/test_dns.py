@@ -136,6 +136,14 @@ def test_the_first_question_that_is_spelled_out_counts() -> None:
         assert _core.parse_dns(only)[0] == "malformed"
 
 
+@pytest.mark.parametrize("flags", [0x0140, 0x0170, 0x0103, 0x014F, 0x81C3])
+@pytest.mark.parametrize("more", [0, 1])
+def test_what_servers_ignore_in_a_query_is_ignored(flags: int, more: int) -> None:
+    message = dns_message(NAME, flags=flags, counts=(1, 0, 0, more), rest=bytes(11 * more))
+    response = flags >= 0x8000
+    assert _core.parse_dns(message)[:3] == ("done", b"www.example.org", response)
+
+
 @pytest.mark.parametrize(
     "message",
     [
@@ -145,8 +153,10 @@ def test_the_first_question_that_is_spelled_out_counts() -> None:
         dns_message(NAME, counts=(17, 0, 0, 0)),
         dns_message(NAME, counts=(1, 1, 0, 0)),
         dns_message(NAME, counts=(1, 0, 2, 0)),
-        dns_message(NAME, flags=0x0103),
-        dns_message(NAME, flags=0x0140),
+        dns_message(NAME, flags=0x0103, counts=(2, 0, 0, 0), rest=QUESTION),
+        dns_message(NAME, flags=0x0103, counts=(1, 0, 1, 0)),
+        dns_message(NAME, flags=0x0140, counts=(1, 0, 0, 2)),
+        dns_message(NAME, flags=0x2840),
         dns_message(NAME, flags=0x1900),
         dns_message(NAME, flags=0x3100),
         dns_message(NAME, flags=0x7900),
@@ -161,8 +171,10 @@ def test_the_first_question_that_is_spelled_out_counts() -> None:
         "17 questions",
         "query with an answer",
         "query with two authorities",
-        "query with an error",
-        "reserved flag",
+        "two queries with an error",
+        "query with an error and an authority",
+        "reserved flag and two more records",
+        "reserved flag of an update",
         "opcode 3",
         "opcode 6",
         "opcode 15",
