@@ -29,7 +29,7 @@ from parts_help import (
     records_in,
 )
 
-from zanon_net import Config, pipeline, run
+from zanon_net import Config, outputs, pipeline, run
 from zanon_net.pipeline import Interruption, StopReading
 
 
@@ -319,3 +319,31 @@ def test_a_killed_run_leaves_whole_files_and_partial_ones(
         assert content.endswith(b"\n")
         header, *lines = content.splitlines()
         assert {line.count(b",") for line in lines} == {header.count(b",")}
+
+
+# ---- a signal at an awkward time ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", [1, 3])
+@pytest.mark.parametrize("where", ["_new_file", "_sync_folders", "rename"])
+def test_a_signal_that_gives_up_between_two_steps(
+    days: Path, out: Path, monkeypatch: pytest.MonkeyPatch, where: str, part: int
+) -> None:
+    """Nothing is left under a partial name, and the manifest lists what is there."""
+    calls = itertools.count(1)
+    holder: object = {"_new_file": outputs.FolderSink, "rename": Path}.get(where, outputs)
+    wrapped: Callable[..., object] = getattr(holder, where)
+
+    def interrupted(*arguments: object) -> object:
+        done = wrapped(*arguments)
+        if next(calls) == part:
+            raise KeyboardInterrupt
+        return done
+
+    monkeypatch.setattr(holder, where, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(days, Config().replace(z=1, split="1h", format="csv"), out=out)
+    there = files_in(out)
+    assert not [name for name in there if name.endswith(".partial")]
+    listed = [file["file"] for file in manifest_of(out)["outputs"]] if there else []
+    assert sorted(name for name in there if name != "manifest.json") == listed

@@ -10,14 +10,14 @@ part of a run appears when it is over, and the manifest, always last, tells whic
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from io import FileIO
 from pathlib import Path
 from typing import Any
 
 from zanon_net.config import FORMAT_OUTPUTS
-from zanon_net.errors import ConfigError, ZanonError
+from zanon_net.errors import ConfigError, OutputError, ZanonError
 from zanon_net.files import PARTIAL, LogFile, ParquetFile, TextFile, explained
 from zanon_net.schema import Schema
 from zanon_net.sinks import Parts, Plan, Sink, StdoutSink, Tables
@@ -87,10 +87,22 @@ class FolderSink(Sink):
     def _reserve(self) -> None:
         """Room for the manifest, where the file system can keep some."""
         path = self.folder / (MANIFEST + PARTIAL)
-        with explained("write", path):
+        with explained("write", path), self._owning(path):
             self._reserved = path.open("xb", buffering=0)
-            self._own_files.append(path)
         self._reserve_for(0)
+
+    @contextlib.contextmanager
+    def _owning(self, path: Path) -> Iterator[None]:
+        """Makes a file of ours, which must not be there, unless an error says that it was not made.
+
+        It is known before it is there: a signal may come before anything else is done.
+        """
+        self._own_files.append(path)
+        try:
+            yield
+        except (OSError, OutputError):
+            self._own_files.remove(path)
+            raise
 
     def _reserve_for(self, files: int) -> None:
         """Room for a manifest that lists so many."""
@@ -109,14 +121,14 @@ class FolderSink(Sink):
         """Opens a file for each output."""
         for output in self._plan.outputs:
             path = self.folder / self._plan.file_name(output)
-            if output in self._schemas:
-                schema = self._schemas[output]
-                self._open[output] = ParquetFile(
-                    path, schema, self._plan.compress, gathers=self._divided
-                )
-            else:
-                header = self._plan.headers.get(output, b"")
-                self._open[output] = TextFile(path, header, self._plan.compress)
+            with self._owning(path.with_name(path.name + PARTIAL)):
+                self._open[output] = self._new_file(output, path)
+
+    def _new_file(self, output: str, path: Path) -> LogFile:
+        if output in self._schemas:
+            schema = self._schemas[output]
+            return ParquetFile(path, schema, self._plan.compress, gathers=self._divided)
+        return TextFile(path, self._plan.headers.get(output, b""), self._plan.compress)
 
     def take(self, parts: Parts, tables: Tables) -> None:
         """See Sink."""
@@ -161,9 +173,9 @@ class FolderSink(Sink):
         self._reserve_for(len(self._files) + len(self._open))
         self._settle_part()
         self._publish_part()
-        _sync_folders([self.folder, *self._own_folders])
-        self._own_folders.clear()
+        folders, self._own_folders = [self.folder, *self._own_folders], []
         self._own_files = [path for path in self._own_files if path.name == MANIFEST + PARTIAL]
+        _sync_folders(folders)
 
     def _settle_part(self) -> None:
         assert self._stamp_ns is not None
@@ -209,8 +221,8 @@ class FolderSink(Sink):
                 self._own_folders.append(final.parent)
             if os.path.lexists(final):  # a link too, which the rename would replace
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-            partial.rename(final)
-        self._own_files.append(final)
+            with self._owning(final):
+                partial.rename(final)
 
     # ---- the end ----
 
