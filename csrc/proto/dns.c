@@ -33,9 +33,9 @@ static bool is_opcode(uint8_t opcode)
     }
 }
 
-/* Whether a header can be DNS's at all: a query brings no answers. A bit that is reserved (Z), and an
- * error in a query, are ignored by servers (RFC 6895 2.1, RFC 1035 4.1.1): they tell only where the
- * message has more than the one question that clients send, and EDNS's record. */
+/* Whether a header can be DNS's at all: a query brings no answers. A bit that is reserved (Z), and
+ * an error in a query, are ignored by servers (RFC 6895 2.1, RFC 1035 4.1.1): they tell only where
+ * the message has more than the one question that clients send, and EDNS's record. */
 static bool is_plausible(uint16_t flags, const dns_counts *counts, const zn_dns_question *q)
 {
     bool query = !q->response && q->opcode == OPCODE_QUERY;
