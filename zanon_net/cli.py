@@ -126,8 +126,7 @@ def _naming_options() -> Iterator[None]:
 
 def _finish(report: Report, as_json: bool, quiet: bool) -> None:
     if as_json:
-        text = _manifest_text(report.manifest, report.speed())
-        click.echo(text, nl=False, err=report.out is None)
+        _print_manifest(report.manifest, report.speed(), err=report.out is None)
     elif not quiet:
         _heard_or_not(lambda: report.print_summary(Console(stderr=True)))
 
@@ -149,7 +148,7 @@ def filter_command(source: tuple[str, ...], as_json: bool, quiet: bool, **option
     for warning in report.warnings:
         _warn(warning)
     if as_json:
-        click.echo(_manifest_text(report.manifest, report.speed()), nl=False, err=True)
+        _print_manifest(report.manifest, report.speed(), err=True)
     elif not quiet:
         _heard_or_not(lambda: report.print_summary(Console(stderr=True)))
     if report.interrupted:
@@ -158,8 +157,11 @@ def filter_command(source: tuple[str, ...], as_json: bool, quiet: bool, **option
     return 0
 
 
-def _manifest_text(manifest: Mapping[str, Any], speed: Mapping[str, float]) -> str:
-    return manifest_bytes({**manifest, "performance": speed}).decode("ascii")
+def _print_manifest(manifest: Mapping[str, Any], speed: Mapping[str, float], *, err: bool) -> None:
+    if err and sys.stderr is None:  # nobody hears why, but who asked for it does not have it
+        raise ZanonError("standard error is closed")
+    text = manifest_bytes({**manifest, "performance": speed}).decode("ascii")
+    click.echo(text, nl=False, err=err)
 
 
 @contextmanager

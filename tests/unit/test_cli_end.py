@@ -58,6 +58,25 @@ def test_data_for_a_closed_standard_output_is_an_error(arguments: list[str]) -> 
     assert done.stderr.splitlines()[-1] == "zanon-net: standard output is closed"
 
 
+@pytest.mark.parametrize("asked", [["--json"], []])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", str(DEMO), "--out", "-", "--format", "jsonl"],
+        ["filter", "rows.csv", "--z", "1", "--time-unit", "s"],
+    ],
+)
+def test_a_manifest_for_a_closed_standard_error_is_an_error(
+    words: list[str], asked: list[str]
+) -> None:
+    """A summary is for people; a manifest is data like any other."""
+    Path("rows.csv").write_text("time,user,attribute\n1,ann,tea\n")
+    shell = ["sh", "-c", 'exec "$@" 2>&-', "sh", *COMMAND, *words, *asked]
+    done = subprocess.run(shell, stdout=subprocess.PIPE, env=ENVIRONMENT, check=False)
+    assert done.returncode == (1 if asked else 0)
+    assert done.stdout
+
+
 def test_a_run_needs_no_standard_output() -> None:
     words = [*COMMAND, "run", str(DEMO), "--out", "out", "-q"]
     shell = ["sh", "-c", 'exec "$@" >&-', "sh", *words]
