@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""A capture as the model of the contract reads it: well-formed packets, and the names in them."""
+
+import ipaddress
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import wire
+from packet_help import Frame, Unit
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class End(NamedTuple):
+    """One side of a flow."""
+
+    address: Address
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Packet(Unit):
+    """A packet; `ports` only tells flows apart, `sender` is an index into it and into `ends`."""
+
+    ends: tuple[End, End] = (End(ipaddress.IPv4Address(0), 0),) * 2
+    payload: bytes = b""
+
+
+def read(frame: Frame) -> Packet:
+    """TCP or UDP in IPv4 or IPv6 in Ethernet, without options of any of them."""
+    kind, ip = frame.data[12:14], frame.data[14:]
+    if kind == struct.pack(">H", wire.ETHERTYPE_IPV4):
+        protocol, addresses, rest = ip[9], (ip[12:16], ip[16:20]), ip[20:]
+    else:
+        protocol, addresses, rest = ip[6], (ip[8:24], ip[24:40]), ip[40:]
+    ports = struct.unpack(">HH", rest[:4])
+    ends = [End(ipaddress.ip_address(a), p) for a, p in zip(addresses, ports, strict=True)]
+    keys = [int(end.address) << 16 | end.port for end in ends]
+    sender = int(keys[0] > keys[1])
+    placed = (ends[sender], ends[1 - sender])
+    flow = (keys[sender], keys[1 - sender])
+    if protocol == wire.UDP:
+        return Packet(frame.t_ns, flow, sender, False, 0, 0, 0, len(rest) - 8, placed, rest[8:])
+    seq, ack, bits = struct.unpack(">IIH", rest[4:14])
+    tcp = (flow, sender, True, bits & 0x3F, seq, ack, len(rest) - 20)
+    return Packet(frame.t_ns, *tcp, placed, rest[20:])
+
+
+# ---- names (section 4) --------------------------------------------------------------------------
+
+HOMES = ("in-addr.arpa", "ip6.arpa", "local", "home.arpa")
+LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+
+
+def under(name: str, suffixes: tuple[str, ...]) -> bool:
+    """The name is one of the suffixes, or below it."""
+    return any(name == suffix or name.endswith("." + suffix) for suffix in suffixes)
+
+
+def normal(raw: bytes) -> tuple[str, str]:
+    """(kind, name) of what was said: "name", "home", "address" or "invalid"."""
+    text = re.sub(r":\d*$", "", raw.decode("latin-1").lower()).removesuffix(".")
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        pass
+    else:
+        return "address", ""
+    if len(text) > 253 or not all(LABEL.fullmatch(label) for label in text.split(".")):
+        return "invalid", ""
+    return "home" if under(text, HOMES) else "name", text
+
+
+class Said(NamedTuple):
+    """A hello or a request in a stream: where it ends, and whom it names."""
+
+    end: int
+    source: str
+    raw: bytes
+
+
+def server_name(hello: bytes) -> bytes:
+    """The name in a ClientHello that has no other extension (RFC 8446, 4.1.2; RFC 6066, 3)."""
+    at = 4 + 2 + 32
+    for width in (1, 2, 1):  # session, ciphers, compression
+        at += width + int.from_bytes(hello[at : at + width])
+    return hello[at + 2 + 4 + 2 + 1 + 2 :]  # lengths and types of the one extension's one name
+
+
+def said_in(head: bytes) -> Iterator[Said]:
+    """The hellos and requests that are whole, from a stream's first byte on."""
+    at = 0
+    while at < len(head):
+        if head[at] == 22:
+            end, source = at + 5 + int.from_bytes(head[at + 3 : at + 5]), "tls"
+            raw = server_name(head[at + 5 : end])
+        else:
+            lines, found, _rest = head[at:].partition(b"\r\n\r\n")
+            end, source = at + len(lines) + 4 if found else len(head) + 1, "http"
+            raw = lines.partition(b"\r\nHost: ")[2]
+        if end > len(head):
+            return
+        yield Said(end, source, raw)
+        at = end
+
+
+class Question(NamedTuple):
+    """What a DNS message asks, or answers."""
+
+    response: bool
+    ident: int
+    kind: int
+    name: bytes
+
+
+def question(payload: bytes) -> Question:
+    """The only question of a message without compression."""
+    ident, flags = struct.unpack(">HH", payload[:4])
+    labels, at = [], 12
+    while payload[at]:
+        labels.append(payload[at + 1 : at + 1 + payload[at]])
+        at += 1 + payload[at]
+    (kind,) = struct.unpack(">H", payload[at + 1 : at + 3])
+    return Question(flags & 0x8000 > 0, ident, kind, b".".join(labels))

@@ -1,0 +1,241 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Who says what in a flow, and when it may count: sections 2 (votes), 3 and 4 of the contract.
+
+One `Talk` a flow takes its packets in the order in which they came and tells the votes that each
+of them completes. Nothing is decided here.
+"""
+
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from oracle_packets import Address, End, Packet, normal, question, said_in, under
+from oracle_stream import StreamOracle
+from packet_help import ACK, RST, SYN
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7")
+EVERYWHERE = ("0.0.0.0/0", "::/0")
+BROADCAST = ipaddress.IPv4Address(2**32 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The settings of a run that the contract speaks of."""
+
+    z: int
+    window_ns: int
+    rotate_ns: int
+    key: bytes
+    established: bool = True
+    dns_votes: bool = True
+    internal: tuple[str, ...] | None = None  # "any" is EVERYWHERE
+    never: tuple[str, ...] = ()
+    user_prefix: tuple[int, int] = (32, 64)
+    keep_client_port: bool = False
+    exact: bool = False
+
+    def is_internal(self, address: Address) -> bool:
+        """Section 3: as given, else the private ranges."""
+        networks = PRIVATE if self.internal is None else self.internal
+        return any(address in ipaddress.ip_network(network) for network in networks)
+
+
+def is_special(address: Address) -> bool:
+    """Section 1: these addresses are nobody's in particular."""
+    return (
+        address.is_unspecified
+        or address.is_loopback
+        or address.is_link_local
+        or address.is_multicast
+        or address == BROADCAST
+    )
+
+
+@dataclass(slots=True)
+class Name:
+    """What a flow exposed; `state` is the record's name_status, "waiting" without evidence."""
+
+    source: str
+    text: str
+    state: str = "waiting"
+
+
+@dataclass(slots=True)
+class Vote:
+    """A user exposes a name, or with None its server's address."""
+
+    t_ns: int
+    talk: "Talk"
+    name: Name | None
+
+
+@dataclass(slots=True)
+class Talk:
+    """A flow, packet by packet."""
+
+    rules: Rules
+    first: Packet
+    names: list[Name] = field(default_factory=list)
+    proven: bool = False
+    addr_voted: bool = False
+    last: Packet = field(init=False)
+    stream: StreamOracle = field(default_factory=StreamOracle)
+    base: int | None = None  # sequence number of the client's first byte
+    server_isn: int | None = None
+    told: int = 0  # hellos and requests that were taken from the stream
+    asked: list[tuple[int, int, Name]] = field(default_factory=list)
+
+    # ---- section 3 --------------------------------------------------------------------------
+
+    @property
+    def midstream(self) -> bool:
+        """The SYN was not captured."""
+        return self.first.tcp and self.first.flags & (SYN | ACK) != SYN
+
+    @property
+    def client(self) -> int:
+        """The initiator, by index: of UDP the sender, of TCP who sent the SYN or is answered; where
+        no SYN was captured, who has no server's port."""
+        p = self.first
+        if p.tcp and not p.flags & SYN:
+            return int(p.ends[1].port > p.ends[0].port)
+        return p.sender ^ (p.flags & (SYN | ACK) == SYN | ACK)
+
+    @property
+    def ends(self) -> tuple[End, End]:
+        """The client's and the server's."""
+        return self.first.ends[self.client], self.first.ends[1 - self.client]
+
+    @property
+    def internal(self) -> tuple[bool, bool]:
+        """Whether the client and the server are; without networks given somebody is the user."""
+        client, server = (self.rules.is_internal(end.address) for end in self.ends)
+        return client or (self.rules.internal is None and not server), server
+
+    @property
+    def shown_at_all(self) -> bool:
+        """With networks given, flows between strangers are not."""
+        return any(self.internal)
+
+    @property
+    def user_end(self) -> int:
+        """Of `ends`: the internal one, of two the client."""
+        return 0 if self.internal[0] else 1
+
+    @property
+    def user(self) -> str:
+        """Cut to its prefix, all special addresses as one."""
+        address = self.ends[self.user_end].address
+        if is_special(address):
+            return "special"
+        bits = self.rules.user_prefix[address.version == 6]
+        return str(ipaddress.ip_network((address, bits), strict=False))
+
+    @property
+    def may_vote(self) -> bool:
+        """What others send to the user is no exposure of the user's; at z = 1 all is released."""
+        return self.shown_at_all and (self.user_end == 0 or self.rules.z == 1)
+
+    @property
+    def epoch(self) -> int:
+        """Section 6: a flow's pseudonyms are of the epoch in which it began."""
+        return self.first.t_ns // self.rules.rotate_ns
+
+    # ---- sections 2 and 4 -------------------------------------------------------------------
+
+    def take(self, p: Packet) -> Iterator[Vote]:
+        """The votes that the packet completes."""
+        self.last = p
+        from_client = p.sender == self.client
+        if not p.tcp:
+            yield from self._ask(p) if from_client else self._answer(p)
+            return
+        yield from self._prove(p)
+        if from_client and p.payload and not p.flags & RST:
+            yield from self._hear(p)
+
+    def _prove(self, p: Packet) -> Iterator[Vote]:
+        """SYN, SYN-ACK, and an acknowledgement of exactly that; or any packet will do."""
+        if self.midstream:
+            return
+        if p.sender == self.client:
+            if p.flags & SYN:
+                self.base = p.seq + 1
+            if p.flags & ACK and self.server_isn is not None and p.ack == self.server_isn + 1:
+                self.proven = True
+        elif p.flags & SYN and p.flags & ACK and p.ack == self.base:
+            self.server_isn = p.seq
+        if self.proven or not self.rules.established:
+            yield from self._vote_addr(p)
+            for name in self.names:
+                yield from self._vote(p, name)
+
+    def _hear(self, p: Packet) -> Iterator[Vote]:
+        """A name is complete with its hello's or request's last byte in contiguous data."""
+        start = p.seq + (p.flags & SYN > 0)
+        self.base = start if self.base is None else self.base
+        self.stream.add(start - self.base, p.payload)
+        said = list(said_in(self.stream.head()))
+        for one in said[self.told :]:
+            name = self._expose(one.source, one.raw)
+            if name is not None and (self.proven or not self.rules.established):
+                yield from self._vote_addr(p)
+                yield from self._vote(p, name)
+        self.told = len(said)
+
+    def _ask(self, p: Packet) -> Iterator[Vote]:
+        """A DNS question counts when it is answered."""
+        q = question(p.payload)
+        if q.response:
+            return
+        name = self._expose("dns", q.name)
+        if name is None:
+            return
+        self.asked.append((q.ident, q.kind, name))
+        if not self.rules.established:
+            yield from self._vote_addr(p)
+            yield from self._vote(p, name)
+
+    def _answer(self, p: Packet) -> Iterator[Vote]:
+        q = question(p.payload)
+        for ident, kind, name in self.asked:
+            same = (ident, kind, name.text) == (q.ident, q.kind, normal(q.name)[1])
+            if q.response and same and self.rules.established:
+                yield from self._vote_addr(p)
+                yield from self._vote(p, name)
+
+    def _expose(self, source: str, raw: bytes) -> Name | None:
+        """The flow's name of this text; None where there is none that could be released."""
+        kind, text = normal(raw)
+        if kind == "address":
+            return None
+        why = self._forbids(kind, text, source)
+        if why is None:
+            for name in self.names:
+                if name.text == text:
+                    return name
+        self.names.append(Name(source, text, why or "waiting"))
+        return None if why else self.names[-1]
+
+    def _forbids(self, kind: str, text: str, source: str) -> str | None:
+        if kind == "invalid":
+            return "invalid"
+        home = kind == "home" and self.rules.z > 1
+        kept_out = source == "dns" and not self.rules.dns_votes
+        if home or kept_out or under(text, self.rules.never) or not self.may_vote:
+            return "suppressed"
+        return None
+
+    def _vote(self, p: Packet, name: Name) -> Iterator[Vote]:
+        """One vote a flow and name."""
+        if name.state == "waiting":
+            name.state = "voted"
+            yield Vote(p.t_ns, self, name)
+
+    def _vote_addr(self, p: Packet) -> Iterator[Vote]:
+        if not self.addr_voted and self.may_vote:
+            self.addr_voted = True
+            yield Vote(p.t_ns, self, None)

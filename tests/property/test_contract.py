@@ -1,0 +1,179 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whole runs beside a model of the contract: every observation, and what every record says."""
+
+import json
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from capture_bytes import PCAP_NANOSECONDS, pcap_header, pcap_record
+from engine_help import SETTINGS, Outcome
+from engine_help import run as engine_run
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from oracle_contract import Line, Model, Record, Talks
+from packet_help import SECOND, SERVER_ADDRESS, START, Frame
+from scenario import (
+    KEY,
+    Jump,
+    Rules,
+    Scenario,
+    Visit,
+    delayed,
+    delays,
+    edges,
+    jumped,
+    jumps,
+    scenarios,
+    settings_of,
+)
+
+import zanon_net
+from zanon_net import Config
+
+WHOLE = 1 << 14  # packets in a batch
+LIMITS = {"max_flows": 4096, "max_tuples": 1 << 16, "max_attributes": 1 << 14}
+# What a coarse record tells beside the columns of the model.
+BESIDE = {"c_isint", "s_isint", "c_iscrypto", "s_iscrypto", "server", "c_type", "s_type"}
+BESIDE |= {"first", "last", "c_first_abs", "s_first_abs", "durat", "c_durat", "s_durat"}
+NAME_COLUMNS = ("c_tls_SNI", "s_tls_SCN", "http_hostname", "quic_SNI", "fqdn")
+MISSING = (0, 0.0, None, "none")
+
+
+def write(path: Path, frames: list[Frame]) -> Path:
+    records = (pcap_record("<", *divmod(f.t_ns, SECOND), f.data) for f in frames)
+    path.write_bytes(pcap_header(magic=PCAP_NANOSECONDS) + b"".join(records))
+    return path
+
+
+def run(scenario: Scenario, key_file: str, **more: Any) -> dict[str, bytes]:
+    """The files of a run."""
+    with tempfile.TemporaryDirectory() as folder:
+        capture = write(Path(folder) / "in.pcap", scenario.frames)
+        settings = settings_of(scenario.rules) | LIMITS | {"key_file": key_file} | more
+        config = Config().replace(format=("jsonl", "observations"), **settings)
+        out = Path(folder) / "out"
+        zanon_net.run(capture, config, out=out)
+        return {path.name: path.read_bytes() for path in out.iterdir()}
+
+
+def parsed(text: bytes) -> list[Line]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def check_records(found: list[Line], expected: list[Record]) -> None:
+    """The records are the expected ones, in whatever order."""
+    columns = {"tcp": set(), "udp": set()}
+    for record in expected:
+        columns["tcp" if record.line["proto"] == 6 else "udp"] |= record.line.keys()
+
+    def key(line: Line) -> str:
+        chosen = columns["tcp" if line["proto"] == 6 else "udp"]
+        return json.dumps({name: line.get(name) for name in chosen}, sort_keys=True)
+
+    wanted = Counter(key(record.line) for record in expected)
+    got = Counter(map(key, found))
+    assert got - wanted == wanted - got == Counter()
+    for which in wanted:
+        servers = [line["server"] for line in found if key(line) == which]
+        allowed = [record.servers for record in expected if key(record.line) == which]
+        allowed.sort(key=len)
+        for choice in allowed:
+            fits = [server for server in choice if server in servers]
+            assert fits, (which, servers, allowed)
+            servers.remove(fits[0])
+    coarse = {key(record.line) for record in expected if record.coarse}
+    for line in found:
+        if key(line) in coarse:
+            rest = line.keys() - columns["tcp" if line["proto"] == 6 else "udp"] - BESIDE
+            told = (*MISSING, line["name"])
+            assert {name: line[name] for name in rest if line[name] not in told} == {}
+        assert {line.get(name) for name in NAME_COLUMNS} <= {None, line["name"]}
+
+
+def check(files: dict[str, bytes], scenario: Scenario) -> None:
+    expected = Model(scenario.rules, scenario.frames).run()
+    assert parsed(files["observations.jsonl"]) == expected.observations
+    check_records(parsed(files["flows.jsonl"]), expected.records)
+    decisions = json.loads(files["manifest.json"])["decisions"]
+    assert decisions["observations"] == expected.names
+    assert decisions["released"] == len(expected.observations)
+
+
+@given(scenarios)
+def test_a_run_says_what_the_contract_says(key_file: str, scenario: Scenario) -> None:
+    check(run(scenario, key_file), scenario)
+
+
+def fed(frames: list[Frame], chosen: Rules, key_file: str, batch: int) -> Outcome:
+    """What an engine puts out that decides each batch when it was fed."""
+    given = Config().replace(**settings_of(chosen), key_file=key_file).engine_arguments()
+    wanted = {name: given[name] for name in SETTINGS.keys() & given.keys() - LIMITS.keys()}
+    wanted |= {"outputs": ("jsonl", "observations"), "rotate_ns": chosen.rotate_ns}
+    return engine_run(frames, batch=batch, **wanted)
+
+
+def a_window_apart(off_ns: int) -> Scenario:
+    """Two users of a name, and a nanosecond that decides."""
+    chosen = Rules(z=2, window_ns=SECOND, rotate_ns=SECOND, key=KEY)
+    starts = ((0, "10.7.0.1"), (SECOND + off_ns, "10.7.0.2"))
+    return Scenario(
+        chosen,
+        [Visit(START + ns, (user, SERVER_ADDRESS), "tls", (b"a.example",)) for ns, user in starts],
+    )
+
+
+@settings(max_examples=250)
+@given(edges)
+@example(a_window_apart(0))
+@example(a_window_apart(1))
+def test_few_users_are_told_from_enough(key_file: str, scenario: Scenario) -> None:
+    outcome = fed(scenario.frames, scenario.rules, key_file, WHOLE)
+    expected = Model(scenario.rules, scenario.frames).run()
+    assert outcome.observations == expected.observations
+    check_records(outcome.flows, expected.records)
+
+
+@settings(max_examples=40)
+@given(scenarios, st.integers(1, 50))
+def test_batches_change_nothing(key_file: str, scenario: Scenario, batch: int) -> None:
+    frames, chosen = scenario.frames, scenario.rules
+    outcome, expected = fed(frames, chosen, key_file, batch), Model(chosen, frames).run()
+    assert outcome.observations == expected.observations
+    check_records(outcome.flows, expected.records)
+
+
+@settings(max_examples=20)
+@given(scenarios)
+def test_workers_change_nothing(key_file: str, scenario: Scenario) -> None:
+    one, two = (run(scenario, key_file, workers=n) for n in (1, 2))
+    two["manifest.json"] = two["manifest.json"].replace(b'"workers": 2', b'"workers": 1')
+    assert one == two
+
+
+def check_bounds(frames: list[Frame], chosen: Rules, key_file: str, batch: int) -> None:
+    """A flow that its packets' order or times end early may vote again, and at another time: at
+    most, it exposes its names all the time."""
+    outcome, exposures = fed(frames, chosen, key_file, batch), Talks(chosen, frames).exposed()
+    for seen in outcome.observations:
+        assert exposures.users(seen["t_ns"], seen["name"]) >= chosen.z
+    told = {(flow["name"], flow["name_source"]) for flow in outcome.flows if flow["name"]}
+    assert told <= {(seen["name"], seen["name_source"]) for seen in outcome.observations}
+
+
+@settings(max_examples=35)
+@given(scenarios, delays, st.one_of(st.integers(1, 50), st.just(WHOLE)))
+def test_late_packets_release_nothing_more(
+    key_file: str, scenario: Scenario, late: list[tuple[int, int]], batch: int
+) -> None:
+    check_bounds(delayed(scenario.frames, late), scenario.rules, key_file, batch)
+
+
+@settings(max_examples=35)
+@given(scenarios, jumps, st.integers(1, 50))
+def test_wrong_times_release_nothing_more(
+    key_file: str, scenario: Scenario, wrong: list[Jump], batch: int
+) -> None:
+    check_bounds(jumped(scenario.frames, wrong), scenario.rules, key_file, batch)

@@ -1,0 +1,288 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Traffic for the model of the contract: few users, few names, and all that may go wrong."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+
+from hypothesis import strategies as st
+from oracle_talks import EVERYWHERE, Rules
+from packet_help import (
+    ACK,
+    CLIENT,
+    DAY,
+    FIN,
+    HOUR,
+    MINUTE,
+    PSH,
+    RST,
+    SECOND,
+    SERVER,
+    START,
+    SYN,
+    Frame,
+    Tcp,
+    Udp,
+    dns,
+    hello,
+    merged,
+    request,
+)
+
+TURNCOAT = "203.0.113.5"  # a server that is also a client
+CLIENTS = ("10.7.0.1", "10.7.0.2", "10.7.0.3", "10.7.9.1", "100.64.0.9", "192.0.2.77")
+SERVERS = ("198.51.100.7", "198.51.100.7", TURNCOAT)
+OTHER_CLIENTS = (*CLIENTS, TURNCOAT, TURNCOAT, "169.254.3.4", "169.254.7.8")
+OTHER_SERVERS = (*SERVERS, "198.51.100.8", "10.9.8.7", "224.0.0.9")
+TURNCOAT6 = "2001:db8:5::1"
+CLIENTS6 = ("fd00:7::1:1", "fd00:7::1:2", "fd00:7:0:1::1", "fd00:7:8::1", "2001:db8:77::1")
+SERVERS6 = ("2001:db8:ff::7", "2001:db8:ff::8", TURNCOAT6, "fd00:9::7")
+
+GROUPS = (  # clients and servers of which few are needed
+    (CLIENTS, SERVERS),
+    (CLIENTS[:3], SERVERS),
+    (("10.7.0.1", "169.254.3.4", "169.254.7.8"), SERVERS),  # two users
+    (CLIENTS6[:3], SERVERS6[:2]),  # two users, too
+    (("192.0.2.77",), CLIENTS[:3]),  # a stranger, and servers of users
+)
+
+HOSTS = (*(b"a.example",) * 3, *(b"b.example",) * 2, b"www.c.example", b"A.Example.")
+HOSTS += (b"a.example:8080",)
+ODD_HOSTS = (b"printer.local", b"192.0.2.9", b"two words.example", b"d_e.example")
+INTERNAL = (None, EVERYWHERE, ("10.7.0.0/16", "fd00:7::/32"), ("10.0.0.0/8", "192.0.2.0/24"))
+KEY = bytes(range(7, 39))
+DATA = b"\x17\x03\x03\0\x04data"
+SERVER_ISN = 500_000
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A conversation: who with whom, from when on, and how it goes. Pauses are in seconds."""
+
+    start_ns: int
+    ends: tuple[str, str]
+    kind: str  # "tls", "http" or "dns"
+    hosts: tuple[bytes, ...]
+    how: str = "whole"
+    end: str = "fin"
+    port: int = 443
+    pauses: tuple[int, int] = (0, 0)
+
+
+HOW = {
+    "tls": (
+        *("whole",) * 6,
+        *("unanswered", "guessed", "late proof", "early data", "again", "in two", "turned round"),
+        *("midstream", "nameless", "another syn"),
+    ),
+    "dns": (*("whole",) * 4, "unanswered", "another id", "another name", "asked again", "swapped"),
+}
+HOW["http"] = HOW["tls"]
+
+
+def tcp_visit(visit: Visit, n: int) -> list[Frame]:
+    """A connection; what the client says is a hello, or one request after the other."""
+    talk = Tcp(*visit.ends, (20000 + n, visit.port), visit.start_ns)
+    said = [request(h) for h in visit.hosts] if visit.kind == "http" else [hello(visit.hosts[0])]
+    guess = SERVER_ISN + 7 if visit.how in ("guessed", "late proof") else None
+    match visit.how:
+        case "unanswered":
+            talk.segment(CLIENT, SYN)
+        case "early data":
+            talk.segment(CLIENT, SYN, said.pop(0)).wait(visit.pauses[0] * SECOND)
+            talk.segment(SERVER, SYN | ACK, ack=1001).wait(SECOND).segment(CLIENT, ACK)
+        case "midstream":
+            talk.next = [1001, SERVER_ISN + 1]
+        case _:
+            answered = 1002 if visit.how == "another syn" else None
+            talk.segment(CLIENT, SYN).segment(SERVER, SYN | ACK, ack=answered)
+            talk.segment(CLIENT, ACK, ack=guess)
+    talk.wait(visit.pauses[0] * SECOND)
+    for n, data in enumerate(said if visit.how != "nameless" else []):
+        # Behind the first request, bytes ahead of what is expected are taken for those of a body.
+        send(talk, data, visit.how if n == 0 or visit.how != "turned round" else "whole", guess)
+        if visit.how != "unanswered":
+            talk.segment(SERVER, ACK, DATA)
+    talk.wait(visit.pauses[1] * SECOND)
+    if visit.how == "late proof":
+        talk.segment(CLIENT, ACK)
+    if visit.end == "fin":
+        talk.segment(CLIENT, FIN | ACK, ack=guess).segment(SERVER, FIN | ACK)
+        talk.segment(CLIENT, ACK, ack=guess)
+    elif visit.end == "rst":
+        talk.segment(SERVER, RST | ACK).segment(CLIENT, ACK, ack=guess)
+    return talk.frames
+
+
+def send(talk: Tcp, data: bytes, how: str, guess: int | None) -> None:
+    """What the client says: at once, twice, in two segments, or with the second one first."""
+    start, half = talk.next[CLIENT], len(data) // 2
+    pieces = [(0, len(data))]
+    if how == "again":
+        pieces *= 2
+    elif how in ("in two", "turned round"):
+        pieces = [(0, half), (half, len(data))][:: 1 if how == "in two" else -1]
+    for begin, end in pieces:
+        talk.segment(CLIENT, PSH | ACK, data[begin:end], seq=start + begin, ack=guess)
+    talk.next[CLIENT] = start + len(data)
+
+
+def dns_visit(visit: Visit, number: int) -> list[Frame]:
+    """A socket with a question for each name."""
+    talk = Udp(*visit.ends, (20000 + number, 53), visit.start_ns)
+    answers = []
+    for ident, said in enumerate(visit.hosts):
+        host = said.partition(b":")[0].removesuffix(b".")
+        talk.send(dns(host, ident=ident))
+        if visit.how == "asked again":
+            talk.send(dns(host, ident=ident + 50, kind=28))
+        answered = host if visit.how != "another name" else b"x." + host
+        answers.append(dns(answered, ident=ident + (visit.how == "another id"), response=True))
+    talk.wait(min(visit.pauses[0], 9) * SECOND)
+    for answer in answers[:: -1 if visit.how == "swapped" else 1]:
+        if visit.how != "unanswered":
+            talk.send(answer, SERVER).wait(visit.pauses[1] * SECOND)
+    return talk.frames
+
+
+# ---- strategies ---------------------------------------------------------------------------------
+
+SECONDS = tuple(n * SECOND for n in (1, 2, 5, 7, 10, 30, 60, 120, 3600))
+rules = st.builds(
+    Rules,
+    z=st.sampled_from([1, 2, 2, 2, 3, 3, 4]),
+    window_ns=st.sampled_from(SECONDS[1:]),
+    rotate_ns=st.sampled_from(SECONDS),
+    key=st.just(KEY),
+    established=st.sampled_from([True, True, False]),
+    dns_votes=st.sampled_from([True, True, True, False]),
+    internal=st.sampled_from([None, None, *INTERNAL]),
+    never=st.sampled_from([(), (), ("c.example",)]),
+    user_prefix=st.sampled_from([(32, 64), (32, 64), (24, 48), (32, 128)]),
+    keep_client_port=st.booleans(),
+    exact=st.sampled_from([False, False, True]),
+)
+ends = st.one_of(
+    *[st.tuples(st.sampled_from(CLIENTS), st.sampled_from(SERVERS))] * 4,
+    st.tuples(st.sampled_from(OTHER_CLIENTS), st.sampled_from(OTHER_SERVERS)),
+    st.tuples(st.sampled_from(CLIENTS6), st.sampled_from(SERVERS6)),
+)
+
+
+def ends_of(slices_ns: int) -> st.SearchStrategy[int]:
+    """Where windows or epochs end, or a nanosecond beside: what begins then votes a whole number of
+    them apart from the like."""
+    after = st.integers(0, 2).map(lambda n: START + n * slices_ns)
+    return st.builds(int.__add__, after, st.sampled_from([0, 0, 0, 1, -1]))
+
+
+@st.composite
+def visits(draw: st.DrawFn, start: st.SearchStrategy[int], hosts: Sequence[bytes]) -> Visit:
+    """A conversation that begins and names as told."""
+    kind = draw(st.sampled_from(["tls", "tls", "http", "dns"]))
+    pause = st.sampled_from([0, 0, 0, 0, 1, 5, 9])
+    return Visit(
+        draw(start),
+        draw(ends),
+        kind,
+        tuple(draw(st.lists(st.sampled_from(hosts), min_size=1, max_size=3))),
+        draw(st.sampled_from(HOW[kind])),
+        draw(st.sampled_from(["fin", "fin", "rst", "open"])),
+        draw(st.sampled_from([443, 80, 8443])),
+        (draw(pause), draw(pause)),
+    )
+
+
+def crowds(chosen: Rules) -> st.SearchStrategy[list[Visit]]:
+    """Some dozens of conversations."""
+    seconds = st.integers(0, 30).map(lambda n: START + n * SECOND)
+    windows, epochs = ends_of(chosen.window_ns), ends_of(chosen.rotate_ns)
+    start = st.one_of(windows, windows, epochs, seconds)
+    hosts = st.sampled_from([(*HOSTS * 6, *ODD_HOSTS), HOSTS, HOSTS[:3]])
+    part = hosts.flatmap(lambda some: st.lists(visits(start, some), max_size=10))
+    whole = st.tuples(*[part] * 6).map(lambda parts: [visit for part in parts for visit in part])
+    return whole.filter(bool)
+
+
+def few(chosen: Rules) -> st.SearchStrategy[list[Visit]]:
+    """As many users of one name as just do, or just do not, at the ends of windows."""
+
+    def between(group: tuple[Sequence[str], Sequence[str]]) -> st.SearchStrategy[list[Visit]]:
+        pairs = st.tuples(*map(st.sampled_from, group))
+        start, tls, host = ends_of(chosen.window_ns), st.just("tls"), st.just(HOSTS[:1])
+        plain = st.builds(
+            Visit, start, pairs, tls, host, st.sampled_from(["whole"] * 5 + ["another syn"])
+        )
+        return st.lists(plain, min_size=chosen.z, max_size=2 + chosen.z)
+
+    return st.sampled_from(GROUPS).flatmap(between)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A capture of some dozens of conversations, and the settings of a run."""
+
+    rules: Rules
+    visits: list[Visit]
+
+    @property
+    def frames(self) -> list[Frame]:
+        """The capture, in order of time."""
+        make = {"tls": tcp_visit, "http": tcp_visit, "dns": dns_visit}
+        return merged(make[visit.kind](visit, n) for n, visit in enumerate(self.visits))
+
+
+# Of many conversations, and of few; a failing example keeps what matters.
+scenarios = rules.flatmap(lambda chosen: st.builds(Scenario, st.just(chosen), crowds(chosen)))
+edges = rules.flatmap(lambda chosen: st.builds(Scenario, st.just(chosen), few(chosen)))
+
+
+# ---- time out of order --------------------------------------------------------------------------
+
+delays = st.lists(st.tuples(st.integers(0, 400), st.integers(1, 60)), min_size=1, max_size=12)
+Jump = tuple[int, int, bool]  # which packet, by how much, and whether all behind it jump too
+jumps = st.lists(
+    st.tuples(
+        st.integers(0, 400),
+        st.sampled_from([-HOUR, -MINUTE, -5 * SECOND, SECOND, 20 * SECOND, MINUTE, HOUR, DAY]),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+def delayed(frames: list[Frame], late: Sequence[tuple[int, int]]) -> list[Frame]:
+    """Some packets come so many places later, with the time at which they should have come."""
+    places = [float(n) for n in range(len(frames))]
+    for which, by in late:
+        places[which % len(frames)] += by + 0.5
+    return [frame for _place, frame in sorted(zip(places, frames, strict=True), key=itemgetter(0))]
+
+
+def jumped(frames: list[Frame], wrong: Sequence[Jump]) -> list[Frame]:
+    """Some packets have wrong times."""
+    times = [frame.t_ns for frame in frames]
+    for which, by_ns, lasts in wrong:
+        first = which % len(frames)
+        for n in range(first, len(frames) if lasts else first + 1):
+            times[n] += by_ns
+    return [replace(frame, t_ns=t_ns) for frame, t_ns in zip(frames, times, strict=True)]
+
+
+def settings_of(chosen: Rules) -> dict[str, object]:
+    """The rules as a run's settings."""
+    internal = "any" if chosen.internal == EVERYWHERE else chosen.internal
+    return {
+        "z": chosen.z,
+        "window": chosen.window_ns,
+        "rotate": chosen.rotate_ns,
+        "evidence": "established" if chosen.established else "any",
+        "dns_votes": chosen.dns_votes,
+        "internal": internal,
+        "never": chosen.never,
+        "user_prefix": chosen.user_prefix,
+        "keep_client_port": chosen.keep_client_port,
+        "exact": chosen.exact,
+    }
