@@ -99,9 +99,8 @@ def tcp_visit(visit: Visit, n: int) -> list[Frame]:
             talk.segment(CLIENT, SYN).segment(SERVER, SYN | ACK, ack=answered)
             talk.segment(CLIENT, ACK, ack=guess)
     talk.wait(visit.pauses[0] * SECOND)
-    for n, data in enumerate(said if visit.how != "nameless" else []):
-        # Behind the first request, bytes ahead of what is expected are taken for those of a body.
-        send(talk, data, visit.how if n == 0 or visit.how != "turned round" else "whole", guess)
+    for data in said if visit.how != "nameless" else []:
+        send(talk, data, visit.how, guess)
         if visit.how != "unanswered":
             talk.segment(SERVER, ACK, DATA)
     talk.wait(visit.pauses[1] * SECOND)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a flow record may say of addresses: the table of docs/semantics.md."""
+"""What a flow record may say of addresses."""
 
 import ipaddress
 import re

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a flow record may say: the table of docs/semantics.md, column by column."""
+"""What a flow record may say beside each kind of name, column by column."""
 
 import pytest
 from engine_help import (
