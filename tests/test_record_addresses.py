@@ -18,12 +18,14 @@ from packet_help import (
     HOUR,
     MINUTE,
     SECOND,
+    SERVER,
     SERVER_ADDRESS,
     START,
     Frame,
     Tcp,
     Udp,
     crowd,
+    dns,
     hello,
     merged,
     user,
@@ -115,6 +117,22 @@ def test_a_server_that_was_a_client_is_withheld_however_late_the_record_is(batch
         )
         late = [flow for flow in outcome.flows if flow["t_end_ns"] > START + 3 * HOUR]
         assert {flow["server"] for flow in late if flow["name"] == NAME.decode()} == {server}
+
+
+@pytest.mark.parametrize("batch", [1, 1000])
+@pytest.mark.parametrize("answered", [1, 4])
+def test_a_server_that_was_a_client_is_withheld_however_late_the_evidence_is(
+    answered: int, batch: int
+) -> None:
+    """Its flow began in the same epoch; others come and go before the answer proves the user."""
+    turn = visit("203.0.113.5", b"other.example", START)
+    talk = Udp(user(1), "203.0.113.5", t_ns=START + 1).send(dns(NAME, ident=7))
+    talk.wait(answered * SECOND).send(dns(NAME, ident=7, response=True), SERVER)
+    others = [visit(user(60), b"a.example", START + epoch * SECOND) for epoch in range(1, 4)]
+    for frames, server in (([], "203.0.113.5"), (turn, None)):
+        outcome = run(merged([frames, talk.frames, *others]), z=1, rotate_ns=SECOND, batch=batch)
+        (lookup,) = (flow for flow in outcome.flows if flow["proto"] == 17)
+        assert (lookup["name"], lookup["server"]) == (NAME.decode(), server)
 
 
 def test_a_client_of_the_epoch_before_the_record_is_withheld_too(key_file: str) -> None:

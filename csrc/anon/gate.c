@@ -132,11 +132,12 @@ static void withhold_servers(zn_gate *g)
     for (uint32_t n = zn_flow_behind(g->flows, 0); n != 0; n = zn_flow_behind(g->flows, n)) {
         zn_flow *f = zn_flow_at(g->flows, n);
         uint64_t server;
-        if ((f->addr_vote != ZN_ADDR_RELEASED && f->addr_vote != ZN_ADDR_VOTED) ||
+        if (f->addr_vote == ZN_ADDR_SUPPRESSED ||
             zn_flow_epoch(g->flows, f, g->policy->rotate_ns) >= g->clients_epoch)
             continue;
         server = zn_addr_set_hash(before, &f->tuple.addr[1 - f->client]);
-        if (before->full || zn_addr_set_has_hash(before, server))
+        f->server_was_client |= before->full || zn_addr_set_has_hash(before, server);
+        if (f->server_was_client && f->addr_vote != ZN_ADDR_UNASKED) /* names wait for that, too */
             f->addr_vote = ZN_ADDR_SUPPRESSED;
     }
 }
@@ -208,7 +209,7 @@ static bool addr_may_vote(zn_gate *g, const zn_flow *f, const zn_vote *v)
         return false;
     if (g->clients[0].full || g->clients[1].full)
         g->stats->n[ZN_STAT_ADDR_CLIENTS_FULL]++;
-    return !zn_gate_was_client_hash(g, v->address);
+    return !f->server_was_client && !zn_gate_was_client_hash(g, v->address);
 }
 
 /* Turns votes into observations for the z-table; client marks and excluded addresses end here. */
