@@ -36,7 +36,7 @@ static bool has_withheld(const zn_gate *g, const zn_flow *f)
     return f->names_dropped;
 }
 
-/* The flow's first name: the entry in which it was decided, which may be a later one of its list. */
+/* The flow's first name: the entry that decided it, which may be a later one of its list. */
 static uint32_t first_name(const zn_gate *g, const zn_flow *f)
 {
     const zn_name_entry *e;
