@@ -171,8 +171,26 @@ def test_late_packets_release_nothing_more(
     check_bounds(delayed(scenario.frames, late), scenario.rules, key_file, batch)
 
 
+def talks_of_two() -> Scenario:
+    """A user 20 s behind the start, and another one right behind; the window is 10 s."""
+    chosen = Rules(z=2, window_ns=10 * SECOND, rotate_ns=SECOND, key=KEY)
+    starts = ((20, "10.7.0.1"), (21, "10.7.0.2"))
+    return Scenario(
+        chosen,
+        [
+            Visit(START + n * SECOND, (user, SERVER_ADDRESS), "tls", (b"a.example",))
+            for n, user in starts
+        ],
+    )
+
+
+SECOND_TALK = len(talks_of_two().frames) // 2  # its first packet
+
+
 @settings(max_examples=35)
 @given(scenarios, jumps, st.integers(1, 50))
+@example(talks_of_two(), [(SECOND_TALK, -5 * SECOND, True)], 1)  # late: before the first user's
+@example(talks_of_two(), [(SECOND_TALK, -12 * SECOND, True)], 1)  # too late
 def test_wrong_times_release_nothing_more(
     key_file: str, scenario: Scenario, wrong: list[Jump], batch: int
 ) -> None:
