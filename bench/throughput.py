@@ -9,12 +9,12 @@ own. `flows` has 500,000 flows that are all live, `flowsx3` the same with three 
 packets; the others are gen_trace.py's, `ispx4` with four times as much data in each of isp's flows.
 A trace is written anew before each turn, in writes of 4 MiB: how, and how long ago, decides how
 much of it the page cache holds, and in how large pieces, and reading costs up to twice as much from
-small ones. Ours is measured inside its process, around
-the run: the start of Python is not in it. Of tools that are processes the start is included. The
-names that we find are compared with the truth.
+small ones. Ours, NFStream and mercury-python are measured inside their processes, around the work:
+the start of Python and of what it imports is not in it. Of nfpcapd and ndpiReader, which are
+programs, it is. The names that we find are compared with the truth.
 
 NFStream, mercury-python and ndpiReader get a first part of each trace: they take much longer, and
-storm more memory than there is. Tools that are not installed are named as such.
+of mostly new flows more memory than there is. Tools that are not installed are named as such.
 """
 
 import argparse
@@ -40,7 +40,8 @@ from zanon_net.values import parse_size
 
 HERE = Path(__file__).resolve().parent
 TOOLS = HERE / "throughput_tools.py"
-PART_BYTES = 60_000_000  # of a trace, for tools in Python
+PART_BYTES = 300_000_000  # of a trace, for tools that take long: their start is lost in it
+SMALL_PART_BYTES = 60_000_000  # the same where each new flow takes them memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ def find_tools(scratch: Path) -> tuple[list[Tool], list[str]]:
             missing.append(name)
     for name, module in (("mercury-python", "mercury"), ("nfstream", "nfstream")):
         if find_spec(module):
-            tools.append(Tool(name, own(module), part=True, tells=module == "mercury"))
+            tools.append(Tool(name, own(module), part=True, tells=True))
         else:
             missing.append(name)
     return tools, missing
@@ -189,7 +190,8 @@ def measure(profile: str, arguments: argparse.Namespace, scratch: Path) -> bool:
     tools, missing = find_tools(scratch)
     trace, truth = generate(profile, arguments.bytes, scratch)
     part = scratch / "part.pcap"
-    some = cut(trace, part, PART_BYTES)
+    opening = profile.startswith(("flows", "storm"))
+    some = cut(trace, part, SMALL_PART_BYTES if opening else PART_BYTES)
     size = trace.stat().st_size
     packets = int(str(truth["packets"]))
     octets = size - 24 - 16 * packets
