@@ -52,8 +52,6 @@ struct zn_engine {
  * 0, or a negative zn_err. */
 int zn_engine_take_frames(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,
                           zn_error *err);
-/* How many of n frames come before the end of a window, and of the batch. */
-size_t zn_engine_until_window(zn_engine *e, const zn_frame *frames, size_t n);
 /* Ends a batch: what its packets left to be done is done. `all`: also records for which the outputs
  * have no room. 0, or a negative zn_err. */
 int zn_engine_settle_batch(zn_engine *e, bool all, zn_error *err);

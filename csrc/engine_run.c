@@ -5,7 +5,8 @@
 
 #include <errno.h>
 
-size_t zn_engine_until_window(zn_engine *e, const zn_frame *frames, size_t n)
+/* How many of n frames come before the end of a window, and of the batch. */
+static size_t until_window(zn_engine *e, const zn_frame *frames, size_t n)
 {
     size_t before = 0;
     if (n > ZN_ENGINE_BATCH - e->batched)
@@ -20,7 +21,7 @@ size_t zn_engine_until_window(zn_engine *e, const zn_frame *frames, size_t n)
 int zn_engine_take_pending(zn_engine *e, zn_error *err)
 {
     const zn_frame *frames = e->pending;
-    size_t n = zn_engine_until_window(e, frames, e->pending_count);
+    size_t n = until_window(e, frames, e->pending_count);
     int rc;
     e->pending += n;
     e->pending_count -= n;
@@ -87,7 +88,7 @@ static int run_here(zn_engine *e, zn_source *source, int max_frames, zn_error *e
 /* Takes of a portion what comes before the end of a window or of the batch. */
 static int take_portion(zn_engine *e, zn_portion *p, zn_error *err)
 {
-    size_t at = p->at, n = zn_engine_until_window(e, p->frames + at, p->n - at);
+    size_t at = p->at, n = until_window(e, p->frames + at, p->n - at);
     int rc;
     p->at += n;
     rc = zn_engine_take_frames(e, p->frames, &p->decoded, at, n, err);

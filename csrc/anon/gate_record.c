@@ -104,7 +104,6 @@ static void fill_side(const zn_gate *g, const zn_flow *f, unsigned i, zn_record_
     const zn_flow_resent *resent = zn_flow_resent_of(g->flows, f, i);
     r->internal = f->internal[i];
     r->port = f->tuple.port[i];
-    r->syn_seen = rare->syn != 0;
     r->packets = side->packets;
     r->packets_data = side->packets_data;
     r->bytes_all = r->bytes_unique = side->bytes;

@@ -23,19 +23,14 @@ typedef enum zn_parse {
     ZN_OTHER      /* not this protocol */
 } zn_parse;
 
-/* Error codes: one list, from which the enum, the strings and the Python classes come. */
-#define ZN_ERRORS(X)                                                                               \
-    X(OK, "no error")                                                                              \
-    X(CONFIG, "configuration")                                                                     \
-    X(IO, "input or output")                                                                       \
-    X(FORMAT, "capture format")                                                                    \
-    X(CAPACITY, "memory or capacity")                                                              \
-    X(CRYPTO, "cryptographic library")
-
+/* What an error is about. */
 typedef enum zn_err {
-#define ZN_ERROR_ENUM(name, text) ZN_ERR_##name,
-    ZN_ERRORS(ZN_ERROR_ENUM)
-#undef ZN_ERROR_ENUM
+    ZN_ERR_OK,
+    ZN_ERR_CONFIG,
+    ZN_ERR_IO,       /* files and interfaces */
+    ZN_ERR_FORMAT,   /* of a capture */
+    ZN_ERR_CAPACITY, /* memory, or a limit */
+    ZN_ERR_CRYPTO    /* the cryptographic library */
 } zn_err;
 
 typedef struct zn_error {
@@ -47,9 +42,6 @@ typedef struct zn_error {
 /* Fills *err (may be NULL) and returns -code, so that `return zn_fail(...)` reads as one step. */
 int zn_fail(zn_error *err, zn_err code, int os_errno, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-
-/* The list's text for a code, e.g. "capture format". */
-const char *zn_error_text(zn_err code);
 
 #ifdef ZN_DEBUG
 void zn_assert_failed(const char *what, const char *file, int line) __attribute__((noreturn));

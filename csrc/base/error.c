@@ -19,18 +19,6 @@ int zn_fail(zn_error *err, zn_err code, int os_errno, const char *format, ...)
     return -(int)code;
 }
 
-const char *zn_error_text(zn_err code)
-{
-    switch (code) {
-#define ZN_ERROR_TEXT(name, text)                                                                  \
-    case ZN_ERR_##name:                                                                            \
-        return text;
-        ZN_ERRORS(ZN_ERROR_TEXT)
-#undef ZN_ERROR_TEXT
-    }
-    return "unknown error";
-}
-
 #ifdef ZN_DEBUG
 void zn_assert_failed(const char *what, const char *file, int line)
 {

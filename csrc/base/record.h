@@ -67,7 +67,6 @@ typedef struct zn_record_side {
     zn_shown shown;
     uint16_t port;
     bool internal;
-    bool syn_seen;
     uint64_t bytes_all, bytes_unique, bytes_retransmitted;
     uint64_t packets, packets_data, packets_retransmitted, packets_out_of_order;
     uint64_t acks, acks_pure, rst, syn, fin;

@@ -72,11 +72,6 @@ const char *zn_name_source_word(zn_name_source source)
     return source_words[source];
 }
 
-const char *zn_name_status_word(zn_name_status status)
-{
-    return status_words[status];
-}
-
 static zn_field_type type_of(const zn_column *c)
 {
     switch (c->kind) {

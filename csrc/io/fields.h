@@ -79,8 +79,7 @@ void zn_field_put(zn_text *out, const zn_field *field, const zn_cell *value);
  * field. */
 const char *const *zn_field_words(const zn_field *field, size_t *n);
 
-/* "tls" and so on, NULL for none; "released" and so on. */
+/* "tls" and so on, NULL for none. */
 const char *zn_name_source_word(zn_name_source source);
-const char *zn_name_status_word(zn_name_status status);
 
 #endif

@@ -100,11 +100,6 @@ bool zn_addr_set_has_hash(const zn_addr_set *s, uint64_t hash)
     return s->members != 0 && s->slots[slot_of(s, hash)] != 0;
 }
 
-bool zn_addr_set_has(const zn_addr_set *s, const zn_addr *a)
-{
-    return s->members != 0 && zn_addr_set_has_hash(s, zn_addr_set_hash(s, a));
-}
-
 void zn_addr_set_prefetch(const zn_addr_set *s, uint64_t hash)
 {
     ZN_PREFETCH(&s->slots[hash & s->mask]);

@@ -276,9 +276,8 @@ uint32_t zn_zentry_find(const zn_ztable *t, uint32_t list, uint64_t user);
 
 /* ztable_room.c: attributes of either form, and giving memory back */
 
-/* Times of the newest and the oldest user. */
+/* Time of the newest user. */
 int64_t zn_zref_newest(const zn_ztable *t, zn_zref ref);
-int64_t zn_zref_oldest(const zn_ztable *t, zn_zref ref);
 /* Users in the window that ends at t_ns. */
 uint64_t zn_zref_live(const zn_ztable *t, zn_zref ref, int64_t t_ns);
 /* Takes an attribute out. */

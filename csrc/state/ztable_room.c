@@ -57,7 +57,7 @@ int64_t zn_zref_newest(const zn_ztable *t, zn_zref ref)
     return zn_zrecord_get(t, ref, 0).t_ns;
 }
 
-int64_t zn_zref_oldest(const zn_ztable *t, zn_zref ref)
+static int64_t oldest_of(const zn_ztable *t, zn_zref ref)
 {
     if (zn_zref_kind(ref) == ZN_ZKIND_LIST)
         return zn_zlist_at(t, zn_zref_index(ref))->oldest_ns;
@@ -163,7 +163,7 @@ static zn_zref find_oldest(zn_ztable *t, bool untouched)
         if (zn_zref_count(t, ref) == 0)
             continue;
         candidates++;
-        ns = untouched ? zn_zref_newest(t, ref) : zn_zref_oldest(t, ref);
+        ns = untouched ? zn_zref_newest(t, ref) : oldest_of(t, ref);
         if (best == 0 || ns < best_ns) {
             best = ref;
             best_ns = ns;
@@ -176,7 +176,7 @@ static zn_zref find_oldest(zn_ztable *t, bool untouched)
 
 static void throw_out_tuple(zn_ztable *t, zn_zref ref)
 {
-    if (zn_zref_oldest(t, ref) >= zn_zwindow_start(t, t->clock.now_ns))
+    if (oldest_of(t, ref) >= zn_zwindow_start(t, t->clock.now_ns))
         t->stats.evicted++;
     if (zn_zref_count(t, ref) == 1)
         zn_zref_retire(t, ref);
