@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from zanon_net._core import ROW_FAULTS, Sieve
 from zanon_net._version import __version__
 from zanon_net.filter_config import FilterConfig
-from zanon_net.report import NS_PER_S, iso_time, print_rows
+from zanon_net.report import print_rows, time_range, time_span
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,18 +64,6 @@ class RowTotals:
         """Rows that could not be read."""
         return sum(self.rows[name] for name in ROW_FAULTS)
 
-    def time_range(self) -> dict[str, Any] | None:
-        """First and last observation as the manifest has them; None without one."""
-        if self.time_range_ns is None:
-            return None
-        first_ns, last_ns = self.time_range_ns
-        return {
-            "first": iso_time(first_ns),
-            "last": iso_time(last_ns),
-            "first_ns": first_ns,
-            "last_ns": last_ns,
-        }
-
 
 def build_filter_manifest(
     config: FilterConfig, totals: RowTotals, sources: Sequence[RowSource], *, interrupted: bool
@@ -91,7 +79,7 @@ def build_filter_manifest(
         "interrupted": interrupted,
         "notes": notes,
         "configuration": {**config.to_dict(), "format": totals.format},
-        "time_range": totals.time_range(),
+        "time_range": time_range(totals.time_range_ns),
         "sources": [source.to_dict() for source in sources],
         "rows": {
             "read": totals.rows["rows"],
@@ -167,9 +155,7 @@ class FilterReport:
             if table[name]:
                 yield "time", f"{table[name]:,}  {text}"
         if totals.time_range_ns is not None:
-            first_ns, last_ns = totals.time_range_ns
-            span = f"{(last_ns - first_ns) / NS_PER_S:,.1f} s"
-            yield "time span", f"{iso_time(first_ns)[:19]}Z to {iso_time(last_ns)[:19]}Z, {span}"
+            yield "time span", time_span(totals.time_range_ns)
         memory = f"{totals.memory_bytes / 2**20:,.0f} MiB"
         yield "speed", f"{speed['rows_per_s']:,.0f} rows/s, {self.seconds:.2f} s, {memory}"
         for note in self.manifest["notes"]:

@@ -16,7 +16,7 @@ from zanon_net.config import Config
 from zanon_net.hints import hints
 from zanon_net.link_types import link_type_name
 from zanon_net.pipeline import Interruption, Progress, Reader, open_all
-from zanon_net.report import NS_PER_S, SourceFacts, Totals, iso_time
+from zanon_net.report import NS_PER_S, SourceFacts, Totals, iso_time, time_range
 from zanon_net.sources import Source
 
 
@@ -35,7 +35,7 @@ class Inspection:
         return {
             "sources": [facts.to_dict() for facts in self.facts],
             "interrupted": self.interrupted,
-            "time_range": totals.time_range(),
+            "time_range": time_range(totals.time_range_ns),
             "users": totals.users,
             "read": totals.group("read"),
             "encapsulation": totals.group("encapsulation"),

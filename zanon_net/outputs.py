@@ -26,6 +26,7 @@ MANIFEST = "manifest.json"
 MANIFEST_BYTES = 1 << 16  # kept free for it, so that a full disk can still be told of
 LISTED_BYTES = 512  # beside that, for each file that it lists
 ON_STDOUT = ("jsonl", "observations", "csv")
+NOT_ON_STDOUT = {"tstat": "tstat logs are three files", "parquet": "parquet files are no stream"}
 
 
 def _utc(t_ns: int, form: str) -> str:
@@ -338,11 +339,8 @@ def open_sink(out: str | os.PathLike[str] | None, formats: Iterable[str], plan: 
     if out != "-":
         return FolderSink(default_folder(datetime.now(UTC)) if out is None else Path(out), plan)
     names = ", ".join(ON_STDOUT)
-    for name in ("tstat", "parquet"):
+    for name, what in NOT_ON_STDOUT.items():
         if name in chosen:
-            what = (
-                "tstat logs are three files" if name == "tstat" else "parquet files are no stream"
-            )
             raise ConfigError(f"{what} and need a folder; --out - takes one of {names}")
     if len(chosen) != 1:
         raise ConfigError(f"--out - takes one format, one of {names}; or choose a folder")

@@ -30,6 +30,26 @@ def iso_time(t_ns: int) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{t_ns % NS_PER_S:09d}Z"
 
 
+def time_range(range_ns: tuple[int, int] | None) -> dict[str, Any] | None:
+    """First and last time (ns since the epoch) as a manifest has them; None where there is none."""
+    if range_ns is None:
+        return None
+    first_ns, last_ns = range_ns
+    return {
+        "first": iso_time(first_ns),
+        "last": iso_time(last_ns),
+        "first_ns": first_ns,
+        "last_ns": last_ns,
+    }
+
+
+def time_span(range_ns: tuple[int, int]) -> str:
+    """First and last time (ns since the epoch) for people, and the seconds between them."""
+    first_ns, last_ns = range_ns
+    seconds = (last_ns - first_ns) / NS_PER_S
+    return f"{iso_time(first_ns)[:19]}Z to {iso_time(last_ns)[:19]}Z, {seconds:,.1f} s"
+
+
 def print_rows(console: "Console", rows: Iterable[tuple[str, str]]) -> None:
     """Prints (title, text) as a table of two columns; long texts are folded."""
     from rich.table import Table
@@ -170,18 +190,6 @@ class Totals:
             if text.startswith(_NAMES_SEEN_IN)
         }
 
-    def time_range(self) -> dict[str, Any] | None:
-        """First and last packet as the manifest has them; None without a packet."""
-        if self.time_range_ns is None:
-            return None
-        first_ns, last_ns = self.time_range_ns
-        return {
-            "first": iso_time(first_ns),
-            "last": iso_time(last_ns),
-            "first_ns": first_ns,
-            "last_ns": last_ns,
-        }
-
     @property
     def decided(self) -> int:
         """Names that were released or suppressed, for whatever reason."""
@@ -254,7 +262,7 @@ def build_manifest(
         "notes": _notes(config, totals.counters),
         "configuration": config.to_dict(),
         "workers": config.limits.workers,
-        "time_range": totals.time_range(),
+        "time_range": time_range(totals.time_range_ns),
         "sources": [source.to_dict() for source in listed],
         "capture_drops": ending.drops.to_dict(),
         "users": totals.users,
@@ -352,12 +360,7 @@ class Report:
             yield "lost packets", lost.text()
         yield "users", f"{totals.users:,}"
         if totals.time_range_ns is not None:
-            first_ns, last_ns = totals.time_range_ns
-            span = (last_ns - first_ns) / NS_PER_S
-            yield (
-                "time span",
-                f"{iso_time(first_ns)[:19]}Z to {iso_time(last_ns)[:19]}Z, {span:,.1f} s",
-            )
+            yield "time span", time_span(totals.time_range_ns)
         rates = f"{speed['packets_per_s']:,.0f} packets/s, {speed['gbit_per_s']:.2f} Gbit/s"
         memory = f"{totals.memory_bytes / 2**20:,.0f} MiB"
         yield "speed", f"{rates} on the wire, {self.seconds:.2f} s, {memory}"
