@@ -6,8 +6,8 @@ import random
 
 import pytest
 import wire
-from engine_help import after_another_user
-from packet_help import ACK, CLIENT, Frame, Tcp, hello, request
+from engine_help import after_another_user, run
+from packet_help import ACK, CLIENT, SECOND, START, Frame, Tcp, hello, merged, request, user
 from stream_help import names
 
 NAME = wire.HOST
@@ -66,6 +66,23 @@ def test_a_later_request_in_pieces_in_any_order(seed: int) -> None:
     for start, end in bounds:
         talk.segment(CLIENT, ACK, later[start:end], seq=1001 + len(first) + start)
     assert names(talk) == ["first.example", "later.example"]
+
+
+def test_early_pieces_that_find_half_of_the_streams_taken_are_counted() -> None:
+    flows, spare = 40, 32
+    first, later = request(b"first.example"), request(b"later.example")
+    talks = [
+        Tcp(user(n), ports=(40000, 80), t_ns=START).handshake().say(first) for n in range(flows)
+    ]
+    for start, end in ((9, len(later)), (0, 9)):
+        for talk in talks:
+            talk.wait(SECOND).segment(CLIENT, ACK, later[start:end], seq=1001 + len(first) + start)
+    outcome = run(merged([talk.frames for talk in talks]), z=1, max_flows=flows)
+    lost = flows - (flows + spare) // 2
+    seen = [o["name"] for o in outcome.observations]
+    assert (seen.count("first.example"), seen.count("later.example")) == (flows, flows - lost)
+    assert outcome.stats["streams_half_full"] == lost
+    assert outcome.stats["suppressed_incomplete"] == lost
 
 
 def test_a_body_that_lost_bytes_is_not_searched_for_requests() -> None:

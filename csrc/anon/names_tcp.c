@@ -203,11 +203,16 @@ static void give_up_to(const zn_sighting *s, const zn_piece *in)
 }
 
 /* Bytes behind where a request may start, which may have come before its start: they are kept where
- * they leave streams enough for what is known to be a head. */
+ * they leave streams enough for what is known to be a head, and counted where they do not. */
 static bool may_be_early(const zn_sighting *s, int32_t ahead)
 {
     const zn_slab *streams = &s->names->streams.streams;
-    return ahead < ZN_STREAM_MAX && (s->f->stream != 0 || streams->live < streams->cap / 2);
+    if (ahead >= ZN_STREAM_MAX)
+        return false;
+    if (s->f->stream != 0 || streams->live < streams->cap / 2)
+        return true;
+    s->names->stats->n[ZN_STAT_STREAMS_HALF_FULL]++;
+    return false;
 }
 
 /* Bytes of the client, which may be old, expected, or ahead of others. */

@@ -122,6 +122,7 @@
     X(CLOCK_REFUSED, "clock", "packets too far behind")                                            \
     X(CLOCK_JUMPS, "clock", "clock rebased")                                                       \
     X(STREAMS_FULL, "capacity", "stream buffers ran out")                                          \
+    X(STREAMS_HALF_FULL, "capacity", "early pieces of later requests passed over")                 \
     X(DATAGRAMS_FULL, "capacity", "entries for QUIC and DTLS ran out")                             \
     X(HEADER_TABLES_FULL, "capacity", "HTTP/2 header tables ran out")                              \
     X(NAMES_FULL, "capacity", "name entries ran out")                                              \
