@@ -203,10 +203,12 @@ uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened)
     zn_flow_timer_wake(t, f);
     if (p->t_ns > f->last_ns)
         f->last_ns = p->t_ns;
-    if (p->tuple.proto == ZN_PROTO_TCP)
-        end = zn_tcp_count(t, f, p);
-    else
+    if (p->tuple.proto != ZN_PROTO_TCP)
         zn_udp_count(f, p);
+    else if (zn_tcp_refuse_reset(f, p))
+        return 0;
+    else
+        end = zn_tcp_count(t, f, p);
     if (end != ZN_FLOW_OPEN)
         zn_flow_close(t, flow, end);
     return flow;

@@ -171,8 +171,9 @@ uint32_t zn_flow_find(const zn_flow_table *t, const zn_packet *p);
 
 /*
  * The flow that packet `p` belongs to, opened when need be; `p` is counted in it and may close it.
- * 0 when the packet opens no flow (stray, RST without flow, table full), counted. *opened tells
- * whether the flow is new. Its caller lets the index grow: zn_flow_grow in state/flow_table.h.
+ * 0 when the packet opens no flow (stray, RST without flow, table full) or is a RST that is none of
+ * its flow's, counted. *opened tells whether the flow is new. Its caller lets the index grow:
+ * zn_flow_grow in state/flow_table.h.
  */
 uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened);
 

@@ -14,6 +14,12 @@
 /* How much of what its side sent may come before a SYN that is late: a window without scaling. */
 #define BEFORE_SYN_MAX 65536u
 
+/* The largest window (RFC 7323 2.3): so far may lie below what a side sent what the other waits
+ * for. */
+#define WINDOW_MAX (UINT32_C(1) << 30)
+/* How far beyond that a RST may lie: a capture may have lost so much. */
+#define RESET_BEYOND_MAX (UINT32_C(1) << 26)
+
 static int32_t seq_diff(uint32_t a, uint32_t b)
 {
     return (int32_t)(a - b);
@@ -286,6 +292,23 @@ bool zn_tcp_begins_another(const zn_flow *f, const zn_packet *p)
     if (side->seq_known)
         return side->next_seq - (p->seq + 1) >= BEFORE_SYN_MAX;
     return f->rare[1 - p->sender].syn == 0;
+}
+
+bool zn_tcp_refuse_reset(zn_flow *f, const zn_packet *p)
+{
+    zn_flow_side *side = &f->side[p->sender];
+    uint32_t sent = side->next_seq - side->isn;
+    uint32_t span = (sent < WINDOW_MAX ? sent : WINDOW_MAX) + RESET_BEYOND_MAX;
+    if ((p->tcp_flags & ZN_TCP_RST) == 0 || !f->client_acked)
+        return false; /* of what has no handshake, nobody knows the numbers: any RST ends it */
+    if (p->seq - (side->next_seq - span) <= span + RESET_BEYOND_MAX)
+        return false;
+    side->packets++;
+    side->bytes += p->payload_len;
+    side->packets_data += p->payload_len != 0;
+    side->acks += (p->tcp_flags & ZN_TCP_ACK) != 0;
+    f->rare[p->sender].rst = one_more(f->rare[p->sender].rst);
+    return true;
 }
 
 zn_flow_end zn_tcp_count(zn_flow_table *t, zn_flow *f, const zn_packet *p)
