@@ -3,8 +3,10 @@
 """`zanon-net bench`: what it measures is there and adds up. How fast it is nothing here asks."""
 
 import json
+import resource
 import struct
 import sys
+import tempfile
 from collections import Counter, defaultdict
 from pathlib import Path
 from types import SimpleNamespace
@@ -176,3 +178,19 @@ def test_the_machine_where_nothing_says(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert peak_memory() >= most * 0.9
     monkeypatch.setattr("zanon_net.bench.machine.CPU_INFO", tmp_path / "missing")
     assert describe_machine()["processor"]
+
+
+def test_a_full_disk_is_told_with_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    try:
+        assert main(["bench", "--traffic", "min64", "--bytes", "1M"]) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"zanon-net: cannot write {tmp_path}/")
+    assert "min64.pcap: File too large; the limit on file sizes is reached" in line
+    assert not list(tmp_path.iterdir())

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from zanon_net.bench.machine import describe_machine
 from zanon_net.bench.measure import Measured, measure
+from zanon_net.files import explained
 from zanon_net.values import parse_size, reject
 
 TRAFFIC = {
@@ -100,7 +101,8 @@ def measure_traffic(traffic: str, octets: int, repeat: int) -> Result:
 
     with tempfile.TemporaryDirectory() as scratch:
         trace = Path(scratch, f"{traffic}.pcap")
-        truth = generate(trace, traffic, Scale(octets=octets))
+        with explained("write", trace):
+            truth = generate(trace, traffic, Scale(octets=octets))
         return Result(traffic, truth, measure(trace, repeat))
 
 

@@ -14,6 +14,7 @@ import struct
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -87,15 +88,22 @@ def draw_enough(rng: np.random.Generator, profile: Profile, scale: Scale) -> Flo
 
 def write_large(path: Path, chunks: Iterable[bytes]) -> int:
     """Write chunks in writes of 4 MiB and return the size of the file."""
-    size, pending = 0, bytearray(PCAP_HEADER)
+    pending = bytearray(PCAP_HEADER)
     with path.open("wb", buffering=0) as out:
         for chunk in chunks:
             pending += chunk
             while len(pending) >= WRITE_BYTES:
-                size += out.write(pending[:WRITE_BYTES])
+                write_whole(out, pending[:WRITE_BYTES])
                 del pending[:WRITE_BYTES]
-        size += out.write(pending)
-    return size
+        write_whole(out, pending)
+        return out.tell()
+
+
+def write_whole(out: FileIO, data: bytes | bytearray) -> None:
+    """Writes all of it: on a full disk a write first ends short, and only the next one fails."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[out.write(rest) :]
 
 
 def describe(flows: Flows, packets: Packets, size: int, with_list: bool) -> dict[str, Any]:
