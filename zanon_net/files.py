@@ -4,7 +4,6 @@
 
 import contextlib
 import errno
-import importlib
 import os
 import zlib
 from abc import ABC, abstractmethod
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from zanon_net._core import FULL_ROWS
-from zanon_net.errors import ConfigError, OutputError
+from zanon_net.errors import OutputError
 from zanon_net.schema import Column, Schema
 
 PARTIAL = ".partial"
@@ -71,16 +70,9 @@ class _Plain:
 
 
 def _zstd() -> Compressor:
-    for name in ("compression.zstd", "zstandard"):
-        with contextlib.suppress(ImportError):
-            library: Any = importlib.import_module(name)
-            compressor: Compressor
-            if name == "zstandard":
-                compressor = library.ZstdCompressor(level=ZSTD_LEVEL).compressobj()
-            else:
-                compressor = library.ZstdCompressor(level=ZSTD_LEVEL)
-            return compressor
-    raise ConfigError("compress: zstd needs a library; pip install 'zanon-net[zstd]'")
+    import zstandard  # most runs write without it
+
+    return zstandard.ZstdCompressor(level=ZSTD_LEVEL).compressobj()
 
 
 _COMPRESSORS: dict[str, Callable[[], Compressor]] = {
@@ -91,7 +83,7 @@ _COMPRESSORS: dict[str, Callable[[], Compressor]] = {
 
 
 def compressor(kind: str) -> Compressor:
-    """A compressor: "none", "gzip" or "zstd". Raises ConfigError when its library is not there."""
+    """A compressor: "none", "gzip" or "zstd"."""
     return _COMPRESSORS[kind]()
 
 

@@ -4,6 +4,7 @@
 
 import json
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -110,6 +111,13 @@ def test_version_is_said_once() -> None:
     assert project["dynamic"] == ["version"]
     version = runpy.run_path(str(ROOT / "zanon_net" / "_version.py"))["__version__"]
     assert metadata.version("zanon-net") == version
+
+
+def test_no_extra_asks_for_what_every_installation_has() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    always = {re.split(r"\W", wanted)[0] for wanted in project["dependencies"]}
+    for extra, requirements in project["optional-dependencies"].items():
+        assert always.isdisjoint(re.split(r"\W", wanted)[0] for wanted in requirements), extra
 
 
 def library_flags(library: Path, *packages: str) -> list[str]:
