@@ -100,7 +100,7 @@ def run_command(
 
 
 def _tell_memory(flows: int, memory_bytes: int) -> None:
-    _say(f"up to {flows:,} flows at a time, for which tables take up to {memory_bytes:,} bytes")
+    _say(f"up to {flows:,} flows at a time, whose table alone takes up to {memory_bytes:,} bytes")
 
 
 def _configure(config_file: str | None, options: dict[str, Any]) -> Config:

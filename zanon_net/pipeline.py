@@ -46,7 +46,7 @@ FRAMES_ALONE = 256  # how many are looked at one by one until one turns out to b
 Progress = Callable[[int, int, int], None]
 """Told after each batch: bytes read, bytes in all (0: not known), packets."""
 Started = Callable[[int, int], None]
-"""Told with the first packet: flows there is room for, bytes that their tables take at most."""
+"""Told with the first packet: flows there is room for, bytes that the flow table takes at most."""
 
 _log = logging.getLogger("zanon_net")
 

@@ -318,11 +318,12 @@ def test_half_a_config_is_not_left(capsys: Captured) -> None:
     assert not Path("zanon.toml").exists()
 
 
-def test_a_run_tells_its_memory_before_it_starts(capsys: Captured) -> None:
+def test_a_run_tells_what_its_flows_take_before_it_starts(capsys: Captured) -> None:
     assert run_main("run", DEMO, "--out", "out", "--max-flows", 1000) == 0
     first = capsys.readouterr().err.splitlines()[0]
     found = re.fullmatch(
-        "zanon-net: up to 1,000 flows at a time, for which tables take up to ([0-9,]+) bytes", first
+        "zanon-net: up to 1,000 flows at a time, whose table alone takes up to ([0-9,]+) bytes",
+        first,
     )
     assert found
     assert 320_000 < int(found[1].replace(",", "")) < 2_000_000
