@@ -164,7 +164,8 @@ class Talk:
         if p.sender == self.client:
             if p.flags & SYN:
                 self.base = p.seq + 1
-            if p.flags & ACK and self.server_isn is not None and p.ack == self.server_isn + 1:
+            acknowledges = p.flags & (ACK | RST) == ACK and self.server_isn is not None
+            if acknowledges and p.ack == self.server_isn + 1:
                 self.proven = True
         elif p.flags & SYN and p.flags & ACK and p.ack == self.base:
             self.server_isn = p.seq

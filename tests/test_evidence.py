@@ -112,6 +112,10 @@ UNPROVEN = {
     .segment(CLIENT, SYN, HELLO)
     .segment(SERVER, SYN | ACK, ack=1001)
     .segment(CLIENT, RST),
+    "the client refuses what it acknowledges": Tcp()
+    .segment(CLIENT, SYN, HELLO)
+    .segment(SERVER, SYN | ACK, ack=1001)
+    .segment(CLIENT, RST | ACK),
 }
 
 

@@ -193,7 +193,9 @@ static void count_ack(zn_flow *f, zn_flow_side *side, const zn_packet *p)
         side->first_ack_ns = p->t_ns;
     if (f->fin_seen && other->fin != 0 && seq_diff(p->ack, other->fin_end) >= 0)
         other->fin_acked = true;
-    if (!f->client_acked && f->syn_acked && p->sender == f->client && p->ack == other->isn + 1)
+    /* Of a connection that somebody else opened in its name, a firewall's RST has that number. */
+    if (!f->client_acked && f->syn_acked && p->sender == f->client && p->ack == other->isn + 1 &&
+        (p->tcp_flags & ZN_TCP_RST) == 0)
         f->client_acked = true;
 }
 
