@@ -218,6 +218,25 @@ def test_a_resolver_is_told_only_as_a_shared_address() -> None:
     assert (fqdn, resolver) == (NAME.decode(), "-")
 
 
+@pytest.mark.parametrize("asks", [False, True])
+def test_a_resolver_that_was_a_client_is_withheld_however_late(asks: bool) -> None:
+    """The clients of its flow's epoch are forgotten when the record is written."""
+    own = lookup(7, b"far.example", START + 500 * MS, resolver="203.0.113.99")
+    as_client = Udp(RESOLVER, "203.0.113.99", ports=(9999, 53), t_ns=START + 500 * MS)
+    if asks:
+        own = as_client.send(dns(b"far.example")).send(answer(b"far.example"), SERVER).frames
+    again = [
+        talk.send(dns(NAME)).send(answer(NAME, SERVER_ADDRESS), SERVER).frames
+        for n in range(1, 4)
+        for talk in [Udp(user(n), RESOLVER, (35000 + n, 53), START + 3 * MINUTE + n * SECOND)]
+    ]
+    talk = Tcp(user(2), SERVER_ADDRESS, (40000, 8080), LATER).handshake().say(b"\0\1\2\3")
+    talk.wait(4 * MINUTE).close()
+    frames = merged([SHARED, own, *again, talk.frames])
+    assert told(frames, rotate_ns=10 * MINUTE)[:2] == (NAME.decode(), "-" if asks else RESOLVER)
+    assert told(frames, rotate_ns=MINUTE)[:2] == (NAME.decode(), "-")
+
+
 def test_an_internal_resolver_has_a_pseudonym_for_its_epoch() -> None:
     inner = [lookup(n, t_ns=START + n * MS, resolver=INNER_RESOLVER) for n in (1, 2)]
     frames = merged([*inner, silent(2, LATER), silent(2, START + 2 * MINUTE)])

@@ -122,6 +122,8 @@ static void show_resolver(const zn_gate *g, const zn_resolution *from, zn_record
             return;
         r->resolver = from->resolver_pseudonym;
         r->resolver_shown = ZN_SHOWN_PSEUDONYM;
+    } else if (r->epoch + 1 < g->clients_epoch) { /* who was a client then is forgotten */
+        return;
     } else if (!zn_gate_was_client(g, &from->resolver) && zn_gate_is_shared(g, id)) {
         r->resolver = from->resolver;
         r->resolver_shown = ZN_SHOWN_RELEASED;
