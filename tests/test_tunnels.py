@@ -114,6 +114,25 @@ def test_ends_of_different_tunnels_are_users(wrap: Wrap) -> None:
     ]
 
 
+@pytest.mark.parametrize(("near", "far"), [(user(1), "239.1.1.1"), ("192.0.2.99", "169.254.1.1")])
+def test_no_pseudonym_is_that_of_a_special_end(near: str, far: str) -> None:
+    """Everybody knows a multicast group's address: its pseudonym would tell bits of the key."""
+    known = tunnelled(visit("10.0.0.5", NAME, START), "10.0.0.5", near, far, vxlan)
+    plain = visit(near, NAME, START + SECOND)
+    through, direct = run([*known, *plain], z=1, internal=ANYWHERE).flows
+    assert through["client"] == direct["client"]
+    assert through["server"] == direct["server"]  # what is inside
+
+
+def test_a_user_behind_a_special_end_has_no_pseudonym() -> None:
+    """Also where somebody else opened the connection."""
+    inner = visit("198.51.100.77", NAME, START)
+    frames = tunnelled(inner, "198.51.100.77", "192.0.2.99", "169.254.1.1", vxlan)
+    outcome = run(frames, z=1, internal=nets("169.254.0.0/16"))
+    assert outcome.flow["client"] is not None
+    assert outcome.flow["server"] is None
+
+
 def test_without_networks_the_innermost_is_the_user() -> None:
     outcome = run(forged_crowd(5, user(1)), z=2)
     assert outcome.users == 5

@@ -167,13 +167,17 @@ static bool port_is_common(uint16_t port)
     return port == 53 || port == 80 || port == 443 || port == 853;
 }
 
+/* The address that an end's pseudonym stands for: in a tunnel, the user's is that of its end. */
+static const zn_addr *known_as(const zn_gate *g, const zn_flow *f, unsigned end)
+{
+    return f->user == end ? zn_flow_user(g->flows, f) : &f->tuple.addr[end];
+}
+
 /* The port links a client's flows, so it stays only where the operator asked and nothing is
  * hidden. */
 static void show_client(const zn_gate *g, const zn_flow *f, bool keep_port, zn_record_side *r)
 {
-    const zn_addr *real =
-        f->client == f->user ? zn_flow_user(g->flows, f) : &f->tuple.addr[f->client];
-    if (!zn_addr_is_special(real)) {
+    if (!zn_addr_is_special(known_as(g, f, f->client))) {
         r->addr = zn_flow_pseudonym(g->flows, f, f->client);
         r->shown = ZN_SHOWN_PSEUDONYM;
     }
@@ -192,7 +196,7 @@ static uint64_t server_hash(const zn_gate *g, const zn_flow *f)
 /* server: server_hash. */
 static void show_server(const zn_gate *g, const zn_flow *f, uint64_t server, zn_record_side *r)
 {
-    const zn_addr *real = &f->tuple.addr[1 - f->client];
+    const zn_addr *real = known_as(g, f, 1u - f->client);
     if (zn_addr_is_special(real))
         return;
     if (f->internal[1 - f->client]) {

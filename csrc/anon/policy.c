@@ -54,8 +54,8 @@ void zn_policy_place(const zn_policy *policy, zn_flow_table *flows, zn_flow *f, 
     if (ZN_UNLIKELY(p->tunnel_count != 0) && internal_tunnel(policy, p, internal, outer)) {
         f->user = (internal[f->client] ? f->client : server) & 3u;
         for (unsigned i = 0; i < 2; i++)
-            if (internal[i])
-                known_as[i] = outer[i];
+            if (internal[i] && (i == f->user || !zn_addr_is_special(&outer[i])))
+                known_as[i] = outer[i]; /* a multicast group, say, is not who answers */
         f->internal[f->user] = true;
         zn_flow_set_user(flows, f, &known_as[f->user]);
         return;
