@@ -10,7 +10,19 @@ import wire
 from engine_help import UDP_COMPLETE, Outcome, run
 from hypothesis import given
 from hypothesis import strategies as st
-from packet_help import MS, SECOND, SERVER, START, Frame, Udp, merged, user, visit
+from packet_help import (
+    MINUTE,
+    MS,
+    SECOND,
+    SERVER,
+    SERVER_ADDRESS,
+    START,
+    Frame,
+    Udp,
+    merged,
+    user,
+    visit,
+)
 from quic_wire import dtls_fragment, dtls_hello, dtls_record, verify_request
 
 NAME = b"www.example.org"
@@ -168,7 +180,28 @@ def test_no_more_than_eight_hellos() -> None:
         dtls_record(dtls_fragment(dtls_hello(host=b"h%d.example" % i), message=i))
         for i in range(12)
     ]
-    assert len(seen_at_once(*hellos).released()) == 8
+    outcome = seen_at_once(*hellos)
+    assert len(outcome.released()) == 8
+    assert outcome.flow["name_status"] == "released"
+
+
+def test_a_flow_with_more_hellos_hides_something() -> None:
+    """What the ninth names is not known, and may be what nobody else has."""
+    hellos = [dtls_record(dtls_fragment(dtls_hello(), message=i)) for i in range(9)]
+    for n, told in ((8, SERVER_ADDRESS), (9, None)):
+        users = [dtls_talk(*hellos[:n], client=user(i), t_ns=START + i * SECOND) for i in (1, 2)]
+        last = run(merged([talk.frames for talk in users]), z=2, established=False).flows[-1]
+        assert last["server"] == told
+        assert (last["t_start_ns"] % MINUTE == 0) is (told is None)
+
+
+def test_a_hello_without_the_cookie_is_not_proven_by_an_earlier_one() -> None:
+    """It may come from somebody else: the client's ports are all there is to be known."""
+    forged = dtls_record(dtls_fragment(dtls_hello(host=b"other.example"), message=7))
+    talk = dtls_talk(FIRST).send(REQUEST, SERVER).send(SECOND_HELLO).send(forged)
+    outcome = run(talk.frames, z=1)
+    assert outcome.released() == {NAME.decode()}
+    assert outcome.stats["suppressed_unconfirmed"] == 1
 
 
 def test_webrtc_hellos_come_after_stun() -> None:

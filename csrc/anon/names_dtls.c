@@ -45,6 +45,7 @@ static void see_hello(const zn_sighting *s, const zn_tls_hello *hello)
                   zn_id_equal(d->cookie, cookie_id(s, hello->cookie));
     s->f->ech_offered |= hello->ech_offered;
     s->names->stats->n[ZN_STAT_HELLOS_ECH] += hello->ech_offered;
+    s->f->client_acked = false; /* another association on the same ports may be forged */
     if (proves)
         zn_names_client_proven(s, 0);
     if (hello->name.n == 0)
@@ -99,8 +100,10 @@ static void see_fragment(const zn_sighting *s, const zn_dtls_fragment *part)
     if (!same) {
         if (d->collecting)
             refuse(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
-        if (d->hellos == HELLOS_MAX)
+        if (d->hellos == HELLOS_MAX) {
+            s->f->names_dropped = true; /* it may hold another name */
             return;
+        }
         d->hellos++;
         d->message = part->message;
         d->length = part->length;
