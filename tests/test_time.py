@@ -4,6 +4,7 @@
 
 from dataclasses import replace
 
+import pytest
 from engine_help import run
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -25,6 +26,7 @@ from packet_help import (
     crowd,
     dns,
     hello,
+    merged,
     request,
     user,
     visit,
@@ -171,3 +173,16 @@ def test_a_flow_begins_with_its_first_packet_also_at_time_0() -> None:
     assert talk.frames[0].t_ns == 0
     assert flow["c_first_abs"] == 0
     assert flow["c_durat"] == 2  # seconds
+
+
+@pytest.mark.parametrize("last_ns", [0, 20 * MS, 2**63 - 1])
+def test_the_first_and_the_last_times_there_are(last_ns: int) -> None:
+    """Nothing that is added to them comes out of what a time can hold."""
+    first_ns = max(0, last_ns - 9 * MS)
+    talks = [visit(user(n), NAME, first_ns) for n in (1, 2)]
+    frames = [replace(frame, t_ns=min(frame.t_ns, last_ns)) for frame in merged(talks)]
+    outcome = run(frames, z=2)
+    assert outcome.released() == {NAME.decode()}
+    begins = [flow["t_start_ns"] for flow in outcome.flows]
+    assert begins == [first_ns - first_ns % MINUTE, first_ns]
+    assert outcome.stats["clock_refused"] == 0

@@ -74,7 +74,8 @@ static void set_second(zn_flow_table *t, int64_t second)
 /* The list of the second in which a flow's idle time ends, or the next visit is due. */
 static unsigned list_of(const zn_flow_table *t, const zn_flow *f)
 {
-    int64_t second = (f->last_ns + zn_flow_idle_ns(f)) / ZN_NS_PER_S + 1;
+    /* Idle times are whole seconds; their sum with the last times there are would not fit. */
+    int64_t second = f->last_ns / ZN_NS_PER_S + zn_flow_idle_ns(f) / ZN_NS_PER_S + 1;
     if (second <= t->wheel_s)
         second = t->wheel_s + 1;
     if (second > t->wheel_s + ZN_FLOW_VISIT_S)
