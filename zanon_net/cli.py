@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `zanon-net`. stdout is data, stderr is for people; exit 0, 1 operational, 2 usage."""
 
+import io
 import logging
 import os
 import resource
@@ -28,7 +29,7 @@ from zanon_net.model_commands import model_command, tune_command
 from zanon_net.options import RUN_EPILOG, GroupedCommand, run_options
 from zanon_net.pipeline import Interruption, Progress, run
 from zanon_net.privileges import forbid_core_dumps
-from zanon_net.report import Report, manifest_bytes
+from zanon_net.report import Report, manifest_bytes, printable
 from zanon_net.sinks import ClosedStdout
 from zanon_net.sources import STDIN
 from zanon_net.status import Status
@@ -289,13 +290,9 @@ cli.add_command(tune_command)
 cli.add_command(bench_command)
 
 
-def _one_line(text: str) -> str:
-    """`text` on one line, and without a character that could steer a terminal."""
-    return "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
-
-
 def _say(text: str) -> None:
-    _heard_or_not(lambda: click.echo(f"{COMMAND}: {_one_line(text)}", err=True))
+    line = printable(" ".join(text.split()))
+    _heard_or_not(lambda: click.echo(f"{COMMAND}: {line}", err=True))
 
 
 def _heard_or_not(say: Callable[[], None]) -> None:
@@ -371,6 +368,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code. No exception leaves it."""
     _harden()
     sys.stdout = sys.stdout or ClosedStdout()  # none when it was closed before
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what a locale cannot show is no error
+        sys.stdout.reconfigure(errors="backslashreplace")  # as of standard error
     handler, level = _LogHandler(), _log.level
     _log.addHandler(handler)
     try:

@@ -16,7 +16,7 @@ from zanon_net.config import Config
 from zanon_net.hints import hints
 from zanon_net.link_types import link_type_name
 from zanon_net.pipeline import Interruption, Progress, Reader, open_all
-from zanon_net.report import NS_PER_S, SourceFacts, Totals, iso_time, time_range
+from zanon_net.report import NS_PER_S, SourceFacts, Totals, iso_time, printable, time_range
 from zanon_net.sources import Source
 
 
@@ -56,7 +56,7 @@ class Inspection:
         table.add_column(justify="right", no_wrap=True)
         table.add_column(overflow="fold")
         for title, count, text in [*self._about_sources(), *self._about_names()]:
-            table.add_row(Text(title), Text(count), Text(text))
+            table.add_row(Text(title), Text(count), Text(printable(text)))
         for hint in hints(self.totals.counters):
             table.add_row(Text("hint"), Text(f"{hint.count:,}"), Text(hint.text))
         console.print(table)

@@ -50,6 +50,11 @@ def time_span(range_ns: tuple[int, int]) -> str:
     return f"{iso_time(first_ns)[:19]}Z to {iso_time(last_ns)[:19]}Z, {seconds:,.1f} s"
 
 
+def printable(text: str) -> str:
+    """`text` without a character that could end the line or steer a terminal."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
 def print_rows(console: "Console", rows: Iterable[tuple[str, str]]) -> None:
     """Prints (title, text) as a table of two columns; long texts are folded."""
     from rich.table import Table
@@ -59,7 +64,7 @@ def print_rows(console: "Console", rows: Iterable[tuple[str, str]]) -> None:
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for title, text in rows:
-        table.add_row(Text(title), Text(text))
+        table.add_row(Text(title), Text(printable(text)))
     console.print(table)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from zanon_net.values import (
     Network,
+    capture_filter,
     flag,
     key_path,
     new_file,
@@ -182,9 +183,7 @@ class Input(_Section):
     def __post_init__(self) -> None:
         if self.max_bytes is not None:
             self._settle("max_bytes", parse_size("max_bytes", self.max_bytes))
-        expression: object = self.filter
-        if not isinstance(expression, str) or "\0" in expression:
-            reject("filter", "must be a BPF expression such as 'tcp port 443'")
+        capture_filter("filter", self.filter)
 
     @property
     def bound(self) -> int | None:

@@ -286,6 +286,13 @@ def key_path(name: str, value: object) -> None:
         reject(name, "this looks like a key itself; give the path of the file with it")
 
 
+def capture_filter(name: str, value: object) -> None:
+    """Refuses what can be no BPF expression: other than text, and text that is no UTF-8."""
+    text = value.encode(errors="replace").decode() if isinstance(value, str) else None
+    if text != value or text is None or "\0" in text:
+        reject(name, "must be a BPF expression such as 'tcp port 443'")
+
+
 def new_file(name: str, value: object) -> None:
     """Refuses what can be no path of a file to write. None: no file."""
     if value is not None and not _is_path(value):

@@ -77,6 +77,23 @@ def test_a_manifest_for_a_closed_standard_error_is_an_error(
     assert done.stdout
 
 
+def test_what_a_locale_cannot_show_is_no_error() -> None:
+    """The name of a file, and the plus-minus sign of the model."""
+    Path("captures").mkdir()
+    for name in ("caf\u00e9.pcap", os.fsdecode(b"\xff.pcap"), "\x1b[31m\nred.pcap"):
+        Path("captures", name).symlink_to(DEMO)
+    strict = {**ENVIRONMENT, "PYTHONIOENCODING": "ascii:strict"}
+    for arguments in (["inspect", "captures"], ["model", "--users", "10"]):
+        words = [*COMMAND, *arguments]
+        done = subprocess.run(words, capture_output=True, text=True, env=strict, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "\x1b" not in done.stdout
+    words = [*COMMAND, "run", str(DEMO), "--out", "\x1b[31mlogs"]
+    done = subprocess.run(words, capture_output=True, text=True, env=strict, check=False)
+    assert done.returncode == 0
+    assert "\x1b" not in done.stderr
+
+
 def test_a_run_needs_no_standard_output() -> None:
     words = [*COMMAND, "run", str(DEMO), "--out", "out", "-q"]
     shell = ["sh", "-c", 'exec "$@" >&-', "sh", *words]

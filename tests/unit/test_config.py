@@ -74,6 +74,7 @@ def test_user_prefixes() -> None:
         ("columns", "layer7", "core is always"),
         ("columns", "core,e3e", "'e3e' is not one of core, layer7, e2e, options, p2p; did"),
         ("filter", "a\0b", "must be a BPF"),
+        ("filter", "\udcff", "must be a BPF"),
         ("filter", None, "must be a BPF"),
         ("max_flows", 0, "must be from 1"),
         ("never", 5, "not a file"),
