@@ -324,10 +324,23 @@ class FolderSink(Sink):
         return {o: n + about.get(o, {"records": 0})["records"] for o, n in self._written.items()}
 
 
-def check_out(out: str | os.PathLike[str] | None) -> None:
-    """Raises ConfigError where `out` is a name that was forgotten."""
+def check_out(
+    out: str | os.PathLike[str] | None, popularity: str | os.PathLike[str] | None
+) -> None:
+    """Raises ConfigError where `out` is a name that was forgotten, or `popularity` would lie in it.
+
+    out: as `run` takes it. popularity: the path of a file that is not for release, or None.
+    """
     if out == "":
         raise ConfigError("--out names no folder; leave it out for ./zanon-<UTC start>")
+    if popularity is None or out in (None, "-"):
+        return
+    folder, file = Path(os.path.realpath(out)), Path(os.path.realpath(popularity))
+    if file.is_relative_to(folder):
+        raise ConfigError(
+            f"popularity: {popularity} would lie in {out}, the folder of what may be released;"
+            " choose another place"
+        )
 
 
 def open_sink(out: str | os.PathLike[str] | None, formats: Iterable[str], plan: Plan) -> Sink:

@@ -272,7 +272,7 @@ def run(
     """
     config = config or Config()
     interruption = interruption or Interruption()
-    check_out(out)
+    check_out(out, config.output.popularity)
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)
     user = None if config.live.drop_to is None else find_user(config.live.drop_to)
     with ExitStack() as stack, ExitStack() as until_published:

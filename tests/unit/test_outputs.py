@@ -339,3 +339,20 @@ def test_a_wrong_source_comes_before_any_output(tmp_path: Path, capture: Path, o
         run([], out=out)
     with pytest.raises(ConfigError, match="standard input only once"):
         run(["-", capture, "-"], out=out)
+
+
+@pytest.mark.parametrize("name", ["", "p.json", "below/p.json"])
+def test_counts_for_the_operator_stay_out_of_the_folder(
+    name: str, capture: Path, out: Path
+) -> None:
+    """One below it made the folder "not empty", and one of its name failed when all was read."""
+    link = out.with_name("link")
+    link.symlink_to(out)
+    for path, folder in ((out / name, out), (link / name, out), (out / name, link)):
+        with pytest.raises(ConfigError, match=r"^popularity: .* would lie in .*; choose another"):
+            run(capture, Config().replace(popularity=str(path)), out=folder)
+        assert not out.exists()
+    beside = out.with_name("out.json")
+    run(capture, Config().replace(popularity=beside, z=1), out=out)
+    assert beside.exists()
+    assert (out / "manifest.json").exists()
