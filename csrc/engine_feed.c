@@ -39,13 +39,14 @@ static int see_period(zn_engine *e, int64_t t_ns, zn_error *err)
 static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error *err)
 {
     zn_flow *f = zn_flow_at(e->flows, flow);
+    bool either = f->midstream || zn_names_may_be_answer(p);
     zn_addr known_as[2], pseudonym;
     int64_t epoch;
     zn_stage_enter(&e->stage, ZN_STAGE_CRYPTO);
     zn_policy_place(&e->policy, e->flows, f, p, known_as);
     e->stats.n[ZN_STAT_FLOWS_INTERNAL_BOTH] += f->internal[0] && f->internal[1];
     for (unsigned i = 0; i < 2; i++) {
-        if (i != f->client && !f->internal[i] && !f->midstream)
+        if (i != f->client && !f->internal[i] && !either)
             continue;
         if (zn_keys_pseudonym(e->keys, f->first_ns, &known_as[i], &pseudonym, &epoch) != 0)
             return zn_fail(err, ZN_ERR_CRYPTO, 0,

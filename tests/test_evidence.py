@@ -216,6 +216,22 @@ def test_an_answer_to_somebody_else_is_no_evidence(ends: tuple[str, int]) -> Non
     assert outcome.stats["suppressed_unconfirmed"] == 1
 
 
+@pytest.mark.parametrize("ports", [(32795, 53), (53, 53)])
+@pytest.mark.parametrize("client", ["10.7.0.1", "198.51.100.1"])
+def test_who_asks_behind_an_answer_is_the_client(ports: tuple[int, int], client: str) -> None:
+    """A flow that was joined between a question and its answer."""
+    talk = Udp(client, ports=ports).send(dns(b"www.example.com", response=True), SERVER)
+    talk.send(dns(NAME)).send(dns(NAME, response=True), SERVER)
+    outcome = after_another_user(talk, keep_client_port=True)
+    assert outcome.seen() == {(START + 2 * MS, NAME.decode(), "dns"): 1}
+    (record,) = (flow for flow in outcome.flows if flow["proto"] == 17)
+    assert (record["client_port"], record["s_pkts"]) == (ports[0], 2)
+    assert record["client"] == outcome.observations[-1]["client"] not in ("-", "0.0.0.0", "::")
+    talk = Udp(client, ports=ports).lookup(b"www.example.com")
+    talk.send(dns(NAME), SERVER).send(dns(NAME, response=True))
+    assert not after_another_user(talk).seen()
+
+
 def test_an_answer_in_other_case_is_the_same_name() -> None:
     """Resolvers mix the case of questions (0x20) and forwarders change it."""
     talk = Udp().send(dns(b"wWw.eXample.ORG")).send(dns(NAME.upper(), response=True), SERVER)

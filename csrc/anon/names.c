@@ -239,6 +239,15 @@ void zn_names_addr(const zn_sighting *s)
         f->addr_vote = ZN_ADDR_VOTED;
 }
 
+bool zn_names_swap_client(const zn_sighting *s)
+{
+    zn_addr known_as[2];
+    zn_flow_swap_client(s->f);
+    zn_policy_place(s->names->policy, s->names->gate->flows, s->f, s->p, known_as);
+    (void)zn_gate_vote(s->names->gate, ZN_VOTE_CLIENT, s->p->t_ns, s->flow, 0);
+    return s->f->user < 2;
+}
+
 /* This packet leaves no doubt who the client is and, where the policy asks for it, that it is real.
  * Taking a client for a server would make its address an attribute. */
 static bool client_is_known(const zn_names *names, const zn_flow *f, const zn_packet *p)

@@ -72,6 +72,8 @@ void zn_names_fini(zn_names *names);
 /* Bytes of memory in use. */
 size_t zn_names_memory(const zn_names *names);
 
+/* What opened the flow may be an answer: if its receiver asks later on, that is the client. */
+bool zn_names_may_be_answer(const zn_packet *p);
 /* Looks at one packet of an open flow, after the flow table counted it. False when nothing that it
  * says may be taken for its flow's: it came by another tunnel than the flow's user. */
 bool zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p);

@@ -250,7 +250,6 @@ static bool is_client_after_all(const zn_sighting *s)
     zn_tls_hello hello;
     zn_span bytes = s->p->payload;
     zn_parse tls;
-    zn_addr known_as[2];
     size_t used;
     bool request;
     if (!s->f->midstream || s->f->head != ZN_HEAD_SEARCH || s->f->stream != 0)
@@ -264,10 +263,7 @@ static bool is_client_after_all(const zn_sighting *s)
         return false;
     if (tls == ZN_NEED_MORE && bytes.n < 6)
         return false; /* too short to tell */
-    zn_flow_swap_client(s->f);
-    zn_policy_place(s->names->policy, s->names->gate->flows, s->f, s->p, known_as);
-    (void)zn_gate_vote(s->names->gate, ZN_VOTE_CLIENT, s->p->t_ns, s->flow, 0);
-    return s->f->user < 2;
+    return zn_names_swap_client(s);
 }
 
 void zn_names_tcp(const zn_sighting *s)
