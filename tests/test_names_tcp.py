@@ -26,6 +26,7 @@ from packet_help import (
     RST,
     SERVER,
     START,
+    SYN,
     Frame,
     Tcp,
     dns,
@@ -333,6 +334,13 @@ def test_joined_in_the_middle(payload: bytes, ports: tuple[int, int]) -> None:
     talk.say(payload)
     assert run(talk.frames, z=1, established=False).released() == {NAME.decode()}
     assert not run(talk.frames, z=1).observations
+
+
+def test_a_hello_in_pieces_out_of_order_behind_a_syn_that_came_late() -> None:
+    talk = Tcp().segment(SERVER, SYN | ACK).segment(CLIENT, SYN, seq=1000)
+    place(talk, LONG_HELLO, [(700, len(LONG_HELLO)), (0, 700)])
+    assert names(talk, established=False) == [NAME.decode()]
+    assert not names(talk)
 
 
 def test_any_bytes_in_any_order_leave_no_state() -> None:

@@ -277,7 +277,7 @@ void zn_names_tcp(const zn_sighting *s)
     if (p->sender != f->client && !is_client_after_all(s))
         return;
     if (f->head == ZN_HEAD_SEARCH && f->stream == 0) {
-        if (f->midstream)
+        if (f->midstream && (f->head_tries != 0 || f->rare[f->client].syn == 0))
             f->head_seq = in.seq;
         else if (f->head_tries == 0)
             f->head_seq = f->side[f->client].isn + 1;
