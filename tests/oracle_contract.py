@@ -82,6 +82,8 @@ class Model:
                 self._decide(vote)
             if self._was_client(talk.ends[1].address, talk.epoch, p.t_ns):
                 self.withdrawn.add(id(talk))
+        for _flow, talk in self.flows:
+            talk.end()
         self.outcome.records = [
             self._record(flow, talk) for flow, talk in self.flows if talk.shown_at_all
         ]

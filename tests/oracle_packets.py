@@ -76,36 +76,51 @@ def normal(raw: bytes) -> tuple[str, str]:
 
 
 class Said(NamedTuple):
-    """A hello or a request in a stream: where it ends, and whom it names."""
+    """A hello or a request in a stream: where it ends, and whom it names, if anybody."""
 
     end: int
     source: str
-    raw: bytes
+    raw: bytes | None
 
 
-def server_name(hello: bytes) -> bytes:
-    """The name in a ClientHello that has no other extension (RFC 8446, 4.1.2; RFC 6066, 3)."""
+def extensions(hello: bytes) -> Iterator[tuple[int, bytes]]:
+    """(type, data) of each extension of a ClientHello (RFC 8446, 4.1.2)."""
     at = 4 + 2 + 32
     for width in (1, 2, 1):  # session, ciphers, compression
         at += width + int.from_bytes(hello[at : at + width])
-    return hello[at + 2 + 4 + 2 + 1 + 2 :]  # lengths and types of the one extension's one name
+    rest = hello[at + 2 :]
+    while rest:
+        kind, size = struct.unpack(">HH", rest[:4])
+        yield kind, rest[4 : 4 + size]
+        rest = rest[4 + size :]
+
+
+def server_name(hello: bytes) -> bytes | None:
+    """The only name in a ClientHello (RFC 6066, 3)."""
+    return next((data[5:] for kind, data in extensions(hello) if kind == wire.SERVER_NAME), None)
+
+
+def record_in(head: bytes) -> Said:
+    """A hello in one TLS record."""
+    end = 5 + int.from_bytes(head[3:5])
+    return Said(end, "tls", server_name(head[5:end]) if end <= len(head) else None)
+
+
+def request_in(head: bytes) -> Said:
+    """A request without a body."""
+    lines, found, _rest = head.partition(b"\r\n\r\n")
+    end = len(lines) + 4 if found else len(head) + 1
+    return Said(end, "http", lines.partition(b"\r\nHost: ")[2])
 
 
 def said_in(head: bytes) -> Iterator[Said]:
     """The hellos and requests that are whole, from a stream's first byte on."""
-    at = 0
-    while at < len(head):
-        if head[at] == 22:
-            end, source = at + 5 + int.from_bytes(head[at + 3 : at + 5]), "tls"
-            raw = server_name(head[at + 5 : end])
-        else:
-            lines, found, _rest = head[at:].partition(b"\r\n\r\n")
-            end, source = at + len(lines) + 4 if found else len(head) + 1, "http"
-            raw = lines.partition(b"\r\nHost: ")[2]
-        if end > len(head):
+    while head:
+        said = record_in(head) if head[0] == 22 else request_in(head)
+        if said.end > len(head):
             return
-        yield Said(end, source, raw)
-        at = end
+        yield said
+        head = head[said.end :]
 
 
 class Question(NamedTuple):

@@ -10,7 +10,8 @@ import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from oracle_packets import Address, End, Packet, normal, question, said_in, under
+from oracle_packets import Address, End, Packet, normal, question, said_in, server_name, under
+from oracle_quic import QuicTalk
 from oracle_stream import StreamOracle
 from packet_help import ACK, RST, SYN
 
@@ -18,6 +19,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7")
 EVERYWHERE = ("0.0.0.0/0", "::/0")
+DNS_PORT = 53
 BROADCAST = ipaddress.IPv4Address(2**32 - 1)
 
 
@@ -87,6 +89,9 @@ class Talk:
     server_isn: int | None = None
     told: int = 0  # hellos and requests that were taken from the stream
     asked: list[tuple[int, int, Name]] = field(default_factory=list)
+    quic: QuicTalk | None = None
+    greetings: int = 0  # connections of QUIC whose hello was taken, or given up
+    greeted: Name | None = None  # what the last one named
 
     # ---- section 3 --------------------------------------------------------------------------
 
@@ -151,11 +156,16 @@ class Talk:
         self.last = p
         from_client = p.sender == self.client
         if not p.tcp:
-            yield from self._ask(p) if from_client else self._answer(p)
+            yield from self._datagram(p, from_client)
             return
         yield from self._prove(p)
         if from_client and p.payload and not p.flags & RST:
             yield from self._hear(p)
+
+    def end(self) -> None:
+        """A hello that never became whole had something to hide."""
+        if self.quic is not None and self.greetings < max(1, len(self.quic.connections)):
+            self.names.append(Name("quic", "", "suppressed"))
 
     def _prove(self, p: Packet) -> Iterator[Vote]:
         """SYN, SYN-ACK, and an acknowledgement of exactly that; or any packet will do."""
@@ -181,11 +191,42 @@ class Talk:
         self.stream.add(start - self.base, p.payload)
         said = list(said_in(self.stream.head()))
         for one in said[self.told :]:
-            name = self._expose(one.source, one.raw)
+            name = None if one.raw is None else self._expose(one.source, one.raw)
             if name is not None and (self.proven or not self.rules.established):
                 yield from self._vote_addr(p)
                 yield from self._vote(p, name)
         self.told = len(said)
+
+    def _datagram(self, p: Packet, from_client: bool) -> Iterator[Vote]:
+        """DNS is what goes to or from its port, QUIC what begins with a long header."""
+        if DNS_PORT in (end.port for end in self.ends):
+            yield from self._ask(p) if from_client else self._answer(p)
+            return
+        if self.quic is None and p.payload[0] & 0x80:
+            self.quic = QuicTalk()
+        if self.quic is not None:
+            self.quic.take(p.payload, from_client)
+            yield from self._greet(p, self.quic)
+
+    def _greet(self, p: Packet, quic: QuicTalk) -> Iterator[Vote]:
+        """A hello counts when its client addresses the ID that the server chose."""
+        for one in quic.connections[self.greetings :]:
+            self.greeted = None
+            if one.hello is not None:
+                raw = server_name(one.hello)
+                self.greeted = None if raw is None else self._expose("quic", raw)
+            elif one is quic.last:
+                break
+            else:
+                self.names.append(Name("quic", "", "suppressed"))
+            self.greetings += 1
+            if self.greeted is not None and not self.rules.established:
+                yield from self._vote_addr(p)
+                yield from self._vote(p, self.greeted)
+        if quic.last is not None and quic.last.proven:
+            yield from self._vote_addr(p)
+            if self.greeted is not None:
+                yield from self._vote(p, self.greeted)
 
     def _ask(self, p: Packet) -> Iterator[Vote]:
         """A DNS question counts when it is answered."""

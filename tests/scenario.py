@@ -8,27 +8,9 @@ from operator import itemgetter
 
 from hypothesis import strategies as st
 from oracle_talks import EVERYWHERE, Rules
-from packet_help import (
-    ACK,
-    CLIENT,
-    DAY,
-    FIN,
-    HOUR,
-    MINUTE,
-    PSH,
-    RST,
-    SECOND,
-    SERVER,
-    START,
-    SYN,
-    Frame,
-    Tcp,
-    Udp,
-    dns,
-    hello,
-    merged,
-    request,
-)
+from packet_help import DAY, HOUR, MINUTE, SECOND, START, Frame, merged
+from scenario_quic import quic_visit
+from scenario_visits import HOW, Visit, dns_visit, tcp_visit
 
 TURNCOAT = "203.0.113.5"  # a server that is also a client
 CLIENTS = ("10.7.0.1", "10.7.0.2", "10.7.0.3", "10.7.9.1", "100.64.0.9", "192.0.2.77")
@@ -52,97 +34,6 @@ HOSTS += (b"a.example:8080",)
 ODD_HOSTS = (b"printer.local", b"192.0.2.9", b"two words.example", b"d_e.example")
 INTERNAL = (None, EVERYWHERE, ("10.7.0.0/16", "fd00:7::/32"), ("10.0.0.0/8", "192.0.2.0/24"))
 KEY = bytes(range(7, 39))
-DATA = b"\x17\x03\x03\0\x04data"
-SERVER_ISN = 500_000
-
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """A conversation: who with whom, from when on, and how it goes. Pauses are in seconds."""
-
-    start_ns: int
-    ends: tuple[str, str]
-    kind: str  # "tls", "http" or "dns"
-    hosts: tuple[bytes, ...]
-    how: str = "whole"
-    end: str = "fin"
-    port: int = 443
-    pauses: tuple[int, int] = (0, 0)
-
-
-HOW = {
-    "tls": (
-        *("whole",) * 6,
-        *("unanswered", "guessed", "late proof", "early data", "again", "in two", "turned round"),
-        *("midstream", "nameless", "another syn"),
-    ),
-    "dns": (*("whole",) * 4, "unanswered", "another id", "another name", "asked again", "swapped"),
-}
-HOW["http"] = HOW["tls"]
-
-
-def tcp_visit(visit: Visit, n: int) -> list[Frame]:
-    """A connection; what the client says is a hello, or one request after the other."""
-    talk = Tcp(*visit.ends, (20000 + n, visit.port), visit.start_ns)
-    said = [request(h) for h in visit.hosts] if visit.kind == "http" else [hello(visit.hosts[0])]
-    guess = SERVER_ISN + 7 if visit.how in ("guessed", "late proof") else None
-    match visit.how:
-        case "unanswered":
-            talk.segment(CLIENT, SYN)
-        case "early data":
-            talk.segment(CLIENT, SYN, said.pop(0)).wait(visit.pauses[0] * SECOND)
-            talk.segment(SERVER, SYN | ACK, ack=1001).wait(SECOND).segment(CLIENT, ACK)
-        case "midstream":
-            talk.next = [1001, SERVER_ISN + 1]
-        case _:
-            answered = 1002 if visit.how == "another syn" else None
-            talk.segment(CLIENT, SYN).segment(SERVER, SYN | ACK, ack=answered)
-            talk.segment(CLIENT, ACK, ack=guess)
-    talk.wait(visit.pauses[0] * SECOND)
-    for data in said if visit.how != "nameless" else []:
-        send(talk, data, visit.how, guess)
-        if visit.how != "unanswered":
-            talk.segment(SERVER, ACK, DATA)
-    talk.wait(visit.pauses[1] * SECOND)
-    if visit.how == "late proof":
-        talk.segment(CLIENT, ACK)
-    if visit.end == "fin":
-        talk.segment(CLIENT, FIN | ACK, ack=guess).segment(SERVER, FIN | ACK)
-        talk.segment(CLIENT, ACK, ack=guess)
-    elif visit.end == "rst":
-        talk.segment(SERVER, RST | ACK).segment(CLIENT, ACK, ack=guess)
-    return talk.frames
-
-
-def send(talk: Tcp, data: bytes, how: str, guess: int | None) -> None:
-    """What the client says: at once, twice, in two segments, or with the second one first."""
-    start, half = talk.next[CLIENT], len(data) // 2
-    pieces = [(0, len(data))]
-    if how == "again":
-        pieces *= 2
-    elif how in ("in two", "turned round"):
-        pieces = [(0, half), (half, len(data))][:: 1 if how == "in two" else -1]
-    for begin, end in pieces:
-        talk.segment(CLIENT, PSH | ACK, data[begin:end], seq=start + begin, ack=guess)
-    talk.next[CLIENT] = start + len(data)
-
-
-def dns_visit(visit: Visit, number: int) -> list[Frame]:
-    """A socket with a question for each name."""
-    talk = Udp(*visit.ends, (20000 + number, 53), visit.start_ns)
-    answers = []
-    for ident, said in enumerate(visit.hosts):
-        host = said.partition(b":")[0].removesuffix(b".")
-        talk.send(dns(host, ident=ident))
-        if visit.how == "asked again":
-            talk.send(dns(host, ident=ident + 50, kind=28))
-        answered = host if visit.how != "another name" else b"x." + host
-        answers.append(dns(answered, ident=ident + (visit.how == "another id"), response=True))
-    talk.wait(min(visit.pauses[0], 9) * SECOND)
-    for answer in answers[:: -1 if visit.how == "swapped" else 1]:
-        if visit.how != "unanswered":
-            talk.send(answer, SERVER).wait(visit.pauses[1] * SECOND)
-    return talk.frames
 
 
 # ---- strategies ---------------------------------------------------------------------------------
@@ -179,7 +70,7 @@ def ends_of(slices_ns: int) -> st.SearchStrategy[int]:
 @st.composite
 def visits(draw: st.DrawFn, start: st.SearchStrategy[int], hosts: Sequence[bytes]) -> Visit:
     """A conversation that begins and names as told."""
-    kind = draw(st.sampled_from(["tls", "tls", "http", "dns"]))
+    kind = draw(st.sampled_from(["tls", "tls", "http", "dns", "quic"]))
     pause = st.sampled_from([0, 0, 0, 0, 1, 5, 9])
     return Visit(
         draw(start),
@@ -228,7 +119,7 @@ class Scenario:
     @property
     def frames(self) -> list[Frame]:
         """The capture, in order of time."""
-        make = {"tls": tcp_visit, "http": tcp_visit, "dns": dns_visit}
+        make = {"tls": tcp_visit, "http": tcp_visit, "dns": dns_visit, "quic": quic_visit}
         return merged(make[visit.kind](visit, n) for n, visit in enumerate(self.visits))
 
 

@@ -20,7 +20,6 @@ from scenario import (
     Jump,
     Rules,
     Scenario,
-    Visit,
     delayed,
     delays,
     edges,
@@ -29,6 +28,7 @@ from scenario import (
     scenarios,
     settings_of,
 )
+from scenario_visits import Visit
 
 import zanon_net
 from zanon_net import Config
