@@ -42,6 +42,7 @@ typedef enum zn_head {
     ZN_HEAD_TLS_AGAIN,    /* behind it: another may follow */
     ZN_HEAD_HTTP,         /* in the middle of a request head */
     ZN_HEAD_HTTP_BETWEEN, /* a request was read; another may follow */
+    ZN_HEAD_HTTP_CHUNK,   /* a request was read; a chunk of its body follows */
     ZN_HEAD_H2,           /* frames, of which the next may be of any type */
     ZN_HEAD_H2_BLOCK,     /* in the middle of a header block */
     ZN_HEAD_DNS,          /* a message */

@@ -9,6 +9,7 @@
 #include "anon/names_internal.h"
 #include "proto/ascii.h"
 #include "proto/http.h"
+#include "proto/http_body.h"
 #include "proto/preamble.h"
 
 #define DNS_PORT 53
@@ -26,6 +27,7 @@ static zn_name_source source_of(uint8_t head)
     switch ((zn_head)head) {
     case ZN_HEAD_HTTP:
     case ZN_HEAD_HTTP_BETWEEN:
+    case ZN_HEAD_HTTP_CHUNK:
     case ZN_HEAD_H2:
     case ZN_HEAD_H2_BLOCK:
         return ZN_SOURCE_HTTP;
@@ -79,6 +81,9 @@ void zn_names_lost(const zn_sighting *s, zn_piece_end end)
         break;
     case ZN_HEAD_TLS_AGAIN:
         f->head = ZN_HEAD_OFF;
+        break;
+    case ZN_HEAD_HTTP_CHUNK:
+        f->head = ZN_HEAD_HTTP_BETWEEN;
         break;
     case ZN_HEAD_SEARCH:
     case ZN_HEAD_HTTP_BETWEEN:
@@ -161,13 +166,26 @@ static zn_parse read_request(const zn_sighting *s, const zn_piece *in, uint32_t 
     body = request.body_unknown || request.body_bytes > BODY_MAX ? 0 : request.body_bytes;
     *used = (uint32_t)(request.head_bytes + body);
     f->protocol = ZN_PROTOCOL_HTTP;
-    f->head = ZN_HEAD_HTTP_BETWEEN;
+    f->head = request.chunked ? ZN_HEAD_HTTP_CHUNK : ZN_HEAD_HTTP_BETWEEN;
     if (f->http_method == 0)
         f->http_method = (uint8_t)request.method;
     if (request.host.n == 0)
         s->names->stats->n[ZN_STAT_HELLOS_WITHOUT_NAME]++;
     else
         (void)zn_names_found(s, ZN_SOURCE_HTTP, request.host);
+    return ZN_DONE;
+}
+
+/* Passes over a chunk. Where there is none, the body's end is unknown. */
+static zn_parse read_chunk(const zn_sighting *s, const zn_piece *in, uint32_t *used)
+{
+    bool last = true;
+    zn_parse result = zn_http_chunk(in->bytes, used, &last);
+    if (result == ZN_OTHER)
+        *used = 0;
+    if (result == ZN_NEED_MORE)
+        return ZN_NEED_MORE;
+    s->f->head = last ? ZN_HEAD_HTTP_BETWEEN : ZN_HEAD_HTTP_CHUNK;
     return ZN_DONE;
 }
 
@@ -292,6 +310,8 @@ zn_parse zn_names_read(const zn_sighting *s, const zn_piece *in, uint32_t *used)
     switch ((zn_head)s->f->head) {
     case ZN_HEAD_TLS_AGAIN:
         return read_hello_again(s, in, used);
+    case ZN_HEAD_HTTP_CHUNK:
+        return read_chunk(s, in, used);
     case ZN_HEAD_H2:
     case ZN_HEAD_H2_BLOCK:
         return read_frame(s, in, used);

@@ -39,6 +39,12 @@ static void drop_front(zn_piece *in, uint32_t n)
     in->seq += n;
 }
 
+/* A request was read, and what follows may be the rest of its body. */
+static bool is_behind_request(const zn_flow *f)
+{
+    return f->head == ZN_HEAD_HTTP_BETWEEN || f->head == ZN_HEAD_HTTP_CHUNK;
+}
+
 /* Where the piece, with what the snapshot length cut off, ends. */
 static uint32_t end_of(const zn_piece *in)
 {
@@ -123,7 +129,7 @@ static void pass_holes(const zn_sighting *s, zn_piece_end last)
 {
     zn_flow *f = s->f;
     zn_stream_pool *pool = &s->names->streams;
-    bool begun = f->head != ZN_HEAD_HTTP_BETWEEN;
+    bool begun = !is_behind_request(f);
     bool hole = true;
     while (f->stream != 0 && hole) {
         uint32_t first = zn_stream_first(pool, f->stream);
@@ -221,7 +227,7 @@ static void take(const zn_sighting *s, zn_piece in)
     zn_flow *f = s->f;
     while (in.bytes.n != 0 && f->head != ZN_HEAD_OFF) {
         int32_t ahead = (int32_t)(in.seq - f->head_seq);
-        bool between = f->head == ZN_HEAD_HTTP_BETWEEN && ahead > 0;
+        bool between = is_behind_request(f) && ahead > 0;
         if (ahead < 0) { /* repeats what was read, or belongs to a body */
             drop_front(&in, 0u - (uint32_t)ahead);
         } else if (between && in.bytes.n >= REQUEST_START_MIN &&

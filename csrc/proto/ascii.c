@@ -17,6 +17,21 @@ zn_span zn_ascii_take_until(zn_cursor *c, uint8_t stop)
     return zn_cursor_take(c, zn_span_find(zn_cursor_rest(&ahead), stop));
 }
 
+bool zn_ascii_take_line(zn_cursor *c, zn_span *line)
+{
+    zn_span all = zn_ascii_take_until(c, '\n');
+    bool complete = zn_cursor_left(c) > 0;
+    zn_cursor last = zn_cursor_over_span(all, true);
+    if (complete)
+        zn_cursor_skip(c, 1);
+    *line = all;
+    if (all.n > 0) {
+        zn_cursor_skip(&last, all.n - 1);
+        line->n -= zn_cursor_u8(&last) == '\r';
+    }
+    return complete;
+}
+
 zn_span zn_ascii_part(zn_span s, size_t from, size_t to)
 {
     zn_cursor c = zn_cursor_over_span(s, true);

@@ -26,6 +26,10 @@ bool zn_ascii_equal(zn_span a, zn_span b);
 /* The bytes before the first `stop`, which stays; or all that are left when there is none. */
 zn_span zn_ascii_take_until(zn_cursor *c, uint8_t stop);
 
+/* Takes the next line with its end; *line is without it. False when its LF is not there: *line is
+ * then what is. */
+bool zn_ascii_take_line(zn_cursor *c, zn_span *line);
+
 /* The bytes [from, to) of a span, from <= to <= s.n. */
 zn_span zn_ascii_part(zn_span s, size_t from, size_t to);
 

@@ -32,7 +32,7 @@ static const char methods[] =
     "RPC_IN_DATA RPC_OUT_DATA CCM_POST SSTP_DUPLEX_POST";
 
 static const http_token post = TOKEN("POST"), connect = TOKEN("CONNECT"),
-                        version = TOKEN("HTTP/1.");
+                        version = TOKEN("HTTP/1."), chunked = TOKEN("chunked");
 
 typedef enum field_kind {
     FIELD_OTHER,
@@ -78,22 +78,6 @@ static bool is_text(zn_span s)
             return false;
     }
     return true;
-}
-
-/* The next line without its end. False when its LF is not there; *line is then what is. */
-static bool take_line(zn_cursor *c, zn_span *line)
-{
-    zn_span all = zn_ascii_take_until(c, '\n');
-    bool complete = zn_cursor_left(c) > 0;
-    zn_cursor last = zn_cursor_over_span(all, true);
-    if (complete)
-        zn_cursor_skip(c, 1);
-    *line = all;
-    if (all.n > 0) {
-        zn_cursor_skip(&last, all.n - 1);
-        line->n -= zn_cursor_u8(&last) == '\r';
-    }
-    return complete;
 }
 
 /* Passes over line ends. */
@@ -245,14 +229,14 @@ bool zn_http_looks_like_request(zn_span bytes)
     if (zn_http_is_known_method(start))
         return true;
     c = zn_cursor_over_span(start, false);
-    return take_line(&c, &line) && parse_request_line(line, &state, &request);
+    return zn_ascii_take_line(&c, &line) && parse_request_line(line, &state, &request);
 }
 
 size_t zn_http_next_request(zn_span bytes)
 {
     zn_cursor c = zn_cursor_over_span(bytes, false);
     zn_span line;
-    while (take_line(&c, &line)) {
+    while (zn_ascii_take_line(&c, &line)) {
         size_t at = bytes.n - zn_cursor_left(&c);
         if (line.n == 0 && at < bytes.n &&
             zn_http_looks_like_request(zn_ascii_part(bytes, at, bytes.n)))
@@ -310,6 +294,10 @@ static void parse_field(zn_span line, head_state *state, zn_http_request *out)
         set_content_length(value, state, out);
         break;
     case FIELD_TRANSFER_ENCODING:
+        out->chunked = !out->body_unknown &&
+                       zn_ascii_equal(value, (zn_span){(const uint8_t *)chunked.text, chunked.n});
+        out->body_unknown = true;
+        break;
     case FIELD_UPGRADE:
         out->body_unknown = true;
         break;
@@ -345,7 +333,7 @@ static void parse_unfinished(zn_span line, head_state *state, zn_http_request *o
 static bool parse_fields(zn_cursor *c, head_state *state, zn_http_request *out)
 {
     zn_span line;
-    while (take_line(c, &line)) {
+    while (zn_ascii_take_line(c, &line)) {
         if (line.n == 0)
             return true;
         if (zn_ascii_is_blank(zn_ascii_first(line)))
@@ -357,6 +345,7 @@ static bool parse_fields(zn_cursor *c, head_state *state, zn_http_request *out)
         return false;
     parse_unfinished(line, state, out);
     out->body_unknown = true;
+    out->chunked = false;
     return true;
 }
 
@@ -374,7 +363,7 @@ zn_parse zn_http_request_head(zn_span head, bool cut, zn_http_request *out)
     *out = request;
     skip_empty_lines(&c);
     start = c;
-    if (!take_line(&c, &line)) {
+    if (!zn_ascii_take_line(&c, &line)) {
         known = head.n == 0 || (line.n > 0 && zn_http_is_known_method(zn_cursor_rest(&start)));
         return known && is_text(line) ? unfinished : ZN_OTHER;
     }

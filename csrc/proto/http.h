@@ -19,6 +19,7 @@ typedef struct zn_http_request {
     uint64_t body_bytes; /* Content-Length, 0 when absent */
     bool body_unknown;   /* chunked, CONNECT, an upgrade or a cut head: the next request's place is
                             unknown */
+    bool chunked;        /* proto/http_body tells where the body ends */
 } zn_http_request;
 
 /* True when these bytes can be the start of a request: a known method and a space, a beginning of

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/hash.h"
 #include "proto/http.h"
+#include "proto/http_body.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -10,11 +11,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const zn_hash_key key = {1, 2};
     zn_span head = {data, size};
     zn_http_request request;
-    bool cut = size % 2 != 0;
+    bool cut = size % 2 != 0, last;
+    uint32_t used;
     zn_parse state = zn_http_request_head(head, cut, &request);
     if (state != ZN_OTHER && !zn_http_looks_like_request(head))
         __builtin_trap();
     if (state == ZN_DONE && request.head_bytes > size)
+        __builtin_trap();
+    if (zn_http_chunk(head, &used, &last) == ZN_DONE && used < 3)
         __builtin_trap();
     (void)zn_hash64(&key, request.host.p, request.host.n);
     return 0;
