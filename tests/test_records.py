@@ -44,7 +44,6 @@ from record_help import (
 
 # ---- the columns --------------------------------------------------------------------------------
 
-SERVER_COLUMNS = {"server": SERVER_ADDRESS, "server_port": PORTS[1]}
 ROUNDED = {"pkts", "bytes", "pkts_all", "pkts_data", "bytes_all", "bytes_uniq"}
 TIMES = {"t_start_ns", "t_end_ns", "first", "last", "durat"}
 # What says nothing of the site beyond the protocol.

@@ -17,7 +17,7 @@ MACS = bytes.fromhex("020000000001020000000002")
 # ---- TLS ----------------------------------------------------------------------------------------
 
 SERVER_NAME, SUPPORTED_VERSIONS, ALPS, ECH = 0x0000, 0x002B, 0x4469, 0xFE0D
-GREASE, RENEGOTIATION_INFO, KEY_SHARE, PADDING = 0x1A1A, 0xFF01, 0x0033, 0x0015
+GREASE, KEY_SHARE, PADDING = 0x1A1A, 0x0033, 0x0015
 RANDOM = bytes(range(32))
 
 

@@ -368,6 +368,3 @@ def parse_time(text: bytes, unit: str) -> tuple[int, bool] | None:
 
 def format_time(t_ns: int, unit: str) -> str:
     """t_ns >= 0 as text in the unit."""
-
-def hash64(key: bytes, data: bytes) -> int:
-    """Keyed SipHash-1-3 under a 16-byte key."""

@@ -89,15 +89,6 @@ def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1, *, k
     }
 
 
-def hash64(bytes key not None, bytes data not None):
-    """SipHash-1-3 of data under a 16-byte key."""
-    cdef zn_hash_key k
-    if len(key) != 16:
-        raise ValueError("a hash key has 16 bytes")
-    memcpy(&k, <const char *>key, 16)
-    return zn_hash64(&k, <const char *>data, len(data))
-
-
 def fail_allocation(uint64_t n):
     """The n-th allocation from now on fails once; 0: none. For tests."""
     zn_alloc_fail_after(n)

@@ -41,11 +41,9 @@ cdef extern from "base/addr.h" nogil:
 
 cdef extern from "base/hash.h" nogil:
     ctypedef struct zn_hash_key:
-        uint64_t k0
-        uint64_t k1
+        pass
     ctypedef struct zn_id:
-        uint64_t lo
-        uint64_t hi
+        pass
     int zn_hash_key_random(zn_hash_key *key, zn_error *err)
     uint64_t zn_hash64(const zn_hash_key *key, const void *data, size_t n)
     zn_id zn_hash128(const zn_hash_key *key, uint8_t domain, const void *data, size_t n)
