@@ -42,7 +42,7 @@ typedef struct zn_engine_config {
     bool keep_client_port;
     bool dn_hunter;         /* names of DNS responses for the flows that follow them */
     unsigned sets;          /* ZN_SET_*: columns beside the core */
-    uint32_t outputs;       /* bits: what to put out */
+    uint32_t outputs;       /* bits: 1 << ZN_OUTPUT_* */
     int64_t split_ns;       /* periods of outputs, aligned to the Unix epoch; 0: one for all */
     const zn_net *internal; /* NULL: private ranges; copied */
     size_t internal_count;

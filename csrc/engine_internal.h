@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What engine.c, which owns it all, and engine_feed.c, which runs packets through it, share. */
+/* Shared by engine.c, which owns it all, engine_run.c, engine_feed.c, engine_settle.c and
+ * engine_live.c. */
 #ifndef ZN_ENGINE_INTERNAL_H
 #define ZN_ENGINE_INTERNAL_H
 

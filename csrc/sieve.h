@@ -10,7 +10,7 @@
  * and by the z-table's caps.
  *
  * A sieve belongs to one thread at a time. After an error it only takes zn_sieve_output, with what
- * was decided before, zn_sieve_stats and zn_sieve_close. No message holds a byte of the input.
+ * was decided before, zn_sieve_get_stats and zn_sieve_close. No message holds a byte of the input.
  */
 #ifndef ZN_SIEVE_H
 #define ZN_SIEVE_H

@@ -34,7 +34,10 @@ cdef class CryptoPan:
         return self.guard.enter()
 
     def anonymize(self, address):
-        """The pseudonym of an address (str, bytes of 4 or 16, or ipaddress), in the same type."""
+        """The pseudonym of an address (str, bytes of 4 or 16, or ipaddress), in the same type.
+
+        Raises ValueError for what is no address.
+        """
         cdef zn_addr addr
         parsed = ipaddress.ip_address(address)
         addr = addr_of(parsed.packed)
@@ -51,7 +54,10 @@ cdef class CryptoPan:
         return pseudonym.packed if isinstance(address, bytes) else pseudonym
 
     def anonymize_v4(self, addresses):
-        """Pseudonyms of uint32[n] IPv4 addresses in host order."""
+        """Pseudonyms of uint32[n] IPv4 addresses in host order.
+
+        Raises TypeError for another dtype, ValueError for another shape.
+        """
         np = numpy()
         if not isinstance(addresses, np.ndarray) or addresses.dtype != np.uint32:
             raise TypeError("addresses must be an array of uint32")
@@ -75,7 +81,10 @@ cdef class CryptoPan:
         return 0
 
     def anonymize_v6(self, addresses):
-        """Pseudonyms of uint8[n, 16] IPv6 addresses in network order."""
+        """Pseudonyms of uint8[n, 16] IPv6 addresses in network order.
+
+        Raises TypeError for another dtype, ValueError for another shape.
+        """
         np = numpy()
         if not isinstance(addresses, np.ndarray) or addresses.dtype != np.uint8:
             raise TypeError("addresses must be an array of uint8")
