@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may vote, when a vote counts, and how often: the whole engine on hand-made segments."""
 
+import ipaddress
+
 import pytest
 import wire
 from engine_help import ANYWHERE, after_another_user, nets, run
@@ -313,6 +315,27 @@ def test_addresses_of_one_ipv6_home_are_one_user() -> None:
     assert run(both, z=2).released() == {NAME.decode()}
     assert not run(both, z=2, user_prefix=(32, 56)).seen()
     assert run(home("2001:db8:0:1", 1), z=29, user_prefix=(32, 128)).seen().total() == 1
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "bit"),
+    [
+        *(("10.7.1.1", "198.51.100.7", bit) for bit in (8, 9, 15, 20, 23, 30, 31)),
+        *(("fd00:7::1:1", "2001:db8:ff::1", bit) for bit in (8, 9, 31, 60, 63, 64, 101, 127)),
+    ],
+)
+def test_a_user_is_a_prefix_of_any_length(client: str, server: str, bit: int) -> None:
+    """Two clients that differ in one bit are two users where the prefix has it, else one."""
+    address = ipaddress.ip_address(client)
+    other = type(address)(int(address) ^ 1 << address.max_prefixlen - 1 - bit)
+    both = [
+        *visit(client, NAME, START, server),
+        *visit(str(other), NAME, START + SECOND, server),
+    ]
+    for bits, users in ((bit, 1), (bit + 1, 2)):
+        outcome = run(both, z=2, user_prefix=(bits, 64) if address.version == 4 else (32, bits))
+        assert outcome.users == users
+        assert outcome.released() == ({NAME.decode()} if users == 2 else set())
 
 
 def test_special_addresses_are_one_user() -> None:

@@ -5,9 +5,10 @@ nothing is released that too few users share."""
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 import wire
-from engine_help import Outcome, Taker, feed, make_engine
+from engine_help import TCP_COMPLETE, Outcome, Taker, feed, make_engine
 from fragments import framed, packet_of, piece
 from oracle import ZOracle
 from packet_help import (
@@ -18,6 +19,7 @@ from packet_help import (
     NAMED_AFTER_NS,
     SECOND,
     SERVER,
+    SERVER_ADDRESS,
     START,
     SYN,
     Frame,
@@ -34,6 +36,7 @@ Z, USERS, NAMES = 3, 6, 8
 FLOOD = 12_000
 BATCH = 2000
 CAPS = {"max_flows": 512, "max_tuples": 1024, "max_attributes": 256}
+CLIENTS_MAX = 1 << 20
 IPV4_NUMBER, PORT = 18, 34  # where they are in an Ethernet frame
 
 
@@ -220,3 +223,25 @@ def test_flows_are_found_when_the_index_has_grown(max_flows: int) -> None:
     assert engine.flow_memory[0] == 1
     outcome = taker.outcome()
     assert [flow["s_pkts"] for flow in outcome.flows].count(1) == flows
+
+
+def test_where_no_more_clients_can_be_remembered_no_server_is_told() -> None:
+    """Anybody may have been a client then; names are still told."""
+    (syn,) = Tcp().segment(CLIENT, SYN).frames
+    sources = np.arange(CLIENTS_MAX + BATCH, dtype=">u4") + 0x0A800000
+    frames = np.tile(np.frombuffer(syn.data, np.uint8), (len(sources), 1))
+    frames[:, IPV4_SOURCE : IPV4_SOURCE + 4] = sources.view(np.uint8).reshape(-1, 4)
+    lengths = np.full(len(sources), len(syn.data), np.uint32)
+    servers = []
+    for n in (CLIENTS_MAX - BATCH, CLIENTS_MAX + BATCH):
+        taker = Taker(make_engine(z=Z, outputs=(TCP_COMPLETE,), max_flows=1 << 10))
+        for at in range(0, n, 1 << 16):
+            part = slice(at, min(at + (1 << 16), n))
+            times_ns = START + np.arange(part.start, part.stop, dtype=np.int64)
+            taker.engine.feed(frames[part].ravel(), times_ns, lengths[part], lengths[part], 1)
+        feed(taker.engine, merged([visit(user(i), popular(0), START + SECOND) for i in range(Z)]))
+        outcome = taker.outcome()
+        assert outcome.stats["released"] == 1
+        servers.append([line["s_ip"] for line in outcome.log(TCP_COMPLETE)][-1])
+    assert servers == [SERVER_ADDRESS, "-"]
+    assert outcome.stats["addr_clients_full"] == Z
