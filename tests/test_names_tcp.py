@@ -92,6 +92,15 @@ def test_a_dns_message_that_is_not_read_is_passed_over() -> None:
     assert names(talk) == [OTHER.decode(), NAME.decode()]
 
 
+def test_a_dns_message_that_lies_is_suppressed_and_passed_over() -> None:
+    """Its name's first label has a length that no label can have."""
+    lie = dns(OTHER)[:12] + b"\x80" + dns(OTHER)[13:]
+    talk = talk_of(message(NAME), struct.pack(">H", len(lie)) + lie, message(HOSTS[0]), ports=DNS)
+    outcome = run(talk.frames, z=1)
+    assert outcome.released() == {NAME.decode(), HOSTS[0].decode()}
+    assert outcome.stats["suppressed_invalid"] == 1
+
+
 def test_answers_and_what_is_no_dns_show_no_name() -> None:
     talk = Tcp(ports=DNS).handshake().say(message(NAME, response=True))
     assert names(talk) == []

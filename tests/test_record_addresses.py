@@ -3,7 +3,9 @@
 """What a flow record may say of addresses."""
 
 import ipaddress
+import random
 import re
+import struct
 
 import pytest
 from engine_help import (
@@ -58,6 +60,21 @@ def test_a_server_behind_many_names_is_shown_only_beside_released_ones() -> None
     rare = visit(user(50), SECRET, LATER)
     outcome = run([*popular_server(), *rare], z=2)
     assert [flow["server"] for flow in outcome.flows] == [None, *[SERVER_ADDRESS] * 2, None]
+
+
+def test_addresses_are_written_as_rfc_5952_has_them() -> None:
+    """Python, too, but for what may be an IPv4 address behind zeros (RFC 4291 2.5.5.1)."""
+    dice = random.Random(5952)
+    groups = [[0x2001, *(dice.choice([0, 0, 1, 0xAB, 0xDB8]) for _ in range(7))] for _ in range(40)]
+    servers = {str(ipaddress.IPv6Address(struct.pack(">8H", *numbers))) for numbers in groups}
+    servers |= {"::198.51.100.7", "::7:0:1:2", "1:2:3:4:5:6:7:0"}
+    visits = [
+        visit(client, NAME, START + i * SECOND, server)
+        for i, server in enumerate(sorted(servers))
+        for client in ("fd00:7::1:1", "fd00:7:0:1::1")
+    ]
+    outcome = run(merged(visits), z=2)
+    assert {flow["server"] for flow in outcome.flows} == servers | {None}
 
 
 @pytest.mark.parametrize("internal", [None, ANYWHERE, nets("10.0.0.0/8")])

@@ -107,12 +107,20 @@ def test_signal_ends_a_wait_or_is_survived(stop: bool, in_header: bool) -> None:
 
 IPV4_TCP = bytes.fromhex("450000280000400040060000c0a80001c0a80002") + bytes(20)
 IPV4_UDP = bytes.fromhex("4500001c0000400040110000c0a80001c0a80002") + bytes(8)
-ETHERNET = bytes(12) + b"\x08\x00"
+HEADS = {  # of link types, some of which libpcap has other numbers for
+    1: bytes(12) + b"\x08\x00",
+    12: b"",
+    14: b"",
+    100: b"\xaa\xaa\x03\0\0\0\x08\x00",
+    101: b"",
+    108: b"\0\0\0\x02",
+    109: b"\x02\0\0\0" + bytes(8),
+}
 
 
-@pytest.mark.parametrize("link_type", [1, 101, 12, 14])
+@pytest.mark.parametrize("link_type", HEADS)
 def test_filter_by_link_type(link_type: int) -> None:
-    head = ETHERNET if link_type == 1 else b""
+    head = HEADS[link_type]
     data = pcap_header(link_type=link_type)
     data += pcap_record("<", 5, 0, head + IPV4_TCP) + pcap_record("<", 5, 0, head + IPV4_UDP)
     with _core.Capture(data=data, filter="udp and host 192.168.0.2") as capture:
