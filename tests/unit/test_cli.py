@@ -95,6 +95,19 @@ def test_summary(capsys: Captured) -> None:
     assert "note" not in rows
 
 
+def test_the_summary_tells_how_z_followed_the_stream(capsys: Captured) -> None:
+    options = ["--z", 2, "--z-max", 3, "--target-p", 0.99, "--window", "10m", "--out", "out"]
+    assert run_main("run", DEMO, *options) == 0
+    said = re.findall(r"^z  +(.*?) *$", capsys.readouterr().err, re.MULTILINE)
+    manifest = manifest_of("out")
+    z = [change["new"] for change in manifest["z_changes"]]
+    beyond = manifest["z_windows"]["needed_more_than_z_max"]
+    assert said == [
+        f"changed {len(z)} times, to {min(z)} at least and {max(z)} at most",
+        f"{beyond} windows needed more than --z-max",
+    ]
+
+
 def test_z_of_1_is_announced(capsys: Captured) -> None:
     assert run_main("run", DEMO, "--z", 1, "--out", "out") == 0
     assert "note             z = 1: every name is released" in capsys.readouterr().err
