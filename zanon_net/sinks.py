@@ -91,9 +91,9 @@ class Sink(ABC):
         return []
 
     @property
+    @abstractmethod
     def written(self) -> Mapping[str, int]:
         """Records in those files, by output."""
-        return {}
 
 
 class ClosedStdout(io.StringIO):
