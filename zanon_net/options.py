@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from zanon_net.config import COMPRESSIONS, EVIDENCE, FORMAT_OUTPUTS, WORKERS_MAX, Config
+from zanon_net.settings import TARGET_K, TARGET_Z_MAX
 
 MESSAGES = "Messages"
 INPUT_AND_OUTPUT = "Input and output"
@@ -141,7 +142,7 @@ def _following_z(group: str) -> list[GroupedOption]:
             group,
             "--target-k",
             "With how many users, the user included, for --target-p.",
-            2,
+            TARGET_K,
             metavar="K",
             type=int,
         ),
@@ -149,7 +150,7 @@ def _following_z(group: str) -> list[GroupedOption]:
             group,
             "--z-max",
             "The largest z that --target-p may take; --z is the smallest.",
-            1000,
+            TARGET_Z_MAX,
             metavar="N",
             type=int,
         ),

@@ -27,6 +27,7 @@ from zanon_net.values import (
 )
 
 Z_MAX = 2**31
+TARGET_K, TARGET_P, TARGET_Z_MAX = 2, 0.95, 1000  # of a z that follows the stream, unless given
 SPLIT_STEP_NS = 60_000_000_000  # as the times beside a suppressed name are told
 COUNT_MAX = 2**31
 WORKERS_MAX = 64
@@ -97,8 +98,8 @@ class ZParams(_Section):
             if self.z_max is not None:
                 reject("z_max", "is for a z that follows the stream; give target_p as well")
             return
-        self._settle("target_k", 2 if self.target_k is None else self.target_k)
-        self._settle("target_p", 0.95 if self.target_p is None else self.target_p)
+        self._settle("target_k", TARGET_K if self.target_k is None else self.target_k)
+        self._settle("target_p", TARGET_P if self.target_p is None else self.target_p)
         whole("target_k", self.target_k, 2, COUNT_MAX)
         whole("z_max", self.z_limit, self.z, Z_MAX)
         number: object = self.target_p
@@ -115,7 +116,7 @@ class ZParams(_Section):
         """The largest z there may be; where none was given, it follows a z that is changed."""
         if self.z_max is not None:
             return self.z_max
-        return max(1000, self.z) if self.dynamic else self.z
+        return max(TARGET_Z_MAX, self.z) if self.dynamic else self.z
 
     @property
     def suffixes(self) -> tuple[str, ...]:
