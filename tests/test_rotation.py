@@ -305,15 +305,16 @@ def test_a_killed_run_leaves_whole_files_and_partial_ones(
     end = rng.randrange(len(data) // 10, len(data))
     for at in range(0, end, 1 << 16):
         run_.send(data[at : min(end, at + (1 << 16))])
-    if seed % 2:
-        run_.wait_for("flows-*.csv", 1 if end > len(data) // 2 else 0)
+    waits = seed % 2 and end > len(data) // 2
+    if waits:
+        run_.wait_for("flows-*.csv", 1)
     run_.process.kill()
     run_.end()
-    for name, content in files_in(out).items():
-        if name.endswith(".partial"):
-            continue
+    whole = {n: content for n, content in files_in(out).items() if not n.endswith(".partial")}
+    assert whole or not waits
+    for name, content in whole.items():
         if name.endswith(".parquet"):
-            assert records_in(name, content) >= 0
+            records_in(name, content)  # which fails on a file that is not whole
             continue
         assert name.endswith(".csv")
         assert content.endswith(b"\n")

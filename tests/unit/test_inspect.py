@@ -35,7 +35,7 @@ from packet_help import (
 
 from zanon_net import cli
 from zanon_net._core import STAT_INFO
-from zanon_net.hints import Hint, hints
+from zanon_net.hints import hints
 
 Said = pytest.CaptureFixture[str]
 NAME = wire.HOST
@@ -210,7 +210,6 @@ def test_hints_from_counters(counter: str, reason: str) -> None:
     assert hints(nothing) == []
     (hint,) = hints(nothing | {counter: 7})
     assert (hint.reason, hint.count) == (reason, 7)
-    assert isinstance(hint, Hint)
 
 
 # ---- no name, no address ------------------------------------------------------------------------

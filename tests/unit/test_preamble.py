@@ -56,4 +56,4 @@ def test_other_bytes(data: bytes) -> None:
 @given(st.binary(max_size=80))
 def test_any_bytes_end(data: bytes) -> None:
     for start in (b"", b"\5", b"\4\1", b"\x30", b"\3\0", b"PROXY TCP4 "):
-        assert skip_preamble(start + data) >= 0
+        skip_preamble(start + data)
