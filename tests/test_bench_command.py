@@ -4,7 +4,9 @@
 
 import json
 import resource
+import signal
 import struct
+import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
@@ -14,8 +16,10 @@ from typing import Any
 
 import dpkt
 import pytest
+from cli_help import COMMAND, ENVIRONMENT
 from engine_help import feed, make_engine
 from packet_help import visit
+from waiting import wait_until
 
 from zanon_net import _core, run
 from zanon_net.bench import measure as measuring
@@ -84,6 +88,24 @@ def test_refused(arguments: list[str], problem: str, capsys: Captured) -> None:
     assert said.out == ""
     assert problem in said.err
     assert said.err.count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("begun", ["*/isp.pcap", "*/*/whole0"])
+def test_nothing_is_left_after_a_signal(number: int, begun: str, tmp_path: Path) -> None:
+    """Neither the capture nor, where it comes while that is measured, the logs."""
+    words = [*COMMAND, "bench", "--traffic", "isp", "--bytes", "20M", "--repeat", "100"]
+    environment = {**ENVIRONMENT, "TMPDIR": str(tmp_path)}
+    silent = subprocess.DEVNULL
+    with subprocess.Popen(words, env=environment, stdout=silent, stderr=silent) as process:
+        try:
+            wait_until(lambda: any(tmp_path.glob(begun)))
+            process.send_signal(number)
+            assert process.wait(30) == 1
+        finally:
+            process.kill()
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_cannot_be_measured(tmp_path: Path) -> None:

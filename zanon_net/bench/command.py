@@ -3,10 +3,13 @@
 """`zanon-net bench`: what this machine does, on traffic that is generated first."""
 
 import json
+import signal
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import click
@@ -146,14 +149,33 @@ def bench_command(traffic: Sequence[str], octets: str, repeat: int, as_json: boo
     results = []
     if not as_json:
         console.print(_machine_line(machine), highlight=False, soft_wrap=True)
-    for kind in traffic or TRAFFIC:
-        results.append(measure_traffic(kind, size, repeat))
-        if not as_json:
-            results[-1].print(console)
+    with _other_signals_as_interrupts():
+        for kind in traffic or TRAFFIC:
+            results.append(measure_traffic(kind, size, repeat))
+            if not as_json:
+                results[-1].print(console)
     if as_json:
         found = {"machine": machine, "repeat": repeat, "results": [r.to_dict() for r in results]}
         click.echo(json.dumps(found, indent=2))
     return 0
+
+
+@contextmanager
+def _other_signals_as_interrupts() -> Iterator[None]:
+    """SIGTERM and SIGHUP, unless ignored, end what is inside as SIGINT does: no capture is left."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    former = {n: signal.getsignal(n) for n in numbers if signal.getsignal(n) != signal.SIG_IGN}
+    for number in former:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
 
 
 def _machine_line(machine: Mapping[str, str | int]) -> str:

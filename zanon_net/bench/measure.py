@@ -111,9 +111,12 @@ def sampled_run(trace: Path, out: Path, counts: Counter[int]) -> None:
 
 
 def measure_here(trace: Path, repeat: int) -> Measured:
-    """Measures in this process. Raises what `run` raises."""
+    """Measures in this process. Raises what `run` raises.
+
+    What it writes lies beside the trace: whoever ends this process removes both.
+    """
     cpu, wall = [], []
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory(dir=trace.parent) as scratch:
         for i in range(repeat):
             before = time.process_time()
             report = run(trace, out=Path(scratch, f"whole{i}"))
