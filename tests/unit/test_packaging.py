@@ -51,6 +51,13 @@ def test_what_it_may_not_do_fails() -> None:
     assert "SystemCallErrorNumber=EPERM" in lines
 
 
+def test_it_goes_on_when_its_interface_is_back() -> None:
+    """The exit code is 0 when that is removed, and 2 for a setting that no new start mends."""
+    lines = UNIT.read_text("utf-8").splitlines()
+    assert "Restart=always" in lines
+    assert "RestartPreventExitStatus=2" in lines
+
+
 def test_it_may_do_little(unit: Path) -> None:
     said = analyze("security", "--offline=true", str(unit))
     level = re.search(r"exposure level for .*: ([0-9.]+)", said)
