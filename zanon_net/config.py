@@ -81,7 +81,7 @@ class Config:
             raise ConfigError("the settings' file has no name; was it a variable that is not set?")
         path = Path(path)
         try:
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
+            data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except OSError as error:
             raise ConfigError(f"cannot read {path}: {error.strerror}") from None
         except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError

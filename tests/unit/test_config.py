@@ -246,6 +246,11 @@ def test_the_documented_file(tmp_path: Path) -> None:
     assert load(tmp_path, text).replace(**usual) == Config()
 
 
+def test_a_byte_order_mark_is_no_setting(tmp_path: Path) -> None:
+    """Editors of other systems put one there; lists of networks and suffixes may have it too."""
+    assert load(tmp_path, "\ufeff[anonymity]\r\nz = 7\r\n").anonymity.z == 7
+
+
 def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
     assert load(tmp_path, "") == Config()
 
