@@ -241,9 +241,13 @@ def _open_one(source: Source, config: Config, stack: ExitStack) -> OpenSource:
 def _open_folder(folder: Path, config: Config, stack: ExitStack) -> list[OpenSource]:
     """The captures in a folder, closed again."""
     try:
-        files = sorted(path for path in folder.iterdir() if path.is_file())
+        entries = sorted(folder.iterdir())
+        files = [path for path in entries if path.is_file()]
+        nowhere = [path for path in entries if not path.exists()]  # links: a disk that is not there
     except OSError as error:
         raise CaptureError(error.errno, f"{folder} cannot be read: {error.strerror}") from None
+    for path in nowhere:
+        _log.warning("%s leads to no file: left out", path.name)
     found = []
     for path in files:
         item = OpenSource(path, config)

@@ -4,6 +4,7 @@
 
 import gzip
 import json
+import logging
 import os
 import resource
 import threading
@@ -99,6 +100,16 @@ def test_the_order_and_what_is_left_out(rotated: Path) -> None:
         sum(source["frames"] for source in sources) == report.manifest["counters"]["read"]["frames"]
     )
     assert [facts.name for facts in inspect(rotated).facts] == names
+
+
+def test_a_link_to_nowhere_in_a_folder_is_told(
+    rotated: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It may have been a capture, on a disk that is not there."""
+    (rotated / "gone.pcap").symlink_to(rotated.parent / "elsewhere" / "gone.pcap")
+    with caplog.at_level(logging.WARNING, "zanon_net"):
+        assert len(inspect(rotated).facts) == 6
+    assert caplog.messages == ["gone.pcap leads to no file: left out"]
 
 
 def test_a_fifo_among_files(rotated: Path, tmp_path: Path, visits: list[list[Frame]]) -> None:
