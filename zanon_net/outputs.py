@@ -330,12 +330,15 @@ def check_out(
     """Raises ConfigError where `out` is a name that was forgotten, or `popularity` would lie in it.
 
     out: as `run` takes it. popularity: the path of a file that is not for release, or None.
+
+    Raises OutputError where the system cannot tell.
     """
     if out == "":
         raise ConfigError("--out names no folder; leave it out for ./zanon-<UTC start>")
     if popularity is None or out in (None, "-"):
         return
-    folder, file = Path(os.path.realpath(out)), Path(os.path.realpath(popularity))
+    with explained("write", popularity):  # the working folder may be gone
+        folder, file = Path(os.path.realpath(out)), Path(os.path.realpath(popularity))
     if file.is_relative_to(folder):
         raise ConfigError(
             f"popularity: {popularity} would lie in {out}, the folder of what may be released;"

@@ -356,3 +356,14 @@ def test_counts_for_the_operator_stay_out_of_the_folder(
     run(capture, Config().replace(popularity=beside, z=1), out=out)
     assert beside.exists()
     assert (out / "manifest.json").exists()
+
+
+def test_a_working_folder_that_is_gone_is_told_with_the_file(
+    capture: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = out.with_name("gone")
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(ZanonError, match=r"^cannot write p\.json: No such file"):
+        run(capture, Config().replace(popularity="p.json"), out=out)
