@@ -157,6 +157,19 @@ bool zn_ahead_has(const zn_ahead *a, const zn_source *source)
     return is_of(a, source) && atomic_load(&a->filled) != atomic_load(&a->used);
 }
 
+int zn_ahead_left(const zn_ahead *a, const zn_source *source)
+{
+    uint32_t filled = atomic_load(&a->filled);
+    int left = 0;
+    if (!is_of(a, source))
+        return 0;
+    for (uint32_t i = atomic_load(&a->used); i != filled; i++) {
+        const zn_portion *p = &a->ring[i % ZN_AHEAD_PORTIONS].portion;
+        left += p->begun ? (int)(p->n - p->at) : p->read > 0 ? p->read : 0;
+    }
+    return left;
+}
+
 size_t zn_ahead_memory(void)
 {
     return sizeof(zn_ahead);

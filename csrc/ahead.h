@@ -46,6 +46,8 @@ void zn_ahead_used(zn_ahead *a);
 void zn_ahead_stop(zn_ahead *a);
 /* There are portions left of this source. */
 bool zn_ahead_has(const zn_ahead *a, const zn_source *source);
+/* How many of its frames were read and not taken. Nobody reads meanwhile. */
+int zn_ahead_left(const zn_ahead *a, const zn_source *source);
 
 size_t zn_ahead_memory(void);
 

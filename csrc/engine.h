@@ -65,13 +65,13 @@ void zn_engine_close(zn_engine *e);
 
 /* Takes n frames; any n. 0 or a negative zn_err. */
 int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err);
-/* Reads and takes up to max_frames from a source; of a stream, what is there. What is decided
- * together does not depend on how many each call takes: of a file a batch ends when it is full, and
- * with the file. Returns how many frames it was busy with, those among them that a call before had
- * read and left; 0 at the source's end, or a negative zn_err. It returns early where the outputs
- * are full, and with config.popularity where a window has ended (zn_engine_window); what was read
- * already is taken by the next call, which with 0 max_frames takes only that; a call with another
- * source forgets it. */
+/* Takes up to max_frames from a source, first those that a call before had read and left, of which
+ * it takes all; of a stream, what is there. What is decided together does not depend on how many
+ * each call takes: of a file a batch ends when it is full, and with the file. Returns how many
+ * frames it was busy with; 0 at the source's end, or a negative zn_err. It returns early where the
+ * outputs are full, and with config.popularity where a window has ended (zn_engine_window); what
+ * was read already is taken by the next call, which with 0 max_frames takes only that; a call with
+ * another source forgets it. */
 int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err);
 /* No packet came for quiet_ns since the last one: closes what has been idle for too long and puts
  * out the records. The packet clock stays. 0, 1 or a negative zn_err, as below. */

@@ -59,7 +59,7 @@ static bool is_pause(const zn_source *source, int n, const zn_error *err)
  * source, or where a stream has no more for now; not with the call. */
 static int run_here(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
 {
-    int taken = e->interrupted, before = (int)e->pending_count, n = 1, rc = 0;
+    int taken = e->interrupted + (int)e->pending_count, n = 1, rc = 0;
     bool drained = false; /* a stream: what came is decided now, not when the batch is full */
     e->interrupted = 0;
     while (rc == 0 && !(drained && e->pending_count == 0) &&
@@ -82,7 +82,7 @@ static int run_here(zn_engine *e, zn_source *source, int max_frames, zn_error *e
         rc = zn_engine_end_batch(e, err);
     if (rc != 0)
         return rc;
-    return n < 0 ? n : taken + before;
+    return n < 0 ? n : taken;
 }
 
 /* Takes of a portion what comes before the end of a window or of the batch. */
@@ -126,19 +126,21 @@ static int take_portions(zn_engine *e, zn_error *err)
 
 static int run_ahead(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
 {
+    int before = (int)e->pending_count, left = before + zn_ahead_left(e->ahead, source);
     int rc = zn_pool_begin(e->pool, err);
     while (rc == 0 && e->pending_count != 0) {
         rc = zn_engine_take_pending(e, err);
         if (rc == 0 && must_stop(e))
-            return 1;
+            return before;
     }
     if (rc != 0)
         return rc;
-    zn_ahead_begin(e->ahead, source, max_frames);
+    zn_ahead_begin(e->ahead, source, max_frames - left);
     zn_engine_write_behind(e);
     rc = take_portions(e, err);
     zn_ahead_stop(e->ahead);
-    return zn_engine_write_all(e, rc, err);
+    rc = zn_engine_write_all(e, rc, err);
+    return rc < 0 ? rc : rc + before;
 }
 
 int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err)

@@ -155,7 +155,7 @@ class Reader:
     ) -> None:
         self._engine = engine
         self._windows = windows
-        self._batch_frames = batch_frames
+        self._batch_frames = self._left = batch_frames
         self._sources = sources
         self._progress = progress
         self._interruption = interruption
@@ -220,9 +220,10 @@ class Reader:
         return more
 
     def _frames_of_call(self, source: OpenSource) -> int:
-        """What is written depends on it only where files have a size."""
-        sized = self._batch_frames <= SIZED_FRAMES
-        return UNPACKED_FRAMES if source.is_unpacked and not sized else self._batch_frames
+        """Where files have a size they are looked at behind so many, whatever ended a call."""
+        if self._batch_frames <= SIZED_FRAMES:
+            return self._left
+        return UNPACKED_FRAMES if source.is_unpacked else self._batch_frames
 
     def _take_read(self, source: OpenSource) -> bool:
         """Takes what was read ahead of its turn; whether there was any."""
@@ -232,10 +233,11 @@ class Reader:
         return more
 
     def _end_call(self, source: OpenSource, before: int) -> None:
-        """Sees to the windows that ended, and counts what was read. before: what _frames gave."""
-        while self._windows is not None and self._windows.see(self._engine):
-            self._engine.run(source.capture, 0)  # what had been read beyond the window's end
-        source.frames += self._frames() - before
+        """Sees to a window that ended, and counts what was read. before: what _frames gave."""
+        if self._windows is not None:
+            self._windows.see(self._engine)
+        source.frames += (frames := self._frames() - before)
+        self._left = (self._left - frames) % self._batch_frames or self._batch_frames
 
     def _frames(self) -> int:
         """Frames read so far from all sources, also by a call that a signal ended."""
