@@ -28,6 +28,10 @@ struct zn_live {
     uint32_t seen_received, seen_dropped; /* libpcap's counters when they were last asked for */
     int fanout_group;
     int64_t stopped_ns; /* monotonic clock when it was last told to take no frame; 0: never */
+#ifdef __linux__
+    struct sock_filter *program; /* the filter as the system has it, see prepare_filter */
+    unsigned short program_length;
+#endif
     zn_frame frames[ZN_LIVE_BATCH];
 };
 
@@ -96,10 +100,7 @@ static int set_filter(zn_live *l, const char *expression, zn_error *err)
 {
     struct bpf_program code;
     int rc;
-    if (l->fanout_group == NO_GROUP && (expression == NULL || expression[0] == '\0'))
-        return 0;
-    if (pcap_compile(l->handle, &code, expression == NULL ? "" : expression, 1,
-                     PCAP_NETMASK_UNKNOWN) != 0)
+    if (pcap_compile(l->handle, &code, expression, 1, PCAP_NETMASK_UNKNOWN) != 0)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "the filter is not valid: %.160s; see pcap-filter(7)",
                        pcap_geterr(l->handle));
     rc = pcap_setfilter(l->handle, &code);
@@ -108,6 +109,55 @@ static int set_filter(zn_live *l, const char *expression, zn_error *err)
         return zn_fail(err, ZN_ERR_IO, 0, "the filter cannot be set: %.160s",
                        pcap_geterr(l->handle));
     return 0;
+}
+
+/*
+ * libpcap looks itself at frames that were in the ring when it gave the system a filter, and at some
+ * behind them, and takes none of those where the filter asks for what only the system knows, such as
+ * `inbound`. So it gives the system the filter before the ring is emptied, and a second one that
+ * takes all; the system's form of the first is kept, for apply_filter. Where the system has none,
+ * libpcap has to do it.
+ */
+static int prepare_filter(zn_live *l, const char *expression, zn_error *err)
+{
+#ifdef __linux__
+    int fd = pcap_fileno(l->handle), rc;
+    socklen_t n = 0; /* of instructions */
+    if (expression[0] == '\0')
+        return 0;
+    rc = set_filter(l, expression, err);
+    if (rc != 0 || getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, NULL, &n) != 0 || n == 0)
+        return rc;
+    l->program = zn_heap_alloc(n * sizeof *l->program);
+    if (l->program == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a filter");
+    if (getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, l->program, &n) == 0)
+        l->program_length = (unsigned short)n;
+    return set_filter(l, "", err);
+#else
+    (void)l, (void)expression, (void)err;
+    return 0;
+#endif
+}
+
+static int apply_filter(zn_live *l, const char *expression, zn_error *err)
+{
+#ifdef __linux__
+    struct sock_fprog program = {l->program_length, l->program};
+    if (l->program_length != 0) {
+        if (setsockopt(pcap_fileno(l->handle), SOL_SOCKET, SO_ATTACH_FILTER, &program,
+                       sizeof program) == 0)
+            return 0;
+        return zn_fail(err, ZN_ERR_IO, errno, "the filter cannot be set: %s", strerror(errno));
+    }
+#endif
+    return l->fanout_group == NO_GROUP && expression[0] == '\0' ? 0
+                                                                : set_filter(l, expression, err);
+}
+
+static const char *filter_of(const zn_live_config *config)
+{
+    return config->filter == NULL ? "" : config->filter;
 }
 
 /* Takes no frame any more, and shares those that come with the other handles of the interface. */
@@ -153,16 +203,17 @@ int zn_live_begin(zn_live *l, const zn_live_config *config, zn_error *err)
     } while (n > 0 && l->stopped_ns != 0);
     (void)zn_live_get_counts(l);
     memset(&l->counts, 0, sizeof l->counts);
-    return n < 0 ? n : set_filter(l, config->filter, err);
+    return n < 0 ? n : apply_filter(l, filter_of(config), err);
 }
 
 /* What came before the filter is neither delivered nor counted, where the system can be stopped. */
 static int begin_filtered(zn_live *l, const zn_live_config *config, zn_error *err)
 {
-    if (config->filter == NULL || config->filter[0] == '\0')
+    const char *filter = filter_of(config);
+    if (filter[0] == '\0')
         return 0;
     zn_live_stop(l);
-    return l->stopped_ns != 0 ? zn_live_begin(l, config, err) : set_filter(l, config->filter, err);
+    return l->stopped_ns != 0 ? zn_live_begin(l, config, err) : apply_filter(l, filter, err);
 }
 
 int zn_live_open(zn_live **out, const zn_live_config *config, zn_error *err)
@@ -181,6 +232,8 @@ int zn_live_open(zn_live **out, const zn_live_config *config, zn_error *err)
     rc = l->bytes == NULL ? zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for an interface")
                           : activate(l, config, err);
     if (rc == 0)
+        rc = prepare_filter(l, filter_of(config), err);
+    if (rc == 0)
         rc = config->fanout ? join(l, config, err) : begin_filtered(l, config, err);
     if (rc != 0)
         zn_live_close(l);
@@ -195,6 +248,9 @@ void zn_live_close(zn_live *l)
         return;
     if (l->handle != NULL)
         pcap_close(l->handle);
+#ifdef __linux__
+    zn_heap_free(l->program);
+#endif
     zn_block_free(l->bytes, batch_bytes(l));
     zn_heap_free(l);
 }

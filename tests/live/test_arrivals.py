@@ -152,6 +152,23 @@ def test_tagged_frames_and_the_filter(net: Namespace) -> None:
         live.close()
 
 
+@pytest.mark.parametrize("rings", [1, 2])
+def test_a_filter_by_direction_takes_the_first_frames_too(net: Namespace, rings: int) -> None:
+    """Only the system knows which way a frame goes."""
+    sent = datagrams(50)
+    for text, wanted in {
+        "inbound": sent,
+        "not outbound and udp": sent,
+        "outbound": [],
+        "inbound and tcp": [],
+    }.items():
+        with net.inside():
+            live = _core.Live(["a"], rings=rings, filter=text)
+        net.send("b", sent)
+        assert [data for _, _, _, data in frames_of(live)] == wanted, text
+        live.close()
+
+
 def frames_of(live: _core.Live) -> list[tuple[int, int, int, bytes]]:
     """What the interfaces deliver until they are silent."""
     found = []
