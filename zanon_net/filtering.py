@@ -17,7 +17,7 @@ from zanon_net.filter_config import FilterConfig
 from zanon_net.filter_report import FilterReport, RowSource, RowTotals, build_filter_manifest
 from zanon_net.pipeline import Interruption, StopReading
 from zanon_net.popularity_file import PopularityFile
-from zanon_net.sinks import Plan, StdoutSink
+from zanon_net.sinks import Plan, StdoutSink, is_stdout
 from zanon_net.sources import STDIN, Source, read_stream
 
 READ_BYTES = 1 << 18  # a pipe gives what it has, a file this much
@@ -91,13 +91,7 @@ def _open_input(source: Source, interruption: Interruption, *, first: bool) -> _
 
 def _refuse_output(item: _Input) -> None:
     """A file that grows by what is read of it would be read for ever."""
-    if item.descriptor is None:
-        return
-    try:
-        output = os.fstat(sys.stdout.fileno())
-    except (AttributeError, OSError, ValueError):  # closed, or no file
-        return
-    if stat.S_ISREG(output.st_mode) and os.path.samestat(output, os.fstat(item.descriptor)):
+    if item.descriptor is not None and is_stdout(item.descriptor):
         raise ConfigError(f"{item.name} is also where standard output goes; choose another file")
 
 

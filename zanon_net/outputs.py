@@ -20,7 +20,7 @@ from zanon_net.config import FORMAT_OUTPUTS
 from zanon_net.errors import ConfigError, OutputError, ZanonError
 from zanon_net.files import PARTIAL, LogFile, ParquetFile, TextFile, explained
 from zanon_net.schema import Schema
-from zanon_net.sinks import Parts, Plan, Sink, StdoutSink, Tables
+from zanon_net.sinks import Parts, Plan, Sink, StdoutSink, Tables, is_stdout
 
 MANIFEST = "manifest.json"
 MANIFEST_BYTES = 1 << 16  # kept free for it, so that a full disk can still be told of
@@ -344,6 +344,17 @@ def check_out(
             f"popularity: {popularity} would lie in {out}, the folder of what may be released;"
             " choose another place"
         )
+
+
+def check_stdout(sources: Iterable[str | os.PathLike[str]]) -> None:
+    """Raises ConfigError where standard output is one of the sources.
+
+    A file that grows by what is read of it would be read for ever.
+    """
+    for source in sources:
+        if is_stdout(0 if source == "-" else source):
+            name = "standard input" if source == "-" else Path(source).name
+            raise ConfigError(f"{name} is also where standard output goes; choose another file")
 
 
 def open_sink(out: str | os.PathLike[str] | None, formats: Iterable[str], plan: Plan) -> Sink:

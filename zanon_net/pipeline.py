@@ -21,7 +21,7 @@ from zanon_net.errors import CaptureError, FormatError, OutputError, ZanonError
 from zanon_net.files import ROW_GROUP_ROWS
 from zanon_net.interfaces import interfaces_of
 from zanon_net.live import LiveReader, open_interfaces
-from zanon_net.outputs import FolderSink, check_out, open_sink
+from zanon_net.outputs import FolderSink, check_out, check_stdout, open_sink
 from zanon_net.privileges import find_user, go_on_as, load_libraries
 from zanon_net.report import (
     Drops,
@@ -276,6 +276,8 @@ def run(
     interruption = interruption or Interruption()
     check_out(out, config.output.popularity)
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)
+    if out == "-":
+        check_stdout(sources)
     user = None if config.live.drop_to is None else find_user(config.live.drop_to)
     with ExitStack() as stack, ExitStack() as until_published:
         begin = _opener(sources, config, progress, interruption, stack)

@@ -3,10 +3,13 @@
 """What takes a run's output: the interface, and standard output."""
 
 import io
+import os
+import stat
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from zanon_net._core import TABLES
@@ -102,6 +105,16 @@ class ClosedStdout(io.StringIO):
     def write(self, _text: str, /) -> int:
         """Raises ZanonError."""
         raise ZanonError("standard output is closed")
+
+
+def is_stdout(file: int | str | os.PathLike[str]) -> bool:
+    """Whether standard output goes to this file, which is a regular one."""
+    try:
+        output = os.fstat(sys.stdout.fileno())
+        found = os.fstat(file) if isinstance(file, int) else Path(file).stat()
+        return stat.S_ISREG(output.st_mode) and os.path.samestat(output, found)
+    except (AttributeError, OSError, ValueError):  # closed, or no file
+        return False
 
 
 class StdoutSink(Sink):

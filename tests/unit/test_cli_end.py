@@ -37,6 +37,29 @@ def test_an_internal_error_says_nothing_of_the_data(
     assert "Traceback" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_a_capture_that_takes_the_output_is_no_source(named: bool) -> None:
+    """Each line would be read as a part of the capture, without an end."""
+    whole = DEMO.read_bytes()
+    Path("x.pcap").write_bytes(whole)
+    with Path("x.pcap").open("ab") as output, Path("x.pcap").open("rb") as capture:
+        source = "x.pcap" if named else "-"
+        done = subprocess.run(
+            [*COMMAND, "run", source, "--out", "-", "--format", "jsonl"],
+            stdin=capture,
+            stdout=output,
+            stderr=subprocess.PIPE,
+            env=ENVIRONMENT,
+            check=False,
+        )
+    assert done.returncode == 2
+    name = b"x.pcap" if named else b"standard input"
+    assert done.stderr == (
+        b"zanon-net: %s is also where standard output goes; choose another file\n" % name
+    )
+    assert Path("x.pcap").read_bytes() == whole
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
