@@ -6,8 +6,10 @@ import errno
 import json
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packet_help import SECOND, START
@@ -136,6 +138,29 @@ def test_an_error_at_the_very_end_leaves_a_true_manifest(
     assert "Input/output error" in manifest["error"]
     assert manifest["records"]["csv"]["written"] > 0
     assert manifest["records"]["csv"]["lost"] > 0
+
+
+@pytest.mark.parametrize("name", ["flows.csv.partial", "manifest.json.partial"])
+@pytest.mark.parametrize("theirs", [True, False])
+def test_a_signal_right_before_a_file_is_made_takes_away_no_other(
+    out: Path, monkeypatch: pytest.MonkeyPatch, name: str, theirs: bool
+) -> None:
+    """Somebody else's, which came since the folder was found to be empty."""
+    intact = Path.open
+
+    def interrupted(path: Path, *arguments: Any, **more: Any) -> Any:
+        if path.name == name:
+            if theirs:
+                path.touch()
+            signal.raise_signal(signal.SIGINT)
+        return intact(path, *arguments, **more)
+
+    out.mkdir()
+    monkeypatch.setattr(Path, "open", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        FolderSink(out, Plan(("csv",)))
+    monkeypatch.undo()
+    assert files_in(out) == ({name: b""} if theirs else {})
 
 
 def test_an_input_error_after_a_part_leaves_that_part(

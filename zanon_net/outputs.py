@@ -10,6 +10,7 @@ part of a run appears when it is over, and the manifest, always last, tells whic
 import contextlib
 import errno
 import os
+import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from io import FileIO
@@ -25,6 +26,7 @@ from zanon_net.sinks import Parts, Plan, Sink, StdoutSink, Tables, is_stdout
 MANIFEST = "manifest.json"
 MANIFEST_BYTES = 1 << 16  # kept free for it, so that a full disk can still be told of
 LISTED_BYTES = 512  # beside that, for each file that it lists
+WAITING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ON_STDOUT = ("jsonl", "observations", "csv")
 NOT_ON_STDOUT = {"tstat": "tstat logs are three files", "parquet": "parquet files are no stream"}
 
@@ -96,14 +98,20 @@ class FolderSink(Sink):
     def _owning(self, path: Path) -> Iterator[None]:
         """Makes a file of ours, which must not be there, unless an error says that it was not made.
 
-        It is known before it is there: a signal may come before anything else is done.
+        Signals wait until it is both there and known: one that came between would leave a file of
+        ours, or take away somebody else's.
         """
-        self._own_files.append(path)
+        former = signal.pthread_sigmask(signal.SIG_BLOCK, WAITING_SIGNALS)
         try:
             yield
+            self._own_files.append(path)
         except (OSError, OutputError):
-            self._own_files.remove(path)
             raise
+        except BaseException:
+            self._own_files.append(path)
+            raise
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
     def _reserve_for(self, files: int) -> None:
         """Room for a manifest that lists so many."""
