@@ -177,15 +177,24 @@ def test_a_damaged_parquet_file_is_refused_in_a_line(
     assert set(said) == {f"{path}: it is no Parquet file, or damaged"}
 
 
+NOWHERE = pa.timestamp("ns", tz="T4C")
+
+
 @pytest.mark.parametrize("into", ["pandas", "polars"])
 @pytest.mark.parametrize(
     "schema",
     [
-        pa.schema([("t", pa.timestamp("ns", tz="T4C"))]),
+        pa.schema([("t", NOWHERE)]),
         pa.schema([("t", pa.int64())], metadata={b"configuration": b"\xff"}),
         pa.schema([pa.field("t", pa.int64(), metadata={b"unit": b"\xff"})]),
+        pa.schema([("t", pa.list_(NOWHERE))]),
+        pa.schema([("t", pa.struct([("of", pa.map_(pa.string(), NOWHERE))]))]),
+        pa.schema([("t", pa.list_(pa.field("item", pa.int64(), metadata={b"unit": b"\xff"})))]),
     ],
-    ids=["zone", "metadata", "metadata of a column"],
+    ids=[
+        *("zone", "metadata", "metadata of a column"),
+        *("zone in a list", "zone in a map in a struct", "metadata in a list"),
+    ],
 )
 def test_what_neither_pandas_nor_polars_takes_of_a_schema(
     schema: pa.Schema, into: str, tmp_path: Path

@@ -113,14 +113,24 @@ def _read_file(path: Path) -> Any:
 
 def _check_schema(schema: Any) -> None:
     """Raises ValueError where pandas or polars would fail, or panic: texts, times' zones."""
-    for metadata in (schema.metadata, *(field.metadata for field in schema)):
-        for text in itertools.chain(*(metadata or {}).items()):
-            text.decode()
-    for field in schema:
+    fields = list(schema)
+    _check_texts(schema.metadata)
+    while fields:
+        field = fields.pop()
         field.name.encode()
-        zone = getattr(field.type, "tz", None)
+        _check_texts(field.metadata)
+        kind = getattr(field.type, "storage_type", field.type)  # where the type is somebody's own
+        if not kind.num_fields:
+            kind = getattr(kind, "value_type", kind)  # a dictionary's
+        zone = getattr(kind, "tz", None)
         if zone not in (None, "UTC") and zone not in zoneinfo.available_timezones():
             raise ValueError("there is no such time zone")
+        fields += [kind.field(i) for i in range(kind.num_fields)]
+
+
+def _check_texts(metadata: dict[bytes, bytes] | None) -> None:
+    for text in itertools.chain(*(metadata or {}).items()):
+        text.decode()
 
 
 def _names(path: Path, header: bytes) -> list[str]:
