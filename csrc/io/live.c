@@ -112,11 +112,11 @@ static int set_filter(zn_live *l, const char *expression, zn_error *err)
 }
 
 /*
- * libpcap looks itself at frames that were in the ring when it gave the system a filter, and at some
- * behind them, and takes none of those where the filter asks for what only the system knows, such as
- * `inbound`. So it gives the system the filter before the ring is emptied, and a second one that
- * takes all; the system's form of the first is kept, for apply_filter. Where the system has none,
- * libpcap has to do it.
+ * libpcap looks itself at frames that were in the ring when it gave the system a filter, and at
+ * some behind them, and takes none of those where the filter asks for what only the system knows,
+ * such as `inbound`. So it gives the system the filter before the ring is emptied, and a second one
+ * that takes all; the system's form of the first is kept, for apply_filter. Where the system has
+ * none, libpcap has to do it.
  */
 static int prepare_filter(zn_live *l, const char *expression, zn_error *err)
 {
