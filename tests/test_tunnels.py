@@ -2,9 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who the user is in a tunnel: one host can forge any number of inner addresses."""
 
-import ipaddress
-from collections.abc import Callable, Sequence
-
 import pytest
 import wire
 from engine_help import ANYWHERE, nets, run
@@ -16,55 +13,14 @@ from packet_help import (
     Tcp,
     hello,
     merged,
-    to_ip,
     user,
     visit,
 )
+from tunnel_help import WRAPS, Wrap, gre, gtp, ip_in_ip, tunnelled, vxlan
 
 NAME = wire.HOST
-GATEWAY = "192.0.2.99"  # the tunnel's other end, outside
 INTERNAL = nets("10.0.0.0/8", "fd00::/8")
 OUTSIDE = "198.18.0.%d"  # addresses that no --internal of these tests holds
-Wrap = Callable[[bytes, tuple[str, str]], bytes]
-
-
-def gre(packet: bytes, ends: tuple[str, str]) -> bytes:
-    kind = wire.ETHERTYPE_IPV4 if packet[0] >> 4 == 4 else wire.ETHERTYPE_IPV6
-    return to_ip(b"\0\0" + kind.to_bytes(2, "big") + packet, 47, ends)[0]
-
-
-def vxlan(packet: bytes, ends: tuple[str, str]) -> bytes:
-    kind = wire.ETHERTYPE_IPV4 if packet[0] >> 4 == 4 else wire.ETHERTYPE_IPV6
-    inner = b"\x08\0\0\0\0\0\7\0" + wire.ethernet(packet, kind)
-    return to_ip(wire.udp(inner, ports=(50000, 4789)), wire.UDP, ends)[0]
-
-
-def gtp(packet: bytes, ends: tuple[str, str]) -> bytes:
-    inner = b"\x30\xff" + len(packet).to_bytes(2, "big") + b"\0\0\0\7" + packet
-    return to_ip(wire.udp(inner, ports=(2152, 2152)), wire.UDP, ends)[0]
-
-
-def ip_in_ip(packet: bytes, ends: tuple[str, str]) -> bytes:
-    return to_ip(packet, 4 if packet[0] >> 4 == 4 else 41, ends)[0]
-
-
-WRAPS: dict[str, Wrap] = {"gre": gre, "vxlan": vxlan, "gtp": gtp, "ip-in-ip": ip_in_ip}
-
-
-def tunnelled(
-    frames: Sequence[Frame], client: str, near: str, far: str = GATEWAY, wrap: Wrap = gre
-) -> list[Frame]:
-    """The frames of the client's connection between the tunnel's ends, `near` on its side."""
-    out = []
-    packed = ipaddress.ip_address(client).packed
-    for frame in frames:
-        packet = frame.data[14:]
-        source = packet[12:16] if packet[0] >> 4 == 4 else packet[8:24]
-        outer = wrap(packet, (near, far) if source == packed else (far, near))
-        kind = wire.ETHERTYPE_IPV4 if outer[0] >> 4 == 4 else wire.ETHERTYPE_IPV6
-        data = wire.ethernet(outer, kind)
-        out.append(Frame(frame.t_ns, data, len(data)))
-    return out
 
 
 def tunnelled_visit(
@@ -217,6 +173,19 @@ def test_an_inner_address_is_no_server_to_show(key_file: str) -> None:
         [*tunnelled_visit(server, user(1)), *visits], z=2, internal=INTERNAL, key_file=key_file
     )
     assert server.encode() not in outcome.everything()
+
+
+@pytest.mark.parametrize("far", ["169.254.7.8", "239.1.1.1"])
+def test_a_special_end_stands_for_no_server(far: str, key_file: str) -> None:
+    """Everybody knows those addresses, so their pseudonyms would tell of the key."""
+    server = "198.18.7.7"
+    talk = visit(OUTSIDE % 1, NAME, START, server)
+    frames = tunnelled(talk, OUTSIDE % 1, user(1), far)
+    told = [
+        run(them, z=1, internal=ANYWHERE, key_file=key_file).flow["server"]
+        for them in (frames, talk, tunnelled(talk, OUTSIDE % 1, user(1), user(2)))
+    ]
+    assert told[0] == told[1] != told[2]
 
 
 def test_counters_of_tunnels() -> None:

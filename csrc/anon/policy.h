@@ -35,7 +35,8 @@ const zn_net *zn_policy_private_nets(size_t *count);
  *
  * Where networks were given and the packet came in a tunnel, the outermost IP header with an
  * internal address decides, because a host can forge any number of inner ones: its end on the
- * user's side is the user. known_as: the address that stands for each side, by tuple index.
+ * user's side is the user. known_as: the address that stands for each side, by tuple index; a
+ * special one, which is nobody's in particular, for the user alone.
  */
 void zn_policy_place(const zn_policy *policy, zn_flow_table *flows, zn_flow *f, const zn_packet *p,
                      zn_addr known_as[2]);
