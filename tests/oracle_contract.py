@@ -14,7 +14,7 @@ from engine_help import rounded
 from oracle import ZOracle
 from oracle_epochs import pseudonym
 from oracle_flow import flows_of
-from oracle_packets import Address, Packet, read
+from oracle_layers import Address, Packet, Reader
 from oracle_talks import Rules, Talk, Vote, is_special
 from oracle_tcp import counts
 from packet_help import MINUTE, SYN, Frame
@@ -56,12 +56,12 @@ class Model:
 
     def __init__(self, rules: Rules, frames: Sequence[Frame]) -> None:
         self.rules = rules
-        self.packets = [read(frame) for frame in frames]
+        self.packets = list(Reader().read(frames))
         self.flows = [(flow, Talk(rules, flow[0])) for flow in self._flows()]
         self.talk_of = {id(p): talk for flow, talk in self.flows for p in flow}
         self.clients: dict[Address, set[int]] = {}  # address -> epochs in which it was a client
         self.always_servers = {talk.ends[1].address for _flow, talk in self.flows}
-        self.always_servers -= {talk.ends[0].address for _flow, talk in self.flows}
+        self.always_servers -= {a for _flow, talk in self.flows for a in clients_of(talk)}
         self.addr: dict[int, Shown] = {}  # by talk: its server's address was released
         self.withdrawn: set[int] = set()  # talks whose server became a client before they ended
         self.must, self.may = (ZOracle(rules.z, rules.window_ns) for _ in range(2))
@@ -77,7 +77,8 @@ class Model:
             if talk is None:
                 continue
             if p is talk.first:
-                self.clients.setdefault(talk.ends[0].address, set()).add(talk.epoch)
+                for address in clients_of(talk):
+                    self.clients.setdefault(address, set()).add(talk.epoch)
             for vote in talk.take(p):
                 self._decide(vote)
             if self._was_client(talk.ends[1].address, talk.epoch, p.t_ns):
@@ -129,7 +130,7 @@ class Model:
         self.addr[id(vote.talk)] = shown
 
     def _pseudonym(self, talk: Talk, end: int) -> str | None:
-        address = talk.ends[end].address
+        address = talk.known_as[end]
         if is_special(address):
             return None
         return pseudonym(self.rules.key, self.rules.rotate_ns, talk.epoch, address)
@@ -174,12 +175,17 @@ class Model:
         return Record(line | measured, self._servers(talk, withheld), coarse)
 
 
+def clients_of(talk: Talk) -> set[Address]:
+    """A client's address, and that of the tunnel's end that stands for it."""
+    return {talk.ends[0].address, talk.known_as[0]}
+
+
 class Talks:
     """The flows of packets in any order of time, of which none is split."""
 
     def __init__(self, rules: Rules, frames: Sequence[Frame]) -> None:
         self.rules = rules
-        self.packets = [read(frame) for frame in frames]
+        self.packets = list(Reader().read(frames))
         self.talks: dict[object, Talk] = {}
         for p in self.packets:
             talk = self.of(p)

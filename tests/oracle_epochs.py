@@ -8,7 +8,7 @@ import ipaddress
 from functools import lru_cache
 
 from oracle_cryptopan import OracleCryptoPan
-from oracle_packets import Address
+from oracle_layers import Address
 
 PURPOSE = b"zanon-net/1/cryptopan"
 

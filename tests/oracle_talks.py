@@ -9,8 +9,10 @@ of them completes. Nothing is decided here.
 import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from oracle_packets import Address, End, Packet, normal, question, said_in, server_name, under
+from oracle_layers import Address, End, Packet
+from oracle_names import normal, question, said_in, server_name, under
 from oracle_quic import QuicTalk
 from oracle_stream import StreamOracle
 from packet_help import ACK, RST, SYN
@@ -41,8 +43,13 @@ class Rules:
 
     def is_internal(self, address: Address) -> bool:
         """Section 3: as given, else the private ranges."""
-        networks = PRIVATE if self.internal is None else self.internal
-        return any(address in ipaddress.ip_network(network) for network in networks)
+        return within(address, PRIVATE if self.internal is None else self.internal)
+
+
+@lru_cache(maxsize=1 << 12)
+def within(address: Address, networks: tuple[str, ...]) -> bool:
+    """One of the networks has the address."""
+    return any(address in ipaddress.ip_network(network) for network in networks)
 
 
 def is_special(address: Address) -> bool:
@@ -88,6 +95,7 @@ class Talk:
     base: int | None = None  # sequence number of the client's first byte
     server_isn: int | None = None
     told: int = 0  # hellos and requests that were taken from the stream
+    read: int = 0  # bytes of them
     asked: list[tuple[int, int, Name]] = field(default_factory=list)
     quic: QuicTalk | None = None
     greetings: int = 0  # connections of QUIC whose hello was taken, or given up
@@ -114,10 +122,32 @@ class Talk:
         """The client's and the server's."""
         return self.first.ends[self.client], self.first.ends[1 - self.client]
 
+    def around(self, p: Packet) -> tuple[Address | None, Address | None]:
+        """Where networks are given: the internal ends on the client's and on the server's side of
+        the outermost tunnel that has any."""
+        for pair in p.outer if self.rules.internal is not None else ():
+            sides = pair if p.sender == self.client else pair[::-1]
+            client, server = (a if self.rules.is_internal(a) else None for a in sides)
+            if client or server:
+                return client, server
+        return None, None
+
+    @property
+    def known_as(self) -> tuple[Address, Address]:
+        """The addresses that stand for the client and the server: those of a tunnel's ends, as one
+        host can forge any number of inner ones. A server is not known by what is nobody's."""
+        client, server = self.around(self.first)
+        if client and server and is_special(server):
+            server = None
+        return client or self.ends[0].address, server or self.ends[1].address
+
     @property
     def internal(self) -> tuple[bool, bool]:
         """Whether the client and the server are; without networks given somebody is the user."""
         client, server = (self.rules.is_internal(end.address) for end in self.ends)
+        behind_client, behind_server = self.around(self.first)
+        if behind_client or behind_server:
+            return behind_client is not None or client, behind_client is None or server
         return client or (self.rules.internal is None and not server), server
 
     @property
@@ -127,17 +157,27 @@ class Talk:
 
     @property
     def user_end(self) -> int:
-        """Of `ends`: the internal one, of two the client."""
-        return 0 if self.internal[0] else 1
+        """Of `ends`: the internal one, of two the client; the ends of a tunnel come first."""
+        client, server = self.around(self.first)
+        return int(client is None) if client or server else int(not self.internal[0])
 
     @property
     def user(self) -> str:
         """Cut to its prefix, all special addresses as one."""
-        address = self.ends[self.user_end].address
+        address = self.known_as[self.user_end]
         if is_special(address):
             return "special"
         bits = self.rules.user_prefix[address.version == 6]
         return str(ipaddress.ip_network((address, bits), strict=False))
+
+    def speaks(self, p: Packet) -> bool:
+        """What comes from the user's side does not come through somebody else's tunnel."""
+        sides = self.around(p)
+        if p.sender != self.client ^ self.user_end:
+            return True
+        if sides == (None, None):
+            return self.around(self.first) == sides
+        return sides[self.user_end] == self.known_as[self.user_end]
 
     @property
     def may_vote(self) -> bool:
@@ -156,16 +196,19 @@ class Talk:
         self.last = p
         from_client = p.sender == self.client
         if not p.tcp:
-            yield from self._datagram(p, from_client)
+            if self.speaks(p):
+                yield from self._datagram(p, from_client)
             return
         yield from self._prove(p)
-        if from_client and p.payload and not p.flags & RST:
+        if self.speaks(p) and from_client and p.payload and not p.flags & RST:
             yield from self._hear(p)
 
     def end(self) -> None:
         """A hello that never became whole had something to hide."""
         if self.quic is not None and self.greetings < max(1, len(self.quic.connections)):
             self.names.append(Name("quic", "", "suppressed"))
+        if self.stream.head()[self.read :]:
+            self.names.append(Name("tls", "", "suppressed"))
 
     def _prove(self, p: Packet) -> Iterator[Vote]:
         """SYN, SYN-ACK, and an acknowledgement of exactly that; or any packet will do."""
@@ -179,7 +222,7 @@ class Talk:
                 self.proven = True
         elif p.flags & SYN and p.flags & ACK and p.ack == self.base:
             self.server_isn = p.seq
-        if self.proven or not self.rules.established:
+        if self.speaks(p) and (self.proven or not self.rules.established):
             yield from self._vote_addr(p)
             for name in self.names:
                 yield from self._vote(p, name)
@@ -195,7 +238,7 @@ class Talk:
             if name is not None and (self.proven or not self.rules.established):
                 yield from self._vote_addr(p)
                 yield from self._vote(p, name)
-        self.told = len(said)
+        self.told, self.read = len(said), sum(one.end for one in said)
 
     def _datagram(self, p: Packet, from_client: bool) -> Iterator[Vote]:
         """DNS is what goes to or from its port, QUIC what begins with a long header."""

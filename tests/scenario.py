@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from oracle_talks import EVERYWHERE, Rules
 from packet_help import DAY, HOUR, MINUTE, SECOND, START, Frame, merged
 from scenario_quic import quic_visit
+from scenario_routes import routed, routes, straight, whole_routes
 from scenario_visits import HOW, Visit, dns_visit, tcp_visit
 
 TURNCOAT = "203.0.113.5"  # a server that is also a client
@@ -81,6 +82,7 @@ def visits(draw: st.DrawFn, start: st.SearchStrategy[int], hosts: Sequence[bytes
         draw(st.sampled_from(["fin", "fin", "rst", "open"])),
         draw(st.sampled_from([443, 80, 8443])),
         (draw(pause), draw(pause)),
+        draw(routes if kind != "http" else whole_routes),
     )
 
 
@@ -120,7 +122,16 @@ class Scenario:
     def frames(self) -> list[Frame]:
         """The capture, in order of time."""
         make = {"tls": tcp_visit, "http": tcp_visit, "dns": dns_visit, "quic": quic_visit}
-        return merged(make[visit.kind](visit, n) for n, visit in enumerate(self.visits))
+        return merged(
+            routed(make[visit.kind](visit, n), visit.route, visit.ends[0], n)
+            for n, visit in enumerate(self.visits)
+        )
+
+    @property
+    def straight(self) -> "Scenario":
+        """Without packets that come another way than others of their flow."""
+        visits = [replace(visit, route=straight(visit.route)) for visit in self.visits]
+        return replace(self, visits=visits)
 
 
 # Of many conversations, and of few; a failing example keeps what matters.

@@ -20,6 +20,7 @@ from packet_help import (
     hello,
     request,
 )
+from scenario_routes import NOTHING, Route
 
 DATA = b"\x17\x03\x03\0\x04data"
 SERVER_ISN = 500_000
@@ -37,6 +38,7 @@ class Visit:
     end: str = "fin"
     port: int = 443
     pauses: tuple[int, int] = (0, 0)
+    route: Route = NOTHING
 
 
 HOW = {

@@ -102,6 +102,7 @@ def check(files: dict[str, bytes], scenario: Scenario) -> None:
     assert decisions["released"] == len(expected.observations)
 
 
+@settings(max_examples=60)
 @given(scenarios)
 def test_a_run_says_what_the_contract_says(key_file: str, scenario: Scenario) -> None:
     check(run(scenario, key_file), scenario)
@@ -168,7 +169,7 @@ def check_bounds(frames: list[Frame], chosen: Rules, key_file: str, batch: int) 
 def test_late_packets_release_nothing_more(
     key_file: str, scenario: Scenario, late: list[tuple[int, int]], batch: int
 ) -> None:
-    check_bounds(delayed(scenario.frames, late), scenario.rules, key_file, batch)
+    check_bounds(delayed(scenario.straight.frames, late), scenario.rules, key_file, batch)
 
 
 def talks_of_two() -> Scenario:
@@ -194,4 +195,4 @@ SECOND_TALK = len(talks_of_two().frames) // 2  # its first packet
 def test_wrong_times_release_nothing_more(
     key_file: str, scenario: Scenario, wrong: list[Jump], batch: int
 ) -> None:
-    check_bounds(jumped(scenario.frames, wrong), scenario.rules, key_file, batch)
+    check_bounds(jumped(scenario.straight.frames, wrong), scenario.rules, key_file, batch)

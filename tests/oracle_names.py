@@ -1,56 +1,14 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""A capture as the model of the contract reads it: well-formed packets, and the names in them."""
+"""The names in packets, as the model of the contract reads them: section 4."""
 
 import ipaddress
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import wire
-from packet_help import Frame, Unit
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
-
-class End(NamedTuple):
-    """One side of a flow."""
-
-    address: Address
-    port: int
-
-
-@dataclass(frozen=True, slots=True)
-class Packet(Unit):
-    """A packet; `ports` only tells flows apart, `sender` is an index into it and into `ends`."""
-
-    ends: tuple[End, End] = (End(ipaddress.IPv4Address(0), 0),) * 2
-    payload: bytes = b""
-
-
-def read(frame: Frame) -> Packet:
-    """TCP or UDP in IPv4 or IPv6 in Ethernet, without options of any of them."""
-    kind, ip = frame.data[12:14], frame.data[14:]
-    if kind == struct.pack(">H", wire.ETHERTYPE_IPV4):
-        protocol, addresses, rest = ip[9], (ip[12:16], ip[16:20]), ip[20:]
-    else:
-        protocol, addresses, rest = ip[6], (ip[8:24], ip[24:40]), ip[40:]
-    ports = struct.unpack(">HH", rest[:4])
-    ends = [End(ipaddress.ip_address(a), p) for a, p in zip(addresses, ports, strict=True)]
-    keys = [int(end.address) << 16 | end.port for end in ends]
-    sender = int(keys[0] > keys[1])
-    placed = (ends[sender], ends[1 - sender])
-    flow = (keys[sender], keys[1 - sender])
-    if protocol == wire.UDP:
-        return Packet(frame.t_ns, flow, sender, False, 0, 0, 0, len(rest) - 8, placed, rest[8:])
-    seq, ack, bits = struct.unpack(">IIH", rest[4:14])
-    tcp = (flow, sender, True, bits & 0x3F, seq, ack, len(rest) - 20)
-    return Packet(frame.t_ns, *tcp, placed, rest[20:])
-
-
-# ---- names (section 4) --------------------------------------------------------------------------
 
 HOMES = ("in-addr.arpa", "ip6.arpa", "local", "home.arpa")
 LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
