@@ -162,6 +162,7 @@ class Model:
             "name": talk.names[0].text if states[:1] == ["released"] else None,
             "name_source": talk.names[0].source if states else None,
             "name_status": states[0] if states else "none",
+            "ech": "offered" if talk.ech and not coarse else "none",
             "epoch": 0 if coarse and self.rules.rotate_ns % MINUTE else talk.epoch,
             "t_start_ns": flow[0].t_ns,
             "t_end_ns": flow[-1].t_ns,

@@ -34,11 +34,13 @@ def normal(raw: bytes) -> tuple[str, str]:
 
 
 class Said(NamedTuple):
-    """A hello or a request in a stream: where it ends, and whom it names, if anybody."""
+    """A hello, a request or a question in a stream: where it ends, and whom it names, if anybody;
+    ech: the name is one that hides another."""
 
     end: int
     source: str
     raw: bytes | None
+    ech: bool = False
 
 
 def extensions(hello: bytes) -> Iterator[tuple[int, bytes]]:
@@ -61,7 +63,10 @@ def server_name(hello: bytes) -> bytes | None:
 def record_in(head: bytes) -> Said:
     """A hello in one TLS record."""
     end = 5 + int.from_bytes(head[3:5])
-    return Said(end, "tls", server_name(head[5:end]) if end <= len(head) else None)
+    hello = head[5:end]
+    if end > len(head):
+        return Said(end, "tls", None)
+    return Said(end, "tls", server_name(hello), hides(hello))
 
 
 def request_in(head: bytes) -> Said:
@@ -71,14 +76,28 @@ def request_in(head: bytes) -> Said:
     return Said(end, "http", lines.partition(b"\r\nHost: ")[2])
 
 
+def question_in(head: bytes) -> Said:
+    """A DNS message behind its length (RFC 1035, 4.2.2)."""
+    end = 2 + int.from_bytes(head[:2])
+    return Said(end, "dns", question(head[2:end]).name if end <= len(head) else None)
+
+
+READERS = {22: record_in, 0: question_in}  # by the first byte: whatever else begins a request
+
+
 def said_in(head: bytes) -> Iterator[Said]:
-    """The hellos and requests that are whole, from a stream's first byte on."""
+    """The hellos, requests and questions that are whole, from a stream's first byte on."""
     while head:
-        said = record_in(head) if head[0] == 22 else request_in(head)
+        said = READERS.get(head[0], request_in)(head)
         if said.end > len(head):
             return
         yield said
         head = head[said.end :]
+
+
+def hides(hello: bytes) -> bool:
+    """It offers Encrypted Client Hello (RFC 9849): its name is the outer one."""
+    return any(kind == wire.ECH for kind, _data in extensions(hello))
 
 
 class Question(NamedTuple):

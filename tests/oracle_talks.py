@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from oracle_layers import Address, End, Packet
-from oracle_names import normal, question, said_in, server_name, under
+from oracle_names import hides, normal, question, said_in, server_name, under
 from oracle_quic import QuicTalk
 from oracle_stream import StreamOracle
 from packet_help import ACK, RST, SYN
@@ -22,6 +22,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7")
 EVERYWHERE = ("0.0.0.0/0", "::/0")
 DNS_PORT = 53
+WELL_KNOWN = 1024  # ports below are
 BROADCAST = ipaddress.IPv4Address(2**32 - 1)
 
 
@@ -100,6 +101,7 @@ class Talk:
     quic: QuicTalk | None = None
     greetings: int = 0  # connections of QUIC whose hello was taken, or given up
     greeted: Name | None = None  # what the last one named
+    ech: bool = False  # a hello's name is one that hides another
 
     # ---- section 3 --------------------------------------------------------------------------
 
@@ -111,10 +113,11 @@ class Talk:
     @property
     def client(self) -> int:
         """The initiator, by index: of UDP the sender, of TCP who sent the SYN or is answered; where
-        no SYN was captured, who has no server's port."""
+        no SYN was captured, the sender unless it alone has a well-known port."""
         p = self.first
         if p.tcp and not p.flags & SYN:
-            return int(p.ends[1].port > p.ends[0].port)
+            own, other = p.ends[p.sender].port, p.ends[1 - p.sender].port
+            return p.sender ^ (own < WELL_KNOWN <= other)
         return p.sender ^ (p.flags & (SYN | ACK) == SYN | ACK)
 
     @property
@@ -228,12 +231,14 @@ class Talk:
                 yield from self._vote(p, name)
 
     def _hear(self, p: Packet) -> Iterator[Vote]:
-        """A name is complete with its hello's or request's last byte in contiguous data."""
+        """A name is complete with its hello's, request's or question's last byte in contiguous
+        data."""
         start = p.seq + (p.flags & SYN > 0)
         self.base = start if self.base is None else self.base
         self.stream.add(start - self.base, p.payload)
         said = list(said_in(self.stream.head()))
         for one in said[self.told :]:
+            self.ech |= one.ech
             name = None if one.raw is None else self._expose(one.source, one.raw)
             if name is not None and (self.proven or not self.rules.established):
                 yield from self._vote_addr(p)
@@ -257,6 +262,7 @@ class Talk:
             self.greeted = None
             if one.hello is not None:
                 raw = server_name(one.hello)
+                self.ech |= hides(one.hello)
                 self.greeted = None if raw is None else self._expose("quic", raw)
             elif one is quic.last:
                 break

@@ -71,7 +71,7 @@ def ends_of(slices_ns: int) -> st.SearchStrategy[int]:
 @st.composite
 def visits(draw: st.DrawFn, start: st.SearchStrategy[int], hosts: Sequence[bytes]) -> Visit:
     """A conversation that begins and names as told."""
-    kind = draw(st.sampled_from(["tls", "tls", "http", "dns", "quic"]))
+    kind = draw(st.sampled_from(["tls", "tls", "http", "dns", "dns over tcp", "quic", "quic"]))
     pause = st.sampled_from([0, 0, 0, 0, 1, 5, 9])
     return Visit(
         draw(start),
@@ -80,9 +80,9 @@ def visits(draw: st.DrawFn, start: st.SearchStrategy[int], hosts: Sequence[bytes
         tuple(draw(st.lists(st.sampled_from(hosts), min_size=1, max_size=3))),
         draw(st.sampled_from(HOW[kind])),
         draw(st.sampled_from(["fin", "fin", "rst", "open"])),
-        draw(st.sampled_from([443, 80, 8443])),
+        53 if kind == "dns over tcp" else draw(st.sampled_from([443, 80, 8443])),
         (draw(pause), draw(pause)),
-        draw(routes if kind != "http" else whole_routes),
+        draw(routes if kind in ("tls", "dns", "quic") else whole_routes),
     )
 
 
@@ -121,9 +121,9 @@ class Scenario:
     @property
     def frames(self) -> list[Frame]:
         """The capture, in order of time."""
-        make = {"tls": tcp_visit, "http": tcp_visit, "dns": dns_visit, "quic": quic_visit}
+        make = {"dns": dns_visit, "quic": quic_visit}
         return merged(
-            routed(make[visit.kind](visit, n), visit.route, visit.ends[0], n)
+            routed(make.get(visit.kind, tcp_visit)(visit, n), visit.route, visit.ends[0], n)
             for n, visit in enumerate(self.visits)
         )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import quic_wire as quic
 from packet_help import SECOND, SERVER, Frame, Udp
 from quic_wire import V1, V2, Initial, crypto
-from scenario_visits import Visit
+from scenario_visits import HIDDEN, Visit
 
 OTHER = b"b.example"  # that somebody forges
 
@@ -41,7 +41,7 @@ def ends_of(which: bytes, how: str) -> Ends:
 
 def flight(ends: Ends, host: bytes, how: str) -> list[bytes]:
     """The client's first datagrams."""
-    message = quic.hello(host=None if how == "nameless" else host)
+    message = quic.hello(*HIDDEN[how == "ech"], host=None if how == "nameless" else host)
     half = len(message) // 2
     whole = ends.initial(crypto(message))
     first, second = (

@@ -4,6 +4,7 @@
 
 from dataclasses import dataclass
 
+import wire
 from packet_help import (
     ACK,
     CLIENT,
@@ -22,6 +23,7 @@ from packet_help import (
 )
 from scenario_routes import NOTHING, Route
 
+HIDDEN = ((), (wire.extension(wire.ECH, bytes(40)),))  # Encrypted Client Hello, offered or not
 DATA = b"\x17\x03\x03\0\x04data"
 SERVER_ISN = 500_000
 
@@ -32,7 +34,7 @@ class Visit:
 
     start_ns: int
     ends: tuple[str, str]
-    kind: str  # "tls", "http", "dns" or "quic"
+    kind: str  # "tls", "http", "dns", "dns over tcp" or "quic"
     hosts: tuple[bytes, ...]
     how: str = "whole"
     end: str = "fin"
@@ -45,24 +47,38 @@ HOW = {
     "tls": (
         *("whole",) * 6,
         *("unanswered", "guessed", "late proof", "early data", "again", "in two", "turned round"),
-        *("midstream", "nameless", "another syn"),
+        *("midstream", "nameless", "another syn", "ech", "ech"),
     ),
     "dns": (*("whole",) * 4, "unanswered", "another id", "another name", "asked again", "swapped"),
 }
-HOW["http"] = HOW["tls"]
+HOW["http"] = HOW["dns over tcp"] = HOW["tls"]
 HOW["quic"] = (
     *("whole",) * 6,
     *("unanswered", "no return", "guessed", "another client", "0-RTT", "nameless", "again"),
     *("in two", "turned round", "coalesced", "half", "late half", "conflict"),
     *("retry", "bad tag", "bad tag first", "forged", "another", "likeness", "trusted"),
-    *("another version", "echo"),
+    *("another version", "echo", "ech"),
 )
+
+
+def said_by(visit: Visit) -> list[bytes]:
+    """What the client says over TCP."""
+    if visit.kind == "http":
+        return [request(host) for host in visit.hosts]
+    if visit.kind == "dns over tcp":
+        return [wire.vector(2, dns(asked(host))) for host in visit.hosts]
+    return [hello(visit.hosts[0], *HIDDEN[visit.how == "ech"])]
+
+
+def asked(host: bytes) -> bytes:
+    """The host as a question has it."""
+    return host.partition(b":")[0].removesuffix(b".")
 
 
 def tcp_visit(visit: Visit, n: int) -> list[Frame]:
     """A connection; what the client says is a hello, or one request after the other."""
     talk = Tcp(*visit.ends, (20000 + n, visit.port), visit.start_ns)
-    said = [request(h) for h in visit.hosts] if visit.kind == "http" else [hello(visit.hosts[0])]
+    said = said_by(visit)
     guess = SERVER_ISN + 7 if visit.how in ("guessed", "late proof") else None
     match visit.how:
         case "unanswered":
@@ -110,7 +126,7 @@ def dns_visit(visit: Visit, number: int) -> list[Frame]:
     talk = Udp(*visit.ends, (20000 + number, 53), visit.start_ns)
     answers = []
     for ident, said in enumerate(visit.hosts):
-        host = said.partition(b":")[0].removesuffix(b".")
+        host = asked(said)
         talk.send(dns(host, ident=ident))
         if visit.how == "asked again":
             talk.send(dns(host, ident=ident + 50, kind=28))
