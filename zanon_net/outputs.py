@@ -333,18 +333,35 @@ class FolderSink(Sink):
 
 
 def check_out(
-    out: str | os.PathLike[str] | None, popularity: str | os.PathLike[str] | None
+    out: str | os.PathLike[str] | None,
+    sources: Iterable[str | os.PathLike[str]],
+    popularity: str | os.PathLike[str] | None,
 ) -> None:
-    """Raises ConfigError where `out` is a name that was forgotten, or `popularity` would lie in it.
+    """Refuses an `out` that cannot be meant.
 
-    out: as `run` takes it. popularity: the path of a file that is not for release, or None.
+    out, sources: as `run` takes them. popularity: a file that is not for release, or None.
 
-    Raises OutputError where the system cannot tell.
+    Raises ConfigError where `out` is a name that was forgotten, or the folder that `popularity`
+    would lie in, or where standard output is one of the sources; OutputError where the system
+    cannot tell.
     """
     if out == "":
         raise ConfigError("--out names no folder; leave it out for ./zanon-<UTC start>")
-    if popularity is None or out in (None, "-"):
-        return
+    if out == "-":
+        _refuse_own_output(sources)
+    elif out is not None and popularity is not None:
+        _refuse_inside(Path(out), Path(popularity))
+
+
+def _refuse_own_output(sources: Iterable[str | os.PathLike[str]]) -> None:
+    """A file that grows by what is read of it would be read for ever."""
+    for source in sources:
+        if is_stdout(0 if source == "-" else source):
+            name = "standard input" if source == "-" else Path(source).name
+            raise ConfigError(f"{name} is also where standard output goes; choose another file")
+
+
+def _refuse_inside(out: Path, popularity: Path) -> None:
     with explained("write", popularity):  # the working folder may be gone
         folder, file = Path(os.path.realpath(out)), Path(os.path.realpath(popularity))
     if file.is_relative_to(folder):
@@ -352,17 +369,6 @@ def check_out(
             f"popularity: {popularity} would lie in {out}, the folder of what may be released;"
             " choose another place"
         )
-
-
-def check_stdout(sources: Iterable[str | os.PathLike[str]]) -> None:
-    """Raises ConfigError where standard output is one of the sources.
-
-    A file that grows by what is read of it would be read for ever.
-    """
-    for source in sources:
-        if is_stdout(0 if source == "-" else source):
-            name = "standard input" if source == "-" else Path(source).name
-            raise ConfigError(f"{name} is also where standard output goes; choose another file")
 
 
 def open_sink(out: str | os.PathLike[str] | None, formats: Iterable[str], plan: Plan) -> Sink:

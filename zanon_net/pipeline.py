@@ -21,7 +21,7 @@ from zanon_net.errors import CaptureError, FormatError, OutputError, ZanonError
 from zanon_net.files import ROW_GROUP_ROWS
 from zanon_net.interfaces import interfaces_of
 from zanon_net.live import LiveReader, open_interfaces
-from zanon_net.outputs import FolderSink, check_out, check_stdout, open_sink
+from zanon_net.outputs import FolderSink, check_out, open_sink
 from zanon_net.privileges import find_user, go_on_as, load_libraries
 from zanon_net.report import (
     Drops,
@@ -236,7 +236,8 @@ class Reader:
         """Sees to a window that ended, and counts what was read. before: what _frames gave."""
         if self._windows is not None:
             self._windows.see(self._engine)
-        source.frames += (frames := self._frames() - before)
+        frames = self._frames() - before
+        source.frames += frames
         self._left = (self._left - frames) % self._batch_frames or self._batch_frames
 
     def _frames(self) -> int:
@@ -274,10 +275,8 @@ def run(
     """
     config = config or Config()
     interruption = interruption or Interruption()
-    check_out(out, config.output.popularity)
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)
-    if out == "-":
-        check_stdout(sources)
+    check_out(out, sources, config.output.popularity)
     user = None if config.live.drop_to is None else find_user(config.live.drop_to)
     with ExitStack() as stack, ExitStack() as until_published:
         begin = _opener(sources, config, progress, interruption, stack)
