@@ -254,3 +254,25 @@ def test_a_run_goes_on_when_its_terminal_goes(status: tuple[str, ...]) -> None:
             rest.write(content[60000:])
     assert process.returncode == 0
     assert manifest_of("out")["complete"]
+
+
+SIGNALLED = """
+import atexit, os, runpy, signal, sys
+def interrupt(*_): os.kill(os.getpid(), signal.SIGINT)
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == where: interrupt()
+import zanon_net
+where = sys.argv.pop(1)
+sys.meta_path.insert(0, Interrupting())
+if where == "exit": atexit.register(interrupt)
+runpy.run_module("zanon_net", run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("where", ["zanon_net.cli", "exit"])
+def test_a_signal_where_nobody_handles_it_shows_no_traceback(where: str) -> None:
+    """While the command is loaded, and when it has ended."""
+    command = [COMMAND[0], "-c", SIGNALLED, where, "config"]
+    done = subprocess.run(command, capture_output=True, env=ENVIRONMENT, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
