@@ -245,6 +245,27 @@ def test_an_answer_counts_once() -> None:
     assert after_another_user(talk).seen().total() == 1
 
 
+SECOND_QUESTIONS = {  # and whether it is about another name
+    "the same name": (b"\xc0\x0c\0\x1c\0\1", False),
+    "another name": (b"\4rare\7example\0\0\1\0\1", True),
+    "a part of the name": (b"\xc0\x10\0\1\0\1", True),
+    "nothing": (b"", True),
+}
+
+
+@pytest.mark.parametrize("what", SECOND_QUESTIONS)
+def test_a_query_that_asks_for_more_hides_something(what: str) -> None:
+    """What is behind the first question is not read, and may be what nobody else has."""
+    second, hides = SECOND_QUESTIONS[what]
+    query = dns(NAME)
+    query = query[:4] + b"\0\2" + query[6:] + second
+    outcome = after_another_user(Udp().send(query).send(dns(NAME, response=True), SERVER))
+    assert outcome.released() == {NAME.decode()}
+    assert (outcome.flows[-1]["c_bytes"] != len(query)) is hides
+    assert outcome.stats["suppressed_invalid"] == hides
+    assert outcome.stats["names_dns"] == 1 + hides
+
+
 def test_dns_votes_no_keeps_questions_out() -> None:
     talk = Udp().lookup(NAME)
     for established in (True, False):

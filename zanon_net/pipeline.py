@@ -236,8 +236,7 @@ class Reader:
         """Sees to a window that ended, and counts what was read. before: what _frames gave."""
         if self._windows is not None:
             self._windows.see(self._engine)
-        frames = self._frames() - before
-        source.frames += frames
+        source.frames += (frames := self._frames() - before)
         self._left = (self._left - frames) % self._batch_frames or self._batch_frames
 
     def _frames(self) -> int:

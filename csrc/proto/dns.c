@@ -2,8 +2,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/dns.h"
 
-#define LABEL_MAX 63u     /* longer length bytes are pointers or reserved (RFC 1035 4.1.4) */
-#define POINTER 0xc0u     /* and beyond: the first byte of a compression pointer */
+#define LABEL_MAX 63u      /* longer length bytes are pointers or reserved (RFC 1035 4.1.4) */
+#define POINTER 0xc0u      /* and beyond: the first byte of a compression pointer */
+#define FIRST_NAME 0xc00cu /* a pointer to what stands behind the header */
+#define TYPE_AND_CLASS 4
 #define QUESTIONS_MAX 16u /* one is sent; probes of several are known, thousands are no DNS */
 
 enum {
@@ -98,10 +100,22 @@ static zn_parse parse_name(zn_cursor *c, zn_dns_question *out, bool *pointer)
     }
 }
 
+/* Whether any of the `left` questions behind is about another name than the first one's. */
+static bool asks_more(zn_cursor c, unsigned left)
+{
+    for (; left > 0; left--) {
+        if (zn_cursor_be16(&c) != FIRST_NAME)
+            return true;
+        zn_cursor_skip(&c, TYPE_AND_CLASS);
+    }
+    return false;
+}
+
 /* The first of the questions whose name is spelled out. A pointer could lead forward only, where
  * receivers differ about what it means; what they all read is the question that it leads to. */
 static zn_parse parse_questions(zn_cursor *c, unsigned questions, zn_dns_question *out)
 {
+    unsigned left = questions;
     zn_parse state;
     bool pointer;
     do {
@@ -110,7 +124,8 @@ static zn_parse parse_questions(zn_cursor *c, unsigned questions, zn_dns_questio
         state = parse_name(c, out, &pointer);
         out->type = zn_cursor_be16(c);
         out->class = zn_cursor_be16(c);
-    } while (pointer && --questions > 0 && zn_cursor_ok(c));
+    } while (--left > 0 && pointer && zn_cursor_ok(c));
+    out->more = left > 0 && (left + 1 != questions || asks_more(*c, left));
     return state == ZN_DONE ? zn_cursor_parse(c) : state;
 }
 

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The question of a DNS message (RFC 1035 4.1). Only the first question counts whose name is
- * spelled out: no implementation sends another one.
+ * spelled out: no implementation sends another one. Whether one is there is told.
  */
 #ifndef ZN_PROTO_DNS_H
 #define ZN_PROTO_DNS_H
@@ -19,6 +19,7 @@ typedef struct zn_dns_question {
     uint16_t type, class;
     uint8_t name_bytes;            /* 0: the root */
     uint8_t name[ZN_DNS_NAME_MAX]; /* labels joined by dots, case as sent, no final dot */
+    bool more;     /* other questions follow, about other names, which are not read */
     bool name_odd; /* a label holds a dot or a byte outside 0x21-0x7e: the text form would lie */
 } zn_dns_question;
 
