@@ -89,6 +89,15 @@ def test_a_user_behind_a_special_end_has_no_pseudonym() -> None:
     assert outcome.flow["server"] is None
 
 
+def test_a_special_server_is_nobody_also_where_the_user_is_its_end() -> None:
+    """Somebody outside sends through the user's tunnel to a multicast group."""
+    inner = visit("198.51.100.77", NAME, START, "224.0.0.9")
+    frames = tunnelled(inner, "198.51.100.77", "192.0.2.99", user(1), vxlan)
+    outcome = run(frames, z=1, internal=INTERNAL)
+    assert outcome.users == 1
+    assert outcome.flow["server"] is None
+
+
 def test_without_networks_the_innermost_is_the_user() -> None:
     outcome = run(forged_crowd(5, user(1)), z=2)
     assert outcome.users == 5

@@ -196,11 +196,12 @@ static uint64_t server_hash(const zn_gate *g, const zn_flow *f)
 /* server: server_hash. */
 static void show_server(const zn_gate *g, const zn_flow *f, uint64_t server, zn_record_side *r)
 {
-    const zn_addr *real = known_as(g, f, 1u - f->client);
-    if (zn_addr_is_special(real))
+    unsigned end = 1u - f->client;
+    const zn_addr *real = &f->tuple.addr[end];
+    if (zn_addr_is_special(real) || zn_addr_is_special(known_as(g, f, end)))
         return;
-    if (f->internal[1 - f->client]) {
-        r->addr = zn_flow_pseudonym(g->flows, f, 1u - f->client);
+    if (f->internal[end]) {
+        r->addr = zn_flow_pseudonym(g->flows, f, end);
         r->shown = ZN_SHOWN_PSEUDONYM;
     } else if (server != 0 && !zn_gate_was_client_hash(g, server)) {
         r->addr = *real;
