@@ -51,7 +51,8 @@ static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error 
         if (zn_keys_pseudonym(e->keys, f->first_ns, &known_as[i], &pseudonym, &epoch) != 0)
             return zn_fail(err, ZN_ERR_CRYPTO, 0,
                            "the crypto library could not encrypt an address");
-        zn_flow_set_pseudonym(e->flows, f, i, &pseudonym);
+        if (!zn_addr_is_special(&known_as[i])) /* whoever turns out to be the client */
+            zn_flow_set_pseudonym(e->flows, f, i, &pseudonym);
         zn_flow_set_epoch(e->flows, f, epoch, e->policy.rotate_ns);
     }
     if (!zn_gate_vote(&e->gate, ZN_VOTE_CLIENT, f->first_ns, flow, 0))

@@ -28,6 +28,7 @@ from packet_help import (
     user,
     visit,
 )
+from tunnel_help import GATEWAY, tunnelled
 
 NAME, OTHER = b"www.example.org", b"other.example.net"
 RESOLVER, INNER_RESOLVER = "203.0.113.53", "10.9.9.9"
@@ -251,6 +252,20 @@ def test_an_internal_resolver_has_a_pseudonym_for_its_epoch() -> None:
         (NAME.decode(), rotated[0]["dns_rslv"], "1"),
         (NAME.decode(), "-", "0"),
     ]
+
+
+@pytest.mark.parametrize(("near", "shown"), [("10.3.3.3", True), ("169.254.1.1", False)])
+def test_a_resolver_behind_a_special_end_has_no_pseudonym(near: str, shown: bool) -> None:
+    """A tunnel's end stands for the resolver, which somebody outside asks through it."""
+    frames = [*lookup(1, resolver=RESOLVER), *silent(1, LATER)]
+    outcome = run(
+        tunnelled(frames, user(1), GATEWAY, near),
+        z=1,
+        dn_hunter=True,
+        internal=nets("10.3.3.0/24", "169.254.0.0/16"),
+    )
+    fqdn, resolver = line_of(outcome)[:2]
+    assert (fqdn, resolver != "-") == (NAME.decode(), shown)
 
 
 def test_udp_flows_are_told_it_in_place_of_the_question() -> None:

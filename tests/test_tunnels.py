@@ -6,11 +6,17 @@ import pytest
 import wire
 from engine_help import ANYWHERE, nets, run
 from packet_help import (
+    ACK,
+    CLIENT,
     MS,
+    PSH,
     SECOND,
+    SERVER,
     START,
     Frame,
     Tcp,
+    Udp,
+    dns,
     hello,
     merged,
     user,
@@ -195,6 +201,26 @@ def test_a_special_end_stands_for_no_server(far: str, key_file: str) -> None:
         for them in (frames, talk, tunnelled(talk, OUTSIDE % 1, user(1), user(2)))
     ]
     assert told[0] == told[1] != told[2]
+
+
+@pytest.mark.parametrize("udp", [False, True])
+def test_a_special_end_stands_for_no_server_that_was_taken_for_the_client(udp: bool) -> None:
+    """The capture begins with what the server sent."""
+    client, server = "10.1.1.1", "10.2.2.2"
+    if udp:
+        answer = dns(NAME, response=True)
+        talk = Udp(client, server, (40000, 53)).send(answer, SERVER).send(dns(NAME))
+        frames = talk.send(answer, SERVER).frames
+    else:
+        begun = Tcp(client, server, (40000, 50000)).segment(SERVER, PSH | ACK, b"hi")
+        frames = begun.segment(CLIENT, PSH | ACK, hello(NAME)).frames
+    told = [
+        run(tunnelled(frames, client, user(7), far), z=1, internal=ANYWHERE, established=udp).flow
+        for far in (user(9), "169.254.1.1")
+    ]
+    assert [flow["name"] for flow in told] == [NAME.decode()] * 2
+    assert told[0]["server"] is not None
+    assert told[1]["server"] is None
 
 
 def test_counters_of_tunnels() -> None:

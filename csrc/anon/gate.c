@@ -279,7 +279,9 @@ static void settle_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decis
     out->t_ns = v->t_ns;
     out->client = zn_flow_pseudonym(g->flows, f, f->user);
     out->client_shown =
-        zn_addr_is_special(zn_flow_user(g->flows, f)) ? ZN_SHOWN_NOT : ZN_SHOWN_PSEUDONYM;
+        zn_addr_is_unset(&out->client) || zn_addr_is_special(zn_flow_user(g->flows, f))
+            ? ZN_SHOWN_NOT
+            : ZN_SHOWN_PSEUDONYM;
     out->name = zn_book_text(g->book, v->entry);
     out->source = (zn_name_source)e->source;
 }

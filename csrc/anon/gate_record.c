@@ -173,14 +173,22 @@ static const zn_addr *known_as(const zn_gate *g, const zn_flow *f, unsigned end)
     return f->user == end ? zn_flow_user(g->flows, f) : &f->tuple.addr[end];
 }
 
+/* There is none where it would stand for a special address. */
+static void show_pseudonym(const zn_gate *g, const zn_flow *f, unsigned end, zn_record_side *r)
+{
+    zn_addr pseudonym = zn_flow_pseudonym(g->flows, f, end);
+    if (zn_addr_is_unset(&pseudonym))
+        return;
+    r->addr = pseudonym;
+    r->shown = ZN_SHOWN_PSEUDONYM;
+}
+
 /* The port links a client's flows, so it stays only where the operator asked and nothing is
  * hidden. */
 static void show_client(const zn_gate *g, const zn_flow *f, bool keep_port, zn_record_side *r)
 {
-    if (!zn_addr_is_special(known_as(g, f, f->client))) {
-        r->addr = zn_flow_pseudonym(g->flows, f, f->client);
-        r->shown = ZN_SHOWN_PSEUDONYM;
-    }
+    if (!zn_addr_is_special(known_as(g, f, f->client)))
+        show_pseudonym(g, f, f->client, r);
     if (!keep_port)
         r->port = 0;
 }
@@ -201,8 +209,7 @@ static void show_server(const zn_gate *g, const zn_flow *f, uint64_t server, zn_
     if (zn_addr_is_special(real) || zn_addr_is_special(known_as(g, f, end)))
         return;
     if (f->internal[end]) {
-        r->addr = zn_flow_pseudonym(g->flows, f, end);
-        r->shown = ZN_SHOWN_PSEUDONYM;
+        show_pseudonym(g, f, end, r);
     } else if (server != 0 && !zn_gate_was_client_hash(g, server)) {
         r->addr = *real;
         r->shown = ZN_SHOWN_RELEASED;

@@ -118,7 +118,8 @@ static void show_resolver(const zn_gate *g, const zn_resolution *from, zn_record
     if (zn_addr_is_special(&from->resolver))
         return;
     if (from->resolver_internal) {
-        if (from->epoch != r->epoch) /* it has another pseudonym by now */
+        if (from->epoch != r->epoch || /* it has another pseudonym by now */
+            zn_addr_is_unset(&from->resolver_pseudonym))
             return;
         r->resolver = from->resolver_pseudonym;
         r->resolver_shown = ZN_SHOWN_PSEUDONYM;

@@ -36,6 +36,13 @@ static inline bool zn_addr_equal(const zn_addr *a, const zn_addr *b)
     return memcmp(a->byte, b->byte, sizeof a->byte) == 0;
 }
 
+/* True where no address was put: all bytes are zero. */
+static inline bool zn_addr_is_unset(const zn_addr *a)
+{
+    static const zn_addr none;
+    return zn_addr_equal(a, &none);
+}
+
 /* True for an IPv4 address, whose four bytes are then at byte + 12. */
 static inline bool zn_addr_is_v4(const zn_addr *a)
 {

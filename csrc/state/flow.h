@@ -194,7 +194,8 @@ void zn_flow_set_user(zn_flow_table *t, zn_flow *f, const zn_addr *user);
 /* The address of the flow's user; f->user is 0 or 1. */
 const zn_addr *zn_flow_user(const zn_flow_table *t, const zn_flow *f);
 
-/* The pseudonym of an end, by tuple index: zero until it is set. */
+/* The pseudonym of an end, by tuple index: zero until it is set, which it is not of a special
+ * address. */
 void zn_flow_set_pseudonym(zn_flow_table *t, zn_flow *f, unsigned end, const zn_addr *pseudonym);
 zn_addr zn_flow_pseudonym(const zn_flow_table *t, const zn_flow *f, unsigned end);
 /* The epoch of the pseudonyms: that of first_ns, where one lasts rotate_ns, or a later one. */
