@@ -22,7 +22,7 @@ def reset(side: int, seq: int, payload: bytes = b"", flags: int = RST) -> Tcp:
 
 
 @pytest.mark.parametrize("side", [CLIENT, SERVER])
-@pytest.mark.parametrize("flags", [RST, RST | ACK])
+@pytest.mark.parametrize("flags", [RST, RST | ACK, RST | SYN, RST | SYN | ACK])
 @pytest.mark.parametrize("beyond", [-(1 << 31) + LOST, -LOST - 1, LOST + 200, 1 << 30])
 @pytest.mark.parametrize("payload", [b"", b"no such connection"])
 def test_one_with_an_impossible_number_ends_no_flow(

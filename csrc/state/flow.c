@@ -158,8 +158,8 @@ static uint32_t current_flow(zn_flow_table *t, const zn_packet *p)
 {
     uint32_t flow = zn_flow_find(t, p);
     const zn_flow *f;
-    bool opens =
-        p->tuple.proto == ZN_PROTO_UDP || (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_ACK)) == ZN_TCP_SYN;
+    uint8_t flags = p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_ACK | ZN_TCP_RST);
+    bool opens = p->tuple.proto == ZN_PROTO_UDP || flags == ZN_TCP_SYN;
     if (flow == 0)
         return 0;
     f = zn_flow_at(t, flow);
