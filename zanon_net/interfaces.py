@@ -21,11 +21,11 @@ def interfaces_of(sources: Sequence[str | os.PathLike[str]]) -> list[str]:
 def read_losses(text: str) -> dict[str, int]:
     """Frames lost before anyone could see them, by interface, from the text of /proc/net/dev."""
     losses = {}
-    for line in text.splitlines():
+    for line in text.split("\n"):
         name, colon, numbers = line.rpartition(":")
         if colon:
             columns = numbers.split()
-            losses[name.strip()] = int(columns[_DROP]) + int(columns[_FIFO])
+            losses[name.lstrip(" ")] = int(columns[_DROP]) + int(columns[_FIFO])
     return losses
 
 
@@ -50,7 +50,7 @@ class Losses:
         go, and get other names.
         """
         try:
-            losses = read_losses(self._source.read_text("ascii", "replace"))
+            losses = read_losses(os.fsdecode(self._source.read_bytes()))
         except OSError:
             return self.count
         wanted = losses.keys() if self._interface == ANY else {self._interface}

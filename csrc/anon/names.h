@@ -10,8 +10,9 @@
  * at the start of its first segments, in both directions, and whoever sends a hello or request is
  * the client. UDP: DNS questions on port 53; QUIC Initials and DTLS hellos on any port.
  *
- * Evidence (unless the policy says any): TCP, the acknowledged handshake, for DNS as well;
- * DNS over UDP, the matching response; QUIC, packets to the connection ID that the server chose;
+ * Evidence (unless the policy says any): TCP, the acknowledged handshake, for DNS as well, and of
+ * bytes far from where the stream goes on that they acknowledge what the server sent; DNS over UDP,
+ * the matching response; QUIC, packets to the connection ID that the server chose;
  * DTLS, the server's cookie. A name that comes first waits; one whose evidence never comes is
  * unconfirmed.
  */
