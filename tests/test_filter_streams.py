@@ -205,14 +205,19 @@ def test_a_reader_that_goes_away() -> None:
         assert process.stderr.read() == b""
 
 
+# Python's streams without a buffer write no more than the system takes at once.
+UNBUFFERED = pytest.mark.parametrize("unbuffered", ["", "1"])
+
+
+@UNBUFFERED
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_a_full_disk() -> None:
+def test_a_full_disk(unbuffered: str) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [*COMMAND, *map(str, usual("rows.csv"))],
             stdout=full,
             stderr=subprocess.PIPE,
-            env=ENVIRONMENT,
+            env=ENVIRONMENT | {"PYTHONUNBUFFERED": unbuffered},
             check=False,
         )
     assert done.returncode == 1

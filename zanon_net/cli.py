@@ -352,12 +352,15 @@ def _explain(error: BaseException) -> int:
     return EXIT_OPERATIONAL
 
 
-def _flush_stdout() -> int:
-    """Empties stdout's buffer while an error can still be told; returns 1 when it cannot be."""
+def _flush_stdout(told: bool) -> int:
+    """Empties stdout's buffer while an error can still be told; returns 1 when it cannot be.
+
+    told: an error was told already, which may be that very one: the buffer keeps what it has.
+    """
     try:
         sys.stdout.flush()
     except OSError as error:
-        code = _explain(error)
+        code = EXIT_OPERATIONAL if told else _explain(error)
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return code
@@ -372,6 +375,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")  # as of standard error
     handler, level = _LogHandler(), _log.level
     _log.addHandler(handler)
+    told = False
     try:
         # Not cli.main(): it prints and exits by itself on some errors.
         with cli.make_context(
@@ -383,8 +387,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BaseException as error:
         if os.environ.get(DEBUG_VARIABLE) == "1":
             traceback.print_exc()
-        code = _explain(error)
+        code, told = _explain(error), True
     finally:
         _log.removeHandler(handler)
         _log.setLevel(level)
-    return _flush_stdout() or int(code or 0)
+    return _flush_stdout(told) or int(code or 0)

@@ -275,18 +275,21 @@ def test_no_room_for_the_output(folder: Path, formats: list[str]) -> None:
     assert tree(folder) == before
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])  # Python's streams
+@pytest.mark.parametrize("command", [["run", "-q", "--out", "-", "--format", "jsonl"], ["inspect"]])
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_no_room_on_standard_output() -> None:
+def test_no_room_on_standard_output(command: list[str], unbuffered: str) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "zanon_net", "run", DEMO, "--out", "-", "--format", "jsonl"],
-            env=ENVIRONMENT,
+            [sys.executable, "-m", "zanon_net", *command, DEMO],
+            env=ENVIRONMENT | {"PYTHONUNBUFFERED": unbuffered},
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
             check=False,
         )
-    expected = "zanon-net: cannot write standard output: No space left on device; free some space"
     assert done.returncode == 1
-    assert done.stderr.startswith(expected)
+    assert done.stderr.startswith("zanon-net: ")
+    assert "No space left on device" in done.stderr
+    assert ("cannot write standard output" in done.stderr) == (command[0] == "run")
     assert done.stderr.count("\n") == 1
