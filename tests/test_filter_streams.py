@@ -227,6 +227,26 @@ def test_a_full_disk(unbuffered: str) -> None:
     )
 
 
+@UNBUFFERED
+def test_a_disk_that_fills_in_the_last_write(unbuffered: str) -> None:
+    rows = HEADER + "".join(f"{i},u{i},attribute\n" for i in range(1000))
+    with Path("out.csv").open("wb") as out:
+        done = subprocess.run(
+            [*COMMAND, "--time-unit", "s", "--z", "1", "-q"],
+            input=rows.encode(),
+            stdout=out,
+            stderr=subprocess.PIPE,
+            env=ENVIRONMENT | {"PYTHONUNBUFFERED": unbuffered},
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)),
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == (
+        b"zanon-net: cannot write standard output: File too large; "
+        b"the limit on file sizes is reached: raise it with ulimit -f and run again\n"
+    )
+
+
 def test_closed_standard_streams() -> None:
     shell = f"exec {sys.executable} -m zanon_net filter --time-unit s rows.csv"
     done = subprocess.run(

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What takes a run's output: the interface, and standard output."""
 
+import errno
 import io
 import os
 import stat
@@ -131,9 +132,19 @@ class StdoutSink(Sink):
         self._put(plan.headers.get(self._output, b""))
 
     def _put(self, data: bytes | memoryview) -> None:
+        self._write(self._compressor.compress(data))
         with explained("write", "standard output"):
-            self._stream.write(self._compressor.compress(data))
             self._stream.flush()  # a reader behind a pipe sees a batch when it is decided
+
+    def _write(self, data: bytes | memoryview) -> None:
+        """All of it: without a buffer (PYTHONUNBUFFERED) a signal or a full disk cuts a write."""
+        rest = memoryview(data)
+        with explained("write", "standard output"):
+            while rest:
+                written = self._stream.write(rest)
+                if not written:
+                    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+                rest = rest[written:]
 
     def take(self, parts: Parts, tables: Tables) -> None:
         """See Sink."""
@@ -145,8 +156,7 @@ class StdoutSink(Sink):
 
     def settle(self, first_ns: int | None) -> None:
         """See Sink; standard output is no file of a folder."""
-        with explained("write", "standard output"):
-            self._stream.write(self._compressor.flush())
+        self._write(self._compressor.flush())
 
     def publish(self, manifest: bytes) -> None:
         """See Sink; the manifest has no place among the data."""
