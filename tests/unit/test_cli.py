@@ -245,7 +245,8 @@ def test_inspect_prints_no_name_and_no_address(capsys: Captured) -> None:
 def on_terminal(*arguments: str) -> str:
     """What a run says when stderr is a terminal."""
     master, slave = os.openpty()
-    with subprocess.Popen([*COMMAND, *arguments], env=ENVIRONMENT, stderr=slave) as process:
+    environment = ENVIRONMENT | {"TERM": "xterm"}  # on a dumb one nothing moves
+    with subprocess.Popen([*COMMAND, *arguments], env=environment, stderr=slave) as process:
         os.close(slave)
         said = b""
         while True:
