@@ -133,18 +133,20 @@ TSHARK_BLIND = {
 FIELDS = {"v4 src": "ip.src", "v4 dst": "ip.dst", "v6 src": "ipv6.src", "v6 dst": "ipv6.dst"}
 FIELDS |= {"tcp sport": "tcp.srcport", "tcp dport": "tcp.dstport", "udp sport": "udp.srcport"}
 FIELDS |= {"udp dport": "udp.dstport", "protocols": "frame.protocols"}
+# IPv6 has this one, too. In the protocols, tshark 4.4 lists no IP header behind MPLS, and 4.6 calls
+# IPv6 behind GTP `ip`.
+FIELDS |= {"version": "ip.version"}
 Ends = tuple[str, str, int, int, int]
 
 
 def tsharks(row: dict[str, str]) -> Ends | None:
-    """The last TCP or UDP header and the last IP header before it."""
+    """The last TCP or UDP header and the last IP header."""
     protocols = row["protocols"].split(":")
     transports = [name for name in protocols if name in ("tcp", "udp")]
     if not transports:
         return None
     kind = transports[-1]
-    before = protocols[: len(protocols) - protocols[::-1].index(kind)]
-    ip = "v4" if [name for name in before if name in ("ip", "ipv6")][-1] == "ip" else "v6"
+    ip = f"v{row['version']}"
     ports = (row[f"{kind} sport"], row[f"{kind} dport"])
     return row[f"{ip} src"], row[f"{ip} dst"], *map(int, ports), 6 if kind == "tcp" else 17
 
