@@ -14,8 +14,8 @@
 #define ZN_DIGITS_MAX 20 /* of 64 bits, or with a sign */
 #define ZN_FIXED_MAX (ZN_DIGITS_MAX + 8)
 
-/* "00" to "99" */
-extern const char zn_digit_pairs[200];
+/* "00" to "99", as one string. */
+extern const char zn_digit_pairs[201];
 
 /* Of a number of at least 100. */
 char *zn_digits_many(char *at, uint64_t value);

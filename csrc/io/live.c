@@ -73,6 +73,22 @@ static int explain(const zn_live *l, const char *interface, int status, zn_error
     }
 }
 
+/* Returns 0, or the status of what libpcap did not take. */
+static int set_up(pcap_t *handle, const zn_live_config *config)
+{
+    int status = pcap_set_snaplen(handle, (int)config->snaplen);
+    if (status == 0)
+        status = pcap_set_promisc(handle, config->promiscuous);
+    if (status == 0)
+        status = pcap_set_timeout(handle, ZN_LIVE_BLOCK_MS);
+    if (status == 0)
+        status = pcap_set_buffer_size(handle, (int)config->ring_bytes);
+    if (status == 0)
+        status = pcap_set_tstamp_precision(handle, PCAP_TSTAMP_PRECISION_NANO);
+    /* A system that has no nanoseconds goes on with microseconds, which zn_live_next asks about. */
+    return status == PCAP_ERROR_TSTAMP_PRECISION_NOTSUP ? 0 : status;
+}
+
 static int activate(zn_live *l, const zn_live_config *config, zn_error *err)
 {
     char text[PCAP_ERRBUF_SIZE];
@@ -81,13 +97,9 @@ static int activate(zn_live *l, const zn_live_config *config, zn_error *err)
     if (l->handle == NULL)
         return zn_fail(err, ZN_ERR_IO, 0, "interface %.32s cannot be opened: %.160s",
                        config->interface, text);
-    (void)pcap_set_snaplen(l->handle, (int)config->snaplen);
-    (void)pcap_set_promisc(l->handle, config->promiscuous);
-    (void)pcap_set_timeout(l->handle, ZN_LIVE_BLOCK_MS);
-    (void)pcap_set_buffer_size(l->handle, (int)config->ring_bytes);
-    /* A system that has no nanoseconds goes on with microseconds, which zn_live_next asks about. */
-    (void)pcap_set_tstamp_precision(l->handle, PCAP_TSTAMP_PRECISION_NANO);
-    status = pcap_activate(l->handle);
+    status = set_up(l->handle, config);
+    if (status == 0)
+        status = pcap_activate(l->handle);
     if (status < 0)
         return explain(l, config->interface, status, err);
     if (pcap_setnonblock(l->handle, 1, text) != 0)
