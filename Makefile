@@ -115,7 +115,7 @@ fuzz: $(FUZZ_TARGETS:%=$(FUZZ)/fuzz_%) ## fuzz each parser and the engine for T 
 	done
 
 .PHONY: system-clang
-system-clang: ; @scripts/setup-system $(PYTHON) clang
+system-clang: ; @scripts/setup-system $(PYTHON) clang libclang-rt-dev
 
 $(FUZZ)/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJECTS)
 	@echo "clang $<"

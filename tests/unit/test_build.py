@@ -6,6 +6,7 @@ import json
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -182,3 +183,32 @@ def test_numpy_is_imported_only_for_arrays() -> None:
     code = "import sys, zanon_net, zanon_net.cli; print('numpy' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert found.stdout == "False\n"
+
+
+@pytest.mark.parametrize("has_runtime", [True, False])
+def test_what_clang_fuzzes_with_is_asked_for(tmp_path: Path, has_runtime: bool) -> None:
+    """Where Debian's clang came without it; no apt-get is found, so the line to type is printed."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("bash", "cc", "echo", "find", "id", "make", "pkg-config", "xargs"):
+        program = shutil.which(name)
+        assert program is not None
+        (programs / name).symlink_to(program)
+    (programs / "clang").write_text(f"#!/bin/sh\necho {tmp_path}\n")
+    (programs / "clang").chmod(0o755)
+    (tmp_path / "lib").mkdir()
+    if has_runtime:
+        (tmp_path / "lib" / "libclang_rt.fuzzer-x86_64.a").touch()
+    done = subprocess.run(
+        [programs / "bash", "scripts/setup-system", sys.executable, "clang", "libclang-rt-dev"],
+        cwd=ROOT,
+        env=os.environ | {"PATH": str(programs)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = (
+        "zanon-net needs some system packages. As root, type: apt-get install -y libclang-rt-dev\n"
+    )
+    expected = (0, "") if has_runtime else (1, said)
+    assert (done.returncode, done.stderr) == expected
