@@ -221,18 +221,27 @@ def test_malformed_initials_are_invalid(frames: bytes) -> None:
     assert status(outcome) == ("quic", "invalid")
 
 
-def test_no_more_than_eight_initials() -> None:
-    parts = quic.pieces_of(HELLO, range(9, 73, 8))
-    datagrams = [Initial(crypto(data, at)).seal() for at, data in parts]
-    assert len(datagrams) == 9
+def test_no_more_than_32_initials() -> None:
+    def in_initials(n: int) -> list[bytes]:
+        parts = quic.pieces_of(HELLO, range(2, 2 * n, 2))
+        return [Initial(crypto(data, at)).seal() for at, data in parts]
+
+    datagrams = in_initials(33)
+    assert len(datagrams) == 33
     assert not seen_at_once(*datagrams).seen()
     assert seen_at_once(*datagrams).stats["suppressed_incomplete"] == 1
     assert seen_at_once(*datagrams, FLIGHT[0]).released() == set()
-    joined = [*datagrams[:7], datagrams[7] + datagrams[8]]
+    joined = [*datagrams[:31], datagrams[31] + datagrams[32]]
     assert not seen_at_once(*joined).seen()
-    parts = quic.pieces_of(HELLO, range(9, 65, 8))
-    datagrams = [Initial(crypto(data, at)).seal() for at, data in parts]
+    assert seen_at_once(*in_initials(32)).released() == {NAME.decode()}
+
+
+def test_a_hello_of_16_kib_in_the_least_datagrams_and_twice() -> None:
+    filler = wire.extension(wire.PADDING, bytes(16384 - len(quic.hello(host=NAME)) - 4))
+    datagrams = quic.first_flight(quic.hello(filler, host=NAME))
+    assert max(map(len, datagrams)) == 1200
     assert seen_at_once(*datagrams).released() == {NAME.decode()}
+    assert seen_at_once(*datagrams[:-1], *datagrams).released() == {NAME.decode()}
 
 
 def test_a_hello_of_more_than_16_kib() -> None:

@@ -18,7 +18,9 @@
 #include "anon/beside.h"
 #include "anon/names_internal.h"
 
-#define INITIALS_MAX 8          /* client Initials tried in one connection */
+/* Client Initials tried in one connection: the longest hello that is put together in datagrams of
+ * FIRST_DATAGRAM_MIN, all of them sent twice. */
+#define INITIALS_MAX 32
 #define CONNECTIONS_MAX 8       /* connections of one flow that are looked at */
 #define UNKNOWN_BYTES_MIN 4     /* of the server's ID: as hard to guess as a TCP sequence number */
 #define AMPLIFICATION 3         /* RFC 9000 8.1 */
