@@ -359,6 +359,10 @@ DATAGRAMS = {
     ),
     "lisp": in_udp(4341, b"\x80\0\0\1\0\0\0\1" + T4, T4, "lisp"),
     "lisp-ipv6": in_udp(4341, b"\x80\0\0\1\0\0\0\1" + U6, U6, "lisp"),
+    "mpls-in-udp": in_udp(6635, M1 + T4, T4, "mpls"),
+    "mpls-in-udp-ipv6": in_udp(6635, M3 + U6, U6, "mpls"),
+    "pseudowire-in-udp": in_udp(6635, M1 + ETHER4, T4, "mpls pseudowire"),
+    "pseudowire-in-udp-control-word": in_udp(6635, M1 + bytes(4) + ETHER4, T4, "mpls pseudowire"),
     "tzsp": in_udp(37008, TZSP() / TZSPTagEnd() / Raw(ETHER4), T4, "tzsp"),
     "tzsp-tags": in_udp(
         37008,

@@ -58,6 +58,7 @@
     X(AYIYA, ayiya)                                                                                \
     X(CAPWAP, capwap)                                                                              \
     X(LISP, lisp)                                                                                  \
+    X(MPLS_UDP, mpls_udp) /* MPLS, or another datagram on its port */                              \
     X(TZSP, tzsp)                                                                                  \
     X(IP, ip)                                                                                      \
     X(UDP, udp) /* looks whether a tunnel starts behind it */
@@ -147,6 +148,8 @@ static inline zn_header zn_layers_port(uint16_t port)
         return ZN_HEADER_CAPWAP;
     case 6081:
         return ZN_HEADER_GENEVE;
+    case 6635:
+        return ZN_HEADER_MPLS_UDP;
     case 37008:
         return ZN_HEADER_TZSP;
     default:

@@ -205,6 +205,21 @@ zn_stat zn_peel_lisp(zn_layers *l)
     return zn_layers_go(l, ZN_HEADER_IP);
 }
 
+/* RFC 7510. Behind the last label has to lie an IP packet, or a pseudowire's frame with one. */
+zn_stat zn_peel_mpls_udp(zn_layers *l)
+{
+    zn_cursor labels = l->c, control;
+    while ((zn_cursor_be32(&l->c) & 0x100) == 0 && zn_cursor_ok(&l->c)) /* four bytes a turn */
+        continue;
+    control = l->c;
+    if (zn_cursor_be32(&control) >> 28 != 0)
+        control = l->c; /* an address, or an IP packet's version: no control word */
+    if (!zn_layers_looks_like_ip(l) && !is_frame_with_ip(l->c) && !is_frame_with_ip(control))
+        return NOT_THIS;
+    l->c = labels;
+    return zn_layers_go(l, ZN_HEADER_MPLS);
+}
+
 /* Frames that a sensor passes on: version 1, received or sent, their kind, tagged fields. */
 zn_stat zn_peel_tzsp(zn_layers *l)
 {

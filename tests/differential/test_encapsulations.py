@@ -127,6 +127,8 @@ TSHARK_BLIND = {
     # guesses the control word by a MAC address that starts with 0
     "pseudowire",
     "pseudowire-control-word",
+    "pseudowire-in-udp",
+    "pseudowire-in-udp-control-word",
     "pseudowire-sequence",
     "pseudowire-vlan",
 }
