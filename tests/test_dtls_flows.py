@@ -133,6 +133,24 @@ def test_fragments_in_any_order(seed: int, filler: int) -> None:
     assert not outcome.seen()
 
 
+@pytest.mark.parametrize("message", [1, 0], ids=["counted", "old clients"])
+def test_a_late_copy_of_the_first_hello_spoils_no_second_one(message: int) -> None:
+    first = dtls_hello(host=NAME)
+    copy = dtls_record(dtls_fragment(first, 0, 40))
+    second = dtls_hello(host=NAME, cookie=COOKIE)
+    parts = [
+        dtls_record(dtls_fragment(second, start, start + 40, message=message))
+        for start in range(0, len(second), 40)
+    ]
+    talk = dtls_talk(FIRST).send(REQUEST, SERVER)
+    for datagram in (parts[0], copy, FIRST, *parts[1:]):
+        talk.send(datagram)
+    outcome = one_user(talk)
+    assert outcome.released() == {NAME.decode()}
+    assert outcome.stats["suppressed_incomplete"] == 0
+    assert outcome.flows[-1]["t_start_ns"] % MINUTE == 0  # what was passed over may be another name
+
+
 def test_hellos_that_never_become_whole() -> None:
     body = dtls_hello(host=NAME)
     half = dtls_record(dtls_fragment(body, 0, 50))

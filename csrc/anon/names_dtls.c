@@ -89,6 +89,34 @@ static void collect(const zn_sighting *s, const zn_dtls_fragment *part)
     }
 }
 
+/* A part of the hello before comes again while this one is put together, as a copy does that the
+ * network made or delayed: receivers drop it (RFC 6347 4.2.2). */
+static bool is_late(const zn_dtls_state *d, const zn_dtls_fragment *part)
+{
+    return d->collecting && d->before != 0 && part->length == d->before &&
+           part->message == d->message_before;
+}
+
+/* Another hello begins; the last one was read, or is given up now. False when there were too
+ * many. */
+static bool begin_hello(const zn_sighting *s, const zn_dtls_fragment *part)
+{
+    zn_dtls_state *d = state_of(s);
+    d->before = d->collecting ? 0 : d->length;
+    if (d->collecting)
+        refuse(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
+    if (d->hellos == HELLOS_MAX) {
+        s->f->names_dropped = true; /* it may hold another name */
+        return false;
+    }
+    d->message_before = d->message;
+    d->hellos++;
+    d->message = part->message;
+    d->length = part->length;
+    d->collecting = true;
+    return true;
+}
+
 static void see_fragment(const zn_sighting *s, const zn_dtls_fragment *part)
 {
     zn_dtls_state *d = state_of(s);
@@ -97,18 +125,12 @@ static void see_fragment(const zn_sighting *s, const zn_dtls_fragment *part)
                 (d->collecting || d->length == part->length);
     if (part->type != ZN_DTLS_CLIENT_HELLO || (same && !d->collecting))
         return;
-    if (!same) {
-        if (d->collecting)
-            refuse(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
-        if (d->hellos == HELLOS_MAX) {
-            s->f->names_dropped = true; /* it may hold another name */
-            return;
-        }
-        d->hellos++;
-        d->message = part->message;
-        d->length = part->length;
-        d->collecting = true;
+    if (is_late(d, part)) {
+        s->f->names_dropped = true; /* it may hold another name */
+        return;
     }
+    if (!same && !begin_hello(s, part))
+        return;
     if (part->length != d->length)
         refuse(s, ZN_STAT_SUPPRESSED_CONFLICT);
     else if (part->cut || part->bytes.n == part->length)

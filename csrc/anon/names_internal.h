@@ -115,8 +115,10 @@ typedef struct zn_quic_state {
 typedef struct zn_dtls_state {
     zn_id cookie;     /* identity of the server's cookie */
     uint32_t length;  /* of the hello in progress */
+    uint32_t before;  /* length of the one before, 0: there was none */
     uint16_t message; /* its number, or that of the last one read */
-    uint8_t hellos;   /* how many were begun */
+    uint16_t message_before;
+    uint8_t hellos; /* how many were begun */
     bool collecting : 1;
     bool cookie_known : 1;
 } zn_dtls_state;
