@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine inside another program: frames in as arrays, released data out as arrays."""
 
-import operator
 from typing import Any, Self, SupportsIndex
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from zanon_net import _core
 from zanon_net.config import Config
 from zanon_net.errors import ConfigError
+from zanon_net.values import as_int
 
 RECORD_DTYPE = _core.row_dtype("record_rows")
 OBSERVATION_DTYPE = _core.row_dtype("observation_rows")
@@ -147,9 +147,9 @@ def _numbers(name: str, values: npt.ArrayLike, wanted: type[Any]) -> npt.NDArray
 
 def _number(name: str, value: SupportsIndex, wanted: type[Any]) -> int:
     """`value`, which fits into `wanted`."""
-    if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
+    number, limits = as_int(value), np.iinfo(wanted)
+    if number is None:
         raise TypeError(f"{name} must be a whole number")
-    number, limits = operator.index(value), np.iinfo(wanted)
     if not limits.min <= number <= limits.max:
         raise ValueError(f"{name} is out of range")
     return number

@@ -65,14 +65,14 @@ class FilterConfig:
     max_attributes: int = _LIMITS.max_attributes
 
     def __post_init__(self) -> None:
-        whole("z", self.z, 1, Z_MAX)
+        object.__setattr__(self, "z", whole("z", self.z, 1, Z_MAX))
         parse_duration("window", self.window)
         if self.rotate is not None:
             parse_duration("rotate", self.rotate)
         key_path("key_file", self.key_file)
         new_file("popularity", self.popularity)
         for name in ("max_tuples", "max_attributes"):
-            whole(name, getattr(self, name), 1, COUNT_MAX)
+            object.__setattr__(self, name, whole(name, getattr(self, name), 1, COUNT_MAX))
         _one_of("suppressed", self.suppressed, SUPPRESSED)
         _one_of("format", self.format, ROW_FORMATS)
         _one_of("to", self.to, ROW_FORMATS)

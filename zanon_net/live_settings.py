@@ -32,7 +32,7 @@ class LiveSettings:
         object.__setattr__(self, "ring", parse_size("ring", self.ring))
         if not RING_MIN <= self.ring_bytes <= RING_MAX:
             reject("ring", "must be from 1M to just below 2G")
-        whole("snaplen", self.snaplen, 64, SNAPLEN_MAX)
+        object.__setattr__(self, "snaplen", whole("snaplen", self.snaplen, 64, SNAPLEN_MAX))
         object.__setattr__(self, "promiscuous", flag("promiscuous", self.promiscuous))
         if self.status is not None:
             parse_duration("status", self.status)

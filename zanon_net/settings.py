@@ -83,7 +83,7 @@ class ZParams(_Section):
     z_max: int | None = None
 
     def __post_init__(self) -> None:
-        whole("z", self.z, 1, Z_MAX)
+        self._settle("z", whole("z", self.z, 1, Z_MAX))
         parse_duration("window", self.window)
         if self.evidence not in EVIDENCE:
             reject("evidence", f"must be {' or '.join(EVIDENCE)}, not {self.evidence!r}")
@@ -100,8 +100,10 @@ class ZParams(_Section):
             return
         self._settle("target_k", TARGET_K if self.target_k is None else self.target_k)
         self._settle("target_p", TARGET_P if self.target_p is None else self.target_p)
-        whole("target_k", self.target_k, 2, COUNT_MAX)
-        whole("z_max", self.z_limit, self.z, Z_MAX)
+        self._settle("target_k", whole("target_k", self.target_k, 2, COUNT_MAX))
+        limit = whole("z_max", self.z_limit, self.z, Z_MAX)
+        if self.z_max is not None:
+            self._settle("z_max", limit)
         number: object = self.target_p
         if not isinstance(number, int | float) or not 0 < number < 1:
             reject("target_p", f"must be a probability above 0 and below 1, not {number!r}")
@@ -257,5 +259,5 @@ class Limits(_Section):
 
     def __post_init__(self) -> None:
         for name in ("max_flows", "max_tuples", "max_attributes"):
-            whole(name, getattr(self, name), 1, COUNT_MAX)
-        whole("workers", self.workers, 1, WORKERS_MAX)
+            self._settle(name, whole(name, getattr(self, name), 1, COUNT_MAX))
+        self._settle("workers", whole("workers", self.workers, 1, WORKERS_MAX))

@@ -8,6 +8,7 @@ it.
 
 import difflib
 import ipaddress
+import operator
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -53,6 +54,19 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
+def as_int(value: object) -> int | None:
+    """The whole number that `value` is, of any type for those, such as NumPy's; None: it is none.
+
+    A truth value is none, nor is a float without a fraction.
+    """
+    if isinstance(value, bool):
+        return None
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
 def parse_duration(name: str, value: object) -> int:
     """Nanoseconds, 1 to ten years, from "1h", "90s", "500ms", "1.5d" or a whole number of ns.
 
@@ -66,11 +80,12 @@ def parse_duration(name: str, value: object) -> int:
         if ns != int(ns):
             reject(name, f"{value!r} is not a whole number of nanoseconds")
         value = int(ns)
-    if not isinstance(value, int) or isinstance(value, bool):
+    whole_ns = as_int(value)
+    if whole_ns is None:
         reject(name, "not a duration; write it like '1h', or as a whole number of nanoseconds")
-    if not 1 <= value <= DURATION_MAX_NS:
+    if not 1 <= whole_ns <= DURATION_MAX_NS:
         reject(name, "must be longer than zero and at most 3650d")
-    return value
+    return whole_ns
 
 
 def format_duration(ns: int) -> str:
@@ -220,12 +235,14 @@ def parse_never(name: str, value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_suffix(name, where, text) for where, text in items))
 
 
-def whole(name: str, value: object, low: int, high: int) -> None:
-    """Refuses what is not a whole number from `low` to `high`."""
-    if not isinstance(value, int) or isinstance(value, bool):
+def whole(name: str, value: object, low: int, high: int) -> int:
+    """A whole number from `low` to `high`."""
+    number = as_int(value)
+    if number is None:
         reject(name, f"must be a whole number, not {value!r}")
-    if not low <= value <= high:
-        reject(name, f"must be from {low} to {high}, not {value}")
+    if not low <= number <= high:
+        reject(name, f"must be from {low} to {high}, not {number}")
+    return number
 
 
 def parse_size(name: str, value: object) -> int:
@@ -233,9 +250,10 @@ def parse_size(name: str, value: object) -> int:
     match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is not None:
         value = int(match[1]) * SIZE_UNITS[match[2].upper()]
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= SIZE_MAX:
+    size = as_int(value)
+    if size is None or not 1 <= size <= SIZE_MAX:
         reject(name, f"must be a number of bytes such as 500M or 20G, not {value!r}")
-    return value
+    return size
 
 
 def flag(name: str, value: object) -> bool:

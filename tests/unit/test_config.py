@@ -8,12 +8,14 @@ import re
 from ipaddress import ip_network
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from zanon_net import AddressPolicy, Config, ConfigError, Input, Limits, Output, ZParams
 from zanon_net._core import Engine
 from zanon_net.config import SECTION_OF
 from zanon_net.example import example
+from zanon_net.filter_config import FilterConfig
 from zanon_net.live_settings import LiveSettings
 
 HOUR_NS = 3_600_000_000_000
@@ -49,6 +51,20 @@ def test_what_is_no_suffix(tmp_path: Path, text: str) -> None:
 def test_what_is_no_z(z: object) -> None:
     with pytest.raises(ConfigError, match=r"^z: must be"):
         Config().replace(z=z)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint32])
+def test_whole_numbers_of_another_type(kind: type) -> None:
+    numbers = {"z": 5, "z_max": 9, "target_k": 3, "workers": 2, "max_flows": 64, "snaplen": 64}
+    times = {"window": 10**9, "rotate": 60, "split_size": 1 << 20, "ring": 1 << 21}
+    given = {name: kind(number) for name, number in (numbers | times).items()}
+    config = Config().replace(target_p=0.5, **given)
+    assert config == Config().replace(target_p=0.5, **numbers, **times)
+    assert json.loads(json.dumps(config.to_dict()))["anonymity"]["window_ns"] == 10**9
+    assert FilterConfig(z=kind(5), window=kind(60)) == FilterConfig(z=5, window=60)
+    for value in (np.bool_(True), np.float64(5), np.array([5])):
+        with pytest.raises(ConfigError, match=r"^z: must be a whole number"):
+            Config().replace(z=value)
 
 
 @pytest.mark.parametrize("pair", ["32", "0,64", "33,64", "32,129", "a,b", "32,64,1", (32,), 5])

@@ -9,17 +9,14 @@ from numpy.typing import ArrayLike
 
 from zanon_net.errors import ConfigError
 from zanon_net.model.special import Floats
+from zanon_net.values import whole
 
 COUNT_MAX = 2**31
 
 
 def count(name: str, value: object, low: int = 1, high: int = COUNT_MAX) -> int:
     """A whole number from low to high."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise ConfigError(f"{name}: must be a whole number, not {value!r}")
-    if not low <= value <= high:
-        raise ConfigError(f"{name}: must be from {low} to {high}, not {value}")
-    return int(value)
+    return whole(name, value, low, high)
 
 
 def positive(name: str, value: object) -> float:
