@@ -25,6 +25,7 @@ from packet_help import (
     PSH,
     RST,
     SERVER,
+    SERVER_ADDRESS,
     START,
     SYN,
     Frame,
@@ -343,6 +344,19 @@ def test_joined_in_the_middle(payload: bytes, ports: tuple[int, int]) -> None:
     talk.say(payload)
     assert run(talk.frames, z=1, established=False).released() == {NAME.decode()}
     assert not run(talk.frames, z=1).observations
+
+
+@pytest.mark.parametrize("server", [SERVER_ADDRESS, user(2)])
+def test_who_showed_a_name_stays_the_client(server: str) -> None:
+    """Its votes, which may wait in the same batch, would be the other's."""
+    talk = Tcp(user(1), server, DNS).segment(CLIENT, PSH | ACK, message(NAME))
+    talk.segment(CLIENT, PSH | ACK, message(OTHER))
+    talk.frames[-1] = talk.frames[-1].cut(len(talk.frames[-1].data) - 8)
+    first = run(talk.frames, z=1, established=False, keep_client_port=True)
+    talk.segment(SERVER, PSH | ACK, request(b"late.example"))
+    outcome = run(talk.frames, z=1, established=False, keep_client_port=True)
+    assert outcome.released() == first.released() == {NAME.decode()}
+    assert outcome.flow["client_port"] == first.flow["client_port"] == 40000
 
 
 def test_a_hello_in_pieces_out_of_order_behind_a_syn_that_came_late() -> None:

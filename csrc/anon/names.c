@@ -242,6 +242,8 @@ void zn_names_addr(const zn_sighting *s)
 bool zn_names_swap_client(const zn_sighting *s)
 {
     zn_addr known_as[2];
+    if (s->f->names != 0 || s->f->names_dropped || s->f->addr_vote != ZN_ADDR_UNASKED)
+        return false; /* what it voted for would be the other's */
     zn_flow_swap_client(s->f);
     zn_policy_place(s->names->policy, s->names->gate->flows, s->f, s->p, known_as);
     (void)zn_gate_vote(s->names->gate, ZN_VOTE_CLIENT, s->p->t_ns, s->flow, 0);

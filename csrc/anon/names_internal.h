@@ -29,8 +29,8 @@ void zn_names_addr(const zn_sighting *s);
 /* Evidence, complete with this packet, that the client is real: votes for the server's address and
  * the waiting name `entry` (0: none). Only its own: another of the flow may be forged. */
 void zn_names_client_proven(const zn_sighting *s, uint32_t entry);
-/* The packet shows its sender to be the client, which the other side was taken for. False when the
- * flow has no user now. */
+/* The packet shows its sender to be the client, which the other side was taken for. False when that
+ * one showed itself to be it, by a name or what proves a client, or the flow has no user now. */
 bool zn_names_swap_client(const zn_sighting *s);
 /* Whether there is a stream to collect the flow's head in; counted where there is none left. */
 bool zn_names_has_stream(const zn_sighting *s);

@@ -251,7 +251,7 @@ static void take(const zn_sighting *s, zn_piece in)
 }
 
 /* A flow joined in its middle: the side that sends a hello or a request is the client. */
-static bool is_client_after_all(const zn_sighting *s)
+static bool speaks_as_client(const zn_sighting *s)
 {
     zn_tls_hello hello;
     zn_span bytes = s->p->payload;
@@ -280,7 +280,7 @@ void zn_names_tcp(const zn_sighting *s)
                    p->payload_len - (uint32_t)p->payload.n, ZN_PIECE_OPEN, false};
     if (f->head == ZN_HEAD_OFF || p->payload.n == 0)
         return;
-    if (p->sender != f->client && !is_client_after_all(s))
+    if (p->sender != f->client && !speaks_as_client(s))
         return;
     if (f->head == ZN_HEAD_SEARCH && f->stream == 0) {
         if (f->midstream && (f->head_tries != 0 || f->rare[f->client].syn == 0))

@@ -32,11 +32,11 @@ bool zn_names_may_be_answer(const zn_packet *p)
 
 /* A flow joined between a query and its answer, by a client that asks from one port for long: the
  * side whose first packet is a query is the client, where the other has asked nothing. */
-static bool is_client_after_all(const zn_sighting *s)
+static bool asks_as_client(const zn_sighting *s)
 {
     const zn_flow *f = s->f;
-    return f->tuple.port[f->client] == DNS_PORT && f->names == 0 && !f->names_dropped &&
-           f->side[s->p->sender].packets == 1 && zn_names_swap_client(s);
+    return f->tuple.port[f->client] == DNS_PORT && f->side[s->p->sender].packets == 1 &&
+           zn_names_swap_client(s);
 }
 
 /* False when the datagram is no DNS message. */
@@ -50,7 +50,7 @@ static bool see_dns(const zn_sighting *s)
         s->f->protocol = ZN_PROTOCOL_DNS;
         if (question.opcode != 0)
             break;
-        if (!question.response && (from_client || is_client_after_all(s)))
+        if (!question.response && (from_client || asks_as_client(s)))
             zn_names_question(s, &question);
         else if (!from_client && question.response)
             found_answer(s, &question);
