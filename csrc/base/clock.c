@@ -17,8 +17,6 @@ static zn_clock_verdict accept(zn_clock *c, int64_t t_ns, zn_clock_verdict verdi
     c->refused_late = c->refused_ahead = 0;
     if (verdict != ZN_CLOCK_LATE)
         c->now_ns = t_ns;
-    if (verdict == ZN_CLOCK_REBASED)
-        c->jumps++;
     c->started = true;
     return verdict;
 }

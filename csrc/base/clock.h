@@ -32,7 +32,6 @@ typedef struct zn_clock {
     uint32_t refused_late;  /* too late in a row */
     uint32_t refused_ahead; /* too far ahead in a row */
     bool started;
-    uint64_t jumps; /* times the clock was rebased */
 } zn_clock;
 
 void zn_clock_init(zn_clock *c, int64_t window_ns, int64_t max_jump_ns, uint32_t rebase_after);
