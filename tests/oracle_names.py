@@ -28,6 +28,8 @@ def normal(raw: bytes) -> tuple[str, str]:
         pass
     else:
         return "address", ""
+    if all(re.fullmatch("[0-9]+|0x[0-9a-f]*", label) for label in text.split(".")):
+        return "address", ""
     if len(text) > 253 or not all(LABEL.fullmatch(label) for label in text.split(".")):
         return "invalid", ""
     return "home" if under(text, HOMES) else "name", text

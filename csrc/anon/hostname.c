@@ -60,7 +60,7 @@ static zn_span bracketed(zn_span raw)
     return (zn_span){raw.p + 1, close - 1};
 }
 
-static bool is_literal(zn_span text, int family)
+static bool is_ipv6(zn_span text)
 {
     char copy[ZN_ADDR_TEXT_MAX];
     uint8_t address[16];
@@ -68,7 +68,7 @@ static bool is_literal(zn_span text, int family)
         return false;
     memcpy(copy, text.p, text.n);
     copy[text.n] = '\0';
-    return inet_pton(family, copy, address) == 1;
+    return inet_pton(AF_INET6, copy, address) == 1;
 }
 
 /* The bytes from..to - 1 have a label's length, and no hyphen at either end. */
@@ -115,6 +115,23 @@ static bool is_home(const zn_hostname *name)
            ENDS_WITH(name, "local") || ENDS_WITH(name, "home.arpa");
 }
 
+/* Each label is a number: decimal, octal, or hexadecimal behind 0x. What a URL has in place of a
+ * host is then an IPv4 address in one of its spellings (WHATWG URL, 3.5), or nothing: no name. */
+static bool is_all_numbers(const zn_hostname *name)
+{
+    const uint8_t *text = name->text;
+    size_t label = 0; /* where it starts */
+    for (size_t i = 0; i < name->n; i++) {
+        uint8_t c = text[i];
+        bool hex = i != label && text[label] == '0' && text[label + 1] == 'x';
+        if (c == '.')
+            label = i + 1;
+        else if (!is_digit(c) && !(hex && (i == label + 1 || (c >= 'a' && c <= 'f'))))
+            return false;
+    }
+    return true;
+}
+
 /* Without brackets and a port: an IPv4 literal, a name, or nothing valid. */
 static zn_host_kind normalize_name(zn_span raw, zn_hostname *out)
 {
@@ -122,11 +139,13 @@ static zn_host_kind normalize_name(zn_span raw, zn_hostname *out)
         raw.n--;
     if (raw.n == 0)
         return ZN_HOST_EMPTY;
-    if (is_digit(raw.p[raw.n - 1]) && is_literal(raw, AF_INET))
-        return ZN_HOST_ADDRESS;
     if (raw.n > ZN_HOSTNAME_MAX || !copy_labels(raw, out)) {
         out->n = 0;
         return ZN_HOST_INVALID;
+    }
+    if (ZN_UNLIKELY(is_all_numbers(out))) {
+        out->n = 0;
+        return ZN_HOST_ADDRESS;
     }
     return is_home(out) ? ZN_HOST_HOME : ZN_HOST_NAME;
 }
@@ -138,8 +157,8 @@ zn_host_kind zn_hostname_normalize(zn_span raw, zn_hostname *out)
     if (raw.n == 0 || (raw.p[0] != '[' && memchr(raw.p, ':', raw.n) == NULL))
         return normalize_name(raw, out);
     inner = bracketed(raw);
-    if (inner.n != 0 || is_literal(raw, AF_INET6))
-        return inner.n == 0 || is_literal(inner, AF_INET6) ? ZN_HOST_ADDRESS : ZN_HOST_INVALID;
+    if (inner.n != 0 || is_ipv6(raw))
+        return inner.n == 0 || is_ipv6(inner) ? ZN_HOST_ADDRESS : ZN_HOST_INVALID;
     return normalize_name(without_port(raw), out);
 }
 

@@ -18,7 +18,7 @@ typedef enum zn_host_kind {
     ZN_HOST_NAME,
     /* An address or a home spelled as a name: in-addr.arpa, ip6.arpa, .local, home.arpa. */
     ZN_HOST_HOME,
-    ZN_HOST_ADDRESS, /* an IP literal: no name */
+    ZN_HOST_ADDRESS, /* an IP literal, or numbers only, which a URL has for one: no name */
     ZN_HOST_EMPTY,
     ZN_HOST_INVALID
 } zn_host_kind;

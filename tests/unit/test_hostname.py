@@ -24,9 +24,17 @@ NAMES = {
     b"x--y.example": "x--y.example",
     b"xn--bcher-kva.example": "xn--bcher-kva.example",
     b"3com.example": "3com.example",
-    b"1.2.3": "1.2.3",
+    b"1e100.example": "1e100.example",
+    b"1e100": "1e100",
+    b"10.1.1.a": "10.1.1.a",
+    b"0a.1": "0a.1",
+    b"0x1g": "0x1g",
+    b"00x1": "00x1",
+    b"1x1": "1x1",
+    b"x.1": "x.1",
+    b"0x.example": "0x.example",
+    b"example.123": "example.123",
     b"1.2.3.4.example": "1.2.3.4.example",
-    b"256.1.1.1": "256.1.1.1",
     b"localx": "localx",
     b"mylocal": "mylocal",
     b"local.example": "local.example",
@@ -50,6 +58,15 @@ ADDRESSES = (
     b"192.0.2.1:8080",
     b"192.0.2.1.",
     b"0.0.0.0",
+    b"167837959",
+    b"1.2.3",
+    b"10.65799:80",
+    b"012.1.1.7",
+    b"010.001.001.008",
+    b"0xa010107",
+    b"0XA.0x1.1.7.",
+    b"0x",
+    b"256.1.1.1",
     b"[2001:db8::1]",
     b"[2001:db8::1]:443",
     b"[2001:db8::1]:",
@@ -144,16 +161,18 @@ def by_the_rules(raw: bytes) -> tuple[str, str]:
         return ("address" if is_address(inner, 6) else "invalid"), ""
     with_port = re.fullmatch(r"([^:]*):[0-9]*", text, re.DOTALL)
     host = (with_port[1] if with_port else text).removesuffix(".")
-    if not host or is_address(host, 4):
-        return ("address" if host else "empty"), ""
+    if not host:
+        return "empty", ""
     name = host.lower()
     if not HOST.fullmatch(name):
         return "invalid", ""
+    if all(re.fullmatch(r"[0-9]+|0x[0-9a-f]*", label) for label in name.split(".")):
+        return "address", ""
     return ("home" if HOME.fullmatch(name) else "name"), name
 
 
 WORDS = ["a", "Z", "0", "-", "_", ".", ":", "[", "]", "::", "1.2.3.4", "local", "ip6.arpa", "%"]
-WORDS += ["home", ".arpa", "in-addr", ":80", "\u00e9", "/"]
+WORDS += ["0x", "a.", "9", "home", ".arpa", "in-addr", ":80", "\u00e9", "/"]
 PIECES = st.sampled_from([*WORDS, "a" * 62, "b.c." * 60, " ", "\0", "\n"])
 
 
