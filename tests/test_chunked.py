@@ -78,4 +78,19 @@ def test_trailers_without_end_are_no_body() -> None:
     endless = chunk(b"x") + b"0\r\n" + b"A: b\r\n" * 1000
     talk = talk_of(CHUNKED, *segments(endless, 1000), request(NAME))
     assert names(talk) == BOTH
-    assert run(talk.frames, z=1).stats["suppressed_incomplete"] == 0
+    stats = run(talk.frames, z=1).stats
+    assert (stats["suppressed_incomplete"], stats["bodies_lost"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("stream", "lost"),
+    [
+        (CHUNKED + chunk(b"x", b"%x;" + b"e" * 250 + b"\r\n") + LAST, 0),
+        (CHUNKED + chunk(b"x", b"%x;" + b"e" * 300 + b"\r\n") + LAST, 1),
+        (CHUNKED + b"12345678\r\n", 1),
+        (HEAD.replace(b"Transfer-Encoding: %s", b"Content-Length: %d") % (1 << 30), 0),
+        (HEAD.replace(b"Transfer-Encoding: %s", b"Content-Length: %d") % (1 << 31), 1),
+    ],
+)
+def test_a_body_whose_end_is_not_found_is_counted(stream: bytes, lost: int) -> None:
+    assert run(talk_of(stream).frames, z=1).stats["bodies_lost"] == lost

@@ -203,6 +203,19 @@ def test_no_more_than_eight_hellos() -> None:
     assert outcome.flow["name_status"] == "released"
 
 
+def test_each_hello_that_is_too_many_is_counted() -> None:
+    bodies = [dtls_hello(host=b"h%d.example" % i) for i in range(11)]
+    pieces = [
+        dtls_record(dtls_fragment(body, start, end, message=i))
+        for i, body in enumerate(bodies)
+        for start, end in ((0, 40), (40, 70), (70, len(body)))
+    ]
+    for n, many in ((8, 0), (9, 1), (11, 3)):
+        outcome = seen_at_once(*pieces[: 3 * n])
+        assert len(outcome.released()) == 8
+        assert outcome.stats["dtls_hellos_many"] == many
+
+
 def test_a_flow_with_more_hellos_hides_something() -> None:
     """What the ninth names is not known, and may be what nobody else has."""
     hellos = [dtls_record(dtls_fragment(dtls_hello(), message=i)) for i in range(9)]

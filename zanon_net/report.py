@@ -360,6 +360,8 @@ class Report:
             yield "suppressed", f"{count:,}  {text}"
         for text, count in totals.lines("drop"):
             yield "dropped packets", f"{count:,}  {text}"
+        for text, count in totals.lines("capacity"):
+            yield "limits met", f"{count:,}  {text}"
         lost = Drops(**self.manifest["capture_drops"])
         if lost != Drops() or any(s["format"] == "interface" for s in self.manifest["sources"]):
             yield "lost packets", lost.text()

@@ -105,14 +105,15 @@ static bool begin_hello(const zn_sighting *s, const zn_dtls_fragment *part)
     d->before = d->collecting ? 0 : d->length;
     if (d->collecting)
         refuse(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
-    if (d->hellos == HELLOS_MAX) {
-        s->f->names_dropped = true; /* it may hold another name */
-        return false;
-    }
     d->message_before = d->message;
-    d->hellos++;
     d->message = part->message;
     d->length = part->length;
+    if (d->hellos == HELLOS_MAX) {
+        s->f->names_dropped = true; /* it may hold another name */
+        s->names->stats->n[ZN_STAT_DTLS_HELLOS_MANY]++;
+        return false;
+    }
+    d->hellos++;
     d->collecting = true;
     return true;
 }

@@ -163,7 +163,11 @@ static zn_parse read_request(const zn_sighting *s, const zn_piece *in, uint32_t 
         f->head = ZN_HEAD_HTTP;
     if (result != ZN_DONE)
         return result;
-    body = request.body_unknown || request.body_bytes > BODY_MAX ? 0 : request.body_bytes;
+    body = request.body_unknown ? 0 : request.body_bytes;
+    if (body > BODY_MAX) {
+        s->names->stats->n[ZN_STAT_BODIES_LOST]++;
+        body = 0;
+    }
     *used = (uint32_t)(request.head_bytes + body);
     f->protocol = ZN_PROTOCOL_HTTP;
     f->head = request.chunked ? ZN_HEAD_HTTP_CHUNK : ZN_HEAD_HTTP_BETWEEN;
@@ -181,8 +185,10 @@ static zn_parse read_chunk(const zn_sighting *s, const zn_piece *in, uint32_t *u
 {
     bool last = true;
     zn_parse result = zn_http_chunk(in->bytes, used, &last);
-    if (result == ZN_OTHER)
+    if (result == ZN_OTHER) {
+        s->names->stats->n[ZN_STAT_BODIES_LOST]++;
         *used = 0;
+    }
     if (result == ZN_NEED_MORE)
         return ZN_NEED_MORE;
     s->f->head = last ? ZN_HEAD_HTTP_BETWEEN : ZN_HEAD_HTTP_CHUNK;

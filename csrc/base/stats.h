@@ -123,7 +123,9 @@
     X(CLOCK_JUMPS, "clock", "clock rebased")                                                       \
     X(STREAMS_FULL, "capacity", "stream buffers ran out")                                          \
     X(STREAMS_HALF_FULL, "capacity", "early pieces of later requests passed over")                 \
+    X(BODIES_LOST, "capacity", "request bodies whose end was not found")                           \
     X(DATAGRAMS_FULL, "capacity", "entries for QUIC and DTLS ran out")                             \
+    X(DTLS_HELLOS_MANY, "capacity", "DTLS hellos behind the eighth of their flow, not read")       \
     X(HEADER_TABLES_FULL, "capacity", "HTTP/2 header tables ran out")                              \
     X(NAMES_FULL, "capacity", "name entries ran out")                                              \
     X(GAPS_FULL, "capacity", "sequence gaps ran out")                                              \

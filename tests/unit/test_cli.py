@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 from cli_help import COMMAND, DEMO, ENVIRONMENT, TRUTH, Captured, manifest_of, run_main
+from packet_help import Tcp
+from parts_help import capture_of
 
 import zanon_net
 from zanon_net.cli import cli
@@ -93,6 +95,16 @@ def test_summary(capsys: Captured) -> None:
     assert re.search(r"^suppressed +[\d,]+  exposed by fewer than z users", said.err, re.MULTILINE)
     assert rows["output"] == "out"
     assert "note" not in rows
+
+
+def test_the_summary_tells_which_limits_were_met(capsys: Captured) -> None:
+    head = b"POST / HTTP/1.1\r\nHost: www.example.org\r\nTransfer-Encoding: chunked\r\n\r\nno chunk"
+    talk = Tcp().handshake().say(head)
+    Path("one.pcap").write_bytes(capture_of(talk.frames))
+    assert run_main("run", "one.pcap", "--out", "out") == 0
+    said = capsys.readouterr().err
+    assert re.search(r"^limits met +1  request bodies whose end was not found", said, re.MULTILINE)
+    assert manifest_of("out")["counters"]["capacity"]["bodies_lost"] == 1  # type: ignore[index]
 
 
 def test_the_summary_tells_how_z_followed_the_stream(capsys: Captured) -> None:
