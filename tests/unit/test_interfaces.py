@@ -72,6 +72,16 @@ def test_losses_from_the_first_look_on(tmp_path: Path) -> None:
     assert counts == [(0, 0), (0, 0), (2, 2)]
 
 
+def test_losses_of_an_interface_whose_name_is_not_ascii(tmp_path: Path) -> None:
+    source = tmp_path / "dev"
+    for name in ("b\u00fcro0", "e\u2028\u3000", os.fsdecode(b"\xff0")):  # as socket has them
+        text = NET_DEV.replace("eth0.5", name)
+        source.write_bytes(os.fsencode(text.format(7)))
+        one = Losses(name, source)
+        source.write_bytes(os.fsencode(text.format(9)))
+        assert one.refresh() == 2
+
+
 def test_losses_of_an_unknown_interface(tmp_path: Path) -> None:
     assert Losses("wlan0", tmp_path / "missing").refresh() == 0
 
