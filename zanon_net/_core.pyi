@@ -20,6 +20,9 @@ TABLES: tuple[str, ...]
 FULL_ROWS: int
 """Rows of a table that are enough to be drained: records wait until they are."""
 
+LIMITS: dict[str, int]
+"""The largest z, and most workers, interfaces, rings of each and bytes kept of a frame."""
+
 FIELD_TYPES: tuple[str, ...]
 """Types of fields: Arrow's names, or ms and s (doubles), time (ns since the Unix epoch), text."""
 

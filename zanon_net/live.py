@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from zanon_net._core import Engine, Live
+from zanon_net._core import LIMITS, Engine, Live
 from zanon_net.config import Config
 from zanon_net.errors import CaptureError, ConfigError
 from zanon_net.interfaces import ANY, Losses
@@ -20,7 +20,6 @@ from zanon_net.report import Drops
 from zanon_net.windows import Windows
 
 BATCH_FRAMES = 16384
-RINGS_MAX = 8  # of an interface, one for each worker that reads it
 WAIT_MS = 100  # longest that a signal, a status line or an idle flow waits for the core
 DRAIN_S = 0.3  # more than a frame is held for its turn (ZN_LIVE_HOLD_MS)
 DRAIN_MAX_S = 10.0  # rings that take longer to empty are left, and counted
@@ -63,11 +62,11 @@ class InterfaceFacts:
 class LiveInterfaces:
     """Open interfaces. Raises ConfigError, CaptureError or CapacityError.
 
-    names: at most 16 interfaces, or "any".
+    names: at most LIMITS["interfaces"], or "any".
     """
 
     def __init__(self, names: Sequence[str], config: Config) -> None:
-        settings, rings = config.live, min(config.limits.workers, RINGS_MAX)
+        settings, rings = config.live, min(config.limits.workers, LIMITS["rings"])
         self.names = tuple(names)
         self._losses = [Losses(name) for name in names]
         self._unread = False

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from zanon_net import AddressPolicy, Config, ConfigError, Input, Limits, Output, ZParams
-from zanon_net._core import Engine
-from zanon_net.config import SECTION_OF
+from zanon_net._core import LIMITS, Engine
+from zanon_net.config import SECTION_OF, WORKERS_MAX, Z_MAX
 from zanon_net.example import example
 from zanon_net.filter_config import FilterConfig
-from zanon_net.live_settings import LiveSettings
+from zanon_net.live_settings import SNAPLEN_MAX, LiveSettings
 
 HOUR_NS = 3_600_000_000_000
 KEY_TEXT = "rK3bSQ7z7VlyEJqYXKgP8n7AAjSes7tPeoJV9gyZ0v4="
@@ -28,6 +28,12 @@ def write(path: Path, text: str) -> str:
 
 
 # ---- names and other values ---------------------------------------------------------------------
+
+
+def test_limits_are_those_of_the_core() -> None:
+    """Settings are checked without the core, which must be able to do what they allow."""
+    settings = {"z": Z_MAX, "workers": WORKERS_MAX, "snaplen": SNAPLEN_MAX}
+    assert {name: LIMITS[name] for name in settings} == settings
 
 
 def test_suffixes(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ OUTPUTS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete", "jsonl"
 ROWS = ("record_rows", "observation_rows")
 TABLES = ("tcp_table", "udp_table")
 FULL_ROWS = ZN_OUTPUTS_ROWS
+LIMITS = {"z": ZN_ZTABLE_Z_MAX, "workers": ZN_POOL_MAX, "interfaces": ZN_LIVE_MAX,
+          "rings": ZN_LIVE_RINGS, "snaplen": ZN_FRAME_MAX}
 cdef enum:
     TEXTS = 8
 ALL_TEXTS = OUTPUTS + ROWS

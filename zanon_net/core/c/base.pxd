@@ -23,6 +23,9 @@ cdef extern from "base/base.h" nogil:
 cdef extern from "base/arena.h" nogil:
     void zn_alloc_fail_after(uint64_t n)
 
+cdef extern from "base/pool.h" nogil:
+    unsigned ZN_POOL_MAX
+
 cdef extern from "base/cursor.h" nogil:
     ctypedef struct zn_span:
         const uint8_t *p

@@ -3,6 +3,7 @@
 # Declarations of csrc/io.
 
 cdef extern from "io/frame.h" nogil:
+    uint32_t ZN_FRAME_MAX
     ctypedef struct zn_frame:
         const uint8_t *data
         int64_t t_ns
@@ -41,6 +42,8 @@ cdef extern from "io/event_log.h" nogil:
     const zn_event_field *zn_event_observation_fields(size_t *count, size_t *row_bytes)
 
 cdef extern from "io/live_group.h" nogil:
+    unsigned ZN_LIVE_MAX
+    unsigned ZN_LIVE_RINGS
     ctypedef struct zn_live_config:
         const char *interface
         const char *filter
