@@ -20,6 +20,7 @@ from zanon_net.bench.command import bench_command
 from zanon_net.config import Config
 from zanon_net.errors import CapacityError, ConfigError, ZanonError
 from zanon_net.example import example, write_example
+from zanon_net.files import NO_ROOM, explanation
 from zanon_net.filter_config import FilterConfig
 from zanon_net.filter_options import FILTER_EPILOG, filter_options
 from zanon_net.filtering import filter_rows
@@ -28,7 +29,7 @@ from zanon_net.keys import check_key, new_key
 from zanon_net.model_commands import model_command, tune_command
 from zanon_net.options import RUN_EPILOG, GroupedCommand, run_options
 from zanon_net.pipeline import Interruption, Progress, run
-from zanon_net.privileges import forbid_core_dumps
+from zanon_net.privileges import find_user, forbid_core_dumps
 from zanon_net.report import Report, manifest_bytes, printable
 from zanon_net.sinks import ClosedStdout
 from zanon_net.sources import STDIN
@@ -66,7 +67,7 @@ def run_command(
     verbose: bool,
     **options: Any,
 ) -> int:
-    """Turn captures, or what passes an interface, into anonymized flow logs.
+    """Turn captures or live traffic into anonymized flow logs.
 
     SOURCE is a pcap, pcapng or snoop file, also compressed (.gz .zst .xz .lz4 .bz2), a folder of
     them, or - for standard input. Several are read in the order of their first packets' times.
@@ -92,7 +93,7 @@ def run_command(
             started=None if quiet or as_json else _tell_memory,
         )
     for warning in report.warnings:
-        _warn(warning)
+        _warn(f"{warning}; what comes before that is in the output")
     _finish(report, as_json, quiet)
     if report.interrupted:
         _say("interrupted: what had been read is complete")
@@ -108,7 +109,10 @@ def _configure(config_file: str | None, options: dict[str, Any]) -> Config:
     """The file's settings with the given options over them. Raises ConfigError."""
     config = Config() if config_file is None else Config.load(config_file)
     with _naming_options():
-        return config.replace(**_given(options))
+        config = config.replace(**_given(options))
+        if config.live.drop_to is not None:
+            find_user(config.live.drop_to)
+    return config
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
@@ -344,6 +348,8 @@ def _explain(error: BaseException) -> int:
             _say(str(error) or "out of memory")
         case ZanonError():
             _say(str(error))
+        case OSError(filename=None) if error.errno in NO_ROOM:  # files have their own errors
+            _say(explanation("write", "standard output", error))
         case OSError():
             problem = error.strerror or "input or output error"
             _say(f"{error.filename}: {problem}" if error.filename else problem)

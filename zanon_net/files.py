@@ -34,6 +34,16 @@ _ADVICE = {
 }
 
 
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # only what is written has these
+
+
+def explanation(action: str, path: object, error: OSError) -> str:
+    """What failed, where, and what to do, in a line."""
+    advice = _ADVICE.get(error.errno or 0)
+    text = f"cannot {action} {path}: {error.strerror or error}"
+    return f"{text}; {advice}" if advice else text
+
+
 @contextlib.contextmanager
 def explained(action: str, path: object) -> Iterator[None]:
     """Turns an OSError into an OutputError that says what failed, where, and what to do."""
@@ -42,9 +52,7 @@ def explained(action: str, path: object) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        advice = _ADVICE.get(error.errno or 0)
-        text = f"cannot {action} {path}: {error.strerror or error}"
-        raise OutputError(f"{text}; {advice}" if advice else text) from error
+        raise OutputError(explanation(action, path, error)) from error
 
 
 class Compressor(Protocol):

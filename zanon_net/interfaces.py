@@ -7,6 +7,8 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
+from zanon_net.values import did_you_mean
+
 ANY = "any"
 PROC_NET_DEV = Path("/proc/net/dev")
 _DROP, _FIFO = 3, 4  # columns of /proc/net/dev: dropped or missed, and overruns of the card's queue
@@ -16,6 +18,12 @@ def interfaces_of(sources: Sequence[str | os.PathLike[str]]) -> list[str]:
     """Those of `sources` that are interfaces; a file of the same name goes before."""
     known = {name for _index, name in socket.if_nameindex()} | {ANY}
     return [str(item) for item in sources if str(item) in known and not Path(item).exists()]
+
+
+def no_such(name: str) -> str:
+    """What to say of a name under which there is neither a file nor an interface."""
+    known = [known for _index, known in socket.if_nameindex()]
+    return f"No such file or directory, and no network interface{did_you_mean(name, known)}"
 
 
 def read_losses(text: str) -> dict[str, int]:

@@ -140,7 +140,11 @@ def _by_option() -> Iterator[None]:
 def model_command(
     thresholds: Sequence[int], windows: Sequence[str], as_json: bool, plot: str | None, **given: Any
 ) -> int:
-    """Show what a z gives and costs: k-anonymity, names released, information lost."""
+    """Show what a z gives and what it costs.
+
+    A row for each z: the chance that a user's released names are also those of k - 1 others, the
+    share of exposures that is released, and the information kept and lost, in nats.
+    """
     from zanon_net.model import charts
 
     target = None if plot is None else charts.check_path(plot)
@@ -163,7 +167,11 @@ def model_command(
 def tune_command(
     target: float, windows: Sequence[str], as_json: bool, plot: str | None, **given: Any
 ) -> int:
-    """Find the smallest z with which a user is alike to k - 1 others often enough."""
+    """Find the smallest z that reaches a target.
+
+    The target is the chance that a user's released names are also those of k - 1 others. Every z
+    from "stable" on reaches it; "first" is the smallest that does, but a larger one may miss it.
+    """
     from zanon_net.model import charts
     from zanon_net.model.scenario import Choice
 

@@ -263,7 +263,7 @@ def _input() -> list[GroupedOption]:
             group,
             "--max-bytes",
             "Most bytes that a compressed source may unpack to, such as 500M or 20G.",
-            "200 times its size, and 1G",
+            "200 times its size, at least 1G",
             metavar="BYTES",
         ),
         GroupedOption(

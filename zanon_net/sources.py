@@ -5,6 +5,7 @@
 Several sources are read one after the other, in the order of their first packets' times.
 """
 
+import errno
 import logging
 import os
 import select
@@ -15,7 +16,7 @@ from pathlib import Path
 from zanon_net._core import Capture
 from zanon_net.config import Config
 from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatError
-from zanon_net.interfaces import interfaces_of
+from zanon_net.interfaces import interfaces_of, no_such
 from zanon_net.report import SourceFacts
 from zanon_net.unpacking import MAGIC_BYTES, Unpacker, compression_of
 
@@ -87,6 +88,9 @@ class OpenSource:
             if os.isatty(0):
                 raise ConfigError("standard input is a terminal; pipe a capture into it")
             return self._open_stream(stack, 0, "standard input")
+        if str(self._path) == self._path.name and not os.path.lexists(self._path):
+            text = f"{self._path} cannot be opened: {no_such(self._path.name)}"
+            raise CaptureError(errno.ENOENT, text)
         if self._path.is_dir() or not self._path.exists():
             return stack.enter_context(Capture(str(self._path), filter=expression))
         try:

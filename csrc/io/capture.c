@@ -59,8 +59,20 @@ int zn_capture_require(zn_capture *c, size_t n, zn_error *err)
     return 1;
 }
 
+/* Whether a tar archive begins here, by the word behind its first entry's name and numbers. */
+static bool is_tar(zn_cursor at)
+{
+    zn_span word;
+    zn_cursor_skip(&at, 257);
+    word = zn_cursor_take(&at, sizeof "ustar" - 1);
+    return word.n != 0 && memcmp(word.p, "ustar", word.n) == 0;
+}
+
 static int refuse_magic(const zn_capture *c, uint32_t magic, zn_error *err)
 {
+    if (is_tar(c->source.unread))
+        return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is a tar archive: unpack it first (tar -xf)",
+                       c->source.name);
     for (size_t i = 0; i < sizeof known_magics / sizeof known_magics[0]; i++)
         if ((magic & known_magics[i].mask) == known_magics[i].magic)
             return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is %s", c->source.name, known_magics[i].what);

@@ -35,6 +35,11 @@ def test_version(capsys: Captured) -> None:
     assert capsys.readouterr().out == f"zanon-net {zanon_net.__version__}\n"
 
 
+def test_the_list_of_commands_is_whole(capsys: Captured) -> None:
+    assert run_main("--help") == 0
+    assert "..." not in capsys.readouterr().out.partition("Commands:")[2]
+
+
 def test_help_of_run(capsys: Captured) -> None:
     assert run_main("run", "--help") == 0
     text = capsys.readouterr().out
