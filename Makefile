@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# `make demo` and `make test` need Python 3.11, gcc and make, and bring the rest. `make help` lists all.
+# `make demo` and `make test` need Python 3.11 or newer, gcc and make, and bring the rest. `make help` lists all.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
