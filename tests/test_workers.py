@@ -297,6 +297,7 @@ def test_an_engine_refuses_too_many() -> None:
         make_engine(workers=65)
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_process_that_was_forked_ends(demo_pcap: Path, key: Path) -> None:
     """The workers are not in it: it does without them."""
     engine = make_engine(key_file=str(key), workers=3)
