@@ -17,7 +17,7 @@ from zanon_net.filter_config import FilterConfig
 from zanon_net.filter_report import FilterReport, RowSource, RowTotals, build_filter_manifest
 from zanon_net.pipeline import Interruption, StopReading
 from zanon_net.popularity_file import PopularityFile
-from zanon_net.sinks import Plan, StdoutSink, is_stdout
+from zanon_net.sinks import Plan, StdoutSink, refuse_stdout
 from zanon_net.sources import STDIN, Source, read_stream
 
 READ_BYTES = 1 << 18  # a pipe gives what it has, a file this much
@@ -87,12 +87,6 @@ def _open_input(source: Source, interruption: Interruption, *, first: bool) -> _
         os.close(descriptor)
         raise ZanonError(f"{path} is a folder; name the files in it")
     return _Input(path.name, descriptor)
-
-
-def _refuse_output(item: _Input) -> None:
-    """A file that grows by what is read of it would be read for ever."""
-    if item.descriptor is not None and is_stdout(item.descriptor):
-        raise ConfigError(f"{item.name} is also where standard output goes; choose another file")
 
 
 class _Filter:
@@ -188,7 +182,8 @@ def filter_rows(
             except StopReading:
                 raise KeyboardInterrupt from None
             stack.callback(inputs[-1].close)
-            _refuse_output(inputs[-1])
+            if inputs[-1].descriptor is not None:
+                refuse_stdout(inputs[-1].descriptor, inputs[-1].name)
         sieve = Sieve(**config.sieve_arguments())
         stack.callback(sieve.close)
         popularity = None

@@ -21,7 +21,7 @@ from zanon_net.config import FORMAT_OUTPUTS
 from zanon_net.errors import ConfigError, OutputError, ZanonError
 from zanon_net.files import PARTIAL, LogFile, ParquetFile, TextFile, explained
 from zanon_net.schema import Schema
-from zanon_net.sinks import Parts, Plan, Sink, StdoutSink, Tables, is_stdout
+from zanon_net.sinks import Parts, Plan, Sink, StdoutSink, Tables, refuse_stdout
 
 MANIFEST = "manifest.json"
 MANIFEST_BYTES = 1 << 16  # kept free for it, so that a full disk can still be told of
@@ -348,17 +348,13 @@ def check_out(
     if out == "":
         raise ConfigError("--out names no folder; leave it out for ./zanon-<UTC start>")
     if out == "-":
-        _refuse_own_output(sources)
+        for source in sources:
+            if source == "-":
+                refuse_stdout(0, "standard input")
+            else:
+                refuse_stdout(source, Path(source).name)
     elif out is not None and popularity is not None:
         _refuse_inside(Path(out), Path(popularity))
-
-
-def _refuse_own_output(sources: Iterable[str | os.PathLike[str]]) -> None:
-    """A file that grows by what is read of it would be read for ever."""
-    for source in sources:
-        if is_stdout(0 if source == "-" else source):
-            name = "standard input" if source == "-" else Path(source).name
-            raise ConfigError(f"{name} is also where standard output goes; choose another file")
 
 
 def _refuse_inside(out: Path, popularity: Path) -> None:

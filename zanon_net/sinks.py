@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from zanon_net._core import TABLES
-from zanon_net.errors import ZanonError
+from zanon_net.errors import ConfigError, ZanonError
 from zanon_net.files import SUFFIXES, compressor, explained
 from zanon_net.schema import Column
 
@@ -108,14 +108,18 @@ class ClosedStdout(io.StringIO):
         raise ZanonError("standard output is closed")
 
 
-def is_stdout(file: int | str | os.PathLike[str]) -> bool:
-    """Whether standard output goes to this file, which is a regular one."""
+def refuse_stdout(file: int | str | os.PathLike[str], name: str) -> None:
+    """Raises ConfigError, with `name`, where `file` is a regular one to which standard output goes.
+
+    A file that grows by what is read of it would be read for ever.
+    """
     try:
         output = os.fstat(sys.stdout.fileno())
         found = os.fstat(file) if isinstance(file, int) else Path(file).stat()
-        return stat.S_ISREG(output.st_mode) and os.path.samestat(output, found)
     except (AttributeError, OSError, ValueError):  # closed, or no file
-        return False
+        return
+    if stat.S_ISREG(output.st_mode) and os.path.samestat(output, found):
+        raise ConfigError(f"{name} is also where standard output goes; choose another file")
 
 
 class StdoutSink(Sink):

@@ -18,6 +18,7 @@ from zanon_net.config import Config
 from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatError
 from zanon_net.interfaces import interfaces_of, no_such
 from zanon_net.report import SourceFacts
+from zanon_net.sinks import refuse_stdout
 from zanon_net.unpacking import MAGIC_BYTES, Unpacker, compression_of
 
 STDIN = "-"
@@ -261,6 +262,7 @@ def _open_folder(folder: Path, config: Config, stack: ExitStack) -> list[OpenSou
         except FormatError:
             _log.info("%s is no capture: left out", path.name)
             continue
+        refuse_stdout(path, path.name)
         found.append(item)
     if not found:
         raise FormatError(f"{folder} is a folder without a capture in it")

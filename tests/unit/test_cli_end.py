@@ -37,15 +37,14 @@ def test_an_internal_error_says_nothing_of_the_data(
     assert "Traceback" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("named", [True, False])
-def test_a_capture_that_takes_the_output_is_no_source(named: bool) -> None:
+@pytest.mark.parametrize("named", ["x.pcap", ".", "-"])
+def test_a_capture_that_takes_the_output_is_no_source(named: str) -> None:
     """Each line would be read as a part of the capture, without an end."""
     whole = DEMO.read_bytes()
     Path("x.pcap").write_bytes(whole)
     with Path("x.pcap").open("ab") as output, Path("x.pcap").open("rb") as capture:
-        source = "x.pcap" if named else "-"
         done = subprocess.run(
-            [*COMMAND, "run", source, "--out", "-", "--format", "jsonl"],
+            [*COMMAND, "run", named, "--out", "-", "--format", "jsonl"],
             stdin=capture,
             stdout=output,
             stderr=subprocess.PIPE,
@@ -53,11 +52,22 @@ def test_a_capture_that_takes_the_output_is_no_source(named: bool) -> None:
             check=False,
         )
     assert done.returncode == 2
-    name = b"x.pcap" if named else b"standard input"
+    name = b"standard input" if named == "-" else b"x.pcap"
     assert done.stderr == (
         b"zanon-net: %s is also where standard output goes; choose another file\n" % name
     )
     assert Path("x.pcap").read_bytes() == whole
+
+
+def test_output_beside_the_captures_of_its_folder() -> None:
+    Path("x.pcap").write_bytes(DEMO.read_bytes())
+    for _ in range(2):  # the second goes behind what is no capture
+        with Path("x.jsonl").open("ab") as output:
+            command = [*COMMAND, "run", ".", "--out", "-", "--format", "jsonl"]
+            subprocess.run(command, stdout=output, env=ENVIRONMENT, check=True)
+    lines = Path("x.jsonl").read_bytes().splitlines()
+    assert lines
+    assert len(lines) % 2 == 0
 
 
 @pytest.mark.parametrize(
