@@ -36,6 +36,7 @@ from zanon_net.values import (
     exists,
     format_duration,
     parse_duration,
+    read_text,
     shown_networks,
 )
 
@@ -81,7 +82,7 @@ class Config:
             raise ConfigError("the settings' file has no name; was it a variable that is not set?")
         path = Path(path)
         try:
-            data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+            data = tomllib.loads(read_text(path))
         except OSError as error:
             raise ConfigError(f"cannot read {path}: {error.strerror}") from None
         except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from zanon_net.errors import FormatError
+from zanon_net.values import read_text
 
 FORMAT = "zanon_net popularity 1"
 NOTICE = "for the operator, not for release"
@@ -91,7 +92,7 @@ class Popularity:
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Reads a file. Raises FormatError when it is none of ours, OSError as the system does."""
         try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
+            data = json.loads(read_text(Path(path)))
             return cls.from_dict(data)
         except OSError as error:
             error.filename = os.fspath(path)  # which that of a read does not tell

@@ -31,6 +31,7 @@ UNITS_NS = {
 }
 SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 SIZE_MAX = 1 << 60
+TEXT_MAX = 1 << 26  # characters of a file that is read as a whole
 DURATION_MAX_NS = 3650 * UNITS_NS["d"]
 ANYWHERE = ("0.0.0.0/0", "::/0")
 # The manifest names no network so small that it says who its hosts are.
@@ -151,12 +152,26 @@ def core_networks(networks: Sequence[Network]) -> list[tuple[bytes, int]]:
     return plain
 
 
+def read_text(path: Path) -> str:
+    """The text of a file, without a byte order mark.
+
+    Raises OSError, or ValueError where it is none, or has no end: a device, or a pipe.
+    """
+    with path.open(encoding="utf-8-sig") as file:
+        text = file.read(TEXT_MAX + 1)
+    if len(text) > TEXT_MAX:
+        raise ValueError(f"it has more than {TEXT_MAX >> 20} MiB")
+    return text
+
+
 def _read_lines(name: str, path: Path) -> Iterator[tuple[str, str]]:
     """("FILE line N", text) of each line that is not empty, without its comment."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path)
     except UnicodeDecodeError:
         reject(name, f"{path} is not a text file")
+    except ValueError as error:
+        reject(name, f"{path} cannot be read: {error}")
     except OSError as error:
         reject(name, f"cannot read {path}: {error.strerror}")
     for number, line in enumerate(text.splitlines(), start=1):
