@@ -29,7 +29,7 @@ _ABOUT = {
     "rotate": "for how long one key makes the pseudonyms; left out: as long as the window",
     "key_file": "made by `zanon-net key new zanon.key`; left out: a key that is never stored",
     "filter": "read only packets that match, as tcpdump has it",
-    "max_bytes": "most bytes of an unpacked source; left out: 200 times its packed size, at least 1G",
+    "max_bytes": "most bytes unpacked; left out: the larger of 200 times its size and 1G",
     "format": "tstat, csv, jsonl, parquet, observations",
     "columns": "core, and any of layer7, e2e, options, p2p",
     "compress": 'how files are: "none", "gzip" or "zstd"; none: Parquet by what is fastest',
