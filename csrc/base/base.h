@@ -15,6 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifndef __SIZEOF_INT128__
+#error "zanon_net needs a 64-bit processor: sizes, hashes and times are 64 and 128 bits wide"
+#endif
+
 /* How a parser ends. Spans it returns borrow its input. */
 typedef enum zn_parse {
     ZN_DONE,      /* complete: the result is valid */

@@ -212,3 +212,10 @@ def test_what_clang_fuzzes_with_is_asked_for(tmp_path: Path, has_runtime: bool) 
     )
     expected = (0, "") if has_runtime else (1, said)
     assert (done.returncode, done.stderr) == expected
+
+
+def test_other_processors_are_refused_in_a_line() -> None:
+    command = ["cc", "-fsyntax-only", "-U__SIZEOF_INT128__", "-x", "c", ROOT / "csrc/base/base.h"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "zanon_net needs a 64-bit processor" in done.stderr
