@@ -21,6 +21,9 @@ _Static_assert(ZN_NAMES_TRIES == 16, "zn_flow.head_tries counts those before the
  * one that strayed must not hide what comes. */
 #define FOLLOWED_MAX (1 << 30)
 #define BEYOND_MAX (1 << 26)
+/* How far what a client acknowledges may lie from what its server was seen to send: a capture may
+ * have lost as much of it. */
+#define ACK_BEYOND_MAX (1 << 20)
 #define REQUEST_START_MIN 9 /* bytes that tell a request by itself */
 #define CHANGE_CIPHER_SPEC 20
 
@@ -221,6 +224,25 @@ static bool may_be_early(const zn_sighting *s, int32_t ahead)
     return false;
 }
 
+/* Bytes far from where the stream goes on prove their client only with the number that acknowledges
+ * what its server sent: who forges its address knows neither, and half of all numbers are ahead of
+ * the stream. What was sent is counted in bytes, as any segment moves the highest number. */
+static bool may_be_clients(const zn_sighting *s)
+{
+    zn_flow *f = s->f;
+    const zn_flow_side *server = &f->side[1 - f->client];
+    const zn_flow_resent *again = zn_flow_resent_of(s->names->gate->flows, f, 1u - f->client);
+    uint64_t sent = server->bytes - (again != NULL ? again->bytes : 0);
+    uint32_t beyond = s->p->ack - (server->isn + 1 + (uint32_t)sent) + ACK_BEYOND_MAX;
+    if (!s->names->policy->established || f->midstream)
+        return true;
+    if ((s->p->tcp_flags & ZN_TCP_ACK) != 0 && beyond <= 2u * ACK_BEYOND_MAX)
+        return true;
+    s->names->stats->n[ZN_STAT_SUPPRESSED_UNCONFIRMED] += !f->names_dropped;
+    f->names_dropped = true; /* they may hold a name */
+    return false;
+}
+
 /* Bytes of the client, which may be old, expected, or ahead of others. */
 static void take(const zn_sighting *s, zn_piece in)
 {
@@ -232,6 +254,8 @@ static void take(const zn_sighting *s, zn_piece in)
             drop_front(&in, 0u - (uint32_t)ahead);
         } else if (between && in.bytes.n >= REQUEST_START_MIN &&
                    zn_http_looks_like_request(in.bytes)) {
+            if (!may_be_clients(s))
+                return;
             zn_names_drop_stream(s->names, f);
             see_in_place(s, &in);
         } else if (f->stream == 0 && ahead == 0) {
@@ -244,8 +268,10 @@ static void take(const zn_sighting *s, zn_piece in)
             return;                                  /* a body, or bytes behind lost ones */
         } else if (ahead < ZN_STREAM_MAX) {
             collect(s, &in);
-        } else {
+        } else if (may_be_clients(s)) {
             give_up_to(s, &in);
+        } else {
+            return;
         }
     }
 }
