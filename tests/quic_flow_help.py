@@ -4,7 +4,7 @@
 
 import quic_wire as quic
 from engine_help import Outcome, run
-from packet_help import SECOND, SERVER, START, Udp, user, visit
+from packet_help import SERVER, START, Udp
 from quic_wire import DCID, SCID, SERVER_ID, Initial
 
 NAME = b"www.example.org"
@@ -22,12 +22,6 @@ def quic_talk(*datagrams: bytes, client: str = "10.7.0.1", t_ns: int = START) ->
     for datagram in datagrams:
         talk.send(datagram)
     return talk
-
-
-def one_user(talk: Udp, **settings: object) -> Outcome:
-    """The talk after another user's visit: z = 2 releases NAME iff the talk votes for it."""
-    before = visit(user(9999), NAME, talk.frames[0].t_ns - SECOND)
-    return run([*before, *talk.frames], z=2, **settings)
 
 
 def seen_at_once(*datagrams: bytes, **settings: object) -> Outcome:

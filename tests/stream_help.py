@@ -12,6 +12,7 @@ from packet_help import (
     PSH,
     SECOND,
     Tcp,
+    Udp,
     dns,
     hello,
     user,
@@ -35,7 +36,7 @@ def names(talk: Tcp, **more: object) -> list[str]:
     return sorted(o["name"] for o in run(talk.frames, **({"z": 1} | more)).observations)
 
 
-def one_user(talk: Tcp, name: bytes = NAME, **more: object) -> Outcome:
+def one_user(talk: Tcp | Udp, name: bytes = NAME, **more: object) -> Outcome:
     """The talk after another user's visit: z = 2 releases `name` iff the talk votes for it."""
     before = visit(user(9999), name, talk.frames[0].t_ns - SECOND)
     return run([*before, *talk.frames], z=2, **more)

@@ -23,9 +23,10 @@ from packet_help import (
     user,
     visit,
 )
+from quic_flow_help import status
 from quic_wire import dtls_fragment, dtls_hello, dtls_record, verify_request
+from stream_help import NAME, one_user
 
-NAME = b"www.example.org"
 COOKIE = bytes(range(60, 80))
 FIRST = dtls_record(dtls_fragment(dtls_hello(host=NAME)))
 SECOND_HELLO = dtls_record(dtls_fragment(dtls_hello(host=NAME, cookie=COOKIE), message=1), number=1)
@@ -39,19 +40,8 @@ def dtls_talk(*datagrams: bytes, client: str = "10.7.0.1", t_ns: int = START) ->
     return talk
 
 
-def one_user(talk: Udp, **settings: object) -> Outcome:
-    """The talk after another user's visit: z = 2 releases NAME iff the talk votes for it."""
-    before = visit(user(9999), NAME, talk.frames[0].t_ns - SECOND)
-    return run([*before, *talk.frames], z=2, **settings)
-
-
 def seen_at_once(*datagrams: bytes) -> Outcome:
     return run(dtls_talk(*datagrams).frames, z=1, established=False)
-
-
-def status(outcome: Outcome) -> tuple[str | None, str]:
-    flow = outcome.flows[-1]
-    return flow["name_source"], flow["name_status"]
 
 
 def test_the_cookie_is_evidence() -> None:

@@ -14,12 +14,12 @@ from quic_flow_help import (
     OTHER_NAME,
     PORTS,
     RETURNS,
-    one_user,
     proven,
     quic_talk,
     status,
 )
 from quic_wire import DCID, SCID, SERVER_ID, V2, Initial, crypto
+from stream_help import one_user
 
 
 @pytest.mark.parametrize("what", RETURNS)
