@@ -50,6 +50,16 @@ def test_guessed_numbers_prove_nobody(what: str, beyond: int) -> None:
     assert NAME not in outcome.everything()
 
 
+@pytest.mark.parametrize("what", ["a request behind a request", "a hello before the hello"])
+def test_a_forged_syn_of_the_server_does_not_say_what_proves(what: str) -> None:
+    payload, begin = BLIND[what]
+    talk = begin().segment(SERVER, SYN | ACK, seq=0x12345678, ack=77)
+    talk.segment(CLIENT, PSH | ACK, payload, seq=1 << 30, ack=0x12345679)
+    outcome = after_another_user(talk)
+    assert not outcome.seen()
+    assert NAME not in outcome.everything()
+
+
 @pytest.mark.parametrize("lost", [0, 1000, MIB - 1000])
 def test_a_client_whose_server_was_heard_in_part_is_proven(lost: int) -> None:
     """Behind bytes of both that the capture lost."""

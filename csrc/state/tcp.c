@@ -210,7 +210,8 @@ static void count_flags(zn_flow *f, zn_flow_side *side, const zn_packet *p)
     zn_flow_rare *rare = &f->rare[p->sender];
     if ((p->tcp_flags & ZN_TCP_SYN) != 0) {
         rare->syn = one_more(rare->syn);
-        side->isn = p->seq;
+        if (!f->client_acked) /* what it acknowledged stays, whoever forges another */
+            side->isn = p->seq;
         /* Not where something came before the client's SYN: somebody else may have sent that. */
         f->syn_acked |= !f->midstream && p->sender != f->client &&
                         (p->tcp_flags & ZN_TCP_ACK) != 0 && f->rare[f->client].syn != 0 &&
