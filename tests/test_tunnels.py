@@ -2,12 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who the user is in a tunnel: one host can forge any number of inner addresses."""
 
+import ipaddress
+from collections.abc import Sequence
+
 import pytest
+import quic_wire
 import wire
 from engine_help import ANYWHERE, nets, run
 from packet_help import (
     ACK,
     CLIENT,
+    IPV4_SOURCE,
     MS,
     PSH,
     SECOND,
@@ -22,6 +27,7 @@ from packet_help import (
     user,
     visit,
 )
+from quic_flow_help import FLIGHT, quic_talk
 from tunnel_help import WRAPS, Wrap, gre, gtp, ip_in_ip, tunnelled, vxlan
 
 NAME = wire.HOST
@@ -176,6 +182,63 @@ def test_names_from_another_tunnel_do_not_count() -> None:
     assert not outcome.seen()
     bare = [*honest[:3], talk[3], *honest[4:]]
     assert not run([*before, *bare], z=2, internal=INTERNAL).seen()
+
+
+def by_tunnel(frames: Sequence[Frame], client: str, ends: tuple[str, str]) -> list[Frame]:
+    """What the server sends to the client comes by a tunnel between these ends."""
+    packed = ipaddress.ip_address(client).packed
+    sent = [frame.data[IPV4_SOURCE : IPV4_SOURCE + 4] == packed for frame in frames]
+    datas = [wire.ethernet(gre(f.data[14:], ends), wire.ETHERTYPE_IPV4) for f in frames]
+    return [
+        frame if by_client else Frame(frame.t_ns, data, len(data))
+        for frame, data, by_client in zip(frames, datas, sent, strict=True)
+    ]
+
+
+GUESSED = b"abc"  # an ID of too few bytes: the server has to show that it trusts the client
+ANSWERED = {
+    "tcp": visit(user(1), NAME, START),
+    "dns": Udp(user(1), t_ns=START).lookup(NAME).frames,
+    "quic": quic_talk(*FLIGHT, client=user(1))
+    .send(quic_wire.server_answer(scid=GUESSED), SERVER)
+    .send(bytes(9000), SERVER)
+    .send(quic_wire.opaque(quic_wire.HANDSHAKE, GUESSED, quic_wire.SCID))
+    .frames,
+}
+
+
+@pytest.mark.parametrize("what", ANSWERED)
+def test_answers_by_a_users_tunnel_prove_nobody_else(what: str) -> None:
+    """Who forges a client's packets inside may send the answers past the tap in its own tunnel."""
+    talk = ANSWERED[what]
+    before = visit(user(9), NAME, START - SECOND)
+    assert run([*before, *talk], z=2, internal=INTERNAL).released() == {NAME.decode()}
+    for ends in ((user(5), "203.0.113.66"), ("203.0.113.66", user(5)), (user(1), user(5))):
+        forged = by_tunnel(talk, user(1), ends)
+        outcome = run([*before, *forged], z=2, internal=INTERNAL)
+        assert outcome.stats["other_tunnel"] != 0
+        assert not outcome.seen()
+        assert NAME not in outcome.everything()
+
+
+def test_bytes_by_a_users_tunnel_are_none_of_a_quic_servers() -> None:
+    """The server itself answers, by an ID that can be guessed, and the rest is forged."""
+    talk = ANSWERED["quic"]
+    rest = by_tunnel(talk[-2:-1], user(1), (user(5), "203.0.113.66"))
+    before = visit(user(9), NAME, START - SECOND)
+    outcome = run([*before, *talk[:-2], *rest, talk[-1]], z=2, internal=INTERNAL)
+    assert not outcome.seen()
+    assert outcome.stats["suppressed_unconfirmed"] == 1
+
+
+def test_a_tunnel_with_the_same_ends_both_ways_proves_its_user() -> None:
+    """As a mirror sends what it sees."""
+    talk = visit(OUTSIDE % 1, NAME, START)
+    ends = (user(1), "203.0.113.66")
+    datas = [wire.ethernet(gre(f.data[14:], ends), wire.ETHERTYPE_IPV4) for f in talk]
+    mirrored = [Frame(f.t_ns, data, len(data)) for f, data in zip(talk, datas, strict=True)]
+    before = visit(user(9), NAME, START - SECOND)
+    assert run([*before, *mirrored], z=2, internal=INTERNAL).released() == {NAME.decode()}
 
 
 def test_an_inner_address_is_no_server_to_show(key_file: str) -> None:

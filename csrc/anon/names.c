@@ -259,6 +259,17 @@ static bool client_is_known(const zn_names *names, const zn_flow *f, const zn_pa
     return p->tuple.proto == ZN_PROTO_TCP && !f->midstream;
 }
 
+/* A packet that came by another tunnel than its flow: nor does it prove the user. */
+static void disregard(const zn_sighting *s)
+{
+    zn_flow *f = s->f;
+    s->names->stats->n[ZN_STAT_OTHER_TUNNEL]++;
+    if (f->addr_vote == ZN_ADDR_UNASKED)
+        f->syn_acked = f->client_acked = false;
+    if (f->protocol == ZN_PROTOCOL_QUIC || f->protocol == ZN_PROTOCOL_QUIC_BOTH_WAYS)
+        zn_names_quic_disregard(s);
+}
+
 bool zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p)
 {
     zn_sighting s = {names, flow, f, p};
@@ -266,7 +277,7 @@ bool zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet
         return true;
     if (ZN_UNLIKELY(p->tunnel_count != 0 || f->user_outside) &&
         !zn_policy_is_user(names->policy, names->gate->flows, f, p)) {
-        names->stats->n[ZN_STAT_OTHER_TUNNEL]++;
+        disregard(&s);
         return false;
     }
     if (f->addr_vote == ZN_ADDR_UNASKED && client_is_known(names, f, p)) {

@@ -148,6 +148,9 @@ bool zn_names_dtls_begins(const zn_sighting *s);
 void zn_names_quic(const zn_sighting *s);
 void zn_names_dtls(const zn_sighting *s);
 
+/* A datagram of a recognised flow that anybody may have sent: no bytes of the server's. */
+void zn_names_quic_disregard(const zn_sighting *s);
+
 /* names_agent.c: a packet, a whole hello, and the evidence that its client is real. */
 void zn_names_quic_note(zn_quic_state *q, const zn_quic_packet *packet, bool from_client);
 void zn_names_quic_hello(const zn_sighting *s, const zn_tls_hello *hello);

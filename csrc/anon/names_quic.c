@@ -338,6 +338,12 @@ void zn_names_quic(const zn_sighting *s)
     conclude(s);
 }
 
+void zn_names_quic_disregard(const zn_sighting *s)
+{
+    if (s->f->datagram != 0 && s->p->sender != s->f->client)
+        state_of(s)->answered_before += s->p->payload_len;
+}
+
 /* Whether a flow's first datagram has the form of a client's first: it is long, and so are its
  * IDs. */
 static bool is_first_flight(const zn_sighting *s)

@@ -73,9 +73,15 @@ bool zn_policy_is_user(const zn_policy *policy, const zn_flow_table *flows, cons
 {
     bool internal[2];
     zn_addr outer[2];
-    if (!policy->internal_given || p->sender != f->user)
+    bool answers = p->sender != f->user;
+    unsigned end = f->user;
+    if (!policy->internal_given)
         return true;
     if (!internal_tunnel(policy, p, internal, outer))
-        return !f->user_outside;
-    return internal[f->user] && zn_addr_equal(&outer[f->user], zn_flow_user(flows, f));
+        return answers || !f->user_outside;
+    if (answers && !f->user_outside)
+        return false;
+    if (answers && !zn_addr_equal(&outer[end], zn_flow_user(flows, f)))
+        end = 1u - end; /* a mirror's tunnel has the same ends both ways */
+    return internal[end] && zn_addr_equal(&outer[end], zn_flow_user(flows, f));
 }
