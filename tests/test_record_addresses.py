@@ -209,3 +209,54 @@ def test_flows_between_strangers_are_not_emitted() -> None:
     assert sum(len(outcome.log(name)) for name in (TCP_COMPLETE, TCP_NOCOMPLETE)) == 3
     assert outcome.stats["names_tls"] == 3
     assert SECRET not in outcome.everything()
+
+
+CARRIERS = {  # of 10.5.5.5, 203.0.113.113 and 192.0.2.1
+    "NAT64": "64:ff9b::%s",
+    "local NAT64": "64:ff9b:1::%s",
+    "ISATAP": "2a01:db8::200:5efe:%s",
+    "behind zeros": "::%s",
+    "SIIT": "::ffff:0:%s",
+}
+
+
+def carriers(inner: str) -> list[str]:
+    """IPv6 addresses that carry this IPv4 one."""
+    number = int(ipaddress.IPv4Address(inner))
+    six_to_four = ipaddress.IPv6Address(0x2002 << 112 | number << 80 | 1)
+    teredo = ipaddress.IPv6Address(0x20010000 << 96 | 0xCB007142 << 64 | number ^ 0xFFFFFFFF)
+    assert str(six_to_four.sixtofour) == str(teredo.teredo[1]) == inner  # type: ignore[index]
+    plain = [ipaddress.IPv6Address(form % inner) for form in CARRIERS.values()]
+    return [str(address) for address in [*plain, six_to_four, teredo]]
+
+
+def shown(server: str, before: list[Frame]) -> set[str | None]:
+    """What is told of a server whom two users visit."""
+    talks = [visit(f"fd00:0:0:{i}::5", NAME, START + i * SECOND, server) for i in (1, 2)]
+    outcome = run([*before, *merged(talks)], z=2, internal=nets("10.0.0.0/8", "fd00::/8"))
+    return {flow["server"] for flow in outcome.flows if flow["client"] != "10.0.0.1"}
+
+
+@pytest.mark.parametrize("inner", ["10.5.5.5", "127.0.0.1", "224.0.0.251"])
+def test_an_address_that_carries_one_to_hide_is_not_told(inner: str) -> None:
+    for server in carriers(inner):
+        assert shown(server, []) == {None}, server
+
+
+def test_an_address_that_carries_a_public_one_is_told() -> None:
+    for server in carriers("203.0.113.113"):
+        (told,) = {ipaddress.ip_address(text) for text in shown(server, []) - {None}}
+        assert told == ipaddress.ip_address(server)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_an_address_that_carries_a_clients_is_not_told(turned: bool) -> None:
+    """Nor is the client's own, where it was seen as one by an address that carries it."""
+    inner = "203.0.113.113"
+    for carrier in carriers(inner):
+        client, server = (carrier, inner) if turned else (inner, carrier)
+        users = [user(1), user(2)] if turned else ["fd00:0:0:1::5", "fd00:0:0:2::5"]
+        seen = visit(client, SECRET, START, "2a01:db8::9" if turned else SERVER_ADDRESS)
+        talks = [visit(one, NAME, START + i * SECOND, server) for i, one in enumerate(users, 1)]
+        outcome = run([*seen, *merged(talks)], z=2)
+        assert {flow["server"] for flow in outcome.flows[1:]} == {None}, carrier

@@ -188,10 +188,10 @@ def by_tunnel(frames: Sequence[Frame], client: str, ends: tuple[str, str]) -> li
     """What the server sends to the client comes by a tunnel between these ends."""
     packed = ipaddress.ip_address(client).packed
     sent = [frame.data[IPV4_SOURCE : IPV4_SOURCE + 4] == packed for frame in frames]
-    datas = [wire.ethernet(gre(f.data[14:], ends), wire.ETHERTYPE_IPV4) for f in frames]
+    packets = [wire.ethernet(gre(f.data[14:], ends), wire.ETHERTYPE_IPV4) for f in frames]
     return [
         frame if by_client else Frame(frame.t_ns, data, len(data))
-        for frame, data, by_client in zip(frames, datas, sent, strict=True)
+        for frame, data, by_client in zip(frames, packets, sent, strict=True)
     ]
 
 
@@ -235,8 +235,8 @@ def test_a_tunnel_with_the_same_ends_both_ways_proves_its_user() -> None:
     """As a mirror sends what it sees."""
     talk = visit(OUTSIDE % 1, NAME, START)
     ends = (user(1), "203.0.113.66")
-    datas = [wire.ethernet(gre(f.data[14:], ends), wire.ETHERTYPE_IPV4) for f in talk]
-    mirrored = [Frame(f.t_ns, data, len(data)) for f, data in zip(talk, datas, strict=True)]
+    packets = [wire.ethernet(gre(f.data[14:], ends), wire.ETHERTYPE_IPV4) for f in talk]
+    mirrored = [Frame(f.t_ns, data, len(data)) for f, data in zip(talk, packets, strict=True)]
     before = visit(user(9), NAME, START - SECOND)
     assert run([*before, *mirrored], z=2, internal=INTERNAL).released() == {NAME.decode()}
 

@@ -124,6 +124,12 @@ static int by_time(const void *left, const void *right)
     return a->order < b->order ? -1 : 1;
 }
 
+uint64_t zn_gate_client_hash(const zn_gate *g, const zn_addr *a)
+{
+    zn_addr carried = zn_addr_carried(a);
+    return zn_addr_set_hash(&g->clients[0], &carried);
+}
+
 /* The clients of the epoch before this one are about to be forgotten: flows that are older than
  * this one tell no server that is among them, whenever their records are written. */
 static void withhold_servers(zn_gate *g)
@@ -135,7 +141,7 @@ static void withhold_servers(zn_gate *g)
         if (f->addr_vote == ZN_ADDR_SUPPRESSED ||
             zn_flow_epoch(g->flows, f, g->policy->rotate_ns) >= g->clients_epoch)
             continue;
-        server = zn_addr_set_hash(before, &f->tuple.addr[1 - f->client]);
+        server = zn_gate_client_hash(g, &f->tuple.addr[1 - f->client]);
         f->server_was_client |= before->full || zn_addr_set_has_hash(before, server);
         if (f->server_was_client && f->addr_vote != ZN_ADDR_UNASKED) /* names wait for that, too */
             f->addr_vote = ZN_ADDR_SUPPRESSED;
@@ -157,7 +163,7 @@ static void mark_client(zn_gate *g, const zn_flow *f, const zn_vote *v)
     if (f->user < 2) {
         zn_addr_set_add_hash(&g->users, v->user);
         if (f->user_outside && f->user == f->client)
-            zn_addr_set_add(&g->clients[0], zn_flow_user(g->flows, f));
+            zn_addr_set_add_hash(&g->clients[0], zn_gate_client_hash(g, zn_flow_user(g->flows, f)));
     }
 }
 
@@ -169,7 +175,7 @@ bool zn_gate_was_client_hash(const zn_gate *g, uint64_t hash)
 
 bool zn_gate_was_client(const zn_gate *g, const zn_addr *a)
 {
-    return zn_gate_was_client_hash(g, zn_addr_set_hash(&g->clients[0], a));
+    return zn_gate_was_client_hash(g, zn_gate_client_hash(g, a));
 }
 
 void zn_gate_rebase(zn_gate *g, int64_t epoch)
@@ -195,7 +201,7 @@ static void hash_votes(zn_gate *g)
             v->user = f->user < 2 ? user_hash(g, f) : 0;
         if (!marks && v->kind != ZN_VOTE_ADDR)
             continue;
-        v->address = zn_addr_set_hash(&g->clients[0], &f->tuple.addr[f->client ^ !marks]);
+        v->address = zn_gate_client_hash(g, &f->tuple.addr[f->client ^ !marks]);
         zn_addr_set_prefetch(&g->clients[0], v->address);
         zn_addr_set_prefetch(marks ? &g->users : &g->clients[1], marks ? v->user : v->address);
     }
@@ -204,8 +210,11 @@ static void hash_votes(zn_gate *g)
 /* The server's address may be an attribute at all. */
 static bool addr_may_vote(zn_gate *g, const zn_flow *f, const zn_vote *v)
 {
+    const zn_policy *policy = g->policy;
     const zn_addr *server = &f->tuple.addr[1 - f->client];
-    if (f->internal[1 - f->client] || zn_addr_is_special(server))
+    zn_addr carried = zn_addr_carried(server);
+    if (f->internal[1 - f->client] || zn_addr_is_special(server) || zn_addr_is_special(&carried) ||
+        zn_nets_contain(policy->internal, policy->internal_count, &carried))
         return false;
     if (g->clients[0].full || g->clients[1].full)
         g->stats->n[ZN_STAT_ADDR_CLIENTS_FULL]++;

@@ -198,7 +198,7 @@ static uint64_t server_hash(const zn_gate *g, const zn_flow *f)
 {
     if (f->addr_vote != ZN_ADDR_RELEASED || f->internal[1 - f->client])
         return 0;
-    return zn_addr_set_hash(&g->clients[0], &f->tuple.addr[1 - f->client]);
+    return zn_gate_client_hash(g, &f->tuple.addr[1 - f->client]);
 }
 
 /* server: server_hash. */

@@ -41,6 +41,35 @@ bool zn_addr_is_special(const zn_addr *a)
     return a->byte[0] == 0xff || (a->byte[0] == 0xfe && (a->byte[1] & 0xc0) == 0x80);
 }
 
+zn_addr zn_addr_carried(const zn_addr *a)
+{
+    static const struct {
+        zn_net net;
+        uint8_t at, flipped;
+    } forms[] = {
+        {{{{0, 0x64, 0xff, 0x9b}}, 96}, 12, 0},
+        {{{{0, 0x64, 0xff, 0x9b, 0, 1}}, 48}, 12, 0},
+        {{{{0x20, 0x02}}, 16}, 2, 0},
+        {{{{0x20, 0x01}}, 32}, 12, 0xff},
+        {{{{0}}, 96}, 12, 0},
+        {{{{0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}}, 96}, 12, 0},
+    };
+    static const uint8_t isatap[3] = {0, 0x5e, 0xfe};
+    uint8_t four[4];
+    if (zn_addr_is_v4(a))
+        return *a;
+    if ((a->byte[8] & 0xfd) == 0 && memcmp(a->byte + 9, isatap, sizeof isatap) == 0)
+        return zn_addr_from_v4(a->byte + 12);
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        if (!same_prefix(&forms[i].net.prefix, a, forms[i].net.bits))
+            continue;
+        for (unsigned k = 0; k < sizeof four; k++)
+            four[k] = (uint8_t)(a->byte[forms[i].at + k] ^ forms[i].flipped);
+        return zn_addr_from_v4(four);
+    }
+    return *a;
+}
+
 zn_addr zn_addr_cut(const zn_addr *a, unsigned v4_bits, unsigned v6_bits)
 {
     unsigned bits = zn_addr_is_v4(a) ? 96 + v4_bits : v6_bits;

@@ -73,11 +73,6 @@ static void grow(zn_addr_set *s)
             s->slots[slot_of(s, old[i])] = old[i];
 }
 
-void zn_addr_set_add(zn_addr_set *s, const zn_addr *a)
-{
-    zn_addr_set_add_hash(s, zn_addr_set_hash(s, a));
-}
-
 void zn_addr_set_add_hash(zn_addr_set *s, uint64_t hash)
 {
     uint64_t at = slot_of(s, hash);

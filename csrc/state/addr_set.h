@@ -25,7 +25,6 @@ typedef struct zn_addr_set {
 /* Room for `cap` addresses. 0, or a negative zn_err with *err filled. */
 int zn_addr_set_init(zn_addr_set *s, uint32_t cap, zn_error *err);
 void zn_addr_set_fini(zn_addr_set *s);
-void zn_addr_set_add(zn_addr_set *s, const zn_addr *a);
 void zn_addr_set_add_hash(zn_addr_set *s, uint64_t hash);
 /* Membership proper, false for an address that found no room, in steps, between which other work
  * hides the wait for memory: an address's hash, which is never 0, and is every set's that has the
