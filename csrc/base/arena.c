@@ -11,6 +11,7 @@
 
 /* From here on the kernel can back a block with 2 MiB pages; below, it would waste them. */
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
+#define SMALL_PAGE_BYTES 4096 /* of systems whose huge pages have that size */
 
 static uint64_t fail_after;
 
@@ -38,8 +39,8 @@ void *zn_block_alloc(size_t bytes)
 #endif
 #ifdef MADV_HUGEPAGE
     /* A block that is hardly used stays on small pages: only what lies further in gets huge
-     * ones. */
-    if (bytes >= 4 * HUGE_PAGE_BYTES)
+     * ones, where these are no larger (with pages of 64 KiB, as on some ARM systems, 512 MiB). */
+    if (bytes >= 4 * HUGE_PAGE_BYTES && sysconf(_SC_PAGESIZE) == SMALL_PAGE_BYTES)
         (void)madvise((uint8_t *)block + HUGE_PAGE_BYTES, bytes - HUGE_PAGE_BYTES, MADV_HUGEPAGE);
 #endif
     return block;

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifndef __SIZEOF_INT128__
+#if !defined(__SIZEOF_INT128__) || SIZE_MAX < UINT64_MAX
 #error "zanon_net needs a 64-bit processor: sizes, hashes and times are 64 and 128 bits wide"
 #endif
 

@@ -117,5 +117,5 @@ void zn_map_guard_remove(int guard)
 
 bool zn_map_guard_hit(int guard)
 {
-    return atomic_load_explicit(&guards[guard].hit, memory_order_relaxed);
+    return atomic_load_explicit(&guards[guard].hit, memory_order_acquire);
 }

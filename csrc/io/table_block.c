@@ -3,6 +3,8 @@
 #include "base/arena.h"
 #include "io/table_internal.h"
 
+#include <endian.h>
+
 #define FIRST_ROWS (65536 + 1024) /* what is taken at a time, and what comes until it is */
 /* Behind each column, so that equal rows of different columns do not compete for the same lines of
  * the processor's cache. */
@@ -122,26 +124,30 @@ static bool grow(zn_table *t, size_t rows)
     return true;
 }
 
+/* The rows of the stage that have a value, the first in the lowest bit. */
+static uint64_t with_value(const zn_table_place *column)
+{
+    uint64_t bits;
+    memcpy(&bits, column->valid, sizeof bits);
+    return le64toh(bits);
+}
+
 /* Finds the numbers of the addresses and texts on the stage. */
 static bool number_staged(zn_table *t)
 {
     for (unsigned i = 0; i < t->text_columns; i++) {
         const zn_table_place *column = &t->in_stage.column[t->text_column[i]];
-        uint64_t which;
         uint32_t numbers[ZN_TABLE_STAGE];
-        memcpy(&which, column->valid, sizeof which);
-        if (!zn_dictionary_texts(&t->dictionary[t->text_column[i]], &t->key, t->texts[i], which,
-                                 numbers))
+        if (!zn_dictionary_texts(&t->dictionary[t->text_column[i]], &t->key, t->texts[i],
+                                 with_value(column), numbers))
             return false;
         memcpy(column->values, numbers, sizeof numbers);
     }
     for (unsigned i = 0; i < t->staged_columns; i++) {
         const zn_table_place *column = &t->in_stage.column[t->staged_column[i]];
-        uint64_t which;
         uint32_t numbers[ZN_TABLE_STAGE];
-        memcpy(&which, column->valid, sizeof which);
         if (!zn_dictionary_addresses(&t->dictionary[t->staged_column[i]], &t->key, t->staged[i],
-                                     which, numbers))
+                                     with_value(column), numbers))
             return false;
         memcpy(column->values, numbers, sizeof numbers);
     }
