@@ -12,17 +12,21 @@ from typing import Any
 
 from engine_help import rounded
 from oracle import ZOracle
+from oracle_beside import Beside
 from oracle_epochs import pseudonym
 from oracle_flow import flows_of
 from oracle_layers import Address, Packet, Reader
+from oracle_resolved import Resolution, Resolved
 from oracle_talks import Rules, Talk, Vote, is_special
 from oracle_tcp import counts
 from packet_help import MINUTE, SYN, Frame
 
 COMMON_PORTS = (53, 80, 443, 853)  # these say no more than the protocol
 COARSE = ("pkts", "bytes", "pkts_all", "pkts_data", "bytes_all", "bytes_uniq")
+NEVER = (0, 0)
 
 Line = dict[str, Any]
+Hunted = tuple[str | None, str | None, tuple[int, int]]
 
 
 @dataclass(slots=True)
@@ -35,10 +39,12 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record's columns but the server's address, and what that may be, in the order of liking."""
+    """A record's columns but some of which there are several that are right: the server's address,
+    and what DNS said of it, which is a name, the resolver, and when it was asked and answered."""
 
     line: Line
     servers: tuple[str | None, ...]
+    hunted: tuple[Hunted, ...]
     coarse: bool  # nothing else is told
 
 
@@ -64,6 +70,8 @@ class Model:
         self.always_servers -= {a for _flow, talk in self.flows for a in clients_of(talk)}
         self.addr: dict[int, Shown] = {}  # by talk: its server's address was released
         self.withdrawn: set[int] = set()  # talks whose server became a client before they ended
+        self.resolved = Resolved(rules.never)
+        self.tied: dict[int, Resolution | None] = {}  # by talk
         self.must, self.may = (ZOracle(rules.z, rules.window_ns) for _ in range(2))
         self.outcome = Outcome()
 
@@ -77,10 +85,12 @@ class Model:
             if talk is None:
                 continue
             if p is talk.first:
+                self.tied[id(talk)] = self.resolved.of(talk)
                 for address in clients_of(talk):
                     self.clients.setdefault(address, set()).add(talk.epoch)
             for vote in talk.take(p):
                 self._decide(vote)
+            self.resolved.take(talk, p)
             if self._was_client(talk.ends[1].address, talk.epoch, p.t_ns):
                 self.withdrawn.add(id(talk))
         for _flow, talk in self.flows:
@@ -93,19 +103,23 @@ class Model:
     # ---- section 2 --------------------------------------------------------------------------
 
     def _decide(self, vote: Vote) -> None:
-        if vote.name is None:
+        what = vote.what
+        if what is None:
             self._decide_addr(vote)
             return
+        kind = what.kind if isinstance(what, Beside) else "name"
+        released = self.must.observe(vote.t_ns, vote.talk.user, (kind, what.text))
+        what.state = "released" if released else "suppressed"
+        if isinstance(what, Beside):
+            return
         self.outcome.names += 1
-        released = self.must.observe(vote.t_ns, vote.talk.user, ("name", vote.name.text))
-        vote.name.state = "released" if released else "suppressed"
         if released:
             self.outcome.observations.append(
                 {
                     "t_ns": vote.t_ns,
                     "client": self._pseudonym(vote.talk, vote.talk.user_end),
-                    "name": vote.name.text,
-                    "name_source": vote.name.source,
+                    "name": what.text,
+                    "name_source": what.source,
                 }
             )
 
@@ -167,13 +181,52 @@ class Model:
             "t_start_ns": flow[0].t_ns,
             "t_end_ns": flow[-1].t_ns,
         }
+        beside = talk.certificate if talk.first.tcp else talk.agent
+        told = beside is not None and beside.state == "released" and not withheld
+        line["s_tls_SCN" if talk.first.tcp else "quic_UA"] = beside.text if told else None
         measured = measurements(flow, talk.client)
         if coarse:
             line |= {name: line[name] // MINUTE * MINUTE for name in ("t_start_ns", "t_end_ns")}
             measured = {
                 name: rounded(n) if name[2:] in COARSE else 0 for name, n in measured.items()
             }
-        return Record(line | measured, self._servers(talk, withheld), coarse)
+        hunted = self._hunted(flow, talk, line["name"], withheld)
+        return Record(line | measured, self._servers(talk, withheld), hunted, coarse)
+
+    # ---- DN-Hunter --------------------------------------------------------------------------
+
+    def _shared(self, oracle: ZOracle, what: object, since_ns: int) -> set[bool]:
+        """Whether z users share it when a record is written, which is when any later packet comes,
+        or at once."""
+        later = {p.t_ns for p in self.packets if p.t_ns >= since_ns}
+        return {self.rules.z == 1 or oracle.users(t, what) >= self.rules.z for t in later}
+
+    def _hunted(
+        self, flow: list[Packet], talk: Talk, name: str | None, withheld: bool
+    ) -> tuple[Hunted, ...]:
+        if not self.rules.dn_hunter:
+            asks = not talk.first.tcp and talk.names and talk.names[0].source == "dns"
+            return ((name if asks else None, None, NEVER),)
+        found, untold = self.tied[id(talk)], (None, None, NEVER)
+        if found is None or withheld or talk.ech:
+            return (untold,)
+        last_ns = flow[-1].t_ns
+        shared = self._shared(self.must, ("name", found.name), last_ns)
+        times = (found.asked_ns, found.answered_ns) if talk.first.tcp else NEVER
+        resolvers = self._resolvers(found, talk, last_ns) if talk.first.tcp else {None}
+        told = [(found.name, r, times) for r in resolvers]
+        return (*(told if True in shared else []), *([untold] if False in shared else []))
+
+    def _resolvers(self, found: Resolution, talk: Talk, last_ns: int) -> set[str | None]:
+        address = found.resolver.ends[1].address
+        if is_special(address):
+            return {None}
+        if found.resolver.internal[1]:
+            same = found.resolver.epoch == talk.epoch
+            return {self._pseudonym(found.resolver, 1) if same else None}
+        was_client = self._was_client(address, talk.epoch, last_ns)
+        shared = True in self._shared(self.may, address, last_ns) and not was_client
+        return {None, str(address)} if shared else {None}
 
 
 def clients_of(talk: Talk) -> set[Address]:

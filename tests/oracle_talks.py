@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from oracle_beside import Beside, Shown, agent_of, host_of
 from oracle_layers import Address, End, Packet
 from oracle_names import hides, normal, question, said_in, server_name, under
 from oracle_quic import QuicTalk
@@ -40,6 +41,7 @@ class Rules:
     never: tuple[str, ...] = ()
     user_prefix: tuple[int, int] = (32, 64)
     keep_client_port: bool = False
+    dn_hunter: bool = False
     exact: bool = False
 
     def is_internal(self, address: Address) -> bool:
@@ -75,11 +77,18 @@ class Name:
 
 @dataclass(slots=True)
 class Vote:
-    """A user exposes a name, or with None its server's address."""
+    """A user exposes a name or what is beside it, or with None its server's address."""
 
     t_ns: int
     talk: "Talk"
-    name: Name | None
+    what: Name | Beside | None
+
+
+def service_of(segment: bytes) -> str | None:
+    """What a client's segment begins, by its first word."""
+    if segment[:1] == b"\x16" and segment[5:6] == b"\1":
+        return "tls"
+    return "http" if segment.split(b" ")[0] in (b"GET", b"POST", b"PUT", b"CONNECT") else None
 
 
 @dataclass(slots=True)
@@ -102,6 +111,11 @@ class Talk:
     greetings: int = 0  # connections of QUIC whose hello was taken, or given up
     greeted: Name | None = None  # what the last one named
     ech: bool = False  # a hello's name is one that hides another
+    service: str | None = None  # what the client's first hello or request is of
+    shown: Shown = field(default_factory=Shown)
+    certificate: Beside | None = None
+    agent: Beside | None = None
+    agent_by: int = 0  # which of the connections told it
 
     # ---- section 3 --------------------------------------------------------------------------
 
@@ -203,8 +217,8 @@ class Talk:
                 yield from self._datagram(p, from_client)
             return
         yield from self._prove(p)
-        if self.speaks(p) and from_client and p.payload and not p.flags & RST:
-            yield from self._hear(p)
+        if self.speaks(p) and p.payload and not p.flags & RST:
+            yield from self._hear(p) if from_client else self._watch(p)
 
     def end(self) -> None:
         """A hello that never became whole had something to hide."""
@@ -229,10 +243,25 @@ class Talk:
             yield from self._vote_addr(p)
             for name in self.names:
                 yield from self._vote(p, name)
+            if self.certificate is not None:
+                yield from self._vote(p, self.certificate)
+
+    def _watch(self, p: Packet) -> Iterator[Vote]:
+        """A user is shown a certificate that answers a hello."""
+        if self.service != "tls":
+            return
+        found = self.shown.take(p.seq, p.payload)
+        host = None if found is None else host_of(found, self.rules.never)
+        if host is None or not self.may_vote:
+            return
+        self.certificate = Beside("certificate", host)
+        if self.proven or not self.rules.established:
+            yield from self._vote(p, self.certificate)
 
     def _hear(self, p: Packet) -> Iterator[Vote]:
         """A name is complete with its hello's, request's or question's last byte in contiguous
         data."""
+        self.service = self.service or service_of(p.payload)
         start = p.seq + (p.flags & SYN > 0)
         self.base = start if self.base is None else self.base
         self.stream.add(start - self.base, p.payload)
@@ -264,6 +293,7 @@ class Talk:
                 raw = server_name(one.hello)
                 self.ech |= hides(one.hello)
                 self.greeted = None if raw is None else self._expose("quic", raw)
+                self._note_agent(agent_of(one.hello))
             elif one is quic.last:
                 break
             else:
@@ -272,10 +302,19 @@ class Talk:
             if self.greeted is not None and not self.rules.established:
                 yield from self._vote_addr(p)
                 yield from self._vote(p, self.greeted)
-        if quic.last is not None and quic.last.proven:
+        proven = quic.last is not None and quic.last.proven
+        if proven:
             yield from self._vote_addr(p)
             if self.greeted is not None:
                 yield from self._vote(p, self.greeted)
+        last = self.agent_by == len(quic.connections)
+        if self.agent is not None and last and (proven or not self.rules.established):
+            yield from self._vote(p, self.agent)
+
+    def _note_agent(self, text: str | None) -> None:
+        """A flow tells its first one only; each connection has to prove its own."""
+        if text is not None and self.agent is None and self.may_vote:
+            self.agent, self.agent_by = Beside("agent", text), self.greetings + 1
 
     def _ask(self, p: Packet) -> Iterator[Vote]:
         """A DNS question counts when it is answered."""
@@ -320,11 +359,11 @@ class Talk:
             return "suppressed"
         return None
 
-    def _vote(self, p: Packet, name: Name) -> Iterator[Vote]:
+    def _vote(self, p: Packet, what: Name | Beside) -> Iterator[Vote]:
         """One vote a flow and name."""
-        if name.state == "waiting":
-            name.state = "voted"
-            yield Vote(p.t_ns, self, name)
+        if what.state == "waiting":
+            what.state = "voted"
+            yield Vote(p.t_ns, self, what)
 
     def _vote_addr(self, p: Packet) -> Iterator[Vote]:
         if not self.addr_voted and self.may_vote:

@@ -65,10 +65,19 @@ def request(host: bytes | None, method: bytes = b"GET") -> bytes:
     return method + b" / HTTP/1.1\r\n" + host_line + b"\r\n"
 
 
-def dns(name: bytes, *, ident: int = 7, kind: int = 1, response: bool = False) -> bytes:
+def dns(
+    name: bytes,
+    *,
+    ident: int = 7,
+    kind: int = 1,
+    response: bool = False,
+    answers: Sequence[bytes] = (),
+) -> bytes:
     """A DNS message with one question for `name`, its labels separated by dots."""
     flags = 0x8180 if response else 0x0100
-    message = wire.dns_message(wire.dns_name(*name.split(b".")), flags=flags, kind=kind)
+    counts, rest = (1, len(answers), 0, 0), b"".join(answers)
+    question = wire.dns_name(*name.split(b"."))
+    message = wire.dns_message(question, flags=flags, counts=counts, kind=kind, rest=rest)
     return struct.pack(">H", ident) + message[2:]
 
 

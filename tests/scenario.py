@@ -4,12 +4,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from operator import itemgetter
 
 from hypothesis import strategies as st
 from oracle_talks import EVERYWHERE, Rules
 from packet_help import DAY, HOUR, MINUTE, SECOND, START, Frame, merged
-from scenario_quic import quic_visit
+from scenario_answers import CERTIFICATES, SHOWN
+from scenario_quic import AGENTS, quic_visit
 from scenario_routes import routed, routes, straight, whole_routes
 from scenario_visits import HOW, Visit, dns_visit, tcp_visit
 
@@ -52,6 +54,7 @@ rules = st.builds(
     never=st.sampled_from([(), (), ("c.example",)]),
     user_prefix=st.sampled_from([(32, 64), (32, 64), (24, 48), (32, 128)]),
     keep_client_port=st.booleans(),
+    dn_hunter=st.booleans(),
     exact=st.sampled_from([False, False, True]),
 )
 ends = st.one_of(
@@ -68,13 +71,23 @@ def ends_of(slices_ns: int) -> st.SearchStrategy[int]:
     return st.builds(int.__add__, after, st.sampled_from([0, 0, 0, 1, -1]))
 
 
+KINDS = ("tls", "tls", "http", "h2", "dns", "dns over tcp", "quic", "quic")
+Texts = st.SearchStrategy[tuple[str, str]]
+BESIDE: dict[str, Texts] = {
+    "tls": st.tuples(st.sampled_from(("", *CERTIFICATES)), st.sampled_from(SHOWN)),
+    "dns": st.tuples(st.sampled_from(("", *OTHER_SERVERS, *SERVERS6)), st.just("")),
+    "quic": st.tuples(st.sampled_from(AGENTS), st.sampled_from(AGENTS)),
+}
+
+
 @st.composite
 def visits(draw: st.DrawFn, start: st.SearchStrategy[int], hosts: Sequence[bytes]) -> Visit:
     """A conversation that begins and names as told."""
-    kind = draw(st.sampled_from(["tls", "tls", "http", "dns", "dns over tcp", "quic", "quic"]))
+    kind = draw(st.sampled_from(KINDS))
     how = draw(st.sampled_from(HOW[kind]))
     pause = st.sampled_from([0, 0, 0, 0, 1, 5, 9])
-    cut = kind in ("tls", "dns", "quic") and how != "midstream"  # and still who asks can be told
+    whole = how in ("midstream", "behind", "right behind", "through")
+    cut = not whole and kind in ("tls", "dns", "quic")  # and still who asks can be told
     return Visit(
         draw(start),
         draw(ends),
@@ -85,6 +98,7 @@ def visits(draw: st.DrawFn, start: st.SearchStrategy[int], hosts: Sequence[bytes
         53 if kind == "dns over tcp" else draw(st.sampled_from([443, 80, 8443])),
         (draw(pause), draw(pause)),
         draw(routes if cut else whole_routes),
+        draw(BESIDE.get(kind, st.just(("", "")))),
     )
 
 
@@ -113,6 +127,38 @@ def few(chosen: Rules) -> st.SearchStrategy[list[Visit]]:
     return st.sampled_from(GROUPS).flatmap(between)
 
 
+def several(
+    chosen: Rules, start: st.SearchStrategy[int], servers: Sequence[str], likely: Visit, told: Texts
+) -> st.SearchStrategy[list[Visit]]:
+    """As many as just do, of which most are like the likely one."""
+    clients = st.sampled_from((*CLIENTS[:4], *CLIENTS[:4], TURNCOAT))
+    pairs, kind = st.tuples(clients, st.sampled_from(servers)), likely.kind
+    how = st.sampled_from([*[likely.how] * 2 * len(HOW[kind]), *HOW[kind]])
+    texts = st.one_of(*[st.just(likely.beside)] * 3, told)
+    hosts = st.sampled_from([HOSTS[:1]] * 5 + [HOSTS[3:4]])
+    visit = st.builds(Visit, start, pairs, st.just(kind), hosts, how, beside=texts)
+    return st.lists(visit, min_size=chosen.z, max_size=2 + 2 * chosen.z)
+
+
+NAMELESS = Visit(0, ("", ""), "tls", (), "nameless")
+SHOWING = replace(NAMELESS, how="no name", beside=(CERTIFICATES[0], SHOWN[0]))
+GREETING = replace(NAMELESS, kind="quic", beside=(AGENTS[2], ""))
+ASKING = replace(NAMELESS, kind="dns", how="whole", beside=(SERVERS[0], ""))
+RESOLVERS = ("10.9.8.7", "198.51.100.8", "198.51.100.8", TURNCOAT)
+
+
+def beside(chosen: Rules) -> st.SearchStrategy[list[Visit]]:
+    """The same of what is beside names: certificates, user agents, and what DNS says."""
+    at_ends, server = ends_of(chosen.window_ns), SERVERS[:1]
+    after = st.builds(int.__add__, at_ends, st.sampled_from([SECOND, 2 * SECOND]))
+    shown = several(chosen, at_ends, server, SHOWING, BESIDE["tls"])
+    greeted = several(chosen, at_ends, server, GREETING, BESIDE["quic"])
+    asked = several(chosen, at_ends, RESOLVERS, ASKING, st.just(ASKING.beside))
+    silent = several(chosen, after, server, NAMELESS, BESIDE["tls"])
+    parts = [(shown,), (greeted,), (asked, silent), (shown, greeted, asked, silent)]
+    return st.one_of(st.tuples(*some).map(lambda lists: [*chain(*lists)]) for some in parts)
+
+
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """A capture of some dozens of conversations, and the settings of a run."""
@@ -139,6 +185,7 @@ class Scenario:
 # Of many conversations, and of few; a failing example keeps what matters.
 scenarios = rules.flatmap(lambda chosen: st.builds(Scenario, st.just(chosen), crowds(chosen)))
 edges = rules.flatmap(lambda chosen: st.builds(Scenario, st.just(chosen), few(chosen)))
+besides = rules.flatmap(lambda chosen: st.builds(Scenario, st.just(chosen), beside(chosen)))
 
 
 # ---- time out of order --------------------------------------------------------------------------
@@ -187,5 +234,6 @@ def settings_of(chosen: Rules) -> dict[str, object]:
         "never": chosen.never,
         "user_prefix": chosen.user_prefix,
         "keep_client_port": chosen.keep_client_port,
+        "dn_hunter": chosen.dn_hunter,
         "exact": chosen.exact,
     }

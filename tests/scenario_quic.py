@@ -6,11 +6,15 @@ import hashlib
 from dataclasses import dataclass, replace
 
 import quic_wire as quic
+from handshake_help import telling
 from packet_help import SECOND, SERVER, Frame, Udp
 from quic_wire import V1, V2, Initial, crypto
-from scenario_visits import HIDDEN, Visit
+from scenario_requests import HIDDEN
+from scenario_visits import Visit
 
 OTHER = b"b.example"  # that somebody forges
+AGENTS = ("", "", *("Chrome/115 X",) * 3, *("Chrome/116 X",) * 2)
+AGENTS += ("Fox~9_a-b/100%", "Fox\t9", "F" * 99, "F" + "%" * 84, "F" + "%" * 85)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +43,15 @@ def ends_of(which: bytes, how: str) -> Ends:
     return Ends((V1, V2)[made[31] % 2], key_id, made[8:13], server, made[21:30])
 
 
-def flight(ends: Ends, host: bytes, how: str) -> list[bytes]:
+def hello_of(host: bytes, how: str, agent: str) -> bytes:
+    """A ClientHello, which may tell a user agent."""
+    more = [telling(agent.encode("latin-1"))] if agent else []
+    return quic.hello(*HIDDEN[how == "ech"], *more, host=None if how == "nameless" else host)
+
+
+def flight(ends: Ends, host: bytes, how: str, agent: str) -> list[bytes]:
     """The client's first datagrams."""
-    message = quic.hello(*HIDDEN[how == "ech"], host=None if how == "nameless" else host)
+    message = hello_of(host, how, agent)
     half = len(message) // 2
     whole = ends.initial(crypto(message))
     first, second = (
@@ -96,14 +106,15 @@ def back(ends: Ends, dcid: bytes, number: int) -> bytes:
             return quic.short(dcid)
 
 
-def converse(talk: Udp, visit: Visit, host: bytes, ends: Ends, number: int) -> None:
-    """A connection, from the client's hello to what it sends back."""
-    for datagram in flight(ends, host, visit.how):
+def converse(talk: Udp, visit: Visit, told: tuple[bytes, str], ends: Ends, number: int) -> None:
+    """A connection, from the client's hello with a host and a user agent to what it sends back."""
+    host, agent = told
+    for datagram in flight(ends, host, visit.how, agent):
         talk.send(datagram)
     if visit.how == "retry":
         talk.send(quic.retry(ends.client, ends.retry, version=ends.version), SERVER)
         ends = replace(ends, key_id=ends.retry, token=b"token")
-        talk.send(flight(ends, host, "whole")[0])
+        talk.send(flight(ends, host, "whole", agent)[0])
     if visit.how == "unanswered":
         return
     talk.wait(visit.pauses[0] * SECOND)
@@ -119,7 +130,7 @@ def converse(talk: Udp, visit: Visit, host: bytes, ends: Ends, number: int) -> N
         talk.send(quic.opaque(quic.ZERO_RTT, ends.server, ends.client, version=ends.version))
         return
     if visit.how == "late half":
-        message = quic.hello(host=host)
+        message = hello_of(host, visit.how, agent)
         half = len(message) // 2
         talk.send(ends.initial(crypto(message[half:], half), 1, ends.server))
         return
@@ -132,5 +143,6 @@ def quic_visit(visit: Visit, number: int) -> list[Frame]:
     """A connection, or several between the same ports."""
     talk = Udp(*visit.ends, (20000 + number, visit.port), visit.start_ns)
     for nth, host in enumerate(visit.hosts if visit.how == "another" else visit.hosts[:1]):
-        converse(talk, visit, host, ends_of(b"%d %d" % (number, nth), visit.how), number)
+        told = (host, visit.beside[nth % 2])
+        converse(talk, visit, told, ends_of(b"%d %d" % (number, nth), visit.how), number)
     return talk.frames

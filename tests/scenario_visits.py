@@ -18,29 +18,32 @@ from packet_help import (
     Tcp,
     Udp,
     dns,
-    hello,
-    request,
 )
+from scenario_answers import DATA, FOUND, resolved, show
+from scenario_requests import h2, hello_of, requests
 from scenario_routes import NOTHING, Route
 
-HIDDEN = ((), (wire.extension(wire.ECH, bytes(40)),))  # Encrypted Client Hello, offered or not
-DATA = b"\x17\x03\x03\0\x04data"
 SERVER_ISN = 500_000
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A conversation: who with whom, from when on, and how it goes. Pauses are in seconds."""
+    """A conversation: who with whom, from when on, and how it goes. Pauses are in seconds.
+
+    `beside`: the common name in a certificate and how it is shown, the user agent in a hello of
+    QUIC, or the address that DNS gives.
+    """
 
     start_ns: int
     ends: tuple[str, str]
-    kind: str  # "tls", "http", "dns", "dns over tcp" or "quic"
+    kind: str  # "tls", "http", "h2", "dns", "dns over tcp" or "quic"
     hosts: tuple[bytes, ...]
     how: str = "whole"
     end: str = "fin"
     port: int = 443
     pauses: tuple[int, int] = (0, 0)
     route: Route = NOTHING
+    beside: tuple[str, str] = ("", "")
 
 
 HOW = {
@@ -51,7 +54,10 @@ HOW = {
     ),
     "dns": (*("whole",) * 4, "unanswered", "another id", "another name", "asked again", "swapped"),
 }
-HOW["http"] = HOW["dns over tcp"] = HOW["tls"]
+HOW["dns over tcp"] = HOW["tls"]
+HOW["http"] = (*HOW["tls"], *("at once", "body", "body", "chunks", "absolute"))
+HOW["h2"] = (*("whole",) * 2, "at once", "body", "chunks", "unanswered", "guessed", "late proof")
+HOW["tls"] += ("no name", "no name", "behind", "right behind", "through")
 HOW["quic"] = (
     *("whole",) * 6,
     *("unanswered", "no return", "guessed", "another client", "0-RTT", "nameless", "again"),
@@ -61,13 +67,17 @@ HOW["quic"] = (
 )
 
 
-def said_by(visit: Visit) -> list[bytes]:
+def said_by(visit: Visit, number: int) -> list[bytes]:
     """What the client says over TCP."""
-    if visit.kind == "http":
-        return [request(host) for host in visit.hosts]
-    if visit.kind == "dns over tcp":
-        return [wire.vector(2, dns(asked(host))) for host in visit.hosts]
-    return [hello(visit.hosts[0], *HIDDEN[visit.how == "ech"])]
+    match visit.kind:
+        case "http":
+            return requests(visit.hosts, visit.how)
+        case "h2":
+            return h2(visit.hosts, visit.how)
+        case "dns over tcp":
+            return [wire.vector(2, dns(asked(host))) for host in visit.hosts]
+        case _:
+            return hello_of(visit.hosts[0], visit.how, number)
 
 
 def asked(host: bytes) -> bytes:
@@ -78,7 +88,7 @@ def asked(host: bytes) -> bytes:
 def tcp_visit(visit: Visit, n: int) -> list[Frame]:
     """A connection; what the client says is a hello, or one request after the other."""
     talk = Tcp(*visit.ends, (20000 + n, visit.port), visit.start_ns)
-    said = said_by(visit)
+    said = said_by(visit, n)
     guess = SERVER_ISN + 7 if visit.how in ("guessed", "late proof") else None
     match visit.how:
         case "unanswered":
@@ -93,10 +103,10 @@ def tcp_visit(visit: Visit, n: int) -> list[Frame]:
             talk.segment(CLIENT, SYN).segment(SERVER, SYN | ACK, ack=answered)
             talk.segment(CLIENT, ACK, ack=guess)
     talk.wait(visit.pauses[0] * SECOND)
-    for data in said if visit.how != "nameless" else []:
+    for nth, data in enumerate(said if visit.how != "nameless" else [], 1):
         send(talk, data, visit.how, guess)
         if visit.how != "unanswered":
-            talk.segment(SERVER, ACK, DATA)
+            answer(talk, visit, nth == len(said))
     talk.wait(visit.pauses[1] * SECOND)
     if visit.how == "late proof":
         talk.segment(CLIENT, ACK)
@@ -106,6 +116,13 @@ def tcp_visit(visit: Visit, n: int) -> list[Frame]:
     elif visit.end == "rst":
         talk.segment(SERVER, RST | ACK).segment(CLIENT, ACK, ack=guess)
     return talk.frames
+
+
+def answer(talk: Tcp, visit: Visit, last: bool) -> None:
+    """What the server says to what the client said, at last with its certificate."""
+    if visit.kind == "tls" and visit.beside[0] and last:
+        show(talk, *visit.beside)
+    talk.segment(SERVER, ACK, FOUND if visit.kind == "http" else DATA)
 
 
 def send(talk: Tcp, data: bytes, how: str, guess: int | None) -> None:
@@ -131,7 +148,9 @@ def dns_visit(visit: Visit, number: int) -> list[Frame]:
         if visit.how == "asked again":
             talk.send(dns(host, ident=ident + 50, kind=28))
         answered = host if visit.how != "another name" else b"x." + host
-        answers.append(dns(answered, ident=ident + (visit.how == "another id"), response=True))
+        ident += visit.how == "another id"
+        given = [resolved(visit.beside[0])] if visit.beside[0] else []
+        answers.append(dns(answered, ident=ident, response=True, answers=given))
     talk.wait(min(visit.pauses[0], 9) * SECOND)
     for answer in answers[:: -1 if visit.how == "swapped" else 1]:
         if visit.how != "unanswered":
