@@ -188,13 +188,14 @@ class Talk:
         return str(ipaddress.ip_network((address, bits), strict=False))
 
     def speaks(self, p: Packet) -> bool:
-        """What comes from the user's side does not come through somebody else's tunnel."""
-        sides = self.around(p)
-        if p.sender != self.client ^ self.user_end:
-            return True
+        """What comes through a tunnel of somebody else than the user may be of that one's making,
+        answers included; those of a mirror have the same ends both ways."""
+        sides, user = self.around(p), self.known_as[self.user_end]
+        behind = self.around(self.first) != (None, None)
+        answers = p.sender != self.client ^ self.user_end
         if sides == (None, None):
-            return self.around(self.first) == sides
-        return sides[self.user_end] == self.known_as[self.user_end]
+            return answers or not behind
+        return behind and user in sides if answers else sides[self.user_end] == user
 
     @property
     def may_vote(self) -> bool:
@@ -217,6 +218,8 @@ class Talk:
                 yield from self._datagram(p, from_client)
             return
         yield from self._prove(p)
+        if not self.speaks(p) and not self.addr_voted:
+            self.proven, self.server_isn = False, None
         if self.speaks(p) and p.payload and not p.flags & RST:
             yield from self._hear(p) if from_client else self._watch(p)
 

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by gate.c, gate_record.c (what a record may say) and gate_sets.c (the sets beside the core). */
+/* Shared by gate.c, gate_record.c (what a record may say) and gate_sets.c (the sets beside the
+ * core). */
 #ifndef ZN_ANON_GATE_INTERNAL_H
 #define ZN_ANON_GATE_INTERNAL_H
 

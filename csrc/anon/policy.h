@@ -41,8 +41,8 @@ const zn_net *zn_policy_private_nets(size_t *count);
 void zn_policy_place(const zn_policy *policy, zn_flow_table *flows, zn_flow *f, const zn_packet *p,
                      zn_addr known_as[2]);
 
-/* The packet, one of the flow, may tell of the flow's user: it does not come through somebody else's
- * tunnel. An answer that does may be of that one's making. */
+/* The packet, one of the flow, may tell of the flow's user: it does not come through a tunnel of
+ * somebody else, who could have made it, also where it is an answer. */
 bool zn_policy_is_user(const zn_policy *policy, const zn_flow_table *flows, const zn_flow *f,
                        const zn_packet *p);
 
