@@ -77,3 +77,14 @@ def test_what_is_not_proven_is_counted_and_makes_the_record_coarse() -> None:
     assert outcome.stats["suppressed_unconfirmed"] == 1
     assert outcome.last_status == "suppressed"
     assert after_another_user(talk, established=False).released() == {NAME.decode()}
+
+
+def test_bytes_of_a_long_body_lead_nobody_to_where_a_request_counts() -> None:
+    """Where a body goes on and on, the place that a request may start at follows it."""
+    talk = opened(request(OTHER))
+    for start in range(0, 1 << 32, 1 << 26):
+        talk.segment(CLIENT, PSH | ACK, b"body", seq=start, ack=1 << 30)
+        talk.segment(CLIENT, PSH | ACK, request(NAME), seq=start - (1 << 30), ack=1 << 30)
+    outcome = after_another_user(talk)
+    assert not outcome.seen()
+    assert NAME not in outcome.everything()

@@ -227,20 +227,37 @@ static bool may_be_early(const zn_sighting *s, int32_t ahead)
 /* Bytes far from where the stream goes on prove their client only with the number that acknowledges
  * what its server sent: who forges its address knows neither, and half of all numbers are ahead of
  * the stream. What was sent is counted in bytes, as any segment moves the highest number. */
-static bool may_be_clients(const zn_sighting *s)
+static bool acknowledges_server(const zn_sighting *s)
 {
-    zn_flow *f = s->f;
+    const zn_flow *f = s->f;
     const zn_flow_side *server = &f->side[1 - f->client];
     const zn_flow_resent *again = zn_flow_resent_of(s->names->gate->flows, f, 1u - f->client);
     uint64_t sent = server->bytes - (again != NULL ? again->bytes : 0);
     uint32_t beyond = s->p->ack - (server->isn + 1 + (uint32_t)sent) + ACK_BEYOND_MAX;
     if (!s->names->policy->established || f->midstream)
         return true;
-    if ((s->p->tcp_flags & ZN_TCP_ACK) != 0 && beyond <= 2u * ACK_BEYOND_MAX)
+    return (s->p->tcp_flags & ZN_TCP_ACK) != 0 && beyond <= 2u * ACK_BEYOND_MAX;
+}
+
+/* Such bytes are to be read. */
+static bool may_be_clients(const zn_sighting *s)
+{
+    zn_flow *f = s->f;
+    if (acknowledges_server(s))
         return true;
     s->names->stats->n[ZN_STAT_SUPPRESSED_UNCONFIRMED] += !f->names_dropped;
     f->names_dropped = true; /* they may hold a name */
     return false;
+}
+
+/* Behind a request come bytes that are not read: a body, or bytes behind lost ones. Numbers are
+ * compared within 2^31, so what is expected follows them; who could lead it on by any bytes would
+ * know where a request is expected. */
+static void pass_over(const zn_sighting *s, const zn_piece *in)
+{
+    int32_t ahead = (int32_t)(in->seq - s->f->head_seq);
+    if (ahead > FOLLOWED_MAX && ahead - FOLLOWED_MAX <= BEYOND_MAX && acknowledges_server(s))
+        s->f->head_seq = in->seq - FOLLOWED_MAX;
 }
 
 /* Bytes of the client, which may be old, expected, or ahead of others. */
@@ -263,9 +280,9 @@ static void take(const zn_sighting *s, zn_piece in)
         } else if ((between && !may_be_early(s, ahead)) ||
                    (f->stream == 0 && f->head == ZN_HEAD_TLS_AGAIN)) {
             zn_names_drop_stream(s->names, f);
-            if (between && ahead > FOLLOWED_MAX && ahead - FOLLOWED_MAX <= BEYOND_MAX)
-                f->head_seq = in.seq - FOLLOWED_MAX; /* numbers are compared within 2^31 */
-            return;                                  /* a body, or bytes behind lost ones */
+            if (between)
+                pass_over(s, &in);
+            return;
         } else if (ahead < ZN_STREAM_MAX) {
             collect(s, &in);
         } else if (may_be_clients(s)) {
