@@ -88,3 +88,25 @@ def test_bytes_of_a_long_body_lead_nobody_to_where_a_request_counts() -> None:
     outcome = after_another_user(talk)
     assert not outcome.seen()
     assert NAME not in outcome.everything()
+
+
+@pytest.mark.parametrize("acknowledged", [True, False])
+def test_a_syn_into_an_open_connection_moves_no_numbers(acknowledged: bool) -> None:
+    """A forged segment that is a SYN, too, would say itself where its sender's stream starts."""
+    talk = Tcp().segment(CLIENT, SYN).segment(SERVER, SYN | ACK)
+    if acknowledged:
+        talk.segment(CLIENT, ACK)
+    talk.segment(CLIENT, SYN | ACK, hello(NAME), seq=1 << 30, ack=1 << 30)
+    talk.segment(SERVER, SYN | ACK, seq=1 << 29, ack=1 << 30)
+    talk.segment(CLIENT, PSH | ACK, hello(NAME), seq=1 << 28, ack=(1 << 29) + 1)
+    talk.segment(CLIENT, ACK, seq=1001, ack=SERVER_NEXT)
+    assert not after_another_user(talk).seen()
+
+
+def test_a_server_that_answers_again_with_another_number() -> None:
+    """As with SYN cookies, where its first answer was lost."""
+    talk = Tcp().segment(CLIENT, SYN).segment(SERVER, SYN | ACK)
+    talk.segment(SERVER, SYN | ACK, seq=900_000)
+    talk.next[SERVER] = 900_001
+    outcome = after_another_user(talk.segment(CLIENT, ACK).say(hello(NAME)))
+    assert outcome.released() == {NAME.decode()}

@@ -205,18 +205,24 @@ static uint16_t one_more(uint16_t n)
     return n == UINT16_MAX ? n : (uint16_t)(n + 1);
 }
 
+/* Where its stream starts, which no SYN moves that is sent into a connection whose numbers are
+ * known: the client's once the server acknowledged it, the server's once the client did. */
+static void count_syn(zn_flow *f, zn_flow_side *side, const zn_packet *p)
+{
+    /* Not where something came before the client's SYN: somebody else may have sent that. */
+    bool acks = !f->midstream && p->sender != f->client && (p->tcp_flags & ZN_TCP_ACK) != 0 &&
+                f->rare[f->client].syn != 0 && p->ack == f->side[f->client].isn + 1;
+    f->rare[p->sender].syn = one_more(f->rare[p->sender].syn);
+    if (!f->syn_acked || (acks && !f->client_acked))
+        side->isn = p->seq;
+    f->syn_acked |= acks;
+}
+
 static void count_flags(zn_flow *f, zn_flow_side *side, const zn_packet *p)
 {
     zn_flow_rare *rare = &f->rare[p->sender];
-    if ((p->tcp_flags & ZN_TCP_SYN) != 0) {
-        rare->syn = one_more(rare->syn);
-        if (!f->client_acked) /* what it acknowledged stays, whoever forges another */
-            side->isn = p->seq;
-        /* Not where something came before the client's SYN: somebody else may have sent that. */
-        f->syn_acked |= !f->midstream && p->sender != f->client &&
-                        (p->tcp_flags & ZN_TCP_ACK) != 0 && f->rare[f->client].syn != 0 &&
-                        p->ack == f->side[f->client].isn + 1;
-    }
+    if ((p->tcp_flags & ZN_TCP_SYN) != 0)
+        count_syn(f, side, p);
     if ((p->tcp_flags & ZN_TCP_RST) != 0)
         rare->rst = one_more(rare->rst);
     if ((p->tcp_flags & ZN_TCP_FIN) != 0) {
