@@ -48,10 +48,7 @@ static void see_hello(const zn_sighting *s, const zn_tls_hello *hello)
     s->f->client_acked = false; /* another association on the same ports may be forged */
     if (proves)
         zn_names_client_proven(s, 0);
-    if (hello->name.n == 0)
-        s->names->stats->n[ZN_STAT_HELLOS_WITHOUT_NAME]++;
-    else
-        (void)zn_names_found(s, ZN_SOURCE_TLS, hello->name);
+    (void)zn_names_found(s, ZN_SOURCE_TLS, hello->name);
 }
 
 /* Reads a hello from what is there of its body. */

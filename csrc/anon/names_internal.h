@@ -16,8 +16,9 @@ typedef struct zn_sighting {
     const zn_packet *p;
 } zn_sighting;
 
-/* A parser found `raw` (as sent): normalises it and votes, or waits for evidence. Returns the
- * entry, or 0 when nothing is to be kept (repeated, no name, no room). */
+/* A parser read what may have a name, `raw` (as sent; empty: it has none): normalises it and votes,
+ * or waits for evidence. Returns the entry, or 0 when nothing is to be kept (repeated, no name, no
+ * room). */
 uint32_t zn_names_found(const zn_sighting *s, zn_name_source source, zn_span raw);
 /* A name of this source was there, but must not be used: counted as `why`. */
 void zn_names_refused(zn_names *names, zn_flow *f, zn_name_source source, zn_stat why);

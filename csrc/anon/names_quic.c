@@ -144,10 +144,7 @@ static void see_hello(const zn_sighting *s, zn_span head)
     case ZN_DONE:
         s->f->ech_offered |= hello.ech_offered;
         s->names->stats->n[ZN_STAT_HELLOS_ECH] += hello.ech_offered;
-        if (hello.name.n == 0)
-            s->names->stats->n[ZN_STAT_HELLOS_WITHOUT_NAME]++;
-        else
-            q->name = zn_names_found(s, ZN_SOURCE_QUIC, hello.name);
+        q->name = zn_names_found(s, ZN_SOURCE_QUIC, hello.name);
         zn_names_quic_hello(s, &hello);
         zn_names_drop_stream(s->names, s->f);
         q->done = true;

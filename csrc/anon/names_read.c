@@ -116,14 +116,12 @@ static zn_parse read_hello(const zn_sighting *s, const zn_piece *in, uint32_t *u
     f->head = again || in->missing != 0 ? ZN_HEAD_OFF : ZN_HEAD_TLS_AGAIN;
     s->names->stats->n[ZN_STAT_HELLOS_ECH] += hello.ech_offered && !f->ech_offered;
     f->ech_offered |= hello.ech_offered;
-    if (again)
+    if (again) {
         zn_names_named_again(s, ZN_SOURCE_TLS, hello.name);
-    else if (hello.name.n == 0)
-        s->names->stats->n[ZN_STAT_HELLOS_WITHOUT_NAME]++;
-    else
-        (void)zn_names_found(s, ZN_SOURCE_TLS, hello.name);
-    if (!again)
-        zn_layer7_client_hello(s->names, f, in->bytes, &hello.details);
+        return ZN_DONE;
+    }
+    (void)zn_names_found(s, ZN_SOURCE_TLS, hello.name);
+    zn_layer7_client_hello(s->names, f, in->bytes, &hello.details);
     return ZN_DONE;
 }
 
@@ -173,10 +171,7 @@ static zn_parse read_request(const zn_sighting *s, const zn_piece *in, uint32_t 
     f->head = request.chunked ? ZN_HEAD_HTTP_CHUNK : ZN_HEAD_HTTP_BETWEEN;
     if (f->http_method == 0)
         f->http_method = (uint8_t)request.method;
-    if (request.host.n == 0)
-        s->names->stats->n[ZN_STAT_HELLOS_WITHOUT_NAME]++;
-    else
-        (void)zn_names_found(s, ZN_SOURCE_HTTP, request.host);
+    (void)zn_names_found(s, ZN_SOURCE_HTTP, request.host);
     return ZN_DONE;
 }
 
@@ -238,10 +233,7 @@ static zn_parse read_frame(const zn_sighting *s, const zn_piece *in, uint32_t *u
         return ZN_DONE;
     if (f->http_method == 0)
         f->http_method = (uint8_t)unit.method;
-    if (unit.host.n == 0)
-        s->names->stats->n[ZN_STAT_HELLOS_WITHOUT_NAME]++;
-    else
-        (void)zn_names_found(s, ZN_SOURCE_HTTP, unit.host);
+    (void)zn_names_found(s, ZN_SOURCE_HTTP, unit.host);
     return ZN_DONE;
 }
 
