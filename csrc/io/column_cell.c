@@ -7,10 +7,11 @@
 #define SECOND_DECIMALS 6
 #define NS_PER_US 1000
 
-static uint64_t count_at(const void *base, size_t offset)
+/* The eight bytes of a record that are a column's number. */
+static uint64_t number_of(const zn_column *c, const zn_record *r)
 {
     uint64_t value;
-    memcpy(&value, (const char *)base + offset, sizeof value);
+    memcpy(&value, (const char *)r + zn_column_place(c), sizeof value);
     return value;
 }
 
@@ -83,6 +84,10 @@ static void value_of_side(const zn_column *c, const zn_record *r, zn_cell *v)
 {
     const zn_record_side *side = c->side == 'c' ? &r->client : &r->server;
     switch (c->kind) {
+    case ZN_COLUMN_COUNT:
+    case ZN_COLUMN_BYTES:
+        set_count(v, number_of(c, r));
+        break;
     case ZN_COLUMN_ADDRESS:
         set_address(v, &side->addr, side->shown);
         break;
@@ -90,7 +95,7 @@ static void value_of_side(const zn_column *c, const zn_record *r, zn_cell *v)
         set_count(v, side->port);
         break;
     case ZN_COLUMN_MS:
-        set_ns(v, ZN_CELL_MS, (int64_t)count_at(side, c->offset));
+        set_ns(v, ZN_CELL_MS, (int64_t)number_of(c, r));
         break;
     case ZN_COLUMN_INTERNAL:
         set_flag(v, side->internal);
@@ -119,8 +124,9 @@ static void value_of_side(const zn_column *c, const zn_record *r, zn_cell *v)
     }
 }
 
-static void name_of_flow(const zn_column *c, const zn_record *r, zn_cell *v)
+static void text_of_flow(const zn_column *c, const zn_record *r, zn_cell *v)
 {
+    zn_span text;
     switch (c->kind) {
     case ZN_COLUMN_STATUS:
         set_text(v, r->http_status);
@@ -134,14 +140,9 @@ static void name_of_flow(const zn_column *c, const zn_record *r, zn_cell *v)
     case ZN_COLUMN_NAME_QUIC:
         set_name(v, r, ZN_SOURCE_QUIC);
         break;
-    case ZN_COLUMN_FQDN:
-        set_text(v, r->fqdn);
-        break;
-    case ZN_COLUMN_CERTIFICATE:
-        set_text(v, r->certificate);
-        break;
-    case ZN_COLUMN_AGENT:
-        set_text(v, r->user_agent);
+    case ZN_COLUMN_TEXT:
+        memcpy(&text, (const char *)r + zn_column_place(c), sizeof text);
+        set_text(v, text);
         break;
     default:
         break;
@@ -152,7 +153,7 @@ static void value_of_flow(const zn_column *c, const zn_record *r, zn_cell *v)
 {
     switch (c->kind) {
     case ZN_COLUMN_TOTAL:
-        set_count(v, count_at(r, c->offset));
+        set_count(v, number_of(c, r));
         break;
     case ZN_COLUMN_START_MS:
         set_ns(v, ZN_CELL_TIME, r->first_ns);
@@ -164,7 +165,7 @@ static void value_of_flow(const zn_column *c, const zn_record *r, zn_cell *v)
         set_ns(v, ZN_CELL_MS, r->last_ns - r->first_ns);
         break;
     case ZN_COLUMN_WHEN:
-        set_ns(v, ZN_CELL_TIME, (int64_t)count_at(r, c->offset));
+        set_ns(v, ZN_CELL_TIME, (int64_t)number_of(c, r));
         v->kind = v->ns == 0 ? ZN_CELL_NONE : v->kind;
         break;
     case ZN_COLUMN_CONNECTION:
@@ -183,7 +184,7 @@ static void value_of_flow(const zn_column *c, const zn_record *r, zn_cell *v)
         set_count(v, 0);
         break;
     default:
-        name_of_flow(c, r, v);
+        text_of_flow(c, r, v);
         break;
     }
 }
@@ -191,9 +192,7 @@ static void value_of_flow(const zn_column *c, const zn_record *r, zn_cell *v)
 void zn_column_cell(const zn_column *c, const zn_record *r, zn_cell *v)
 {
     v->kind = ZN_CELL_NONE;
-    if (zn_column_is_number(c))
-        set_count(v, zn_column_number(c, r));
-    else if (c->side != 0)
+    if (c->side != 0)
         value_of_side(c, r, v);
     else
         value_of_flow(c, r, v);

@@ -6,25 +6,26 @@
 
 #define SIDE(member) offsetof(zn_record_side, member)
 #define TOTAL(member) offsetof(zn_record, member)
-#define COUNT(letter, text, member)                                                                \
-    {#letter "_" text, ZN_COLUMN_COUNT, (#letter)[0], SIDE(member), NULL}
-#define MS(letter, text, member) {#letter "_" text, ZN_COLUMN_MS, (#letter)[0], SIDE(member), NULL}
-#define OF_SIDE(letter, text, kind) {#letter "_" text, ZN_COLUMN_##kind, (#letter)[0], 0, NULL}
-#define OF_FLOW(text, kind) {text, ZN_COLUMN_##kind, 0, 0, NULL}
+#define OF_SIDE(letter, text, kind, member)                                                        \
+    {#letter "_" text, ZN_COLUMN_##kind, (#letter)[0], SIDE(member), NULL}
+#define OF_FLOW(text, kind, member) {text, ZN_COLUMN_##kind, 0, TOTAL(member), NULL}
+#define COUNT(letter, text, member) OF_SIDE(letter, text, COUNT, member)
+#define BYTES(letter, text, member) OF_SIDE(letter, text, BYTES, member)
+#define MS(letter, text, member) OF_SIDE(letter, text, MS, member)
 #define ZERO(text) {text, ZN_COLUMN_NO_COUNT, 0, 0, NULL}
 /* Text, or an address; "-" where there is none. */
-#define TEXT(text, kind) {text, ZN_COLUMN_##kind, 0, 0, "-"}
-#define TEXT_OF(letter, text, kind) {#letter "_" text, ZN_COLUMN_##kind, (#letter)[0], 0, "-"}
-#define BYTES(letter, text, member)                                                                \
-    {#letter "_" text, ZN_COLUMN_BYTES, (#letter)[0], SIDE(member), NULL}
+#define TEXT(text, kind, member) {text, ZN_COLUMN_##kind, 0, TOTAL(member), "-"}
+#define TEXT_OF(letter, text, kind, member)                                                        \
+    {#letter "_" text, ZN_COLUMN_##kind, (#letter)[0], SIDE(member), "-"}
 
 #define TCP_SIDE(c)                                                                                \
-    TEXT_OF(c, "ip", ADDRESS), OF_SIDE(c, "port", PORT), COUNT(c, "pkts_all", packets),            \
-        COUNT(c, "rst_cnt", rst), COUNT(c, "ack_cnt", acks), COUNT(c, "ack_cnt_p", acks_pure),     \
-        BYTES(c, "bytes_uniq", bytes_unique), COUNT(c, "pkts_data", packets_data),                 \
-        BYTES(c, "bytes_all", bytes_all), COUNT(c, "pkts_retx", packets_retransmitted),            \
-        BYTES(c, "bytes_retx", bytes_retransmitted), COUNT(c, "pkts_ooo", packets_out_of_order),   \
-        COUNT(c, "syn_cnt", syn), COUNT(c, "fin_cnt", fin)
+    TEXT_OF(c, "ip", ADDRESS, addr), OF_SIDE(c, "port", PORT, port),                               \
+        COUNT(c, "pkts_all", packets), COUNT(c, "rst_cnt", rst), COUNT(c, "ack_cnt", acks),        \
+        COUNT(c, "ack_cnt_p", acks_pure), BYTES(c, "bytes_uniq", bytes_unique),                    \
+        COUNT(c, "pkts_data", packets_data), BYTES(c, "bytes_all", bytes_all),                     \
+        COUNT(c, "pkts_retx", packets_retransmitted), BYTES(c, "bytes_retx", bytes_retransmitted), \
+        COUNT(c, "pkts_ooo", packets_out_of_order), COUNT(c, "syn_cnt", syn),                      \
+        COUNT(c, "fin_cnt", fin)
 
 #define E2E_SIDE(c)                                                                                \
     MS(c, "rtt_avg", rtt_mean_ns), MS(c, "rtt_min", rtt_min_ns), MS(c, "rtt_max", rtt_max_ns),     \
@@ -45,31 +46,31 @@
         COUNT(c, "syn_retx", flags_moved)
 
 #define UDP_SIDE(c)                                                                                \
-    TEXT_OF(c, "ip", ADDRESS), OF_SIDE(c, "port", PORT),                                           \
-        {#c "_first_abs", ZN_COLUMN_SIDE_START_MS, (#c)[0], 0, "0.000000"},                        \
-        OF_SIDE(c, "durat", SIDE_DURATION_S), BYTES(c, "bytes_all", bytes_all),                    \
-        COUNT(c, "pkts_all", packets), OF_SIDE(c, "isint", INTERNAL),                              \
-        OF_SIDE(c, "iscrypto", ENCRYPTED), OF_SIDE(c, "type", UDP_TYPE)
+    TEXT_OF(c, "ip", ADDRESS, addr), OF_SIDE(c, "port", PORT, port),                               \
+        {#c "_first_abs", ZN_COLUMN_SIDE_START_MS, (#c)[0], SIDE(first_data_ns), "0.000000"},      \
+        OF_SIDE(c, "durat", SIDE_DURATION_S, last_data_ns), BYTES(c, "bytes_all", bytes_all),      \
+        COUNT(c, "pkts_all", packets), OF_SIDE(c, "isint", INTERNAL, internal),                    \
+        OF_SIDE(c, "iscrypto", ENCRYPTED, shown), OF_SIDE(c, "type", UDP_TYPE, udp_type)
 
 static const zn_column core[] = {
     TCP_SIDE(c),
     TCP_SIDE(s),
-    OF_FLOW("first", START_MS),
-    OF_FLOW("last", END_MS),
-    OF_FLOW("durat", DURATION_MS),
+    OF_FLOW("first", START_MS, first_ns),
+    OF_FLOW("last", END_MS, last_ns),
+    OF_FLOW("durat", DURATION_MS, last_ns),
     MS(c, "first", first_data_ns),
     MS(s, "first", first_data_ns),
     MS(c, "last", last_data_ns),
     MS(s, "last", last_data_ns),
     MS(c, "first_ack", first_ack_ns),
     MS(s, "first_ack", first_ack_ns),
-    OF_SIDE(c, "isint", INTERNAL),
-    OF_SIDE(s, "isint", INTERNAL),
-    OF_SIDE(c, "iscrypto", ENCRYPTED),
-    OF_SIDE(s, "iscrypto", ENCRYPTED),
-    OF_FLOW("con_t", CONNECTION),
+    OF_SIDE(c, "isint", INTERNAL, internal),
+    OF_SIDE(s, "isint", INTERNAL, internal),
+    OF_SIDE(c, "iscrypto", ENCRYPTED, shown),
+    OF_SIDE(s, "iscrypto", ENCRYPTED, shown),
+    OF_FLOW("con_t", CONNECTION, connection_type),
     ZERO("p2p_t"),
-    OF_FLOW("http_t", METHOD),
+    OF_FLOW("http_t", METHOD, http_method),
 };
 
 static const zn_column e2e[] = {E2E_SIDE(c), E2E_SIDE(s)};
@@ -82,42 +83,42 @@ static const zn_column p2p[] = {
 static const zn_column options[] = {OPTIONS_SIDE(c), OPTIONS_SIDE(s)};
 
 static const zn_column layer7[] = {
-    {"http_req_cnt", ZN_COLUMN_TOTAL, 0, TOTAL(http_requests), NULL},
-    {"http_res_cnt", ZN_COLUMN_TOTAL, 0, TOTAL(http_responses), NULL},
-    {"http_res", ZN_COLUMN_STATUS, 0, 0, "---"},
+    OF_FLOW("http_req_cnt", TOTAL, http_requests),
+    OF_FLOW("http_res_cnt", TOTAL, http_responses),
+    {"http_res", ZN_COLUMN_STATUS, 0, TOTAL(http_status), "---"},
     COUNT(c, "pkts_push", messages),
     COUNT(s, "pkts_push", messages),
-    TEXT("c_tls_SNI", NAME_TLS),
-    TEXT("s_tls_SCN", CERTIFICATE),
+    TEXT("c_tls_SNI", NAME_TLS, name),
+    TEXT("s_tls_SCN", TEXT, certificate),
     COUNT(c, "npnalpn", protocols),
     COUNT(s, "npnalpn", protocols),
-    {"tls_session_stat", ZN_COLUMN_TOTAL, 0, TOTAL(tls_session), NULL},
+    OF_FLOW("tls_session_stat", TOTAL, tls_session),
     MS(c, "last_handshakeT", last_handshake_ns),
     MS(s, "last_handshakeT", last_handshake_ns),
     MS(c, "appdataT", appdata_ns),
     MS(s, "appdataT", appdata_ns),
     COUNT(c, "appdataB", appdata_bytes),
     COUNT(s, "appdataB", appdata_bytes),
-    TEXT("fqdn", FQDN),
-    TEXT("dns_rslv", RESOLVER),
+    TEXT("fqdn", TEXT, fqdn),
+    TEXT("dns_rslv", RESOLVER, resolver),
     {"req_tm", ZN_COLUMN_WHEN, 0, TOTAL(resolver_query_ns), "0.0"},
     {"res_tm", ZN_COLUMN_WHEN, 0, TOTAL(resolver_answer_ns), "0.0"},
-    TEXT("http_hostname", NAME_HTTP),
-    TEXT_OF(c, "TLSvers", VERSIONS),
-    TEXT_OF(s, "TLSvers", VERSIONS),
-    OF_FLOW("dns_enc", RESOLVER_ENCRYPTED),
+    TEXT("http_hostname", NAME_HTTP, name),
+    TEXT_OF(c, "TLSvers", VERSIONS, tls_version),
+    TEXT_OF(s, "TLSvers", VERSIONS, tls_version),
+    OF_FLOW("dns_enc", RESOLVER_ENCRYPTED, resolver_shown),
 };
 
 static const zn_column udp[] = {
     UDP_SIDE(c),
     UDP_SIDE(s),
-    TEXT("fqdn", FQDN),
-    TEXT("quic_SNI", NAME_QUIC),
-    TEXT("quic_UA", AGENT),
-    {"quic_c_vers", ZN_COLUMN_QUIC_VERSION, 'c', 0, "-"},
-    {"quic_s_vers", ZN_COLUMN_QUIC_VERSION, 's', 0, "-"},
-    {"quic_zero_rtt", ZN_COLUMN_TOTAL, 0, TOTAL(quic_zero_rtt), NULL},
-    {"quic_ech", ZN_COLUMN_TOTAL, 0, TOTAL(quic_ech_bytes), NULL},
+    TEXT("fqdn", TEXT, fqdn),
+    TEXT("quic_SNI", NAME_QUIC, name),
+    TEXT("quic_UA", TEXT, user_agent),
+    {"quic_c_vers", ZN_COLUMN_QUIC_VERSION, 'c', SIDE(quic_version), "-"},
+    {"quic_s_vers", ZN_COLUMN_QUIC_VERSION, 's', SIDE(quic_version), "-"},
+    OF_FLOW("quic_zero_rtt", TOTAL, quic_zero_rtt),
+    OF_FLOW("quic_ech", TOTAL, quic_ech_bytes),
 };
 
 static void append(zn_log_columns *out, const zn_column *table, size_t n)

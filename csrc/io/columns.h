@@ -17,10 +17,10 @@
 typedef enum zn_column_kind {
     ZN_COLUMN_ADDRESS,  /* of a side */
     ZN_COLUMN_PORT,     /* of a side */
-    ZN_COLUMN_COUNT,    /* uint64_t of a side at `offset` */
+    ZN_COLUMN_COUNT,    /* uint64_t of a side */
     ZN_COLUMN_BYTES,    /* the same, where more than 32 bits can be needed */
-    ZN_COLUMN_TOTAL,    /* uint64_t of the record at `offset` */
-    ZN_COLUMN_MS,       /* int64_t ns of a side at `offset`, printed as ms */
+    ZN_COLUMN_TOTAL,    /* uint64_t of the record */
+    ZN_COLUMN_MS,       /* int64_t ns of a side, printed as ms */
     ZN_COLUMN_START_MS, /* the record's first_ns, ms since the epoch */
     ZN_COLUMN_END_MS,
     ZN_COLUMN_DURATION_MS,
@@ -33,12 +33,10 @@ typedef enum zn_column_kind {
     ZN_COLUMN_NAME_TLS,
     ZN_COLUMN_NAME_HTTP,
     ZN_COLUMN_NAME_QUIC,
-    ZN_COLUMN_FQDN,
+    ZN_COLUMN_TEXT, /* of the record: fqdn, s_tls_SCN, quic_UA */
     ZN_COLUMN_RESOLVER,
     ZN_COLUMN_RESOLVER_ENCRYPTED,
-    ZN_COLUMN_WHEN, /* int64_t ns of the record at `offset`, printed as ms; 0: never */
-    ZN_COLUMN_CERTIFICATE,
-    ZN_COLUMN_AGENT,           /* quic_UA */
+    ZN_COLUMN_WHEN,            /* int64_t ns of the record, printed as ms; 0: never */
     ZN_COLUMN_QUIC_VERSION,    /* of a side: 0x and eight hexadecimal digits */
     ZN_COLUMN_SIDE_START_MS,   /* UDP: first datagram of a side, ms since the epoch */
     ZN_COLUMN_SIDE_DURATION_S, /* UDP */
@@ -49,8 +47,8 @@ typedef enum zn_column_kind {
 typedef struct zn_column {
     const char *name;
     zn_column_kind kind;
-    char side; /* 'c', 's' or 0 */
-    size_t offset;
+    char side;           /* 'c', 's' or 0 */
+    size_t offset;       /* of its value, in that side or in the record */
     const char *missing; /* what Tstat prints when there is no value, NULL: there always is */
 } zn_column;
 
@@ -89,18 +87,13 @@ typedef struct zn_cell {
 
 void zn_column_cell(const zn_column *column, const zn_record *r, zn_cell *out);
 
-/* A number of a side, as most columns are; others go through zn_column_cell. */
-static inline bool zn_column_is_number(const zn_column *column)
+/* Where in a record the column's value is, or what its value is made of. */
+static inline uint32_t zn_column_place(const zn_column *column)
 {
-    return column->kind == ZN_COLUMN_COUNT || column->kind == ZN_COLUMN_BYTES;
-}
-
-static inline uint64_t zn_column_number(const zn_column *column, const zn_record *r)
-{
-    const zn_record_side *side = column->side == 'c' ? &r->client : &r->server;
-    uint64_t value;
-    memcpy(&value, (const char *)side + column->offset, sizeof value);
-    return value;
+    size_t side = column->side == 'c'   ? offsetof(zn_record, client)
+                  : column->side == 's' ? offsetof(zn_record, server)
+                                        : 0;
+    return (uint32_t)(side + column->offset);
 }
 
 /* A value of any kind but NONE as Tstat prints it: no blank, no control character, never empty. */

@@ -56,50 +56,55 @@ static zn_field_copy copy_of_common(zn_common member)
     }
 }
 
-static zn_field_copy copy_of_column(const zn_column *c)
+static zn_copy_kind kind_of_column(zn_column_kind kind)
 {
-    uint32_t side = c->side == 's' ? AT(server) : c->side == 'c' ? AT(client) : 0;
-    uint32_t offset = side + (uint32_t)c->offset;
-    switch (c->kind) {
+    switch (kind) {
     case ZN_COLUMN_COUNT:
     case ZN_COLUMN_TOTAL:
-        return (zn_field_copy){ZN_COPY_COUNT, offset, 0};
+        return ZN_COPY_COUNT;
     case ZN_COLUMN_BYTES:
-        return (zn_field_copy){ZN_COPY_8, offset, 0};
-    case ZN_COLUMN_MS:
-        return (zn_field_copy){ZN_COPY_MS, offset, 0};
     case ZN_COLUMN_START_MS:
-        return (zn_field_copy){ZN_COPY_8, AT(first_ns), 0};
     case ZN_COLUMN_END_MS:
-        return (zn_field_copy){ZN_COPY_8, AT(last_ns), 0};
-    case ZN_COLUMN_RESOLVER:
-        return (zn_field_copy){ZN_COPY_ADDRESS, AT(resolver), AT(resolver_shown)};
-    case ZN_COLUMN_DURATION_MS:
-        return (zn_field_copy){ZN_COPY_DURATION, AT(first_ns), 0};
-    case ZN_COLUMN_ENCRYPTED:
-        return (zn_field_copy){ZN_COPY_SHOWN, side + (uint32_t)offsetof(zn_record_side, shown), 0};
-    case ZN_COLUMN_NAME_TLS:
-        return (zn_field_copy){ZN_COPY_TEXT, AT(name), ZN_SOURCE_TLS};
-    case ZN_COLUMN_NAME_HTTP:
-        return (zn_field_copy){ZN_COPY_TEXT, AT(name), ZN_SOURCE_HTTP};
-    case ZN_COLUMN_NAME_QUIC:
-        return (zn_field_copy){ZN_COPY_TEXT, AT(name), ZN_SOURCE_QUIC};
-    case ZN_COLUMN_FQDN:
-        return (zn_field_copy){ZN_COPY_TEXT, AT(fqdn), ZN_SOURCE_NONE};
-    case ZN_COLUMN_CERTIFICATE:
-        return (zn_field_copy){ZN_COPY_TEXT, AT(certificate), ZN_SOURCE_NONE};
-    case ZN_COLUMN_AGENT:
-        return (zn_field_copy){ZN_COPY_TEXT, AT(user_agent), ZN_SOURCE_NONE};
-    case ZN_COLUMN_INTERNAL:
-        return (zn_field_copy){ZN_COPY_BIT, side + (uint32_t)offsetof(zn_record_side, internal), 0};
+        return ZN_COPY_8;
     case ZN_COLUMN_CONNECTION:
-        return (zn_field_copy){ZN_COPY_4, AT(connection_type), 0};
+        return ZN_COPY_4;
     case ZN_COLUMN_METHOD:
-        return (zn_field_copy){ZN_COPY_2, AT(http_method), 0};
+        return ZN_COPY_2;
+    case ZN_COLUMN_INTERNAL:
+        return ZN_COPY_BIT;
+    case ZN_COLUMN_MS:
+        return ZN_COPY_MS;
+    case ZN_COLUMN_DURATION_MS:
+        return ZN_COPY_DURATION;
+    case ZN_COLUMN_ENCRYPTED:
+        return ZN_COPY_SHOWN;
+    case ZN_COLUMN_RESOLVER:
+        return ZN_COPY_ADDRESS;
+    case ZN_COLUMN_NAME_TLS:
+    case ZN_COLUMN_NAME_HTTP:
+    case ZN_COLUMN_NAME_QUIC:
+    case ZN_COLUMN_TEXT:
+        return ZN_COPY_TEXT;
     case ZN_COLUMN_NO_COUNT:
-        return (zn_field_copy){ZN_COPY_NOTHING, 0, 0};
+        return ZN_COPY_NOTHING;
     default:
-        return (zn_field_copy){ZN_COPY_CELL, 0, 0};
+        return ZN_COPY_CELL;
+    }
+}
+
+static uint32_t beside_column(zn_column_kind kind)
+{
+    switch (kind) {
+    case ZN_COLUMN_RESOLVER:
+        return AT(resolver_shown);
+    case ZN_COLUMN_NAME_TLS:
+        return ZN_SOURCE_TLS;
+    case ZN_COLUMN_NAME_HTTP:
+        return ZN_SOURCE_HTTP;
+    case ZN_COLUMN_NAME_QUIC:
+        return ZN_SOURCE_QUIC;
+    default:
+        return 0;
     }
 }
 
@@ -108,5 +113,7 @@ zn_field_copy zn_field_copy_of(const zn_field *field, uint8_t proto)
     const zn_column *c = proto == ZN_PROTO_TCP ? field->tcp : field->udp;
     if (field->common != ZN_COMMON_COUNT)
         return copy_of_common(field->common);
-    return c != NULL ? copy_of_column(c) : (zn_field_copy){ZN_COPY_NOTHING, 0, 0};
+    if (c == NULL)
+        return (zn_field_copy){ZN_COPY_NOTHING, 0, 0};
+    return (zn_field_copy){kind_of_column(c->kind), zn_column_place(c), beside_column(c->kind)};
 }

@@ -37,38 +37,12 @@ static zn_tstat_put put_of(const zn_column *c)
     }
 }
 
-/* Where the number is. */
-static size_t offset_of(const zn_column *c)
-{
-    size_t side = c->side == 's'   ? offsetof(zn_record, server)
-                  : c->side == 'c' ? offsetof(zn_record, client)
-                                   : 0;
-    switch (c->kind) {
-    case ZN_COLUMN_START_MS:
-        return offsetof(zn_record, first_ns);
-    case ZN_COLUMN_END_MS:
-        return offsetof(zn_record, last_ns);
-    case ZN_COLUMN_CONNECTION:
-        return offsetof(zn_record, connection_type);
-    case ZN_COLUMN_METHOD:
-        return offsetof(zn_record, http_method);
-    case ZN_COLUMN_PORT:
-        return side + offsetof(zn_record_side, port);
-    case ZN_COLUMN_INTERNAL:
-        return side + offsetof(zn_record_side, internal);
-    case ZN_COLUMN_ENCRYPTED:
-        return side + offsetof(zn_record_side, shown);
-    default:
-        return side + c->offset;
-    }
-}
-
 static void set_steps(zn_tstat *t, zn_tstat_log log, const zn_log_columns *columns)
 {
     t->columns[log] = columns->n;
     for (size_t i = columns->n; i-- > 0;) {
         zn_tstat_step *s = &t->step[log][i];
-        *s = (zn_tstat_step){put_of(columns->at[i]), (uint32_t)offset_of(columns->at[i]), 1,
+        *s = (zn_tstat_step){put_of(columns->at[i]), zn_column_place(columns->at[i]), 1,
                              columns->at[i]};
         if ((s->put == ZN_TSTAT_PUT_8 || s->put == ZN_TSTAT_PUT_MS) && i + 1 < columns->n &&
             s[1].put == s->put)
