@@ -12,7 +12,6 @@
 #include "proto/http_body.h"
 #include "proto/preamble.h"
 
-#define DNS_PORT 53
 #define DNS_LENGTH_BYTES 2u
 #define DNS_MESSAGE_MIN 17u          /* a header and the question for the root */
 #define BODY_MAX (UINT32_C(1) << 30) /* where a longer body ends is not followed */
@@ -292,7 +291,7 @@ static zn_parse recognise(const zn_sighting *s, const zn_piece *in, uint32_t *us
         result = read_preface(s, in, used);
     if (result == ZN_OTHER && begins_request(first))
         result = read_request(s, in, used);
-    if (result == ZN_OTHER && (tuple->port[0] == DNS_PORT || tuple->port[1] == DNS_PORT))
+    if (result == ZN_OTHER && (tuple->port[0] == ZN_DNS_PORT || tuple->port[1] == ZN_DNS_PORT))
         result = read_message(s, in, used);
     if (result == ZN_OTHER && s->f->protocol == ZN_PROTOCOL_UNKNOWN &&
         zn_preamble_skip(in->bytes, &bytes) == ZN_DONE) {

@@ -2,8 +2,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "anon/names_internal.h"
 
-#define DNS_PORT 53
-
 /* The response that matches a waiting query is the evidence that its client is real. */
 static void found_answer(const zn_sighting *s, const zn_dns_question *q)
 {
@@ -27,7 +25,7 @@ static void found_answer(const zn_sighting *s, const zn_dns_question *q)
 
 bool zn_names_may_be_answer(const zn_packet *p)
 {
-    return p->tuple.proto == ZN_PROTO_UDP && p->tuple.port[p->sender] == DNS_PORT;
+    return p->tuple.proto == ZN_PROTO_UDP && p->tuple.port[p->sender] == ZN_DNS_PORT;
 }
 
 /* A flow joined between a query and its answer, by a client that asks from one port for long: the
@@ -35,7 +33,7 @@ bool zn_names_may_be_answer(const zn_packet *p)
 static bool asks_as_client(const zn_sighting *s)
 {
     const zn_flow *f = s->f;
-    return f->tuple.port[f->client] == DNS_PORT && f->side[s->p->sender].packets == 1 &&
+    return f->tuple.port[f->client] == ZN_DNS_PORT && f->side[s->p->sender].packets == 1 &&
            zn_names_swap_client(s);
 }
 
@@ -94,7 +92,7 @@ void zn_names_udp(const zn_sighting *s)
     default:
         break;
     }
-    if ((tuple->port[0] == DNS_PORT || tuple->port[1] == DNS_PORT) && see_dns(s))
+    if ((tuple->port[0] == ZN_DNS_PORT || tuple->port[1] == ZN_DNS_PORT) && see_dns(s))
         return;
     if (s->f->protocol == ZN_PROTOCOL_UNKNOWN && !zn_names_quic_begins(s))
         (void)zn_names_dtls_begins(s);

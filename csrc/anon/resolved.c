@@ -5,7 +5,6 @@
 #include "proto/dns.h"
 #include "proto/dns_answers.h"
 
-#define DNS_PORT 53
 #define WAYS 8u
 #define SETS (UINT32_C(1) << 14)
 #define PAIRS (SETS * WAYS)       /* addresses of clients: as many as Tstat keeps for IPv4 */
@@ -157,7 +156,7 @@ void zn_resolved_packet(zn_resolved *r, uint32_t flow, const zn_flow *f, const z
     zn_asked *asked;
     zn_id id;
     if (r->pairs == NULL || f->user > 1 || p->tuple.proto != ZN_PROTO_UDP ||
-        f->tuple.port[1 - f->client] != DNS_PORT)
+        f->tuple.port[1 - f->client] != ZN_DNS_PORT)
         return;
     if (zn_dns_question_parse(p->payload, zn_packet_payload_whole(p), &q) != ZN_DONE ||
         q.opcode != 0 || q.name_odd || q.response == from_client)

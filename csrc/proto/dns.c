@@ -6,7 +6,6 @@
 #define POINTER 0xc0u      /* and beyond: the first byte of a compression pointer */
 #define FIRST_NAME 0xc00cu /* a pointer to what stands behind the header */
 #define TYPE_AND_CLASS 4
-#define QUESTIONS_MAX 16u /* one is sent; probes of several are known, thousands are no DNS */
 
 enum {
     OPCODE_QUERY = 0,
@@ -42,7 +41,7 @@ static bool is_plausible(uint16_t flags, const dns_counts *counts, const zn_dns_
 {
     bool query = !q->response && q->opcode == OPCODE_QUERY;
     bool strange = (flags & (query ? 0x004f : 0x0040)) != 0;
-    if (!is_opcode(q->opcode) || counts->questions == 0 || counts->questions > QUESTIONS_MAX)
+    if (!is_opcode(q->opcode) || counts->questions == 0 || counts->questions > ZN_DNS_QUESTIONS_MAX)
         return false;
     if (query && (counts->answers != 0 || counts->authorities > 1))
         return false;

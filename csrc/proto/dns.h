@@ -9,6 +9,9 @@
 
 #include "base/cursor.h"
 
+#define ZN_DNS_PORT 53
+/* Of one message: one is sent; probes of several are known, thousands are no DNS. */
+#define ZN_DNS_QUESTIONS_MAX 16u
 #define ZN_DNS_NAME_MAX                                                                            \
     253 /* as text: 255 bytes on the wire (RFC 1035 2.3.4); longer is malformed */
 

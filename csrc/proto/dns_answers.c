@@ -2,8 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/dns_answers.h"
 
-#define QUESTIONS_MAX 16u /* as the reader of questions takes */
-#define ANSWERS_MAX 256u  /* aliases and addresses looked at in one message */
+#include "proto/dns.h"
+
+#define ANSWERS_MAX 256u /* aliases and addresses looked at in one message */
 #define QR_AND_RCODE 0x800fu
 #define RESPONSE_WITHOUT_ERROR 0x8000u
 
@@ -55,7 +56,7 @@ zn_parse zn_dns_read_addresses(zn_span message, bool whole, zn_dns_addresses *ou
     answers = zn_cursor_be16(&c);
     zn_cursor_skip(&c, 4);
     if (zn_cursor_ok(&c) && ((flags & QR_AND_RCODE) != RESPONSE_WITHOUT_ERROR ||
-                             questions > QUESTIONS_MAX || answers > ANSWERS_MAX))
+                             questions > ZN_DNS_QUESTIONS_MAX || answers > ANSWERS_MAX))
         return ZN_OTHER;
     for (unsigned i = 0; i < questions && zn_cursor_ok(&c); i++) {
         skip_name(&c);

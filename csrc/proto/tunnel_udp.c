@@ -6,10 +6,10 @@
  * ZN_STAT_DROP_ENCAPSULATION_MALFORMED when it is another protocol's, or a message of the tunnel's
  * own: the packet is then the plain datagram.
  */
+#include "proto/dns.h"
 #include "proto/layers.h"
 
 #define NOT_THIS ZN_STAT_DROP_ENCAPSULATION_MALFORMED
-#define PORT_DNS 53
 
 zn_stat zn_peel_udp(zn_layers *l)
 {
@@ -21,8 +21,9 @@ zn_stat zn_peel_udp(zn_layers *l)
     if (next == ZN_HEADER_TRANSPORT)
         next = zn_layers_port(source);
     zn_cursor_skip(&c, 2);
-    if (ZN_LIKELY(next == ZN_HEADER_TRANSPORT) || source == PORT_DNS || destination == PORT_DNS ||
-        !zn_cursor_ok(&c) || length < 8 || length > l->ip.payload_wire)
+    if (ZN_LIKELY(next == ZN_HEADER_TRANSPORT) || source == ZN_DNS_PORT ||
+        destination == ZN_DNS_PORT || !zn_cursor_ok(&c) || length < 8 ||
+        length > l->ip.payload_wire)
         return zn_layers_go(l, ZN_HEADER_TRANSPORT);
     l->unsure = true;
     l->plain.ip = l->ip;
