@@ -36,7 +36,7 @@ static inline bool zn_beyond_names(const zn_flow *f, const zn_packet *p)
     if (p->sender != f->client)
         return f->head != ZN_HEAD_SEARCH || !f->midstream;
     return f->head == ZN_HEAD_TLS_AGAIN && f->stream == 0 && (p->tcp_flags & ZN_TCP_SYN) == 0 &&
-           (int32_t)(p->seq - f->head_seq) > 0;
+           zn_seq_ahead(p->seq, f->head_seq) > 0;
 }
 
 /*

@@ -101,7 +101,7 @@ static zn_parse read_all(const zn_sighting *s, zn_piece *rest)
     if (result == ZN_NEED_MORE && rest->missing == 0 && rest->end == ZN_PIECE_OPEN)
         return ZN_NEED_MORE;
     if (result == ZN_NEED_MORE ||
-        (rest->missing != 0 && (int32_t)(end_of(rest) - f->head_seq) > 0)) {
+        (rest->missing != 0 && zn_seq_ahead(end_of(rest), f->head_seq) > 0)) {
         zn_names_lost(s, rest->end);
         move_to(f, end_of(rest));
     }
@@ -204,7 +204,7 @@ static void give_up_to(const zn_sighting *s, const zn_piece *in)
 {
     zn_flow *f = s->f;
     pass_holes(s, ZN_PIECE_OPEN);
-    if (f->head == ZN_HEAD_OFF || (int32_t)(in->seq - f->head_seq) < ZN_STREAM_MAX)
+    if (f->head == ZN_HEAD_OFF || zn_seq_ahead(in->seq, f->head_seq) < ZN_STREAM_MAX)
         return;
     zn_names_lost(s, ZN_PIECE_HOLE);
     zn_names_drop_stream(s->names, f);
@@ -255,7 +255,7 @@ static bool may_be_clients(const zn_sighting *s)
  * know where a request is expected. */
 static void pass_over(const zn_sighting *s, const zn_piece *in)
 {
-    int32_t ahead = (int32_t)(in->seq - s->f->head_seq);
+    int32_t ahead = zn_seq_ahead(in->seq, s->f->head_seq);
     if (ahead > FOLLOWED_MAX && ahead - FOLLOWED_MAX <= BEYOND_MAX && acknowledges_server(s))
         s->f->head_seq = in->seq - FOLLOWED_MAX;
 }
@@ -265,7 +265,7 @@ static void take(const zn_sighting *s, zn_piece in)
 {
     zn_flow *f = s->f;
     while (in.bytes.n != 0 && f->head != ZN_HEAD_OFF) {
-        int32_t ahead = (int32_t)(in.seq - f->head_seq);
+        int32_t ahead = zn_seq_ahead(in.seq, f->head_seq);
         bool between = is_behind_request(f) && ahead > 0;
         if (ahead < 0) { /* repeats what was read, or belongs to a body */
             drop_front(&in, 0u - (uint32_t)ahead);

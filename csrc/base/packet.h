@@ -93,6 +93,13 @@ static inline zn_span zn_packet_tcp_options(const zn_packet *p)
     return (zn_span){p->payload.p - p->options, p->options};
 }
 
+/* How far a TCP sequence number is ahead of another; below 0: behind it. Numbers wrap (RFC 9293
+ * 3.4): of two that are 2^31 or more apart it cannot be told. */
+static inline int32_t zn_seq_ahead(uint32_t seq, uint32_t of)
+{
+    return (int32_t)(seq - of);
+}
+
 /* True when every payload byte that was on the wire was captured. */
 static inline bool zn_packet_payload_whole(const zn_packet *p)
 {

@@ -30,7 +30,7 @@ static inline void zn_tcp_count_message(zn_flow_layer7 *l, zn_flow_side *side, c
         return;
     }
     if (side->message_is_next ? p->payload_len == 0
-                              : (int32_t)(side->next_seq - l->message_seq[i]) <= 0)
+                              : zn_seq_ahead(side->next_seq, l->message_seq[i]) <= 0)
         return;
     side->message_is_next = true;
     zn_tcp_add_message(l, side, i);

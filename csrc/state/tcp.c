@@ -20,11 +20,6 @@
 /* How far beyond that a RST may lie: a capture may have lost so much. */
 #define RESET_BEYOND_MAX (UINT32_C(1) << 26)
 
-static int32_t seq_diff(uint32_t a, uint32_t b)
-{
-    return (int32_t)(a - b);
-}
-
 static void open_gap(zn_flow_table *t, zn_flow_resent *resent, uint32_t from, uint32_t to)
 {
     zn_seq_gaps *g;
@@ -61,10 +56,10 @@ static uint32_t fill_gaps(zn_flow_table *t, zn_flow_resent *resent, uint32_t fro
         return 0;
     g = zn_slab_at(&t->gaps, resent->gaps);
     for (uint32_t i = 0; i < g->n;) {
-        uint32_t a = seq_diff(from, g->from[i]) > 0 ? from : g->from[i];
-        uint32_t b = seq_diff(to, g->to[i]) < 0 ? to : g->to[i];
+        uint32_t a = zn_seq_ahead(from, g->from[i]) > 0 ? from : g->from[i];
+        uint32_t b = zn_seq_ahead(to, g->to[i]) < 0 ? to : g->to[i];
         uint32_t gap_to = g->to[i];
-        if (seq_diff(b, a) <= 0) {
+        if (zn_seq_ahead(b, a) <= 0) {
             i++;
             continue;
         }
@@ -107,7 +102,7 @@ static zn_flow_resent *resent_of(const direction *d)
 /* The part of [from, from + n) that was sent before; *missing grows by what filled holes. */
 static uint32_t sent_before(const direction *d, uint32_t from, uint32_t n, uint32_t *missing)
 {
-    int32_t room = seq_diff(d->side->next_seq, from);
+    int32_t room = zn_seq_ahead(d->side->next_seq, from);
     uint32_t filled;
     if (room <= 0)
         return 0;
@@ -138,7 +133,7 @@ static place count_again(const direction *d, const zn_packet *p, uint32_t end)
     bytes = sent_before(d, p->seq + syn, p->payload_len, &missing);
     flags += sent_before(d, end - fin, fin, &missing);
     where.again = flags + bytes != 0;
-    where.out_of_order = missing != 0 && seq_diff(end, d->side->next_seq) < 0;
+    where.out_of_order = missing != 0 && zn_seq_ahead(end, d->side->next_seq) < 0;
     resent = resent_of(d);
     resent->bytes += bytes;
     resent->packets += where.again;
@@ -153,7 +148,7 @@ static place count_sequence(const direction *d, const zn_packet *p)
     uint32_t length =
         p->payload_len + ((p->tcp_flags & ZN_TCP_SYN) != 0) + ((p->tcp_flags & ZN_TCP_FIN) != 0);
     uint32_t end = p->seq + length;
-    int32_t ahead = seq_diff(p->seq, side->next_seq);
+    int32_t ahead = zn_seq_ahead(p->seq, side->next_seq);
     place where = {false, false};
     if (!side->seq_known) {
         side->seq_known = true;
@@ -166,7 +161,7 @@ static place count_sequence(const direction *d, const zn_packet *p)
         open_gap(d->t, resent_of(d), side->next_seq, p->seq);
     else if (ahead < 0)
         where = count_again(d, p, end);
-    if (seq_diff(end, side->next_seq) > 0)
+    if (zn_seq_ahead(end, side->next_seq) > 0)
         side->next_seq = end;
     return where;
 }
@@ -191,7 +186,7 @@ static void count_ack(zn_flow *f, zn_flow_side *side, const zn_packet *p)
         p->payload_len == 0 && (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST)) == 0;
     if (side->first_ack_ns == 0 && (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_RST)) == 0)
         side->first_ack_ns = p->t_ns;
-    if (f->fin_seen && other->fin != 0 && seq_diff(p->ack, other->fin_end) >= 0)
+    if (f->fin_seen && other->fin != 0 && zn_seq_ahead(p->ack, other->fin_end) >= 0)
         other->fin_acked = true;
     /* Of a connection that somebody else opened in its name, a firewall's RST has that number. */
     if (!f->client_acked && f->syn_acked && p->sender == f->client && p->ack == other->isn + 1 &&
@@ -271,7 +266,7 @@ static void count_message(zn_flow_layer7 *l, zn_flow_side *side, const zn_packet
     if (!again)
         e.sent = p->seq + ((p->tcp_flags & ZN_TCP_SYN) != 0) + p->payload_len;
     if ((p->tcp_flags & ZN_TCP_ACK) != 0 && (p->tcp_flags & (ZN_TCP_PSH | ZN_TCP_FIN)) != 0 &&
-        (int32_t)(e.sent - e.message) > 0) {
+        zn_seq_ahead(e.sent, e.message) > 0) {
         zn_tcp_add_message(l, side, i);
         e.message = e.sent;
     }

@@ -37,11 +37,6 @@ size_t zn_tcp_path_entry_bytes(void)
     return sizeof(sent);
 }
 
-static int32_t seq_diff(uint32_t a, uint32_t b)
-{
-    return (int32_t)(a - b);
-}
-
 static sent *at(const zn_slab *slab, uint32_t entry)
 {
     return entry == 0 ? NULL : zn_slab_at(slab, entry);
@@ -114,7 +109,7 @@ static void acknowledge(zn_slab *slab, zn_path_side *side, uint32_t ack, int64_t
 {
     int64_t newest = 0;
     bool changed = false;
-    for (sent *s = at(slab, side->first); s != NULL && seq_diff(ack, s->from) > 0;
+    for (sent *s = at(slab, side->first); s != NULL && zn_seq_ahead(ack, s->from) > 0;
          s = at(slab, s->next)) {
         if (s->t_ns > newest)
             newest = s->t_ns;
@@ -245,14 +240,14 @@ static void put(const work *w, uint32_t from, uint32_t to)
     uint32_t before = 0, entry = w->side->first;
     const sent *last = at(w->slab, w->side->last);
     bool first_piece = true;
-    if (last != NULL && seq_diff(from, last->to) >= 0) {
+    if (last != NULL && zn_seq_ahead(from, last->to) >= 0) {
         before = w->side->last;
         entry = 0;
     }
-    while (entry != 0 && seq_diff(to, from) > 0) {
+    while (entry != 0 && zn_seq_ahead(to, from) > 0) {
         sent *known = at(w->slab, entry);
-        if (seq_diff(from, known->from) < 0) {
-            uint32_t end = seq_diff(to, known->from) < 0 ? to : known->from;
+        if (zn_seq_ahead(from, known->from) < 0) {
+            uint32_t end = zn_seq_ahead(to, known->from) < 0 ? to : known->from;
             before = fill_hole(w, before, known, from, end);
             if (before == 0)
                 return;
@@ -260,8 +255,8 @@ static void put(const work *w, uint32_t from, uint32_t to)
             if (from == to)
                 return;
         }
-        if (seq_diff(from, known->to) < 0) {
-            uint32_t end = seq_diff(to, known->to) < 0 ? to : known->to;
+        if (zn_seq_ahead(from, known->to) < 0) {
+            uint32_t end = zn_seq_ahead(to, known->to) < 0 ? to : known->to;
             repeat(w, before, known, end - from, first_piece);
             first_piece = false;
             from = end;
@@ -269,7 +264,7 @@ static void put(const work *w, uint32_t from, uint32_t to)
         before = entry;
         entry = known->next;
     }
-    if (seq_diff(to, from) > 0)
+    if (zn_seq_ahead(to, from) > 0)
         (void)insert(w, before, from, to);
 }
 
@@ -294,7 +289,7 @@ static void see_flight(const work *w)
     const zn_packet *p = w->segment->packet;
     zn_path_side *side = w->side;
     bool syn = (p->tcp_flags & ZN_TCP_SYN) != 0;
-    int32_t flight = seq_diff(p->seq + p->payload_len, w->other->ack);
+    int32_t flight = zn_seq_ahead(p->seq + p->payload_len, w->other->ack);
     if ((p->tcp_flags & ZN_TCP_ACK) != 0 && w->segment->other_isn + 1 != p->ack)
         w->other->data_acked = true;
     if (p->payload_len != 0 && !side->data_acked && !w->segment->again)
