@@ -85,7 +85,8 @@ static inline bool zn_beyond_service(const zn_flow *f, const zn_packet *p)
 static inline bool zn_beyond_is_searched(const zn_flow *f)
 {
     return f->head == ZN_HEAD_SEARCH && f->head_tries != 0 && f->stream == 0 &&
-           f->protocol == ZN_PROTOCOL_UNKNOWN && f->user < 2 && !zn_service_has_dns_port(&f->tuple);
+           f->protocol == ZN_PROTOCOL_UNKNOWN && zn_flow_has_user(f) &&
+           !zn_service_has_dns_port(&f->tuple);
 }
 
 /* The client's segment comes next and begins nothing, and is not the last one looked at. */

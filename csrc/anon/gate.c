@@ -160,7 +160,7 @@ static void mark_client(zn_gate *g, const zn_flow *f, const zn_vote *v)
         g->clients_epoch = epoch;
     }
     zn_addr_set_add_hash(&g->clients[0], v->address);
-    if (f->user < 2) {
+    if (zn_flow_has_user(f)) {
         zn_addr_set_add_hash(&g->users, v->user);
         if (f->user_outside && f->user == f->client)
             zn_addr_set_add_hash(&g->clients[0], zn_gate_client_hash(g, zn_flow_user(g->flows, f)));
@@ -198,7 +198,7 @@ static void hash_votes(zn_gate *g)
         if (before != 0 && g->votes[before - 1].flow == v->flow)
             v->user = g->votes[before - 1].user;
         else
-            v->user = f->user < 2 ? user_hash(g, f) : 0;
+            v->user = zn_flow_has_user(f) ? user_hash(g, f) : 0;
         if (!marks && v->kind != ZN_VOTE_ADDR)
             continue;
         v->address = zn_gate_client_hash(g, &f->tuple.addr[f->client ^ !marks]);

@@ -278,7 +278,7 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *qui
     bool coarse = withheld && !g->policy->exact;
     bool keep_port;
     clear(r);
-    if (f->user > 1)
+    if (!zn_flow_has_user(f))
         return false;
     fill_flow(g, f, r);
     keep_port = g->policy->keep_client_port &&

@@ -250,7 +250,7 @@ void zn_layer7_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packe
 {
     zn_flow_layer7 *l = zn_flow_layer7_entry(names->gate->flows, f);
     scene s;
-    if (l == NULL || f->user > 1 || (p->tcp_flags & ZN_TCP_RST) != 0)
+    if (l == NULL || !zn_flow_has_user(f) || (p->tcp_flags & ZN_TCP_RST) != 0)
         return;
     s = (scene){names, flow, f, l, p};
     see_segment(&s);

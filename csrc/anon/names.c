@@ -247,7 +247,7 @@ bool zn_names_swap_client(const zn_sighting *s)
     zn_flow_swap_client(s->f);
     zn_policy_place(s->names->policy, s->names->gate->flows, s->f, s->p, known_as);
     (void)zn_gate_vote(s->names->gate, ZN_VOTE_CLIENT, s->p->t_ns, s->flow, 0);
-    return s->f->user < 2;
+    return zn_flow_has_user(s->f);
 }
 
 /* This packet leaves no doubt who the client is and, where the policy asks for it, that it is real.
@@ -273,7 +273,7 @@ static void disregard(const zn_sighting *s)
 bool zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p)
 {
     zn_sighting s = {names, flow, f, p};
-    if (f->user > 1)
+    if (!zn_flow_has_user(f))
         return true;
     if (ZN_UNLIKELY(p->tunnel_count != 0 || f->user_outside) &&
         !zn_policy_is_user(names->policy, names->gate->flows, f, p)) {

@@ -61,7 +61,7 @@ void zn_policy_place(const zn_policy *policy, zn_flow_table *flows, zn_flow *f, 
         return;
     }
     if (!f->internal[0] && !f->internal[1]) {
-        f->user = policy->internal_given ? 2u : f->client & 3u;
+        f->user = policy->internal_given ? ZN_FLOW_NO_USER : f->client & 3u;
         f->internal[f->client] = !policy->internal_given;
         return;
     }

@@ -31,7 +31,7 @@ const zn_net *zn_policy_private_nets(size_t *count);
 
 /*
  * Fills the flow's internal[] and user: the internal endpoint; the client where both are, or, with
- * no networks given, where none is; 2 where networks were given and none is. `p` is a packet of it.
+ * no networks given, where none is; else ZN_FLOW_NO_USER. `p` is a packet of it.
  *
  * Where networks were given and the packet came in a tunnel, the outermost IP header with an
  * internal address decides, because a host can forge any number of inner ones: its end on the

@@ -155,7 +155,7 @@ void zn_resolved_packet(zn_resolved *r, uint32_t flow, const zn_flow *f, const z
     zn_host_kind kind;
     zn_asked *asked;
     zn_id id;
-    if (r->pairs == NULL || f->user > 1 || p->tuple.proto != ZN_PROTO_UDP ||
+    if (r->pairs == NULL || !zn_flow_has_user(f) || p->tuple.proto != ZN_PROTO_UDP ||
         f->tuple.port[1 - f->client] != ZN_DNS_PORT)
         return;
     if (zn_dns_question_parse(p->payload, zn_packet_payload_whole(p), &q) != ZN_DONE ||
@@ -191,7 +191,7 @@ void zn_resolved_opened(zn_resolved *r, zn_flow *f)
 {
     zn_resolved_pair *pair;
     zn_resolution *at;
-    if (r->pairs == NULL || f->user > 1)
+    if (r->pairs == NULL || !zn_flow_has_user(f))
         return;
     pair = find_pair(r, pair_id(r, &f->tuple.addr[f->client], &f->tuple.addr[1 - f->client]));
     if (pair == NULL)

@@ -92,6 +92,8 @@ _Static_assert(sizeof(zn_flow_beside) == 44, "what is beside an entry has no hol
 #define ZN_FLOW_SETTLED 1u
 #define ZN_FLOW_SEARCHED 4u
 
+#define ZN_FLOW_NO_USER 2u /* zn_flow.user: networks of users were given, and no end is in them */
+
 /* Why a flow closed. */
 typedef enum zn_flow_end {
     ZN_FLOW_OPEN,
@@ -124,7 +126,7 @@ typedef struct zn_flow {
     bool user_outside : 1;  /* its user's address is not in the tuple: zn_flow_user */
     bool ech_offered : 1;
     uint8_t head;       /* anon/names' state of the search */
-    uint8_t user : 2;   /* tuple index of the user; 2: no internal endpoint */
+    uint8_t user : 2;   /* tuple index of the user, or ZN_FLOW_NO_USER */
     uint8_t opener : 1; /* tuple index of whoever was taken for the client at first */
     bool fin_seen : 1;  /* TCP: of either side */
     uint8_t head_tries : 4;
@@ -191,7 +193,12 @@ zn_flow_layer7 *zn_flow_layer7_of(const zn_flow_table *t, const zn_flow *f);
 /* Remembers, or with NULL forgets, that the flow's user is known by another address than the
  * tuple's: that of a tunnel's end. */
 void zn_flow_set_user(zn_flow_table *t, zn_flow *f, const zn_addr *user);
-/* The address of the flow's user; f->user is 0 or 1. */
+static inline bool zn_flow_has_user(const zn_flow *f)
+{
+    return f->user < ZN_FLOW_NO_USER;
+}
+
+/* The address of the flow's user, which it has. */
 const zn_addr *zn_flow_user(const zn_flow_table *t, const zn_flow *f);
 
 /* The pseudonym of an end, by tuple index: zero until it is set, which it is not of a special
