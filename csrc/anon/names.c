@@ -22,6 +22,8 @@ int zn_names_init(zn_names *names, uint32_t max_flows, zn_error *err)
     if (rc == 0)
         rc = zn_slab_init(&names->datagrams, sizeof(zn_datagram_state), max_flows, err);
     if (rc == 0)
+        rc = zn_hash_key_random(&names->cookie_key, err);
+    if (rc == 0)
         rc = zn_quic_open(&names->quic, err);
     return rc;
 }

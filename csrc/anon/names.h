@@ -62,7 +62,8 @@ typedef struct zn_names {
     zn_slab header_tables; /* zn_hpack of HTTP/2 connections */
     zn_tls_scratch tls;
     zn_h2_scratch h2;
-    zn_slab datagrams; /* state of QUIC and DTLS flows */
+    zn_slab datagrams;      /* state of QUIC and DTLS flows */
+    zn_hash_key cookie_key; /* of DTLS cookies' identities */
     zn_quic *quic;
     zn_quic_pieces pieces; /* of the Initial at hand */
 } zn_names;

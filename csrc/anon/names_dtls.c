@@ -13,7 +13,6 @@
 
 #define HELLOS_MAX 8       /* ClientHellos looked at in one flow */
 #define COOKIE_BYTES_MIN 4 /* as hard to guess as a TCP sequence number */
-#define COOKIE_DOMAIN 'c'  /* of zn_hash128 */
 
 static zn_dtls_state *state_of(const zn_sighting *s)
 {
@@ -22,7 +21,7 @@ static zn_dtls_state *state_of(const zn_sighting *s)
 
 static zn_id cookie_id(const zn_sighting *s, zn_span cookie)
 {
-    return zn_hash128(&s->names->gate->id_key, COOKIE_DOMAIN, cookie.p, cookie.n);
+    return zn_hash128(&s->names->cookie_key, 0, cookie.p, cookie.n);
 }
 
 /* The hello in progress is read, or given up. */
