@@ -12,8 +12,7 @@
 
 #define MARK_BYTES 3 /* the byte order mark of UTF-8 */
 
-/* ---- opening
- * ---------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 /* A copy of `text` at *at, which moves behind it. */
 static zn_span copy_span(uint8_t **at, zn_span text)
@@ -96,8 +95,7 @@ void zn_sieve_close(zn_sieve *s)
     zn_block_free(s, sizeof *s);
 }
 
-/* ---- reading
- * ---------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* The row being read exceeds the longest: gives up its bytes but the last, by which the frame sees
  * where a field begins. Within quotes there is no telling where the next row begins. */
@@ -261,8 +259,7 @@ int zn_sieve_finish(zn_sieve *s, zn_error *err)
     return zn_row_gate_finish(s->gate, err);
 }
 
-/* ---- telling
- * ---------------------------------------------------------------------------------- */
+/* ---- telling ---- */
 
 zn_text *zn_sieve_output(zn_sieve *s)
 {
