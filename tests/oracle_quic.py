@@ -11,12 +11,12 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from oracle_stream import StreamOracle
-from quic_wire import HANDSHAKE, INITIAL, RETRY, V2, ZERO_RTT, initial_keys
+from quic_wire import HANDSHAKE, INITIAL, RETRY, RETRY_KEYS, V2, ZERO_RTT, initial_keys
 
 ALIKE = 4  # fewer bytes than these are guessed
 TRUST = 3  # times what a server received: more it does not send to who may not be there
 
-client_keys = lru_cache(maxsize=1 << 12)(initial_keys)
+side_keys = lru_cache(maxsize=1 << 12)(initial_keys)
 
 
 class Long(NamedTuple):
@@ -57,10 +57,10 @@ def split(datagram: bytes) -> tuple[list[Long], bytes]:
 
 
 @lru_cache(maxsize=1 << 12)
-def opened(packet: Long, key_id: bytes) -> bytes | None:
-    """What a client's Initial says under the keys of an ID (RFC 9001, 5); None: it is not of them.
+def opened(packet: Long, key_id: bytes, server: bool = False) -> bytes | None:
+    """What a side's Initial says under the keys of an ID (RFC 9001, 5); None: it is not of them.
     Its number is taken for whole."""
-    keys, at = client_keys(packet.version, key_id), packet.at
+    keys, at = side_keys(packet.version, key_id, server=server), packet.at
     sample = packet.data[at + 4 : at + 20]
     mask = Cipher(algorithms.AES(keys.hp), modes.ECB()).encryptor().update(sample)
     first = packet.data[0] ^ mask[0] & 0x0F
@@ -72,6 +72,13 @@ def opened(packet: Long, key_id: bytes) -> bytes | None:
         return AESGCM(keys.key).decrypt(nonce, packet.data[begin:], head)
     except InvalidTag:
         return None
+
+
+def tagged(packet: Long, key_id: bytes) -> bool:
+    """A Retry has the tag that a client's first ID gives (RFC 9001, 5.8)."""
+    key, nonce = map(bytes.fromhex, RETRY_KEYS[packet.version])
+    said = bytes([len(key_id)]) + key_id + packet.data[:-16]
+    return AESGCM(key).encrypt(nonce, b"", said) == packet.data[-16:]
 
 
 def said_by(plain: bytes) -> Iterator[tuple[int, bytes]]:
@@ -104,8 +111,7 @@ class Connection:
     guessable: bool = False
     addressed: bool = False  # the client sent something to the server's ID
     proven: bool = False
-    sent: int = 0  # bytes, as what follows
-    answered: int = 0
+    answered: int = 0  # bytes
 
     def open(self, packet: Long) -> bytes | None:
         """What one of its Initials says; the hello begins again behind a Retry."""
@@ -125,6 +131,15 @@ class Connection:
         if self.hello is None and whole and not self.stream.tainted:
             self.hello = head[: 4 + int.from_bytes(head[1:4])]
 
+    def is_authentic(self, packet: Long) -> bool:
+        """Only a packet of a server that had the client's first one, or an echo, is."""
+        if packet.kind == RETRY:
+            return tagged(packet, self.key_id)
+        key_ids = (self.key_id, self.retry_id)
+        return packet.kind == INITIAL and any(
+            key_id is not None and opened(packet, key_id, True) is not None for key_id in key_ids
+        )
+
     def reach(self, dcid: bytes, kind: int | None) -> None:
         """The client sends a packet, None: with a short header. An empty ID is known to all, and
         0-RTT says nothing about the server's answer."""
@@ -138,6 +153,7 @@ class QuicTalk:
 
     connections: list[Connection] = field(default_factory=list)
     made_up: list[bytes] = field(default_factory=list)  # IDs that the client chose
+    sent: int = 0  # bytes of the client
 
     @property
     def last(self) -> Connection | None:
@@ -146,6 +162,7 @@ class QuicTalk:
 
     def take(self, datagram: bytes, from_client: bool) -> None:
         """The next datagram."""
+        self.sent += len(datagram) * from_client
         packets, rest = split(datagram)
         for packet in packets:
             if from_client:
@@ -157,16 +174,18 @@ class QuicTalk:
             return
         if from_client and rest and now.server_id is not None and not rest[0] & 0x80:
             now.reach(rest[1 : 1 + len(now.server_id)], None)
-        now.sent += len(datagram) * from_client
         now.answered += len(datagram) * (not from_client)
-        trusted = len(self.connections) == 1 and now.answered > TRUST * now.sent
+        trusted = len(self.connections) == 1 and now.answered > TRUST * self.sent
         now.proven |= now.addressed and (trusted or not now.guessable)
 
     def _ask(self, packet: Long) -> None:
         now = self.last
         if now is None or packet.dcid not in (now.server_id, now.retry_id):
             self.made_up.append(packet.dcid)
+        if packet.scid:
+            self.made_up.append(packet.scid)
         if now is not None:
+            now.guessable |= packet.scid == now.server_id
             now.reach(packet.dcid, packet.kind)
         if packet.kind != INITIAL:
             return
@@ -186,7 +205,7 @@ class QuicTalk:
             return
         if packet.kind == RETRY:
             now.retry_id = packet.scid
-        if packet.scid != now.server_id:
+        if packet.scid != now.server_id and now.is_authentic(packet):
             now.server_id, now.addressed = packet.scid, False
             now.guessable = any(unlike(packet.scid, own) < ALIKE for own in self.made_up)
 

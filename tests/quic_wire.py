@@ -182,9 +182,23 @@ def short(dcid: bytes, size: int = 40, fixed: int = 0x40) -> bytes:
     return bytes([fixed | 0x15]) + dcid + random.Random(size).randbytes(size)
 
 
-def retry(dcid: bytes, scid: bytes, token: bytes = b"token", version: int = V1) -> bytes:
-    """A Retry packet; its tag is noise."""
-    return long_header(RETRY, version, dcid, scid, 7) + token + bytes(range(16))
+RETRY_KEYS = {
+    V1: ("be0c690b9f66575a1d766b54e368c84e", "461599d35d632bf2239825bb"),
+    V2: ("8fb4b01b56ac48e260fbcbcead7ccc92", "d86969bc2d7c6d9990efb04a"),
+    DRAFT_29: ("ccce187ed09a09d05728155a6cb96be1", "e54930f97f2136f0530a8c1c"),
+}
+
+
+def retry(
+    dcid: bytes, scid: bytes, token: bytes = b"token", version: int = V1, key_id: bytes = DCID
+) -> bytes:
+    """A Retry packet for a client whose first ID is key_id (RFC 9001, 5.8); of a version that has
+    no keys here its tag is noise."""
+    packet = long_header(RETRY, version, dcid, scid, 7) + token
+    if version not in RETRY_KEYS:
+        return packet + bytes(range(16))
+    key, nonce = map(bytes.fromhex, RETRY_KEYS[version])
+    return packet + AESGCM(key).encrypt(nonce, b"", vector(1, key_id) + packet)
 
 
 def negotiation(dcid: bytes, scid: bytes, *versions: int) -> bytes:

@@ -111,11 +111,12 @@ def converse(talk: Udp, visit: Visit, told: tuple[bytes, str], ends: Ends, numbe
     host, agent = told
     for datagram in flight(ends, host, visit.how, agent):
         talk.send(datagram)
-    if visit.how == "retry":
-        talk.send(quic.retry(ends.client, ends.retry, version=ends.version), SERVER)
+    if visit.how in ("retry", "retry alone", "bad retry"):
+        asked = quic.retry(ends.client, ends.retry, b"token", ends.version, ends.key_id)
+        talk.send(broken(asked) if visit.how == "bad retry" else asked, SERVER)
         ends = replace(ends, key_id=ends.retry, token=b"token")
         talk.send(flight(ends, host, "whole", agent)[0])
-    if visit.how == "unanswered":
+    if visit.how in ("unanswered", "retry alone", "bad retry"):
         return
     talk.wait(visit.pauses[0] * SECOND)
     to = ends.client if visit.how != "another client" else b"other"
@@ -123,6 +124,11 @@ def converse(talk: Udp, visit: Visit, told: tuple[bytes, str], ends: Ends, numbe
     if visit.how == "echo":  # what a server says names nobody
         answer = replace(Initial(crypto(quic.hello(host=OTHER)), ends.version), scid=ends.server)
         answer = replace(answer, dcid=ends.client, key_id=ends.key_id).seal()
+    if visit.how == "bad answer":
+        lie = Initial(quic.ACK, ends.version, ends.client, ends.server, key_id=ends.key_id)
+        answer = broken(replace(lie, server=True).seal())
+    if visit.how == "echoed":  # by a server that sends back what it gets
+        talk.send(answer)
     talk.send(answer, SERVER).wait(visit.pauses[1] * SECOND)
     if visit.how == "no return":
         return

@@ -63,7 +63,7 @@ HOW["quic"] = (
     *("unanswered", "no return", "guessed", "another client", "0-RTT", "nameless", "again"),
     *("in two", "turned round", "coalesced", "half", "late half", "conflict"),
     *("retry", "bad tag", "bad tag first", "forged", "another", "likeness", "trusted"),
-    *("another version", "echo", "ech"),
+    *("another version", "echo", "ech", "echoed", "bad answer", "retry alone", "bad retry"),
 )
 
 

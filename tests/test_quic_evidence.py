@@ -18,7 +18,7 @@ from quic_flow_help import (
     quic_talk,
     status,
 )
-from quic_wire import DCID, SCID, SERVER_ID, V2, Initial, crypto
+from quic_wire import DCID, SCID, SERVER_ID, V1, V2, Initial, crypto
 from stream_help import one_user
 
 
@@ -45,6 +45,42 @@ def test_the_id_of_a_retry_is_evidence() -> None:
     talk.send(Initial(crypto(HELLO), dcid=b"retry id", token=b"token", number=1).seal())
     outcome = one_user(talk)
     assert outcome.seen() == {(START + 2 * MS, NAME.decode(), "quic"): 1}
+
+
+RETRIES = {  # from the appendices A.4 of RFC 9001, RFC 9369 and the drafts 29 and 25
+    V1: "ff000000010008f067a5502a4262b5746f6b656e04a265ba2eff4d829058fb3f0f2496ba",
+    V2: "cf6b3343cf0008f067a5502a4262b5746f6b656ec8646ce8bfe33952d955543665dcc7b6",
+    0xFF00001D: "ffff00001d0008f067a5502a4262b5746f6b656ed16926d81f6f9ca2953a8aa4575e1e49",
+    0xFF000019: "ffff0000190008f067a5502a4262b5746f6b656e1e5ec5b014cbb1f0fd93df4048c446a6",
+}
+
+
+@pytest.mark.parametrize("version", RETRIES)
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_retry_has_to_have_the_right_tag(version: int, broken: bool) -> None:
+    first = Initial(crypto(HELLO), version, scid=b"").seal()
+    again = Initial(crypto(HELLO), version, SERVER_ID, b"", token=b"token", number=1).seal()
+    packet = bytearray.fromhex(RETRIES[version])
+    packet[-1] ^= broken
+    talk = quic_talk(first).send(bytes(packet), SERVER).send(again)
+    assert bool(one_user(talk).seen()) is not broken
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        quic.opaque(quic.HANDSHAKE, SCID, SERVER_ID),
+        quic.server_answer(key_id=b"another ID"),
+        Initial(quic.ACK, dcid=SCID, scid=SERVER_ID, key_id=DCID).seal(),
+        ANSWER[:70],
+    ],
+    ids=["Handshake", "keys of another connection", "keys of the client", "cut short"],
+)
+def test_what_does_not_authenticate_tells_no_id_of_a_server(answer: bytes) -> None:
+    """Other protocols repeat the start of what they were sent."""
+    assert not one_user(proven(*RETURNS.values(), answer=answer)).seen()
+    late = proven(answer=answer).send(ANSWER, SERVER).send(RETURNS["a 1-RTT packet"])
+    assert one_user(late).released() == {NAME.decode()}
 
 
 def test_a_server_address_votes_under_the_same_rule() -> None:
@@ -161,7 +197,8 @@ def test_what_a_server_sent_to_one_connection_speaks_for_no_other() -> None:
     """Its client is real; who forges another on its ports could guess the server's ID."""
     talk = proven(RETURNS["a 1-RTT packet"]).send(bytes(20_000), SERVER)
     talk.send(Initial(crypto(quic.hello(host=OTHER_NAME)), dcid=b"second connection").seal())
-    talk.send(quic.server_answer(scid=b"Second connection"), SERVER)
+    second_id = b"second connection"
+    talk.send(quic.server_answer(scid=b"Second connection", key_id=second_id), SERVER)
     talk.send(quic.short(b"Second connection"))
     assert run(talk.frames, z=1).released() == {NAME.decode()}
 

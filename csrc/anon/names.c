@@ -268,8 +268,8 @@ static void disregard(const zn_sighting *s)
     s->names->stats->n[ZN_STAT_OTHER_TUNNEL]++;
     if (f->addr_vote == ZN_ADDR_UNASKED)
         f->syn_acked = f->client_acked = false;
-    if (f->protocol == ZN_PROTOCOL_QUIC || f->protocol == ZN_PROTOCOL_QUIC_BOTH_WAYS)
-        zn_names_quic_disregard(s);
+    if (s->p->tuple.proto == ZN_PROTO_UDP && s->p->payload_len != 0)
+        zn_names_udp_disregard(s);
 }
 
 bool zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p)

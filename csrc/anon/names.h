@@ -12,9 +12,9 @@
  *
  * Evidence (unless the policy says any): TCP, the acknowledged handshake, for DNS as well, and of
  * bytes far from where the stream goes on that they acknowledge what the server sent; DNS over UDP,
- * the matching response; QUIC, packets to the connection ID that the server chose;
- * DTLS, the server's cookie. A name that comes first waits; one whose evidence never comes is
- * unconfirmed.
+ * the matching response; QUIC, packets to the connection ID that the server chose; DTLS, the
+ * server's cookie; both only where the client's side sent nothing that an echo would make them of.
+ * A name that comes first waits; one whose evidence never comes is unconfirmed.
  */
 #ifndef ZN_ANON_NAMES_H
 #define ZN_ANON_NAMES_H

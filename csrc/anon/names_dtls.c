@@ -5,8 +5,8 @@
  *
  * A hello may come in fragments, in any order. Clients send it a second time when the server asks
  * them to prove their address (HelloVerifyRequest, RFC 6347 4.2.1): the cookie in it is the
- * evidence that the client is real. Where the server does not ask, there is none: a name is then
- * unconfirmed.
+ * evidence that the client is real, unless its side asked itself, which a server that echoes would
+ * send back. Where the server does not ask, there is none: a name is then unconfirmed.
  */
 #include "anon/names_internal.h"
 #include "proto/dtls.h"
@@ -40,7 +40,8 @@ static void refuse(const zn_sighting *s, zn_stat why)
 static void see_hello(const zn_sighting *s, const zn_tls_hello *hello)
 {
     const zn_dtls_state *d = state_of(s);
-    bool proves = d->cookie_known && hello->cookie.n >= COOKIE_BYTES_MIN &&
+    bool proves = d->cookie_known && !s->f->client_plays_server &&
+                  hello->cookie.n >= COOKIE_BYTES_MIN &&
                   zn_id_equal(d->cookie, cookie_id(s, hello->cookie));
     s->f->ech_offered |= hello->ech_offered;
     s->names->stats->n[ZN_STAT_HELLOS_ECH] += hello->ech_offered;
@@ -140,8 +141,20 @@ static void see_client(const zn_sighting *s)
 {
     zn_dtls_reader reader = zn_dtls_read(s->p->payload, zn_packet_payload_whole(s->p));
     zn_dtls_fragment part;
-    while (zn_dtls_next_fragment(&reader, &part) == ZN_DONE)
+    while (zn_dtls_next_fragment(&reader, &part) == ZN_DONE) {
+        s->f->client_plays_server |= part.type == ZN_DTLS_HELLO_VERIFY_REQUEST;
         see_fragment(s, &part);
+    }
+}
+
+bool zn_names_dtls_may_answer(const zn_sighting *s)
+{
+    zn_dtls_reader reader = zn_dtls_read(s->p->payload, zn_packet_payload_whole(s->p));
+    zn_dtls_fragment part;
+    while (zn_dtls_next_fragment(&reader, &part) == ZN_DONE)
+        if (part.type == ZN_DTLS_HELLO_VERIFY_REQUEST)
+            return true;
+    return false;
 }
 
 static void see_server(const zn_sighting *s)

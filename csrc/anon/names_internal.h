@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by names.c (entries, votes, evidence), names_tcp.c (bytes in order), names_read.c (what
- * they say), names_dns.c, names_udp.c, names_quic.c, names_agent.c and names_dtls.c. */
+ * they say), names_dns.c, names_udp.c, names_quic.c, names_quic_proof.c, names_agent.c and
+ * names_dtls.c. */
 #ifndef ZN_ANON_NAMES_INTERNAL_H
 #define ZN_ANON_NAMES_INTERNAL_H
 
@@ -87,21 +88,41 @@ typedef struct zn_quic_id {
     uint8_t byte[ZN_QUIC_ID_MAX];
 } zn_quic_id;
 
-#define ZN_QUIC_OWN_IDS 4
+static inline zn_span zn_quic_id_span(const zn_quic_id *id)
+{
+    return (zn_span){id->byte, id->n};
+}
+
+static inline bool zn_quic_is_id(const zn_quic_id *id, zn_span bytes)
+{
+    return zn_span_equal(zn_quic_id_span(id), bytes);
+}
+
+/* bytes.n is at most ZN_QUIC_ID_MAX: the parser takes no longer ID. */
+static inline zn_quic_id zn_quic_id_from(zn_span bytes)
+{
+    zn_quic_id id = {(uint8_t)bytes.n, {0}};
+    if (bytes.n != 0)
+        memcpy(id.byte, bytes.p, bytes.n);
+    return id;
+}
+
+#define ZN_QUIC_OWN_IDS 8
 /* What is known of the connection in a QUIC flow; names_quic.c tells how it is used. */
 typedef struct zn_quic_state {
-    uint32_t version;                      /* of the client's packets */
-    uint32_t name;                         /* the name entry of this connection, 0: none */
-    uint64_t sent_before, answered_before; /* bytes of client and server when it began */
+    uint32_t version;         /* of the client's packets */
+    uint32_t name;            /* the name entry of this connection, 0: none */
+    uint64_t answered_before; /* bytes of the server when it began */
     zn_quic_keys keys;
     zn_quic_id first;                /* the ID the keys come from */
     zn_quic_id client;               /* the client's own */
     zn_quic_id server;               /* the ID the server chose */
     zn_quic_id retry;                /* the ID of the server's Retry */
-    zn_quic_id own[ZN_QUIC_OWN_IDS]; /* IDs of the client's making that it sent packets to */
+    zn_quic_id own[ZN_QUIC_OWN_IDS]; /* IDs of the client's making, of all the flow's connections */
     uint8_t owns;                    /* how many; one more than there is room for: too many */
     uint8_t initials;                /* how many were tried since the connection began */
     uint8_t connections;             /* how many began in this flow */
+    uint8_t answers;                 /* server's packets tried for its ID */
     bool opened : 1;                 /* an Initial authenticated */
     bool done : 1;                   /* the hello was read, or given up */
     bool foreign : 1;                /* packets of a version that is not read */
@@ -142,6 +163,14 @@ static inline zn_datagram_state *zn_names_datagram(const zn_names *names, const 
  * there is no room: whatever the flow exposes is then suppressed. */
 bool zn_names_open_datagram(const zn_sighting *s, uint8_t protocol, zn_name_source source);
 
+/* A client's datagram that is not read: what it holds may come back as an answer. */
+void zn_names_udp_unread(const zn_sighting *s);
+/* A datagram that anybody may have sent. */
+void zn_names_udp_disregard(const zn_sighting *s);
+/* Whether an echo of the datagram would tell a server's ID, or its cookie. */
+bool zn_names_quic_may_answer(const zn_sighting *s);
+bool zn_names_dtls_may_answer(const zn_sighting *s);
+
 /* Looks at a packet of a flow that is not recognised yet; false when it is no QUIC, no DTLS. */
 bool zn_names_quic_begins(const zn_sighting *s);
 bool zn_names_dtls_begins(const zn_sighting *s);
@@ -149,7 +178,15 @@ bool zn_names_dtls_begins(const zn_sighting *s);
 void zn_names_quic(const zn_sighting *s);
 void zn_names_dtls(const zn_sighting *s);
 
-/* A datagram of a recognised flow that anybody may have sent: no bytes of the server's. */
+/* names_quic_proof.c: a packet of the client; one that may be addressed to the server's ID, of
+ * which nothing is concluded when it is 0-RTT, and of an empty ID only where the client has the
+ * server's handshake keys; one of the server; and what follows from a datagram. */
+void zn_names_quic_sent(const zn_sighting *s, const zn_quic_packet *packet);
+void zn_names_quic_addressed(zn_quic_state *q, const zn_quic_packet *packet);
+void zn_names_quic_answered(const zn_sighting *s, const zn_quic_packet *packet);
+void zn_names_quic_conclude(const zn_sighting *s);
+/* A datagram of a recognised flow that anybody may have sent: no bytes of the server's, and the
+ * client's may come back as an answer. */
 void zn_names_quic_disregard(const zn_sighting *s);
 
 /* names_agent.c: a packet, a whole hello, and the evidence that its client is real. */

@@ -8,12 +8,7 @@
  * addressed to, until a Retry gives new ones. An Initial with yet another ID that authenticates
  * under itself begins another connection on the same ports: its name needs evidence of its own.
  * Anything that does not authenticate is counted and left alone.
- *
- * Evidence: the client addresses a packet to the ID that the server chose, which it can only know
- * from the server's packets. Servers exist that make their ID out of the client's, by changing a
- * byte, or choose one of few bytes or none: whoever forges a source address can guess those. There
- * the server has to show it: before it has proof of the client's address it must not send more than
- * three times what it received (RFC 9000 8.1).
+ * What proves its client is in names_quic_proof.c.
  */
 #include "anon/beside.h"
 #include "anon/names_internal.h"
@@ -22,31 +17,10 @@
  * FIRST_DATAGRAM_MIN, all of them sent twice. */
 #define INITIALS_MAX 32
 #define CONNECTIONS_MAX 8       /* connections of one flow that are looked at */
-#define UNKNOWN_BYTES_MIN 4     /* of the server's ID: as hard to guess as a TCP sequence number */
-#define AMPLIFICATION 3         /* RFC 9000 8.1 */
 #define FIRST_DATAGRAM_MIN 1200 /* RFC 9000 14.1: a client's first datagram has at least this */
 #define FIRST_DCID_MIN 8        /* RFC 9000 7.2 */
 #define LONG_FORM 0x80u
 #define FIXED_BIT 0x40u
-
-static zn_span span_of(const zn_quic_id *id)
-{
-    return (zn_span){id->byte, id->n};
-}
-
-static bool is_id(const zn_quic_id *id, zn_span bytes)
-{
-    return zn_span_equal(span_of(id), bytes);
-}
-
-/* bytes.n is at most ZN_QUIC_ID_MAX: the parser takes no longer ID. */
-static zn_quic_id id_from(zn_span bytes)
-{
-    zn_quic_id id = {(uint8_t)bytes.n, {0}};
-    if (bytes.n != 0)
-        memcpy(id.byte, bytes.p, bytes.n);
-    return id;
-}
 
 static zn_quic_state *state_of(const zn_sighting *s)
 {
@@ -85,12 +59,11 @@ static void begin_connection(const zn_sighting *s, const zn_quic_packet *packet)
     zn_quic_state fresh = {.version = q->version, .keys = q->keys, .opened = true};
     if (q->opened && !q->done)
         refuse(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
-    fresh.first = id_from(packet->dcid);
-    fresh.client = id_from(packet->scid);
+    fresh.first = zn_quic_id_from(packet->dcid);
+    fresh.client = zn_quic_id_from(packet->scid);
     memcpy(fresh.own, q->own, sizeof fresh.own);
     fresh.owns = q->owns;
     fresh.connections = (uint8_t)(q->connections + 1);
-    fresh.sent_before = s->f->side[s->f->client].bytes - s->p->payload_len;
     fresh.answered_before = s->f->side[1 - s->f->client].bytes;
     fresh.initials = 1;
     fresh.facts = q->facts;
@@ -101,8 +74,8 @@ static void begin_connection(const zn_sighting *s, const zn_quic_packet *packet)
 /* The packet goes to an ID of this connection. */
 static bool is_addressed_here(const zn_quic_state *q, const zn_quic_packet *packet)
 {
-    return q->opened &&
-           (is_id(&q->first, packet->dcid) || (q->server_known && is_id(&q->server, packet->dcid)));
+    return q->opened && (zn_quic_is_id(&q->first, packet->dcid) ||
+                         (q->server_known && zn_quic_is_id(&q->server, packet->dcid)));
 }
 
 /* Whether an Initial of the connection opens: under its keys, those of another version from the
@@ -112,8 +85,8 @@ static bool opens_here(const zn_sighting *s, const zn_quic_packet *packet, zn_sp
     zn_quic_state *q = state_of(s);
     bool opens = q->version == packet->version
                      ? zn_quic_unseal(s->names->quic, &q->keys, packet, plain) == ZN_DONE
-                     : opens_under(s, packet, span_of(&q->first), plain);
-    if (opens || !q->retried || !opens_under(s, packet, span_of(&q->retry), plain))
+                     : opens_under(s, packet, zn_quic_id_span(&q->first), plain);
+    if (opens || !q->retried || !opens_under(s, packet, zn_quic_id_span(&q->retry), plain))
         return opens;
     zn_names_drop_stream(s->names, s->f);
     q->first = q->retry;
@@ -216,78 +189,12 @@ static void see_initial(const zn_sighting *s, const zn_quic_packet *packet)
         refuse(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
 }
 
-/* ---- evidence -------------------------------------------------------------------------------- */
-
-/* Remembers the IDs that the client made up. */
-static void note_own(zn_quic_state *q, zn_span dcid)
-{
-    for (unsigned i = 0; i < q->owns && i < ZN_QUIC_OWN_IDS; i++)
-        if (is_id(&q->own[i], dcid))
-            return;
-    if (q->owns > ZN_QUIC_OWN_IDS || (q->server_known && is_id(&q->server, dcid)) ||
-        (q->retried && is_id(&q->retry, dcid)))
-        return;
-    if (q->owns < ZN_QUIC_OWN_IDS && dcid.n <= ZN_QUIC_ID_MAX)
-        q->own[q->owns++] = id_from(dcid);
-    else
-        q->owns = ZN_QUIC_OWN_IDS + 1;
-}
-
-/* Too few bytes of the server's ID are unlike every ID that the client made up. */
-static bool is_guessable(const zn_quic_state *q, const zn_quic_id *server)
-{
-    if (q->owns > ZN_QUIC_OWN_IDS || server->n < UNKNOWN_BYTES_MIN)
-        return true;
-    for (unsigned k = 0; k < q->owns; k++) {
-        unsigned unknown = 0;
-        for (unsigned i = 0; i < server->n; i++)
-            unknown += i >= q->own[k].n || server->byte[i] != q->own[k].byte[i];
-        if (unknown < UNKNOWN_BYTES_MIN)
-            return true;
-    }
-    return false;
-}
-
-static void learn_server(zn_quic_state *q, const zn_quic_packet *packet)
-{
-    if (packet->type == ZN_QUIC_RETRY) {
-        q->retry = id_from(packet->scid);
-        q->retried = true;
-    }
-    if (q->server_known && is_id(&q->server, packet->scid))
-        return;
-    q->server = id_from(packet->scid);
-    q->server_known = true;
-    q->guessable = is_guessable(q, &q->server);
-    q->addressed = false;
-}
-
-/* Whether this packet of the client goes to the server's ID. Of 0-RTT packets nothing is concluded;
- * of an empty ID only where the client has the server's handshake keys. */
-static void note_address(zn_quic_state *q, const zn_quic_packet *packet)
-{
-    if (q->server_known && is_id(&q->server, packet->dcid) && packet->type != ZN_QUIC_ZERO_RTT)
-        q->addressed |= q->server.n != 0 || packet->type == ZN_QUIC_HANDSHAKE;
-}
-
-static void conclude(const zn_sighting *s)
-{
-    const zn_quic_state *q = state_of(s);
-    const zn_flow *f = s->f;
-    uint64_t sent = f->side[f->client].bytes - q->sent_before;
-    uint64_t answered = f->side[1 - f->client].bytes - q->answered_before;
-    bool validated = q->connections == 1 && answered > AMPLIFICATION * sent;
-    if (!f->client_acked && q->addressed && (!q->guessable || validated))
-        zn_names_client_proven(s, q->name);
-    zn_names_quic_agent(s);
-}
-
 /* ---- packets --------------------------------------------------------------------------------- */
 
 static void see_client_packet(const zn_sighting *s, const zn_quic_packet *packet)
 {
     zn_quic_state *q = state_of(s);
-    note_own(q, packet->dcid);
+    zn_names_quic_sent(s, packet);
     if (packet->type == ZN_QUIC_FOREIGN) {
         q->foreign = true;
         s->names->stats->n[ZN_STAT_QUIC_VERSION_UNKNOWN]++;
@@ -295,7 +202,7 @@ static void see_client_packet(const zn_sighting *s, const zn_quic_packet *packet
     }
     if (packet->type == ZN_QUIC_NEGOTIATION || packet->type == ZN_QUIC_RETRY)
         return; /* servers send these */
-    note_address(q, packet);
+    zn_names_quic_addressed(q, packet);
     if (packet->type == ZN_QUIC_INITIAL)
         see_initial(s, packet);
 }
@@ -306,9 +213,13 @@ static void see_server_packet(const zn_sighting *s, const zn_quic_packet *packet
     bool read = packet->type != ZN_QUIC_FOREIGN && packet->type != ZN_QUIC_NEGOTIATION;
     if (packet->type == ZN_QUIC_FOREIGN && packet->version == q->facts.version[0])
         s->f->protocol = ZN_PROTOCOL_QUIC_BOTH_WAYS;
-    if (!read || !q->opened || !is_id(&q->client, packet->dcid))
+    if (!read || !q->opened || !zn_quic_is_id(&q->client, packet->dcid))
         return;
-    learn_server(q, packet);
+    if (packet->type == ZN_QUIC_RETRY) { /* the keys that it gives try themselves */
+        q->retry = zn_quic_id_from(packet->scid);
+        q->retried = true;
+    }
+    zn_names_quic_answered(s, packet);
     if (packet->version == q->version)
         s->f->protocol = ZN_PROTOCOL_QUIC_BOTH_WAYS;
 }
@@ -330,15 +241,9 @@ void zn_names_quic(const zn_sighting *s)
         else
             see_server_packet(s, &packet);
     }
-    if (from_client && q->server_known && zn_quic_is_short(c, span_of(&q->server)))
+    if (from_client && q->server_known && zn_quic_is_short(c, zn_quic_id_span(&q->server)))
         q->addressed = true;
-    conclude(s);
-}
-
-void zn_names_quic_disregard(const zn_sighting *s)
-{
-    if (s->f->datagram != 0 && s->p->sender != s->f->client)
-        state_of(s)->answered_before += s->p->payload_len;
+    zn_names_quic_conclude(s);
 }
 
 /* Whether a flow's first datagram has the form of a client's first: it is long, and so are its
@@ -367,6 +272,13 @@ static bool looks_like_quic(const zn_sighting *s)
     if (zn_quic_reads(version))
         return (first & FIXED_BIT) != 0 || is_first_flight(s);
     return (first & FIXED_BIT) != 0 && is_first_flight(s);
+}
+
+bool zn_names_quic_may_answer(const zn_sighting *s)
+{
+    zn_cursor c = zn_cursor_over_span(s->p->payload, zn_packet_payload_whole(s->p));
+    zn_quic_packet packet;
+    return zn_quic_next_packet(&c, &packet) == ZN_DONE && zn_quic_reads(packet.version);
 }
 
 bool zn_names_quic_begins(const zn_sighting *s)

@@ -78,6 +78,21 @@ bool zn_names_open_datagram(const zn_sighting *s, uint8_t protocol, zn_name_sour
     return false;
 }
 
+void zn_names_udp_unread(const zn_sighting *s)
+{
+    if (s->p->sender == s->f->client &&
+        (zn_names_quic_may_answer(s) || zn_names_dtls_may_answer(s)))
+        s->f->client_plays_server = true;
+}
+
+void zn_names_udp_disregard(const zn_sighting *s)
+{
+    if (s->f->protocol == ZN_PROTOCOL_QUIC || s->f->protocol == ZN_PROTOCOL_QUIC_BOTH_WAYS)
+        zn_names_quic_disregard(s);
+    else
+        zn_names_udp_unread(s);
+}
+
 void zn_names_udp(const zn_sighting *s)
 {
     const zn_tuple *tuple = &s->p->tuple;
@@ -94,8 +109,9 @@ void zn_names_udp(const zn_sighting *s)
     }
     if ((tuple->port[0] == ZN_DNS_PORT || tuple->port[1] == ZN_DNS_PORT) && see_dns(s))
         return;
-    if (s->f->protocol == ZN_PROTOCOL_UNKNOWN && !zn_names_quic_begins(s))
-        (void)zn_names_dtls_begins(s);
+    if (s->f->protocol == ZN_PROTOCOL_UNKNOWN && !zn_names_quic_begins(s) &&
+        !zn_names_dtls_begins(s))
+        zn_names_udp_unread(s);
 }
 
 void zn_names_udp_closed(zn_names *names, zn_flow *f)

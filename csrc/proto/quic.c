@@ -44,6 +44,11 @@ static void read_rest(zn_cursor *c, zn_cursor start, zn_quic_packet *out)
     uint64_t length;
     size_t left;
     if (out->type == ZN_QUIC_RETRY) { /* RFC 9000 17.2.5: the token and its tag, to the end */
+        left = zn_cursor_left(c);
+        left = left < ZN_QUIC_TAG_BYTES ? left : ZN_QUIC_TAG_BYTES;
+        out->header = zn_cursor_take(&start, zn_cursor_left(&start) - left);
+        out->sealed = zn_cursor_take(&start, left);
+        out->cut = !c->whole;
         (void)zn_cursor_rest(c);
         return;
     }

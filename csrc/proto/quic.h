@@ -16,6 +16,7 @@
 #define ZN_QUIC_ID_MAX 20    /* RFC 9000 17.2: a connection ID of the versions read here */
 #define ZN_QUIC_KEY_BYTES 16 /* AES-128 */
 #define ZN_QUIC_IV_BYTES 12
+#define ZN_QUIC_TAG_BYTES 16
 #define ZN_QUIC_PIECES 128 /* CRYPTO frames looked at in one packet; browsers send about ten */
 
 typedef enum zn_quic_type {
@@ -32,9 +33,9 @@ typedef struct zn_quic_packet {
     zn_quic_type type;
     uint32_t version;
     zn_span dcid, scid; /* destination and source connection ID */
-    zn_span header;     /* Initial: from the first byte up to the packet number */
-    zn_span sealed;     /* Initial: the packet number and everything behind it */
-    bool cut;           /* the capture lacks its end */
+    zn_span header; /* Initial: from the first byte up to the packet number; Retry: to its tag */
+    zn_span sealed; /* Initial: the packet number and everything behind it; Retry: its tag */
+    bool cut;       /* the capture lacks its end */
 } zn_quic_packet;
 
 typedef struct zn_quic_keys {
@@ -97,5 +98,9 @@ bool zn_quic_derive(zn_quic *q, uint32_t version, zn_span first_dcid, zn_quic_si
  */
 zn_parse zn_quic_unseal(zn_quic *q, const zn_quic_keys *keys, const zn_quic_packet *packet,
                         zn_span *plain);
+
+/* Whether a Retry's tag is right for the client's first Destination Connection ID; false for a
+ * version that has no tag, or whose tag's key is not known. */
+bool zn_quic_retry_is_whole(const zn_quic_packet *packet, zn_span first_dcid);
 
 #endif

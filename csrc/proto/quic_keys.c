@@ -17,7 +17,6 @@
 #include <openssl/params.h>
 
 #define SALT_BYTES 20u
-#define TAG_BYTES 16u
 #define SAMPLE_BYTES 16u
 #define NUMBER_MAX 4u                  /* bytes of a packet number */
 #define INFO_MAX 32u                   /* longest info below */
@@ -94,7 +93,7 @@ static const version_keys versions[] = {
 struct zn_quic {
     EVP_CIPHER *ecb, *gcm;
     EVP_CIPHER_CTX *mask, *open;
-    uint8_t tag[TAG_BYTES];          /* of the packet that is opened */
+    uint8_t tag[ZN_QUIC_TAG_BYTES];  /* of the packet that is opened */
     OSSL_PARAM tagged[2];            /* hands it to libcrypto together with a key */
     zn_quic_hmac_key salt[VERSIONS]; /* of versions[] */
     uint8_t plain[PACKET_MAX], header[PACKET_MAX + NUMBER_MAX];
@@ -231,8 +230,8 @@ zn_parse zn_quic_unseal(zn_quic *q, const zn_quic_keys *keys, const zn_quic_pack
     number = (q->header[0] & 3u) + 1u;
     for (size_t i = 1; i <= number; i++)
         q->header[header++] = zn_cursor_u8(&numbered) ^ mask[i];
-    body = zn_cursor_take(&numbered, zn_cursor_left(&numbered) - TAG_BYTES);
-    memcpy(q->tag, zn_cursor_rest(&numbered).p, TAG_BYTES);
+    body = zn_cursor_take(&numbered, zn_cursor_left(&numbered) - ZN_QUIC_TAG_BYTES);
+    memcpy(q->tag, zn_cursor_rest(&numbered).p, ZN_QUIC_TAG_BYTES);
     if (!decrypt(q, keys, header, number, body))
         return ZN_OTHER;
     plain->n = body.n;

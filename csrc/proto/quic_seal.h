@@ -6,7 +6,6 @@
 
 #include "proto/quic.h"
 
-#define ZN_QUIC_TAG_BYTES 16
 #define ZN_QUIC_NUMBER_BYTES 2 /* of the packet numbers that are sealed here */
 
 /*

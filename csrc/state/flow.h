@@ -146,8 +146,9 @@ typedef struct zn_flow {
     zn_flow_rare rare[2];    /* by tuple index */
     uint16_t header_table;   /* HTTP/2: anon/names' table of the connection, 0: none */
     uint8_t http_method;
-    bool internal[2];       /* by tuple index */
-    bool server_was_client; /* anon/gate: in an epoch whose clients are forgotten */
+    bool internal[2];             /* by tuple index */
+    bool server_was_client : 1;   /* anon/gate: in an epoch whose clients are forgotten */
+    bool client_plays_server : 1; /* it sent what servers do: an echo of it proves nobody */
 } zn_flow;
 _Static_assert(offsetof(zn_flow, side) == 64, "sides start on a cache line");
 _Static_assert(sizeof(zn_flow) == 256, "a flow with core counters takes four cache lines");

@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Who forges a client's address towards a server that sends back what it gets casts no vote."""
+
+import struct
+
+import pytest
+import quic_wire as quic
+import wire
+from engine_help import Outcome, after_another_user, nets, run
+from packet_help import SECOND, SERVER, START, Udp, user, visit
+from quic_wire import DCID, SCID, V1, V2, Initial, crypto, dtls_fragment, dtls_hello, dtls_record
+from test_tunnels import by_tunnel
+
+NAME = wire.HOST
+MADE_UP = b"made up!"  # the ID that the server is said to have chosen
+FIRST = Initial(crypto(quic.hello(host=NAME)), size=quic.DATAGRAM_BYTES).seal()
+BACK = quic.short(MADE_UP)
+COOKIE = bytes(range(60, 80))
+ASKED = quic.verify_request(COOKIE)
+DTLS_FIRST = dtls_record(dtls_fragment(dtls_hello(host=NAME)))
+DTLS_BACK = dtls_record(dtls_fragment(dtls_hello(host=NAME, cookie=COOKIE), message=1), number=1)
+
+
+def answer(scid: bytes = MADE_UP, version: int = V1, fixed: int = 0x40) -> bytes:
+    """What a QUIC server would send."""
+    packet = Initial(quic.ACK, version, SCID, scid, key_id=DCID, server=True, fixed=fixed)
+    return packet.seal()
+
+
+def echoed(*datagrams: bytes, back: bytes, port: int = 443) -> Udp:
+    """The forger's datagrams, then all of their echoes, then what proves a client."""
+    talk = Udp(ports=(40000, port))
+    for datagram in datagrams:
+        talk.send(datagram)
+    for datagram in datagrams:
+        talk.send(datagram, SERVER)
+    return talk.send(back)
+
+
+def likeness(n: int) -> bytes:
+    """Another client's ID."""
+    return b"own id %02d" % n
+
+
+UNREAD = answer(fixed=0)  # too short to tell that it is QUIC
+HANDSHAKE = quic.opaque(quic.HANDSHAKE, SCID, SCID)
+AGAIN = Initial(quic.PING, dcid=MADE_UP).seal()
+NOISE = [bytes(1400)] * 9
+LIKE = b"\xda" + DCID[1:]  # as some servers make theirs out of the client's
+ECHOED = {
+    "an Initial": echoed(FIRST, answer(), back=BACK),
+    "an Initial of another version": echoed(FIRST, answer(version=V2), back=BACK),
+    "a Handshake packet": echoed(FIRST, quic.opaque(quic.HANDSHAKE, SCID, MADE_UP), back=BACK),
+    "behind another packet": echoed(FIRST, HANDSHAKE + answer(), back=BACK),
+    "a Retry": echoed(FIRST, quic.retry(SCID, MADE_UP), back=AGAIN),
+    "an Initial before the first": echoed(UNREAD, FIRST, back=BACK),
+    "with many IDs": echoed(FIRST, *(answer(likeness(n)) for n in range(9)), answer(), back=BACK),
+    "with much that was sent before": echoed(*NOISE, FIRST, answer(LIKE), back=quic.short(LIKE)),
+    "with the echo captured first": Udp(ports=(40000, 443))
+    .send(FIRST)
+    .send(answer(), SERVER)
+    .send(answer())
+    .send(BACK),
+    "a cookie": echoed(DTLS_FIRST, ASKED, back=DTLS_BACK, port=4433),
+    "a cookie before the hello": echoed(ASKED, DTLS_FIRST, back=DTLS_BACK, port=4433),
+    "a cookie behind the hello": echoed(DTLS_FIRST + ASKED, back=DTLS_BACK, port=4433),
+    "a cookie behind noise": echoed(
+        dtls_record(b"\2\x28", kind=21) + ASKED, DTLS_FIRST, back=DTLS_BACK, port=4433
+    ),
+}
+
+
+def proves_nobody(outcome: Outcome) -> bool:
+    """The name was seen, and neither released nor told."""
+    return not outcome.seen() and NAME not in outcome.everything()
+
+
+@pytest.mark.parametrize("what", ECHOED)
+def test_an_echo_proves_nobody(what: str) -> None:
+    outcome = after_another_user(ECHOED[what])
+    assert proves_nobody(outcome)
+    assert outcome.last_status == "unconfirmed"
+
+
+@pytest.mark.parametrize("what", ["quic", "dtls"])
+def test_what_an_echo_sends_back_may_have_come_by_a_tunnel(what: str) -> None:
+    """Who forges sources may use one for what must not be seen with the rest."""
+    talk = echoed(FIRST, answer(), back=BACK)
+    if what == "dtls":
+        talk = echoed(DTLS_FIRST, ASKED, back=DTLS_BACK, port=4433)
+    hidden = by_tunnel(talk.frames[1:2], user(0), (user(5), "203.0.113.66"))
+    frames = [talk.frames[0], *hidden, *talk.frames[2:]]
+    before = visit(user(9), NAME, START - SECOND)
+    assert proves_nobody(run([*before, *frames], z=2, internal=nets("10.0.0.0/8")))
+
+
+def reflected(spi: bytes) -> bytes:
+    """How an IKE responder refuses a version (RFC 7296, 2.5): behind the SPIs of the request, which
+    are both of its sender's choice."""
+    notify = struct.pack(">BBHBBH", 0, 0, 8, 0, 0, 5)
+    return spi + struct.pack(">BBBBII", 41, 0x20, 34, 0x20, 0, 36) + notify
+
+
+@pytest.mark.parametrize("kind", [quic.HANDSHAKE, quic.INITIAL])
+def test_a_start_that_another_protocol_repeats_proves_nobody(kind: int) -> None:
+    """Its first 16 bytes are enough for a long header."""
+    client, server = b"c", b"chosen"
+    head = quic.long_header(kind, V1, client, server)
+    head += bytes(kind == quic.INITIAL)  # no token
+    head += bytes([36 - len(head) - 1])  # length of what follows
+    first = Initial(crypto(quic.hello(host=NAME)), scid=client, size=quic.DATAGRAM_BYTES).seal()
+    refused = reflected(head.ljust(16, b"\0"))
+    assert len(refused) == 36
+    talk = Udp(ports=(40000, 500)).send(first).send(refused, SERVER).send(quic.short(server))
+    assert proves_nobody(after_another_user(talk))
