@@ -326,13 +326,20 @@ def test_a_killed_run_leaves_whole_files_and_partial_ones(
 
 
 @pytest.mark.parametrize("part", [1, 3])
-@pytest.mark.parametrize("where", ["_new_file", "_sync_folders", "rename"])
+@pytest.mark.parametrize(
+    ("where", "form"),
+    [
+        *itertools.product(["_new_file", "sync_folders", "rename"], ["csv", "tstat"]),
+        ("mkdir", "tstat"),
+    ],
+)
 def test_a_signal_that_gives_up_between_two_steps(
-    days: Path, out: Path, monkeypatch: pytest.MonkeyPatch, where: str, part: int
+    days: Path, out: Path, monkeypatch: pytest.MonkeyPatch, where: str, form: str, part: int
 ) -> None:
     """Nothing is left under a partial name, and the manifest lists what is there."""
     calls = itertools.count(1)
-    holder: object = {"_new_file": outputs.FolderSink, "rename": Path}.get(where, outputs)
+    holders = {"_new_file": outputs.FolderSink, "sync_folders": outputs}
+    holder: object = holders.get(where, Path)
     wrapped: Callable[..., object] = getattr(holder, where)
 
     def interrupted(*arguments: object) -> object:
@@ -343,8 +350,9 @@ def test_a_signal_that_gives_up_between_two_steps(
 
     monkeypatch.setattr(holder, where, interrupted)
     with pytest.raises(KeyboardInterrupt):
-        run(days, Config().replace(z=1, split="1h", format="csv"), out=out)
+        run(days, Config().replace(z=1, split="1h", format=form), out=out)
     there = files_in(out)
-    assert not [name for name in there if name.endswith(".partial")]
+    assert not list(out.rglob("*.partial"))
+    assert all(list(folder.iterdir()) for folder in out.rglob("*.out"))
     listed = [file["file"] for file in manifest_of(out)["outputs"]] if there else []
     assert sorted(name for name in there if name != "manifest.json") == listed

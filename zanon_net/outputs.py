@@ -3,30 +3,30 @@
 """Where logs go: a folder in which files appear whole or not at all, or standard output.
 
 A folder's files are written as NAME.partial and get their names when everything in them is on the
-disk. Without rotation that is at the end, and an error takes everything away again; with it, each
-part of a run appears when it is over, and the manifest, always last, tells which parts there are.
+disk; Tstat's three are gathered in a folder NAME.out.partial, which gets its name with all of them.
+Without rotation that is at the end, and an error takes everything away again; with it, each part of
+a run appears when it is over, and the manifest, always last, tells which parts there are.
 """
 
 import contextlib
 import errno
 import os
-import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from io import FileIO
 from pathlib import Path
 from typing import Any
 
 from zanon_net.config import FORMAT_OUTPUTS
-from zanon_net.errors import ConfigError, OutputError, ZanonError
+from zanon_net.errors import ConfigError, ZanonError
 from zanon_net.files import PARTIAL, LogFile, ParquetFile, TextFile, explained
+from zanon_net.made import Made, sync_folders
 from zanon_net.schema import Schema
 from zanon_net.sinks import Parts, Plan, Sink, StdoutSink, Tables, refuse_stdout
 
 MANIFEST = "manifest.json"
 MANIFEST_BYTES = 1 << 16  # kept free for it, so that a full disk can still be told of
 LISTED_BYTES = 512  # beside that, for each file that it lists
-WAITING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ON_STDOUT = ("jsonl", "observations", "csv")
 NOT_ON_STDOUT = {"tstat": "tstat logs are three files", "parquet": "parquet files are no stream"}
 
@@ -38,6 +38,11 @@ def _utc(t_ns: int, form: str) -> str:
 def tstat_folder(first_ns: int) -> str:
     """The name of Tstat's folder for a first packet at `first_ns`, in UTC."""
     return _utc(first_ns, "%Y_%m_%d_%H_%M.out")
+
+
+def _partial_folder(final: Path) -> Path:
+    """Where the files of a folder are gathered before it appears."""
+    return final.with_name(final.name + PARTIAL)
 
 
 def default_folder(now: datetime) -> Path:
@@ -60,8 +65,7 @@ class FolderSink(Sink):
         self._about_to_appear: dict[str, dict[str, Any]] = {}
         self._files: list[dict[str, Any]] = []
         self._written = dict.fromkeys(plan.outputs, 0)
-        self._own_folders: list[Path] = []
-        self._own_files: list[Path] = []
+        self._made = Made()
         try:
             self._enter_folder()
             self._begin()
@@ -74,8 +78,7 @@ class FolderSink(Sink):
         folder = self.folder
         with explained("make", folder):
             try:
-                folder.mkdir()
-                self._own_folders.append(folder)
+                self._made.folder(folder)
                 return
             except FileExistsError:
                 if not folder.is_dir():
@@ -89,29 +92,14 @@ class FolderSink(Sink):
 
     def _reserve(self) -> None:
         """Room for the manifest, where the file system can keep some."""
-        path = self.folder / (MANIFEST + PARTIAL)
-        with explained("write", path), self._owning(path):
+        path = self._manifest_partial
+        with explained("write", path), self._made.making([path]):
             self._reserved = path.open("xb", buffering=0)
         self._reserve_for(0)
 
-    @contextlib.contextmanager
-    def _owning(self, path: Path) -> Iterator[None]:
-        """Makes a file of ours, which must not be there, unless an error says that it was not made.
-
-        Signals wait until it is both there and known: one that came between would leave a file of
-        ours, or take away somebody else's.
-        """
-        former = signal.pthread_sigmask(signal.SIG_BLOCK, WAITING_SIGNALS)
-        try:
-            yield
-            self._own_files.append(path)
-        except (OSError, OutputError):
-            raise
-        except BaseException:
-            self._own_files.append(path)
-            raise
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, former)
+    @property
+    def _manifest_partial(self) -> Path:
+        return self.folder / (MANIFEST + PARTIAL)
 
     def _reserve_for(self, files: int) -> None:
         """Room for a manifest that lists so many."""
@@ -130,7 +118,7 @@ class FolderSink(Sink):
         """Opens a file for each output."""
         for output in self._plan.outputs:
             path = self.folder / self._plan.file_name(output)
-            with self._owning(path.with_name(path.name + PARTIAL)):
+            with self._made.making([path.with_name(path.name + PARTIAL)]):
                 self._open[output] = self._new_file(output, path)
 
     def _new_file(self, output: str, path: Path) -> LogFile:
@@ -182,9 +170,8 @@ class FolderSink(Sink):
         self._reserve_for(len(self._files) + len(self._open))
         self._settle_part()
         self._publish_part()
-        folders, self._own_folders = [self.folder, *self._own_folders], []
-        self._own_files = [path for path in self._own_files if path.name == MANIFEST + PARTIAL]
-        _sync_folders(folders)
+        self._made.keep(but=[self._manifest_partial])
+        sync_folders([self.folder])
 
     def _settle_part(self) -> None:
         assert self._stamp_ns is not None
@@ -217,21 +204,31 @@ class FolderSink(Sink):
         for output, file in list(self._open.items()):
             self._appear(file.partial, self._names[output])
             del self._open[output]
+        self._folders_appear()
         for output, facts in self._about_to_appear.items():
             self._files.append(facts)
             self._written[output] += facts["records"]
         self._about_to_appear = {}
 
     def _appear(self, partial: Path, name: str) -> None:
+        """Gives a file its name; what belongs into a folder waits for it in a partial one."""
         final = self.folder / name
         with explained("write", final):
-            if final.parent not in (self.folder, *self._own_folders):
-                final.parent.mkdir()
-                self._own_folders.append(final.parent)
-            if os.path.lexists(final):  # a link too, which the rename would replace
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
-            with self._owning(final):
-                partial.rename(final)
+            if final.parent == self.folder:
+                self._made.rename(partial, final)
+                return
+            gathered = _partial_folder(final.parent)
+            if not self._made.has_folder(gathered):
+                self._made.folder(gathered)
+            self._made.rename(partial, gathered / final.name)
+
+    def _folders_appear(self) -> None:
+        files = [str(facts["file"]) for facts in self._about_to_appear.values()]
+        finals = [(self.folder / file).parent for file in files]
+        for final in dict.fromkeys(finals):
+            if final != self.folder:
+                with explained("write", final):
+                    self._made.rename_folder(_partial_folder(final), final)
 
     # ---- the end ----
 
@@ -254,9 +251,8 @@ class FolderSink(Sink):
         except BaseException:
             self._withdraw(appeared)
             raise
-        _sync_folders([self.folder, *self._own_folders])
-        self._own_files.clear()
-        self._own_folders.clear()
+        sync_folders([self.folder])
+        self._made.keep()
 
     def _write_manifest(self, manifest: bytes) -> None:
         """From its start, over one that could not be written or did not appear."""
@@ -269,9 +265,7 @@ class FolderSink(Sink):
             os.fsync(handle)
 
     def _appear_manifest(self) -> None:
-        partial = self.folder / (MANIFEST + PARTIAL)
-        self._appear(partial, MANIFEST)
-        self._own_files.remove(partial)
+        self._appear(self._manifest_partial, MANIFEST)
         self._close_manifest()
 
     def _close_manifest(self) -> None:
@@ -294,30 +288,18 @@ class FolderSink(Sink):
     def abandon(self, manifest: Callable[[], bytes]) -> None:
         """See Sink."""
         self._remove_part()
-        kept = self.folder / (MANIFEST + PARTIAL)
-        for path in self._own_files:
-            if path != kept:
-                with contextlib.suppress(OSError):
-                    path.unlink()
+        self._made.remove(but=[self.folder, self._manifest_partial])
         with contextlib.suppress(OSError, ZanonError, ValueError):
             self._write_manifest(manifest())
             self._appear_manifest()
-            self._own_files.clear()
-            self._own_folders.clear()
+            self._made.keep()
         self.discard()
 
     def discard(self) -> None:
         """See Sink."""
         self._remove_part()
         self._close_manifest()
-        for path in self._own_files:
-            with contextlib.suppress(OSError):
-                path.unlink()
-        for folder in reversed(self._own_folders):
-            with contextlib.suppress(OSError):
-                folder.rmdir()
-        self._own_files.clear()
-        self._own_folders.clear()
+        self._made.remove()
 
     @property
     def files(self) -> list[dict[str, Any]]:
@@ -382,14 +364,3 @@ def open_sink(out: str | os.PathLike[str] | None, formats: Iterable[str], plan: 
     if len(chosen) != 1:
         raise ConfigError(f"--out - takes one format, one of {names}; or choose a folder")
     return StdoutSink(plan)
-
-
-def _sync_folders(folders: Iterable[Path]) -> None:
-    """Best effort: the names are there already, and not every file system can."""
-    for folder in dict.fromkeys(folders):
-        with contextlib.suppress(OSError):
-            handle = os.open(folder, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from zanon_net.errors import ConfigError, FormatError
+from zanon_net.files import PARTIAL
 from zanon_net.schema import arrow
 
 LOGS = ("tcp_complete", "tcp_nocomplete", "udp_complete")
@@ -66,7 +67,11 @@ def _files(path: Path, log: str) -> list[Path]:
             raise ConfigError(f"{path}: there is no such file or folder")
         return [path]
     names = re.compile(rf"log_{log}(\.gz|\.zst)?")
-    found = (file for file in path.rglob("log_*") if names.fullmatch(file.name))
+    found = (
+        file
+        for file in path.rglob("log_*")
+        if names.fullmatch(file.name) and not file.parent.name.endswith(PARTIAL)
+    )
     files = sorted(found, key=_as_written)
     if not files:
         raise ConfigError(f"{path}: there is no log_{log} in it")

@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a run has made in the file system and may have to take away again."""
+
+import contextlib
+import errno
+import os
+import signal
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from zanon_net.errors import OutputError
+
+WAITING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Made:
+    """Files and folders of ours, until they are kept or removed. What others made is never in it.
+
+    Signals wait until each is both there and known: one that came between would leave something of
+    ours, or take away somebody else's.
+    """
+
+    def __init__(self) -> None:
+        self._files: list[Path] = []
+        self._folders: list[Path] = []
+
+    @contextlib.contextmanager
+    def making(self, files: Sequence[Path], folders: Sequence[Path] = ()) -> Iterator[None]:
+        """Inside, these are made, unless an OSError or OutputError says that they were not."""
+        former = signal.pthread_sigmask(signal.SIG_BLOCK, WAITING_SIGNALS)
+        there = True
+        try:
+            yield
+        except (OSError, OutputError):
+            there = False
+            raise
+        finally:
+            if there:
+                self._files += files
+                self._folders += folders
+            signal.pthread_sigmask(signal.SIG_SETMASK, former)
+
+    def folder(self, path: Path) -> None:
+        """Makes a folder. Raises OSError, FileExistsError where there is something already."""
+        with self.making((), [path]):
+            path.mkdir()
+
+    def has_folder(self, path: Path) -> bool:
+        """Whether it is one of ours."""
+        return path in self._folders
+
+    def rename(self, file: Path, final: Path) -> None:
+        """Gives a file of ours its name. Raises OSError as `folder` does."""
+        _refuse_existing(final)
+        with self.making([final]):
+            file.rename(final)
+
+    def rename_folder(self, folder: Path, final: Path) -> None:
+        """Gives a folder of ours its name, with all that is in it. Raises OSError as `folder`."""
+        _refuse_existing(final)
+        sync_folders([folder])  # a name must not outlive a crash that its files do not
+        files = [final / file.name for file in self._files if file.parent == folder]
+        with self.making(files, [final]):
+            folder.rename(final)
+
+    def keep(self, but: Sequence[Path] = ()) -> None:
+        """They stay, except the files `but`, which may still have to go."""
+        self._files = [path for path in self._files if path in but]
+        self._folders = []
+
+    def remove(self, but: Sequence[Path] = ()) -> None:
+        """Takes away all but these, as far as the system lets us; a folder only if it is empty."""
+        for path in self._files:
+            if path not in but:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+        for folder in reversed(self._folders):
+            if folder not in but:
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+        self._files = [path for path in self._files if path in but]
+        self._folders = [folder for folder in self._folders if folder in but]
+
+
+def _refuse_existing(path: Path) -> None:
+    if os.path.lexists(path):  # a link too, or an empty folder, which the rename would replace
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+
+
+def sync_folders(folders: Iterable[Path]) -> None:
+    """Best effort: the names are there already, and not every file system can."""
+    for folder in dict.fromkeys(folders):
+        with contextlib.suppress(OSError):
+            handle = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
