@@ -74,7 +74,7 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
         e->stats.n[ZN_STAT_CLOCK_REFUSED]++;
         break;
     case ZN_CLOCK_REBASED:
-        e->stats.n[ZN_STAT_CLOCK_JUMPS]++;
+        e->stats.n[ZN_STAT_CLOCK_REBASED]++;
         zn_flow_rebase(e->flows, t_ns);
         zn_defrag_clear(e->intake.defrag);
         rc = zn_engine_settle_votes(e, true, err);

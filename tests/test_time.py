@@ -62,7 +62,7 @@ def test_one_packet_from_the_future_costs_little() -> None:
     normal = crowd(host, count)
     for batch in (1, 32, 1 << 14):
         outcome = run([*crowd(host, 5, START - SECOND), *stray, *normal], z=5, batch=batch)
-        assert outcome.stats["clock_jumps"] >= 1
+        assert outcome.stats["clock_rebased"] >= 1
         seen = [o["t_ns"] for o in outcome.observations if o["t_ns"] < START + YEAR]
         assert len(seen) > count // 3
         last = START + 20 * (count - 1) * MS + NAMED_AFTER_NS

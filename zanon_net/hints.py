@@ -135,7 +135,7 @@ _RULES: list[tuple[str, Callable[[Counters], int], str]] = [
     ),
     (
         "timestamps",
-        lambda n: n["drop_timestamp"] + n["clock_refused"] + n["clock_jumps"],
+        lambda n: n["drop_timestamp"] + n["clock_refused"] + n["clock_rebased"],
         (
             "packets with times that cannot be: check the clock, and that files come in the order "
             "of time"

@@ -120,7 +120,7 @@
     X(AGENTS_SUPPRESSED, "agent", "user agents suppressed, for whatever reason")                   \
     X(CLOCK_LATE, "clock", "packets behind the newest one")                                        \
     X(CLOCK_REFUSED, "clock", "packets too far behind")                                            \
-    X(CLOCK_JUMPS, "clock", "clock rebased")                                                       \
+    X(CLOCK_REBASED, "clock", "clock set anew by 256 packets in a row")                            \
     X(STREAMS_FULL, "capacity", "stream buffers ran out")                                          \
     X(STREAMS_HALF_FULL, "capacity", "early pieces of later requests passed over")                 \
     X(BODIES_LOST, "capacity", "request bodies whose end was not found")                           \

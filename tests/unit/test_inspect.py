@@ -200,7 +200,7 @@ def test_nothing_to_act_on(tmp_path: Path, capsys: Said) -> None:
         ("drop_fragment_evicted", "fragments_crowded"),
         ("in_amsdu", "amsdu"),
         ("drop_timestamp", "timestamps"),
-        ("clock_jumps", "timestamps"),
+        ("clock_rebased", "timestamps"),
         ("drop_flow_table_full", "flow_table"),
         ("flows_early", "flow_table"),
     ],

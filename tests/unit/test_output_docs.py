@@ -94,6 +94,17 @@ def test_keys_of_a_manifest(page: str, demo_pcap: Path, tmp_path: Path) -> None:
     assert told_keys(records, "key | meaning") == manifest["records"].keys()
 
 
+def test_a_name_among_the_decisions_is_a_counter_of_the_same_meaning_or_none(
+    demo_pcap: Path, tmp_path: Path
+) -> None:
+    """`clock_jumps` was the table's there and the packets' among the counters."""
+    decisions = run(demo_pcap, Config(), out=tmp_path / "out").manifest["decisions"]
+    assert {name for name, _group, _text in STAT_INFO} & decisions.keys() == {
+        "observations",
+        "released",
+    }
+
+
 def test_settings_of_a_manifest(page: str) -> None:
     section, told = "", set()
     for row in rows(page, "section | key"):
