@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any, Self
 
 from zanon_net.errors import FormatError
-from zanon_net.values import read_text
+from zanon_net.values import TooLongError, read_text
 
 FORMAT = "zanon_net popularity 1"
 NOTICE = "for the operator, not for release"
 COUNT_MAX = 1 << 31  # the z-table's own limits
+WINDOWS_MAX = 1 << 18  # that are written: 30 years of hours, three days of seconds
+FILE_MAX = 1 << 27  # characters that are read, more than so many windows take
 
 
 def two_digits(n: int) -> int:
@@ -47,6 +49,15 @@ class PopularityWindow:
     users: int
     bins: tuple[int, ...]
 
+    def to_dict(self) -> dict[str, object]:
+        """What the file tells of it."""
+        return {
+            "start_ns": self.start_ns,
+            "whole": self.whole,
+            "users": self.users,
+            "bins": self.bins,
+        }
+
     def rounded(self) -> "PopularityWindow":
         """The same with counts of two significant digits."""
         bins = tuple(map(two_digits, self.bins))
@@ -69,31 +80,26 @@ class Popularity:
         return cls(z, window_ns, kept, len(windows) - len(kept))
 
     def to_bytes(self) -> bytes:
-        """The file's content."""
-        data = {
+        """The file's content: a line for each window."""
+        facts = {
             "format": FORMAT,
             "notice": NOTICE,
             "z": self.z,
             "window_ns": self.window_ns,
             "omitted": self.omitted,
-            "windows": [
-                {
-                    "start_ns": window.start_ns,
-                    "whole": window.whole,
-                    "users": window.users,
-                    "bins": list(window.bins),
-                }
-                for window in self.windows
-            ],
         }
-        return (json.dumps(data, indent=1) + "\n").encode("ascii")
+        windows = ",".join(f"\n  {json.dumps(window.to_dict())}" for window in self.windows)
+        head = json.dumps(facts, indent=1).removesuffix("\n}")
+        return f'{head},\n "windows": [{windows}\n ]\n}}\n'.encode("ascii")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Reads a file. Raises FormatError when it is none of ours, OSError as the system does."""
         try:
-            data = json.loads(read_text(Path(path)))
+            data = json.loads(read_text(Path(path), FILE_MAX))
             return cls.from_dict(data)
+        except TooLongError as error:
+            raise FormatError(f"{path} cannot be read: {error}") from None
         except OSError as error:
             error.filename = os.fspath(path)  # which that of a read does not tell
             raise

@@ -5,16 +5,17 @@
 import contextlib
 import errno
 import os
+from collections import deque
 from pathlib import Path
 
 from zanon_net._core import ClosedWindow
 from zanon_net.errors import ConfigError
 from zanon_net.files import PARTIAL, explained
-from zanon_net.popularity import Popularity, PopularityWindow
+from zanon_net.popularity import WINDOWS_MAX, Popularity, PopularityWindow
 
 
 class PopularityFile:
-    """Remembers windows and writes them, readable by the file's owner only.
+    """Remembers windows, the last WINDOWS_MAX, and writes them, readable by the file's owner only.
 
     Raises ConfigError when there is something of this name, OutputError when the system refuses.
     """
@@ -23,7 +24,7 @@ class PopularityFile:
         self._path = Path(path)
         self._partial = self._path.with_name(self._path.name + PARTIAL)
         self._z, self._window_ns = z, window_ns
-        self._windows: list[PopularityWindow] = []
+        self._windows: deque[PopularityWindow] = deque()
         self._omitted = 0
         self._published = False
         if os.path.lexists(self._path):  # a link too, which the rename would replace
@@ -41,6 +42,9 @@ class PopularityFile:
             return
         window = PopularityWindow(closed.start_ns, closed.whole, closed.users, closed.bins)
         self._windows.append(window.rounded())
+        if len(self._windows) > WINDOWS_MAX:
+            self._windows.popleft()
+            self._omitted += 1
 
     def publish(self) -> None:
         """Writes the file and gives it its name. Raises OutputError."""

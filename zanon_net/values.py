@@ -152,15 +152,20 @@ def core_networks(networks: Sequence[Network]) -> list[tuple[bytes, int]]:
     return plain
 
 
-def read_text(path: Path) -> str:
+class TooLongError(ValueError):
+    """A file has more than may be read of it."""
+
+
+def read_text(path: Path, most: int = TEXT_MAX) -> str:
     """The text of a file, without a byte order mark.
 
-    Raises OSError, or ValueError where it is none, or has no end: a device, or a pipe.
+    most: characters, a multiple of 2^20. Raises OSError, or ValueError where it is no text, of
+    that TooLongError where it has more, or no end: a device, or a pipe.
     """
     with path.open(encoding="utf-8-sig") as file:
-        text = file.read(TEXT_MAX + 1)
-    if len(text) > TEXT_MAX:
-        raise ValueError(f"it has more than {TEXT_MAX >> 20} MiB")
+        text = file.read(most + 1)
+    if len(text) > most:
+        raise TooLongError(f"it has more than {most >> 20} MiB")
     return text
 
 

@@ -10,9 +10,18 @@ import numpy as np
 import pytest
 from filter_help import open_sieve
 
+from zanon_net._core import ClosedWindow
 from zanon_net.errors import ConfigError, FormatError
 from zanon_net.model import Fit, exposure_probs, fit, k_anonymity, publish_probs, zipf_rates
-from zanon_net.popularity import Popularity, PopularityWindow, rounding_unit, two_digits
+from zanon_net.popularity import (
+    COUNT_MAX,
+    FILE_MAX,
+    WINDOWS_MAX,
+    Popularity,
+    PopularityWindow,
+    rounding_unit,
+    two_digits,
+)
 from zanon_net.popularity_file import PopularityFile
 
 RUNS, STREAMS = (200, 200) if "ZANON_SOAK" in os.environ else (50, 20)
@@ -207,6 +216,25 @@ def test_a_file_reads_back(tmp_path: Path) -> None:
     assert data.windows[0].users == 1200
     assert data.windows[0].bins == (3, 460)
     assert "not for release" in json.loads(data.to_bytes())["notice"]
+
+
+def test_what_a_long_run_writes_can_be_read(tmp_path: Path) -> None:
+    """Beyond 64 MiB no model took it, as of windows of a second after three days."""
+    widest = PopularityWindow(2**63 - 1, False, COUNT_MAX, (COUNT_MAX // 32 - 1,) * 32)
+    line = len(Popularity(1, 1, (widest,) * 1000).to_bytes()) / 1000
+    assert line * WINDOWS_MAX < FILE_MAX
+    closed = ClosedWindow(0, 1, True, 12, (2, 4))
+    counts = PopularityFile(tmp_path / "p.json", 2, 1)
+    for start_ns in range(WINDOWS_MAX + 3):
+        counts.add(closed._replace(start_ns=start_ns))
+    counts.publish()
+    found = Popularity.load(tmp_path / "p.json")
+    assert (len(found.windows), found.windows[0].start_ns, found.omitted) == (WINDOWS_MAX, 3, 3)
+
+
+def test_a_file_without_an_end_is_refused() -> None:
+    with pytest.raises(FormatError, match=r"^/dev/zero cannot be read: it has more than 128 MiB$"):
+        Popularity.load("/dev/zero")
 
 
 def test_windows_of_few_users_are_left_out() -> None:
