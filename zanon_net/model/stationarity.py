@@ -29,7 +29,9 @@ def find_problems(
         return None, (few,)
     tests = [_users_test(windows, exposures)]
     depth = max(len(window.bins) for window in windows)
-    tests += [_names_test(windows, users, exposures, j) for j in range(depth)]
+    padded = [(*window.bins, *(0,) * (depth - len(window.bins))) for window in windows]
+    bins = np.array(padded, dtype=float)
+    tests += [_names_test(bins, users, exposures, j) for j in range(depth)]
     problems = tuple(text for chance, text in tests if chance * len(tests) < RISK)
     return not problems, problems
 
@@ -48,12 +50,13 @@ def _users_test(
 
 
 def _names_test(
-    windows: list[PopularityWindow], users: int, exposures: tuple[Floats, Floats], j: int
+    bins: Floats, users: int, exposures: tuple[Floats, Floats], j: int
 ) -> tuple[float, str]:
-    tails = np.array([sum(window.bins[j:]) for window in windows], dtype=float)
+    """bins: how many names had 2^j to 2^(j+1) - 1 users, by window and j."""
+    tails = bins[:, j:].sum(axis=1)
     p = chance_of_at_least(1 << j, users, exposures[0])
-    rounding = sum(_rounding(np.array([n], dtype=float)) for w in windows for n in w.bins[j:])
-    variance = float(exposures[1] @ (p * (1 - p))) + rounding / len(windows)
+    rounding = _rounding(bins[:, j:]) * (bins.shape[1] - j)
+    variance = float(exposures[1] @ (p * (1 - p))) + rounding
     text = (
         f"popularity is not constant, or users are not independent: names with {1 << j} users or"
         f" more are {tails.min():.0f} to {tails.max():.0f} a window; fit a span in which it is"
@@ -63,8 +66,9 @@ def _names_test(
 
 def _rounding(counts: Floats) -> float:
     """The variance that two significant digits add, at most."""
-    units = np.array([rounding_unit(int(count)) for count in counts], dtype=float)
-    return float(np.mean(np.where(units > 1, units**2 / 4, 0.0)))
+    values, times = np.unique(counts, return_counts=True)
+    units = np.array([rounding_unit(int(value)) for value in values], dtype=float)
+    return float(np.average(np.where(units > 1, units**2 / 4, 0.0), weights=times))
 
 
 def _chance(values: Floats, variance: float) -> float:
