@@ -27,7 +27,7 @@ from zanon_net.filtering import filter_rows
 from zanon_net.inspecting import inspect
 from zanon_net.keys import check_key, new_key
 from zanon_net.model_commands import model_command, tune_command
-from zanon_net.options import RUN_EPILOG, GroupedCommand, run_options
+from zanon_net.options import EPILOG, HELP_OPTIONS, RUN_EPILOG, GroupedCommand, run_options
 from zanon_net.pipeline import Interruption, Progress, run
 from zanon_net.privileges import find_user, forbid_core_dumps
 from zanon_net.report import Report, manifest_bytes, printable
@@ -49,11 +49,11 @@ def _help_alone(ctx: click.Context) -> None:
         ctx.exit(EXIT_USAGE)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
+@click.group(context_settings=HELP_OPTIONS, invoke_without_command=True, epilog=EPILOG)
 @click.version_option(__version__, prog_name=COMMAND, message="%(prog)s %(version)s")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
-    """Flow logs from network traffic whose every name is shared by at least z users."""
+    """Turn network traffic into flow logs in which every name is shared by at least z users."""
     _help_alone(ctx)
 
 
@@ -70,8 +70,8 @@ def run_command(
     """Turn captures or live traffic into anonymized flow logs.
 
     SOURCE is a pcap, pcapng or snoop file, also compressed (.gz .zst .xz .lz4 .bz2), a folder of
-    them, or - for standard input. Several are read in the order of their first packets' times.
-    Or it is a network interface, or several, read until SIGINT or SIGTERM.
+    them, or - for standard input. Several are read as one stream, in the order of their
+    first packets' times. Or it is one or more network interfaces, read until SIGINT or SIGTERM.
     """
     if quiet and verbose:
         raise click.UsageError("choose one of -q and -v")
@@ -102,7 +102,7 @@ def run_command(
 
 
 def _tell_memory(flows: int, memory_bytes: int) -> None:
-    _say(f"up to {flows:,} flows at a time, whose table alone takes up to {memory_bytes:,} bytes")
+    _say(f"the flow table holds up to {flows:,} flows, in up to {memory_bytes:,} bytes of memory")
 
 
 def _configure(config_file: str | None, options: dict[str, Any]) -> Config:
@@ -138,7 +138,7 @@ def _finish(report: Report, as_json: bool, quiet: bool) -> None:
 
 @cli.command("filter", cls=GroupedCommand, params=filter_options(), epilog=FILTER_EPILOG)
 def filter_command(source: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> int:
-    """Let out the observations whose attribute z users share.
+    """Release the observations whose attribute at least z users share.
 
     FILE is CSV or JSON Lines, or - for standard input, which is also read when there is none; give
     several in the order of their times. Standard output gets the time, the user's pseudonym and the

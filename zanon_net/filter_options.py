@@ -9,7 +9,7 @@ from zanon_net.filter_config import SUPPRESSED, FilterConfig
 from zanon_net.options import MESSAGES, GroupedOption, json_option, setting
 
 FILTER_EPILOG = """\b
-DURATION is 500ms, 90s, 10m, 1h or 1d.
+DURATION is a number and a unit: 500ms, 90s, 10m, 1h, 1d.
 Exit codes: 0 done, 1 could not be done, 2 wrong option, or a column that is not there.
 
 \b
@@ -64,15 +64,17 @@ def _anonymity() -> list[GroupedOption]:
 def _columns() -> list[GroupedOption]:
     group, default = "Columns", FilterConfig()
     return [
-        setting(group, "--time", "Holds the time.", default.time, metavar="NAME"),
-        setting(group, "--user", "Holds the user.", default.user, metavar="NAME"),
-        setting(group, "--attribute", "Holds the attribute.", default.attribute, metavar="NAME"),
+        setting(group, "--time", "The column of the time.", default.time, metavar="NAME"),
+        setting(group, "--user", "The column of the user.", default.user, metavar="NAME"),
+        setting(
+            group, "--attribute", "The column of the attribute.", default.attribute, metavar="NAME"
+        ),
         GroupedOption(
             ["--pass", "passed"],
             group=group,
             metavar="NAME",
             multiple=True,
-            help="Also write this column, as it is: nothing is done to anonymize it. Repeatable.",
+            help="Also write this column as it is, not anonymized; repeatable.",
         ),
     ]
 
@@ -85,19 +87,19 @@ def _pseudonyms() -> list[GroupedOption]:
             group=group,
             is_flag=True,
             default=None,
-            help="Leave the user's column out; by default it holds a pseudonym.",
+            help="Leave out the user's column, which otherwise holds a pseudonym.",
         ),
         setting(
             group,
             "--rotate",
-            "For how long a user keeps a pseudonym.",
+            "How long a user keeps a pseudonym.",
             "the window",
             metavar="DURATION",
         ),
         setting(
             group,
             "--key-file",
-            "A key made by 'zanon-net key new', for pseudonyms that can be made again.",
+            "The key of the pseudonyms, made by 'zanon-net key new': the same in every run.",
             "a random key that is never stored",
             metavar="FILE",
         ),
@@ -110,32 +112,38 @@ def _formats() -> list[GroupedOption]:
         setting(
             group,
             "--format",
-            "The input's: CSV with a header, or JSON Lines. auto: an input that begins with '{' is"
-            " JSON Lines.",
+            "Format of the input: CSV with a header line, or JSON Lines. auto: JSON Lines if it"
+            " begins with '{'.",
             default.format,
             type=click.Choice(ROW_FORMATS),
         ),
-        setting(group, "--to", "The output's.", "the input's", type=click.Choice(ROW_FORMATS[1:])),
+        setting(
+            group,
+            "--to",
+            "Format of the output.",
+            "the input's",
+            type=click.Choice(ROW_FORMATS[1:]),
+        ),
         setting(
             group,
             "--time-unit",
-            "What a time counts from 1970 on, or iso: 2024-05-14T09:00:00.5+02:00, UTC where there"
-            " is no offset.",
+            "Unit of times counted from 1970, or iso: 2024-05-14T09:00:00.5+02:00 (UTC without an"
+            " offset).",
             default.time_unit,
             type=click.Choice(TIME_UNITS),
         ),
         setting(
             group,
             "--delimiter",
-            "Between CSV's columns: a character, or the word tab.",
+            "The character between CSV's columns, or the word tab.",
             default.delimiter,
             metavar="C",
         ),
         setting(
             group,
             "--header",
-            "The header of CSV that has none, such as time,user,attribute; the output has none"
-            " either.",
+            "The columns of CSV without a header line, such as time,user,attribute; the output has"
+            " none either.",
             metavar="LINE",
         ),
         setting(
@@ -161,7 +169,7 @@ def _limits() -> list[GroupedOption]:
         setting(
             group,
             "--max-tuples",
-            "Users of attributes kept at once.",
+            "Pairs of attribute and user kept at once.",
             default.max_tuples,
             metavar="N",
             type=int,
@@ -179,7 +187,7 @@ def _limits() -> list[GroupedOption]:
 
 def _messages() -> list[GroupedOption]:
     return [
-        json_option("The manifest, on stderr, in place of the summary."),
+        json_option("Print the manifest, not the summary, on stderr."),
         GroupedOption(
             ["-q", "--quiet"], group=MESSAGES, is_flag=True, help="No summary, only warnings."
         ),

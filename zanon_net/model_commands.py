@@ -28,7 +28,7 @@ OPTIONS = {name: f"--{name}" for name in ("users", "attributes", "exponent", "k"
 OPTIONS |= {"target": "--target", "plot": "--plot", "popularity": "--popularity"}
 OPTIONS |= {"first": "--rate", "rates": "--rate"}
 MODEL_EPILOG = """\b
-DURATION is 500ms, 90s, 10m, 1h or 1d.
+DURATION is a number and a unit: 500ms, 90s, 10m, 1h, 1d.
 
 \b
 Examples:
@@ -36,7 +36,7 @@ Examples:
   zanon-net model --popularity popularity.json --plot model.html
 """
 TUNE_EPILOG = """\b
-DURATION is 500ms, 90s, 10m, 1h or 1d.
+DURATION is a number and a unit: 500ms, 90s, 10m, 1h, 1d.
 
 \b
 Examples:
@@ -54,14 +54,15 @@ def _scenario_options() -> list[click.Parameter]:
     return [
         option(
             "--popularity",
-            "Fit all of these to what 'run --popularity' or 'filter --popularity' wrote.",
+            "Fit the stream to what 'run --popularity' or 'filter --popularity' wrote, instead of"
+            " giving the four below.",
             metavar="FILE",
         ),
-        option("--users", f"Users. [default: {USERS}]", type=int),
-        option("--attributes", f"Names there are. [default: {ATTRIBUTES}]", type=int),
+        option("--users", f"Number of users. [default: {USERS}]", type=int),
+        option("--attributes", f"Number of names. [default: {ATTRIBUTES}]", type=int),
         option(
             "--rate",
-            "How often an hour one user exposes the most popular name; that of rank r:"
+            "How often per hour a user exposes the most popular name; the one of rank r:"
             f" RATE / r^EXPONENT. [default: {RATE}]",
             type=float,
         ),
@@ -76,7 +77,11 @@ def _common_options(windows: str) -> list[click.Parameter]:
             ["--window", "windows"], group=group, multiple=True, metavar="DURATION", help=windows
         ),
         GroupedOption(
-            ["--k"], group=group, type=int, default=K, help=f"Users to be alike. [default: {K}]"
+            ["--k"],
+            group=group,
+            type=int,
+            default=K,
+            help=f"Users who share all released names. [default: {K}]",
         ),
         GroupedOption(
             ["--periods"],
@@ -85,12 +90,17 @@ def _common_options(windows: str) -> list[click.Parameter]:
             default=1,
             help="Windows for which an attacker collects one user's names. [default: 1]",
         ),
-        GroupedOption(["--json", "as_json"], group="Output", is_flag=True, help="JSON, no table."),
+        GroupedOption(
+            ["--json", "as_json"],
+            group="Output",
+            is_flag=True,
+            help="Print JSON instead of a table.",
+        ),
         GroupedOption(
             ["--plot"],
             group="Output",
             metavar="FILE",
-            help="Also draw it: FILE.png, .svg or .html.",
+            help="Also draw it, as FILE.png, .svg or .html.",
         ),
     ]
 
@@ -102,7 +112,7 @@ def _model_options() -> list[click.Parameter]:
         multiple=True,
         type=int,
         metavar="N",
-        help="A z to look at; give it again for more. [default: a dozen up to all users]",
+        help="A z to look at; repeatable. [default: a dozen up to all users]",
     )
     window = "The window. [default: that of --popularity, or 1h]"
     return [*_scenario_options(), z, *_common_options(window)]
@@ -115,11 +125,9 @@ def _tune_options() -> list[click.Parameter]:
         type=float,
         default=TARGET,
         metavar="P",
-        help=f"Probability with which a user is to be alike to k - 1 others. [default: {TARGET}]",
+        help=f"Probability that k - 1 others share a user's released names. [default: {TARGET}]",
     )
-    windows = (
-        "A window to find z for; give it again for more. [default: that of --popularity, or 1h]"
-    )
+    windows = "A window to find z for; repeatable. [default: that of --popularity, or 1h]"
     return [*_scenario_options(), target, *_common_options(windows)]
 
 

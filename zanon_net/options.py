@@ -14,8 +14,17 @@ from zanon_net.settings import TARGET_K, TARGET_Z_MAX
 
 MESSAGES = "Messages"
 INPUT_AND_OUTPUT = "Input and output"
+HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+EPILOG = """\b
+To begin with:
+  zanon-net inspect capture.pcap
+  zanon-net run capture.pcap --internal 10.0.0.0/8 --out logs
+  zanon-net COMMAND --help
+"""
+
 RUN_EPILOG = """\b
-DURATION is 500ms, 90s, 10m, 1h or 1d. An option overrides the same setting of --config.
+DURATION is a number and a unit: 500ms, 90s, 10m, 1h, 1d. SIZE is bytes: 500M, 20G.
+An option overrides the same setting of --config.
 Exit codes: 0 done, 1 could not be done, 2 wrong option or setting.
 
 \b
@@ -96,20 +105,23 @@ def _anonymity() -> list[GroupedOption]:
         setting(
             group,
             "--evidence",
-            "What shows that a user is real: an established connection, or nothing, for captures"
-            " of one direction only.",
+            "What a client must show to count as a user: an established connection, or nothing"
+            " (any; for captures of one direction only).",
             default.evidence,
             type=click.Choice(EVIDENCE),
         ),
         setting(
             group,
             "--dns-votes",
-            "Whether names in DNS queries count; who sends one can be forged.",
+            "Whether names in DNS queries count; their senders can be forged.",
             "yes" if default.dns_votes else "no",
             type=click.Choice(["yes", "no"]),
         ),
         setting(
-            group, "--never", "Suffixes of names never to release, one a line.", metavar="FILE"
+            group,
+            "--never",
+            "A file of suffixes, one a line; names that end in one are never released.",
+            metavar="FILE",
         ),
         *_following_z(group),
         switch(
@@ -121,7 +133,7 @@ def _anonymity() -> list[GroupedOption]:
         switch(
             group,
             "--dn-hunter",
-            "In fqdn, the name that DNS gave a flow's server, if z users share it.",
+            "Write in fqdn the name by which DNS gave the server's address, if z users share it.",
             "names in DNS queries only",
         ),
     ]
@@ -132,16 +144,16 @@ def _following_z(group: str) -> list[GroupedOption]:
         setting(
             group,
             "--target-p",
-            "Have z follow the stream: the probability with which a user is to have the same names"
-            " as others.",
-            "z stays",
+            "Let z follow the stream, so that with probability P a user's released names are also"
+            " those of other users.",
+            "z is fixed",
             metavar="P",
             type=float,
         ),
         setting(
             group,
             "--target-k",
-            "With how many users, the user included, for --target-p.",
+            "How many users, the user included, share these names; for --target-p.",
             TARGET_K,
             metavar="K",
             type=int,
@@ -171,25 +183,25 @@ def _addresses() -> list[GroupedOption]:
         setting(
             group,
             "--user-prefix",
-            "Bits of an IPv4 and of an IPv6 address that make a user.",
+            "Leading bits of an IPv4 and of an IPv6 address that tell users apart.",
             ",".join(map(str, default.user_prefix)),
             metavar="BITS,BITS",
         ),
         setting(
             group,
             "--rotate",
-            "For how long one key makes the pseudonyms.",
+            "How long one key makes the pseudonyms.",
             "the window",
             metavar="DURATION",
         ),
         setting(
             group,
             "--key-file",
-            "A key made by 'zanon-net key new', for pseudonyms that can be made again.",
+            "The key of the pseudonyms, made by 'zanon-net key new': the same in every run.",
             "a random key that is never stored",
             metavar="FILE",
         ),
-        switch(group, "--keep-client-port", "Client ports as they are.", "0 in their place"),
+        switch(group, "--keep-client-port", "Write client ports as they are.", "0 instead"),
     ]
 
 
@@ -206,7 +218,7 @@ def _output() -> list[GroupedOption]:
         setting(
             group,
             "--format",
-            "What to write; give it again for more.",
+            "What to write; repeatable.",
             " ".join(default.format),
             type=click.Choice(list(FORMAT_OUTPUTS)),
             multiple=True,
@@ -221,22 +233,21 @@ def _output() -> list[GroupedOption]:
         setting(
             group,
             "--compress",
-            "How files are compressed; none: Parquet by what is fastest.",
+            "How files are compressed; Parquet with none: snappy.",
             default.compress,
             type=click.Choice(COMPRESSIONS),
         ),
         setting(
             group,
             "--split",
-            "Begin new files each time this much packet time begins, such as each hour; in "
-            "whole minutes.",
+            "Begin new files at each multiple of this packet time, such as 1h; whole minutes only.",
             "no limit",
             metavar="DURATION",
         ),
         setting(
             group,
             "--split-size",
-            "Begin new files when one has this many bytes, such as 500M.",
+            "Begin new files when one reaches this size, such as 500M.",
             "no limit",
             metavar="SIZE",
         ),
@@ -256,21 +267,21 @@ def _input() -> list[GroupedOption]:
         setting(
             group,
             "--filter",
-            "Read only packets that match a capture filter, as tcpdump has them: 'port 443'.",
+            "Read only packets that match this capture filter, as of tcpdump: 'port 443'.",
             metavar="BPF",
         ),
         setting(
             group,
             "--max-bytes",
-            "Most bytes that a compressed source may unpack to, such as 500M or 20G.",
+            "The most that a compressed source may unpack to, such as 20G.",
             "200 times its size, at least 1G",
-            metavar="BYTES",
+            metavar="SIZE",
         ),
         GroupedOption(
             ["--config", "config_file"],
             group=group,
             metavar="FILE",
-            help="Settings in TOML; see docs/configuration.md.",
+            help="Settings from a TOML file; 'zanon-net config' writes one.",
         ),
     ]
 
@@ -281,7 +292,7 @@ def _limits() -> list[GroupedOption]:
         setting(
             group,
             "--max-flows",
-            "Flows at a time; then those idle for longest are closed early, and counted.",
+            "Open flows at a time; beyond it those idle for longest are closed early, and counted.",
             default.max_flows,
             metavar="N",
             type=int,
@@ -303,20 +314,20 @@ def _live() -> list[GroupedOption]:
         setting(
             group,
             "--status",
-            "Tell every so often what has been read, released and lost; of captures too.",
+            "How often to report what was read, released and lost; for captures, too.",
             metavar="DURATION",
         ),
         setting(
             group,
             "--ring",
-            "Memory for frames that wait to be read, of each interface.",
+            "Memory of each interface for frames that wait to be read.",
             f"{default.ring_bytes >> 20}M",
-            metavar="BYTES",
+            metavar="SIZE",
         ),
         setting(
             group,
             "--snaplen",
-            "Bytes kept of a frame; a name behind them is not seen.",
+            "Bytes kept of each frame; a name beyond them is not seen.",
             default.snaplen,
             metavar="BYTES",
             type=int,
@@ -324,14 +335,14 @@ def _live() -> list[GroupedOption]:
         setting(
             group,
             "--promiscuous",
-            "Whether to take frames for other hosts too.",
+            "Whether to take frames for other hosts, too.",
             "yes" if default.promiscuous else "no",
             type=click.Choice(["yes", "no"]),
         ),
         setting(
             group,
             "--drop-to",
-            "The user to go on as, instead of root, once everything is open.",
+            "Once everything is open, go on as this user instead of root.",
             metavar="USER",
         ),
     ]
@@ -345,7 +356,7 @@ def json_option(text: str) -> GroupedOption:
 def _messages() -> list[GroupedOption]:
     group = MESSAGES
     return [
-        json_option("The manifest in place of the summary: on stdout, or on stderr with --out -."),
+        json_option("Print the manifest, not the summary: on stdout, or on stderr with --out -."),
         GroupedOption(
             ["-q", "--quiet"], group=group, is_flag=True, help="No summary and no progress bar."
         ),

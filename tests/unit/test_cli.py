@@ -353,7 +353,7 @@ def test_a_run_tells_what_its_flows_take_before_it_starts(capsys: Captured) -> N
     assert run_main("run", DEMO, "--out", "out", "--max-flows", 1000) == 0
     first = capsys.readouterr().err.splitlines()[0]
     found = re.fullmatch(
-        "zanon-net: up to 1,000 flows at a time, whose table alone takes up to ([0-9,]+) bytes",
+        "zanon-net: the flow table holds up to 1,000 flows, in up to ([0-9,]+) bytes of memory",
         first,
     )
     assert found

@@ -30,8 +30,8 @@ def flow_bytes_max(columns: tuple[str, ...], max_flows: int) -> int:
 
 def test_memory(page: str) -> None:
     usual, flows = Config().output.columns, Config().limits.max_flows
-    assert f"up to {flows:,} flows at a time" in page
-    assert f"takes up to {flow_bytes_max(usual, flows):,} bytes" in page
+    size = flow_bytes_max(usual, flows)
+    assert f"up to {flows:,} flows, in up to {size:,} bytes of memory" in page
     for columns in (("core",), usual, COLUMN_SETS):
         assert f" {flow_bytes_max(columns, flows) // flows:,} " in page
     assert f"{flow_bytes_max(usual, 1000) // 1000} bytes with `--max-flows 1000`" in page

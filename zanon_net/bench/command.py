@@ -114,7 +114,7 @@ def measure_traffic(traffic: str, octets: int, repeat: int) -> Result:
     "--traffic",
     type=click.Choice(list(TRAFFIC)),
     multiple=True,
-    help="What kind; give it again for more. [default: all]",
+    help="The kind of traffic; repeatable. [default: all]",
 )
 @click.option(
     "--bytes",

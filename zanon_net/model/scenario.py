@@ -175,8 +175,8 @@ class Choice:
         others = "1 other" if self.k == 2 else f"{self.k - 1} others"
         text = (
             f"At a window of {window} take z = {chosen.z}: with probability"
-            f" {chosen.bounds.lower:.4g} a user is alike to at least {others}, and"
-            f" {chosen.released:.0%} of what users expose is released"
+            f" {chosen.bounds.lower:.4g} a user's released names are also those of at least"
+            f" {others}, and {chosen.released:.0%} of what users expose is released"
         )
         if self.first.z != self.stable.z and chosen is self.stable:
             text += f"; z = {self.first.z} would do too, but not every z above it"
@@ -184,7 +184,7 @@ class Choice:
             text += "; do not raise it without a look here, for some larger z miss the target"
         if chosen.fitted is not None and chosen.fitted.lower < self.target:
             between = f"{chosen.fitted.lower:.3g} to {chosen.fitted.upper:.3g}"
-            text += f"; what was fitted would allow {between}"
+            text += f"; the fit leaves {between} possible"
         return text + "."
 
     def to_dict(self) -> dict[str, Any]:
