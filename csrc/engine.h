@@ -3,6 +3,17 @@
 /*
  * The whole packet path behind one handle: frames in, anonymised text out.
  *
+ *     zn_engine_config config = zn_engine_default_config();
+ *     config.outputs = 1u << ZN_OUTPUT_OBSERVATIONS;      what to make, see outputs.h
+ *     if (zn_engine_open(&engine, &config, &err) != 0)    err.msg says why, for people
+ *     zn_engine_feed(engine, frames, n, &err)             again and again; then read and empty
+ *     zn_engine_outputs(engine)                           until it is over:
+ *     zn_engine_finish(engine, &err), zn_engine_close(engine)
+ *
+ * examples/c/monitor.c is a whole program of this kind. Times are ns since the Unix epoch, of the
+ * packets. A function that returns int returns the negative of a zn_err (base/base.h) for an error,
+ * and fills *err, which may be NULL; no message holds a name or an address.
+ *
  * Frames are taken in batches. Each batch is decoded, its flows are updated, the names it completes
  * are put to the vote, decided, and written together with the records of the flows that closed.
  * Nothing is allocated on the way but room for output, which gathers until the caller takes it and
@@ -33,37 +44,42 @@
 typedef struct zn_engine zn_engine;
 
 typedef struct zn_engine_config {
-    uint32_t z;
-    int64_t window_ns; /* the window of z-anonymity */
-    int64_t rotate_ns; /* length of a key's epoch */
-    bool established;  /* votes need evidence that the client is real */
-    bool dns_votes;    /* DNS names take part */
-    bool exact;        /* exact measurements beside suppressed names */
-    bool keep_client_port;
+    uint32_t z;             /* users that must share a name, 1 .. ZN_ZTABLE_Z_MAX */
+    int64_t window_ns;      /* for how long an exposure counts, 1 .. ZN_ZTABLE_WINDOW_MAX_NS */
+    int64_t rotate_ns;      /* length of a key's epoch, > 0 */
+    bool established;       /* votes need evidence that the client is real */
+    bool dns_votes;         /* DNS names take part */
+    bool exact;             /* exact measurements beside suppressed names */
+    bool keep_client_port;  /* client ports as they are, instead of 0 */
     bool dn_hunter;         /* names of DNS responses for the flows that follow them */
     unsigned sets;          /* ZN_SET_*: columns beside the core */
     uint32_t outputs;       /* bits: 1 << ZN_OUTPUT_* */
     int64_t split_ns;       /* periods of outputs, aligned to the Unix epoch; 0: one for all */
-    const zn_net *internal; /* NULL: private ranges; copied */
+    const zn_net *internal; /* the users' networks; NULL: private ranges; copied */
     size_t internal_count;
     const zn_span *never; /* normalised suffixes that are never released; copied */
     size_t never_count;
     uint8_t user_v4_bits, user_v6_bits; /* prefix lengths that make a user, e.g. 32 and 64 */
-    const char *key_file;               /* NULL: ephemeral keys */
-    uint32_t max_flows, max_tuples, max_attributes;
-    uint32_t z_max;   /* the largest that zn_engine_set_z may set; 0: z stays */
+    const char *key_file; /* one that `zanon-net key new` made; NULL: ephemeral keys */
+    uint32_t max_flows;   /* open at a time; then those idle for longest are closed */
+    uint32_t max_tuples, max_attributes; /* of the z-table, as in zn_ztable_config */
+    uint32_t z_max;                      /* the largest that zn_engine_set_z may set; 0: z stays */
     bool popularity;  /* stop at the end of each window, for its counts to be read */
     unsigned workers; /* threads that share the work, the caller's among them: 1 .. ZN_POOL_MAX */
 } zn_engine_config;
 
-/* What the command does when nothing is said, without any output. */
+/* The defaults of the command, with no output chosen. */
 zn_engine_config zn_engine_default_config(void);
 
-/* Returns 0, or a negative zn_err with *err filled and *out NULL. */
+/* A new engine at *out, to be closed by the caller; copies *config. 0, or with *out NULL:
+ * -ZN_ERR_CONFIG for a value out of range or a key file that holds no key or that others may read,
+ * -ZN_ERR_IO for one that cannot be read, -ZN_ERR_CAPACITY without memory, -ZN_ERR_CRYPTO where
+ * libcrypto or the system's random numbers fail. */
 int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *err);
+/* Wipes the keys and gives all memory back; NULL is fine. */
 void zn_engine_close(zn_engine *e);
 
-/* Takes n frames; any n. 0 or a negative zn_err. */
+/* Takes n frames, any n, whose bytes are borrowed for the call. 0 or a negative zn_err. */
 int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err);
 /* Takes up to max_frames from a source, first those that a call before had read and left, of which
  * it takes all; of a stream, what is there. What is decided together does not depend on how many

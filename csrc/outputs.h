@@ -2,7 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What an engine puts out: a text buffer for each output that is lines, and the tables that become
- * Parquet, of TCP and of UDP. Marks divide both where a period of --split ends, so that what
+ * Parquet, of TCP and of UDP. A program reads text[output].bytes, of which .n are there, and then
+ * calls zn_outputs_clear. Marks divide both where a period of --split ends, so that what
  * belongs to which period does not depend on when the buffers are emptied.
  */
 #ifndef ZN_OUTPUTS_H
@@ -19,12 +20,12 @@
 
 /* Texts, two of them of rows of bytes, then tables. As bits (1 << output) in a set of outputs. */
 typedef enum zn_output {
-    ZN_OUTPUT_TCP_COMPLETE,
+    ZN_OUTPUT_TCP_COMPLETE, /* Tstat's three logs */
     ZN_OUTPUT_TCP_NOCOMPLETE,
     ZN_OUTPUT_UDP_COMPLETE,
-    ZN_OUTPUT_JSONL,
-    ZN_OUTPUT_OBSERVATIONS,
-    ZN_OUTPUT_CSV,
+    ZN_OUTPUT_JSONL,            /* a flow a line */
+    ZN_OUTPUT_OBSERVATIONS,     /* JSON Lines: a released name each, at its decision */
+    ZN_OUTPUT_CSV,              /* a flow a line; zn_outputs_header has the first */
     ZN_OUTPUT_RECORD_ROWS,      /* zn_event_record */
     ZN_OUTPUT_OBSERVATION_ROWS, /* zn_event_observation */
     ZN_OUTPUT_TEXTS,

@@ -1,10 +1,18 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Flow logs from network traffic whose every name is shared by at least z users.
+"""Network traffic as flow logs in which every name is shared by at least z users.
 
-`run(source, config)` turns captures into anonymized logs, `read_log` reads them and Tstat's own;
-`Engine` takes frames from a program of yours; `ZTable` and `CryptoPan` are its two building blocks
-by themselves, and `parse` has the parsers. Times are integer nanoseconds since the Unix epoch.
+- `run(source, config, out=...)`: captures or interfaces to anonymized logs; returns a `Report`.
+- `Config`: its settings, in sections: `ZParams`, `AddressPolicy`, `Input`, `Output`, `Limits`,
+  `LiveSettings`.
+- `read_log(path)`: such logs, and Tstat's own, as a table for pandas, polars or Arrow.
+- `Engine(config)`: frames of a program of yours in, `RECORD_DTYPE` and `OBSERVATION_DTYPE` out.
+- `ZTable`, `CryptoPan`: z-anonymity and pseudonyms by themselves; `caps_for_bytes`: limits of
+  memory for the former.
+- `parse`: the parsers one by one. They anonymize nothing.
+
+Times are integer nanoseconds since the Unix epoch, UTC. Every error is a `ZanonError` with a text
+of one line that holds no name and no address. The documents are in docs/ of the sources.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -10,6 +10,7 @@ from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.number cimport PyNumber_Index
+from cython cimport embedsignature
 from libc.errno cimport EINTR
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset

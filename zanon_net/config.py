@@ -62,7 +62,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """All settings of a run."""
+    """All settings of a run, each in its section; docs/configuration.md explains them.
+
+    anonymity: which names are released. addresses: who is a user, and pseudonyms. input: what is
+    read. output: what is written. limits: sizes of the tables, threads. live: interfaces.
+
+    `Config().replace(z=10, window="30m")` sets settings by their names, whatever their section.
+    Making one raises ConfigError for a wrong value.
+    """
 
     anonymity: ZParams = field(default_factory=ZParams)
     addresses: AddressPolicy = field(default_factory=AddressPolicy)

@@ -62,7 +62,8 @@ class Engine:
         linktype: the LINKTYPE_* of all of them, 1 for Ethernet.
 
         Raises ValueError when the lengths do not fit or a number is out of range, TypeError for
-        other than whole numbers; then nothing was taken.
+        other than whole numbers; then nothing was taken. After a CapacityError only `close` is
+        left.
         """
         self._engine.feed(
             buffer,
@@ -73,11 +74,14 @@ class Engine:
         )
 
     def observations(self) -> npt.NDArray[np.void]:
-        """The observations released since the last call, of OBSERVATION_DTYPE."""
+        """The observations released since the last call, of OBSERVATION_DTYPE.
+
+        Its fields, and what they hold where something is withheld, are in docs/embedding.md.
+        """
         return np.frombuffer(self._take("observation_rows"), OBSERVATION_DTYPE)
 
     def records(self) -> npt.NDArray[np.void]:
-        """The flows that closed since the last call, of RECORD_DTYPE."""
+        """The flows that closed since the last call, of RECORD_DTYPE; see docs/embedding.md."""
         return np.frombuffer(self._take("record_rows"), RECORD_DTYPE)
 
     def _take(self, output: str) -> bytes:

@@ -12,14 +12,14 @@ RING_MIN, RING_MAX = 1 << 20, (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class LiveSettings:
-    """How interfaces are read, and what is told meanwhile.
+    """How interfaces are read, and what is reported meanwhile.
 
     ring: memory for frames that wait to be read, of each interface; bytes or "64M", afterwards a
         number.
     snaplen: bytes that are kept of a frame; a name that lies behind them is not seen.
     promiscuous: whether frames for other hosts are taken too.
-    status: how often a line tells of the run; "10s", or ns; None: never.
-    drop_to: the user to go on as once everything is open; None: the one that started.
+    status: how often to report on the run; "10s", or ns; None: never. Of captures, too.
+    drop_to: the user to go on as once everything is open; None: the one that started it.
     """
 
     ring: int | str = 64 << 20

@@ -255,22 +255,22 @@ def run(
     interruption: Interruption | None = None,
     started: Started | None = None,
 ) -> Report:
-    """Turns captures, or what passes network interfaces, into anonymized logs.
+    """Turns captures, or what passes network interfaces, into anonymized logs; returns the report.
 
     source: a capture's path, a folder of captures, "-" for standard input, or several of them; they
         are read in the order of their first packets' times. Packed captures are unpacked. Or one or
         more interfaces, which are read until interrupted.
     config: the settings; the defaults when None.
     out: a folder that is new or empty, "-" for standard output, None for ./zanon-<UTC start>.
-    progress: called after each batch; see Progress.
+    progress: called after each batch; see zanon_net.pipeline.Progress.
     status: called every `config.live.status`, if that is set.
-    interruption: entered by the caller, lets a signal end the reading early.
-    started: called when the first packet could be read; see Started.
+    interruption: a zanon_net.pipeline.Interruption; entered, it lets signals end the reading.
+    started: called when the first packet could be read; see zanon_net.pipeline.Started.
 
-    Raises ConfigError, CaptureError, FormatError, CapacityError, or ZanonError when the output
-    cannot be written. After any error only files that are whole stand under a final name: none,
-    unless the output was rotated before. When it was, or when the output could not be written, the
-    manifest tells what there is and how many records there is not.
+    Raises ConfigError, CaptureError (a source cannot be read), FormatError (it is no capture),
+    CapacityError or OutputError, each a ZanonError. After any error only files that are whole stand
+    under a final name: none, unless the output was rotated before. When it was, or when the output
+    could not be written, the manifest tells what there is and how many records there is not.
     """
     config = config or Config()
     interruption = interruption or Interruption()

@@ -305,10 +305,10 @@ def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
 class Report:
     """What `run` did.
 
-    manifest: as written beside the logs.
+    manifest: as written beside the logs; docs/output.md has its keys.
     out: the folder; None for standard output.
-    totals: the engine's counters.
-    seconds: from the first batch to the last byte handed to the system.
+    totals: the engine's counters, which the manifest has by group.
+    seconds: of wall time from the first batch to the last byte handed to the system.
     """
 
     manifest: Mapping[str, Any]

@@ -64,11 +64,11 @@ class ZParams(_Section):
     never: suffixes of names never to release: a file with one a line, or a sequence; afterwards a
         tuple.
     exact: exact measurements also in records whose name is suppressed.
-    dn_hunter: whether flows are told the name that DNS gave their server's address, where z users
+    dn_hunter: whether fqdn has the name by which DNS gave the server's address, where z users
         share it.
-    target_k, target_p, z_max: have z follow the stream, from z to z_max, so that a user is alike to
-        target_k - 1 others with probability target_p; None: z stays. Given one, the others are 2,
-        0.95 and the larger of 1000 and z.
+    target_k, target_p, z_max: let z follow the stream, from z to z_max, so that a user's released
+        names are also those of target_k - 1 others with probability target_p; None: z is fixed.
+        Given one, the others are 2, 0.95 and the larger of 1000 and z.
     """
 
     z: int = 20
@@ -137,7 +137,7 @@ class AddressPolicy(_Section):
 
     internal: the users' networks: "10.0.0.0/8,fd00::/8", a file with one a line, a sequence, or
         "any"; None: the private ranges, else whoever opened the flow. Afterwards None or a tuple.
-    user_prefix: bits of an IPv4 and of an IPv6 address that make a user.
+    user_prefix: leading bits of an IPv4 and of an IPv6 address that tell users apart.
     keep_client_port: client ports as they are instead of 0.
     rotate: for how long one key makes the pseudonyms; "1h", or ns; None: as long as the window.
     key_file: a file made by `zanon-net key new`; None: a random key that nobody ever sees.
@@ -200,8 +200,7 @@ class Output(_Section):
 
     format: tstat, csv, jsonl, parquet, observations. columns: core and any of layer7, e2e, options,
         p2p.
-    compress: how files are compressed: "none", "gzip" or "zstd"; with "none" Parquet by what is
-        fastest.
+    compress: how files are compressed: "none", "gzip" or "zstd"; with "none" Parquet has snappy.
     split: how long a part of the output lasts, in packet time from a whole multiple of it on;
         "1h", or ns; None: no limit.
     split_size: bytes of a file at which its part ends; "500M", or a number; None: no limit.
@@ -249,6 +248,9 @@ class Output(_Section):
 class Limits(_Section):
     """Hard caps of the tables, in entries. At a cap only more is suppressed, and counted.
 
+    max_flows: open flows at a time; beyond it those idle for longest are closed early.
+    max_tuples: (name or server, user) pairs in the window; beyond it the oldest are forgotten.
+    max_attributes: names and servers in the window; beyond it the oldest are forgotten.
     workers: threads that share the work; the output is the same for any number.
     """
 

@@ -364,3 +364,10 @@ class TestLooks:
         for name in dir(ZTable):
             if not name.startswith("_"):
                 assert getattr(ZTable, name).__doc__, name
+
+
+def test_the_help_says_how_it_is_called() -> None:
+    shown = " ".join((ZTable.__doc__ or "").partition(")")[0].split())
+    assert shown.startswith("ZTable(z, window_ns, *, keep=None, ")
+    with pytest.raises(TypeError):
+        ZTable(2, 10, 2)  # type: ignore[misc]

@@ -32,8 +32,10 @@ cdef int64_t time_of(value) except -1:
 def caps_for_bytes(memory_bytes, keep=None):
     """The largest (max_tuples, max_attributes) with which a ZTable stays below `memory_bytes`.
 
-    That holds for every input: hostile ones take all of it, usual ones a small part. keep: as in
-    ZTable; what is kept of an attribute decides how much its users cost.
+    That holds for every input: hostile ones take all of it, usual ones a small part.
+
+    memory_bytes: what the table may take at most, in bytes.
+    keep: as in ZTable; what is kept of an attribute decides how much its users cost.
 
     Raises ConfigError when no table is that small, or keep is out of range.
     """
@@ -50,19 +52,24 @@ def caps_for_bytes(memory_bytes, keep=None):
 
 
 cdef class ZTable:
-    """Decides observations (time, user, attribute) by z-anonymity (Jha et al. 2022, Algorithm 1).
+    """ZTable(z, window_ns, *, keep=None, max_tuples=None, max_attributes=None, max_jump_ns=None,
+           rebase_after=256, reserve=False)
+
+    Decides observations (time, user, attribute) by z-anonymity (Jha et al. 2022, Algorithm 1).
 
     An observation is released when at least z distinct users, the present one included, exposed
     the attribute within the last window. Users and attributes are bytes or str; they are held as
     hashes under a random key.
 
-    z: threshold, 1 to 2**31. window_ns: the window in nanoseconds, up to ten years. keep: most
-    recent distinct users kept per attribute, at least z; None keeps all. max_tuples,
-    max_attributes: caps (caps_for_bytes has those for a memory size), at which the oldest go
-    first; 2**24 and 2**22 where they are None. max_jump_ns: a larger step forward in time must be
-    confirmed; None: off. rebase_after: refused observations in a row that prove the clock wrong.
-    reserve: take all memory the caps allow now, for any input, so that no observation waits for
-    the kernel later; the caps have to be given then. Otherwise memory grows with what is live.
+    z: the threshold, 1 to 2**31.
+    window_ns: the window in nanoseconds, up to ten years.
+    keep: most recent distinct users kept of each attribute, z to 2**32 - 1; None keeps all.
+    max_tuples, max_attributes: (attribute, user) pairs and attributes held at once, at which the
+        oldest go first; None: 2**24 and 2**22. caps_for_bytes has those for a memory size.
+    max_jump_ns: a larger step forward in time, in nanoseconds, must be confirmed; None: off.
+    rebase_after: refused observations in a row that prove the clock wrong.
+    reserve: take all memory the caps allow now, so that no observation waits for the kernel later;
+        the caps have to be given then. Otherwise memory grows with what is live.
 
     A table belongs to one thread at a time: observe_batch lets other threads run, and a call from
     one of those meanwhile raises RuntimeError. It can be neither pickled nor copied.
@@ -91,6 +98,7 @@ cdef class ZTable:
     def __cinit__(self, *arguments, **options):
         self.guard = _Guard()
 
+    @embedsignature(False)  # it puts the star behind keep
     def __init__(self, z, window_ns, *, keep=None, max_tuples=None, max_attributes=None,
                  max_jump_ns=None, rebase_after=256, reserve=False):
         cdef zn_error err
