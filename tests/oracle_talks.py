@@ -104,6 +104,7 @@ class Talk:
     stream: StreamOracle = field(default_factory=StreamOracle)
     base: int | None = None  # sequence number of the client's first byte
     server_isn: int | None = None
+    plays_server: bool = False  # the client sent what servers do, which an echo sends back
     told: int = 0  # hellos and requests that were taken from the stream
     read: int = 0  # bytes of them
     asked: list[tuple[int, int, Name]] = field(default_factory=list)
@@ -237,10 +238,11 @@ class Talk:
         if p.sender == self.client:
             if p.flags & SYN:
                 self.base = p.seq + 1
+                self.plays_server |= p.flags & ACK > 0
             acknowledges = p.flags & (ACK | RST) == ACK and self.server_isn is not None
             if acknowledges and p.ack == self.server_isn + 1:
                 self.proven = True
-        elif p.flags & SYN and p.flags & ACK and p.ack == self.base:
+        elif p.flags & SYN and p.flags & ACK and p.ack == self.base and not self.plays_server:
             self.server_isn = p.seq
         if self.speaks(p) and (self.proven or not self.rules.established):
             yield from self._vote_addr(p)

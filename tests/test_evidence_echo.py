@@ -8,7 +8,7 @@ import pytest
 import quic_wire as quic
 import wire
 from engine_help import Outcome, after_another_user, nets, run
-from packet_help import SECOND, SERVER, START, Udp, user, visit
+from packet_help import ACK, CLIENT, PSH, SECOND, SERVER, START, SYN, Tcp, Udp, hello, user, visit
 from quic_wire import DCID, SCID, V1, V2, Initial, crypto, dtls_fragment, dtls_hello, dtls_record
 from test_tunnels import by_tunnel
 
@@ -114,3 +114,16 @@ def test_a_start_that_another_protocol_repeats_proves_nobody(kind: int) -> None:
     assert len(refused) == 36
     talk = Udp(ports=(40000, 500)).send(first).send(refused, SERVER).send(quic.short(server))
     assert proves_nobody(after_another_user(talk))
+
+
+def test_a_mirror_of_segments_proves_nobody() -> None:
+    for again in (False, True):
+        talk = Tcp().segment(CLIENT, SYN, seq=1000)
+        talk.segment(CLIENT, SYN | ACK, seq=7000 if again else 1000, ack=1001)
+        if again:
+            talk.segment(CLIENT, SYN, seq=1000)
+        talk.segment(SERVER, SYN, seq=1000)
+        talk.segment(SERVER, SYN | ACK, seq=7000 if again else 1000, ack=1001)
+        talk.segment(CLIENT, ACK, seq=1001, ack=7001 if again else 1001)
+        talk.segment(CLIENT, PSH | ACK, hello(NAME), seq=1001, ack=7001 if again else 1001)
+        assert proves_nobody(after_another_user(talk))

@@ -204,9 +204,12 @@ static uint16_t one_more(uint16_t n)
  * known: the client's once the server acknowledged it, the server's once the client did. */
 static void count_syn(zn_flow *f, zn_flow_side *side, const zn_packet *p)
 {
-    /* Not where something came before the client's SYN: somebody else may have sent that. */
-    bool acks = !f->midstream && p->sender != f->client && (p->tcp_flags & ZN_TCP_ACK) != 0 &&
+    bool answer = (p->tcp_flags & ZN_TCP_ACK) != 0;
+    /* Not where something came before the client's SYN: somebody else may have sent that; nor where
+     * a server that echoes segments may send its client's back. */
+    bool acks = !f->midstream && p->sender != f->client && answer && !f->client_plays_server &&
                 f->rare[f->client].syn != 0 && p->ack == f->side[f->client].isn + 1;
+    f->client_plays_server |= answer && p->sender == f->client;
     f->rare[p->sender].syn = one_more(f->rare[p->sender].syn);
     if (!f->syn_acked || (acks && !f->client_acked))
         side->isn = p->seq;
