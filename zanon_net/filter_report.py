@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from zanon_net._core import ROW_FAULTS, Sieve
 from zanon_net._version import __version__
 from zanon_net.filter_config import FilterConfig
-from zanon_net.report import print_rows, time_range, time_span
+from zanon_net.report import print_rows, share, time_range, time_span
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -141,13 +141,11 @@ class FilterReport:
 
     def _lines(self) -> Iterable[tuple[str, str]]:
         totals, table, speed = self.totals, self.totals.table, self.speed()
-        decided = table["observations"]
         yield "rows", f"{totals.rows['rows']:,} read, {totals.rows['written']:,} written"
         for name, text in ROW_FAULTS.items():
             if totals.rows[name]:
                 yield "dropped", f"{totals.rows[name]:,}  {text}"
-        share = f" ({table['released'] / decided:.1%})" if decided else ""
-        yield "released", f"{table['released']:,} of {decided:,}{share}"
+        yield "released", share(table["released"], table["observations"])
         for name, text in SUPPRESSED.items():
             if table[name]:
                 yield "suppressed", f"{table[name]:,}  {text}"

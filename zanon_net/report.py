@@ -55,6 +55,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
 
 
+def share(part: int, whole: int) -> str:
+    """`part` of `whole` for people, also in percent where that is something."""
+    return f"{part:,} of {whole:,}" + (f" ({part / whole:.1%})" if whole else "")
+
+
 def print_rows(console: "Console", rows: Iterable[tuple[str, str]]) -> None:
     """Prints (title, text) as a table of two columns; long texts are folded."""
     from rich.table import Table
@@ -350,7 +355,7 @@ class Report:
         yield "packets", f"{counters['frames']:,}"
         yield "flows", f"{counters['flows_tcp']:,} TCP, {counters['flows_udp']:,} UDP"
         yield "names seen", ", ".join(f"{n:,} {source}" for source, n in totals.names().items())
-        yield "released", _share(counters["released"], totals.decided)
+        yield "released", share(counters["released"], totals.decided)
         if changes := self.manifest.get("z_changes"):
             low, high = (pick(one["new"] for one in changes) for pick in (min, max))
             yield "z", f"changed {len(changes):,} times, to {low:,} at least and {high:,} at most"
@@ -375,7 +380,3 @@ class Report:
             yield "output", str(self.out)
         for note in self.manifest["notes"]:
             yield "note", note
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{part:,} of {whole:,}" + (f" ({part / whole:.1%})" if whole else "")
