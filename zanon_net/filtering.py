@@ -18,7 +18,7 @@ from zanon_net.filter_report import FilterReport, RowSource, RowTotals, build_fi
 from zanon_net.pipeline import Interruption, StopReading
 from zanon_net.popularity_file import PopularityFile
 from zanon_net.sinks import Plan, StdoutSink, refuse_stdout
-from zanon_net.sources import STDIN, Source, read_stream
+from zanon_net.sources import STDIN, Source, check_sources, read_stream
 
 READ_BYTES = 1 << 18  # a pipe gives what it has, a file this much
 OUTPUT = "observations"
@@ -170,10 +170,7 @@ def filter_rows(
     read or, with config.strict, the first could not; CapacityError, ZanonError, BrokenPipeError.
     """
     interruption = interruption or Interruption()
-    if not sources or list(sources).count(STDIN) > 1:
-        raise ConfigError("give one source or more, and standard input only once")
-    if "" in sources:
-        raise ConfigError("a source without a name was given; was it a variable that is not set?")
+    check_sources(sources)
     with ExitStack() as stack, ExitStack() as until_done:
         inputs: list[_Input] = []
         for source in sources:

@@ -204,6 +204,16 @@ def _read_start(fd: int, name: str) -> bytes:
     return start
 
 
+def check_sources(sources: Sequence[Source]) -> None:
+    """Raises ConfigError for sources that cannot be meant, whatever there is under their names."""
+    if not sources or list(sources).count(STDIN) > 1:
+        raise ConfigError("give one source or more, and standard input only once")
+    if "" in sources:
+        raise ConfigError("a source without a name was given; was it a variable that is not set?")
+    if any("\0" in str(source) for source in sources):  # the system would cut it there
+        raise ConfigError("the name of a source holds a zero byte")
+
+
 def open_sources(sources: Sequence[Source], config: Config, stack: ExitStack) -> list[OpenSource]:
     """Opens every source and reads its header; in the order of their first packets.
 
@@ -212,12 +222,7 @@ def open_sources(sources: Sequence[Source], config: Config, stack: ExitStack) ->
 
     Raises ConfigError, CaptureError or FormatError.
     """
-    if not sources or list(sources).count(STDIN) > 1:
-        raise ConfigError("give one source or more, and standard input only once")
-    if "" in sources:
-        raise ConfigError("a source without a name was given; was it a variable that is not set?")
-    if any("\0" in str(source) for source in sources):  # the system would cut it there
-        raise ConfigError("the name of a source holds a zero byte")
+    check_sources(sources)
     opened: list[OpenSource] = []
     for source in sources:
         if source != STDIN and Path(source).is_dir():

@@ -22,6 +22,8 @@ from snoop_bytes import snoop_header, snoop_record
 from zanon_net import Config, FormatError, run
 from zanon_net.cli import main
 from zanon_net.errors import CaptureError, ConfigError
+from zanon_net.filter_config import FilterConfig
+from zanon_net.filtering import filter_rows
 from zanon_net.inspecting import inspect
 from zanon_net.sources import open_sources
 
@@ -185,6 +187,8 @@ def test_what_cannot_be_a_source(tmp_path: Path, visits: list[list[Frame]]) -> N
             open_sources([], Config(), stack)
         with pytest.raises(ConfigError, match="holds a zero byte"):  # the system reads "good"
             open_sources([f"{tmp_path / 'good'}\0x"], Config(), stack)
+        with pytest.raises(ConfigError, match="holds a zero byte"):
+            filter_rows([f"{tmp_path / 'good'}\0x"], FilterConfig())
         with pytest.raises(CaptureError, match="lo is a network interface, which only"):
             open_sources(["lo"], Config(), stack)
         with pytest.raises(FormatError, match="none is a folder without a capture in it"):
