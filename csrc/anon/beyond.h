@@ -19,9 +19,6 @@
 
 _Static_assert(ZN_PACKET_START >= ZN_SIGN_START_BYTES, "a datagram is told by its start");
 
-#define ZN_QUIC_LONG_FORM 0x80u
-#define ZN_TLS_APPLICATION_DATA 23 /* a record of this type */
-
 /* It came as its flow's packets do, and the flow's server address was voted for, or will not be. */
 static inline bool zn_beyond_places(const zn_flow *f, const zn_packet *p)
 {
@@ -66,7 +63,7 @@ static inline bool zn_beyond_layer7(zn_flow_layer7 *l, zn_flow *f, const zn_pack
     }
     if (f->side[0].packets + f->side[1].packets > ZN_LAYER7_WATCHED_PACKETS)
         return true;
-    if (zn_ascii_first(zn_packet_start(p)) == ZN_TLS_APPLICATION_DATA)
+    if (zn_ascii_first(zn_packet_start(p)) == ZN_TLS_CONTENT_APPLICATION_DATA)
         return false;
     l->last_handshake_ns[side] = p->t_ns;
     return true;

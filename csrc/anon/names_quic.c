@@ -19,7 +19,6 @@
 #define CONNECTIONS_MAX 8       /* connections of one flow that are looked at */
 #define FIRST_DATAGRAM_MIN 1200 /* RFC 9000 14.1: a client's first datagram has at least this */
 #define FIRST_DCID_MIN 8        /* RFC 9000 7.2 */
-#define LONG_FORM 0x80u
 #define FIXED_BIT 0x40u
 
 static zn_quic_state *state_of(const zn_sighting *s)
@@ -267,7 +266,7 @@ static bool looks_like_quic(const zn_sighting *s)
     zn_cursor c = zn_cursor_over_span(s->p->payload, true);
     uint8_t first = zn_cursor_u8(&c);
     uint32_t version = zn_cursor_be32(&c);
-    if (!zn_cursor_ok(&c) || (first & LONG_FORM) == 0)
+    if (!zn_cursor_ok(&c) || (first & ZN_QUIC_LONG_FORM) == 0)
         return false;
     if (zn_quic_reads(version))
         return (first & FIXED_BIT) != 0 || is_first_flight(s);

@@ -127,7 +127,7 @@ static zn_parse read_hello(const zn_sighting *s, const zn_piece *in, uint32_t *u
 /* Behind a hello: another one, which answers a HelloRetryRequest, or the rest of the handshake. */
 static zn_parse read_hello_again(const zn_sighting *s, const zn_piece *in, uint32_t *used)
 {
-    static const uint8_t change_cipher[] = {20, 3, 3, 0, 1, 1};
+    static const uint8_t change_cipher[] = {ZN_TLS_CONTENT_CHANGE_CIPHER_SPEC, 3, 3, 0, 1, 1};
     zn_cursor c = zn_cursor_over_span(in->bytes, false);
     size_t n = in->bytes.n < sizeof change_cipher ? in->bytes.n : sizeof change_cipher;
     zn_parse result;

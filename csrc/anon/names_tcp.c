@@ -25,7 +25,6 @@ _Static_assert(ZN_NAMES_TRIES == 16, "zn_flow.head_tries counts those before the
  * have lost as much of it. */
 #define ACK_BEYOND_MAX (1 << 20)
 #define REQUEST_START_MIN 9 /* bytes that tell a request by itself */
-#define CHANGE_CIPHER_SPEC 20
 
 static void refuse_head(const zn_sighting *s, zn_stat why)
 {
@@ -303,7 +302,8 @@ static bool speaks_as_client(const zn_sighting *s)
     bool request;
     if (!s->f->midstream || s->f->head != ZN_HEAD_SEARCH || s->f->stream != 0)
         return false;
-    if (zn_ascii_first(bytes) == CHANGE_CIPHER_SPEC && zn_preamble_skip(bytes, &used) == ZN_DONE)
+    if (zn_ascii_first(bytes) == ZN_TLS_CONTENT_CHANGE_CIPHER_SPEC &&
+        zn_preamble_skip(bytes, &used) == ZN_DONE)
         bytes = zn_ascii_part(bytes, used, bytes.n);
     tls = zn_tls_client_hello(bytes, true, &s->names->tls, &hello);
     request = bytes.n >= REQUEST_START_MIN &&

@@ -2,7 +2,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/quic.h"
 
-#define LONG_FORM 0x80u
 #define QUIC_V2 UINT32_C(0x6b3343cf)
 #define VARINT_MAX (UINT64_C(1) << 62)
 
@@ -68,7 +67,7 @@ zn_parse zn_quic_next_packet(zn_cursor *datagram, zn_quic_packet *out)
     zn_cursor c = *datagram;
     uint8_t first = zn_cursor_u8(&c);
     zn_parse state;
-    if (!zn_cursor_ok(&c) || (first & LONG_FORM) == 0)
+    if (!zn_cursor_ok(&c) || (first & ZN_QUIC_LONG_FORM) == 0)
         return ZN_OTHER;
     memset(out, 0, sizeof *out);
     out->version = zn_cursor_be32(&c);
@@ -96,7 +95,7 @@ bool zn_quic_is_short(zn_cursor datagram, zn_span dcid)
 {
     uint8_t first = zn_cursor_u8(&datagram);
     zn_span id = zn_cursor_take(&datagram, dcid.n);
-    return zn_cursor_ok(&datagram) && (first & LONG_FORM) == 0 && zn_span_equal(id, dcid);
+    return zn_cursor_ok(&datagram) && (first & ZN_QUIC_LONG_FORM) == 0 && zn_span_equal(id, dcid);
 }
 
 /* RFC 9000 19.3; nothing in it is of use here. */

@@ -13,8 +13,9 @@
 
 #include "base/cursor.h"
 
-#define ZN_QUIC_ID_MAX 20    /* RFC 9000 17.2: a connection ID of the versions read here */
-#define ZN_QUIC_KEY_BYTES 16 /* AES-128 */
+#define ZN_QUIC_LONG_FORM 0x80u /* bit of the first byte: a long header (RFC 8999 5.1) */
+#define ZN_QUIC_ID_MAX 20       /* RFC 9000 17.2: a connection ID of the versions read here */
+#define ZN_QUIC_KEY_BYTES 16    /* AES-128 */
 #define ZN_QUIC_IV_BYTES 12
 #define ZN_QUIC_TAG_BYTES 16
 #define ZN_QUIC_PIECES 128 /* CRYPTO frames looked at in one packet; browsers send about ten */

@@ -10,8 +10,14 @@
 
 #include "base/cursor.h"
 
-#define ZN_TLS_CONTENT_HANDSHAKE 22 /* type of a record */
-#define ZN_TLS_VERSIONS 15          /* of a list; more are not kept */
+/* Types of a record (RFC 8446 5.1). */
+enum {
+    ZN_TLS_CONTENT_CHANGE_CIPHER_SPEC = 20,
+    ZN_TLS_CONTENT_HANDSHAKE = 22,
+    ZN_TLS_CONTENT_APPLICATION_DATA = 23
+};
+
+#define ZN_TLS_VERSIONS 15 /* of a list; more are not kept */
 
 /* Bits of the protocols in NPN and ALPN extensions, as Tstat numbers them. */
 enum {
