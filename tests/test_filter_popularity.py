@@ -92,7 +92,7 @@ def test_a_clock_set_back_cuts_the_window() -> None:
     ]
 
 
-def test_counting_changes_no_output(tmp_path: Path, key_file: str) -> None:
+def test_counting_changes_no_output(key_file: str) -> None:
     rows = [(t, f"u{t % 7}", f"a{t % 3}") for t in range(0, 5000, 11)]
     settings = {"z": 3, "window": f"{WINDOW}s", "key_file": key_file}
     without, _ = sift(csv_of(rows), **settings)

@@ -258,7 +258,7 @@ def test_the_records_are_counted(folder: Path, objects: list[Row]) -> None:
         assert accounts[name] == {"written": n, "left_out": 0, "lost": 0}
 
 
-def test_a_flow_joined_later_is_left_out_of_tstats_logs(tmp_path: Path) -> None:
+def test_a_flow_joined_later_is_left_out_of_tstats_logs() -> None:
     talk = Tcp(user(1)).segment(CLIENT, PSH | ACK, b"x").segment(SERVER, ACK)
     outcome = run(talk.frames, z=1)
     assert (outcome.stats["records"], outcome.stats["records_midstream"]) == (1, 1)

@@ -163,9 +163,7 @@ def test_a_signal_right_before_a_file_is_made_takes_away_no_other(
     assert files_in(out) == ({name: b""} if theirs else {})
 
 
-def test_an_input_error_after_a_part_leaves_that_part(
-    many: Path, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_input_error_after_a_part_leaves_that_part(many: Path, out: Path) -> None:
     def broken(*told: int) -> None:
         if told[2] > 30_000:
             raise MemoryError

@@ -89,7 +89,7 @@ VISITS = st.lists(
 )
 
 
-def one_packet(at: int, n: int, t_ns: int, client: int, host: bytes, kind: str) -> Frame:
+def one_packet(n: int, t_ns: int, client: int, host: bytes, kind: str) -> Frame:
     """A frame that exposes a name all by itself, in a flow of its own."""
     ports = (20000 + n, 53 if kind == "d" else 443)
     if kind == "d":
@@ -108,7 +108,7 @@ def test_no_order_of_time_releases_what_brute_force_suppresses(
 
     A batch is decided at its end, so all of it was received by then.
     """
-    frames = [one_packet(0, n, START + v[0], *v[1:]) for n, v in enumerate(visits)]
+    frames = [one_packet(n, START + v[0], *v[1:]) for n, v in enumerate(visits)]
     oracle = ZOracle(z, MINUTE)
     allowed: dict[tuple[int, str], int] = {}
     for at in range(0, len(visits), batch):

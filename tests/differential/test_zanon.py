@@ -130,7 +130,7 @@ class TestWhereItIsWrong:
         assert [theirs(*o) for o in stream] == [False, True]
 
     def test_what_nobody_touches_stays_for_ever(
-        self, zanon: Callable[[int, float], Reader], tmp_path: Path
+        self, zanon: Callable[[int, float], Reader]
     ) -> None:
         theirs, ours = zanon(2, 10), ZTable(2, 10)
         for decide in (theirs, ours.observe):

@@ -166,7 +166,7 @@ def test_the_default_folder() -> None:
     assert re.fullmatch(r"zanon-\d{8}T\d{6}Z", folder.name)
 
 
-def test_options_go_before_the_file(capsys: Captured) -> None:
+def test_options_go_before_the_file() -> None:
     text = "[anonymity]\nz = 3\nwindow = '10m'\n[output]\nformat = ['jsonl', 'observations']\n"
     Path("zanon.toml").write_text(text)
     arguments = ("--config", "zanon.toml", "--z", 7, "--format", "jsonl", "--dns-votes", "no")
@@ -178,7 +178,7 @@ def test_options_go_before_the_file(capsys: Captured) -> None:
     assert (anonymity["z"], anonymity["window"], anonymity["dns_votes"]) == (7, "10m", False)
 
 
-def test_a_filter_is_used_and_not_shown(capsys: Captured) -> None:
+def test_a_filter_is_used_and_not_shown() -> None:
     assert run_main("run", DEMO, "--out", "out", "--filter", "tcp and not host 10.1.2.3") == 0
     text = Path("out/manifest.json").read_text()
     assert '"filtered": true' in text

@@ -32,8 +32,7 @@ MESSAGES = {
 }
 
 
-def question_end(message: bytes) -> int:
-    return 12 + len(NAME) + 4
+QUESTION_END = 12 + len(NAME) + 4
 
 
 @pytest.mark.parametrize("name", MESSAGES)
@@ -49,7 +48,7 @@ def test_question(name: str) -> None:
 @pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES)
 def test_a_prefix_gives_the_whole_name_or_none(message: bytes) -> None:
     for prefix in wire.prefixes(message):
-        complete = len(prefix) >= question_end(message)
+        complete = len(prefix) >= QUESTION_END
         for whole in (True, False):
             state, name, *rest = _core.parse_dns(prefix, whole=whole)
             assert name == (HOST if complete else b"")

@@ -121,7 +121,7 @@ def test_what_does_not_hold_is_said(popularity_file: str, capsys: Captured) -> N
 
 @pytest.mark.parametrize("suffix", ["png", "svg", "html"])
 @pytest.mark.parametrize("command", ["model", "tune"])
-def test_plots(command: str, suffix: str, popularity_file: str, capsys: Captured) -> None:
+def test_plots(command: str, suffix: str, popularity_file: str) -> None:
     path = Path(f"plot.{suffix}")
     source = ("--popularity", popularity_file) if suffix == "svg" else DEFAULTS
     assert cli.main([command, *source, "--plot", str(path)]) == 0
