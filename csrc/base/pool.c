@@ -4,7 +4,6 @@
 
 #include "base/arena.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>

@@ -2,8 +2,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/columns.h"
 
-#include "base/packet.h"
-
 #define SIDE(member) offsetof(zn_record_side, member)
 #define TOTAL(member) offsetof(zn_record, member)
 #define OF_SIDE(letter, text, kind, member)                                                        \
