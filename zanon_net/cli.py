@@ -17,19 +17,19 @@ from rich.console import Console
 
 from zanon_net._version import __version__
 from zanon_net.bench.command import bench_command
-from zanon_net.config import Config
 from zanon_net.errors import CapacityError, ConfigError, ZanonError
 from zanon_net.example import example, write_example
 from zanon_net.files import NO_ROOM, explanation
 from zanon_net.filter_config import FilterConfig
 from zanon_net.filter_options import FILTER_EPILOG, filter_options
 from zanon_net.filtering import filter_rows
+from zanon_net.given import configure, given, naming_options, naming_origins
 from zanon_net.inspecting import inspect
 from zanon_net.keys import check_key, new_key
 from zanon_net.model_commands import model_command, tune_command
 from zanon_net.options import EPILOG, HELP_OPTIONS, RUN_EPILOG, GroupedCommand, run_options
 from zanon_net.pipeline import Interruption, Progress, run
-from zanon_net.privileges import find_user, forbid_core_dumps
+from zanon_net.privileges import forbid_core_dumps
 from zanon_net.report import Report, manifest_bytes, printable
 from zanon_net.sinks import ClosedStdout
 from zanon_net.sources import STDIN
@@ -76,12 +76,13 @@ def run_command(
     if quiet and verbose:
         raise click.UsageError("choose one of -q and -v")
     _log.setLevel(logging.INFO if verbose else logging.WARNING)
-    config = _configure(config_file, options)
+    config = configure(config_file, options)
     told = config.live.status is not None
     with (
         Interruption(rotates=True) as interruption,
         _progress_bar(quiet or told) as progress,
         _status_table(told) as tell,
+        naming_origins(config_file, options),
     ):
         report = run(
             source,
@@ -105,30 +106,6 @@ def _tell_memory(flows: int, memory_bytes: int) -> None:
     _say(f"the flow table holds up to {flows:,} flows, in up to {memory_bytes:,} bytes of memory")
 
 
-def _configure(config_file: str | None, options: dict[str, Any]) -> Config:
-    """The file's settings with the given options over them. Raises ConfigError."""
-    config = Config() if config_file is None else Config.load(config_file)
-    with _naming_options():
-        config = config.replace(**_given(options))
-        if config.live.drop_to is not None:
-            find_user(config.live.drop_to)
-    return config
-
-
-def _given(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value not in (None, ())}
-
-
-@contextmanager
-def _naming_options() -> Iterator[None]:
-    """Turns the name of a setting, with which a ConfigError begins, into that of its option."""
-    try:
-        yield
-    except ConfigError as error:
-        name, _colon, problem = str(error).partition(":")
-        raise ConfigError(f"--{name.replace('_', '-')}:{problem}") from None
-
-
 def _finish(report: Report, as_json: bool, quiet: bool) -> None:
     if as_json:
         _print_manifest(report.manifest, report.speed(), err=report.out is None)
@@ -144,8 +121,8 @@ def filter_command(source: tuple[str, ...], as_json: bool, quiet: bool, **option
     several in the order of their times. Standard output gets the time, the user's pseudonym and the
     attribute of each row, at once; all other columns are left out.
     """
-    with _naming_options():
-        config = FilterConfig(**_given(options))
+    with naming_options():
+        config = FilterConfig(**given(options))
     for column in config.passed:
         _warn(f"column {column!r} is written as it is: it is not anonymized")
     with Interruption() as interruption:
@@ -276,7 +253,7 @@ def inspect_command(source: str, as_json: bool, max_bytes: str | None) -> int:
     SOURCE is what `run` reads: a pcap, pcapng or snoop file, also compressed, a folder of them, or
     - for standard input. No name and no address is printed.
     """
-    config = _configure(None, {"max_bytes": max_bytes})
+    config = configure(None, {"max_bytes": max_bytes})
     with Interruption() as interruption, _progress_bar(quiet=False) as progress:
         found = inspect(source, config, progress=progress, interruption=interruption)
     if as_json:

@@ -21,6 +21,7 @@ from zanon_net.config import FORMAT_OUTPUTS
 from zanon_net.errors import ConfigError, ZanonError
 from zanon_net.files import PARTIAL, LogFile, ParquetFile, TextFile, explained
 from zanon_net.made import Made, sync_folders
+from zanon_net.popularity_file import refuse_existing
 from zanon_net.schema import Schema
 from zanon_net.sinks import Parts, Plan, Sink, StdoutSink, Tables, refuse_stdout
 
@@ -324,8 +325,8 @@ def check_out(
     out, sources: as `run` takes them. popularity: a file that is not for release, or None.
 
     Raises ConfigError where `out` is a name that was forgotten, or the folder that `popularity`
-    would lie in, or where standard output is one of the sources; OutputError where the system
-    cannot tell.
+    would lie in, where that is there already, or where standard output is one of the sources;
+    OutputError where the system cannot tell.
     """
     if out == "":
         raise ConfigError("--out names no folder; leave it out for ./zanon-<UTC start>")
@@ -337,6 +338,8 @@ def check_out(
                 refuse_stdout(source, Path(source).name)
     elif out is not None and popularity is not None:
         _refuse_inside(Path(out), Path(popularity))
+    if popularity is not None:
+        refuse_existing(popularity)
 
 
 def _refuse_inside(out: Path, popularity: Path) -> None:

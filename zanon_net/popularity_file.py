@@ -14,6 +14,12 @@ from zanon_net.files import PARTIAL, explained
 from zanon_net.popularity import WINDOWS_MAX, Popularity, PopularityWindow
 
 
+def refuse_existing(path: str | os.PathLike[str]) -> None:
+    """Raises ConfigError when there is something of this name."""
+    if os.path.lexists(path):  # a link too, which the rename would replace
+        raise ConfigError(f"{path} exists, and nothing is ever overwritten; choose another file")
+
+
 class PopularityFile:
     """Remembers windows, the last WINDOWS_MAX, and writes them, readable by the file's owner only.
 
@@ -27,10 +33,7 @@ class PopularityFile:
         self._windows: deque[PopularityWindow] = deque()
         self._omitted = 0
         self._published = False
-        if os.path.lexists(self._path):  # a link too, which the rename would replace
-            raise ConfigError(
-                f"{path} exists, and nothing is ever overwritten; choose another file"
-            )
+        refuse_existing(path)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with explained("write", self._partial):
             self._file = os.fdopen(os.open(self._partial, flags, 0o600), "wb")

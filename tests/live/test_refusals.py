@@ -180,6 +180,19 @@ def test_captures_are_opened_before_the_user_changes(net: Namespace, tmp_path: P
     assert manifest["counters"]["flow"]["flows_tcp"] == 3
 
 
+def test_counts_that_are_there_already_are_told_before_the_user_changes(
+    demo_pcap: Path, tmp_path: Path
+) -> None:
+    """Who is no longer root cannot take back the folder that root made for the logs."""
+    counts = tmp_path / "counts.json"
+    counts.touch()
+    command = [*COMMAND, demo_pcap, *USUAL, "--popularity", counts]
+    command += ["--drop-to", "nobody", "--out", tmp_path / "out"]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, check=False)
+    assert (done.returncode, b"counts.json exists" in done.stderr) == (2, True), done.stderr
+    assert list(tmp_path.iterdir()) == [counts]
+
+
 NOTHING_TO_LOAD = """
 import sys
 from zanon_net import cli, pipeline

@@ -56,6 +56,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("bad-names").write_text("fine.example\nnot a name\n")
     Path("key.toml").write_text("[anonymity]\nzz = 5\n")
     Path("section.toml").write_text("[anonimity]\nz = 5\n")
+    Path("user.toml").write_text('[live]\ndrop_to = "nobody-there"\n')
+    Path("counts.toml").write_text('[output]\npopularity = "out/p.json"\n')
     Path("broken.toml").write_text("[anonymity\n")
     return tmp_path
 
@@ -131,6 +133,10 @@ USAGE = {
     "good.pcap -q -v": "choose one of -q and -v",
     "good.pcap --drop-to nobody-there": "--drop-to: there is no user 'nobody-there'",
     "good.pcap --drop-to root": "--drop-to: 'root' is root; name a user without privileges",
+    "good.pcap --config user.toml": "user.toml: [live] drop_to: there is no user 'nobody-there'",
+    "good.pcap --config user.toml --drop-to root": "--drop-to: 'root' is root; name a user",
+    "good.pcap --out out --config counts.toml": "counts.toml: [output] popularity: out/p.json",
+    "good.pcap --out out --popularity out/p.json": "--popularity: out/p.json would lie in out",
     "- -": "standard input only once",
 }
 
