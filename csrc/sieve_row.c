@@ -4,6 +4,8 @@
 #include "io/json_row.h"
 #include "sieve_internal.h"
 
+#include <stdio.h>
+
 static const char *const options[] = {"--time", "--user", "--attribute", "--pass"};
 
 const char *zn_row_fault_name(zn_row_fault fault)
@@ -119,26 +121,25 @@ int zn_sieve_take_header(zn_sieve *s, uint8_t *line, size_t n, zn_error *err)
 {
     size_t which = 0;
     zn_row_fault fault = zn_csv_header(&s->layout, line, n, &s->columns, &which);
-    unsigned long long at = s->line;
+    char header[sizeof "line 18446744073709551615: the header"] = "--header";
     zn_span name = s->columns.name[which];
     int shown = (int)(name.n > 60 ? 60 : name.n);
     s->laid_out = true;
     if (fault == ZN_FAULT_GOOD)
         return 0;
+    if (s->header.n == 0)
+        (void)snprintf(header, sizeof header, "line %llu: the header", (unsigned long long)s->line);
     if (fault == ZN_FAULT_MISSING && s->layout.columns == 1)
         return zn_fail(err, ZN_ERR_CONFIG, 0,
-                       "line %llu: the header is a single column; choose the --delimiter that "
-                       "parts it",
-                       at);
+                       "%s is a single column; choose the --delimiter that parts it", header);
     if (fault == ZN_FAULT_MISSING)
-        return zn_fail(err, ZN_ERR_CONFIG, 0,
-                       "line %llu: the header has no column '%.*s'; name the right one with %s", at,
-                       shown, (const char *)name.p, options[which < 3 ? which : 3]);
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "%s has no column '%.*s'; name the right one with %s",
+                       header, shown, (const char *)name.p, options[which < 3 ? which : 3]);
     if (fault == ZN_FAULT_TWICE)
-        return zn_fail(err, ZN_ERR_CONFIG, 0, "line %llu: the header has two columns '%.*s'", at,
-                       shown, (const char *)name.p);
-    return zn_fail(err, ZN_ERR_FORMAT, 0, "line %llu: the header cannot be read: %s", at,
-                   zn_row_fault_text(fault));
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "%s has two columns '%.*s'", header, shown,
+                       (const char *)name.p);
+    return zn_fail(err, s->header.n == 0 ? ZN_ERR_FORMAT : ZN_ERR_CONFIG, 0,
+                   "%s cannot be read: %s", header, zn_row_fault_text(fault));
 }
 
 /* An empty line; in JSON Lines also one of blanks, which in CSV are a field. */

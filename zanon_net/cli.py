@@ -314,7 +314,7 @@ def _explain(error: BaseException) -> int:
             pass  # whoever read our output has gone; there is nobody to tell
         case click.UsageError():
             path = error.ctx.command_path if error.ctx else COMMAND
-            _say(f"{error.format_message()} (see '{path} --help')")
+            _say(f"{error.format_message().removesuffix('.')} (see '{path} --help')")
             return EXIT_USAGE
         case ConfigError():
             _say(str(error))

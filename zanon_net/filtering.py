@@ -133,6 +133,8 @@ class _Filter:
             else:
                 self._sieve.feed(data)
         except (ConfigError, FormatError) as error:
+            if str(error).startswith("--header"):  # what stands there is in no file
+                raise
             raise type(error)(f"{item.name}: {error}") from None
         finally:
             ready = self._sieve.take()

@@ -47,6 +47,14 @@ class GroupedOption(click.Option):
 class GroupedCommand(click.Command):
     """A command whose options stand under headings, in the order they were written."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """See click.Command; an error tells also here of which command it is."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the options' part of `--help`."""
         groups: dict[str, list[tuple[str, str]]] = {}

@@ -96,7 +96,10 @@ class ZParams(_Section):
     def _settle_target(self) -> None:
         if self.target_k is None and self.target_p is None:
             if self.z_max is not None:
-                reject("z_max", "is for a z that follows the stream; give target_p as well")
+                reject(
+                    "z_max",
+                    "is for a z that follows the stream; give target_p (--target-p), too",
+                )
             return
         self._settle("target_k", TARGET_K if self.target_k is None else self.target_k)
         self._settle("target_p", TARGET_P if self.target_p is None else self.target_p)

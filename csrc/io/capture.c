@@ -59,23 +59,31 @@ int zn_capture_require(zn_capture *c, size_t n, zn_error *err)
     return 1;
 }
 
-/* Whether a tar archive begins here, by the word behind its first entry's name and numbers. */
+/* Where a tar archive's first entry has its name and numbers, before the word that tells it. */
+#define TAR_WORD_AT 257
+#define TAR_WORD "ustar"
+
 static bool is_tar(zn_cursor at)
 {
     zn_span word;
-    zn_cursor_skip(&at, 257);
-    word = zn_cursor_take(&at, sizeof "ustar" - 1);
-    return word.n != 0 && memcmp(word.p, "ustar", word.n) == 0;
+    zn_cursor_skip(&at, TAR_WORD_AT);
+    word = zn_cursor_take(&at, sizeof TAR_WORD - 1);
+    return word.n != 0 && memcmp(word.p, TAR_WORD, word.n) == 0;
 }
 
-static int refuse_magic(const zn_capture *c, uint32_t magic, zn_error *err)
+/* Says what it is instead; a pipe, which may have given four bytes so far, is waited for. */
+static int refuse_magic(zn_capture *c, uint32_t magic, zn_error *err)
 {
-    if (is_tar(c->source.unread))
-        return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is a tar archive: unpack it first (tar -xf)",
-                       c->source.name);
+    int rc;
     for (size_t i = 0; i < sizeof known_magics / sizeof known_magics[0]; i++)
         if ((magic & known_magics[i].mask) == known_magics[i].magic)
             return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is %s", c->source.name, known_magics[i].what);
+    rc = zn_capture_require(c, TAR_WORD_AT + sizeof TAR_WORD - 1, err);
+    if (rc < 0)
+        return rc;
+    if (is_tar(c->source.unread))
+        return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is a tar archive: unpack it first (tar -xf)",
+                       c->source.name);
     return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is not a capture: neither pcap, pcapng nor snoop",
                    c->source.name);
 }

@@ -92,6 +92,8 @@ OPERATIONAL = {
 
 USAGE = {
     "": "Missing argument",
+    "good.pcap --z": "Option '--z' requires an argument (see 'zanon-net run --help')",
+    "good.pcap --z-max 50": "--z-max: is for a z that follows the stream; give target_p (--target",
     "good.pcap --out full": "full is not empty, and nothing is ever overwritten",
     "good.pcap --out file": "file exists and is not a folder",
     "good.pcap --key-file short.key": "does not hold exactly one line of 32 bytes",

@@ -7,6 +7,7 @@ import gzip
 import lzma
 import os
 import struct
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -338,6 +339,24 @@ def test_other_formats_are_named(what: str) -> None:
     message = refused(OTHER_FORMATS[what](pcap_header() + pcap_record("<", 5, 0, DATA)))
     assert f" is {what}" in message
     assert ("unpack it first" in message) == ("compressed" in what or "archive" in what)
+
+
+def test_a_tar_archive_is_named_that_comes_in_pieces() -> None:
+    """As what is unpacked does: its word lay behind what had come so far."""
+    data = OTHER_FORMATS["a tar archive"](pcap_header())
+    reading, writing = os.pipe()
+
+    def send() -> None:
+        for at in range(0, len(data), 9):
+            os.write(writing, data[at : at + 9])
+        os.close(writing)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    with pytest.raises(FormatError, match=r"^it is a tar archive: unpack it first"):
+        _core.Capture(fd=reading, name="it")
+    sender.join()
+    os.close(reading)
 
 
 def test_too_little_is_told_apart() -> None:

@@ -156,6 +156,20 @@ def test_headers_that_do_not_fit(header: bytes, problem: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("header", "problem"),
+    [
+        ("time,user,name", "^--header has no column 'attribute'; .* with --attribute$"),
+        ("time;user;attribute", "^--header is a single column; choose the --delimiter"),
+        ("time,user,user,attribute", "^--header has two columns 'user'$"),
+        ('"time,user', "^--header cannot be read: "),
+    ],
+)
+def test_a_header_that_was_given_is_in_no_line(header: str, problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        sift(b"1,ann,x\n", header=header)
+
+
+@pytest.mark.parametrize(
     "header", [b'"time,user\n', b'ti"me,user,attribute\n', b"time,user,attribute,\xff\n", b"a\0b\n"]
 )
 def test_headers_that_cannot_be_read(header: bytes) -> None:
