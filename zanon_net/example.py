@@ -15,7 +15,7 @@ from zanon_net.files import explained
 _ABOUT = {
     "z": "users that must share a name before it is released; 1 releases every name",
     "window": "for how long a user's exposure to a name counts",
-    "evidence": '"established": only clients with a connection count; "any": all',
+    "evidence": '"established": only clients that proved to be real count; "any": all',
     "dns_votes": "whether names in DNS queries count",
     "never": "a file with suffixes of names never to release, one a line",
     "exact": "exact measurements also in flows whose name is suppressed",
