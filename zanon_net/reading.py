@@ -57,7 +57,9 @@ def _converted(table: Any, into: str) -> Any:
     try:
         library = importlib.import_module(into)
     except ImportError:
-        raise ConfigError(f"into: {into} is not installed; pip install {into}") from None
+        raise ConfigError(
+            f"into: {into} is not installed; install it with: pip install {into}"
+        ) from None
     return library.from_arrow(table) if into == "polars" else table.to_pandas()
 
 

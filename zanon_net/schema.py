@@ -151,7 +151,7 @@ def arrow() -> Any:
         return importlib.import_module("pyarrow")
     except ImportError:
         raise ConfigError(
-            "parquet and Arrow need a library; pip install 'zanon-net[parquet]'"
+            "Parquet and Arrow need pyarrow; install it with: pip install 'zanon-net[parquet]'"
         ) from None
 
 
