@@ -4,7 +4,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from operator import itemgetter
 
 from hypothesis import strategies as st
@@ -24,7 +23,8 @@ TURNCOAT6 = "2001:db8:5::1"
 CLIENTS6 = ("fd00:7::1:1", "fd00:7::1:2", "fd00:7:0:1::1", "fd00:7:8::1", "2001:db8:77::1")
 SERVERS6 = ("2001:db8:ff::7", "2001:db8:ff::8", TURNCOAT6, "fd00:9::7")
 
-GROUPS = (  # clients and servers of which few are needed
+Group = tuple[Sequence[str], Sequence[str]]
+GROUPS: tuple[Group, ...] = (  # clients and servers of which few are needed
     (CLIENTS, SERVERS),
     (CLIENTS[:3], SERVERS),
     (("10.7.0.1", "169.254.3.4", "169.254.7.8"), SERVERS),  # two users
@@ -51,7 +51,7 @@ rules = st.builds(
     established=st.sampled_from([True, True, False]),
     dns_votes=st.sampled_from([True, True, True, False]),
     internal=st.sampled_from([None, None, *INTERNAL]),
-    never=st.sampled_from([(), (), ("c.example",)]),
+    never=st.sampled_from([(), (), (), ("c.example",), ("a.example",)]),
     user_prefix=st.sampled_from([(32, 64), (32, 64), (24, 48), (32, 128)]),
     keep_client_port=st.booleans(),
     dn_hunter=st.booleans(),
@@ -116,7 +116,7 @@ def crowds(chosen: Rules) -> st.SearchStrategy[list[Visit]]:
 def few(chosen: Rules) -> st.SearchStrategy[list[Visit]]:
     """As many users of one name as just do, or just do not, at the ends of windows."""
 
-    def between(group: tuple[Sequence[str], Sequence[str]]) -> st.SearchStrategy[list[Visit]]:
+    def between(group: Group) -> st.SearchStrategy[list[Visit]]:
         pairs = st.tuples(*map(st.sampled_from, group))
         start, tls, host = ends_of(chosen.window_ns), st.just("tls"), st.just(HOSTS[:1])
         plain = st.builds(
@@ -125,38 +125,6 @@ def few(chosen: Rules) -> st.SearchStrategy[list[Visit]]:
         return st.lists(plain, min_size=chosen.z, max_size=2 + chosen.z)
 
     return st.sampled_from(GROUPS).flatmap(between)
-
-
-def several(
-    chosen: Rules, start: st.SearchStrategy[int], servers: Sequence[str], likely: Visit, told: Texts
-) -> st.SearchStrategy[list[Visit]]:
-    """As many as just do, of which most are like the likely one."""
-    clients = st.sampled_from((*CLIENTS[:4], *CLIENTS[:4], TURNCOAT))
-    pairs, kind = st.tuples(clients, st.sampled_from(servers)), likely.kind
-    how = st.sampled_from([*[likely.how] * 2 * len(HOW[kind]), *HOW[kind]])
-    texts = st.one_of(*[st.just(likely.beside)] * 3, told)
-    hosts = st.sampled_from([HOSTS[:1]] * 5 + [HOSTS[3:4]])
-    visit = st.builds(Visit, start, pairs, st.just(kind), hosts, how, beside=texts)
-    return st.lists(visit, min_size=chosen.z, max_size=2 + 2 * chosen.z)
-
-
-NAMELESS = Visit(0, ("", ""), "tls", (), "nameless")
-SHOWING = replace(NAMELESS, how="no name", beside=(CERTIFICATES[0], SHOWN[0]))
-GREETING = replace(NAMELESS, kind="quic", beside=(AGENTS[2], ""))
-ASKING = replace(NAMELESS, kind="dns", how="whole", beside=(SERVERS[0], ""))
-RESOLVERS = ("10.9.8.7", "198.51.100.8", "198.51.100.8", TURNCOAT)
-
-
-def beside(chosen: Rules) -> st.SearchStrategy[list[Visit]]:
-    """The same of what is beside names: certificates, user agents, and what DNS says."""
-    at_ends, server = ends_of(chosen.window_ns), SERVERS[:1]
-    after = st.builds(int.__add__, at_ends, st.sampled_from([SECOND, 2 * SECOND]))
-    shown = several(chosen, at_ends, server, SHOWING, BESIDE["tls"])
-    greeted = several(chosen, at_ends, server, GREETING, BESIDE["quic"])
-    asked = several(chosen, at_ends, RESOLVERS, ASKING, st.just(ASKING.beside))
-    silent = several(chosen, after, server, NAMELESS, BESIDE["tls"])
-    parts = [(shown,), (greeted,), (asked, silent), (shown, greeted, asked, silent)]
-    return st.one_of(st.tuples(*some).map(lambda lists: [*chain(*lists)]) for some in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +153,6 @@ class Scenario:
 # Of many conversations, and of few; a failing example keeps what matters.
 scenarios = rules.flatmap(lambda chosen: st.builds(Scenario, st.just(chosen), crowds(chosen)))
 edges = rules.flatmap(lambda chosen: st.builds(Scenario, st.just(chosen), few(chosen)))
-besides = rules.flatmap(lambda chosen: st.builds(Scenario, st.just(chosen), beside(chosen)))
 
 
 # ---- time out of order --------------------------------------------------------------------------

@@ -148,7 +148,10 @@ def converse(talk: Udp, visit: Visit, told: tuple[bytes, str], ends: Ends, numbe
 def quic_visit(visit: Visit, number: int) -> list[Frame]:
     """A connection, or several between the same ports."""
     talk = Udp(*visit.ends, (20000 + number, visit.port), visit.start_ns)
-    for nth, host in enumerate(visit.hosts if visit.how == "another" else visit.hosts[:1]):
+    hosts = {"another": visit.hosts, "unanswered first": visit.hosts[:1] * 2}
+    for nth, host in enumerate(hosts.get(visit.how, visit.hosts[:1])):
         told = (host, visit.beside[nth % 2])
-        converse(talk, visit, told, ends_of(b"%d %d" % (number, nth), visit.how), number)
+        how = "unanswered" if (visit.how, nth) == ("unanswered first", 0) else visit.how
+        ends = ends_of(b"%d %d" % (number, nth), how)
+        converse(talk, replace(visit, how=how), told, ends, number)
     return talk.frames

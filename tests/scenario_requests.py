@@ -11,7 +11,8 @@ HIDDEN = ((), (wire.extension(wire.ECH, bytes(40)),))  # Encrypted Client Hello,
 BODY = request(b"body.example")
 BEFORE = ("PROXY TCP4", "PROXY 2", "SOCKS 5 greeting", "SOCKS 5 name", "PostgreSQL", "RDP")
 BEFORE += ("SMTP, pipelined", "LDAP", "MySQL", "XMPP")
-CHUNKS = b"%x\r\n%b\r\n3;more\r\nabc\r\n0\r\n\r\n" % (len(BODY), BODY)
+SIZE, ENDING = b"%x\r\n" % len(BODY), b"\r\n3;more\r\nabc\r\n0\r\n\r\n"
+CHUNKS = SIZE + BODY + ENDING
 
 
 def hello_of(host: bytes, how: str, number: int) -> list[bytes]:
@@ -45,6 +46,11 @@ def requests(hosts: tuple[bytes, ...], how: str) -> list[bytes]:
         case "chunks":
             heads = [request(host, b"PUT").removesuffix(b"\r\n") for host in hosts]
             return [head + b"Transfer-Encoding: chunked\r\n\r\n" + CHUNKS for head in heads]
+        case "chunks apart":
+            heads = [request(host, b"PUT").removesuffix(b"\r\n") for host in hosts]
+            starts = [head + b"Transfer-Encoding: chunked\r\n\r\n" + SIZE for head in heads]
+            rest = [BODY + b"\r\n" + SIZE, BODY + ENDING]
+            return [part for start in starts for part in (start, *rest)]
         case "absolute":
             lines = [b"GET http://" + word(host) + b"/x HTTP/1.1\r\n" for host in hosts]
             return [line + b"Host: other.example\r\n\r\n" for line in lines]

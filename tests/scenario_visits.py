@@ -55,7 +55,7 @@ HOW = {
     "dns": (*("whole",) * 4, "unanswered", "another id", "another name", "asked again", "swapped"),
 }
 HOW["dns over tcp"] = HOW["tls"]
-HOW["http"] = (*HOW["tls"], *("at once", "body", "body", "chunks", "absolute"))
+HOW["http"] = (*HOW["tls"], *("at once", "body", "body", "chunks", "chunks apart", "absolute"))
 HOW["h2"] = (*("whole",) * 2, "at once", "body", "chunks", "unanswered", "guessed", "late proof")
 HOW["tls"] += ("no name", "no name", "behind", "right behind", "through")
 HOW["quic"] = (
@@ -64,6 +64,7 @@ HOW["quic"] = (
     *("in two", "turned round", "coalesced", "half", "late half", "conflict"),
     *("retry", "bad tag", "bad tag first", "forged", "another", "likeness", "trusted"),
     *("another version", "echo", "ech", "echoed", "bad answer", "retry alone", "bad retry"),
+    "unanswered first",
 )
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
 from capture_bytes import PCAP_NANOSECONDS, pcap_header, pcap_record
 from engine_help import SETTINGS, Outcome
 from engine_help import run as engine_run
@@ -20,7 +21,6 @@ from scenario import (
     Jump,
     Rules,
     Scenario,
-    besides,
     delayed,
     delays,
     edges,
@@ -29,6 +29,7 @@ from scenario import (
     scenarios,
     settings_of,
 )
+from scenario_aims import AIMS
 from scenario_visits import Visit
 
 import zanon_net
@@ -167,10 +168,13 @@ def test_few_users_are_told_from_enough(key_file: str, scenario: Scenario) -> No
     check_fed(scenario, key_file, WHOLE)
 
 
-@settings(max_examples=150)
-@given(besides)
-def test_few_users_of_what_is_beside_names_are_too(key_file: str, scenario: Scenario) -> None:
-    check_fed(scenario, key_file, WHOLE)
+@pytest.mark.parametrize("aim", AIMS)
+@settings(max_examples=20)
+@given(st.data())
+def test_few_users_of_what_is_beside_names_are_too(
+    key_file: str, aim: str, data: st.DataObject
+) -> None:
+    check_fed(data.draw(AIMS[aim]), key_file, WHOLE)
 
 
 @settings(max_examples=40)
