@@ -159,6 +159,23 @@ def test_a_client_of_the_epoch_before_the_record_is_withheld_too(key_file: str) 
     assert b"203.0.113.5" not in outcome.everything()
 
 
+@pytest.mark.parametrize("batch", [1, 1000])
+def test_who_is_a_client_for_long_is_no_server_meanwhile(batch: int, key_file: str) -> None:
+    """Nor in the epoch after; its only connection was opened three epochs before."""
+    talk = Tcp("203.0.113.5", t_ns=START).handshake().say(hello(b"other.example"))
+    for _ in range(50):
+        talk.wait(4 * MINUTE).say(b"data")  # for 200 minutes
+    others = [visit(user(60), b"a.example", START + epoch * HOUR) for epoch in range(1, 6)]
+    for epoch in (3, 4):
+        after = crowd(NAME, 4, START + epoch * HOUR + MINUTE, server="203.0.113.5")
+        frames = merged([talk.frames, after, *others])
+        outcome = run(frames, z=2, rotate_ns=HOUR, batch=batch, key_file=key_file)
+        assert b"203.0.113.5" not in outcome.everything(), epoch
+    later = crowd(NAME, 4, START + 5 * HOUR + MINUTE, server="203.0.113.5")
+    outcome = run(merged([talk.frames, later, *others]), z=2, rotate_ns=HOUR, batch=batch)
+    assert [flow["server"] for flow in outcome.flows].count("203.0.113.5") == 3
+
+
 def test_special_addresses_are_printed_as_missing(key_file: str) -> None:
     talks = [
         Udp("0.0.0.0", "255.255.255.255", ports=(68, 67)).send(b"discover"),
