@@ -76,11 +76,12 @@
     X(FLOWS_INTERNAL_BOTH, "flow", "flows between two internal endpoints")                         \
     X(FLOWS_EARLY, "flow", "closed early to make room for others")                                 \
     X(RECORDS, "flow", "flow records written")                                                     \
-    X(RECORDS_MIDSTREAM, "flow", "of them flows joined later, which Tstat's logs leave out")       \
+    X(RECORDS_MIDSTREAM, "flow",                                                                   \
+      "of them flows joined after their start, which Tstat's logs leave out")                      \
     X(STATUS_READABLE, "status", "a name was read")                                                \
     X(STATUS_ECH, "status", "ECH offered: a name read is the outer one")                           \
     X(STATUS_TRUNCATED, "status", "a hello, request or question never seen whole")                 \
-    X(STATUS_INVALID, "status", "a name that is none, or contradictory copies")                    \
+    X(STATUS_INVALID, "status", "a name that is not valid, or contradictory copies")               \
     X(STATUS_UNREAD, "status", "a version that is not read, or no room")                           \
     X(STATUS_NONE, "status", "no name")                                                            \
     X(NAMES_TLS, "name", "names seen in TLS")                                                      \
@@ -125,7 +126,7 @@
     X(STREAMS_HALF_FULL, "capacity", "early pieces of later requests passed over")                 \
     X(BODIES_LOST, "capacity", "request bodies whose end was not found")                           \
     X(DATAGRAMS_FULL, "capacity", "entries for QUIC and DTLS ran out")                             \
-    X(DTLS_HELLOS_MANY, "capacity", "DTLS hellos behind the eighth of their flow, not read")       \
+    X(DTLS_HELLOS_MANY, "capacity", "DTLS hellos after the eighth of their flow, not read")        \
     X(HEADER_TABLES_FULL, "capacity", "HTTP/2 header tables ran out")                              \
     X(NAMES_FULL, "capacity", "name entries ran out")                                              \
     X(GAPS_FULL, "capacity", "sequence gaps ran out")                                              \
