@@ -17,7 +17,8 @@ from oracle_epochs import pseudonym
 from oracle_flow import flows_of
 from oracle_layers import Address, Packet, Reader
 from oracle_resolved import Resolution, Resolved
-from oracle_talks import Rules, Talk, Vote, is_special
+from oracle_rules import Rules, is_special
+from oracle_talks import Talk, Vote
 from oracle_tcp import counts
 from packet_help import MINUTE, SYN, Frame
 
@@ -90,6 +91,7 @@ class Model:
                 self.newest = max(self.newest, talk.epoch)
             for address in clients_of(talk):
                 self.clients.setdefault(address, set()).add(self.newest)
+            self.must.z = self.may.z = self.rules.z_at(p.t_ns)
             for vote in talk.take(p):
                 self._decide(vote)
             self.resolved.take(talk, p)
@@ -164,11 +166,12 @@ class Model:
 
     def _record(self, flow: list[Packet], talk: Talk) -> Record:
         states = [name.state.replace("waiting", "unconfirmed") for name in talk.names]
-        withheld = self.rules.z > 1 and any(state != "released" for state in states)
+        hides = talk.strayed or any(state != "released" for state in states)
+        withheld = not self.rules.everything and hides
         coarse = withheld and not self.rules.exact
         client, server = talk.ends
         keeps_port = self.rules.keep_client_port and (
-            self.rules.z == 1 or (states[:1] == ["released"] and not withheld)
+            self.rules.everything or (states[:1] == ["released"] and not withheld)
         )
         line = {
             "proto": 6 if talk.first.tcp else 17,
@@ -177,7 +180,7 @@ class Model:
             "server_port": server.port if not withheld or server.port in COMMON_PORTS else 0,
             "name": talk.names[0].text if states[:1] == ["released"] else None,
             "name_source": talk.names[0].source if states else None,
-            "name_status": states[0] if states else "none",
+            "name_status": (*states, "suppressed" if talk.strayed else "none")[0],
             "ech": "offered" if talk.ech and not coarse else "none",
             "epoch": 0 if coarse and self.rules.rotate_ns % MINUTE else talk.epoch,
             "t_start_ns": flow[0].t_ns,
@@ -201,7 +204,8 @@ class Model:
         """Whether z users share it when a record is written, which is when any later packet comes,
         or at once."""
         later = {p.t_ns for p in self.packets if p.t_ns >= since_ns}
-        return {self.rules.z == 1 or oracle.users(t, what) >= self.rules.z for t in later}
+        rules = self.rules
+        return {rules.everything or oracle.users(t, what) >= rules.z_at(t) for t in later}
 
     def _hunted(
         self, flow: list[Packet], talk: Talk, name: str | None, withheld: bool
@@ -251,7 +255,7 @@ class Talks:
 
     def of(self, p: Packet) -> Talk:
         """The flow of a packet."""
-        return self.talks.setdefault((p.ports, p.tcp), Talk(self.rules, p))
+        return self.talks.setdefault((p.ports, p.tcp), Talk(self.rules, p, all_comes=True))
 
     def exposed(self) -> ZOracle:
         """As if each flow's user exposed each of its names with each of its packets: more than that

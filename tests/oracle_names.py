@@ -124,7 +124,14 @@ def frames_in(head: bytes) -> Iterator[Said]:
         head = head[end:]
 
 
-READERS = {22: record_in, 0: question_in}  # by the first byte: whatever else begins a request
+def web_socket_in(head: bytes) -> Said | None:
+    """A frame of fewer than 126 bytes (RFC 6455, 5.2), which names nobody."""
+    end = 6 + (head[1] & 127) if len(head) > 1 else 2
+    return Said(end, "http", None) if end <= len(head) else None
+
+
+# By the first byte: whatever else begins a request.
+READERS = {22: record_in, 0: question_in, 0x81: web_socket_in}
 
 
 def said_in(head: bytes) -> Iterator[Said]:

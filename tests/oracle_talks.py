@@ -9,61 +9,18 @@ of them completes. Nothing is decided here.
 import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from oracle_beside import Beside, Shown, agent_of, host_of
 from oracle_layers import Address, End, Packet
 from oracle_names import hides, normal, question, said_in, server_name, under
 from oracle_quic import QuicTalk
-from oracle_stream import StreamOracle
+from oracle_rules import Rules, is_special
+from oracle_stream import STREAM_MAX, StreamOracle
 from packet_help import ACK, RST, SYN
 
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-
-PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7")
-EVERYWHERE = ("0.0.0.0/0", "::/0")
 DNS_PORT = 53
 WELL_KNOWN = 1024  # ports below are
-BROADCAST = ipaddress.IPv4Address(2**32 - 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """The settings of a run that the contract speaks of."""
-
-    z: int
-    window_ns: int
-    rotate_ns: int
-    key: bytes
-    established: bool = True
-    dns_votes: bool = True
-    internal: tuple[str, ...] | None = None  # "any" is EVERYWHERE
-    never: tuple[str, ...] = ()
-    user_prefix: tuple[int, int] = (32, 64)
-    keep_client_port: bool = False
-    dn_hunter: bool = False
-    exact: bool = False
-
-    def is_internal(self, address: Address) -> bool:
-        """Section 3: as given, else the private ranges."""
-        return within(address, PRIVATE if self.internal is None else self.internal)
-
-
-@lru_cache(maxsize=1 << 12)
-def within(address: Address, networks: tuple[str, ...]) -> bool:
-    """One of the networks has the address."""
-    return any(address in ipaddress.ip_network(network) for network in networks)
-
-
-def is_special(address: Address) -> bool:
-    """Section 1: these addresses are nobody's in particular."""
-    return (
-        address.is_unspecified
-        or address.is_loopback
-        or address.is_link_local
-        or address.is_multicast
-        or address == BROADCAST
-    )
+ACK_BEYOND_MAX = 1 << 20  # of what a server was seen to send
 
 
 @dataclass(slots=True)
@@ -117,6 +74,9 @@ class Talk:
     certificate: Beside | None = None
     agent: Beside | None = None
     agent_by: int = 0  # which of the connections told it
+    replied: int = 0  # where what the server has sent ends
+    all_comes: bool = False  # in whatever order: nothing is lost
+    strayed: bool = False  # there was something that is not the client's for sure
 
     # ---- section 3 --------------------------------------------------------------------------
 
@@ -201,7 +161,7 @@ class Talk:
     @property
     def may_vote(self) -> bool:
         """What others send to the user is no exposure of the user's; at z = 1 all is released."""
-        return self.shown_at_all and (self.user_end == 0 or self.rules.z == 1)
+        return self.shown_at_all and (self.user_end == 0 or self.rules.everything)
 
     @property
     def epoch(self) -> int:
@@ -214,6 +174,8 @@ class Talk:
         """The votes that the packet completes."""
         self.last = p
         from_client = p.sender == self.client
+        if not from_client:
+            self.replied = max(self.replied, p.seq + p.length)
         if not p.tcp:
             if self.speaks(p):
                 yield from self._datagram(p, from_client)
@@ -269,6 +231,8 @@ class Talk:
         self.service = self.service or service_of(p.payload)
         start = p.seq + (p.flags & SYN > 0)
         self.base = start if self.base is None else self.base
+        if start < self.base or not self._follows(p, start - self.base):
+            return
         self.stream.add(start - self.base, p.payload)
         said = list(said_in(self.stream.head()))
         for one in said[self.told :]:
@@ -278,6 +242,21 @@ class Talk:
                 yield from self._vote_addr(p)
                 yield from self._vote(p, name)
         self.told, self.read = len(said), sum(one.end for one in said)
+
+    def _follows(self, p: Packet, offset: int) -> bool:
+        """Where bytes are lost the stream goes on far behind them, or with a request, if who sends
+        these knows what the server has sent; else they may hold a name."""
+        ahead = offset - len(self.stream.head())
+        again = self.service == "http" == service_of(p.payload)
+        if self.all_comes or (ahead < STREAM_MAX and not (again and ahead > 0)):
+            return True
+        known = abs(p.ack - self.replied) <= ACK_BEYOND_MAX
+        if self.rules.established and not self.midstream and not known:
+            self.strayed = True
+            return False
+        self.base, self.stream = p.seq, StreamOracle()
+        self.told = self.read = 0
+        return True
 
     def _datagram(self, p: Packet, from_client: bool) -> Iterator[Vote]:
         """DNS is what goes to or from its port, QUIC what begins with a long header."""
@@ -358,7 +337,7 @@ class Talk:
     def _forbids(self, kind: str, text: str, source: str) -> str | None:
         if kind == "invalid":
             return "invalid"
-        home = kind == "home" and self.rules.z > 1
+        home = kind == "home" and not self.rules.everything
         kept_out = source == "dns" and not self.rules.dns_votes
         if home or kept_out or under(text, self.rules.never) or not self.may_vote:
             return "suppressed"

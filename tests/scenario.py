@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 
 from hypothesis import strategies as st
-from oracle_talks import EVERYWHERE, Rules
+from oracle_rules import EVERYWHERE, Rules
 from packet_help import DAY, HOUR, MINUTE, SECOND, START, Frame, merged
 from scenario_answers import CERTIFICATES, SHOWN
 from scenario_quic import AGENTS, quic_visit
 from scenario_routes import routed, routes, straight, whole_routes
-from scenario_visits import HOW, Visit, dns_visit, tcp_visit
+from scenario_visits import ASTRAY, HOW, Visit, dns_visit, tcp_visit
 
 TURNCOAT = "203.0.113.5"  # a server that is also a client
 CLIENTS = ("10.7.0.1", "10.7.0.2", "10.7.0.3", "10.7.9.1", "100.64.0.9", "192.0.2.77")
@@ -145,8 +145,15 @@ class Scenario:
 
     @property
     def straight(self) -> "Scenario":
-        """Without packets that come another way than others of their flow."""
-        visits = [replace(visit, route=straight(visit.route)) for visit in self.visits]
+        """Without packets that come another way than others of their flow, or far from them."""
+        visits = [
+            replace(
+                visit,
+                route=straight(visit.route),
+                how="whole" if visit.how in ASTRAY else visit.how,
+            )
+            for visit in self.visits
+        ]
         return replace(self, visits=visits)
 
 
@@ -203,4 +210,5 @@ def settings_of(chosen: Rules) -> dict[str, object]:
         "keep_client_port": chosen.keep_client_port,
         "dn_hunter": chosen.dn_hunter,
         "exact": chosen.exact,
+        "target_p": chosen.target_p,
     }

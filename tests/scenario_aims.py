@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import cycle, islice
 
 from hypothesis import strategies as st
-from oracle_talks import Rules
+from oracle_rules import Rules
 from packet_help import MINUTE, SECOND, START
 from scenario import (
     BESIDE,
@@ -24,6 +24,7 @@ from scenario import (
     Scenario,
     ends_of,
     rules,
+    scenarios,
 )
 from scenario_answers import CERTIFICATES, SHOWN
 from scenario_quic import AGENTS
@@ -109,6 +110,7 @@ AIMS = {
     "certificates": aimed(like(SHOWING)),
     "certificates never told": aimed(like(SHOWING), never=("a.example",)),
     "certificates of users": aimed(like(SHOWING, STRANGERS), **PRIVATE),
+    "bytes that strayed": aimed(like(replace(SHOWING, how="strayed")), established=True),
     "user agents": aimed(like(GREETING)),
     "user agents of an unproven client": aimed(like(GREETING_TWICE), established=True),
     "user agents of strangers": aimed(like(GREETING, STRANGERS), **PRIVATE),
@@ -123,3 +125,10 @@ AIMS = {
         hunted(TURNCOAT, clients=TURNS, flow=LASTING), **HUNT, window_ns=MINUTE, rotate_ns=SECOND
     ),
 }
+
+# z follows the stream.
+moving = st.builds(
+    lambda one, p: replace(one, rules=replace(one.rules, target_p=p)),
+    st.one_of(scenarios, AIMS["what DNS said"]),
+    st.sampled_from([0.5, 0.9]),
+)

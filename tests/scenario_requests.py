@@ -13,6 +13,12 @@ BEFORE = ("PROXY TCP4", "PROXY 2", "SOCKS 5 greeting", "SOCKS 5 name", "PostgreS
 BEFORE += ("SMTP, pipelined", "LDAP", "MySQL", "XMPP")
 SIZE, ENDING = b"%x\r\n" % len(BODY), b"\r\n3;more\r\nabc\r\n0\r\n\r\n"
 CHUNKS = SIZE + BODY + ENDING
+SWITCHING = b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+
+
+def web_socket(said: bytes) -> bytes:
+    """A client's frame of fewer than 126 bytes (RFC 6455, 5.2), under a mask of zeroes."""
+    return bytes([0x81, 0x80 | len(said), 0, 0, 0, 0]) + said
 
 
 def hello_of(host: bytes, how: str, number: int) -> list[bytes]:
@@ -51,6 +57,9 @@ def requests(hosts: tuple[bytes, ...], how: str) -> list[bytes]:
             starts = [head + b"Transfer-Encoding: chunked\r\n\r\n" + SIZE for head in heads]
             rest = [BODY + b"\r\n" + SIZE, BODY + ENDING]
             return [part for start in starts for part in (start, *rest)]
+        case "upgrade":
+            asked = [request(host).removesuffix(b"\r\n") + SWITCHING for host in hosts]
+            return [*asked, web_socket(BODY) + web_socket(b"more"), web_socket(BODY)]
         case "absolute":
             lines = [b"GET http://" + word(host) + b"/x HTTP/1.1\r\n" for host in hosts]
             return [line + b"Host: other.example\r\n\r\n" for line in lines]

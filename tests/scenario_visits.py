@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversations for the model of the contract, packet by packet: TLS, HTTP and DNS."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import wire
 from packet_help import (
@@ -46,6 +46,8 @@ class Visit:
     beside: tuple[str, str] = ("", "")
 
 
+ASTRAY = ("lost", "strayed")
+FAR = 30_000  # more bytes than are put in order
 HOW = {
     "tls": (
         *("whole",) * 6,
@@ -55,9 +57,13 @@ HOW = {
     "dns": (*("whole",) * 4, "unanswered", "another id", "another name", "asked again", "swapped"),
 }
 HOW["dns over tcp"] = HOW["tls"]
-HOW["http"] = (*HOW["tls"], *("at once", "body", "body", "chunks", "chunks apart", "absolute"))
+HOW["http"] = (
+    *HOW["tls"],
+    *("at once", "body", "body", "chunks", "chunks apart", "absolute", "upgrade"),
+)
 HOW["h2"] = (*("whole",) * 2, "at once", "body", "chunks", "unanswered", "guessed", "late proof")
-HOW["tls"] += ("no name", "no name", "behind", "right behind", "through")
+HOW["tls"] += ("no name", "no name", "behind", "right behind", "through", *ASTRAY)
+HOW["http"] += ASTRAY
 HOW["quic"] = (
     *("whole",) * 6,
     *("unanswered", "no return", "guessed", "another client", "0-RTT", "nameless", "again"),
@@ -105,6 +111,8 @@ def tcp_visit(visit: Visit, n: int) -> list[Frame]:
             talk.segment(CLIENT, ACK, ack=guess)
     talk.wait(visit.pauses[0] * SECOND)
     for nth, data in enumerate(said if visit.how != "nameless" else [], 1):
+        if visit.how in ASTRAY and nth == len(said):
+            go_astray(talk, visit, near=nth > 1 and n % 2 == 0)
         send(talk, data, visit.how, guess)
         if visit.how != "unanswered":
             answer(talk, visit, nth == len(said))
@@ -117,6 +125,17 @@ def tcp_visit(visit: Visit, n: int) -> list[Frame]:
     elif visit.end == "rst":
         talk.segment(SERVER, RST | ACK).segment(CLIENT, ACK, ack=guess)
     return talk.frames
+
+
+def go_astray(talk: Tcp, visit: Visit, *, near: bool) -> None:
+    """The client's next bytes are lost, or such come that somebody else forged."""
+    ahead = 5_000 if near else FAR
+    if visit.how == "lost":
+        talk.next[CLIENT] += ahead
+        return
+    other = replace(visit, hosts=(b"b.example",), how="whole")
+    seq, ack = talk.next[CLIENT] + ahead, talk.next[SERVER] + (2 << 20)
+    talk.segment(CLIENT, PSH | ACK, said_by(other, 0)[0], seq=seq, ack=ack)
 
 
 def answer(talk: Tcp, visit: Visit, last: bool) -> None:

@@ -5,6 +5,8 @@
 import json
 import tempfile
 from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ from scenario import (
     scenarios,
     settings_of,
 )
-from scenario_aims import AIMS
+from scenario_aims import AIMS, moving
 from scenario_visits import Visit
 
 import zanon_net
@@ -52,10 +54,21 @@ def write(path: Path, frames: list[Frame]) -> Path:
     return path
 
 
-def run(scenario: Scenario, key_file: str, **more: Any) -> dict[str, bytes]:
+def captures(folder: Path, frames: list[Frame], number: int) -> list[Path]:
+    """So many captures or fewer of which each begins later than the one before, the last first."""
+    size = -(-len(frames) // number)
+    starts = [0]
+    for n in range(size, len(frames), size):
+        if frames[n].t_ns > frames[starts[-1]].t_ns:
+            starts.append(n)
+    parts = pairwise([*starts, len(frames)])
+    return [write(folder / f"{a}.pcap", frames[a:b]) for a, b in parts][::-1]
+
+
+def run(scenario: Scenario, key_file: str, sources: int = 1, **more: Any) -> dict[str, bytes]:
     """The files of a run."""
     with tempfile.TemporaryDirectory() as folder:
-        capture = write(Path(folder) / "in.pcap", scenario.frames)
+        capture = captures(Path(folder), scenario.frames, sources)
         settings = settings_of(scenario.rules) | LIMITS | {"key_file": key_file} | more
         config = Config().replace(format=("jsonl", "observations"), columns=COLUMNS, **settings)
         out = Path(folder) / "out"
@@ -120,18 +133,28 @@ def check_records(found: list[Line], expected: list[Record]) -> None:
 
 
 def check(files: dict[str, bytes], scenario: Scenario) -> None:
-    expected = Model(scenario.rules, scenario.frames).run()
+    manifest = json.loads(files["manifest.json"])
+    changes = tuple((one["t_ns"], one["new"]) for one in manifest.get("z_changes", ()))
+    expected = Model(replace(scenario.rules, z_changes=changes), scenario.frames).run()
     assert parsed(files["observations.jsonl"]) == expected.observations
     check_records(parsed(files["flows.jsonl"]), expected.records)
-    decisions = json.loads(files["manifest.json"])["decisions"]
+    decisions = manifest["decisions"]
     assert decisions["observations"] == expected.names
     assert decisions["released"] == len(expected.observations)
 
 
-@settings(max_examples=60)
-@given(scenarios)
-def test_a_run_says_what_the_contract_says(key_file: str, scenario: Scenario) -> None:
-    check(run(scenario, key_file), scenario)
+@settings(max_examples=50)
+@given(scenarios, st.integers(1, 4))
+def test_a_run_says_what_the_contract_says(key_file: str, scenario: Scenario, sources: int) -> None:
+    check(run(scenario, key_file, sources), scenario)
+
+
+@settings(max_examples=25)
+@given(moving)
+def test_z_that_follows_the_stream_decides_as_long_as_it_is_in_force(
+    key_file: str, scenario: Scenario
+) -> None:
+    check(run(scenario, key_file, z_max=5), scenario)
 
 
 def fed(frames: list[Frame], chosen: Rules, key_file: str, batch: int) -> Outcome:
@@ -171,7 +194,7 @@ def test_few_users_are_told_from_enough(key_file: str, scenario: Scenario) -> No
 @pytest.mark.parametrize("aim", AIMS)
 @settings(max_examples=20)
 @given(st.data())
-def test_few_users_of_what_is_beside_names_are_too(
+def test_what_seldom_comes_is_as_the_contract_says(
     key_file: str, aim: str, data: st.DataObject
 ) -> None:
     check_fed(data.draw(AIMS[aim]), key_file, WHOLE)
