@@ -114,6 +114,23 @@ static int draw_secret(zn_keys *k, zn_error *err)
     return 0;
 }
 
+/* Whether systemd's LoadCredential= laid it there, readable for the unit's user by an ACL, whose
+ * mask stands in the place of the group's bits: root's, in root's folder of credentials, both
+ * closed to others. No group may read it, but root's where there is no ACL after all. */
+static bool is_credential(const char *path, const struct stat *st)
+{
+    const char *folder = getenv("CREDENTIALS_DIRECTORY");
+    const char *name = strrchr(path, '/');
+    struct stat in;
+    if (folder == NULL || name == NULL)
+        return false;
+    if (strncmp(path, folder, (size_t)(name - path)) != 0 || folder[name - path] != '\0')
+        return false;
+    if (stat(folder, &in) != 0 || in.st_uid != 0 || (in.st_mode & (S_IWGRP | S_IRWXO)) != 0)
+        return false;
+    return st->st_uid == 0 && st->st_gid == 0 && (st->st_mode & (S_IRWXG | S_IRWXO)) == S_IRGRP;
+}
+
 /* Opens the key file and checks who may read it; returns a descriptor or a negative zn_err. */
 static int open_key_file(const char *path, zn_error *err)
 {
@@ -135,7 +152,7 @@ static int open_key_file(const char *path, zn_error *err)
                      "key file %.120s belongs to another user; make your own with `zanon-net key "
                      "new FILE`",
                      path);
-    else if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    else if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0 && !is_credential(path, &st))
         rc = zn_fail(err, ZN_ERR_CONFIG, 0,
                      "key file %.120s is open to other users; run `chmod 600 FILE` on it", path);
     else

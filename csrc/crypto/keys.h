@@ -23,7 +23,8 @@
 typedef struct zn_keys zn_keys;
 
 /* rotate_ns >= 1. key_file NULL: ephemeral mode; else the path of a file with one line, 32 bytes in
- * base64, that only its owner may read (mode 0600 or stricter, a regular file). Returns 0, or
+ * base64, that only its owner may read (mode 0600 or stricter, a regular file), or a credential
+ * that systemd keeps for this unit (root's, mode 0440, in $CREDENTIALS_DIRECTORY). Returns 0, or
  * -ZN_ERR_CONFIG / -ZN_ERR_IO / -ZN_ERR_CRYPTO / -ZN_ERR_CAPACITY and *out NULL. */
 int zn_keys_open(zn_keys **out, int64_t rotate_ns, const char *key_file, zn_error *err);
 void zn_keys_close(zn_keys *k);

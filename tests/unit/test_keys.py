@@ -140,6 +140,56 @@ def test_key_file_of_another_owner_is_refused(tmp_path: Path) -> None:
         _core.Keys(HOUR_NS, path)
 
 
+@pytest.fixture
+def credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A unit's folder for what LoadCredential= brings, as systemd makes it."""
+    if os.geteuid() != 0:
+        pytest.skip("credentials are root's")
+    folder = tmp_path / "credentials"
+    folder.mkdir()
+    folder.chmod(0o550)
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(folder))
+    return folder
+
+
+def test_a_credential_of_systemd_is_taken(credentials: Path) -> None:
+    """Its mode says 0440 where an ACL lets the unit's user read it."""
+    keys = _core.Keys(HOUR_NS, write_key(credentials / "key", mode=0o440))
+    assert keys.pseudonym(0, CLIENT) == (expected_pseudonym(HOUR_NS, 0), 0)
+
+
+@pytest.mark.parametrize("mode", [0o460, 0o450, 0o444, 0o404, 0o441])
+def test_a_credential_that_is_open_is_refused(credentials: Path, mode: int) -> None:
+    with pytest.raises(ConfigError, match="open to other users"):
+        _core.Keys(HOUR_NS, write_key(credentials / "key", mode=mode))
+
+
+def test_what_is_no_credential_of_this_unit_is_refused(
+    credentials: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (credentials / "below").mkdir()
+    path = write_key(credentials / "key", mode=0o440)
+    elsewhere = [credentials.with_name("key"), credentials.with_name("credentials-key")]
+    for other in (*elsewhere, credentials / "below" / "key", credentials / "below/../key"):
+        if not other.exists():
+            write_key(other, mode=0o440)
+        with pytest.raises(ConfigError, match="open to other users"):
+            _core.Keys(HOUR_NS, str(other))
+    for mode in (0o551, 0o554, 0o570):
+        credentials.chmod(mode)
+        with pytest.raises(ConfigError, match="open to other users"):
+            _core.Keys(HOUR_NS, path)
+    credentials.chmod(0o550)
+    os.chown(path, 0, 12345)
+    with pytest.raises(ConfigError, match="open to other users"):
+        _core.Keys(HOUR_NS, path)
+    os.chown(path, 0, 0)
+    assert _core.Keys(HOUR_NS, path).pseudonym(0, CLIENT)[1] == 0
+    monkeypatch.delenv("CREDENTIALS_DIRECTORY")
+    with pytest.raises(ConfigError, match="open to other users"):
+        _core.Keys(HOUR_NS, path)
+
+
 @pytest.mark.parametrize("mode", [0o400, 0o600, 0o700])
 def test_key_file_of_its_owner_is_taken(tmp_path: Path, mode: int) -> None:
     keys = _core.Keys(HOUR_NS, write_key(tmp_path / "key", mode=mode))
