@@ -15,27 +15,28 @@ Times are integer nanoseconds since the Unix epoch, UTC. Every error is a `Zanon
 of one line that holds no name and no address. The documents are in docs/ of the sources.
 """
 
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
 
-from zanon_net import parse
-from zanon_net._core import CryptoPan, ZTable, caps_for_bytes
 from zanon_net._version import __version__
-from zanon_net.config import AddressPolicy, Config, Input, Limits, Output, ZParams
-from zanon_net.errors import (
-    CapacityError,
-    CaptureError,
-    ConfigError,
-    FormatError,
-    OutputError,
-    ZanonError,
-)
-from zanon_net.live_settings import LiveSettings
-from zanon_net.pipeline import run
-from zanon_net.reading import read_log
-from zanon_net.report import Report
 
+TYPE_CHECKING = False  # as typing has it, without waiting for that
 if TYPE_CHECKING:
+    from zanon_net import parse
+    from zanon_net._core import CryptoPan, ZTable, caps_for_bytes
+    from zanon_net.config import AddressPolicy, Config, Input, Limits, Output, ZParams
     from zanon_net.embedding import OBSERVATION_DTYPE, RECORD_DTYPE, Engine
+    from zanon_net.errors import (
+        CapacityError,
+        CaptureError,
+        ConfigError,
+        FormatError,
+        OutputError,
+        ZanonError,
+    )
+    from zanon_net.live_settings import LiveSettings
+    from zanon_net.pipeline import run
+    from zanon_net.reading import read_log
+    from zanon_net.report import Report
 
 __all__ = [
     "OBSERVATION_DTYPE",
@@ -65,10 +66,29 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """What needs NumPy is imported when it is asked for: that takes longer than all the rest."""
-    if name in ("OBSERVATION_DTYPE", "RECORD_DTYPE", "Engine"):
-        from zanon_net import embedding
+_PLACES = {
+    "_core": "CryptoPan ZTable caps_for_bytes",
+    "config": "AddressPolicy Config Input Limits Output ZParams",
+    "embedding": "OBSERVATION_DTYPE RECORD_DTYPE Engine",
+    "errors": "CapacityError CaptureError ConfigError FormatError OutputError ZanonError",
+    "live_settings": "LiveSettings",
+    "pipeline": "run",
+    "reading": "read_log",
+    "report": "Report",
+}
 
-        return getattr(embedding, name)
+
+def __getattr__(name: str) -> object:
+    """What is asked for is imported then: the command hears Ctrl-C before it loads anything, and
+    NumPy, which the engine needs, takes longer than all the rest."""
+    if name == "parse" or name in _PLACES:
+        return import_module(f"zanon_net.{name}")
+    for place, names in _PLACES.items():
+        if name in names.split():
+            return getattr(import_module(f"zanon_net.{place}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What there is to ask for."""
+    return sorted({*globals(), *__all__})

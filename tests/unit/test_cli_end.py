@@ -286,3 +286,25 @@ def test_a_signal_where_nobody_handles_it_shows_no_traceback(where: str) -> None
     command = [COMMAND[0], "-c", SIGNALLED, where, "config"]
     done = subprocess.run(command, capture_output=True, env=ENVIRONMENT, check=False)
     assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
+
+
+LOADED = "import zanon_net.__main__, sys; print(*(m for m in sys.modules if 'zanon' in m))"
+NAMED = """
+from zanon_net import *
+import zanon_net
+run, parse.tls_client_hello, zanon_net.errors.ZanonError
+assert set(zanon_net.__all__) <= set(dir(zanon_net))
+assert all(hasattr(zanon_net, name) for name in zanon_net.__all__)
+assert not hasattr(zanon_net, "nothing")
+"""
+
+
+def test_nothing_is_loaded_before_a_signal_is_heard() -> None:
+    """The package itself took most of the time, with Python's own handler and its traceback."""
+    done = subprocess.run([COMMAND[0], "-c", LOADED], capture_output=True, check=True)
+    ours = {name for name in done.stdout.decode().split() if not name.startswith("__editable__")}
+    assert ours == {"zanon_net", "zanon_net._version", "zanon_net.__main__"}
+
+
+def test_all_that_the_package_names_is_there() -> None:
+    subprocess.run([COMMAND[0], "-c", NAMED], check=True)
