@@ -53,6 +53,7 @@ def in_udp(port: int, rest: Packet | bytes, inner: bytes, seen: str, tunnels: in
 # ---- between Ethernet and IP --------------------------------------------------------------------
 
 M1 = bytes(MPLS(label=100, s=1))
+VIRTUAL_MACS = bytes.fromhex("525400000002525400140001")
 M3 = bytes(MPLS(label=7, s=0) / MPLS(label=8, s=0) / MPLS(label=9, s=1))
 PPPOE = bytes(PPPoE(sessionid=7, len=2 + len(T4)) / PPP(proto=0x21))
 PPPOE6 = bytes(PPPoE(sessionid=7, len=2 + len(T6)) / PPP(proto=0x57))
@@ -82,6 +83,10 @@ LAYER2 = {
     "mpls-vlan": Case(1, RAW_MACS + tags(0x8100) + b"\x88\x47" + M1 + T4, T4, "vlan mpls"),
     "pseudowire": on_ethernet(0x8847, M1 + ETHER4, T4, "mpls pseudowire"),
     "pseudowire-control-word": on_ethernet(0x8847, M1 + bytes(4) + ETHER4, T4, "mpls pseudowire"),
+    # two bytes of the source's address could be a length, and a frame without the control word
+    "pseudowire-control-word-or-length": on_ethernet(
+        0x8847, M1 + bytes(4) + VIRTUAL_MACS + b"\x08\x00" + T4, T4, "mpls pseudowire"
+    ),
     "pseudowire-sequence": on_ethernet(0x8847, M3 + b"\0\0\0\x21" + ETHER4, T4, "mpls pseudowire"),
     "pseudowire-vlan": on_ethernet(
         0x8847,
@@ -363,6 +368,9 @@ DATAGRAMS = {
     "mpls-in-udp-ipv6": in_udp(6635, M3 + U6, U6, "mpls"),
     "pseudowire-in-udp": in_udp(6635, M1 + ETHER4, T4, "mpls pseudowire"),
     "pseudowire-in-udp-control-word": in_udp(6635, M1 + bytes(4) + ETHER4, T4, "mpls pseudowire"),
+    "pseudowire-in-udp-control-word-or-length": in_udp(
+        6635, M1 + bytes(4) + VIRTUAL_MACS + b"\x08\x00" + T4, T4, "mpls pseudowire"
+    ),
     "tzsp": in_udp(37008, TZSP() / TZSPTagEnd() / Raw(ETHER4), T4, "tzsp"),
     "tzsp-tags": in_udp(
         37008,

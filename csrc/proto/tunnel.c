@@ -53,39 +53,47 @@ zn_stat zn_layers_protocol(zn_layers *l, uint8_t protocol)
     }
 }
 
-/* Bytes 12 and 13 behind the cursor and `skip` bytes look like an Ethernet type or length. */
-static bool looks_like_ethernet(zn_cursor c, size_t skip)
+/* Whether an Ethernet frame lies `skip` bytes behind the cursor, by its bytes 12 and 13. */
+typedef enum likeness { NO_FRAME, FRAME_BY_LENGTH, FRAME_BY_TYPE } likeness;
+
+static likeness ethernet_likeness(zn_cursor c, size_t skip)
 {
     uint16_t type;
     zn_cursor_skip(&c, skip + 12);
     type = zn_cursor_be16(&c);
     if (!zn_cursor_ok(&c))
-        return false;
+        return NO_FRAME;
     if (type <= 1500)
-        return type != 0 && type <= zn_cursor_left(&c);
-    return type == 0x0800 || type == 0x86dd || type == 0x0806 || type == 0x8100 || type == 0x88a8 ||
-           (type >= 0x8847 && type <= 0x8864) || type == 0x88cc || type == 0x9000;
+        return type != 0 && type <= zn_cursor_left(&c) ? FRAME_BY_LENGTH : NO_FRAME;
+    if (type == 0x0800 || type == 0x86dd || type == 0x0806 || type == 0x8100 || type == 0x88a8 ||
+        (type >= 0x8847 && type <= 0x8864) || type == 0x88cc || type == 0x9000)
+        return FRAME_BY_TYPE;
+    return NO_FRAME;
 }
 
 /*
  * Nothing behind the last label says what it carries. IP shows by its version and lengths; else it
- * is a pseudowire's Ethernet (RFC 4448), with a control word (RFC 4385) or without.
+ * is a pseudowire's Ethernet (RFC 4448), with a control word (RFC 4385) or without. Two bytes of a
+ * MAC address are often a possible length, as in 52:54:00:12:34:56, and hardly ever a known type.
  */
 zn_stat zn_peel_mpls(zn_layers *l)
 {
     unsigned labels = 1;
+    likeness plain, worded;
+    zn_cursor control;
     zn_layers_saw(l, ZN_STAT_IN_MPLS);
     while ((zn_cursor_be32(&l->c) & 0x100) == 0 && zn_cursor_ok(&l->c))
         if (++labels > LABELS_MAX)
             return ZN_STAT_DROP_ENCAPSULATION_DEPTH;
     if (zn_layers_looks_like_ip(l))
         return zn_layers_go(l, ZN_HEADER_IP);
-    if (!looks_like_ethernet(l->c, 0)) {
-        zn_cursor control = l->c;
-        if (zn_cursor_u8(&control) >> 4 != 0 || !looks_like_ethernet(l->c, 4))
-            return ZN_STAT_DROP_NOT_IP;
+    plain = ethernet_likeness(l->c, 0);
+    control = l->c;
+    worded = zn_cursor_u8(&control) >> 4 == 0 ? ethernet_likeness(l->c, 4) : NO_FRAME;
+    if (plain == NO_FRAME && worded == NO_FRAME)
+        return ZN_STAT_DROP_NOT_IP;
+    if (worded > plain)
         zn_cursor_skip(&l->c, 4);
-    }
     zn_layers_saw(l, ZN_STAT_IN_PSEUDOWIRE);
     return zn_layers_go(l, ZN_HEADER_ETHERNET);
 }

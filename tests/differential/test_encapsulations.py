@@ -127,8 +127,10 @@ TSHARK_BLIND = {
     # guesses the control word by a MAC address that starts with 0
     "pseudowire",
     "pseudowire-control-word",
+    "pseudowire-control-word-or-length",
     "pseudowire-in-udp",
     "pseudowire-in-udp-control-word",
+    "pseudowire-in-udp-control-word-or-length",
     "pseudowire-sequence",
     "pseudowire-vlan",
 }
