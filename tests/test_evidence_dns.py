@@ -107,3 +107,22 @@ def test_dns_votes_no_keeps_questions_out() -> None:
         assert outcome.stats["suppressed_dns_votes"] == 1
     z_1 = run(talk.frames, z=1, dns_votes=False)
     assert not z_1.seen()
+
+
+REFUSED = {  # and the counter that says why
+    "no hostnames": (b"www.exam ple.org", "suppressed_invalid"),
+    "names of homes": (b"%d.2.0.192.in-addr.arpa", "suppressed_home_name"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_refused_names_leave_room_for_others(what: str) -> None:
+    """A resolver asks from one port for long, and much of what it asks is never released."""
+    refused, counter = REFUSED[what]
+    talk = Udp()
+    for n in range(100):
+        talk.lookup(refused % n if b"%" in refused else refused)
+    outcome = after_another_user(talk.lookup(NAME))
+    assert outcome.released() == {NAME.decode()}
+    assert (outcome.stats[counter], outcome.stats["names_full"]) == (100, 0)
+    assert outcome.flows[-1]["c_bytes"] != 100 * len(dns(refused)) + len(dns(NAME))

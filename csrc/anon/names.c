@@ -76,17 +76,35 @@ static zn_reading reading_of(zn_stat why)
     }
 }
 
+/* The flow's list has an entry already that says just this: it says no more twice. */
+static bool is_told(const zn_names *names, const zn_flow *f, const zn_name_entry *refused)
+{
+    for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(names->book, entry)->next) {
+        const zn_name_entry *e = zn_book_at(names->book, entry);
+        if (zn_id_equal(e->id, refused->id) && e->source == refused->source &&
+            e->state == refused->state && e->reading == refused->reading)
+            return true;
+    }
+    return false;
+}
+
 void zn_names_refused(zn_names *names, zn_flow *f, zn_name_source source, zn_stat why)
 {
-    uint32_t entry = zn_book_add(names->book, f, source);
+    zn_name_entry refused = {.source = (uint8_t)source,
+                             .state = why == ZN_STAT_SUPPRESSED_INVALID ? ZN_ENTRY_INVALID
+                                                                        : ZN_ENTRY_SUPPRESSED,
+                             .reading = (uint8_t)reading_of(why)};
+    uint32_t entry;
     names->stats->n[why]++;
+    if (is_told(names, f, &refused))
+        return;
+    entry = zn_book_add(names->book, f, source);
     if (entry == 0) {
         f->names_dropped = true;
         return;
     }
-    zn_book_at(names->book, entry)->state =
-        why == ZN_STAT_SUPPRESSED_INVALID ? ZN_ENTRY_INVALID : ZN_ENTRY_SUPPRESSED;
-    zn_book_at(names->book, entry)->reading = (uint8_t)reading_of(why);
+    zn_book_at(names->book, entry)->state = refused.state;
+    zn_book_at(names->book, entry)->reading = refused.reading;
 }
 
 /* The entry of a name that the flow voted for already, or 0. */
