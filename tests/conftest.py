@@ -55,6 +55,14 @@ def key_file(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="session")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A capture of 20,000 lookups, 50 ms apart."""
+    from parts_help import many_lookups  # with pyarrow, which few tests wait for
+
+    return many_lookups(tmp_path_factory.mktemp("many") / "many.pcap")
+
+
+@pytest.fixture(scope="session")
 def corpus() -> Path:
     """The folder of real captures; optional, because their licences keep them out of this tree."""
     folder = ROOT.parent / "shared" / "corpus"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from packet_help import SECOND, START
-from parts_help import PROGRAM, check_accounts, files_in, many_lookups
+from parts_help import PROGRAM, check_accounts, files_in
 
 from zanon_net import Config, OutputError, run
 from zanon_net.files import TextFile
@@ -24,12 +24,6 @@ from zanon_net.sinks import Plan
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
     return tmp_path / "out"
-
-
-@pytest.fixture
-def many(tmp_path: Path) -> Path:
-    """20,000 lookups, 50 ms apart."""
-    return many_lookups(tmp_path / "many.pcap")
 
 
 def is_full_after(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:

@@ -25,7 +25,6 @@ from parts_help import (
     flow,
     in_this_order,
     manifest_of,
-    many_lookups,
     records_in,
 )
 
@@ -147,12 +146,6 @@ def hangups_are_heard() -> Iterator[None]:
     former = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, former)
-
-
-@pytest.fixture
-def many(tmp_path: Path) -> Path:
-    """20,000 lookups, 50 ms apart."""
-    return many_lookups(tmp_path / "many.pcap")
 
 
 def test_parts_by_size(many: Path, out: Path) -> None:

@@ -5,7 +5,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from parts_help import manifest_of, many_lookups, records_in
+from parts_help import manifest_of, records_in
 
 from zanon_net import Config, run
 
@@ -21,13 +21,12 @@ def mover(out: Path, away: Path) -> Callable[[int, int, int], None]:
     return move
 
 
-def test_parts_that_were_moved_away_are_whole_and_listed(tmp_path: Path) -> None:
+def test_parts_that_were_moved_away_are_whole_and_listed(many: Path, tmp_path: Path) -> None:
     out, away = tmp_path / "out", tmp_path / "away"
     away.mkdir()
     formats = ("tstat", "jsonl", "parquet")
     config = Config().replace(z=1, split_size=1, format=formats)
-    capture = many_lookups(tmp_path / "capture.pcap")
-    run(capture, config, out=out, progress=mover(out, away))
+    run(many, config, out=out, progress=mover(out, away))
     manifest, moved = manifest_of(out), [path for path in away.rglob("*") if path.is_file()]
     assert len(moved) >= 2 * 6  # of two parts or more
     assert manifest["complete"]
