@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who forges a client's address towards a server that sends back what it gets casts no vote."""
 
+import random
 import struct
+from collections.abc import Callable
 
 import pytest
 import quic_wire as quic
 import wire
 from engine_help import Outcome, after_another_user, nets, run
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from packet_help import ACK, CLIENT, PSH, SECOND, SERVER, START, SYN, Tcp, Udp, hello, user, visit
 from quic_wire import DCID, SCID, V1, V2, Initial, crypto, dtls_fragment, dtls_hello, dtls_record
 from test_tunnels import by_tunnel
@@ -127,3 +131,61 @@ def test_a_mirror_of_segments_proves_nobody() -> None:
         talk.segment(CLIENT, ACK, seq=1001, ack=7001 if again else 1001)
         talk.segment(CLIENT, PSH | ACK, hello(NAME), seq=1001, ack=7001 if again else 1001)
         assert proves_nobody(after_another_user(talk))
+
+
+IDS = (DCID, SCID, MADE_UP, LIKE, b"another ID", b"abc", b"")
+
+
+def anything(dice: random.Random) -> bytes:
+    """A packet that a client or a server may send."""
+    dcid, scid, key_id = dice.choices(IDS, k=3)
+    version, fixed = dice.choice([V1, V2]), dice.choice([0x40, 0x40, 0])
+    match dice.randrange(9):
+        case 0 | 1:
+            hello = crypto(quic.hello(host=NAME))
+            return Initial(hello, version, key_id, scid, size=dice.choice([0, 1200])).seal()
+        case 2 | 3:
+            key_id = dice.choice([key_id, DCID])
+            frames = dice.choice([quic.ACK, crypto(quic.hello(host=NAME))])
+            packet = Initial(frames, version, dcid, scid, key_id=key_id, server=True, fixed=fixed)
+            return packet.seal()
+        case 4:
+            return quic.retry(dcid, scid, b"token", version, key_id)
+        case 5:
+            return quic.opaque(dice.choice([quic.HANDSHAKE, quic.ZERO_RTT]), dcid, scid)
+        case 6:
+            return bytes(dice.choice([10, 1400]))
+        case 7:
+            return quic.negotiation(dcid, scid, V1)
+        case _:
+            return quic.short(dcid)
+
+
+def anything_of_dtls(dice: random.Random) -> bytes:
+    """The same for DTLS."""
+    cookie = dice.choice([b"", COOKIE])
+    body, message = dtls_hello(host=NAME, cookie=cookie), dice.randrange(2)
+    part = dice.randrange(len(body))
+    asked = quic.verify_request(COOKIE)
+    begun = dtls_record(dtls_fragment(body, 0, part, message=message))
+    rest = dtls_record(dtls_fragment(body, part, message=message))
+    return dice.choice([begun + rest, begun + rest, begun, rest, asked, asked[:-1], bytes(20)])
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 2**64), st.sampled_from([anything, anything_of_dtls]))
+def test_no_datagrams_make_an_echo_prove_anybody(
+    seed: int, make: Callable[[random.Random], bytes]
+) -> None:
+    dice = random.Random(seed)
+    talk = Udp(ports=(40000, 443))
+    under_way: list[bytes] = []
+    for _ in range(dice.randrange(4, 24)):
+        if dice.randrange(2) or not under_way:
+            under_way.append(b"".join(make(dice) for _ in range(dice.choice([1, 1, 2]))))
+            talk.send(under_way[-1])
+        else:
+            talk.send(under_way.pop(dice.randrange(len(under_way))), SERVER)
+    outcome = after_another_user(talk)
+    assert not outcome.seen()
+    assert NAME not in outcome.everything()
