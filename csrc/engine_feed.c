@@ -43,6 +43,8 @@ static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error 
     zn_addr known_as[2], pseudonym;
     int64_t epoch;
     zn_stage_enter(&e->stage, ZN_STAGE_CRYPTO);
+    if (f->midstream)
+        zn_policy_guess_client(&e->policy, f, p);
     zn_policy_place(&e->policy, e->flows, f, p, known_as);
     e->stats.n[ZN_STAT_FLOWS_INTERNAL_BOTH] += f->internal[0] && f->internal[1];
     for (unsigned i = 0; i < 2; i++) {

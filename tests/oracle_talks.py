@@ -10,6 +10,7 @@ import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from h2_help import PREFACE
 from oracle_beside import Beside, Shown, agent_of, host_of
 from oracle_layers import Address, End, Packet
 from oracle_names import hides, normal, question, said_in, server_name, under
@@ -88,17 +89,31 @@ class Talk:
     @property
     def client(self) -> int:
         """The initiator, by index: of UDP the sender, of TCP who sent the SYN or is answered; where
-        no SYN was captured, the sender unless it alone has a well-known port."""
+        no SYN was captured, the end without a well-known port, else who speaks as a client, else
+        the internal end, else the sender."""
         p = self.first
         if p.tcp and not p.flags & SYN:
             own, other = p.ends[p.sender].port, p.ends[1 - p.sender].port
-            return p.sender ^ (own < WELL_KNOWN <= other)
+            if (own < WELL_KNOWN) != (other < WELL_KNOWN):
+                return p.sender ^ (own < WELL_KNOWN)
+            speaks = service_of(p.payload) or p.payload.startswith(PREFACE[:9])
+            return p.sender ^ (not speaks and self.inside(p) == (False, True))
         return p.sender ^ (p.flags & (SYN | ACK) == SYN | ACK)
 
     @property
     def ends(self) -> tuple[End, End]:
         """The client's and the server's."""
         return self.first.ends[self.client], self.first.ends[1 - self.client]
+
+    def inside(self, p: Packet) -> tuple[bool, bool]:
+        """Whether the sender and the receiver are internal."""
+        ends = p.ends[p.sender].address, p.ends[1 - p.sender].address
+        around = p.outer if self.rules.internal is not None else ()
+        for pair in (*around, ends):
+            found = self.rules.is_internal(pair[0]), self.rules.is_internal(pair[1])
+            if any(found):
+                return found
+        return (False, False)
 
     def around(self, p: Packet) -> tuple[Address | None, Address | None]:
         """Where networks are given: the internal ends on the client's and on the server's side of

@@ -194,6 +194,31 @@ def test_special_addresses_are_printed_as_missing(key_file: str) -> None:
         assert not re.search(rb"239\.1|fe80|ff02|127\.0|255\.255", outcome.everything())
 
 
+@pytest.mark.parametrize("internal", [None, nets("10.0.0.0/8")])
+def test_a_server_that_speaks_first_is_told_as_no_client(internal: object, key_file: str) -> None:
+    """In a flow that nothing came in for long, or that was joined in its middle."""
+    ports = (40001, 8443)
+    talk = Tcp(user(1), SERVER_ADDRESS, ports=ports, t_ns=LATER).handshake().say(hello(SECRET))
+    joined = len(talk.frames)
+    talk.wait(HOUR).say(b"news", SERVER).say(b"thanks").close()
+    outcome = run(talk.frames, z=2, internal=internal, key_file=key_file, rotate_ns=24 * HOUR)
+    first, rest = outcome.flows
+    assert (first["name_status"], rest["name_status"]) == ("suppressed", "none")
+    assert rest["client"] == first["client"]
+    (rest,) = run(talk.frames[joined:], z=2, internal=internal, key_file=key_file).flows
+    assert (rest["server"], rest["client_port"], rest["server_port"]) == (None, 0, 8443)
+    assert (rest["c_bytes"], rest["s_bytes"]) == (6, 4)
+
+
+def test_a_stranger_that_asks_is_the_client_of_a_flow_joined_later() -> None:
+    """Of a user's server; also where the user has the first word."""
+    talk = Tcp("192.0.2.77", user(1), ports=(40001, 8443), t_ns=LATER).say(b"news", SERVER)
+    talk.say(hello(NAME))
+    for frames in (talk.frames, talk.frames[2:]):
+        (flow,) = run(frames, z=1, internal=nets("10.0.0.0/8"), established=False).flows
+        assert (flow["name"], flow["server_port"]) == (NAME.decode(), 8443)
+
+
 def test_client_ports() -> None:
     outcome = run(popular_server(), z=2)
     assert {flow["client_port"] for flow in outcome.flows} == {0}

@@ -39,6 +39,28 @@ static bool internal_tunnel(const zn_policy *policy, const zn_packet *p, bool in
     return false;
 }
 
+/* The packet, which opened a flow, does not tell who its client is. */
+static bool client_is_unsure(const zn_packet *p)
+{
+    const uint16_t *port = p->tuple.port;
+    return p->tuple.proto == ZN_PROTO_TCP && (p->tcp_flags & ZN_TCP_SYN) == 0 &&
+           (port[0] < ZN_WELL_KNOWN_PORTS) == (port[1] < ZN_WELL_KNOWN_PORTS);
+}
+
+void zn_policy_guess_client(const zn_policy *policy, zn_flow *f, const zn_packet *p)
+{
+    bool internal[2];
+    zn_addr outer[2];
+    if (!client_is_unsure(p))
+        return;
+    if (!internal_tunnel(policy, p, internal, outer))
+        for (unsigned i = 0; i < 2; i++)
+            internal[i] =
+                zn_nets_contain(policy->internal, policy->internal_count, &f->tuple.addr[i]);
+    if (internal[1 - f->client] && !internal[f->client])
+        zn_flow_swap_client(f);
+}
+
 void zn_policy_place(const zn_policy *policy, zn_flow_table *flows, zn_flow *f, const zn_packet *p,
                      zn_addr known_as[2])
 {

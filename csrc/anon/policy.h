@@ -29,6 +29,11 @@ typedef struct zn_policy {
 /* RFC 1918, RFC 6598 and fc00::/7: what is internal when the operator says nothing. */
 const zn_net *zn_policy_private_nets(size_t *count);
 
+/* Of a flow that p opened in the middle of a connection, of which p does not tell who began it: an
+ * internal end is taken for the client where the other is none. A server that speaks first would be
+ * told as a client, and its client's port as that of a server. */
+void zn_policy_guess_client(const zn_policy *policy, zn_flow *f, const zn_packet *p);
+
 /*
  * Fills the flow's internal[] and user: the internal endpoint; the client where both are, or, with
  * no networks given, where none is; else ZN_FLOW_NO_USER. `p` is a packet of it.

@@ -115,8 +115,8 @@ zn_flow_layer7 *zn_flow_layer7_of(const zn_flow_table *t, const zn_flow *f)
 static uint8_t guess_client(const zn_packet *p)
 {
     uint8_t receiver = (uint8_t)(1 - p->sender);
-    bool from_well_known = p->tuple.port[p->sender] < 1024;
-    bool to_well_known = p->tuple.port[receiver] < 1024;
+    bool from_well_known = p->tuple.port[p->sender] < ZN_WELL_KNOWN_PORTS;
+    bool to_well_known = p->tuple.port[receiver] < ZN_WELL_KNOWN_PORTS;
     if (p->tuple.proto == ZN_PROTO_UDP || (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_ACK)) == ZN_TCP_SYN)
         return p->sender;
     if ((p->tcp_flags & ZN_TCP_SYN) != 0)

@@ -30,6 +30,7 @@
 #define ZN_FLOW_ROOM_MAX 1088 /* most flows closed early at a time */
 #define ZN_FLOW_AHEAD 16      /* closed flows whose entries are fetched before their turn */
 #define ZN_FLOW_LINGER_NS (10 * ZN_NS_PER_S)
+#define ZN_WELL_KNOWN_PORTS 1024 /* ports below are servers' */
 #define ZN_FLOW_TCP_IDLE_NS (300 * ZN_NS_PER_S)
 #define ZN_FLOW_SYN_IDLE_NS (10 * ZN_NS_PER_S)
 #define ZN_FLOW_UDP_IDLE_NS (200 * ZN_NS_PER_S)
@@ -213,7 +214,7 @@ int64_t zn_flow_epoch(const zn_flow_table *t, const zn_flow *f, int64_t rotate_n
 void zn_flow_set_resolution(zn_flow_table *t, zn_flow *f, uint32_t resolution);
 uint32_t zn_flow_resolution(const zn_flow_table *t, const zn_flow *f);
 
-/* Takes the other side for the client: only when what was sent proves the first guess wrong. */
+/* Takes the other side for the client: only when more is known than when the first was guessed. */
 void zn_flow_swap_client(zn_flow *f);
 
 /* Moves expiry to now_ns: closes idle flows, frees lingering ones. */
