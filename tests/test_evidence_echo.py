@@ -12,7 +12,22 @@ import wire
 from engine_help import Outcome, after_another_user, nets, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packet_help import ACK, CLIENT, PSH, SECOND, SERVER, START, SYN, Tcp, Udp, hello, user, visit
+from packet_help import (
+    ACK,
+    CLIENT,
+    FIN,
+    PSH,
+    RST,
+    SECOND,
+    SERVER,
+    START,
+    SYN,
+    Tcp,
+    Udp,
+    hello,
+    user,
+    visit,
+)
 from quic_wire import DCID, SCID, V1, V2, Initial, crypto, dtls_fragment, dtls_hello, dtls_record
 from test_tunnels import by_tunnel
 
@@ -131,6 +146,16 @@ def test_a_mirror_of_segments_proves_nobody() -> None:
         talk.segment(CLIENT, ACK, seq=1001, ack=7001 if again else 1001)
         talk.segment(CLIENT, PSH | ACK, hello(NAME), seq=1001, ack=7001 if again else 1001)
         assert proves_nobody(after_another_user(talk))
+
+
+@pytest.mark.parametrize("ends", [RST, SYN | FIN])
+def test_a_mirror_proves_nobody_whose_ports_answered_before(ends: int) -> None:
+    """The SYN-ACK is of another flow, which gave way when its echo comes."""
+    talk = Tcp().segment(CLIENT, SYN | ACK, seq=7000, ack=1001).segment(CLIENT, ends, seq=7001)
+    talk.segment(CLIENT, SYN, seq=1000).segment(SERVER, SYN | ACK, seq=7000, ack=1001)
+    talk.segment(CLIENT, ACK, seq=1001, ack=7001)
+    talk.segment(CLIENT, PSH | ACK, hello(NAME), seq=1001, ack=7001)
+    assert proves_nobody(after_another_user(talk))
 
 
 IDS = (DCID, SCID, MADE_UP, LIKE, b"another ID", b"abc", b"")

@@ -153,8 +153,9 @@ static uint32_t open_flow(zn_flow_table *t, const zn_packet *p)
     return flow;
 }
 
-/* The live flow of a packet; one that is idle too long, or whose ports are reused, gives way. */
-static uint32_t current_flow(zn_flow_table *t, const zn_packet *p)
+/* The live flow of a packet; one that is idle too long, or whose ports are reused, gives way.
+ * *played: there the packet's sender did what zn_flow.client_plays_server tells. */
+static uint32_t current_flow(zn_flow_table *t, const zn_packet *p, bool *played)
 {
     uint32_t flow = zn_flow_find(t, p);
     const zn_flow *f;
@@ -163,6 +164,7 @@ static uint32_t current_flow(zn_flow_table *t, const zn_packet *p)
     if (flow == 0)
         return 0;
     f = zn_flow_at(t, flow);
+    *played = p->tuple.proto == ZN_PROTO_TCP && zn_tcp_played_server(f, p->sender);
     if (f->end == ZN_FLOW_OPEN) {
         int64_t idle_ns = p->t_ns - f->last_ns;
         bool late = ZN_UNLIKELY(idle_ns > ZN_FLOW_LEAST_IDLE_NS) && idle_ns > zn_flow_idle_ns(f);
@@ -180,7 +182,8 @@ static uint32_t current_flow(zn_flow_table *t, const zn_packet *p)
 
 uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened)
 {
-    uint32_t flow = current_flow(t, p);
+    bool played = false;
+    uint32_t flow = current_flow(t, p, &played);
     zn_flow_end end = ZN_FLOW_OPEN;
     zn_flow *f;
     *opened = false;
@@ -193,6 +196,7 @@ uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened)
         if (flow == 0)
             return 0;
         *opened = true;
+        zn_flow_at(t, flow)->client_plays_server = played; /* what it sent may come back yet */
     }
     f = zn_flow_at(t, flow);
     f->settled = 0;
@@ -305,14 +309,6 @@ void zn_flow_free(zn_flow_table *t, uint32_t flow)
         zn_flow_free_beside(t, f);
     memset(f, 0, sizeof *f);
     zn_slab_give(&t->flows, flow);
-}
-
-bool zn_flow_complete(const zn_flow *f)
-{
-    bool client_syn = f->rare[f->client].syn != 0, server_syn = f->rare[1 - f->client].syn != 0;
-    if (f->end == ZN_FLOW_FIN) /* one direction alone is no connection */
-        return server_syn || f->side[f->client].packets_data == 0;
-    return (f->end == ZN_FLOW_RST || f->end == ZN_FLOW_IDLE) && client_syn && server_syn;
 }
 
 uint32_t zn_flow_live(const zn_flow_table *t)

@@ -301,6 +301,19 @@ bool zn_tcp_begins_another(const zn_flow *f, const zn_packet *p)
     return f->rare[1 - p->sender].syn == 0;
 }
 
+bool zn_tcp_played_server(const zn_flow *f, unsigned side)
+{
+    return side == f->client ? f->client_plays_server : f->rare[side].syn != 0;
+}
+
+bool zn_flow_complete(const zn_flow *f)
+{
+    bool client_syn = f->rare[f->client].syn != 0, server_syn = f->rare[1 - f->client].syn != 0;
+    if (f->end == ZN_FLOW_FIN) /* one direction alone is no connection */
+        return server_syn || f->side[f->client].packets_data == 0;
+    return (f->end == ZN_FLOW_RST || f->end == ZN_FLOW_IDLE) && client_syn && server_syn;
+}
+
 bool zn_tcp_refuse_reset(zn_flow *f, const zn_packet *p)
 {
     zn_flow_side *side = &f->side[p->sender];
