@@ -2,15 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every format says the same: Tstat's logs, CSV, JSON Lines and Parquet of one run."""
 
-import csv
 import gzip
-import io
 import json
-import math
 from collections.abc import Callable
-from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -18,6 +13,7 @@ import wire
 import zstandard
 from demo_help import read_truth
 from engine_help import feed, make_engine, run
+from formats_help import LOGS, Row, check_csv, check_parquet, check_tstat, csv_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packet_help import ACK, CLIENT, PSH, SECOND, SERVER, START, Tcp, Udp, hello, request, user
@@ -28,8 +24,6 @@ from zanon_net.schema import Schema, description, unit
 
 FORMATS = ("tstat", "csv", "jsonl", "parquet", "observations")
 SETS = "core,e2e,p2p,options,layer7"
-LOGS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete")
-Row = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
@@ -47,27 +41,9 @@ def objects(folder: Path) -> list[Row]:
     return [json.loads(line) for line in (folder / "flows.jsonl").read_bytes().splitlines()]
 
 
-def csv_rows(text: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
-
-
-def as_csv(value: object) -> str:
-    return "" if value is None else str(value)
-
-
 def test_csv_says_what_json_says(folder: Path, objects: list[Row]) -> None:
-    rows = csv_rows((folder / "flows.csv").read_text("ascii"))
-    assert len(rows) == len(objects) > 1500
-    assert {None} not in [set(row) for row in rows]
-    decimals = (folder / "flows.jsonl").read_bytes().splitlines()
-    for row, line in zip(rows, decimals, strict=True):
-        told = json.loads(line, parse_float=str)
-        for name, text in row.items():
-            assert text == as_csv(told.get(name)), name
-
-
-def in_ns(value: object, scale: int) -> int:
-    return int(Decimal(str(value)) * scale)
+    assert len(objects) > 1500
+    check_csv((folder / "flows.csv").read_bytes(), (folder / "flows.jsonl").read_bytes())
 
 
 @pytest.mark.parametrize(("name", "proto"), [("tcp", 6), ("udp", 17)])
@@ -75,23 +51,10 @@ def test_parquet_says_what_json_says(
     name: str, proto: int, folder: Path, objects: list[Row]
 ) -> None:
     rows = [row for row in objects if row["proto"] == proto]
+    assert len(rows) > 500
     table = pq.read_table(folder / f"{name}.parquet")
-    assert table.num_rows == len(rows) > 500
     assert table.column_names == list(rows[0])
-    for field in table.schema:
-        column, kind = table.column(field.name), str(field.type)
-        values = column.cast("int64").to_pylist() if "timestamp" in kind else column.to_pylist()
-        for value, row in zip(values, rows, strict=True):
-            told = row[field.name]
-            if told is None or value is None:
-                assert told is value, field.name
-            elif "timestamp" in kind:
-                scale = 1 if field.name.startswith("t_") else 10**6
-                assert abs(value - in_ns(told, scale)) < 500, field.name  # json.loads: a double
-            elif kind == "double":
-                assert math.isclose(value, told, abs_tol=1e-6), field.name
-            else:
-                assert value == told, field.name
+    check_parquet(table, rows)
 
 
 def test_the_types_of_parquet_are_real(folder: Path) -> None:
@@ -232,17 +195,9 @@ def test_every_field_is_described() -> None:
 
 
 def test_tstat_says_what_json_says(folder: Path, objects: list[Row]) -> None:
-    rows = [row for row in objects if row["proto"] == 17]
-    (path,) = folder.glob("*.out/log_udp_complete")
-    header, *lines = path.read_text("ascii").splitlines()
-    names = [word.rpartition("#")[2].partition(":")[0] for word in header.split(" ")]
-    assert len(lines) == len(rows) > 500
-    for line, row in zip(lines, rows, strict=True):
-        for name, text in zip(names, line.split(" "), strict=True):
-            if name in row:
-                told = row[name]
-                missing = told is None and text in ("-", "0.000000")
-                assert missing or text == told or float(text) == told, name
+    logs = {path.name: path.read_bytes() for path in folder.glob("*.out/*")}
+    assert min(text.count(b"\n") for text in logs.values()) > 10
+    check_tstat(logs, objects)
 
 
 def test_the_records_are_counted(folder: Path, objects: list[Row]) -> None:

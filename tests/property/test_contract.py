@@ -3,15 +3,11 @@
 """Whole runs beside a model of the contract: every observation, and what every record says."""
 
 import json
-import tempfile
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
 import pytest
-from capture_bytes import PCAP_NANOSECONDS, pcap_header, pcap_record
+from contract_help import COLUMNS, LIMITS, run_files
 from engine_help import SETTINGS, Outcome
 from engine_help import run as engine_run
 from hypothesis import example, given, settings
@@ -34,46 +30,15 @@ from scenario import (
 from scenario_aims import AIMS, moving
 from scenario_visits import Visit
 
-import zanon_net
 from zanon_net import Config
 
 WHOLE = 1 << 14  # packets in a batch
-LIMITS = {"max_flows": 4096, "max_tuples": 1 << 16, "max_attributes": 1 << 14}
 # What a coarse record tells beside the columns of the model.
 BESIDE = {"c_isint", "s_isint", "c_iscrypto", "s_iscrypto", "server", "c_type", "s_type"}
 BESIDE |= {"first", "last", "c_first_abs", "s_first_abs", "durat", "c_durat", "s_durat"}
 NAME_COLUMNS = ("c_tls_SNI", "http_hostname", "quic_SNI")
 HUNTED = ("fqdn", "dns_rslv", "req_tm", "res_tm")
-COLUMNS = ("core", "e2e", "p2p", "options", "layer7")
 MISSING = (0, 0.0, None, "none")
-
-
-def write(path: Path, frames: list[Frame]) -> Path:
-    records = (pcap_record("<", *divmod(f.t_ns, SECOND), f.data) for f in frames)
-    path.write_bytes(pcap_header(magic=PCAP_NANOSECONDS) + b"".join(records))
-    return path
-
-
-def captures(folder: Path, frames: list[Frame], number: int) -> list[Path]:
-    """So many captures or fewer of which each begins later than the one before, the last first."""
-    size = -(-len(frames) // number)
-    starts = [0]
-    for n in range(size, len(frames), size):
-        if frames[n].t_ns > frames[starts[-1]].t_ns:
-            starts.append(n)
-    parts = pairwise([*starts, len(frames)])
-    return [write(folder / f"{a}.pcap", frames[a:b]) for a, b in parts][::-1]
-
-
-def run(scenario: Scenario, key_file: str, sources: int = 1, **more: Any) -> dict[str, bytes]:
-    """The files of a run."""
-    with tempfile.TemporaryDirectory() as folder:
-        capture = captures(Path(folder), scenario.frames, sources)
-        settings = settings_of(scenario.rules) | LIMITS | {"key_file": key_file} | more
-        config = Config().replace(format=("jsonl", "observations"), columns=COLUMNS, **settings)
-        out = Path(folder) / "out"
-        zanon_net.run(capture, config, out=out)
-        return {path.name: path.read_bytes() for path in out.iterdir()}
 
 
 def parsed(text: bytes) -> list[Line]:
@@ -146,7 +111,7 @@ def check(files: dict[str, bytes], scenario: Scenario) -> None:
 @settings(max_examples=50)
 @given(scenarios, st.integers(1, 4))
 def test_a_run_says_what_the_contract_says(key_file: str, scenario: Scenario, sources: int) -> None:
-    check(run(scenario, key_file, sources), scenario)
+    check(run_files(scenario, key_file, sources), scenario)
 
 
 @settings(max_examples=25)
@@ -154,7 +119,7 @@ def test_a_run_says_what_the_contract_says(key_file: str, scenario: Scenario, so
 def test_z_that_follows_the_stream_decides_as_long_as_it_is_in_force(
     key_file: str, scenario: Scenario
 ) -> None:
-    check(run(scenario, key_file, z_max=5), scenario)
+    check(run_files(scenario, key_file, z_max=5), scenario)
 
 
 def fed(frames: list[Frame], chosen: Rules, key_file: str, batch: int) -> Outcome:
@@ -209,7 +174,7 @@ def test_batches_change_nothing(key_file: str, scenario: Scenario, batch: int) -
 @settings(max_examples=20)
 @given(scenarios)
 def test_workers_change_nothing(key_file: str, scenario: Scenario) -> None:
-    one, two = (run(scenario, key_file, workers=n) for n in (1, 2))
+    one, two = (run_files(scenario, key_file, workers=n) for n in (1, 2))
     two["manifest.json"] = two["manifest.json"].replace(b'"workers": 2', b'"workers": 1')
     assert one == two
 
