@@ -46,8 +46,9 @@ ASKING = replace(SILENT, kind="dns", how="whole", beside=(SERVERS[0], ""))
 MANY = (*CLIENTS[3:0:-1], *CLIENTS[:4], *CLIENTS[:3], TURNCOAT)
 USERS: Group = (MANY, SERVERS[:1])
 STRANGERS = GROUPS[-1]  # they come to users' servers
-RESOLVERS = ("10.9.8.7", "198.51.100.8", TURNCOAT)
-NOBODY = ("224.0.0.9", "169.254.3.4")
+RESOLVERS = (("10.9.8.7",), ("198.51.100.8",), (TURNCOAT,))
+NOBODY = (("224.0.0.9",), ("169.254.3.4",))
+OWN = (("198.51.100.8", "198.51.100.9", "203.0.113.9", "203.0.113.10"),)  # one for each
 
 
 @st.composite
@@ -80,16 +81,17 @@ def like(likely: Visit, group: Group = USERS) -> Callable[[Rules], Visits]:
 
 
 def hunted(
-    *resolvers: str, clients: Sequence[str] = MANY, flow: Visit = SILENT
+    *groups: Sequence[str], clients: Sequence[str] = MANY, flow: Visit = SILENT
 ) -> Callable[[Rules], Visits]:
-    """Questions to one of the resolvers, or to all of them, and then flows to where they led."""
+    """Questions to the resolvers of a group, and then flows to where they led."""
     lasts = flow.pauses != (0, 0)
 
     def visits(chosen: Rules) -> Visits:
         asked_at = st.just(START) if lasts else ends_of(chosen.window_ns)
         after = st.builds(int.__add__, asked_at, st.sampled_from([SECOND, 2 * SECOND]))
-        groups = st.sampled_from([*((one,) for one in resolvers), resolvers])
-        asked = groups.flatmap(lambda some: several(chosen, asked_at, (MANY[:-1], some), ASKING))
+        asked = st.sampled_from(groups).flatmap(
+            lambda some: several(chosen, asked_at, (MANY[:-1], some), ASKING)
+        )
         flows = several(chosen, after, (clients, SERVERS[:1]), flow)
         return st.tuples(asked, flows).map(lambda both: sum(both, [*LATER] if lasts else []))
 
@@ -115,14 +117,15 @@ AIMS = {
     "user agents of an unproven client": aimed(like(GREETING_TWICE), established=True),
     "user agents of strangers": aimed(like(GREETING, STRANGERS), **PRIVATE),
     "what DNS said": aimed(hunted(*RESOLVERS), **HUNT),
+    "resolvers that few ask": aimed(hunted(*OWN), **HUNT),
     "what DNS said to all": aimed(hunted(*RESOLVERS, *NOBODY), **HUNT, z=1),
     "what DNS said of hidden names": aimed(hunted(*RESOLVERS, flow=HIDING), **HUNT),
     "what DNS never said": aimed(hunted(*RESOLVERS), **HUNT, z=1, never=("a.example",)),
     "a resolver turned client": aimed(
-        hunted(TURNCOAT, clients=TURNS, flow=LASTING), **HUNT, window_ns=MINUTE, rotate_ns=MINUTE
+        hunted((TURNCOAT,), clients=TURNS, flow=LASTING), **HUNT, window_ns=MINUTE, rotate_ns=MINUTE
     ),
     "a resolver that was a client": aimed(
-        hunted(TURNCOAT, clients=TURNS, flow=LASTING), **HUNT, window_ns=MINUTE, rotate_ns=SECOND
+        hunted((TURNCOAT,), clients=TURNS, flow=LASTING), **HUNT, window_ns=MINUTE, rotate_ns=SECOND
     ),
 }
 
