@@ -67,7 +67,6 @@ class Model:
         self.flows = [(flow, Talk(rules, flow[0])) for flow in self._flows()]
         self.talk_of = {id(p): talk for flow, talk in self.flows for p in flow}
         self.clients: dict[Address, set[int]] = {}  # address -> epochs in which it was a client
-        self.newest = 0  # epoch of any flow
         self.always_servers = {talk.ends[1].address for _flow, talk in self.flows}
         self.always_servers -= {a for _flow, talk in self.flows for a in clients_of(talk)}
         self.addr: dict[int, Shown] = {}  # by talk: its server's address was released
@@ -88,9 +87,8 @@ class Model:
                 continue
             if p is talk.first:
                 self.tied[id(talk)] = self.resolved.of(talk)
-                self.newest = max(self.newest, talk.epoch)
             for address in clients_of(talk):
-                self.clients.setdefault(address, set()).add(self.newest)
+                self.clients.setdefault(address, set()).add(p.t_ns // self.rules.rotate_ns)
             self.must.z = self.may.z = self.rules.z_at(p.t_ns)
             for vote in talk.take(p):
                 self._decide(vote)

@@ -148,34 +148,6 @@ static void withhold_servers(zn_gate *g)
     }
 }
 
-static bool is_internal(const zn_gate *g, const zn_addr *a)
-{
-    return zn_nets_contain(g->policy->internal, g->policy->internal_count, a);
-}
-
-/* hash: zn_gate_client_hash of the flow's client. */
-static void add_client(zn_gate *g, const zn_flow *f, uint64_t hash)
-{
-    zn_addr_set_add_hash(&g->clients[0], hash);
-    if (f->user_outside && f->user == f->client)
-        zn_addr_set_add_hash(&g->clients[0], zn_gate_client_hash(g, zn_flow_user(g->flows, f)));
-}
-
-/* Who opened a flow that goes on in the epoch that has begun is a client in it, too. Internal
- * addresses are never told anyway. */
-static void keep_clients(zn_gate *g)
-{
-    int64_t rotate_ns = g->policy->rotate_ns;
-    for (uint32_t n = zn_flow_behind(g->flows, 0); n != 0; n = zn_flow_behind(g->flows, n)) {
-        const zn_flow *f = zn_flow_at(g->flows, n);
-        const zn_addr *client = &f->tuple.addr[f->client];
-        bool goes_on = f->end == ZN_FLOW_OPEN || f->last_ns / rotate_ns >= g->clients_epoch;
-        if (goes_on && !f->emitted && zn_flow_epoch(g->flows, f, rotate_ns) < g->clients_epoch &&
-            (f->user_outside || !is_internal(g, client)))
-            add_client(g, f, zn_gate_client_hash(g, client));
-    }
-}
-
 static void mark_client(zn_gate *g, const zn_flow *f, const zn_vote *v)
 {
     int64_t epoch = zn_flow_epoch(g->flows, f, g->policy->rotate_ns);
@@ -186,11 +158,13 @@ static void mark_client(zn_gate *g, const zn_flow *f, const zn_vote *v)
         g->clients[0] = older;
         zn_addr_set_clear(&g->clients[0]);
         g->clients_epoch = epoch;
-        keep_clients(g);
     }
-    add_client(g, f, v->address);
-    if (zn_flow_has_user(f))
+    zn_addr_set_add_hash(&g->clients[0], v->address);
+    if (zn_flow_has_user(f)) {
         zn_addr_set_add_hash(&g->users, v->user);
+        if (f->user_outside && f->user == f->client)
+            zn_addr_set_add_hash(&g->clients[0], zn_gate_client_hash(g, zn_flow_user(g->flows, f)));
+    }
 }
 
 bool zn_gate_was_client_hash(const zn_gate *g, uint64_t hash)
@@ -236,10 +210,11 @@ static void hash_votes(zn_gate *g)
 /* The server's address may be an attribute at all. */
 static bool addr_may_vote(zn_gate *g, const zn_flow *f, const zn_vote *v)
 {
+    const zn_policy *policy = g->policy;
     const zn_addr *server = &f->tuple.addr[1 - f->client];
     zn_addr carried = zn_addr_carried(server);
     if (f->internal[1 - f->client] || zn_addr_is_special(server) || zn_addr_is_special(&carried) ||
-        is_internal(g, &carried))
+        zn_nets_contain(policy->internal, policy->internal_count, &carried))
         return false;
     if (g->clients[0].full || g->clients[1].full)
         g->stats->n[ZN_STAT_ADDR_CLIENTS_FULL]++;
