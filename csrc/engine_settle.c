@@ -33,6 +33,7 @@ static void write_flow(zn_engine *e, uint32_t flow, uint64_t ahead)
     zn_layer7_closed(&e->names, f);
     if (e->gate.vote_count != 0)
         decide(e);
+    zn_gate_flow_closed(&e->gate, f);
     if (e->writes_behind)
         record = zn_behind_next(e->behind);
     if (zn_gate_record(&e->gate, f, zn_names_quic_facts(&e->names, f), ahead, record)) {

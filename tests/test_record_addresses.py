@@ -176,6 +176,25 @@ def test_who_is_a_client_for_long_is_no_server_meanwhile(batch: int, key_file: s
     assert [flow["server"] for flow in outcome.flows].count("203.0.113.5") == 3
 
 
+@pytest.mark.parametrize("batch", [1, 7, 1000])
+@pytest.mark.parametrize("step", [4 * MINUTE, 90 * MINUTE])
+@pytest.mark.parametrize("lasts", [5 * HOUR, 4 * HOUR + 12 * MINUTE])
+def test_a_client_is_one_in_every_epoch_of_its_flow(lasts: int, step: int, batch: int) -> None:
+    """Who was a client is remembered for two epochs; the flow goes on for more."""
+    client, others = "203.0.113.5", []
+    long_flow = Tcp(client, t_ns=START).handshake().say(hello(NAME))
+    for _ in range(lasts // (4 * MINUTE)):
+        long_flow.wait(4 * MINUTE).say(b"data")
+    long_flow.close()
+    for t_ns in range(START + step, START + 4 * HOUR + 1, step):
+        others.append(visit(user(60), b"a.example", t_ns))
+    after = crowd(NAME, 4, START + 4 * HOUR + 30 * MINUTE, server=client)
+    for frames, servers in (([], {None, client}), (long_flow.frames, {None})):
+        outcome = run(merged([after, frames, *others]), z=2, rotate_ns=HOUR, batch=batch)
+        shown = {flow["server"] for flow in outcome.flows if flow["name"] == NAME.decode()}
+        assert shown | {None} == servers
+
+
 def test_special_addresses_are_printed_as_missing(key_file: str) -> None:
     talks = [
         Udp("0.0.0.0", "255.255.255.255", ports=(68, 67)).send(b"discover"),

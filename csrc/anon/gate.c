@@ -130,41 +130,62 @@ uint64_t zn_gate_client_hash(const zn_gate *g, const zn_addr *a)
     return zn_addr_set_hash(&g->clients[0], &carried);
 }
 
-/* The clients of the epoch before this one are about to be forgotten: flows that are older than
- * this one tell no server that is among them, whenever their records are written. */
-static void withhold_servers(zn_gate *g)
+/* The flow's client, of whose address this is the hash, is one in this epoch. */
+static void add_client(zn_gate *g, const zn_flow *f, uint64_t address)
+{
+    zn_addr_set_add_hash(&g->clients[0], address);
+    if (f->user_outside && f->user == f->client)
+        zn_addr_set_add_hash(&g->clients[0], zn_gate_client_hash(g, zn_flow_user(g->flows, f)));
+}
+
+void zn_gate_flow_closed(zn_gate *g, const zn_flow *f)
+{
+    int64_t begins_ns = g->clients_epoch * g->policy->rotate_ns;
+    if (f->first_ns < begins_ns && f->last_ns >= begins_ns)
+        add_client(g, f, zn_gate_client_hash(g, &f->tuple.addr[f->client]));
+}
+
+/* The clients of the epoch before this one are about to be forgotten: a flow that is older than
+ * this one tells no server that is among them, whenever its record is written. */
+static void withhold_server(zn_gate *g, zn_flow *f)
 {
     const zn_addr_set *before = &g->clients[1];
+    uint64_t server;
+    if (f->addr_vote == ZN_ADDR_SUPPRESSED)
+        return;
+    server = zn_gate_client_hash(g, &f->tuple.addr[1 - f->client]);
+    f->server_was_client |= before->full || zn_addr_set_has_hash(before, server);
+    if (f->server_was_client && f->addr_vote != ZN_ADDR_UNASKED) /* names wait for that, too */
+        f->addr_vote = ZN_ADDR_SUPPRESSED;
+}
+
+/* Another epoch begins. Whose flow is older than the one that ends, and went on into it, was a
+ * client in it, too, and may go on. */
+static void begin_epoch(zn_gate *g, int64_t epoch)
+{
+    zn_addr_set older = g->clients[1];
     for (uint32_t n = zn_flow_behind(g->flows, 0); n != 0; n = zn_flow_behind(g->flows, n)) {
         zn_flow *f = zn_flow_at(g->flows, n);
-        uint64_t server;
-        if (f->addr_vote == ZN_ADDR_SUPPRESSED ||
-            zn_flow_epoch(g->flows, f, g->policy->rotate_ns) >= g->clients_epoch)
+        if (zn_flow_epoch(g->flows, f, g->policy->rotate_ns) >= g->clients_epoch)
             continue;
-        server = zn_gate_client_hash(g, &f->tuple.addr[1 - f->client]);
-        f->server_was_client |= before->full || zn_addr_set_has_hash(before, server);
-        if (f->server_was_client && f->addr_vote != ZN_ADDR_UNASKED) /* names wait for that, too */
-            f->addr_vote = ZN_ADDR_SUPPRESSED;
+        withhold_server(g, f);
+        if (f->end == ZN_FLOW_OPEN || f->last_ns >= g->clients_epoch * g->policy->rotate_ns)
+            add_client(g, f, zn_gate_client_hash(g, &f->tuple.addr[f->client]));
     }
+    g->clients[1] = g->clients[0];
+    g->clients[0] = older;
+    zn_addr_set_clear(&g->clients[0]);
+    g->clients_epoch = epoch;
 }
 
 static void mark_client(zn_gate *g, const zn_flow *f, const zn_vote *v)
 {
     int64_t epoch = zn_flow_epoch(g->flows, f, g->policy->rotate_ns);
-    if (epoch > g->clients_epoch) {
-        zn_addr_set older = g->clients[1];
-        withhold_servers(g);
-        g->clients[1] = g->clients[0];
-        g->clients[0] = older;
-        zn_addr_set_clear(&g->clients[0]);
-        g->clients_epoch = epoch;
-    }
-    zn_addr_set_add_hash(&g->clients[0], v->address);
-    if (zn_flow_has_user(f)) {
+    if (epoch > g->clients_epoch)
+        begin_epoch(g, epoch);
+    add_client(g, f, v->address);
+    if (zn_flow_has_user(f))
         zn_addr_set_add_hash(&g->users, v->user);
-        if (f->user_outside && f->user == f->client)
-            zn_addr_set_add_hash(&g->clients[0], zn_gate_client_hash(g, zn_flow_user(g->flows, f)));
-    }
 }
 
 bool zn_gate_was_client_hash(const zn_gate *g, uint64_t hash)

@@ -95,6 +95,9 @@ void zn_gate_decide(zn_gate *g);
 /* What was released by the last zn_gate_decide, in time order; borrows until the next. */
 const zn_release *zn_gate_releases(const zn_gate *g, size_t *count);
 
+/* A flow closed, whose record is about to be made: its client was one until now. */
+void zn_gate_flow_closed(zn_gate *g, const zn_flow *f);
+
 /* Fetches what zn_gate_record will look at; the name, which lies behind it, in a second step.
  * Returns what zn_gate_record takes. */
 uint64_t zn_gate_prefetch(const zn_gate *g, const zn_flow *f);
