@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle_contract import Model
 from oracle_epochs import pseudonym
-from oracle_talks import EVERYWHERE
+from oracle_rules import EVERYWHERE
 from packet_help import SECOND, START, Frame, merged
 from scenario import (
     KEY,
