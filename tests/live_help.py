@@ -25,7 +25,6 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(zanon_net.__file__).parents[
 COMMAND = (sys.executable, "-m", "zanon_net", "run")
 USUAL = ("--internal", "10.0.0.0/8", "--z", "2")
 PATIENCE_S = 60.0
-PR_CAPBSET_DROP, CAP_NET_RAW = 24, 13
 MAX_DATAGRAMS = 1024  # ZN_DEFRAG_DATAGRAMS
 STATUS = re.compile(
     r"status: .*packets ([\d,]+) .*dropped ([\d,]+) by the ring, ([\d,]+) by the interface,"

@@ -5,7 +5,6 @@
 import json
 import os
 import re
-import resource
 import select
 import signal
 import subprocess
@@ -18,6 +17,8 @@ from pathlib import Path
 import pytest
 from filter_help import COMMAND, ENVIRONMENT, run_filter
 from filter_run_help import HEADER, ROWS, usual
+
+LIMITED = ("prlimit", "--fsize=1048576", *COMMAND)  # what fails does not fill the disk
 
 
 @pytest.fixture(autouse=True)
@@ -58,12 +59,11 @@ def test_a_file_that_takes_the_output_is_no_input(named: bool) -> None:
     """Each row would be written behind what is still to be read, without an end."""
     with Path("rows.csv").open("ab") as output, Path("rows.csv").open("rb") as rows:
         done = subprocess.run(
-            [*COMMAND, "--time-unit", "s", "--z", "1", *(["rows.csv"] if named else [])],
+            [*LIMITED, "--time-unit", "s", "--z", "1", *(["rows.csv"] if named else [])],
             stdin=rows,
             stdout=output,
             stderr=subprocess.PIPE,
             env=ENVIRONMENT,
-            preexec_fn=limit_files,
             check=False,
         )
     assert done.returncode == 2
@@ -72,11 +72,6 @@ def test_a_file_that_takes_the_output_is_no_input(named: bool) -> None:
         b"zanon-net: %s is also where standard output goes; choose another file\n" % name
     )
     assert Path("rows.csv").read_text() == ROWS
-
-
-def limit_files() -> None:
-    """So that what fails here does not fill the disk."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
 
 Live = subprocess.Popen[bytes]
@@ -232,12 +227,11 @@ def test_a_disk_that_fills_in_the_last_write(unbuffered: str) -> None:
     rows = HEADER + "".join(f"{i},u{i},attribute\n" for i in range(1000))
     with Path("out.csv").open("wb") as out:
         done = subprocess.run(
-            [*COMMAND, "--time-unit", "s", "--z", "1", "-q"],
+            ["prlimit", "--fsize=20000", *COMMAND, "--time-unit", "s", "--z", "1", "-q"],
             input=rows.encode(),
             stdout=out,
             stderr=subprocess.PIPE,
             env=ENVIRONMENT | {"PYTHONUNBUFFERED": unbuffered},
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)),
             check=False,
         )
     assert done.returncode == 1

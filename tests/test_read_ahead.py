@@ -4,11 +4,14 @@
 
 import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from capture_bytes import block, enhanced, interface, option, pcap_header, pcap_record, section
+from cli_help import ENVIRONMENT
 from engine_help import Outcome, Taker, make_engine
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -167,3 +170,25 @@ def test_a_file_that_cannot_be_read_any_further(long: Path, key_file: str, tmp_p
             pytest.raises(CaptureError, match=r"long\.pcap cannot be read: Is a directory"),
         ):
             outcome_of(long, key_file, workers, replace)
+
+
+FORKED = f"""
+import os, sys
+from engine_help import make_engine
+from zanon_net import _core
+engine = make_engine(key_file=sys.argv[2], workers=3)
+with _core.Capture(sys.argv[1]) as capture:
+    assert engine.run(capture, {CALL}) > 0
+    child = os.fork()
+    engine.close()
+    if child == 0:
+        os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+"""
+
+
+def test_a_process_that_was_forked_ends(demo_pcap: Path, key_file: str) -> None:
+    """The workers are not in it: it does without them."""
+    command = [sys.executable, "-c", FORKED, str(demo_pcap), key_file]
+    folders = os.pathsep.join((ENVIRONMENT["PYTHONPATH"], str(Path(__file__).parent)))
+    subprocess.run(command, env=ENVIRONMENT | {"PYTHONPATH": folders}, check=True, timeout=120)

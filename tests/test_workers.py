@@ -297,21 +297,6 @@ def test_an_engine_refuses_too_many() -> None:
         make_engine(workers=65)
 
 
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_a_process_that_was_forked_ends(demo_pcap: Path, key: Path) -> None:
-    """The workers are not in it: it does without them."""
-    engine = make_engine(key_file=str(key), workers=3)
-    with _core.Capture(str(demo_pcap)) as capture:
-        assert engine.run(capture, CALL) > 0
-        child = os.fork()
-        if child == 0:
-            engine.close()
-            os._exit(7)
-    _pid, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 7
-    engine.close()
-
-
 def test_signals_reach_the_program(demo_pcap: Path, tmp_path: Path) -> None:
     """Workers take no signal: the run ends well, and its manifest says that it was ended."""
     code = (

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interfaces: what is refused, and what becomes of privileges."""
 
-import ctypes
 import json
 import os
 import re
@@ -16,11 +15,9 @@ import pytest
 import rich
 from capture_bytes import pcap_header, pcap_record
 from live_help import (
-    CAP_NET_RAW,
     COMMAND,
     ENVIRONMENT,
     PATIENCE_S,
-    PR_CAPBSET_DROP,
     USUAL,
     data_of,
     datagrams,
@@ -34,11 +31,13 @@ import zanon_net
 # ---- what is refused ----------------------------------------------------------------------------
 
 
-def refused(net: Namespace, *arguments: str, **more: Any) -> tuple[int, str]:
+def refused(
+    net: Namespace, *arguments: str, before: tuple[str, ...] = (), **more: Any
+) -> tuple[int, str]:
     """Exit code and words of a run that does not come to anything."""
     with net.inside():
         done = subprocess.run(
-            [*COMMAND, *arguments],
+            [*before, *COMMAND, *arguments],
             env=ENVIRONMENT,
             capture_output=True,
             timeout=PATIENCE_S,
@@ -75,14 +74,9 @@ def test_refused(
     assert not list(tmp_path.iterdir())
 
 
-def without_net_raw() -> None:
-    """Root without this one capability, from the next program on."""
-    assert ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_NET_RAW, 0, 0, 0) == 0
-
-
 def test_without_the_capability(net: Namespace, tmp_path: Path) -> None:
-    arguments = ["a", "--internal", "any"]
-    code, said = refused(net, *arguments, cwd=tmp_path, preexec_fn=without_net_raw)
+    before = ("setpriv", "--bounding-set", "-net_raw")
+    code, said = refused(net, "a", "--internal", "any", before=before, cwd=tmp_path)
     assert code == 1
     assert "CAP_NET_RAW is missing" in said
     assert "sudo zanon-net run" in said

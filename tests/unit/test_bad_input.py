@@ -5,7 +5,6 @@
 import gzip
 import lzma
 import os
-import resource
 import socket
 import struct
 import subprocess
@@ -16,8 +15,8 @@ from pathlib import Path
 
 import pytest
 from capture_bytes import pcap_header, pcap_record
+from cli_help import COMMAND, ENVIRONMENT
 
-import zanon_net
 from zanon_net.cli import main
 
 DEMO = Path(__file__).parents[2] / "pcaps" / "demo.pcap"
@@ -265,20 +264,22 @@ def test_cut_in_the_middle(capsys: pytest.CaptureFixture[str]) -> None:
     assert Path("out/manifest.json").exists()
 
 
-# Processes of their own find the package that this one uses.
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(zanon_net.__file__).parents[1])}
-
-
-def limited_files() -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
-
-
 @pytest.mark.parametrize("formats", [[], ["--format", "jsonl", "--format", "observations"]])
 def test_no_room_for_the_output(folder: Path, formats: list[str]) -> None:
     before = tree(folder)
     done = subprocess.run(
-        [sys.executable, "-m", "zanon_net", "run", str(DEMO), "--z", "1", "--out", "out", *formats],
-        preexec_fn=limited_files,
+        [
+            "prlimit",
+            "--fsize=50000",
+            *COMMAND,
+            "run",
+            str(DEMO),
+            "--z",
+            "1",
+            "--out",
+            "out",
+            *formats,
+        ],
         env=ENVIRONMENT,
         capture_output=True,
         text=True,
