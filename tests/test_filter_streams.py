@@ -104,7 +104,9 @@ def hear(process: Live) -> bytes:
     assert process.stdout is not None
     ready, _, _ = select.select([process.stdout], [], [], 120)
     assert ready, "nothing came out"
-    return os.read(process.stdout.fileno(), 1 << 16)
+    out = os.read(process.stdout.fileno(), 1 << 16)
+    assert out, "it ended"
+    return out
 
 
 def test_a_row_comes_out_before_the_next_goes_in() -> None:
