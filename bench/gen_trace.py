@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generate a large capture of realistic traffic, and how many names it shows.
 
-Profiles: `isp`, about 815 bytes a packet; `min64`, small packets in few long flows; `storm`, one
-hello a flow and mostly unique names. See zanon_net/bench/trace.py.
+Profiles: `isp`, about 815 bytes and 33 packets a flow; `isplong`, as large packets, 100 a flow;
+`min64`, small packets in few long flows; `storm`, one hello a flow and mostly unique names. See
+zanon_net/bench/trace.py.
 """
 
 import argparse

@@ -6,7 +6,8 @@ Usage: python bench/throughput.py [--bytes 500M] [--repeat 5] [--profiles isp,mi
 
 One run that generates the traces and measures all tools on them in turn, each in a process of its
 own. `flows` has 500,000 flows that are all live, `flowsx3` the same with three times as many
-packets; the others are gen_trace.py's, `ispx4` with four times as much data in each of isp's flows.
+packets; the others are gen_trace.py's, and with x4 behind it one has four times as much data in
+each flow.
 A trace is written anew before each turn, in writes of 4 MiB: how, and how long ago, decides how
 much of it the page cache holds, and in how large pieces, and reading costs up to twice as much from
 small ones. Ours, NFStream and mercury-python are measured inside their processes, around the work:
@@ -226,7 +227,7 @@ def main() -> int:
     )
     parser.add_argument("--bytes", default="500M", help="size of each trace (500M)")
     parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--profiles", default="isp,ispx4,min64,flows,flowsx3,storm")
+    parser.add_argument("--profiles", default="isp,isplong,min64,flows,flowsx3,storm")
     parser.add_argument("--scratch", type=Path, help="a folder for the traces (temporary)")
     arguments = parser.parse_args()
     right = True

@@ -3,10 +3,11 @@
 """Large captures of realistic traffic, and how many names they show.
 
 Profiles: `isp`, about 815 bytes a packet: TLS over TCP 55 % of flows, QUIC 15 %, DNS 25 %, HTTP
-5 %, Zipf names, 20 % of homes IPv6; `min64`, small packets in few long flows; `storm`, one hello a
-flow and mostly unique names. Noise stands in for encrypted data; QUIC flows share a pool of
-protected Initials. The file is written in 4 MiB writes: how a trace was written changes how fast
-the page cache reads it back, so keep that when you compare traces.
+5 %, Zipf names, 20 % of homes IPv6; `isplong`, the same with more of TLS and three times as many
+packets a flow; `min64`, small packets in few long flows; `storm`, one hello a flow and mostly
+unique names. Noise stands in for encrypted data; QUIC flows share a pool of protected Initials. The
+file is written in 4 MiB writes: how a trace was written changes how fast the page cache reads it
+back, so keep that when you compare traces.
 """
 
 import hashlib
@@ -43,7 +44,8 @@ BATCH = 16384
 PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
 # Rough bytes of a flow without its data blocks, by kind; blocks are counted with their own size.
 BASE_BYTES = {TLS: 6600, QUIC: 3700, DNS: 260, HTTP: 1900}
-BLOCK_BYTES = {TLS: 3130, QUIC: 2720, DNS: 0, HTTP: 3130}
+SEGMENT_BYTES = {TLS: 1530, QUIC: 1308, DNS: 0, HTTP: 1530}
+ANSWER_BYTES = {TLS: 70, QUIC: 104, DNS: 0, HTTP: 70}
 TINY_BLOCK_BYTES, HELLO_FLOW_BYTES = 174, 1085
 
 
@@ -69,7 +71,9 @@ def flow_bytes(flows: Flows, profile: Profile) -> Ints:
     if profile.payload == TINY:
         return BASE_BYTES[TLS] + TINY_BLOCK_BYTES * flows.blocks
     base = np.array([BASE_BYTES[kind] for kind in range(4)])
-    block = np.array([BLOCK_BYTES[kind] for kind in range(4)])
+    segment = np.array([SEGMENT_BYTES[kind] for kind in range(4)])
+    answer = np.array([ANSWER_BYTES[kind] for kind in range(4)])
+    block = sum(profile.bursts) * segment + len(profile.bursts) * answer
     return base[flows.kind] + block[flows.kind] * flows.blocks
 
 

@@ -66,7 +66,8 @@ class Profile:
     """A traffic mix: shares of the four kinds in percent, data blocks of a flow, the block.
 
     `blocks` draws the number of blocks of n flows. `unique` is the percentage of flows whose name
-    occurs only once. `handshake_only` ends each flow with its hello.
+    occurs only once. `handshake_only` ends each flow with its hello. `bursts` are the segments of a
+    block, up to each ACK.
     """
 
     shares: tuple[int, int, int, int]
@@ -74,6 +75,7 @@ class Profile:
     payload: int = FULL
     unique: int = 0
     handshake_only: bool = False
+    bursts: tuple[int, ...] = (2,)
 
     def times(self, data: int) -> "Profile":
         """The same mix, whose flows carry `data` times as many blocks, up to MAX_BLOCKS each."""
@@ -84,10 +86,14 @@ class Profile:
         )
 
 
-def _isp_blocks(rng: np.random.Generator, count: int) -> Ints:
-    """Heavy-tailed sizes: most flows are short, a few carry most of the bytes."""
-    drawn = rng.lognormal(mean=1.52, sigma=1.3, size=count)
-    return np.minimum(drawn, MAX_BLOCKS).astype(np.int64)
+def _heavy_tailed(mean: float) -> Callable[[np.random.Generator, int], Ints]:
+    """Sizes of which most are small and a few make most of the sum; `mean`: of their logarithm."""
+
+    def draw(rng: np.random.Generator, count: int) -> Ints:
+        drawn = rng.lognormal(mean=mean, sigma=1.3, size=count)
+        return np.minimum(drawn, MAX_BLOCKS).astype(np.int64)
+
+    return draw
 
 
 def _long_blocks(rng: np.random.Generator, count: int) -> Ints:
@@ -99,7 +105,8 @@ def _no_blocks(rng: np.random.Generator, count: int) -> Ints:
 
 
 PROFILES = {
-    "isp": Profile((55, 15, 25, 5), _isp_blocks),
+    "isp": Profile((55, 15, 25, 5), _heavy_tailed(1.52)),
+    "isplong": Profile((72, 13, 10, 5), _heavy_tailed(1.86), bursts=(2, 1, 1)),
     "min64": Profile((100, 0, 0, 0), _long_blocks, payload=TINY),
     "storm": Profile((100, 0, 0, 0), _no_blocks, unique=90, handshake_only=True),
 }
@@ -108,18 +115,23 @@ PROFILES = {
 # --- scripts -----------------------------------------------------------------------------------
 
 
-def _tcp_script(hello_parts: int, answer_parts: int, blocks: int, payload: int) -> list[Step]:
+def _block(profile: Profile, segment: Step, answer: Step) -> list[Step]:
+    """Return the packets of a data block: bursts from the server, each acknowledged."""
+    return [step for burst in profile.bursts for step in [*[segment] * burst, answer]]
+
+
+def _tcp_script(hello_parts: int, answer_parts: int, blocks: int, profile: Profile) -> list[Step]:
     """Return a whole connection: handshake, request, answer, data blocks, FIN both ways."""
     steps: list[Step] = [(0, SYN, OPENING), (1, SYN | ACK, OPENING), (0, ACK, NONE)]
     steps += [(0, ACK | PSH, i) for i in range(hello_parts)]
     steps += [(1, ACK, NONE)]
     steps += [(1, ACK | PSH, hello_parts + i) for i in range(answer_parts)]
     steps += [(0, ACK, NONE)]
-    if payload == TINY:
+    if profile.payload == TINY:
         steps += [(0, ACK | PSH, TINY), (1, ACK | PSH, TINY)] * blocks
     else:
         steps += [(0, ACK | PSH, PART), (1, ACK, NONE)] if answer_parts > 1 else []
-        steps += [(1, ACK, FULL), (1, ACK, FULL), (0, ACK, NONE)] * blocks
+        steps += _block(profile, (1, ACK, FULL), (0, ACK, NONE)) * blocks
         steps += [(1, ACK | PSH, PART), (0, ACK, NONE)]
     return [*steps, (0, FIN | ACK, NONE), (1, FIN | ACK, NONE), (0, ACK, NONE)]
 
@@ -130,14 +142,14 @@ def script(kind: int, parts: int, blocks: int, profile: Profile) -> list[Step]:
         opening: list[Step] = [(0, SYN, OPENING), (1, SYN | ACK, OPENING)]
         return opening + [(0, ACK | PSH, i) for i in range(parts)]
     if kind == TLS:
-        return _tcp_script(parts, 3, blocks, profile.payload)
+        return _tcp_script(parts, 3, blocks, profile)
     if kind == HTTP:
-        return _tcp_script(1, 1, blocks, profile.payload)
+        return _tcp_script(1, 1, blocks, profile)
     if kind == DNS:
         return [(0, 0, 0), (1, 0, 1)]
     steps: list[Step] = [(0, 0, i) for i in range(parts)]
     steps += [(1, 0, parts), (0, 0, parts + 1)]
-    return steps + [(1, 0, SHORT), (1, 0, SHORT), (0, 0, parts + 2)] * blocks
+    return steps + _block(profile, (1, 0, SHORT), (0, 0, parts + 2)) * blocks
 
 
 # --- special payloads --------------------------------------------------------------------------
