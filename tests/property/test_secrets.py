@@ -173,8 +173,8 @@ def disguise_of(scenario: Scenario, said: str) -> Disguise:
     return Disguise(hosts, kept_back(CERTIFICATES), agents, servers, coarse_visits(scenario))
 
 
-# Hosts and what stands in their places are both on the never list, or neither.
-several = scenarios.filter(lambda one: one.rules.z > 1 and "a.example" not in one.rules.never)
+# A text and what stands in its place are both on the never list, or neither: so nothing is on it.
+several = scenarios.filter(lambda one: one.rules.z > 1 and not one.rules.never)
 splits = st.sampled_from([None, "1m"])
 
 
@@ -187,7 +187,10 @@ def test_what_is_withheld_may_be_anything(
     said = "".join(lines(files, "flows") + lines(files, "observations"))
     other = disguise_of(scenario, said)
     disguised = [other.visit(visit, n) for n, visit in enumerate(scenario.visits)]
-    assert run(scenario, frames_of(disguised, other.coarse), key_file, split) == files
+    found = run(scenario, frames_of(disguised, other.coarse), key_file, split)
+    assert found.keys() == files.keys()
+    # One by one: to show how two large files differ would take pytest minutes.
+    assert [name for name in files if found[name] != files[name]] == []
 
 
 def alone(visit: Visit, number: int) -> Visit:

@@ -71,9 +71,10 @@ def flow_bytes(flows: Flows, profile: Profile) -> Ints:
     if profile.payload == TINY:
         return BASE_BYTES[TLS] + TINY_BLOCK_BYTES * flows.blocks
     base = np.array([BASE_BYTES[kind] for kind in range(4)])
-    segment = np.array([SEGMENT_BYTES[kind] for kind in range(4)])
-    answer = np.array([ANSWER_BYTES[kind] for kind in range(4)])
-    block = sum(profile.bursts) * segment + len(profile.bursts) * answer
+    segments, answers = sum(profile.bursts), len(profile.bursts)
+    block = np.array(
+        [SEGMENT_BYTES[kind] * segments + ANSWER_BYTES[kind] * answers for kind in range(4)]
+    )
     return base[flows.kind] + block[flows.kind] * flows.blocks
 
 
