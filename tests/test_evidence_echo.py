@@ -29,7 +29,7 @@ from packet_help import (
     visit,
 )
 from quic_wire import DCID, SCID, V1, V2, Initial, crypto, dtls_fragment, dtls_hello, dtls_record
-from test_tunnels import by_tunnel
+from tunnel_help import by_tunnel
 
 NAME = wire.HOST
 MADE_UP = b"made up!"  # the ID that the server is said to have chosen

@@ -2,9 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who the user is in a tunnel: one host can forge any number of inner addresses."""
 
-import ipaddress
-from collections.abc import Sequence
-
 import pytest
 import quic_wire
 import wire
@@ -12,7 +9,6 @@ from engine_help import ANYWHERE, nets, run
 from packet_help import (
     ACK,
     CLIENT,
-    IPV4_SOURCE,
     MS,
     PSH,
     SECOND,
@@ -28,7 +24,7 @@ from packet_help import (
     visit,
 )
 from quic_flow_help import FLIGHT, quic_talk
-from tunnel_help import WRAPS, Wrap, gre, gtp, ip_in_ip, tunnelled, vxlan
+from tunnel_help import WRAPS, Wrap, by_tunnel, gre, gtp, ip_in_ip, tunnelled, vxlan
 
 NAME = wire.HOST
 INTERNAL = nets("10.0.0.0/8", "fd00::/8")
@@ -182,17 +178,6 @@ def test_names_from_another_tunnel_do_not_count() -> None:
     assert not outcome.seen()
     bare = [*honest[:3], talk[3], *honest[4:]]
     assert not run([*before, *bare], z=2, internal=INTERNAL).seen()
-
-
-def by_tunnel(frames: Sequence[Frame], client: str, ends: tuple[str, str]) -> list[Frame]:
-    """What the server sends to the client comes by a tunnel between these ends."""
-    packed = ipaddress.ip_address(client).packed
-    sent = [frame.data[IPV4_SOURCE : IPV4_SOURCE + 4] == packed for frame in frames]
-    packets = [wire.ethernet(gre(f.data[14:], ends), wire.ETHERTYPE_IPV4) for f in frames]
-    return [
-        frame if by_client else Frame(frame.t_ns, data, len(data))
-        for frame, data, by_client in zip(frames, packets, sent, strict=True)
-    ]
 
 
 GUESSED = b"abc"  # an ID of too few bytes: the server has to show that it trusts the client

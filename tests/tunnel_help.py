@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Callable, Sequence
 
 import wire
-from packet_help import Frame, to_ip
+from packet_help import IPV4_SOURCE, Frame, to_ip
 
 GATEWAY = "192.0.2.99"  # the tunnel's other end, outside
 Wrap = Callable[[bytes, tuple[str, str]], bytes]
@@ -49,3 +49,14 @@ def tunnelled(
         data = wire.ethernet(outer, kind)
         out.append(Frame(frame.t_ns, data, len(data)))
     return out
+
+
+def by_tunnel(frames: Sequence[Frame], client: str, ends: tuple[str, str]) -> list[Frame]:
+    """What the server sends to the client comes by a tunnel between these ends."""
+    packed = ipaddress.ip_address(client).packed
+    sent = [frame.data[IPV4_SOURCE : IPV4_SOURCE + 4] == packed for frame in frames]
+    packets = [wire.ethernet(gre(f.data[14:], ends), wire.ETHERTYPE_IPV4) for f in frames]
+    return [
+        frame if by_client else Frame(frame.t_ns, data, len(data))
+        for frame, data, by_client in zip(frames, packets, sent, strict=True)
+    ]
