@@ -229,3 +229,31 @@ def test_the_same_name_again_in_another_connection_is_one_vote() -> None:
     outcome = run(talk.frames, z=1)
     assert outcome.seen() == {(START + 2 * MS, NAME.decode(), "quic"): 1}
     assert status(outcome) == ("quic", "released")
+
+
+# ---- bounds -------------------------------------------------------------------------------------
+
+
+def test_servers_packets_beyond_those_tried_for_its_id_are_counted() -> None:
+    other = quic.server_answer(key_id=b"another ID")
+    for tried in (31, 32, 40):
+        talk = quic_talk(*FLIGHT)
+        for _ in range(tried):
+            talk.send(other, SERVER)
+        talk.send(quic.opaque(quic.HANDSHAKE, SCID, SERVER_ID), SERVER)  # tells none: not tried
+        outcome = one_user(talk.send(ANSWER, SERVER).send(RETURNS["a 1-RTT packet"]))
+        assert outcome.stats["quic_answers_many"] == max(0, tried + 1 - 32)
+        assert bool(outcome.seen()) is (tried < 32)
+        assert outcome.stats["quic_ids_many"] == 0
+
+
+def test_flows_with_more_ids_of_the_clients_own_than_are_kept_are_counted() -> None:
+    """Any of them may be like the one that the server chose."""
+    for more, many in ((6, 0), (7, 1), (20, 1)):  # beside the two of its first Initial
+        talk = quic_talk(*FLIGHT)
+        for i in range(more):
+            talk.send(quic.opaque(quic.HANDSHAKE, b"id no %02d" % i, SCID))
+        outcome = one_user(talk.send(ANSWER, SERVER).send(RETURNS["a 1-RTT packet"]))
+        assert outcome.stats["quic_ids_many"] == many
+        assert outcome.stats["quic_answers_many"] == 0
+        assert bool(outcome.seen()) is (many == 0)

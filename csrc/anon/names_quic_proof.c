@@ -27,15 +27,18 @@ static zn_quic_state *state_of(const zn_sighting *s)
 
 /* ---- what the client says -------------------------------------------------------------------- */
 
-static void note_own(zn_quic_state *q, zn_span id)
+static void note_own(const zn_sighting *s, zn_span id)
 {
+    zn_quic_state *q = state_of(s);
     for (unsigned i = 0; i < q->owns && i < ZN_QUIC_OWN_IDS; i++)
         if (zn_quic_is_id(&q->own[i], id))
             return;
-    if (q->owns < ZN_QUIC_OWN_IDS && id.n <= ZN_QUIC_ID_MAX)
+    if (q->owns < ZN_QUIC_OWN_IDS && id.n <= ZN_QUIC_ID_MAX) {
         q->own[q->owns++] = zn_quic_id_from(id);
-    else
-        q->owns = ZN_QUIC_OWN_IDS + 1;
+        return;
+    }
+    s->names->stats->n[ZN_STAT_QUIC_IDS_MANY] += q->owns <= ZN_QUIC_OWN_IDS;
+    q->owns = ZN_QUIC_OWN_IDS + 1;
 }
 
 /* Too few bytes of the server's ID are unlike every ID that the client sent. */
@@ -60,10 +63,10 @@ void zn_names_quic_sent(const zn_sighting *s, const zn_quic_packet *packet)
     bool to_server = (q->server_known && zn_quic_is_id(&q->server, packet->dcid)) ||
                      (q->retried && zn_quic_is_id(&q->retry, packet->dcid));
     if (!to_server)
-        note_own(q, packet->dcid);
+        note_own(s, packet->dcid);
     if (packet->scid.n == 0)
         return;
-    note_own(q, packet->scid);
+    note_own(s, packet->scid);
     if (q->server_known && zn_quic_is_id(&q->server, packet->scid))
         q->guessable = true; /* its echo was captured before it */
 }
@@ -87,20 +90,21 @@ static bool opens(const zn_sighting *s, const zn_quic_packet *packet, const zn_q
            zn_quic_unseal(quic, &keys, packet, &plain) == ZN_DONE;
 }
 
-/* Nothing but a QUIC server, or an echo, sends this packet. */
+/* Nothing but a QUIC server, or an echo, sends this packet, and it is one of the first that may
+ * be. */
 static bool is_authentic(const zn_sighting *s, const zn_quic_packet *packet)
 {
     zn_quic_state *q = state_of(s);
-    switch (packet->type) {
-    case ZN_QUIC_INITIAL:
-        q->answers++;
-        return opens(s, packet, &q->first) || (q->retried && opens(s, packet, &q->retry));
-    case ZN_QUIC_RETRY:
-        q->answers++;
-        return zn_quic_retry_is_whole(packet, zn_quic_id_span(&q->first));
-    default:
+    if (packet->type != ZN_QUIC_INITIAL && packet->type != ZN_QUIC_RETRY)
+        return false;
+    if (q->answers >= ANSWERS_MAX) {
+        s->names->stats->n[ZN_STAT_QUIC_ANSWERS_MANY]++;
         return false;
     }
+    q->answers++;
+    if (packet->type == ZN_QUIC_RETRY)
+        return zn_quic_retry_is_whole(packet, zn_quic_id_span(&q->first));
+    return opens(s, packet, &q->first) || (q->retried && opens(s, packet, &q->retry));
 }
 
 void zn_names_quic_answered(const zn_sighting *s, const zn_quic_packet *packet)
@@ -108,7 +112,7 @@ void zn_names_quic_answered(const zn_sighting *s, const zn_quic_packet *packet)
     zn_quic_state *q = state_of(s);
     if (q->server_known && zn_quic_is_id(&q->server, packet->scid))
         return;
-    if (q->answers >= ANSWERS_MAX || !is_authentic(s, packet))
+    if (!is_authentic(s, packet))
         return;
     q->server = zn_quic_id_from(packet->scid);
     q->server_known = true;

@@ -127,6 +127,8 @@
     X(BODIES_LOST, "capacity", "request bodies whose end was not found")                           \
     X(DATAGRAMS_FULL, "capacity", "entries for QUIC and DTLS ran out")                             \
     X(DTLS_HELLOS_MANY, "capacity", "DTLS hellos after the eighth of their flow, not read")        \
+    X(QUIC_ANSWERS_MANY, "capacity", "QUIC packets of a server after the 32nd tried for its ID")   \
+    X(QUIC_IDS_MANY, "capacity", "flows whose client sent more than eight QUIC IDs of its own")    \
     X(HEADER_TABLES_FULL, "capacity", "HTTP/2 header tables ran out")                              \
     X(NAMES_FULL, "capacity", "name entries ran out")                                              \
     X(GAPS_FULL, "capacity", "sequence gaps ran out")                                              \
