@@ -89,7 +89,7 @@ static inline bool zn_beyond_is_searched(const zn_flow *f)
 /* The client's segment comes next and begins nothing, and is not the last one looked at. */
 static inline bool zn_beyond_search(const zn_flow *f, const zn_packet *p)
 {
-    return f->head_tries != ZN_NAMES_TRIES - 1 && p->seq == f->head_seq &&
+    return f->head_tries != ZN_NAMES_TRIES && p->seq == f->head_seq &&
            (p->tcp_flags & ZN_TCP_SYN) == 0 && zn_begins_nothing(zn_packet_start(p));
 }
 

@@ -51,7 +51,7 @@ typedef enum zn_head {
     ZN_HEAD_OFF           /* nothing more to find */
 } zn_head;
 
-#define ZN_NAMES_TRIES 16 /* segments of an unrecognised flow whose start is looked at */
+#define ZN_NAMES_TRIES 15 /* segments of an unrecognised flow whose start is looked at */
 
 typedef struct zn_names {
     const zn_policy *policy;

@@ -16,7 +16,7 @@
 #include "proto/preamble.h"
 
 #define PIECES_MAX 256
-_Static_assert(ZN_NAMES_TRIES == 16, "zn_flow.head_tries counts those before the last");
+_Static_assert(ZN_NAMES_TRIES == 15, "zn_flow.head_tries counts them, from 1, in four bits");
 /* Bytes from where a thing may start to what is passed over, and how far a segment may lie beyond:
  * one that strayed must not hide what comes. */
 #define FOLLOWED_MAX (1 << 30)
@@ -66,7 +66,7 @@ static void pass_unknown(zn_flow *f)
 {
     if (f->protocol == ZN_PROTOCOL_HTTP) {
         f->head = ZN_HEAD_HTTP_BETWEEN;
-    } else if (f->head_tries == ZN_NAMES_TRIES - 1) {
+    } else if (f->head_tries == ZN_NAMES_TRIES) {
         f->head = ZN_HEAD_OFF;
     } else {
         f->head_tries++;
