@@ -158,6 +158,27 @@ def test_a_mirror_proves_nobody_whose_ports_answered_before(ends: int) -> None:
     assert proves_nobody(after_another_user(talk))
 
 
+def test_a_mirror_proves_nobody_who_was_taken_for_a_server_before() -> None:
+    """Its SYN-ACK opens a flow, of which its hello shows that it is the client."""
+    for ends in (False, True):
+        talk = Tcp().segment(CLIENT, SYN | ACK, seq=7000, ack=1001)
+        talk.segment(CLIENT, PSH | ACK, hello(b"other.example"), seq=7001, ack=1)
+        if ends:
+            talk.segment(CLIENT, RST, seq=7001)
+        talk.segment(CLIENT, SYN, seq=1000).segment(SERVER, SYN | ACK, seq=7000, ack=1001)
+        talk.segment(CLIENT, ACK, seq=1001, ack=7001)
+        talk.segment(CLIENT, PSH | ACK, hello(NAME), seq=1001, ack=7001)
+        assert proves_nobody(after_another_user(talk))
+
+
+def test_a_mirror_whose_echo_is_captured_first_proves_nobody() -> None:
+    talk = Tcp().segment(CLIENT, SYN, seq=1000).segment(SERVER, SYN | ACK, seq=7000, ack=1001)
+    talk.segment(CLIENT, SYN | ACK, seq=7000, ack=1001)
+    talk.segment(CLIENT, ACK, seq=1001, ack=7001)
+    talk.segment(CLIENT, PSH | ACK, hello(NAME), seq=1001, ack=7001)
+    assert proves_nobody(after_another_user(talk))
+
+
 IDS = (DCID, SCID, MADE_UP, LIKE, b"another ID", b"abc", b"")
 
 

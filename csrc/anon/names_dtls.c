@@ -40,7 +40,7 @@ static void refuse(const zn_sighting *s, zn_stat why)
 static void see_hello(const zn_sighting *s, const zn_tls_hello *hello)
 {
     const zn_dtls_state *d = state_of(s);
-    bool proves = d->cookie_known && !s->f->client_plays_server &&
+    bool proves = d->cookie_known && !zn_flow_client_plays_server(s->f) &&
                   hello->cookie.n >= COOKIE_BYTES_MIN &&
                   zn_id_equal(d->cookie, cookie_id(s, hello->cookie));
     s->f->ech_offered |= hello->ech_offered;
@@ -142,7 +142,8 @@ static void see_client(const zn_sighting *s)
     zn_dtls_reader reader = zn_dtls_read(s->p->payload, zn_packet_payload_whole(s->p));
     zn_dtls_fragment part;
     while (zn_dtls_next_fragment(&reader, &part) == ZN_DONE) {
-        s->f->client_plays_server |= part.type == ZN_DTLS_HELLO_VERIFY_REQUEST;
+        if (part.type == ZN_DTLS_HELLO_VERIFY_REQUEST)
+            zn_flow_note_server(s->f, s->f->client);
         see_fragment(s, &part);
     }
 }

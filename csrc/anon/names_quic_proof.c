@@ -45,7 +45,8 @@ static void note_own(const zn_sighting *s, zn_span id)
 static bool is_guessable(const zn_sighting *s, const zn_quic_id *server)
 {
     const zn_quic_state *q = state_of(s);
-    if (s->f->client_plays_server || q->owns > ZN_QUIC_OWN_IDS || server->n < UNKNOWN_BYTES_MIN)
+    if (zn_flow_client_plays_server(s->f) || q->owns > ZN_QUIC_OWN_IDS ||
+        server->n < UNKNOWN_BYTES_MIN)
         return true;
     for (unsigned k = 0; k < q->owns; k++) {
         unsigned unknown = 0;

@@ -82,7 +82,7 @@ void zn_names_udp_unread(const zn_sighting *s)
 {
     if (s->p->sender == s->f->client &&
         (zn_names_quic_may_answer(s) || zn_names_dtls_may_answer(s)))
-        s->f->client_plays_server = true;
+        zn_flow_note_server(s->f, s->f->client);
 }
 
 void zn_names_udp_disregard(const zn_sighting *s)

@@ -154,8 +154,8 @@ static uint32_t open_flow(zn_flow_table *t, const zn_packet *p)
 }
 
 /* The live flow of a packet; one that is idle too long, or whose ports are reused, gives way.
- * *played: there the packet's sender did what zn_flow.client_plays_server tells. */
-static uint32_t current_flow(zn_flow_table *t, const zn_packet *p, bool *played)
+ * *played: zn_flow.plays_server of the TCP flow that was there. */
+static uint32_t current_flow(zn_flow_table *t, const zn_packet *p, uint8_t *played)
 {
     uint32_t flow = zn_flow_find(t, p);
     const zn_flow *f;
@@ -164,7 +164,7 @@ static uint32_t current_flow(zn_flow_table *t, const zn_packet *p, bool *played)
     if (flow == 0)
         return 0;
     f = zn_flow_at(t, flow);
-    *played = p->tuple.proto == ZN_PROTO_TCP && zn_tcp_played_server(f, p->sender);
+    *played = p->tuple.proto == ZN_PROTO_TCP ? f->plays_server : 0;
     if (f->end == ZN_FLOW_OPEN) {
         int64_t idle_ns = p->t_ns - f->last_ns;
         bool late = ZN_UNLIKELY(idle_ns > ZN_FLOW_LEAST_IDLE_NS) && idle_ns > zn_flow_idle_ns(f);
@@ -182,7 +182,7 @@ static uint32_t current_flow(zn_flow_table *t, const zn_packet *p, bool *played)
 
 uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened)
 {
-    bool played = false;
+    uint8_t played = 0;
     uint32_t flow = current_flow(t, p, &played);
     zn_flow_end end = ZN_FLOW_OPEN;
     zn_flow *f;
@@ -196,7 +196,7 @@ uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened)
         if (flow == 0)
             return 0;
         *opened = true;
-        zn_flow_at(t, flow)->client_plays_server = played; /* what it sent may come back yet */
+        zn_flow_at(t, flow)->plays_server = played & 3u; /* what was sent may come back yet */
     }
     f = zn_flow_at(t, flow);
     f->settled = 0;

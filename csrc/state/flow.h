@@ -147,9 +147,9 @@ typedef struct zn_flow {
     zn_flow_rare rare[2];    /* by tuple index */
     uint16_t header_table;   /* HTTP/2: anon/names' table of the connection, 0: none */
     uint8_t http_method;
-    bool internal[2];             /* by tuple index */
-    bool server_was_client : 1;   /* anon/gate: in an epoch whose clients are forgotten */
-    bool client_plays_server : 1; /* it sent what servers do: an echo of it proves nobody */
+    bool internal[2];           /* by tuple index */
+    bool server_was_client : 1; /* anon/gate: in an epoch whose clients are forgotten */
+    uint8_t plays_server : 2;   /* bits by tuple index: that side sent what servers do */
 } zn_flow;
 _Static_assert(offsetof(zn_flow, side) == 64, "sides start on a cache line");
 _Static_assert(sizeof(zn_flow) == 256, "a flow with core counters takes four cache lines");
@@ -198,6 +198,18 @@ void zn_flow_set_user(zn_flow_table *t, zn_flow *f, const zn_addr *user);
 static inline bool zn_flow_has_user(const zn_flow *f)
 {
     return f->user < ZN_FLOW_NO_USER;
+}
+
+/* The client sent what servers do: where a server echoes it, nobody is proven. Over UDP this is
+ * noted of the client only. */
+static inline bool zn_flow_client_plays_server(const zn_flow *f)
+{
+    return (f->plays_server >> f->client & 1u) != 0;
+}
+
+static inline void zn_flow_note_server(zn_flow *f, unsigned side)
+{
+    f->plays_server = (f->plays_server | 1u << side) & 3u;
 }
 
 /* The address of the flow's user, which it has. */

@@ -71,8 +71,6 @@ void zn_flow_free(zn_flow_table *t, uint32_t flow);
 /* The SYN of a client, which came while the flow was open, begins another connection between the
  * flow's ports. */
 bool zn_tcp_begins_another(const zn_flow *f, const zn_packet *p);
-/* Whether this side, the client or not, sent a SYN that answers one. */
-bool zn_tcp_played_server(const zn_flow *f, unsigned side);
 /* A RST that cannot be of the flow's connection, as its number is far from all that its receiver
  * waits for (RFC 9293 3.5.2): true, and it is counted in the flow, which goes on. */
 bool zn_tcp_refuse_reset(zn_flow *f, const zn_packet *p);

@@ -207,13 +207,17 @@ static void count_syn(zn_flow *f, zn_flow_side *side, const zn_packet *p)
     bool answer = (p->tcp_flags & ZN_TCP_ACK) != 0;
     /* Not where something came before the client's SYN: somebody else may have sent that; nor where
      * a server that echoes segments may send its client's back. */
-    bool acks = !f->midstream && p->sender != f->client && answer && !f->client_plays_server &&
-                f->rare[f->client].syn != 0 && p->ack == f->side[f->client].isn + 1;
-    f->client_plays_server |= answer && p->sender == f->client;
+    bool acks = !f->midstream && p->sender != f->client && answer &&
+                !zn_flow_client_plays_server(f) && f->rare[f->client].syn != 0 &&
+                p->ack == f->side[f->client].isn + 1;
+    if (answer)
+        zn_flow_note_server(f, p->sender);
     f->rare[p->sender].syn = one_more(f->rare[p->sender].syn);
     if (!f->syn_acked || (acks && !f->client_acked))
         side->isn = p->seq;
     f->syn_acked |= acks;
+    if (zn_flow_client_plays_server(f) && !f->client_acked) /* its echo was captured before it */
+        f->syn_acked = false;
 }
 
 static void count_flags(zn_flow *f, zn_flow_side *side, const zn_packet *p)
@@ -299,11 +303,6 @@ bool zn_tcp_begins_another(const zn_flow *f, const zn_packet *p)
     if (side->seq_known)
         return side->next_seq - (p->seq + 1) >= BEFORE_SYN_MAX;
     return f->rare[1 - p->sender].syn == 0;
-}
-
-bool zn_tcp_played_server(const zn_flow *f, unsigned side)
-{
-    return side == f->client ? f->client_plays_server : f->rare[side].syn != 0;
 }
 
 bool zn_flow_complete(const zn_flow *f)
