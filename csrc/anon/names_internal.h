@@ -110,11 +110,12 @@ static inline zn_quic_id zn_quic_id_from(zn_span bytes)
 #define ZN_QUIC_OWN_IDS 8
 /* What is known of the connection in a QUIC flow; names_quic.c tells how it is used. */
 typedef struct zn_quic_state {
-    uint32_t version;         /* of the client's packets */
-    uint32_t name;            /* the name entry of this connection, 0: none */
-    uint64_t answered_before; /* bytes of the server when it began */
-    zn_quic_keys keys;
-    zn_quic_id first;                /* the ID the keys come from */
+    uint32_t version;                /* of the client's packets */
+    uint32_t name;                   /* the name entry of this connection, 0: none */
+    uint64_t answered_before;        /* bytes of the server when it began */
+    zn_quic_keys keys;               /* the client's */
+    zn_quic_secret server_secret;    /* what the server's come from */
+    zn_quic_id first;                /* the ID that both come from */
     zn_quic_id client;               /* the client's own */
     zn_quic_id server;               /* the ID the server chose */
     zn_quic_id retry;                /* the ID of the server's Retry */

@@ -42,11 +42,14 @@ static bool opens_under(const zn_sighting *s, const zn_quic_packet *packet, zn_s
 {
     zn_quic_state *q = state_of(s);
     zn_quic *quic = s->names->quic;
+    zn_quic_secret sides[2];
     zn_quic_keys keys;
-    if (!zn_quic_derive(quic, packet->version, dcid, ZN_QUIC_CLIENT, &keys) ||
+    if (!zn_quic_derive(quic, packet->version, dcid, sides) ||
+        !zn_quic_expand(packet->version, &sides[ZN_QUIC_CLIENT], &keys) ||
         zn_quic_unseal(quic, &keys, packet, plain) != ZN_DONE)
         return false;
     q->keys = keys;
+    q->server_secret = sides[ZN_QUIC_SERVER];
     q->version = packet->version;
     return true;
 }
@@ -55,7 +58,8 @@ static bool opens_under(const zn_sighting *s, const zn_quic_packet *packet, zn_s
 static void begin_connection(const zn_sighting *s, const zn_quic_packet *packet)
 {
     zn_quic_state *q = state_of(s);
-    zn_quic_state fresh = {.version = q->version, .keys = q->keys, .opened = true};
+    zn_quic_state fresh = {
+        .version = q->version, .keys = q->keys, .server_secret = q->server_secret, .opened = true};
     if (q->opened && !q->done)
         refuse(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
     fresh.first = zn_quic_id_from(packet->dcid);

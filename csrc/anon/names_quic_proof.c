@@ -81,14 +81,29 @@ void zn_names_quic_addressed(zn_quic_state *q, const zn_quic_packet *packet)
 
 /* ---- what the server says -------------------------------------------------------------------- */
 
-/* Whether an Initial opens under the server's keys from the client's first ID. */
-static bool opens(const zn_sighting *s, const zn_quic_packet *packet, const zn_quic_id *first)
+/* Whether an Initial opens under the server's keys from `secret`. */
+static bool opens(const zn_sighting *s, const zn_quic_packet *packet, const zn_quic_secret *secret)
 {
-    zn_quic *quic = s->names->quic;
     zn_quic_keys keys;
     zn_span plain;
-    return zn_quic_derive(quic, packet->version, zn_quic_id_span(first), ZN_QUIC_SERVER, &keys) &&
-           zn_quic_unseal(quic, &keys, packet, &plain) == ZN_DONE;
+    return zn_quic_expand(packet->version, secret, &keys) &&
+           zn_quic_unseal(s->names->quic, &keys, packet, &plain) == ZN_DONE;
+}
+
+/* The same, from an ID that the client addressed packets to. */
+static bool opens_under(const zn_sighting *s, const zn_quic_packet *packet, const zn_quic_id *id)
+{
+    zn_quic_secret sides[2];
+    return zn_quic_derive(s->names->quic, packet->version, zn_quic_id_span(id), sides) &&
+           opens(s, packet, &sides[ZN_QUIC_SERVER]);
+}
+
+/* Whether it opens as an answer in the connection, in the client's version or another. */
+static bool opens_here(const zn_sighting *s, const zn_quic_packet *packet)
+{
+    const zn_quic_state *q = state_of(s);
+    return packet->version == q->version ? opens(s, packet, &q->server_secret)
+                                         : opens_under(s, packet, &q->first);
 }
 
 /* Nothing but a QUIC server, or an echo, sends this packet, and it is one of the first that may
@@ -105,7 +120,7 @@ static bool is_authentic(const zn_sighting *s, const zn_quic_packet *packet)
     q->answers++;
     if (packet->type == ZN_QUIC_RETRY)
         return zn_quic_retry_is_whole(packet, zn_quic_id_span(&q->first));
-    return opens(s, packet, &q->first) || (q->retried && opens(s, packet, &q->retry));
+    return opens_here(s, packet) || (q->retried && opens_under(s, packet, &q->retry));
 }
 
 void zn_names_quic_answered(const zn_sighting *s, const zn_quic_packet *packet)

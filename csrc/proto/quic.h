@@ -18,7 +18,8 @@
 #define ZN_QUIC_KEY_BYTES 16    /* AES-128 */
 #define ZN_QUIC_IV_BYTES 12
 #define ZN_QUIC_TAG_BYTES 16
-#define ZN_QUIC_PIECES 128 /* CRYPTO frames looked at in one packet; browsers send about ten */
+#define ZN_QUIC_SECRET_BYTES 32 /* SHA-256 */
+#define ZN_QUIC_PIECES 128      /* CRYPTO frames looked at in one packet; browsers send about ten */
 
 typedef enum zn_quic_type {
     ZN_QUIC_INITIAL,
@@ -45,6 +46,11 @@ typedef struct zn_quic_keys {
 } zn_quic_keys;
 
 typedef enum zn_quic_side { ZN_QUIC_CLIENT, ZN_QUIC_SERVER } zn_quic_side;
+
+/* What the keys of one side's Initials are expanded from. */
+typedef struct zn_quic_secret {
+    uint8_t byte[ZN_QUIC_SECRET_BYTES];
+} zn_quic_secret;
 
 /* A CRYPTO frame: bytes at an offset of the handshake stream (RFC 9000 19.6). */
 typedef struct zn_quic_piece {
@@ -87,10 +93,13 @@ int zn_quic_open(zn_quic **out, zn_error *err);
 /* Wipes and frees; NULL is fine. */
 void zn_quic_close(zn_quic *q);
 
-/* The Initial keys of one side from the client's first Destination Connection ID (after a Retry,
- * the Retry's Source Connection ID). False when the version is not read or libcrypto fails. */
-bool zn_quic_derive(zn_quic *q, uint32_t version, zn_span first_dcid, zn_quic_side side,
-                    zn_quic_keys *out);
+/* The Initial secrets of both sides, by zn_quic_side, from the client's first Destination
+ * Connection ID (after a Retry, the Retry's Source Connection ID). False when the version is not
+ * read or libcrypto fails. */
+bool zn_quic_derive(const zn_quic *q, uint32_t version, zn_span first_dcid,
+                    zn_quic_secret sides[2]);
+/* A side's Initial keys from its secret. False as above. */
+bool zn_quic_expand(uint32_t version, const zn_quic_secret *side, zn_quic_keys *out);
 
 /*
  * Removes the protection of an Initial. Returns ZN_DONE with *plain, which borrows q's buffer until

@@ -164,19 +164,26 @@ static bool expand(const zn_quic_hmac_key *secret, const info *what, uint8_t *ou
     return true;
 }
 
-bool zn_quic_derive(zn_quic *q, uint32_t version, zn_span first_dcid, zn_quic_side side,
-                    zn_quic_keys *out)
+bool zn_quic_derive(const zn_quic *q, uint32_t version, zn_span first_dcid, zn_quic_secret sides[2])
 {
     const version_keys *v = find_version(version);
     uint8_t secret[SHA256_DIGEST_LENGTH];
-    zn_span key = {secret, sizeof secret};
     zn_quic_hmac_key by;
-    if (v == NULL || first_dcid.n > ZN_QUIC_ID_MAX)
+    if (v == NULL || first_dcid.n > ZN_QUIC_ID_MAX ||
+        !zn_quic_hmac(&q->salt[v - versions], first_dcid, secret) ||
+        !zn_quic_hmac_prepare(&by, (zn_span){secret, sizeof secret}))
         return false;
-    return zn_quic_hmac(&q->salt[v - versions], first_dcid, secret) &&
-           zn_quic_hmac_prepare(&by, key) &&
-           expand(&by, &side_infos[side], secret, sizeof secret) &&
-           zn_quic_hmac_prepare(&by, key) &&
+    for (unsigned i = 0; i < 2; i++)
+        if (!expand(&by, &side_infos[i], sides[i].byte, sizeof sides[i].byte))
+            return false;
+    return true;
+}
+
+bool zn_quic_expand(uint32_t version, const zn_quic_secret *side, zn_quic_keys *out)
+{
+    const version_keys *v = find_version(version);
+    zn_quic_hmac_key by;
+    return v != NULL && zn_quic_hmac_prepare(&by, (zn_span){side->byte, sizeof side->byte}) &&
            expand(&by, &v->infos->key, out->key, sizeof out->key) &&
            expand(&by, &v->infos->iv, out->iv, sizeof out->iv) &&
            expand(&by, &v->infos->header_key, out->header_key, sizeof out->header_key);

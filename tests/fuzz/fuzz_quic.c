@@ -56,6 +56,7 @@ static void read_hello(zn_span head)
 static void read_packets(zn_cursor datagram)
 {
     zn_quic_packet packet;
+    zn_quic_secret sides[2];
     zn_quic_keys keys;
     zn_span plain;
     while (zn_quic_next_packet(&datagram, &packet) == ZN_DONE) {
@@ -65,7 +66,8 @@ static void read_packets(zn_cursor datagram)
         read_all(packet.sealed);
         (void)zn_quic_is_short(datagram, packet.scid);
         if (packet.type != ZN_QUIC_INITIAL ||
-            !zn_quic_derive(quic, packet.version, packet.dcid, ZN_QUIC_CLIENT, &keys))
+            !zn_quic_derive(quic, packet.version, packet.dcid, sides) ||
+            !zn_quic_expand(packet.version, &sides[ZN_QUIC_CLIENT], &keys))
             continue;
         if (zn_quic_unseal(quic, &keys, &packet, &plain) == ZN_DONE)
             read_frames(plain);

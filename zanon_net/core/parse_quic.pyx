@@ -21,7 +21,9 @@ cdef class _Quic:
         free(self.pieces)
 
     cdef keys(self, uint32_t version, zn_span dcid, zn_quic_side side, zn_quic_keys *keys):
-        if not zn_quic_derive(self.quic, version, dcid, side, keys):
+        cdef zn_quic_secret sides[2]
+        if (not zn_quic_derive(self.quic, version, dcid, sides) or
+                not zn_quic_expand(version, &sides[<int>side], keys)):
             raise ValueError("QUIC keys of an unknown version, or of a longer connection ID")
 
     cdef list pieces_of(self, zn_span plain):

@@ -53,6 +53,8 @@ cdef extern from "proto/quic.h" nogil:
         uint32_t version
         zn_span dcid, scid, header, sealed
         c_bool cut
+    ctypedef struct zn_quic_secret:
+        pass
     ctypedef struct zn_quic_keys:
         uint8_t key[16]
         uint8_t iv[12]
@@ -69,8 +71,9 @@ cdef extern from "proto/quic.h" nogil:
     zn_parse zn_quic_read_frames(zn_span plain, zn_quic_pieces *out)
     int zn_quic_open(zn_quic **out, zn_error *err)
     void zn_quic_close(zn_quic *q)
-    bint zn_quic_derive(zn_quic *q, uint32_t version, zn_span first_dcid, zn_quic_side side,
-                        zn_quic_keys *out)
+    bint zn_quic_derive(const zn_quic *q, uint32_t version, zn_span first_dcid,
+                        zn_quic_secret *sides)
+    bint zn_quic_expand(uint32_t version, const zn_quic_secret *side, zn_quic_keys *out)
     zn_parse zn_quic_unseal(zn_quic *q, const zn_quic_keys *keys, const zn_quic_packet *packet,
                             zn_span *plain)
 
