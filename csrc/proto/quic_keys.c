@@ -4,8 +4,8 @@
  * Initial keys and Initial protection (RFC 9001 5, RFC 9369 3.3).
  *
  * HKDF-SHA256 is spelled out over HMAC: every secret here is one SHA-256 output long, so each
- * expansion is a single HMAC, and the three of a side share its key. Algorithms and contexts are
- * made once, in zn_quic_open.
+ * expansion is a single HMAC, and the three of a side share its key, as do both sides' secrets.
+ * Algorithms and contexts are made once, in zn_quic_open.
  */
 #include "base/arena.h"
 #include "proto/quic.h"
@@ -19,35 +19,27 @@
 #define SALT_BYTES 20u
 #define SAMPLE_BYTES 16u
 #define NUMBER_MAX 4u                  /* bytes of a packet number */
-#define INFO_MAX 32u                   /* longest info below */
 #define PACKET_MAX (UINT32_C(1) << 16) /* more than a UDP datagram holds */
 #define HIDDEN_BITS 0x0fu              /* of a long header's first byte */
 #define DRAFT(n) (UINT32_C(0xff000000) + (n))
 
 /* HKDF-Expand-Label's info (RFC 8446 7.1): length, "tls13 " label, no context; and the 0x01 of the
  * first block of HKDF-Expand. */
-typedef struct info {
-    uint8_t n;
-    uint8_t bytes[INFO_MAX];
-} info;
+#define INFO ZN_QUIC_HMAC_TEXT
 
-#define INFO(text) {sizeof(text) - 1, text}
-
-static const info side_infos[] = {
+static const zn_quic_hmac_text side_infos[] = {
     [ZN_QUIC_CLIENT] = INFO("\0\x20\x0ftls13 client in\0\1"),
     [ZN_QUIC_SERVER] = INFO("\0\x20\x0ftls13 server in\0\1"),
 };
 
-typedef struct key_infos {
-    info key, iv, header_key;
-} key_infos;
+enum { KEY, IV, HEADER_KEY, KEYS };
 
-static const key_infos infos_v1 = {
+static const zn_quic_hmac_text infos_v1[KEYS] = {
     INFO("\0\x10\x0etls13 quic key\0\1"),
     INFO("\0\x0c\x0dtls13 quic iv\0\1"),
     INFO("\0\x10\x0dtls13 quic hp\0\1"),
 };
-static const key_infos infos_v2 = {
+static const zn_quic_hmac_text infos_v2[KEYS] = {
     INFO("\0\x10\x10tls13 quicv2 key\0\1"),
     INFO("\0\x0c\x0ftls13 quicv2 iv\0\1"),
     INFO("\0\x10\x0ftls13 quicv2 hp\0\1"),
@@ -56,7 +48,7 @@ static const key_infos infos_v2 = {
 /* Versions first .. last share a salt and labels. */
 typedef struct version_keys {
     uint32_t first, last;
-    const key_infos *infos;
+    const zn_quic_hmac_text *infos; /* of KEYS */
     uint8_t salt[SALT_BYTES];
 } version_keys;
 
@@ -77,15 +69,15 @@ typedef struct version_keys {
      0x96, 0xcd, 0x21, 0x51, 0x9e, 0xbd, 0x7a, 0x02, 0x64, 0x4a}
 
 static const version_keys versions[] = {
-    {1, 1, &infos_v1, SALT_V1},
-    {UINT32_C(0x6b3343cf), UINT32_C(0x6b3343cf), &infos_v2, SALT_V2},
-    {DRAFT(33), DRAFT(34), &infos_v1, SALT_V1},
-    {DRAFT(29), DRAFT(32), &infos_v1, SALT_DRAFT_29},
-    {DRAFT(23), DRAFT(28), &infos_v1, SALT_DRAFT_23},
-    {DRAFT(22), DRAFT(22), &infos_v1, SALT_DRAFT_22},
+    {1, 1, infos_v1, SALT_V1},
+    {UINT32_C(0x6b3343cf), UINT32_C(0x6b3343cf), infos_v2, SALT_V2},
+    {DRAFT(33), DRAFT(34), infos_v1, SALT_V1},
+    {DRAFT(29), DRAFT(32), infos_v1, SALT_DRAFT_29},
+    {DRAFT(23), DRAFT(28), infos_v1, SALT_DRAFT_23},
+    {DRAFT(22), DRAFT(22), infos_v1, SALT_DRAFT_22},
     /* mvfst: Facebook's library, under its own numbers */
-    {UINT32_C(0xfaceb001), UINT32_C(0xfaceb001), &infos_v1, SALT_DRAFT_22},
-    {UINT32_C(0xfaceb002), UINT32_C(0xfaceb01f), &infos_v1, SALT_DRAFT_23},
+    {UINT32_C(0xfaceb001), UINT32_C(0xfaceb001), infos_v1, SALT_DRAFT_22},
+    {UINT32_C(0xfaceb002), UINT32_C(0xfaceb01f), infos_v1, SALT_DRAFT_23},
 };
 
 #define VERSIONS (sizeof versions / sizeof versions[0])
@@ -155,38 +147,34 @@ void zn_quic_close(zn_quic *q)
     zn_block_free(q, sizeof *q);
 }
 
-static bool expand(const zn_quic_hmac_key *secret, const info *what, uint8_t *out, size_t n)
-{
-    uint8_t block[SHA256_DIGEST_LENGTH];
-    if (!zn_quic_hmac(secret, (zn_span){what->bytes, what->n}, block))
-        return false;
-    memcpy(out, block, n);
-    return true;
-}
-
 bool zn_quic_derive(const zn_quic *q, uint32_t version, zn_span first_dcid, zn_quic_secret sides[2])
 {
     const version_keys *v = find_version(version);
-    uint8_t secret[SHA256_DIGEST_LENGTH];
+    zn_quic_hmac_text id;
     zn_quic_hmac_key by;
-    if (v == NULL || first_dcid.n > ZN_QUIC_ID_MAX ||
-        !zn_quic_hmac(&q->salt[v - versions], first_dcid, secret) ||
-        !zn_quic_hmac_prepare(&by, (zn_span){secret, sizeof secret}))
+    zn_quic_secret secret;
+    if (v == NULL || first_dcid.n > ZN_QUIC_ID_MAX)
         return false;
-    for (unsigned i = 0; i < 2; i++)
-        if (!expand(&by, &side_infos[i], sides[i].byte, sizeof sides[i].byte))
-            return false;
+    id = zn_quic_hmac_text_of(first_dcid);
+    zn_quic_hmac(&q->salt[v - versions], &id, 1, &secret);
+    if (!zn_quic_hmac_prepare(&by, (zn_span){secret.byte, sizeof secret.byte}))
+        return false;
+    zn_quic_hmac(&by, side_infos, 2, sides);
     return true;
 }
 
 bool zn_quic_expand(uint32_t version, const zn_quic_secret *side, zn_quic_keys *out)
 {
     const version_keys *v = find_version(version);
+    zn_quic_secret keys[KEYS];
     zn_quic_hmac_key by;
-    return v != NULL && zn_quic_hmac_prepare(&by, (zn_span){side->byte, sizeof side->byte}) &&
-           expand(&by, &v->infos->key, out->key, sizeof out->key) &&
-           expand(&by, &v->infos->iv, out->iv, sizeof out->iv) &&
-           expand(&by, &v->infos->header_key, out->header_key, sizeof out->header_key);
+    if (v == NULL || !zn_quic_hmac_prepare(&by, (zn_span){side->byte, sizeof side->byte}))
+        return false;
+    zn_quic_hmac(&by, v->infos, KEYS, keys);
+    memcpy(out->key, keys[KEY].byte, sizeof out->key);
+    memcpy(out->iv, keys[IV].byte, sizeof out->iv);
+    memcpy(out->header_key, keys[HEADER_KEY].byte, sizeof out->header_key);
+    return true;
 }
 
 /* The five bytes that hide a long header's last bits and its packet number (RFC 9001 5.4). */
