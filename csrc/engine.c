@@ -220,7 +220,7 @@ bool zn_engine_time_range(const zn_engine *e, int64_t *first_ns, int64_t *last_n
 
 size_t zn_engine_memory(const zn_engine *e)
 {
-    size_t bytes = sizeof *e + zn_flow_memory(e->flows) + zn_ztable_memory(e->gate.table) +
+    size_t bytes = sizeof *e + zn_flow_memory(e->flows) + zn_gate_memory(&e->gate) +
                    zn_popularity_memory(&e->popularity) + zn_resolved_memory(&e->resolved) +
                    zn_slab_bytes(&e->book.entries) + zn_slab_bytes(&e->book.texts) +
                    zn_names_memory(&e->names) + zn_defrag_memory(e->intake.defrag) +

@@ -113,13 +113,23 @@ def allowed() -> set[tuple[int, str]]:
     return releases
 
 
+def sets_bytes(users: int) -> int:
+    """What the clients of an epoch and those of the run take, up to CLIENTS_MAX whatever the caps:
+    eight bytes a place, and more than half of the places free. What was outgrown is not given back.
+    """
+    places = 4096
+    while 2 * (users - 1) >= places:
+        places *= 2
+    return 2 * 8 * (2 * places - 4096)
+
+
 def run_flood(frames: list[Frame], **caps: int) -> tuple[Outcome, list[int]]:
-    """The outcome, and the bytes that the engine had after each batch."""
+    """The outcome, and the bytes that the engine had after each batch beside sets of clients."""
     taker, memory = Taker(make_engine(z=Z, **caps)), []
     for at in range(0, len(frames), BATCH):
         feed(taker.engine, frames[at : at + BATCH])
         taker.take()
-        memory.append(taker.engine.memory_bytes)
+        memory.append(taker.engine.memory_bytes - sets_bytes(taker.engine.users))
         tables = taker.engine.table_stats
         assert tables["attributes"] <= caps["max_attributes"]
         assert tables["tuples"] <= caps["max_tuples"]
@@ -138,6 +148,19 @@ def test_a_flood_is_held_counted_and_releases_nothing(flood: str) -> None:
         outcome.stats["packets_tcp"] + outcome.stats["packets_udp"]
     )
     assert memory[-1] <= memory[len(memory) // 2] * 1.01  # it grows no more once caps are reached
+
+
+def test_the_sets_of_clients_are_counted() -> None:
+    """They are all that a full engine still takes memory for."""
+    taker, frames, taken = Taker(make_engine(z=Z, **CAPS)), syn_flood(), []
+    for at in range(0, FLOOD, BATCH):
+        feed(taker.engine, frames[at : at + BATCH])
+        taker.take()
+        taken.append((taker.engine.memory_bytes, sets_bytes(taker.engine.users)))
+    (before, of_before), (after, of_after) = taken[2], taken[-1]
+    assert taker.engine.users == FLOOD
+    assert of_after - of_before >= 1 << 19
+    assert 0 <= (after - before) - (of_after - of_before) < 1 << 14
 
 
 @pytest.mark.parametrize("flood", FLOODS)

@@ -61,6 +61,12 @@ void zn_gate_fini(zn_gate *g)
     memset(g, 0, sizeof *g);
 }
 
+size_t zn_gate_memory(const zn_gate *g)
+{
+    return zn_ztable_memory(g->table) + zn_addr_set_memory(&g->clients[0]) +
+           zn_addr_set_memory(&g->clients[1]) + zn_addr_set_memory(&g->users);
+}
+
 zn_id zn_gate_name_id(const zn_gate *g, const zn_hostname *name)
 {
     return zn_hash128(&g->id_key, DOMAIN_NAME, name->text, name->n);

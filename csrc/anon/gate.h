@@ -78,6 +78,8 @@ typedef struct zn_gate_limits {
  * negative zn_err. */
 int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err);
 void zn_gate_fini(zn_gate *g);
+/* Bytes of memory that the z-table and the sets of clients have touched. */
+size_t zn_gate_memory(const zn_gate *g);
 
 /* Identity of a normalised name. */
 zn_id zn_gate_name_id(const zn_gate *g, const zn_hostname *name);

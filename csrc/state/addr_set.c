@@ -108,3 +108,8 @@ void zn_addr_set_clear(zn_addr_set *s)
     s->members = 0;
     s->full = false;
 }
+
+size_t zn_addr_set_memory(const zn_addr_set *s)
+{
+    return s->members == 0 ? 0 : (2 * (s->mask + 1) - FIRST_SLOTS) * sizeof *s->block;
+}

@@ -33,5 +33,7 @@ uint64_t zn_addr_set_hash(const zn_addr_set *s, const zn_addr *a);
 void zn_addr_set_prefetch(const zn_addr_set *s, uint64_t hash);
 bool zn_addr_set_has_hash(const zn_addr_set *s, uint64_t hash);
 void zn_addr_set_clear(zn_addr_set *s);
+/* Bytes of memory touched, at most. */
+size_t zn_addr_set_memory(const zn_addr_set *s);
 
 #endif
