@@ -23,13 +23,20 @@ def configure(config_file: str | None, options: Mapping[str, Any]) -> Config:
 
 
 @contextmanager
-def naming_options() -> Iterator[None]:
-    """Turns the name of a setting, with which a ConfigError begins, into that of its option."""
+def naming_options(options: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Turns the name of a setting, with which a ConfigError begins, into that of its option.
+
+    options: the option of each name, where an error that begins with none of them stays as it is;
+        None: every error begins with the name of an option.
+    """
     try:
         yield
     except ConfigError as error:
         name, _colon, problem = str(error).partition(":")
-        raise ConfigError(f"--{name.replace('_', '-')}:{problem}") from None
+        if options is not None and name not in options:
+            raise
+        option = f"--{name.replace('_', '-')}" if options is None else options[name]
+        raise ConfigError(f"{option}:{problem}") from None
 
 
 @contextmanager

@@ -6,8 +6,7 @@ The model is imported when a command runs: it needs SciPy, which nothing else do
 """
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from zanon_net.errors import ConfigError
+from zanon_net.given import naming_options
 from zanon_net.options import GroupedCommand, GroupedOption
 from zanon_net.values import format_duration, parse_duration
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 USERS, ATTRIBUTES, RATE, EXPONENT = 1000, 20, 0.2, 1.0
 K, TARGET = 2, 0.95
 PLOT_POINTS = 60
+# A complaint about a parameter of the model names the option that set it.
 OPTIONS = {name: f"--{name}" for name in ("users", "attributes", "exponent", "k", "z", "periods")}
 OPTIONS |= {"target": "--target", "plot": "--plot", "popularity": "--popularity"}
 OPTIONS |= {"first": "--rate", "rates": "--rate"}
@@ -131,20 +132,8 @@ def _tune_options() -> list[click.Parameter]:
     return [*_scenario_options(), target, *_common_options(windows)]
 
 
-@contextmanager
-def _by_option() -> Iterator[None]:
-    """A complaint about a parameter of the model names the option that set it."""
-    try:
-        yield
-    except ConfigError as error:
-        name, colon, problem = str(error).partition(":")
-        if not colon or name not in OPTIONS:
-            raise
-        raise ConfigError(f"{OPTIONS[name]}:{problem}") from None
-
-
 @click.command("model", cls=GroupedCommand, params=_model_options(), epilog=MODEL_EPILOG)
-@_by_option()
+@naming_options(OPTIONS)
 def model_command(
     thresholds: Sequence[int], windows: Sequence[str], as_json: bool, plot: str | None, **given: Any
 ) -> int:
@@ -171,7 +160,7 @@ def model_command(
 
 
 @click.command("tune", cls=GroupedCommand, params=_tune_options(), epilog=TUNE_EPILOG)
-@_by_option()
+@naming_options(OPTIONS)
 def tune_command(
     target: float, windows: Sequence[str], as_json: bool, plot: str | None, **given: Any
 ) -> int:
