@@ -171,6 +171,16 @@ def test_a_mirror_proves_nobody_who_was_taken_for_a_server_before() -> None:
         assert proves_nobody(after_another_user(talk))
 
 
+def test_a_mirror_proves_nobody_who_answered_behind_a_flows_end() -> None:
+    """The SYN-ACK is counted in no flow: the one on its ports was reset."""
+    talk = Tcp().segment(CLIENT, SYN, seq=1000).segment(CLIENT, RST, seq=1001)
+    talk.segment(CLIENT, SYN | ACK, seq=7000, ack=1001)
+    talk.segment(CLIENT, SYN, seq=1000).segment(SERVER, SYN | ACK, seq=7000, ack=1001)
+    talk.segment(CLIENT, ACK, seq=1001, ack=7001)
+    talk.segment(CLIENT, PSH | ACK, hello(NAME), seq=1001, ack=7001)
+    assert proves_nobody(after_another_user(talk))
+
+
 def test_a_mirror_whose_echo_is_captured_first_proves_nobody() -> None:
     talk = Tcp().segment(CLIENT, SYN, seq=1000).segment(SERVER, SYN | ACK, seq=7000, ack=1001)
     talk.segment(CLIENT, SYN | ACK, seq=7000, ack=1001)
@@ -235,3 +245,36 @@ def test_no_datagrams_make_an_echo_prove_anybody(
     outcome = after_another_user(talk)
     assert not outcome.seen()
     assert NAME not in outcome.everything()
+
+
+def any_segment(dice: random.Random) -> tuple[int, bytes, int, int]:
+    """(flags, payload, sequence number, acknowledgement) of what a client may send."""
+    match dice.randrange(10):
+        case 0 | 1:
+            return SYN, b"", 1000, 0
+        case 2 | 3 | 4:
+            return SYN | ACK, b"", dice.choice([7000, 7000, 1000]), 1001
+        case 5 | 6:
+            return ACK, b"", 1001, dice.choice([7001, 7001, 1001])
+        case 7 | 8:
+            host, seq = dice.choice([NAME, b"other.example"]), dice.choice([1001, 1001, 7001])
+            return PSH | ACK, hello(host), seq, dice.choice([7001, 1001])
+        case _:
+            return dice.choice([RST, RST | ACK, FIN | ACK, SYN | FIN]), b"", 1000, 7000
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 2**64), st.sampled_from([(40000, 443), (40000, 8443), (300, 443)]))
+def test_no_segments_make_a_mirror_prove_anybody(seed: int, ports: tuple[int, int]) -> None:
+    dice = random.Random(seed)
+    talk = Tcp(ports=ports)
+    under_way: list[tuple[int, bytes, int, int]] = []
+    for _ in range(dice.randrange(4, 24)):
+        side = CLIENT if dice.randrange(2) or not under_way else SERVER
+        if side == CLIENT:
+            under_way.append(any_segment(dice))
+            flags, payload, seq, ack = under_way[-1]
+        else:
+            flags, payload, seq, ack = under_way.pop(dice.randrange(len(under_way)))
+        talk.segment(side, flags, payload, seq=seq, ack=ack)
+    assert proves_nobody(after_another_user(talk))

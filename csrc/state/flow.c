@@ -201,6 +201,8 @@ uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened)
     f = zn_flow_at(t, flow);
     f->settled = 0;
     if (f->end != ZN_FLOW_OPEN) {
+        if ((p->tcp_flags & ZN_TCP_SYN) != 0) /* one that opens nothing answers */
+            zn_flow_note_server(f, p->sender);
         t->stats->n[ZN_STAT_DROP_FLOW_CLOSED]++;
         return 0;
     }
