@@ -207,6 +207,7 @@ static inline bool zn_flow_client_plays_server(const zn_flow *f)
     return (f->plays_server >> f->client & 1u) != 0;
 }
 
+/* That side, by tuple index, sent what servers do. */
 static inline void zn_flow_note_server(zn_flow *f, unsigned side)
 {
     f->plays_server = (f->plays_server | 1u << side) & 3u;
