@@ -30,10 +30,11 @@ RECORD = pcap_record("<", 5, 0, bytes(12) + b"\x08\x00" + FRAME)
 class Silent:
     """A named pipe with a writer, a thread that writes `start` and then does nothing.
 
+    start: None: nobody opens the pipe to write.
     waits: until `begun` is called; else half a second.
     """
 
-    def __init__(self, path: Path, start: bytes, *, waits: bool = False) -> None:
+    def __init__(self, path: Path, start: bytes | None, *, waits: bool = False) -> None:
         os.mkfifo(path)
         self.path = path
         self._start = start
@@ -59,19 +60,30 @@ class Silent:
             yield
         finally:
             self.end()
+            self.begun()
+            reader = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)  # where nobody else came
             writer.join()
+            os.close(reader)
 
     def signalled(self, number: signal.Signals) -> AbstractContextManager[None]:
         """While entered, the signal comes, to the writer, when somebody waits for more."""
         return self.calling(lambda: signal.pthread_kill(threading.get_ident(), number))
 
     def _write(self, call: Callable[[], None]) -> None:
+        if self._start is None:
+            self._call(call)
+            if self.gave_up:
+                self.path.write_bytes(b"")
+            return
         with self.path.open("wb", buffering=0) as pipe:
             pipe.write(self._start)
             self._begun.wait(HANG_S)
-            self._ended.wait(0.5)
-            call()
-            self.gave_up = not self._ended.wait(HANG_S)
+            self._call(call)
+
+    def _call(self, call: Callable[[], None]) -> None:
+        self._ended.wait(0.5)
+        call()
+        self.gave_up = not self._ended.wait(HANG_S)
 
 
 @pytest.mark.parametrize("packets", [0, 3])
@@ -87,9 +99,11 @@ def test_a_run_ends(tmp_path: Path, packets: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "start", [b"", pcap_header()[:10], pcap_header()], ids=["nothing", "part", "header"]
+    "start",
+    [None, b"", pcap_header()[:10], pcap_header()],
+    ids=["nobody", "nothing", "part", "header"],
 )
-def test_opening_ends(tmp_path: Path, start: bytes) -> None:
+def test_opening_ends(tmp_path: Path, start: bytes | None) -> None:
     """Of several sources the first packet is waited for, which tells their order."""
     pipe, other = Silent(tmp_path / "pipe", start), tmp_path / "other.pcap"
     other.write_bytes(pcap_header() + RECORD)
@@ -125,4 +139,16 @@ def test_filter_ends(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         report = filter_rows([pipe.path], config, interruption=interruption)
     assert report.interrupted
     assert capfd.readouterr().out == "time,attribute\n1,tea\n"
+    assert not pipe.gave_up
+
+
+def test_filter_ends_that_waits_for_a_writer(tmp_path: Path) -> None:
+    pipe = Silent(tmp_path / "pipe", None)
+    config = FilterConfig(time_unit="s", z=1)
+    with (
+        Interruption() as interruption,
+        pipe.signalled(signal.SIGTERM),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        filter_rows([pipe.path], config, interruption=interruption)
     assert not pipe.gave_up

@@ -18,7 +18,7 @@ from zanon_net.filter_report import FilterReport, RowSource, RowTotals, build_fi
 from zanon_net.pipeline import Interruption, StopReading
 from zanon_net.popularity_file import PopularityFile
 from zanon_net.sinks import Plan, StdoutSink, refuse_stdout
-from zanon_net.sources import STDIN, Source, check_sources, read_stream
+from zanon_net.sources import STDIN, Source, check_sources, open_path, read_stream
 
 READ_BYTES = 1 << 18  # a pipe gives what it has, a file this much
 OUTPUT = "observations"
@@ -66,7 +66,7 @@ class _Input:
 
 def _open_path(path: Path) -> int:
     try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
+        return open_path(path)
     except OSError as error:
         raise ZanonError(f"{path} cannot be opened: {error.strerror}") from error
 

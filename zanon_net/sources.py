@@ -9,6 +9,7 @@ import errno
 import logging
 import os
 import select
+import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -95,7 +96,7 @@ class OpenSource:
         if self._path.is_dir() or not self._path.exists():
             return stack.enter_context(Capture(str(self._path), filter=expression))
         try:
-            fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
+            fd = open_path(self._path)
         except OSError as error:
             text = f"{self._path} cannot be opened: {error.strerror}"
             raise CaptureError(error.errno, text) from None
@@ -175,13 +176,33 @@ def _refuse_exceeded(name: str, unpacker: Unpacker) -> None:
         raise CapacityError(f"{name}: {unpacker.exceeded}")
 
 
-def read_stream(fd: int, most: int) -> bytes:
-    """As os.read, of up to `most` bytes. A signal is heard also if it comes right before a wait."""
+def _wait_for_bytes(fd: int) -> None:
+    """Waits for bytes to read, or their end. A signal is heard also if it comes right before."""
     waiting = select.poll()
     waiting.register(fd, select.POLLIN)
     while not waiting.poll(WAIT_MS):
         pass  # Python runs its handlers here
+
+
+def read_stream(fd: int, most: int) -> bytes:
+    """As os.read, of up to `most` bytes. A signal is heard also if it comes right before a wait."""
+    _wait_for_bytes(fd)
     return os.read(fd, most)
+
+
+def open_path(path: Path) -> int:
+    """As os.open, to read. A named pipe's writer is waited for in the way of read_stream."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY
+    if sys.platform != "linux" or not path.is_fifo():  # elsewhere a pipe may seem to be at its end
+        return os.open(path, flags)
+    fd = os.open(path, flags | os.O_NONBLOCK)
+    try:
+        _wait_for_bytes(fd)
+        os.set_blocking(fd, True)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
 
 
 def _first_bytes(fd: int, name: str) -> bytes:
