@@ -10,9 +10,13 @@ import json
 import random
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 from engine_help import feed, make_engine
@@ -236,6 +240,30 @@ def test_a_hangup_between_two_batches_does_not_wait_for_packets() -> None:
         assert interruption.take_rotation()
         with interruption.reading():
             pass
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+@pytest.mark.parametrize("step", range(8))
+def test_a_hangup_at_any_step_of_a_reading_ends_only_that(step: int, number: int) -> None:
+    """The signal behind it breaks nothing off. step: the line of `reading` it comes before."""
+    steps = itertools.count()
+
+    def trace(frame: FrameType, event: str, _about: object) -> Any:
+        if frame.f_code.co_name == "reading" and event == "line" and next(steps) == step:
+            signal.raise_signal(signal.SIGHUP)
+        return trace
+
+    former = sys.gettrace()
+    with Interruption(rotates=True) as interruption:
+        sys.settrace(trace)
+        try:
+            with suppress(StopReading), interruption.reading():
+                pass
+        finally:
+            sys.settrace(former)
+        assert interruption.take_rotation() or step >= next(steps)
+        signal.raise_signal(number)
+        assert interruption.rotation or interruption.requested
 
 
 def test_more_signals_leave_the_removal_alone(monkeypatch: pytest.MonkeyPatch) -> None:

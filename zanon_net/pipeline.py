@@ -69,8 +69,7 @@ class Interruption:
         self._gave_up: float | None = None  # when the second one came
         self._hears_hangups = rotates
         self.rotation = False  # asked for, and for whoever does it to take back
-        self._reading = self._rotates = False
-        self._rotation_missed = False  # it was asked for while nothing was read
+        self._reading = self._rotates = self._rotation_missed = False
         self._former: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
@@ -93,12 +92,14 @@ class Interruption:
             raise KeyboardInterrupt
         self.requested = True
         if self._reading:
+            self._reading = self._rotates = False  # once, also where `reading` begins or ends
             raise StopReading
 
     def _on_hangup(self, _number: int, _frame: FrameType | None) -> None:
         self.rotation = True
         self._rotation_missed = not self._rotates
         if self._rotates:
+            self._reading = self._rotates = False  # once, also where `reading` begins or ends
             raise StopReading
 
     def take_rotation(self) -> bool:
@@ -393,8 +394,7 @@ def _rotate(reader: Reader | LiveReader, engine: Engine, sink: Sink) -> None:
 
 def _refuse_unreadable(facts: Sequence[Facts]) -> None:
     """Raises FormatError when not one packet could be read from sources that should hold some."""
-    if any(source.frames for source in facts):
-        return
+    nothing_read = not any(source.frames for source in facts)
     for source in facts:
-        if source.warning is not None:
+        if nothing_read and source.warning is not None:
             raise FormatError(f"{source.name}: {source.warning}; not one packet can be read")
