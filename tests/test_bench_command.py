@@ -19,7 +19,7 @@ import pytest
 from cli_help import COMMAND, ENVIRONMENT
 from engine_help import feed, make_engine
 from packet_help import visit
-from waiting import wait_until
+from waiting import running, wait_until
 
 from zanon_net import _core, run
 from zanon_net.bench import measure as measuring
@@ -98,13 +98,10 @@ def test_nothing_is_left_after_a_signal(number: int, begun: str, tmp_path: Path)
     words = [*COMMAND, "bench", "--traffic", "isp", "--bytes", "20M", "--repeat", "100"]
     environment = {**ENVIRONMENT, "TMPDIR": str(tmp_path)}
     silent = subprocess.DEVNULL
-    with subprocess.Popen(words, env=environment, stdout=silent, stderr=silent) as process:
-        try:
-            wait_until(lambda: any(tmp_path.glob(begun)))
-            process.send_signal(number)
-            assert process.wait(30) == 1
-        finally:
-            process.kill()
+    with running(words, env=environment, stdout=silent, stderr=silent) as process:
+        wait_until(lambda: any(tmp_path.glob(begun)))
+        process.send_signal(number)
+        assert process.wait(30) == 1
     assert not list(tmp_path.iterdir())
 
 
@@ -178,8 +175,7 @@ def test_sampling_counts_and_ends() -> None:
     counts: Counter[int] = Counter()
     engine: Any = SimpleNamespace(stage=3)
     with sampling(engine, counts):
-        while counts.total() < 3:
-            pass
+        wait_until(lambda: counts[3] >= 3)
     before = counts.total()
     assert counts.keys() == {3}
     assert counts.total() == before

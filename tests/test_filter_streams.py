@@ -9,7 +9,6 @@ import select
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 from filter_help import COMMAND, ENVIRONMENT, run_filter
 from filter_run_help import HEADER, ROWS, usual
+from waiting import running, wait_until
 
 LIMITED = ("prlimit", "--fsize=1048576", *COMMAND)  # what fails does not fill the disk
 
@@ -80,17 +80,14 @@ Live = subprocess.Popen[bytes]
 @contextmanager
 def live(*arguments: object) -> Iterator[Live]:
     """The command with pipes at both ends; stopped afterwards, whatever happens."""
-    with subprocess.Popen(
+    with running(
         [*COMMAND, *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=ENVIRONMENT,
     ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
+        yield process
 
 
 def say(process: Live, data: bytes) -> None:
@@ -156,8 +153,7 @@ def catches_signals(pid: int) -> bool:
 def test_waiting_for_a_named_pipe_can_be_interrupted() -> None:
     os.mkfifo("pipe")
     with live("pipe") as process:
-        while process.poll() is None and not catches_signals(process.pid):
-            time.sleep(0.02)
+        wait_until(lambda: process.poll() is not None or catches_signals(process.pid))
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=120)
     assert process.returncode == 1
@@ -180,12 +176,9 @@ def test_named_pipes_may_be_filled_one_after_the_other() -> None:
         os.mkfifo(name)
     with (
         live(*usual("-q", "--no-user", *names)) as process,
-        subprocess.Popen([sys.executable, "-c", WRITER, HEADER, *names]) as writer,
+        running([sys.executable, "-c", WRITER, HEADER, *names]),
     ):
-        try:
-            out, err = process.communicate(timeout=60)
-        finally:
-            writer.kill()
+        out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, b"")
     assert out.count(b"\n") == 40_000  # with the header, without the first row of ann
 
@@ -282,20 +275,20 @@ def json_lines(first: int, n: int) -> str:
 def peak_kib(lines: Callable[[int, int], str], start: str, n: int) -> int:
     """Peak RSS of a process that reads n rows from a pipe."""
     arguments: Sequence[str] = ("--time-unit", "s", "--z", "3", "--window", "1000s", "-q")
-    with subprocess.Popen(
+    with running(
         [sys.executable, "-c", PEAK, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         env=ENVIRONMENT,
-        text=True,
     ) as process:
         assert process.stdin is not None
         assert process.stderr is not None
-        process.stdin.write(start)
+        process.stdin.write(start.encode())
         for first in range(0, n, 50_000):
-            process.stdin.write(lines(first, 50_000))
+            process.stdin.write(lines(first, 50_000).encode())
         process.stdin.close()
+        process.wait(120)
         peak = int(process.stderr.read())
     assert process.returncode == 0
     return peak

@@ -7,7 +7,9 @@ Throughout, every record of a closed flow is in exactly one file, or counted as 
 
 import itertools
 import json
+import os
 import random
+import select
 import signal
 import subprocess
 import sys
@@ -31,6 +33,7 @@ from parts_help import (
     manifest_of,
     records_in,
 )
+from waiting import PATIENCE_S
 
 from zanon_net import Config, outputs, pipeline, run
 from zanon_net.pipeline import Interruption, StopReading
@@ -173,8 +176,10 @@ class Running:
 
     def send(self, data: bytes) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(data)
-        self.process.stdin.flush()
+        pipe, rest = self.process.stdin.fileno(), memoryview(data)
+        while rest:
+            assert select.select([], [pipe], [], PATIENCE_S)[1], "it reads no more"
+            rest = rest[os.write(pipe, rest[: select.PIPE_BUF]) :]
 
     def wait_for(self, pattern: str, count: int) -> None:
         """Waits until so many files have these names."""

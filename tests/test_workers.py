@@ -23,7 +23,7 @@ from fragments import framed, packet_of, pieces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packet_help import DAY, HOUR, MINUTE, MS, SECOND, START, Frame, crowd, merged, user, visit
-from waiting import is_empty, wait_until
+from waiting import PATIENCE_S, filled, is_empty, wait_until
 
 import zanon_net
 from zanon_net import Config, _core
@@ -228,14 +228,9 @@ def test_several_sources_and_a_pipe(traffic: dict[str, Path], key: Path, tmp_pat
     for workers in (1, 2):
         config = Config().replace(z=2, key_file=key, workers=workers, format=("jsonl",))
         fifo = tmp_path / f"fifo{workers}"
-        os.mkfifo(fifo)
-        writer = threading.Thread(
-            target=lambda fifo=fifo: fifo.write_bytes(traffic["min64"].read_bytes())
-        )
-        writer.start()
         out = tmp_path / str(workers)
-        report = zanon_net.run([traffic["isp"], fifo, traffic["storm"]], config, out=out)
-        writer.join()
+        with filled(fifo, traffic["min64"].read_bytes()):
+            report = zanon_net.run([traffic["isp"], fifo, traffic["storm"]], config, out=out)
         found.append((report.manifest["counters"]["read"], len(report.manifest["sources"])))
     assert found[0] == found[1]
 
@@ -265,7 +260,7 @@ def test_a_capture_belongs_to_one_thread_at_a_time(tmp_path: Path, key: Path, wo
     os.write(keep, pcap_header(magic=PCAP_NANOSECONDS))
     capture = _core.Capture(str(fifo))
     engine, other = (make_engine(key_file=str(key), workers=workers) for _ in range(2))
-    reader = threading.Thread(target=engine.run, args=(capture, CALL))
+    reader = threading.Thread(target=engine.run, args=(capture, CALL), daemon=True)
     reader.start()
     records = b"".join(pcap_record("<", *divmod(f.t_ns, SECOND), f.data) for f in frames)
     os.write(keep, records[:1])
@@ -279,7 +274,8 @@ def test_a_capture_belongs_to_one_thread_at_a_time(tmp_path: Path, key: Path, wo
         with pytest.raises(RuntimeError, match="in use by another thread"):
             call()
     os.write(keep, records[1:])
-    reader.join()
+    reader.join(PATIENCE_S)
+    assert not reader.is_alive()
     os.close(keep)
     capture.close()
     capture.close()

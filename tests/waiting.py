@@ -3,10 +3,16 @@
 """Waiting for what another thread or process does, however slow the machine is."""
 
 import fcntl
+import os
 import struct
+import subprocess
 import termios
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
 
 PATIENCE_S = 60
 
@@ -23,3 +29,32 @@ def is_empty(pipe: int) -> bool:
     """Whether all that was written into a pipe has been read; asked at either end."""
     (unread,) = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))
     return bool(unread == 0)
+
+
+@contextmanager
+def running(command: list[str], **more: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that does not outlive the block, and is not waited for where a test has failed."""
+    with subprocess.Popen(command, **more) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@contextmanager
+def filled(fifo: Path, data: bytes) -> Iterator[None]:
+    """Makes a named pipe; inside, a thread writes into it, once, as far as it is read."""
+
+    def write() -> None:
+        with suppress(BrokenPipeError):
+            fifo.write_bytes(data)
+
+    os.mkfifo(fifo)
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        yield
+    finally:
+        while writer.is_alive():
+            os.close(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK))  # where nobody else opened it
+            writer.join(0.02)

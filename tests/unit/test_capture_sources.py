@@ -4,6 +4,7 @@
 
 import os
 import signal
+import threading
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -88,17 +89,19 @@ def test_signal_ends_a_wait_or_is_survived(stop: bool, in_header: bool) -> None:
             raise StopWaitingError
         os.write(writing, head + tail if in_header else tail)
 
-    before = signal.signal(signal.SIGALRM, handler)
+    before = signal.signal(signal.SIGUSR1, handler)
+    sender = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGUSR1))
     try:
         if not in_header:
             os.write(writing, head)
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
         ending = pytest.raises(StopWaitingError) if stop else nullcontext()
-        with ending, _core.Capture(fd=reading, name="pipe") as capture:
-            assert capture.frames(10) == [FRAME]
+        with ending:
+            sender.start()
+            with _core.Capture(fd=reading, name="pipe") as capture:
+                assert capture.frames(10) == [FRAME]
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        sender.join()
+        signal.signal(signal.SIGUSR1, before)
         os.close(reading)
         os.close(writing)
 

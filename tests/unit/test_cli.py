@@ -7,6 +7,7 @@ import json
 import os
 import re
 import resource
+import select
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from cli_help import COMMAND, DEMO, ENVIRONMENT, TRUTH, Captured, manifest_of, run_main
 from packet_help import Tcp
 from parts_help import capture_of
+from waiting import PATIENCE_S, running
 
 import zanon_net
 from zanon_net.cli import cli
@@ -264,10 +266,11 @@ def on_terminal(*arguments: str) -> str:
     """What a run says when stderr is a terminal."""
     master, slave = os.openpty()
     environment = ENVIRONMENT | {"TERM": "xterm"}  # on a dumb one nothing moves
-    with subprocess.Popen([*COMMAND, *arguments], env=environment, stderr=slave) as process:
+    with running([*COMMAND, *arguments], env=environment, stderr=slave) as process:
         os.close(slave)
         said = b""
         while True:
+            assert select.select([master], [], [], PATIENCE_S)[0], said
             try:
                 more = os.read(master, 65536)
             except OSError:  # Linux's way to say that the other side is closed
@@ -275,6 +278,7 @@ def on_terminal(*arguments: str) -> str:
             if not more:
                 break
             said += more
+        process.wait(PATIENCE_S)
     os.close(master)
     assert process.returncode == 0
     return said.decode()

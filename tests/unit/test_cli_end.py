@@ -7,12 +7,13 @@ import re
 import select
 import signal
 import subprocess
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 from capture_bytes import pcap_header
 from cli_help import COMMAND, DEMO, ENVIRONMENT, Captured, manifest_of, run_main
-from waiting import is_empty, wait_until
+from waiting import PATIENCE_S, is_empty, running, wait_until
 
 import zanon_net
 from zanon_net import cli
@@ -158,18 +159,19 @@ def test_errors_of_the_system(
 
 def test_a_reader_that_goes_away() -> None:
     command = [*COMMAND, "run", str(DEMO), "--out", "-", "--format", "jsonl", "-q"]
-    with subprocess.Popen(
+    with running(
         command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
+        process.wait(PATIENCE_S)
         said = process.stderr.read()
     assert (process.returncode, said) == (1, b"")
 
 
-def start_run_on_a_pipe(*arguments: str) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
+def start_run_on_a_pipe(*arguments: str) -> AbstractContextManager[subprocess.Popen[bytes]]:
+    return running(
         [*COMMAND, "run", "-", "--out", "out", *arguments],
         env=ENVIRONMENT,
         stdin=subprocess.PIPE,
@@ -189,8 +191,8 @@ def test_a_signal_ends_the_reading_and_keeps_what_was_read(number: signal.Signal
         # Once it has emptied the pipe and sleeps, it waits for more.
         wait_until(lambda: is_empty(pipe) and "State:\tS" in status.read_text())
         process.send_signal(number)
+        process.wait(PATIENCE_S)
         said = process.stderr.read().decode()
-        process.wait(30)
     assert process.returncode == 1
     assert said == "zanon-net: interrupted: what had been read is complete\n"
     manifest = manifest_of("out")
@@ -214,8 +216,8 @@ def test_a_signal_before_anything_was_read() -> None:
             lambda: bool(int(status.read_text().split("SigCgt:")[1].split()[0], 16) >> 14 & 1)
         )
         process.terminate()
+        process.wait(PATIENCE_S)
         said = process.stderr.read().decode()
-        process.wait(30)
     assert (process.returncode, said) == (
         1,
         "zanon-net: interrupted; only files that are whole are left\n",
@@ -227,7 +229,7 @@ def test_no_core_dumps() -> None:
     with start_run_on_a_pipe() as process:
         limits = Path(f"/proc/{process.pid}/limits")
         wait_until(lambda: re.search(r"core file size +0 ", limits.read_text()) is not None)
-        process.communicate(DEMO.read_bytes(), timeout=30)
+        process.communicate(DEMO.read_bytes(), timeout=PATIENCE_S)
     assert process.returncode == 0
 
 
@@ -252,7 +254,7 @@ def test_a_run_goes_on_when_its_terminal_goes(status: tuple[str, ...]) -> None:
     master, slave = os.openpty()
     reading, writing = os.pipe()
     command = [*COMMAND, "run", "-", "--out", "out", *status]
-    with subprocess.Popen(command, env=ENVIRONMENT, stdin=reading, stderr=slave) as process:
+    with running(command, env=ENVIRONMENT, stdin=reading, stderr=slave) as process:
         os.close(slave)
         os.close(reading)
         content = DEMO.read_bytes()
@@ -262,6 +264,7 @@ def test_a_run_goes_on_when_its_terminal_goes(status: tuple[str, ...]) -> None:
         os.close(master)
         with os.fdopen(writing, "wb") as rest:
             rest.write(content[60000:])
+        process.wait(PATIENCE_S)
     assert process.returncode == 0
     assert manifest_of("out")["complete"]
 

@@ -5,9 +5,7 @@
 import gzip
 import json
 import logging
-import os
 import resource
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,6 +16,7 @@ import zstandard
 from capture_bytes import enhanced, interface, pcap_header, pcap_record, section
 from packet_help import SECOND, START, Frame, visit
 from snoop_bytes import snoop_header, snoop_record
+from waiting import filled
 
 from zanon_net import Config, FormatError, run
 from zanon_net.cli import main
@@ -117,12 +116,9 @@ def test_a_link_to_nowhere_in_a_folder_is_told(
 def test_a_fifo_among_files(rotated: Path, tmp_path: Path, visits: list[list[Frame]]) -> None:
     """A stream is opened once, and keeps its place in time."""
     fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
-    writer = threading.Thread(target=fifo.write_bytes, args=(gzip.compress(as_pcap(visits[1])),))
-    writer.start()
     sources = [rotated / "d.pcapng", fifo, rotated / "f"]
-    report = run(sources, Config().replace(z=1), out=tmp_path / "out")
-    writer.join()
+    with filled(fifo, gzip.compress(as_pcap(visits[1]))):
+        report = run(sources, Config().replace(z=1), out=tmp_path / "out")
     assert [source["name"] for source in report.manifest["sources"]] == ["f", "fifo", "d.pcapng"]
     assert report.manifest["decisions"]["released"] == 3
 

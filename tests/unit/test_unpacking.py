@@ -19,6 +19,7 @@ import lz4.frame
 import pytest
 import zstandard
 from capture_bytes import Frames, enhanced, interface, pcap_header, pcap_record, read_all, section
+from waiting import filled
 
 import zanon_net
 from zanon_net import unpacking
@@ -224,11 +225,8 @@ def test_closing_early_ends_the_thread(name: str) -> None:
 def test_through_a_fifo_and_standard_input(name: str, tmp_path: Path) -> None:
     packed = PACKERS[name](PCAP)
     fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
-    writer = threading.Thread(target=fifo.write_bytes, args=(packed,))
-    writer.start()
-    assert read_file(fifo) == (FRAMES, None)
-    writer.join()
+    with filled(fifo, packed):
+        assert read_file(fifo) == (FRAMES, None)
     code = "from zanon_net.cli import main; raise SystemExit(main(['inspect', '--json', '-']))"
     environment = {**os.environ, "PYTHONPATH": str(Path(zanon_net.__file__).parents[1])}
     done = subprocess.run(
