@@ -150,6 +150,13 @@ SYSTEMS = {
     "pflog": Case(117, PFLOG + T4, T4),
     "enc": Case(109, struct.pack("<III", 2, 7, 0) + T4, T4),
     "enc-big-endian-ipv6": Case(109, struct.pack(">III", 24, 7, 0) + T6, T6),
+    "juniper": Case(178, b"MGC\x01" + ETHER4, T4),
+    "juniper-extended": Case(178, b"MGC\x80\0\x06\x04\x01\x0e\x03\x01\x04" + ETHER4, T4),
+    "juniper-vlan": Case(
+        178, b"MGC\x81\0\x03\x06\x01\x00" + RAW_MACS + b"\x81\0\0\7\x86\xdd" + T6, T6, "vlan"
+    ),
+    "juniper-without-link": Case(178, b"MGC\x82\0\x03\x06\x01\x00" + b"\2\0\0\0" + U4, U4),
+    "juniper-without-link-ipv6": Case(178, b"MGC\x03" + b"\6\0\0\0" + U6, U6),
     "ipnet": Case(226, b"\x01\x02\0\0" + struct.pack(">I", len(T4)) + bytes(16) + T4, T4),
     "pktap": Case(258, PKTAP + ETHER4, T4),
     "ppi-ethernet": Case(192, bytes(PPI(dlt=1, len=8)) + ETHER4, T4),
@@ -242,6 +249,14 @@ DROPPED: dict[str, tuple[str, int, bytes]] = {
         bytes(CookedLinux(lladdrtype=824, proto=0x800)) + T4,
     ),
     "sll-can": ("drop_not_ip", 113, bytes(CookedLinux(lladdrtype=280, proto=12)) + bytes(16)),
+    "juniper-other-magic": ("drop_not_ip", 178, b"MGD\x01" + ETHER4),
+    "juniper-extensions-past-the-end": (
+        "drop_link_truncated",
+        178,
+        b"MGC\x80\xff\xff" + ETHER4,
+    ),
+    "juniper-arp": ("drop_not_ip", 178, b"MGC\x01" + RAW_MACS + b"\x08\6" + bytes(28)),
+    "juniper-without-link-no-ip": ("drop_not_ip", 178, b"MGC\x02" + b"\5\0\0\0" + bytes(40)),
     "nflog-arp": ("drop_not_ip", 239, nflog("<", T4, 3)),
     "nflog-without-packet": ("drop_link_truncated", 239, nflog("<", T4)[:16]),
     "pflog-short": ("drop_link_truncated", 117, b"\x02" + bytes(99)),

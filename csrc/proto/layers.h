@@ -26,6 +26,7 @@
     X(FAMILY, family)       /* BSD loopback: an address family */                                  \
     X(SLL, sll)             /* Linux cooked capture */                                             \
     X(SLL2, sll2)           /* its second version */                                               \
+    X(JUNIPER, juniper)     /* what Junos puts before a frame */                                   \
     X(FDDI, fddi)                                                                                  \
     X(TOKEN_RING, token_ring)                                                                      \
     X(ARCNET, arcnet) /* from the packet's type on */                                              \

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Link types, and the headers between a link and IP: Ethernet, LLC, tags, Linux cooked captures,
- * BSD loopback, rings and ARCNET. Serial lines are in link_serial.c, radio in link_wifi.c.
+ * Link types, and the headers between a link and IP: Ethernet, LLC, tags, captures of Linux, Junos
+ * and BSD's loopback, rings and ARCNET. Serial lines are in link_serial.c, radio in link_wifi.c.
  */
 #include "proto/layers.h"
 
@@ -42,6 +42,7 @@ static const struct link_start {
     [138] = {16, ZN_HEADER_ETHERTYPE},  /* APPLE_IP_OVER_IEEE1394: two addresses */
     [163] = {0, ZN_HEADER_PRISM},       /* IEEE802_11_AVS */
     [166] = {2, ZN_HEADER_PPP},         /* PPP_PPPD: direction and control */
+    [178] = {0, ZN_HEADER_JUNIPER},     /* JUNIPER_ETHER */
     [192] = {0, ZN_HEADER_PPI},         /* PPI */
     [204] = {1, ZN_HEADER_PPP},         /* PPP_WITH_DIR */
     [205] = {1, ZN_HEADER_CISCO_HDLC},  /* C_HDLC_WITH_DIR */
@@ -197,6 +198,24 @@ zn_stat zn_peel_sll2(zn_layers *l)
     hardware = zn_cursor_be16(&l->c);
     zn_cursor_skip(&l->c, 10); /* sent or received, length of the address, address */
     return cooked(l, hardware, protocol);
+}
+
+/* A router of Juniper's puts flags before a frame, and what it knows of it where 0x80 says so; with
+ * 0x02 there is no link header, but four bytes that name a protocol. */
+zn_stat zn_peel_juniper(zn_layers *l)
+{
+    uint32_t magic = zn_cursor_be24(&l->c);
+    uint8_t flags = zn_cursor_u8(&l->c);
+    if (magic != 0x4d4743) /* "MGC" */
+        return ZN_STAT_DROP_NOT_IP;
+    if ((flags & 0x80) != 0) {
+        uint16_t known = zn_cursor_be16(&l->c);
+        zn_cursor_skip(&l->c, known);
+    }
+    if ((flags & 0x02) == 0)
+        return zn_layers_go(l, ZN_HEADER_ETHERNET);
+    zn_cursor_skip(&l->c, 4);
+    return zn_layers_looks_like_ip(l) ? zn_layers_go(l, ZN_HEADER_IP) : ZN_STAT_DROP_NOT_IP;
 }
 
 zn_stat zn_peel_fddi(zn_layers *l)
