@@ -9,7 +9,7 @@ import quic_wire as quic
 from handshake_help import telling
 from packet_help import SECOND, SERVER, Frame, Udp
 from quic_wire import V1, V2, Initial, crypto
-from scenario_requests import HIDDEN
+from scenario_requests import HIDDEN, padding
 from scenario_visits import Visit
 
 OTHER = b"b.example"  # that somebody forges
@@ -45,8 +45,9 @@ def ends_of(which: bytes, how: str) -> Ends:
 
 def hello_of(host: bytes, how: str, agent: str) -> bytes:
     """A ClientHello, which may tell a user agent."""
+    named = None if how == "nameless" else host
     more = [telling(agent.encode("latin-1"))] if agent else []
-    return quic.hello(*HIDDEN[how == "ech"], *more, host=None if how == "nameless" else host)
+    return quic.hello(*HIDDEN[how == "ech"], *more, padding(named), host=named)
 
 
 def flight(ends: Ends, host: bytes, how: str, agent: str) -> list[bytes]:

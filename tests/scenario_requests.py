@@ -8,6 +8,7 @@ from packet_help import hello, request
 from preamble_help import PREAMBLES
 
 HIDDEN = ((), (wire.extension(wire.ECH, bytes(40)),))  # Encrypted Client Hello, offered or not
+HOST_MAX = 40
 BODY = request(b"body.example")
 BEFORE = ("PROXY TCP4", "PROXY 2", "SOCKS 5 greeting", "SOCKS 5 name", "PostgreSQL", "RDP")
 BEFORE += ("SMTP, pipelined", "LDAP", "MySQL", "XMPP")
@@ -21,9 +22,15 @@ def web_socket(said: bytes) -> bytes:
     return bytes([0x81, 0x80 | len(said), 0, 0, 0, 0]) + said
 
 
+def padding(host: bytes | None) -> bytes:
+    """The extension with which a hello to any host is as long (RFC 7685)."""
+    return wire.extension(21, bytes(HOST_MAX - len(host or b"")))
+
+
 def hello_of(host: bytes, how: str, number: int) -> list[bytes]:
     """A ClientHello, and what comes before it."""
-    said = hello(None if how == "no name" else host, *HIDDEN[how == "ech"])
+    named = None if how == "no name" else host
+    said = hello(named, *HIDDEN[how == "ech"], padding(named))
     before = PREAMBLES[BEFORE[number % len(BEFORE)]]
     match how:
         case "behind":
