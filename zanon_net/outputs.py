@@ -326,7 +326,7 @@ def check_out(
 
     Raises ConfigError where `out` is a name that was forgotten, or the folder that `popularity`
     would lie in, where that is there already, or where standard output is one of the sources;
-    OutputError where the system cannot tell.
+    OutputError where that folder is not there, or the system cannot tell.
     """
     if out == "":
         raise ConfigError("--out names no folder; leave it out for ./zanon-<UTC start>")

@@ -15,7 +15,9 @@ from zanon_net.popularity import WINDOWS_MAX, Popularity, PopularityWindow
 
 
 def refuse_existing(path: str | os.PathLike[str]) -> None:
-    """Raises ConfigError when there is something of this name."""
+    """Raises ConfigError when there is something of this name, OutputError without its folder."""
+    with explained("write", path):
+        Path(path).parent.stat()
     if os.path.lexists(path):  # a link too, which the rename would replace
         raise ConfigError(f"{path} exists, and nothing is ever overwritten; choose another file")
 

@@ -174,16 +174,23 @@ def test_captures_are_opened_before_the_user_changes(net: Namespace, tmp_path: P
     assert manifest["counters"]["flow"]["flows_tcp"] == 3
 
 
-def test_counts_that_are_there_already_are_told_before_the_user_changes(
-    demo_pcap: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("name", "code", "problem"),
+    [
+        ("counts.json", 2, b"counts.json exists"),
+        ("missing/counts.json", 1, b"make the folder it is to lie in first"),
+    ],
+)
+def test_counts_that_cannot_be_are_told_before_the_user_changes(
+    demo_pcap: Path, tmp_path: Path, name: str, code: int, problem: bytes
 ) -> None:
     """Who is no longer root cannot take back the folder that root made for the logs."""
     counts = tmp_path / "counts.json"
     counts.touch()
-    command = [*COMMAND, demo_pcap, *USUAL, "--popularity", counts]
+    command = [*COMMAND, demo_pcap, *USUAL, "--popularity", tmp_path / name]
     command += ["--drop-to", "nobody", "--out", tmp_path / "out"]
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, check=False)
-    assert (done.returncode, b"counts.json exists" in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, problem in done.stderr) == (code, True), done.stderr
     assert list(tmp_path.iterdir()) == [counts]
 
 
