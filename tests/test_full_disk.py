@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -169,3 +170,25 @@ def test_an_input_error_after_a_part_leaves_that_part(many: Path, out: Path) -> 
     with pytest.raises(MemoryError):
         run(many, config.replace(split_size=None), out=out.with_name("two"), progress=broken)
     assert not out.with_name("two").exists()
+
+
+def test_a_signal_right_before_signals_wait_leaves_none_waiting(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its handler runs in the very call that has the others wait."""
+    mask = signal.pthread_sigmask
+    before = mask(signal.SIG_BLOCK, ())
+
+    def interrupted(how: int, which: Sequence[int]) -> set[int]:
+        former = mask(how, which)
+        if how == signal.SIG_BLOCK and which:
+            raise KeyboardInterrupt
+        return former
+
+    monkeypatch.setattr(signal, "pthread_sigmask", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        FolderSink(out, Plan(("csv",)))
+    monkeypatch.undo()
+    left = mask(signal.SIG_SETMASK, before)
+    assert left == before
+    assert not out.exists()

@@ -28,9 +28,11 @@ class Made:
     @contextlib.contextmanager
     def making(self, files: Sequence[Path], folders: Sequence[Path] = ()) -> Iterator[None]:
         """Inside, these are made, unless an OSError or OutputError says that they were not."""
-        former = signal.pthread_sigmask(signal.SIG_BLOCK, WAITING_SIGNALS)
-        there = True
+        former = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        there = False
         try:
+            signal.pthread_sigmask(signal.SIG_BLOCK, WAITING_SIGNALS)  # one of before may raise
+            there = True
             yield
         except (OSError, OutputError):
             there = False
