@@ -17,12 +17,15 @@ from engine_help import (
     run,
 )
 from packet_help import (
+    ACK,
+    CLIENT,
     HOUR,
     MINUTE,
     SECOND,
     SERVER,
     SERVER_ADDRESS,
     START,
+    SYN,
     Frame,
     Tcp,
     Udp,
@@ -116,6 +119,33 @@ def test_a_server_that_becomes_a_client_before_its_flow_ends_is_withheld() -> No
         outcome = run(merged([before, long_flow.frames, frames]), z=2)
         assert outcome.flows[-1]["name"] == NAME.decode()
         assert outcome.flows[-1]["server"] == server
+
+
+@pytest.mark.parametrize("jumps", [[], [[9]], [[9, 12]], [[9], [12]], [[9], [12, 15]]])
+def test_a_server_that_was_a_client_is_withheld_when_time_comes_back(
+    jumps: list[list[int]], key_file: str
+) -> None:
+    """Packets of no real time, in so many hours, make its epoch one of the past, until others show
+    that the clock is wrong."""
+    before = crowd(NAME, 3, server="203.0.113.6")
+    turn = visit("203.0.113.5", b"other.example", START + SECOND)
+    frames = [*before, *turn]
+    for again, hours in enumerate(jumps):
+        for hour in hours:
+            stray = Tcp(user(200 + hour), t_ns=START + hour * HOUR).segment(CLIENT, SYN)
+            frames += stray.frames
+        more = Tcp(user(99), ports=(50000 + again, 443), t_ns=START + (again + 1) * MINUTE)
+        for _ in range(300):
+            more.segment(CLIENT, ACK)
+        frames += more.frames
+    for server in ("203.0.113.5", "203.0.113.6"):
+        frames += crowd(NAME, 4, START + 9 * MINUTE, first=10, server=server)
+    outcome = run(frames, z=2, batch=64, key_file=key_file)
+    assert outcome.stats["clock_rebased"] == len(jumps)
+    assert b"203.0.113.5" not in outcome.everything()
+    known = all(len(hours) == 1 for hours in jumps)
+    assert outcome.flows[-1]["server"] == ("203.0.113.6" if known else None)
+    assert (outcome.stats["addr_clients_full"] == 0) == known
 
 
 @pytest.mark.parametrize("batch", [10, 1000])

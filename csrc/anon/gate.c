@@ -181,7 +181,8 @@ static void begin_epoch(zn_gate *g, int64_t epoch)
     g->clients[1] = g->clients[0];
     g->clients[0] = older;
     zn_addr_set_clear(&g->clients[0]);
-    g->clients_epoch = epoch;
+    g->clients_since[1] = g->clients_since[0];
+    g->clients_since[0] = g->clients_epoch = epoch;
 }
 
 static void mark_client(zn_gate *g, const zn_flow *f, const zn_vote *v)
@@ -207,6 +208,11 @@ bool zn_gate_was_client(const zn_gate *g, const zn_addr *a)
 
 void zn_gate_rebase(zn_gate *g, int64_t epoch)
 {
+    if (epoch < g->clients_epoch) {
+        zn_addr_set_add_all(&g->clients[0], &g->clients[1]);
+        g->clients[0].full |= epoch < g->clients_since[1];
+        g->clients_since[0] = epoch;
+    }
     g->clients_epoch = epoch;
     g->z_since_ns = INT64_MIN; /* a time that was given up: nothing of before can come now */
 }

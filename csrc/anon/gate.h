@@ -56,6 +56,8 @@ typedef struct zn_gate {
     zn_hash_key id_key;
     zn_addr_set clients[2]; /* of this epoch and the one before */
     int64_t clients_epoch;
+    int64_t clients_since[2]; /* [0]: of epochs from this one on all clients are in clients[0]; [1]:
+                                 in the two together */
     zn_addr_set
         users; /* of the whole run, for the summary only; its hashes are the z-table's users */
     zn_vote *votes;
@@ -117,7 +119,8 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *qui
  */
 int zn_gate_set_z(zn_gate *g, uint32_t z, int64_t since_ns, zn_error *err);
 
-/* The packet clock was rebased to an epoch that may lie in the past. */
+/* The packet clock was rebased to an epoch that may lie in the past: its clients of before count,
+ * or everybody does where they are forgotten. No flow is open. */
 void zn_gate_rebase(zn_gate *g, int64_t epoch);
 
 /* True when the address was a client's in this epoch or the one before, or that cannot be told. */

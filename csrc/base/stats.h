@@ -112,7 +112,8 @@
     X(ADDR_OBSERVATIONS, "address", "server address observations")                                 \
     X(ADDR_RELEASED, "address", "server addresses released")                                       \
     X(ADDR_SUPPRESSED, "address", "server addresses suppressed")                                   \
-    X(ADDR_CLIENTS_FULL, "address", "client set full: server addresses withheld")                  \
+    X(ADDR_CLIENTS_FULL, "address",                                                                \
+      "clients not all known, more than fit or time went back: server addresses withheld")         \
     X(CERTIFICATES, "certificate", "server certificates with a host's name")                       \
     X(CERTIFICATES_RELEASED, "certificate", "their names released")                                \
     X(CERTIFICATES_SUPPRESSED, "certificate", "their names suppressed, for whatever reason")       \

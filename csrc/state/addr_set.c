@@ -113,3 +113,11 @@ size_t zn_addr_set_memory(const zn_addr_set *s)
 {
     return s->members == 0 ? 0 : (2 * (s->mask + 1) - FIRST_SLOTS) * sizeof *s->block;
 }
+
+void zn_addr_set_add_all(zn_addr_set *s, const zn_addr_set *from)
+{
+    for (uint64_t at = 0; from->members != 0 && at <= from->mask; at++)
+        if (from->slots[at] != 0)
+            zn_addr_set_add_hash(s, from->slots[at]);
+    s->full |= from->full;
+}

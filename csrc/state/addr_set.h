@@ -36,4 +36,7 @@ void zn_addr_set_clear(zn_addr_set *s);
 /* Bytes of memory touched, at most. */
 size_t zn_addr_set_memory(const zn_addr_set *s);
 
+/* Adds the members of another set that has the same key. */
+void zn_addr_set_add_all(zn_addr_set *s, const zn_addr_set *from);
+
 #endif
