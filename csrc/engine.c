@@ -222,8 +222,8 @@ size_t zn_engine_memory(const zn_engine *e)
 {
     size_t bytes = sizeof *e + zn_flow_memory(e->flows) + zn_gate_memory(&e->gate) +
                    zn_popularity_memory(&e->popularity) + zn_resolved_memory(&e->resolved) +
-                   zn_slab_bytes(&e->book.entries) + zn_slab_bytes(&e->book.texts) +
-                   zn_names_memory(&e->names) + zn_defrag_memory(e->intake.defrag) +
+                   zn_book_memory(&e->book) + zn_names_memory(&e->names) +
+                   zn_defrag_memory(e->intake.defrag) +
                    (e->pool != NULL ? zn_ahead_memory() + zn_behind_memory() : 0);
     return bytes + zn_outputs_memory(&e->outputs);
 }

@@ -268,3 +268,38 @@ def test_where_no_more_clients_can_be_remembered_no_server_is_told() -> None:
         servers.append([line["s_ip"] for line in outcome.log(TCP_COMPLETE)][-1])
     assert servers == [SERVER_ADDRESS, "-"]
     assert outcome.stats["addr_clients_full"] == Z
+
+
+def long_name(n: int, length: int) -> bytes:
+    """A hostname of as many bytes: labels of 40 and less."""
+    text = b"%07d" % n + b"." + b".".join([b"x" * 39] * 7)
+    return text[: length - 1].rstrip(b".").ljust(length - 1, b"y") + b"z"
+
+
+def lookups(names: list[bytes]) -> list[Frame]:
+    """Each name looked up and answered, by a host and from a port of its own."""
+    frames = []
+    for n, name in enumerate(names):
+        talk = Udp(user(n % 200), ports=(1024 + n, 53), t_ns=START + n * MS, step_ns=1000)
+        frames += talk.lookup(name).frames
+    return frames
+
+
+def test_short_names_of_live_flows_take_less_memory() -> None:
+    flows, memory = 4000, []
+    for length in (63, 64):
+        engine = make_engine(z=1)
+        feed(engine, lookups([long_name(n, length) for n in range(flows)]))
+        memory.append(engine.memory_bytes)
+    short, longer = memory
+    assert longer - short > 150 * flows
+
+
+def test_released_names_of_any_length_are_kept_whole() -> None:
+    """Also where others were kept before, longer or shorter."""
+    lengths = [9, 253, 62, 63, 64, 65, 127, 252]
+    names = [long_name(n, lengths[n % len(lengths)]) for n in range(2000)]
+    taker = Taker(make_engine(z=1, max_flows=64))
+    feed(taker.engine, lookups(names))
+    outcome = taker.outcome()
+    assert [name for _, name, _ in outcome.seen()] == [name.decode() for name in names]

@@ -5,12 +5,20 @@
 /* Of all flows: one and its server's certificate. Few have more, and some none. */
 #define NAMES_ON_AVERAGE 2
 
-/* Most texts lie in its first cache line. While it is free, that begins with the slab's link. */
+/* A text takes a cache line, which is enough for most, or four. While it is free, it begins with
+ * the slab's link. */
+#define TEXT_BYTES ZN_CACHE_LINE
+#define LONG_TEXT_BYTES (4 * ZN_CACHE_LINE)
 typedef struct kept_text {
     uint8_t n;
-    uint8_t text[ZN_HOSTNAME_MAX + 2];
+    uint8_t text[];
 } kept_text;
-_Static_assert(sizeof(kept_text) == 4 * ZN_CACHE_LINE, "texts begin where cache lines do");
+_Static_assert(sizeof(kept_text) + ZN_HOSTNAME_MAX <= LONG_TEXT_BYTES, "any name fits");
+
+static kept_text *kept_of(const zn_name_book *book, const zn_name_entry *e)
+{
+    return zn_slab_at(&book->texts[e->text_is_long], e->text);
+}
 
 int zn_book_init(zn_name_book *book, uint32_t max_flows, zn_error *err)
 {
@@ -19,14 +27,23 @@ int zn_book_init(zn_name_book *book, uint32_t max_flows, zn_error *err)
     memset(book, 0, sizeof *book);
     rc = zn_slab_init(&book->entries, sizeof(zn_name_entry), names, err);
     if (rc == 0)
-        rc = zn_slab_init(&book->texts, sizeof(kept_text), names, err);
+        rc = zn_slab_init(&book->texts[false], TEXT_BYTES, names, err);
+    if (rc == 0)
+        rc = zn_slab_init(&book->texts[true], LONG_TEXT_BYTES, names, err);
     return rc;
 }
 
 void zn_book_fini(zn_name_book *book)
 {
     zn_slab_fini(&book->entries);
-    zn_slab_fini(&book->texts);
+    zn_slab_fini(&book->texts[false]);
+    zn_slab_fini(&book->texts[true]);
+}
+
+size_t zn_book_memory(const zn_name_book *book)
+{
+    return zn_slab_bytes(&book->entries) + zn_slab_bytes(&book->texts[false]) +
+           zn_slab_bytes(&book->texts[true]);
 }
 
 uint32_t zn_book_add(zn_name_book *book, zn_flow *f, zn_name_source source)
@@ -62,14 +79,15 @@ void zn_book_forget_beside(zn_name_book *book, uint32_t entry)
 
 bool zn_book_keep_text(zn_name_book *book, uint32_t entry, const zn_hostname *name)
 {
-    uint32_t index = zn_slab_take_zeroed(&book->texts); /* wiped when it was given back */
+    zn_name_entry *e = zn_book_at(book, entry);
     kept_text *kept;
-    if (index == 0)
+    e->text_is_long = sizeof *kept + name->n > TEXT_BYTES;
+    e->text = zn_slab_take_zeroed(&book->texts[e->text_is_long]); /* wiped when it was given back */
+    if (e->text == 0)
         return false;
-    kept = zn_slab_at(&book->texts, index);
+    kept = kept_of(book, e);
     kept->n = name->n;
     memcpy(kept->text, name->text, name->n);
-    zn_book_at(book, entry)->text = index;
     return true;
 }
 
@@ -79,9 +97,9 @@ void zn_book_wipe_text(zn_name_book *book, uint32_t entry)
     kept_text *kept;
     if (e->text == 0)
         return;
-    kept = zn_slab_at(&book->texts, e->text);
-    memset(kept, 0, offsetof(kept_text, text) + kept->n); /* nothing was put behind it */
-    zn_slab_give(&book->texts, e->text);
+    kept = kept_of(book, e);
+    memset(kept, 0, sizeof *kept + kept->n); /* nothing was put behind it */
+    zn_slab_give(&book->texts[e->text_is_long], e->text);
     e->text = 0;
 }
 
@@ -91,7 +109,7 @@ zn_span zn_book_text(const zn_name_book *book, uint32_t entry)
     const kept_text *kept;
     if (e->text == 0)
         return (zn_span){NULL, 0};
-    kept = zn_slab_at(&book->texts, e->text);
+    kept = kept_of(book, e);
     return (zn_span){kept->text, kept->n};
 }
 
@@ -99,7 +117,7 @@ void zn_book_prefetch_text(const zn_name_book *book, uint32_t entry)
 {
     const zn_name_entry *e = zn_book_at(book, entry);
     if (e->text != 0)
-        ZN_PREFETCH_WRITE(zn_slab_at(&book->texts, e->text));
+        ZN_PREFETCH_WRITE(kept_of(book, e));
 }
 
 void zn_book_forget(zn_name_book *book, zn_flow *f)

@@ -40,15 +40,19 @@ typedef struct zn_name_entry {
     uint8_t source;            /* zn_name_source */
     uint8_t state;             /* zn_entry_state */
     uint8_t reading;           /* zn_reading */
+    bool text_is_long;         /* it is in zn_name_book.texts[true] */
 } zn_name_entry;
+_Static_assert(sizeof(zn_name_entry) == 32, "entries fill cache lines");
 
 typedef struct zn_name_book {
     zn_slab entries;
-    zn_slab texts;
+    zn_slab texts[2]; /* short ones, long ones */
 } zn_name_book;
 
 int zn_book_init(zn_name_book *book, uint32_t max_flows, zn_error *err);
 void zn_book_fini(zn_name_book *book);
+/* Bytes in use. */
+size_t zn_book_memory(const zn_name_book *book);
 
 /* A new entry at the end of the flow's list; 0 when the book or the flow has no room. */
 uint32_t zn_book_add(zn_name_book *book, zn_flow *f, zn_name_source source);
