@@ -47,6 +47,24 @@ def test_the_id_of_a_retry_is_evidence() -> None:
     assert outcome.seen() == {(START + 2 * MS, NAME.decode(), "quic"): 1}
 
 
+@pytest.mark.parametrize(("keys", "counts"), [(b"ab", True), (DCID, False)])
+def test_behind_a_retry_the_answer_has_its_keys(keys: bytes, counts: bool) -> None:
+    """The ID of this Retry is too short to be evidence, and the answer for its size."""
+    talk = quic_talk(Initial(crypto(HELLO[:40]) + bytes(1100)).seal())
+    talk.send(quic.retry(SCID, b"ab"), SERVER)
+    talk.send(Initial(crypto(HELLO), dcid=b"ab", token=b"token", number=1).seal())
+    talk.send(quic.server_answer(key_id=keys), SERVER)
+    talk.send(quic.opaque(quic.HANDSHAKE, SERVER_ID, SCID))
+    assert bool(one_user(talk).seen()) is counts
+
+
+def test_an_answer_in_another_version_is_evidence() -> None:
+    """Compatible version negotiation (RFC 9368): same ID, other keys."""
+    returned = quic.opaque(quic.HANDSHAKE, SERVER_ID, SCID, version=V2)
+    outcome = one_user(proven(returned, answer=quic.server_answer(version=V2)))
+    assert outcome.seen() == {(START + 2 * MS, NAME.decode(), "quic"): 1}
+
+
 RETRIES = {  # from the appendices A.4 of RFC 9001, RFC 9369 and the drafts 29 and 25
     V1: "ff000000010008f067a5502a4262b5746f6b656e04a265ba2eff4d829058fb3f0f2496ba",
     V2: "cf6b3343cf0008f067a5502a4262b5746f6b656ec8646ce8bfe33952d955543665dcc7b6",
