@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Two runs beside each other: what is withheld could be something else, and somebody who exposes
-alone what he exposes could be away, and nothing that is told of others would differ."""
+"""Two runs beside each other: what is withheld could be something else, clients could be others,
+and somebody who exposes alone what he exposes could be away; all else would be told as it is."""
 
 import ipaddress
 import json
+import re
 import tempfile
 from collections import Counter
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import product, zip_longest
 from pathlib import Path
 
 from contract_help import COLUMNS, LIMITS, write
@@ -18,6 +19,8 @@ from oracle_epochs import pseudonym
 from oracle_rules import Rules
 from packet_help import SECOND, START, Frame
 from scenario import (
+    CLIENTS,
+    CLIENTS6,
     KEY,
     TURNCOAT,
     TURNCOAT6,
@@ -29,13 +32,14 @@ from scenario import (
 )
 from scenario_aims import AIMS, moving
 from scenario_disguise import Disguise
-from scenario_routes import NOTHING
+from scenario_routes import NOTHING, Hop
 from scenario_visits import Visit
 
 import zanon_net
 from zanon_net import Config
 
 Files = dict[str, bytes]
+Steps = tuple[Hop | str, ...]
 
 FORMATS = ("tstat", "csv", "jsonl", "parquet", "observations")
 
@@ -89,6 +93,59 @@ def test_what_is_withheld_may_be_anything(
     disguise = Disguise.of(replace(scenario, rules=rules))
     disguised = replace(rules, never=disguise.never), disguise.frames(scenario.visits)
     assert unlike(run(*disguised, key_file, split), files) == []
+
+
+def neighbour(address: str) -> str:
+    """Another host of a client's network; whoever is no client stays."""
+    if address not in (*CLIENTS, *CLIENTS6):
+        return address
+    real = ipaddress.ip_address(address)
+    return str(type(real)(int(real) ^ 85))
+
+
+def next_door(visit: Visit) -> Visit:
+    """The visit of neighbours, at whom tunnels may end, too."""
+
+    def passed(steps: Steps) -> Steps:
+        return tuple(
+            replace(step, near=neighbour(step.near), far=neighbour(step.far))
+            if isinstance(step, Hop)
+            else step
+            for step in steps
+        )
+
+    route = visit.route
+    detour = route.detour and (route.detour[0], passed(route.detour[1]))
+    route = replace(route, around=passed(route.around), detour=detour)
+    client, server = map(neighbour, visit.ends)
+    return replace(visit, ends=(client, server), route=route)
+
+
+def known_as(rules: Rules, epochs: set[int]) -> dict[str, str]:
+    """The clients' pseudonyms, by those of their neighbours."""
+    names = {}
+    for epoch, client in product(epochs, (*CLIENTS, *CLIENTS6)):
+        both = map(ipaddress.ip_address, (client, neighbour(client)))
+        own, other = (pseudonym(KEY, rules.rotate_ns, epoch, one) for one in both)
+        names[other] = own
+    return names
+
+
+@settings(max_examples=12)
+@given(several)
+def test_a_neighbour_differs_by_the_pseudonym(key_file: str, crowd: Scenario) -> None:
+    rules, frames = crowd.rules, crowd.frames
+    here = run(rules, frames, key_file)
+    there = run(rules, Scenario(rules, [*map(next_door, crowd.visits)]).frames, key_file)
+    names = known_as(rules, {frame.t_ns // rules.rotate_ns for frame in frames})
+    for stem in ("flows", "observations"):
+        told = "\n".join(lines(there, stem))
+        own = re.sub('(?<=")[0-9a-f:.]+(?=")', lambda word: names.get(word[0], word[0]), told)
+        pairs = zip_longest(own.splitlines(), lines(here, stem))
+        assert [pair for pair in pairs if pair[0] != pair[1]] == []
+    facts = [json.loads(files["out/manifest.json"]) for files in (here, there)]
+    assert facts[0] | {"outputs": 0} == facts[1] | {"outputs": 0}  # pseudonyms differ in length
+    assert here["counts"] == there["counts"]
 
 
 def alone(visit: Visit, number: int) -> Visit:
