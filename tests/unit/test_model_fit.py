@@ -232,6 +232,15 @@ def test_what_a_long_run_writes_can_be_read(tmp_path: Path) -> None:
     assert (len(found.windows), found.windows[0].start_ns, found.omitted) == (WINDOWS_MAX, 3, 3)
 
 
+def test_a_file_tells_two_digits(tmp_path: Path) -> None:
+    """Beside other files, exact numbers could tell one user."""
+    counts = PopularityFile(tmp_path / "p.json", 2, 1)
+    counts.add(ClosedWindow(0, 1, True, 1234, (4321, 99, 101)))
+    counts.publish()
+    (window,) = Popularity.load(tmp_path / "p.json").windows
+    assert (window.users, window.bins) == (1200, (4300, 99, 100))
+
+
 def test_a_file_without_an_end_is_refused() -> None:
     with pytest.raises(FormatError, match=r"^/dev/zero cannot be read: it has more than 128 MiB$"):
         Popularity.load("/dev/zero")
