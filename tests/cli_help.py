@@ -18,6 +18,17 @@ TRUTH = DEMO.with_name("demo.truth.jsonl")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(zanon_net.__file__).parents[1])}
 COMMAND = (sys.executable, "-m", "zanon_net")
 Captured = pytest.CaptureFixture[str]
+LIMITING = """
+import os, resource, sys
+octets = int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (octets, octets))
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def limited(octets: int, *command: str) -> list[str]:
+    """The command, where no file may become larger than this."""
+    return [sys.executable, "-c", LIMITING, str(octets), *command]
 
 
 def run_main(*arguments: object) -> int:

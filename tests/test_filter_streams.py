@@ -14,11 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from cli_help import limited
 from filter_help import COMMAND, ENVIRONMENT, run_filter
 from filter_run_help import HEADER, ROWS, usual
 from waiting import running, wait_until
 
-LIMITED = ("prlimit", "--fsize=1048576", *COMMAND)  # what fails does not fill the disk
+SMALL = limited(1 << 20, *COMMAND)  # what fails does not fill the disk
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +60,7 @@ def test_a_file_that_takes_the_output_is_no_input(named: bool) -> None:
     """Each row would be written behind what is still to be read, without an end."""
     with Path("rows.csv").open("ab") as output, Path("rows.csv").open("rb") as rows:
         done = subprocess.run(
-            [*LIMITED, "--time-unit", "s", "--z", "1", *(["rows.csv"] if named else [])],
+            [*SMALL, "--time-unit", "s", "--z", "1", *(["rows.csv"] if named else [])],
             stdin=rows,
             stdout=output,
             stderr=subprocess.PIPE,
@@ -222,7 +223,7 @@ def test_a_disk_that_fills_in_the_last_write(unbuffered: str) -> None:
     rows = HEADER + "".join(f"{i},u{i},attribute\n" for i in range(1000))
     with Path("out.csv").open("wb") as out:
         done = subprocess.run(
-            ["prlimit", "--fsize=20000", *COMMAND, "--time-unit", "s", "--z", "1", "-q"],
+            [*limited(20_000, *COMMAND), "--time-unit", "s", "--z", "1", "-q"],
             input=rows.encode(),
             stdout=out,
             stderr=subprocess.PIPE,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from capture_bytes import pcap_header, pcap_record
-from cli_help import COMMAND, ENVIRONMENT
+from cli_help import COMMAND, ENVIRONMENT, limited
 
 from zanon_net.cli import main
 
@@ -268,18 +268,7 @@ def test_cut_in_the_middle(capsys: pytest.CaptureFixture[str]) -> None:
 def test_no_room_for_the_output(folder: Path, formats: list[str]) -> None:
     before = tree(folder)
     done = subprocess.run(
-        [
-            "prlimit",
-            "--fsize=50000",
-            *COMMAND,
-            "run",
-            str(DEMO),
-            "--z",
-            "1",
-            "--out",
-            "out",
-            *formats,
-        ],
+        limited(50_000, *COMMAND, "run", str(DEMO), "--z", "1", "--out", "out", *formats),
         env=ENVIRONMENT,
         capture_output=True,
         text=True,
