@@ -36,7 +36,7 @@
     X(DROP_NOT_TCP_UDP, "drop", "neither TCP nor UDP")                                             \
     X(DROP_TRANSPORT_TRUNCATED, "drop", "transport header truncated")                              \
     X(DROP_TRANSPORT_MALFORMED, "drop", "transport header malformed")                              \
-    X(DROP_TIMESTAMP, "drop", "no timestamp, or one that cannot be")                               \
+    X(DROP_TIMESTAMP, "drop", "timestamp before 1970 or after 2262")                               \
     X(DROP_FLOW_TABLE_FULL, "drop", "flow table full")                                             \
     X(DROP_FLOW_CLOSED, "drop", "stray segment: no flow is open")                                  \
     X(IN_VLAN, "encapsulation", "802.1Q or 802.1ad tag")                                           \

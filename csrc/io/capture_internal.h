@@ -92,15 +92,6 @@ static inline uint32_t zn_capture_u32(const zn_capture *c, zn_cursor *at)
     return c->big ? zn_cursor_be32(at) : zn_cursor_le32(at);
 }
 
-/* A record's time. A writer that rounds makes the fraction a whole second; a longer one is no time:
- * nobody knows what was meant, as nanoseconds in a file of microseconds. */
-static inline int64_t zn_capture_time(uint32_t seconds, uint64_t fraction_ns)
-{
-    return fraction_ns <= (uint64_t)ZN_NS_PER_S
-               ? (int64_t)seconds * ZN_NS_PER_S + (int64_t)fraction_ns
-               : -1;
-}
-
 /* The next record or block needs this many bytes from its start on. */
 static inline zn_step zn_capture_want(zn_capture *c, uint32_t bytes)
 {

@@ -183,7 +183,7 @@ static zn_step pcap_step(zn_capture *c, zn_frame *frame)
         return zn_capture_want(c, c->record_bytes + captured);
     c->source.unread = at;
     frame->data = data.p;
-    frame->t_ns = zn_capture_time(seconds, (uint64_t)fraction * c->fraction_ns);
+    frame->t_ns = (int64_t)seconds * ZN_NS_PER_S + (int64_t)fraction * c->fraction_ns;
     frame->captured = captured;
     frame->wire = wire < captured ? captured : wire;
     frame->link_type = c->link_type;
@@ -205,8 +205,8 @@ static inline bool read_record(zn_span *rest, uint32_t fraction_ns, zn_frame *fr
         return false;
     *rest = zn_span_behind(data, captured);
     frame->data = data.p;
-    frame->t_ns = zn_capture_time(zn_header_le32(header, 0),
-                                  (uint64_t)zn_header_le32(header, 4) * fraction_ns);
+    frame->t_ns = (int64_t)zn_header_le32(header, 0) * ZN_NS_PER_S +
+                  (int64_t)zn_header_le32(header, 4) * fraction_ns;
     frame->captured = captured;
     frame->wire = wire < captured ? captured : wire;
     return true;

@@ -85,7 +85,7 @@ static zn_step snoop_step(zn_capture *c, zn_frame *frame)
         return zn_capture_want(c, record);
     c->source.unread = at;
     frame->data = data.p;
-    frame->t_ns = zn_capture_time(seconds, (uint64_t)microseconds * 1000);
+    frame->t_ns = (int64_t)seconds * ZN_NS_PER_S + (int64_t)microseconds * 1000;
     frame->captured = captured;
     frame->wire = wire < captured ? captured : wire;
     frame->link_type = c->link_type;

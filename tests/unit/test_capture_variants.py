@@ -4,18 +4,10 @@
 
 import struct
 from collections.abc import Callable
-from functools import partial
 from itertools import pairwise
 
 import pytest
-from capture_bytes import (
-    PCAP_MICROSECONDS,
-    PCAP_NANOSECONDS,
-    Frames,
-    pcap_header,
-    pcap_record,
-    read_bytes,
-)
+from capture_bytes import Frames, pcap_header, pcap_record, read_bytes
 from snoop_bytes import snoop_header, snoop_record
 
 from zanon_net import _core
@@ -185,32 +177,3 @@ def test_peeking_takes_nothing() -> None:
         assert got == FRAMES[1:]
         assert capture.peek_ns() is None
         assert capture.frames(1) == []
-
-
-# ---- fractions of a second that are more than one -----------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("head", "record", "unit_ns"),
-    [
-        (pcap_header(order, magic=magic), partial(pcap_record, order), unit_ns)
-        for order in "<>"
-        for magic, unit_ns in ((PCAP_MICROSECONDS, 1000), (PCAP_NANOSECONDS, 1))
-    ]
-    + [(snoop_header(), snoop_record, 1000)],
-    ids=["us, little", "ns, little", "us, big", "ns, big", "snoop"],
-)
-def test_a_fraction_of_more_than_a_second_is_no_time(
-    head: bytes, record: Callable[[int, int, bytes], bytes], unit_ns: int
-) -> None:
-    """One that was rounded up to a second is its time."""
-    second = SECOND_NS // unit_ns
-    for fraction in (second - 1, second, second + 1, 2 * second, 2**32 - 1):
-        times = [(9, 5), (9, fraction), (10, 0)]
-        data = head + b"".join(record(*at, DATA) for at in times)
-        expected = [
-            whole * SECOND_NS + parts * unit_ns if parts <= second else -1 for whole, parts in times
-        ]
-        frames, warning = read_bytes(data)
-        assert [frame[0] for frame in frames] == expected
-        assert warning is None
