@@ -10,12 +10,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hang_help import (  # noqa: F401  (hooks)
-    pytest_configure,
-    pytest_enter_pdb,
-    pytest_runtest_logfinish,
-    pytest_runtest_logstart,
-)
 from hypothesis import HealthCheck, settings
 
 # No deadlines: machines are busy and sanitizers slow. With CI=true, Hypothesis has its own profile.
