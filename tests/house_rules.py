@@ -101,7 +101,7 @@ def no_unbounded_text_functions(sources: Sources) -> Complaints:
 def heap_only_in_arena(sources: Sources) -> Complaints:
     names = "malloc calloc realloc reallocarray free aligned_alloc posix_memalign strdup strndup"
     for inner, text in c_files(sources):
-        if inner != "base/arena.c":
+        if inner != "util/arena.c":
             yield from calls(names, inner, text)
 
 
@@ -123,8 +123,8 @@ def parsers_read_through_the_cursor(sources: Sources) -> Complaints:
     texts = dict(c_files(sources))
     for inner, text in c_files(sources, "proto"):
         seen = text + "".join(texts.get(name, "") for name in includes_of(text, '"'))
-        if inner.endswith(".c") and "base/cursor.h" not in includes_of(seen, '"'):
-            yield f"csrc/{inner} includes base/cursor.h neither itself nor by its headers"
+        if inner.endswith(".c") and "util/cursor.h" not in includes_of(seen, '"'):
+            yield f"csrc/{inner} includes util/cursor.h neither itself nor by its headers"
         yield from matches(r"(?:->|\.)\s*p\s*(?:\[|\+|-[^>])|\*\s*\w+(?:->|\.)p\b", inner, text)
 
 

@@ -55,77 +55,77 @@ RULES = [
         "base <- crypto, proto, state, io; {proto, state, crypto} <- anon; all <- engine. Write the"
         " folder too. Move what both need down, or let the engine bring them together.",
         (
-            'csrc/base/hash.c: #include "state/flow.h"',
-            'csrc/proto/tls.c: #include "state/flow.h"',
-            'csrc/state/flow.h:  # include "proto/tls.h"',
-            'csrc/io/json_log.c: #include "anon/gate.h"',
-            'csrc/anon/gate.c: #include "io/json_log.h"',
+            'csrc/util/hash.c: #include "flow/flow.h"',
+            'csrc/proto/tls.c: #include "flow/flow.h"',
+            'csrc/flow/flow.h:  # include "proto/tls.h"',
+            'csrc/output/json_log.c: #include "release/gate.h"',
+            'csrc/release/gate.c: #include "output/json_log.h"',
             'csrc/crypto/keys.c: #include "cryptopan.h"',
-            'csrc/anon/gate.c: #include "engine.h"',
-            'csrc/misc/new.c: #include "base/base.h"',
+            'csrc/release/gate.c: #include "engine/engine.h"',
+            'csrc/misc/new.c: #include "util/base.h"',
         ),
     ),
     Rule(
         libraries_stay_in_their_rooms,
         "OpenSSL is used by crypto/ and proto/quic only, libpcap by io/ only: call those.",
-        ("csrc/anon/gate.c: #include <openssl/evp.h>", "csrc/engine.c: #include <pcap/pcap.h>"),
+        ("csrc/release/gate.c: #include <openssl/evp.h>", "csrc/engine/engine.c: #include <pcap/pcap.h>"),
     ),
     Rule(
         no_unbounded_text_functions,
         "Text has a length: use zn_span, the cursor, and snprintf for our own words.",
-        ("csrc/proto/http.c: n = strlen (host);", "csrc/io/tstat_log.c: \nsprintf(line, x);"),
+        ("csrc/proto/http.c: n = strlen (host);", "csrc/output/tstat_log.c: \nsprintf(line, x);"),
     ),
     Rule(
         heap_only_in_arena,
-        "Memory comes from base/arena.h, at start-up, so that its bound is known.",
-        ("csrc/state/flow.c: void *p = malloc(8);", "csrc/base/hash.c: free(p);"),
+        "Memory comes from util/arena.h, at start-up, so that its bound is known.",
+        ("csrc/flow/flow.c: void *p = malloc(8);", "csrc/util/hash.c: free(p);"),
     ),
     Rule(
         core_is_silent,
-        "C returns an error or counts a reason (base/stats.h); Python tells people.",
+        "C returns an error or counts a reason (util/stats.h); Python tells people.",
         (
-            'csrc/anon/gate.c: printf("x");',
-            "csrc/state/flow.c: abort();",
-            "csrc/base/error.c: exit(1);",
+            'csrc/release/gate.c: printf("x");',
+            "csrc/flow/flow.c: abort();",
+            "csrc/util/error.c: exit(1);",
         ),
     ),
     Rule(
         only_io_writes,
         "Bytes leave through the writers of io/, which print gated records and nothing else.",
-        ("csrc/anon/gate.c: fwrite(p, 1, n, f);", "csrc/engine.c: fd = creat(path, 0);"),
+        ("csrc/release/gate.c: fwrite(p, 1, n, f);", "csrc/engine/engine.c: fd = creat(path, 0);"),
     ),
     Rule(
         parsers_read_through_the_cursor,
         "Packet bytes are read with zn_cursor_*; a span is taken or handed on, not indexed.",
         (
-            'csrc/proto/tls.c: #include "base/base.h"',
-            'csrc/proto/dns.c: #include "base/cursor.h"\nx = c->p[3];',
-            'csrc/proto/dns.c: #include "base/cursor.h"\nx = *c.p;',
-            'csrc/proto/dns.c: #include "base/cursor.h"\nx = s.p + 2;',
+            'csrc/proto/tls.c: #include "util/base.h"',
+            'csrc/proto/dns.c: #include "util/cursor.h"\nx = c->p[3];',
+            'csrc/proto/dns.c: #include "util/cursor.h"\nx = *c.p;',
+            'csrc/proto/dns.c: #include "util/cursor.h"\nx = s.p + 2;',
         ),
     ),
     Rule(
         only_the_gate_fills_records,
         "Only anon/gate*.c decides what a record says; others pass it on (one emitter of names).",
         (
-            "csrc/engine.c: void f(zn_record *r) { r->name = x; }",
-            "csrc/anon/names.c: zn_record out; out.client.port = 1;",
-            "csrc/state/flow.c: zn_record_side *side; side->packets++;",
-            "csrc/engine.c: zn_release *all; memcpy(all, x, 8);",
-            "csrc/engine.c: zn_record r = {.name = x};",
-            "csrc/sieve.c: zn_gated_row *row; row->attribute = x;",
+            "csrc/engine/engine.c: void f(zn_record *r) { r->name = x; }",
+            "csrc/analyzer/names.c: zn_record out; out.client.port = 1;",
+            "csrc/flow/flow.c: zn_record_side *side; side->packets++;",
+            "csrc/engine/engine.c: zn_release *all; memcpy(all, x, 8);",
+            "csrc/engine/engine.c: zn_record r = {.name = x};",
+            "csrc/rows/row_filter.c: zn_gated_row *row; row->attribute = x;",
         ),
     ),
     Rule(
         writers_cannot_change_records,
         "Take a `const zn_record *`: only the gate and the engine's buffers hold a writable one.",
-        ("csrc/io/tstat_log.h: int zn_tstat_log_write(zn_tstat_log *log, zn_record *record);",),
+        ("csrc/output/tstat_log.h: int zn_tstat_log_write(zn_tstat_log *log, zn_record *record);",),
     ),
     Rule(
         only_log_writers_see_records,
         "Records go from the gate through the engine to io/*_log.c, io/column*.c, io/field*.c"
         " and io/table*.c: nobody else reads them.",
-        ("csrc/anon/names.c: void f(const zn_record *r);", "csrc/io/pcap_read.c: zn_release *r;"),
+        ("csrc/analyzer/names.c: void f(const zn_record *r);", "csrc/capture/pcap_read.c: zn_release *r;"),
     ),
     Rule(
         python_imports_point_down,
@@ -205,18 +205,18 @@ def test_rule_notices(rule: Rule, sample: str) -> None:
 
 def test_comments_and_literals_are_not_code() -> None:
     text = """/* malloc(1) */ char c = '"'; // free(p)\nchar *s = "malloc(\\"2\\")"; malloc(3);"""
-    complaints = list(heap_only_in_arena({"csrc/state/flow.c": text}))
-    assert complaints == ["csrc/state/flow.c:2: malloc("]
+    complaints = list(heap_only_in_arena({"csrc/flow/flow.c": text}))
+    assert complaints == ["csrc/flow/flow.c:2: malloc("]
 
 
 def test_names_that_end_like_a_banned_one_are_fine() -> None:
     text = "zn_heap_free(x); pcap_freecode(y); zn_span_strlen(z);"
-    sources = {"csrc/io/live.c": text}
+    sources = {"csrc/capture/live.c": text}
     assert not list(heap_only_in_arena(sources))
     assert not list(no_unbounded_text_functions(sources))
 
 
 def test_sources_are_found(repository: Sources) -> None:
-    some = {"setup.py", "csrc/base/cursor.h", "zanon_net/_version.py", "zanon_net/core/engine.pyx"}
+    some = {"setup.py", "csrc/util/cursor.h", "zanon_net/_version.py", "zanon_net/core/engine.pyx"}
     assert some <= repository.keys()
     assert {layer_of(inner) for inner, _ in c_files(repository)} == LAYERS.keys()

@@ -27,7 +27,7 @@ FIELD_TYPES: tuple[str, ...]
 """Types of fields: Arrow's names, or ms and s (doubles), time (ns since the Unix epoch), text."""
 
 STAT_INFO: list[tuple[str, str, str]]
-"""(name, group, text) of every counter, in the order of csrc/base/stats.h."""
+"""(name, group, text) of every counter, in the order of csrc/util/stats.h."""
 
 STAGES: tuple[str, ...]
 """What an engine may be at work with, in the order of a packet's way."""

@@ -11,7 +11,7 @@
  */
 #include "crypto/cryptopan.h"
 
-#include "base/arena.h"
+#include "util/arena.h"
 
 #include <endian.h>
 #include <openssl/crypto.h>

@@ -14,7 +14,7 @@
 #ifndef ZN_CRYPTO_CRYPTOPAN_H
 #define ZN_CRYPTO_CRYPTOPAN_H
 
-#include "base/addr.h"
+#include "util/addr.h"
 
 #define ZN_CRYPTOPAN_KEY_BYTES 32 /* first 16: the AES key; last 16: encrypted, the pad */
 #define ZN_CRYPTOPAN_TABLE_BITS 16

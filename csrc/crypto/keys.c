@@ -10,7 +10,7 @@
  */
 #include "crypto/keys.h"
 
-#include "base/arena.h"
+#include "util/arena.h"
 
 #include <errno.h>
 #include <fcntl.h>

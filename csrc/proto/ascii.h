@@ -6,7 +6,7 @@
 #ifndef ZN_PROTO_ASCII_H
 #define ZN_PROTO_ASCII_H
 
-#include "base/cursor.h"
+#include "util/cursor.h"
 
 /* A space or a tab. */
 static inline bool zn_ascii_is_blank(uint8_t byte)

@@ -7,7 +7,7 @@
 #ifndef ZN_PROTO_DNS_H
 #define ZN_PROTO_DNS_H
 
-#include "base/cursor.h"
+#include "util/cursor.h"
 
 #define ZN_DNS_PORT 53
 /* Of one message: one is sent; probes of several are known, thousands are no DNS. */

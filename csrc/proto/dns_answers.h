@@ -4,8 +4,8 @@
 #ifndef ZN_PROTO_DNS_ANSWERS_H
 #define ZN_PROTO_DNS_ANSWERS_H
 
-#include "base/addr.h"
-#include "base/cursor.h"
+#include "util/addr.h"
+#include "util/cursor.h"
 
 #define ZN_DNS_ADDRESSES 32 /* of one response that are read; resolvers send a handful */
 

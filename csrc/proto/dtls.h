@@ -7,7 +7,7 @@
 #ifndef ZN_PROTO_DTLS_H
 #define ZN_PROTO_DTLS_H
 
-#include "base/cursor.h"
+#include "util/cursor.h"
 
 enum { ZN_DTLS_CLIENT_HELLO = 1, ZN_DTLS_HELLO_VERIFY_REQUEST = 3 };
 

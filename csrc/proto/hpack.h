@@ -8,7 +8,7 @@
 #ifndef ZN_PROTO_HPACK_H
 #define ZN_PROTO_HPACK_H
 
-#include "base/cursor.h"
+#include "util/cursor.h"
 
 #define ZN_HPACK_BYTES 4096u                    /* SETTINGS_HEADER_TABLE_SIZE as it starts */
 #define ZN_HPACK_ENTRIES (ZN_HPACK_BYTES / 32u) /* each counts 32 bytes and its text */

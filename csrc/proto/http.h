@@ -7,7 +7,7 @@
 #ifndef ZN_PROTO_HTTP_H
 #define ZN_PROTO_HTTP_H
 
-#include "base/cursor.h"
+#include "util/cursor.h"
 
 #define ZN_HTTP_HEAD_MAX 16384 /* longest request head looked at */
 

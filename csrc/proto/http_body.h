@@ -4,7 +4,7 @@
 #ifndef ZN_PROTO_HTTP_BODY_H
 #define ZN_PROTO_HTTP_BODY_H
 
-#include "base/cursor.h"
+#include "util/cursor.h"
 
 /*
  * The chunk that the bytes start with: ZN_DONE with the bytes that it takes, which may be more than

@@ -11,7 +11,7 @@
 #ifndef ZN_PROTO_QUIC_H
 #define ZN_PROTO_QUIC_H
 
-#include "base/cursor.h"
+#include "util/cursor.h"
 
 #define ZN_QUIC_LONG_FORM 0x80u /* bit of the first byte: a long header (RFC 8999 5.1) */
 #define ZN_QUIC_ID_MAX 20       /* RFC 9000 17.2: a connection ID of the versions read here */

@@ -5,7 +5,7 @@
 #ifndef ZN_PROTO_QUIC_HMAC_H
 #define ZN_PROTO_QUIC_HMAC_H
 
-#include "base/cursor.h"
+#include "util/cursor.h"
 #include "proto/quic.h"
 
 #include <openssl/sha.h>

@@ -7,7 +7,7 @@
  * expansion is a single HMAC, and the three of a side share its key, as do both sides' secrets.
  * Algorithms and contexts are made once, in zn_quic_open.
  */
-#include "base/arena.h"
+#include "util/arena.h"
 #include "proto/quic.h"
 #include "proto/quic_hmac.h"
 

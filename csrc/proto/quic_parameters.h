@@ -4,7 +4,7 @@
 #ifndef ZN_PROTO_QUIC_PARAMETERS_H
 #define ZN_PROTO_QUIC_PARAMETERS_H
 
-#include "base/cursor.h"
+#include "util/cursor.h"
 
 /* The user agent that Google's clients tell (0x3129, not registered), as sent; empty when there is
  * none, when there are two, or when the parameters are malformed. Borrows. */

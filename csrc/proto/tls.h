@@ -11,7 +11,7 @@
 #ifndef ZN_PROTO_TLS_H
 #define ZN_PROTO_TLS_H
 
-#include "base/cursor.h"
+#include "util/cursor.h"
 #include "proto/tls_handshake.h"
 
 #define ZN_TLS_HELLO_MAX 16384 /* longest ClientHello looked at: several times a post-quantum one */

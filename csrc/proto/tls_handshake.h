@@ -8,7 +8,7 @@
 #ifndef ZN_PROTO_TLS_HANDSHAKE_H
 #define ZN_PROTO_TLS_HANDSHAKE_H
 
-#include "base/cursor.h"
+#include "util/cursor.h"
 
 /* Types of a record (RFC 8446 5.1). */
 enum {

@@ -6,7 +6,7 @@
 #ifndef ZN_PROTO_X509_H
 #define ZN_PROTO_X509_H
 
-#include "base/cursor.h"
+#include "util/cursor.h"
 
 /*
  * The subject's first common name in *name: as sent, borrows; UTF8String, PrintableString,

@@ -4,7 +4,7 @@
  *   make lib && export PKG_CONFIG_PATH=build/lib/pkgconfig
  *   cc examples/c/monitor.c $(pkg-config --cflags --libs zanon libpcap) -o monitor
  *   ./monitor 20 capture.pcap     or, with CAP_NET_RAW:     ./monitor 20 eth0 */
-#include "engine.h"
+#include "engine/engine.h"
 
 #include <pcap/pcap.h>
 #include <stdio.h>

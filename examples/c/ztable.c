@@ -12,7 +12,7 @@
  * -z Z: how many users have to share an attribute (20). -w SECONDS: in which time (3600).
  * A line that is something else ends the program with 1 and says which it was.
  */
-#include "state/ztable.h"
+#include "anonymity/ztable.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  * datagram is whole too early, too late or with other bytes, when a piece ends in no counter, and
  * on a broken invariant.
  */
-#include "state/defrag.h"
+#include "packet/defrag.h"
 
 #include <string.h>
 

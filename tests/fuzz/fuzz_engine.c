@@ -5,7 +5,7 @@
  * step, a length and its bytes. The link type's highest bit has z change after each batch. Traps on
  * a broken invariant and on output of other bytes than it may have.
  */
-#include "engine.h"
+#include "engine/engine.h"
 
 #define FRAMES 16 /* a batch */
 #define FRAMES_MAX 512

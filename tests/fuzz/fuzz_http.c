@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/hash.h"
+#include "util/hash.h"
 #include "proto/http.h"
 #include "proto/http_body.h"
 

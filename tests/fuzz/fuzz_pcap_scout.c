@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A pcap's records and a pcapng's blocks, walked over ahead of reading them. */
-#include "io/pcap_scout.h"
+#include "capture/pcap_prefetch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

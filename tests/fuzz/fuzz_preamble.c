@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "proto/preamble.h"
+#include "proto/proxy_starttls_prefix.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
  * with keys from their own ID; 2: the plaintext of an Initial; 3: handshake messages, and then
  * transport parameters.
  */
-#include "base/hash.h"
+#include "util/hash.h"
 #include "proto/quic.h"
 #include "proto/quic_parameters.h"
 #include "proto/tls.h"

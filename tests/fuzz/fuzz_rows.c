@@ -4,10 +4,10 @@
  * Rows of CSV (input after a first byte below 0x80) or JSON Lines (after any other). A row that can
  * be read is written in both formats and must be read back the same.
  */
-#include "io/csv_row.h"
-#include "io/json_row.h"
-#include "io/row_frame.h"
-#include "io/row_log.h"
+#include "rows/csv_row.h"
+#include "rows/json_row.h"
+#include "rows/row_frame.h"
+#include "rows/row_log.h"
 
 #include <stdlib.h>
 #include <string.h>

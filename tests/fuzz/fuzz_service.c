@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A segment's or datagram's first bytes. */
-#include "proto/service_sign.h"
+#include "proto/service_signature.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

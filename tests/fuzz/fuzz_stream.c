@@ -5,7 +5,7 @@
  * consumes a part of the head. Traps where the head holds a byte that was not sent there first, or
  * a piece that says something else is not called a conflict.
  */
-#include "state/stream.h"
+#include "flow/reassembly.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -15,7 +15,7 @@
  * Exit code: 0; 1 when anything was wrong; 2 for a wrong call.
  */
 #include "soak_stream.h"
-#include "state/ztable.h"
+#include "anonymity/ztable.h"
 #include "z_oracle.h"
 
 #include <inttypes.h>

@@ -6,8 +6,8 @@
  * what was counted; the lines are the same for any number. Built with -fsanitize=thread it also
  * shows that no two threads meet.
  */
-#include "base/hash.h"
-#include "engine.h"
+#include "util/hash.h"
+#include "engine/engine.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -136,7 +136,7 @@ def library_flags(library: Path, *packages: str) -> list[str]:
 def test_library_links_without_python(c_library: Path, tmp_path: Path) -> None:
     program = tmp_path / "use.c"
     program.write_text(
-        '#include "engine.h"\n#include "state/ztable.h"\nint main(void)\n{\n    return 0;\n}\n'
+        '#include "engine/engine.h"\n#include "anonymity/ztable.h"\nint main(void)\n{\n    return 0;\n}\n'
     )
     command = ["cc", "-std=c11", str(program), *library_flags(c_library)]
     command += ["-o", str(tmp_path / "use")]
@@ -215,7 +215,7 @@ def test_what_clang_fuzzes_with_is_asked_for(tmp_path: Path, has_runtime: bool) 
 
 
 def test_other_processors_are_refused_in_a_line() -> None:
-    command = ["cc", "-fsyntax-only", "-U__SIZEOF_INT128__", "-x", "c", ROOT / "csrc/base/base.h"]
+    command = ["cc", "-fsyntax-only", "-U__SIZEOF_INT128__", "-x", "c", ROOT / "csrc/util/base.h"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "zanon_net needs a 64-bit processor" in done.stderr

@@ -11,7 +11,7 @@ from c_help import BASE, CSRC, SANITIZE, compile_c, run
 pytestmark = [pytest.mark.source]
 
 DRIVER = """
-#include "state/flow_internal.h"
+#include "flow/flow_internal.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

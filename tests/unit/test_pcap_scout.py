@@ -24,7 +24,7 @@ KINDS = pytest.mark.parametrize("kind", HEADS)
 NOW = 1_790_000_000
 
 DRIVER = """
-#include "io/pcap_scout.h"
+#include "capture/pcap_prefetch.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,8 +57,8 @@ int main(int argc, char **argv)
 
 
 READER = """
-#include "io/capture.h"
-#include "io/pcap_scout.h"
+#include "capture/capture.h"
+#include "capture/pcap_prefetch.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# Captures: csrc/io/capture.h, with the filter in front of the engine.
+# Captures: csrc/capture/capture.h, with the filter in front of the engine.
 
 cdef class Capture:
     """A pcap, pcapng or snoop capture: a file by path, a stream by descriptor (of which `start` was

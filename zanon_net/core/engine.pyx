@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# The engine: csrc/engine.h.
+# The engine: csrc/engine/engine.h.
 
 cdef class Engine:
     """The whole packet path; belongs to one thread at a time."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# Interfaces: csrc/io/live_group.h.
+# Interfaces: csrc/capture/live_group.h.
 
 cdef class Live:
     """Network interfaces, opened together and read as one stream in the order of time."""

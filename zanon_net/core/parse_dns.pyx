@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# DNS and the names of hosts: csrc/proto/dns*.h, csrc/anon/hostname.h.
+# DNS and the names of hosts: csrc/proto/dns*.h, csrc/analyzer/hostname.h.
 
 def parse_dns(bytes data not None, *, bint whole=True):
     """(state, name, response?, id, type); malformed also when the name has no text form."""

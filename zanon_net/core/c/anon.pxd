@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Declarations of csrc/anon.
 
-cdef extern from "anon/hostname.h" nogil:
+cdef extern from "analyzer/hostname.h" nogil:
     ctypedef enum zn_host_kind:
         ZN_HOST_NAME
         ZN_HOST_HOME
@@ -14,7 +14,7 @@ cdef extern from "anon/hostname.h" nogil:
         uint8_t n
     zn_host_kind zn_hostname_normalize(zn_span raw, zn_hostname *out)
 
-cdef extern from "anon/popularity.h" nogil:
+cdef extern from "anonymity/popularity.h" nogil:
     enum: ZN_ZTABLE_BINS
     ctypedef struct zn_popularity_window:
         int64_t start_ns, end_ns
@@ -25,7 +25,7 @@ cdef extern from "anon/popularity.h" nogil:
         zn_popularity_window *kept
         size_t kept_count
 
-cdef extern from "anon/gate_rows.h" nogil:
+cdef extern from "release/gate_rows.h" nogil:
     ctypedef struct zn_row_gate_config:
         uint32_t z
         int64_t window_ns, rotate_ns

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Declarations of csrc/base.
 
-cdef extern from "base/base.h" nogil:
+cdef extern from "util/base.h" nogil:
     ctypedef enum zn_parse:
         ZN_DONE
         ZN_NEED_MORE
@@ -20,13 +20,13 @@ cdef extern from "base/base.h" nogil:
         int os_errno
         char msg[256]
 
-cdef extern from "base/arena.h" nogil:
+cdef extern from "util/arena.h" nogil:
     void zn_alloc_fail_after(uint64_t n)
 
-cdef extern from "base/pool.h" nogil:
+cdef extern from "util/pool.h" nogil:
     unsigned ZN_POOL_MAX
 
-cdef extern from "base/cursor.h" nogil:
+cdef extern from "util/cursor.h" nogil:
     ctypedef struct zn_span:
         const uint8_t *p
         size_t n
@@ -35,14 +35,14 @@ cdef extern from "base/cursor.h" nogil:
         pass
     zn_cursor zn_cursor_over_span(zn_span s, bint whole)
 
-cdef extern from "base/addr.h" nogil:
+cdef extern from "util/addr.h" nogil:
     ctypedef struct zn_addr:
         uint8_t byte[16]
     ctypedef struct zn_net:
         zn_addr prefix
         uint32_t bits
 
-cdef extern from "base/hash.h" nogil:
+cdef extern from "util/hash.h" nogil:
     ctypedef struct zn_hash_key:
         pass
     ctypedef struct zn_id:
@@ -51,7 +51,7 @@ cdef extern from "base/hash.h" nogil:
     uint64_t zn_hash64(const zn_hash_key *key, const void *data, size_t n)
     zn_id zn_hash128(const zn_hash_key *key, uint8_t domain, const void *data, size_t n)
 
-cdef extern from "base/stats.h" nogil:
+cdef extern from "util/stats.h" nogil:
     ctypedef enum zn_stat:
         ZN_STAT_FRAGMENTS
         ZN_STAT_COUNT
@@ -63,17 +63,17 @@ cdef extern from "base/stats.h" nogil:
         const char *text
     const zn_stat_info *zn_stat_describe(size_t i)
 
-cdef extern from "base/bucket_hash.h" nogil:
+cdef extern from "util/bucket_hash.h" nogil:
     ctypedef struct zn_bucket_key:
         uint64_t word[8]
 
-cdef extern from "base/text.h" nogil:
+cdef extern from "util/text.h" nogil:
     ctypedef struct zn_text:
         char *bytes
         size_t n
     void zn_text_fini(zn_text *t)
 
-cdef extern from "base/packet.h" nogil:
+cdef extern from "packet/packet.h" nogil:
     ctypedef struct zn_tuple:
         zn_addr addr[2]
         uint16_t port[2]
@@ -91,12 +91,12 @@ cdef extern from "base/packet.h" nogil:
         uint8_t tunnel_count
         zn_tunnel *tunnels
 
-cdef extern from "base/stage.h" nogil:
+cdef extern from "engine/profile_stage.h" nogil:
     ctypedef enum zn_stage:
         ZN_STAGE_COUNT
     const char *zn_stage_name(zn_stage stage)
 
-cdef extern from "base/row.h" nogil:
+cdef extern from "release/row.h" nogil:
     ctypedef enum zn_row_format:
         ZN_ROWS_AUTO
     ctypedef enum zn_row_fault:
@@ -108,7 +108,7 @@ cdef extern from "base/row.h" nogil:
         zn_span name[ZN_ROW_COLUMNS_MAX]
         size_t count
 
-cdef extern from "base/moment.h" nogil:
+cdef extern from "util/timestamp.h" nogil:
     ctypedef enum zn_time_unit:
         ZN_TIME_ISO
     ctypedef struct zn_moment:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Declarations of the headers in csrc itself.
 
-cdef extern from "outputs.h" nogil:
+cdef extern from "engine/outputs.h" nogil:
     ctypedef enum zn_field_type:
         ZN_FIELD_TEXT
     ctypedef struct zn_field:
@@ -54,7 +54,7 @@ cdef extern from "outputs.h" nogil:
     void zn_outputs_header(const zn_outputs *o, zn_output output, zn_text *out)
     void zn_outputs_clear(zn_outputs *o)
 
-cdef extern from "engine.h" nogil:
+cdef extern from "engine/engine.h" nogil:
     ctypedef struct zn_engine:
         pass
     ctypedef struct zn_engine_config:
@@ -102,11 +102,11 @@ cdef extern from "engine.h" nogil:
     int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err)
     zn_stage zn_engine_stage(const zn_engine *e)
 
-cdef extern from "engine_live.h" nogil:
+cdef extern from "engine/engine_live.h" nogil:
     int zn_engine_run_live(zn_engine *e, zn_live_group *group, int max_frames, int wait_ms,
                            zn_error *err)
 
-cdef extern from "sieve.h" nogil:
+cdef extern from "rows/row_filter.h" nogil:
     ctypedef struct zn_sieve:
         pass
     ctypedef struct zn_sieve_config:

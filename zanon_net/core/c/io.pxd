@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Declarations of csrc/io.
 
-cdef extern from "io/frame.h" nogil:
+cdef extern from "capture/frame.h" nogil:
     uint32_t ZN_FRAME_MAX
     ctypedef struct zn_frame:
         const uint8_t *data
         int64_t t_ns
         uint32_t captured, wire, link_type
 
-cdef extern from "io/capture.h" nogil:
+cdef extern from "capture/capture.h" nogil:
     ctypedef struct zn_capture:
         pass
     int zn_capture_open_path(zn_capture **out, const char *path, zn_error *err)
@@ -26,14 +26,14 @@ cdef extern from "io/capture.h" nogil:
     uint64_t zn_capture_bytes_total(const zn_capture *c)
     const char *zn_capture_warning(const zn_capture *c)
 
-cdef extern from "io/filter.h" nogil:
+cdef extern from "capture/filter.h" nogil:
     ctypedef struct zn_filter:
         pass
     int zn_filter_open(zn_filter **out, const char *expression, zn_error *err)
     void zn_filter_close(zn_filter *f)
     bint zn_filter_pass(zn_filter *f, const zn_frame *frame)
 
-cdef extern from "io/event_log.h" nogil:
+cdef extern from "output/event_log.h" nogil:
     ctypedef struct zn_event_field:
         const char *name
         const char *format
@@ -41,7 +41,7 @@ cdef extern from "io/event_log.h" nogil:
     const zn_event_field *zn_event_record_fields(size_t *count, size_t *row_bytes)
     const zn_event_field *zn_event_observation_fields(size_t *count, size_t *row_bytes)
 
-cdef extern from "io/live_group.h" nogil:
+cdef extern from "capture/live_group.h" nogil:
     unsigned ZN_LIVE_MAX
     unsigned ZN_LIVE_RINGS
     ctypedef struct zn_live_config:

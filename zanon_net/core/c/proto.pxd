@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Declarations of csrc/proto.
 
-cdef extern from "proto/packet.h" nogil:
+cdef extern from "packet/decode.h" nogil:
     ctypedef struct zn_packet_input:
         zn_span bytes
         uint32_t wire
@@ -126,7 +126,7 @@ cdef extern from "proto/h2.h" nogil:
     zn_parse zn_h2_preface(zn_span data, size_t *used)
     zn_parse zn_h2_next(zn_span data, zn_hpack *table, zn_h2_scratch *scratch, zn_h2_unit *out)
 
-cdef extern from "proto/preamble.h" nogil:
+cdef extern from "proto/proxy_starttls_prefix.h" nogil:
     zn_parse zn_preamble_skip(zn_span data, size_t *used)
 
 cdef extern from "proto/dns.h" nogil:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Declarations of csrc/state.
 
-cdef extern from "state/stream.h" nogil:
+cdef extern from "flow/reassembly.h" nogil:
     ctypedef struct zn_stream_pool:
         pass
     ctypedef enum zn_stream_result:
@@ -17,7 +17,7 @@ cdef extern from "state/stream.h" nogil:
     uint32_t zn_stream_first(const zn_stream_pool *pool, uint32_t stream)
     bint zn_stream_has_hole(const zn_stream_pool *pool, uint32_t stream)
 
-cdef extern from "state/ztable.h" nogil:
+cdef extern from "anonymity/ztable.h" nogil:
     ctypedef struct zn_ztable:
         pass
     ctypedef struct zn_ztable_config:

@@ -1,0 +1,292 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyzer/layer7.h"
+
+#include "analyzer/secondary.h"
+#include "analyzer/service.h"
+#include "proto/ascii.h"
+#include "proto/service_signature.h"
+#include "proto/tls_handshake.h"
+#include "proto/x509.h"
+#include "flow/flow_table.h"
+
+#define SERVER_PIECES 40 /* segments in which a certificate is looked for */
+#define STATUS_AT 9      /* of "HTTP/1.1 200": where the status is */
+#define TLS_1_3 0x0304
+
+_Static_assert(ZN_TLS_VERSIONS == ZN_LAYER7_VERSIONS, "a flow keeps what a hello shows");
+
+/* zn_flow_layer7.session: Tstat's tls_session_stat */
+enum { SESSION_ID = 1, CLIENT_PSK = 2, EARLY_DATA = 4, SERVER_PSK = 8, RETRY = 16 };
+
+typedef struct scene {
+    zn_names *names;
+    uint32_t flow;
+    zn_flow *f;
+    zn_flow_layer7 *l;
+    const zn_packet *p;
+} scene;
+
+static void count_http(zn_flow_layer7 *l, const zn_packet *p, bool from_client)
+{
+    zn_service_sign sign;
+    if (!zn_service_may_be_http(zn_packet_start(p)))
+        return;
+    sign = zn_service_sign_of(p->payload);
+    if (from_client) { /* no sum of what is mostly 0: the counter lies in a line of its own */
+        if (sign == ZN_SIGN_HTTP_REQUEST || sign == ZN_SIGN_HTTP_POST)
+            l->http_requests++;
+    } else if (sign == ZN_SIGN_HTTP_RESPONSE) {
+        if (l->http_responses++ == 0) {
+            zn_cursor c = zn_cursor_over_span(p->payload, true);
+            zn_span status;
+            zn_cursor_skip(&c, STATUS_AT);
+            status = zn_cursor_take(&c, sizeof l->http_status);
+            if (status.n != 0)
+                memcpy(l->http_status, status.p, status.n);
+        }
+    }
+}
+
+/* ---- certificate ---- */
+
+static void drop_stream(zn_names *names, zn_flow_layer7 *l)
+{
+    if (l->stream != 0)
+        zn_stream_give(&names->streams, l->stream);
+    l->stream = 0;
+}
+
+static void settle_certificate(zn_names *names, zn_flow_layer7 *l)
+{
+    drop_stream(names, l);
+    l->state |= ZN_LAYER7_CERTIFICATE_SETTLED;
+}
+
+/* "*." in front of a host's name makes it a certificate's. */
+static bool host_of(zn_span raw, zn_hostname *host)
+{
+    static const uint8_t any[] = {'*', '.'};
+    zn_cursor c = zn_cursor_over_span(raw, true);
+    zn_span start = zn_cursor_take(&c, sizeof any);
+    bool wild = start.n != 0 && memcmp(start.p, any, sizeof any) == 0;
+    zn_hostname rest;
+    if (zn_hostname_normalize(wild ? zn_cursor_rest(&c) : raw, &rest) != ZN_HOST_NAME ||
+        memchr(rest.text, '.', rest.n) == NULL || rest.n + sizeof any > ZN_HOSTNAME_MAX)
+        return false;
+    host->n = 0;
+    if (wild) {
+        memcpy(host->text, any, sizeof any);
+        host->n = sizeof any;
+    }
+    memcpy(host->text + host->n, rest.text, rest.n);
+    host->n = (uint8_t)(host->n + rest.n);
+    return true;
+}
+
+static bool may_be_shown(const scene *s, const zn_hostname *host)
+{
+    const zn_policy *policy = s->names->policy;
+    zn_hostname bare = *host;
+    if (host->text[0] == '*') {
+        bare.n = (uint8_t)(host->n - 2);
+        memmove(bare.text, bare.text + 2, bare.n);
+    }
+    return zn_policy_may_vote(policy, s->f) && !zn_never_list_has(&policy->never, &bare);
+}
+
+static void vote(const scene *s)
+{
+    if (zn_beside_vote(s->names->gate, ZN_VOTE_CERTIFICATE, s->p->t_ns, s->flow, s->l->certificate))
+        s->l->state |= ZN_LAYER7_CERTIFICATE_VOTED;
+}
+
+static void found_certificate(const scene *s, zn_span certificate)
+{
+    zn_hostname host;
+    zn_span name;
+    ZN_ASSERT(s->f->service == ZN_SERVICE_TLS); /* analyzer/watch.h counts on it */
+    if (zn_x509_common_name(certificate, &name) != ZN_DONE || !host_of(name, &host))
+        return;
+    s->l->certificate =
+        zn_beside_found(s->names->gate, ZN_VOTE_CERTIFICATE, &host, may_be_shown(s, &host));
+    if (s->l->certificate != 0)
+        vote(s);
+}
+
+/* ---- TLS ---- */
+
+static void read_client(zn_flow_layer7 *l, const zn_flow *f, const zn_tls_details *d)
+{
+    l->state |= ZN_LAYER7_CLIENT_READ;
+    l->version_count = d->versions;
+    memcpy(l->versions, d->version, sizeof l->versions);
+    l->alpn[f->client] = d->protocols;
+    l->session = (uint8_t)((l->session & (SERVER_PSK | RETRY)) | (d->session_id ? SESSION_ID : 0) |
+                           (d->pre_shared_key ? CLIENT_PSK : 0) | (d->early_data ? EARLY_DATA : 0));
+}
+
+static void read_server(zn_flow_layer7 *l, const zn_flow *f, const zn_tls_details *d)
+{
+    l->server_version = d->version[0];
+    l->alpn[1 - f->client] = d->protocols;
+    l->session |= (uint8_t)((d->pre_shared_key ? SERVER_PSK : 0) | (d->retry ? RETRY : 0));
+}
+
+/* The server's bytes from its hello on, up to a certificate that nobody encrypted. */
+static void see_server_bytes(const scene *s, zn_span head)
+{
+    zn_names *names = s->names;
+    zn_tls_details details;
+    zn_span certificate = {NULL, 0}, handshake;
+    bool ended;
+    zn_parse found;
+    handshake = zn_tls_handshake_bytes(head, names->tls.bytes, sizeof names->tls.bytes, &ended);
+    zn_tls_read_details(handshake, &details);
+    if (details.versions == 0 && ended) {
+        settle_certificate(names, s->l);
+        return;
+    }
+    if (details.versions != 0)
+        read_server(s->l, s->f, &details);
+    if (details.versions != 0 && (details.version[0] >= TLS_1_3 || details.version[0] < 0x0300)) {
+        settle_certificate(names, s->l);
+        return;
+    }
+    found = zn_tls_first_certificate(handshake, &certificate);
+    if (found == ZN_DONE)
+        found_certificate(s, certificate);
+    if (found != ZN_NEED_MORE || ended)
+        settle_certificate(names, s->l);
+}
+
+/* A segment of the server, while its hello or certificate is looked for. */
+static void see_server(const scene *s)
+{
+    zn_names *names = s->names;
+    zn_flow_layer7 *l = s->l;
+    uint32_t offset;
+    if ((l->state & ZN_LAYER7_CERTIFICATE_SETTLED) != 0)
+        return;
+    if ((l->state & ZN_LAYER7_SERVER_FOUND) == 0) {
+        if (zn_service_sign_of(s->p->payload) != ZN_SIGN_TLS_SERVER_HELLO)
+            return;
+        l->state |= ZN_LAYER7_SERVER_FOUND;
+        l->server_seq = s->p->seq;
+    }
+    offset = s->p->seq - l->server_seq;
+    if (l->stream == 0 && offset == 0) {
+        see_server_bytes(s, s->p->payload);
+        if ((l->state & ZN_LAYER7_CERTIFICATE_SETTLED) != 0)
+            return;
+    }
+    if (l->stream == 0 && offset < ZN_STREAM_MAX)
+        l->stream = zn_stream_take(&names->streams);
+    if (l->stream == 0 || ++l->pieces > SERVER_PIECES) {
+        settle_certificate(names, l);
+        return;
+    }
+    switch (zn_stream_add(&names->streams, l->stream, offset, s->p->payload)) {
+    case ZN_STREAM_GREW:
+        if (offset != 0)
+            see_server_bytes(s, zn_stream_head(&names->streams, l->stream));
+        break;
+    case ZN_STREAM_CONFLICT:
+    case ZN_STREAM_OUTSIDE:
+        settle_certificate(names, l);
+        break;
+    case ZN_STREAM_STORED:
+    case ZN_STREAM_NOTHING:
+        break;
+    }
+}
+
+static bool is_application_data(zn_span segment)
+{
+    zn_cursor c = zn_cursor_over_span(segment, true);
+    uint32_t start = zn_cursor_be24(&c);
+    zn_cursor_skip(&c, 3);
+    return zn_cursor_ok(&c) && start >= 0x170300 && start <= 0x170303;
+}
+
+/* The last segment of each side before one that begins with application data, and that one; from
+ * the client's hello on. */
+static void see_phase(const scene *s)
+{
+    unsigned i = s->p->sender;
+    const zn_flow_side *side = &s->f->side[i];
+    zn_flow_layer7 *l = s->l;
+    if (l->appdata_ns[i] != 0 ||
+        side->packets + s->f->side[1 - i].packets > ZN_LAYER7_WATCHED_PACKETS)
+        return;
+    if (zn_service_is_tls(s->f, true) && is_application_data(s->p->payload)) {
+        l->appdata_ns[i] = s->p->t_ns;
+        l->appdata_seq[i] = side->next_seq - (side->fin != 0) - side->isn - s->p->payload_len;
+    } else {
+        l->last_handshake_ns[i] = s->p->t_ns;
+    }
+}
+
+/* A segment of a flow that still can tell something. */
+static void see_segment(const scene *s)
+{
+    bool from_client = s->p->sender == s->f->client;
+    bool tls = zn_service_is_tls(s->f, false);
+    if (tls && s->l->certificate != 0) /* others have none: *l need not be fetched for that */
+        vote(s);
+    if (s->p->payload.n == 0)
+        return;
+    count_http(s->l, s->p, from_client);
+    if (!tls)
+        return;
+    see_phase(s);
+    if (!from_client)
+        see_server(s);
+    else if ((s->l->state & ZN_LAYER7_CLIENT_READ) == 0)
+        zn_layer7_client_hello(s->names, s->f, s->p->payload, NULL);
+}
+
+void zn_layer7_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p)
+{
+    zn_flow_layer7 *l = zn_flow_layer7_entry(names->gate->flows, f);
+    scene s;
+    if (l == NULL || !zn_flow_has_user(f) || (p->tcp_flags & ZN_TCP_RST) != 0)
+        return;
+    s = (scene){names, flow, f, l, p};
+    see_segment(&s);
+}
+
+void zn_layer7_client_hello(zn_names *names, const zn_flow *f, zn_span head,
+                            const zn_tls_details *details)
+{
+    zn_flow_layer7 *l = zn_flow_layer7_of(names->gate->flows, f);
+    zn_tls_details read;
+    bool ended;
+    if (l == NULL)
+        return;
+    if (details == NULL || details->versions == 0) {
+        zn_tls_read_details(
+            zn_tls_handshake_bytes(head, names->tls.bytes, sizeof names->tls.bytes, &ended), &read);
+        details = &read;
+    }
+    if (details->versions != 0)
+        read_client(l, f, details);
+}
+
+void zn_layer7_closed(zn_names *names, const zn_flow *f)
+{
+    zn_flow_layer7 *l = zn_flow_layer7_of(names->gate->flows, f);
+    if (l == NULL)
+        return;
+    drop_stream(names, l);
+    zn_beside_closed(names->gate, ZN_VOTE_CERTIFICATE, l->certificate);
+}
+
+void zn_layer7_forget(zn_names *names, const zn_flow *f)
+{
+    zn_flow_layer7 *l = zn_flow_layer7_of(names->gate->flows, f);
+    if (l == NULL)
+        return;
+    zn_book_forget_beside(names->book, l->certificate);
+    l->certificate = 0;
+}

@@ -1,0 +1,131 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyzer/name_store.h"
+
+/* Of all flows: one and its server's certificate. Few have more, and some none. */
+#define NAMES_ON_AVERAGE 2
+
+/* A text takes a cache line, which is enough for most, or four. While it is free, it begins with
+ * the slab's link. */
+#define TEXT_BYTES ZN_CACHE_LINE
+#define LONG_TEXT_BYTES (4 * ZN_CACHE_LINE)
+typedef struct kept_text {
+    uint8_t n;
+    uint8_t text[];
+} kept_text;
+_Static_assert(sizeof(kept_text) + ZN_HOSTNAME_MAX <= LONG_TEXT_BYTES, "any name fits");
+
+static kept_text *kept_of(const zn_name_book *book, const zn_name_entry *e)
+{
+    return zn_slab_at(&book->texts[e->text_is_long], e->text);
+}
+
+int zn_book_init(zn_name_book *book, uint32_t max_flows, zn_error *err)
+{
+    uint32_t names = zn_slab_cap((uint64_t)max_flows * NAMES_ON_AVERAGE);
+    int rc;
+    memset(book, 0, sizeof *book);
+    rc = zn_slab_init(&book->entries, sizeof(zn_name_entry), names, err);
+    if (rc == 0)
+        rc = zn_slab_init(&book->texts[false], TEXT_BYTES, names, err);
+    if (rc == 0)
+        rc = zn_slab_init(&book->texts[true], LONG_TEXT_BYTES, names, err);
+    return rc;
+}
+
+void zn_book_fini(zn_name_book *book)
+{
+    zn_slab_fini(&book->entries);
+    zn_slab_fini(&book->texts[false]);
+    zn_slab_fini(&book->texts[true]);
+}
+
+size_t zn_book_memory(const zn_name_book *book)
+{
+    return zn_slab_bytes(&book->entries) + zn_slab_bytes(&book->texts[false]) +
+           zn_slab_bytes(&book->texts[true]);
+}
+
+uint32_t zn_book_add(zn_name_book *book, zn_flow *f, zn_name_source source)
+{
+    uint32_t *link = &f->names;
+    uint32_t entry;
+    unsigned n = 0;
+    while (*link != 0) {
+        link = &zn_book_at(book, *link)->next;
+        if (++n == ZN_NAMES_PER_FLOW)
+            return 0;
+    }
+    entry = zn_slab_take(&book->entries);
+    if (entry == 0)
+        return 0;
+    *link = entry;
+    zn_book_at(book, entry)->source = (uint8_t)source;
+    return entry;
+}
+
+uint32_t zn_book_add_beside(zn_name_book *book)
+{
+    return zn_slab_take(&book->entries);
+}
+
+void zn_book_forget_beside(zn_name_book *book, uint32_t entry)
+{
+    if (entry == 0)
+        return;
+    zn_book_wipe_text(book, entry);
+    zn_slab_give(&book->entries, entry);
+}
+
+bool zn_book_keep_text(zn_name_book *book, uint32_t entry, const zn_hostname *name)
+{
+    zn_name_entry *e = zn_book_at(book, entry);
+    kept_text *kept;
+    e->text_is_long = sizeof *kept + name->n > TEXT_BYTES;
+    e->text = zn_slab_take_zeroed(&book->texts[e->text_is_long]); /* wiped when it was given back */
+    if (e->text == 0)
+        return false;
+    kept = kept_of(book, e);
+    kept->n = name->n;
+    memcpy(kept->text, name->text, name->n);
+    return true;
+}
+
+void zn_book_wipe_text(zn_name_book *book, uint32_t entry)
+{
+    zn_name_entry *e = zn_book_at(book, entry);
+    kept_text *kept;
+    if (e->text == 0)
+        return;
+    kept = kept_of(book, e);
+    memset(kept, 0, sizeof *kept + kept->n); /* nothing was put behind it */
+    zn_slab_give(&book->texts[e->text_is_long], e->text);
+    e->text = 0;
+}
+
+zn_span zn_book_text(const zn_name_book *book, uint32_t entry)
+{
+    const zn_name_entry *e = zn_book_at(book, entry);
+    const kept_text *kept;
+    if (e->text == 0)
+        return (zn_span){NULL, 0};
+    kept = kept_of(book, e);
+    return (zn_span){kept->text, kept->n};
+}
+
+void zn_book_prefetch_text(const zn_name_book *book, uint32_t entry)
+{
+    const zn_name_entry *e = zn_book_at(book, entry);
+    if (e->text != 0)
+        ZN_PREFETCH_WRITE(kept_of(book, e));
+}
+
+void zn_book_forget(zn_name_book *book, zn_flow *f)
+{
+    while (f->names != 0) {
+        uint32_t entry = f->names;
+        f->names = zn_book_at(book, entry)->next;
+        zn_book_wipe_text(book, entry);
+        zn_slab_give(&book->entries, entry);
+    }
+}

@@ -1,0 +1,78 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The names each flow exposed, as a list of small entries. The text of a name is kept only while it
+ * waits for its evidence or decision, and after that only if it was released; otherwise it is wiped
+ * at once. What was suppressed is then nowhere in the program.
+ */
+#ifndef ZN_ANON_NAME_BOOK_H
+#define ZN_ANON_NAME_BOOK_H
+
+#include "analyzer/hostname.h"
+#include "release/record.h"
+#include "flow/flow.h"
+
+#define ZN_NAMES_PER_FLOW 32 /* distinct names one flow may expose; more are suppressed */
+
+typedef enum zn_entry_state {
+    ZN_ENTRY_PENDING, /* waits for evidence */
+    ZN_ENTRY_VOTED,   /* in the batch that is being decided */
+    ZN_ENTRY_RELEASED,
+    ZN_ENTRY_SUPPRESSED,
+    ZN_ENTRY_UNCONFIRMED,
+    ZN_ENTRY_INVALID,
+    ZN_ENTRY_REPEATED /* the flow's list has the same name decided elsewhere */
+} zn_entry_state;
+
+/* How much of a name was read. */
+typedef enum zn_reading {
+    ZN_READ_WHOLE,
+    ZN_READ_TRUNCATED, /* its hello, request or question was never seen whole */
+    ZN_READ_INVALID,   /* not a hostname, or said in two ways */
+    ZN_READ_NOT        /* in a version that is not read, or there was no room */
+} zn_reading;
+
+typedef struct zn_name_entry {
+    uint32_t next;             /* the flow's next name, 0: none; the slab's link while free */
+    uint32_t text;             /* 0: wiped */
+    zn_id id;                  /* zero for a name that never became one (invalid, incomplete) */
+    uint16_t dns_id, dns_type; /* the query a response must match */
+    uint8_t source;            /* zn_name_source */
+    uint8_t state;             /* zn_entry_state */
+    uint8_t reading;           /* zn_reading */
+    bool text_is_long;         /* it is in zn_name_book.texts[true] */
+} zn_name_entry;
+_Static_assert(sizeof(zn_name_entry) == 32, "entries fill cache lines");
+
+typedef struct zn_name_book {
+    zn_slab entries;
+    zn_slab texts[2]; /* short ones, long ones */
+} zn_name_book;
+
+int zn_book_init(zn_name_book *book, uint32_t max_flows, zn_error *err);
+void zn_book_fini(zn_name_book *book);
+/* Bytes in use. */
+size_t zn_book_memory(const zn_name_book *book);
+
+/* A new entry at the end of the flow's list; 0 when the book or the flow has no room. */
+uint32_t zn_book_add(zn_name_book *book, zn_flow *f, zn_name_source source);
+/* A new entry that is in no flow's list of names, such as a certificate's name; 0: no room. */
+uint32_t zn_book_add_beside(zn_name_book *book);
+/* Frees such an entry; 0 is fine. */
+void zn_book_forget_beside(zn_name_book *book, uint32_t entry);
+/* Keeps a copy of the name; false when there is no room. */
+bool zn_book_keep_text(zn_name_book *book, uint32_t entry, const zn_hostname *name);
+void zn_book_wipe_text(zn_name_book *book, uint32_t entry);
+/* The kept text; borrows. */
+zn_span zn_book_text(const zn_name_book *book, uint32_t entry);
+/* Fetches the kept text of an entry. */
+void zn_book_prefetch_text(const zn_name_book *book, uint32_t entry);
+/* Frees the flow's whole list. */
+void zn_book_forget(zn_name_book *book, zn_flow *f);
+
+static inline zn_name_entry *zn_book_at(const zn_name_book *book, uint32_t entry)
+{
+    return zn_slab_at(&book->entries, entry);
+}
+
+#endif

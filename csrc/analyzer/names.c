@@ -1,0 +1,365 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyzer/names_internal.h"
+
+#define MAX_STREAMS 16384      /* heads that are being put together */
+#define MAX_HEADER_TABLES 8192 /* HTTP/2 connections in clear */
+
+static const zn_stat seen_by_source[] = {
+    [ZN_SOURCE_TLS] = ZN_STAT_NAMES_TLS,
+    [ZN_SOURCE_HTTP] = ZN_STAT_NAMES_HTTP,
+    [ZN_SOURCE_DNS] = ZN_STAT_NAMES_DNS,
+    [ZN_SOURCE_QUIC] = ZN_STAT_NAMES_QUIC,
+};
+
+int zn_names_init(zn_names *names, uint32_t max_flows, zn_error *err)
+{
+    uint32_t streams = max_flows < MAX_STREAMS ? max_flows : MAX_STREAMS;
+    uint32_t tables = max_flows < MAX_HEADER_TABLES ? max_flows : MAX_HEADER_TABLES;
+    int rc = zn_stream_pool_init(&names->streams, streams, err);
+    if (rc == 0)
+        rc = zn_slab_init(&names->header_tables, sizeof(zn_hpack), tables, err);
+    if (rc == 0)
+        rc = zn_slab_init(&names->datagrams, sizeof(zn_datagram_state), max_flows, err);
+    if (rc == 0)
+        rc = zn_hash_key_random(&names->cookie_key, err);
+    if (rc == 0)
+        rc = zn_quic_open(&names->quic, err);
+    return rc;
+}
+
+void zn_names_fini(zn_names *names)
+{
+    zn_quic_close(names->quic);
+    zn_slab_fini(&names->datagrams);
+    zn_slab_fini(&names->header_tables);
+    zn_stream_pool_fini(&names->streams);
+}
+
+size_t zn_names_memory(const zn_names *names)
+{
+    return zn_slab_bytes(&names->datagrams) + zn_slab_bytes(&names->header_tables) +
+           zn_slab_bytes(&names->streams.streams) +
+           (size_t)names->streams.streams.used_high * ZN_STREAM_MAX;
+}
+
+bool zn_names_has_stream(const zn_sighting *s)
+{
+    zn_flow *f = s->f;
+    if (f->stream == 0)
+        f->stream = zn_stream_take(&s->names->streams);
+    if (f->stream == 0)
+        s->names->stats->n[ZN_STAT_STREAMS_FULL]++;
+    return f->stream != 0;
+}
+
+void zn_names_drop_stream(zn_names *names, zn_flow *f)
+{
+    if (f->stream != 0)
+        zn_stream_give(&names->streams, f->stream);
+    f->stream = 0;
+}
+
+static zn_reading reading_of(zn_stat why)
+{
+    switch (why) {
+    case ZN_STAT_SUPPRESSED_INCOMPLETE:
+        return ZN_READ_TRUNCATED;
+    case ZN_STAT_SUPPRESSED_INVALID:
+    case ZN_STAT_SUPPRESSED_CONFLICT:
+        return ZN_READ_INVALID;
+    case ZN_STAT_SUPPRESSED_QUIC_VERSION:
+    case ZN_STAT_SUPPRESSED_CAPACITY:
+        return ZN_READ_NOT;
+    default:
+        return ZN_READ_WHOLE;
+    }
+}
+
+/* The flow's list has an entry already that says just this: it says no more twice. */
+static bool is_told(const zn_names *names, const zn_flow *f, const zn_name_entry *refused)
+{
+    for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(names->book, entry)->next) {
+        const zn_name_entry *e = zn_book_at(names->book, entry);
+        if (zn_id_equal(e->id, refused->id) && e->source == refused->source &&
+            e->state == refused->state && e->reading == refused->reading)
+            return true;
+    }
+    return false;
+}
+
+void zn_names_refused(zn_names *names, zn_flow *f, zn_name_source source, zn_stat why)
+{
+    zn_name_entry refused = {.source = (uint8_t)source,
+                             .state = why == ZN_STAT_SUPPRESSED_INVALID ? ZN_ENTRY_INVALID
+                                                                        : ZN_ENTRY_SUPPRESSED,
+                             .reading = (uint8_t)reading_of(why)};
+    uint32_t entry;
+    names->stats->n[why]++;
+    if (is_told(names, f, &refused))
+        return;
+    entry = zn_book_add(names->book, f, source);
+    if (entry == 0) {
+        f->names_dropped = true;
+        return;
+    }
+    zn_book_at(names->book, entry)->state = refused.state;
+    zn_book_at(names->book, entry)->reading = refused.reading;
+}
+
+/* The entry of a name that the flow voted for already, or 0. */
+static uint32_t find_name(const zn_names *names, const zn_flow *f, zn_id id)
+{
+    for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(names->book, entry)->next) {
+        const zn_name_entry *e = zn_book_at(names->book, entry);
+        if (zn_id_equal(e->id, id) && e->state != ZN_ENTRY_PENDING)
+            return entry;
+    }
+    return 0;
+}
+
+/* Casts the vote of an entry whose name and evidence are both there. */
+static void vote(const zn_sighting *s, uint32_t entry)
+{
+    zn_names *names = s->names;
+    zn_name_entry *e = zn_book_at(names->book, entry);
+    if (zn_gate_vote(names->gate, ZN_VOTE_NAME, s->p->t_ns, s->flow, entry)) {
+        e->state = ZN_ENTRY_VOTED;
+        return;
+    }
+    e->state = ZN_ENTRY_SUPPRESSED;
+    zn_book_wipe_text(names->book, entry);
+    names->stats->n[ZN_STAT_SUPPRESSED_CAPACITY]++;
+}
+
+static bool has_evidence(const zn_sighting *s, zn_name_source source)
+{
+    if (!s->names->policy->established)
+        return true;
+    return (source != ZN_SOURCE_DNS || s->f->tuple.proto == ZN_PROTO_TCP) && s->f->client_acked;
+}
+
+/* The properties of the name or its flow forbid its release: the counter that says why, or
+ * ZN_STAT_COUNT. */
+static zn_stat forbidden(const zn_names *names, const zn_flow *f, zn_host_kind kind,
+                         zn_name_source source, const zn_hostname *host)
+{
+    if (kind == ZN_HOST_INVALID)
+        return ZN_STAT_SUPPRESSED_INVALID;
+    if (kind == ZN_HOST_HOME && !names->policy->everything)
+        return ZN_STAT_SUPPRESSED_HOME_NAME;
+    if (zn_never_list_has(&names->policy->never, host))
+        return ZN_STAT_SUPPRESSED_NEVER_LIST;
+    if (source == ZN_SOURCE_DNS && !names->policy->dns_votes)
+        return ZN_STAT_SUPPRESSED_DNS_VOTES;
+    if (!zn_policy_may_vote(names->policy, f))
+        return ZN_STAT_SUPPRESSED_OUTSIDE;
+    return ZN_STAT_COUNT;
+}
+
+uint32_t zn_names_found(const zn_sighting *s, zn_name_source source, zn_span raw)
+{
+    zn_names *names = s->names;
+    zn_hostname host;
+    zn_host_kind kind = zn_hostname_normalize(raw, &host);
+    zn_stat why;
+    zn_id id;
+    uint32_t entry;
+    if (kind == ZN_HOST_EMPTY || kind == ZN_HOST_ADDRESS) {
+        names->stats
+            ->n[kind == ZN_HOST_EMPTY ? ZN_STAT_HELLOS_WITHOUT_NAME : ZN_STAT_NAMES_ADDRESS]++;
+        return 0;
+    }
+    names->stats->n[seen_by_source[source]]++;
+    why = forbidden(names, s->f, kind, source, &host);
+    if (why != ZN_STAT_COUNT) {
+        zn_names_refused(names, s->f, source, why);
+        return 0;
+    }
+    id = zn_gate_name_id(names->gate, &host);
+    if (find_name(names, s->f, id) != 0) {
+        names->stats->n[ZN_STAT_NAMES_REPEATED]++;
+        return 0;
+    }
+    entry = zn_book_add(names->book, s->f, source);
+    if (entry == 0 || !zn_book_keep_text(names->book, entry, &host)) {
+        names->stats->n[ZN_STAT_NAMES_FULL]++;
+        names->stats->n[ZN_STAT_SUPPRESSED_CAPACITY]++;
+        s->f->names_dropped = true;
+        if (entry != 0)
+            zn_book_at(names->book, entry)->state = ZN_ENTRY_SUPPRESSED;
+        return 0;
+    }
+    zn_book_at(names->book, entry)->id = id;
+    if (has_evidence(s, source)) {
+        zn_names_addr(s);
+        vote(s, entry);
+    }
+    return entry;
+}
+
+void zn_names_named_again(const zn_sighting *s, zn_name_source source, zn_span raw)
+{
+    zn_name_book *book = s->names->book;
+    zn_hostname host;
+    zn_id id = {0};
+    zn_host_kind kind = zn_hostname_normalize(raw, &host);
+    if (kind == ZN_HOST_EMPTY || kind == ZN_HOST_ADDRESS)
+        return;
+    if (kind != ZN_HOST_INVALID)
+        id = zn_gate_name_id(s->names->gate, &host);
+    s->names->stats->n[seen_by_source[source]]++;
+    for (uint32_t entry = s->f->names; entry != 0; entry = zn_book_at(book, entry)->next) {
+        zn_name_entry *e = zn_book_at(book, entry);
+        if (e->source == source && zn_id_equal(e->id, id)) {
+            s->names->stats->n[ZN_STAT_NAMES_REPEATED]++;
+            return;
+        }
+        if (e->source == source && e->state == ZN_ENTRY_PENDING) { /* neither counts */
+            zn_book_wipe_text(book, entry);
+            e->state = ZN_ENTRY_SUPPRESSED;
+            s->names->stats->n[ZN_STAT_SUPPRESSED_CONFLICT]++;
+        }
+    }
+    zn_names_refused(s->names, s->f, source, ZN_STAT_SUPPRESSED_CONFLICT);
+}
+
+void zn_names_confirmed(const zn_sighting *s, uint32_t entry)
+{
+    zn_name_entry *e = zn_book_at(s->names->book, entry);
+    if (e->state != ZN_ENTRY_PENDING)
+        return;
+    if (find_name(s->names, s->f, e->id) == 0) {
+        vote(s, entry);
+        return;
+    }
+    /* Another query of this flow for the same name was answered before: one vote. Released or not,
+     * this entry adds nothing, and must not make the record look as if it hid something else. */
+    s->names->stats->n[ZN_STAT_NAMES_REPEATED]++;
+    zn_book_wipe_text(s->names->book, entry);
+    e->state = ZN_ENTRY_REPEATED;
+}
+
+void zn_names_client_proven(const zn_sighting *s, uint32_t entry)
+{
+    s->f->client_acked = true;
+    zn_names_addr(s);
+    if (entry != 0)
+        zn_names_confirmed(s, entry);
+}
+
+void zn_names_addr(const zn_sighting *s)
+{
+    zn_flow *f = s->f;
+    if (f->addr_vote != ZN_ADDR_UNASKED)
+        return;
+    f->addr_vote = ZN_ADDR_SUPPRESSED;
+    if (zn_policy_may_vote(s->names->policy, f) &&
+        zn_gate_vote(s->names->gate, ZN_VOTE_ADDR, s->p->t_ns, s->flow, 0))
+        f->addr_vote = ZN_ADDR_VOTED;
+}
+
+bool zn_names_swap_client(const zn_sighting *s)
+{
+    zn_addr known_as[2];
+    if (s->f->names != 0 || s->f->names_dropped || s->f->addr_vote != ZN_ADDR_UNASKED)
+        return false; /* what it voted for would be the other's */
+    zn_flow_swap_client(s->f);
+    zn_policy_place(s->names->policy, s->names->gate->flows, s->f, s->p, known_as);
+    (void)zn_gate_vote(s->names->gate, ZN_VOTE_CLIENT, s->p->t_ns, s->flow, 0);
+    return zn_flow_has_user(s->f);
+}
+
+/* This packet leaves no doubt who the client is and, where the policy asks for it, that it is real.
+ * Taking a client for a server would make its address an attribute. */
+static bool client_is_known(const zn_names *names, const zn_flow *f, const zn_packet *p)
+{
+    if (names->policy->established)
+        return f->client_acked;
+    return p->tuple.proto == ZN_PROTO_TCP && !f->midstream;
+}
+
+/* A packet that came by another tunnel than its flow: nor does it prove the user. */
+static void disregard(const zn_sighting *s)
+{
+    zn_flow *f = s->f;
+    s->names->stats->n[ZN_STAT_OTHER_TUNNEL]++;
+    if (f->addr_vote == ZN_ADDR_UNASKED)
+        f->syn_acked = f->client_acked = false;
+    if (s->p->tuple.proto == ZN_PROTO_UDP && s->p->payload_len != 0)
+        zn_names_udp_disregard(s);
+}
+
+bool zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p)
+{
+    zn_sighting s = {names, flow, f, p};
+    if (!zn_flow_has_user(f))
+        return true;
+    if (ZN_UNLIKELY(p->tunnel_count != 0 || f->user_outside) &&
+        !zn_policy_is_user(names->policy, names->gate->flows, f, p)) {
+        disregard(&s);
+        return false;
+    }
+    if (f->addr_vote == ZN_ADDR_UNASKED && client_is_known(names, f, p)) {
+        zn_names_addr(&s);
+        for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(names->book, entry)->next)
+            zn_names_confirmed(&s, entry);
+    }
+    if (p->payload_len == 0)
+        return true;
+    if (p->tuple.proto == ZN_PROTO_TCP)
+        zn_names_tcp(&s);
+    else
+        zn_names_udp(&s);
+    return true;
+}
+
+/* Reads what was waiting for the rest of a name. */
+static void read_rest(zn_names *names, uint32_t flow, zn_flow *f)
+{
+    zn_packet last = {.t_ns = f->side[f->client].last_data_ns};
+    zn_sighting s = {names, flow, f, &last};
+    last.tuple = f->tuple;
+    last.sender = f->client;
+    zn_names_tcp_closed(&s);
+}
+
+void zn_names_flow_closed(zn_names *names, uint32_t flow, zn_flow *f)
+{
+    if (f->tuple.proto != ZN_PROTO_TCP)
+        zn_names_udp_closed(names, f);
+    else if (f->stream != 0)
+        read_rest(names, flow, f);
+    else
+        zn_names_read_end(names, f);
+    for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(names->book, entry)->next) {
+        zn_name_entry *e = zn_book_at(names->book, entry);
+        if (e->state != ZN_ENTRY_PENDING)
+            continue;
+        zn_book_wipe_text(names->book, entry);
+        if (find_name(names, f, e->id) != 0) {
+            e->state = ZN_ENTRY_REPEATED;
+            names->stats->n[ZN_STAT_NAMES_REPEATED]++;
+            continue;
+        }
+        e->state = ZN_ENTRY_UNCONFIRMED;
+        names->stats->n[ZN_STAT_SUPPRESSED_UNCONFIRMED]++;
+    }
+}
+
+zn_stat zn_names_status(const zn_names *names, const zn_flow *f)
+{
+    static const zn_stat statuses[] = {[ZN_READ_WHOLE] = ZN_STAT_STATUS_READABLE,
+                                       [ZN_READ_TRUNCATED] = ZN_STAT_STATUS_TRUNCATED,
+                                       [ZN_READ_INVALID] = ZN_STAT_STATUS_INVALID,
+                                       [ZN_READ_NOT] = ZN_STAT_STATUS_UNREAD};
+    zn_reading best = ZN_READ_NOT;
+    if (f->ech_offered)
+        return ZN_STAT_STATUS_ECH;
+    if (f->names == 0)
+        return f->names_dropped ? ZN_STAT_STATUS_UNREAD : ZN_STAT_STATUS_NONE;
+    for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(names->book, entry)->next)
+        if (zn_book_at(names->book, entry)->reading < best)
+            best = (zn_reading)zn_book_at(names->book, entry)->reading;
+    return statuses[best];
+}

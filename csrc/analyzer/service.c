@@ -1,0 +1,190 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyzer/service.h"
+
+#include "release/record.h"
+#include "proto/dns.h"
+#include "proto/service_signature.h"
+
+#define ANSWER_PACKETS 60u /* of a flow whose first word waits for its answer */
+#define RTP_PORT_MIN 1025  /* RTP goes between ports that no service has to itself */
+
+/* zn_flow.service: what was said so far. From ZN_SERVICE_KNOWN on nothing is looked at any more. */
+enum {
+    SAID_NOTHING,
+    SAID_HTTP_REQUEST,
+    SAID_SMTP_GREETING,
+    SAID_POP3_GREETING,
+    SAID_IMAP_GREETING,
+    SAID_IMAP_COMMAND,
+    SAID_SSH_SERVER,
+    SAID_TLS_CLIENT_HELLO,
+    IS_HTTP = ZN_SERVICE_KNOWN,
+    IS_SMTP,
+    IS_POP3,
+    IS_IMAP,
+    IS_SSH,
+    IS_TLS = ZN_SERVICE_TLS,
+    IS_UNKNOWN
+};
+
+/* zn_flow_side.udp_type beside ZN_UDP_*: was taken for RTP, and is not. */
+#define UDP_NOT_RTP 255
+
+static const uint32_t connection[] = {
+    [IS_HTTP] = ZN_CONNECTION_HTTP, [IS_SMTP] = ZN_CONNECTION_SMTP, [IS_POP3] = ZN_CONNECTION_POP3,
+    [IS_IMAP] = ZN_CONNECTION_IMAP, [IS_SSH] = ZN_CONNECTION_SSH,   [IS_TLS] = ZN_CONNECTION_TLS,
+};
+
+static uint8_t first_word(zn_service_sign sign, bool from_client)
+{
+    switch (sign) {
+    case ZN_SIGN_HTTP_REQUEST:
+    case ZN_SIGN_HTTP_POST:
+        return from_client ? SAID_HTTP_REQUEST : SAID_NOTHING;
+    case ZN_SIGN_TLS_CLIENT_HELLO:
+        return from_client ? SAID_TLS_CLIENT_HELLO : SAID_NOTHING;
+    case ZN_SIGN_SMTP_GREETING:
+        return from_client ? SAID_NOTHING : SAID_SMTP_GREETING;
+    case ZN_SIGN_POP3_GREETING:
+        return from_client ? SAID_NOTHING : SAID_POP3_GREETING;
+    case ZN_SIGN_IMAP_GREETING:
+        return from_client ? SAID_NOTHING : SAID_IMAP_GREETING;
+    case ZN_SIGN_SSH:
+        return from_client ? SAID_NOTHING : SAID_SSH_SERVER;
+    default:
+        return SAID_NOTHING;
+    }
+}
+
+/* Where a segment leads from `said`. */
+static uint8_t answer(uint8_t said, zn_span segment, bool from_client)
+{
+    zn_service_sign sign = zn_service_sign_of(segment);
+    switch (said) {
+    case SAID_NOTHING:
+        return first_word(sign, from_client);
+    case SAID_HTTP_REQUEST:
+        return !from_client && sign == ZN_SIGN_HTTP_RESPONSE ? IS_HTTP : said;
+    case SAID_TLS_CLIENT_HELLO:
+        return !from_client && sign == ZN_SIGN_TLS_SERVER_HELLO ? IS_TLS : said;
+    case SAID_SMTP_GREETING:
+        return from_client && sign == ZN_SIGN_SMTP_HELO ? IS_SMTP : said;
+    case SAID_POP3_GREETING:
+        return from_client && sign == ZN_SIGN_POP3_COMMAND ? IS_POP3 : said;
+    case SAID_IMAP_GREETING:
+        return from_client && zn_service_is_imap(segment) ? SAID_IMAP_COMMAND : said;
+    case SAID_IMAP_COMMAND:
+        return !from_client && zn_service_is_imap(segment) ? IS_IMAP : said;
+    case SAID_SSH_SERVER:
+        return from_client && sign == ZN_SIGN_SSH ? IS_SSH : said;
+    default:
+        return said;
+    }
+}
+
+/* While the service of the flow is not known. */
+static void see_segment(zn_flow *f, const zn_packet *p)
+{
+    uint32_t packets = f->watched;
+    f->service = answer(f->service, p->payload, p->sender == f->client);
+    if (f->service < IS_HTTP &&
+        packets > (f->service == SAID_NOTHING ? ZN_SERVICE_SILENT_PACKETS : ANSWER_PACKETS))
+        f->service = IS_UNKNOWN;
+}
+
+/* Another source, or the same that skips one: the suspicion begins anew with this datagram. */
+static void see_media(const zn_flow *f, zn_flow_side *side, const zn_datagram_sign *sign)
+{
+    bool second = sign->source == side->media_source &&
+                  (sign->kind == ZN_DATAGRAM_RTCP || sign->sequence == side->media_seq);
+    if (side->udp_type == ZN_UDP_RTP)
+        return;
+    if (side->udp_type == ZN_UDP_RTP_ONCE && second) {
+        side->udp_type = ZN_UDP_RTP;
+    } else if (f->tuple.port[0] >= RTP_PORT_MIN && f->tuple.port[1] >= RTP_PORT_MIN) {
+        side->udp_type = ZN_UDP_RTP_ONCE;
+        side->media_source = sign->source;
+        side->media_seq = (uint16_t)(sign->sequence + 1);
+    }
+}
+
+/* Types that hosts ask for: RFC 1035's, AAAA, SRV, RRSIG, SVCB, HTTPS and the questions. */
+static bool is_common_type(uint16_t type)
+{
+    return (type >= 1 && type <= 16) || type == 28 || type == 33 || type == 46 || type == 64 ||
+           type == 65 || (type >= 252 && type <= 255);
+}
+
+static bool looks_like_dns(const zn_flow *f, const zn_packet *p)
+{
+    zn_dns_question q;
+    return zn_service_has_dns_port(&f->tuple) &&
+           zn_dns_question_parse(p->payload, zn_packet_payload_whole(p), &q) == ZN_DONE &&
+           is_common_type(q.type) && q.name_bytes != 0 && q.name[0] != '_';
+}
+
+static void see_datagram(zn_flow *f, const zn_packet *p)
+{
+    zn_flow_side *side = &f->side[p->sender];
+    bool media = side->udp_type == ZN_UDP_RTP_ONCE || side->udp_type == ZN_UDP_RTP;
+    zn_datagram_sign sign;
+    if (side->udp_type != ZN_UDP_OTHER && !media)
+        return;
+    if (!media && looks_like_dns(f, p)) {
+        side->udp_type = ZN_UDP_DNS;
+        return;
+    }
+    sign = zn_datagram_sign_of(p->payload, p->payload_len);
+    switch (sign.kind) {
+    case ZN_DATAGRAM_RTP:
+    case ZN_DATAGRAM_RTCP:
+        see_media(f, side, &sign);
+        break;
+    case ZN_DATAGRAM_SIP:
+        side->udp_type = ZN_UDP_SIP;
+        break;
+    case ZN_DATAGRAM_TEREDO:
+        side->udp_type = ZN_UDP_TEREDO;
+        break;
+    case ZN_DATAGRAM_DTLS:
+        if (!media)
+            side->udp_type = ZN_UDP_DTLS;
+        break;
+    case ZN_DATAGRAM_MPEG_TS:
+        f->side[0].udp_type = f->side[1].udp_type = ZN_UDP_MPEG_TS;
+        break;
+    case ZN_DATAGRAM_OTHER:
+        if (media)
+            side->udp_type = UDP_NOT_RTP;
+        break;
+    case ZN_DATAGRAM_BESIDE:
+        break;
+    }
+}
+
+void zn_service_packet(zn_flow *f, const zn_packet *p)
+{
+    if (p->payload.n == 0 || f->service >= IS_HTTP)
+        return;
+    if (p->tuple.proto == ZN_PROTO_TCP)
+        see_segment(f, p);
+    else
+        see_datagram(f, p);
+}
+
+bool zn_service_is_tls(const zn_flow *f, bool both)
+{
+    return f->service == IS_TLS || (!both && f->service == SAID_TLS_CLIENT_HELLO);
+}
+
+uint32_t zn_service_connection(const zn_flow *f)
+{
+    return f->service < sizeof connection / sizeof connection[0] ? connection[f->service] : 0;
+}
+
+uint8_t zn_service_udp_type(const zn_flow *f, unsigned side)
+{
+    uint8_t type = f->side[side].udp_type; /* of a TCP flow, something else */
+    return type == UDP_NOT_RTP || f->tuple.proto != ZN_PROTO_UDP ? ZN_UDP_OTHER : type;
+}

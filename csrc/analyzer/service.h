@@ -1,0 +1,47 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which service a flow is, in the numbers of Tstat's con_t, c_type and s_type.
+ *
+ * A TCP flow counts as a service once both sides spoke it: a request and a response, a greeting and
+ * a command, two hellos. Datagrams are taken for what they look like, each side for itself; RTP is
+ * a suspicion (ZN_UDP_RTP_ONCE) until a second datagram of the same source follows the first.
+ */
+#ifndef ZN_ANON_SERVICE_H
+#define ZN_ANON_SERVICE_H
+
+#include "packet/packet.h"
+#include "flow/flow.h"
+
+/* zn_flow.service: at least this when there is nothing more to find, and that of TLS. */
+#define ZN_SERVICE_KNOWN 8
+#define ZN_SERVICE_TLS 13
+#define ZN_SERVICE_SILENT_PACKETS 12u /* of a flow in which nothing was recognised until then */
+
+/* One of the ports is that of DNS, or of NBNS, mDNS or LLMNR, which have its format. */
+static inline bool zn_service_has_dns_port(const zn_tuple *tuple)
+{
+    for (unsigned i = 0; i < 2; i++)
+        if (tuple->port[i] == 53 || tuple->port[i] == 137 || tuple->port[i] == 5353 ||
+            tuple->port[i] == 5355)
+            return true;
+    return false;
+}
+
+/* To be told of each packet of a flow once it is counted, with payload or without. */
+static inline void zn_service_count(zn_flow *f)
+{
+    if (ZN_UNLIKELY(f->service < ZN_SERVICE_KNOWN) && f->watched != UINT8_MAX)
+        f->watched++;
+}
+
+/* Looks at one packet with payload, after the flow table counted it. */
+void zn_service_packet(zn_flow *f, const zn_packet *p);
+/* The client said hello in TLS; with `both`, the server too. */
+bool zn_service_is_tls(const zn_flow *f, bool both);
+/* Tstat's con_t of a TCP flow: one of ZN_CONNECTION_*, 0 when no service was recognised. */
+uint32_t zn_service_connection(const zn_flow *f);
+/* Tstat's type of what side `side` of a UDP flow sent: ZN_UDP_*. */
+uint8_t zn_service_udp_type(const zn_flow *f, unsigned side);
+
+#endif

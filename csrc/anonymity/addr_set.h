@@ -1,0 +1,42 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A set of addresses by their keyed 64-bit hashes, with a fixed cap. Two addresses taken for one
+ * can only make a member of an address that is none. A full set says so (`full`), and its owner
+ * must then treat every address as a member. It starts small, so that few members lie close
+ * together, and doubles.
+ */
+#ifndef ZN_STATE_ADDR_SET_H
+#define ZN_STATE_ADDR_SET_H
+
+#include "util/addr.h"
+#include "util/hash.h"
+
+typedef struct zn_addr_set {
+    uint64_t *block;    /* room for every size: `size` slots start at block + size */
+    uint64_t max_slots; /* the largest */
+    uint64_t *slots;    /* 0: empty */
+    uint64_t mask;      /* slots - 1 */
+    uint64_t members, cap;
+    zn_hash_key key;
+    bool full;
+} zn_addr_set;
+
+/* Room for `cap` addresses. 0, or a negative zn_err with *err filled. */
+int zn_addr_set_init(zn_addr_set *s, uint32_t cap, zn_error *err);
+void zn_addr_set_fini(zn_addr_set *s);
+void zn_addr_set_add_hash(zn_addr_set *s, uint64_t hash);
+/* Membership proper, false for an address that found no room, in steps, between which other work
+ * hides the wait for memory: an address's hash, which is never 0, and is every set's that has the
+ * same key; fetching what is looked at; looking. */
+uint64_t zn_addr_set_hash(const zn_addr_set *s, const zn_addr *a);
+void zn_addr_set_prefetch(const zn_addr_set *s, uint64_t hash);
+bool zn_addr_set_has_hash(const zn_addr_set *s, uint64_t hash);
+void zn_addr_set_clear(zn_addr_set *s);
+/* Bytes of memory touched, at most. */
+size_t zn_addr_set_memory(const zn_addr_set *s);
+
+/* Adds the members of another set that has the same key. */
+void zn_addr_set_add_all(zn_addr_set *s, const zn_addr_set *from);
+
+#endif

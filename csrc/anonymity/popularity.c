@@ -1,0 +1,129 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "anonymity/popularity.h"
+
+#include "util/arena.h"
+
+#include <string.h>
+
+/* The one attribute of the table of users. */
+static const zn_id anything = {0, 0};
+
+int zn_popularity_init(zn_popularity *p, const zn_ztable_config *config, zn_error *err)
+{
+    zn_ztable_config counts = zn_ztable_default_config(1, config->window_ns), users;
+    int rc;
+    counts.max_tuples = config->max_tuples;
+    counts.max_attributes = config->max_attributes;
+    users = counts;
+    users.max_attributes = 1;
+    p->window_ns = config->window_ns;
+    zn_clock_init(&p->clock, p->window_ns, 0, ZN_CLOCK_REBASE_AFTER);
+    rc = zn_ztable_open(&p->table, &counts, err);
+    return rc == 0 ? zn_ztable_open(&p->users, &users, err) : rc;
+}
+
+void zn_popularity_fini(zn_popularity *p)
+{
+    zn_ztable_close(p->table);
+    zn_ztable_close(p->users);
+    zn_heap_free(p->kept);
+    memset(p, 0, sizeof *p);
+}
+
+static uint64_t evicted(const zn_popularity *p)
+{
+    return zn_ztable_get_stats(p->table).evicted + zn_ztable_get_stats(p->users).evicted;
+}
+
+static void begin(zn_popularity *p, int64_t start_ns)
+{
+    p->start_ns = start_ns;
+    p->end_ns = start_ns <= INT64_MAX - p->window_ns ? start_ns + p->window_ns : INT64_MAX;
+    p->evicted = evicted(p);
+}
+
+bool zn_popularity_reach(zn_popularity *p, int64_t t_ns)
+{
+    bool started = p->clock.started;
+    if (p->table == NULL || t_ns < 0)
+        return false;
+    switch (zn_clock_see(&p->clock, t_ns)) {
+    case ZN_CLOCK_ON_TIME:
+        if (!started)
+            begin(p, t_ns);
+        p->due = p->whole = t_ns >= p->end_ns;
+        return p->due;
+    case ZN_CLOCK_REBASED:
+        p->due = true;
+        p->whole = false;
+        return true;
+    case ZN_CLOCK_LATE:
+    case ZN_CLOCK_REFUSED:
+        break;
+    }
+    return false;
+}
+
+void zn_popularity_see(zn_popularity *p, const zn_observation *o)
+{
+    /* All at one time, so that none is late. */
+    zn_observation exposure = {p->start_ns, o->user, o->attribute};
+    zn_observation user = {p->start_ns, o->user, anything};
+    if (p->table == NULL || o->t_ns < p->start_ns || o->t_ns >= p->end_ns)
+        return;
+    (void)zn_ztable_observe(p->table, &exposure);
+    (void)zn_ztable_observe(p->users, &user);
+}
+
+void zn_popularity_finish(zn_popularity *p)
+{
+    p->due = p->table != NULL && p->clock.started;
+    p->whole = false;
+}
+
+void zn_popularity_next(zn_popularity *p)
+{
+    int64_t now_ns = p->clock.now_ns;
+    if (!p->due)
+        return;
+    zn_ztable_clear(p->table);
+    zn_ztable_clear(p->users);
+    p->due = false;
+    if (now_ns >= p->start_ns)
+        begin(p, now_ns - (now_ns - p->start_ns) % p->window_ns);
+    else
+        begin(p, now_ns);
+}
+
+int zn_popularity_keep(zn_popularity *p, zn_error *err)
+{
+    if (p->kept_count == p->kept_cap) {
+        size_t cap = p->kept_cap != 0 ? 2 * p->kept_cap : 16;
+        zn_popularity_window *larger = zn_heap_resize(p->kept, cap * sizeof *larger);
+        if (larger == NULL)
+            return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the counts of %zu windows", cap);
+        p->kept = larger;
+        p->kept_cap = cap;
+    }
+    p->kept[p->kept_count++] = zn_popularity_window_due(p);
+    zn_popularity_next(p);
+    return 0;
+}
+
+zn_popularity_window zn_popularity_window_due(const zn_popularity *p)
+{
+    zn_popularity_window w = {.start_ns = p->start_ns,
+                              .end_ns = p->end_ns,
+                              .users = zn_ztable_count(p->users, anything),
+                              .whole = p->whole && evicted(p) == p->evicted};
+    zn_ztable_histogram(p->table, w.bins);
+    return w;
+}
+
+size_t zn_popularity_memory(const zn_popularity *p)
+{
+    if (p->table == NULL)
+        return 0;
+    return zn_ztable_memory(p->table) + zn_ztable_memory(p->users) + p->kept_cap * sizeof *p->kept;
+}

@@ -1,0 +1,290 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a z-table is laid out; only csrc/state/ztable*.c may see it.
+ *
+ * An attribute keeps its users with their latest times, from the newest to the oldest, in one of
+ * two forms:
+ *   record  a ring of users and times in one piece of memory of one of several sizes; a record that
+ *           is full moves to the next size;
+ *   list    24-byte entries linked by 32-bit index, with an index (attribute, user) -> entry, for
+ *           attributes with more users than the largest record holds.
+ * The index of attributes maps an identity to a zn_zref, which tells the form, the size and where.
+ * With `keep` up to ZN_ZRECORD_USERS_MAX there are only records, the largest of `keep` users.
+ *
+ * A long list that has to go as a whole is taken out of the index at once and put on the stack
+ * `dying`, from which every observation frees a few entries. So no call pays for a long list.
+ */
+#ifndef ZN_STATE_ZTABLE_INTERNAL_H
+#define ZN_STATE_ZTABLE_INTERNAL_H
+
+#include "util/clock.h"
+#include "anonymity/ztable.h"
+#include "anonymity/ztable_index.h"
+
+/* Users of the largest record; with more than ZN_ZLIST_FROM an unlimited attribute becomes a list.
+ * Both are measured to be good; a fuzzer makes them small. */
+#ifndef ZN_ZRECORD_USERS_MAX
+#define ZN_ZRECORD_USERS_MAX 1000 /* at most 1023, for ten bits hold them */
+#endif
+#ifndef ZN_ZLIST_FROM
+#define ZN_ZLIST_FROM 36
+#endif
+
+/* Entries an observation evicts from its list at most, or z, if that is more: what is left does not
+ * count, and goes with the next ones. */
+#ifndef ZN_ZTRIM_MAX
+#define ZN_ZTRIM_MAX 64
+#endif
+
+#define ZN_ZRECORD_SIZES_MAX 15
+#define ZN_ZSWEEP_EVERY 8
+#define ZN_ZSTALE_MAX (2 * ZN_ZSWEEP_EVERY) /* a step of the sweep: two slots an observation */
+#define ZN_ZLIST_SHORT 64                   /* lists up to this length are freed in one go */
+
+/* Left to itself, GCC 12 finds that functions which only prefetch do nothing, and drops the
+ * call. */
+#define ZN_ZFETCHER static inline __attribute__((always_inline))
+
+/* Form and size in the upper 4 bits (below: kind), slab index in the lower 28; 0: none. */
+typedef uint32_t zn_zref;
+
+#define ZN_ZREF_SHIFT 28
+#define ZN_ZREF_INDEX_MAX ((UINT32_C(1) << ZN_ZREF_SHIFT) - 1)
+#define ZN_ZKIND_LIST 15 /* smaller kinds are records, by size */
+
+/* What every record starts with: 108 bits of identity, the index's tag being eight more; a ring. */
+typedef struct zn_zrecord {
+    uint64_t id_lo;
+    uint32_t id_mid;
+    uint32_t id_hi : 12;
+    uint32_t head : 10;  /* place of the newest user */
+    uint32_t count : 10; /* users; 0: the slot is free */
+} zn_zrecord;
+
+_Static_assert(sizeof(zn_zrecord) == 16, "no padding");
+
+/*
+ * Records of one size: header; of each user a tag (upper eight bits of the hash), then its lower 32
+ * bits, then times. The tags come first: all are compared and share the header's cache line.
+ */
+typedef struct zn_zsize {
+    zn_slab slab;
+    uint32_t users;
+    uint32_t users_at, times_at; /* offsets */
+} zn_zsize;
+
+typedef struct zn_zentry {
+    int64_t t_ns;
+    uint32_t user; /* low half of the user's hash; eight more bits are the index's tag */
+    uint32_t list;
+    uint32_t newer, older;
+} zn_zentry;
+
+_Static_assert(sizeof(zn_zentry) == 24, "24 bytes a tuple");
+
+/* On one cache line, which one prefetch brings. */
+typedef struct zn_zlist {
+    zn_id id; /* its lower 108 bits; of a dying one, id.lo is the next on the stack */
+    int64_t newest_ns, oldest_ns;
+    uint32_t newest, oldest;
+    uint32_t count; /* entries; 0: the slot is free */
+    bool dying;
+    uint8_t unused[15];
+} zn_zlist;
+
+_Static_assert(sizeof(zn_zlist) == 64, "a list's header is a cache line");
+
+/* A place in the round through all attributes. */
+typedef struct zn_zhand {
+    uint32_t kind, slot;
+} zn_zhand;
+
+struct zn_ztable {
+    zn_ztable_config config;
+    zn_clock clock;
+    uint64_t secret;    /* mixed into every hash of (list, user) */
+    uint32_t sizes;     /* in use of those below */
+    uint32_t full_size; /* users of the largest */
+    bool with_lists;
+    zn_zsize size[ZN_ZRECORD_SIZES_MAX + 1]; /* the last is that of the lists, by kind */
+    zn_slab entries;
+    zn_zindex by_id, by_user;
+    uint32_t dying;                /* stack of lists */
+    uint32_t dying_tuples;         /* their entries */
+    zn_zhand sweep_hand, cap_hand; /* last looked at, last thrown out */
+    int64_t swept_ns;              /* clock when the sweep last came round */
+    bool sweeping;                 /* a round is under way */
+    uint32_t stale_count;          /* records the sweep has noted, to be freed at its next step */
+    zn_zref stale[ZN_ZSTALE_MAX + 1];
+    zn_ztable_stats stats; /* attributes and tuples: those not dying */
+};
+
+/* An answer of the two functions that place an observation: too deep in the list. */
+#define ZN_ZDEEP UINT64_MAX
+
+static inline zn_zref zn_zref_of(uint32_t kind, uint32_t index)
+{
+    return kind << ZN_ZREF_SHIFT | index;
+}
+
+static inline uint32_t zn_zref_kind(zn_zref ref)
+{
+    return ref >> ZN_ZREF_SHIFT;
+}
+
+static inline uint32_t zn_zref_index(zn_zref ref)
+{
+    return ref & ZN_ZREF_INDEX_MAX;
+}
+
+static inline zn_zrecord *zn_zrecord_at(const zn_ztable *t, zn_zref ref)
+{
+    return zn_slab_at(&t->size[zn_zref_kind(ref)].slab, zn_zref_index(ref));
+}
+
+static inline zn_zlist *zn_zlist_at(const zn_ztable *t, uint32_t index)
+{
+    ZN_ASSERT(index >= 1 && index <= t->size[ZN_ZKIND_LIST].slab.used_high);
+    return (zn_zlist *)(void *)t->size[ZN_ZKIND_LIST].slab.base + (index - 1);
+}
+
+static inline zn_zentry *zn_zentry_at(const zn_ztable *t, uint32_t index)
+{
+    ZN_ASSERT(index >= 1 && index <= t->entries.used_high);
+    return (zn_zentry *)(void *)t->entries.base + (index - 1);
+}
+
+/* Anything older than this is out of the window that ends at t_ns. */
+static inline int64_t zn_zwindow_start(const zn_ztable *t, int64_t t_ns)
+{
+    return t_ns - t->config.window_ns;
+}
+
+/* A tag has to be non-zero. */
+static inline uint8_t zn_ztag(uint64_t hash)
+{
+    uint8_t tag = (uint8_t)(hash >> 56);
+    return tag != 0 ? tag : 1;
+}
+
+static inline uint64_t zn_zentry_hash(const zn_ztable *t, uint32_t list, uint32_t user)
+{
+    uint64_t x = ((uint64_t)list << 32 | user) ^ t->secret;
+    x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    return x ^ x >> 32;
+}
+
+#define ZN_ZID_HI ((UINT64_C(1) << 44) - 1) /* the bits of id.hi among them */
+
+/* The lower 108 bits of an identity, which is what attributes are compared by. */
+static inline zn_id zn_zrecord_id(const zn_zrecord *r)
+{
+    zn_id id = {r->id_lo, (uint64_t)r->id_hi << 32 | r->id_mid};
+    return id;
+}
+
+/* Most attributes alive at once, each of which has a tuple. */
+static inline uint32_t zn_zattribute_cap(const zn_ztable *t)
+{
+    const zn_ztable_config *c = &t->config;
+    return c->max_attributes < c->max_tuples ? c->max_attributes : c->max_tuples;
+}
+
+static inline bool zn_zref_is(const zn_ztable *t, zn_zref ref, zn_id id)
+{
+    zn_id known;
+    if (zn_zref_kind(ref) == ZN_ZKIND_LIST)
+        known = zn_zlist_at(t, zn_zref_index(ref))->id;
+    else
+        known = zn_zrecord_id(zn_zrecord_at(t, ref));
+    return known.lo == id.lo && known.hi == (id.hi & ZN_ZID_HI);
+}
+
+/* Users of an attribute; 0 for a slot that is free or a list that is dying. */
+static inline uint32_t zn_zref_count(const zn_ztable *t, zn_zref ref)
+{
+    const zn_zlist *l;
+    if (zn_zref_kind(ref) != ZN_ZKIND_LIST)
+        return zn_zrecord_at(t, ref)->count;
+    l = zn_zlist_at(t, zn_zref_index(ref));
+    return l->dying ? 0 : l->count;
+}
+
+/* A place in a ring, given one of up to twice its size: without a branch to guess wrong. */
+static inline uint32_t zn_zring_wrap(uint32_t place, uint32_t size)
+{
+    return place - (size & -(uint32_t)(place >= size));
+}
+
+/* Where the index of attributes holds the reference to `id`; NULL when it does not. */
+static inline zn_zref *zn_zref_find(const zn_ztable *t, zn_id id)
+{
+    zn_zbucket *b = zn_zindex_home(&t->by_id, id.lo);
+    for (; b != NULL; b = zn_zindex_more(&t->by_id, b)) {
+        uint32_t hits = zn_zbucket_match(b, zn_ztag(id.hi));
+        for (; hits != 0; hits &= hits - 1) {
+            zn_zref *ref = b->ref + __builtin_ctz(hits);
+            if (zn_zref_is(t, *ref, id))
+                return ref;
+        }
+    }
+    return NULL;
+}
+
+/* ztable_record.c */
+
+/* Lays out the sizes of records: up to `users` users, for at most so many attributes and tuples. */
+int zn_zrecord_lay_out(zn_ztable *t, uint32_t users, zn_error *err);
+/* A new record with one user; there is always room for one. */
+void zn_zrecord_make(zn_ztable *t, const zn_observation *o);
+/*
+ * Evicts from the record *ref what the window that ends at the observation does not hold, and puts
+ * the user in. Returns the users up to the observation's time, or ZN_ZDEEP. The record may move, or
+ * become a list, and *ref with it.
+ */
+uint64_t zn_zrecord_place(zn_ztable *t, zn_zref *ref, const zn_observation *o);
+/* Looks for users older than `start` in n slots of records, and notes the records that have
+ * some. */
+void zn_zrecord_look(zn_ztable *t, zn_zref first, uint32_t n, int64_t start);
+/* Frees those users in the records noted, and the memory that these no longer need. */
+void zn_zrecord_sweep(zn_ztable *t, int64_t start);
+void zn_zrecord_drop_oldest(zn_ztable *t, zn_zref ref);
+void zn_zrecord_free(zn_ztable *t, zn_zref ref);
+/* The i-th newest observation of a record, 0 <= i < count; its attribute is left out. */
+zn_observation zn_zrecord_get(const zn_ztable *t, zn_zref ref, uint32_t i);
+
+/* How many of its users are newer than this one; their number when it is not among them. */
+uint32_t zn_zrecord_find(const zn_ztable *t, zn_zref ref, const zn_observation *o);
+
+/* ztable_list.c */
+
+int zn_zlist_lay_out(zn_ztable *t, zn_error *err);
+/* A list with the content of a record, which is freed, and takes its place at *ref. */
+bool zn_zlist_from_record(zn_ztable *t, zn_zref *ref);
+uint64_t zn_zlist_place(zn_ztable *t, zn_zref ref, const zn_observation *o);
+/* Frees at most n entries older than `start`, but never the last one. */
+void zn_zlist_trim(zn_ztable *t, uint32_t list, int64_t start, uint32_t n);
+void zn_zlist_drop_oldest(zn_ztable *t, uint32_t list);
+/* Frees a list that is out of the index of attributes: now when it is short, else by and by. */
+void zn_zlist_free(zn_ztable *t, uint32_t list);
+/* Frees up to n entries of dying lists. */
+void zn_zlist_drain(zn_ztable *t, uint32_t n);
+/* Index of the user's entry in a list, or 0. */
+uint32_t zn_zentry_find(const zn_ztable *t, uint32_t list, uint64_t user);
+
+/* ztable_room.c: attributes of either form, and giving memory back */
+
+/* Time of the newest user. */
+int64_t zn_zref_newest(const zn_ztable *t, zn_zref ref);
+/* Users in the window that ends at t_ns. */
+uint64_t zn_zref_live(const zn_ztable *t, zn_zref ref, int64_t t_ns);
+/* Takes an attribute out. */
+void zn_zref_retire(zn_ztable *t, zn_zref ref);
+/* A bounded step of reclaiming what is idle, to be taken every ZN_ZSWEEP_EVERY observations. */
+void zn_zroom_sweep(zn_ztable *t);
+/* Throws out the oldest until the caps hold again; `current` is the attribute just observed. */
+void zn_zroom_enforce_caps(zn_ztable *t, zn_id current);
+
+#endif

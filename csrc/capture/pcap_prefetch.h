@@ -1,0 +1,43 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Asks memory for the heads of a capture's records before the walk over them comes there, and not
+ * for the rest of them, which is most of a long record and rarely read.
+ *
+ * A record is found only behind the one before it, and each is waited for. So several walks go at
+ * once, each from where a record seems to begin. Nobody relies on what they find: a place where
+ * none begins costs time.
+ */
+#ifndef ZN_IO_PCAP_SCOUT_H
+#define ZN_IO_PCAP_SCOUT_H
+
+#include "util/cursor.h"
+
+/* A pcap's record header: seconds, fraction, captured and original length. */
+#define ZN_PCAP_RECORD_BYTES 16u
+/* pcapng: what is before the bytes of an enhanced packet block's frame: type, length, interface,
+ * time (upper half first), captured and original length. */
+#define ZN_PCAPNG_ENHANCED 6u
+#define ZN_PCAPNG_FRAME_AT 28u
+#define ZN_PCAPNG_BLOCK_BYTES (ZN_PCAPNG_FRAME_AT + 4u) /* and its length again behind them */
+/* What is scouted, little-endian. */
+typedef enum zn_scouted { ZN_SCOUTED_PCAP, ZN_SCOUTED_PCAPNG } zn_scouted;
+#define ZN_PCAP_PLACES 8 /* from which walks go at once */
+/* The mean lengths of records for which it pays: shorter ones share cache lines, or are read to
+ * their end; among longer ones the places take too long to find. */
+#define ZN_PCAP_SCOUT_LEAST 512u
+#define ZN_PCAP_SCOUT_MOST 12288u
+
+/* On this processor it is faster than to ask for every cache line (docs/performance-tried.md has
+ * what was measured). */
+bool zn_pcap_scout_pays(void);
+/* Where records seem to begin, in order: the first of `records` at its start, and the first at or
+ * behind the start of each further eighth; returns how many were found, 0 where `records` is too
+ * short. For zn_pcap_scout, and for tests. */
+unsigned zn_pcap_places(zn_span records, zn_scouted kind, size_t place[ZN_PCAP_PLACES]);
+/* Asks for the heads of the records (with headers of ZN_PCAP_RECORD_BYTES) or blocks in `records`,
+ * of which one begins at the start; returns how many it came to, which is fewer than there are
+ * where they are shorter than 128 bytes on average. */
+size_t zn_pcap_scout(zn_span records, zn_scouted kind);
+
+#endif

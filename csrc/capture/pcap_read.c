@@ -1,0 +1,239 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pcap: a header of 24 bytes, then records of 16 bytes and the captured ones.
+ *
+ * Of its variants Ixia's are told by their magic number and have four bytes more in the header. In
+ * those of Kuznetzov's patches (Linux, 1999) and of Nokia's routers a record's header is longer,
+ * and the magic number does not tell by how much, or is the usual one. There the first records
+ * decide: the lengths, times and the further fields must make sense. What a plain pcap can be read
+ * as is one.
+ */
+#include "capture/capture_internal.h"
+
+#define HEADER_BYTES 24u
+#define MAJOR_VERSION 2
+#define MINOR_VERSION 4 /* of all variants */
+#define RECORD_BYTES ZN_PCAP_RECORD_BYTES
+#define KUZNETZOV_BYTES 24u     /* and interface, protocol, packet type, padding */
+#define KUZNETZOV_SMP_BYTES 28u /* with two debugging fields and more padding */
+#define NOKIA_BYTES 20u
+#define RECORDS_TRIED 3
+#define WIRE_MAX (UINT32_C(128) << 20)
+#define INTERFACE_MAX 10000u /* 1999's machines had fewer */
+
+static const struct variant {
+    uint32_t magic;
+    uint16_t fraction_ns;
+    uint16_t more_header; /* bytes behind the usual header */
+    /* Of the variants with this magic number; the first where none fits. */
+    uint8_t record_bytes[ZN_RECORD_CHOICES];
+} variants[] = {
+    {0xa1b2c3d4, 1000, 0, {RECORD_BYTES, KUZNETZOV_BYTES, NOKIA_BYTES}},
+    {0xa1b23c4d, 1, 0, {RECORD_BYTES, 0, 0}},
+    {0xa1b2cd34, 1000, 0, {KUZNETZOV_BYTES, KUZNETZOV_SMP_BYTES, 0}},
+    {0x1c0001ac, 1, 4, {RECORD_BYTES, 0, 0}},
+    {0x1c0001ab, 1000, 4, {RECORD_BYTES, 0, 0}},
+};
+
+/* The variant of a magic number in either byte order, or NULL. */
+static const struct variant *find_variant(zn_span start, bool *big)
+{
+    zn_cursor c = zn_cursor_over_span(start, true), again = c;
+    uint32_t magic = zn_cursor_be32(&c), reversed = zn_cursor_le32(&again);
+    for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
+        *big = magic == variants[i].magic;
+        if (*big || reversed == variants[i].magic)
+            return &variants[i];
+    }
+    return NULL;
+}
+
+static bool is_pcap(zn_span start)
+{
+    bool big;
+    return find_variant(start, &big) != NULL;
+}
+
+/* Whether the fields that a variant has more can be what they should be. */
+static bool fields_fit(const zn_capture *c, zn_cursor *at, uint32_t record_bytes)
+{
+    uint32_t interface, protocol, kind;
+    if (record_bytes == RECORD_BYTES)
+        return true;
+    interface = zn_capture_u32(c, at);
+    if (record_bytes == NOKIA_BYTES) /* 0xXfbfYZ0W in files of routers, 0 in converted ones */
+        return (interface & 0x0fff00f0) == 0x0fbf0000 || interface == 0;
+    protocol = zn_capture_u16(c, at);
+    kind = zn_cursor_u8(at);
+    zn_cursor_skip(at, record_bytes - KUZNETZOV_BYTES + 1);
+    /* An Ethernet type or one of Linux's own, and its packet type. */
+    return interface <= INTERFACE_MAX && kind <= 4 &&
+           (protocol >= 0x0600 || protocol <= 0x17 || protocol == 0x60 || protocol == 0x200 ||
+            protocol == 0x400);
+}
+
+typedef enum fit { FIT_NO, FIT_OPEN, FIT_YES } fit;
+
+/* Whether the first records can have headers of this length. More records may tell: FIT_OPEN. */
+static fit records_fit(const zn_capture *c, uint32_t record_bytes)
+{
+    zn_cursor at = c->source.unread, behind = at;
+    unsigned whole = 0;
+    while (whole < RECORDS_TRIED && zn_cursor_left(&at) >= record_bytes) {
+        uint32_t fraction, captured, wire;
+        zn_cursor_skip(&at, 4);
+        fraction = zn_capture_u32(c, &at);
+        captured = zn_capture_u32(c, &at);
+        wire = zn_capture_u32(c, &at);
+        if (fraction >= 1000000 || captured > ZN_FRAME_MAX || captured > wire || wire > WIRE_MAX)
+            return FIT_NO;
+        if (!fields_fit(c, &at, record_bytes))
+            return FIT_NO;
+        if (zn_cursor_left(&at) < captured)
+            break;
+        zn_cursor_skip(&at, captured);
+        behind = at;
+        whole++;
+    }
+    if (whole == RECORDS_TRIED)
+        return FIT_YES;
+    if (zn_byte_source_may_grow(&c->source))
+        return FIT_OPEN;
+    return zn_cursor_left(&behind) == 0 ? FIT_YES : FIT_NO;
+}
+
+/*
+ * Sets c->record_bytes to the first length that fits, or to the first of all. False when more
+ * records must come first: what is chosen does not depend on the portions in which a stream
+ * delivers them.
+ */
+static bool choose_record_bytes(zn_capture *c)
+{
+    const uint8_t *choice = c->record_choices;
+    fit first = choice[1] == 0 ? FIT_YES : records_fit(c, choice[0]);
+    bool open = false;
+    for (size_t i = 1; first != FIT_YES && i < ZN_RECORD_CHOICES && choice[i] != 0; i++) {
+        fit next = records_fit(c, choice[i]);
+        if (next == FIT_YES && first == FIT_NO && !open) {
+            c->record_bytes = choice[i];
+            return true;
+        }
+        open |= next != FIT_NO;
+    }
+    if (!open || first == FIT_YES)
+        c->record_bytes = choice[0];
+    return c->record_bytes != 0;
+}
+
+static int pcap_open(zn_capture *c, zn_error *err)
+{
+    zn_cursor at = c->source.unread;
+    const struct variant *v = find_variant(zn_cursor_take(&at, 4), &c->big);
+    uint32_t header = HEADER_BYTES + v->more_header;
+    uint16_t major;
+    int rc = zn_capture_require(c, header, err);
+    if (rc < 0)
+        return rc;
+    at = c->source.unread;
+    if (zn_cursor_left(&at) < header)
+        return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is too short: %zu bytes, a pcap header has %u",
+                       c->source.name, zn_cursor_left(&at), header);
+    zn_cursor_skip(&at, 4);
+    major = zn_capture_u16(c, &at);
+    c->minor_version = zn_capture_u16(c, &at);
+    if (major != MAJOR_VERSION)
+        return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is a pcap of version %u, which is not known",
+                       c->source.name, major);
+    zn_cursor_skip(&at, 12); /* time zone, accuracy, snapshot length: nobody fills or keeps them */
+    c->link_type = zn_capture_u32(c, &at) & 0xffff; /* the rest tells about a trailing FCS */
+    zn_cursor_skip(&at, v->more_header);
+    c->fraction_ns = v->fraction_ns;
+    c->may_scout = zn_pcap_scout_pays();
+    c->source.unread = at;
+    memcpy(c->record_choices, v->record_bytes, sizeof c->record_choices);
+    c->record_bytes = c->minor_version == MINOR_VERSION ? 0 : v->record_bytes[0];
+    return 0;
+}
+
+static zn_step pcap_step(zn_capture *c, zn_frame *frame)
+{
+    zn_cursor at = c->source.unread;
+    uint32_t seconds, fraction, captured, wire;
+    zn_span data;
+    if (c->record_bytes == 0 && !choose_record_bytes(c))
+        return zn_capture_want(c, RECORD_BYTES);
+    seconds = zn_capture_u32(c, &at);
+    fraction = zn_capture_u32(c, &at);
+    captured = zn_capture_u32(c, &at);
+    wire = zn_capture_u32(c, &at);
+    zn_cursor_skip(&at, c->record_bytes - RECORD_BYTES);
+    if (!zn_cursor_ok(&at))
+        return zn_capture_want(c, c->record_bytes);
+    /* Before version 2.4 the lengths stood the other way round, in 2.3 only sometimes. */
+    if (c->minor_version < 3 || (c->minor_version == 3 && captured > wire)) {
+        uint32_t first = captured;
+        captured = wire;
+        wire = first;
+    }
+    if (captured > ZN_FRAME_MAX)
+        return zn_capture_end(c, "a frame of %u bytes, more than %u", captured, ZN_FRAME_MAX);
+    data = zn_cursor_take(&at, captured);
+    if (!zn_cursor_ok(&at))
+        return zn_capture_want(c, c->record_bytes + captured);
+    c->source.unread = at;
+    frame->data = data.p;
+    frame->t_ns = (int64_t)seconds * ZN_NS_PER_S + (int64_t)fraction * c->fraction_ns;
+    frame->captured = captured;
+    frame->wire = wire < captured ? captured : wire;
+    frame->link_type = c->link_type;
+    return ZN_STEP_FRAME;
+}
+
+/* A record as nearly all files have it, at the start of *rest, which begins behind it then; or
+ * false. */
+static inline bool read_record(zn_span *rest, uint32_t fraction_ns, zn_frame *frame)
+{
+    zn_span header = *rest, data;
+    uint32_t captured, wire;
+    if (header.n < RECORD_BYTES)
+        return false;
+    captured = zn_header_le32(header, 8);
+    wire = zn_header_le32(header, 12);
+    data = zn_span_behind(header, RECORD_BYTES);
+    if (captured > ZN_FRAME_MAX || captured > data.n)
+        return false;
+    *rest = zn_span_behind(data, captured);
+    frame->data = data.p;
+    frame->t_ns = (int64_t)zn_header_le32(header, 0) * ZN_NS_PER_S +
+                  (int64_t)zn_header_le32(header, 4) * fraction_ns;
+    frame->captured = captured;
+    frame->wire = wire < captured ? captured : wire;
+    return true;
+}
+
+static int pcap_read(zn_capture *c, zn_frame *frames, int max)
+{
+    uint32_t fraction_ns = c->fraction_ns, link_type = c->link_type;
+    zn_cursor at = c->source.unread;
+    zn_span rest = zn_cursor_rest(&at);
+    const uint8_t *fetched, *pause = zn_byte_source_pause(&c->source);
+    int n = 0;
+    if (c->big || c->record_bytes != RECORD_BYTES || c->minor_version != MINOR_VERSION)
+        return 0;
+    fetched = zn_capture_scout(c, ZN_SCOUTED_PCAP, rest, pause);
+    while (n < max && rest.p < pause && read_record(&rest, fraction_ns, &frames[n])) {
+        frames[n++].link_type = link_type;
+        fetched = zn_span_fetch(rest, ZN_BYTE_SOURCE_FETCHED, fetched);
+    }
+    zn_capture_took(c, n, rest, fetched);
+    return n;
+}
+
+const zn_format zn_format_pcap = {.name = "pcap",
+                                  .unit = "record",
+                                  .one_link = true,
+                                  .is = is_pcap,
+                                  .open = pcap_open,
+                                  .step = pcap_step,
+                                  .read = pcap_read};

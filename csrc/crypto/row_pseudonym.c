@@ -1,0 +1,178 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each of the two slots serves an epoch: a keyed HMAC context that is set to its start for every
+ * user. Derived keys use both, so that late rows around a change of epoch do not derive a key each;
+ * random keys only go forward and use the first. A pseudonym costs most of a microsecond, a
+ * remembered one a cache line: `seen` holds them by the user's hash, each slot its own, and `used`
+ * says which entries must be wiped when the slot changes its key.
+ */
+#include "crypto/row_pseudonym.h"
+
+#include "util/arena.h"
+#include "crypto/keys.h"
+
+#include <openssl/core_names.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
+
+#define PURPOSE "zanon-net/1/filter"
+#define KEY_BYTES 32
+#define DIGEST_BYTES 32
+#define SEEN 65536u /* 3 MiB a slot where all are used; a power of two */
+#define NO_EPOCH INT64_C(-1)
+
+typedef struct seen {
+    zn_id id;
+    uint8_t digest[ZN_ALIAS_CHARS / 2];
+    bool live;
+} seen;
+
+typedef struct slot {
+    int64_t epoch; /* NO_EPOCH: none yet */
+    EVP_MAC_CTX *mac;
+    seen seen[SEEN];
+    uint32_t used[SEEN];
+    size_t used_count;
+} slot;
+
+struct zn_alias {
+    uint8_t key[KEY_BYTES]; /* only while it is made */
+    zn_keys *keys;
+    bool derived;
+    unsigned recent;
+    EVP_MAC *hmac;
+    slot slots[2];
+};
+
+static int open_hmac(zn_alias *a, zn_error *err)
+{
+    a->hmac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+    for (unsigned i = 0; i < 2; i++) {
+        a->slots[i].epoch = NO_EPOCH;
+        if (a->hmac != NULL)
+            a->slots[i].mac = EVP_MAC_CTX_new(a->hmac);
+        if (a->slots[i].mac == NULL)
+            return zn_fail(err, ZN_ERR_CRYPTO, 0, "libcrypto offers no HMAC");
+    }
+    return 0;
+}
+
+int zn_alias_open(zn_alias **out, int64_t rotate_ns, const char *key_file, zn_error *err)
+{
+    zn_alias *a = zn_block_alloc(sizeof *a);
+    int rc;
+    *out = NULL;
+    if (a == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the pseudonyms");
+    a->derived = key_file != NULL;
+    rc = open_hmac(a, err);
+    if (rc == 0)
+        rc = zn_keys_open(&a->keys, rotate_ns, key_file, err);
+    if (rc != 0)
+        zn_alias_close(a);
+    else
+        *out = a;
+    return rc;
+}
+
+static void forget(slot *s)
+{
+    for (size_t i = 0; i < s->used_count; i++)
+        zn_wipe(&s->seen[s->used[i]], sizeof s->seen[0]);
+    s->used_count = 0;
+    s->epoch = NO_EPOCH;
+}
+
+void zn_alias_close(zn_alias *a)
+{
+    if (a == NULL)
+        return;
+    for (unsigned i = 0; i < 2; i++) {
+        forget(&a->slots[i]);
+        EVP_MAC_CTX_free(a->slots[i].mac);
+    }
+    EVP_MAC_free(a->hmac);
+    zn_keys_close(a->keys);
+    zn_block_free(a, sizeof *a);
+}
+
+/* Gives the slot the key of `epoch`; on failure it serves none. */
+static bool load_slot(zn_alias *a, slot *s, int64_t epoch)
+{
+    char digest[] = "SHA256";
+    const OSSL_PARAM params[] = {
+        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, sizeof digest - 1),
+        OSSL_PARAM_construct_end(),
+    };
+    bool ok;
+    forget(s);
+    ok = zn_keys_derive(a->keys, PURPOSE, epoch, a->key, KEY_BYTES) == 0 &&
+         EVP_MAC_init(s->mac, a->key, KEY_BYTES, params) == 1;
+    zn_wipe(a->key, sizeof a->key);
+    if (ok)
+        s->epoch = epoch;
+    return ok;
+}
+
+/* The slot that serves time t_ns, or NULL when libcrypto fails. */
+static slot *serve(zn_alias *a, int64_t t_ns)
+{
+    int64_t epoch = zn_keys_epoch(a->keys, t_ns);
+    unsigned other = a->recent ^ 1u;
+    if (ZN_LIKELY(a->slots[a->recent].epoch == epoch))
+        return &a->slots[a->recent];
+    if (!a->derived)
+        other = 0;
+    if (a->slots[other].epoch != epoch && !load_slot(a, &a->slots[other], epoch))
+        return NULL;
+    a->recent = other;
+    return &a->slots[other];
+}
+
+static bool compute(slot *s, zn_span user, uint8_t digest[DIGEST_BYTES])
+{
+    size_t n = 0;
+    return EVP_MAC_init(s->mac, NULL, 0, NULL) == 1 &&
+           EVP_MAC_update(s->mac, user.p, user.n) == 1 &&
+           EVP_MAC_final(s->mac, digest, &n, DIGEST_BYTES) == 1 && n == DIGEST_BYTES;
+}
+
+/* The user's entry, with its digest; NULL when libcrypto fails. */
+static const seen *look_up(slot *s, zn_id id, zn_span user)
+{
+    uint32_t at = (uint32_t)id.lo & (SEEN - 1);
+    seen *entry = &s->seen[at];
+    uint8_t digest[DIGEST_BYTES];
+    if (entry->live && zn_id_equal(entry->id, id))
+        return entry;
+    if (!compute(s, user, digest))
+        return NULL;
+    if (!entry->live)
+        s->used[s->used_count++] = at;
+    entry->live = true;
+    entry->id = id;
+    memcpy(entry->digest, digest, sizeof entry->digest);
+    return entry;
+}
+
+int zn_alias_make(zn_alias *a, const zn_alias_of *who, char out[ZN_ALIAS_CHARS], zn_error *err)
+{
+    static const char digits[] = "0123456789abcdef";
+    slot *s = serve(a, who->t_ns);
+    const seen *entry = s == NULL ? NULL : look_up(s, who->id, who->user);
+    if (entry == NULL)
+        return zn_fail(err, ZN_ERR_CRYPTO, 0, "libcrypto could not make a pseudonym");
+    for (size_t i = 0; i < sizeof entry->digest; i++) {
+        out[2 * i] = digits[entry->digest[i] >> 4];
+        out[2 * i + 1] = digits[entry->digest[i] & 15];
+    }
+    return 0;
+}
+
+int zn_alias_rebase(zn_alias *a, int64_t t_ns, zn_error *err)
+{
+    if (!a->derived)
+        forget(&a->slots[0]);
+    return zn_keys_rebase(a->keys, t_ns, err);
+}

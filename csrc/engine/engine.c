@@ -1,0 +1,248 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "util/arena.h"
+#include "engine/engine_internal.h"
+
+#define MAX_CLIENTS (UINT32_C(1) << 20) /* client addresses an epoch */
+#define MAX_FLOWS (UINT32_C(1) << 31)   /* as the settings have it */
+
+/* What would have a prefix reach beyond an address, or the number of a table's entries wrap. */
+static int check_config(const zn_engine_config *config, zn_error *err)
+{
+    if (config->max_flows < 1 || config->max_flows > MAX_FLOWS)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "max_flows must be from 1 to %u, not %u", MAX_FLOWS,
+                       config->max_flows);
+    if (config->user_v4_bits < 1 || config->user_v4_bits > 32 || config->user_v6_bits < 1 ||
+        config->user_v6_bits > 128)
+        return zn_fail(err, ZN_ERR_CONFIG, 0,
+                       "a user's prefix must have 1 to 32 bits (IPv4) and 1 to 128 (IPv6), "
+                       "not %u and %u",
+                       config->user_v4_bits, config->user_v6_bits);
+    for (size_t i = 0; config->internal != NULL && i < config->internal_count; i++)
+        if (config->internal[i].bits > 128)
+            return zn_fail(err, ZN_ERR_CONFIG, 0,
+                           "an internal network must have 0 to 128 bits, not %u",
+                           config->internal[i].bits);
+    return 0;
+}
+
+static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *err)
+{
+    zn_policy *p = &e->policy;
+    p->z = config->z;
+    p->everything = config->z == 1 && config->z_max <= 1;
+    p->window_ns = config->window_ns;
+    p->rotate_ns = config->rotate_ns;
+    p->established = config->established;
+    p->dns_votes = config->dns_votes;
+    p->exact = config->exact;
+    p->keep_client_port = config->keep_client_port;
+    p->dn_hunter = config->dn_hunter;
+    p->user_v4_bits = config->user_v4_bits;
+    p->user_v6_bits = config->user_v6_bits;
+    p->internal = zn_policy_private_nets(&p->internal_count);
+    if (config->internal != NULL) {
+        size_t bytes = (config->internal_count + 1) * sizeof(zn_net);
+        e->internal = zn_heap_alloc(bytes);
+        if (e->internal == NULL)
+            return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the internal networks");
+        memcpy(e->internal, config->internal, config->internal_count * sizeof(zn_net));
+        p->internal_given = true;
+        p->internal = e->internal;
+        p->internal_count = config->internal_count;
+    }
+    e->split_ns = config->split_ns;
+    e->max_flows = config->max_flows;
+    e->period = -1;
+    return zn_outputs_init(&e->outputs, config->outputs, config->sets, err);
+}
+
+static int init_never(zn_engine *e, const zn_engine_config *config, zn_error *err)
+{
+    int rc;
+    if (config->never_count == 0)
+        return 0;
+    rc = zn_never_list_init(&e->policy.never, (uint32_t)config->never_count, err);
+    for (size_t i = 0; i < config->never_count && rc == 0; i++)
+        zn_never_list_add(&e->policy.never, config->never[i]);
+    return rc;
+}
+
+static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err)
+{
+    zn_gate_limits limits = {config->max_tuples, config->max_attributes, MAX_CLIENTS,
+                             ZN_ENGINE_BATCH_VOTES,
+                             config->z_max > config->z ? config->z_max : config->z};
+    zn_ztable_config counted = zn_ztable_default_config(1, config->window_ns);
+    int rc = zn_book_init(&e->book, config->max_flows + ZN_FLOW_SPARE, err);
+    e->gate.policy = e->names.policy = e->resolved.policy = &e->policy;
+    e->gate.clock = &e->clock;
+    e->gate.stats = e->names.stats = &e->stats;
+    e->gate.book = e->names.book = &e->book;
+    e->intake.flows = e->flows;
+    e->gate.flows = e->resolved.flows = e->flows;
+    e->gate.resolved = &e->resolved;
+    e->gate.popularity = &e->popularity;
+    counted.max_tuples = config->max_tuples;
+    counted.max_attributes = config->max_attributes;
+    e->names.gate = &e->gate;
+    if (rc == 0)
+        rc = zn_gate_init(&e->gate, &limits, err);
+    if (rc == 0 && config->popularity)
+        rc = zn_popularity_init(&e->popularity, &counted, err);
+    if (rc == 0)
+        rc = zn_resolved_init(&e->resolved, config->max_flows + ZN_FLOW_SPARE, err);
+    if (rc == 0)
+        rc = zn_names_init(&e->names, config->max_flows + ZN_FLOW_SPARE, err);
+    return rc;
+}
+
+static int init_workers(zn_engine *e, unsigned workers, zn_error *err)
+{
+    int rc = zn_pool_open(&e->pool, workers, err);
+    if (rc == 0)
+        rc = zn_ahead_open(&e->ahead, e->pool, &e->intake, err);
+    return rc == 0 ? zn_behind_open(&e->behind, e->pool, &e->outputs, err) : rc;
+}
+
+int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *err)
+{
+    zn_engine *e = zn_block_alloc(sizeof *e);
+    int rc;
+    *out = NULL;
+    if (e == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for an engine");
+    e->intake.stats = &e->stats;
+    zn_clock_init(&e->clock, config->window_ns, 0, ZN_CLOCK_REBASE_AFTER);
+    rc = check_config(config, err);
+    if (rc == 0)
+        rc = copy_config(e, config, err);
+    if (rc == 0)
+        rc = init_never(e, config, err);
+    if (rc == 0)
+        rc = zn_intake_init(&e->intake, err);
+    if (rc == 0)
+        rc = zn_keys_open(&e->keys, config->rotate_ns, config->key_file, err);
+    if (rc == 0)
+        rc = zn_flow_table_open(&e->flows, config->max_flows, config->sets, &e->stats, err);
+    if (rc == 0)
+        rc = init_anon(e, config, err);
+    if (rc == 0 && config->workers > 1)
+        rc = init_workers(e, config->workers, err);
+    if (rc != 0) {
+        zn_engine_close(e);
+        return rc;
+    }
+    *out = e;
+    return 0;
+}
+
+void zn_engine_close(zn_engine *e)
+{
+    if (e == NULL)
+        return;
+    zn_pool_close(e->pool);
+    zn_ahead_close(e->ahead);
+    zn_behind_close(e->behind);
+    zn_outputs_fini(&e->outputs);
+    zn_names_fini(&e->names);
+    zn_gate_fini(&e->gate);
+    zn_popularity_fini(&e->popularity);
+    zn_resolved_fini(&e->resolved);
+    zn_book_fini(&e->book);
+    zn_flow_table_close(e->flows);
+    zn_intake_fini(&e->intake);
+    zn_keys_close(e->keys);
+    zn_never_list_fini(&e->policy.never);
+    zn_heap_free(e->internal);
+    zn_wipe(e, sizeof *e);
+    zn_block_free(e, sizeof *e);
+}
+
+zn_outputs *zn_engine_outputs(zn_engine *e)
+{
+    return &e->outputs;
+}
+
+bool zn_engine_waiting(const zn_engine *e)
+{
+    return e->waiting;
+}
+
+bool zn_engine_window(const zn_engine *e, zn_popularity_window *window)
+{
+    if (e->popularity.due)
+        *window = zn_popularity_window_due(&e->popularity);
+    return e->popularity.due;
+}
+
+size_t zn_engine_window_counts(const zn_engine *e, uint32_t *out, size_t cap)
+{
+    return e->popularity.due ? zn_ztable_counts(e->popularity.table, out, cap) : 0;
+}
+
+int zn_engine_set_z(zn_engine *e, uint32_t z, zn_error *err)
+{
+    int64_t since_ns = e->popularity.due ? e->popularity.end_ns : e->clock.now_ns;
+    int rc = zn_gate_set_z(&e->gate, z, since_ns, err);
+    if (rc == 0)
+        e->policy.z = z;
+    return rc;
+}
+
+zn_stage zn_engine_stage(const zn_engine *e)
+{
+    return zn_stage_read(&e->stage);
+}
+
+const zn_stats *zn_engine_stats(const zn_engine *e)
+{
+    return &e->stats;
+}
+
+zn_ztable_stats zn_engine_table_stats(const zn_engine *e)
+{
+    return zn_ztable_get_stats(e->gate.table);
+}
+
+uint64_t zn_engine_users(const zn_engine *e, bool *saturated)
+{
+    *saturated = e->gate.users.full;
+    return e->gate.users.members;
+}
+
+bool zn_engine_time_range(const zn_engine *e, int64_t *first_ns, int64_t *last_ns)
+{
+    *first_ns = e->intake.first_ns;
+    *last_ns = e->intake.last_ns;
+    return e->intake.first_ns >= 0;
+}
+
+size_t zn_engine_memory(const zn_engine *e)
+{
+    size_t bytes = sizeof *e + zn_flow_memory(e->flows) + zn_gate_memory(&e->gate) +
+                   zn_popularity_memory(&e->popularity) + zn_resolved_memory(&e->resolved) +
+                   zn_book_memory(&e->book) + zn_names_memory(&e->names) +
+                   zn_defrag_memory(e->intake.defrag) +
+                   (e->pool != NULL ? zn_ahead_memory() + zn_behind_memory() : 0);
+    return bytes + zn_outputs_memory(&e->outputs);
+}
+
+size_t zn_engine_flow_memory(const zn_engine *e, uint32_t *live)
+{
+    *live = zn_flow_live(e->flows);
+    return zn_flow_memory(e->flows);
+}
+
+size_t zn_engine_flow_memory_max(const zn_engine *e)
+{
+    return zn_flow_memory_max(e->flows);
+}
+
+const char *zn_engine_check(const zn_engine *e)
+{
+    const char *broken = zn_flow_check(e->flows);
+    if (broken == NULL)
+        broken = zn_defrag_check(e->intake.defrag);
+    return broken != NULL ? broken : zn_ztable_check(e->gate.table);
+}

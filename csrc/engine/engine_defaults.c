@@ -1,0 +1,19 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/engine.h"
+
+zn_engine_config zn_engine_default_config(void)
+{
+    zn_engine_config config = {0};
+    config.z = 20;
+    config.window_ns = config.rotate_ns = 3600 * ZN_NS_PER_S;
+    config.established = true;
+    config.dns_votes = true;
+    config.user_v4_bits = 32;
+    config.user_v6_bits = 64;
+    config.workers = 1;
+    config.max_flows = UINT32_C(1) << 20;
+    config.max_tuples = UINT32_C(1) << 26;
+    config.max_attributes = UINT32_C(1) << 24;
+    return config;
+}

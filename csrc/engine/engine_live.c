@@ -1,0 +1,40 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/engine_live.h"
+
+#include "engine/engine_internal.h"
+
+int zn_engine_run_live(zn_engine *e, zn_live_group *group, int max_frames, int wait_ms,
+                       zn_error *err)
+{
+    int taken = 0, before, n = 1, rc = 0;
+    if (e->pending_of != 0) /* a capture's, which may be closed by now */
+        e->pending_count = 0;
+    e->pending_of = 0;
+    before = (int)e->pending_count;
+    if (e->pool != NULL)
+        rc = zn_pool_begin(e->pool, err);
+    zn_popularity_next(&e->popularity);
+    zn_live_group_share(group, e->pool);
+    zn_engine_write_behind(e);
+    while (rc == 0 && (taken < max_frames || e->pending_count != 0)) {
+        if (e->pending_count == 0) {
+            n = zn_live_group_next(group, &e->pending, taken == 0 ? wait_ms : 0, err);
+            if (n <= 0)
+                break;
+            e->pending_count = (size_t)n;
+            taken += n;
+        }
+        rc = zn_engine_take_pending(e, err);
+        if (e->popularity.due || e->waiting || zn_engine_outputs_full(e))
+            break;
+    }
+    if (rc == 0)
+        rc = zn_engine_end_batch(e, err);
+    rc = zn_engine_write_all(e, rc, err);
+    zn_live_group_share(group, NULL);
+    if (rc != 0)
+        return rc;
+    taken += before;
+    return n < 0 && taken == 0 ? n : taken;
+}

@@ -1,0 +1,160 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a source to batches: read when they are needed, or ahead by another worker. */
+#include "engine/engine_internal.h"
+
+#include <errno.h>
+
+/* How many of n frames come before the end of a window, and of the batch. */
+static size_t until_window(zn_engine *e, const zn_frame *frames, size_t n)
+{
+    size_t before = 0;
+    if (n > ZN_ENGINE_BATCH - e->batched)
+        n = ZN_ENGINE_BATCH - e->batched;
+    if (e->popularity.table == NULL)
+        return n;
+    while (before < n && !zn_popularity_reach(&e->popularity, frames[before].t_ns))
+        before++;
+    return before;
+}
+
+int zn_engine_take_pending(zn_engine *e, zn_error *err)
+{
+    const zn_frame *frames = e->pending;
+    size_t n = until_window(e, frames, e->pending_count);
+    int rc;
+    e->pending += n;
+    e->pending_count -= n;
+    rc = zn_engine_take_frames(e, frames, NULL, 0, n, err);
+    return rc == 0 && e->popularity.due ? zn_engine_settle_batch(e, true, err) : rc;
+}
+
+/* The caller is to be asked before more is taken. Only where a batch has ended: what is put out
+ * must not depend on the portions in which frames come. */
+static bool must_stop(zn_engine *e)
+{
+    return e->popularity.due || (e->batched == 0 && (e->waiting || zn_engine_outputs_full(e)));
+}
+
+/* The next frames of the source become the pending ones; returns how many were read. */
+static int read_frames(zn_engine *e, zn_source *source, int want, zn_error *err)
+{
+    int n;
+    zn_stage_enter(&e->stage, ZN_STAGE_READ);
+    n = zn_source_read(source, e->frames, want, &e->pending_count, err);
+    e->pending = e->frames;
+    e->pending_of = zn_capture_number(source->capture);
+    if (n > 0)
+        e->stats.n[ZN_STAT_FRAMES_FILTERED] += (uint64_t)n - e->pending_count;
+    return n;
+}
+
+/* A file gave nothing for now: what it gives later belongs to the same batch. */
+static bool is_pause(const zn_source *source, int n, const zn_error *err)
+{
+    return n < 0 && !zn_capture_may_wait(source->capture) && err != NULL && err->os_errno == EINTR;
+}
+
+/* Frames taken, or, when not one could be because reading failed, why. The batch ends with the
+ * source, or where a stream has no more for now; not with the call. */
+static int run_here(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
+{
+    int taken = e->interrupted + (int)e->pending_count, n = 1, rc = 0;
+    bool drained = false; /* a stream: what came is decided now, not when the batch is full */
+    e->interrupted = 0;
+    while (rc == 0 && !(drained && e->pending_count == 0) &&
+           (taken < max_frames || e->pending_count != 0)) {
+        int want = max_frames - taken < ZN_ENGINE_BATCH ? max_frames - taken : ZN_ENGINE_BATCH;
+        if (e->pending_count == 0) {
+            n = read_frames(e, source, want, err);
+            if (n <= 0)
+                break;
+            taken += n;
+            drained = n < want && zn_capture_may_wait(source->capture);
+        }
+        rc = zn_engine_take_pending(e, err);
+        if (must_stop(e))
+            break;
+    }
+    if (rc == 0 && is_pause(source, n, err))
+        e->interrupted = taken;
+    else if (rc == 0 && (n <= 0 || drained))
+        rc = zn_engine_end_batch(e, err);
+    if (rc != 0)
+        return rc;
+    return n < 0 ? n : taken;
+}
+
+/* Takes of a portion what comes before the end of a window or of the batch. */
+static int take_portion(zn_engine *e, zn_portion *p, zn_error *err)
+{
+    size_t at = p->at, n = until_window(e, p->frames + at, p->n - at);
+    int rc;
+    p->at += n;
+    rc = zn_engine_take_frames(e, p->frames, &p->decoded, at, n, err);
+    return rc == 0 && e->popularity.due ? zn_engine_settle_batch(e, true, err) : rc;
+}
+
+/* How many frames it was busy with: 0 only at the end; or why they could not be read. */
+static int take_portions(zn_engine *e, zn_error *err)
+{
+    int taken = 0, rc = 0;
+    do {
+        zn_portion *p;
+        zn_stage_enter(&e->stage, ZN_STAGE_READ);
+        p = zn_ahead_next(e->ahead);
+        if (p == NULL)
+            break;
+        if (p->read <= 0) {
+            int read = p->read;
+            if (read < 0 && err != NULL)
+                *err = p->err;
+            zn_ahead_used(e->ahead);
+            rc = zn_engine_end_batch(e, read < 0 ? NULL : err);
+            return rc != 0 ? rc : read < 0 ? read : taken;
+        }
+        if (!p->begun)
+            e->stats.n[ZN_STAT_FRAMES_FILTERED] += (uint64_t)p->read - p->n;
+        p->begun = true;
+        taken += p->read;
+        rc = take_portion(e, p, err);
+        if (p->at == p->n)
+            zn_ahead_used(e->ahead);
+    } while (rc == 0 && !must_stop(e));
+    return rc != 0 ? rc : taken;
+}
+
+static int run_ahead(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
+{
+    int before = (int)e->pending_count, left = before + zn_ahead_left(e->ahead, source);
+    int rc = zn_pool_begin(e->pool, err);
+    while (rc == 0 && e->pending_count != 0) {
+        rc = zn_engine_take_pending(e, err);
+        if (rc == 0 && must_stop(e))
+            return before;
+    }
+    if (rc != 0)
+        return rc;
+    zn_ahead_begin(e->ahead, source, max_frames - left);
+    zn_engine_write_behind(e);
+    rc = take_portions(e, err);
+    zn_ahead_stop(e->ahead);
+    rc = zn_engine_write_all(e, rc, err);
+    return rc < 0 ? rc : rc + before;
+}
+
+int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
+{
+    bool ahead =
+        e->ahead != NULL && (zn_ahead_has(e->ahead, source) ||
+                             (max_frames > ZN_ENGINE_BATCH && zn_capture_stays(source->capture)));
+    int n, rc;
+    if (e->pending_of != zn_capture_number(source->capture)) { /* which may be closed by now */
+        e->pending_count = 0;
+        e->interrupted = 0;
+    }
+    zn_popularity_next(&e->popularity);
+    n = ahead ? run_ahead(e, source, max_frames, err) : run_here(e, source, max_frames, err);
+    rc = n < 0 ? n : zn_capture_check(source->capture, err);
+    return rc != 0 ? rc : n;
+}

@@ -1,0 +1,117 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What comes behind a batch: votes are decided, and the records of closed flows written. */
+#include "analyzer/layer7.h"
+#include "engine/engine_internal.h"
+#include "flow/flow_table.h"
+
+#define CLOSED 16 /* flows whose records are made together */
+
+static void write_releases(zn_engine *e)
+{
+    size_t n;
+    const zn_release *releases = zn_gate_releases(&e->gate, &n);
+    for (size_t i = 0; i < n; i++)
+        zn_outputs_release(&e->outputs, &releases[i]);
+}
+
+/* Decides the votes cast so far and puts out what they released. */
+static void decide(zn_engine *e)
+{
+    zn_stage_enter(&e->stage, ZN_STAGE_Z);
+    zn_gate_decide(&e->gate);
+    zn_stage_enter(&e->stage, ZN_STAGE_WRITE);
+    write_releases(e);
+}
+
+/* A closed flow's record; the flow may be freed. ahead: of zn_gate_prefetch. */
+static void write_flow(zn_engine *e, uint32_t flow, uint64_t ahead)
+{
+    zn_flow *f = zn_flow_entry(e->flows, flow);
+    zn_record *record = &e->record;
+    zn_names_flow_closed(&e->names, flow, f);
+    zn_layer7_closed(&e->names, f);
+    if (e->gate.vote_count != 0)
+        decide(e);
+    zn_gate_flow_closed(&e->gate, f);
+    if (e->writes_behind)
+        record = zn_behind_next(e->behind);
+    if (zn_gate_record(&e->gate, f, zn_names_quic_facts(&e->names, f), ahead, record)) {
+        if (e->writes_behind)
+            zn_behind_put(e->behind);
+        else
+            zn_outputs_record(&e->outputs, record);
+        e->stats.n[ZN_STAT_RECORDS]++;
+        e->stats.n[zn_names_status(&e->names, f)]++;
+        e->stats.n[ZN_STAT_RECORDS_MIDSTREAM] += f->midstream;
+    } else {
+        e->stats.n[ZN_STAT_FLOWS_EXTERNAL]++;
+    }
+    zn_names_forget(&e->names, f);
+    zn_layer7_forget(&e->names, f);
+    zn_resolved_forget(&e->resolved, f);
+    zn_book_forget(&e->book, f);
+    zn_flow_emitted(e->flows, flow);
+}
+
+/* Takes closed flows, and fetches what their records will look at. */
+static size_t take_closed(zn_engine *e, uint32_t flow[CLOSED], uint64_t ahead[CLOSED])
+{
+    size_t n = 0;
+    while (n < CLOSED && (flow[n] = zn_flow_next_closed(e->flows)) != 0)
+        n++;
+    for (size_t i = 0; i < n; i++)
+        ahead[i] = zn_gate_prefetch(&e->gate, zn_flow_entry(e->flows, flow[i]));
+    for (size_t i = 0; i < n; i++)
+        zn_gate_prefetch_name(&e->gate, zn_flow_entry(e->flows, flow[i]));
+    return n;
+}
+
+int zn_engine_settle_votes(zn_engine *e, bool all, zn_error *err)
+{
+    uint32_t flow[CLOSED];
+    uint64_t ahead[CLOSED];
+    size_t n;
+    decide(e);
+    e->waiting = false;
+    while (!e->waiting && (n = take_closed(e, flow, ahead)) != 0) {
+        for (size_t i = 0; i < n; i++)
+            write_flow(e, flow[i], ahead[i]);
+        if (e->writes_behind)
+            zn_behind_start(e->behind);
+        e->waiting = !all && zn_engine_outputs_full(e);
+    }
+    return e->writes_behind ? 0 : zn_outputs_check(&e->outputs, err);
+}
+
+bool zn_engine_outputs_full(zn_engine *e)
+{
+    return e->writes_behind ? zn_behind_full(e->behind) : zn_outputs_full(&e->outputs);
+}
+
+void zn_engine_write_behind(zn_engine *e)
+{
+    if (e->behind == NULL)
+        return;
+    zn_behind_begin(e->behind);
+    e->writes_behind = true;
+}
+
+int zn_engine_write_all(zn_engine *e, int rc, zn_error *err)
+{
+    int out;
+    if (!e->writes_behind)
+        return rc;
+    zn_behind_wait(e->behind);
+    e->writes_behind = false;
+    out = rc >= 0 ? zn_outputs_check(&e->outputs, err) : 0;
+    return out != 0 ? out : rc;
+}
+
+int zn_engine_settle(zn_engine *e, zn_error *err)
+{
+    int rc;
+    zn_engine_write_behind(e);
+    rc = zn_engine_write_all(e, zn_engine_settle_votes(e, false, err), err);
+    return rc != 0 ? rc : e->waiting;
+}

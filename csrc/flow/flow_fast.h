@@ -1,0 +1,140 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What nearly every packet is, counted in line: a segment with no other flag than ACK and PSH and
+ * the bytes that its sender sends next, or none; or a datagram; of a flow that is open. All others
+ * are zn_flow_update's, which counts these in the same way.
+ */
+#ifndef ZN_STATE_FLOW_USUAL_H
+#define ZN_STATE_FLOW_USUAL_H
+
+#include "flow/flow_table.h"
+
+static inline void zn_tcp_add_message(zn_flow_layer7 *l, zn_flow_side *side, unsigned i)
+{
+    if (ZN_UNLIKELY(++side->messages == 0))
+        l->messages[i] += UINT8_MAX + 1;
+}
+
+/* Messages end with PSH or FIN, where something was sent since the last one: of a segment that is
+ * usual. The side's next_seq is that behind it. */
+static inline void zn_tcp_count_message(zn_flow_layer7 *l, zn_flow_side *side, const zn_packet *p)
+{
+    unsigned i = p->sender;
+    side->sent_is_next = true;
+    if ((p->tcp_flags & ZN_TCP_PSH) == 0) {
+        if (side->message_is_next && p->payload_len != 0) {
+            l->message_seq[i] = p->seq;
+            side->message_is_next = false;
+        }
+        return;
+    }
+    if (side->message_is_next ? p->payload_len == 0
+                              : zn_seq_ahead(side->next_seq, l->message_seq[i]) <= 0)
+        return;
+    side->message_is_next = true;
+    zn_tcp_add_message(l, side, i);
+}
+
+static inline void zn_udp_count(zn_flow *f, const zn_packet *p)
+{
+    zn_flow_side *side = &f->side[p->sender];
+    side->packets++;
+    side->bytes += p->payload_len;
+    side->packets_data += p->payload_len != 0;
+    if (side->packets == 1 && side->first_data_ns == 0) /* not when the count comes round */
+        side->first_data_ns = p->t_ns;
+    side->last_data_ns = p->t_ns;
+}
+
+/* A segment without SYN, FIN and RST that simply comes next. */
+static inline void zn_tcp_count_next(zn_flow_side *side, const zn_packet *p)
+{
+    if (p->payload_len != 0) {
+        side->next_seq = p->seq + p->payload_len;
+        side->bytes += p->payload_len;
+        side->packets_data++;
+        side->last_data_ns = p->t_ns;
+    } else {
+        side->acks_pure++;
+    }
+    side->packets++;
+    side->acks++;
+}
+
+/* False, and nothing is counted, when the segment may be another. `l`: NULL when it is not asked
+ * for. */
+static inline bool zn_tcp_count_usual(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
+{
+    zn_flow_side *side = &f->side[p->sender];
+    unsigned flags = p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST | ZN_TCP_ACK);
+    if (flags != ZN_TCP_ACK || !side->seq_known || f->fin_seen)
+        return false;
+    if (p->seq != side->next_seq && (p->payload_len != 0 || l != NULL))
+        return false;
+    if (ZN_UNLIKELY(side->first_data_ns == 0) && p->payload_len != 0)
+        side->first_data_ns = p->t_ns;
+    zn_tcp_count_next(side, p);
+    if (ZN_UNLIKELY(side->first_ack_ns == 0))
+        side->first_ack_ns = p->t_ns;
+    /* What it acknowledges is asked of its first ones only: the other side lies elsewhere. */
+    if (ZN_UNLIKELY(!f->client_acked) && f->syn_acked && p->sender == f->client &&
+        p->ack == f->side[1 - p->sender].isn + 1)
+        f->client_acked = true;
+    if (l != NULL)
+        zn_tcp_count_message(l, side, p);
+    return true;
+}
+
+/* Counts p where *f, which zn_flow_probe gave, is its flow and p is as said above; `l`: as
+ * zn_flow_beside_layer7 has it. False, and nothing is counted: zn_flow_update is to be asked. */
+static inline bool zn_flow_count_usual(const zn_flow_table *t, zn_flow *f, zn_flow_layer7 *l,
+                                       const zn_packet *p)
+{
+    if (!zn_flow_is(f, p) || f->end != ZN_FLOW_OPEN || p->t_ns - f->last_ns > ZN_FLOW_LEAST_IDLE_NS)
+        return false;
+    if (ZN_UNLIKELY(p->tuple.proto != ZN_PROTO_TCP))
+        zn_udp_count(f, p);
+    else if (t->paths != NULL || !zn_tcp_count_usual(f, l, p))
+        return false;
+    if (p->t_ns > f->last_ns)
+        f->last_ns = p->t_ns;
+    return true;
+}
+
+/*
+ * Of most segments the questions above, and those of analyzer/watch, were answered by the ones before:
+ * they are about the flow, which only packets of other kinds change. The side that sent such
+ * segments is settled then, which its bit in zn_flow.settled says, and of the next ones only what
+ * is theirs is asked. Whoever changes what an answer depends on clears the bits of both sides:
+ * zn_flow_update, zn_flow_close, and the engine before it looks into a packet.
+ */
+
+/* What zn_flow_count_usual asks about the flow of a segment, not about the segment, is answered. */
+static inline bool zn_tcp_may_settle(const zn_flow_table *t, const zn_flow *f, unsigned sender)
+{
+    const zn_flow_side *side = &f->side[sender];
+    return f->tuple.proto == ZN_PROTO_TCP && t->paths == NULL && f->indexed &&
+           f->end == ZN_FLOW_OPEN && side->seq_known && !f->fin_seen && side->first_data_ns != 0 &&
+           side->first_ack_ns != 0 && (f->client_acked || !f->syn_acked || sender != f->client);
+}
+
+/* zn_flow_count_usual for a packet that is not older than what the flow had before; false also when
+ * of its side this bit of zn_flow.settled is not set: ZN_FLOW_SETTLED or ZN_FLOW_SEARCHED. */
+static inline bool zn_flow_count_settled(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p,
+                                         unsigned bit)
+{
+    zn_flow_side *side = &f->side[p->sender];
+    if ((f->settled & bit << p->sender) == 0 || !zn_tuple_equal(&f->tuple, &p->tuple) ||
+        (uint64_t)(p->t_ns - f->last_ns) > ZN_FLOW_LEAST_IDLE_NS ||
+        (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST | ZN_TCP_ACK)) != ZN_TCP_ACK ||
+        p->seq != side->next_seq)
+        return false;
+    zn_tcp_count_next(side, p);
+    f->last_ns = p->t_ns;
+    if (l != NULL)
+        zn_tcp_count_message(l, side, p);
+    return true;
+}
+
+#endif

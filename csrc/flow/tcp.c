@@ -1,0 +1,356 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counting TCP segments (RFC 9293) for a flow's record.
+ *
+ * Each direction keeps the highest sequence number sent and the holes below it. A segment that
+ * starts above opens a hole; one that fills a hole came out of order; sequence space seen before is
+ * a retransmission. Comparisons are modulo 2^32 (RFC 9293 3.4). Segments that simply come next are
+ * counted in the same way, and faster, by flow/flow_fast.h.
+ */
+#include "flow/flow_internal.h"
+#include "flow/flow_fast.h"
+
+/* How much of what its side sent may come before a SYN that is late: a window without scaling. */
+#define BEFORE_SYN_MAX 65536u
+
+/* The largest window (RFC 7323 2.3): so far may lie below what a side sent what the other waits
+ * for. */
+#define WINDOW_MAX (UINT32_C(1) << 30)
+/* How far beyond that a RST may lie: a capture may have lost so much. */
+#define RESET_BEYOND_MAX (UINT32_C(1) << 26)
+
+static void open_gap(zn_flow_table *t, zn_flow_resent *resent, uint32_t from, uint32_t to)
+{
+    zn_seq_gaps *g;
+    if (resent->gaps == 0) {
+        resent->gaps = zn_slab_take(&t->gaps);
+        if (resent->gaps == 0) {
+            t->stats->n[ZN_STAT_GAPS_FULL]++;
+            return;
+        }
+    }
+    g = zn_slab_at(&t->gaps, resent->gaps);
+    if (g->n == ZN_SEQ_GAPS) { /* the oldest hole will not be filled any more */
+        memmove(g->from, g->from + 1, (ZN_SEQ_GAPS - 1) * sizeof g->from[0]);
+        memmove(g->to, g->to + 1, (ZN_SEQ_GAPS - 1) * sizeof g->to[0]);
+        g->n--;
+    }
+    g->from[g->n] = from;
+    g->to[g->n++] = to;
+}
+
+static void drop_gap(zn_seq_gaps *g, uint32_t i)
+{
+    g->n--;
+    memmove(g->from + i, g->from + i + 1, (g->n - i) * sizeof g->from[0]);
+    memmove(g->to + i, g->to + i + 1, (g->n - i) * sizeof g->to[0]);
+}
+
+/* Takes [from, to) out of the holes; returns how much of it was a hole. */
+static uint32_t fill_gaps(zn_flow_table *t, zn_flow_resent *resent, uint32_t from, uint32_t to)
+{
+    zn_seq_gaps *g;
+    uint32_t filled = 0;
+    if (resent->gaps == 0)
+        return 0;
+    g = zn_slab_at(&t->gaps, resent->gaps);
+    for (uint32_t i = 0; i < g->n;) {
+        uint32_t a = zn_seq_ahead(from, g->from[i]) > 0 ? from : g->from[i];
+        uint32_t b = zn_seq_ahead(to, g->to[i]) < 0 ? to : g->to[i];
+        uint32_t gap_to = g->to[i];
+        if (zn_seq_ahead(b, a) <= 0) {
+            i++;
+            continue;
+        }
+        filled += b - a;
+        if (a == g->from[i] && b == gap_to) {
+            drop_gap(g, i);
+            continue;
+        }
+        if (a == g->from[i]) {
+            g->from[i] = b;
+        } else {
+            g->to[i] = a;
+            if (b != gap_to && g->n < ZN_SEQ_GAPS) { /* filled in its middle: two holes remain */
+                g->from[g->n] = b;
+                g->to[g->n++] = gap_to;
+            }
+        }
+        i++;
+    }
+    if (g->n == 0) {
+        zn_slab_give(&t->gaps, resent->gaps);
+        resent->gaps = 0;
+    }
+    return filled;
+}
+
+/* A flow's direction. */
+typedef struct direction {
+    zn_flow_table *t;
+    zn_flow *f;
+    zn_flow_side *side;
+} direction;
+
+/* Where it is told what it sent again or out of order. */
+static zn_flow_resent *resent_of(const direction *d)
+{
+    return &zn_flow_resents_at(d->t, d->f)->side[d->side - d->f->side];
+}
+
+/* The part of [from, from + n) that was sent before; *missing grows by what filled holes. */
+static uint32_t sent_before(const direction *d, uint32_t from, uint32_t n, uint32_t *missing)
+{
+    int32_t room = zn_seq_ahead(d->side->next_seq, from);
+    uint32_t filled;
+    if (room <= 0)
+        return 0;
+    if (n > (uint32_t)room)
+        n = (uint32_t)room;
+    filled = fill_gaps(d->t, resent_of(d), from, from + n);
+    *missing += filled;
+    return n - filled;
+}
+
+/* Where a segment lies in what its sender sent before. */
+typedef struct place {
+    bool again, out_of_order;
+} place;
+
+/*
+ * A segment whose sequence space was sent before, if only in part, is a retransmission; one that
+ * brings missing bytes and ends below the highest sequence number came out of order. SYN and FIN
+ * take a sequence number each, which is no byte of payload.
+ */
+static place count_again(const direction *d, const zn_packet *p, uint32_t end)
+{
+    place where;
+    uint32_t syn = (p->tcp_flags & ZN_TCP_SYN) != 0, fin = (p->tcp_flags & ZN_TCP_FIN) != 0;
+    uint32_t missing = 0, flags, bytes;
+    zn_flow_resent *resent;
+    flags = sent_before(d, p->seq, syn, &missing);
+    bytes = sent_before(d, p->seq + syn, p->payload_len, &missing);
+    flags += sent_before(d, end - fin, fin, &missing);
+    where.again = flags + bytes != 0;
+    where.out_of_order = missing != 0 && zn_seq_ahead(end, d->side->next_seq) < 0;
+    resent = resent_of(d);
+    resent->bytes += bytes;
+    resent->packets += where.again;
+    resent->packets_out_of_order += where.out_of_order;
+    return where;
+}
+
+/* Sorts the segment's sequence space into new, filling a hole, and sent before. */
+static place count_sequence(const direction *d, const zn_packet *p)
+{
+    zn_flow_side *side = d->side;
+    uint32_t length =
+        p->payload_len + ((p->tcp_flags & ZN_TCP_SYN) != 0) + ((p->tcp_flags & ZN_TCP_FIN) != 0);
+    uint32_t end = p->seq + length;
+    int32_t ahead = zn_seq_ahead(p->seq, side->next_seq);
+    place where = {false, false};
+    if (!side->seq_known) {
+        side->seq_known = true;
+        side->next_seq = end;
+        return where;
+    }
+    if (length == 0)
+        return where;
+    if (ahead > 0)
+        open_gap(d->t, resent_of(d), side->next_seq, p->seq);
+    else if (ahead < 0)
+        where = count_again(d, p, end);
+    if (zn_seq_ahead(end, side->next_seq) > 0)
+        side->next_seq = end;
+    return where;
+}
+
+static void count_path(zn_flow_table *t, const zn_flow *f, const zn_packet *p, place where)
+{
+    const zn_flow_side *side = &f->side[p->sender], *other = &f->side[1 - p->sender];
+    bool side_syn = f->rare[p->sender].syn != 0, other_syn = f->rare[1 - p->sender].syn != 0;
+    bool syn = (p->tcp_flags & ZN_TCP_SYN) != 0, fin = (p->tcp_flags & ZN_TCP_FIN) != 0;
+    zn_path_segment segment = {p, where.again, where.out_of_order, false, false, other->isn};
+    segment.moved = (syn && side_syn && side->isn != p->seq) ||
+                    (fin && side->fin != 0 && side->fin_end != p->seq + p->payload_len + 1);
+    segment.both_syn = (syn || side_syn) && other_syn;
+    zn_tcp_path_count(&t->segments, t->stats, zn_flow_path(t, f), &segment);
+}
+
+static void count_ack(zn_flow *f, zn_flow_side *side, const zn_packet *p)
+{
+    zn_flow_side *other = &f->side[1 - p->sender];
+    side->acks++;
+    side->acks_pure +=
+        p->payload_len == 0 && (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST)) == 0;
+    if (side->first_ack_ns == 0 && (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_RST)) == 0)
+        side->first_ack_ns = p->t_ns;
+    if (f->fin_seen && other->fin != 0 && zn_seq_ahead(p->ack, other->fin_end) >= 0)
+        other->fin_acked = true;
+    /* Of a connection that somebody else opened in its name, a firewall's RST has that number. */
+    if (!f->client_acked && f->syn_acked && p->sender == f->client && p->ack == other->isn + 1 &&
+        (p->tcp_flags & ZN_TCP_RST) == 0)
+        f->client_acked = true;
+}
+
+/* No count comes round to 0, which means none. */
+static uint16_t one_more(uint16_t n)
+{
+    return n == UINT16_MAX ? n : (uint16_t)(n + 1);
+}
+
+/* Where its stream starts, which no SYN moves that is sent into a connection whose numbers are
+ * known: the client's once the server acknowledged it, the server's once the client did. */
+static void count_syn(zn_flow *f, zn_flow_side *side, const zn_packet *p)
+{
+    bool answer = (p->tcp_flags & ZN_TCP_ACK) != 0;
+    /* Not where something came before the client's SYN: somebody else may have sent that; nor where
+     * a server that echoes segments may send its client's back. */
+    bool acks = !f->midstream && p->sender != f->client && answer &&
+                !zn_flow_client_plays_server(f) && f->rare[f->client].syn != 0 &&
+                p->ack == f->side[f->client].isn + 1;
+    if (answer)
+        zn_flow_note_server(f, p->sender);
+    f->rare[p->sender].syn = one_more(f->rare[p->sender].syn);
+    if (!f->syn_acked || (acks && !f->client_acked))
+        side->isn = p->seq;
+    f->syn_acked |= acks;
+    if (zn_flow_client_plays_server(f) && !f->client_acked) /* its echo was captured before it */
+        f->syn_acked = false;
+}
+
+static void count_flags(zn_flow *f, zn_flow_side *side, const zn_packet *p)
+{
+    zn_flow_rare *rare = &f->rare[p->sender];
+    if ((p->tcp_flags & ZN_TCP_SYN) != 0)
+        count_syn(f, side, p);
+    if ((p->tcp_flags & ZN_TCP_RST) != 0)
+        rare->rst = one_more(rare->rst);
+    if ((p->tcp_flags & ZN_TCP_FIN) != 0) {
+        side->fin = one_more(side->fin);
+        f->fin_seen = true;
+        side->fin_end = p->seq + p->payload_len + 1;
+    }
+    if ((p->tcp_flags & ZN_TCP_ACK) != 0)
+        count_ack(f, side, p);
+}
+
+static void count_data(zn_flow_side *side, const zn_packet *p)
+{
+    if (side->first_data_ns == 0)
+        side->first_data_ns = p->t_ns;
+    side->last_data_ns = p->t_ns;
+}
+
+/* Where a side's last message ended, and its last segment that was not sent before. */
+typedef struct ends {
+    uint32_t message, sent;
+} ends;
+
+/* Those of before a segment: of the first one, nothing is asked. */
+static ends ends_of(const zn_flow_layer7 *l, const zn_flow_side *side, unsigned i)
+{
+    ends e = {side->next_seq, side->next_seq};
+    if (!side->message_is_next && side->packets != 0)
+        e.message = l->message_seq[i];
+    if (!side->sent_is_next && side->packets != 0)
+        e.sent = l->sent_seq[i];
+    return e;
+}
+
+/* Messages end with PSH or FIN, where something was sent since the last one; `again`: the segment
+ * repeats what was sent before. */
+static void count_message(zn_flow_layer7 *l, zn_flow_side *side, const zn_packet *p, bool again,
+                          ends before)
+{
+    unsigned i = p->sender;
+    ends e = before;
+    if ((p->tcp_flags & ZN_TCP_SYN) != 0)
+        e.message = e.sent = p->seq + 1;
+    else if (side->packets == 1)
+        e.message = p->seq;
+    if (!again)
+        e.sent = p->seq + ((p->tcp_flags & ZN_TCP_SYN) != 0) + p->payload_len;
+    if ((p->tcp_flags & ZN_TCP_ACK) != 0 && (p->tcp_flags & (ZN_TCP_PSH | ZN_TCP_FIN)) != 0 &&
+        zn_seq_ahead(e.sent, e.message) > 0) {
+        zn_tcp_add_message(l, side, i);
+        e.message = e.sent;
+    }
+    side->message_is_next = e.message == side->next_seq;
+    side->sent_is_next = e.sent == side->next_seq;
+    if (!side->message_is_next)
+        l->message_seq[i] = e.message;
+    if (!side->sent_is_next)
+        l->sent_seq[i] = e.sent;
+}
+
+static zn_flow_end end_of(const zn_flow *f)
+{
+    return f->fin_seen && f->side[0].fin_acked && f->side[1].fin_acked ? ZN_FLOW_FIN : ZN_FLOW_OPEN;
+}
+
+/* The flow's own SYN comes again with its number (or, before anything answers it, with another),
+ * or late, right below what its side has sent. Before it, the other side can only have sent a
+ * SYN. */
+bool zn_tcp_begins_another(const zn_flow *f, const zn_packet *p)
+{
+    const zn_flow_side *side = &f->side[p->sender];
+    if (f->rare[p->sender].syn != 0)
+        return p->seq != side->isn && (f->syn_acked || side->packets_data != 0 || side->fin != 0);
+    if (!f->midstream) /* the other side opened it, and this one answers with a SYN of its own */
+        return false;
+    if (side->seq_known)
+        return side->next_seq - (p->seq + 1) >= BEFORE_SYN_MAX;
+    return f->rare[1 - p->sender].syn == 0;
+}
+
+bool zn_flow_complete(const zn_flow *f)
+{
+    bool client_syn = f->rare[f->client].syn != 0, server_syn = f->rare[1 - f->client].syn != 0;
+    if (f->end == ZN_FLOW_FIN) /* one direction alone is no connection */
+        return server_syn || f->side[f->client].packets_data == 0;
+    return (f->end == ZN_FLOW_RST || f->end == ZN_FLOW_IDLE) && client_syn && server_syn;
+}
+
+bool zn_tcp_refuse_reset(zn_flow *f, const zn_packet *p)
+{
+    zn_flow_side *side = &f->side[p->sender];
+    uint32_t sent = side->next_seq - side->isn;
+    uint32_t span = (sent < WINDOW_MAX ? sent : WINDOW_MAX) + RESET_BEYOND_MAX;
+    if ((p->tcp_flags & ZN_TCP_RST) == 0 || !f->client_acked)
+        return false; /* of what has no handshake, nobody knows the numbers: any RST ends it */
+    if (p->seq - (side->next_seq - span) <= span + RESET_BEYOND_MAX)
+        return false;
+    side->packets++;
+    side->bytes += p->payload_len;
+    side->packets_data += p->payload_len != 0;
+    side->acks += (p->tcp_flags & ZN_TCP_ACK) != 0;
+    f->rare[p->sender].rst = one_more(f->rare[p->sender].rst);
+    return true;
+}
+
+zn_flow_end zn_tcp_count(zn_flow_table *t, zn_flow *f, const zn_packet *p)
+{
+    zn_flow_side *side = &f->side[p->sender];
+    zn_flow_layer7 *l = zn_flow_layer7_entry(t, f);
+    direction d = {t, f, side};
+    place where;
+    ends before = {0, 0};
+    if (l != NULL)
+        before = ends_of(l, side, p->sender);
+    side->packets++;
+    side->bytes += p->payload_len;
+    where = count_sequence(&d, p);
+    if (t->paths != NULL)
+        count_path(t, f, p, where);
+    count_flags(f, side, p);
+    side->packets_data += p->payload_len != 0;
+    if ((p->tcp_flags & ZN_TCP_RST) != 0)
+        return ZN_FLOW_RST; /* what it carries tells why, and is not of the stream */
+    if (l != NULL)
+        count_message(l, side, p, where.again, before);
+    if (p->payload_len != 0)
+        count_data(side, p);
+    return end_of(f);
+}

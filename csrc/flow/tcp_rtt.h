@@ -1,0 +1,89 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the segments of a TCP flow tell about the path: round-trip times, hop limits, options,
+ * windows, and why segments came again or out of order. Kept only for flow tables that were asked
+ * for it (ZN_SET_E2E, ZN_SET_OPTIONS).
+ *
+ * Each direction keeps the segments it sent as a list ordered by sequence number. An
+ * acknowledgement of exactly a segment's end gives a round-trip time, unless the segment, or an
+ * earlier one after it, was sent again (Karn and Partridge, 1987). Acknowledged neighbours merge,
+ * so a list is as long as what is in flight. A segment that does not extend the list is classified
+ * by the rules of Mellia, Meo, Muscariello and Rossi, "Passive analysis of TCP anomalies" (Computer
+ * Networks, 2008).
+ */
+#ifndef ZN_STATE_TCP_PATH_H
+#define ZN_STATE_TCP_PATH_H
+
+#include "util/arena.h"
+#include "packet/packet.h"
+#include "util/stats.h"
+
+#define ZN_PATH_SEGMENTS 100 /* of a direction; then the oldest merges into its neighbour */
+
+/* Why a segment did not extend what its sender had sent. */
+typedef enum zn_anomaly {
+    ZN_IN_SEQUENCE,
+    ZN_RETRANSMITTED_RTO, /* by timeout */
+    ZN_RETRANSMITTED_FAST,
+    ZN_REORDERED,
+    ZN_DUPLICATED, /* by the network: the same IP packet again */
+    ZN_FLOW_CONTROL,
+    ZN_UNNEEDED_RTO, /* retransmitted although acknowledged */
+    ZN_UNNEEDED_FAST,
+    ZN_ANOMALY_UNKNOWN,
+    ZN_ANOMALIES
+} zn_anomaly;
+
+typedef struct zn_path_side {
+    uint64_t rtt_sum_ns;
+    double rtt_squares; /* sum of squares, ns^2 */
+    int64_t rtt_min_ns, rtt_max_ns;
+    uint32_t rtt_count; /* samples of what this side sent */
+    uint32_t sacks;     /* segments with SACK blocks */
+    uint32_t segment_max, segment_min;
+    uint32_t window_max, window_min, window_zero, window; /* window: the last one, scaled */
+    uint32_t flight_max, flight_min;                      /* bytes sent and not acknowledged */
+    uint32_t flight_first; /* bytes sent before the first acknowledgement of data */
+    uint32_t ack;          /* the last one this side sent; before: the other's ISN */
+    uint32_t anomalies[ZN_ANOMALIES];
+    uint32_t first, last; /* segments, 0: none */
+    uint16_t segments;
+    uint16_t mss; /* option, 0: none */
+    uint8_t ttl_min, ttl_max;
+    uint8_t scale; /* window scale option */
+    bool scale_seen : 1;
+    bool timestamps : 1;
+    bool sack_permitted : 1;
+    bool data_acked : 1;  /* the other side acknowledged something behind the SYN */
+    bool flags_moved : 1; /* SYN or FIN came again with another sequence number */
+} zn_path_side;
+
+typedef struct zn_tcp_path {
+    zn_path_side side[2]; /* by tuple index */
+} zn_tcp_path;
+
+/* What flow/tcp knows of a segment and its flow before it counts the flags. */
+typedef struct zn_path_segment {
+    const zn_packet *packet;
+    bool again, out_of_order;
+    bool moved;    /* SYN or FIN with another sequence number than before */
+    bool both_syn; /* both SYNs were seen, this segment included */
+    uint32_t other_isn;
+} zn_path_segment;
+
+/* Counts a segment; `slab` holds the lists, and *stats counts when it is full. */
+void zn_tcp_path_count(zn_slab *slab, zn_stats *stats, zn_tcp_path *path,
+                       const zn_path_segment *segment);
+/* Gives the lists back. */
+void zn_tcp_path_close(zn_slab *slab, zn_tcp_path *path);
+/* Notes the options of a segment that `side` sent (RFC 9293 3.2, RFC 7323, RFC 2018). */
+void zn_tcp_read_options(zn_path_side *side, zn_span options);
+/* Bytes of one list entry, for the slab. */
+size_t zn_tcp_path_entry_bytes(void);
+
+/* Mean and standard deviation of a side's round-trip times, ns; 0 without samples. */
+int64_t zn_path_rtt_mean(const zn_path_side *side);
+int64_t zn_path_rtt_deviation(const zn_path_side *side);
+
+#endif

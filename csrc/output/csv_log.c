@@ -1,0 +1,32 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/csv_log.h"
+
+static char end_of(const zn_fields *fields, size_t i)
+{
+    return i + 1 < fields->n ? ',' : '\n';
+}
+
+void zn_csv_log_header(zn_text *out, const zn_fields *fields)
+{
+    for (size_t i = 0; i < fields->n; i++) {
+        zn_column_put_word(out, fields->at[i].name);
+        zn_text_char(out, end_of(fields, i));
+    }
+}
+
+void zn_csv_log_record(zn_text *out, const zn_fields *fields, const zn_record *r)
+{
+    zn_cell value;
+    for (size_t i = 0; i < fields->n; i++) {
+        bool quoted;
+        zn_field_value(&fields->at[i], r, &value);
+        quoted = value.kind == ZN_CELL_TEXT && memchr(value.text.p, ',', value.text.n) != NULL;
+        if (quoted)
+            zn_text_char(out, '"');
+        zn_field_put(out, &fields->at[i], &value);
+        if (quoted)
+            zn_text_char(out, '"');
+        zn_text_char(out, end_of(fields, i));
+    }
+}

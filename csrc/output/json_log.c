@@ -1,0 +1,65 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/json_log.h"
+
+static void put_json(zn_text *out, const zn_field *field, const zn_cell *v)
+{
+    bool quoted = field->type == ZN_FIELD_TEXT;
+    if (v->kind == ZN_CELL_NONE) {
+        zn_text_literal(out, "null");
+        return;
+    }
+    if (quoted)
+        zn_text_char(out, '"');
+    zn_field_put(out, field, v);
+    if (quoted)
+        zn_text_char(out, '"');
+}
+
+void zn_json_record(zn_text *out, const zn_fields *fields, const zn_record *r)
+{
+    zn_cell value;
+    char separator = '{';
+    for (size_t i = 0; i < fields->n; i++) {
+        const zn_field *field = &fields->at[i];
+        if (!zn_field_applies(field, r->proto))
+            continue;
+        zn_text_char(out, separator);
+        zn_text_char(out, '"');
+        zn_column_put_word(out, field->name);
+        zn_text_literal(out, "\":");
+        zn_field_value(field, r, &value);
+        put_json(out, field, &value);
+        separator = ',';
+    }
+    zn_text_literal(out, "}\n");
+}
+
+static void put_text(zn_text *out, zn_span text)
+{
+    zn_text_char(out, '"');
+    zn_text_span(out, text);
+    zn_text_char(out, '"');
+}
+
+void zn_json_release(zn_text *out, const zn_release *release)
+{
+    const char *source = zn_name_source_word(release->source);
+    zn_cell client = {.kind = ZN_CELL_ADDRESS, .address = &release->client};
+    zn_text_literal(out, "{\"t_ns\":");
+    zn_text_i64(out, release->t_ns);
+    zn_text_literal(out, ",\"client\":");
+    if (release->client_shown == ZN_SHOWN_NOT) {
+        zn_text_literal(out, "null");
+    } else {
+        zn_text_char(out, '"');
+        zn_cell_put(out, &client);
+        zn_text_char(out, '"');
+    }
+    zn_text_literal(out, ",\"name\":");
+    put_text(out, release->name);
+    zn_text_literal(out, ",\"name_source\":\"");
+    if (source != NULL)
+        zn_column_put_word(out, source);
+    zn_text_literal(out, "\"}\n");
+}

@@ -1,0 +1,20 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * JSON Lines: flow records, and released observations, (t, f(u, t), a) of Jha et al. 2022, each at
+ * the moment of its decision.
+ * One object a line. What is missing or withheld is null; times are integer ns since the Unix epoch
+ * where the name says so, and as Tstat tells them in its columns. Nothing needs escaping: names
+ * arrive normalised.
+ */
+#ifndef ZN_IO_JSON_LOG_H
+#define ZN_IO_JSON_LOG_H
+
+#include "output/fields.h"
+
+/* A flow, with the fields that its protocol has. */
+void zn_json_record(zn_text *out, const zn_fields *fields, const zn_record *r);
+/* {"t_ns":..,"client":..,"name":..,"name_source":..} */
+void zn_json_release(zn_text *out, const zn_release *release);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/tstat_log.h"
+
+#include "packet/packet.h"
+
+#define EVERY_SET (ZN_SET_E2E | ZN_SET_LAYER7 | ZN_SET_P2P | ZN_SET_OPTIONS)
+#define ADVANCED_SET 16 /* Tstat counts it among all sets, although it has no columns */
+
+static zn_tstat_put put_of(const zn_column *c)
+{
+    switch (c->kind) {
+    case ZN_COLUMN_COUNT:
+    case ZN_COLUMN_BYTES:
+    case ZN_COLUMN_TOTAL:
+        return ZN_TSTAT_PUT_8;
+    case ZN_COLUMN_CONNECTION:
+        return ZN_TSTAT_PUT_4;
+    case ZN_COLUMN_PORT:
+    case ZN_COLUMN_METHOD:
+        return ZN_TSTAT_PUT_2;
+    case ZN_COLUMN_INTERNAL:
+        return ZN_TSTAT_PUT_1;
+    case ZN_COLUMN_MS:
+        return ZN_TSTAT_PUT_MS;
+    case ZN_COLUMN_START_MS:
+    case ZN_COLUMN_END_MS:
+        return ZN_TSTAT_PUT_TIME;
+    case ZN_COLUMN_NO_COUNT:
+        return ZN_TSTAT_PUT_ZERO;
+    case ZN_COLUMN_DURATION_MS:
+        return ZN_TSTAT_PUT_DURATION;
+    case ZN_COLUMN_ENCRYPTED:
+        return ZN_TSTAT_PUT_PSEUDONYM;
+    default:
+        return ZN_TSTAT_PUT_CELL;
+    }
+}
+
+static void set_steps(zn_tstat *t, zn_tstat_log log, const zn_log_columns *columns)
+{
+    t->columns[log] = columns->n;
+    for (size_t i = columns->n; i-- > 0;) {
+        zn_tstat_step *s = &t->step[log][i];
+        *s = (zn_tstat_step){put_of(columns->at[i]), zn_column_place(columns->at[i]), 1,
+                             columns->at[i]};
+        if ((s->put == ZN_TSTAT_PUT_8 || s->put == ZN_TSTAT_PUT_MS) && i + 1 < columns->n &&
+            s[1].put == s->put)
+            s->run = s[1].run + 1;
+    }
+}
+
+void zn_tstat_init(zn_tstat *t, unsigned sets)
+{
+    zn_log_columns columns;
+    t->number = sets == EVERY_SET ? sets + ADVANCED_SET : sets;
+    t->time.n = 0;
+    zn_log_columns_tcp(&columns, sets);
+    set_steps(t, ZN_TSTAT_TCP_COMPLETE, &columns);
+    zn_log_columns_tcp(&columns, 0);
+    set_steps(t, ZN_TSTAT_TCP_NOCOMPLETE, &columns);
+    zn_log_columns_udp(&columns);
+    set_steps(t, ZN_TSTAT_UDP_COMPLETE, &columns);
+}
+
+zn_tstat_log zn_tstat_log_of(const zn_record *r)
+{
+    if (r->proto == ZN_PROTO_UDP)
+        return ZN_TSTAT_UDP_COMPLETE;
+    if (r->midstream)
+        return ZN_TSTAT_NONE;
+    return r->complete ? ZN_TSTAT_TCP_COMPLETE : ZN_TSTAT_TCP_NOCOMPLETE;
+}
+
+void zn_tstat_header(zn_text *out, const zn_tstat *t, zn_tstat_log log)
+{
+    zn_text_char(out, '#');
+    if (log != ZN_TSTAT_UDP_COMPLETE) {
+        zn_text_u64(out, t->number / 10);
+        zn_text_u64(out, t->number % 10);
+        zn_text_char(out, '#');
+    }
+    for (size_t i = 0; i < t->columns[log]; i++) {
+        if (i != 0)
+            zn_text_char(out, ' ');
+        zn_column_put_word(out, t->step[log][i].column->name);
+        zn_text_char(out, ':');
+        zn_text_u64(out, i + 1);
+    }
+    zn_text_char(out, '\n');
+}
+
+/* A value of another kind than a number and what is behind it, after what has been written up to
+ * `at`; returns their end, where there is room for as much as before, or NULL when memory is
+ * out. */
+static char *put_cell(zn_text *out, const zn_column *c, const zn_record *r, char *at, size_t room)
+{
+    zn_cell value;
+    out->n = (size_t)(at - out->bytes);
+    zn_column_cell(c, r, &value);
+    if (value.kind != ZN_CELL_NONE)
+        zn_cell_put(out, &value);
+    else
+        zn_column_put_word(out, c->missing);
+    zn_text_char(out, ' ');
+    return zn_text_reserve(out, room);
+}
+
+/* A number and a blank. */
+static inline char *put_number(char *at, uint64_t number)
+{
+    if (ZN_LIKELY(number < 10)) {
+        at[0] = (char)('0' + number);
+        at[1] = ' ';
+        return at + 2;
+    }
+    at = zn_digits_put(at, number);
+    *at++ = ' ';
+    return at;
+}
+
+/* Most columns: rows of numbers, mostly small ones. */
+static char *put_run(char *at, const zn_tstat_step *s, const zn_record *r)
+{
+    for (const zn_tstat_step *end = s + s->run; s < end; s++) {
+        uint64_t number;
+        memcpy(&number, (const char *)r + s->offset, sizeof number);
+        at = put_number(at, number);
+    }
+    return at;
+}
+
+static char *put_ms(char *at, int64_t ns)
+{
+    at = zn_digits_put_millionths(at, ns);
+    *at++ = ' ';
+    return at;
+}
+
+/* Times are mostly 0: of what never happened, or is told roughly. */
+static char *put_ms_run(char *at, const zn_tstat_step *s, const zn_record *r)
+{
+    for (const zn_tstat_step *end = s + s->run; s < end; s++) {
+        int64_t ns;
+        memcpy(&ns, (const char *)r + s->offset, sizeof ns);
+        at = put_ms(at, ns);
+    }
+    return at;
+}
+
+static char *put_time(char *at, zn_tstat_time *last, int64_t ns)
+{
+    if (ns != last->ns || last->n == 0) {
+        last->ns = ns;
+        last->n = (size_t)(put_ms(last->text, ns) - last->text);
+    }
+    memcpy(at, last->text, sizeof last->text); /* a column's room: its length is a constant */
+    return at + last->n;
+}
+
+#define NUMBER(type)                                                                               \
+    do {                                                                                           \
+        type number;                                                                               \
+        memcpy(&number, (const char *)r + s->offset, sizeof number);                               \
+        return put_number(at, number);                                                             \
+    } while (0)
+
+/* The value of a column other than a cell, or the values of a run, and blanks; returns their
+ * end. */
+static inline char *put_step(zn_tstat *t, const zn_tstat_step *s, const zn_record *r, char *at)
+{
+    zn_shown shown;
+    int64_t ns;
+    switch (s->put) {
+    case ZN_TSTAT_PUT_8:
+        return put_run(at, s, r);
+    case ZN_TSTAT_PUT_4:
+        NUMBER(uint32_t);
+    case ZN_TSTAT_PUT_2:
+        NUMBER(uint16_t);
+    case ZN_TSTAT_PUT_1:
+        NUMBER(uint8_t);
+    case ZN_TSTAT_PUT_MS:
+        return put_ms_run(at, s, r);
+    case ZN_TSTAT_PUT_TIME:
+        memcpy(&ns, (const char *)r + s->offset, sizeof ns);
+        return put_time(at, &t->time, ns);
+    case ZN_TSTAT_PUT_DURATION:
+        return put_ms(at, r->last_ns - r->first_ns);
+    case ZN_TSTAT_PUT_PSEUDONYM:
+        memcpy(&shown, (const char *)r + s->offset, sizeof shown);
+        return put_number(at, shown == ZN_SHOWN_PSEUDONYM);
+    case ZN_TSTAT_PUT_ZERO:
+    case ZN_TSTAT_PUT_CELL:
+        break;
+    }
+    return put_number(at, 0);
+}
+
+void zn_tstat_line(zn_text *out, zn_tstat *t, zn_tstat_log log, const zn_record *r)
+{
+    const zn_tstat_step *s = t->step[log], *end = s + t->columns[log];
+    size_t room = t->columns[log] * (ZN_FIXED_MAX + 1); /* numbers and what is between them */
+    char *at = zn_text_reserve(out, room);
+    for (; s < end && at != NULL; s += s->run) {
+        if (s->put == ZN_TSTAT_PUT_CELL)
+            at = put_cell(out, s->column, r, at, room);
+        else
+            at = put_step(t, s, r, at);
+    }
+    if (at == NULL)
+        return;
+    at[-1] = '\n';
+    out->n = (size_t)(at - out->bytes);
+}

@@ -1,0 +1,64 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tstat's text logs: log_tcp_complete, log_tcp_nocomplete and log_udp_complete, with the columns of
+ * output/columns.h. What is not measured holds what Tstat prints for "missing".
+ */
+#ifndef ZN_IO_TSTAT_LOG_H
+#define ZN_IO_TSTAT_LOG_H
+
+#include "util/digits.h"
+#include "output/columns.h"
+
+typedef enum zn_tstat_log {
+    ZN_TSTAT_TCP_COMPLETE,
+    ZN_TSTAT_TCP_NOCOMPLETE, /* core columns only */
+    ZN_TSTAT_UDP_COMPLETE,
+    ZN_TSTAT_NONE /* Tstat logs no such flow */
+} zn_tstat_log;
+
+/* How a column's value is put: most are a number of the record. */
+typedef enum zn_tstat_put {
+    ZN_TSTAT_PUT_8, /* uint64_t */
+    ZN_TSTAT_PUT_4,
+    ZN_TSTAT_PUT_2,
+    ZN_TSTAT_PUT_1,
+    ZN_TSTAT_PUT_MS,   /* int64_t ns as ms */
+    ZN_TSTAT_PUT_TIME, /* the same, of when a flow began or ended */
+    ZN_TSTAT_PUT_ZERO,
+    ZN_TSTAT_PUT_DURATION,  /* of the record, as ms */
+    ZN_TSTAT_PUT_PSEUDONYM, /* zn_shown: whether it is that of one */
+    ZN_TSTAT_PUT_CELL       /* not a plain number: through zn_column_cell */
+} zn_tstat_put;
+
+typedef struct zn_tstat_step {
+    zn_tstat_put put;
+    uint32_t offset; /* in a zn_record */
+    uint32_t run;    /* ZN_TSTAT_PUT_8 and MS: how many follow one another from here on; else 1 */
+    const zn_column *column;
+} zn_tstat_step;
+
+/* The time that was put last: rough ones are the same in line after line. */
+typedef struct zn_tstat_time {
+    int64_t ns;
+    size_t n; /* bytes of text; 0: none was put yet */
+    char text[ZN_FIXED_MAX + 1];
+} zn_tstat_time;
+
+/* The columns of each log, for a run's column sets. */
+typedef struct zn_tstat {
+    unsigned number; /* the header's #NN# */
+    size_t columns[ZN_TSTAT_NONE];
+    zn_tstat_step step[ZN_TSTAT_NONE][ZN_COLUMNS_MAX];
+    zn_tstat_time time;
+} zn_tstat;
+
+void zn_tstat_init(zn_tstat *t, unsigned sets);
+/* The log a record belongs to. */
+zn_tstat_log zn_tstat_log_of(const zn_record *r);
+/* The header line of a log. */
+void zn_tstat_header(zn_text *out, const zn_tstat *t, zn_tstat_log log);
+/* One line. */
+void zn_tstat_line(zn_text *out, zn_tstat *t, zn_tstat_log log, const zn_record *r);
+
+#endif

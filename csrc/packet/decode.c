@@ -1,0 +1,325 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A frame is peeled from the outside, header by header (packet/layers.h), up to the innermost TCP or
+ * UDP header.
+ *
+ * An unreadable header ends the packet with a counter. A readable one whose data was cut off by the
+ * snapshot length does not: lengths come from the headers, and the payload is what is there of it.
+ *
+ * What most frames are is decoded at one go by packet_usual.h, with the same result; and so is what
+ * most IP packets are, wherever peeling comes to one.
+ *
+ * Behind a UDP port that a tunnel uses may be something else. Until an IP header was read in there,
+ * what does not fit makes the packet the plain datagram again.
+ */
+#include "packet/decode.h"
+
+#include "packet/layers.h"
+
+#define HEADERS_MAX 16u
+#define TCP_HEADER_BYTES 20u
+#define UDP_HEADER_BYTES 8u
+
+void zn_layers_narrow(zn_layers *l, uint32_t n)
+{
+    uint32_t wire = zn_layers_wire(l);
+    size_t left = zn_cursor_left(&l->c);
+    if (n > wire)
+        n = wire;
+    if (n < left) {
+        l->c = zn_cursor_sub(&l->c, n);
+        l->missing = 0;
+    } else {
+        l->missing = n - (uint32_t)left;
+        l->c.whole |= l->missing == 0 && zn_cursor_ok(&l->c);
+    }
+}
+
+bool zn_layers_looks_like_ip(const zn_layers *l)
+{
+    zn_cursor c = l->c;
+    uint32_t wire = zn_layers_wire(l);
+    uint8_t first = zn_cursor_u8(&c);
+    uint16_t length;
+    zn_cursor_skip(&c, first >> 4 == 6 ? 3 : 1);
+    length = zn_cursor_be16(&c);
+    if (!zn_cursor_ok(&c))
+        return false;
+    if (first >> 4 == 6)
+        return length + 40u <= wire;
+    return first >> 4 == 4 && (first & 0x0f) >= 5 && length >= (first & 0x0fu) * 4u &&
+           length <= wire;
+}
+
+bool zn_layers_nest(zn_layers *l)
+{
+    if (l->tunnel_count == ZN_TUNNELS_MAX)
+        return false;
+    l->tunnels[l->tunnel_count++] = (zn_tunnel){{l->ip.src, l->ip.dst}};
+    return true;
+}
+
+/* One of a datagram's ports is a tunnel's. */
+static bool may_be_tunnel(zn_cursor udp)
+{
+    uint32_t ports = zn_cursor_be32(&udp);
+    return zn_layers_port((uint16_t)ports) != ZN_HEADER_TRANSPORT ||
+           zn_layers_port((uint16_t)(ports >> 16)) != ZN_HEADER_TRANSPORT;
+}
+
+/* Behind the IP header: a fragment ends here unless it is a first one that was cut. */
+static zn_stat enter_ip(zn_layers *l)
+{
+    zn_ip *ip = &l->ip;
+    if (ZN_UNLIKELY(ip->fragment)) {
+        bool cut = zn_cursor_left(&ip->payload) < ip->payload_wire;
+        zn_stat why;
+        if (!cut)
+            return ZN_STAT_FRAGMENTS;
+        if (ip->offset != 0)
+            return ZN_STAT_DROP_IP_FRAGMENT;
+        why = zn_ip_skip_extensions(ip);
+        if (why != ZN_STAT_COUNT)
+            return why;
+        if (ip->offset != 0) /* a fragment of a fragment */
+            return ZN_STAT_DROP_IP_FRAGMENT;
+    }
+    if (ZN_UNLIKELY(ip->authenticated))
+        zn_layers_saw(l, ZN_STAT_IN_AH);
+    if (ZN_LIKELY(ip->protocol == ZN_PROTO_TCP ||
+                  (ip->protocol == ZN_PROTO_UDP && !may_be_tunnel(ip->payload))))
+        return zn_layers_go(l, ZN_HEADER_TRANSPORT);
+    l->c = ip->payload;
+    l->missing = ip->payload_wire - (uint32_t)zn_cursor_left(&l->c);
+    return zn_layers_protocol(l, ip->protocol);
+}
+
+zn_stat zn_peel_ip(zn_layers *l)
+{
+    zn_stat why;
+    if (l->in_ip && !zn_layers_nest(l))
+        return ZN_STAT_DROP_ENCAPSULATION_DEPTH;
+    why = zn_ip_decode(&l->c, zn_layers_wire(l), &l->ip);
+    if (why != ZN_STAT_COUNT)
+        return why;
+    l->in_ip = true;
+    l->unsure = false;
+    return enter_ip(l);
+}
+
+typedef zn_stat peeler(zn_layers *l);
+
+static zn_stat peel_unknown(zn_layers *l)
+{
+    (void)l;
+    return ZN_STAT_DROP_LINK_TYPE;
+}
+
+static peeler *const peelers[] = {[ZN_HEADER_UNKNOWN] = peel_unknown,
+#define ZN_PEELER(name, function) [ZN_HEADER_##name] = zn_peel_##function,
+                                  ZN_HEADERS(ZN_PEELER)
+#undef ZN_PEELER
+};
+
+/* Why a header could not be read. */
+static zn_stat unreadable(const zn_layers *l)
+{
+    return l->in_ip ? ZN_STAT_DROP_ENCAPSULATION_MALFORMED : ZN_STAT_DROP_LINK_TRUNCATED;
+}
+
+/* The reason shows that the bytes behind a tunnel's port were no such tunnel's. */
+static bool is_no_tunnel(zn_stat why)
+{
+    return why == ZN_STAT_DROP_ENCAPSULATION_MALFORMED || why == ZN_STAT_DROP_IP_MALFORMED ||
+           why == ZN_STAT_DROP_LINK_TRUNCATED;
+}
+
+/* The IP packet that comes next is a usual one, and *out is what it carries. */
+static bool take_usual(zn_layers *l, const zn_bucket_key *key, zn_packet *out)
+{
+    zn_cursor c = l->c;
+    zn_span packet = zn_cursor_rest(&c);
+    if (!zn_cursor_ok(&c) || packet.n < ZN_USUAL_V4_HEADER_BYTES ||
+        !(zn_header_u8(packet, 0) == ZN_USUAL_V4_START ? zn_usual_v4(packet, key, out)
+                                                       : zn_usual_v6(packet, key, out)))
+        return false;
+    if (l->in_ip && !zn_layers_nest(l))
+        return false;
+    out->fragment = false;
+    l->next = ZN_HEADER_TRANSPORT;
+    return true;
+}
+
+/* Peels until the transport header, or whatever else ends the row; *taken: *out has it already. */
+static zn_stat peel_all(zn_layers *l, const zn_bucket_key *key, zn_packet *out, bool *taken)
+{
+    zn_stat why = ZN_STAT_COUNT;
+    for (unsigned n = 0; n < HEADERS_MAX && l->next != ZN_HEADER_TRANSPORT; n++) {
+        bool at_ip = l->next == ZN_HEADER_IP;
+        *taken = at_ip && take_usual(l, key, out);
+        if (*taken)
+            return ZN_STAT_COUNT;
+        why = ZN_LIKELY(at_ip) ? zn_peel_ip(l) : peelers[l->next](l);
+        if (ZN_UNLIKELY(!at_ip && !zn_cursor_ok(&l->c)))
+            why = unreadable(l);
+        if (ZN_UNLIKELY(why != ZN_STAT_COUNT))
+            break;
+    }
+    if (ZN_UNLIKELY(l->unsure) && is_no_tunnel(why)) {
+        l->ip = l->plain.ip;
+        l->tunnel_count = l->plain.tunnel_count;
+        l->seen = l->plain.seen;
+        return ZN_STAT_COUNT;
+    }
+    if (why == ZN_STAT_COUNT && l->next != ZN_HEADER_TRANSPORT)
+        return ZN_STAT_DROP_ENCAPSULATION_DEPTH;
+    return why;
+}
+
+/* Why a transport header that does not fit its bytes is not decoded. */
+static zn_stat misfit(const zn_ip *ip, const zn_cursor *c)
+{
+    if (ip->fragment)
+        return ZN_STAT_DROP_IP_FRAGMENT;
+    return c->state == ZN_CURSOR_SHORT ? ZN_STAT_DROP_TRANSPORT_TRUNCATED
+                                       : ZN_STAT_DROP_TRANSPORT_MALFORMED;
+}
+
+/* The next n bytes, or as many of them as were captured. */
+static zn_span take_captured(zn_cursor *c, size_t n)
+{
+    size_t left = zn_cursor_left(c);
+    return zn_cursor_take(c, n < left ? n : left);
+}
+
+static zn_stat decode_tcp(const zn_ip *ip, uint16_t port[2], zn_packet *out)
+{
+    zn_cursor c = ip->payload;
+    uint32_t header;
+    uint16_t offset_and_flags;
+
+    port[0] = zn_cursor_be16(&c);
+    port[1] = zn_cursor_be16(&c);
+    out->seq = zn_cursor_be32(&c);
+    out->ack = zn_cursor_be32(&c);
+    offset_and_flags = zn_cursor_be16(&c);
+    out->window = zn_cursor_be16(&c);
+    zn_cursor_skip(&c, 4);
+    header = (uint32_t)(offset_and_flags >> 12) * 4u;
+    if (!zn_cursor_ok(&c))
+        return misfit(ip, &c);
+    if (header < TCP_HEADER_BYTES)
+        return ZN_STAT_DROP_TRANSPORT_MALFORMED;
+    if (header > ip->payload_wire)
+        return misfit(ip, &c);
+    out->tcp_flags = (uint8_t)offset_and_flags;
+    out->options = (uint8_t)take_captured(&c, header - TCP_HEADER_BYTES).n;
+    zn_packet_set_payload(out, zn_cursor_rest(&c));
+    out->payload_len = ip->payload_wire - header;
+    return ZN_STAT_COUNT;
+}
+
+static zn_stat decode_udp(const zn_ip *ip, uint16_t port[2], zn_packet *out)
+{
+    zn_cursor c = ip->payload;
+    uint32_t length;
+
+    port[0] = zn_cursor_be16(&c);
+    port[1] = zn_cursor_be16(&c);
+    length = zn_cursor_be16(&c);
+    zn_cursor_skip(&c, 2);
+    if (!zn_cursor_ok(&c))
+        return misfit(ip, &c);
+    if (length == 0 || (ip->fragment && length > ip->payload_wire)) /* RFC 2675: a jumbogram */
+        length = ip->payload_wire;
+    /* A receiver drops a datagram that is longer than the packet it came in: so do we. */
+    if (length < UDP_HEADER_BYTES || length > ip->payload_wire)
+        return ZN_STAT_DROP_TRANSPORT_MALFORMED;
+    out->seq = out->ack = 0;
+    out->window = 0;
+    out->tcp_flags = 0;
+    out->options = 0;
+    out->payload_len = length - UDP_HEADER_BYTES;
+    zn_packet_set_payload(out, take_captured(&c, out->payload_len));
+    return ZN_STAT_COUNT;
+}
+
+/* Unless something was wrong already: peels to the end, and decodes the transport header, or the
+ * fragment, that it comes to. */
+static zn_stat finish(zn_layers *l, zn_stat why, const zn_bucket_key *key, zn_packet *out,
+                      zn_fragment *fragment)
+{
+    const zn_ip *ip = &l->ip;
+    zn_addr_words src, dst;
+    uint16_t port[2];
+    bool taken = false;
+    if (why == ZN_STAT_COUNT)
+        why = peel_all(l, key, out, &taken);
+    out->encapsulations = l->seen;
+    out->tunnel_count = (uint8_t)l->tunnel_count;
+    if (ZN_UNLIKELY(l->tunnel_count != 0))
+        memcpy(out->tunnels, l->tunnels, l->tunnel_count * sizeof l->tunnels[0]);
+    if (why == ZN_STAT_FRAGMENTS) {
+        zn_cursor rest = ip->payload;
+        *fragment = (zn_fragment){ip->src, ip->dst, ip->id,   ip->offset,           ip->protocol,
+                                  ip->ttl, ip->v6,  ip->more, zn_cursor_rest(&rest)};
+    }
+    if (taken || why != ZN_STAT_COUNT)
+        return why;
+    why = ip->protocol == ZN_PROTO_TCP ? decode_tcp(ip, port, out) : decode_udp(ip, port, out);
+    if (why != ZN_STAT_COUNT)
+        return why;
+    out->ttl = ip->ttl;
+    out->ip_id = ip->v6 ? 0 : (uint16_t)ip->id;
+    out->fragment = ip->fragment;
+    memcpy(&src, ip->src.byte, sizeof src);
+    memcpy(&dst, ip->dst.byte, sizeof dst);
+    zn_packet_set_tuple(out, src, dst, (uint32_t)port[0] << 16 | port[1], ip->protocol, key);
+    return ZN_STAT_COUNT;
+}
+
+static void start(zn_layers *l)
+{
+    l->seen = 0;
+    l->tunnel_count = 0;
+    l->in_ip = false;
+    l->unsure = false;
+}
+
+zn_stat zn_packet_peel(const zn_packet_input *in, const zn_bucket_key *key, zn_packet *out,
+                       zn_fragment *fragment)
+{
+    uint32_t captured = (uint32_t)in->bytes.n;
+    uint32_t wire = in->wire > captured ? in->wire : captured;
+    zn_layers l;
+    zn_stat why;
+    start(&l);
+    l.c = zn_cursor_over_span(in->bytes, wire == captured);
+    l.missing = wire - captured;
+    why = zn_layers_link(&l, in->link_type);
+    return finish(&l, why, key, out, fragment);
+}
+
+zn_stat zn_packet_decode_datagram(const zn_fragment *datagram, const zn_bucket_key *key,
+                                  zn_packet *out, zn_fragment *fragment)
+{
+    zn_layers l;
+    zn_stat why;
+    start(&l);
+    l.tunnel_count = out->tunnel_count;
+    memcpy(l.tunnels, out->tunnels, out->tunnel_count * sizeof l.tunnels[0]);
+    l.in_ip = true;
+    l.ip = (zn_ip){.src = datagram->src,
+                   .dst = datagram->dst,
+                   .id = datagram->id,
+                   .payload = zn_cursor_over_span(datagram->bytes, true),
+                   .payload_wire = (uint32_t)datagram->bytes.n,
+                   .protocol = datagram->protocol,
+                   .ttl = datagram->ttl,
+                   .v6 = datagram->v6};
+    why = zn_ip_skip_extensions(&l.ip);
+    if (why == ZN_STAT_COUNT)
+        why = enter_ip(&l);
+    return finish(&l, why, key, out, fragment);
+}

@@ -1,0 +1,41 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The IP layer: IPv4 with options (RFC 791), IPv6 with extension headers (RFC 8200), AH in both
+ * (RFC 4302), up to the header of whatever the IP packet carries, or up to a fragment's data.
+ */
+#ifndef ZN_PROTO_IP_H
+#define ZN_PROTO_IP_H
+
+#include "util/addr.h"
+#include "util/cursor.h"
+#include "util/stats.h"
+
+/* One IP packet. `payload` borrows the frame. */
+typedef struct zn_ip {
+    zn_addr src, dst;
+    zn_cursor payload;     /* captured bytes behind the IP headers, trailing padding left out */
+    uint32_t payload_wire; /* how many there were on the wire, from the length in the IP header */
+    uint32_t id;           /* IPv4 identification; IPv6: of the fragment's datagram, else 0 */
+    uint16_t offset;       /* fragments: of the payload in the datagram's, bytes */
+    uint8_t protocol;      /* IANA number of what the payload starts with */
+    uint8_t ttl;           /* IPv4 TTL or IPv6 hop limit */
+    bool v6;
+    bool fragment;      /* the payload is a part of a datagram's, which `offset` and `more` place */
+    bool more;          /* fragments: not the last */
+    bool authenticated; /* an AH was there */
+} zn_ip;
+
+/*
+ * Decodes the IP packet that starts at the cursor into *out; the version field says which. `wire`:
+ * bytes from here to the end of the frame on the wire, which is where a packet ends that gives its
+ * length as 0 (left so for the network card to fill in). Returns ZN_STAT_COUNT, or the
+ * ZN_STAT_DROP_IP_* counter that says why *out is not valid.
+ */
+zn_stat zn_ip_decode(zn_cursor *frame, uint32_t wire, zn_ip *out);
+
+/* Goes behind the extension headers that a datagram's first bytes start with: of a first fragment,
+ * which zn_ip_decode leaves as it is, or of a datagram put together. Returns as zn_ip_decode. */
+zn_stat zn_ip_skip_extensions(zn_ip *ip);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Shared by packet.c (the loop), link*.c and tunnel*.c (a function for each kind of header).
+ *
+ * A frame is a row of headers. zn_peel_*() reads the one at the cursor and says what the next one
+ * is; packet.c calls one after the other until it is at TCP or UDP. A header inside a header is one
+ * more turn of that loop, never a nested call, and the turns are counted.
+ *
+ * A peeler returns ZN_STAT_COUNT, or the ZN_STAT_DROP_* counter that says why there is nothing more
+ * to read. It need not look at the cursor's state: the loop does, before it believes the answer.
+ */
+#ifndef ZN_PROTO_LAYERS_H
+#define ZN_PROTO_LAYERS_H
+
+#include "util/cursor.h"
+#include "packet/packet.h"
+#include "util/stats.h"
+#include "packet/ip.h"
+
+/* Every kind of header, and with it zn_peel_<name>. ZN_HEADER_<NAME> is what comes next. */
+#define ZN_HEADERS(X)                                                                              \
+    X(ETHERNET, ethernet)   /* two MAC addresses, then ETHERTYPE */                                \
+    X(ETHERTYPE, ethertype) /* a type field and what it announces */                               \
+    X(LLC, llc)             /* IEEE 802.2 */                                                       \
+    X(FAMILY, family)       /* BSD loopback: an address family */                                  \
+    X(SLL, sll)             /* Linux cooked capture */                                             \
+    X(SLL2, sll2)           /* its second version */                                               \
+    X(JUNIPER, juniper)     /* what Junos puts before a frame */                                   \
+    X(FDDI, fddi)                                                                                  \
+    X(TOKEN_RING, token_ring)                                                                      \
+    X(ARCNET, arcnet) /* from the packet's type on */                                              \
+    X(PPP, ppp)                                                                                    \
+    X(CISCO_HDLC, cisco_hdlc)                                                                      \
+    X(FRAME_RELAY, frame_relay)                                                                    \
+    X(PPPOE, pppoe)                                                                                \
+    X(NFLOG, nflog)                                                                                \
+    X(PFLOG, pflog)                                                                                \
+    X(WIFI, wifi)                 /* 802.11 */                                                     \
+    X(WIFI_SWAPPED, wifi_swapped) /* 802.11, its frame control perhaps swapped */                  \
+    X(RADIOTAP, radiotap)                                                                          \
+    X(PRISM, prism) /* or AVS: the first word says which */                                        \
+    X(PPI, ppi)                                                                                    \
+    X(PKTAP, pktap)                                                                                \
+    X(MACSEC, macsec)                                                                              \
+    X(TRILL, trill)                                                                                \
+    X(MPLS, mpls)                                                                                  \
+    X(GRE, gre)                                                                                    \
+    X(ERSPAN2, erspan2)                                                                            \
+    X(ERSPAN3, erspan3)                                                                            \
+    X(NSH, nsh)                                                                                    \
+    X(ETHERIP, etherip)                                                                            \
+    X(MINIMAL, minimal) /* minimal encapsulation within IP */                                      \
+    X(VXLAN, vxlan)                                                                                \
+    X(GENEVE, geneve)                                                                              \
+    X(GTP, gtp)                                                                                    \
+    X(TEREDO, teredo)                                                                              \
+    X(L2TP, l2tp)                                                                                  \
+    X(AYIYA, ayiya)                                                                                \
+    X(CAPWAP, capwap)                                                                              \
+    X(LISP, lisp)                                                                                  \
+    X(MPLS_UDP, mpls_udp) /* MPLS, or another datagram on its port */                              \
+    X(TZSP, tzsp)                                                                                  \
+    X(IP, ip)                                                                                      \
+    X(UDP, udp) /* looks whether a tunnel starts behind it */
+
+typedef enum zn_header {
+    ZN_HEADER_UNKNOWN, /* of a link type that is not decoded */
+#define ZN_HEADER_ENUM(name, function) ZN_HEADER_##name,
+    ZN_HEADERS(ZN_HEADER_ENUM)
+#undef ZN_HEADER_ENUM
+        ZN_HEADER_TRANSPORT /* the end of the row: TCP or UDP in `ip` */
+} zn_header;
+
+/* Where decoding is. */
+typedef struct zn_layers {
+    zn_cursor c;      /* at the next header */
+    uint32_t missing; /* bytes of the wire that belong behind the cursor's end */
+    zn_header next;
+    uint32_t seen;                     /* zn_packet.encapsulations */
+    zn_ip ip;                          /* the innermost IP header so far */
+    zn_tunnel tunnels[ZN_TUNNELS_MAX]; /* the outermost first */
+    uint32_t tunnel_count;
+    bool in_ip;  /* `ip` is set */
+    bool unsure; /* behind a UDP port only: no IP header has been read in the tunnel yet */
+    struct {     /* unsure: the way back to the plain datagram */
+        zn_ip ip;
+        uint32_t tunnel_count;
+        uint32_t seen;
+    } plain;
+} zn_layers;
+
+#define ZN_PEEL_DECLARE(name, function) zn_stat zn_peel_##function(zn_layers *l);
+ZN_HEADERS(ZN_PEEL_DECLARE)
+#undef ZN_PEEL_DECLARE
+
+/* How a peeler ends: what comes next. */
+static inline zn_stat zn_layers_go(zn_layers *l, zn_header next)
+{
+    l->next = next;
+    return ZN_STAT_COUNT;
+}
+
+/* The frame is in this encapsulation, a counter of that group. */
+static inline void zn_layers_saw(zn_layers *l, zn_stat encapsulation)
+{
+    l->seen |= UINT32_C(1) << (encapsulation - ZN_STAT_IN_FIRST);
+}
+
+/* Bytes of the wire from the cursor on. */
+static inline uint32_t zn_layers_wire(const zn_layers *l)
+{
+    return (uint32_t)zn_cursor_left(&l->c) + l->missing;
+}
+
+/* From here on only the next n bytes of the wire count; fewer when there are fewer. */
+void zn_layers_narrow(zn_layers *l, uint32_t n);
+
+/* `ip` becomes the outermost but one: another IP header comes. False when there are too many. */
+bool zn_layers_nest(zn_layers *l);
+
+/* What an EtherType announces. */
+zn_stat zn_layers_ethertype(zn_layers *l, uint16_t type);
+/* What the next protocol of NSH and VXLAN-GPE announces (RFC 8300, 2.2); of others `unknown`. */
+zn_stat zn_layers_nsh_next(zn_layers *l, uint32_t protocol, zn_stat unknown);
+/* What a protocol number of IP announces, which `ip` carries. */
+zn_stat zn_layers_protocol(zn_layers *l, uint8_t protocol);
+/* The first header of a LINKTYPE_*, after what has to be skipped. */
+zn_stat zn_layers_link(zn_layers *l, uint32_t link_type);
+/* The tunnel that a UDP port stands for, or ZN_HEADER_TRANSPORT. */
+static inline zn_header zn_layers_port(uint16_t port)
+{
+    switch (port) {
+    case 1701:
+        return ZN_HEADER_L2TP;
+    case 2152:
+        return ZN_HEADER_GTP;
+    case 3544:
+        return ZN_HEADER_TEREDO;
+    case 4341:
+        return ZN_HEADER_LISP;
+    case 4789:
+    case 4790: /* with next protocol */
+    case 8472: /* Linux, before the number was assigned */
+        return ZN_HEADER_VXLAN;
+    case 5072:
+        return ZN_HEADER_AYIYA;
+    case 5247:
+        return ZN_HEADER_CAPWAP;
+    case 6081:
+        return ZN_HEADER_GENEVE;
+    case 6635:
+        return ZN_HEADER_MPLS_UDP;
+    case 37008:
+        return ZN_HEADER_TZSP;
+    default:
+        return ZN_HEADER_TRANSPORT;
+    }
+}
+
+/* True when what is at the cursor can be an IP header: version and lengths fit. */
+bool zn_layers_looks_like_ip(const zn_layers *l);
+
+#endif

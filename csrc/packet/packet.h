@@ -1,0 +1,109 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One decoded packet: what packet/decode finds, and state/ and anon/ work on. A view: spans borrow
+ * the frame's bytes.
+ *
+ * The 5-tuple is canonical: both directions of a flow give the same zn_tuple, with the smaller
+ * (address, port) pair as side 0. `sender` says which side sent this packet.
+ */
+#ifndef ZN_BASE_PACKET_H
+#define ZN_BASE_PACKET_H
+
+#include "util/addr.h"
+#include "util/cursor.h"
+
+#define ZN_PROTO_TCP 6
+#define ZN_PROTO_UDP 17
+
+enum {
+    ZN_TCP_FIN = 0x01,
+    ZN_TCP_SYN = 0x02,
+    ZN_TCP_RST = 0x04,
+    ZN_TCP_PSH = 0x08,
+    ZN_TCP_ACK = 0x10
+};
+
+/* Hashed as 5 whole words, so it has no padding. */
+typedef struct zn_tuple {
+    zn_addr addr[2];
+    uint16_t port[2];
+    uint32_t proto; /* ZN_PROTO_TCP or ZN_PROTO_UDP */
+} zn_tuple;
+_Static_assert(sizeof(zn_tuple) == 40, "zn_tuple is hashed as five words");
+
+#define ZN_TUNNELS_MAX 3 /* IP headers around the innermost one */
+
+/* The addresses of an IP header around the innermost one. */
+typedef struct zn_tunnel {
+    zn_addr end[2]; /* source and destination */
+} zn_tunnel;
+
+/* Bytes of a payload that tell what it begins, or that it begins nothing. */
+#define ZN_PACKET_START 12
+
+/* Two cache lines: packets are handed from one processor to another. */
+typedef struct zn_packet {
+    int64_t t_ns; /* ns since the Unix epoch */
+    zn_tuple tuple;
+    uint64_t hash;     /* keyed hash of the tuple; the same for both directions */
+    uint8_t sender;    /* 0 or 1: index into tuple.addr and tuple.port */
+    uint8_t ttl;       /* IPv4 TTL or IPv6 hop limit */
+    uint8_t tcp_flags; /* ZN_TCP_*; 0 for UDP */
+    uint8_t fragment;  /* 1: first fragment of a datagram, cut, so that the rest is of no use */
+    uint8_t tunnel_count;
+    uint8_t options;         /* bytes of TCP options, which lie right before the payload */
+    uint16_t window;         /* TCP window as sent, unscaled */
+    uint16_t ip_id;          /* IPv4 identification; 0 for IPv6 */
+    uint32_t seq, ack;       /* TCP, host order */
+    uint32_t payload_len;    /* bytes of transport payload on the wire, from the IP header */
+    zn_span payload;         /* the captured part of it: payload.n <= payload_len */
+    const uint8_t *start;    /* payload.p, or `copy` */
+    zn_tunnel *tunnels;      /* the outermost first: ZN_TUNNELS_MAX places, set before decoding */
+    uint32_t encapsulations; /* bit i: counter ZN_STAT_IN_FIRST + i has one more frame */
+    uint8_t copy[ZN_PACKET_START]; /* the payload's first bytes, when start says so */
+} zn_packet;
+_Static_assert(sizeof(zn_packet) == 2 * ZN_CACHE_LINE, "a packet takes two cache lines");
+
+static inline void zn_packet_set_payload(zn_packet *p, zn_span payload)
+{
+    p->payload = payload;
+    p->start = payload.p;
+}
+
+/* Takes the payload's first bytes along: of most payloads nobody asks for more, and they lie in the
+ * cache of the processor that decoded the packet. */
+static inline void zn_packet_copy_start(zn_packet *p)
+{
+    if (ZN_LIKELY(p->payload.n >= ZN_PACKET_START)) {
+        memcpy(p->copy, p->payload.p, ZN_PACKET_START);
+        p->start = p->copy;
+    }
+}
+
+/* The payload's first bytes, up to ZN_PACKET_START: whoever needs no more asks for them, not for
+ * the payload. */
+static inline zn_span zn_packet_start(const zn_packet *p)
+{
+    return zn_span_first((zn_span){p->start, p->payload.n}, ZN_PACKET_START);
+}
+
+static inline zn_span zn_packet_tcp_options(const zn_packet *p)
+{
+    return (zn_span){p->payload.p - p->options, p->options};
+}
+
+/* How far a TCP sequence number is ahead of another; below 0: behind it. Numbers wrap (RFC 9293
+ * 3.4): of two that are 2^31 or more apart it cannot be told. */
+static inline int32_t zn_seq_ahead(uint32_t seq, uint32_t of)
+{
+    return (int32_t)(seq - of);
+}
+
+/* True when every payload byte that was on the wire was captured. */
+static inline bool zn_packet_payload_whole(const zn_packet *p)
+{
+    return p->payload.n == p->payload_len && p->fragment == 0;
+}
+
+#endif

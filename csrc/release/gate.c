@@ -1,0 +1,386 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "release/gate.h"
+
+#include "analyzer/secondary.h"
+
+#include <stdlib.h>
+
+#define LAST_VOTES 512u /* flows whose last vote is at hand while a batch is hashed */
+
+/* Namespaces of attributes: a hostname and an address never share a count. */
+enum { DOMAIN_NAME = 'n', DOMAIN_ADDR = 'a', DOMAIN_CERTIFICATE = 'c', DOMAIN_AGENT = 'u' };
+
+static int alloc_batch(zn_gate *g, size_t n, zn_error *err)
+{
+    g->vote_cap = n;
+    g->votes = zn_block_alloc(n * sizeof *g->votes);
+    g->asked = zn_block_alloc(n * sizeof *g->asked);
+    g->asked_votes = zn_block_alloc(n * sizeof *g->asked_votes);
+    g->answers = zn_block_alloc(n);
+    g->releases = zn_block_alloc(n * sizeof *g->releases);
+    if (g->votes == NULL || g->asked == NULL || g->asked_votes == NULL || g->answers == NULL ||
+        g->releases == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a batch of %zu votes", n);
+    return 0;
+}
+
+int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err)
+{
+    zn_ztable_config table = zn_ztable_default_config(g->policy->z, g->policy->window_ns);
+    int rc = zn_hash_key_random(&g->id_key, err);
+    table.keep = limits->keep; /* the z most recent users decide exactly */
+    table.max_tuples = limits->max_tuples;
+    table.max_attributes = limits->max_attributes;
+    g->votes_in_order = true;
+    g->z_since_ns = INT64_MIN;
+    g->z_highest = g->policy->z;
+    if (rc == 0)
+        rc = zn_ztable_open(&g->table, &table, err);
+    for (unsigned i = 0; i < 2 && rc == 0; i++)
+        rc = zn_addr_set_init(&g->clients[i], limits->max_clients, err);
+    g->clients[1].key = g->clients[0].key; /* one hash for both */
+    if (rc == 0)
+        rc = zn_addr_set_init(&g->users, limits->max_clients, err);
+    if (rc == 0)
+        rc = alloc_batch(g, limits->batch_votes, err);
+    return rc;
+}
+
+void zn_gate_fini(zn_gate *g)
+{
+    zn_block_free(g->votes, g->vote_cap * sizeof *g->votes);
+    zn_block_free(g->asked, g->vote_cap * sizeof *g->asked);
+    zn_block_free(g->asked_votes, g->vote_cap * sizeof *g->asked_votes);
+    zn_block_free(g->answers, g->vote_cap);
+    zn_block_free(g->releases, g->vote_cap * sizeof *g->releases);
+    for (unsigned i = 0; i < 2; i++)
+        zn_addr_set_fini(&g->clients[i]);
+    zn_addr_set_fini(&g->users);
+    zn_ztable_close(g->table);
+    memset(g, 0, sizeof *g);
+}
+
+size_t zn_gate_memory(const zn_gate *g)
+{
+    return zn_ztable_memory(g->table) + zn_addr_set_memory(&g->clients[0]) +
+           zn_addr_set_memory(&g->clients[1]) + zn_addr_set_memory(&g->users);
+}
+
+zn_id zn_gate_name_id(const zn_gate *g, const zn_hostname *name)
+{
+    return zn_hash128(&g->id_key, DOMAIN_NAME, name->text, name->n);
+}
+
+zn_id zn_gate_beside_id(const zn_gate *g, zn_vote_kind kind, const zn_hostname *text)
+{
+    uint8_t domain = kind == ZN_VOTE_AGENT ? DOMAIN_AGENT : DOMAIN_CERTIFICATE;
+    return zn_hash128(&g->id_key, domain, text->text, text->n);
+}
+
+zn_id zn_gate_addr_id(const zn_gate *g, const zn_addr *server)
+{
+    return zn_hash128(&g->id_key, DOMAIN_ADDR, server->byte, sizeof server->byte);
+}
+
+bool zn_gate_is_shared(const zn_gate *g, zn_id attribute)
+{
+    return g->policy->everything ||
+           zn_ztable_count_at(g->table, attribute, g->clock->now_ns) >= g->policy->z;
+}
+
+/* The address as a user: cut to the user's prefix, all special addresses as one. */
+static zn_addr user_of(const zn_gate *g, const zn_flow *f)
+{
+    const zn_addr *real = zn_flow_user(g->flows, f);
+    zn_addr cut = {{0}};
+    if (!zn_addr_is_special(real))
+        cut = zn_addr_cut(real, g->policy->user_v4_bits, g->policy->user_v6_bits);
+    return cut;
+}
+
+static uint64_t user_hash(const zn_gate *g, const zn_flow *f)
+{
+    zn_addr user = user_of(g, f);
+    return zn_addr_set_hash(&g->users, &user);
+}
+
+bool zn_gate_vote(zn_gate *g, zn_vote_kind kind, int64_t t_ns, uint32_t flow, uint32_t entry)
+{
+    zn_vote *v;
+    if (g->vote_count == g->vote_cap)
+        return false;
+    v = &g->votes[g->vote_count];
+    v->t_ns = t_ns;
+    v->order = (uint32_t)g->vote_count;
+    v->flow = flow;
+    v->entry = entry;
+    v->kind = kind;
+    if (g->vote_count != 0 && t_ns < g->votes[g->vote_count - 1].t_ns)
+        g->votes_in_order = false;
+    g->vote_count++;
+    return true;
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const zn_vote *a = left, *b = right;
+    if (a->t_ns != b->t_ns)
+        return a->t_ns < b->t_ns ? -1 : 1;
+    return a->order < b->order ? -1 : 1;
+}
+
+uint64_t zn_gate_client_hash(const zn_gate *g, const zn_addr *a)
+{
+    zn_addr carried = zn_addr_carried(a);
+    return zn_addr_set_hash(&g->clients[0], &carried);
+}
+
+/* The flow's client, of whose address this is the hash, is one in this epoch. */
+static void add_client(zn_gate *g, const zn_flow *f, uint64_t address)
+{
+    zn_addr_set_add_hash(&g->clients[0], address);
+    if (f->user_outside && f->user == f->client)
+        zn_addr_set_add_hash(&g->clients[0], zn_gate_client_hash(g, zn_flow_user(g->flows, f)));
+}
+
+void zn_gate_flow_closed(zn_gate *g, const zn_flow *f)
+{
+    int64_t begins_ns = g->clients_epoch * g->policy->rotate_ns;
+    if (f->first_ns < begins_ns && f->last_ns >= begins_ns)
+        add_client(g, f, zn_gate_client_hash(g, &f->tuple.addr[f->client]));
+}
+
+/* The clients of the epoch before this one are about to be forgotten: a flow that is older than
+ * this one tells no server that is among them, whenever its record is written. */
+static void withhold_server(zn_gate *g, zn_flow *f)
+{
+    const zn_addr_set *before = &g->clients[1];
+    uint64_t server;
+    if (f->addr_vote == ZN_ADDR_SUPPRESSED)
+        return;
+    server = zn_gate_client_hash(g, &f->tuple.addr[1 - f->client]);
+    f->server_was_client |= before->full || zn_addr_set_has_hash(before, server);
+    if (f->server_was_client && f->addr_vote != ZN_ADDR_UNASKED) /* names wait for that, too */
+        f->addr_vote = ZN_ADDR_SUPPRESSED;
+}
+
+/* Another epoch begins. Whose flow is older than the one that ends, and went on into it, was a
+ * client in it, too, and may go on. */
+static void begin_epoch(zn_gate *g, int64_t epoch)
+{
+    zn_addr_set older = g->clients[1];
+    for (uint32_t n = zn_flow_behind(g->flows, 0); n != 0; n = zn_flow_behind(g->flows, n)) {
+        zn_flow *f = zn_flow_at(g->flows, n);
+        if (zn_flow_epoch(g->flows, f, g->policy->rotate_ns) >= g->clients_epoch)
+            continue;
+        withhold_server(g, f);
+        if (f->end == ZN_FLOW_OPEN || f->last_ns >= g->clients_epoch * g->policy->rotate_ns)
+            add_client(g, f, zn_gate_client_hash(g, &f->tuple.addr[f->client]));
+    }
+    g->clients[1] = g->clients[0];
+    g->clients[0] = older;
+    zn_addr_set_clear(&g->clients[0]);
+    g->clients_since[1] = g->clients_since[0];
+    g->clients_since[0] = g->clients_epoch = epoch;
+}
+
+static void mark_client(zn_gate *g, const zn_flow *f, const zn_vote *v)
+{
+    int64_t epoch = zn_flow_epoch(g->flows, f, g->policy->rotate_ns);
+    if (epoch > g->clients_epoch)
+        begin_epoch(g, epoch);
+    add_client(g, f, v->address);
+    if (zn_flow_has_user(f))
+        zn_addr_set_add_hash(&g->users, v->user);
+}
+
+bool zn_gate_was_client_hash(const zn_gate *g, uint64_t hash)
+{
+    return g->clients[0].full || g->clients[1].full || zn_addr_set_has_hash(&g->clients[0], hash) ||
+           zn_addr_set_has_hash(&g->clients[1], hash);
+}
+
+bool zn_gate_was_client(const zn_gate *g, const zn_addr *a)
+{
+    return zn_gate_was_client_hash(g, zn_gate_client_hash(g, a));
+}
+
+void zn_gate_rebase(zn_gate *g, int64_t epoch)
+{
+    if (epoch < g->clients_epoch) {
+        zn_addr_set_add_all(&g->clients[0], &g->clients[1]);
+        g->clients[0].full |= epoch < g->clients_since[1];
+        g->clients_since[0] = epoch;
+    }
+    g->clients_epoch = epoch;
+    g->z_since_ns = INT64_MIN; /* a time that was given up: nothing of before can come now */
+}
+
+/* Finds the hashes of all votes, and fetches where they will be looked for. A flow's votes are some
+ * packets apart: where its last one is tells its user's hash. */
+static void hash_votes(zn_gate *g)
+{
+    uint32_t last[LAST_VOTES] = {0}; /* by the flow's number: which vote, from 1 on; 0: none */
+    for (size_t i = 0; i < g->vote_count; i++) {
+        zn_vote *v = &g->votes[i];
+        const zn_flow *f = zn_flow_at(g->flows, v->flow);
+        bool marks = v->kind == ZN_VOTE_CLIENT;
+        uint32_t before = last[v->flow % LAST_VOTES];
+        last[v->flow % LAST_VOTES] = (uint32_t)i + 1;
+        if (before != 0 && g->votes[before - 1].flow == v->flow)
+            v->user = g->votes[before - 1].user;
+        else
+            v->user = zn_flow_has_user(f) ? user_hash(g, f) : 0;
+        if (!marks && v->kind != ZN_VOTE_ADDR)
+            continue;
+        v->address = zn_gate_client_hash(g, &f->tuple.addr[f->client ^ !marks]);
+        zn_addr_set_prefetch(&g->clients[0], v->address);
+        zn_addr_set_prefetch(marks ? &g->users : &g->clients[1], marks ? v->user : v->address);
+    }
+}
+
+/* The server's address may be an attribute at all. */
+static bool addr_may_vote(zn_gate *g, const zn_flow *f, const zn_vote *v)
+{
+    const zn_policy *policy = g->policy;
+    const zn_addr *server = &f->tuple.addr[1 - f->client];
+    zn_addr carried = zn_addr_carried(server);
+    if (f->internal[1 - f->client] || zn_addr_is_special(server) || zn_addr_is_special(&carried) ||
+        zn_nets_contain(policy->internal, policy->internal_count, &carried))
+        return false;
+    if (g->clients[0].full || g->clients[1].full)
+        g->stats->n[ZN_STAT_ADDR_CLIENTS_FULL]++;
+    return !f->server_was_client && !zn_gate_was_client_hash(g, v->address);
+}
+
+/* Turns votes into observations for the z-table; client marks and excluded addresses end here. */
+static size_t ask(zn_gate *g)
+{
+    size_t n = 0;
+    hash_votes(g);
+    for (size_t i = 0; i < g->vote_count; i++) {
+        const zn_vote *v = &g->votes[i];
+        zn_flow *f = zn_flow_at(g->flows, v->flow);
+        const zn_addr *server = &f->tuple.addr[1 - f->client];
+        zn_observation *o = &g->asked[n];
+        if (v->kind == ZN_VOTE_CLIENT) {
+            mark_client(g, f, v);
+            continue;
+        }
+        if (v->kind == ZN_VOTE_ADDR && !addr_may_vote(g, f, v)) {
+            f->addr_vote = ZN_ADDR_SUPPRESSED;
+            continue;
+        }
+        o->t_ns = v->t_ns;
+        o->user = v->user;
+        o->attribute = v->kind == ZN_VOTE_ADDR ? zn_gate_addr_id(g, server)
+                                               : zn_book_at(g->book, v->entry)->id;
+        g->asked_votes[n++] = (uint32_t)i;
+    }
+    return n;
+}
+
+static zn_stat reason_of(zn_decision decision)
+{
+    switch (decision) {
+    case ZN_TOO_LATE:
+    case ZN_LATE_DEEP:
+        return ZN_STAT_SUPPRESSED_TOO_LATE;
+    case ZN_NO_ROOM:
+        return ZN_STAT_SUPPRESSED_CAPACITY;
+    case ZN_RELEASE:
+    case ZN_BELOW_Z:
+        break;
+    }
+    return ZN_STAT_SUPPRESSED_BELOW_Z;
+}
+
+static void settle_addr(zn_gate *g, zn_flow *f, bool release)
+{
+    release &= f->addr_vote == ZN_ADDR_VOTED; /* unless withhold_servers came between */
+    f->addr_vote = release ? ZN_ADDR_RELEASED : ZN_ADDR_SUPPRESSED;
+    g->stats->n[ZN_STAT_ADDR_OBSERVATIONS]++;
+    g->stats->n[release ? ZN_STAT_ADDR_RELEASED : ZN_STAT_ADDR_SUPPRESSED]++;
+}
+
+static void settle_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decision decision)
+{
+    zn_name_entry *e = zn_book_at(g->book, v->entry);
+    zn_release *out;
+    g->stats->n[ZN_STAT_OBSERVATIONS]++;
+    if (decision != ZN_RELEASE) {
+        e->state = ZN_ENTRY_SUPPRESSED;
+        zn_book_wipe_text(g->book, v->entry);
+        g->stats->n[reason_of(decision)]++;
+        return;
+    }
+    e->state = ZN_ENTRY_RELEASED;
+    g->stats->n[ZN_STAT_RELEASED]++;
+    out = &g->releases[g->release_count++];
+    out->t_ns = v->t_ns;
+    out->client = zn_flow_pseudonym(g->flows, f, f->user);
+    out->client_shown =
+        zn_addr_is_unset(&out->client) || zn_addr_is_special(zn_flow_user(g->flows, f))
+            ? ZN_SHOWN_NOT
+            : ZN_SHOWN_PSEUDONYM;
+    out->name = zn_book_text(g->book, v->entry);
+    out->source = (zn_name_source)e->source;
+}
+
+int zn_gate_set_z(zn_gate *g, uint32_t z, int64_t since_ns, zn_error *err)
+{
+    int rc = zn_ztable_set_z(g->table, z, err);
+    if (rc != 0)
+        return rc;
+    g->z_since_ns = since_ns;
+    if (z > g->z_highest)
+        g->z_highest = z;
+    return 0;
+}
+
+/* Asks the table about n observations in time order. */
+static void ask_table(zn_gate *g, size_t n)
+{
+    size_t early = 0;
+    while (early < n && g->asked[early].t_ns < g->z_since_ns)
+        early++;
+    if (ZN_UNLIKELY(early != 0)) {
+        (void)zn_ztable_set_z(g->table, g->z_highest, NULL); /* at most what it keeps */
+        zn_ztable_observe_batch(g->table, g->asked, early, g->answers);
+        (void)zn_ztable_set_z(g->table, g->policy->z, NULL);
+    }
+    zn_ztable_observe_batch(g->table, g->asked + early, n - early, g->answers + early);
+}
+
+void zn_gate_decide(zn_gate *g)
+{
+    size_t n;
+    g->release_count = 0;
+    if (!g->votes_in_order)
+        qsort(g->votes, g->vote_count, sizeof *g->votes, by_time);
+    n = ask(g);
+    ask_table(g, n);
+    for (size_t i = 0; i < n; i++) {
+        const zn_vote *v = &g->votes[g->asked_votes[i]];
+        zn_flow *f = zn_flow_at(g->flows, v->flow);
+        /* Everything is everything, also what the table could not place. */
+        zn_decision decision = g->policy->everything ? ZN_RELEASE : (zn_decision)g->answers[i];
+        if (v->kind == ZN_VOTE_NAME) {
+            zn_popularity_see(g->popularity, &g->asked[i]);
+            settle_name(g, v, f, decision);
+        } else if (v->kind == ZN_VOTE_CERTIFICATE || v->kind == ZN_VOTE_AGENT) {
+            zn_beside_settle(g, v->kind, v->entry, decision == ZN_RELEASE);
+        } else {
+            settle_addr(g, f, decision == ZN_RELEASE);
+        }
+    }
+    g->vote_count = 0;
+    g->votes_in_order = true;
+}
+
+const zn_release *zn_gate_releases(const zn_gate *g, size_t *count)
+{
+    *count = g->release_count;
+    return g->releases;
+}

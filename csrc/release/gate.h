@@ -1,0 +1,129 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gate: the one place that lets a name or a real address out.
+ *
+ * A batch's votes (this user exposed this name, reached this server, is a client) are put in time
+ * order and asked of the z-table; the answer is kept with the flow, and the text of whatever was
+ * not released is wiped there and then. Records and observations leave in the form of
+ * release/record.h, filled here and nowhere else.
+ */
+#ifndef ZN_ANON_GATE_H
+#define ZN_ANON_GATE_H
+
+#include "analyzer/name_store.h"
+#include "release/policy.h"
+#include "anonymity/popularity.h"
+#include "analyzer/quic_facts.h"
+#include "analyzer/dn_hunter.h"
+#include "util/clock.h"
+#include "util/stats.h"
+#include "anonymity/addr_set.h"
+#include "anonymity/ztable.h"
+
+typedef enum zn_vote_kind {
+    ZN_VOTE_CLIENT,      /* the flow's client address is a client's */
+    ZN_VOTE_ADDR,        /* the flow's user reached its server */
+    ZN_VOTE_NAME,        /* the flow's user exposed a name */
+    ZN_VOTE_CERTIFICATE, /* the flow's user was shown a certificate */
+    ZN_VOTE_AGENT        /* the flow's user told its user agent */
+} zn_vote_kind;
+
+typedef struct zn_vote {
+    int64_t t_ns;
+    uint32_t order; /* of arrival: ties keep it */
+    uint32_t flow;
+    uint32_t entry; /* ZN_VOTE_NAME, ZN_VOTE_CERTIFICATE, ZN_VOTE_AGENT: the text */
+    zn_vote_kind kind;
+    uint64_t user,
+        address; /* hashes, while the votes are decided: of the user, and among clients */
+} zn_vote;
+
+/* Decision on a flow's server address: zn_flow.addr_vote. */
+enum { ZN_ADDR_UNASKED, ZN_ADDR_VOTED, ZN_ADDR_RELEASED, ZN_ADDR_SUPPRESSED };
+
+typedef struct zn_gate {
+    const zn_policy *policy;
+    const zn_clock *clock; /* of packets: the z-table's moves with votes only */
+    zn_flow_table *flows;  /* borrowed from the engine, as are clock, book, resolved and stats */
+    zn_name_book *book;
+    const zn_resolved *resolved;
+    zn_stats *stats;
+    zn_popularity *popularity; /* borrowed too: counts what names are decided */
+    zn_ztable *table;
+    int64_t z_since_ns; /* when z last changed; INT64_MIN: never */
+    uint32_t z_highest; /* so far */
+    zn_hash_key id_key;
+    zn_addr_set clients[2]; /* of this epoch and the one before */
+    int64_t clients_epoch;
+    int64_t clients_since[2]; /* [0]: of epochs from this one on all clients are in clients[0]; [1]:
+                                 in the two together */
+    zn_addr_set
+        users; /* of the whole run, for the summary only; its hashes are the z-table's users */
+    zn_vote *votes;
+    size_t vote_count, vote_cap;
+    bool votes_in_order;
+    zn_observation *asked;
+    uint32_t *asked_votes;
+    uint8_t *answers;
+    zn_release *releases;
+    size_t release_count;
+} zn_gate;
+
+typedef struct zn_gate_limits {
+    uint32_t max_tuples, max_attributes, max_clients;
+    uint32_t batch_votes; /* votes one batch may hold */
+    uint32_t keep;        /* most recent users kept per attribute: the largest z there will be */
+} zn_gate_limits;
+
+/* policy, clock, flows, book, resolved, stats and popularity of *g are set; makes the rest. 0, or a
+ * negative zn_err. */
+int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err);
+void zn_gate_fini(zn_gate *g);
+/* Bytes of memory that the z-table and the sets of clients have touched. */
+size_t zn_gate_memory(const zn_gate *g);
+
+/* Identity of a normalised name. */
+zn_id zn_gate_name_id(const zn_gate *g, const zn_hostname *name);
+/* Identity of a text in the namespace of ZN_VOTE_CERTIFICATE or ZN_VOTE_AGENT, of which none shares
+ * a count with another. */
+zn_id zn_gate_beside_id(const zn_gate *g, zn_vote_kind kind, const zn_hostname *text);
+/* Identity of a server's address. */
+zn_id zn_gate_addr_id(const zn_gate *g, const zn_addr *server);
+/* At least z users expose the attribute in the window that ends now; true for all at z = 1. */
+bool zn_gate_is_shared(const zn_gate *g, zn_id attribute);
+/* Casts a vote in this batch; false when the batch has no room. */
+bool zn_gate_vote(zn_gate *g, zn_vote_kind kind, int64_t t_ns, uint32_t flow, uint32_t entry);
+/* Decides every vote cast since the last call. */
+void zn_gate_decide(zn_gate *g);
+/* What was released by the last zn_gate_decide, in time order; borrows until the next. */
+const zn_release *zn_gate_releases(const zn_gate *g, size_t *count);
+
+/* A flow closed, whose record is about to be made: its client was one until now. */
+void zn_gate_flow_closed(zn_gate *g, const zn_flow *f);
+
+/* Fetches what zn_gate_record will look at; the name, which lies behind it, in a second step.
+ * Returns what zn_gate_record takes. */
+uint64_t zn_gate_prefetch(const zn_gate *g, const zn_flow *f);
+void zn_gate_prefetch_name(const zn_gate *g, const zn_flow *f);
+/* Fills *record, which is zero or was filled here before, with what may be said of a closed flow;
+ * false when it may not be shown at all. quic: NULL for a flow without QUIC. ahead: of
+ * zn_gate_prefetch, or 0. */
+bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, uint64_t ahead,
+                    zn_record *record);
+
+/*
+ * From since_ns on, in packet time, names and addresses need z users; the policy's z is set by its
+ * owner. Votes of before that are decided later, because a flow had to close first, need as many as
+ * were ever asked for. 0, or -ZN_ERR_CONFIG above limits.keep.
+ */
+int zn_gate_set_z(zn_gate *g, uint32_t z, int64_t since_ns, zn_error *err);
+
+/* The packet clock was rebased to an epoch that may lie in the past: its clients of before count,
+ * or everybody does where they are forgotten. No flow is open. */
+void zn_gate_rebase(zn_gate *g, int64_t epoch);
+
+/* True when the address was a client's in this epoch or the one before, or that cannot be told. */
+bool zn_gate_was_client(const zn_gate *g, const zn_addr *a);
+
+#endif

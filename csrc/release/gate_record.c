@@ -1,0 +1,302 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a flow record may say. A flow whose names were all released, or that exposed none, is told
+ * exactly. Any other is told so that nothing beside the name gives the name away: no server
+ * address, no uncommon server port, times floored to a minute, packets and bytes rounded up to
+ * powers of the square root of two, everything else zero.
+ */
+#include "release/gate_internal.h"
+#include "analyzer/names.h"
+
+#define COARSE_TIME_NS (60 * ZN_NS_PER_S)
+
+/* The smallest ceil(2^(k/2)), k >= 0, that is at least x; 0 stays 0. */
+static uint64_t round_up_sqrt2(uint64_t x)
+{
+    const uint64_t sqrt_half_2_64 = UINT64_C(13043817825332782212); /* floor(2^63.5) */
+    unsigned bits;
+    uint64_t half;
+    if (x <= 1)
+        return x;
+    bits = 64 - (unsigned)__builtin_clzll(x - 1); /* 2^(bits-1) < x <= 2^bits */
+    if (bits == 64)
+        return UINT64_MAX;
+    half = (sqrt_half_2_64 >> (64 - bits)) + 1; /* ceil(2^(bits - 1/2)), an irrational number */
+    return x <= half ? half : UINT64_C(1) << bits;
+}
+
+/* The flow exposed something that was not released. */
+static bool has_withheld(const zn_gate *g, const zn_flow *f)
+{
+    for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(g->book, entry)->next)
+        if (zn_book_at(g->book, entry)->state != ZN_ENTRY_RELEASED &&
+            zn_book_at(g->book, entry)->state != ZN_ENTRY_REPEATED)
+            return true;
+    return f->names_dropped;
+}
+
+/* The flow's first name: the entry that decided it, which may be a later one of its list. */
+static uint32_t first_name(const zn_gate *g, const zn_flow *f)
+{
+    const zn_name_entry *e;
+    for (uint32_t entry = f->names; entry != 0; entry = e->next) {
+        e = zn_book_at(g->book, entry);
+        if (e->state != ZN_ENTRY_REPEATED && zn_id_equal(e->id, zn_book_at(g->book, f->names)->id))
+            return entry;
+    }
+    return f->names;
+}
+
+static void fill_name(const zn_gate *g, const zn_flow *f, zn_record *r)
+{
+    uint32_t first = first_name(g, f);
+    const zn_name_entry *e;
+    if (first == 0) {
+        r->status = f->names_dropped ? ZN_NAME_SUPPRESSED : ZN_NAME_NONE;
+        return;
+    }
+    e = zn_book_at(g->book, first);
+    r->source = (zn_name_source)e->source;
+    switch ((zn_entry_state)e->state) {
+    case ZN_ENTRY_RELEASED:
+        r->status = ZN_NAME_RELEASED;
+        r->name = zn_book_text(g->book, first);
+        break;
+    case ZN_ENTRY_PENDING:
+    case ZN_ENTRY_UNCONFIRMED:
+        r->status = ZN_NAME_UNCONFIRMED;
+        break;
+    case ZN_ENTRY_INVALID:
+        r->status = ZN_NAME_INVALID;
+        break;
+    case ZN_ENTRY_VOTED:
+    case ZN_ENTRY_REPEATED:
+    case ZN_ENTRY_SUPPRESSED:
+        r->status = ZN_NAME_SUPPRESSED;
+        break;
+    }
+}
+
+/* Times since the flow's start; 0 when it never happened, as Tstat has it. */
+static int64_t since(const zn_flow *f, int64_t t_ns)
+{
+    return t_ns > f->first_ns ? t_ns - f->first_ns : 0;
+}
+
+/* Of a flow that is decoded the type is known; else each side is taken for what it looks like. */
+static uint8_t udp_type_of(const zn_flow *f, unsigned side)
+{
+    switch (f->protocol) {
+    case ZN_PROTOCOL_DTLS:
+        return ZN_UDP_DTLS;
+    case ZN_PROTOCOL_QUIC_BOTH_WAYS:
+        return ZN_UDP_QUIC;
+    default:
+        return zn_service_udp_type(f, side);
+    }
+}
+
+static void fill_side(const zn_gate *g, const zn_flow *f, unsigned i, zn_record_side *r)
+{
+    const zn_flow_side *side = &f->side[i];
+    const zn_flow_rare *rare = &f->rare[i];
+    const zn_flow_resent *resent = zn_flow_resent_of(g->flows, f, i);
+    r->internal = f->internal[i];
+    r->port = f->tuple.port[i];
+    r->packets = side->packets;
+    r->packets_data = side->packets_data;
+    r->bytes_all = r->bytes_unique = side->bytes;
+    if (resent != NULL) {
+        r->packets_retransmitted = resent->packets;
+        r->packets_out_of_order = resent->packets_out_of_order;
+        r->bytes_retransmitted = resent->bytes;
+        r->bytes_unique = side->bytes - resent->bytes;
+    }
+    r->acks = side->acks;
+    r->acks_pure = side->acks_pure;
+    r->rst = rare->rst;
+    r->syn = rare->syn;
+    r->fin = side->fin;
+    r->first_data_ns = since(f, side->first_data_ns);
+    r->last_data_ns = since(f, side->last_data_ns);
+    r->first_ack_ns = since(f, side->first_ack_ns);
+    r->started = side->packets != 0;
+    r->udp_type = udp_type_of(f, i);
+}
+
+/* Leaves of a side what cannot tell one name from another. */
+static void coarsen_side(zn_record_side *r)
+{
+    zn_record_side coarse;
+    memset(&coarse, 0, ZN_RECORD_CORE);
+    coarse.addr = r->addr;
+    coarse.shown = r->shown;
+    coarse.port = r->port;
+    coarse.internal = r->internal;
+    coarse.started = r->started;
+    coarse.udp_type = r->udp_type;
+    coarse.packets = round_up_sqrt2(r->packets);
+    coarse.packets_data = round_up_sqrt2(r->packets_data);
+    coarse.bytes_all = round_up_sqrt2(r->bytes_all);
+    coarse.bytes_unique = round_up_sqrt2(r->bytes_unique);
+    memcpy(r, &coarse, ZN_RECORD_CORE);
+}
+
+/* Of a record whose sets are not filled. */
+static void coarsen(const zn_gate *g, zn_record *r)
+{
+    r->coarse = true;
+    if (g->policy->rotate_ns % COARSE_TIME_NS != 0) /* an epoch would say when in a minute */
+        r->epoch = 0;
+    coarsen_side(&r->client);
+    coarsen_side(&r->server);
+    r->first_ns -= r->first_ns % COARSE_TIME_NS;
+    r->last_ns -= r->last_ns % COARSE_TIME_NS;
+    r->http_method = 0;
+    r->http_requests = r->http_responses = 0;
+    r->http_status.n = 0;
+    r->tls_session = r->quic_zero_rtt = r->quic_ech_bytes = 0;
+    r->connection_type = 0;
+    r->ech = ZN_ECH_NONE;
+}
+
+/* A server port that so many servers share that it says no more than the protocol. */
+static bool port_is_common(uint16_t port)
+{
+    return port == 53 || port == 80 || port == 443 || port == 853;
+}
+
+/* The address that an end's pseudonym stands for: in a tunnel, the user's is that of its end. */
+static const zn_addr *known_as(const zn_gate *g, const zn_flow *f, unsigned end)
+{
+    return f->user == end ? zn_flow_user(g->flows, f) : &f->tuple.addr[end];
+}
+
+/* There is none where it would stand for a special address. */
+static void show_pseudonym(const zn_gate *g, const zn_flow *f, unsigned end, zn_record_side *r)
+{
+    zn_addr pseudonym = zn_flow_pseudonym(g->flows, f, end);
+    if (zn_addr_is_unset(&pseudonym))
+        return;
+    r->addr = pseudonym;
+    r->shown = ZN_SHOWN_PSEUDONYM;
+}
+
+/* The port links a client's flows, so it stays only where the operator asked and nothing is
+ * hidden. */
+static void show_client(const zn_gate *g, const zn_flow *f, bool keep_port, zn_record_side *r)
+{
+    if (!zn_addr_is_special(known_as(g, f, f->client)))
+        show_pseudonym(g, f, f->client, r);
+    if (!keep_port)
+        r->port = 0;
+}
+
+/* What is looked for among the clients: the server's address, where it may be told. */
+static uint64_t server_hash(const zn_gate *g, const zn_flow *f)
+{
+    if (f->addr_vote != ZN_ADDR_RELEASED || f->internal[1 - f->client])
+        return 0;
+    return zn_gate_client_hash(g, &f->tuple.addr[1 - f->client]);
+}
+
+/* server: server_hash. */
+static void show_server(const zn_gate *g, const zn_flow *f, uint64_t server, zn_record_side *r)
+{
+    unsigned end = 1u - f->client;
+    const zn_addr *real = &f->tuple.addr[end];
+    if (zn_addr_is_special(real) || zn_addr_is_special(known_as(g, f, end)))
+        return;
+    if (f->internal[end]) {
+        show_pseudonym(g, f, end, r);
+    } else if (server != 0 && !zn_gate_was_client_hash(g, server)) {
+        r->addr = *real;
+        r->shown = ZN_SHOWN_RELEASED;
+    }
+}
+
+/* What beside a name that is withheld could tell it, even where measurements are exact. */
+static void withhold_beside(const zn_flow *f, zn_record *r)
+{
+    if (!port_is_common(r->server.port))
+        r->server.port = 0;
+    r->certificate.n = r->user_agent.n = 0;
+    if (f->protocol == ZN_PROTOCOL_DNS) /* Tstat's type depends on the name */
+        r->client.udp_type = r->server.udp_type = ZN_UDP_DNS;
+}
+
+uint64_t zn_gate_prefetch(const zn_gate *g, const zn_flow *f)
+{
+    uint64_t server = server_hash(g, f);
+    if (f->names != 0)
+        ZN_PREFETCH_WRITE(zn_book_at(g->book, f->names));
+    if (server != 0) {
+        zn_addr_set_prefetch(&g->clients[0], server);
+        zn_addr_set_prefetch(&g->clients[1], server);
+    }
+    return server;
+}
+
+void zn_gate_prefetch_name(const zn_gate *g, const zn_flow *f)
+{
+    if (f->names != 0)
+        zn_book_prefetch_text(g->book, f->names);
+}
+
+/* Zeroes what is not zero. */
+static void clear(zn_record *r)
+{
+    size_t filled = ZN_RECORD_CORE + r->beyond_core;
+    memset(r, 0, offsetof(zn_record, client));
+    memset(&r->client, 0, filled);
+    memset(&r->server, 0, filled);
+}
+
+/* What is told of every flow. */
+static void fill_flow(const zn_gate *g, const zn_flow *f, zn_record *r)
+{
+    r->proto = (uint8_t)f->tuple.proto;
+    r->complete = zn_flow_complete(f) || f->tuple.proto == ZN_PROTO_UDP;
+    r->midstream = f->midstream;
+    r->early = f->end == ZN_FLOW_EARLY;
+    r->connection_type = zn_service_connection(f);
+    r->http_method = r->connection_type == ZN_CONNECTION_HTTP ? f->http_method : 0;
+    r->ech = f->ech_offered ? ZN_ECH_OFFERED : ZN_ECH_NONE;
+    r->epoch = zn_flow_epoch(g->flows, f, g->policy->rotate_ns);
+    r->first_ns = f->first_ns;
+    r->last_ns = f->last_ns;
+    fill_name(g, f, r);
+    fill_side(g, f, f->client, &r->client);
+    fill_side(g, f, 1u - f->client, &r->server);
+}
+
+bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, uint64_t ahead,
+                    zn_record *r)
+{
+    bool withheld = !g->policy->everything && has_withheld(g, f);
+    bool coarse = withheld && !g->policy->exact;
+    bool keep_port;
+    clear(r);
+    if (!zn_flow_has_user(f))
+        return false;
+    fill_flow(g, f, r);
+    keep_port = g->policy->keep_client_port &&
+                (g->policy->everything || (r->status == ZN_NAME_RELEASED && !withheld));
+    show_client(g, f, keep_port, &r->client);
+    if (!withheld)
+        show_server(g, f, ahead != 0 ? ahead : server_hash(g, f), &r->server);
+    if (!coarse) {
+        zn_gate_fill_sets(g, f, r);
+        zn_gate_fill_quic(g, f, quic, r);
+    }
+    if (withheld)
+        withhold_beside(f, r);
+    else if (g->policy->dn_hunter)
+        zn_gate_fill_resolution(g, f, r);
+    if (!g->policy->dn_hunter && r->proto == ZN_PROTO_UDP && r->source == ZN_SOURCE_DNS)
+        r->fqdn = r->name;
+    if (coarse)
+        coarsen(g, r);
+    return true;
+}

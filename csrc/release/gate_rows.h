@@ -1,0 +1,51 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gate of rows: the one place that lets an attribute of a row out, and that turns its user into
+ * a pseudonym. Rows are asked of the z-table in their order; those that may be written leave as
+ * zn_gated_row, filled here and nowhere else.
+ */
+#ifndef ZN_ANON_GATE_ROWS_H
+#define ZN_ANON_GATE_ROWS_H
+
+#include "anonymity/popularity.h"
+#include "release/row.h"
+#include "anonymity/ztable.h"
+
+/* Rows decided together; no more than the refusals that set a clock back (util/clock.h), so that
+ * all rows of a batch before such a step were refused. */
+#define ZN_ROW_BATCH 256
+
+typedef struct zn_row_gate zn_row_gate;
+
+typedef struct zn_row_gate_config {
+    uint32_t z;
+    int64_t window_ns, rotate_ns;
+    const char *key_file; /* NULL: a random key that lives in memory only */
+    uint32_t max_tuples, max_attributes;
+    bool with_user;       /* pseudonyms are made */
+    bool keep_suppressed; /* rows with a suppressed attribute leave without it */
+    bool popularity;      /* users are counted by attribute and window */
+} zn_row_gate_config;
+
+/* Returns 0, or a negative zn_err with *err filled and *out NULL. */
+int zn_row_gate_open(zn_row_gate **out, const zn_row_gate_config *config, zn_error *err);
+void zn_row_gate_close(zn_row_gate *g);
+
+/*
+ * Decides n <= ZN_ROW_BATCH rows, for zn_row_gate_decided to show those that may be written, in
+ * their order. 0, or a negative zn_err with nothing to be written.
+ */
+int zn_row_gate_decide(zn_row_gate *g, const zn_row *rows, size_t n, zn_error *err);
+/* *count rows, valid until the next batch; they borrow the rows they were made of. */
+const zn_gated_row *zn_row_gate_decided(const zn_row_gate *g, size_t *count);
+
+/* The last row was decided: the window it lies in is cut there. 0, or -ZN_ERR_CAPACITY. */
+int zn_row_gate_finish(zn_row_gate *g, zn_error *err);
+/* The windows that have ended, `kept`, to be read and emptied (kept_count = 0) by the caller. */
+zn_popularity *zn_row_gate_popularity(zn_row_gate *g);
+
+zn_ztable_stats zn_row_gate_stats(const zn_row_gate *g);
+size_t zn_row_gate_memory(const zn_row_gate *g);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "release/policy.h"
+
+#define V4_NET(a, b, c, d, n) {{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d}}, 96 + (n)}
+
+static const zn_net private_nets[] = {
+    V4_NET(10, 0, 0, 0, 8),
+    V4_NET(172, 16, 0, 0, 12),
+    V4_NET(192, 168, 0, 0, 16),
+    V4_NET(100, 64, 0, 0, 10),
+    {{{0xfc}}, 7},
+};
+
+const zn_net *zn_policy_private_nets(size_t *count)
+{
+    *count = sizeof private_nets / sizeof private_nets[0];
+    return private_nets;
+}
+
+/*
+ * The outermost of the packet's tunnels with an internal end. True, and internal[] and known_as[]
+ * by tuple index of the packet's flow, when there is one.
+ */
+static bool internal_tunnel(const zn_policy *policy, const zn_packet *p, bool internal[2],
+                            zn_addr known_as[2])
+{
+    uint32_t n = policy->internal_given ? p->tunnel_count : 0;
+    for (uint32_t i = 0; i < n; i++) {
+        for (unsigned end = 0; end < 2; end++) {
+            const zn_addr *a = &p->tunnels[i].end[end];
+            internal[p->sender ^ end] =
+                zn_nets_contain(policy->internal, policy->internal_count, a);
+            known_as[p->sender ^ end] = *a;
+        }
+        if (internal[0] || internal[1])
+            return true;
+    }
+    return false;
+}
+
+/* The packet, which opened a flow, does not tell who its client is. */
+static bool client_is_unsure(const zn_packet *p)
+{
+    const uint16_t *port = p->tuple.port;
+    return p->tuple.proto == ZN_PROTO_TCP && (p->tcp_flags & ZN_TCP_SYN) == 0 &&
+           (port[0] < ZN_WELL_KNOWN_PORTS) == (port[1] < ZN_WELL_KNOWN_PORTS);
+}
+
+void zn_policy_guess_client(const zn_policy *policy, zn_flow *f, const zn_packet *p)
+{
+    bool internal[2];
+    zn_addr outer[2];
+    if (!client_is_unsure(p))
+        return;
+    if (!internal_tunnel(policy, p, internal, outer))
+        for (unsigned i = 0; i < 2; i++)
+            internal[i] =
+                zn_nets_contain(policy->internal, policy->internal_count, &f->tuple.addr[i]);
+    if (internal[1 - f->client] && !internal[f->client])
+        zn_flow_swap_client(f);
+}
+
+void zn_policy_place(const zn_policy *policy, zn_flow_table *flows, zn_flow *f, const zn_packet *p,
+                     zn_addr known_as[2])
+{
+    uint8_t server = (uint8_t)(1 - f->client);
+    bool internal[2];
+    zn_addr outer[2];
+    for (unsigned i = 0; i < 2; i++) {
+        f->internal[i] =
+            zn_nets_contain(policy->internal, policy->internal_count, &f->tuple.addr[i]);
+        known_as[i] = f->tuple.addr[i];
+    }
+    zn_flow_set_user(flows, f, NULL);
+    if (ZN_UNLIKELY(p->tunnel_count != 0) && internal_tunnel(policy, p, internal, outer)) {
+        f->user = (internal[f->client] ? f->client : server) & 3u;
+        for (unsigned i = 0; i < 2; i++)
+            if (internal[i] && (i == f->user || !zn_addr_is_special(&outer[i])))
+                known_as[i] = outer[i]; /* a multicast group, say, is not who answers */
+        f->internal[f->user] = true;
+        zn_flow_set_user(flows, f, &known_as[f->user]);
+        return;
+    }
+    if (!f->internal[0] && !f->internal[1]) {
+        f->user = policy->internal_given ? ZN_FLOW_NO_USER : f->client & 3u;
+        f->internal[f->client] = !policy->internal_given;
+        return;
+    }
+    f->user = (f->internal[f->client] ? f->client : server) & 3u;
+}
+
+bool zn_policy_is_user(const zn_policy *policy, const zn_flow_table *flows, const zn_flow *f,
+                       const zn_packet *p)
+{
+    bool internal[2];
+    zn_addr outer[2];
+    bool answers = p->sender != f->user;
+    unsigned end = f->user;
+    if (!policy->internal_given)
+        return true;
+    if (!internal_tunnel(policy, p, internal, outer))
+        return answers || !f->user_outside;
+    if (answers && !f->user_outside)
+        return false;
+    if (answers && !zn_addr_equal(&outer[end], zn_flow_user(flows, f)))
+        end = 1u - end; /* a mirror's tunnel has the same ends both ways */
+    return internal[end] && zn_addr_equal(&outer[end], zn_flow_user(flows, f));
+}

@@ -1,0 +1,138 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What may be written: the only form in which a flow or an observation reaches a writer.
+ *
+ * release/gate fills these structs and nothing else does; the writers of io/ print them and know
+ * nothing else about a flow. Whatever is withheld is already gone here (docs of the semantics:
+ * "what a flow record may say"), so a writer cannot leak.
+ */
+#ifndef ZN_BASE_RECORD_H
+#define ZN_BASE_RECORD_H
+
+#include "util/addr.h"
+#include "util/cursor.h"
+
+typedef enum zn_name_source {
+    ZN_SOURCE_NONE,
+    ZN_SOURCE_TLS,
+    ZN_SOURCE_QUIC,
+    ZN_SOURCE_HTTP,
+    ZN_SOURCE_DNS
+} zn_name_source;
+
+typedef enum zn_name_status {
+    ZN_NAME_NONE, /* the flow exposed no name */
+    ZN_NAME_RELEASED,
+    ZN_NAME_SUPPRESSED,
+    ZN_NAME_UNCONFIRMED, /* the evidence that its client is real never came */
+    ZN_NAME_INVALID
+} zn_name_status;
+
+typedef enum zn_ech { ZN_ECH_NONE, ZN_ECH_OFFERED } zn_ech;
+
+typedef enum zn_shown {
+    ZN_SHOWN_NOT,       /* withheld or special: printed as missing */
+    ZN_SHOWN_PSEUDONYM, /* addr is a Crypto-PAn pseudonym */
+    ZN_SHOWN_RELEASED   /* addr is a real address that z users share */
+} zn_shown;
+
+/* Bits of Tstat's con_t. */
+enum {
+    ZN_CONNECTION_HTTP = 1,
+    ZN_CONNECTION_SMTP = 1024,
+    ZN_CONNECTION_POP3 = 2048,
+    ZN_CONNECTION_IMAP = 4096,
+    ZN_CONNECTION_TLS = 8192,
+    ZN_CONNECTION_SSH = 32768
+};
+/* Tstat's types of UDP flows. */
+enum {
+    ZN_UDP_OTHER = 0,
+    ZN_UDP_DNS = 19,
+    ZN_UDP_MPEG_TS = 22,
+    ZN_UDP_TEREDO = 24,
+    ZN_UDP_SIP = 25,
+    ZN_UDP_DTLS = 26,
+    ZN_UDP_QUIC = 27,     /* once both sides spoke the same version */
+    ZN_UDP_RTP_ONCE = 28, /* one datagram looked like RTP or RTCP */
+    ZN_UDP_RTP = 29       /* a second one of the same source followed it */
+};
+
+#define ZN_RECORD_VERSIONS 15
+
+/* One direction: what this endpoint sent. Times are ns relative to the flow's first packet. */
+typedef struct zn_record_side {
+    zn_addr addr;
+    zn_shown shown;
+    uint16_t port;
+    bool internal;
+    uint64_t bytes_all, bytes_unique, bytes_retransmitted;
+    uint64_t packets, packets_data, packets_retransmitted, packets_out_of_order;
+    uint64_t acks, acks_pure, rst, syn, fin;
+    int64_t first_data_ns, last_data_ns; /* TCP: payload; UDP: any datagram. 0 when never */
+    int64_t first_ack_ns;                /* without SYN; 0 when never */
+    bool started;                        /* it sent a packet */
+    uint8_t udp_type;                    /* Tstat's c_type and s_type: ZN_UDP_* */
+    uint32_t quic_version;               /* 0: none, or only one side spoke QUIC */
+    /* LAYER7 */
+    uint64_t messages, protocols, appdata_bytes;
+    int64_t last_handshake_ns, appdata_ns; /* since the flow's start; 0 when never */
+    uint16_t tls_version[ZN_RECORD_VERSIONS];
+    uint8_t tls_versions; /* how many; 0: no hello */
+    /* E2E: round-trip times of what this side sent, from here to the other side and back. */
+    int64_t rtt_mean_ns, rtt_min_ns, rtt_max_ns, rtt_deviation_ns;
+    uint64_t rtt_count, ttl_min, ttl_max;
+    /* OPTIONS, in the order of Tstat's columns. */
+    uint64_t scale_seen, timestamps, scale, sack_permitted, sacks, mss;
+    uint64_t segment_max, segment_min; /* payload bytes */
+    uint64_t window_max, window_min, window_zero;
+    uint64_t flight_max, flight_min, flight_first; /* bytes sent and not acknowledged */
+    uint64_t anomalies[8];                         /* Tstat's pkts_rto to pkts_unfs */
+    uint64_t flags_moved;
+} zn_record_side;
+
+/* Bytes of a side that are told of every flow, and with LAYER7. */
+#define ZN_RECORD_CORE offsetof(zn_record_side, messages)
+#define ZN_RECORD_LAYER7 offsetof(zn_record_side, rtt_mean_ns)
+
+typedef struct zn_record {
+    uint8_t proto;  /* ZN_PROTO_TCP or ZN_PROTO_UDP */
+    bool complete;  /* TCP: belongs into log_tcp_complete */
+    bool midstream; /* TCP without its SYN: Tstat logs no such flow */
+    bool early;     /* closed to make room for other flows: it may have gone on */
+    bool coarse;    /* told roughly, beside a name that is withheld */
+    zn_ech ech;
+    zn_name_source source;
+    zn_name_status status;
+    zn_span name;             /* empty unless status is ZN_NAME_RELEASED; only 0x20-0x7e */
+    uint32_t connection_type; /* Tstat's con_t: ZN_CONNECTION_* */
+    uint16_t http_method;     /* Tstat's http_t: 0 not HTTP, 1 GET, 2 POST, ... */
+    uint64_t http_requests, http_responses;
+    zn_span http_status;  /* digits, empty when there was no response */
+    uint64_t tls_session; /* Tstat's tls_session_stat */
+    /* The name a DNS response gave the server's address, or, without the policy's dn_hunter, the
+     * one that a DNS query asks for; empty unless it may be told, and then so is the rest. */
+    zn_span fqdn;
+    zn_addr resolver;
+    zn_shown resolver_shown;
+    int64_t resolver_query_ns, resolver_answer_ns; /* ns since the Unix epoch; 0: none */
+    zn_span certificate; /* the name in the server's certificate, empty unless released */
+    zn_span user_agent;  /* in the QUIC hello, percent-encoded, empty unless released */
+    uint64_t quic_zero_rtt, quic_ech_bytes; /* 0-RTT packets; length of ECH's extension */
+    int64_t epoch;
+    int64_t first_ns, last_ns; /* ns since the Unix epoch */
+    size_t beyond_core; /* bytes of a side behind ZN_RECORD_CORE that can be other than zero */
+    zn_record_side client, server;
+} zn_record;
+
+/* One released observation (t, f(u, t), a). */
+typedef struct zn_release {
+    int64_t t_ns;
+    zn_addr client; /* pseudonym */
+    zn_shown client_shown;
+    zn_span name;
+    zn_name_source source;
+} zn_release;
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rows/csv_row.h"
+
+#include "util/utf8.h"
+
+/* What is left of a row. */
+typedef struct fields {
+    uint8_t *p, *end;
+    uint8_t delimiter;
+    bool more; /* another field follows, perhaps an empty one */
+} fields;
+
+/* After a field: nothing, or a delimiter and another field. */
+static bool end_field(fields *f)
+{
+    f->more = f->p != f->end;
+    if (f->more && *f->p != f->delimiter)
+        return false;
+    f->p += f->more;
+    return true;
+}
+
+/* A field whose opening quote is taken; doubled quotes become one, in place. */
+static bool quoted_field(fields *f, zn_span *out)
+{
+    uint8_t *start = f->p, *to = f->p;
+    for (;;) {
+        uint8_t *quote = memchr(f->p, '"', (size_t)(f->end - f->p));
+        size_t n;
+        if (quote == NULL)
+            return false;
+        n = (size_t)(quote - f->p);
+        if (to != f->p)
+            memmove(to, f->p, n);
+        to += n;
+        f->p = quote + 1;
+        if (f->p == f->end || *f->p != '"')
+            break;
+        *to++ = '"';
+        f->p++;
+    }
+    out->p = start;
+    out->n = (size_t)(to - start);
+    return end_field(f);
+}
+
+/* The next field; false when a quote or a carriage return is where none can be. */
+static bool next_field(fields *f, zn_span *out)
+{
+    const uint8_t *start = f->p;
+    if (f->p != f->end && *f->p == '"') {
+        f->p++;
+        return quoted_field(f, out);
+    }
+    for (; f->p != f->end && *f->p != f->delimiter; f->p++)
+        if (*f->p == '"' || *f->p == '\r')
+            return false;
+    out->p = start;
+    out->n = (size_t)(f->p - start);
+    return end_field(f);
+}
+
+static zn_row_fault begin(fields *f, uint8_t delimiter, uint8_t *row, size_t n)
+{
+    zn_span text = {row, n};
+    if (n != 0 && row[n - 1] == '\r')
+        n--;
+    f->p = row;
+    f->end = n == 0 ? row : row + n;
+    f->delimiter = delimiter;
+    f->more = true;
+    switch (zn_utf8_check(text)) {
+    case ZN_UTF8_INVALID:
+        return ZN_FAULT_UTF8;
+    case ZN_UTF8_CONTROL:
+        return ZN_FAULT_CONTROL;
+    case ZN_UTF8_FINE:
+        break;
+    }
+    return ZN_FAULT_GOOD;
+}
+
+/* The first wanted column that no column of the layout is, or two are; MISSING, TWICE or GOOD. */
+static zn_row_fault check_layout(const size_t *found, size_t wanted_count, size_t *which)
+{
+    for (size_t i = 0; i < wanted_count; i++) {
+        *which = i;
+        if (found[i] != 1)
+            return found[i] == 0 ? ZN_FAULT_MISSING : ZN_FAULT_TWICE;
+    }
+    return ZN_FAULT_GOOD;
+}
+
+zn_row_fault zn_csv_header(zn_csv_layout *layout, uint8_t *row, size_t n,
+                           const zn_row_columns *wanted, size_t *which)
+{
+    size_t found[ZN_ROW_COLUMNS_MAX] = {0};
+    fields f;
+    zn_row_fault fault = begin(&f, layout->delimiter, row, n);
+    if (fault != ZN_FAULT_GOOD)
+        return fault;
+    for (layout->columns = 0; f.more; layout->columns++) {
+        zn_span name;
+        if (layout->columns == ZN_CSV_COLUMNS_MAX)
+            return ZN_FAULT_COLUMNS;
+        if (!next_field(&f, &name))
+            return ZN_FAULT_QUOTES;
+        layout->slot[layout->columns] = ZN_CSV_UNUSED;
+        for (size_t i = 0; i < wanted->count; i++) {
+            if (zn_span_equal(name, wanted->name[i])) {
+                layout->slot[layout->columns] = (uint8_t)i;
+                found[i]++;
+            }
+        }
+    }
+    return check_layout(found, wanted->count, which);
+}
+
+zn_row_fault zn_csv_row(const zn_csv_layout *layout, uint8_t *row, size_t n, zn_row *out)
+{
+    fields f;
+    zn_row_fault fault = begin(&f, layout->delimiter, row, n);
+    size_t column;
+    if (fault != ZN_FAULT_GOOD)
+        return fault;
+    for (column = 0; f.more; column++) {
+        zn_span field;
+        zn_value *value;
+        if (column == layout->columns)
+            return ZN_FAULT_COLUMNS;
+        if (!next_field(&f, &field))
+            return ZN_FAULT_QUOTES;
+        if (layout->slot[column] == ZN_CSV_UNUSED)
+            continue;
+        value = &out->value[layout->slot[column]];
+        value->text = field;
+        value->kind = ZN_VALUE_TEXT;
+    }
+    return column == layout->columns ? ZN_FAULT_GOOD : ZN_FAULT_COLUMNS;
+}

@@ -1,0 +1,35 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One CSV row by RFC 4180: fields between delimiters, quoted fields with doubled quotes. Stricter
+ * than many readers, so that no two can disagree on where a field ends: nothing follows a closing
+ * quote, and no quote or carriage return stands in a field without quotes.
+ */
+#ifndef ZN_IO_CSV_ROW_H
+#define ZN_IO_CSV_ROW_H
+
+#include "release/row.h"
+
+#define ZN_CSV_COLUMNS_MAX 4096
+
+/* Which value of a row each column holds. */
+typedef struct zn_csv_layout {
+    uint8_t delimiter;
+    size_t columns;
+    uint8_t slot[ZN_CSV_COLUMNS_MAX]; /* an index into zn_row.value, or ZN_CSV_UNUSED */
+} zn_csv_layout;
+
+#define ZN_CSV_UNUSED 0xff
+
+/*
+ * Lays out a header row, n bytes at `row` without line feed, for `wanted` columns. On success
+ * returns ZN_FAULT_GOOD; ZN_FAULT_MISSING or ZN_FAULT_TWICE with the wanted column at fault in
+ * *which; or another fault of the row. Writes over the row.
+ */
+zn_row_fault zn_csv_header(zn_csv_layout *layout, uint8_t *row, size_t n,
+                           const zn_row_columns *wanted, size_t *which);
+
+/* Reads a row the same way into out->value; the other values of `out` stay. */
+zn_row_fault zn_csv_row(const zn_csv_layout *layout, uint8_t *row, size_t n, zn_row *out);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One row of JSON Lines: a JSON object (RFC 8259) on a line of its own, all of it well-formed. The
+ * wanted members are taken, whatever else it holds is checked and left.
+ */
+#ifndef ZN_IO_JSON_ROW_H
+#define ZN_IO_JSON_ROW_H
+
+#include "release/row.h"
+
+#define ZN_JSON_DEPTH_MAX 64 /* objects and arrays in each other */
+
+/*
+ * Reads n bytes at `row` into out->value[0 .. wanted->count); a member that is absent or null is
+ * ZN_VALUE_NONE. Objects and arrays are taken only for the columns from ZN_ROW_PASS on. Writes over
+ * the row: escapes are resolved in place.
+ */
+zn_row_fault zn_json_row(uint8_t *row, size_t n, const zn_row_columns *wanted, zn_row *out);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gated rows as lines of CSV (RFC 4180, with line feeds) or JSON Lines. Whatever a value holds, a
+ * line parses back to the same columns: CSV fields are quoted where a reader could take them apart,
+ * JSON strings escape whatever some reader takes for an end of line.
+ */
+#ifndef ZN_IO_ROW_LOG_H
+#define ZN_IO_ROW_LOG_H
+
+#include "util/timestamp.h"
+#include "release/row.h"
+
+/* How rows are written. */
+typedef struct zn_row_style {
+    zn_row_format format; /* not ZN_ROWS_AUTO */
+    uint8_t delimiter;    /* CSV's, an ASCII character */
+    zn_time_unit unit;
+    bool with_user;
+    const zn_row_columns *columns; /* their names; borrowed */
+} zn_row_style;
+
+/* CSV's line of column names. */
+void zn_row_log_header(zn_text *out, const zn_row_style *style);
+void zn_row_log_write(zn_text *out, const zn_row_style *style, const zn_gated_row *row);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "util/addr.h"
+
+#include "util/digits.h"
+
+#include <arpa/inet.h>
+#include <endian.h>
+
+/* The first `bits` bits of both addresses are the same. */
+static bool same_prefix(const zn_addr *a, const zn_addr *b, unsigned bits)
+{
+    uint64_t left[2], right[2], first,
+        second; /* calls to compare a few bytes cost more than this */
+    memcpy(left, a->byte, sizeof left);
+    memcpy(right, b->byte, sizeof right);
+    first = be64toh(left[0] ^ right[0]);
+    second = be64toh(left[1] ^ right[1]);
+    if (bits <= 64)
+        return bits == 0 || first >> (64 - bits) == 0;
+    return first == 0 && second >> (128 - bits) == 0;
+}
+
+static bool v4_is_special(const uint8_t *four)
+{
+    if (four[0] == 0 || four[0] == 127 || (four[0] == 169 && four[1] == 254))
+        return true; /* RFC 791, RFC 1122, RFC 3927 */
+    if (four[0] >= 224 && four[0] <= 239)
+        return true; /* RFC 5771 */
+    return four[0] == 255 && four[1] == 255 && four[2] == 255 && four[3] == 255;
+}
+
+bool zn_addr_is_special(const zn_addr *a)
+{
+    static const zn_addr unspecified = {{0}};
+    static const zn_addr loopback = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
+    if (zn_addr_is_v4(a))
+        return v4_is_special(a->byte + 12);
+    if (zn_addr_equal(a, &unspecified) || zn_addr_equal(a, &loopback))
+        return true;
+    return a->byte[0] == 0xff || (a->byte[0] == 0xfe && (a->byte[1] & 0xc0) == 0x80);
+}
+
+zn_addr zn_addr_carried(const zn_addr *a)
+{
+    static const struct {
+        zn_net net;
+        uint8_t at, flipped;
+    } forms[] = {
+        {{{{0, 0x64, 0xff, 0x9b}}, 96}, 12, 0},
+        {{{{0, 0x64, 0xff, 0x9b, 0, 1}}, 48}, 12, 0},
+        {{{{0x20, 0x02}}, 16}, 2, 0},
+        {{{{0x20, 0x01}}, 32}, 12, 0xff},
+        {{{{0}}, 96}, 12, 0},
+        {{{{0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}}, 96}, 12, 0},
+    };
+    static const uint8_t isatap[3] = {0, 0x5e, 0xfe};
+    uint8_t four[4];
+    if (zn_addr_is_v4(a))
+        return *a;
+    if ((a->byte[8] & 0xfd) == 0 && memcmp(a->byte + 9, isatap, sizeof isatap) == 0)
+        return zn_addr_from_v4(a->byte + 12);
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        if (!same_prefix(&forms[i].net.prefix, a, forms[i].net.bits))
+            continue;
+        for (unsigned k = 0; k < sizeof four; k++)
+            four[k] = (uint8_t)(a->byte[forms[i].at + k] ^ forms[i].flipped);
+        return zn_addr_from_v4(four);
+    }
+    return *a;
+}
+
+zn_addr zn_addr_cut(const zn_addr *a, unsigned v4_bits, unsigned v6_bits)
+{
+    unsigned bits = zn_addr_is_v4(a) ? 96 + v4_bits : v6_bits;
+    zn_addr cut = {{0}};
+    memcpy(cut.byte, a->byte, bits / 8);
+    if (bits % 8 != 0)
+        cut.byte[bits / 8] = (uint8_t)(a->byte[bits / 8] & 0xff << (8 - bits % 8));
+    return cut;
+}
+
+static size_t v4_text(const uint8_t *four, char *out)
+{
+    char *at = out;
+    for (int i = 0; i < 4; i++) {
+        uint32_t value = four[i];
+        if (i != 0)
+            *at++ = '.';
+        if (value >= 100) {
+            *at++ = (char)('0' + value / 100);
+            at = zn_digits_pair(at, value % 100);
+        } else {
+            at = zn_digits_put(at, value);
+        }
+    }
+    *at = '\0';
+    return (size_t)(at - out);
+}
+
+/* Where the longest row of groups of zeros begins, the first of equal ones; 8 and *n == 0 for none
+ * of two or more (RFC 5952 4.2). */
+static unsigned longest_zeros(const uint16_t group[8], unsigned *n)
+{
+    unsigned best = 8;
+    *n = 0;
+    for (unsigned i = 0; i < 8;) {
+        unsigned end = i;
+        while (end < 8 && group[end] == 0)
+            end++;
+        if (end - i >= 2 && end - i > *n) {
+            best = i;
+            *n = end - i;
+        }
+        i = end + 1;
+    }
+    return best;
+}
+
+/* A group of an IPv6 address in hexadecimal, without zeros before it; returns its digits, of 4
+ * bytes that it may write. */
+static size_t put_group(char *out, uint32_t group)
+{
+    /* A nibble a byte, the first in the lowest; 'a' - '9' - 1 more for each of 10 and above. */
+    uint32_t spread =
+        group >> 12 | (group >> 8 & 15) << 8 | (group >> 4 & 15) << 16 | (group & 15) << 24;
+    uint32_t letters = (spread + 0x06060606u) >> 4 & 0x01010101u;
+    uint32_t text = spread + 0x30303030u + letters * ('a' - '9' - 1);
+    unsigned zeros = group >= 0x1000 ? 0 : group >= 0x100 ? 1 : group >= 0x10 ? 2 : 3;
+    text = htole32(text >> (8 * zeros));
+    memcpy(out, &text, sizeof text);
+    return sizeof text - zeros;
+}
+
+static size_t v6_text(const zn_addr *a, char *out)
+{
+    uint16_t group[8];
+    unsigned zeros, zeros_at;
+    size_t n = 0;
+    for (unsigned i = 0; i < 8; i++)
+        group[i] = (uint16_t)(a->byte[2 * i] << 8 | a->byte[2 * i + 1]);
+    zeros_at = longest_zeros(group, &zeros);
+    for (unsigned i = 0; i < 8; i++) {
+        if (i == zeros_at) {
+            out[n++] = ':';
+            i += zeros - 1;
+            if (i == 7)
+                out[n++] = ':';
+            continue;
+        }
+        if (i != 0)
+            out[n++] = ':';
+        n += put_group(out + n, group[i]);
+    }
+    out[n] = '\0';
+    return n;
+}
+
+/* The first 96 bits are zero: the rest is told as if it were an IPv4 address, where it is not
+ * small. */
+static bool is_v4_compatible(const zn_addr *a)
+{
+    static const uint8_t none[12] = {0};
+    return memcmp(a->byte, none, sizeof none) == 0;
+}
+
+size_t zn_addr_text(const zn_addr *a, char *out)
+{
+    if (zn_addr_is_v4(a))
+        return v4_text(a->byte + 12, out);
+    if (ZN_LIKELY(!is_v4_compatible(a)))
+        return v6_text(a, out);
+    if (inet_ntop(AF_INET6, a->byte, out, ZN_ADDR_TEXT_MAX) == NULL)
+        out[0] = '\0';
+    return strnlen(out, ZN_ADDR_TEXT_MAX);
+}
+
+bool zn_nets_contain(const zn_net *nets, size_t n, const zn_addr *a)
+{
+    for (size_t i = 0; i < n; i++)
+        if (same_prefix(&nets[i].prefix, a, nets[i].bits))
+            return true;
+    return false;
+}

@@ -1,0 +1,76 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * IP addresses of both families in one 16-byte value, and lists of networks.
+ *
+ * An IPv4 address is held as its IPv4-mapped IPv6 address (::ffff:a.b.c.d, RFC 4291 2.5.5.2), so
+ * the value alone says which family it is. Bytes are in network order.
+ */
+#ifndef ZN_BASE_ADDR_H
+#define ZN_BASE_ADDR_H
+
+#include "util/base.h"
+
+#include <endian.h>
+#include <string.h>
+
+typedef struct zn_addr {
+    uint8_t byte[16];
+} zn_addr;
+
+#define ZN_ADDR_TEXT_MAX 46 /* longest text form with its final NUL, as INET6_ADDRSTRLEN */
+
+static inline zn_addr zn_addr_from_v4(const uint8_t *four)
+{
+    uint64_t words[2] = {0, 0}; /* whole words, because whole words are read right after */
+    uint32_t last;
+    zn_addr a;
+    memcpy(&last, four, sizeof last);
+    words[1] = htobe64(UINT64_C(0xffff) << 32 | be32toh(last));
+    memcpy(a.byte, words, sizeof a.byte);
+    return a;
+}
+
+static inline bool zn_addr_equal(const zn_addr *a, const zn_addr *b)
+{
+    return memcmp(a->byte, b->byte, sizeof a->byte) == 0;
+}
+
+/* True where no address was put: all bytes are zero. */
+static inline bool zn_addr_is_unset(const zn_addr *a)
+{
+    static const zn_addr none;
+    return zn_addr_equal(a, &none);
+}
+
+/* True for an IPv4 address, whose four bytes are then at byte + 12. */
+static inline bool zn_addr_is_v4(const zn_addr *a)
+{
+    static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    return memcmp(a->byte, mapped, sizeof mapped) == 0;
+}
+
+/* Unspecified, loopback, link-local, multicast or broadcast: never a host to tell apart. */
+bool zn_addr_is_special(const zn_addr *a);
+
+/* The IPv4 address that an IPv6 one carries, by NAT64 (RFC 6052's 64:ff9b::/96, RFC 8215's
+ * 64:ff9b:1::/48 with it at the end), 6to4 (RFC 3056), Teredo (RFC 4380: its client's), ISATAP (RFC
+ * 5214), or behind zeros (RFC 4291 2.5.5.1, RFC 2765 2.1); any other address as it is. */
+zn_addr zn_addr_carried(const zn_addr *a);
+
+/* The address cut to its first v4_bits (0..32) or v6_bits (0..128) bits, the rest zero. */
+zn_addr zn_addr_cut(const zn_addr *a, unsigned v4_bits, unsigned v6_bits);
+
+/* Writes the text form (RFC 5952) and its NUL into out[ZN_ADDR_TEXT_MAX]; returns its length. */
+size_t zn_addr_text(const zn_addr *a, char *out);
+
+/* A network: the first `bits` bits (0..128, an IPv4 /n being 96 + n) of `prefix` count. */
+typedef struct zn_net {
+    zn_addr prefix;
+    uint32_t bits;
+} zn_net;
+
+/* True when `a` lies in one of the n networks. */
+bool zn_nets_contain(const zn_net *nets, size_t n, const zn_addr *a);
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "util/timestamp.h"
+
+#define NS_PER_DAY (INT64_C(86400) * ZN_NS_PER_S)
+#define YEAR_MIN 1969 /* with an offset, it may still be 1970 in UTC */
+#define YEAR_MAX 2262
+#define DAYS_TO_1970 719468 /* from 0000-03-01, where the calendar below begins */
+#define DAYS_PER_ERA 146097 /* 400 years */
+
+/* Digits behind the point that make a nanosecond. */
+static const unsigned decimals_of[] = {
+    [ZN_TIME_S] = 9, [ZN_TIME_MS] = 6, [ZN_TIME_US] = 3, [ZN_TIME_NS] = 0};
+
+static uint8_t peek(const zn_cursor *c)
+{
+    return zn_cursor_left(c) != 0 ? *c->p : 0;
+}
+
+static bool is_digit(uint8_t byte)
+{
+    return byte >= '0' && byte <= '9';
+}
+
+static bool accept(zn_cursor *c, char wanted)
+{
+    if (peek(c) != (uint8_t)wanted)
+        return false;
+    zn_cursor_skip(c, 1);
+    return true;
+}
+
+/* value * 10 + digit; false when that is more than INT64_MAX. */
+static bool append(int64_t *value, uint8_t digit)
+{
+    return !__builtin_mul_overflow(*value, 10, value) &&
+           !__builtin_add_overflow(*value, digit - '0', value);
+}
+
+/* Digits up to what is none; false when there is not one or they are too many. */
+static bool take_number(zn_cursor *c, int64_t *value)
+{
+    *value = 0;
+    if (!is_digit(peek(c)))
+        return false;
+    while (is_digit(peek(c)))
+        if (!append(value, zn_cursor_u8(c)))
+            return false;
+    return true;
+}
+
+/* At least one digit behind a point, of which `decimals` are appended to *value, zeros for those
+ * that are not there. */
+static bool take_fraction(zn_cursor *c, unsigned decimals, int64_t *value)
+{
+    bool any = false;
+    for (; is_digit(peek(c)); any = true) {
+        uint8_t digit = zn_cursor_u8(c);
+        if (decimals != 0 && !append(value, digit))
+            return false;
+        decimals -= decimals != 0;
+    }
+    for (; decimals != 0; decimals--)
+        if (!append(value, '0'))
+            return false;
+    return any;
+}
+
+static bool parse_number(zn_cursor *c, unsigned decimals, int64_t *t_ns)
+{
+    if (!take_number(c, t_ns))
+        return false;
+    if (accept(c, '.'))
+        return take_fraction(c, decimals, t_ns);
+    for (; decimals != 0; decimals--)
+        if (!append(t_ns, '0'))
+            return false;
+    return true;
+}
+
+/* Exactly n digits from low to high; -1 when they are not there. */
+static int take_field(zn_cursor *c, unsigned n, int low, int high)
+{
+    int value = 0;
+    for (; n != 0; n--) {
+        if (!is_digit(peek(c)))
+            return -1;
+        value = value * 10 + (zn_cursor_u8(c) - '0');
+    }
+    return value >= low && value <= high ? value : -1;
+}
+
+static int days_in_month(int year, int month)
+{
+    static const uint8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    return days[month - 1] + (month == 2 && leap);
+}
+
+/* Days from 1970-01-01, in years that begin in March (Hinnant, "chrono-Compatible Low-Level Date
+ * Algorithms"). */
+static int64_t days_from_date(int year, int month, int day)
+{
+    int shifted = month <= 2 ? year - 1 : year;
+    int era = shifted / 400, of_era = shifted % 400;
+    int day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+    int day_of_era = of_era * 365 + of_era / 4 - of_era / 100 + day_of_year;
+    return (int64_t)era * DAYS_PER_ERA + day_of_era - DAYS_TO_1970;
+}
+
+static bool take_date(zn_cursor *c, int64_t *days)
+{
+    int year = take_field(c, 4, YEAR_MIN, YEAR_MAX), month, day;
+    if (year < 0 || !accept(c, '-'))
+        return false;
+    month = take_field(c, 2, 1, 12);
+    if (month < 0 || !accept(c, '-'))
+        return false;
+    day = take_field(c, 2, 1, days_in_month(year, month));
+    if (day < 0)
+        return false;
+    *days = days_from_date(year, month, day);
+    return true;
+}
+
+/* HH:MM[:SS[.fraction]] as ns since midnight. */
+static bool take_clock(zn_cursor *c, int64_t *ns)
+{
+    int hour = take_field(c, 2, 0, 23), minute, second = 0;
+    int64_t fraction = 0;
+    if (hour < 0 || !accept(c, ':'))
+        return false;
+    minute = take_field(c, 2, 0, 59);
+    if (minute < 0)
+        return false;
+    if (accept(c, ':')) {
+        second = take_field(c, 2, 0, 59);
+        if (second < 0)
+            return false;
+        if ((accept(c, '.') || accept(c, ',')) && !take_fraction(c, 9, &fraction))
+            return false;
+    }
+    *ns = (int64_t)(hour * 3600 + minute * 60 + second) * ZN_NS_PER_S + fraction;
+    return true;
+}
+
+/* The offset as ns to add for UTC; *found says whether there was one. */
+static bool take_offset(zn_cursor *c, int64_t *ns, bool *found)
+{
+    int sign, hour, minute = 0;
+    *ns = 0;
+    *found = zn_cursor_left(c) != 0;
+    if (!*found || accept(c, 'Z') || accept(c, 'z'))
+        return true;
+    sign = accept(c, '-') ? 1 : accept(c, '+') ? -1 : 0;
+    hour = take_field(c, 2, 0, 23);
+    if (sign == 0 || hour < 0)
+        return false;
+    if (accept(c, ':') || is_digit(peek(c)))
+        minute = take_field(c, 2, 0, 59);
+    *ns = sign * (int64_t)(hour * 60 + minute) * 60 * ZN_NS_PER_S;
+    return minute >= 0;
+}
+
+static bool parse_iso(zn_cursor *c, zn_moment *out)
+{
+    int64_t days, of_day = 0, offset = 0, t_ns;
+    out->has_offset = false;
+    if (!take_date(c, &days))
+        return false;
+    if (accept(c, 'T') || accept(c, 't') || accept(c, ' ')) {
+        if (!take_clock(c, &of_day) || !take_offset(c, &offset, &out->has_offset))
+            return false;
+    }
+    if (__builtin_mul_overflow(days, NS_PER_DAY, &t_ns) ||
+        __builtin_add_overflow(t_ns, of_day + offset, &t_ns))
+        return false;
+    out->t_ns = t_ns;
+    return t_ns >= 0;
+}
+
+bool zn_moment_parse(zn_span text, zn_time_unit unit, zn_moment *out)
+{
+    zn_cursor c = zn_cursor_over_span(text, true);
+    bool ok;
+    if (unit == ZN_TIME_ISO) {
+        ok = parse_iso(&c, out);
+    } else {
+        out->has_offset = true;
+        ok = parse_number(&c, decimals_of[unit], &out->t_ns);
+    }
+    return ok && zn_cursor_left(&c) == 0;
+}
+
+bool zn_moment_is_number(zn_span text)
+{
+    zn_cursor c = zn_cursor_over_span(text, true);
+    bool any = false, point = false;
+    while (zn_cursor_left(&c) != 0) {
+        uint8_t byte = zn_cursor_u8(&c);
+        if (byte == '.' && any && !point)
+            point = true;
+        else if (!is_digit(byte))
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+/* `value` in exactly n digits. */
+static void put_digits(zn_text *out, int64_t value, unsigned n)
+{
+    char *at = zn_text_reserve(out, n);
+    if (at == NULL)
+        return;
+    out->n += n;
+    for (; n != 0; n--, value /= 10)
+        at[n - 1] = (char)('0' + value % 10);
+}
+
+static void put_date(zn_text *out, int64_t days)
+{
+    int64_t shifted = days + DAYS_TO_1970;
+    int64_t era = shifted / DAYS_PER_ERA, day = shifted % DAYS_PER_ERA;
+    int64_t of_era = (day - day / 1460 + day / 36524 - day / 146096) / 365;
+    int64_t day_of_year = day - (365 * of_era + of_era / 4 - of_era / 100);
+    int64_t month = (5 * day_of_year + 2) / 153;
+    int64_t real_month = month < 10 ? month + 3 : month - 9;
+    put_digits(out, era * 400 + of_era + (real_month <= 2), 4);
+    zn_text_char(out, '-');
+    put_digits(out, real_month, 2);
+    zn_text_char(out, '-');
+    put_digits(out, day_of_year - (153 * month + 2) / 5 + 1, 2);
+}
+
+static void put_iso(zn_text *out, int64_t t_ns)
+{
+    int64_t second = t_ns / ZN_NS_PER_S, fraction = t_ns % ZN_NS_PER_S;
+    put_date(out, t_ns / NS_PER_DAY);
+    zn_text_char(out, 'T');
+    put_digits(out, second / 3600 % 24, 2);
+    zn_text_char(out, ':');
+    put_digits(out, second / 60 % 60, 2);
+    zn_text_char(out, ':');
+    put_digits(out, second % 60, 2);
+    if (fraction != 0) {
+        unsigned decimals = 9;
+        for (; fraction % 1000 == 0; fraction /= 1000)
+            decimals -= 3;
+        zn_text_char(out, '.');
+        put_digits(out, fraction, decimals);
+    }
+    zn_text_char(out, 'Z');
+}
+
+void zn_moment_put(zn_text *out, int64_t t_ns, zn_time_unit unit)
+{
+    unsigned decimals;
+    if (unit == ZN_TIME_ISO) {
+        put_iso(out, t_ns);
+        return;
+    }
+    decimals = decimals_of[unit];
+    for (; decimals != 0 && t_ns % 10 == 0; t_ns /= 10)
+        decimals--;
+    if (decimals == 0)
+        zn_text_i64(out, t_ns);
+    else
+        zn_text_fixed(out, t_ns, decimals);
+}
