@@ -154,7 +154,7 @@ $(BUILD)/bench/isp.pcap: bench/gen_trace.py | .venv/.bench
 	.venv/bin/python bench/gen_trace.py $@ --bytes $(BENCH_BYTES)
 
 # A build with tiny records and lists reaches every form of an attribute with few users.
-SOAK_TABLE := csrc/state/ztable*.c $(patsubst %,csrc/base/%.c,arena clock hash error)
+SOAK_TABLE := csrc/anonymity/ztable*.c $(patsubst %,csrc/util/%.c,arena clock hash error)
 SOAK_LAYOUTS := default small
 soak-small: SOAK_FLAGS := -DZN_ZRECORD_USERS_MAX=5 -DZN_ZLIST_FROM=3 -DZN_ZTRIM_MAX=2
 
@@ -224,7 +224,7 @@ $(BUILD)/thread/obj/%.o: csrc/%.c | system
 -include $(TSAN_OBJECTS:.o=.d)
 
 # What reads bytes that somebody else chose. Where a test leaves no room for files, gcov complains.
-PARSERS := csrc/proto csrc/io/(capture|.*_(read|row|frame))\.c csrc/state/(defrag|stream)
+PARSERS := csrc/proto csrc/packet csrc/capture/(capture|.*_read)\.c csrc/rows/(.*_row|row_frame)\.c csrc/flow/reassembly
 .PHONY: coverage
 coverage: system-test .venv-coverage/.built ## share of the C parsers' lines that the tests run, by gcov
 	@find build/coverage -name '*.gcda' -delete

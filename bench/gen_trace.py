@@ -14,8 +14,8 @@ from pathlib import Path
 
 from zanon_net.bench.trace import Scale, generate
 from zanon_net.bench.trace_flows import PROFILES
+from zanon_net.config.parse import parse_size
 from zanon_net.errors import ConfigError
-from zanon_net.values import parse_size
 
 
 def size(text: str) -> int:

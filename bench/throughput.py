@@ -37,7 +37,7 @@ from pathlib import Path
 import flow_trace
 
 from zanon_net.bench.trace import WRITE_BYTES
-from zanon_net.values import parse_size
+from zanon_net.config.parse import parse_size
 
 HERE = Path(__file__).resolve().parent
 TOOLS = HERE / "throughput_tools.py"

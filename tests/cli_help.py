@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import zanon_net
-from zanon_net import cli
+from zanon_net.cli import command
 
 DEMO = Path(__file__).parents[1] / "pcaps" / "demo.pcap"
 TRUTH = DEMO.with_name("demo.truth.jsonl")
@@ -20,6 +20,7 @@ COMMAND = (sys.executable, "-m", "zanon_net")
 Captured = pytest.CaptureFixture[str]
 LIMITING = """
 import os, resource, sys
+from zanon_net.cli import command
 octets = int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (octets, octets))
 os.execv(sys.argv[2], sys.argv[2:])
@@ -32,7 +33,7 @@ def limited(octets: int, *command: str) -> list[str]:
 
 
 def run_main(*arguments: object) -> int:
-    return cli.main([str(argument) for argument in arguments])
+    return command.main([str(argument) for argument in arguments])
 
 
 def manifest_of(folder: str) -> dict[str, object]:

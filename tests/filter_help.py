@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 import zanon_net
 from zanon_net._core import Sieve
-from zanon_net.filter_config import FilterConfig
+from zanon_net.config.filter_settings import FilterConfig
 
 # Processes of their own find the package that this one uses.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(zanon_net.__file__).parents[1])}

@@ -300,7 +300,7 @@ def test_times_are_those_of_the_packets() -> None:
 def test_flows_that_make_room_for_others_are_counted() -> None:
     talks = [Tcp(user(i), t_ns=START + i).segment(CLIENT, 2).frames for i in range(200)]
     outcome = run(merged(talks), z=1, max_flows=100)
-    early = outcome.stats["flows_early"]
+    early = outcome.stats["flows_evicted"]
     assert outcome.stats["drop_flow_table_full"] == 0
     assert len(outcome.flows) == 200
     assert early == sum(flow["early"] for flow in outcome.flows) >= 68

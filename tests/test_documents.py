@@ -9,7 +9,7 @@ import click
 import pytest
 from conftest import ROOT
 
-from zanon_net.cli import cli
+from zanon_net.cli.command import cli
 
 pytestmark = pytest.mark.source
 

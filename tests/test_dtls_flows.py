@@ -203,7 +203,7 @@ def test_each_hello_that_is_too_many_is_counted() -> None:
     for n, many in ((8, 0), (9, 1), (11, 3)):
         outcome = seen_at_once(*pieces[: 3 * n])
         assert len(outcome.released()) == 8
-        assert outcome.stats["dtls_hellos_many"] == many
+        assert outcome.stats["dtls_hellos_limit"] == many
 
 
 def test_a_flow_with_more_hellos_hides_something() -> None:

@@ -11,9 +11,9 @@ import pytest
 from filter_help import run_filter
 from filter_run_help import HEADER, ROWS, SECRETS, Captured, run_main, usual
 
+from zanon_net.cli.filter_options import filter_options
+from zanon_net.config.filter_settings import FilterConfig
 from zanon_net.errors import ConfigError
-from zanon_net.filter_config import FilterConfig
-from zanon_net.filter_options import filter_options
 
 
 @pytest.fixture(autouse=True)

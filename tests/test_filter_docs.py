@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from zanon_net.cli import main
+from zanon_net.cli.command import main
 
 pytestmark = pytest.mark.source
 

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from packet_help import ACK, CLIENT, PSH, SECOND, SERVER, START, Tcp, Udp, hello, request, user
 
 import zanon_net
-from zanon_net import Config, files
-from zanon_net.schema import Schema, description, unit
+from zanon_net import Config
+from zanon_net.output import files
+from zanon_net.output.schema import Schema, description, unit
 
 FORMATS = ("tstat", "csv", "jsonl", "parquet", "observations")
 SETS = "core,e2e,p2p,options,layer7"

@@ -17,9 +17,9 @@ from packet_help import SECOND, START
 from parts_help import PROGRAM, check_accounts, files_in
 
 from zanon_net import Config, OutputError, run
-from zanon_net.files import TextFile
-from zanon_net.outputs import FolderSink
-from zanon_net.sinks import Plan
+from zanon_net.output.files import TextFile
+from zanon_net.output.folder import FolderSink
+from zanon_net.output.sinks import Plan
 
 
 @pytest.fixture

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 import zanon_net
-from zanon_net import Config, unpacking
+from zanon_net import Config
 from zanon_net.bench.trace import Scale, generate
 from zanon_net.keys import new_key
-from zanon_net.unpacking import Unpacker
+from zanon_net.pipeline import decompress
+from zanon_net.pipeline.decompress import Unpacker
 
 
 def records_of(path: Path, out: Path, config: Config) -> dict[str, bytes]:
@@ -46,7 +47,7 @@ def test_the_same_is_written_however_slowly_it_is_unpacked(
             os.write(unpacker._out, data[at : at + part])
 
     monkeypatch.setattr(Unpacker, "_write", write_slowly)
-    monkeypatch.setattr(unpacking, "STEP_MIN", 8_000_000)
+    monkeypatch.setattr(decompress, "STEP_MIN", 8_000_000)
     new_key(tmp_path / "zanon.key")
     config = Config().replace(
         z=2,
@@ -71,7 +72,7 @@ def test_how_far_it_is_is_told_meanwhile(tmp_path: Path, monkeypatch: pytest.Mon
             os.write(unpacker._out, data[at : at + 100_000])
 
     monkeypatch.setattr(Unpacker, "_write", write_slowly)
-    monkeypatch.setattr(unpacking, "STEP_MIN", 8_000_000)
+    monkeypatch.setattr(decompress, "STEP_MIN", 8_000_000)
     told: list[int] = []
     config = Config().replace(z=2, format="jsonl", status="10ms")
     report = zanon_net.run(

@@ -291,7 +291,7 @@ def test_a_server_never_votes() -> None:
 def test_flows_closed_early_are_suppressed() -> None:
     talks = [quic_talk(LONG_FLIGHT[0], client=user(i)).frames for i in range(200)]
     outcome = run(merged(talks), z=1, established=False, max_flows=64)
-    assert 100 <= outcome.stats["flows_early"] < 200
+    assert 100 <= outcome.stats["flows_evicted"] < 200
     assert outcome.stats["records"] == outcome.stats["suppressed_incomplete"] == 200
     assert not outcome.seen()
 

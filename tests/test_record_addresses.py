@@ -145,7 +145,7 @@ def test_a_server_that_was_a_client_is_withheld_when_time_comes_back(
     assert b"203.0.113.5" not in outcome.everything()
     known = all(len(hours) == 1 for hours in jumps)
     assert outcome.flows[-1]["server"] == ("203.0.113.6" if known else None)
-    assert (outcome.stats["addr_clients_full"] == 0) == known
+    assert (outcome.stats["addr_client_set_incomplete"] == 0) == known
 
 
 @pytest.mark.parametrize("batch", [10, 1000])

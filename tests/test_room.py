@@ -104,7 +104,7 @@ def test_lingering_flows_go_before_open_ones() -> None:
         for n in range(600)
     ]
     outcome = run(merged([*open_flows, *closed]), z=1, max_flows=CAP)
-    assert outcome.stats["flows_early"] == 0
+    assert outcome.stats["flows_evicted"] == 0
     assert len(outcome.flows) == 640
 
 

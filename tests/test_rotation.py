@@ -35,8 +35,10 @@ from parts_help import (
 )
 from waiting import PATIENCE_S
 
-from zanon_net import Config, outputs, pipeline, run
-from zanon_net.pipeline import Interruption, StopReading
+from zanon_net import Config, run
+from zanon_net.output import folder
+from zanon_net.pipeline import runner
+from zanon_net.pipeline.runner import Interruption, StopReading
 
 
 @pytest.fixture
@@ -280,7 +282,7 @@ def test_more_signals_leave_the_removal_alone(monkeypatch: pytest.MonkeyPatch) -
             signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGINT)
-        monkeypatch.setattr(pipeline, "REMOVAL_S", 0.0)
+        monkeypatch.setattr(runner, "REMOVAL_S", 0.0)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGTERM)
 
@@ -364,7 +366,7 @@ def test_a_signal_that_gives_up_between_two_steps(
 ) -> None:
     """Nothing is left under a partial name, and the manifest lists what is there."""
     calls = itertools.count(1)
-    holders = {"_new_file": outputs.FolderSink, "sync_folders": outputs}
+    holders = {"_new_file": folder.FolderSink, "sync_folders": folder}
     holder: object = holders.get(where, Path)
     wrapped: Callable[..., object] = getattr(holder, where)
 

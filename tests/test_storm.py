@@ -84,9 +84,9 @@ def fragment_flood() -> list[Frame]:
 
 
 FLOODS = {
-    "SYNs": (syn_flood, "flows_early"),
-    "flows": (unique_flows, "flows_early"),
-    "names": (unique_names, "flows_early"),
+    "SYNs": (syn_flood, "flows_evicted"),
+    "flows": (unique_flows, "flows_evicted"),
+    "names": (unique_names, "flows_evicted"),
     "fragments": (fragment_flood, "drop_fragment_evicted"),
 }
 
@@ -170,7 +170,7 @@ def test_with_room_for_the_flood_users_lose_nothing(flood: str) -> None:
     room = {"max_flows": 1 << 16, "max_tuples": 1 << 17, "max_attributes": 1 << 16}
     outcome, _ = run_flood(merged([*visits(), make()]), **room)
     assert {(t_ns, name) for t_ns, name, _ in outcome.seen()} == allowed()
-    assert outcome.stats["flows_early"] == 0
+    assert outcome.stats["flows_evicted"] == 0
 
 
 def test_a_flood_of_names_from_everywhere_at_the_caps() -> None:
@@ -211,7 +211,7 @@ def test_a_full_table_takes_new_flows_however_many_came_before() -> None:
     stats = taker.engine.stats
     assert stats["drop_flow_table_full"] == 0
     assert stats["flows_udp"] == flows
-    assert stats["flows_early"] > flows - 2 * CAPS["max_flows"]
+    assert stats["flows_evicted"] > flows - 2 * CAPS["max_flows"]
 
 
 @pytest.mark.parametrize("max_flows", [60_000, 1 << 20])
@@ -267,7 +267,7 @@ def test_where_no_more_clients_can_be_remembered_no_server_is_told() -> None:
         assert outcome.stats["released"] == 1
         servers.append([line["s_ip"] for line in outcome.log(TCP_COMPLETE)][-1])
     assert servers == [SERVER_ADDRESS, "-"]
-    assert outcome.stats["addr_clients_full"] == Z
+    assert outcome.stats["addr_client_set_incomplete"] == Z
 
 
 def long_name(n: int, length: int) -> bytes:

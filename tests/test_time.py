@@ -52,7 +52,7 @@ def test_a_packet_too_late_is_not_counted() -> None:
     outcome = run([*newest, *pair], batch=1, z=2, window_ns=MINUTE)
     assert not outcome.seen()
     assert outcome.stats["suppressed_too_late"] == 2
-    assert outcome.stats["clock_refused"] == len(pair)
+    assert outcome.stats["clock_rejected"] == len(pair)
 
 
 def test_one_packet_from_the_future_costs_little() -> None:
@@ -185,4 +185,4 @@ def test_the_first_and_the_last_times_there_are(last_ns: int) -> None:
     assert outcome.released() == {NAME.decode()}
     begins = [flow["t_start_ns"] for flow in outcome.flows]
     assert begins == [first_ns - first_ns % MINUTE, first_ns]
-    assert outcome.stats["clock_refused"] == 0
+    assert outcome.stats["clock_rejected"] == 0

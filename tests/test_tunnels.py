@@ -174,7 +174,7 @@ def test_names_from_another_tunnel_do_not_count() -> None:
     assert run([*before, *honest], z=2, internal=INTERNAL).released() == {NAME.decode()}
     mixed = [*honest[:3], foreign[3], *honest[4:]]  # the hello is number 3
     outcome = run([*before, *mixed], z=2, internal=INTERNAL)
-    assert outcome.stats["other_tunnel"] == 1
+    assert outcome.stats["tunnel_mismatch"] == 1
     assert not outcome.seen()
     bare = [*honest[:3], talk[3], *honest[4:]]
     assert not run([*before, *bare], z=2, internal=INTERNAL).seen()
@@ -201,7 +201,7 @@ def test_answers_by_a_users_tunnel_prove_nobody_else(what: str) -> None:
     for ends in ((user(5), "203.0.113.66"), ("203.0.113.66", user(5)), (user(1), user(5))):
         forged = by_tunnel(talk, user(1), ends)
         outcome = run([*before, *forged], z=2, internal=INTERNAL)
-        assert outcome.stats["other_tunnel"] != 0
+        assert outcome.stats["tunnel_mismatch"] != 0
         assert not outcome.seen()
         assert NAME not in outcome.everything()
 

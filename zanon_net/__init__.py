@@ -23,7 +23,8 @@ TYPE_CHECKING = False  # as typing has it, without waiting for that
 if TYPE_CHECKING:
     from zanon_net import parse
     from zanon_net._core import CryptoPan, ZTable, caps_for_bytes
-    from zanon_net.config import AddressPolicy, Config, Input, Limits, Output, ZParams
+    from zanon_net.config.live_section import LiveSettings
+    from zanon_net.config.settings import AddressPolicy, Config, Input, Limits, Output, ZParams
     from zanon_net.embedding import OBSERVATION_DTYPE, RECORD_DTYPE, Engine
     from zanon_net.errors import (
         CapacityError,
@@ -33,10 +34,9 @@ if TYPE_CHECKING:
         OutputError,
         ZanonError,
     )
-    from zanon_net.live_settings import LiveSettings
-    from zanon_net.pipeline import run
-    from zanon_net.reading import read_log
-    from zanon_net.report import Report
+    from zanon_net.pipeline.report import Report
+    from zanon_net.pipeline.runner import run
+    from zanon_net.read_logs import read_log
 
 __all__ = [
     "OBSERVATION_DTYPE",
@@ -68,20 +68,20 @@ __all__ = [
 
 _PLACES = {
     "_core": "CryptoPan ZTable caps_for_bytes",
-    "config": "AddressPolicy Config Input Limits Output ZParams",
+    "config.settings": "AddressPolicy Config Input Limits Output ZParams",
     "embedding": "OBSERVATION_DTYPE RECORD_DTYPE Engine",
     "errors": "CapacityError CaptureError ConfigError FormatError OutputError ZanonError",
-    "live_settings": "LiveSettings",
-    "pipeline": "run",
-    "reading": "read_log",
-    "report": "Report",
+    "config.live_section": "LiveSettings",
+    "pipeline.report": "Report",
+    "pipeline.runner": "run",
+    "read_logs": "read_log",
 }
 
 
 def __getattr__(name: str) -> object:
     """What is asked for is imported then: the command hears Ctrl-C before it loads anything, and
     NumPy, which the engine needs, takes longer than all the rest."""
-    if name == "parse" or name in _PLACES:
+    if name == "parse":
         return import_module(f"zanon_net.{name}")
     for place, names in _PLACES.items():
         if name in names.split():

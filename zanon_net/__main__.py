@@ -15,7 +15,7 @@ def start() -> None:
     heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if heard:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from zanon_net.cli import main
+    from zanon_net.cli.command import main
 
     if heard:
         signal.signal(signal.SIGINT, signal.default_int_handler)

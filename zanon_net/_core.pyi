@@ -29,6 +29,9 @@ FIELD_TYPES: tuple[str, ...]
 STAT_INFO: list[tuple[str, str, str]]
 """(name, group, text) of every counter, in the order of csrc/util/stats.h."""
 
+STAT_ALIASES: dict[str, str]
+"""The old name of each counter that was renamed in this version, by its name."""
+
 STAGES: tuple[str, ...]
 """What an engine may be at work with, in the order of a packet's way."""
 

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from zanon_net import _core
-from zanon_net.config import Config
+from zanon_net.config.parse import as_int
+from zanon_net.config.settings import Config
 from zanon_net.errors import ConfigError
-from zanon_net.values import as_int
 
 RECORD_DTYPE = _core.row_dtype("record_rows")
 OBSERVATION_DTYPE = _core.row_dtype("observation_rows")

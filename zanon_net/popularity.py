@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from zanon_net.config.parse import TooLongError, read_text
 from zanon_net.errors import FormatError
-from zanon_net.values import TooLongError, read_text
 
 FORMAT = "zanon_net popularity 1"
 NOTICE = "for the operator, not for release"

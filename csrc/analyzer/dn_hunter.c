@@ -13,7 +13,7 @@
 
 enum { DOMAIN_PAIR = 'p', DOMAIN_ASKED = 'q' };
 
-int zn_resolved_init(zn_resolved *r, uint32_t max_flows, zn_error *err)
+int zn_dn_hunter_init(zn_dn_hunter *r, uint32_t max_flows, zn_error *err)
 {
     uint32_t most = zn_slab_cap((uint64_t)PAIRS + max_flows + 1);
     int rc;
@@ -31,7 +31,7 @@ int zn_resolved_init(zn_resolved *r, uint32_t max_flows, zn_error *err)
     return 0;
 }
 
-void zn_resolved_fini(zn_resolved *r)
+void zn_dn_hunter_fini(zn_dn_hunter *r)
 {
     zn_block_free(r->pairs, PAIRS * sizeof *r->pairs);
     zn_block_free(r->asked, ASKED * sizeof *r->asked);
@@ -40,7 +40,7 @@ void zn_resolved_fini(zn_resolved *r)
 }
 
 /* One use less; the last one takes the name with it. */
-static void release(zn_resolved *r, uint32_t resolution)
+static void release(zn_dn_hunter *r, uint32_t resolution)
 {
     zn_resolution *at;
     if (resolution == 0)
@@ -54,15 +54,15 @@ static void release(zn_resolved *r, uint32_t resolution)
 
 /* ---- client and address ---- */
 
-static zn_id pair_id(const zn_resolved *r, const zn_addr *client, const zn_addr *server)
+static zn_id pair_id(const zn_dn_hunter *r, const zn_addr *client, const zn_addr *server)
 {
     zn_addr both[2] = {*client, *server};
     return zn_hash128(&r->key, DOMAIN_PAIR, both, sizeof both);
 }
 
-static zn_resolved_pair *find_pair(const zn_resolved *r, zn_id id)
+static zn_dn_hunter_pair *find_pair(const zn_dn_hunter *r, zn_id id)
 {
-    zn_resolved_pair *set = &r->pairs[(id.lo & (SETS - 1)) * WAYS];
+    zn_dn_hunter_pair *set = &r->pairs[(id.lo & (SETS - 1)) * WAYS];
     for (unsigned i = 0; i < WAYS; i++)
         if (set[i].resolution != 0 && zn_id_equal(set[i].id, id))
             return &set[i];
@@ -70,10 +70,10 @@ static zn_resolved_pair *find_pair(const zn_resolved *r, zn_id id)
 }
 
 /* An empty place of the pair's set, or its least recently used one. */
-static zn_resolved_pair *place_for(const zn_resolved *r, zn_id id)
+static zn_dn_hunter_pair *place_for(const zn_dn_hunter *r, zn_id id)
 {
-    zn_resolved_pair *set = &r->pairs[(id.lo & (SETS - 1)) * WAYS];
-    zn_resolved_pair *best = set;
+    zn_dn_hunter_pair *set = &r->pairs[(id.lo & (SETS - 1)) * WAYS];
+    zn_dn_hunter_pair *best = set;
     for (unsigned i = 0; i < WAYS; i++) {
         if (set[i].resolution == 0)
             return &set[i];
@@ -83,11 +83,11 @@ static zn_resolved_pair *place_for(const zn_resolved *r, zn_id id)
     return best;
 }
 
-static void remember(zn_resolved *r, const zn_addr *client, const zn_addr *server,
+static void remember(zn_dn_hunter *r, const zn_addr *client, const zn_addr *server,
                      uint32_t resolution)
 {
     zn_id id = pair_id(r, client, server);
-    zn_resolved_pair *pair = find_pair(r, id);
+    zn_dn_hunter_pair *pair = find_pair(r, id);
     zn_resolution *at = zn_slab_at(&r->resolutions, resolution);
     if (pair == NULL)
         pair = place_for(r, id);
@@ -100,7 +100,7 @@ static void remember(zn_resolved *r, const zn_addr *client, const zn_addr *serve
 
 /* ---- questions and responses ---- */
 
-static zn_asked *asked_at(const zn_resolved *r, uint32_t flow, const zn_dns_question *q,
+static zn_asked *asked_at(const zn_dn_hunter *r, uint32_t flow, const zn_dns_question *q,
                           const zn_hostname *host, zn_id *id)
 {
     struct {
@@ -114,7 +114,7 @@ static zn_asked *asked_at(const zn_resolved *r, uint32_t flow, const zn_dns_ques
 }
 
 /* There is room: each pair and each flow holds one resolution at most. */
-static void learn(zn_resolved *r, const zn_flow *f, const zn_resolution *what,
+static void learn(zn_dn_hunter *r, const zn_flow *f, const zn_resolution *what,
                   const zn_dns_addresses *addresses)
 {
     uint32_t resolution = zn_slab_take(&r->resolutions);
@@ -129,7 +129,7 @@ static void learn(zn_resolved *r, const zn_flow *f, const zn_resolution *what,
     release(r, resolution);
 }
 
-static void see_response(zn_resolved *r, const zn_flow *f, const zn_packet *p,
+static void see_response(zn_dn_hunter *r, const zn_flow *f, const zn_packet *p,
                          const zn_hostname *host, int64_t query_ns)
 {
     zn_dns_addresses addresses;
@@ -147,7 +147,7 @@ static void see_response(zn_resolved *r, const zn_flow *f, const zn_packet *p,
     learn(r, f, &what, &addresses);
 }
 
-void zn_resolved_packet(zn_resolved *r, uint32_t flow, const zn_flow *f, const zn_packet *p)
+void zn_dn_hunter_packet(zn_dn_hunter *r, uint32_t flow, const zn_flow *f, const zn_packet *p)
 {
     bool from_client = p->sender == f->client;
     zn_dns_question q;
@@ -175,9 +175,9 @@ void zn_resolved_packet(zn_resolved *r, uint32_t flow, const zn_flow *f, const z
 
 /* ---- flows ---- */
 
-void zn_resolved_prefetch(const zn_resolved *r, const zn_packet *p)
+void zn_dn_hunter_prefetch(const zn_dn_hunter *r, const zn_packet *p)
 {
-    const zn_resolved_pair *set;
+    const zn_dn_hunter_pair *set;
     zn_id id;
     if (r->pairs == NULL)
         return;
@@ -187,9 +187,9 @@ void zn_resolved_prefetch(const zn_resolved *r, const zn_packet *p)
         ZN_PREFETCH(&set[i]);
 }
 
-void zn_resolved_opened(zn_resolved *r, zn_flow *f)
+void zn_dn_hunter_opened(zn_dn_hunter *r, zn_flow *f)
 {
-    zn_resolved_pair *pair;
+    zn_dn_hunter_pair *pair;
     zn_resolution *at;
     if (r->pairs == NULL || !zn_flow_has_user(f))
         return;
@@ -202,19 +202,19 @@ void zn_resolved_opened(zn_resolved *r, zn_flow *f)
     zn_flow_set_resolution(r->flows, f, pair->resolution);
 }
 
-void zn_resolved_forget(zn_resolved *r, zn_flow *f)
+void zn_dn_hunter_forget(zn_dn_hunter *r, zn_flow *f)
 {
     release(r, zn_flow_resolution(r->flows, f));
     zn_flow_set_resolution(r->flows, f, 0);
 }
 
-const zn_resolution *zn_resolved_of(const zn_resolved *r, const zn_flow *f)
+const zn_resolution *zn_dn_hunter_of(const zn_dn_hunter *r, const zn_flow *f)
 {
     uint32_t resolution = zn_flow_resolution(r->flows, f);
     return resolution == 0 ? NULL : zn_slab_at(&r->resolutions, resolution);
 }
 
-void zn_resolved_clear(zn_resolved *r)
+void zn_dn_hunter_clear(zn_dn_hunter *r)
 {
     if (r->pairs == NULL)
         return;
@@ -225,7 +225,7 @@ void zn_resolved_clear(zn_resolved *r)
     zn_block_clear(r->asked, ASKED * sizeof *r->asked);
 }
 
-size_t zn_resolved_memory(const zn_resolved *r)
+size_t zn_dn_hunter_memory(const zn_dn_hunter *r)
 {
     size_t fixed = PAIRS * sizeof *r->pairs + ASKED * sizeof *r->asked;
     return r->pairs == NULL ? 0 : fixed + zn_slab_bytes(&r->resolutions);

@@ -9,8 +9,8 @@
  * record may tell it is the gate's to say. Both tables are fixed: the least recently used entry
  * gives way.
  */
-#ifndef ZN_ANON_RESOLVED_H
-#define ZN_ANON_RESOLVED_H
+#ifndef ZN_ANALYZER_DN_HUNTER_H
+#define ZN_ANALYZER_DN_HUNTER_H
 
 #include "release/policy.h"
 
@@ -31,39 +31,39 @@ typedef struct zn_asked {
 } zn_asked;
 
 /* The last resolution for a client and an address. */
-typedef struct zn_resolved_pair {
+typedef struct zn_dn_hunter_pair {
     zn_id id; /* of both */
     uint32_t resolution;
     uint32_t used; /* when, in lookups */
-} zn_resolved_pair;
+} zn_dn_hunter_pair;
 
-typedef struct zn_resolved {
+typedef struct zn_dn_hunter {
     const zn_policy *policy;
     zn_flow_table *flows;
     zn_hash_key key;
     zn_slab resolutions;
-    zn_resolved_pair *pairs; /* NULL: off */
+    zn_dn_hunter_pair *pairs; /* NULL: off */
     zn_asked *asked;
     uint32_t clock; /* lookups so far */
-} zn_resolved;
+} zn_dn_hunter;
 
 /* r->policy and r->flows are set; there are at most max_flows of these. Makes nothing unless the
  * policy asks for it. 0, or a negative zn_err. */
-int zn_resolved_init(zn_resolved *r, uint32_t max_flows, zn_error *err);
-void zn_resolved_fini(zn_resolved *r);
+int zn_dn_hunter_init(zn_dn_hunter *r, uint32_t max_flows, zn_error *err);
+void zn_dn_hunter_fini(zn_dn_hunter *r);
 /* Learns from a packet of an open flow. */
-void zn_resolved_packet(zn_resolved *r, uint32_t flow, const zn_flow *f, const zn_packet *p);
-/* Fetches what zn_resolved_opened will look at, if p opens a flow and its sender is the client. */
-void zn_resolved_prefetch(const zn_resolved *r, const zn_packet *p);
+void zn_dn_hunter_packet(zn_dn_hunter *r, uint32_t flow, const zn_flow *f, const zn_packet *p);
+/* Fetches what zn_dn_hunter_opened will look at, if p opens a flow and its sender is the client. */
+void zn_dn_hunter_prefetch(const zn_dn_hunter *r, const zn_packet *p);
 /* Ties a new flow to what its client resolved. */
-void zn_resolved_opened(zn_resolved *r, zn_flow *f);
+void zn_dn_hunter_opened(zn_dn_hunter *r, zn_flow *f);
 /* The flow's record is written. */
-void zn_resolved_forget(zn_resolved *r, zn_flow *f);
+void zn_dn_hunter_forget(zn_dn_hunter *r, zn_flow *f);
 /* What the flow is tied to, or NULL. */
-const zn_resolution *zn_resolved_of(const zn_resolved *r, const zn_flow *f);
+const zn_resolution *zn_dn_hunter_of(const zn_dn_hunter *r, const zn_flow *f);
 /* The packet clock was set back: nothing of before may meet what comes. */
-void zn_resolved_clear(zn_resolved *r);
+void zn_dn_hunter_clear(zn_dn_hunter *r);
 /* Bytes of memory in use. */
-size_t zn_resolved_memory(const zn_resolved *r);
+size_t zn_dn_hunter_memory(const zn_dn_hunter *r);
 
 #endif

@@ -5,8 +5,8 @@
  * or a port, LDH labels and underscores (RFC 5890 2.3.1, RFC 8552), at most 63 bytes a label and
  * 253 in all. Internationalised names stay A-labels.
  */
-#ifndef ZN_ANON_HOSTNAME_H
-#define ZN_ANON_HOSTNAME_H
+#ifndef ZN_ANALYZER_HOSTNAME_H
+#define ZN_ANALYZER_HOSTNAME_H
 
 #include "util/addr.h"
 #include "util/cursor.h"

@@ -4,14 +4,14 @@
 
 #include "analyzer/secondary.h"
 #include "analyzer/service.h"
+#include "flow/flow_table.h"
 #include "proto/ascii.h"
 #include "proto/service_signature.h"
 #include "proto/tls_handshake.h"
 #include "proto/x509.h"
-#include "flow/flow_table.h"
 
-#define SERVER_PIECES 40 /* segments in which a certificate is looked for */
-#define STATUS_AT 9      /* of "HTTP/1.1 200": where the status is */
+#define SERVER_SEGMENTS 40 /* segments in which a certificate is looked for */
+#define STATUS_AT 9        /* of "HTTP/1.1 200": where the status is */
 #define TLS_1_3 0x0304
 
 _Static_assert(ZN_TLS_VERSIONS == ZN_LAYER7_VERSIONS, "a flow keeps what a hello shows");
@@ -29,14 +29,14 @@ typedef struct scene {
 
 static void count_http(zn_flow_layer7 *l, const zn_packet *p, bool from_client)
 {
-    zn_service_sign sign;
+    zn_service_signature signature;
     if (!zn_service_may_be_http(zn_packet_start(p)))
         return;
-    sign = zn_service_sign_of(p->payload);
+    signature = zn_service_signature_of(p->payload);
     if (from_client) { /* no sum of what is mostly 0: the counter lies in a line of its own */
-        if (sign == ZN_SIGN_HTTP_REQUEST || sign == ZN_SIGN_HTTP_POST)
+        if (signature == ZN_SIGNATURE_HTTP_REQUEST || signature == ZN_SIGNATURE_HTTP_POST)
             l->http_requests++;
-    } else if (sign == ZN_SIGN_HTTP_RESPONSE) {
+    } else if (signature == ZN_SIGNATURE_HTTP_RESPONSE) {
         if (l->http_responses++ == 0) {
             zn_cursor c = zn_cursor_over_span(p->payload, true);
             zn_span status;
@@ -57,7 +57,7 @@ static void drop_stream(zn_names *names, zn_flow_layer7 *l)
     l->stream = 0;
 }
 
-static void settle_certificate(zn_names *names, zn_flow_layer7 *l)
+static void finish_certificate(zn_names *names, zn_flow_layer7 *l)
 {
     drop_stream(names, l);
     l->state |= ZN_LAYER7_CERTIFICATE_SETTLED;
@@ -84,7 +84,7 @@ static bool host_of(zn_span raw, zn_hostname *host)
     return true;
 }
 
-static bool may_be_shown(const scene *s, const zn_hostname *host)
+static bool may_be_disclosed(const scene *s, const zn_hostname *host)
 {
     const zn_policy *policy = s->names->policy;
     zn_hostname bare = *host;
@@ -97,7 +97,8 @@ static bool may_be_shown(const scene *s, const zn_hostname *host)
 
 static void vote(const scene *s)
 {
-    if (zn_beside_vote(s->names->gate, ZN_VOTE_CERTIFICATE, s->p->t_ns, s->flow, s->l->certificate))
+    if (zn_secondary_vote(s->names->gate, ZN_VOTE_CERTIFICATE, s->p->t_ns, s->flow,
+                          s->l->certificate))
         s->l->state |= ZN_LAYER7_CERTIFICATE_VOTED;
 }
 
@@ -108,8 +109,8 @@ static void found_certificate(const scene *s, zn_span certificate)
     ZN_ASSERT(s->f->service == ZN_SERVICE_TLS); /* analyzer/watch.h counts on it */
     if (zn_x509_common_name(certificate, &name) != ZN_DONE || !host_of(name, &host))
         return;
-    s->l->certificate =
-        zn_beside_found(s->names->gate, ZN_VOTE_CERTIFICATE, &host, may_be_shown(s, &host));
+    s->l->certificate = zn_secondary_observed(s->names->gate, ZN_VOTE_CERTIFICATE, &host,
+                                              may_be_disclosed(s, &host));
     if (s->l->certificate != 0)
         vote(s);
 }
@@ -144,20 +145,20 @@ static void see_server_bytes(const scene *s, zn_span head)
     handshake = zn_tls_handshake_bytes(head, names->tls.bytes, sizeof names->tls.bytes, &ended);
     zn_tls_read_details(handshake, &details);
     if (details.versions == 0 && ended) {
-        settle_certificate(names, s->l);
+        finish_certificate(names, s->l);
         return;
     }
     if (details.versions != 0)
         read_server(s->l, s->f, &details);
     if (details.versions != 0 && (details.version[0] >= TLS_1_3 || details.version[0] < 0x0300)) {
-        settle_certificate(names, s->l);
+        finish_certificate(names, s->l);
         return;
     }
     found = zn_tls_first_certificate(handshake, &certificate);
     if (found == ZN_DONE)
         found_certificate(s, certificate);
     if (found != ZN_NEED_MORE || ended)
-        settle_certificate(names, s->l);
+        finish_certificate(names, s->l);
 }
 
 /* A segment of the server, while its hello or certificate is looked for. */
@@ -169,7 +170,7 @@ static void see_server(const scene *s)
     if ((l->state & ZN_LAYER7_CERTIFICATE_SETTLED) != 0)
         return;
     if ((l->state & ZN_LAYER7_SERVER_FOUND) == 0) {
-        if (zn_service_sign_of(s->p->payload) != ZN_SIGN_TLS_SERVER_HELLO)
+        if (zn_service_signature_of(s->p->payload) != ZN_SIGNATURE_TLS_SERVER_HELLO)
             return;
         l->state |= ZN_LAYER7_SERVER_FOUND;
         l->server_seq = s->p->seq;
@@ -182,18 +183,18 @@ static void see_server(const scene *s)
     }
     if (l->stream == 0 && offset < ZN_STREAM_MAX)
         l->stream = zn_stream_take(&names->streams);
-    if (l->stream == 0 || ++l->pieces > SERVER_PIECES) {
-        settle_certificate(names, l);
+    if (l->stream == 0 || ++l->segments > SERVER_SEGMENTS) {
+        finish_certificate(names, l);
         return;
     }
     switch (zn_stream_add(&names->streams, l->stream, offset, s->p->payload)) {
     case ZN_STREAM_GREW:
         if (offset != 0)
-            see_server_bytes(s, zn_stream_head(&names->streams, l->stream));
+            see_server_bytes(s, zn_stream_start(&names->streams, l->stream));
         break;
     case ZN_STREAM_CONFLICT:
     case ZN_STREAM_OUTSIDE:
-        settle_certificate(names, l);
+        finish_certificate(names, l);
         break;
     case ZN_STREAM_STORED:
     case ZN_STREAM_NOTHING:
@@ -279,7 +280,7 @@ void zn_layer7_closed(zn_names *names, const zn_flow *f)
     if (l == NULL)
         return;
     drop_stream(names, l);
-    zn_beside_closed(names->gate, ZN_VOTE_CERTIFICATE, l->certificate);
+    zn_secondary_closed(names->gate, ZN_VOTE_CERTIFICATE, l->certificate);
 }
 
 void zn_layer7_forget(zn_names *names, const zn_flow *f)
@@ -287,6 +288,6 @@ void zn_layer7_forget(zn_names *names, const zn_flow *f)
     zn_flow_layer7 *l = zn_flow_layer7_of(names->gate->flows, f);
     if (l == NULL)
         return;
-    zn_book_forget_beside(names->book, l->certificate);
+    zn_name_store_forget_secondary(names->name_store, l->certificate);
     l->certificate = 0;
 }

@@ -5,8 +5,8 @@
  * of a TLS handshake, and the name in the server's certificate, which is a vote of the flow's user
  * in a namespace of its own. For flow tables that were asked for ZN_SET_LAYER7; others cost a look.
  */
-#ifndef ZN_ANON_LAYER7_H
-#define ZN_ANON_LAYER7_H
+#ifndef ZN_ANALYZER_LAYER7_H
+#define ZN_ANALYZER_LAYER7_H
 
 #include "analyzer/names.h"
 

@@ -15,117 +15,118 @@ typedef struct kept_text {
 } kept_text;
 _Static_assert(sizeof(kept_text) + ZN_HOSTNAME_MAX <= LONG_TEXT_BYTES, "any name fits");
 
-static kept_text *kept_of(const zn_name_book *book, const zn_name_entry *e)
+static kept_text *kept_of(const zn_name_store *name_store, const zn_name_entry *e)
 {
-    return zn_slab_at(&book->texts[e->text_is_long], e->text);
+    return zn_slab_at(&name_store->texts[e->text_is_long], e->text);
 }
 
-int zn_book_init(zn_name_book *book, uint32_t max_flows, zn_error *err)
+int zn_name_store_init(zn_name_store *name_store, uint32_t max_flows, zn_error *err)
 {
     uint32_t names = zn_slab_cap((uint64_t)max_flows * NAMES_ON_AVERAGE);
     int rc;
-    memset(book, 0, sizeof *book);
-    rc = zn_slab_init(&book->entries, sizeof(zn_name_entry), names, err);
+    memset(name_store, 0, sizeof *name_store);
+    rc = zn_slab_init(&name_store->entries, sizeof(zn_name_entry), names, err);
     if (rc == 0)
-        rc = zn_slab_init(&book->texts[false], TEXT_BYTES, names, err);
+        rc = zn_slab_init(&name_store->texts[false], TEXT_BYTES, names, err);
     if (rc == 0)
-        rc = zn_slab_init(&book->texts[true], LONG_TEXT_BYTES, names, err);
+        rc = zn_slab_init(&name_store->texts[true], LONG_TEXT_BYTES, names, err);
     return rc;
 }
 
-void zn_book_fini(zn_name_book *book)
+void zn_name_store_fini(zn_name_store *name_store)
 {
-    zn_slab_fini(&book->entries);
-    zn_slab_fini(&book->texts[false]);
-    zn_slab_fini(&book->texts[true]);
+    zn_slab_fini(&name_store->entries);
+    zn_slab_fini(&name_store->texts[false]);
+    zn_slab_fini(&name_store->texts[true]);
 }
 
-size_t zn_book_memory(const zn_name_book *book)
+size_t zn_name_store_memory(const zn_name_store *name_store)
 {
-    return zn_slab_bytes(&book->entries) + zn_slab_bytes(&book->texts[false]) +
-           zn_slab_bytes(&book->texts[true]);
+    return zn_slab_bytes(&name_store->entries) + zn_slab_bytes(&name_store->texts[false]) +
+           zn_slab_bytes(&name_store->texts[true]);
 }
 
-uint32_t zn_book_add(zn_name_book *book, zn_flow *f, zn_name_source source)
+uint32_t zn_name_store_add(zn_name_store *name_store, zn_flow *f, zn_name_source source)
 {
     uint32_t *link = &f->names;
     uint32_t entry;
     unsigned n = 0;
     while (*link != 0) {
-        link = &zn_book_at(book, *link)->next;
+        link = &zn_name_store_at(name_store, *link)->next;
         if (++n == ZN_NAMES_PER_FLOW)
             return 0;
     }
-    entry = zn_slab_take(&book->entries);
+    entry = zn_slab_take(&name_store->entries);
     if (entry == 0)
         return 0;
     *link = entry;
-    zn_book_at(book, entry)->source = (uint8_t)source;
+    zn_name_store_at(name_store, entry)->source = (uint8_t)source;
     return entry;
 }
 
-uint32_t zn_book_add_beside(zn_name_book *book)
+uint32_t zn_name_store_add_secondary(zn_name_store *name_store)
 {
-    return zn_slab_take(&book->entries);
+    return zn_slab_take(&name_store->entries);
 }
 
-void zn_book_forget_beside(zn_name_book *book, uint32_t entry)
+void zn_name_store_forget_secondary(zn_name_store *name_store, uint32_t entry)
 {
     if (entry == 0)
         return;
-    zn_book_wipe_text(book, entry);
-    zn_slab_give(&book->entries, entry);
+    zn_name_store_wipe_text(name_store, entry);
+    zn_slab_give(&name_store->entries, entry);
 }
 
-bool zn_book_keep_text(zn_name_book *book, uint32_t entry, const zn_hostname *name)
+bool zn_name_store_keep_text(zn_name_store *name_store, uint32_t entry, const zn_hostname *name)
 {
-    zn_name_entry *e = zn_book_at(book, entry);
+    zn_name_entry *e = zn_name_store_at(name_store, entry);
     kept_text *kept;
     e->text_is_long = sizeof *kept + name->n > TEXT_BYTES;
-    e->text = zn_slab_take_zeroed(&book->texts[e->text_is_long]); /* wiped when it was given back */
+    e->text =
+        zn_slab_take_zeroed(&name_store->texts[e->text_is_long]); /* wiped when it was given back */
     if (e->text == 0)
         return false;
-    kept = kept_of(book, e);
+    kept = kept_of(name_store, e);
     kept->n = name->n;
     memcpy(kept->text, name->text, name->n);
     return true;
 }
 
-void zn_book_wipe_text(zn_name_book *book, uint32_t entry)
+void zn_name_store_wipe_text(zn_name_store *name_store, uint32_t entry)
 {
-    zn_name_entry *e = zn_book_at(book, entry);
+    zn_name_entry *e = zn_name_store_at(name_store, entry);
     kept_text *kept;
     if (e->text == 0)
         return;
-    kept = kept_of(book, e);
+    kept = kept_of(name_store, e);
     memset(kept, 0, sizeof *kept + kept->n); /* nothing was put behind it */
-    zn_slab_give(&book->texts[e->text_is_long], e->text);
+    zn_slab_give(&name_store->texts[e->text_is_long], e->text);
     e->text = 0;
 }
 
-zn_span zn_book_text(const zn_name_book *book, uint32_t entry)
+zn_span zn_name_store_text(const zn_name_store *name_store, uint32_t entry)
 {
-    const zn_name_entry *e = zn_book_at(book, entry);
+    const zn_name_entry *e = zn_name_store_at(name_store, entry);
     const kept_text *kept;
     if (e->text == 0)
         return (zn_span){NULL, 0};
-    kept = kept_of(book, e);
+    kept = kept_of(name_store, e);
     return (zn_span){kept->text, kept->n};
 }
 
-void zn_book_prefetch_text(const zn_name_book *book, uint32_t entry)
+void zn_name_store_prefetch_text(const zn_name_store *name_store, uint32_t entry)
 {
-    const zn_name_entry *e = zn_book_at(book, entry);
+    const zn_name_entry *e = zn_name_store_at(name_store, entry);
     if (e->text != 0)
-        ZN_PREFETCH_WRITE(kept_of(book, e));
+        ZN_PREFETCH_WRITE(kept_of(name_store, e));
 }
 
-void zn_book_forget(zn_name_book *book, zn_flow *f)
+void zn_name_store_forget(zn_name_store *name_store, zn_flow *f)
 {
     while (f->names != 0) {
         uint32_t entry = f->names;
-        f->names = zn_book_at(book, entry)->next;
-        zn_book_wipe_text(book, entry);
-        zn_slab_give(&book->entries, entry);
+        f->names = zn_name_store_at(name_store, entry)->next;
+        zn_name_store_wipe_text(name_store, entry);
+        zn_slab_give(&name_store->entries, entry);
     }
 }

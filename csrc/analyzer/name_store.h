@@ -5,12 +5,12 @@
  * waits for its evidence or decision, and after that only if it was released; otherwise it is wiped
  * at once. What was suppressed is then nowhere in the program.
  */
-#ifndef ZN_ANON_NAME_BOOK_H
-#define ZN_ANON_NAME_BOOK_H
+#ifndef ZN_ANALYZER_NAME_STORE_H
+#define ZN_ANALYZER_NAME_STORE_H
 
 #include "analyzer/hostname.h"
-#include "release/record.h"
 #include "flow/flow.h"
+#include "release/record.h"
 
 #define ZN_NAMES_PER_FLOW 32 /* distinct names one flow may expose; more are suppressed */
 
@@ -40,39 +40,39 @@ typedef struct zn_name_entry {
     uint8_t source;            /* zn_name_source */
     uint8_t state;             /* zn_entry_state */
     uint8_t reading;           /* zn_reading */
-    bool text_is_long;         /* it is in zn_name_book.texts[true] */
+    bool text_is_long;         /* it is in zn_name_store.texts[true] */
 } zn_name_entry;
 _Static_assert(sizeof(zn_name_entry) == 32, "entries fill cache lines");
 
-typedef struct zn_name_book {
+typedef struct zn_name_store {
     zn_slab entries;
     zn_slab texts[2]; /* short ones, long ones */
-} zn_name_book;
+} zn_name_store;
 
-int zn_book_init(zn_name_book *book, uint32_t max_flows, zn_error *err);
-void zn_book_fini(zn_name_book *book);
+int zn_name_store_init(zn_name_store *name_store, uint32_t max_flows, zn_error *err);
+void zn_name_store_fini(zn_name_store *name_store);
 /* Bytes in use. */
-size_t zn_book_memory(const zn_name_book *book);
+size_t zn_name_store_memory(const zn_name_store *name_store);
 
 /* A new entry at the end of the flow's list; 0 when the book or the flow has no room. */
-uint32_t zn_book_add(zn_name_book *book, zn_flow *f, zn_name_source source);
+uint32_t zn_name_store_add(zn_name_store *name_store, zn_flow *f, zn_name_source source);
 /* A new entry that is in no flow's list of names, such as a certificate's name; 0: no room. */
-uint32_t zn_book_add_beside(zn_name_book *book);
+uint32_t zn_name_store_add_secondary(zn_name_store *name_store);
 /* Frees such an entry; 0 is fine. */
-void zn_book_forget_beside(zn_name_book *book, uint32_t entry);
+void zn_name_store_forget_secondary(zn_name_store *name_store, uint32_t entry);
 /* Keeps a copy of the name; false when there is no room. */
-bool zn_book_keep_text(zn_name_book *book, uint32_t entry, const zn_hostname *name);
-void zn_book_wipe_text(zn_name_book *book, uint32_t entry);
+bool zn_name_store_keep_text(zn_name_store *name_store, uint32_t entry, const zn_hostname *name);
+void zn_name_store_wipe_text(zn_name_store *name_store, uint32_t entry);
 /* The kept text; borrows. */
-zn_span zn_book_text(const zn_name_book *book, uint32_t entry);
+zn_span zn_name_store_text(const zn_name_store *name_store, uint32_t entry);
 /* Fetches the kept text of an entry. */
-void zn_book_prefetch_text(const zn_name_book *book, uint32_t entry);
+void zn_name_store_prefetch_text(const zn_name_store *name_store, uint32_t entry);
 /* Frees the flow's whole list. */
-void zn_book_forget(zn_name_book *book, zn_flow *f);
+void zn_name_store_forget(zn_name_store *name_store, zn_flow *f);
 
-static inline zn_name_entry *zn_book_at(const zn_name_book *book, uint32_t entry)
+static inline zn_name_entry *zn_name_store_at(const zn_name_store *name_store, uint32_t entry)
 {
-    return zn_slab_at(&book->entries, entry);
+    return zn_slab_at(&name_store->entries, entry);
 }
 
 #endif

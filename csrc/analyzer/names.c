@@ -43,7 +43,7 @@ size_t zn_names_memory(const zn_names *names)
            (size_t)names->streams.streams.used_high * ZN_STREAM_MAX;
 }
 
-bool zn_names_has_stream(const zn_sighting *s)
+bool zn_names_has_stream(const zn_packet_context *s)
 {
     zn_flow *f = s->f;
     if (f->stream == 0)
@@ -77,10 +77,11 @@ static zn_reading reading_of(zn_stat why)
 }
 
 /* The flow's list has an entry already that says just this: it says no more twice. */
-static bool is_told(const zn_names *names, const zn_flow *f, const zn_name_entry *refused)
+static bool is_reported(const zn_names *names, const zn_flow *f, const zn_name_entry *refused)
 {
-    for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(names->book, entry)->next) {
-        const zn_name_entry *e = zn_book_at(names->book, entry);
+    for (uint32_t entry = f->names; entry != 0;
+         entry = zn_name_store_at(names->name_store, entry)->next) {
+        const zn_name_entry *e = zn_name_store_at(names->name_store, entry);
         if (zn_id_equal(e->id, refused->id) && e->source == refused->source &&
             e->state == refused->state && e->reading == refused->reading)
             return true;
@@ -88,7 +89,7 @@ static bool is_told(const zn_names *names, const zn_flow *f, const zn_name_entry
     return false;
 }
 
-void zn_names_refused(zn_names *names, zn_flow *f, zn_name_source source, zn_stat why)
+void zn_names_rejected(zn_names *names, zn_flow *f, zn_name_source source, zn_stat why)
 {
     zn_name_entry refused = {.source = (uint8_t)source,
                              .state = why == ZN_STAT_SUPPRESSED_INVALID ? ZN_ENTRY_INVALID
@@ -96,22 +97,23 @@ void zn_names_refused(zn_names *names, zn_flow *f, zn_name_source source, zn_sta
                              .reading = (uint8_t)reading_of(why)};
     uint32_t entry;
     names->stats->n[why]++;
-    if (is_told(names, f, &refused))
+    if (is_reported(names, f, &refused))
         return;
-    entry = zn_book_add(names->book, f, source);
+    entry = zn_name_store_add(names->name_store, f, source);
     if (entry == 0) {
         f->names_dropped = true;
         return;
     }
-    zn_book_at(names->book, entry)->state = refused.state;
-    zn_book_at(names->book, entry)->reading = refused.reading;
+    zn_name_store_at(names->name_store, entry)->state = refused.state;
+    zn_name_store_at(names->name_store, entry)->reading = refused.reading;
 }
 
 /* The entry of a name that the flow voted for already, or 0. */
 static uint32_t find_name(const zn_names *names, const zn_flow *f, zn_id id)
 {
-    for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(names->book, entry)->next) {
-        const zn_name_entry *e = zn_book_at(names->book, entry);
+    for (uint32_t entry = f->names; entry != 0;
+         entry = zn_name_store_at(names->name_store, entry)->next) {
+        const zn_name_entry *e = zn_name_store_at(names->name_store, entry);
         if (zn_id_equal(e->id, id) && e->state != ZN_ENTRY_PENDING)
             return entry;
     }
@@ -119,20 +121,20 @@ static uint32_t find_name(const zn_names *names, const zn_flow *f, zn_id id)
 }
 
 /* Casts the vote of an entry whose name and evidence are both there. */
-static void vote(const zn_sighting *s, uint32_t entry)
+static void vote(const zn_packet_context *s, uint32_t entry)
 {
     zn_names *names = s->names;
-    zn_name_entry *e = zn_book_at(names->book, entry);
+    zn_name_entry *e = zn_name_store_at(names->name_store, entry);
     if (zn_gate_vote(names->gate, ZN_VOTE_NAME, s->p->t_ns, s->flow, entry)) {
         e->state = ZN_ENTRY_VOTED;
         return;
     }
     e->state = ZN_ENTRY_SUPPRESSED;
-    zn_book_wipe_text(names->book, entry);
+    zn_name_store_wipe_text(names->name_store, entry);
     names->stats->n[ZN_STAT_SUPPRESSED_CAPACITY]++;
 }
 
-static bool has_evidence(const zn_sighting *s, zn_name_source source)
+static bool has_evidence(const zn_packet_context *s, zn_name_source source)
 {
     if (!s->names->policy->established)
         return true;
@@ -146,7 +148,7 @@ static zn_stat forbidden(const zn_names *names, const zn_flow *f, zn_host_kind k
 {
     if (kind == ZN_HOST_INVALID)
         return ZN_STAT_SUPPRESSED_INVALID;
-    if (kind == ZN_HOST_HOME && !names->policy->everything)
+    if (kind == ZN_HOST_HOME && !names->policy->release_all)
         return ZN_STAT_SUPPRESSED_HOME_NAME;
     if (zn_never_list_has(&names->policy->never, host))
         return ZN_STAT_SUPPRESSED_NEVER_LIST;
@@ -157,7 +159,7 @@ static zn_stat forbidden(const zn_names *names, const zn_flow *f, zn_host_kind k
     return ZN_STAT_COUNT;
 }
 
-uint32_t zn_names_found(const zn_sighting *s, zn_name_source source, zn_span raw)
+uint32_t zn_names_observed(const zn_packet_context *s, zn_name_source source, zn_span raw)
 {
     zn_names *names = s->names;
     zn_hostname host;
@@ -173,7 +175,7 @@ uint32_t zn_names_found(const zn_sighting *s, zn_name_source source, zn_span raw
     names->stats->n[seen_by_source[source]]++;
     why = forbidden(names, s->f, kind, source, &host);
     if (why != ZN_STAT_COUNT) {
-        zn_names_refused(names, s->f, source, why);
+        zn_names_rejected(names, s->f, source, why);
         return 0;
     }
     id = zn_gate_name_id(names->gate, &host);
@@ -181,16 +183,16 @@ uint32_t zn_names_found(const zn_sighting *s, zn_name_source source, zn_span raw
         names->stats->n[ZN_STAT_NAMES_REPEATED]++;
         return 0;
     }
-    entry = zn_book_add(names->book, s->f, source);
-    if (entry == 0 || !zn_book_keep_text(names->book, entry, &host)) {
+    entry = zn_name_store_add(names->name_store, s->f, source);
+    if (entry == 0 || !zn_name_store_keep_text(names->name_store, entry, &host)) {
         names->stats->n[ZN_STAT_NAMES_FULL]++;
         names->stats->n[ZN_STAT_SUPPRESSED_CAPACITY]++;
         s->f->names_dropped = true;
         if (entry != 0)
-            zn_book_at(names->book, entry)->state = ZN_ENTRY_SUPPRESSED;
+            zn_name_store_at(names->name_store, entry)->state = ZN_ENTRY_SUPPRESSED;
         return 0;
     }
-    zn_book_at(names->book, entry)->id = id;
+    zn_name_store_at(names->name_store, entry)->id = id;
     if (has_evidence(s, source)) {
         zn_names_addr(s);
         vote(s, entry);
@@ -198,9 +200,9 @@ uint32_t zn_names_found(const zn_sighting *s, zn_name_source source, zn_span raw
     return entry;
 }
 
-void zn_names_named_again(const zn_sighting *s, zn_name_source source, zn_span raw)
+void zn_names_named_again(const zn_packet_context *s, zn_name_source source, zn_span raw)
 {
-    zn_name_book *book = s->names->book;
+    zn_name_store *name_store = s->names->name_store;
     zn_hostname host;
     zn_id id = {0};
     zn_host_kind kind = zn_hostname_normalize(raw, &host);
@@ -209,24 +211,25 @@ void zn_names_named_again(const zn_sighting *s, zn_name_source source, zn_span r
     if (kind != ZN_HOST_INVALID)
         id = zn_gate_name_id(s->names->gate, &host);
     s->names->stats->n[seen_by_source[source]]++;
-    for (uint32_t entry = s->f->names; entry != 0; entry = zn_book_at(book, entry)->next) {
-        zn_name_entry *e = zn_book_at(book, entry);
+    for (uint32_t entry = s->f->names; entry != 0;
+         entry = zn_name_store_at(name_store, entry)->next) {
+        zn_name_entry *e = zn_name_store_at(name_store, entry);
         if (e->source == source && zn_id_equal(e->id, id)) {
             s->names->stats->n[ZN_STAT_NAMES_REPEATED]++;
             return;
         }
         if (e->source == source && e->state == ZN_ENTRY_PENDING) { /* neither counts */
-            zn_book_wipe_text(book, entry);
+            zn_name_store_wipe_text(name_store, entry);
             e->state = ZN_ENTRY_SUPPRESSED;
             s->names->stats->n[ZN_STAT_SUPPRESSED_CONFLICT]++;
         }
     }
-    zn_names_refused(s->names, s->f, source, ZN_STAT_SUPPRESSED_CONFLICT);
+    zn_names_rejected(s->names, s->f, source, ZN_STAT_SUPPRESSED_CONFLICT);
 }
 
-void zn_names_confirmed(const zn_sighting *s, uint32_t entry)
+void zn_names_confirmed(const zn_packet_context *s, uint32_t entry)
 {
-    zn_name_entry *e = zn_book_at(s->names->book, entry);
+    zn_name_entry *e = zn_name_store_at(s->names->name_store, entry);
     if (e->state != ZN_ENTRY_PENDING)
         return;
     if (find_name(s->names, s->f, e->id) == 0) {
@@ -236,11 +239,11 @@ void zn_names_confirmed(const zn_sighting *s, uint32_t entry)
     /* Another query of this flow for the same name was answered before: one vote. Released or not,
      * this entry adds nothing, and must not make the record look as if it hid something else. */
     s->names->stats->n[ZN_STAT_NAMES_REPEATED]++;
-    zn_book_wipe_text(s->names->book, entry);
+    zn_name_store_wipe_text(s->names->name_store, entry);
     e->state = ZN_ENTRY_REPEATED;
 }
 
-void zn_names_client_proven(const zn_sighting *s, uint32_t entry)
+void zn_names_client_proven(const zn_packet_context *s, uint32_t entry)
 {
     s->f->client_acked = true;
     zn_names_addr(s);
@@ -248,10 +251,10 @@ void zn_names_client_proven(const zn_sighting *s, uint32_t entry)
         zn_names_confirmed(s, entry);
 }
 
-void zn_names_addr(const zn_sighting *s)
+void zn_names_addr(const zn_packet_context *s)
 {
     zn_flow *f = s->f;
-    if (f->addr_vote != ZN_ADDR_UNASKED)
+    if (f->addr_vote != ZN_ADDR_PENDING)
         return;
     f->addr_vote = ZN_ADDR_SUPPRESSED;
     if (zn_policy_may_vote(s->names->policy, f) &&
@@ -259,10 +262,10 @@ void zn_names_addr(const zn_sighting *s)
         f->addr_vote = ZN_ADDR_VOTED;
 }
 
-bool zn_names_swap_client(const zn_sighting *s)
+bool zn_names_swap_client(const zn_packet_context *s)
 {
     zn_addr known_as[2];
-    if (s->f->names != 0 || s->f->names_dropped || s->f->addr_vote != ZN_ADDR_UNASKED)
+    if (s->f->names != 0 || s->f->names_dropped || s->f->addr_vote != ZN_ADDR_PENDING)
         return false; /* what it voted for would be the other's */
     zn_flow_swap_client(s->f);
     zn_policy_place(s->names->policy, s->names->gate->flows, s->f, s->p, known_as);
@@ -280,11 +283,11 @@ static bool client_is_known(const zn_names *names, const zn_flow *f, const zn_pa
 }
 
 /* A packet that came by another tunnel than its flow: nor does it prove the user. */
-static void disregard(const zn_sighting *s)
+static void disregard(const zn_packet_context *s)
 {
     zn_flow *f = s->f;
-    s->names->stats->n[ZN_STAT_OTHER_TUNNEL]++;
-    if (f->addr_vote == ZN_ADDR_UNASKED)
+    s->names->stats->n[ZN_STAT_TUNNEL_MISMATCH]++;
+    if (f->addr_vote == ZN_ADDR_PENDING)
         f->syn_acked = f->client_acked = false;
     if (s->p->tuple.proto == ZN_PROTO_UDP && s->p->payload_len != 0)
         zn_names_udp_disregard(s);
@@ -292,7 +295,7 @@ static void disregard(const zn_sighting *s)
 
 bool zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p)
 {
-    zn_sighting s = {names, flow, f, p};
+    zn_packet_context s = {names, flow, f, p};
     if (!zn_flow_has_user(f))
         return true;
     if (ZN_UNLIKELY(p->tunnel_count != 0 || f->user_outside) &&
@@ -300,9 +303,10 @@ bool zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet
         disregard(&s);
         return false;
     }
-    if (f->addr_vote == ZN_ADDR_UNASKED && client_is_known(names, f, p)) {
+    if (f->addr_vote == ZN_ADDR_PENDING && client_is_known(names, f, p)) {
         zn_names_addr(&s);
-        for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(names->book, entry)->next)
+        for (uint32_t entry = f->names; entry != 0;
+             entry = zn_name_store_at(names->name_store, entry)->next)
             zn_names_confirmed(&s, entry);
     }
     if (p->payload_len == 0)
@@ -318,7 +322,7 @@ bool zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet
 static void read_rest(zn_names *names, uint32_t flow, zn_flow *f)
 {
     zn_packet last = {.t_ns = f->side[f->client].last_data_ns};
-    zn_sighting s = {names, flow, f, &last};
+    zn_packet_context s = {names, flow, f, &last};
     last.tuple = f->tuple;
     last.sender = f->client;
     zn_names_tcp_closed(&s);
@@ -332,11 +336,12 @@ void zn_names_flow_closed(zn_names *names, uint32_t flow, zn_flow *f)
         read_rest(names, flow, f);
     else
         zn_names_read_end(names, f);
-    for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(names->book, entry)->next) {
-        zn_name_entry *e = zn_book_at(names->book, entry);
+    for (uint32_t entry = f->names; entry != 0;
+         entry = zn_name_store_at(names->name_store, entry)->next) {
+        zn_name_entry *e = zn_name_store_at(names->name_store, entry);
         if (e->state != ZN_ENTRY_PENDING)
             continue;
-        zn_book_wipe_text(names->book, entry);
+        zn_name_store_wipe_text(names->name_store, entry);
         if (find_name(names, f, e->id) != 0) {
             e->state = ZN_ENTRY_REPEATED;
             names->stats->n[ZN_STAT_NAMES_REPEATED]++;
@@ -352,14 +357,15 @@ zn_stat zn_names_status(const zn_names *names, const zn_flow *f)
     static const zn_stat statuses[] = {[ZN_READ_WHOLE] = ZN_STAT_STATUS_READABLE,
                                        [ZN_READ_TRUNCATED] = ZN_STAT_STATUS_TRUNCATED,
                                        [ZN_READ_INVALID] = ZN_STAT_STATUS_INVALID,
-                                       [ZN_READ_NOT] = ZN_STAT_STATUS_UNREAD};
+                                       [ZN_READ_NOT] = ZN_STAT_STATUS_UNSUPPORTED};
     zn_reading best = ZN_READ_NOT;
     if (f->ech_offered)
         return ZN_STAT_STATUS_ECH;
     if (f->names == 0)
-        return f->names_dropped ? ZN_STAT_STATUS_UNREAD : ZN_STAT_STATUS_NONE;
-    for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(names->book, entry)->next)
-        if (zn_book_at(names->book, entry)->reading < best)
-            best = (zn_reading)zn_book_at(names->book, entry)->reading;
+        return f->names_dropped ? ZN_STAT_STATUS_UNSUPPORTED : ZN_STAT_STATUS_NONE;
+    for (uint32_t entry = f->names; entry != 0;
+         entry = zn_name_store_at(names->name_store, entry)->next)
+        if (zn_name_store_at(names->name_store, entry)->reading < best)
+            best = (zn_reading)zn_name_store_at(names->name_store, entry)->reading;
     return statuses[best];
 }

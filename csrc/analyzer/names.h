@@ -16,14 +16,14 @@
  * server's cookie; both only where the client's side sent nothing that an echo would make them of.
  * A name that comes first waits; one whose evidence never comes is unconfirmed.
  */
-#ifndef ZN_ANON_NAMES_H
-#define ZN_ANON_NAMES_H
+#ifndef ZN_ANALYZER_NAMES_H
+#define ZN_ANALYZER_NAMES_H
 
-#include "release/gate.h"
+#include "flow/reassembly.h"
 #include "proto/h2.h"
 #include "proto/quic.h"
 #include "proto/tls.h"
-#include "flow/reassembly.h"
+#include "release/gate.h"
 
 /* What a flow was recognised as: zn_flow.protocol. */
 enum {
@@ -37,19 +37,19 @@ enum {
 };
 
 /* What a TCP flow's client is expected to send next: zn_flow.head. */
-typedef enum zn_head {
-    ZN_HEAD_SEARCH,       /* nothing recognised yet */
-    ZN_HEAD_TLS,          /* in the middle of a ClientHello */
-    ZN_HEAD_TLS_AGAIN,    /* behind it: another may follow */
-    ZN_HEAD_HTTP,         /* in the middle of a request head */
-    ZN_HEAD_HTTP_BETWEEN, /* a request was read; another may follow */
-    ZN_HEAD_HTTP_CHUNK,   /* a request was read; a chunk of its body follows */
-    ZN_HEAD_H2,           /* frames, of which the next may be of any type */
-    ZN_HEAD_H2_BLOCK,     /* in the middle of a header block */
-    ZN_HEAD_DNS,          /* a message */
-    ZN_HEAD_DNS_MESSAGE,  /* in the middle of one */
-    ZN_HEAD_OFF           /* nothing more to find */
-} zn_head;
+typedef enum zn_parse_state {
+    ZN_PARSE_SEARCH,       /* nothing recognised yet */
+    ZN_PARSE_TLS,          /* in the middle of a ClientHello */
+    ZN_PARSE_TLS_AGAIN,    /* behind it: another may follow */
+    ZN_PARSE_HTTP,         /* in the middle of a request head */
+    ZN_PARSE_HTTP_BETWEEN, /* a request was read; another may follow */
+    ZN_PARSE_HTTP_CHUNK,   /* a request was read; a chunk of its body follows */
+    ZN_PARSE_H2,           /* frames, of which the next may be of any type */
+    ZN_PARSE_H2_BLOCK,     /* in the middle of a header block */
+    ZN_PARSE_DNS,          /* a message */
+    ZN_PARSE_DNS_MESSAGE,  /* in the middle of one */
+    ZN_PARSE_OFF           /* nothing more to find */
+} zn_parse_state;
 
 #define ZN_NAMES_TRIES 15 /* segments of an unrecognised flow whose start is looked at */
 
@@ -57,7 +57,7 @@ typedef struct zn_names {
     const zn_policy *policy;
     zn_stats *stats;
     zn_gate *gate;
-    zn_name_book *book;
+    zn_name_store *name_store;
     zn_stream_pool streams;
     zn_slab header_tables; /* zn_hpack of HTTP/2 connections */
     zn_tls_scratch tls;
@@ -65,7 +65,7 @@ typedef struct zn_names {
     zn_slab datagrams;      /* state of QUIC and DTLS flows */
     zn_hash_key cookie_key; /* of DTLS cookies' identities */
     zn_quic *quic;
-    zn_quic_pieces pieces; /* of the Initial at hand */
+    zn_quic_crypto_frames crypto_frames; /* of the Initial at hand */
 } zn_names;
 
 /* policy, stats, gate and book of *names are set; makes the rest for max_flows flows. 0, or a

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the QUIC columns tell of a flow beside its name: analyzer/quic_facts.h. */
-#include "analyzer/secondary.h"
 #include "analyzer/names_internal.h"
+#include "analyzer/secondary.h"
 #include "proto/quic_parameters.h"
 
 static bool stays(uint8_t byte)
@@ -34,26 +34,26 @@ static bool encode(zn_span raw, zn_hostname *out)
     return true;
 }
 
-void zn_names_quic_hello(const zn_sighting *s, const zn_tls_hello *hello)
+void zn_names_quic_hello(const zn_packet_context *s, const zn_tls_hello *hello)
 {
     zn_quic_state *q = &zn_names_datagram(s->names, s->f)->quic;
     zn_span raw = zn_quic_user_agent(hello->transport_parameters);
     zn_hostname text;
-    bool may_be_shown;
+    bool may_be_disclosed;
     q->facts.ech_bytes = hello->ech_bytes;
     if (raw.n == 0 || q->facts.agent != 0)
         return;
-    may_be_shown = encode(raw, &text) && zn_policy_may_vote(s->names->policy, s->f);
-    q->facts.agent = zn_beside_found(s->names->gate, ZN_VOTE_AGENT, &text, may_be_shown);
+    may_be_disclosed = encode(raw, &text) && zn_policy_may_vote(s->names->policy, s->f);
+    q->facts.agent = zn_secondary_observed(s->names->gate, ZN_VOTE_AGENT, &text, may_be_disclosed);
     q->agent_waits = q->facts.agent != 0;
     zn_names_quic_agent(s);
 }
 
-void zn_names_quic_agent(const zn_sighting *s)
+void zn_names_quic_agent(const zn_packet_context *s)
 {
     const zn_quic_state *q = &zn_names_datagram(s->names, s->f)->quic;
     if (q->agent_waits)
-        (void)zn_beside_vote(s->names->gate, ZN_VOTE_AGENT, s->p->t_ns, s->flow, q->facts.agent);
+        (void)zn_secondary_vote(s->names->gate, ZN_VOTE_AGENT, s->p->t_ns, s->flow, q->facts.agent);
 }
 
 void zn_names_quic_note(zn_quic_state *q, const zn_quic_packet *packet, bool from_client)

@@ -14,30 +14,30 @@
 #define HELLOS_MAX 8       /* ClientHellos looked at in one flow */
 #define COOKIE_BYTES_MIN 4 /* as hard to guess as a TCP sequence number */
 
-static zn_dtls_state *state_of(const zn_sighting *s)
+static zn_dtls_state *state_of(const zn_packet_context *s)
 {
     return &zn_names_datagram(s->names, s->f)->dtls;
 }
 
-static zn_id cookie_id(const zn_sighting *s, zn_span cookie)
+static zn_id cookie_id(const zn_packet_context *s, zn_span cookie)
 {
     return zn_hash128(&s->names->cookie_key, 0, cookie.p, cookie.n);
 }
 
 /* The hello in progress is read, or given up. */
-static void end_hello(const zn_sighting *s)
+static void end_hello(const zn_packet_context *s)
 {
     zn_names_drop_stream(s->names, s->f);
     state_of(s)->collecting = false;
 }
 
-static void refuse(const zn_sighting *s, zn_stat why)
+static void refuse(const zn_packet_context *s, zn_stat why)
 {
-    zn_names_refused(s->names, s->f, ZN_SOURCE_TLS, why);
+    zn_names_rejected(s->names, s->f, ZN_SOURCE_TLS, why);
     end_hello(s);
 }
 
-static void see_hello(const zn_sighting *s, const zn_tls_hello *hello)
+static void see_hello(const zn_packet_context *s, const zn_tls_hello *hello)
 {
     const zn_dtls_state *d = state_of(s);
     bool proves = d->cookie_known && !zn_flow_client_plays_server(s->f) &&
@@ -48,11 +48,11 @@ static void see_hello(const zn_sighting *s, const zn_tls_hello *hello)
     s->f->client_acked = false; /* another association on the same ports may be forged */
     if (proves)
         zn_names_client_proven(s, 0);
-    (void)zn_names_found(s, ZN_SOURCE_TLS, hello->name);
+    (void)zn_names_observed(s, ZN_SOURCE_TLS, hello->name);
 }
 
 /* Reads a hello from what is there of its body. */
-static void read_body(const zn_sighting *s, zn_span body, bool cut)
+static void read_body(const zn_packet_context *s, zn_span body, bool cut)
 {
     const zn_dtls_state *d = state_of(s);
     zn_tls_hello hello;
@@ -73,7 +73,7 @@ static void read_body(const zn_sighting *s, zn_span body, bool cut)
     }
 }
 
-static void collect(const zn_sighting *s, const zn_dtls_fragment *part)
+static void collect(const zn_packet_context *s, const zn_dtls_fragment *part)
 {
     zn_stream_pool *streams = &s->names->streams;
     zn_flow *f = s->f;
@@ -82,7 +82,7 @@ static void collect(const zn_sighting *s, const zn_dtls_fragment *part)
     } else if (zn_stream_add(streams, f->stream, part->offset, part->bytes) == ZN_STREAM_CONFLICT) {
         refuse(s, ZN_STAT_SUPPRESSED_CONFLICT);
     } else {
-        read_body(s, zn_stream_head(streams, f->stream), false);
+        read_body(s, zn_stream_start(streams, f->stream), false);
     }
 }
 
@@ -96,7 +96,7 @@ static bool is_late(const zn_dtls_state *d, const zn_dtls_fragment *part)
 
 /* Another hello begins; the last one was read, or is given up now. False when there were too
  * many. */
-static bool begin_hello(const zn_sighting *s, const zn_dtls_fragment *part)
+static bool begin_hello(const zn_packet_context *s, const zn_dtls_fragment *part)
 {
     zn_dtls_state *d = state_of(s);
     d->before = d->collecting ? 0 : d->length;
@@ -107,7 +107,7 @@ static bool begin_hello(const zn_sighting *s, const zn_dtls_fragment *part)
     d->length = part->length;
     if (d->hellos == HELLOS_MAX) {
         s->f->names_dropped = true; /* it may hold another name */
-        s->names->stats->n[ZN_STAT_DTLS_HELLOS_MANY]++;
+        s->names->stats->n[ZN_STAT_DTLS_HELLOS_LIMIT]++;
         return false;
     }
     d->hellos++;
@@ -115,7 +115,7 @@ static bool begin_hello(const zn_sighting *s, const zn_dtls_fragment *part)
     return true;
 }
 
-static void see_fragment(const zn_sighting *s, const zn_dtls_fragment *part)
+static void see_fragment(const zn_packet_context *s, const zn_dtls_fragment *part)
 {
     zn_dtls_state *d = state_of(s);
     /* Old clients give the hello with the cookie the number of the first. */
@@ -137,7 +137,7 @@ static void see_fragment(const zn_sighting *s, const zn_dtls_fragment *part)
         collect(s, part);
 }
 
-static void see_client(const zn_sighting *s)
+static void see_client(const zn_packet_context *s)
 {
     zn_dtls_reader reader = zn_dtls_read(s->p->payload, zn_packet_payload_whole(s->p));
     zn_dtls_fragment part;
@@ -148,7 +148,7 @@ static void see_client(const zn_sighting *s)
     }
 }
 
-bool zn_names_dtls_may_answer(const zn_sighting *s)
+bool zn_names_dtls_may_answer(const zn_packet_context *s)
 {
     zn_dtls_reader reader = zn_dtls_read(s->p->payload, zn_packet_payload_whole(s->p));
     zn_dtls_fragment part;
@@ -158,7 +158,7 @@ bool zn_names_dtls_may_answer(const zn_sighting *s)
     return false;
 }
 
-static void see_server(const zn_sighting *s)
+static void see_server(const zn_packet_context *s)
 {
     zn_dtls_reader reader = zn_dtls_read(s->p->payload, zn_packet_payload_whole(s->p));
     zn_dtls_state *d = state_of(s);
@@ -173,7 +173,7 @@ static void see_server(const zn_sighting *s)
     }
 }
 
-void zn_names_dtls(const zn_sighting *s)
+void zn_names_dtls(const zn_packet_context *s)
 {
     if (s->f->datagram == 0)
         return;
@@ -183,7 +183,7 @@ void zn_names_dtls(const zn_sighting *s)
         see_server(s);
 }
 
-bool zn_names_dtls_begins(const zn_sighting *s)
+bool zn_names_dtls_begins(const zn_packet_context *s)
 {
     zn_dtls_reader reader = zn_dtls_read(s->p->payload, zn_packet_payload_whole(s->p));
     zn_dtls_fragment part;
@@ -198,5 +198,5 @@ bool zn_names_dtls_begins(const zn_sighting *s)
 void zn_names_dtls_closed(zn_names *names, zn_flow *f)
 {
     if (zn_names_datagram(names, f)->dtls.collecting)
-        zn_names_refused(names, f, ZN_SOURCE_TLS, ZN_STAT_SUPPRESSED_INCOMPLETE);
+        zn_names_rejected(names, f, ZN_SOURCE_TLS, ZN_STAT_SUPPRESSED_INCOMPLETE);
 }

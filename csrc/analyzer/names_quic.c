@@ -10,8 +10,8 @@
  * Anything that does not authenticate is counted and left alone.
  * What proves its client is in names_quic_proof.c.
  */
-#include "analyzer/secondary.h"
 #include "analyzer/names_internal.h"
+#include "analyzer/secondary.h"
 
 /* Client Initials tried in one connection: the longest hello that is put together in datagrams of
  * FIRST_DATAGRAM_MIN, all of them sent twice. */
@@ -21,15 +21,15 @@
 #define FIRST_DCID_MIN 8        /* RFC 9000 7.2 */
 #define FIXED_BIT 0x40u
 
-static zn_quic_state *state_of(const zn_sighting *s)
+static zn_quic_state *state_of(const zn_packet_context *s)
 {
     return &zn_names_datagram(s->names, s->f)->quic;
 }
 
 /* Gives up on the connection's name, which counts as suppressed. */
-static void refuse(const zn_sighting *s, zn_stat why)
+static void refuse(const zn_packet_context *s, zn_stat why)
 {
-    zn_names_refused(s->names, s->f, ZN_SOURCE_QUIC, why);
+    zn_names_rejected(s->names, s->f, ZN_SOURCE_QUIC, why);
     zn_names_drop_stream(s->names, s->f);
     state_of(s)->done = true;
 }
@@ -37,7 +37,7 @@ static void refuse(const zn_sighting *s, zn_stat why)
 /* ---- keys ------------------------------------------------------------------------------------ */
 
 /* Whether the packet opens under keys from `dcid`; they are then the connection's. */
-static bool opens_under(const zn_sighting *s, const zn_quic_packet *packet, zn_span dcid,
+static bool opens_under(const zn_packet_context *s, const zn_quic_packet *packet, zn_span dcid,
                         zn_span *plain)
 {
     zn_quic_state *q = state_of(s);
@@ -55,7 +55,7 @@ static bool opens_under(const zn_sighting *s, const zn_quic_packet *packet, zn_s
 }
 
 /* The first connection of the flow, or another one: nothing that was proven before is of use. */
-static void begin_connection(const zn_sighting *s, const zn_quic_packet *packet)
+static void begin_connection(const zn_packet_context *s, const zn_quic_packet *packet)
 {
     zn_quic_state *q = state_of(s);
     zn_quic_state fresh = {
@@ -83,7 +83,7 @@ static bool is_addressed_here(const zn_quic_state *q, const zn_quic_packet *pack
 
 /* Whether an Initial of the connection opens: under its keys, those of another version from the
  * same ID, or those that a Retry asked for, which the client then starts its hello over with. */
-static bool opens_here(const zn_sighting *s, const zn_quic_packet *packet, zn_span *plain)
+static bool opens_here(const zn_packet_context *s, const zn_quic_packet *packet, zn_span *plain)
 {
     zn_quic_state *q = state_of(s);
     bool opens = q->version == packet->version
@@ -98,7 +98,7 @@ static bool opens_here(const zn_sighting *s, const zn_quic_packet *packet, zn_sp
 }
 
 /* The plaintext of a client's Initial, under the keys of its connection or as a new one. */
-static bool open_initial(const zn_sighting *s, const zn_quic_packet *packet, zn_span *plain)
+static bool open_initial(const zn_packet_context *s, const zn_quic_packet *packet, zn_span *plain)
 {
     zn_quic_state *q = state_of(s);
     if (q->opened && opens_here(s, packet, plain))
@@ -112,7 +112,7 @@ static bool open_initial(const zn_sighting *s, const zn_quic_packet *packet, zn_
 /* ---- the hello ------------------------------------------------------------------------------- */
 
 /* Reads what is there of the hello. */
-static void see_hello(const zn_sighting *s, zn_span head)
+static void see_hello(const zn_packet_context *s, zn_span head)
 {
     zn_quic_state *q = state_of(s);
     zn_tls_hello hello;
@@ -120,7 +120,7 @@ static void see_hello(const zn_sighting *s, zn_span head)
     case ZN_DONE:
         s->f->ech_offered |= hello.ech_offered;
         s->names->stats->n[ZN_STAT_HELLOS_ECH] += hello.ech_offered;
-        q->name = zn_names_found(s, ZN_SOURCE_QUIC, hello.name);
+        q->name = zn_names_observed(s, ZN_SOURCE_QUIC, hello.name);
         zn_names_quic_hello(s, &hello);
         zn_names_drop_stream(s->names, s->f);
         q->done = true;
@@ -134,8 +134,8 @@ static void see_hello(const zn_sighting *s, zn_span head)
     }
 }
 
-/* Puts the pieces of an Initial in order with those of earlier ones. */
-static void collect(const zn_sighting *s, const zn_quic_pieces *pieces)
+/* Puts the frames of an Initial in order with those of earlier ones. */
+static void collect(const zn_packet_context *s, const zn_quic_crypto_frames *frames)
 {
     zn_stream_pool *streams = &s->names->streams;
     zn_flow *f = s->f;
@@ -143,33 +143,33 @@ static void collect(const zn_sighting *s, const zn_quic_pieces *pieces)
         refuse(s, ZN_STAT_SUPPRESSED_CAPACITY);
         return;
     }
-    for (size_t i = 0; i < pieces->n; i++) {
-        const zn_quic_piece *piece = &pieces->piece[i];
-        uint32_t offset = piece->offset < ZN_STREAM_MAX ? (uint32_t)piece->offset : ZN_STREAM_MAX;
-        if (zn_stream_add(streams, f->stream, offset, piece->bytes) == ZN_STREAM_CONFLICT) {
+    for (size_t i = 0; i < frames->n; i++) {
+        const zn_quic_crypto_frame *frame = &frames->frame[i];
+        uint32_t offset = frame->offset < ZN_STREAM_MAX ? (uint32_t)frame->offset : ZN_STREAM_MAX;
+        if (zn_stream_add(streams, f->stream, offset, frame->bytes) == ZN_STREAM_CONFLICT) {
             refuse(s, ZN_STAT_SUPPRESSED_CONFLICT);
             return;
         }
     }
-    see_hello(s, zn_stream_head(streams, f->stream));
+    see_hello(s, zn_stream_start(streams, f->stream));
 }
 
-static void see_frames(const zn_sighting *s, zn_span plain)
+static void see_frames(const zn_packet_context *s, zn_span plain)
 {
-    zn_quic_pieces *pieces = &s->names->pieces;
-    if (zn_quic_read_frames(plain, pieces) != ZN_DONE) {
+    zn_quic_crypto_frames *frames = &s->names->crypto_frames;
+    if (zn_quic_read_frames(plain, frames) != ZN_DONE) {
         refuse(s, ZN_STAT_SUPPRESSED_INVALID);
         return;
     }
-    if (pieces->n == 0)
+    if (frames->n == 0)
         return;
-    if (s->f->stream == 0 && pieces->n == 1 && pieces->piece[0].offset == 0)
-        see_hello(s, pieces->piece[0].bytes);
+    if (s->f->stream == 0 && frames->n == 1 && frames->frame[0].offset == 0)
+        see_hello(s, frames->frame[0].bytes);
     if (!state_of(s)->done)
-        collect(s, pieces);
+        collect(s, frames);
 }
 
-static void see_initial(const zn_sighting *s, const zn_quic_packet *packet)
+static void see_initial(const zn_packet_context *s, const zn_quic_packet *packet)
 {
     zn_quic_state *q = state_of(s);
     zn_span plain;
@@ -194,7 +194,7 @@ static void see_initial(const zn_sighting *s, const zn_quic_packet *packet)
 
 /* ---- packets --------------------------------------------------------------------------------- */
 
-static void see_client_packet(const zn_sighting *s, const zn_quic_packet *packet)
+static void see_client_packet(const zn_packet_context *s, const zn_quic_packet *packet)
 {
     zn_quic_state *q = state_of(s);
     zn_names_quic_sent(s, packet);
@@ -210,7 +210,7 @@ static void see_client_packet(const zn_sighting *s, const zn_quic_packet *packet
         see_initial(s, packet);
 }
 
-static void see_server_packet(const zn_sighting *s, const zn_quic_packet *packet)
+static void see_server_packet(const zn_packet_context *s, const zn_quic_packet *packet)
 {
     zn_quic_state *q = state_of(s);
     bool read = packet->type != ZN_QUIC_FOREIGN && packet->type != ZN_QUIC_NEGOTIATION;
@@ -227,7 +227,7 @@ static void see_server_packet(const zn_sighting *s, const zn_quic_packet *packet
         s->f->protocol = ZN_PROTOCOL_QUIC_BOTH_WAYS;
 }
 
-void zn_names_quic(const zn_sighting *s)
+void zn_names_quic(const zn_packet_context *s)
 {
     const zn_packet *p = s->p;
     bool from_client = p->sender == s->f->client;
@@ -251,7 +251,7 @@ void zn_names_quic(const zn_sighting *s)
 
 /* Whether a flow's first datagram has the form of a client's first: it is long, and so are its
  * IDs. */
-static bool is_first_flight(const zn_sighting *s)
+static bool is_first_flight(const zn_packet_context *s)
 {
     const zn_packet *p = s->p;
     zn_cursor c = zn_cursor_over_span(p->payload, zn_packet_payload_whole(p));
@@ -265,7 +265,7 @@ static bool is_first_flight(const zn_sighting *s)
 
 /* A long header of a version that is read tells at any time. What other protocols may look like,
  * another version or a fixed bit that is not set, tells only in a first flight. */
-static bool looks_like_quic(const zn_sighting *s)
+static bool looks_like_quic(const zn_packet_context *s)
 {
     zn_cursor c = zn_cursor_over_span(s->p->payload, true);
     uint8_t first = zn_cursor_u8(&c);
@@ -277,14 +277,14 @@ static bool looks_like_quic(const zn_sighting *s)
     return (first & FIXED_BIT) != 0 && is_first_flight(s);
 }
 
-bool zn_names_quic_may_answer(const zn_sighting *s)
+bool zn_names_quic_may_answer(const zn_packet_context *s)
 {
     zn_cursor c = zn_cursor_over_span(s->p->payload, zn_packet_payload_whole(s->p));
     zn_quic_packet packet;
     return zn_quic_next_packet(&c, &packet) == ZN_DONE && zn_quic_reads(packet.version);
 }
 
-bool zn_names_quic_begins(const zn_sighting *s)
+bool zn_names_quic_begins(const zn_packet_context *s)
 {
     if (!looks_like_quic(s))
         return false;
@@ -296,9 +296,9 @@ bool zn_names_quic_begins(const zn_sighting *s)
 void zn_names_quic_closed(zn_names *names, zn_flow *f)
 {
     const zn_quic_state *q = &zn_names_datagram(names, f)->quic;
-    zn_beside_closed(names->gate, ZN_VOTE_AGENT, q->facts.agent);
+    zn_secondary_closed(names->gate, ZN_VOTE_AGENT, q->facts.agent);
     if (!q->done)
-        zn_names_refused(names, f, ZN_SOURCE_QUIC,
-                         q->foreign && !q->opened ? ZN_STAT_SUPPRESSED_QUIC_VERSION
-                                                  : ZN_STAT_SUPPRESSED_INCOMPLETE);
+        zn_names_rejected(names, f, ZN_SOURCE_QUIC,
+                          q->foreign && !q->opened ? ZN_STAT_SUPPRESSED_QUIC_VERSION
+                                                   : ZN_STAT_SUPPRESSED_INCOMPLETE);
 }

@@ -20,14 +20,14 @@
 #define UNKNOWN_BYTES_MIN 4 /* of the server's ID: as hard to guess as a TCP sequence number */
 #define AMPLIFICATION 3     /* RFC 9000 8.1 */
 
-static zn_quic_state *state_of(const zn_sighting *s)
+static zn_quic_state *state_of(const zn_packet_context *s)
 {
     return &zn_names_datagram(s->names, s->f)->quic;
 }
 
 /* ---- what the client says -------------------------------------------------------------------- */
 
-static void note_own(const zn_sighting *s, zn_span id)
+static void note_own(const zn_packet_context *s, zn_span id)
 {
     zn_quic_state *q = state_of(s);
     for (unsigned i = 0; i < q->owns && i < ZN_QUIC_OWN_IDS; i++)
@@ -37,12 +37,12 @@ static void note_own(const zn_sighting *s, zn_span id)
         q->own[q->owns++] = zn_quic_id_from(id);
         return;
     }
-    s->names->stats->n[ZN_STAT_QUIC_IDS_MANY] += q->owns <= ZN_QUIC_OWN_IDS;
+    s->names->stats->n[ZN_STAT_QUIC_IDS_LIMIT] += q->owns <= ZN_QUIC_OWN_IDS;
     q->owns = ZN_QUIC_OWN_IDS + 1;
 }
 
 /* Too few bytes of the server's ID are unlike every ID that the client sent. */
-static bool is_guessable(const zn_sighting *s, const zn_quic_id *server)
+static bool is_guessable(const zn_packet_context *s, const zn_quic_id *server)
 {
     const zn_quic_state *q = state_of(s);
     if (zn_flow_client_plays_server(s->f) || q->owns > ZN_QUIC_OWN_IDS ||
@@ -58,7 +58,7 @@ static bool is_guessable(const zn_sighting *s, const zn_quic_id *server)
     return false;
 }
 
-void zn_names_quic_sent(const zn_sighting *s, const zn_quic_packet *packet)
+void zn_names_quic_sent(const zn_packet_context *s, const zn_quic_packet *packet)
 {
     zn_quic_state *q = state_of(s);
     bool to_server = (q->server_known && zn_quic_is_id(&q->server, packet->dcid)) ||
@@ -82,7 +82,8 @@ void zn_names_quic_addressed(zn_quic_state *q, const zn_quic_packet *packet)
 /* ---- what the server says -------------------------------------------------------------------- */
 
 /* Whether an Initial opens under the server's keys from `secret`. */
-static bool opens(const zn_sighting *s, const zn_quic_packet *packet, const zn_quic_secret *secret)
+static bool opens(const zn_packet_context *s, const zn_quic_packet *packet,
+                  const zn_quic_secret *secret)
 {
     zn_quic_keys keys;
     zn_span plain;
@@ -91,7 +92,8 @@ static bool opens(const zn_sighting *s, const zn_quic_packet *packet, const zn_q
 }
 
 /* The same, from an ID that the client addressed packets to. */
-static bool opens_under(const zn_sighting *s, const zn_quic_packet *packet, const zn_quic_id *id)
+static bool opens_under(const zn_packet_context *s, const zn_quic_packet *packet,
+                        const zn_quic_id *id)
 {
     zn_quic_secret sides[2];
     return zn_quic_derive(s->names->quic, packet->version, zn_quic_id_span(id), sides) &&
@@ -99,7 +101,7 @@ static bool opens_under(const zn_sighting *s, const zn_quic_packet *packet, cons
 }
 
 /* Whether it opens as an answer in the connection, in the client's version or another. */
-static bool opens_here(const zn_sighting *s, const zn_quic_packet *packet)
+static bool opens_here(const zn_packet_context *s, const zn_quic_packet *packet)
 {
     const zn_quic_state *q = state_of(s);
     return packet->version == q->version ? opens(s, packet, &q->server_secret)
@@ -108,13 +110,13 @@ static bool opens_here(const zn_sighting *s, const zn_quic_packet *packet)
 
 /* Nothing but a QUIC server, or an echo, sends this packet, and it is one of the first that may
  * be. */
-static bool is_authentic(const zn_sighting *s, const zn_quic_packet *packet)
+static bool is_authentic(const zn_packet_context *s, const zn_quic_packet *packet)
 {
     zn_quic_state *q = state_of(s);
     if (packet->type != ZN_QUIC_INITIAL && packet->type != ZN_QUIC_RETRY)
         return false;
     if (q->answers >= ANSWERS_MAX) {
-        s->names->stats->n[ZN_STAT_QUIC_ANSWERS_MANY]++;
+        s->names->stats->n[ZN_STAT_QUIC_ANSWERS_LIMIT]++;
         return false;
     }
     q->answers++;
@@ -123,7 +125,7 @@ static bool is_authentic(const zn_sighting *s, const zn_quic_packet *packet)
     return opens_here(s, packet) || (q->retried && opens_under(s, packet, &q->retry));
 }
 
-void zn_names_quic_answered(const zn_sighting *s, const zn_quic_packet *packet)
+void zn_names_quic_answered(const zn_packet_context *s, const zn_quic_packet *packet)
 {
     zn_quic_state *q = state_of(s);
     if (q->server_known && zn_quic_is_id(&q->server, packet->scid))
@@ -138,7 +140,7 @@ void zn_names_quic_answered(const zn_sighting *s, const zn_quic_packet *packet)
 
 /* ---- what follows ---------------------------------------------------------------------------- */
 
-void zn_names_quic_conclude(const zn_sighting *s)
+void zn_names_quic_conclude(const zn_packet_context *s)
 {
     const zn_quic_state *q = state_of(s);
     const zn_flow *f = s->f;
@@ -150,7 +152,7 @@ void zn_names_quic_conclude(const zn_sighting *s)
     zn_names_quic_agent(s);
 }
 
-void zn_names_quic_disregard(const zn_sighting *s)
+void zn_names_quic_disregard(const zn_packet_context *s)
 {
     zn_cursor c = zn_cursor_over_span(s->p->payload, zn_packet_payload_whole(s->p));
     zn_quic_packet packet;

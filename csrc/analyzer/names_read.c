@@ -16,22 +16,22 @@
 #define DNS_MESSAGE_MIN 17u          /* a header and the question for the root */
 #define BODY_MAX (UINT32_C(1) << 30) /* where a longer body ends is not followed */
 
-static bool is_cut(const zn_piece *in)
+static bool is_cut(const zn_segment *in)
 {
-    return in->missing != 0 || in->end == ZN_PIECE_CUT;
+    return in->missing != 0 || in->end == ZN_SEGMENT_CUT;
 }
 
 static zn_name_source source_of(uint8_t head)
 {
-    switch ((zn_head)head) {
-    case ZN_HEAD_HTTP:
-    case ZN_HEAD_HTTP_BETWEEN:
-    case ZN_HEAD_HTTP_CHUNK:
-    case ZN_HEAD_H2:
-    case ZN_HEAD_H2_BLOCK:
+    switch ((zn_parse_state)head) {
+    case ZN_PARSE_HTTP:
+    case ZN_PARSE_HTTP_BETWEEN:
+    case ZN_PARSE_HTTP_CHUNK:
+    case ZN_PARSE_H2:
+    case ZN_PARSE_H2_BLOCK:
         return ZN_SOURCE_HTTP;
-    case ZN_HEAD_DNS:
-    case ZN_HEAD_DNS_MESSAGE:
+    case ZN_PARSE_DNS:
+    case ZN_PARSE_DNS_MESSAGE:
         return ZN_SOURCE_DNS;
     default:
         return ZN_SOURCE_TLS;
@@ -43,89 +43,89 @@ void zn_names_read_end(zn_names *names, zn_flow *f)
     if (f->header_table != 0)
         zn_slab_give(&names->header_tables, f->header_table);
     f->header_table = 0;
-    f->head = ZN_HEAD_OFF;
+    f->head = ZN_PARSE_OFF;
 }
 
-void zn_names_give_up(const zn_sighting *s, zn_stat why)
+void zn_names_give_up(const zn_packet_context *s, zn_stat why)
 {
-    zn_names_refused(s->names, s->f, source_of(s->f->head), why);
+    zn_names_rejected(s->names, s->f, source_of(s->f->head), why);
     zn_names_read_end(s->names, s->f);
 }
 
-void zn_names_lost(const zn_sighting *s, zn_piece_end end)
+void zn_names_lost(const zn_packet_context *s, zn_segment_end end)
 {
     zn_flow *f = s->f;
-    switch ((zn_head)f->head) {
-    case ZN_HEAD_HTTP: /* the next request may be whole again */
+    switch ((zn_parse_state)f->head) {
+    case ZN_PARSE_HTTP: /* the next request may be whole again */
         zn_names_give_up(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
-        f->head = ZN_HEAD_HTTP_BETWEEN;
+        f->head = ZN_PARSE_HTTP_BETWEEN;
         break;
-    case ZN_HEAD_DNS_MESSAGE: /* and so may be the next message */
+    case ZN_PARSE_DNS_MESSAGE: /* and so may be the next message */
         zn_names_give_up(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
-        f->head = ZN_HEAD_SEARCH;
+        f->head = ZN_PARSE_SEARCH;
         break;
-    case ZN_HEAD_DNS:
-        f->head = ZN_HEAD_SEARCH;
+    case ZN_PARSE_DNS:
+        f->head = ZN_PARSE_SEARCH;
         break;
-    case ZN_HEAD_H2: /* fields may have been added to the table */
-        if (end == ZN_PIECE_CUT) {
+    case ZN_PARSE_H2: /* fields may have been added to the table */
+        if (end == ZN_SEGMENT_CUT) {
             zn_names_read_end(s->names, f);
             break;
         }
         zn_names_give_up(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
         break;
-    case ZN_HEAD_TLS:
-    case ZN_HEAD_H2_BLOCK:
+    case ZN_PARSE_TLS:
+    case ZN_PARSE_H2_BLOCK:
         zn_names_give_up(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
         break;
-    case ZN_HEAD_TLS_AGAIN:
-        f->head = ZN_HEAD_OFF;
+    case ZN_PARSE_TLS_AGAIN:
+        f->head = ZN_PARSE_OFF;
         break;
-    case ZN_HEAD_HTTP_CHUNK:
-        f->head = ZN_HEAD_HTTP_BETWEEN;
+    case ZN_PARSE_HTTP_CHUNK:
+        f->head = ZN_PARSE_HTTP_BETWEEN;
         break;
-    case ZN_HEAD_SEARCH:
-    case ZN_HEAD_HTTP_BETWEEN:
-    case ZN_HEAD_OFF:
+    case ZN_PARSE_SEARCH:
+    case ZN_PARSE_HTTP_BETWEEN:
+    case ZN_PARSE_OFF:
         break;
     }
 }
 
-static zn_parse malformed(const zn_sighting *s, zn_head head)
+static zn_parse malformed(const zn_packet_context *s, zn_parse_state head)
 {
     s->f->head = (uint8_t)head;
     zn_names_give_up(s, ZN_STAT_SUPPRESSED_INVALID);
     return ZN_MALFORMED;
 }
 
-static zn_parse read_hello(const zn_sighting *s, const zn_piece *in, uint32_t *used)
+static zn_parse read_hello(const zn_packet_context *s, const zn_segment *in, uint32_t *used)
 {
     zn_flow *f = s->f;
     zn_tls_hello hello;
-    bool again = f->head == ZN_HEAD_TLS_AGAIN;
+    bool again = f->head == ZN_PARSE_TLS_AGAIN;
     zn_parse result = zn_tls_client_hello(in->bytes, in->missing != 0, &s->names->tls, &hello);
     if (result == ZN_MALFORMED)
-        return malformed(s, ZN_HEAD_TLS);
+        return malformed(s, ZN_PARSE_TLS);
     if (result == ZN_NEED_MORE && !again)
-        f->head = ZN_HEAD_TLS;
+        f->head = ZN_PARSE_TLS;
     if (result != ZN_DONE)
         return result;
     *used = (uint32_t)hello.consumed;
     f->protocol = ZN_PROTOCOL_TLS;
-    f->head = again || in->missing != 0 ? ZN_HEAD_OFF : ZN_HEAD_TLS_AGAIN;
+    f->head = again || in->missing != 0 ? ZN_PARSE_OFF : ZN_PARSE_TLS_AGAIN;
     s->names->stats->n[ZN_STAT_HELLOS_ECH] += hello.ech_offered && !f->ech_offered;
     f->ech_offered |= hello.ech_offered;
     if (again) {
         zn_names_named_again(s, ZN_SOURCE_TLS, hello.name);
         return ZN_DONE;
     }
-    (void)zn_names_found(s, ZN_SOURCE_TLS, hello.name);
+    (void)zn_names_observed(s, ZN_SOURCE_TLS, hello.name);
     zn_layer7_client_hello(s->names, f, in->bytes, &hello.details);
     return ZN_DONE;
 }
 
 /* Behind a hello: another one, which answers a HelloRetryRequest, or the rest of the handshake. */
-static zn_parse read_hello_again(const zn_sighting *s, const zn_piece *in, uint32_t *used)
+static zn_parse read_hello_again(const zn_packet_context *s, const zn_segment *in, uint32_t *used)
 {
     static const uint8_t change_cipher[] = {ZN_TLS_CONTENT_CHANGE_CIPHER_SPEC, 3, 3, 0, 1, 1};
     zn_cursor c = zn_cursor_over_span(in->bytes, false);
@@ -137,7 +137,7 @@ static zn_parse read_hello_again(const zn_sighting *s, const zn_piece *in, uint3
     }
     result = read_hello(s, in, used);
     if (result == ZN_OTHER) {
-        s->f->head = ZN_HEAD_OFF;
+        s->f->head = ZN_PARSE_OFF;
         *used = (uint32_t)in->bytes.n;
         return ZN_DONE;
     }
@@ -145,7 +145,7 @@ static zn_parse read_hello_again(const zn_sighting *s, const zn_piece *in, uint3
 }
 
 /* Reads one request; the next one can start behind its body. */
-static zn_parse read_request(const zn_sighting *s, const zn_piece *in, uint32_t *used)
+static zn_parse read_request(const zn_packet_context *s, const zn_segment *in, uint32_t *used)
 {
     zn_flow *f = s->f;
     zn_http_request request;
@@ -155,9 +155,9 @@ static zn_parse read_request(const zn_sighting *s, const zn_piece *in, uint32_t 
         return ZN_OTHER;
     result = zn_http_request_head(in->bytes, is_cut(in), &request);
     if (result == ZN_MALFORMED)
-        return malformed(s, ZN_HEAD_HTTP);
+        return malformed(s, ZN_PARSE_HTTP);
     if (result == ZN_NEED_MORE)
-        f->head = ZN_HEAD_HTTP;
+        f->head = ZN_PARSE_HTTP;
     if (result != ZN_DONE)
         return result;
     body = request.body_unknown ? 0 : request.body_bytes;
@@ -167,15 +167,15 @@ static zn_parse read_request(const zn_sighting *s, const zn_piece *in, uint32_t 
     }
     *used = (uint32_t)(request.head_bytes + body);
     f->protocol = ZN_PROTOCOL_HTTP;
-    f->head = request.chunked ? ZN_HEAD_HTTP_CHUNK : ZN_HEAD_HTTP_BETWEEN;
+    f->head = request.chunked ? ZN_PARSE_HTTP_CHUNK : ZN_PARSE_HTTP_BETWEEN;
     if (f->http_method == 0)
         f->http_method = (uint8_t)request.method;
-    (void)zn_names_found(s, ZN_SOURCE_HTTP, request.host);
+    (void)zn_names_observed(s, ZN_SOURCE_HTTP, request.host);
     return ZN_DONE;
 }
 
 /* Passes over a chunk. Where there is none, the body's end is unknown. */
-static zn_parse read_chunk(const zn_sighting *s, const zn_piece *in, uint32_t *used)
+static zn_parse read_chunk(const zn_packet_context *s, const zn_segment *in, uint32_t *used)
 {
     bool last = true;
     zn_parse result = zn_http_chunk(in->bytes, used, &last);
@@ -185,22 +185,22 @@ static zn_parse read_chunk(const zn_sighting *s, const zn_piece *in, uint32_t *u
     }
     if (result == ZN_NEED_MORE)
         return ZN_NEED_MORE;
-    s->f->head = last ? ZN_HEAD_HTTP_BETWEEN : ZN_HEAD_HTTP_CHUNK;
+    s->f->head = last ? ZN_PARSE_HTTP_BETWEEN : ZN_PARSE_HTTP_CHUNK;
     return ZN_DONE;
 }
 
 /* The client's preface, which opens HTTP/2. */
-static zn_parse read_preface(const zn_sighting *s, const zn_piece *in, uint32_t *used)
+static zn_parse read_preface(const zn_packet_context *s, const zn_segment *in, uint32_t *used)
 {
     zn_flow *f = s->f;
     size_t bytes;
     zn_parse result = zn_h2_preface(in->bytes, &bytes);
     if (result == ZN_NEED_MORE)
-        f->head = ZN_HEAD_HTTP;
+        f->head = ZN_PARSE_HTTP;
     if (result != ZN_DONE)
         return result;
     *used = (uint32_t)bytes;
-    f->head = ZN_HEAD_H2;
+    f->head = ZN_PARSE_H2;
     f->protocol = ZN_PROTOCOL_HTTP;
     f->header_table = (uint16_t)zn_slab_take(&s->names->header_tables);
     if (f->header_table == 0) {
@@ -212,44 +212,44 @@ static zn_parse read_preface(const zn_sighting *s, const zn_piece *in, uint32_t 
     return ZN_DONE;
 }
 
-static zn_parse read_frame(const zn_sighting *s, const zn_piece *in, uint32_t *used)
+static zn_parse read_frame(const zn_packet_context *s, const zn_segment *in, uint32_t *used)
 {
     zn_flow *f = s->f;
     zn_hpack *table = zn_slab_at(&s->names->header_tables, f->header_table);
     zn_h2_unit unit;
     zn_parse result = zn_h2_next(in->bytes, table, &s->names->h2, &unit);
     if (result == ZN_MALFORMED)
-        return malformed(s, ZN_HEAD_H2);
-    f->head = result == ZN_NEED_MORE && unit.headers ? ZN_HEAD_H2_BLOCK : ZN_HEAD_H2;
+        return malformed(s, ZN_PARSE_H2);
+    f->head = result == ZN_NEED_MORE && unit.headers ? ZN_PARSE_H2_BLOCK : ZN_PARSE_H2;
     if (result == ZN_NEED_MORE)
         return ZN_NEED_MORE;
     *used = (uint32_t)unit.used;
     if (result == ZN_OTHER) {
-        zn_names_refused(s->names, f, ZN_SOURCE_HTTP, ZN_STAT_SUPPRESSED_INVALID);
+        zn_names_rejected(s->names, f, ZN_SOURCE_HTTP, ZN_STAT_SUPPRESSED_INVALID);
         return ZN_DONE;
     }
     if (!unit.request)
         return ZN_DONE;
     if (f->http_method == 0)
         f->http_method = (uint8_t)unit.method;
-    (void)zn_names_found(s, ZN_SOURCE_HTTP, unit.host);
+    (void)zn_names_observed(s, ZN_SOURCE_HTTP, unit.host);
     return ZN_DONE;
 }
 
-static void found_message(const zn_sighting *s, zn_parse state, const zn_dns_question *q)
+static void found_message(const zn_packet_context *s, zn_parse state, const zn_dns_question *q)
 {
     s->f->protocol = ZN_PROTOCOL_DNS;
     if (state == ZN_DONE && q->opcode == 0 && !q->response)
         zn_names_question(s, q);
     else if (state == ZN_MALFORMED)
-        zn_names_refused(s->names, s->f, ZN_SOURCE_DNS, ZN_STAT_SUPPRESSED_INVALID);
+        zn_names_rejected(s->names, s->f, ZN_SOURCE_DNS, ZN_STAT_SUPPRESSED_INVALID);
 }
 
 /* A message behind its length (RFC 1035 4.2.2), of which the question is enough. */
-static zn_parse read_message(const zn_sighting *s, const zn_piece *in, uint32_t *used)
+static zn_parse read_message(const zn_packet_context *s, const zn_segment *in, uint32_t *used)
 {
     zn_flow *f = s->f;
-    bool known = f->protocol == ZN_PROTOCOL_DNS && f->head != ZN_HEAD_SEARCH;
+    bool known = f->protocol == ZN_PROTOCOL_DNS && f->head != ZN_PARSE_SEARCH;
     zn_cursor c = zn_cursor_over_span(in->bytes, false);
     size_t length = zn_cursor_be16(&c), left = zn_cursor_left(&c);
     zn_dns_question question;
@@ -260,14 +260,14 @@ static zn_parse read_message(const zn_sighting *s, const zn_piece *in, uint32_t 
         result = zn_dns_question_parse(zn_cursor_take(&c, left < length ? left : length),
                                        left >= length, &question);
     if (result == ZN_NEED_MORE) {
-        f->head = ZN_HEAD_DNS_MESSAGE;
+        f->head = ZN_PARSE_DNS_MESSAGE;
         return ZN_NEED_MORE;
     }
     if (!known && result == ZN_OTHER)
         return ZN_OTHER;
     *used =
         (uint32_t)(DNS_LENGTH_BYTES + length); /* one of a kind that is not read is passed over */
-    f->head = ZN_HEAD_DNS;
+    f->head = ZN_PARSE_DNS;
     found_message(s, result, &question);
     return ZN_DONE;
 }
@@ -281,7 +281,7 @@ static bool begins_request(uint8_t first)
 
 /* Nothing is known of what comes next. The first byte is asked before any parser: of most flows
  * that are none of these it is another. */
-static zn_parse recognise(const zn_sighting *s, const zn_piece *in, uint32_t *used)
+static zn_parse recognise(const zn_packet_context *s, const zn_segment *in, uint32_t *used)
 {
     const zn_tuple *tuple = &s->f->tuple;
     uint8_t first = zn_ascii_first(in->bytes);
@@ -294,27 +294,27 @@ static zn_parse recognise(const zn_sighting *s, const zn_piece *in, uint32_t *us
     if (result == ZN_OTHER && (tuple->port[0] == ZN_DNS_PORT || tuple->port[1] == ZN_DNS_PORT))
         result = read_message(s, in, used);
     if (result == ZN_OTHER && s->f->protocol == ZN_PROTOCOL_UNKNOWN &&
-        zn_preamble_skip(in->bytes, &bytes) == ZN_DONE) {
+        zn_proxy_or_starttls_prefix_skip(in->bytes, &bytes) == ZN_DONE) {
         *used = (uint32_t)bytes;
         result = ZN_DONE;
     }
     return result;
 }
 
-zn_parse zn_names_read(const zn_sighting *s, const zn_piece *in, uint32_t *used)
+zn_parse zn_names_read(const zn_packet_context *s, const zn_segment *in, uint32_t *used)
 {
     *used = 0;
-    switch ((zn_head)s->f->head) {
-    case ZN_HEAD_TLS_AGAIN:
+    switch ((zn_parse_state)s->f->head) {
+    case ZN_PARSE_TLS_AGAIN:
         return read_hello_again(s, in, used);
-    case ZN_HEAD_HTTP_CHUNK:
+    case ZN_PARSE_HTTP_CHUNK:
         return read_chunk(s, in, used);
-    case ZN_HEAD_H2:
-    case ZN_HEAD_H2_BLOCK:
+    case ZN_PARSE_H2:
+    case ZN_PARSE_H2_BLOCK:
         return read_frame(s, in, used);
-    case ZN_HEAD_DNS:
+    case ZN_PARSE_DNS:
         return read_message(s, in, used);
-    case ZN_HEAD_DNS_MESSAGE:
+    case ZN_PARSE_DNS_MESSAGE:
         if (s->f->protocol == ZN_PROTOCOL_DNS)
             return read_message(s, in, used);
         return recognise(s, in, used);

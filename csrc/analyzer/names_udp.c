@@ -3,7 +3,7 @@
 #include "analyzer/names_internal.h"
 
 /* The response that matches a waiting query is the evidence that its client is real. */
-static void found_answer(const zn_sighting *s, const zn_dns_question *q)
+static void found_answer(const zn_packet_context *s, const zn_dns_question *q)
 {
     zn_names *names = s->names;
     zn_hostname host;
@@ -12,8 +12,9 @@ static void found_answer(const zn_sighting *s, const zn_dns_question *q)
         zn_hostname_normalize((zn_span){q->name, q->name_bytes}, &host) == ZN_HOST_INVALID)
         return;
     id = zn_gate_name_id(names->gate, &host);
-    for (uint32_t entry = s->f->names; entry != 0; entry = zn_book_at(names->book, entry)->next) {
-        const zn_name_entry *e = zn_book_at(names->book, entry);
+    for (uint32_t entry = s->f->names; entry != 0;
+         entry = zn_name_store_at(names->name_store, entry)->next) {
+        const zn_name_entry *e = zn_name_store_at(names->name_store, entry);
         if (e->state == ZN_ENTRY_PENDING && e->dns_id == q->id && e->dns_type == q->type &&
             zn_id_equal(e->id, id)) {
             zn_names_addr(s);
@@ -30,7 +31,7 @@ bool zn_names_may_be_answer(const zn_packet *p)
 
 /* A flow joined between a query and its answer, by a client that asks from one port for long: the
  * side whose first packet is a query is the client, where the other has asked nothing. */
-static bool asks_as_client(const zn_sighting *s)
+static bool asks_as_client(const zn_packet_context *s)
 {
     const zn_flow *f = s->f;
     return f->tuple.port[f->client] == ZN_DNS_PORT && f->side[s->p->sender].packets == 1 &&
@@ -38,7 +39,7 @@ static bool asks_as_client(const zn_sighting *s)
 }
 
 /* False when the datagram is no DNS message. */
-static bool see_dns(const zn_sighting *s)
+static bool see_dns(const zn_packet_context *s)
 {
     bool whole = zn_packet_payload_whole(s->p);
     bool from_client = s->p->sender == s->f->client;
@@ -55,11 +56,11 @@ static bool see_dns(const zn_sighting *s)
         break;
     case ZN_NEED_MORE:
         if (from_client)
-            zn_names_refused(s->names, s->f, ZN_SOURCE_DNS, ZN_STAT_SUPPRESSED_INCOMPLETE);
+            zn_names_rejected(s->names, s->f, ZN_SOURCE_DNS, ZN_STAT_SUPPRESSED_INCOMPLETE);
         break;
     case ZN_MALFORMED:
         if (from_client)
-            zn_names_refused(s->names, s->f, ZN_SOURCE_DNS, ZN_STAT_SUPPRESSED_INVALID);
+            zn_names_rejected(s->names, s->f, ZN_SOURCE_DNS, ZN_STAT_SUPPRESSED_INVALID);
         break;
     case ZN_OTHER:
         return false;
@@ -67,33 +68,33 @@ static bool see_dns(const zn_sighting *s)
     return true;
 }
 
-bool zn_names_open_datagram(const zn_sighting *s, uint8_t protocol, zn_name_source source)
+bool zn_names_open_datagram(const zn_packet_context *s, uint8_t protocol, zn_name_source source)
 {
     s->f->protocol = protocol & 0x3fu;
     s->f->datagram = zn_slab_take(&s->names->datagrams);
     if (s->f->datagram != 0)
         return true;
     s->names->stats->n[ZN_STAT_DATAGRAMS_FULL]++;
-    zn_names_refused(s->names, s->f, source, ZN_STAT_SUPPRESSED_CAPACITY);
+    zn_names_rejected(s->names, s->f, source, ZN_STAT_SUPPRESSED_CAPACITY);
     return false;
 }
 
-void zn_names_udp_unread(const zn_sighting *s)
+void zn_names_udp_unsupported(const zn_packet_context *s)
 {
     if (s->p->sender == s->f->client &&
         (zn_names_quic_may_answer(s) || zn_names_dtls_may_answer(s)))
         zn_flow_note_server(s->f, s->f->client);
 }
 
-void zn_names_udp_disregard(const zn_sighting *s)
+void zn_names_udp_disregard(const zn_packet_context *s)
 {
     if (s->f->protocol == ZN_PROTOCOL_QUIC || s->f->protocol == ZN_PROTOCOL_QUIC_BOTH_WAYS)
         zn_names_quic_disregard(s);
     else
-        zn_names_udp_unread(s);
+        zn_names_udp_unsupported(s);
 }
 
-void zn_names_udp(const zn_sighting *s)
+void zn_names_udp(const zn_packet_context *s)
 {
     const zn_tuple *tuple = &s->p->tuple;
     switch (s->f->protocol) {
@@ -111,7 +112,7 @@ void zn_names_udp(const zn_sighting *s)
         return;
     if (s->f->protocol == ZN_PROTOCOL_UNKNOWN && !zn_names_quic_begins(s) &&
         !zn_names_dtls_begins(s))
-        zn_names_udp_unread(s);
+        zn_names_udp_unsupported(s);
 }
 
 void zn_names_udp_closed(zn_names *names, zn_flow *f)
@@ -131,7 +132,7 @@ void zn_names_forget(zn_names *names, zn_flow *f)
     if (f->tuple.proto != ZN_PROTO_UDP || f->datagram == 0)
         return;
     if (quic != NULL)
-        zn_book_forget_beside(names->book, quic->agent);
+        zn_name_store_forget_secondary(names->name_store, quic->agent);
     zn_slab_give(&names->datagrams, f->datagram);
     f->datagram = 0;
 }

@@ -5,14 +5,14 @@
  * packets, the length of an Encrypted Client Hello, and the user agent, which is a vote of the
  * flow's user in a namespace of its own.
  */
-#ifndef ZN_ANON_QUIC_FACTS_H
-#define ZN_ANON_QUIC_FACTS_H
+#ifndef ZN_ANALYZER_QUIC_FACTS_H
+#define ZN_ANALYZER_QUIC_FACTS_H
 
 #include "util/base.h"
 
 typedef struct zn_quic_facts {
     uint32_t version[2]; /* of the last packets with a long header: client's, server's; 0: none */
-    uint32_t agent;      /* zn_name_book entry of the user agent, 0: none */
+    uint32_t agent;      /* zn_name_store entry of the user agent, 0: none */
     uint16_t zero_rtt;   /* packets, up to UINT16_MAX */
     uint16_t ech_bytes;  /* of the extension's data */
 } zn_quic_facts;

@@ -2,9 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyzer/service.h"
 
-#include "release/record.h"
 #include "proto/dns.h"
 #include "proto/service_signature.h"
+#include "release/record.h"
 
 #define ANSWER_PACKETS 60u /* of a flow whose first word waits for its answer */
 #define RTP_PORT_MIN 1025  /* RTP goes between ports that no service has to itself */
@@ -36,21 +36,21 @@ static const uint32_t connection[] = {
     [IS_IMAP] = ZN_CONNECTION_IMAP, [IS_SSH] = ZN_CONNECTION_SSH,   [IS_TLS] = ZN_CONNECTION_TLS,
 };
 
-static uint8_t first_word(zn_service_sign sign, bool from_client)
+static uint8_t first_word(zn_service_signature signature, bool from_client)
 {
-    switch (sign) {
-    case ZN_SIGN_HTTP_REQUEST:
-    case ZN_SIGN_HTTP_POST:
+    switch (signature) {
+    case ZN_SIGNATURE_HTTP_REQUEST:
+    case ZN_SIGNATURE_HTTP_POST:
         return from_client ? SAID_HTTP_REQUEST : SAID_NOTHING;
-    case ZN_SIGN_TLS_CLIENT_HELLO:
+    case ZN_SIGNATURE_TLS_CLIENT_HELLO:
         return from_client ? SAID_TLS_CLIENT_HELLO : SAID_NOTHING;
-    case ZN_SIGN_SMTP_GREETING:
+    case ZN_SIGNATURE_SMTP_GREETING:
         return from_client ? SAID_NOTHING : SAID_SMTP_GREETING;
-    case ZN_SIGN_POP3_GREETING:
+    case ZN_SIGNATURE_POP3_GREETING:
         return from_client ? SAID_NOTHING : SAID_POP3_GREETING;
-    case ZN_SIGN_IMAP_GREETING:
+    case ZN_SIGNATURE_IMAP_GREETING:
         return from_client ? SAID_NOTHING : SAID_IMAP_GREETING;
-    case ZN_SIGN_SSH:
+    case ZN_SIGNATURE_SSH:
         return from_client ? SAID_NOTHING : SAID_SSH_SERVER;
     default:
         return SAID_NOTHING;
@@ -60,24 +60,24 @@ static uint8_t first_word(zn_service_sign sign, bool from_client)
 /* Where a segment leads from `said`. */
 static uint8_t answer(uint8_t said, zn_span segment, bool from_client)
 {
-    zn_service_sign sign = zn_service_sign_of(segment);
+    zn_service_signature signature = zn_service_signature_of(segment);
     switch (said) {
     case SAID_NOTHING:
-        return first_word(sign, from_client);
+        return first_word(signature, from_client);
     case SAID_HTTP_REQUEST:
-        return !from_client && sign == ZN_SIGN_HTTP_RESPONSE ? IS_HTTP : said;
+        return !from_client && signature == ZN_SIGNATURE_HTTP_RESPONSE ? IS_HTTP : said;
     case SAID_TLS_CLIENT_HELLO:
-        return !from_client && sign == ZN_SIGN_TLS_SERVER_HELLO ? IS_TLS : said;
+        return !from_client && signature == ZN_SIGNATURE_TLS_SERVER_HELLO ? IS_TLS : said;
     case SAID_SMTP_GREETING:
-        return from_client && sign == ZN_SIGN_SMTP_HELO ? IS_SMTP : said;
+        return from_client && signature == ZN_SIGNATURE_SMTP_HELO ? IS_SMTP : said;
     case SAID_POP3_GREETING:
-        return from_client && sign == ZN_SIGN_POP3_COMMAND ? IS_POP3 : said;
+        return from_client && signature == ZN_SIGNATURE_POP3_COMMAND ? IS_POP3 : said;
     case SAID_IMAP_GREETING:
         return from_client && zn_service_is_imap(segment) ? SAID_IMAP_COMMAND : said;
     case SAID_IMAP_COMMAND:
         return !from_client && zn_service_is_imap(segment) ? IS_IMAP : said;
     case SAID_SSH_SERVER:
-        return from_client && sign == ZN_SIGN_SSH ? IS_SSH : said;
+        return from_client && signature == ZN_SIGNATURE_SSH ? IS_SSH : said;
     default:
         return said;
     }
@@ -94,18 +94,18 @@ static void see_segment(zn_flow *f, const zn_packet *p)
 }
 
 /* Another source, or the same that skips one: the suspicion begins anew with this datagram. */
-static void see_media(const zn_flow *f, zn_flow_side *side, const zn_datagram_sign *sign)
+static void see_media(const zn_flow *f, zn_flow_side *side, const zn_datagram_signature *signature)
 {
-    bool second = sign->source == side->media_source &&
-                  (sign->kind == ZN_DATAGRAM_RTCP || sign->sequence == side->media_seq);
+    bool second = signature->source == side->media_source &&
+                  (signature->kind == ZN_DATAGRAM_RTCP || signature->sequence == side->media_seq);
     if (side->udp_type == ZN_UDP_RTP)
         return;
     if (side->udp_type == ZN_UDP_RTP_ONCE && second) {
         side->udp_type = ZN_UDP_RTP;
     } else if (f->tuple.port[0] >= RTP_PORT_MIN && f->tuple.port[1] >= RTP_PORT_MIN) {
         side->udp_type = ZN_UDP_RTP_ONCE;
-        side->media_source = sign->source;
-        side->media_seq = (uint16_t)(sign->sequence + 1);
+        side->media_source = signature->source;
+        side->media_seq = (uint16_t)(signature->sequence + 1);
     }
 }
 
@@ -128,18 +128,18 @@ static void see_datagram(zn_flow *f, const zn_packet *p)
 {
     zn_flow_side *side = &f->side[p->sender];
     bool media = side->udp_type == ZN_UDP_RTP_ONCE || side->udp_type == ZN_UDP_RTP;
-    zn_datagram_sign sign;
+    zn_datagram_signature signature;
     if (side->udp_type != ZN_UDP_OTHER && !media)
         return;
     if (!media && looks_like_dns(f, p)) {
         side->udp_type = ZN_UDP_DNS;
         return;
     }
-    sign = zn_datagram_sign_of(p->payload, p->payload_len);
-    switch (sign.kind) {
+    signature = zn_datagram_signature_of(p->payload, p->payload_len);
+    switch (signature.kind) {
     case ZN_DATAGRAM_RTP:
     case ZN_DATAGRAM_RTCP:
-        see_media(f, side, &sign);
+        see_media(f, side, &signature);
         break;
     case ZN_DATAGRAM_SIP:
         side->udp_type = ZN_UDP_SIP;
@@ -158,7 +158,7 @@ static void see_datagram(zn_flow *f, const zn_packet *p)
         if (media)
             side->udp_type = UDP_NOT_RTP;
         break;
-    case ZN_DATAGRAM_BESIDE:
+    case ZN_DATAGRAM_RTP_COMPANION:
         break;
     }
 }

@@ -7,11 +7,11 @@
  * a command, two hellos. Datagrams are taken for what they look like, each side for itself; RTP is
  * a suspicion (ZN_UDP_RTP_ONCE) until a second datagram of the same source follows the first.
  */
-#ifndef ZN_ANON_SERVICE_H
-#define ZN_ANON_SERVICE_H
+#ifndef ZN_ANALYZER_SERVICE_H
+#define ZN_ANALYZER_SERVICE_H
 
-#include "packet/packet.h"
 #include "flow/flow.h"
+#include "packet/packet.h"
 
 /* zn_flow.service: at least this when there is nothing more to find, and that of TLS. */
 #define ZN_SERVICE_KNOWN 8

@@ -4,36 +4,36 @@
  * Packets that tell nothing more: most of them. A flow's name, service and hello are behind it, or
  * the packet carries no bytes, or such as begin nothing. The questions stand in line, ask what a
  * counted packet has touched anyway, note what looking would, and answer no where they are not
- * sure: zn_names_packet, zn_service_packet, zn_layer7_packet and zn_resolved_packet then look, and
+ * sure: zn_names_packet, zn_service_packet, zn_layer7_packet and zn_dn_hunter_packet then look, and
  * do nothing for any other packet.
  */
-#ifndef ZN_ANON_BEYOND_H
-#define ZN_ANON_BEYOND_H
+#ifndef ZN_ANALYZER_WATCH_H
+#define ZN_ANALYZER_WATCH_H
 
 #include "analyzer/layer7.h"
 #include "analyzer/service.h"
-#include "proto/ascii.h"
-#include "proto/starts.h"
-#include "proto/service_signature.h"
 #include "flow/flow_fast.h"
+#include "proto/ascii.h"
+#include "proto/service_signature.h"
+#include "proto/starts.h"
 
-_Static_assert(ZN_PACKET_START >= ZN_SIGN_START_BYTES, "a datagram is told by its start");
+_Static_assert(ZN_PACKET_START >= ZN_SIGNATURE_START_BYTES, "a datagram is told by its start");
 
 /* It came as its flow's packets do, and the flow's server address was voted for, or will not be. */
 static inline bool zn_beyond_places(const zn_flow *f, const zn_packet *p)
 {
-    return p->tunnel_count == 0 && !f->user_outside && f->addr_vote != ZN_ADDR_UNASKED;
+    return p->tunnel_count == 0 && !f->user_outside && f->addr_vote != ZN_ADDR_PENDING;
 }
 
 /* A segment with no name in it: of the server, or behind what the client had to say. */
 static inline bool zn_beyond_names(const zn_flow *f, const zn_packet *p)
 {
-    if (p->payload_len == 0 || f->head == ZN_HEAD_OFF)
+    if (p->payload_len == 0 || f->head == ZN_PARSE_OFF)
         return true;
     if (p->sender != f->client)
-        return f->head != ZN_HEAD_SEARCH || !f->midstream;
-    return f->head == ZN_HEAD_TLS_AGAIN && f->stream == 0 && (p->tcp_flags & ZN_TCP_SYN) == 0 &&
-           zn_seq_ahead(p->seq, f->head_seq) > 0;
+        return f->head != ZN_PARSE_SEARCH || !f->midstream;
+    return f->head == ZN_PARSE_TLS_AGAIN && f->stream == 0 && (p->tcp_flags & ZN_TCP_SYN) == 0 &&
+           zn_seq_ahead(p->seq, f->parse_seq) > 0;
 }
 
 /*
@@ -81,7 +81,7 @@ static inline bool zn_beyond_service(const zn_flow *f, const zn_packet *p)
 /* The start of the client's segments is looked at, for what can be told by it. */
 static inline bool zn_beyond_is_searched(const zn_flow *f)
 {
-    return f->head == ZN_HEAD_SEARCH && f->head_tries != 0 && f->stream == 0 &&
+    return f->head == ZN_PARSE_SEARCH && f->parse_tries != 0 && f->stream == 0 &&
            f->protocol == ZN_PROTOCOL_UNKNOWN && zn_flow_has_user(f) &&
            !zn_service_has_dns_port(&f->tuple);
 }
@@ -89,15 +89,15 @@ static inline bool zn_beyond_is_searched(const zn_flow *f)
 /* The client's segment comes next and begins nothing, and is not the last one looked at. */
 static inline bool zn_beyond_search(const zn_flow *f, const zn_packet *p)
 {
-    return f->head_tries != ZN_NAMES_TRIES && p->seq == f->head_seq &&
+    return f->parse_tries != ZN_NAMES_TRIES && p->seq == f->parse_seq &&
            (p->tcp_flags & ZN_TCP_SYN) == 0 && zn_begins_nothing(zn_packet_start(p));
 }
 
 /* Of which zn_names_packet would note no more than this. */
 static inline void zn_beyond_searched(zn_flow *f, const zn_packet *p)
 {
-    f->head_tries++;
-    f->head_seq = p->seq + p->payload_len;
+    f->parse_tries++;
+    f->parse_seq = p->seq + p->payload_len;
 }
 
 /* `l`: NULL when the LAYER7 columns are not asked for. */
@@ -125,7 +125,7 @@ static inline bool zn_beyond_udp(const zn_flow *f, const zn_packet *p)
            f->side[p->sender].udp_type == ZN_UDP_OTHER && !zn_service_has_dns_port(&f->tuple);
 }
 
-/* Nothing that the packet of this flow says is new. `l`: as zn_flow_beside_layer7 has it. */
+/* Nothing that the packet of this flow says is new. `l`: as zn_flow_layer7_at has it. */
 static inline bool zn_beyond(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
 {
     if (ZN_UNLIKELY(p->tuple.proto != ZN_PROTO_TCP))
@@ -139,9 +139,9 @@ static inline bool zn_beyond_may_settle(const zn_flow *f, const zn_flow_layer7 *
 {
     bool client = sender == f->client;
     uint8_t all = client ? ZN_LAYER7_CLIENT_READ : ZN_LAYER7_CERTIFICATE_SETTLED;
-    if (f->user_outside || f->addr_vote == ZN_ADDR_UNASKED || f->service < ZN_SERVICE_KNOWN)
+    if (f->user_outside || f->addr_vote == ZN_ADDR_PENDING || f->service < ZN_SERVICE_KNOWN)
         return false;
-    if (f->head != ZN_HEAD_OFF && (client || (f->head == ZN_HEAD_SEARCH && f->midstream)))
+    if (f->head != ZN_PARSE_OFF && (client || (f->head == ZN_PARSE_SEARCH && f->midstream)))
         return false;
     if (l == NULL || f->service != ZN_SERVICE_TLS || f->side[sender].tls_read)
         return true;
@@ -154,13 +154,13 @@ static inline bool zn_beyond_may_settle(const zn_flow *f, const zn_flow_layer7 *
 /* The same but for what the segment begins: a service, or something that has a name. */
 static inline bool zn_beyond_may_search(const zn_flow *f, unsigned sender)
 {
-    if (f->user_outside || f->addr_vote == ZN_ADDR_UNASKED)
+    if (f->user_outside || f->addr_vote == ZN_ADDR_PENDING)
         return false;
     if (f->service != 0 && (f->service < ZN_SERVICE_KNOWN || f->service == ZN_SERVICE_TLS))
         return false;
     if (sender != f->client)
-        return f->head != ZN_HEAD_SEARCH || !f->midstream;
-    return f->head == ZN_HEAD_OFF || zn_beyond_is_searched(f);
+        return f->head != ZN_PARSE_SEARCH || !f->midstream;
+    return f->head == ZN_PARSE_OFF || zn_beyond_is_searched(f);
 }
 
 /* A packet of that side told nothing new; where that holds for whatever comes next, the side is
@@ -190,7 +190,7 @@ static inline bool zn_beyond_settled(const zn_packet *p)
  * where it begins nothing and others are still looked at behind it. */
 static inline bool zn_beyond_count_searched(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
 {
-    bool search = p->sender == f->client && f->head == ZN_HEAD_SEARCH && p->payload_len != 0;
+    bool search = p->sender == f->client && f->head == ZN_PARSE_SEARCH && p->payload_len != 0;
     if (p->payload_len != 0 && !zn_begins_nothing(zn_packet_start(p)))
         return false;
     if (p->tunnel_count != 0 || (search && !zn_beyond_search(f, p)))

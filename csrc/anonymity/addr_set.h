@@ -6,8 +6,8 @@
  * must then treat every address as a member. It starts small, so that few members lie close
  * together, and doubles.
  */
-#ifndef ZN_STATE_ADDR_SET_H
-#define ZN_STATE_ADDR_SET_H
+#ifndef ZN_ANONYMITY_ADDR_SET_H
+#define ZN_ANONYMITY_ADDR_SET_H
 
 #include "util/addr.h"
 #include "util/hash.h"

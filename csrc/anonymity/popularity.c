@@ -27,7 +27,7 @@ void zn_popularity_fini(zn_popularity *p)
 {
     zn_ztable_close(p->table);
     zn_ztable_close(p->users);
-    zn_heap_free(p->kept);
+    zn_heap_free(p->stored);
     memset(p, 0, sizeof *p);
 }
 
@@ -59,7 +59,7 @@ bool zn_popularity_reach(zn_popularity *p, int64_t t_ns)
         p->whole = false;
         return true;
     case ZN_CLOCK_LATE:
-    case ZN_CLOCK_REFUSED:
+    case ZN_CLOCK_REJECTED:
         break;
     }
     return false;
@@ -96,17 +96,17 @@ void zn_popularity_next(zn_popularity *p)
         begin(p, now_ns);
 }
 
-int zn_popularity_keep(zn_popularity *p, zn_error *err)
+int zn_popularity_store(zn_popularity *p, zn_error *err)
 {
-    if (p->kept_count == p->kept_cap) {
-        size_t cap = p->kept_cap != 0 ? 2 * p->kept_cap : 16;
-        zn_popularity_window *larger = zn_heap_resize(p->kept, cap * sizeof *larger);
+    if (p->stored_count == p->stored_cap) {
+        size_t cap = p->stored_cap != 0 ? 2 * p->stored_cap : 16;
+        zn_popularity_window *larger = zn_heap_resize(p->stored, cap * sizeof *larger);
         if (larger == NULL)
             return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the counts of %zu windows", cap);
-        p->kept = larger;
-        p->kept_cap = cap;
+        p->stored = larger;
+        p->stored_cap = cap;
     }
-    p->kept[p->kept_count++] = zn_popularity_window_due(p);
+    p->stored[p->stored_count++] = zn_popularity_window_due(p);
     zn_popularity_next(p);
     return 0;
 }
@@ -125,5 +125,6 @@ size_t zn_popularity_memory(const zn_popularity *p)
 {
     if (p->table == NULL)
         return 0;
-    return zn_ztable_memory(p->table) + zn_ztable_memory(p->users) + p->kept_cap * sizeof *p->kept;
+    return zn_ztable_memory(p->table) + zn_ztable_memory(p->users) +
+           p->stored_cap * sizeof *p->stored;
 }

@@ -7,14 +7,14 @@
  * Windows lie end to end from the first time on, as long as the window of z-anonymity. Exposures
  * are counted in tables of their own that keep every user: the one that decides keeps the z latest.
  * Within a window their order does not matter. A window that has ended (`due`) stays to be read
- * until zn_popularity_next, or is remembered by zn_popularity_keep. Only counts come out.
+ * until zn_popularity_next, or is remembered by zn_popularity_store. Only counts come out.
  * Statistics, never a release.
  */
-#ifndef ZN_ANON_POPULARITY_H
-#define ZN_ANON_POPULARITY_H
+#ifndef ZN_ANONYMITY_POPULARITY_H
+#define ZN_ANONYMITY_POPULARITY_H
 
-#include "util/clock.h"
 #include "anonymity/ztable.h"
+#include "util/clock.h"
 
 /* What is known of a window. */
 typedef struct zn_popularity_window {
@@ -32,8 +32,8 @@ typedef struct zn_popularity {
     uint64_t evicted; /* by the tables when the window began */
     bool due;         /* it has ended, and waits to be read */
     bool whole;       /* it was read to its end */
-    zn_popularity_window *kept;
-    size_t kept_count, kept_cap;
+    zn_popularity_window *stored;
+    size_t stored_count, stored_cap;
 } zn_popularity;
 
 /*
@@ -53,7 +53,7 @@ void zn_popularity_finish(zn_popularity *p);
  * reached. */
 void zn_popularity_next(zn_popularity *p);
 /* The same, with the window that is due added to `kept`. 0, or -ZN_ERR_CAPACITY. */
-int zn_popularity_keep(zn_popularity *p, zn_error *err);
+int zn_popularity_store(zn_popularity *p, zn_error *err);
 
 zn_popularity_window zn_popularity_window_due(const zn_popularity *p);
 /* Bytes of memory in use. */

@@ -195,7 +195,7 @@ static zn_decision observe(zn_ztable *t, const zn_observation *o)
     if (ZN_UNLIKELY(o->t_ns < 0))
         return ZN_TOO_LATE;
     verdict = zn_clock_see(&t->clock, o->t_ns);
-    if (ZN_UNLIKELY(verdict == ZN_CLOCK_REFUSED))
+    if (ZN_UNLIKELY(verdict == ZN_CLOCK_REJECTED))
         return ZN_TOO_LATE;
     if (ZN_UNLIKELY(verdict == ZN_CLOCK_REBASED)) {
         t->stats.clock_jumps++;

@@ -48,8 +48,8 @@
  * Functions that return int return 0, or the negative of a zn_err (util/base.h) with *err filled;
  * err may be NULL.
  */
-#ifndef ZN_STATE_ZTABLE_H
-#define ZN_STATE_ZTABLE_H
+#ifndef ZN_ANONYMITY_ZTABLE_H
+#define ZN_ANONYMITY_ZTABLE_H
 
 #include "util/hash.h"
 

@@ -10,8 +10,8 @@
  * can never run out of them. References are opaque and non-zero; what they stand for is the
  * caller's to compare.
  */
-#ifndef ZN_STATE_ZTABLE_INDEX_H
-#define ZN_STATE_ZTABLE_INDEX_H
+#ifndef ZN_ANONYMITY_ZTABLE_INDEX_H
+#define ZN_ANONYMITY_ZTABLE_INDEX_H
 
 #include "util/arena.h"
 

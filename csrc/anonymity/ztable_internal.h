@@ -15,12 +15,12 @@
  * A long list that has to go as a whole is taken out of the index at once and put on the stack
  * `dying`, from which every observation frees a few entries. So no call pays for a long list.
  */
-#ifndef ZN_STATE_ZTABLE_INTERNAL_H
-#define ZN_STATE_ZTABLE_INTERNAL_H
+#ifndef ZN_ANONYMITY_ZTABLE_INTERNAL_H
+#define ZN_ANONYMITY_ZTABLE_INTERNAL_H
 
-#include "util/clock.h"
 #include "anonymity/ztable.h"
 #include "anonymity/ztable_index.h"
+#include "util/clock.h"
 
 /* Users of the largest record; with more than ZN_ZLIST_FROM an unlimited attribute becomes a list.
  * Both are measured to be good; a fuzzer makes them small. */

@@ -202,7 +202,7 @@ static void renew(const ring *g, uint32_t i, uint32_t newer, const zn_observatio
 }
 
 /* Makes room for one more user in a full ring: a larger one, a list, or the oldest goes. */
-static void make_room(zn_ztable *t, zn_zref *ref)
+static void evict_flows(zn_ztable *t, zn_zref *ref)
 {
     uint32_t size = zn_zref_kind(*ref);
     bool largest = size + 1 == t->sizes;
@@ -238,7 +238,7 @@ uint64_t zn_zrecord_place(zn_ztable *t, zn_zref *ref, const zn_observation *o)
     if (g.r->count == g.size) {
         if (newer == t->full_size && !t->with_lists)
             return users + 1; /* behind the `keep` most recent */
-        make_room(t, ref);
+        evict_flows(t, ref);
         if (zn_zref_kind(*ref) == ZN_ZKIND_LIST)
             return zn_zlist_place(t, *ref, o);
         g = open_ring(t, *ref);

@@ -7,11 +7,11 @@
  * Bytes behind the cursor stay where they are until the next zn_byte_source_refill, so frames may
  * borrow them until then; those of memory and of a mapped file until the source is closed.
  */
-#ifndef ZN_IO_BYTE_SOURCE_H
-#define ZN_IO_BYTE_SOURCE_H
+#ifndef ZN_CAPTURE_BYTE_SOURCE_H
+#define ZN_CAPTURE_BYTE_SOURCE_H
 
-#include "util/cursor.h"
 #include "capture/mapped_file.h"
+#include "util/cursor.h"
 
 /* How far ahead of the first unread byte memory is asked for what a reader comes to. */
 #define ZN_BYTE_SOURCE_FETCHED 4096
@@ -63,7 +63,7 @@ static inline bool zn_byte_source_may_grow(const zn_byte_source *s)
 }
 
 /* What is at hand stays where it is until the source is closed. */
-static inline bool zn_byte_source_stays(const zn_byte_source *s)
+static inline bool zn_byte_source_is_mapped(const zn_byte_source *s)
 {
     return s->buffer == NULL;
 }
@@ -74,7 +74,7 @@ static inline const uint8_t *zn_byte_source_pause(const zn_byte_source *s)
 {
     zn_cursor at = s->unread;
     zn_span rest = zn_cursor_rest(&at);
-    bool all = !zn_byte_source_stays(s) || rest.n < ZN_BYTE_SOURCE_TAKEN;
+    bool all = !zn_byte_source_is_mapped(s) || rest.n < ZN_BYTE_SOURCE_TAKEN;
     return all ? rest.p + rest.n : rest.p + ZN_BYTE_SOURCE_TAKEN;
 }
 

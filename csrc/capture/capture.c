@@ -5,8 +5,8 @@
  */
 #include "capture/capture.h"
 
-#include "util/arena.h"
 #include "capture/capture_internal.h"
+#include "util/arena.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -197,17 +197,17 @@ static void end_of_source(zn_capture *c)
  * asked for. */
 static bool is_scouted(const zn_capture *c)
 {
-    return c->mean_record >= ZN_PCAP_SCOUT_LEAST && c->mean_record <= ZN_PCAP_SCOUT_MOST &&
-           c->may_scout && zn_byte_source_stays(&c->source);
+    return c->mean_record >= ZN_PCAP_PREFETCH_LEAST && c->mean_record <= ZN_PCAP_PREFETCH_MOST &&
+           c->may_prefetch && zn_byte_source_is_mapped(&c->source);
 }
 
-const uint8_t *zn_capture_scout(const zn_capture *c, zn_scouted kind, zn_span rest,
-                                const uint8_t *pause)
+const uint8_t *zn_capture_prefetch(const zn_capture *c, zn_prefetch_kind kind, zn_span rest,
+                                   const uint8_t *pause)
 {
     zn_span ahead = zn_span_first(rest, SCOUTED);
     if (!is_scouted(c) || c->source.fetched >= pause)
         return c->source.fetched;
-    (void)zn_pcap_scout(ahead, kind);
+    (void)zn_pcap_prefetch(ahead, kind);
     return ahead.p + ahead.n;
 }
 
@@ -237,9 +237,9 @@ static int read_batch(zn_capture *c, zn_frame *frames, int max, zn_step *last)
     return n;
 }
 
-bool zn_capture_stays(const zn_capture *c)
+bool zn_capture_is_mapped(const zn_capture *c)
 {
-    return zn_byte_source_stays(&c->source);
+    return zn_byte_source_is_mapped(&c->source);
 }
 
 int zn_capture_check(const zn_capture *c, zn_error *err)

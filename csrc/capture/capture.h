@@ -13,11 +13,11 @@
  * frames before it are delivered and zn_capture_warning() says what was found, and where. Only a
  * source that is no capture at all, or cannot be read, is an error.
  */
-#ifndef ZN_IO_CAPTURE_H
-#define ZN_IO_CAPTURE_H
+#ifndef ZN_CAPTURE_CAPTURE_H
+#define ZN_CAPTURE_CAPTURE_H
 
-#include "util/cursor.h"
 #include "capture/frame.h"
+#include "util/cursor.h"
 
 typedef struct zn_capture zn_capture;
 
@@ -40,7 +40,7 @@ void zn_capture_close(zn_capture *c);
 
 /*
  * Up to `max` (>= 1) next frames into `frames`; they borrow memory until the next call, but see
- * zn_capture_stays. Returns their number, 0 at the end, or a negative zn_err (a read failed in the
+ * zn_capture_is_mapped. Returns their number, 0 at the end, or a negative zn_err (a read failed in the
  * middle) with *err filled. Fewer than `max` do not mean the end: a stream delivers what it has
  * rather than wait for a full batch, a file what one read brought, or 128 KiB of what is mapped. A
  * signal that comes while it waits, or 200 ms without a byte, gives -ZN_ERR_IO with os_errno EINTR:
@@ -50,7 +50,7 @@ int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err);
 
 /* Frames stay valid until the capture is closed, so another thread may call zn_capture_next
  * meanwhile: those of memory and of files that can be mapped. */
-bool zn_capture_stays(const zn_capture *c);
+bool zn_capture_is_mapped(const zn_capture *c);
 /* 0; or -ZN_ERR_IO when a file was cut while it was read, and the frames so far, which lie in it,
  * cannot be believed. zn_capture_next asks too, from time to time and at the end, whichever it is;
  * who looks at frames behind its last call asks once more. */

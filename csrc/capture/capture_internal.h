@@ -5,8 +5,8 @@
  * step takes one record or block from the unread bytes, or leaves them untouched and says how many
  * it needs.
  */
-#ifndef ZN_IO_CAPTURE_INTERNAL_H
-#define ZN_IO_CAPTURE_INTERNAL_H
+#ifndef ZN_CAPTURE_CAPTURE_INTERNAL_H
+#define ZN_CAPTURE_CAPTURE_INTERNAL_H
 
 #include "capture/byte_source.h"
 #include "capture/capture.h"
@@ -70,7 +70,7 @@ struct zn_capture {
     uint16_t minor_version;
 
     /* pcap and pcapng */
-    bool may_scout;       /* zn_pcap_scout_pays */
+    bool may_prefetch;    /* zn_pcap_prefetch_pays */
     uint32_t mean_record; /* bytes of a record, of those that were taken together last */
 
     /* pcapng: the current section's interfaces, and the block that is being skipped */
@@ -105,8 +105,8 @@ zn_step zn_capture_end(zn_capture *c, const char *format, ...)
 
 /* Where it pays, asks memory for the heads of what is read next: of `rest`, which is unread, up to
  * `pause`, and of more of it, unless that was done. Returns up to where memory was asked. */
-const uint8_t *zn_capture_scout(const zn_capture *c, zn_scouted kind, zn_span rest,
-                                const uint8_t *pause);
+const uint8_t *zn_capture_prefetch(const zn_capture *c, zn_prefetch_kind kind, zn_span rest,
+                                   const uint8_t *pause);
 /* Behind that: n records or blocks were taken, `rest` is unread now, and memory was asked up to
  * `fetched`. */
 void zn_capture_took(zn_capture *c, int n, zn_span rest, const uint8_t *fetched);

@@ -4,8 +4,8 @@
  * A BPF capture filter (pcap-filter(7)) over frames, compiled by libpcap once for each link type
  * that a capture turns out to hold.
  */
-#ifndef ZN_IO_FILTER_H
-#define ZN_IO_FILTER_H
+#ifndef ZN_CAPTURE_FILTER_H
+#define ZN_CAPTURE_FILTER_H
 
 #include "capture/frame.h"
 

@@ -4,8 +4,8 @@
  * One captured frame, as every source delivers it. `data` borrows the source's memory and is valid
  * until the next batch is asked for.
  */
-#ifndef ZN_IO_FRAME_H
-#define ZN_IO_FRAME_H
+#ifndef ZN_CAPTURE_FRAME_H
+#define ZN_CAPTURE_FRAME_H
 
 #include "util/base.h"
 

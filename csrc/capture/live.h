@@ -15,8 +15,8 @@
  * frames over the handles (PACKET_FANOUT), a flow's both directions to the same one, fragments to
  * that of their addresses. A handle belongs to one thread at a time.
  */
-#ifndef ZN_IO_LIVE_H
-#define ZN_IO_LIVE_H
+#ifndef ZN_CAPTURE_LIVE_H
+#define ZN_CAPTURE_LIVE_H
 
 #include "capture/frame.h"
 

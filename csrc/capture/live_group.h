@@ -8,11 +8,11 @@
  * interface wait until the others have delivered, or were found empty, past their time. One
  * interface alone waits for nothing; a clock that was set costs ZN_LIVE_HOLD_MS once.
  */
-#ifndef ZN_IO_LIVE_GROUP_H
-#define ZN_IO_LIVE_GROUP_H
+#ifndef ZN_CAPTURE_LIVE_GROUP_H
+#define ZN_CAPTURE_LIVE_GROUP_H
 
-#include "util/pool.h"
 #include "capture/live.h"
+#include "util/pool.h"
 
 #define ZN_LIVE_MAX 16  /* interfaces in a group */
 #define ZN_LIVE_RINGS 8 /* of each */

@@ -22,7 +22,7 @@
 
 bool zn_file_map_is_cut(const zn_file_map *m)
 {
-    return zn_map_guard_hit(m->guard);
+    return zn_sigbus_guard_hit(m->guard);
 }
 
 /* Its size now, as far as it was mapped; -1: the system does not say. */
@@ -87,7 +87,7 @@ static bool map(zn_file_map *m, int fd, uint64_t total)
 #ifdef MADV_DONTDUMP
     (void)madvise(at, (size_t)total, MADV_DONTDUMP); /* no traffic in a core file */
 #endif
-    m->guard = zn_map_guard_add(m->bytes, (size_t)total);
+    m->guard = zn_sigbus_guard_add(m->bytes, (size_t)total);
     return m->guard >= 0;
 }
 
@@ -103,7 +103,7 @@ bool zn_file_map_open(zn_file_map *m, int fd, uint64_t total)
 void zn_file_map_close(zn_file_map *m)
 {
     if (m->reserved != NULL) {
-        zn_map_guard_remove(m->guard);
+        zn_sigbus_guard_remove(m->guard);
         (void)munmap(m->reserved, m->reserved_bytes);
     }
     *m = (zn_file_map){.guard = -1};

@@ -9,8 +9,8 @@
  * A file that becomes shorter than what was read of it makes what was read worthless: its end may
  * have read as zeros. zn_file_map_check finds that.
  */
-#ifndef ZN_IO_FILE_MAP_H
-#define ZN_IO_FILE_MAP_H
+#ifndef ZN_CAPTURE_MAPPED_FILE_H
+#define ZN_CAPTURE_MAPPED_FILE_H
 
 #include "util/cursor.h"
 

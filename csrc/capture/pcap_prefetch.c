@@ -10,7 +10,7 @@
 
 #include "capture/frame.h"
 
-#define HEAD_BEHIND 96u             /* up to the first bytes of what TCP over IPv6 carries */
+#define HEADERS_MAX 96u             /* up to the first bytes of what TCP over IPv6 carries */
 #define LATER_S 3600u               /* than the first record another may be */
 #define LATER_HALVES 1u             /* the same, of the upper half of a pcapng's time */
 #define OPTIONS_MOST 512u           /* of a block, in bytes */
@@ -19,7 +19,7 @@
 /* Mean length of the shortest records walked over: a payload could be nothing but headers. */
 #define SHORTEST 128u
 
-bool zn_pcap_scout_pays(void)
+bool zn_pcap_prefetch_pays(void)
 {
 #ifdef ZN_DEBUG
     return true; /* tests see it on every processor */
@@ -32,18 +32,18 @@ bool zn_pcap_scout_pays(void)
 #endif
 }
 
-static inline uint32_t header_bytes(zn_scouted kind)
+static inline uint32_t header_bytes(zn_prefetch_kind kind)
 {
     return kind == ZN_SCOUTED_PCAP ? ZN_PCAP_RECORD_BYTES : ZN_PCAPNG_FRAME_AT;
 }
 
 /* A head has up to three cache lines. */
-static inline uint32_t head_bytes(zn_scouted kind)
+static inline uint32_t head_bytes(zn_prefetch_kind kind)
 {
-    return header_bytes(kind) + HEAD_BEHIND;
+    return header_bytes(kind) + HEADERS_MAX;
 }
 
-static inline void fetch_head(zn_span records, zn_scouted kind, size_t at)
+static inline void fetch_headers(zn_span records, zn_prefetch_kind kind, size_t at)
 {
     zn_span head = zn_span_part(records, at, at + head_bytes(kind));
     ZN_PREFETCH(head.p);
@@ -52,24 +52,24 @@ static inline void fetch_head(zn_span records, zn_scouted kind, size_t at)
 }
 
 /* How much of `records` can hold the start of one with all its head. */
-static inline size_t room_for_starts(zn_span records, zn_scouted kind)
+static inline size_t starts_fit(zn_span records, zn_prefetch_kind kind)
 {
     return records.n < head_bytes(kind) ? 0 : records.n - head_bytes(kind);
 }
 
 /* The part of a time that records near one another share, but for what may_begin lets it grow. */
-static inline uint32_t time_in(zn_span header, zn_scouted kind)
+static inline uint32_t time_in(zn_span header, zn_prefetch_kind kind)
 {
     return zn_header_le32(header, kind == ZN_SCOUTED_PCAP ? 0 : 12);
 }
 
 /* The byte of it by which they are found, and where in a header that is. */
-static inline uint8_t sign_of(uint32_t time, zn_scouted kind)
+static inline uint8_t signature_of(uint32_t time, zn_prefetch_kind kind)
 {
     return (uint8_t)(kind == ZN_SCOUTED_PCAP ? time >> 16 : time);
 }
 
-static inline size_t sign_at(zn_scouted kind)
+static inline size_t signature_at(zn_prefetch_kind kind)
 {
     return kind == ZN_SCOUTED_PCAP ? 2 : 12;
 }
@@ -88,7 +88,7 @@ static inline bool may_begin_block(zn_span header, uint32_t time, uint32_t captu
            length - captured - ZN_PCAPNG_BLOCK_BYTES <= OPTIONS_MOST;
 }
 
-static inline bool may_begin(zn_span records, zn_scouted kind, size_t at, uint32_t time)
+static inline bool may_begin(zn_span records, zn_prefetch_kind kind, size_t at, uint32_t time)
 {
     zn_span header = zn_span_part(records, at, at + header_bytes(kind));
     uint32_t captured = zn_header_le32(header, header.n - 8);
@@ -100,12 +100,13 @@ static inline bool may_begin(zn_span records, zn_scouted kind, size_t at, uint32
 }
 
 /* Where a record seems to begin in [from, to), with the sign of that time; or `to`. */
-static inline size_t find(zn_span records, zn_scouted kind, size_t from, size_t to, uint32_t time)
+static inline size_t find(zn_span records, zn_prefetch_kind kind, size_t from, size_t to,
+                          uint32_t time)
 {
-    size_t ahead = sign_at(kind);
+    size_t ahead = signature_at(kind);
     for (unsigned tries = 0; from < to && tries < TRIES; tries++) {
         zn_span searched = zn_span_part(records, from + ahead, to + ahead);
-        from += zn_span_find(searched, sign_of(time, kind));
+        from += zn_span_find(searched, signature_of(time, kind));
         if (from < to && may_begin(records, kind, from, time))
             return from;
         from++;
@@ -113,9 +114,10 @@ static inline size_t find(zn_span records, zn_scouted kind, size_t from, size_t 
     return to;
 }
 
-static inline unsigned find_places(zn_span records, zn_scouted kind, size_t place[ZN_PCAP_PLACES])
+static inline unsigned find_places(zn_span records, zn_prefetch_kind kind,
+                                   size_t place[ZN_PCAP_PLACES])
 {
-    size_t part = room_for_starts(records, kind) / ZN_PCAP_PLACES;
+    size_t part = starts_fit(records, kind) / ZN_PCAP_PLACES;
     size_t searched = part < SEARCHED ? part : SEARCHED;
     uint32_t time;
     unsigned n = 1;
@@ -131,14 +133,14 @@ static inline unsigned find_places(zn_span records, zn_scouted kind, size_t plac
     return n;
 }
 
-unsigned zn_pcap_places(zn_span records, zn_scouted kind, size_t place[ZN_PCAP_PLACES])
+unsigned zn_pcap_places(zn_span records, zn_prefetch_kind kind, size_t place[ZN_PCAP_PLACES])
 {
     return kind == ZN_SCOUTED_PCAP ? find_places(records, ZN_SCOUTED_PCAP, place)
                                    : find_places(records, ZN_SCOUTED_PCAPNG, place);
 }
 
 /* How long the record at `at` says that it is; 0: none can be there. */
-static inline uint32_t length_at(zn_span records, zn_scouted kind, size_t at)
+static inline uint32_t length_at(zn_span records, zn_prefetch_kind kind, size_t at)
 {
     zn_span header = zn_span_part(records, at, at + header_bytes(kind));
     if (kind == ZN_SCOUTED_PCAP) {
@@ -152,7 +154,7 @@ static inline uint32_t length_at(zn_span records, zn_scouted kind, size_t at)
 
 /* One step of the walk at *at: true when it came to another record before `to`. It ends where no
  * record can be. */
-static inline bool step(zn_span records, zn_scouted kind, size_t *at, size_t to)
+static inline bool step(zn_span records, zn_prefetch_kind kind, size_t *at, size_t to)
 {
     uint32_t length;
     if (*at >= to)
@@ -161,18 +163,18 @@ static inline bool step(zn_span records, zn_scouted kind, size_t *at, size_t to)
     *at = length != 0 ? *at + length : to;
     if (*at >= to)
         return false;
-    fetch_head(records, kind, *at);
+    fetch_headers(records, kind, *at);
     return true;
 }
 
-static inline size_t walk(zn_span records, zn_scouted kind)
+static inline size_t walk(zn_span records, zn_prefetch_kind kind)
 {
     size_t at[ZN_PCAP_PLACES], to[ZN_PCAP_PLACES];
     unsigned places = find_places(records, kind, at), walking = places;
     size_t found = 0, most = records.n / SHORTEST + ZN_PCAP_PLACES;
     for (unsigned i = 0; i < places; i++) {
-        fetch_head(records, kind, at[i]);
-        to[i] = i + 1 < places ? at[i + 1] : room_for_starts(records, kind);
+        fetch_headers(records, kind, at[i]);
+        to[i] = i + 1 < places ? at[i + 1] : starts_fit(records, kind);
     }
     while (walking != 0 && found < most) {
         found += walking;
@@ -183,7 +185,7 @@ static inline size_t walk(zn_span records, zn_scouted kind)
     return found;
 }
 
-size_t zn_pcap_scout(zn_span records, zn_scouted kind)
+size_t zn_pcap_prefetch(zn_span records, zn_prefetch_kind kind)
 {
     return kind == ZN_SCOUTED_PCAP ? walk(records, ZN_SCOUTED_PCAP)
                                    : walk(records, ZN_SCOUTED_PCAPNG);

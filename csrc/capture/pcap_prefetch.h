@@ -8,8 +8,8 @@
  * once, each from where a record seems to begin. Nobody relies on what they find: a place where
  * none begins costs time.
  */
-#ifndef ZN_IO_PCAP_SCOUT_H
-#define ZN_IO_PCAP_SCOUT_H
+#ifndef ZN_CAPTURE_PCAP_PREFETCH_H
+#define ZN_CAPTURE_PCAP_PREFETCH_H
 
 #include "util/cursor.h"
 
@@ -21,23 +21,23 @@
 #define ZN_PCAPNG_FRAME_AT 28u
 #define ZN_PCAPNG_BLOCK_BYTES (ZN_PCAPNG_FRAME_AT + 4u) /* and its length again behind them */
 /* What is scouted, little-endian. */
-typedef enum zn_scouted { ZN_SCOUTED_PCAP, ZN_SCOUTED_PCAPNG } zn_scouted;
+typedef enum zn_prefetch_kind { ZN_SCOUTED_PCAP, ZN_SCOUTED_PCAPNG } zn_prefetch_kind;
 #define ZN_PCAP_PLACES 8 /* from which walks go at once */
 /* The mean lengths of records for which it pays: shorter ones share cache lines, or are read to
  * their end; among longer ones the places take too long to find. */
-#define ZN_PCAP_SCOUT_LEAST 512u
-#define ZN_PCAP_SCOUT_MOST 12288u
+#define ZN_PCAP_PREFETCH_LEAST 512u
+#define ZN_PCAP_PREFETCH_MOST 12288u
 
 /* On this processor it is faster than to ask for every cache line (docs/performance-tried.md has
  * what was measured). */
-bool zn_pcap_scout_pays(void);
+bool zn_pcap_prefetch_pays(void);
 /* Where records seem to begin, in order: the first of `records` at its start, and the first at or
  * behind the start of each further eighth; returns how many were found, 0 where `records` is too
- * short. For zn_pcap_scout, and for tests. */
-unsigned zn_pcap_places(zn_span records, zn_scouted kind, size_t place[ZN_PCAP_PLACES]);
+ * short. For zn_pcap_prefetch, and for tests. */
+unsigned zn_pcap_places(zn_span records, zn_prefetch_kind kind, size_t place[ZN_PCAP_PLACES]);
 /* Asks for the heads of the records (with headers of ZN_PCAP_RECORD_BYTES) or blocks in `records`,
  * of which one begins at the start; returns how many it came to, which is fewer than there are
  * where they are shorter than 128 bytes on average. */
-size_t zn_pcap_scout(zn_span records, zn_scouted kind);
+size_t zn_pcap_prefetch(zn_span records, zn_prefetch_kind kind);
 
 #endif

@@ -149,7 +149,7 @@ static int pcap_open(zn_capture *c, zn_error *err)
     c->link_type = zn_capture_u32(c, &at) & 0xffff; /* the rest tells about a trailing FCS */
     zn_cursor_skip(&at, v->more_header);
     c->fraction_ns = v->fraction_ns;
-    c->may_scout = zn_pcap_scout_pays();
+    c->may_prefetch = zn_pcap_prefetch_pays();
     c->source.unread = at;
     memcpy(c->record_choices, v->record_bytes, sizeof c->record_choices);
     c->record_bytes = c->minor_version == MINOR_VERSION ? 0 : v->record_bytes[0];
@@ -200,10 +200,10 @@ static inline bool read_record(zn_span *rest, uint32_t fraction_ns, zn_frame *fr
         return false;
     captured = zn_header_le32(header, 8);
     wire = zn_header_le32(header, 12);
-    data = zn_span_behind(header, RECORD_BYTES);
+    data = zn_span_after(header, RECORD_BYTES);
     if (captured > ZN_FRAME_MAX || captured > data.n)
         return false;
-    *rest = zn_span_behind(data, captured);
+    *rest = zn_span_after(data, captured);
     frame->data = data.p;
     frame->t_ns = (int64_t)zn_header_le32(header, 0) * ZN_NS_PER_S +
                   (int64_t)zn_header_le32(header, 4) * fraction_ns;
@@ -221,7 +221,7 @@ static int pcap_read(zn_capture *c, zn_frame *frames, int max)
     int n = 0;
     if (c->big || c->record_bytes != RECORD_BYTES || c->minor_version != MINOR_VERSION)
         return 0;
-    fetched = zn_capture_scout(c, ZN_SCOUTED_PCAP, rest, pause);
+    fetched = zn_capture_prefetch(c, ZN_SCOUTED_PCAP, rest, pause);
     while (n < max && rest.p < pause && read_record(&rest, fraction_ns, &frames[n])) {
         frames[n++].link_type = link_type;
         fetched = zn_span_fetch(rest, ZN_BYTE_SOURCE_FETCHED, fetched);

@@ -6,8 +6,8 @@
  * packet blocks are frames. Blocks of other types are skipped by their length, without being held
  * in memory. A block that does not fit together ends the capture: what follows it is guesswork.
  */
-#include "util/arena.h"
 #include "capture/capture_internal.h"
+#include "util/arena.h"
 
 #define BLOCK_SECTION 0x0a0d0d0au
 #define BLOCK_INTERFACE 1u
@@ -69,7 +69,7 @@ static int pcapng_open(zn_capture *c, zn_error *err)
     if (major != MAJOR_VERSION)
         return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is a pcapng of version %u, which is not known",
                        c->source.name, major);
-    c->may_scout = zn_pcap_scout_pays();
+    c->may_prefetch = zn_pcap_prefetch_pays();
     c->interfaces = zn_block_alloc(INTERFACES_BYTES); /* takes memory only as far as it is used */
     if (c->interfaces == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the interfaces of %s",
@@ -345,7 +345,7 @@ static inline bool read_block(const zn_capture *c, zn_span *rest, zn_frame *fram
     if (interface >= c->interface_count || captured > ZN_FRAME_MAX ||
         captured > length - ZN_PCAPNG_BLOCK_BYTES || zn_header_le32(block, length - 4) != length)
         return false;
-    *rest = zn_span_behind(*rest, length);
+    *rest = zn_span_after(*rest, length);
     frame->data = zn_span_part(block, ZN_PCAPNG_FRAME_AT, length).p;
     frame->t_ns = time_of(&c->interfaces[interface],
                           (uint64_t)zn_header_le32(block, 12) << 32 | zn_header_le32(block, 16));
@@ -363,7 +363,7 @@ static int pcapng_read(zn_capture *c, zn_frame *frames, int max)
     int n = 0;
     if (c->big || c->skipped != 0)
         return 0;
-    fetched = zn_capture_scout(c, ZN_SCOUTED_PCAPNG, rest, pause);
+    fetched = zn_capture_prefetch(c, ZN_SCOUTED_PCAPNG, rest, pause);
     for (; n < max && rest.p < pause && read_block(c, &rest, &frames[n]); n++)
         fetched = zn_span_fetch(rest, ZN_BYTE_SOURCE_FETCHED, fetched);
     zn_capture_took(c, n, rest, fetched);

@@ -91,7 +91,7 @@ static bool is_blocked(void)
     return pthread_sigmask(SIG_BLOCK, NULL, &blocked) != 0 || sigismember(&blocked, SIGBUS) != 0;
 }
 
-int zn_map_guard_add(const uint8_t *start, size_t bytes)
+int zn_sigbus_guard_add(const uint8_t *start, size_t bytes)
 {
     if (!is_installed() || is_blocked())
         return -1;
@@ -107,7 +107,7 @@ int zn_map_guard_add(const uint8_t *start, size_t bytes)
     return -1;
 }
 
-void zn_map_guard_remove(int guard)
+void zn_sigbus_guard_remove(int guard)
 {
     if (guard < 0)
         return;
@@ -115,7 +115,7 @@ void zn_map_guard_remove(int guard)
     atomic_store(&guards[guard].taken, false);
 }
 
-bool zn_map_guard_hit(int guard)
+bool zn_sigbus_guard_hit(int guard)
 {
     return atomic_load_explicit(&guards[guard].hit, memory_order_acquire);
 }

@@ -8,12 +8,12 @@
  *
  * The first guard installs a handler of SIGBUS for the whole process, which stays and passes on
  * what is not for it to whoever had one before. Where another was installed later, or the thread
- * blocks the signal, nothing is guarded: zn_map_guard_add says so. Who does either while a range is
+ * blocks the signal, nothing is guarded: zn_sigbus_guard_add says so. Who does either while a range is
  * guarded, or reads it on a thread that blocks the signal, has what happened before: a missing page
  * ends the process.
  */
-#ifndef ZN_IO_MAP_GUARD_H
-#define ZN_IO_MAP_GUARD_H
+#ifndef ZN_CAPTURE_SIGBUS_GUARD_H
+#define ZN_CAPTURE_SIGBUS_GUARD_H
 
 #include "util/base.h"
 
@@ -21,10 +21,10 @@
 
 /* Guards [start, start + bytes), whole pages: a guard, or -1 when that is not possible. Any
  * thread. */
-int zn_map_guard_add(const uint8_t *start, size_t bytes);
+int zn_sigbus_guard_add(const uint8_t *start, size_t bytes);
 /* Before the range is unmapped. -1 is fine. */
-void zn_map_guard_remove(int guard);
+void zn_sigbus_guard_remove(int guard);
 /* A page of the range was missing. */
-bool zn_map_guard_hit(int guard);
+bool zn_sigbus_guard_hit(int guard);
 
 #endif

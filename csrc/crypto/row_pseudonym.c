@@ -9,8 +9,8 @@
  */
 #include "crypto/row_pseudonym.h"
 
-#include "util/arena.h"
 #include "crypto/keys.h"
+#include "util/arena.h"
 
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
@@ -24,7 +24,7 @@
 
 typedef struct seen {
     zn_id id;
-    uint8_t digest[ZN_ALIAS_CHARS / 2];
+    uint8_t digest[ZN_PSEUDONYM_CHARS / 2];
     bool live;
 } seen;
 
@@ -36,7 +36,7 @@ typedef struct slot {
     size_t used_count;
 } slot;
 
-struct zn_alias {
+struct zn_row_pseudonym {
     uint8_t key[KEY_BYTES]; /* only while it is made */
     zn_keys *keys;
     bool derived;
@@ -45,7 +45,7 @@ struct zn_alias {
     slot slots[2];
 };
 
-static int open_hmac(zn_alias *a, zn_error *err)
+static int open_hmac(zn_row_pseudonym *a, zn_error *err)
 {
     a->hmac = EVP_MAC_fetch(NULL, "HMAC", NULL);
     for (unsigned i = 0; i < 2; i++) {
@@ -58,9 +58,10 @@ static int open_hmac(zn_alias *a, zn_error *err)
     return 0;
 }
 
-int zn_alias_open(zn_alias **out, int64_t rotate_ns, const char *key_file, zn_error *err)
+int zn_row_pseudonym_open(zn_row_pseudonym **out, int64_t rotate_ns, const char *key_file,
+                          zn_error *err)
 {
-    zn_alias *a = zn_block_alloc(sizeof *a);
+    zn_row_pseudonym *a = zn_block_alloc(sizeof *a);
     int rc;
     *out = NULL;
     if (a == NULL)
@@ -70,7 +71,7 @@ int zn_alias_open(zn_alias **out, int64_t rotate_ns, const char *key_file, zn_er
     if (rc == 0)
         rc = zn_keys_open(&a->keys, rotate_ns, key_file, err);
     if (rc != 0)
-        zn_alias_close(a);
+        zn_row_pseudonym_close(a);
     else
         *out = a;
     return rc;
@@ -84,7 +85,7 @@ static void forget(slot *s)
     s->epoch = NO_EPOCH;
 }
 
-void zn_alias_close(zn_alias *a)
+void zn_row_pseudonym_close(zn_row_pseudonym *a)
 {
     if (a == NULL)
         return;
@@ -98,7 +99,7 @@ void zn_alias_close(zn_alias *a)
 }
 
 /* Gives the slot the key of `epoch`; on failure it serves none. */
-static bool load_slot(zn_alias *a, slot *s, int64_t epoch)
+static bool load_slot(zn_row_pseudonym *a, slot *s, int64_t epoch)
 {
     char digest[] = "SHA256";
     const OSSL_PARAM params[] = {
@@ -116,7 +117,7 @@ static bool load_slot(zn_alias *a, slot *s, int64_t epoch)
 }
 
 /* The slot that serves time t_ns, or NULL when libcrypto fails. */
-static slot *serve(zn_alias *a, int64_t t_ns)
+static slot *serve(zn_row_pseudonym *a, int64_t t_ns)
 {
     int64_t epoch = zn_keys_epoch(a->keys, t_ns);
     unsigned other = a->recent ^ 1u;
@@ -156,7 +157,8 @@ static const seen *look_up(slot *s, zn_id id, zn_span user)
     return entry;
 }
 
-int zn_alias_make(zn_alias *a, const zn_alias_of *who, char out[ZN_ALIAS_CHARS], zn_error *err)
+int zn_row_pseudonym_make(zn_row_pseudonym *a, const zn_row_pseudonym_of *who,
+                          char out[ZN_PSEUDONYM_CHARS], zn_error *err)
 {
     static const char digits[] = "0123456789abcdef";
     slot *s = serve(a, who->t_ns);
@@ -170,7 +172,7 @@ int zn_alias_make(zn_alias *a, const zn_alias_of *who, char out[ZN_ALIAS_CHARS],
     return 0;
 }
 
-int zn_alias_rebase(zn_alias *a, int64_t t_ns, zn_error *err)
+int zn_row_pseudonym_rebase(zn_row_pseudonym *a, int64_t t_ns, zn_error *err)
 {
     if (!a->derived)
         forget(&a->slots[0]);

@@ -9,29 +9,31 @@
  * Recent pseudonyms are remembered, by the caller's keyed hash of the user, and wiped with their
  * key.
  */
-#ifndef ZN_CRYPTO_ALIAS_H
-#define ZN_CRYPTO_ALIAS_H
+#ifndef ZN_CRYPTO_ROW_PSEUDONYM_H
+#define ZN_CRYPTO_ROW_PSEUDONYM_H
 
-#include "util/hash.h"
 #include "release/row.h"
+#include "util/hash.h"
 
-typedef struct zn_alias zn_alias;
+typedef struct zn_row_pseudonym zn_row_pseudonym;
 
 /* As zn_keys_open: an epoch's length in ns, a key file or NULL for a random key. */
-int zn_alias_open(zn_alias **out, int64_t rotate_ns, const char *key_file, zn_error *err);
-void zn_alias_close(zn_alias *a);
+int zn_row_pseudonym_open(zn_row_pseudonym **out, int64_t rotate_ns, const char *key_file,
+                          zn_error *err);
+void zn_row_pseudonym_close(zn_row_pseudonym *a);
 
 /* Someone at a time. */
-typedef struct zn_alias_of {
+typedef struct zn_row_pseudonym_of {
     int64_t t_ns; /* >= 0 */
     zn_id id;     /* a keyed hash of the user, always the same for the same user */
     zn_span user;
-} zn_alias_of;
+} zn_row_pseudonym_of;
 
 /* Their pseudonym into out. 0, or -ZN_ERR_CRYPTO and *err filled. */
-int zn_alias_make(zn_alias *a, const zn_alias_of *who, char out[ZN_ALIAS_CHARS], zn_error *err);
+int zn_row_pseudonym_make(zn_row_pseudonym *a, const zn_row_pseudonym_of *who,
+                          char out[ZN_PSEUDONYM_CHARS], zn_error *err);
 
 /* The clock was set back to t_ns: with a random key, a fresh one. */
-int zn_alias_rebase(zn_alias *a, int64_t t_ns, zn_error *err);
+int zn_row_pseudonym_rebase(zn_row_pseudonym *a, int64_t t_ns, zn_error *err);
 
 #endif

@@ -17,10 +17,10 @@
 
 typedef struct kept_record {
     zn_record record;
-    zn_kept_texts texts;
+    zn_copied_texts texts;
 } kept_record;
 
-struct zn_behind {
+struct zn_async_writer {
     zn_pool *pool;
     zn_outputs *outputs;
     zn_job job;
@@ -31,7 +31,7 @@ struct zn_behind {
 };
 
 /* Tells what the outputs hold; nobody else writes meanwhile. */
-static void tell(zn_behind *b)
+static void tell(zn_async_writer *b)
 {
     const zn_outputs *o = b->outputs;
     size_t bytes = 0, rows = 0;
@@ -48,7 +48,7 @@ static void tell(zn_behind *b)
 
 static void write_records(void *of, uint32_t task)
 {
-    zn_behind *b = of;
+    zn_async_writer *b = of;
     uint32_t written = atomic_load(&b->written);
     (void)task;
     for (; written != atomic_load(&b->put); atomic_store(&b->written, ++written)) {
@@ -56,12 +56,12 @@ static void write_records(void *of, uint32_t task)
         tell(b);
     }
     atomic_store(&b->writing, false);
-    zn_behind_start(b); /* one may have come in between */
+    zn_async_writer_start(b); /* one may have come in between */
 }
 
-int zn_behind_open(zn_behind **out, zn_pool *pool, zn_outputs *outputs, zn_error *err)
+int zn_async_writer_open(zn_async_writer **out, zn_pool *pool, zn_outputs *outputs, zn_error *err)
 {
-    zn_behind *b = zn_block_alloc(sizeof *b);
+    zn_async_writer *b = zn_block_alloc(sizeof *b);
     *out = b;
     if (b == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory to write behind");
@@ -72,32 +72,32 @@ int zn_behind_open(zn_behind **out, zn_pool *pool, zn_outputs *outputs, zn_error
     return 0;
 }
 
-void zn_behind_close(zn_behind *b)
+void zn_async_writer_close(zn_async_writer *b)
 {
     zn_block_free(b, sizeof *b);
 }
 
-zn_record *zn_behind_next(zn_behind *b)
+zn_record *zn_async_writer_next(zn_async_writer *b)
 {
     uint32_t put = atomic_load(&b->put);
     while (true) {
         uint32_t ended = zn_pool_ended(b->pool);
         if (put - atomic_load(&b->written) < RECORDS)
             return &b->ring[put % RECORDS].record;
-        zn_behind_start(b);
+        zn_async_writer_start(b);
         zn_pool_help(b->pool, ended);
     }
 }
 
-void zn_behind_put(zn_behind *b)
+void zn_async_writer_put(zn_async_writer *b)
 {
     uint32_t put = atomic_load(&b->put);
     kept_record *kept = &b->ring[put % RECORDS];
-    zn_gate_keep(&kept->record, &kept->texts);
+    zn_gate_copy(&kept->record, &kept->texts);
     atomic_store(&b->put, put + 1);
 }
 
-void zn_behind_start(zn_behind *b)
+void zn_async_writer_start(zn_async_writer *b)
 {
     while (atomic_load(&b->written) != atomic_load(&b->put) &&
            !atomic_exchange(&b->writing, true)) {
@@ -109,32 +109,32 @@ void zn_behind_start(zn_behind *b)
     }
 }
 
-void zn_behind_wait(zn_behind *b)
+void zn_async_writer_wait(zn_async_writer *b)
 {
-    zn_behind_start(b);
+    zn_async_writer_start(b);
     zn_pool_finish(b->pool, &b->job);
     ZN_ASSERT(atomic_load(&b->written) == atomic_load(&b->put));
 }
 
-void zn_behind_begin(zn_behind *b)
+void zn_async_writer_begin(zn_async_writer *b)
 {
-    zn_behind_wait(b);
+    zn_async_writer_wait(b);
     atomic_store(&b->bytes, SIZE_MAX - RECORD_BYTES);
     tell(b);
 }
 
-bool zn_behind_full(zn_behind *b)
+bool zn_async_writer_full(zn_async_writer *b)
 {
     size_t left = atomic_load(&b->put) - atomic_load(&b->written); /* asked first: not too few */
     size_t bytes = atomic_load(&b->bytes) + left * RECORD_BYTES;
     if (bytes + zn_outputs_released_bytes(b->outputs) < ZN_OUTPUTS_BYTES &&
         atomic_load(&b->rows) + left < ZN_OUTPUTS_ROWS)
         return false;
-    zn_behind_wait(b);
+    zn_async_writer_wait(b);
     return zn_outputs_full(b->outputs);
 }
 
-size_t zn_behind_memory(void)
+size_t zn_async_writer_memory(void)
 {
-    return sizeof(zn_behind);
+    return sizeof(zn_async_writer);
 }

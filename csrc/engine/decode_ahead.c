@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A ring of portions with one reader and one user. The reader is a job of one task, a portion each
- * time, which starts itself again while there is room; where there was none, zn_ahead_used does
+ * time, which starts itself again while there is room; where there was none, zn_decode_ahead_used does
  * once a quarter of the ring is used up. Decoding a portion is a job of its own, for whoever has
  * nothing else to do: also for the user, when it waits.
  */
@@ -12,11 +12,11 @@
 
 typedef struct place {
     zn_job decoding;
-    const zn_intake *intake;
+    const zn_packet_decoder *decoder;
     zn_portion portion;
 } place;
 
-struct zn_ahead {
+struct zn_decode_ahead {
     zn_pool *pool;
     zn_source *source;
     uint64_t capture; /* number of its capture: another may come to lie where this one lay */
@@ -24,24 +24,24 @@ struct zn_ahead {
     int left; /* frames still to be read: the reader's */
     _Atomic bool reading, ended;
     _Atomic uint32_t filled, used; /* portions so far; wrap */
-    place ring[ZN_AHEAD_PORTIONS];
+    place ring[ZN_DECODE_AHEAD_PORTIONS];
 };
 
-_Static_assert((ZN_AHEAD_PORTIONS & (ZN_AHEAD_PORTIONS - 1)) == 0, "counters wrap");
+_Static_assert((ZN_DECODE_AHEAD_PORTIONS & (ZN_DECODE_AHEAD_PORTIONS - 1)) == 0, "counters wrap");
 
 /* Room for one more portion, and something to read. */
-static bool may_read(const zn_ahead *a)
+static bool may_read(const zn_decode_ahead *a)
 {
     return !atomic_load(&a->ended) &&
-           atomic_load(&a->filled) - atomic_load(&a->used) < ZN_AHEAD_PORTIONS;
+           atomic_load(&a->filled) - atomic_load(&a->used) < ZN_DECODE_AHEAD_PORTIONS;
 }
 
-static void read_portion(zn_ahead *a)
+static void read_portion(zn_decode_ahead *a)
 {
     uint32_t filled = atomic_load(&a->filled);
-    place *to = &a->ring[filled % ZN_AHEAD_PORTIONS];
+    place *to = &a->ring[filled % ZN_DECODE_AHEAD_PORTIONS];
     zn_portion *p = &to->portion;
-    int want = a->left < ZN_INTAKE_AHEAD ? a->left : ZN_INTAKE_AHEAD;
+    int want = a->left < ZN_DECODER_AHEAD ? a->left : ZN_DECODER_AHEAD;
     p->at = 0;
     p->begun = false;
     p->read = zn_source_read(a->source, p->frames, want, &p->n, &p->err);
@@ -56,11 +56,11 @@ static void run_decoder(void *of, uint32_t task)
 {
     place *at = of;
     (void)task;
-    zn_intake_decode(at->intake, at->portion.frames, at->portion.n, &at->portion.decoded);
+    zn_packet_decoder_decode(at->decoder, at->portion.frames, at->portion.n, &at->portion.decoded);
 }
 
 /* Starts the reader where it is not at work and has something to do. Either side may find that. */
-static void start_reader(zn_ahead *a)
+static void start_reader(zn_decode_ahead *a)
 {
     while (may_read(a) && !atomic_exchange(&a->reading, true)) {
         if (may_read(a)) {
@@ -73,24 +73,25 @@ static void start_reader(zn_ahead *a)
 
 static void run_reader(void *of, uint32_t task)
 {
-    zn_ahead *a = of;
+    zn_decode_ahead *a = of;
     (void)task;
     read_portion(a);
     atomic_store(&a->reading, false);
     start_reader(a);
 }
 
-int zn_ahead_open(zn_ahead **out, zn_pool *pool, const zn_intake *intake, zn_error *err)
+int zn_decode_ahead_open(zn_decode_ahead **out, zn_pool *pool, const zn_packet_decoder *decoder,
+                         zn_error *err)
 {
-    zn_ahead *a = zn_block_alloc(sizeof *a);
+    zn_decode_ahead *a = zn_block_alloc(sizeof *a);
     *out = a;
     if (a == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory to read ahead");
     a->pool = pool;
     a->reader.run = run_reader;
     a->reader.of = a;
-    for (unsigned i = 0; i < ZN_AHEAD_PORTIONS; i++) {
-        a->ring[i].intake = intake;
+    for (unsigned i = 0; i < ZN_DECODE_AHEAD_PORTIONS; i++) {
+        a->ring[i].decoder = decoder;
         a->ring[i].decoding.run = run_decoder;
         a->ring[i].decoding.of = &a->ring[i];
     }
@@ -98,18 +99,18 @@ int zn_ahead_open(zn_ahead **out, zn_pool *pool, const zn_intake *intake, zn_err
     return 0;
 }
 
-void zn_ahead_close(zn_ahead *a)
+void zn_decode_ahead_close(zn_decode_ahead *a)
 {
     zn_block_free(a, sizeof *a);
 }
 
 /* What is in the ring was read from this source. */
-static bool is_of(const zn_ahead *a, const zn_source *source)
+static bool is_of(const zn_decode_ahead *a, const zn_source *source)
 {
     return a->source == source && a->capture == zn_capture_number(source->capture);
 }
 
-void zn_ahead_begin(zn_ahead *a, zn_source *source, int max_frames)
+void zn_decode_ahead_begin(zn_decode_ahead *a, zn_source *source, int max_frames)
 {
     if (!is_of(a, source))
         atomic_store(&a->used, atomic_load(&a->filled));
@@ -120,14 +121,14 @@ void zn_ahead_begin(zn_ahead *a, zn_source *source, int max_frames)
     start_reader(a);
 }
 
-zn_portion *zn_ahead_next(zn_ahead *a)
+zn_portion *zn_decode_ahead_next(zn_decode_ahead *a)
 {
     uint32_t used = atomic_load(&a->used);
     while (true) {
         uint32_t ended = zn_pool_ended(a->pool);
         bool last = atomic_load(&a->ended) && zn_job_ended(&a->reader); /* asked first: so it is */
         bool read = atomic_load(&a->filled) != used;
-        place *next = &a->ring[used % ZN_AHEAD_PORTIONS];
+        place *next = &a->ring[used % ZN_DECODE_AHEAD_PORTIONS];
         if (read && zn_job_ended(&next->decoding))
             return &next->portion;
         if (!read && last)
@@ -136,41 +137,41 @@ zn_portion *zn_ahead_next(zn_ahead *a)
     }
 }
 
-void zn_ahead_used(zn_ahead *a)
+void zn_decode_ahead_used(zn_decode_ahead *a)
 {
     uint32_t used = atomic_fetch_add(&a->used, 1) + 1;
     /* Not for each portion: a thread that sleeps costs more to wake than a portion to read. */
-    if (atomic_load(&a->filled) - used <= ZN_AHEAD_PORTIONS * 3 / 4)
+    if (atomic_load(&a->filled) - used <= ZN_DECODE_AHEAD_PORTIONS * 3 / 4)
         start_reader(a);
 }
 
-void zn_ahead_stop(zn_ahead *a)
+void zn_decode_ahead_stop(zn_decode_ahead *a)
 {
     atomic_store(&a->ended, true);
     zn_pool_finish(a->pool, &a->reader);
-    for (unsigned i = 0; i < ZN_AHEAD_PORTIONS; i++)
+    for (unsigned i = 0; i < ZN_DECODE_AHEAD_PORTIONS; i++)
         zn_pool_finish(a->pool, &a->ring[i].decoding);
 }
 
-bool zn_ahead_has(const zn_ahead *a, const zn_source *source)
+bool zn_decode_ahead_has(const zn_decode_ahead *a, const zn_source *source)
 {
     return is_of(a, source) && atomic_load(&a->filled) != atomic_load(&a->used);
 }
 
-int zn_ahead_left(const zn_ahead *a, const zn_source *source)
+int zn_decode_ahead_left(const zn_decode_ahead *a, const zn_source *source)
 {
     uint32_t filled = atomic_load(&a->filled);
     int left = 0;
     if (!is_of(a, source))
         return 0;
     for (uint32_t i = atomic_load(&a->used); i != filled; i++) {
-        const zn_portion *p = &a->ring[i % ZN_AHEAD_PORTIONS].portion;
+        const zn_portion *p = &a->ring[i % ZN_DECODE_AHEAD_PORTIONS].portion;
         left += p->begun ? (int)(p->n - p->at) : p->read > 0 ? p->read : 0;
     }
     return left;
 }
 
-size_t zn_ahead_memory(void)
+size_t zn_decode_ahead_memory(void)
 {
-    return sizeof(zn_ahead);
+    return sizeof(zn_decode_ahead);
 }

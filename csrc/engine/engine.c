@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "util/arena.h"
 #include "engine/engine_internal.h"
+#include "util/arena.h"
 
 #define MAX_CLIENTS (UINT32_C(1) << 20) /* client addresses an epoch */
 #define MAX_FLOWS (UINT32_C(1) << 31)   /* as the settings have it */
@@ -30,7 +30,7 @@ static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *e
 {
     zn_policy *p = &e->policy;
     p->z = config->z;
-    p->everything = config->z == 1 && config->z_max <= 1;
+    p->release_all = config->z == 1 && config->z_max <= 1;
     p->window_ns = config->window_ns;
     p->rotate_ns = config->rotate_ns;
     p->established = config->established;
@@ -47,7 +47,7 @@ static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *e
         if (e->internal == NULL)
             return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the internal networks");
         memcpy(e->internal, config->internal, config->internal_count * sizeof(zn_net));
-        p->internal_given = true;
+        p->internal_is_set = true;
         p->internal = e->internal;
         p->internal_count = config->internal_count;
     }
@@ -74,12 +74,12 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
                              ZN_ENGINE_BATCH_VOTES,
                              config->z_max > config->z ? config->z_max : config->z};
     zn_ztable_config counted = zn_ztable_default_config(1, config->window_ns);
-    int rc = zn_book_init(&e->book, config->max_flows + ZN_FLOW_SPARE, err);
+    int rc = zn_name_store_init(&e->name_store, config->max_flows + ZN_FLOW_SPARE, err);
     e->gate.policy = e->names.policy = e->resolved.policy = &e->policy;
     e->gate.clock = &e->clock;
     e->gate.stats = e->names.stats = &e->stats;
-    e->gate.book = e->names.book = &e->book;
-    e->intake.flows = e->flows;
+    e->gate.name_store = e->names.name_store = &e->name_store;
+    e->decoder.flows = e->flows;
     e->gate.flows = e->resolved.flows = e->flows;
     e->gate.resolved = &e->resolved;
     e->gate.popularity = &e->popularity;
@@ -91,7 +91,7 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
     if (rc == 0 && config->popularity)
         rc = zn_popularity_init(&e->popularity, &counted, err);
     if (rc == 0)
-        rc = zn_resolved_init(&e->resolved, config->max_flows + ZN_FLOW_SPARE, err);
+        rc = zn_dn_hunter_init(&e->resolved, config->max_flows + ZN_FLOW_SPARE, err);
     if (rc == 0)
         rc = zn_names_init(&e->names, config->max_flows + ZN_FLOW_SPARE, err);
     return rc;
@@ -101,8 +101,8 @@ static int init_workers(zn_engine *e, unsigned workers, zn_error *err)
 {
     int rc = zn_pool_open(&e->pool, workers, err);
     if (rc == 0)
-        rc = zn_ahead_open(&e->ahead, e->pool, &e->intake, err);
-    return rc == 0 ? zn_behind_open(&e->behind, e->pool, &e->outputs, err) : rc;
+        rc = zn_decode_ahead_open(&e->decode_ahead, e->pool, &e->decoder, err);
+    return rc == 0 ? zn_async_writer_open(&e->writer, e->pool, &e->outputs, err) : rc;
 }
 
 int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *err)
@@ -112,7 +112,7 @@ int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *er
     *out = NULL;
     if (e == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for an engine");
-    e->intake.stats = &e->stats;
+    e->decoder.stats = &e->stats;
     zn_clock_init(&e->clock, config->window_ns, 0, ZN_CLOCK_REBASE_AFTER);
     rc = check_config(config, err);
     if (rc == 0)
@@ -120,7 +120,7 @@ int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *er
     if (rc == 0)
         rc = init_never(e, config, err);
     if (rc == 0)
-        rc = zn_intake_init(&e->intake, err);
+        rc = zn_packet_decoder_init(&e->decoder, err);
     if (rc == 0)
         rc = zn_keys_open(&e->keys, config->rotate_ns, config->key_file, err);
     if (rc == 0)
@@ -142,16 +142,16 @@ void zn_engine_close(zn_engine *e)
     if (e == NULL)
         return;
     zn_pool_close(e->pool);
-    zn_ahead_close(e->ahead);
-    zn_behind_close(e->behind);
+    zn_decode_ahead_close(e->decode_ahead);
+    zn_async_writer_close(e->writer);
     zn_outputs_fini(&e->outputs);
     zn_names_fini(&e->names);
     zn_gate_fini(&e->gate);
     zn_popularity_fini(&e->popularity);
-    zn_resolved_fini(&e->resolved);
-    zn_book_fini(&e->book);
+    zn_dn_hunter_fini(&e->resolved);
+    zn_name_store_fini(&e->name_store);
     zn_flow_table_close(e->flows);
-    zn_intake_fini(&e->intake);
+    zn_packet_decoder_fini(&e->decoder);
     zn_keys_close(e->keys);
     zn_never_list_fini(&e->policy.never);
     zn_heap_free(e->internal);
@@ -190,9 +190,9 @@ int zn_engine_set_z(zn_engine *e, uint32_t z, zn_error *err)
     return rc;
 }
 
-zn_stage zn_engine_stage(const zn_engine *e)
+zn_profile_stage zn_engine_profile_stage(const zn_engine *e)
 {
-    return zn_stage_read(&e->stage);
+    return zn_profile_stage_read(&e->profile);
 }
 
 const zn_stats *zn_engine_stats(const zn_engine *e)
@@ -213,18 +213,18 @@ uint64_t zn_engine_users(const zn_engine *e, bool *saturated)
 
 bool zn_engine_time_range(const zn_engine *e, int64_t *first_ns, int64_t *last_ns)
 {
-    *first_ns = e->intake.first_ns;
-    *last_ns = e->intake.last_ns;
-    return e->intake.first_ns >= 0;
+    *first_ns = e->decoder.first_ns;
+    *last_ns = e->decoder.last_ns;
+    return e->decoder.first_ns >= 0;
 }
 
 size_t zn_engine_memory(const zn_engine *e)
 {
     size_t bytes = sizeof *e + zn_flow_memory(e->flows) + zn_gate_memory(&e->gate) +
-                   zn_popularity_memory(&e->popularity) + zn_resolved_memory(&e->resolved) +
-                   zn_book_memory(&e->book) + zn_names_memory(&e->names) +
-                   zn_defrag_memory(e->intake.defrag) +
-                   (e->pool != NULL ? zn_ahead_memory() + zn_behind_memory() : 0);
+                   zn_popularity_memory(&e->popularity) + zn_dn_hunter_memory(&e->resolved) +
+                   zn_name_store_memory(&e->name_store) + zn_names_memory(&e->names) +
+                   zn_defrag_memory(e->decoder.defrag) +
+                   (e->pool != NULL ? zn_decode_ahead_memory() + zn_async_writer_memory() : 0);
     return bytes + zn_outputs_memory(&e->outputs);
 }
 
@@ -243,6 +243,6 @@ const char *zn_engine_check(const zn_engine *e)
 {
     const char *broken = zn_flow_check(e->flows);
     if (broken == NULL)
-        broken = zn_defrag_check(e->intake.defrag);
+        broken = zn_defrag_check(e->decoder.defrag);
     return broken != NULL ? broken : zn_ztable_check(e->gate.table);
 }

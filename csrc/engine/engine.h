@@ -17,7 +17,7 @@
  * Frames are taken in batches. Each batch is decoded, its flows are updated, the names it completes
  * are put to the vote, decided, and written together with the records of the flows that closed.
  * Nothing is allocated on the way but room for output, which gathers until the caller takes it and
- * may be published. When it is full, records wait: zn_engine_waiting tells, zn_engine_settle goes
+ * may be published. When it is full, records wait: zn_engine_waiting tells, zn_engine_flush goes
  * on.
  *
  * An engine belongs to one thread at a time. With config.workers it has others of its own, made by
@@ -27,19 +27,19 @@
  * are about us (memory, the crypto library, reading a source), never about packets. After ZN_ERR_IO
  * from zn_engine_run the engine is as it was; after any other error it only takes zn_engine_close.
  */
-#ifndef ZN_ENGINE_H
-#define ZN_ENGINE_H
+#ifndef ZN_ENGINE_ENGINE_H
+#define ZN_ENGINE_ENGINE_H
 
 #include "anonymity/popularity.h"
-#include "util/addr.h"
-#include "util/pool.h"
-#include "util/column_sets.h"
+#include "anonymity/ztable.h"
+#include "engine/outputs.h"
 #include "engine/profile_stage.h"
+#include "engine/source.h"
+#include "util/addr.h"
+#include "util/column_sets.h"
+#include "util/pool.h"
 #include "util/stats.h"
 #include "util/text.h"
-#include "engine/outputs.h"
-#include "engine/source.h"
-#include "anonymity/ztable.h"
 
 typedef struct zn_engine zn_engine;
 
@@ -97,10 +97,10 @@ int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err);
  * which the next call closes. */
 int zn_engine_finish(zn_engine *e, zn_error *err);
 /* Puts out what did not fit before. 0, 1 or a negative zn_err, as above. */
-int zn_engine_settle(zn_engine *e, zn_error *err);
+int zn_engine_flush(zn_engine *e, zn_error *err);
 
 /* Where it is at work now, of what zn_engine_run reads; another thread may ask. */
-zn_stage zn_engine_stage(const zn_engine *e);
+zn_profile_stage zn_engine_profile_stage(const zn_engine *e);
 
 /* What was put out, to be taken and cleared by the caller. */
 zn_outputs *zn_engine_outputs(zn_engine *e);

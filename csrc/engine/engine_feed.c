@@ -10,11 +10,11 @@
 #include "engine/engine_internal.h"
 #include "flow/flow_fast.h"
 
-#define GROUP ZN_INTAKE_GROUP
+#define GROUP ZN_DECODER_GROUP
 #define GROUP_VOTES                                                                                \
     (GROUP * (ZN_NAMES_PER_FLOW + 4)) /* most that the packets of a group can cast */
 #define PROBE_AHEAD 8                 /* packets from the look at a bucket to the flow's turn */
-#define ROOM_PART 64                  /* of a full flow table that is emptied at a time */
+#define EVICT_PART 64                 /* of a full flow table that is emptied at a time */
 
 _Static_assert(ZN_ENGINE_BATCH % GROUP == 0, "a batch ends with a group");
 _Static_assert(ZN_FLOW_SPARE >= GROUP, "a group's flows always find room");
@@ -28,9 +28,9 @@ static int see_period(zn_engine *e, int64_t t_ns, zn_error *err)
     if (period == e->period)
         return 0;
     if (e->period >= 0)
-        rc = zn_engine_settle_votes(e, true, err);
-    if (e->writes_behind)
-        zn_behind_wait(e->behind);
+        rc = zn_engine_flush_votes(e, true, err);
+    if (e->writes_async)
+        zn_async_writer_wait(e->writer);
     e->period = period;
     return rc != 0 ? rc : zn_outputs_mark(&e->outputs, period * e->split_ns, err);
 }
@@ -42,7 +42,7 @@ static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error 
     bool either = f->midstream || zn_names_may_be_answer(p);
     zn_addr known_as[2], pseudonym;
     int64_t epoch;
-    zn_stage_enter(&e->stage, ZN_STAGE_CRYPTO);
+    zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_CRYPTO);
     if (f->midstream)
         zn_policy_guess_client(&e->policy, f, p);
     zn_policy_place(&e->policy, e->flows, f, p, known_as);
@@ -72,18 +72,18 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
     case ZN_CLOCK_LATE:
         e->stats.n[ZN_STAT_CLOCK_LATE]++;
         break;
-    case ZN_CLOCK_REFUSED:
-        e->stats.n[ZN_STAT_CLOCK_REFUSED]++;
+    case ZN_CLOCK_REJECTED:
+        e->stats.n[ZN_STAT_CLOCK_REJECTED]++;
         break;
     case ZN_CLOCK_REBASED:
         e->stats.n[ZN_STAT_CLOCK_REBASED]++;
         zn_flow_rebase(e->flows, t_ns);
-        zn_defrag_clear(e->intake.defrag);
-        rc = zn_engine_settle_votes(e, true, err);
+        zn_defrag_clear(e->decoder.defrag);
+        rc = zn_engine_flush_votes(e, true, err);
         if (rc == 0)
             rc = zn_keys_rebase(e->keys, t_ns, err);
         zn_gate_rebase(&e->gate, zn_keys_epoch(e->keys, t_ns));
-        zn_resolved_clear(&e->resolved);
+        zn_dn_hunter_clear(&e->resolved);
         return rc;
     }
     return 0;
@@ -109,21 +109,21 @@ __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *
         zn_flow_expire(e->flows, e->clock.now_ns);
     if (ZN_LIKELY(guess != 0)) {
         f = zn_flow_entry(e->flows, guess);
-        l = zn_flow_beside_layer7(e->flows, guess);
+        l = zn_flow_layer7_at(e->flows, guess);
     }
     if (ZN_UNLIKELY(guess == 0 || zn_flow_comes_late(e->flows, p->t_ns) ||
-                    !zn_flow_count_usual(e->flows, f, l, p))) {
+                    !zn_flow_count_fast(e->flows, f, l, p))) {
         flow = zn_flow_update(e->flows, p, &opened);
         if (flow == 0)
             return 0;
         f = zn_flow_entry(e->flows, flow);
-        l = zn_flow_beside_layer7(e->flows, flow);
+        l = zn_flow_layer7_at(e->flows, flow);
     }
     if (ZN_UNLIKELY(opened)) {
         rc = place_flow(e, flow, p, err);
         if (rc != 0)
             return rc;
-        zn_resolved_opened(&e->resolved, f);
+        zn_dn_hunter_opened(&e->resolved, f);
     }
     zn_service_count(f);
     if (ZN_LIKELY(zn_beyond(f, l, p))) {
@@ -131,41 +131,41 @@ __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *
         return 0;
     }
     f->settled = 0;
-    zn_stage_enter(&e->stage, ZN_STAGE_NAMES);
+    zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_NAMES);
     client = f->client;
     if (zn_names_packet(&e->names, flow, f, p)) {
         zn_service_packet(f, p);
         if (p->tuple.proto == ZN_PROTO_TCP)
             zn_layer7_packet(&e->names, flow, f, p);
         else
-            zn_resolved_packet(&e->resolved, flow, f, p);
+            zn_dn_hunter_packet(&e->resolved, flow, f, p);
     }
     if (ZN_UNLIKELY(f->client != client)) { /* who looked up whom is another question now */
-        zn_resolved_forget(&e->resolved, f);
-        zn_resolved_opened(&e->resolved, f);
+        zn_dn_hunter_forget(&e->resolved, f);
+        zn_dn_hunter_opened(&e->resolved, f);
     }
-    zn_stage_enter(&e->stage, ZN_STAGE_FLOWS);
+    zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_FLOWS);
     return 0;
 }
 
 /* Has the flow table grow, or brings it back below its cap, and a little more, so that it is not
  * done each time. The records of what is closed come first: it then only lingers, and goes before
  * what is open. */
-static int make_room(zn_engine *e, zn_error *err)
+static int evict_flows(zn_engine *e, zn_error *err)
 {
-    uint32_t beyond = e->max_flows / ROOM_PART;
+    uint32_t beyond = e->max_flows / EVICT_PART;
     int rc;
     zn_flow_grow(e->flows);
     if (ZN_LIKELY(zn_flow_live(e->flows) <= e->max_flows))
         return 0;
-    if (beyond > ZN_FLOW_ROOM_MAX - ZN_FLOW_SPARE)
-        beyond = ZN_FLOW_ROOM_MAX - ZN_FLOW_SPARE;
-    rc = zn_engine_settle_votes(e, true, err);
+    if (beyond > ZN_FLOW_EVICT_MAX - ZN_FLOW_SPARE)
+        beyond = ZN_FLOW_EVICT_MAX - ZN_FLOW_SPARE;
+    rc = zn_engine_flush_votes(e, true, err);
     if (rc != 0)
         return rc;
     if (zn_flow_live(e->flows) > e->max_flows)
-        zn_flow_make_room(e->flows, zn_flow_live(e->flows) - e->max_flows + beyond);
-    return zn_engine_settle_votes(e, true, err);
+        zn_flow_evict(e->flows, zn_flow_live(e->flows) - e->max_flows + beyond);
+    return zn_engine_flush_votes(e, true, err);
 }
 
 /* The packets' times change nothing but the clock: none is older than the one before it, and no
@@ -173,7 +173,7 @@ static int make_room(zn_engine *e, zn_error *err)
 static bool time_only_passes(const zn_engine *e, zn_packet *const *packet, size_t n)
 {
     int64_t last_ns = packet[n - 1]->t_ns;
-    return e->intake.in_order && zn_clock_expects(&e->clock, packet[0]->t_ns) &&
+    return e->decoder.in_order && zn_clock_expects(&e->clock, packet[0]->t_ns) &&
            !zn_flow_comes_late(e->flows, packet[0]->t_ns) &&
            !zn_flow_expire_due(e->flows, last_ns) &&
            (e->split_ns == 0 || last_ns / e->split_ns == e->period);
@@ -197,7 +197,7 @@ static inline uint32_t probe(const zn_engine *e, const zn_flow_places *places, c
 {
     uint32_t guess = zn_flow_probe(places, p);
     if (ZN_UNLIKELY(guess == 0))
-        zn_resolved_prefetch(&e->resolved, p);
+        zn_dn_hunter_prefetch(&e->resolved, p);
     return guess;
 }
 
@@ -233,25 +233,25 @@ static int feed_group(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_
     zn_packet *packet[GROUP];
     size_t packets;
     int rc;
-    zn_stage_enter(&e->stage, ZN_STAGE_DECODE);
-    packets = d == NULL ? zn_intake_take(&e->intake, frames + at, n, packet)
-                        : zn_intake_join(&e->intake, frames, d, at, n, packet);
-    rc = e->gate.vote_count + GROUP_VOTES > e->gate.vote_cap ? zn_engine_settle_votes(e, false, err)
+    zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_DECODE);
+    packets = d == NULL ? zn_packet_decoder_take(&e->decoder, frames + at, n, packet)
+                        : zn_packet_decoder_join(&e->decoder, frames, d, at, n, packet);
+    rc = e->gate.vote_count + GROUP_VOTES > e->gate.vote_cap ? zn_engine_flush_votes(e, false, err)
                                                              : 0;
-    zn_stage_enter(&e->stage, ZN_STAGE_FLOWS);
+    zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_FLOWS);
     if (rc == 0 && e->batched % GROUP == 0)
-        rc = make_room(e, err);
+        rc = evict_flows(e, err);
     if (rc == 0 && packets != 0)
         rc = take_packets(e, packet, packets, err);
     e->batched += (uint32_t)n;
     return rc;
 }
 
-int zn_engine_settle_batch(zn_engine *e, bool all, zn_error *err)
+int zn_engine_flush_batch(zn_engine *e, bool all, zn_error *err)
 {
     e->batched = 0;
-    zn_defrag_expire(e->intake.defrag, e->clock.now_ns);
-    return zn_engine_settle_votes(e, all, err);
+    zn_defrag_expire(e->decoder.defrag, e->clock.now_ns);
+    return zn_engine_flush_votes(e, all, err);
 }
 
 int zn_engine_take_frames(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,
@@ -265,7 +265,7 @@ int zn_engine_take_frames(zn_engine *e, const zn_frame *frames, zn_decoded *d, s
             group = end - at;
         rc = feed_group(e, frames, d, at, group, err);
         if (rc == 0 && e->batched == ZN_ENGINE_BATCH)
-            rc = zn_engine_settle_batch(e, false, err);
+            rc = zn_engine_flush_batch(e, false, err);
         at += group;
     }
     return rc;
@@ -273,7 +273,7 @@ int zn_engine_take_frames(zn_engine *e, const zn_frame *frames, zn_decoded *d, s
 
 int zn_engine_end_batch(zn_engine *e, zn_error *err)
 {
-    return e->batched != 0 ? zn_engine_settle_batch(e, false, err) : 0;
+    return e->batched != 0 ? zn_engine_flush_batch(e, false, err) : 0;
 }
 
 int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
@@ -285,10 +285,10 @@ int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err
 int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err)
 {
     if (e->clock.started && quiet_ns > 0 && quiet_ns <= INT64_MAX - e->clock.now_ns) {
-        zn_defrag_expire(e->intake.defrag, e->clock.now_ns + quiet_ns);
+        zn_defrag_expire(e->decoder.defrag, e->clock.now_ns + quiet_ns);
         zn_flow_expire(e->flows, e->clock.now_ns + quiet_ns);
     }
-    return zn_engine_settle(e, err);
+    return zn_engine_flush(e, err);
 }
 
 int zn_engine_finish(zn_engine *e, zn_error *err)
@@ -296,11 +296,11 @@ int zn_engine_finish(zn_engine *e, zn_error *err)
     int rc;
     if (!e->ended) {
         zn_popularity_next(&e->popularity);
-        zn_defrag_clear(e->intake.defrag);
+        zn_defrag_clear(e->decoder.defrag);
         zn_flow_end_input(e->flows, e->clock.now_ns);
     }
     e->ended = true;
-    rc = zn_engine_settle(e, err);
+    rc = zn_engine_flush(e, err);
     if (rc == 0)
         zn_popularity_finish(&e->popularity);
     return rc;

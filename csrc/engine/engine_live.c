@@ -16,7 +16,7 @@ int zn_engine_run_live(zn_engine *e, zn_live_group *group, int max_frames, int w
         rc = zn_pool_begin(e->pool, err);
     zn_popularity_next(&e->popularity);
     zn_live_group_share(group, e->pool);
-    zn_engine_write_behind(e);
+    zn_engine_write_async(e);
     while (rc == 0 && (taken < max_frames || e->pending_count != 0)) {
         if (e->pending_count == 0) {
             n = zn_live_group_next(group, &e->pending, taken == 0 ? wait_ms : 0, err);

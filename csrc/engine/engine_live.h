@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An engine on network interfaces. */
-#ifndef ZN_ENGINE_LIVE_H
-#define ZN_ENGINE_LIVE_H
+#ifndef ZN_ENGINE_ENGINE_LIVE_H
+#define ZN_ENGINE_ENGINE_LIVE_H
 
-#include "engine/engine.h"
 #include "capture/live_group.h"
+#include "engine/engine.h"
 
 /*
  * Takes what the interfaces deliver, at least one batch and until nothing more is there, max_frames

@@ -26,7 +26,7 @@ int zn_engine_take_pending(zn_engine *e, zn_error *err)
     e->pending += n;
     e->pending_count -= n;
     rc = zn_engine_take_frames(e, frames, NULL, 0, n, err);
-    return rc == 0 && e->popularity.due ? zn_engine_settle_batch(e, true, err) : rc;
+    return rc == 0 && e->popularity.due ? zn_engine_flush_batch(e, true, err) : rc;
 }
 
 /* The caller is to be asked before more is taken. Only where a batch has ended: what is put out
@@ -40,7 +40,7 @@ static bool must_stop(zn_engine *e)
 static int read_frames(zn_engine *e, zn_source *source, int want, zn_error *err)
 {
     int n;
-    zn_stage_enter(&e->stage, ZN_STAGE_READ);
+    zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_READ);
     n = zn_source_read(source, e->frames, want, &e->pending_count, err);
     e->pending = e->frames;
     e->pending_of = zn_capture_number(source->capture);
@@ -92,7 +92,7 @@ static int take_portion(zn_engine *e, zn_portion *p, zn_error *err)
     int rc;
     p->at += n;
     rc = zn_engine_take_frames(e, p->frames, &p->decoded, at, n, err);
-    return rc == 0 && e->popularity.due ? zn_engine_settle_batch(e, true, err) : rc;
+    return rc == 0 && e->popularity.due ? zn_engine_flush_batch(e, true, err) : rc;
 }
 
 /* How many frames it was busy with: 0 only at the end; or why they could not be read. */
@@ -101,15 +101,15 @@ static int take_portions(zn_engine *e, zn_error *err)
     int taken = 0, rc = 0;
     do {
         zn_portion *p;
-        zn_stage_enter(&e->stage, ZN_STAGE_READ);
-        p = zn_ahead_next(e->ahead);
+        zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_READ);
+        p = zn_decode_ahead_next(e->decode_ahead);
         if (p == NULL)
             break;
         if (p->read <= 0) {
             int read = p->read;
             if (read < 0 && err != NULL)
                 *err = p->err;
-            zn_ahead_used(e->ahead);
+            zn_decode_ahead_used(e->decode_ahead);
             rc = zn_engine_end_batch(e, read < 0 ? NULL : err);
             return rc != 0 ? rc : read < 0 ? read : taken;
         }
@@ -119,14 +119,15 @@ static int take_portions(zn_engine *e, zn_error *err)
         taken += p->read;
         rc = take_portion(e, p, err);
         if (p->at == p->n)
-            zn_ahead_used(e->ahead);
+            zn_decode_ahead_used(e->decode_ahead);
     } while (rc == 0 && !must_stop(e));
     return rc != 0 ? rc : taken;
 }
 
 static int run_ahead(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
 {
-    int before = (int)e->pending_count, left = before + zn_ahead_left(e->ahead, source);
+    int before = (int)e->pending_count,
+        left = before + zn_decode_ahead_left(e->decode_ahead, source);
     int rc = zn_pool_begin(e->pool, err);
     while (rc == 0 && e->pending_count != 0) {
         rc = zn_engine_take_pending(e, err);
@@ -135,26 +136,26 @@ static int run_ahead(zn_engine *e, zn_source *source, int max_frames, zn_error *
     }
     if (rc != 0)
         return rc;
-    zn_ahead_begin(e->ahead, source, max_frames - left);
-    zn_engine_write_behind(e);
+    zn_decode_ahead_begin(e->decode_ahead, source, max_frames - left);
+    zn_engine_write_async(e);
     rc = take_portions(e, err);
-    zn_ahead_stop(e->ahead);
+    zn_decode_ahead_stop(e->decode_ahead);
     rc = zn_engine_write_all(e, rc, err);
     return rc < 0 ? rc : rc + before;
 }
 
 int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
 {
-    bool ahead =
-        e->ahead != NULL && (zn_ahead_has(e->ahead, source) ||
-                             (max_frames > ZN_ENGINE_BATCH && zn_capture_stays(source->capture)));
+    bool decode_ahead = e->decode_ahead != NULL &&
+                        (zn_decode_ahead_has(e->decode_ahead, source) ||
+                         (max_frames > ZN_ENGINE_BATCH && zn_capture_is_mapped(source->capture)));
     int n, rc;
     if (e->pending_of != zn_capture_number(source->capture)) { /* which may be closed by now */
         e->pending_count = 0;
         e->interrupted = 0;
     }
     zn_popularity_next(&e->popularity);
-    n = ahead ? run_ahead(e, source, max_frames, err) : run_here(e, source, max_frames, err);
+    n = decode_ahead ? run_ahead(e, source, max_frames, err) : run_here(e, source, max_frames, err);
     rc = n < 0 ? n : zn_capture_check(source->capture, err);
     return rc != 0 ? rc : n;
 }

@@ -18,14 +18,14 @@ static void write_releases(zn_engine *e)
 /* Decides the votes cast so far and puts out what they released. */
 static void decide(zn_engine *e)
 {
-    zn_stage_enter(&e->stage, ZN_STAGE_Z);
+    zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_Z);
     zn_gate_decide(&e->gate);
-    zn_stage_enter(&e->stage, ZN_STAGE_WRITE);
+    zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_WRITE);
     write_releases(e);
 }
 
 /* A closed flow's record; the flow may be freed. ahead: of zn_gate_prefetch. */
-static void write_flow(zn_engine *e, uint32_t flow, uint64_t ahead)
+static void write_flow(zn_engine *e, uint32_t flow, uint64_t decode_ahead)
 {
     zn_flow *f = zn_flow_entry(e->flows, flow);
     zn_record *record = &e->record;
@@ -34,11 +34,11 @@ static void write_flow(zn_engine *e, uint32_t flow, uint64_t ahead)
     if (e->gate.vote_count != 0)
         decide(e);
     zn_gate_flow_closed(&e->gate, f);
-    if (e->writes_behind)
-        record = zn_behind_next(e->behind);
-    if (zn_gate_record(&e->gate, f, zn_names_quic_facts(&e->names, f), ahead, record)) {
-        if (e->writes_behind)
-            zn_behind_put(e->behind);
+    if (e->writes_async)
+        record = zn_async_writer_next(e->writer);
+    if (zn_gate_record(&e->gate, f, zn_names_quic_facts(&e->names, f), decode_ahead, record)) {
+        if (e->writes_async)
+            zn_async_writer_put(e->writer);
         else
             zn_outputs_record(&e->outputs, record);
         e->stats.n[ZN_STAT_RECORDS]++;
@@ -49,69 +49,69 @@ static void write_flow(zn_engine *e, uint32_t flow, uint64_t ahead)
     }
     zn_names_forget(&e->names, f);
     zn_layer7_forget(&e->names, f);
-    zn_resolved_forget(&e->resolved, f);
-    zn_book_forget(&e->book, f);
+    zn_dn_hunter_forget(&e->resolved, f);
+    zn_name_store_forget(&e->name_store, f);
     zn_flow_emitted(e->flows, flow);
 }
 
 /* Takes closed flows, and fetches what their records will look at. */
-static size_t take_closed(zn_engine *e, uint32_t flow[CLOSED], uint64_t ahead[CLOSED])
+static size_t take_closed(zn_engine *e, uint32_t flow[CLOSED], uint64_t decode_ahead[CLOSED])
 {
     size_t n = 0;
     while (n < CLOSED && (flow[n] = zn_flow_next_closed(e->flows)) != 0)
         n++;
     for (size_t i = 0; i < n; i++)
-        ahead[i] = zn_gate_prefetch(&e->gate, zn_flow_entry(e->flows, flow[i]));
+        decode_ahead[i] = zn_gate_prefetch(&e->gate, zn_flow_entry(e->flows, flow[i]));
     for (size_t i = 0; i < n; i++)
         zn_gate_prefetch_name(&e->gate, zn_flow_entry(e->flows, flow[i]));
     return n;
 }
 
-int zn_engine_settle_votes(zn_engine *e, bool all, zn_error *err)
+int zn_engine_flush_votes(zn_engine *e, bool all, zn_error *err)
 {
     uint32_t flow[CLOSED];
-    uint64_t ahead[CLOSED];
+    uint64_t decode_ahead[CLOSED];
     size_t n;
     decide(e);
     e->waiting = false;
-    while (!e->waiting && (n = take_closed(e, flow, ahead)) != 0) {
+    while (!e->waiting && (n = take_closed(e, flow, decode_ahead)) != 0) {
         for (size_t i = 0; i < n; i++)
-            write_flow(e, flow[i], ahead[i]);
-        if (e->writes_behind)
-            zn_behind_start(e->behind);
+            write_flow(e, flow[i], decode_ahead[i]);
+        if (e->writes_async)
+            zn_async_writer_start(e->writer);
         e->waiting = !all && zn_engine_outputs_full(e);
     }
-    return e->writes_behind ? 0 : zn_outputs_check(&e->outputs, err);
+    return e->writes_async ? 0 : zn_outputs_check(&e->outputs, err);
 }
 
 bool zn_engine_outputs_full(zn_engine *e)
 {
-    return e->writes_behind ? zn_behind_full(e->behind) : zn_outputs_full(&e->outputs);
+    return e->writes_async ? zn_async_writer_full(e->writer) : zn_outputs_full(&e->outputs);
 }
 
-void zn_engine_write_behind(zn_engine *e)
+void zn_engine_write_async(zn_engine *e)
 {
-    if (e->behind == NULL)
+    if (e->writer == NULL)
         return;
-    zn_behind_begin(e->behind);
-    e->writes_behind = true;
+    zn_async_writer_begin(e->writer);
+    e->writes_async = true;
 }
 
 int zn_engine_write_all(zn_engine *e, int rc, zn_error *err)
 {
     int out;
-    if (!e->writes_behind)
+    if (!e->writes_async)
         return rc;
-    zn_behind_wait(e->behind);
-    e->writes_behind = false;
+    zn_async_writer_wait(e->writer);
+    e->writes_async = false;
     out = rc >= 0 ? zn_outputs_check(&e->outputs, err) : 0;
     return out != 0 ? out : rc;
 }
 
-int zn_engine_settle(zn_engine *e, zn_error *err)
+int zn_engine_flush(zn_engine *e, zn_error *err)
 {
     int rc;
-    zn_engine_write_behind(e);
-    rc = zn_engine_write_all(e, zn_engine_settle_votes(e, false, err), err);
+    zn_engine_write_async(e);
+    rc = zn_engine_write_all(e, zn_engine_flush_votes(e, false, err), err);
     return rc != 0 ? rc : e->waiting;
 }

@@ -2,10 +2,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/outputs.h"
 
-#include "util/arena.h"
-#include "packet/packet.h"
 #include "output/csv_log.h"
 #include "output/json_log.h"
+#include "packet/packet.h"
+#include "util/arena.h"
 
 #define FIRST_MARKS 16
 

@@ -6,14 +6,14 @@
  * calls zn_outputs_clear. Marks divide both where a period of --split ends, so that what
  * belongs to which period does not depend on when the buffers are emptied.
  */
-#ifndef ZN_OUTPUTS_H
-#define ZN_OUTPUTS_H
+#ifndef ZN_ENGINE_OUTPUTS_H
+#define ZN_ENGINE_OUTPUTS_H
 
-#include "util/column_sets.h"
-#include "util/text.h"
 #include "output/event_log.h"
 #include "output/table.h"
 #include "output/tstat_log.h"
+#include "util/column_sets.h"
+#include "util/text.h"
 
 #define ZN_OUTPUTS_ROWS 65536              /* of a table, that are enough to be taken */
 #define ZN_OUTPUTS_BYTES ((size_t)8 << 20) /* of all texts: the same */

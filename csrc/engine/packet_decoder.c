@@ -6,11 +6,11 @@
 
 #define NESTED_MAX 4 /* fragments inside a datagram that was put together, and so on */
 
-int zn_intake_init(zn_intake *in, zn_error *err)
+int zn_packet_decoder_init(zn_packet_decoder *in, zn_error *err)
 {
     int rc;
     in->first_ns = in->last_ns = -1;
-    for (size_t i = 0; i < ZN_INTAKE_GROUP; i++)
+    for (size_t i = 0; i < ZN_DECODER_GROUP; i++)
         in->packets[i].tunnels = in->tunnels[i];
     rc = zn_bucket_key_random(&in->flow_key, err);
     if (rc == 0)
@@ -18,7 +18,7 @@ int zn_intake_init(zn_intake *in, zn_error *err)
     return rc == 0 ? zn_defrag_open(&in->defrag, in->stats, err) : rc;
 }
 
-void zn_intake_fini(zn_intake *in)
+void zn_packet_decoder_fini(zn_packet_decoder *in)
 {
     zn_defrag_close(in->defrag);
     in->defrag = NULL;
@@ -28,7 +28,7 @@ void zn_intake_fini(zn_intake *in)
  * What makes fragments one datagram: addresses and identification, of IPv4 the protocol too, and
  * the tunnels they came in, so that nobody completes a datagram from outside of its tunnel.
  */
-static zn_id datagram_id(const zn_intake *in, const zn_fragment *f, const zn_packet *p)
+static zn_id datagram_id(const zn_packet_decoder *in, const zn_fragment *f, const zn_packet *p)
 {
     struct {
         zn_tunnel tunnels[ZN_TUNNELS_MAX];
@@ -47,15 +47,15 @@ static zn_id datagram_id(const zn_intake *in, const zn_fragment *f, const zn_pac
 
 /* A fragment to be put together, *p and *f as the decoder left them: why there is no packet, or
  * ZN_STAT_COUNT with *p. ZN_STAT_FRAGMENTS: the fragment waits. */
-static zn_stat take_fragment(zn_intake *in, int64_t t_ns, zn_fragment *f, zn_packet *p)
+static zn_stat take_fragment(zn_packet_decoder *in, int64_t t_ns, zn_fragment *f, zn_packet *p)
 {
     uint32_t seen = p->encapsulations;
     zn_stat why = ZN_STAT_FRAGMENTS;
     for (unsigned n = 0; n < NESTED_MAX && why == ZN_STAT_FRAGMENTS; n++) {
-        zn_piece piece = {datagram_id(in, f, p), t_ns,     f->offset, f->bytes,
-                          f->protocol,           !f->more, f->v6};
+        zn_segment fragment = {datagram_id(in, f, p), t_ns,     f->offset, f->bytes,
+                               f->protocol,           !f->more, f->v6};
         zn_datagram whole;
-        if (!zn_defrag_add(in->defrag, &piece, &whole))
+        if (!zn_defrag_add(in->defrag, &fragment, &whole))
             return ZN_STAT_FRAGMENTS;
         f->bytes = whole.bytes;
         f->protocol = (uint8_t)whole.kind;
@@ -73,8 +73,8 @@ static void count_encapsulations(zn_stats *stats, uint32_t seen)
 }
 
 /* A frame of t_ns that was decoded as *p, or *fragment: true when it makes *p. */
-static inline bool take_decoded(zn_intake *in, int64_t t_ns, zn_stat why, zn_fragment *fragment,
-                                zn_packet *p)
+static inline bool take_decoded(zn_packet_decoder *in, int64_t t_ns, zn_stat why,
+                                zn_fragment *fragment, zn_packet *p)
 {
     if (ZN_UNLIKELY(why == ZN_STAT_FRAGMENTS)) {
         why = take_fragment(in, t_ns, fragment, p);
@@ -97,7 +97,7 @@ static inline zn_packet_input input_of(const zn_frame *frame)
     return (zn_packet_input){{frame->data, frame->captured}, frame->wire, frame->link_type};
 }
 
-static inline zn_stat decode(const zn_intake *in, const zn_frame *frame, zn_packet *p,
+static inline zn_stat decode(const zn_packet_decoder *in, const zn_frame *frame, zn_packet *p,
                              zn_fragment *fragment)
 {
     zn_packet_input input = input_of(frame);
@@ -106,7 +106,7 @@ static inline zn_stat decode(const zn_intake *in, const zn_frame *frame, zn_pack
 }
 
 /* Counts n frames, whatever they are like, and remembers the times of those that have one. */
-static void count_frames(zn_intake *in, const zn_frame *frames, size_t n)
+static void count_frames(zn_packet_decoder *in, const zn_frame *frames, size_t n)
 {
     uint64_t captured = 0, wire = 0, cut = 0, timeless = 0;
     uint64_t first_ns =
@@ -162,7 +162,7 @@ static inline bool tally_frame(tally *t, const zn_frame *frame)
     return true;
 }
 
-static void end_tally(zn_intake *in, tally t, const zn_frame *frames, size_t n)
+static void end_tally(zn_packet_decoder *in, tally t, const zn_frame *frames, size_t n)
 {
     in->in_order = t.in_order;
     if (!t.in_order || t.cut != 0 || n == 0 || in->last_ns < 0 || frames->t_ns < in->last_ns) {
@@ -176,7 +176,7 @@ static void end_tally(zn_intake *in, tally t, const zn_frame *frames, size_t n)
 }
 
 /* A frame that is not usual: true when it makes *p. */
-__attribute__((noinline)) static bool take_unusual(zn_intake *in, const zn_frame *frame,
+__attribute__((noinline)) static bool take_unusual(zn_packet_decoder *in, const zn_frame *frame,
                                                    zn_packet *p)
 {
     zn_packet_input input = input_of(frame);
@@ -185,7 +185,8 @@ __attribute__((noinline)) static bool take_unusual(zn_intake *in, const zn_frame
     return take_decoded(in, frame->t_ns, why, &fragment, p);
 }
 
-size_t zn_intake_take(zn_intake *in, const zn_frame *frames, size_t n, zn_packet **out)
+size_t zn_packet_decoder_take(zn_packet_decoder *in, const zn_frame *frames, size_t n,
+                              zn_packet **out)
 {
     zn_packet *p = in->packets;
     size_t packets = 0;
@@ -196,7 +197,7 @@ size_t zn_intake_take(zn_intake *in, const zn_frame *frames, size_t n, zn_packet
         if (ZN_UNLIKELY(!tally_frame(&t, frame)))
             continue;
         p->t_ns = frame->t_ns;
-        if (ZN_LIKELY(zn_packet_decode_usual(&input, &in->flow_key, p))) {
+        if (ZN_LIKELY(zn_packet_decode_fast(&input, &in->flow_key, p))) {
             if (ZN_UNLIKELY(p->encapsulations != 0))
                 count_encapsulations(in->stats, p->encapsulations);
         } else if (!take_unusual(in, frame, p)) {
@@ -209,10 +210,11 @@ size_t zn_intake_take(zn_intake *in, const zn_frame *frames, size_t n, zn_packet
     return packets;
 }
 
-void zn_intake_decode(const zn_intake *in, const zn_frame *frames, size_t n, zn_decoded *out)
+void zn_packet_decoder_decode(const zn_packet_decoder *in, const zn_frame *frames, size_t n,
+                              zn_decoded *out)
 {
     size_t fragments = 0;
-    ZN_ASSERT(n <= ZN_INTAKE_AHEAD);
+    ZN_ASSERT(n <= ZN_DECODER_AHEAD);
     for (size_t i = 0; i < n; i++) {
         if (ZN_UNLIKELY(frames[i].t_ns < 0))
             continue;
@@ -228,19 +230,19 @@ void zn_intake_decode(const zn_intake *in, const zn_frame *frames, size_t n, zn_
 }
 
 /* What the packets behind the i-th will be asked for lies in another processor's cache. */
-static inline void fetch_ahead(const zn_intake *in, const zn_decoded *d, size_t i)
+static inline void fetch_ahead(const zn_packet_decoder *in, const zn_decoded *d, size_t i)
 {
-    const zn_packet *next = &d->packets[i] + ZN_INTAKE_GROUP, *later = next + ZN_INTAKE_GROUP;
-    if (i + 2 * ZN_INTAKE_GROUP < d->n) {
+    const zn_packet *next = &d->packets[i] + ZN_DECODER_GROUP, *later = next + ZN_DECODER_GROUP;
+    if (i + 2 * ZN_DECODER_GROUP < d->n) {
         ZN_PREFETCH(later);
         ZN_PREFETCH((const uint8_t *)later + ZN_CACHE_LINE);
     }
-    if (i + ZN_INTAKE_GROUP < d->n)
+    if (i + ZN_DECODER_GROUP < d->n)
         zn_flow_prefetch(in->flows, next->hash);
 }
 
-size_t zn_intake_join(zn_intake *in, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,
-                      zn_packet **out)
+size_t zn_packet_decoder_join(zn_packet_decoder *in, const zn_frame *frames, zn_decoded *d,
+                              size_t at, size_t n, zn_packet **out)
 {
     size_t packets = 0;
     tally t = begin_tally();

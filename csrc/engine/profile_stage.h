@@ -4,8 +4,8 @@
  * Where an engine is at work, for a sampler on another thread: what share of the samples a stage
  * has is its share of the time. A mark costs one store, so that what is measured is the real run.
  */
-#ifndef ZN_BASE_STAGE_H
-#define ZN_BASE_STAGE_H
+#ifndef ZN_ENGINE_PROFILE_STAGE_H
+#define ZN_ENGINE_PROFILE_STAGE_H
 
 #include <stdatomic.h>
 
@@ -19,26 +19,26 @@
     X(Z, "z")                                                                                      \
     X(WRITE, "write")
 
-typedef enum zn_stage {
-#define ZN_STAGE_ENUM(name, text) ZN_STAGE_##name,
-    ZN_STAGES(ZN_STAGE_ENUM)
-#undef ZN_STAGE_ENUM
-        ZN_STAGE_COUNT
-} zn_stage;
+typedef enum zn_profile_stage {
+#define ZN_PROFILE_STAGE_ENUM(name, text) ZN_PROFILE_STAGE_##name,
+    ZN_STAGES(ZN_PROFILE_STAGE_ENUM)
+#undef ZN_PROFILE_STAGE_ENUM
+        ZN_PROFILE_STAGE_COUNT
+} zn_profile_stage;
 
-typedef _Atomic unsigned char zn_stage_mark;
+typedef _Atomic unsigned char zn_profile_stage_mark;
 
 /* What people call it. */
-const char *zn_stage_name(zn_stage stage);
+const char *zn_profile_stage_name(zn_profile_stage stage);
 
-static inline void zn_stage_enter(zn_stage_mark *mark, zn_stage stage)
+static inline void zn_profile_stage_enter(zn_profile_stage_mark *mark, zn_profile_stage stage)
 {
     atomic_store_explicit(mark, (unsigned char)stage, memory_order_relaxed);
 }
 
-static inline zn_stage zn_stage_read(const zn_stage_mark *mark)
+static inline zn_profile_stage zn_profile_stage_read(const zn_profile_stage_mark *mark)
 {
-    return (zn_stage)atomic_load_explicit(mark, memory_order_relaxed);
+    return (zn_profile_stage)atomic_load_explicit(mark, memory_order_relaxed);
 }
 
 #endif

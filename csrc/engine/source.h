@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A capture, its filter (or NULL), and how many frames of which link type it held. */
-#ifndef ZN_SOURCE_H
-#define ZN_SOURCE_H
+#ifndef ZN_ENGINE_SOURCE_H
+#define ZN_ENGINE_SOURCE_H
 
 #include "capture/capture.h"
 #include "capture/filter.h"

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "flow/flow.h"
 
-#include "flow/flow_internal.h"
 #include "flow/flow_fast.h"
+#include "flow/flow_internal.h"
 
 #define SEGMENTS_PER_FLOW 8 /* in flight, on average over all flows */
 
@@ -29,9 +29,9 @@ static int init_entries(zn_flow_table *t, uint32_t max_flows, zn_error *err)
 {
     int rc = zn_slab_init(&t->flows, sizeof(zn_flow), max_flows, err);
     if (rc == 0)
-        rc = zn_slab_init(&t->besides, sizeof(zn_flow_beside), max_flows, err);
+        rc = zn_slab_init(&t->besides, sizeof(zn_flow_cold), max_flows, err);
     if (rc == 0)
-        rc = zn_slab_init(&t->resents, sizeof(zn_flow_resents), max_flows, err);
+        rc = zn_slab_init(&t->resents, sizeof(zn_flow_retransmission_pair), max_flows, err);
     if (rc == 0)
         rc = zn_slab_init(&t->gaps, sizeof(zn_seq_gaps), max_flows, err);
     if (rc != 0)
@@ -255,7 +255,7 @@ void zn_flow_close(zn_flow_table *t, uint32_t flow, zn_flow_end why)
     f->settled = 0;
     if (why != ZN_FLOW_FIN && why != ZN_FLOW_RST)
         zn_flow_index_remove(t, flow);
-    if (f->resent != 0)
+    if (f->retransmissions != 0)
         zn_flow_drop_gaps(t, f);
     if (t->paths != NULL && f->tuple.proto == ZN_PROTO_TCP)
         zn_tcp_path_close(&t->segments, zn_flow_path(t, f));
@@ -307,8 +307,8 @@ void zn_flow_free(zn_flow_table *t, uint32_t flow)
     zn_flow *f = zn_flow_at(t, flow);
     if (f->indexed)
         zn_flow_index_remove(t, flow);
-    if ((f->resent | f->beside) != 0)
-        zn_flow_free_beside(t, f);
+    if ((f->retransmissions | f->cold) != 0)
+        zn_flow_free_cold(t, f);
     memset(f, 0, sizeof *f);
     zn_slab_give(&t->flows, flow);
 }
@@ -319,12 +319,12 @@ uint32_t zn_flow_live(const zn_flow_table *t)
 }
 
 /* Beside the entry of each flow. */
-static size_t beside_bytes(const zn_flow_table *t)
+static size_t cold_bytes(const zn_flow_table *t)
 {
     return (t->paths == NULL ? 0 : sizeof *t->paths) + (t->layer7 == NULL ? 0 : sizeof *t->layer7);
 }
 
-uint32_t zn_flow_behind(const zn_flow_table *t, uint32_t flow)
+uint32_t zn_flow_after(const zn_flow_table *t, uint32_t flow)
 {
     while (flow < t->flows.used_high)
         if (zn_flow_at(t, ++flow)->tuple.proto != 0)
@@ -334,7 +334,7 @@ uint32_t zn_flow_behind(const zn_flow_table *t, uint32_t flow)
 
 size_t zn_flow_memory(const zn_flow_table *t)
 {
-    return sizeof *t + zn_slab_bytes(&t->flows) + t->flows.used_high * beside_bytes(t) +
+    return sizeof *t + zn_slab_bytes(&t->flows) + t->flows.used_high * cold_bytes(t) +
            zn_slab_bytes(&t->besides) + zn_slab_bytes(&t->resents) +
            t->closed.high * sizeof *t->closed.at + zn_slab_bytes(&t->gaps) +
            zn_slab_bytes(&t->segments) + zn_slab_bytes(&t->parts) + zn_slab_bytes(&t->overflow) +
@@ -349,7 +349,7 @@ static size_t full_bytes(const zn_slab *s)
 size_t zn_flow_memory_max(const zn_flow_table *t)
 {
     return sizeof *t + full_bytes(&t->flows) +
-           t->flows.cap * (beside_bytes(t) + sizeof *t->closed.at) + full_bytes(&t->besides) +
+           t->flows.cap * (cold_bytes(t) + sizeof *t->closed.at) + full_bytes(&t->besides) +
            full_bytes(&t->resents) + full_bytes(&t->gaps) + full_bytes(&t->segments) +
            full_bytes(&t->parts) + full_bytes(&t->overflow) + t->bucket_cap * sizeof *t->buckets;
 }
@@ -364,7 +364,8 @@ static uint32_t length_of(const zn_flow_table *t, const zn_flow_list *list)
 
 const char *zn_flow_check(const zn_flow_table *t)
 {
-    uint32_t live = 0, open = 0, emitted = 0, in_wheel = 0, beside = 0, resent = 0, indexed = 0;
+    uint32_t live = 0, open = 0, emitted = 0, in_wheel = 0, cold = 0, retransmissions = 0,
+             indexed = 0;
     for (uint32_t flow = 1; flow <= t->flows.used_high; flow++) {
         const zn_flow *f = zn_flow_at(t, flow);
         if (f->tuple.proto == 0)
@@ -372,8 +373,8 @@ const char *zn_flow_check(const zn_flow_table *t)
         live++;
         open += f->end == ZN_FLOW_OPEN;
         emitted += f->emitted;
-        beside += f->beside != 0;
-        resent += f->resent != 0;
+        cold += f->cold != 0;
+        retransmissions += f->retransmissions != 0;
         indexed += f->indexed;
         if (f->indexed && !zn_flow_index_has(t, flow))
             return "an indexed flow is not in the index";
@@ -392,7 +393,7 @@ const char *zn_flow_check(const zn_flow_table *t)
         return "lingering flows do not add up";
     if (live - open - emitted != t->closed.end - t->closed.first)
         return "closed flows do not add up";
-    if (beside != t->besides.live || resent != t->resents.live)
+    if (cold != t->besides.live || retransmissions != t->resents.live)
         return "what flows have beside their entries does not add up";
     return in_wheel == open ? NULL : "the timer wheel does not add up";
 }

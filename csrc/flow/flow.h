@@ -15,20 +15,20 @@
  *
  * Semantics of opening, closing and completeness: Tstat's, as docs/tstat.md tells them.
  */
-#ifndef ZN_STATE_FLOW_H
-#define ZN_STATE_FLOW_H
+#ifndef ZN_FLOW_FLOW_H
+#define ZN_FLOW_FLOW_H
 
-#include "util/arena.h"
-#include "packet/packet.h"
-#include "util/column_sets.h"
-#include "util/stats.h"
 #include "flow/layer7.h"
 #include "flow/tcp_rtt.h"
+#include "packet/packet.h"
+#include "util/arena.h"
+#include "util/column_sets.h"
+#include "util/stats.h"
 
 #define ZN_FLOW_VISIT_S 16
-#define ZN_FLOW_SPARE 32      /* flows a table has room for beyond its cap, until room is made */
-#define ZN_FLOW_ROOM_MAX 1088 /* most flows closed early at a time */
-#define ZN_FLOW_AHEAD 16      /* closed flows whose entries are fetched before their turn */
+#define ZN_FLOW_SPARE 32       /* flows a table has room for beyond its cap, until room is made */
+#define ZN_FLOW_EVICT_MAX 1088 /* most flows closed early at a time */
+#define ZN_FLOW_AHEAD 16       /* closed flows whose entries are fetched before their turn */
 #define ZN_FLOW_LINGER_NS (10 * ZN_NS_PER_S)
 #define ZN_WELL_KNOWN_PORTS 1024 /* ports below are servers' */
 #define ZN_FLOW_TCP_IDLE_NS (300 * ZN_NS_PER_S)
@@ -68,25 +68,26 @@ typedef struct zn_flow_side {
 _Static_assert(sizeof(zn_flow_side) == 64, "a side is one cache line");
 
 /* The rest of it. */
-typedef struct zn_flow_rare {
+typedef struct zn_flow_flag_counts {
     uint16_t rst, syn;
-} zn_flow_rare;
+} zn_flow_flag_counts;
 
 /* What one endpoint sent again or out of order. Most flows have none of it, and no room for it. */
-typedef struct zn_flow_resent {
+typedef struct zn_flow_retransmissions {
     uint64_t bytes; /* payload seen before */
     uint32_t packets, packets_out_of_order;
     uint32_t gaps; /* zn_seq_gaps of bytes not seen yet, 0: none */
-} zn_flow_resent;
+} zn_flow_retransmissions;
 
 /* What few flows have beside their entry. */
-typedef struct zn_flow_beside {
-    uint32_t resolution; /* analyzer/dn_hunter: how the client came by the server's address, 0: none */
+typedef struct zn_flow_cold {
+    uint32_t
+        resolution; /* analyzer/dn_hunter: how the client came by the server's address, 0: none */
     uint8_t epoch[sizeof(int64_t)]; /* where it is later than that of first_ns; 0: it is not */
     zn_addr user;                   /* of a flow with user_outside */
     zn_addr pseudonym;              /* of the end whose pseudonym is not in the entry */
-} zn_flow_beside;
-_Static_assert(sizeof(zn_flow_beside) == 44, "what is beside an entry has no holes");
+} zn_flow_cold;
+_Static_assert(sizeof(zn_flow_cold) == 44, "what is beside an entry has no holes");
 
 /* zn_flow.settled: nothing is asked of a side's next segments (zn_tcp_may_settle), or only what
  * they begin. */
@@ -101,7 +102,7 @@ typedef enum zn_flow_end {
     ZN_FLOW_FIN, /* both FINs acknowledged */
     ZN_FLOW_RST,
     ZN_FLOW_IDLE,
-    ZN_FLOW_EARLY, /* to make room for others */
+    ZN_FLOW_EVICTED, /* to make room for others */
     ZN_FLOW_INPUT_END
 } zn_flow_end;
 
@@ -112,8 +113,8 @@ typedef struct zn_flow {
     /* Kept here for anon/, as below: state of the name search and of the address columns. */
     uint32_t stream; /* head bytes being collected, 0: none */
     union {
-        uint32_t head_seq; /* TCP: sequence number where the head in progress or the next starts */
-        uint32_t datagram; /* UDP: analyzer/names' state of a QUIC or DTLS flow, 0: none */
+        uint32_t parse_seq; /* TCP: sequence number where the head in progress or the next starts */
+        uint32_t datagram;  /* UDP: analyzer/names' state of a QUIC or DTLS flow, 0: none */
     };
     uint8_t client;         /* tuple index of the client */
     uint8_t end : 4;        /* zn_flow_end */
@@ -130,7 +131,7 @@ typedef struct zn_flow {
     uint8_t user : 2;   /* tuple index of the user, or ZN_FLOW_NO_USER */
     uint8_t opener : 1; /* tuple index of whoever was taken for the client at first */
     bool fin_seen : 1;  /* TCP: of either side */
-    uint8_t head_tries : 4;
+    uint8_t parse_tries : 4;
     uint8_t addr_vote : 2; /* release/gate's decision on the server address */
     uint8_t protocol : 6;  /* analyzer/names: what the flow was recognised as */
     uint8_t service;       /* analyzer/service: state of the search for what both sides speak */
@@ -138,14 +139,14 @@ typedef struct zn_flow {
 
     zn_flow_side side[2]; /* by tuple index */
     int64_t first_ns;
-    zn_addr pseudonym;       /* the opener's; the other's is zn_flow_pseudonym's */
-    uint32_t bucket;         /* low bits of the tuple's hash, which choose the bucket */
-    uint32_t next, previous; /* lingering: neighbours; open: part of the wheel, place there */
-    uint32_t names;          /* first name entry, 0: none */
-    uint32_t resent;         /* two zn_flow_resent, by tuple index; 0: none */
-    uint32_t beside;         /* a zn_flow_beside, 0: none */
-    zn_flow_rare rare[2];    /* by tuple index */
-    uint16_t header_table;   /* HTTP/2: analyzer/names' table of the connection, 0: none */
+    zn_addr pseudonym;        /* the opener's; the other's is zn_flow_pseudonym's */
+    uint32_t bucket;          /* low bits of the tuple's hash, which choose the bucket */
+    uint32_t next, previous;  /* lingering: neighbours; open: part of the wheel, place there */
+    uint32_t names;           /* first name entry, 0: none */
+    uint32_t retransmissions; /* two zn_flow_retransmissions, by tuple index; 0: none */
+    uint32_t cold;            /* a zn_flow_cold, 0: none */
+    zn_flow_flag_counts flag_counts[2]; /* by tuple index */
+    uint16_t header_table; /* HTTP/2: analyzer/names' table of the connection, 0: none */
     uint8_t http_method;
     bool internal[2];           /* by tuple index */
     bool server_was_client : 1; /* release/gate: in an epoch whose clients are forgotten */
@@ -186,7 +187,8 @@ zn_flow *zn_flow_at(const zn_flow_table *t, uint32_t flow);
 
 /* What a side sent again or out of order; NULL: nothing. Valid until the next of the table's
  * functions that takes a zn_flow *. */
-const zn_flow_resent *zn_flow_resent_of(const zn_flow_table *t, const zn_flow *f, unsigned side);
+const zn_flow_retransmissions *zn_flow_retransmissions_of(const zn_flow_table *t, const zn_flow *f,
+                                                          unsigned side);
 
 /* What the table keeps beside the entry of a TCP flow for the E2E and OPTIONS, or the LAYER7
  * columns; NULL for other flows and when it was not asked for. Valid as long as the entry. */
@@ -223,7 +225,7 @@ zn_addr zn_flow_pseudonym(const zn_flow_table *t, const zn_flow *f, unsigned end
 /* The epoch of the pseudonyms: that of first_ns, where one lasts rotate_ns, or a later one. */
 void zn_flow_set_epoch(zn_flow_table *t, zn_flow *f, int64_t epoch, int64_t rotate_ns);
 int64_t zn_flow_epoch(const zn_flow_table *t, const zn_flow *f, int64_t rotate_ns);
-/* zn_flow_beside.resolution. */
+/* zn_flow_cold.resolution. */
 void zn_flow_set_resolution(zn_flow_table *t, zn_flow *f, uint32_t resolution);
 uint32_t zn_flow_resolution(const zn_flow_table *t, const zn_flow *f);
 
@@ -235,8 +237,8 @@ void zn_flow_expire(zn_flow_table *t, int64_t now_ns);
 /* The packet clock was set back to now_ns: every open flow is closed as idle. */
 void zn_flow_rebase(zn_flow_table *t, int64_t now_ns);
 /* Closes flows early, or frees lingering ones, those idle for longest first: `want` of them, but at
- * most ZN_FLOW_ROOM_MAX. There is room once the records of those that closed are written. */
-void zn_flow_make_room(zn_flow_table *t, uint32_t want);
+ * most ZN_FLOW_EVICT_MAX. There is room once the records of those that closed are written. */
+void zn_flow_evict(zn_flow_table *t, uint32_t want);
 /* End of input at now_ns: closes all flows, those past their idle time as idle. */
 void zn_flow_end_input(zn_flow_table *t, int64_t now_ns);
 
@@ -252,7 +254,7 @@ bool zn_flow_complete(const zn_flow *f);
 
 uint32_t zn_flow_live(const zn_flow_table *t);
 /* The flow in the next entry behind `flow` (0: in the first) that has one, open or not; 0: none. */
-uint32_t zn_flow_behind(const zn_flow_table *t, uint32_t flow);
+uint32_t zn_flow_after(const zn_flow_table *t, uint32_t flow);
 /* Bytes in use, and bytes in use when the table is full. */
 size_t zn_flow_memory(const zn_flow_table *t);
 size_t zn_flow_memory_max(const zn_flow_table *t);

@@ -6,39 +6,40 @@
  */
 #include "flow/flow_internal.h"
 
-/* The flow's zn_flow_beside, made where it has none. */
-static zn_flow_beside *beside_at(zn_flow_table *t, zn_flow *f)
+/* The flow's zn_flow_cold, made where it has none. */
+static zn_flow_cold *cold_at(zn_flow_table *t, zn_flow *f)
 {
-    if (f->beside == 0)
-        f->beside = zn_slab_take(&t->besides);
-    return zn_slab_at(&t->besides, f->beside);
+    if (f->cold == 0)
+        f->cold = zn_slab_take(&t->besides);
+    return zn_slab_at(&t->besides, f->cold);
 }
 
 /* NULL: none. */
-static const zn_flow_beside *beside_of(const zn_flow_table *t, const zn_flow *f)
+static const zn_flow_cold *cold_of(const zn_flow_table *t, const zn_flow *f)
 {
-    return ZN_LIKELY(f->beside == 0) ? NULL : zn_slab_at(&t->besides, f->beside);
+    return ZN_LIKELY(f->cold == 0) ? NULL : zn_slab_at(&t->besides, f->cold);
 }
 
-zn_flow_resents *zn_flow_resents_at(zn_flow_table *t, zn_flow *f)
+zn_flow_retransmission_pair *zn_flow_retransmissions_at(zn_flow_table *t, zn_flow *f)
 {
-    if (f->resent == 0)
-        f->resent = zn_slab_take(&t->resents);
-    return zn_slab_at(&t->resents, f->resent);
+    if (f->retransmissions == 0)
+        f->retransmissions = zn_slab_take(&t->resents);
+    return zn_slab_at(&t->resents, f->retransmissions);
 }
 
-const zn_flow_resent *zn_flow_resent_of(const zn_flow_table *t, const zn_flow *f, unsigned side)
+const zn_flow_retransmissions *zn_flow_retransmissions_of(const zn_flow_table *t, const zn_flow *f,
+                                                          unsigned side)
 {
-    const zn_flow_resents *resents;
-    if (ZN_LIKELY(f->resent == 0))
+    const zn_flow_retransmission_pair *resents;
+    if (ZN_LIKELY(f->retransmissions == 0))
         return NULL;
-    resents = zn_slab_at(&t->resents, f->resent);
+    resents = zn_slab_at(&t->resents, f->retransmissions);
     return &resents->side[side];
 }
 
 void zn_flow_drop_gaps(zn_flow_table *t, zn_flow *f)
 {
-    zn_flow_resents *resents = zn_flow_resents_at(t, f);
+    zn_flow_retransmission_pair *resents = zn_flow_retransmissions_at(t, f);
     for (unsigned i = 0; i < 2; i++) {
         if (resents->side[i].gaps != 0)
             zn_slab_give(&t->gaps, resents->side[i].gaps);
@@ -46,63 +47,63 @@ void zn_flow_drop_gaps(zn_flow_table *t, zn_flow *f)
     }
 }
 
-void zn_flow_free_beside(zn_flow_table *t, zn_flow *f)
+void zn_flow_free_cold(zn_flow_table *t, zn_flow *f)
 {
-    if (f->resent != 0)
-        zn_slab_give(&t->resents, f->resent);
-    if (f->beside != 0)
-        zn_slab_give(&t->besides, f->beside);
-    f->resent = f->beside = 0;
+    if (f->retransmissions != 0)
+        zn_slab_give(&t->resents, f->retransmissions);
+    if (f->cold != 0)
+        zn_slab_give(&t->besides, f->cold);
+    f->retransmissions = f->cold = 0;
 }
 
 void zn_flow_set_user(zn_flow_table *t, zn_flow *f, const zn_addr *user)
 {
     f->user_outside = user != NULL;
     if (user != NULL)
-        beside_at(t, f)->user = *user;
+        cold_at(t, f)->user = *user;
 }
 
 const zn_addr *zn_flow_user(const zn_flow_table *t, const zn_flow *f)
 {
-    return f->user_outside ? &beside_of(t, f)->user : &f->tuple.addr[f->user];
+    return f->user_outside ? &cold_of(t, f)->user : &f->tuple.addr[f->user];
 }
 
 void zn_flow_set_pseudonym(zn_flow_table *t, zn_flow *f, unsigned end, const zn_addr *pseudonym)
 {
-    *(end == f->opener ? &f->pseudonym : &beside_at(t, f)->pseudonym) = *pseudonym;
+    *(end == f->opener ? &f->pseudonym : &cold_at(t, f)->pseudonym) = *pseudonym;
 }
 
 zn_addr zn_flow_pseudonym(const zn_flow_table *t, const zn_flow *f, unsigned end)
 {
-    const zn_flow_beside *beside = beside_of(t, f);
+    const zn_flow_cold *cold = cold_of(t, f);
     if (end == f->opener)
         return f->pseudonym;
-    return beside != NULL ? beside->pseudonym : (zn_addr){{0}};
+    return cold != NULL ? cold->pseudonym : (zn_addr){{0}};
 }
 
 void zn_flow_set_epoch(zn_flow_table *t, zn_flow *f, int64_t epoch, int64_t rotate_ns)
 {
     if (ZN_UNLIKELY(epoch != f->first_ns / rotate_ns))
-        memcpy(beside_at(t, f)->epoch, &epoch, sizeof epoch);
+        memcpy(cold_at(t, f)->epoch, &epoch, sizeof epoch);
 }
 
 int64_t zn_flow_epoch(const zn_flow_table *t, const zn_flow *f, int64_t rotate_ns)
 {
-    const zn_flow_beside *beside = beside_of(t, f);
+    const zn_flow_cold *cold = cold_of(t, f);
     int64_t later = 0;
-    if (ZN_UNLIKELY(beside != NULL))
-        memcpy(&later, beside->epoch, sizeof later);
+    if (ZN_UNLIKELY(cold != NULL))
+        memcpy(&later, cold->epoch, sizeof later);
     return later != 0 ? later : f->first_ns / rotate_ns;
 }
 
 void zn_flow_set_resolution(zn_flow_table *t, zn_flow *f, uint32_t resolution)
 {
-    if (resolution != 0 || f->beside != 0)
-        beside_at(t, f)->resolution = resolution;
+    if (resolution != 0 || f->cold != 0)
+        cold_at(t, f)->resolution = resolution;
 }
 
 uint32_t zn_flow_resolution(const zn_flow_table *t, const zn_flow *f)
 {
-    const zn_flow_beside *beside = beside_of(t, f);
-    return beside == NULL ? 0 : beside->resolution;
+    const zn_flow_cold *cold = cold_of(t, f);
+    return cold == NULL ? 0 : cold->resolution;
 }

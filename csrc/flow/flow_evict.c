@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#define ROOM_CHOICE 4
+#define EVICT_CHOICE 4
 
 typedef struct candidate {
     int64_t last_ns;
@@ -19,7 +19,7 @@ typedef struct candidate {
 } candidate;
 
 typedef struct zn_flow_search {
-    candidate found[ROOM_CHOICE * ZN_FLOW_ROOM_MAX];
+    candidate found[EVICT_CHOICE * ZN_FLOW_EVICT_MAX];
     uint32_t n, most;
 } search;
 
@@ -43,14 +43,14 @@ static int by_age(const void *left, const void *right)
     return a->order < b->order ? -1 : 1;
 }
 
-void zn_flow_make_room(zn_flow_table *t, uint32_t want)
+void zn_flow_evict(zn_flow_table *t, uint32_t want)
 {
     search *s = t->search;
-    want = want < ZN_FLOW_ROOM_MAX ? want : ZN_FLOW_ROOM_MAX;
+    want = want < ZN_FLOW_EVICT_MAX ? want : ZN_FLOW_EVICT_MAX;
     for (; want != 0 && t->lingering.first != 0; want--)
         zn_flow_free_lingering(t);
     s->n = 0;
-    s->most = ROOM_CHOICE * want;
+    s->most = EVICT_CHOICE * want;
     for (unsigned age = ZN_WHEEL_AGES; age-- > 0 && s->n < s->most;)
         for (unsigned i = 1; i <= ZN_WHEEL_SLOTS && s->n < s->most; i++)
             search_list(t, s, zn_flow_wheel_at(t->wheel_s + i, age));
@@ -58,8 +58,8 @@ void zn_flow_make_room(zn_flow_table *t, uint32_t want)
     for (uint32_t i = 0; i < s->n; i++) {
         zn_flow_timer_start(t, s->found[i].flow);
         if (i < want) {
-            zn_flow_close(t, s->found[i].flow, ZN_FLOW_EARLY);
-            t->stats->n[ZN_STAT_FLOWS_EARLY]++;
+            zn_flow_close(t, s->found[i].flow, ZN_FLOW_EVICTED);
+            t->stats->n[ZN_STAT_FLOWS_EVICTED]++;
         }
     }
 }

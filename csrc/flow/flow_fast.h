@@ -5,8 +5,8 @@
  * the bytes that its sender sends next, or none; or a datagram; of a flow that is open. All others
  * are zn_flow_update's, which counts these in the same way.
  */
-#ifndef ZN_STATE_FLOW_USUAL_H
-#define ZN_STATE_FLOW_USUAL_H
+#ifndef ZN_FLOW_FLOW_FAST_H
+#define ZN_FLOW_FLOW_FAST_H
 
 #include "flow/flow_table.h"
 
@@ -64,7 +64,7 @@ static inline void zn_tcp_count_next(zn_flow_side *side, const zn_packet *p)
 
 /* False, and nothing is counted, when the segment may be another. `l`: NULL when it is not asked
  * for. */
-static inline bool zn_tcp_count_usual(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
+static inline bool zn_tcp_count_fast(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
 {
     zn_flow_side *side = &f->side[p->sender];
     unsigned flags = p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST | ZN_TCP_ACK);
@@ -87,15 +87,15 @@ static inline bool zn_tcp_count_usual(zn_flow *f, zn_flow_layer7 *l, const zn_pa
 }
 
 /* Counts p where *f, which zn_flow_probe gave, is its flow and p is as said above; `l`: as
- * zn_flow_beside_layer7 has it. False, and nothing is counted: zn_flow_update is to be asked. */
-static inline bool zn_flow_count_usual(const zn_flow_table *t, zn_flow *f, zn_flow_layer7 *l,
-                                       const zn_packet *p)
+ * zn_flow_layer7_at has it. False, and nothing is counted: zn_flow_update is to be asked. */
+static inline bool zn_flow_count_fast(const zn_flow_table *t, zn_flow *f, zn_flow_layer7 *l,
+                                      const zn_packet *p)
 {
     if (!zn_flow_is(f, p) || f->end != ZN_FLOW_OPEN || p->t_ns - f->last_ns > ZN_FLOW_LEAST_IDLE_NS)
         return false;
     if (ZN_UNLIKELY(p->tuple.proto != ZN_PROTO_TCP))
         zn_udp_count(f, p);
-    else if (t->paths != NULL || !zn_tcp_count_usual(f, l, p))
+    else if (t->paths != NULL || !zn_tcp_count_fast(f, l, p))
         return false;
     if (p->t_ns > f->last_ns)
         f->last_ns = p->t_ns;
@@ -110,7 +110,7 @@ static inline bool zn_flow_count_usual(const zn_flow_table *t, zn_flow *f, zn_fl
  * zn_flow_update, zn_flow_close, and the engine before it looks into a packet.
  */
 
-/* What zn_flow_count_usual asks about the flow of a segment, not about the segment, is answered. */
+/* What zn_flow_count_fast asks about the flow of a segment, not about the segment, is answered. */
 static inline bool zn_tcp_may_settle(const zn_flow_table *t, const zn_flow *f, unsigned sender)
 {
     const zn_flow_side *side = &f->side[sender];
@@ -119,7 +119,7 @@ static inline bool zn_tcp_may_settle(const zn_flow_table *t, const zn_flow *f, u
            side->first_ack_ns != 0 && (f->client_acked || !f->syn_acked || sender != f->client);
 }
 
-/* zn_flow_count_usual for a packet that is not older than what the flow had before; false also when
+/* zn_flow_count_fast for a packet that is not older than what the flow had before; false also when
  * of its side this bit of zn_flow.settled is not set: ZN_FLOW_SETTLED or ZN_FLOW_SEARCHED. */
 static inline bool zn_flow_count_settled(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p,
                                          unsigned bit)

@@ -4,8 +4,8 @@
  * Shared by flow.c (life), flow_index.c (lookup), flow_beside.c (what few have), flow_timer.c
  * (expiry), flow_wheel.c and tcp.c (counting).
  */
-#ifndef ZN_STATE_FLOW_INTERNAL_H
-#define ZN_STATE_FLOW_INTERNAL_H
+#ifndef ZN_FLOW_FLOW_INTERNAL_H
+#define ZN_FLOW_FLOW_INTERNAL_H
 
 #include "flow/flow_table.h"
 
@@ -28,12 +28,12 @@ void zn_flow_timer_start(zn_flow_table *t, uint32_t flow);
  * last_ns is set. */
 void zn_flow_timer_wake(zn_flow_table *t, const zn_flow *f);
 
-/* The flow's zn_flow_resents, made where it has none. */
-zn_flow_resents *zn_flow_resents_at(zn_flow_table *t, zn_flow *f);
+/* The flow's zn_flow_retransmission_pair, made where it has none. */
+zn_flow_retransmission_pair *zn_flow_retransmissions_at(zn_flow_table *t, zn_flow *f);
 /* Forgets the holes of a flow that has any of them. */
 void zn_flow_drop_gaps(zn_flow_table *t, zn_flow *f);
 /* Frees what the flow has beside its entry. */
-void zn_flow_free_beside(zn_flow_table *t, zn_flow *f);
+void zn_flow_free_cold(zn_flow_table *t, zn_flow *f);
 
 void zn_flow_list_append(zn_flow_table *t, zn_flow_list *list, uint32_t flow);
 void zn_flow_list_remove(zn_flow_table *t, zn_flow_list *list, uint32_t flow);

@@ -4,8 +4,8 @@
  * The inside of a flow table, and what of it is done for every packet and stands in line where it
  * is used: flow/flow*.c and the engine's packet path. Everybody else takes flow/flow.h.
  */
-#ifndef ZN_STATE_FLOW_TABLE_H
-#define ZN_STATE_FLOW_TABLE_H
+#ifndef ZN_FLOW_FLOW_TABLE_H
+#define ZN_FLOW_FLOW_TABLE_H
 
 #include "flow/flow.h"
 
@@ -25,9 +25,9 @@ typedef struct zn_flow_bucket {
 } zn_flow_bucket;
 _Static_assert(sizeof(zn_flow_bucket) == 64, "a bucket is one cache line");
 
-typedef struct zn_flow_resents {
-    zn_flow_resent side[2]; /* by tuple index */
-} zn_flow_resents;
+typedef struct zn_flow_retransmission_pair {
+    zn_flow_retransmissions side[2]; /* by tuple index */
+} zn_flow_retransmission_pair;
 
 /* Flows that closed, in their order: at[first] to at[end - 1]. No list, whose links would have to
  * be read one after the other. */
@@ -64,15 +64,15 @@ struct zn_flow_table {
     uint32_t grow_above;  /* flows for which there are too few */
     zn_slab overflow;     /* further buckets */
     zn_slab flows;
-    zn_slab besides; /* zn_flow_beside */
-    zn_slab resents; /* zn_flow_resents */
+    zn_slab besides; /* zn_flow_cold */
+    zn_slab resents; /* zn_flow_retransmission_pair */
     zn_slab gaps;
     zn_tcp_path *paths;                  /* by flow, NULL: not asked for; costs what it touches */
     zn_flow_layer7 *layer7;              /* the same */
     zn_slab segments;                    /* of the paths */
     zn_slab parts;                       /* of the wheel's lists */
     zn_wheel_list wheel[ZN_WHEEL_LISTS]; /* open flows: of each slot, by how long they were idle */
-    struct zn_flow_search *search;       /* zn_flow_make_room's */
+    struct zn_flow_search *search;       /* zn_flow_evict's */
     int64_t wheel_s;                     /* second up to which the wheel has turned */
     int64_t due_ns;                      /* the first time at which it turns again */
     bool wheel_started;
@@ -121,7 +121,7 @@ static inline zn_flow_layer7 *zn_flow_layer7_entry(const zn_flow_table *t, const
 
 /* What lies beside an entry for the LAYER7 columns, of a flow of either protocol; NULL: not asked
  * for. */
-static inline zn_flow_layer7 *zn_flow_beside_layer7(const zn_flow_table *t, uint32_t flow)
+static inline zn_flow_layer7 *zn_flow_layer7_at(const zn_flow_table *t, uint32_t flow)
 {
     return t->layer7 == NULL ? NULL : &t->layer7[flow - 1];
 }

@@ -22,8 +22,8 @@ int64_t zn_flow_idle_ns(const zn_flow *f)
         return udp ? ZN_FLOW_UDP_IDLE_NS : ZN_FLOW_TCP_IDLE_NS;
     if (udp)
         return client->packets + server->packets == 1 ? ZN_FLOW_UDP_SINGLE_NS : ZN_FLOW_UDP_IDLE_NS;
-    if (server->packets == 0 && f->rare[f->client].syn != 0 &&
-        client->packets == f->rare[f->client].syn)
+    if (server->packets == 0 && f->flag_counts[f->client].syn != 0 &&
+        client->packets == f->flag_counts[f->client].syn)
         return ZN_FLOW_SYN_IDLE_NS;
     return ZN_FLOW_TCP_IDLE_NS;
 }
@@ -187,7 +187,7 @@ static bool stay_together(zn_flow_table *t, uint32_t part, int64_t now_ns)
     return true;
 }
 
-static void settle(zn_flow_table *t, uint32_t flow, const turn *now)
+static void expire_or_requeue(zn_flow_table *t, uint32_t flow, const turn *now)
 {
     const zn_flow *f = zn_flow_entry(t, flow);
     if (now->why == TURN_REBASE || is_idle(f, now->now_ns))
@@ -218,7 +218,7 @@ static void turn_part(zn_flow_table *t, uint32_t part, const turn *now)
         return;
     n = zn_flow_wheel_take(t, part, flow);
     for (size_t i = 0; i < n; i++)
-        settle(t, flow[i], now);
+        expire_or_requeue(t, flow[i], now);
 }
 
 /* Of the parts behind the first, each is one step of fetching ahead of the one before it. */

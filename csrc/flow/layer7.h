@@ -4,8 +4,8 @@
  * What a TCP flow has beside its entry when its table was asked for ZN_SET_LAYER7. flow/tcp counts
  * the messages; the rest is analyzer/layer7's.
  */
-#ifndef ZN_STATE_LAYER7_H
-#define ZN_STATE_LAYER7_H
+#ifndef ZN_FLOW_LAYER7_H
+#define ZN_FLOW_LAYER7_H
 
 #include "util/base.h"
 
@@ -26,7 +26,7 @@ typedef struct zn_flow_layer7 {
     uint32_t stream;         /* its bytes from there, being collected; 0: none */
     uint16_t server_version; /* 0: no ServerHello */
     uint8_t state;           /* analyzer/layer7's */
-    uint8_t pieces;          /* segments put into `stream` */
+    uint8_t segments;        /* segments put into `stream` */
     uint8_t version_count;
     uint8_t alpn[2];
     uint8_t session; /* bits of Tstat's tls_session_stat */

@@ -68,12 +68,13 @@ static void touching(const zn_stream *s, uint32_t from, uint32_t to, unsigned *f
 }
 
 /* Bytes both the ranges and the piece have are the same. */
-static bool agrees(const zn_stream_range *range, const uint8_t *bytes, uint32_t from, zn_span piece)
+static bool agrees(const zn_stream_range *range, const uint8_t *bytes, uint32_t from,
+                   zn_span segment)
 {
-    uint32_t to = from + (uint32_t)piece.n;
+    uint32_t to = from + (uint32_t)segment.n;
     uint32_t a = range->from > from ? range->from : from;
     uint32_t b = range->to < to ? range->to : to;
-    return a >= b || memcmp(bytes + a, piece.p + (a - from), b - a) == 0;
+    return a >= b || memcmp(bytes + a, segment.p + (a - from), b - a) == 0;
 }
 
 /* Replaces ranges first .. last-1 by one that covers them and [from, to). */
@@ -91,26 +92,26 @@ static void merge(zn_stream *s, unsigned first, unsigned last, zn_stream_range w
 }
 
 zn_stream_result zn_stream_add(zn_stream_pool *pool, uint32_t stream, uint32_t offset,
-                               zn_span piece)
+                               zn_span segment)
 {
     zn_stream *s = stream_at(pool, stream);
     uint8_t *bytes = bytes_of(pool, stream);
-    size_t head = zn_stream_head(pool, stream).n;
+    size_t head = zn_stream_start(pool, stream).n;
     zn_stream_range with;
     unsigned first, last;
     if (s->conflict)
         return ZN_STREAM_CONFLICT;
     if (offset >= ZN_STREAM_MAX)
         return ZN_STREAM_OUTSIDE;
-    if (piece.n > ZN_STREAM_MAX - offset)
-        piece.n = ZN_STREAM_MAX - offset;
-    if (piece.n == 0)
+    if (segment.n > ZN_STREAM_MAX - offset)
+        segment.n = ZN_STREAM_MAX - offset;
+    if (segment.n == 0)
         return ZN_STREAM_NOTHING;
     with.from = (uint16_t)offset;
-    with.to = (uint16_t)(offset + piece.n);
+    with.to = (uint16_t)(offset + segment.n);
     touching(s, with.from, with.to, &first, &last);
     for (unsigned i = first; i < last; i++) {
-        if (!agrees(&s->range[i], bytes, offset, piece)) {
+        if (!agrees(&s->range[i], bytes, offset, segment)) {
             s->conflict = true;
             return ZN_STREAM_CONFLICT;
         }
@@ -119,14 +120,14 @@ zn_stream_result zn_stream_add(zn_stream_pool *pool, uint32_t stream, uint32_t o
         return ZN_STREAM_NOTHING;
     if (first == last && s->ranges == ZN_STREAM_RANGES)
         return ZN_STREAM_OUTSIDE;
-    memcpy(bytes + offset, piece.p, piece.n);
-    if (s->pieces != UINT16_MAX)
-        s->pieces++;
+    memcpy(bytes + offset, segment.p, segment.n);
+    if (s->segments != UINT16_MAX)
+        s->segments++;
     merge(s, first, last, with);
-    return zn_stream_head(pool, stream).n > head ? ZN_STREAM_GREW : ZN_STREAM_STORED;
+    return zn_stream_start(pool, stream).n > head ? ZN_STREAM_GREW : ZN_STREAM_STORED;
 }
 
-zn_span zn_stream_head(const zn_stream_pool *pool, uint32_t stream)
+zn_span zn_stream_start(const zn_stream_pool *pool, uint32_t stream)
 {
     const zn_stream *s = stream_at(pool, stream);
     zn_span head = {bytes_of(pool, stream), 0};
@@ -141,7 +142,7 @@ void zn_stream_consume(zn_stream_pool *pool, uint32_t stream, uint32_t bytes)
     uint8_t *base = bytes_of(pool, stream);
     uint32_t end = s->ranges == 0 ? 0 : s->range[s->ranges - 1].to;
     uint8_t kept = 0;
-    s->pieces = 0;
+    s->segments = 0;
     if (bytes > end)
         bytes = end;
     for (uint8_t i = 0; i < s->ranges; i++) {
@@ -169,7 +170,7 @@ bool zn_stream_has_hole(const zn_stream_pool *pool, uint32_t stream)
     return s->ranges > 1 || (s->ranges == 1 && s->range[0].from != 0);
 }
 
-uint32_t zn_stream_pieces(const zn_stream_pool *pool, uint32_t stream)
+uint32_t zn_stream_segments(const zn_stream_pool *pool, uint32_t stream)
 {
-    return stream_at(pool, stream)->pieces;
+    return stream_at(pool, stream)->segments;
 }

@@ -11,8 +11,8 @@
  *
  * Streams live in a pool that is laid out at start and costs the pages it touches.
  */
-#ifndef ZN_STATE_STREAM_H
-#define ZN_STATE_STREAM_H
+#ifndef ZN_FLOW_REASSEMBLY_H
+#define ZN_FLOW_REASSEMBLY_H
 
 #include "util/arena.h"
 #include "util/cursor.h"
@@ -33,8 +33,8 @@ typedef struct zn_stream_range {
 } zn_stream_range;
 
 typedef struct zn_stream {
-    uint32_t link;   /* the slab's, while free */
-    uint16_t pieces; /* that brought something new since the head was last consumed */
+    uint32_t link;     /* the slab's, while free */
+    uint16_t segments; /* that brought something new since the head was last consumed */
     uint8_t ranges;
     bool conflict;
     zn_stream_range range[ZN_STREAM_RANGES]; /* ascending, disjoint, not touching */
@@ -56,9 +56,9 @@ void zn_stream_give(zn_stream_pool *pool, uint32_t stream);
 
 /* Places `piece` at `offset`. */
 zn_stream_result zn_stream_add(zn_stream_pool *pool, uint32_t stream, uint32_t offset,
-                               zn_span piece);
+                               zn_span segment);
 /* The contiguous bytes from the base; borrows until the next add or give. */
-zn_span zn_stream_head(const zn_stream_pool *pool, uint32_t stream);
+zn_span zn_stream_start(const zn_stream_pool *pool, uint32_t stream);
 /* The base moves by `bytes`, whether they are there or not; those before it are wiped. */
 void zn_stream_consume(zn_stream_pool *pool, uint32_t stream, uint32_t bytes);
 /* Where the first stored byte lies, from the base; ZN_STREAM_MAX when none is stored. */
@@ -66,6 +66,6 @@ uint32_t zn_stream_first(const zn_stream_pool *pool, uint32_t stream);
 /* Bytes are stored behind a hole. */
 bool zn_stream_has_hole(const zn_stream_pool *pool, uint32_t stream);
 /* Pieces that brought something new since the head was last consumed, up to UINT16_MAX. */
-uint32_t zn_stream_pieces(const zn_stream_pool *pool, uint32_t stream);
+uint32_t zn_stream_segments(const zn_stream_pool *pool, uint32_t stream);
 
 #endif

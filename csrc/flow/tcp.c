@@ -8,8 +8,8 @@
  * a retransmission. Comparisons are modulo 2^32 (RFC 9293 3.4). Segments that simply come next are
  * counted in the same way, and faster, by flow/flow_fast.h.
  */
-#include "flow/flow_internal.h"
 #include "flow/flow_fast.h"
+#include "flow/flow_internal.h"
 
 /* How much of what its side sent may come before a SYN that is late: a window without scaling. */
 #define BEFORE_SYN_MAX 65536u
@@ -20,17 +20,18 @@
 /* How far beyond that a RST may lie: a capture may have lost so much. */
 #define RESET_BEYOND_MAX (UINT32_C(1) << 26)
 
-static void open_gap(zn_flow_table *t, zn_flow_resent *resent, uint32_t from, uint32_t to)
+static void open_gap(zn_flow_table *t, zn_flow_retransmissions *retransmissions, uint32_t from,
+                     uint32_t to)
 {
     zn_seq_gaps *g;
-    if (resent->gaps == 0) {
-        resent->gaps = zn_slab_take(&t->gaps);
-        if (resent->gaps == 0) {
+    if (retransmissions->gaps == 0) {
+        retransmissions->gaps = zn_slab_take(&t->gaps);
+        if (retransmissions->gaps == 0) {
             t->stats->n[ZN_STAT_GAPS_FULL]++;
             return;
         }
     }
-    g = zn_slab_at(&t->gaps, resent->gaps);
+    g = zn_slab_at(&t->gaps, retransmissions->gaps);
     if (g->n == ZN_SEQ_GAPS) { /* the oldest hole will not be filled any more */
         memmove(g->from, g->from + 1, (ZN_SEQ_GAPS - 1) * sizeof g->from[0]);
         memmove(g->to, g->to + 1, (ZN_SEQ_GAPS - 1) * sizeof g->to[0]);
@@ -48,13 +49,14 @@ static void drop_gap(zn_seq_gaps *g, uint32_t i)
 }
 
 /* Takes [from, to) out of the holes; returns how much of it was a hole. */
-static uint32_t fill_gaps(zn_flow_table *t, zn_flow_resent *resent, uint32_t from, uint32_t to)
+static uint32_t fill_gaps(zn_flow_table *t, zn_flow_retransmissions *retransmissions, uint32_t from,
+                          uint32_t to)
 {
     zn_seq_gaps *g;
     uint32_t filled = 0;
-    if (resent->gaps == 0)
+    if (retransmissions->gaps == 0)
         return 0;
-    g = zn_slab_at(&t->gaps, resent->gaps);
+    g = zn_slab_at(&t->gaps, retransmissions->gaps);
     for (uint32_t i = 0; i < g->n;) {
         uint32_t a = zn_seq_ahead(from, g->from[i]) > 0 ? from : g->from[i];
         uint32_t b = zn_seq_ahead(to, g->to[i]) < 0 ? to : g->to[i];
@@ -80,8 +82,8 @@ static uint32_t fill_gaps(zn_flow_table *t, zn_flow_resent *resent, uint32_t fro
         i++;
     }
     if (g->n == 0) {
-        zn_slab_give(&t->gaps, resent->gaps);
-        resent->gaps = 0;
+        zn_slab_give(&t->gaps, retransmissions->gaps);
+        retransmissions->gaps = 0;
     }
     return filled;
 }
@@ -94,9 +96,9 @@ typedef struct direction {
 } direction;
 
 /* Where it is told what it sent again or out of order. */
-static zn_flow_resent *resent_of(const direction *d)
+static zn_flow_retransmissions *retransmissions_of(const direction *d)
 {
-    return &zn_flow_resents_at(d->t, d->f)->side[d->side - d->f->side];
+    return &zn_flow_retransmissions_at(d->t, d->f)->side[d->side - d->f->side];
 }
 
 /* The part of [from, from + n) that was sent before; *missing grows by what filled holes. */
@@ -108,7 +110,7 @@ static uint32_t sent_before(const direction *d, uint32_t from, uint32_t n, uint3
         return 0;
     if (n > (uint32_t)room)
         n = (uint32_t)room;
-    filled = fill_gaps(d->t, resent_of(d), from, from + n);
+    filled = fill_gaps(d->t, retransmissions_of(d), from, from + n);
     *missing += filled;
     return n - filled;
 }
@@ -128,16 +130,16 @@ static place count_again(const direction *d, const zn_packet *p, uint32_t end)
     place where;
     uint32_t syn = (p->tcp_flags & ZN_TCP_SYN) != 0, fin = (p->tcp_flags & ZN_TCP_FIN) != 0;
     uint32_t missing = 0, flags, bytes;
-    zn_flow_resent *resent;
+    zn_flow_retransmissions *retransmissions;
     flags = sent_before(d, p->seq, syn, &missing);
     bytes = sent_before(d, p->seq + syn, p->payload_len, &missing);
     flags += sent_before(d, end - fin, fin, &missing);
     where.again = flags + bytes != 0;
     where.out_of_order = missing != 0 && zn_seq_ahead(end, d->side->next_seq) < 0;
-    resent = resent_of(d);
-    resent->bytes += bytes;
-    resent->packets += where.again;
-    resent->packets_out_of_order += where.out_of_order;
+    retransmissions = retransmissions_of(d);
+    retransmissions->bytes += bytes;
+    retransmissions->packets += where.again;
+    retransmissions->packets_out_of_order += where.out_of_order;
     return where;
 }
 
@@ -158,7 +160,7 @@ static place count_sequence(const direction *d, const zn_packet *p)
     if (length == 0)
         return where;
     if (ahead > 0)
-        open_gap(d->t, resent_of(d), side->next_seq, p->seq);
+        open_gap(d->t, retransmissions_of(d), side->next_seq, p->seq);
     else if (ahead < 0)
         where = count_again(d, p, end);
     if (zn_seq_ahead(end, side->next_seq) > 0)
@@ -169,7 +171,8 @@ static place count_sequence(const direction *d, const zn_packet *p)
 static void count_path(zn_flow_table *t, const zn_flow *f, const zn_packet *p, place where)
 {
     const zn_flow_side *side = &f->side[p->sender], *other = &f->side[1 - p->sender];
-    bool side_syn = f->rare[p->sender].syn != 0, other_syn = f->rare[1 - p->sender].syn != 0;
+    bool side_syn = f->flag_counts[p->sender].syn != 0,
+         other_syn = f->flag_counts[1 - p->sender].syn != 0;
     bool syn = (p->tcp_flags & ZN_TCP_SYN) != 0, fin = (p->tcp_flags & ZN_TCP_FIN) != 0;
     zn_path_segment segment = {p, where.again, where.out_of_order, false, false, other->isn};
     segment.moved = (syn && side_syn && side->isn != p->seq) ||
@@ -208,11 +211,11 @@ static void count_syn(zn_flow *f, zn_flow_side *side, const zn_packet *p)
     /* Not where something came before the client's SYN: somebody else may have sent that; nor where
      * a server that echoes segments may send its client's back. */
     bool acks = !f->midstream && p->sender != f->client && answer &&
-                !zn_flow_client_plays_server(f) && f->rare[f->client].syn != 0 &&
+                !zn_flow_client_plays_server(f) && f->flag_counts[f->client].syn != 0 &&
                 p->ack == f->side[f->client].isn + 1;
     if (answer)
         zn_flow_note_server(f, p->sender);
-    f->rare[p->sender].syn = one_more(f->rare[p->sender].syn);
+    f->flag_counts[p->sender].syn = one_more(f->flag_counts[p->sender].syn);
     if (!f->syn_acked || (acks && !f->client_acked))
         side->isn = p->seq;
     f->syn_acked |= acks;
@@ -222,11 +225,11 @@ static void count_syn(zn_flow *f, zn_flow_side *side, const zn_packet *p)
 
 static void count_flags(zn_flow *f, zn_flow_side *side, const zn_packet *p)
 {
-    zn_flow_rare *rare = &f->rare[p->sender];
+    zn_flow_flag_counts *flag_counts = &f->flag_counts[p->sender];
     if ((p->tcp_flags & ZN_TCP_SYN) != 0)
         count_syn(f, side, p);
     if ((p->tcp_flags & ZN_TCP_RST) != 0)
-        rare->rst = one_more(rare->rst);
+        flag_counts->rst = one_more(flag_counts->rst);
     if ((p->tcp_flags & ZN_TCP_FIN) != 0) {
         side->fin = one_more(side->fin);
         f->fin_seen = true;
@@ -296,18 +299,19 @@ static zn_flow_end end_of(const zn_flow *f)
 bool zn_tcp_begins_another(const zn_flow *f, const zn_packet *p)
 {
     const zn_flow_side *side = &f->side[p->sender];
-    if (f->rare[p->sender].syn != 0)
+    if (f->flag_counts[p->sender].syn != 0)
         return p->seq != side->isn && (f->syn_acked || side->packets_data != 0 || side->fin != 0);
     if (!f->midstream) /* the other side opened it, and this one answers with a SYN of its own */
         return false;
     if (side->seq_known)
         return side->next_seq - (p->seq + 1) >= BEFORE_SYN_MAX;
-    return f->rare[1 - p->sender].syn == 0;
+    return f->flag_counts[1 - p->sender].syn == 0;
 }
 
 bool zn_flow_complete(const zn_flow *f)
 {
-    bool client_syn = f->rare[f->client].syn != 0, server_syn = f->rare[1 - f->client].syn != 0;
+    bool client_syn = f->flag_counts[f->client].syn != 0,
+         server_syn = f->flag_counts[1 - f->client].syn != 0;
     if (f->end == ZN_FLOW_FIN) /* one direction alone is no connection */
         return server_syn || f->side[f->client].packets_data == 0;
     return (f->end == ZN_FLOW_RST || f->end == ZN_FLOW_IDLE) && client_syn && server_syn;
@@ -326,7 +330,7 @@ bool zn_tcp_refuse_reset(zn_flow *f, const zn_packet *p)
     side->bytes += p->payload_len;
     side->packets_data += p->payload_len != 0;
     side->acks += (p->tcp_flags & ZN_TCP_ACK) != 0;
-    f->rare[p->sender].rst = one_more(f->rare[p->sender].rst);
+    f->flag_counts[p->sender].rst = one_more(f->flag_counts[p->sender].rst);
     return true;
 }
 

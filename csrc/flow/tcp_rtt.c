@@ -214,11 +214,11 @@ static uint32_t fill_hole(const work *w, uint32_t before, const sent *behind, ui
 }
 
 /* `length` bytes of a segment that was sent before came again. */
-static void repeat(const work *w, uint32_t before, sent *known, uint32_t length, bool first_piece)
+static void repeat(const work *w, uint32_t before, sent *known, uint32_t length, bool first_part)
 {
     surroundings s = {known, at(w->slab, before), w->now_ns - known->t_ns, length, true};
     known->again = true;
-    if (first_piece)
+    if (first_part)
         known->t_ns = w->now_ns;
     known->anomaly = classify(w, &s);
 }
@@ -239,7 +239,7 @@ static void put(const work *w, uint32_t from, uint32_t to)
 {
     uint32_t before = 0, entry = w->side->first;
     const sent *last = at(w->slab, w->side->last);
-    bool first_piece = true;
+    bool first_part = true;
     if (last != NULL && zn_seq_ahead(from, last->to) >= 0) {
         before = w->side->last;
         entry = 0;
@@ -257,8 +257,8 @@ static void put(const work *w, uint32_t from, uint32_t to)
         }
         if (zn_seq_ahead(from, known->to) < 0) {
             uint32_t end = zn_seq_ahead(to, known->to) < 0 ? to : known->to;
-            repeat(w, before, known, end - from, first_piece);
-            first_piece = false;
+            repeat(w, before, known, end - from, first_part);
+            first_part = false;
             from = end;
         }
         before = entry;

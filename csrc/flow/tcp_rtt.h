@@ -12,11 +12,11 @@
  * by the rules of Mellia, Meo, Muscariello and Rossi, "Passive analysis of TCP anomalies" (Computer
  * Networks, 2008).
  */
-#ifndef ZN_STATE_TCP_PATH_H
-#define ZN_STATE_TCP_PATH_H
+#ifndef ZN_FLOW_TCP_RTT_H
+#define ZN_FLOW_TCP_RTT_H
 
-#include "util/arena.h"
 #include "packet/packet.h"
+#include "util/arena.h"
 #include "util/stats.h"
 
 #define ZN_PATH_SEGMENTS 100 /* of a direction; then the oldest merges into its neighbour */

@@ -39,9 +39,9 @@ static void set_text(zn_cell *v, zn_span text)
     v->text = text;
 }
 
-static void set_address(zn_cell *v, const zn_addr *address, zn_shown shown)
+static void set_address(zn_cell *v, const zn_addr *address, zn_disclosure disclosure)
 {
-    v->kind = shown == ZN_SHOWN_NOT ? ZN_CELL_NONE : ZN_CELL_ADDRESS;
+    v->kind = disclosure == ZN_DISCLOSURE_NONE ? ZN_CELL_NONE : ZN_CELL_ADDRESS;
     v->address = address;
 }
 
@@ -89,7 +89,7 @@ static void value_of_side(const zn_column *c, const zn_record *r, zn_cell *v)
         set_count(v, number_of(c, r));
         break;
     case ZN_COLUMN_ADDRESS:
-        set_address(v, &side->addr, side->shown);
+        set_address(v, &side->addr, side->disclosure);
         break;
     case ZN_COLUMN_PORT:
         set_count(v, side->port);
@@ -101,7 +101,7 @@ static void value_of_side(const zn_column *c, const zn_record *r, zn_cell *v)
         set_flag(v, side->internal);
         break;
     case ZN_COLUMN_ENCRYPTED:
-        set_flag(v, side->shown == ZN_SHOWN_PSEUDONYM);
+        set_flag(v, side->disclosure == ZN_DISCLOSURE_PSEUDONYM);
         break;
     case ZN_COLUMN_VERSIONS:
         set_versions(v, side);
@@ -175,10 +175,10 @@ static void value_of_flow(const zn_column *c, const zn_record *r, zn_cell *v)
         set_count(v, r->http_method);
         break;
     case ZN_COLUMN_RESOLVER:
-        set_address(v, &r->resolver, r->resolver_shown);
+        set_address(v, &r->resolver, r->resolver_disclosure);
         break;
     case ZN_COLUMN_RESOLVER_ENCRYPTED:
-        set_flag(v, r->resolver_shown == ZN_SHOWN_PSEUDONYM);
+        set_flag(v, r->resolver_disclosure == ZN_DISCLOSURE_PSEUDONYM);
         break;
     case ZN_COLUMN_NO_COUNT:
         set_count(v, 0);

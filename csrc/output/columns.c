@@ -48,7 +48,7 @@
         {#c "_first_abs", ZN_COLUMN_SIDE_START_MS, (#c)[0], SIDE(first_data_ns), "0.000000"},      \
         OF_SIDE(c, "durat", SIDE_DURATION_S, last_data_ns), BYTES(c, "bytes_all", bytes_all),      \
         COUNT(c, "pkts_all", packets), OF_SIDE(c, "isint", INTERNAL, internal),                    \
-        OF_SIDE(c, "iscrypto", ENCRYPTED, shown), OF_SIDE(c, "type", UDP_TYPE, udp_type)
+        OF_SIDE(c, "iscrypto", ENCRYPTED, disclosure), OF_SIDE(c, "type", UDP_TYPE, udp_type)
 
 static const zn_column core[] = {
     TCP_SIDE(c),
@@ -64,8 +64,8 @@ static const zn_column core[] = {
     MS(s, "first_ack", first_ack_ns),
     OF_SIDE(c, "isint", INTERNAL, internal),
     OF_SIDE(s, "isint", INTERNAL, internal),
-    OF_SIDE(c, "iscrypto", ENCRYPTED, shown),
-    OF_SIDE(s, "iscrypto", ENCRYPTED, shown),
+    OF_SIDE(c, "iscrypto", ENCRYPTED, disclosure),
+    OF_SIDE(s, "iscrypto", ENCRYPTED, disclosure),
     OF_FLOW("con_t", CONNECTION, connection_type),
     ZERO("p2p_t"),
     OF_FLOW("http_t", METHOD, http_method),
@@ -104,7 +104,7 @@ static const zn_column layer7[] = {
     TEXT("http_hostname", NAME_HTTP, name),
     TEXT_OF(c, "TLSvers", VERSIONS, tls_version),
     TEXT_OF(s, "TLSvers", VERSIONS, tls_version),
-    OF_FLOW("dns_enc", RESOLVER_ENCRYPTED, resolver_shown),
+    OF_FLOW("dns_enc", RESOLVER_ENCRYPTED, resolver_disclosure),
 };
 
 static const zn_column udp[] = {

@@ -4,8 +4,8 @@
  * The columns of the flow logs, in one table: names and order as Tstat 3.3 has them, where each
  * value is in a record, and how it is printed. Every format takes its columns from here.
  */
-#ifndef ZN_IO_COLUMNS_H
-#define ZN_IO_COLUMNS_H
+#ifndef ZN_OUTPUT_COLUMNS_H
+#define ZN_OUTPUT_COLUMNS_H
 
 #include "release/record.h"
 #include "util/column_sets.h"
@@ -73,7 +73,7 @@ typedef enum zn_cell_kind {
     ZN_CELL_ADDRESS  /* *address */
 } zn_cell_kind;
 
-#define ZN_CELL_ROOM (5 * ZN_RECORD_VERSIONS)
+#define ZN_CELL_BYTES (5 * ZN_RECORD_VERSIONS)
 
 /* The value of a column in one record; borrows from the record and from itself. */
 typedef struct zn_cell {
@@ -82,7 +82,7 @@ typedef struct zn_cell {
     int64_t ns;
     zn_span text;
     const zn_addr *address;
-    uint8_t room[ZN_CELL_ROOM]; /* for text that is put together */
+    uint8_t room[ZN_CELL_BYTES]; /* for text that is put together */
 } zn_cell;
 
 void zn_column_cell(const zn_column *column, const zn_record *r, zn_cell *out);

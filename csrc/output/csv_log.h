@@ -4,8 +4,8 @@
  * Comma-separated values (RFC 4180, with a line feed alone): every field of every flow, nothing
  * where a value is missing or withheld. Nothing is quoted but lists, which hold commas.
  */
-#ifndef ZN_IO_CSV_LOG_H
-#define ZN_IO_CSV_LOG_H
+#ifndef ZN_OUTPUT_CSV_LOG_H
+#define ZN_OUTPUT_CSV_LOG_H
 
 #include "output/fields.h"
 

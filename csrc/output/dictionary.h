@@ -4,8 +4,8 @@
  * The distinct texts of a column of output/table, numbered in the order in which they came, and laid
  * out as an Arrow string array: offsets and bytes.
  */
-#ifndef ZN_IO_DICTIONARY_H
-#define ZN_IO_DICTIONARY_H
+#ifndef ZN_OUTPUT_DICTIONARY_H
+#define ZN_OUTPUT_DICTIONARY_H
 
 #include "util/addr.h"
 #include "util/cursor.h"

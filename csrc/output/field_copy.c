@@ -5,7 +5,7 @@
 #include "packet/packet.h"
 
 _Static_assert(sizeof(zn_name_source) == sizeof(int) && sizeof(zn_name_status) == sizeof(int) &&
-                   sizeof(zn_shown) == sizeof(int) && sizeof(zn_ech) == sizeof(int),
+                   sizeof(zn_disclosure) == sizeof(int) && sizeof(zn_ech) == sizeof(int),
                "words and what is shown are read as int");
 
 #define AT(member) ((uint32_t)offsetof(zn_record, member))
@@ -20,9 +20,9 @@ static zn_field_copy copy_of_common(zn_common member)
     case ZN_COMMON_PROTO:
         return (zn_field_copy){ZN_COPY_1, AT(proto), 0};
     case ZN_COMMON_CLIENT:
-        return (zn_field_copy){ZN_COPY_ADDRESS, AT(client.addr), AT(client.shown)};
+        return (zn_field_copy){ZN_COPY_ADDRESS, AT(client.addr), AT(client.disclosure)};
     case ZN_COMMON_SERVER:
-        return (zn_field_copy){ZN_COPY_ADDRESS, AT(server.addr), AT(server.shown)};
+        return (zn_field_copy){ZN_COPY_ADDRESS, AT(server.addr), AT(server.disclosure)};
     case ZN_COMMON_NAME_SOURCE:
         return (zn_field_copy){ZN_COPY_WORD, AT(source), 0};
     case ZN_COMMON_NAME_STATUS:
@@ -35,7 +35,7 @@ static zn_field_copy copy_of_common(zn_common member)
         return (zn_field_copy){ZN_COPY_FLAG, AT(complete), AT(midstream)};
     case ZN_COMMON_MIDSTREAM: /* not in a coarse record anyway */
         return (zn_field_copy){ZN_COPY_FLAG, AT(midstream), AT(coarse)};
-    case ZN_COMMON_EARLY:
+    case ZN_COMMON_EVICTED:
         return (zn_field_copy){ZN_COPY_FLAG, AT(early), AT(coarse)};
     case ZN_COMMON_CLIENT_PORT:
         return (zn_field_copy){ZN_COPY_2, AT(client.port), 0};
@@ -77,7 +77,7 @@ static zn_copy_kind kind_of_column(zn_column_kind kind)
     case ZN_COLUMN_DURATION_MS:
         return ZN_COPY_DURATION;
     case ZN_COLUMN_ENCRYPTED:
-        return ZN_COPY_SHOWN;
+        return ZN_COPY_DISCLOSED;
     case ZN_COLUMN_RESOLVER:
         return ZN_COPY_ADDRESS;
     case ZN_COLUMN_NAME_TLS:
@@ -92,11 +92,11 @@ static zn_copy_kind kind_of_column(zn_column_kind kind)
     }
 }
 
-static uint32_t beside_column(zn_column_kind kind)
+static uint32_t secondary_column(zn_column_kind kind)
 {
     switch (kind) {
     case ZN_COLUMN_RESOLVER:
-        return AT(resolver_shown);
+        return AT(resolver_disclosure);
     case ZN_COLUMN_NAME_TLS:
         return ZN_SOURCE_TLS;
     case ZN_COLUMN_NAME_HTTP:
@@ -115,5 +115,5 @@ zn_field_copy zn_field_copy_of(const zn_field *field, uint8_t proto)
         return copy_of_common(field->common);
     if (c == NULL)
         return (zn_field_copy){ZN_COPY_NOTHING, 0, 0};
-    return (zn_field_copy){kind_of_column(c->kind), zn_column_place(c), beside_column(c->kind)};
+    return (zn_field_copy){kind_of_column(c->kind), zn_column_place(c), secondary_column(c->kind)};
 }

@@ -31,7 +31,7 @@ static const common_field common[ZN_COMMON_COUNT] = {
     [ZN_COMMON_S_BYTES] = {"s_bytes", ZN_FIELD_U64, false},
     [ZN_COMMON_COMPLETE] = {"complete", ZN_FIELD_BOOL, true},
     [ZN_COMMON_MIDSTREAM] = {"midstream", ZN_FIELD_BOOL, true},
-    [ZN_COMMON_EARLY] = {"early", ZN_FIELD_BOOL, true},
+    [ZN_COMMON_EVICTED] = {"early", ZN_FIELD_BOOL, true},
 };
 
 static const char *const source_words[] = {
@@ -186,7 +186,7 @@ static void set_word(zn_cell *v, const char *word)
 
 static void set_address(zn_cell *v, const zn_record_side *side)
 {
-    v->kind = side->shown == ZN_SHOWN_NOT ? ZN_CELL_NONE : ZN_CELL_ADDRESS;
+    v->kind = side->disclosure == ZN_DISCLOSURE_NONE ? ZN_CELL_NONE : ZN_CELL_ADDRESS;
     v->address = &side->addr;
 }
 
@@ -251,7 +251,7 @@ static void common_value(zn_common member, const zn_record *r, zn_cell *v)
     case ZN_COMMON_MIDSTREAM:
         set_flag(v, r, r->midstream);
         break;
-    case ZN_COMMON_EARLY:
+    case ZN_COMMON_EVICTED:
         set_flag(v, r, r->early);
         break;
     default:

@@ -6,8 +6,8 @@
  * but for addresses and ports, under Tstat's names. A flow has no value in a column that is not in
  * its protocol's log.
  */
-#ifndef ZN_IO_FIELDS_H
-#define ZN_IO_FIELDS_H
+#ifndef ZN_OUTPUT_FIELDS_H
+#define ZN_OUTPUT_FIELDS_H
 
 #include "output/columns.h"
 
@@ -44,7 +44,7 @@ typedef enum zn_common {
     ZN_COMMON_S_BYTES,
     ZN_COMMON_COMPLETE,
     ZN_COMMON_MIDSTREAM,
-    ZN_COMMON_EARLY,
+    ZN_COMMON_EVICTED,
     ZN_COMMON_COUNT
 } zn_common;
 

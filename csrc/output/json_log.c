@@ -49,7 +49,7 @@ void zn_json_release(zn_text *out, const zn_release *release)
     zn_text_literal(out, "{\"t_ns\":");
     zn_text_i64(out, release->t_ns);
     zn_text_literal(out, ",\"client\":");
-    if (release->client_shown == ZN_SHOWN_NOT) {
+    if (release->client_disclosure == ZN_DISCLOSURE_NONE) {
         zn_text_literal(out, "null");
     } else {
         zn_text_char(out, '"');

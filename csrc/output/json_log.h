@@ -7,8 +7,8 @@
  * where the name says so, and as Tstat tells them in its columns. Nothing needs escaping: names
  * arrive normalised.
  */
-#ifndef ZN_IO_JSON_LOG_H
-#define ZN_IO_JSON_LOG_H
+#ifndef ZN_OUTPUT_JSON_LOG_H
+#define ZN_OUTPUT_JSON_LOG_H
 
 #include "output/fields.h"
 

@@ -14,7 +14,7 @@ static void make_plan(zn_table *t, uint8_t proto)
             zn_field_copy copy = zn_field_copy_of(&t->fields.at[i], proto);
             if (copy.kind == kind)
                 t->plan.step[n++] =
-                    (zn_table_step){copy.offset, copy.beside, i, t->in_stage.column[i].values};
+                    (zn_table_step){copy.offset, copy.beside, i, t->in_staging.column[i].values};
             if (copy.kind == kind && kind == ZN_COPY_ADDRESS)
                 t->staged_column[t->staged_columns++] = i;
             if (copy.kind == kind && kind == ZN_COPY_TEXT)
@@ -44,7 +44,7 @@ int zn_table_init(zn_table *t, const zn_fields *fields, uint8_t proto, zn_error 
 {
     int rc;
     zn_fields_select(&t->fields, fields, proto);
-    rc = zn_table_stage_init(t, err);
+    rc = zn_table_staging_init(t, err);
     if (rc == 0)
         rc = zn_hash_key_random(&t->key, err);
     if (rc != 0)
@@ -57,7 +57,7 @@ int zn_table_init(zn_table *t, const zn_fields *fields, uint8_t proto, zn_error 
 void zn_table_fini(zn_table *t)
 {
     zn_table_block_free(t->block);
-    zn_table_block_free(t->stage);
+    zn_table_block_free(t->staging);
     for (size_t i = 0; i < t->fields.n; i++)
         zn_dictionary_fini(&t->dictionary[i]);
     memset(t, 0, sizeof *t);
@@ -105,14 +105,14 @@ static void put_text(zn_table *t, size_t i, size_t row, const zn_cell *v)
     if (index == ZN_DICTIONARY_FULL)
         t->failed = true;
     else
-        put_4(t->in_stage.column[i].values, row, index);
+        put_4(t->in_staging.column[i].values, row, index);
 }
 
 /* A missing value takes its place as 0. */
 static void put_cell(zn_table *t, size_t i, size_t row, const zn_cell *v)
 {
     zn_field_type type = t->fields.at[i].type;
-    const zn_table_place *column = &t->in_stage.column[i];
+    const zn_table_place *column = &t->in_staging.column[i];
     bool there = v->kind != ZN_CELL_NONE;
     uint8_t bit = (uint8_t)(1u << row % 8);
     ZN_ASSERT(there || column->valid != NULL);
@@ -178,10 +178,10 @@ static void put_bits(const zn_table_plan *plan, size_t row, const char *record)
     const zn_table_step *s = plan->step + plan->end[ZN_COPY_DURATION];
     for (; s < plan->step + plan->end[ZN_COPY_BIT]; s++)
         s->to[row / 8] |= (uint8_t)((record[s->offset] != 0) << row % 8);
-    for (; s < plan->step + plan->end[ZN_COPY_SHOWN]; s++) {
-        int shown;
-        memcpy(&shown, record + s->offset, sizeof shown);
-        s->to[row / 8] |= (uint8_t)((shown == ZN_SHOWN_PSEUDONYM) << row % 8);
+    for (; s < plan->step + plan->end[ZN_COPY_DISCLOSED]; s++) {
+        int disclosure;
+        memcpy(&disclosure, record + s->offset, sizeof disclosure);
+        s->to[row / 8] |= (uint8_t)((disclosure == ZN_DISCLOSURE_PSEUDONYM) << row % 8);
     }
 }
 
@@ -189,11 +189,11 @@ static void put_bits(const zn_table_plan *plan, size_t row, const char *record)
 static void put_flags(zn_table *t, const zn_table_plan *plan, size_t row, const zn_record *r)
 {
     const char *record = (const char *)r;
-    for (uint32_t i = plan->end[ZN_COPY_SHOWN]; i < plan->end[ZN_COPY_FLAG]; i++) {
+    for (uint32_t i = plan->end[ZN_COPY_DISCLOSED]; i < plan->end[ZN_COPY_FLAG]; i++) {
         const zn_table_step *s = &plan->step[i];
         bool is = record[s->offset] != 0 && record[s->beside] == 0;
         t->nulls[s->column] += r->coarse;
-        t->in_stage.column[s->column].valid[row / 8] |= (uint8_t)(!r->coarse << row % 8);
+        t->in_staging.column[s->column].valid[row / 8] |= (uint8_t)(!r->coarse << row % 8);
         s->to[row / 8] |= (uint8_t)((is && !r->coarse) << row % 8);
     }
 }
@@ -209,8 +209,8 @@ static void put_words(zn_table *t, const zn_table_plan *plan, size_t row, const 
         memcpy(&number, record + s->offset, sizeof number);
         if (words[number] == NULL)
             t->nulls[s->column]++;
-        else if (t->in_stage.column[s->column].valid != NULL)
-            t->in_stage.column[s->column].valid[row / 8] |= (uint8_t)(1u << row % 8);
+        else if (t->in_staging.column[s->column].valid != NULL)
+            t->in_staging.column[s->column].valid[row / 8] |= (uint8_t)(1u << row % 8);
         put_4(s->to, row, (uint32_t)(words[number] == NULL ? 0 : number - first_is_nothing));
     }
 }
@@ -221,13 +221,13 @@ static void put_addresses(zn_table *t, const zn_table_plan *plan, size_t row, co
     uint32_t first = plan->end[ZN_COPY_WORD];
     for (uint32_t i = first; i < plan->end[ZN_COPY_ADDRESS]; i++) {
         const zn_table_step *s = &plan->step[i];
-        int shown;
-        memcpy(&shown, record + s->beside, sizeof shown);
-        t->nulls[s->column] += shown == ZN_SHOWN_NOT;
-        if (shown == ZN_SHOWN_NOT)
+        int disclosure;
+        memcpy(&disclosure, record + s->beside, sizeof disclosure);
+        t->nulls[s->column] += disclosure == ZN_DISCLOSURE_NONE;
+        if (disclosure == ZN_DISCLOSURE_NONE)
             continue;
         memcpy(&t->staged[i - first][row], record + s->offset, sizeof(zn_addr));
-        t->in_stage.column[s->column].valid[row / 8] |= (uint8_t)(1u << row % 8);
+        t->in_staging.column[s->column].valid[row / 8] |= (uint8_t)(1u << row % 8);
     }
 }
 
@@ -247,7 +247,7 @@ static void put_texts(zn_table *t, const zn_table_plan *plan, size_t row, const 
         ZN_ASSERT(text.n <= ZN_SHORT_TEXT_MAX);
         to->n = (uint8_t)text.n;
         memcpy(to->text, text.p, to->n);
-        t->in_stage.column[s->column].valid[row / 8] |= (uint8_t)(1u << row % 8);
+        t->in_staging.column[s->column].valid[row / 8] |= (uint8_t)(1u << row % 8);
     }
 }
 
@@ -263,7 +263,7 @@ static void put_cells(zn_table *t, const zn_table_plan *plan, size_t row, const 
 
 void zn_table_add(zn_table *t, const zn_record *r)
 {
-    size_t row = t->rows % ZN_TABLE_STAGE;
+    size_t row = t->rows % ZN_TABLE_STAGING;
     const zn_table_plan *plan = &t->plan;
     const char *record = (const char *)r;
     if (t->failed)
@@ -279,14 +279,14 @@ void zn_table_add(zn_table *t, const zn_record *r)
     if (t->failed)
         return;
     t->rows++;
-    if (row + 1 == ZN_TABLE_STAGE)
-        t->failed = !zn_table_stage_flush(t, ZN_TABLE_STAGE);
+    if (row + 1 == ZN_TABLE_STAGING)
+        t->failed = !zn_table_staging_flush(t, ZN_TABLE_STAGING);
 }
 
 int zn_table_end(zn_table *t, zn_error *err)
 {
-    size_t left = t->rows % ZN_TABLE_STAGE;
-    if (t->failed || (left != 0 && !zn_table_stage_flush(t, left))) {
+    size_t left = t->rows % ZN_TABLE_STAGING;
+    if (t->failed || (left != 0 && !zn_table_staging_flush(t, left))) {
         t->failed = true;
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for output; nothing cut was written");
     }

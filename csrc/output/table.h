@@ -7,23 +7,23 @@
  *
  * All columns lie in one block, which can be taken away with its rows, read at leisure, and given
  * back. Rows gather in a stage that the processor's cache holds, and go on to the block
- * ZN_TABLE_STAGE at a time. Growth is the only thing that can fail; the table then remembers
+ * ZN_TABLE_STAGING at a time. Growth is the only thing that can fail; the table then remembers
  * `failed` and takes no more.
  */
-#ifndef ZN_IO_TABLE_H
-#define ZN_IO_TABLE_H
+#ifndef ZN_OUTPUT_TABLE_H
+#define ZN_OUTPUT_TABLE_H
 
 #include "output/dictionary.h"
 #include "output/field_copy.h"
 
-#define ZN_TABLE_STAGE 64 /* rows: a word of each bitmap */
+#define ZN_TABLE_STAGING 64 /* rows: a word of each bitmap */
 
 /* Room for rows of every column: bitmaps first, then values. */
 typedef struct zn_table_block {
     uint8_t *bytes;
     size_t size;
     size_t bitmaps; /* bytes at its start that hold bitmaps */
-    size_t cap;     /* rows, a multiple of ZN_TABLE_STAGE */
+    size_t cap;     /* rows, a multiple of ZN_TABLE_STAGING */
 } zn_table_block;
 
 typedef struct zn_table_place {
@@ -57,12 +57,12 @@ typedef struct zn_table {
     zn_dictionary dictionary[ZN_FIELDS_MAX];
     uint64_t nulls[ZN_FIELDS_MAX]; /* rows without a value */
     zn_table_plan plan;
-    zn_table_block block, stage; /* block.bytes NULL: none yet */
-    zn_table_layout in_block, in_stage;
-    zn_addr staged[ZN_TABLE_ADDRESSES][ZN_TABLE_STAGE]; /* of which the stage lacks the numbers */
+    zn_table_block block, staging; /* block.bytes NULL: none yet */
+    zn_table_layout in_block, in_staging;
+    zn_addr staged[ZN_TABLE_ADDRESSES][ZN_TABLE_STAGING]; /* of which the stage lacks the numbers */
     uint32_t staged_column[ZN_TABLE_ADDRESSES];
     unsigned staged_columns;
-    zn_short_text texts[ZN_TABLE_TEXTS][ZN_TABLE_STAGE]; /* the same, of texts */
+    zn_short_text texts[ZN_TABLE_TEXTS][ZN_TABLE_STAGING]; /* the same, of texts */
     uint32_t text_column[ZN_TABLE_TEXTS];
     unsigned text_columns;
     size_t rows;

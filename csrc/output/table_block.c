@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "util/arena.h"
 #include "output/table_internal.h"
+#include "util/arena.h"
 
 #include <endian.h>
 
@@ -78,10 +78,10 @@ static bool make_block(const zn_fields *fields, size_t cap, zn_table_block *bloc
     return block->bytes != NULL;
 }
 
-int zn_table_stage_init(zn_table *t, zn_error *err)
+int zn_table_staging_init(zn_table *t, zn_error *err)
 {
     t->next_cap = FIRST_ROWS;
-    if (!make_block(&t->fields, ZN_TABLE_STAGE, &t->stage, &t->in_stage))
+    if (!make_block(&t->fields, ZN_TABLE_STAGING, &t->staging, &t->in_staging))
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for columns");
     return 0;
 }
@@ -92,7 +92,7 @@ static void copy_bits(uint8_t *to, const uint8_t *from, size_t row, size_t rows)
         memcpy(to + row / 8, from, (rows + 7) / 8);
 }
 
-/* Copies rows from where a block begins; `row` is a multiple of ZN_TABLE_STAGE. */
+/* Copies rows from where a block begins; `row` is a multiple of ZN_TABLE_STAGING. */
 static void copy_rows(const zn_fields *fields, const zn_table_layout *to, size_t row,
                       const zn_table_layout *from, size_t rows)
 {
@@ -136,16 +136,16 @@ static uint64_t with_value(const zn_table_place *column)
 static bool number_staged(zn_table *t)
 {
     for (unsigned i = 0; i < t->text_columns; i++) {
-        const zn_table_place *column = &t->in_stage.column[t->text_column[i]];
-        uint32_t numbers[ZN_TABLE_STAGE];
+        const zn_table_place *column = &t->in_staging.column[t->text_column[i]];
+        uint32_t numbers[ZN_TABLE_STAGING];
         if (!zn_dictionary_texts(&t->dictionary[t->text_column[i]], &t->key, t->texts[i],
                                  with_value(column), numbers))
             return false;
         memcpy(column->values, numbers, sizeof numbers);
     }
     for (unsigned i = 0; i < t->staged_columns; i++) {
-        const zn_table_place *column = &t->in_stage.column[t->staged_column[i]];
-        uint32_t numbers[ZN_TABLE_STAGE];
+        const zn_table_place *column = &t->in_staging.column[t->staged_column[i]];
+        uint32_t numbers[ZN_TABLE_STAGING];
         if (!zn_dictionary_addresses(&t->dictionary[t->staged_column[i]], &t->key, t->staged[i],
                                      with_value(column), numbers))
             return false;
@@ -154,13 +154,13 @@ static bool number_staged(zn_table *t)
     return true;
 }
 
-bool zn_table_stage_flush(zn_table *t, size_t n)
+bool zn_table_staging_flush(zn_table *t, size_t n)
 {
     size_t row = t->rows - n;
     if (!number_staged(t) || (row == t->block.cap && !grow(t, row)))
         return false;
-    copy_rows(&t->fields, &t->in_block, row, &t->in_stage, n);
-    memset(t->stage.bytes, 0, t->stage.bitmaps); /* bits are set, never cleared */
+    copy_rows(&t->fields, &t->in_block, row, &t->in_staging, n);
+    memset(t->staging.bytes, 0, t->staging.bitmaps); /* bits are set, never cleared */
     return true;
 }
 
@@ -189,7 +189,7 @@ void zn_table_give(zn_table *t, zn_table_block block)
 
 size_t zn_table_memory(const zn_table *t)
 {
-    size_t bytes = sizeof *t + t->block.size + t->stage.size;
+    size_t bytes = sizeof *t + t->block.size + t->staging.size;
     for (size_t i = 0; i < t->fields.n; i++)
         bytes += zn_dictionary_memory(&t->dictionary[i]);
     return bytes;

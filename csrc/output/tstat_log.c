@@ -169,7 +169,7 @@ static char *put_time(char *at, zn_tstat_time *last, int64_t ns)
  * end. */
 static inline char *put_step(zn_tstat *t, const zn_tstat_step *s, const zn_record *r, char *at)
 {
-    zn_shown shown;
+    zn_disclosure disclosure;
     int64_t ns;
     switch (s->put) {
     case ZN_TSTAT_PUT_8:
@@ -188,8 +188,8 @@ static inline char *put_step(zn_tstat *t, const zn_tstat_step *s, const zn_recor
     case ZN_TSTAT_PUT_DURATION:
         return put_ms(at, r->last_ns - r->first_ns);
     case ZN_TSTAT_PUT_PSEUDONYM:
-        memcpy(&shown, (const char *)r + s->offset, sizeof shown);
-        return put_number(at, shown == ZN_SHOWN_PSEUDONYM);
+        memcpy(&disclosure, (const char *)r + s->offset, sizeof disclosure);
+        return put_number(at, disclosure == ZN_DISCLOSURE_PSEUDONYM);
     case ZN_TSTAT_PUT_ZERO:
     case ZN_TSTAT_PUT_CELL:
         break;

@@ -4,11 +4,11 @@
  * Tstat's text logs: log_tcp_complete, log_tcp_nocomplete and log_udp_complete, with the columns of
  * output/columns.h. What is not measured holds what Tstat prints for "missing".
  */
-#ifndef ZN_IO_TSTAT_LOG_H
-#define ZN_IO_TSTAT_LOG_H
+#ifndef ZN_OUTPUT_TSTAT_LOG_H
+#define ZN_OUTPUT_TSTAT_LOG_H
 
-#include "util/digits.h"
 #include "output/columns.h"
+#include "util/digits.h"
 
 typedef enum zn_tstat_log {
     ZN_TSTAT_TCP_COMPLETE,
@@ -27,7 +27,7 @@ typedef enum zn_tstat_put {
     ZN_TSTAT_PUT_TIME, /* the same, of when a flow began or ended */
     ZN_TSTAT_PUT_ZERO,
     ZN_TSTAT_PUT_DURATION,  /* of the record, as ms */
-    ZN_TSTAT_PUT_PSEUDONYM, /* zn_shown: whether it is that of one */
+    ZN_TSTAT_PUT_PSEUDONYM, /* zn_disclosure: whether it is that of one */
     ZN_TSTAT_PUT_CELL       /* not a plain number: through zn_column_cell */
 } zn_tstat_put;
 

@@ -136,13 +136,13 @@ static bool is_no_tunnel(zn_stat why)
 }
 
 /* The IP packet that comes next is a usual one, and *out is what it carries. */
-static bool take_usual(zn_layers *l, const zn_bucket_key *key, zn_packet *out)
+static bool take_fast(zn_layers *l, const zn_bucket_key *key, zn_packet *out)
 {
     zn_cursor c = l->c;
     zn_span packet = zn_cursor_rest(&c);
-    if (!zn_cursor_ok(&c) || packet.n < ZN_USUAL_V4_HEADER_BYTES ||
-        !(zn_header_u8(packet, 0) == ZN_USUAL_V4_START ? zn_usual_v4(packet, key, out)
-                                                       : zn_usual_v6(packet, key, out)))
+    if (!zn_cursor_ok(&c) || packet.n < ZN_FAST_V4_HEADER_BYTES ||
+        !(zn_header_u8(packet, 0) == ZN_FAST_V4_START ? zn_decode_fast_v4(packet, key, out)
+                                                      : zn_decode_fast_v6(packet, key, out)))
         return false;
     if (l->in_ip && !zn_layers_nest(l))
         return false;
@@ -157,7 +157,7 @@ static zn_stat peel_all(zn_layers *l, const zn_bucket_key *key, zn_packet *out, 
     zn_stat why = ZN_STAT_COUNT;
     for (unsigned n = 0; n < HEADERS_MAX && l->next != ZN_HEADER_TRANSPORT; n++) {
         bool at_ip = l->next == ZN_HEADER_IP;
-        *taken = at_ip && take_usual(l, key, out);
+        *taken = at_ip && take_fast(l, key, out);
         if (*taken)
             return ZN_STAT_COUNT;
         why = ZN_LIKELY(at_ip) ? zn_peel_ip(l) : peelers[l->next](l);

@@ -5,13 +5,13 @@
  * TCP or UDP, into one zn_packet view. The innermost IP packet is the one that counts. Whatever is
  * not decoded is answered with the counter that names it. docs/decoding.md lists what is.
  */
-#ifndef ZN_PROTO_PACKET_H
-#define ZN_PROTO_PACKET_H
+#ifndef ZN_PACKET_DECODE_H
+#define ZN_PACKET_DECODE_H
 
-#include "util/bucket_hash.h"
-#include "packet/packet.h"
-#include "util/stats.h"
 #include "packet/decode_fast.h"
+#include "packet/packet.h"
+#include "util/bucket_hash.h"
+#include "util/stats.h"
 
 /* A fragment, or a datagram put together (offset 0, no more). `bytes` borrows. */
 typedef struct zn_fragment {
@@ -40,8 +40,8 @@ zn_stat zn_packet_peel(const zn_packet_input *in, const zn_bucket_key *key, zn_p
 static inline zn_stat zn_packet_decode(const zn_packet_input *in, const zn_bucket_key *key,
                                        zn_packet *out, zn_fragment *fragment)
 {
-    return ZN_LIKELY(zn_packet_decode_usual(in, key, out)) ? ZN_STAT_COUNT
-                                                           : zn_packet_peel(in, key, out, fragment);
+    return ZN_LIKELY(zn_packet_decode_fast(in, key, out)) ? ZN_STAT_COUNT
+                                                          : zn_packet_peel(in, key, out, fragment);
 }
 
 /* As zn_packet_decode, of a datagram put together that came in the tunnels that *out names.

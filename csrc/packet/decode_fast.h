@@ -5,8 +5,8 @@
  * tag, IPv4 without options or IPv6 without extension headers, no fragment, and TCP, or UDP between
  * ports that no tunnel uses.
  */
-#ifndef ZN_PROTO_PACKET_USUAL_H
-#define ZN_PROTO_PACKET_USUAL_H
+#ifndef ZN_PACKET_DECODE_FAST_H
+#define ZN_PACKET_DECODE_FAST_H
 
 #include "packet/layers.h"
 #include "packet/tuple.h"
@@ -18,30 +18,30 @@ typedef struct zn_packet_input {
     uint32_t link_type; /* LINKTYPE_* of the pcap registry */
 } zn_packet_input;
 
-#define ZN_USUAL_LINK 1
-#define ZN_USUAL_ETHERTYPE_IPV4 0x0800
-#define ZN_USUAL_ETHERTYPE_IPV6 0x86dd
-#define ZN_USUAL_ETHERTYPE_VLAN 0x8100
-#define ZN_USUAL_ETHERNET_BYTES 14u
-#define ZN_USUAL_VLAN_TAG_BYTES 4u
-#define ZN_USUAL_V4_HEADER_BYTES 20u
-#define ZN_USUAL_V6_HEADER_BYTES 40u
-#define ZN_USUAL_TCP_HEADER_BYTES 20u
-#define ZN_USUAL_UDP_HEADER_BYTES 8u
-#define ZN_USUAL_LEAST_BYTES                                                                       \
-    (ZN_USUAL_ETHERNET_BYTES + ZN_USUAL_VLAN_TAG_BYTES + ZN_USUAL_V4_HEADER_BYTES)
-#define ZN_USUAL_V4_START 0x45       /* version 4, a header without options */
-#define ZN_USUAL_V4_FRAGMENT 0x3fffu /* more fragments, or an offset */
+#define ZN_FAST_LINK 1
+#define ZN_FAST_ETHERTYPE_IPV4 0x0800
+#define ZN_FAST_ETHERTYPE_IPV6 0x86dd
+#define ZN_FAST_ETHERTYPE_VLAN 0x8100
+#define ZN_FAST_ETHERNET_BYTES 14u
+#define ZN_FAST_VLAN_TAG_BYTES 4u
+#define ZN_FAST_V4_HEADER_BYTES 20u
+#define ZN_FAST_V6_HEADER_BYTES 40u
+#define ZN_FAST_TCP_HEADER_BYTES 20u
+#define ZN_FAST_UDP_HEADER_BYTES 8u
+#define ZN_FAST_LEAST_BYTES                                                                        \
+    (ZN_FAST_ETHERNET_BYTES + ZN_FAST_VLAN_TAG_BYTES + ZN_FAST_V4_HEADER_BYTES)
+#define ZN_FAST_V4_START 0x45       /* version 4, a header without options */
+#define ZN_FAST_V4_FRAGMENT 0x3fffu /* more fragments, or an offset */
 
 /* TCP's header and what is behind it, of a segment that had `wire` bytes; false: there is none. */
-static inline bool zn_usual_tcp(zn_span segment, uint32_t wire, zn_packet *out)
+static inline bool zn_decode_fast_tcp(zn_span segment, uint32_t wire, zn_packet *out)
 {
     uint32_t header;
     size_t captured;
-    if (segment.n < ZN_USUAL_TCP_HEADER_BYTES)
+    if (segment.n < ZN_FAST_TCP_HEADER_BYTES)
         return false;
     captured = header = (uint32_t)(zn_header_u8(segment, 12) >> 4) * 4u;
-    if (header < ZN_USUAL_TCP_HEADER_BYTES)
+    if (header < ZN_FAST_TCP_HEADER_BYTES)
         return false;
     if (ZN_UNLIKELY(header > segment.n)) { /* cut, or too long */
         if (header > wire)
@@ -52,51 +52,51 @@ static inline bool zn_usual_tcp(zn_span segment, uint32_t wire, zn_packet *out)
     out->ack = zn_header_be32(segment, 8);
     out->tcp_flags = zn_header_u8(segment, 13);
     out->window = zn_header_be16(segment, 14);
-    zn_packet_set_payload(out, zn_span_behind(segment, captured));
+    zn_packet_set_payload(out, zn_span_after(segment, captured));
     out->payload_len = wire - header;
-    out->options = (uint8_t)(captured - ZN_USUAL_TCP_HEADER_BYTES);
+    out->options = (uint8_t)(captured - ZN_FAST_TCP_HEADER_BYTES);
     return true;
 }
 
 /* The same of UDP, between ports that no tunnel uses. */
-static inline bool zn_usual_udp(zn_span datagram, uint32_t wire, zn_packet *out)
+static inline bool zn_decode_fast_udp(zn_span datagram, uint32_t wire, zn_packet *out)
 {
     uint16_t length;
-    if (datagram.n < ZN_USUAL_UDP_HEADER_BYTES)
+    if (datagram.n < ZN_FAST_UDP_HEADER_BYTES)
         return false;
     length = zn_header_be16(datagram, 4);
-    if (length < ZN_USUAL_UDP_HEADER_BYTES || length > wire ||
+    if (length < ZN_FAST_UDP_HEADER_BYTES || length > wire ||
         zn_layers_port(zn_header_be16(datagram, 0)) != ZN_HEADER_TRANSPORT ||
         zn_layers_port(zn_header_be16(datagram, 2)) != ZN_HEADER_TRANSPORT)
         return false;
     out->seq = out->ack = 0;
     out->window = 0;
     out->tcp_flags = 0;
-    out->payload_len = length - ZN_USUAL_UDP_HEADER_BYTES;
+    out->payload_len = length - ZN_FAST_UDP_HEADER_BYTES;
     out->options = 0;
     zn_packet_set_payload(
-        out, zn_span_first(zn_span_behind(datagram, ZN_USUAL_UDP_HEADER_BYTES), out->payload_len));
+        out, zn_span_first(zn_span_after(datagram, ZN_FAST_UDP_HEADER_BYTES), out->payload_len));
     return true;
 }
 
 /* What an IP packet carries: `wire` bytes, of which `payload` are there. */
-static inline bool zn_usual_transport(zn_span payload, uint8_t protocol, uint32_t wire,
-                                      zn_packet *out)
+static inline bool zn_decode_fast_transport(zn_span payload, uint8_t protocol, uint32_t wire,
+                                            zn_packet *out)
 {
     if (ZN_LIKELY(protocol == ZN_PROTO_TCP))
-        return zn_usual_tcp(payload, wire, out);
-    return protocol == ZN_PROTO_UDP && zn_usual_udp(payload, wire, out);
+        return zn_decode_fast_tcp(payload, wire, out);
+    return protocol == ZN_PROTO_UDP && zn_decode_fast_udp(payload, wire, out);
 }
 
-/* `packet`: of at least ZN_USUAL_V4_HEADER_BYTES. */
-static inline bool zn_usual_v4(zn_span packet, const zn_bucket_key *key, zn_packet *out)
+/* `packet`: of at least ZN_FAST_V4_HEADER_BYTES. */
+static inline bool zn_decode_fast_v4(zn_span packet, const zn_bucket_key *key, zn_packet *out)
 {
-    zn_span payload = zn_span_behind(packet, ZN_USUAL_V4_HEADER_BYTES);
-    uint32_t bytes = zn_header_be16(packet, 2), wire = bytes - ZN_USUAL_V4_HEADER_BYTES;
+    zn_span payload = zn_span_after(packet, ZN_FAST_V4_HEADER_BYTES);
+    uint32_t bytes = zn_header_be16(packet, 2), wire = bytes - ZN_FAST_V4_HEADER_BYTES;
     uint8_t protocol = zn_header_u8(packet, 9);
-    if (zn_header_u8(packet, 0) != ZN_USUAL_V4_START || bytes < ZN_USUAL_V4_HEADER_BYTES ||
-        (zn_header_be16(packet, 6) & ZN_USUAL_V4_FRAGMENT) != 0 ||
-        !zn_usual_transport(zn_span_first(payload, wire), protocol, wire, out))
+    if (zn_header_u8(packet, 0) != ZN_FAST_V4_START || bytes < ZN_FAST_V4_HEADER_BYTES ||
+        (zn_header_be16(packet, 6) & ZN_FAST_V4_FRAGMENT) != 0 ||
+        !zn_decode_fast_transport(zn_span_first(payload, wire), protocol, wire, out))
         return false;
     out->ip_id = zn_header_be16(packet, 4);
     out->ttl = zn_header_u8(packet, 8);
@@ -105,19 +105,19 @@ static inline bool zn_usual_v4(zn_span packet, const zn_bucket_key *key, zn_pack
     return true;
 }
 
-static inline bool zn_usual_v6(zn_span packet, const zn_bucket_key *key, zn_packet *out)
+static inline bool zn_decode_fast_v6(zn_span packet, const zn_bucket_key *key, zn_packet *out)
 {
     zn_span payload;
     zn_addr_words src, dst;
     uint32_t wire;
     uint8_t protocol;
-    if (packet.n < ZN_USUAL_V6_HEADER_BYTES || zn_header_u8(packet, 0) >> 4 != 6)
+    if (packet.n < ZN_FAST_V6_HEADER_BYTES || zn_header_u8(packet, 0) >> 4 != 6)
         return false;
-    payload = zn_span_behind(packet, ZN_USUAL_V6_HEADER_BYTES);
+    payload = zn_span_after(packet, ZN_FAST_V6_HEADER_BYTES);
     wire = zn_header_be16(packet, 4);
     protocol = zn_header_u8(packet, 6);
     if (wire == 0 || /* a jumbogram, or too long before segmentation */
-        !zn_usual_transport(zn_span_first(payload, wire), protocol, wire, out))
+        !zn_decode_fast_transport(zn_span_first(payload, wire), protocol, wire, out))
         return false;
     out->ip_id = 0;
     out->ttl = zn_header_u8(packet, 7);
@@ -129,28 +129,28 @@ static inline bool zn_usual_v6(zn_span packet, const zn_bucket_key *key, zn_pack
 
 /* As zn_packet_decode when that would return ZN_STAT_COUNT for a frame of this kind. False, and
  * *out means nothing, for every other frame: also for one that something is wrong with. */
-static inline bool zn_packet_decode_usual(const zn_packet_input *in, const zn_bucket_key *key,
-                                          zn_packet *out)
+static inline bool zn_packet_decode_fast(const zn_packet_input *in, const zn_bucket_key *key,
+                                         zn_packet *out)
 {
-    size_t header = ZN_USUAL_ETHERNET_BYTES;
+    size_t header = ZN_FAST_ETHERNET_BYTES;
     uint32_t seen = 0;
     uint16_t type;
     zn_span packet;
-    if (in->link_type != ZN_USUAL_LINK || in->bytes.n < ZN_USUAL_LEAST_BYTES)
+    if (in->link_type != ZN_FAST_LINK || in->bytes.n < ZN_FAST_LEAST_BYTES)
         return false;
     type = zn_header_be16(in->bytes, 12);
-    if (ZN_UNLIKELY(type == ZN_USUAL_ETHERTYPE_VLAN)) {
+    if (ZN_UNLIKELY(type == ZN_FAST_ETHERTYPE_VLAN)) {
         type = zn_header_be16(in->bytes, 16);
-        header += ZN_USUAL_VLAN_TAG_BYTES;
+        header += ZN_FAST_VLAN_TAG_BYTES;
         seen = UINT32_C(1) << (ZN_STAT_IN_VLAN - ZN_STAT_IN_FIRST);
     }
-    packet = zn_span_behind(in->bytes, header);
+    packet = zn_span_after(in->bytes, header);
     out->encapsulations = seen;
     out->tunnel_count = 0;
     out->fragment = 0;
-    if (ZN_LIKELY(type == ZN_USUAL_ETHERTYPE_IPV4))
-        return zn_usual_v4(packet, key, out);
-    return type == ZN_USUAL_ETHERTYPE_IPV6 && zn_usual_v6(packet, key, out);
+    if (ZN_LIKELY(type == ZN_FAST_ETHERTYPE_IPV4))
+        return zn_decode_fast_v4(packet, key, out);
+    return type == ZN_FAST_ETHERTYPE_IPV6 && zn_decode_fast_v6(packet, key, out);
 }
 
 #endif

@@ -22,7 +22,7 @@ typedef struct range {
 typedef struct parts {
     uint32_t link; /* the slab's, while free; in its bucket's chain, or in the list of those out */
     uint32_t older, newer; /* in the order of their first pieces */
-    uint32_t pieces;       /* how many it swallowed */
+    uint32_t fragments;    /* how many it swallowed */
     zn_id id;
     int64_t t_ns; /* of its first piece */
     uint32_t kind;
@@ -109,26 +109,26 @@ static void unlink_entry(zn_defrag *d, uint32_t entry)
 static void give_up(zn_defrag *d, uint32_t entry, zn_stat why)
 {
     const parts *p = at(d, entry);
-    d->stats->n[p->spoilt != ZN_STAT_COUNT ? p->spoilt : why] += p->pieces;
+    d->stats->n[p->spoilt != ZN_STAT_COUNT ? p->spoilt : why] += p->fragments;
     unlink_entry(d, entry);
     zn_slab_give(&d->slab, entry);
 }
 
-static uint32_t find(zn_defrag *d, const zn_piece *piece)
+static uint32_t find(zn_defrag *d, const zn_segment *fragment)
 {
-    uint32_t entry = *bucket_of(d, piece->datagram);
-    while (entry != 0 && !zn_id_equal(at(d, entry)->id, piece->datagram))
+    uint32_t entry = *bucket_of(d, fragment->datagram);
+    while (entry != 0 && !zn_id_equal(at(d, entry)->id, fragment->datagram))
         entry = at(d, entry)->link;
-    if (entry == 0 || piece->t_ns - at(d, entry)->t_ns <= ZN_DEFRAG_TIMEOUT_NS)
+    if (entry == 0 || fragment->t_ns - at(d, entry)->t_ns <= ZN_DEFRAG_TIMEOUT_NS)
         return entry;
     give_up(d, entry, ZN_STAT_DROP_FRAGMENT_INCOMPLETE);
     return 0;
 }
 
-static uint32_t open_entry(zn_defrag *d, const zn_piece *piece)
+static uint32_t open_entry(zn_defrag *d, const zn_segment *fragment)
 {
     uint32_t entry = zn_slab_take(&d->slab);
-    uint32_t *bucket = bucket_of(d, piece->datagram);
+    uint32_t *bucket = bucket_of(d, fragment->datagram);
     parts *p;
     if (entry == 0 && d->oldest != 0) {
         give_up(d, d->oldest, ZN_STAT_DROP_FRAGMENT_EVICTED);
@@ -137,8 +137,8 @@ static uint32_t open_entry(zn_defrag *d, const zn_piece *piece)
     if (entry == 0) /* all of them are handed out */
         return 0;
     p = at(d, entry);
-    p->id = piece->datagram;
-    p->t_ns = piece->t_ns;
+    p->id = fragment->datagram;
+    p->t_ns = fragment->t_ns;
     p->spoilt = ZN_STAT_COUNT;
     p->link = *bucket;
     *bucket = entry;
@@ -153,16 +153,16 @@ static uint32_t open_entry(zn_defrag *d, const zn_piece *piece)
 
 /* The bytes of [from, to) that are known already say the same, and `*fresh` of them are not
  * known. */
-static bool agrees(const parts *p, const uint8_t *have, const zn_piece *piece, uint32_t *fresh)
+static bool agrees(const parts *p, const uint8_t *have, const zn_segment *fragment, uint32_t *fresh)
 {
-    uint32_t from = piece->offset, to = from + (uint32_t)piece->bytes.n;
+    uint32_t from = fragment->offset, to = from + (uint32_t)fragment->bytes.n;
     *fresh = to - from;
     for (uint32_t i = 0; i < p->ranges; i++) {
         uint32_t low = p->known[i].from > from ? p->known[i].from : from;
         uint32_t high = p->known[i].to < to ? p->known[i].to : to;
         if (low >= high)
             continue;
-        if (memcmp(have + low, piece->bytes.p + (low - from), high - low) != 0)
+        if (memcmp(have + low, fragment->bytes.p + (low - from), high - low) != 0)
             return false;
         *fresh -= high - low;
     }
@@ -192,58 +192,60 @@ static bool add_range(parts *p, uint32_t from, uint32_t to)
 }
 
 /* The piece and the datagram's end can both be true. */
-static bool fits_end(const parts *p, const zn_piece *piece)
+static bool fits_end(const parts *p, const zn_segment *fragment)
 {
-    uint32_t to = piece->offset + (uint32_t)piece->bytes.n;
+    uint32_t to = fragment->offset + (uint32_t)fragment->bytes.n;
     if (p->end != 0)
-        return piece->last ? to == p->end : to <= p->end;
-    return !piece->last || p->ranges == 0 || p->known[p->ranges - 1].to <= to;
+        return fragment->last ? to == p->end : to <= p->end;
+    return !fragment->last || p->ranges == 0 || p->known[p->ranges - 1].to <= to;
 }
 
 /* The start of the datagram is known, and was said to be of another kind. */
-static bool is_other_kind(const parts *p, const zn_piece *piece)
+static bool is_other_kind(const parts *p, const zn_segment *fragment)
 {
-    return piece->offset == 0 && p->ranges != 0 && p->known[0].from == 0 && p->kind != piece->kind;
+    return fragment->offset == 0 && p->ranges != 0 && p->known[0].from == 0 &&
+           p->kind != fragment->kind;
 }
 
 /* Puts a piece in its place: ZN_STAT_COUNT, or why it spoils the datagram. */
-static zn_stat place(parts *p, uint8_t *have, const zn_piece *piece)
+static zn_stat place(parts *p, uint8_t *have, const zn_segment *fragment)
 {
-    uint32_t n = (uint32_t)piece->bytes.n, fresh;
-    if (!fits_end(p, piece) || is_other_kind(p, piece) || !agrees(p, have, piece, &fresh) ||
-        (piece->may_not_overlap && fresh != 0 && fresh != n))
+    uint32_t n = (uint32_t)fragment->bytes.n, fresh;
+    if (!fits_end(p, fragment) || is_other_kind(p, fragment) ||
+        !agrees(p, have, fragment, &fresh) ||
+        (fragment->may_not_overlap && fresh != 0 && fresh != n))
         return ZN_STAT_DROP_FRAGMENT_OVERLAP;
-    if (!add_range(p, piece->offset, piece->offset + n))
+    if (!add_range(p, fragment->offset, fragment->offset + n))
         return ZN_STAT_DROP_FRAGMENT_EVICTED;
-    memcpy(have + piece->offset, piece->bytes.p, n);
-    if (piece->last)
-        p->end = piece->offset + n;
-    if (piece->offset == 0)
-        p->kind = piece->kind;
+    memcpy(have + fragment->offset, fragment->bytes.p, n);
+    if (fragment->last)
+        p->end = fragment->offset + n;
+    if (fragment->offset == 0)
+        p->kind = fragment->kind;
     return ZN_STAT_COUNT;
 }
 
-bool zn_defrag_add(zn_defrag *d, const zn_piece *piece, zn_datagram *out)
+bool zn_defrag_add(zn_defrag *d, const zn_segment *fragment, zn_datagram *out)
 {
     uint32_t entry;
     parts *p;
     d->stats->n[ZN_STAT_FRAGMENTS]++;
-    if (piece->bytes.n == 0 || piece->offset >= ZN_DEFRAG_BYTES ||
-        piece->bytes.n > ZN_DEFRAG_BYTES - piece->offset) {
+    if (fragment->bytes.n == 0 || fragment->offset >= ZN_DEFRAG_BYTES ||
+        fragment->bytes.n > ZN_DEFRAG_BYTES - fragment->offset) {
         d->stats->n[ZN_STAT_DROP_FRAGMENT_OVERLAP]++;
         return false;
     }
-    entry = find(d, piece);
+    entry = find(d, fragment);
     if (entry == 0)
-        entry = open_entry(d, piece);
+        entry = open_entry(d, fragment);
     if (entry == 0) {
         d->stats->n[ZN_STAT_DROP_FRAGMENT_EVICTED]++;
         return false;
     }
     p = at(d, entry);
-    p->pieces++;
+    p->fragments++;
     if (p->spoilt == ZN_STAT_COUNT)
-        p->spoilt = place(p, bytes_of(d, entry), piece);
+        p->spoilt = place(p, bytes_of(d, entry), fragment);
     if (p->spoilt != ZN_STAT_COUNT || p->end == 0 || p->known[0].from != 0 ||
         p->known[0].to != p->end)
         return false;
@@ -292,7 +294,7 @@ static const char *check_entry(const parts *p)
     }
     if (p->spoilt == ZN_STAT_COUNT && p->end != 0 && p->known[p->ranges - 1].to > p->end)
         return "fragments lie behind their datagram's end";
-    return p->pieces == 0 ? "a datagram without fragments" : NULL;
+    return p->fragments == 0 ? "a datagram without fragments" : NULL;
 }
 
 const char *zn_defrag_check(const zn_defrag *d)

@@ -11,8 +11,8 @@
  * Bounds: ZN_DEFRAG_DATAGRAMS at a time, of ZN_DEFRAG_BYTES each, in ZN_DEFRAG_RANGES separate
  * ranges, for ZN_DEFRAG_TIMEOUT_NS of packet time. Where there is no room the oldest gives way.
  */
-#ifndef ZN_STATE_DEFRAG_H
-#define ZN_STATE_DEFRAG_H
+#ifndef ZN_PACKET_DEFRAG_H
+#define ZN_PACKET_DEFRAG_H
 
 #include "util/cursor.h"
 #include "util/hash.h"
@@ -24,7 +24,7 @@
 #define ZN_DEFRAG_TIMEOUT_NS (30 * ZN_NS_PER_S)
 
 /* One piece; `bytes` is copied. */
-typedef struct zn_piece {
+typedef struct zn_segment {
     zn_id datagram; /* keyed identity of the datagram: it chooses a bucket */
     int64_t t_ns;
     uint32_t offset; /* of the bytes in the datagram */
@@ -32,7 +32,7 @@ typedef struct zn_piece {
     uint32_t kind;        /* the caller's, kept of the piece at offset 0 */
     bool last;            /* the datagram ends with it */
     bool may_not_overlap; /* in part: a piece that repeats known bytes is a duplicate */
-} zn_piece;
+} zn_segment;
 
 /* A whole datagram. `bytes` borrows until zn_defrag_release. */
 typedef struct zn_datagram {
@@ -47,7 +47,7 @@ int zn_defrag_open(zn_defrag **out, zn_stats *stats, zn_error *err);
 void zn_defrag_close(zn_defrag *d);
 
 /* Takes a piece; true when it makes its datagram whole, which is then in *out. */
-bool zn_defrag_add(zn_defrag *d, const zn_piece *piece, zn_datagram *out);
+bool zn_defrag_add(zn_defrag *d, const zn_segment *fragment, zn_datagram *out);
 /* The datagrams handed out are no longer looked at: their memory is used again. */
 void zn_defrag_release(zn_defrag *d);
 /* Gives up on what is older than the timeout at now_ns. */

@@ -4,8 +4,8 @@
  * The IP layer: IPv4 with options (RFC 791), IPv6 with extension headers (RFC 8200), AH in both
  * (RFC 4302), up to the header of whatever the IP packet carries, or up to a fragment's data.
  */
-#ifndef ZN_PROTO_IP_H
-#define ZN_PROTO_IP_H
+#ifndef ZN_PACKET_IP_H
+#define ZN_PACKET_IP_H
 
 #include "util/addr.h"
 #include "util/cursor.h"

@@ -10,13 +10,13 @@
  * A peeler returns ZN_STAT_COUNT, or the ZN_STAT_DROP_* counter that says why there is nothing more
  * to read. It need not look at the cursor's state: the loop does, before it believes the answer.
  */
-#ifndef ZN_PROTO_LAYERS_H
-#define ZN_PROTO_LAYERS_H
+#ifndef ZN_PACKET_LAYERS_H
+#define ZN_PACKET_LAYERS_H
 
-#include "util/cursor.h"
-#include "packet/packet.h"
-#include "util/stats.h"
 #include "packet/ip.h"
+#include "packet/packet.h"
+#include "util/cursor.h"
+#include "util/stats.h"
 
 /* Every kind of header, and with it zn_peel_<name>. ZN_HEADER_<NAME> is what comes next. */
 #define ZN_HEADERS(X)                                                                              \

@@ -7,8 +7,8 @@
  * The 5-tuple is canonical: both directions of a flow give the same zn_tuple, with the smaller
  * (address, port) pair as side 0. `sender` says which side sent this packet.
  */
-#ifndef ZN_BASE_PACKET_H
-#define ZN_BASE_PACKET_H
+#ifndef ZN_PACKET_PACKET_H
+#define ZN_PACKET_PACKET_H
 
 #include "util/addr.h"
 #include "util/cursor.h"

@@ -6,8 +6,8 @@
  * ZN_STAT_DROP_ENCAPSULATION_MALFORMED when it is another protocol's, or a message of the tunnel's
  * own: the packet is then the plain datagram.
  */
-#include "proto/dns.h"
 #include "packet/layers.h"
+#include "proto/dns.h"
 
 #define NOT_THIS ZN_STAT_DROP_ENCAPSULATION_MALFORMED
 
@@ -181,11 +181,11 @@ zn_stat zn_peel_ayiya(zn_layers *l)
  * of their frame control swapped. */
 zn_stat zn_peel_capwap(zn_layers *l)
 {
-    uint8_t preamble = zn_cursor_u8(&l->c);
+    uint8_t prefix = zn_cursor_u8(&l->c);
     uint32_t bits = zn_cursor_be24(&l->c);
     uint32_t words = bits >> 19;
     bool native = (bits & 0x100) != 0;
-    if (preamble != 0 || words < 2 || (bits & 0x0f) != 0) /* DTLS, keep-alive, reserved bits */
+    if (prefix != 0 || words < 2 || (bits & 0x0f) != 0) /* DTLS, keep-alive, reserved bits */
         return NOT_THIS;
     zn_cursor_skip(&l->c, 4u * words - 4u);
     if (!zn_cursor_ok(&l->c))

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The 5-tuple of a packet and its hash: shared by packet.c and packet_usual.h. */
-#ifndef ZN_PROTO_PACKET_TUPLE_H
-#define ZN_PROTO_PACKET_TUPLE_H
+#ifndef ZN_PACKET_TUPLE_H
+#define ZN_PACKET_TUPLE_H
 
-#include "util/bucket_hash.h"
 #include "packet/packet.h"
+#include "util/bucket_hash.h"
 
 #include <endian.h>
 
@@ -27,7 +27,7 @@ static inline bool zn_addr_words_are_v4(zn_addr_words a)
 }
 
 /* a comes behind b, as memcmp orders the bytes. */
-static inline bool zn_addr_words_behind(zn_addr_words a, zn_addr_words b)
+static inline bool zn_addr_words_after(zn_addr_words a, zn_addr_words b)
 {
     if (a.high != b.high)
         return be64toh(a.high) > be64toh(b.high);
@@ -95,7 +95,7 @@ static inline void zn_packet_set_tuple(zn_packet *out, zn_addr_words src, zn_add
                                        uint32_t ports, uint32_t proto, const zn_bucket_key *key)
 {
     bool same = src.high == dst.high && src.low == dst.low;
-    bool sender = same ? ports > zn_ports_exchange(ports, true) : zn_addr_words_behind(src, dst);
+    bool sender = same ? ports > zn_ports_exchange(ports, true) : zn_addr_words_after(src, dst);
     uint64_t high = (src.high ^ dst.high) & (0 - (uint64_t)sender); /* what the ends exchange */
     uint64_t low = (src.low ^ dst.low) & (0 - (uint64_t)sender);
     zn_addr_words first = {src.high ^ high, src.low ^ low},

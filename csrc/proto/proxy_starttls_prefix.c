@@ -288,7 +288,7 @@ static size_t binary(zn_span bytes)
     }
 }
 
-zn_parse zn_preamble_skip(zn_span bytes, size_t *used)
+zn_parse zn_proxy_or_starttls_prefix_skip(zn_span bytes, size_t *used)
 {
     *used = mysql(bytes);
     if (*used == 0)

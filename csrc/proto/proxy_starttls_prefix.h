@@ -7,8 +7,8 @@
  * change_cipher_spec. Each is recognised by its own form, so that a hello is never looked for in
  * the middle of bytes that mean something else.
  */
-#ifndef ZN_PROTO_PREAMBLE_H
-#define ZN_PROTO_PREAMBLE_H
+#ifndef ZN_PROTO_PROXY_STARTTLS_PREFIX_H
+#define ZN_PROTO_PROXY_STARTTLS_PREFIX_H
 
 #include "util/cursor.h"
 
@@ -16,6 +16,6 @@
  * ZN_DONE when the bytes start with one whole preamble: *used (>= 1) is where what follows it
  * begins, which can be behind their end. Else ZN_OTHER.
  */
-zn_parse zn_preamble_skip(zn_span bytes, size_t *used);
+zn_parse zn_proxy_or_starttls_prefix_skip(zn_span bytes, size_t *used);
 
 #endif

@@ -115,24 +115,24 @@ static void skip_ack(zn_cursor *c, bool ecn)
 }
 
 /* Puts a CRYPTO frame in its place among the others; packets hold few, mostly in order. */
-static void read_crypto(zn_cursor *c, zn_quic_pieces *out)
+static void read_crypto(zn_cursor *c, zn_quic_crypto_frames *out)
 {
     uint64_t offset = zn_quic_varint(c);
     zn_span bytes = zn_quic_vector(c);
     size_t at = out->n;
     if (!zn_cursor_ok(c) || bytes.n == 0)
         return;
-    if (out->n == ZN_QUIC_PIECES || offset + bytes.n >= VARINT_MAX) {
+    if (out->n == ZN_QUIC_CRYPTO_FRAMES || offset + bytes.n >= VARINT_MAX) {
         zn_cursor_fail(c, ZN_CURSOR_BAD);
         return;
     }
-    for (; at > 0 && out->piece[at - 1].offset > offset; at--)
-        out->piece[at] = out->piece[at - 1];
-    out->piece[at] = (zn_quic_piece){offset, bytes};
+    for (; at > 0 && out->frame[at - 1].offset > offset; at--)
+        out->frame[at] = out->frame[at - 1];
+    out->frame[at] = (zn_quic_crypto_frame){offset, bytes};
     out->n++;
 }
 
-zn_parse zn_quic_read_frames(zn_span plain, zn_quic_pieces *out)
+zn_parse zn_quic_read_frames(zn_span plain, zn_quic_crypto_frames *out)
 {
     zn_cursor c = zn_cursor_over_span(plain, true);
     out->n = 0;

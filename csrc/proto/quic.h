@@ -19,7 +19,8 @@
 #define ZN_QUIC_IV_BYTES 12
 #define ZN_QUIC_TAG_BYTES 16
 #define ZN_QUIC_SECRET_BYTES 32 /* SHA-256 */
-#define ZN_QUIC_PIECES 128      /* CRYPTO frames looked at in one packet; browsers send about ten */
+#define ZN_QUIC_CRYPTO_FRAMES                                                                      \
+    128 /* CRYPTO frames looked at in one packet; browsers send about ten */
 
 typedef enum zn_quic_type {
     ZN_QUIC_INITIAL,
@@ -53,15 +54,15 @@ typedef struct zn_quic_secret {
 } zn_quic_secret;
 
 /* A CRYPTO frame: bytes at an offset of the handshake stream (RFC 9000 19.6). */
-typedef struct zn_quic_piece {
+typedef struct zn_quic_crypto_frame {
     uint64_t offset;
     zn_span bytes;
-} zn_quic_piece;
+} zn_quic_crypto_frame;
 
-typedef struct zn_quic_pieces {
+typedef struct zn_quic_crypto_frames {
     size_t n;
-    zn_quic_piece piece[ZN_QUIC_PIECES]; /* by offset; none is empty */
-} zn_quic_pieces;
+    zn_quic_crypto_frame frame[ZN_QUIC_CRYPTO_FRAMES]; /* by offset; none is empty */
+} zn_quic_crypto_frames;
 
 /* A variable-length integer (RFC 9000 16); 0 when it is not all there. */
 uint64_t zn_quic_varint(zn_cursor *c);
@@ -82,8 +83,8 @@ zn_parse zn_quic_next_packet(zn_cursor *datagram, zn_quic_packet *out);
 bool zn_quic_is_short(zn_cursor datagram, zn_span dcid);
 
 /* The CRYPTO frames of an Initial's plaintext. ZN_DONE, or ZN_MALFORMED for a frame that no Initial
- * may hold, an inner length that lies, no frame at all, or more than ZN_QUIC_PIECES pieces. */
-zn_parse zn_quic_read_frames(zn_span plain, zn_quic_pieces *out);
+ * may hold, an inner length that lies, no frame at all, or more than ZN_QUIC_CRYPTO_FRAMES pieces. */
+zn_parse zn_quic_read_frames(zn_span plain, zn_quic_crypto_frames *out);
 
 /* libcrypto's algorithms, fetched once, and a buffer for plaintext. Belongs to one thread. */
 typedef struct zn_quic zn_quic;

@@ -5,8 +5,8 @@
 #ifndef ZN_PROTO_QUIC_HMAC_H
 #define ZN_PROTO_QUIC_HMAC_H
 
-#include "util/cursor.h"
 #include "proto/quic.h"
+#include "util/cursor.h"
 
 #include <openssl/sha.h>
 

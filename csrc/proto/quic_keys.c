@@ -7,9 +7,9 @@
  * expansion is a single HMAC, and the three of a side share its key, as do both sides' secrets.
  * Algorithms and contexts are made once, in zn_quic_open.
  */
-#include "util/arena.h"
 #include "proto/quic.h"
 #include "proto/quic_hmac.h"
+#include "util/arena.h"
 
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>

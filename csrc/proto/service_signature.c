@@ -16,7 +16,7 @@
 #define MPEG_TS_SYNC 0x47
 
 /* TLS: a record of the handshake (RFC 8446 5.1) that starts with a hello. */
-static zn_service_sign tls_sign(zn_span segment)
+static zn_service_signature tls_signature(zn_span segment)
 {
     zn_cursor c = zn_cursor_over_span(segment, true);
     uint32_t start = zn_cursor_be24(&c);
@@ -25,48 +25,48 @@ static zn_service_sign tls_sign(zn_span segment)
     zn_cursor_skip(&c, 1);
     message = zn_cursor_u8(&c);
     if (!zn_cursor_ok(&c) || start < 0x160300 || start > 0x160304 || length > 0x48)
-        return ZN_SIGN_NONE;
+        return ZN_SIGNATURE_NONE;
     if (message == 1)
-        return ZN_SIGN_TLS_CLIENT_HELLO;
-    return message == 2 ? ZN_SIGN_TLS_SERVER_HELLO : ZN_SIGN_NONE;
+        return ZN_SIGNATURE_TLS_CLIENT_HELLO;
+    return message == 2 ? ZN_SIGNATURE_TLS_SERVER_HELLO : ZN_SIGNATURE_NONE;
 }
 
-zn_service_sign zn_service_sign_of(zn_span segment)
+zn_service_signature zn_service_signature_of(zn_span segment)
 {
     zn_cursor c = zn_cursor_over_span(segment, true);
     if (zn_ascii_first(segment) == ZN_TLS_CONTENT_HANDSHAKE) /* no text */
-        return tls_sign(segment);
+        return tls_signature(segment);
     switch (zn_cursor_be32(&c)) {
     case WORD('P', 'O', 'S', 'T'):
-        return ZN_SIGN_HTTP_POST;
+        return ZN_SIGNATURE_HTTP_POST;
     case WORD('H', 'T', 'T', 'P'):
-        return ZN_SIGN_HTTP_RESPONSE;
+        return ZN_SIGNATURE_HTTP_RESPONSE;
     case WORD('2', '2', '0', ' '):
     case WORD('2', '2', '0', '-'):
-        return ZN_SIGN_SMTP_GREETING;
+        return ZN_SIGNATURE_SMTP_GREETING;
     case WORD('H', 'E', 'L', 'O'):
     case WORD('E', 'H', 'L', 'O'):
     case WORD('h', 'e', 'l', 'o'):
     case WORD('e', 'h', 'l', 'o'):
-        return ZN_SIGN_SMTP_HELO;
+        return ZN_SIGNATURE_SMTP_HELO;
     case WORD('+', 'O', 'K', ' '):
     case WORD('-', 'E', 'R', 'R'):
-        return ZN_SIGN_POP3_GREETING;
+        return ZN_SIGNATURE_POP3_GREETING;
     case WORD('U', 'S', 'E', 'R'):
     case WORD('A', 'P', 'O', 'P'):
     case WORD('Q', 'U', 'I', 'T'):
-        return ZN_SIGN_POP3_COMMAND;
+        return ZN_SIGNATURE_POP3_COMMAND;
     case WORD('*', ' ', 'O', 'K'):
-        return ZN_SIGN_IMAP_GREETING;
+        return ZN_SIGNATURE_IMAP_GREETING;
     case WORD('S', 'S', 'H', '-'):
-        return ZN_SIGN_SSH;
+        return ZN_SIGNATURE_SSH;
     default:
         break;
     }
     if (segment.n >= REQUEST_MIN && zn_service_may_be_http(segment) &&
         zn_http_is_known_method(segment))
-        return ZN_SIGN_HTTP_REQUEST;
-    return ZN_SIGN_NONE;
+        return ZN_SIGNATURE_HTTP_REQUEST;
+    return ZN_SIGNATURE_NONE;
 }
 
 static bool is_alphanumeric(uint8_t byte)
@@ -99,26 +99,26 @@ static bool is_payload_type(uint8_t type)
 
 /* What can share the ports of an RTP session, by the first byte (RFC 7983 7; 0xff10: WhatsApp's
  * relays). */
-static zn_datagram_sign media_sign(zn_span payload)
+static zn_datagram_signature media_signature(zn_span payload)
 {
     zn_cursor c = zn_cursor_over_span(payload, true);
-    zn_datagram_sign sign = {ZN_DATAGRAM_OTHER, 0, 0};
+    zn_datagram_signature signature = {ZN_DATAGRAM_OTHER, 0, 0};
     uint8_t first = zn_cursor_u8(&c), type = zn_cursor_u8(&c);
     if (payload.n < RTP_HEADER_BYTES)
-        return sign;
+        return signature;
     if (first < 4 || (first >= 16 && first < 80) || (first == 0xff && type == 0x10)) {
-        sign.kind = ZN_DATAGRAM_BESIDE;
+        signature.kind = ZN_DATAGRAM_RTP_COMPANION;
     } else if (first >= 0x80 && first < 0xc0) {
-        sign.sequence = zn_cursor_be16(&c);
-        sign.source = zn_cursor_be32(&c);
+        signature.sequence = zn_cursor_be16(&c);
+        signature.source = zn_cursor_be32(&c);
         if (is_payload_type(type & 0x7f)) {
-            sign.kind = ZN_DATAGRAM_RTP;
-            sign.source = zn_cursor_be32(&c); /* behind the timestamp */
+            signature.kind = ZN_DATAGRAM_RTP;
+            signature.source = zn_cursor_be32(&c); /* behind the timestamp */
         } else if (type >= RTCP_TYPE_MIN && type <= RTCP_TYPE_MAX) {
-            sign.kind = ZN_DATAGRAM_RTCP;
+            signature.kind = ZN_DATAGRAM_RTCP;
         }
     }
-    return sign;
+    return signature;
 }
 
 static bool is_sip(zn_span payload)
@@ -172,16 +172,16 @@ static bool is_dtls_hello(zn_span payload)
            message >= 1 && message <= 3;
 }
 
-zn_datagram_sign zn_datagram_sign_of(zn_span payload, size_t wire)
+zn_datagram_signature zn_datagram_signature_of(zn_span payload, size_t wire)
 {
-    zn_datagram_sign sign = media_sign(payload);
+    zn_datagram_signature signature = media_signature(payload);
     if (is_sip(payload))
-        sign.kind = ZN_DATAGRAM_SIP;
+        signature.kind = ZN_DATAGRAM_SIP;
     else if (is_teredo(payload))
-        sign.kind = ZN_DATAGRAM_TEREDO;
+        signature.kind = ZN_DATAGRAM_TEREDO;
     else if (is_mpeg_ts(payload, wire))
-        sign.kind = ZN_DATAGRAM_MPEG_TS;
+        signature.kind = ZN_DATAGRAM_MPEG_TS;
     else if (is_dtls_hello(payload))
-        sign.kind = ZN_DATAGRAM_DTLS;
-    return sign;
+        signature.kind = ZN_DATAGRAM_DTLS;
+    return signature;
 }

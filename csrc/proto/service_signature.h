@@ -5,25 +5,25 @@
  * service a flow is (Tstat's con_t, c_type and s_type). A look, not a parse: names and evidence
  * come from the parsers of their own.
  */
-#ifndef ZN_PROTO_SERVICE_SIGN_H
-#define ZN_PROTO_SERVICE_SIGN_H
+#ifndef ZN_PROTO_SERVICE_SIGNATURE_H
+#define ZN_PROTO_SERVICE_SIGNATURE_H
 
 #include "util/cursor.h"
 
-typedef enum zn_service_sign {
-    ZN_SIGN_NONE,
-    ZN_SIGN_HTTP_REQUEST,
-    ZN_SIGN_HTTP_POST,
-    ZN_SIGN_HTTP_RESPONSE,
-    ZN_SIGN_SMTP_GREETING, /* RFC 5321 3.1 */
-    ZN_SIGN_SMTP_HELO,
-    ZN_SIGN_POP3_GREETING, /* RFC 1939 4 */
-    ZN_SIGN_POP3_COMMAND,  /* one that can come first */
-    ZN_SIGN_IMAP_GREETING, /* RFC 9051 7.1.1 */
-    ZN_SIGN_SSH,           /* RFC 4253 4.2, from either side */
-    ZN_SIGN_TLS_CLIENT_HELLO,
-    ZN_SIGN_TLS_SERVER_HELLO
-} zn_service_sign;
+typedef enum zn_service_signature {
+    ZN_SIGNATURE_NONE,
+    ZN_SIGNATURE_HTTP_REQUEST,
+    ZN_SIGNATURE_HTTP_POST,
+    ZN_SIGNATURE_HTTP_RESPONSE,
+    ZN_SIGNATURE_SMTP_GREETING, /* RFC 5321 3.1 */
+    ZN_SIGNATURE_SMTP_HELO,
+    ZN_SIGNATURE_POP3_GREETING, /* RFC 1939 4 */
+    ZN_SIGNATURE_POP3_COMMAND,  /* one that can come first */
+    ZN_SIGNATURE_IMAP_GREETING, /* RFC 9051 7.1.1 */
+    ZN_SIGNATURE_SSH,           /* RFC 4253 4.2, from either side */
+    ZN_SIGNATURE_TLS_CLIENT_HELLO,
+    ZN_SIGNATURE_TLS_SERVER_HELLO
+} zn_service_signature;
 
 /* False for most segments that begin no request or response of HTTP: all of them begin with two
  * capitals, which are among the 32 characters from '@' on. One question, not four: of encrypted
@@ -35,42 +35,42 @@ static inline bool zn_service_may_be_http(zn_span segment)
 }
 
 /* What a segment starts with. */
-zn_service_sign zn_service_sign_of(zn_span segment);
+zn_service_signature zn_service_signature_of(zn_span segment);
 /* A segment that can be a tagged IMAP command or an answer to one (RFC 9051 2.2). */
 bool zn_service_is_imap(zn_span segment);
 
-#define ZN_SIGN_START_BYTES 11
+#define ZN_SIGNATURE_START_BYTES 11
 #define ZN_MPEG_TS_WIRE (7 * 188) /* seven packets of MPEG-TS */
 
 typedef enum zn_datagram_kind {
     ZN_DATAGRAM_OTHER,
-    ZN_DATAGRAM_SIP,     /* RFC 3261 7 */
-    ZN_DATAGRAM_TEREDO,  /* RFC 4380: an IPv6 packet from 2001::/32 */
-    ZN_DATAGRAM_MPEG_TS, /* seven packets of an MPEG-2 transport stream (ISO 13818-1) */
-    ZN_DATAGRAM_DTLS,    /* a hello, from either side (RFC 6347 4.2) */
-    ZN_DATAGRAM_RTP,     /* RFC 3550 5.1, of a payload type that is assigned or dynamic */
-    ZN_DATAGRAM_RTCP,    /* RFC 3550 6.4, RFC 5761 4 */
-    ZN_DATAGRAM_BESIDE   /* STUN, ZRTP, DTLS, TURN: may share the ports of RTP (RFC 7983) */
+    ZN_DATAGRAM_SIP,          /* RFC 3261 7 */
+    ZN_DATAGRAM_TEREDO,       /* RFC 4380: an IPv6 packet from 2001::/32 */
+    ZN_DATAGRAM_MPEG_TS,      /* seven packets of an MPEG-2 transport stream (ISO 13818-1) */
+    ZN_DATAGRAM_DTLS,         /* a hello, from either side (RFC 6347 4.2) */
+    ZN_DATAGRAM_RTP,          /* RFC 3550 5.1, of a payload type that is assigned or dynamic */
+    ZN_DATAGRAM_RTCP,         /* RFC 3550 6.4, RFC 5761 4 */
+    ZN_DATAGRAM_RTP_COMPANION /* STUN, ZRTP, DTLS, TURN: may share the ports of RTP (RFC 7983) */
 } zn_datagram_kind;
 
-typedef struct zn_datagram_sign {
+typedef struct zn_datagram_signature {
     zn_datagram_kind kind;
     uint32_t source;   /* RTP, RTCP: SSRC */
     uint16_t sequence; /* RTP */
-} zn_datagram_sign;
+} zn_datagram_signature;
 
 /* What a datagram looks like; `wire` is the length of its payload before a capture cut it. */
-zn_datagram_sign zn_datagram_sign_of(zn_span payload, size_t wire);
+zn_datagram_signature zn_datagram_signature_of(zn_span payload, size_t wire);
 
 /* True of no datagram of a kind that says what it is (nor of RTP): they begin with other bytes,
  * SIP's requests with a letter, and a space between the third and the eleventh. `start`: at least
- * the payload's first ZN_SIGN_START_BYTES, where it has so many. */
+ * the payload's first ZN_SIGNATURE_START_BYTES, where it has so many. */
 static inline bool zn_datagram_is_none(zn_span start, size_t wire)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101);
     uint64_t spaces;
     uint8_t first;
-    if (start.n < ZN_SIGN_START_BYTES)
+    if (start.n < ZN_SIGNATURE_START_BYTES)
         return false;
     first = zn_header_u8(start, 0);
     if (first >= 0x80 || first == 0x16 || first == 0x60) /* RTP, DTLS, Teredo */

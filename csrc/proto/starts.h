@@ -4,8 +4,8 @@
  * What a segment does not begin, told by its first bytes alone. Of a connection in which nothing is
  * recognised yet, segment after segment is looked at, and most begin nothing.
  */
-#ifndef ZN_PROTO_BEGIN_H
-#define ZN_PROTO_BEGIN_H
+#ifndef ZN_PROTO_STARTS_H
+#define ZN_PROTO_STARTS_H
 
 #include "util/cursor.h"
 
@@ -16,8 +16,8 @@
      1u << 0x16)
 #define ZN_BEGIN_POSTGRESQL 8u /* the length of its requests for encryption */
 
-/* True only where zn_tls_client_hello, zn_h2_preface, zn_http_looks_like_request, zn_preamble_skip
- * and zn_service_sign_of find nothing at the segment's start. Messages of DNS begin with
+/* True only where zn_tls_client_hello, zn_h2_preface, zn_http_looks_like_request, zn_proxy_or_starttls_prefix_skip
+ * and zn_service_signature_of find nothing at the segment's start. Messages of DNS begin with
  * anything. */
 static inline bool zn_begins_nothing(zn_span segment)
 {

@@ -94,7 +94,7 @@ static zn_parse gather(zn_cursor *c, size_t head_bytes, zn_tls_scratch *scratch,
 
     while (gathered.n < want) {
         size_t n = want - gathered.n;
-        zn_span piece;
+        zn_span segment;
         if (record_left == 0) {
             zn_parse record = read_record_header(c, &record_left);
             if (record == ZN_OTHER)
@@ -106,8 +106,8 @@ static zn_parse gather(zn_cursor *c, size_t head_bytes, zn_tls_scratch *scratch,
         n = n < zn_cursor_left(c) ? n : zn_cursor_left(c);
         if (n == 0)
             break;
-        piece = zn_cursor_take(c, n);
-        memcpy(scratch->bytes + gathered.n, piece.p, n);
+        segment = zn_cursor_take(c, n);
+        memcpy(scratch->bytes + gathered.n, segment.p, n);
         gathered.n += n;
         record_left -= n;
         state = read_message_header(gathered, &out->declared);

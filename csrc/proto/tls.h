@@ -11,8 +11,8 @@
 #ifndef ZN_PROTO_TLS_H
 #define ZN_PROTO_TLS_H
 
-#include "util/cursor.h"
 #include "proto/tls_handshake.h"
+#include "util/cursor.h"
 
 #define ZN_TLS_HELLO_MAX 16384 /* longest ClientHello looked at: several times a post-quantum one */
 

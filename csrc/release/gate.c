@@ -72,7 +72,7 @@ zn_id zn_gate_name_id(const zn_gate *g, const zn_hostname *name)
     return zn_hash128(&g->id_key, DOMAIN_NAME, name->text, name->n);
 }
 
-zn_id zn_gate_beside_id(const zn_gate *g, zn_vote_kind kind, const zn_hostname *text)
+zn_id zn_gate_secondary_id(const zn_gate *g, zn_vote_kind kind, const zn_hostname *text)
 {
     uint8_t domain = kind == ZN_VOTE_AGENT ? DOMAIN_AGENT : DOMAIN_CERTIFICATE;
     return zn_hash128(&g->id_key, domain, text->text, text->n);
@@ -85,7 +85,7 @@ zn_id zn_gate_addr_id(const zn_gate *g, const zn_addr *server)
 
 bool zn_gate_is_shared(const zn_gate *g, zn_id attribute)
 {
-    return g->policy->everything ||
+    return g->policy->release_all ||
            zn_ztable_count_at(g->table, attribute, g->clock->now_ns) >= g->policy->z;
 }
 
@@ -161,7 +161,7 @@ static void withhold_server(zn_gate *g, zn_flow *f)
         return;
     server = zn_gate_client_hash(g, &f->tuple.addr[1 - f->client]);
     f->server_was_client |= before->full || zn_addr_set_has_hash(before, server);
-    if (f->server_was_client && f->addr_vote != ZN_ADDR_UNASKED) /* names wait for that, too */
+    if (f->server_was_client && f->addr_vote != ZN_ADDR_PENDING) /* names wait for that, too */
         f->addr_vote = ZN_ADDR_SUPPRESSED;
 }
 
@@ -170,7 +170,7 @@ static void withhold_server(zn_gate *g, zn_flow *f)
 static void begin_epoch(zn_gate *g, int64_t epoch)
 {
     zn_addr_set older = g->clients[1];
-    for (uint32_t n = zn_flow_behind(g->flows, 0); n != 0; n = zn_flow_behind(g->flows, n)) {
+    for (uint32_t n = zn_flow_after(g->flows, 0); n != 0; n = zn_flow_after(g->flows, n)) {
         zn_flow *f = zn_flow_at(g->flows, n);
         if (zn_flow_epoch(g->flows, f, g->policy->rotate_ns) >= g->clients_epoch)
             continue;
@@ -250,7 +250,7 @@ static bool addr_may_vote(zn_gate *g, const zn_flow *f, const zn_vote *v)
         zn_nets_contain(policy->internal, policy->internal_count, &carried))
         return false;
     if (g->clients[0].full || g->clients[1].full)
-        g->stats->n[ZN_STAT_ADDR_CLIENTS_FULL]++;
+        g->stats->n[ZN_STAT_ADDR_CLIENT_SET_INCOMPLETE]++;
     return !f->server_was_client && !zn_gate_was_client_hash(g, v->address);
 }
 
@@ -275,7 +275,7 @@ static size_t ask(zn_gate *g)
         o->t_ns = v->t_ns;
         o->user = v->user;
         o->attribute = v->kind == ZN_VOTE_ADDR ? zn_gate_addr_id(g, server)
-                                               : zn_book_at(g->book, v->entry)->id;
+                                               : zn_name_store_at(g->name_store, v->entry)->id;
         g->asked_votes[n++] = (uint32_t)i;
     }
     return n;
@@ -296,7 +296,7 @@ static zn_stat reason_of(zn_decision decision)
     return ZN_STAT_SUPPRESSED_BELOW_Z;
 }
 
-static void settle_addr(zn_gate *g, zn_flow *f, bool release)
+static void finish_addr(zn_gate *g, zn_flow *f, bool release)
 {
     release &= f->addr_vote == ZN_ADDR_VOTED; /* unless withhold_servers came between */
     f->addr_vote = release ? ZN_ADDR_RELEASED : ZN_ADDR_SUPPRESSED;
@@ -304,14 +304,14 @@ static void settle_addr(zn_gate *g, zn_flow *f, bool release)
     g->stats->n[release ? ZN_STAT_ADDR_RELEASED : ZN_STAT_ADDR_SUPPRESSED]++;
 }
 
-static void settle_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decision decision)
+static void finish_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decision decision)
 {
-    zn_name_entry *e = zn_book_at(g->book, v->entry);
+    zn_name_entry *e = zn_name_store_at(g->name_store, v->entry);
     zn_release *out;
     g->stats->n[ZN_STAT_OBSERVATIONS]++;
     if (decision != ZN_RELEASE) {
         e->state = ZN_ENTRY_SUPPRESSED;
-        zn_book_wipe_text(g->book, v->entry);
+        zn_name_store_wipe_text(g->name_store, v->entry);
         g->stats->n[reason_of(decision)]++;
         return;
     }
@@ -320,11 +320,11 @@ static void settle_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decis
     out = &g->releases[g->release_count++];
     out->t_ns = v->t_ns;
     out->client = zn_flow_pseudonym(g->flows, f, f->user);
-    out->client_shown =
+    out->client_disclosure =
         zn_addr_is_unset(&out->client) || zn_addr_is_special(zn_flow_user(g->flows, f))
-            ? ZN_SHOWN_NOT
-            : ZN_SHOWN_PSEUDONYM;
-    out->name = zn_book_text(g->book, v->entry);
+            ? ZN_DISCLOSURE_NONE
+            : ZN_DISCLOSURE_PSEUDONYM;
+    out->name = zn_name_store_text(g->name_store, v->entry);
     out->source = (zn_name_source)e->source;
 }
 
@@ -365,14 +365,14 @@ void zn_gate_decide(zn_gate *g)
         const zn_vote *v = &g->votes[g->asked_votes[i]];
         zn_flow *f = zn_flow_at(g->flows, v->flow);
         /* Everything is everything, also what the table could not place. */
-        zn_decision decision = g->policy->everything ? ZN_RELEASE : (zn_decision)g->answers[i];
+        zn_decision decision = g->policy->release_all ? ZN_RELEASE : (zn_decision)g->answers[i];
         if (v->kind == ZN_VOTE_NAME) {
             zn_popularity_see(g->popularity, &g->asked[i]);
-            settle_name(g, v, f, decision);
+            finish_name(g, v, f, decision);
         } else if (v->kind == ZN_VOTE_CERTIFICATE || v->kind == ZN_VOTE_AGENT) {
-            zn_beside_settle(g, v->kind, v->entry, decision == ZN_RELEASE);
+            zn_secondary_decided(g, v->kind, v->entry, decision == ZN_RELEASE);
         } else {
-            settle_addr(g, f, decision == ZN_RELEASE);
+            finish_addr(g, f, decision == ZN_RELEASE);
         }
     }
     g->vote_count = 0;

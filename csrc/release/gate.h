@@ -8,18 +8,18 @@
  * not released is wiped there and then. Records and observations leave in the form of
  * release/record.h, filled here and nowhere else.
  */
-#ifndef ZN_ANON_GATE_H
-#define ZN_ANON_GATE_H
+#ifndef ZN_RELEASE_GATE_H
+#define ZN_RELEASE_GATE_H
 
-#include "analyzer/name_store.h"
-#include "release/policy.h"
-#include "anonymity/popularity.h"
-#include "analyzer/quic_facts.h"
 #include "analyzer/dn_hunter.h"
+#include "analyzer/name_store.h"
+#include "analyzer/quic_facts.h"
+#include "anonymity/addr_set.h"
+#include "anonymity/popularity.h"
+#include "anonymity/ztable.h"
+#include "release/policy.h"
 #include "util/clock.h"
 #include "util/stats.h"
-#include "anonymity/addr_set.h"
-#include "anonymity/ztable.h"
 
 typedef enum zn_vote_kind {
     ZN_VOTE_CLIENT,      /* the flow's client address is a client's */
@@ -40,14 +40,14 @@ typedef struct zn_vote {
 } zn_vote;
 
 /* Decision on a flow's server address: zn_flow.addr_vote. */
-enum { ZN_ADDR_UNASKED, ZN_ADDR_VOTED, ZN_ADDR_RELEASED, ZN_ADDR_SUPPRESSED };
+enum { ZN_ADDR_PENDING, ZN_ADDR_VOTED, ZN_ADDR_RELEASED, ZN_ADDR_SUPPRESSED };
 
 typedef struct zn_gate {
     const zn_policy *policy;
     const zn_clock *clock; /* of packets: the z-table's moves with votes only */
     zn_flow_table *flows;  /* borrowed from the engine, as are clock, book, resolved and stats */
-    zn_name_book *book;
-    const zn_resolved *resolved;
+    zn_name_store *name_store;
+    const zn_dn_hunter *resolved;
     zn_stats *stats;
     zn_popularity *popularity; /* borrowed too: counts what names are decided */
     zn_ztable *table;
@@ -87,7 +87,7 @@ size_t zn_gate_memory(const zn_gate *g);
 zn_id zn_gate_name_id(const zn_gate *g, const zn_hostname *name);
 /* Identity of a text in the namespace of ZN_VOTE_CERTIFICATE or ZN_VOTE_AGENT, of which none shares
  * a count with another. */
-zn_id zn_gate_beside_id(const zn_gate *g, zn_vote_kind kind, const zn_hostname *text);
+zn_id zn_gate_secondary_id(const zn_gate *g, zn_vote_kind kind, const zn_hostname *text);
 /* Identity of a server's address. */
 zn_id zn_gate_addr_id(const zn_gate *g, const zn_addr *server);
 /* At least z users expose the attribute in the window that ends now; true for all at z = 1. */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static void keep(zn_span *span, uint8_t *to, size_t room)
+static void copy(zn_span *span, uint8_t *to, size_t room)
 {
     ZN_ASSERT(span->n <= room);
     if (span->n != 0)
@@ -12,11 +12,11 @@ static void keep(zn_span *span, uint8_t *to, size_t room)
     span->p = to;
 }
 
-void zn_gate_keep(zn_record *r, zn_kept_texts *texts)
+void zn_gate_copy(zn_record *r, zn_copied_texts *texts)
 {
-    keep(&r->name, texts->text[0], sizeof texts->text[0]);
-    keep(&r->fqdn, texts->text[1], sizeof texts->text[1]);
-    keep(&r->certificate, texts->text[2], sizeof texts->text[2]);
-    keep(&r->user_agent, texts->text[3], sizeof texts->text[3]);
-    keep(&r->http_status, texts->status, sizeof texts->status);
+    copy(&r->name, texts->text[0], sizeof texts->text[0]);
+    copy(&r->fqdn, texts->text[1], sizeof texts->text[1]);
+    copy(&r->certificate, texts->text[2], sizeof texts->text[2]);
+    copy(&r->user_agent, texts->text[3], sizeof texts->text[3]);
+    copy(&r->http_status, texts->status, sizeof texts->status);
 }

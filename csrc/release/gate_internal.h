@@ -2,11 +2,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by gate.c, gate_record.c (what a record may say) and gate_sets.c (the sets beside the
  * core). */
-#ifndef ZN_ANON_GATE_INTERNAL_H
-#define ZN_ANON_GATE_INTERNAL_H
+#ifndef ZN_RELEASE_GATE_INTERNAL_H
+#define ZN_RELEASE_GATE_INTERNAL_H
 
-#include "release/gate.h"
 #include "analyzer/service.h"
+#include "release/gate.h"
 
 /* Of an address in g->clients, where one that carries an IPv4 address is that one. */
 uint64_t zn_gate_client_hash(const zn_gate *g, const zn_addr *a);

@@ -6,8 +6,8 @@
  * address, no uncommon server port, times floored to a minute, packets and bytes rounded up to
  * powers of the square root of two, everything else zero.
  */
-#include "release/gate_internal.h"
 #include "analyzer/names.h"
+#include "release/gate_internal.h"
 
 #define COARSE_TIME_NS (60 * ZN_NS_PER_S)
 
@@ -29,9 +29,10 @@ static uint64_t round_up_sqrt2(uint64_t x)
 /* The flow exposed something that was not released. */
 static bool has_withheld(const zn_gate *g, const zn_flow *f)
 {
-    for (uint32_t entry = f->names; entry != 0; entry = zn_book_at(g->book, entry)->next)
-        if (zn_book_at(g->book, entry)->state != ZN_ENTRY_RELEASED &&
-            zn_book_at(g->book, entry)->state != ZN_ENTRY_REPEATED)
+    for (uint32_t entry = f->names; entry != 0;
+         entry = zn_name_store_at(g->name_store, entry)->next)
+        if (zn_name_store_at(g->name_store, entry)->state != ZN_ENTRY_RELEASED &&
+            zn_name_store_at(g->name_store, entry)->state != ZN_ENTRY_REPEATED)
             return true;
     return f->names_dropped;
 }
@@ -41,8 +42,9 @@ static uint32_t first_name(const zn_gate *g, const zn_flow *f)
 {
     const zn_name_entry *e;
     for (uint32_t entry = f->names; entry != 0; entry = e->next) {
-        e = zn_book_at(g->book, entry);
-        if (e->state != ZN_ENTRY_REPEATED && zn_id_equal(e->id, zn_book_at(g->book, f->names)->id))
+        e = zn_name_store_at(g->name_store, entry);
+        if (e->state != ZN_ENTRY_REPEATED &&
+            zn_id_equal(e->id, zn_name_store_at(g->name_store, f->names)->id))
             return entry;
     }
     return f->names;
@@ -56,12 +58,12 @@ static void fill_name(const zn_gate *g, const zn_flow *f, zn_record *r)
         r->status = f->names_dropped ? ZN_NAME_SUPPRESSED : ZN_NAME_NONE;
         return;
     }
-    e = zn_book_at(g->book, first);
+    e = zn_name_store_at(g->name_store, first);
     r->source = (zn_name_source)e->source;
     switch ((zn_entry_state)e->state) {
     case ZN_ENTRY_RELEASED:
         r->status = ZN_NAME_RELEASED;
-        r->name = zn_book_text(g->book, first);
+        r->name = zn_name_store_text(g->name_store, first);
         break;
     case ZN_ENTRY_PENDING:
     case ZN_ENTRY_UNCONFIRMED:
@@ -100,23 +102,23 @@ static uint8_t udp_type_of(const zn_flow *f, unsigned side)
 static void fill_side(const zn_gate *g, const zn_flow *f, unsigned i, zn_record_side *r)
 {
     const zn_flow_side *side = &f->side[i];
-    const zn_flow_rare *rare = &f->rare[i];
-    const zn_flow_resent *resent = zn_flow_resent_of(g->flows, f, i);
+    const zn_flow_flag_counts *flag_counts = &f->flag_counts[i];
+    const zn_flow_retransmissions *retransmissions = zn_flow_retransmissions_of(g->flows, f, i);
     r->internal = f->internal[i];
     r->port = f->tuple.port[i];
     r->packets = side->packets;
     r->packets_data = side->packets_data;
     r->bytes_all = r->bytes_unique = side->bytes;
-    if (resent != NULL) {
-        r->packets_retransmitted = resent->packets;
-        r->packets_out_of_order = resent->packets_out_of_order;
-        r->bytes_retransmitted = resent->bytes;
-        r->bytes_unique = side->bytes - resent->bytes;
+    if (retransmissions != NULL) {
+        r->packets_retransmitted = retransmissions->packets;
+        r->packets_out_of_order = retransmissions->packets_out_of_order;
+        r->bytes_retransmitted = retransmissions->bytes;
+        r->bytes_unique = side->bytes - retransmissions->bytes;
     }
     r->acks = side->acks;
     r->acks_pure = side->acks_pure;
-    r->rst = rare->rst;
-    r->syn = rare->syn;
+    r->rst = flag_counts->rst;
+    r->syn = flag_counts->syn;
     r->fin = side->fin;
     r->first_data_ns = since(f, side->first_data_ns);
     r->last_data_ns = since(f, side->last_data_ns);
@@ -131,7 +133,7 @@ static void coarsen_side(zn_record_side *r)
     zn_record_side coarse;
     memset(&coarse, 0, ZN_RECORD_CORE);
     coarse.addr = r->addr;
-    coarse.shown = r->shown;
+    coarse.disclosure = r->disclosure;
     coarse.port = r->port;
     coarse.internal = r->internal;
     coarse.started = r->started;
@@ -180,7 +182,7 @@ static void show_pseudonym(const zn_gate *g, const zn_flow *f, unsigned end, zn_
     if (zn_addr_is_unset(&pseudonym))
         return;
     r->addr = pseudonym;
-    r->shown = ZN_SHOWN_PSEUDONYM;
+    r->disclosure = ZN_DISCLOSURE_PSEUDONYM;
 }
 
 /* The port links a client's flows, so it stays only where the operator asked and nothing is
@@ -212,12 +214,12 @@ static void show_server(const zn_gate *g, const zn_flow *f, uint64_t server, zn_
         show_pseudonym(g, f, end, r);
     } else if (server != 0 && !zn_gate_was_client_hash(g, server)) {
         r->addr = *real;
-        r->shown = ZN_SHOWN_RELEASED;
+        r->disclosure = ZN_DISCLOSURE_RELEASED;
     }
 }
 
 /* What beside a name that is withheld could tell it, even where measurements are exact. */
-static void withhold_beside(const zn_flow *f, zn_record *r)
+static void withhold_secondary(const zn_flow *f, zn_record *r)
 {
     if (!port_is_common(r->server.port))
         r->server.port = 0;
@@ -230,7 +232,7 @@ uint64_t zn_gate_prefetch(const zn_gate *g, const zn_flow *f)
 {
     uint64_t server = server_hash(g, f);
     if (f->names != 0)
-        ZN_PREFETCH_WRITE(zn_book_at(g->book, f->names));
+        ZN_PREFETCH_WRITE(zn_name_store_at(g->name_store, f->names));
     if (server != 0) {
         zn_addr_set_prefetch(&g->clients[0], server);
         zn_addr_set_prefetch(&g->clients[1], server);
@@ -241,7 +243,7 @@ uint64_t zn_gate_prefetch(const zn_gate *g, const zn_flow *f)
 void zn_gate_prefetch_name(const zn_gate *g, const zn_flow *f)
 {
     if (f->names != 0)
-        zn_book_prefetch_text(g->book, f->names);
+        zn_name_store_prefetch_text(g->name_store, f->names);
 }
 
 /* Zeroes what is not zero. */
@@ -259,7 +261,7 @@ static void fill_flow(const zn_gate *g, const zn_flow *f, zn_record *r)
     r->proto = (uint8_t)f->tuple.proto;
     r->complete = zn_flow_complete(f) || f->tuple.proto == ZN_PROTO_UDP;
     r->midstream = f->midstream;
-    r->early = f->end == ZN_FLOW_EARLY;
+    r->early = f->end == ZN_FLOW_EVICTED;
     r->connection_type = zn_service_connection(f);
     r->http_method = r->connection_type == ZN_CONNECTION_HTTP ? f->http_method : 0;
     r->ech = f->ech_offered ? ZN_ECH_OFFERED : ZN_ECH_NONE;
@@ -274,7 +276,7 @@ static void fill_flow(const zn_gate *g, const zn_flow *f, zn_record *r)
 bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, uint64_t ahead,
                     zn_record *r)
 {
-    bool withheld = !g->policy->everything && has_withheld(g, f);
+    bool withheld = !g->policy->release_all && has_withheld(g, f);
     bool coarse = withheld && !g->policy->exact;
     bool keep_port;
     clear(r);
@@ -282,7 +284,7 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *qui
         return false;
     fill_flow(g, f, r);
     keep_port = g->policy->keep_client_port &&
-                (g->policy->everything || (r->status == ZN_NAME_RELEASED && !withheld));
+                (g->policy->release_all || (r->status == ZN_NAME_RELEASED && !withheld));
     show_client(g, f, keep_port, &r->client);
     if (!withheld)
         show_server(g, f, ahead != 0 ? ahead : server_hash(g, f), &r->server);
@@ -291,7 +293,7 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *qui
         zn_gate_fill_quic(g, f, quic, r);
     }
     if (withheld)
-        withhold_beside(f, r);
+        withhold_secondary(f, r);
     else if (g->policy->dn_hunter)
         zn_gate_fill_resolution(g, f, r);
     if (!g->policy->dn_hunter && r->proto == ZN_PROTO_UDP && r->source == ZN_SOURCE_DNS)

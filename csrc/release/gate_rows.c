@@ -2,9 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "release/gate_rows.h"
 
+#include "crypto/row_pseudonym.h"
 #include "util/arena.h"
 #include "util/clock.h"
-#include "crypto/row_pseudonym.h"
 
 /* Namespaces of what is counted: the text "17" and the number 17 are two attributes, but one
  * user. */
@@ -15,7 +15,7 @@ _Static_assert(ZN_ROW_BATCH <= ZN_CLOCK_REBASE_AFTER, "a batch sees at most one 
 struct zn_row_gate {
     bool keep_suppressed;
     zn_ztable *table;
-    zn_alias *alias; /* NULL without users */
+    zn_row_pseudonym *pseudonym; /* NULL without users */
     zn_popularity popularity;
     zn_hash_key key;
     uint64_t jumps; /* of the table's clock, as far as the keys know */
@@ -42,7 +42,7 @@ int zn_row_gate_open(zn_row_gate **out, const zn_row_gate_config *config, zn_err
     if (rc == 0)
         rc = zn_ztable_open(&g->table, &table, err);
     if (rc == 0 && config->with_user)
-        rc = zn_alias_open(&g->alias, config->rotate_ns, config->key_file, err);
+        rc = zn_row_pseudonym_open(&g->pseudonym, config->rotate_ns, config->key_file, err);
     if (rc == 0 && config->popularity)
         rc = zn_popularity_init(&g->popularity, &table, err);
     if (rc != 0)
@@ -57,7 +57,7 @@ void zn_row_gate_close(zn_row_gate *g)
     if (g == NULL)
         return;
     zn_ztable_close(g->table);
-    zn_alias_close(g->alias);
+    zn_row_pseudonym_close(g->pseudonym);
     zn_popularity_fini(&g->popularity);
     zn_block_clear(g, sizeof *g);
     zn_block_free(g, sizeof *g);
@@ -91,7 +91,7 @@ static int follow_clock(zn_row_gate *g, const zn_row *rows, size_t n, zn_error *
     for (size_t i = 0; i < n; i++)
         if (rows[i].t_ns < first_ns)
             first_ns = rows[i].t_ns;
-    return g->alias == NULL ? 0 : zn_alias_rebase(g->alias, first_ns, err);
+    return g->pseudonym == NULL ? 0 : zn_row_pseudonym_rebase(g->pseudonym, first_ns, err);
 }
 
 static int count_popularity(zn_row_gate *g, size_t n, zn_error *err)
@@ -99,7 +99,7 @@ static int count_popularity(zn_row_gate *g, size_t n, zn_error *err)
     int rc = 0;
     for (size_t i = 0; i < n && rc == 0; i++) {
         if (zn_popularity_reach(&g->popularity, g->asked[i].t_ns))
-            rc = zn_popularity_keep(&g->popularity, err);
+            rc = zn_popularity_store(&g->popularity, err);
         zn_popularity_see(&g->popularity, &g->asked[i]);
     }
     return rc;
@@ -109,7 +109,7 @@ static int count_popularity(zn_row_gate *g, size_t n, zn_error *err)
 static int let_out(zn_row_gate *g, const zn_row *row, size_t i, zn_error *err)
 {
     static const zn_value nothing = {{NULL, 0}, ZN_VALUE_NONE};
-    zn_alias_of who = {row->t_ns, g->users[i], row->value[ZN_ROW_USER].text};
+    zn_row_pseudonym_of who = {row->t_ns, g->users[i], row->value[ZN_ROW_USER].text};
     zn_gated_row *out = &g->gated[g->count];
     bool released = g->answers[i] == ZN_RELEASE;
     if (!released && !g->keep_suppressed)
@@ -117,8 +117,8 @@ static int let_out(zn_row_gate *g, const zn_row *row, size_t i, zn_error *err)
     out->t_ns = row->t_ns;
     out->attribute = released ? row->value[ZN_ROW_ATTRIBUTE] : nothing;
     out->pass = &row->value[ZN_ROW_PASS];
-    if (g->alias != NULL) {
-        int rc = zn_alias_make(g->alias, &who, out->alias, err);
+    if (g->pseudonym != NULL) {
+        int rc = zn_row_pseudonym_make(g->pseudonym, &who, out->pseudonym, err);
         if (rc != 0)
             return rc;
     }
@@ -151,7 +151,7 @@ const zn_gated_row *zn_row_gate_decided(const zn_row_gate *g, size_t *count)
 int zn_row_gate_finish(zn_row_gate *g, zn_error *err)
 {
     zn_popularity_finish(&g->popularity);
-    return g->popularity.due ? zn_popularity_keep(&g->popularity, err) : 0;
+    return g->popularity.due ? zn_popularity_store(&g->popularity, err) : 0;
 }
 
 zn_popularity *zn_row_gate_popularity(zn_row_gate *g)

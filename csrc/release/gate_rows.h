@@ -5,12 +5,12 @@
  * a pseudonym. Rows are asked of the z-table in their order; those that may be written leave as
  * zn_gated_row, filled here and nowhere else.
  */
-#ifndef ZN_ANON_GATE_ROWS_H
-#define ZN_ANON_GATE_ROWS_H
+#ifndef ZN_RELEASE_GATE_ROWS_H
+#define ZN_RELEASE_GATE_ROWS_H
 
 #include "anonymity/popularity.h"
-#include "release/row.h"
 #include "anonymity/ztable.h"
+#include "release/row.h"
 
 /* Rows decided together; no more than the refusals that set a clock back (util/clock.h), so that
  * all rows of a batch before such a step were refused. */
@@ -42,7 +42,7 @@ const zn_gated_row *zn_row_gate_decided(const zn_row_gate *g, size_t *count);
 
 /* The last row was decided: the window it lies in is cut there. 0, or -ZN_ERR_CAPACITY. */
 int zn_row_gate_finish(zn_row_gate *g, zn_error *err);
-/* The windows that have ended, `kept`, to be read and emptied (kept_count = 0) by the caller. */
+/* The windows that have ended, `kept`, to be read and emptied (stored_count = 0) by the caller. */
 zn_popularity *zn_row_gate_popularity(zn_row_gate *g);
 
 zn_ztable_stats zn_row_gate_stats(const zn_row_gate *g);

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The E2E, OPTIONS, LAYER7 and DNS columns of a flow whose record may tell everything measured. */
-#include "release/gate_internal.h"
 #include "analyzer/names.h"
+#include "release/gate_internal.h"
 
 static const zn_anomaly columns[] = {
     ZN_RETRANSMITTED_RTO, ZN_RETRANSMITTED_FAST, ZN_REORDERED,    ZN_DUPLICATED,
@@ -81,8 +81,9 @@ static void fill_layer7(const zn_gate *g, const zn_flow *f, const zn_flow_layer7
     memcpy(r->client.tls_version, l->versions, sizeof l->versions);
     r->server.tls_version[0] = l->server_version;
     r->server.tls_versions = l->server_version != 0;
-    if (l->certificate != 0 && zn_book_at(g->book, l->certificate)->state == ZN_ENTRY_RELEASED)
-        r->certificate = zn_book_text(g->book, l->certificate);
+    if (l->certificate != 0 &&
+        zn_name_store_at(g->name_store, l->certificate)->state == ZN_ENTRY_RELEASED)
+        r->certificate = zn_name_store_text(g->name_store, l->certificate);
 }
 
 void zn_gate_fill_sets(const zn_gate *g, const zn_flow *f, zn_record *r)
@@ -102,8 +103,9 @@ void zn_gate_fill_quic(const zn_gate *g, const zn_flow *f, const zn_quic_facts *
 {
     if (quic == NULL)
         return;
-    if (quic->agent != 0 && zn_book_at(g->book, quic->agent)->state == ZN_ENTRY_RELEASED)
-        r->user_agent = zn_book_text(g->book, quic->agent);
+    if (quic->agent != 0 &&
+        zn_name_store_at(g->name_store, quic->agent)->state == ZN_ENTRY_RELEASED)
+        r->user_agent = zn_name_store_text(g->name_store, quic->agent);
     if (f->protocol != ZN_PROTOCOL_QUIC_BOTH_WAYS)
         return;
     r->client.quic_version = quic->version[0];
@@ -122,18 +124,18 @@ static void show_resolver(const zn_gate *g, const zn_resolution *from, zn_record
             zn_addr_is_unset(&from->resolver_pseudonym))
             return;
         r->resolver = from->resolver_pseudonym;
-        r->resolver_shown = ZN_SHOWN_PSEUDONYM;
+        r->resolver_disclosure = ZN_DISCLOSURE_PSEUDONYM;
     } else if (r->epoch + 1 < g->clients_epoch) { /* who was a client then is forgotten */
         return;
     } else if (!zn_gate_was_client(g, &from->resolver) && zn_gate_is_shared(g, id)) {
         r->resolver = from->resolver;
-        r->resolver_shown = ZN_SHOWN_RELEASED;
+        r->resolver_disclosure = ZN_DISCLOSURE_RELEASED;
     }
 }
 
 void zn_gate_fill_resolution(const zn_gate *g, const zn_flow *f, zn_record *r)
 {
-    const zn_resolution *from = zn_resolved_of(g->resolved, f);
+    const zn_resolution *from = zn_dn_hunter_of(g->resolved, f);
     if (from == NULL || f->ech_offered || !zn_gate_is_shared(g, zn_gate_name_id(g, &from->host)))
         return;
     r->fqdn = (zn_span){from->host.text, from->host.n};

@@ -25,7 +25,7 @@ const zn_net *zn_policy_private_nets(size_t *count)
 static bool internal_tunnel(const zn_policy *policy, const zn_packet *p, bool internal[2],
                             zn_addr known_as[2])
 {
-    uint32_t n = policy->internal_given ? p->tunnel_count : 0;
+    uint32_t n = policy->internal_is_set ? p->tunnel_count : 0;
     for (uint32_t i = 0; i < n; i++) {
         for (unsigned end = 0; end < 2; end++) {
             const zn_addr *a = &p->tunnels[i].end[end];
@@ -83,8 +83,8 @@ void zn_policy_place(const zn_policy *policy, zn_flow_table *flows, zn_flow *f, 
         return;
     }
     if (!f->internal[0] && !f->internal[1]) {
-        f->user = policy->internal_given ? ZN_FLOW_NO_USER : f->client & 3u;
-        f->internal[f->client] = !policy->internal_given;
+        f->user = policy->internal_is_set ? ZN_FLOW_NO_USER : f->client & 3u;
+        f->internal[f->client] = !policy->internal_is_set;
         return;
     }
     f->user = (f->internal[f->client] ? f->client : server) & 3u;
@@ -97,7 +97,7 @@ bool zn_policy_is_user(const zn_policy *policy, const zn_flow_table *flows, cons
     zn_addr outer[2];
     bool answers = p->sender != f->user;
     unsigned end = f->user;
-    if (!policy->internal_given)
+    if (!policy->internal_is_set)
         return true;
     if (!internal_tunnel(policy, p, internal, outer))
         return answers || !f->user_outside;

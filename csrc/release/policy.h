@@ -4,22 +4,22 @@
  * What the operator decided about whom to count and what to show. Fixed for a run; shared by all of
  * anon/.
  */
-#ifndef ZN_ANON_POLICY_H
-#define ZN_ANON_POLICY_H
+#ifndef ZN_RELEASE_POLICY_H
+#define ZN_RELEASE_POLICY_H
 
 #include "analyzer/hostname.h"
 #include "flow/flow.h"
 
 typedef struct zn_policy {
     uint32_t z;
-    bool everything; /* z is 1 and stays: nothing is withheld from anyone */
+    bool release_all; /* z is 1 and stays: nothing is withheld from anyone */
     int64_t window_ns, rotate_ns;
     bool established; /* votes need evidence that the client is real */
     bool dns_votes;   /* DNS names take part at all */
     bool exact;       /* measurements of flows with a suppressed name stay exact */
     bool keep_client_port;
     bool dn_hunter;         /* names from DNS responses for the flows that follow them */
-    bool internal_given;    /* `internal` came from the operator; false: private ranges */
+    bool internal_is_set;   /* `internal` came from the operator; false: private ranges */
     const zn_net *internal; /* owned by the engine */
     size_t internal_count;
     uint8_t user_v4_bits, user_v6_bits; /* prefix that makes a user */
@@ -56,7 +56,7 @@ bool zn_policy_is_user(const zn_policy *policy, const zn_flow_table *flows, cons
  * leaves. */
 static inline bool zn_policy_may_vote(const zn_policy *policy, const zn_flow *f)
 {
-    return policy->everything || f->user == f->client;
+    return policy->release_all || f->user == f->client;
 }
 
 #endif

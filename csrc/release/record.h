@@ -7,8 +7,8 @@
  * nothing else about a flow. Whatever is withheld is already gone here (docs of the semantics:
  * "what a flow record may say"), so a writer cannot leak.
  */
-#ifndef ZN_BASE_RECORD_H
-#define ZN_BASE_RECORD_H
+#ifndef ZN_RELEASE_RECORD_H
+#define ZN_RELEASE_RECORD_H
 
 #include "util/addr.h"
 #include "util/cursor.h"
@@ -31,11 +31,11 @@ typedef enum zn_name_status {
 
 typedef enum zn_ech { ZN_ECH_NONE, ZN_ECH_OFFERED } zn_ech;
 
-typedef enum zn_shown {
-    ZN_SHOWN_NOT,       /* withheld or special: printed as missing */
-    ZN_SHOWN_PSEUDONYM, /* addr is a Crypto-PAn pseudonym */
-    ZN_SHOWN_RELEASED   /* addr is a real address that z users share */
-} zn_shown;
+typedef enum zn_disclosure {
+    ZN_DISCLOSURE_NONE,      /* withheld or special: printed as missing */
+    ZN_DISCLOSURE_PSEUDONYM, /* addr is a Crypto-PAn pseudonym */
+    ZN_DISCLOSURE_RELEASED   /* addr is a real address that z users share */
+} zn_disclosure;
 
 /* Bits of Tstat's con_t. */
 enum {
@@ -64,7 +64,7 @@ enum {
 /* One direction: what this endpoint sent. Times are ns relative to the flow's first packet. */
 typedef struct zn_record_side {
     zn_addr addr;
-    zn_shown shown;
+    zn_disclosure disclosure;
     uint16_t port;
     bool internal;
     uint64_t bytes_all, bytes_unique, bytes_retransmitted;
@@ -115,7 +115,7 @@ typedef struct zn_record {
      * one that a DNS query asks for; empty unless it may be told, and then so is the rest. */
     zn_span fqdn;
     zn_addr resolver;
-    zn_shown resolver_shown;
+    zn_disclosure resolver_disclosure;
     int64_t resolver_query_ns, resolver_answer_ns; /* ns since the Unix epoch; 0: none */
     zn_span certificate; /* the name in the server's certificate, empty unless released */
     zn_span user_agent;  /* in the QUIC hello, percent-encoded, empty unless released */
@@ -130,7 +130,7 @@ typedef struct zn_record {
 typedef struct zn_release {
     int64_t t_ns;
     zn_addr client; /* pseudonym */
-    zn_shown client_shown;
+    zn_disclosure client_disclosure;
     zn_span name;
     zn_name_source source;
 } zn_release;

@@ -4,8 +4,8 @@
  * Rows of observations, as `zanon-net filter` reads and writes them: a time, a user, an attribute,
  * and columns that are passed on as they are. Spans borrow the bytes the row was read from.
  */
-#ifndef ZN_BASE_ROW_H
-#define ZN_BASE_ROW_H
+#ifndef ZN_RELEASE_ROW_H
+#define ZN_RELEASE_ROW_H
 
 #include "util/cursor.h"
 
@@ -57,14 +57,14 @@ typedef struct zn_row {
     zn_value value[ZN_ROW_COLUMNS_MAX];
 } zn_row;
 
-#define ZN_ALIAS_CHARS 32 /* 128 bits in hexadecimal */
+#define ZN_PSEUDONYM_CHARS 32 /* 128 bits in hexadecimal */
 
 /* What may be written of a row. Only the gate fills one. */
 typedef struct zn_gated_row {
     int64_t t_ns;
-    char alias[ZN_ALIAS_CHARS]; /* the user's pseudonym */
-    zn_value attribute;         /* ZN_VALUE_NONE unless it is released */
-    const zn_value *pass;       /* the columns passed on */
+    char pseudonym[ZN_PSEUDONYM_CHARS]; /* the user's pseudonym */
+    zn_value attribute;                 /* ZN_VALUE_NONE unless it is released */
+    const zn_value *pass;               /* the columns passed on */
 } zn_gated_row;
 
 #endif

@@ -6,9 +6,9 @@
  * release/gate_rows decides the batch and rows/row_log writes what it lets out. Only then the buffer is
  * moved: rows borrow it.
  */
-#include "util/arena.h"
 #include "crypto/keys.h"
 #include "rows/row_filter_internal.h"
+#include "util/arena.h"
 
 #define MARK_BYTES 3 /* the byte order mark of UTF-8 */
 
@@ -24,7 +24,7 @@ static zn_span copy_span(uint8_t **at, zn_span text)
     return copy;
 }
 
-static int copy_names(zn_sieve *s, const zn_sieve_config *config, zn_error *err)
+static int copy_names(zn_row_filter *s, const zn_row_filter_config *config, zn_error *err)
 {
     size_t bytes = config->header.n + 1;
     uint8_t *at;
@@ -40,7 +40,7 @@ static int copy_names(zn_sieve *s, const zn_sieve_config *config, zn_error *err)
     return 0;
 }
 
-static int check_config(const zn_sieve_config *config, zn_error *err)
+static int check_config(const zn_row_filter_config *config, zn_error *err)
 {
     size_t count = config->columns.count;
     if (count < ZN_ROW_PASS || count > ZN_ROW_COLUMNS_MAX)
@@ -53,9 +53,9 @@ static int check_config(const zn_sieve_config *config, zn_error *err)
     return 0;
 }
 
-int zn_sieve_open(zn_sieve **out, const zn_sieve_config *config, zn_error *err)
+int zn_row_filter_open(zn_row_filter **out, const zn_row_filter_config *config, zn_error *err)
 {
-    zn_sieve *s;
+    zn_row_filter *s;
     int rc;
     *out = NULL;
     rc = check_config(config, err);
@@ -76,13 +76,13 @@ int zn_sieve_open(zn_sieve **out, const zn_sieve_config *config, zn_error *err)
     if (rc == 0)
         rc = zn_row_gate_open(&s->gate, &config->gate, err);
     if (rc != 0)
-        zn_sieve_close(s);
+        zn_row_filter_close(s);
     else
         *out = s;
     return rc;
 }
 
-void zn_sieve_close(zn_sieve *s)
+void zn_row_filter_close(zn_row_filter *s)
 {
     if (s == NULL)
         return;
@@ -99,7 +99,7 @@ void zn_sieve_close(zn_sieve *s)
 
 /* The row being read exceeds the longest: gives up its bytes but the last, by which the frame sees
  * where a field begins. Within quotes there is no telling where the next row begins. */
-static int skip_long(zn_sieve *s, zn_error *err)
+static int skip_long(zn_row_filter *s, zn_error *err)
 {
     int rc = 0;
     if (s->frame.inside)
@@ -112,26 +112,26 @@ static int skip_long(zn_sieve *s, zn_error *err)
                        (unsigned long long)s->line);
     if (!s->skipping) {
         s->stats.rows++;
-        rc = zn_sieve_fault(s, ZN_FAULT_LONG, err);
+        rc = zn_row_filter_fault(s, ZN_FAULT_LONG, err);
     }
     s->skipping = true;
-    s->at += ZN_SIEVE_ROW_MAX - 1;
+    s->at += ZN_ROW_FILTER_ROW_MAX - 1;
     s->frame.at = 1;
     return rc;
 }
 
 /* Takes the row being read; *done when it is not all there. */
-static int step(zn_sieve *s, bool *done, zn_error *err)
+static int step(zn_row_filter *s, bool *done, zn_error *err)
 {
     size_t left = s->n - s->at, bytes, lines;
-    zn_span rest = {s->buffer + s->at, left < ZN_SIEVE_ROW_MAX ? left : ZN_SIEVE_ROW_MAX};
+    zn_span rest = {s->buffer + s->at, left < ZN_ROW_FILTER_ROW_MAX ? left : ZN_ROW_FILTER_ROW_MAX};
     int rc = 0;
     if (!zn_row_frame_end(&s->frame, rest, &bytes, &lines)) {
-        *done = rest.n < ZN_SIEVE_ROW_MAX;
+        *done = rest.n < ZN_ROW_FILTER_ROW_MAX;
         return *done ? 0 : skip_long(s, err);
     }
     if (!s->skipping)
-        rc = zn_sieve_take_row(s, s->buffer + s->at, bytes - 1, err);
+        rc = zn_row_filter_take_row(s, s->buffer + s->at, bytes - 1, err);
     s->skipping = false;
     s->at += bytes;
     s->line += lines;
@@ -145,17 +145,17 @@ static bool is_blank(uint8_t byte)
 
 /* The source's first byte that is not blank, a blank where it has none; false when it may come
  * yet. */
-static bool first_byte(const zn_sieve *s, bool final, uint8_t *first)
+static bool first_byte(const zn_row_filter *s, bool final, uint8_t *first)
 {
     size_t i = s->at;
     while (i < s->n && is_blank(s->buffer[i]))
         i++;
     *first = i < s->n ? s->buffer[i] : ' ';
-    return i < s->n || final || i - s->at >= ZN_SIEVE_ROW_MAX;
+    return i < s->n || final || i - s->at >= ZN_ROW_FILTER_ROW_MAX;
 }
 
 /* Passes over a byte order mark; false when it may not be all there yet. */
-static bool pass_mark(zn_sieve *s, bool final)
+static bool pass_mark(zn_row_filter *s, bool final)
 {
     static const uint8_t mark[MARK_BYTES] = {0xef, 0xbb, 0xbf};
     size_t n = s->n < MARK_BYTES ? s->n : MARK_BYTES;
@@ -169,7 +169,7 @@ static bool pass_mark(zn_sieve *s, bool final)
 }
 
 /* Fixes the formats, and for CSV without a header the columns. */
-static int begin(zn_sieve *s, uint8_t first, zn_error *err)
+static int begin(zn_row_filter *s, uint8_t first, zn_error *err)
 {
     int rc = 0;
     if (s->format == ZN_ROWS_AUTO && first == '[')
@@ -183,20 +183,20 @@ static int begin(zn_sieve *s, uint8_t first, zn_error *err)
     s->begun = true;
     s->laid_out = s->format == ZN_ROWS_JSONL;
     if (s->laid_out)
-        zn_sieve_write_header(s);
+        zn_row_filter_write_header(s);
     else if (s->header.n != 0) {
         uint8_t *line = zn_heap_alloc(s->header.n);
         if (line == NULL)
             return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a header");
         memcpy(line, s->header.p, s->header.n);
-        rc = zn_sieve_take_header(s, line, s->header.n, err);
+        rc = zn_row_filter_take_header(s, line, s->header.n, err);
         zn_heap_free(line);
     }
     return rc;
 }
 
 /* Takes all rows that are there; `final`: also what is behind the last line feed. */
-static int consume(zn_sieve *s, bool final, zn_error *err)
+static int consume(zn_row_filter *s, bool final, zn_error *err)
 {
     uint8_t first;
     bool done = false;
@@ -211,15 +211,15 @@ static int consume(zn_sieve *s, bool final, zn_error *err)
     while (rc == 0 && !done)
         rc = step(s, &done, err);
     if (rc == 0 && final && !s->skipping)
-        rc = zn_sieve_take_row(s, s->buffer + s->at, s->n - s->at, err);
+        rc = zn_row_filter_take_row(s, s->buffer + s->at, s->n - s->at, err);
     if (rc != 0) {
-        (void)zn_sieve_flush(s, NULL); /* what came before the error counts */
+        (void)zn_row_filter_flush(s, NULL); /* what came before the error counts */
         return rc;
     }
-    return zn_sieve_flush(s, err);
+    return zn_row_filter_flush(s, err);
 }
 
-static int append(zn_sieve *s, const uint8_t *bytes, size_t n, zn_error *err)
+static int append(zn_row_filter *s, const uint8_t *bytes, size_t n, zn_error *err)
 {
     if (s->at != 0) {
         s->n -= s->at;
@@ -238,13 +238,13 @@ static int append(zn_sieve *s, const uint8_t *bytes, size_t n, zn_error *err)
     return 0;
 }
 
-int zn_sieve_feed(zn_sieve *s, const uint8_t *bytes, size_t n, zn_error *err)
+int zn_row_filter_feed(zn_row_filter *s, const uint8_t *bytes, size_t n, zn_error *err)
 {
     int rc = n == 0 ? 0 : append(s, bytes, n, err);
     return rc != 0 || n == 0 ? rc : consume(s, false, err);
 }
 
-int zn_sieve_end(zn_sieve *s, zn_error *err)
+int zn_row_filter_end(zn_row_filter *s, zn_error *err)
 {
     int rc = s->n != 0 ? consume(s, true, err) : 0;
     zn_row_frame_reset(&s->frame);
@@ -254,39 +254,39 @@ int zn_sieve_end(zn_sieve *s, zn_error *err)
     return rc;
 }
 
-int zn_sieve_finish(zn_sieve *s, zn_error *err)
+int zn_row_filter_finish(zn_row_filter *s, zn_error *err)
 {
     return zn_row_gate_finish(s->gate, err);
 }
 
 /* ---- telling ---- */
 
-zn_text *zn_sieve_output(zn_sieve *s)
+zn_text *zn_row_filter_output(zn_row_filter *s)
 {
     return &s->out;
 }
 
-zn_popularity *zn_sieve_popularity(zn_sieve *s)
+zn_popularity *zn_row_filter_popularity(zn_row_filter *s)
 {
     return zn_row_gate_popularity(s->gate);
 }
 
-const zn_sieve_stats *zn_sieve_get_stats(const zn_sieve *s)
+const zn_row_filter_stats *zn_row_filter_get_stats(const zn_row_filter *s)
 {
     return &s->stats;
 }
 
-zn_ztable_stats zn_sieve_table_stats(const zn_sieve *s)
+zn_ztable_stats zn_row_filter_table_stats(const zn_row_filter *s)
 {
     return zn_row_gate_stats(s->gate);
 }
 
-zn_row_format zn_sieve_format(const zn_sieve *s)
+zn_row_format zn_row_filter_format(const zn_row_filter *s)
 {
     return s->format;
 }
 
-size_t zn_sieve_memory(const zn_sieve *s)
+size_t zn_row_filter_memory(const zn_row_filter *s)
 {
     return zn_row_gate_memory(s->gate) + sizeof *s + s->cap + s->out.cap;
 }

@@ -29,7 +29,7 @@ const char *zn_row_fault_text(zn_row_fault fault)
 }
 
 /* Decides and writes the rows that were read. */
-int zn_sieve_flush(zn_sieve *s, zn_error *err)
+int zn_row_filter_flush(zn_row_filter *s, zn_error *err)
 {
     const zn_gated_row *gated;
     size_t count;
@@ -45,7 +45,7 @@ int zn_sieve_flush(zn_sieve *s, zn_error *err)
 }
 
 /* Counts the row being read as one that cannot be; an error where that is to end the reading. */
-int zn_sieve_fault(zn_sieve *s, zn_row_fault fault, zn_error *err)
+int zn_row_filter_fault(zn_row_filter *s, zn_row_fault fault, zn_error *err)
 {
     s->stats.faults[fault]++;
     if (s->stats.first_fault == ZN_FAULT_GOOD) {
@@ -76,31 +76,31 @@ static bool is_whole_number(zn_span number)
 }
 
 /* Whether the row is an observation, whose time is set; a fault if it is none. */
-static zn_row_fault settle(zn_sieve *s, zn_row *row)
+static zn_row_fault normalise(zn_row_filter *s, zn_row *row)
 {
     const zn_value *user = &row->value[ZN_ROW_USER];
-    zn_moment moment;
+    zn_timestamp timestamp;
     for (size_t i = 0; i < ZN_ROW_PASS; i++)
         if (row->value[i].kind == ZN_VALUE_NONE || row->value[i].text.n == 0)
             return ZN_FAULT_MISSING;
     if (user->kind == ZN_VALUE_JSON && !is_whole_number(user->text))
         return ZN_FAULT_USER;
-    if (!zn_moment_parse(row->value[ZN_ROW_TIME].text, s->style.unit, &moment))
+    if (!zn_timestamp_parse(row->value[ZN_ROW_TIME].text, s->style.unit, &timestamp))
         return ZN_FAULT_TIME;
-    s->stats.without_offset += !moment.has_offset;
-    row->t_ns = moment.t_ns;
+    s->stats.without_offset += !timestamp.has_offset;
+    row->t_ns = timestamp.t_ns;
     return ZN_FAULT_GOOD;
 }
 
 /* Whether the first time of all is a plain number where ISO 8601 was to be: nobody said what it
  * counts, and a guess could be wrong by a factor of a thousand. */
-static bool unit_missing(const zn_sieve *s, const zn_row *row)
+static bool unit_missing(const zn_row_filter *s, const zn_row *row)
 {
     return s->style.unit == ZN_TIME_ISO && s->stats.observations == 0 &&
-           zn_moment_is_number(row->value[ZN_ROW_TIME].text);
+           zn_timestamp_is_number(row->value[ZN_ROW_TIME].text);
 }
 
-static void count_observation(zn_sieve_stats *stats, int64_t t_ns)
+static void count_observation(zn_row_filter_stats *stats, int64_t t_ns)
 {
     if (stats->observations == 0 || t_ns < stats->first_ns)
         stats->first_ns = t_ns;
@@ -109,7 +109,7 @@ static void count_observation(zn_sieve_stats *stats, int64_t t_ns)
     stats->observations++;
 }
 
-void zn_sieve_write_header(zn_sieve *s)
+void zn_row_filter_write_header(zn_row_filter *s)
 {
     if (!s->headed && s->style.format == ZN_ROWS_CSV)
         zn_row_log_header(&s->out, &s->style);
@@ -117,13 +117,13 @@ void zn_sieve_write_header(zn_sieve *s)
 }
 
 /* Lays out the columns by a header line, which it writes over. */
-int zn_sieve_take_header(zn_sieve *s, uint8_t *line, size_t n, zn_error *err)
+int zn_row_filter_take_header(zn_row_filter *s, uint8_t *line, size_t n, zn_error *err)
 {
     size_t which = 0;
     zn_row_fault fault = zn_csv_header(&s->layout, line, n, &s->columns, &which);
     char header[sizeof "line 18446744073709551615: the header"] = "--header";
     zn_span name = s->columns.name[which];
-    int shown = (int)(name.n > 60 ? 60 : name.n);
+    int disclosure = (int)(name.n > 60 ? 60 : name.n);
     s->laid_out = true;
     if (fault == ZN_FAULT_GOOD)
         return 0;
@@ -134,16 +134,16 @@ int zn_sieve_take_header(zn_sieve *s, uint8_t *line, size_t n, zn_error *err)
                        "%s is a single column; choose the --delimiter that parts it", header);
     if (fault == ZN_FAULT_MISSING)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "%s has no column '%.*s'; name the right one with %s",
-                       header, shown, (const char *)name.p, options[which < 3 ? which : 3]);
+                       header, disclosure, (const char *)name.p, options[which < 3 ? which : 3]);
     if (fault == ZN_FAULT_TWICE)
-        return zn_fail(err, ZN_ERR_CONFIG, 0, "%s has two columns '%.*s'", header, shown,
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "%s has two columns '%.*s'", header, disclosure,
                        (const char *)name.p);
     return zn_fail(err, s->header.n == 0 ? ZN_ERR_FORMAT : ZN_ERR_CONFIG, 0,
                    "%s cannot be read: %s", header, zn_row_fault_text(fault));
 }
 
 /* An empty line; in JSON Lines also one of blanks, which in CSV are a field. */
-static bool is_blank(const zn_sieve *s, zn_span row)
+static bool is_blank(const zn_row_filter *s, zn_span row)
 {
     size_t i = 0;
     if (s->format == ZN_ROWS_JSONL)
@@ -153,30 +153,30 @@ static bool is_blank(const zn_sieve *s, zn_span row)
 }
 
 /* Takes one whole row of n bytes, without its line feed. */
-int zn_sieve_take_row(zn_sieve *s, uint8_t *bytes, size_t n, zn_error *err)
+int zn_row_filter_take_row(zn_row_filter *s, uint8_t *bytes, size_t n, zn_error *err)
 {
     zn_row *row = &s->rows[s->row_count];
     zn_row_fault fault;
     if (is_blank(s, (zn_span){bytes, n}))
         return 0;
     if (!s->laid_out) {
-        int rc = zn_sieve_take_header(s, bytes, n, err);
+        int rc = zn_row_filter_take_header(s, bytes, n, err);
         if (rc == 0)
-            zn_sieve_write_header(s);
+            zn_row_filter_write_header(s);
         return rc;
     }
     s->stats.rows++;
     fault = s->format == ZN_ROWS_CSV ? zn_csv_row(&s->layout, bytes, n, row)
                                      : zn_json_row(bytes, n, &s->columns, row);
     if (fault == ZN_FAULT_GOOD)
-        fault = settle(s, row);
+        fault = normalise(s, row);
     if (fault == ZN_FAULT_TIME && unit_missing(s, row))
         return zn_fail(err, ZN_ERR_CONFIG, 0,
                        "line %llu: the time is a plain number; say what it counts with --time-unit",
                        (unsigned long long)s->line);
     if (fault != ZN_FAULT_GOOD)
-        return zn_sieve_fault(s, fault, err);
+        return zn_row_filter_fault(s, fault, err);
     count_observation(&s->stats, row->t_ns);
     s->row_count++;
-    return s->row_count == ZN_ROW_BATCH ? zn_sieve_flush(s, err) : 0;
+    return s->row_count == ZN_ROW_BATCH ? zn_row_filter_flush(s, err) : 0;
 }

@@ -5,8 +5,8 @@
  * field only at the field's beginning, and two quotes in it stand for one. Every byte is looked at
  * a bounded number of times, however the input is cut into pieces.
  */
-#ifndef ZN_IO_ROW_FRAME_H
-#define ZN_IO_ROW_FRAME_H
+#ifndef ZN_ROWS_ROW_FRAME_H
+#define ZN_ROWS_ROW_FRAME_H
 
 #include "util/cursor.h"
 

@@ -119,16 +119,17 @@ static void put_time(zn_text *out, const zn_row_style *style, int64_t t_ns)
     bool quoted = style->format == ZN_ROWS_JSONL && style->unit == ZN_TIME_ISO;
     if (quoted)
         zn_text_char(out, '"');
-    zn_moment_put(out, t_ns, style->unit);
+    zn_timestamp_put(out, t_ns, style->unit);
     if (quoted)
         zn_text_char(out, '"');
 }
 
-static void put_alias(zn_text *out, const zn_row_style *style, const char alias[ZN_ALIAS_CHARS])
+static void put_pseudonym(zn_text *out, const zn_row_style *style,
+                          const char pseudonym[ZN_PSEUDONYM_CHARS])
 {
     if (style->format == ZN_ROWS_JSONL)
         zn_text_char(out, '"');
-    zn_text_bytes(out, alias, ZN_ALIAS_CHARS);
+    zn_text_bytes(out, pseudonym, ZN_PSEUDONYM_CHARS);
     if (style->format == ZN_ROWS_JSONL)
         zn_text_char(out, '"');
 }
@@ -152,7 +153,7 @@ void zn_row_log_write(zn_text *out, const zn_row_style *style, const zn_gated_ro
     put_time(out, style, row->t_ns);
     if (style->with_user) {
         put_before(out, style, ZN_ROW_USER);
-        put_alias(out, style, row->alias);
+        put_pseudonym(out, style, row->pseudonym);
     }
     put_before(out, style, ZN_ROW_ATTRIBUTE);
     put_value(out, style, &row->attribute);

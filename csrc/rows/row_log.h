@@ -5,11 +5,11 @@
  * line parses back to the same columns: CSV fields are quoted where a reader could take them apart,
  * JSON strings escape whatever some reader takes for an end of line.
  */
-#ifndef ZN_IO_ROW_LOG_H
-#define ZN_IO_ROW_LOG_H
+#ifndef ZN_ROWS_ROW_LOG_H
+#define ZN_ROWS_ROW_LOG_H
 
-#include "util/timestamp.h"
 #include "release/row.h"
+#include "util/timestamp.h"
 
 /* How rows are written. */
 typedef struct zn_row_style {

@@ -6,8 +6,8 @@
  * An IPv4 address is held as its IPv4-mapped IPv6 address (::ffff:a.b.c.d, RFC 4291 2.5.5.2), so
  * the value alone says which family it is. Bytes are in network order.
  */
-#ifndef ZN_BASE_ADDR_H
-#define ZN_BASE_ADDR_H
+#ifndef ZN_UTIL_ADDR_H
+#define ZN_UTIL_ADDR_H
 
 #include "util/base.h"
 

@@ -149,11 +149,12 @@ bool zn_slab_populate(zn_slab *s)
 /* The next object, of which the first `dirty` bytes are to be zeroed. */
 static uint32_t take(zn_slab *s, size_t dirty)
 {
-    uint32_t index = s->free_head;
+    uint32_t index = s->first_free;
     if (index != 0) {
         uint8_t *object = zn_slab_at(s, index);
-        memcpy(&s->free_head, object, sizeof s->free_head);
-        ZN_PREFETCH_WRITE(s->base + (size_t)(s->free_head - (s->free_head != 0)) * s->object_bytes);
+        memcpy(&s->first_free, object, sizeof s->first_free);
+        ZN_PREFETCH_WRITE(s->base +
+                          (size_t)(s->first_free - (s->first_free != 0)) * s->object_bytes);
         memset(object, 0, dirty);
     } else if (s->used_high < s->cap) {
         index = ++s->used_high; /* never touched before: the kernel's zeros */
@@ -175,14 +176,14 @@ uint32_t zn_slab_take(zn_slab *s)
 
 uint32_t zn_slab_take_zeroed(zn_slab *s)
 {
-    return take(s, sizeof s->free_head);
+    return take(s, sizeof s->first_free);
 }
 
 void zn_slab_give(zn_slab *s, uint32_t index)
 {
     uint8_t *object = zn_slab_at(s, index);
-    memcpy(object, &s->free_head, sizeof s->free_head);
-    s->free_head = index;
+    memcpy(object, &s->first_free, sizeof s->first_free);
+    s->first_free = index;
     s->live--;
 }
 
@@ -192,7 +193,7 @@ void zn_slab_reset(zn_slab *s)
         memset(s->base, 0, zn_slab_bytes(s));
     else if (s->used_high != 0)
         zn_block_clear(s->base, s->object_bytes * s->cap);
-    s->used_high = s->free_head = s->live = 0;
+    s->used_high = s->first_free = s->live = 0;
 }
 
 size_t zn_slab_bytes(const zn_slab *s)

@@ -10,8 +10,8 @@
  *
  * Not thread-safe: an arena belongs to the engine that made it.
  */
-#ifndef ZN_BASE_ARENA_H
-#define ZN_BASE_ARENA_H
+#ifndef ZN_UTIL_ARENA_H
+#define ZN_UTIL_ARENA_H
 
 #include "util/base.h"
 
@@ -49,9 +49,9 @@ void zn_alloc_fail_after(uint64_t n);
 typedef struct zn_slab {
     uint8_t *base;
     size_t object_bytes;
-    uint32_t cap;       /* most objects ever alive */
-    uint32_t used_high; /* highest index ever handed out */
-    uint32_t free_head; /* list of freed objects, linked through their first four bytes */
+    uint32_t cap;        /* most objects ever alive */
+    uint32_t used_high;  /* highest index ever handed out */
+    uint32_t first_free; /* list of freed objects, linked through their first four bytes */
     uint32_t live;
     bool resident; /* populated, and keeps its memory */
 } zn_slab;

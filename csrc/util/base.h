@@ -8,8 +8,8 @@
  * fills the zn_error with a message a person can act on; everybody above only passes it on. A
  * message never contains a hostname or a client address.
  */
-#ifndef ZN_BASE_BASE_H
-#define ZN_BASE_BASE_H
+#ifndef ZN_UTIL_BASE_H
+#define ZN_UTIL_BASE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,8 +6,8 @@
  * can aim at a bucket. What it finds has to be compared: where a hash stands for an identity it is
  * util/hash's.
  */
-#ifndef ZN_BASE_BUCKET_HASH_H
-#define ZN_BASE_BUCKET_HASH_H
+#ifndef ZN_UTIL_BUCKET_HASH_H
+#define ZN_UTIL_BUCKET_HASH_H
 
 #include "util/base.h"
 

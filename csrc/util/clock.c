@@ -14,7 +14,7 @@ void zn_clock_init(zn_clock *c, int64_t window_ns, int64_t max_jump_ns, uint32_t
 
 static zn_clock_verdict accept(zn_clock *c, int64_t t_ns, zn_clock_verdict verdict)
 {
-    c->refused_late = c->refused_ahead = 0;
+    c->rejected_late = c->rejected_ahead = 0;
     if (verdict != ZN_CLOCK_LATE)
         c->now_ns = t_ns;
     c->started = true;
@@ -28,15 +28,15 @@ zn_clock_verdict zn_clock_judge(zn_clock *c, int64_t t_ns)
     if (t_ns >= c->now_ns) {
         if (c->max_jump_ns == 0 || t_ns - c->now_ns <= c->max_jump_ns)
             return accept(c, t_ns, ZN_CLOCK_ON_TIME);
-        c->refused_late = 0;
-        if (++c->refused_ahead >= c->rebase_after)
+        c->rejected_late = 0;
+        if (++c->rejected_ahead >= c->rebase_after)
             return accept(c, t_ns, ZN_CLOCK_REBASED);
-        return ZN_CLOCK_REFUSED;
+        return ZN_CLOCK_REJECTED;
     }
     if (c->now_ns - t_ns <= c->window_ns)
         return accept(c, t_ns, ZN_CLOCK_LATE);
-    c->refused_ahead = 0;
-    if (++c->refused_late >= c->rebase_after)
+    c->rejected_ahead = 0;
+    if (++c->rejected_late >= c->rebase_after)
         return accept(c, t_ns, ZN_CLOCK_REBASED);
-    return ZN_CLOCK_REFUSED;
+    return ZN_CLOCK_REJECTED;
 }

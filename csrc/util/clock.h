@@ -10,18 +10,18 @@
  * `rebase_after` in a row confirm it. So one corrupt timestamp costs little and never the rest of
  * a run.
  */
-#ifndef ZN_BASE_CLOCK_H
-#define ZN_BASE_CLOCK_H
+#ifndef ZN_UTIL_CLOCK_H
+#define ZN_UTIL_CLOCK_H
 
 #include "util/base.h"
 
 #define ZN_CLOCK_REBASE_AFTER 256 /* enough to be no accident, few enough to lose little */
 
 typedef enum zn_clock_verdict {
-    ZN_CLOCK_ON_TIME, /* t >= clock: accepted, the clock is now t */
-    ZN_CLOCK_LATE,    /* clock - window <= t < clock: accepted, the clock stays */
-    ZN_CLOCK_REFUSED, /* too late, or too far ahead: not to be used */
-    ZN_CLOCK_REBASED  /* accepted, the clock is now t, and what was known before is void */
+    ZN_CLOCK_ON_TIME,  /* t >= clock: accepted, the clock is now t */
+    ZN_CLOCK_LATE,     /* clock - window <= t < clock: accepted, the clock stays */
+    ZN_CLOCK_REJECTED, /* too late, or too far ahead: not to be used */
+    ZN_CLOCK_REBASED   /* accepted, the clock is now t, and what was known before is void */
 } zn_clock_verdict;
 
 typedef struct zn_clock {
@@ -29,8 +29,8 @@ typedef struct zn_clock {
     int64_t window_ns;
     int64_t max_jump_ns; /* 0: any step forward is accepted */
     uint32_t rebase_after;
-    uint32_t refused_late;  /* too late in a row */
-    uint32_t refused_ahead; /* too far ahead in a row */
+    uint32_t rejected_late;  /* too late in a row */
+    uint32_t rejected_ahead; /* too far ahead in a row */
     bool started;
 } zn_clock;
 
@@ -44,7 +44,7 @@ static inline zn_clock_verdict zn_clock_see(zn_clock *c, int64_t t_ns)
 {
     if (ZN_LIKELY(c->started && c->max_jump_ns == 0 && t_ns >= c->now_ns)) {
         c->now_ns = t_ns;
-        c->refused_late = 0;
+        c->rejected_late = 0;
         return ZN_CLOCK_ON_TIME;
     }
     return zn_clock_judge(c, t_ns);

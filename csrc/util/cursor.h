@@ -9,8 +9,8 @@
  *   BAD    an inner length points past the structure that holds it: the sender lies.
  * `whole` says which one applies: it is true when all bytes of the structure are present.
  */
-#ifndef ZN_BASE_CURSOR_H
-#define ZN_BASE_CURSOR_H
+#ifndef ZN_UTIL_CURSOR_H
+#define ZN_UTIL_CURSOR_H
 
 #include "util/base.h"
 
@@ -212,7 +212,7 @@ static inline uint64_t zn_header_word(zn_span header, size_t at)
 
 /* Of a span: what is behind its first `at` bytes, which it has; its bytes [from, to), which it has;
  * and its first n bytes, or all there are. */
-static inline zn_span zn_span_behind(zn_span s, size_t at)
+static inline zn_span zn_span_after(zn_span s, size_t at)
 {
     ZN_ASSERT(at <= s.n);
     return (zn_span){s.p + at, s.n - at};

@@ -4,8 +4,8 @@
  * Numbers as decimal digits, written to where there is room for them; each function returns the end
  * of what it wrote. For lines made of many small numbers: util/text asks for room each time.
  */
-#ifndef ZN_BASE_DIGITS_H
-#define ZN_BASE_DIGITS_H
+#ifndef ZN_UTIL_DIGITS_H
+#define ZN_UTIL_DIGITS_H
 
 #include "util/base.h"
 

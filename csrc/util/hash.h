@@ -8,8 +8,8 @@
  * A zn_hash_key is a per-process random secret. A zn_id is the 128-bit identity of an attribute
  * under it: wide enough that two attributes sharing one is not a practical event.
  */
-#ifndef ZN_BASE_HASH_H
-#define ZN_BASE_HASH_H
+#ifndef ZN_UTIL_HASH_H
+#define ZN_UTIL_HASH_H
 
 #include "util/base.h"
 

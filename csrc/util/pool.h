@@ -12,8 +12,8 @@
  * them misses (SIGBUS). One thread at a time calls; a task may start jobs too, and wait for those
  * whose tasks wait for nothing.
  */
-#ifndef ZN_BASE_POOL_H
-#define ZN_BASE_POOL_H
+#ifndef ZN_UTIL_POOL_H
+#define ZN_UTIL_POOL_H
 
 #include "util/base.h"
 

@@ -5,8 +5,8 @@
  * number of words on the packet path: there the rounds stand in line and those of neighbouring
  * packets overlap.
  */
-#ifndef ZN_BASE_SIPHASH_H
-#define ZN_BASE_SIPHASH_H
+#ifndef ZN_UTIL_SIPHASH_H
+#define ZN_UTIL_SIPHASH_H
 
 #include "util/hash.h"
 

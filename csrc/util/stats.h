@@ -4,8 +4,8 @@
  * Every counter of a run, in one list: X(NAME, "group", "text"). The enum, the manifest and the
  * summary come from it. Nothing is lost without a counter that says why.
  */
-#ifndef ZN_BASE_STATS_H
-#define ZN_BASE_STATS_H
+#ifndef ZN_UTIL_STATS_H
+#define ZN_UTIL_STATS_H
 
 #include "util/base.h"
 
@@ -66,7 +66,7 @@
     X(IN_CAPWAP, "encapsulation", "CAPWAP")                                                        \
     X(IN_LISP, "encapsulation", "LISP")                                                            \
     X(IN_TZSP, "encapsulation", "TZSP")                                                            \
-    X(OTHER_TUNNEL, "flow", "packets that came by another tunnel than their flow")                 \
+    X(TUNNEL_MISMATCH, "flow", "packets that came by another tunnel than their flow")              \
     X(FLOWS_TCP, "flow", "TCP flows opened")                                                       \
     X(FLOWS_UDP, "flow", "UDP flows opened")                                                       \
     X(FLOWS_MIDSTREAM, "flow", "TCP flows seen without their SYN")                                 \
@@ -74,7 +74,7 @@
     X(FLOWS_CLOSED, "flow", "flows closed")                                                        \
     X(FLOWS_EXTERNAL, "flow", "flows with no internal endpoint, not emitted")                      \
     X(FLOWS_INTERNAL_BOTH, "flow", "flows between two internal endpoints")                         \
-    X(FLOWS_EARLY, "flow", "closed early to make room for others")                                 \
+    X(FLOWS_EVICTED, "flow", "closed early to make room for others")                               \
     X(RECORDS, "flow", "flow records written")                                                     \
     X(RECORDS_MIDSTREAM, "flow",                                                                   \
       "of them flows joined after their start, which Tstat's logs leave out")                      \
@@ -82,7 +82,7 @@
     X(STATUS_ECH, "status", "ECH offered: a name read is the outer one")                           \
     X(STATUS_TRUNCATED, "status", "a hello, request or question never seen whole")                 \
     X(STATUS_INVALID, "status", "a name that is not valid, or contradictory copies")               \
-    X(STATUS_UNREAD, "status", "a version that is not read, or no room")                           \
+    X(STATUS_UNSUPPORTED, "status", "a version that is not read, or no room")                      \
     X(STATUS_NONE, "status", "no name")                                                            \
     X(NAMES_TLS, "name", "names seen in TLS")                                                      \
     X(NAMES_HTTP, "name", "names seen in HTTP")                                                    \
@@ -112,7 +112,7 @@
     X(ADDR_OBSERVATIONS, "address", "server address observations")                                 \
     X(ADDR_RELEASED, "address", "server addresses released")                                       \
     X(ADDR_SUPPRESSED, "address", "server addresses suppressed")                                   \
-    X(ADDR_CLIENTS_FULL, "address",                                                                \
+    X(ADDR_CLIENT_SET_INCOMPLETE, "address",                                                       \
       "clients not all known, more than fit or time went back: server addresses withheld")         \
     X(CERTIFICATES, "certificate", "server certificates with a host's name")                       \
     X(CERTIFICATES_RELEASED, "certificate", "their names released")                                \
@@ -121,19 +121,31 @@
     X(AGENTS_RELEASED, "agent", "user agents released")                                            \
     X(AGENTS_SUPPRESSED, "agent", "user agents suppressed, for whatever reason")                   \
     X(CLOCK_LATE, "clock", "packets behind the newest one")                                        \
-    X(CLOCK_REFUSED, "clock", "packets too far behind")                                            \
+    X(CLOCK_REJECTED, "clock", "packets too far behind")                                           \
     X(CLOCK_REBASED, "clock", "clock set anew by 256 packets in a row")                            \
     X(STREAMS_FULL, "capacity", "stream buffers ran out")                                          \
     X(STREAMS_HALF_FULL, "capacity", "early pieces of later requests passed over")                 \
     X(BODIES_LOST, "capacity", "request bodies whose end was not found")                           \
     X(DATAGRAMS_FULL, "capacity", "entries for QUIC and DTLS ran out")                             \
-    X(DTLS_HELLOS_MANY, "capacity", "DTLS hellos after the eighth of their flow, not read")        \
-    X(QUIC_ANSWERS_MANY, "capacity", "QUIC packets of a server after the 32nd tried for its ID")   \
-    X(QUIC_IDS_MANY, "capacity", "flows whose client sent more than eight QUIC IDs of its own")    \
+    X(DTLS_HELLOS_LIMIT, "capacity", "DTLS hellos after the eighth of their flow, not read")       \
+    X(QUIC_ANSWERS_LIMIT, "capacity", "QUIC packets of a server after the 32nd tried for its ID")  \
+    X(QUIC_IDS_LIMIT, "capacity", "flows whose client sent more than eight QUIC IDs of its own")   \
     X(HEADER_TABLES_FULL, "capacity", "HTTP/2 header tables ran out")                              \
     X(NAMES_FULL, "capacity", "name entries ran out")                                              \
     X(GAPS_FULL, "capacity", "sequence gaps ran out")                                              \
     X(SEGMENTS_FULL, "capacity", "segments in flight ran out")
+
+/* Counters that had another name in the version before: X(NAME, OLD_NAME). The manifest has both for
+ * one version. */
+#define ZN_STAT_ALIASES(X)                                                                         \
+    X(TUNNEL_MISMATCH, OTHER_TUNNEL)                                                               \
+    X(FLOWS_EVICTED, FLOWS_EARLY)                                                                  \
+    X(STATUS_UNSUPPORTED, STATUS_UNREAD)                                                           \
+    X(ADDR_CLIENT_SET_INCOMPLETE, ADDR_CLIENTS_FULL)                                               \
+    X(CLOCK_REJECTED, CLOCK_REFUSED)                                                               \
+    X(DTLS_HELLOS_LIMIT, DTLS_HELLOS_MANY)                                                         \
+    X(QUIC_ANSWERS_LIMIT, QUIC_ANSWERS_MANY)                                                       \
+    X(QUIC_IDS_LIMIT, QUIC_IDS_MANY)
 
 typedef enum zn_stat {
 #define ZN_STAT_ENUM(name, group, text) ZN_STAT_##name,
@@ -151,12 +163,13 @@ typedef struct zn_stats {
     uint64_t n[ZN_STAT_COUNT];
 } zn_stats;
 
-/* One list entry: its name (the manifest has it in lower case), its group, its text. */
+/* One list entry: its name (the manifest has it in lower case), its group, its text, and the name
+ * it had in the version before; NULL: the same. */
 typedef struct zn_stat_info {
-    const char *name, *group, *text;
+    const char *name, *group, *text, *old_name;
 } zn_stat_info;
 
 /* Entry `i` of the list, 0 <= i < ZN_STAT_COUNT. */
-const zn_stat_info *zn_stat_describe(size_t i);
+zn_stat_info zn_stat_describe(size_t i);
 
 #endif

@@ -4,8 +4,8 @@
  * A growing text buffer for output lines. Growth is the only thing that can fail: the buffer then
  * remembers `failed`, ignores further text, and its owner ends the run; no line is ever cut.
  */
-#ifndef ZN_BASE_TEXT_H
-#define ZN_BASE_TEXT_H
+#ifndef ZN_UTIL_TEXT_H
+#define ZN_UTIL_TEXT_H
 
 #include "util/cursor.h"
 

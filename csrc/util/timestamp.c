@@ -162,7 +162,7 @@ static bool take_offset(zn_cursor *c, int64_t *ns, bool *found)
     return minute >= 0;
 }
 
-static bool parse_iso(zn_cursor *c, zn_moment *out)
+static bool parse_iso(zn_cursor *c, zn_timestamp *out)
 {
     int64_t days, of_day = 0, offset = 0, t_ns;
     out->has_offset = false;
@@ -179,7 +179,7 @@ static bool parse_iso(zn_cursor *c, zn_moment *out)
     return t_ns >= 0;
 }
 
-bool zn_moment_parse(zn_span text, zn_time_unit unit, zn_moment *out)
+bool zn_timestamp_parse(zn_span text, zn_time_unit unit, zn_timestamp *out)
 {
     zn_cursor c = zn_cursor_over_span(text, true);
     bool ok;
@@ -192,7 +192,7 @@ bool zn_moment_parse(zn_span text, zn_time_unit unit, zn_moment *out)
     return ok && zn_cursor_left(&c) == 0;
 }
 
-bool zn_moment_is_number(zn_span text)
+bool zn_timestamp_is_number(zn_span text)
 {
     zn_cursor c = zn_cursor_over_span(text, true);
     bool any = false, point = false;
@@ -253,7 +253,7 @@ static void put_iso(zn_text *out, int64_t t_ns)
     zn_text_char(out, 'Z');
 }
 
-void zn_moment_put(zn_text *out, int64_t t_ns, zn_time_unit unit)
+void zn_timestamp_put(zn_text *out, int64_t t_ns, zn_time_unit unit)
 {
     unsigned decimals;
     if (unit == ZN_TIME_ISO) {

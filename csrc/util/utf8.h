@@ -4,8 +4,8 @@
  * Text that came from outside: is it UTF-8 (RFC 3629: no overlong forms, no surrogates, at most
  * U+10FFFF), and free of control characters that could steer a terminal or end a line?
  */
-#ifndef ZN_BASE_UTF8_H
-#define ZN_BASE_UTF8_H
+#ifndef ZN_UTIL_UTF8_H
+#define ZN_UTIL_UTF8_H
 
 #include "util/cursor.h"
 

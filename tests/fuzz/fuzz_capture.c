@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a capture: every byte of every frame must be readable. */
-#include "util/hash.h"
 #include "capture/capture.h"
+#include "util/hash.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

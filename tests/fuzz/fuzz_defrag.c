@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define PIECES_MAX 200
+#define STORED_SEGMENTS_MAX 200
 #define DATAGRAMS 4
 #define PERIOD 128 /* of the bytes in a datagram, where a piece does not say otherwise */
 
@@ -57,7 +57,7 @@ static uint32_t count_ranges(const model *m)
 }
 
 /* What is known of the datagram and what the piece says of its bytes can both be true. */
-static bool agrees(const model *m, const zn_piece *piece)
+static bool agrees(const model *m, const zn_segment *piece)
 {
     uint32_t to = piece->offset + (uint32_t)piece->bytes.n, again = 0;
     if (m->end != 0 && (to > m->end || (piece->last && to != m->end)))
@@ -74,7 +74,7 @@ static bool agrees(const model *m, const zn_piece *piece)
     return !piece->may_not_overlap || again == 0 || again == piece->bytes.n;
 }
 
-static void take_in(model *m, const zn_piece *piece)
+static void take_in(model *m, const zn_segment *piece)
 {
     if (!agrees(m, piece)) {
         m->spoilt = true;
@@ -96,7 +96,7 @@ static void take_in(model *m, const zn_piece *piece)
 }
 
 /* The piece completes its datagram. */
-static bool add(model *m, const zn_piece *piece)
+static bool add(model *m, const zn_segment *piece)
 {
     if (piece->bytes.n == 0 || piece->offset + piece->bytes.n > ZN_DEFRAG_BYTES) {
         lost++;
@@ -116,7 +116,7 @@ static bool add(model *m, const zn_piece *piece)
     return !m->spoilt && m->end != 0;
 }
 
-static void compare(zn_defrag *d, const zn_piece *piece)
+static void compare(zn_defrag *d, const zn_segment *piece)
 {
     model *m = &models[piece->datagram.lo / 7];
     bool expected = add(m, piece);
@@ -159,17 +159,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         text[i] = (uint8_t)(i % PERIOD / 4);
     waiting = whole = lost = 0;
     require(zn_defrag_open(&d, &stats, NULL) == 0);
-    for (unsigned n = 0; n < PIECES_MAX && zn_cursor_left(&c) >= 8; n++) {
+    for (unsigned n = 0; n < STORED_SEGMENTS_MAX && zn_cursor_left(&c) >= 8; n++) {
         uint8_t which = zn_cursor_u8(&c), flags = zn_cursor_u8(&c);
         uint32_t offset = zn_cursor_be24(&c) & 0x1ffff;
         uint8_t length = zn_cursor_u8(&c), seed = zn_cursor_u8(&c), step = zn_cursor_u8(&c);
-        zn_piece piece = {.datagram = {7u * (which % DATAGRAMS), which % DATAGRAMS},
-                          .t_ns = t_ns += (step >> 4) * ZN_NS_PER_S,
-                          .offset = offset,
-                          .bytes = {text + offset % PERIOD + (seed & 3), length},
-                          .kind = flags >> 6,
-                          .last = (flags & 1) != 0,
-                          .may_not_overlap = (flags & 2) != 0};
+        zn_segment piece = {.datagram = {7u * (which % DATAGRAMS), which % DATAGRAMS},
+                            .t_ns = t_ns += (step >> 4) * ZN_NS_PER_S,
+                            .offset = offset,
+                            .bytes = {text + offset % PERIOD + (seed & 3), length},
+                            .kind = flags >> 6,
+                            .last = (flags & 1) != 0,
+                            .may_not_overlap = (flags & 2) != 0};
         if ((step & 1) != 0)
             expire(d, t_ns);
         compare(d, &piece);

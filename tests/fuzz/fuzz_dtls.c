@@ -4,9 +4,9 @@
  * Byte 0, modulo 4: what the rest is. 0, 1: a datagram, cut or whole; 2: the body of a ClientHello,
  * behind two bytes of its declared length; 3: the body of a HelloVerifyRequest.
  */
-#include "util/hash.h"
 #include "proto/dtls.h"
 #include "proto/tls.h"
+#include "util/hash.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

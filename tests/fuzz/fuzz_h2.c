@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A client's frames behind its preface, to the first that is not whole. */
-#include "util/hash.h"
 #include "proto/h2.h"
+#include "util/hash.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

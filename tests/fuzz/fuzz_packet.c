@@ -4,8 +4,8 @@
  * Link to transport header. Bytes 0 and 1 are the link type, byte 2 is how many times eight bytes
  * the snapshot length cut off; then the frame. A fragment is read as if it were its whole datagram.
  */
-#include "util/hash.h"
 #include "packet/decode.h"
+#include "util/hash.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,11 +5,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void walk(zn_span records, zn_scouted kind)
+static void walk(zn_span records, zn_prefetch_kind kind)
 {
     size_t place[ZN_PCAP_PLACES];
     unsigned places = zn_pcap_places(records, kind, place);
-    if (places > ZN_PCAP_PLACES || (places != 0) != (zn_pcap_scout(records, kind) != 0))
+    if (places > ZN_PCAP_PLACES || (places != 0) != (zn_pcap_prefetch(records, kind) != 0))
         __builtin_trap();
     for (unsigned i = 0; i < places; i++)
         if (place[i] >= records.n || (i != 0 && place[i] <= place[i - 1]))

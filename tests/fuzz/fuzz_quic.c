@@ -5,10 +5,10 @@
  * with keys from their own ID; 2: the plaintext of an Initial; 3: handshake messages, and then
  * transport parameters.
  */
-#include "util/hash.h"
 #include "proto/quic.h"
 #include "proto/quic_parameters.h"
 #include "proto/tls.h"
+#include "util/hash.h"
 
 #include <stdlib.h>
 
@@ -29,7 +29,7 @@ static void read_all(zn_span span)
 
 static void read_frames(zn_span plain)
 {
-    static zn_quic_pieces pieces;
+    static zn_quic_crypto_frames pieces;
     uint64_t last = 0;
     if (zn_quic_read_frames(plain, &pieces) != ZN_DONE && pieces.n != 0)
         __builtin_trap();

@@ -8,10 +8,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     zn_span bytes = {data, size};
-    zn_datagram_sign sign = zn_datagram_sign_of(bytes, size);
+    zn_datagram_signature sign = zn_datagram_signature_of(bytes, size);
     if (sign.kind == ZN_DATAGRAM_RTP && size < 12)
         __builtin_trap();
-    if (zn_service_sign_of(bytes) != ZN_SIGN_NONE && size < 4)
+    if (zn_service_signature_of(bytes) != ZN_SIGNATURE_NONE && size < 4)
         __builtin_trap();
     (void)zn_service_is_imap(bytes);
     return 0;

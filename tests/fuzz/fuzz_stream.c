@@ -49,7 +49,7 @@ static void forget(uint32_t bytes)
 
 static void check(const zn_stream_pool *pool, uint32_t stream)
 {
-    zn_span head = zn_stream_head(pool, stream);
+    zn_span head = zn_stream_start(pool, stream);
     uint32_t first = 0;
     require(head.n <= ZN_STREAM_MAX);
     for (size_t i = 0; i < head.n; i++)
@@ -67,7 +67,7 @@ static bool step(zn_stream_pool *pool, uint32_t stream, zn_cursor *c)
     uint32_t offset = zn_cursor_be16(c);
     zn_span piece;
     if (kind % 8 == 7) { /* mostly within the head */
-        offset %= (uint32_t)zn_stream_head(pool, stream).n + 40;
+        offset %= (uint32_t)zn_stream_start(pool, stream).n + 40;
         zn_stream_consume(pool, stream, offset);
         forget(offset);
         return true;

@@ -182,7 +182,7 @@ def test_the_clock_is_set(
     manifest = run.end()
     assert [source["frames"] for source in manifest["sources"]] == [sent // 2] * 2
     assert manifest["capture_drops"] == {"ring": 0, "interface": 0, "us": 0}
-    assert manifest["counters"]["clock"]["clock_refused"] == 0
+    assert manifest["counters"]["clock"]["clock_rejected"] == 0
 
 
 @contextmanager
@@ -255,7 +255,8 @@ def test_what_came_before_the_reading_is_not_counted(
 
 IMPATIENT = """
 import sys
-from zanon_net import cli, live
+from zanon_net.cli import command
+from zanon_net.pipeline import live
 live.DRAIN_MAX_S = -1
 sys.exit(cli.main())
 """

@@ -196,7 +196,8 @@ def test_counts_that_cannot_be_are_told_before_the_user_changes(
 
 NOTHING_TO_LOAD = """
 import sys
-from zanon_net import cli, pipeline
+from zanon_net.cli import command
+from zanon_net.pipeline import runner
 def go_on_as(user, out, stack):
     sys.meta_path.clear()
     return out

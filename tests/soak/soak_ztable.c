@@ -14,8 +14,8 @@
  *
  * Exit code: 0; 1 when anything was wrong; 2 for a wrong call.
  */
-#include "soak_stream.h"
 #include "anonymity/ztable.h"
+#include "soak_stream.h"
 #include "z_oracle.h"
 
 #include <inttypes.h>

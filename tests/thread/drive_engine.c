@@ -6,8 +6,8 @@
  * what was counted; the lines are the same for any number. Built with -fsanitize=thread it also
  * shows that no two threads meet.
  */
-#include "util/hash.h"
 #include "engine/engine.h"
+#include "util/hash.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,7 +88,7 @@ static void run(zn_engine *e, zn_source *source, const variant *v, zn_error *err
         if (!v->lazy || zn_engine_waiting(e))
             take(e);
         while (zn_engine_waiting(e)) {
-            require(zn_engine_settle(e, err), err);
+            require(zn_engine_flush(e, err), err);
             take(e);
         }
     }

@@ -17,7 +17,7 @@ import pytest
 from capture_bytes import pcap_header, pcap_record
 from cli_help import COMMAND, ENVIRONMENT, limited
 
-from zanon_net.cli import main
+from zanon_net.cli.command import main
 
 DEMO = Path(__file__).parents[2] / "pcaps" / "demo.pcap"
 KEY_LINE = b"rK3bSQ7z7VlyEJqYXKgP8n7AAjSes7tPeoJV9gyZ0v4=\n"

@@ -180,7 +180,7 @@ def test_the_monitor_in_c(c_library: Path, tmp_path: Path, demo_pcap: Path) -> N
 
 
 def test_numpy_is_imported_only_for_arrays() -> None:
-    code = "import sys, zanon_net, zanon_net.cli; print('numpy' in sys.modules)"
+    code = "import sys, zanon_net, zanon_net.cli.command; print('numpy' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert found.stdout == "False\n"
 

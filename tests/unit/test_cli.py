@@ -19,9 +19,9 @@ from parts_help import capture_of
 from waiting import PATIENCE_S, running
 
 import zanon_net
-from zanon_net.cli import cli
-from zanon_net.config import SECTION_OF
-from zanon_net.options import run_options
+from zanon_net.cli.command import cli
+from zanon_net.cli.options import run_options
+from zanon_net.config.settings import SECTION_OF
 
 
 @pytest.fixture(autouse=True)

@@ -13,10 +13,10 @@ import pytest
 
 from zanon_net import AddressPolicy, Config, ConfigError, Input, Limits, Output, ZParams
 from zanon_net._core import LIMITS, Engine
-from zanon_net.config import SECTION_OF, WORKERS_MAX, Z_MAX
-from zanon_net.example import example
-from zanon_net.filter_config import FilterConfig
-from zanon_net.live_settings import SNAPLEN_MAX, LiveSettings
+from zanon_net.config.example import example
+from zanon_net.config.filter_settings import FilterConfig
+from zanon_net.config.live_section import SNAPLEN_MAX, LiveSettings
+from zanon_net.config.settings import SECTION_OF, WORKERS_MAX, Z_MAX
 
 HOUR_NS = 3_600_000_000_000
 KEY_TEXT = "rK3bSQ7z7VlyEJqYXKgP8n7AAjSes7tPeoJV9gyZ0v4="

@@ -10,7 +10,7 @@ from frames_link import LINKS
 from frames_tunnel import TUNNELS
 
 from zanon_net._core import STAT_INFO, decode_packet
-from zanon_net.link_types import LINK_TYPES
+from zanon_net.pipeline.link_types import LINK_TYPES
 
 READ = {number for number in range(1000) if decode_packet(b"", number) != "drop_link_type"}
 COUNTERS = {name for name, group, _text in STAT_INFO if group == "encapsulation"}

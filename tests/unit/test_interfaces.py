@@ -11,12 +11,12 @@ import pytest
 from engine_help import feed, make_engine
 from packet_help import crowd
 
-from zanon_net import status
 from zanon_net.errors import CaptureError, ConfigError
-from zanon_net.interfaces import Losses, interfaces_of, read_losses
-from zanon_net.privileges import explain_missing, find_user
-from zanon_net.report import Drops
-from zanon_net.status import Status, StatusClock
+from zanon_net.pipeline import status
+from zanon_net.pipeline.interfaces import Losses, interfaces_of, read_losses
+from zanon_net.pipeline.privileges import explain_missing, find_user
+from zanon_net.pipeline.report import Drops
+from zanon_net.pipeline.status import Status, StatusClock
 
 NET_DEV = """\
 Inter-|   Receive                                                |  Transmit

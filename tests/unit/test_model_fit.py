@@ -13,6 +13,7 @@ from filter_help import open_sieve
 from zanon_net._core import ClosedWindow
 from zanon_net.errors import ConfigError, FormatError
 from zanon_net.model import Fit, exposure_probs, fit, k_anonymity, publish_probs, zipf_rates
+from zanon_net.output.popularity_file import PopularityFile
 from zanon_net.popularity import (
     COUNT_MAX,
     FILE_MAX,
@@ -22,7 +23,6 @@ from zanon_net.popularity import (
     rounding_unit,
     two_digits,
 )
-from zanon_net.popularity_file import PopularityFile
 
 RUNS, STREAMS = (200, 200) if "ZANON_SOAK" in os.environ else (50, 20)
 COVERED = 0.95

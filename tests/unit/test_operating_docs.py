@@ -10,7 +10,7 @@ from conftest import ROOT
 
 from zanon_net import Config, caps_for_bytes, run
 from zanon_net._core import Engine
-from zanon_net.settings import COLUMN_SETS
+from zanon_net.config.sections import COLUMN_SETS
 
 pytestmark = pytest.mark.source
 

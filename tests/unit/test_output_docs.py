@@ -12,10 +12,10 @@ from conftest import ROOT
 
 from zanon_net import Config, run
 from zanon_net._core import STAT_INFO, Engine
+from zanon_net.config.sections import COLUMN_SETS, FORMAT_OUTPUTS
 from zanon_net.embedding import NAME_SOURCES, NAME_STATUSES
-from zanon_net.live import InterfaceFacts
-from zanon_net.report import Drops
-from zanon_net.settings import COLUMN_SETS, FORMAT_OUTPUTS
+from zanon_net.pipeline.live import InterfaceFacts
+from zanon_net.pipeline.report import Drops
 
 pytestmark = pytest.mark.source
 

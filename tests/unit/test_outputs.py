@@ -14,8 +14,8 @@ from capture_bytes import pcap_header, pcap_record
 from wire import CLIENT, SERVER, UDP, dns_message, dns_name, ethernet, ipv4, udp
 
 from zanon_net import Config, ConfigError, FormatError, ZanonError, keys, run
-from zanon_net.outputs import FolderSink, default_folder, open_sink, tstat_folder
-from zanon_net.sinks import Plan, Sink, StdoutSink
+from zanon_net.output.folder import FolderSink, default_folder, open_sink, tstat_folder
+from zanon_net.output.sinks import Plan, Sink, StdoutSink
 
 DEMO = Path(__file__).parents[2] / "pcaps" / "demo.pcap"
 FIRST_S = 1_700_000_000  # 2023-11-14 22:13:20 UTC

@@ -34,7 +34,7 @@ DRIVER = """
 int main(int argc, char **argv)
 {
     FILE *file = argc == 3 ? fopen(argv[1], "rb") : NULL;
-    zn_scouted kind = strcmp(argv[2], "pcap") == 0 ? ZN_SCOUTED_PCAP : ZN_SCOUTED_PCAPNG;
+    zn_prefetch_kind kind = strcmp(argv[2], "pcap") == 0 ? ZN_SCOUTED_PCAP : ZN_SCOUTED_PCAPNG;
     uint32_t length;
     if (file == NULL)
         return 1;
@@ -45,7 +45,7 @@ int main(int argc, char **argv)
         zn_span span = {bytes, length};
         size_t place[ZN_PCAP_PLACES];
         unsigned places = zn_pcap_places(span, kind, place);
-        printf("%zu", zn_pcap_scout(span, kind));
+        printf("%zu", zn_pcap_prefetch(span, kind));
         for (unsigned i = 0; i < places; i++)
             printf(" %zu", place[i]);
         puts("");
@@ -69,12 +69,12 @@ static size_t calls;
 static const char *path;
 static bool pays;
 
-bool zn_pcap_scout_pays(void)
+bool zn_pcap_prefetch_pays(void)
 {
     return pays;
 }
 
-size_t zn_pcap_scout(zn_span records, zn_scouted kind)
+size_t zn_pcap_prefetch(zn_span records, zn_prefetch_kind kind)
 {
     scouted = records;
     calls += kind == (strstr(path, "pcapng") != NULL ? ZN_SCOUTED_PCAPNG : ZN_SCOUTED_PCAP);

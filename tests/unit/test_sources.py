@@ -19,12 +19,12 @@ from snoop_bytes import snoop_header, snoop_record
 from waiting import filled
 
 from zanon_net import Config, FormatError, run
-from zanon_net.cli import main
+from zanon_net.cli.command import main
+from zanon_net.config.filter_settings import FilterConfig
 from zanon_net.errors import CaptureError, ConfigError
-from zanon_net.filter_config import FilterConfig
-from zanon_net.filtering import filter_rows
-from zanon_net.inspecting import inspect
-from zanon_net.sources import open_sources
+from zanon_net.pipeline.inspection import inspect
+from zanon_net.pipeline.sources import open_sources
+from zanon_net.rows.filtering import filter_rows
 
 
 def as_pcap(frames: list[Frame]) -> bytes:

@@ -22,12 +22,12 @@ from capture_bytes import Frames, enhanced, interface, pcap_header, pcap_record,
 from waiting import filled
 
 import zanon_net
-from zanon_net import unpacking
-from zanon_net.config import Config
+from zanon_net.config.settings import Config
 from zanon_net.errors import CapacityError, FormatError
-from zanon_net.pipeline import run
-from zanon_net.sources import OpenSource, open_sources
-from zanon_net.unpacking import Unpacker, compression_of
+from zanon_net.pipeline import decompress
+from zanon_net.pipeline.decompress import Unpacker, compression_of
+from zanon_net.pipeline.runner import run
+from zanon_net.pipeline.sources import OpenSource, open_sources
 
 Pack = Callable[[bytes], bytes]
 
@@ -192,8 +192,8 @@ def test_the_bound_is_an_error(name: str, tmp_path: Path) -> None:
 def test_without_a_bound_there_is_one(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unpacking, "UNBOUNDED_BYTES", 100_000)
-    monkeypatch.setattr(unpacking, "RATIO_MAX", 3)
+    monkeypatch.setattr(decompress, "UNBOUNDED_BYTES", 100_000)
+    monkeypatch.setattr(decompress, "RATIO_MAX", 3)
     bomb = pcap_header() + 3000 * pcap_record("<", 1, 0, bytes(1000))
     (tmp_path / "bomb").write_bytes(PACKERS[name](bomb))
     with pytest.raises(CapacityError):
@@ -227,7 +227,9 @@ def test_through_a_fifo_and_standard_input(name: str, tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     with filled(fifo, packed):
         assert read_file(fifo) == (FRAMES, None)
-    code = "from zanon_net.cli import main; raise SystemExit(main(['inspect', '--json', '-']))"
+    code = (
+        "from zanon_net.cli.command import main; raise SystemExit(main(['inspect', '--json', '-']))"
+    )
     environment = {**os.environ, "PYTHONPATH": str(Path(zanon_net.__file__).parents[1])}
     done = subprocess.run(
         [sys.executable, "-c", code], input=packed, env=environment, capture_output=True, check=True
@@ -241,7 +243,7 @@ def test_through_a_fifo_and_standard_input(name: str, tmp_path: Path) -> None:
 def test_memory_is_bounded(name: str, tmp_path: Path) -> None:
     """Unpacking 300 MB takes little more than unpacking 10 MB does."""
     code = (
-        "import re, sys; from zanon_net.cli import main; "
+        "import re, sys; from zanon_net.cli.command import main; "
         "main(['inspect', '--json', '--max-bytes', '1G', sys.argv[1]]); "
         "status = open('/proc/self/status').read(); "
         "print(re.search(r'VmHWM:\\s+(\\d+)', status)[1], file=sys.stderr)"

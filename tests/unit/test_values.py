@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zanon_net import AddressPolicy, Config, ConfigError, ZParams
-from zanon_net.values import core_networks, format_duration, parse_duration, parse_network
+from zanon_net.config.parse import core_networks, format_duration, parse_duration, parse_network
 
 HOUR_NS = 3_600_000_000_000
 

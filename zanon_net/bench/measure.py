@@ -25,11 +25,11 @@ from pathlib import Path
 from typing import Any
 
 from zanon_net._core import STAGES, Engine
-from zanon_net.config import Config
+from zanon_net.config.settings import Config
 from zanon_net.errors import ZanonError
-from zanon_net.outputs import open_sink
-from zanon_net.pipeline import Interruption, Reader, open_all, plan_of, run, run_reader
-from zanon_net.windows import Windows
+from zanon_net.output.folder import open_sink
+from zanon_net.pipeline.runner import Interruption, Reader, open_all, plan_of, run, run_reader
+from zanon_net.pipeline.window_hooks import Windows
 
 SAMPLE_S = 50e-6
 SAMPLES_MIN = 5000  # that many make a share of 10 % exact to half a percent or so

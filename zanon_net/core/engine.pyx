@@ -153,7 +153,7 @@ cdef class Engine:
             if finish:
                 rc = zn_engine_finish(self.engine, &err)
             else:
-                rc = zn_engine_settle(self.engine, &err)
+                rc = zn_engine_flush(self.engine, &err)
         self.guard.leave()
         check(rc, &err)
         return rc > 0
@@ -254,7 +254,7 @@ cdef class Engine:
     def stage(self):
         """The index in STAGES of what it is doing now; another thread may ask."""
         self._check_open()
-        return <int>zn_engine_stage(self.engine)
+        return <int>zn_engine_profile_stage(self.engine)
 
     @property
     def stats(self):

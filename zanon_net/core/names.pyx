@@ -27,7 +27,7 @@ DECISIONS = ("release", "below_z", "too_late", "late_deep", "no_room")
 
 
 cdef list describe_stats():
-    cdef const zn_stat_info *info
+    cdef zn_stat_info info
     entries = []
     for i in range(<int>ZN_STAT_COUNT):
         info = zn_stat_describe(i)
@@ -35,8 +35,19 @@ cdef list describe_stats():
     return entries
 
 
+cdef dict describe_aliases():
+    cdef zn_stat_info info
+    aliases = {}
+    for i in range(<int>ZN_STAT_COUNT):
+        info = zn_stat_describe(i)
+        if info.old_name != NULL:
+            aliases[info.name.decode().lower()] = info.old_name.decode().lower()
+    return aliases
+
+
 STAT_INFO = describe_stats()
-STAGES = tuple(zn_stage_name(<zn_stage>stage).decode() for stage in range(<int>ZN_STAGE_COUNT))
+STAT_ALIASES = describe_aliases()
+STAGES = tuple(zn_profile_stage_name(<zn_profile_stage>stage).decode() for stage in range(<int>ZN_PROFILE_STAGE_COUNT))
 ROW_FAULTS = {
     zn_row_fault_name(<zn_row_fault>fault).decode().lower():
         zn_row_fault_text(<zn_row_fault>fault).decode()

@@ -58,5 +58,5 @@ def skip_preamble(bytes data not None):
     """Bytes of the preamble that data starts with; 0: none."""
     cdef _Copy copy = _Copy(data)
     cdef size_t used
-    zn_preamble_skip(copy.span, &used)
+    zn_proxy_or_starttls_prefix_skip(copy.span, &used)
     return used

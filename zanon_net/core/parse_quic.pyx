@@ -6,19 +6,19 @@ cdef class _Quic:
     """libcrypto's side of proto/quic: one for the module, used with the GIL held."""
 
     cdef zn_quic *quic
-    cdef zn_quic_pieces *pieces
+    cdef zn_quic_crypto_frames *frames
 
     def __cinit__(self):
         cdef zn_error err
         memset(&err, 0, sizeof(err))
-        self.pieces = <zn_quic_pieces *>malloc(sizeof(zn_quic_pieces))
-        if self.pieces == NULL:
+        self.frames = <zn_quic_crypto_frames *>malloc(sizeof(zn_quic_crypto_frames))
+        if self.frames == NULL:
             raise MemoryError
         check(zn_quic_open(&self.quic, &err), &err)
 
     def __dealloc__(self):
         zn_quic_close(self.quic)
-        free(self.pieces)
+        free(self.frames)
 
     cdef keys(self, uint32_t version, zn_span dcid, zn_quic_side side, zn_quic_keys *keys):
         cdef zn_quic_secret sides[2]
@@ -27,10 +27,10 @@ cdef class _Quic:
             raise ValueError("QUIC keys of an unknown version, or of a longer connection ID")
 
     cdef list pieces_of(self, zn_span plain):
-        if zn_quic_read_frames(plain, self.pieces) != ZN_DONE:
+        if zn_quic_read_frames(plain, self.frames) != ZN_DONE:
             return None
-        return [(self.pieces.piece[i].offset, span_bytes(self.pieces.piece[i].bytes))
-                for i in range(self.pieces.n)]
+        return [(self.frames.frame[i].offset, span_bytes(self.frames.frame[i].bytes))
+                for i in range(self.frames.n)]
 
 
 cdef _Quic quic_of_module = None
@@ -83,8 +83,8 @@ def parse_quic_packets(bytes data not None, *, bint whole=True):
 def parse_quic_frames(bytes plain not None):
     """(state, [(offset, bytes), ...]): the CRYPTO frames of an Initial's plaintext, by offset."""
     cdef _Copy copy = _Copy(plain)
-    pieces = shared_quic().pieces_of(copy.span)
-    return ("malformed", []) if pieces is None else ("done", pieces)
+    frames = shared_quic().pieces_of(copy.span)
+    return ("malformed", []) if frames is None else ("done", frames)
 
 
 def parse_quic(bytes data not None, bytes first_dcid=None):
@@ -110,11 +110,11 @@ def parse_quic(bytes data not None, bytes first_dcid=None):
                       ZN_QUIC_CLIENT, &keys)
             opened = zn_quic_unseal(quic.quic, &keys, &packet, &plain)
             if opened == ZN_DONE:
-                pieces = quic.pieces_of(plain)
-                if pieces is None:
+                frames = quic.pieces_of(plain)
+                if frames is None:
                     return "malformed", 0, b"", b"", []
                 found = ("done", packet.version, span_bytes(packet.dcid), span_bytes(packet.scid),
-                         found[4] + pieces)
+                         found[4] + frames)
             elif opened == ZN_NEED_MORE and found[0] == "other":
                 found = ("need_more", 0, b"", b"", [])
         state = zn_quic_next_packet(&cursor, &packet)

@@ -43,7 +43,7 @@ cdef class Stream:
 
     def head(self):
         """The contiguous bytes from the base."""
-        cdef zn_span head = zn_stream_head(&self.pool, self.stream)
+        cdef zn_span head = zn_stream_start(&self.pool, self.stream)
         return PyBytes_FromStringAndSize(<const char *>head.p, head.n)
 
 

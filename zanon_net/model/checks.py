@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from zanon_net.config.parse import whole
 from zanon_net.errors import ConfigError
 from zanon_net.model.special import Floats
-from zanon_net.values import whole
 
 COUNT_MAX = 2**31
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from zanon_net.config.parse import format_duration
 from zanon_net.model import checks
 from zanon_net.model.bounds import Bounds
 from zanon_net.model.exposure import exposure_probs, zipf_rates
@@ -17,7 +18,6 @@ from zanon_net.model.publishing import over_periods, publish_probs
 from zanon_net.model.single import k_anonymity
 from zanon_net.model.special import Floats
 from zanon_net.model.thresholds import Mode, smallest_z
-from zanon_net.values import format_duration
 
 NS_PER_HOUR = 3_600_000_000_000
 

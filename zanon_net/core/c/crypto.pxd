@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# Declarations of csrc/crypto.
+# csrc/crypto
 
 cdef extern from "crypto/cryptopan.h" nogil:
     ctypedef struct zn_cryptopan:
@@ -10,6 +10,7 @@ cdef extern from "crypto/cryptopan.h" nogil:
     int zn_cryptopan_addrs(zn_cryptopan *p, const zn_addr *source, zn_addr *out, size_t n)
     int zn_cryptopan_v4(zn_cryptopan *p, const uint32_t *source, uint32_t *out, size_t n)
     int zn_cryptopan_v6(zn_cryptopan *p, const uint8_t *source, uint8_t *out, size_t n)
+
 
 cdef extern from "crypto/keys.h" nogil:
     ctypedef struct zn_keys:

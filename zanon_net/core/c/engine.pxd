@@ -1,6 +1,12 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# Declarations of the headers in csrc itself.
+# csrc/engine
+
+cdef extern from "engine/profile_stage.h" nogil:
+    ctypedef enum zn_profile_stage:
+        ZN_PROFILE_STAGE_COUNT
+    const char *zn_profile_stage_name(zn_profile_stage stage)
+
 
 cdef extern from "engine/outputs.h" nogil:
     ctypedef enum zn_field_type:
@@ -54,6 +60,7 @@ cdef extern from "engine/outputs.h" nogil:
     void zn_outputs_header(const zn_outputs *o, zn_output output, zn_text *out)
     void zn_outputs_clear(zn_outputs *o)
 
+
 cdef extern from "engine/engine.h" nogil:
     ctypedef struct zn_engine:
         pass
@@ -88,7 +95,7 @@ cdef extern from "engine/engine.h" nogil:
     bint zn_engine_window(const zn_engine *e, zn_popularity_window *window)
     size_t zn_engine_window_counts(const zn_engine *e, uint32_t *out, size_t cap)
     int zn_engine_set_z(zn_engine *e, uint32_t z, zn_error *err)
-    int zn_engine_settle(zn_engine *e, zn_error *err)
+    int zn_engine_flush(zn_engine *e, zn_error *err)
     zn_outputs *zn_engine_outputs(zn_engine *e)
     bint zn_engine_waiting(const zn_engine *e)
     const zn_stats *zn_engine_stats(const zn_engine *e)
@@ -100,40 +107,9 @@ cdef extern from "engine/engine.h" nogil:
     size_t zn_engine_flow_memory_max(const zn_engine *e)
     const char *zn_engine_check(const zn_engine *e)
     int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err)
-    zn_stage zn_engine_stage(const zn_engine *e)
+    zn_profile_stage zn_engine_profile_stage(const zn_engine *e)
+
 
 cdef extern from "engine/engine_live.h" nogil:
     int zn_engine_run_live(zn_engine *e, zn_live_group *group, int max_frames, int wait_ms,
                            zn_error *err)
-
-cdef extern from "rows/row_filter.h" nogil:
-    ctypedef struct zn_sieve:
-        pass
-    ctypedef struct zn_sieve_config:
-        zn_row_gate_config gate
-        zn_row_format format
-        zn_row_format to
-        zn_time_unit unit
-        uint8_t delimiter
-        zn_row_columns columns
-        zn_span header
-        c_bool strict
-    ctypedef struct zn_sieve_stats:
-        uint64_t rows, observations, written, without_offset
-        uint64_t faults[1]
-        zn_row_fault first_fault
-        uint64_t first_fault_line
-        int64_t first_ns, last_ns
-    int zn_sieve_open(zn_sieve **out, const zn_sieve_config *config, zn_error *err)
-    void zn_sieve_close(zn_sieve *s)
-    int zn_sieve_feed(zn_sieve *s, const uint8_t *data, size_t n, zn_error *err)
-    int zn_sieve_end(zn_sieve *s, zn_error *err)
-    int zn_sieve_finish(zn_sieve *s, zn_error *err)
-    zn_popularity *zn_sieve_popularity(zn_sieve *s)
-    zn_text *zn_sieve_output(zn_sieve *s)
-    const zn_sieve_stats *zn_sieve_get_stats(const zn_sieve *s)
-    zn_ztable_stats zn_sieve_table_stats(const zn_sieve *s)
-    zn_row_format zn_sieve_format(const zn_sieve *s)
-    size_t zn_sieve_memory(const zn_sieve *s)
-    const char *zn_row_fault_name(zn_row_fault fault)
-    const char *zn_row_fault_text(zn_row_fault fault)

@@ -1,22 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# Declarations of csrc/proto.
-
-cdef extern from "packet/decode.h" nogil:
-    ctypedef struct zn_packet_input:
-        zn_span bytes
-        uint32_t wire
-        uint32_t link_type
-    ctypedef struct zn_fragment:
-        zn_addr src
-        zn_addr dst
-        uint32_t id
-        uint16_t offset
-        uint8_t protocol
-        bint more "more"
-        zn_span bytes
-    zn_stat zn_packet_decode(const zn_packet_input *source, const zn_bucket_key *key,
-                             zn_packet *out, zn_fragment *fragment)
+# csrc/proto
 
 cdef extern from "proto/tls.h" nogil:
     ctypedef struct zn_tls_scratch:
@@ -28,6 +12,7 @@ cdef extern from "proto/tls.h" nogil:
     zn_parse zn_tls_client_hello(zn_span head, bint cut, zn_tls_scratch *scratch, zn_tls_hello *out)
     zn_parse zn_tls_bare_hello(zn_span head, zn_tls_hello *out)
     zn_parse zn_tls_datagram_hello(zn_span body, size_t declared, zn_tls_hello *out)
+
 
 cdef extern from "proto/dtls.h" nogil:
     ctypedef struct zn_dtls_fragment:
@@ -41,6 +26,7 @@ cdef extern from "proto/dtls.h" nogil:
     zn_dtls_reader zn_dtls_read(zn_span datagram, bint whole)
     zn_parse zn_dtls_next_fragment(zn_dtls_reader *r, zn_dtls_fragment *out)
     zn_parse zn_dtls_verify_request(zn_span body, zn_span *cookie)
+
 
 cdef extern from "proto/quic.h" nogil:
     ctypedef enum zn_quic_type:
@@ -59,16 +45,16 @@ cdef extern from "proto/quic.h" nogil:
         uint8_t key[16]
         uint8_t iv[12]
         uint8_t header_key[16]
-    ctypedef struct zn_quic_piece:
+    ctypedef struct zn_quic_crypto_frame:
         uint64_t offset
         zn_span bytes
-    ctypedef struct zn_quic_pieces:
+    ctypedef struct zn_quic_crypto_frames:
         size_t n
-        zn_quic_piece piece[1]
+        zn_quic_crypto_frame frame[1]
     ctypedef struct zn_quic:
         pass
     zn_parse zn_quic_next_packet(zn_cursor *datagram, zn_quic_packet *out)
-    zn_parse zn_quic_read_frames(zn_span plain, zn_quic_pieces *out)
+    zn_parse zn_quic_read_frames(zn_span plain, zn_quic_crypto_frames *out)
     int zn_quic_open(zn_quic **out, zn_error *err)
     void zn_quic_close(zn_quic *q)
     bint zn_quic_derive(const zn_quic *q, uint32_t version, zn_span first_dcid,
@@ -77,10 +63,12 @@ cdef extern from "proto/quic.h" nogil:
     zn_parse zn_quic_unseal(zn_quic *q, const zn_quic_keys *keys, const zn_quic_packet *packet,
                             zn_span *plain)
 
+
 cdef extern from "proto/quic_seal.h" nogil:
     enum:
         ZN_QUIC_TAG_BYTES
     bint zn_quic_seal(const zn_quic_keys *keys, uint8_t *packet, size_t header, size_t n)
+
 
 cdef extern from "proto/tls_handshake.h" nogil:
     ctypedef struct zn_tls_details:
@@ -91,8 +79,10 @@ cdef extern from "proto/tls_handshake.h" nogil:
     void zn_tls_read_details(zn_span handshake, zn_tls_details *out)
     zn_parse zn_tls_first_certificate(zn_span handshake, zn_span *certificate)
 
+
 cdef extern from "proto/x509.h" nogil:
     zn_parse zn_x509_common_name(zn_span certificate, zn_span *name)
+
 
 cdef extern from "proto/http.h" nogil:
     ctypedef struct zn_http_request:
@@ -101,6 +91,7 @@ cdef extern from "proto/http.h" nogil:
         size_t head_bytes
     bint zn_http_looks_like_request(zn_span data)
     zn_parse zn_http_request_head(zn_span head, bint cut, zn_http_request *out)
+
 
 cdef extern from "proto/hpack.h" nogil:
     ctypedef struct zn_hpack:
@@ -114,6 +105,7 @@ cdef extern from "proto/hpack.h" nogil:
     zn_parse zn_hpack_next(zn_hpack *table, zn_cursor *block, zn_hpack_scratch *scratch,
                            zn_hpack_field *out)
 
+
 cdef extern from "proto/h2.h" nogil:
     ctypedef struct zn_h2_scratch:
         pass
@@ -126,8 +118,10 @@ cdef extern from "proto/h2.h" nogil:
     zn_parse zn_h2_preface(zn_span data, size_t *used)
     zn_parse zn_h2_next(zn_span data, zn_hpack *table, zn_h2_scratch *scratch, zn_h2_unit *out)
 
+
 cdef extern from "proto/proxy_starttls_prefix.h" nogil:
-    zn_parse zn_preamble_skip(zn_span data, size_t *used)
+    zn_parse zn_proxy_or_starttls_prefix_skip(zn_span data, size_t *used)
+
 
 cdef extern from "proto/dns.h" nogil:
     ctypedef struct zn_dns_question:
@@ -138,6 +132,7 @@ cdef extern from "proto/dns.h" nogil:
         uint8_t name[254]
         bint name_odd
     zn_parse zn_dns_question_parse(zn_span message, bint whole, zn_dns_question *out)
+
 
 cdef extern from "proto/dns_answers.h" nogil:
     ctypedef struct zn_dns_addresses:

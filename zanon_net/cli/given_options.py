@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The settings that a command was given, and how its messages name them: as they were given."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from zanon_net.config.settings import SECTION_OF, Config
+from zanon_net.errors import ConfigError
+
+
+def given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the options that stand on the command line, by their settings' names."""
+    return {name: value for name, value in options.items() if value not in (None, ())}
+
+
+def configure(config_file: str | None, options: Mapping[str, Any]) -> Config:
+    """The file's settings with the given options over them. Raises ConfigError."""
+    config = Config() if config_file is None else Config.load(config_file)
+    with naming_options():
+        return config.replace(**given(options))
+
+
+@contextmanager
+def naming_options(options: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Turns the name of a setting, with which a ConfigError begins, into that of its option.
+
+    options: the option of each name, where an error that begins with none of them stays as it is;
+        None: every error begins with the name of an option.
+    """
+    try:
+        yield
+    except ConfigError as error:
+        name, _colon, problem = str(error).partition(":")
+        if options is not None and name not in options:
+            raise
+        option = f"--{name.replace('_', '-')}" if options is None else options[name]
+        raise ConfigError(f"{option}:{problem}") from None
+
+
+@contextmanager
+def naming_origins(config_file: str | None, options: Mapping[str, Any]) -> Iterator[None]:
+    """The same where a setting may come from the file: it is named with it, as `Config.load` does.
+
+    An error that begins with no setting's name stays as it is.
+    """
+    try:
+        yield
+    except ConfigError as error:
+        name = str(error).partition(":")[0]
+        if name in given(options):
+            with naming_options():
+                raise
+        if config_file is None or name not in SECTION_OF:
+            raise
+        raise ConfigError(f"{config_file}: [{SECTION_OF[name]}] {error}") from None

@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+# csrc/anonymity
+
+cdef extern from "anonymity/ztable.h" nogil:
+    ctypedef struct zn_ztable:
+        pass
+    ctypedef struct zn_ztable_config:
+        uint32_t z, keep, max_tuples, max_attributes, rebase_after
+        int64_t window_ns, max_jump_ns
+        bint reserve
+    ctypedef struct zn_observation:
+        int64_t t_ns
+        uint64_t user
+        zn_id attribute
+    ctypedef enum zn_decision:
+        ZN_RELEASE
+    ctypedef struct zn_ztable_stats:
+        uint64_t observations, released, below_z, too_late, late, late_deep, no_room
+        uint64_t clock_jumps, evicted, tuples, attributes
+    zn_ztable_config zn_ztable_default_config(uint32_t z, int64_t window_ns)
+    uint32_t ZN_ZTABLE_Z_MAX
+    int64_t ZN_ZTABLE_WINDOW_MAX_NS
+    uint32_t ZN_ZTABLE_TUPLES_MAX
+    uint32_t ZN_ZTABLE_ATTRIBUTES_MAX
+    int zn_ztable_fit_caps(zn_ztable_config *config, size_t n, zn_error *err)
+    int zn_ztable_open(zn_ztable **out, const zn_ztable_config *config, zn_error *err)
+    void zn_ztable_close(zn_ztable *t)
+    ctypedef struct zn_columns:
+        const int64_t *t_ns
+        const uint64_t *user
+        const uint64_t *attribute
+        uint8_t domain
+    zn_decision zn_ztable_observe(zn_ztable *t, const zn_observation *o)
+    void zn_ztable_observe_columns(zn_ztable *t, const zn_hash_key *key,
+                                   const zn_columns *columns, size_t n, uint8_t *decisions)
+    uint64_t zn_ztable_count(const zn_ztable *t, zn_id attribute)
+    size_t zn_ztable_counts(const zn_ztable *t, uint32_t *out, size_t cap)
+    int zn_ztable_set_z(zn_ztable *t, uint32_t z, zn_error *err)
+    void zn_ztable_clear(zn_ztable *t)
+    zn_ztable_stats zn_ztable_get_stats(const zn_ztable *t)
+    size_t zn_ztable_memory(const zn_ztable *t)
+    const char *zn_ztable_check(const zn_ztable *t)
+
+
+cdef extern from "anonymity/popularity.h" nogil:
+    enum: ZN_ZTABLE_BINS
+    ctypedef struct zn_popularity_window:
+        int64_t start_ns, end_ns
+        uint64_t users
+        uint64_t bins[1]
+        c_bool whole
+    ctypedef struct zn_popularity:
+        zn_popularity_window *stored
+        size_t stored_count

@@ -1,0 +1,195 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+# Rows of observations: csrc/rows/row_filter.h, and their times, csrc/util/timestamp.h.
+
+cdef class Sieve:
+    """Rows of observations through the z-table (csrc/rows/row_filter.h); one thread at a time.
+
+    Text arguments are UTF-8. columns: time, user, attribute, then those passed on as they are.
+    """
+
+    cdef zn_row_filter *sieve
+    cdef _Guard guard
+
+    def __init__(self, *, z, window_ns, rotate_ns, key_file, max_tuples, max_attributes, with_user,
+                 keep_suppressed, columns, format, to, unit, delimiter, header, strict,
+                 popularity=False):
+        cdef zn_row_filter_config config
+        cdef zn_error err
+        cdef _Lists names = _Lists(None, [*columns, header])
+        if self.sieve != NULL:
+            raise RuntimeError("a sieve cannot be opened twice")
+        if len(columns) > ZN_ROW_COLUMNS_MAX or len(delimiter) != 1:
+            raise ValueError("too many columns, or a delimiter that is not one byte")
+        self.guard = _Guard()
+        memset(&config, 0, sizeof(config))
+        memset(&err, 0, sizeof(err))
+        config.gate.z = z
+        config.gate.window_ns = window_ns
+        config.gate.rotate_ns = rotate_ns
+        encoded = None if key_file is None else os.fsencode(key_file)
+        if encoded is not None:
+            config.gate.key_file = encoded
+        config.gate.max_tuples = max_tuples
+        config.gate.max_attributes = max_attributes
+        config.gate.with_user = with_user
+        config.gate.keep_suppressed = keep_suppressed
+        config.gate.popularity = popularity
+        config.format = <zn_row_format><int>ROW_FORMATS.index(format)
+        config.to = <zn_row_format><int>ROW_FORMATS.index(to)
+        config.unit = <zn_time_unit><int>TIME_UNITS.index(unit)
+        config.delimiter = delimiter[0]
+        config.columns.count = len(columns)
+        for i in range(len(columns)):
+            config.columns.name[i] = names.spans[i]
+        config.header = names.spans[len(columns)]
+        config.strict = strict
+        check(zn_row_filter_open(&self.sieve, &config, &err), &err)
+
+    def __dealloc__(self):
+        zn_row_filter_close(self.sieve)
+
+    def __reduce__(self):
+        raise TypeError("a sieve cannot be pickled: it holds exposures that were not released")
+
+    cdef int _enter(self) except -1:
+        if self.sieve == NULL:
+            raise ValueError("the sieve is closed")
+        return self.guard.enter()
+
+    def close(self):
+        """Wipes and frees everything; again is fine."""
+        if self.sieve != NULL:
+            self.guard.enter()
+            zn_row_filter_close(self.sieve)
+            self.sieve = NULL
+            self.guard.leave()
+
+    def feed(self, bytes data not None):
+        """Takes the next bytes of a source: ConfigError or FormatError where they do not fit."""
+        cdef zn_error err
+        cdef const uint8_t *start = data
+        cdef size_t n = len(data)
+        cdef int rc
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        with nogil:
+            rc = zn_row_filter_feed(self.sieve, start, n, &err)
+        self.guard.leave()
+        check(rc, &err)
+
+    def end(self):
+        """The source has ended; another may follow. Raises as feed does."""
+        cdef zn_error err
+        cdef int rc
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        with nogil:
+            rc = zn_row_filter_end(self.sieve, &err)
+        self.guard.leave()
+        check(rc, &err)
+
+    def finish(self):
+        """No other source follows: closes the window that is being counted."""
+        cdef zn_error err
+        cdef int rc
+        memset(&err, 0, sizeof(err))
+        self._enter()
+        rc = zn_row_filter_finish(self.sieve, &err)
+        self.guard.leave()
+        check(rc, &err)
+
+    def windows(self):
+        """The windows that have ended, as ClosedWindows, which the sieve then forgets."""
+        cdef zn_popularity *popularity
+        self._enter()
+        try:
+            popularity = zn_row_filter_popularity(self.sieve)
+            closed = [closed_window(&popularity.stored[i]) for i in range(popularity.stored_count)]
+            popularity.stored_count = 0
+            return closed
+        finally:
+            self.guard.leave()
+
+    def take(self):
+        """What may be written, which the sieve then forgets."""
+        cdef zn_text *text
+        self._enter()
+        try:
+            text = zn_row_filter_output(self.sieve)
+            data = b"" if text.n == 0 else PyBytes_FromStringAndSize(text.bytes, text.n)
+            text.n = 0
+            return data
+        finally:
+            self.guard.leave()
+
+    cdef int _check_open(self) except -1:
+        if self.sieve == NULL:
+            raise ValueError("the sieve is closed")
+        return 0
+
+    @property
+    def stats(self):
+        """Rows, observations, written, without_offset; rows dropped by the names of ROW_FAULTS."""
+        cdef const zn_row_filter_stats *stats
+        self._check_open()
+        stats = zn_row_filter_get_stats(self.sieve)
+        faults = {name: stats.faults[i] for i, name in enumerate(ROW_FAULTS, 1)}
+        return {"rows": stats.rows, "observations": stats.observations, "written": stats.written,
+                "without_offset": stats.without_offset, **faults}
+
+    @property
+    def first_fault(self):
+        """(line, text) of the first row that could not be read, or None."""
+        cdef const zn_row_filter_stats *stats
+        self._check_open()
+        stats = zn_row_filter_get_stats(self.sieve)
+        if stats.first_fault == ZN_FAULT_GOOD:
+            return None
+        return stats.first_fault_line, zn_row_fault_text(stats.first_fault).decode()
+
+    @property
+    def time_range_ns(self):
+        """(first, last) time of an observation in ns since the Unix epoch, or None."""
+        cdef const zn_row_filter_stats *stats
+        self._check_open()
+        stats = zn_row_filter_get_stats(self.sieve)
+        return (stats.first_ns, stats.last_ns) if stats.observations else None
+
+    @property
+    def table_stats(self):
+        """The z-table's counters."""
+        self._check_open()
+        return zn_row_filter_table_stats(self.sieve)
+
+    @property
+    def format(self):
+        """"csv" or "jsonl"; "auto" while nothing says which."""
+        self._check_open()
+        return ROW_FORMATS[<int>zn_row_filter_format(self.sieve)]
+
+    @property
+    def memory_bytes(self):
+        """Bytes of memory in use."""
+        self._check_open()
+        return zn_row_filter_memory(self.sieve)
+
+
+def parse_time(bytes text not None, str unit):
+    """(ns since the Unix epoch, whether it names an offset), or None."""
+    cdef _Copy copy = _Copy(text)
+    cdef zn_timestamp moment
+    if not zn_timestamp_parse(copy.span, <zn_time_unit><int>TIME_UNITS.index(unit), &moment):
+        return None
+    return moment.t_ns, bool(moment.has_offset)
+
+
+def format_time(int64_t t_ns, str unit):
+    """t_ns >= 0 as text in the unit."""
+    cdef zn_text text
+    memset(&text, 0, sizeof(text))
+    zn_timestamp_put(&text, t_ns, <zn_time_unit><int>TIME_UNITS.index(unit))
+    try:
+        return PyBytes_FromStringAndSize(text.bytes, text.n).decode("ascii")
+    finally:
+        zn_text_fini(&text)

@@ -1,0 +1,369 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Where logs go: a folder in which files appear whole or not at all, or standard output.
+
+A folder's files are written as NAME.partial and get their names when everything in them is on the
+disk; Tstat's three are gathered in a folder NAME.out.partial, which gets its name with all of them.
+Without rotation that is at the end, and an error takes everything away again; with it, each part of
+a run appears when it is over, and the manifest, always last, tells which parts there are.
+"""
+
+import contextlib
+import errno
+import os
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+from zanon_net.config.settings import FORMAT_OUTPUTS
+from zanon_net.errors import ConfigError, ZanonError
+from zanon_net.output.files import PARTIAL, LogFile, ParquetFile, TextFile, explained
+from zanon_net.output.popularity_file import refuse_existing
+from zanon_net.output.schema import Schema
+from zanon_net.output.sinks import Parts, Plan, Sink, StdoutSink, Tables, refuse_stdout
+from zanon_net.output.transaction import Made, sync_folders
+
+MANIFEST = "manifest.json"
+MANIFEST_BYTES = 1 << 16  # kept free for it, so that a full disk can still be told of
+LISTED_BYTES = 512  # beside that, for each file that it lists
+ON_STDOUT = ("jsonl", "observations", "csv")
+NOT_ON_STDOUT = {"tstat": "tstat logs are three files", "parquet": "parquet files are no stream"}
+
+
+def _utc(t_ns: int, form: str) -> str:
+    return datetime.fromtimestamp(t_ns // 1_000_000_000, UTC).strftime(form)
+
+
+def tstat_folder(first_ns: int) -> str:
+    """The name of Tstat's folder for a first packet at `first_ns`, in UTC."""
+    return _utc(first_ns, "%Y_%m_%d_%H_%M.out")
+
+
+def _partial_folder(final: Path) -> Path:
+    """Where the files of a folder are gathered before it appears."""
+    return final.with_name(final.name + PARTIAL)
+
+
+def default_folder(now: datetime) -> Path:
+    """`./zanon-<UTC start>` for a run that starts now."""
+    return Path(now.astimezone(UTC).strftime("zanon-%Y%m%dT%H%M%SZ"))
+
+
+class FolderSink(Sink):
+    """A folder that is new or empty. Raises ConfigError or OutputError, having left no trace."""
+
+    def __init__(self, folder: Path, plan: Plan) -> None:
+        self.folder = folder
+        self._plan = plan
+        self._schemas = {table: Schema(fields, plan.about) for table, fields in plan.fields.items()}
+        self._open: dict[str, LogFile] = {}
+        self._reserved: FileIO | None = None
+        self._stamp_ns: int | None = None  # where the part begins; None: with the first packet
+        self._divided = bool(plan.split_ns or plan.split_bytes)
+        self._names: dict[str, str] = {}  # of the part that is about to appear
+        self._about_to_appear: dict[str, dict[str, Any]] = {}
+        self._files: list[dict[str, Any]] = []
+        self._written = dict.fromkeys(plan.outputs, 0)
+        self._made = Made()
+        try:
+            self._enter_folder()
+            self._begin()
+            self._reserve()
+        except BaseException:
+            self.discard()
+            raise
+
+    def _enter_folder(self) -> None:
+        folder = self.folder
+        with explained("make", folder):
+            try:
+                self._made.folder(folder)
+                return
+            except FileExistsError:
+                if not folder.is_dir():
+                    raise ConfigError(f"{folder} exists and is not a folder") from None
+        with explained("read", folder):
+            if any(folder.iterdir()):
+                raise ConfigError(
+                    f"{folder} is not empty, and nothing is ever overwritten; "
+                    "choose another folder or empty it"
+                )
+
+    def _reserve(self) -> None:
+        """Room for the manifest, where the file system can keep some."""
+        path = self._manifest_partial
+        with explained("write", path), self._made.making([path]):
+            self._reserved = path.open("xb", buffering=0)
+        self._reserve_for(0)
+
+    @property
+    def _manifest_partial(self) -> Path:
+        return self.folder / (MANIFEST + PARTIAL)
+
+    def _reserve_for(self, files: int) -> None:
+        """Room for a manifest that lists so many."""
+        assert self._reserved is not None
+        with explained("write", self.folder / MANIFEST):
+            try:
+                size = MANIFEST_BYTES + files * LISTED_BYTES
+                os.posix_fallocate(self._reserved.fileno(), 0, size)
+            except OSError as error:
+                if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                    raise
+
+    # ---- parts ----
+
+    def _begin(self) -> None:
+        """Opens a file for each output."""
+        for output in self._plan.outputs:
+            path = self.folder / self._plan.file_name(output)
+            with self._made.making([path.with_name(path.name + PARTIAL)]):
+                self._open[output] = self._new_file(output, path)
+
+    def _new_file(self, output: str, path: Path) -> LogFile:
+        if output in self._schemas:
+            schema = self._schemas[output]
+            return ParquetFile(path, schema, self._plan.compress, gathers=self._divided)
+        return TextFile(path, self._plan.headers.get(output, b""), self._plan.compress)
+
+    def take(self, parts: Parts, tables: Tables) -> None:
+        """See Sink."""
+        start = dict.fromkeys(tables, 0)
+        for period_ns, texts, ends in parts:
+            if period_ns is not None:
+                self._begin_period(period_ns)
+            for output, (lines, count) in texts.items():
+                file = self._open[output]
+                assert isinstance(file, TextFile)
+                file.write(lines, count)
+            for output, end in ends.items():
+                if end > start[output]:
+                    rows = self._open[output]
+                    assert isinstance(rows, ParquetFile)
+                    rows.write(tables[output], start[output], end)
+                start[output] = end
+
+    def _begin_period(self, period_ns: int) -> None:
+        if self._stamp_ns is not None:
+            self._end_part()
+            self._begin()
+        self._stamp_ns = period_ns
+
+    def rotate(self, first_ns: int, now_ns: int) -> None:
+        """See Sink."""
+        self._divided = True
+        if self._stamp_ns is None:
+            self._stamp_ns = first_ns
+        self._end_part()
+        self._stamp_ns = now_ns
+        self._begin()
+
+    @property
+    def is_large(self) -> bool:
+        """See Sink."""
+        limit = self._plan.split_bytes
+        return limit != 0 and any(file.size >= limit for file in self._open.values())
+
+    def _end_part(self) -> None:
+        """The part is over: its files appear."""
+        self._reserve_for(len(self._files) + len(self._open))
+        self._settle_part()
+        self._publish_part()
+        self._made.keep(but=[self._manifest_partial])
+        sync_folders([self.folder])
+
+    def _settle_part(self) -> None:
+        assert self._stamp_ns is not None
+        sizes = {output: file.to_disk() for output, file in self._open.items()}
+        self._names = self._free_names(self._stamp_ns)
+        self._about_to_appear = {
+            output: {"file": name, "bytes": sizes[output], "records": self._open[output].records}
+            for output, name in self._names.items()
+        }
+
+    def _free_names(self, stamp_ns: int) -> dict[str, str]:
+        """Names of the part's files: "-2" and so on where another part has the same stamp."""
+        taken = {file["file"] for file in self._files}
+        number = 1
+        while True:
+            names = {o: self._final_name(o, stamp_ns, number) for o in self._plan.outputs}
+            if taken.isdisjoint(names.values()):
+                return names
+            number += 1
+
+    def _final_name(self, output: str, stamp_ns: int, number: int) -> str:
+        again = "" if number == 1 else f"-{number}"
+        if output in FORMAT_OUTPUTS["tstat"]:
+            folder = tstat_folder(stamp_ns)
+            return f"{folder.removesuffix('.out')}{again}.out/{self._plan.file_name(output)}"
+        stamp = _utc(stamp_ns, "-%Y%m%dT%H%M%SZ") + again if self._divided else ""
+        return self._plan.file_name(output, stamp)
+
+    def _publish_part(self) -> None:
+        for output, file in list(self._open.items()):
+            self._appear(file.partial, self._names[output])
+            del self._open[output]
+        self._folders_appear()
+        for output, facts in self._about_to_appear.items():
+            self._files.append(facts)
+            self._written[output] += facts["records"]
+        self._about_to_appear = {}
+
+    def _appear(self, partial: Path, name: str) -> None:
+        """Gives a file its name; what belongs into a folder waits for it in a partial one."""
+        final = self.folder / name
+        with explained("write", final):
+            if final.parent == self.folder:
+                self._made.rename(partial, final)
+                return
+            gathered = _partial_folder(final.parent)
+            if not self._made.has_folder(gathered):
+                self._made.folder(gathered)
+            self._made.rename(partial, gathered / final.name)
+
+    def _folders_appear(self) -> None:
+        files = [str(facts["file"]) for facts in self._about_to_appear.values()]
+        finals = [(self.folder / file).parent for file in files]
+        for final in dict.fromkeys(finals):
+            if final != self.folder:
+                with explained("write", final):
+                    self._made.rename_folder(_partial_folder(final), final)
+
+    # ---- the end ----
+
+    def settle(self, first_ns: int | None) -> None:
+        """See Sink."""
+        if first_ns is None:
+            self._remove_part()
+            return
+        if self._stamp_ns is None:
+            self._stamp_ns = first_ns
+        self._settle_part()
+
+    def publish(self, manifest: bytes) -> None:
+        """See Sink."""
+        self._write_manifest(manifest)
+        appeared = self._about_to_appear
+        self._publish_part()
+        try:
+            self._appear_manifest()
+        except BaseException:
+            self._withdraw(appeared)
+            raise
+        sync_folders([self.folder])
+        self._made.keep()
+
+    def _write_manifest(self, manifest: bytes) -> None:
+        """From its start, over one that could not be written or did not appear."""
+        assert self._reserved is not None
+        handle, rest = self._reserved.fileno(), memoryview(manifest)
+        with explained("write", self.folder / MANIFEST):
+            while rest:
+                rest = rest[os.pwrite(handle, rest, len(manifest) - len(rest)) :]
+            os.ftruncate(handle, len(manifest))
+            os.fsync(handle)
+
+    def _appear_manifest(self) -> None:
+        self._appear(self._manifest_partial, MANIFEST)
+        self._close_manifest()
+
+    def _close_manifest(self) -> None:
+        if self._reserved is not None:
+            with contextlib.suppress(OSError):
+                self._reserved.close()
+
+    def _remove_part(self) -> None:
+        for file in self._open.values():
+            file.remove()
+        self._open.clear()
+        self._about_to_appear = {}
+
+    def _withdraw(self, files: Mapping[str, dict[str, Any]]) -> None:
+        """Takes files off the list, which will be removed."""
+        for output, file in files.items():
+            self._files.remove(file)
+            self._written[output] -= file["records"]
+
+    def abandon(self, manifest: Callable[[], bytes]) -> None:
+        """See Sink."""
+        self._remove_part()
+        self._made.remove(but=[self.folder, self._manifest_partial])
+        with contextlib.suppress(OSError, ZanonError, ValueError):
+            self._write_manifest(manifest())
+            self._appear_manifest()
+            self._made.keep()
+        self.discard()
+
+    def discard(self) -> None:
+        """See Sink."""
+        self._remove_part()
+        self._close_manifest()
+        self._made.remove()
+
+    @property
+    def files(self) -> list[dict[str, Any]]:
+        """See Sink."""
+        listed = [*self._files, *self._about_to_appear.values()]
+        return sorted(listed, key=lambda file: str(file["file"]))
+
+    @property
+    def written(self) -> Mapping[str, int]:
+        """See Sink."""
+        about = self._about_to_appear
+        return {o: n + about.get(o, {"records": 0})["records"] for o, n in self._written.items()}
+
+
+def check_out(
+    out: str | os.PathLike[str] | None,
+    sources: Iterable[str | os.PathLike[str]],
+    popularity: str | os.PathLike[str] | None,
+) -> None:
+    """Refuses an `out` that cannot be meant.
+
+    out, sources: as `run` takes them. popularity: a file that is not for release, or None.
+
+    Raises ConfigError where `out` is a name that was forgotten, or the folder that `popularity`
+    would lie in, where that is there already, or where standard output is one of the sources;
+    OutputError where that folder is not there, or the system cannot tell.
+    """
+    if out == "":
+        raise ConfigError("--out names no folder; leave it out for ./zanon-<UTC start>")
+    if out == "-":
+        for source in sources:
+            if source == "-":
+                refuse_stdout(0, "standard input")
+            else:
+                refuse_stdout(source, Path(source).name)
+    elif out is not None and popularity is not None:
+        _refuse_inside(Path(out), Path(popularity))
+    if popularity is not None:
+        refuse_existing(popularity)
+
+
+def _refuse_inside(out: Path, popularity: Path) -> None:
+    with explained("write", popularity):  # the working folder may be gone
+        folder, file = Path(os.path.realpath(out)), Path(os.path.realpath(popularity))
+    if file.is_relative_to(folder):
+        raise ConfigError(
+            f"popularity: {popularity} would lie in {out}, the folder of what may be released;"
+            " choose another place"
+        )
+
+
+def open_sink(out: str | os.PathLike[str] | None, formats: Iterable[str], plan: Plan) -> Sink:
+    """The sink for `out`: a folder, "-" for standard output, None for the default folder.
+
+    Raises ConfigError, or OutputError when the system refuses.
+    """
+    chosen = tuple(formats)
+    if out != "-":
+        return FolderSink(default_folder(datetime.now(UTC)) if out is None else Path(out), plan)
+    names = ", ".join(ON_STDOUT)
+    for name, what in NOT_ON_STDOUT.items():
+        if name in chosen:
+            raise ConfigError(f"{what} and need a folder; --out - takes one of {names}")
+    if len(chosen) != 1:
+        raise ConfigError(f"--out - takes one format, one of {names}; or choose a folder")
+    return StdoutSink(plan)

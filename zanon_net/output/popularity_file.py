@@ -1,0 +1,72 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The file of --popularity while windows end: it appears whole, when all is read, or not at all."""
+
+import contextlib
+import errno
+import os
+from collections import deque
+from pathlib import Path
+
+from zanon_net._core import ClosedWindow
+from zanon_net.errors import ConfigError
+from zanon_net.output.files import PARTIAL, explained
+from zanon_net.popularity import WINDOWS_MAX, Popularity, PopularityWindow
+
+
+def refuse_existing(path: str | os.PathLike[str]) -> None:
+    """Raises ConfigError when there is something of this name, OutputError without its folder."""
+    with explained("write", path):
+        Path(path).parent.stat()
+    if os.path.lexists(path):  # a link too, which the rename would replace
+        raise ConfigError(f"{path} exists, and nothing is ever overwritten; choose another file")
+
+
+class PopularityFile:
+    """Remembers windows, the last WINDOWS_MAX, and writes them, readable by the file's owner only.
+
+    Raises ConfigError when there is something of this name, OutputError when the system refuses.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], z: int, window_ns: int) -> None:
+        self._path = Path(path)
+        self._partial = self._path.with_name(self._path.name + PARTIAL)
+        self._z, self._window_ns = z, window_ns
+        self._windows: deque[PopularityWindow] = deque()
+        self._omitted = 0
+        self._published = False
+        refuse_existing(path)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with explained("write", self._partial):
+            self._file = os.fdopen(os.open(self._partial, flags, 0o600), "wb")
+
+    def add(self, closed: ClosedWindow, z: int | None = None) -> None:
+        """Takes a window in, unless it has fewer users than z; None: the z given at the start."""
+        if closed.users < (self._z if z is None else z):
+            self._omitted += 1
+            return
+        window = PopularityWindow(closed.start_ns, closed.whole, closed.users, closed.bins)
+        self._windows.append(window.rounded())
+        if len(self._windows) > WINDOWS_MAX:
+            self._windows.popleft()
+            self._omitted += 1
+
+    def publish(self) -> None:
+        """Writes the file and gives it its name. Raises OutputError."""
+        content = Popularity(self._z, self._window_ns, tuple(self._windows), self._omitted)
+        with explained("write", self._path):
+            self._file.write(content.to_bytes())
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            if os.path.lexists(self._path):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+            self._partial.rename(self._path)
+            self._published = True
+
+    def discard(self) -> None:
+        """Takes away what was written, also under its final name."""
+        with contextlib.suppress(OSError):
+            self._file.close()
+        with contextlib.suppress(OSError):
+            (self._path if self._published else self._partial).unlink()

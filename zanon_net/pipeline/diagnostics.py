@@ -1,0 +1,161 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What to do about what a capture lacks, told from an engine's counters alone."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+Counters = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """reason: a word for machines; count: how many frames or flows; text: what, and what to do."""
+
+    reason: str
+    count: int
+    text: str
+
+
+_LOST_BY_A_CUT = (
+    "status_truncated",
+    "drop_link_truncated",
+    "drop_encapsulation_malformed",
+    "drop_ip_truncated",
+    "drop_ip_fragment",
+    "drop_transport_truncated",
+)
+
+
+def _snaplen(n: Counters) -> int:
+    """Frames that were cut, where something was lost by that."""
+    return n["frames_cut"] if any(n[name] for name in _LOST_BY_A_CUT) else 0
+
+
+def _most(part: int, whole: int) -> int:
+    """`part`, where it is at least half of the whole."""
+    return part if 2 * part >= whole else 0
+
+
+def _one_sided(n: Counters) -> int:
+    return _most(n["flows_one_sided"], n["flows_tcp"])
+
+
+def _without_handshake(n: Counters) -> int:
+    return _most(n["flows_midstream"], n["flows_tcp"])
+
+
+def _packets_lost(n: Counters) -> int:
+    """Flows cut short in a capture that cut no frame."""
+    return n["status_truncated"] if not n["frames_cut"] else 0
+
+
+def _counter(name: str) -> Callable[[Counters], int]:
+    return lambda n: n[name]
+
+
+# In the order in which they are told: (reason, how many, what to do about it).
+_RULES: list[tuple[str, Callable[[Counters], int], str]] = [
+    ("empty", lambda n: int(not n["frames"]), "no packet is in it"),
+    (
+        "link_type",
+        _counter("drop_link_type"),
+        "frames of a link type that is not read: capture on another interface",
+    ),
+    (
+        "snaplen",
+        _snaplen,
+        (
+            "frames were cut by the snapshot length, names with them: capture whole packets "
+            "(tcpdump -s 0)"
+        ),
+    ),
+    (
+        "one_direction",
+        _one_sided,
+        (
+            "TCP flows of which only one direction was captured: mirror both, until then "
+            "--evidence any"
+        ),
+    ),
+    (
+        "no_handshakes",
+        _without_handshake,
+        (
+            "TCP flows without their handshake: start before the connections do, let no filter "
+            "drop SYNs; until then --evidence any"
+        ),
+    ),
+    (
+        "packets_lost",
+        _packets_lost,
+        (
+            "flows whose hello or request is not whole though no frame was cut: the capture lost "
+            "packets"
+        ),
+    ),
+    (
+        "fragments_lost",
+        _counter("drop_fragment_incomplete"),
+        (
+            "IP fragments whose rest never came: the capture lost packets, or a filter on ports "
+            "drops fragments, which have none"
+        ),
+    ),
+    (
+        "fragments_crowded",
+        _counter("drop_fragment_evicted"),
+        "IP fragments for which there was no room: a flood of fragments, or of lost ones",
+    ),
+    (
+        "encrypted",
+        _counter("drop_encrypted"),
+        "frames encrypted below TCP and UDP (ESP, MACsec, WPA): capture where they are in clear",
+    ),
+    (
+        "amsdu",
+        _counter("in_amsdu"),
+        (
+            "aggregated 802.11 frames, of which only the first packet is read: capture on the "
+            "wired side"
+        ),
+    ),
+    (
+        "ech",
+        _counter("status_ech"),
+        (
+            "flows offer Encrypted ClientHello: their names are outer ones, the real ones cannot "
+            "be seen"
+        ),
+    ),
+    (
+        "versions",
+        _counter("quic_version_unknown"),
+        "QUIC packets of a version that is not read",
+    ),
+    (
+        "timestamps",
+        lambda n: n["drop_timestamp"] + n["clock_rejected"] + n["clock_rebased"],
+        (
+            "packets with times that cannot be: check the clock, and that files come in the order "
+            "of time"
+        ),
+    ),
+    (
+        "flow_table",
+        lambda n: n["flows_evicted"] + n["drop_flow_table_full"],
+        "flows that were closed early, or not opened, for want of room: raise --max-flows",
+    ),
+]
+
+
+def hints(counters: Counters) -> list[Hint]:
+    """What is worth acting on, by the counters of an engine (ns, bytes and frames as they are)."""
+    return list(_hints(counters))
+
+
+def _hints(counters: Counters) -> Iterator[Hint]:
+    for reason, count, text in _RULES:
+        found = count(counters)
+        if found:
+            yield Hint(reason, found, text)

@@ -1,0 +1,131 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What captures hold, in counts: the whole packet path runs and writes nothing."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from zanon_net._core import Engine
+from zanon_net.config.settings import Config
+from zanon_net.pipeline.diagnostics import hints
+from zanon_net.pipeline.link_types import link_type_name
+from zanon_net.pipeline.report import NS_PER_S, SourceFacts, Totals, iso_time, printable, time_range
+from zanon_net.pipeline.runner import Interruption, Progress, Reader, open_all
+from zanon_net.pipeline.sources import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """The captures' facts; `config` is what their names were measured with."""
+
+    facts: Sequence[SourceFacts]
+    totals: Totals
+    config: Config
+    interrupted: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, for `--json`."""
+        totals = self.totals
+        return {
+            "sources": [facts.to_dict() for facts in self.facts],
+            "interrupted": self.interrupted,
+            "time_range": time_range(totals.time_range_ns),
+            "users": totals.users,
+            "read": totals.group("read"),
+            "encapsulation": totals.group("encapsulation"),
+            "drop": totals.group("drop"),
+            "flow": totals.group("flow"),
+            "status": totals.group("status"),
+            "name": totals.group("name"),
+            "z": self.config.anonymity.z,
+            "window_ns": self.config.anonymity.window_ns,
+            "decisions": totals.decisions(),
+            "hints": [asdict(hint) for hint in hints(totals.counters)],
+        }
+
+    def print(self, console: Console) -> None:
+        """Prints the facts as a table."""
+        table = Table(box=None, show_header=False, pad_edge=False)
+        table.add_column(no_wrap=True)
+        table.add_column(justify="right", no_wrap=True)
+        table.add_column(overflow="fold")
+        for title, count, text in [*self._about_sources(), *self._about_names()]:
+            table.add_row(Text(title), Text(count), Text(printable(text)))
+        for hint in hints(self.totals.counters):
+            table.add_row(Text("hint"), Text(f"{hint.count:,}"), Text(hint.text))
+        console.print(table)
+
+    def _about_sources(self) -> list[tuple[str, str, str]]:
+        totals, rows = self.totals, []
+        for facts in self.facts:
+            if len(self.facts) > 1:
+                rows += [("source", "", facts.name)]
+            packed = "" if facts.compression is None else f", compressed with {facts.compression}"
+            rows += [("format", "", facts.format + packed), ("bytes", f"{facts.bytes_read:,}", "")]
+            if facts.warning is not None:
+                rows += [("cut short", "", facts.warning)]
+            rows += [
+                ("link type", f"{frames:,}", f"frames of {link_type_name(number)}")
+                for number, frames in sorted(facts.link_types.items())
+            ]
+        if totals.time_range_ns is not None:
+            first_ns, last_ns = totals.time_range_ns
+            rows += [
+                ("first packet", "", iso_time(first_ns)),
+                ("last packet", "", iso_time(last_ns)),
+            ]
+            rows += [("time span", f"{(last_ns - first_ns) / NS_PER_S:,.3f}", "s")]
+        rows += _counts("read", totals.lines("read"))
+        rows += _counts("inside", totals.lines("encapsulation"), totals.counters["frames"])
+        return rows + _counts("dropped", totals.lines("drop"), totals.counters["frames"])
+
+    def _about_names(self) -> list[tuple[str, str, str]]:
+        totals, anonymity = self.totals, self.config.anonymity
+        decided = totals.decided
+        statuses = totals.lines("status")
+        rows = _counts("flows", totals.lines("flow"))
+        rows += _counts("name status", statuses, sum(count for _text, count in statuses))
+        rows += [("users", f"{totals.users:,}", "")]
+        rows += _counts("names", totals.lines("name"))
+        rows += [("measured with", "", f"z = {anonymity.z}, window {anonymity.window}")]
+        rows += _counts("released", [("names", totals.counters["released"])], decided)
+        return rows + _counts("suppressed", totals.lines("suppressed"), decided)
+
+
+def _counts(title: str, lines: list[tuple[str, int]], whole: int = 0) -> list[tuple[str, str, str]]:
+    return [
+        (title, f"{count:,}", text + (f" ({count / whole:.1%})" if whole else ""))
+        for text, count in lines
+    ]
+
+
+def inspect(
+    source: Source,
+    config: Config | None = None,
+    *,
+    progress: Progress | None = None,
+    interruption: Interruption | None = None,
+) -> Inspection:
+    """Reads one source, which may be a folder, to its end.
+
+    Raises ConfigError, CaptureError, FormatError, CapacityError.
+    """
+    config = config or Config()
+    interruption = interruption or Interruption()
+    without: Mapping[str, Any] = {"outputs": (), "popularity": False}
+    arguments: Mapping[str, Any] = {**config.engine_arguments(), **without}
+    with ExitStack() as stack:
+        opened = open_all([source], config, interruption, stack)
+        engine = Engine(**arguments)
+        stack.callback(engine.close)
+        for _batch in Reader(engine, opened, progress, interruption).batches():
+            pass
+        facts = [item.facts() for item in opened]
+        engine.finish()
+        return Inspection(facts, Totals.of(engine), config, interruption.requested)

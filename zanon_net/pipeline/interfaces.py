@@ -1,0 +1,71 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Network interfaces: which there are, and what the system says they lost."""
+
+import os
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+from zanon_net.config.parse import did_you_mean
+
+ANY = "any"
+PROC_NET_DEV = Path("/proc/net/dev")
+_DROP, _FIFO = 3, 4  # columns of /proc/net/dev: dropped or missed, and overruns of the card's queue
+
+
+def interfaces_of(sources: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """Those of `sources` that are interfaces; a file of the same name goes before."""
+    known = {name for _index, name in socket.if_nameindex()} | {ANY}
+    return [str(item) for item in sources if str(item) in known and not Path(item).exists()]
+
+
+def no_such(name: str) -> str:
+    """What to say of a name under which there is neither a file nor an interface."""
+    known = [known for _index, known in socket.if_nameindex()]
+    return f"No such file or directory, and no network interface{did_you_mean(name, known)}"
+
+
+def read_losses(text: str) -> dict[str, int]:
+    """Frames lost before anyone could see them, by interface, from the text of /proc/net/dev."""
+    losses = {}
+    for line in text.split("\n"):
+        name, colon, numbers = line.rpartition(":")
+        if colon:
+            columns = numbers.split()
+            losses[name.lstrip(" ")] = int(columns[_DROP]) + int(columns[_FIFO])
+    return losses
+
+
+class Losses:
+    """Frames that an interface lost since this object was made, as the system counts them.
+
+    That includes frames of protocols that nobody on this machine handles, which were read all the
+    same. Where the system does not tell, none.
+    """
+
+    def __init__(self, interface: str, source: Path = PROC_NET_DEV) -> None:
+        self._interface = interface
+        self._source = source
+        self._seen: dict[str, int] | None = None
+        self.count = 0
+        self.refresh()
+
+    def refresh(self) -> int:
+        """The count up to now; an interface that came back with new counters goes on from there.
+
+        What was lost before the first look at an interface is none of ours: behind `any` they come,
+        go, and get other names.
+        """
+        try:
+            losses = read_losses(os.fsdecode(self._source.read_bytes()))
+        except OSError:
+            return self.count
+        wanted = losses.keys() if self._interface == ANY else {self._interface}
+        now = {name: count for name, count in losses.items() if name in wanted}
+        before = self._seen or {}
+        for name, count in now.items():
+            base = before.get(name, count)
+            self.count += count - base if count >= base else count
+        self._seen = before | now
+        return self.count

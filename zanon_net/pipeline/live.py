@@ -1,0 +1,237 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""A run's packets from network interfaces, until a signal ends it or all interfaces are gone."""
+
+import errno
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from zanon_net._core import LIMITS, Engine, Live
+from zanon_net.config.live_section import RING_MIN
+from zanon_net.config.settings import Config
+from zanon_net.errors import CaptureError, ConfigError
+from zanon_net.pipeline.interfaces import ANY, Losses
+from zanon_net.pipeline.link_types import link_type_name
+from zanon_net.pipeline.privileges import explain_missing
+from zanon_net.pipeline.report import Drops
+from zanon_net.pipeline.window_hooks import Windows
+
+BATCH_FRAMES = 16384
+WAIT_MS = 100  # longest that a signal, a status line or an idle flow waits for the core
+DRAIN_S = 0.3  # more than a frame is held for its turn (ZN_LIVE_HOLD_MS)
+DRAIN_MAX_S = 10.0  # rings that take longer to empty are left, and counted
+HOUSEKEEPING_S = 1.0
+
+_log = logging.getLogger("zanon_net")
+
+
+@dataclass(frozen=True, slots=True)
+class InterfaceFacts:
+    """What an interface has delivered, and what was lost on the way.
+
+    received: what the system took past the filter, what the ring had no room for included; some
+    systems count what they then leave out, such as the second copy of each frame on the loopback
+    interface.
+    """
+
+    name: str
+    link_type: int
+    bytes_read: int
+    frames: int
+    received: int
+    drops: Drops
+    warning: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The interface as the manifest has it."""
+        return {
+            "name": self.name,
+            "format": "interface",
+            "link_types": {link_type_name(self.link_type): self.frames},
+            "bytes": self.bytes_read,
+            "frames": self.frames,
+            "received": self.received,
+            "drops": self.drops.to_dict(),
+            "warning": self.warning,
+        }
+
+
+class LiveInterfaces:
+    """Open interfaces. Raises ConfigError, CaptureError or CapacityError.
+
+    names: at most LIMITS["interfaces"], or "any".
+    """
+
+    def __init__(self, names: Sequence[str], config: Config) -> None:
+        settings, rings = config.live, min(config.limits.workers, LIMITS["rings"])
+        self.names = tuple(names)
+        self._losses = [Losses(name) for name in names]
+        self._unread = False
+        self._last: list[InterfaceFacts] | None = None
+        try:
+            self.live = Live(
+                names,
+                filter=config.input.filter,
+                snaplen=settings.snaplen,
+                ring_bytes=max(settings.ring_bytes // rings, RING_MIN),
+                promiscuous=settings.promiscuous,
+                rings=rings,
+            )
+        except CaptureError as error:
+            if error.errno == errno.EPERM:
+                raise explain_missing(error) from None
+            raise
+
+    def left_unread(self) -> None:
+        """Says that the rings were not read to their ends."""
+        self._unread = True
+
+    def settle(self) -> None:
+        """Nothing more is read: what is known stays as it is now."""
+        self._last = self.facts()
+
+    def facts(self) -> list[InterfaceFacts]:
+        """What is known about each interface now."""
+        if self._last is not None:
+            return self._last
+        return [
+            InterfaceFacts(
+                name=known["name"],
+                link_type=known["link_type"],
+                bytes_read=known["bytes"],
+                frames=known["frames"],
+                received=known["received"],
+                drops=Drops(known["dropped"], losses.refresh(), self._unread_of(known)),
+                warning=known["warning"],
+            )
+            for known, losses in zip(self.live.facts(), self._losses, strict=True)
+        ]
+
+    def _unread_of(self, known: dict[str, Any]) -> int:
+        left: int = known["received"] - known["dropped"] - known["frames"]
+        return max(0, left) if self._unread else 0
+
+    def close(self) -> None:
+        """Closes them; again is fine."""
+        self.live.close()
+
+
+def open_interfaces(names: Sequence[str], others: int, config: Config) -> LiveInterfaces:
+    """Opens interfaces, with `others` sources beside them.
+
+    Raises ConfigError when the settings do not say who is a user, or there are other sources.
+    """
+    if others:
+        raise ConfigError(f"{names[0]} is a network interface and cannot be read beside captures")
+    if len(set(names)) < len(names):
+        raise ConfigError("give each interface once")
+    if ANY in names and len(names) > 1:
+        raise ConfigError(f"{ANY} is every interface: give it alone")
+    if config.addresses.internal is None:
+        raise ConfigError(
+            f"{names[0]} is a network interface: say with --internal which addresses are users,"
+            " such as --internal 10.0.0.0/8 (hosts of the Internet must not count as users)"
+        )
+    return LiveInterfaces(names, config)
+
+
+class Wishes(Protocol):
+    """What a run hears from outside; a signal may change it at any time."""
+
+    @property
+    def requested(self) -> bool:
+        """Whether the reading is to end."""
+
+    def take_rotation(self) -> bool:
+        """Whether new files were asked for since this was asked last."""
+
+
+class LiveReader:
+    """Feeds one engine from interfaces until that is to end."""
+
+    interrupted = False  # a signal is how a live run ends
+
+    def __init__(
+        self,
+        engine: Engine,
+        interfaces: LiveInterfaces,
+        progress: Callable[[int, int, int], None] | None,
+        wishes: Wishes,
+        windows: Windows,
+    ) -> None:
+        self._engine = engine
+        self._windows = windows
+        self._interfaces = interfaces
+        self._progress = progress
+        self._wishes = wishes
+        self.first_ns: int | None = None
+        self.started: Callable[[], None] | None = None  # to be called when a packet could be read
+
+    def take_rotation(self) -> bool:
+        """Whether a signal asked for new files since this was asked last."""
+        return self._wishes.take_rotation()
+
+    def facts(self) -> list[InterfaceFacts]:
+        """What is known about each interface now."""
+        return self._interfaces.facts()
+
+    def drops(self) -> Drops:
+        """Packets lost so far."""
+        lost = [facts.drops for facts in self.facts()]
+        return Drops.of_counters(self._engine.stats).plus(lost)
+
+    def batches(self) -> Iterator[None]:
+        """Yields after each batch, and at least ten times a second, with output to take."""
+        _log.info("reading %s", ", ".join(self._interfaces.names))
+        live, last = self._interfaces.live, time.monotonic()
+        kept_house = last
+        while not self._wishes.requested and not live.ended:
+            if self._batch():
+                last = time.monotonic()
+                self._learn()
+            now = time.monotonic()
+            if now - kept_house >= HOUSEKEEPING_S:
+                kept_house = now
+                self._engine.idle(int((now - last) * 1e9))
+                self.facts()  # the system's counters are narrow: they must be read in time
+            yield
+        _log.info("reading what is left in the rings")
+        yield from self._drain()
+        self._interfaces.settle()
+
+    def _drain(self) -> Iterator[None]:
+        """No frame comes any more; those that had come are read."""
+        live = self._interfaces.live
+        live.stop()
+        last = began = time.monotonic()
+        while time.monotonic() - last < DRAIN_S:
+            if self._batch():
+                last = time.monotonic()
+                self._learn()
+                yield
+            if last - began > DRAIN_MAX_S:
+                while self._batch(0, 0):  # frames whose turn it was
+                    self._learn()
+                    yield
+                self._interfaces.left_unread()
+                return
+
+    def _batch(self, frames: int = BATCH_FRAMES, wait_ms: int = WAIT_MS) -> bool:
+        """Reads what there is; whether there was something."""
+        live = self._interfaces.live
+        some = live.run(self._engine, frames, wait_ms) > 0
+        while self._windows.see(self._engine):
+            live.run(self._engine, 0, 0)  # what had been read beyond the window's end
+        return some
+
+    def _learn(self) -> None:
+        if self.first_ns is None and self._engine.time_range_ns is not None:
+            self.first_ns = self._engine.time_range_ns[0]
+            if self.started is not None:
+                self.started()
+        if self._progress is not None:
+            stats = self._engine.stats
+            self._progress(stats["bytes_captured"], 0, stats["frames"])

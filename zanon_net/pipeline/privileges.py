@@ -1,0 +1,106 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the process may do: no core dumps, and no privilege that it has no more use for."""
+
+import ctypes
+import os
+import pwd
+import resource
+import sys
+from contextlib import ExitStack, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from zanon_net.config.settings import Config
+from zanon_net.errors import CaptureError, ConfigError, ZanonError
+from zanon_net.output.folder import default_folder
+from zanon_net.output.schema import parquet
+from zanon_net.pipeline.window_hooks import controller
+
+PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 4, 38
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def forbid_core_dumps() -> None:
+    """No core dump may carry what was read. Best effort: not every system knows all of it."""
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _prctl(PR_SET_DUMPABLE, 0)
+
+
+def find_user(name: str) -> pwd.struct_passwd:
+    """The user to go on as. Raises ConfigError when that cannot be done."""
+    try:
+        user = pwd.getpwnam(name)
+    except (KeyError, ValueError):
+        raise ConfigError(f"drop_to: there is no user {name!r}") from None
+    if user.pw_uid == 0:
+        raise ConfigError(f"drop_to: {name!r} is root; name a user without privileges")
+    if os.geteuid() != 0:
+        raise ConfigError("drop_to: only root can become another user; leave it out, or use sudo")
+    return user
+
+
+def load_libraries(config: Config) -> None:
+    """Loads what a run loads only when it needs it, and another user may not be allowed to read.
+
+    Raises ZanonError where it is not there.
+    """
+    if "parquet" in config.output.format:
+        parquet()
+    if config.anonymity.dynamic:
+        controller(config.anonymity)
+
+
+def go_on_as(
+    user: pwd.struct_passwd, out: str | os.PathLike[str] | None, stack: ExitStack
+) -> str | os.PathLike[str]:
+    """Becomes `user`, who gets the folder `out` unless it is there; returns where to write.
+
+    out: as `run` takes it. `stack` removes the folder if nothing came into it. Raises ZanonError.
+    """
+    out = default_folder(datetime.now(UTC)) if out is None else out
+    if out != "-":
+        folder = Path(out)
+        with suppress(OSError):  # who writes into it will say why that cannot be
+            folder.mkdir()
+            stack.callback(_remove_empty, folder)
+            os.chown(folder, user.pw_uid, user.pw_gid, follow_symlinks=False)
+    become(user)
+    return out
+
+
+def _remove_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def become(user: pwd.struct_passwd) -> None:
+    """Goes on as `user`, with its groups and without a way back. Raises ZanonError."""
+    try:
+        os.initgroups(user.pw_name, user.pw_gid)
+        os.setresgid(user.pw_gid, user.pw_gid, user.pw_gid)
+        os.setresuid(user.pw_uid, user.pw_uid, user.pw_uid)
+    except OSError as error:
+        raise ZanonError(f"cannot become {user.pw_name}: {error.strerror}") from None
+    with suppress(OSError):
+        os.setuid(0)
+    if 0 in (*os.getresuid(), *os.getresgid()):
+        raise ZanonError(f"cannot become {user.pw_name}: root's rights could be had again")
+    _prctl(PR_SET_NO_NEW_PRIVS, 1)
+    forbid_core_dumps()  # a change of user makes the process dumpable again
+
+
+def explain_missing(error: CaptureError) -> CaptureError:
+    """`error`, about a missing capability, with what to do about it."""
+    program = Path(sys.executable).resolve()
+    advice = (
+        "run it as root (sudo zanon-net run ... --drop-to USER), or let every program of this"
+        f" Python capture: sudo setcap cap_net_raw=ep {program}"
+    )
+    return CaptureError(error.errno, f"{error}; {advice}")

@@ -1,0 +1,295 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What can be read: capture files, folders of them, pipes and standard input, packed or not.
+
+Several sources are read one after the other, in the order of their first packets' times.
+"""
+
+import errno
+import logging
+import os
+import select
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from zanon_net._core import Capture
+from zanon_net.config.settings import Config
+from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatError
+from zanon_net.output.sinks import refuse_stdout
+from zanon_net.pipeline.decompress import MAGIC_BYTES, Unpacker, compression_of
+from zanon_net.pipeline.interfaces import interfaces_of, no_such
+from zanon_net.pipeline.report import SourceFacts
+
+STDIN = "-"
+WAIT_MS = 200
+
+Source = str | os.PathLike[str]
+
+_log = logging.getLogger("zanon_net")
+
+
+class OpenSource:
+    """A source: its capture while it is read, its facts at any time.
+
+    A file can be closed and opened again; a stream is opened once.
+    """
+
+    def __init__(self, source: Source, config: Config) -> None:
+        self.frames = 0
+        self.first_ns: int | None = None
+        self._config = config
+        self._path = None if source == STDIN else Path(source)
+        self._stack = ExitStack()
+        self._capture: Capture | None = None
+        self._unpacker: Unpacker | None = None
+        self._facts: SourceFacts | None = None
+        self._total = 0
+        self.is_file = self._path is not None and self._path.is_file()
+        if self._path is not None and self.is_file:
+            self._total = self._path.stat().st_size
+
+    @property
+    def name(self) -> str:
+        """The last part of its path, or "stdin"."""
+        return "stdin" if self._path is None else self._path.name
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is an open capture."""
+        return self._capture is not None
+
+    @property
+    def is_unpacked(self) -> bool:
+        """Whether its capture is being unpacked."""
+        return self._unpacker is not None
+
+    @property
+    def capture(self) -> Capture:
+        """The open capture."""
+        if self._capture is None:
+            self.open()
+            assert self._capture is not None
+        return self._capture
+
+    def open(self) -> None:
+        """Opens it and reads its header. Raises ConfigError, CaptureError or FormatError."""
+        try:
+            with ExitStack() as stack:
+                self._capture = self._open(stack)
+                self._stack = stack.pop_all()
+        except BaseException:
+            self._capture = None
+            raise
+
+    def _open(self, stack: ExitStack) -> Capture:
+        expression = self._config.input.filter
+        self._unpacker = None
+        if self._path is None:
+            if os.isatty(0):
+                raise ConfigError("standard input is a terminal; pipe a capture into it")
+            return self._open_stream(stack, 0, "standard input")
+        if str(self._path) == self._path.name and not os.path.lexists(self._path):
+            text = f"{self._path} cannot be opened: {no_such(self._path.name)}"
+            raise CaptureError(errno.ENOENT, text)
+        if self._path.is_dir() or not self._path.exists():
+            return stack.enter_context(Capture(str(self._path), filter=expression))
+        try:
+            fd = open_path(self._path)
+        except OSError as error:
+            text = f"{self._path} cannot be opened: {error.strerror}"
+            raise CaptureError(error.errno, text) from None
+        if self.is_file and compression_of(_first_bytes(fd, str(self._path))) is None:
+            os.close(fd)
+            return stack.enter_context(Capture(str(self._path), filter=expression))
+        stack.callback(os.close, fd)
+        return self._open_stream(stack, fd, str(self._path))
+
+    def _open_stream(self, stack: ExitStack, fd: int, name: str) -> Capture:
+        expression, start = self._config.input.filter, _read_start(fd, name)
+        if compression_of(start) is None:
+            return stack.enter_context(Capture(fd=fd, start=start, name=name, filter=expression))
+        raw = os.fdopen(os.dup(fd), "rb", buffering=0)
+        unpacker = Unpacker(raw, start, self._config.input.bound)
+        stack.callback(unpacker.close)
+        try:
+            capture = stack.enter_context(
+                Capture(fd=unpacker.fd, name=name, filter=expression, unpacked=self.is_file)
+            )
+        except FormatError:
+            _refuse_exceeded(name, unpacker)
+            if unpacker.problem is None:
+                raise
+            raise FormatError(f"{name}: {unpacker.problem}") from None
+        self._unpacker = unpacker
+        return capture
+
+    def check(self) -> None:
+        """Raises CapacityError when it was read to the bound on what it may unpack to."""
+        if self._unpacker is not None:
+            _refuse_exceeded(self.name, self._unpacker)
+
+    def look(self) -> None:
+        """Learns the time of the first packet. A file is closed again, if we may open it later."""
+        self.first_ns = self.capture.peek_ns()
+        if self.is_file and self._config.live.drop_to is None:
+            self._stack.close()
+            self._capture = None
+
+    def close(self) -> None:
+        """Closes it; its facts stay."""
+        if self._capture is not None:
+            self._facts = self.facts()
+            self._stack.close()
+            self._capture = None
+
+    def progress(self) -> tuple[int, int]:
+        """Bytes of the file read, and in all; 0 where that is not known."""
+        if self._unpacker is not None:
+            return self._unpacker.packed_bytes, self._total
+        if self._capture is None:
+            return (0 if self._facts is None else self._facts.bytes_read), self._total
+        return self._capture.bytes_read, self._total
+
+    def facts(self) -> SourceFacts:
+        """What is known about it now."""
+        if self._capture is None:
+            if self._facts is None:
+                return SourceFacts(self.name, "", None, {}, 0, 0, None)
+            return self._facts
+        problems = [self._unpacker.problem] if self._unpacker is not None else []
+        problems.append(self._capture.warning)
+        return SourceFacts(
+            name=self.name,
+            format=self._capture.format,
+            compression=None if self._unpacker is None else self._unpacker.compression,
+            link_types=self._capture.link_types,
+            bytes_read=self._capture.bytes_read,
+            frames=self.frames,
+            warning="; ".join(problem for problem in problems if problem) or None,
+        )
+
+
+def _refuse_exceeded(name: str, unpacker: Unpacker) -> None:
+    if unpacker.exceeded is not None:
+        raise CapacityError(f"{name}: {unpacker.exceeded}")
+
+
+def _wait_for_bytes(fd: int) -> None:
+    """Waits for bytes to read, or their end. A signal is heard also if it comes right before."""
+    waiting = select.poll()
+    waiting.register(fd, select.POLLIN)
+    while not waiting.poll(WAIT_MS):
+        pass  # Python runs its handlers here
+
+
+def read_stream(fd: int, most: int) -> bytes:
+    """As os.read, of up to `most` bytes. A signal is heard also if it comes right before a wait."""
+    _wait_for_bytes(fd)
+    return os.read(fd, most)
+
+
+def open_path(path: Path) -> int:
+    """As os.open, to read. A named pipe's writer is waited for in the way of read_stream."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY
+    if sys.platform != "linux" or not path.is_fifo():  # elsewhere a pipe may seem to be at its end
+        return os.open(path, flags)
+    fd = os.open(path, flags | os.O_NONBLOCK)
+    try:
+        _wait_for_bytes(fd)
+        os.set_blocking(fd, True)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _first_bytes(fd: int, name: str) -> bytes:
+    """The first bytes of a file, which stay to be read; closes it where they cannot be."""
+    try:
+        return os.pread(fd, MAGIC_BYTES, 0)
+    except OSError as error:
+        os.close(fd)
+        raise CaptureError(error.errno, f"{name} cannot be read: {error.strerror}") from None
+
+
+def _read_start(fd: int, name: str) -> bytes:
+    """The first bytes of a stream, waited for."""
+    start = b""
+    try:
+        while len(start) < MAGIC_BYTES and (more := read_stream(fd, MAGIC_BYTES - len(start))):
+            start += more
+    except OSError as error:
+        raise CaptureError(error.errno, f"{name} cannot be read: {error.strerror}") from None
+    return start
+
+
+def check_sources(sources: Sequence[Source]) -> None:
+    """Raises ConfigError for sources that cannot be meant, whatever there is under their names."""
+    if not sources or list(sources).count(STDIN) > 1:
+        raise ConfigError("give one source or more, and standard input only once")
+    if "" in sources:
+        raise ConfigError("a source without a name was given; was it a variable that is not set?")
+    if any("\0" in str(source) for source in sources):  # the system would cut it there
+        raise ConfigError("the name of a source holds a zero byte")
+
+
+def open_sources(sources: Sequence[Source], config: Config, stack: ExitStack) -> list[OpenSource]:
+    """Opens every source and reads its header; in the order of their first packets.
+
+    Folders are replaced by the captures in them, without those in folders beneath; other files are
+    left out. `stack` closes what was opened.
+
+    Raises ConfigError, CaptureError or FormatError.
+    """
+    check_sources(sources)
+    opened: list[OpenSource] = []
+    for source in sources:
+        if source != STDIN and Path(source).is_dir():
+            opened += _open_folder(Path(source), config, stack)
+        else:
+            opened.append(_open_one(source, config, stack))
+            if opened[-1].is_file and len(sources) > 1:  # not all of them are open at a time
+                opened[-1].look()
+    if len(opened) > 1:
+        for item in opened:
+            if item.first_ns is None:
+                item.look()
+        opened.sort(key=lambda item: (item.first_ns is None, item.first_ns or 0))
+    return opened
+
+
+def _open_one(source: Source, config: Config, stack: ExitStack) -> OpenSource:
+    item = OpenSource(source, config)
+    stack.callback(item.close)
+    if interfaces_of([source]):
+        raise CaptureError(f"{source} is a network interface, which only `zanon-net run` reads")
+    item.open()
+    return item
+
+
+def _open_folder(folder: Path, config: Config, stack: ExitStack) -> list[OpenSource]:
+    """The captures in a folder, closed again."""
+    try:
+        entries = sorted(folder.iterdir())
+        files = [path for path in entries if path.is_file()]
+        nowhere = [path for path in entries if not path.exists()]  # links: a disk that is not there
+    except OSError as error:
+        raise CaptureError(error.errno, f"{folder} cannot be read: {error.strerror}") from None
+    for path in nowhere:
+        _log.warning("%s leads to no file: left out", path.name)
+    found = []
+    for path in files:
+        item = OpenSource(path, config)
+        stack.callback(item.close)
+        try:
+            item.look()
+        except FormatError:
+            _log.info("%s is no capture: left out", path.name)
+            continue
+        refuse_stdout(path, path.name)
+        found.append(item)
+    if not found:
+        raise FormatError(f"{folder} is a folder without a capture in it")
+    return found

@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a run has to tell while it goes on: one snapshot an interval. Counts only, no names."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from zanon_net._core import Engine
+from zanon_net.pipeline.report import Drops, Totals
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A run at one moment; rates are over the time since the snapshot before."""
+
+    seconds: float
+    packets: int
+    packets_per_s: float
+    bits_per_s: float
+    flows: int
+    flows_open: int
+    observations: int
+    released: int
+    decided: int
+    drops: Drops
+    memory_bytes: int
+
+    @property
+    def released_share(self) -> float:
+        """Released names among those decided so far, 0 to 1."""
+        return self.released / self.decided if self.decided else 0.0
+
+    def rows(self) -> list[tuple[str, str]]:
+        """(title, text) of everything, for a table."""
+        return [
+            ("running", f"{self.seconds:,.0f} s"),
+            ("packets", f"{self.packets:,} ({self.packets_per_s:,.0f}/s)"),
+            ("on the wire", f"{self.bits_per_s * 1e-9:,.3f} Gbit/s"),
+            ("flows", f"{self.flows:,} ({self.flows_open:,} open)"),
+            ("observations", f"{self.observations:,}"),
+            ("names released", f"{self.released_share:.1%}"),
+            ("dropped", self.drops.text()),
+            ("memory", f"{self.memory_bytes / 2**20:,.0f} MiB"),
+        ]
+
+    def line(self) -> str:
+        """Everything in one line."""
+        return ", ".join(f"{title} {text}" for title, text in self.rows())
+
+
+class StatusClock:
+    """Makes a snapshot whenever `interval_s` seconds have passed, and gives it to `tell`."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        drops: Callable[[], Drops],
+        interval_s: float,
+        tell: Callable[[Status], None],
+    ) -> None:
+        self._engine, self._drops, self._tell = engine, drops, tell
+        self._interval_s = interval_s
+        self._began = self._before = time.monotonic()
+        self._due = self._began + interval_s
+        self._packets = self._bytes = 0
+
+    def tick(self) -> None:
+        """To be called often; cheap while nothing is due."""
+        now = time.monotonic()
+        if now >= self._due:
+            self._due += self._interval_s * ((now - self._due) // self._interval_s + 1)
+            self._tell(self._snapshot(now))
+
+    def _snapshot(self, now: float) -> Status:
+        totals, counters = Totals.of(self._engine), self._engine.stats
+        packets, octets = counters["frames"], counters["bytes_wire"]
+        seconds = max(now - self._before, 1e-9)
+        flows = counters["flows_tcp"] + counters["flows_udp"]
+        status = Status(
+            seconds=now - self._began,
+            packets=packets,
+            packets_per_s=(packets - self._packets) / seconds,
+            bits_per_s=(octets - self._bytes) * 8 / seconds,
+            flows=flows,
+            flows_open=flows - counters["flows_closed"],
+            observations=counters["observations"],
+            released=counters["released"],
+            decided=totals.decided,
+            drops=self._drops(),
+            memory_bytes=totals.memory_bytes,
+        )
+        self._before, self._packets, self._bytes = now, packets, octets
+        return status

@@ -1,0 +1,201 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Observations from CSV or JSON Lines through the z-table to standard output, with zero delay."""
+
+import os
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from zanon_net._core import Sieve
+from zanon_net.config.filter_settings import FilterConfig
+from zanon_net.errors import ConfigError, FormatError, ZanonError
+from zanon_net.output.popularity_file import PopularityFile
+from zanon_net.output.sinks import Plan, StdoutSink, refuse_stdout
+from zanon_net.pipeline.runner import Interruption, StopReading
+from zanon_net.pipeline.sources import STDIN, Source, check_sources, open_path, read_stream
+from zanon_net.rows.report import FilterReport, RowSource, RowTotals, build_filter_manifest
+
+READ_BYTES = 1 << 18  # a pipe gives what it has, a file this much
+OUTPUT = "observations"
+
+Warn = Callable[[str], None]
+"""Told of what must not wait for the end of a stream."""
+
+
+@dataclass(slots=True)
+class _Input:
+    """A file or stream being read.
+
+    pipe: a named pipe that is opened when it is first read. Who fills several, one after the other,
+        opens the next one only when what he wrote into the last has been read.
+    """
+
+    name: str
+    descriptor: int | None
+    pipe: Path | None = None
+    bytes_read: int = 0
+    rows: int = 0
+
+    def read(self, interruption: Interruption) -> bytes:
+        """What there is, empty at the end. Raises ZanonError, and StopReading when interrupted."""
+        with interruption.reading():
+            if self.descriptor is None:
+                assert self.pipe is not None
+                self.descriptor = _open_path(self.pipe)
+            try:
+                data = read_stream(self.descriptor, READ_BYTES)
+            except OSError as error:
+                raise ZanonError(f"cannot read {self.name}: {error.strerror}") from error
+        self.bytes_read += len(data)
+        return data
+
+    def close(self) -> None:
+        """Closes what was opened."""
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+
+    def facts(self) -> RowSource:
+        """What is known about it now."""
+        return RowSource(self.name, self.bytes_read, self.rows)
+
+
+def _open_path(path: Path) -> int:
+    try:
+        return open_path(path)
+    except OSError as error:
+        raise ZanonError(f"{path} cannot be opened: {error.strerror}") from error
+
+
+def _open_input(source: Source, interruption: Interruption, *, first: bool) -> _Input:
+    if source == STDIN:
+        if sys.stdin is None:
+            raise ZanonError("standard input is closed")
+        if os.isatty(0):
+            raise ConfigError("standard input is a terminal; pipe observations into it")
+        return _Input("standard input", os.dup(0))
+    path = Path(source)
+    if not first and path.is_fifo():
+        return _Input(path.name, None, path)
+    with interruption.reading():  # a named pipe may be waited for
+        descriptor = _open_path(path)
+    if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise ZanonError(f"{path} is a folder; name the files in it")
+    return _Input(path.name, descriptor)
+
+
+class _Filter:
+    """A sieve between inputs and standard output."""
+
+    def __init__(
+        self,
+        sieve: Sieve,
+        popularity: PopularityFile | None,
+        interruption: Interruption,
+        warn: Warn,
+    ) -> None:
+        self._sieve = sieve
+        self._sink = StdoutSink(Plan((OUTPUT,)))
+        self._popularity = popularity
+        self._interruption = interruption
+        self._warn = warn
+        self.first_fault: str | None = None
+
+    def run(self, inputs: Sequence[_Input]) -> None:
+        """Reads all inputs to their ends, or until interrupted."""
+        for item in inputs:
+            for data in self._pieces(item):
+                self._pass_on(item, data)
+            if self._interruption.requested:
+                break  # the rest of a row may be missing: it is no row
+            self._pass_on(item, None)
+        self._sieve.finish()
+        self._count()
+        if self._popularity is not None:
+            self._popularity.publish()
+
+    def _pieces(self, item: _Input) -> Iterator[bytes]:
+        with suppress(StopReading):
+            while data := item.read(self._interruption):
+                yield data
+
+    def _pass_on(self, item: _Input, data: bytes | None) -> None:
+        """Feeds `data`, or the end of the input, and writes what it lets out."""
+        before = self._sieve.stats["rows"]
+        try:
+            if data is None:
+                self._sieve.end()
+            else:
+                self._sieve.feed(data)
+        except (ConfigError, FormatError) as error:
+            if str(error).startswith("--header"):  # what stands there is in no file
+                raise
+            raise type(error)(f"{item.name}: {error}") from None
+        finally:
+            ready = self._sieve.take()
+            if ready:
+                self._sink.take([(None, {OUTPUT: (ready, ready.count(b"\n"))}, {})], {})
+        self._count()
+        item.rows += self._sieve.stats["rows"] - before
+        fault = self._sieve.first_fault
+        if fault is not None and self.first_fault is None:
+            self.first_fault = f"{item.name}: line {fault[0]}: {fault[1]}"
+            self._warn(f"{self.first_fault}; the row is dropped, as any other like it")
+
+    def _count(self) -> None:
+        """Takes the windows that have ended."""
+        if self._popularity is not None:
+            for window in self._sieve.windows():
+                self._popularity.add(window)
+
+
+def filter_rows(
+    sources: Sequence[Source],
+    config: FilterConfig,
+    *,
+    interruption: Interruption | None = None,
+    warn: Warn = lambda _text: None,
+) -> FilterReport:
+    """Writes to standard output the observations of `sources` that z users share.
+
+    sources: paths, "-" for standard input, in the order of their times; they are one stream.
+    config: the settings.
+    interruption: entered by the caller, lets a signal end the reading early.
+    warn: told at once of the first row that cannot be read.
+
+    Raises ConfigError when the settings do not fit the input, FormatError when not one row could be
+    read or, with config.strict, the first could not; CapacityError, ZanonError, BrokenPipeError.
+    """
+    interruption = interruption or Interruption()
+    check_sources(sources)
+    with ExitStack() as stack, ExitStack() as until_done:
+        inputs: list[_Input] = []
+        for source in sources:
+            try:
+                inputs.append(_open_input(source, interruption, first=not inputs))
+            except StopReading:
+                raise KeyboardInterrupt from None
+            stack.callback(inputs[-1].close)
+            if inputs[-1].descriptor is not None:
+                refuse_stdout(inputs[-1].descriptor, inputs[-1].name)
+        sieve = Sieve(**config.sieve_arguments())
+        stack.callback(sieve.close)
+        popularity = None
+        if config.popularity is not None:
+            popularity = PopularityFile(config.popularity, config.z, config.window_ns)
+            until_done.callback(popularity.discard)
+        began = time.monotonic()
+        _Filter(sieve, popularity, interruption, warn).run(inputs)
+        totals = RowTotals.of(sieve)
+        interrupted = interruption.requested
+        if totals.rows["rows"] and not totals.rows["observations"] and not interrupted:
+            raise FormatError("not one row could be read")
+        facts = [item.facts() for item in inputs]
+        manifest = build_filter_manifest(config, totals, facts, interrupted=interrupted)
+        until_done.pop_all()
+        return FilterReport(manifest, totals, time.monotonic() - began)

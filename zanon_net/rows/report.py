@@ -1,0 +1,160 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What `zanon-net filter` did: the manifest for machines and the summary for people, in counts."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from zanon_net._core import ROW_FAULTS, Sieve
+from zanon_net._version import __version__
+from zanon_net.config.filter_settings import FilterConfig
+from zanon_net.pipeline.report import print_rows, share, time_range, time_span
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Z_EQUALS_1 = "z = 1: every attribute is released, also one that a single user exposed"
+
+SUPPRESSED = {
+    "below_z": "exposed by fewer than z users",
+    "too_late": "older than the window",
+    "late_deep": "too far out of order",
+    "no_room": "the table was full",
+}
+"""The table's reasons, by the names of its counters."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowSource:
+    """A source that was read; `name` is no more than the last part of its path."""
+
+    name: str
+    bytes_read: int
+    rows: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The source as the manifest has it."""
+        return {"name": self.name, "bytes": self.bytes_read, "rows": self.rows}
+
+
+@dataclass(frozen=True, slots=True)
+class RowTotals:
+    """A sieve's counters at the end of its input."""
+
+    rows: Mapping[str, int]
+    table: Mapping[str, int]
+    format: str
+    time_range_ns: tuple[int, int] | None
+    memory_bytes: int
+
+    @classmethod
+    def of(cls, sieve: Sieve) -> "RowTotals":
+        """The totals of `sieve`."""
+        return cls(
+            rows=sieve.stats,
+            table=sieve.table_stats,
+            format=sieve.format,
+            time_range_ns=sieve.time_range_ns,
+            memory_bytes=sieve.memory_bytes,
+        )
+
+    @property
+    def dropped(self) -> int:
+        """Rows that could not be read."""
+        return sum(self.rows[name] for name in ROW_FAULTS)
+
+
+def build_filter_manifest(
+    config: FilterConfig, totals: RowTotals, sources: Sequence[RowSource], *, interrupted: bool
+) -> dict[str, Any]:
+    """The manifest of a run of the filter; nothing in it tells how long that took."""
+    notes = [Z_EQUALS_1] if config.z == 1 else []
+    notes += [f"column {column!r} is not anonymized" for column in config.passed]
+    table = totals.table
+    return {
+        "name": "zanon-net filter",
+        "version": __version__,
+        "complete": not interrupted and not totals.dropped,
+        "interrupted": interrupted,
+        "notes": notes,
+        "configuration": {**config.to_dict(), "format": totals.format},
+        "time_range": time_range(totals.time_range_ns),
+        "sources": [source.to_dict() for source in sources],
+        "rows": {
+            "read": totals.rows["rows"],
+            "dropped": {name: totals.rows[name] for name in ROW_FAULTS},
+            "written": totals.rows["written"],
+            "times_without_offset": totals.rows["without_offset"],
+        },
+        "decisions": {
+            "observations": table["observations"],
+            "released": table["released"],
+            "suppressed": {name: table[name] for name in SUPPRESSED},
+            "late": table["late"],
+            "clock_jumps": table["clock_jumps"],
+            "evicted": table["evicted"],
+        },
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class FilterReport:
+    """What the filter did.
+
+    manifest: see build_filter_manifest.
+    totals: the sieve's counters.
+    seconds: from the first byte read to the last one written.
+    """
+
+    manifest: Mapping[str, Any]
+    totals: RowTotals
+    seconds: float
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal ended the reading."""
+        return bool(self.manifest["interrupted"])
+
+    @property
+    def warnings(self) -> list[str]:
+        """A line for each thing about the input that the one who gave it should know."""
+        warnings = []
+        if self.totals.dropped > 1:  # of the first one, the line is told when it comes
+            warnings.append(f"{self.totals.dropped:,} rows could not be read and were dropped")
+        if naive := self.totals.rows["without_offset"]:
+            warnings.append(f"times without an offset were taken for UTC: {naive:,}")
+        return warnings
+
+    def speed(self) -> dict[str, float]:
+        """Seconds, rows/s and bytes of memory touched."""
+        rate = self.totals.rows["rows"] / max(self.seconds, 1e-9)
+        return {
+            "seconds": round(self.seconds, 6),
+            "rows_per_s": round(rate),
+            "memory_bytes": self.totals.memory_bytes,
+        }
+
+    def print_summary(self, console: "Console") -> None:
+        """Prints the summary table, in a handful of lines of counts."""
+        print_rows(console, self._lines())
+
+    def _lines(self) -> Iterable[tuple[str, str]]:
+        totals, table, speed = self.totals, self.totals.table, self.speed()
+        yield "rows", f"{totals.rows['rows']:,} read, {totals.rows['written']:,} written"
+        for name, text in ROW_FAULTS.items():
+            if totals.rows[name]:
+                yield "dropped", f"{totals.rows[name]:,}  {text}"
+        yield "released", share(table["released"], table["observations"])
+        for name, text in SUPPRESSED.items():
+            if table[name]:
+                yield "suppressed", f"{table[name]:,}  {text}"
+        for name, text in (("late", "out of order"), ("clock_jumps", "times the clock was reset")):
+            if table[name]:
+                yield "time", f"{table[name]:,}  {text}"
+        if totals.time_range_ns is not None:
+            yield "time span", time_span(totals.time_range_ns)
+        memory = f"{totals.memory_bytes / 2**20:,.0f} MiB"
+        yield "speed", f"{speed['rows_per_s']:,.0f} rows/s, {self.seconds:.2f} s, {memory}"
+        for note in self.manifest["notes"]:
+            yield "note", note
