@@ -214,7 +214,7 @@ tsan: $(BUILD)/thread/drive_engine ## one and four workers under ThreadSanitizer
 	@cmp $(BUILD)/thread/1 $(BUILD)/thread/2 && cmp $(BUILD)/thread/1 $(BUILD)/thread/4
 	@cat $(BUILD)/thread/4
 
-$(BUILD)/thread/drive_engine: tests/thread/drive_engine.c $(TSAN_OBJECTS)
+$(BUILD)/thread/drive_engine: tests/integration/drive_engine.c $(TSAN_OBJECTS)
 	@$(CC) $(TSAN_FLAGS) $(C_WARNINGS) $^ -o $@ $$(pkg-config --libs $(LIBRARIES)) -lm
 
 $(BUILD)/thread/obj/%.o: csrc/%.c | system
@@ -229,7 +229,7 @@ PARSERS := csrc/proto csrc/packet csrc/capture/(capture|.*_read)\.c csrc/rows/(.
 coverage: system-test .venv-coverage/.built ## share of the C parsers' lines that the tests run, by gcov
 	@find build/coverage -name '*.gcda' -delete
 	env PYTHONSAFEPATH=1 .venv-coverage/bin/python -m pytest -q --hypothesis-profile=ci \
-		--deselect tests/unit/test_bad_input.py::test_no_room_for_the_output
+		--deselect tests/integration/test_bad_input.py::test_no_room_for_the_output
 	.venv-coverage/bin/gcovr --root . $(PARSERS:%=--filter '%') --exclude-throw-branches \
 		--fail-under-line 90 build/coverage
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from support.paths import ROOT
 
 # No deadlines: machines are busy and sanitizers slow. With CI=true, Hypothesis has its own profile.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -20,8 +21,6 @@ if "CI" not in os.environ:
 # A shell has what it begins in the background ignore Ctrl-C, and the tests of it would wait for it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 def found(path: Path) -> Path:
@@ -62,7 +61,7 @@ def key_file(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A capture of 20,000 lookups, 50 ms apart."""
-    from parts_help import many_lookups  # with pyarrow, which few tests wait for
+    from support.parts import many_lookups  # with pyarrow, which few tests wait for
 
     return many_lookups(tmp_path_factory.mktemp("many") / "many.pcap")
 

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 
 import pytest
-from capture_bytes import write_capture
+from support.capture_bytes import write_capture
 
 Rows = list[dict[str, str]]
 Tshark = Callable[..., Rows]

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from capture_bytes import Frames, pcap_header, pcap_record, read_all, read_bytes
+from support.capture_bytes import Frames, pcap_header, pcap_record, read_all, read_bytes
 
 from zanon_net import _core
 

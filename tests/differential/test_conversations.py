@@ -8,16 +8,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import conversation_help as help_
 import pytest
-from capture_bytes import write_capture
-from conversations_elsewhere import LINKS, RAW, TUNNELS
-from engine_help import Outcome, Taker, feed, make_engine, run_capture
-from packet_help import SECOND, START, Frame
 from scapy.packet import Packet
+from scenario import conversation as help_
+from scenario.conversations_elsewhere import LINKS, RAW, TUNNELS
+from support.capture_bytes import write_capture
+from support.engine import Outcome, Taker, feed, make_engine, run_capture
+from support.packets import SECOND, START, Frame
 
-for _module in ("conversations_tcp", "conversations_http", "conversations_udp"):
-    importlib.import_module(_module)  # each fills the list of builders
+for _module in ("tcp", "http", "udp"):
+    importlib.import_module(f"scenario.conversations_{_module}")  # each fills the list of builders
 
 
 class Captured(NamedTuple):

@@ -8,11 +8,11 @@ from typing import Any
 
 import dpkt
 import pytest
-import wire
-from frames_link import DROPPED as NO_PACKET
-from frames_link import LINKS, Case
-from frames_no_tunnel import DROPPED, NO_TUNNEL
-from frames_tunnel import TUNNELS
+from frames.link import DROPPED as NO_PACKET
+from frames.link import LINKS, Case
+from frames.no_tunnel import DROPPED, NO_TUNNEL
+from frames.tunnel import TUNNELS
+from support import wire
 
 from zanon_net import _core
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import dpkt
 import pytest
-import wire
 from scapy.layers.dns import DNS, DNSQR, DNSRR, DNSRROPT
 from scapy.layers.tls.extensions import ServerName, TLS_Ext_ServerName, TLS_Ext_SupportedGroups
 from scapy.layers.tls.handshake import TLSClientHello
-from wire import HOST, client_hello, extension, record, records, server_name
+from support import wire
+from support.wire import HOST, client_hello, extension, record, records, server_name
 
 from zanon_net import _core
 

@@ -7,9 +7,19 @@ import random
 import struct
 from collections.abc import Callable, Sequence
 
-import quic_wire as quic
-import wire
-from quic_wire import DCID, SCID, V1, V2, Initial, crypto, dtls_fragment, dtls_hello, dtls_record
+from support import quic_wire as quic
+from support import wire
+from support.quic_wire import (
+    DCID,
+    SCID,
+    V1,
+    V2,
+    Initial,
+    crypto,
+    dtls_fragment,
+    dtls_hello,
+    dtls_record,
+)
 
 from zanon_net import _core, parse
 

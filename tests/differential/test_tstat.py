@@ -8,13 +8,14 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from engine_help import make_engine
+from support.engine import make_engine
+from support.paths import ROOT
 
 from zanon_net._core import OUTPUTS
 
 pytestmark = pytest.mark.source
 
-SCRIPT = Path(__file__).resolve().parents[2] / "bench" / "tstat_compare.py"
+SCRIPT = ROOT / "bench" / "tstat_compare.py"
 
 CORE, OTHER = 0.99, 0.97  # the least share of Tstat's flows that agree
 FIRST_OTHER = "c_rtt_avg"  # the column behind the core set

@@ -17,7 +17,7 @@ from pathlib import Path
 from unittest.mock import MagicMock
 
 import pytest
-from oracle import ZOracle
+from oracle.ztable import ZOracle
 
 from zanon_net import ZTable
 

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from c_help import LAYOUTS, SANITIZE, ZTABLE, compile_c
+from support.c_build import LAYOUTS, SANITIZE, ZTABLE, compile_c
+from support.paths import ROOT
 
 pytestmark = pytest.mark.source
 
 FOLDER = Path(__file__).resolve().parent
-CSRC = FOLDER.parents[1] / "csrc"
+CSRC = ROOT / "csrc"
 SOURCES = sorted(CSRC.rglob("*.c"))
 FLAGS = ["-std=c11", "-O1", "-g", "-D_GNU_SOURCE", "-DZN_DEBUG", f"-I{CSRC}"]
 FLAGS += ["-Wall", "-Wextra", "-Werror"]

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live_help import USUAL, Live
-from netns import Namespace
+from support.live import USUAL, Live
+from support.netns import Namespace
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import wire
-from live_help import (
+from support import wire
+from support.live import (
     COMMAND,
     ENVIRONMENT,
     MAX_DATAGRAMS,
@@ -23,8 +23,8 @@ from live_help import (
     datagrams,
     only,
 )
-from netns import Namespace
-from packet_help import Tcp, crowd, visit
+from support.netns import Namespace
+from support.packets import Tcp, crowd, visit
 
 from zanon_net import _core
 

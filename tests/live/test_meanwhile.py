@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_help import feed, make_engine
-from live_help import ENVIRONMENT, PATIENCE_S, Live, data_of, datagrams, only
-from netns import Namespace
-from packet_help import Tcp, crowd, hello, visit
+from support.engine import feed, make_engine
+from support.live import ENVIRONMENT, PATIENCE_S, Live, data_of, datagrams, only
+from support.netns import Namespace
+from support.packets import Tcp, crowd, hello, visit
 
 
 def test_interface_goes_down_and_comes_up(net: Namespace, live: Any) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 import rich
-from capture_bytes import pcap_header, pcap_record
-from live_help import (
+from support.capture_bytes import pcap_header, pcap_record
+from support.live import (
     COMMAND,
     ENVIRONMENT,
     PATIENCE_S,
@@ -23,8 +23,8 @@ from live_help import (
     datagrams,
     only,
 )
-from netns import Namespace
-from packet_help import visit
+from support.netns import Namespace
+from support.packets import visit
 
 import zanon_net
 

@@ -10,7 +10,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import dpkt
-from capture_bytes import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scapy.utils import RawPcapNgReader, RawPcapReader
+from support.capture_bytes import (
     PCAP_MICROSECONDS,
     PCAP_NANOSECONDS,
     TSOFFSET,
@@ -27,9 +30,6 @@ from capture_bytes import (
     read_bytes,
     section,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scapy.utils import RawPcapNgReader, RawPcapReader
 
 from zanon_net import _core
 

@@ -7,14 +7,11 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from contract_help import COLUMNS, LIMITS, run_files
-from engine_help import SETTINGS, Outcome
-from engine_help import run as engine_run
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from oracle_contract import Line, Model, Record, Talks
-from packet_help import MS, SECOND, SERVER_ADDRESS, START, Frame
-from scenario import (
+from oracle.contract import Line, Model, Record, Talks
+from scenario.aims import AIMS, moving
+from scenario.crowd import (
     KEY,
     Jump,
     Rules,
@@ -27,8 +24,11 @@ from scenario import (
     scenarios,
     settings_of,
 )
-from scenario_aims import AIMS, moving
-from scenario_visits import Visit
+from scenario.visits import Visit
+from support.contract_runs import COLUMNS, LIMITS, run_files
+from support.engine import SETTINGS, Outcome
+from support.engine import run as engine_run
+from support.packets import MS, SECOND, SERVER_ADDRESS, START, Frame
 
 from zanon_net import Config
 

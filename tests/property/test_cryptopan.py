@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv6Address
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle_cryptopan import OracleCryptoPan
+from oracle.cryptopan import OracleCryptoPan
 
 from zanon_net import _core
 

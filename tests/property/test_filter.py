@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
-from filter_help import S, faults, oracle_pseudonym, sift
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import ZOracle
+from oracle.ztable import ZOracle
+from support.filter import S, faults, oracle_pseudonym, sift
 
 from zanon_net.errors import ConfigError, FormatError
 

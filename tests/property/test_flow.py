@@ -9,8 +9,12 @@ flows apart: addresses are pseudonyms.
 from collections.abc import Sequence
 from typing import Any
 
-import wire
-from engine_help import (
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from oracle.flow import Flow, flows_of
+from oracle.tcp import counts
+from support import wire
+from support.engine import (
     ANYWHERE,
     TCP_COMPLETE,
     TCP_NOCOMPLETE,
@@ -20,11 +24,7 @@ from engine_help import (
     feed,
     make_engine,
 )
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
-from oracle_flow import Flow, flows_of
-from oracle_tcp import counts
-from packet_help import ACK, FIN, MS, PSH, RST, SECOND, START, SYN, Frame, Unit, tcp_segment
+from support.packets import ACK, FIN, MS, PSH, RST, SECOND, START, SYN, Frame, Unit, tcp_segment
 
 ENDS = ("10.7.0.1", "10.7.0.2")
 TCP_PORTS = [(40000, 443), (40001, 443), (40000, 40001)]

@@ -8,11 +8,11 @@ after its idle time has ended.
 
 from collections import Counter
 
-import wire
-from engine_help import ANYWHERE, feed, make_engine
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packet_help import ACK, MS, SECOND, START, SYN, Frame, tcp_segment
+from support import wire
+from support.engine import ANYWHERE, feed, make_engine
+from support.packets import ACK, MS, SECOND, START, SYN, Frame, tcp_segment
 
 ENDS = ("10.7.0.1", "10.7.0.2")
 TICK = (45000, 45001)

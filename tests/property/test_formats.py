@@ -6,10 +6,10 @@ import io
 import json
 
 import pyarrow.parquet as pq
-from contract_help import run_files
-from formats_help import check_csv, check_parquet, check_tstat
 from hypothesis import given, settings
-from scenario import Scenario, scenarios
+from scenario.crowd import Scenario, scenarios
+from support.contract_runs import run_files
+from support.formats import check_csv, check_parquet, check_tstat
 
 FORMATS = ("jsonl", "csv", "parquet", "tstat")
 

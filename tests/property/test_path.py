@@ -7,11 +7,11 @@ import struct
 from dataclasses import dataclass
 
 import pytest
-from engine_help import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle_path import Direction
-from packet_help import ACK, CLIENT, MS, PSH, SERVER, START, SYN, Frame, Tcp
+from oracle.path import Direction
+from support.engine import run
+from support.packets import ACK, CLIENT, MS, PSH, SERVER, START, SYN, Frame, Tcp
 
 SETS = ("core", "e2e", "options")
 C, S = CLIENT, SERVER

@@ -4,13 +4,13 @@
 
 import random
 
-import quic_wire as quic
-import wire
-from engine_help import run
 from hypothesis import given
 from hypothesis import strategies as st
-from packet_help import SERVER, Udp
-from quic_wire import DCID, SCID, V1, V2, Initial, crypto
+from support import quic_wire as quic
+from support import wire
+from support.engine import run
+from support.packets import SERVER, Udp
+from support.quic_wire import DCID, SCID, V1, V2, Initial, crypto
 
 from zanon_net import parse
 

@@ -12,13 +12,12 @@ from dataclasses import replace
 from itertools import product, zip_longest
 from pathlib import Path
 
-from contract_help import COLUMNS, LIMITS, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle_epochs import pseudonym
-from oracle_rules import Rules
-from packet_help import SECOND, START, Frame
-from scenario import (
+from oracle.epochs import pseudonym
+from oracle.rules import Rules
+from scenario.aims import AIMS, moving
+from scenario.crowd import (
     CLIENTS,
     CLIENTS6,
     KEY,
@@ -30,10 +29,11 @@ from scenario import (
     settings_of,
     visits,
 )
-from scenario_aims import AIMS, moving
-from scenario_disguise import Disguise
-from scenario_routes import NOTHING, Hop
-from scenario_visits import Visit
+from scenario.disguise import Disguise
+from scenario.routes import NOTHING, Hop
+from scenario.visits import Visit
+from support.contract_runs import COLUMNS, LIMITS, write
+from support.packets import SECOND, START, Frame
 
 import zanon_net
 from zanon_net import Config

@@ -8,12 +8,12 @@ other columns say there is what they must say here.
 
 from typing import Any
 
-import handshake_help as hand
-import wire
-from engine_help import TCP_COMPLETE, TCP_NOCOMPLETE, Outcome, run
 from hypothesis import example, given
 from hypothesis import strategies as st
-from packet_help import ACK, CLIENT, FIN, MS, PSH, RST, SECOND, SERVER, SYN, Tcp, hello
+from support import handshake as hand
+from support import wire
+from support.engine import TCP_COMPLETE, TCP_NOCOMPLETE, Outcome, run
+from support.packets import ACK, CLIENT, FIN, MS, PSH, RST, SECOND, SERVER, SYN, Tcp, hello
 
 DATA = b"\x17\x03\x03\0\x04data"
 PAYLOADS = [

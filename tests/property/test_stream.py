@@ -7,7 +7,7 @@ import random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle_stream import RANGES_MAX, STREAM_MAX, StreamOracle
+from oracle.stream import RANGES_MAX, STREAM_MAX, StreamOracle
 
 from zanon_net._core import Stream
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
-import wire
 from hypothesis import given
 from hypothesis import strategies as st
+from support import wire
 
 from zanon_net import _core
 

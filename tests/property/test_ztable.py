@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
-from oracle import ZOracle
-from small_ztable import TABLES, AnyTable, SmallZTable
+from oracle.ztable import ZOracle
+from support.small_ztable import TABLES, AnyTable, SmallZTable
 
 from zanon_net._core import ZTable
 

@@ -9,8 +9,8 @@ import random
 from pathlib import Path
 
 import pytest
-from c_help import LAYOUTS, SANITIZE, ZTABLE, compile_c, run
-from oracle import ZOracle
+from oracle.ztable import ZOracle
+from support.c_build import LAYOUTS, SANITIZE, ZTABLE, compile_c, run
 
 pytestmark = pytest.mark.source
 

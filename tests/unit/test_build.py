@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.paths import ROOT
 
 from zanon_net import Config, run
 
 pytestmark = pytest.mark.source
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from capture_bytes import (
+from support.capture_bytes import (
     PCAP_NANOSECONDS,
     TSOFFSET,
     TSRESOL,
@@ -28,7 +28,7 @@ from capture_bytes import (
     section,
     simple,
 )
-from capture_help import (
+from support.captures import (
     BLOCK_MAX,
     DATA,
     FIRST_RECORD,
@@ -39,7 +39,7 @@ from capture_help import (
     pcapng,
     refused,
 )
-from map_help import unmapped
+from support.file_map import unmapped
 
 from zanon_net import _core
 from zanon_net.errors import CaptureError, FormatError

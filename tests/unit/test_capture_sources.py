@@ -9,12 +9,12 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from capture_bytes import (
+from support.capture_bytes import (
     pcap_header,
     pcap_record,
     read_all,
 )
-from capture_help import DATA, FIRST_RECORD, FRAME, FRAME_MAX, SECOND_NS, five_seconds, pcapng
+from support.captures import DATA, FIRST_RECORD, FRAME, FRAME_MAX, SECOND_NS, five_seconds, pcapng
 
 from zanon_net import _core
 from zanon_net.errors import ConfigError

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
-from capture_bytes import Frames, pcap_header, pcap_record, read_bytes
-from snoop_bytes import snoop_header, snoop_record
+from support.capture_bytes import Frames, pcap_header, pcap_record, read_bytes
+from support.snoop_bytes import snoop_header, snoop_record
 
 from zanon_net import _core
 from zanon_net.errors import FormatError

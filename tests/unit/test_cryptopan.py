@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv6Address
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from oracle_cryptopan import OracleCryptoPan
+from oracle.cryptopan import OracleCryptoPan
 
 from zanon_net import _core
 from zanon_net.errors import ConfigError

@@ -5,9 +5,9 @@
 import re
 
 import pytest
-from conftest import ROOT
-from frames_link import LINKS
-from frames_tunnel import TUNNELS
+from frames.link import LINKS
+from frames.tunnel import TUNNELS
+from support.paths import ROOT
 
 from zanon_net._core import STAT_INFO, decode_packet
 from zanon_net.pipeline.link_types import LINK_TYPES

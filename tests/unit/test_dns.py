@@ -3,10 +3,10 @@
 """The question of a DNS message: RFC 1035 4.1."""
 
 import pytest
-import wire
 from hypothesis import given
 from hypothesis import strategies as st
-from wire import HOST, dns_message, dns_name
+from support import wire
+from support.wire import HOST, dns_message, dns_name
 
 from zanon_net import _core
 

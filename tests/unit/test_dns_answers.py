@@ -6,9 +6,9 @@ import ipaddress
 import struct
 
 import pytest
-import wire
 from hypothesis import given
 from hypothesis import strategies as st
+from support import wire
 
 from zanon_net import _core
 

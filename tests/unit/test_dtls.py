@@ -3,11 +3,11 @@
 """DTLS records, handshake fragments and hellos: RFC 6347 4, RFC 9147 4 and 5."""
 
 import pytest
-import wire
 from hypothesis import given
 from hypothesis import strategies as st
-from quic_wire import dtls_fragment, dtls_hello, dtls_record, verify_request
-from wire import HOST
+from support import wire
+from support.quic_wire import dtls_fragment, dtls_hello, dtls_record, verify_request
+from support.wire import HOST
 
 from zanon_net import _core
 

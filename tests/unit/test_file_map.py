@@ -14,7 +14,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 
 import pytest
-from capture_bytes import (
+from support.capture_bytes import (
     Frames,
     enhanced,
     interface,
@@ -23,9 +23,9 @@ from capture_bytes import (
     read_all,
     section,
 )
-from capture_help import DATA, FRAME
-from map_help import unmapped
-from snoop_bytes import snoop_header, snoop_record
+from support.captures import DATA, FRAME
+from support.file_map import unmapped
+from support.snoop_bytes import snoop_header, snoop_record
 
 from zanon_net import _core
 from zanon_net.errors import CaptureError

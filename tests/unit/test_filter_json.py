@@ -5,8 +5,8 @@
 import json
 
 import pytest
-from filter_help import faults, sift
-from filter_rows_help import line
+from support.filter import faults, sift
+from support.filter_rows import line
 
 from zanon_net._core import ROW_FAULTS
 from zanon_net.errors import FormatError

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from filter_help import S, open_sieve, oracle_pseudonym, run_filter, sift
+from support.filter import S, open_sieve, oracle_pseudonym, run_filter, sift
 
 from zanon_net._core import Keys
 from zanon_net.errors import ConfigError, ZanonError

@@ -5,8 +5,8 @@
 import json
 
 import pytest
-from filter_help import faults, open_sieve, sift
-from filter_rows_help import HEADER, attributes, line
+from support.filter import faults, open_sieve, sift
+from support.filter_rows import HEADER, attributes, line
 
 from zanon_net import _core
 from zanon_net._core import ROW_FAULTS

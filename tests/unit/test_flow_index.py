@@ -6,7 +6,7 @@ order, with hashes that choose a few buckets only, and lets the index grow in be
 from pathlib import Path
 
 import pytest
-from c_help import BASE, CSRC, SANITIZE, compile_c, run
+from support.c_build import BASE, CSRC, SANITIZE, compile_c, run
 
 pytestmark = [pytest.mark.source]
 

@@ -3,7 +3,9 @@
 """The host of an HTTP/2 request in clear: RFC 9113 6 and 8.3.1."""
 
 import pytest
-from h2_help import (
+from hypothesis import given
+from hypothesis import strategies as st
+from support.h2 import (
     CONTINUATION,
     DATA,
     END_HEADERS,
@@ -18,9 +20,7 @@ from h2_help import (
     Client,
     frame,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-from wire import HOST, prefixes
+from support.wire import HOST, prefixes
 
 from zanon_net._core import HeaderTable, h2_preface
 

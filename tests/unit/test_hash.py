@@ -10,8 +10,8 @@ import subprocess
 import sys
 
 import pytest
-from c_help import CSRC, SANITIZE, compile_c
-from small_ztable import Id
+from support.c_build import CSRC, SANITIZE, compile_c
+from support.small_ztable import Id
 
 pytestmark = pytest.mark.source
 

@@ -10,10 +10,10 @@ import hpack
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.paths import ROOT
 
 from zanon_net._core import HeaderTable
 
-ROOT = Path(__file__).resolve().parents[2]
 Fields = list[tuple[bytes, bytes]]
 
 GET: Fields = [(b":method", b"GET"), (b":scheme", b"http"), (b":path", b"/")]

@@ -3,10 +3,10 @@
 """The host of an HTTP/1.x request: RFC 9110 7.2, RFC 9112 3."""
 
 import pytest
-import wire
 from hypothesis import given
 from hypothesis import strategies as st
-from wire import HOST
+from support import wire
+from support.wire import HOST
 
 from zanon_net import _core
 

@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 
 import pytest
-from engine_help import feed, make_engine
-from packet_help import crowd
+from support.engine import feed, make_engine
+from support.packets import crowd
 
 from zanon_net.errors import CaptureError, ConfigError
 from zanon_net.pipeline import status

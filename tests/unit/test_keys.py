@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from oracle_cryptopan import OracleCryptoPan
+from oracle.cryptopan import OracleCryptoPan
 
 from zanon_net import _core
 from zanon_net.errors import CaptureError, ConfigError

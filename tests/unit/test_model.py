@@ -5,10 +5,10 @@
 import math
 
 import numpy as np
-import oracle_model
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracle import model as oracle_model
 
 from zanon_net.model import (
     entropy,

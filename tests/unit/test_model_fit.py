@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from filter_help import open_sieve
+from support.filter import open_sieve
 
 from zanon_net._core import ClosedWindow
 from zanon_net.errors import ConfigError, FormatError

@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.paths import ROOT
 
 pytestmark = pytest.mark.source
 
-UNIT = Path(__file__).resolve().parents[2] / "packaging" / "zanon-net.service"
+UNIT = ROOT / "packaging" / "zanon-net.service"
 
 
 def analyze(*arguments: str) -> str:

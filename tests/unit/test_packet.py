@@ -8,11 +8,22 @@ Every link type and tunnel: tests/differential/test_encapsulations.py.
 import struct
 
 import pytest
-import wire
-from decode_help import DATA, FRAME, FRAME6, FRAME_UDP, OPTIONS, RAW, drop, packet
 from hypothesis import given
 from hypothesis import strategies as st
-from wire import CLIENT, CLIENT6, ETHERTYPE_IPV6, SERVER, SERVER6, ethernet, ipv4, ipv6, tcp, udp
+from support import wire
+from support.decode import DATA, FRAME, FRAME6, FRAME_UDP, OPTIONS, RAW, drop, packet
+from support.wire import (
+    CLIENT,
+    CLIENT6,
+    ETHERTYPE_IPV6,
+    SERVER,
+    SERVER6,
+    ethernet,
+    ipv4,
+    ipv6,
+    tcp,
+    udp,
+)
 
 from zanon_net import _core
 

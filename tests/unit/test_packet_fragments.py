@@ -3,9 +3,9 @@
 """Frame to packet: fragments of IPv4 and IPv6."""
 
 import pytest
-import wire
-from decode_help import DATA, FRAME, FRAME6, FRAME_UDP, OPTIONS, RAW, drop, fragment, packet
-from wire import CLIENT, CLIENT6, SERVER, SERVER6, ipv4, ipv6, tcp, udp
+from support import wire
+from support.decode import DATA, FRAME, FRAME6, FRAME_UDP, OPTIONS, RAW, drop, fragment, packet
+from support.wire import CLIENT, CLIENT6, SERVER, SERVER6, ipv4, ipv6, tcp, udp
 
 MORE = 0x2000
 

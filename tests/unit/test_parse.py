@@ -4,12 +4,12 @@
 
 import dataclasses
 
-import h2_help as h2
 import pytest
-import quic_wire as quic
-import wire
-from packet_help import dns, hello, request
-from quic_wire import DCID, SCID, V1, Initial, crypto
+from support import h2 as h2
+from support import quic_wire as quic
+from support import wire
+from support.packets import dns, hello, request
+from support.quic_wire import DCID, SCID, V1, Initial, crypto
 
 import zanon_net
 from zanon_net import parse

@@ -10,8 +10,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from c_help import CSRC, SANITIZE, compile_c, run
-from capture_bytes import enhanced, interface, pcap_header, pcap_record, section
+from support.c_build import CSRC, SANITIZE, compile_c, run
+from support.capture_bytes import enhanced, interface, pcap_header, pcap_record, section
 
 pytestmark = [pytest.mark.source]
 

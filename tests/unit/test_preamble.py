@@ -5,9 +5,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from packet_help import hello
-from preamble_help import PREAMBLES, PROXY_SIGNATURE
-from wire import HOST, prefixes
+from support.packets import hello
+from support.preamble import PREAMBLES, PROXY_SIGNATURE
+from support.wire import HOST, prefixes
 
 from zanon_net._core import skip_preamble
 

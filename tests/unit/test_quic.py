@@ -3,12 +3,12 @@
 """QUIC packets, Initial protection and frames: RFC 9000 12, 17 and 19, RFC 9001 5, RFC 9369."""
 
 import pytest
-import quic_wire as quic
-import wire
 from hypothesis import given
 from hypothesis import strategies as st
-from quic_wire import DCID, SCID, V1, V2, Initial, crypto, varint
-from wire import HOST
+from support import quic_wire as quic
+from support import wire
+from support.quic_wire import DCID, SCID, V1, V2, Initial, crypto, varint
+from support.wire import HOST
 
 from zanon_net import _core, parse
 

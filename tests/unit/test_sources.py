@@ -13,10 +13,10 @@ from pathlib import Path
 import lz4.frame
 import pytest
 import zstandard
-from capture_bytes import enhanced, interface, pcap_header, pcap_record, section
-from packet_help import SECOND, START, Frame, visit
-from snoop_bytes import snoop_header, snoop_record
-from waiting import filled
+from support.capture_bytes import enhanced, interface, pcap_header, pcap_record, section
+from support.packets import SECOND, START, Frame, visit
+from support.snoop_bytes import snoop_header, snoop_record
+from support.waiting import filled
 
 from zanon_net import Config, FormatError, run
 from zanon_net.cli.command import main

@@ -7,10 +7,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from engine_help import Outcome, make_engine, run, run_capture
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packet_help import HOUR, START, Frame, Tcp, Udp, dns, hello, request, visit
+from support.engine import Outcome, make_engine, run, run_capture
+from support.packets import HOUR, START, Frame, Tcp, Udp, dns, hello, request, visit
 
 from zanon_net._core import STAT_INFO
 

@@ -5,10 +5,10 @@
 import ssl
 
 import pytest
-import wire
 from hypothesis import given
 from hypothesis import strategies as st
-from wire import HOST, client_hello, extension, record, records, server_name
+from support import wire
+from support.wire import HOST, client_hello, extension, record, records, server_name
 
 from zanon_net import _core
 

@@ -5,9 +5,9 @@
 import struct
 
 import pytest
-import wire
 from cryptography import x509
-from handshake_help import certificate, flight, message, named, server_hello
+from support import wire
+from support.handshake import certificate, flight, message, named, server_hello
 
 from zanon_net import _core
 

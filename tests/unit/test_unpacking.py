@@ -18,8 +18,16 @@ from pathlib import Path
 import lz4.frame
 import pytest
 import zstandard
-from capture_bytes import Frames, enhanced, interface, pcap_header, pcap_record, read_all, section
-from waiting import filled
+from support.capture_bytes import (
+    Frames,
+    enhanced,
+    interface,
+    pcap_header,
+    pcap_record,
+    read_all,
+    section,
+)
+from support.waiting import filled
 
 import zanon_net
 from zanon_net.config.settings import Config

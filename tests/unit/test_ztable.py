@@ -7,7 +7,7 @@ Each is asked of the table that people use, and of one where few users make a li
 
 import numpy as np
 import pytest
-from small_ztable import TABLES, AnyTable
+from support.small_ztable import TABLES, AnyTable
 
 from zanon_net import ZTable
 from zanon_net.errors import ConfigError

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Iterator
 
 import pytest
-from small_ztable import Config, Id, Observation, load
+from support.small_ztable import Config, Id, Observation, load
 
 pytestmark = pytest.mark.source
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import small_ztable
+from support import small_ztable
 
 from zanon_net import CapacityError, ConfigError, ZTable, caps_for_bytes
 from zanon_net._core import fail_allocation

@@ -9,7 +9,7 @@ import random
 from collections import OrderedDict
 
 import pytest
-from small_ztable import TABLES, AnyTable
+from support.small_ztable import TABLES, AnyTable
 
 Z = 3
 DELTA_T = 1_000

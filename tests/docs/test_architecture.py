@@ -1,0 +1,230 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The house rules of ARCHITECTURE.md, read off the source text.
+
+Each rule of support/house_rules.py is applied to this repository and to snippets that break it,
+which it has to notice.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from support.house_rules import (
+    LAYERS,
+    Complaints,
+    Sources,
+    c_files,
+    core_is_silent,
+    files_are_short,
+    heap_only_in_arena,
+    includes_point_down,
+    layer_of,
+    libraries_stay_in_their_rooms,
+    lines_are_short,
+    no_unbounded_text_functions,
+    only_io_writes,
+    only_log_writers_see_records,
+    only_main_imports_cli,
+    only_the_gate_fills_records,
+    parsers_read_through_the_cursor,
+    python_imports_point_down,
+    read_sources,
+    sources_name_their_licence,
+    writers_cannot_change_records,
+)
+from support.paths import ROOT
+
+pytestmark = pytest.mark.source
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A check, what to do when it complains, and sources that it must complain about."""
+
+    check: Callable[[Sources], Complaints]
+    advice: str
+    broken: tuple[str, ...]  # each "path: text"
+
+
+RULES = [
+    Rule(
+        includes_point_down,
+        "base <- crypto, proto, state, io; {proto, state, crypto} <- anon; all <- engine. Write the"
+        " folder too. Move what both need down, or let the engine bring them together.",
+        (
+            'csrc/util/hash.c: #include "flow/flow.h"',
+            'csrc/proto/tls.c: #include "flow/flow.h"',
+            'csrc/flow/flow.h:  # include "proto/tls.h"',
+            'csrc/output/json_log.c: #include "release/gate.h"',
+            'csrc/release/gate.c: #include "output/json_log.h"',
+            'csrc/crypto/keys.c: #include "cryptopan.h"',
+            'csrc/release/gate.c: #include "engine/engine.h"',
+            'csrc/misc/new.c: #include "util/base.h"',
+        ),
+    ),
+    Rule(
+        libraries_stay_in_their_rooms,
+        "OpenSSL is used by crypto/ and proto/quic only, libpcap by io/ only: call those.",
+        (
+            "csrc/release/gate.c: #include <openssl/evp.h>",
+            "csrc/engine/engine.c: #include <pcap/pcap.h>",
+        ),
+    ),
+    Rule(
+        no_unbounded_text_functions,
+        "Text has a length: use zn_span, the cursor, and snprintf for our own words.",
+        ("csrc/proto/http.c: n = strlen (host);", "csrc/output/tstat_log.c: \nsprintf(line, x);"),
+    ),
+    Rule(
+        heap_only_in_arena,
+        "Memory comes from util/arena.h, at start-up, so that its bound is known.",
+        ("csrc/flow/flow.c: void *p = malloc(8);", "csrc/util/hash.c: free(p);"),
+    ),
+    Rule(
+        core_is_silent,
+        "C returns an error or counts a reason (util/stats.h); Python tells people.",
+        (
+            'csrc/release/gate.c: printf("x");',
+            "csrc/flow/flow.c: abort();",
+            "csrc/util/error.c: exit(1);",
+        ),
+    ),
+    Rule(
+        only_io_writes,
+        "Bytes leave through the writers of io/, which print gated records and nothing else.",
+        ("csrc/release/gate.c: fwrite(p, 1, n, f);", "csrc/engine/engine.c: fd = creat(path, 0);"),
+    ),
+    Rule(
+        parsers_read_through_the_cursor,
+        "Packet bytes are read with zn_cursor_*; a span is taken or handed on, not indexed.",
+        (
+            'csrc/proto/tls.c: #include "util/base.h"',
+            'csrc/proto/dns.c: #include "util/cursor.h"\nx = c->p[3];',
+            'csrc/proto/dns.c: #include "util/cursor.h"\nx = *c.p;',
+            'csrc/proto/dns.c: #include "util/cursor.h"\nx = s.p + 2;',
+        ),
+    ),
+    Rule(
+        only_the_gate_fills_records,
+        "Only anon/gate*.c decides what a record says; others pass it on (one emitter of names).",
+        (
+            "csrc/engine/engine.c: void f(zn_record *r) { r->name = x; }",
+            "csrc/analyzer/names.c: zn_record out; out.client.port = 1;",
+            "csrc/flow/flow.c: zn_record_side *side; side->packets++;",
+            "csrc/engine/engine.c: zn_release *all; memcpy(all, x, 8);",
+            "csrc/engine/engine.c: zn_record r = {.name = x};",
+            "csrc/rows/row_filter.c: zn_gated_row *row; row->attribute = x;",
+        ),
+    ),
+    Rule(
+        writers_cannot_change_records,
+        "Take a `const zn_record *`: only the gate and the engine's buffers hold a writable one.",
+        ("csrc/output/tstat_log.h: int zn_tstat_log_write(zn_tstat_log *log, zn_record *record);",),
+    ),
+    Rule(
+        only_log_writers_see_records,
+        "Records go from the gate through the engine to io/*_log.c, io/column*.c, io/field*.c"
+        " and io/table*.c: nobody else reads them.",
+        (
+            "csrc/analyzer/names.c: void f(const zn_record *r);",
+            "csrc/capture/pcap_read.c: zn_release *r;",
+        ),
+    ),
+    Rule(
+        python_imports_point_down,
+        "errors, _version, values, settings < config, events < _core < the rest < __init__ < cli"
+        " < __main__.",
+        (
+            "zanon_net/errors.py: from zanon_net import __version__",
+            "zanon_net/config/settings.py: from zanon_net.pipeline.runner import run",
+            "zanon_net/events.py: from ._core import Engine",
+            "zanon_net/pipeline/runner.py: def f():\n    import zanon_net.cli.command",
+            "zanon_net/model/fit.py: from .. import run",
+            "zanon_net/_core.pyx: from zanon_net.pipeline.runner import run",
+            "zanon_net/core/engine.pyx: from zanon_net.pipeline.runner import run",
+        ),
+    ),
+    Rule(
+        only_main_imports_cli,
+        "The command is the top: what others need from it belongs into a module beneath.",
+        (
+            "zanon_net/__init__.py: from zanon_net.cli.command import main",
+            "zanon_net/pipeline/runner.py: from . import cli",
+        ),
+    ),
+    Rule(
+        sources_name_their_licence,
+        "Start the file with the two SPDX lines that all others start with.",
+        (
+            "csrc/base/new.c: /* SPDX-FileCopyrightText: The zanon_net authors */\nint x;",
+            'zanon_net/new.py: """No header."""',
+            "tests/new.py: pass",
+        ),
+    ),
+    Rule(
+        files_are_short,
+        "More than 400 lines are a sign of two concepts: give each a file.",
+        (
+            "csrc/base/long.c: " + "int x;\n" * 401,
+            "zanon_net/long.py: " + "pass\n" * 401,
+            "zanon_net/core/long.pyx: " + "pass\n" * 401,
+            "zanon_net/core/c/long.pxd: " + "pass\n" * 401,
+            "tests/unit/long.py: " + "pass\n" * 401,
+        ),
+    ),
+    Rule(
+        lines_are_short,
+        "A line has 100 columns.",
+        (
+            f"zanon_net/core/wide.pxi: {'x' * 101}",
+            f"zanon_net/_core.pxd: \n{'x' * 101}",
+            f"csrc/base/wide.h: /* {'x' * 101} */",
+        ),
+    ),
+]
+BROKEN = [(rule, sample) for rule in RULES for sample in rule.broken]
+
+
+@pytest.fixture(scope="module")
+def repository() -> Sources:
+    """The sources of this repository."""
+    return read_sources(ROOT)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.check.__name__)
+def test_rule_holds(rule: Rule, repository: Sources) -> None:
+    complaints = list(rule.check(repository))
+    assert not complaints, f"{rule.advice}\n  " + "\n  ".join(complaints)
+
+
+@pytest.mark.parametrize(
+    ("rule", "sample"), BROKEN, ids=[f"{rule.check.__name__}-{text[:30]}" for rule, text in BROKEN]
+)
+def test_rule_notices(rule: Rule, sample: str) -> None:
+    others = {
+        "zanon_net/pipeline/runner.py": "",
+        "zanon_net/_core.pyx": "",
+        "zanon_net/cli/command.py": "",
+    }
+    path, text = sample.split(": ", 1)
+    assert any(path in complaint for complaint in rule.check(others | {path: text}))
+
+
+def test_comments_and_literals_are_not_code() -> None:
+    text = """/* malloc(1) */ char c = '"'; // free(p)\nchar *s = "malloc(\\"2\\")"; malloc(3);"""
+    complaints = list(heap_only_in_arena({"csrc/flow/flow.c": text}))
+    assert complaints == ["csrc/flow/flow.c:2: malloc("]
+
+
+def test_names_that_end_like_a_banned_one_are_fine() -> None:
+    text = "zn_heap_free(x); pcap_freecode(y); zn_span_strlen(z);"
+    sources = {"csrc/capture/live.c": text}
+    assert not list(heap_only_in_arena(sources))
+    assert not list(no_unbounded_text_functions(sources))
+
+
+def test_sources_are_found(repository: Sources) -> None:
+    some = {"setup.py", "csrc/util/cursor.h", "zanon_net/_version.py", "zanon_net/core/engine.pyx"}
+    assert some <= repository.keys()
+    assert {layer_of(inner) for inner, _ in c_files(repository)} == LAYERS.keys()

@@ -1,0 +1,40 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The examples of docs/filter.md give what the page says; only pseudonyms differ."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from support.paths import ROOT
+
+from zanon_net.cli.command import main
+
+pytestmark = pytest.mark.source
+
+BLOCK = re.compile(r"^```(\w+)(?: ([\w.]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PSEUDONYM = re.compile(r"\b[0-9a-f]{32}\b")
+
+
+def test_examples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "filter.md").read_text(encoding="utf-8")
+    examples = 0
+    for language, name, content in BLOCK.findall(text):
+        if name:
+            Path(name).write_text(content, encoding="utf-8")
+        elif language == "console":
+            command, _, expected = content.partition("\n")
+            words = shlex.split(command.removeprefix("$ "))
+            assert words[0] == "zanon-net"
+            assert main(words[1:]) == 0
+            said = capsys.readouterr()
+            aliases, shown = PSEUDONYM.findall(said.out), PSEUDONYM.findall(expected)
+            assert PSEUDONYM.sub("?", said.out) == PSEUDONYM.sub("?", expected)
+            assert [aliases.index(a) for a in aliases] == [shown.index(a) for a in shown]
+            assert all(line.strip("`") in text for line in re.findall(r"line \d.*", said.err))
+            examples += 1
+    assert examples == 3

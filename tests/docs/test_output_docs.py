@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""docs/output.md tells every field, every counter and every key of a manifest, and none beside."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.paths import ROOT
+
+from zanon_net import Config, run
+from zanon_net._core import STAT_INFO, Engine
+from zanon_net.config.sections import COLUMN_SETS, FORMAT_OUTPUTS
+from zanon_net.embedding import NAME_SOURCES, NAME_STATUSES
+from zanon_net.pipeline.live import InterfaceFacts
+from zanon_net.pipeline.report import Drops
+
+pytestmark = pytest.mark.source
+
+FORMATS = tuple(FORMAT_OUTPUTS)
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return (ROOT / "docs" / "output.md").read_text(encoding="utf-8")
+
+
+def rows(page: str, heading: str) -> list[list[str]]:
+    """The cells of the first table whose header begins with `heading`."""
+    lines = page[page.index(f"| {heading} |") :].splitlines()[2:]
+    table = lines[: next((i for i, line in enumerate(lines) if not line), len(lines))]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table]
+
+
+def test_counters(page: str) -> None:
+    told = rows(page, "group | counter")
+    assert told == [[f"`{group}`", f"`{name}`", text] for name, group, text in STAT_INFO]
+    groups = [name for row in rows(page, "group | counts") for name in row[0].split(", ")]
+    assert groups == list(dict.fromkeys(f"`{group}`" for _name, group, _text in STAT_INFO))
+
+
+def test_fields(page: str) -> None:
+    config = Config().replace(format=("tstat", "parquet"), columns=COLUMN_SETS)
+    engine = Engine(**config.engine_arguments())
+    headers = [engine.header(log) for log in FORMAT_OUTPUTS["tstat"]]
+    fields = [*engine.fields("tcp_table"), *engine.fields("udp_table")]
+    engine.close()
+    tstat = set(re.findall(r"(\w+):\d", b" ".join(headers).decode()))
+    nullable = {name: null for name, _kind, null in fields if name not in tstat}
+    told = {row[0].strip("`"): row[3] != "never" for row in rows(page, "field | type, unit")}
+    assert told == nullable
+
+
+def test_words(page: str) -> None:
+    statuses = tuple(row[0].strip("`") for row in rows(page, "`name_status` | meaning"))
+    assert statuses == NAME_STATUSES
+    (sources,) = (row for row in rows(page, "field | type, unit") if row[0] == "`name_source`")
+    assert all(f"`{source}`" in sources[2] for source in NAME_SOURCES if source is not None)
+
+
+def keys(value: object, above: str = "") -> Iterator[str]:
+    """Every key, at any depth, but for the link types, which are those of the traffic."""
+    if isinstance(value, list):
+        for item in value:
+            yield from keys(item, above)
+    elif isinstance(value, dict) and above != "link_types":
+        for key, beneath in value.items():
+            yield f"suppressed_{key}" if above == "suppressed" else key
+            yield from keys(beneath, key)
+
+
+def told_keys(page: str, heading: str) -> set[str]:
+    """The keys in the first cells of a table."""
+    return {key for row in rows(page, heading) for key in re.findall(r"`(\w+)`", row[0])}
+
+
+def test_keys_of_a_manifest(page: str, demo_pcap: Path, tmp_path: Path) -> None:
+    config = Config().replace(z=3, target_p=0.9, internal="10.0.0.0/8", format=FORMATS)
+    report = run(demo_pcap, config, out=tmp_path / "out")
+    link = InterfaceFacts("eth0", 1, 0, 0, 0, Drops(), None).to_dict()
+    manifest: dict[str, Any] = {**report.manifest, "performance": report.speed()}
+    manifest["sources"] = [*manifest["sources"], link]
+    told = set(re.findall(r"`(\w+)`", page[page.index("## The manifest") :]))
+    assert {key for key in keys(manifest) if key not in told} == set()
+    manifest_table = page[page.index("## The manifest") :]
+    assert told_keys(manifest_table, "key | meaning") == manifest.keys()
+    sources = page[page.index("### Sources") :]
+    assert told_keys(sources, "key | meaning") == {key for s in manifest["sources"] for key in s}
+    decisions = page[page.index("### Decisions") :]
+    assert told_keys(decisions, "key | meaning") == manifest["decisions"].keys()
+    records = page[page.index("### Records") :]
+    assert told_keys(records, "key | meaning") == manifest["records"].keys()
+
+
+def test_a_name_among_the_decisions_is_a_counter_of_the_same_meaning_or_none(
+    demo_pcap: Path, tmp_path: Path
+) -> None:
+    """`clock_jumps` was the table's there and the packets' among the counters."""
+    decisions = run(demo_pcap, Config(), out=tmp_path / "out").manifest["decisions"]
+    assert {name for name, _group, _text in STAT_INFO} & decisions.keys() == {
+        "observations",
+        "released",
+    }
+
+
+def test_settings_of_a_manifest(page: str) -> None:
+    section, told = "", set()
+    for row in rows(page, "section | key"):
+        section = row[0].strip("`") or section
+        told |= {(section, key) for key in re.findall(r"`(\w+)`", row[1])}
+    shown = Config().replace(target_p=0.9).to_dict()
+    assert told == {(section, key) for section, table in shown.items() for key in table}

@@ -1,0 +1,194 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is left when a disk is full, or when a run breaks off: whole files and a true manifest."""
+
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.packets import SECOND, START
+from support.parts import PROGRAM, check_accounts, files_in
+
+from zanon_net import Config, OutputError, run
+from zanon_net.output.files import TextFile
+from zanon_net.output.folder import FolderSink
+from zanon_net.output.sinks import Plan
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+def is_full_after(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    """Makes text files fail with ENOSPC once they hold `limit` bytes together."""
+    written = 0
+    put = TextFile._put
+
+    def failing(self: TextFile, data: bytes) -> None:
+        nonlocal written
+        written += len(data)
+        if written > limit:
+            raise OutputError(f"cannot write {self.path}: {os.strerror(errno.ENOSPC)}")
+        put(self, data)
+
+    monkeypatch.setattr(TextFile, "_put", failing)
+
+
+@pytest.mark.parametrize("limit", [300_000, 4_000_000, 5_500_000])
+@pytest.mark.parametrize("split_size", [None, "200k"])
+def test_a_full_disk_leaves_a_true_manifest(
+    many: Path, out: Path, monkeypatch: pytest.MonkeyPatch, limit: int, split_size: str | None
+) -> None:
+    is_full_after(monkeypatch, limit)
+    with pytest.raises(OutputError, match="No space left on device"):
+        run(many, Config().replace(z=1, format="csv", split_size=split_size), out=out)
+    manifest = check_accounts(out)
+    assert not manifest["complete"]
+    assert "No space left on device" in manifest["error"]
+    told = manifest["records"]["csv"]
+    assert told["lost"] > 0
+    assert (told["written"] > 0) == (split_size is not None and limit > 300_000)
+
+
+def can_mount(folder: Path, size: str) -> bool:
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    return shutil.which("mount") is not None and (
+        subprocess.run(command, check=False, capture_output=True).returncode == 0
+    )
+
+
+@pytest.mark.parametrize(("form", "size"), [("csv", "4m"), ("jsonl", "5m"), ("parquet", "700k")])
+def test_a_small_file_system_runs_full(form: str, size: str, many: Path, tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    if not can_mount(small, size):
+        pytest.skip("mounting a tmpfs takes privileges")
+    try:
+        command = [*PROGRAM, str(many), "--z", "1", "--format", form, "--split", "1m"]
+        done = subprocess.run(
+            [*command, "--out", str(small / "out")], check=False, capture_output=True
+        )
+        assert done.returncode == 1
+        lines = done.stderr.splitlines()
+        assert b"No space left on device; free some space and run again" in lines[-1]
+        manifest = check_accounts(small / "out")
+        assert not manifest["complete"]
+        assert manifest["records"][form]["written"] > 0
+        assert manifest["records"][form]["lost"] > 0
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_there_is_room_for_the_manifest_on_a_full_disk(out: Path) -> None:
+    sink = FolderSink(out, Plan(("csv",)))
+    assert (out / "manifest.json.partial").stat().st_size == 1 << 16
+    sink.abandon(lambda: b"{}")
+    assert files_in(out) == {"manifest.json": b"{}"}
+
+
+def test_the_room_for_the_manifest_grows_with_the_files_it_lists(out: Path) -> None:
+    sink = FolderSink(out, Plan(("csv", "jsonl")))
+    for n in range(200):
+        sink.rotate(START, START + (n + 1) * SECOND)
+    size = (out / "manifest.json.partial").stat().st_size
+    assert size > (1 << 16) + len(json.dumps(sink.files, indent=4))
+    sink.abandon(lambda: json.dumps(sink.files).encode())
+    assert len(json.loads((out / "manifest.json").read_bytes())) == 400
+
+
+# The last part's files get their names, the manifest behind them; before, that was written once.
+@pytest.mark.parametrize(
+    ("owner", "call", "nth"),
+    [(Path, "rename", n) for n in range(3)] + [(os, "ftruncate", 0), (os, "fsync", 0)],
+)
+def test_an_error_at_the_very_end_leaves_a_true_manifest(
+    many: Path, out: Path, monkeypatch: pytest.MonkeyPatch, owner: object, call: str, nth: int
+) -> None:
+    """Of the parts before. It has been written already, or its writing is what failed."""
+    publish, intact, uses = FolderSink.publish, getattr(owner, call), iter(range(1000))
+
+    def once(*arguments: object) -> object:
+        if next(uses) == nth:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return intact(*arguments)
+
+    def failing(sink: FolderSink, manifest: bytes) -> None:
+        monkeypatch.setattr(owner, call, once)
+        publish(sink, manifest)
+
+    monkeypatch.setattr(FolderSink, "publish", failing)
+    config = Config().replace(z=1, format=["csv", "jsonl"], split_size="200k")
+    with pytest.raises(OutputError, match="Input/output error"):
+        run(many, config, out=out)
+    manifest = check_accounts(out)
+    assert not manifest["complete"]
+    assert "Input/output error" in manifest["error"]
+    assert manifest["records"]["csv"]["written"] > 0
+    assert manifest["records"]["csv"]["lost"] > 0
+
+
+@pytest.mark.parametrize("name", ["flows.csv.partial", "manifest.json.partial"])
+@pytest.mark.parametrize("theirs", [True, False])
+def test_a_signal_right_before_a_file_is_made_takes_away_no_other(
+    out: Path, monkeypatch: pytest.MonkeyPatch, name: str, theirs: bool
+) -> None:
+    """Somebody else's, which came since the folder was found to be empty."""
+    intact = Path.open
+
+    def interrupted(path: Path, *arguments: Any, **more: Any) -> Any:
+        if path.name == name:
+            if theirs:
+                path.touch()
+            signal.raise_signal(signal.SIGINT)
+        return intact(path, *arguments, **more)
+
+    out.mkdir()
+    monkeypatch.setattr(Path, "open", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        FolderSink(out, Plan(("csv",)))
+    monkeypatch.undo()
+    assert files_in(out) == ({name: b""} if theirs else {})
+
+
+def test_an_input_error_after_a_part_leaves_that_part(many: Path, out: Path) -> None:
+    def broken(*told: int) -> None:
+        if told[2] > 30_000:
+            raise MemoryError
+
+    config = Config().replace(z=1, format="csv", split_size="200k")
+    with pytest.raises(MemoryError):
+        run(many, config, out=out, progress=broken)
+    assert check_accounts(out)["error"] == "MemoryError"
+    with pytest.raises(MemoryError):
+        run(many, config.replace(split_size=None), out=out.with_name("two"), progress=broken)
+    assert not out.with_name("two").exists()
+
+
+def test_a_signal_right_before_signals_wait_leaves_none_waiting(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its handler runs in the very call that has the others wait."""
+    mask = signal.pthread_sigmask
+    before = mask(signal.SIG_BLOCK, ())
+
+    def interrupted(how: int, which: Sequence[int]) -> set[int]:
+        former = mask(how, which)
+        if how == signal.SIG_BLOCK and which:
+            raise KeyboardInterrupt
+        return former
+
+    monkeypatch.setattr(signal, "pthread_sigmask", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        FolderSink(out, Plan(("csv",)))
+    monkeypatch.undo()
+    left = mask(signal.SIG_SETMASK, before)
+    assert left == before
+    assert not out.exists()

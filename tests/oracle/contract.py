@@ -1,0 +1,284 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a run must put out for a capture, by the letter of the contract and by brute force.
+
+Sections are those of the contract. Where it leaves a run free to say less, as of the address of a
+server that was a client in another epoch, there are two answers: what must be shown, and what may.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from support.engine import rounded
+from support.packets import MINUTE, SYN, Frame
+
+from oracle.beside import Beside
+from oracle.epochs import pseudonym
+from oracle.flow import flows_of
+from oracle.layers import Address, Packet, Reader
+from oracle.resolved import Resolution, Resolved
+from oracle.rules import Rules, is_special
+from oracle.talks import Talk, Vote
+from oracle.tcp import counts
+from oracle.ztable import ZOracle
+
+COMMON_PORTS = (53, 80, 443, 853)  # these say no more than the protocol
+COARSE = ("pkts", "bytes", "pkts_all", "pkts_data", "bytes_all", "bytes_uniq")
+NEVER = (0, 0)
+
+Line = dict[str, Any]
+Hunted = tuple[str | None, str | None, tuple[int, int]]
+
+
+@dataclass(slots=True)
+class Shown:
+    """Whether an address must, or may, be shown."""
+
+    must: bool = False
+    may: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record's columns but some of which there are several that are right: the server's address,
+    and what DNS said of it, which is a name, the resolver, and when it was asked and answered."""
+
+    line: Line
+    servers: tuple[str | None, ...]
+    hunted: tuple[Hunted, ...]
+    coarse: bool  # nothing else is told
+
+
+@dataclass(slots=True)
+class Outcome:
+    """All that a run puts out."""
+
+    observations: list[Line] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
+    names: int = 0  # observations of names, released or not
+
+
+class Model:
+    """A run over packets in order of time."""
+
+    def __init__(self, rules: Rules, frames: Sequence[Frame]) -> None:
+        self.rules = rules
+        self.packets = list(Reader().read(frames))
+        self.flows = [(flow, Talk(rules, flow[0])) for flow in self._flows()]
+        self.talk_of = {id(p): talk for flow, talk in self.flows for p in flow}
+        self.clients: dict[Address, set[int]] = {}  # address -> epochs in which it was a client
+        self.always_servers = {talk.ends[1].address for _flow, talk in self.flows}
+        self.always_servers -= {a for _flow, talk in self.flows for a in clients_of(talk)}
+        self.addr: dict[int, Shown] = {}  # by talk: its server's address was released
+        self.withdrawn: set[int] = set()  # talks whose server became a client before they ended
+        self.resolved = Resolved(rules.never)
+        self.tied: dict[int, Resolution | None] = {}  # by talk
+        self.must, self.may = (ZOracle(rules.z, rules.window_ns) for _ in range(2))
+        self.outcome = Outcome()
+
+    def _flows(self) -> list[list[Packet]]:
+        return [list(flow) for flow, _end in flows_of(list(self.packets))]
+
+    def run(self) -> Outcome:
+        """Takes all packets."""
+        for p in self.packets:
+            talk = self.talk_of.get(id(p))
+            if talk is None:
+                continue
+            if p is talk.first:
+                self.tied[id(talk)] = self.resolved.of(talk)
+            for address in clients_of(talk):
+                self.clients.setdefault(address, set()).add(p.t_ns // self.rules.rotate_ns)
+            self.must.z = self.may.z = self.rules.z_at(p.t_ns)
+            for vote in talk.take(p):
+                self._decide(vote)
+            self.resolved.take(talk, p)
+            if self._was_client(talk.ends[1].address, talk.epoch, p.t_ns):
+                self.withdrawn.add(id(talk))
+        for _flow, talk in self.flows:
+            talk.end()
+        self.outcome.records = [
+            self._record(flow, talk) for flow, talk in self.flows if talk.shown_at_all
+        ]
+        return self.outcome
+
+    # ---- section 2 --------------------------------------------------------------------------
+
+    def _decide(self, vote: Vote) -> None:
+        what = vote.what
+        if what is None:
+            self._decide_addr(vote)
+            return
+        kind = what.kind if isinstance(what, Beside) else "name"
+        released = self.must.observe(vote.t_ns, vote.talk.user, (kind, what.text))
+        what.state = "released" if released else "suppressed"
+        if isinstance(what, Beside):
+            return
+        self.outcome.names += 1
+        if released:
+            self.outcome.observations.append(
+                {
+                    "t_ns": vote.t_ns,
+                    "client": self._pseudonym(vote.talk, vote.talk.user_end),
+                    "name": what.text,
+                    "name_source": what.source,
+                }
+            )
+
+    # ---- section 5 --------------------------------------------------------------------------
+
+    def _was_client(self, address: Address, first_epoch: int, until_ns: int) -> bool:
+        last_epoch = until_ns // self.rules.rotate_ns
+        epochs = self.clients.get(address, set())
+        return any(first_epoch <= epoch <= last_epoch for epoch in epochs)
+
+    def _decide_addr(self, vote: Vote) -> None:
+        """What is internal or was a client in the epoch is no attribute; what ever was a client
+        need not be one."""
+        address, shown = vote.talk.ends[1].address, Shown()
+        epoch = vote.t_ns // self.rules.rotate_ns
+        if vote.talk.internal[1] or is_special(address):
+            return
+        if not self._was_client(address, epoch, vote.t_ns):
+            shown.may = self.may.observe(vote.t_ns, vote.talk.user, address)
+        if address in self.always_servers:
+            shown.must = self.must.observe(vote.t_ns, vote.talk.user, address)
+        self.addr[id(vote.talk)] = shown
+
+    def _pseudonym(self, talk: Talk, end: int) -> str | None:
+        address = talk.known_as[end]
+        if is_special(address):
+            return None
+        return pseudonym(self.rules.key, self.rules.rotate_ns, talk.epoch, address)
+
+    def _servers(self, talk: Talk, withheld: bool) -> tuple[str | None, ...]:
+        address = talk.ends[1].address
+        shown = self.addr.get(id(talk), Shown())
+        if withheld or is_special(address):
+            return (None,)
+        if talk.internal[1]:
+            return (self._pseudonym(talk, 1),)
+        if id(talk) in self.withdrawn or not shown.may:
+            return (None,)
+        return (str(address),) if shown.must else (str(address), None)
+
+    def _record(self, flow: list[Packet], talk: Talk) -> Record:
+        states = [name.state.replace("waiting", "unconfirmed") for name in talk.names]
+        hides = talk.strayed or any(state != "released" for state in states)
+        withheld = not self.rules.everything and hides
+        coarse = withheld and not self.rules.exact
+        client, server = talk.ends
+        keeps_port = self.rules.keep_client_port and (
+            self.rules.everything or (states[:1] == ["released"] and not withheld)
+        )
+        line = {
+            "proto": 6 if talk.first.tcp else 17,
+            "client": self._pseudonym(talk, 0),
+            "client_port": client.port if keeps_port else 0,
+            "server_port": server.port if not withheld or server.port in COMMON_PORTS else 0,
+            "name": talk.names[0].text if states[:1] == ["released"] else None,
+            "name_source": talk.names[0].source if states else None,
+            "name_status": (*states, "suppressed" if talk.strayed else "none")[0],
+            "ech": "offered" if talk.ech and not coarse else "none",
+            "epoch": 0 if coarse and self.rules.rotate_ns % MINUTE else talk.epoch,
+            "t_start_ns": flow[0].t_ns,
+            "t_end_ns": flow[-1].t_ns,
+        }
+        beside = talk.certificate if talk.first.tcp else talk.agent
+        told = beside is not None and beside.state == "released" and not withheld
+        line["s_tls_SCN" if talk.first.tcp else "quic_UA"] = beside.text if told else None
+        measured = measurements(flow, talk.client)
+        if coarse:
+            line |= {name: line[name] // MINUTE * MINUTE for name in ("t_start_ns", "t_end_ns")}
+            measured = {
+                name: rounded(n) if name[2:] in COARSE else 0 for name, n in measured.items()
+            }
+        hunted = self._hunted(flow, talk, line["name"], withheld)
+        return Record(line | measured, self._servers(talk, withheld), hunted, coarse)
+
+    # ---- DN-Hunter --------------------------------------------------------------------------
+
+    def _shared(self, oracle: ZOracle, what: object, since_ns: int) -> set[bool]:
+        """Whether z users share it when a record is written, which is when any later packet comes,
+        or at once."""
+        later = {p.t_ns for p in self.packets if p.t_ns >= since_ns}
+        rules = self.rules
+        return {rules.everything or oracle.users(t, what) >= rules.z_at(t) for t in later}
+
+    def _hunted(
+        self, flow: list[Packet], talk: Talk, name: str | None, withheld: bool
+    ) -> tuple[Hunted, ...]:
+        if not self.rules.dn_hunter:
+            asks = not talk.first.tcp and talk.names and talk.names[0].source == "dns"
+            return ((name if asks else None, None, NEVER),)
+        found, untold = self.tied[id(talk)], (None, None, NEVER)
+        if found is None or withheld or talk.ech:
+            return (untold,)
+        last_ns = flow[-1].t_ns
+        shared = self._shared(self.must, ("name", found.name), last_ns)
+        times = (found.asked_ns, found.answered_ns) if talk.first.tcp else NEVER
+        resolvers = self._resolvers(found, talk, last_ns) if talk.first.tcp else {None}
+        told = [(found.name, r, times) for r in resolvers]
+        return (*(told if True in shared else []), *([untold] if False in shared else []))
+
+    def _resolvers(self, found: Resolution, talk: Talk, last_ns: int) -> set[str | None]:
+        address = found.resolver.ends[1].address
+        if is_special(address):
+            return {None}
+        if found.resolver.internal[1]:
+            same = found.resolver.epoch == talk.epoch
+            return {self._pseudonym(found.resolver, 1) if same else None}
+        was_client = self._was_client(address, talk.epoch, last_ns)
+        shared = True in self._shared(self.may, address, last_ns) and not was_client
+        return {None, str(address)} if shared else {None}
+
+
+def clients_of(talk: Talk) -> set[Address]:
+    """A client's address, and that of the tunnel's end that stands for it."""
+    return {talk.ends[0].address, talk.known_as[0]}
+
+
+class Talks:
+    """The flows of packets in any order of time, of which none is split."""
+
+    def __init__(self, rules: Rules, frames: Sequence[Frame]) -> None:
+        self.rules = rules
+        self.packets = list(Reader().read(frames))
+        self.talks: dict[object, Talk] = {}
+        for p in self.packets:
+            talk = self.of(p)
+            if p.sender == talk.client and p.tcp:
+                start = p.seq + (p.flags & SYN > 0)
+                talk.base = start if talk.base is None else min(start, talk.base)
+
+    def of(self, p: Packet) -> Talk:
+        """The flow of a packet."""
+        return self.talks.setdefault((p.ports, p.tcp), Talk(self.rules, p, all_comes=True))
+
+    def exposed(self) -> ZOracle:
+        """As if each flow's user exposed each of its names with each of its packets: more than that
+        nobody can do, whatever the times of the packets are."""
+        oracle = ZOracle(self.rules.z, self.rules.window_ns)
+        for p in self.packets:
+            list(self.of(p).take(p))
+        for p in self.packets:
+            talk = self.of(p)
+            for name in talk.names:
+                if name.state == "voted":
+                    oracle.observe(p.t_ns, talk.user, name.text)
+        return oracle
+
+
+def measurements(flow: list[Packet], client: int) -> Line:
+    """What each side sent, by column."""
+    line = {}
+    for prefix, side in (("c", client), ("s", 1 - client)):
+        own = [p for p in flow if p.sender == side]
+        packets, payload = len(own), sum(p.length for p in own)
+        sizes = {"pkts": packets, "bytes": payload, "pkts_all": packets, "bytes_all": payload}
+        if flow[0].tcp:
+            least = min((p.seq for p in own), default=0) - 1
+            sizes |= counts([replace(p, seq=p.seq - least) for p in own], side)
+        line |= {f"{prefix}_{name}": n for name, n in sizes.items()}
+    return line

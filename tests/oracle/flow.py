@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Which packets make a flow and how it ends (Tstat's rules), by looking at all of them again."""
+
+from support.packets import ACK, FIN, RST, SECOND, SYN, Unit
+
+Flow = list[Unit]
+
+
+def late(flow: Flow, now_ns: int) -> bool:
+    """Whether the flow has been idle for too long."""
+    opens = flow[0].flags & (SYN | ACK) == SYN
+    only_syns = opens and all(p.sender == flow[0].sender and p.flags & SYN for p in flow)
+    idle_s = (10 if only_syns else 300) if flow[0].tcp else (10 if len(flow) == 1 else 200)
+    return now_ns - flow[-1].t_ns > idle_s * SECOND
+
+
+def fin_acked(flow: Flow, side: int) -> bool:
+    """Whether a FIN of this side was acknowledged by a later segment of the other."""
+    fins = [(i, p.seq + p.length) for i, p in enumerate(flow) if p.sender == side and p.flags & FIN]
+    answers = [(i, p.ack) for i, p in enumerate(flow) if p.sender != side and p.flags & ACK]
+    return any(after > before and ack > end for before, end in fins for after, ack in answers)
+
+
+def begins_another(flow: Flow, p: Unit) -> bool:
+    """Whether a client's SYN is of another connection: before it, a server can only have sent a SYN
+    of its own."""
+    opens = p.tcp and p.flags & (SYN | ACK) == SYN
+    return opens and all(q.sender != p.sender and not q.flags & SYN for q in flow)
+
+
+def flows_of(packets: list[Unit]) -> list[tuple[Flow, str]]:
+    """(packets, how it ended) of each flow, for one packet or more in order of time."""
+    current: dict[tuple[int, int], Flow] = {}
+    lingers_until_ns: dict[tuple[int, int], int] = {}
+    closed = []
+    for p in packets:
+        idle = [ports for ports, flow in current.items() if late(flow, p.t_ns)]
+        closed += [(current.pop(ports), "idle") for ports in idle]
+        if p.ports in current and begins_another(current[p.ports], p):
+            closed.append((current.pop(p.ports), "idle"))
+        stray = p.tcp and p.flags & (SYN | ACK) != SYN
+        lingers = stray and p.t_ns <= lingers_until_ns.get(p.ports, 0)
+        if p.ports not in current and (lingers or p.flags & RST):
+            continue
+        flow = current.setdefault(p.ports, [])
+        flow.append(p)
+        if p.flags & RST or (fin_acked(flow, 0) and fin_acked(flow, 1)):
+            closed.append((current.pop(p.ports), "rst" if p.flags & RST else "fin"))
+            lingers_until_ns[p.ports] = p.t_ns + 10 * SECOND
+    return closed + [(f, "idle" if late(f, p.t_ns) else "input") for f in current.values()]

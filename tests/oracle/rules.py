@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of a run that the contract speaks of, and whom they make a user: section 3."""
+
+import ipaddress
+from dataclasses import dataclass
+from functools import lru_cache
+
+from oracle.layers import Address
+
+PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7")
+EVERYWHERE = ("0.0.0.0/0", "::/0")
+BROADCAST = ipaddress.IPv4Address(2**32 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The settings of a run that the contract speaks of."""
+
+    z: int
+    window_ns: int
+    rotate_ns: int
+    key: bytes
+    established: bool = True
+    dns_votes: bool = True
+    internal: tuple[str, ...] | None = None  # "any" is EVERYWHERE
+    never: tuple[str, ...] = ()
+    user_prefix: tuple[int, int] = (32, 64)
+    keep_client_port: bool = False
+    dn_hunter: bool = False
+    exact: bool = False
+    target_p: float | None = None  # z follows the stream
+    z_changes: tuple[tuple[int, int], ...] = ()  # (from when on, z), as the manifest has them
+
+    @property
+    def everything(self) -> bool:
+        """z is 1 and stays: nothing is withheld from anyone."""
+        return self.z == 1 and self.target_p is None
+
+    def z_at(self, t_ns: int) -> int:
+        """z in force at a time."""
+        return next((z for since_ns, z in reversed(self.z_changes) if since_ns <= t_ns), self.z)
+
+    def is_internal(self, address: Address) -> bool:
+        """Section 3: as given, else the private ranges."""
+        return within(address, PRIVATE if self.internal is None else self.internal)
+
+
+@lru_cache(maxsize=1 << 12)
+def within(address: Address, networks: tuple[str, ...]) -> bool:
+    """One of the networks has the address."""
+    return any(address in ipaddress.ip_network(network) for network in networks)
+
+
+def is_special(address: Address) -> bool:
+    """Section 1: these addresses are nobody's in particular."""
+    return (
+        address.is_unspecified
+        or address.is_loopback
+        or address.is_link_local
+        or address.is_multicast
+        or address == BROADCAST
+    )

@@ -1,0 +1,371 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Who says what in a flow, and when it may count: sections 2 (votes), 3 and 4 of the contract.
+
+One `Talk` a flow takes its packets in the order in which they came and tells the votes that each
+of them completes. Nothing is decided here.
+"""
+
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from support.h2 import PREFACE
+from support.packets import ACK, RST, SYN
+
+from oracle.beside import Beside, Shown, agent_of, host_of
+from oracle.layers import Address, End, Packet
+from oracle.names import hides, normal, question, said_in, server_name, under
+from oracle.quic import QuicTalk
+from oracle.rules import Rules, is_special
+from oracle.stream import STREAM_MAX, StreamOracle
+
+DNS_PORT = 53
+WELL_KNOWN = 1024  # ports below are
+ACK_BEYOND_MAX = 1 << 20  # of what a server was seen to send
+
+
+@dataclass(slots=True)
+class Name:
+    """What a flow exposed; `state` is the record's name_status, "waiting" without evidence."""
+
+    source: str
+    text: str
+    state: str = "waiting"
+
+
+@dataclass(slots=True)
+class Vote:
+    """A user exposes a name or what is beside it, or with None its server's address."""
+
+    t_ns: int
+    talk: "Talk"
+    what: Name | Beside | None
+
+
+def service_of(segment: bytes) -> str | None:
+    """What a client's segment begins, by its first word."""
+    if segment[:1] == b"\x16" and segment[5:6] == b"\1":
+        return "tls"
+    return "http" if segment.split(b" ")[0] in (b"GET", b"POST", b"PUT", b"CONNECT") else None
+
+
+@dataclass(slots=True)
+class Talk:
+    """A flow, packet by packet."""
+
+    rules: Rules
+    first: Packet
+    names: list[Name] = field(default_factory=list)
+    proven: bool = False
+    addr_voted: bool = False
+    last: Packet = field(init=False)
+    stream: StreamOracle = field(default_factory=StreamOracle)
+    base: int | None = None  # sequence number of the client's first byte
+    server_isn: int | None = None
+    plays_server: bool = False  # the client sent what servers do, which an echo sends back
+    told: int = 0  # hellos and requests that were taken from the stream
+    read: int = 0  # bytes of them
+    asked: list[tuple[int, int, Name]] = field(default_factory=list)
+    quic: QuicTalk | None = None
+    greetings: int = 0  # connections of QUIC whose hello was taken, or given up
+    greeted: Name | None = None  # what the last one named
+    ech: bool = False  # a hello's name is one that hides another
+    service: str | None = None  # what the client's first hello or request is of
+    shown: Shown = field(default_factory=Shown)
+    certificate: Beside | None = None
+    agent: Beside | None = None
+    agent_by: int = 0  # which of the connections told it
+    replied: int = 0  # where what the server has sent ends
+    all_comes: bool = False  # in whatever order: nothing is lost
+    strayed: bool = False  # there was something that is not the client's for sure
+
+    # ---- section 3 --------------------------------------------------------------------------
+
+    @property
+    def midstream(self) -> bool:
+        """The SYN was not captured."""
+        return self.first.tcp and self.first.flags & (SYN | ACK) != SYN
+
+    @property
+    def client(self) -> int:
+        """The initiator, by index: of UDP the sender, of TCP who sent the SYN or is answered; where
+        no SYN was captured, the end without a well-known port, else who speaks as a client, else
+        the internal end, else the sender."""
+        p = self.first
+        if p.tcp and not p.flags & SYN:
+            own, other = p.ends[p.sender].port, p.ends[1 - p.sender].port
+            if (own < WELL_KNOWN) != (other < WELL_KNOWN):
+                return p.sender ^ (own < WELL_KNOWN)
+            speaks = service_of(p.payload) or p.payload.startswith(PREFACE[:9])
+            return p.sender ^ (not speaks and self.inside(p) == (False, True))
+        return p.sender ^ (p.flags & (SYN | ACK) == SYN | ACK)
+
+    @property
+    def ends(self) -> tuple[End, End]:
+        """The client's and the server's."""
+        return self.first.ends[self.client], self.first.ends[1 - self.client]
+
+    def inside(self, p: Packet) -> tuple[bool, bool]:
+        """Whether the sender and the receiver are internal."""
+        ends = p.ends[p.sender].address, p.ends[1 - p.sender].address
+        around = p.outer if self.rules.internal is not None else ()
+        for pair in (*around, ends):
+            found = self.rules.is_internal(pair[0]), self.rules.is_internal(pair[1])
+            if any(found):
+                return found
+        return (False, False)
+
+    def around(self, p: Packet) -> tuple[Address | None, Address | None]:
+        """Where networks are given: the internal ends on the client's and on the server's side of
+        the outermost tunnel that has any."""
+        for pair in p.outer if self.rules.internal is not None else ():
+            sides = pair if p.sender == self.client else pair[::-1]
+            client, server = (a if self.rules.is_internal(a) else None for a in sides)
+            if client or server:
+                return client, server
+        return None, None
+
+    @property
+    def known_as(self) -> tuple[Address, Address]:
+        """The addresses that stand for the client and the server: those of a tunnel's ends, as one
+        host can forge any number of inner ones. A server is not known by what is nobody's."""
+        client, server = self.around(self.first)
+        if client and server and is_special(server):
+            server = None
+        return client or self.ends[0].address, server or self.ends[1].address
+
+    @property
+    def internal(self) -> tuple[bool, bool]:
+        """Whether the client and the server are; without networks given somebody is the user."""
+        client, server = (self.rules.is_internal(end.address) for end in self.ends)
+        behind_client, behind_server = self.around(self.first)
+        if behind_client or behind_server:
+            return behind_client is not None or client, behind_client is None or server
+        return client or (self.rules.internal is None and not server), server
+
+    @property
+    def shown_at_all(self) -> bool:
+        """With networks given, flows between strangers are not."""
+        return any(self.internal)
+
+    @property
+    def user_end(self) -> int:
+        """Of `ends`: the internal one, of two the client; the ends of a tunnel come first."""
+        client, server = self.around(self.first)
+        return int(client is None) if client or server else int(not self.internal[0])
+
+    @property
+    def user(self) -> str:
+        """Cut to its prefix, all special addresses as one."""
+        address = self.known_as[self.user_end]
+        if is_special(address):
+            return "special"
+        bits = self.rules.user_prefix[address.version == 6]
+        return str(ipaddress.ip_network((address, bits), strict=False))
+
+    def speaks(self, p: Packet) -> bool:
+        """What comes through a tunnel of somebody else than the user may be of that one's making,
+        answers included; those of a mirror have the same ends both ways."""
+        sides, user = self.around(p), self.known_as[self.user_end]
+        behind = self.around(self.first) != (None, None)
+        answers = p.sender != self.client ^ self.user_end
+        if sides == (None, None):
+            return answers or not behind
+        return behind and user in sides if answers else sides[self.user_end] == user
+
+    @property
+    def may_vote(self) -> bool:
+        """What others send to the user is no exposure of the user's; at z = 1 all is released."""
+        return self.shown_at_all and (self.user_end == 0 or self.rules.everything)
+
+    @property
+    def epoch(self) -> int:
+        """Section 6: a flow's pseudonyms are of the epoch in which it began."""
+        return self.first.t_ns // self.rules.rotate_ns
+
+    # ---- sections 2 and 4 -------------------------------------------------------------------
+
+    def take(self, p: Packet) -> Iterator[Vote]:
+        """The votes that the packet completes."""
+        self.last = p
+        from_client = p.sender == self.client
+        if not from_client:
+            self.replied = max(self.replied, p.seq + p.length)
+        if not p.tcp:
+            if self.speaks(p):
+                yield from self._datagram(p, from_client)
+            return
+        yield from self._prove(p)
+        if not self.speaks(p) and not self.addr_voted:
+            self.proven, self.server_isn = False, None
+        if self.speaks(p) and p.payload and not p.flags & RST:
+            yield from self._hear(p) if from_client else self._watch(p)
+
+    def end(self) -> None:
+        """A hello that never became whole had something to hide."""
+        if self.quic is not None and self.greetings < max(1, len(self.quic.connections)):
+            self.names.append(Name("quic", "", "suppressed"))
+        if self.stream.head()[self.read :]:
+            self.names.append(Name("tls", "", "suppressed"))
+
+    def _prove(self, p: Packet) -> Iterator[Vote]:
+        """SYN, SYN-ACK, and an acknowledgement of exactly that; or any packet will do."""
+        if self.midstream:
+            return
+        if p.sender == self.client:
+            if p.flags & SYN:
+                self.base = p.seq + 1
+                self.plays_server |= p.flags & ACK > 0
+            acknowledges = p.flags & (ACK | RST) == ACK and self.server_isn is not None
+            if acknowledges and p.ack == self.server_isn + 1:
+                self.proven = True
+        elif p.flags & SYN and p.flags & ACK and p.ack == self.base and not self.plays_server:
+            self.server_isn = p.seq
+        if self.speaks(p) and (self.proven or not self.rules.established):
+            yield from self._vote_addr(p)
+            for name in self.names:
+                yield from self._vote(p, name)
+            if self.certificate is not None:
+                yield from self._vote(p, self.certificate)
+
+    def _watch(self, p: Packet) -> Iterator[Vote]:
+        """A user is shown a certificate that answers a hello."""
+        if self.service != "tls":
+            return
+        found = self.shown.take(p.seq, p.payload)
+        host = None if found is None else host_of(found, self.rules.never)
+        if host is None or not self.may_vote:
+            return
+        self.certificate = Beside("certificate", host)
+        if self.proven or not self.rules.established:
+            yield from self._vote(p, self.certificate)
+
+    def _hear(self, p: Packet) -> Iterator[Vote]:
+        """A name is complete with its hello's, request's or question's last byte in contiguous
+        data."""
+        self.service = self.service or service_of(p.payload)
+        start = p.seq + (p.flags & SYN > 0)
+        self.base = start if self.base is None else self.base
+        if start < self.base or not self._follows(p, start - self.base):
+            return
+        self.stream.add(start - self.base, p.payload)
+        said = list(said_in(self.stream.head()))
+        for one in said[self.told :]:
+            self.ech |= one.ech
+            name = None if one.raw is None else self._expose(one.source, one.raw)
+            if name is not None and (self.proven or not self.rules.established):
+                yield from self._vote_addr(p)
+                yield from self._vote(p, name)
+        self.told, self.read = len(said), sum(one.end for one in said)
+
+    def _follows(self, p: Packet, offset: int) -> bool:
+        """Where bytes are lost the stream goes on far behind them, or with a request, if who sends
+        these knows what the server has sent; else they may hold a name."""
+        ahead = offset - len(self.stream.head())
+        again = self.service == "http" == service_of(p.payload)
+        if self.all_comes or (ahead < STREAM_MAX and not (again and ahead > 0)):
+            return True
+        known = abs(p.ack - self.replied) <= ACK_BEYOND_MAX
+        if self.rules.established and not self.midstream and not known:
+            self.strayed = True
+            return False
+        self.base, self.stream = p.seq, StreamOracle()
+        self.told = self.read = 0
+        return True
+
+    def _datagram(self, p: Packet, from_client: bool) -> Iterator[Vote]:
+        """DNS is what goes to or from its port, QUIC what begins with a long header."""
+        if DNS_PORT in (end.port for end in self.ends):
+            yield from self._ask(p) if from_client else self._answer(p)
+            return
+        if self.quic is None and p.payload[0] & 0x80:
+            self.quic = QuicTalk()
+        if self.quic is not None:
+            self.quic.take(p.payload, from_client)
+            yield from self._greet(p, self.quic)
+
+    def _greet(self, p: Packet, quic: QuicTalk) -> Iterator[Vote]:
+        """A hello counts when its client addresses the ID that the server chose."""
+        for one in quic.connections[self.greetings :]:
+            self.greeted = None
+            if one.hello is not None:
+                raw = server_name(one.hello)
+                self.ech |= hides(one.hello)
+                self.greeted = None if raw is None else self._expose("quic", raw)
+                self._note_agent(agent_of(one.hello))
+            elif one is quic.last:
+                break
+            else:
+                self.names.append(Name("quic", "", "suppressed"))
+            self.greetings += 1
+            if self.greeted is not None and not self.rules.established:
+                yield from self._vote_addr(p)
+                yield from self._vote(p, self.greeted)
+        proven = quic.last is not None and quic.last.proven
+        if proven:
+            yield from self._vote_addr(p)
+            if self.greeted is not None:
+                yield from self._vote(p, self.greeted)
+        last = self.agent_by == len(quic.connections)
+        if self.agent is not None and last and (proven or not self.rules.established):
+            yield from self._vote(p, self.agent)
+
+    def _note_agent(self, text: str | None) -> None:
+        """A flow tells its first one only; each connection has to prove its own."""
+        if text is not None and self.agent is None and self.may_vote:
+            self.agent, self.agent_by = Beside("agent", text), self.greetings + 1
+
+    def _ask(self, p: Packet) -> Iterator[Vote]:
+        """A DNS question counts when it is answered."""
+        q = question(p.payload)
+        if q.response:
+            return
+        name = self._expose("dns", q.name)
+        if name is None:
+            return
+        self.asked.append((q.ident, q.kind, name))
+        if not self.rules.established:
+            yield from self._vote_addr(p)
+            yield from self._vote(p, name)
+
+    def _answer(self, p: Packet) -> Iterator[Vote]:
+        q = question(p.payload)
+        for ident, kind, name in self.asked:
+            same = (ident, kind, name.text) == (q.ident, q.kind, normal(q.name)[1])
+            if q.response and same and self.rules.established:
+                yield from self._vote_addr(p)
+                yield from self._vote(p, name)
+
+    def _expose(self, source: str, raw: bytes) -> Name | None:
+        """The flow's name of this text; None where there is none that could be released."""
+        kind, text = normal(raw)
+        if kind == "address":
+            return None
+        why = self._forbids(kind, text, source)
+        if why is None:
+            for name in self.names:
+                if name.text == text:
+                    return name
+        self.names.append(Name(source, text, why or "waiting"))
+        return None if why else self.names[-1]
+
+    def _forbids(self, kind: str, text: str, source: str) -> str | None:
+        if kind == "invalid":
+            return "invalid"
+        home = kind == "home" and not self.rules.everything
+        kept_out = source == "dns" and not self.rules.dns_votes
+        if home or kept_out or under(text, self.rules.never) or not self.may_vote:
+            return "suppressed"
+        return None
+
+    def _vote(self, p: Packet, what: Name | Beside) -> Iterator[Vote]:
+        """One vote a flow and name."""
+        if what.state == "waiting":
+            what.state = "voted"
+            yield Vote(p.t_ns, self, what)
+
+    def _vote_addr(self, p: Packet) -> Iterator[Vote]:
+        if not self.addr_voted and self.may_vote:
+            self.addr_voted = True
+            yield Vote(p.t_ns, self, None)

@@ -1,0 +1,138 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Traffic for the model of the contract, aimed at what few conversations of a crowd come to.
+
+What is beside names is shown where as many users as just do, or just do not, share it; each aim has
+the settings under which a wrong step would show.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import cycle, islice
+
+from hypothesis import strategies as st
+from oracle.rules import Rules
+from support.packets import MINUTE, SECOND, START
+
+from scenario.answers import CERTIFICATES, SHOWN
+from scenario.crowd import (
+    BESIDE,
+    CLIENTS,
+    GROUPS,
+    HOSTS,
+    SERVERS,
+    TURNCOAT,
+    Group,
+    Scenario,
+    ends_of,
+    rules,
+    scenarios,
+)
+from scenario.quic import AGENTS
+from scenario.visits import HOW, Visit
+
+Visits = st.SearchStrategy[list[Visit]]
+
+SHOWING = Visit(0, ("", ""), "tls", HOSTS[:1], "no name", beside=(CERTIFICATES[0], SHOWN[0]))
+SILENT = replace(SHOWING, how="nameless")
+GREETING = replace(SILENT, kind="quic", beside=(AGENTS[2], ""))
+GREETING_TWICE = replace(GREETING, how="unanswered first")
+LASTING = replace(SILENT, pauses=(0, 5))
+HIDING = replace(SILENT, how="ech")
+LATER = [
+    replace(SILENT, start_ns=START + n * SECOND, ends=(CLIENTS[0], SERVERS[0])) for n in (3, 5)
+]
+ASKING = replace(SILENT, kind="dns", how="whole", beside=(SERVERS[0], ""))
+
+MANY = (*CLIENTS[3:0:-1], *CLIENTS[:4], *CLIENTS[:3], TURNCOAT)
+USERS: Group = (MANY, SERVERS[:1])
+STRANGERS = GROUPS[-1]  # they come to users' servers
+RESOLVERS = (("10.9.8.7",), ("198.51.100.8",), (TURNCOAT,))
+NOBODY = (("224.0.0.9",), ("169.254.3.4",))
+OWN = (("198.51.100.8", "198.51.100.9", "203.0.113.9", "203.0.113.10"),)  # one for each
+
+
+@st.composite
+def several(
+    draw: st.DrawFn, chosen: Rules, start: st.SearchStrategy[int], group: Group, likely: Visit
+) -> list[Visit]:
+    """As many users as just do, or one less, do the likely thing at once; others may do another."""
+    kind, first = likely.kind, draw(start)
+    clients, servers = (cycle(dict.fromkeys(one)) for one in group)
+    number = draw(st.sampled_from([chosen.z, chosen.z, chosen.z - 1]))
+    some = islice(zip(clients, servers, strict=True), number)
+    how = st.sampled_from([*[likely.how] * 2 * len(HOW[kind]), *HOW[kind]])
+    another = st.builds(
+        Visit,
+        start,
+        st.tuples(*map(st.sampled_from, group)),
+        st.just(kind),
+        st.sampled_from([HOSTS[:1]] * 5 + [HOSTS[3:4]]),
+        how,
+        pauses=st.sampled_from([likely.pauses, likely.pauses, (0, 0)]),
+        beside=st.one_of(*[st.just(likely.beside)] * 3, BESIDE[kind]),
+    )
+    alike = [replace(likely, start_ns=first, ends=ends) for ends in some]
+    return alike + draw(st.lists(another, min_size=1, max_size=1 + chosen.z))
+
+
+def like(likely: Visit, group: Group = USERS) -> Callable[[Rules], Visits]:
+    """Conversations like one, at the ends of windows."""
+    return lambda chosen: several(chosen, ends_of(chosen.window_ns), group, likely)
+
+
+def hunted(
+    *groups: Sequence[str], clients: Sequence[str] = MANY, flow: Visit = SILENT
+) -> Callable[[Rules], Visits]:
+    """Questions to the resolvers of a group, and then flows to where they led."""
+    lasts = flow.pauses != (0, 0)
+
+    def visits(chosen: Rules) -> Visits:
+        asked_at = st.just(START) if lasts else ends_of(chosen.window_ns)
+        after = st.builds(int.__add__, asked_at, st.sampled_from([SECOND, 2 * SECOND]))
+        asked = st.sampled_from(groups).flatmap(
+            lambda some: several(chosen, asked_at, (MANY[:-1], some), ASKING)
+        )
+        flows = several(chosen, after, (clients, SERVERS[:1]), flow)
+        return st.tuples(asked, flows).map(lambda both: sum(both, [*LATER] if lasts else []))
+
+    return visits
+
+
+def aimed(make: Callable[[Rules], Visits], **fixed: object) -> st.SearchStrategy[Scenario]:
+    """Scenarios under some rules of which the fixed ones are as told."""
+    return rules.map(lambda chosen: replace(chosen, **fixed)).flatmap(
+        lambda chosen: st.builds(Scenario, st.just(chosen), make(chosen))
+    )
+
+
+PRIVATE = {"internal": None, "z": 2}  # who is called from outside is the user
+HUNT = {"dn_hunter": True, "dns_votes": True}
+TURNS = (TURNCOAT, *CLIENTS[3::-1], TURNCOAT)
+AIMS = {
+    "certificates": aimed(like(SHOWING)),
+    "certificates never told": aimed(like(SHOWING), never=("a.example",)),
+    "certificates of users": aimed(like(SHOWING, STRANGERS), **PRIVATE),
+    "bytes that strayed": aimed(like(replace(SHOWING, how="strayed")), established=True),
+    "user agents": aimed(like(GREETING)),
+    "user agents of an unproven client": aimed(like(GREETING_TWICE), established=True),
+    "user agents of strangers": aimed(like(GREETING, STRANGERS), **PRIVATE),
+    "what DNS said": aimed(hunted(*RESOLVERS), **HUNT),
+    "resolvers that few ask": aimed(hunted(*OWN), **HUNT),
+    "what DNS said to all": aimed(hunted(*RESOLVERS, *NOBODY), **HUNT, z=1),
+    "what DNS said of hidden names": aimed(hunted(*RESOLVERS, flow=HIDING), **HUNT),
+    "what DNS never said": aimed(hunted(*RESOLVERS), **HUNT, z=1, never=("a.example",)),
+    "a resolver turned client": aimed(
+        hunted((TURNCOAT,), clients=TURNS, flow=LASTING), **HUNT, window_ns=MINUTE, rotate_ns=MINUTE
+    ),
+    "a resolver that was a client": aimed(
+        hunted((TURNCOAT,), clients=TURNS, flow=LASTING), **HUNT, window_ns=MINUTE, rotate_ns=SECOND
+    ),
+}
+
+# z follows the stream.
+moving = st.builds(
+    lambda one, p: replace(one, rules=replace(one.rules, target_p=p)),
+    st.one_of(scenarios, AIMS["what DNS said"]),
+    st.sampled_from([0.5, 0.9]),
+)

@@ -1,0 +1,175 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Other traffic of which a run must tell the same: whatever it withheld is something else.
+
+What stands in the place of a text is of its class: a host's name, a home's, an address, or none of
+them; and it is on the never list, which is itself never told, if that text is. It is as long, also
+in Huffman's code of HPACK, unless all packets with it are padded. Each text has a place of its own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import quote
+
+from oracle.contract import Model, clients_of
+from oracle.rules import EVERYWHERE, Rules
+from support.packets import Frame, merged
+
+from scenario.crowd import Scenario
+from scenario.quic import AGENTS, quic_visit
+from scenario.routes import routed
+from scenario.visits import ASTRAY, Visit, dns_visit, tcp_visit
+
+HOSTS = {"a.example": "t.example", "b.example": "g.example", "c.example": "e.example"}
+HOSTS |= {"*.a.example": "*.t.example", "*.c.example": "*.e.example"}
+HOSTS |= {"www.c.example": "www.e.example", "d_e.example": "f_e.example"}
+HOSTS |= {"printer.local": "printed.local", "192.0.2.9": "192.0.2.8", "example": "another"}
+HOSTS |= {"two words.example": "two sword.example", "an issuer of example": "an issuer of another"}
+LONGER = {"t.example": "other.example", "g.example": "different.example"}
+LONGER |= {"e.example": "strange.example", "www.e.example": "www.strange.example"}
+OTHER_AGENTS = {one: one.replace("Chrome/11", "Chrome/90").replace("F", "G") for one in AGENTS}
+# In another order.
+SERVERS = {f"198.51.100.{n}": f"203.0.113.{150 - n}" for n in (7, 8, 9)}
+SERVERS |= {f"203.0.113.{n}": f"198.51.100.{150 - n}" for n in (9, 10)}
+SERVERS |= {f"2001:db8:ff::{n}": f"2001:db8:ff::{99 - n}" for n in (7, 8)}
+# Special addresses, which are never told.
+SERVERS |= {"224.0.0.9": "224.0.1.2"}
+CLIENTS = {"169.254.3.4": "169.254.30.40", "169.254.7.8": "169.254.70.80"}
+
+FORGING = ("forged", "echo", *ASTRAY)  # somebody names b.example, who is not disguised
+CLIENT_PORTS = range(20_000, 21_000)
+
+
+def is_padded(visit: Visit) -> bool:
+    """With another host all of its packets are as long."""
+    return visit.kind in ("tls", "quic") and visit.how != "through"
+
+
+def hosts_of(visits: Sequence[Visit]) -> dict[str, str]:
+    """What stands in the place of a host, in all of the visits."""
+    fixed = [host for visit in visits if not is_padded(visit) for host in visit.hosts]
+    shown = [visit.beside[0].encode() for visit in visits if visit.kind == "tls"]
+    bound = b" ".join([*fixed, *shown]).decode().lower()
+    free = {one for one in ("a.example", "b.example", "c.example") if one not in bound}
+    return {
+        text: LONGER.get(other, other) if text.removeprefix("www.") in free else other
+        for text, other in HOSTS.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a run may tell of a capture, by the model of the contract; visits by their numbers."""
+
+    texts: frozenset[str]  # and clients' addresses, of which there are pseudonyms
+    coarse: frozenset[int]  # visits with coarse records only, or none
+    mute: frozenset[int]  # visits none of whose names had a vote
+
+    @staticmethod
+    def of(scenario: Scenario) -> "Told":
+        """Of a run of the scenario."""
+        model = Model(scenario.rules, scenario.frames)
+        outcome = model.run()
+        texts = {str(seen["name"]) for seen in outcome.observations}
+        texts |= {str(one) for _flow, talk in model.flows for one in clients_of(talk)}
+        for record in outcome.records:
+            hunted = (text for name, resolver, _times in record.hunted for text in (name, resolver))
+            texts |= {str(text) for text in (*record.line.values(), *record.servers, *hunted)}
+        records = iter(outcome.records)
+        loud: dict[str, set[int]] = {"coarse": set(), "mute": set()}
+        for _flow, talk in model.flows:
+            number = next(e.port for e in talk.ends if e.port in CLIENT_PORTS) - CLIENT_PORTS[0]
+            outside = not talk.shown_at_all
+            waits = bool(talk.names) and all(name.state == "waiting" for name in talk.names)
+            if not outside and not next(records).coarse:
+                loud["coarse"].add(number)
+            if not waits and (not outside or scenario.rules.dn_hunter):
+                loud["mute"].add(number)
+        visits = frozenset(range(len(scenario.visits)))
+        return Told(frozenset(texts), visits - loud["coarse"], visits - loud["mute"])
+
+    def without(self, texts: dict[str, str]) -> dict[str, str]:
+        """Those of the texts that are not told."""
+        said = {text for text in texts if {text, quote(text, "")} & self.texts}
+        return {text: other for text, other in texts.items() if text not in said}
+
+
+@dataclass(frozen=True, slots=True)
+class Disguise:
+    """What stands in the place of what, in visits whose names count and in those that are mute."""
+
+    hosts: dict[str, str]
+    mute_hosts: dict[str, str]
+    agents: dict[str, str]
+    addresses: dict[str, str]
+    told: Told
+    rules: Rules
+
+    @staticmethod
+    def of(scenario: Scenario) -> "Disguise":
+        """Of all that is not told."""
+        told = Told.of(scenario)
+        addresses = told.without(SERVERS) | CLIENTS
+        around = str([visit.route for visit in scenario.visits])
+        if scenario.rules.internal == EVERYWHERE:  # whoever is internal is told as a pseudonym
+            addresses = {}
+        addresses = {one: other for one, other in addresses.items() if f"'{one}'" not in around}
+        every = hosts_of(scenario.visits)
+        if any(visit.how in FORGING for visit in scenario.visits):
+            del every["b.example"]
+        agents = told.without(OTHER_AGENTS)
+        return Disguise(told.without(every), every, agents, addresses, told, scenario.rules)
+
+    def _text(self, text: str, number: int) -> str:
+        """Another host, spelled in the same way."""
+        bare = text.partition(":")[0].removesuffix(".")
+        hosts = self.hosts if number not in self.told.mute else self.mute_hosts
+        other = hosts.get(bare.lower(), bare)
+        return (other.title() if bare != bare.lower() else other) + text[len(bare) :]
+
+    def _visit(self, visit: Visit, number: int) -> Visit:
+        beside = visit.beside
+        if visit.kind == "tls":
+            beside = (self._text(beside[0], number), beside[1])
+        elif visit.kind == "quic":
+            agents = self.agents if number not in self.told.mute else OTHER_AGENTS
+            beside = (agents.get(beside[0], beside[0]), agents.get(beside[1], beside[1]))
+        elif visit.kind == "dns":
+            beside = (self.addresses.get(beside[0], beside[0]), beside[1])
+        client, server = (self.addresses.get(one, one) for one in visit.ends)
+        hosts = [self._text(host.decode(), number).encode() for host in visit.hosts]
+        hidden = number in self.told.coarse and visit.port == 8443
+        port = 9443 if hidden else visit.port
+        return replace(visit, ends=(client, server), hosts=tuple(hosts), beside=beside, port=port)
+
+    def _worn(self, frame: Frame, number: int) -> Frame:
+        """The packet from another port, and where little is told as another computer, further away,
+        would have sent it."""
+        data = bytearray(frame.data)
+        four = data[14] >> 4 == 4
+        at = 14 + (20 if four else 40)
+        coarse = number in self.told.coarse
+        if coarse or not self.rules.keep_client_port:
+            for where in (at, at + 2):
+                if int.from_bytes(data[where : where + 2]) in CLIENT_PORTS:
+                    data[where] ^= 0x20
+        if coarse:
+            data[14 + (8 if four else 7)] ^= 0x35
+        if coarse and data[14 + (9 if four else 6)] == 6:
+            data[at + 14] ^= 0x15  # its window
+        return replace(frame, data=bytes(data))
+
+    def frames(self, visits: Sequence[Visit]) -> list[Frame]:
+        """The capture, in order of time."""
+        make = {"dns": dns_visit, "quic": quic_visit}
+        talks = []
+        for n, visit in enumerate(visits):
+            other = self._visit(visit, n)
+            frames = [self._worn(frame, n) for frame in make.get(visit.kind, tcp_visit)(other, n)]
+            talks.append(routed(frames, visit.route, other.ends[0], n))
+        return merged(talks)
+
+    @property
+    def never(self) -> tuple[str, ...]:
+        """The never list."""
+        return tuple(self.hosts[name] for name in self.rules.never)

@@ -1,0 +1,179 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Conversations for the model of the contract, packet by packet: TLS, HTTP and DNS."""
+
+from dataclasses import dataclass, replace
+
+from support import wire
+from support.packets import (
+    ACK,
+    CLIENT,
+    FIN,
+    PSH,
+    RST,
+    SECOND,
+    SERVER,
+    SYN,
+    Frame,
+    Tcp,
+    Udp,
+    dns,
+)
+
+from scenario.answers import DATA, FOUND, resolved, show
+from scenario.requests import h2, hello_of, requests
+from scenario.routes import NOTHING, Route
+
+SERVER_ISN = 500_000
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A conversation: who with whom, from when on, and how it goes. Pauses are in seconds.
+
+    `beside`: the common name in a certificate and how it is shown, the user agent in a hello of
+    QUIC, or the address that DNS gives.
+    """
+
+    start_ns: int
+    ends: tuple[str, str]
+    kind: str  # "tls", "http", "h2", "dns", "dns over tcp" or "quic"
+    hosts: tuple[bytes, ...]
+    how: str = "whole"
+    end: str = "fin"
+    port: int = 443
+    pauses: tuple[int, int] = (0, 0)
+    route: Route = NOTHING
+    beside: tuple[str, str] = ("", "")
+
+
+ASTRAY = ("lost", "strayed")
+FAR = 30_000  # more bytes than are put in order
+HOW = {
+    "tls": (
+        *("whole",) * 6,
+        *("unanswered", "guessed", "late proof", "early data", "again", "in two", "turned round"),
+        *("midstream", "nameless", "another syn", "ech", "ech"),
+    ),
+    "dns": (*("whole",) * 4, "unanswered", "another id", "another name", "asked again", "swapped"),
+}
+HOW["dns over tcp"] = HOW["tls"]
+HOW["http"] = (
+    *HOW["tls"],
+    *("at once", "body", "body", "chunks", "chunks apart", "absolute", "upgrade"),
+)
+HOW["h2"] = (*("whole",) * 2, "at once", "body", "chunks", "unanswered", "guessed", "late proof")
+HOW["tls"] += ("no name", "no name", "behind", "right behind", "through", *ASTRAY)
+HOW["http"] += ASTRAY
+HOW["quic"] = (
+    *("whole",) * 6,
+    *("unanswered", "no return", "guessed", "another client", "0-RTT", "nameless", "again"),
+    *("in two", "turned round", "coalesced", "half", "late half", "conflict"),
+    *("retry", "bad tag", "bad tag first", "forged", "another", "likeness", "trusted"),
+    *("another version", "echo", "ech", "echoed", "bad answer", "retry alone", "bad retry"),
+    "unanswered first",
+)
+
+
+def said_by(visit: Visit, number: int) -> list[bytes]:
+    """What the client says over TCP."""
+    match visit.kind:
+        case "http":
+            return requests(visit.hosts, visit.how)
+        case "h2":
+            return h2(visit.hosts, visit.how)
+        case "dns over tcp":
+            return [wire.vector(2, dns(asked(host))) for host in visit.hosts]
+        case _:
+            return hello_of(visit.hosts[0], visit.how, number)
+
+
+def asked(host: bytes) -> bytes:
+    """The host as a question has it."""
+    return host.partition(b":")[0].removesuffix(b".")
+
+
+def tcp_visit(visit: Visit, n: int) -> list[Frame]:
+    """A connection; what the client says is a hello, or one request after the other."""
+    talk = Tcp(*visit.ends, (20000 + n, visit.port), visit.start_ns)
+    said = said_by(visit, n)
+    guess = SERVER_ISN + 7 if visit.how in ("guessed", "late proof") else None
+    match visit.how:
+        case "unanswered":
+            talk.segment(CLIENT, SYN)
+        case "early data":
+            talk.segment(CLIENT, SYN, said.pop(0)).wait(visit.pauses[0] * SECOND)
+            talk.segment(SERVER, SYN | ACK, ack=1001).wait(SECOND).segment(CLIENT, ACK)
+        case "midstream":
+            talk.next = [1001, SERVER_ISN + 1]
+        case _:
+            answered = 1002 if visit.how == "another syn" else None
+            talk.segment(CLIENT, SYN).segment(SERVER, SYN | ACK, ack=answered)
+            talk.segment(CLIENT, ACK, ack=guess)
+    talk.wait(visit.pauses[0] * SECOND)
+    for nth, data in enumerate(said if visit.how != "nameless" else [], 1):
+        if visit.how in ASTRAY and nth == len(said):
+            go_astray(talk, visit, near=nth > 1 and n % 2 == 0)
+        send(talk, data, visit.how, guess)
+        if visit.how != "unanswered":
+            answer(talk, visit, nth == len(said))
+    talk.wait(visit.pauses[1] * SECOND)
+    if visit.how == "late proof":
+        talk.segment(CLIENT, ACK)
+    if visit.end == "fin":
+        talk.segment(CLIENT, FIN | ACK, ack=guess).segment(SERVER, FIN | ACK)
+        talk.segment(CLIENT, ACK, ack=guess)
+    elif visit.end == "rst":
+        talk.segment(SERVER, RST | ACK).segment(CLIENT, ACK, ack=guess)
+    return talk.frames
+
+
+def go_astray(talk: Tcp, visit: Visit, *, near: bool) -> None:
+    """The client's next bytes are lost, or such come that somebody else forged."""
+    ahead = 5_000 if near else FAR
+    if visit.how == "lost":
+        talk.next[CLIENT] += ahead
+        return
+    other = replace(visit, hosts=(b"b.example",), how="whole")
+    seq, ack = talk.next[CLIENT] + ahead, talk.next[SERVER] + (2 << 20)
+    talk.segment(CLIENT, PSH | ACK, said_by(other, 0)[0], seq=seq, ack=ack)
+
+
+def answer(talk: Tcp, visit: Visit, last: bool) -> None:
+    """What the server says to what the client said, at last with its certificate."""
+    if visit.kind == "tls" and visit.beside[0] and last:
+        show(talk, *visit.beside)
+    talk.segment(SERVER, ACK, FOUND if visit.kind == "http" else DATA)
+
+
+def send(talk: Tcp, data: bytes, how: str, guess: int | None) -> None:
+    """What the client says: at once, twice, in two segments, or with the second one first."""
+    start, half = talk.next[CLIENT], len(data) // 2
+    pieces = [(0, len(data))]
+    if how == "again":
+        pieces *= 2
+    elif how in ("in two", "turned round"):
+        pieces = [(0, half), (half, len(data))][:: 1 if how == "in two" else -1]
+    for begin, end in pieces:
+        talk.segment(CLIENT, PSH | ACK, data[begin:end], seq=start + begin, ack=guess)
+    talk.next[CLIENT] = start + len(data)
+
+
+def dns_visit(visit: Visit, number: int) -> list[Frame]:
+    """A socket with a question for each name."""
+    talk = Udp(*visit.ends, (20000 + number, 53), visit.start_ns)
+    answers = []
+    for ident, said in enumerate(visit.hosts):
+        host = asked(said)
+        talk.send(dns(host, ident=ident))
+        if visit.how == "asked again":
+            talk.send(dns(host, ident=ident + 50, kind=28))
+        answered = host if visit.how != "another name" else b"x." + host
+        ident += visit.how == "another id"
+        given = [resolved(visit.beside[0])] if visit.beside[0] else []
+        answers.append(dns(answered, ident=ident, response=True, answers=given))
+    talk.wait(min(visit.pauses[0], 9) * SECOND)
+    for answer in answers[:: -1 if visit.how == "swapped" else 1]:
+        if visit.how != "unanswered":
+            talk.send(answer, SERVER).wait(visit.pauses[1] * SECOND)
+    return talk.frames

@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""C programs and libraries that tests build from csrc/: the z-table in two layouts."""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from support.paths import ROOT
+
+CSRC = ROOT / "csrc"
+BASE = [CSRC / "base" / f"{name}.c" for name in ("arena", "clock", "hash", "error")]
+ZTABLE = [*sorted((CSRC / "state").glob("ztable*.c")), *BASE]
+
+# The smallest sizes bring few users to every form that an attribute can take.
+LAYOUTS: Mapping[str, list[str]] = {
+    "default": [],
+    "small": ["-DZN_ZRECORD_USERS_MAX=5", "-DZN_ZLIST_FROM=3", "-DZN_ZTRIM_MAX=2"],
+}
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-DZN_DEBUG", f"-I{CSRC}", "-Wall", "-Wextra", "-Werror"]
+SANITIZE = ["-g", "-fno-wrapv", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+
+def run(
+    command: Sequence[str | Path], stdin: str = "", code: int = 0, cwd: Path | None = None
+) -> str:
+    """The output of a command that ends with `code`."""
+    # Python itself may run under a preloaded sanitizer, which other programs do without.
+    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+    done = subprocess.run(
+        command, cwd=cwd, input=stdin, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def compile_c(out: Path, sources: Sequence[Path], *flags: str) -> Path:
+    """Makes `out` from C sources."""
+    run(["cc", *FLAGS, *flags, *sources, "-lm", "-o", out])
+    return out

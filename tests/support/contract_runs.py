@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Whole runs of the command's kind over scenarios for the model of the contract."""
+
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from scenario.crowd import Scenario, settings_of
+
+import zanon_net
+from support.capture_bytes import PCAP_NANOSECONDS, pcap_header, pcap_record
+from support.packets import SECOND, Frame
+from zanon_net import Config
+
+LIMITS = {"max_flows": 4096, "max_tuples": 1 << 16, "max_attributes": 1 << 14}
+COLUMNS = ("core", "e2e", "p2p", "options", "layer7")
+
+
+def write(path: Path, frames: list[Frame]) -> Path:
+    records = (pcap_record("<", *divmod(f.t_ns, SECOND), f.data) for f in frames)
+    path.write_bytes(pcap_header(magic=PCAP_NANOSECONDS) + b"".join(records))
+    return path
+
+
+def captures(folder: Path, frames: list[Frame], number: int) -> list[Path]:
+    """So many captures or fewer of which each begins later than the one before, the last first."""
+    size = -(-len(frames) // number)
+    starts = [0]
+    for n in range(size, len(frames), size):
+        if frames[n].t_ns > frames[starts[-1]].t_ns:
+            starts.append(n)
+    parts = pairwise([*starts, len(frames)])
+    return [write(folder / f"{a}.pcap", frames[a:b]) for a, b in parts][::-1]
+
+
+def run_files(scenario: Scenario, key_file: str, sources: int = 1, **more: Any) -> dict[str, bytes]:
+    """The files of a run."""
+    with tempfile.TemporaryDirectory() as folder:
+        capture = captures(Path(folder), scenario.frames, sources)
+        settings = settings_of(scenario.rules) | LIMITS | {"key_file": key_file}
+        settings |= {"format": ("jsonl", "observations"), "columns": COLUMNS} | more
+        out = Path(folder) / "out"
+        zanon_net.run(capture, Config().replace(**settings), out=out)
+        return {path.name: path.read_bytes() for path in out.rglob("*") if path.is_file()}

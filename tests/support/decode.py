@@ -1,0 +1,41 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""One packet for the decoder, and what it says of it."""
+
+from typing import Any
+
+from support import wire
+from support.wire import ETHERTYPE_IPV6, ethernet, ipv4, ipv6, tcp, udp
+from zanon_net import _core
+
+DATA = b"data of some length"
+RAW = 101
+
+
+def packet(data: bytes, link: int = wire.LINK_ETHERNET, missing: int = 0) -> dict[str, Any]:
+    """The decoded packet; `missing`: bytes that the snapshot length cut off."""
+    found = _core.decode_packet(data, link, len(data) + missing)
+    assert isinstance(found, dict), found
+    assert "sport" in found, "a fragment"
+    return {k: v for k, v in found.items() if k not in ("encapsulations", "tunnels", "hash")}
+
+
+def fragment(data: bytes) -> dict[str, Any]:
+    """The fragment that the IP packet is."""
+    found = _core.decode_packet(data, RAW)
+    assert isinstance(found, dict), found
+    assert found.pop("encapsulations") == []
+    return found
+
+
+def drop(data: bytes, link: int = wire.LINK_ETHERNET, missing: int = 0) -> str:
+    """The counter that says why there is no packet."""
+    found = _core.decode_packet(data, link, len(data) + missing)
+    assert isinstance(found, str), found
+    return found
+
+
+FRAME = ethernet(ipv4(tcp(DATA)))
+FRAME_UDP = ethernet(ipv4(udp(DATA), wire.UDP))
+FRAME6 = ethernet(ipv6(tcp(DATA)), ETHERTYPE_IPV6)
+OPTIONS = wire.ipv6_option_header

@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What a run over the demo must release, by brute force over its ground truth."""
+
+import ipaddress
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oracle.ztable import ZOracle
+
+HOME_SUFFIXES = ("in-addr.arpa", "ip6.arpa", "local", "home.arpa")
+Line = dict[str, Any]
+Seen = Counter[tuple[int, str, str]]
+
+
+def read_truth(path: Path) -> list[Line]:
+    """The observations, in order of time."""
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return [line for line in lines if "meta" not in line]
+
+
+def user_of(address: str, bits: tuple[int, int] = (32, 64)) -> str:
+    """The network that makes a user."""
+    parsed = ipaddress.ip_address(address)
+    prefix = bits[0] if parsed.version == 4 else bits[1]
+    return str(ipaddress.ip_network((address, prefix), strict=False))
+
+
+def under(name: str, suffixes: Sequence[str]) -> bool:
+    """Whether the name is one of the suffixes or below it."""
+    return any(name == suffix or name.endswith("." + suffix) for suffix in suffixes)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The settings that decide who votes for what."""
+
+    z: int
+    window_ns: int
+    established: bool = True
+    never: tuple[str, ...] = ()
+    dns_votes: bool = True
+    may_vote: Callable[[Line], bool] = lambda line: True
+
+    def counts(self, line: Line) -> bool:
+        """Whether the line is an observation."""
+        return (
+            line["valid"]
+            and (line["established"] or not self.established)
+            and (self.dns_votes or line["source"] != "dns")
+            and (self.z == 1 or not under(line["name"], HOME_SUFFIXES))
+            and not under(line["name"], self.never)
+            and self.may_vote(line)
+        )
+
+
+def released_lines(truth: Sequence[Line], rules: Rules) -> list[Line]:
+    """The lines whose observation is released."""
+    oracle = ZOracle(rules.z, rules.window_ns)
+    return [
+        line
+        for line in truth
+        if rules.counts(line)
+        and oracle.observe(line["t_ns"], user_of(line["client"]), line["name"])
+    ]
+
+
+def as_seen(lines: Sequence[Line]) -> Seen:
+    """The lines as the observation stream shows them, without the client."""
+    return Counter((line["t_ns"], line["name"], line["source"]) for line in lines)
