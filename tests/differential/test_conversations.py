@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names in whole conversations, bare, in tunnels and on other links: ours and tshark's."""
 
+import functools
 import importlib
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -39,20 +40,22 @@ def _elsewhere() -> dict[str, tuple[str, int, Callable[[Packet], Packet]]]:
     }
 
 
-def _captured() -> dict[str, Captured]:
-    found = {}
-    for number, name in enumerate([*help_.BUILDERS, *ELSEWHERE]):
-        base, link, wrap = ELSEWHERE.get(name, (name, RAW, lambda packet: packet))
-        case = help_.build(base, number)
-        found[name] = Captured(link, [bytes(wrap(p)) for p in case.packets], case.names)
-    return found
-
-
 ELSEWHERE = _elsewhere()
-CASES = _captured()
-# What shows no name: a hello that promises one and is never whole hides it, the others have none.
-NAMELESS = {name: "none" for name, case in CASES.items() if not case.names}
-NAMELESS |= dict.fromkeys(("tls-hello-that-never-ends",), "suppressed")
+NUMBERS = {name: number for number, name in enumerate([*help_.BUILDERS, *ELSEWHERE])}
+# What promises a name in a hello that is never whole hides it; what else shows none has none.
+HIDDEN = {"tls-hello-that-never-ends"}
+
+
+@functools.cache
+def captured(name: str) -> Captured:
+    """The conversation of this name; built when it is needed, as scapy takes its time."""
+    base, link, wrap = ELSEWHERE.get(name, (name, RAW, lambda packet: packet))
+    case = help_.build(base, NUMBERS[name])
+    return Captured(link, [bytes(wrap(p)) for p in case.packets], case.names)
+
+
+def all_captured() -> dict[str, Captured]:
+    return {name: captured(name) for name in NUMBERS}
 
 
 def run_case(case: Captured) -> Outcome:
@@ -62,28 +65,31 @@ def run_case(case: Captured) -> Outcome:
     return taker.outcome()
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", NUMBERS)
 def test_names(name: str) -> None:
-    outcome = run_case(CASES[name])
-    assert {(o["name_source"], o["name"]) for o in outcome.observations} == CASES[name].names
-    assert outcome.flow["client_port"] == help_.FIRST_PORT + list(CASES).index(name)
-    assert outcome.flow["name_status"] == ("released" if CASES[name].names else NAMELESS[name])
+    case = captured(name)
+    outcome = run_case(case)
+    assert {(o["name_source"], o["name"]) for o in outcome.observations} == case.names
+    assert outcome.flow["client_port"] == help_.FIRST_PORT + NUMBERS[name]
+    without = "suppressed" if name in HIDDEN else "none"
+    assert outcome.flow["name_status"] == ("released" if case.names else without)
 
 
 def test_only_one_of_them_offers_ech() -> None:
-    offers = {name for name, case in CASES.items() if run_case(case).flow["ech"] == "offered"}
+    cases = all_captured().items()
+    offers = {name for name, case in cases if run_case(case).flow["ech"] == "offered"}
     assert offers == {"tls-ech-outer-name"}
 
 
 def test_all_in_one_capture(tmp_path: Path) -> None:
     """pcapng with an interface for each link type; the conversations follow each other."""
-    path = tmp_path / "all.pcapng"
-    frames = [(data, case.link) for case in CASES.values() for data in case.frames]
+    path, cases = tmp_path / "all.pcapng", all_captured().values()
+    frames = [(data, case.link) for case in cases for data in case.frames]
     write_capture(path, *zip(*frames, strict=True))
     outcome = run_capture(path, z=1, established=False)
-    expected = set.union(*(case.names for case in CASES.values()))
+    expected = set.union(*(case.names for case in cases))
     assert {(o["name_source"], o["name"]) for o in outcome.observations} == expected
-    assert len(outcome.flows) == len(CASES)
+    assert len(outcome.flows) == len(cases)
 
 
 # ---- tshark -------------------------------------------------------------------------------------
@@ -103,7 +109,7 @@ FIELDS |= {
 
 def number_of(row: dict[str, str]) -> int | None:
     """The case that a frame belongs to: the port of its client."""
-    last = len(CASES) + help_.FIRST_PORT
+    last = len(NUMBERS) + help_.FIRST_PORT
     ports = [int(port) for f in FIELDS if " " in f for port in row[f].split(",") if port]
     found = {port for port in ports if help_.FIRST_PORT <= port < last}
     return found.pop() - help_.FIRST_PORT if found else None
@@ -121,12 +127,13 @@ def tshark_names(row: dict[str, str]) -> set[tuple[str, str]]:
 
 
 def test_tshark_finds_the_same_names(tshark: Callable[..., list[dict[str, str]]]) -> None:
-    links: Sequence[int] = [case.link for case in CASES.values() for _ in case.frames]
-    frames = [data for case in CASES.values() for data in case.frames]
+    cases = all_captured()
+    links: Sequence[int] = [case.link for case in cases.values() for _ in case.frames]
+    frames = [data for case in cases.values() for data in case.frames]
     theirs: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for row in tshark(frames, links, FIELDS, every=True):
         number = number_of(row)
         if number is not None:
-            theirs[list(CASES)[number]] |= tshark_names(row)
-    assert len(CASES) > 150
-    assert {name: theirs[name] for name in CASES} == {name: c.names for name, c in CASES.items()}
+            theirs[list(cases)[number]] |= tshark_names(row)
+    assert len(cases) > 150
+    assert {name: theirs[name] for name in cases} == {name: c.names for name, c in cases.items()}

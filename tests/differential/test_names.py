@@ -125,7 +125,7 @@ def http_host(head: bytes) -> str:
     return host.decode()
 
 
-@pytest.mark.parametrize("name", REQUESTS.keys() | BARE_LINE_FEEDS.keys())
+@pytest.mark.parametrize("name", REQUESTS | BARE_LINE_FEEDS)
 def test_dpkt_reads_the_same_host(name: str) -> None:
     head = (REQUESTS | BARE_LINE_FEEDS)[name]
     assert http_host(head) == dpkt.http.Request(head).headers.get("host", "")
