@@ -23,7 +23,7 @@ from support.house_rules import (
     libraries_stay_in_their_rooms,
     lines_are_short,
     no_unbounded_text_functions,
-    only_io_writes,
+    only_capture_writes,
     only_log_writers_see_records,
     only_main_imports_cli,
     only_the_gate_fills_records,
@@ -91,7 +91,7 @@ RULES = [
         ),
     ),
     Rule(
-        only_io_writes,
+        only_capture_writes,
         "Bytes leave through the writers of io/, which print gated records and nothing else.",
         ("csrc/release/gate.c: fwrite(p, 1, n, f);", "csrc/engine/engine.c: fd = creat(path, 0);"),
     ),
