@@ -17,7 +17,7 @@ int zn_dn_hunter_init(zn_dn_hunter *r, uint32_t max_flows, zn_error *err)
 {
     uint32_t most = zn_slab_cap((uint64_t)PAIRS + max_flows + 1);
     int rc;
-    if (!r->policy->dn_hunter)
+    if (!r->roles->dn_hunter)
         return 0;
     rc = zn_hash_key_random(&r->key, err);
     if (rc == 0)
@@ -140,7 +140,7 @@ static void see_response(zn_dn_hunter *r, const zn_flow *f, const zn_packet *p,
     what.resolver_internal = f->internal[server];
     what.query_ns = query_ns;
     what.answer_ns = p->t_ns;
-    what.epoch = zn_flow_epoch(r->flows, f, r->policy->rotate_ns);
+    what.epoch = zn_flow_epoch(r->flows, f, r->roles->rotate_ns);
     what.resolver = f->tuple.addr[server];
     what.resolver_pseudonym = zn_flow_pseudonym(r->flows, f, server);
     what.host = *host;
@@ -162,7 +162,7 @@ void zn_dn_hunter_packet(zn_dn_hunter *r, uint32_t flow, const zn_flow *f, const
         q.opcode != 0 || q.name_odd || q.response == from_client)
         return;
     kind = zn_hostname_normalize((zn_span){q.name, q.name_bytes}, &host);
-    if (kind != ZN_HOST_NAME || zn_never_list_has(&r->policy->never, &host))
+    if (kind != ZN_HOST_NAME || zn_never_list_has(&r->roles->never, &host))
         return;
     asked = asked_at(r, flow, &q, &host, &id);
     if (from_client) {

@@ -4,7 +4,7 @@
  * Which name a client's host was reached under: the last name for which a DNS response gave the
  * client the server's address (DN-Hunter: Bermudez, Mellia, Munafò, Keralapura, Nucci, IMC 2012).
  *
- * Only with the policy's dn_hunter. A response counts that answers a question its client asked.
+ * Only where the roles say so (dn_hunter). A response counts that answers a question its client asked.
  * What is learned is no vote; it is tied to the flows a client opens afterwards, and whether a
  * record may tell it is the gate's to say. Both tables are fixed: the least recently used entry
  * gives way.
@@ -12,7 +12,7 @@
 #ifndef ZN_ANALYZER_DN_HUNTER_H
 #define ZN_ANALYZER_DN_HUNTER_H
 
-#include "release/policy.h"
+#include "analyzer/roles.h"
 
 /* A name and the response that gave addresses for it. */
 typedef struct zn_resolution {
@@ -38,7 +38,7 @@ typedef struct zn_dn_hunter_pair {
 } zn_dn_hunter_pair;
 
 typedef struct zn_dn_hunter {
-    const zn_policy *policy;
+    const zn_roles *roles;
     zn_flow_table *flows;
     zn_hash_key key;
     zn_slab resolutions;
@@ -47,8 +47,8 @@ typedef struct zn_dn_hunter {
     uint32_t clock; /* lookups so far */
 } zn_dn_hunter;
 
-/* r->policy and r->flows are set; there are at most max_flows of these. Makes nothing unless the
- * policy asks for it. 0, or a negative zn_err. */
+/* r->roles and r->flows are set; there are at most max_flows of these. Makes nothing unless the
+ * roles ask for it. 0, or a negative zn_err. */
 int zn_dn_hunter_init(zn_dn_hunter *r, uint32_t max_flows, zn_error *err);
 void zn_dn_hunter_fini(zn_dn_hunter *r);
 /* Learns from a packet of an open flow. */

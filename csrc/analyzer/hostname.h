@@ -45,4 +45,9 @@ void zn_never_list_fini(zn_never_list *list);
 void zn_never_list_add(zn_never_list *list, zn_span suffix);
 bool zn_never_list_has(const zn_never_list *list, const zn_hostname *name);
 
+static inline zn_span zn_hostname_span(const zn_hostname *name)
+{
+    return (zn_span){name->text, name->n};
+}
+
 #endif

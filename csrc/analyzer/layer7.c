@@ -86,19 +86,18 @@ static bool host_of(zn_span raw, zn_hostname *host)
 
 static bool may_be_disclosed(const scene *s, const zn_hostname *host)
 {
-    const zn_policy *policy = s->names->policy;
+    const zn_roles *roles = s->names->roles;
     zn_hostname bare = *host;
     if (host->text[0] == '*') {
         bare.n = (uint8_t)(host->n - 2);
         memmove(bare.text, bare.text + 2, bare.n);
     }
-    return zn_policy_may_vote(policy, s->f) && !zn_never_list_has(&policy->never, &bare);
+    return zn_roles_may_vote(roles, s->f) && !zn_never_list_has(&roles->never, &bare);
 }
 
 static void vote(const scene *s)
 {
-    if (zn_secondary_vote(s->names->gate, ZN_VOTE_CERTIFICATE, s->p->t_ns, s->flow,
-                          s->l->certificate))
+    if (zn_secondary_vote(s->names, ZN_VOTE_CERTIFICATE, s->p->t_ns, s->flow, s->l->certificate))
         s->l->state |= ZN_LAYER7_CERTIFICATE_VOTED;
 }
 
@@ -109,8 +108,8 @@ static void found_certificate(const scene *s, zn_span certificate)
     ZN_ASSERT(s->f->service == ZN_SERVICE_TLS); /* analyzer/watch.h counts on it */
     if (zn_x509_common_name(certificate, &name) != ZN_DONE || !host_of(name, &host))
         return;
-    s->l->certificate = zn_secondary_observed(s->names->gate, ZN_VOTE_CERTIFICATE, &host,
-                                              may_be_disclosed(s, &host));
+    s->l->certificate =
+        zn_secondary_observed(s->names, ZN_VOTE_CERTIFICATE, &host, may_be_disclosed(s, &host));
     if (s->l->certificate != 0)
         vote(s);
 }
@@ -249,7 +248,7 @@ static void see_segment(const scene *s)
 
 void zn_layer7_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p)
 {
-    zn_flow_layer7 *l = zn_flow_layer7_entry(names->gate->flows, f);
+    zn_flow_layer7 *l = zn_flow_layer7_entry(names->flows, f);
     scene s;
     if (l == NULL || !zn_flow_has_user(f) || (p->tcp_flags & ZN_TCP_RST) != 0)
         return;
@@ -260,7 +259,7 @@ void zn_layer7_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packe
 void zn_layer7_client_hello(zn_names *names, const zn_flow *f, zn_span head,
                             const zn_tls_details *details)
 {
-    zn_flow_layer7 *l = zn_flow_layer7_of(names->gate->flows, f);
+    zn_flow_layer7 *l = zn_flow_layer7_of(names->flows, f);
     zn_tls_details read;
     bool ended;
     if (l == NULL)
@@ -276,16 +275,16 @@ void zn_layer7_client_hello(zn_names *names, const zn_flow *f, zn_span head,
 
 void zn_layer7_closed(zn_names *names, const zn_flow *f)
 {
-    zn_flow_layer7 *l = zn_flow_layer7_of(names->gate->flows, f);
+    zn_flow_layer7 *l = zn_flow_layer7_of(names->flows, f);
     if (l == NULL)
         return;
     drop_stream(names, l);
-    zn_secondary_closed(names->gate, ZN_VOTE_CERTIFICATE, l->certificate);
+    zn_secondary_closed(names, ZN_VOTE_CERTIFICATE, l->certificate);
 }
 
 void zn_layer7_forget(zn_names *names, const zn_flow *f)
 {
-    zn_flow_layer7 *l = zn_flow_layer7_of(names->gate->flows, f);
+    zn_flow_layer7 *l = zn_flow_layer7_of(names->flows, f);
     if (l == NULL)
         return;
     zn_name_store_forget_secondary(names->name_store, l->certificate);

@@ -9,8 +9,8 @@
 #define ZN_ANALYZER_NAME_STORE_H
 
 #include "analyzer/hostname.h"
+#include "analyzer/kinds.h"
 #include "flow/flow.h"
-#include "release/record.h"
 
 #define ZN_NAMES_PER_FLOW 32 /* distinct names one flow may expose; more are suppressed */
 

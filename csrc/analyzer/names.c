@@ -125,7 +125,7 @@ static void vote(const zn_packet_context *s, uint32_t entry)
 {
     zn_names *names = s->names;
     zn_name_entry *e = zn_name_store_at(names->name_store, entry);
-    if (zn_gate_vote(names->gate, ZN_VOTE_NAME, s->p->t_ns, s->flow, entry)) {
+    if (zn_votes_cast(names->votes, ZN_VOTE_NAME, s->p->t_ns, s->flow, entry)) {
         e->state = ZN_ENTRY_VOTED;
         return;
     }
@@ -136,7 +136,7 @@ static void vote(const zn_packet_context *s, uint32_t entry)
 
 static bool has_evidence(const zn_packet_context *s, zn_name_source source)
 {
-    if (!s->names->policy->established)
+    if (!s->names->roles->established)
         return true;
     return (source != ZN_SOURCE_DNS || s->f->tuple.proto == ZN_PROTO_TCP) && s->f->client_acked;
 }
@@ -148,13 +148,13 @@ static zn_stat forbidden(const zn_names *names, const zn_flow *f, zn_host_kind k
 {
     if (kind == ZN_HOST_INVALID)
         return ZN_STAT_SUPPRESSED_INVALID;
-    if (kind == ZN_HOST_HOME && !names->policy->release_all)
+    if (kind == ZN_HOST_HOME && !names->roles->release_all)
         return ZN_STAT_SUPPRESSED_HOME_NAME;
-    if (zn_never_list_has(&names->policy->never, host))
+    if (zn_never_list_has(&names->roles->never, host))
         return ZN_STAT_SUPPRESSED_NEVER_LIST;
-    if (source == ZN_SOURCE_DNS && !names->policy->dns_votes)
+    if (source == ZN_SOURCE_DNS && !names->roles->dns_votes)
         return ZN_STAT_SUPPRESSED_DNS_VOTES;
-    if (!zn_policy_may_vote(names->policy, f))
+    if (!zn_roles_may_vote(names->roles, f))
         return ZN_STAT_SUPPRESSED_OUTSIDE;
     return ZN_STAT_COUNT;
 }
@@ -178,7 +178,7 @@ uint32_t zn_names_observed(const zn_packet_context *s, zn_name_source source, zn
         zn_names_rejected(names, s->f, source, why);
         return 0;
     }
-    id = zn_gate_name_id(names->gate, &host);
+    id = zn_votes_id(names->votes, ZN_VOTE_NAME, zn_hostname_span(&host));
     if (find_name(names, s->f, id) != 0) {
         names->stats->n[ZN_STAT_NAMES_REPEATED]++;
         return 0;
@@ -209,7 +209,7 @@ void zn_names_named_again(const zn_packet_context *s, zn_name_source source, zn_
     if (kind == ZN_HOST_EMPTY || kind == ZN_HOST_ADDRESS)
         return;
     if (kind != ZN_HOST_INVALID)
-        id = zn_gate_name_id(s->names->gate, &host);
+        id = zn_votes_id(s->names->votes, ZN_VOTE_NAME, zn_hostname_span(&host));
     s->names->stats->n[seen_by_source[source]]++;
     for (uint32_t entry = s->f->names; entry != 0;
          entry = zn_name_store_at(name_store, entry)->next) {
@@ -257,8 +257,8 @@ void zn_names_addr(const zn_packet_context *s)
     if (f->addr_vote != ZN_ADDR_PENDING)
         return;
     f->addr_vote = ZN_ADDR_SUPPRESSED;
-    if (zn_policy_may_vote(s->names->policy, f) &&
-        zn_gate_vote(s->names->gate, ZN_VOTE_ADDR, s->p->t_ns, s->flow, 0))
+    if (zn_roles_may_vote(s->names->roles, f) &&
+        zn_votes_cast(s->names->votes, ZN_VOTE_ADDR, s->p->t_ns, s->flow, 0))
         f->addr_vote = ZN_ADDR_VOTED;
 }
 
@@ -268,8 +268,8 @@ bool zn_names_swap_client(const zn_packet_context *s)
     if (s->f->names != 0 || s->f->names_dropped || s->f->addr_vote != ZN_ADDR_PENDING)
         return false; /* what it voted for would be the other's */
     zn_flow_swap_client(s->f);
-    zn_policy_place(s->names->policy, s->names->gate->flows, s->f, s->p, known_as);
-    (void)zn_gate_vote(s->names->gate, ZN_VOTE_CLIENT, s->p->t_ns, s->flow, 0);
+    zn_roles_place(s->names->roles, s->names->flows, s->f, s->p, known_as);
+    (void)zn_votes_cast(s->names->votes, ZN_VOTE_CLIENT, s->p->t_ns, s->flow, 0);
     return zn_flow_has_user(s->f);
 }
 
@@ -277,7 +277,7 @@ bool zn_names_swap_client(const zn_packet_context *s)
  * Taking a client for a server would make its address an attribute. */
 static bool client_is_known(const zn_names *names, const zn_flow *f, const zn_packet *p)
 {
-    if (names->policy->established)
+    if (names->roles->established)
         return f->client_acked;
     return p->tuple.proto == ZN_PROTO_TCP && !f->midstream;
 }
@@ -299,7 +299,7 @@ bool zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet
     if (!zn_flow_has_user(f))
         return true;
     if (ZN_UNLIKELY(p->tunnel_count != 0 || f->user_outside) &&
-        !zn_policy_is_user(names->policy, names->gate->flows, f, p)) {
+        !zn_roles_is_user(names->roles, names->flows, f, p)) {
         disregard(&s);
         return false;
     }

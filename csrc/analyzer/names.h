@@ -19,11 +19,14 @@
 #ifndef ZN_ANALYZER_NAMES_H
 #define ZN_ANALYZER_NAMES_H
 
+#include "analyzer/name_store.h"
+#include "analyzer/quic_facts.h"
+#include "analyzer/roles.h"
+#include "anonymity/votes.h"
 #include "flow/reassembly.h"
 #include "proto/h2.h"
 #include "proto/quic.h"
 #include "proto/tls.h"
-#include "release/gate.h"
 
 /* What a flow was recognised as: zn_flow.protocol. */
 enum {
@@ -54,9 +57,10 @@ typedef enum zn_parse_state {
 #define ZN_NAMES_TRIES 15 /* segments of an unrecognised flow whose start is looked at */
 
 typedef struct zn_names {
-    const zn_policy *policy;
+    const zn_roles *roles;
     zn_stats *stats;
-    zn_gate *gate;
+    zn_flow_table *flows;
+    zn_votes *votes;
     zn_name_store *name_store;
     zn_stream_pool streams;
     zn_slab header_tables; /* zn_hpack of HTTP/2 connections */
@@ -68,7 +72,7 @@ typedef struct zn_names {
     zn_quic_crypto_frames crypto_frames; /* of the Initial at hand */
 } zn_names;
 
-/* policy, stats, gate and book of *names are set; makes the rest for max_flows flows. 0, or a
+/* roles, stats, flows, votes and name_store of *names are set; makes the rest for max_flows flows. 0, or a
  * negative zn_err. */
 int zn_names_init(zn_names *names, uint32_t max_flows, zn_error *err);
 void zn_names_fini(zn_names *names);

@@ -43,8 +43,8 @@ void zn_names_quic_hello(const zn_packet_context *s, const zn_tls_hello *hello)
     q->facts.ech_bytes = hello->ech_bytes;
     if (raw.n == 0 || q->facts.agent != 0)
         return;
-    may_be_disclosed = encode(raw, &text) && zn_policy_may_vote(s->names->policy, s->f);
-    q->facts.agent = zn_secondary_observed(s->names->gate, ZN_VOTE_AGENT, &text, may_be_disclosed);
+    may_be_disclosed = encode(raw, &text) && zn_roles_may_vote(s->names->roles, s->f);
+    q->facts.agent = zn_secondary_observed(s->names, ZN_VOTE_AGENT, &text, may_be_disclosed);
     q->agent_waits = q->facts.agent != 0;
     zn_names_quic_agent(s);
 }
@@ -53,7 +53,7 @@ void zn_names_quic_agent(const zn_packet_context *s)
 {
     const zn_quic_state *q = &zn_names_datagram(s->names, s->f)->quic;
     if (q->agent_waits)
-        (void)zn_secondary_vote(s->names->gate, ZN_VOTE_AGENT, s->p->t_ns, s->flow, q->facts.agent);
+        (void)zn_secondary_vote(s->names, ZN_VOTE_AGENT, s->p->t_ns, s->flow, q->facts.agent);
 }
 
 void zn_names_quic_note(zn_quic_state *q, const zn_quic_packet *packet, bool from_client)

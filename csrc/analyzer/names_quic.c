@@ -296,7 +296,7 @@ bool zn_names_quic_begins(const zn_packet_context *s)
 void zn_names_quic_closed(zn_names *names, zn_flow *f)
 {
     const zn_quic_state *q = &zn_names_datagram(names, f)->quic;
-    zn_secondary_closed(names->gate, ZN_VOTE_AGENT, q->facts.agent);
+    zn_secondary_closed(names, ZN_VOTE_AGENT, q->facts.agent);
     if (!q->done)
         zn_names_rejected(names, f, ZN_SOURCE_QUIC,
                           q->foreign && !q->opened ? ZN_STAT_SUPPRESSED_QUIC_VERSION

@@ -231,10 +231,10 @@ static bool acknowledges_server(const zn_packet_context *s)
     const zn_flow *f = s->f;
     const zn_flow_side *server = &f->side[1 - f->client];
     const zn_flow_retransmissions *again =
-        zn_flow_retransmissions_of(s->names->gate->flows, f, 1u - f->client);
+        zn_flow_retransmissions_of(s->names->flows, f, 1u - f->client);
     uint64_t sent = server->bytes - (again != NULL ? again->bytes : 0);
     uint32_t beyond = s->p->ack - (server->isn + 1 + (uint32_t)sent) + ACK_BEYOND_MAX;
-    if (!s->names->policy->established || f->midstream)
+    if (!s->names->roles->established || f->midstream)
         return true;
     return (s->p->tcp_flags & ZN_TCP_ACK) != 0 && beyond <= 2u * ACK_BEYOND_MAX;
 }

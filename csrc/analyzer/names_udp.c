@@ -11,7 +11,7 @@ static void found_answer(const zn_packet_context *s, const zn_dns_question *q)
     if (q->name_odd ||
         zn_hostname_normalize((zn_span){q->name, q->name_bytes}, &host) == ZN_HOST_INVALID)
         return;
-    id = zn_gate_name_id(names->gate, &host);
+    id = zn_votes_id(names->votes, ZN_VOTE_NAME, zn_hostname_span(&host));
     for (uint32_t entry = s->f->names; entry != 0;
          entry = zn_name_store_at(names->name_store, entry)->next) {
         const zn_name_entry *e = zn_name_store_at(names->name_store, entry);

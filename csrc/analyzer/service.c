@@ -2,9 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyzer/service.h"
 
+#include "analyzer/kinds.h"
 #include "proto/dns.h"
 #include "proto/service_signature.h"
-#include "release/record.h"
 
 #define ANSWER_PACKETS 60u /* of a flow whose first word waits for its answer */
 #define RTP_PORT_MIN 1025  /* RTP goes between ports that no service has to itself */

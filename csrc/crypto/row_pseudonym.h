@@ -12,8 +12,10 @@
 #ifndef ZN_CRYPTO_ROW_PSEUDONYM_H
 #define ZN_CRYPTO_ROW_PSEUDONYM_H
 
-#include "release/row.h"
+#include "util/cursor.h"
 #include "util/hash.h"
+
+#define ZN_PSEUDONYM_CHARS 32 /* 128 bits in hexadecimal */
 
 typedef struct zn_row_pseudonym zn_row_pseudonym;
 

@@ -28,28 +28,30 @@ static int check_config(const zn_engine_config *config, zn_error *err)
 
 static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *err)
 {
-    zn_policy *p = &e->policy;
-    p->z = config->z;
-    p->release_all = config->z == 1 && config->z_max <= 1;
-    p->window_ns = config->window_ns;
-    p->rotate_ns = config->rotate_ns;
-    p->established = config->established;
-    p->dns_votes = config->dns_votes;
-    p->exact = config->exact;
-    p->keep_client_port = config->keep_client_port;
-    p->dn_hunter = config->dn_hunter;
-    p->user_v4_bits = config->user_v4_bits;
-    p->user_v6_bits = config->user_v6_bits;
-    p->internal = zn_policy_private_nets(&p->internal_count);
+    zn_roles *roles = &e->roles;
+    zn_policy *policy = &e->policy;
+    policy->roles = roles;
+    policy->z = config->z;
+    policy->window_ns = config->window_ns;
+    policy->exact = config->exact;
+    policy->keep_client_port = config->keep_client_port;
+    roles->release_all = config->z == 1 && config->z_max <= 1;
+    roles->rotate_ns = config->rotate_ns;
+    roles->established = config->established;
+    roles->dns_votes = config->dns_votes;
+    roles->dn_hunter = config->dn_hunter;
+    roles->user_v4_bits = config->user_v4_bits;
+    roles->user_v6_bits = config->user_v6_bits;
+    roles->internal = zn_roles_private_nets(&roles->internal_count);
     if (config->internal != NULL) {
         size_t bytes = (config->internal_count + 1) * sizeof(zn_net);
         e->internal = zn_heap_alloc(bytes);
         if (e->internal == NULL)
             return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the internal networks");
         memcpy(e->internal, config->internal, config->internal_count * sizeof(zn_net));
-        p->internal_is_set = true;
-        p->internal = e->internal;
-        p->internal_count = config->internal_count;
+        roles->internal_is_set = true;
+        roles->internal = e->internal;
+        roles->internal_count = config->internal_count;
     }
     e->split_ns = config->split_ns;
     e->max_flows = config->max_flows;
@@ -62,36 +64,38 @@ static int init_never(zn_engine *e, const zn_engine_config *config, zn_error *er
     int rc;
     if (config->never_count == 0)
         return 0;
-    rc = zn_never_list_init(&e->policy.never, (uint32_t)config->never_count, err);
+    rc = zn_never_list_init(&e->roles.never, (uint32_t)config->never_count, err);
     for (size_t i = 0; i < config->never_count && rc == 0; i++)
-        zn_never_list_add(&e->policy.never, config->never[i]);
+        zn_never_list_add(&e->roles.never, config->never[i]);
     return rc;
 }
 
 static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err)
 {
     zn_gate_limits limits = {config->max_tuples, config->max_attributes, MAX_CLIENTS,
-                             ZN_ENGINE_BATCH_VOTES,
                              config->z_max > config->z ? config->z_max : config->z};
     zn_ztable_config counted = zn_ztable_default_config(1, config->window_ns);
     int rc = zn_name_store_init(&e->name_store, config->max_flows + ZN_FLOW_SPARE, err);
-    e->gate.policy = e->names.policy = e->resolved.policy = &e->policy;
+    e->gate.policy = &e->policy;
+    e->names.roles = e->dn_hunter.roles = &e->roles;
     e->gate.clock = &e->clock;
     e->gate.stats = e->names.stats = &e->stats;
     e->gate.name_store = e->names.name_store = &e->name_store;
     e->decoder.flows = e->flows;
-    e->gate.flows = e->resolved.flows = e->flows;
-    e->gate.resolved = &e->resolved;
+    e->gate.flows = e->names.flows = e->dn_hunter.flows = e->flows;
+    e->gate.dn_hunter = &e->dn_hunter;
     e->gate.popularity = &e->popularity;
     counted.max_tuples = config->max_tuples;
     counted.max_attributes = config->max_attributes;
-    e->names.gate = &e->gate;
+    e->gate.votes = e->names.votes = &e->votes;
+    if (rc == 0)
+        rc = zn_votes_init(&e->votes, ZN_ENGINE_BATCH_VOTES, err);
     if (rc == 0)
         rc = zn_gate_init(&e->gate, &limits, err);
     if (rc == 0 && config->popularity)
         rc = zn_popularity_init(&e->popularity, &counted, err);
     if (rc == 0)
-        rc = zn_dn_hunter_init(&e->resolved, config->max_flows + ZN_FLOW_SPARE, err);
+        rc = zn_dn_hunter_init(&e->dn_hunter, config->max_flows + ZN_FLOW_SPARE, err);
     if (rc == 0)
         rc = zn_names_init(&e->names, config->max_flows + ZN_FLOW_SPARE, err);
     return rc;
@@ -147,13 +151,14 @@ void zn_engine_close(zn_engine *e)
     zn_outputs_fini(&e->outputs);
     zn_names_fini(&e->names);
     zn_gate_fini(&e->gate);
+    zn_votes_fini(&e->votes);
     zn_popularity_fini(&e->popularity);
-    zn_dn_hunter_fini(&e->resolved);
+    zn_dn_hunter_fini(&e->dn_hunter);
     zn_name_store_fini(&e->name_store);
     zn_flow_table_close(e->flows);
     zn_packet_decoder_fini(&e->decoder);
     zn_keys_close(e->keys);
-    zn_never_list_fini(&e->policy.never);
+    zn_never_list_fini(&e->roles.never);
     zn_heap_free(e->internal);
     zn_wipe(e, sizeof *e);
     zn_block_free(e, sizeof *e);
@@ -221,7 +226,7 @@ bool zn_engine_time_range(const zn_engine *e, int64_t *first_ns, int64_t *last_n
 size_t zn_engine_memory(const zn_engine *e)
 {
     size_t bytes = sizeof *e + zn_flow_memory(e->flows) + zn_gate_memory(&e->gate) +
-                   zn_popularity_memory(&e->popularity) + zn_dn_hunter_memory(&e->resolved) +
+                   zn_popularity_memory(&e->popularity) + zn_dn_hunter_memory(&e->dn_hunter) +
                    zn_name_store_memory(&e->name_store) + zn_names_memory(&e->names) +
                    zn_defrag_memory(e->decoder.defrag) +
                    (e->pool != NULL ? zn_decode_ahead_memory() + zn_async_writer_memory() : 0);

@@ -44,8 +44,8 @@ static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error 
     int64_t epoch;
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_CRYPTO);
     if (f->midstream)
-        zn_policy_guess_client(&e->policy, f, p);
-    zn_policy_place(&e->policy, e->flows, f, p, known_as);
+        zn_roles_guess_client(&e->roles, f, p);
+    zn_roles_place(&e->roles, e->flows, f, p, known_as);
     e->stats.n[ZN_STAT_FLOWS_INTERNAL_BOTH] += f->internal[0] && f->internal[1];
     for (unsigned i = 0; i < 2; i++) {
         if (i != f->client && !f->internal[i] && !either)
@@ -55,9 +55,9 @@ static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error 
                            "the crypto library could not encrypt an address");
         if (!zn_addr_is_special(&known_as[i])) /* whoever turns out to be the client */
             zn_flow_set_pseudonym(e->flows, f, i, &pseudonym);
-        zn_flow_set_epoch(e->flows, f, epoch, e->policy.rotate_ns);
+        zn_flow_set_epoch(e->flows, f, epoch, e->roles.rotate_ns);
     }
-    if (!zn_gate_vote(&e->gate, ZN_VOTE_CLIENT, f->first_ns, flow, 0))
+    if (!zn_votes_cast(&e->votes, ZN_VOTE_CLIENT, f->first_ns, flow, 0))
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "a batch held more votes than there is room for");
     return 0;
 }
@@ -83,7 +83,7 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
         if (rc == 0)
             rc = zn_keys_rebase(e->keys, t_ns, err);
         zn_gate_rebase(&e->gate, zn_keys_epoch(e->keys, t_ns));
-        zn_dn_hunter_clear(&e->resolved);
+        zn_dn_hunter_clear(&e->dn_hunter);
         return rc;
     }
     return 0;
@@ -123,7 +123,7 @@ __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *
         rc = place_flow(e, flow, p, err);
         if (rc != 0)
             return rc;
-        zn_dn_hunter_opened(&e->resolved, f);
+        zn_dn_hunter_opened(&e->dn_hunter, f);
     }
     zn_service_count(f);
     if (ZN_LIKELY(zn_beyond(f, l, p))) {
@@ -138,11 +138,11 @@ __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *
         if (p->tuple.proto == ZN_PROTO_TCP)
             zn_layer7_packet(&e->names, flow, f, p);
         else
-            zn_dn_hunter_packet(&e->resolved, flow, f, p);
+            zn_dn_hunter_packet(&e->dn_hunter, flow, f, p);
     }
     if (ZN_UNLIKELY(f->client != client)) { /* who looked up whom is another question now */
-        zn_dn_hunter_forget(&e->resolved, f);
-        zn_dn_hunter_opened(&e->resolved, f);
+        zn_dn_hunter_forget(&e->dn_hunter, f);
+        zn_dn_hunter_opened(&e->dn_hunter, f);
     }
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_FLOWS);
     return 0;
@@ -197,7 +197,7 @@ static inline uint32_t probe(const zn_engine *e, const zn_flow_places *places, c
 {
     uint32_t guess = zn_flow_probe(places, p);
     if (ZN_UNLIKELY(guess == 0))
-        zn_dn_hunter_prefetch(&e->resolved, p);
+        zn_dn_hunter_prefetch(&e->dn_hunter, p);
     return guess;
 }
 
@@ -236,8 +236,7 @@ static int feed_group(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_DECODE);
     packets = d == NULL ? zn_packet_decoder_take(&e->decoder, frames + at, n, packet)
                         : zn_packet_decoder_join(&e->decoder, frames, d, at, n, packet);
-    rc = e->gate.vote_count + GROUP_VOTES > e->gate.vote_cap ? zn_engine_flush_votes(e, false, err)
-                                                             : 0;
+    rc = e->votes.n + GROUP_VOTES > e->votes.cap ? zn_engine_flush_votes(e, false, err) : 0;
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_FLOWS);
     if (rc == 0 && e->batched % GROUP == 0)
         rc = evict_flows(e, err);

@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 #include "engine/packet_decoder.h"
 #include "engine/profile_stage.h"
+#include "release/gate.h"
 #include "util/clock.h"
 
 #define ZN_ENGINE_BATCH 1024
@@ -19,14 +20,16 @@
 
 struct zn_engine {
     zn_stats stats;
+    zn_roles roles;
     zn_policy policy;
     zn_net *internal;
     zn_clock clock;
     zn_keys *keys;
     zn_flow_table *flows;
     zn_name_store name_store;
-    zn_dn_hunter resolved;
+    zn_dn_hunter dn_hunter;
     zn_popularity popularity;
+    zn_votes votes;
     zn_gate gate;
     zn_names names;
     zn_outputs outputs;

@@ -31,7 +31,7 @@ static void write_flow(zn_engine *e, uint32_t flow, uint64_t decode_ahead)
     zn_record *record = &e->record;
     zn_names_flow_closed(&e->names, flow, f);
     zn_layer7_closed(&e->names, f);
-    if (e->gate.vote_count != 0)
+    if (e->votes.n != 0)
         decide(e);
     zn_gate_flow_closed(&e->gate, f);
     if (e->writes_async)
@@ -49,7 +49,7 @@ static void write_flow(zn_engine *e, uint32_t flow, uint64_t decode_ahead)
     }
     zn_names_forget(&e->names, f);
     zn_layer7_forget(&e->names, f);
-    zn_dn_hunter_forget(&e->resolved, f);
+    zn_dn_hunter_forget(&e->dn_hunter, f);
     zn_name_store_forget(&e->name_store, f);
     zn_flow_emitted(e->flows, flow);
 }

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/field_copy.h"
 
-#include "packet/packet.h"
+#include "util/protocol.h"
 
 _Static_assert(sizeof(zn_name_source) == sizeof(int) && sizeof(zn_name_status) == sizeof(int) &&
                    sizeof(zn_disclosure) == sizeof(int) && sizeof(zn_ech) == sizeof(int),

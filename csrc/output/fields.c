@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/fields.h"
 
-#include "packet/packet.h"
+#include "util/protocol.h"
 
 #define NAME_MAX_BYTES 32
 

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/tstat_log.h"
 
-#include "packet/packet.h"
+#include "util/protocol.h"
 
 #define EVERY_SET (ZN_SET_E2E | ZN_SET_LAYER7 | ZN_SET_P2P | ZN_SET_OPTIONS)
 #define ADVANCED_SET 16 /* Tstat counts it among all sets, although it has no columns */

@@ -12,9 +12,7 @@
 
 #include "util/addr.h"
 #include "util/cursor.h"
-
-#define ZN_PROTO_TCP 6
-#define ZN_PROTO_UDP 17
+#include "util/protocol.h"
 
 enum {
     ZN_TCP_FIN = 0x01,

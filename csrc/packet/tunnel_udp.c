@@ -7,7 +7,7 @@
  * own: the packet is then the plain datagram.
  */
 #include "packet/layers.h"
-#include "proto/dns.h"
+#include "util/protocol.h"
 
 #define NOT_THIS ZN_STAT_DROP_ENCAPSULATION_MALFORMED
 

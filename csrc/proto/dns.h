@@ -9,7 +9,6 @@
 
 #include "util/cursor.h"
 
-#define ZN_DNS_PORT 53
 /* Of one message: one is sent; probes of several are known, thousands are no DNS. */
 #define ZN_DNS_QUESTIONS_MAX 16u
 #define ZN_DNS_NAME_MAX                                                                            \

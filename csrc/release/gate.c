@@ -4,23 +4,15 @@
 
 #include "analyzer/secondary.h"
 
-#include <stdlib.h>
-
 #define LAST_VOTES 512u /* flows whose last vote is at hand while a batch is hashed */
-
-/* Namespaces of attributes: a hostname and an address never share a count. */
-enum { DOMAIN_NAME = 'n', DOMAIN_ADDR = 'a', DOMAIN_CERTIFICATE = 'c', DOMAIN_AGENT = 'u' };
 
 static int alloc_batch(zn_gate *g, size_t n, zn_error *err)
 {
-    g->vote_cap = n;
-    g->votes = zn_block_alloc(n * sizeof *g->votes);
     g->asked = zn_block_alloc(n * sizeof *g->asked);
     g->asked_votes = zn_block_alloc(n * sizeof *g->asked_votes);
     g->answers = zn_block_alloc(n);
     g->releases = zn_block_alloc(n * sizeof *g->releases);
-    if (g->votes == NULL || g->asked == NULL || g->asked_votes == NULL || g->answers == NULL ||
-        g->releases == NULL)
+    if (g->asked == NULL || g->asked_votes == NULL || g->answers == NULL || g->releases == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a batch of %zu votes", n);
     return 0;
 }
@@ -28,32 +20,30 @@ static int alloc_batch(zn_gate *g, size_t n, zn_error *err)
 int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err)
 {
     zn_ztable_config table = zn_ztable_default_config(g->policy->z, g->policy->window_ns);
-    int rc = zn_hash_key_random(&g->id_key, err);
+    int rc;
     table.keep = limits->keep; /* the z most recent users decide exactly */
     table.max_tuples = limits->max_tuples;
     table.max_attributes = limits->max_attributes;
-    g->votes_in_order = true;
     g->z_since_ns = INT64_MIN;
     g->z_highest = g->policy->z;
-    if (rc == 0)
-        rc = zn_ztable_open(&g->table, &table, err);
+    rc = zn_ztable_open(&g->table, &table, err);
     for (unsigned i = 0; i < 2 && rc == 0; i++)
         rc = zn_addr_set_init(&g->clients[i], limits->max_clients, err);
     g->clients[1].key = g->clients[0].key; /* one hash for both */
     if (rc == 0)
         rc = zn_addr_set_init(&g->users, limits->max_clients, err);
     if (rc == 0)
-        rc = alloc_batch(g, limits->batch_votes, err);
+        rc = alloc_batch(g, g->votes->cap, err);
     return rc;
 }
 
 void zn_gate_fini(zn_gate *g)
 {
-    zn_block_free(g->votes, g->vote_cap * sizeof *g->votes);
-    zn_block_free(g->asked, g->vote_cap * sizeof *g->asked);
-    zn_block_free(g->asked_votes, g->vote_cap * sizeof *g->asked_votes);
-    zn_block_free(g->answers, g->vote_cap);
-    zn_block_free(g->releases, g->vote_cap * sizeof *g->releases);
+    size_t cap = g->votes != NULL ? g->votes->cap : 0;
+    zn_block_free(g->asked, cap * sizeof *g->asked);
+    zn_block_free(g->asked_votes, cap * sizeof *g->asked_votes);
+    zn_block_free(g->answers, cap);
+    zn_block_free(g->releases, cap * sizeof *g->releases);
     for (unsigned i = 0; i < 2; i++)
         zn_addr_set_fini(&g->clients[i]);
     zn_addr_set_fini(&g->users);
@@ -67,25 +57,9 @@ size_t zn_gate_memory(const zn_gate *g)
            zn_addr_set_memory(&g->clients[1]) + zn_addr_set_memory(&g->users);
 }
 
-zn_id zn_gate_name_id(const zn_gate *g, const zn_hostname *name)
-{
-    return zn_hash128(&g->id_key, DOMAIN_NAME, name->text, name->n);
-}
-
-zn_id zn_gate_secondary_id(const zn_gate *g, zn_vote_kind kind, const zn_hostname *text)
-{
-    uint8_t domain = kind == ZN_VOTE_AGENT ? DOMAIN_AGENT : DOMAIN_CERTIFICATE;
-    return zn_hash128(&g->id_key, domain, text->text, text->n);
-}
-
-zn_id zn_gate_addr_id(const zn_gate *g, const zn_addr *server)
-{
-    return zn_hash128(&g->id_key, DOMAIN_ADDR, server->byte, sizeof server->byte);
-}
-
 bool zn_gate_is_shared(const zn_gate *g, zn_id attribute)
 {
-    return g->policy->release_all ||
+    return g->policy->roles->release_all ||
            zn_ztable_count_at(g->table, attribute, g->clock->now_ns) >= g->policy->z;
 }
 
@@ -95,7 +69,7 @@ static zn_addr user_of(const zn_gate *g, const zn_flow *f)
     const zn_addr *real = zn_flow_user(g->flows, f);
     zn_addr cut = {{0}};
     if (!zn_addr_is_special(real))
-        cut = zn_addr_cut(real, g->policy->user_v4_bits, g->policy->user_v6_bits);
+        cut = zn_addr_cut(real, g->policy->roles->user_v4_bits, g->policy->roles->user_v6_bits);
     return cut;
 }
 
@@ -103,31 +77,6 @@ static uint64_t user_hash(const zn_gate *g, const zn_flow *f)
 {
     zn_addr user = user_of(g, f);
     return zn_addr_set_hash(&g->users, &user);
-}
-
-bool zn_gate_vote(zn_gate *g, zn_vote_kind kind, int64_t t_ns, uint32_t flow, uint32_t entry)
-{
-    zn_vote *v;
-    if (g->vote_count == g->vote_cap)
-        return false;
-    v = &g->votes[g->vote_count];
-    v->t_ns = t_ns;
-    v->order = (uint32_t)g->vote_count;
-    v->flow = flow;
-    v->entry = entry;
-    v->kind = kind;
-    if (g->vote_count != 0 && t_ns < g->votes[g->vote_count - 1].t_ns)
-        g->votes_in_order = false;
-    g->vote_count++;
-    return true;
-}
-
-static int by_time(const void *left, const void *right)
-{
-    const zn_vote *a = left, *b = right;
-    if (a->t_ns != b->t_ns)
-        return a->t_ns < b->t_ns ? -1 : 1;
-    return a->order < b->order ? -1 : 1;
 }
 
 uint64_t zn_gate_client_hash(const zn_gate *g, const zn_addr *a)
@@ -146,7 +95,7 @@ static void add_client(zn_gate *g, const zn_flow *f, uint64_t address)
 
 void zn_gate_flow_closed(zn_gate *g, const zn_flow *f)
 {
-    int64_t begins_ns = g->clients_epoch * g->policy->rotate_ns;
+    int64_t begins_ns = g->clients_epoch * g->policy->roles->rotate_ns;
     if (f->first_ns < begins_ns && f->last_ns >= begins_ns)
         add_client(g, f, zn_gate_client_hash(g, &f->tuple.addr[f->client]));
 }
@@ -172,10 +121,10 @@ static void begin_epoch(zn_gate *g, int64_t epoch)
     zn_addr_set older = g->clients[1];
     for (uint32_t n = zn_flow_after(g->flows, 0); n != 0; n = zn_flow_after(g->flows, n)) {
         zn_flow *f = zn_flow_at(g->flows, n);
-        if (zn_flow_epoch(g->flows, f, g->policy->rotate_ns) >= g->clients_epoch)
+        if (zn_flow_epoch(g->flows, f, g->policy->roles->rotate_ns) >= g->clients_epoch)
             continue;
         withhold_server(g, f);
-        if (f->end == ZN_FLOW_OPEN || f->last_ns >= g->clients_epoch * g->policy->rotate_ns)
+        if (f->end == ZN_FLOW_OPEN || f->last_ns >= g->clients_epoch * g->policy->roles->rotate_ns)
             add_client(g, f, zn_gate_client_hash(g, &f->tuple.addr[f->client]));
     }
     g->clients[1] = g->clients[0];
@@ -187,7 +136,7 @@ static void begin_epoch(zn_gate *g, int64_t epoch)
 
 static void mark_client(zn_gate *g, const zn_flow *f, const zn_vote *v)
 {
-    int64_t epoch = zn_flow_epoch(g->flows, f, g->policy->rotate_ns);
+    int64_t epoch = zn_flow_epoch(g->flows, f, g->policy->roles->rotate_ns);
     if (epoch > g->clients_epoch)
         begin_epoch(g, epoch);
     add_client(g, f, v->address);
@@ -222,14 +171,14 @@ void zn_gate_rebase(zn_gate *g, int64_t epoch)
 static void hash_votes(zn_gate *g)
 {
     uint32_t last[LAST_VOTES] = {0}; /* by the flow's number: which vote, from 1 on; 0: none */
-    for (size_t i = 0; i < g->vote_count; i++) {
-        zn_vote *v = &g->votes[i];
+    for (size_t i = 0; i < g->votes->n; i++) {
+        zn_vote *v = &g->votes->at[i];
         const zn_flow *f = zn_flow_at(g->flows, v->flow);
         bool marks = v->kind == ZN_VOTE_CLIENT;
         uint32_t before = last[v->flow % LAST_VOTES];
         last[v->flow % LAST_VOTES] = (uint32_t)i + 1;
-        if (before != 0 && g->votes[before - 1].flow == v->flow)
-            v->user = g->votes[before - 1].user;
+        if (before != 0 && g->votes->at[before - 1].flow == v->flow)
+            v->user = g->votes->at[before - 1].user;
         else
             v->user = zn_flow_has_user(f) ? user_hash(g, f) : 0;
         if (!marks && v->kind != ZN_VOTE_ADDR)
@@ -243,11 +192,11 @@ static void hash_votes(zn_gate *g)
 /* The server's address may be an attribute at all. */
 static bool addr_may_vote(zn_gate *g, const zn_flow *f, const zn_vote *v)
 {
-    const zn_policy *policy = g->policy;
+    const zn_roles *roles = g->policy->roles;
     const zn_addr *server = &f->tuple.addr[1 - f->client];
     zn_addr carried = zn_addr_carried(server);
     if (f->internal[1 - f->client] || zn_addr_is_special(server) || zn_addr_is_special(&carried) ||
-        zn_nets_contain(policy->internal, policy->internal_count, &carried))
+        zn_nets_contain(roles->internal, roles->internal_count, &carried))
         return false;
     if (g->clients[0].full || g->clients[1].full)
         g->stats->n[ZN_STAT_ADDR_CLIENT_SET_INCOMPLETE]++;
@@ -259,8 +208,8 @@ static size_t ask(zn_gate *g)
 {
     size_t n = 0;
     hash_votes(g);
-    for (size_t i = 0; i < g->vote_count; i++) {
-        const zn_vote *v = &g->votes[i];
+    for (size_t i = 0; i < g->votes->n; i++) {
+        const zn_vote *v = &g->votes->at[i];
         zn_flow *f = zn_flow_at(g->flows, v->flow);
         const zn_addr *server = &f->tuple.addr[1 - f->client];
         zn_observation *o = &g->asked[n];
@@ -274,8 +223,9 @@ static size_t ask(zn_gate *g)
         }
         o->t_ns = v->t_ns;
         o->user = v->user;
-        o->attribute = v->kind == ZN_VOTE_ADDR ? zn_gate_addr_id(g, server)
-                                               : zn_name_store_at(g->name_store, v->entry)->id;
+        o->attribute = v->kind == ZN_VOTE_ADDR
+                           ? zn_votes_id(g->votes, ZN_VOTE_ADDR, zn_addr_span(server))
+                           : zn_name_store_at(g->name_store, v->entry)->id;
         g->asked_votes[n++] = (uint32_t)i;
     }
     return n;
@@ -328,6 +278,17 @@ static void finish_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decis
     out->source = (zn_name_source)e->source;
 }
 
+static void finish_secondary(zn_gate *g, const zn_vote *v, bool release)
+{
+    if (!release) {
+        zn_secondary_suppress(g->name_store, g->stats, v->kind, v->entry);
+        return;
+    }
+    zn_name_store_at(g->name_store, v->entry)->state = ZN_ENTRY_RELEASED;
+    g->stats
+        ->n[v->kind == ZN_VOTE_AGENT ? ZN_STAT_AGENTS_RELEASED : ZN_STAT_CERTIFICATES_RELEASED]++;
+}
+
 int zn_gate_set_z(zn_gate *g, uint32_t z, int64_t since_ns, zn_error *err)
 {
     int rc = zn_ztable_set_z(g->table, z, err);
@@ -357,26 +318,25 @@ void zn_gate_decide(zn_gate *g)
 {
     size_t n;
     g->release_count = 0;
-    if (!g->votes_in_order)
-        qsort(g->votes, g->vote_count, sizeof *g->votes, by_time);
+    zn_votes_sort(g->votes);
     n = ask(g);
     ask_table(g, n);
     for (size_t i = 0; i < n; i++) {
-        const zn_vote *v = &g->votes[g->asked_votes[i]];
+        const zn_vote *v = &g->votes->at[g->asked_votes[i]];
         zn_flow *f = zn_flow_at(g->flows, v->flow);
         /* Everything is everything, also what the table could not place. */
-        zn_decision decision = g->policy->release_all ? ZN_RELEASE : (zn_decision)g->answers[i];
+        zn_decision decision =
+            g->policy->roles->release_all ? ZN_RELEASE : (zn_decision)g->answers[i];
         if (v->kind == ZN_VOTE_NAME) {
             zn_popularity_see(g->popularity, &g->asked[i]);
             finish_name(g, v, f, decision);
         } else if (v->kind == ZN_VOTE_CERTIFICATE || v->kind == ZN_VOTE_AGENT) {
-            zn_secondary_decided(g, v->kind, v->entry, decision == ZN_RELEASE);
+            finish_secondary(g, v, decision == ZN_RELEASE);
         } else {
             finish_addr(g, f, decision == ZN_RELEASE);
         }
     }
-    g->vote_count = 0;
-    g->votes_in_order = true;
+    zn_votes_clear(g->votes);
 }
 
 const zn_release *zn_gate_releases(const zn_gate *g, size_t *count)

@@ -16,53 +16,32 @@
 #include "analyzer/quic_facts.h"
 #include "anonymity/addr_set.h"
 #include "anonymity/popularity.h"
+#include "anonymity/votes.h"
 #include "anonymity/ztable.h"
 #include "release/policy.h"
+#include "release/record.h"
 #include "util/clock.h"
 #include "util/stats.h"
-
-typedef enum zn_vote_kind {
-    ZN_VOTE_CLIENT,      /* the flow's client address is a client's */
-    ZN_VOTE_ADDR,        /* the flow's user reached its server */
-    ZN_VOTE_NAME,        /* the flow's user exposed a name */
-    ZN_VOTE_CERTIFICATE, /* the flow's user was shown a certificate */
-    ZN_VOTE_AGENT        /* the flow's user told its user agent */
-} zn_vote_kind;
-
-typedef struct zn_vote {
-    int64_t t_ns;
-    uint32_t order; /* of arrival: ties keep it */
-    uint32_t flow;
-    uint32_t entry; /* ZN_VOTE_NAME, ZN_VOTE_CERTIFICATE, ZN_VOTE_AGENT: the text */
-    zn_vote_kind kind;
-    uint64_t user,
-        address; /* hashes, while the votes are decided: of the user, and among clients */
-} zn_vote;
-
-/* Decision on a flow's server address: zn_flow.addr_vote. */
-enum { ZN_ADDR_PENDING, ZN_ADDR_VOTED, ZN_ADDR_RELEASED, ZN_ADDR_SUPPRESSED };
 
 typedef struct zn_gate {
     const zn_policy *policy;
     const zn_clock *clock; /* of packets: the z-table's moves with votes only */
-    zn_flow_table *flows;  /* borrowed from the engine, as are clock, book, resolved and stats */
+    zn_flow_table
+        *flows; /* borrowed from the engine, as are clock, name_store, dn_hunter and stats */
     zn_name_store *name_store;
-    const zn_dn_hunter *resolved;
+    const zn_dn_hunter *dn_hunter;
     zn_stats *stats;
     zn_popularity *popularity; /* borrowed too: counts what names are decided */
     zn_ztable *table;
-    int64_t z_since_ns; /* when z last changed; INT64_MIN: never */
-    uint32_t z_highest; /* so far */
-    zn_hash_key id_key;
+    int64_t z_since_ns;     /* when z last changed; INT64_MIN: never */
+    uint32_t z_highest;     /* so far */
     zn_addr_set clients[2]; /* of this epoch and the one before */
     int64_t clients_epoch;
     int64_t clients_since[2]; /* [0]: of epochs from this one on all clients are in clients[0]; [1]:
                                  in the two together */
     zn_addr_set
         users; /* of the whole run, for the summary only; its hashes are the z-table's users */
-    zn_vote *votes;
-    size_t vote_count, vote_cap;
-    bool votes_in_order;
+    zn_votes *votes; /* borrowed from the engine */
     zn_observation *asked;
     uint32_t *asked_votes;
     uint8_t *answers;
@@ -72,28 +51,18 @@ typedef struct zn_gate {
 
 typedef struct zn_gate_limits {
     uint32_t max_tuples, max_attributes, max_clients;
-    uint32_t batch_votes; /* votes one batch may hold */
-    uint32_t keep;        /* most recent users kept per attribute: the largest z there will be */
+    uint32_t keep; /* most recent users kept per attribute: the largest z there will be */
 } zn_gate_limits;
 
-/* policy, clock, flows, book, resolved, stats and popularity of *g are set; makes the rest. 0, or a
+/* policy, clock, flows, name_store, dn_hunter, stats, popularity and votes of *g are set; makes the rest. 0, or a
  * negative zn_err. */
 int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err);
 void zn_gate_fini(zn_gate *g);
 /* Bytes of memory that the z-table and the sets of clients have touched. */
 size_t zn_gate_memory(const zn_gate *g);
 
-/* Identity of a normalised name. */
-zn_id zn_gate_name_id(const zn_gate *g, const zn_hostname *name);
-/* Identity of a text in the namespace of ZN_VOTE_CERTIFICATE or ZN_VOTE_AGENT, of which none shares
- * a count with another. */
-zn_id zn_gate_secondary_id(const zn_gate *g, zn_vote_kind kind, const zn_hostname *text);
-/* Identity of a server's address. */
-zn_id zn_gate_addr_id(const zn_gate *g, const zn_addr *server);
 /* At least z users expose the attribute in the window that ends now; true for all at z = 1. */
 bool zn_gate_is_shared(const zn_gate *g, zn_id attribute);
-/* Casts a vote in this batch; false when the batch has no room. */
-bool zn_gate_vote(zn_gate *g, zn_vote_kind kind, int64_t t_ns, uint32_t flow, uint32_t entry);
 /* Decides every vote cast since the last call. */
 void zn_gate_decide(zn_gate *g);
 /* What was released by the last zn_gate_decide, in time order; borrows until the next. */

@@ -149,7 +149,7 @@ static void coarsen_side(zn_record_side *r)
 static void coarsen(const zn_gate *g, zn_record *r)
 {
     r->coarse = true;
-    if (g->policy->rotate_ns % COARSE_TIME_NS != 0) /* an epoch would say when in a minute */
+    if (g->policy->roles->rotate_ns % COARSE_TIME_NS != 0) /* an epoch would say when in a minute */
         r->epoch = 0;
     coarsen_side(&r->client);
     coarsen_side(&r->server);
@@ -265,7 +265,7 @@ static void fill_flow(const zn_gate *g, const zn_flow *f, zn_record *r)
     r->connection_type = zn_service_connection(f);
     r->http_method = r->connection_type == ZN_CONNECTION_HTTP ? f->http_method : 0;
     r->ech = f->ech_offered ? ZN_ECH_OFFERED : ZN_ECH_NONE;
-    r->epoch = zn_flow_epoch(g->flows, f, g->policy->rotate_ns);
+    r->epoch = zn_flow_epoch(g->flows, f, g->policy->roles->rotate_ns);
     r->first_ns = f->first_ns;
     r->last_ns = f->last_ns;
     fill_name(g, f, r);
@@ -276,7 +276,7 @@ static void fill_flow(const zn_gate *g, const zn_flow *f, zn_record *r)
 bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, uint64_t ahead,
                     zn_record *r)
 {
-    bool withheld = !g->policy->release_all && has_withheld(g, f);
+    bool withheld = !g->policy->roles->release_all && has_withheld(g, f);
     bool coarse = withheld && !g->policy->exact;
     bool keep_port;
     clear(r);
@@ -284,7 +284,7 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *qui
         return false;
     fill_flow(g, f, r);
     keep_port = g->policy->keep_client_port &&
-                (g->policy->release_all || (r->status == ZN_NAME_RELEASED && !withheld));
+                (g->policy->roles->release_all || (r->status == ZN_NAME_RELEASED && !withheld));
     show_client(g, f, keep_port, &r->client);
     if (!withheld)
         show_server(g, f, ahead != 0 ? ahead : server_hash(g, f), &r->server);
@@ -294,9 +294,9 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *qui
     }
     if (withheld)
         withhold_secondary(f, r);
-    else if (g->policy->dn_hunter)
+    else if (g->policy->roles->dn_hunter)
         zn_gate_fill_resolution(g, f, r);
-    if (!g->policy->dn_hunter && r->proto == ZN_PROTO_UDP && r->source == ZN_SOURCE_DNS)
+    if (!g->policy->roles->dn_hunter && r->proto == ZN_PROTO_UDP && r->source == ZN_SOURCE_DNS)
         r->fqdn = r->name;
     if (coarse)
         coarsen(g, r);

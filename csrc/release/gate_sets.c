@@ -116,7 +116,7 @@ void zn_gate_fill_quic(const zn_gate *g, const zn_flow *f, const zn_quic_facts *
 
 static void show_resolver(const zn_gate *g, const zn_resolution *from, zn_record *r)
 {
-    zn_id id = zn_gate_addr_id(g, &from->resolver);
+    zn_id id = zn_votes_id(g->votes, ZN_VOTE_ADDR, zn_addr_span(&from->resolver));
     if (zn_addr_is_special(&from->resolver))
         return;
     if (from->resolver_internal) {
@@ -135,10 +135,11 @@ static void show_resolver(const zn_gate *g, const zn_resolution *from, zn_record
 
 void zn_gate_fill_resolution(const zn_gate *g, const zn_flow *f, zn_record *r)
 {
-    const zn_resolution *from = zn_dn_hunter_of(g->resolved, f);
-    if (from == NULL || f->ech_offered || !zn_gate_is_shared(g, zn_gate_name_id(g, &from->host)))
+    const zn_resolution *from = zn_dn_hunter_of(g->dn_hunter, f);
+    if (from == NULL || f->ech_offered ||
+        !zn_gate_is_shared(g, zn_votes_id(g->votes, ZN_VOTE_NAME, zn_hostname_span(&from->host))))
         return;
-    r->fqdn = (zn_span){from->host.text, from->host.n};
+    r->fqdn = zn_hostname_span(&from->host);
     r->resolver_query_ns = from->query_ns;
     r->resolver_answer_ns = from->answer_ns;
     show_resolver(g, from, r);

@@ -3,23 +3,16 @@
 /*
  * What may be written: the only form in which a flow or an observation reaches a writer.
  *
- * release/gate fills these structs and nothing else does; the writers of io/ print them and know
+ * release/gate fills these structs and nothing else does; the writers of output/ print them and know
  * nothing else about a flow. Whatever is withheld is already gone here (docs of the semantics:
  * "what a flow record may say"), so a writer cannot leak.
  */
 #ifndef ZN_RELEASE_RECORD_H
 #define ZN_RELEASE_RECORD_H
 
+#include "analyzer/kinds.h"
 #include "util/addr.h"
 #include "util/cursor.h"
-
-typedef enum zn_name_source {
-    ZN_SOURCE_NONE,
-    ZN_SOURCE_TLS,
-    ZN_SOURCE_QUIC,
-    ZN_SOURCE_HTTP,
-    ZN_SOURCE_DNS
-} zn_name_source;
 
 typedef enum zn_name_status {
     ZN_NAME_NONE, /* the flow exposed no name */
@@ -36,28 +29,6 @@ typedef enum zn_disclosure {
     ZN_DISCLOSURE_PSEUDONYM, /* addr is a Crypto-PAn pseudonym */
     ZN_DISCLOSURE_RELEASED   /* addr is a real address that z users share */
 } zn_disclosure;
-
-/* Bits of Tstat's con_t. */
-enum {
-    ZN_CONNECTION_HTTP = 1,
-    ZN_CONNECTION_SMTP = 1024,
-    ZN_CONNECTION_POP3 = 2048,
-    ZN_CONNECTION_IMAP = 4096,
-    ZN_CONNECTION_TLS = 8192,
-    ZN_CONNECTION_SSH = 32768
-};
-/* Tstat's types of UDP flows. */
-enum {
-    ZN_UDP_OTHER = 0,
-    ZN_UDP_DNS = 19,
-    ZN_UDP_MPEG_TS = 22,
-    ZN_UDP_TEREDO = 24,
-    ZN_UDP_SIP = 25,
-    ZN_UDP_DTLS = 26,
-    ZN_UDP_QUIC = 27,     /* once both sides spoke the same version */
-    ZN_UDP_RTP_ONCE = 28, /* one datagram looked like RTP or RTCP */
-    ZN_UDP_RTP = 29       /* a second one of the same source followed it */
-};
 
 #define ZN_RECORD_VERSIONS 15
 

@@ -7,7 +7,7 @@
 #ifndef ZN_RELEASE_ROW_H
 #define ZN_RELEASE_ROW_H
 
-#include "util/cursor.h"
+#include "crypto/row_pseudonym.h"
 
 typedef enum zn_row_format { ZN_ROWS_AUTO, ZN_ROWS_CSV, ZN_ROWS_JSONL } zn_row_format;
 
@@ -56,8 +56,6 @@ typedef struct zn_row {
     int64_t t_ns; /* ns since the Unix epoch */
     zn_value value[ZN_ROW_COLUMNS_MAX];
 } zn_row;
-
-#define ZN_PSEUDONYM_CHARS 32 /* 128 bits in hexadecimal */
 
 /* What may be written of a row. Only the gate fills one. */
 typedef struct zn_gated_row {

@@ -9,7 +9,7 @@
 #ifndef ZN_UTIL_ADDR_H
 #define ZN_UTIL_ADDR_H
 
-#include "util/base.h"
+#include "util/cursor.h"
 
 #include <endian.h>
 #include <string.h>
@@ -72,5 +72,10 @@ typedef struct zn_net {
 
 /* True when `a` lies in one of the n networks. */
 bool zn_nets_contain(const zn_net *nets, size_t n, const zn_addr *a);
+
+static inline zn_span zn_addr_span(const zn_addr *a)
+{
+    return (zn_span){a->byte, sizeof a->byte};
+}
 
 #endif

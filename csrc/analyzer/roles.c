@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "release/policy.h"
+#include "analyzer/roles.h"
 
 #define V4_NET(a, b, c, d, n) {{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d}}, 96 + (n)}
 
@@ -12,7 +12,7 @@ static const zn_net private_nets[] = {
     {{{0xfc}}, 7},
 };
 
-const zn_net *zn_policy_private_nets(size_t *count)
+const zn_net *zn_roles_private_nets(size_t *count)
 {
     *count = sizeof private_nets / sizeof private_nets[0];
     return private_nets;
@@ -22,15 +22,14 @@ const zn_net *zn_policy_private_nets(size_t *count)
  * The outermost of the packet's tunnels with an internal end. True, and internal[] and known_as[]
  * by tuple index of the packet's flow, when there is one.
  */
-static bool internal_tunnel(const zn_policy *policy, const zn_packet *p, bool internal[2],
+static bool internal_tunnel(const zn_roles *roles, const zn_packet *p, bool internal[2],
                             zn_addr known_as[2])
 {
-    uint32_t n = policy->internal_is_set ? p->tunnel_count : 0;
+    uint32_t n = roles->internal_is_set ? p->tunnel_count : 0;
     for (uint32_t i = 0; i < n; i++) {
         for (unsigned end = 0; end < 2; end++) {
             const zn_addr *a = &p->tunnels[i].end[end];
-            internal[p->sender ^ end] =
-                zn_nets_contain(policy->internal, policy->internal_count, a);
+            internal[p->sender ^ end] = zn_nets_contain(roles->internal, roles->internal_count, a);
             known_as[p->sender ^ end] = *a;
         }
         if (internal[0] || internal[1])
@@ -47,33 +46,32 @@ static bool client_is_unsure(const zn_packet *p)
            (port[0] < ZN_WELL_KNOWN_PORTS) == (port[1] < ZN_WELL_KNOWN_PORTS);
 }
 
-void zn_policy_guess_client(const zn_policy *policy, zn_flow *f, const zn_packet *p)
+void zn_roles_guess_client(const zn_roles *roles, zn_flow *f, const zn_packet *p)
 {
     bool internal[2];
     zn_addr outer[2];
     if (!client_is_unsure(p))
         return;
-    if (!internal_tunnel(policy, p, internal, outer))
+    if (!internal_tunnel(roles, p, internal, outer))
         for (unsigned i = 0; i < 2; i++)
             internal[i] =
-                zn_nets_contain(policy->internal, policy->internal_count, &f->tuple.addr[i]);
+                zn_nets_contain(roles->internal, roles->internal_count, &f->tuple.addr[i]);
     if (internal[1 - f->client] && !internal[f->client])
         zn_flow_swap_client(f);
 }
 
-void zn_policy_place(const zn_policy *policy, zn_flow_table *flows, zn_flow *f, const zn_packet *p,
-                     zn_addr known_as[2])
+void zn_roles_place(const zn_roles *roles, zn_flow_table *flows, zn_flow *f, const zn_packet *p,
+                    zn_addr known_as[2])
 {
     uint8_t server = (uint8_t)(1 - f->client);
     bool internal[2];
     zn_addr outer[2];
     for (unsigned i = 0; i < 2; i++) {
-        f->internal[i] =
-            zn_nets_contain(policy->internal, policy->internal_count, &f->tuple.addr[i]);
+        f->internal[i] = zn_nets_contain(roles->internal, roles->internal_count, &f->tuple.addr[i]);
         known_as[i] = f->tuple.addr[i];
     }
     zn_flow_set_user(flows, f, NULL);
-    if (ZN_UNLIKELY(p->tunnel_count != 0) && internal_tunnel(policy, p, internal, outer)) {
+    if (ZN_UNLIKELY(p->tunnel_count != 0) && internal_tunnel(roles, p, internal, outer)) {
         f->user = (internal[f->client] ? f->client : server) & 3u;
         for (unsigned i = 0; i < 2; i++)
             if (internal[i] && (i == f->user || !zn_addr_is_special(&outer[i])))
@@ -83,23 +81,23 @@ void zn_policy_place(const zn_policy *policy, zn_flow_table *flows, zn_flow *f, 
         return;
     }
     if (!f->internal[0] && !f->internal[1]) {
-        f->user = policy->internal_is_set ? ZN_FLOW_NO_USER : f->client & 3u;
-        f->internal[f->client] = !policy->internal_is_set;
+        f->user = roles->internal_is_set ? ZN_FLOW_NO_USER : f->client & 3u;
+        f->internal[f->client] = !roles->internal_is_set;
         return;
     }
     f->user = (f->internal[f->client] ? f->client : server) & 3u;
 }
 
-bool zn_policy_is_user(const zn_policy *policy, const zn_flow_table *flows, const zn_flow *f,
-                       const zn_packet *p)
+bool zn_roles_is_user(const zn_roles *roles, const zn_flow_table *flows, const zn_flow *f,
+                      const zn_packet *p)
 {
     bool internal[2];
     zn_addr outer[2];
     bool answers = p->sender != f->user;
     unsigned end = f->user;
-    if (!policy->internal_is_set)
+    if (!roles->internal_is_set)
         return true;
-    if (!internal_tunnel(policy, p, internal, outer))
+    if (!internal_tunnel(roles, p, internal, outer))
         return answers || !f->user_outside;
     if (answers && !f->user_outside)
         return false;
