@@ -4,9 +4,9 @@
  * Which name a client's host was reached under: the last name for which a DNS response gave the
  * client the server's address (DN-Hunter: Bermudez, Mellia, Munafò, Keralapura, Nucci, IMC 2012).
  *
- * Only where the roles say so (dn_hunter). A response counts that answers a question its client asked.
- * What is learned is no vote; it is tied to the flows a client opens afterwards, and whether a
- * record may tell it is the gate's to say. Both tables are fixed: the least recently used entry
+ * Only where the roles say so (dn_hunter). A response counts that answers a question its client
+ * asked. What is learned is no vote; it is tied to the flows a client opens afterwards, and whether
+ * a record may tell it is the gate's to say. Both tables are fixed: the least recently used entry
  * gives way.
  */
 #ifndef ZN_ANALYZER_DN_HUNTER_H

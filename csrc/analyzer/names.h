@@ -72,8 +72,8 @@ typedef struct zn_names {
     zn_quic_crypto_frames crypto_frames; /* of the Initial at hand */
 } zn_names;
 
-/* roles, stats, flows, votes and name_store of *names are set; makes the rest for max_flows flows. 0, or a
- * negative zn_err. */
+/* roles, stats, flows, votes and name_store of *names are set; makes the rest for max_flows flows.
+ * 0, or a negative zn_err. */
 int zn_names_init(zn_names *names, uint32_t max_flows, zn_error *err);
 void zn_names_fini(zn_names *names);
 /* Bytes of memory in use. */

@@ -3,8 +3,8 @@
 /*
  * A client's TCP bytes in their order.
  *
- * zn_flow.parse_seq is where the next thing of interest starts: the stream's first byte, the head in
- * progress, or the request expected after the last one. A segment that starts there is read in
+ * zn_flow.parse_seq is where the next thing of interest starts: the stream's first byte, the head
+ * in progress, or the request expected after the last one. A segment that starts there is read in
  * place. When a thing does not end in it, or bytes before it are missing, pieces are put in order
  * by flow/reassembly; a thing may take at most PIECES_MAX of them, so that a sender of single bytes
  * does not have it parsed without end. Missing bytes are given up when the stream has no room left

@@ -10,7 +10,7 @@
 
 #include "analyzer/names.h"
 
-/* A flow exposed `text`: its entry, whose vote is to be cast, or 0 where it is suppressed at once. */
+/* A flow exposed `text`: the entry, whose vote is to be cast, or 0: it is suppressed at once. */
 uint32_t zn_secondary_observed(zn_names *names, zn_vote_kind kind, const zn_hostname *text,
                                bool may_be_disclosed);
 /* Casts the vote of an entry once its evidence is complete; false while that is open. */

@@ -6,26 +6,27 @@
  * It may iff at least z distinct users, u included, exposed attribute a in [t - window, t]. The
  * answer comes at once, and an exposure counts for later ones whether it was released or not.
  *
- * To embed it: link libzanon.a (`make lib`; pkg-config name `zanon`), include "anonymity/ztable.h", and
+ * To embed it: link libzanon.a (`make lib`; pkg-config name `zanon`), include "anonymity/ztable.h",
+ * and
  *
- *     zn_hash_key key;                        secret, one for the life of the table
- *     zn_ztable_config config = zn_ztable_default_config(20, 3600 * ZN_NS_PER_S);
- *     zn_ztable *table;
- *     zn_error err;
- *     if (zn_hash_key_random(&key, &err) != 0 || zn_ztable_open(&table, &config, &err) != 0)
- *         ... err.msg says why ...
- *     zn_observation o = {t_ns, zn_hash64(&key, user, user_bytes),
- *                         zn_hash128(&key, 0, attribute, attribute_bytes)};
- *     if (zn_ztable_observe(table, &o) == ZN_RELEASE)
- *         ... (t, u, a) may be published ...
- *     zn_ztable_close(table);
+ * zn_hash_key key;                        secret, one for the life of the table
+ * zn_ztable_config config = zn_ztable_default_config(20, 3600 * ZN_NS_PER_S);
+ * zn_ztable *table;
+ * zn_error err;
+ * if (zn_hash_key_random(&key, &err) != 0 || zn_ztable_open(&table, &config, &err) != 0)
+ * ... err.msg says why ...
+ * zn_observation o = {t_ns, zn_hash64(&key, user, user_bytes),
+ * zn_hash128(&key, 0, attribute, attribute_bytes)};
+ * if (zn_ztable_observe(table, &o) == ZN_RELEASE)
+ * ... (t, u, a) may be published ...
+ * zn_ztable_close(table);
  *
  * examples/c/ztable.c is a whole program of this kind.
  *
  * Users and attributes come as hashes under a secret key (util/hash.h), never as they are and never
- * under a hash without a key: who could choose names that collide could make the table slow, or
- * one attribute count for another. 40 bits of a user and 116 of an attribute are kept. Two users
- * taken for one can only suppress.
+ * under a hash without a key: who could choose names that collide could make the table slow, or one
+ * attribute count for another. 40 bits of a user and 116 of an attribute are kept. Two users taken
+ * for one can only suppress.
  *
  * Guarantee, for any order of the input: never ZN_RELEASE where brute force over all observations
  * so far counts fewer than z users. In time order, and while no cap is reached: exactly the answer

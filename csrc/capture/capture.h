@@ -40,8 +40,8 @@ void zn_capture_close(zn_capture *c);
 
 /*
  * Up to `max` (>= 1) next frames into `frames`; they borrow memory until the next call, but see
- * zn_capture_is_mapped. Returns their number, 0 at the end, or a negative zn_err (a read failed in the
- * middle) with *err filled. Fewer than `max` do not mean the end: a stream delivers what it has
+ * zn_capture_is_mapped. Returns their number, 0 at the end, or a negative zn_err (a read failed in
+ * the middle) with *err filled. Fewer than `max` do not mean the end: a stream delivers what it has
  * rather than wait for a full batch, a file what one read brought, or 128 KiB of what is mapped. A
  * signal that comes while it waits, or 200 ms without a byte, gives -ZN_ERR_IO with os_errno EINTR:
  * nothing is lost, the same call can be made again.

@@ -8,9 +8,9 @@
  *
  * The first guard installs a handler of SIGBUS for the whole process, which stays and passes on
  * what is not for it to whoever had one before. Where another was installed later, or the thread
- * blocks the signal, nothing is guarded: zn_sigbus_guard_add says so. Who does either while a range is
- * guarded, or reads it on a thread that blocks the signal, has what happened before: a missing page
- * ends the process.
+ * blocks the signal, nothing is guarded: zn_sigbus_guard_add says so. Who does either while a range
+ * is guarded, or reads it on a thread that blocks the signal, has what happened before: a missing
+ * page ends the process.
  */
 #ifndef ZN_CAPTURE_SIGBUS_GUARD_H
 #define ZN_CAPTURE_SIGBUS_GUARD_H

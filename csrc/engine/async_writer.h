@@ -4,9 +4,9 @@
  * Writing behind: what an engine's records say is settled where they are made, and another thread
  * turns them into text and rows, in their order, while the engine goes on.
  *
- * Between zn_async_writer_put and zn_async_writer_wait nobody else may touch what a record is written to.
- * Whether the outputs are full is answered as if every record were written by then. One thread
- * calls.
+ * Between zn_async_writer_put and zn_async_writer_wait nobody else may touch what a record is
+ * written to. Whether the outputs are full is answered as if every record were written by then. One
+ * thread calls.
  */
 #ifndef ZN_ENGINE_ASYNC_WRITER_H
 #define ZN_ENGINE_ASYNC_WRITER_H

@@ -2,9 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A ring of portions with one reader and one user. The reader is a job of one task, a portion each
- * time, which starts itself again while there is room; where there was none, zn_decode_ahead_used does
- * once a quarter of the ring is used up. Decoding a portion is a job of its own, for whoever has
- * nothing else to do: also for the user, when it waits.
+ * time, which starts itself again while there is room; where there was none, zn_decode_ahead_used
+ * does once a quarter of the ring is used up. Decoding a portion is a job of its own, for whoever
+ * has nothing else to do: also for the user, when it waits.
  */
 #include "engine/decode_ahead.h"
 

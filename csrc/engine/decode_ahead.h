@@ -38,8 +38,8 @@ void zn_decode_ahead_close(zn_decode_ahead *a);
 /* Begins to read up to max_frames of a capture that stays; portions of before, if any are left,
  * come first. */
 void zn_decode_ahead_begin(zn_decode_ahead *a, zn_source *source, int max_frames);
-/* Waits for the next portion, which stays the next one until zn_decode_ahead_used; NULL when there is none
- * and none to come. */
+/* Waits for the next portion, which stays the next one until zn_decode_ahead_used; NULL when there
+ * is none and none to come. */
 zn_portion *zn_decode_ahead_next(zn_decode_ahead *a);
 /* The next portion, for which zn_decode_ahead_next waited, is used up. */
 void zn_decode_ahead_used(zn_decode_ahead *a);

@@ -51,8 +51,8 @@ void zn_packet_decoder_fini(zn_packet_decoder *in);
 size_t zn_packet_decoder_take(zn_packet_decoder *in, const zn_frame *frames, size_t n,
                               zn_packet **out);
 
-/* The first half of zn_packet_decoder_take, which changes nothing of *in: decodes up to ZN_DECODER_AHEAD
- * frames. */
+/* The first half of zn_packet_decoder_take, which changes nothing of *in: decodes up to
+ * ZN_DECODER_AHEAD frames. */
 void zn_packet_decoder_decode(const zn_packet_decoder *in, const zn_frame *frames, size_t n,
                               zn_decoded *out);
 /* The second half, for n of them (up to ZN_DECODER_GROUP) from `at` on, each once and in their

@@ -103,10 +103,10 @@ static inline bool zn_flow_count_fast(const zn_flow_table *t, zn_flow *f, zn_flo
 }
 
 /*
- * Of most segments the questions above, and those of analyzer/watch, were answered by the ones before:
- * they are about the flow, which only packets of other kinds change. The side that sent such
- * segments is settled then, which its bit in zn_flow.settled says, and of the next ones only what
- * is theirs is asked. Whoever changes what an answer depends on clears the bits of both sides:
+ * Of most segments the questions above, and those of analyzer/watch, were answered by the ones
+ * before: they are about the flow, which only packets of other kinds change. The side that sent
+ * such segments is settled then, which its bit in zn_flow.settled says, and of the next ones only
+ * what is theirs is asked. Whoever changes what an answer depends on clears the bits of both sides:
  * zn_flow_update, zn_flow_close, and the engine before it looks into a packet.
  */
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The distinct texts of a column of output/table, numbered in the order in which they came, and laid
- * out as an Arrow string array: offsets and bytes.
+ * The distinct texts of a column of output/table, numbered in the order in which they came, and
+ * laid out as an Arrow string array: offsets and bytes.
  */
 #ifndef ZN_OUTPUT_DICTIONARY_H
 #define ZN_OUTPUT_DICTIONARY_H

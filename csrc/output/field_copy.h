@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the value of a field gets from a record into a column of output/table: most are numbers of the
- * record as they are, and are copied without asking what they mean.
+ * How the value of a field gets from a record into a column of output/table: most are numbers of
+ * the record as they are, and are copied without asking what they mean.
  */
 #ifndef ZN_OUTPUT_FIELD_COPY_H
 #define ZN_OUTPUT_FIELD_COPY_H

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A frame is peeled from the outside, header by header (packet/layers.h), up to the innermost TCP or
- * UDP header.
+ * A frame is peeled from the outside, header by header (packet/layers.h), up to the innermost TCP
+ * or UDP header.
  *
  * An unreadable header ends the packet with a counter. A readable one whose data was cut off by the
  * snapshot length does not: lengths come from the headers, and the payload is what is there of it.

@@ -83,7 +83,7 @@ zn_parse zn_quic_next_packet(zn_cursor *datagram, zn_quic_packet *out);
 bool zn_quic_is_short(zn_cursor datagram, zn_span dcid);
 
 /* The CRYPTO frames of an Initial's plaintext. ZN_DONE, or ZN_MALFORMED for a frame that no Initial
- * may hold, an inner length that lies, no frame at all, or more than ZN_QUIC_CRYPTO_FRAMES pieces. */
+ * may hold, an inner length that lies, no frame at all, or more than ZN_QUIC_CRYPTO_FRAMES. */
 zn_parse zn_quic_read_frames(zn_span plain, zn_quic_crypto_frames *out);
 
 /* libcrypto's algorithms, fetched once, and a buffer for plaintext. Belongs to one thread. */

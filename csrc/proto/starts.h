@@ -16,9 +16,9 @@
      1u << 0x16)
 #define ZN_BEGIN_POSTGRESQL 8u /* the length of its requests for encryption */
 
-/* True only where zn_tls_client_hello, zn_h2_preface, zn_http_looks_like_request, zn_proxy_or_starttls_prefix_skip
- * and zn_service_signature_of find nothing at the segment's start. Messages of DNS begin with
- * anything. */
+/* True only where zn_tls_client_hello, zn_h2_preface, zn_http_looks_like_request,
+ * zn_proxy_or_starttls_prefix_skip and zn_service_signature_of find nothing at the segment's start.
+ * Messages of DNS begin with anything. */
 static inline bool zn_begins_nothing(zn_span segment)
 {
     zn_cursor c = zn_cursor_over_span(segment, true);

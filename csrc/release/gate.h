@@ -54,8 +54,8 @@ typedef struct zn_gate_limits {
     uint32_t keep; /* most recent users kept per attribute: the largest z there will be */
 } zn_gate_limits;
 
-/* policy, clock, flows, name_store, dn_hunter, stats, popularity and votes of *g are set; makes the rest. 0, or a
- * negative zn_err. */
+/* policy, clock, flows, name_store, dn_hunter, stats, popularity and votes of *g are set; makes the
+ * rest. 0, or a negative zn_err. */
 int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err);
 void zn_gate_fini(zn_gate *g);
 /* Bytes of memory that the z-table and the sets of clients have touched. */

@@ -3,8 +3,8 @@
 /*
  * What may be written: the only form in which a flow or an observation reaches a writer.
  *
- * release/gate fills these structs and nothing else does; the writers of output/ print them and know
- * nothing else about a flow. Whatever is withheld is already gone here (docs of the semantics:
+ * release/gate fills these structs and nothing else does; the writers of output/ print them and
+ * know nothing else about a flow. Whatever is withheld is already gone here (docs of the semantics:
  * "what a flow record may say"), so a writer cannot leak.
  */
 #ifndef ZN_RELEASE_RECORD_H

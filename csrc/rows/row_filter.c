@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Input gathers in one buffer, from which rows/row_frame cuts rows. rows/csv_row or rows/json_row reads a
- * row in place, its time is parsed, and when a batch is full, or there is no whole row left,
- * release/gate_rows decides the batch and rows/row_log writes what it lets out. Only then the buffer is
- * moved: rows borrow it.
+ * Input gathers in one buffer, from which rows/row_frame cuts rows. rows/csv_row or rows/json_row
+ * reads a row in place, its time is parsed, and when a batch is full, or there is no whole row
+ * left, release/gate_rows decides the batch and rows/row_log writes what it lets out. Only then the
+ * buffer is moved: rows borrow it.
  */
 #include "crypto/keys.h"
 #include "rows/row_filter_internal.h"

@@ -92,7 +92,8 @@ static void *work(void *of)
 }
 
 /* Without any signal: those are for the threads of the program. But for that of a missing page: it
- * comes to the thread that touches one, and blocked it would end the process (capture/sigbus_guard.h). */
+ * comes to the thread that touches one, and blocked it would end the process
+ * (capture/sigbus_guard.h). */
 int zn_pool_begin(zn_pool *p, zn_error *err)
 {
     sigset_t all, before;

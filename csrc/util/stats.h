@@ -135,8 +135,8 @@
     X(GAPS_FULL, "capacity", "sequence gaps ran out")                                              \
     X(SEGMENTS_FULL, "capacity", "segments in flight ran out")
 
-/* Counters that had another name in the version before: X(NAME, OLD_NAME). The manifest has both for
- * one version. */
+/* Counters that had another name in the version before: X(NAME, OLD_NAME). The manifest has both
+ * for one version. */
 #define ZN_STAT_ALIASES(X)                                                                         \
     X(TUNNEL_MISMATCH, OTHER_TUNNEL)                                                               \
     X(FLOWS_EVICTED, FLOWS_EARLY)                                                                  \

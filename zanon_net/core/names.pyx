@@ -47,7 +47,8 @@ cdef dict describe_aliases():
 
 STAT_INFO = describe_stats()
 STAT_ALIASES = describe_aliases()
-STAGES = tuple(zn_profile_stage_name(<zn_profile_stage>stage).decode() for stage in range(<int>ZN_PROFILE_STAGE_COUNT))
+STAGES = tuple(zn_profile_stage_name(<zn_profile_stage>stage).decode()
+               for stage in range(<int>ZN_PROFILE_STAGE_COUNT))
 ROW_FAULTS = {
     zn_row_fault_name(<zn_row_fault>fault).decode().lower():
         zn_row_fault_text(<zn_row_fault>fault).decode()
