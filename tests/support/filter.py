@@ -46,7 +46,7 @@ def faults(sieve: Sieve) -> dict[str, int]:
 
 
 def oracle_pseudonym(master: bytes, rotate_ns: int, t_ns: int, user: str) -> str:
-    """The pseudonym by the formulas of crypto/keys.h and crypto/row_pseudonym.h, from other libraries."""
+    """The pseudonym by the formulas of crypto/keys.h and row_pseudonym.h, from other libraries."""
     info = b"zanon-net/1/filter" + rotate_ns.to_bytes(8) + (t_ns // rotate_ns).to_bytes(8)
     key = HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(master)
     return hmac.new(key, user.encode(), hashlib.sha256).hexdigest()[:32]

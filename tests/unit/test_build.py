@@ -135,7 +135,8 @@ def library_flags(library: Path, *packages: str) -> list[str]:
 def test_library_links_without_python(c_library: Path, tmp_path: Path) -> None:
     program = tmp_path / "use.c"
     program.write_text(
-        '#include "engine/engine.h"\n#include "anonymity/ztable.h"\nint main(void)\n{\n    return 0;\n}\n'
+        '#include "engine/engine.h"\n'
+        '#include "anonymity/ztable.h"\nint main(void)\n{\n    return 0;\n}\n'
     )
     command = ["cc", "-std=c11", str(program), *library_flags(c_library)]
     command += ["-o", str(tmp_path / "use")]
