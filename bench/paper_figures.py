@@ -77,7 +77,7 @@ BIASES
 
 
 def page(figures: Sequence[Figure], measured: str) -> str:
-    """docs/paper.md."""
+    """docs/explanation/paper.md."""
     text = HEAD.replace("BIASES", measured)
     for figure in figures:
         for claim in figure.claims:
@@ -97,7 +97,8 @@ def page(figures: Sequence[Figure], measured: str) -> str:
 def main() -> None:
     """Draws and writes."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("docs"), help="where paper.md goes")
+    folder = Path("docs", "explanation")
+    parser.add_argument("--out", type=Path, default=folder, help="where paper.md goes")
     out = parser.parse_args().out
     (out / "paper").mkdir(parents=True, exist_ok=True)
     figures = []

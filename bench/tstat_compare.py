@@ -10,7 +10,7 @@ known key: Tstat's addresses are encrypted with it, and each of its flows is loo
 and by start where a tuple was reused. Counts must be the same, times within a microsecond.
 
 Prints the share of flows that agree for each column, and how many of the rest fall into which class
-of differences; docs/tstat.md tells who is right in each.
+of differences; docs/reference/tstat.md tells who is right in each.
 """
 
 import argparse

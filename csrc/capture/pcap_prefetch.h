@@ -28,8 +28,8 @@ typedef enum zn_prefetch_kind { ZN_SCOUTED_PCAP, ZN_SCOUTED_PCAPNG } zn_prefetch
 #define ZN_PCAP_PREFETCH_LEAST 512u
 #define ZN_PCAP_PREFETCH_MOST 12288u
 
-/* On this processor it is faster than to ask for every cache line (docs/performance-tried.md has
- * what was measured). */
+/* On this processor it is faster than to ask for every cache line (bench/tried.md has what
+ * was measured). */
 bool zn_pcap_prefetch_pays(void);
 /* Where records seem to begin, in order: the first of `records` at its start, and the first at or
  * behind the start of each further eighth; returns how many were found, 0 where `records` is too

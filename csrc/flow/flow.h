@@ -13,7 +13,7 @@
  * new flow. Expiry is a timer wheel of one-second slots that looks at each flow that had a packet
  * at least every ZN_FLOW_VISIT_S seconds; a gap of a year in the capture costs one turn of it.
  *
- * Semantics of opening, closing and completeness: Tstat's, as docs/tstat.md tells them.
+ * Semantics of opening, closing and completeness: Tstat's, as docs/reference/tstat.md has them.
  */
 #ifndef ZN_FLOW_FLOW_H
 #define ZN_FLOW_FLOW_H

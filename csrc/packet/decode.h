@@ -3,7 +3,7 @@
 /*
  * Frame to packet: link type, tags and tunnels, IPv4 or IPv6 with options and extension headers,
  * TCP or UDP, into one zn_packet view. The innermost IP packet is the one that counts. Whatever is
- * not decoded is answered with the counter that names it. docs/decoding.md lists what is.
+ * not decoded is answered with the counter that names it. docs/reference/decoding.md lists what is.
  */
 #ifndef ZN_PACKET_DECODE_H
 #define ZN_PACKET_DECODE_H

@@ -3,6 +3,7 @@
 """What documents name is there: files and headings that they link to, and options of commands."""
 
 import re
+from itertools import count
 from pathlib import Path
 
 import click
@@ -13,8 +14,14 @@ from zanon_net.cli.command import cli
 
 pytestmark = pytest.mark.source
 
-DOCUMENTS = sorted((*ROOT.glob("*.md"), *ROOT.glob("bench/*.md"), *ROOT.glob("docs/*.md")))
-FOR_USERS = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+FOLDERS = ("bench", "csrc", "docs", "examples", "packaging", "pcaps", "tests", "zanon_net")
+DOCUMENTS = sorted(
+    (*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md")))
+)
+INDEX = ROOT / "docs" / "README.md"
+KINDS = ("tutorial", "howto", "reference", "explanation")
+PAGES = sorted(set(ROOT.glob("docs/**/*.md")) - {INDEX})
+FOR_USERS = [ROOT / "README.md", *PAGES]
 CODE_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
@@ -35,8 +42,13 @@ def name_of(document: Path) -> str:
 def anchors(page: Path) -> set[str]:
     """The headings of a page as GitHub writes them in addresses."""
     text = CODE_BLOCK.sub("", page.read_text(encoding="utf-8"))
-    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    found: set[str] = set()
+    for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE):
+        plain = re.sub(r"\]\([^)]*\)", "", heading).lower()  # of a link, its text
+        anchor = re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+        again = (f"{anchor}-{number}" for number in count(1))
+        found.add(anchor if anchor not in found else next(a for a in again if a not in found))
+    return found
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
@@ -51,13 +63,13 @@ def test_links_lead_somewhere(document: Path) -> None:
         assert not anchor or anchor in anchors(target), f"{link}: no such heading"
 
 
-def test_every_page_is_linked() -> None:
-    linked = {
-        (document.parent / link.partition("#")[0]).resolve()
-        for document in DOCUMENTS
-        for link in LINK.findall(document.read_text(encoding="utf-8"))
-    }
-    assert set(ROOT.glob("docs/*.md")) <= linked
+def test_the_index_has_every_page_once() -> None:
+    links = [link for link in LINK.findall(INDEX.read_text(encoding="utf-8")) if "../" not in link]
+    assert sorted(INDEX.parent / link for link in links) == PAGES
+
+
+def test_every_page_is_of_one_kind() -> None:
+    assert {page.parent.relative_to(INDEX.parent).as_posix() for page in PAGES} <= set(KINDS)
 
 
 def options(command: click.Command) -> set[str]:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of docs/filter.md give what the page says; only pseudonyms differ."""
+"""The examples of docs/howto/filter.md give what the page says; only pseudonyms differ."""
 
 import re
 import shlex
@@ -21,7 +21,7 @@ def test_examples(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / "filter.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "howto" / "filter.md").read_text(encoding="utf-8")
     examples = 0
     for language, name, content in BLOCK.findall(text):
         if name:

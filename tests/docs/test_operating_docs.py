@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of docs/operating.md are those of the program."""
+"""The figures of docs/howto/operating.md are those of the program."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.source
 
 @pytest.fixture(scope="module")
 def page() -> str:
-    return (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
+    return (ROOT / "docs" / "howto" / "operating.md").read_text(encoding="utf-8")
 
 
 def flow_bytes_max(columns: tuple[str, ...], max_flows: int) -> int:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""docs/output.md tells every field, every counter and every key of a manifest, and none beside."""
+"""docs/reference/output.md has every field, counter and key of a manifest, and no other."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ import pytest
 from support.paths import ROOT
 
 from zanon_net import Config, run
-from zanon_net._core import STAT_INFO, Engine
+from zanon_net._core import STAT_ALIASES, STAT_INFO, Engine
 from zanon_net.config.sections import COLUMN_SETS, FORMAT_OUTPUTS
 from zanon_net.embedding import NAME_SOURCES, NAME_STATUSES
 from zanon_net.pipeline.live import InterfaceFacts
@@ -24,7 +24,7 @@ FORMATS = tuple(FORMAT_OUTPUTS)
 
 @pytest.fixture(scope="module")
 def page() -> str:
-    return (ROOT / "docs" / "output.md").read_text(encoding="utf-8")
+    return (ROOT / "docs" / "reference" / "output.md").read_text(encoding="utf-8")
 
 
 def rows(page: str, heading: str) -> list[list[str]]:
@@ -39,6 +39,12 @@ def test_counters(page: str) -> None:
     assert told == [[f"`{group}`", f"`{name}`", text] for name, group, text in STAT_INFO]
     groups = [name for row in rows(page, "group | counts") for name in row[0].split(", ")]
     assert groups == list(dict.fromkeys(f"`{group}`" for _name, group, _text in STAT_INFO))
+
+
+def test_old_names_of_counters(page: str) -> None:
+    old_names = [(row[1].strip("`"), row[0].strip("`")) for row in rows(page, "old name | counter")]
+    assert dict(old_names) == STAT_ALIASES
+    assert len(old_names) == len(STAT_ALIASES)
 
 
 def test_fields(page: str) -> None:

@@ -267,7 +267,7 @@ def test_rows_have_no_gap_that_could_hold_anything(key_file: str) -> None:
 
 @pytest.mark.source
 def test_the_program_in_the_docs(tmp_path: Path, demo_pcap: Path) -> None:
-    page = ROOT / "docs" / "embedding.md"
+    page = ROOT / "docs" / "howto" / "embedding.md"
     program = tmp_path / "program.py"
     program.write_text(page.read_text("utf-8").split("```python\n")[1].split("```")[0], "utf-8")
     done = subprocess.run(

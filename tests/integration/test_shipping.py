@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Finished parts may be moved away while the run goes on, as docs/operating.md says."""
+"""Finished parts may be moved away while the run goes on, as docs/howto/operating.md says."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -258,7 +258,7 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
 
 @pytest.mark.source
 def test_the_documented_file(tmp_path: Path) -> None:
-    page = ROOT / "docs" / "configuration.md"
+    page = ROOT / "docs" / "reference" / "configuration.md"
     text = page.read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0]
     assert all(f"\n{name} = " in text for name in SECTION_OF)
     write(tmp_path / "never.txt", "private.example\n")

@@ -17,8 +17,9 @@ COUNTERS = {name for name, group, _text in STAT_INFO if group == "encapsulation"
 
 
 def rows(heading: str) -> list[list[str]]:
-    """The cells of the table under a heading of docs/decoding.md."""
-    text = (ROOT / "docs" / "decoding.md").read_text("utf-8").partition(f"## {heading}\n")[2]
+    """The cells of the table under a heading of docs/reference/decoding.md."""
+    page = ROOT / "docs" / "reference" / "decoding.md"
+    text = page.read_text("utf-8").partition(f"## {heading}\n")[2]
     lines = [line for line in text.partition("\n## ")[0].splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 

@@ -62,7 +62,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """All settings of a run, each in its section; docs/configuration.md explains them.
+    """All settings of a run, each in its section; docs/reference/configuration.md explains them.
 
     anonymity: which names are released. addresses: who is a user, and pseudonyms. input: what is
     read. output: what is written. limits: sizes of the tables, threads. live: interfaces.

@@ -10,8 +10,9 @@ time), `window` Δt (in the same unit), `z` and `k` (users), `periods` N (window
 collects). Probabilities are float64 arrays of length A, or of shape (A, C) for C classes of users;
 attributes need not be sorted. Wrong values raise ConfigError, which is a ValueError.
 
-The model takes attributes and users as independent and rates as constant. See docs/model.md for
-what it computes and docs/paper.md for what the papers' claims come to.
+The model takes attributes and users as independent and rates as constant. See
+docs/explanation/model.md for what it computes and docs/explanation/paper.md for what the papers'
+claims come to.
 
 Needs SciPy: `pip install 'zanon-net[model]'`.
 """

@@ -311,7 +311,7 @@ def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
 class Report:
     """What `run` did.
 
-    manifest: as written beside the logs; docs/output.md has its keys.
+    manifest: as written beside the logs; docs/reference/output.md has its keys.
     out: the folder; None for standard output.
     totals: the engine's counters, which the manifest has by group.
     seconds: of wall time from the first batch to the last byte handed to the system.
