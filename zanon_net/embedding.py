@@ -76,14 +76,14 @@ class Engine:
     def observations(self) -> npt.NDArray[np.void]:
         """The observations released since the last call, of OBSERVATION_DTYPE.
 
-        Its fields, and what they hold where something is withheld, are in docs/howto/embedding.md.
+        docs/reference/embedding.md has its fields, and what a withheld one holds.
         """
         return np.frombuffer(self._take("observation_rows"), OBSERVATION_DTYPE)
 
     def records(self) -> npt.NDArray[np.void]:
         """The flows that closed since the last call, of RECORD_DTYPE.
 
-        Its fields are in docs/howto/embedding.md, too.
+        docs/reference/embedding.md has its fields, and what a withheld one holds.
         """
         return np.frombuffer(self._take("record_rows"), RECORD_DTYPE)
 
