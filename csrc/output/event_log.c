@@ -8,33 +8,18 @@
 _Static_assert(ZN_EVENT_NAME_MAX == 253, "as the format says");
 
 static const zn_event_field record_fields[] = {
-    RECORD(t_start_ns, "i8"),
-    RECORD(t_end_ns, "i8"),
-    RECORD(epoch, "i8"),
-    RECORD(c_pkts, "u8"),
-    RECORD(s_pkts, "u8"),
-    RECORD(c_bytes, "u8"),
-    RECORD(s_bytes, "u8"),
-    RECORD(client, "16u1"),
-    RECORD(server, "16u1"),
-    RECORD(client_port, "u2"),
-    RECORD(server_port, "u2"),
-    RECORD(client_disclosure, "u1"),
-    RECORD(server_disclosure, "u1"),
-    RECORD(proto, "u1"),
-    RECORD(complete, "u1"),
-    RECORD(ech, "u1"),
-    RECORD(name_status, "u1"),
-    RECORD(name_source, "u1"),
+    RECORD(t_start_ns, "i8"),   RECORD(t_end_ns, "i8"),    RECORD(epoch, "i8"),
+    RECORD(c_pkts, "u8"),       RECORD(s_pkts, "u8"),      RECORD(c_bytes, "u8"),
+    RECORD(s_bytes, "u8"),      RECORD(client, "16u1"),    RECORD(server, "16u1"),
+    RECORD(client_port, "u2"),  RECORD(server_port, "u2"), RECORD(client_shown, "u1"),
+    RECORD(server_shown, "u1"), RECORD(proto, "u1"),       RECORD(complete, "u1"),
+    RECORD(ech, "u1"),          RECORD(name_status, "u1"), RECORD(name_source, "u1"),
     RECORD(name, NAME_FORMAT),
 };
 
 static const zn_event_field observation_fields[] = {
-    OBSERVATION(t_ns, "i8"),
-    OBSERVATION(client, "16u1"),
-    OBSERVATION(client_disclosure, "u1"),
-    OBSERVATION(name_source, "u1"),
-    OBSERVATION(name, NAME_FORMAT),
+    OBSERVATION(t_ns, "i8"),        OBSERVATION(client, "16u1"),    OBSERVATION(client_shown, "u1"),
+    OBSERVATION(name_source, "u1"), OBSERVATION(name, NAME_FORMAT),
 };
 
 const zn_event_field *zn_event_record_fields(size_t *count, size_t *row_bytes)
@@ -79,8 +64,8 @@ void zn_event_put_record(zn_text *out, const zn_record *r)
     put_address(row.server, &r->server.addr, r->server.disclosure);
     row.client_port = r->client.port;
     row.server_port = r->server.port;
-    row.client_disclosure = (uint8_t)r->client.disclosure;
-    row.server_disclosure = (uint8_t)r->server.disclosure;
+    row.client_shown = (uint8_t)r->client.disclosure;
+    row.server_shown = (uint8_t)r->server.disclosure;
     row.proto = r->proto;
     row.complete = r->complete;
     row.ech = r->ech == ZN_ECH_OFFERED;
@@ -96,7 +81,7 @@ void zn_event_put_release(zn_text *out, const zn_release *release)
     memset(&row, 0, sizeof row);
     row.t_ns = release->t_ns;
     put_address(row.client, &release->client, release->client_disclosure);
-    row.client_disclosure = (uint8_t)release->client_disclosure;
+    row.client_shown = (uint8_t)release->client_disclosure;
     row.name_source = (uint8_t)release->source;
     put_name(row.name, release->name);
     zn_text_bytes(out, (const char *)&row, sizeof row);

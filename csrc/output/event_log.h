@@ -17,7 +17,7 @@
 typedef struct zn_event_observation {
     int64_t t_ns;                 /* ns since the Unix epoch */
     uint8_t client[16];           /* pseudonym; IPv4 as ::ffff:a.b.c.d, network order */
-    uint8_t client_disclosure;    /* zn_disclosure */
+    uint8_t client_shown;         /* zn_disclosure */
     uint8_t name_source;          /* zn_name_source */
     char name[ZN_EVENT_NAME_MAX]; /* padded with zeros */
 } zn_event_observation;
@@ -30,13 +30,13 @@ typedef struct zn_event_record {
     uint64_t c_bytes, s_bytes; /* L4 payload */
     uint8_t client[16], server[16];
     uint16_t client_port, server_port;
-    uint8_t client_disclosure, server_disclosure; /* zn_disclosure */
-    uint8_t proto;                                /* 6 or 17 */
-    uint8_t complete;                             /* TCP: opened and closed as it should be */
-    uint8_t ech;                                  /* 1: offered */
-    uint8_t name_status;                          /* zn_name_status */
-    uint8_t name_source;                          /* zn_name_source */
-    char name[ZN_EVENT_NAME_MAX];                 /* padded with zeros; empty unless released */
+    uint8_t client_shown, server_shown; /* zn_disclosure */
+    uint8_t proto;                      /* 6 or 17 */
+    uint8_t complete;                   /* TCP: opened and closed as it should be */
+    uint8_t ech;                        /* 1: offered */
+    uint8_t name_status;                /* zn_name_status */
+    uint8_t name_source;                /* zn_name_source */
+    char name[ZN_EVENT_NAME_MAX];       /* padded with zeros; empty unless released */
 } zn_event_record;
 
 /* A field of a row: its name, its NumPy format such as "i8" or "S253", its offset in bytes. */
