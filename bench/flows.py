@@ -27,8 +27,7 @@ from flow_traffic import conversations, much_later, openings
 
 from zanon_net import Config
 from zanon_net._core import OUTPUTS, TABLES, Engine
-from zanon_net.output.files import ROW_GROUP_ROWS
-from zanon_net.output.schema import Schema
+from zanon_net.output.parquet import ROW_GROUP_ROWS, Schema
 
 SETS = {"core": "core", "all sets": "core,e2e,p2p,options,layer7"}
 LOGS = OUTPUTS[:3]

@@ -12,7 +12,7 @@ from typing import Any
 
 from zanon_net.errors import ConfigError, FormatError
 from zanon_net.output.files import PARTIAL
-from zanon_net.output.schema import arrow
+from zanon_net.output.parquet import arrow
 
 LOGS = ("tcp_complete", "tcp_nocomplete", "udp_complete")
 KINDS = ("pandas", "polars", "arrow")

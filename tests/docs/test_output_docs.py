@@ -14,8 +14,8 @@ from zanon_net import Config, run
 from zanon_net._core import STAT_ALIASES, STAT_INFO, Engine
 from zanon_net.config.sections import COLUMN_SETS, FORMAT_OUTPUTS
 from zanon_net.embedding import NAME_SOURCES, NAME_STATUSES
+from zanon_net.pipeline.facts import Drops
 from zanon_net.pipeline.live import InterfaceFacts
-from zanon_net.pipeline.report import Drops
 
 pytestmark = pytest.mark.source
 

@@ -20,8 +20,9 @@ from support.packets import ACK, CLIENT, PSH, SECOND, SERVER, START, Tcp, Udp, h
 
 import zanon_net
 from zanon_net import Config
-from zanon_net.output import files
-from zanon_net.output.schema import Schema, description, unit
+from zanon_net.output import parquet
+from zanon_net.output.parquet import Schema
+from zanon_net.output.schema import description, unit
 
 FORMATS = ("tstat", "csv", "jsonl", "parquet", "observations")
 SETS = "core,e2e,p2p,options,layer7"
@@ -116,7 +117,7 @@ def test_row_groups_of_parts_are_full(
     demo_pcap: Path, key_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All but the last, whenever their rows were taken from the engine."""
-    monkeypatch.setattr(files, "ROW_GROUP_ROWS", 40)
+    monkeypatch.setattr(parquet, "ROW_GROUP_ROWS", 40)
     config = Config().replace(z=1, key_file=key_file, format="parquet", columns=SETS)
     zanon_net.run(demo_pcap, config, out=tmp_path / "whole")
     zanon_net.run(demo_pcap, config.replace(split="1h"), out=tmp_path / "parts")

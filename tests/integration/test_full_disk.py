@@ -19,7 +19,7 @@ from support.parts import PROGRAM, check_accounts, files_in
 from zanon_net import Config, OutputError, run
 from zanon_net.output.files import TextFile
 from zanon_net.output.folder import FolderSink
-from zanon_net.output.sinks import Plan
+from zanon_net.output.sink import Plan
 
 
 @pytest.fixture

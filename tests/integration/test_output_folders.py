@@ -8,7 +8,7 @@ import pytest
 
 from zanon_net import ZanonError
 from zanon_net.output.folder import FolderSink
-from zanon_net.output.sinks import Plan
+from zanon_net.output.sink import Plan
 
 FIRST_NS = 1_700_000_000_000_000_000
 TSTAT_FOLDER = "2023_11_14_22_13.out"

@@ -16,7 +16,8 @@ from support.wire import CLIENT, SERVER, UDP, dns_message, dns_name, ethernet, i
 
 from zanon_net import Config, ConfigError, FormatError, ZanonError, keys, run
 from zanon_net.output.folder import FolderSink, default_folder, open_sink, tstat_folder
-from zanon_net.output.sinks import Plan, Sink, StdoutSink
+from zanon_net.output.sink import Plan, Sink
+from zanon_net.output.stdout import StdoutSink
 
 DEMO = ROOT / "pcaps" / "demo.pcap"
 FIRST_S = 1_700_000_000  # 2023-11-14 22:13:20 UTC

@@ -37,8 +37,8 @@ from support.waiting import PATIENCE_S
 
 from zanon_net import Config, run
 from zanon_net.output import folder
-from zanon_net.pipeline import runner
-from zanon_net.pipeline.runner import Interruption, StopReading
+from zanon_net.system import signals
+from zanon_net.system.signals import Interruption, StopReading
 
 
 @pytest.fixture
@@ -282,7 +282,7 @@ def test_more_signals_leave_the_removal_alone(monkeypatch: pytest.MonkeyPatch) -
             signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGINT)
-        monkeypatch.setattr(runner, "REMOVAL_S", 0.0)
+        monkeypatch.setattr(signals, "REMOVAL_S", 0.0)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGTERM)
 

@@ -19,8 +19,8 @@ from support.capture_bytes import pcap_header, pcap_record
 
 import zanon_net
 from zanon_net.config.filter_settings import FilterConfig
-from zanon_net.pipeline.runner import Interruption
 from zanon_net.rows.filtering import filter_rows
+from zanon_net.system.signals import Interruption
 
 HANG_S = 60.0  # then the stream ends, and with it the test
 FRAME = bytes.fromhex("450000280000400040060000c0a80001c0a80002") + bytes(20)

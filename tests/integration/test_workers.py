@@ -30,7 +30,7 @@ import zanon_net
 from zanon_net import Config, _core
 from zanon_net.bench.trace import Scale, generate
 from zanon_net.errors import CapacityError, ConfigError, FormatError
-from zanon_net.pipeline.runner import Interruption
+from zanon_net.system.signals import Interruption
 
 HARNESS = ROOT / "tests" / "integration" / "drive_engine.c"
 SEVERAL = (2, 4)
@@ -298,7 +298,7 @@ def test_signals_reach_the_program(demo_pcap: Path, tmp_path: Path) -> None:
     """Workers take no signal: the run ends well, and its manifest says that it was ended."""
     code = (
         "import os, signal, sys, zanon_net\n"
-        "from zanon_net.pipeline.runner import Interruption\n"
+        "from zanon_net.system.signals import Interruption\n"
         "def progress(*_): os.kill(os.getpid(), signal.SIGTERM)\n"
         "with Interruption() as interruption:\n"
         "    report = zanon_net.run(sys.argv[1], zanon_net.Config().replace(workers=4),\n"

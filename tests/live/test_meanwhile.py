@@ -255,7 +255,7 @@ def test_what_came_before_the_reading_is_not_counted(
 
 IMPATIENT = """
 import sys
-from zanon_net.cli import command
+from zanon_net import cli
 from zanon_net.pipeline import live
 live.DRAIN_MAX_S = -1
 sys.exit(cli.main())

@@ -196,12 +196,12 @@ def test_counts_that_cannot_be_are_told_before_the_user_changes(
 
 NOTHING_TO_LOAD = """
 import sys
-from zanon_net.cli import command
+from zanon_net import cli
 from zanon_net.pipeline import runner
 def go_on_as(user, out, stack):
     sys.meta_path.clear()
     return out
-pipeline.find_user, pipeline.go_on_as = str, go_on_as
+runner.find_user, runner.go_on_as = str, go_on_as
 sys.exit(cli.main())
 """
 

@@ -172,14 +172,16 @@ def only_log_writers_see_records(sources: Sources) -> Complaints:
 
 # ---- Python -------------------------------------------------------------------------------------
 
-# errors, _version <- config <- _core <- output, rows <- pipeline <- the rest <- __init__ <- cli.
-RANKS = {"_version": 0, "errors": 0, "config": 1, "_core": 2, "output": 3, "rows": 3.5}
-RANKS |= {"pipeline": 4, "__init__": 6, "cli": 7, "__main__": 8}
-ANY_OTHER = 5  # flat public modules and bench; may import their equals
+# errors, _version, _text, system <- config <- _core, popularity <- output, model <- rows
+# <- pipeline <- the rest <- __init__ <- cli.
+RANKS = {"_version": 0, "errors": 0, "_text": 0, "system": 0, "config": 1}
+RANKS |= {"_core": 2, "popularity": 2, "output": 3, "model": 3, "rows": 4}
+RANKS |= {"pipeline": 5, "__init__": 7, "cli": 8, "__main__": 9}
+ANY_OTHER = 6  # flat public modules and bench; may import their equals
 CYTHON_IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+(?:zanon_net)?\.?(\w+)", re.MULTILINE)
 
 
-def rank_of(module: str) -> float:
+def rank_of(module: str) -> int:
     """How high a module stands: it may import lower ones."""
     return RANKS.get(module, ANY_OTHER)
 

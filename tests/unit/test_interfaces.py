@@ -13,9 +13,9 @@ from support.packets import crowd
 
 from zanon_net.errors import CaptureError, ConfigError
 from zanon_net.pipeline import status
+from zanon_net.pipeline.facts import Drops
 from zanon_net.pipeline.interfaces import Losses, interfaces_of, read_losses
 from zanon_net.pipeline.privileges import explain_missing, find_user
-from zanon_net.pipeline.report import Drops
 from zanon_net.pipeline.status import Status, StatusClock
 
 NET_DEV = """\

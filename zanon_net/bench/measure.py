@@ -28,8 +28,10 @@ from zanon_net._core import STAGES, Engine
 from zanon_net.config.settings import Config
 from zanon_net.errors import ZanonError
 from zanon_net.output.folder import open_sink
-from zanon_net.pipeline.runner import Interruption, Reader, open_all, plan_of, run, run_reader
-from zanon_net.pipeline.window_hooks import Windows
+from zanon_net.pipeline.reader import Reader, open_all
+from zanon_net.pipeline.runner import plan_of, run, run_reader
+from zanon_net.pipeline.window_hooks import WindowHooks
+from zanon_net.system.signals import Interruption
 
 SAMPLE_S = 50e-6
 SAMPLES_MIN = 5000  # that many make a share of 10 % exact to half a percent or so
@@ -107,7 +109,7 @@ def sampled_run(trace: Path, out: Path, counts: Counter[int]) -> None:
         stack.callback(sink.discard)
         with sampling(engine, counts):
             reader = Reader(engine, opened, None, interruption)
-            run_reader(reader, engine, sink, Windows(config))
+            run_reader(reader, engine, sink, WindowHooks(config))
 
 
 def measure_here(trace: Path, repeat: int) -> Measured:

@@ -19,7 +19,7 @@ from rich.table import Table
 from zanon_net.bench.machine import describe_machine
 from zanon_net.bench.measure import Measured, measure
 from zanon_net.config.parse import parse_size, reject
-from zanon_net.output.files import explained
+from zanon_net.system.file_errors import explained
 
 TRAFFIC = {
     "isp": "browsing: TLS, QUIC, DNS, HTTP",

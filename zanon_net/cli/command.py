@@ -15,6 +15,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from zanon_net._text import printable
 from zanon_net._version import __version__
 from zanon_net.cli.bench import bench_command
 from zanon_net.cli.filter_options import FILTER_EPILOG, filter_options
@@ -25,15 +26,17 @@ from zanon_net.config.example import example, write_example
 from zanon_net.config.filter_settings import FilterConfig
 from zanon_net.errors import CapacityError, ConfigError, ZanonError
 from zanon_net.keys import check_key, new_key
-from zanon_net.output.files import NO_ROOM, explanation
-from zanon_net.output.sinks import ClosedStdout
 from zanon_net.pipeline.inspection import inspect
+from zanon_net.pipeline.manifest import manifest_bytes
 from zanon_net.pipeline.privileges import forbid_core_dumps
-from zanon_net.pipeline.report import Report, manifest_bytes, printable
-from zanon_net.pipeline.runner import Interruption, Progress, run
-from zanon_net.pipeline.sources import STDIN
+from zanon_net.pipeline.reader import Progress
+from zanon_net.pipeline.report import Report
+from zanon_net.pipeline.runner import run
 from zanon_net.pipeline.status import Status
 from zanon_net.rows.filtering import filter_rows
+from zanon_net.system.file_errors import NO_ROOM, explanation
+from zanon_net.system.signals import Interruption
+from zanon_net.system.streams import STDIN, ClosedStdout
 
 COMMAND = "zanon-net"
 EXIT_OPERATIONAL, EXIT_USAGE = 1, 2

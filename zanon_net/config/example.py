@@ -10,7 +10,7 @@ from pathlib import Path
 
 from zanon_net.config.settings import Config
 from zanon_net.errors import ConfigError
-from zanon_net.output.files import explained
+from zanon_net.system.file_errors import explained
 
 _ABOUT = {
     "z": "users that must share a name before it is released; 1 releases every name",

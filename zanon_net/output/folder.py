@@ -19,11 +19,14 @@ from typing import Any
 
 from zanon_net.config.settings import FORMAT_OUTPUTS
 from zanon_net.errors import ConfigError, ZanonError
-from zanon_net.output.files import PARTIAL, LogFile, ParquetFile, TextFile, explained
+from zanon_net.output.files import PARTIAL, LogFile, TextFile
+from zanon_net.output.parquet import ParquetFile, Schema
 from zanon_net.output.popularity_file import refuse_existing
-from zanon_net.output.schema import Schema
-from zanon_net.output.sinks import Parts, Plan, Sink, StdoutSink, Tables, refuse_stdout
-from zanon_net.output.transaction import Made, sync_folders
+from zanon_net.output.sink import Parts, Plan, Sink, Tables
+from zanon_net.output.stdout import StdoutSink
+from zanon_net.output.transaction import Transaction, sync_folders
+from zanon_net.system.file_errors import explained
+from zanon_net.system.streams import refuse_stdout
 
 MANIFEST = "manifest.json"
 MANIFEST_BYTES = 1 << 16  # kept free for it, so that a full disk can still be told of
@@ -66,7 +69,7 @@ class FolderSink(Sink):
         self._about_to_appear: dict[str, dict[str, Any]] = {}
         self._files: list[dict[str, Any]] = []
         self._written = dict.fromkeys(plan.outputs, 0)
-        self._made = Made()
+        self._transaction = Transaction()
         try:
             self._enter_folder()
             self._begin()
@@ -79,7 +82,7 @@ class FolderSink(Sink):
         folder = self.folder
         with explained("make", folder):
             try:
-                self._made.folder(folder)
+                self._transaction.folder(folder)
                 return
             except FileExistsError:
                 if not folder.is_dir():
@@ -94,7 +97,7 @@ class FolderSink(Sink):
     def _reserve(self) -> None:
         """Room for the manifest, where the file system can keep some."""
         path = self._manifest_partial
-        with explained("write", path), self._made.making([path]):
+        with explained("write", path), self._transaction.making([path]):
             self._reserved = path.open("xb", buffering=0)
         self._reserve_for(0)
 
@@ -119,7 +122,7 @@ class FolderSink(Sink):
         """Opens a file for each output."""
         for output in self._plan.outputs:
             path = self.folder / self._plan.file_name(output)
-            with self._made.making([path.with_name(path.name + PARTIAL)]):
+            with self._transaction.making([path.with_name(path.name + PARTIAL)]):
                 self._open[output] = self._new_file(output, path)
 
     def _new_file(self, output: str, path: Path) -> LogFile:
@@ -171,7 +174,7 @@ class FolderSink(Sink):
         self._reserve_for(len(self._files) + len(self._open))
         self._settle_part()
         self._publish_part()
-        self._made.keep(but=[self._manifest_partial])
+        self._transaction.keep(but=[self._manifest_partial])
         sync_folders([self.folder])
 
     def _settle_part(self) -> None:
@@ -216,12 +219,12 @@ class FolderSink(Sink):
         final = self.folder / name
         with explained("write", final):
             if final.parent == self.folder:
-                self._made.rename(partial, final)
+                self._transaction.rename(partial, final)
                 return
             gathered = _partial_folder(final.parent)
-            if not self._made.has_folder(gathered):
-                self._made.folder(gathered)
-            self._made.rename(partial, gathered / final.name)
+            if not self._transaction.has_folder(gathered):
+                self._transaction.folder(gathered)
+            self._transaction.rename(partial, gathered / final.name)
 
     def _folders_appear(self) -> None:
         files = [str(facts["file"]) for facts in self._about_to_appear.values()]
@@ -229,7 +232,7 @@ class FolderSink(Sink):
         for final in dict.fromkeys(finals):
             if final != self.folder:
                 with explained("write", final):
-                    self._made.rename_folder(_partial_folder(final), final)
+                    self._transaction.rename_folder(_partial_folder(final), final)
 
     # ---- the end ----
 
@@ -253,7 +256,7 @@ class FolderSink(Sink):
             self._withdraw(appeared)
             raise
         sync_folders([self.folder])
-        self._made.keep()
+        self._transaction.keep()
 
     def _write_manifest(self, manifest: bytes) -> None:
         """From its start, over one that could not be written or did not appear."""
@@ -289,18 +292,18 @@ class FolderSink(Sink):
     def abandon(self, manifest: Callable[[], bytes]) -> None:
         """See Sink."""
         self._remove_part()
-        self._made.remove(but=[self.folder, self._manifest_partial])
+        self._transaction.remove(but=[self.folder, self._manifest_partial])
         with contextlib.suppress(OSError, ZanonError, ValueError):
             self._write_manifest(manifest())
             self._appear_manifest()
-            self._made.keep()
+            self._transaction.keep()
         self.discard()
 
     def discard(self) -> None:
         """See Sink."""
         self._remove_part()
         self._close_manifest()
-        self._made.remove()
+        self._transaction.remove()
 
     @property
     def files(self) -> list[dict[str, Any]]:

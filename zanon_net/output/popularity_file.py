@@ -10,8 +10,9 @@ from pathlib import Path
 
 from zanon_net._core import ClosedWindow
 from zanon_net.errors import ConfigError
-from zanon_net.output.files import PARTIAL, explained
+from zanon_net.output.files import PARTIAL
 from zanon_net.popularity import WINDOWS_MAX, Popularity, PopularityWindow
+from zanon_net.system.file_errors import explained
 
 
 def refuse_existing(path: str | os.PathLike[str]) -> None:

@@ -14,7 +14,7 @@ from zanon_net.errors import OutputError
 WAITING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Made:
+class Transaction:
     """Files and folders of ours, until they are kept or removed. What others made is never in it.
 
     Signals wait until each is both there and known: one that came between would leave something of

@@ -12,12 +12,15 @@ from rich.table import Table
 from rich.text import Text
 
 from zanon_net._core import Engine
+from zanon_net._text import NS_PER_S, iso_time, printable, time_range
 from zanon_net.config.settings import Config
 from zanon_net.pipeline.diagnostics import hints
+from zanon_net.pipeline.facts import SourceFacts
 from zanon_net.pipeline.link_types import link_type_name
-from zanon_net.pipeline.report import NS_PER_S, SourceFacts, Totals, iso_time, printable, time_range
-from zanon_net.pipeline.runner import Interruption, Progress, Reader, open_all
-from zanon_net.pipeline.sources import Source
+from zanon_net.pipeline.reader import Progress, Reader, open_all
+from zanon_net.pipeline.totals import Totals
+from zanon_net.system.signals import Interruption
+from zanon_net.system.streams import Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from zanon_net._core import LIMITS, Engine, Live
 from zanon_net.config.live_section import RING_MIN
 from zanon_net.config.settings import Config
 from zanon_net.errors import CaptureError, ConfigError
+from zanon_net.pipeline.facts import Drops
 from zanon_net.pipeline.interfaces import ANY, Losses
 from zanon_net.pipeline.link_types import link_type_name
 from zanon_net.pipeline.privileges import explain_missing
-from zanon_net.pipeline.report import Drops
-from zanon_net.pipeline.window_hooks import Windows
+from zanon_net.pipeline.window_hooks import WindowHooks
 
 BATCH_FRAMES = 16384
 WAIT_MS = 100  # longest that a signal, a status line or an idle flow waits for the core
@@ -160,10 +160,10 @@ class LiveReader:
         interfaces: LiveInterfaces,
         progress: Callable[[int, int, int], None] | None,
         wishes: Wishes,
-        windows: Windows,
+        hooks: WindowHooks,
     ) -> None:
         self._engine = engine
-        self._windows = windows
+        self._hooks = hooks
         self._interfaces = interfaces
         self._progress = progress
         self._wishes = wishes
@@ -223,7 +223,7 @@ class LiveReader:
         """Reads what there is; whether there was something."""
         live = self._interfaces.live
         some = live.run(self._engine, frames, wait_ms) > 0
-        while self._windows.see(self._engine):
+        while self._hooks.see(self._engine):
             live.run(self._engine, 0, 0)  # what had been read beyond the window's end
         return some
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from zanon_net.config.settings import Config
 from zanon_net.errors import CaptureError, ConfigError, ZanonError
 from zanon_net.output.folder import default_folder
-from zanon_net.output.schema import parquet
+from zanon_net.output.parquet import parquet
 from zanon_net.pipeline.window_hooks import controller
 
 PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 4, 38

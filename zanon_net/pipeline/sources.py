@@ -8,8 +8,6 @@ Several sources are read one after the other, in the order of their first packet
 import errno
 import logging
 import os
-import select
-import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,15 +15,17 @@ from pathlib import Path
 from zanon_net._core import Capture
 from zanon_net.config.settings import Config
 from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatError
-from zanon_net.output.sinks import refuse_stdout
 from zanon_net.pipeline.decompress import MAGIC_BYTES, Unpacker, compression_of
+from zanon_net.pipeline.facts import SourceFacts
 from zanon_net.pipeline.interfaces import interfaces_of, no_such
-from zanon_net.pipeline.report import SourceFacts
-
-STDIN = "-"
-WAIT_MS = 200
-
-Source = str | os.PathLike[str]
+from zanon_net.system.streams import (
+    STDIN,
+    Source,
+    check_sources,
+    open_path,
+    read_stream,
+    refuse_stdout,
+)
 
 _log = logging.getLogger("zanon_net")
 
@@ -176,35 +176,6 @@ def _refuse_exceeded(name: str, unpacker: Unpacker) -> None:
         raise CapacityError(f"{name}: {unpacker.exceeded}")
 
 
-def _wait_for_bytes(fd: int) -> None:
-    """Waits for bytes to read, or their end. A signal is heard also if it comes right before."""
-    waiting = select.poll()
-    waiting.register(fd, select.POLLIN)
-    while not waiting.poll(WAIT_MS):
-        pass  # Python runs its handlers here
-
-
-def read_stream(fd: int, most: int) -> bytes:
-    """As os.read, of up to `most` bytes. A signal is heard also if it comes right before a wait."""
-    _wait_for_bytes(fd)
-    return os.read(fd, most)
-
-
-def open_path(path: Path) -> int:
-    """As os.open, to read. A named pipe's writer is waited for in the way of read_stream."""
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY
-    if sys.platform != "linux" or not path.is_fifo():  # elsewhere a pipe may seem to be at its end
-        return os.open(path, flags)
-    fd = os.open(path, flags | os.O_NONBLOCK)
-    try:
-        _wait_for_bytes(fd)
-        os.set_blocking(fd, True)
-    except BaseException:
-        os.close(fd)
-        raise
-    return fd
-
-
 def _first_bytes(fd: int, name: str) -> bytes:
     """The first bytes of a file, which stay to be read; closes it where they cannot be."""
     try:
@@ -223,16 +194,6 @@ def _read_start(fd: int, name: str) -> bytes:
     except OSError as error:
         raise CaptureError(error.errno, f"{name} cannot be read: {error.strerror}") from None
     return start
-
-
-def check_sources(sources: Sequence[Source]) -> None:
-    """Raises ConfigError for sources that cannot be meant, whatever there is under their names."""
-    if not sources or list(sources).count(STDIN) > 1:
-        raise ConfigError("give one source or more, and standard input only once")
-    if "" in sources:
-        raise ConfigError("a source without a name was given; was it a variable that is not set?")
-    if any("\0" in str(source) for source in sources):  # the system would cut it there
-        raise ConfigError("the name of a source holds a zero byte")
 
 
 def open_sources(sources: Sequence[Source], config: Config, stack: ExitStack) -> list[OpenSource]:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from zanon_net._core import Engine
-from zanon_net.pipeline.report import Drops, Totals
+from zanon_net.pipeline.facts import Drops
+from zanon_net.pipeline.totals import Totals
 
 
 @dataclass(frozen=True, slots=True)

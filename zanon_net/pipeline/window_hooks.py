@@ -21,7 +21,7 @@ def controller(anonymity: ZParams) -> "ZController":
     return ZController(anonymity)
 
 
-class Windows:
+class WindowHooks:
     """Reads each window that an engine has closed. Made before anything is read or written."""
 
     def __init__(self, config: Config) -> None:

@@ -15,10 +15,18 @@ from zanon_net._core import Sieve
 from zanon_net.config.filter_settings import FilterConfig
 from zanon_net.errors import ConfigError, FormatError, ZanonError
 from zanon_net.output.popularity_file import PopularityFile
-from zanon_net.output.sinks import Plan, StdoutSink, refuse_stdout
-from zanon_net.pipeline.runner import Interruption, StopReading
-from zanon_net.pipeline.sources import STDIN, Source, check_sources, open_path, read_stream
+from zanon_net.output.sink import Plan
+from zanon_net.output.stdout import StdoutSink
 from zanon_net.rows.report import FilterReport, RowSource, RowTotals, build_filter_manifest
+from zanon_net.system.signals import Interruption, StopReading
+from zanon_net.system.streams import (
+    STDIN,
+    Source,
+    check_sources,
+    open_path,
+    read_stream,
+    refuse_stdout,
+)
 
 READ_BYTES = 1 << 18  # a pipe gives what it has, a file this much
 OUTPUT = "observations"

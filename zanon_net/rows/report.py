@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from zanon_net._core import ROW_FAULTS, Sieve
+from zanon_net._text import print_rows, share, time_range, time_span
 from zanon_net._version import __version__
 from zanon_net.config.filter_settings import FilterConfig
-from zanon_net.pipeline.report import print_rows, share, time_range, time_span
 
 if TYPE_CHECKING:
     from rich.console import Console

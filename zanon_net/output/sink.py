@@ -1,0 +1,93 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What takes a run's output: the interface of sinks, and the plan of what is written."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from zanon_net._core import TABLES
+from zanon_net.output.files import SUFFIXES
+from zanon_net.output.parquet import Column
+
+_STEMS = {"jsonl": "flows", "csv": "flows", "tcp_table": "tcp", "udp_table": "udp"}
+_SUFFIXES = {"jsonl": ".jsonl", "observations": ".jsonl", "csv": ".csv"} | dict.fromkeys(
+    TABLES, ".parquet"
+)
+
+Lines = tuple[bytes | memoryview, int]
+"""Whole lines, and how many they are."""
+Parts = Sequence[tuple[int | None, Mapping[str, Lines], Mapping[str, int]]]
+"""Of each period: its start in ns (None: the last one goes on), its lines, where its rows end."""
+Tables = Mapping[str, Sequence[Column]]
+"""The rows of all those periods, by output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is written, and how.
+
+    outputs: the core's names. headers: the first line of each text output's files. fields: of each
+    table, as `_core.Engine.fields` has them. about: texts for Parquet's metadata.
+    split_ns: length of a part, 0: no limit. split_bytes: size of a file at which a part ends.
+    """
+
+    outputs: tuple[str, ...]
+    headers: Mapping[str, bytes] = field(default_factory=dict)
+    fields: Mapping[str, Sequence[tuple[str, str, bool]]] = field(default_factory=dict)
+    about: Mapping[str, object] = field(default_factory=dict)
+    compress: str = "none"
+    split_ns: int = 0
+    split_bytes: int = 0
+
+    def file_name(self, output: str, stamp: str = "") -> str:
+        """The name of an output's file without its folder."""
+        name = _STEMS.get(output, output) + stamp + _SUFFIXES.get(output, "")
+        return name if output in TABLES else name + SUFFIXES[self.compress]
+
+
+class Sink(ABC):
+    """Takes what an engine drained. Ends with `publish`, or with `discard` after any error."""
+
+    @abstractmethod
+    def take(self, parts: Parts, tables: Tables) -> None:
+        """Appends. Raises OutputError."""
+
+    @abstractmethod
+    def settle(self, first_ns: int | None) -> None:
+        """Ends writing.
+
+        first_ns: the time of the first packet; None: there was none, so there are no files.
+        """
+
+    @abstractmethod
+    def publish(self, manifest: bytes) -> None:
+        """Makes everything appear. Raises OutputError, with nothing more having appeared."""
+
+    @abstractmethod
+    def discard(self) -> None:
+        """Removes what has not appeared; does nothing after `publish`."""
+
+    def rotate(self, first_ns: int, now_ns: int) -> None:  # noqa: B027  (a stream has no parts)
+        """Ends the part, and begins another at now_ns; first_ns: the time of the first packet."""
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a file has reached the size at which the plan ends a part."""
+        return False
+
+    def abandon(self, manifest: Callable[[], bytes]) -> None:
+        """Removes what has not appeared, and leaves a manifest of what has, made after that."""
+        del manifest
+        self.discard()
+
+    @property
+    def files(self) -> list[dict[str, Any]]:
+        """What has appeared, or is about to: {"file", "bytes", "records"} of each."""
+        return []
+
+    @property
+    @abstractmethod
+    def written(self) -> Mapping[str, int]:
+        """Records in those files, by output."""

@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""One output to standard output."""
+
+import errno
+import os
+import sys
+from collections.abc import Mapping
+from typing import BinaryIO
+
+from zanon_net.errors import ZanonError
+from zanon_net.output.files import compressor
+from zanon_net.output.sink import Parts, Plan, Sink, Tables
+from zanon_net.system.file_errors import explained
+
+
+class StdoutSink(Sink):
+    """One output to standard output. A reader that went away raises BrokenPipeError."""
+
+    def __init__(self, plan: Plan) -> None:
+        stream = getattr(sys.stdout, "buffer", None)
+        if stream is None:
+            raise ZanonError("standard output is closed")
+        self._stream: BinaryIO = stream
+        (self._output,) = plan.outputs
+        self._compressor = compressor(plan.compress)
+        self._records = 0
+        self._put(plan.headers.get(self._output, b""))
+
+    def _put(self, data: bytes | memoryview) -> None:
+        self._write(self._compressor.compress(data))
+        with explained("write", "standard output"):
+            self._stream.flush()  # a reader behind a pipe sees a batch when it is decided
+
+    def _write(self, data: bytes | memoryview) -> None:
+        """All of it: without a buffer (PYTHONUNBUFFERED) a signal or a full disk cuts a write."""
+        rest = memoryview(data)
+        with explained("write", "standard output"):
+            while rest:
+                written = self._stream.write(rest)
+                if not written:
+                    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+                rest = rest[written:]
+
+    def take(self, parts: Parts, tables: Tables) -> None:
+        """See Sink."""
+        for _period, texts, _rows in parts:
+            if self._output in texts:
+                lines, count = texts[self._output]
+                self._put(lines)
+                self._records += count
+
+    def settle(self, first_ns: int | None) -> None:
+        """See Sink; standard output is no file of a folder."""
+        self._write(self._compressor.flush())
+
+    def publish(self, manifest: bytes) -> None:
+        """See Sink; the manifest has no place among the data."""
+        with explained("write", "standard output"):
+            self._stream.flush()
+
+    def discard(self) -> None:
+        """See Sink; what was written is gone."""
+
+    @property
+    def written(self) -> Mapping[str, int]:
+        """See Sink."""
+        return {self._output: self._records}

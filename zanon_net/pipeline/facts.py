@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What is known about each source of a run: what was read of it, and what was lost."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from zanon_net.pipeline.link_types import link_type_name
+
+
+@dataclass(frozen=True, slots=True)
+class Drops:
+    """Packets that were there and are in no log.
+
+    ring: the system had no room for them, because we read too slowly.
+    interface: lost before the system could hand them to anyone.
+    us: no room in a table of ours, or left in the ring at the end.
+    """
+
+    ring: int = 0
+    interface: int = 0
+    us: int = 0
+
+    @classmethod
+    def of_counters(cls, counters: Mapping[str, int]) -> "Drops":
+        """What an engine with these counters had no room for."""
+        return cls(us=counters["drop_flow_table_full"] + counters["drop_fragment_evicted"])
+
+    def plus(self, others: Iterable["Drops"]) -> "Drops":
+        """The sum of all."""
+        every = [self, *others]
+        return Drops(
+            sum(drops.ring for drops in every),
+            sum(drops.interface for drops in every),
+            sum(drops.us for drops in every),
+        )
+
+    def text(self) -> str:
+        """For people."""
+        return f"{self.ring:,} by the ring, {self.interface:,} by the interface, {self.us:,} by us"
+
+    def to_dict(self) -> dict[str, int]:
+        """For the manifest."""
+        return {"ring": self.ring, "interface": self.interface, "us": self.us}
+
+
+class Facts(Protocol):
+    """What every kind of source can tell about itself at the end."""
+
+    @property
+    def name(self) -> str:
+        """No more than the last part of a path."""
+
+    @property
+    def frames(self) -> int:
+        """Frames read."""
+
+    @property
+    def warning(self) -> str | None:
+        """Why it ended early."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The source as the manifest has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFacts:
+    """What one source turned out to be; `name` is no more than the last part of its path."""
+
+    name: str
+    format: str
+    compression: str | None
+    link_types: Mapping[int, int]
+    bytes_read: int
+    frames: int
+    warning: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The source as the manifest has it."""
+        return {
+            "name": self.name,
+            "format": self.format,
+            "compression": self.compression,
+            "link_types": {
+                link_type_name(number): frames for number, frames in sorted(self.link_types.items())
+            },
+            "bytes": self.bytes_read,
+            "frames": self.frames,
+            "warning": self.warning,
+        }

@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The manifest of a run: all that is told to machines about it, in counts."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from zanon_net._core import STAT_INFO
+from zanon_net._text import time_range
+from zanon_net._version import __version__
+from zanon_net.config.settings import FORMAT_OUTPUTS, Config
+from zanon_net.pipeline.facts import Drops, Facts
+from zanon_net.pipeline.totals import Totals
+
+Z_EQUALS_1 = "z = 1: every name is released, also one that a single user visited"
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended.
+
+    files: {"file", "bytes", "records"} of each that appears. written: records in them, by output.
+    error: why the run ended early, None where it did not. drops: packets lost before that.
+    """
+
+    files: Sequence[Mapping[str, Any]]
+    written: Mapping[str, int]
+    interrupted: bool = False
+    error: str | None = None
+    drops: Drops = field(default_factory=Drops)
+
+    def accounts(self, counters: Mapping[str, int]) -> dict[str, Any]:
+        """Where the records of closed flows went: of each format, written + left_out + lost."""
+        records, midstream = counters["records"], counters["records_midstream"]
+        formats: dict[str, tuple[int, int]] = {}
+        for name in ("csv", "jsonl", "parquet", "tstat"):
+            outputs = [output for output in FORMAT_OUTPUTS[name] if output in self.written]
+            if outputs:
+                written = sum(self.written[output] for output in outputs)
+                formats[name] = (written, midstream if name == "tstat" else 0)
+        return {
+            "closed": records + counters["flows_external"],
+            "withheld": counters["flows_external"],
+            "records": records,
+            **{
+                name: {"written": n, "left_out": left_out, "lost": records - n - left_out}
+                for name, (n, left_out) in formats.items()
+            },
+        }
+
+
+def build_manifest(
+    config: Config, totals: Totals, sources: Iterable[Facts], ending: Ending
+) -> dict[str, Any]:
+    """The manifest of a run.
+
+    The same input, settings and key file give the same manifest: nothing in it tells how long the
+    run took.
+    """
+    listed = list(sources)
+    whole = not ending.interrupted and all(source.warning is None for source in listed)
+    groups = dict.fromkeys(group for _name, group, _text in STAT_INFO)
+    return {
+        "name": "zanon-net",
+        "version": __version__,
+        "complete": whole and ending.error is None,
+        "interrupted": ending.interrupted,
+        "error": ending.error,
+        "notes": _notes(config, totals.counters),
+        "configuration": config.to_dict(),
+        "workers": config.limits.workers,
+        "time_range": time_range(totals.time_range_ns),
+        "sources": [source.to_dict() for source in listed],
+        "capture_drops": ending.drops.to_dict(),
+        "users": totals.users,
+        "decisions": totals.decisions(),
+        "counters": {
+            group: totals.group(group)
+            for group in groups
+            if group not in ("decision", "suppressed")
+        },
+        "records": ending.accounts(totals.counters),
+        "outputs": [dict(file) for file in ending.files],
+    }
+
+
+def _notes(config: Config, counters: Mapping[str, int]) -> list[str]:
+    notes = [Z_EQUALS_1] if config.anonymity.z_limit == 1 else []
+    external, flows = counters["flows_external"], counters["flows_tcp"] + counters["flows_udp"]
+    if 2 * external > flows:
+        notes.append(f"{external:,} of {flows:,} flows have no internal endpoint: check --internal")
+    return notes
+
+
+def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
+    """The manifest as it is written: ASCII, two spaces a level.
+
+    A path that is not UTF-8 has a replacement character where Python has half a surrogate pair, at
+    which strict readers of JSON give up.
+    """
+    text = json.dumps(manifest, ensure_ascii=False).encode("utf-8", "surrogateescape")
+    readable = json.loads(text.decode("utf-8", "replace"))
+    return (json.dumps(readable, indent=2) + "\n").encode("ascii")

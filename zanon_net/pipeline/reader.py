@@ -1,0 +1,148 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Packets of captures for an engine, batch by batch, until their end or a signal."""
+
+import errno
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import takewhile
+
+from zanon_net._core import Engine
+from zanon_net.config.settings import Config
+from zanon_net.errors import CaptureError
+from zanon_net.pipeline.facts import Drops, SourceFacts
+from zanon_net.pipeline.sources import OpenSource, open_sources
+from zanon_net.pipeline.window_hooks import WindowHooks
+from zanon_net.system.signals import Interruption, StopReading
+from zanon_net.system.streams import Source
+
+BATCH_FRAMES = 65536
+SIZED_FRAMES = 16384  # where a part ends with a file's size, which is seen after each batch
+UNPACKED_FRAMES = 2048  # what is unpacked comes slowly, and who waits wants to see how far it is
+FRAMES_ALONE = 256  # how many are looked at one by one until one turns out to be a packet
+Progress = Callable[[int, int, int], None]
+"""Told after each batch: bytes read, bytes in all (0: not known), packets."""
+Started = Callable[[int, int], None]
+"""Told with the first packet: flows there is room for, bytes that the flow table takes at most."""
+
+_log = logging.getLogger("zanon_net")
+
+
+def open_all(
+    sources: Sequence[Source], config: Config, interruption: Interruption, stack: ExitStack
+) -> list[OpenSource]:
+    """Opens the sources as `open_sources` does. Raises KeyboardInterrupt when interrupted."""
+    try:
+        with interruption.reading(rotates=False):
+            return open_sources(sources, config, stack)
+    except StopReading:
+        raise KeyboardInterrupt from None
+    except CaptureError as error:
+        if error.errno == errno.EINTR and interruption.requested:
+            raise KeyboardInterrupt from None
+        raise
+
+
+class Reader:
+    """Feeds one engine from several sources, one after the other, batch by batch."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        sources: Sequence[OpenSource],
+        progress: Progress | None,
+        interruption: Interruption,
+        hooks: WindowHooks | None = None,
+        batch_frames: int = BATCH_FRAMES,
+    ) -> None:
+        self._engine = engine
+        self._hooks = hooks
+        self._batch_frames = self._left = batch_frames
+        self._sources = sources
+        self._progress = progress
+        self._interruption = interruption
+        self.first_ns: int | None = None
+        self.started: Callable[[], None] | None = None  # to be called when a packet could be read
+
+    def take_rotation(self) -> bool:
+        """Whether a signal asked for new files since this was asked last."""
+        return self._interruption.take_rotation()
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal ended the reading."""
+        return self._interruption.requested
+
+    def facts(self) -> list[SourceFacts]:
+        """What is known about each source now."""
+        return [source.facts() for source in self._sources]
+
+    def drops(self) -> Drops:
+        """Packets lost so far."""
+        return Drops.of_counters(self._engine.stats)
+
+    def batches(self) -> Iterator[None]:
+        """Yields after each batch, when the engine holds output to take."""
+        for source in takewhile(lambda _source: not self.interrupted, self._sources):
+            _log.info("reading %s", source.name)
+            while not self.interrupted and self._batch(source):
+                if self.first_ns is None and self._engine.time_range_ns is not None:
+                    self.first_ns = self._engine.time_range_ns[0]
+                    if self.started is not None:
+                        self.started()
+                yield
+                self._tell()
+            while self.interrupted and source.is_open and self._take_read(source):
+                yield
+                self._tell()
+            source.check()
+            source.close()
+
+    def _tell(self) -> None:
+        if self._progress is not None:
+            done, totals = zip(*(source.progress() for source in self._sources), strict=True)
+            total = sum(totals) if all(totals) else 0
+            self._progress(sum(done), total, sum(source.frames for source in self._sources))
+
+    def _batch(self, source: OpenSource) -> bool:
+        """Reads one batch; whether there may be more."""
+        # The first packet goes alone: the engine's time range is then its time, whatever comes.
+        alone = self.first_ns is None and source.frames < FRAMES_ALONE
+        before, more = self._frames(), True
+        try:
+            with self._interruption.reading():
+                frames = 1 if alone else self._frames_of_call(source)
+                more = self._engine.run(source.capture, frames) > 0
+        except StopReading:
+            pass
+        except CaptureError as error:  # a signal ends a wait, whether or not it means us
+            if error.errno != errno.EINTR:
+                raise
+        self._end_call(source, before)
+        return more
+
+    def _frames_of_call(self, source: OpenSource) -> int:
+        """Where files have a size they are looked at behind so many, whatever ended a call."""
+        if self._batch_frames <= SIZED_FRAMES:
+            return self._left
+        return UNPACKED_FRAMES if source.is_unpacked else self._batch_frames
+
+    def _take_read(self, source: OpenSource) -> bool:
+        """Takes what was read ahead of its turn; whether there was any."""
+        before = self._frames()
+        more = self._engine.run(source.capture, 0) > 0
+        self._end_call(source, before)
+        return more
+
+    def _end_call(self, source: OpenSource, before: int) -> None:
+        """Sees to a window that ended, and counts what was read. before: what _frames gave."""
+        if self._hooks is not None:
+            self._hooks.see(self._engine)
+        source.frames += (frames := self._frames() - before)
+        self._left = (self._left - frames) % self._batch_frames or self._batch_frames
+
+    def _frames(self) -> int:
+        """Frames read so far from all sources, also by a call that a signal ended."""
+        stats = self._engine.stats
+        return stats["frames"] + stats["frames_filtered"]

@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""An engine's counters, by their groups."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from zanon_net._core import STAT_ALIASES, STAT_INFO, Engine
+
+_NAMES_SEEN_IN = "names seen in "  # how the texts of these counters begin
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """An engine's counters at the end of its input."""
+
+    counters: Mapping[str, int]
+    table: Mapping[str, int]
+    users: int
+    time_range_ns: tuple[int, int] | None
+    memory_bytes: int
+
+    @classmethod
+    def of(cls, engine: Engine) -> "Totals":
+        """The totals of `engine`, which has finished."""
+        return cls(
+            counters=dict(engine.stats),
+            table=dict(engine.table_stats),
+            users=engine.users,
+            time_range_ns=engine.time_range_ns,
+            memory_bytes=engine.memory_bytes,
+        )
+
+    def group(self, group: str) -> dict[str, int]:
+        """The counters of one group, in their order; renamed ones also by their old names."""
+        return {
+            either: self.counters[name]
+            for name, member_of, _text in STAT_INFO
+            if member_of == group
+            for either in (name, STAT_ALIASES.get(name, name))
+        }
+
+    def lines(self, group: str) -> list[tuple[str, int]]:
+        """(text, count) of each counter of a group that is not zero."""
+        return [
+            (text, self.counters[name.lower()])
+            for name, member_of, text in STAT_INFO
+            if member_of == group and self.counters[name.lower()]
+        ]
+
+    def names(self) -> dict[str, int]:
+        """Names seen by source, "TLS" and so on, without what a flow repeated."""
+        return {
+            text.removeprefix(_NAMES_SEEN_IN): self.counters[name.lower()]
+            for name, _group, text in STAT_INFO
+            if text.startswith(_NAMES_SEEN_IN)
+        }
+
+    @property
+    def decided(self) -> int:
+        """Names that were released or suppressed, for whatever reason."""
+        return self.counters["released"] + sum(self.group("suppressed").values())
+
+    def decisions(self) -> dict[str, Any]:
+        """What was decided about names, and how the clock and the table fared."""
+        table = ("late", "late_deep", "clock_jumps", "evicted")
+        return {
+            **self.group("decision"),
+            "suppressed": {
+                name.removeprefix("suppressed_"): count
+                for name, count in self.group("suppressed").items()
+            },
+            **{name: self.table[name] for name in table},
+        }

@@ -1,0 +1,80 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Standard streams and named pipes: what may be read of them, and how a wait hears signals."""
+
+import io
+import os
+import select
+import stat
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from zanon_net.errors import ConfigError, ZanonError
+
+STDIN = "-"
+WAIT_MS = 200
+
+Source = str | os.PathLike[str]
+"""A path, or "-" for standard input."""
+
+
+def check_sources(sources: Sequence[Source]) -> None:
+    """Raises ConfigError for sources that cannot be meant, whatever there is under their names."""
+    if not sources or list(sources).count(STDIN) > 1:
+        raise ConfigError("give one source or more, and standard input only once")
+    if "" in sources:
+        raise ConfigError("a source without a name was given; was it a variable that is not set?")
+    if any("\0" in str(source) for source in sources):  # the system would cut it there
+        raise ConfigError("the name of a source holds a zero byte")
+
+
+def _wait_for_bytes(fd: int) -> None:
+    """Waits for bytes to read, or their end. A signal is heard also if it comes right before."""
+    waiting = select.poll()
+    waiting.register(fd, select.POLLIN)
+    while not waiting.poll(WAIT_MS):
+        pass  # Python runs its handlers here
+
+
+def read_stream(fd: int, most: int) -> bytes:
+    """As os.read, of up to `most` bytes. A signal is heard also if it comes right before a wait."""
+    _wait_for_bytes(fd)
+    return os.read(fd, most)
+
+
+def open_path(path: Path) -> int:
+    """As os.open, to read. A named pipe's writer is waited for in the way of read_stream."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY
+    if sys.platform != "linux" or not path.is_fifo():  # elsewhere a pipe may seem to be at its end
+        return os.open(path, flags)
+    fd = os.open(path, flags | os.O_NONBLOCK)
+    try:
+        _wait_for_bytes(fd)
+        os.set_blocking(fd, True)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+class ClosedStdout(io.StringIO):
+    """In the place of a standard output that was closed: Python would drop what is printed."""
+
+    def write(self, _text: str, /) -> int:
+        """Raises ZanonError."""
+        raise ZanonError("standard output is closed")
+
+
+def refuse_stdout(file: int | str | os.PathLike[str], name: str) -> None:
+    """Raises ConfigError, with `name`, where `file` is a regular one to which standard output goes.
+
+    A file that grows by what is read of it would be read for ever.
+    """
+    try:
+        output = os.fstat(sys.stdout.fileno())
+        found = os.fstat(file) if isinstance(file, int) else Path(file).stat()
+    except (AttributeError, OSError, ValueError):  # closed, or no file
+        return
+    if stat.S_ISREG(output.st_mode) and os.path.samestat(output, found):
+        raise ConfigError(f"{name} is also where standard output goes; choose another file")
