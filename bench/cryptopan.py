@@ -100,7 +100,7 @@ def compile_calls(folder: Path) -> ctypes.CDLL:
     """Compile what is in C."""
     parts = [
         CSRC / "crypto" / "cryptopan.c",
-        *(CSRC / "base" / f"{x}.c" for x in ("arena", "error")),
+        *(CSRC / "util" / f"{x}.c" for x in ("arena", "error")),
     ]
     flags = ["-std=c11", "-O2", "-fPIC", "-shared", "-D_GNU_SOURCE", f"-I{CSRC}"]
     command = ["cc", *flags, BENCH / "cryptopan_calls.c", *parts, "-lcrypto"]

@@ -170,8 +170,8 @@ def compile_shared(folder: Path) -> None:
     """Compile what is not Python into `folder`: the C++ table, and the timing of single calls."""
     flags = ["-O2", "-fPIC", "-shared"]
     names = ("arena", "clock", "error", "hash")
-    base = [CSRC / "base" / f"{name}.c" for name in names]
-    table = sorted((CSRC / "state").glob("ztable*.c"))
+    base = [CSRC / "util" / f"{name}.c" for name in names]
+    table = sorted((CSRC / "anonymity").glob("ztable*.c"))
     c_flags = ["-std=c11", "-D_GNU_SOURCE", f"-I{CSRC}"]
     calls = [BENCH / "ztable_calls.c", *table, *base]
     subprocess.run(["cc", *flags, *c_flags, *calls, "-o", folder / "calls.so"], check=True)

@@ -4,16 +4,322 @@
  * One observation (t, u, a):
  *   1. the clock says whether t is on time, late or not to be used;
  *   2. users of a older than t - window are evicted;
- *   3. those newer than t (none, when t is on time) are stepped over, and u goes behind them,
+ *   3. those newer than t (none, when t is on time) are stepped over, and u goes after them,
  *      unless it is stored with a later time already;
  *   4. released iff at least z users are stored with a time up to t, u included.
  * Times stored were really observed, and a user has one: so what is counted exists,
  * and no order of the input can release too much.
+ *
+ * Two hands go round all attributes, slab by slab in memory order, which costs next to nothing.
+ *
+ * The sweep retires attributes whose newest user is out of the window, trims others and shrinks
+ * their records, one step after it has seen them, when the memory that takes has arrived. Every
+ * observation moves it by two slots, so a round takes half as many observations as there are
+ * slots, however far the clock went; a new one starts half a window after the last one ended.
+ *
+ * At a cap, the other hand looks at the next CAP_CANDIDATES attributes, evicts the oldest of them
+ * and stays there. Where attributes are as old as their place in memory, and where there are fewer
+ * than that, this is the very oldest. Where it sees free slots alone, which an earlier load has
+ * left, the attribute that was just observed goes, and the hand goes on.
+ *
+ * Every table lays out its memory for its caps at start and never asks for more, so the most it can
+ * touch is what it laid out; and the caps for a budget are found by laying out tables on trial,
+ * which takes address space only. Neither has to know what a tuple costs in which form, nor what an
+ * adversary could do to bring all forms to their largest.
  */
 #include "anonymity/ztable_internal.h"
 
+#include <string.h>
+#include <unistd.h>
+
 #define DEFAULT_TUPLES (UINT32_C(1) << 26)
 #define DEFAULT_ATTRIBUTES (UINT32_C(1) << 24)
+#define TUPLES_AN_ATTRIBUTE 4 /* of the caps */
+
+#define ROUNDS_PER_WINDOW 2
+#define DRAIN_STEPS (8 * ZN_ZSWEEP_EVERY)
+#define TRIM_STEPS 64 /* entries of a list freed at one step */
+#define CAP_CANDIDATES 16
+#define CAP_STEPS 64        /* slots looked at in search of that many candidates */
+#define CAP_FREE_STEPS 1024 /* the same, while there is none */
+
+/* ---- attributes of either form ---- */
+
+/* Time of the newest user. */
+static int64_t newest_of(const zn_ztable *t, zn_zref ref)
+{
+    if (zn_zref_kind(ref) == ZN_ZKIND_LIST)
+        return zn_zlist_at(t, zn_zref_index(ref))->newest_ns;
+    return zn_zrecord_times(t, ref)[zn_zrecord_at(t, ref)->head];
+}
+
+/* Time of the oldest user. */
+static int64_t oldest_of(const zn_ztable *t, zn_zref ref)
+{
+    if (zn_zref_kind(ref) == ZN_ZKIND_LIST)
+        return zn_zlist_at(t, zn_zref_index(ref))->oldest_ns;
+    return zn_zrecord_get(t, ref, zn_zref_count(t, ref) - 1).t_ns;
+}
+
+/* Users in the window that ends at t_ns. */
+static uint64_t live_users(const zn_ztable *t, zn_zref ref, int64_t t_ns)
+{
+    int64_t start = zn_zwindow_start(t, t_ns);
+    uint32_t n = zn_zref_count(t, ref), later = 0, e;
+    if (zn_zref_kind(ref) != ZN_ZKIND_LIST) {
+        while (n != 0 && zn_zrecord_get(t, ref, n - 1).t_ns < start)
+            n--;
+        while (later != n && zn_zrecord_get(t, ref, later).t_ns > t_ns)
+            later++;
+        return n - later;
+    }
+    e = zn_zlist_at(t, zn_zref_index(ref))->newest;
+    for (; e != 0 && zn_zentry_at(t, e)->t_ns > t_ns; later++)
+        e = zn_zentry_at(t, e)->older;
+    if (e == 0)
+        return 0;
+    e = zn_zlist_at(t, zn_zref_index(ref))->oldest;
+    for (; e != 0 && zn_zentry_at(t, e)->t_ns < start; n--)
+        e = zn_zentry_at(t, e)->newer;
+    return n > later ? n - later : 0;
+}
+
+/* Takes an attribute out. */
+static void retire(zn_ztable *t, zn_zref ref)
+{
+    t->stats.attributes--;
+    t->stats.tuples -= zn_zref_count(t, ref);
+    if (zn_zref_kind(ref) == ZN_ZKIND_LIST) {
+        uint32_t list = zn_zref_index(ref);
+        zn_zindex_remove(&t->by_id, zn_zlist_at(t, list)->id.lo, ref);
+        zn_zlist_free(t, list);
+    } else {
+        zn_zindex_remove(&t->by_id, zn_zrecord_at(t, ref)->id_lo, ref);
+        zn_zrecord_free(t, ref);
+    }
+}
+
+/* Has memory fetch the buckets that users of a record will have in a list: too far apart to come one
+ * by one. */
+static void fetch_buckets(const zn_ztable *t, zn_zref ref, uint32_t list)
+{
+    for (uint32_t i = 0, n = zn_zref_count(t, ref); i < n; i++) {
+        uint32_t user = (uint32_t)zn_zrecord_get(t, ref, i).user;
+        ZN_PREFETCH_WRITE(zn_zindex_home(&t->by_user, zn_zentry_hash(t, list, user)));
+    }
+}
+
+/* Turns the record *ref into a list; false when the cap leaves none. */
+static bool become_list(zn_ztable *t, zn_zref *ref)
+{
+    uint32_t list = zn_zlist_make(t, zn_zrecord_id(zn_zrecord_at(t, *ref)));
+    uint32_t n = zn_zref_count(t, *ref);
+    if (list == 0)
+        return false;
+    fetch_buckets(t, *ref, list);
+    while (n-- != 0) {
+        zn_observation o = zn_zrecord_get(t, *ref, n);
+        zn_zlist_push(t, list, &o);
+    }
+    zn_zrecord_free(t, *ref);
+    *ref = zn_zref_of(ZN_ZKIND_LIST, list);
+    return true;
+}
+
+/* ---- reclaiming ---- */
+
+static const zn_slab *slab_of(const zn_ztable *t, uint32_t kind)
+{
+    return &t->size[kind].slab;
+}
+
+/* Moves a hand to the start of the next slab; false when it came round. */
+static bool next_kind(const zn_ztable *t, zn_zhand *h)
+{
+    bool last = h->kind == ZN_ZKIND_LIST || (h->kind + 1 == t->sizes && !t->with_lists);
+    h->slot = 0;
+    if (last)
+        h->kind = 0;
+    else
+        h->kind = h->kind + 1 == t->sizes ? ZN_ZKIND_LIST : h->kind + 1;
+    return !last;
+}
+
+/* Moves a hand to the next slot that was ever used; false when it came round. */
+static bool advance(const zn_ztable *t, zn_zhand *h)
+{
+    while (h->slot >= slab_of(t, h->kind)->used_high)
+        if (!next_kind(t, h))
+            return false;
+    h->slot++;
+    return true;
+}
+
+static void sweep_list(zn_ztable *t, uint32_t list, int64_t start)
+{
+    zn_zref ref = zn_zref_of(ZN_ZKIND_LIST, list);
+    if (zn_zref_count(t, ref) == 0)
+        return;
+    if (newest_of(t, ref) < start)
+        retire(t, ref);
+    else
+        zn_zlist_trim(t, list, start, TRIM_STEPS);
+}
+
+/* Frees what the records noted by the last step no longer need. */
+static void sweep_noted(zn_ztable *t, int64_t start)
+{
+    for (uint32_t i = 0; i < t->stale_count; i++) {
+        zn_zref ref = t->stale[i];
+        if (zn_zref_count(t, ref) == 0)
+            continue; /* moved since */
+        if (newest_of(t, ref) < start)
+            retire(t, ref);
+        else
+            zn_zrecord_trim(t, ref, start);
+    }
+    t->stale_count = 0;
+}
+
+/* Takes up to n steps among the slots of one kind; returns how many. */
+static uint32_t sweep_kind(zn_ztable *t, uint32_t n, int64_t start)
+{
+    zn_zhand *h = &t->sweep_hand;
+    uint32_t left = slab_of(t, h->kind)->used_high - h->slot;
+    if (n > left)
+        n = left;
+    if (h->kind != ZN_ZKIND_LIST)
+        zn_zrecord_look(t, zn_zref_of(h->kind, h->slot + 1), n, start);
+    else
+        for (uint32_t i = 1; i <= n; i++)
+            sweep_list(t, h->slot + i, start);
+    h->slot += n;
+    return n;
+}
+
+/* Takes a bounded step of the sweep, every ZN_ZSWEEP_EVERY observations. */
+static void sweep(zn_ztable *t)
+{
+    int64_t start = zn_zwindow_start(t, t->clock.now_ns);
+    uint32_t steps = 0;
+    if (t->dying != 0)
+        zn_zlist_drain(t, DRAIN_STEPS);
+    sweep_noted(t, start);
+    if (!t->sweeping) {
+        if (t->clock.now_ns - t->swept_ns < t->config.window_ns / ROUNDS_PER_WINDOW)
+            return;
+        t->sweeping = true;
+    }
+    while ((steps += sweep_kind(t, ZN_ZSTALE_MAX - steps, start)) < ZN_ZSTALE_MAX)
+        if (!next_kind(t, &t->sweep_hand)) {
+            t->sweeping = false;
+            t->swept_ns = t->clock.now_ns;
+            return;
+        }
+}
+
+/* Of the attributes next to the hand, the one with the oldest entry or the longest untouched. */
+static zn_zref find_oldest(zn_ztable *t, bool untouched)
+{
+    zn_zref best = 0;
+    zn_zhand h = t->cap_hand, after = h;
+    int64_t best_ns = 0;
+    for (int steps = 0, candidates = 0;
+         steps < (best == 0 ? CAP_FREE_STEPS : CAP_STEPS) && candidates < CAP_CANDIDATES; steps++) {
+        zn_zref ref;
+        int64_t ns;
+        if (!advance(t, &h))
+            continue;
+        ref = zn_zref_of(h.kind, h.slot);
+        if (zn_zref_count(t, ref) == 0)
+            continue;
+        candidates++;
+        ns = untouched ? newest_of(t, ref) : oldest_of(t, ref);
+        if (best == 0 || ns < best_ns) {
+            best = ref;
+            best_ns = ns;
+            after = h;
+        }
+    }
+    t->cap_hand = best != 0 ? after : h;
+    return best;
+}
+
+static void evict_tuple(zn_ztable *t, zn_zref ref)
+{
+    if (oldest_of(t, ref) >= zn_zwindow_start(t, t->clock.now_ns))
+        t->stats.evicted++;
+    if (zn_zref_count(t, ref) == 1)
+        retire(t, ref);
+    else if (zn_zref_kind(ref) == ZN_ZKIND_LIST)
+        zn_zlist_drop_oldest(t, zn_zref_index(ref));
+    else
+        zn_zrecord_drop_oldest(t, ref);
+}
+
+/* Evicts the oldest until the caps hold again; `current` is the attribute just observed. */
+static void enforce_caps(zn_ztable *t, zn_id current)
+{
+    if (ZN_UNLIKELY(t->stats.tuples + t->dying_tuples > t->config.max_tuples)) {
+        if (t->dying != 0) {
+            zn_zlist_drain(t, 1);
+        } else {
+            zn_zref oldest = find_oldest(t, false);
+            evict_tuple(t, oldest != 0 ? oldest : *zn_zref_find(t, current));
+        }
+    }
+    if (ZN_UNLIKELY(t->stats.attributes > t->config.max_attributes)) {
+        zn_zref oldest = find_oldest(t, true);
+        if (oldest == 0)
+            oldest = *zn_zref_find(t, current);
+        t->stats.evicted += live_users(t, oldest, t->clock.now_ns);
+        retire(t, oldest);
+    }
+}
+/* ---- memory ---- */
+
+/* A block takes whole pages. */
+static size_t pages(size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (bytes + page - 1) / page * page;
+}
+
+static size_t slab_max(const zn_slab *s)
+{
+    return pages(s->object_bytes * s->cap);
+}
+
+static size_t index_max(const zn_zindex *x)
+{
+    return pages(x->bucket_cap * sizeof *x->bucket) + slab_max(&x->overflow);
+}
+
+size_t zn_ztable_memory_max(const zn_ztable *t)
+{
+    size_t bytes = pages(sizeof *t) + index_max(&t->by_id);
+    for (uint32_t i = 0; i < t->sizes; i++)
+        bytes += slab_max(&t->size[i].slab);
+    if (t->with_lists)
+        bytes +=
+            index_max(&t->by_user) + slab_max(&t->size[ZN_ZKIND_LIST].slab) + slab_max(&t->entries);
+    return bytes;
+}
+
+size_t zn_ztable_memory(const zn_ztable *t)
+{
+    size_t bytes = sizeof *t + zn_zindex_bytes(&t->by_id);
+    if (t->config.reserve)
+        return zn_ztable_memory_max(t);
+    for (uint32_t i = 0; i < t->sizes; i++)
+        bytes += zn_slab_bytes(&t->size[i].slab);
+    if (t->with_lists)
+        bytes += zn_zindex_bytes(&t->by_user) + zn_slab_bytes(&t->size[ZN_ZKIND_LIST].slab) +
+                 zn_slab_bytes(&t->entries);
+    return bytes;
+}
+
+/* ---- opening ---- */
 
 zn_ztable_config zn_ztable_default_config(uint32_t z, int64_t window_ns)
 {
@@ -141,6 +447,53 @@ void zn_ztable_close(zn_ztable *t)
     zn_heap_free(t);
 }
 
+static void set_caps(zn_ztable_config *c, uint32_t tuples)
+{
+    uint32_t attributes = tuples / TUPLES_AN_ATTRIBUTE;
+    if (attributes > ZN_ZTABLE_ATTRIBUTES_MAX)
+        attributes = ZN_ZTABLE_ATTRIBUTES_MAX;
+    c->max_tuples = tuples;
+    c->max_attributes = attributes != 0 ? attributes : 1;
+}
+
+/* Most bytes of a table with this config; SIZE_MAX when there is not even address space for it. */
+static int measure(const zn_ztable_config *c, size_t *bytes, zn_error *err)
+{
+    zn_ztable *t;
+    int rc = zn_ztable_open(&t, c, err);
+    *bytes = SIZE_MAX;
+    if (rc != 0)
+        return rc == -ZN_ERR_CAPACITY ? 0 : rc;
+    *bytes = zn_ztable_memory_max(t);
+    zn_ztable_close(t);
+    return 0;
+}
+
+int zn_ztable_fit_caps(zn_ztable_config *config, size_t bytes, zn_error *err)
+{
+    zn_ztable_config trial = *config;
+    uint32_t fits = 0, too_many = ZN_ZTABLE_TUPLES_MAX;
+    trial.reserve = false;
+    while (fits + 1 < too_many) {
+        uint32_t middle = fits + (too_many - fits) / 2;
+        size_t needed;
+        int rc;
+        set_caps(&trial, middle);
+        if ((rc = measure(&trial, &needed, err)) != 0)
+            return rc;
+        if (needed <= bytes)
+            fits = middle;
+        else
+            too_many = middle;
+    }
+    if (fits == 0)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "%zu bytes are not enough for a z-table", bytes);
+    set_caps(config, fits);
+    return 0;
+}
+
+/* ---- observing ---- */
+
 static void forget(zn_ztable *t)
 {
     static const zn_zhand start = {0, 0};
@@ -166,14 +519,23 @@ void zn_ztable_clear(zn_ztable *t)
     forget(t);
 }
 
-/* Puts an accepted observation in; the users up to its time, or ZN_ZDEEP. */
+/* Puts a user into a record, which may move or become a list, and *ref with it. */
+static uint64_t place_in_record(zn_ztable *t, zn_zref *ref, const zn_observation *o)
+{
+    uint64_t users = zn_zrecord_place(t, ref, o);
+    if (ZN_UNLIKELY(users == ZN_ZFULL) && become_list(t, ref))
+        return zn_zlist_place(t, *ref, o);
+    return users;
+}
+
+/* Puts an accepted observation in; the users up to its time, ZN_ZDEEP or ZN_ZFULL. */
 static uint64_t place(zn_ztable *t, const zn_observation *o)
 {
     zn_zref *ref = zn_zref_find(t, o->attribute);
     uint64_t users = 1;
     if (ref != NULL && zn_zref_kind(*ref) == ZN_ZKIND_LIST &&
-        zn_zref_newest(t, *ref) < zn_zwindow_start(t, o->t_ns)) {
-        zn_zref_retire(t, *ref); /* all at once, however long */
+        newest_of(t, *ref) < zn_zwindow_start(t, o->t_ns)) {
+        retire(t, *ref); /* all at once, however long */
         ref = NULL;
     }
     if (ref == NULL)
@@ -181,10 +543,10 @@ static uint64_t place(zn_ztable *t, const zn_observation *o)
     else if (zn_zref_kind(*ref) == ZN_ZKIND_LIST)
         users = zn_zlist_place(t, *ref, o);
     else
-        users = zn_zrecord_place(t, ref, o);
+        users = place_in_record(t, ref, o);
     if (ZN_UNLIKELY(t->stats.tuples + t->dying_tuples > t->config.max_tuples ||
                     t->stats.attributes > t->config.max_attributes))
-        zn_zroom_enforce_caps(t, o->attribute);
+        enforce_caps(t, o->attribute);
     return users;
 }
 
@@ -203,10 +565,10 @@ static zn_decision observe(zn_ztable *t, const zn_observation *o)
     }
     t->stats.late += verdict == ZN_CLOCK_LATE;
     if (t->stats.observations % ZN_ZSWEEP_EVERY == 0)
-        zn_zroom_sweep(t);
+        sweep(t);
     users = place(t, o);
-    if (ZN_UNLIKELY(users == ZN_ZDEEP))
-        return ZN_LATE_DEEP;
+    if (ZN_UNLIKELY(users >= ZN_ZFULL))
+        return users == ZN_ZFULL ? ZN_NO_ROOM : ZN_LATE_DEEP;
     return users >= t->config.z ? ZN_RELEASE : ZN_BELOW_Z;
 }
 
@@ -228,17 +590,6 @@ zn_decision zn_ztable_observe(zn_ztable *t, const zn_observation *o)
     return d;
 }
 
-uint64_t zn_ztable_count(const zn_ztable *t, zn_id attribute)
-{
-    return zn_ztable_count_at(t, attribute, t->clock.now_ns);
-}
-
-uint64_t zn_ztable_count_at(const zn_ztable *t, zn_id attribute, int64_t t_ns)
-{
-    const zn_zref *ref = zn_zref_find(t, attribute);
-    return ref != NULL ? zn_zref_live(t, *ref, t_ns) : 0;
-}
-
 int zn_ztable_set_z(zn_ztable *t, uint32_t z, zn_error *err)
 {
     int rc = check_z(&t->config, z, err);
@@ -252,15 +603,63 @@ zn_ztable_stats zn_ztable_get_stats(const zn_ztable *t)
     return t->stats;
 }
 
-size_t zn_ztable_memory(const zn_ztable *t)
+/* ---- counting ---- */
+
+uint64_t zn_ztable_count(const zn_ztable *t, zn_id attribute)
 {
-    size_t bytes = sizeof *t + zn_zindex_bytes(&t->by_id);
-    if (t->config.reserve)
-        return zn_ztable_memory_max(t);
-    for (uint32_t i = 0; i < t->sizes; i++)
-        bytes += zn_slab_bytes(&t->size[i].slab);
+    return zn_ztable_count_at(t, attribute, t->clock.now_ns);
+}
+
+uint64_t zn_ztable_count_at(const zn_ztable *t, zn_id attribute, int64_t t_ns)
+{
+    const zn_zref *ref = zn_zref_find(t, attribute);
+    return ref != NULL ? live_users(t, *ref, t_ns) : 0;
+}
+
+/* Takes numbers in: into `out` while there is room, into `bins` if there are any. */
+typedef struct tally {
+    uint32_t *out;
+    size_t n, cap;
+    uint64_t *bins;
+} tally;
+
+static void add(tally *to, uint64_t users)
+{
+    if (to->n < to->cap)
+        to->out[to->n++] = users < UINT32_MAX ? (uint32_t)users : UINT32_MAX;
+    if (to->bins != NULL)
+        to->bins[63 - __builtin_clzll(users)]++;
+}
+
+static void tally_kind(const zn_ztable *t, uint32_t kind, tally *to)
+{
+    uint32_t slots = t->size[kind].slab.used_high;
+    for (uint32_t slot = 1; slot <= slots; slot++) {
+        zn_zref ref = zn_zref_of(kind, slot);
+        uint64_t users = zn_zref_count(t, ref) != 0 ? live_users(t, ref, t->clock.now_ns) : 0;
+        if (users != 0)
+            add(to, users);
+    }
+}
+
+static void tally_all(const zn_ztable *t, tally *to)
+{
+    for (uint32_t kind = 0; kind < t->sizes; kind++)
+        tally_kind(t, kind, to);
     if (t->with_lists)
-        bytes += zn_zindex_bytes(&t->by_user) + zn_slab_bytes(&t->size[ZN_ZKIND_LIST].slab) +
-                 zn_slab_bytes(&t->entries);
-    return bytes;
+        tally_kind(t, ZN_ZKIND_LIST, to);
+}
+
+size_t zn_ztable_counts(const zn_ztable *t, uint32_t *out, size_t cap)
+{
+    tally to = {out, 0, cap, NULL};
+    tally_all(t, &to);
+    return to.n;
+}
+
+void zn_ztable_histogram(const zn_ztable *t, uint64_t *bins)
+{
+    tally to = {NULL, 0, 0, bins};
+    memset(bins, 0, ZN_ZTABLE_BINS * sizeof *bins);
+    tally_all(t, &to);
 }

@@ -1,11 +1,13 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a z-table is laid out; only csrc/state/ztable*.c may see it.
+ * How a z-table is laid out; only anonymity/ztable*.c may see it. ztable.c joins the two forms, of
+ * which neither ztable_record.c nor ztable_list.c knows the other; ztable_batch.c and
+ * ztable_check.c stand above it.
  *
  * An attribute keeps its users with their latest times, from the newest to the oldest, in one of
  * two forms:
- *   record  a ring of users and times in one piece of memory of one of several sizes; a record that
+ *   record  a ring of users and times in one block of memory of one of several sizes; a record that
  *           is full moves to the next size;
  *   list    24-byte entries linked by 32-bit index, with an index (attribute, user) -> entry, for
  *           attributes with more users than the largest record holds.
@@ -120,8 +122,9 @@ struct zn_ztable {
     zn_ztable_stats stats; /* attributes and tuples: those not dying */
 };
 
-/* An answer of the two functions that place an observation: too deep in the list. */
-#define ZN_ZDEEP UINT64_MAX
+/* Answers of the two functions that place an observation besides a number of users. */
+#define ZN_ZDEEP UINT64_MAX       /* late, and too deep among the newer users */
+#define ZN_ZFULL (UINT64_MAX - 1) /* no space */
 
 static inline zn_zref zn_zref_of(uint32_t kind, uint32_t index)
 {
@@ -141,6 +144,13 @@ static inline uint32_t zn_zref_index(zn_zref ref)
 static inline zn_zrecord *zn_zrecord_at(const zn_ztable *t, zn_zref ref)
 {
     return zn_slab_at(&t->size[zn_zref_kind(ref)].slab, zn_zref_index(ref));
+}
+
+/* Times of a record's ring, by place. */
+static inline const int64_t *zn_zrecord_times(const zn_ztable *t, zn_zref ref)
+{
+    const uint8_t *record = (const void *)zn_zrecord_at(t, ref);
+    return (const void *)(record + t->size[zn_zref_kind(ref)].times_at);
 }
 
 static inline zn_zlist *zn_zlist_at(const zn_ztable *t, uint32_t index)
@@ -233,36 +243,37 @@ static inline zn_zref *zn_zref_find(const zn_ztable *t, zn_id id)
     return NULL;
 }
 
-/* ztable_record.c */
+/* ---- records ---- */
 
 /* Lays out the sizes of records: up to `users` users, for at most so many attributes and tuples. */
 int zn_zrecord_lay_out(zn_ztable *t, uint32_t users, zn_error *err);
-/* A new record with one user; there is always room for one. */
+/* A new record with one user; the slab always has space for one. */
 void zn_zrecord_make(zn_ztable *t, const zn_observation *o);
 /*
  * Evicts from the record *ref what the window that ends at the observation does not hold, and puts
- * the user in. Returns the users up to the observation's time, or ZN_ZDEEP. The record may move, or
- * become a list, and *ref with it.
+ * the user in. Returns the users up to the observation's time, ZN_ZDEEP, or ZN_ZFULL: only a list
+ * has space for one more. The record may move, and *ref with it.
  */
 uint64_t zn_zrecord_place(zn_ztable *t, zn_zref *ref, const zn_observation *o);
-/* Looks for users older than `start` in n slots of records, and notes the records that have
- * some. */
+/* Looks for users older than `start` in n slots of records, and notes the records with some. */
 void zn_zrecord_look(zn_ztable *t, zn_zref first, uint32_t n, int64_t start);
-/* Frees those users in the records noted, and the memory that these no longer need. */
-void zn_zrecord_sweep(zn_ztable *t, int64_t start);
+/* Frees users older than `start`, but not all, and the memory that the record no longer needs. */
+void zn_zrecord_trim(zn_ztable *t, zn_zref ref, int64_t start);
 void zn_zrecord_drop_oldest(zn_ztable *t, zn_zref ref);
 void zn_zrecord_free(zn_ztable *t, zn_zref ref);
 /* The i-th newest observation of a record, 0 <= i < count; its attribute is left out. */
 zn_observation zn_zrecord_get(const zn_ztable *t, zn_zref ref, uint32_t i);
-
 /* How many of its users are newer than this one; their number when it is not among them. */
 uint32_t zn_zrecord_find(const zn_ztable *t, zn_zref ref, const zn_observation *o);
 
-/* ztable_list.c */
+/* ---- lists ---- */
 
 int zn_zlist_lay_out(zn_ztable *t, zn_error *err);
-/* A list with the content of a record, which is freed, and takes its place at *ref. */
-bool zn_zlist_from_record(zn_ztable *t, zn_zref *ref);
+/* A list without users, in no index; 0 when there is none left. */
+uint32_t zn_zlist_make(zn_ztable *t, zn_id id);
+/* Adds a user that is not in, at least as new as the newest and counted already. */
+void zn_zlist_push(zn_ztable *t, uint32_t list, const zn_observation *o);
+/* The same as zn_zrecord_place; a list has space for one more. */
 uint64_t zn_zlist_place(zn_ztable *t, zn_zref ref, const zn_observation *o);
 /* Frees at most n entries older than `start`, but never the last one. */
 void zn_zlist_trim(zn_ztable *t, uint32_t list, int64_t start, uint32_t n);
@@ -273,18 +284,5 @@ void zn_zlist_free(zn_ztable *t, uint32_t list);
 void zn_zlist_drain(zn_ztable *t, uint32_t n);
 /* Index of the user's entry in a list, or 0. */
 uint32_t zn_zentry_find(const zn_ztable *t, uint32_t list, uint64_t user);
-
-/* ztable_room.c: attributes of either form, and giving memory back */
-
-/* Time of the newest user. */
-int64_t zn_zref_newest(const zn_ztable *t, zn_zref ref);
-/* Users in the window that ends at t_ns. */
-uint64_t zn_zref_live(const zn_ztable *t, zn_zref ref, int64_t t_ns);
-/* Takes an attribute out. */
-void zn_zref_retire(zn_ztable *t, zn_zref ref);
-/* A bounded step of reclaiming what is idle, to be taken every ZN_ZSWEEP_EVERY observations. */
-void zn_zroom_sweep(zn_ztable *t);
-/* Throws out the oldest until the caps hold again; `current` is the attribute just observed. */
-void zn_zroom_enforce_caps(zn_ztable *t, zn_id current);
 
 #endif

@@ -100,6 +100,19 @@ static void add(zn_ztable *t, uint32_t list, uint32_t newer, const zn_observatio
     zn_zindex_add(&t->by_user, zn_zentry_hash(t, list, e->user), zn_ztag(o->user), entry);
 }
 
+uint32_t zn_zlist_make(zn_ztable *t, zn_id id)
+{
+    uint32_t list = zn_slab_take(&t->size[ZN_ZKIND_LIST].slab);
+    if (list != 0)
+        zn_zlist_at(t, list)->id = id;
+    return list;
+}
+
+void zn_zlist_push(zn_ztable *t, uint32_t list, const zn_observation *o)
+{
+    add(t, list, 0, o);
+}
+
 /* Moves an entry behind `newer` (0: to the front) and sets its time. */
 static void move(zn_ztable *t, uint32_t entry, uint32_t newer, int64_t t_ns)
 {
@@ -150,31 +163,6 @@ void zn_zlist_trim(zn_ztable *t, uint32_t list, int64_t start, uint32_t n)
     const zn_zlist *l = zn_zlist_at(t, list);
     while (n-- != 0 && l->count > 1 && l->oldest_ns < start)
         zn_zlist_drop_oldest(t, list);
-}
-
-/* The buckets that users of a record will have in a list: too far apart to come one by one. */
-static void fetch_buckets(const zn_ztable *t, zn_zref ref, uint32_t list)
-{
-    for (uint32_t i = 0, n = zn_zref_count(t, ref); i < n; i++) {
-        uint32_t user = (uint32_t)zn_zrecord_get(t, ref, i).user;
-        ZN_PREFETCH_WRITE(zn_zindex_home(&t->by_user, zn_zentry_hash(t, list, user)));
-    }
-}
-
-bool zn_zlist_from_record(zn_ztable *t, zn_zref *ref)
-{
-    uint32_t list = zn_slab_take(&t->size[ZN_ZKIND_LIST].slab), n = zn_zref_count(t, *ref);
-    if (list == 0)
-        return false;
-    fetch_buckets(t, *ref, list);
-    zn_zlist_at(t, list)->id = zn_zrecord_id(zn_zrecord_at(t, *ref));
-    while (n-- != 0) {
-        zn_observation o = zn_zrecord_get(t, *ref, n);
-        add(t, list, 0, &o);
-    }
-    zn_zrecord_free(t, *ref);
-    *ref = zn_zref_of(ZN_ZKIND_LIST, list);
-    return true;
 }
 
 /* Puts the user in; returns the users stored up to the observation's time, or ZN_ZDEEP. */

@@ -201,21 +201,25 @@ static void renew(const ring *g, uint32_t i, uint32_t newer, const zn_observatio
     set_place(g, from, o);
 }
 
-/* Makes room for one more user in a full ring: a larger one, a list, or the oldest goes. */
-static void evict_flows(zn_ztable *t, zn_zref *ref)
+/*
+ * Makes space for one more user in a full ring: moves the record to a larger size, or evicts the
+ * oldest user where there is none. False, with nothing done, when the attribute has to become a
+ * list.
+ */
+static bool grow(zn_ztable *t, zn_zref *ref)
 {
     uint32_t size = zn_zref_kind(*ref);
     bool largest = size + 1 == t->sizes;
     ring g;
     while (++size < t->sizes)
         if (move_to(t, ref, size))
-            return;
-    if (t->with_lists && zn_zlist_from_record(t, ref))
-        return;
+            return true;
+    if (t->with_lists)
+        return false;
     g = open_ring(t, *ref);
     drop_oldest(t, &g);
-    if (!largest || t->with_lists)
-        t->stats.evicted++;
+    t->stats.evicted += !largest;
+    return true;
 }
 
 uint64_t zn_zrecord_place(zn_ztable *t, zn_zref *ref, const zn_observation *o)
@@ -238,9 +242,8 @@ uint64_t zn_zrecord_place(zn_ztable *t, zn_zref *ref, const zn_observation *o)
     if (g.r->count == g.size) {
         if (newer == t->full_size && !t->with_lists)
             return users + 1; /* behind the `keep` most recent */
-        evict_flows(t, ref);
-        if (zn_zref_kind(*ref) == ZN_ZKIND_LIST)
-            return zn_zlist_place(t, *ref, o);
+        if (!grow(t, ref))
+            return ZN_ZFULL;
         g = open_ring(t, *ref);
         if (newer > g.r->count)
             return users + 1;
@@ -281,21 +284,11 @@ void zn_zrecord_look(zn_ztable *t, zn_zref first, uint32_t n, int64_t start)
         ZN_PREFETCH_WRITE(zn_zindex_home(&t->by_id, zn_zrecord_at(t, t->stale[i])->id_lo));
 }
 
-void zn_zrecord_sweep(zn_ztable *t, int64_t start)
+void zn_zrecord_trim(zn_ztable *t, zn_zref ref, int64_t start)
 {
-    for (uint32_t i = 0; i < t->stale_count; i++) {
-        zn_zref ref = t->stale[i];
-        ring g = open_ring(t, ref);
-        if (g.r->count == 0)
-            continue; /* moved since */
-        if (g.t_ns[g.r->head] < start) {
-            zn_zref_retire(t, ref);
-        } else {
-            trim(t, &g, start);
-            shrink(t, ref);
-        }
-    }
-    t->stale_count = 0;
+    ring g = open_ring(t, ref);
+    trim(t, &g, start);
+    shrink(t, ref);
 }
 
 void zn_zrecord_drop_oldest(zn_ztable *t, zn_zref ref)

@@ -10,8 +10,8 @@ from pathlib import Path
 from support.paths import ROOT
 
 CSRC = ROOT / "csrc"
-BASE = [CSRC / "base" / f"{name}.c" for name in ("arena", "clock", "hash", "error")]
-ZTABLE = [*sorted((CSRC / "state").glob("ztable*.c")), *BASE]
+BASE = [CSRC / "util" / f"{name}.c" for name in ("arena", "clock", "hash", "error")]
+ZTABLE = [*sorted((CSRC / "anonymity").glob("ztable*.c")), *BASE]
 
 # The smallest sizes bring few users to every form that an attribute can take.
 LAYOUTS: Mapping[str, list[str]] = {

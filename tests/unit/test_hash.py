@@ -75,10 +75,10 @@ def siphash128(key: bytes, blocks: list[int], n: tuple[int, int] = (1, 3)) -> tu
 
 @pytest.fixture(scope="module")
 def c(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    """csrc/base/hash as a library."""
+    """csrc/util/hash as a library."""
     out = tmp_path_factory.mktemp("hash") / "hash.so"
     flags = SANITIZE if "ZANON_SANITIZE" in os.environ else []
-    sources = [CSRC / "base" / f"{name}.c" for name in ("hash", "error")]
+    sources = [CSRC / "util" / f"{name}.c" for name in ("hash", "error")]
     compile_c(out, sources, "-O1", "-fPIC", "-shared", *flags)
     library = ctypes.CDLL(str(out))
     handle, size = ctypes.c_void_p, ctypes.c_size_t

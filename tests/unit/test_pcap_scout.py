@@ -121,7 +121,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("scout")
     driver = folder / "driver.c"
     driver.write_text(DRIVER)
-    sources = [driver, CSRC / "io" / "pcap_scout.c", CSRC / "base" / "error.c"]
+    sources = [driver, CSRC / "io" / "pcap_scout.c", CSRC / "util" / "error.c"]
     return compile_c(folder / "scout", sources, "-O1", *SANITIZE)
 
 
@@ -308,7 +308,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("reader")
     driver = folder / "driver.c"
     driver.write_text(READER)
-    sources = [driver, *(CSRC / "io").glob("*_read.c"), *(CSRC / "base").glob("*.c")]
+    sources = [driver, *(CSRC / "io").glob("*_read.c"), *(CSRC / "util").glob("*.c")]
     sources += [
         CSRC / "io" / f"{name}.c" for name in ("capture", "byte_source", "file_map", "map_guard")
     ]
