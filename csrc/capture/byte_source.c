@@ -103,8 +103,8 @@ void zn_byte_source_close(zn_byte_source *s)
     init(s, "");
 }
 
-/* The unread bytes move to the start of the buffer. */
-static void evict_flows(zn_byte_source *s)
+/* Moves the pending bytes to the start of the buffer. */
+static void compact(zn_byte_source *s)
 {
     size_t left = zn_cursor_left(&s->unread);
     ZN_ASSERT(left <= ZN_BYTE_SOURCE_MAX);
@@ -167,7 +167,7 @@ int zn_byte_source_refill(zn_byte_source *s, zn_error *err)
         return 0;
     if (s->map.bytes != NULL)
         return refill_from_map(s, err);
-    evict_flows(s);
+    compact(s);
     if (s->is_file && most > s->total - s->end_offset)
         most =
             (size_t)(s->total - s->end_offset); /* what is appended meanwhile is for another time */
