@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""ZTable once more, on a build of csrc/anonymity/ztable whose records are tiny and whose lists start
-at four users: what takes hundreds of users in the module that people use takes five here."""
+"""ZTable once more, on a build of csrc/anonymity/ztable whose records are tiny and whose lists
+start at four users: what takes hundreds of users in the module that people use takes five here."""
 
 import ctypes
 import hashlib
