@@ -29,7 +29,7 @@ static void init(zn_byte_source *s, const char *name)
 void zn_byte_source_open_memory(zn_byte_source *s, const uint8_t *bytes, size_t n)
 {
     init(s, "the buffer");
-    s->unread = zn_cursor_over(bytes, n, false);
+    s->pending = zn_cursor_over(bytes, n, false);
     s->end_offset = s->total = n;
 }
 
@@ -39,7 +39,7 @@ static int open_buffer(zn_byte_source *s, int fd, zn_error *err)
     if (s->buffer == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory to read %s", s->name);
     s->fd = fd;
-    s->unread = zn_cursor_over(s->buffer, 0, false);
+    s->pending = zn_cursor_over(s->buffer, 0, false);
     return 0;
 }
 
@@ -54,7 +54,7 @@ void zn_byte_source_put_back(zn_byte_source *s, zn_span bytes)
     ZN_ASSERT(s->end_offset == 0 && bytes.n <= READ_BYTES);
     if (bytes.n != 0)
         memcpy(s->buffer, bytes.p, bytes.n);
-    s->unread = zn_cursor_over(s->buffer, bytes.n, false);
+    s->pending = zn_cursor_over(s->buffer, bytes.n, false);
     s->end_offset = bytes.n;
 }
 
@@ -66,7 +66,7 @@ static int open_file(zn_byte_source *s, int fd, const struct stat *st, zn_error 
     int rc = 0;
     if (is_file && zn_file_map_open(&s->map, fd, total)) {
         s->fd = fd;
-        s->unread = zn_cursor_over(s->map.bytes, 0, false);
+        s->pending = zn_cursor_over(s->map.bytes, 0, false);
     } else {
         rc = open_buffer(s, fd, err);
     }
@@ -106,11 +106,11 @@ void zn_byte_source_close(zn_byte_source *s)
 /* Moves the pending bytes to the start of the buffer. */
 static void compact(zn_byte_source *s)
 {
-    size_t left = zn_cursor_left(&s->unread);
+    size_t left = zn_cursor_left(&s->pending);
     ZN_ASSERT(left <= ZN_BYTE_SOURCE_MAX);
-    if (left != 0 && s->unread.p != s->buffer)
-        memmove(s->buffer, s->unread.p, left);
-    s->unread = zn_cursor_over(s->buffer, left, false);
+    if (left != 0 && s->pending.p != s->buffer)
+        memmove(s->buffer, s->pending.p, left);
+    s->pending = zn_cursor_over(s->buffer, left, false);
     s->fetched = NULL;
 }
 
@@ -141,7 +141,7 @@ static int refill_from_map(zn_byte_source *s, zn_error *err)
     int64_t got = zn_file_map_next(&s->map);
     if (got < 0)
         return not_believed(s, err);
-    s->unread = zn_cursor_over(s->unread.p, zn_cursor_left(&s->unread) + (size_t)got, false);
+    s->pending = zn_cursor_over(s->pending.p, zn_cursor_left(&s->pending) + (size_t)got, false);
     s->end_offset += (uint64_t)got;
     s->at_end = got == 0 || s->end_offset == s->total;
     return got > 0;
@@ -161,7 +161,7 @@ static ssize_t read_some(const zn_byte_source *s, uint8_t *to, size_t most)
 
 int zn_byte_source_refill(zn_byte_source *s, zn_error *err)
 {
-    size_t left = zn_cursor_left(&s->unread), most = READ_BYTES;
+    size_t left = zn_cursor_left(&s->pending), most = READ_BYTES;
     ssize_t got;
     if (!zn_byte_source_may_grow(s))
         return 0;
@@ -176,7 +176,7 @@ int zn_byte_source_refill(zn_byte_source *s, zn_error *err)
         errno = EINTR; /* somebody else took what there was */
     if (got < 0)
         return unreadable(s, err);
-    s->unread = zn_cursor_over(s->buffer, left + (size_t)got, false);
+    s->pending = zn_cursor_over(s->buffer, left + (size_t)got, false);
     s->end_offset += (uint64_t)got;
     s->at_end = got == 0 || (s->is_file && s->end_offset == s->total);
     return got > 0;

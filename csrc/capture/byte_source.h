@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where a capture's bytes come from: memory, a mapped file, or a stream through a buffer. The
- * unread bytes at hand are a cursor that the reader moves; a refill brings more.
+ * pending bytes at hand are a cursor that the reader moves; a refill brings more.
  *
  * Bytes behind the cursor stay where they are until the next zn_byte_source_refill, so frames may
  * borrow them until then; those of memory and of a mapped file until the source is closed.
@@ -13,16 +13,16 @@
 #include "capture/mapped_file.h"
 #include "util/cursor.h"
 
-/* How far ahead of the first unread byte memory is asked for what a reader comes to. */
+/* How far ahead of the first pending byte memory is asked for what a reader comes to. */
 #define ZN_BYTE_SOURCE_FETCHED 4096
 /* And how much of what stays is taken at a time. */
 #define ZN_BYTE_SOURCE_TAKEN ((size_t)128 << 10)
-/* Most unread bytes a reader may ask for before it consumes some. */
+/* Most pending bytes a reader may ask for before it consumes some. */
 #define ZN_BYTE_SOURCE_MAX ((uint32_t)16 << 20)
 
 typedef struct zn_byte_source {
-    zn_cursor unread;
-    uint64_t end_offset;    /* where `unread` ends, in bytes from the start of the capture */
+    zn_cursor pending;
+    uint64_t end_offset;    /* where `pending` ends, in bytes from the start of the capture */
     uint64_t total;         /* bytes in all; 0 for a stream, which does not know */
     uint8_t *buffer;        /* what is read into; NULL: memory, or mapped */
     zn_file_map map;        /* a regular file, where it can be mapped */
@@ -47,7 +47,7 @@ void zn_byte_source_close(zn_byte_source *s);
 
 /*
  * Reads what a stream has, waiting for the first byte, or the next part of a file, up to the size
- * that it was opened with; moves the unread bytes, but those of a mapped file. Returns 1 when there
+ * that it was opened with; moves the pending bytes, but those of a mapped file. Returns 1 when there
  * is more at hand now, 0 when there will never be, or -ZN_ERR_IO; os_errno EINTR means that a
  * signal came while it waited, or nothing for some 200 ms, and that it can be called again.
  */
@@ -72,7 +72,7 @@ static inline bool zn_byte_source_is_mapped(const zn_byte_source *s)
  * where it is, is still in the second-level cache when it is used. */
 static inline const uint8_t *zn_byte_source_pause(const zn_byte_source *s)
 {
-    zn_cursor at = s->unread;
+    zn_cursor at = s->pending;
     zn_span rest = zn_cursor_rest(&at);
     bool all = !zn_byte_source_is_mapped(s) || rest.n < ZN_BYTE_SOURCE_TAKEN;
     return all ? rest.p + rest.n : rest.p + ZN_BYTE_SOURCE_TAKEN;
@@ -87,14 +87,14 @@ static inline bool zn_byte_source_is_cut(const zn_byte_source *s)
 /* Has memory fetch what a reader comes to next: in a mapped file nothing else does. */
 static inline void zn_byte_source_fetch(zn_byte_source *s)
 {
-    zn_cursor at = s->unread;
+    zn_cursor at = s->pending;
     s->fetched = zn_span_fetch(zn_cursor_rest(&at), ZN_BYTE_SOURCE_FETCHED, s->fetched);
 }
 
-/* The offset of the first unread byte. */
+/* The offset of the first pending byte. */
 static inline uint64_t zn_byte_source_offset(const zn_byte_source *s)
 {
-    return s->end_offset - zn_cursor_left(&s->unread);
+    return s->end_offset - zn_cursor_left(&s->pending);
 }
 
 /* The file ended before the size that it was opened with. */

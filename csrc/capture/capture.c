@@ -5,18 +5,22 @@
  */
 #include "capture/capture.h"
 
-#include "capture/capture_internal.h"
+#include "capture/format.h"
 #include "util/arena.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
-/* What is scouted at a time: four portions, so that places are rarely looked for and the heads stay
- * in the second-level cache. Each portion ends with a whole record, and so a little behind its
- * length, for which there is room where records have usual lengths. */
-#define SCOUTED (4 * ZN_BYTE_SOURCE_TAKEN + ((size_t)8 << 10))
+struct zn_capture {
+    zn_reader reader;
+    const zn_format *format; /* NULL until it is known */
+    uint64_t number;         /* zn_capture_number */
+    bool ended;
+    bool peeked;   /* `next` was read ahead */
+    bool unpacked; /* zn_capture_is_unpacked */
+    zn_frame next;
+};
 
 static const zn_format *const formats[] = {&zn_format_pcap, &zn_format_pcapng, &zn_format_snoop};
 
@@ -34,30 +38,6 @@ static const struct known_magic {
     {0x474d4255, 0xffffffff, "a Network Monitor capture; convert it with editcap -F pcap"},
     {0x52545353, 0xffffffff, "a Network Monitor capture; convert it with editcap -F pcap"},
 };
-
-zn_step zn_capture_end(zn_capture *c, const char *format, ...)
-{
-    uint64_t start = zn_byte_source_offset(&c->source) - c->skipped;
-    int n = snprintf(c->warning, sizeof c->warning, "%s %llu at byte %llu: ", c->format->unit,
-                     (unsigned long long)c->records + 1, (unsigned long long)start);
-    va_list args;
-    va_start(args, format);
-    if (n > 0 && (size_t)n < sizeof c->warning)
-        (void)vsnprintf(c->warning + n, sizeof c->warning - (size_t)n, format, args);
-    va_end(args);
-    return ZN_STEP_END;
-}
-
-int zn_capture_require(zn_capture *c, size_t n, zn_error *err)
-{
-    size_t left;
-    while ((left = zn_cursor_left(&c->source.unread)) < n) {
-        int rc = zn_byte_source_refill(&c->source, err);
-        if (rc <= 0)
-            return rc;
-    }
-    return 1;
-}
 
 /* Where a tar archive's first entry has its name and numbers, before the word that tells it. */
 #define TAR_WORD_AT 257
@@ -77,37 +57,39 @@ static int refuse_magic(zn_capture *c, uint32_t magic, zn_error *err)
     int rc;
     for (size_t i = 0; i < sizeof known_magics / sizeof known_magics[0]; i++)
         if ((magic & known_magics[i].mask) == known_magics[i].magic)
-            return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is %s", c->source.name, known_magics[i].what);
-    rc = zn_capture_require(c, TAR_WORD_AT + sizeof TAR_WORD - 1, err);
+            return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is %s", c->reader.source.name,
+                           known_magics[i].what);
+    rc = zn_reader_require(&c->reader, TAR_WORD_AT + sizeof TAR_WORD - 1, err);
     if (rc < 0)
         return rc;
-    if (is_tar(c->source.unread))
+    if (is_tar(c->reader.source.pending))
         return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is a tar archive: unpack it first (tar -xf)",
-                       c->source.name);
+                       c->reader.source.name);
     return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is not a capture: neither pcap, pcapng nor snoop",
-                   c->source.name);
+                   c->reader.source.name);
 }
 
 /* Finds the format by the first bytes, and reads its header. */
 static int read_header(zn_capture *c, zn_error *err)
 {
     zn_cursor at;
-    int rc = zn_capture_require(c, sizeof(uint32_t), err);
-    size_t left = zn_cursor_left(&c->source.unread);
+    int rc = zn_reader_require(&c->reader, sizeof(uint32_t), err);
+    size_t left = zn_cursor_left(&c->reader.source.pending);
     if (rc < 0)
         return rc;
     if (left == 0)
-        return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is empty", c->source.name);
+        return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is empty", c->reader.source.name);
     if (rc == 0)
         return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is too short to be a capture: %zu bytes",
-                       c->source.name, left);
-    at = c->source.unread;
+                       c->reader.source.name, left);
+    at = c->reader.source.pending;
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         zn_cursor start = at;
         if (!formats[i]->is(zn_cursor_take(&start, sizeof(uint32_t))))
             continue;
         c->format = formats[i];
-        return c->format->open(c, err);
+        c->reader.unit = c->format->unit;
+        return c->format->open(&c->reader, err);
     }
     return refuse_magic(c, zn_cursor_be32(&at), err);
 }
@@ -148,7 +130,7 @@ int zn_capture_open_path(zn_capture **out, const char *path, zn_error *err)
     zn_capture *c = new_capture(out, err);
     if (c == NULL)
         return -ZN_ERR_CAPACITY;
-    return finish_open(out, c, zn_byte_source_open_path(&c->source, path, err), err);
+    return finish_open(out, c, zn_byte_source_open_path(&c->reader.source, path, err), err);
 }
 
 int zn_capture_open_fd(zn_capture **out, int fd, zn_span start, const char *name, zn_error *err)
@@ -157,9 +139,9 @@ int zn_capture_open_fd(zn_capture **out, int fd, zn_span start, const char *name
     int rc;
     if (c == NULL)
         return -ZN_ERR_CAPACITY;
-    rc = zn_byte_source_open_fd(&c->source, fd, name, err);
+    rc = zn_byte_source_open_fd(&c->reader.source, fd, name, err);
     if (rc == 0)
-        zn_byte_source_put_back(&c->source, start);
+        zn_byte_source_put_back(&c->reader.source, start);
     return finish_open(out, c, rc, err);
 }
 
@@ -168,7 +150,7 @@ int zn_capture_open_memory(zn_capture **out, const uint8_t *bytes, size_t n, zn_
     zn_capture *c = new_capture(out, err);
     if (c == NULL)
         return -ZN_ERR_CAPACITY;
-    zn_byte_source_open_memory(&c->source, bytes, n);
+    zn_byte_source_open_memory(&c->reader.source, bytes, n);
     return finish_open(out, c, 0, err);
 }
 
@@ -177,61 +159,35 @@ void zn_capture_close(zn_capture *c)
     if (c == NULL)
         return;
     if (c->format != NULL && c->format->close != NULL)
-        c->format->close(c);
-    zn_byte_source_close(&c->source);
+        c->format->close(&c->reader);
+    zn_byte_source_close(&c->reader.source);
     zn_heap_free(c);
 }
 
 /* The source has no more bytes: a clean end between records, or one in the middle. */
 static void end_of_source(zn_capture *c)
 {
-    uint64_t left = zn_cursor_left(&c->source.unread) + c->skipped;
+    uint64_t left = zn_cursor_left(&c->reader.source.pending) + c->reader.skipped;
     c->ended = true;
-    if (zn_byte_source_shrank(&c->source))
-        (void)zn_capture_end(c, "the file became shorter while it was read");
+    if (zn_byte_source_shrank(&c->reader.source))
+        (void)zn_reader_end(&c->reader, "the file became shorter while it was read");
     else if (left != 0)
-        (void)zn_capture_end(c, "%u bytes wanted, %llu left", c->wanted, (unsigned long long)left);
-}
-
-/* Records are long, stay where they are, and this processor is quicker when only their heads are
- * asked for. */
-static bool is_scouted(const zn_capture *c)
-{
-    return c->mean_record >= ZN_PCAP_PREFETCH_LEAST && c->mean_record <= ZN_PCAP_PREFETCH_MOST &&
-           c->may_prefetch && zn_byte_source_is_mapped(&c->source);
-}
-
-const uint8_t *zn_capture_prefetch(const zn_capture *c, zn_prefetch_kind kind, zn_span rest,
-                                   const uint8_t *pause)
-{
-    zn_span ahead = zn_span_first(rest, SCOUTED);
-    if (!is_scouted(c) || c->source.fetched >= pause)
-        return c->source.fetched;
-    (void)zn_pcap_prefetch(ahead, kind);
-    return ahead.p + ahead.n;
-}
-
-void zn_capture_took(zn_capture *c, int n, zn_span rest, const uint8_t *fetched)
-{
-    size_t bytes = zn_cursor_left(&c->source.unread) - rest.n;
-    if (n != 0)
-        c->mean_record = (uint32_t)(bytes / (unsigned)n);
-    c->source.fetched = fetched;
-    zn_cursor_skip(&c->source.unread, bytes);
+        (void)zn_reader_end(&c->reader, "%u bytes wanted, %llu left", c->reader.wanted,
+                            (unsigned long long)left);
 }
 
 /* Frames that can be read without waiting: their number; *last is how the last step ended. */
 static int read_batch(zn_capture *c, zn_frame *frames, int max, zn_step *last)
 {
-    const uint8_t *pause = zn_byte_source_pause(&c->source);
-    int n = c->format->read == NULL ? 0 : c->format->read(c, frames, max);
-    c->records += (uint64_t)n;
+    const uint8_t *pause = zn_byte_source_pause(&c->reader.source);
+    int n = c->format->read == NULL ? 0 : c->format->read(&c->reader, frames, max);
+    c->reader.records += (uint64_t)n;
     *last = ZN_STEP_FRAME;
-    while (n < max && *last <= ZN_STEP_NONE && (n == 0 || c->source.unread.p < pause)) {
-        *last = c->format->step(c, &frames[n]);
+    while (n < max && *last <= ZN_STEP_NONE && (n == 0 || c->reader.source.pending.p < pause)) {
+        *last = c->format->step(&c->reader, &frames[n]);
         if (*last != ZN_STEP_FRAME)
             continue;
-        c->records++;
+        c->reader.records++;
         n++;
     }
     return n;
@@ -239,40 +195,40 @@ static int read_batch(zn_capture *c, zn_frame *frames, int max, zn_step *last)
 
 bool zn_capture_is_mapped(const zn_capture *c)
 {
-    return zn_byte_source_is_mapped(&c->source);
+    return zn_byte_source_is_mapped(&c->reader.source);
 }
 
 int zn_capture_check(const zn_capture *c, zn_error *err)
 {
-    return zn_byte_source_check(&c->source, err);
+    return zn_byte_source_check(&c->reader.source, err);
 }
 
 int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err)
 {
     int rc;
     if (c->ended && !c->peeked) /* what was missing may have ended it */
-        return zn_byte_source_check(&c->source, err);
+        return zn_byte_source_check(&c->reader.source, err);
     if (c->peeked) {
         frames[0] = c->next;
         c->peeked = false;
         return 1;
     }
     for (;;) {
-        bool may_grow = zn_byte_source_may_grow(&c->source);
+        bool may_grow = zn_byte_source_may_grow(&c->reader.source);
         zn_step last;
         int n = read_batch(c, frames, max, &last);
         c->ended = last == ZN_STEP_END;
-        if (zn_byte_source_is_cut(&c->source))
-            return zn_byte_source_check(&c->source, err);
+        if (zn_byte_source_is_cut(&c->reader.source))
+            return zn_byte_source_check(&c->reader.source, err);
         if (n > 0)
             return n;
         if (c->ended)
-            return zn_byte_source_check(&c->source, err);
-        rc = zn_byte_source_refill(&c->source, err);
+            return zn_byte_source_check(&c->reader.source, err);
+        rc = zn_byte_source_refill(&c->reader.source, err);
         if (rc < 0)
             return rc;
         if (rc == 0 && !may_grow) { /* the step knew that no more would come */
-            rc = zn_byte_source_check(&c->source, err);
+            rc = zn_byte_source_check(&c->reader.source, err);
             if (rc == 0)
                 end_of_source(c);
             return rc;
@@ -309,7 +265,7 @@ const char *zn_capture_format(const zn_capture *c)
 
 uint64_t zn_capture_bytes_read(const zn_capture *c)
 {
-    return zn_byte_source_offset(&c->source);
+    return zn_byte_source_offset(&c->reader.source);
 }
 
 void zn_capture_is_unpacked(zn_capture *c)
@@ -319,15 +275,15 @@ void zn_capture_is_unpacked(zn_capture *c)
 
 bool zn_capture_may_wait(const zn_capture *c)
 {
-    return zn_byte_source_may_grow(&c->source) && !c->source.is_file && !c->unpacked;
+    return zn_byte_source_may_grow(&c->reader.source) && !c->reader.source.is_file && !c->unpacked;
 }
 
 uint64_t zn_capture_bytes_total(const zn_capture *c)
 {
-    return c->source.total;
+    return c->reader.source.total;
 }
 
 const char *zn_capture_warning(const zn_capture *c)
 {
-    return c->warning[0] != '\0' ? c->warning : NULL;
+    return c->reader.warning[0] != '\0' ? c->reader.warning : NULL;
 }

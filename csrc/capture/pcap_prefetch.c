@@ -34,7 +34,7 @@ bool zn_pcap_prefetch_pays(void)
 
 static inline uint32_t header_bytes(zn_prefetch_kind kind)
 {
-    return kind == ZN_SCOUTED_PCAP ? ZN_PCAP_RECORD_BYTES : ZN_PCAPNG_FRAME_AT;
+    return kind == ZN_PREFETCH_PCAP ? ZN_PCAP_RECORD_BYTES : ZN_PCAPNG_FRAME_AT;
 }
 
 /* A head has up to three cache lines. */
@@ -60,18 +60,18 @@ static inline size_t starts_fit(zn_span records, zn_prefetch_kind kind)
 /* The part of a time that records near one another share, but for what may_begin lets it grow. */
 static inline uint32_t time_in(zn_span header, zn_prefetch_kind kind)
 {
-    return zn_header_le32(header, kind == ZN_SCOUTED_PCAP ? 0 : 12);
+    return zn_header_le32(header, kind == ZN_PREFETCH_PCAP ? 0 : 12);
 }
 
 /* The byte of it by which they are found, and where in a header that is. */
 static inline uint8_t signature_of(uint32_t time, zn_prefetch_kind kind)
 {
-    return (uint8_t)(kind == ZN_SCOUTED_PCAP ? time >> 16 : time);
+    return (uint8_t)(kind == ZN_PREFETCH_PCAP ? time >> 16 : time);
 }
 
 static inline size_t signature_at(zn_prefetch_kind kind)
 {
-    return kind == ZN_SCOUTED_PCAP ? 2 : 12;
+    return kind == ZN_PREFETCH_PCAP ? 2 : 12;
 }
 
 static inline bool may_begin_record(zn_span header, uint32_t seconds)
@@ -84,7 +84,7 @@ static inline bool may_begin_block(zn_span header, uint32_t time, uint32_t captu
 {
     uint32_t length = zn_header_le32(header, 4);
     return zn_header_le32(header, 0) == ZN_PCAPNG_ENHANCED && length % 4 == 0 &&
-           time_in(header, ZN_SCOUTED_PCAPNG) - time <= LATER_HALVES &&
+           time_in(header, ZN_PREFETCH_PCAPNG) - time <= LATER_HALVES &&
            length - captured - ZN_PCAPNG_BLOCK_BYTES <= OPTIONS_MOST;
 }
 
@@ -95,8 +95,8 @@ static inline bool may_begin(zn_span records, zn_prefetch_kind kind, size_t at, 
     uint32_t wire = zn_header_le32(header, header.n - 4);
     if (captured == 0 || captured > wire || wire > ZN_FRAME_MAX)
         return false;
-    return kind == ZN_SCOUTED_PCAP ? may_begin_record(header, time)
-                                   : may_begin_block(header, time, captured);
+    return kind == ZN_PREFETCH_PCAP ? may_begin_record(header, time)
+                                    : may_begin_block(header, time, captured);
 }
 
 /* Where a record seems to begin in [from, to), with the sign of that time; or `to`. */
@@ -135,15 +135,15 @@ static inline unsigned find_places(zn_span records, zn_prefetch_kind kind,
 
 unsigned zn_pcap_places(zn_span records, zn_prefetch_kind kind, size_t place[ZN_PCAP_PLACES])
 {
-    return kind == ZN_SCOUTED_PCAP ? find_places(records, ZN_SCOUTED_PCAP, place)
-                                   : find_places(records, ZN_SCOUTED_PCAPNG, place);
+    return kind == ZN_PREFETCH_PCAP ? find_places(records, ZN_PREFETCH_PCAP, place)
+                                    : find_places(records, ZN_PREFETCH_PCAPNG, place);
 }
 
 /* How long the record at `at` says that it is; 0: none can be there. */
 static inline uint32_t length_at(zn_span records, zn_prefetch_kind kind, size_t at)
 {
     zn_span header = zn_span_part(records, at, at + header_bytes(kind));
-    if (kind == ZN_SCOUTED_PCAP) {
+    if (kind == ZN_PREFETCH_PCAP) {
         uint32_t captured = zn_header_le32(header, 8);
         return captured <= ZN_FRAME_MAX ? ZN_PCAP_RECORD_BYTES + captured : 0;
     } else {
@@ -187,6 +187,6 @@ static inline size_t walk(zn_span records, zn_prefetch_kind kind)
 
 size_t zn_pcap_prefetch(zn_span records, zn_prefetch_kind kind)
 {
-    return kind == ZN_SCOUTED_PCAP ? walk(records, ZN_SCOUTED_PCAP)
-                                   : walk(records, ZN_SCOUTED_PCAPNG);
+    return kind == ZN_PREFETCH_PCAP ? walk(records, ZN_PREFETCH_PCAP)
+                                    : walk(records, ZN_PREFETCH_PCAPNG);
 }

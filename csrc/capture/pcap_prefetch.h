@@ -20,8 +20,8 @@
 #define ZN_PCAPNG_ENHANCED 6u
 #define ZN_PCAPNG_FRAME_AT 28u
 #define ZN_PCAPNG_BLOCK_BYTES (ZN_PCAPNG_FRAME_AT + 4u) /* and its length again behind them */
-/* What is scouted, little-endian. */
-typedef enum zn_prefetch_kind { ZN_SCOUTED_PCAP, ZN_SCOUTED_PCAPNG } zn_prefetch_kind;
+/* what is prefetched, little-endian. */
+typedef enum zn_prefetch_kind { ZN_PREFETCH_PCAP, ZN_PREFETCH_PCAPNG } zn_prefetch_kind;
 #define ZN_PCAP_PLACES 8 /* from which walks go at once */
 /* The mean lengths of records for which it pays: shorter ones share cache lines, or are read to
  * their end; among longer ones the places take too long to find. */

@@ -4,7 +4,7 @@
  * snoop (RFC 1761): a header of 16 bytes, then records of 24 bytes, the captured ones and padding.
  * All numbers are big-endian.
  */
-#include "capture/capture_internal.h"
+#include "capture/format.h"
 
 #define HEADER_BYTES 16u
 #define VERSION 2u
@@ -37,58 +37,58 @@ static uint32_t link_type_of(uint32_t type)
     return UNKNOWN_LINK + (type & 0xffff);
 }
 
-static int snoop_open(zn_capture *c, zn_error *err)
+static int snoop_open(zn_reader *r, zn_error *err)
 {
     zn_cursor at;
     uint32_t rest, version;
-    int rc = zn_capture_require(c, HEADER_BYTES, err);
+    int rc = zn_reader_require(r, HEADER_BYTES, err);
     if (rc < 0)
         return rc;
     if (rc == 0)
         return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is too short: %zu bytes, a snoop header has %u",
-                       c->source.name, zn_cursor_left(&c->source.unread), HEADER_BYTES);
-    at = c->source.unread;
+                       r->source.name, zn_cursor_left(&r->source.pending), HEADER_BYTES);
+    at = r->source.pending;
     zn_cursor_skip(&at, 4);
     rest = zn_cursor_be32(&at);
     version = zn_cursor_be32(&at);
     if (rest != 0x70000000)
         return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is not a capture: neither pcap, pcapng nor snoop",
-                       c->source.name);
+                       r->source.name);
     if (version != VERSION)
         return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is a snoop of version %u, which is not known",
-                       c->source.name, version);
-    c->big = true;
-    c->link_type = link_type_of(zn_cursor_be32(&at));
-    c->source.unread = at;
+                       r->source.name, version);
+    r->big = true;
+    r->link_type = link_type_of(zn_cursor_be32(&at));
+    r->source.pending = at;
     return 0;
 }
 
-static zn_step snoop_step(zn_capture *c, zn_frame *frame)
+static zn_step snoop_step(zn_reader *r, zn_frame *frame)
 {
-    zn_cursor at = c->source.unread;
+    zn_cursor at = r->source.pending;
     uint32_t wire = zn_cursor_be32(&at), captured = zn_cursor_be32(&at);
     uint32_t record = zn_cursor_be32(&at), seconds, microseconds;
     zn_span data;
-    zn_byte_source_fetch(&c->source);
+    zn_byte_source_fetch(&r->source);
     zn_cursor_skip(&at, 4); /* frames dropped */
     seconds = zn_cursor_be32(&at);
     microseconds = zn_cursor_be32(&at);
     if (!zn_cursor_ok(&at))
-        return zn_capture_want(c, RECORD_BYTES);
+        return zn_reader_want(r, RECORD_BYTES);
     if (captured > ZN_FRAME_MAX)
-        return zn_capture_end(c, "a frame of %u bytes, more than %u", captured, ZN_FRAME_MAX);
+        return zn_reader_end(r, "a frame of %u bytes, more than %u", captured, ZN_FRAME_MAX);
     if (record < RECORD_BYTES + captured || record > ZN_BYTE_SOURCE_MAX)
-        return zn_capture_end(c, "a record of %u bytes for a frame of %u", record, captured);
+        return zn_reader_end(r, "a record of %u bytes for a frame of %u", record, captured);
     data = zn_cursor_take(&at, captured);
     zn_cursor_skip(&at, record - RECORD_BYTES - captured);
     if (!zn_cursor_ok(&at))
-        return zn_capture_want(c, record);
-    c->source.unread = at;
+        return zn_reader_want(r, record);
+    r->source.pending = at;
     frame->data = data.p;
     frame->t_ns = (int64_t)seconds * ZN_NS_PER_S + (int64_t)microseconds * 1000;
     frame->captured = captured;
     frame->wire = wire < captured ? captured : wire;
-    frame->link_type = c->link_type;
+    frame->link_type = r->link_type;
     return ZN_STEP_FRAME;
 }
 

@@ -19,7 +19,7 @@ static void walk(zn_span records, zn_prefetch_kind kind)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     zn_span records = {data, size};
-    walk(records, ZN_SCOUTED_PCAP);
-    walk(records, ZN_SCOUTED_PCAPNG);
+    walk(records, ZN_PREFETCH_PCAP);
+    walk(records, ZN_PREFETCH_PCAPNG);
     return 0;
 }

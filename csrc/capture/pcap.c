@@ -9,7 +9,7 @@
  * decide: the lengths, times and the further fields must make sense. What a plain pcap can be read
  * as is one.
  */
-#include "capture/capture_internal.h"
+#include "capture/format.h"
 
 #define HEADER_BYTES 24u
 #define MAJOR_VERSION 2
@@ -56,15 +56,15 @@ static bool is_pcap(zn_span start)
 }
 
 /* Whether the fields that a variant has more can be what they should be. */
-static bool fields_fit(const zn_capture *c, zn_cursor *at, uint32_t record_bytes)
+static bool fields_fit(const zn_reader *r, zn_cursor *at, uint32_t record_bytes)
 {
     uint32_t interface, protocol, kind;
     if (record_bytes == RECORD_BYTES)
         return true;
-    interface = zn_capture_u32(c, at);
+    interface = zn_reader_u32(r, at);
     if (record_bytes == NOKIA_BYTES) /* 0xXfbfYZ0W in files of routers, 0 in converted ones */
         return (interface & 0x0fff00f0) == 0x0fbf0000 || interface == 0;
-    protocol = zn_capture_u16(c, at);
+    protocol = zn_reader_u16(r, at);
     kind = zn_cursor_u8(at);
     zn_cursor_skip(at, record_bytes - KUZNETZOV_BYTES + 1);
     /* An Ethernet type or one of Linux's own, and its packet type. */
@@ -76,19 +76,19 @@ static bool fields_fit(const zn_capture *c, zn_cursor *at, uint32_t record_bytes
 typedef enum fit { FIT_NO, FIT_OPEN, FIT_YES } fit;
 
 /* Whether the first records can have headers of this length. More records may tell: FIT_OPEN. */
-static fit records_fit(const zn_capture *c, uint32_t record_bytes)
+static fit records_fit(const zn_reader *r, uint32_t record_bytes)
 {
-    zn_cursor at = c->source.unread, behind = at;
+    zn_cursor at = r->source.pending, behind = at;
     unsigned whole = 0;
     while (whole < RECORDS_TRIED && zn_cursor_left(&at) >= record_bytes) {
         uint32_t fraction, captured, wire;
         zn_cursor_skip(&at, 4);
-        fraction = zn_capture_u32(c, &at);
-        captured = zn_capture_u32(c, &at);
-        wire = zn_capture_u32(c, &at);
+        fraction = zn_reader_u32(r, &at);
+        captured = zn_reader_u32(r, &at);
+        wire = zn_reader_u32(r, &at);
         if (fraction >= 1000000 || captured > ZN_FRAME_MAX || captured > wire || wire > WIRE_MAX)
             return FIT_NO;
-        if (!fields_fit(c, &at, record_bytes))
+        if (!fields_fit(r, &at, record_bytes))
             return FIT_NO;
         if (zn_cursor_left(&at) < captured)
             break;
@@ -98,95 +98,95 @@ static fit records_fit(const zn_capture *c, uint32_t record_bytes)
     }
     if (whole == RECORDS_TRIED)
         return FIT_YES;
-    if (zn_byte_source_may_grow(&c->source))
+    if (zn_byte_source_may_grow(&r->source))
         return FIT_OPEN;
     return zn_cursor_left(&behind) == 0 ? FIT_YES : FIT_NO;
 }
 
 /*
- * Sets c->record_bytes to the first length that fits, or to the first of all. False when more
+ * Sets r->record_bytes to the first length that fits, or to the first of all. False when more
  * records must come first: what is chosen does not depend on the portions in which a stream
  * delivers them.
  */
-static bool choose_record_bytes(zn_capture *c)
+static bool choose_record_bytes(zn_reader *r)
 {
-    const uint8_t *choice = c->record_choices;
-    fit first = choice[1] == 0 ? FIT_YES : records_fit(c, choice[0]);
+    const uint8_t *choice = r->record_choices;
+    fit first = choice[1] == 0 ? FIT_YES : records_fit(r, choice[0]);
     bool open = false;
     for (size_t i = 1; first != FIT_YES && i < ZN_RECORD_CHOICES && choice[i] != 0; i++) {
-        fit next = records_fit(c, choice[i]);
+        fit next = records_fit(r, choice[i]);
         if (next == FIT_YES && first == FIT_NO && !open) {
-            c->record_bytes = choice[i];
+            r->record_bytes = choice[i];
             return true;
         }
         open |= next != FIT_NO;
     }
     if (!open || first == FIT_YES)
-        c->record_bytes = choice[0];
-    return c->record_bytes != 0;
+        r->record_bytes = choice[0];
+    return r->record_bytes != 0;
 }
 
-static int pcap_open(zn_capture *c, zn_error *err)
+static int pcap_open(zn_reader *r, zn_error *err)
 {
-    zn_cursor at = c->source.unread;
-    const struct variant *v = find_variant(zn_cursor_take(&at, 4), &c->big);
+    zn_cursor at = r->source.pending;
+    const struct variant *v = find_variant(zn_cursor_take(&at, 4), &r->big);
     uint32_t header = HEADER_BYTES + v->more_header;
     uint16_t major;
-    int rc = zn_capture_require(c, header, err);
+    int rc = zn_reader_require(r, header, err);
     if (rc < 0)
         return rc;
-    at = c->source.unread;
+    at = r->source.pending;
     if (zn_cursor_left(&at) < header)
         return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is too short: %zu bytes, a pcap header has %u",
-                       c->source.name, zn_cursor_left(&at), header);
+                       r->source.name, zn_cursor_left(&at), header);
     zn_cursor_skip(&at, 4);
-    major = zn_capture_u16(c, &at);
-    c->minor_version = zn_capture_u16(c, &at);
+    major = zn_reader_u16(r, &at);
+    r->minor_version = zn_reader_u16(r, &at);
     if (major != MAJOR_VERSION)
         return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is a pcap of version %u, which is not known",
-                       c->source.name, major);
+                       r->source.name, major);
     zn_cursor_skip(&at, 12); /* time zone, accuracy, snapshot length: nobody fills or keeps them */
-    c->link_type = zn_capture_u32(c, &at) & 0xffff; /* the rest tells about a trailing FCS */
+    r->link_type = zn_reader_u32(r, &at) & 0xffff; /* the rest tells about a trailing FCS */
     zn_cursor_skip(&at, v->more_header);
-    c->fraction_ns = v->fraction_ns;
-    c->may_prefetch = zn_pcap_prefetch_pays();
-    c->source.unread = at;
-    memcpy(c->record_choices, v->record_bytes, sizeof c->record_choices);
-    c->record_bytes = c->minor_version == MINOR_VERSION ? 0 : v->record_bytes[0];
+    r->fraction_ns = v->fraction_ns;
+    r->may_prefetch = zn_pcap_prefetch_pays();
+    r->source.pending = at;
+    memcpy(r->record_choices, v->record_bytes, sizeof r->record_choices);
+    r->record_bytes = r->minor_version == MINOR_VERSION ? 0 : v->record_bytes[0];
     return 0;
 }
 
-static zn_step pcap_step(zn_capture *c, zn_frame *frame)
+static zn_step pcap_step(zn_reader *r, zn_frame *frame)
 {
-    zn_cursor at = c->source.unread;
+    zn_cursor at = r->source.pending;
     uint32_t seconds, fraction, captured, wire;
     zn_span data;
-    if (c->record_bytes == 0 && !choose_record_bytes(c))
-        return zn_capture_want(c, RECORD_BYTES);
-    seconds = zn_capture_u32(c, &at);
-    fraction = zn_capture_u32(c, &at);
-    captured = zn_capture_u32(c, &at);
-    wire = zn_capture_u32(c, &at);
-    zn_cursor_skip(&at, c->record_bytes - RECORD_BYTES);
+    if (r->record_bytes == 0 && !choose_record_bytes(r))
+        return zn_reader_want(r, RECORD_BYTES);
+    seconds = zn_reader_u32(r, &at);
+    fraction = zn_reader_u32(r, &at);
+    captured = zn_reader_u32(r, &at);
+    wire = zn_reader_u32(r, &at);
+    zn_cursor_skip(&at, r->record_bytes - RECORD_BYTES);
     if (!zn_cursor_ok(&at))
-        return zn_capture_want(c, c->record_bytes);
+        return zn_reader_want(r, r->record_bytes);
     /* Before version 2.4 the lengths stood the other way round, in 2.3 only sometimes. */
-    if (c->minor_version < 3 || (c->minor_version == 3 && captured > wire)) {
+    if (r->minor_version < 3 || (r->minor_version == 3 && captured > wire)) {
         uint32_t first = captured;
         captured = wire;
         wire = first;
     }
     if (captured > ZN_FRAME_MAX)
-        return zn_capture_end(c, "a frame of %u bytes, more than %u", captured, ZN_FRAME_MAX);
+        return zn_reader_end(r, "a frame of %u bytes, more than %u", captured, ZN_FRAME_MAX);
     data = zn_cursor_take(&at, captured);
     if (!zn_cursor_ok(&at))
-        return zn_capture_want(c, c->record_bytes + captured);
-    c->source.unread = at;
+        return zn_reader_want(r, r->record_bytes + captured);
+    r->source.pending = at;
     frame->data = data.p;
-    frame->t_ns = (int64_t)seconds * ZN_NS_PER_S + (int64_t)fraction * c->fraction_ns;
+    frame->t_ns = (int64_t)seconds * ZN_NS_PER_S + (int64_t)fraction * r->fraction_ns;
     frame->captured = captured;
     frame->wire = wire < captured ? captured : wire;
-    frame->link_type = c->link_type;
+    frame->link_type = r->link_type;
     return ZN_STEP_FRAME;
 }
 
@@ -212,21 +212,21 @@ static inline bool read_record(zn_span *rest, uint32_t fraction_ns, zn_frame *fr
     return true;
 }
 
-static int pcap_read(zn_capture *c, zn_frame *frames, int max)
+static int pcap_read(zn_reader *r, zn_frame *frames, int max)
 {
-    uint32_t fraction_ns = c->fraction_ns, link_type = c->link_type;
-    zn_cursor at = c->source.unread;
+    uint32_t fraction_ns = r->fraction_ns, link_type = r->link_type;
+    zn_cursor at = r->source.pending;
     zn_span rest = zn_cursor_rest(&at);
-    const uint8_t *fetched, *pause = zn_byte_source_pause(&c->source);
+    const uint8_t *fetched, *pause = zn_byte_source_pause(&r->source);
     int n = 0;
-    if (c->big || c->record_bytes != RECORD_BYTES || c->minor_version != MINOR_VERSION)
+    if (r->big || r->record_bytes != RECORD_BYTES || r->minor_version != MINOR_VERSION)
         return 0;
-    fetched = zn_capture_prefetch(c, ZN_SCOUTED_PCAP, rest, pause);
+    fetched = zn_reader_prefetch(r, ZN_PREFETCH_PCAP, rest, pause);
     while (n < max && rest.p < pause && read_record(&rest, fraction_ns, &frames[n])) {
         frames[n++].link_type = link_type;
         fetched = zn_span_fetch(rest, ZN_BYTE_SOURCE_FETCHED, fetched);
     }
-    zn_capture_took(c, n, rest, fetched);
+    zn_reader_took(r, n, rest, fetched);
     return n;
 }
 

@@ -6,7 +6,7 @@
  * packet blocks are frames. Blocks of other types are skipped by their length, without being held
  * in memory. A block that does not fit together ends the capture: what follows it is guesswork.
  */
-#include "capture/capture_internal.h"
+#include "capture/format.h"
 #include "util/arena.h"
 
 #define BLOCK_SECTION 0x0a0d0d0au
@@ -49,38 +49,38 @@ static bool is_pcapng(zn_span start)
 }
 
 /* Checks the section header that the capture starts with, without consuming it. */
-static int pcapng_open(zn_capture *c, zn_error *err)
+static int pcapng_open(zn_reader *r, zn_error *err)
 {
     zn_cursor at;
     uint16_t major;
-    int rc = zn_capture_require(c, SECTION_BYTES, err);
+    int rc = zn_reader_require(r, SECTION_BYTES, err);
     if (rc < 0)
         return rc;
-    at = c->source.unread;
+    at = r->source.pending;
     if (rc == 0)
         return zn_fail(err, ZN_ERR_FORMAT, 0,
-                       "%s is too short: %zu bytes, a pcapng section header has %d", c->source.name,
+                       "%s is too short: %zu bytes, a pcapng section header has %d", r->source.name,
                        zn_cursor_left(&at), SECTION_BYTES);
-    if (!read_byte_order(at, &c->big))
+    if (!read_byte_order(at, &r->big))
         return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is not a capture: pcapng without its byte order",
-                       c->source.name);
+                       r->source.name);
     zn_cursor_skip(&at, SECTION_START);
-    major = zn_capture_u16(c, &at);
+    major = zn_reader_u16(r, &at);
     if (major != MAJOR_VERSION)
         return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is a pcapng of version %u, which is not known",
-                       c->source.name, major);
-    c->may_prefetch = zn_pcap_prefetch_pays();
-    c->interfaces = zn_block_alloc(INTERFACES_BYTES); /* takes memory only as far as it is used */
-    if (c->interfaces == NULL)
+                       r->source.name, major);
+    r->may_prefetch = zn_pcap_prefetch_pays();
+    r->interfaces = zn_block_alloc(INTERFACES_BYTES); /* takes memory only as far as it is used */
+    if (r->interfaces == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the interfaces of %s",
-                       c->source.name);
+                       r->source.name);
     return 0;
 }
 
-static void pcapng_close(zn_capture *c)
+static void pcapng_close(zn_reader *r)
 {
-    zn_block_free(c->interfaces, INTERFACES_BYTES);
-    c->interfaces = NULL;
+    zn_block_free(r->interfaces, INTERFACES_BYTES);
+    r->interfaces = NULL;
 }
 
 /* How ticks of 10^-n or 2^-n seconds become nanoseconds. 64 bits of ticks shorter than 10^-28 s
@@ -121,10 +121,10 @@ static inline int64_t time_of(const zn_interface *i, uint64_t ticks)
 }
 
 /* The options of an interface block; false when they do not fit together. */
-static bool read_options(const zn_capture *c, zn_cursor *body, zn_interface *out)
+static bool read_options(const zn_reader *r, zn_cursor *body, zn_interface *out)
 {
     while (zn_cursor_left(body) != 0) {
-        unsigned code = zn_capture_u16(c, body), bytes = zn_capture_u16(c, body);
+        unsigned code = zn_reader_u16(r, body), bytes = zn_reader_u16(r, body);
         zn_cursor value = zn_cursor_sub(body, bytes);
         zn_cursor_skip(body, -bytes % 4);
         if (code == OPTION_END || !zn_cursor_ok(body))
@@ -137,146 +137,145 @@ static bool read_options(const zn_capture *c, zn_cursor *body, zn_interface *out
             uint64_t first, second;
             if (bytes != 8)
                 return false;
-            first = zn_capture_u32(c, &value);
-            second = zn_capture_u32(c, &value);
-            out->offset_s = (int64_t)(c->big ? first << 32 | second : second << 32 | first);
+            first = zn_reader_u32(r, &value);
+            second = zn_reader_u32(r, &value);
+            out->offset_s = (int64_t)(r->big ? first << 32 | second : second << 32 | first);
         }
     }
     return zn_cursor_ok(body);
 }
 
-static zn_step read_interface(zn_capture *c, zn_cursor *body)
+static zn_step read_interface(zn_reader *r, zn_cursor *body)
 {
     zn_interface *i;
-    if (c->interface_count == INTERFACES_MAX)
-        return zn_capture_end(c, "more than %u interfaces in one section", INTERFACES_MAX);
-    i = &c->interfaces[c->interface_count];
-    i->link_type = zn_capture_u16(c, body);
+    if (r->interface_count == INTERFACES_MAX)
+        return zn_reader_end(r, "more than %u interfaces in one section", INTERFACES_MAX);
+    i = &r->interfaces[r->interface_count];
+    i->link_type = zn_reader_u16(r, body);
     zn_cursor_skip(body, 2);
-    i->snaplen = zn_capture_u32(c, body);
+    i->snaplen = zn_reader_u32(r, body);
     i->offset_s = 0;
     set_resolution(i, TSRESOL_MICROSECONDS);
     if (!zn_cursor_ok(body))
-        return zn_capture_end(c, "an interface block that is too short");
-    if (!read_options(c, body, i))
-        return zn_capture_end(c, "an interface block whose options do not fit together");
+        return zn_reader_end(r, "an interface block that is too short");
+    if (!read_options(r, body, i))
+        return zn_reader_end(r, "an interface block whose options do not fit together");
     set_plain(i);
-    c->interface_count++;
+    r->interface_count++;
     return ZN_STEP_NONE;
 }
 
-static zn_step read_section(zn_capture *c, zn_cursor *body)
+static zn_step read_section(zn_reader *r, zn_cursor *body)
 {
     unsigned major;
     zn_cursor_skip(body, 4);
-    major = zn_capture_u16(c, body);
+    major = zn_reader_u16(r, body);
     zn_cursor_skip(body, 10);
     if (!zn_cursor_ok(body))
-        return zn_capture_end(c, "a section header that is too short");
+        return zn_reader_end(r, "a section header that is too short");
     if (major != MAJOR_VERSION)
-        return zn_capture_end(c, "a section of version %u, which is not known", major);
-    c->interface_count = 0;
+        return zn_reader_end(r, "a section of version %u, which is not known", major);
+    r->interface_count = 0;
     return ZN_STEP_NONE;
 }
 
 /* The frame of a packet block of any kind: its captured bytes are next in the body. */
-static zn_step read_frame(zn_capture *c, zn_cursor *body, uint32_t interface, zn_frame *frame)
+static zn_step read_frame(zn_reader *r, zn_cursor *body, uint32_t interface, zn_frame *frame)
 {
     zn_span data;
     if (!zn_cursor_ok(body))
-        return zn_capture_end(c, "a packet block that is too short");
-    if (interface >= c->interface_count)
-        return zn_capture_end(c, "a packet of interface %u, which the section does not have",
-                              interface);
+        return zn_reader_end(r, "a packet block that is too short");
+    if (interface >= r->interface_count)
+        return zn_reader_end(r, "a packet of interface %u, which the section does not have",
+                             interface);
     if (frame->captured > ZN_FRAME_MAX)
-        return zn_capture_end(c, "a frame of %u bytes, more than %u", frame->captured,
-                              ZN_FRAME_MAX);
+        return zn_reader_end(r, "a frame of %u bytes, more than %u", frame->captured, ZN_FRAME_MAX);
     data = zn_cursor_take(body, frame->captured);
     if (!zn_cursor_ok(body))
-        return zn_capture_end(c, "a frame of %u bytes, more than its block has", frame->captured);
+        return zn_reader_end(r, "a frame of %u bytes, more than its block has", frame->captured);
     frame->data = data.p;
-    frame->link_type = c->interfaces[interface].link_type;
+    frame->link_type = r->interfaces[interface].link_type;
     if (frame->wire < frame->captured)
         frame->wire = frame->captured;
     return ZN_STEP_FRAME;
 }
 
-static zn_step read_enhanced(zn_capture *c, zn_cursor *body, bool obsolete, zn_frame *frame)
+static zn_step read_enhanced(zn_reader *r, zn_cursor *body, bool obsolete, zn_frame *frame)
 {
     uint32_t interface;
     uint64_t ticks;
     zn_step step;
     if (obsolete) {
-        interface = zn_capture_u16(c, body);
+        interface = zn_reader_u16(r, body);
         zn_cursor_skip(body, 2); /* frames dropped */
     } else {
-        interface = zn_capture_u32(c, body);
+        interface = zn_reader_u32(r, body);
     }
-    ticks = (uint64_t)zn_capture_u32(c, body) << 32;
-    ticks |= zn_capture_u32(c, body);
-    frame->captured = zn_capture_u32(c, body);
-    frame->wire = zn_capture_u32(c, body);
-    step = read_frame(c, body, interface, frame);
+    ticks = (uint64_t)zn_reader_u32(r, body) << 32;
+    ticks |= zn_reader_u32(r, body);
+    frame->captured = zn_reader_u32(r, body);
+    frame->wire = zn_reader_u32(r, body);
+    step = read_frame(r, body, interface, frame);
     if (step == ZN_STEP_FRAME)
-        frame->t_ns = time_of(&c->interfaces[interface], ticks);
+        frame->t_ns = time_of(&r->interfaces[interface], ticks);
     return step;
 }
 
 /* A simple packet block has no time, and its interface's snapshot length tells what was
  * captured. */
-static zn_step read_simple(zn_capture *c, zn_cursor *body, zn_frame *frame)
+static zn_step read_simple(zn_reader *r, zn_cursor *body, zn_frame *frame)
 {
     frame->t_ns = -1;
-    frame->captured = frame->wire = zn_capture_u32(c, body);
-    if (c->interface_count != 0) {
-        uint32_t snaplen = c->interfaces[0].snaplen;
+    frame->captured = frame->wire = zn_reader_u32(r, body);
+    if (r->interface_count != 0) {
+        uint32_t snaplen = r->interfaces[0].snaplen;
         if (snaplen != 0 && snaplen < frame->captured)
             frame->captured = snaplen;
     }
-    return read_frame(c, body, 0, frame);
+    return read_frame(r, body, 0, frame);
 }
 
-static zn_step read_body(zn_capture *c, uint32_t type, zn_cursor *body, zn_frame *frame)
+static zn_step read_body(zn_reader *r, uint32_t type, zn_cursor *body, zn_frame *frame)
 {
     switch (type) {
     case BLOCK_ENHANCED:
-        return read_enhanced(c, body, false, frame);
+        return read_enhanced(r, body, false, frame);
     case BLOCK_PACKET:
-        return read_enhanced(c, body, true, frame);
+        return read_enhanced(r, body, true, frame);
     case BLOCK_SIMPLE:
-        return read_simple(c, body, frame);
+        return read_simple(r, body, frame);
     case BLOCK_INTERFACE:
-        return read_interface(c, body);
+        return read_interface(r, body);
     default:
-        return read_section(c, body);
+        return read_section(r, body);
     }
 }
 
-static zn_step length_mismatch(zn_capture *c, uint32_t before, uint32_t after)
+static zn_step length_mismatch(zn_reader *r, uint32_t before, uint32_t after)
 {
-    return zn_capture_end(c, "its length is %u at its start and %u at its end", before, after);
+    return zn_reader_end(r, "its length is %u at its start and %u at its end", before, after);
 }
 
 /* Goes on behind the part of a block that was skipped, to its end if it is at hand. */
-static zn_step skip_block(zn_capture *c)
+static zn_step skip_block(zn_reader *r)
 {
-    zn_cursor at = c->source.unread;
-    uint32_t rest = c->block_bytes - 4 - c->skipped, length;
+    zn_cursor at = r->source.pending;
+    uint32_t rest = r->block_bytes - 4 - r->skipped, length;
     if (zn_cursor_left(&at) < rest)
         rest = (uint32_t)zn_cursor_left(&at);
     zn_cursor_skip(&at, rest);
-    c->source.unread = at;
-    c->skipped += rest;
-    if (c->skipped != c->block_bytes - 4)
-        return zn_capture_want(c, c->block_bytes);
-    length = zn_capture_u32(c, &at);
+    r->source.pending = at;
+    r->skipped += rest;
+    if (r->skipped != r->block_bytes - 4)
+        return zn_reader_want(r, r->block_bytes);
+    length = zn_reader_u32(r, &at);
     if (!zn_cursor_ok(&at))
-        return zn_capture_want(c, c->block_bytes);
-    if (length != c->block_bytes)
-        return length_mismatch(c, c->block_bytes, length);
-    c->source.unread = at;
-    c->skipped = 0;
-    c->records++;
+        return zn_reader_want(r, r->block_bytes);
+    if (length != r->block_bytes)
+        return length_mismatch(r, r->block_bytes, length);
+    r->source.pending = at;
+    r->skipped = 0;
+    r->records++;
     return ZN_STEP_NONE;
 }
 
@@ -286,49 +285,49 @@ static bool is_held(uint32_t type)
            type == BLOCK_INTERFACE || type == BLOCK_SECTION;
 }
 
-static zn_step pcapng_step(zn_capture *c, zn_frame *frame)
+static zn_step pcapng_step(zn_reader *r, zn_frame *frame)
 {
-    zn_cursor at = c->source.unread, body;
+    zn_cursor at = r->source.pending, body;
     uint32_t type, length, after;
     zn_step step;
-    if (c->skipped != 0)
-        return skip_block(c);
-    zn_byte_source_fetch(&c->source);
-    type = zn_capture_u32(c, &at);
+    if (r->skipped != 0)
+        return skip_block(r);
+    zn_byte_source_fetch(&r->source);
+    type = zn_reader_u32(r, &at);
     if (type == BLOCK_SECTION) { /* the same in both byte orders */
-        if (zn_cursor_left(&c->source.unread) < SECTION_START)
-            return zn_capture_want(c, SECTION_START);
-        if (!read_byte_order(c->source.unread, &c->big))
-            return zn_capture_end(c, "a section header without its byte order");
+        if (zn_cursor_left(&r->source.pending) < SECTION_START)
+            return zn_reader_want(r, SECTION_START);
+        if (!read_byte_order(r->source.pending, &r->big))
+            return zn_reader_end(r, "a section header without its byte order");
     }
-    length = zn_capture_u32(c, &at);
+    length = zn_reader_u32(r, &at);
     if (!zn_cursor_ok(&at))
-        return zn_capture_want(c, BLOCK_FRAME_BYTES);
+        return zn_reader_want(r, BLOCK_FRAME_BYTES);
     if (length < BLOCK_FRAME_BYTES || length % 4 != 0 || length > ZN_BYTE_SOURCE_MAX)
-        return zn_capture_end(c, "a block of %u bytes, which cannot be", length);
+        return zn_reader_end(r, "a block of %u bytes, which cannot be", length);
     if (!is_held(type)) {
-        c->source.unread = at;
-        c->skipped = 8;
-        c->block_bytes = length;
+        r->source.pending = at;
+        r->skipped = 8;
+        r->block_bytes = length;
         return ZN_STEP_NONE;
     }
     body = zn_cursor_sub(&at, length - BLOCK_FRAME_BYTES);
-    after = zn_capture_u32(c, &at);
+    after = zn_reader_u32(r, &at);
     if (!zn_cursor_ok(&at))
-        return zn_capture_want(c, length);
+        return zn_reader_want(r, length);
     if (after != length)
-        return length_mismatch(c, length, after);
-    step = read_body(c, type, &body, frame);
+        return length_mismatch(r, length, after);
+    step = read_body(r, type, &body, frame);
     if (step == ZN_STEP_END)
         return step;
-    c->source.unread = at;
-    c->records += step == ZN_STEP_NONE;
+    r->source.pending = at;
+    r->records += step == ZN_STEP_NONE;
     return step;
 }
 
 /* An enhanced packet block as nearly all are, at the start of *rest, which begins behind it then;
  * or false: pcapng_step tells what it is. */
-static inline bool read_block(const zn_capture *c, zn_span *rest, zn_frame *frame)
+static inline bool read_block(const zn_reader *r, zn_span *rest, zn_frame *frame)
 {
     zn_span block;
     uint32_t length, interface, captured, wire;
@@ -342,31 +341,31 @@ static inline bool read_block(const zn_capture *c, zn_span *rest, zn_frame *fram
     interface = zn_header_le32(block, 8);
     captured = zn_header_le32(block, 20);
     wire = zn_header_le32(block, 24);
-    if (interface >= c->interface_count || captured > ZN_FRAME_MAX ||
+    if (interface >= r->interface_count || captured > ZN_FRAME_MAX ||
         captured > length - ZN_PCAPNG_BLOCK_BYTES || zn_header_le32(block, length - 4) != length)
         return false;
     *rest = zn_span_after(*rest, length);
     frame->data = zn_span_part(block, ZN_PCAPNG_FRAME_AT, length).p;
-    frame->t_ns = time_of(&c->interfaces[interface],
+    frame->t_ns = time_of(&r->interfaces[interface],
                           (uint64_t)zn_header_le32(block, 12) << 32 | zn_header_le32(block, 16));
     frame->captured = captured;
     frame->wire = wire < captured ? captured : wire;
-    frame->link_type = c->interfaces[interface].link_type;
+    frame->link_type = r->interfaces[interface].link_type;
     return true;
 }
 
-static int pcapng_read(zn_capture *c, zn_frame *frames, int max)
+static int pcapng_read(zn_reader *r, zn_frame *frames, int max)
 {
-    zn_cursor at = c->source.unread;
+    zn_cursor at = r->source.pending;
     zn_span rest = zn_cursor_rest(&at);
-    const uint8_t *fetched, *pause = zn_byte_source_pause(&c->source);
+    const uint8_t *fetched, *pause = zn_byte_source_pause(&r->source);
     int n = 0;
-    if (c->big || c->skipped != 0)
+    if (r->big || r->skipped != 0)
         return 0;
-    fetched = zn_capture_prefetch(c, ZN_SCOUTED_PCAPNG, rest, pause);
-    for (; n < max && rest.p < pause && read_block(c, &rest, &frames[n]); n++)
+    fetched = zn_reader_prefetch(r, ZN_PREFETCH_PCAPNG, rest, pause);
+    for (; n < max && rest.p < pause && read_block(r, &rest, &frames[n]); n++)
         fetched = zn_span_fetch(rest, ZN_BYTE_SOURCE_FETCHED, fetched);
-    zn_capture_took(c, n, rest, fetched);
+    zn_reader_took(r, n, rest, fetched);
     return n;
 }
 

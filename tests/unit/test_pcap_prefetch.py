@@ -15,7 +15,7 @@ from support.capture_bytes import enhanced, interface, pcap_header, pcap_record,
 
 pytestmark = [pytest.mark.source]
 
-SCOUTED = 520 << 10
+PREFETCHED = 520 << 10
 HEADS = {"pcap": 112, "pcapng": 124}  # bytes at the end in which no record is looked for
 HEAD = HEADS["pcap"]
 PLACES = 8
@@ -34,7 +34,7 @@ DRIVER = """
 int main(int argc, char **argv)
 {
     FILE *file = argc == 3 ? fopen(argv[1], "rb") : NULL;
-    zn_prefetch_kind kind = strcmp(argv[2], "pcap") == 0 ? ZN_SCOUTED_PCAP : ZN_SCOUTED_PCAPNG;
+    zn_prefetch_kind kind = strcmp(argv[2], "pcap") == 0 ? ZN_PREFETCH_PCAP : ZN_PREFETCH_PCAPNG;
     uint32_t length;
     if (file == NULL)
         return 1;
@@ -64,7 +64,7 @@ READER = """
 #include <stdlib.h>
 #include <string.h>
 
-static zn_span scouted;
+static zn_span prefetched;
 static size_t calls;
 static const char *path;
 static bool pays;
@@ -76,8 +76,8 @@ bool zn_pcap_prefetch_pays(void)
 
 size_t zn_pcap_prefetch(zn_span records, zn_prefetch_kind kind)
 {
-    scouted = records;
-    calls += kind == (strstr(path, "pcapng") != NULL ? ZN_SCOUTED_PCAPNG : ZN_SCOUTED_PCAP);
+    prefetched = records;
+    calls += kind == (strstr(path, "pcapng") != NULL ? ZN_PREFETCH_PCAPNG : ZN_PREFETCH_PCAP);
     return 0;
 }
 
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
     while ((n = zn_capture_next(c, frame, max, &err)) > 0) {
         for (int i = 0; i < n; i++) {
             const uint8_t *at = frame[i].data;
-            alone += scouted.p == NULL || at < scouted.p || at >= scouted.p + scouted.n;
+            alone += prefetched.p == NULL || at < prefetched.p || at >= prefetched.p + prefetched.n;
         }
         frames += (size_t)n;
     }
@@ -118,11 +118,11 @@ int main(int argc, char **argv)
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("scout")
+    folder = tmp_path_factory.mktemp("prefetch")
     driver = folder / "driver.c"
     driver.write_text(DRIVER)
-    sources = [driver, CSRC / "io" / "pcap_scout.c", CSRC / "util" / "error.c"]
-    return compile_c(folder / "scout", sources, "-O1", *SANITIZE)
+    sources = [driver, CSRC / "capture" / "pcap_prefetch.c", CSRC / "util" / "error.c"]
+    return compile_c(folder / "prefetch", sources, "-O1", *SANITIZE)
 
 
 def found(program: Path, spans: list[bytes], kind: str = "pcap") -> list[list[int]]:
@@ -172,9 +172,9 @@ def traffic(
 @KINDS
 def test_all_records_of_real_traffic_are_found(program: Path, kind: str) -> None:
     random = Random(1)
-    sizes = [random.choice([200, 5_000, 60_000, SCOUTED]) for _ in range(60)]
+    sizes = [random.choice([200, 5_000, 60_000, PREFETCHED]) for _ in range(60)]
     made = [traffic(random, size, kind=kind) for size in sizes]
-    spans = [span[:SCOUTED] for span, _ in made]
+    spans = [span[:PREFETCHED] for span, _ in made]
     answers = [expected(len(x), starts, kind) for x, (_, starts) in zip(spans, made, strict=True)]
     assert found(program, spans, kind) == answers
     assert max(map(len, answers)) == 1 + PLACES
@@ -187,8 +187,8 @@ def test_of_short_records_no_more_than_it_is_worth_are_walked_over(
     """They begin where they are found to; the walks end when they took a step for 128 bytes."""
     random = Random(4)
     longest = 90 if kind == "pcap" else 70  # 106 and 102 bytes with their headers
-    made = [traffic(random, size, longest, kind) for size in (200, 5_000, 60_000, SCOUTED)]
-    spans = [span[:SCOUTED] for span, _ in made]
+    made = [traffic(random, size, longest, kind) for size in (200, 5_000, 60_000, PREFETCHED)]
+    spans = [span[:PREFETCHED] for span, _ in made]
     answers = [expected(len(x), starts, kind) for x, (_, starts) in zip(spans, made, strict=True)]
     all_found = found(program, spans, kind)
     for span, answer, (begins, *places) in zip(spans, all_found, answers, strict=True):
@@ -286,7 +286,7 @@ def test_what_is_no_capture_costs_time_alone(program: Path, kind: str) -> None:
     inner, _ = traffic(random, 100_000, kind=kind)
     captures = record_of(kind, NOW, 0, pcap_header() + inner) * 5
     short = [record_of(kind, NOW, 0, bytes(n)) for n in (0, 1)]
-    spans = [random.randbytes(n) for n in (0, 1, 15, 16, HEAD, HEAD + 1, 5_000, SCOUTED)]
+    spans = [random.randbytes(n) for n in (0, 1, 15, 16, HEAD, HEAD + 1, 5_000, PREFETCHED)]
     spans += [filler * 200_000 for filler in (b"\x00", b"\xff")]
     spans += [captures, *(record * 20_000 for record in short)]
     spans += [record_of(kind, NOW, 0, record * 90) * 100 for record in short]
@@ -308,17 +308,17 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("reader")
     driver = folder / "driver.c"
     driver.write_text(READER)
-    sources = [driver, *(CSRC / "io").glob("*_read.c"), *(CSRC / "util").glob("*.c")]
-    sources += [
-        CSRC / "io" / f"{name}.c" for name in ("capture", "byte_source", "file_map", "map_guard")
-    ]
+    names = ("capture", "format", "pcap", "pcapng", "snoop")
+    names += ("byte_source", "mapped_file", "sigbus_guard")
+    sources = [driver, *(CSRC / "capture" / f"{name}.c" for name in names)]
+    sources += (CSRC / "util").glob("*.c")
     return compile_c(folder / "reader", sources, "-O1", "-pthread", *SANITIZE)
 
 
 def read(
     reader: Path, length: int, most: int, *how: str, kind: str = "pcap"
 ) -> tuple[int, int, int]:
-    """Of RECORDS records: frames read, those in no part that was scouted, and how many were."""
+    """Of RECORDS records: frames read, those in no part that was prefetched, and how many were."""
     path = reader.with_name(f"x.{kind}")
     header = pcap_header() if kind == "pcap" else section() + interface()
     path.write_bytes(header + record_of(kind, NOW, 0, bytes(length)) * RECORDS)
@@ -329,7 +329,7 @@ def read(
 @pytest.mark.parametrize("most", [1, 7, 512])
 @pytest.mark.parametrize("length", [600, 1500, 9000])
 @KINDS
-def test_long_records_are_scouted_part_by_part(
+def test_long_records_are_prefetched_part_by_part(
     reader: Path, kind: str, length: int, most: int
 ) -> None:
     size = RECORDS * length
@@ -338,7 +338,7 @@ def test_long_records_are_scouted_part_by_part(
     assert frames == RECORDS
     # The first records tell the header's length, the next ones their own. A part's last one is cut.
     assert alone <= 2 * min(most, PORTION // length + 1) + calls
-    assert size // SCOUTED <= calls <= size // (SCOUTED - 2 * PORTION) + 2 * windows
+    assert size // PREFETCHED <= calls <= size // (PREFETCHED - 2 * PORTION) + 2 * windows
 
 
 @pytest.mark.parametrize(
@@ -352,5 +352,7 @@ def test_long_records_are_scouted_part_by_part(
     ],
 )
 @KINDS
-def test_others_are_not_scouted(reader: Path, kind: str, length: int, how: str, pays: str) -> None:
+def test_others_are_not_prefetched(
+    reader: Path, kind: str, length: int, how: str, pays: str
+) -> None:
     assert read(reader, length, 512, how, pays, kind=kind) == (RECORDS, RECORDS, 0)
