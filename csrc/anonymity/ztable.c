@@ -99,8 +99,8 @@ static void retire(zn_ztable *t, zn_zref ref)
     }
 }
 
-/* Has memory fetch the buckets that users of a record will have in a list: too far apart to come one
- * by one. */
+/* Asks memory for the buckets that users of a record will have in a list: too far apart to come
+ * one by one. */
 static void fetch_buckets(const zn_ztable *t, zn_zref ref, uint32_t list)
 {
     for (uint32_t i = 0, n = zn_zref_count(t, ref); i < n; i++) {

@@ -47,8 +47,8 @@ void zn_byte_source_close(zn_byte_source *s);
 
 /*
  * Reads what a stream has, waiting for the first byte, or the next part of a file, up to the size
- * that it was opened with; moves the pending bytes, but those of a mapped file. Returns 1 when there
- * is more at hand now, 0 when there will never be, or -ZN_ERR_IO; os_errno EINTR means that a
+ * that it was opened with; moves the pending bytes, but those of a mapped file. Returns 1 when
+ * there is more at hand now, 0 when there will never be, or -ZN_ERR_IO; os_errno EINTR means that a
  * signal came while it waited, or nothing for some 200 ms, and that it can be called again.
  */
 int zn_byte_source_refill(zn_byte_source *s, zn_error *err);

@@ -5,9 +5,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* what is prefetched at a time: four portions, so that places are rarely looked for and the heads stay
- * in the second-level cache. Each portion ends with a whole record, and so a little behind its
- * length, for which there is room where records have usual lengths. */
+/* Bytes prefetched at a time: four portions, so that places are rarely looked for and the first
+ * bytes of records stay in the second-level cache. Each portion ends with a whole record, and so a
+ * little after its length, for which there is space where records have usual lengths. */
 #define PREFETCHED (4 * ZN_BYTE_SOURCE_TAKEN + ((size_t)8 << 10))
 
 zn_step zn_reader_end(zn_reader *r, const char *format, ...)

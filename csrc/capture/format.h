@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the readers of capture formats share. Each format is a zn_format, which capture.c finds by the
- * first bytes. A step takes one record or block from the pending bytes, or leaves them untouched and
- * says how many it needs. A reader knows its own format and what is here, nothing of capture.c.
+ * The floor under the readers of capture formats. Each format is a zn_format, which capture.c finds
+ * by the first bytes. A step takes one record or block from the pending bytes, or leaves them
+ * untouched and says how many it needs. A format's file calls what is here, nothing of capture.c.
  */
 #ifndef ZN_CAPTURE_FORMAT_H
 #define ZN_CAPTURE_FORMAT_H
@@ -101,9 +101,9 @@ zn_step zn_reader_end(zn_reader *r, const char *format, ...) __attribute__((form
 /* Reads at least until n bytes are at hand, or the source ends: 1, 0, or a negative zn_err. */
 int zn_reader_require(zn_reader *r, size_t n, zn_error *err);
 
-/* Where it pays, asks memory for the first bytes of the records to be read next: of `rest`, which is
- * pending, up to `pause`, and of more of it, unless that was done. Returns up to where memory was
- * asked. */
+/* Where it pays, asks memory for the first bytes of the records to be read next: of `rest`, which
+ * is pending, up to `pause`, and of more of it, unless that was done. Returns up to where memory
+ * was asked. */
 const uint8_t *zn_reader_prefetch(const zn_reader *r, zn_prefetch_kind kind, zn_span rest,
                                   const uint8_t *pause);
 /* After that: n records or blocks were taken, `rest` is pending now, and memory was asked up to
