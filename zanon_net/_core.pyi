@@ -349,11 +349,11 @@ class HeaderTable:
     def decode(self, block: bytes) -> tuple[str, list[tuple[bytes, bytes]]]: ...
     def next_unit(self, data: bytes) -> tuple[str, int, bool, bytes, int]: ...
 
-def h2_preface(data: bytes) -> tuple[str, int]:
+def http2_preface(data: bytes) -> tuple[str, int]:
     """(state, bytes) of the client's preface at the start of data."""
 
-def skip_preamble(data: bytes) -> int:
-    """Bytes of the preamble that data starts with; 0: none."""
+def skip_proxy_or_starttls_prefix(data: bytes) -> int:
+    """Bytes of the prefix that data starts with; 0: none."""
 
 def parse_dns(data: bytes, *, whole: bool = True) -> tuple[str, bytes, bool, int, int]:
     """(state, name, response?, id, type); malformed also when the name has no text form."""

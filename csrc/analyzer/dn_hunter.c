@@ -3,7 +3,6 @@
 #include "analyzer/dn_hunter.h"
 
 #include "proto/dns.h"
-#include "proto/dns_answers.h"
 
 #define WAYS 8u
 #define SETS (UINT32_C(1) << 14)

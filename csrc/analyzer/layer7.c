@@ -7,8 +7,7 @@
 #include "flow/flow_table.h"
 #include "proto/ascii.h"
 #include "proto/service_signature.h"
-#include "proto/tls_handshake.h"
-#include "proto/x509.h"
+#include "proto/tls.h"
 
 #define SERVER_SEGMENTS 40 /* segments in which a certificate is looked for */
 #define STATUS_AT 9        /* of "HTTP/1.1 200": where the status is */

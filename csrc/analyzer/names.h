@@ -24,8 +24,8 @@
 #include "analyzer/roles.h"
 #include "anonymity/votes.h"
 #include "flow/reassembly.h"
-#include "proto/h2.h"
-#include "proto/quic.h"
+#include "proto/http2.h"
+#include "proto/quic_crypto.h"
 #include "proto/tls.h"
 
 /* What a flow was recognised as: zn_flow.protocol. */
@@ -65,7 +65,7 @@ typedef struct zn_names {
     zn_stream_pool streams;
     zn_slab header_tables; /* zn_hpack of HTTP/2 connections */
     zn_tls_scratch tls;
-    zn_h2_scratch h2;
+    zn_http2_scratch h2;
     zn_slab datagrams;      /* state of QUIC and DTLS flows */
     zn_hash_key cookie_key; /* of DTLS cookies' identities */
     zn_quic *quic;

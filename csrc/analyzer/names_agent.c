@@ -3,7 +3,7 @@
 /* What the QUIC columns tell of a flow beside its name: analyzer/quic_facts.h. */
 #include "analyzer/names_internal.h"
 #include "analyzer/secondary.h"
-#include "proto/quic_parameters.h"
+#include "proto/quic.h"
 
 static bool stays(uint8_t byte)
 {

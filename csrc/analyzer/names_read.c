@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client's stream is read thing by thing: a preamble, a ClientHello, a request head, a frame, a
+ * A client's stream is read thing by thing: a prefix, a ClientHello, a request head, a frame, a
  * DNS message. What begins a stream, or follows a request, is recognised by its own first bytes,
  * whatever the port; only DNS, which has none that are its own, is looked for on port 53 alone.
  */
@@ -9,7 +9,6 @@
 #include "analyzer/names_internal.h"
 #include "proto/ascii.h"
 #include "proto/http.h"
-#include "proto/http_body.h"
 #include "proto/proxy_starttls_prefix.h"
 
 #define DNS_LENGTH_BYTES 2u
@@ -194,7 +193,7 @@ static zn_parse read_preface(const zn_packet_context *s, const zn_segment *in, u
 {
     zn_flow *f = s->f;
     size_t bytes;
-    zn_parse result = zn_h2_preface(in->bytes, &bytes);
+    zn_parse result = zn_http2_preface(in->bytes, &bytes);
     if (result == ZN_NEED_MORE)
         f->head = ZN_PARSE_HTTP;
     if (result != ZN_DONE)
@@ -216,8 +215,8 @@ static zn_parse read_frame(const zn_packet_context *s, const zn_segment *in, uin
 {
     zn_flow *f = s->f;
     zn_hpack *table = zn_slab_at(&s->names->header_tables, f->header_table);
-    zn_h2_unit unit;
-    zn_parse result = zn_h2_next(in->bytes, table, &s->names->h2, &unit);
+    zn_http2_unit unit;
+    zn_parse result = zn_http2_next(in->bytes, table, &s->names->h2, &unit);
     if (result == ZN_MALFORMED)
         return malformed(s, ZN_PARSE_H2);
     f->head = result == ZN_NEED_MORE && unit.headers ? ZN_PARSE_H2_BLOCK : ZN_PARSE_H2;

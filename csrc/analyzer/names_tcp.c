@@ -308,7 +308,7 @@ static bool speaks_as_client(const zn_packet_context *s)
         bytes = zn_ascii_part(bytes, used, bytes.n);
     tls = zn_tls_client_hello(bytes, true, &s->names->tls, &hello);
     request = bytes.n >= REQUEST_START_MIN &&
-              (zn_http_looks_like_request(bytes) || zn_h2_preface(bytes, &used) != ZN_OTHER);
+              (zn_http_looks_like_request(bytes) || zn_http2_preface(bytes, &used) != ZN_OTHER);
     if (tls == ZN_OTHER && !request)
         return false;
     if (tls == ZN_NEED_MORE && bytes.n < 6)

@@ -4,8 +4,11 @@
 
 #define LABEL_MAX 63u      /* longer length bytes are pointers or reserved (RFC 1035 4.1.4) */
 #define POINTER 0xc0u      /* and beyond: the first byte of a compression pointer */
-#define FIRST_NAME 0xc00cu /* a pointer to what stands behind the header */
+#define FIRST_NAME 0xc00cu /* a pointer to the byte after the header */
 #define TYPE_AND_CLASS 4
+#define ANSWERS_MAX 256u /* aliases and addresses looked at in one message */
+#define QR_AND_RCODE 0x800fu
+#define RESPONSE_WITHOUT_ERROR 0x8000u
 
 enum {
     OPCODE_QUERY = 0,
@@ -14,6 +17,8 @@ enum {
     OPCODE_NOTIFY = 4,
     OPCODE_UPDATE = 5
 };
+
+enum { TYPE_A = 1, TYPE_AAAA = 28, CLASS_IN = 1 };
 
 typedef struct dns_counts {
     uint16_t questions, answers, authorities, additionals;
@@ -76,7 +81,7 @@ static bool append_label(zn_span label, zn_dns_question *out)
     return true;
 }
 
-/* Reads a name; *pointer: it ends in a compression pointer, behind which the cursor then stands. */
+/* Reads a name; *pointer: it ends in a compression pointer, and the cursor stands after that. */
 static zn_parse parse_name(zn_cursor *c, zn_dns_question *out, bool *pointer)
 {
     *pointer = false;
@@ -99,7 +104,7 @@ static zn_parse parse_name(zn_cursor *c, zn_dns_question *out, bool *pointer)
     }
 }
 
-/* Whether any of the `left` questions behind is about another name than the first one's. */
+/* Whether any of the next `left` questions is about another name than the first one's. */
 static bool asks_more(zn_cursor c, unsigned left)
 {
     for (; left > 0; left--) {
@@ -155,4 +160,65 @@ zn_parse zn_dns_question_parse(zn_span message, bool whole, zn_dns_question *out
     if (state != ZN_DONE)
         memset(out, 0, sizeof *out);
     return state;
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+/* Passes over a name: labels up to the root or to a pointer (RFC 1035 4.1.4), which ends it. */
+static void skip_name(zn_cursor *c)
+{
+    while (zn_cursor_ok(c)) {
+        uint8_t length = zn_cursor_u8(c);
+        if (length >= 0xc0) {
+            zn_cursor_skip(c, 1);
+            return;
+        }
+        if (length == 0)
+            return;
+        if (length > 63)
+            zn_cursor_fail(c, ZN_CURSOR_BAD);
+        else
+            zn_cursor_skip(c, length);
+    }
+}
+
+static void read_record(zn_cursor *c, zn_dns_addresses *out)
+{
+    uint16_t type, class;
+    zn_span data;
+    skip_name(c);
+    type = zn_cursor_be16(c);
+    class = zn_cursor_be16(c);
+    zn_cursor_skip(c, 4); /* time to live */
+    data = zn_cursor_take(c, zn_cursor_be16(c));
+    if (!zn_cursor_ok(c) || class != CLASS_IN || out->n == ZN_DNS_ADDRESSES)
+        return;
+    if (type == TYPE_A && data.n == 4)
+        out->at[out->n++] = zn_addr_from_v4(data.p);
+    else if (type == TYPE_AAAA && data.n == sizeof out->at->byte)
+        memcpy(out->at[out->n++].byte, data.p, data.n);
+}
+
+zn_parse zn_dns_read_addresses(zn_span message, bool whole, zn_dns_addresses *out)
+{
+    zn_cursor c = zn_cursor_over_span(message, whole);
+    uint16_t flags, questions, answers;
+    out->n = 0;
+    zn_cursor_skip(&c, 2);
+    flags = zn_cursor_be16(&c);
+    questions = zn_cursor_be16(&c);
+    answers = zn_cursor_be16(&c);
+    zn_cursor_skip(&c, 4);
+    if (zn_cursor_ok(&c) && ((flags & QR_AND_RCODE) != RESPONSE_WITHOUT_ERROR ||
+                             questions > ZN_DNS_QUESTIONS_MAX || answers > ANSWERS_MAX))
+        return ZN_OTHER;
+    for (unsigned i = 0; i < questions && zn_cursor_ok(&c); i++) {
+        skip_name(&c);
+        zn_cursor_skip(&c, 4);
+    }
+    for (unsigned i = 0; i < answers && zn_cursor_ok(&c); i++)
+        read_record(&c, out);
+    if (!zn_cursor_ok(&c))
+        out->n = 0;
+    return zn_cursor_parse(&c);
 }

@@ -2,11 +2,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The question of a DNS message (RFC 1035 4.1). Only the first question counts whose name is
- * spelled out: no implementation sends another one. Whether one is there is told.
+ * spelled out: no implementation sends another one. `more` says whether one is there.
  */
 #ifndef ZN_PROTO_DNS_H
 #define ZN_PROTO_DNS_H
 
+#include "util/addr.h"
 #include "util/cursor.h"
 
 /* Of one message: one is sent; probes of several are known, thousands are no DNS. */
@@ -34,5 +35,21 @@ typedef struct zn_dns_question {
  * the header): such a question is passed over, and a message that has no other is malformed.
  */
 zn_parse zn_dns_question_parse(zn_span message, bool whole, zn_dns_question *out);
+
+/* ---- the addresses in the answers of a response (RFC 1035 4.1.3, RFC 3596 2.2) --------------- */
+
+#define ZN_DNS_ADDRESSES 32 /* of one response that are read; resolvers send a handful */
+
+typedef struct zn_dns_addresses {
+    size_t n;
+    zn_addr at[ZN_DNS_ADDRESSES];
+} zn_dns_addresses;
+
+/*
+ * Reads the A and AAAA records of class IN in a response's answer section, whatever alias each
+ * belongs to: all answer the question. Returns ZN_DONE with *out, ZN_OTHER when the message is no
+ * response without error, ZN_NEED_MORE or ZN_MALFORMED; *out then holds nothing.
+ */
+zn_parse zn_dns_read_addresses(zn_span message, bool whole, zn_dns_addresses *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first bits of a field tell its form (RFC 7541 6); numbers continue behind a prefix of some
+ * The first bits of a field tell its form (RFC 7541 6); numbers continue after a prefix of some
  * bits (5.1), texts are plain or in the Huffman code of Appendix B (5.2). That code is canonical,
  * so it is read by counting: a code of n bits belongs to the symbol whose place among those of n
  * bits is its distance from the first code of that length.
@@ -12,13 +12,13 @@
 
 #define ENTRY_BYTES 32u
 #define STATIC_ENTRIES (sizeof hpack_fields / sizeof hpack_fields[0])
-#define NUMBER_BYTES_MAX 4u /* behind the prefix: 28 bits, more than any length here */
+#define NUMBER_BYTES_MAX 4u /* after the prefix: 28 bits, more than any length here */
 
-/* A text decoded into its room. */
-typedef struct room {
+/* A text that is being decoded; `bytes` has ZN_HPACK_BYTES. */
+typedef struct text_buffer {
     uint8_t *bytes;
     size_t n;
-} room;
+} text_buffer;
 
 void zn_hpack_start(zn_hpack *table)
 {
@@ -83,7 +83,7 @@ static bool look_up(const zn_hpack *t, size_t index, zn_hpack_field *out)
     return true;
 }
 
-/* A number behind the `bits` low bits of its first byte; false when it is too large. */
+/* A number after the `bits` low bits of its first byte; false when it is too large. */
 static bool read_number(zn_cursor *c, uint8_t first, unsigned bits, size_t *out)
 {
     size_t mask = ((size_t)1 << bits) - 1;
@@ -99,8 +99,8 @@ static bool read_number(zn_cursor *c, uint8_t first, unsigned bits, size_t *out)
     return false;
 }
 
-/* Decodes a Huffman text, as much as its room takes; false when it is none. */
-static bool decode_huffman(zn_span coded, room *out)
+/* Decodes a Huffman text, as much as its buffer takes; false when it is malformed. */
+static bool decode_huffman(zn_span coded, text_buffer *out)
 {
     zn_cursor c = zn_cursor_over_span(coded, true);
     uint32_t code = 0, first = 0; /* of the present length */
@@ -136,7 +136,7 @@ static bool decode_huffman(zn_span coded, room *out)
 static bool read_text(zn_cursor *c, uint8_t *bytes, zn_span *out)
 {
     uint8_t first = zn_cursor_u8(c);
-    room decoded = {bytes, 0};
+    text_buffer decoded = {bytes, 0};
     size_t n;
     if (!zn_cursor_ok(c) || !read_number(c, first, 7, &n))
         return false;

@@ -42,7 +42,7 @@ typedef struct zn_hpack_field {
 void zn_hpack_start(zn_hpack *table);
 
 /*
- * Decodes the next field of a whole header block. ZN_DONE with *out, whose texts are cut behind
+ * Decodes the next field of a whole header block. ZN_DONE with *out, whose texts are cut after
  * ZN_HPACK_BYTES; ZN_OTHER at the block's end; ZN_MALFORMED when it is no HPACK, or the table was
  * made larger than ZN_HPACK_BYTES: its state is then lost.
  */

@@ -9,9 +9,13 @@
 
 #include "proto/ascii.h"
 
-#define DIGITS_MAX 18u     /* of a Content-Length: what fits uint64_t whatever the digits */
-#define METHOD_MAX 32u     /* longer words are no method that anybody uses */
-#define EMPTY_LINES_MAX 8u /* before a request; RFC 9112 2.2 asks servers to forgive one */
+#define DIGITS_MAX 18u      /* of a Content-Length: what fits uint64_t whatever the digits */
+#define METHOD_MAX 32u      /* longer words are no method that anybody uses */
+#define EMPTY_LINES_MAX 8u  /* before a request; RFC 9112 2.2 asks servers to forgive one */
+#define CHUNK_DIGITS_MAX 7u /* a larger chunk is not followed */
+#define CHUNK_LINE_MAX 256u /* a size and its extensions */
+#define CHUNK_TRAILERS_MAX 4096u
+#define CRLF_BYTES 2u
 
 typedef struct http_token {
     const char *text;
@@ -279,7 +283,7 @@ static void parse_field(zn_span line, head_state *state, zn_http_request *out)
 
     state->last = FIELD_OTHER;
     if (zn_cursor_left(&c) == 0)
-        return; /* no field: receivers skip or refuse it */
+        return; /* no field: receivers skip or reject it */
     zn_cursor_skip(&c, 1);
     value = zn_ascii_trim(zn_cursor_rest(&c));
     state->last = kind_of(zn_ascii_trim(name));
@@ -329,7 +333,7 @@ static void parse_unfinished(zn_span line, head_state *state, zn_http_request *o
         state->host_conflict = true;
 }
 
-/* From behind the request line to the empty line; false when that is not there. */
+/* Reads the fields up to the empty line; false when that is not there. */
 static bool parse_fields(zn_cursor *c, head_state *state, zn_http_request *out)
 {
     zn_span line;
@@ -376,5 +380,58 @@ zn_parse zn_http_request_head(zn_span head, bool cut, zn_http_request *out)
     request.host = state.authority.n > 0 ? state.authority : state.host;
     request.head_bytes = bounded.n - zn_cursor_left(&c);
     *out = request;
+    return ZN_DONE;
+}
+
+/* ---- chunks ---------------------------------------------------------------------------------- */
+
+/* The value of a hexadecimal digit, 16 of any other byte. */
+static uint32_t digit_of(uint8_t byte)
+{
+    uint8_t lower = zn_ascii_lower(byte);
+    if (byte >= '0' && byte <= '9')
+        return byte - '0';
+    return lower >= 'a' && lower <= 'f' ? 10u + lower - 'a' : 16u;
+}
+
+/* A size, which an extension may follow after ';', as far as the line is there. */
+static zn_parse read_size(zn_span line, uint32_t *size)
+{
+    zn_cursor c = zn_cursor_over_span(line, true);
+    unsigned digits = 0;
+    uint8_t byte = 0;
+    *size = 0;
+    while (zn_cursor_left(&c) > 0) {
+        byte = zn_cursor_u8(&c);
+        if (digit_of(byte) > 15)
+            break;
+        if (++digits > CHUNK_DIGITS_MAX)
+            return ZN_OTHER;
+        *size = *size << 4 | digit_of(byte);
+        byte = 0;
+    }
+    if (byte != 0 && byte != ';' && byte != '\r' && !zn_ascii_is_blank(byte))
+        return ZN_OTHER;
+    return digits != 0 ? ZN_DONE : line.n == 0 ? ZN_NEED_MORE : ZN_OTHER;
+}
+
+zn_parse zn_http_chunk(zn_span bytes, uint32_t *used, bool *last)
+{
+    zn_cursor c = zn_cursor_over_span(bytes, false);
+    zn_span line;
+    uint32_t size;
+    bool whole = zn_ascii_take_line(&c, &line);
+    zn_parse state = read_size(line, &size);
+    if (state != ZN_DONE || line.n > CHUNK_LINE_MAX)
+        return whole || state != ZN_NEED_MORE ? ZN_OTHER : ZN_NEED_MORE;
+    if (!whole)
+        return ZN_NEED_MORE;
+    *last = size == 0;
+    *used = (uint32_t)(bytes.n - zn_cursor_left(&c)) + size + (*last ? 0 : CRLF_BYTES);
+    while (*last && line.n != 0) { /* at least a byte a turn */
+        if (!zn_ascii_take_line(&c, &line))
+            return bytes.n < CHUNK_TRAILERS_MAX ? ZN_NEED_MORE : ZN_OTHER;
+        *used = (uint32_t)(bytes.n - zn_cursor_left(&c));
+    }
     return ZN_DONE;
 }

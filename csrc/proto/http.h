@@ -19,7 +19,7 @@ typedef struct zn_http_request {
     uint64_t body_bytes; /* Content-Length, 0 when absent */
     bool body_unknown;   /* chunked, CONNECT, an upgrade or a cut head: the next request's place is
                             unknown */
-    bool chunked;        /* proto/http_body tells where the body ends */
+    bool chunked;        /* zn_http_chunk tells where the body ends */
 } zn_http_request;
 
 /* True when these bytes can be the start of a request: a known method and a space, a beginning of
@@ -30,7 +30,7 @@ bool zn_http_looks_like_request(zn_span bytes);
 /* True when these bytes start with a known method and a space, or are a beginning of that. */
 bool zn_http_is_known_method(zn_span bytes);
 
-/* Where, behind the first empty line that a request follows, that request starts; 0: there is
+/* Where, after the first empty line that a request follows, that request starts; 0: there is
  * none. For bytes that begin in the middle of something. */
 size_t zn_http_next_request(zn_span bytes);
 
@@ -38,9 +38,18 @@ size_t zn_http_next_request(zn_span bytes);
  * Parses the head of a request. Returns ZN_DONE with *out once the empty line is there,
  * ZN_NEED_MORE, ZN_MALFORMED (two different Host fields, a head longer than ZN_HTTP_HEAD_MAX) or
  * ZN_OTHER. `cut`: the capture lacks the head's rest for good; it is then ZN_DONE as well when the
- * request line names the host, or one whole Host line is there and nothing behind it says
+ * request line names the host, or one whole Host line is there and nothing after it says
  * otherwise.
  */
 zn_parse zn_http_request_head(zn_span head, bool cut, zn_http_request *out);
+
+/* ---- the body of a request that comes in chunks (RFC 9112 7.1), for where it ends ---- */
+
+/*
+ * The chunk that the bytes start with: ZN_DONE with the bytes that it takes, which may be more than
+ * are there; *last: the body ends with it. ZN_NEED_MORE: its size, or the trailer fields after the
+ * last one, are not whole. ZN_OTHER: it is no chunk.
+ */
+zn_parse zn_http_chunk(zn_span bytes, uint32_t *used, bool *last);
 
 #endif

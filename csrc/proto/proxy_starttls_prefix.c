@@ -2,12 +2,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each form below reads the bytes down as its specification prints them and gives the length of the
- * preamble, or 0 when the bytes are something else.
+ * prefix, or 0 when the bytes are something else.
  */
 #include "proto/proxy_starttls_prefix.h"
 
 #include "proto/ascii.h"
-#include "proto/tls_handshake.h"
+#include "proto/tls.h"
 
 #define PROXY_LINE_MAX 107u /* HAProxy's PROXY protocol 2.1 */
 #define PROXY_HEADER_BYTES 16u
@@ -168,7 +168,8 @@ static size_t rdp(zn_span bytes)
     return kind == 0xe0 ? length : 0;
 }
 
-/* TDS packets carry the records of the handshake (MS-TDS 2.2.3.1); only a hello in one is found. */
+/* TDS packets carry the records of the handshake (MS-TDS 2.2.3.1); only a hello in one is
+ * looked for. */
 static size_t tds(zn_span bytes)
 {
     zn_cursor c = zn_cursor_over_span(bytes, true);

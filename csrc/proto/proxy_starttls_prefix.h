@@ -13,8 +13,8 @@
 #include "util/cursor.h"
 
 /*
- * ZN_DONE when the bytes start with one whole preamble: *used (>= 1) is where what follows it
- * begins, which can be behind their end. Else ZN_OTHER.
+ * ZN_DONE when the bytes start with one whole prefix: *used (>= 1) is where what follows it
+ * begins, which can lie after their end. Else ZN_OTHER.
  */
 zn_parse zn_proxy_or_starttls_prefix_skip(zn_span bytes, size_t *used);
 

@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/quic.h"
 
+#include "proto/quic_crypto.h"
+
 #define QUIC_V2 UINT32_C(0x6b3343cf)
 #define VARINT_MAX (UINT64_C(1) << 62)
 
@@ -13,6 +15,9 @@ enum {
     FRAME_CRYPTO = 0x06,
     FRAME_CONNECTION_CLOSE = 0x1c
 };
+
+/* A transport parameter (RFC 9000 18) */
+enum { GOOGLE_USER_AGENT = 0x3129 };
 
 uint64_t zn_quic_varint(zn_cursor *c)
 {
@@ -37,7 +42,7 @@ static zn_quic_type type_of(uint8_t first, uint32_t version)
     return of_v1[version == QUIC_V2 ? (bits + 3) % 4 : bits]; /* RFC 9369 3.2: shifted by one */
 }
 
-/* From behind the connection IDs to the packet's end; `start` stands at its first byte. */
+/* Reads a packet after its connection IDs, to its end; `start` stands at its first byte. */
 static void read_rest(zn_cursor *c, zn_cursor start, zn_quic_packet *out)
 {
     uint64_t length;
@@ -166,4 +171,22 @@ zn_parse zn_quic_read_frames(zn_span plain, zn_quic_crypto_frames *out)
     if (!zn_cursor_ok(&c))
         out->n = 0;
     return zn_cursor_parse(&c);
+}
+
+zn_span zn_quic_user_agent(zn_span parameters)
+{
+    zn_cursor c = zn_cursor_over_span(parameters, true);
+    zn_span agent = {parameters.p, 0};
+    unsigned agents = 0;
+    while (zn_cursor_left(&c) > 0) {
+        uint64_t id = zn_quic_varint(&c);
+        zn_span value = zn_quic_vector(&c);
+        if (id == GOOGLE_USER_AGENT && zn_cursor_ok(&c)) {
+            agent = value;
+            agents++;
+        }
+    }
+    if (!zn_cursor_ok(&c) || agents != 1)
+        agent.n = 0;
+    return agent;
 }

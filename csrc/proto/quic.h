@@ -15,10 +15,7 @@
 
 #define ZN_QUIC_LONG_FORM 0x80u /* bit of the first byte: a long header (RFC 8999 5.1) */
 #define ZN_QUIC_ID_MAX 20       /* RFC 9000 17.2: a connection ID of the versions read here */
-#define ZN_QUIC_KEY_BYTES 16    /* AES-128 */
-#define ZN_QUIC_IV_BYTES 12
 #define ZN_QUIC_TAG_BYTES 16
-#define ZN_QUIC_SECRET_BYTES 32 /* SHA-256 */
 #define ZN_QUIC_CRYPTO_FRAMES                                                                      \
     128 /* CRYPTO frames looked at in one packet; browsers send about ten */
 
@@ -37,21 +34,9 @@ typedef struct zn_quic_packet {
     uint32_t version;
     zn_span dcid, scid; /* destination and source connection ID */
     zn_span header; /* Initial: from the first byte up to the packet number; Retry: to its tag */
-    zn_span sealed; /* Initial: the packet number and everything behind it; Retry: its tag */
+    zn_span sealed; /* Initial: the packet number and everything after it; Retry: its tag */
     bool cut;       /* the capture lacks its end */
 } zn_quic_packet;
-
-typedef struct zn_quic_keys {
-    uint8_t key[ZN_QUIC_KEY_BYTES], iv[ZN_QUIC_IV_BYTES];
-    uint8_t header_key[ZN_QUIC_KEY_BYTES];
-} zn_quic_keys;
-
-typedef enum zn_quic_side { ZN_QUIC_CLIENT, ZN_QUIC_SERVER } zn_quic_side;
-
-/* What the keys of one side's Initials are expanded from. */
-typedef struct zn_quic_secret {
-    uint8_t byte[ZN_QUIC_SECRET_BYTES];
-} zn_quic_secret;
 
 /* A CRYPTO frame: bytes at an offset of the handshake stream (RFC 9000 19.6). */
 typedef struct zn_quic_crypto_frame {
@@ -66,14 +51,11 @@ typedef struct zn_quic_crypto_frames {
 
 /* A variable-length integer (RFC 9000 16); 0 when it is not all there. */
 uint64_t zn_quic_varint(zn_cursor *c);
-/* The bytes behind a variable-length length, all of which must be there. */
+/* The bytes after a variable-length length, all of which must be there. */
 zn_span zn_quic_vector(zn_cursor *c);
 
-/* True for a version whose packets are read. */
-bool zn_quic_reads(uint32_t version);
-
 /*
- * The next packet of a datagram (several may be coalesced), which the cursor then stands behind.
+ * The next packet of a datagram (several may be coalesced); the cursor then stands after it.
  * The fixed bit is not asked for: peers may agree to send it at random (RFC 9287). Returns ZN_DONE
  * with *out; ZN_OTHER when no long header follows: the datagram's end, a short header or another
  * protocol; ZN_NEED_MORE when the capture cut the header; ZN_MALFORMED.
@@ -86,32 +68,9 @@ bool zn_quic_is_short(zn_cursor datagram, zn_span dcid);
  * may hold, an inner length that lies, no frame at all, or more than ZN_QUIC_CRYPTO_FRAMES. */
 zn_parse zn_quic_read_frames(zn_span plain, zn_quic_crypto_frames *out);
 
-/* libcrypto's algorithms, fetched once, and a buffer for plaintext. Belongs to one thread. */
-typedef struct zn_quic zn_quic;
-
-/* Returns 0, or -ZN_ERR_CRYPTO / -ZN_ERR_CAPACITY with *err filled and *out NULL. */
-int zn_quic_open(zn_quic **out, zn_error *err);
-/* Wipes and frees; NULL is fine. */
-void zn_quic_close(zn_quic *q);
-
-/* The Initial secrets of both sides, by zn_quic_side, from the client's first Destination
- * Connection ID (after a Retry, the Retry's Source Connection ID). False when the version is not
- * read or libcrypto fails. */
-bool zn_quic_derive(const zn_quic *q, uint32_t version, zn_span first_dcid,
-                    zn_quic_secret sides[2]);
-/* A side's Initial keys from its secret. False as above. */
-bool zn_quic_expand(uint32_t version, const zn_quic_secret *side, zn_quic_keys *out);
-
-/*
- * Removes the protection of an Initial. Returns ZN_DONE with *plain, which borrows q's buffer until
- * the next call; ZN_NEED_MORE when the packet is cut; ZN_MALFORMED when it is too short or too long
- * to be one; ZN_OTHER when it does not authenticate under these keys: not a byte of it may be used.
- */
-zn_parse zn_quic_unseal(zn_quic *q, const zn_quic_keys *keys, const zn_quic_packet *packet,
-                        zn_span *plain);
-
-/* Whether a Retry's tag is right for the client's first Destination Connection ID; false for a
- * version that has no tag, or whose tag's key is not known. */
-bool zn_quic_retry_is_whole(const zn_quic_packet *packet, zn_span first_dcid);
+/* From the transport parameters that a client sends in its ClientHello (RFC 9000 18), the user
+ * agent that Google's clients tell (0x3129, not registered), as sent; empty when there is
+ * none, when there are two, or when the parameters are malformed. Borrows. */
+zn_span zn_quic_user_agent(zn_span parameters);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "proto/ascii.h"
 #include "proto/http.h"
-#include "proto/tls_handshake.h"
+#include "proto/tls.h"
 
 #define WORD(a, b, c, d) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (d))
 #define REQUEST_MIN 8 /* fewer bytes than the longest common method do not tell */
@@ -113,7 +113,7 @@ static zn_datagram_signature media_signature(zn_span payload)
         signature.source = zn_cursor_be32(&c);
         if (is_payload_type(type & 0x7f)) {
             signature.kind = ZN_DATAGRAM_RTP;
-            signature.source = zn_cursor_be32(&c); /* behind the timestamp */
+            signature.source = zn_cursor_be32(&c); /* after the timestamp */
         } else if (type >= RTCP_TYPE_MIN && type <= RTCP_TYPE_MAX) {
             signature.kind = ZN_DATAGRAM_RTCP;
         }

@@ -1,22 +1,22 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a segment does not begin, told by its first bytes alone. Of a connection in which nothing is
- * recognised yet, segment after segment is looked at, and most begin nothing.
+ * Tests by the first bytes alone that a segment begins nothing that is read. In a connection in
+ * which nothing is recognised yet, segment after segment is looked at, and most begin nothing.
  */
 #ifndef ZN_PROTO_STARTS_H
 #define ZN_PROTO_STARTS_H
 
 #include "util/cursor.h"
 
-/* The bytes below ' ', beside 0, that something begins with: SOCKS, RDP, MySQL, empty lines, TDS,
+/* The bytes below ' ', except 0, that something begins with: SOCKS, RDP, MySQL, empty lines, TDS,
  * TLS. */
 #define ZN_BEGIN_CONTROLS                                                                          \
     (1u << 1 | 1u << 3 | 1u << 4 | 1u << 5 | 1u << '\n' | 1u << '\r' | 1u << 0x12 | 1u << 0x14 |   \
      1u << 0x16)
 #define ZN_BEGIN_POSTGRESQL 8u /* the length of its requests for encryption */
 
-/* True only where zn_tls_client_hello, zn_h2_preface, zn_http_looks_like_request,
+/* True only where zn_tls_client_hello, zn_http2_preface, zn_http_looks_like_request,
  * zn_proxy_or_starttls_prefix_skip and zn_service_signature_of find nothing at the segment's start.
  * Messages of DNS begin with anything. */
 static inline bool zn_begins_nothing(zn_span segment)

@@ -4,29 +4,65 @@
  * Two steps. First the handshake message is found: in place when the first record holds all of it,
  * or else its fragments are gathered from the records into the scratch buffer. Every byte that has
  * to be a certain value is tested as soon as it is there, so that a stream of another protocol is
- * told apart early. Then the message is read down as RFC 8446 4.1.2 prints it.
+ * recognised early. Then the message is read down as RFC 8446 4.1.2 prints it.
  */
 #include "proto/tls.h"
 
+#include "proto/ascii.h"
+
 #define RECORD_HEADER_BYTES 5u
 #define RECORD_MAX (16384u + 256u) /* RFC 8446 5.2: the longest record that any version allows */
+#define DETAILS_RECORD_MAX (16384u + 2048u) /* RFC 5246 6.2.3: of old versions */
 #define MESSAGE_HEADER_BYTES 4u
-#define EXTENSION_HEADER_BYTES 4u
+#define EXTENSION_HEADER_BYTES 4u    /* type and length */
 #define HELLO_MIN 38u                /* version, random, and three empty vectors */
 #define HELLO_PLAUSIBLE_MAX 0x1ffffu /* beyond, it is no ClientHello: servers stop at 128 KiB */
 #define SESSION_ID_MAX 32u
+#define PROTOCOLS_MAX 20    /* of a list of NPN or ALPN that are looked at */
+#define ATTRIBUTES_MAX 64   /* of a certificate's subject that are looked at */
 #define DATAGRAM_MAJOR 254u /* DTLS counts its versions down from 255 */
 
 enum {
-    HANDSHAKE_CLIENT_HELLO = 1,
     EXTENSION_SERVER_NAME = 0,
+    EXTENSION_ALPN = 16,
+    EXTENSION_PRE_SHARED_KEY = 41,
+    EXTENSION_EARLY_DATA = 42,
+    EXTENSION_SUPPORTED_VERSIONS = 43,
+    EXTENSION_NPN = 0x3374, /* never more than a draft */
     EXTENSION_TRANSPORT_PARAMETERS = 0x39,
     EXTENSION_TRANSPORT_PARAMETERS_DRAFT = 0xffa5, /* before RFC 9001 */
     EXTENSION_ENCRYPTED_CLIENT_HELLO = 0xfe0d,
     NAME_TYPE_HOST = 0
 };
 
-/* A handshake message, or the beginning of one: its bytes behind the 4-byte header. */
+enum {
+    MESSAGE_CLIENT_HELLO = 1,
+    MESSAGE_SERVER_HELLO = 2,
+    MESSAGE_CERTIFICATE = 11,
+    MESSAGE_SERVER_KEY_EXCHANGE = 12,
+    MESSAGE_SERVER_HELLO_DONE = 14
+};
+
+/* DER (X.690) */
+enum {
+    TAG_OID = 0x06,
+    TAG_UTF8 = 0x0c,
+    TAG_PRINTABLE = 0x13,
+    TAG_TELETEX = 0x14,
+    TAG_IA5 = 0x16,
+    TAG_SEQUENCE = 0x30,
+    TAG_SET = 0x31,
+    TAG_VERSION = 0xa0
+};
+
+static const uint8_t common_name_oid[3] = {0x55, 0x04, 0x03}; /* 2.5.4.3 */
+
+/* The random of a HelloRetryRequest (RFC 8446 4.1.3). */
+static const uint8_t retry_random[32] = {
+    0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
+    0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c};
+
+/* A handshake message, or the beginning of one: its bytes after the 4-byte header. */
 typedef struct hello_message {
     zn_span body;    /* what is there of it */
     size_t declared; /* its length as the header gives it */
@@ -61,7 +97,7 @@ static zn_parse read_message_header(zn_span bytes, size_t *length)
     bool there = bytes.n >= MESSAGE_HEADER_BYTES;
     uint8_t type = zn_cursor_u8(&c);
     *length = zn_cursor_be24(&c);
-    if (bytes.n >= 1 && type != HANDSHAKE_CLIENT_HELLO)
+    if (bytes.n >= 1 && type != MESSAGE_CLIENT_HELLO)
         return ZN_OTHER;
     if (there && (*length < HELLO_MIN || *length > HELLO_PLAUSIBLE_MAX))
         return ZN_OTHER;
@@ -168,7 +204,66 @@ static zn_parse parse_server_name(zn_cursor *c, zn_span *name)
     return zn_cursor_parse(c);
 }
 
-/* The extension block. DONE as well when it is cut behind a whole server_name extension. */
+/* A name of NPN or ALPN as one of Tstat's bits. */
+static uint8_t protocol_bit(zn_span name, bool npn)
+{
+    static const uint8_t spdy[] = "spdy/", http[] = "http/", h2[] = "h2";
+    if (name.n >= sizeof spdy - 1 && memcmp(name.p, spdy, sizeof spdy - 1) == 0)
+        return npn ? ZN_NPN_SPDY : ZN_ALPN_SPDY;
+    if (name.n >= sizeof http - 1 && memcmp(name.p, http, sizeof http - 1) == 0)
+        return npn ? ZN_NPN_HTTP : ZN_ALPN_HTTP;
+    if (name.n >= sizeof h2 - 1 && memcmp(name.p, h2, sizeof h2 - 1) == 0 &&
+        (name.n == 2 || zn_ascii_first(zn_ascii_part(name, 2, 3)) == '-'))
+        return npn ? ZN_NPN_H2 : ZN_ALPN_H2;
+    return 0;
+}
+
+static uint8_t read_protocols(zn_cursor *c, bool npn)
+{
+    uint8_t bits = zn_cursor_left(c) == 0 ? (npn ? ZN_NPN_EMPTY : ZN_ALPN_EMPTY) : 0;
+    for (unsigned i = 0; i < PROTOCOLS_MAX && zn_cursor_left(c) > 0; i++)
+        bits |= protocol_bit(zn_cursor_take(c, zn_cursor_u8(c)), npn);
+    return bits;
+}
+
+/* A client sends a list after a length of one byte, a server its choice. */
+static void read_versions(zn_cursor *c, bool client, zn_tls_details *out)
+{
+    if (client)
+        zn_cursor_skip(c, 1);
+    if (zn_cursor_left(c) >= 2)
+        out->versions = 0;
+    while (zn_cursor_left(c) >= 2 && out->versions < ZN_TLS_VERSIONS)
+        out->version[out->versions++] = zn_cursor_be16(c);
+}
+
+/* Adds what the data of an extension say of the handshake apart from the name. */
+static void read_extension(uint16_t type, zn_cursor *data, bool client, zn_tls_details *out)
+{
+    switch (type) {
+    case EXTENSION_ALPN:
+        if (zn_cursor_left(data) > 0)
+            zn_cursor_skip(data, 2);
+        out->protocols |= read_protocols(data, false);
+        break;
+    case EXTENSION_NPN:
+        out->protocols |= read_protocols(data, true);
+        break;
+    case EXTENSION_SUPPORTED_VERSIONS:
+        read_versions(data, client, out);
+        break;
+    case EXTENSION_PRE_SHARED_KEY:
+        out->pre_shared_key = true;
+        break;
+    case EXTENSION_EARLY_DATA:
+        out->early_data = true;
+        break;
+    default:
+        break;
+    }
+}
+
+/* The extension block. DONE as well when it is cut after a whole server_name extension. */
 static zn_parse parse_extensions(zn_cursor *c, zn_tls_hello *out)
 {
     bool named = false;
@@ -192,12 +287,12 @@ static zn_parse parse_extensions(zn_cursor *c, zn_tls_hello *out)
         case EXTENSION_TRANSPORT_PARAMETERS_DRAFT:
             out->transport_parameters = zn_cursor_rest(&data);
             break;
-        case ZN_TLS_ALPN:
-        case ZN_TLS_PRE_SHARED_KEY:
-        case ZN_TLS_EARLY_DATA:
-        case ZN_TLS_SUPPORTED_VERSIONS:
-        case ZN_TLS_NPN:
-            zn_tls_read_extension(type, &data, true, &out->details);
+        case EXTENSION_ALPN:
+        case EXTENSION_PRE_SHARED_KEY:
+        case EXTENSION_EARLY_DATA:
+        case EXTENSION_SUPPORTED_VERSIONS:
+        case EXTENSION_NPN:
+            read_extension(type, &data, true, &out->details);
             break;
         default:
             break;
@@ -300,4 +395,188 @@ zn_parse zn_tls_datagram_hello(zn_span body, size_t declared, zn_tls_hello *out)
     if (declared <= HELLO_MIN || declared > ZN_TLS_HELLO_MAX || body.n > declared)
         return ZN_MALFORMED;
     return read_hello(&hello, true, out);
+}
+
+/* ---- other details of a handshake ------------------------------------------------------------ */
+
+zn_span zn_tls_handshake_bytes(zn_span head, uint8_t *scratch, size_t cap, bool *ended)
+{
+    zn_cursor c = zn_cursor_over_span(head, false);
+    zn_span bytes = {scratch, 0};
+    *ended = false;
+    while (zn_cursor_left(&c) > 0 && bytes.n < cap) {
+        uint8_t type = zn_cursor_u8(&c);
+        uint16_t version = zn_cursor_be16(&c);
+        size_t length = zn_cursor_be16(&c);
+        zn_span part;
+        if (type != ZN_TLS_CONTENT_HANDSHAKE ||
+            (zn_cursor_ok(&c) &&
+             (version >> 8 != 3 || length == 0 || length > DETAILS_RECORD_MAX))) {
+            *ended = true;
+            break;
+        }
+        if (length > zn_cursor_left(&c))
+            length = zn_cursor_left(&c);
+        if (bytes.n == 0 && length == zn_cursor_left(&c) && length <= cap)
+            return zn_cursor_take(&c, length);
+        if (length > cap - bytes.n)
+            length = cap - bytes.n;
+        part = zn_cursor_take(&c, length);
+        if (part.n != 0)
+            memcpy(scratch + bytes.n, part.p, part.n);
+        bytes.n += part.n;
+    }
+    return bytes;
+}
+
+static void read_extensions(zn_cursor *c, bool client, zn_tls_details *out)
+{
+    zn_span header;
+    while ((header = zn_cursor_take(c, EXTENSION_HEADER_BYTES)).n != 0) {
+        zn_cursor data = zn_cursor_sub(c, zn_header_be16(header, 2));
+        read_extension(zn_header_be16(header, 0), &data, client, out);
+    }
+}
+
+void zn_tls_read_details(zn_span handshake, zn_tls_details *out)
+{
+    zn_cursor c = zn_cursor_over_span(handshake, false);
+    uint8_t type = zn_cursor_u8(&c);
+    bool client = type == MESSAGE_CLIENT_HELLO;
+    zn_cursor body = zn_cursor_sub(&c, zn_cursor_be24(&c)), extensions;
+    zn_span random;
+    *out = (zn_tls_details){{0}, 0, 0, false, false, false, false};
+    if (!client && type != MESSAGE_SERVER_HELLO)
+        return;
+    out->version[0] = zn_cursor_be16(&body);
+    random = zn_cursor_take(&body, sizeof retry_random);
+    if (random.n == 0)
+        return;
+    out->versions = 1;
+    out->retry = !client && memcmp(random.p, retry_random, random.n) == 0;
+    out->session_id = zn_cursor_take(&body, zn_cursor_u8(&body)).n != 0;
+    if (client) {
+        zn_cursor_skip(&body, zn_cursor_be16(&body)); /* cipher suites */
+        zn_cursor_skip(&body, zn_cursor_u8(&body));   /* compression methods */
+    } else {
+        zn_cursor_skip(&body, 2 + 1);
+    }
+    extensions = zn_cursor_sub(&body, zn_cursor_be16(&body));
+    if (zn_cursor_ok(&extensions))
+        read_extensions(&extensions, client, out);
+}
+
+/* The list's first entry; a list that is cut will do when the entry is whole. */
+static zn_parse first_of_list(zn_cursor *body, zn_span *certificate)
+{
+    size_t list = zn_cursor_be24(body), length;
+    if (zn_cursor_ok(body) && list == 0)
+        return ZN_OTHER;
+    length = zn_cursor_be24(body);
+    if (!zn_cursor_ok(body))
+        return ZN_NEED_MORE;
+    if (length == 0 || length + 3 > list)
+        return ZN_OTHER;
+    *certificate = zn_cursor_take(body, length);
+    return certificate->n != 0 ? ZN_DONE : ZN_NEED_MORE;
+}
+
+zn_parse zn_tls_first_certificate(zn_span handshake, zn_span *certificate)
+{
+    zn_cursor c = zn_cursor_over_span(handshake, false);
+    while (zn_cursor_left(&c) > 0) {
+        uint8_t type = zn_cursor_u8(&c);
+        zn_cursor body = zn_cursor_sub(&c, zn_cursor_be24(&c));
+        if (body.state != ZN_CURSOR_OK && zn_cursor_left(&body) == 0)
+            return ZN_NEED_MORE;
+        body.state = ZN_CURSOR_OK;
+        if (type == MESSAGE_CERTIFICATE)
+            return first_of_list(&body, certificate);
+        if (type == MESSAGE_SERVER_KEY_EXCHANGE || type == MESSAGE_SERVER_HELLO_DONE)
+            return ZN_OTHER;
+    }
+    return ZN_NEED_MORE;
+}
+
+/* ---- the name in a certificate --------------------------------------------------------------- */
+
+/* A length (X.690 8.1.3): short, or long in up to three bytes; a longer one is no
+ * certificate's. Anything else fails the cursor. */
+static size_t der_length(zn_cursor *c)
+{
+    uint8_t first = zn_cursor_u8(c);
+    switch (first) {
+    case 0x81:
+        return zn_cursor_u8(c);
+    case 0x82:
+        return zn_cursor_be16(c);
+    case 0x83:
+        return zn_cursor_be24(c);
+    default:
+        if (first < 0x80)
+            return first;
+        zn_cursor_fail(c, ZN_CURSOR_BAD);
+        return 0;
+    }
+}
+
+/* The next element's content, whatever its tag. */
+static zn_cursor der_any(zn_cursor *c, uint8_t *tag)
+{
+    *tag = zn_cursor_u8(c);
+    return zn_cursor_sub(c, der_length(c));
+}
+
+/* The next element's content; another tag than `tag` fails both. */
+static zn_cursor der_take(zn_cursor *c, uint8_t tag)
+{
+    uint8_t actual;
+    zn_cursor content = der_any(c, &actual);
+    if (actual != tag) {
+        zn_cursor_fail(c, ZN_CURSOR_BAD);
+        zn_cursor_fail(&content, ZN_CURSOR_BAD);
+    }
+    return content;
+}
+
+/* An attribute's value when it is a common name in characters of one byte. */
+static zn_span common_name(zn_cursor *attribute)
+{
+    zn_cursor oid = der_take(attribute, TAG_OID), value;
+    zn_span id = zn_cursor_rest(&oid), none = {NULL, 0};
+    uint8_t tag;
+    if (id.n != sizeof common_name_oid || memcmp(id.p, common_name_oid, id.n) != 0)
+        return none;
+    value = der_any(attribute, &tag);
+    if (tag != TAG_UTF8 && tag != TAG_PRINTABLE && tag != TAG_TELETEX && tag != TAG_IA5)
+        return none;
+    return zn_cursor_rest(&value);
+}
+
+zn_parse zn_x509_common_name(zn_span certificate, zn_span *name)
+{
+    zn_cursor c = zn_cursor_over_span(certificate, true);
+    zn_cursor outer = der_take(&c, TAG_SEQUENCE), inner = der_take(&outer, TAG_SEQUENCE), subject;
+    uint8_t tag;
+    (void)der_any(&inner, &tag); /* the version, or already the serial number */
+    if (tag == TAG_VERSION)
+        (void)der_any(&inner, &tag);
+    (void)der_take(&inner, TAG_SEQUENCE); /* signature algorithm */
+    (void)der_take(&inner, TAG_SEQUENCE); /* issuer */
+    (void)der_take(&inner, TAG_SEQUENCE); /* validity */
+    subject = der_take(&inner, TAG_SEQUENCE);
+    if (!zn_cursor_ok(&subject))
+        return ZN_MALFORMED;
+    for (unsigned i = 0; i < ATTRIBUTES_MAX && zn_cursor_left(&subject) > 0; i++) {
+        zn_cursor set = der_take(&subject, TAG_SET), attribute = der_take(&set, TAG_SEQUENCE);
+        zn_span value;
+        if (!zn_cursor_ok(&attribute))
+            return ZN_MALFORMED;
+        value = common_name(&attribute);
+        if (value.n != 0) {
+            *name = value;
+            return ZN_DONE;
+        }
+    }
+    return ZN_OTHER;
 }

@@ -1,18 +1,50 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The server name of a TLS ClientHello (RFC 8446 4.1.2, RFC 6066 3), from the first bytes a client
- * sent. The handshake message may span several records (RFC 8446 5.1).
+ * TLS handshakes: the server name of a ClientHello (RFC 8446 4.1.2, RFC 6066 3), from the first
+ * bytes a client sent, which may span several records (RFC 8446 5.1); and what both sides show
+ * besides: versions, application protocols, resumption, the name in the server's certificate (up
+ * to TLS 1.2; later it is encrypted).
  *
- * A name counts only when the whole ClientHello is there, so that a cut or forged tail cannot
- * change what was read; in a capture cut by its snapshot length a whole server_name extension is
- * enough.
+ * A server name counts only when the whole ClientHello is there, so that a cut or forged tail
+ * cannot change what was read; in a capture cut by its snapshot length a whole server_name
+ * extension is enough. The rest is for the columns of Tstat's LAYER7 set: a hello that is cut gives
+ * what is there of it.
  */
 #ifndef ZN_PROTO_TLS_H
 #define ZN_PROTO_TLS_H
 
-#include "proto/tls_handshake.h"
 #include "util/cursor.h"
+
+/* Types of a record (RFC 8446 5.1). */
+enum {
+    ZN_TLS_CONTENT_CHANGE_CIPHER_SPEC = 20,
+    ZN_TLS_CONTENT_HANDSHAKE = 22,
+    ZN_TLS_CONTENT_APPLICATION_DATA = 23
+};
+
+#define ZN_TLS_VERSIONS 15 /* of a list; more are not kept */
+
+/* Bits of the protocols in NPN and ALPN extensions, as Tstat numbers them. */
+enum {
+    ZN_NPN_EMPTY = 1,
+    ZN_NPN_HTTP = 2,
+    ZN_NPN_SPDY = 4,
+    ZN_NPN_H2 = 8,
+    ZN_ALPN_EMPTY = 16,
+    ZN_ALPN_HTTP = 32,
+    ZN_ALPN_SPDY = 64,
+    ZN_ALPN_H2 = 128
+};
+
+typedef struct zn_tls_details {
+    uint16_t version[ZN_TLS_VERSIONS]; /* of supported_versions, else the hello's own */
+    uint8_t versions;                  /* how many; 0: there is no hello */
+    uint8_t protocols;                 /* ZN_NPN_*, ZN_ALPN_* */
+    bool session_id;                   /* not empty */
+    bool pre_shared_key, early_data;   /* extensions */
+    bool retry;                        /* a ServerHello that is a HelloRetryRequest */
+} zn_tls_details;
 
 #define ZN_TLS_HELLO_MAX 16384 /* longest ClientHello looked at: several times a post-quantum one */
 
@@ -34,7 +66,7 @@ typedef struct zn_tls_hello {
 /*
  * Parses the head of a client's byte stream. `cut`: no more bytes can come, because the capture's
  * snapshot length cut them off. Returns ZN_DONE with *out; ZN_NEED_MORE; ZN_MALFORMED (also for
- * two server_name extensions or two host names: which one is meant cannot be told; and for a hello
+ * two server_name extensions or two host names: which one is meant cannot be known; and for a hello
  * longer than ZN_TLS_HELLO_MAX); or ZN_OTHER when the stream does not start with a ClientHello.
  */
 zn_parse zn_tls_client_hello(zn_span head, bool cut, zn_tls_scratch *scratch, zn_tls_hello *out);
@@ -54,5 +86,29 @@ zn_parse zn_tls_bare_hello(zn_span head, zn_tls_hello *out);
  * fragments. `declared`: its length in bytes; a shorter body is one that the capture cut.
  */
 zn_parse zn_tls_datagram_hello(zn_span body, size_t declared, zn_tls_hello *out);
+
+/* ---- other details of a handshake ------------------------------------------------------------ */
+
+/* Puts the handshake bytes of the records at the start of `head` one after the other: in
+ * `scratch`, which has room for `cap` bytes, or those of a single record where they are. Borrows
+ * both. *ended: a record of another type, or none, follows. */
+zn_span zn_tls_handshake_bytes(zn_span head, uint8_t *scratch, size_t cap, bool *ended);
+
+/* The hello at the start of `handshake`, a client's or a server's. */
+void zn_tls_read_details(zn_span handshake, zn_tls_details *out);
+
+/*
+ * The first certificate of the Certificate message (RFC 5246 7.4.2) among the messages of
+ * `handshake`. Returns ZN_DONE with *certificate (borrows), ZN_NEED_MORE while it may still come,
+ * or ZN_OTHER when it does not.
+ */
+zn_parse zn_tls_first_certificate(zn_span handshake, zn_span *certificate);
+
+/*
+ * The common name of a certificate's subject (RFC 5280 4.1, in DER, X.690): the first one,
+ * as sent, in *name (borrows); UTF8String, PrintableString, IA5String or TeletexString. Returns
+ * ZN_DONE, ZN_OTHER when the subject has none, or ZN_MALFORMED.
+ */
+zn_parse zn_x509_common_name(zn_span certificate, zn_span *name);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The last bit of byte 0: whether the message is whole. Then the message. */
-#include "proto/dns_answers.h"
+#include "proto/dns.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Byte 0, modulo 4: what the rest is. 0, 1: a datagram, cut or whole; 2: the body of a ClientHello,
- * behind two bytes of its declared length; 3: the body of a HelloVerifyRequest.
+ * after two bytes of its declared length; 3: the body of a HelloVerifyRequest.
  */
 #include "proto/dtls.h"
 #include "proto/tls.h"

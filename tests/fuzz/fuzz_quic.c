@@ -5,8 +5,7 @@
  * with keys from their own ID; 2: the plaintext of an Initial; 3: handshake messages, and then
  * transport parameters.
  */
-#include "proto/quic.h"
-#include "proto/quic_parameters.h"
+#include "proto/quic_crypto.h"
 #include "proto/tls.h"
 #include "util/hash.h"
 
@@ -29,15 +28,15 @@ static void read_all(zn_span span)
 
 static void read_frames(zn_span plain)
 {
-    static zn_quic_crypto_frames pieces;
+    static zn_quic_crypto_frames frames;
     uint64_t last = 0;
-    if (zn_quic_read_frames(plain, &pieces) != ZN_DONE && pieces.n != 0)
+    if (zn_quic_read_frames(plain, &frames) != ZN_DONE && frames.n != 0)
         __builtin_trap();
-    for (size_t i = 0; i < pieces.n; i++) {
-        read_all(pieces.piece[i].bytes);
-        if (pieces.piece[i].offset < last || pieces.piece[i].bytes.n == 0)
+    for (size_t i = 0; i < frames.n; i++) {
+        read_all(frames.frame[i].bytes);
+        if (frames.frame[i].offset < last || frames.frame[i].bytes.n == 0)
             __builtin_trap();
-        last = pieces.piece[i].offset;
+        last = frames.frame[i].offset;
     }
 }
 

@@ -6,17 +6,17 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What a whole hello tells, found on the way, is what is found by looking for it alone. */
-static void check_details(zn_span head, const zn_tls_details *found)
+/* The details of a whole hello, read on the way to its name, are those read alone. */
+static void check_details(zn_span head, const zn_tls_details *read)
 {
     static uint8_t bytes[ZN_TLS_HELLO_MAX];
     zn_tls_details alone;
     bool ended;
     zn_tls_read_details(zn_tls_handshake_bytes(head, bytes, sizeof bytes, &ended), &alone);
-    if (found->versions != alone.versions || found->protocols != alone.protocols ||
-        memcmp(found->version, alone.version, sizeof alone.version) != 0 ||
-        found->session_id != alone.session_id || found->pre_shared_key != alone.pre_shared_key ||
-        found->early_data != alone.early_data || found->retry != alone.retry)
+    if (read->versions != alone.versions || read->protocols != alone.protocols ||
+        memcmp(read->version, alone.version, sizeof alone.version) != 0 ||
+        read->session_id != alone.session_id || read->pre_shared_key != alone.pre_shared_key ||
+        read->early_data != alone.early_data || read->retry != alone.retry)
         __builtin_trap();
 }
 

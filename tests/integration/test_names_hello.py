@@ -26,7 +26,7 @@ from support.packets import (
     hello,
     request,
 )
-from support.preamble import PREAMBLES
+from support.proxy_starttls_prefix import PREFIXES
 from support.stream import (
     CUT,
     DNS,
@@ -46,9 +46,9 @@ from support.stream import (
 
 
 @pytest.mark.parametrize("payload", [HELLO, request(NAME)], ids=["TLS", "HTTP"])
-@pytest.mark.parametrize("what", [name for name in PREAMBLES if name[:5] in ("PROXY", "SOCKS")])
+@pytest.mark.parametrize("what", [name for name in PREFIXES if name[:5] in ("PROXY", "SOCKS")])
 def test_a_proxy_prefix(what: str, payload: bytes) -> None:
-    before = PREAMBLES[what]
+    before = PREFIXES[what]
     for talk in (
         talk_of(before + payload, ports=(40000, 1080)),
         talk_of(before, payload, ports=(40000, 1080)),
@@ -57,7 +57,7 @@ def test_a_proxy_prefix(what: str, payload: bytes) -> None:
         assert one_user(talk).released() == {NAME.decode()}
 
 
-@pytest.mark.parametrize("before", PREAMBLES.values(), ids=PREAMBLES)
+@pytest.mark.parametrize("before", PREFIXES.values(), ids=PREFIXES)
 def test_a_request_for_tls(before: bytes) -> None:
     for talk in (
         talk_of(before + HELLO),
@@ -69,7 +69,7 @@ def test_a_request_for_tls(before: bytes) -> None:
 
 def test_everything_a_socks_client_says_at_once() -> None:
     greeting, password = b"\5\2\0\2", b"\1\4user\6secret"
-    data = greeting + password + PREAMBLES["SOCKS 5 name"] + HELLO
+    data = greeting + password + PREFIXES["SOCKS 5 name"] + HELLO
     assert names(talk_of(data)) == [NAME.decode()]
 
 

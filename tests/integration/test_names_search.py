@@ -5,7 +5,7 @@
 import pytest
 from support.h2 import opening
 from support.packets import ACK, CLIENT, PSH, SERVER, Tcp, request
-from support.preamble import PREAMBLES
+from support.proxy_starttls_prefix import PREFIXES
 from support.stream import HELLO, NAME, names
 
 NOTHING = b"\xff\xfe\xfd\xfc"  # no text: told by its first byte
@@ -13,7 +13,7 @@ TEXT = b"0000"  # told by none of its bytes alone
 LAST = 15  # the client's segment that is the last one looked at
 
 BEGINNINGS = {"TLS": HELLO, "HTTP": request(NAME), "HTTP/2": opening(NAME)}
-BEGINNINGS |= {what: before + HELLO for what, before in PREAMBLES.items()}
+BEGINNINGS |= {what: before + HELLO for what, before in PREFIXES.items()}
 
 
 def behind(count: int, nothing: bytes, payload: bytes) -> list[str]:

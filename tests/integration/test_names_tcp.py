@@ -34,7 +34,7 @@ from support.packets import (
     request,
     user,
 )
-from support.preamble import PREAMBLES
+from support.proxy_starttls_prefix import PREFIXES
 from support.stream import (
     CUT,
     DNS,
@@ -334,7 +334,7 @@ def test_a_sender_of_single_bytes_is_not_followed_for_ever() -> None:
 # ---- flows joined in their middle ---------------------------------------------------------------
 
 
-AGAIN = PREAMBLES["TLS 1.3, before the second hello"] + HELLO
+AGAIN = PREFIXES["TLS 1.3, before the second hello"] + HELLO
 
 
 @pytest.mark.parametrize("payload", [HELLO, AGAIN, request(NAME), opening(NAME)])
@@ -369,7 +369,7 @@ def test_a_hello_in_pieces_out_of_order_behind_a_syn_that_came_late() -> None:
 def test_any_bytes_in_any_order_leave_no_state() -> None:
     """The engine's own check runs at the end of each."""
     dice = random.Random(11)
-    sources = [H2, QUESTIONS, LONG_HELLO, request(NAME) * 9, *PREAMBLES.values()]
+    sources = [H2, QUESTIONS, LONG_HELLO, request(NAME) * 9, *PREFIXES.values()]
     for _ in range(150):
         data = bytearray(b"".join(dice.choices(sources, k=3)))
         for _ in range(dice.randrange(4)):

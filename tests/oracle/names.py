@@ -11,7 +11,7 @@ from typing import NamedTuple
 import hpack
 from support import wire
 from support.h2 import CONTINUATION, END_HEADERS, HEADERS, PREFACE
-from support.preamble import PREAMBLES
+from support.proxy_starttls_prefix import PREFIXES
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 HOMES = ("in-addr.arpa", "ip6.arpa", "local", "home.arpa")
@@ -136,7 +136,7 @@ READERS = {22: record_in, 0: question_in, 0x81: web_socket_in}
 
 def said_in(head: bytes) -> Iterator[Said]:
     """The hellos, requests and questions that are whole, from a stream's first byte on."""
-    for before in PREAMBLES.values():
+    for before in PREFIXES.values():
         if head.startswith(before):
             yield Said(len(before), "tls", None)
             head = head[len(before) :]

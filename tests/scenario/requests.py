@@ -5,7 +5,7 @@
 from support import wire
 from support.h2 import DATA, PREFACE, SETTINGS, Client, frame
 from support.packets import hello, request
-from support.preamble import PREAMBLES
+from support.proxy_starttls_prefix import PREFIXES
 
 HIDDEN = ((), (wire.extension(wire.ECH, bytes(40)),))  # Encrypted Client Hello, offered or not
 HOST_MAX = 40
@@ -31,7 +31,7 @@ def hello_of(host: bytes, how: str, number: int) -> list[bytes]:
     """A ClientHello, and what comes before it."""
     named = None if how == "no name" else host
     said = hello(named, *HIDDEN[how == "ech"], padding(named))
-    before = PREAMBLES[BEFORE[number % len(BEFORE)]]
+    before = PREFIXES[BEFORE[number % len(BEFORE)]]
     match how:
         case "behind":
             return [before, said]

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# HTTP, and what may stand before it or TLS: csrc/proto/http.h, h2.h, hpack.h, preamble.h.
+# HTTP, and what may stand before it or TLS: csrc/proto/http.h, http2.h, hpack.h,
+# proxy_starttls_prefix.h.
 
 def parse_http(bytes data not None, *, bint cut=False):
     """(state, host as sent, method number, bytes of the head)."""
@@ -39,23 +40,23 @@ cdef class HeaderTable:
     def next_unit(self, bytes data not None):
         """(state, bytes used, whether it begins a request, its host, its method number)."""
         cdef _Copy copy = _Copy(data)
-        cdef zn_h2_scratch scratch
-        cdef zn_h2_unit unit
-        state = zn_h2_next(copy.span, &self.table, &scratch, &unit)
+        cdef zn_http2_scratch scratch
+        cdef zn_http2_unit unit
+        state = zn_http2_next(copy.span, &self.table, &scratch, &unit)
         return (PARSE_STATES[state], unit.used, bool(unit.request), span_bytes(unit.host),
                 unit.method)
 
 
-def h2_preface(bytes data not None):
+def http2_preface(bytes data not None):
     """(state, bytes) of the client's preface at the start of data."""
     cdef _Copy copy = _Copy(data)
     cdef size_t used = 0
-    state = zn_h2_preface(copy.span, &used)
+    state = zn_http2_preface(copy.span, &used)
     return PARSE_STATES[state], used if state == ZN_DONE else 0
 
 
-def skip_preamble(bytes data not None):
-    """Bytes of the preamble that data starts with; 0: none."""
+def skip_proxy_or_starttls_prefix(bytes data not None):
+    """Bytes of the prefix that data starts with; 0: none."""
     cdef _Copy copy = _Copy(data)
     cdef size_t used
     zn_proxy_or_starttls_prefix_skip(copy.span, &used)

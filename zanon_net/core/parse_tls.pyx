@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# TLS and DTLS: csrc/proto/tls*.h, dtls.h, x509.h.
+# TLS and DTLS: csrc/proto/tls.h, dtls.h.
 
 def parse_tls(bytes data not None, *, bint cut=False):
     """(state, name as sent, ECH offered); state: done, need_more, malformed or other."""

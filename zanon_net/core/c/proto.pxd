@@ -12,6 +12,14 @@ cdef extern from "proto/tls.h" nogil:
     zn_parse zn_tls_client_hello(zn_span head, bint cut, zn_tls_scratch *scratch, zn_tls_hello *out)
     zn_parse zn_tls_bare_hello(zn_span head, zn_tls_hello *out)
     zn_parse zn_tls_datagram_hello(zn_span body, size_t declared, zn_tls_hello *out)
+    ctypedef struct zn_tls_details:
+        uint16_t version[15]
+        uint8_t versions, protocols
+        bint session_id, pre_shared_key, early_data, retry
+    zn_span zn_tls_handshake_bytes(zn_span head, uint8_t *scratch, size_t cap, c_bool *ended)
+    void zn_tls_read_details(zn_span handshake, zn_tls_details *out)
+    zn_parse zn_tls_first_certificate(zn_span handshake, zn_span *certificate)
+    zn_parse zn_x509_common_name(zn_span certificate, zn_span *name)
 
 
 cdef extern from "proto/dtls.h" nogil:
@@ -29,32 +37,37 @@ cdef extern from "proto/dtls.h" nogil:
 
 
 cdef extern from "proto/quic.h" nogil:
+    enum:
+        ZN_QUIC_TAG_BYTES
     ctypedef enum zn_quic_type:
         ZN_QUIC_INITIAL
-    ctypedef enum zn_quic_side:
-        ZN_QUIC_CLIENT
-        ZN_QUIC_SERVER
     ctypedef struct zn_quic_packet:
         zn_quic_type type
         uint32_t version
         zn_span dcid, scid, header, sealed
         c_bool cut
-    ctypedef struct zn_quic_secret:
-        pass
-    ctypedef struct zn_quic_keys:
-        uint8_t key[16]
-        uint8_t iv[12]
-        uint8_t header_key[16]
     ctypedef struct zn_quic_crypto_frame:
         uint64_t offset
         zn_span bytes
     ctypedef struct zn_quic_crypto_frames:
         size_t n
         zn_quic_crypto_frame frame[1]
-    ctypedef struct zn_quic:
-        pass
     zn_parse zn_quic_next_packet(zn_cursor *datagram, zn_quic_packet *out)
     zn_parse zn_quic_read_frames(zn_span plain, zn_quic_crypto_frames *out)
+
+
+cdef extern from "proto/quic_crypto.h" nogil:
+    ctypedef enum zn_quic_side:
+        ZN_QUIC_CLIENT
+        ZN_QUIC_SERVER
+    ctypedef struct zn_quic_secret:
+        pass
+    ctypedef struct zn_quic_keys:
+        uint8_t key[16]
+        uint8_t iv[12]
+        uint8_t header_key[16]
+    ctypedef struct zn_quic:
+        pass
     int zn_quic_open(zn_quic **out, zn_error *err)
     void zn_quic_close(zn_quic *q)
     bint zn_quic_derive(const zn_quic *q, uint32_t version, zn_span first_dcid,
@@ -62,26 +75,7 @@ cdef extern from "proto/quic.h" nogil:
     bint zn_quic_expand(uint32_t version, const zn_quic_secret *side, zn_quic_keys *out)
     zn_parse zn_quic_unseal(zn_quic *q, const zn_quic_keys *keys, const zn_quic_packet *packet,
                             zn_span *plain)
-
-
-cdef extern from "proto/quic_seal.h" nogil:
-    enum:
-        ZN_QUIC_TAG_BYTES
     bint zn_quic_seal(const zn_quic_keys *keys, uint8_t *packet, size_t header, size_t n)
-
-
-cdef extern from "proto/tls_handshake.h" nogil:
-    ctypedef struct zn_tls_details:
-        uint16_t version[15]
-        uint8_t versions, protocols
-        bint session_id, pre_shared_key, early_data, retry
-    zn_span zn_tls_handshake_bytes(zn_span head, uint8_t *scratch, size_t cap, c_bool *ended)
-    void zn_tls_read_details(zn_span handshake, zn_tls_details *out)
-    zn_parse zn_tls_first_certificate(zn_span handshake, zn_span *certificate)
-
-
-cdef extern from "proto/x509.h" nogil:
-    zn_parse zn_x509_common_name(zn_span certificate, zn_span *name)
 
 
 cdef extern from "proto/http.h" nogil:
@@ -106,17 +100,18 @@ cdef extern from "proto/hpack.h" nogil:
                            zn_hpack_field *out)
 
 
-cdef extern from "proto/h2.h" nogil:
-    ctypedef struct zn_h2_scratch:
+cdef extern from "proto/http2.h" nogil:
+    ctypedef struct zn_http2_scratch:
         pass
-    ctypedef struct zn_h2_unit:
+    ctypedef struct zn_http2_unit:
         size_t used
         bint headers
         bint request
         uint16_t method
         zn_span host
-    zn_parse zn_h2_preface(zn_span data, size_t *used)
-    zn_parse zn_h2_next(zn_span data, zn_hpack *table, zn_h2_scratch *scratch, zn_h2_unit *out)
+    zn_parse zn_http2_preface(zn_span data, size_t *used)
+    zn_parse zn_http2_next(zn_span data, zn_hpack *table, zn_http2_scratch *scratch,
+                           zn_http2_unit *out)
 
 
 cdef extern from "proto/proxy_starttls_prefix.h" nogil:
@@ -132,9 +127,6 @@ cdef extern from "proto/dns.h" nogil:
         uint8_t name[254]
         bint name_odd
     zn_parse zn_dns_question_parse(zn_span message, bint whole, zn_dns_question *out)
-
-
-cdef extern from "proto/dns_answers.h" nogil:
     ctypedef struct zn_dns_addresses:
         size_t n
         zn_addr at[32]

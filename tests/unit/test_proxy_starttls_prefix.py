@@ -6,23 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.packets import hello
-from support.preamble import PREAMBLES, PROXY_SIGNATURE
+from support.proxy_starttls_prefix import PREFIXES, PROXY_SIGNATURE
 from support.wire import HOST, prefixes
 
-from zanon_net._core import skip_preamble
+from zanon_net._core import skip_proxy_or_starttls_prefix
 
 HELLO = hello(HOST)
 
 
-@pytest.mark.parametrize("before", PREAMBLES.values(), ids=PREAMBLES)
-def test_a_preamble_ends_where_the_hello_begins(before: bytes) -> None:
-    assert skip_preamble(before + HELLO) == len(before)
+@pytest.mark.parametrize("before", PREFIXES.values(), ids=PREFIXES)
+def test_a_prefix_ends_where_the_hello_begins(before: bytes) -> None:
+    assert skip_proxy_or_starttls_prefix(before + HELLO) == len(before)
 
 
-@pytest.mark.parametrize("before", PREAMBLES.values(), ids=PREAMBLES)
-def test_half_a_preamble_is_none(before: bytes) -> None:
+@pytest.mark.parametrize("before", PREFIXES.values(), ids=PREFIXES)
+def test_half_a_prefix_is_none(before: bytes) -> None:
     for prefix in prefixes(before):
-        used = skip_preamble(prefix)
+        used = skip_proxy_or_starttls_prefix(prefix)
         assert used == 0 or used <= len(before)
 
 
@@ -50,10 +50,10 @@ def test_half_a_preamble_is_none(before: bytes) -> None:
     ],
 )
 def test_other_bytes(data: bytes) -> None:
-    assert skip_preamble(data) == 0
+    assert skip_proxy_or_starttls_prefix(data) == 0
 
 
 @given(st.binary(max_size=80))
 def test_any_bytes_end(data: bytes) -> None:
     for start in (b"", b"\5", b"\4\1", b"\x30", b"\3\0", b"PROXY TCP4 "):
-        skip_preamble(start + data)
+        skip_proxy_or_starttls_prefix(start + data)

@@ -22,7 +22,7 @@ from support.h2 import (
 )
 from support.wire import HOST, prefixes
 
-from zanon_net._core import HeaderTable, h2_preface
+from zanon_net._core import HeaderTable, http2_preface
 
 
 def host(data: bytes) -> bytes:
@@ -32,10 +32,10 @@ def host(data: bytes) -> bytes:
 
 
 def test_the_preface() -> None:
-    assert h2_preface(PREFACE) == h2_preface(PREFACE + b"x") == ("done", 24)
+    assert http2_preface(PREFACE) == http2_preface(PREFACE + b"x") == ("done", 24)
     for prefix in prefixes(PREFACE):
-        assert h2_preface(prefix) == ("need_more" if prefix else "other", 0)
-    assert h2_preface(PREFACE.lower()) == ("other", 0)
+        assert http2_preface(prefix) == ("need_more" if prefix else "other", 0)
+    assert http2_preface(PREFACE.lower()) == ("other", 0)
 
 
 def block() -> bytes:

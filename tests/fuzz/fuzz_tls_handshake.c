@@ -2,8 +2,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first bytes of a client or a server. */
 #include "proto/tls.h"
-#include "proto/tls_handshake.h"
-#include "proto/x509.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

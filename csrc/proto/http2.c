@@ -5,7 +5,7 @@
  * CONTINUATIONs are put together first, then decoded field by field; every block is, whatever it is
  * for, since each may change the table that the next one needs.
  */
-#include "proto/h2.h"
+#include "proto/http2.h"
 
 #include "proto/ascii.h"
 
@@ -30,7 +30,7 @@ typedef struct named {
     bool seen, twice;
 } named;
 
-zn_parse zn_h2_preface(zn_span bytes, size_t *used)
+zn_parse zn_http2_preface(zn_span bytes, size_t *used)
 {
     zn_cursor c = zn_cursor_over_span(bytes, false);
     size_t n = bytes.n < PREFACE_BYTES ? bytes.n : PREFACE_BYTES;
@@ -67,7 +67,7 @@ static bool fragment_of(const frame_header *h, zn_cursor payload, zn_span *out)
 }
 
 /* Puts a header block together from its frames. *block is what there is of it when it is DONE. */
-static zn_parse gather(zn_cursor *c, zn_h2_scratch *scratch, zn_span *block)
+static zn_parse gather(zn_cursor *c, zn_http2_scratch *scratch, zn_span *block)
 {
     uint32_t stream = 0;
     *block = (zn_span){scratch->block, 0};
@@ -78,13 +78,13 @@ static zn_parse gather(zn_cursor *c, zn_h2_scratch *scratch, zn_span *block)
             return ZN_NEED_MORE;
         if (h.type != (first ? FRAME_HEADERS : FRAME_CONTINUATION) || h.stream == 0)
             return ZN_MALFORMED;
-        if ((!first && h.stream != stream) || h.length > ZN_H2_BLOCK_MAX)
+        if ((!first && h.stream != stream) || h.length > ZN_HTTP2_BLOCK_MAX)
             return ZN_MALFORMED;
         stream = h.stream;
         if (zn_cursor_left(c) < h.length)
             return ZN_NEED_MORE;
         if (!fragment_of(&h, zn_cursor_sub(c, h.length), &fragment) ||
-            fragment.n > ZN_H2_BLOCK_MAX - block->n)
+            fragment.n > ZN_HTTP2_BLOCK_MAX - block->n)
             return ZN_MALFORMED;
         if (fragment.n != 0)
             memcpy(scratch->block + block->n, fragment.p, fragment.n);
@@ -101,7 +101,7 @@ static bool is_named(zn_span name, const char *text, size_t n)
 
 #define IS_NAMED(name, literal) is_named((name), literal, sizeof(literal) - 1)
 
-static void keep(named *out, uint8_t *copy, zn_span value)
+static void copy_value(named *out, uint8_t *copy, zn_span value)
 {
     if (out->seen)
         out->twice = true;
@@ -112,7 +112,8 @@ static void keep(named *out, uint8_t *copy, zn_span value)
 }
 
 /* Decodes a header block for what it says of the host. */
-static zn_parse read_block(zn_span block, zn_hpack *table, zn_h2_scratch *scratch, zn_h2_unit *out)
+static zn_parse read_block(zn_span block, zn_hpack *table, zn_http2_scratch *scratch,
+                           zn_http2_unit *out)
 {
     zn_cursor c = zn_cursor_over_span(block, true);
     named authority = {{scratch->authority, 0}, false, false};
@@ -121,9 +122,9 @@ static zn_parse read_block(zn_span block, zn_hpack *table, zn_h2_scratch *scratc
     zn_parse state;
     while ((state = zn_hpack_next(table, &c, &scratch->hpack, &field)) == ZN_DONE) {
         if (IS_NAMED(field.name, ":authority")) {
-            keep(&authority, scratch->authority, field.value);
+            copy_value(&authority, scratch->authority, field.value);
         } else if (IS_NAMED(field.name, "host")) {
-            keep(&host, scratch->host, field.value);
+            copy_value(&host, scratch->host, field.value);
         } else if (IS_NAMED(field.name, ":method")) {
             out->request = true;
             out->method = IS_NAMED(field.value, "POST") ? 2 : 1;
@@ -131,7 +132,7 @@ static zn_parse read_block(zn_span block, zn_hpack *table, zn_h2_scratch *scratc
     }
     if (state == ZN_MALFORMED)
         return ZN_MALFORMED;
-    /* RFC 9113 8.3.1: a server refuses a request whose two names differ. */
+    /* RFC 9113 8.3.1: a server rejects a request whose two names differ. */
     if (authority.twice || host.twice ||
         (authority.seen && host.seen && !zn_ascii_equal(authority.text, host.text)))
         return ZN_OTHER;
@@ -139,13 +140,14 @@ static zn_parse read_block(zn_span block, zn_hpack *table, zn_h2_scratch *scratc
     return ZN_DONE;
 }
 
-zn_parse zn_h2_next(zn_span bytes, zn_hpack *table, zn_h2_scratch *scratch, zn_h2_unit *out)
+zn_parse zn_http2_next(zn_span bytes, zn_hpack *table, zn_http2_scratch *scratch,
+                       zn_http2_unit *out)
 {
     zn_cursor c = zn_cursor_over_span(bytes, false), frames = c;
     frame_header h = read_frame_header(&c);
     zn_span block;
     zn_parse state;
-    *out = (zn_h2_unit){.host = {scratch->host, 0}};
+    *out = (zn_http2_unit){.host = {scratch->host, 0}};
     if (!zn_cursor_ok(&c))
         return ZN_NEED_MORE;
     out->used = FRAME_HEADER_BYTES + h.length;

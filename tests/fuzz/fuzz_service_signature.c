@@ -8,8 +8,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     zn_span bytes = {data, size};
-    zn_datagram_signature sign = zn_datagram_signature_of(bytes, size);
-    if (sign.kind == ZN_DATAGRAM_RTP && size < 12)
+    zn_datagram_signature signature = zn_datagram_signature_of(bytes, size);
+    if (signature.kind == ZN_DATAGRAM_RTP && size < 12)
         __builtin_trap();
     if (zn_service_signature_of(bytes) != ZN_SIGNATURE_NONE && size < 4)
         __builtin_trap();

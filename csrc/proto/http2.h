@@ -4,40 +4,41 @@
  * The host of an HTTP/2 request in clear (RFC 9113): `:authority`, or `host` where there is none,
  * in the header blocks that a client sends after its preface.
  */
-#ifndef ZN_PROTO_H2_H
-#define ZN_PROTO_H2_H
+#ifndef ZN_PROTO_HTTP2_H
+#define ZN_PROTO_HTTP2_H
 
 #include "proto/hpack.h"
 
-#define ZN_H2_BLOCK_MAX 16384u /* longest header block looked at, over all its frames */
+#define ZN_HTTP2_BLOCK_MAX 16384u /* longest header block looked at, over all its frames */
 
 /* Room for a header block whose frames are put together; one a parser thread, reused. */
-typedef struct zn_h2_scratch {
-    uint8_t block[ZN_H2_BLOCK_MAX];
+typedef struct zn_http2_scratch {
+    uint8_t block[ZN_HTTP2_BLOCK_MAX];
     zn_hpack_scratch hpack;
     uint8_t authority[ZN_HPACK_BYTES], host[ZN_HPACK_BYTES];
-} zn_h2_scratch;
+} zn_http2_scratch;
 
 /* What one frame, or a header block over several, says. */
-typedef struct zn_h2_unit {
-    size_t used;     /* bytes of the stream up to its end, which may lie behind those given */
+typedef struct zn_http2_unit {
+    size_t used;     /* bytes of the stream up to its end, which may lie after `bytes` */
     bool headers;    /* it is a header block; set for ZN_NEED_MORE as well */
     bool request;    /* that begins a request, and is not its trailer */
     uint16_t method; /* Tstat's http_t, as in proto/http.h */
     zn_span host;    /* as sent; empty when the request names none. Borrows the scratch. */
-} zn_h2_unit;
+} zn_http2_unit;
 
 /* ZN_DONE when the bytes start with the client's preface, with its length in *used; ZN_NEED_MORE
  * when they are a beginning of it; else ZN_OTHER. */
-zn_parse zn_h2_preface(zn_span bytes, size_t *used);
+zn_parse zn_http2_preface(zn_span bytes, size_t *used);
 
 /*
  * Reads the frame at the start of `bytes`, with all CONTINUATION frames that belong to it. Returns
  * ZN_DONE with *out; ZN_NEED_MORE; or ZN_MALFORMED, after which the connection cannot be followed
- * any more: frames that RFC 9113 does not allow here, a block longer than ZN_H2_BLOCK_MAX, or one
- * that zn_hpack_next refuses. ZN_OTHER: a request that names two different hosts, or one of them
- * twice; the connection goes on behind out->used.
+ * any more: frames that RFC 9113 does not allow here, a block longer than ZN_HTTP2_BLOCK_MAX, or
+ * one that zn_hpack_next rejects. ZN_OTHER: a request that names two different hosts, or one of
+ * them twice; the connection goes on after out->used.
  */
-zn_parse zn_h2_next(zn_span bytes, zn_hpack *table, zn_h2_scratch *scratch, zn_h2_unit *out);
+zn_parse zn_http2_next(zn_span bytes, zn_hpack *table, zn_http2_scratch *scratch,
+                       zn_http2_unit *out);
 
 #endif

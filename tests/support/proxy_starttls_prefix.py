@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Preambles, one of each kind, by their names."""
+"""Prefixes of PROXY, SOCKS and STARTTLS, one of each kind, by their names."""
 
 PROXY_SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
-PREAMBLES = {
+PREFIXES = {
     "PROXY TCP4": b"PROXY TCP4 192.0.2.1 198.51.100.1 40000 443\r\n",
     "PROXY TCP6": b"PROXY TCP6 2001:db8::1 2001:db8::2 40000 443\r\n",
     "PROXY UNKNOWN": b"PROXY UNKNOWN\r\n",
