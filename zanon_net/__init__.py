@@ -23,8 +23,15 @@ TYPE_CHECKING = False  # as typing has it, without waiting for that
 if TYPE_CHECKING:
     from zanon_net import parse
     from zanon_net._core import CryptoPan, ZTable, caps_for_bytes
-    from zanon_net.config.live_section import LiveSettings
-    from zanon_net.config.settings import AddressPolicy, Config, Input, Limits, Output, ZParams
+    from zanon_net.config.sections import (
+        AddressPolicy,
+        Input,
+        Limits,
+        LiveSettings,
+        Output,
+        ZParams,
+    )
+    from zanon_net.config.settings import Config
     from zanon_net.embedding import OBSERVATION_DTYPE, RECORD_DTYPE, Engine
     from zanon_net.errors import (
         CapacityError,
@@ -68,10 +75,10 @@ __all__ = [
 
 _PLACES = {
     "_core": "CryptoPan ZTable caps_for_bytes",
-    "config.settings": "AddressPolicy Config Input Limits Output ZParams",
+    "config.sections": "AddressPolicy Input Limits LiveSettings Output ZParams",
+    "config.settings": "Config",
     "embedding": "OBSERVATION_DTYPE RECORD_DTYPE Engine",
     "errors": "CapacityError CaptureError ConfigError FormatError OutputError ZanonError",
-    "config.live_section": "LiveSettings",
     "pipeline.report": "Report",
     "pipeline.runner": "run",
     "read_logs": "read_log",

@@ -21,7 +21,7 @@ from support.waiting import PATIENCE_S, running
 import zanon_net
 from zanon_net.cli.command import cli
 from zanon_net.cli.options import run_options
-from zanon_net.config.settings import SECTION_OF
+from zanon_net.config.schema import RUN
 
 
 @pytest.fixture(autouse=True)
@@ -82,9 +82,15 @@ def test_a_group_alone_shows_its_help(arguments: Sequence[str], capsys: Captured
 
 def test_every_setting_but_two_limits_has_its_option() -> None:
     options = {parameter.name for parameter in run_options()}
-    settings = set(SECTION_OF) - {"max_tuples", "max_attributes"}
+    settings = set(RUN) - {"max_tuples", "max_attributes"}
     others = {"source", "out", "config_file", "as_json", "quiet", "verbose"}
     assert options == settings | others
+
+
+def test_exact_has_a_second_name() -> None:
+    for number, name in enumerate(("--exact", "--no-coarsen")):
+        assert run_main("run", DEMO, "--out", f"out{number}", "-q", name) == 0
+        assert '"exact": true' in Path(f"out{number}", "manifest.json").read_text()
 
 
 # ---- what is said where -------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 from support.filter import run_filter
 from support.filter_run import HEADER, ROWS, SECRETS, Captured, run_main, usual
 
-from zanon_net.cli.filter_options import filter_options
+from zanon_net.cli.options import filter_options
 from zanon_net.config.filter_settings import FilterConfig
 from zanon_net.errors import ConfigError
 

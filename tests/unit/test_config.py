@@ -3,6 +3,7 @@
 """Settings: what each accepts, what it says about the rest, and what a manifest shows of them."""
 
 import dataclasses
+import inspect
 import json
 import re
 from ipaddress import ip_network
@@ -13,11 +14,13 @@ import pytest
 from support.paths import ROOT
 
 from zanon_net import AddressPolicy, Config, ConfigError, Input, Limits, Output, ZParams
-from zanon_net._core import LIMITS, Engine
+from zanon_net._core import LIMITS, ROW_FORMATS, TIME_UNITS, Engine
+from zanon_net.config import schema
 from zanon_net.config.example import example
 from zanon_net.config.filter_settings import FilterConfig
-from zanon_net.config.live_section import SNAPLEN_MAX, LiveSettings
-from zanon_net.config.settings import SECTION_OF, WORKERS_MAX, Z_MAX
+from zanon_net.config.rules import Z_MAX
+from zanon_net.config.schema import RUN, SETTINGS, SNAPLEN_MAX, WORKERS_MAX
+from zanon_net.config.sections import LiveSettings
 
 HOUR_NS = 3_600_000_000_000
 KEY_TEXT = "rK3bSQ7z7VlyEJqYXKgP8n7AAjSes7tPeoJV9gyZ0v4="
@@ -35,6 +38,7 @@ def test_limits_are_those_of_the_core() -> None:
     """Settings are checked without the core, which must be able to do what they allow."""
     settings = {"z": Z_MAX, "workers": WORKERS_MAX, "snaplen": SNAPLEN_MAX}
     assert {name: LIMITS[name] for name in settings} == settings
+    assert (schema.ROW_FORMATS, schema.TIME_UNITS) == (ROW_FORMATS, TIME_UNITS)
 
 
 def test_suffixes(tmp_path: Path) -> None:
@@ -133,13 +137,49 @@ def test_defaults() -> None:
     assert config.output.outputs == ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete")
 
 
-def test_settings_are_fixed_and_named_once() -> None:
+def test_settings_are_fixed_and_those_of_the_schema() -> None:
     config = Config()
     with pytest.raises(dataclasses.FrozenInstanceError):
         setattr(config.anonymity, "z", 5)  # noqa: B010  (the checker knows it as well)
-    sections = [getattr(config, field.name) for field in dataclasses.fields(config)]
-    names = [field.name for section in sections for field in dataclasses.fields(section)]
-    assert sorted(names) == sorted(SECTION_OF)
+    sections = [field.name for field in dataclasses.fields(config)]
+    fields = [
+        (section, field.name)
+        for section in sections
+        for field in dataclasses.fields(getattr(config, section))
+    ]
+    assert fields == [(row.section, row.name) for row in RUN.values()]
+    assert len(RUN) == len([row for row in SETTINGS if row.command == "run"])
+    names = [field.name for field in dataclasses.fields(FilterConfig)]
+    assert names == [row.name for row in SETTINGS if row.command == "filter"]
+
+
+def test_settings_by_their_names() -> None:
+    flat = Config(z=10, window="10m", format="jsonl")
+    assert flat == Config().replace(z=10, window="10m", format="jsonl")
+    assert flat == Config(ZParams(z=10, window=600 * 10**9), output=Output(format=["jsonl"]))
+    assert Config(anonymity=ZParams(z=5, exact=True), z=6).anonymity == ZParams(z=6, exact=True)
+    with pytest.raises(ConfigError, match=r"^zz: unknown setting; did you mean 'z'\?"):
+        Config(zz=10)
+    with pytest.raises(ConfigError, match=r"^window: 'soon' is not a duration"):
+        Config(window="soon")
+    with pytest.raises(TypeError, match="anonymity must be ZParams, not int"):
+        Config(anonymity=5)  # type: ignore[arg-type]
+
+
+def test_the_signature_has_every_setting() -> None:
+    parameters = inspect.signature(Config).parameters
+    assert list(parameters)[6:] == list(RUN)
+    assert parameters["window"].default == "1h"
+    defaults = {name: parameter.default for name, parameter in parameters.items()}
+    assert Config(**defaults) == Config()
+
+
+def test_durations_are_nanoseconds() -> None:
+    config = Config(window="90s", rotate="1d", split="1h", status="10s")
+    settings = config.settings()
+    times = [settings[name] for name in ("window", "rotate", "split", "status")]
+    assert times == [90 * 10**9, 24 * HOUR_NS, HOUR_NS, 10**10]
+    assert config.to_dict()["anonymity"]["window"] == "90s"
 
 
 def test_replace() -> None:
@@ -253,19 +293,19 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
         LiveSettings(128 << 20, 2048, False, "10s", "nobody"),
     )
     assert full.live.status_s == 10
-    assert all(f"\n{name} = " in TOML for name in SECTION_OF)
+    assert all(f"\n{name} = " in TOML for name in RUN)
 
 
 @pytest.mark.source
 def test_the_documented_file(tmp_path: Path) -> None:
     page = ROOT / "docs" / "reference" / "configuration.md"
     text = page.read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0]
-    assert all(f"\n{name} = " in text for name in SECTION_OF)
+    assert all(f"\n{name} = " in text for name in RUN)
     write(tmp_path / "never.txt", "private.example\n")
     chosen = ("never", "internal", "rotate", "key_file", "filter", "max_bytes", "format")
     chosen += ("split", "split_size", "popularity", "target_k", "target_p", "z_max")
     chosen += ("status", "drop_to")
-    usual = {name: getattr(getattr(Config(), SECTION_OF[name]), name) for name in chosen}
+    usual = {name: getattr(getattr(Config(), RUN[name].section), name) for name in chosen}
     assert load(tmp_path, text).replace(**usual) == Config()
 
 
@@ -345,11 +385,11 @@ def test_a_z_above_1000_can_override_that_of_a_file(tmp_path: Path) -> None:
 def test_the_example_has_every_setting_and_its_default(tmp_path: Path) -> None:
     text = example()
     assert load(tmp_path, text) == Config()
-    assert all(re.search(rf"^(# )?{name} = ", text, re.MULTILINE) for name in SECTION_OF)
+    assert all(re.search(rf"^(# )?{name} = ", text, re.MULTILINE) for name in RUN)
 
 
 def test_what_the_example_leaves_out_can_be_put_in(tmp_path: Path) -> None:
     write(tmp_path / "never.txt", "private.example\n")
     config = load(tmp_path, re.sub(r"^# (\w+ = )", r"\1", example(), flags=re.MULTILINE))
-    assert (config.output.split, config.output.size_limit) == ("1h", 2 << 30)
+    assert (config.output.split, config.output.size_limit) == (HOUR_NS, 2 << 30)
     assert config.addresses.networks == (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))

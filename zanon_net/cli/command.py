@@ -18,10 +18,17 @@ from rich.console import Console
 from zanon_net._text import printable
 from zanon_net._version import __version__
 from zanon_net.cli.bench import bench_command
-from zanon_net.cli.filter_options import FILTER_EPILOG, filter_options
-from zanon_net.cli.given_options import configure, given, naming_options, naming_origins
+from zanon_net.cli.configure import chosen, configure, naming_options, naming_origins
 from zanon_net.cli.model import model_command, tune_command
-from zanon_net.cli.options import EPILOG, HELP_OPTIONS, RUN_EPILOG, GroupedCommand, run_options
+from zanon_net.cli.options import (
+    EPILOG,
+    FILTER_EPILOG,
+    HELP_OPTIONS,
+    RUN_EPILOG,
+    GroupedCommand,
+    filter_options,
+    run_options,
+)
 from zanon_net.config.example import example, write_example
 from zanon_net.config.filter_settings import FilterConfig
 from zanon_net.errors import CapacityError, ConfigError, ZanonError
@@ -125,7 +132,7 @@ def filter_command(source: tuple[str, ...], as_json: bool, quiet: bool, **option
     attribute of each row, at once; all other columns are left out.
     """
     with naming_options():
-        config = FilterConfig(**given(options))
+        config = FilterConfig(**chosen(options))
     for column in config.passed:
         _warn(f"column {column!r} is written as it is: it is not anonymized")
     with Interruption() as interruption:

@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from zanon_net.cli.given_options import naming_options
+from zanon_net.cli.configure import naming_options
 from zanon_net.cli.options import GroupedCommand, GroupedOption
 from zanon_net.config.parse import format_duration, parse_duration
 from zanon_net.errors import ConfigError

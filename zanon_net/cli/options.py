@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The options of `zanon-net run` and their help. `Config` has the defaults; here they are told.
+"""The options of commands and their help: those of settings are rows of the schema.
 
 An option that sets something carries the name of the setting.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from zanon_net.config.sections import TARGET_K, TARGET_Z_MAX
-from zanon_net.config.settings import COMPRESSIONS, EVIDENCE, FORMAT_OUTPUTS, WORKERS_MAX, Config
+from zanon_net.config.schema import Setting, rows_of
 
 MESSAGES = "Messages"
 INPUT_AND_OUTPUT = "Input and output"
@@ -33,6 +33,17 @@ Examples:
   sudo zanon-net run eth0 --internal 10.0.0.0/8 --status 10s --drop-to nobody --out /srv/logs
   zanon-net run --z 10 --window 30m --internal 10.0.0.0/8 --out logs mon.pcap tue.pcap
   zanon-net run captures/ more.pcap.zst --format observations --out - | head
+"""
+
+FILTER_EPILOG = """\b
+DURATION is a number and a unit: 500ms, 90s, 10m, 1h, 1d.
+Exit codes: 0 done, 1 could not be done, 2 wrong option, or a column that is not there.
+
+\b
+Examples:
+  zanon-net filter --z 5 --window 7d --user card --attribute product shop.csv > shared.csv
+  zanon-net filter --time t --time-unit ms --attribute cell --suppressed blank trips.jsonl
+  tail -n +1 -f meter.csv | zanon-net filter --user home --attribute appliance --no-user
 """
 
 
@@ -67,308 +78,86 @@ class GroupedCommand(click.Command):
                 formatter.write_dl(records)
 
 
-def setting(group: str, name: str, text: str, usual: object = None, **more: Any) -> GroupedOption:
-    """An option under the heading `group`; `usual` is the default that its help tells."""
-    shown = text if usual is None else f"{text} [default: {usual}]"
-    return GroupedOption([name], group=group, help=shown, **more)
-
-
-def switch(group: str, name: str, text: str, usual: str) -> GroupedOption:
-    """An option without a value; `usual` says what holds when it is left out."""
-    return setting(group, name, text, usual, is_flag=True, default=None)
-
-
 def run_options() -> list[click.Parameter]:
     """SOURCE and every option of `run`, in the order of its help."""
     return [
         click.Argument(["source"], nargs=-1, required=True),
-        *_anonymity(),
-        *_addresses(),
-        *_output(),
-        *_input(),
-        *_limits(),
-        *_live(),
-        *_messages(),
+        *_with_files(setting_options("run")),
+        json_option("Print the manifest, not the summary: on stdout, or on stderr with --out -."),
+        _quiet("No summary and no progress bar."),
+        GroupedOption(["-v", "--verbose"], is_flag=True, help="Also say what is being done."),
     ]
 
 
-def _anonymity() -> list[GroupedOption]:
-    group, default = "Anonymity", Config().anonymity
+def filter_options() -> list[click.Parameter]:
+    """FILE and every option of `filter`, in the order of its help."""
     return [
-        setting(
-            group,
-            "--z",
-            "Users that must share a name before it is released; 1 releases every name.",
-            default.z,
-            metavar="N",
-            type=int,
-        ),
-        setting(
-            group,
-            "--window",
-            "For how long a user's exposure to a name counts.",
-            default.window,
-            metavar="DURATION",
-        ),
-        setting(
-            group,
-            "--evidence",
-            "What a client must show to count as a user: an established connection, or nothing"
-            " (any; for captures of one direction only).",
-            default.evidence,
-            type=click.Choice(EVIDENCE),
-        ),
-        setting(
-            group,
-            "--dns-votes",
-            "Whether names in DNS queries count; their senders can be forged.",
-            "yes" if default.dns_votes else "no",
-            type=click.Choice(["yes", "no"]),
-        ),
-        setting(
-            group,
-            "--never",
-            "A file of suffixes, one a line; names that end in one are never released.",
-            metavar="FILE",
-        ),
-        *_following_z(group),
-        switch(
-            group,
-            "--exact",
-            "Exact measurements also in flows whose name is suppressed.",
-            "coarse times, packets and bytes",
-        ),
-        switch(
-            group,
-            "--dn-hunter",
-            "Write in fqdn the name by which DNS gave the server's address, if z users share it.",
-            "names in DNS queries only",
-        ),
+        click.Argument(["source"], nargs=-1, metavar="[FILE]..."),
+        *setting_options("filter"),
+        json_option("Print the manifest, not the summary, on stderr."),
+        _quiet("No summary, only warnings."),
     ]
 
 
-def _following_z(group: str) -> list[GroupedOption]:
-    return [
-        setting(
-            group,
-            "--target-p",
-            "Let z follow the stream, so that with probability P a user's released names are also"
-            " those of other users.",
-            "z is fixed",
-            metavar="P",
-            type=float,
-        ),
-        setting(
-            group,
-            "--target-k",
-            "How many users, the user included, share these names; for --target-p.",
-            TARGET_K,
-            metavar="K",
-            type=int,
-        ),
-        setting(
-            group,
-            "--z-max",
-            "The largest z that --target-p may take; --z is the smallest.",
-            TARGET_Z_MAX,
-            metavar="N",
-            type=int,
-        ),
-    ]
+def setting_options(command: str) -> list[GroupedOption]:
+    """The options of a command's settings, in the order of its help."""
+    rows = [row for row in rows_of(command) if row.heading]
+    headings = list(dict.fromkeys(row.heading for row in rows))
+    rows.sort(key=lambda row: (headings.index(row.heading), row.rank))
+    return [_setting_option(row) for row in rows]
 
 
-def _addresses() -> list[GroupedOption]:
-    group, default = "Addresses", Config().addresses
-    return [
-        setting(
-            group,
-            "--internal",
-            "The users' networks: a list such as 10.0.0.0/8,fd00::/8, a file with one a line, or"
-            " 'any'.",
-            "private ranges, else whoever opened the flow",
-            metavar="NETS",
-        ),
-        setting(
-            group,
-            "--user-prefix",
-            "Leading bits of an IPv4 and of an IPv6 address that tell users apart.",
-            ",".join(map(str, default.user_prefix)),
-            metavar="BITS,BITS",
-        ),
-        setting(
-            group,
-            "--rotate",
-            "How long one key makes the pseudonyms.",
-            "the window",
-            metavar="DURATION",
-        ),
-        setting(
-            group,
-            "--key-file",
-            "The key of the pseudonyms, made by 'zanon-net key new': the same in every run.",
-            "a random key that is never stored",
-            metavar="FILE",
-        ),
-        switch(group, "--keep-client-port", "Write client ports as they are.", "0 instead"),
-    ]
+def _setting_option(row: Setting) -> GroupedOption:
+    told = row.usually
+    return GroupedOption(
+        [*row.options, row.name],
+        group=row.heading,
+        help=f"{row.help} [default: {told}]" if told else row.help,
+        **_reading(row),
+    )
 
 
-def _output() -> list[GroupedOption]:
-    group, default = INPUT_AND_OUTPUT, Config().output
-    return [
-        setting(
-            group,
-            "--out",
-            "A folder that is new or empty, or '-' for standard output (csv, jsonl, observations).",
-            "./zanon-<UTC start>",
-            metavar="DIR",
-        ),
-        setting(
-            group,
-            "--format",
-            "What to write; repeatable.",
-            " ".join(default.format),
-            type=click.Choice(list(FORMAT_OUTPUTS)),
-            multiple=True,
-        ),
-        setting(
-            group,
-            "--columns",
-            "Column sets of the flow logs: core, and any of layer7, e2e, options, p2p.",
-            ",".join(default.columns),
-            metavar="SETS",
-        ),
-        setting(
-            group,
-            "--compress",
-            "How files are compressed; Parquet with none: snappy.",
-            default.compress,
-            type=click.Choice(COMPRESSIONS),
-        ),
-        setting(
-            group,
-            "--split",
-            "Begin new files at each multiple of this packet time, such as 1h; whole minutes only.",
-            "no limit",
-            metavar="DURATION",
-        ),
-        setting(
-            group,
-            "--split-size",
-            "Begin new files when one reaches this size, such as 500M.",
-            "no limit",
-            metavar="SIZE",
-        ),
-        setting(
-            group,
-            "--popularity",
-            "Also count how many users share names, for 'zanon-net model' and 'tune'; for the"
-            " operator, not for release.",
-            metavar="FILE",
-        ),
-    ]
+def _reading(row: Setting) -> dict[str, Any]:
+    """How click reads the option: a switch where that turns on what is off by default."""
+    kind = row.type
+    if kind.switch and not row.default:
+        return {"is_flag": True, "default": None}
+    words = ("yes", "no") if kind.switch else kind.words
+    read = click.Choice(words) if words else kind.number
+    return {"type": read, "metavar": kind.metavar, "multiple": kind.many}
 
 
-def _input() -> list[GroupedOption]:
-    group = INPUT_AND_OUTPUT
-    return [
-        setting(
-            group,
-            "--filter",
-            "Read only packets that match this capture filter, as of tcpdump: 'port 443'.",
-            metavar="BPF",
-        ),
-        setting(
-            group,
-            "--max-bytes",
-            "The most that a compressed source may unpack to, such as 20G.",
-            "200 times its size, at least 1G",
-            metavar="SIZE",
-        ),
-        GroupedOption(
-            ["--config", "config_file"],
-            group=group,
-            metavar="FILE",
-            help="Settings from a TOML file; 'zanon-net config' writes one.",
-        ),
-    ]
-
-
-def _limits() -> list[GroupedOption]:
-    group, default = "Limits", Config().limits
-    return [
-        setting(
-            group,
-            "--max-flows",
-            "Open flows at a time; beyond it those idle for longest are closed early, and counted.",
-            default.max_flows,
-            metavar="N",
-            type=int,
-        ),
-        setting(
-            group,
-            "--workers",
-            f"Threads that share the work, up to {WORKERS_MAX}; what is written stays the same.",
-            default.workers,
-            metavar="N",
-            type=int,
-        ),
-    ]
-
-
-def _live() -> list[GroupedOption]:
-    group, default = "Interfaces", Config().live
-    return [
-        setting(
-            group,
-            "--status",
-            "How often to report what was read, released and lost; for captures, too.",
-            metavar="DURATION",
-        ),
-        setting(
-            group,
-            "--ring",
-            "Memory of each interface for frames that wait to be read.",
-            f"{default.ring_bytes >> 20}M",
-            metavar="SIZE",
-        ),
-        setting(
-            group,
-            "--snaplen",
-            "Bytes kept of each frame; a name beyond them is not seen.",
-            default.snaplen,
-            metavar="BYTES",
-            type=int,
-        ),
-        setting(
-            group,
-            "--promiscuous",
-            "Whether to take frames for other hosts, too.",
-            "yes" if default.promiscuous else "no",
-            type=click.Choice(["yes", "no"]),
-        ),
-        setting(
-            group,
-            "--drop-to",
-            "Once everything is open, go on as this user instead of root.",
-            metavar="USER",
-        ),
-    ]
+def _with_files(options: Sequence[GroupedOption]) -> list[GroupedOption]:
+    """The options with --out in front of those of input and output, and --config behind them."""
+    groups = [option.group for option in options]
+    first = groups.index(INPUT_AND_OUTPUT)
+    end = first + groups.count(INPUT_AND_OUTPUT)
+    return [*options[:first], _out(), *options[first:end], _config_file(), *options[end:]]
 
 
 def json_option(text: str) -> GroupedOption:
     """--json, with `text` to say where the manifest goes."""
-    return GroupedOption(["--json", "as_json"], group=MESSAGES, is_flag=True, help=text)
+    return GroupedOption(["--json", "as_json"], is_flag=True, help=text)
 
 
-def _messages() -> list[GroupedOption]:
-    group = MESSAGES
-    return [
-        json_option("Print the manifest, not the summary: on stdout, or on stderr with --out -."),
-        GroupedOption(
-            ["-q", "--quiet"], group=group, is_flag=True, help="No summary and no progress bar."
-        ),
-        GroupedOption(
-            ["-v", "--verbose"], group=group, is_flag=True, help="Also say what is being done."
-        ),
-    ]
+def _quiet(text: str) -> GroupedOption:
+    return GroupedOption(["-q", "--quiet"], is_flag=True, help=text)
+
+
+def _out() -> GroupedOption:
+    return GroupedOption(
+        ["--out"],
+        group=INPUT_AND_OUTPUT,
+        metavar="DIR",
+        help="A folder that is new or empty, or '-' for standard output (csv, jsonl, observations)."
+        " [default: ./zanon-<UTC start>]",
+    )
+
+
+def _config_file() -> GroupedOption:
+    return GroupedOption(
+        ["--config", "config_file"],
+        group=INPUT_AND_OUTPUT,
+        metavar="FILE",
+        help="Settings from a TOML file; 'zanon-net config' writes one.",
+    )

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Settings: their types, defaults, checks, and how they are read."""
+"""Settings: one table of them, how they are read, and the dataclasses that hold them."""
 
-from zanon_net.config.live_section import LiveSettings
-from zanon_net.config.settings import AddressPolicy, Config, Input, Limits, Output, ZParams
+from zanon_net.config.sections import AddressPolicy, Input, Limits, LiveSettings, Output, ZParams
+from zanon_net.config.settings import Config
 
 __all__ = ["AddressPolicy", "Config", "Input", "Limits", "LiveSettings", "Output", "ZParams"]

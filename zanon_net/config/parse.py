@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Values of settings, from the texts that people write to what the core takes.
+"""Parses the texts that people write for settings.
 
 Every function takes the setting's name first and raises `ConfigError` with a text that starts with
 it.
@@ -32,10 +32,10 @@ UNITS_NS = {
 SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 SIZE_MAX = 1 << 60
 TEXT_MAX = 1 << 26  # characters of a file that is read as a whole
+COLUMN_BYTES_MAX = 1000  # of a column's name
+PASSED_MAX = 16  # columns that the filter writes as they are
 DURATION_MAX_NS = 3650 * UNITS_NS["d"]
 ANYWHERE = ("0.0.0.0/0", "::/0")
-# The manifest names no network so small that it says who its hosts are.
-SHOWN_PREFIX_MAX = {4: 24, 6: 56}
 
 _IPV4_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
 _DURATION = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,9})?) ?(ns|us|ms|s|m|h|d)")
@@ -298,6 +298,12 @@ def words(name: str, value: object, known: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chosen))
 
 
+def format_size(size: int) -> str:
+    """`size` >= 1 bytes in the largest unit that gives a whole number, e.g. "64M"."""
+    unit = next(unit for unit in reversed(SIZE_UNITS) if size % SIZE_UNITS[unit] == 0)
+    return f"{size // SIZE_UNITS[unit]}{unit}"
+
+
 def prefix_pair(name: str, value: object) -> tuple[int, int]:
     """The bits of an IPv4 and of an IPv6 address that make a user, from "32,64" or a pair."""
     parts = value.split(",") if isinstance(value, str) else value
@@ -316,32 +322,68 @@ def _is_path(value: object) -> bool:
     return isinstance(value, str | os.PathLike) and text != "" and "\0" not in text
 
 
-def key_path(name: str, value: object) -> None:
-    """Refuses what can be no path of a key file, and a key in its place. None: no key file."""
-    if value is not None and not _is_path(value):
+def key_path(name: str, value: object) -> object:
+    """The path of a key file; refuses what can be none, and a key in its place."""
+    if not _is_path(value):
         reject(name, "must be the path of a file; make one with 'zanon-net key new FILE'")
     if isinstance(value, str) and _BASE64_OF_32_BYTES.fullmatch(value):
         reject(name, "this looks like a key itself; give the path of the file with it")
+    return value
 
 
-def capture_filter(name: str, value: object) -> None:
-    """Refuses what can be no BPF expression: other than text, and text that is no UTF-8."""
+def capture_filter(name: str, value: object) -> str:
+    """A BPF expression; refuses other than text, and text that is no UTF-8."""
     text = value.encode(errors="replace").decode() if isinstance(value, str) else None
     if text != value or text is None or "\0" in text:
         reject(name, "must be a BPF expression such as 'tcp port 443'")
+    return text
 
 
-def new_file(name: str, value: object) -> None:
-    """Refuses what can be no path of a file to write. None: no file."""
-    if value is not None and not _is_path(value):
+def new_file(name: str, value: object) -> object:
+    """The path of a file to write; refuses what can be none."""
+    if not _is_path(value):
         reject(name, "must be the path of a file to write")
+    return value
 
 
-def shown_networks(networks: tuple[Network, ...] | None) -> str | dict[str, object]:
-    """What the manifest tells of them; None: the private ranges."""
-    if networks is None:
-        return "private"
-    if {str(net) for net in networks} >= set(ANYWHERE):
-        return "any"
-    shown = [str(net) for net in networks if net.prefixlen <= SHOWN_PREFIX_MAX[net.version]]
-    return {"networks": shown, "not_shown": len(networks) - len(shown)}
+def user_name(name: str, value: object) -> str:
+    """The name of a user of this system."""
+    if not isinstance(value, str) or not value:
+        reject(name, "must be the name of a user, such as nobody")
+    return value
+
+
+def readable_text(name: str, text: str) -> str:
+    """`text`; refused when it cannot be encoded, or steers a terminal."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        reject(name, "is not UTF-8")
+    if any((ord(c) < 0x20 and c != "\t") or 0x7F <= ord(c) < 0xA0 for c in text):
+        reject(name, "holds a control character")
+    return text
+
+
+def column_name(name: str, column: str) -> str:
+    """The name of a column of rows."""
+    if not column or len(readable_text(name, column).encode()) > COLUMN_BYTES_MAX:
+        reject(name, "must be the name of a column")
+    return column
+
+
+def column_names(name: str, columns: Sequence[str]) -> tuple[str, ...]:
+    """The names of at most PASSED_MAX columns of rows."""
+    if len(columns) > PASSED_MAX:
+        reject(name, f"at most {PASSED_MAX} columns can be passed on")
+    return tuple(column_name(name, column) for column in columns)
+
+
+def delimiter(name: str, value: str) -> str:
+    """The character between columns of CSV, or the word tab."""
+    if value in ("tab", "\t"):
+        return value
+    if len(value) != 1 or not value.isascii() or not value.isprintable() or value.isalnum():
+        reject(name, "must be one character such as ',' ';' '|', or the word tab")
+    if value in "\"'":
+        reject(name, "a quote cannot part columns")
+    return value

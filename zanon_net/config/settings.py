@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""All settings: one frozen dataclass per concern, checked when it is made.
+"""All settings of a run: a frozen dataclass of its sections.
 
 The command's options, the keys of the TOML file and the fields here carry the same names. A wrong
 value raises `ConfigError` with a text that starts with the field's name.
@@ -8,75 +8,79 @@ value raises `ConfigError` with a text that starts with the field's name.
 
 import dataclasses
 import os
-import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-from zanon_net.config.live_section import LiveSettings
-from zanon_net.config.parse import (
-    core_networks,
-    did_you_mean,
-    exists,
-    format_duration,
-    parse_duration,
-    read_text,
-    shown_networks,
-)
+from zanon_net.config import rules
+from zanon_net.config.load import SECTIONS, load_sections
+from zanon_net.config.parse import did_you_mean
+from zanon_net.config.schema import RUN, core_arguments, manifest_of, rows_of
 from zanon_net.config.sections import (
-    COLUMN_SETS,
-    COMPRESSIONS,
-    COUNT_MAX,
-    EVIDENCE,
-    FORMAT_OUTPUTS,
-    SPLIT_STEP_NS,
-    WORKERS_MAX,
-    Z_MAX,
     AddressPolicy,
     Input,
     Limits,
+    LiveSettings,
     Output,
+    View,
     ZParams,
 )
 from zanon_net.errors import ConfigError
 
-__all__ = [
-    "COLUMN_SETS",
-    "COMPRESSIONS",
-    "COUNT_MAX",
-    "EVIDENCE",
-    "FORMAT_OUTPUTS",
-    "SECTION_OF",
-    "SPLIT_STEP_NS",
-    "WORKERS_MAX",
-    "Z_MAX",
-    "AddressPolicy",
-    "Config",
-    "Input",
-    "Limits",
-    "LiveSettings",
-    "Output",
-    "ZParams",
-]
+_VIEWS: dict[str, type[View]] = {
+    "anonymity": ZParams,
+    "addresses": AddressPolicy,
+    "input": Input,
+    "output": Output,
+    "limits": Limits,
+    "live": LiveSettings,
+}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Config:
-    """All settings of a run, each in its section; docs/reference/configuration.md explains them.
+    """All settings of a run; docs/reference/configuration.md explains them.
+
+    `Config(z=10, window="30m")` sets them by their names, whatever their section, and
+    `Config(anonymity=ZParams(...))` a section at a time; names go over sections.
 
     anonymity: which names are released. addresses: who is a user, and pseudonyms. input: what is
     read. output: what is written. limits: sizes of the tables, threads. live: interfaces.
 
-    `Config().replace(z=10, window="30m")` sets settings by their names, whatever their section.
-    Making one raises ConfigError for a wrong value.
+    Raises ConfigError for a wrong value or an unknown name.
     """
 
-    anonymity: ZParams = field(default_factory=ZParams)
-    addresses: AddressPolicy = field(default_factory=AddressPolicy)
-    input: Input = field(default_factory=Input)
-    output: Output = field(default_factory=Output)
-    limits: Limits = field(default_factory=Limits)
-    live: LiveSettings = field(default_factory=LiveSettings)
+    __signature__: ClassVar[Signature]
+
+    anonymity: ZParams
+    addresses: AddressPolicy
+    input: Input
+    output: Output
+    limits: Limits
+    live: LiveSettings
+
+    def __init__(
+        self,
+        anonymity: ZParams | None = None,
+        addresses: AddressPolicy | None = None,
+        input: Input | None = None,
+        output: Output | None = None,
+        limits: Limits | None = None,
+        live: LiveSettings | None = None,
+        **settings: Any,
+    ) -> None:
+        parts: dict[str, View | None] = dict(
+            zip(SECTIONS, (anonymity, addresses, input, output, limits, live), strict=True)
+        )
+        changes = _by_section(settings)
+        for section, part in parts.items():
+            kind = _VIEWS[section]
+            if part is not None and not isinstance(part, kind):
+                raise TypeError(f"{section} must be {kind.__name__}, not {type(part).__name__}")
+            written = changes.get(section, {})
+            chosen = kind(**written) if part is None else dataclasses.replace(part, **written)  # type: ignore[type-var]
+            object.__setattr__(self, section, chosen)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -88,19 +92,10 @@ class Config:
         if path == "":
             raise ConfigError("the settings' file has no name; was it a variable that is not set?")
         path = Path(path)
-        try:
-            data = tomllib.loads(read_text(path))
-        except OSError as error:
-            raise ConfigError(f"cannot read {path}: {error.strerror}") from None
-        except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError
-            raise ConfigError(f"{path} is not valid TOML: {error}") from None
-        except RecursionError:
-            raise ConfigError(f"{path} holds lists in lists too deep to be read") from None
         config = cls()
-        for section, table in data.items():
-            keys = _keys_of(path, section, table)
+        for section, settings in load_sections(path):
             try:
-                config = config.replace(**_anchored(keys, path.parent))
+                config = config.replace(**settings)
             except ConfigError as error:
                 raise ConfigError(f"{path}: [{section}] {error}") from None
         return config
@@ -110,50 +105,22 @@ class Config:
 
         Raises ConfigError.
         """
-        sections: dict[str, dict[str, Any]] = {}
-        for name, value in settings.items():
-            if name not in SECTION_OF:
-                raise ConfigError(f"{name}: unknown setting{did_you_mean(name, SECTION_OF)}")
-            sections.setdefault(SECTION_OF[name], {})[name] = value
-        changed = {
-            section: dataclasses.replace(getattr(self, section), **values)
-            for section, values in sections.items()
-        }
-        return dataclasses.replace(self, **changed)
+        parts = {section: getattr(self, section) for section in SECTIONS}
+        return type(self)(**parts, **settings)
+
+    def settings(self) -> dict[str, Any]:
+        """Every setting by its name."""
+        parts: list[View] = [getattr(self, section) for section in SECTIONS]
+        return {name: value for part in parts for name, value in part.settings().items()}
 
     @property
     def rotate_ns(self) -> int:
         """How long an epoch lasts, in nanoseconds."""
-        if self.addresses.rotate is None:
-            return self.anonymity.window_ns
-        return parse_duration("rotate", self.addresses.rotate)
+        return rules.rotate_ns(self.settings())
 
     def engine_arguments(self) -> dict[str, Any]:
         """The keyword arguments of `_core.Engine`."""
-        networks, key_file = self.addresses.networks, self.addresses.key_file
-        return {
-            "z": self.anonymity.z,
-            "window_ns": self.anonymity.window_ns,
-            "rotate_ns": self.rotate_ns,
-            "established": self.anonymity.evidence == "established",
-            "dns_votes": self.anonymity.dns_votes,
-            "internal": None if networks is None else core_networks(networks),
-            "never": [suffix.encode("ascii") for suffix in self.anonymity.suffixes],
-            "user_prefix": self.addresses.user_prefix,
-            "key_file": None if key_file is None else os.fspath(key_file),
-            "keep_client_port": self.addresses.keep_client_port,
-            "exact": self.anonymity.exact,
-            "dn_hunter": self.anonymity.dn_hunter,
-            "outputs": self.output.outputs,
-            "split_ns": self.output.split_ns,
-            "columns": self.output.columns,
-            "max_flows": self.limits.max_flows,
-            "max_tuples": self.limits.max_tuples,
-            "max_attributes": self.limits.max_attributes,
-            "workers": self.limits.workers,
-            "z_max": self.anonymity.z_limit,
-            "popularity": self.anonymity.dynamic or self.output.popularity is not None,
-        }
+        return core_arguments(RUN.values(), self.settings())
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as the manifest has them.
@@ -161,93 +128,32 @@ class Config:
         Left out is what could be a secret, an address or a name (the key and its path, the filter,
         small networks, the never list) and how many workers there are, which changes nothing.
         """
-        anonymity, addresses = self.anonymity, self.addresses
-        return {
-            "anonymity": {
-                "z": anonymity.z,
-                "window": format_duration(anonymity.window_ns),
-                "window_ns": anonymity.window_ns,
-                "evidence": anonymity.evidence,
-                "dns_votes": anonymity.dns_votes,
-                "never_suffixes": len(anonymity.suffixes),
-                "exact": anonymity.exact,
-                "dn_hunter": anonymity.dn_hunter,
-                **self._target(),
-            },
-            "addresses": {
-                "internal": shown_networks(addresses.networks),
-                "user_prefix": list(addresses.user_prefix),
-                "keep_client_port": addresses.keep_client_port,
-                "rotate": format_duration(self.rotate_ns),
-                "rotate_ns": self.rotate_ns,
-                "key_mode": addresses.key_mode,
-            },
-            "input": {"filtered": bool(self.input.filter), "max_bytes": self.input.max_bytes},
-            "output": {
-                "format": list(self.output.format),
-                "columns": list(self.output.columns),
-                "compress": self.output.compress,
-                "split": format_duration(self.output.split_ns) if self.output.split_ns else None,
-                "split_size": self.output.size_limit or None,
-                "popularity": self.output.popularity is not None,
-            },
-            "limits": {k: v for k, v in dataclasses.asdict(self.limits).items() if k != "workers"},
-            "live": {
-                "ring": self.live.ring_bytes,
-                "snaplen": self.live.snaplen,
-                "promiscuous": self.live.promiscuous,
-            },
-        }
-
-    def _target(self) -> dict[str, Any]:
-        """What a z that follows the stream is to reach."""
-        anonymity = self.anonymity
-        if not anonymity.dynamic:
-            return {}
-        return {
-            "target_k": anonymity.target_k,
-            "target_p": anonymity.target_p,
-            "z_max": anonymity.z_limit,
-        }
+        settings = self.settings()
+        return {section: manifest_of(rows_of("run", section), settings) for section in SECTIONS}
 
 
-_SECTIONS: dict[str, type] = {
-    "anonymity": ZParams,
-    "addresses": AddressPolicy,
-    "input": Input,
-    "output": Output,
-    "limits": Limits,
-    "live": LiveSettings,
-}
-SECTION_OF = {
-    item.name: section for section, kind in _SECTIONS.items() for item in dataclasses.fields(kind)
-}
-"""The section of each setting; a setting's name is unique over all sections."""
+def _by_section(settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The settings below their sections. Raises ConfigError for an unknown one."""
+    sections: dict[str, dict[str, Any]] = {}
+    for name, value in settings.items():
+        if name not in RUN:
+            raise ConfigError(f"{name}: unknown setting{did_you_mean(name, RUN)}")
+        sections.setdefault(RUN[name].section, {})[name] = value
+    return sections
 
 
-def _keys_of(path: Path, section: str, table: object) -> dict[str, Any]:
-    """`table`, known to be a section whose every key is a setting. Raises ConfigError."""
-    if section in SECTION_OF:
-        raise ConfigError(f"{path}: {section} belongs under [{SECTION_OF[section]}]")
-    if section not in _SECTIONS:
-        hint = did_you_mean(section, [*_SECTIONS, *SECTION_OF])
-        raise ConfigError(f"{path}: unknown section [{section}]{hint}")
-    if not isinstance(table, dict):
-        raise ConfigError(f"{path}: {section} is a section; write [{section}] and its keys below")
-    known = [name for name, home in SECTION_OF.items() if home == section]
-    for key in table:
-        if key not in known:
-            elsewhere = SECTION_OF.get(key)
-            hint = f"; it belongs under [{elsewhere}]" if elsewhere else did_you_mean(key, known)
-            raise ConfigError(f"{path}: [{section}] unknown key {key!r}{hint}")
-    return table
+def _signature() -> Signature:
+    """The sections, then every setting with its default."""
+    parts = [
+        Parameter(section, Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=kind)
+        for section, kind in _VIEWS.items()
+    ]
+    types = {item.name: item.type for kind in _VIEWS.values() for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    settings = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=row.default, annotation=types[name])
+        for name, row in RUN.items()
+    ]
+    return Signature([*parts, *settings])
 
 
-def _anchored(keys: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """`keys` with the paths among their values relative to `folder`, the configuration file's."""
-    anchored = dict(keys)
-    for name in ("never", "key_file", "internal", "popularity"):
-        value = anchored.get(name)
-        if isinstance(value, str) and value and (name != "internal" or exists(folder / value)):
-            anchored[name] = str(folder / value)
-    return anchored
+Config.__signature__ = _signature()

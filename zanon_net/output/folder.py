@@ -17,7 +17,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from zanon_net.config.settings import FORMAT_OUTPUTS
+from zanon_net.config.rules import FORMAT_OUTPUTS
 from zanon_net.errors import ConfigError, ZanonError
 from zanon_net.output.files import PARTIAL, LogFile, TextFile
 from zanon_net.output.parquet import ParquetFile, Schema

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zanon_net.config.settings import ZParams
+from zanon_net.config.sections import ZParams
 
 LOWER_BELOW = 0.9  # of the z in force: what a window has to need to lower it
 LOWER_AFTER = 2  # such windows in a row

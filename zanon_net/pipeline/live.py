@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from zanon_net._core import LIMITS, Engine, Live
-from zanon_net.config.live_section import RING_MIN
 from zanon_net.config.settings import Config
+from zanon_net.config.types import RING_MIN
 from zanon_net.errors import CaptureError, ConfigError
 from zanon_net.pipeline.facts import Drops
 from zanon_net.pipeline.interfaces import ANY, Losses

@@ -10,7 +10,8 @@ from typing import Any
 from zanon_net._core import STAT_INFO
 from zanon_net._text import time_range
 from zanon_net._version import __version__
-from zanon_net.config.settings import FORMAT_OUTPUTS, Config
+from zanon_net.config.rules import FORMAT_OUTPUTS
+from zanon_net.config.settings import Config
 from zanon_net.pipeline.facts import Drops, Facts
 from zanon_net.pipeline.totals import Totals
 

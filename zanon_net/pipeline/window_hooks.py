@@ -5,7 +5,8 @@
 from typing import TYPE_CHECKING, Any
 
 from zanon_net._core import Engine
-from zanon_net.config.settings import Config, ZParams
+from zanon_net.config.sections import ZParams
+from zanon_net.config.settings import Config
 from zanon_net.output.popularity_file import PopularityFile
 
 if TYPE_CHECKING:

@@ -1,25 +1,26 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The settings that a command was given, and how its messages name them: as they were given."""
+"""The settings that a command line means, and how errors name them: as they were written."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from zanon_net.config.settings import SECTION_OF, Config
+from zanon_net.config.schema import RUN
+from zanon_net.config.settings import Config
 from zanon_net.errors import ConfigError
 
 
-def given(options: Mapping[str, Any]) -> dict[str, Any]:
+def chosen(options: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the options that stand on the command line, by their settings' names."""
     return {name: value for name, value in options.items() if value not in (None, ())}
 
 
 def configure(config_file: str | None, options: Mapping[str, Any]) -> Config:
-    """The file's settings with the given options over them. Raises ConfigError."""
+    """The file's settings with the chosen options over them. Raises ConfigError."""
     config = Config() if config_file is None else Config.load(config_file)
     with naming_options():
-        return config.replace(**given(options))
+        return config.replace(**chosen(options))
 
 
 @contextmanager
@@ -49,9 +50,9 @@ def naming_origins(config_file: str | None, options: Mapping[str, Any]) -> Itera
         yield
     except ConfigError as error:
         name = str(error).partition(":")[0]
-        if name in given(options):
+        if name in chosen(options):
             with naming_options():
                 raise
-        if config_file is None or name not in SECTION_OF:
+        if config_file is None or name not in RUN:
             raise
-        raise ConfigError(f"{config_file}: [{SECTION_OF[name]}] {error}") from None
+        raise ConfigError(f"{config_file}: [{RUN[name].section}] {error}") from None

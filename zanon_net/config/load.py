@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the configuration file of a run: TOML, with the sections and keys of the schema."""
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from zanon_net.config.parse import did_you_mean, read_text
+from zanon_net.config.schema import RUN, rows_of
+from zanon_net.errors import ConfigError
+
+SECTIONS = tuple(dict.fromkeys(row.section for row in RUN.values()))
+"""The sections of the file and fields of `Config`, in their order."""
+
+
+def load_sections(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields each section and its settings as they were written, paths with the file's folder.
+
+    Raises ConfigError, also for an unknown section or key.
+    """
+    for section, table in _read(path).items():
+        yield section, _anchored(_keys_of(path, section, table), path.parent)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(read_text(path))
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError
+        raise ConfigError(f"{path} is not valid TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{path} holds lists in lists too deep to be read") from None
+
+
+def _keys_of(path: Path, section: str, table: object) -> dict[str, Any]:
+    """`table`, known to be a section whose every key is a setting. Raises ConfigError."""
+    if section in RUN:
+        raise ConfigError(f"{path}: {section} belongs under [{RUN[section].section}]")
+    if section not in SECTIONS:
+        hint = did_you_mean(section, [*SECTIONS, *RUN])
+        raise ConfigError(f"{path}: unknown section [{section}]{hint}")
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path}: {section} is a section; write [{section}] and its keys below")
+    known = [row.name for row in rows_of("run", section)]
+    for key in table:
+        if key not in known:
+            elsewhere = RUN[key].section if key in RUN else None
+            hint = f"; it belongs under [{elsewhere}]" if elsewhere else did_you_mean(key, known)
+            raise ConfigError(f"{path}: [{section}] unknown key {key!r}{hint}")
+    return table
+
+
+def _anchored(keys: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """`keys` with the paths among their values relative to `folder`, the configuration file's."""
+    anchored = dict(keys)
+    for name, value in keys.items():
+        anchor = RUN[name].type.anchored
+        if anchor is not None and isinstance(value, str) and value:
+            anchored[name] = anchor(value, folder)
+    return anchored

@@ -1,0 +1,254 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What follows from several settings together, or from one in another form.
+
+Checks across settings, what a default of "none" means, and what manifests and the core get. Every
+function takes the settings of a command, or of a section, by their names; the rows of the schema
+name the functions.
+"""
+
+import ipaddress
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from zanon_net.config.parse import (
+    ANYWHERE,
+    Network,
+    core_networks,
+    format_duration,
+    reject,
+    whole,
+)
+
+Settings = Mapping[str, Any]
+
+Z_MAX = 2**31
+COUNT_MAX = 2**31
+TARGET_K, TARGET_P, TARGET_Z_MAX = 2, 0.95, 1000  # of a z that follows the stream, unless given
+# The manifest names no network so small that it says who its hosts are.
+SHOWN_PREFIX_MAX = {4: 24, 6: 56}
+
+FORMAT_OUTPUTS = {
+    "tstat": ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete"),
+    "jsonl": ("jsonl",),
+    "observations": ("observations",),
+    "csv": ("csv",),
+    "parquet": ("tcp_table", "udp_table"),
+}
+"""The core's name of each output that a format needs."""
+
+
+# ---- checks: what the settings that they change become -----------------------------------------
+
+
+def check_target(settings: Settings) -> dict[str, Any]:
+    """A target for z: given one of its settings, the others get a value."""
+    k, p, z_max = settings["target_k"], settings["target_p"], settings["z_max"]
+    if k is None and p is None:
+        if z_max is not None:
+            reject("z_max", "is for a z that follows the stream; give target_p (--target-p), too")
+        return {}
+    k = whole("target_k", TARGET_K if k is None else k, 2, COUNT_MAX)
+    p = TARGET_P if p is None else p
+    limit = whole("z_max", z_limit({**settings, "target_k": k}), settings["z"], Z_MAX)
+    if not isinstance(p, int | float) or not 0 < p < 1:
+        reject("target_p", f"must be a probability above 0 and below 1, not {p!r}")
+    return {"target_k": k, "target_p": p, "z_max": None if z_max is None else limit}
+
+
+def check_columns(settings: Settings) -> dict[str, Any]:
+    """Each column of the filter has one role."""
+    taken: set[str] = set()
+    for role, column in _column_roles(settings):
+        if column in taken:
+            reject(role, f"{column!r} is named already; each column has one role")
+        taken.add(column)
+    return {}
+
+
+def check_header(settings: Settings) -> dict[str, Any]:
+    """A header line is given for CSV only."""
+    if settings["header"] and settings["format"] == "jsonl":
+        reject("header", "JSON Lines name their columns themselves; leave it out")
+    return {}
+
+
+def _column_roles(settings: Settings) -> list[tuple[str, str]]:
+    roles = [(role, settings[role]) for role in ("time", "user", "attribute")]
+    return roles + [("pass", column) for column in settings["passed"]]
+
+
+# ---- values that follow from others -------------------------------------------------------------
+
+
+def follows_stream(settings: Settings) -> bool:
+    """Whether z follows the stream."""
+    return settings["target_k"] is not None
+
+
+def z_limit(settings: Settings) -> int:
+    """The largest z there may be; where none was given, it follows a z that is changed."""
+    z: int = settings["z"] if settings["z_max"] is None else settings["z_max"]
+    if settings["z_max"] is None and follows_stream(settings):
+        return max(TARGET_Z_MAX, z)
+    return z
+
+
+def rotate_ns(settings: Settings) -> int:
+    """How long an epoch lasts, in nanoseconds."""
+    ns: int = settings["window"] if settings["rotate"] is None else settings["rotate"]
+    return ns
+
+
+def networks(settings: Settings) -> tuple[Network, ...] | None:
+    """The internal networks; None: the private ranges."""
+    internal = settings["internal"]
+    return None if internal is None else tuple(ipaddress.ip_network(text) for text in internal)
+
+
+def outputs(settings: Settings) -> tuple[str, ...]:
+    """The core's name of each output that the formats need."""
+    return tuple(output for name in settings["format"] for output in FORMAT_OUTPUTS[name])
+
+
+# ---- what the manifest has ----------------------------------------------------------------------
+
+
+def shown_window(settings: Settings) -> dict[str, Any]:
+    """The window for people and for machines."""
+    return _both_durations("window", settings["window"])
+
+
+def shown_rotate(settings: Settings) -> dict[str, Any]:
+    """The epoch for people and for machines."""
+    return _both_durations("rotate", rotate_ns(settings))
+
+
+def _both_durations(name: str, ns: int) -> dict[str, Any]:
+    return {name: format_duration(ns), f"{name}_ns": ns}
+
+
+def shown_split(settings: Settings) -> dict[str, Any]:
+    """How long a part lasts, for people."""
+    return {"split": None if settings["split"] is None else format_duration(settings["split"])}
+
+
+def shown_never(settings: Settings) -> dict[str, Any]:
+    """How many suffixes there are; they are names."""
+    return {"never_suffixes": len(settings["never"])}
+
+
+def shown_target_k(settings: Settings) -> dict[str, Any]:
+    """Of a z that follows the stream."""
+    return {"target_k": settings["target_k"]} if follows_stream(settings) else {}
+
+
+def shown_target_p(settings: Settings) -> dict[str, Any]:
+    """Of a z that follows the stream."""
+    return {"target_p": settings["target_p"]} if follows_stream(settings) else {}
+
+
+def shown_z_max(settings: Settings) -> dict[str, Any]:
+    """Of a z that follows the stream."""
+    return {"z_max": z_limit(settings)} if follows_stream(settings) else {}
+
+
+def shown_internal(settings: Settings) -> dict[str, Any]:
+    """The networks, but those so small that they say who their hosts are."""
+    nets = networks(settings)
+    if nets is None:
+        return {"internal": "private"}
+    if {str(net) for net in nets} >= set(ANYWHERE):
+        return {"internal": "any"}
+    shown = [str(net) for net in nets if net.prefixlen <= SHOWN_PREFIX_MAX[net.version]]
+    return {"internal": {"networks": shown, "not_shown": len(nets) - len(shown)}}
+
+
+def key_mode(settings: Settings) -> str:
+    """ "derived" from a key file, or "ephemeral"."""
+    return "ephemeral" if settings["key_file"] is None else "derived"
+
+
+def shown_key(settings: Settings) -> dict[str, Any]:
+    """Whether there is a key file; neither the key nor its path."""
+    return {"key_mode": key_mode(settings)}
+
+
+def shown_filter(settings: Settings) -> dict[str, Any]:
+    """Whether there is a filter, which may hold addresses."""
+    return {"filtered": bool(settings["filter"])}
+
+
+def shown_popularity(settings: Settings) -> dict[str, Any]:
+    """Whether users are counted; not where the file lies."""
+    return {"popularity": settings["popularity"] is not None}
+
+
+def shown_header(settings: Settings) -> dict[str, Any]:
+    """Whether CSV came without a header line."""
+    return {"header": bool(settings["header"])}
+
+
+# ---- what the core takes, where it is not the value itself --------------------------------------
+
+
+def core_established(settings: Settings) -> bool:
+    """Votes need evidence that the client is real."""
+    return bool(settings["evidence"] == "established")
+
+
+def core_internal(settings: Settings) -> list[tuple[bytes, int]] | None:
+    """The networks as prefixes of 16 bytes and their lengths."""
+    nets = networks(settings)
+    return None if nets is None else core_networks(nets)
+
+
+def core_never(settings: Settings) -> list[bytes]:
+    """The suffixes as bytes."""
+    return [suffix.encode("ascii") for suffix in settings["never"]]
+
+
+def core_key_file(settings: Settings) -> str | bytes | None:
+    """The path as text or bytes."""
+    return None if settings["key_file"] is None else os.fspath(settings["key_file"])
+
+
+def core_split(settings: Settings) -> int:
+    """How long a part lasts, in nanoseconds; 0: no limit."""
+    return settings["split"] or 0
+
+
+def core_popularity(settings: Settings) -> bool:
+    """A run stops at the end of each window for its counts to be read."""
+    return follows_stream(settings) or settings["popularity"] is not None
+
+
+def core_row_popularity(settings: Settings) -> bool:
+    """Users are counted by attribute and window."""
+    return settings["popularity"] is not None
+
+
+def core_with_user(settings: Settings) -> bool:
+    """Pseudonyms are made."""
+    return not settings["no_user"]
+
+
+def core_keep_suppressed(settings: Settings) -> bool:
+    """Rows with a suppressed attribute leave without it."""
+    return bool(settings["suppressed"] == "blank")
+
+
+def core_columns(settings: Settings) -> list[bytes]:
+    """The columns of the time, the user, the attribute, and those passed on."""
+    return [column.encode() for _role, column in _column_roles(settings)]
+
+
+def core_delimiter(settings: Settings) -> bytes:
+    """The byte between columns."""
+    return b"\t" if settings["delimiter"] == "tab" else settings["delimiter"].encode()
+
+
+def core_header(settings: Settings) -> bytes:
+    """The header line as bytes."""
+    return bytes(settings["header"].encode())

@@ -1,0 +1,177 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The types of settings: how a value is read, and how the documents and `--help` write it."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from zanon_net.config import parse
+from zanon_net.config.parse import reject
+
+Parse = Callable[[str, Any], Any]
+"""Takes a setting's name and a value as it was written; returns it as `Config` holds it.
+
+Raises ConfigError with a text that starts with the name.
+"""
+
+RING_MIN, RING_MAX = 1 << 20, (1 << 31) - 1
+SPLIT_STEP_NS = 60_000_000_000  # records with a suppressed name say the minute
+
+
+def _in_folder(value: str, folder: Path) -> str:
+    return str(folder / value)
+
+
+def _in_folder_if_there(value: str, folder: Path) -> str:
+    return str(folder / value) if parse.exists(folder / value) else value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Type:
+    """What the settings of one type share.
+
+    read: reads a value.
+    unit: what a number counts after it was read; empty: it is no number.
+    range: the values that it may have, for people.
+    metavar: stands for the value in `--help`; None: the command line shows the words.
+    words: those that the command line offers, where there are few.
+    number: the command line reads it as such a number; None: as text.
+    many: the option may be repeated.
+    switch: an option without a value turns it on.
+    written: a default as `--help` has it.
+    anchored: a text of a configuration file with the file's folder in front; None: it is no path.
+    """
+
+    read: Parse
+    unit: str = ""
+    range: str = ""
+    metavar: str | None = None
+    words: Sequence[str] = ()
+    number: type[int] | type[float] | None = None
+    many: bool = False
+    switch: bool = False
+    written: Callable[[Any], str] = str
+    anchored: Callable[[str, Path], str] | None = None
+
+
+def whole_number(unit: str, low: int, high: int, metavar: str = "N") -> Type:
+    """Whole numbers from `low` to `high`, which count `unit`."""
+    return Type(
+        read=lambda name, value: parse.whole(name, value, low, high),
+        unit=unit,
+        range=f"{low} to {high}",
+        metavar=metavar,
+        number=int,
+    )
+
+
+def one_of(words: Sequence[str], phrase: str, *, offered: Sequence[str] = ()) -> Type:
+    """One of `words`; the error says `phrase`. offered: on the command line, if not all."""
+
+    def read(name: str, value: object) -> object:
+        if value not in words:
+            reject(name, f"{phrase}, not {value!r}")
+        return value
+
+    return Type(read=read, range=", ".join(words), words=offered or words)
+
+
+def some_of(words: Iterable[str], metavar: str | None = None) -> Type:
+    """One or more of `words`: separated by commas, or with the option repeated."""
+    known = tuple(words)
+    return Type(
+        read=lambda name, value: parse.words(name, value, known),
+        range=f"one or more of {', '.join(known)}",
+        metavar=metavar,
+        words=() if metavar else known,
+        many=metavar is None,
+        written=",".join if metavar else " ".join,
+    )
+
+
+def column_sets(known: Sequence[str]) -> Type:
+    """The column sets of flow logs, `core` first and always among them."""
+    sets = some_of(known, "SETS")
+
+    def read(name: str, value: object) -> object:
+        chosen = sets.read(name, value)
+        if "core" not in chosen:
+            reject(name, "core is always part of a log; write core,layer7")
+        return chosen
+
+    return replace(sets, read=read, range=f"core, and any of {', '.join(known[1:])}")
+
+
+def _whole_minutes(name: str, value: object) -> int:
+    ns = parse.parse_duration(name, value)
+    if ns % SPLIT_STEP_NS != 0:
+        reject(name, "must be whole minutes: others would tell times that records withhold")
+    return ns
+
+
+def _ring_size(name: str, value: object) -> int:
+    size = parse.parse_size(name, value)
+    if not RING_MIN <= size <= RING_MAX:
+        reject(name, "must be from 1M to just below 2G")
+    return size
+
+
+def _as_written(_name: str, value: object) -> object:
+    return value
+
+
+def _header(name: str, value: str) -> str:
+    return parse.readable_text(name, value) if value else value
+
+
+FLAG = Type(
+    read=parse.flag,
+    range="true, false",
+    switch=True,
+    written=lambda value: "yes" if value else "no",
+)
+DURATION = Type(read=parse.parse_duration, unit="ns", range="1ns to 3650d", metavar="DURATION")
+WHOLE_MINUTES = replace(DURATION, read=_whole_minutes, range="whole minutes")
+SIZE = Type(
+    read=parse.parse_size,
+    unit="bytes",
+    range="1 to 2^60",
+    metavar="SIZE",
+    written=parse.format_size,
+)
+RING_SIZE = replace(SIZE, read=_ring_size, range="1M to just below 2G")
+# Numbers whose range depends on other settings; their rows name the check.
+DEPENDENT_NUMBER = Type(read=_as_written, unit="users", range="z or more", metavar="N", number=int)
+AT_LEAST_TWO = replace(DEPENDENT_NUMBER, range="2 or more", metavar="K")
+PROBABILITY = Type(
+    read=_as_written, unit="1", range="above 0 and below 1", metavar="P", number=float
+)
+SUFFIXES = Type(
+    read=parse.parse_never,
+    range="a file with one a line, or a list",
+    metavar="FILE",
+    anchored=_in_folder,
+)
+NETWORKS = Type(
+    read=parse.parse_networks,
+    range="a list, a file with one a line, or any",
+    metavar="NETS",
+    anchored=_in_folder_if_there,
+)
+PREFIX_LENGTHS = Type(
+    read=parse.prefix_pair,
+    unit="bits",
+    range="1 to 32, 1 to 128",
+    metavar="BITS,BITS",
+    written=lambda lengths: ",".join(map(str, lengths)),
+)
+KEY_FILE = Type(read=parse.key_path, range="a file", metavar="FILE", anchored=_in_folder)
+NEW_FILE = Type(read=parse.new_file, range="a new file", metavar="FILE", anchored=_in_folder)
+CAPTURE_FILTER = Type(read=parse.capture_filter, range="pcap-filter(7)", metavar="BPF")
+USER = Type(read=parse.user_name, range="a user", metavar="USER")
+COLUMN = Type(read=parse.column_name, range="a column", metavar="NAME")
+COLUMNS = Type(read=parse.column_names, range="columns", metavar="NAME", many=True)
+DELIMITER = Type(read=parse.delimiter, range="one character, or tab", metavar="C")
+HEADER = Type(read=_header, range="a line", metavar="LINE")
