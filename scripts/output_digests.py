@@ -1,0 +1,200 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Digests of everything that a build writes, to prove that a change of the code changes no output.
+
+    .venv/bin/python scripts/output_digests.py before.json ../shared/corpus pcaps build/bench
+    (change the code, build)
+    .venv/bin/python scripts/output_digests.py after.json ../shared/corpus pcaps build/bench
+    .venv/bin/python scripts/output_digests.py --compare before.json after.json
+
+Each capture beneath the folders is run under one key with each option set of RUNS. The result maps
+"capture, run, file" to a SHA-256; manifests and what `inspect` prints are kept as they are, less
+what differs from build to build, so that a difference can be read. Counters that have been renamed
+compare by their old names.
+"""
+
+import argparse
+import base64
+import contextlib
+import hashlib
+import io
+import json
+import multiprocessing
+import shlex
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+SUFFIXES = {".pcap", ".pcapng", ".snoop", ".cap", ".trace", ".gz", ".zst", ".xz", ".lz4", ".bz2"}
+FORMATS = ("tstat", "jsonl", "csv", "parquet", "observations")
+EVERY_FORMAT = "".join(f" --format {name}" for name in FORMATS)
+EVERY_COLUMN = " --columns core,layer7,e2e,options,p2p"
+RUNS = {
+    "open": "--z 1 --evidence any" + EVERY_FORMAT + EVERY_COLUMN,
+    "open-2": "--z 1 --evidence any --workers 2" + EVERY_FORMAT + EVERY_COLUMN,
+    "all-users": "--z 1 --internal any --dn-hunter --exact" + EVERY_FORMAT,
+    "five": "--z 5 --window 10m --dn-hunter" + EVERY_FORMAT,
+    "five-2": "--z 5 --workers 2 --popularity {out}.popularity" + EVERY_FORMAT,
+    "two-core": "--z 2 --columns core --keep-client-port --dns-votes no --compress gzip --rotate 5m"
+    " --format tstat --format csv",
+    "split": "--z 2 --split 1m --target-p 0.9 --max-flows 2000 --format tstat --format jsonl",
+}
+COLUMNS_OF_ROWS = " --time t_ns --time-unit ns --user client --attribute name"
+FILTERS = {
+    "filter": "--z 2" + COLUMNS_OF_ROWS,
+    "filter-blank": "--z 5 --suppressed blank --to csv --pass name_source" + COLUMNS_OF_ROWS,
+}
+
+
+def call(arguments: list[str]) -> tuple[int, str]:
+    """Exit code and standard output of the command."""
+    from zanon_net.cli import main
+
+    raw = io.BytesIO()
+    text = io.TextIOWrapper(raw, "utf-8", write_through=True)
+    with contextlib.redirect_stdout(text), contextlib.redirect_stderr(io.StringIO()):
+        code = main(arguments)
+    with contextlib.suppress(ValueError):
+        text.flush()
+    return code, raw.getvalue().decode("utf-8", "replace")
+
+
+def neutral(value: Any, renamed: frozenset[str]) -> Any:
+    """A manifest without what tells the build or the place, and without renamed counters, whose old
+    names stand beside them."""
+    if isinstance(value, dict):
+        dropped = {"version", "performance", *renamed}
+        return {k: neutral(v, renamed) for k, v in value.items() if k not in dropped}
+    if isinstance(value, list):
+        return [neutral(item, renamed) for item in value]
+    return value
+
+
+def manifest_of(text: str | bytes) -> Any:
+    """A manifest's text as it is compared."""
+    from zanon_net import _core
+
+    return neutral(json.loads(text), frozenset(getattr(_core, "STAT_ALIASES", {})))
+
+
+def content_of(path: Path) -> Any:
+    """What is compared of an output file: a digest, or the manifest itself."""
+    data = path.read_bytes()
+    if path.name == "manifest.json":
+        return manifest_of(data)
+    if path.suffix == ".gz":
+        import gzip
+
+        data = gzip.decompress(data)
+    if path.suffix == ".parquet":
+        import pyarrow.parquet
+
+        table = pyarrow.parquet.read_table(path)
+        schema = str(table.schema.remove_metadata())
+        data = (schema + "\n" + str(table.to_pydict())).encode()
+    return hashlib.sha256(data).hexdigest()
+
+
+def filtered(folder: Path, observations: Path) -> dict[str, Any]:
+    """The digests of what `filter` makes of a run's observations."""
+    found: dict[str, Any] = {}
+    for name, options in FILTERS.items():
+        code, text = call(
+            ["filter", *shlex.split(options), *key_of(folder), "-q", str(observations)]
+        )
+        found[name] = [code, hashlib.sha256(text.encode()).hexdigest()]
+    return found
+
+
+def key_of(folder: Path) -> list[str]:
+    """The option for a fixed key, whose file is made on the first call."""
+    path = folder / "key"
+    if not path.exists():
+        path.write_bytes(base64.b64encode(bytes(range(7, 39))) + b"\n")
+        path.chmod(0o600)
+    return ["--key-file", str(path)]
+
+
+def digests(case: tuple[str, str]) -> tuple[str, dict[str, Any]]:
+    """The digests of one capture or folder, by run and file."""
+    name, source = case
+    found: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        for run, options in RUNS.items():
+            out = folder / run
+            chosen = shlex.split(options.replace("{out}", str(out)))
+            code, _ = call(["run", source, "--out", str(out), "-q", *key_of(folder), *chosen])
+            found[f"{run}: exit"] = code
+            for path in sorted(out.rglob("*")):
+                if path.is_file():
+                    found[f"{run}: {path.relative_to(out)}"] = content_of(path)
+            popularity = Path(f"{out}.popularity")
+            if popularity.exists():
+                found[f"{run}: popularity"] = hashlib.sha256(popularity.read_bytes()).hexdigest()
+        code, text = call(["inspect", source, "--json"])
+        found["inspect"] = [code, manifest_of(text) if code == 0 else text]
+        observations = folder / "open" / "observations.jsonl"
+        if observations.exists() and observations.stat().st_size:
+            found |= filtered(folder, observations)
+    return name, found
+
+
+def cases(folders: list[Path]) -> list[tuple[str, str]]:
+    """(name, source) of each capture beneath the folders."""
+    found = []
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            if path.suffix in SUFFIXES and path.is_file():
+                found.append((f"{folder.name}/{path.relative_to(folder)}", str(path)))
+    return found
+
+
+def compare(before: dict[str, Any], after: dict[str, Any]) -> int:
+    """Prints each difference; returns how many there are."""
+    different = 0
+    for name in sorted(before.keys() | after.keys()):
+        one, other = before.get(name, {}), after.get(name, {})
+        for file in sorted(one.keys() | other.keys()):
+            left, right = (json.loads(json.dumps(side.get(file))) for side in (one, other))
+            if left != right:
+                different += 1
+                print(f"{name}, {file}:", *lines_between(left, right), sep="\n  ")
+    total = sum(len(files) for files in before.values())
+    print(f"{len(before)} captures, {total} outputs, {different} different")
+    return different
+
+
+def lines_between(left: Any, right: Any) -> list[str]:
+    """Where two values differ, a line for each place (at most ten)."""
+    import difflib
+
+    texts = [json.dumps(side, indent=1).splitlines() for side in (left, right)]
+    lines = difflib.unified_diff(*texts, lineterm="", n=0)
+    return [line for line in lines if not line.startswith(("---", "+++", "@@"))][:10]
+
+
+def main() -> int:
+    """Runs the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--compare", action="store_true", help="compare two results")
+    parser.add_argument("--only-after", action="store_true", help="compare what the second has")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("result", type=Path)
+    parser.add_argument("others", type=Path, nargs="+", help="folders of captures, or a result")
+    asked = parser.parse_args()
+    if asked.compare:
+        before, after = (json.loads(path.read_text()) for path in (asked.result, asked.others[0]))
+        if asked.only_after:
+            before = {name: before[name] for name in after if name in before}
+        return 1 if compare(before, after) else 0
+    with multiprocessing.Pool(asked.jobs, maxtasksperchild=20) as pool:
+        found = dict(pool.imap_unordered(digests, cases(asked.others), chunksize=4))
+    asked.result.write_text(json.dumps(found, indent=0, sort_keys=True))
+    print(f"{len(found)} captures, {sum(map(len, found.values()))} outputs")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
