@@ -224,7 +224,7 @@ $(BUILD)/thread/obj/%.o: csrc/%.c | system
 -include $(TSAN_OBJECTS:.o=.d)
 
 # What reads bytes that somebody else chose. Where a test leaves no room for files, gcov complains.
-PARSERS := csrc/proto csrc/packet csrc/capture/(capture|format|pcap|pcapng|snoop)\.c csrc/rows/(.*_row|row_frame)\.c csrc/flow/reassembly
+PARSERS := csrc/proto csrc/packet csrc/capture/(capture|format|pcap|pcapng|snoop)\.c csrc/rows/(csv|json|splitter)\.c csrc/flow/reassembly
 .PHONY: coverage
 coverage: system-test .venv-coverage/.built ## share of the C parsers' lines that the tests run, by gcov
 	@find build/coverage -name '*.gcda' -delete
@@ -250,7 +250,7 @@ lib: $(BUILD)/lib/libzanon.a ## build/lib/libzanon.a, its headers and zanon.pc, 
 
 $(BUILD)/lib/libzanon.a: $(LIB_OBJECTS)
 	@rm -f $@
-	@ar rcs $@ $^
+	@ar qcs $@ $^
 
 $(BUILD)/lib/obj/%.o: csrc/%.c | system
 	@mkdir -p $(@D)

@@ -52,7 +52,7 @@ void zn_popularity_finish(zn_popularity *p);
 /* Forgets the window that is due, if one is, and begins the one that holds the last time
  * reached. */
 void zn_popularity_next(zn_popularity *p);
-/* The same, with the window that is due added to `kept`. 0, or -ZN_ERR_CAPACITY. */
+/* The same, with the window that is due added to `stored`. 0, or -ZN_ERR_CAPACITY. */
 int zn_popularity_store(zn_popularity *p, zn_error *err);
 
 zn_popularity_window zn_popularity_window_due(const zn_popularity *p);

@@ -113,7 +113,7 @@ RULES = [
             "csrc/flow/flow.c: zn_record_side *side; side->packets++;",
             "csrc/engine/engine.c: zn_release *all; memcpy(all, x, 8);",
             "csrc/engine/engine.c: zn_record r = {.name = x};",
-            "csrc/rows/row_filter.c: zn_gated_row *row; row->attribute = x;",
+            "csrc/rows/filter.c: zn_gated_row *row; row->attribute = x;",
         ),
     ),
     Rule(

@@ -4,10 +4,10 @@
  * Rows of CSV (input after a first byte below 0x80) or JSON Lines (after any other). A row that can
  * be read is written in both formats and must be read back the same.
  */
-#include "rows/csv_row.h"
-#include "rows/json_row.h"
-#include "rows/row_frame.h"
-#include "rows/row_log.h"
+#include "rows/csv.h"
+#include "rows/json.h"
+#include "rows/log.h"
+#include "rows/splitter.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static void check_written(const zn_csv_layout *layout, const zn_row *row, zn_row
 {
     zn_row_style style = {format, ',', ZN_TIME_NS, true, &columns};
     zn_gated_row gated = {.t_ns = 1, .attribute = row->value[ZN_ROW_ATTRIBUTE]};
-    zn_row_frame frame = {.quotes = format == ZN_ROWS_CSV, .delimiter = ','};
+    zn_row_splitter frame = {.quotes = format == ZN_ROWS_CSV, .delimiter = ','};
     size_t bytes, lines;
     zn_text out = {0};
     zn_row again;
@@ -49,7 +49,7 @@ static void check_written(const zn_csv_layout *layout, const zn_row *row, zn_row
     memset(gated.alias, 'x', sizeof gated.alias);
     gated.pass = &row->value[ZN_ROW_PASS];
     zn_row_log_write(&out, &style, &gated);
-    if (!zn_row_frame_end(&frame, (zn_span){(uint8_t *)out.bytes, out.n}, &bytes, &lines) ||
+    if (!zn_row_splitter_next(&frame, (zn_span){(uint8_t *)out.bytes, out.n}, &bytes, &lines) ||
         bytes != out.n)
         __builtin_trap();
     fault = format == ZN_ROWS_CSV ? zn_csv_row(layout, (uint8_t *)out.bytes, out.n - 1, &again)
@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static zn_csv_layout layout;
     bool csv = size == 0 || data[0] < 0x80;
-    zn_row_frame frame = {.quotes = csv, .delimiter = ','};
+    zn_row_splitter frame = {.quotes = csv, .delimiter = ','};
     size_t left = size == 0 ? 0 : size - 1, bytes, lines;
     uint8_t *copy = malloc(left + 1), *at = copy;
     if (copy == NULL)
@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (left != 0) {
         zn_row row;
         zn_row_fault fault;
-        if (!zn_row_frame_end(&frame, (zn_span){at, left}, &bytes, &lines))
+        if (!zn_row_splitter_next(&frame, (zn_span){at, left}, &bytes, &lines))
             bytes = left + 1;
         fault = csv ? zn_csv_row(&layout, at, bytes - 1, &row)
                     : zn_json_row(at, bytes - 1, &columns, &row);

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -40,8 +41,15 @@ def run(command: Sequence[str | Path], folder: Path) -> None:
 def objects(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """The parsers, compiled once for all targets."""
     folder = tmp_path_factory.mktemp("objects")
-    run(["cc", *FLAGS, "-c", *SOURCES, FOLDER / "replay.c"], folder)
-    return sorted(folder.glob("*.o"))
+
+    def compiled(numbered: tuple[int, Path]) -> Path:
+        number, source = numbered
+        out = folder / f"{number}.o"  # files of two folders may have the same name
+        run(["cc", *FLAGS, "-c", source, "-o", out], folder)
+        return out
+
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(compiled, enumerate([*SOURCES, FOLDER / "replay.c"])))
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# Rows of observations: csrc/rows/row_filter.h, and their times, csrc/util/timestamp.h.
+# Rows of observations: csrc/rows/filter.h, and their times, csrc/util/timestamp.h.
 
 cdef class Sieve:
-    """Rows of observations through the z-table (csrc/rows/row_filter.h); one thread at a time.
+    """Rows of observations through the z-table (csrc/rows/filter.h); one thread at a time.
 
     Text arguments are UTF-8. columns: time, user, attribute, then those passed on as they are.
     """

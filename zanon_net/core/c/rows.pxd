@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # csrc/rows
 
-cdef extern from "rows/row_filter.h" nogil:
+cdef extern from "rows/filter.h" nogil:
     ctypedef struct zn_row_filter:
         pass
     ctypedef struct zn_row_filter_config:

@@ -5,8 +5,8 @@
  * than many readers, so that no two can disagree on where a field ends: nothing follows a closing
  * quote, and no quote or carriage return stands in a field without quotes.
  */
-#ifndef ZN_ROWS_CSV_ROW_H
-#define ZN_ROWS_CSV_ROW_H
+#ifndef ZN_ROWS_CSV_H
+#define ZN_ROWS_CSV_H
 
 #include "release/row.h"
 

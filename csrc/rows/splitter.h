@@ -1,30 +1,31 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a row ends: at a line feed, in CSV (RFC 4180) one outside of quotes. A quote opens a quoted
- * field only at the field's beginning, and two quotes in it stand for one. Every byte is looked at
- * a bounded number of times, however the input is cut into pieces.
+ * Splits bytes into rows. A row ends at a line feed, in CSV (RFC 4180) one outside of
+ * quotes. A quote opens a quoted field only at the field's beginning, and two quotes in it stand
+ * for one. Every byte is looked at a bounded number of times, however the input is cut into
+ * portions.
  */
-#ifndef ZN_ROWS_ROW_FRAME_H
-#define ZN_ROWS_ROW_FRAME_H
+#ifndef ZN_ROWS_SPLITTER_H
+#define ZN_ROWS_SPLITTER_H
 
 #include "util/cursor.h"
 
-typedef struct zn_row_frame {
+typedef struct zn_row_splitter {
     bool quotes;       /* CSV */
     uint8_t delimiter; /* CSV's, an ASCII character */
     bool inside;       /* in a quoted field */
     size_t at;         /* bytes of the row looked at */
     size_t lines;      /* line feeds in its quoted fields */
-} zn_row_frame;
+} zn_row_splitter;
 
 /*
  * Looks on for the end of the row that begins at `row`, which holds the bytes of the last call and
  * perhaps more. True: it is there, after *bytes bytes with the line feed, over *lines lines, and
- * the frame is ready for the next row.
+ * the splitter is ready for the next row.
  */
-bool zn_row_frame_end(zn_row_frame *f, zn_span row, size_t *bytes, size_t *lines);
+bool zn_row_splitter_next(zn_row_splitter *f, zn_span row, size_t *bytes, size_t *lines);
 /* Ready for another row, whatever was seen of this one. */
-void zn_row_frame_reset(zn_row_frame *f);
+void zn_row_splitter_reset(zn_row_splitter *f);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rows/csv_row.h"
+#include "rows/csv.h"
 
 #include "util/utf8.h"
 

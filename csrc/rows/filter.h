@@ -4,17 +4,17 @@
  * Rows of observations through the z-table, behind one handle: bytes of CSV or JSON Lines in, rows
  * that may be published out.
  *
- * Bytes are taken in pieces of any size; every row that a piece completes is decided before the
+ * Bytes are taken in portions of any size; every row that a portion completes is decided before the
  * call returns. A row that cannot be read is dropped and counted, and nothing of it leaves. Output
  * gathers in a buffer that the caller empties after each call. Memory is bounded by the longest row
  * and by the z-table's caps.
  *
- * A sieve belongs to one thread at a time. After an error it only takes zn_row_filter_output, with
+ * A filter belongs to one thread at a time. After an error it only takes zn_row_filter_output, with
  * what was decided before, zn_row_filter_get_stats and zn_row_filter_close. No message holds a byte
  * of the input.
  */
-#ifndef ZN_ROWS_ROW_FILTER_H
-#define ZN_ROWS_ROW_FILTER_H
+#ifndef ZN_ROWS_FILTER_H
+#define ZN_ROWS_FILTER_H
 
 #include "release/gate_rows.h"
 #include "release/row.h"
@@ -64,7 +64,7 @@ int zn_row_filter_finish(zn_row_filter *s, zn_error *err);
 /* What may be published, to be read and emptied (n = 0) by the caller. */
 zn_text *zn_row_filter_output(zn_row_filter *s);
 
-/* With config.gate.popularity, the windows that have ended: `kept`, to be read and emptied
+/* With config.gate.popularity, the windows that have ended: `stored`, to be read and emptied
  * (stored_count = 0) by the caller. */
 zn_popularity *zn_row_filter_popularity(zn_row_filter *s);
 

@@ -4,8 +4,8 @@
  * One row of JSON Lines: a JSON object (RFC 8259) on a line of its own, all of it well-formed. The
  * wanted members are taken, whatever else it holds is checked and left.
  */
-#ifndef ZN_ROWS_JSON_ROW_H
-#define ZN_ROWS_JSON_ROW_H
+#ifndef ZN_ROWS_JSON_H
+#define ZN_ROWS_JSON_H
 
 #include "release/row.h"
 

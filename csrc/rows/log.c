@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rows/row_log.h"
+#include "rows/log.h"
 
 /* Would a reader cut this field, or trim it? Then it must be quoted. */
 static bool needs_quotes(const zn_row_style *style, zn_span field)

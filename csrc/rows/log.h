@@ -5,8 +5,8 @@
  * line parses back to the same columns: CSV fields are quoted where a reader could take them apart,
  * JSON strings escape whatever some reader takes for an end of line.
  */
-#ifndef ZN_ROWS_ROW_LOG_H
-#define ZN_ROWS_ROW_LOG_H
+#ifndef ZN_ROWS_LOG_H
+#define ZN_ROWS_LOG_H
 
 #include "release/row.h"
 #include "util/timestamp.h"

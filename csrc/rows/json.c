@@ -4,7 +4,7 @@
  * Two layers: tokens (strings, numbers, literals, values of any depth by a stack of bits, without
  * recursion), each of which moves `p` past itself or fails; and the members of the one object.
  */
-#include "rows/json_row.h"
+#include "rows/json.h"
 
 #include "util/utf8.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rows/row_frame.h"
+#include "rows/splitter.h"
 
-void zn_row_frame_reset(zn_row_frame *f)
+void zn_row_splitter_reset(zn_row_splitter *f)
 {
     f->inside = false;
     f->at = 0;
@@ -10,7 +10,7 @@ void zn_row_frame_reset(zn_row_frame *f)
 }
 
 /* Offset of the next `byte` from f->at on; row.n when there is none. */
-static size_t find(const zn_row_frame *f, zn_span row, uint8_t byte, size_t end)
+static size_t find(const zn_row_splitter *f, zn_span row, uint8_t byte, size_t end)
 {
     const uint8_t *found;
     if (f->at >= end)
@@ -19,13 +19,13 @@ static size_t find(const zn_row_frame *f, zn_span row, uint8_t byte, size_t end)
     return found == NULL ? row.n : (size_t)(found - row.p);
 }
 
-static bool opens_field(const zn_row_frame *f, zn_span row, size_t quote)
+static bool opens_field(const zn_row_splitter *f, zn_span row, size_t quote)
 {
     return quote == 0 || row.p[quote - 1] == f->delimiter;
 }
 
 /* Leaves the quoted field; false when the bytes end before it is known to be closed. */
-static bool leave_quotes(zn_row_frame *f, zn_span row)
+static bool leave_quotes(zn_row_splitter *f, zn_span row)
 {
     while (f->at < row.n) {
         size_t quote = find(f, row, '"', row.n), line = find(f, row, '\n', quote);
@@ -47,7 +47,7 @@ static bool leave_quotes(zn_row_frame *f, zn_span row)
     return false;
 }
 
-bool zn_row_frame_end(zn_row_frame *f, zn_span row, size_t *bytes, size_t *lines)
+bool zn_row_splitter_next(zn_row_splitter *f, zn_span row, size_t *bytes, size_t *lines)
 {
     size_t line = 0;
     for (;;) {
@@ -67,6 +67,6 @@ bool zn_row_frame_end(zn_row_frame *f, zn_span row, size_t *bytes, size_t *lines
         return false;
     *bytes = line + 1;
     *lines = f->lines + 1;
-    zn_row_frame_reset(f);
+    zn_row_splitter_reset(f);
     return true;
 }
