@@ -285,8 +285,10 @@ static int take_row(zn_row_filter *s, uint8_t *bytes, size_t n, zn_error *err)
 
 /* ---- the input ---- */
 
-/* The row being read exceeds the longest: gives up its bytes but the last, by which the
- * splitter sees where a field begins. Within quotes there is no telling where the next row begins. */
+/*
+ * The row being read exceeds the longest: gives up its bytes but the last, by which the splitter
+ * sees where a field begins. Within quotes nothing tells where the next row begins.
+ */
 static int skip_long(zn_row_filter *s, zn_error *err)
 {
     int rc = 0;

@@ -46,7 +46,7 @@ static void check_written(const zn_csv_layout *layout, const zn_row *row, zn_row
     zn_text out = {0};
     zn_row again;
     zn_row_fault fault;
-    memset(gated.alias, 'x', sizeof gated.alias);
+    memset(gated.pseudonym, 'x', sizeof gated.pseudonym);
     gated.pass = &row->value[ZN_ROW_PASS];
     zn_row_log_write(&out, &style, &gated);
     if (!zn_row_splitter_next(&frame, (zn_span){(uint8_t *)out.bytes, out.n}, &bytes, &lines) ||
