@@ -4,7 +4,7 @@
 #include "anonymity/addr_set.h"
 
 #include "util/arena.h"
-#include "util/siphash.h"
+#include "util/hash.h"
 
 #define FIRST_SLOTS (UINT64_C(1) << 12)
 

@@ -8,7 +8,7 @@
 #define ZN_OUTPUT_TSTAT_LOG_H
 
 #include "output/columns.h"
-#include "util/digits.h"
+#include "util/text.h"
 
 typedef enum zn_tstat_log {
     ZN_TSTAT_TCP_COMPLETE,

@@ -10,7 +10,7 @@
 
 #include "packet/decode_fast.h"
 #include "packet/packet.h"
-#include "util/bucket_hash.h"
+#include "util/hash.h"
 #include "util/stats.h"
 
 /* A fragment, or a datagram put together (offset 0, no more). `bytes` borrows. */

@@ -5,7 +5,7 @@
 #define ZN_PACKET_TUPLE_H
 
 #include "packet/packet.h"
-#include "util/bucket_hash.h"
+#include "util/hash.h"
 
 #include <endian.h>
 

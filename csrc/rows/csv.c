@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rows/csv.h"
 
-#include "util/utf8.h"
+#include "util/text.h"
 
 /* What is left of a row. */
 typedef struct fields {

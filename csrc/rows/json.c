@@ -6,7 +6,7 @@
  */
 #include "rows/json.h"
 
-#include "util/utf8.h"
+#include "util/text.h"
 
 typedef struct reader {
     uint8_t *p, *end;

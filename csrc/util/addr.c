@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/addr.h"
 
-#include "util/digits.h"
+#include "util/text.h"
 
 #include <arpa/inet.h>
 #include <endian.h>

@@ -1,7 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "util/bucket_hash.h"
-#include "util/siphash.h"
+#include "util/hash.h"
 
 #include <errno.h>
 #include <string.h>

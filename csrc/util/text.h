@@ -1,13 +1,69 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A growing text buffer for output lines. Growth is the only thing that can fail: the buffer then
- * remembers `failed`, ignores further text, and its owner ends the run; no line is ever cut.
- */
+/* Text: decimal digits, a growing buffer for output lines, and UTF-8. */
 #ifndef ZN_UTIL_TEXT_H
 #define ZN_UTIL_TEXT_H
 
 #include "util/cursor.h"
+
+#include <string.h>
+
+/*
+ * ---- digits ----
+ * Numbers as decimal digits, written to memory that has space for them; each function returns the
+ * end of what it wrote. For lines made of many small numbers: a zn_text reserves each time.
+ */
+
+#define ZN_DIGITS_MAX 20 /* of 64 bits, or with a sign */
+#define ZN_FIXED_MAX (ZN_DIGITS_MAX + 8)
+
+/* "00" to "99", as one string. */
+extern const char zn_digit_pairs[201];
+
+/* Of a number of at least 100. */
+char *zn_digits_many(char *at, uint64_t value);
+
+static inline char *zn_digits_pair(char *at, uint32_t below_100)
+{
+    memcpy(at, zn_digit_pairs + 2 * below_100, 2);
+    return at + 2;
+}
+
+static inline char *zn_digits_put(char *at, uint64_t value)
+{
+    if (ZN_LIKELY(value < 10)) {
+        *at = (char)('0' + value);
+        return at + 1;
+    }
+    return value < 100 ? zn_digits_pair(at, (uint32_t)value) : zn_digits_many(at, value);
+}
+
+/* value / 10^6 with six digits behind the point, such as ns as ms. */
+static inline char *zn_digits_put_millionths(char *at, int64_t value)
+{
+    uint64_t left = (uint64_t)value;
+    uint32_t rest;
+    if (value == 0) { /* what never happened */
+        memcpy(at, "0.000000", 8);
+        return at + 8;
+    }
+    if (value < 0) {
+        *at++ = '-';
+        left = UINT64_C(0) - left;
+    }
+    at = zn_digits_put(at, left / 1000000);
+    rest = (uint32_t)(left % 1000000);
+    *at++ = '.';
+    at = zn_digits_pair(at, rest / 10000);
+    at = zn_digits_pair(at, rest / 100 % 100);
+    return zn_digits_pair(at, rest % 100);
+}
+
+/*
+ * ---- a growing buffer ----
+ * Growth is the only thing that can fail: the buffer then remembers `failed`, ignores further text,
+ * and its owner ends the run; no line is ever cut.
+ */
 
 typedef struct zn_text {
     char *bytes;
@@ -17,10 +73,10 @@ typedef struct zn_text {
 
 /* An empty buffer needs no initialisation beyond zeros. */
 void zn_text_fini(zn_text *t);
-/* As zn_text_reserve, when there is no room yet. */
+/* As zn_text_reserve, when there is no space yet. */
 char *zn_text_grow(zn_text *t, size_t more);
 
-/* Room for `more` bytes at t->bytes + t->n; NULL (and failed) when memory is out. */
+/* Space for `more` bytes at t->bytes + t->n; NULL (and failed) when memory is out. */
 static inline char *zn_text_reserve(zn_text *t, size_t more)
 {
     if (ZN_LIKELY(!t->failed && more <= t->cap - t->n && t->bytes != NULL))
@@ -58,5 +114,22 @@ static inline void zn_text_span(zn_text *t, zn_span s)
 {
     zn_text_bytes(t, (const char *)s.p, s.n);
 }
+
+/*
+ * ---- UTF-8 ----
+ * Text that came from outside: is it UTF-8 (RFC 3629: no overlong forms, no surrogates, at most
+ * U+10FFFF), and free of control characters that could steer a terminal or end a line?
+ */
+
+typedef enum zn_utf8 {
+    ZN_UTF8_FINE,
+    ZN_UTF8_CONTROL, /* holds U+0000-001F other than tab, LF and CR, or U+007F-009F */
+    ZN_UTF8_INVALID
+} zn_utf8;
+
+zn_utf8 zn_utf8_check(zn_span text);
+
+/* Writes `code` (no surrogate, at most U+10FFFF) in 1 to 4 bytes; returns how many. */
+size_t zn_utf8_put(uint8_t out[4], uint32_t code);
 
 #endif

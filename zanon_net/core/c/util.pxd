@@ -71,7 +71,7 @@ cdef extern from "util/stats.h" nogil:
     zn_stat_info zn_stat_describe(size_t i)
 
 
-cdef extern from "util/bucket_hash.h" nogil:
+cdef extern from "util/hash.h" nogil:
     ctypedef struct zn_bucket_key:
         uint64_t word[8]
 
