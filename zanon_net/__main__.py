@@ -15,12 +15,12 @@ def start() -> None:
     heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if heard:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from zanon_net.cli.command import main
+    from zanon_net.cli.entry import run_command_line
 
     if heard:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        code = main()
+        code = run_command_line(None)
     except KeyboardInterrupt:  # right behind what handles it
         code = 128 + signal.SIGINT
     if heard:

@@ -2,14 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts and times as texts, for people and for manifests."""
 
-from collections.abc import Iterable
+import os
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from typing import Any
 
 NS_PER_S = 1_000_000_000
+GAP = "  "  # between the columns of a table
+
+_WORD = re.compile(r"\s*\S+\s*")
 
 
 def iso_time(t_ns: int) -> str:
@@ -48,14 +52,75 @@ def share(part: int, whole: int) -> str:
     return f"{part:,} of {whole:,}" + (f" ({part / whole:.1%})" if whole else "")
 
 
-def print_rows(console: "Console", rows: Iterable[tuple[str, str]]) -> None:
-    """Prints (title, text) as a table of two columns; long texts are folded."""
-    from rich.table import Table
-    from rich.text import Text
+def cells(text: str) -> int:
+    """Columns of a terminal that printable `text` takes."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_cell, text))
 
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for title, text in rows:
-        table.add_row(Text(title), Text(printable(text)))
-    console.print(table)
+
+def _cell(character: str) -> int:
+    if unicodedata.combining(character) or unicodedata.category(character) in ("Me", "Mn", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def table(rows: Iterable[Sequence[str]], width: int, *, right: Sequence[int] = ()) -> str:
+    """Rows of texts below each other; the last column is folded where they are wider than `width`.
+
+    width: columns of the terminal. right: the columns that end below each other.
+    """
+    listed = [[printable(text) for text in row] for row in rows]
+    if not listed:
+        return ""
+    widths = [max(map(cells, column)) for column in zip(*listed, strict=True)]
+    widths[-1] = max(1, min(widths[-1], width - sum(widths[:-1]) - len(GAP) * (len(widths) - 1)))
+    lines = []
+    for row in listed:
+        titles: Sequence[str] = row[:-1]
+        for piece in _folded(row[-1], widths[-1]):
+            lines.append(GAP.join(_aligned([*titles, piece], widths, right)) + "\n")
+            titles = [""] * len(titles)
+    return "".join(lines)
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> Iterator[str]:
+    for i, (text, width) in enumerate(zip(row, widths, strict=True)):
+        blank = " " * (width - cells(text))
+        yield blank + text if i in right else text + blank
+
+
+def _folded(text: str, width: int) -> list[str]:
+    """`text` in lines, cut between words, or in words that are longer than a line."""
+    lines, line = [], ""
+    for match in _WORD.finditer(text):
+        word = match[0]
+        if cells(line) + cells(word.rstrip()) > width:
+            if line:
+                lines.append(line)
+            *whole, line = _chopped(word, width) if cells(word.rstrip()) > width else [word]
+            lines += whole
+        else:
+            line += word
+    return [line.rstrip() for line in [*lines, line]]
+
+
+def _chopped(word: str, width: int) -> list[str]:
+    """A word in pieces as wide as a line."""
+    pieces = [""]
+    for character in word:
+        if cells(pieces[-1]) + cells(character) > width:
+            pieces.append("")
+        pieces[-1] += character
+    return pieces
+
+
+def terminal_width() -> int:
+    """Columns of the terminal that one of the standard streams is; 80 where none is."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit() and int(columns):
+        return int(columns)
+    for stream in range(3):
+        with suppress(OSError):
+            return os.get_terminal_size(stream).columns or 80
+    return 80

@@ -10,7 +10,7 @@ import click
 import pytest
 from support.paths import ROOT
 
-from zanon_net.cli.command import cli
+from zanon_net.cli.entry import cli
 
 pytestmark = pytest.mark.source
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.paths import ROOT
 
-from zanon_net.cli.command import main
+from zanon_net.cli import main
 
 pytestmark = pytest.mark.source
 

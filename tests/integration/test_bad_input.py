@@ -18,7 +18,7 @@ from support.capture_bytes import pcap_header, pcap_record
 from support.cli import COMMAND, ENVIRONMENT, limited
 from support.paths import ROOT
 
-from zanon_net.cli.command import main
+from zanon_net.cli import main
 
 DEMO = ROOT / "pcaps" / "demo.pcap"
 KEY_LINE = b"rK3bSQ7z7VlyEJqYXKgP8n7AAjSes7tPeoJV9gyZ0v4=\n"

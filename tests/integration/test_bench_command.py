@@ -27,8 +27,8 @@ from zanon_net.bench.machine import cpu_model, describe_machine
 from zanon_net.bench.measure import Measured, measure, peak_memory, sampling
 from zanon_net.bench.trace import Scale, generate
 from zanon_net.bench.trace_flows import PROFILES
-from zanon_net.cli.bench import TRAFFIC
-from zanon_net.cli.command import main
+from zanon_net.cli import main
+from zanon_net.cli.bench_command import TRAFFIC
 from zanon_net.errors import ZanonError
 
 Captured = pytest.CaptureFixture[str]

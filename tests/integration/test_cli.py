@@ -19,7 +19,7 @@ from support.parts import capture_of
 from support.waiting import PATIENCE_S, running
 
 import zanon_net
-from zanon_net.cli.command import cli
+from zanon_net.cli.entry import cli
 from zanon_net.cli.options import run_options
 from zanon_net.config.schema import RUN
 

@@ -16,7 +16,7 @@ from support.cli import COMMAND, DEMO, ENVIRONMENT, Captured, manifest_of, run_m
 from support.waiting import PATIENCE_S, is_empty, running, wait_until
 
 import zanon_net
-from zanon_net.cli import command
+from zanon_net.cli import run_command
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,7 @@ def test_an_internal_error_says_nothing_of_the_data(
     def broken(*_arguments: object, **_more: object) -> None:
         raise RuntimeError("secret.example")
 
-    monkeypatch.setattr(command, "run", broken)
+    monkeypatch.setattr(run_command, "run", broken)
     assert run_main("run", DEMO) == 1
     assert capsys.readouterr().err == "zanon-net: internal error: RuntimeError; please report it\n"
     monkeypatch.setenv("ZANON_DEBUG", "1")
@@ -152,7 +152,7 @@ def test_errors_of_the_system(
     def broken(*_arguments: object, **_more: object) -> None:
         raise error
 
-    monkeypatch.setattr(command, "run", broken)
+    monkeypatch.setattr(run_command, "run", broken)
     assert run_main("run", DEMO) == 1
     assert capsys.readouterr().err == f"zanon-net: {line}\n"
 
@@ -283,7 +283,7 @@ runpy.run_module("zanon_net", run_name="__main__")
 """
 
 
-@pytest.mark.parametrize("where", ["zanon_net.cli.command", "exit"])
+@pytest.mark.parametrize("where", ["zanon_net.cli.entry", "exit"])
 def test_a_signal_where_nobody_handles_it_shows_no_traceback(where: str) -> None:
     """While the command is loaded, and when it has ended."""
     command = [COMMAND[0], "-c", SIGNALLED, where, "config"]
@@ -293,10 +293,12 @@ def test_a_signal_where_nobody_handles_it_shows_no_traceback(where: str) -> None
 
 LOADED = "import zanon_net.__main__, sys; print(*(m for m in sys.modules if 'zanon' in m))"
 NAMED = """
-from zanon_net.cli import command
-from zanon_net.cli import command
+import importlib, pkgutil, types, zanon_net
+for module in pkgutil.walk_packages(zanon_net.__path__, "zanon_net."):
+    importlib.import_module(module.name)
+public = {name: getattr(zanon_net, name) for name in zanon_net.__all__}
+assert [n for n in public if isinstance(public[n], types.ModuleType)] == ["parse"]
 from zanon_net import *
-import zanon_net
 run, parse.tls_client_hello, zanon_net.errors.ZanonError
 assert set(zanon_net.__all__) <= set(dir(zanon_net))
 assert all(hasattr(zanon_net, name) for name in zanon_net.__all__)
@@ -312,4 +314,5 @@ def test_nothing_is_loaded_before_a_signal_is_heard() -> None:
 
 
 def test_all_that_the_package_names_is_there() -> None:
+    """Also when every submodule is imported, of which only `parse` bears one of these names."""
     subprocess.run([COMMAND[0], "-c", NAMED], check=True)

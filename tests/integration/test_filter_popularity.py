@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support.filter import S, open_sieve, run_filter, sift
 
 from zanon_net._core import ClosedWindow, Sieve
-from zanon_net.cli import command
+from zanon_net.cli import main
 from zanon_net.model import fit
 from zanon_net.popularity import Popularity
 
@@ -176,7 +176,7 @@ def test_no_folder_for_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> 
     source = tmp_path / "rows.csv"
     source.write_bytes(stream(2))
     path = tmp_path / "no" / "p.json"
-    assert command.main(["filter", "--time-unit", "s", "--popularity", str(path), str(source)]) == 1
+    assert main(["filter", "--time-unit", "s", "--popularity", str(path), str(source)]) == 1
     said = capfd.readouterr()
     assert said.out == ""
     assert "make the folder it is to lie in first" in said.err

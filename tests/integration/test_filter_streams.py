@@ -255,7 +255,7 @@ def test_closed_standard_streams() -> None:
 SANITIZED = "address" in os.environ.get("ZANON_SANITIZE", "")
 PEAK = """
 import resource, sys
-from zanon_net.cli.command import main
+from zanon_net.cli import main
 code = main(["filter", *sys.argv[1:]])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
 sys.exit(code)

@@ -34,8 +34,8 @@ from support.packets import (
 )
 
 from zanon_net._core import STAT_INFO
-from zanon_net.cli import command
-from zanon_net.pipeline.diagnostics import hints
+from zanon_net.cli import main
+from zanon_net.pipeline.diagnostics import diagnose
 
 Said = pytest.CaptureFixture[str]
 NAME = wire.HOST
@@ -54,7 +54,7 @@ def save(path: Path, frames: Sequence[Frame], link: int = ETHERNET) -> Path:
 def facts_of(path: Path, said: Said) -> dict[str, Any]:
     """What --json prints."""
     said.readouterr()
-    assert command.main(["inspect", str(path), "--json"]) == 0
+    assert main(["inspect", str(path), "--json"]) == 0
     facts: dict[str, Any] = json.loads(said.readouterr().out)
     return facts
 
@@ -88,7 +88,7 @@ FLOWS: dict[str, tuple[str, Sequence[Frame]]] = {
     "cut": ("truncated", Tcp().handshake().say(hello(NAME)[:60]).close().frames),
     "invalid": ("invalid", Tcp().handshake().say(hello(b"no name!")).frames),
     "two-copies": ("invalid", conflicting().frames),
-    "quic-version": ("unread", Udp(ports=(4000, 443)).send(UNKNOWN_QUIC).frames),
+    "quic-version": ("unsupported", Udp(ports=(4000, 443)).send(UNKNOWN_QUIC).frames),
     "no-name": ("none", Tcp().handshake().say(hello(None)).frames),
     "address": ("none", Tcp(ports=(4000, 80)).handshake().say(request(b"192.0.2.1")).frames),
     "nothing": ("none", Tcp().handshake().close().frames),
@@ -113,7 +113,7 @@ def test_status_of_a_flow(name: str, z: int) -> None:
 def test_each_flow_has_one_status(demo_pcap: Path, capsys: Said) -> None:
     facts = facts_of(demo_pcap, capsys)
     assert sum(facts["status"].values()) == facts["flow"]["records"]
-    assert command.main(["inspect", str(demo_pcap)]) == 0
+    assert main(["inspect", str(demo_pcap)]) == 0
     text = capsys.readouterr().out
     share = f"({facts['status']['status_readable'] / facts['flow']['records']:.1%})"
     assert share in next(line for line in text.splitlines() if "a name was read" in line)
@@ -134,7 +134,7 @@ def test_format_links_tunnels_time_and_drops(tmp_path: Path, capsys: Said) -> No
     assert counted == {"in_llc": 1, "in_wifi": 1, "in_vxlan": 1, "in_vlan": 1}
     assert facts["time_range"]["last_ns"] - facts["time_range"]["first_ns"] == 4 * 10**9
     assert {name: n for name, n in facts["drop"].items() if n} == {"drop_encrypted": 1}
-    assert command.main(["inspect", str(path)]) == 0
+    assert main(["inspect", str(path)]) == 0
     text = " ".join(capsys.readouterr().out.split())
     for expected in (
         "format pcapng",
@@ -176,7 +176,7 @@ def test_hints(reason: str, tmp_path: Path, capsys: Said) -> None:
     count, frames = HINTED[reason]
     found = facts_of(save(tmp_path / "a.pcapng", frames), capsys)["hints"]
     assert [(hint["reason"], hint["count"]) for hint in found] == [(reason, count)]
-    assert command.main(["inspect", str(tmp_path / "a.pcapng")]) == 0
+    assert main(["inspect", str(tmp_path / "a.pcapng")]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert f"hint {count} {found[0]['text']}" in text
 
@@ -207,8 +207,8 @@ def test_nothing_to_act_on(tmp_path: Path, capsys: Said) -> None:
 )
 def test_hints_from_counters(counter: str, reason: str) -> None:
     nothing = {name: 0 for name, _group, _text in STAT_INFO} | {"frames": 1}
-    assert hints(nothing) == []
-    (hint,) = hints(nothing | {counter: 7})
+    assert diagnose(nothing) == []
+    (hint,) = diagnose(nothing | {counter: 7})
     assert (hint.reason, hint.count) == (reason, 7)
 
 
@@ -246,7 +246,7 @@ def test_no_name_and_no_address(tmp_path: Path, capfd: pytest.CaptureFixture[str
     path = tmp_path / "a.pcapng"
     path.write_bytes(b"".join(blocks))
     for more in ([], ["--json"]):
-        assert command.main(["inspect", str(path), *more]) == 0
+        assert main(["inspect", str(path), *more]) == 0
         said = capfd.readouterr()
         assert "warning" in said.err
         assert "ECH" in said.out or "ech" in said.out

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from zanon_net.cli import command
+from zanon_net.cli import main
 from zanon_net.model import exposure_probs, zipf_rates
 from zanon_net.popularity import Popularity, PopularityWindow
 
@@ -26,7 +26,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run_json(capsys: Captured, *arguments: str) -> dict[str, Any]:
-    assert command.main([*arguments, "--json"]) == 0
+    assert main([*arguments, "--json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
@@ -91,7 +91,7 @@ def test_advice_when_nothing_can_be_released(capsys: Captured) -> None:
 
 @pytest.mark.parametrize("command", ["model", "tune"])
 def test_tables(command: str, capsys: Captured) -> None:
-    assert command.main([command, *DEFAULTS]) == 0
+    assert main([command, *DEFAULTS]) == 0
     out = capsys.readouterr().out
     assert "1000 users, 20 names, k = 2" in out
     assert "k-anonymous" in out
@@ -105,7 +105,7 @@ def test_fitted(popularity_file: str, capsys: Captured) -> None:
     between = rows[0]["k_anonymity_fitted"]
     assert between["lower"] <= 0.424691623 <= between["upper"]
     assert between["upper"] - between["lower"] < 0.6
-    assert command.main(["tune", "--popularity", popularity_file, "--target", "0.9"]) == 0
+    assert main(["tune", "--popularity", popularity_file, "--target", "0.9"]) == 0
     out = capsys.readouterr().out
     assert "fitted to 8 windows" in out
     assert "fitted, 95 %" in out
@@ -115,7 +115,7 @@ def test_what_does_not_hold_is_said(popularity_file: str, capsys: Captured) -> N
     data = json.loads(Path(popularity_file).read_text())
     data["windows"][0]["users"] = 2000
     Path(popularity_file).write_text(json.dumps(data))
-    assert command.main(["model", "--popularity", popularity_file]) == 0
+    assert main(["model", "--popularity", popularity_file]) == 0
     assert "but the number of users is not constant" in capsys.readouterr().out
 
 
@@ -124,7 +124,7 @@ def test_what_does_not_hold_is_said(popularity_file: str, capsys: Captured) -> N
 def test_plots(command: str, suffix: str, popularity_file: str) -> None:
     path = Path(f"plot.{suffix}")
     source = ("--popularity", popularity_file) if suffix == "svg" else DEFAULTS
-    assert command.main([command, *source, "--plot", str(path)]) == 0
+    assert main([command, *source, "--plot", str(path)]) == 0
     data = path.read_bytes()
     if suffix == "png":
         assert data.startswith(b"\x89PNG")
@@ -152,7 +152,7 @@ def test_plots(command: str, suffix: str, popularity_file: str) -> None:
     ],
 )
 def test_what_is_refused(arguments: tuple[str, ...], said: str, capsys: Captured) -> None:
-    assert command.main(list(arguments)) == 2
+    assert main(list(arguments)) == 2
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
@@ -160,12 +160,12 @@ def test_what_is_refused(arguments: tuple[str, ...], said: str, capsys: Captured
 
 
 def test_files_that_cannot_be_used(tmp_path: Path, capsys: Captured) -> None:
-    assert command.main(["tune", "--popularity", "missing.json"]) == 1
+    assert main(["tune", "--popularity", "missing.json"]) == 1
     assert "missing.json: No such file" in capsys.readouterr().err
     (tmp_path / "x.json").write_text("{}")
-    assert command.main(["tune", "--popularity", "x.json"]) == 1
+    assert main(["tune", "--popularity", "x.json"]) == 1
     assert "is no popularity file" in capsys.readouterr().err
-    assert command.main(["model", "--plot", "no/such/folder.png"]) == 1
+    assert main(["model", "--plot", "no/such/folder.png"]) == 1
     assert "cannot write" in capsys.readouterr().err
 
 
@@ -177,7 +177,7 @@ def test_files_that_cannot_be_used(tmp_path: Path, capsys: Captured) -> None:
     ],
 )
 def test_without_an_extra_there_is_one_line(missing: str, arguments: list[str], said: str) -> None:
-    code = f"import sys; sys.modules[{missing!r}] = None; from zanon_net.cli.command import main; "
+    code = f"import sys; sys.modules[{missing!r}] = None; from zanon_net.cli import main; "
     done = subprocess.run(
         [sys.executable, "-c", code + f"sys.exit(main({arguments!r}))"],
         capture_output=True,
@@ -190,5 +190,5 @@ def test_without_an_extra_there_is_one_line(missing: str, arguments: list[str], 
 
 
 def test_other_commands_do_not_load_scipy() -> None:
-    code = "import sys, zanon_net.cli.command; sys.exit('scipy' in sys.modules)"
+    code = "import sys, zanon_net.cli.entry; sys.exit('scipy' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -20,7 +20,7 @@ from support.packets import HOUR, MINUTE, NAMED_AFTER_NS, SECOND, START, Tcp, us
 
 from zanon_net import Config, ConfigError, ZParams, ZTable, run
 from zanon_net._core import OUTPUTS, Capture, ClosedWindow, Engine
-from zanon_net.cli import command
+from zanon_net.cli import main
 from zanon_net.model import smallest_z
 from zanon_net.model.observed import observed_stream
 from zanon_net.pipeline.adaptive_z import ZController
@@ -192,7 +192,7 @@ def test_nothing_is_left_after_an_error(tmp_path: Path, capfd: pytest.CaptureFix
     bad = tmp_path / "bad.pcap"
     bad.write_bytes(b"\xd4\xc3\xb2\xa1" + bytes(20) + b"cut")
     arguments = ["run", str(bad), "--out", str(tmp_path / "out"), "--popularity", "p.json"]
-    assert command.main([*arguments[:-1], str(tmp_path / "p.json")]) != 0
+    assert main([*arguments[:-1], str(tmp_path / "p.json")]) != 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.pcap"]
     assert capfd.readouterr().err.count("\n") == 1
 

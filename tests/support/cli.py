@@ -11,7 +11,7 @@ import pytest
 
 import zanon_net
 from support.paths import ROOT
-from zanon_net.cli import command
+from zanon_net.cli import main
 
 DEMO = ROOT / "pcaps" / "demo.pcap"
 TRUTH = DEMO.with_name("demo.truth.jsonl")
@@ -21,7 +21,7 @@ COMMAND = (sys.executable, "-m", "zanon_net")
 Captured = pytest.CaptureFixture[str]
 LIMITING = """
 import os, resource, sys
-from zanon_net.cli import command
+import zanon_net.cli.entry
 octets = int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (octets, octets))
 os.execv(sys.argv[2], sys.argv[2:])
@@ -34,7 +34,7 @@ def limited(octets: int, *command: str) -> list[str]:
 
 
 def run_main(*arguments: object) -> int:
-    return command.main([str(argument) for argument in arguments])
+    return main([str(argument) for argument in arguments])
 
 
 def manifest_of(folder: str) -> dict[str, object]:

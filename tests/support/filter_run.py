@@ -4,7 +4,7 @@
 
 import pytest
 
-from zanon_net.cli.command import main
+from zanon_net.cli import main
 
 Captured = pytest.CaptureFixture[str]
 HEADER = "time,user,attribute\n"

@@ -179,10 +179,25 @@ def test_the_monitor_in_c(c_library: Path, tmp_path: Path, demo_pcap: Path) -> N
     assert (failed.returncode, failed.stderr) == (1, b"standard output: No space left on device\n")
 
 
-def test_numpy_is_imported_only_for_arrays() -> None:
-    code = "import sys, zanon_net, zanon_net.cli.command; print('numpy' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
-    assert found.stdout == "False\n"
+MODULES = """
+import sys
+from zanon_net.cli import main
+assert main(sys.argv[1:]) == 0
+print(*({"numpy", "rich", "scipy", "pyarrow"} & sys.modules.keys()), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["run", "--help"], ["inspect", "DEMO"], ["run", "DEMO", "--out", "o"]]
+)
+def test_large_libraries_are_imported_only_where_they_are_used(
+    arguments: list[str], demo_pcap: Path, tmp_path: Path
+) -> None:
+    """NumPy for arrays, rich on a terminal."""
+    given = [str(demo_pcap) if word == "DEMO" else word for word in arguments]
+    command = [sys.executable, "-c", MODULES, *given]
+    done = subprocess.run(command, capture_output=True, check=True, text=True, cwd=tmp_path)
+    assert done.stderr.splitlines()[-1] == ""
 
 
 @pytest.mark.parametrize("has_runtime", [True, False])

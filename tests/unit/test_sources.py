@@ -19,7 +19,7 @@ from support.snoop_bytes import snoop_header, snoop_record
 from support.waiting import filled
 
 from zanon_net import Config, FormatError, run
-from zanon_net.cli.command import main
+from zanon_net.cli import main
 from zanon_net.config.filter_settings import FilterConfig
 from zanon_net.errors import CaptureError, ConfigError
 from zanon_net.pipeline.inspection import inspect

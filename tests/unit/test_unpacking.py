@@ -235,9 +235,7 @@ def test_through_a_fifo_and_standard_input(name: str, tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     with filled(fifo, packed):
         assert read_file(fifo) == (FRAMES, None)
-    code = (
-        "from zanon_net.cli.command import main; raise SystemExit(main(['inspect', '--json', '-']))"
-    )
+    code = "from zanon_net.cli import main; raise SystemExit(main(['inspect', '--json', '-']))"
     environment = {**os.environ, "PYTHONPATH": str(Path(zanon_net.__file__).parents[1])}
     done = subprocess.run(
         [sys.executable, "-c", code], input=packed, env=environment, capture_output=True, check=True
@@ -251,7 +249,7 @@ def test_through_a_fifo_and_standard_input(name: str, tmp_path: Path) -> None:
 def test_memory_is_bounded(name: str, tmp_path: Path) -> None:
     """Unpacking 300 MB takes little more than unpacking 10 MB does."""
     code = (
-        "import re, sys; from zanon_net.cli.command import main; "
+        "import re, sys; from zanon_net.cli import main; "
         "main(['inspect', '--json', '--max-bytes', '1G', sys.argv[1]]); "
         "status = open('/proc/self/status').read(); "
         "print(re.search(r'VmHWM:\\s+(\\d+)', status)[1], file=sys.stderr)"

@@ -1,7 +1,15 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command `zanon-net`."""
+"""The command `zanon-net`, one module a command."""
 
-from zanon_net.cli.command import cli, main
+from collections.abc import Sequence
 
-__all__ = ["cli", "main"]
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit code. No exception leaves it.
+
+    arguments: those of the command line; None: the process's own.
+    """
+    from zanon_net.cli.entry import run_command_line  # a signal is heard before all that is loaded
+
+    return run_command_line(arguments)

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from zanon_net.cli.messages import EXIT_USAGE
 from zanon_net.config.schema import Setting, rows_of
 
 MESSAGES = "Messages"
@@ -76,6 +77,13 @@ class GroupedCommand(click.Command):
         for title, records in groups.items():
             with formatter.section(title):
                 formatter.write_dl(records)
+
+
+def help_alone(ctx: click.Context) -> None:
+    """Of a group without a command: a usage error with the help as its text."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help(), err=True)
+        ctx.exit(EXIT_USAGE)
 
 
 def run_options() -> list[click.Parameter]:

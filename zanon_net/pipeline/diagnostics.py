@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What to do about what a capture lacks, told from an engine's counters alone."""
+"""What to do about what a capture lacks, known from an engine's counters alone."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ Counters = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Hint:
+class Diagnosis:
     """reason: a word for machines; count: how many frames or flows; text: what, and what to do."""
 
     reason: str
@@ -54,7 +54,7 @@ def _counter(name: str) -> Callable[[Counters], int]:
     return lambda n: n[name]
 
 
-# In the order in which they are told: (reason, how many, what to do about it).
+# In the order of the table: (reason, how many, what to do about it).
 _RULES: list[tuple[str, Callable[[Counters], int], str]] = [
     ("empty", lambda n: int(not n["frames"]), "no packet is in it"),
     (
@@ -149,13 +149,13 @@ _RULES: list[tuple[str, Callable[[Counters], int], str]] = [
 ]
 
 
-def hints(counters: Counters) -> list[Hint]:
+def diagnose(counters: Counters) -> list[Diagnosis]:
     """What is worth acting on, by the counters of an engine (ns, bytes and frames as they are)."""
-    return list(_hints(counters))
+    return list(_diagnoses(counters))
 
 
-def _hints(counters: Counters) -> Iterator[Hint]:
+def _diagnoses(counters: Counters) -> Iterator[Diagnosis]:
     for reason, count, text in _RULES:
-        found = count(counters)
-        if found:
-            yield Hint(reason, found, text)
+        affected = count(counters)
+        if affected:
+            yield Diagnosis(reason, affected, text)

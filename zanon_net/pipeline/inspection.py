@@ -7,14 +7,10 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from zanon_net._core import Engine
-from zanon_net._text import NS_PER_S, iso_time, printable, time_range
+from zanon_net._text import NS_PER_S, iso_time, table, time_range
 from zanon_net.config.settings import Config
-from zanon_net.pipeline.diagnostics import hints
+from zanon_net.pipeline.diagnostics import diagnose
 from zanon_net.pipeline.facts import SourceFacts
 from zanon_net.pipeline.link_types import link_type_name
 from zanon_net.pipeline.reader import Progress, Reader, open_all
@@ -49,20 +45,14 @@ class Inspection:
             "z": self.config.anonymity.z,
             "window_ns": self.config.anonymity.window_ns,
             "decisions": totals.decisions(),
-            "hints": [asdict(hint) for hint in hints(totals.counters)],
+            "hints": [asdict(hint) for hint in diagnose(totals.counters)],
         }
 
-    def print(self, console: Console) -> None:
-        """Prints the facts as a table."""
-        table = Table(box=None, show_header=False, pad_edge=False)
-        table.add_column(no_wrap=True)
-        table.add_column(justify="right", no_wrap=True)
-        table.add_column(overflow="fold")
-        for title, count, text in [*self._about_sources(), *self._about_names()]:
-            table.add_row(Text(title), Text(count), Text(printable(text)))
-        for hint in hints(self.totals.counters):
-            table.add_row(Text("hint"), Text(f"{hint.count:,}"), Text(hint.text))
-        console.print(table)
+    def table(self, width: int = 80) -> str:
+        """The facts as a table for people, of so many columns."""
+        advice = [("hint", f"{hint.count:,}", hint.text) for hint in diagnose(self.totals.counters)]
+        rows = [*self._about_sources(), *self._about_names(), *advice]
+        return table(rows, width, right=(1,))
 
     def _about_sources(self) -> list[tuple[str, str, str]]:
         totals, rows = self.totals, []

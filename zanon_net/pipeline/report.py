@@ -5,14 +5,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from zanon_net._text import print_rows, share, time_span
+from zanon_net._text import share, table, time_span
 from zanon_net.pipeline.facts import Drops
 from zanon_net.pipeline.totals import Totals
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +52,9 @@ class Report:
             "memory_bytes": self.totals.memory_bytes,
         }
 
-    def print_summary(self, console: "Console") -> None:
-        """Prints the summary table, in a handful of lines of counts."""
-        print_rows(console, self._rows())
+    def summary(self, width: int = 80) -> str:
+        """The summary table for people, of so many columns: a handful of lines of counts."""
+        return table(self._rows(), width)
 
     def _rows(self) -> Iterable[tuple[str, str]]:
         totals, counters, speed = self.totals, self.totals.counters, self.speed()

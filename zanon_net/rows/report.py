@@ -4,15 +4,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from zanon_net._core import ROW_FAULTS, Sieve
-from zanon_net._text import print_rows, share, time_range, time_span
+from zanon_net._text import share, table, time_range, time_span
 from zanon_net._version import __version__
 from zanon_net.config.filter_settings import FilterConfig
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 Z_EQUALS_1 = "z = 1: every attribute is released, also one that a single user exposed"
 
@@ -71,7 +68,7 @@ def build_filter_manifest(
     """The manifest of a run of the filter; nothing in it tells how long that took."""
     notes = [Z_EQUALS_1] if config.z == 1 else []
     notes += [f"column {column!r} is not anonymized" for column in config.passed]
-    table = totals.table
+    counts = totals.table
     return {
         "name": "zanon-net filter",
         "version": __version__,
@@ -88,12 +85,12 @@ def build_filter_manifest(
             "times_without_offset": totals.rows["without_offset"],
         },
         "decisions": {
-            "observations": table["observations"],
-            "released": table["released"],
-            "suppressed": {name: table[name] for name in SUPPRESSED},
-            "late": table["late"],
-            "clock_jumps": table["clock_jumps"],
-            "evicted": table["evicted"],
+            "observations": counts["observations"],
+            "released": counts["released"],
+            "suppressed": {name: counts[name] for name in SUPPRESSED},
+            "late": counts["late"],
+            "clock_jumps": counts["clock_jumps"],
+            "evicted": counts["evicted"],
         },
     }
 
@@ -135,23 +132,23 @@ class FilterReport:
             "memory_bytes": self.totals.memory_bytes,
         }
 
-    def print_summary(self, console: "Console") -> None:
-        """Prints the summary table, in a handful of lines of counts."""
-        print_rows(console, self._lines())
+    def summary(self, width: int = 80) -> str:
+        """The summary table for people, of so many columns: a handful of lines of counts."""
+        return table(self._lines(), width)
 
     def _lines(self) -> Iterable[tuple[str, str]]:
-        totals, table, speed = self.totals, self.totals.table, self.speed()
+        totals, counts, speed = self.totals, self.totals.table, self.speed()
         yield "rows", f"{totals.rows['rows']:,} read, {totals.rows['written']:,} written"
         for name, text in ROW_FAULTS.items():
             if totals.rows[name]:
                 yield "dropped", f"{totals.rows[name]:,}  {text}"
-        yield "released", share(table["released"], table["observations"])
+        yield "released", share(counts["released"], counts["observations"])
         for name, text in SUPPRESSED.items():
-            if table[name]:
-                yield "suppressed", f"{table[name]:,}  {text}"
+            if counts[name]:
+                yield "suppressed", f"{counts[name]:,}  {text}"
         for name, text in (("late", "out of order"), ("clock_jumps", "times the clock was reset")):
-            if table[name]:
-                yield "time", f"{table[name]:,}  {text}"
+            if counts[name]:
+                yield "time", f"{counts[name]:,}  {text}"
         if totals.time_range_ns is not None:
             yield "time span", time_span(totals.time_range_ns)
         memory = f"{totals.memory_bytes / 2**20:,.0f} MiB"

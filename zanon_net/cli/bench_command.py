@@ -10,16 +10,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from zanon_net.bench.machine import describe_machine
 from zanon_net.bench.measure import Measured, measure
 from zanon_net.config.parse import parse_size, reject
 from zanon_net.system.file_errors import explained
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 TRAFFIC = {
     "isp": "browsing: TLS, QUIC, DNS, HTTP",
@@ -71,8 +72,10 @@ class Result:
             "samples": found.samples,
         }
 
-    def print(self, console: Console) -> None:
+    def print(self, console: "Console") -> None:
         """For people."""
+        from rich.table import Table
+
         found = self.measured
         table = Table(box=None, pad_edge=False)
         for column in ("stage", "time", "ns a packet", "M packets/s", "Gbit/s"):
@@ -141,6 +144,8 @@ def bench_command(traffic: Sequence[str], octets: str, repeat: int, as_json: boo
     reading the file, decoding packets, the flow table, reading names, Crypto-PAn, z-anonymity, and
     writing.
     """
+    from rich.console import Console
+
     size = parse_size("--bytes", octets)
     if size < BYTES_MIN:
         reject("--bytes", "must be at least 1M")

@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The command itself: its commands, and how a run of one begins and ends."""
+
+import io
+import logging
+import os
+import resource
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+
+import click
+
+from zanon_net._version import __version__
+from zanon_net.cli.bench_command import bench_command
+from zanon_net.cli.config_command import config_command
+from zanon_net.cli.filter_command import filter_command
+from zanon_net.cli.inspect_command import inspect_command
+from zanon_net.cli.key_command import key_command
+from zanon_net.cli.messages import COMMAND, LogHandler, explain, flush_stdout
+from zanon_net.cli.model_command import model_command
+from zanon_net.cli.options import EPILOG, HELP_OPTIONS, help_alone
+from zanon_net.cli.run_command import run_command
+from zanon_net.cli.tune_command import tune_command
+from zanon_net.pipeline.privileges import forbid_core_dumps
+from zanon_net.system.streams import ClosedStdout
+
+DEBUG_VARIABLE = "ZANON_DEBUG"
+
+_LOG = logging.getLogger("zanon_net")
+
+
+@click.group(context_settings=HELP_OPTIONS, invoke_without_command=True, epilog=EPILOG)
+@click.version_option(__version__, prog_name=COMMAND, message="%(prog)s %(version)s")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Turn network traffic into flow logs in which every name is shared by at least z users."""
+    help_alone(ctx)
+
+
+for _command in (
+    run_command,
+    filter_command,
+    key_command,
+    config_command,
+    inspect_command,
+    model_command,
+    tune_command,
+    bench_command,
+):
+    cli.add_command(_command)
+
+
+def _harden() -> None:
+    """No core dump, and as many files as the system lets us open."""
+    forbid_core_dumps()
+    with suppress(OSError, ValueError):  # a run may have more sources than the usual 1024 files
+        _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def run_command_line(arguments: Sequence[str] | None) -> int:
+    """Runs the command as `zanon_net.cli.main` does."""
+    _harden()
+    sys.stdout = sys.stdout or ClosedStdout()  # none when it was closed before
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what a locale cannot show is no error
+        sys.stdout.reconfigure(errors="backslashreplace")  # as of standard error
+    handler, level = LogHandler(), _LOG.level
+    _LOG.addHandler(handler)
+    failed = False
+    try:
+        # Not cli.main(): it prints and exits by itself on some errors.
+        with cli.make_context(
+            COMMAND, list(sys.argv[1:] if arguments is None else arguments)
+        ) as ctx:
+            code = cli.invoke(ctx)
+    except click.exceptions.Exit as wish:
+        code = wish.exit_code
+    except BaseException as error:
+        if os.environ.get(DEBUG_VARIABLE) == "1":
+            traceback.print_exc()
+        code, failed = explain(error), True
+    finally:
+        _LOG.removeHandler(handler)
+        _LOG.setLevel(level)
+    return flush_stdout(failed) or int(code or 0)

@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What the command prints for people and machines, and the exit codes of errors.
+
+stdout is data, stderr is for people; exit 0, 1 operational, 2 usage.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import click
+
+from zanon_net._text import printable, terminal_width
+from zanon_net.errors import CapacityError, ConfigError, ZanonError
+from zanon_net.pipeline.manifest import manifest_bytes
+from zanon_net.system.file_errors import NO_ROOM, explanation
+
+COMMAND = "zanon-net"
+EXIT_OPERATIONAL, EXIT_USAGE = 1, 2
+
+
+def say(text: str) -> None:
+    """Prints one line on standard error, whatever is in `text`."""
+    line = printable(" ".join(text.split()))
+    heard_or_not(lambda: click.echo(f"{COMMAND}: {line}", err=True))
+
+
+def heard_or_not(tell: Callable[[], None]) -> None:
+    """Calls what writes to standard error. A reader that went away ends no run."""
+    try:
+        tell()
+    except (OSError, SystemExit):  # rich turns a reader that went away into the latter
+        with suppress(OSError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 2)
+            os.close(nowhere)
+
+
+def warn(text: str) -> None:
+    """Prints a warning."""
+    say(f"warning: {text}")
+
+
+def print_manifest(manifest: Mapping[str, Any], speed: Mapping[str, float], *, err: bool) -> None:
+    """Prints a manifest with what the run took. Raises ZanonError when it has nowhere to go."""
+    if err and sys.stderr is None:  # nobody hears why, but who asked for it does not have it
+        raise ZanonError("standard error is closed")
+    text = manifest_bytes({**manifest, "performance": speed}).decode("ascii")
+    click.echo(text, nl=False, err=err)
+
+
+def print_table(table: Callable[[int], str]) -> None:
+    """Prints what `table` makes for the terminal's width on standard error."""
+    heard_or_not(lambda: click.echo(table(terminal_width()), nl=False, err=True))
+
+
+class LogHandler(logging.Handler):
+    """Writes records like every other message of the command."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes one record."""
+        say(record.getMessage())
+
+
+def explain(error: BaseException) -> int:
+    """Says in one line what went wrong; returns the exit code. Never prints what was read."""
+    match error:
+        case BrokenPipeError() | SystemExit():  # rich turns the one into the other
+            pass  # whoever read our output has gone; there is nobody to tell
+        case click.UsageError():
+            path = error.ctx.command_path if error.ctx else COMMAND
+            say(f"{error.format_message().removesuffix('.')} (see '{path} --help')")
+            return EXIT_USAGE
+        case ConfigError():
+            say(str(error))
+            return EXIT_USAGE
+        case KeyboardInterrupt():
+            say("interrupted; only files that are whole are left")
+        case MemoryError() | CapacityError():
+            say(str(error) or "out of memory")
+        case ZanonError():
+            say(str(error))
+        case OSError(filename=None) if error.errno in NO_ROOM:  # files have their own errors
+            say(explanation("write", "standard output", error))
+        case OSError():
+            problem = error.strerror or "input or output error"
+            say(f"{error.filename}: {problem}" if error.filename else problem)
+        case _:
+            say(f"internal error: {type(error).__name__}; please report it")
+    return EXIT_OPERATIONAL
+
+
+def flush_stdout(failed: bool) -> int:
+    """Empties the buffer of stdout while an error can be printed; 1 where it cannot be written.
+
+    failed: the command failed already, perhaps by that very error: the buffer keeps what it has.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        code = EXIT_OPERATIONAL if failed else explain(error)
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return code
+    return 0

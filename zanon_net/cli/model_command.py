@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""`zanon-net model`: what a z gives and what it costs."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from zanon_net.cli.configure import naming_options
+from zanon_net.cli.options import GroupedCommand, GroupedOption
+from zanon_net.cli.scenario import (
+    OPTIONS,
+    about,
+    cells,
+    new_table,
+    print_about,
+    print_json,
+    question_options,
+    scenario_of,
+    scenario_options,
+    spread,
+)
+from zanon_net.config.parse import format_duration, parse_duration
+from zanon_net.errors import ConfigError
+
+if TYPE_CHECKING:
+    from zanon_net.model.scenario import Row, Scenario
+
+PLOT_POINTS = 60
+MODEL_EPILOG = """\b
+DURATION is a number and a unit: 500ms, 90s, 10m, 1h, 1d.
+
+\b
+Examples:
+  zanon-net model --users 5000 --attributes 20000 --rate 0.3 --z 20 --z 100
+  zanon-net model --popularity popularity.json --plot model.html
+"""
+
+
+def _model_options() -> list[click.Parameter]:
+    z = GroupedOption(
+        ["--z", "thresholds"],
+        group="Question",
+        multiple=True,
+        type=int,
+        metavar="N",
+        help="A z to look at; repeatable. [default: a dozen up to all users]",
+    )
+    window = "The window. [default: that of --popularity, or 1h]"
+    return [*scenario_options(), z, *question_options(window)]
+
+
+@click.command("model", cls=GroupedCommand, params=_model_options(), epilog=MODEL_EPILOG)
+@naming_options(OPTIONS)
+def model_command(
+    thresholds: Sequence[int],
+    windows: Sequence[str],
+    as_json: bool,
+    plot: str | None,
+    **options: Any,
+) -> int:
+    """Show what a z gives and what it costs.
+
+    A row for each z: the chance that a user's released names are also those of k - 1 others, the
+    share of exposures that is released, and the information kept and lost, in nats.
+    """
+    from zanon_net.model import charts
+
+    target = None if plot is None else charts.check_path(plot)
+    scenario, default_ns = scenario_of(options)
+    if len(windows) > 1:
+        raise ConfigError("--window: give one; 'zanon-net tune' takes several")
+    window_ns = parse_duration("--window", windows[0]) if windows else default_ns
+    rows = [scenario.row(window_ns, z) for z in thresholds or spread(scenario.users, 12)]
+    if target is not None:
+        _plot_model(target, scenario, window_ns)
+    if as_json:
+        print_json({**scenario.to_dict(), "rows": [row.to_dict() for row in rows]})
+    else:
+        _print_model(scenario, rows)
+    return 0
+
+
+def _print_model(scenario: "Scenario", rows: "Sequence[Row]") -> None:
+    from rich.console import Console
+
+    console = Console()
+    print_about(console, scenario)
+    fitted = ["fitted, 95 %"] if scenario.fit is not None else []
+    table = new_table(["z", "window", "k-anonymous", *fitted, "released", "nats kept", "nats lost"])
+    for row in rows:
+        table.add_row(str(row.z), format_duration(row.window_ns), *cells(row))
+    console.print(table)
+
+
+def _plot_model(path: Any, scenario: "Scenario", window_ns: int) -> None:
+    from zanon_net.model.charts import Line, Panel, draw
+
+    rows = [scenario.row(window_ns, z) for z in spread(scenario.users, PLOT_POINTS)]
+    z = [row.z for row in rows]
+    bands = [row.fitted or row.bounds for row in rows]
+    band = [one.lower for one in bands], [one.upper for one in bands]
+    alike = Line("k-anonymous", z, [row.bounds.estimate for row in rows], band=band)
+    costs = [
+        Line("exposures released", z, [row.released for row in rows]),
+        Line("information kept", z, [row.kept for row in rows]),
+    ]
+    x = "z (users)"
+    panels = [
+        Panel("k-anonymity", x, "probability", [alike], x_log=True, y_range=(0, 1.02)),
+        Panel("what is left", x, "share", costs, x_log=True, y_range=(0, None)),
+    ]
+    draw(path, f"{about(scenario)}, window {format_duration(window_ns)}", panels)

@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""`zanon-net run`: captures or live traffic into anonymized flow logs."""
+
+import logging
+from typing import Any
+
+import click
+
+from zanon_net.cli.configure import configure, naming_origins
+from zanon_net.cli.messages import EXIT_OPERATIONAL, print_manifest, print_table, say, warn
+from zanon_net.cli.options import RUN_EPILOG, GroupedCommand, run_options
+from zanon_net.cli.terminal import progress_bar, status_table
+from zanon_net.pipeline.report import Report
+from zanon_net.pipeline.runner import run
+from zanon_net.system.signals import Interruption
+
+_log = logging.getLogger("zanon_net")
+
+
+@click.command("run", cls=GroupedCommand, params=run_options(), epilog=RUN_EPILOG)
+def run_command(
+    source: tuple[str, ...],
+    out: str | None,
+    config_file: str | None,
+    as_json: bool,
+    quiet: bool,
+    verbose: bool,
+    **options: Any,
+) -> int:
+    """Turn captures or live traffic into anonymized flow logs.
+
+    SOURCE is a pcap, pcapng or snoop file, also compressed (.gz .zst .xz .lz4 .bz2), a folder of
+    them, or - for standard input. Several are read as one stream, in the order of their
+    first packets' times. Or it is one or more network interfaces, read until SIGINT or SIGTERM.
+    """
+    if quiet and verbose:
+        raise click.UsageError("choose one of -q and -v")
+    _log.setLevel(logging.INFO if verbose else logging.WARNING)
+    config = configure(config_file, options)
+    has_status = config.live.status is not None
+    with (
+        Interruption(rotates=True) as interruption,
+        progress_bar(quiet or has_status) as progress,
+        status_table(has_status) as show_status,
+        naming_origins(config_file, options),
+    ):
+        report = run(
+            source,
+            config,
+            out=out,
+            progress=progress,
+            status=show_status,
+            interruption=interruption,
+            started=None if quiet or as_json else _say_memory,
+        )
+    for warning in report.warnings:
+        warn(f"{warning}; what comes before that is in the output")
+    _finish(report, as_json, quiet)
+    if report.interrupted:
+        say("interrupted: what had been read is complete")
+        return EXIT_OPERATIONAL
+    return 0
+
+
+def _say_memory(flows: int, memory_bytes: int) -> None:
+    say(f"the flow table holds up to {flows:,} flows, in up to {memory_bytes:,} bytes of memory")
+
+
+def _finish(report: Report, as_json: bool, quiet: bool) -> None:
+    if as_json:
+        print_manifest(report.manifest, report.speed(), err=report.out is None)
+    elif not quiet:
+        print_table(report.summary)

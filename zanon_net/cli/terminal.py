@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What moves on a terminal: a progress bar, and the status of a live run."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from zanon_net.cli.messages import heard_or_not, say
+from zanon_net.pipeline.reader import Progress
+from zanon_net.pipeline.status import Status
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def _terminal() -> "Console | None":
+    """A console for the terminal that standard error is; None where it is none."""
+    if not os.isatty(2):  # rich can be told that a pipe is one
+        return None
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    return console if console.is_terminal else None
+
+
+@contextmanager
+def progress_bar(quiet: bool) -> Iterator[Progress | None]:
+    """A bar on stderr where a person looks at it; None elsewhere."""
+    console = None if quiet else _terminal()
+    if console is None:
+        yield None
+        return
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        BarColumn(),
+        DownloadColumn(),
+        TextColumn("{task.fields[rate]:,.0f} packets/s"),
+        TimeRemainingColumn(),
+    )
+    bar = Bar(*columns, console=console, transient=True)
+    task = bar.add_task("", total=None, rate=0.0)
+
+    def show(bytes_read: int, bytes_total: int, packets: int) -> None:
+        rate = packets / max(bar.tasks[0].elapsed or 0.0, 1e-9)
+        bar.update(task, completed=bytes_read, total=bytes_total or None, rate=rate)
+
+    heard_or_not(bar.start)
+    try:
+        yield show
+    finally:
+        heard_or_not(bar.stop)
+
+
+@contextmanager
+def status_table(wanted: bool) -> Iterator[Callable[[Status], None]]:
+    """Prints a status: a table that changes where a person looks at it; elsewhere a line."""
+    console = _terminal() if wanted else None
+    if console is None:
+        yield lambda status: say(f"status: {status.line()}")
+        return
+    from rich.live import Live
+    from rich.table import Table
+
+    def table(status: Status) -> Table:
+        grid = Table.grid(padding=(0, 2))
+        for row in status.rows():
+            grid.add_row(*row)
+        return grid
+
+    live = Live(console=console, auto_refresh=False, transient=True)
+    heard_or_not(live.start)
+    try:
+        yield lambda status: heard_or_not(lambda: live.update(table(status), refresh=True))
+    finally:
+        heard_or_not(live.stop)

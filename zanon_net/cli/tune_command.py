@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""`zanon-net tune`: the smallest z that reaches a target."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from zanon_net.cli.configure import naming_options
+from zanon_net.cli.options import GroupedCommand, GroupedOption
+from zanon_net.cli.scenario import (
+    OPTIONS,
+    about,
+    cells,
+    new_table,
+    print_about,
+    print_json,
+    question_options,
+    scenario_of,
+    scenario_options,
+)
+from zanon_net.config.parse import format_duration, parse_duration
+
+if TYPE_CHECKING:
+    from zanon_net.model.scenario import Choice, Scenario
+
+TARGET = 0.95
+TUNE_EPILOG = """\b
+DURATION is a number and a unit: 500ms, 90s, 10m, 1h, 1d.
+
+\b
+Examples:
+  zanon-net tune --popularity popularity.json --target 0.99
+  zanon-net tune --users 5000 --attributes 20000 --rate 0.3 --window 1h --window 6h --periods 24
+"""
+
+
+def _tune_options() -> list[click.Parameter]:
+    target = GroupedOption(
+        ["--target"],
+        group="Question",
+        type=float,
+        default=TARGET,
+        metavar="P",
+        help=f"Probability that k - 1 others share a user's released names. [default: {TARGET}]",
+    )
+    windows = "A window to find z for; repeatable. [default: that of --popularity, or 1h]"
+    return [*scenario_options(), target, *question_options(windows)]
+
+
+@click.command("tune", cls=GroupedCommand, params=_tune_options(), epilog=TUNE_EPILOG)
+@naming_options(OPTIONS)
+def tune_command(
+    target: float, windows: Sequence[str], as_json: bool, plot: str | None, **options: Any
+) -> int:
+    """Find the smallest z that reaches a target.
+
+    The target is the chance that a user's released names are also those of k - 1 others. Every z
+    from "stable" on reaches it; "first" is the smallest that does, but a larger one may miss it.
+    """
+    from zanon_net.model import charts
+    from zanon_net.model.scenario import Choice
+
+    path = None if plot is None else charts.check_path(plot)
+    scenario, default_ns = scenario_of(options)
+    lengths = [parse_duration("--window", text) for text in windows] or [default_ns]
+    choices = [Choice.of(scenario, window_ns, target) for window_ns in lengths]
+    if path is not None:
+        _plot_tune(path, scenario, choices)
+    if as_json:
+        chosen = [choice.to_dict() for choice in choices]
+        print_json({**scenario.to_dict(), "target": target, "windows": chosen})
+    else:
+        _print_tune(scenario, choices)
+    return 0
+
+
+def _print_tune(scenario: "Scenario", choices: "Sequence[Choice]") -> None:
+    from rich.console import Console
+
+    console = Console()
+    print_about(console, scenario)
+    fitted = ["fitted, 95 %"] if scenario.fit is not None else []
+    columns = ["window", "", "z", "k-anonymous", *fitted, "released", "nats kept", "nats lost"]
+    table = new_table(columns)
+    for choice in choices:
+        for name, row in (("first", choice.first), ("stable", choice.stable)):
+            table.add_row(format_duration(row.window_ns), name, str(row.z), *cells(row))
+    console.print(table)
+    for choice in choices:
+        console.print(choice.advice, highlight=False, soft_wrap=True)
+
+
+def _plot_tune(path: Any, scenario: "Scenario", choices: "Sequence[Choice]") -> None:
+    from zanon_net.model.charts import Line, Panel, draw
+    from zanon_net.model.scenario import NS_PER_HOUR
+
+    ordered = sorted(choices, key=lambda choice: choice.stable.window_ns)
+    hours = [choice.stable.window_ns / NS_PER_HOUR for choice in ordered]
+    lines = [
+        Line("first", hours, [choice.first.z for choice in ordered], marked=True),
+        Line("stable", hours, [choice.stable.z for choice in ordered], marked=True),
+    ]
+    left = [
+        Line("exposures released", hours, [one.stable.released for one in ordered], marked=True),
+        Line("information kept", hours, [one.stable.kept for one in ordered], marked=True),
+    ]
+    target = ordered[0].target
+    panels = [
+        Panel(f"smallest z for {target:.4g}", "window (hours)", "z (users)", lines),
+        Panel("what is left at the stable z", "window (hours)", "share", left, y_range=(0, None)),
+    ]
+    draw(path, about(scenario), panels)
