@@ -3,6 +3,8 @@
 """What documents name is there: files and headings that they link to, and options of commands."""
 
 import re
+import subprocess
+import sys
 from itertools import count
 from pathlib import Path
 
@@ -70,6 +72,14 @@ def test_the_index_has_every_page_once() -> None:
 
 def test_every_page_is_of_one_kind() -> None:
     assert {page.parent.relative_to(INDEX.parent).as_posix() for page in PAGES} <= set(KINDS)
+
+
+def test_the_picture_of_the_floors_is_drawn_from_these_sources() -> None:
+    script = ROOT / "scripts" / "draw_floors.py"
+    done = subprocess.run(
+        [sys.executable, script, "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def options(command: click.Command) -> set[str]:
