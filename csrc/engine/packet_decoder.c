@@ -52,8 +52,8 @@ static zn_stat take_fragment(zn_packet_decoder *in, int64_t t_ns, zn_fragment *f
     uint32_t seen = p->encapsulations;
     zn_stat why = ZN_STAT_FRAGMENTS;
     for (unsigned n = 0; n < NESTED_MAX && why == ZN_STAT_FRAGMENTS; n++) {
-        zn_segment fragment = {datagram_id(in, f, p), t_ns,     f->offset, f->bytes,
-                               f->protocol,           !f->more, f->v6};
+        zn_datagram_fragment fragment = {datagram_id(in, f, p), t_ns,     f->offset, f->bytes,
+                                         f->protocol,           !f->more, f->v6};
         zn_datagram whole;
         if (!zn_defrag_add(in->defrag, &fragment, &whole))
             return ZN_STAT_FRAGMENTS;

@@ -7,11 +7,11 @@
  * An unreadable header ends the packet with a counter. A readable one whose data was cut off by the
  * snapshot length does not: lengths come from the headers, and the payload is what is there of it.
  *
- * What most frames are is decoded at one go by packet_usual.h, with the same result; and so is what
- * most IP packets are, wherever peeling comes to one.
+ * Most frames are decoded at one go by packet/decode_fast.h, with the same result; and so are most
+ * IP packets, wherever peeling comes to one.
  *
- * Behind a UDP port that a tunnel uses may be something else. Until an IP header was read in there,
- * what does not fit makes the packet the plain datagram again.
+ * A UDP port of a tunnel may carry another protocol. Until an IP header was read in there, bytes
+ * that do not fit make the packet the plain datagram again.
  */
 #include "packet/decode.h"
 
@@ -20,45 +20,6 @@
 #define HEADERS_MAX 16u
 #define TCP_HEADER_BYTES 20u
 #define UDP_HEADER_BYTES 8u
-
-void zn_layers_narrow(zn_layers *l, uint32_t n)
-{
-    uint32_t wire = zn_layers_wire(l);
-    size_t left = zn_cursor_left(&l->c);
-    if (n > wire)
-        n = wire;
-    if (n < left) {
-        l->c = zn_cursor_sub(&l->c, n);
-        l->missing = 0;
-    } else {
-        l->missing = n - (uint32_t)left;
-        l->c.whole |= l->missing == 0 && zn_cursor_ok(&l->c);
-    }
-}
-
-bool zn_layers_looks_like_ip(const zn_layers *l)
-{
-    zn_cursor c = l->c;
-    uint32_t wire = zn_layers_wire(l);
-    uint8_t first = zn_cursor_u8(&c);
-    uint16_t length;
-    zn_cursor_skip(&c, first >> 4 == 6 ? 3 : 1);
-    length = zn_cursor_be16(&c);
-    if (!zn_cursor_ok(&c))
-        return false;
-    if (first >> 4 == 6)
-        return length + 40u <= wire;
-    return first >> 4 == 4 && (first & 0x0f) >= 5 && length >= (first & 0x0fu) * 4u &&
-           length <= wire;
-}
-
-bool zn_layers_nest(zn_layers *l)
-{
-    if (l->tunnel_count == ZN_TUNNELS_MAX)
-        return false;
-    l->tunnels[l->tunnel_count++] = (zn_tunnel){{l->ip.src, l->ip.dst}};
-    return true;
-}
 
 /* One of a datagram's ports is a tunnel's. */
 static bool may_be_tunnel(zn_cursor udp)
@@ -135,7 +96,7 @@ static bool is_no_tunnel(zn_stat why)
            why == ZN_STAT_DROP_LINK_TRUNCATED;
 }
 
-/* The IP packet that comes next is a usual one, and *out is what it carries. */
+/* Decodes the next IP packet at one go. False, and nothing happened: it is none of that kind. */
 static bool take_fast(zn_layers *l, const zn_bucket_key *key, zn_packet *out)
 {
     zn_cursor c = l->c;
@@ -151,7 +112,7 @@ static bool take_fast(zn_layers *l, const zn_bucket_key *key, zn_packet *out)
     return true;
 }
 
-/* Peels until the transport header, or whatever else ends the row; *taken: *out has it already. */
+/* Peels up to the transport header, or to where the row ends; *taken: *out has it already. */
 static zn_stat peel_all(zn_layers *l, const zn_bucket_key *key, zn_packet *out, bool *taken)
 {
     zn_stat why = ZN_STAT_COUNT;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What most frames are, decoded at one go and in line: an Ethernet header with at most one VLAN
+ * Decodes most frames at one go and in line: an Ethernet header with at most one VLAN
  * tag, IPv4 without options or IPv6 without extension headers, no fragment, and TCP, or UDP between
  * ports that no tunnel uses.
  */
@@ -11,7 +11,7 @@
 #include "packet/layers.h"
 #include "packet/tuple.h"
 
-/* What is decoded: captured bytes of one frame and how many there were on the wire. */
+/* The input: captured bytes of one frame and how many there were on the wire. */
 typedef struct zn_packet_input {
     zn_span bytes;
     uint32_t wire;
@@ -33,7 +33,7 @@ typedef struct zn_packet_input {
 #define ZN_FAST_V4_START 0x45       /* version 4, a header without options */
 #define ZN_FAST_V4_FRAGMENT 0x3fffu /* more fragments, or an offset */
 
-/* TCP's header and what is behind it, of a segment that had `wire` bytes; false: there is none. */
+/* TCP's header and payload, of a segment that had `wire` bytes; false: there is none. */
 static inline bool zn_decode_fast_tcp(zn_span segment, uint32_t wire, zn_packet *out)
 {
     uint32_t header;
@@ -79,7 +79,7 @@ static inline bool zn_decode_fast_udp(zn_span datagram, uint32_t wire, zn_packet
     return true;
 }
 
-/* What an IP packet carries: `wire` bytes, of which `payload` are there. */
+/* The transport header and payload of an IP packet: `wire` bytes, of which `payload` are there. */
 static inline bool zn_decode_fast_transport(zn_span payload, uint8_t protocol, uint32_t wire,
                                             zn_packet *out)
 {

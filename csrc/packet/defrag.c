@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each datagram has its place for the longest there can be, so that a piece is copied once, to
+ * Each datagram has its place for the longest there can be, so that a fragment is copied once, to
  * where it belongs; only what is touched takes memory. What is known of it is a list of ranges that
  * neither touch nor overlap, in order. A datagram is whole when one range from 0 to its end is
  * left.
@@ -21,14 +21,15 @@ typedef struct range {
 /* A datagram that is not whole. */
 typedef struct parts {
     uint32_t link; /* the slab's, while free; in its bucket's chain, or in the list of those out */
-    uint32_t older, newer; /* in the order of their first pieces */
+    uint32_t older, newer; /* in the order of their first fragments */
     uint32_t fragments;    /* how many it swallowed */
     zn_id id;
-    int64_t t_ns; /* of its first piece */
+    int64_t t_ns; /* of its first fragment */
     uint32_t kind;
     uint32_t end; /* 0: not known */
     uint32_t ranges;
-    zn_stat spoilt; /* the counter of its pieces; ZN_STAT_COUNT: they may still make a datagram */
+    zn_stat
+        spoilt; /* the counter of its fragments; ZN_STAT_COUNT: they may still make a datagram */
     range known[ZN_DEFRAG_RANGES];
 } parts;
 
@@ -105,7 +106,7 @@ static void unlink_entry(zn_defrag *d, uint32_t entry)
         d->newest = p->older;
 }
 
-/* Gives up on a datagram: its pieces are counted as `why`, or as spoilt. */
+/* Gives up on a datagram: its fragments are counted as `why`, or as spoilt. */
 static void give_up(zn_defrag *d, uint32_t entry, zn_stat why)
 {
     const parts *p = at(d, entry);
@@ -114,7 +115,7 @@ static void give_up(zn_defrag *d, uint32_t entry, zn_stat why)
     zn_slab_give(&d->slab, entry);
 }
 
-static uint32_t find(zn_defrag *d, const zn_segment *fragment)
+static uint32_t find(zn_defrag *d, const zn_datagram_fragment *fragment)
 {
     uint32_t entry = *bucket_of(d, fragment->datagram);
     while (entry != 0 && !zn_id_equal(at(d, entry)->id, fragment->datagram))
@@ -125,7 +126,7 @@ static uint32_t find(zn_defrag *d, const zn_segment *fragment)
     return 0;
 }
 
-static uint32_t open_entry(zn_defrag *d, const zn_segment *fragment)
+static uint32_t open_entry(zn_defrag *d, const zn_datagram_fragment *fragment)
 {
     uint32_t entry = zn_slab_take(&d->slab);
     uint32_t *bucket = bucket_of(d, fragment->datagram);
@@ -153,7 +154,8 @@ static uint32_t open_entry(zn_defrag *d, const zn_segment *fragment)
 
 /* The bytes of [from, to) that are known already say the same, and `*fresh` of them are not
  * known. */
-static bool agrees(const parts *p, const uint8_t *have, const zn_segment *fragment, uint32_t *fresh)
+static bool agrees(const parts *p, const uint8_t *have, const zn_datagram_fragment *fragment,
+                   uint32_t *fresh)
 {
     uint32_t from = fragment->offset, to = from + (uint32_t)fragment->bytes.n;
     *fresh = to - from;
@@ -173,26 +175,26 @@ static bool agrees(const parts *p, const uint8_t *have, const zn_segment *fragme
 static bool add_range(parts *p, uint32_t from, uint32_t to)
 {
     range merged = {from, to};
-    uint32_t first = 0, behind, kept;
+    uint32_t first = 0, after, kept;
     while (first < p->ranges && p->known[first].to < from)
         first++;
-    for (behind = first; behind < p->ranges && p->known[behind].from <= to; behind++) {
-        if (p->known[behind].from < merged.from)
-            merged.from = p->known[behind].from;
-        if (p->known[behind].to > merged.to)
-            merged.to = p->known[behind].to;
+    for (after = first; after < p->ranges && p->known[after].from <= to; after++) {
+        if (p->known[after].from < merged.from)
+            merged.from = p->known[after].from;
+        if (p->known[after].to > merged.to)
+            merged.to = p->known[after].to;
     }
-    kept = p->ranges - behind;
+    kept = p->ranges - after;
     if (first + 1 + kept > ZN_DEFRAG_RANGES)
         return false;
-    memmove(&p->known[first + 1], &p->known[behind], kept * sizeof p->known[0]);
+    memmove(&p->known[first + 1], &p->known[after], kept * sizeof p->known[0]);
     p->known[first] = merged;
     p->ranges = first + 1 + kept;
     return true;
 }
 
-/* The piece and the datagram's end can both be true. */
-static bool fits_end(const parts *p, const zn_segment *fragment)
+/* The fragment and the datagram's end can both be true. */
+static bool fits_end(const parts *p, const zn_datagram_fragment *fragment)
 {
     uint32_t to = fragment->offset + (uint32_t)fragment->bytes.n;
     if (p->end != 0)
@@ -201,14 +203,14 @@ static bool fits_end(const parts *p, const zn_segment *fragment)
 }
 
 /* The start of the datagram is known, and was said to be of another kind. */
-static bool is_other_kind(const parts *p, const zn_segment *fragment)
+static bool is_other_kind(const parts *p, const zn_datagram_fragment *fragment)
 {
     return fragment->offset == 0 && p->ranges != 0 && p->known[0].from == 0 &&
            p->kind != fragment->kind;
 }
 
-/* Puts a piece in its place: ZN_STAT_COUNT, or why it spoils the datagram. */
-static zn_stat place(parts *p, uint8_t *have, const zn_segment *fragment)
+/* Puts a fragment in its place: ZN_STAT_COUNT, or why it spoils the datagram. */
+static zn_stat place(parts *p, uint8_t *have, const zn_datagram_fragment *fragment)
 {
     uint32_t n = (uint32_t)fragment->bytes.n, fresh;
     if (!fits_end(p, fragment) || is_other_kind(p, fragment) ||
@@ -225,7 +227,7 @@ static zn_stat place(parts *p, uint8_t *have, const zn_segment *fragment)
     return ZN_STAT_COUNT;
 }
 
-bool zn_defrag_add(zn_defrag *d, const zn_segment *fragment, zn_datagram *out)
+bool zn_defrag_add(zn_defrag *d, const zn_datagram_fragment *fragment, zn_datagram *out)
 {
     uint32_t entry;
     parts *p;
@@ -293,7 +295,7 @@ static const char *check_entry(const parts *p)
             return "two ranges of fragments touch";
     }
     if (p->spoilt == ZN_STAT_COUNT && p->end != 0 && p->known[p->ranges - 1].to > p->end)
-        return "fragments lie behind their datagram's end";
+        return "fragments lie after their datagram's end";
     return p->fragments == 0 ? "a datagram without fragments" : NULL;
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared by packet.c (the loop), link*.c and tunnel*.c (a function for each kind of header).
- *
- * A frame is a row of headers. zn_peel_*() reads the one at the cursor and says what the next one
- * is; packet.c calls one after the other until it is at TCP or UDP. A header inside a header is one
- * more turn of that loop, never a nested call, and the turns are counted.
+ * A frame is a row of headers. A peeler, zn_peel_*(), reads the header at the cursor and names the
+ * next one; packet/decode.c has a table of them and calls one after the other until it is at TCP
+ * or UDP. Peelers call no peeler: a header inside a header is one more turn of that loop, and the
+ * turns are counted. packet/layers.c, which calls nobody above it, has the steps that they share.
  *
  * A peeler returns ZN_STAT_COUNT, or the ZN_STAT_DROP_* counter that says why there is nothing more
  * to read. It need not look at the cursor's state: the loop does, before it believes the answer.
@@ -18,7 +17,7 @@
 #include "util/cursor.h"
 #include "util/stats.h"
 
-/* Every kind of header, and with it zn_peel_<name>. ZN_HEADER_<NAME> is what comes next. */
+/* Every kind of header: the peeler zn_peel_<name> reads it, ZN_HEADER_<NAME> announces it. */
 #define ZN_HEADERS(X)                                                                              \
     X(ETHERNET, ethernet)   /* two MAC addresses, then ETHERTYPE */                                \
     X(ETHERTYPE, ethertype) /* a type field and what it announces */                               \
@@ -26,7 +25,7 @@
     X(FAMILY, family)       /* BSD loopback: an address family */                                  \
     X(SLL, sll)             /* Linux cooked capture */                                             \
     X(SLL2, sll2)           /* its second version */                                               \
-    X(JUNIPER, juniper)     /* what Junos puts before a frame */                                   \
+    X(JUNIPER, juniper)     /* Junos' prefix of a frame */                                         \
     X(FDDI, fddi)                                                                                  \
     X(TOKEN_RING, token_ring)                                                                      \
     X(ARCNET, arcnet) /* from the packet's type on */                                              \
@@ -71,6 +70,8 @@ typedef enum zn_header {
 #undef ZN_HEADER_ENUM
         ZN_HEADER_TRANSPORT /* the end of the row: TCP or UDP in `ip` */
 } zn_header;
+
+#define ZN_ETHERTYPE_LENGTH_MAX 1500 /* up to here it is IEEE 802.3's length, and LLC follows */
 
 /* Where decoding is. */
 typedef struct zn_layers {

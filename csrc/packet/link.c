@@ -1,124 +1,32 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Link types, and the headers between a link and IP: Ethernet, LLC, tags, captures of Linux, Junos
- * and BSD's loopback, rings and ARCNET. Serial lines are in link_serial.c, radio in link_wifi.c.
+ * Peelers of the headers between a link and IP: Ethernet, LLC, tags, captures of Linux, Junos and
+ * BSD's loopback, rings and ARCNET, serial lines (PPP, Cisco HDLC, Frame Relay, PPPoE), and the
+ * headers with which firewalls and macOS log packets. 802.11 is in wifi.c.
  */
 #include "packet/layers.h"
 
-#define ETHERTYPE_LENGTH_MAX 1500 /* up to here the field is IEEE 802.3's length, and LLC follows */
-#define SLL_LLC 4                 /* Linux ETH_P_802_2 in a cooked capture's protocol field */
+#define SLL_LLC 4 /* Linux ETH_P_802_2 in a cooked capture's protocol field */
 #define ARPHRD_NETLINK 824
 #define ARPHRD_IEEE80211 801
 #define ARPHRD_IEEE80211_RADIOTAP 803
 
-/* What to skip at the start of a link type's frames, and what comes then. */
-static const struct link_start {
-    uint8_t skip, next;
-} starts[] = {
-    [0] = {0, ZN_HEADER_FAMILY},       /* NULL */
-    [1] = {12, ZN_HEADER_ETHERTYPE},   /* ETHERNET */
-    [6] = {0, ZN_HEADER_TOKEN_RING},   /* IEEE802_5 */
-    [7] = {2, ZN_HEADER_ARCNET},       /* ARCNET_BSD: source and destination */
-    [8] = {16, ZN_HEADER_IP},          /* SLIP: direction and compression state */
-    [9] = {0, ZN_HEADER_PPP},          /* PPP */
-    [10] = {0, ZN_HEADER_FDDI},        /* FDDI */
-    [12] = {0, ZN_HEADER_IP},          /* DLT_RAW of most systems */
-    [14] = {0, ZN_HEADER_IP},          /* DLT_RAW of OpenBSD */
-    [50] = {0, ZN_HEADER_PPP},         /* PPP_HDLC */
-    [51] = {0, ZN_HEADER_PPPOE},       /* PPP_ETHER */
-    [100] = {0, ZN_HEADER_LLC},        /* ATM_RFC1483 */
-    [101] = {0, ZN_HEADER_IP},         /* RAW */
-    [104] = {0, ZN_HEADER_CISCO_HDLC}, /* C_HDLC */
-    [105] = {0, ZN_HEADER_WIFI},       /* IEEE802_11 */
-    [107] = {0, ZN_HEADER_FRAME_RELAY}, [108] = {0, ZN_HEADER_FAMILY}, /* LOOP */
-    [109] = {12, ZN_HEADER_IP},                                        /* ENC: family, SPI, flags */
-    [113] = {0, ZN_HEADER_SLL},                                        /* LINUX_SLL */
-    [117] = {0, ZN_HEADER_PFLOG},                                      /* PFLOG */
-    [119] = {0, ZN_HEADER_PRISM},                                      /* IEEE802_11_PRISM */
-    [122] = {16, ZN_HEADER_LLC},        /* IP_OVER_FC: two addresses */
-    [127] = {0, ZN_HEADER_RADIOTAP},    /* IEEE802_11_RADIOTAP */
-    [129] = {4, ZN_HEADER_ARCNET},      /* ARCNET_LINUX: source, destination, offset */
-    [138] = {16, ZN_HEADER_ETHERTYPE},  /* APPLE_IP_OVER_IEEE1394: two addresses */
-    [163] = {0, ZN_HEADER_PRISM},       /* IEEE802_11_AVS */
-    [166] = {2, ZN_HEADER_PPP},         /* PPP_PPPD: direction and control */
-    [178] = {0, ZN_HEADER_JUNIPER},     /* JUNIPER_ETHER */
-    [192] = {0, ZN_HEADER_PPI},         /* PPI */
-    [204] = {1, ZN_HEADER_PPP},         /* PPP_WITH_DIR */
-    [205] = {1, ZN_HEADER_CISCO_HDLC},  /* C_HDLC_WITH_DIR */
-    [206] = {1, ZN_HEADER_FRAME_RELAY}, /* FRELAY_WITH_DIR */
-    [226] = {24, ZN_HEADER_IP},         /* IPNET */
-    [228] = {0, ZN_HEADER_IP},          /* IPV4 */
-    [229] = {0, ZN_HEADER_IP},          /* IPV6 */
-    [239] = {0, ZN_HEADER_NFLOG},       /* NFLOG */
-    [258] = {0, ZN_HEADER_PKTAP},       /* PKTAP */
-    [274] = {8, ZN_HEADER_ETHERNET},    /* ETHERNET_MPACKET: the preamble */
-    [276] = {0, ZN_HEADER_SLL2},        /* LINUX_SLL2 */
-    [281] = {16, ZN_HEADER_ETHERTYPE},  /* DSA_TAG_BRCM: two MAC addresses, four bytes */
-    [282] = {4, ZN_HEADER_ETHERNET},    /* DSA_TAG_BRCM_PREPEND */
-    [284] = {16, ZN_HEADER_ETHERTYPE},  /* DSA_TAG_DSA */
-    [285] = {20, ZN_HEADER_ETHERTYPE},  /* DSA_TAG_EDSA: its own EtherType and eight bytes */
+enum {
+    PPP_IPV4 = 0x0021,
+    PPP_IPV6 = 0x0057,
+    PPP_MULTILINK = 0x003d,
+    PPP_ENCRYPTED = 0x0053,
+    PPP_COMPRESSED = 0x00fd,
+    PPP_MPLS = 0x0281,
+    PPP_MPLS_MULTICAST = 0x0283
 };
 
-zn_stat zn_layers_link(zn_layers *l, uint32_t link_type)
-{
-    const struct link_start *start;
-    if (link_type >= sizeof starts / sizeof starts[0])
-        return ZN_STAT_DROP_LINK_TYPE;
-    start = &starts[link_type];
-    if (start->next == ZN_HEADER_UNKNOWN)
-        return ZN_STAT_DROP_LINK_TYPE;
-    zn_cursor_skip(&l->c, start->skip);
-    return zn_layers_go(l, (zn_header)start->next);
-}
+enum { NLPID_SNAP = 0x80, NLPID_IPV6 = 0x8e, NLPID_IPV4 = 0xcc, NLPID_PPP = 0xcf };
 
-/* EtherTypes behind which another header lies: what to skip, what comes then, what to count. */
-static const struct announced {
-    uint16_t type;
-    uint8_t skip, next;
-    zn_stat seen; /* ZN_STAT_COUNT: the next header counts itself */
-} announced[] = {
-    {0x8100, 2, ZN_HEADER_ETHERTYPE, ZN_STAT_IN_VLAN},       /* 802.1Q */
-    {0x88a8, 2, ZN_HEADER_ETHERTYPE, ZN_STAT_IN_VLAN},       /* 802.1ad */
-    {0x9100, 2, ZN_HEADER_ETHERTYPE, ZN_STAT_IN_VLAN},       /* before 802.1ad, */
-    {0x9200, 2, ZN_HEADER_ETHERTYPE, ZN_STAT_IN_VLAN},       /* each vendor */
-    {0x9300, 2, ZN_HEADER_ETHERTYPE, ZN_STAT_IN_VLAN},       /* had its own */
-    {0x88e7, 4, ZN_HEADER_ETHERNET, ZN_STAT_IN_PBB},         /* 802.1ah I-TAG */
-    {0x8847, 0, ZN_HEADER_MPLS, ZN_STAT_COUNT},              /* RFC 3032 */
-    {0x8848, 0, ZN_HEADER_MPLS, ZN_STAT_COUNT},              /* RFC 5332 */
-    {0x8864, 0, ZN_HEADER_PPPOE, ZN_STAT_COUNT},             /* RFC 2516, sessions */
-    {0x880b, 0, ZN_HEADER_PPP, ZN_STAT_COUNT},               /* in GRE (RFC 2637) */
-    {0x6558, 0, ZN_HEADER_ETHERNET, ZN_STAT_COUNT},          /* transparent bridging (RFC 1701) */
-    {0x894f, 0, ZN_HEADER_NSH, ZN_STAT_COUNT},               /* RFC 8300 */
-    {0x88e5, 0, ZN_HEADER_MACSEC, ZN_STAT_COUNT},            /* 802.1AE */
-    {0x22f3, 0, ZN_HEADER_TRILL, ZN_STAT_COUNT},             /* RFC 6325 */
-    {0x8903, 2, ZN_HEADER_ETHERNET, ZN_STAT_IN_FABRIC},      /* Cisco FabricPath */
-    {0x8926, 4, ZN_HEADER_ETHERTYPE, ZN_STAT_IN_SWITCH_TAG}, /* Cisco VN-Tag */
-    {0x893f, 6, ZN_HEADER_ETHERTYPE, ZN_STAT_IN_SWITCH_TAG}, /* 802.1BR E-TAG */
-    {0xf1c1, 4, ZN_HEADER_ETHERTYPE, ZN_STAT_IN_SWITCH_TAG}, /* 802.1CB R-TAG */
-    {0x892f, 4, ZN_HEADER_ETHERTYPE, ZN_STAT_IN_SWITCH_TAG}, /* HSR */
-    {0x8909, 6, ZN_HEADER_ETHERTYPE, ZN_STAT_IN_SWITCH_TAG}, /* Cisco metadata (SGT) */
-    {0xdada, 6, ZN_HEADER_ETHERTYPE, ZN_STAT_IN_SWITCH_TAG}, /* Marvell EDSA */
-    {0x8870, 0, ZN_HEADER_LLC, ZN_STAT_COUNT},               /* LLC in a jumbo frame */
-};
-
-zn_stat zn_layers_ethertype(zn_layers *l, uint16_t type)
-{
-    if (ZN_LIKELY(type == 0x0800 || type == 0x86dd))
-        return zn_layers_go(l, ZN_HEADER_IP);
-    if (type <= ETHERTYPE_LENGTH_MAX)
-        return zn_layers_go(l, ZN_HEADER_LLC);
-    for (size_t i = 0; i < sizeof announced / sizeof announced[0]; i++) {
-        const struct announced *a = &announced[i];
-        if (a->type != type)
-            continue;
-        if (a->seen != ZN_STAT_COUNT)
-            zn_layers_saw(l, a->seen);
-        zn_cursor_skip(&l->c, a->skip);
-        return zn_layers_go(l, (zn_header)a->next);
-    }
-    return ZN_STAT_DROP_NOT_IP;
-}
+#define HDLC_UNNUMBERED 0x03 /* the control field of an unnumbered frame */
+#define NFLOG_PAYLOAD 9      /* Linux NFULA_PAYLOAD */
+#define NFLOG_TYPE_MAX 255   /* more: the bytes are the other way round */
 
 zn_stat zn_peel_ethernet(zn_layers *l)
 {
@@ -175,7 +83,7 @@ static zn_stat cooked(zn_layers *l, uint16_t hardware, uint16_t protocol)
     case ARPHRD_IEEE80211_RADIOTAP:
         return zn_layers_go(l, ZN_HEADER_RADIOTAP);
     default:
-        if (protocol > ETHERTYPE_LENGTH_MAX)
+        if (protocol > ZN_ETHERTYPE_LENGTH_MAX)
             return zn_layers_ethertype(l, protocol);
         return protocol == SLL_LLC ? zn_layers_go(l, ZN_HEADER_LLC) : ZN_STAT_DROP_NOT_IP;
     }
@@ -278,4 +186,147 @@ zn_stat zn_peel_trill(zn_layers *l)
     zn_layers_saw(l, ZN_STAT_IN_FABRIC);
     zn_cursor_skip(&l->c, 4u + 4u * (first >> 6 & 0x1f));
     return zn_layers_go(l, ZN_HEADER_ETHERNET);
+}
+
+/* ---- serial lines and packet logs ---- */
+
+/* RFC 1990: only an unfragmented packet starts with a protocol that can be read. */
+static zn_stat multilink(zn_layers *l)
+{
+    uint32_t flags_and_number = zn_cursor_be32(&l->c);
+    if (flags_and_number >> 30 != 3)
+        return ZN_STAT_DROP_LINK_FRAGMENT;
+    return zn_layers_go(l, ZN_HEADER_PPP);
+}
+
+/*
+ * RFC 1661, with RFC 1662's address and control fields or without, the protocol in one byte or two.
+ * A PPP_HDLC line may carry Cisco HDLC instead, which its own addresses show.
+ */
+zn_stat zn_peel_ppp(zn_layers *l)
+{
+    zn_cursor at_start = l->c;
+    uint16_t protocol = zn_cursor_u8(&l->c);
+    zn_layers_saw(l, ZN_STAT_IN_PPP);
+    if (protocol == 0xff) {
+        if (zn_cursor_u8(&l->c) != HDLC_UNNUMBERED)
+            return ZN_STAT_DROP_NOT_IP;
+        protocol = zn_cursor_u8(&l->c);
+    } else if (protocol == 0x0f || protocol == 0x8f) {
+        l->c = at_start;
+        return zn_layers_go(l, ZN_HEADER_CISCO_HDLC);
+    }
+    if (protocol % 2 == 0) /* RFC 1661 6.5: a single byte is odd */
+        protocol = (uint16_t)(protocol << 8 | zn_cursor_u8(&l->c));
+    switch (protocol) {
+    case PPP_IPV4:
+    case PPP_IPV6:
+        return zn_layers_go(l, ZN_HEADER_IP);
+    case PPP_MPLS:
+    case PPP_MPLS_MULTICAST:
+        return zn_layers_go(l, ZN_HEADER_MPLS);
+    case PPP_MULTILINK:
+        return multilink(l);
+    case PPP_ENCRYPTED:
+    case PPP_COMPRESSED: /* of PPTP: encrypted too (RFC 3078) */
+        return ZN_STAT_DROP_ENCRYPTED;
+    default:
+        return ZN_STAT_DROP_NOT_IP;
+    }
+}
+
+zn_stat zn_peel_cisco_hdlc(zn_layers *l)
+{
+    uint16_t type;
+    zn_cursor_skip(&l->c, 2);
+    type = zn_cursor_be16(&l->c);
+    return type == 0xfefe ? ZN_STAT_DROP_NOT_IP : zn_layers_ethertype(l, type);
+}
+
+/* RFC 2427, or Cisco's own form: an EtherType right behind the address. */
+zn_stat zn_peel_frame_relay(zn_layers *l)
+{
+    zn_cursor at_type;
+    uint8_t octet;
+    for (unsigned n = 0; n < 4 && (zn_cursor_u8(&l->c) & 1) == 0; n++)
+        continue; /* the address ends with an odd byte, the second to fourth */
+    at_type = l->c;
+    octet = zn_cursor_u8(&l->c);
+    if (octet != HDLC_UNNUMBERED) {
+        l->c = at_type;
+        return zn_layers_go(l, ZN_HEADER_ETHERTYPE);
+    }
+    octet = zn_cursor_u8(&l->c);
+    if (octet == 0) /* padding */
+        octet = zn_cursor_u8(&l->c);
+    switch (octet) {
+    case NLPID_IPV4:
+    case NLPID_IPV6:
+        return zn_layers_go(l, ZN_HEADER_IP);
+    case NLPID_PPP:
+        return zn_layers_go(l, ZN_HEADER_PPP);
+    case NLPID_SNAP:
+        if (zn_cursor_be24(&l->c) != 0)
+            return ZN_STAT_DROP_NOT_IP;
+        return zn_layers_go(l, ZN_HEADER_ETHERTYPE);
+    default:
+        return ZN_STAT_DROP_NOT_IP;
+    }
+}
+
+zn_stat zn_peel_pppoe(zn_layers *l)
+{
+    uint16_t version_and_code = zn_cursor_be16(&l->c);
+    zn_cursor_skip(&l->c, 4);       /* session, length */
+    if (version_and_code != 0x1100) /* not a session's data */
+        return ZN_STAT_DROP_NOT_IP;
+    zn_layers_saw(l, ZN_STAT_IN_PPPOE);
+    return zn_layers_go(l, ZN_HEADER_PPP);
+}
+
+/* Attributes of Linux's netfilter, numbers in the order of the machine that wrote them. */
+zn_stat zn_peel_nflog(zn_layers *l)
+{
+    uint8_t family = zn_cursor_u8(&l->c);
+    zn_cursor_skip(&l->c, 3); /* version, group */
+    if (family != 2 && family != 10 && family != 7)
+        return ZN_STAT_DROP_NOT_IP;
+    while (zn_cursor_ok(&l->c)) { /* at least four bytes a turn */
+        zn_cursor big = l->c;
+        uint16_t length = zn_cursor_le16(&l->c);
+        uint16_t type = zn_cursor_le16(&l->c);
+        if (type > NFLOG_TYPE_MAX) {
+            length = zn_cursor_be16(&big);
+            type = zn_cursor_be16(&big);
+        }
+        if (length < 4)
+            break;
+        if (type == NFLOG_PAYLOAD) {
+            zn_layers_narrow(l, length - 4u);
+            return zn_layers_go(l, ZN_HEADER_IP);
+        }
+        zn_cursor_skip(&l->c, ((length + 3u) & ~3u) - 4u);
+    }
+    return ZN_STAT_DROP_LINK_TRUNCATED;
+}
+
+zn_stat zn_peel_pflog(zn_layers *l)
+{
+    uint8_t length = zn_cursor_u8(&l->c);
+    if (length < 4)
+        return ZN_STAT_DROP_LINK_TRUNCATED;
+    zn_cursor_skip(&l->c, ((length + 3u) & ~3u) - 1u);
+    return zn_layers_go(l, ZN_HEADER_IP);
+}
+
+/* Apple's header: its length, a record type, and the link type of what follows. */
+zn_stat zn_peel_pktap(zn_layers *l)
+{
+    uint32_t length = zn_cursor_le32(&l->c);
+    uint32_t record = zn_cursor_le32(&l->c);
+    uint32_t link_type = zn_cursor_le32(&l->c);
+    if (length < 12 || record != 1)
+        return ZN_STAT_DROP_NOT_IP;
+    zn_cursor_skip(&l->c, length - 12u);
+    return zn_layers_link(l, link_type);
 }

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One decoded packet: what packet/decode finds, and state/ and anon/ work on. A view: spans borrow
- * the frame's bytes.
+ * One decoded packet, as packet/decode fills it and flow/ and analyzer/ read it. A view: its spans
+ * borrow the frame's bytes.
  *
  * The 5-tuple is canonical: both directions of a flow give the same zn_tuple, with the smaller
  * (address, port) pair as side 0. `sender` says which side sent this packet.

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The 5-tuple of a packet and its hash: shared by packet.c and packet_usual.h. */
+/* The 5-tuple of a packet and its hash: shared by decode.c and decode_fast.h. */
 #ifndef ZN_PACKET_TUPLE_H
 #define ZN_PACKET_TUPLE_H
 
@@ -26,7 +26,7 @@ static inline bool zn_addr_words_are_v4(zn_addr_words a)
     return a.high == 0 && be64toh(a.low) >> 32 == 0xffff;
 }
 
-/* a comes behind b, as memcmp orders the bytes. */
+/* True when a comes after b in the order of memcmp. */
 static inline bool zn_addr_words_after(zn_addr_words a, zn_addr_words b)
 {
     if (a.high != b.high)
@@ -37,8 +37,8 @@ static inline bool zn_addr_words_after(zn_addr_words a, zn_addr_words b)
 #define ZN_TUPLE_V4_BYTES 13 /* of its two addresses, ports and protocol */
 #define ZN_TUPLE_V6_BYTES 37
 
-/* The ports, the protocol and how many bytes a tuple has: what is hashed beside its addresses, of
- * which those of IPv4 are hashed without the bytes that are the same in all. */
+/* The last word that is hashed, after the addresses: ports, protocol, and how many bytes the tuple
+ * has. Of IPv4 addresses the bytes that are the same in all are not hashed. */
 static inline uint64_t zn_tuple_last_word(uint64_t bytes, uint32_t proto, uint32_t ports)
 {
     return bytes << 56 | (uint64_t)proto << 32 | ports;
@@ -58,8 +58,8 @@ static inline uint64_t zn_v4_ends_exchange(uint64_t ends, bool exchange)
     return ends >> by | ends << (-by & 63);
 }
 
-/* What tuples of both kinds have beside their addresses, which *out has: `bytes` of their tuple are
- * hashed. */
+/* Sets ports, protocol and sender; returns the last word to hash. `bytes`: how many bytes of the
+ * tuple are hashed. */
 static inline uint64_t zn_packet_set_ends(zn_packet *out, bool sender, uint32_t ports,
                                           uint32_t proto, uint64_t bytes)
 {
@@ -80,11 +80,11 @@ static inline void zn_packet_set_tuple_v4(zn_packet *out, uint64_t addresses, ui
     uint64_t both = zn_v4_ends_exchange(addresses, sender);
     uint64_t a = htobe64(UINT64_C(0xffff) << 32 | both >> 32);
     uint64_t b = htobe64(UINT64_C(0xffff) << 32 | (uint32_t)both);
-    uint8_t *at = out->tuple.addr[0].byte, *behind = out->tuple.addr[1].byte;
-    memset(at, 0, sizeof a);
-    memcpy(at + sizeof a, &a, sizeof a);
-    memset(behind, 0, sizeof b);
-    memcpy(behind + sizeof b, &b, sizeof b);
+    uint8_t *first = out->tuple.addr[0].byte, *second = out->tuple.addr[1].byte;
+    memset(first, 0, sizeof a);
+    memcpy(first + sizeof a, &a, sizeof a);
+    memset(second, 0, sizeof b);
+    memcpy(second + sizeof b, &b, sizeof b);
     out->hash = zn_bucket_hash2(key, both,
                                 zn_packet_set_ends(out, sender, ports, proto, ZN_TUPLE_V4_BYTES));
 }
