@@ -3,37 +3,41 @@
 #include "flow/flow.h"
 
 #include "flow/flow_fast.h"
-#include "flow/flow_internal.h"
 
-#define SEGMENTS_PER_FLOW 8 /* in flight, on average over all flows */
+#include <stdlib.h>
 
-/* Room beside the entries for what the column sets need. */
-static int init_sets(zn_flow_table *t, uint32_t max_flows, unsigned sets, zn_error *err)
-{
-    uint32_t segments = zn_slab_cap((uint64_t)max_flows * SEGMENTS_PER_FLOW + ZN_PATH_SEGMENTS);
-    if ((sets & ZN_SET_LAYER7) != 0) {
-        t->layer7 = zn_block_alloc(max_flows * sizeof *t->layer7);
-        if (t->layer7 == NULL)
-            return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for %u flows", max_flows);
-    }
-    if ((sets & (ZN_SET_E2E | ZN_SET_OPTIONS)) == 0)
-        return 0;
-    t->paths = zn_block_alloc(max_flows * sizeof *t->paths);
-    if (t->paths == NULL)
-        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for %u flows", max_flows);
-    return zn_slab_init(&t->segments, zn_tcp_path_entry_bytes(), segments, err);
-}
+#define EVICT_CHOICE 4 /* flows looked at for each that is closed early */
 
-/* The entries, and what any of them may have beside it: as many as there are flows. */
-static int init_entries(zn_flow_table *t, uint32_t max_flows, zn_error *err)
+typedef struct candidate {
+    int64_t last_ns;
+    uint32_t flow;
+    uint32_t order; /* ties keep it */
+} candidate;
+
+typedef struct zn_flow_search {
+    uint32_t flow[EVICT_CHOICE * ZN_FLOW_EVICT_MAX];
+    candidate candidates[EVICT_CHOICE * ZN_FLOW_EVICT_MAX];
+} search;
+
+static void close_flow(zn_flow_table *t, uint32_t flow, zn_flow_end why);
+
+/* Takes room for what is by flow; `sets`: of columns. */
+static int init_parts(zn_flow_table *t, uint32_t max_flows, unsigned sets, zn_error *err)
 {
     int rc = zn_slab_init(&t->flows, sizeof(zn_flow), max_flows, err);
+    zn_flow *entries = (zn_flow *)(void *)t->flows.base;
+    t->wheel.entries = entries;
+    t->wheel.index = &t->index;
+    t->wheel.close = close_flow;
+    t->wheel.owner = t;
     if (rc == 0)
-        rc = zn_slab_init(&t->besides, sizeof(zn_flow_cold), max_flows, err);
+        rc = zn_slab_init(&t->cold, sizeof(zn_flow_cold), max_flows, err);
     if (rc == 0)
-        rc = zn_slab_init(&t->resents, sizeof(zn_flow_retransmission_pair), max_flows, err);
+        rc = zn_tcp_init(&t->tcp, entries, max_flows, sets, t->stats, err);
     if (rc == 0)
-        rc = zn_slab_init(&t->gaps, sizeof(zn_seq_gaps), max_flows, err);
+        rc = zn_wheel_init(&t->wheel, max_flows, err);
+    if (rc == 0)
+        rc = zn_flow_index_init(&t->index, entries, max_flows, err);
     if (rc != 0)
         return rc;
     t->closed.at = zn_block_alloc(max_flows * sizeof *t->closed.at);
@@ -51,19 +55,12 @@ int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, unsigned sets, z
     if (t == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a flow table");
     t->stats = stats;
-    t->search = zn_heap_alloc(zn_flow_search_bytes());
+    t->search = zn_heap_alloc(sizeof *t->search);
     if (t->search == NULL) {
         zn_heap_free(t);
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a flow table");
     }
-    max_flows += ZN_FLOW_SPARE;
-    rc = init_entries(t, max_flows, err);
-    if (rc == 0)
-        rc = init_sets(t, max_flows, sets, err);
-    if (rc == 0)
-        rc = zn_flow_wheel_init(t, max_flows, err);
-    if (rc == 0)
-        rc = zn_flow_index_init(t, max_flows, err);
+    rc = init_parts(t, max_flows + ZN_FLOW_SPARE, sets, err);
     if (rc != 0) {
         zn_flow_table_close(t);
         return rc;
@@ -76,15 +73,11 @@ void zn_flow_table_close(zn_flow_table *t)
 {
     if (t == NULL)
         return;
-    zn_flow_index_fini(t);
+    zn_flow_index_fini(&t->index);
     zn_block_free(t->closed.at, t->flows.cap * sizeof *t->closed.at);
-    zn_slab_fini(&t->parts);
-    zn_slab_fini(&t->segments);
-    zn_block_free(t->paths, t->flows.cap * sizeof *t->paths);
-    zn_block_free(t->layer7, t->flows.cap * sizeof *t->layer7);
-    zn_slab_fini(&t->gaps);
-    zn_slab_fini(&t->resents);
-    zn_slab_fini(&t->besides);
+    zn_wheel_fini(&t->wheel);
+    zn_tcp_fini(&t->tcp);
+    zn_slab_fini(&t->cold);
     zn_slab_fini(&t->flows);
     zn_heap_free(t->search);
     zn_heap_free(t);
@@ -95,19 +88,29 @@ zn_flow *zn_flow_at(const zn_flow_table *t, uint32_t flow)
     return zn_flow_entry(t, flow);
 }
 
-static size_t place_of(const zn_flow_table *t, const zn_flow *f)
+uint32_t zn_flow_find(const zn_flow_table *t, const zn_packet *p)
 {
-    return (size_t)(f - (const zn_flow *)(const void *)t->flows.base);
+    return zn_flow_index_find(&t->index, &p->tuple, p->hash);
 }
 
 zn_tcp_path *zn_flow_path(const zn_flow_table *t, const zn_flow *f)
 {
-    return t->paths == NULL || f->tuple.proto != ZN_PROTO_TCP ? NULL : &t->paths[place_of(t, f)];
+    return zn_tcp_path_of(&t->tcp, f);
 }
 
 zn_flow_layer7 *zn_flow_layer7_of(const zn_flow_table *t, const zn_flow *f)
 {
-    return zn_flow_layer7_entry(t, f);
+    return zn_tcp_layer7_of(&t->tcp, f);
+}
+
+const zn_flow_retransmissions *zn_flow_retransmissions_of(const zn_flow_table *t, const zn_flow *f,
+                                                          unsigned side)
+{
+    const zn_flow_retransmission_pair *pair;
+    if (ZN_LIKELY(f->retransmissions == 0))
+        return NULL;
+    pair = zn_slab_at(&t->tcp.retransmissions, f->retransmissions);
+    return &pair->side[side];
 }
 
 /* The client by what a lone packet tells: the receiver of a SYN-ACK, else the end that is not on a
@@ -137,19 +140,16 @@ static uint32_t open_flow(zn_flow_table *t, const zn_packet *p)
     f->client = guess_client(p);
     f->opener = f->client & 1u;
     f->first_ns = f->last_ns = p->t_ns;
-    zn_flow_index_add(t, flow, p->hash);
+    zn_flow_index_add(&t->index, flow, p->hash);
     if (p->tuple.proto == ZN_PROTO_TCP) {
-        if (t->paths != NULL)
-            memset(zn_flow_path(t, f), 0, sizeof *t->paths);
-        if (t->layer7 != NULL)
-            memset(zn_flow_layer7_of(t, f), 0, sizeof *t->layer7);
+        zn_tcp_open(&t->tcp, f);
         f->midstream = (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_ACK)) != ZN_TCP_SYN;
         t->stats->n[ZN_STAT_FLOWS_MIDSTREAM] += f->midstream;
         t->stats->n[ZN_STAT_FLOWS_TCP]++;
     } else {
         t->stats->n[ZN_STAT_FLOWS_UDP]++;
     }
-    zn_flow_timer_start(t, flow);
+    zn_wheel_add(&t->wheel, flow);
     return flow;
 }
 
@@ -171,12 +171,12 @@ static uint32_t current_flow(zn_flow_table *t, const zn_packet *p, uint8_t *play
         bool syn = opens && p->tuple.proto == ZN_PROTO_TCP;
         if (!late && (ZN_LIKELY(!syn) || !zn_tcp_begins_another(f, p)))
             return flow;
-        zn_flow_close(t, flow, ZN_FLOW_IDLE);
+        close_flow(t, flow, ZN_FLOW_IDLE);
         return 0;
     }
     if (!opens && p->t_ns - f->last_ns <= ZN_FLOW_LINGER_NS)
         return flow;
-    zn_flow_index_remove(t, flow);
+    zn_flow_index_remove(&t->index, flow);
     return 0;
 }
 
@@ -206,7 +206,7 @@ uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened)
         t->stats->n[ZN_STAT_DROP_FLOW_CLOSED]++;
         return 0;
     }
-    zn_flow_timer_wake(t, f);
+    zn_wheel_wake(&t->wheel, f);
     if (p->t_ns > f->last_ns)
         f->last_ns = p->t_ns;
     if (p->tuple.proto != ZN_PROTO_TCP)
@@ -214,9 +214,9 @@ uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened)
     else if (zn_tcp_refuse_reset(f, p))
         return 0;
     else
-        end = zn_tcp_count(t, f, p);
+        end = zn_tcp_count(&t->tcp, f, p);
     if (end != ZN_FLOW_OPEN)
-        zn_flow_close(t, flow, end);
+        close_flow(t, flow, end);
     return flow;
 }
 
@@ -233,6 +233,31 @@ static bool is_one_sided(const zn_flow *f)
            ((a->packets == 0 && b->packets_data != 0) || (b->packets == 0 && a->packets_data != 0));
 }
 
+static void list_append(zn_flow_table *t, zn_flow_list *list, uint32_t flow)
+{
+    zn_flow *f = zn_flow_entry(t, flow);
+    f->next = 0;
+    f->previous = list->first != 0 ? list->last : 0;
+    if (list->first == 0)
+        list->first = flow;
+    else
+        zn_flow_entry(t, list->last)->next = flow;
+    list->last = flow;
+}
+
+static void list_remove(zn_flow_table *t, zn_flow_list *list, uint32_t flow)
+{
+    const zn_flow *f = zn_flow_entry(t, flow);
+    if (f->previous != 0)
+        zn_flow_entry(t, f->previous)->next = f->next;
+    else
+        list->first = f->next;
+    if (f->next != 0)
+        zn_flow_entry(t, f->next)->previous = f->previous;
+    else
+        list->last = f->previous;
+}
+
 static void queue_closed(zn_flow_table *t, uint32_t flow)
 {
     zn_flow_queue *q = &t->closed;
@@ -246,19 +271,16 @@ static void queue_closed(zn_flow_table *t, uint32_t flow)
         q->high = q->end;
 }
 
-void zn_flow_close(zn_flow_table *t, uint32_t flow, zn_flow_end why)
+static void close_flow(zn_flow_table *t, uint32_t flow, zn_flow_end why)
 {
     zn_flow *f = zn_flow_at(t, flow);
     ZN_ASSERT(f->end == ZN_FLOW_OPEN);
-    zn_flow_wheel_remove(t, flow);
+    zn_wheel_remove(&t->wheel, flow);
     f->end = why & 0xf;
     f->settled = 0;
     if (why != ZN_FLOW_FIN && why != ZN_FLOW_RST)
-        zn_flow_index_remove(t, flow);
-    if (f->retransmissions != 0)
-        zn_flow_drop_gaps(t, f);
-    if (t->paths != NULL && f->tuple.proto == ZN_PROTO_TCP)
-        zn_tcp_path_close(&t->segments, zn_flow_path(t, f));
+        zn_flow_index_remove(&t->index, flow);
+    zn_tcp_close(&t->tcp, f);
     queue_closed(t, flow);
     t->stats->n[ZN_STAT_FLOWS_CLOSED]++;
     t->stats->n[ZN_STAT_FLOWS_ONE_SIDED] += is_one_sided(f);
@@ -274,9 +296,10 @@ uint32_t zn_flow_next_closed(zn_flow_table *t)
         const uint8_t *entry = (const uint8_t *)zn_flow_at(t, q->at[q->first + ZN_FLOW_AHEAD]);
         for (size_t at = 0; at < sizeof(zn_flow); at += ZN_CACHE_LINE)
             ZN_PREFETCH_WRITE(entry + at);
-        if (t->layer7 != NULL) {
-            ZN_PREFETCH_WRITE(&t->layer7[q->at[q->first + ZN_FLOW_AHEAD] - 1]);
-            ZN_PREFETCH_WRITE(&t->layer7[q->at[q->first + ZN_FLOW_AHEAD] - 1].last_handshake_ns);
+        if (t->tcp.layer7 != NULL) {
+            ZN_PREFETCH_WRITE(&t->tcp.layer7[q->at[q->first + ZN_FLOW_AHEAD] - 1]);
+            ZN_PREFETCH_WRITE(
+                &t->tcp.layer7[q->at[q->first + ZN_FLOW_AHEAD] - 1].last_handshake_ns);
         }
     }
     flow = q->at[q->first++];
@@ -285,43 +308,174 @@ uint32_t zn_flow_next_closed(zn_flow_table *t)
     return flow;
 }
 
+static void free_flow(zn_flow_table *t, uint32_t flow)
+{
+    zn_flow *f = zn_flow_at(t, flow);
+    if (f->indexed)
+        zn_flow_index_remove(&t->index, flow);
+    if (f->cold != 0)
+        zn_slab_give(&t->cold, f->cold);
+    zn_tcp_free(&t->tcp, f);
+    memset(f, 0, sizeof *f);
+    zn_slab_give(&t->flows, flow);
+}
+
 void zn_flow_emitted(zn_flow_table *t, uint32_t flow)
 {
     zn_flow *f = zn_flow_at(t, flow);
     f->emitted = true;
     if (f->indexed)
-        zn_flow_list_append(t, &t->lingering, flow);
+        list_append(t, &t->lingering, flow);
     else
-        zn_flow_free(t, flow);
+        free_flow(t, flow);
 }
 
-void zn_flow_free_lingering(zn_flow_table *t)
+static void free_lingering(zn_flow_table *t)
 {
     uint32_t flow = t->lingering.first;
-    zn_flow_list_remove(t, &t->lingering, flow);
-    zn_flow_free(t, flow);
+    list_remove(t, &t->lingering, flow);
+    free_flow(t, flow);
 }
 
-void zn_flow_free(zn_flow_table *t, uint32_t flow)
+static bool has_lingered(const zn_flow_table *t, int64_t now_ns)
 {
-    zn_flow *f = zn_flow_at(t, flow);
-    if (f->indexed)
-        zn_flow_index_remove(t, flow);
-    if ((f->retransmissions | f->cold) != 0)
-        zn_flow_free_cold(t, f);
-    memset(f, 0, sizeof *f);
-    zn_slab_give(&t->flows, flow);
+    const zn_flow *f = zn_flow_entry(t, t->lingering.first);
+    return !f->indexed || now_ns - f->last_ns > ZN_FLOW_LINGER_NS;
 }
+
+void zn_flow_expire(zn_flow_table *t, int64_t now_ns)
+{
+    if (!zn_wheel_turn(&t->wheel, now_ns))
+        return;
+    while (t->lingering.first != 0 && has_lingered(t, now_ns))
+        free_lingering(t);
+}
+
+void zn_flow_rebase(zn_flow_table *t, int64_t now_ns)
+{
+    zn_wheel_close_all(&t->wheel, now_ns, ZN_WHEEL_REBASE);
+    /* What closed before is not found any more: its time is not the one that comes. */
+    for (uint32_t i = t->closed.first; i < t->closed.end; i++)
+        if (zn_flow_entry(t, t->closed.at[i])->indexed)
+            zn_flow_index_remove(&t->index, t->closed.at[i]);
+    while (t->lingering.first != 0)
+        free_lingering(t);
+    zn_wheel_restart(&t->wheel, now_ns);
+}
+
+void zn_flow_end_input(zn_flow_table *t, int64_t now_ns)
+{
+    zn_flow_expire(t, now_ns);
+    zn_wheel_close_all(&t->wheel, now_ns, ZN_WHEEL_INPUT_END);
+}
+
+static int by_age(const void *left, const void *right)
+{
+    const candidate *a = left, *b = right;
+    if (a->last_ns != b->last_ns)
+        return a->last_ns < b->last_ns ? -1 : 1;
+    return a->order < b->order ? -1 : 1;
+}
+
+/*
+ * Lingering flows go first: their records are written. Then the flows that are idle for longest:
+ * the wheel has them by how long they were idle when they went in, which is true to
+ * ZN_FLOW_VISIT_S; of the first EVICT_CHOICE times as many as are wanted, the oldest are taken. The
+ * cost of a flow more is thereby bounded, however large the table is.
+ */
+void zn_flow_evict(zn_flow_table *t, uint32_t want)
+{
+    search *s = t->search;
+    size_t n;
+    want = want < ZN_FLOW_EVICT_MAX ? want : ZN_FLOW_EVICT_MAX;
+    for (; want != 0 && t->lingering.first != 0; want--)
+        free_lingering(t);
+    n = zn_wheel_take_oldest(&t->wheel, s->flow, (size_t)EVICT_CHOICE * want);
+    for (uint32_t i = 0; i < n; i++)
+        s->candidates[i] = (candidate){zn_flow_entry(t, s->flow[i])->last_ns, s->flow[i], i};
+    qsort(s->candidates, n, sizeof s->candidates[0], by_age);
+    for (uint32_t i = 0; i < n; i++) {
+        zn_wheel_add(&t->wheel, s->candidates[i].flow);
+        if (i < want) {
+            close_flow(t, s->candidates[i].flow, ZN_FLOW_EVICTED);
+            t->stats->n[ZN_STAT_FLOWS_EVICTED]++;
+        }
+    }
+}
+
+/* ---- cold data: as many as there can be flows, so that there is always room ---- */
+
+/* The flow's zn_flow_cold, made where it has none. */
+static zn_flow_cold *cold_at(zn_flow_table *t, zn_flow *f)
+{
+    if (f->cold == 0)
+        f->cold = zn_slab_take(&t->cold);
+    return zn_slab_at(&t->cold, f->cold);
+}
+
+/* NULL: none. */
+static const zn_flow_cold *cold_of(const zn_flow_table *t, const zn_flow *f)
+{
+    return ZN_LIKELY(f->cold == 0) ? NULL : zn_slab_at(&t->cold, f->cold);
+}
+
+void zn_flow_set_user(zn_flow_table *t, zn_flow *f, const zn_addr *user)
+{
+    f->user_outside = user != NULL;
+    if (user != NULL)
+        cold_at(t, f)->user = *user;
+}
+
+const zn_addr *zn_flow_user(const zn_flow_table *t, const zn_flow *f)
+{
+    return f->user_outside ? &cold_of(t, f)->user : &f->tuple.addr[f->user];
+}
+
+void zn_flow_set_pseudonym(zn_flow_table *t, zn_flow *f, unsigned end, const zn_addr *pseudonym)
+{
+    *(end == f->opener ? &f->pseudonym : &cold_at(t, f)->pseudonym) = *pseudonym;
+}
+
+zn_addr zn_flow_pseudonym(const zn_flow_table *t, const zn_flow *f, unsigned end)
+{
+    const zn_flow_cold *cold = cold_of(t, f);
+    if (end == f->opener)
+        return f->pseudonym;
+    return cold != NULL ? cold->pseudonym : (zn_addr){{0}};
+}
+
+void zn_flow_set_epoch(zn_flow_table *t, zn_flow *f, int64_t epoch, int64_t rotate_ns)
+{
+    if (ZN_UNLIKELY(epoch != f->first_ns / rotate_ns))
+        memcpy(cold_at(t, f)->epoch, &epoch, sizeof epoch);
+}
+
+int64_t zn_flow_epoch(const zn_flow_table *t, const zn_flow *f, int64_t rotate_ns)
+{
+    const zn_flow_cold *cold = cold_of(t, f);
+    int64_t later = 0;
+    if (ZN_UNLIKELY(cold != NULL))
+        memcpy(&later, cold->epoch, sizeof later);
+    return later != 0 ? later : f->first_ns / rotate_ns;
+}
+
+void zn_flow_set_resolution(zn_flow_table *t, zn_flow *f, uint32_t resolution)
+{
+    if (resolution != 0 || f->cold != 0)
+        cold_at(t, f)->resolution = resolution;
+}
+
+uint32_t zn_flow_resolution(const zn_flow_table *t, const zn_flow *f)
+{
+    const zn_flow_cold *cold = cold_of(t, f);
+    return cold == NULL ? 0 : cold->resolution;
+}
+
+/* ---- sizes and checks ---- */
 
 uint32_t zn_flow_live(const zn_flow_table *t)
 {
     return t->flows.live;
-}
-
-/* Beside the entry of each flow. */
-static size_t cold_bytes(const zn_flow_table *t)
-{
-    return (t->paths == NULL ? 0 : sizeof *t->paths) + (t->layer7 == NULL ? 0 : sizeof *t->layer7);
 }
 
 uint32_t zn_flow_after(const zn_flow_table *t, uint32_t flow)
@@ -334,11 +488,9 @@ uint32_t zn_flow_after(const zn_flow_table *t, uint32_t flow)
 
 size_t zn_flow_memory(const zn_flow_table *t)
 {
-    return sizeof *t + zn_slab_bytes(&t->flows) + t->flows.used_high * cold_bytes(t) +
-           zn_slab_bytes(&t->besides) + zn_slab_bytes(&t->resents) +
-           t->closed.high * sizeof *t->closed.at + zn_slab_bytes(&t->gaps) +
-           zn_slab_bytes(&t->segments) + zn_slab_bytes(&t->parts) + zn_slab_bytes(&t->overflow) +
-           (t->bucket_mask + 1) * sizeof *t->buckets;
+    return sizeof *t + zn_slab_bytes(&t->flows) + zn_tcp_memory(&t->tcp, t->flows.used_high) +
+           zn_slab_bytes(&t->cold) + t->closed.high * sizeof *t->closed.at +
+           zn_slab_bytes(&t->wheel.parts) + zn_flow_index_memory(&t->index);
 }
 
 static size_t full_bytes(const zn_slab *s)
@@ -348,10 +500,9 @@ static size_t full_bytes(const zn_slab *s)
 
 size_t zn_flow_memory_max(const zn_flow_table *t)
 {
-    return sizeof *t + full_bytes(&t->flows) +
-           t->flows.cap * (cold_bytes(t) + sizeof *t->closed.at) + full_bytes(&t->besides) +
-           full_bytes(&t->resents) + full_bytes(&t->gaps) + full_bytes(&t->segments) +
-           full_bytes(&t->parts) + full_bytes(&t->overflow) + t->bucket_cap * sizeof *t->buckets;
+    return sizeof *t + full_bytes(&t->flows) + t->flows.cap * sizeof *t->closed.at +
+           zn_tcp_memory_max(&t->tcp) + full_bytes(&t->cold) + full_bytes(&t->wheel.parts) +
+           zn_flow_index_memory_max(&t->index);
 }
 
 static uint32_t length_of(const zn_flow_table *t, const zn_flow_list *list)
@@ -364,8 +515,7 @@ static uint32_t length_of(const zn_flow_table *t, const zn_flow_list *list)
 
 const char *zn_flow_check(const zn_flow_table *t)
 {
-    uint32_t live = 0, open = 0, emitted = 0, in_wheel = 0, cold = 0, retransmissions = 0,
-             indexed = 0;
+    uint32_t live = 0, open = 0, emitted = 0, cold = 0, retransmissions = 0, indexed = 0;
     for (uint32_t flow = 1; flow <= t->flows.used_high; flow++) {
         const zn_flow *f = zn_flow_at(t, flow);
         if (f->tuple.proto == 0)
@@ -376,16 +526,14 @@ const char *zn_flow_check(const zn_flow_table *t)
         cold += f->cold != 0;
         retransmissions += f->retransmissions != 0;
         indexed += f->indexed;
-        if (f->indexed && !zn_flow_index_has(t, flow))
+        if (f->indexed && !zn_flow_index_has(&t->index, flow))
             return "an indexed flow is not in the index";
         if (f->end == ZN_FLOW_OPEN && !f->indexed)
             return "an open flow is not indexed";
         if (f->emitted && f->end == ZN_FLOW_OPEN)
             return "an open flow is emitted";
     }
-    for (unsigned i = 0; i < ZN_WHEEL_LISTS; i++)
-        in_wheel += zn_flow_wheel_length(t, i);
-    if (!zn_flow_index_adds_up(t, indexed))
+    if (!zn_flow_index_adds_up(&t->index, indexed))
         return "the index does not add up";
     if (live != t->flows.live)
         return "live flows do not add up";
@@ -393,7 +541,7 @@ const char *zn_flow_check(const zn_flow_table *t)
         return "lingering flows do not add up";
     if (live - open - emitted != t->closed.end - t->closed.first)
         return "closed flows do not add up";
-    if (cold != t->besides.live || retransmissions != t->resents.live)
+    if (cold != t->cold.live || retransmissions != t->tcp.retransmissions.live)
         return "what flows have beside their entries does not add up";
-    return in_wheel == open ? NULL : "the timer wheel does not add up";
+    return zn_wheel_flows(&t->wheel) == open ? NULL : "the timer wheel does not add up";
 }

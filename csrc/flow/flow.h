@@ -79,7 +79,7 @@ typedef struct zn_flow_retransmissions {
     uint32_t gaps; /* zn_seq_gaps of bytes not seen yet, 0: none */
 } zn_flow_retransmissions;
 
-/* What few flows have beside their entry. */
+/* Cold data: few flows have it beside their entry. */
 typedef struct zn_flow_cold {
     uint32_t
         resolution; /* analyzer/dn_hunter: how the client came by the server's address, 0: none */

@@ -95,7 +95,7 @@ static inline bool zn_flow_count_fast(const zn_flow_table *t, zn_flow *f, zn_flo
         return false;
     if (ZN_UNLIKELY(p->tuple.proto != ZN_PROTO_TCP))
         zn_udp_count(f, p);
-    else if (t->paths != NULL || !zn_tcp_count_fast(f, l, p))
+    else if (t->tcp.paths != NULL || !zn_tcp_count_fast(f, l, p))
         return false;
     if (p->t_ns > f->last_ns)
         f->last_ns = p->t_ns;
@@ -114,7 +114,7 @@ static inline bool zn_flow_count_fast(const zn_flow_table *t, zn_flow *f, zn_flo
 static inline bool zn_tcp_may_settle(const zn_flow_table *t, const zn_flow *f, unsigned sender)
 {
     const zn_flow_side *side = &f->side[sender];
-    return f->tuple.proto == ZN_PROTO_TCP && t->paths == NULL && f->indexed &&
+    return f->tuple.proto == ZN_PROTO_TCP && t->tcp.paths == NULL && f->indexed &&
            f->end == ZN_FLOW_OPEN && side->seq_known && !f->fin_seen && side->first_data_ns != 0 &&
            side->first_ack_ns != 0 && (f->client_acked || !f->syn_acked || sender != f->client);
 }

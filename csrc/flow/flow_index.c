@@ -12,76 +12,83 @@
  * at, and later there would be more of them. Each bucket is then split; the others that it is split
  * into were not used before.
  */
-#include "flow/flow_internal.h"
+#include "flow/flow_index.h"
 
 #define SMALL_PAGES_BYTES ((size_t)2 << 20) /* as zn_block_alloc asks for them */
 #define FIRST_BUCKETS 8192u                 /* half a MiB */
 #define FLOWS_PER_BUCKET 5u                 /* half full: overflow is rare */
 #define FETCH_AHEAD 8 /* buckets from the fetch of their flows to their split */
 
-static void set_buckets(zn_flow_table *t, uint64_t buckets)
+static void set_buckets(zn_flow_index *x, uint64_t buckets)
 {
-    t->bucket_mask = buckets - 1;
-    t->grow_above = buckets == t->bucket_cap ? UINT32_MAX : (uint32_t)buckets * FLOWS_PER_BUCKET;
+    x->bucket_mask = buckets - 1;
+    x->grow_above = buckets == x->bucket_cap ? UINT32_MAX : (uint32_t)buckets * FLOWS_PER_BUCKET;
 }
 
 /* Has memory put behind buckets from number `from` to before `to`. A bucket is looked at before it
  * is written to: of a new page the kernel then lends zeros at first, and to replace them it stops
  * every processor that runs one of the process's threads. Further in, where pages are huge, they
  * are few. */
-static bool populate(zn_flow_table *t, uint64_t from, uint64_t to)
+static bool populate(zn_flow_index *x, uint64_t from, uint64_t to)
 {
-    uint64_t end = SMALL_PAGES_BYTES / sizeof *t->buckets;
+    uint64_t end = SMALL_PAGES_BYTES / sizeof *x->buckets;
     end = end < to ? end : to;
-    return from >= end || zn_block_populate(&t->buckets[from], (end - from) * sizeof *t->buckets);
+    return from >= end || zn_block_populate(&x->buckets[from], (end - from) * sizeof *x->buckets);
 }
 
-static bool make_buckets(zn_flow_table *t)
+static bool make_buckets(zn_flow_index *x)
 {
-    uint64_t first = t->bucket_cap < FIRST_BUCKETS ? t->bucket_cap : FIRST_BUCKETS;
-    t->buckets = zn_block_alloc(t->bucket_cap * sizeof *t->buckets);
-    set_buckets(t, first);
-    return t->buckets != NULL && populate(t, 0, first);
+    uint64_t first = x->bucket_cap < FIRST_BUCKETS ? x->bucket_cap : FIRST_BUCKETS;
+    x->buckets = zn_block_alloc(x->bucket_cap * sizeof *x->buckets);
+    set_buckets(x, first);
+    return x->buckets != NULL && populate(x, 0, first);
 }
 
-int zn_flow_index_init(zn_flow_table *t, uint32_t max_flows, zn_error *err)
+int zn_flow_index_init(zn_flow_index *x, zn_flow *entries, uint32_t max_flows, zn_error *err)
 {
     uint64_t buckets = 16;
     while (buckets * FLOWS_PER_BUCKET < max_flows)
         buckets *= 2; /* fewer than 2^32, so that zn_flow.bucket chooses one */
-    t->bucket_cap = buckets;
-    if (!make_buckets(t))
+    x->entries = entries;
+    x->bucket_cap = buckets;
+    if (!make_buckets(x))
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for an index of %u flows", max_flows);
-    return zn_slab_init(&t->overflow, sizeof(zn_flow_bucket), max_flows / ZN_BUCKET_SLOTS + 1, err);
+    return zn_slab_init(&x->overflow, sizeof(zn_flow_bucket), max_flows / ZN_BUCKET_SLOTS + 1, err);
 }
 
-void zn_flow_index_fini(zn_flow_table *t)
+void zn_flow_index_fini(zn_flow_index *x)
 {
-    if (t->buckets != NULL)
-        zn_block_free(t->buckets, t->bucket_cap * sizeof *t->buckets);
-    zn_slab_fini(&t->overflow);
-    t->buckets = NULL;
+    if (x->buckets != NULL)
+        zn_block_free(x->buckets, x->bucket_cap * sizeof *x->buckets);
+    zn_slab_fini(&x->overflow);
+    x->buckets = NULL;
 }
 
-static zn_flow_bucket *next_bucket(const zn_flow_table *t, const zn_flow_bucket *b)
+static zn_flow_bucket *next_bucket(const zn_flow_index *x, const zn_flow_bucket *b)
 {
-    return b->overflow == 0 ? NULL : zn_slab_at(&t->overflow, b->overflow);
+    return b->overflow == 0 ? NULL : zn_slab_at(&x->overflow, b->overflow);
 }
 
-uint32_t zn_flow_find(const zn_flow_table *t, const zn_packet *p)
+/* The entry of a flow. */
+static zn_flow *entry_of(const zn_flow_index *x, uint32_t flow)
 {
-    const zn_flow_bucket *b = &t->buckets[p->hash & t->bucket_mask];
-    uint16_t tag = zn_flow_tag(p->hash);
-    for (; b != NULL; b = next_bucket(t, b))
+    return &x->entries[flow - 1];
+}
+
+uint32_t zn_flow_index_find(const zn_flow_index *x, const zn_tuple *tuple, uint64_t hash)
+{
+    const zn_flow_bucket *b = &x->buckets[hash & x->bucket_mask];
+    uint16_t tag = zn_flow_tag(hash);
+    for (; b != NULL; b = next_bucket(x, b))
         for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++)
             if (b->tag[i] == tag && b->flow[i] != 0 &&
-                zn_tuple_equal(&zn_flow_entry(t, b->flow[i])->tuple, &p->tuple))
+                zn_tuple_equal(&entry_of(x, b->flow[i])->tuple, tuple))
                 return b->flow[i];
     return 0;
 }
 
 /* Puts a flow into a bucket or behind it. */
-static void put(zn_flow_table *t, zn_flow_bucket *b, uint32_t flow, uint16_t tag)
+static void put(zn_flow_index *x, zn_flow_bucket *b, uint32_t flow, uint16_t tag)
 {
     for (;;) {
         for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++) {
@@ -92,28 +99,28 @@ static void put(zn_flow_table *t, zn_flow_bucket *b, uint32_t flow, uint16_t tag
             }
         }
         if (b->overflow == 0)
-            b->overflow = zn_slab_take(&t->overflow);
+            b->overflow = zn_slab_take(&x->overflow);
         ZN_ASSERT(b->overflow != 0);
-        b = next_bucket(t, b);
+        b = next_bucket(x, b);
     }
 }
 
-void zn_flow_index_add(zn_flow_table *t, uint32_t flow, uint64_t hash)
+void zn_flow_index_add(zn_flow_index *x, uint32_t flow, uint64_t hash)
 {
-    zn_flow *f = zn_flow_at(t, flow);
+    zn_flow *f = entry_of(x, flow);
     f->bucket = (uint32_t)hash;
     f->indexed = true;
-    put(t, &t->buckets[hash & t->bucket_mask], flow, zn_flow_tag(hash));
+    put(x, &x->buckets[hash & x->bucket_mask], flow, zn_flow_tag(hash));
 }
 
 /* Empties a slot of bucket b, in the chain that starts at `first`. */
-static void empty_slot(zn_flow_table *t, zn_flow_bucket *first, zn_flow_bucket *b, unsigned slot)
+static void empty_slot(zn_flow_index *x, zn_flow_bucket *first, zn_flow_bucket *b, unsigned slot)
 {
     zn_flow_bucket *before = NULL, *last = first;
     unsigned used = 0, from = 0;
     b->flow[slot] = 0;
     b->tag[slot] = 0;
-    for (; last->overflow != 0; last = next_bucket(t, last))
+    for (; last->overflow != 0; last = next_bucket(x, last))
         before = last;
     if (ZN_LIKELY(before == NULL))
         return;
@@ -129,19 +136,19 @@ static void empty_slot(zn_flow_table *t, zn_flow_bucket *first, zn_flow_bucket *
         used--;
     }
     if (used == 0) {
-        zn_slab_give(&t->overflow, before->overflow);
+        zn_slab_give(&x->overflow, before->overflow);
         before->overflow = 0;
     }
 }
 
-void zn_flow_index_remove(zn_flow_table *t, uint32_t flow)
+void zn_flow_index_remove(zn_flow_index *x, uint32_t flow)
 {
-    zn_flow *f = zn_flow_at(t, flow);
-    zn_flow_bucket *first = &t->buckets[f->bucket & t->bucket_mask];
-    for (zn_flow_bucket *b = first; b != NULL; b = next_bucket(t, b)) {
+    zn_flow *f = entry_of(x, flow);
+    zn_flow_bucket *first = &x->buckets[f->bucket & x->bucket_mask];
+    for (zn_flow_bucket *b = first; b != NULL; b = next_bucket(x, b)) {
         for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++) {
             if (b->flow[i] == flow) {
-                empty_slot(t, first, b, i);
+                empty_slot(x, first, b, i);
                 f->indexed = false;
                 return;
             }
@@ -149,10 +156,10 @@ void zn_flow_index_remove(zn_flow_table *t, uint32_t flow)
     }
 }
 
-bool zn_flow_index_has(const zn_flow_table *t, uint32_t flow)
+bool zn_flow_index_has(const zn_flow_index *x, uint32_t flow)
 {
-    const zn_flow_bucket *b = &t->buckets[zn_flow_at(t, flow)->bucket & t->bucket_mask];
-    for (; b != NULL; b = next_bucket(t, b))
+    const zn_flow_bucket *b = &x->buckets[entry_of(x, flow)->bucket & x->bucket_mask];
+    for (; b != NULL; b = next_bucket(x, b))
         for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++)
             if (b->flow[i] == flow)
                 return true;
@@ -160,63 +167,73 @@ bool zn_flow_index_has(const zn_flow_table *t, uint32_t flow)
 }
 
 /* Puts what a bucket held where the hash chooses by this mask. */
-static void deal(zn_flow_table *t, const zn_flow_bucket *held, uint64_t mask)
+static void deal(zn_flow_index *x, const zn_flow_bucket *held, uint64_t mask)
 {
     for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++)
         if (held->flow[i] != 0)
-            put(t, &t->buckets[zn_flow_at(t, held->flow[i])->bucket & mask], held->flow[i],
+            put(x, &x->buckets[entry_of(x, held->flow[i])->bucket & mask], held->flow[i],
                 held->tag[i]);
 }
 
 /* The same with a whole chain, whose overflow buckets are given back. */
-static void split(zn_flow_table *t, zn_flow_bucket *first, uint64_t mask)
+static void split(zn_flow_index *x, zn_flow_bucket *first, uint64_t mask)
 {
     zn_flow_bucket held = *first;
     memset(first, 0, sizeof *first);
-    deal(t, &held, mask);
+    deal(x, &held, mask);
     while (held.overflow != 0) {
         uint32_t dealt = held.overflow;
-        held = *(const zn_flow_bucket *)zn_slab_at(&t->overflow, dealt);
-        zn_slab_give(&t->overflow, dealt);
-        deal(t, &held, mask);
+        held = *(const zn_flow_bucket *)zn_slab_at(&x->overflow, dealt);
+        zn_slab_give(&x->overflow, dealt);
+        deal(x, &held, mask);
     }
 }
 
 /* In line whatever it takes, as zn_flow_probe. */
-__attribute__((always_inline)) static inline void fetch_flows(const zn_flow_table *t,
+__attribute__((always_inline)) static inline void fetch_flows(const zn_flow_index *x,
                                                               const zn_flow_bucket *b)
 {
     for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++)
         if (b->flow[i] != 0)
-            ZN_PREFETCH(&zn_flow_at(t, b->flow[i])->bucket);
+            ZN_PREFETCH(&entry_of(x, b->flow[i])->bucket);
 }
 
-void zn_flow_index_grow(zn_flow_table *t)
+void zn_flow_index_grow(zn_flow_index *x)
 {
-    uint64_t before = t->bucket_mask + 1, after = t->bucket_cap;
-    (void)populate(t, before, after); /* or page by page, later */
+    uint64_t before = x->bucket_mask + 1, after = x->bucket_cap;
+    (void)populate(x, before, after); /* or page by page, later */
     for (uint64_t i = 0; i < before; i++) {
         if (i + FETCH_AHEAD < before)
-            fetch_flows(t, &t->buckets[i + FETCH_AHEAD]);
-        split(t, &t->buckets[i], after - 1);
+            fetch_flows(x, &x->buckets[i + FETCH_AHEAD]);
+        split(x, &x->buckets[i], after - 1);
     }
-    set_buckets(t, after);
+    set_buckets(x, after);
 }
 
-bool zn_flow_index_adds_up(const zn_flow_table *t, uint32_t flows)
+size_t zn_flow_index_memory(const zn_flow_index *x)
+{
+    return zn_slab_bytes(&x->overflow) + (x->bucket_mask + 1) * sizeof *x->buckets;
+}
+
+size_t zn_flow_index_memory_max(const zn_flow_index *x)
+{
+    return (size_t)x->overflow.cap * x->overflow.object_bytes + x->bucket_cap * sizeof *x->buckets;
+}
+
+bool zn_flow_index_adds_up(const zn_flow_index *x, uint32_t flows)
 {
     uint32_t held = 0, chained = 0;
-    for (uint64_t i = 0; i <= t->bucket_mask; i++) {
-        const zn_flow_bucket *b = &t->buckets[i];
-        for (; b != NULL; b = next_bucket(t, b)) {
+    for (uint64_t i = 0; i <= x->bucket_mask; i++) {
+        const zn_flow_bucket *b = &x->buckets[i];
+        for (; b != NULL; b = next_bucket(x, b)) {
             uint32_t used = 0;
             for (unsigned k = 0; k < ZN_BUCKET_SLOTS; k++)
                 used += b->flow[k] != 0;
-            if ((b->overflow != 0 && used < ZN_BUCKET_SLOTS) || (b != &t->buckets[i] && used == 0))
+            if ((b->overflow != 0 && used < ZN_BUCKET_SLOTS) || (b != &x->buckets[i] && used == 0))
                 return false;
             chained += b->overflow != 0;
             held += used;
         }
     }
-    return held == flows && chained == t->overflow.live;
+    return held == flows && chained == x->overflow.live;
 }

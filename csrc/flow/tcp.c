@@ -8,8 +8,11 @@
  * a retransmission. Comparisons are modulo 2^32 (RFC 9293 3.4). Segments that simply come next are
  * counted in the same way, and faster, by flow/flow_fast.h.
  */
+#include "flow/tcp.h"
+
 #include "flow/flow_fast.h"
-#include "flow/flow_internal.h"
+
+#define SEGMENTS_PER_FLOW 8 /* in flight, on average over all flows */
 
 /* How much of what its side sent may come before a SYN that is late: a window without scaling. */
 #define BEFORE_SYN_MAX 65536u
@@ -20,7 +23,15 @@
 /* How far beyond that a RST may lie: a capture may have lost so much. */
 #define RESET_BEYOND_MAX (UINT32_C(1) << 26)
 
-static void open_gap(zn_flow_table *t, zn_flow_retransmissions *retransmissions, uint32_t from,
+/* The flow's zn_flow_retransmission_pair, made where it has none. */
+static zn_flow_retransmission_pair *pair_of(zn_tcp *t, zn_flow *f)
+{
+    if (f->retransmissions == 0)
+        f->retransmissions = zn_slab_take(&t->retransmissions);
+    return zn_slab_at(&t->retransmissions, f->retransmissions);
+}
+
+static void open_gap(zn_tcp *t, zn_flow_retransmissions *retransmissions, uint32_t from,
                      uint32_t to)
 {
     zn_seq_gaps *g;
@@ -49,7 +60,7 @@ static void drop_gap(zn_seq_gaps *g, uint32_t i)
 }
 
 /* Takes [from, to) out of the holes; returns how much of it was a hole. */
-static uint32_t fill_gaps(zn_flow_table *t, zn_flow_retransmissions *retransmissions, uint32_t from,
+static uint32_t fill_gaps(zn_tcp *t, zn_flow_retransmissions *retransmissions, uint32_t from,
                           uint32_t to)
 {
     zn_seq_gaps *g;
@@ -90,7 +101,7 @@ static uint32_t fill_gaps(zn_flow_table *t, zn_flow_retransmissions *retransmiss
 
 /* A flow's direction. */
 typedef struct direction {
-    zn_flow_table *t;
+    zn_tcp *t;
     zn_flow *f;
     zn_flow_side *side;
 } direction;
@@ -98,7 +109,7 @@ typedef struct direction {
 /* Where it is told what it sent again or out of order. */
 static zn_flow_retransmissions *retransmissions_of(const direction *d)
 {
-    return &zn_flow_retransmissions_at(d->t, d->f)->side[d->side - d->f->side];
+    return &pair_of(d->t, d->f)->side[d->side - d->f->side];
 }
 
 /* The part of [from, from + n) that was sent before; *missing grows by what filled holes. */
@@ -168,7 +179,7 @@ static place count_sequence(const direction *d, const zn_packet *p)
     return where;
 }
 
-static void count_path(zn_flow_table *t, const zn_flow *f, const zn_packet *p, place where)
+static void count_path(zn_tcp *t, const zn_flow *f, const zn_packet *p, place where)
 {
     const zn_flow_side *side = &f->side[p->sender], *other = &f->side[1 - p->sender];
     bool side_syn = f->flag_counts[p->sender].syn != 0,
@@ -178,7 +189,7 @@ static void count_path(zn_flow_table *t, const zn_flow *f, const zn_packet *p, p
     segment.moved = (syn && side_syn && side->isn != p->seq) ||
                     (fin && side->fin != 0 && side->fin_end != p->seq + p->payload_len + 1);
     segment.both_syn = (syn || side_syn) && other_syn;
-    zn_tcp_path_count(&t->segments, t->stats, zn_flow_path(t, f), &segment);
+    zn_tcp_path_count(&t->segments, t->stats, zn_tcp_path_of(t, f), &segment);
 }
 
 static void count_ack(zn_flow *f, zn_flow_side *side, const zn_packet *p)
@@ -334,10 +345,10 @@ bool zn_tcp_refuse_reset(zn_flow *f, const zn_packet *p)
     return true;
 }
 
-zn_flow_end zn_tcp_count(zn_flow_table *t, zn_flow *f, const zn_packet *p)
+zn_flow_end zn_tcp_count(zn_tcp *t, zn_flow *f, const zn_packet *p)
 {
     zn_flow_side *side = &f->side[p->sender];
-    zn_flow_layer7 *l = zn_flow_layer7_entry(t, f);
+    zn_flow_layer7 *l = zn_tcp_layer7_of(t, f);
     direction d = {t, f, side};
     place where;
     ends before = {0, 0};
@@ -357,4 +368,91 @@ zn_flow_end zn_tcp_count(zn_flow_table *t, zn_flow *f, const zn_packet *p)
     if (p->payload_len != 0)
         count_data(side, p);
     return end_of(f);
+}
+
+void zn_tcp_open(zn_tcp *t, zn_flow *f)
+{
+    if (t->paths != NULL)
+        memset(zn_tcp_path_of(t, f), 0, sizeof *t->paths);
+    if (t->layer7 != NULL)
+        memset(zn_tcp_layer7_of(t, f), 0, sizeof *t->layer7);
+}
+
+void zn_tcp_close(zn_tcp *t, zn_flow *f)
+{
+    if (f->retransmissions != 0) { /* no hole is filled any more */
+        zn_flow_retransmission_pair *pair = pair_of(t, f);
+        for (unsigned i = 0; i < 2; i++) {
+            if (pair->side[i].gaps != 0)
+                zn_slab_give(&t->gaps, pair->side[i].gaps);
+            pair->side[i].gaps = 0;
+        }
+    }
+    if (t->paths != NULL && f->tuple.proto == ZN_PROTO_TCP)
+        zn_tcp_path_close(&t->segments, zn_tcp_path_of(t, f));
+}
+
+void zn_tcp_free(zn_tcp *t, zn_flow *f)
+{
+    if (f->retransmissions != 0)
+        zn_slab_give(&t->retransmissions, f->retransmissions);
+    f->retransmissions = 0;
+}
+
+/* Takes room beside the entries for what the column sets need. */
+static int init_sets(zn_tcp *t, unsigned sets, zn_error *err)
+{
+    uint32_t segments = zn_slab_cap((uint64_t)t->max_flows * SEGMENTS_PER_FLOW + ZN_PATH_SEGMENTS);
+    if ((sets & ZN_SET_LAYER7) != 0) {
+        t->layer7 = zn_block_alloc(t->max_flows * sizeof *t->layer7);
+        if (t->layer7 == NULL)
+            return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for %u flows", t->max_flows);
+    }
+    if ((sets & (ZN_SET_E2E | ZN_SET_OPTIONS)) == 0)
+        return 0;
+    t->paths = zn_block_alloc(t->max_flows * sizeof *t->paths);
+    if (t->paths == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for %u flows", t->max_flows);
+    return zn_slab_init(&t->segments, zn_tcp_path_entry_bytes(), segments, err);
+}
+
+int zn_tcp_init(zn_tcp *t, zn_flow *entries, uint32_t max_flows, unsigned sets, zn_stats *stats,
+                zn_error *err)
+{
+    int rc = zn_slab_init(&t->retransmissions, sizeof(zn_flow_retransmission_pair), max_flows, err);
+    t->entries = entries;
+    t->max_flows = max_flows;
+    t->stats = stats;
+    if (rc == 0)
+        rc = zn_slab_init(&t->gaps, sizeof(zn_seq_gaps), max_flows, err);
+    return rc == 0 ? init_sets(t, sets, err) : rc;
+}
+
+void zn_tcp_fini(zn_tcp *t)
+{
+    zn_slab_fini(&t->segments);
+    zn_block_free(t->paths, t->max_flows * sizeof *t->paths);
+    zn_block_free(t->layer7, t->max_flows * sizeof *t->layer7);
+    zn_slab_fini(&t->gaps);
+    zn_slab_fini(&t->retransmissions);
+}
+
+/* Beside the entry of each flow. */
+static size_t set_bytes(const zn_tcp *t)
+{
+    return (t->paths == NULL ? 0 : sizeof *t->paths) + (t->layer7 == NULL ? 0 : sizeof *t->layer7);
+}
+
+size_t zn_tcp_memory(const zn_tcp *t, uint32_t flows)
+{
+    return flows * set_bytes(t) + zn_slab_bytes(&t->retransmissions) + zn_slab_bytes(&t->gaps) +
+           zn_slab_bytes(&t->segments);
+}
+
+size_t zn_tcp_memory_max(const zn_tcp *t)
+{
+    return t->max_flows * set_bytes(t) +
+           (size_t)t->retransmissions.cap * t->retransmissions.object_bytes +
+           (size_t)t->gaps.cap * t->gaps.object_bytes +
+           (size_t)t->segments.cap * t->segments.object_bytes;
 }

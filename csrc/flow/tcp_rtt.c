@@ -11,6 +11,16 @@
 #define RTT_INITIAL_NS (5 * ZN_NS_PER_MS)
 #define FAST_RETRANSMIT_ACKS 3 /* more acknowledgements than this, and the sender need not wait */
 
+enum {
+    OPTION_END = 0,
+    OPTION_NOTHING = 1,
+    OPTION_MSS = 2,
+    OPTION_SCALE = 3,
+    OPTION_SACK_PERMITTED = 4,
+    OPTION_SACK = 5,
+    OPTION_TIMESTAMPS = 8
+};
+
 /* A segment that was sent, or several that were acknowledged and touch. */
 typedef struct sent {
     uint32_t next; /* the slab's link while free */
@@ -268,7 +278,41 @@ static void put(const work *w, uint32_t from, uint32_t to)
         (void)insert(w, before, from, to);
 }
 
-/* ---- windows ---- */
+/* ---- options and windows ---- */
+
+/* Notes the options of a segment that `side` sent (RFC 9293 3.2, RFC 7323, RFC 2018). */
+static void read_options(zn_path_side *side, zn_span options)
+{
+    zn_cursor c = zn_cursor_over_span(options, true);
+    bool sacks = false;
+    while (zn_cursor_left(&c) > 0) {
+        uint8_t kind = zn_cursor_u8(&c), length;
+        zn_cursor value;
+        if (kind == OPTION_END)
+            break;
+        if (kind == OPTION_NOTHING)
+            continue;
+        length = zn_cursor_u8(&c);
+        if (length < 2)
+            break;
+        value = zn_cursor_sub(&c, length - 2u);
+        if (!zn_cursor_ok(&c))
+            break;
+        if (kind == OPTION_MSS) {
+            side->mss = zn_cursor_be16(&value);
+        } else if (kind == OPTION_SCALE) {
+            side->scale = zn_cursor_u8(&value);
+            side->scale_seen = true;
+        } else if (kind == OPTION_SACK_PERMITTED) {
+            side->sack_permitted = true;
+        } else if (kind == OPTION_SACK) {
+            sacks |= zn_cursor_left(&value) != 0;
+        } else if (kind == OPTION_TIMESTAMPS) {
+            side->timestamps = true;
+        }
+    }
+    side->sacks += sacks;
+}
 
 static void see_window(const work *w, uint32_t window)
 {
@@ -328,7 +372,7 @@ void zn_tcp_path_count(zn_slab *slab, zn_stats *stats, zn_tcp_path *path,
     if (syn)
         other->ack = p->seq;
     side->flags_moved |= segment->moved;
-    zn_tcp_read_options(side, zn_packet_tcp_options(p));
+    read_options(side, zn_packet_tcp_options(p));
     if (!syn && !(side->scale_seen && other->scale_seen))
         side->scale = other->scale = 0;
     see_size(side, p);

@@ -77,8 +77,6 @@ void zn_tcp_path_count(zn_slab *slab, zn_stats *stats, zn_tcp_path *path,
                        const zn_path_segment *segment);
 /* Gives the lists back. */
 void zn_tcp_path_close(zn_slab *slab, zn_tcp_path *path);
-/* Notes the options of a segment that `side` sent (RFC 9293 3.2, RFC 7323, RFC 2018). */
-void zn_tcp_read_options(zn_path_side *side, zn_span options);
 /* Bytes of one list entry, for the slab. */
 size_t zn_tcp_path_entry_bytes(void);
 

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fragments against a map of bytes: the input is a row of fragments of eight bytes each. Traps when a
- * datagram is whole too early, too late or with other bytes, when a fragment ends in no counter, and
- * on a broken invariant.
+ * Fragments against a map of bytes: the input is a row of fragments of eight bytes each. Traps
+ * when a datagram is whole too early, too late or with other bytes, when a fragment ends in no
+ * counter, and on a broken invariant.
  */
 #include "packet/defrag.h"
 

@@ -11,7 +11,7 @@ from support.c_build import BASE, CSRC, SANITIZE, compile_c, run
 pytestmark = [pytest.mark.source]
 
 DRIVER = """
-#include "flow/flow_internal.h"
+#include "flow/flow_index.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,37 +41,39 @@ static void fail(const char *what, uint32_t number)
     exit(1);
 }
 
-static void compare(zn_flow_table *t, const uint32_t *flow, uint32_t numbers, uint32_t buckets)
+static void compare(const zn_flow_index *x, const uint32_t *flow, uint32_t numbers,
+                    uint32_t buckets)
 {
     uint32_t held = 0;
     for (uint32_t n = 0; n < numbers; n++) {
         zn_packet p;
         make_packet(&p, n, buckets);
         held += flow[n] != 0;
-        if (zn_flow_find(t, &p) != flow[n])
+        if (zn_flow_index_find(x, &p.tuple, p.hash) != flow[n])
             fail("another flow is found", n);
-        if (flow[n] != 0 && !(zn_flow_at(t, flow[n])->indexed && zn_flow_index_has(t, flow[n])))
+        if (flow[n] != 0 && !(x->entries[flow[n] - 1].indexed && zn_flow_index_has(x, flow[n])))
             fail("a flow is not in the index", n);
     }
-    if (!zn_flow_index_adds_up(t, held))
+    if (!zn_flow_index_adds_up(x, held))
         fail("the index does not add up", held);
 }
 
-static void add(zn_flow_table *t, uint32_t *flow, uint32_t number, uint32_t buckets)
+static void add(zn_flow_index *x, zn_slab *flows, uint32_t *flow, uint32_t number,
+                uint32_t buckets)
 {
     zn_packet p;
     make_packet(&p, number, buckets);
-    *flow = zn_slab_take_zeroed(&t->flows);
+    *flow = zn_slab_take(flows);
     if (*flow == 0)
         fail("there is no room", number);
-    zn_flow_at(t, *flow)->tuple = p.tuple;
-    zn_flow_index_add(t, *flow, p.hash);
+    x->entries[*flow - 1].tuple = p.tuple;
+    zn_flow_index_add(x, *flow, p.hash);
 }
 
-static void drop(zn_flow_table *t, uint32_t *flow)
+static void drop(zn_flow_index *x, zn_slab *flows, uint32_t *flow)
 {
-    zn_flow_index_remove(t, *flow);
-    zn_flow_free(t, *flow);
+    zn_flow_index_remove(x, *flow);
+    zn_slab_give(flows, *flow);
     *flow = 0;
 }
 
@@ -83,42 +85,43 @@ int main(int argc, char **argv)
 {
     uint32_t numbers, buckets, steps, room, *flow, most;
     uint64_t before;
-    zn_stats stats = {0};
-    zn_flow_table *t;
+    zn_slab flows;
+    zn_flow_index x = {0};
     zn_error err;
     room = argc == 6 ? (uint32_t)atoi(argv[5]) : 0;
-    if (room <= ZN_FLOW_SPARE ||
-        zn_flow_table_open(&t, room - ZN_FLOW_SPARE, 0, &stats, &err) != 0)
+    if (zn_slab_init(&flows, sizeof(zn_flow), room, &err) != 0 ||
+        zn_flow_index_init(&x, (zn_flow *)(void *)flows.base, room, &err) != 0)
         return 2;
-    before = t->bucket_mask;
+    before = x.bucket_mask;
     state = (uint64_t)atoi(argv[1]);
     numbers = (uint32_t)atoi(argv[2]);
     buckets = (uint32_t)atoi(argv[3]);
     steps = (uint32_t)atoi(argv[4]);
     flow = calloc(numbers, sizeof *flow);
     for (uint32_t n = 0; n < numbers; n++)
-        add(t, &flow[n], n, buckets);
-    most = t->overflow.live;
+        add(&x, &flows, &flow[n], n, buckets);
+    most = x.overflow.live;
     for (uint32_t step = 1; step <= steps; step++) {
         uint32_t n = below(numbers);
         bool comes = below(8) < (step % 4096 < 2048 ? 2 : 6);
         if (comes && flow[n] == 0)
-            add(t, &flow[n], n, buckets);
+            add(&x, &flows, &flow[n], n, buckets);
         else if (!comes && flow[n] != 0)
-            drop(t, &flow[n]);
-        most = t->overflow.live > most ? t->overflow.live : most;
+            drop(&x, &flows, &flow[n]);
+        most = x.overflow.live > most ? x.overflow.live : most;
         if (step == steps / 2) {
-            compare(t, flow, numbers, buckets);
-            zn_flow_index_grow(t);
+            compare(&x, flow, numbers, buckets);
+            zn_flow_index_grow(&x);
         }
         if (step % 500 == 0 || step == steps / 2)
-            compare(t, flow, numbers, buckets);
+            compare(&x, flow, numbers, buckets);
     }
     for (uint32_t n = 0; n < numbers; n++)
         if (flow[n] != 0)
-            drop(t, &flow[n]);
-    printf("%u %u %d\\n", most, t->overflow.live, t->bucket_mask != before);
-    zn_flow_table_close(t);
+            drop(&x, &flows, &flow[n]);
+    printf("%u %u %d\\n", most, x.overflow.live, x.bucket_mask != before);
+    zn_flow_index_fini(&x);
+    zn_slab_fini(&flows);
     free(flow);
     return 0;
 }
@@ -130,8 +133,8 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("flow_index")
     source = folder / "driver.c"
     source.write_text(DRIVER)
-    state = [*(CSRC / "state").glob("flow*.c"), *(CSRC / "state").glob("tcp*.c")]
-    return compile_c(folder / "driver", [source, *state, *BASE], *SANITIZE)
+    index = CSRC / "flow" / "flow_index.c"
+    return compile_c(folder / "driver", [source, index, *BASE], *SANITIZE)
 
 
 def results(driver: Path, *arguments: int) -> list[int]:

@@ -1,0 +1,98 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The index from 5-tuple to flow: buckets of one cache line, of ten 16-bit tags and ten 32-bit
+ * references. It holds numbers of flows; their entries, which it borrows, tell tuple and bucket.
+ */
+#ifndef ZN_FLOW_FLOW_INDEX_H
+#define ZN_FLOW_FLOW_INDEX_H
+
+#include "flow/flow.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#define ZN_BUCKET_SLOTS 10
+
+typedef struct zn_flow_bucket {
+    uint16_t tag[ZN_BUCKET_SLOTS];
+    uint32_t flow[ZN_BUCKET_SLOTS]; /* 0: empty */
+    uint32_t overflow;              /* next bucket of the chain, 0: none */
+} zn_flow_bucket;
+_Static_assert(sizeof(zn_flow_bucket) == 64, "a bucket is one cache line");
+
+typedef struct zn_flow_index {
+    zn_flow *entries; /* that of flow 1 first */
+    zn_flow_bucket *buckets;
+    uint64_t bucket_mask; /* buckets - 1 */
+    uint64_t bucket_cap;  /* most buckets there will be */
+    uint32_t grow_above;  /* flows for which there are too few */
+    zn_slab overflow;     /* further buckets */
+} zn_flow_index;
+
+/* For the flows of `entries`, up to max_flows. 0, or a negative zn_err. */
+int zn_flow_index_init(zn_flow_index *x, zn_flow *entries, uint32_t max_flows, zn_error *err);
+void zn_flow_index_fini(zn_flow_index *x);
+/* The flow of this tuple, whose hash is `hash`, or 0. */
+uint32_t zn_flow_index_find(const zn_flow_index *x, const zn_tuple *tuple, uint64_t hash);
+void zn_flow_index_add(zn_flow_index *x, uint32_t flow, uint64_t hash);
+void zn_flow_index_remove(zn_flow_index *x, uint32_t flow);
+/* More buckets. */
+void zn_flow_index_grow(zn_flow_index *x);
+/* Bytes in use, and when as many flows are there as can be. */
+size_t zn_flow_index_memory(const zn_flow_index *x);
+size_t zn_flow_index_memory_max(const zn_flow_index *x);
+/* The index holds the flow. */
+bool zn_flow_index_has(const zn_flow_index *x, uint32_t flow);
+/* It holds so many flows, in no more buckets than they need. Slow: for tests. */
+bool zn_flow_index_adds_up(const zn_flow_index *x, uint32_t flows);
+
+static inline uint16_t zn_flow_tag(uint64_t hash)
+{
+    return (uint16_t)(hash >> 48);
+}
+
+/* Fetches the bucket of this hash. */
+__attribute__((always_inline)) static inline void zn_flow_index_prefetch(const zn_flow_index *x,
+                                                                         uint64_t hash)
+{
+    ZN_PREFETCH(&x->buckets[hash & x->bucket_mask]);
+}
+
+/* The slot that has the tag, the first if there are several; ZN_BUCKET_SLOTS: none. */
+static inline unsigned zn_flow_slot(const zn_flow_bucket *b, uint16_t tag)
+{
+#ifdef __SSE2__
+    __m128i all = _mm_set1_epi16((short)tag), first, rest;
+    first = _mm_cmpeq_epi16(_mm_load_si128((const __m128i *)(const void *)b), all);
+    rest = _mm_cmpeq_epi16(_mm_load_si128((const __m128i *)(const void *)b + 1), all);
+    /* Behind the tags lie references: the bit that is always set stands before theirs. */
+    return (unsigned)__builtin_ctz((unsigned)_mm_movemask_epi8(_mm_packs_epi16(first, rest)) |
+                                   1u << ZN_BUCKET_SLOTS);
+#else
+    unsigned i = 0;
+    while (i < ZN_BUCKET_SLOTS && b->tag[i] != tag)
+        i++;
+    return i;
+#endif
+}
+
+static inline uint64_t zn_tuple_word(const zn_tuple *t, size_t i)
+{
+    uint64_t w;
+    memcpy(&w, (const uint8_t *)t + i * sizeof w, sizeof w);
+    return w;
+}
+
+/* In words: a call to compare 40 bytes costs more than the comparison. */
+static inline bool zn_tuple_equal(const zn_tuple *a, const zn_tuple *b)
+{
+    return ((zn_tuple_word(a, 4) ^ zn_tuple_word(b, 4)) |
+            (zn_tuple_word(a, 1) ^ zn_tuple_word(b, 1)) |
+            (zn_tuple_word(a, 3) ^ zn_tuple_word(b, 3)) |
+            (zn_tuple_word(a, 0) ^ zn_tuple_word(b, 0)) |
+            (zn_tuple_word(a, 2) ^ zn_tuple_word(b, 2))) == 0;
+}
+
+#endif
