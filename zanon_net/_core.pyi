@@ -92,27 +92,13 @@ class Engine:
     def __init__(
         self,
         *args: Never,
-        z: int,
-        window_ns: int,
-        rotate_ns: int,
-        established: bool,
-        dns_votes: bool,
         internal: Sequence[tuple[bytes, int]] | None,
         never: Sequence[bytes],
         user_prefix: tuple[int, int],
         key_file: str | None,
-        keep_client_port: bool,
-        dn_hunter: bool,
-        exact: bool,
         outputs: Sequence[str],
-        split_ns: int,
         columns: Sequence[str],
-        max_flows: int,
-        max_tuples: int,
-        max_attributes: int,
-        z_max: int = 0,
-        popularity: bool = False,
-        workers: int = 1,
+        **settings: int,  # every one of core/settings.pyx
     ) -> None: ...
     def run(self, capture: Capture, max_frames: int) -> int: ...
     def feed(
@@ -193,9 +179,10 @@ class ZTable:
 
     def __init__(
         self,
-        z: int,
-        window_ns: int,
+        z: int = 20,
+        window_ns: int | None = None,
         *,
+        window: int | str | None = None,
         keep: int | None = None,
         max_tuples: int | None = None,
         max_attributes: int | None = None,
@@ -229,22 +216,14 @@ class Sieve:
     def __init__(
         self,
         *args: Never,
-        z: int,
-        window_ns: int,
-        rotate_ns: int,
         key_file: str | None,
-        max_tuples: int,
-        max_attributes: int,
-        with_user: bool,
-        keep_suppressed: bool,
         columns: Sequence[bytes],
         format: str,
         to: str,
         unit: str,
         delimiter: bytes,
         header: bytes,
-        strict: bool,
-        popularity: bool = False,
+        **settings: int,  # every one of core/settings.pyx
     ) -> None: ...
     def feed(self, data: bytes) -> None: ...
     def end(self) -> None: ...

@@ -21,7 +21,8 @@ from zanon_net.errors import CapacityError, CaptureError, ConfigError, FormatErr
 # They are named as modules are because cython-lint reads nothing else.
 include "core/names.pyx"
 include "core/calls.pyx"
-include "core/values.pyx"
+include "core/convert.pyx"
+include "core/settings.pyx"
 include "core/capture.pyx"
 include "core/outputs.pyx"
 include "core/engine.pyx"

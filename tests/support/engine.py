@@ -37,6 +37,9 @@ SETTINGS: dict[str, Any] = {
     "max_flows": 1 << 14,
     "max_tuples": 1 << 16,
     "max_attributes": 1 << 14,
+    "z_max": 0,
+    "popularity": False,
+    "workers": 1,
 }
 
 

@@ -4,7 +4,9 @@
 
 import copy
 import doctest
+import inspect
 import pickle
+import pydoc
 import threading
 import tracemalloc
 from collections.abc import Callable
@@ -14,7 +16,7 @@ import numpy as np
 import pytest
 
 import zanon_net
-from zanon_net import ConfigError, ZTable
+from zanon_net import Config, ConfigError, ZTable
 
 YEAR = 365 * 86_400 * 10**9
 SWAPPED = np.dtype(np.int64).newbyteorder()
@@ -49,6 +51,27 @@ def test_a_batch_decides_as_its_parts() -> None:
         ]
         assert np.array_equal(np.concatenate(got), expected)
         assert whole.stats == parts.stats
+
+
+def test_the_window_as_text_or_number() -> None:
+    hour_ns, usual = 3600 * 10**9, Config().anonymity
+    assert (ZTable().z, usual.z) == (20, 20)
+    assert f"window_ns={usual.window_ns} " in repr(ZTable())
+    same = (ZTable(20, hour_ns), ZTable(window="1h"), ZTable(z=20, window=hour_ns))
+    assert {repr(table) for table in same} == {repr(ZTable())}
+    for wrong in ("soon", "0s", 0, 1.5):
+        with pytest.raises(ConfigError, match=r"^window: "):
+            ZTable(window=wrong)
+    with pytest.raises(ConfigError, match=r"^window: give it or window_ns, not both$"):
+        ZTable(20, hour_ns, window="1h")
+
+
+def test_the_signature() -> None:
+    parameters = inspect.signature(ZTable).parameters
+    assert list(parameters)[:4] == ["z", "window_ns", "window", "keep"]
+    assert parameters["window"].kind is inspect.Parameter.KEYWORD_ONLY
+    defaults = {name: parameter.default for name, parameter in parameters.items()}
+    assert repr(ZTable(**defaults)) == repr(ZTable())
 
 
 def test_the_package_exports_it() -> None:
@@ -367,7 +390,7 @@ class TestLooks:
 
 
 def test_the_help_says_how_it_is_called() -> None:
-    shown = " ".join((ZTable.__doc__ or "").partition(")")[0].split())
-    assert shown.startswith("ZTable(z, window_ns, *, keep=None, ")
+    shown = pydoc.plain(pydoc.render_doc(ZTable))
+    assert " ZTable(z=20, window_ns=None, *, window=None, keep=None, " in shown
     with pytest.raises(TypeError):
         ZTable(2, 10, 2)  # type: ignore[misc]

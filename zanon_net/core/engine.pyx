@@ -9,10 +9,7 @@ cdef class Engine:
     cdef _Guard guard
     cdef _Lender lender
 
-    def __init__(self, *, z, window_ns, rotate_ns, established, dns_votes, internal, never,
-                 user_prefix, key_file, keep_client_port, dn_hunter, exact, outputs, split_ns,
-                 columns, max_flows, max_tuples, max_attributes, z_max=0, popularity=False,
-                 workers=1):
+    def __init__(self, *, internal, never, user_prefix, key_file, outputs, columns, **settings):
         cdef zn_engine_config config
         cdef zn_error err
         cdef _Lists lists = _Lists(internal, never)
@@ -22,19 +19,11 @@ cdef class Engine:
         self.lender = _Lender()
         memset(&config, 0, sizeof(config))
         memset(&err, 0, sizeof(err))
-        config.z = z
-        config.window_ns = window_ns
-        config.rotate_ns = rotate_ns
-        config.established = established
-        config.dns_votes = dns_votes
-        config.exact = exact
-        config.keep_client_port = keep_client_port
-        config.dn_hunter = dn_hunter
+        fill_engine_config(&config, settings)
         for name in columns:
             config.sets |= SETS[name]
         for output in outputs:
             config.outputs |= 1 << (*ALL_TEXTS, *TABLES).index(output)
-        config.split_ns = split_ns
         if internal is not None:
             config.internal = lists.nets
             config.internal_count = len(internal)
@@ -44,12 +33,6 @@ cdef class Engine:
         encoded = None if key_file is None else os.fsencode(key_file)
         if encoded is not None:
             config.key_file = encoded
-        config.max_flows = max_flows
-        config.max_tuples = max_tuples
-        config.max_attributes = max_attributes
-        config.z_max = z_max
-        config.popularity = popularity
-        config.workers = workers
         check(zn_engine_open(&self.engine, &config, &err), &err)
 
     def __dealloc__(self):

@@ -11,9 +11,7 @@ cdef class Sieve:
     cdef zn_row_filter *sieve
     cdef _Guard guard
 
-    def __init__(self, *, z, window_ns, rotate_ns, key_file, max_tuples, max_attributes, with_user,
-                 keep_suppressed, columns, format, to, unit, delimiter, header, strict,
-                 popularity=False):
+    def __init__(self, *, key_file, columns, format, to, unit, delimiter, header, **settings):
         cdef zn_row_filter_config config
         cdef zn_error err
         cdef _Lists names = _Lists(None, [*columns, header])
@@ -24,17 +22,10 @@ cdef class Sieve:
         self.guard = _Guard()
         memset(&config, 0, sizeof(config))
         memset(&err, 0, sizeof(err))
-        config.gate.z = z
-        config.gate.window_ns = window_ns
-        config.gate.rotate_ns = rotate_ns
+        fill_row_filter_config(&config, settings)
         encoded = None if key_file is None else os.fsencode(key_file)
         if encoded is not None:
             config.gate.key_file = encoded
-        config.gate.max_tuples = max_tuples
-        config.gate.max_attributes = max_attributes
-        config.gate.with_user = with_user
-        config.gate.keep_suppressed = keep_suppressed
-        config.gate.popularity = popularity
         config.format = <zn_row_format><int>ROW_FORMATS.index(format)
         config.to = <zn_row_format><int>ROW_FORMATS.index(to)
         config.unit = <zn_time_unit><int>TIME_UNITS.index(unit)
@@ -43,7 +34,6 @@ cdef class Sieve:
         for i in range(len(columns)):
             config.columns.name[i] = names.spans[i]
         config.header = names.spans[len(columns)]
-        config.strict = strict
         check(zn_row_filter_open(&self.sieve, &config, &err), &err)
 
     def __dealloc__(self):

@@ -51,9 +51,21 @@ def caps_for_bytes(memory_bytes, keep=None):
     return config.max_tuples, config.max_attributes
 
 
+cdef object window_length(window_ns, window):
+    """The window in nanoseconds, from one of both forms."""
+    if window_ns is not None and window is not None:
+        raise ConfigError("window: give it or window_ns, not both")
+    if window_ns is not None:
+        return window_ns
+    from zanon_net.config.parse import parse_duration  # not needed by who counts nanoseconds
+
+    return parse_duration("window", "1h" if window is None else window)
+
+
 cdef class ZTable:
-    """ZTable(z, window_ns, *, keep=None, max_tuples=None, max_attributes=None, max_jump_ns=None,
-           rebase_after=256, reserve=False)
+    """ZTable(z=20, window_ns=None, *, window=None, keep=None, max_tuples=None,
+    max_attributes=None, max_jump_ns=None, rebase_after=256, reserve=False)
+--
 
     Decides observations (time, user, attribute) by z-anonymity (Jha et al. 2022, Algorithm 1).
 
@@ -62,7 +74,8 @@ cdef class ZTable:
     hashes under a random key.
 
     z: the threshold, 1 to 2**31.
-    window_ns: the window in nanoseconds, up to ten years.
+    window_ns: the window in nanoseconds, up to ten years; or
+    window: the same as a text such as "1h" or "90s". One hour where neither is there.
     keep: most recent distinct users kept of each attribute, z to 2**32 - 1; None keeps all.
     max_tuples, max_attributes: (attribute, user) pairs and attributes held at once, at which the
         oldest go first; None: 2**24 and 2**22. caps_for_bytes has those for a memory size.
@@ -99,14 +112,15 @@ cdef class ZTable:
         self.guard = _Guard()
 
     @embedsignature(False)  # it puts the star behind keep
-    def __init__(self, z, window_ns, *, keep=None, max_tuples=None, max_attributes=None,
-                 max_jump_ns=None, rebase_after=256, reserve=False):
+    def __init__(self, z=20, window_ns=None, *, window=None, keep=None, max_tuples=None,
+                 max_attributes=None, max_jump_ns=None, rebase_after=256, reserve=False):
         cdef zn_error err
         if self.table != NULL:
             raise RuntimeError("a table cannot be opened twice")
         memset(&err, 0, sizeof(err))
         z = whole("z", z, 1, ZN_ZTABLE_Z_MAX)
-        window_ns = whole("window_ns", window_ns, 1, ZN_ZTABLE_WINDOW_MAX_NS)
+        window_ns = whole("window_ns", window_length(window_ns, window), 1,
+                          ZN_ZTABLE_WINDOW_MAX_NS)
         self.config = zn_ztable_default_config(z, window_ns)
         if keep is not None:
             self.config.keep = whole("keep", keep, z, KEEP_MAX)

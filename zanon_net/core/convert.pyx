@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# Values of Python for C, and of C for Python.
+# Converts what Python has for C, and what C has for Python.
 
 cdef object numpy():
     """NumPy, from the first array on: importing it takes longer than all the rest together."""
@@ -22,6 +22,14 @@ cdef object whole(name, value, low, high):
     if not low <= number <= high:
         raise ConfigError(f"{name} is {number}: it must be {low} to {high}")
     return number
+
+
+cdef int expect_settings(dict settings, tuple names) except -1:
+    """Raises TypeError where one of `names` is missing, or another is there."""
+    wrong = settings.keys() ^ set(names)
+    if wrong:
+        raise TypeError(f"missing or unknown settings: {', '.join(sorted(wrong))}")
+    return 0
 
 
 cdef zn_addr addr_of(bytes packed) except *:

@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Writes what documents and the core have of the settings, from zanon_net/config/schema.py.
+
+python scripts/make_settings.py
+
+The table of docs/reference/configuration.md, between its marks, and zanon_net/core/settings.pyx.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))  # before the package is built
+
+from zanon_net.config.load import SECTIONS  # noqa: E402
+from zanon_net.config.schema import Setting, rows_of  # noqa: E402
+
+PAGE = ROOT / "docs/reference/configuration.md"
+BEGIN, END = "<!-- made by scripts/make_settings.py -->\n", "<!-- end of what was made -->\n"
+CORE = ROOT / "zanon_net/core/settings.pyx"
+STRUCTS = {"run": "zn_engine_config", "filter": "zn_row_filter_config"}
+CORE_HEAD = """\
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+# Made by scripts/make_settings.py from zanon_net/config/schema.py.
+"""
+
+
+def settings_table() -> Iterator[str]:
+    """Yields the lines of the table of a run's settings."""
+    yield "| setting | default | values | meaning |"
+    yield "|---|---|---|---|"
+    for section in SECTIONS:
+        yield f"| **[{section}]** | | | |"
+        for row in rows_of("run", section):
+            meaning = row.meaning.replace("|", "\\|")
+            yield f"| `{row.name}` | {_default(row)} | {_values(row)} | {meaning} |"
+
+
+def _default(row: Setting) -> str:
+    if not row.has_default:
+        return row.usual or "none"
+    written = json.dumps(row.default) if row.type.switch else row.type.written(row.default)
+    return f"`{written}`"
+
+
+def _values(row: Setting) -> str:
+    plain = row.type.number is int or row.type.unit == "bits"  # others name their unit themselves
+    return f"{row.type.range} {row.type.unit}" if plain else row.type.range
+
+
+def core_source() -> str:
+    """Cython that assigns the settings that are numbers to the structs of the core."""
+    return CORE_HEAD + "\n".join(_fill(command, struct) for command, struct in STRUCTS.items())
+
+
+def _fill(command: str, struct: str) -> str:
+    rows = [row for row in rows_of(command) if row.core and row.core_number]
+    assignments = [f'    config.{row.core} = settings["{row.core_argument}"]' for row in rows]
+    names = [f'        "{row.core_argument}",' for row in rows]
+    lines = [
+        "",
+        f"cdef int fill_{struct.removeprefix('zn_')}({struct} *config, dict settings) except -1:",
+        "    expect_settings(settings, (",
+        *names,
+        "    ))",
+        *assignments,
+        "    return 0",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def page_with_table(text: str) -> str:
+    """The page, its table replaced."""
+    before, begin, rest = text.partition(BEGIN)
+    _old, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"{PAGE} has no place for the table")
+    return before + begin + "\n".join(settings_table()) + "\n" + end + after
+
+
+def main() -> None:
+    """Writes both files."""
+    PAGE.write_text(page_with_table(PAGE.read_text("utf-8")), "utf-8")
+    CORE.write_text(core_source(), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
