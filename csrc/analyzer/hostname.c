@@ -43,7 +43,7 @@ static zn_span without_port(zn_span raw)
     return raw;
 }
 
-/* The content of "[...]" with or without a port behind; an empty span for anything else. */
+/* The content of "[...]" with or without a port after it; an empty span for anything else. */
 static zn_span bracketed(zn_span raw)
 {
     zn_span none = {raw.p, 0};
@@ -115,7 +115,7 @@ static bool is_home(const zn_hostname *name)
            ENDS_WITH(name, "local") || ENDS_WITH(name, "home.arpa");
 }
 
-/* Each label is a number: decimal, octal, or hexadecimal behind 0x. What a URL has in place of a
+/* Each label is a number: decimal, octal, or hexadecimal after 0x. What a URL has in place of a
  * host is then an IPv4 address in one of its spellings (WHATWG URL, 3.5), or nothing: no name. */
 static bool is_all_numbers(const zn_hostname *name)
 {

@@ -100,7 +100,7 @@ static void vote(const scene *s)
         s->l->state |= ZN_LAYER7_CERTIFICATE_VOTED;
 }
 
-static void found_certificate(const scene *s, zn_span certificate)
+static void observe_certificate(const scene *s, zn_span certificate)
 {
     zn_hostname host;
     zn_span name;
@@ -139,7 +139,7 @@ static void see_server_bytes(const scene *s, zn_span head)
     zn_tls_details details;
     zn_span certificate = {NULL, 0}, handshake;
     bool ended;
-    zn_parse found;
+    zn_parse result;
     handshake = zn_tls_handshake_bytes(head, names->tls.bytes, sizeof names->tls.bytes, &ended);
     zn_tls_read_details(handshake, &details);
     if (details.versions == 0 && ended) {
@@ -152,10 +152,10 @@ static void see_server_bytes(const scene *s, zn_span head)
         finish_certificate(names, s->l);
         return;
     }
-    found = zn_tls_first_certificate(handshake, &certificate);
-    if (found == ZN_DONE)
-        found_certificate(s, certificate);
-    if (found != ZN_NEED_MORE || ended)
+    result = zn_tls_first_certificate(handshake, &certificate);
+    if (result == ZN_DONE)
+        observe_certificate(s, certificate);
+    if (result != ZN_NEED_MORE || ended)
         finish_certificate(names, s->l);
 }
 
@@ -226,7 +226,7 @@ static void see_phase(const scene *s)
     }
 }
 
-/* A segment of a flow that still can tell something. */
+/* Looks at a segment of a flow that is not done. */
 static void see_segment(const scene *s)
 {
     bool from_client = s->p->sender == s->f->client;

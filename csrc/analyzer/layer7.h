@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the LAYER7 columns of a TCP flow need beside its names: requests and responses, the course
+ * What the LAYER7 columns of a TCP flow need besides its names: requests and responses, the course
  * of a TLS handshake, and the name in the server's certificate, which is a vote of the flow's user
  * in a namespace of its own. For flow tables that were asked for ZN_SET_LAYER7; others cost a look.
  */

@@ -99,7 +99,7 @@ void zn_name_store_wipe_text(zn_name_store *name_store, uint32_t entry)
     if (e->text == 0)
         return;
     kept = kept_of(name_store, e);
-    memset(kept, 0, sizeof *kept + kept->n); /* nothing was put behind it */
+    memset(kept, 0, sizeof *kept + kept->n); /* nothing follows it */
     zn_slab_give(&name_store->texts[e->text_is_long], e->text);
     e->text = 0;
 }

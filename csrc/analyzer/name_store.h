@@ -54,7 +54,7 @@ void zn_name_store_fini(zn_name_store *name_store);
 /* Bytes in use. */
 size_t zn_name_store_memory(const zn_name_store *name_store);
 
-/* A new entry at the end of the flow's list; 0 when the book or the flow has no room. */
+/* A new entry at the end of the flow's list; 0 when the store or the flow has no room. */
 uint32_t zn_name_store_add(zn_name_store *name_store, zn_flow *f, zn_name_source source);
 /* A new entry that is in no flow's list of names, such as a certificate's name; 0: no room. */
 uint32_t zn_name_store_add_secondary(zn_name_store *name_store);

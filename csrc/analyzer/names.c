@@ -1,45 +1,27 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analyzer/names_internal.h"
+#include "analyzer/names.h"
 
-#define MAX_STREAMS 16384      /* heads that are being put together */
-#define MAX_HEADER_TABLES 8192 /* HTTP/2 connections in clear */
+#include "analyzer/analyzer.h"
 
-static const zn_stat seen_by_source[] = {
-    [ZN_SOURCE_TLS] = ZN_STAT_NAMES_TLS,
-    [ZN_SOURCE_HTTP] = ZN_STAT_NAMES_HTTP,
-    [ZN_SOURCE_DNS] = ZN_STAT_NAMES_DNS,
-    [ZN_SOURCE_QUIC] = ZN_STAT_NAMES_QUIC,
-};
+#define MAX_STREAMS 16384 /* flows whose first bytes are being put together */
 
-int zn_names_init(zn_names *names, uint32_t max_flows, zn_error *err)
+int zn_names_init(zn_names *names, uint32_t max_flows, size_t datagram_bytes, zn_error *err)
 {
     uint32_t streams = max_flows < MAX_STREAMS ? max_flows : MAX_STREAMS;
-    uint32_t tables = max_flows < MAX_HEADER_TABLES ? max_flows : MAX_HEADER_TABLES;
     int rc = zn_stream_pool_init(&names->streams, streams, err);
-    if (rc == 0)
-        rc = zn_slab_init(&names->header_tables, sizeof(zn_hpack), tables, err);
-    if (rc == 0)
-        rc = zn_slab_init(&names->datagrams, sizeof(zn_datagram_state), max_flows, err);
-    if (rc == 0)
-        rc = zn_hash_key_random(&names->cookie_key, err);
-    if (rc == 0)
-        rc = zn_quic_open(&names->quic, err);
-    return rc;
+    return rc == 0 ? zn_slab_init(&names->datagrams, datagram_bytes, max_flows, err) : rc;
 }
 
 void zn_names_fini(zn_names *names)
 {
-    zn_quic_close(names->quic);
     zn_slab_fini(&names->datagrams);
-    zn_slab_fini(&names->header_tables);
     zn_stream_pool_fini(&names->streams);
 }
 
 size_t zn_names_memory(const zn_names *names)
 {
-    return zn_slab_bytes(&names->datagrams) + zn_slab_bytes(&names->header_tables) +
-           zn_slab_bytes(&names->streams.streams) +
+    return zn_slab_bytes(&names->datagrams) + zn_slab_bytes(&names->streams.streams) +
            (size_t)names->streams.streams.used_high * ZN_STREAM_MAX;
 }
 
@@ -77,35 +59,37 @@ static zn_reading reading_of(zn_stat why)
 }
 
 /* The flow's list has an entry already that says just this: it says no more twice. */
-static bool is_reported(const zn_names *names, const zn_flow *f, const zn_name_entry *refused)
+static bool is_listed(const zn_names *names, const zn_flow *f, const zn_name_entry *rejected)
 {
     for (uint32_t entry = f->names; entry != 0;
          entry = zn_name_store_at(names->name_store, entry)->next) {
         const zn_name_entry *e = zn_name_store_at(names->name_store, entry);
-        if (zn_id_equal(e->id, refused->id) && e->source == refused->source &&
-            e->state == refused->state && e->reading == refused->reading)
+        if (zn_id_equal(e->id, rejected->id) && e->source == rejected->source &&
+            e->state == rejected->state && e->reading == rejected->reading)
             return true;
     }
     return false;
 }
 
-void zn_names_rejected(zn_names *names, zn_flow *f, zn_name_source source, zn_stat why)
+void zn_names_rejected(const zn_packet_context *s, zn_stat why)
 {
-    zn_name_entry refused = {.source = (uint8_t)source,
-                             .state = why == ZN_STAT_SUPPRESSED_INVALID ? ZN_ENTRY_INVALID
-                                                                        : ZN_ENTRY_SUPPRESSED,
-                             .reading = (uint8_t)reading_of(why)};
+    zn_names *names = s->names;
+    zn_name_source source = s->analyzer->source;
+    zn_name_entry rejected = {.source = (uint8_t)source,
+                              .state = why == ZN_STAT_SUPPRESSED_INVALID ? ZN_ENTRY_INVALID
+                                                                         : ZN_ENTRY_SUPPRESSED,
+                              .reading = (uint8_t)reading_of(why)};
     uint32_t entry;
     names->stats->n[why]++;
-    if (is_reported(names, f, &refused))
+    if (is_listed(names, s->f, &rejected))
         return;
-    entry = zn_name_store_add(names->name_store, f, source);
+    entry = zn_name_store_add(names->name_store, s->f, source);
     if (entry == 0) {
-        f->names_dropped = true;
+        s->f->names_dropped = true;
         return;
     }
-    zn_name_store_at(names->name_store, entry)->state = refused.state;
-    zn_name_store_at(names->name_store, entry)->reading = refused.reading;
+    zn_name_store_at(names->name_store, entry)->state = rejected.state;
+    zn_name_store_at(names->name_store, entry)->reading = rejected.reading;
 }
 
 /* The entry of a name that the flow voted for already, or 0. */
@@ -134,11 +118,12 @@ static void vote(const zn_packet_context *s, uint32_t entry)
     names->stats->n[ZN_STAT_SUPPRESSED_CAPACITY]++;
 }
 
-static bool has_evidence(const zn_packet_context *s, zn_name_source source)
+static bool has_evidence(const zn_packet_context *s)
 {
     if (!s->names->roles->established)
         return true;
-    return (source != ZN_SOURCE_DNS || s->f->tuple.proto == ZN_PROTO_TCP) && s->f->client_acked;
+    return (s->analyzer->source != ZN_SOURCE_DNS || s->f->tuple.proto == ZN_PROTO_TCP) &&
+           s->f->client_acked;
 }
 
 /* The properties of the name or its flow forbid its release: the counter that says why, or
@@ -159,9 +144,10 @@ static zn_stat forbidden(const zn_names *names, const zn_flow *f, zn_host_kind k
     return ZN_STAT_COUNT;
 }
 
-uint32_t zn_names_observed(const zn_packet_context *s, zn_name_source source, zn_span raw)
+uint32_t zn_names_observed(const zn_packet_context *s, zn_span raw)
 {
     zn_names *names = s->names;
+    zn_name_source source = s->analyzer->source;
     zn_hostname host;
     zn_host_kind kind = zn_hostname_normalize(raw, &host);
     zn_stat why;
@@ -172,10 +158,10 @@ uint32_t zn_names_observed(const zn_packet_context *s, zn_name_source source, zn
             ->n[kind == ZN_HOST_EMPTY ? ZN_STAT_HELLOS_WITHOUT_NAME : ZN_STAT_NAMES_ADDRESS]++;
         return 0;
     }
-    names->stats->n[seen_by_source[source]]++;
+    names->stats->n[s->analyzer->seen]++;
     why = forbidden(names, s->f, kind, source, &host);
     if (why != ZN_STAT_COUNT) {
-        zn_names_rejected(names, s->f, source, why);
+        zn_names_rejected(s, why);
         return 0;
     }
     id = zn_votes_id(names->votes, ZN_VOTE_NAME, zn_hostname_span(&host));
@@ -193,15 +179,16 @@ uint32_t zn_names_observed(const zn_packet_context *s, zn_name_source source, zn
         return 0;
     }
     zn_name_store_at(names->name_store, entry)->id = id;
-    if (has_evidence(s, source)) {
+    if (has_evidence(s)) {
         zn_names_addr(s);
         vote(s, entry);
     }
     return entry;
 }
 
-void zn_names_named_again(const zn_packet_context *s, zn_name_source source, zn_span raw)
+void zn_names_observed_again(const zn_packet_context *s, zn_span raw)
 {
+    zn_name_source source = s->analyzer->source;
     zn_name_store *name_store = s->names->name_store;
     zn_hostname host;
     zn_id id = {0};
@@ -210,7 +197,7 @@ void zn_names_named_again(const zn_packet_context *s, zn_name_source source, zn_
         return;
     if (kind != ZN_HOST_INVALID)
         id = zn_votes_id(s->names->votes, ZN_VOTE_NAME, zn_hostname_span(&host));
-    s->names->stats->n[seen_by_source[source]]++;
+    s->names->stats->n[s->analyzer->seen]++;
     for (uint32_t entry = s->f->names; entry != 0;
          entry = zn_name_store_at(name_store, entry)->next) {
         zn_name_entry *e = zn_name_store_at(name_store, entry);
@@ -224,7 +211,7 @@ void zn_names_named_again(const zn_packet_context *s, zn_name_source source, zn_
             s->names->stats->n[ZN_STAT_SUPPRESSED_CONFLICT]++;
         }
     }
-    zn_names_rejected(s->names, s->f, source, ZN_STAT_SUPPRESSED_CONFLICT);
+    zn_names_rejected(s, ZN_STAT_SUPPRESSED_CONFLICT);
 }
 
 void zn_names_confirmed(const zn_packet_context *s, uint32_t entry)
@@ -273,8 +260,8 @@ bool zn_names_swap_client(const zn_packet_context *s)
     return zn_flow_has_user(s->f);
 }
 
-/* This packet leaves no doubt who the client is and, where the policy asks for it, that it is real.
- * Taking a client for a server would make its address an attribute. */
+/* Whether this packet leaves no doubt who the client is and, where the policy asks for it, that it
+ * is real. Taking a client for a server would make its address an attribute. */
 static bool client_is_known(const zn_names *names, const zn_flow *f, const zn_packet *p)
 {
     if (names->roles->established)
@@ -282,60 +269,19 @@ static bool client_is_known(const zn_names *names, const zn_flow *f, const zn_pa
     return p->tuple.proto == ZN_PROTO_TCP && !f->midstream;
 }
 
-/* A packet that came by another tunnel than its flow: nor does it prove the user. */
-static void disregard(const zn_packet_context *s)
+void zn_names_check_evidence(const zn_packet_context *s)
 {
     zn_flow *f = s->f;
-    s->names->stats->n[ZN_STAT_TUNNEL_MISMATCH]++;
-    if (f->addr_vote == ZN_ADDR_PENDING)
-        f->syn_acked = f->client_acked = false;
-    if (s->p->tuple.proto == ZN_PROTO_UDP && s->p->payload_len != 0)
-        zn_names_udp_disregard(s);
+    if (f->addr_vote != ZN_ADDR_PENDING || !client_is_known(s->names, f, s->p))
+        return;
+    zn_names_addr(s);
+    for (uint32_t entry = f->names; entry != 0;
+         entry = zn_name_store_at(s->names->name_store, entry)->next)
+        zn_names_confirmed(s, entry);
 }
 
-bool zn_names_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p)
+void zn_names_closed(zn_names *names, const zn_flow *f)
 {
-    zn_packet_context s = {names, flow, f, p};
-    if (!zn_flow_has_user(f))
-        return true;
-    if (ZN_UNLIKELY(p->tunnel_count != 0 || f->user_outside) &&
-        !zn_roles_is_user(names->roles, names->flows, f, p)) {
-        disregard(&s);
-        return false;
-    }
-    if (f->addr_vote == ZN_ADDR_PENDING && client_is_known(names, f, p)) {
-        zn_names_addr(&s);
-        for (uint32_t entry = f->names; entry != 0;
-             entry = zn_name_store_at(names->name_store, entry)->next)
-            zn_names_confirmed(&s, entry);
-    }
-    if (p->payload_len == 0)
-        return true;
-    if (p->tuple.proto == ZN_PROTO_TCP)
-        zn_names_tcp(&s);
-    else
-        zn_names_udp(&s);
-    return true;
-}
-
-/* Reads what was waiting for the rest of a name. */
-static void read_rest(zn_names *names, uint32_t flow, zn_flow *f)
-{
-    zn_packet last = {.t_ns = f->side[f->client].last_data_ns};
-    zn_packet_context s = {names, flow, f, &last};
-    last.tuple = f->tuple;
-    last.sender = f->client;
-    zn_names_tcp_closed(&s);
-}
-
-void zn_names_flow_closed(zn_names *names, uint32_t flow, zn_flow *f)
-{
-    if (f->tuple.proto != ZN_PROTO_TCP)
-        zn_names_udp_closed(names, f);
-    else if (f->stream != 0)
-        read_rest(names, flow, f);
-    else
-        zn_names_read_end(names, f);
     for (uint32_t entry = f->names; entry != 0;
          entry = zn_name_store_at(names->name_store, entry)->next) {
         zn_name_entry *e = zn_name_store_at(names->name_store, entry);

@@ -38,7 +38,7 @@ static bool internal_tunnel(const zn_roles *roles, const zn_packet *p, bool inte
     return false;
 }
 
-/* The packet, which opened a flow, does not tell who its client is. */
+/* Whether the packet, which opened a flow, leaves open who its client is. */
 static bool client_is_unsure(const zn_packet *p)
 {
     const uint16_t *port = p->tuple.port;

@@ -11,7 +11,7 @@
 #include "flow/flow.h"
 
 typedef struct zn_roles {
-    bool release_all; /* z is 1 and stays: nothing is withheld from anyone */
+    bool release_all; /* z is always 1: nothing is withheld from anyone */
     bool established; /* votes need evidence that the client is real */
     bool dns_votes;   /* DNS names take part at all */
     bool dn_hunter;   /* names from DNS responses for the flows that follow them */
@@ -26,9 +26,9 @@ typedef struct zn_roles {
 /* RFC 1918, RFC 6598 and fc00::/7: what is internal when the operator says nothing. */
 const zn_net *zn_roles_private_nets(size_t *count);
 
-/* Of a flow that p opened in the middle of a connection, of which p does not tell who began it: an
- * internal end is taken for the client where the other is none. A server that speaks first would be
- * told as a client, and its client's port as that of a server. */
+/* For a flow that p opened in the middle of a connection, where p leaves open who began it: takes
+ * an internal end for the client where the other is none. A server that speaks first would be
+ * reported as a client, and its client's port as that of a server. */
 void zn_roles_guess_client(const zn_roles *roles, zn_flow *f, const zn_packet *p);
 
 /*
@@ -43,8 +43,8 @@ void zn_roles_guess_client(const zn_roles *roles, zn_flow *f, const zn_packet *p
 void zn_roles_place(const zn_roles *roles, zn_flow_table *flows, zn_flow *f, const zn_packet *p,
                     zn_addr known_as[2]);
 
-/* The packet, one of the flow, may tell of the flow's user: it does not come through a tunnel of
- * somebody else, who could have made it, also where it is an answer. */
+/* Whether the packet, one of the flow, may speak for the flow's user: it does not come through a
+ * tunnel of somebody else, who could have made it, also where it is an answer. */
 bool zn_roles_is_user(const zn_roles *roles, const zn_flow_table *flows, const zn_flow *f,
                       const zn_packet *p);
 

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attributes beside the name, z-anonymized on their own: the name in a server's certificate
- * (ZN_VOTE_CERTIFICATE) and a client's user agent (ZN_VOTE_AGENT). Their texts lie in the name
- * store, outside their flow's list of names.
+ * Attributes of a flow besides its name, z-anonymized on their own: the name in a server's
+ * certificate (ZN_VOTE_CERTIFICATE) and a client's user agent (ZN_VOTE_AGENT). Their texts lie in
+ * the name store, outside their flow's list of names.
  */
 #ifndef ZN_ANALYZER_SECONDARY_H
 #define ZN_ANALYZER_SECONDARY_H

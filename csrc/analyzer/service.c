@@ -28,7 +28,7 @@ enum {
     IS_UNKNOWN
 };
 
-/* zn_flow_side.udp_type beside ZN_UDP_*: was taken for RTP, and is not. */
+/* A zn_flow_side.udp_type next to ZN_UDP_*: was taken for RTP, and is not. */
 #define UDP_NOT_RTP 255
 
 static const uint32_t connection[] = {

@@ -28,7 +28,7 @@ static inline bool zn_service_has_dns_port(const zn_tuple *tuple)
     return false;
 }
 
-/* To be told of each packet of a flow once it is counted, with payload or without. */
+/* Counts a packet of a flow, with payload or without, after the flow table did. */
 static inline void zn_service_count(zn_flow *f)
 {
     if (ZN_UNLIKELY(f->service < ZN_SERVICE_KNOWN) && f->watched != UINT8_MAX)

@@ -4,16 +4,20 @@
  * Packets that tell nothing more: most of them. A flow's name, service and hello are behind it, or
  * the packet carries no bytes, or such as begin nothing. The questions stand in line, ask what a
  * counted packet has touched anyway, note what looking would, and answer no where they are not
- * sure: zn_names_packet, zn_service_packet, zn_layer7_packet and zn_dn_hunter_packet then look, and
- * do nothing for any other packet.
+ * sure: zn_analyzers_packet, zn_service_packet, zn_layer7_packet and zn_dn_hunter_packet then look,
+ * and do nothing for any other packet.
  */
 #ifndef ZN_ANALYZER_WATCH_H
 #define ZN_ANALYZER_WATCH_H
 
+#include "analyzer/analyzers.h"
 #include "analyzer/layer7.h"
+#include "analyzer/parse_state.h"
 #include "analyzer/service.h"
+#include "analyzer/tcp_stream.h"
 #include "flow/flow_fast.h"
 #include "proto/ascii.h"
+#include "proto/quic.h"
 #include "proto/service_signature.h"
 #include "proto/starts.h"
 
@@ -32,8 +36,8 @@ static inline bool zn_beyond_names(const zn_flow *f, const zn_packet *p)
         return true;
     if (p->sender != f->client)
         return f->head != ZN_PARSE_SEARCH || !f->midstream;
-    return f->head == ZN_PARSE_TLS_AGAIN && f->stream == 0 && (p->tcp_flags & ZN_TCP_SYN) == 0 &&
-           zn_seq_ahead(p->seq, f->parse_seq) > 0;
+    return zn_parse_state_of(f) == ZN_PARSE_NEXT && f->stream == 0 &&
+           (p->tcp_flags & ZN_TCP_SYN) == 0 && zn_seq_ahead(p->seq, f->parse_seq) > 0;
 }
 
 /*
@@ -82,18 +86,18 @@ static inline bool zn_beyond_service(const zn_flow *f, const zn_packet *p)
 static inline bool zn_beyond_is_searched(const zn_flow *f)
 {
     return f->head == ZN_PARSE_SEARCH && f->parse_tries != 0 && f->stream == 0 &&
-           f->protocol == ZN_PROTOCOL_UNKNOWN && zn_flow_has_user(f) &&
+           f->protocol == ZN_ANALYZER_NONE && zn_flow_has_user(f) &&
            !zn_service_has_dns_port(&f->tuple);
 }
 
 /* The client's segment comes next and begins nothing, and is not the last one looked at. */
 static inline bool zn_beyond_search(const zn_flow *f, const zn_packet *p)
 {
-    return f->parse_tries != ZN_NAMES_TRIES && p->seq == f->parse_seq &&
+    return f->parse_tries != ZN_SEARCH_TRIES && p->seq == f->parse_seq &&
            (p->tcp_flags & ZN_TCP_SYN) == 0 && zn_begins_nothing(zn_packet_start(p));
 }
 
-/* Of which zn_names_packet would note no more than this. */
+/* Of which zn_analyzers_packet would note no more than this. */
 static inline void zn_beyond_searched(zn_flow *f, const zn_packet *p)
 {
     f->parse_tries++;
@@ -118,8 +122,7 @@ static inline bool zn_beyond_tcp(zn_flow *f, zn_flow_layer7 *l, const zn_packet 
  * analyzer/service tells from it, and between ports that are not those of DNS. */
 static inline bool zn_beyond_udp(const zn_flow *f, const zn_packet *p)
 {
-    bool quic = f->protocol == ZN_PROTOCOL_QUIC || f->protocol == ZN_PROTOCOL_QUIC_BOTH_WAYS;
-    return quic && f->client_acked && zn_beyond_places(f, p) &&
+    return f->protocol == ZN_ANALYZER_QUIC && f->client_acked && zn_beyond_places(f, p) &&
            (zn_ascii_first(zn_packet_start(p)) & ZN_QUIC_LONG_FORM) == 0 &&
            zn_datagram_is_none(zn_packet_start(p), p->payload_len) &&
            f->side[p->sender].udp_type == ZN_UDP_OTHER && !zn_service_has_dns_port(&f->tuple);

@@ -97,7 +97,7 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
     if (rc == 0)
         rc = zn_dn_hunter_init(&e->dn_hunter, config->max_flows + ZN_FLOW_SPARE, err);
     if (rc == 0)
-        rc = zn_names_init(&e->names, config->max_flows + ZN_FLOW_SPARE, err);
+        rc = zn_analyzers_open(&e->names, config->max_flows + ZN_FLOW_SPARE, err);
     return rc;
 }
 
@@ -149,7 +149,7 @@ void zn_engine_close(zn_engine *e)
     zn_decode_ahead_close(e->decode_ahead);
     zn_async_writer_close(e->writer);
     zn_outputs_fini(&e->outputs);
-    zn_names_fini(&e->names);
+    zn_analyzers_close(&e->names);
     zn_gate_fini(&e->gate);
     zn_votes_fini(&e->votes);
     zn_popularity_fini(&e->popularity);
@@ -227,7 +227,7 @@ size_t zn_engine_memory(const zn_engine *e)
 {
     size_t bytes = sizeof *e + zn_flow_memory(e->flows) + zn_gate_memory(&e->gate) +
                    zn_popularity_memory(&e->popularity) + zn_dn_hunter_memory(&e->dn_hunter) +
-                   zn_name_store_memory(&e->name_store) + zn_names_memory(&e->names) +
+                   zn_name_store_memory(&e->name_store) + zn_analyzers_memory(&e->names) +
                    zn_defrag_memory(e->decoder.defrag) +
                    (e->pool != NULL ? zn_decode_ahead_memory() + zn_async_writer_memory() : 0);
     return bytes + zn_outputs_memory(&e->outputs);

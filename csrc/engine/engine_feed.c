@@ -39,7 +39,7 @@ static int see_period(zn_engine *e, int64_t t_ns, zn_error *err)
 static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error *err)
 {
     zn_flow *f = zn_flow_at(e->flows, flow);
-    bool either = f->midstream || zn_names_may_be_answer(p);
+    bool either = f->midstream || zn_analyzers_may_be_answer(p);
     zn_addr known_as[2], pseudonym;
     int64_t epoch;
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_CRYPTO);
@@ -133,7 +133,7 @@ __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *
     f->settled = 0;
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_NAMES);
     client = f->client;
-    if (zn_names_packet(&e->names, flow, f, p)) {
+    if (zn_analyzers_packet(&e->names, flow, f, p)) {
         zn_service_packet(f, p);
         if (p->tuple.proto == ZN_PROTO_TCP)
             zn_layer7_packet(&e->names, flow, f, p);

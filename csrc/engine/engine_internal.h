@@ -5,7 +5,7 @@
 #ifndef ZN_ENGINE_ENGINE_INTERNAL_H
 #define ZN_ENGINE_ENGINE_INTERNAL_H
 
-#include "analyzer/names.h"
+#include "analyzer/analyzers.h"
 #include "crypto/keys.h"
 #include "engine/async_writer.h"
 #include "engine/decode_ahead.h"

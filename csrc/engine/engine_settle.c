@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What comes behind a batch: votes are decided, and the records of closed flows written. */
+#include "analyzer/analyzers.h"
 #include "analyzer/layer7.h"
 #include "engine/engine_internal.h"
 #include "flow/flow_table.h"
@@ -29,14 +30,14 @@ static void write_flow(zn_engine *e, uint32_t flow, uint64_t decode_ahead)
 {
     zn_flow *f = zn_flow_entry(e->flows, flow);
     zn_record *record = &e->record;
-    zn_names_flow_closed(&e->names, flow, f);
+    zn_analyzers_flow_closed(&e->names, flow, f);
     zn_layer7_closed(&e->names, f);
     if (e->votes.n != 0)
         decide(e);
     zn_gate_flow_closed(&e->gate, f);
     if (e->writes_async)
         record = zn_async_writer_next(e->writer);
-    if (zn_gate_record(&e->gate, f, zn_names_quic_facts(&e->names, f), decode_ahead, record)) {
+    if (zn_gate_record(&e->gate, f, zn_quic_facts_of(&e->names, f), decode_ahead, record)) {
         if (e->writes_async)
             zn_async_writer_put(e->writer);
         else
@@ -47,7 +48,7 @@ static void write_flow(zn_engine *e, uint32_t flow, uint64_t decode_ahead)
     } else {
         e->stats.n[ZN_STAT_FLOWS_EXTERNAL]++;
     }
-    zn_names_forget(&e->names, f);
+    zn_analyzers_forget(&e->names, f);
     zn_layer7_forget(&e->names, f);
     zn_dn_hunter_forget(&e->dn_hunter, f);
     zn_name_store_forget(&e->name_store, f);

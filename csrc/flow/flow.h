@@ -114,7 +114,7 @@ typedef struct zn_flow {
     uint32_t stream; /* head bytes being collected, 0: none */
     union {
         uint32_t parse_seq; /* TCP: sequence number where the head in progress or the next starts */
-        uint32_t datagram;  /* UDP: analyzer/names' state of a QUIC or DTLS flow, 0: none */
+        uint32_t datagram;  /* UDP: zn_names_datagram of the analyzer, 0: none */
     };
     uint8_t client;         /* tuple index of the client */
     uint8_t end : 4;        /* zn_flow_end */
@@ -127,13 +127,13 @@ typedef struct zn_flow {
     bool names_dropped : 1; /* exposed names that found no room: it has something to hide */
     bool user_outside : 1;  /* its user's address is not in the tuple: zn_flow_user */
     bool ech_offered : 1;
-    uint8_t head;       /* analyzer/names' state of the search */
+    uint8_t head;       /* analyzer/parse_state */
     uint8_t user : 2;   /* tuple index of the user, or ZN_FLOW_NO_USER */
     uint8_t opener : 1; /* tuple index of whoever was taken for the client at first */
     bool fin_seen : 1;  /* TCP: of either side */
     uint8_t parse_tries : 4;
     uint8_t addr_vote : 2; /* release/gate's decision on the server address */
-    uint8_t protocol : 6;  /* analyzer/names: what the flow was recognised as */
+    uint8_t protocol : 6;  /* zn_analyzer_id of what the flow was recognised as */
     uint8_t service;       /* analyzer/service: state of the search for what both sides speak */
     uint8_t watched;       /* packets of both sides until it ended, at most 255 */
 
@@ -146,7 +146,7 @@ typedef struct zn_flow {
     uint32_t retransmissions; /* two zn_flow_retransmissions, by tuple index; 0: none */
     uint32_t cold;            /* a zn_flow_cold, 0: none */
     zn_flow_flag_counts flag_counts[2]; /* by tuple index */
-    uint16_t header_table; /* HTTP/2: analyzer/names' table of the connection, 0: none */
+    uint16_t header_table; /* analyzer/http2: header table of the connection, 0: none */
     uint8_t http_method;
     bool internal[2];           /* by tuple index */
     bool server_was_client : 1; /* release/gate: in an epoch whose clients are forgotten */

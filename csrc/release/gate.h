@@ -13,7 +13,7 @@
 
 #include "analyzer/dn_hunter.h"
 #include "analyzer/name_store.h"
-#include "analyzer/quic_facts.h"
+#include "analyzer/quic_analyzer.h"
 #include "anonymity/addr_set.h"
 #include "anonymity/popularity.h"
 #include "anonymity/votes.h"

@@ -15,7 +15,7 @@ bool zn_gate_was_client_hash(const zn_gate *g, uint64_t hash);
 /* Fills the E2E, OPTIONS and LAYER7 members of a record that may tell them. */
 void zn_gate_fill_sets(const zn_gate *g, const zn_flow *f, zn_record *r);
 /* The same for the QUIC columns; quic may be NULL. */
-void zn_gate_fill_quic(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, zn_record *r);
+void zn_gate_fill_quic(const zn_gate *g, const zn_quic_facts *quic, zn_record *r);
 /* Fills what tells how the client came by the server's address, for a record that may tell it. */
 void zn_gate_fill_resolution(const zn_gate *g, const zn_flow *f, zn_record *r);
 

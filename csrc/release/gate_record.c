@@ -6,7 +6,7 @@
  * address, no uncommon server port, times floored to a minute, packets and bytes rounded up to
  * powers of the square root of two, everything else zero.
  */
-#include "analyzer/names.h"
+#include "analyzer/analyzers.h"
 #include "release/gate_internal.h"
 
 #define COARSE_TIME_NS (60 * ZN_NS_PER_S)
@@ -86,17 +86,12 @@ static int64_t since(const zn_flow *f, int64_t t_ns)
     return t_ns > f->first_ns ? t_ns - f->first_ns : 0;
 }
 
-/* Of a flow that is decoded the type is known; else each side is taken for what it looks like. */
-static uint8_t udp_type_of(const zn_flow *f, unsigned side)
+/* The type of a flow that an analyzer recognised; else each side's by its looks. */
+static uint8_t udp_type_of(const zn_flow *f, const zn_quic_facts *quic, unsigned side)
 {
-    switch (f->protocol) {
-    case ZN_PROTOCOL_DTLS:
-        return ZN_UDP_DTLS;
-    case ZN_PROTOCOL_QUIC_BOTH_WAYS:
+    if (quic != NULL && quic->both_ways)
         return ZN_UDP_QUIC;
-    default:
-        return zn_service_udp_type(f, side);
-    }
+    return f->protocol == ZN_ANALYZER_DTLS ? ZN_UDP_DTLS : zn_service_udp_type(f, side);
 }
 
 static void fill_side(const zn_gate *g, const zn_flow *f, unsigned i, zn_record_side *r)
@@ -124,7 +119,6 @@ static void fill_side(const zn_gate *g, const zn_flow *f, unsigned i, zn_record_
     r->last_data_ns = since(f, side->last_data_ns);
     r->first_ack_ns = since(f, side->first_ack_ns);
     r->started = side->packets != 0;
-    r->udp_type = udp_type_of(f, i);
 }
 
 /* Leaves of a side what cannot tell one name from another. */
@@ -224,7 +218,7 @@ static void withhold_secondary(const zn_flow *f, zn_record *r)
     if (!port_is_common(r->server.port))
         r->server.port = 0;
     r->certificate.n = r->user_agent.n = 0;
-    if (f->protocol == ZN_PROTOCOL_DNS) /* Tstat's type depends on the name */
+    if (f->protocol == ZN_ANALYZER_DNS) /* Tstat's type depends on the name */
         r->client.udp_type = r->server.udp_type = ZN_UDP_DNS;
 }
 
@@ -256,7 +250,7 @@ static void clear(zn_record *r)
 }
 
 /* What is told of every flow. */
-static void fill_flow(const zn_gate *g, const zn_flow *f, zn_record *r)
+static void fill_flow(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, zn_record *r)
 {
     r->proto = (uint8_t)f->tuple.proto;
     r->complete = zn_flow_complete(f) || f->tuple.proto == ZN_PROTO_UDP;
@@ -271,6 +265,8 @@ static void fill_flow(const zn_gate *g, const zn_flow *f, zn_record *r)
     fill_name(g, f, r);
     fill_side(g, f, f->client, &r->client);
     fill_side(g, f, 1u - f->client, &r->server);
+    r->client.udp_type = udp_type_of(f, quic, f->client);
+    r->server.udp_type = udp_type_of(f, quic, 1u - f->client);
 }
 
 bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, uint64_t ahead,
@@ -282,7 +278,7 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *qui
     clear(r);
     if (!zn_flow_has_user(f))
         return false;
-    fill_flow(g, f, r);
+    fill_flow(g, f, quic, r);
     keep_port = g->policy->keep_client_port &&
                 (g->policy->roles->release_all || (r->status == ZN_NAME_RELEASED && !withheld));
     show_client(g, f, keep_port, &r->client);
@@ -290,7 +286,7 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *qui
         show_server(g, f, ahead != 0 ? ahead : server_hash(g, f), &r->server);
     if (!coarse) {
         zn_gate_fill_sets(g, f, r);
-        zn_gate_fill_quic(g, f, quic, r);
+        zn_gate_fill_quic(g, quic, r);
     }
     if (withheld)
         withhold_secondary(f, r);

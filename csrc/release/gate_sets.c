@@ -99,14 +99,14 @@ void zn_gate_fill_sets(const zn_gate *g, const zn_flow *f, zn_record *r)
         fill_layer7(g, f, l, r);
 }
 
-void zn_gate_fill_quic(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, zn_record *r)
+void zn_gate_fill_quic(const zn_gate *g, const zn_quic_facts *quic, zn_record *r)
 {
     if (quic == NULL)
         return;
     if (quic->agent != 0 &&
         zn_name_store_at(g->name_store, quic->agent)->state == ZN_ENTRY_RELEASED)
         r->user_agent = zn_name_store_text(g->name_store, quic->agent);
-    if (f->protocol != ZN_PROTOCOL_QUIC_BOTH_WAYS)
+    if (!quic->both_ways)
         return;
     r->client.quic_version = quic->version[0];
     r->server.quic_version = quic->version[1];

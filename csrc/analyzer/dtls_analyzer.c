@@ -8,20 +8,43 @@
  * evidence that the client is real, unless its side asked itself, which a server that echoes would
  * send back. Where the server does not ask, there is none: a name is then unconfirmed.
  */
-#include "analyzer/names_internal.h"
+#include "analyzer/analyzer.h"
 #include "proto/dtls.h"
 
 #define HELLOS_MAX 8       /* ClientHellos looked at in one flow */
 #define COOKIE_BYTES_MIN 4 /* as hard to guess as a TCP sequence number */
 
-static zn_dtls_state *state_of(const zn_packet_context *s)
+/* What is kept of a flow. */
+typedef struct dtls_flow {
+    uint32_t link;    /* the slab's, while free */
+    uint32_t length;  /* of the hello in progress */
+    zn_id cookie;     /* identity of the server's cookie */
+    uint32_t before;  /* length of the hello before, 0: there was none */
+    uint16_t message; /* number of the hello in progress, or of the last one read */
+    uint16_t message_before;
+    uint8_t hellos; /* how many were begun */
+    bool collecting : 1;
+    bool cookie_known : 1;
+} dtls_flow;
+
+static int open_key(void **state, uint32_t max_flows, zn_error *err)
 {
-    return &zn_names_datagram(s->names, s->f)->dtls;
+    zn_hash_key *key = *state = zn_heap_alloc(sizeof *key);
+    (void)max_flows;
+    if (key == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a key");
+    return zn_hash_key_random(key, err);
 }
 
+static dtls_flow *state_of(const zn_packet_context *s)
+{
+    return zn_names_datagram(s->names, s->f);
+}
+
+/* Cookies are compared by identities under a key of the run. */
 static zn_id cookie_id(const zn_packet_context *s, zn_span cookie)
 {
-    return zn_hash128(&s->names->cookie_key, 0, cookie.p, cookie.n);
+    return zn_hash128(zn_analyzer_state(s), 0, cookie.p, cookie.n);
 }
 
 /* The hello in progress is read, or given up. */
@@ -31,15 +54,15 @@ static void end_hello(const zn_packet_context *s)
     state_of(s)->collecting = false;
 }
 
-static void refuse(const zn_packet_context *s, zn_stat why)
+static void reject(const zn_packet_context *s, zn_stat why)
 {
-    zn_names_rejected(s->names, s->f, ZN_SOURCE_TLS, why);
+    zn_names_rejected(s, why);
     end_hello(s);
 }
 
 static void see_hello(const zn_packet_context *s, const zn_tls_hello *hello)
 {
-    const zn_dtls_state *d = state_of(s);
+    const dtls_flow *d = state_of(s);
     bool proves = d->cookie_known && !zn_flow_client_plays_server(s->f) &&
                   hello->cookie.n >= COOKIE_BYTES_MIN &&
                   zn_id_equal(d->cookie, cookie_id(s, hello->cookie));
@@ -48,13 +71,13 @@ static void see_hello(const zn_packet_context *s, const zn_tls_hello *hello)
     s->f->client_acked = false; /* another association on the same ports may be forged */
     if (proves)
         zn_names_client_proven(s, 0);
-    (void)zn_names_observed(s, ZN_SOURCE_TLS, hello->name);
+    (void)zn_names_observed(s, hello->name);
 }
 
 /* Reads a hello from what is there of its body. */
 static void read_body(const zn_packet_context *s, zn_span body, bool cut)
 {
-    const zn_dtls_state *d = state_of(s);
+    const dtls_flow *d = state_of(s);
     zn_tls_hello hello;
     if (body.n < d->length && !cut)
         return;
@@ -64,11 +87,11 @@ static void read_body(const zn_packet_context *s, zn_span body, bool cut)
         end_hello(s);
         break;
     case ZN_NEED_MORE:
-        refuse(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
+        reject(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
         break;
     case ZN_MALFORMED:
     case ZN_OTHER:
-        refuse(s, ZN_STAT_SUPPRESSED_INVALID);
+        reject(s, ZN_STAT_SUPPRESSED_INVALID);
         break;
     }
 }
@@ -78,9 +101,9 @@ static void collect(const zn_packet_context *s, const zn_dtls_fragment *part)
     zn_stream_pool *streams = &s->names->streams;
     zn_flow *f = s->f;
     if (!zn_names_has_stream(s)) {
-        refuse(s, ZN_STAT_SUPPRESSED_CAPACITY);
+        reject(s, ZN_STAT_SUPPRESSED_CAPACITY);
     } else if (zn_stream_add(streams, f->stream, part->offset, part->bytes) == ZN_STREAM_CONFLICT) {
-        refuse(s, ZN_STAT_SUPPRESSED_CONFLICT);
+        reject(s, ZN_STAT_SUPPRESSED_CONFLICT);
     } else {
         read_body(s, zn_stream_start(streams, f->stream), false);
     }
@@ -88,7 +111,7 @@ static void collect(const zn_packet_context *s, const zn_dtls_fragment *part)
 
 /* A part of the hello before comes again while this one is put together, as a copy does that the
  * network made or delayed: receivers drop it (RFC 6347 4.2.2). */
-static bool is_late(const zn_dtls_state *d, const zn_dtls_fragment *part)
+static bool is_late(const dtls_flow *d, const zn_dtls_fragment *part)
 {
     return d->collecting && d->before != 0 && part->length == d->before &&
            part->message == d->message_before;
@@ -98,10 +121,10 @@ static bool is_late(const zn_dtls_state *d, const zn_dtls_fragment *part)
  * many. */
 static bool begin_hello(const zn_packet_context *s, const zn_dtls_fragment *part)
 {
-    zn_dtls_state *d = state_of(s);
+    dtls_flow *d = state_of(s);
     d->before = d->collecting ? 0 : d->length;
     if (d->collecting)
-        refuse(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
+        reject(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
     d->message_before = d->message;
     d->message = part->message;
     d->length = part->length;
@@ -117,7 +140,7 @@ static bool begin_hello(const zn_packet_context *s, const zn_dtls_fragment *part
 
 static void see_fragment(const zn_packet_context *s, const zn_dtls_fragment *part)
 {
-    zn_dtls_state *d = state_of(s);
+    dtls_flow *d = state_of(s);
     /* Old clients give the hello with the cookie the number of the first. */
     bool same = d->hellos != 0 && d->message == part->message &&
                 (d->collecting || d->length == part->length);
@@ -130,7 +153,7 @@ static void see_fragment(const zn_packet_context *s, const zn_dtls_fragment *par
     if (!same && !begin_hello(s, part))
         return;
     if (part->length != d->length)
-        refuse(s, ZN_STAT_SUPPRESSED_CONFLICT);
+        reject(s, ZN_STAT_SUPPRESSED_CONFLICT);
     else if (part->cut || part->bytes.n == part->length)
         read_body(s, part->bytes, part->cut && part->offset == 0);
     else
@@ -148,7 +171,7 @@ static void see_client(const zn_packet_context *s)
     }
 }
 
-bool zn_names_dtls_may_answer(const zn_packet_context *s)
+static bool may_answer(const zn_packet_context *s)
 {
     zn_dtls_reader reader = zn_dtls_read(s->p->payload, zn_packet_payload_whole(s->p));
     zn_dtls_fragment part;
@@ -161,7 +184,7 @@ bool zn_names_dtls_may_answer(const zn_packet_context *s)
 static void see_server(const zn_packet_context *s)
 {
     zn_dtls_reader reader = zn_dtls_read(s->p->payload, zn_packet_payload_whole(s->p));
-    zn_dtls_state *d = state_of(s);
+    dtls_flow *d = state_of(s);
     zn_dtls_fragment part;
     zn_span cookie;
     while (zn_dtls_next_fragment(&reader, &part) == ZN_DONE) {
@@ -173,30 +196,36 @@ static void see_server(const zn_packet_context *s)
     }
 }
 
-void zn_names_dtls(const zn_packet_context *s)
+static bool datagram(const zn_packet_context *s)
 {
-    if (s->f->datagram == 0)
-        return;
     if (s->p->sender == s->f->client)
         see_client(s);
     else
         see_server(s);
-}
-
-bool zn_names_dtls_begins(const zn_packet_context *s)
-{
-    zn_dtls_reader reader = zn_dtls_read(s->p->payload, zn_packet_payload_whole(s->p));
-    zn_dtls_fragment part;
-    if (s->p->sender != s->f->client || zn_dtls_next_fragment(&reader, &part) != ZN_DONE ||
-        part.type != ZN_DTLS_CLIENT_HELLO)
-        return false;
-    if (zn_names_open_datagram(s, ZN_PROTOCOL_DTLS, ZN_SOURCE_TLS))
-        zn_names_dtls(s);
     return true;
 }
 
-void zn_names_dtls_closed(zn_names *names, zn_flow *f)
+static bool starts(const zn_packet_context *s, zn_span bytes)
 {
-    if (zn_names_datagram(names, f)->dtls.collecting)
-        zn_names_rejected(names, f, ZN_SOURCE_TLS, ZN_STAT_SUPPRESSED_INCOMPLETE);
+    zn_dtls_reader reader = zn_dtls_read(bytes, zn_packet_payload_whole(s->p));
+    zn_dtls_fragment part;
+    return s->p->sender == s->f->client && zn_dtls_next_fragment(&reader, &part) == ZN_DONE &&
+           part.type == ZN_DTLS_CLIENT_HELLO;
 }
+
+/* A hello that never became whole. */
+static void closed(const zn_packet_context *s)
+{
+    if (state_of(s)->collecting)
+        zn_names_rejected(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
+}
+
+const zn_analyzer_functions zn_dtls_functions = {
+    .starts = starts,
+    .datagram = datagram,
+    .state_bytes = sizeof(dtls_flow),
+    .may_answer = may_answer,
+    .closed = closed,
+    .open = open_key,
+    .close = zn_heap_free,
+};

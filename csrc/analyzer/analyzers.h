@@ -1,0 +1,59 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of analyzers, and a packet's way through it: what a connection is, is found by asking
+ * each row in turn.
+ *
+ * TCP: the client's bytes are looked at from their start, in place where a message lies in one
+ * segment, else through flow/reassembly; also after a PROXY or SOCKS prefix or a request for TLS. A
+ * flow joined in its middle is searched at the start of its first segments, in both directions, and
+ * whoever sends a hello or request is the client. UDP: any datagram, until one is recognised.
+ */
+#ifndef ZN_ANALYZER_ANALYZERS_H
+#define ZN_ANALYZER_ANALYZERS_H
+
+#include "analyzer/analyzer.h"
+
+/*
+ * X(ID, name, transports, port, source of its names, counter of them), in the order in which they
+ * are asked. The functions of a row are zn_<name>_functions, in analyzer/<name>_analyzer.c; port 0:
+ * any. Names that none of the others sends is what DNS shows by itself, so it has a port.
+ */
+#define ZN_ANALYZERS(X)                                                                            \
+    X(TLS, tls, ZN_TRANSPORT_TCP, 0, ZN_SOURCE_TLS, ZN_STAT_NAMES_TLS)                             \
+    X(HTTP, http, ZN_TRANSPORT_TCP, 0, ZN_SOURCE_HTTP, ZN_STAT_NAMES_HTTP)                         \
+    X(HTTP2, http2, ZN_TRANSPORT_TCP, 0, ZN_SOURCE_HTTP, ZN_STAT_NAMES_HTTP)                       \
+    X(DNS, dns, ZN_TRANSPORT_TCP | ZN_TRANSPORT_UDP, ZN_DNS_PORT, ZN_SOURCE_DNS,                   \
+      ZN_STAT_NAMES_DNS)                                                                           \
+    X(QUIC, quic, ZN_TRANSPORT_UDP, 0, ZN_SOURCE_QUIC, ZN_STAT_NAMES_QUIC)                         \
+    X(DTLS, dtls, ZN_TRANSPORT_UDP, 0, ZN_SOURCE_TLS, ZN_STAT_NAMES_TLS)
+
+/* What a flow was recognised as: zn_flow.protocol. */
+typedef enum zn_analyzer_id {
+    ZN_ANALYZER_NONE,
+#define X(ID, ...) ZN_ANALYZER_##ID,
+    ZN_ANALYZERS(X)
+#undef X
+        ZN_ANALYZERS_END
+} zn_analyzer_id;
+_Static_assert(ZN_ANALYZERS_END <= ZN_ANALYZERS_MAX, "zn_flow.head has bits for each");
+
+/* roles, stats, flows, votes and name_store of *names are set; makes the rest for max_flows flows.
+ * 0, or a negative zn_err. */
+int zn_analyzers_open(zn_names *names, uint32_t max_flows, zn_error *err);
+void zn_analyzers_close(zn_names *names);
+/* Bytes of memory in use. */
+size_t zn_analyzers_memory(const zn_names *names);
+
+/* What opened the flow may be an answer: if its receiver asks later on, that is the client. */
+bool zn_analyzers_may_be_answer(const zn_packet *p);
+/* Looks at one packet of an open flow, after the flow table counted it. False when nothing that it
+ * says may be taken for its flow's: it came by another tunnel than the flow's user. */
+bool zn_analyzers_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p);
+/* The flow is closed: what still waits is settled as unconfirmed or incomplete. A request head that
+ * the capture does not finish may cast its vote here. */
+void zn_analyzers_flow_closed(zn_names *names, uint32_t flow, zn_flow *f);
+/* The flow's record is written: frees what was kept for it. */
+void zn_analyzers_forget(zn_names *names, zn_flow *f);
+
+#endif

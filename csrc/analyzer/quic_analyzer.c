@@ -1,0 +1,614 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The names in QUIC Initials, and the evidence that their clients are real.
+ *
+ * A flow's connection begins with the first client Initial that authenticates under keys from its
+ * own Destination Connection ID. Those keys open the client's later Initials whatever ID they are
+ * addressed to, until a Retry gives new ones. An Initial with yet another ID that authenticates
+ * under itself begins another connection on the same ports: its name needs evidence of its own.
+ * Anything that does not authenticate is counted and left alone.
+ *
+ * Evidence: the client addresses a packet to the ID that the server chose, which it can only know
+ * from the server's packets. Only a packet that authenticates shows that ID: other protocols repeat
+ * in their answers what they were sent, up to 16 bytes of their start, which is all that a long
+ * header takes. A server that echoes whole datagrams sends back what does authenticate, so no ID
+ * that the client ever sent, as its own or another's, proves anything.
+ *
+ * Servers exist that make their ID out of the client's, by changing a byte, or choose one of few
+ * bytes or none: whoever forges a source address can guess those. There the server has to show it:
+ * before it has proof of the client's address it must not send more than three times what it
+ * received (RFC 9000 8.1).
+ */
+#include "analyzer/quic_analyzer.h"
+
+#include "analyzer/analyzers.h"
+#include "analyzer/secondary.h"
+#include "proto/quic_crypto.h"
+
+/* Client Initials tried in one connection: the longest hello that is put together in datagrams of
+ * FIRST_DATAGRAM_MIN, all of them sent twice. */
+#define INITIALS_MAX 32
+#define CONNECTIONS_MAX 8       /* connections of one flow that are looked at */
+#define FIRST_DATAGRAM_MIN 1200 /* RFC 9000 14.1: a client's first datagram has at least this */
+#define FIRST_DCID_MIN 8        /* RFC 9000 7.2 */
+#define FIXED_BIT 0x40u
+#define ANSWERS_MAX 32      /* packets with a new ID of the server that are opened */
+#define UNKNOWN_BYTES_MIN 4 /* of the server's ID: as hard to guess as a TCP sequence number */
+#define AMPLIFICATION 3     /* RFC 9000 8.1 */
+
+/* A connection ID, copied. */
+typedef struct quic_id {
+    uint8_t n;
+    uint8_t byte[ZN_QUIC_ID_MAX];
+} quic_id;
+
+static zn_span id_span(const quic_id *id)
+{
+    return (zn_span){id->byte, id->n};
+}
+
+static bool is_id(const quic_id *id, zn_span bytes)
+{
+    return zn_span_equal(id_span(id), bytes);
+}
+
+/* bytes.n is at most ZN_QUIC_ID_MAX: the parser takes no longer ID. */
+static quic_id copy_id(zn_span bytes)
+{
+    quic_id id = {(uint8_t)bytes.n, {0}};
+    if (bytes.n != 0)
+        memcpy(id.byte, bytes.p, bytes.n);
+    return id;
+}
+
+#define OWN_IDS 8
+/* What is kept of a flow, and of the connection in it. */
+typedef struct quic_flow {
+    uint32_t link;                /* the slab's, while free */
+    uint32_t version;             /* of the client's packets */
+    uint32_t name;                /* the name entry of this connection, 0: none */
+    uint64_t answered_before;     /* bytes of the server when it began */
+    zn_quic_keys keys;            /* the client's */
+    zn_quic_secret server_secret; /* what the server's come from */
+    quic_id first;                /* the ID that both come from */
+    quic_id client;               /* the client's own */
+    quic_id server;               /* the ID the server chose */
+    quic_id retry;                /* the ID of the server's Retry */
+    quic_id own[OWN_IDS];         /* IDs of the client's making, of all the flow's connections */
+    uint8_t owns;                 /* how many; one more than there is room for: too many */
+    uint8_t initials;             /* how many were tried since the connection began */
+    uint8_t connections;          /* how many began in this flow */
+    uint8_t answers;              /* server's packets tried for its ID */
+    bool opened : 1;              /* an Initial authenticated */
+    bool done : 1;                /* the hello was read, or given up */
+    bool foreign : 1;             /* packets of a version that is not read */
+    bool server_known : 1;        /* `server` means something */
+    bool retried : 1;             /* `retry` means something, and no Initial used it yet */
+    bool guessable : 1;           /* `server` may be known without its packets */
+    bool addressed : 1;           /* the client sent a packet to `server` */
+    bool agent_waits : 1;         /* facts.agent is this connection's */
+    zn_quic_facts facts;          /* of all the flow's connections */
+} quic_flow;
+
+/* What is kept for all flows. */
+typedef struct quic_tools {
+    zn_quic *crypto;
+    zn_quic_crypto_frames frames; /* of the Initial at hand */
+} quic_tools;
+
+static void close_tools(void *state)
+{
+    quic_tools *tools = state;
+    zn_quic_close(tools->crypto);
+    zn_heap_free(tools);
+}
+
+static int open_tools(void **state, uint32_t max_flows, zn_error *err)
+{
+    quic_tools *tools = *state = zn_heap_alloc(sizeof *tools);
+    (void)max_flows;
+    if (tools == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for opening QUIC packets");
+    return zn_quic_open(&tools->crypto, err);
+}
+
+static zn_quic *crypto_of(const zn_packet_context *s)
+{
+    return ((quic_tools *)zn_analyzer_state(s))->crypto;
+}
+
+static quic_flow *state_of(const zn_packet_context *s)
+{
+    return zn_names_datagram(s->names, s->f);
+}
+
+/* Gives up on the connection's name, which counts as suppressed. */
+static void reject(const zn_packet_context *s, zn_stat why)
+{
+    zn_names_rejected(s, why);
+    zn_names_drop_stream(s->names, s->f);
+    state_of(s)->done = true;
+}
+
+/* ---- the user agent -------------------------------------------------------------------------- */
+
+static bool is_unreserved(uint8_t byte)
+{
+    bool letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+    return letter || (byte >= '0' && byte <= '9') || byte == '-' || byte == '.' || byte == '_' ||
+           byte == '~';
+}
+
+/* Percent-encodes printable ASCII (RFC 3986 2.1), as Tstat does, so that no blank cuts a line and
+ * no quote needs another. False for other bytes, and for what is longer than a name may be. */
+static bool encode(zn_span raw, zn_hostname *out)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    zn_cursor c = zn_cursor_over_span(raw, true);
+    out->n = 0;
+    while (zn_cursor_left(&c) > 0) {
+        uint8_t byte = zn_cursor_u8(&c);
+        if (byte < 0x20 || byte > 0x7e || out->n + (is_unreserved(byte) ? 1 : 3) > ZN_HOSTNAME_MAX)
+            return false;
+        if (is_unreserved(byte)) {
+            out->text[out->n++] = byte;
+        } else {
+            out->text[out->n++] = '%';
+            out->text[out->n++] = (uint8_t)digits[byte >> 4];
+            out->text[out->n++] = (uint8_t)digits[byte & 15];
+        }
+    }
+    return true;
+}
+
+static void vote_agent(const zn_packet_context *s)
+{
+    const quic_flow *q = state_of(s);
+    if (q->agent_waits)
+        (void)zn_secondary_vote(s->names, ZN_VOTE_AGENT, s->p->t_ns, s->flow, q->facts.agent);
+}
+
+static void see_agent(const zn_packet_context *s, const zn_tls_hello *hello)
+{
+    quic_flow *q = state_of(s);
+    zn_span raw = zn_quic_user_agent(hello->transport_parameters);
+    zn_hostname text;
+    bool may_be_disclosed;
+    q->facts.ech_bytes = hello->ech_bytes;
+    if (raw.n == 0 || q->facts.agent != 0)
+        return;
+    may_be_disclosed = encode(raw, &text) && zn_roles_may_vote(s->names->roles, s->f);
+    q->facts.agent = zn_secondary_observed(s->names, ZN_VOTE_AGENT, &text, may_be_disclosed);
+    q->agent_waits = q->facts.agent != 0;
+    vote_agent(s);
+}
+
+static void note_facts(quic_flow *q, const zn_quic_packet *packet, bool from_client)
+{
+    if (packet->type == ZN_QUIC_NEGOTIATION)
+        return;
+    q->facts.version[from_client ? 0 : 1] = packet->version;
+    if (packet->type == ZN_QUIC_ZERO_RTT && from_client && q->facts.zero_rtt < UINT16_MAX)
+        q->facts.zero_rtt++;
+}
+
+/* ---- what the client says -------------------------------------------------------------------- */
+
+static void note_own(const zn_packet_context *s, zn_span id)
+{
+    quic_flow *q = state_of(s);
+    for (unsigned i = 0; i < q->owns && i < OWN_IDS; i++)
+        if (is_id(&q->own[i], id))
+            return;
+    if (q->owns < OWN_IDS && id.n <= ZN_QUIC_ID_MAX) {
+        q->own[q->owns++] = copy_id(id);
+        return;
+    }
+    s->names->stats->n[ZN_STAT_QUIC_IDS_LIMIT] += q->owns <= OWN_IDS;
+    q->owns = OWN_IDS + 1;
+}
+
+/* Whether too few bytes of the server's ID are unlike every ID that the client sent. */
+static bool is_guessable(const zn_packet_context *s, const quic_id *server)
+{
+    const quic_flow *q = state_of(s);
+    if (zn_flow_client_plays_server(s->f) || q->owns > OWN_IDS || server->n < UNKNOWN_BYTES_MIN)
+        return true;
+    for (unsigned k = 0; k < q->owns; k++) {
+        unsigned unknown = 0;
+        for (unsigned i = 0; i < server->n; i++)
+            unknown += i >= q->own[k].n || server->byte[i] != q->own[k].byte[i];
+        if (unknown < UNKNOWN_BYTES_MIN)
+            return true;
+    }
+    return false;
+}
+
+static void note_sent(const zn_packet_context *s, const zn_quic_packet *packet)
+{
+    quic_flow *q = state_of(s);
+    bool to_server = (q->server_known && is_id(&q->server, packet->dcid)) ||
+                     (q->retried && is_id(&q->retry, packet->dcid));
+    if (!to_server)
+        note_own(s, packet->dcid);
+    if (packet->scid.n == 0)
+        return;
+    note_own(s, packet->scid);
+    if (q->server_known && is_id(&q->server, packet->scid))
+        q->guessable = true; /* its echo was captured before it */
+}
+
+static void note_addressed(quic_flow *q, const zn_quic_packet *packet)
+{
+    if (q->server_known && is_id(&q->server, packet->dcid) && packet->type != ZN_QUIC_ZERO_RTT)
+        q->addressed |= q->server.n != 0 || packet->type == ZN_QUIC_HANDSHAKE;
+}
+
+/* ---- what the server says -------------------------------------------------------------------- */
+
+/* Whether an Initial opens under the server's keys from `secret`. */
+static bool answer_opens(const zn_packet_context *s, const zn_quic_packet *packet,
+                         const zn_quic_secret *secret)
+{
+    zn_quic_keys keys;
+    zn_span plain;
+    return zn_quic_expand(packet->version, secret, &keys) &&
+           zn_quic_unseal(crypto_of(s), &keys, packet, &plain) == ZN_DONE;
+}
+
+/* The same, from an ID that the client addressed packets to. */
+static bool answer_opens_under(const zn_packet_context *s, const zn_quic_packet *packet,
+                               const quic_id *id)
+{
+    zn_quic_secret sides[2];
+    return zn_quic_derive(crypto_of(s), packet->version, id_span(id), sides) &&
+           answer_opens(s, packet, &sides[ZN_QUIC_SERVER]);
+}
+
+/* Whether it opens as an answer in the connection, in the client's version or another. */
+static bool answer_opens_here(const zn_packet_context *s, const zn_quic_packet *packet)
+{
+    const quic_flow *q = state_of(s);
+    return packet->version == q->version ? answer_opens(s, packet, &q->server_secret)
+                                         : answer_opens_under(s, packet, &q->first);
+}
+
+/* Whether nothing but a QUIC server, or an echo, sends this packet; asked of the first few. */
+static bool is_authentic(const zn_packet_context *s, const zn_quic_packet *packet)
+{
+    quic_flow *q = state_of(s);
+    if (packet->type != ZN_QUIC_INITIAL && packet->type != ZN_QUIC_RETRY)
+        return false;
+    if (q->answers >= ANSWERS_MAX) {
+        s->names->stats->n[ZN_STAT_QUIC_ANSWERS_LIMIT]++;
+        return false;
+    }
+    q->answers++;
+    if (packet->type == ZN_QUIC_RETRY)
+        return zn_quic_retry_is_whole(packet, id_span(&q->first));
+    return answer_opens_here(s, packet) || (q->retried && answer_opens_under(s, packet, &q->retry));
+}
+
+static void note_answered(const zn_packet_context *s, const zn_quic_packet *packet)
+{
+    quic_flow *q = state_of(s);
+    if (q->server_known && is_id(&q->server, packet->scid))
+        return;
+    if (!is_authentic(s, packet))
+        return;
+    q->server = copy_id(packet->scid);
+    q->server_known = true;
+    q->guessable = is_guessable(s, &q->server);
+    q->addressed = false;
+}
+
+/* ---- what follows ---------------------------------------------------------------------------- */
+
+static void conclude(const zn_packet_context *s)
+{
+    const quic_flow *q = state_of(s);
+    const zn_flow *f = s->f;
+    uint64_t sent = f->side[f->client].bytes; /* also what is still on its way to an echo */
+    uint64_t answered = f->side[1 - f->client].bytes - q->answered_before;
+    bool validated = q->connections == 1 && answered > AMPLIFICATION * sent;
+    if (!f->client_acked && q->addressed && (!q->guessable || validated))
+        zn_names_client_proven(s, q->name);
+    vote_agent(s);
+}
+
+static void disregard(const zn_packet_context *s)
+{
+    zn_cursor c = zn_cursor_over_span(s->p->payload, zn_packet_payload_whole(s->p));
+    zn_quic_packet packet;
+    if (s->p->sender != s->f->client)
+        state_of(s)->answered_before += s->p->payload_len;
+    else
+        while (zn_quic_next_packet(&c, &packet) == ZN_DONE)
+            note_sent(s, &packet);
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+/* Whether the packet opens under keys from `dcid`; they are then the connection's. */
+static bool opens_under(const zn_packet_context *s, const zn_quic_packet *packet, zn_span dcid,
+                        zn_span *plain)
+{
+    quic_flow *q = state_of(s);
+    zn_quic *quic = crypto_of(s);
+    zn_quic_secret sides[2];
+    zn_quic_keys keys;
+    if (!zn_quic_derive(quic, packet->version, dcid, sides) ||
+        !zn_quic_expand(packet->version, &sides[ZN_QUIC_CLIENT], &keys) ||
+        zn_quic_unseal(quic, &keys, packet, plain) != ZN_DONE)
+        return false;
+    q->keys = keys;
+    q->server_secret = sides[ZN_QUIC_SERVER];
+    q->version = packet->version;
+    return true;
+}
+
+/* The first connection of the flow, or another one: nothing that was proven before is of use. */
+static void begin_connection(const zn_packet_context *s, const zn_quic_packet *packet)
+{
+    quic_flow *q = state_of(s);
+    quic_flow fresh = {
+        .version = q->version, .keys = q->keys, .server_secret = q->server_secret, .opened = true};
+    if (q->opened && !q->done)
+        reject(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
+    fresh.first = copy_id(packet->dcid);
+    fresh.client = copy_id(packet->scid);
+    memcpy(fresh.own, q->own, sizeof fresh.own);
+    fresh.owns = q->owns;
+    fresh.connections = (uint8_t)(q->connections + 1);
+    fresh.answered_before = s->f->side[1 - s->f->client].bytes;
+    fresh.initials = 1;
+    fresh.facts = q->facts;
+    *q = fresh;
+    s->f->client_acked = false;
+}
+
+/* Whether the packet goes to an ID of this connection. */
+static bool is_addressed_here(const quic_flow *q, const zn_quic_packet *packet)
+{
+    return q->opened &&
+           (is_id(&q->first, packet->dcid) || (q->server_known && is_id(&q->server, packet->dcid)));
+}
+
+/* Whether an Initial of the connection opens: under its keys, those of another version from the
+ * same ID, or those that a Retry asked for, which the client then starts its hello over with. */
+static bool opens_here(const zn_packet_context *s, const zn_quic_packet *packet, zn_span *plain)
+{
+    quic_flow *q = state_of(s);
+    bool opens = q->version == packet->version
+                     ? zn_quic_unseal(crypto_of(s), &q->keys, packet, plain) == ZN_DONE
+                     : opens_under(s, packet, id_span(&q->first), plain);
+    if (opens || !q->retried || !opens_under(s, packet, id_span(&q->retry), plain))
+        return opens;
+    zn_names_drop_stream(s->names, s->f);
+    q->first = q->retry;
+    q->retried = false;
+    return true;
+}
+
+/* The plaintext of a client's Initial, under the keys of its connection or as a new one. */
+static bool open_initial(const zn_packet_context *s, const zn_quic_packet *packet, zn_span *plain)
+{
+    quic_flow *q = state_of(s);
+    if (q->opened && opens_here(s, packet, plain))
+        return true;
+    if (is_addressed_here(q, packet) || !opens_under(s, packet, packet->dcid, plain))
+        return false;
+    begin_connection(s, packet);
+    return true;
+}
+
+/* ---- the hello ------------------------------------------------------------------------------- */
+
+/* Reads what is there of the hello. */
+static void see_hello(const zn_packet_context *s, zn_span head)
+{
+    quic_flow *q = state_of(s);
+    zn_tls_hello hello;
+    switch (zn_tls_bare_hello(head, &hello)) {
+    case ZN_DONE:
+        s->f->ech_offered |= hello.ech_offered;
+        s->names->stats->n[ZN_STAT_HELLOS_ECH] += hello.ech_offered;
+        q->name = zn_names_observed(s, hello.name);
+        see_agent(s, &hello);
+        zn_names_drop_stream(s->names, s->f);
+        q->done = true;
+        break;
+    case ZN_NEED_MORE:
+        break;
+    case ZN_MALFORMED:
+    case ZN_OTHER:
+        reject(s, ZN_STAT_SUPPRESSED_INVALID);
+        break;
+    }
+}
+
+/* Puts the frames of an Initial in order with those of earlier ones. */
+static void collect(const zn_packet_context *s, const zn_quic_crypto_frames *frames)
+{
+    zn_stream_pool *streams = &s->names->streams;
+    zn_flow *f = s->f;
+    if (!zn_names_has_stream(s)) {
+        reject(s, ZN_STAT_SUPPRESSED_CAPACITY);
+        return;
+    }
+    for (size_t i = 0; i < frames->n; i++) {
+        const zn_quic_crypto_frame *frame = &frames->frame[i];
+        uint32_t offset = frame->offset < ZN_STREAM_MAX ? (uint32_t)frame->offset : ZN_STREAM_MAX;
+        if (zn_stream_add(streams, f->stream, offset, frame->bytes) == ZN_STREAM_CONFLICT) {
+            reject(s, ZN_STAT_SUPPRESSED_CONFLICT);
+            return;
+        }
+    }
+    see_hello(s, zn_stream_start(streams, f->stream));
+}
+
+static void see_frames(const zn_packet_context *s, zn_span plain)
+{
+    zn_quic_crypto_frames *frames = &((quic_tools *)zn_analyzer_state(s))->frames;
+    if (zn_quic_read_frames(plain, frames) != ZN_DONE) {
+        reject(s, ZN_STAT_SUPPRESSED_INVALID);
+        return;
+    }
+    if (frames->n == 0)
+        return;
+    if (s->f->stream == 0 && frames->n == 1 && frames->frame[0].offset == 0)
+        see_hello(s, frames->frame[0].bytes);
+    if (!state_of(s)->done)
+        collect(s, frames);
+}
+
+static void see_initial(const zn_packet_context *s, const zn_quic_packet *packet)
+{
+    quic_flow *q = state_of(s);
+    zn_span plain;
+    bool here = is_addressed_here(q, packet);
+    if (q->done && here)
+        return;
+    if (q->initials >= INITIALS_MAX || (!here && q->connections >= CONNECTIONS_MAX)) {
+        s->f->names_dropped |= !here; /* it may hold another name */
+        return;
+    }
+    q->initials++;
+    if (!open_initial(s, packet, &plain)) {
+        s->names->stats->n[ZN_STAT_QUIC_NOT_AUTHENTIC]++;
+    } else {
+        s->names->stats->n[ZN_STAT_QUIC_INITIALS]++;
+        if (!q->done)
+            see_frames(s, plain);
+    }
+    if (q->initials >= INITIALS_MAX && !q->done)
+        reject(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
+}
+
+/* ---- packets --------------------------------------------------------------------------------- */
+
+static void see_client_packet(const zn_packet_context *s, const zn_quic_packet *packet)
+{
+    quic_flow *q = state_of(s);
+    note_sent(s, packet);
+    if (packet->type == ZN_QUIC_FOREIGN) {
+        q->foreign = true;
+        s->names->stats->n[ZN_STAT_QUIC_VERSION_UNKNOWN]++;
+        return;
+    }
+    if (packet->type == ZN_QUIC_NEGOTIATION || packet->type == ZN_QUIC_RETRY)
+        return; /* servers send these */
+    note_addressed(q, packet);
+    if (packet->type == ZN_QUIC_INITIAL)
+        see_initial(s, packet);
+}
+
+static void see_server_packet(const zn_packet_context *s, const zn_quic_packet *packet)
+{
+    quic_flow *q = state_of(s);
+    bool read = packet->type != ZN_QUIC_FOREIGN && packet->type != ZN_QUIC_NEGOTIATION;
+    if (packet->type == ZN_QUIC_FOREIGN && packet->version == q->facts.version[0])
+        q->facts.both_ways = true;
+    if (!read || !q->opened || !is_id(&q->client, packet->dcid))
+        return;
+    if (packet->type == ZN_QUIC_RETRY) { /* the keys that it gives try themselves */
+        q->retry = copy_id(packet->scid);
+        q->retried = true;
+    }
+    note_answered(s, packet);
+    if (packet->version == q->version)
+        q->facts.both_ways = true;
+}
+
+static bool datagram(const zn_packet_context *s)
+{
+    const zn_packet *p = s->p;
+    bool from_client = p->sender == s->f->client;
+    zn_cursor c = zn_cursor_over_span(p->payload, zn_packet_payload_whole(p));
+    zn_quic_packet packet;
+    quic_flow *q;
+    q = state_of(s);
+    while (zn_quic_next_packet(&c, &packet) == ZN_DONE) {
+        note_facts(q, &packet, from_client);
+        if (from_client)
+            see_client_packet(s, &packet);
+        else
+            see_server_packet(s, &packet);
+    }
+    if (from_client && q->server_known && zn_quic_is_short(c, id_span(&q->server)))
+        q->addressed = true;
+    conclude(s);
+    return true;
+}
+
+/* Whether a flow's first datagram has the form of a client's first: it is long, and so are its
+ * IDs. */
+static bool is_first_flight(const zn_packet_context *s)
+{
+    const zn_packet *p = s->p;
+    zn_cursor c = zn_cursor_over_span(p->payload, zn_packet_payload_whole(p));
+    zn_quic_packet packet;
+    return s->f->side[0].packets + s->f->side[1].packets == 1 &&
+           p->payload_len >= FIRST_DATAGRAM_MIN && zn_quic_next_packet(&c, &packet) == ZN_DONE &&
+           (packet.type == ZN_QUIC_INITIAL || packet.type == ZN_QUIC_FOREIGN) &&
+           packet.dcid.n >= FIRST_DCID_MIN && packet.dcid.n <= ZN_QUIC_ID_MAX &&
+           packet.scid.n <= ZN_QUIC_ID_MAX;
+}
+
+/* Recognises a long header of a version that is read at any time. What other protocols may look
+ * like, another version or a fixed bit that is not set, is QUIC only in a first flight. */
+static bool starts(const zn_packet_context *s, zn_span bytes)
+{
+    zn_cursor c = zn_cursor_over_span(bytes, true);
+    uint8_t first = zn_cursor_u8(&c);
+    uint32_t version = zn_cursor_be32(&c);
+    if (!zn_cursor_ok(&c) || (first & ZN_QUIC_LONG_FORM) == 0)
+        return false;
+    if (zn_quic_reads(version))
+        return (first & FIXED_BIT) != 0 || is_first_flight(s);
+    return (first & FIXED_BIT) != 0 && is_first_flight(s);
+}
+
+static bool may_answer(const zn_packet_context *s)
+{
+    zn_cursor c = zn_cursor_over_span(s->p->payload, zn_packet_payload_whole(s->p));
+    zn_quic_packet packet;
+    return zn_quic_next_packet(&c, &packet) == ZN_DONE && zn_quic_reads(packet.version);
+}
+
+static void closed(const zn_packet_context *s)
+{
+    const quic_flow *q = state_of(s);
+    zn_secondary_closed(s->names, ZN_VOTE_AGENT, q->facts.agent);
+    if (!q->done)
+        zn_names_rejected(s, q->foreign && !q->opened ? ZN_STAT_SUPPRESSED_QUIC_VERSION
+                                                      : ZN_STAT_SUPPRESSED_INCOMPLETE);
+}
+
+static void forget(zn_names *names, zn_flow *f)
+{
+    const quic_flow *q = zn_names_datagram(names, f);
+    zn_name_store_forget_secondary(names->name_store, q->facts.agent);
+}
+
+const zn_quic_facts *zn_quic_facts_of(const zn_names *names, const zn_flow *f)
+{
+    const quic_flow *q;
+    if (f->tuple.proto != ZN_PROTO_UDP || f->datagram == 0 || f->protocol != ZN_ANALYZER_QUIC)
+        return NULL;
+    q = zn_names_datagram(names, f);
+    return &q->facts;
+}
+
+const zn_analyzer_functions zn_quic_functions = {
+    .starts = starts,
+    .datagram = datagram,
+    .state_bytes = sizeof(quic_flow),
+    .may_answer = may_answer,
+    .disregard = disregard,
+    .closed = closed,
+    .forget = forget,
+    .open = open_tools,
+    .close = close_tools,
+};

@@ -1,0 +1,417 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * zn_flow.parse_seq is where the next message of interest starts: the stream's first byte, the
+ * message in progress, or the one expected after the last. A segment that starts there is read in
+ * place. When a message does not end in it, or bytes before it are missing, segments are put in
+ * order by flow/reassembly; a message may take at most STORED_SEGMENTS_MAX of them, so that a
+ * sender of single bytes does not have it parsed without end. Missing bytes are given up when the
+ * stream has no room left in front of them, or the flow ends; what was stored after them is then
+ * read by itself.
+ *
+ * A message at the start of a stream, or after one of a protocol that has several, is recognised by
+ * its own first bytes, whatever the port; only DNS, which has none that are its own, is looked for
+ * on one port alone.
+ */
+#include "analyzer/tcp_stream.h"
+
+#include "analyzer/parse_state.h"
+#include "proto/ascii.h"
+#include "proto/proxy_starttls_prefix.h"
+
+#define STORED_SEGMENTS_MAX 256
+_Static_assert(ZN_SEARCH_TRIES == 15, "zn_flow.parse_tries counts them, from 1, in four bits");
+/* Bytes from where a message may start to what is passed over, and how far a segment may lie
+ * beyond: one that strayed must not hide what comes. */
+#define FOLLOWED_MAX (1 << 30)
+#define BEYOND_MAX (1 << 26)
+/* Bytes between what a client acknowledges and what its server was seen to send: a capture may have
+ * lost as much of it. */
+#define ACK_BEYOND_MAX (1 << 20)
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+/* The next row of the table for TCP; NULL at its end. */
+static const zn_analyzer *next_over_tcp(const zn_packet_context *s, const zn_analyzer *a)
+{
+    const zn_analyzer *end = s->names->analyzers + s->names->analyzer_count;
+    for (a = a == NULL ? s->names->analyzers : a + 1; a != end; a++)
+        if ((a->transports & ZN_TRANSPORT_TCP) != 0)
+            return a;
+    return NULL;
+}
+
+/* Asks each analyzer in turn what starts the segment. */
+static zn_parse recognise(const zn_packet_context *s, const zn_tcp_segment *in, uint32_t *used)
+{
+    zn_packet_context with = *s;
+    size_t prefix;
+    for (const zn_analyzer *a = next_over_tcp(s, NULL); a != NULL; a = next_over_tcp(s, a)) {
+        zn_parse result;
+        with.analyzer = a;
+        if ((a->port != 0 && !zn_analyzer_has_port(a, &s->f->tuple)) ||
+            (a->functions->starts != NULL && !a->functions->starts(&with, in->bytes)))
+            continue;
+        result = a->functions->segment(&with, in, used);
+        if (result != ZN_OTHER)
+            return result;
+    }
+    if (s->f->protocol != 0 || zn_proxy_or_starttls_prefix_skip(in->bytes, &prefix) != ZN_DONE)
+        return ZN_OTHER;
+    *used = (uint32_t)prefix;
+    return ZN_DONE;
+}
+
+/* Reads what starts at the segment's start, as the parse state expects it. */
+static zn_parse read_message(const zn_packet_context *s, const zn_tcp_segment *in, uint32_t *used)
+{
+    zn_packet_context with = *s;
+    *used = 0;
+    if (zn_parse_state_of(s->f) < ZN_PARSE_NEXT)
+        return recognise(s, in, used);
+    with.analyzer = zn_parse_analyzer(s->names, s->f);
+    return with.analyzer->functions->segment(&with, in, used);
+}
+
+/* The next bytes were not captured: the message in progress is given up, and the parse state says
+ * what can still be read. */
+static void lose(const zn_packet_context *s, zn_segment_end end)
+{
+    zn_packet_context with = *s;
+    uint8_t state = zn_parse_state_of(s->f);
+    if (state == ZN_PARSE_SEARCH || state == ZN_PARSE_OFF || state == ZN_PARSE_BETWEEN)
+        return;
+    with.analyzer = zn_parse_analyzer(s->names, s->f);
+    if (with.analyzer->functions->lost != NULL)
+        with.analyzer->functions->lost(&with, end);
+    else
+        zn_parse_give_up(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
+}
+
+/* Where in bytes that begin in the middle of something a message starts; 0: nowhere. */
+static uint32_t find_start(const zn_packet_context *s, zn_span bytes)
+{
+    size_t at = 0;
+    for (const zn_analyzer *a = next_over_tcp(s, NULL); a != NULL && at == 0;
+         a = next_over_tcp(s, a))
+        if (a->functions->find_start != NULL)
+            at = a->functions->find_start(bytes);
+    return (uint32_t)at;
+}
+
+/* A message was read, and what follows may be the rest of its body, or anything. */
+static bool is_after_message(const zn_packet_context *s)
+{
+    uint8_t state = zn_parse_state_of(s->f);
+    return (state == ZN_PARSE_BETWEEN || state >= ZN_PARSE_OWN) &&
+           zn_parse_analyzer(s->names, s->f)->functions->resumes != NULL;
+}
+
+/* ---- the stream ------------------------------------------------------------------------------ */
+
+static void reject_open_message(const zn_packet_context *s, zn_stat why)
+{
+    zn_parse_give_up(s, why);
+    zn_names_drop_stream(s->names, s->f);
+}
+
+static void drop_front(zn_tcp_segment *in, uint32_t n)
+{
+    if (n > in->bytes.n)
+        n = (uint32_t)in->bytes.n;
+    in->bytes.p += n;
+    in->bytes.n -= n;
+    in->seq += n;
+}
+
+/* The sequence number after the segment and what the snapshot length cut off. */
+static uint32_t end_of(const zn_tcp_segment *in)
+{
+    return in->seq + (uint32_t)in->bytes.n + in->missing;
+}
+
+/* The next message starts at `seq`: no longer where the SYN says that the stream does. */
+static void move_to(zn_flow *f, uint32_t seq)
+{
+    f->parse_seq = seq;
+    if (f->parse_tries == 0)
+        f->parse_tries = 1;
+}
+
+/* No analyzer knows the bytes where a message may start. */
+static void pass_unknown(const zn_packet_context *s)
+{
+    zn_flow *f = s->f;
+    zn_packet_context with = *s;
+    with.analyzer = &s->names->analyzers[f->protocol];
+    if (with.analyzer->functions->resumes != NULL) {
+        zn_parse_expect(&with, ZN_PARSE_BETWEEN);
+    } else if (f->parse_tries == ZN_SEARCH_TRIES) {
+        f->head = ZN_PARSE_OFF;
+    } else {
+        f->parse_tries++;
+        f->head = ZN_PARSE_SEARCH;
+    }
+}
+
+/* Reads message after message and moves parse_seq. ZN_NEED_MORE: *rest is not a whole one. */
+static zn_parse read_all(const zn_packet_context *s, zn_tcp_segment *rest)
+{
+    zn_flow *f = s->f;
+    zn_parse result = ZN_DONE;
+    while (f->head != ZN_PARSE_OFF && rest->bytes.n != 0 && result == ZN_DONE) {
+        uint32_t used;
+        result = read_message(s, rest, &used);
+        if (result == ZN_OTHER && rest->after_hole) {
+            used = find_start(s, rest->bytes);
+            result = used != 0 ? ZN_DONE : ZN_OTHER;
+        }
+        if (result == ZN_DONE) {
+            move_to(f, rest->seq + used);
+            drop_front(rest, used);
+        }
+    }
+    if (result == ZN_OTHER) {
+        pass_unknown(s);
+        move_to(f, end_of(rest));
+    }
+    if (f->head == ZN_PARSE_OFF)
+        return ZN_DONE;
+    if (result == ZN_NEED_MORE && rest->missing == 0 && rest->end == ZN_SEGMENT_OPEN)
+        return ZN_NEED_MORE;
+    if (result == ZN_NEED_MORE ||
+        (rest->missing != 0 && zn_seq_ahead(end_of(rest), f->parse_seq) > 0)) {
+        lose(s, rest->end);
+        move_to(f, end_of(rest));
+    }
+    return ZN_DONE;
+}
+
+/* Reads what the stream has from its start on, and forgets it. `after`: what it leaves open. */
+static void read_stream(const zn_packet_context *s, zn_tcp_segment after)
+{
+    zn_flow *f = s->f;
+    zn_stream_pool *pool = &s->names->streams;
+    uint32_t from = f->parse_seq;
+    zn_tcp_segment start = after;
+    start.bytes = zn_stream_start(pool, f->stream);
+    start.seq = from;
+    if (start.bytes.n != 0)
+        (void)read_all(s, &start);
+    if (f->parse_seq != from)
+        zn_stream_consume(pool, f->stream, f->parse_seq - from);
+    if (f->head == ZN_PARSE_OFF || zn_stream_first(pool, f->stream) == ZN_STREAM_MAX)
+        zn_names_drop_stream(s->names, f);
+}
+
+/* Gives up what is missing in the stream and reads what is stored, each part by itself, up to the
+ * last one, which `last` follows. Where no message was in progress, one is looked for only at the
+ * start of a part: the rest may be a body. */
+static void pass_holes(const zn_packet_context *s, zn_segment_end last)
+{
+    zn_flow *f = s->f;
+    zn_stream_pool *pool = &s->names->streams;
+    bool in_progress = !is_after_message(s);
+    bool hole = true;
+    while (f->stream != 0 && hole) {
+        uint32_t first = zn_stream_first(pool, f->stream);
+        if (first != 0) {
+            lose(s, ZN_SEGMENT_HOLE);
+            move_to(f, f->parse_seq + first);
+            zn_stream_consume(pool, f->stream, first);
+        }
+        hole = zn_stream_has_hole(pool, f->stream);
+        read_stream(s, (zn_tcp_segment){.end = hole ? ZN_SEGMENT_HOLE : last,
+                                        .after_hole = in_progress && first != 0});
+    }
+}
+
+/* Puts what there is room for into the stream; false when there is no stream any more. */
+static bool store(const zn_packet_context *s, zn_tcp_segment *in)
+{
+    zn_flow *f = s->f;
+    zn_stream_pool *pool = &s->names->streams;
+    uint32_t offset = in->seq - f->parse_seq;
+    zn_span part = in->bytes;
+    zn_stream_result result;
+    if (!zn_names_has_stream(s)) {
+        reject_open_message(s, ZN_STAT_SUPPRESSED_CAPACITY);
+        return false;
+    }
+    if (part.n > ZN_STREAM_MAX - offset)
+        part.n = ZN_STREAM_MAX - offset;
+    result = zn_stream_add(pool, f->stream, offset, part);
+    if (result == ZN_STREAM_CONFLICT) {
+        reject_open_message(s, ZN_STAT_SUPPRESSED_CONFLICT);
+    } else if (result == ZN_STREAM_OUTSIDE) { /* too many holes */
+        pass_holes(s, ZN_SEGMENT_OPEN);
+        return false;
+    } else {
+        drop_front(in, (uint32_t)part.n);
+        if (zn_stream_segments(pool, f->stream) <= STORED_SEGMENTS_MAX)
+            return true;
+        if (zn_stream_has_hole(pool, f->stream))
+            pass_holes(s, ZN_SEGMENT_OPEN);
+        else
+            reject_open_message(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
+    }
+    return f->stream != 0;
+}
+
+/* Stores a segment and reads what is whole now. */
+static void collect(const zn_packet_context *s, zn_tcp_segment *in)
+{
+    const zn_stream_pool *pool = &s->names->streams;
+    bool at_end;
+    if (!store(s, in))
+        return;
+    at_end = zn_stream_start(pool, s->f->stream).n == in->seq - s->f->parse_seq;
+    read_stream(s, (zn_tcp_segment){.missing = at_end && in->bytes.n == 0 ? in->missing : 0});
+}
+
+static void see_in_place(const zn_packet_context *s, zn_tcp_segment *in)
+{
+    move_to(s->f, in->seq);
+    if (read_all(s, in) == ZN_NEED_MORE)
+        (void)store(s, in);
+    else
+        in->bytes.n = 0;
+}
+
+/* Bytes are too far ahead of those that are expected, which will not come. */
+static void give_up_to(const zn_packet_context *s, const zn_tcp_segment *in)
+{
+    zn_flow *f = s->f;
+    pass_holes(s, ZN_SEGMENT_OPEN);
+    if (f->head == ZN_PARSE_OFF || zn_seq_ahead(in->seq, f->parse_seq) < ZN_STREAM_MAX)
+        return;
+    lose(s, ZN_SEGMENT_HOLE);
+    zn_names_drop_stream(s->names, f);
+    move_to(f, in->seq);
+}
+
+/* Whether bytes after the place where a message may start are stored, as they may have overtaken
+ * its start: where they leave streams enough for messages in progress; else they are counted. */
+static bool may_be_early(const zn_packet_context *s, int32_t ahead)
+{
+    const zn_slab *streams = &s->names->streams.streams;
+    if (ahead >= ZN_STREAM_MAX)
+        return false;
+    if (s->f->stream != 0 || streams->live < streams->cap / 2)
+        return true;
+    s->names->stats->n[ZN_STAT_STREAMS_HALF_FULL]++;
+    return false;
+}
+
+/* Bytes far from where the stream goes on prove their client only with the number that acknowledges
+ * what its server sent: who forges its address knows neither, and half of all numbers are ahead of
+ * the stream. What was sent is counted in bytes, as any segment moves the highest number. */
+static bool acknowledges_server(const zn_packet_context *s)
+{
+    const zn_flow *f = s->f;
+    const zn_flow_side *server = &f->side[1 - f->client];
+    const zn_flow_retransmissions *again =
+        zn_flow_retransmissions_of(s->names->flows, f, 1u - f->client);
+    uint64_t sent = server->bytes - (again != NULL ? again->bytes : 0);
+    uint32_t beyond = s->p->ack - (server->isn + 1 + (uint32_t)sent) + ACK_BEYOND_MAX;
+    if (!s->names->roles->established || f->midstream)
+        return true;
+    return (s->p->tcp_flags & ZN_TCP_ACK) != 0 && beyond <= 2u * ACK_BEYOND_MAX;
+}
+
+/* Whether such bytes are read. */
+static bool may_be_clients(const zn_packet_context *s)
+{
+    zn_flow *f = s->f;
+    if (acknowledges_server(s))
+        return true;
+    s->names->stats->n[ZN_STAT_SUPPRESSED_UNCONFIRMED] += !f->names_dropped;
+    f->names_dropped = true; /* they may hold a name */
+    return false;
+}
+
+/* Passes over bytes that follow a message and are not read: a body, or bytes after lost ones.
+ * Numbers are compared within 2^31, so parse_seq follows them; only a sender who knows where a
+ * message is expected could lead it on by any bytes. */
+static void pass_over(const zn_packet_context *s, const zn_tcp_segment *in)
+{
+    int32_t ahead = zn_seq_ahead(in->seq, s->f->parse_seq);
+    if (ahead > FOLLOWED_MAX && ahead - FOLLOWED_MAX <= BEYOND_MAX && acknowledges_server(s))
+        s->f->parse_seq = in->seq - FOLLOWED_MAX;
+}
+
+/* Bytes of the client, which may be old, expected, or ahead of others. */
+static void take(const zn_packet_context *s, zn_tcp_segment in)
+{
+    zn_flow *f = s->f;
+    while (in.bytes.n != 0 && f->head != ZN_PARSE_OFF) {
+        int32_t ahead = zn_seq_ahead(in.seq, f->parse_seq);
+        bool between = ahead > 0 && is_after_message(s);
+        if (ahead < 0) { /* repeats what was read, or belongs to a body */
+            drop_front(&in, 0u - (uint32_t)ahead);
+        } else if (between && zn_parse_analyzer(s->names, f)->functions->resumes(in.bytes)) {
+            if (!may_be_clients(s))
+                return;
+            zn_names_drop_stream(s->names, f);
+            see_in_place(s, &in);
+        } else if (f->stream == 0 && ahead == 0) {
+            see_in_place(s, &in);
+        } else if ((between && !may_be_early(s, ahead)) ||
+                   (f->stream == 0 && zn_parse_state_of(f) == ZN_PARSE_NEXT)) {
+            zn_names_drop_stream(s->names, f);
+            if (between)
+                pass_over(s, &in);
+            return;
+        } else if (ahead < ZN_STREAM_MAX) {
+            collect(s, &in);
+        } else if (may_be_clients(s)) {
+            give_up_to(s, &in);
+        } else {
+            return;
+        }
+    }
+}
+
+/* Whether the segment, of a flow joined in its middle, shows its sender to be the client. */
+static bool speaks_as_client(const zn_packet_context *s)
+{
+    zn_packet_context with = *s;
+    zn_span bytes = s->p->payload;
+    size_t used;
+    if (!s->f->midstream || s->f->head != ZN_PARSE_SEARCH || s->f->stream != 0)
+        return false;
+    if (zn_ascii_first(bytes) == ZN_TLS_CONTENT_CHANGE_CIPHER_SPEC &&
+        zn_proxy_or_starttls_prefix_skip(bytes, &used) == ZN_DONE)
+        bytes = zn_ascii_part(bytes, used, bytes.n);
+    for (const zn_analyzer *a = next_over_tcp(s, NULL); a != NULL; a = next_over_tcp(s, a)) {
+        with.analyzer = a;
+        if (a->functions->is_client != NULL && a->functions->is_client(&with, bytes))
+            return zn_names_swap_client(s);
+    }
+    return false;
+}
+
+void zn_tcp_stream_segment(const zn_packet_context *s)
+{
+    zn_flow *f = s->f;
+    const zn_packet *p = s->p;
+    zn_tcp_segment in = {p->payload, p->seq + ((p->tcp_flags & ZN_TCP_SYN) != 0),
+                         p->payload_len - (uint32_t)p->payload.n, ZN_SEGMENT_OPEN, false};
+    if (f->head == ZN_PARSE_OFF || p->payload.n == 0)
+        return;
+    if (p->sender != f->client && !speaks_as_client(s))
+        return;
+    if (f->head == ZN_PARSE_SEARCH && f->stream == 0) {
+        if (f->midstream && (f->parse_tries != 0 || f->flag_counts[f->client].syn == 0))
+            f->parse_seq = in.seq;
+        else if (f->parse_tries == 0)
+            f->parse_seq = f->side[f->client].isn + 1;
+    }
+    take(s, in);
+}
+
+void zn_tcp_stream_closed(const zn_packet_context *s)
+{
+    if (s->f->head != ZN_PARSE_OFF)
+        pass_holes(s, ZN_SEGMENT_CUT);
+}
