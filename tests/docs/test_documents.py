@@ -24,6 +24,10 @@ INDEX = ROOT / "docs" / "README.md"
 KINDS = ("tutorial", "howto", "reference", "explanation")
 PAGES = sorted(set(ROOT.glob("docs/**/*.md")) - {INDEX})
 FOR_USERS = [ROOT / "README.md", *PAGES]
+HISTORY = ("CHANGELOG.md", "bench/tried.md")  # what they name may be gone
+PRESENT = [page for page in DOCUMENTS if page not in {ROOT / name for name in HISTORY}]
+PATH = re.compile(r"`((?:csrc|zanon_net|tests|bench|scripts|examples|packaging)/[\w./*-]+)`")
+C_NAME = re.compile(r"\b(?:zn|ZN)_\w+(?<!_)")
 CODE_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
@@ -72,6 +76,17 @@ def test_the_index_has_every_page_once() -> None:
 
 def test_every_page_is_of_one_kind() -> None:
     assert {page.parent.relative_to(INDEX.parent).as_posix() for page in PAGES} <= set(KINDS)
+
+
+@pytest.mark.parametrize("document", PRESENT, ids=name_of)
+def test_sources_that_documents_name_exist(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    for path in PATH.findall(text):
+        bare = path.rstrip("/")
+        assert [*ROOT.glob(bare), *ROOT.glob(f"{bare}.*")], f"{path}: no such file"
+    sources = "\n".join(path.read_text("utf-8") for path in (ROOT / "csrc").rglob("*.[ch]"))
+    defined = set(re.findall(r"\bzn_\w+", sources, re.IGNORECASE))
+    assert set(C_NAME.findall(text)) <= defined
 
 
 def test_the_picture_of_the_floors_is_drawn_from_these_sources() -> None:
