@@ -3,6 +3,7 @@
 """What a run leaves behind, searched for every notation of an address and for names."""
 
 import base64
+import functools
 import gzip
 import io
 import ipaddress
@@ -68,14 +69,29 @@ class Canaries:
         """What of them occurs, not counting where it is a part of a longer word."""
         haystack = haystack.lower()
         words = b"\n".join(set(SEPARATOR.split(haystack)))
+        runs = set(RUN.findall(haystack))
         return {
             meaning
             for text, meaning in self.texts.items()
-            if occurs(text, haystack if SEPARATOR.search(text) else words)
+            if whole_runs(text) <= runs
+            and occurs(text, haystack if SEPARATOR.search(text) else words)
         }
 
 
 SEPARATOR = re.compile(rb"[\s\",{}]+")  # each word is searched once, however often it comes
+RUN = re.compile(rb"[0-9a-z_-]+")
+
+
+@functools.cache
+def whole_runs(text: bytes) -> frozenset[bytes]:
+    """The runs of a text that are whole runs of whatever it occurs in as a word of its own. Most
+    texts are known by them to be absent, without a search."""
+    return frozenset(
+        run[0]
+        for run in RUN.finditer(text)
+        if (run.start() > 0 or text[:1].isalnum())
+        and (run.end() < len(text) or text[-1:].isalnum())
+    )
 
 
 def occurs(text: bytes, haystack: bytes) -> bool:
