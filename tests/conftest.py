@@ -12,15 +12,26 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from support.paths import ROOT
+from support.shared import made_once
 
 # No deadlines: machines are busy and sanitizers slow. With CI=true, Hypothesis has its own profile.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Under sanitizers C is several times slower; `make test` has tried more of the same.
+settings.register_profile("sanitized", settings.get_profile("ci"), max_examples=30)
 if "CI" not in os.environ:
     settings.load_profile("patient")
 
 # A shell has what it begins in the background ignore Ctrl-C, and the tests of it would wait for it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Several workers begin with the files that take long, so that none is left at the end."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        slow = {item.path for item in items if item.get_closest_marker("slow")}
+        slow |= {item.path for item in items if "property" in item.path.parts}
+        items.sort(key=lambda item: item.path not in slow)
 
 
 def found(path: Path) -> Path:
@@ -80,17 +91,21 @@ def c_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `make lib` builds: libzanon.a, its headers, its pkg-config file."""
     if shutil.which("make") is None:
         pytest.skip("make is not installed")
-    folder = tmp_path_factory.mktemp("library")
-    # A compiler does without the sanitizer that Python itself may run under.
-    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
-    done = subprocess.run(
-        ["make", "-s", "lib", f"BUILD={folder}"],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "warning" not in done.stderr
-    return folder
+
+    def make(folder: Path) -> None:
+        # A compiler does without the sanitizer that Python itself may run under, and this make
+        # without what one around it may have told its own programs.
+        without = ("LD_PRELOAD", "MAKEFLAGS", "MFLAGS", "MAKELEVEL")
+        environment = {k: v for k, v in os.environ.items() if k not in without}
+        done = subprocess.run(
+            ["make", "-s", "-j2", "lib", f"BUILD={folder}"],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "warning" not in done.stderr
+
+    return made_once(tmp_path_factory, "library", make)

@@ -134,7 +134,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = folder / "driver.c"
     source.write_text(DRIVER)
     index = CSRC / "flow" / "flow_index.c"
-    return compile_c(folder / "driver", [source, index, *BASE], *SANITIZE)
+    return compile_c(folder / "driver", [source, index, *BASE], "-O1", *SANITIZE)
 
 
 def results(driver: Path, *arguments: int) -> list[int]:
