@@ -17,6 +17,7 @@ from zanon_net.popularity import Popularity, PopularityWindow
 
 Captured = pytest.CaptureFixture[str]
 DEFAULTS = ("--users", "1000", "--attributes", "20", "--rate", "0.2", "--window", "12h")
+FEWER = ("--users", "100", "--attributes", "10", "--rate", "0.2", "--window", "12h")
 
 
 @pytest.fixture(autouse=True)
@@ -123,7 +124,7 @@ def test_what_does_not_hold_is_said(popularity_file: str, capsys: Captured) -> N
 @pytest.mark.parametrize("command", ["model", "tune"])
 def test_plots(command: str, suffix: str, popularity_file: str) -> None:
     path = Path(f"plot.{suffix}")
-    source = ("--popularity", popularity_file) if suffix == "svg" else DEFAULTS
+    source = ("--popularity", popularity_file) if suffix == "svg" else FEWER
     assert main([command, *source, "--plot", str(path)]) == 0
     data = path.read_bytes()
     if suffix == "png":

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,8 @@ def traffic(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     scale = Scale(octets=6_000_000, homes=300, names=500)
     for kind in ("isp", "min64", "storm"):
         generate(folder / kind, kind, scale)
-    return {kind: folder / kind for kind in ("isp", "min64", "storm")}
+    generate(folder / "short", "isp", replace(scale, octets=2_000_000))
+    return {kind: folder / kind for kind in ("isp", "min64", "storm", "short")}
 
 
 def write(path: Path, frames: Sequence[Frame]) -> Path:
@@ -343,7 +345,7 @@ def test_what_was_read_ahead_of_a_signal_is_written(tmp_path: Path, workers: int
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The harness under ThreadSanitizer."""
     out = tmp_path_factory.mktemp("tsan") / "drive_engine"
-    flags = ["-std=c11", "-g", "-O1", "-pthread", "-D_GNU_SOURCE", "-DZN_DEBUG", f"-I{CSRC}"]
+    flags = ["-std=c11", "-g1", "-Og", "-pthread", "-D_GNU_SOURCE", "-DZN_DEBUG", f"-I{CSRC}"]
     probe = out.with_suffix(".c")
     probe.write_text("int main(void) { return 0; }\n")
     try:
@@ -374,7 +376,7 @@ def test_no_two_threads_meet(
     watched: Path, demo_pcap: Path, traffic: dict[str, Path], key: Path
 ) -> None:
     """ThreadSanitizer ends the program with 66 where two threads meet."""
-    captures = [demo_pcap, traffic["isp"]]
+    captures = [demo_pcap, traffic["short"]]
     found = [run_command([watched, str(workers), key, *captures]) for workers in (1, 4)]
     assert found[0] == found[1]
     assert "BROKEN" not in found[0]

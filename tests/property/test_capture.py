@@ -30,6 +30,7 @@ from support.capture_bytes import (
     read_bytes,
     section,
 )
+from support.examples import examples
 
 from zanon_net import _core
 
@@ -170,7 +171,7 @@ def read_stream(data: bytes, sizes: list[int], batch: int) -> tuple[Frames, str 
 
 
 @given(captures, st.lists(st.integers(1, 300), min_size=1, max_size=4), batches, st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_stream_is_memory_even_when_damaged(
     capture: tuple[bytes, Frames], sizes: list[int], batch: int, data: st.DataObject
 ) -> None:

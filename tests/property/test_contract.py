@@ -28,6 +28,7 @@ from scenario.visits import Visit
 from support.contract_runs import COLUMNS, LIMITS, run_files
 from support.engine import SETTINGS, Outcome
 from support.engine import run as engine_run
+from support.examples import examples
 from support.packets import MS, SECOND, SERVER_ADDRESS, START, Frame
 
 from zanon_net import Config
@@ -108,13 +109,13 @@ def check(files: dict[str, bytes], scenario: Scenario) -> None:
     assert decisions["released"] == len(expected.observations)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(scenarios, st.integers(1, 4))
 def test_a_run_says_what_the_contract_says(key_file: str, scenario: Scenario, sources: int) -> None:
     check(run_files(scenario, key_file, sources), scenario)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(moving)
 def test_z_that_follows_the_stream_decides_as_long_as_it_is_in_force(
     key_file: str, scenario: Scenario
@@ -148,7 +149,7 @@ def check_fed(scenario: Scenario, key_file: str, batch: int) -> None:
     check_records(outcome.flows, expected.records)
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(edges)
 @example(a_window_apart(0))
 @example(a_window_apart(1))
@@ -157,7 +158,7 @@ def test_few_users_are_told_from_enough(key_file: str, scenario: Scenario) -> No
 
 
 @pytest.mark.parametrize("aim", AIMS)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.data())
 def test_what_seldom_comes_is_as_the_contract_says(
     key_file: str, aim: str, data: st.DataObject
@@ -165,13 +166,13 @@ def test_what_seldom_comes_is_as_the_contract_says(
     check_fed(data.draw(AIMS[aim]), key_file, WHOLE)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(scenarios, st.integers(1, 50))
 def test_batches_change_nothing(key_file: str, scenario: Scenario, batch: int) -> None:
     check_fed(scenario, key_file, batch)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(scenarios)
 def test_workers_change_nothing(key_file: str, scenario: Scenario) -> None:
     one, two = (run_files(scenario, key_file, workers=n) for n in (1, 2))
@@ -189,7 +190,7 @@ def check_bounds(frames: list[Frame], chosen: Rules, key_file: str, batch: int) 
     assert told <= {(seen["name"], seen["name_source"]) for seen in outcome.observations}
 
 
-@settings(max_examples=35)
+@settings(max_examples=examples(35))
 @given(scenarios, delays, st.one_of(st.integers(1, 50), st.just(WHOLE)))
 def test_late_packets_release_nothing_more(
     key_file: str, scenario: Scenario, late: list[tuple[int, int]], batch: int
@@ -213,7 +214,7 @@ def talks_of_two() -> Scenario:
 SECOND_TALK = len(talks_of_two().frames) // 2  # its first packet
 
 
-@settings(max_examples=35)
+@settings(max_examples=examples(35))
 @given(scenarios, jumps, st.integers(1, 50))
 @example(talks_of_two(), [(SECOND_TALK, -5 * SECOND, True)], 1)  # late: before the first user's
 @example(talks_of_two(), [(SECOND_TALK, -12 * SECOND, True)], 1)  # too late

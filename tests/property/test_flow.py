@@ -24,6 +24,7 @@ from support.engine import (
     feed,
     make_engine,
 )
+from support.examples import examples
 from support.packets import ACK, FIN, MS, PSH, RST, SECOND, START, SYN, Frame, Unit, tcp_segment
 
 ENDS = ("10.7.0.1", "10.7.0.2")
@@ -220,7 +221,7 @@ NO_ANSWER = exchange(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(packets=traffic(), isns=st.sampled_from(ISNS), batch=st.sampled_from([1, 7, 1000]))
 @example(packets=EARLY_FIN, isns=ISNS[0], batch=1)
 @example(packets=OVERLAPS, isns=ISNS[0], batch=7)
@@ -242,7 +243,7 @@ def test_flows_are_the_oracles(packets: list[Unit], isns: tuple[int, int], batch
     same_rows(outcome.flows, records)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(packets=traffic(), batches=st.lists(st.integers(1, 30), min_size=1, max_size=3))
 def test_batches_of_any_size_give_the_same_output(
     packets: list[Unit], batches: list[int], key_file: str

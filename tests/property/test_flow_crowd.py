@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import wire
 from support.engine import ANYWHERE, feed, make_engine
+from support.examples import examples
 from support.packets import ACK, MS, SECOND, START, SYN, Frame, tcp_segment
 
 ENDS = ("10.7.0.1", "10.7.0.2")
@@ -85,7 +86,7 @@ def due(packets: list[tuple[Frame, int, str]]) -> Counter[int]:
     return closed
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(packets=crowds())
 def test_flows_close_in_the_second_after_their_idle_time(
     packets: list[tuple[Frame, int, str]],

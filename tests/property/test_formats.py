@@ -9,12 +9,13 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from scenario.crowd import Scenario, scenarios
 from support.contract_runs import run_files
+from support.examples import examples
 from support.formats import check_csv, check_parquet, check_tstat
 
 FORMATS = ("jsonl", "csv", "parquet", "tstat")
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(scenarios)
 def test_formats_say_the_same(key_file: str, scenario: Scenario) -> None:
     files = run_files(scenario, key_file, format=FORMATS)

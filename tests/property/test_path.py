@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle.path import Direction
 from support.engine import run
+from support.examples import examples
 from support.packets import ACK, CLIENT, MS, PSH, SERVER, START, SYN, Frame, Tcp
 
 SETS = ("core", "e2e", "options")
@@ -45,7 +46,7 @@ segments = st.builds(
 
 
 @given(st.lists(segments, max_size=40))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_round_trips_are_the_oracles(conversation: list[Segment]) -> None:
     talk = Tcp(step_ns=0).segment(C, SYN).wait(MS).segment(S, SYN | ACK)
     sides = [Direction(), Direction()]

@@ -33,6 +33,7 @@ from scenario.disguise import Disguise
 from scenario.routes import NOTHING, Hop
 from scenario.visits import Visit
 from support.contract_runs import COLUMNS, LIMITS, write
+from support.examples import examples
 from support.packets import SECOND, START, Frame
 
 import zanon_net
@@ -82,7 +83,7 @@ secretive = several.filter(lambda one: not one.rules.everything or one.rules.nev
 splits = st.sampled_from([None, "1m"])
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(secretive, splits)
 def test_what_is_withheld_may_be_anything(
     key_file: str, scenario: Scenario, split: str | None
@@ -131,7 +132,7 @@ def known_as(rules: Rules, epochs: set[int]) -> dict[str, str]:
     return names
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(several)
 def test_a_neighbour_differs_by_the_pseudonym(key_file: str, crowd: Scenario) -> None:
     rules, frames = crowd.rules, crowd.frames
@@ -165,7 +166,7 @@ hermits = st.lists(
 steady = several.filter(lambda one: one.rules.target_p is None and one.rules.z > 1)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(steady, hermits)
 def test_who_is_alone_may_be_away(key_file: str, crowd: Scenario, hermit: list[Visit]) -> None:
     """When others' flows close may tell what DNS said, and whose servers became clients."""

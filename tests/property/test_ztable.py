@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from oracle.ztable import ZOracle
+from support.examples import examples
 from support.small_ztable import TABLES, AnyTable, SmallZTable
 
 from zanon_net._core import ZTable
@@ -312,7 +313,9 @@ def machines(machine: type[AnyOrder] | type[InOrder], max_examples: int) -> dict
     found = {}
     for new in TABLES:
         case = type(machine.__name__, (machine,), {"new": new}).TestCase
-        case.settings = settings(max_examples=max_examples, stateful_step_count=50, deadline=None)
+        case.settings = settings(
+            max_examples=examples(max_examples), stateful_step_count=50, deadline=None
+        )
         found[f"Test{machine.__name__}{new.__name__}"] = case
     return found
 
@@ -323,7 +326,7 @@ globals().update(machines(AnyOrder, 120) | machines(InOrder, 60))
 
 
 @given(st.data(), ZS, MORE)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_a_batch_decides_as_one_by_one(data: st.DataObject, z: int, more: int | None) -> None:
     n = data.draw(st.integers(0, 600))
     seed = random.Random(data.draw(st.integers(0, 2**32)))

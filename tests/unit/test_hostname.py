@@ -188,7 +188,10 @@ def test_any_bytes(raw: bytes) -> None:
     assert normalize_host(raw) == by_the_rules(raw)
 
 
-@given(st.from_regex(HOST, fullmatch=True))
+LABELS = st.lists(st.from_regex(LABEL, fullmatch=True), min_size=1, max_size=12)
+
+
+@given(LABELS.map(".".join).filter(HOST.fullmatch))
 def test_a_normal_form_stays_as_it_is(name: str) -> None:
     kind, text = normalize_host(name.encode())
     if kind in ("name", "home"):

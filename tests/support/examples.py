@@ -1,0 +1,11 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""How many examples Hypothesis tries."""
+
+import os
+
+
+def examples(number: int) -> int:
+    """The number; under sanitizers, where C is several times slower, a third of it. They look for
+    other faults than wrong answers, and few examples of a test reach all of its code."""
+    return -(-number // 3) if "ZANON_SANITIZE" in os.environ else number
