@@ -12,6 +12,12 @@ BUILD ?= build
 BENCH_BYTES ?= 500M
 SOAK ?= 1000000000
 SEED := $(or $(SEED),$(shell date +%s))
+# Tests start the command hundreds of times: its modules are compiled once.
+unexport PYTHONDONTWRITEBYTECODE
+
+# Tests run in one process for each processor. The tests of a file stay together, slow files begin.
+CORES := $(shell getconf _NPROCESSORS_ONLN)
+PYTEST := -m pytest -n $(shell echo $$(($(CORES) < 8 ? $(CORES) : 8))) --dist loadfile --no-loadscope-reorder
 
 C_SOURCES := $(sort $(shell find csrc -name '*.c'))
 C_FILES := $(sort $(shell find csrc -name '*.[ch]'))
@@ -91,10 +97,11 @@ demo: .venv/.built ## anonymize pcaps/demo.pcap into demo-out and show what came
 
 .PHONY: test
 test: system-test .venv/.built ## run all tests
-	.venv/bin/python -m pytest
+	.venv/bin/python $(PYTEST)
 
 # Every fuzz target by libFuzzer, T seconds each, from the corpus in the source; what it finds on the way
-# stays in build/fuzz for the next time. An input that fails is named, and written there too.
+# stays in build/fuzz for the next time. An input that fails is named, and written there too. With -j2,
+# two targets run side by side.
 T ?= 60
 FUZZ := $(BUILD)/fuzz
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -102,24 +109,27 @@ FUZZ_FLAGS := $(C_FLAGS) -g -DZN_DEBUG -fsanitize=address,undefined -fno-sanitiz
 # Keys are made anew for each of the engine's inputs: crypto/ takes no part in the search for coverage.
 FUZZ_OBJECTS := $(C_SOURCES:csrc/%.c=$(FUZZ)/obj/%.o)
 
-.PHONY: fuzz
-fuzz: $(FUZZ_TARGETS:%=$(FUZZ)/fuzz_%) ## fuzz each parser and the engine for T seconds (T=60)
-	@for target in $(FUZZ_TARGETS); do \
-		mkdir -p $(FUZZ)/found/$$target; \
-		printf '%-10s ' $$target; \
-		if $(FUZZ)/fuzz_$$target -max_total_time=$(T) -timeout=20 -rss_limit_mb=2048 \
-			-artifact_prefix=$(FUZZ)/$$target- $(FUZZ)/found/$$target tests/fuzz/corpus/$$target \
-			> $(FUZZ)/$$target.log 2>&1; \
-		then tail -n 1 $(FUZZ)/$$target.log; \
-		else echo FAILED; tail -n 40 $(FUZZ)/$$target.log; exit 1; fi; \
-	done
+.PHONY: fuzz fuzz-targets $(FUZZ_TARGETS:%=fuzz-%)
+fuzz: $(FUZZ_TARGETS:%=fuzz-%) ## fuzz each parser and the engine for T seconds (T=60)
+fuzz-targets: $(FUZZ_TARGETS:%=$(FUZZ)/fuzz_%)
+$(FUZZ_TARGETS:%=fuzz-%): fuzz-%: $(FUZZ)/fuzz_%
+	@mkdir -p $(FUZZ)/found/$*
+	@if $< -max_total_time=$(T) -timeout=20 -rss_limit_mb=2048 -artifact_prefix=$(FUZZ)/$*- \
+		$(FUZZ)/found/$* tests/fuzz/corpus/$* > $(FUZZ)/$*.log 2>&1; \
+	then printf '%-13s %s\n' $* "$$(tail -n 1 $(FUZZ)/$*.log)"; \
+	else echo "$*: FAILED"; tail -n 40 $(FUZZ)/$*.log; exit 1; fi
 
 .PHONY: system-clang
 system-clang: ; @scripts/setup-system $(PYTHON) clang libclang-rt-dev
 
-$(FUZZ)/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJECTS)
+# From an archive, a target links what it calls and counts the coverage of nothing else.
+$(FUZZ)/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ)/objects.a
 	@echo "clang $<"
-	@clang $(FUZZ_FLAGS) -fsanitize=fuzzer $< $(FUZZ_OBJECTS) -o $@ $$(pkg-config --libs $(LIBRARIES))
+	@clang $(FUZZ_FLAGS) -fsanitize=fuzzer $^ -o $@ $$(pkg-config --libs $(LIBRARIES))
+
+$(FUZZ)/objects.a: $(FUZZ_OBJECTS)
+	@rm -f $@
+	@ar qcs $@ $^
 
 $(FUZZ)/obj/%.o: csrc/%.c | system-clang
 	@mkdir -p $(@D)
@@ -169,7 +179,8 @@ $(SOAK_LAYOUTS:%=soak-%): soak-%:
 
 .PHONY: soak-model
 soak-model: .venv/.built ## the model's random tests with all their runs
-	ZANON_SOAK=1 .venv/bin/python -m pytest tests/unit/test_model_fit.py tests/unit/test_model_simulation.py
+	ZANON_SOAK=1 .venv/bin/python $(PYTEST) tests/property/test_model_bounds.py \
+		tests/unit/test_model_fit.py tests/unit/test_model_simulation.py
 
 # ---- for those who change it --------------------------------------------------------------------
 
@@ -194,13 +205,22 @@ lint: .venv/.lint ## formatting, types, spelling, and csrc with every warning as
 # PYTHONSAFEPATH keeps the source folder, and with it the other variant's extension, off sys.path.
 # Exit code 99: a test that expects the command to fail with 1 must not take a report for it.
 SANITIZER_OPTIONS := halt_on_error=1:print_stacktrace=1:exitcode=99
+# A test runs under sanitizers unless it is listed here. Those of documents, of the model, of texts for
+# people and of benchmarks give C no bytes that others do not. Those of fuzz, soak and the C example
+# compile programs of their own, which are the same as in `make test`.
+NOT_SANITIZED := docs fuzz soak $(addprefix integration/test_,bench_command.py c_example.py canary.py cli.py \
+	cli_end.py cryptopan_bench.py flows_bench.py model_commands.py reading.py shipping.py ztable_bench.py) \
+	property/test_model_bounds.py \
+	$(addprefix unit/test_,build.py config.py interfaces.py model.py model_fit.py model_input.py \
+	model_simulation.py packaging.py pcap_scout.py flow_index.py)
 .PHONY: asan
-asan: system-test .venv-asan/.built ## run all tests under AddressSanitizer and UBSan
+asan: system-test .venv-asan/.built ## run under AddressSanitizer and UBSan the tests that drive C with bytes
 	env PYTHONSAFEPATH=1 PYTHONMALLOC=malloc ZANON_SANITIZE=address,undefined \
 		ASAN_OPTIONS=$(SANITIZER_OPTIONS):detect_leaks=0:allocator_may_return_null=1 \
 		UBSAN_OPTIONS=$(SANITIZER_OPTIONS) \
 		LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
-		.venv-asan/bin/python -m pytest --capture=sys --hypothesis-profile=ci
+		.venv-asan/bin/python $(PYTEST) --capture=sys --hypothesis-profile=sanitized \
+		$(NOT_SANITIZED:%=--ignore=tests/%)
 
 # The engine with several workers, by a program of its own: in Python the interpreter would be watched too.
 TSAN_FLAGS := $(C_FLAGS) -O1 -g -DZN_DEBUG -fsanitize=thread
@@ -228,7 +248,7 @@ PARSERS := csrc/proto csrc/packet csrc/capture/(capture|format|pcap|pcapng|snoop
 .PHONY: coverage
 coverage: system-test .venv-coverage/.built ## share of the C parsers' lines that the tests run, by gcov
 	@find build/coverage -name '*.gcda' -delete
-	env PYTHONSAFEPATH=1 .venv-coverage/bin/python -m pytest -q --hypothesis-profile=ci \
+	env PYTHONSAFEPATH=1 .venv-coverage/bin/python $(PYTEST) -q --hypothesis-profile=ci \
 		--deselect tests/integration/test_bad_input.py::test_no_room_for_the_output
 	.venv-coverage/bin/gcovr --root . $(PARSERS:%=--filter '%') --exclude-throw-branches \
 		--fail-under-line 90 build/coverage
@@ -259,9 +279,13 @@ $(BUILD)/lib/obj/%.o: csrc/%.c | system
 
 -include $(LIB_OBJECTS:.o=.d)
 
-# The tests of an installed wheel: beside them lie their captures and pytest's settings, no source.
+# What a wheel can break: which files are in it, how its extension was built and linked, its entry point.
+# Beside the tests lie their captures and pytest's settings, no source.
+WHEEL_TESTS := $(addprefix tests/integration/test_,cli.py cli_end.py demo.py embedding.py filter.py formats.py \
+	inspect.py output_folders.py reading.py) tests/live/test_refusals.py \
+	$(addprefix tests/unit/test_,keys.py model_input.py packet.py parse.py tls.py unpacking.py ztable_class.py)
 .PHONY: dist
-dist: system-test .venv/.built ## sdist, the wheel made from it, and that wheel's tests in an empty folder
+dist: system-test .venv/.built ## sdist, the wheel made from it, and tests of that wheel in an empty folder
 	@rm -rf build/dist build/dist-check
 	@.venv/bin/python -m pip install -qq 'build>=1.2'
 	.venv/bin/pyproject-build --outdir build/dist
@@ -271,7 +295,7 @@ dist: system-test .venv/.built ## sdist, the wheel made from it, and that wheel'
 	@$(PYTHON) -m venv build/dist-check/venv
 	@build/dist-check/venv/bin/python -m pip install -qq --upgrade pip
 	@build/dist-check/venv/bin/python -m pip install -qq "$$(echo build/dist/zanon_net-*.whl)[test]"
-	cd build/dist-check/tree && ../venv/bin/python -m pytest -m 'not source'
+	cd build/dist-check/tree && ../venv/bin/python $(PYTEST) -m 'not source' $(WHEEL_TESTS)
 
 .PHONY: clean
 clean: ## remove everything that was built
