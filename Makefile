@@ -212,7 +212,7 @@ NOT_SANITIZED := docs fuzz soak $(addprefix integration/test_,bench_command.py c
 	cli_end.py cryptopan_bench.py flows_bench.py model_commands.py reading.py shipping.py ztable_bench.py) \
 	property/test_model_bounds.py \
 	$(addprefix unit/test_,build.py config.py interfaces.py model.py model_fit.py model_input.py \
-	model_simulation.py packaging.py pcap_scout.py flow_index.py)
+	model_simulation.py packaging.py pcap_prefetch.py flow_index.py)
 .PHONY: asan
 asan: system-test .venv-asan/.built ## run under AddressSanitizer and UBSan the tests that drive C with bytes
 	env PYTHONSAFEPATH=1 PYTHONMALLOC=malloc ZANON_SANITIZE=address,undefined \

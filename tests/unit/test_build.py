@@ -113,6 +113,15 @@ def test_version_is_said_once() -> None:
     assert metadata.version("zanon-net") == version
 
 
+def test_the_makefile_lists_tests_that_exist() -> None:
+    """pytest would leave out a file that is not there without a word."""
+    command = ["make", "--no-print-directory", "-n", "asan", "dist"]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    named = set(re.findall(r"\btests/[\w/]+(?:\.py)?", said))
+    assert len(named) > 30
+    assert {name for name in named if not (ROOT / name).exists()} == set()
+
+
 def test_no_extra_asks_for_what_every_installation_has() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     always = {re.split(r"\W", wanted)[0] for wanted in project["dependencies"]}
