@@ -108,7 +108,7 @@ def http_host(data: bytes, *, cut: bool = False) -> HttpHost:
 
 def h2_hosts(data: bytes) -> Http2Hosts:
     """Parse what a client sends on an HTTP/2 connection in clear, from its preface on."""
-    state, used = _core.h2_preface(data)
+    state, used = _core.http2_preface(data)
     table = _core.HeaderTable()
     raw: list[bytes] = []
     if state != "done":

@@ -6,6 +6,8 @@ import dataclasses
 import inspect
 import json
 import re
+import subprocess
+import sys
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -39,6 +41,14 @@ def test_limits_are_those_of_the_core() -> None:
     settings = {"z": Z_MAX, "workers": WORKERS_MAX, "snaplen": SNAPLEN_MAX}
     assert {name: LIMITS[name] for name in settings} == settings
     assert (schema.ROW_FORMATS, schema.TIME_UNITS) == (ROW_FORMATS, TIME_UNITS)
+
+
+def test_settings_need_neither_the_core_nor_numpy() -> None:
+    """They are read before the core is loaded, and documents are made of them without it."""
+    code = "import sys, zanon_net.config.example, zanon_net.config.filter_settings\n"
+    code += "print(*({'zanon_net._core', 'numpy', 'click', 'rich'} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
 
 
 def test_suffixes(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from zanon_net.config import rules
 from zanon_net.config.schema import FILTER, core_arguments, manifest_of, rows_of
-from zanon_net.config.sections import View, described
+from zanon_net.config.sections import View, describe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,4 +61,4 @@ class FilterConfig(View):
         return manifest_of(self.rows, self.settings())
 
 
-described(FilterConfig, FilterConfig.rows)
+describe(FilterConfig)

@@ -7,15 +7,13 @@ a text that starts with the field's name.
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from zanon_net.config import rules
 from zanon_net.config.parse import Network
 from zanon_net.config.schema import RUN, Setting, read_settings, rows_of
-
-_View = TypeVar("_View")
 
 
 class View:
@@ -34,11 +32,10 @@ class View:
         return {row.name: getattr(self, row.name) for row in self.rows}
 
 
-def described(view: type[_View], rows: Iterable[Setting]) -> type[_View]:
-    """`view` with what its fields mean in its docstring."""
-    fields = "\n".join(f"    {row.name}: {row.meaning}." for row in rows)
+def describe(view: type[View]) -> None:
+    """Puts what the fields mean, and may be, into the docstring of `view`."""
+    fields = "\n".join(f"    {row.name}: {row.meaning} ({row.type.range})." for row in view.rows)
     view.__doc__ = f"{view.__doc__}\n\n{fields}\n    "
-    return view
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,4 +179,4 @@ class LiveSettings(View):
 
 
 for _view in (ZParams, AddressPolicy, Input, Output, Limits, LiveSettings):
-    described(_view, _view.rows)
+    describe(_view)

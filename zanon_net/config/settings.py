@@ -145,7 +145,7 @@ def _by_section(settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def _signature() -> Signature:
     """The sections, then every setting with its default."""
     parts = [
-        Parameter(section, Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=kind)
+        Parameter(section, Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=kind | None)
         for section, kind in _VIEWS.items()
     ]
     types = {item.name: item.type for kind in _VIEWS.values() for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
