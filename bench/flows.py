@@ -26,7 +26,7 @@ from typing import BinaryIO, cast
 from flow_traffic import conversations, much_later, openings
 
 from zanon_net import Config
-from zanon_net._core import OUTPUTS, TABLES, Engine
+from zanon_net._core import OUTPUTS, TABLES, PacketEngine
 from zanon_net.output.parquet import ROW_GROUP_ROWS, Schema
 
 SETS = {"core": "core", "all sets": "core,e2e,p2p,options,layer7"}
@@ -34,13 +34,13 @@ LOGS = OUTPUTS[:3]
 FORMATS = {"tstat": LOGS, "csv": ("csv",), "jsonl": ("jsonl",), "parquet": TABLES}
 
 
-def engine_for(columns: str, flows: int, outputs: tuple[str, ...]) -> Engine:
+def engine_for(columns: str, flows: int, outputs: tuple[str, ...]) -> PacketEngine:
     """An engine that holds so many flows and puts out these."""
     config = Config().replace(
         columns=columns, z=1, evidence="any", max_flows=flows, max_tuples=1 << 17,
         max_attributes=1 << 16,
     )  # fmt: skip
-    return Engine(**(config.engine_arguments() | {"outputs": outputs}))
+    return PacketEngine(**(config.engine_arguments() | {"outputs": outputs}))
 
 
 def resident() -> int:
@@ -95,14 +95,14 @@ class Nowhere(io.RawIOBase):
 class Parquet:
     """Files of what an engine drains."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: PacketEngine) -> None:
         self.schemas = {table: Schema(engine.fields(table), {}) for table in TABLES}
         self._writers = {
             table: s.writer(cast(BinaryIO, Nowhere())) for table, s in self.schemas.items()
         }
         self.seconds = 0.0
 
-    def take(self, engine: Engine, rows: int) -> None:
+    def take(self, engine: PacketEngine, rows: int) -> None:
         """Writes the rows that are there, if they are so many."""
         parts, tables = engine.drain(rows=rows)
         for table, columns in tables.items():
@@ -117,7 +117,7 @@ class Parquet:
             writer.close()
 
 
-def columns_of(engine: Engine, outputs: tuple[str, ...]) -> str:
+def columns_of(engine: PacketEngine, outputs: tuple[str, ...]) -> str:
     """How many columns a record has: of TCP and of UDP where they differ."""
     if outputs == LOGS:
         return f"{engine.header(LOGS[0]).count(b':')} and {engine.header(LOGS[2]).count(b':')}"

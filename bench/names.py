@@ -125,10 +125,10 @@ def frames_of(sample: Sample) -> Iterator[bytes]:
 # ---- ours ---------------------------------------------------------------------------------------
 
 
-def make_engine(count: int) -> _core.Engine:
+def make_engine(count: int) -> _core.PacketEngine:
     """Return an engine that releases every name when it is seen."""
     room = 2 * count + 1024
-    return _core.Engine(
+    return _core.PacketEngine(
         z=1, window_ns=3600 * 10**9, rotate_ns=3600 * 10**9, established=False, dns_votes=True,
         internal=None, never=(), user_prefix=(32, 64), key_file=None, keep_client_port=False,
         dn_hunter=False, exact=False, outputs=("jsonl",), split_ns=0, columns=("core",),

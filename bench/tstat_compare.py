@@ -29,7 +29,7 @@ from pathlib import Path
 from tstat_classes import NAMES, Difference, class_of, is_decoding
 
 from zanon_net import Config
-from zanon_net._core import Capture, Engine, Keys
+from zanon_net._core import Capture, Keys, PacketEngine
 
 LOGS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete")
 MICROSECOND_MS = 0.00125  # with what a double leaves of a time in ms since 1970
@@ -100,7 +100,7 @@ def rows_of(lines: list[str]) -> list[Row]:
 
 def our_logs(path: Path, config: Config) -> dict[str, list[Row]]:
     """What we log for a capture."""
-    engine = Engine(**config.engine_arguments())
+    engine = PacketEngine(**config.engine_arguments())
     text = {log: engine.header(log) for log in LOGS}
     with Capture(str(path)) as capture:
         more = True

@@ -3,10 +3,15 @@
 """Network traffic as flow logs in which every name is shared by at least z users.
 
 - `run(source, config, out=...)`: captures or interfaces to anonymized logs; returns a `Report`.
+  Settings may also be given one by one: `run(source, z=10, window="1h")`. Entered, an
+  `Interruption` lets signals end it well.
+- `flows(source, config)`: the same flows as a table for pandas, polars or Arrow, batch by batch.
 - `Config`: its settings, in sections: `ZParams`, `AddressPolicy`, `Input`, `Output`, `Limits`,
   `LiveSettings`.
 - `read_log(path)`: such logs, and Tstat's own, as a table for pandas, polars or Arrow.
-- `Engine(config)`: frames of a program of yours in, `RECORD_DTYPE` and `OBSERVATION_DTYPE` out.
+- `Engine(config)`: frames of a program of yours in, `RECORD_DTYPE` and `OBSERVATION_DTYPE` out,
+  in which `NAME_SOURCES`, `NAME_STATUSES` and `DISCLOSURES` are numbers. `frames(path)`:
+  those of a capture, as it takes them.
 - `ZTable`, `CryptoPan`: z-anonymity and pseudonyms by themselves; `caps_for_bytes`: limits of
   memory for the former.
 - `parse`: the parsers one by one. They anonymize nothing.
@@ -32,7 +37,14 @@ if TYPE_CHECKING:
         ZParams,
     )
     from zanon_net.config.settings import Config
-    from zanon_net.embedding import OBSERVATION_DTYPE, RECORD_DTYPE, Engine
+    from zanon_net.embedding import (
+        DISCLOSURES,
+        NAME_SOURCES,
+        NAME_STATUSES,
+        OBSERVATION_DTYPE,
+        RECORD_DTYPE,
+        Engine,
+    )
     from zanon_net.errors import (
         CapacityError,
         CaptureError,
@@ -41,11 +53,17 @@ if TYPE_CHECKING:
         OutputError,
         ZanonError,
     )
+    from zanon_net.flow_batches import FlowBatch, flows
+    from zanon_net.frame_batches import FrameBatch, frames
+    from zanon_net.output.read_logs import read_log
     from zanon_net.pipeline.report import Report
     from zanon_net.pipeline.runner import run
-    from zanon_net.read_logs import read_log
+    from zanon_net.system.signals import Interruption
 
 __all__ = [
+    "DISCLOSURES",
+    "NAME_SOURCES",
+    "NAME_STATUSES",
     "OBSERVATION_DTYPE",
     "RECORD_DTYPE",
     "AddressPolicy",
@@ -55,8 +73,11 @@ __all__ = [
     "ConfigError",
     "CryptoPan",
     "Engine",
+    "FlowBatch",
     "FormatError",
+    "FrameBatch",
     "Input",
+    "Interruption",
     "Limits",
     "LiveSettings",
     "Output",
@@ -67,21 +88,26 @@ __all__ = [
     "ZanonError",
     "__version__",
     "caps_for_bytes",
+    "flows",
+    "frames",
     "parse",
     "read_log",
     "run",
 ]
 
 
-_PLACES = {
+_PLACES = {  # where each name is
     "_core": "CryptoPan ZTable caps_for_bytes",
     "config.sections": "AddressPolicy Input Limits LiveSettings Output ZParams",
     "config.settings": "Config",
-    "embedding": "OBSERVATION_DTYPE RECORD_DTYPE Engine",
+    "embedding": ("DISCLOSURES NAME_SOURCES NAME_STATUSES OBSERVATION_DTYPE RECORD_DTYPE Engine"),
+    "flow_batches": "FlowBatch flows",
+    "frame_batches": "FrameBatch frames",
+    "output.read_logs": "read_log",
     "errors": "CapacityError CaptureError ConfigError FormatError OutputError ZanonError",
     "pipeline.report": "Report",
     "pipeline.runner": "run",
-    "read_logs": "read_log",
+    "system.signals": "Interruption",
 }
 
 
@@ -97,5 +123,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """What there is to ask for."""
-    return sorted({*globals(), *__all__})
+    """The public names."""
+    return sorted(__all__)

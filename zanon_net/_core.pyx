@@ -4,14 +4,17 @@
 
 import ipaddress
 import os
+import struct
 from collections import namedtuple
 
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.number cimport PyNumber_Index
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
+from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from cython cimport embedsignature
-from libc.errno cimport EINTR
+from libc.errno cimport EINTR, ENOMEM
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
@@ -25,6 +28,7 @@ include "core/convert.pyx"
 include "core/settings.pyx"
 include "core/capture.pyx"
 include "core/outputs.pyx"
+include "core/arrow.pyx"
 include "core/engine.pyx"
 include "core/live.pyx"
 include "core/ztable.pyx"

@@ -19,7 +19,7 @@ NAME_SOURCES = (None, "tls", "quic", "http", "dns")
 """What the numbers in `name_source` mean."""
 NAME_STATUSES = ("none", "released", "suppressed", "unconfirmed", "invalid")
 """What the numbers in `name_status` mean."""
-SHOWN = ("withheld", "pseudonym", "released")
+DISCLOSURES = ("withheld", "pseudonym", "released")
 """What the numbers in `client_shown` and `server_shown` mean."""
 
 Bytes = bytes | bytearray | memoryview | npt.NDArray[np.uint8]
@@ -33,17 +33,18 @@ class Engine:
 
     config: the settings; those of input, output and interfaces have no meaning here. A z that
         follows the stream is refused: nobody would move it at the end of a window.
+    settings: single settings over those of config, such as z=10.
 
     Raises ConfigError, CaptureError for a key file that cannot be read, or CapacityError.
     """
 
-    def __init__(self, config: Config | None = None) -> None:
-        config = config or Config()
+    def __init__(self, config: Config | None = None, **settings: Any) -> None:
+        config = (config or Config()).replace(**settings)
         if config.anonymity.dynamic:
             raise ConfigError("target_p: z follows the stream in a whole run only; give z alone")
         arguments = config.engine_arguments()
         arguments |= {"outputs": _core.ROWS, "split_ns": 0, "columns": (), "popularity": False}
-        self._engine = _core.Engine(**arguments)
+        self._engine = _core.PacketEngine(**arguments)
         self._ready: dict[str, list[bytes]] = {output: [] for output in _core.ROWS}
 
     def feed(

@@ -9,7 +9,7 @@ import pytest
 from support.paths import ROOT
 
 from zanon_net import Config, caps_for_bytes, run
-from zanon_net._core import Engine
+from zanon_net._core import PacketEngine
 from zanon_net.config.schema import COLUMN_SETS
 
 pytestmark = pytest.mark.source
@@ -22,7 +22,7 @@ def page() -> str:
 
 def flow_bytes_max(columns: tuple[str, ...], max_flows: int) -> int:
     config = Config().replace(columns=columns, max_flows=max_flows)
-    engine = Engine(**config.engine_arguments())
+    engine = PacketEngine(**config.engine_arguments())
     size = engine.flow_bytes_max
     engine.close()
     return size

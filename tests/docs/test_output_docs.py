@@ -11,7 +11,7 @@ import pytest
 from support.paths import ROOT
 
 from zanon_net import Config, run
-from zanon_net._core import STAT_ALIASES, STAT_INFO, Engine
+from zanon_net._core import STAT_ALIASES, STAT_INFO, PacketEngine
 from zanon_net.config.rules import FORMAT_OUTPUTS
 from zanon_net.config.schema import COLUMN_SETS
 from zanon_net.embedding import NAME_SOURCES, NAME_STATUSES
@@ -50,7 +50,7 @@ def test_old_names_of_counters(page: str) -> None:
 
 def test_fields(page: str) -> None:
     config = Config().replace(format=("tstat", "parquet"), columns=COLUMN_SETS)
-    engine = Engine(**config.engine_arguments())
+    engine = PacketEngine(**config.engine_arguments())
     headers = [engine.header(log) for log in FORMAT_OUTPUTS["tstat"]]
     fields = [*engine.fields("tcp_table"), *engine.fields("udp_table")]
     engine.close()

@@ -20,7 +20,7 @@ from support.paths import ROOT
 
 import zanon_net
 from zanon_net import Config, Engine
-from zanon_net.embedding import NAME_SOURCES, NAME_STATUSES, SHOWN
+from zanon_net.embedding import DISCLOSURES, NAME_SOURCES, NAME_STATUSES
 from zanon_net.errors import ConfigError
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(zanon_net.__file__).parents[1])}
@@ -55,7 +55,7 @@ def traffic() -> list[Frame]:
 
 def address(row: Any, side: str) -> str | None:
     """As the JSON log prints it."""
-    if row[f"{side}_shown"] == SHOWN.index("withheld"):
+    if row[f"{side}_shown"] == DISCLOSURES.index("withheld"):
         assert not row[side].any()
         return None
     packed = ipaddress.IPv6Address(row[side].tobytes())

@@ -76,7 +76,7 @@ def test_how_far_it_is_is_told_meanwhile(tmp_path: Path, monkeypatch: pytest.Mon
     told: list[int] = []
     config = Config().replace(z=2, format="jsonl", status="10ms")
     report = zanon_net.run(
-        packed, config, out=tmp_path / "out", status=lambda status: told.append(status.packets)
+        packed, config, out=tmp_path / "out", on_status=lambda status: told.append(status.packets)
     )
     (source,) = report.manifest["sources"]
     assert any(0 < packets < source["frames"] // 2 for packets in told)

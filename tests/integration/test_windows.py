@@ -19,7 +19,7 @@ from support.engine import Taker, feed, make_engine
 from support.packets import HOUR, MINUTE, NAMED_AFTER_NS, SECOND, START, Tcp, user, visit
 
 from zanon_net import Config, ConfigError, ZParams, ZTable, run
-from zanon_net._core import OUTPUTS, Capture, ClosedWindow, Engine
+from zanon_net._core import OUTPUTS, Capture, ClosedWindow, PacketEngine
 from zanon_net.cli import main
 from zanon_net.model import smallest_z
 from zanon_net.model.observed import observed_stream
@@ -71,7 +71,7 @@ class Window:
     counts: np.ndarray
 
     @classmethod
-    def of(cls, engine: Engine) -> Self | None:
+    def of(cls, engine: PacketEngine) -> Self | None:
         closed = engine.window()
         return None if closed is None else cls(closed, engine.window_counts())
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of `_core.Engine` and what they put out, parsed."""
+"""Runs of `_core.PacketEngine` and what they put out, parsed."""
 
 import ipaddress
 import json
@@ -57,13 +57,15 @@ def nets(*texts: str) -> list[tuple[bytes, int]]:
 ANYWHERE = nets("0.0.0.0/0", "::/0")
 
 
-def make_engine(**settings: Any) -> _core.Engine:
+def make_engine(**settings: Any) -> _core.PacketEngine:
     """An engine with small tables; `settings` override SETTINGS, rotate_ns is the window."""
     chosen = SETTINGS | settings
-    return _core.Engine(**({"rotate_ns": chosen["window_ns"]} | chosen))
+    return _core.PacketEngine(**({"rotate_ns": chosen["window_ns"]} | chosen))
 
 
-def feed(engine: _core.Engine, frames: Sequence[Frame], link: int = wire.LINK_ETHERNET) -> None:
+def feed(
+    engine: _core.PacketEngine, frames: Sequence[Frame], link: int = wire.LINK_ETHERNET
+) -> None:
     """One batch."""
     engine.feed(
         b"".join(frame.data for frame in frames),
@@ -132,7 +134,7 @@ def rounded(x: int) -> int:
 class Taker:
     """Gathers an engine's outputs over several takes."""
 
-    def __init__(self, engine: _core.Engine) -> None:
+    def __init__(self, engine: _core.PacketEngine) -> None:
         self.engine = engine
         self.text = {output: engine.header(output) for output in _core.OUTPUTS}
         self.rows = b""

@@ -16,7 +16,7 @@ import pytest
 from support.paths import ROOT
 
 from zanon_net import AddressPolicy, Config, ConfigError, Input, Limits, Output, ZParams
-from zanon_net._core import LIMITS, ROW_FORMATS, TIME_UNITS, Engine
+from zanon_net._core import LIMITS, ROW_FORMATS, TIME_UNITS, PacketEngine
 from zanon_net.config import schema
 from zanon_net.config.example import example
 from zanon_net.config.filter_settings import FilterConfig
@@ -205,7 +205,7 @@ def test_replace() -> None:
 @pytest.mark.parametrize("changes", [{}, {"internal": "10.0.0.0/8,::/0", "never": ["a.com"]}])
 def test_the_core_takes_the_arguments(changes: dict[str, object]) -> None:
     arguments = Config().replace(max_flows=64, **changes).engine_arguments()
-    Engine(**arguments).close()
+    PacketEngine(**arguments).close()
 
 
 @pytest.mark.parametrize(

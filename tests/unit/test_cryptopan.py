@@ -134,6 +134,13 @@ def test_answer_has_the_type_of_the_question() -> None:
     assert pan.anonymize(str(v6)) == str(expected)
 
 
+@pytest.mark.parametrize("number", [5, 2**32, True])
+def test_a_number_is_no_address(number: int) -> None:
+    """ipaddress takes it for one of IPv4 where it fits, else for one of IPv6."""
+    with pytest.raises(TypeError, match="an address is str, bytes or of ipaddress"):
+        _core.CryptoPan(KEY).anonymize(number)
+
+
 def test_empty_arrays() -> None:
     pan = _core.CryptoPan(KEY)
     assert pan.anonymize_v4(np.empty(0, np.uint32)).shape == (0,)

@@ -196,6 +196,14 @@ class TestObserve:
 
 
 class TestBatch:
+    def test_signed_numbers_are_the_same_users_and_attributes(self) -> None:
+        tables, t_ns = [ZTable(2, 10), ZTable(2, 10)], np.arange(4)
+        user, attribute = np.array([1, -2, 3, -4]), np.array([-7, -7, 5, 5])
+        signed = tables[0].observe_batch(t_ns, user, attribute)
+        unsigned = tables[1].observe_batch(t_ns, user.view(np.uint64), attribute.view(np.uint64))
+        assert signed.tolist() == unsigned.tolist() == [False, True, False, True]
+        assert [table.count(2**64 - 7) for table in tables] == [2, 2]
+
     @pytest.mark.parametrize("column", range(3))
     @pytest.mark.parametrize(
         "wrong",
@@ -217,7 +225,7 @@ class TestBatch:
         arrays: list[object] = [np.zeros(3, np.int64), *(np.zeros(3, np.uint64) for _ in "ua")]
         arrays[column] = wrong
         name = ("t_ns", "user", "attribute")[column]
-        with pytest.raises(TypeError, match=rf"^{name} must be an array of u?int64$"):
+        with pytest.raises(TypeError, match=rf"^{name} must be an array of int64( or uint64)?$"):
             ZTable(1, 10).observe_batch(*arrays)  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("column", range(3))
@@ -392,5 +400,7 @@ class TestLooks:
 def test_the_help_says_how_it_is_called() -> None:
     shown = pydoc.plain(pydoc.render_doc(ZTable))
     assert " ZTable(z=20, window_ns=None, *, window=None, keep=None, " in shown
+    signature = str(inspect.signature(ZTable))
+    assert signature.startswith("(z=20, window_ns=None, *, window=None, keep=None, ")
     with pytest.raises(TypeError):
         ZTable(2, 10, 2)  # type: ignore[misc]

@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from zanon_net._core import STAGES, Engine
+from zanon_net._core import STAGES, PacketEngine
 from zanon_net.config.settings import Config
 from zanon_net.errors import ZanonError
 from zanon_net.output.folder import open_sink
@@ -80,7 +80,7 @@ def peak_memory() -> int:
 
 
 @contextmanager
-def sampling(engine: Engine, counts: Counter[int]) -> Iterator[None]:
+def sampling(engine: PacketEngine, counts: Counter[int]) -> Iterator[None]:
     """Inside, what the engine is at is asked again and again, and counted."""
     over = threading.Event()
 
@@ -103,7 +103,7 @@ def sampled_run(trace: Path, out: Path, counts: Counter[int]) -> None:
     config, interruption = Config(), Interruption()
     with ExitStack() as stack:
         opened = open_all([trace], config, interruption, stack)
-        engine = Engine(**config.engine_arguments())
+        engine = PacketEngine(**config.engine_arguments())
         stack.callback(engine.close)
         sink = open_sink(out, config.output.format, plan_of(engine, config))
         stack.callback(sink.discard)

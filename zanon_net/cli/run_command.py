@@ -50,7 +50,7 @@ def run_command(
             config,
             out=out,
             progress=progress,
-            status=show_status,
+            on_status=show_status,
             interruption=interruption,
             started=None if quiet or as_json else _say_memory,
         )

@@ -119,7 +119,7 @@ class Config:
         return rules.rotate_ns(self.settings())
 
     def engine_arguments(self) -> dict[str, Any]:
-        """The keyword arguments of `_core.Engine`."""
+        """The keyword arguments of `_core.PacketEngine`."""
         return core_arguments(RUN.values(), self.settings())
 
     def to_dict(self) -> dict[str, Any]:

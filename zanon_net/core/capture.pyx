@@ -135,6 +135,40 @@ cdef class Capture:
         check(n, &err)
         return t_ns if n else None
 
+    def read(self, int most):
+        """Up to `most` next frames that pass, none at the end: (their bytes back to back, int64
+        times in ns, uint32 lengths captured and on the wire, uint32 link types)."""
+        cdef zn_error err
+        cdef zn_frame frame[64]
+        cdef int n
+        cdef Py_ssize_t count = 0
+        cdef int64_t[::1] t_ns
+        cdef uint32_t[:, ::1] facts
+        np = numpy()
+        times, numbers = np.empty(most, dtype=np.int64), np.empty((3, most), dtype=np.uint32)
+        t_ns, facts = times, numbers
+        data = bytearray()
+        memset(&err, 0, sizeof(err))
+        while count < most:
+            self._enter()
+            with nogil:
+                n = zn_capture_next(self.source.capture, frame, min(most - count, 64), &err)
+            self.guard.leave()
+            if interrupted(n, &err):
+                continue
+            check(n, &err)
+            if n == 0:
+                break
+            for i in range(n):
+                if self.source.filter != NULL and not zn_filter_pass(self.source.filter, &frame[i]):
+                    continue
+                data += (<const char *>frame[i].data)[:frame[i].captured]
+                t_ns[count] = frame[i].t_ns
+                facts[0, count], facts[1, count] = frame[i].captured, frame[i].wire
+                facts[2, count] = frame[i].link_type
+                count += 1
+        return (bytes(data), times[:count], *(row[:count] for row in numbers))
+
     def frames(self, int max):
         """Up to `max` next frames that pass as (t_ns, wire length, link type, bytes), for tests."""
         cdef zn_error err

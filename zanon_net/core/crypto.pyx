@@ -36,9 +36,11 @@ cdef class CryptoPan:
     def anonymize(self, address):
         """The pseudonym of an address (str, bytes of 4 or 16, or ipaddress), in the same type.
 
-        Raises ValueError for what is no address.
+        Raises ValueError for what is no address, TypeError for a number.
         """
         cdef zn_addr addr
+        if isinstance(address, int):
+            raise TypeError("an address is str, bytes or of ipaddress; a number may be either kind")
         parsed = ipaddress.ip_address(address)
         addr = addr_of(parsed.packed)
         self._enter()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The engine: csrc/engine/engine.h.
 
-cdef class Engine:
+cdef class PacketEngine:
     """The whole packet path; belongs to one thread at a time."""
 
     cdef zn_engine *engine

@@ -46,7 +46,7 @@ cdef class Live:
             self.group = NULL
             self.guard.leave()
 
-    def run(self, Engine engine not None, int max_frames, int wait_ms):
+    def run(self, PacketEngine engine not None, int max_frames, int wait_ms):
         """Feeds up to max_frames to the engine, waiting up to wait_ms for the first; how many."""
         cdef zn_error err
         cdef int n

@@ -95,7 +95,7 @@ cdef class _Lender:
         return 0
 
     cdef tuple drain(self, zn_outputs *out, size_t rows):
-        """What Engine.drain returns."""
+        """What PacketEngine.drain returns."""
         cdef size_t start[TEXTS]
         cdef size_t counted[TEXTS]
         cdef size_t end, lines

@@ -190,20 +190,24 @@ cdef class ZTable:
     def observe_batch(self, t_ns, user, attribute):
         """Decides n observations in their order; a boolean array of length n.
 
-        t_ns: int64[n], nanoseconds. user, attribute: uint64[n], any identifying numbers.
+        t_ns: int64[n], nanoseconds. user, attribute: uint64[n] or int64[n], any identifying
+        numbers; a negative one is the same as that plus 2**64.
         Raises TypeError for another dtype, ValueError for another shape or a negative time.
         """
         np = numpy()
-        for name, array, dtype in (("t_ns", t_ns, np.int64), ("user", user, np.uint64),
-                                   ("attribute", attribute, np.uint64)):
-            if not isinstance(array, np.ndarray) or array.dtype != dtype:
-                raise TypeError(f"{name} must be an array of {np.dtype(dtype).name}")
+        numbers = (np.int64, np.uint64)
+        for name, array, dtypes in (("t_ns", t_ns, (np.int64,)), ("user", user, numbers),
+                                    ("attribute", attribute, numbers)):
+            if not isinstance(array, np.ndarray) or array.dtype not in dtypes:
+                names = " or ".join(np.dtype(dtype).name for dtype in dtypes)
+                raise TypeError(f"{name} must be an array of {names}")
             if array.ndim != 1 or len(array) != len(t_ns):
                 raise ValueError(f"{name} must have one dimension and the length of t_ns")
         if len(t_ns) and t_ns.min() < 0:
             raise ValueError("t_ns holds a negative time")
         answers = np.empty(len(t_ns), dtype=np.uint8)
-        self._batch(straight(t_ns), straight(user), straight(attribute), answers)
+        self._batch(straight(t_ns), straight(user).view(np.uint64),
+                    straight(attribute).view(np.uint64), answers)
         return answers == ZN_RELEASE
 
     cdef int _batch(self, const int64_t[::1] t_ns, const uint64_t[::1] user,

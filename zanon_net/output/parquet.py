@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from zanon_net._core import FULL_ROWS
+from zanon_net._core import FULL_ROWS, RowBatch
 from zanon_net.errors import ConfigError
 from zanon_net.output.files import LogFile
-from zanon_net.output.schema import description, unit
+from zanon_net.output.schema import Field, described
 from zanon_net.system.file_errors import explained
 
 Column = tuple[memoryview, memoryview | None, tuple[int, bytes, bytes] | None]
@@ -45,12 +45,10 @@ def parquet() -> Any:
 class Schema:
     """Arrow types of an engine's fields, and tables out of what it drains.
 
-    fields: as `_core.Engine.fields` has them. about: texts for the metadata of files.
+    fields: as `_core.PacketEngine.fields` has them. about: texts for the metadata of files.
     """
 
-    def __init__(
-        self, fields: Sequence[tuple[str, str, bool]], about: Mapping[str, object]
-    ) -> None:
+    def __init__(self, fields: Sequence[Field], about: Mapping[str, object]) -> None:
         self._pa = pa = arrow()
         self._parquet = parquet()
         types = {
@@ -60,11 +58,11 @@ class Schema:
             "time": pa.timestamp("ns", tz="UTC"),
             "text": pa.dictionary(pa.int32(), pa.string()),
         }
+        self._fields = described(fields)
         listed = []
-        for name, kind, nullable in fields:
-            about_field = {"description": description(name), "unit": unit(name, kind)}
-            chosen = types.get(kind) or getattr(pa, kind)()
-            listed.append(pa.field(name, chosen, nullable, metadata=about_field))
+        for name, kind, nullable, about_field in self._fields:
+            arrow_type = types.get(kind) or getattr(pa, kind)()
+            listed.append(pa.field(name, arrow_type, nullable, metadata=about_field))
         metadata = {name: json.dumps(value) for name, value in about.items()}
         self._schema = pa.schema(listed, metadata=metadata)
         self._names = {
@@ -75,20 +73,13 @@ class Schema:
     def table(self, table: Sequence[Column], start: int, end: int) -> Any:
         """Rows start to end of what an engine drained, as an Arrow table over the same memory."""
         pa = self._pa
+        batch = pa.record_batch(RowBatch(self._fields, table, start, end))
         arrays = []
-        for field, (values, valid, texts) in zip(self._schema, table, strict=True):
-            nulls = 0 if valid is None else -1  # counted when somebody asks
-            buffers = [pa.py_buffer(valid) if valid is not None else None, pa.py_buffer(values)]
-            kind = field.type if texts is None else field.type.index_type
-            array = pa.Array.from_buffers(kind, end - start, buffers, nulls, start)
-            if texts is not None:
-                n, offsets, data = texts
-                words = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-                words = pa.Array.from_buffers(pa.string(), n, words, null_count=0)
-                array = pa.DictionaryArray.from_arrays(array, words, safe=False)
-                if (end - start) * INDEX_BYTES != len(values):  # not every word is in these rows
-                    array = array.dictionary_decode().dictionary_encode()
-            arrays.append(array)
+        for column, (values, _valid, texts) in zip(batch.columns, table, strict=True):
+            if texts is not None and (end - start) * INDEX_BYTES != len(values):
+                # Not every word is in these rows.
+                column = column.dictionary_decode().dictionary_encode()
+            arrays.append(column)
         return pa.Table.from_arrays(arrays, schema=self._schema)
 
     def joined(self, tables: Sequence[Any]) -> Any:

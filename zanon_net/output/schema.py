@@ -2,6 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the fields of a flow mean, and their units."""
 
+from collections.abc import Sequence
+
+Field = tuple[str, str, bool]
+"""Name, type and whether it may be missing, as `_core.PacketEngine.fields` has them."""
+
 UNITS = {"ms": "ms", "s": "s", "time": "ns since 1970-01-01 UTC"}
 
 _FLOW = {
@@ -128,3 +133,11 @@ def unit(name: str, kind: str) -> str:
         return UNITS[kind]
     bytes_of = ("bytes", "mss", "win_m", "cwin", "appdataB", "quic_ech")
     return "bytes" if name.removeprefix("c_").removeprefix("s_").startswith(bytes_of) else ""
+
+
+def described(fields: Sequence[Field]) -> list[tuple[str, str, bool, dict[str, str]]]:
+    """The fields with what they hold and its unit, as texts for Arrow's metadata."""
+    return [
+        (name, kind, nullable, {"description": description(name), "unit": unit(name, kind)})
+        for name, kind, nullable in fields
+    ]

@@ -29,7 +29,7 @@ class Plan:
     """What is written, and how.
 
     outputs: the core's names. headers: the first line of each text output's files. fields: of each
-    table, as `_core.Engine.fields` has them. about: texts for Parquet's metadata.
+    table, as `_core.PacketEngine.fields` has them. about: texts for Parquet's metadata.
     split_ns: length of a part, 0: no limit. split_bytes: size of a file at which a part ends.
     """
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from zanon_net._core import Engine
+from zanon_net._core import PacketEngine
 from zanon_net._text import NS_PER_S, iso_time, table, time_range
 from zanon_net.config.settings import Config
 from zanon_net.pipeline.diagnostics import diagnose
@@ -115,7 +115,7 @@ def inspect(
     arguments: Mapping[str, Any] = {**config.engine_arguments(), **without}
     with ExitStack() as stack:
         opened = open_all([source], config, interruption, stack)
-        engine = Engine(**arguments)
+        engine = PacketEngine(**arguments)
         stack.callback(engine.close)
         for _batch in Reader(engine, opened, progress, interruption).batches():
             pass

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from zanon_net._core import LIMITS, Engine, Live
+from zanon_net._core import LIMITS, Live, PacketEngine
 from zanon_net.config.settings import Config
 from zanon_net.config.types import RING_MIN
 from zanon_net.errors import CaptureError, ConfigError
@@ -156,7 +156,7 @@ class LiveReader:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: PacketEngine,
         interfaces: LiveInterfaces,
         progress: Callable[[int, int, int], None] | None,
         wishes: Wishes,

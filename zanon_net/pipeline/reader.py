@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import takewhile
 
-from zanon_net._core import Engine
+from zanon_net._core import PacketEngine
 from zanon_net.config.settings import Config
 from zanon_net.errors import CaptureError
 from zanon_net.pipeline.facts import Drops, SourceFacts
+from zanon_net.pipeline.interfaces import interfaces_of
+from zanon_net.pipeline.live import LiveReader, open_interfaces
 from zanon_net.pipeline.sources import OpenSource, open_sources
 from zanon_net.pipeline.window_hooks import WindowHooks
 from zanon_net.system.signals import Interruption, StopReading
@@ -49,7 +51,7 @@ class Reader:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: PacketEngine,
         sources: Sequence[OpenSource],
         progress: Progress | None,
         interruption: Interruption,
@@ -146,3 +148,21 @@ class Reader:
         """Frames read so far from all sources, also by a call that a signal ended."""
         stats = self._engine.stats
         return stats["frames"] + stats["frames_filtered"]
+
+
+def reader_opener(
+    sources: Sequence[Source],
+    config: Config,
+    progress: Progress | None,
+    interruption: Interruption,
+    stack: ExitStack,
+) -> Callable[[PacketEngine, WindowHooks], Reader | LiveReader]:
+    """Opens the sources, which `stack` closes; what it returns makes their reader."""
+    names = interfaces_of(sources)
+    if names:
+        live = open_interfaces(names, len(sources) - len(names), config)
+        stack.callback(live.close)
+        return lambda engine, hooks: LiveReader(engine, live, progress, interruption, hooks)
+    opened = open_all(sources, config, interruption, stack)
+    frames = SIZED_FRAMES if config.output.size_limit else BATCH_FRAMES
+    return lambda engine, hooks: Reader(engine, opened, progress, interruption, hooks, frames)

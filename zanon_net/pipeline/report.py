@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run did, for the program that started it and for people. Counts only, no names."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from zanon_net._text import share, table, time_span
+from zanon_net.errors import ConfigError
+from zanon_net.output.read_logs import read_files, read_log
 from zanon_net.pipeline.facts import Drops
 from zanon_net.pipeline.totals import Totals
 
@@ -35,6 +39,43 @@ class Report:
             for source in self.manifest["sources"]
             if source["warning"] is not None
         ]
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        """Every counter of the run by its name; docs/reference has what they count."""
+        return self.totals.counters
+
+    @property
+    def files(self) -> list[Path]:
+        """The logs that were written, by name; none where they went to standard output."""
+        if self.out is None:
+            return []
+        return [self.out / str(file["file"]) for file in self.manifest["outputs"]]
+
+    def read(self, log: str = "tcp_complete", *, into: str = "pandas") -> Any:
+        """The flows that were written, as a table.
+
+        log: tcp_complete, tcp_nocomplete or udp_complete; of Parquet, all of TCP or UDP.
+        into: "pandas", "polars" or "arrow".
+
+        Raises ConfigError when the run wrote neither Tstat's logs nor Parquet into a folder.
+        """
+        protocol = log.partition("_")[0]
+        named = re.compile(rf"{protocol}\b.*\.parquet")
+        parquet = [path for path in self.files if named.fullmatch(path.name)]
+        if self.out is not None and any(path.name.startswith("log_") for path in self.files):
+            return read_log(self.out, log, into=into)
+        if parquet:
+            return read_files(parquet, into)
+        raise ConfigError("a run that wrote neither Tstat's logs nor Parquet has nothing to read")
+
+    def _repr_html_(self) -> str:
+        """The summary for notebooks."""
+        rows = (
+            f"<tr><th>{escape(title)}</th><td>{escape(text)}</td></tr>"
+            for title, text in self._rows()
+        )
+        return f"<table>{''.join(rows)}</table>"
 
     @property
     def interrupted(self) -> bool:

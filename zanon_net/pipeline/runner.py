@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
-from zanon_net._core import OUTPUTS, TABLES, Engine
+from zanon_net._core import OUTPUTS, TABLES, PacketEngine
 from zanon_net._version import __version__
 from zanon_net.config.settings import Config
 from zanon_net.errors import FormatError, OutputError, ZanonError
@@ -18,17 +18,14 @@ from zanon_net.output.folder import FolderSink, check_out, open_sink
 from zanon_net.output.parquet import ROW_GROUP_ROWS
 from zanon_net.output.sink import Plan, Sink
 from zanon_net.pipeline.facts import Facts
-from zanon_net.pipeline.interfaces import interfaces_of
-from zanon_net.pipeline.live import LiveReader, open_interfaces
+from zanon_net.pipeline.live import LiveReader
 from zanon_net.pipeline.manifest import Ending, build_manifest, manifest_bytes
 from zanon_net.pipeline.privileges import find_user, go_on_as, load_libraries
 from zanon_net.pipeline.reader import (
-    BATCH_FRAMES,
-    SIZED_FRAMES,
     Progress,
     Reader,
     Started,
-    open_all,
+    reader_opener,
 )
 from zanon_net.pipeline.report import Report
 from zanon_net.pipeline.status import Status, StatusClock
@@ -46,9 +43,10 @@ def run(
     *,
     out: Source | None = None,
     progress: Progress | None = None,
-    status: Callable[[Status], None] | None = None,
+    on_status: Callable[[Status], None] | None = None,
     interruption: Interruption | None = None,
     started: Started | None = None,
+    **settings: Any,
 ) -> Report:
     """Turns captures, or what passes network interfaces, into anonymized logs; returns the report.
 
@@ -58,23 +56,24 @@ def run(
     config: the settings; the defaults when None.
     out: a folder that is new or empty, "-" for standard output, None for ./zanon-<UTC start>.
     progress: called after each batch; see Progress.
-    status: called every `config.live.status`, if that is set.
+    on_status: called every `config.live.status`, if that is set.
     interruption: an Interruption; entered, it lets signals end the reading.
     started: called when the first packet could be read; see Started.
+    settings: single settings over those of config, such as z=10 or window="30m".
 
     Raises ConfigError, CaptureError (a source cannot be read), FormatError (it is no capture),
     CapacityError or OutputError, each a ZanonError. After any error only files that are whole stand
     under a final name: none, unless the output was rotated before. When it was, or when the output
     could not be written, the manifest tells what there is and how many records there is not.
     """
-    config = config or Config()
+    config = (config or Config()).replace(**settings)
     interruption = interruption or Interruption()
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)
     check_out(out, sources, config.output.popularity)
     user = None if config.live.drop_to is None else find_user(config.live.drop_to)
     with ExitStack() as stack, ExitStack() as until_published:
-        begin = _opener(sources, config, progress, interruption, stack)
-        engine = Engine(**config.engine_arguments())
+        begin = reader_opener(sources, config, progress, interruption, stack)
+        engine = PacketEngine(**config.engine_arguments())
         stack.callback(engine.close)
         if user is not None:
             load_libraries(config)
@@ -86,30 +85,12 @@ def run(
         reader = begin(engine, hooks)
         if started is not None:
             reader.started = partial(started, config.limits.max_flows, engine.flow_bytes_max)
-        report = run_reader(reader, engine, sink, hooks, status)
+        report = run_reader(reader, engine, sink, hooks, on_status)
         until_published.pop_all()
         return report
 
 
-def _opener(
-    sources: Sequence[Source],
-    config: Config,
-    progress: Progress | None,
-    interruption: Interruption,
-    stack: ExitStack,
-) -> Callable[[Engine, WindowHooks], Reader | LiveReader]:
-    """Opens the sources, which `stack` closes; what it returns makes their reader."""
-    names = interfaces_of(sources)
-    if names:
-        live = open_interfaces(names, len(sources) - len(names), config)
-        stack.callback(live.close)
-        return lambda engine, hooks: LiveReader(engine, live, progress, interruption, hooks)
-    opened = open_all(sources, config, interruption, stack)
-    frames = SIZED_FRAMES if config.output.size_limit else BATCH_FRAMES
-    return lambda engine, hooks: Reader(engine, opened, progress, interruption, hooks, frames)
-
-
-def plan_of(engine: Engine, config: Config) -> Plan:
+def plan_of(engine: PacketEngine, config: Config) -> Plan:
     """What a run of the engine writes."""
     outputs = config.output.outputs
     return Plan(
@@ -125,7 +106,7 @@ def plan_of(engine: Engine, config: Config) -> Plan:
 
 def run_reader(
     reader: Reader | LiveReader,
-    engine: Engine,
+    engine: PacketEngine,
     sink: Sink,
     hooks: WindowHooks,
     tell: Callable[[Status], None] | None = None,
@@ -169,7 +150,7 @@ def run_reader(
     return Report(final, out, Totals.of(engine), time.monotonic() - began)
 
 
-def _drain(engine: Engine, sink: Sink) -> None:
+def _drain(engine: PacketEngine, sink: Sink) -> None:
     """Empties the engine's outputs, and those of records that found no room there; of the table for
     Parquet, what makes a row group."""
     sink.take(*engine.drain(rows=ROW_GROUP_ROWS))
@@ -178,7 +159,7 @@ def _drain(engine: Engine, sink: Sink) -> None:
         sink.take(*engine.drain(rows=ROW_GROUP_ROWS))
 
 
-def _rotate(reader: Reader | LiveReader, engine: Engine, sink: Sink) -> None:
+def _rotate(reader: Reader | LiveReader, engine: PacketEngine, sink: Sink) -> None:
     """Ends a part where a signal asked for it, or where a file is large."""
     times = engine.time_range_ns
     if reader.first_ns is not None and times and (sink.is_large or reader.take_rotation()):

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from zanon_net._core import Engine
+from zanon_net._core import PacketEngine
 from zanon_net.pipeline.facts import Drops
 from zanon_net.pipeline.totals import Totals
 
@@ -55,7 +55,7 @@ class StatusClock:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: PacketEngine,
         drops: Callable[[], Drops],
         interval_s: float,
         tell: Callable[[Status], None],

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from zanon_net._core import STAT_ALIASES, STAT_INFO, Engine
+from zanon_net._core import STAT_ALIASES, STAT_INFO, PacketEngine
 
 _NAMES_SEEN_IN = "names seen in "  # how the texts of these counters begin
 
@@ -22,7 +22,7 @@ class Totals:
     memory_bytes: int
 
     @classmethod
-    def of(cls, engine: Engine) -> "Totals":
+    def of(cls, engine: PacketEngine) -> "Totals":
         """The totals of `engine`, which has finished."""
         return cls(
             counters=dict(engine.stats),

@@ -4,7 +4,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from zanon_net._core import Engine
+from zanon_net._core import PacketEngine
 from zanon_net.config.sections import ZParams
 from zanon_net.config.settings import Config
 from zanon_net.output.popularity_file import PopularityFile
@@ -34,7 +34,7 @@ class WindowHooks:
         if path is not None:
             self._file = PopularityFile(path, anonymity.z, anonymity.window_ns)
 
-    def see(self, engine: Engine) -> bool:
+    def see(self, engine: PacketEngine) -> bool:
         """Takes the window that the engine has closed; false when there is none."""
         closed = engine.window()
         if closed is None:

@@ -7,6 +7,7 @@ import itertools
 import os
 import re
 import zoneinfo
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,24 +44,35 @@ def read_log(
     and s_durat of UDP: s), "-" is null; what is no UTF-8 in a text is U+FFFD. Raises ConfigError,
     and FormatError for what is no log.
     """
-    if into not in KINDS:
-        raise ConfigError(f"into: must be {', '.join(KINDS)}, not {into!r}")
-    if log not in LOGS:
-        raise ConfigError(f"log: must be {', '.join(LOGS)}, not {log!r}")
-    pa = arrow()
-    tables = [_read_file(file) for file in _files(Path(path), log)]
-    table = pa.concat_tables(tables, promote_options="default")
-    return table if into == "arrow" else _converted(table, into)
+    _check_one_of("into", into, KINDS)
+    _check_one_of("log", log, LOGS)
+    return read_files(_files(Path(path), log), into)
 
 
-def _converted(table: Any, into: str) -> Any:
+def read_files(files: Sequence[Path], into: str) -> Any:
+    """Log files of one kind as one table; see read_log."""
+    _check_one_of("into", into, KINDS)
+    tables = [_read_file(file) for file in files]
+    return converted(arrow().concat_tables(tables, promote_options="default"), into)
+
+
+def _check_one_of(name: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise ConfigError(f"{name}: must be {', '.join(allowed)}, not {value!r}")
+
+
+def converted(table: Any, into: str) -> Any:
+    """What exports Arrow data, as a table of another library (see KINDS). Raises ConfigError."""
     try:
-        library = importlib.import_module(into)
+        library = importlib.import_module("pyarrow" if into == "arrow" else into)
     except ImportError:
         raise ConfigError(
             f"into: {into} is not installed; install it with: pip install {into}"
         ) from None
-    return library.from_arrow(table) if into == "polars" else table.to_pandas()
+    if into == "polars":
+        return library.DataFrame(table)
+    rows = arrow().table(table)
+    return rows if into == "arrow" else rows.to_pandas()
 
 
 def _files(path: Path, log: str) -> list[Path]:

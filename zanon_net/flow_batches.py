@@ -1,0 +1,115 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The flows that a run releases, as tables in memory: batch by batch, while it goes on."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from zanon_net._core import FULL_ROWS, TABLES, PacketEngine, RowBatch
+from zanon_net.config.settings import Config
+from zanon_net.errors import ConfigError
+from zanon_net.output.parquet import Column
+from zanon_net.output.read_logs import converted
+from zanon_net.output.schema import Field, described
+from zanon_net.pipeline.reader import reader_opener
+from zanon_net.pipeline.window_hooks import WindowHooks
+from zanon_net.system.signals import Interruption
+from zanon_net.system.streams import Source
+
+PROTOCOLS = {"tcp_table": "tcp", "udp_table": "udp"}
+
+
+class FlowBatch:
+    """Flows of one protocol that closed, at least one, as columns.
+
+    Libraries that know the Arrow PyCapsule interface take a batch as it is and without a copy:
+    `pyarrow.table(batch)`, `polars.DataFrame(batch)`. Columns are those of the Parquet files;
+    docs/reference has their meaning, and so has each field's metadata.
+
+    protocol: "tcp" or "udp", which have different columns.
+    """
+
+    def __init__(self, protocol: str, fields: Sequence[Field], table: Sequence[Column], n: int):
+        self.protocol = protocol
+        self._rows = RowBatch(described(fields), table, 0, n)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return f"<FlowBatch of {len(self):,} {self.protocol} flows>"
+
+    def __arrow_c_schema__(self) -> object:
+        return self._rows.__arrow_c_schema__()
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        return self._rows.__arrow_c_array__(requested_schema)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._rows.__arrow_c_stream__(requested_schema)
+
+    def to_arrow(self) -> Any:
+        """A pyarrow.Table over the same memory. Raises ConfigError where pyarrow is missing."""
+        return converted(self, "arrow")
+
+    def to_polars(self) -> Any:
+        """A polars.DataFrame. Raises ConfigError where polars is missing."""
+        return converted(self, "polars")
+
+    def to_pandas(self) -> Any:
+        """A pandas.DataFrame. Raises ConfigError where pandas or pyarrow is missing."""
+        return converted(self, "pandas")
+
+
+def flows(
+    source: Source | Iterable[Source],
+    config: Config | None = None,
+    *,
+    interruption: Interruption | None = None,
+    **settings: Any,
+) -> Iterator[FlowBatch]:
+    """The anonymized flows of captures, or of interfaces until interrupted, and no file.
+
+    source: as `run` takes it.
+    config: the settings; the defaults when None. Those of output have no meaning, but `columns`.
+    interruption: an Interruption; entered, it lets signals end the reading.
+    settings: single settings over those of config, such as z=20 or window="1h".
+
+    Yields batches as flows close: in order of closing, TCP and UDP apart. Raises what `run` raises
+    of settings and sources, when the first batch is asked for.
+
+    >>> import zanon_net
+    >>> sum(len(batch) for batch in zanon_net.flows("pcaps/demo.pcap", z=5)) > 0
+    True
+    """
+    config = (config or Config()).replace(**settings)
+    if config.live.drop_to is not None or config.output.popularity is not None:
+        raise ConfigError("drop_to and popularity are settings of a run that writes files")
+    sources = [source] if isinstance(source, str | os.PathLike) else list(source)
+    with ExitStack() as stack:
+        begin = reader_opener(sources, config, None, interruption or Interruption(), stack)
+        arguments = config.engine_arguments() | {"outputs": TABLES, "split_ns": 0}
+        engine = PacketEngine(**arguments)
+        stack.callback(engine.close)
+        reader = begin(engine, WindowHooks(config))
+        fields = {table: engine.fields(table) for table in TABLES}
+        for _batch in reader.batches():
+            yield from _batches(engine, fields, FULL_ROWS)
+        while engine.finish():
+            yield from _batches(engine, fields, FULL_ROWS)
+        yield from _batches(engine, fields, 0)
+
+
+def _batches(
+    engine: PacketEngine, fields: dict[str, list[Field]], full: int
+) -> Iterator[FlowBatch]:
+    """What the engine has ready, also of records that found no room there."""
+    while True:
+        parts, tables = engine.drain(rows=full)
+        for name, table in tables.items():
+            yield FlowBatch(PROTOCOLS[name], fields[name], table, parts[-1][2][name])
+        if not engine.waiting:
+            return
+        engine.settle()
