@@ -144,7 +144,7 @@ def cost(outputs: tuple[str, ...], columns: str, flows: int) -> Cost:
     engine.feed(*much_later(), 1)
     while engine.waiting:
         take(ROW_GROUP_ROWS)
-        engine.settle()
+        engine.flush()
     while engine.finish():
         take(ROW_GROUP_ROWS)
     take(0)

@@ -100,7 +100,7 @@ class Engine:
                 pieces.append(self._engine.take(output))
             if not self._engine.waiting:
                 return
-            self._engine.settle()
+            self._engine.flush()
 
     def idle(self, quiet_ns: int) -> None:
         """No frame came for `quiet_ns` ns since the last one: closes flows idle for too long.

@@ -112,4 +112,4 @@ def _batches(
             yield FlowBatch(PROTOCOLS[name], fields[name], table, parts[-1][2][name])
         if not engine.waiting:
             return
-        engine.settle()
+        engine.flush()

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.filter import S, open_sieve, run_filter, sift
+from support.filter import S, open_row_filter, run_filter, sift
 
-from zanon_net._core import ClosedWindow, Sieve
+from zanon_net._core import ClosedWindow, RowFilter
 from zanon_net.cli import main
 from zanon_net.model import fit
 from zanon_net.popularity import Popularity
@@ -44,15 +44,15 @@ def expected_windows(rows: list[Row]) -> dict[int, tuple[int, tuple[int, ...]]]:
     return found
 
 
-def windows_of(sieve: Sieve) -> list[ClosedWindow]:
-    sieve.finish()
-    return sieve.windows()
+def windows_of(row_filter: RowFilter) -> list[ClosedWindow]:
+    row_filter.finish()
+    return row_filter.windows()
 
 
 def counted(data: bytes | list[bytes], **options: Any) -> list[ClosedWindow]:
-    settings = {"window": f"{WINDOW}s", "popularity": "not written by a sieve"} | options
-    _out, sieve = sift(data, **settings)
-    return windows_of(sieve)
+    settings = {"window": f"{WINDOW}s", "popularity": "not written by a row_filter"} | options
+    _out, row_filter = sift(data, **settings)
+    return windows_of(row_filter)
 
 
 @given(ROWS, st.integers(1, 50))
@@ -101,11 +101,11 @@ def test_counting_changes_no_output(key_file: str) -> None:
     assert without.count(b"\n") > 1
 
 
-def test_a_sieve_that_counts_nothing_has_no_windows() -> None:
-    sieve = open_sieve(popularity=None)
-    sieve.feed(csv_of([(1, "a", "x")]))
-    sieve.end()
-    assert windows_of(sieve) == []
+def test_a_row_filter_that_counts_nothing_has_no_windows() -> None:
+    row_filter = open_row_filter(popularity=None)
+    row_filter.feed(csv_of([(1, "a", "x")]))
+    row_filter.end()
+    assert windows_of(row_filter) == []
 
 
 def test_a_table_too_small_is_no_whole_window() -> None:

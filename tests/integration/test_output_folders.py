@@ -41,7 +41,7 @@ def test_a_folder_appears_with_all_its_logs(out: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(Path, "rename", renamed)
     sink.rotate(FIRST_NS, FIRST_NS)
     sink.rotate(FIRST_NS, FIRST_NS + 60 * 10**9)
-    sink.settle(FIRST_NS)
+    sink.finish(FIRST_NS)
     sink.publish(b"{}")
     assert appeared == [list(TSTAT_FILES)] * 3
     assert not list(out.rglob("*.partial"))

@@ -75,7 +75,7 @@ def test_files_appear_when_they_are_whole(out: Path) -> None:
     put(sink, jsonl=b"{}\n", log_udp_complete=b"one\n")
     put(sink, log_udp_complete=b"two\n")
     assert all(name.endswith(".partial") for name in files_in(out))
-    sink.settle(FIRST_NS)
+    sink.finish(FIRST_NS)
     sizes = {file["file"]: file["bytes"] for file in sink.files}
     assert sizes == {
         "flows.jsonl": 3,
@@ -94,7 +94,7 @@ def test_files_appear_when_they_are_whole(out: Path) -> None:
 def test_without_a_packet_there_is_only_the_manifest(out: Path) -> None:
     sink = FolderSink(out, Plan((*TSTAT_FILES, "jsonl", "observations")))
     put(sink, log_udp_complete=b"header\n")
-    sink.settle(None)
+    sink.finish(None)
     assert sink.files == []
     sink.publish(b"{}")
     assert files_in(out) == ["manifest.json"]
@@ -135,7 +135,7 @@ def test_nothing_is_overwritten(out: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("dangling", [False, True], ids=["a file", "a link that leads nowhere"])
 def test_what_came_in_between_is_spared(out: Path, name: str, dangling: bool) -> None:
     sink = FolderSink(out, Plan(("jsonl", "observations")))
-    sink.settle(FIRST_NS)
+    sink.finish(FIRST_NS)
     if dangling:
         (out / name).symlink_to("nowhere")
     else:
@@ -171,7 +171,7 @@ def test_an_error_at_any_step_leaves_nothing(
     monkeypatch.setattr(owner, place, failing(errno.ENOSPC, getattr(owner, place), nth))
 
     def finish() -> None:
-        sink.settle(FIRST_NS)
+        sink.finish(FIRST_NS)
         sink.publish(b"{}")
 
     expected = r"^cannot write \S+: No space left on device; free some space and run again$"

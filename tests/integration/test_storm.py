@@ -241,7 +241,7 @@ def test_flows_are_found_when_the_index_has_grown(max_flows: int) -> None:
     feed(engine, [patched(lone, IPV4_SOURCE, b"\xff" * 4, START + 400 * SECOND)])
     while engine.waiting:
         taker.take()
-        engine.settle()
+        engine.flush()
     engine.check()
     assert engine.flow_memory[0] == 1
     outcome = taker.outcome()

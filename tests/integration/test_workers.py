@@ -74,7 +74,7 @@ def outcome_of(path: Path, key: Path, calls: Sequence[int] = (CALL,), **more: An
         while taker.engine.run(capture, calls[at % len(calls)]):
             taker.take()
             while taker.engine.waiting:
-                taker.engine.settle()
+                taker.engine.flush()
                 taker.take()
             at += 1
     return taker.outcome()

@@ -92,7 +92,7 @@ def test_ordered_rows_are_what_brute_force_makes_of_them(
         if released or suppressed == "blank":
             name = oracle_pseudonym(MASTER, rotate * S, t * S, user)
             expected.append([str(t), name, attribute if released else None])
-    out, sieve = sift(
+    out, row_filter = sift(
         write(rows),
         z=z,
         window=window * S,
@@ -100,7 +100,7 @@ def test_ordered_rows_are_what_brute_force_makes_of_them(
         key_file=key_file,
         suppressed=suppressed,
     )
-    assert faults(sieve) == {}
+    assert faults(row_filter) == {}
     assert read(out) == expected
     assert base64.b64encode(MASTER) not in out
 
@@ -113,9 +113,9 @@ def test_nothing_is_released_that_brute_force_suppresses(
     write, read = FORMATS[format]
     oracle = ZOracle(z, window * S)
     may = [oracle.observe(t * S, user, attribute) for t, user, attribute in rows]
-    out, sieve = sift(write(rows), z=z, window=window * S, suppressed="blank")
+    out, row_filter = sift(write(rows), z=z, window=window * S, suppressed="blank")
     written = read(out)
-    assert len(written) == len(rows) == sieve.table_stats["observations"]
+    assert len(written) == len(rows) == row_filter.table_stats["observations"]
     for (t, user, attribute), allowed, (time, alias, shown) in zip(rows, may, written, strict=True):
         assert time == str(t)
         assert alias is not None
@@ -148,10 +148,10 @@ def cut(data: bytes, places: list[int]) -> Iterator[bytes]:
 def outcome(pieces: list[bytes], **options: object) -> tuple[object, ...]:
     """Everything that can be seen of a run; random keys stay out of it with no_user."""
     try:
-        out, sieve = sift(pieces, no_user=True, **options)
+        out, row_filter = sift(pieces, no_user=True, **options)
     except (ConfigError, FormatError) as error:
         return type(error), str(error)
-    return out, sieve.stats, sieve.first_fault, sieve.table_stats
+    return out, row_filter.stats, row_filter.first_fault, row_filter.table_stats
 
 
 PARTS = [b"time,user,attribute\n", b"1,ann,x\n", b"2,bob,x", b'"', b'""', b"\n", b"\r", b","]
@@ -173,11 +173,13 @@ def test_how_input_is_cut_makes_no_difference(data: bytes, places: list[int], fo
 def test_whatever_comes_every_line_has_its_columns(data: bytes, format: str, to: str) -> None:
     for start in (b"", b"time,user,attribute\n"):
         try:
-            out, sieve = sift(start + data, format=format, to=to)
+            out, row_filter = sift(start + data, format=format, to=to)
         except (ConfigError, FormatError):
             continue
-        assert len(FORMATS[to][1](out)) == sieve.stats["written"]
-        assert sieve.stats["rows"] == sieve.stats["observations"] + sum(faults(sieve).values())
+        assert len(FORMATS[to][1](out)) == row_filter.stats["written"]
+        assert row_filter.stats["rows"] == row_filter.stats["observations"] + sum(
+            faults(row_filter).values()
+        )
 
 
 @given(st.lists(st.lists(TEXT, min_size=4, max_size=4), max_size=5), st.sampled_from(",;|\t"))
@@ -185,10 +187,10 @@ def test_csv_is_read_as_the_csv_module_writes_it(rows: list[list[str]], delimite
     text = io.StringIO(newline="")
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\r\n")
     writer.writerows([["p", "attribute", "user", "time"], *([*row[:3], "1"] for row in rows)])
-    out, sieve = sift(
+    out, row_filter = sift(
         text.getvalue().encode(), delimiter=delimiter, passed=["p"], no_user=True, to="jsonl"
     )
-    assert faults(sieve) == {}
+    assert faults(row_filter) == {}
     read = [json.loads(line) for line in out.decode().split("\n")[:-1]]
     assert [[row["p"], row["attribute"]] for row in read] == [row[:2] for row in rows]
 
@@ -210,8 +212,8 @@ def test_json_is_read_as_the_json_module_writes_it(
 ) -> None:
     row = others | {"time": 1, "user": "ann", "attribute": "x", "passed on": value}
     data = json.dumps(row, ensure_ascii=ascii_only, indent=None).encode() + b"\n"
-    out, sieve = sift(data, passed=["passed on"], no_user=True)
-    assert faults(sieve) == {}
+    out, row_filter = sift(data, passed=["passed on"], no_user=True)
+    assert faults(row_filter) == {}
     assert json.loads(out) == {"time": 1, "attribute": "x", "passed on": value}
 
 
@@ -227,5 +229,5 @@ def test_json_is_refused_where_the_json_module_refuses_it(tail: bytes) -> None:
         fine = True
     except ValueError:
         fine = False
-    _, sieve = sift(row)
-    assert fine or faults(sieve)
+    _, row_filter = sift(row)
+    assert fine or faults(row_filter)

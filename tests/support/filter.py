@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 import zanon_net
-from zanon_net._core import Sieve
+from zanon_net._core import RowFilter
 from zanon_net.config.filter_settings import FilterConfig
 
 # Processes of their own find the package that this one uses.
@@ -25,24 +25,24 @@ COMMAND = (sys.executable, "-m", "zanon_net", "filter")
 S = 1_000_000_000
 
 
-def open_sieve(**options: Any) -> Sieve:
-    """A sieve with the settings of FilterConfig; times are seconds unless they say otherwise."""
-    return Sieve(**FilterConfig(**{"time_unit": "s", "z": 1} | options).sieve_arguments())
+def open_row_filter(**options: Any) -> RowFilter:
+    """A row filter with the settings of FilterConfig; times are seconds unless stated."""
+    return RowFilter(**FilterConfig(**{"time_unit": "s", "z": 1} | options).row_filter_arguments())
 
 
-def sift(data: bytes | Iterable[bytes], **options: Any) -> tuple[bytes, Sieve]:
-    """The output for one source, in one piece or several, and the sieve for its counters."""
-    sieve = open_sieve(**options)
+def sift(data: bytes | Iterable[bytes], **options: Any) -> tuple[bytes, RowFilter]:
+    """The output for one source, in one piece or several, and the row filter for its counters."""
+    row_filter = open_row_filter(**options)
     for piece in [data] if isinstance(data, bytes) else data:
-        sieve.feed(piece)
-    sieve.end()
-    return sieve.take(), sieve
+        row_filter.feed(piece)
+    row_filter.end()
+    return row_filter.take(), row_filter
 
 
-def faults(sieve: Sieve) -> dict[str, int]:
+def faults(row_filter: RowFilter) -> dict[str, int]:
     """The rows dropped, by reason, without zeros."""
     known = ("rows", "observations", "written", "without_offset")
-    return {name: n for name, n in sieve.stats.items() if n and name not in known}
+    return {name: n for name, n in row_filter.stats.items() if n and name not in known}
 
 
 def oracle_pseudonym(master: bytes, rotate_ns: int, t_ns: int, user: str) -> str:

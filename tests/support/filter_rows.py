@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rows for the sieve, and what it writes read back."""
+"""Rows for the row filter, and what it writes read back."""
 
 import csv
 import io
@@ -13,7 +13,7 @@ HEADER = b"time,user,attribute\n"
 
 def attributes(data: bytes, **options: object) -> list[str]:
     """The attributes written for `data`, read back by the csv module."""
-    out, _sieve = sift(data, **{"no_user": True} | options)
+    out, _row_filter = sift(data, **{"no_user": True} | options)
     return [row[1] for row in csv.reader(io.StringIO(out.decode(), newline=""), strict=True)][1:]
 
 

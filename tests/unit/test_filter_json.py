@@ -18,8 +18,8 @@ from zanon_net.errors import FormatError
 @pytest.mark.parametrize("ascii_only", [True, False])
 def test_json_texts_survive(value: str, ascii_only: bool) -> None:
     row = json.dumps({"time": 1, "user": "ann", "attribute": value}, ensure_ascii=ascii_only)
-    out, sieve = sift(row.encode() + b"\n", no_user=True)
-    assert faults(sieve) == {}
+    out, row_filter = sift(row.encode() + b"\n", no_user=True)
+    assert faults(row_filter) == {}
     assert len(out.decode().splitlines()) == 1
     assert json.loads(out) == {"time": 1, "attribute": value}
 
@@ -33,9 +33,9 @@ def test_json_numbers_and_literals_stay_as_they_are(value: str) -> None:
 def test_whatever_else_a_json_row_holds_is_left_out() -> None:
     row = b' { "x" : [ {"a": [1, {}, []]}, "\\u00e9\\"" , null ] , "time" : 1 , "user" : "ann" ,\t'
     row += b'"y":{"attribute":"no"},"attribute":"yes","z":-1.5E+3 } \r\n'
-    out, sieve = sift(row, no_user=True)
+    out, row_filter = sift(row, no_user=True)
     assert out == b'{"time":1,"attribute":"yes"}\n'
-    assert faults(sieve) == {}
+    assert faults(row_filter) == {}
 
 
 @pytest.mark.parametrize(
@@ -94,17 +94,17 @@ def test_whatever_else_a_json_row_holds_is_left_out() -> None:
 )
 def test_json_rows_that_cannot_be_read(row: bytes, fault: str) -> None:
     good = line(time=1, user="ann", attribute="good")
-    out, sieve = sift(good + row + b"\n" + good, no_user=True)
+    out, row_filter = sift(good + row + b"\n" + good, no_user=True)
     assert out == b'{"time":1,"attribute":"good"}\n' * 2
-    assert faults(sieve) == {fault: 1}
-    assert sieve.first_fault == (2, ROW_FAULTS[fault])
+    assert faults(row_filter) == {fault: 1}
+    assert row_filter.first_fault == (2, ROW_FAULTS[fault])
 
 
 def test_control_characters_elsewhere_in_json_are_no_fault() -> None:
-    out, sieve = sift(b'{"time":1,"user":"a","attribute":"x","y":"\x7f"}\n', no_user=True)
-    assert (out, faults(sieve)) == (b'{"time":1,"attribute":"x"}\n', {})
-    _, sieve = sift(b'{"time":1,"user":"a","attribute":"x","p":["\x7f"]}\n', passed=["p"])
-    assert faults(sieve) == {"control": 1}
+    out, row_filter = sift(b'{"time":1,"user":"a","attribute":"x","y":"\x7f"}\n', no_user=True)
+    assert (out, faults(row_filter)) == (b'{"time":1,"attribute":"x"}\n', {})
+    _, row_filter = sift(b'{"time":1,"user":"a","attribute":"x","p":["\x7f"]}\n', passed=["p"])
+    assert faults(row_filter) == {"control": 1}
 
 
 def test_nesting_up_to_the_limit_is_read() -> None:
@@ -115,9 +115,9 @@ def test_nesting_up_to_the_limit_is_read() -> None:
 
 def test_long_json_rows_are_dropped() -> None:
     good = line(time=1, user="ann", attribute="good")
-    out, sieve = sift(good + line(x="y" * 3_000_000) + b"   \n" + good, no_user=True)
+    out, row_filter = sift(good + line(x="y" * 3_000_000) + b"   \n" + good, no_user=True)
     assert out == b'{"time":1,"attribute":"good"}\n' * 2
-    assert faults(sieve) == {"long": 1}
+    assert faults(row_filter) == {"long": 1}
 
 
 def test_a_json_array_is_explained() -> None:

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.filter import S, open_sieve, oracle_pseudonym, run_filter, sift
+from support.filter import S, open_row_filter, oracle_pseudonym, run_filter, sift
 
 from zanon_net._core import Keys
 from zanon_net.errors import ConfigError, ZanonError
@@ -75,9 +75,9 @@ def test_late_rows_without_one_get_the_present_epoch() -> None:
 
 def test_a_clock_set_back_draws_a_fresh_key() -> None:
     rows = HEADER + b"1000000,ann,x\n" + b"5,ann,x\n" * 300 + b"1000000,ann,x\n"
-    out, sieve = sift(rows, window="10s", rotate="300d", suppressed="blank")
+    out, row_filter = sift(rows, window="10s", rotate="300d", suppressed="blank")
     names = aliases(out)
-    assert sieve.table_stats["clock_jumps"] == 1
+    assert row_filter.table_stats["clock_jumps"] == 1
     assert len(set(names)) == 2
     assert names[0] != names[-1]
     assert names[256] == names[-1]
@@ -121,7 +121,7 @@ def test_bad_key_files(tmp_path: Path, content: bytes, mode: int, problem: str) 
     path.write_bytes(content)
     path.chmod(mode)
     with pytest.raises(ConfigError, match=problem):
-        open_sieve(key_file=str(path))
+        open_row_filter(key_file=str(path))
 
 
 def test_the_key_is_in_no_output(key_file: str) -> None:

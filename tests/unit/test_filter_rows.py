@@ -5,7 +5,7 @@
 import json
 
 import pytest
-from support.filter import faults, open_sieve, sift
+from support.filter import faults, open_row_filter, sift
 from support.filter_rows import HEADER, attributes, line
 
 from zanon_net import _core
@@ -78,18 +78,18 @@ def test_csv_output_is_rfc_4180_with_line_feeds() -> None:
     ],
 )
 def test_csv_rows_that_cannot_be_read(row: bytes, fault: str) -> None:
-    out, sieve = sift(HEADER + b"1,ann,before\n" + row + b"\n2,ann,after\n", no_user=True)
+    out, row_filter = sift(HEADER + b"1,ann,before\n" + row + b"\n2,ann,after\n", no_user=True)
     assert out == b"time,attribute\n1,before\n2,after\n"
-    assert faults(sieve) == {fault: 1}
-    assert sieve.first_fault == (3, ROW_FAULTS[fault])
-    assert sieve.stats["rows"] == 3
+    assert faults(row_filter) == {fault: 1}
+    assert row_filter.first_fault == (3, ROW_FAULTS[fault])
+    assert row_filter.stats["rows"] == 3
 
 
 def test_a_quote_that_is_not_closed_takes_the_rest_with_it() -> None:
-    out, sieve = sift(HEADER + b'1,ann,x\n2,ann,"y\n3,ann,z\n', no_user=True)
+    out, row_filter = sift(HEADER + b'1,ann,x\n2,ann,"y\n3,ann,z\n', no_user=True)
     assert out == b"time,attribute\n1,x\n"
-    assert faults(sieve) == {"quotes": 1}
-    assert sieve.first_fault == (3, ROW_FAULTS["quotes"])
+    assert faults(row_filter) == {"quotes": 1}
+    assert row_filter.first_fault == (3, ROW_FAULTS["quotes"])
 
 
 def test_a_quoted_field_without_end_ends_the_reading() -> None:
@@ -98,9 +98,9 @@ def test_a_quoted_field_without_end_ends_the_reading() -> None:
 
 
 def test_lines_are_counted_in_the_file_not_in_rows() -> None:
-    _, sieve = sift(HEADER + b'1,ann,"a\nb\n\nc"\n\n\n2,bob,"\n"\nbad\n')
-    assert sieve.first_fault is not None
-    assert sieve.first_fault[0] == 10
+    _, row_filter = sift(HEADER + b'1,ann,"a\nb\n\nc"\n\n\n2,bob,"\n"\nbad\n')
+    assert row_filter.first_fault is not None
+    assert row_filter.first_fault[0] == 10
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b""])
@@ -111,9 +111,9 @@ def test_ends_of_lines(end: bytes) -> None:
 
 
 def test_empty_lines_are_no_rows() -> None:
-    out, sieve = sift(b"\n\r\n" + HEADER + b"\n1,ann,x\n\r\n\n2,ann,y\n\n", no_user=True)
+    out, row_filter = sift(b"\n\r\n" + HEADER + b"\n1,ann,x\n\r\n\n2,ann,y\n\n", no_user=True)
     assert out == b"time,attribute\n1,x\n2,y\n"
-    assert sieve.stats["rows"] == 2
+    assert row_filter.stats["rows"] == 2
 
 
 def test_byte_order_mark() -> None:
@@ -200,11 +200,11 @@ def test_without_a_header() -> None:
 def test_rows_that_are_too_long() -> None:
     long = b"1,ann," + b"x" * 2_500_000 + b"\n"
     pieces = [long[i : i + 65_536] for i in range(0, len(long), 65_536)]
-    out, sieve = sift([HEADER, *pieces, b"2,ann,after\nbad\n"], no_user=True)
+    out, row_filter = sift([HEADER, *pieces, b"2,ann,after\nbad\n"], no_user=True)
     assert out == b"time,attribute\n2,after\n"
-    assert faults(sieve) == {"long": 1, "columns": 1}
-    assert sieve.first_fault == (2, ROW_FAULTS["long"])
-    assert sieve.memory_bytes < 8 << 20
+    assert faults(row_filter) == {"long": 1, "columns": 1}
+    assert row_filter.first_fault == (2, ROW_FAULTS["long"])
+    assert row_filter.memory_bytes < 8 << 20
 
 
 # ---- formats and sources ------------------------------------------------------------------------
@@ -233,11 +233,11 @@ def test_nothing_to_read(data: bytes) -> None:
 
 
 def test_sources_are_one_stream_and_each_has_its_header() -> None:
-    _, sieve = sift(HEADER + b"1,ann,x", z=2, no_user=True)
-    sieve.feed(b'attribute,more,user,time\n"x",?,bob,2\nbad\n')
-    assert sieve.take() == b"2,x\n"
-    assert sieve.first_fault == (3, ROW_FAULTS["columns"])
-    sieve.end()
+    _, row_filter = sift(HEADER + b"1,ann,x", z=2, no_user=True)
+    row_filter.feed(b'attribute,more,user,time\n"x",?,bob,2\nbad\n')
+    assert row_filter.take() == b"2,x\n"
+    assert row_filter.first_fault == (3, ROW_FAULTS["columns"])
+    row_filter.end()
 
 
 def test_strict() -> None:
@@ -246,10 +246,10 @@ def test_strict() -> None:
 
 
 def test_strict_writes_what_came_before() -> None:
-    sieve = open_sieve(strict=True, no_user=True)
+    row_filter = open_row_filter(strict=True, no_user=True)
     with pytest.raises(FormatError):
-        sieve.feed(HEADER + b"1,ann,x\nbad\n2,ann,y\n")
-    assert sieve.take() == b"time,attribute\n1,x\n"
+        row_filter.feed(HEADER + b"1,ann,x\nbad\n2,ann,y\n")
+    assert row_filter.take() == b"time,attribute\n1,x\n"
 
 
 def test_a_plain_number_is_never_guessed() -> None:
@@ -262,8 +262,8 @@ def test_a_plain_number_is_never_guessed() -> None:
 
 def test_times_without_an_offset_are_counted() -> None:
     rows = HEADER + b"2024-05-14,ann,x\n2024-05-14T00:00Z,ann,x\n2024-05-14 01:00,ann,x\n"
-    out, sieve = sift(rows, time_unit="iso", no_user=True)
-    assert sieve.stats["without_offset"] == 2
+    out, row_filter = sift(rows, time_unit="iso", no_user=True)
+    assert row_filter.stats["without_offset"] == 2
     assert out.splitlines()[1:] == [
         *(b"2024-05-14T00:00:00Z,x", b"2024-05-14T00:00:00Z,x", b"2024-05-14T01:00:00Z,x")
     ]
@@ -282,16 +282,16 @@ def test_out_of_memory_is_said_and_nothing_leaks_out() -> None:
     said = []
     for n in range(1, 100):
         _core.fail_allocation(n)
-        sieve = None
+        row_filter = None
         try:
-            sieve = open_sieve(z=2)
-            sieve.feed(HEADER + b"1,ann,x\n2,bob,y\n")
-            sieve.feed(b"3,bob," + b"z" * 100_000)
-            sieve.end()
+            row_filter = open_row_filter(z=2)
+            row_filter.feed(HEADER + b"1,ann,x\n2,bob,y\n")
+            row_filter.feed(b"3,bob," + b"z" * 100_000)
+            row_filter.end()
         except CapacityError as error:
             said.append(str(error))
-            if sieve is not None:
-                assert sieve.take() in (b"", HEADER)
+            if row_filter is not None:
+                assert row_filter.take() in (b"", HEADER)
         else:
             break
         finally:

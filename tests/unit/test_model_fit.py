@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.filter import open_sieve
+from support.filter import open_row_filter
 
 from zanon_net._core import ClosedWindow
 from zanon_net.errors import ConfigError, FormatError
@@ -81,12 +81,12 @@ def test_a_fit_of_a_stream_that_was_filtered(tmp_path: Path) -> None:
         z, k = int(users * rng.uniform(0.02, 0.3)) + 1, int(rng.integers(2, 5))
         path = tmp_path / f"{run}.json"
         counts = PopularityFile(path, z, second)
-        sieve = open_sieve(window=second, time_unit="ns", z=z, popularity=path)
+        row_filter = open_row_filter(window=second, time_unit="ns", z=z, popularity=path)
         rows = zip(when.tolist(), who.tolist(), what.tolist(), strict=True)
-        sieve.feed(b"time,user,attribute\n" + b"".join(b"%d,u%d,a%d\n" % row for row in rows))
-        sieve.end()
-        sieve.finish()
-        for closed in sieve.windows():
+        row_filter.feed(b"time,user,attribute\n" + b"".join(b"%d,u%d,a%d\n" % row for row in rows))
+        row_filter.end()
+        row_filter.finish()
+        for closed in row_filter.windows():
             counts.add(closed)
         counts.publish()
         px = exposure_probs(rates, 1)

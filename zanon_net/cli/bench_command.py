@@ -51,42 +51,43 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """For --json."""
-        found = self.measured
+        measured = self.measured
         return {
             "traffic": self.traffic,
-            "packets": found.packets,
-            "bytes": found.octets,
-            "flows": found.flows,
-            "names": found.names,
+            "packets": measured.packets,
+            "bytes": measured.octets,
+            "flows": measured.flows,
+            "names": measured.names,
             "names_sent": sum(self.truth["name_flows"].values()),
             "whole": {
-                **found.rates(),
-                "cpu_s": round(found.cpu_s, 6),
-                "wall_s": round(found.wall_s, 6),
-                "peak_memory_bytes": found.memory_bytes,
+                **measured.rates(),
+                "cpu_s": round(measured.cpu_s, 6),
+                "wall_s": round(measured.wall_s, 6),
+                "peak_memory_bytes": measured.memory_bytes,
             },
             "stages": {
-                name: {"share": round(share, 4), **found.rates(share)}
-                for name, share in found.shares.items()
+                name: {"share": round(share, 4), **measured.rates(share)}
+                for name, share in measured.shares.items()
             },
-            "samples": found.samples,
+            "samples": measured.samples,
         }
 
     def print(self, console: "Console") -> None:
         """For people."""
         from rich.table import Table
 
-        found = self.measured
+        measured = self.measured
         table = Table(box=None, pad_edge=False)
         for column in ("stage", "time", "ns a packet", "M packets/s", "Gbit/s"):
             table.add_column(column, justify="left" if column == "stage" else "right")
-        for name, share in found.shares.items():
-            table.add_row(name, f"{share:.1%}", *_cells(found.rates(share)))
-        table.add_row("whole", "", *_cells(found.rates()), style="bold")
+        for name, share in measured.shares.items():
+            table.add_row(name, f"{share:.1%}", *_cells(measured.rates(share)))
+        table.add_row("whole", "", *_cells(measured.rates()), style="bold")
         facts = (
-            f"{found.packets:,} packets of {found.octets / found.packets:,.0f} bytes,"
-            f" {found.flows:,} flows, {found.names:,} names; {found.wall_s:.2f} s,"
-            f" {found.cpu_s:.2f} CPU s, at most {found.memory_bytes / 2**20:,.0f} MiB of memory"
+            f"{measured.packets:,} packets of {measured.octets / measured.packets:,.0f} bytes,"
+            f" {measured.flows:,} flows, {measured.names:,} names; {measured.wall_s:.2f} s,"
+            f" {measured.cpu_s:.2f} CPU s,"
+            f" at most {measured.memory_bytes / 2**20:,.0f} MiB of memory"
         )
         for line in ("", f"{self.traffic}: {TRAFFIC[self.traffic]}", facts):
             console.print(line, highlight=False, soft_wrap=True)
@@ -160,8 +161,8 @@ def bench_command(traffic: Sequence[str], octets: str, repeat: int, as_json: boo
             if not as_json:
                 results[-1].print(console)
     if as_json:
-        found = {"machine": machine, "repeat": repeat, "results": [r.to_dict() for r in results]}
-        click.echo(json.dumps(found, indent=2))
+        answer = {"machine": machine, "repeat": repeat, "results": [r.to_dict() for r in results]}
+        click.echo(json.dumps(answer, indent=2))
     return 0
 
 

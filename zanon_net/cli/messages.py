@@ -26,13 +26,13 @@ EXIT_OPERATIONAL, EXIT_USAGE = 1, 2
 def say(text: str) -> None:
     """Prints one line on standard error, whatever is in `text`."""
     line = printable(" ".join(text.split()))
-    heard_or_not(lambda: click.echo(f"{COMMAND}: {line}", err=True))
+    write_if_heard(lambda: click.echo(f"{COMMAND}: {line}", err=True))
 
 
-def heard_or_not(tell: Callable[[], None]) -> None:
+def write_if_heard(write: Callable[[], None]) -> None:
     """Calls what writes to standard error. A reader that went away ends no run."""
     try:
-        tell()
+        write()
     except (OSError, SystemExit):  # rich turns a reader that went away into the latter
         with suppress(OSError):
             nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -55,7 +55,7 @@ def print_manifest(manifest: Mapping[str, Any], speed: Mapping[str, float], *, e
 
 def print_table(table: Callable[[int], str]) -> None:
     """Prints what `table` makes for the terminal's width on standard error."""
-    heard_or_not(lambda: click.echo(table(terminal_width()), nl=False, err=True))
+    write_if_heard(lambda: click.echo(table(terminal_width()), nl=False, err=True))
 
 
 class LogHandler(logging.Handler):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from zanon_net.cli.messages import heard_or_not, say
+from zanon_net.cli.messages import say, write_if_heard
 from zanon_net.pipeline.reader import Progress
 from zanon_net.pipeline.status import Status
 
@@ -48,11 +48,11 @@ def progress_bar(quiet: bool) -> Iterator[Progress | None]:
         rate = packets / max(bar.tasks[0].elapsed or 0.0, 1e-9)
         bar.update(task, completed=bytes_read, total=bytes_total or None, rate=rate)
 
-    heard_or_not(bar.start)
+    write_if_heard(bar.start)
     try:
         yield show
     finally:
-        heard_or_not(bar.stop)
+        write_if_heard(bar.stop)
 
 
 @contextmanager
@@ -72,8 +72,8 @@ def status_table(wanted: bool) -> Iterator[Callable[[Status], None]]:
         return grid
 
     live = Live(console=console, auto_refresh=False, transient=True)
-    heard_or_not(live.start)
+    write_if_heard(live.start)
     try:
-        yield lambda status: heard_or_not(lambda: live.update(table(status), refresh=True))
+        yield lambda status: write_if_heard(lambda: live.update(table(status), refresh=True))
     finally:
-        heard_or_not(live.stop)
+        write_if_heard(live.stop)

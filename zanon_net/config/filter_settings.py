@@ -52,8 +52,8 @@ class FilterConfig(View):
         """How long an epoch lasts, in nanoseconds."""
         return rules.rotate_ns(self.settings())
 
-    def sieve_arguments(self) -> dict[str, Any]:
-        """The keyword arguments of `_core.Sieve`."""
+    def row_filter_arguments(self) -> dict[str, Any]:
+        """The keyword arguments of `_core.RowFilter`."""
         return core_arguments(self.rows, self.settings())
 
     def to_dict(self) -> dict[str, Any]:

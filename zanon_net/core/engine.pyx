@@ -108,7 +108,7 @@ cdef class PacketEngine:
 
     def idle(self, int64_t quiet_ns):
         """No packet came for quiet_ns: closes the flows that have been idle for too long. True:
-        drain, and call settle."""
+        drain, and call flush."""
         cdef zn_error err
         cdef int rc
         memset(&err, 0, sizeof(err))
@@ -121,13 +121,13 @@ cdef class PacketEngine:
 
     def finish(self):
         """End of input: closes every flow and puts its record out. True: drain, and call again."""
-        return self._settle(True)
+        return self._flush(True)
 
-    def settle(self):
+    def flush(self):
         """Puts out records that wait. True: drain, and call again."""
-        return self._settle(False)
+        return self._flush(False)
 
-    cdef bint _settle(self, bint finish) except -1:
+    cdef bint _flush(self, bint finish) except -1:
         cdef zn_error err
         cdef int rc
         memset(&err, 0, sizeof(err))

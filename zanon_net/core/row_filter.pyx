@@ -2,21 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rows of observations: csrc/rows/filter.h, and their times, csrc/util/timestamp.h.
 
-cdef class Sieve:
+cdef class RowFilter:
     """Rows of observations through the z-table (csrc/rows/filter.h); one thread at a time.
 
     Text arguments are UTF-8. columns: time, user, attribute, then those passed on as they are.
     """
 
-    cdef zn_row_filter *sieve
+    cdef zn_row_filter *row_filter
     cdef _Guard guard
 
     def __init__(self, *, key_file, columns, format, to, unit, delimiter, header, **settings):
         cdef zn_row_filter_config config
         cdef zn_error err
         cdef _Lists names = _Lists(None, [*columns, header])
-        if self.sieve != NULL:
-            raise RuntimeError("a sieve cannot be opened twice")
+        if self.row_filter != NULL:
+            raise RuntimeError("a row_filter cannot be opened twice")
         if len(columns) > ZN_ROW_COLUMNS_MAX or len(delimiter) != 1:
             raise ValueError("too many columns, or a delimiter that is not one byte")
         self.guard = _Guard()
@@ -34,25 +34,25 @@ cdef class Sieve:
         for i in range(len(columns)):
             config.columns.name[i] = names.spans[i]
         config.header = names.spans[len(columns)]
-        check(zn_row_filter_open(&self.sieve, &config, &err), &err)
+        check(zn_row_filter_open(&self.row_filter, &config, &err), &err)
 
     def __dealloc__(self):
-        zn_row_filter_close(self.sieve)
+        zn_row_filter_close(self.row_filter)
 
     def __reduce__(self):
-        raise TypeError("a sieve cannot be pickled: it holds exposures that were not released")
+        raise TypeError("a row_filter cannot be pickled: it holds exposures that were not released")
 
     cdef int _enter(self) except -1:
-        if self.sieve == NULL:
-            raise ValueError("the sieve is closed")
+        if self.row_filter == NULL:
+            raise ValueError("the row_filter is closed")
         return self.guard.enter()
 
     def close(self):
         """Wipes and frees everything; again is fine."""
-        if self.sieve != NULL:
+        if self.row_filter != NULL:
             self.guard.enter()
-            zn_row_filter_close(self.sieve)
-            self.sieve = NULL
+            zn_row_filter_close(self.row_filter)
+            self.row_filter = NULL
             self.guard.leave()
 
     def feed(self, bytes data not None):
@@ -64,7 +64,7 @@ cdef class Sieve:
         memset(&err, 0, sizeof(err))
         self._enter()
         with nogil:
-            rc = zn_row_filter_feed(self.sieve, start, n, &err)
+            rc = zn_row_filter_feed(self.row_filter, start, n, &err)
         self.guard.leave()
         check(rc, &err)
 
@@ -75,7 +75,7 @@ cdef class Sieve:
         memset(&err, 0, sizeof(err))
         self._enter()
         with nogil:
-            rc = zn_row_filter_end(self.sieve, &err)
+            rc = zn_row_filter_end(self.row_filter, &err)
         self.guard.leave()
         check(rc, &err)
 
@@ -85,16 +85,16 @@ cdef class Sieve:
         cdef int rc
         memset(&err, 0, sizeof(err))
         self._enter()
-        rc = zn_row_filter_finish(self.sieve, &err)
+        rc = zn_row_filter_finish(self.row_filter, &err)
         self.guard.leave()
         check(rc, &err)
 
     def windows(self):
-        """The windows that have ended, as ClosedWindows, which the sieve then forgets."""
+        """The windows that have ended, as ClosedWindows, which the row filter then forgets."""
         cdef zn_popularity *popularity
         self._enter()
         try:
-            popularity = zn_row_filter_popularity(self.sieve)
+            popularity = zn_row_filter_popularity(self.row_filter)
             closed = [closed_window(&popularity.stored[i]) for i in range(popularity.stored_count)]
             popularity.stored_count = 0
             return closed
@@ -102,11 +102,11 @@ cdef class Sieve:
             self.guard.leave()
 
     def take(self):
-        """What may be written, which the sieve then forgets."""
+        """What may be written, which the row filter then forgets."""
         cdef zn_text *text
         self._enter()
         try:
-            text = zn_row_filter_output(self.sieve)
+            text = zn_row_filter_output(self.row_filter)
             data = b"" if text.n == 0 else PyBytes_FromStringAndSize(text.bytes, text.n)
             text.n = 0
             return data
@@ -114,8 +114,8 @@ cdef class Sieve:
             self.guard.leave()
 
     cdef int _check_open(self) except -1:
-        if self.sieve == NULL:
-            raise ValueError("the sieve is closed")
+        if self.row_filter == NULL:
+            raise ValueError("the row_filter is closed")
         return 0
 
     @property
@@ -123,7 +123,7 @@ cdef class Sieve:
         """Rows, observations, written, without_offset; rows dropped by the names of ROW_FAULTS."""
         cdef const zn_row_filter_stats *stats
         self._check_open()
-        stats = zn_row_filter_get_stats(self.sieve)
+        stats = zn_row_filter_get_stats(self.row_filter)
         faults = {name: stats.faults[i] for i, name in enumerate(ROW_FAULTS, 1)}
         return {"rows": stats.rows, "observations": stats.observations, "written": stats.written,
                 "without_offset": stats.without_offset, **faults}
@@ -133,7 +133,7 @@ cdef class Sieve:
         """(line, text) of the first row that could not be read, or None."""
         cdef const zn_row_filter_stats *stats
         self._check_open()
-        stats = zn_row_filter_get_stats(self.sieve)
+        stats = zn_row_filter_get_stats(self.row_filter)
         if stats.first_fault == ZN_FAULT_GOOD:
             return None
         return stats.first_fault_line, zn_row_fault_text(stats.first_fault).decode()
@@ -143,26 +143,26 @@ cdef class Sieve:
         """(first, last) time of an observation in ns since the Unix epoch, or None."""
         cdef const zn_row_filter_stats *stats
         self._check_open()
-        stats = zn_row_filter_get_stats(self.sieve)
+        stats = zn_row_filter_get_stats(self.row_filter)
         return (stats.first_ns, stats.last_ns) if stats.observations else None
 
     @property
     def table_stats(self):
         """The z-table's counters."""
         self._check_open()
-        return zn_row_filter_table_stats(self.sieve)
+        return zn_row_filter_table_stats(self.row_filter)
 
     @property
     def format(self):
         """"csv" or "jsonl"; "auto" while nothing says which."""
         self._check_open()
-        return ROW_FORMATS[<int>zn_row_filter_format(self.sieve)]
+        return ROW_FORMATS[<int>zn_row_filter_format(self.row_filter)]
 
     @property
     def memory_bytes(self):
         """Bytes of memory in use."""
         self._check_open()
-        return zn_row_filter_memory(self.sieve)
+        return zn_row_filter_memory(self.row_filter)
 
 
 def parse_time(bytes text not None, str unit):

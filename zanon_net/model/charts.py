@@ -65,15 +65,15 @@ def _figure_class() -> Any:
 
 def draw(path: Path, title: str, panels: Iterable[Panel]) -> None:
     """Writes the panels side by side, whole or not at all. Raises ZanonError."""
-    shown = list(panels)
+    listed = list(panels)
     import matplotlib as mpl
 
     with mpl.rc_context({"svg.hashsalt": "zanon_net", "svg.fonttype": "none", "font.size": 9}):
-        width = sum(6.0 if _many(panel) else 4.6 for panel in shown)
+        width = sum(6.0 if _many(panel) else 4.6 for panel in listed)
         figure = _figure_class()(figsize=(width, 3.6), layout="constrained")
         figure.suptitle(title, fontsize=10)
-        for place, panel in enumerate(shown, start=1):
-            _draw_panel(figure.add_subplot(1, len(shown), place), panel)
+        for place, panel in enumerate(listed, start=1):
+            _draw_panel(figure.add_subplot(1, len(listed), place), panel)
         data = _rendered(figure, path.suffix.lower(), title)
     partial = path.with_name(path.name + ".partial")
     try:

@@ -68,15 +68,15 @@ def k_anonymity_classes(
         return [Bounds(certain, certain, certain)] * len(sizes)
     kinds, kind_of, kind_sizes = _merged(p, sizes)
     if method == "exact":
-        found = _by_enumeration(kinds, kind_sizes, needed)
+        bounds_of = _by_enumeration(kinds, kind_sizes, needed)
     elif method == "mc" or (method is None and len(kind_sizes) > 2):
-        found = [
+        bounds_of = [
             Sampling(kinds, own, _others(kind_sizes, own), needed).bounds(width, seed)
             for own in range(len(kind_sizes))
         ]
     else:
-        found = _on_grid(kinds, kind_sizes, needed, width)
-    return [found[kind] for kind in kind_of.tolist()]
+        bounds_of = _on_grid(kinds, kind_sizes, needed, width)
+    return [bounds_of[kind] for kind in kind_of.tolist()]
 
 
 def _merged(p: Floats, sizes: tuple[int, ...]) -> tuple[Floats, NDArray[np.intp], tuple[int, ...]]:
@@ -93,11 +93,11 @@ def _others(sizes: tuple[int, ...], own: int) -> tuple[int, ...]:
 
 def _by_enumeration(p: Floats, sizes: tuple[int, ...], needed: int) -> list[Bounds]:
     sets = realizations(undecided(p))
-    found = []
+    bounds_of = []
     for own in range(len(sizes)):
         value = float(np.sum(sets[:, own] * tail_of_sum(_others(sizes, own), needed, sets)))
-        found.append(bounds_around(value - ENUMERATION_ERROR, value + ENUMERATION_ERROR, value))
-    return found
+        bounds_of.append(bounds_around(value - ENUMERATION_ERROR, value + ENUMERATION_ERROR, value))
+    return bounds_of
 
 
 def _on_grid(p: Floats, sizes: tuple[int, ...], needed: int, width: float) -> list[Bounds]:
@@ -112,7 +112,7 @@ def _on_grid(p: Floats, sizes: tuple[int, ...], needed: int, width: float) -> li
     few = len(p) <= ATTRIBUTES_MAX
     if few and (needed << len(p)) * ENUMERATION_STEP < sum(steps_of_pair(q, width) for q in pairs):
         return _by_enumeration(p, sizes, needed)
-    found = [k_anonymity_of_pair(pair, width) for pair in pairs]
-    if few and any(bounds.width > width for bounds in found):
+    bounds_of = [k_anonymity_of_pair(pair, width) for pair in pairs]
+    if few and any(bounds.width > width for bounds in bounds_of):
         return _by_enumeration(p, sizes, needed)
-    return found
+    return bounds_of

@@ -301,8 +301,8 @@ class _Shape:
 def _names_behind(curve: Curve, seen: float, users: float) -> int:
     """How many names there are when so many of them are seen in a window."""
     ranks, weights = _sample_ranks(min(int(TAIL_MAX * seen) + 1, NAMES_MAX))
-    shown = np.cumsum(weights * chance_of_at_least(1, users, curve.at(ranks)))
-    at = min(int(np.searchsorted(shown, seen)), len(ranks) - 1)
+    expected = np.cumsum(weights * chance_of_at_least(1, users, curve.at(ranks)))
+    at = min(int(np.searchsorted(expected, seen)), len(ranks) - 1)
     return max(round(float(ranks[at])), 1)
 
 

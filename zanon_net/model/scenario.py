@@ -69,8 +69,8 @@ class Scenario:
     fit: Fit | None = None
 
     @classmethod
-    def given(cls, users: int, rates: Floats, k: int, periods: int) -> "Scenario":
-        """Checked. Raises ConfigError."""
+    def checked(cls, users: int, rates: Floats, k: int, periods: int) -> "Scenario":
+        """Users whose exposures an hour are `rates`. Raises ConfigError."""
         return cls(
             checks.count("users", users),
             checks.rates(rates),
@@ -81,14 +81,14 @@ class Scenario:
     @classmethod
     def zipf(cls, users: int, rates: tuple[int, float, float], k: int, periods: int) -> "Scenario":
         """rates: attributes, exposures an hour of the first, exponent. Raises ConfigError."""
-        return cls.given(users, zipf_rates(*rates), k, periods)
+        return cls.checked(users, zipf_rates(*rates), k, periods)
 
     @classmethod
     def fitted(cls, fit: Fit, k: int, periods: int) -> "Scenario":
         """With the parameters of a fit. Raises ConfigError."""
         rates = fit.exposures * (NS_PER_HOUR / fit.window_ns)
-        checked = cls.given(int(fit.users.estimate), rates, k, periods)
-        return cls(checked.users, checked.rates, checked.k, checked.periods, fit)
+        scenario = cls.checked(int(fit.users.estimate), rates, k, periods)
+        return cls(scenario.users, scenario.rates, scenario.k, scenario.periods, fit)
 
     def px(self, window_ns: int) -> Floats:
         """p^X for a window of this length."""

@@ -100,9 +100,9 @@ def _simulate_one(stream: _Stream, k: int, seed: int) -> float:
     t_ns, user, attribute = t_ns[order], user[order], attribute[order]
     z = stream.z
     table = ZTable(z, WINDOW_NS, keep=z, max_tuples=max(n, 1), max_attributes=max(len(counts), 1))
-    shown = table.observe_batch(t_ns, user, attribute)
-    shown &= t_ns > WINDOW_NS
-    return _share_alike(rng, user[shown], attribute[shown], users, k)
+    released = table.observe_batch(t_ns, user, attribute)
+    released &= t_ns > WINDOW_NS
+    return _share_alike(rng, user[released], attribute[released], users, k)
 
 
 def _sample_one(py: Floats, users: int, k: int, seed: int) -> float:

@@ -101,14 +101,14 @@ class _Search:
         """p_k-anon at z less the target: a bound of which the sign is certain, nearest to 0."""
         py = self.published(z)
         self.totals[z] = float(py.sum())
-        found = Bounds(0.0, 1.0, 0.5)
+        bounds = Bounds(0.0, 1.0, 0.5)
         for width in WIDTHS:
-            found = k_anonymity(py, self.users, self.k, width=width)
-            if found.lower >= target:
-                return found.lower - target
-            if found.upper < target:
-                return found.upper - target
-        return 0.0 if found.estimate >= target else -1e-300
+            bounds = k_anonymity(py, self.users, self.k, width=width)
+            if bounds.lower >= target:
+                return bounds.lower - target
+            if bounds.upper < target:
+                return bounds.upper - target
+        return 0.0 if bounds.estimate >= target else -1e-300
 
     def edge(self, z: int, end: int, lead: float) -> int:
         """A z towards `end` up to which p_k-anon stays on the side it is at z."""

@@ -172,12 +172,12 @@ class FolderSink(Sink):
     def _end_part(self) -> None:
         """The part is over: its files appear."""
         self._reserve_for(len(self._files) + len(self._open))
-        self._settle_part()
+        self._finish_part()
         self._publish_part()
         self._transaction.keep(but=[self._manifest_partial])
         sync_folders([self.folder])
 
-    def _settle_part(self) -> None:
+    def _finish_part(self) -> None:
         assert self._stamp_ns is not None
         sizes = {output: file.to_disk() for output, file in self._open.items()}
         self._names = self._free_names(self._stamp_ns)
@@ -236,14 +236,14 @@ class FolderSink(Sink):
 
     # ---- the end ----
 
-    def settle(self, first_ns: int | None) -> None:
+    def finish(self, first_ns: int | None) -> None:
         """See Sink."""
         if first_ns is None:
             self._remove_part()
             return
         if self._stamp_ns is None:
             self._stamp_ns = first_ns
-        self._settle_part()
+        self._finish_part()
 
     def publish(self, manifest: bytes) -> None:
         """See Sink."""

@@ -81,12 +81,12 @@ def _files(path: Path, log: str) -> list[Path]:
             raise ConfigError(f"{path}: there is no such file or folder")
         return [path]
     names = re.compile(rf"log_{log}(\.gz|\.zst)?")
-    found = (
+    logs = (
         file
         for file in path.rglob("log_*")
         if names.fullmatch(file.name) and not file.parent.name.endswith(PARTIAL)
     )
-    files = sorted(found, key=_as_written)
+    files = sorted(logs, key=_as_written)
     if not files:
         raise ConfigError(f"{path}: there is no log_{log} in it")
     return files

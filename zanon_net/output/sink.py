@@ -55,7 +55,7 @@ class Sink(ABC):
         """Appends. Raises OutputError."""
 
     @abstractmethod
-    def settle(self, first_ns: int | None) -> None:
+    def finish(self, first_ns: int | None) -> None:
         """Ends writing.
 
         first_ns: the time of the first packet; None: there was none, so there are no files.

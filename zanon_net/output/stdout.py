@@ -50,7 +50,7 @@ class StdoutSink(Sink):
                 self._put(lines)
                 self._records += count
 
-    def settle(self, first_ns: int | None) -> None:
+    def finish(self, first_ns: int | None) -> None:
         """See Sink; standard output is no file of a folder."""
         self._write(self._compressor.flush())
 

@@ -47,7 +47,7 @@ class ZController:
         self._floor, self._cap = params.z, params.z_limit
         self.z = params.z
         self.changes: list[ZChange] = []
-        self.windows = self.beyond = 0  # seen, and those of them that needed more than z_max
+        self.windows = self.above_cap = 0  # seen, and those of them that needed more than z_max
         self._lower: list[int] = []
 
     def see(self, end_ns: int, users: int, counts: NDArray[np.uint32]) -> int:
@@ -56,7 +56,7 @@ class ZController:
         wanted = min(max(needed, self._floor), self._cap)
         self.windows += 1
         if needed > self._cap:
-            self.beyond += 1
+            self.above_cap += 1
             why += f", more than z_max = {self._cap}"
         if wanted >= LOWER_BELOW * self.z:
             self._lower.clear()
@@ -73,7 +73,7 @@ class ZController:
         """For the manifest."""
         return {
             "z_changes": [change.to_dict() for change in self.changes],
-            "z_windows": {"seen": self.windows, "needed_more_than_z_max": self.beyond},
+            "z_windows": {"seen": self.windows, "needed_more_than_z_max": self.above_cap},
         }
 
     def _needed(self, users: int, counts: NDArray[np.uint32]) -> tuple[int, str]:

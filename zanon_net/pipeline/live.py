@@ -89,7 +89,7 @@ class LiveInterfaces:
         """Says that the rings were not read to their ends."""
         self._unread = True
 
-    def settle(self) -> None:
+    def finish(self) -> None:
         """Nothing more is read: what is known stays as it is now."""
         self._last = self.facts()
 
@@ -200,7 +200,7 @@ class LiveReader:
             yield
         _log.info("reading what is left in the rings")
         yield from self._drain()
-        self._interfaces.settle()
+        self._interfaces.finish()
 
     def _drain(self) -> Iterator[None]:
         """No frame comes any more; those that had come are read."""

@@ -24,9 +24,9 @@ SIZED_FRAMES = 16384  # where a part ends with a file's size, which is seen afte
 UNPACKED_FRAMES = 2048  # what is unpacked comes slowly, and who waits wants to see how far it is
 FRAMES_ALONE = 256  # how many are looked at one by one until one turns out to be a packet
 Progress = Callable[[int, int, int], None]
-"""Told after each batch: bytes read, bytes in all (0: not known), packets."""
+"""Called after each batch: bytes read, bytes in all (0: not known), packets."""
 Started = Callable[[int, int], None]
-"""Told with the first packet: flows there is room for, bytes that the flow table takes at most."""
+"""Called with the first packet: flows and bytes that the flow table holds at most."""
 
 _log = logging.getLogger("zanon_net")
 
@@ -94,14 +94,14 @@ class Reader:
                     if self.started is not None:
                         self.started()
                 yield
-                self._tell()
+                self._report_progress()
             while self.interrupted and source.is_open and self._take_read(source):
                 yield
-                self._tell()
+                self._report_progress()
             source.check()
             source.close()
 
-    def _tell(self) -> None:
+    def _report_progress(self) -> None:
         if self._progress is not None:
             done, totals = zip(*(source.progress() for source in self._sources), strict=True)
             total = sum(totals) if all(totals) else 0

@@ -106,8 +106,8 @@ class Report:
         if changes := self.manifest.get("z_changes"):
             low, high = (pick(one["new"] for one in changes) for pick in (min, max))
             yield "z", f"changed {len(changes):,} times, to {low:,} at least and {high:,} at most"
-        if beyond := self.manifest.get("z_windows", {}).get("needed_more_than_z_max"):
-            yield "z", f"{beyond:,} windows needed more than --z-max"
+        if above_max := self.manifest.get("z_windows", {}).get("needed_more_than_z_max"):
+            yield "z", f"{above_max:,} windows needed more than --z-max"
         for text, count in totals.lines("suppressed"):
             yield "suppressed", f"{count:,}  {text}"
         for text, count in totals.lines("drop"):

@@ -109,7 +109,7 @@ def run_reader(
     engine: PacketEngine,
     sink: Sink,
     hooks: WindowHooks,
-    tell: Callable[[Status], None] | None = None,
+    on_status: Callable[[Status], None] | None = None,
 ) -> Report:
     """Reads to the end, and writes. Raises what `run` raises."""
     config = hooks.config
@@ -121,8 +121,8 @@ def run_reader(
         return build_manifest(config, Totals.of(engine), facts, ending) | hooks.facts()
 
     clock = None
-    if tell is not None and config.live.status_s is not None:
-        clock = StatusClock(engine, reader.drops, config.live.status_s, tell)
+    if on_status is not None and config.live.status_s is not None:
+        clock = StatusClock(engine, reader.drops, config.live.status_s, on_status)
     try:
         for _batch in reader.batches():
             _drain(engine, sink)
@@ -136,7 +136,7 @@ def run_reader(
             _rotate(reader, engine, sink)
         sink.take(*engine.drain())
         hooks.see(engine)
-        sink.settle(reader.first_ns)
+        sink.finish(reader.first_ns)
         final = manifest()
         hooks.publish()
         sink.publish(manifest_bytes(final))
@@ -155,7 +155,7 @@ def _drain(engine: PacketEngine, sink: Sink) -> None:
     Parquet, what makes a row group."""
     sink.take(*engine.drain(rows=ROW_GROUP_ROWS))
     while engine.waiting:
-        engine.settle()
+        engine.flush()
         sink.take(*engine.drain(rows=ROW_GROUP_ROWS))
 
 

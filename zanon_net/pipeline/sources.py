@@ -240,7 +240,7 @@ def _open_folder(folder: Path, config: Config, stack: ExitStack) -> list[OpenSou
         raise CaptureError(error.errno, f"{folder} cannot be read: {error.strerror}") from None
     for path in nowhere:
         _log.warning("%s leads to no file: left out", path.name)
-    found = []
+    captures = []
     for path in files:
         item = OpenSource(path, config)
         stack.callback(item.close)
@@ -250,7 +250,7 @@ def _open_folder(folder: Path, config: Config, stack: ExitStack) -> list[OpenSou
             _log.info("%s is no capture: left out", path.name)
             continue
         refuse_stdout(path, path.name)
-        found.append(item)
-    if not found:
+        captures.append(item)
+    if not captures:
         raise FormatError(f"{folder} is a folder without a capture in it")
-    return found
+    return captures

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run has to tell while it goes on: one snapshot an interval. Counts only, no names."""
+"""The state of a run while it goes on: one snapshot an interval. Counts only, no names."""
 
 import time
 from collections.abc import Callable
@@ -51,16 +51,16 @@ class Status:
 
 
 class StatusClock:
-    """Makes a snapshot whenever `interval_s` seconds have passed, and gives it to `tell`."""
+    """Makes a snapshot whenever `interval_s` seconds have passed, and calls `notify` with it."""
 
     def __init__(
         self,
         engine: PacketEngine,
         drops: Callable[[], Drops],
         interval_s: float,
-        tell: Callable[[Status], None],
+        notify: Callable[[Status], None],
     ) -> None:
-        self._engine, self._drops, self._tell = engine, drops, tell
+        self._engine, self._drops, self._notify = engine, drops, notify
         self._interval_s = interval_s
         self._began = self._before = time.monotonic()
         self._due = self._began + interval_s
@@ -71,7 +71,7 @@ class StatusClock:
         now = time.monotonic()
         if now >= self._due:
             self._due += self._interval_s * ((now - self._due) // self._interval_s + 1)
-            self._tell(self._snapshot(now))
+            self._notify(self._snapshot(now))
 
     def _snapshot(self, now: float) -> Status:
         totals, counters = Totals.of(self._engine), self._engine.stats

@@ -11,7 +11,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from zanon_net._core import Sieve
+from zanon_net._core import RowFilter
 from zanon_net.config.filter_settings import FilterConfig
 from zanon_net.errors import ConfigError, FormatError, ZanonError
 from zanon_net.output.popularity_file import PopularityFile
@@ -98,16 +98,16 @@ def _open_input(source: Source, interruption: Interruption, *, first: bool) -> _
 
 
 class _Filter:
-    """A sieve between inputs and standard output."""
+    """A row filter between inputs and standard output."""
 
     def __init__(
         self,
-        sieve: Sieve,
+        row_filter: RowFilter,
         popularity: PopularityFile | None,
         interruption: Interruption,
         warn: Warn,
     ) -> None:
-        self._sieve = sieve
+        self._row_filter = row_filter
         self._sink = StdoutSink(Plan((OUTPUT,)))
         self._popularity = popularity
         self._interruption = interruption
@@ -122,7 +122,7 @@ class _Filter:
             if self._interruption.requested:
                 break  # the rest of a row may be missing: it is no row
             self._pass_on(item, None)
-        self._sieve.finish()
+        self._row_filter.finish()
         self._count()
         if self._popularity is not None:
             self._popularity.publish()
@@ -134,23 +134,23 @@ class _Filter:
 
     def _pass_on(self, item: _Input, data: bytes | None) -> None:
         """Feeds `data`, or the end of the input, and writes what it lets out."""
-        before = self._sieve.stats["rows"]
+        before = self._row_filter.stats["rows"]
         try:
             if data is None:
-                self._sieve.end()
+                self._row_filter.end()
             else:
-                self._sieve.feed(data)
+                self._row_filter.feed(data)
         except (ConfigError, FormatError) as error:
             if str(error).startswith("--header"):  # what stands there is in no file
                 raise
             raise type(error)(f"{item.name}: {error}") from None
         finally:
-            ready = self._sieve.take()
+            ready = self._row_filter.take()
             if ready:
                 self._sink.take([(None, {OUTPUT: (ready, ready.count(b"\n"))}, {})], {})
         self._count()
-        item.rows += self._sieve.stats["rows"] - before
-        fault = self._sieve.first_fault
+        item.rows += self._row_filter.stats["rows"] - before
+        fault = self._row_filter.first_fault
         if fault is not None and self.first_fault is None:
             self.first_fault = f"{item.name}: line {fault[0]}: {fault[1]}"
             self._warn(f"{self.first_fault}; the row is dropped, as any other like it")
@@ -158,7 +158,7 @@ class _Filter:
     def _count(self) -> None:
         """Takes the windows that have ended."""
         if self._popularity is not None:
-            for window in self._sieve.windows():
+            for window in self._row_filter.windows():
                 self._popularity.add(window)
 
 
@@ -191,15 +191,15 @@ def filter_rows(
             stack.callback(inputs[-1].close)
             if inputs[-1].descriptor is not None:
                 refuse_stdout(inputs[-1].descriptor, inputs[-1].name)
-        sieve = Sieve(**config.sieve_arguments())
-        stack.callback(sieve.close)
+        row_filter = RowFilter(**config.row_filter_arguments())
+        stack.callback(row_filter.close)
         popularity = None
         if config.popularity is not None:
             popularity = PopularityFile(config.popularity, config.z, config.window_ns)
             until_done.callback(popularity.discard)
         began = time.monotonic()
-        _Filter(sieve, popularity, interruption, warn).run(inputs)
-        totals = RowTotals.of(sieve)
+        _Filter(row_filter, popularity, interruption, warn).run(inputs)
+        totals = RowTotals.of(row_filter)
         interrupted = interruption.requested
         if totals.rows["rows"] and not totals.rows["observations"] and not interrupted:
             raise FormatError("not one row could be read")

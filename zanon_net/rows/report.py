@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from zanon_net._core import ROW_FAULTS, Sieve
+from zanon_net._core import ROW_FAULTS, RowFilter
 from zanon_net._text import share, table, time_range, time_span
 from zanon_net._version import __version__
 from zanon_net.config.filter_settings import FilterConfig
@@ -37,7 +37,7 @@ class RowSource:
 
 @dataclass(frozen=True, slots=True)
 class RowTotals:
-    """A sieve's counters at the end of its input."""
+    """A row filter's counters at the end of its input."""
 
     rows: Mapping[str, int]
     table: Mapping[str, int]
@@ -46,14 +46,14 @@ class RowTotals:
     memory_bytes: int
 
     @classmethod
-    def of(cls, sieve: Sieve) -> "RowTotals":
-        """The totals of `sieve`."""
+    def of(cls, row_filter: RowFilter) -> "RowTotals":
+        """The totals of `row_filter`."""
         return cls(
-            rows=sieve.stats,
-            table=sieve.table_stats,
-            format=sieve.format,
-            time_range_ns=sieve.time_range_ns,
-            memory_bytes=sieve.memory_bytes,
+            rows=row_filter.stats,
+            table=row_filter.table_stats,
+            format=row_filter.format,
+            time_range_ns=row_filter.time_range_ns,
+            memory_bytes=row_filter.memory_bytes,
         )
 
     @property
@@ -100,7 +100,7 @@ class FilterReport:
     """What the filter did.
 
     manifest: see build_filter_manifest.
-    totals: the sieve's counters.
+    totals: the row_filter's counters.
     seconds: from the first byte read to the last one written.
     """
 
