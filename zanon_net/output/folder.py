@@ -17,11 +17,11 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from zanon_net.config.rules import FORMAT_OUTPUTS
 from zanon_net.errors import ConfigError, ZanonError
 from zanon_net.output.files import PARTIAL, LogFile, TextFile
 from zanon_net.output.parquet import ParquetFile, Schema
 from zanon_net.output.popularity_file import refuse_existing
+from zanon_net.output.rotation import part_names
 from zanon_net.output.sink import Parts, Plan, Sink, Tables
 from zanon_net.output.stdout import StdoutSink
 from zanon_net.output.transaction import Transaction, sync_folders
@@ -33,15 +33,6 @@ MANIFEST_BYTES = 1 << 16  # kept free for it, so that a full disk can still be t
 LISTED_BYTES = 512  # beside that, for each file that it lists
 ON_STDOUT = ("jsonl", "observations", "csv")
 NOT_ON_STDOUT = {"tstat": "tstat logs are three files", "parquet": "parquet files are no stream"}
-
-
-def _utc(t_ns: int, form: str) -> str:
-    return datetime.fromtimestamp(t_ns // 1_000_000_000, UTC).strftime(form)
-
-
-def tstat_folder(first_ns: int) -> str:
-    """The name of Tstat's folder for a first packet at `first_ns`, in UTC."""
-    return _utc(first_ns, "%Y_%m_%d_%H_%M.out")
 
 
 def _partial_folder(final: Path) -> Path:
@@ -180,29 +171,12 @@ class FolderSink(Sink):
     def _finish_part(self) -> None:
         assert self._stamp_ns is not None
         sizes = {output: file.to_disk() for output, file in self._open.items()}
-        self._names = self._free_names(self._stamp_ns)
+        taken = {str(file["file"]) for file in self._files}
+        self._names = part_names(self._plan, self._stamp_ns, taken, divided=self._divided)
         self._about_to_appear = {
             output: {"file": name, "bytes": sizes[output], "records": self._open[output].records}
             for output, name in self._names.items()
         }
-
-    def _free_names(self, stamp_ns: int) -> dict[str, str]:
-        """Names of the part's files: "-2" and so on where another part has the same stamp."""
-        taken = {file["file"] for file in self._files}
-        number = 1
-        while True:
-            names = {o: self._final_name(o, stamp_ns, number) for o in self._plan.outputs}
-            if taken.isdisjoint(names.values()):
-                return names
-            number += 1
-
-    def _final_name(self, output: str, stamp_ns: int, number: int) -> str:
-        again = "" if number == 1 else f"-{number}"
-        if output in FORMAT_OUTPUTS["tstat"]:
-            folder = tstat_folder(stamp_ns)
-            return f"{folder.removesuffix('.out')}{again}.out/{self._plan.file_name(output)}"
-        stamp = _utc(stamp_ns, "-%Y%m%dT%H%M%SZ") + again if self._divided else ""
-        return self._plan.file_name(output, stamp)
 
     def _publish_part(self) -> None:
         for output, file in list(self._open.items()):

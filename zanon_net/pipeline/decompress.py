@@ -3,7 +3,7 @@
 """Compressed captures: unpacked in a thread of their own, into a pipe that the core reads.
 
 What is unpacked is bounded, and so is the memory it takes. Where the packed data is damaged or cut,
-what came before is used and the place is told.
+what came before is used and the warning names the place.
 """
 
 import bz2
