@@ -28,7 +28,7 @@ CYTHON := $(sort $(shell find zanon_net -name '*.pyx' -o -name '*.pxd'))
 EXTENSION := $(C_FILES) $(shell find csrc -type d) $(CYTHON) \
 	setup.py pyproject.toml zanon_net/_version.py
 
-C_FLAGS := -std=c11 -O2 -pthread -D_GNU_SOURCE -fvisibility=hidden -Icsrc
+C_FLAGS := -std=c11 -O2 -pthread -D_GNU_SOURCE -fvisibility=hidden -Icsrc -Icsrc/include
 C_WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wundef -Wstrict-prototypes -Wvla
 LIBRARIES := libcrypto libpcap
 
@@ -254,19 +254,24 @@ coverage: system-test .venv-coverage/.built ## share of the C parsers' lines tha
 		--fail-under-line 90 build/coverage
 
 LIB_OBJECTS := $(C_SOURCES:csrc/%.c=$(BUILD)/lib/obj/%.o)
+# Changes with what a program that was linked before cannot do without.
+SONAME := libzanon.so.0
 
 .PHONY: lib
-lib: $(BUILD)/lib/libzanon.a ## build/lib/libzanon.a, its headers and zanon.pc, for use without Python
-	@rm -rf $(BUILD)/include/zanon
-	@cd csrc && find . -name '*.h' | while read -r header; do \
-		install -D -m 644 "$$header" "$(abspath $(BUILD))/include/zanon/$$header"; done
+lib: $(BUILD)/lib/libzanon.a $(BUILD)/lib/$(SONAME) ## build/lib/libzanon.a and .so, their two headers and zanon.pc, for use without Python
+	@rm -rf $(BUILD)/include
+	@install -D -m 644 -t $(BUILD)/include/zanon csrc/include/zanon/*.h
+	@ln -sf $(SONAME) $(BUILD)/lib/libzanon.so
 	@mkdir -p $(BUILD)/lib/pkgconfig
 	@printf '%s\n' 'prefix=$${pcfiledir}/../..' 'Name: zanon' \
 		'Description: Real-time z-anonymization of network traffic' \
 		"Version: $$(sed -n 's/^__version__ = "\(.*\)"/\1/p' zanon_net/_version.py)" \
-		'Requires: $(LIBRARIES)' 'Cflags: -I$${prefix}/include/zanon -D_DEFAULT_SOURCE' \
-		'Libs: -L$${prefix}/lib -lzanon -lm -pthread' > $(BUILD)/lib/pkgconfig/zanon.pc
-	@echo "$(BUILD)/lib/libzanon.a, headers in $(BUILD)/include/zanon, $(BUILD)/lib/pkgconfig/zanon.pc"
+		'Requires.private: $(LIBRARIES)' 'Cflags: -I$${prefix}/include' \
+		'Libs: -L$${prefix}/lib -lzanon' 'Libs.private: -lm -pthread' > $(BUILD)/lib/pkgconfig/zanon.pc
+	@echo "$(BUILD)/lib/libzanon.a and .so, headers in $(BUILD)/include/zanon, $(BUILD)/lib/pkgconfig/zanon.pc"
+
+$(BUILD)/lib/$(SONAME): $(LIB_OBJECTS)
+	@$(CC) -shared -pthread -Wl,-soname,$(SONAME) -Wl,-z,defs -Wl,-Bsymbolic-functions $^ -o $@ $$(pkg-config --libs $(LIBRARIES)) -lm
 
 $(BUILD)/lib/libzanon.a: $(LIB_OBJECTS)
 	@rm -f $@

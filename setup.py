@@ -66,7 +66,8 @@ def main() -> None:
     core = Extension(
         "zanon_net._core",
         ["zanon_net/_core.pyx", *sources],
-        include_dirs=["csrc"],
+        include_dirs=["csrc", "csrc/include"],
+        define_macros=[("ZN_API", "")],  # of the extension only PyInit__core is visible
         depends=sorted(path.as_posix() for path in Path("csrc").rglob("*.h")),
         extra_compile_args=library_flags("--cflags") + cflags,
         extra_link_args=[*library_flags("--libs"), "-lm", "-pthread", *ldflags],

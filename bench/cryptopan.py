@@ -102,7 +102,15 @@ def compile_calls(folder: Path) -> ctypes.CDLL:
         CSRC / "crypto" / "cryptopan.c",
         *(CSRC / "util" / f"{x}.c" for x in ("arena", "error")),
     ]
-    flags = ["-std=c11", "-O2", "-fPIC", "-shared", "-D_GNU_SOURCE", f"-I{CSRC}"]
+    flags = [
+        "-std=c11",
+        "-O2",
+        "-fPIC",
+        "-shared",
+        "-D_GNU_SOURCE",
+        f"-I{CSRC}",
+        f"-I{CSRC}/include",
+    ]
     command = ["cc", *flags, BENCH / "cryptopan_calls.c", *parts, "-lcrypto"]
     subprocess.run([*command, "-o", folder / "calls.so"], check=True)
     calls = ctypes.CDLL(str(folder / "calls.so"))

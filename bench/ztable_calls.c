@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What each single call of the C table takes, for bench/ztable.py: Python could not time that. */
-#include "anonymity/ztable.h"
+#include "zanon/ztable.h"
 
 #include <stdlib.h>
 #include <time.h>

@@ -172,7 +172,7 @@ def compile_shared(folder: Path) -> None:
     names = ("arena", "clock", "error", "hash")
     base = [CSRC / "util" / f"{name}.c" for name in names]
     table = sorted((CSRC / "anonymity").glob("ztable*.c"))
-    c_flags = ["-std=c11", "-D_GNU_SOURCE", f"-I{CSRC}"]
+    c_flags = ["-std=c11", "-D_GNU_SOURCE", f"-I{CSRC}", f"-I{CSRC}/include"]
     calls = [BENCH / "ztable_calls.c", *table, *base]
     subprocess.run(["cc", *flags, *c_flags, *calls, "-o", folder / "calls.so"], check=True)
     cpp = ["-std=c++17", BENCH / "ztable_list.cpp"]

@@ -88,7 +88,7 @@ def corpus() -> Path:
 
 @pytest.fixture(scope="session")
 def c_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `make lib` builds: libzanon.a, its headers, its pkg-config file."""
+    """What `make lib` builds: libzanon.a and .so, their headers, their pkg-config file."""
     if shutil.which("make") is None:
         pytest.skip("make is not installed")
 

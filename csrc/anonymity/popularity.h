@@ -13,8 +13,8 @@
 #ifndef ZN_ANONYMITY_POPULARITY_H
 #define ZN_ANONYMITY_POPULARITY_H
 
-#include "anonymity/ztable.h"
 #include "util/clock.h"
+#include "zanon/ztable.h"
 
 /* What is known of a window. */
 typedef struct zn_popularity_window {

@@ -321,14 +321,22 @@ size_t zn_ztable_memory(const zn_ztable *t)
 
 /* ---- opening ---- */
 
-zn_ztable_config zn_ztable_default_config(uint32_t z, int64_t window_ns)
+void zn_ztable_config_init(zn_ztable_config *out, size_t size, uint32_t z, int64_t window_ns)
 {
-    zn_ztable_config c = {.z = z,
+    zn_ztable_config c = {.size = size,
+                          .z = z,
                           .window_ns = window_ns,
                           .max_tuples = DEFAULT_TUPLES,
                           .max_attributes = DEFAULT_ATTRIBUTES,
                           .rebase_after = ZN_CLOCK_REBASE_AFTER};
-    return c;
+    memcpy(out, &c, size < sizeof c ? size : sizeof c);
+}
+
+/* The config of a program, which may have been compiled with an earlier version. */
+static int read_config(zn_ztable_config *own, const zn_ztable_config *config, zn_error *err)
+{
+    *own = zn_ztable_default_config(1, 1);
+    return zn_config_read(own, sizeof *own, config, "zn_ztable_config", err);
 }
 
 static int check_z(const zn_ztable_config *c, uint32_t z, zn_error *err)
@@ -414,19 +422,21 @@ static void start_clock(zn_ztable *t)
 
 int zn_ztable_open(zn_ztable **out, const zn_ztable_config *config, zn_error *err)
 {
+    zn_ztable_config own;
     zn_hash_key key;
     zn_ztable *t = NULL;
     int rc;
     *out = NULL;
-    if ((rc = check_config(config, err)) != 0 || (rc = zn_hash_key_random(&key, err)) != 0)
+    if ((rc = read_config(&own, config, err)) != 0 || (rc = check_config(&own, err)) != 0 ||
+        (rc = zn_hash_key_random(&key, err)) != 0)
         return rc;
     t = zn_heap_alloc(sizeof *t);
     if (t == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a z-table");
-    t->config = *config;
+    t->config = own;
     t->secret = key.k0;
     start_clock(t);
-    if ((rc = lay_out(t, err)) != 0 || (config->reserve && (rc = reserve(t, err)) != 0)) {
+    if ((rc = lay_out(t, err)) != 0 || (own.reserve && (rc = reserve(t, err)) != 0)) {
         zn_ztable_close(t);
         return rc;
     }
@@ -471,8 +481,11 @@ static int measure(const zn_ztable_config *c, size_t *bytes, zn_error *err)
 
 int zn_ztable_fit_caps(zn_ztable_config *config, size_t bytes, zn_error *err)
 {
-    zn_ztable_config trial = *config;
+    zn_ztable_config own, trial;
     uint32_t fits = 0, too_many = ZN_ZTABLE_TUPLES_MAX;
+    if (read_config(&own, config, err) != 0)
+        return -ZN_ERR_CONFIG;
+    trial = own;
     trial.reserve = false;
     while (fits + 1 < too_many) {
         uint32_t middle = fits + (too_many - fits) / 2;
@@ -488,7 +501,9 @@ int zn_ztable_fit_caps(zn_ztable_config *config, size_t bytes, zn_error *err)
     }
     if (fits == 0)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "%zu bytes are not enough for a z-table", bytes);
-    set_caps(config, fits);
+    set_caps(&own, fits);
+    own.size = config->size;
+    memcpy(config, &own, own.size);
     return 0;
 }
 

@@ -20,9 +20,9 @@
 #ifndef ZN_ANONYMITY_ZTABLE_INTERNAL_H
 #define ZN_ANONYMITY_ZTABLE_INTERNAL_H
 
-#include "anonymity/ztable.h"
 #include "anonymity/ztable_index.h"
 #include "util/clock.h"
+#include "zanon/ztable.h"
 
 /* Users of the largest record; with more than ZN_ZLIST_FROM an unlimited attribute becomes a list.
  * Both are measured to be good; a fuzzer makes them small. */

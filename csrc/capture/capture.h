@@ -16,8 +16,8 @@
 #ifndef ZN_CAPTURE_CAPTURE_H
 #define ZN_CAPTURE_CAPTURE_H
 
-#include "capture/frame.h"
 #include "util/cursor.h"
+#include "zanon/zanon.h"
 
 typedef struct zn_capture zn_capture;
 

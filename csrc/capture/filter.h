@@ -7,7 +7,7 @@
 #ifndef ZN_CAPTURE_FILTER_H
 #define ZN_CAPTURE_FILTER_H
 
-#include "capture/frame.h"
+#include "zanon/zanon.h"
 
 typedef struct zn_filter zn_filter;
 

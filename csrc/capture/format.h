@@ -9,8 +9,8 @@
 #define ZN_CAPTURE_FORMAT_H
 
 #include "capture/byte_source.h"
-#include "capture/frame.h"
 #include "capture/pcap_prefetch.h"
+#include "zanon/zanon.h"
 
 typedef enum zn_step {
     ZN_STEP_FRAME, /* *frame was filled */

@@ -18,7 +18,7 @@
 #ifndef ZN_CAPTURE_LIVE_H
 #define ZN_CAPTURE_LIVE_H
 
-#include "capture/frame.h"
+#include "zanon/zanon.h"
 
 #define ZN_LIVE_BLOCK_MS 10 /* age at which the kernel hands over a block that is not full */
 #define ZN_LIVE_WHOLE_MS (3 * ZN_LIVE_BLOCK_MS) /* until what came is there: two turns of a timer */

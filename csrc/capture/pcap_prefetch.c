@@ -8,7 +8,7 @@
  */
 #include "capture/pcap_prefetch.h"
 
-#include "capture/frame.h"
+#include "zanon/zanon.h"
 
 #define HEADERS_MAX 96u             /* up to the first bytes of what TCP over IPv6 carries */
 #define LATER_S 3600u               /* than the first record another may be */

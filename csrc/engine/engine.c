@@ -109,11 +109,11 @@ static int init_workers(zn_engine *e, unsigned workers, zn_error *err)
     return rc == 0 ? zn_async_writer_open(&e->writer, e->pool, &e->outputs, err) : rc;
 }
 
-int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *err)
+/* Opens an engine by a config of this version; *out is NULL so far. */
+static int open_engine(zn_engine **out, const zn_engine_config *config, zn_error *err)
 {
     zn_engine *e = zn_block_alloc(sizeof *e);
     int rc;
-    *out = NULL;
     if (e == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for an engine");
     e->decoder.stats = &e->stats;
@@ -139,6 +139,14 @@ int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *er
     }
     *out = e;
     return 0;
+}
+
+int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *err)
+{
+    zn_engine_config own = zn_engine_default_config();
+    int rc = zn_config_read(&own, sizeof own, config, "zn_engine_config", err);
+    *out = NULL;
+    return rc == 0 ? open_engine(out, &own, err) : rc;
 }
 
 void zn_engine_close(zn_engine *e)
@@ -167,6 +175,19 @@ void zn_engine_close(zn_engine *e)
 zn_outputs *zn_engine_outputs(zn_engine *e)
 {
     return &e->outputs;
+}
+
+zn_span zn_outputs_take(zn_engine *e, zn_output output)
+{
+    zn_outputs *o = &e->outputs;
+    zn_span taken = {NULL, 0};
+    if (output <= ZN_OUTPUT_CSV) {
+        taken.p = (const uint8_t *)o->text[output].bytes;
+        taken.n = o->text[output].n;
+        o->text[output].n = o->lines[output] = 0;
+        o->mark_count = 0;
+    }
+    return taken;
 }
 
 bool zn_engine_waiting(const zn_engine *e)

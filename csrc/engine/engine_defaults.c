@@ -2,9 +2,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/engine.h"
 
-zn_engine_config zn_engine_default_config(void)
+#include <string.h>
+
+void zn_engine_config_init(zn_engine_config *out, size_t size)
 {
-    zn_engine_config config = {0};
+    zn_engine_config config = {.size = size};
     config.z = 20;
     config.window_ns = config.rotate_ns = 3600 * ZN_NS_PER_S;
     config.established = true;
@@ -15,5 +17,5 @@ zn_engine_config zn_engine_default_config(void)
     config.max_flows = UINT32_C(1) << 20;
     config.max_tuples = UINT32_C(1) << 26;
     config.max_attributes = UINT32_C(1) << 24;
-    return config;
+    memcpy(out, &config, size < sizeof config ? size : sizeof config);
 }

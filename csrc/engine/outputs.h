@@ -12,27 +12,21 @@
 #include "output/event_log.h"
 #include "output/table.h"
 #include "output/tstat_log.h"
-#include "util/column_sets.h"
 #include "util/text.h"
+#include "zanon/zanon.h"
 
 #define ZN_OUTPUTS_ROWS 65536              /* of a table, that are enough to be taken */
 #define ZN_OUTPUTS_BYTES ((size_t)8 << 20) /* of all texts: the same */
 
-/* Texts, two of them of rows of bytes, then tables. As bits (1 << output) in a set of outputs. */
-typedef enum zn_output {
-    ZN_OUTPUT_TCP_COMPLETE, /* Tstat's three logs */
-    ZN_OUTPUT_TCP_NOCOMPLETE,
-    ZN_OUTPUT_UDP_COMPLETE,
-    ZN_OUTPUT_JSONL,            /* a flow a line */
-    ZN_OUTPUT_OBSERVATIONS,     /* JSON Lines: a released name each, at its decision */
-    ZN_OUTPUT_CSV,              /* a flow a line; zn_outputs_header has the first */
-    ZN_OUTPUT_RECORD_ROWS,      /* zn_event_record */
-    ZN_OUTPUT_OBSERVATION_ROWS, /* zn_event_observation */
+/* Outputs for zanon-net's own binding: rows of bytes, which are texts too, then tables. */
+enum {
+    ZN_OUTPUT_RECORD_ROWS = ZN_OUTPUT_CSV + 1, /* zn_event_record */
+    ZN_OUTPUT_OBSERVATION_ROWS,                /* zn_event_observation */
     ZN_OUTPUT_TEXTS,
     ZN_OUTPUT_TCP_TABLE = ZN_OUTPUT_TEXTS,
     ZN_OUTPUT_UDP_TABLE,
     ZN_OUTPUTS
-} zn_output;
+};
 #define ZN_OUTPUT_TABLES (ZN_OUTPUTS - ZN_OUTPUT_TEXTS)
 
 /* From here on what was put out belongs to another period. */

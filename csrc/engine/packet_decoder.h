@@ -10,12 +10,12 @@
 #ifndef ZN_ENGINE_PACKET_DECODER_H
 #define ZN_ENGINE_PACKET_DECODER_H
 
-#include "capture/frame.h"
 #include "flow/flow.h"
 #include "packet/decode.h"
 #include "packet/defrag.h"
 #include "packet/packet.h"
 #include "util/hash.h"
+#include "zanon/zanon.h"
 
 #define ZN_DECODER_GROUP 32  /* frames taken at a time */
 #define ZN_DECODER_AHEAD 512 /* frames decoded before their turn, at a time */

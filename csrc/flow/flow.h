@@ -22,8 +22,8 @@
 #include "flow/tcp_rtt.h"
 #include "packet/packet.h"
 #include "util/arena.h"
-#include "util/column_sets.h"
 #include "util/stats.h"
+#include "zanon/zanon.h"
 
 #define ZN_FLOW_VISIT_S 16
 #define ZN_FLOW_SPARE 32       /* flows a table has room for beyond its cap, until room is made */

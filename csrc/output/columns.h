@@ -8,8 +8,8 @@
 #define ZN_OUTPUT_COLUMNS_H
 
 #include "release/record.h"
-#include "util/column_sets.h"
 #include "util/text.h"
+#include "zanon/zanon.h"
 
 #define ZN_COLUMNS_MAX 144 /* of one log, with every set */
 

@@ -17,11 +17,11 @@
 #include "anonymity/addr_set.h"
 #include "anonymity/popularity.h"
 #include "anonymity/votes.h"
-#include "anonymity/ztable.h"
 #include "release/policy.h"
 #include "release/record.h"
 #include "util/clock.h"
 #include "util/stats.h"
+#include "zanon/ztable.h"
 
 typedef struct zn_gate {
     const zn_policy *policy;

@@ -9,8 +9,8 @@
 #define ZN_RELEASE_GATE_ROWS_H
 
 #include "anonymity/popularity.h"
-#include "anonymity/ztable.h"
 #include "release/row.h"
+#include "zanon/ztable.h"
 
 /* Rows decided together; no more than the refusals that set a clock back (util/clock.h), so that
  * all rows of a batch before such a step were refused. */

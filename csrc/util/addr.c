@@ -182,3 +182,55 @@ bool zn_nets_contain(const zn_net *nets, size_t n, const zn_addr *a)
             return true;
     return false;
 }
+
+/* A prefix length of up to three digits that ends the text, at most `most`; or -1. */
+static int parse_bits(const char *text, int most)
+{
+    int bits = 0;
+    if (text[0] == '\0' || (text[0] == '0' && text[1] != '\0'))
+        return -1;
+    for (; *text != '\0'; text++) {
+        if (*text < '0' || *text > '9')
+            return -1;
+        bits = bits * 10 + (*text - '0');
+        if (bits > most)
+            return -1;
+    }
+    return bits;
+}
+
+/* Reads the address that `text` holds; false when it is none. */
+static bool parse_addr(zn_addr *out, const char *text, bool *v4)
+{
+    uint8_t four[4];
+    *v4 = inet_pton(AF_INET, text, four) == 1;
+    if (*v4)
+        *out = zn_addr_from_v4(four);
+    return *v4 || inet_pton(AF_INET6, text, out->byte) == 1;
+}
+
+int zn_net_parse(zn_net *out, const char *text, zn_error *err)
+{
+    char address[ZN_ADDR_TEXT_MAX] = "";
+    zn_addr addr, cut;
+    bool v4;
+    int bits;
+    size_t n = 0;
+    while (text[n] != '\0' && text[n] != '/' && n < sizeof address - 1) {
+        address[n] = text[n];
+        n++;
+    }
+    if ((text[n] != '\0' && text[n] != '/') || !parse_addr(&addr, address, &v4))
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "not a network: an address, or one with /BITS");
+    bits = text[n] == '\0' ? (v4 ? 32 : 128) : parse_bits(text + n + 1, v4 ? 32 : 128);
+    if (bits < 0)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "a network's prefix must have 0 to %d bits",
+                       v4 ? 32 : 128);
+    cut = zn_addr_cut(&addr, v4 ? (unsigned)bits : 32, v4 ? 128 : (unsigned)bits);
+    if (!zn_addr_equal(&addr, &cut))
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "a network has bits set behind its prefix of %d",
+                       bits);
+    out->prefix = addr;
+    out->bits = (uint32_t)bits + (v4 ? 96 : 0);
+    return 0;
+}

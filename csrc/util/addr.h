@@ -14,10 +14,6 @@
 #include <endian.h>
 #include <string.h>
 
-typedef struct zn_addr {
-    uint8_t byte[16];
-} zn_addr;
-
 #define ZN_ADDR_TEXT_MAX 46 /* longest text form with its final NUL, as INET6_ADDRSTRLEN */
 
 static inline zn_addr zn_addr_from_v4(const uint8_t *four)
@@ -63,12 +59,6 @@ zn_addr zn_addr_cut(const zn_addr *a, unsigned v4_bits, unsigned v6_bits);
 
 /* Writes the text form (RFC 5952) and its NUL into out[ZN_ADDR_TEXT_MAX]; returns its length. */
 size_t zn_addr_text(const zn_addr *a, char *out);
-
-/* A network: the first `bits` bits (0..128, an IPv4 /n being 96 + n) of `prefix` count. */
-typedef struct zn_net {
-    zn_addr prefix;
-    uint32_t bits;
-} zn_net;
 
 /* True when `a` lies in one of the n networks. */
 bool zn_nets_contain(const zn_net *nets, size_t n, const zn_addr *a);

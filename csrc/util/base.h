@@ -11,9 +11,7 @@
 #ifndef ZN_UTIL_BASE_H
 #define ZN_UTIL_BASE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "zanon/ztable.h"
 
 #if !defined(__SIZEOF_INT128__) || SIZE_MAX < UINT64_MAX
 #error "zanon_net needs a 64-bit processor: sizes, hashes and times are 64 and 128 bits wide"
@@ -27,25 +25,17 @@ typedef enum zn_parse {
     ZN_OTHER      /* not this protocol */
 } zn_parse;
 
-/* What an error is about. */
-typedef enum zn_err {
-    ZN_ERR_OK,
-    ZN_ERR_CONFIG,
-    ZN_ERR_IO,       /* files and interfaces */
-    ZN_ERR_FORMAT,   /* of a capture */
-    ZN_ERR_CAPACITY, /* memory, or a limit */
-    ZN_ERR_CRYPTO    /* the cryptographic library */
-} zn_err;
-
-typedef struct zn_error {
-    zn_err code;
-    int os_errno; /* errno at the failing call, 0 when no system call failed */
-    char msg[256];
-} zn_error;
-
 /* Fills *err (may be NULL) and returns -code, so that `return zn_fail(...)` reads as one step. */
 int zn_fail(zn_error *err, zn_err code, int os_errno, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/*
+ * Reads a config that a program filled, whose first member is its size as the program knows it,
+ * into *own of own_bytes, where the defaults stand for members that the program does not know.
+ * `config` names it in messages. 0, or -ZN_ERR_CONFIG.
+ */
+int zn_config_read(void *own, size_t own_bytes, const void *given, const char *config,
+                   zn_error *err);
 
 #ifdef ZN_DEBUG
 void zn_assert_failed(const char *what, const char *file, int line) __attribute__((noreturn));
@@ -61,7 +51,6 @@ void zn_assert_failed(const char *what, const char *file, int line) __attribute_
 
 #define ZN_CACHE_LINE ((size_t)64)
 
-#define ZN_NS_PER_S INT64_C(1000000000)
 #define ZN_NS_PER_MS INT64_C(1000000)
 
 #endif

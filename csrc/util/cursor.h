@@ -13,15 +13,10 @@
 #define ZN_UTIL_CURSOR_H
 
 #include "util/base.h"
+#include "zanon/zanon.h"
 
 #include <endian.h>
 #include <string.h>
-
-/* Borrowed bytes. n == 0 means none; p may then be anything. */
-typedef struct zn_span {
-    const uint8_t *p;
-    size_t n;
-} zn_span;
 
 typedef enum zn_cursor_state { ZN_CURSOR_OK, ZN_CURSOR_SHORT, ZN_CURSOR_BAD } zn_cursor_state;
 

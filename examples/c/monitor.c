@@ -1,60 +1,60 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A passive monitor: prints each name that z users of 10.0.0.0/8 share, the moment it is released.
- *   make lib && export PKG_CONFIG_PATH=build/lib/pkgconfig
+/* A passive monitor: prints each name that z users of 10.0.0.0/8 share, once it is released.
+ *   make lib && export PKG_CONFIG_PATH=build/lib/pkgconfig LD_LIBRARY_PATH=build/lib
  *   cc examples/c/monitor.c $(pkg-config --cflags --libs zanon libpcap) -o monitor
  *   ./monitor 20 capture.pcap     or, with CAP_NET_RAW:     ./monitor 20 eth0 */
-#include "engine/engine.h"
-
 #include <pcap/pcap.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+#include <zanon/zanon.h>
+
+#define BATCH 64 /* frames fed at once */
+static zn_frame frames[BATCH];
+static uint8_t bytes[BATCH][ZN_FRAME_MAX]; /* libpcap lends a frame's for one callback only */
+static size_t count, live;                 /* live: from an interface, with times in us */
+
+static void add(u_char *source, const struct pcap_pkthdr *header, const u_char *data)
+{
+    int64_t ns = header->ts.tv_usec * (live ? 1000 : 1) + header->ts.tv_sec * ZN_NS_PER_S;
+    frames[count] = (zn_frame){memcpy(bytes[count], data, header->caplen), ns, header->caplen,
+                               header->len, (uint32_t)pcap_datalink((pcap_t *)(void *)source)};
+    count++;
+}
 
 int main(int argc, char **argv)
 {
-    static const zn_net users = {{{[10] = 0xff, [11] = 0xff, [12] = 10}}, 96 + 8};
     zn_engine_config config = zn_engine_default_config();
     zn_engine *engine;
     zn_error error;
+    zn_net users;
     char text[PCAP_ERRBUF_SIZE];
     pcap_t *source;
-    struct pcap_pkthdr *header;
-    const u_char *bytes;
-    int got = 0, rc = 0, tick_ns;
-
-    if (argc != 3 || (config.z = (uint32_t)atoll(argv[1])) == 0 || config.z != atoll(argv[1])) {
-        fprintf(stderr, "usage: %s Z CAPTURE|INTERFACE\n", argv[0]);
-        return 2;
-    }
+    int got = 1, rc = 0;
+    if (argc != 3 || (config.z = (uint32_t)atoll(argv[1])) == 0 || config.z != atoll(argv[1]))
+        return fprintf(stderr, "usage: %s Z CAPTURE|INTERFACE\n", argv[0]), 2;
+    config.outputs = 1u << ZN_OUTPUT_OBSERVATIONS;
     config.internal = &users;
     config.internal_count = 1;
-    config.outputs = 1u << ZN_OUTPUT_OBSERVATIONS;
-    if (access(argv[2], F_OK) == 0)
-        source = pcap_open_offline_with_tstamp_precision(argv[2], PCAP_TSTAMP_PRECISION_NANO, text);
-    else
-        source = pcap_open_live(argv[2], 65535, 1, 100, text);
-    if (source == NULL || zn_engine_open(&engine, &config, &error) != 0) {
-        fprintf(stderr, "%s\n", source == NULL ? text : error.msg);
-        return 1;
+    live = access(argv[2], F_OK) != 0;
+    source = live ? pcap_open_live(argv[2], 65535, 1, 100, text)
+                  : pcap_open_offline_with_tstamp_precision(argv[2], 1, text); /* ns */
+    if (source == NULL || zn_net_parse(&users, "10.0.0.0/8", &error) != 0 ||
+        zn_engine_open(&engine, &config, &error) != 0)
+        return fprintf(stderr, "%s\n", source == NULL ? text : error.msg), 1;
+    while (rc == 0 && fflush(stdout) == 0 && (got > 0 || (live && got == 0))) {
+        got = pcap_dispatch(source, BATCH, add, (u_char *)source);
+        rc = zn_engine_feed(engine, frames, count, &error);
+        zn_span names = zn_outputs_take(engine, ZN_OUTPUT_OBSERVATIONS);
+        fwrite(names.p, 1, names.n, stdout);
+        count = 0;
     }
-    tick_ns = pcap_get_tstamp_precision(source) == PCAP_TSTAMP_PRECISION_NANO ? 1 : 1000;
-    while (rc == 0 && fflush(stdout) == 0 && (got = pcap_next_ex(source, &header, &bytes)) >= 0) {
-        zn_text *names = &zn_engine_outputs(engine)->text[ZN_OUTPUT_OBSERVATIONS];
-        zn_frame frame = {.data = bytes,
-                          .t_ns = header->ts.tv_sec * ZN_NS_PER_S + header->ts.tv_usec * tick_ns,
-                          .captured = header->caplen,
-                          .wire = header->len,
-                          .link_type = (uint32_t)pcap_datalink(source)};
-        rc = zn_engine_feed(engine, &frame, (size_t)got, &error); /* got is 0 or 1 */
-        fwrite(names->bytes, 1, names->n, stdout);
-        names->n = 0;
-    }
-    if (rc != 0 || got == PCAP_ERROR)
+    if (rc != 0 || got < 0)
         fprintf(stderr, "%s\n", rc != 0 ? error.msg : pcap_geterr(source));
     else if (ferror(stdout))
         perror("standard output");
     zn_engine_close(engine); /* wipes the keys */
-    pcap_close(source);
-    return rc != 0 || got == PCAP_ERROR || ferror(stdout);
+    return rc != 0 || got < 0 || ferror(stdout);
 }

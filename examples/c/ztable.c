@@ -4,7 +4,7 @@
  * The z-table by itself: reads lines `t user attribute`, writes those that may be released.
  *
  *   make lib
- *   export PKG_CONFIG_PATH=build/lib/pkgconfig
+ *   export PKG_CONFIG_PATH=build/lib/pkgconfig LD_LIBRARY_PATH=build/lib
  *   cc -std=c11 -D_GNU_SOURCE examples/c/ztable.c $(pkg-config --cflags --libs zanon) -o ztable
  *   ./ztable -z 3 -w 3600 < observations > released
  *
@@ -12,16 +12,16 @@
  * -z Z: how many users have to share an attribute (20). -w SECONDS: in which time (3600).
  * A line that is something else ends the program with 1 and says which it was.
  */
-#include "anonymity/ztable.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zanon/ztable.h>
 
 #define ATTRIBUTES 0 /* the only namespace of attributes here */
+#define BATCH 256    /* observations decided at once */
 
 /* Part of a line. */
 typedef struct field {
@@ -66,29 +66,70 @@ static bool parse_line(const char *line, size_t n, const zn_hash_key *key, zn_ob
     return out->t_ns >= 0;
 }
 
+/* Lines of a batch, in a row, and what they say. */
+typedef struct batch {
+    char *text;
+    size_t bytes, capacity;
+    size_t n, end[BATCH]; /* where each line ends in `text` */
+    zn_observation observations[BATCH];
+} batch;
+
+/* Adds a line of n bytes; false without memory. */
+static bool add_line(batch *b, const char *line, size_t n)
+{
+    if (b->capacity - b->bytes < n) {
+        size_t capacity = 2 * (b->bytes + n);
+        char *text = realloc(b->text, capacity);
+        if (text == NULL)
+            return false;
+        b->text = text;
+        b->capacity = capacity;
+    }
+    memcpy(b->text + b->bytes, line, n);
+    b->bytes += n;
+    b->end[b->n++] = b->bytes;
+    return true;
+}
+
+/* Decides the batch, writes the lines that may be released, and empties it. */
+static void decide(zn_ztable *table, batch *b)
+{
+    uint8_t decisions[BATCH];
+    zn_ztable_observe_batch(table, b->observations, b->n, decisions);
+    for (size_t i = 0, start = 0; i < b->n; start = b->end[i++])
+        if (decisions[i] == ZN_RELEASE)
+            (void)fwrite(b->text + start, 1, b->end[i] - start, stdout);
+    b->bytes = b->n = 0;
+}
+
 /* Filters standard input to standard output; 0, or 1 after a message. */
 static int filter(zn_ztable *table, const zn_hash_key *key)
 {
+    static batch b;
     char *line = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     uint64_t number = 0;
     ssize_t n;
     int rc = 0;
-    while (rc == 0 && (n = getline(&line, &room, stdin)) >= 0) {
-        zn_observation o;
+    while (rc == 0 && (n = getline(&line, &capacity, stdin)) >= 0) {
         number++;
-        if (!parse_line(line, (size_t)n, key, &o)) {
+        if (!parse_line(line, (size_t)n, key, &b.observations[b.n])) {
             fprintf(stderr, "ztable: line %" PRIu64 " is not `t user attribute`\n", number);
             rc = 1;
-        } else if (zn_ztable_observe(table, &o) == ZN_RELEASE) {
-            (void)fwrite(line, 1, (size_t)n, stdout);
+        } else if (!add_line(&b, line, (size_t)n)) {
+            fputs("ztable: no memory\n", stderr);
+            rc = 1;
+        } else if (b.n == BATCH) {
+            decide(table, &b);
         }
     }
-    if (rc == 0 && (!feof(stdin) || fflush(stdout) != 0 || ferror(stdout))) {
+    decide(table, &b); /* what came before the end, or before a bad line */
+    if (fflush(stdout) != 0 || ferror(stdout) || (rc == 0 && !feof(stdin))) {
         fprintf(stderr, "ztable: reading or writing failed: %s\n", strerror(errno));
         rc = 1;
     }
     free(line);
+    free(b.text);
     return rc;
 }
 

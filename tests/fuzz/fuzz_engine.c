@@ -22,7 +22,8 @@ static void require(bool holds)
 
 static zn_engine *open_engine(uint8_t settings, bool changing)
 {
-    zn_engine_config config = {.z = 1 + (settings & 3),
+    zn_engine_config config = {.size = sizeof config,
+                               .z = 1 + (settings & 3),
                                .window_ns = 60 * ZN_NS_PER_S,
                                .rotate_ns = 60 * ZN_NS_PER_S,
                                .established = (settings & 4) != 0,

@@ -10,7 +10,7 @@
  * To be built with the default layout, and with -DZN_ZRECORD_USERS_MAX=5 -DZN_ZLIST_FROM=3
  * -DZN_ZTRIM_MAX=2, which brings a few users to every form that an attribute can take.
  */
-#include "anonymity/ztable.h"
+#include "zanon/ztable.h"
 
 #include <string.h>
 

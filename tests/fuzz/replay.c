@@ -2,7 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs a fuzz target over the files of folders, under any compiler and sanitizer:
- *   cc -Icsrc -fsanitize=address,undefined tests/fuzz/replay.c tests/fuzz/fuzz_X.c ... -o replay
+ *   cc -Icsrc -Icsrc/include -fsanitize=address,undefined \
+ *      tests/fuzz/replay.c tests/fuzz/fuzz_X.c ... -o replay
  *   ./replay tests/fuzz/corpus/X
  * Each input, and many of its prefixes, lie between two pages that nobody may touch, once right
  * behind the first and once right before the second: a byte too many ends the program without a

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.source
 FOLDER = Path(__file__).resolve().parent
 CSRC = ROOT / "csrc"
 SOURCES = sorted(CSRC.rglob("*.c"))
-FLAGS = ["-std=c11", "-O1", "-g1", "-D_GNU_SOURCE", "-DZN_DEBUG", f"-I{CSRC}"]
+FLAGS = ["-std=c11", "-O1", "-g1", "-D_GNU_SOURCE", "-DZN_DEBUG"]
+FLAGS += [f"-I{CSRC}", f"-I{CSRC}/include"]
 FLAGS += ["-Wall", "-Wextra", "-Werror"]
 FLAGS += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 TARGETS = sorted(path.name for path in (FOLDER / "corpus").iterdir())

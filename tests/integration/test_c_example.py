@@ -32,6 +32,7 @@ def program(c_library: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=True,
     ).stdout
     command = ["cc", "-std=c11", "-D_GNU_SOURCE", *WARNINGS, EXAMPLE, *shlex.split(flags)]
+    command += [f"-Wl,-rpath,{c_library / 'lib'}"]
     run([*command, "-o", folder / "ztable"], cwd=folder)
     return folder / "ztable"
 

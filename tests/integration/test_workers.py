@@ -345,7 +345,8 @@ def test_what_was_read_ahead_of_a_signal_is_written(tmp_path: Path, workers: int
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The harness under ThreadSanitizer."""
     out = tmp_path_factory.mktemp("tsan") / "drive_engine"
-    flags = ["-std=c11", "-g1", "-Og", "-pthread", "-D_GNU_SOURCE", "-DZN_DEBUG", f"-I{CSRC}"]
+    flags = ["-std=c11", "-g1", "-Og", "-pthread", "-D_GNU_SOURCE", "-DZN_DEBUG"]
+    flags += [f"-I{CSRC}", f"-I{CSRC}/include"]
     probe = out.with_suffix(".c")
     probe.write_text("int main(void) { return 0; }\n")
     try:

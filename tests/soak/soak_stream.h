@@ -6,7 +6,7 @@
 #ifndef SOAK_STREAM_H
 #define SOAK_STREAM_H
 
-#include "anonymity/ztable.h"
+#include "zanon/ztable.h"
 
 /* How time goes. */
 #define SOAK_ORDER_LIST(X)                                                                         \

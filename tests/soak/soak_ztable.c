@@ -14,7 +14,7 @@
  *
  * Exit code: 0; 1 when anything was wrong; 2 for a wrong call.
  */
-#include "anonymity/ztable.h"
+#include "zanon/ztable.h"
 #include "soak_stream.h"
 #include "z_oracle.h"
 

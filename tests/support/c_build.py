@@ -18,7 +18,16 @@ LAYOUTS: Mapping[str, list[str]] = {
     "default": [],
     "small": ["-DZN_ZRECORD_USERS_MAX=5", "-DZN_ZLIST_FROM=3", "-DZN_ZTRIM_MAX=2"],
 }
-FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-DZN_DEBUG", f"-I{CSRC}", "-Wall", "-Wextra", "-Werror"]
+FLAGS = [
+    "-std=c11",
+    "-D_GNU_SOURCE",
+    "-DZN_DEBUG",
+    f"-I{CSRC}",
+    f"-I{CSRC}/include",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+]
 SANITIZE = ["-g", "-fno-wrapv", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 

@@ -24,6 +24,7 @@ class Config(ctypes.Structure):
     """zn_ztable_config."""
 
     _fields_ = (
+        ("size", ctypes.c_size_t),
         ("z", ctypes.c_uint32),
         ("window_ns", ctypes.c_int64),
         ("keep", ctypes.c_uint32),
@@ -125,7 +126,10 @@ class SmallZTable:
         max_jump_ns: int | None = None,
         rebase_after: int = 256,
     ) -> None:
-        config, error = Config(z, window_ns, keep or 0, max_tuples, max_attributes), Error()
+        config, error = (
+            Config(ctypes.sizeof(Config), z, window_ns, keep or 0, max_tuples, max_attributes),
+            Error(),
+        )
         config.max_jump_ns, config.rebase_after = max_jump_ns or 0, rebase_after
         self.c = load("small")
         self.table = ctypes.c_void_p()

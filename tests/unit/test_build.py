@@ -140,19 +140,105 @@ def library_flags(library: Path, *packages: str) -> list[str]:
     ).stdout.split()
 
 
+USE = """
+#include <string.h>
+#include <zanon/zanon.h>
+#include <zanon/ztable.h>
+
+static int refused(void)
+{
+    zn_engine_config config = zn_engine_default_config();
+    zn_engine *engine;
+    zn_error error;
+    config.size = 0;
+    return zn_engine_open(&engine, &config, &error) == -ZN_ERR_CONFIG && engine == NULL;
+}
+
+static int is_net(const char *text, uint32_t bits)
+{
+    zn_net net;
+    return zn_net_parse(&net, text, NULL) == 0 ? net.bits == bits : bits > 128;
+}
+
+int main(void)
+{
+    zn_ztable_config config = zn_ztable_default_config(2, ZN_NS_PER_S);
+    zn_ztable *table;
+    zn_error error;
+    zn_observation o = {1, 1, {1, 1}};
+    int good = strcmp(zn_version(), ZN_VERSION) == 0 && refused();
+    good &= is_net("10.0.0.0/8", 104) && is_net("192.0.2.1", 128) && is_net("0.0.0.0/0", 96);
+    good &= is_net("2001:db8::/32", 32) && is_net("::1", 128) && is_net("::/0", 0);
+    good &= is_net("10.1.0.0/8", 200) && is_net("10.0.0.0/33", 200) && is_net("10.0.0.0/", 200);
+    good &= is_net("", 200) && is_net("x", 200) && is_net("10.0.0.0/08", 200);
+    good &= is_net("2001:db8::/129", 200) && is_net("10.0.0.0/8 ", 200) && is_net("10/8", 200);
+    config.max_tuples = config.max_attributes = 100;
+    if (!good || zn_ztable_open(&table, &config, &error) != 0)
+        return 1;
+    good = zn_ztable_observe(table, &o) == ZN_BELOW_Z;
+    o.user = 2;
+    good &= zn_ztable_observe(table, &o) == ZN_RELEASE;
+    zn_ztable_close(table);
+    return good ? 0 : 1;
+}
+"""
+
+
+def finding(library: Path) -> dict[str, str]:
+    """The environment in which programs find the shared library."""
+    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+    return {**environment, "LD_LIBRARY_PATH": str(library / "lib")}
+
+
 @pytest.mark.slow
 def test_library_links_without_python(c_library: Path, tmp_path: Path) -> None:
     program = tmp_path / "use.c"
-    program.write_text(
-        '#include "engine/engine.h"\n'
-        '#include "anonymity/ztable.h"\nint main(void)\n{\n    return 0;\n}\n'
-    )
-    command = ["cc", "-std=c11", str(program), *library_flags(c_library)]
-    command += ["-o", str(tmp_path / "use")]
+    program.write_text(USE)
+    command = ["cc", "-std=c11", "-Wpedantic", "-Werror", str(program)]
+    command += [*library_flags(c_library), "-o", str(tmp_path / "use")]
     # Every object of the archive has to find what it calls, not only those that main() needs.
     whole = ["-Wl,--whole-archive", str(c_library / "lib" / "libzanon.a"), "-Wl,--no-whole-archive"]
     subprocess.run([*command, *whole, "-lcrypto", "-lpcap", "-lm"], check=True)
-    subprocess.run([str(tmp_path / "use")], check=True)
+    subprocess.run([str(tmp_path / "use")], check=True, env=finding(c_library))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++ compiler")
+def test_headers_serve_cpp(c_library: Path, tmp_path: Path) -> None:
+    program = tmp_path / "use.cpp"
+    program.write_text(USE)
+    command = ["c++", "-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", str(program)]
+    subprocess.run([*command, *library_flags(c_library), "-o", str(tmp_path / "use")], check=True)
+    subprocess.run([str(tmp_path / "use")], check=True, env=finding(c_library))
+
+
+@pytest.mark.slow
+def test_what_the_library_installs_and_shows(c_library: Path) -> None:
+    """Two headers; of the shared library the functions that they declare, under a soname."""
+    headers = sorted(path for path in (c_library / "include").rglob("*") if path.is_file())
+    assert [path.name for path in headers] == ["zanon.h", "ztable.h"]
+    declared = {
+        name
+        for path in headers
+        for name in re.findall(r"ZN_API [^;]*?\b(zn_\w+)\(", path.read_text("utf-8"))
+    }
+    library = c_library / "lib" / "libzanon.so"
+    names = subprocess.run(
+        ["nm", "-D", "--defined-only", library], capture_output=True, check=True, text=True
+    ).stdout
+    assert {line.split()[-1] for line in names.splitlines()} == declared
+    dynamic = subprocess.run(
+        ["readelf", "-d", library], capture_output=True, check=True, text=True
+    ).stdout
+    assert re.search(r"SONAME.*\[libzanon\.so\.0\]", dynamic)
+
+
+def test_the_headers_say_the_version() -> None:
+    text = (ROOT / "csrc" / "include" / "zanon" / "ztable.h").read_text("utf-8")
+    macros = dict(re.findall(r"#define ZN_VERSION(\w*) (.*)", text))
+    version = runpy.run_path(str(ROOT / "zanon_net" / "_version.py"))["__version__"]
+    assert macros[""] == f'"{version}"'
+    assert [macros["_MAJOR"], macros["_MINOR"], macros["_PATCH"]] == version.split(".")[:3]
 
 
 @pytest.mark.slow
@@ -162,12 +248,12 @@ def test_the_monitor_in_c(c_library: Path, tmp_path: Path, demo_pcap: Path) -> N
     assert len(source.read_text("utf-8").splitlines()) <= 60
     monitor = str(tmp_path / "monitor")
     warnings = ["-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Werror"]
-    flags = library_flags(c_library, "libpcap")
+    flags, env = library_flags(c_library, "libpcap"), finding(c_library)
     subprocess.run(
-        ["cc", "-std=c11", *warnings, str(source), *flags, "-o", monitor],
+        ["cc", *warnings, str(source), *flags, "-o", monitor],
         check=True,
     )
-    done = subprocess.run([monitor, "5", str(demo_pcap)], capture_output=True, check=True)
+    done = subprocess.run([monitor, "5", str(demo_pcap)], capture_output=True, check=True, env=env)
     config = Config().replace(z=5, internal="10.0.0.0/8", format=["observations"])
     run(demo_pcap, config, out=tmp_path / "out")
     found = [json.loads(line) for line in done.stdout.splitlines()]
@@ -178,13 +264,16 @@ def test_the_monitor_in_c(c_library: Path, tmp_path: Path, demo_pcap: Path) -> N
         assert line.pop("client")
     assert found == wanted
     for z in ("0", "-1", "x", str(2**32 + 1), str(2**64 + 1)):
-        assert subprocess.run([monitor, z, str(demo_pcap)], capture_output=True).returncode == 2
+        done = subprocess.run([monitor, z, str(demo_pcap)], env=env, capture_output=True)
+        assert done.returncode == 2
     (tmp_path / "cut.pcap").write_bytes(demo_pcap.read_bytes()[:-1])
     for path in ("no-such-thing", "cut.pcap"):
-        failed = subprocess.run([monitor, "5", path], capture_output=True, cwd=tmp_path)
+        failed = subprocess.run([monitor, "5", path], env=env, capture_output=True, cwd=tmp_path)
         assert (failed.returncode, failed.stderr.count(b"\n")) == (1, 1)
     with Path("/dev/full").open("wb") as full:
-        failed = subprocess.run([monitor, "5", str(demo_pcap)], stdout=full, stderr=subprocess.PIPE)
+        failed = subprocess.run(
+            [monitor, "5", str(demo_pcap)], env=env, stdout=full, stderr=subprocess.PIPE
+        )
     assert (failed.returncode, failed.stderr) == (1, b"standard output: No space left on device\n")
 
 
@@ -239,7 +328,8 @@ def test_what_clang_fuzzes_with_is_asked_for(tmp_path: Path, has_runtime: bool) 
 
 
 def test_other_processors_are_refused_in_a_line() -> None:
-    command = ["cc", "-fsyntax-only", "-U__SIZEOF_INT128__", "-x", "c", ROOT / "csrc/util/base.h"]
+    command = ["cc", "-fsyntax-only", "-U__SIZEOF_INT128__", f"-I{ROOT}/csrc/include"]
+    command += ["-x", "c", f"{ROOT}/csrc/util/base.h"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "zanon_net needs a 64-bit processor" in done.stderr

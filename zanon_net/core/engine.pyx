@@ -19,6 +19,7 @@ cdef class PacketEngine:
         self.lender = _Lender()
         memset(&config, 0, sizeof(config))
         memset(&err, 0, sizeof(err))
+        config.size = sizeof(config)
         fill_engine_config(&config, settings)
         for name in columns:
             config.sets |= SETS[name]

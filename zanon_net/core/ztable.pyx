@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# The z-table: csrc/anonymity/ztable.h.
+# The z-table: csrc/include/zanon/ztable.h.
 
 cdef uint64_t hash_any(const zn_hash_key *key, value) except? 0:
     cdef bytes data = value.encode() if isinstance(value, str) else bytes(value)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # csrc/anonymity
 
-cdef extern from "anonymity/ztable.h" nogil:
+cdef extern from "zanon/ztable.h" nogil:
     ctypedef struct zn_ztable:
         pass
     ctypedef struct zn_ztable_config:

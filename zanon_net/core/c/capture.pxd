@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # csrc/capture
 
-cdef extern from "capture/frame.h" nogil:
+cdef extern from "zanon/zanon.h" nogil:
     uint32_t ZN_FRAME_MAX
     ctypedef struct zn_frame:
         const uint8_t *data

@@ -65,6 +65,7 @@ cdef extern from "engine/engine.h" nogil:
     ctypedef struct zn_engine:
         pass
     ctypedef struct zn_engine_config:
+        size_t size
         uint32_t z
         int64_t window_ns, rotate_ns
         bint established, dns_votes, exact, keep_client_port, dn_hunter

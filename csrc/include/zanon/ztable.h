@@ -23,7 +23,7 @@
  *
  * examples/c/ztable.c is a whole program of this kind.
  *
- * Users and attributes come as hashes under a secret key (util/hash.h), never as they are and never
+ * Users and attributes come as hashes under a secret key, never as they are and never
  * under a hash without a key: who could choose names that collide could make the table slow, or one
  * attribute count for another. 40 bits of a user and 116 of an attribute are kept. Two users taken
  * for one can only suppress.
@@ -46,13 +46,77 @@
  * Threads: a table belongs to one at a time. The functions that take a const table may run side by
  * side with each other, with nothing else. Different tables share nothing.
  *
- * Functions that return int return 0, or the negative of a zn_err (util/base.h) with *err filled;
+ * Functions that return int return 0, or the negative of a zn_err with *err filled;
  * err may be NULL.
  */
-#ifndef ZN_ANONYMITY_ZTABLE_H
-#define ZN_ANONYMITY_ZTABLE_H
+#ifndef ZANON_ZTABLE_H
+#define ZANON_ZTABLE_H
 
-#include "util/hash.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ZN_VERSION_MAJOR 0
+#define ZN_VERSION_MINOR 1
+#define ZN_VERSION_PATCH 0
+#define ZN_VERSION "0.1.0"
+
+/* What a shared library shows. */
+#ifndef ZN_API
+#define ZN_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ZN_VERSION of the library that the program runs with. */
+ZN_API const char *zn_version(void);
+
+#define ZN_NS_PER_S INT64_C(1000000000)
+
+/* ---- errors ---- */
+
+/* What an error is about. */
+typedef enum zn_err {
+    ZN_ERR_OK,
+    ZN_ERR_CONFIG,
+    ZN_ERR_IO,       /* files and interfaces */
+    ZN_ERR_FORMAT,   /* of a capture */
+    ZN_ERR_CAPACITY, /* memory, or a limit */
+    ZN_ERR_CRYPTO    /* the cryptographic library */
+} zn_err;
+
+typedef struct zn_error {
+    zn_err code;
+    int os_errno; /* errno at the failing call, 0 when no system call failed */
+    char msg[256];
+} zn_error;
+
+/* ---- keyed hashes ---- */
+
+/* A per-process random secret. */
+typedef struct zn_hash_key {
+    uint64_t k0, k1;
+} zn_hash_key;
+
+/* The 128-bit identity of an attribute: wide enough that two attributes sharing one is not a
+ * practical event. */
+typedef struct zn_id {
+    uint64_t lo, hi;
+} zn_id;
+
+/* A fresh random key from the kernel; returns 0, or -ZN_ERR_IO and fills *err. */
+ZN_API int zn_hash_key_random(zn_hash_key *key, zn_error *err);
+
+/* SipHash-1-3 of n bytes. */
+ZN_API uint64_t zn_hash64(const zn_hash_key *key, const void *bytes, size_t n);
+/* SipHash-1-3 with 128-bit output of n bytes; `domain` keeps namespaces apart. */
+ZN_API zn_id zn_hash128(const zn_hash_key *key, uint8_t domain, const void *bytes, size_t n);
+/* SipHash-1-3 of whole 64-bit words: the fast path for fixed-size keys such as a 5-tuple. */
+ZN_API uint64_t zn_hash_words(const zn_hash_key *key, const uint64_t *words, size_t n);
+
+/* ---- the table ---- */
 
 #define ZN_ZTABLE_Z_MAX (UINT32_C(1) << 31)
 #define ZN_ZTABLE_WINDOW_MAX_NS ((int64_t)3660 * 86400 * ZN_NS_PER_S) /* ten years */
@@ -65,13 +129,14 @@
 typedef struct zn_ztable zn_ztable;
 
 typedef struct zn_ztable_config {
+    size_t size;             /* of this struct, as the program was compiled */
     uint32_t z;              /* 1 .. ZN_ZTABLE_Z_MAX */
     int64_t window_ns;       /* nanoseconds, 1 .. ZN_ZTABLE_WINDOW_MAX_NS */
     uint32_t keep;           /* most recent distinct users kept of each attribute, >= z; 0: all */
     uint32_t max_tuples;     /* (attribute, user) pairs alive at once, 1 .. ZN_ZTABLE_TUPLES_MAX */
     uint32_t max_attributes; /* attributes alive at once, 1 .. ZN_ZTABLE_ATTRIBUTES_MAX */
-    int64_t max_jump_ns;     /* larger steps forward are refused at first; 0: off */
-    uint32_t rebase_after;   /* refused observations in a row that prove the clock wrong; >= 1 */
+    int64_t max_jump_ns;     /* larger steps forward are rejected at first; 0: off */
+    uint32_t rebase_after;   /* rejected observations in a row that prove the clock wrong; >= 1 */
     bool reserve;            /* all memory of the caps at the start, not as it is used */
 } zn_ztable_config;
 
@@ -85,7 +150,7 @@ typedef struct zn_observation {
 typedef enum zn_decision {
     ZN_RELEASE,   /* at least z users: may be published */
     ZN_BELOW_Z,   /* stored, and too few users so far */
-    ZN_TOO_LATE,  /* older than the window, or refused as a jump: not stored */
+    ZN_TOO_LATE,  /* older than the window, or rejected as a jump: not stored */
     ZN_LATE_DEEP, /* late and too deep in its list: not stored */
     ZN_NO_ROOM    /* a cap left no room for it: not stored */
 } zn_decision;
@@ -100,11 +165,20 @@ typedef struct zn_ztable_stats {
     uint64_t tuples, attributes; /* alive now */
 } zn_ztable_stats;
 
+/* Fills the first `size` bytes of *config as zn_ztable_default_config says. */
+ZN_API void zn_ztable_config_init(zn_ztable_config *config, size_t size, uint32_t z,
+                                  int64_t window_ns);
+
 /*
- * z and window as given, all users kept, no limit to jumps, a rebase after 256 refused; caps of
+ * z and window as given, all users kept, no limit to jumps, a rebase after 256 rejected; caps of
  * 2^26 tuples and 2^24 attributes.
  */
-zn_ztable_config zn_ztable_default_config(uint32_t z, int64_t window_ns);
+static inline zn_ztable_config zn_ztable_default_config(uint32_t z, int64_t window_ns)
+{
+    zn_ztable_config config;
+    zn_ztable_config_init(&config, sizeof config, z, window_ns);
+    return config;
+}
 
 /*
  * Sets the caps of *config to the largest with which no input can make a table with the `keep` of
@@ -112,24 +186,25 @@ zn_ztable_config zn_ztable_default_config(uint32_t z, int64_t window_ns);
  * typical takes a small part of that: an adversary who brings every form of storage to its largest
  * takes all. -ZN_ERR_CONFIG when that is not enough for any table, or the rest of *config is wrong.
  */
-int zn_ztable_fit_caps(zn_ztable_config *config, size_t bytes, zn_error *err);
+ZN_API int zn_ztable_fit_caps(zn_ztable_config *config, size_t bytes, zn_error *err);
 
 /*
  * A new, empty table at *out, to be closed by the caller. Copies *config. -ZN_ERR_CONFIG for values
  * out of range, -ZN_ERR_CAPACITY when the system has no memory, or less left than `reserve` takes,
  * -ZN_ERR_IO when it has no random bytes; *out is NULL then.
  */
-int zn_ztable_open(zn_ztable **out, const zn_ztable_config *config, zn_error *err);
+ZN_API int zn_ztable_open(zn_ztable **out, const zn_ztable_config *config, zn_error *err);
 /* Gives all memory back; NULL is fine. */
-void zn_ztable_close(zn_ztable *t);
+ZN_API void zn_ztable_close(zn_ztable *t);
 
 /* Takes an observation in and decides on it. */
-zn_decision zn_ztable_observe(zn_ztable *t, const zn_observation *o);
+ZN_API zn_decision zn_ztable_observe(zn_ztable *t, const zn_observation *o);
 /*
  * The same for n observations in their order, faster when they come by the dozen or more:
  * decisions[i], a zn_decision, belongs to o[i].
  */
-void zn_ztable_observe_batch(zn_ztable *t, const zn_observation *o, size_t n, uint8_t *decisions);
+ZN_API void zn_ztable_observe_batch(zn_ztable *t, const zn_observation *o, size_t n,
+                                    uint8_t *decisions);
 
 /* Observations whose users and attributes are plain numbers, not hashed yet. */
 typedef struct zn_columns {
@@ -142,42 +217,46 @@ typedef struct zn_columns {
  * Hashes n of them into out[n], several at a time: the user is zn_hash_words() of the number, the
  * attribute zn_hash128() of its eight bytes in `domain`.
  */
-void zn_observations_hash(const zn_hash_key *key, const zn_columns *in, size_t n,
-                          zn_observation *out);
+ZN_API void zn_observations_hash(const zn_hash_key *key, const zn_columns *in, size_t n,
+                                 zn_observation *out);
 /*
  * Hashes n of them and takes them in as zn_ztable_observe_batch does: the fastest for thousands at
  * a time, since what is hashed stays in the nearest cache.
  */
-void zn_ztable_observe_columns(zn_ztable *t, const zn_hash_key *key, const zn_columns *in, size_t n,
-                               uint8_t *decisions);
+ZN_API void zn_ztable_observe_columns(zn_ztable *t, const zn_hash_key *key, const zn_columns *in,
+                                      size_t n, uint8_t *decisions);
 
 /* Distinct users of `attribute` in the window that ends at the table's clock; saturates at keep. */
-uint64_t zn_ztable_count(const zn_ztable *t, zn_id attribute);
+ZN_API uint64_t zn_ztable_count(const zn_ztable *t, zn_id attribute);
 /* The same in the window that ends at t_ns, of which the table's clock may know nothing: it moves
  * with observations only. Before the clock it can be less than there were. */
-uint64_t zn_ztable_count_at(const zn_ztable *t, zn_id attribute, int64_t t_ns);
+ZN_API uint64_t zn_ztable_count_at(const zn_ztable *t, zn_id attribute, int64_t t_ns);
 /*
  * How many users each attribute has in the window that ends at the clock, in no order; of
  * attributes without a user nothing. Writes at most cap of these numbers and returns how many;
  * there are at most as many as attributes alive. Walks over everything.
  */
-size_t zn_ztable_counts(const zn_ztable *t, uint32_t *out, size_t cap);
+ZN_API size_t zn_ztable_counts(const zn_ztable *t, uint32_t *out, size_t cap);
 /* The same as ZN_ZTABLE_BINS numbers: of attributes with 2^j to 2^(j+1) - 1 users, by j. */
-void zn_ztable_histogram(const zn_ztable *t, uint64_t *bins);
+ZN_API void zn_ztable_histogram(const zn_ztable *t, uint64_t *bins);
 /* Changes z for what comes; -ZN_ERR_CONFIG, and z as before, when out of range or above keep. */
-int zn_ztable_set_z(zn_ztable *t, uint32_t z, zn_error *err);
+ZN_API int zn_ztable_set_z(zn_ztable *t, uint32_t z, zn_error *err);
 /*
  * Forgets every exposure and the clock, and gives their memory back (reserved memory is cleared);
  * counters and z stay.
  */
-void zn_ztable_clear(zn_ztable *t);
+ZN_API void zn_ztable_clear(zn_ztable *t);
 
-zn_ztable_stats zn_ztable_get_stats(const zn_ztable *t);
+ZN_API zn_ztable_stats zn_ztable_get_stats(const zn_ztable *t);
 /* Bytes of memory the table has touched and not given back; reserved memory counts as touched. */
-size_t zn_ztable_memory(const zn_ztable *t);
+ZN_API size_t zn_ztable_memory(const zn_ztable *t);
 /* Bytes that zn_ztable_memory can ever reach, whatever the input. */
-size_t zn_ztable_memory_max(const zn_ztable *t);
+ZN_API size_t zn_ztable_memory_max(const zn_ztable *t);
 /* Checks every invariant; NULL, or what is broken. Slow: for tests. */
-const char *zn_ztable_check(const zn_ztable *t);
+ZN_API const char *zn_ztable_check(const zn_ztable *t);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
