@@ -13,7 +13,7 @@
 #include "util/hash.h"
 
 typedef struct zn_addr_set {
-    uint64_t *block;    /* room for every size: `size` slots start at block + size */
+    uint64_t *block;    /* space for every size: `size` slots start at block + size */
     uint64_t max_slots; /* the largest */
     uint64_t *slots;    /* 0: empty */
     uint64_t mask;      /* slots - 1 */
@@ -26,7 +26,7 @@ typedef struct zn_addr_set {
 int zn_addr_set_init(zn_addr_set *s, uint32_t cap, zn_error *err);
 void zn_addr_set_fini(zn_addr_set *s);
 void zn_addr_set_add_hash(zn_addr_set *s, uint64_t hash);
-/* Membership proper, false for an address that found no room, in steps, between which other work
+/* Membership proper, false for an address that found no space, in steps, between which other work
  * hides the wait for memory: an address's hash, which is never 0, and is every set's that has the
  * same key; fetching what is looked at; looking. */
 uint64_t zn_addr_set_hash(const zn_addr_set *s, const zn_addr *a);

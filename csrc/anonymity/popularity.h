@@ -16,12 +16,12 @@
 #include "util/clock.h"
 #include "zanon/ztable.h"
 
-/* What is known of a window. */
+/* A window and its counts. */
 typedef struct zn_popularity_window {
     int64_t start_ns, end_ns;      /* end: that of its time, also where it was cut */
     uint64_t users;                /* distinct ones with an exposure */
     uint64_t bins[ZN_ZTABLE_BINS]; /* attributes with 2^j to 2^(j+1) - 1 of them, by j */
-    bool whole;                    /* it was read to its end, with room for all */
+    bool whole;                    /* it was read to its end, with space for all */
 } zn_popularity_window;
 
 typedef struct zn_popularity {
@@ -43,7 +43,7 @@ typedef struct zn_popularity {
 int zn_popularity_init(zn_popularity *p, const zn_ztable_config *config, zn_error *err);
 void zn_popularity_fini(zn_popularity *p);
 
-/* What comes next has this time: true when the window ends before it, and is due now. */
+/* The next exposure has this time: true when the window ends before it, and is due now. */
 bool zn_popularity_reach(zn_popularity *p, int64_t t_ns);
 /* Counts an exposure in the window; not one of before it. */
 void zn_popularity_see(zn_popularity *p, const zn_observation *o);

@@ -631,7 +631,7 @@ uint64_t zn_ztable_count_at(const zn_ztable *t, zn_id attribute, int64_t t_ns)
     return ref != NULL ? live_users(t, *ref, t_ns) : 0;
 }
 
-/* Takes numbers in: into `out` while there is room, into `bins` if there are any. */
+/* Takes numbers in: into `out` while there is space, into `bins` if there are any. */
 typedef struct tally {
     uint32_t *out;
     size_t n, cap;

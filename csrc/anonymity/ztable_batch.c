@@ -3,11 +3,11 @@
 /*
  * Many observations at once. A table that is larger than the caches answers each look-up with a
  * chain of misses: bucket, record, place in the record; with a list also its entry. Here the
- * observations go through a pipeline, each stage of which asks for the memory that the next one
+ * observations go through a pipeline, each step of which asks for the memory that the next one
  * reads, and the last of which decides. What is asked for is a guess, perhaps out of date when it
  * is used: nothing depends on it.
  *
- * They go in groups, a whole group through a stage. Where pages are not in the TLB either, the
+ * They go in groups, a whole group through a step. Where pages are not in the TLB either, the
  * processor stands at a prefetch until it knows the address; several of them close together, with
  * little else between, wait for each other's pages at the same time.
  *
@@ -19,9 +19,9 @@
 
 #include <string.h>
 
-#define GROUP 8   /* observations that go through a stage together */
-#define HASHED 64 /* numbers hashed at a time, and twice as many kept: more than are under way */
-#define STAGES 4
+#define GROUP 8   /* observations that go through a step together */
+#define HASHED 64 /* numbers hashed at a time, and twice as many stored: more than are under way */
+#define STEPS 4
 
 /* ---- hashing ---- */
 
@@ -187,7 +187,7 @@ static uint32_t first_match(const zn_zbucket *b, uint8_t tag)
     return b->ref[__builtin_ctz(hits | 1u << (ZN_ZBUCKET_SLOTS - 1))];
 }
 
-/* Where an attribute is or was; for no reference, where the first of its kind is. */
+/* The place where an attribute is or was; for no reference, that of the first of its kind. */
 static const void *attribute_at(const zn_ztable *t, zn_zref ref)
 {
     const zn_slab *slab = &t->size[zn_zref_kind(ref)].slab;
@@ -195,7 +195,7 @@ static const void *attribute_at(const zn_ztable *t, zn_zref ref)
     return slab->base + (index - (index != 0)) * slab->object_bytes;
 }
 
-/* What a stage leaves for the next. Memory of buckets and attributes stays mapped whatever
+/* The result of a step, for the next. Memory of buckets and attributes stays mapped whatever
  * happens. */
 typedef struct guess {
     const zn_zbucket *bucket; /* the attribute's, then, when that has a list, the user's */
@@ -209,7 +209,7 @@ typedef struct group {
     guess guesses[GROUP];
 } group;
 
-/* Where groups come from: observations, or, with a key, columns to be hashed. */
+/* The source of groups: observations, or, with a key, columns to be hashed. */
 typedef struct source {
     const zn_observation *o;
     const zn_hash_key *key;
@@ -251,7 +251,7 @@ ZN_ZFETCHER void fetch_in_record(const zn_ztable *t, const guess *g)
     ZN_PREFETCH_WRITE(t_ns + zn_zring_wrap(oldest, s->users));
 }
 
-_Static_assert(HASHED % GROUP == 0 && HASHED >= STAGES * GROUP, "none is overwritten under way");
+_Static_assert(HASHED % GROUP == 0 && HASHED >= STEPS * GROUP, "none is overwritten under way");
 
 static void take(group *p, source *from, size_t at)
 {
@@ -297,21 +297,21 @@ static void fetch_users(const zn_ztable *t, const group *p)
 
 static void observe_all(zn_ztable *t, source *from, uint8_t *decisions)
 {
-    group ring[STAGES];
+    group ring[STEPS];
     size_t groups = (from->n + GROUP - 1) / GROUP;
-    for (size_t i = 0; i < groups + STAGES - 1; i++) {
-        size_t k = i; /* below, wraps around to a large number before its stage starts */
+    for (size_t i = 0; i < groups + STEPS - 1; i++) {
+        size_t k = i; /* below, wraps around to a large number before its step starts */
         if (k < groups) {
-            take(ring + k % STAGES, from, k * GROUP);
-            fetch_buckets(t, ring + k % STAGES);
+            take(ring + k % STEPS, from, k * GROUP);
+            fetch_buckets(t, ring + k % STEPS);
         }
         if (--k < groups)
-            fetch_attributes(t, ring + k % STAGES);
+            fetch_attributes(t, ring + k % STEPS);
         if (--k < groups)
-            fetch_users(t, ring + k % STAGES);
+            fetch_users(t, ring + k % STEPS);
         if (--k < groups)
-            for (size_t j = 0; j < ring[k % STAGES].n; j++)
-                decisions[k * GROUP + j] = (uint8_t)zn_ztable_observe(t, ring[k % STAGES].o + j);
+            for (size_t j = 0; j < ring[k % STEPS].n; j++)
+                decisions[k * GROUP + j] = (uint8_t)zn_ztable_observe(t, ring[k % STEPS].o + j);
     }
 }
 

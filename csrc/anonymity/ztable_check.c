@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "anonymity/ztable_internal.h"
 
-/* What was found by walking over everything. */
+/* Sums of a walk over everything. */
 typedef struct tally {
     uint64_t attributes, tuples, entries, dying_lists, dying_tuples;
 } tally;
@@ -11,7 +11,7 @@ static const char *check_entry(const zn_ztable *t, uint32_t list, uint32_t entry
 {
     const zn_zentry *e = zn_zentry_at(t, entry);
     const zn_zbucket *b = zn_zindex_home(&t->by_user, zn_zentry_hash(t, list, e->user));
-    uint32_t found = 0;
+    uint32_t seen = 0;
     if (e->list != list)
         return "entry of another list";
     if (e->t_ns > t->clock.now_ns)
@@ -22,11 +22,11 @@ static const char *check_entry(const zn_ztable *t, uint32_t list, uint32_t entry
     for (; b != NULL; b = zn_zindex_more(&t->by_user, b))
         for (int i = 0; i < ZN_ZBUCKET_SLOTS; i++)
             if (b->ref[i] == entry) {
-                found++;
+                seen++;
                 if (zn_zentry_find(t, list, (uint64_t)b->tag[i] << 56 | e->user) != entry)
                     return "one user twice in a list";
             }
-    return found == 1 ? NULL : "entry not in the index once";
+    return seen == 1 ? NULL : "entry not in the index once";
 }
 
 static const char *check_list(const zn_ztable *t, uint32_t list, tally *sum)

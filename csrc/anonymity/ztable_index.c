@@ -19,7 +19,7 @@
 #define BUCKETS_MIN (UINT32_C(1) << LEVEL_MIN)
 #define NEXT(level) (LEVEL_MIN + ((level) - LEVEL_MIN) / 8 * 8)
 #define ALL_SLOTS ((1u << ZN_ZBUCKET_SLOTS) - 1)
-/* Buckets are given back to the system in pieces of 2 MiB, the size of a huge page. */
+/* Buckets are given back to the system in blocks of 2 MiB, the size of a huge page. */
 #define BUCKETS_GIVEN_BACK (((size_t)2 << 20) / sizeof(zn_zbucket))
 
 /* Means of references a bucket, in halves. */
@@ -48,7 +48,7 @@ int zn_zindex_init(zn_zindex *x, uint32_t cap, zn_zindex_keys keys, const void *
     x->keys = keys;
     x->owner = owner;
     x->bucket_cap = buckets_for(cap);
-    /* An overflow bucket exists only behind ten full slots, so this many are always enough. */
+    /* An overflow bucket exists only after ten full slots, so this many are always enough. */
     if (zn_slab_init(&x->overflow, sizeof(zn_zbucket), cap / ZN_ZBUCKET_SLOTS + 1, err) != 0)
         return -ZN_ERR_CAPACITY;
     x->bucket = zn_block_alloc(x->bucket_cap * sizeof(zn_zbucket));
@@ -90,7 +90,7 @@ static uint32_t used(const zn_zbucket *b)
     return empty != 0 ? (uint32_t)__builtin_ctz(empty) : ZN_ZBUCKET_SLOTS;
 }
 
-/* What a slot holds. */
+/* The content of a slot. */
 typedef struct filling {
     uint32_t ref;
     uint8_t tag, next;

@@ -30,7 +30,7 @@ typedef struct zn_zbucket {
 
 _Static_assert(sizeof(zn_zbucket) == 64, "a bucket is a cache line");
 
-/* What an index has to know of its references, each with the owner as first argument. */
+/* Questions of an index about its references, each with the owner as first argument. */
 typedef struct zn_zindex_keys {
     uint64_t (*hash)(const void *owner, uint32_t ref); /* the one it was added under */
     void (*fetch)(const void *owner, uint32_t ref);    /* asks for the memory `hash` will read */
@@ -54,14 +54,14 @@ typedef struct zn_zindex {
 int zn_zindex_init(zn_zindex *x, uint32_t cap, zn_zindex_keys keys, const void *owner,
                    zn_error *err);
 void zn_zindex_fini(zn_zindex *x);
-/* Takes the memory of all buckets from the system now, to be kept; false when it has none. */
+/* Takes the memory of all buckets from the system now, to stay; false when it has none. */
 bool zn_zindex_populate(zn_zindex *x);
 /* Forgets every reference. */
 void zn_zindex_reset(zn_zindex *x);
 
 /* Adds a reference that is not in yet. */
 void zn_zindex_add(zn_zindex *x, uint64_t hash, uint8_t tag, uint32_t ref);
-/* Where a reference is held, to be replaced by another of the same hash; NULL: it is not in. */
+/* The slot of a reference, to be replaced by another of the same hash; NULL: it is not in. */
 uint32_t *zn_zindex_slot(const zn_zindex *x, uint64_t hash, uint32_t ref);
 /* Takes out a reference that is in. */
 void zn_zindex_remove(zn_zindex *x, uint64_t hash, uint32_t ref);
@@ -88,7 +88,7 @@ static inline zn_zbucket *zn_zindex_more(const zn_zindex *x, const zn_zbucket *b
     return b->more != 0 ? zn_slab_at(&x->overflow, b->more) : NULL;
 }
 
-/* Asks for the overflow bucket behind `b`, which is out of date at worst: that memory is there. */
+/* Asks for the overflow bucket after `b`, which is out of date at worst: that memory is there. */
 static inline __attribute__((always_inline)) void zn_zindex_fetch_more(const zn_zindex *x,
                                                                        const zn_zbucket *b)
 {

@@ -55,7 +55,7 @@ typedef uint32_t zn_zref;
 #define ZN_ZREF_INDEX_MAX ((UINT32_C(1) << ZN_ZREF_SHIFT) - 1)
 #define ZN_ZKIND_LIST 15 /* smaller kinds are records, by size */
 
-/* What every record starts with: 108 bits of identity, the index's tag being eight more; a ring. */
+/* The start of every record: 108 bits of identity, the index's tag being eight more; a ring. */
 typedef struct zn_zrecord {
     uint64_t id_lo;
     uint32_t id_mid;
@@ -228,7 +228,7 @@ static inline uint32_t zn_zring_wrap(uint32_t place, uint32_t size)
     return place - (size & -(uint32_t)(place >= size));
 }
 
-/* Where the index of attributes holds the reference to `id`; NULL when it does not. */
+/* The slot in the index of attributes that refers to `id`; NULL when there is none. */
 static inline zn_zref *zn_zref_find(const zn_ztable *t, zn_id id)
 {
     zn_zbucket *b = zn_zindex_home(&t->by_id, id.lo);
@@ -263,7 +263,7 @@ void zn_zrecord_drop_oldest(zn_ztable *t, zn_zref ref);
 void zn_zrecord_free(zn_ztable *t, zn_zref ref);
 /* The i-th newest observation of a record, 0 <= i < count; its attribute is left out. */
 zn_observation zn_zrecord_get(const zn_ztable *t, zn_zref ref, uint32_t i);
-/* How many of its users are newer than this one; their number when it is not among them. */
+/* The number of its users newer than this one; that of all when it is not among them. */
 uint32_t zn_zrecord_find(const zn_ztable *t, zn_zref ref, const zn_observation *o);
 
 /* ---- lists ---- */

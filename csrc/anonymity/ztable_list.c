@@ -84,7 +84,7 @@ static void unlink_entry(zn_ztable *t, zn_zlist *l, uint32_t entry)
     }
 }
 
-/* Adds a user's entry behind `newer` (0: in front); the slab always has room for one. */
+/* Adds a user's entry after `newer` (0: in front); the slab always has space for one. */
 static void add(zn_ztable *t, uint32_t list, uint32_t newer, const zn_observation *o)
 {
     zn_zlist *l = zn_zlist_at(t, list);
@@ -113,7 +113,7 @@ void zn_zlist_push(zn_ztable *t, uint32_t list, const zn_observation *o)
     add(t, list, 0, o);
 }
 
-/* Moves an entry behind `newer` (0: to the front) and sets its time. */
+/* Moves an entry after `newer` (0: to the front) and sets its time. */
 static void move(zn_ztable *t, uint32_t entry, uint32_t newer, int64_t t_ns)
 {
     zn_zentry *e = zn_zentry_at(t, entry);
@@ -131,7 +131,7 @@ static void move(zn_ztable *t, uint32_t entry, uint32_t newer, int64_t t_ns)
     link_entry(t, l, entry, newer);
 }
 
-/* The next one to go is asked for ahead: the entry two evictions before, its bucket one before. */
+/* Asks memory for the next one to go: the entry two evictions before, its bucket one before. */
 ZN_ZFETCHER void fetch_oldest(const zn_ztable *t, const zn_zlist *l)
 {
     const zn_zentry *e = zn_zentry_at(t, l->oldest);
@@ -169,28 +169,28 @@ void zn_zlist_trim(zn_ztable *t, uint32_t list, int64_t start, uint32_t n)
 static uint64_t place(zn_ztable *t, uint32_t list, const zn_observation *o)
 {
     const zn_zlist *l = zn_zlist_at(t, list);
-    uint32_t newer = 0, behind = 0, mine;
+    uint32_t newer = 0, after = 0, mine;
     uint64_t users;
     for (uint32_t e = l->newest_ns > o->t_ns ? l->newest : 0;
          e != 0 && zn_zentry_at(t, e)->t_ns > o->t_ns; e = zn_zentry_at(t, e)->older) {
         if (++newer > ZN_ZTABLE_LATE_STEPS)
             return ZN_ZDEEP;
-        behind = e;
+        after = e;
     }
     users = l->count - newer;
     mine = zn_zentry_find(t, list, o->user);
     if (mine != 0 && zn_zentry_at(t, mine)->t_ns > o->t_ns)
         return users + 1; /* seen later already */
     if (mine != 0) {
-        move(t, mine, behind, o->t_ns);
+        move(t, mine, after, o->t_ns);
         return users;
     }
     if (t->config.keep != 0 && l->count >= t->config.keep) {
-        if (behind == l->oldest)
-            return users + 1; /* behind the `keep` most recent */
+        if (after == l->oldest)
+            return users + 1; /* older than the `keep` most recent */
         zn_zlist_drop_oldest(t, list);
     }
-    add(t, list, behind, o);
+    add(t, list, after, o);
     t->stats.tuples++;
     return users + 1;
 }

@@ -18,7 +18,7 @@ static const uint16_t sizes[ZN_ZRECORD_SIZES_MAX] = {
     1, 2, 3, 5, 8, 11, 16, 24, 36, 54, 80, 120, 180, 280, ZN_ZRECORD_USERS_MAX};
 
 #define SCAN 16      /* users compared in one go */
-#define SHIFT_MIN 12 /* as many users are moved faster in one piece than one by one */
+#define SHIFT_MIN 12 /* as many users are moved faster in one go than one by one */
 
 /* A record opened for use. */
 typedef struct ring {
@@ -38,7 +38,7 @@ static ring open_ring(const zn_ztable *t, zn_zref ref)
     return g;
 }
 
-/* Where the i-th newest user is. */
+/* The place of the i-th newest user. */
 static inline uint32_t place_of(const ring *g, uint32_t i)
 {
     return zn_zring_wrap(g->r->head + i, g->size);
@@ -74,7 +74,7 @@ static inline uint32_t match_tags(const uint8_t *tag, uint8_t wanted)
 
 /*
  * How many users are newer than this one; the ring's count when it is not there. The last tags
- * looked at may lie beyond the ring, but never beyond the record: what is found there is not used.
+ * looked at may lie outside the ring, but never outside the record: matches there are not used.
  */
 static inline uint32_t find_user(const ring *g, const zn_observation *o)
 {
@@ -135,7 +135,7 @@ void zn_zrecord_free(zn_ztable *t, zn_zref ref)
     zn_slab_give(&t->size[zn_zref_kind(ref)].slab, zn_zref_index(ref));
 }
 
-/* Moves a record to a size that holds it; false when there is no room. */
+/* Moves a record to a size that holds it; false when there is no space. */
 static bool move_to(zn_ztable *t, zn_zref *ref, uint32_t size)
 {
     ring from = open_ring(t, *ref), to;
@@ -165,7 +165,7 @@ static void trim(zn_ztable *t, const ring *g, int64_t start)
         drop_oldest(t, g);
 }
 
-/* Puts a user that is not in behind `newer` others; there is room. */
+/* Puts a user that is not in after `newer` others; there is space. */
 static void insert(const ring *g, uint32_t newer, const zn_observation *o)
 {
     g->r->head = zn_zring_wrap(g->r->head + g->size - 1, g->size) & 0x3ff;
@@ -184,7 +184,7 @@ static void shift(const ring *g, uint32_t from, uint32_t to)
     memmove(g->t_ns + from + 1, g->t_ns + from, n * sizeof *g->t_ns);
 }
 
-/* Moves the i-th newest user up, behind `newer` others. */
+/* Moves the i-th newest user up, after `newer` others. */
 static void renew(const ring *g, uint32_t i, uint32_t newer, const zn_observation *o)
 {
     uint32_t from = place_of(g, newer), to = place_of(g, i);
@@ -241,7 +241,7 @@ uint64_t zn_zrecord_place(zn_ztable *t, zn_zref *ref, const zn_observation *o)
     }
     if (g.r->count == g.size) {
         if (newer == t->full_size && !t->with_lists)
-            return users + 1; /* behind the `keep` most recent */
+            return users + 1; /* older than the `keep` most recent */
         if (!grow(t, ref))
             return ZN_ZFULL;
         g = open_ring(t, *ref);

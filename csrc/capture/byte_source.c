@@ -58,7 +58,7 @@ void zn_byte_source_put_back(zn_byte_source *s, zn_span bytes)
     s->end_offset = bytes.n;
 }
 
-/* What path names is open as fd. */
+/* Takes over fd, the open file. */
 static int open_file(zn_byte_source *s, int fd, const struct stat *st, zn_error *err)
 {
     bool is_file = S_ISREG(st->st_mode) && st->st_size > 0; /* a size of 0: as in /proc */
@@ -119,7 +119,7 @@ static int unreadable(const zn_byte_source *s, zn_error *err)
     return zn_fail(err, ZN_ERR_IO, errno, "%s cannot be read: %s", s->name, strerror(errno));
 }
 
-/* What errno of capture/mapped_file means. */
+/* Explains errno of capture/mapped_file. */
 static int not_believed(const zn_byte_source *s, zn_error *err)
 {
     if (errno == ESTALE)

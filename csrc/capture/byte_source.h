@@ -4,7 +4,7 @@
  * Where a capture's bytes come from: memory, a mapped file, or a stream through a buffer. The
  * pending bytes at hand are a cursor that the reader moves; a refill brings more.
  *
- * Bytes behind the cursor stay where they are until the next zn_byte_source_refill, so frames may
+ * Bytes after the cursor stay where they are until the next zn_byte_source_refill, so frames may
  * borrow them until then; those of memory and of a mapped file until the source is closed.
  */
 #ifndef ZN_CAPTURE_BYTE_SOURCE_H
@@ -13,9 +13,9 @@
 #include "capture/mapped_file.h"
 #include "util/cursor.h"
 
-/* How far ahead of the first pending byte memory is asked for what a reader comes to. */
+/* Bytes from the first pending one on for which memory is asked before a reader comes there. */
 #define ZN_BYTE_SOURCE_FETCHED 4096
-/* And how much of what stays is taken at a time. */
+/* Bytes taken at a time of what stays. */
 #define ZN_BYTE_SOURCE_TAKEN ((size_t)128 << 10)
 /* Most pending bytes a reader may ask for before it consumes some. */
 #define ZN_BYTE_SOURCE_MAX ((uint32_t)16 << 20)
@@ -62,14 +62,14 @@ static inline bool zn_byte_source_may_grow(const zn_byte_source *s)
     return (s->buffer != NULL || s->map.bytes != NULL) && !s->at_end;
 }
 
-/* What is at hand stays where it is until the source is closed. */
+/* The bytes at hand stay where they are until the source is closed. */
 static inline bool zn_byte_source_is_mapped(const zn_byte_source *s)
 {
     return s->buffer == NULL;
 }
 
-/* Where a reader that takes many records at once should pause: what it took so far, if that stays
- * where it is, is still in the second-level cache when it is used. */
+/* The place where a reader of many records at once should pause: what it took so far, if that
+ * stays where it is, is still in the second-level cache when it is used. */
 static inline const uint8_t *zn_byte_source_pause(const zn_byte_source *s)
 {
     zn_cursor at = s->pending;

@@ -24,7 +24,7 @@ struct zn_capture {
 
 static const zn_format *const formats[] = {&zn_format_pcap, &zn_format_pcapng, &zn_format_snoop};
 
-/* What is told apart only to say what it is, by its first four bytes. */
+/* Files that are no captures but often taken for one, by their first four bytes. */
 static const struct known_magic {
     uint32_t magic, mask;
     const char *what;
@@ -39,7 +39,7 @@ static const struct known_magic {
     {0x52545353, 0xffffffff, "a Network Monitor capture; convert it with editcap -F pcap"},
 };
 
-/* Where a tar archive's first entry has its name and numbers, before the word that tells it. */
+/* Bytes of name and numbers in a tar archive's first entry, before the word that marks it. */
 #define TAR_WORD_AT 257
 #define TAR_WORD "ustar"
 

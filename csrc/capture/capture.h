@@ -53,7 +53,7 @@ int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err);
 bool zn_capture_is_mapped(const zn_capture *c);
 /* 0; or -ZN_ERR_IO when a file was cut while it was read, and the frames so far, which lie in it,
  * cannot be believed. zn_capture_next asks too, from time to time and at the end, whichever it is;
- * who looks at frames behind its last call asks once more. */
+ * a program that looks at frames after its last call asks once more. */
 int zn_capture_check(const zn_capture *c, zn_error *err);
 
 /*

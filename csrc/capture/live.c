@@ -27,7 +27,7 @@ struct zn_live {
     zn_live_counts counts;
     uint32_t seen_received, seen_dropped; /* libpcap's counters when they were last asked for */
     int fanout_group;
-    int64_t stopped_ns; /* monotonic clock when it was last told to take no frame; 0: never */
+    int64_t stopped_ns; /* monotonic clock when it last was to take no frame; 0: never */
 #ifdef __linux__
     struct sock_filter *program; /* the filter as the system has it, see prepare_filter */
     unsigned short program_length;
@@ -177,8 +177,8 @@ static int join(zn_live *l, const zn_live_config *config, zn_error *err)
 {
 #ifdef __linux__
     const uint32_t kind = PACKET_FANOUT_HASH; /* fragments stay: we put together, and count */
-    uint32_t value = config->beside != NULL ? kind << 16 | (uint32_t)config->beside->fanout_group
-                                            : (kind | PACKET_FANOUT_FLAG_UNIQUEID) << 16;
+    uint32_t value = config->sibling != NULL ? kind << 16 | (uint32_t)config->sibling->fanout_group
+                                             : (kind | PACKET_FANOUT_FLAG_UNIQUEID) << 16;
     socklen_t length = sizeof value;
     zn_live_stop(l);
     if (setsockopt(pcap_fileno(l->handle), SOL_PACKET, PACKET_FANOUT, &value, sizeof value) != 0 ||
@@ -218,7 +218,7 @@ int zn_live_begin(zn_live *l, const zn_live_config *config, zn_error *err)
     return n < 0 ? n : apply_filter(l, filter_of(config), err);
 }
 
-/* What came before the filter is neither delivered nor counted, where the system can be stopped. */
+/* Neither delivers nor counts frames from before the filter, where the system can be stopped. */
 static int begin_filtered(zn_live *l, const zn_live_config *config, zn_error *err)
 {
     const char *filter = filter_of(config);

@@ -27,13 +27,13 @@
 typedef struct zn_live zn_live;
 
 typedef struct zn_live_config {
-    const char *interface;  /* "any": all of them */
-    const char *filter;     /* pcap-filter(7); empty: every frame */
-    uint32_t snaplen;       /* bytes kept of a frame, 1 .. ZN_FRAME_MAX */
-    uint32_t ring_bytes;    /* memory of the ring, at most INT32_MAX */
-    bool promiscuous;       /* also frames for other hosts */
-    bool fanout;            /* shares the interface's frames with other handles */
-    struct zn_live *beside; /* one of those that is open already, or NULL */
+    const char *interface;   /* "any": all of them */
+    const char *filter;      /* pcap-filter(7); empty: every frame */
+    uint32_t snaplen;        /* bytes stored of a frame, 1 .. ZN_FRAME_MAX */
+    uint32_t ring_bytes;     /* memory of the ring, at most INT32_MAX */
+    bool promiscuous;        /* also frames for other hosts */
+    bool fanout;             /* shares the interface's frames with other handles */
+    struct zn_live *sibling; /* one of those that is open already, or NULL */
 } zn_live_config;
 
 typedef struct zn_live_counts {

@@ -107,7 +107,7 @@ int zn_live_group_add(zn_live_group *g, const zn_live_config *config, unsigned r
     for (unsigned i = 0; i < rings && rc == 0; i++) {
         member *m = &g->members[g->count];
         m->interface = g->interfaces;
-        each.beside = i == 0 ? NULL : g->members[first].live;
+        each.sibling = i == 0 ? NULL : g->members[first].live;
         rc = zn_live_open(&m->live, &each, err);
         g->count += rc == 0;
     }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the page cache holds the file in pieces of 2 MiB, and file and address have the same
+ * Where the page cache holds the file in blocks of 2 MiB, and file and address have the same
  * boundaries, a part costs one entry of the page table.
  */
 #include "capture/mapped_file.h"
@@ -15,8 +15,8 @@
 
 #define PART_BYTES ((uint64_t)2 << 20)    /* a huge page */
 #define AROUND_BYTES ((uint64_t)64 << 10) /* what the kernel maps around a page that is touched */
-#define KEPT_BYTES (4 * PART_BYTES) /* behind what was populated last: what is still being used */
-/* What is given back at a time: each time the kernel interrupts every processor that a thread of
+#define STORED_BYTES (4 * PART_BYTES) /* before what was populated last: they are still in use */
+/* Bytes given back at a time: each time the kernel interrupts every processor that a thread of
  * the process runs on. */
 #define RELEASED_BYTES (8 * PART_BYTES)
 
@@ -34,7 +34,7 @@ static int64_t size_of(const zn_file_map *m)
     return (uint64_t)st.st_size < m->total ? st.st_size : (int64_t)m->total;
 }
 
-/* Whether what was read can be believed, when the file is of this size; if not, errno. */
+/* True when what was read can be believed, when the file is of this size; if not, errno. */
 static bool is_believed(const zn_file_map *m, int64_t size)
 {
     bool shorter = size >= 0 && (uint64_t)size < m->populated;
@@ -70,7 +70,7 @@ static bool reserve(zn_file_map *m, uint64_t total)
 }
 
 /* One byte of each: the kernel maps what it has around it. Asking for all (MADV_POPULATE_READ)
- * takes longer, page by page, where the cache holds the file in small pieces. */
+ * takes longer, page by page, where the cache holds the file in small blocks. */
 static void touch(const uint8_t *bytes, uint64_t n)
 {
     for (uint64_t at = 0; at < n; at += AROUND_BYTES)
@@ -114,10 +114,10 @@ int zn_file_map_check(const zn_file_map *m)
     return is_believed(m, size_of(m)) ? 0 : -1;
 }
 
-/* The pages of parts that are far enough behind are given back. */
+/* The pages of parts that are far enough back are given back. */
 static void release(zn_file_map *m)
 {
-    uint64_t end = m->populated < KEPT_BYTES ? 0 : m->populated - KEPT_BYTES;
+    uint64_t end = m->populated < STORED_BYTES ? 0 : m->populated - STORED_BYTES;
     if (end < m->released + RELEASED_BYTES)
         return;
     (void)madvise((void *)(uintptr_t)(m->bytes + m->released), (size_t)(end - m->released),

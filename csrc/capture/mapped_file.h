@@ -3,7 +3,7 @@
 /*
  * A regular file in memory: all of it has addresses, and the part that is read at a time has pages
  * of the page cache, without a copy. Pages are asked for ahead of reading, some 2 MiB at once, and
- * given back behind it; a part that was given back can still be read, at the price of a fault a
+ * given back after it; a part that was given back can still be read, at the price of a fault a
  * page.
  *
  * A file that becomes shorter than what was read of it makes what was read worthless: its end may

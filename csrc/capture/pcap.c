@@ -3,9 +3,9 @@
 /*
  * pcap: a header of 24 bytes, then records of 16 bytes and the captured ones.
  *
- * Of its variants Ixia's are told by their magic number and have four bytes more in the header. In
+ * Of its variants Ixia's are known by their magic number and have four bytes more in the header. In
  * those of Kuznetzov's patches (Linux, 1999) and of Nokia's routers a record's header is longer,
- * and the magic number does not tell by how much, or is the usual one. There the first records
+ * and the magic number does not say by how much, or is the usual one. There the first records
  * decide: the lengths, times and the further fields must make sense. What a plain pcap can be read
  * as is one.
  */
@@ -25,7 +25,7 @@
 static const struct variant {
     uint32_t magic;
     uint16_t fraction_ns;
-    uint16_t more_header; /* bytes behind the usual header */
+    uint16_t more_header; /* bytes after the usual header */
     /* Of the variants with this magic number; the first where none fits. */
     uint8_t record_bytes[ZN_RECORD_CHOICES];
 } variants[] = {
@@ -55,7 +55,7 @@ static bool is_pcap(zn_span start)
     return find_variant(start, &big) != NULL;
 }
 
-/* Whether the fields that a variant has more can be what they should be. */
+/* True when the further fields of a variant can be what they should be. */
 static bool fields_fit(const zn_reader *r, zn_cursor *at, uint32_t record_bytes)
 {
     uint32_t interface, protocol, kind;
@@ -75,10 +75,10 @@ static bool fields_fit(const zn_reader *r, zn_cursor *at, uint32_t record_bytes)
 
 typedef enum fit { FIT_NO, FIT_OPEN, FIT_YES } fit;
 
-/* Whether the first records can have headers of this length. More records may tell: FIT_OPEN. */
+/* Asks the first records whether headers can have this length; FIT_OPEN: more records decide. */
 static fit records_fit(const zn_reader *r, uint32_t record_bytes)
 {
-    zn_cursor at = r->source.pending, behind = at;
+    zn_cursor at = r->source.pending, end = at;
     unsigned whole = 0;
     while (whole < RECORDS_TRIED && zn_cursor_left(&at) >= record_bytes) {
         uint32_t fraction, captured, wire;
@@ -93,14 +93,14 @@ static fit records_fit(const zn_reader *r, uint32_t record_bytes)
         if (zn_cursor_left(&at) < captured)
             break;
         zn_cursor_skip(&at, captured);
-        behind = at;
+        end = at;
         whole++;
     }
     if (whole == RECORDS_TRIED)
         return FIT_YES;
     if (zn_byte_source_may_grow(&r->source))
         return FIT_OPEN;
-    return zn_cursor_left(&behind) == 0 ? FIT_YES : FIT_NO;
+    return zn_cursor_left(&end) == 0 ? FIT_YES : FIT_NO;
 }
 
 /*
@@ -190,7 +190,7 @@ static zn_step pcap_step(zn_reader *r, zn_frame *frame)
     return ZN_STEP_FRAME;
 }
 
-/* A record as nearly all files have it, at the start of *rest, which begins behind it then; or
+/* A record as nearly all files have it, at the start of *rest, which begins after it then; or
  * false. */
 static inline bool read_record(zn_span *rest, uint32_t fraction_ns, zn_frame *frame)
 {

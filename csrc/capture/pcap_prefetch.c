@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What can be the start of a record is told as cheaply as possible: by one byte of its time, then
+ * The start of a record is recognised as cheaply as possible: by one byte of its time, then
  * by the rest of its header. The walks go by the lengths that headers say, a step of each in turn,
  * so that none is waited for. What they read may be anything: they stay in `records`, and there is
  * a most of steps. The kind of records is a constant wherever it is asked.
@@ -14,7 +14,7 @@
 #define LATER_S 3600u               /* than the first record another may be */
 #define LATER_HALVES 1u             /* the same, of the upper half of a pcapng's time */
 #define OPTIONS_MOST 512u           /* of a block, in bytes */
-#define SEARCHED ((size_t)16 << 10) /* bytes behind a place in which a record must begin */
+#define SEARCHED ((size_t)16 << 10) /* bytes after a place in which a record must begin */
 #define TRIES 96 /* of what looks like that byte of a time; noise has one in 256 */
 /* Mean length of the shortest records walked over: a payload could be nothing but headers. */
 #define SHORTEST 128u
@@ -51,7 +51,7 @@ static inline void fetch_headers(zn_span records, zn_prefetch_kind kind, size_t 
     ZN_PREFETCH(head.p + head.n - 1);
 }
 
-/* How much of `records` can hold the start of one with all its head. */
+/* Bytes of `records` in which one can start with all its head. */
 static inline size_t starts_fit(zn_span records, zn_prefetch_kind kind)
 {
     return records.n < head_bytes(kind) ? 0 : records.n - head_bytes(kind);
@@ -99,7 +99,7 @@ static inline bool may_begin(zn_span records, zn_prefetch_kind kind, size_t at, 
                                     : may_begin_block(header, time, captured);
 }
 
-/* Where a record seems to begin in [from, to), with the sign of that time; or `to`. */
+/* The first place in [from, to) where a record of that time seems to begin; or `to`. */
 static inline size_t find(zn_span records, zn_prefetch_kind kind, size_t from, size_t to,
                           uint32_t time)
 {
@@ -139,7 +139,7 @@ unsigned zn_pcap_places(zn_span records, zn_prefetch_kind kind, size_t place[ZN_
                                     : find_places(records, ZN_PREFETCH_PCAPNG, place);
 }
 
-/* How long the record at `at` says that it is; 0: none can be there. */
+/* The length that the record at `at` states; 0: none can be there. */
 static inline uint32_t length_at(zn_span records, zn_prefetch_kind kind, size_t at)
 {
     zn_span header = zn_span_part(records, at, at + header_bytes(kind));
@@ -171,18 +171,18 @@ static inline size_t walk(zn_span records, zn_prefetch_kind kind)
 {
     size_t at[ZN_PCAP_PLACES], to[ZN_PCAP_PLACES];
     unsigned places = find_places(records, kind, at), walking = places;
-    size_t found = 0, most = records.n / SHORTEST + ZN_PCAP_PLACES;
+    size_t seen = 0, most = records.n / SHORTEST + ZN_PCAP_PLACES;
     for (unsigned i = 0; i < places; i++) {
         fetch_headers(records, kind, at[i]);
         to[i] = i + 1 < places ? at[i + 1] : starts_fit(records, kind);
     }
-    while (walking != 0 && found < most) {
-        found += walking;
+    while (walking != 0 && seen < most) {
+        seen += walking;
         walking = 0;
         for (unsigned i = 0; i < places; i++)
             walking += step(records, kind, &at[i], to[i]);
     }
-    return found;
+    return seen;
 }
 
 size_t zn_pcap_prefetch(zn_span records, zn_prefetch_kind kind)

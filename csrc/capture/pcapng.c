@@ -83,8 +83,8 @@ static void pcapng_close(zn_reader *r)
     r->interfaces = NULL;
 }
 
-/* How ticks of 10^-n or 2^-n seconds become nanoseconds. 64 bits of ticks shorter than 10^-28 s
- * are less than one. */
+/* Sets how ticks of 10^-n or 2^-n seconds become nanoseconds. 64 bits of ticks shorter than
+ * 10^-28 s are less than one. */
 static void set_resolution(zn_interface *i, uint8_t resolution)
 {
     unsigned n = resolution & (TSRESOL_BINARY - 1u);
@@ -256,7 +256,7 @@ static zn_step length_mismatch(zn_reader *r, uint32_t before, uint32_t after)
     return zn_reader_end(r, "its length is %u at its start and %u at its end", before, after);
 }
 
-/* Goes on behind the part of a block that was skipped, to its end if it is at hand. */
+/* Goes on after the part of a block that was skipped, to its end if it is at hand. */
 static zn_step skip_block(zn_reader *r)
 {
     zn_cursor at = r->source.pending;
@@ -325,8 +325,8 @@ static zn_step pcapng_step(zn_reader *r, zn_frame *frame)
     return step;
 }
 
-/* An enhanced packet block as nearly all are, at the start of *rest, which begins behind it then;
- * or false: pcapng_step tells what it is. */
+/* An enhanced packet block as nearly all are, at the start of *rest, which begins after it then;
+ * or false: pcapng_step says what it is. */
 static inline bool read_block(const zn_reader *r, zn_span *rest, zn_frame *frame)
 {
     zn_span block;

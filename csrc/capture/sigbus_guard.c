@@ -37,7 +37,7 @@ static bool put_zeros_at(uintptr_t address)
     for (size_t i = 0; i < ZN_MAP_GUARDS; i++) {
         struct guard *g = &guards[i];
         uintptr_t start = atomic_load(&g->start), end = atomic_load(&g->end);
-        /* The same start before and behind the end: they are of one range. */
+        /* The same start before and after the end: they are of one range. */
         if (address >= start && address < end && atomic_load(&g->start) == start)
             return put_zeros(g, address, end);
     }

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Mapped files that become shorter while they are read. The kernel ends a process that touches a
- * page which is no longer there (SIGBUS). In a guarded range such a page, and all behind it, read
+ * page which is no longer there (SIGBUS). In a guarded range such a page, and all after it, read
  * as zeros instead, and the guard remembers it: whoever reads asks before what was read is
  * believed.
  *

@@ -5,7 +5,7 @@
  * its encryption flips bit i. Blocks 0..15 of all addresses are the inner nodes of one binary tree
  * of 2^16 - 1 nodes, encrypted once for each key; `first` holds what they flip, by the value of an
  * address's first 16 bits. The other blocks are laid out for many addresses side by side and
- * encrypted in place by one call, which also leaves no address behind in the working buffer.
+ * encrypted in place by one call, which also leaves no address in the working buffer.
  *
  * Words are in memory order (network order bytes): nothing here depends on the machine's.
  */
@@ -66,7 +66,7 @@ static bool encrypt(zn_cryptopan *p, size_t blocks)
 }
 
 /* An address in memory order, in words from the start: bytes that were just written cannot be read
- * as words before they have reached the cache. Of an IPv4 address the bytes behind it are zero. */
+ * as words before they have reached the cache. Of an IPv4 address the bytes after it are zero. */
 static inline block block_of_v4(uint32_t v)
 {
     return (block){{htobe64((uint64_t)v << 32), 0}};
@@ -86,7 +86,7 @@ static inline void lay_out(zn_cryptopan *p, size_t at, block a, unsigned bits)
         p->work[at].both = (a.both & p->keep[i].both) | p->pad[i].both;
 }
 
-/* `before`, and behind it n more bytes of flips. */
+/* `before`, and after it n more bytes of flips. */
 static inline uint64_t more_flips(const zn_cryptopan *p, size_t at, unsigned n, uint64_t before)
 {
     for (; n != 0; n--, at += 8)
@@ -260,7 +260,7 @@ static inline uint32_t v4_of(const zn_addr *a)
     return be32toh(four);
 }
 
-/* Lays out addresses from in[0] on while work[] has room; returns how many, and their blocks. */
+/* Lays out addresses from in[0] on while work[] has space; returns how many, and their blocks. */
 static size_t lay_out_mixed(zn_cryptopan *p, const zn_addr *in, size_t n, size_t *blocks)
 {
     size_t count = 0, at = 0;

@@ -114,7 +114,7 @@ static int draw_secret(zn_keys *k, zn_error *err)
     return 0;
 }
 
-/* Whether systemd's LoadCredential= laid it there, readable for the unit's user by an ACL, whose
+/* True when systemd's LoadCredential= laid it there, readable for the unit's user by an ACL, whose
  * mask stands in the place of the group's bits: root's, in root's folder of credentials, both
  * closed to others. No group may read it, but root's where there is no ACL after all. */
 static bool is_credential(const char *path, const struct stat *st)
@@ -135,7 +135,7 @@ static bool is_credential(const char *path, const struct stat *st)
 static int open_key_file(const char *path, zn_error *err)
 {
     struct stat st;
-    /* O_NONBLOCK: a FIFO must be refused, not waited for. */
+    /* O_NONBLOCK: a FIFO must be rejected, not waited for. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), rc;
     if (fd < 0)
         return zn_fail(err, ZN_ERR_IO, errno, "key file %.120s cannot be opened: %s", path,

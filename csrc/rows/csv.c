@@ -4,7 +4,7 @@
 
 #include "util/text.h"
 
-/* What is left of a row. */
+/* The rest of a row. */
 typedef struct fields {
     uint8_t *p, *end;
     uint8_t delimiter;

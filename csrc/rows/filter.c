@@ -45,7 +45,7 @@ struct zn_row_filter {
 
 /* ---- opening ---- */
 
-/* A copy of `text` at *at, which moves behind it. */
+/* A copy of `text` at *at, which moves after it. */
 static zn_span copy_span(uint8_t **at, zn_span text)
 {
     zn_span copy = {*at, text.n};
@@ -177,7 +177,7 @@ static bool is_whole_number(zn_span number)
     return true;
 }
 
-/* Whether the row is an observation, whose time is set; a fault if it is none. */
+/* Sets the time of a row that is an observation; returns the fault of one that is none. */
 static zn_row_fault normalise(zn_row_filter *s, zn_row *row)
 {
     const zn_value *user = &row->value[ZN_ROW_USER];
@@ -194,7 +194,7 @@ static zn_row_fault normalise(zn_row_filter *s, zn_row *row)
     return ZN_FAULT_GOOD;
 }
 
-/* Whether the first time of all is a plain number where ISO 8601 was to be: nobody said what it
+/* True when the first time of all is a plain number where ISO 8601 was to be: nobody said what it
  * counts, and a guess could be wrong by a factor of a thousand. */
 static bool unit_missing(const zn_row_filter *s, const zn_row *row)
 {
@@ -385,7 +385,7 @@ static int begin(zn_row_filter *s, uint8_t first, zn_error *err)
     return rc;
 }
 
-/* Takes all rows that are there; `final`: also what is behind the last line feed. */
+/* Takes all rows that are there; `final`: also the bytes after the last line feed. */
 static int consume(zn_row_filter *s, bool final, zn_error *err)
 {
     uint8_t first;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows of observations through the z-table, behind one handle: bytes of CSV or JSON Lines in, rows
+ * Rows of observations through the z-table by one handle: bytes of CSV or JSON Lines in, rows
  * that may be published out.
  *
  * Bytes are taken in portions of any size; every row that a portion completes is decided before the
@@ -61,7 +61,7 @@ int zn_row_filter_end(zn_row_filter *s, zn_error *err);
 /* No other source follows: closes the window that is being counted. 0, or -ZN_ERR_CAPACITY. */
 int zn_row_filter_finish(zn_row_filter *s, zn_error *err);
 
-/* What may be published, to be read and emptied (n = 0) by the caller. */
+/* The text that may be published, to be read and emptied (n = 0) by the caller. */
 zn_text *zn_row_filter_output(zn_row_filter *s);
 
 /* With config.gate.popularity, the windows that have ended: `stored`, to be read and emptied

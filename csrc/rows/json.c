@@ -48,7 +48,7 @@ static uint32_t hex_digit(uint8_t byte)
     return byte >= 'a' && byte <= 'f' ? byte - (uint32_t)'a' + 10 : 16;
 }
 
-/* What follows a backslash: a letter, or u and four digits. */
+/* Takes an escape after its backslash: a letter, or u and four digits. */
 static bool skip_escape(reader *r)
 {
     uint8_t kind = peek(r);
@@ -90,7 +90,7 @@ static uint32_t four_digits(const uint8_t *p)
 }
 
 /* The character of an escape, whose form is known to be right, from the byte after its backslash;
- * moves *from behind it. False for half a surrogate pair. */
+ * moves *from after it. False for half a surrogate pair. */
 static bool resolve(const uint8_t **from, const uint8_t *end, uint32_t *code)
 {
     static const char letters[] = "bfnrt", meant[] = "\b\f\n\r\t";

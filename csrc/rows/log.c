@@ -103,7 +103,7 @@ static void put_value(zn_text *out, const zn_row_style *style, const zn_value *v
     }
 }
 
-/* What stands before column `i`: CSV's delimiter; JSON's comma, name and colon. */
+/* Writes what stands before column `i`: CSV's delimiter; JSON's comma, name and colon. */
 static void put_before(zn_text *out, const zn_row_style *style, size_t i)
 {
     if (i != 0)

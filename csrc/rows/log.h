@@ -11,7 +11,7 @@
 #include "release/row.h"
 #include "util/timestamp.h"
 
-/* How rows are written. */
+/* The form in which rows are written. */
 typedef struct zn_row_style {
     zn_row_format format; /* not ZN_ROWS_AUTO */
     uint8_t delimiter;    /* CSV's, an ASCII character */

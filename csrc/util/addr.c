@@ -98,7 +98,7 @@ static size_t v4_text(const uint8_t *four, char *out)
     return (size_t)(at - out);
 }
 
-/* Where the longest row of groups of zeros begins, the first of equal ones; 8 and *n == 0 for none
+/* The start of the longest row of groups of zeros, the first of equal ones; 8 and *n == 0 for none
  * of two or more (RFC 5952 4.2). */
 static unsigned longest_zeros(const uint16_t group[8], unsigned *n)
 {
@@ -156,7 +156,7 @@ static size_t v6_text(const zn_addr *a, char *out)
     return n;
 }
 
-/* The first 96 bits are zero: the rest is told as if it were an IPv4 address, where it is not
+/* The first 96 bits are zero: the rest is judged as if it were an IPv4 address, where it is not
  * small. */
 static bool is_v4_compatible(const zn_addr *a)
 {
@@ -228,7 +228,7 @@ int zn_net_parse(zn_net *out, const char *text, zn_error *err)
                        v4 ? 32 : 128);
     cut = zn_addr_cut(&addr, v4 ? (unsigned)bits : 32, v4 ? 128 : (unsigned)bits);
     if (!zn_addr_equal(&addr, &cut))
-        return zn_fail(err, ZN_ERR_CONFIG, 0, "a network has bits set behind its prefix of %d",
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "a network has bits set after its prefix of %d",
                        bits);
     out->prefix = addr;
     out->bits = (uint32_t)bits + (v4 ? 96 : 0);

@@ -51,7 +51,7 @@ bool zn_addr_is_special(const zn_addr *a);
 
 /* The IPv4 address that an IPv6 one carries, by NAT64 (RFC 6052's 64:ff9b::/96, RFC 8215's
  * 64:ff9b:1::/48 with it at the end), 6to4 (RFC 3056), Teredo (RFC 4380: its client's), ISATAP (RFC
- * 5214), or behind zeros (RFC 4291 2.5.5.1, RFC 2765 2.1); any other address as it is. */
+ * 5214), or after zeros (RFC 4291 2.5.5.1, RFC 2765 2.1); any other address as it is. */
 zn_addr zn_addr_carried(const zn_addr *a);
 
 /* The address cut to its first v4_bits (0..32) or v6_bits (0..128) bits, the rest zero. */

@@ -24,7 +24,7 @@ void zn_block_free(void *block, size_t bytes);
 /* Gives the block's physical pages back; its content reads as zero afterwards. */
 void zn_block_clear(void *block, size_t bytes);
 /*
- * Has physical memory put behind the whole block now, so that nothing waits for it later; what it
+ * Has physical memory put under the whole block now, so that nothing waits for it later; what it
  * holds stays. False when the system has none.
  */
 bool zn_block_populate(void *block, size_t bytes);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every module may assume: fixed-width types, the two kinds of result and the error value.
+ * The base of every module: fixed-width types, the two kinds of result and the error value.
  *
  * Packet data is never an error: parsers answer with a zn_parse and the caller counts the reason.
  * A zn_err speaks about us: files, memory, configuration. The function that knows what went wrong
@@ -17,7 +17,7 @@
 #error "zanon_net needs a 64-bit processor: sizes, hashes and times are 64 and 128 bits wide"
 #endif
 
-/* How a parser ends. Spans it returns borrow its input. */
+/* The end of a parser. Spans it returns borrow its input. */
 typedef enum zn_parse {
     ZN_DONE,      /* complete: the result is valid */
     ZN_NEED_MORE, /* well-formed so far; bytes are missing */

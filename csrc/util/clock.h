@@ -6,9 +6,9 @@
  * A timestamp is judged against it: on time (at or after the clock, which moves), late (inside the
  * window behind it), or too late. A run of `rebase_after` timestamps that are too late, with no
  * acceptable one between, means that the clock is wrong and not the packets: it is set back and
- * the owner starts afresh. With max_jump_ns, a larger step forward is refused in the same way until
- * `rebase_after` in a row confirm it. So one corrupt timestamp costs little and never the rest of
- * a run.
+ * the owner starts afresh. With max_jump_ns, a larger step forward is rejected in the same way
+ * until `rebase_after` in a row confirm it. So one corrupt timestamp costs little and never the
+ * rest of a run.
  */
 #ifndef ZN_UTIL_CLOCK_H
 #define ZN_UTIL_CLOCK_H

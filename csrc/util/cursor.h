@@ -205,7 +205,7 @@ static inline uint64_t zn_header_word(zn_span header, size_t at)
     return value;
 }
 
-/* Of a span: what is behind its first `at` bytes, which it has; its bytes [from, to), which it has;
+/* Of a span: the rest after its first `at` bytes, which it has; its bytes [from, to), which it has;
  * and its first n bytes, or all there are. */
 static inline zn_span zn_span_after(zn_span s, size_t at)
 {
@@ -224,7 +224,7 @@ static inline zn_span zn_span_first(zn_span s, size_t n)
     return (zn_span){s.p, n < s.n ? n : s.n};
 }
 
-/* Where the byte is in it first; s.n where it is not. */
+/* The first place of the byte in it; s.n where it has none. */
 static inline size_t zn_span_find(zn_span s, uint8_t byte)
 {
     const uint8_t *hit = s.n == 0 ? NULL : memchr(s.p, byte, s.n);
@@ -243,7 +243,7 @@ __attribute__((always_inline)) static inline const uint8_t *zn_span_fetch(zn_spa
     return at;
 }
 
-/* How a parser whose cursor failed ends. */
+/* The end of a parser whose cursor failed. */
 static inline zn_parse zn_cursor_parse(const zn_cursor *c)
 {
     if (c->state == ZN_CURSOR_OK)

@@ -42,7 +42,7 @@ void zn_pool_close(zn_pool *p);
  * caller does all the work. 0, or -ZN_ERR_CAPACITY. */
 int zn_pool_begin(zn_pool *p, zn_error *err);
 
-/* Puts the job's tasks behind those of others, or with `first` before them; *job stays where it is
+/* Puts the job's tasks after those of others, or with `first` before them; *job stays where it is
  * until it has ended. A task may start its own job again. */
 void zn_pool_start(zn_pool *p, zn_job *job, uint32_t tasks, bool first);
 /* Works, on whatever waits to be done, until the job has ended. */

@@ -38,7 +38,7 @@ static inline char *zn_digits_put(char *at, uint64_t value)
     return value < 100 ? zn_digits_pair(at, (uint32_t)value) : zn_digits_many(at, value);
 }
 
-/* value / 10^6 with six digits behind the point, such as ns as ms. */
+/* value / 10^6 with six digits after the point, such as ns as ms. */
 static inline char *zn_digits_put_millionths(char *at, int64_t value)
 {
     uint64_t left = (uint64_t)value;
@@ -104,7 +104,7 @@ static inline void zn_text_bytes(zn_text *t, const char *bytes, size_t n)
 
 void zn_text_u64(zn_text *t, uint64_t value);
 void zn_text_i64(zn_text *t, int64_t value);
-/* value / 10^decimals with exactly `decimals` (1..9) digits behind the point. */
+/* value / 10^decimals with exactly `decimals` (1..9) digits after the point. */
 void zn_text_fixed(zn_text *t, int64_t value, unsigned decimals);
 
 /* A string literal. */

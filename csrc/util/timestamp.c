@@ -8,7 +8,7 @@
 #define DAYS_TO_1970 719468 /* from 0000-03-01, where the calendar below begins */
 #define DAYS_PER_ERA 146097 /* 400 years */
 
-/* Digits behind the point that make a nanosecond. */
+/* Digits after the point that make a nanosecond. */
 static const unsigned decimals_of[] = {
     [ZN_TIME_S] = 9, [ZN_TIME_MS] = 6, [ZN_TIME_US] = 3, [ZN_TIME_NS] = 0};
 
@@ -49,7 +49,7 @@ static bool take_number(zn_cursor *c, int64_t *value)
     return true;
 }
 
-/* At least one digit behind a point, of which `decimals` are appended to *value, zeros for those
+/* At least one digit after a point, of which `decimals` are appended to *value, zeros for those
  * that are not there. */
 static bool take_fraction(zn_cursor *c, unsigned decimals, int64_t *value)
 {

@@ -28,7 +28,7 @@ typedef struct zn_timestamp {
 
 /* False when the whole text is not a time from 1970 to 2262 in this unit. */
 bool zn_timestamp_parse(zn_span text, zn_time_unit unit, zn_timestamp *out);
-/* Whether the text is a number, whatever it counts. */
+/* True when the text is a number, whatever it counts. */
 bool zn_timestamp_is_number(zn_span text);
 /* Writes t_ns >= 0 in the unit, exactly: a number with as many decimals as it needs, or ISO 8601 in
  * UTC with none, 3, 6 or 9. */

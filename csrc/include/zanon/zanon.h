@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The whole packet path behind one handle: frames in, anonymised text out.
+ * The whole packet path by one handle: frames in, anonymised text out.
  *
  *     zn_engine_config config = zn_engine_default_config();
  *     config.outputs = 1u << ZN_OUTPUT_OBSERVATIONS;      what to make, of zn_output
@@ -56,7 +56,7 @@ typedef struct zn_net {
 
 /*
  * Reads a network such as "10.0.0.0/8" or "2001:db8::/32", or a single address, into *out. 0, or
- * -ZN_ERR_CONFIG for any other text; also where bits behind the prefix are set, as in "10.1.0.0/8".
+ * -ZN_ERR_CONFIG for any other text; also where bits after the prefix are set, as in "10.1.0.0/8".
  */
 ZN_API int zn_net_parse(zn_net *out, const char *text, zn_error *err);
 
@@ -101,7 +101,7 @@ typedef struct zn_engine_config {
     bool exact;             /* exact measurements also where a name is withheld */
     bool keep_client_port;  /* client ports as they are, instead of 0 */
     bool dn_hunter;         /* names of DNS responses for the flows that follow them */
-    unsigned sets;          /* ZN_SET_*: columns beside the core */
+    unsigned sets;          /* ZN_SET_*: columns besides the core */
     uint32_t outputs;       /* bits: 1 << ZN_OUTPUT_* */
     int64_t split_ns;       /* periods of outputs, aligned to the Unix epoch; 0: one for all */
     const zn_net *internal; /* the users' networks; NULL: private ranges; copied */

@@ -6,7 +6,7 @@
  * It may iff at least z distinct users, u included, exposed attribute a in [t - window, t]. The
  * answer comes at once, and an exposure counts for later ones whether it was released or not.
  *
- * To embed it: link libzanon.a (`make lib`; pkg-config name `zanon`), include "anonymity/ztable.h",
+ * To embed it: link libzanon (`make lib`; pkg-config name `zanon`), include <zanon/ztable.h>,
  * and
  *
  * zn_hash_key key;                        secret, one for the life of the table
@@ -23,10 +23,10 @@
  *
  * examples/c/ztable.c is a whole program of this kind.
  *
- * Users and attributes come as hashes under a secret key, never as they are and never
- * under a hash without a key: who could choose names that collide could make the table slow, or one
- * attribute count for another. 40 bits of a user and 116 of an attribute are kept. Two users taken
- * for one can only suppress.
+ * Users and attributes come as hashes under a secret key, never as they are and never under a hash
+ * without a key: an attacker who chose names that collide could make the table slow, or one
+ * attribute count for another. 40 bits of a user and 116 of an attribute are stored. Two users
+ * taken for one can only suppress.
  *
  * Guarantee, for any order of the input: never ZN_RELEASE where brute force over all observations
  * so far counts fewer than z users. In time order, and while no cap is reached: exactly the answer
@@ -61,7 +61,7 @@
 #define ZN_VERSION_PATCH 0
 #define ZN_VERSION "0.1.0"
 
-/* What a shared library shows. */
+/* Marks the functions that a shared library exports. */
 #ifndef ZN_API
 #define ZN_API __attribute__((visibility("default")))
 #endif
@@ -77,7 +77,7 @@ ZN_API const char *zn_version(void);
 
 /* ---- errors ---- */
 
-/* What an error is about. */
+/* The subject of an error. */
 typedef enum zn_err {
     ZN_ERR_OK,
     ZN_ERR_CONFIG,
@@ -122,7 +122,7 @@ ZN_API uint64_t zn_hash_words(const zn_hash_key *key, const uint64_t *words, siz
 #define ZN_ZTABLE_WINDOW_MAX_NS ((int64_t)3660 * 86400 * ZN_NS_PER_S) /* ten years */
 #define ZN_ZTABLE_TUPLES_MAX (UINT32_C(1) << 31)
 #define ZN_ZTABLE_ATTRIBUTES_MAX (UINT32_C(1) << 27)
-/* How many users of its attribute may be newer than a late observation; past them it is dropped. */
+/* Most users of its attribute that may be newer than a late observation, else it is dropped. */
 #define ZN_ZTABLE_LATE_STEPS 64
 #define ZN_ZTABLE_BINS 32 /* powers of two that a number of users can reach */
 
@@ -132,7 +132,7 @@ typedef struct zn_ztable_config {
     size_t size;             /* of this struct, as the program was compiled */
     uint32_t z;              /* 1 .. ZN_ZTABLE_Z_MAX */
     int64_t window_ns;       /* nanoseconds, 1 .. ZN_ZTABLE_WINDOW_MAX_NS */
-    uint32_t keep;           /* most recent distinct users kept of each attribute, >= z; 0: all */
+    uint32_t keep;           /* most recent distinct users stored of each attribute, >= z; 0: all */
     uint32_t max_tuples;     /* (attribute, user) pairs alive at once, 1 .. ZN_ZTABLE_TUPLES_MAX */
     uint32_t max_attributes; /* attributes alive at once, 1 .. ZN_ZTABLE_ATTRIBUTES_MAX */
     int64_t max_jump_ns;     /* larger steps forward are rejected at first; 0: off */
@@ -152,13 +152,13 @@ typedef enum zn_decision {
     ZN_BELOW_Z,   /* stored, and too few users so far */
     ZN_TOO_LATE,  /* older than the window, or rejected as a jump: not stored */
     ZN_LATE_DEEP, /* late and too deep in its list: not stored */
-    ZN_NO_ROOM    /* a cap left no room for it: not stored */
+    ZN_NO_ROOM    /* a cap left no space for it: not stored */
 } zn_decision;
 
 /* Since it was opened: each observation is released, below_z, too_late, late_deep or no_room. */
 typedef struct zn_ztable_stats {
     uint64_t observations, released, below_z, too_late;
-    uint64_t late; /* behind the clock and inside the window: decided all the same */
+    uint64_t late; /* before the clock and inside the window: decided all the same */
     uint64_t late_deep, no_room;
     uint64_t clock_jumps;        /* times the clock was rebased and the table emptied */
     uint64_t evicted;            /* live entries thrown out at a cap */
@@ -170,7 +170,7 @@ ZN_API void zn_ztable_config_init(zn_ztable_config *config, size_t size, uint32_
                                   int64_t window_ns);
 
 /*
- * z and window as given, all users kept, no limit to jumps, a rebase after 256 rejected; caps of
+ * z and window as given, all users stored, no limit to jumps, a rebase after 256 rejected; caps of
  * 2^26 tuples and 2^24 attributes.
  */
 static inline zn_ztable_config zn_ztable_default_config(uint32_t z, int64_t window_ns)
