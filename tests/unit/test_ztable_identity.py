@@ -21,7 +21,7 @@ class Table:
     def __init__(self, layout: str, z: int, keep: int) -> None:
         self.c = load(layout)
         self.handle = ctypes.c_void_p()
-        config = Config(z, WINDOW, keep, 10_000, 10_000, 0, 256)
+        config = Config(ctypes.sizeof(Config), z, WINDOW, keep, 10_000, 10_000, 0, 256)
         assert self.c.zn_ztable_open(ctypes.byref(self.handle), ctypes.byref(config), None) == 0
 
     def observe(self, user: int, attribute: Id) -> bool:

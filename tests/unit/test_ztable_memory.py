@@ -362,7 +362,9 @@ class TestOutOfMemory:
 @pytest.mark.parametrize("keep", [0, 4, 100])
 def test_a_failed_open_leaves_no_table_in_c(keep: int) -> None:
     library = small_ztable.load("default")
-    config = small_ztable.Config(3, DAY, keep, 1000, 1000, 0, 256)
+    config = small_ztable.Config(
+        ctypes.sizeof(small_ztable.Config), 3, DAY, keep, 1000, 1000, 0, 256
+    )
     for n in itertools.count(1):
         table, error = ctypes.c_void_p(1), small_ztable.Error()
         library.zn_alloc_fail_after(n)
