@@ -76,7 +76,7 @@ typedef struct zn_analyzer_functions {
     size_t (*memory)(const void *state);
 } zn_analyzer_functions;
 
-enum { ZN_TRANSPORT_TCP = 1, ZN_TRANSPORT_UDP = 2 };
+enum { ZN_OVER_TCP = 1, ZN_OVER_UDP = 2, ZN_OVER_BOTH = 3 };
 
 /* A row of the table. */
 struct zn_analyzer {
@@ -84,7 +84,7 @@ struct zn_analyzer {
     const zn_analyzer_functions *functions;
     uint16_t port;      /* looked for on this port alone; 0: on all */
     uint8_t id;         /* zn_flow.protocol of a flow that it recognised */
-    uint8_t transports; /* ZN_TRANSPORT_* */
+    uint8_t transports; /* ZN_OVER_* */
     zn_name_source source;
     zn_stat seen; /* counts its names */
 };

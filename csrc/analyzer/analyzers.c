@@ -15,7 +15,7 @@ static const zn_analyzer_functions no_functions;
     {.name = "none", .functions = &no_functions, .source = ZN_SOURCE_TLS, .seen = ZN_STAT_NAMES_TLS}
 
 static const zn_analyzer analyzers[ZN_ANALYZERS_END] = {NONE,
-#define X(ID, name, transports, port, source, seen)                                                \
+#define X(ID, name, transports, port, starts, source, seen)                                        \
     {#name, &zn_##name##_functions, port, ZN_ANALYZER_##ID, transports, source, seen},
                                                         ZN_ANALYZERS(X)
 #undef X
@@ -58,7 +58,7 @@ size_t zn_analyzers_memory(const zn_names *names)
 
 static bool is_over_udp(const zn_analyzer *a)
 {
-    return (a->transports & ZN_TRANSPORT_UDP) != 0;
+    return (a->transports & ZN_OVER_UDP) != 0;
 }
 
 bool zn_analyzers_may_be_answer(const zn_packet *p)

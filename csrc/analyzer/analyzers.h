@@ -13,20 +13,25 @@
 #define ZN_ANALYZER_ANALYZERS_H
 
 #include "analyzer/analyzer.h"
+#include "proto/starts.h"
 
 /*
- * X(ID, name, transports, port, source of its names, counter of them), in the order in which they
- * are asked. The functions of a row are zn_<name>_functions, in analyzer/<name>_analyzer.c; port 0:
- * any. Names that none of the others sends is what DNS shows by itself, so it has a port.
+ * X(ID, name, transports, port, starts, source of its names, counter of them), in the order in
+ * which they are asked. The functions of a row are zn_<name>_functions, in
+ * analyzer/<name>_analyzer.c. Port 0: any; a protocol without first bytes of its own needs one.
  */
 #define ZN_ANALYZERS(X)                                                                            \
-    X(TLS, tls, ZN_TRANSPORT_TCP, 0, ZN_SOURCE_TLS, ZN_STAT_NAMES_TLS)                             \
-    X(HTTP, http, ZN_TRANSPORT_TCP, 0, ZN_SOURCE_HTTP, ZN_STAT_NAMES_HTTP)                         \
-    X(HTTP2, http2, ZN_TRANSPORT_TCP, 0, ZN_SOURCE_HTTP, ZN_STAT_NAMES_HTTP)                       \
-    X(DNS, dns, ZN_TRANSPORT_TCP | ZN_TRANSPORT_UDP, ZN_DNS_PORT, ZN_SOURCE_DNS,                   \
-      ZN_STAT_NAMES_DNS)                                                                           \
-    X(QUIC, quic, ZN_TRANSPORT_UDP, 0, ZN_SOURCE_QUIC, ZN_STAT_NAMES_QUIC)                         \
-    X(DTLS, dtls, ZN_TRANSPORT_UDP, 0, ZN_SOURCE_TLS, ZN_STAT_NAMES_TLS)
+    X(TLS, tls, ZN_OVER_TCP, 0, ZN_STARTS_KNOWN, ZN_SOURCE_TLS, ZN_STAT_NAMES_TLS)                 \
+    X(HTTP, http, ZN_OVER_TCP, 0, ZN_STARTS_KNOWN, ZN_SOURCE_HTTP, ZN_STAT_NAMES_HTTP)             \
+    X(HTTP2, http2, ZN_OVER_TCP, 0, ZN_STARTS_KNOWN, ZN_SOURCE_HTTP, ZN_STAT_NAMES_HTTP)           \
+    X(DNS, dns, ZN_OVER_BOTH, ZN_DNS_PORT, ZN_STARTS_KNOWN, ZN_SOURCE_DNS, ZN_STAT_NAMES_DNS)      \
+    X(QUIC, quic, ZN_OVER_UDP, 0, ZN_STARTS_ANY, ZN_SOURCE_QUIC, ZN_STAT_NAMES_QUIC)               \
+    X(DTLS, dtls, ZN_OVER_UDP, 0, ZN_STARTS_ANY, ZN_SOURCE_TLS, ZN_STAT_NAMES_TLS)
+
+/* What the fast path knows of the first bytes of a message over TCP. KNOWN: zn_begins_nothing
+ * (proto/starts.h) is false of them, or the fast path leaves flows of that port alone. ANY:
+ * nothing, so it passes over no segment for its start. */
+enum { ZN_STARTS_ANY, ZN_STARTS_KNOWN };
 
 /* What a flow was recognised as: zn_flow.protocol. */
 typedef enum zn_analyzer_id {
@@ -37,6 +42,18 @@ typedef enum zn_analyzer_id {
         ZN_ANALYZERS_END
 } zn_analyzer_id;
 _Static_assert(ZN_ANALYZERS_END <= ZN_ANALYZERS_MAX, "zn_flow.head has bits for each");
+
+/* Rows over TCP of whose first bytes the fast path knows nothing. */
+#define X(ID, name, transports, port, starts, ...)                                                 \
+    +(((transports) & ZN_OVER_TCP) != 0 && (starts) == ZN_STARTS_ANY)
+enum { ZN_ANALYZERS_STARTING_ANYHOW = ZN_ANALYZERS(X) };
+#undef X
+
+/* True only where no analyzer finds anything at the segment's start. */
+static inline bool zn_analyzers_begin_nothing(zn_span segment)
+{
+    return ZN_ANALYZERS_STARTING_ANYHOW == 0 && zn_begins_nothing(segment);
+}
 
 /* roles, stats, flows, votes and name_store of *names are set; makes the rest for max_flows flows.
  * 0, or a negative zn_err. */

@@ -36,7 +36,7 @@ static const zn_analyzer *next_over_tcp(const zn_packet_context *s, const zn_ana
 {
     const zn_analyzer *end = s->names->analyzers + s->names->analyzer_count;
     for (a = a == NULL ? s->names->analyzers : a + 1; a != end; a++)
-        if ((a->transports & ZN_TRANSPORT_TCP) != 0)
+        if ((a->transports & ZN_OVER_TCP) != 0)
             return a;
     return NULL;
 }

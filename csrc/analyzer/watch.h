@@ -94,7 +94,7 @@ static inline bool zn_beyond_is_searched(const zn_flow *f)
 static inline bool zn_beyond_search(const zn_flow *f, const zn_packet *p)
 {
     return f->parse_tries != ZN_SEARCH_TRIES && p->seq == f->parse_seq &&
-           (p->tcp_flags & ZN_TCP_SYN) == 0 && zn_begins_nothing(zn_packet_start(p));
+           (p->tcp_flags & ZN_TCP_SYN) == 0 && zn_analyzers_begin_nothing(zn_packet_start(p));
 }
 
 /* Of which zn_analyzers_packet would note no more than this. */
@@ -194,7 +194,7 @@ static inline bool zn_beyond_settled(const zn_packet *p)
 static inline bool zn_beyond_count_searched(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
 {
     bool search = p->sender == f->client && f->head == ZN_PARSE_SEARCH && p->payload_len != 0;
-    if (p->payload_len != 0 && !zn_begins_nothing(zn_packet_start(p)))
+    if (p->payload_len != 0 && !zn_analyzers_begin_nothing(zn_packet_start(p)))
         return false;
     if (p->tunnel_count != 0 || (search && !zn_beyond_search(f, p)))
         return false;

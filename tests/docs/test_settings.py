@@ -3,7 +3,6 @@
 """The schema of settings: what is made of it is there, and an option is added as documented."""
 
 import json
-import re
 import runpy
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 from support.cli import DEMO, ENVIRONMENT
+from support.diffs import apply, documented
 from support.paths import ROOT
 
 import zanon_net
@@ -35,24 +35,6 @@ def test_what_is_made_of_the_schema_is_there(script: dict[str, Any]) -> None:
     assert script["core_source"]() == (ROOT / "zanon_net/core/settings.pyx").read_text("utf-8")
 
 
-def apply(diff: str, folder: Path) -> set[str]:
-    """Applies a diff to the files in `folder`; returns which. Each hunk fits one place."""
-    changed = set()
-    for part in re.split(r"^--- a/.*\n", diff, flags=re.MULTILINE)[1:]:
-        head, *hunks = re.split(r"^@@.*\n", part, flags=re.MULTILINE)
-        name = head.removeprefix("+++ b/").strip()
-        text = (folder / name).read_text("utf-8")
-        for hunk in hunks:
-            lines = hunk.splitlines(keepends=True)
-            old = "".join(line[1:] for line in lines if line[0] in " -")
-            new = "".join(line[1:] for line in lines if line[0] in " +")
-            assert text.count(old) == 1, f"{name} has changed; this is in CONTRIBUTING.md:\n{old}"
-            text = text.replace(old, new)
-        (folder / name).write_text(text, "utf-8")
-        changed.add(name)
-    return changed
-
-
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """What a setting touches of the source tree, with the extension that is in use."""
@@ -67,9 +49,9 @@ def tree(tmp_path: Path) -> Path:
 
 
 def test_an_option_is_added_as_documented(tree: Path) -> None:
-    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("\n## Add an option\n")[1]
-    diff = text.split("```diff\n")[1].split("```")[0]
-    assert len(apply(diff, tree)) <= 3  # and the table, which the script writes
+    assert (
+        len(apply(documented("Add an option"), tree)) <= 3
+    )  # and the table, which the script writes
 
     def python(*arguments: str) -> str:
         done = subprocess.run(
