@@ -14,9 +14,9 @@
  *
  * Exit code: 0; 1 when anything was wrong; 2 for a wrong call.
  */
-#include "zanon/ztable.h"
 #include "soak_stream.h"
 #include "z_oracle.h"
+#include "zanon/ztable.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,20 +6,19 @@
  * It may iff at least z distinct users, u included, exposed attribute a in [t - window, t]. The
  * answer comes at once, and an exposure counts for later ones whether it was released or not.
  *
- * To embed it: link libzanon (`make lib`; pkg-config name `zanon`), include <zanon/ztable.h>,
- * and
+ * To embed it: link libzanon (`make lib`; pkg-config name `zanon`), include <zanon/ztable.h>:
  *
- * zn_hash_key key;                        secret, one for the life of the table
- * zn_ztable_config config = zn_ztable_default_config(20, 3600 * ZN_NS_PER_S);
- * zn_ztable *table;
- * zn_error err;
- * if (zn_hash_key_random(&key, &err) != 0 || zn_ztable_open(&table, &config, &err) != 0)
- * ... err.msg says why ...
- * zn_observation o = {t_ns, zn_hash64(&key, user, user_bytes),
- * zn_hash128(&key, 0, attribute, attribute_bytes)};
- * if (zn_ztable_observe(table, &o) == ZN_RELEASE)
- * ... (t, u, a) may be published ...
- * zn_ztable_close(table);
+ *     zn_hash_key key;                        secret, one for the life of the table
+ *     zn_ztable_config config = zn_ztable_default_config(20, 3600 * ZN_NS_PER_S);
+ *     zn_ztable *table;
+ *     zn_error err;
+ *     if (zn_hash_key_random(&key, &err) != 0 || zn_ztable_open(&table, &config, &err) != 0)
+ *         ... err.msg says why ...
+ *     zn_observation o = {t_ns, zn_hash64(&key, user, user_bytes),
+ *                         zn_hash128(&key, 0, attribute, attribute_bytes)};
+ *     if (zn_ztable_observe(table, &o) == ZN_RELEASE)
+ *         ... (t, u, a) may be published ...
+ *     zn_ztable_close(table);
  *
  * examples/c/ztable.c is a whole program of this kind.
  *
