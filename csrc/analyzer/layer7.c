@@ -9,8 +9,9 @@
 #include "proto/service_signature.h"
 #include "proto/tls.h"
 
-#define SERVER_SEGMENTS 40 /* segments in which a certificate is looked for */
-#define STATUS_AT 9        /* of "HTTP/1.1 200": where the status is */
+#define WATCHED_PACKETS 200u /* of a flow: handshake and first data are looked for there */
+#define SERVER_SEGMENTS 40   /* segments in which a certificate is looked for */
+#define STATUS_AT 9          /* of "HTTP/1.1 200": where the status is */
 #define TLS_1_3 0x0304
 
 _Static_assert(ZN_TLS_VERSIONS == ZN_LAYER7_VERSIONS, "a flow keeps what a hello shows");
@@ -215,8 +216,7 @@ static void see_phase(const scene *s)
     unsigned i = s->p->sender;
     const zn_flow_side *side = &s->f->side[i];
     zn_flow_layer7 *l = s->l;
-    if (l->appdata_ns[i] != 0 ||
-        side->packets + s->f->side[1 - i].packets > ZN_LAYER7_WATCHED_PACKETS)
+    if (l->appdata_ns[i] != 0 || side->packets + s->f->side[1 - i].packets > WATCHED_PACKETS)
         return;
     if (zn_service_is_tls(s->f, true) && is_application_data(s->p->payload)) {
         l->appdata_ns[i] = s->p->t_ns;
@@ -243,6 +243,29 @@ static void see_segment(const scene *s)
         see_server(s);
     else if ((s->l->state & ZN_LAYER7_CLIENT_READ) == 0)
         zn_layer7_client_hello(s->names, s->f, s->p->payload, NULL);
+}
+
+void zn_layer7_need(const zn_names *names, const zn_flow *f, zn_watch_need *need)
+{
+    const zn_flow_layer7 *l = zn_flow_layer7_entry(names->flows, f);
+    uint32_t packets;
+    if (l == NULL || !zn_flow_has_user(f))
+        return;
+    zn_watch_need_both(need, ZN_WATCH_TEXT); /* a request or response */
+    if (f->service != ZN_SERVICE_TLS) /* no certificate, and nobody asks for a handshake's times */
+        return;
+    if (l->certificate != 0 && (l->state & ZN_LAYER7_CERTIFICATE_VOTED) == 0)
+        zn_watch_need_both(need, ZN_WATCH_PACKET);
+    packets = f->side[0].packets + f->side[1].packets;
+    for (unsigned i = 0; i < 2; i++) {
+        uint8_t read = i == f->client ? ZN_LAYER7_CLIENT_READ : ZN_LAYER7_CERTIFICATE_SETTLED;
+        if ((l->state & read) == 0) {
+            need->side[i] |= ZN_WATCH_PAYLOAD;
+        } else if (l->appdata_ns[i] == 0 && packets < WATCHED_PACKETS) {
+            need->side[i] |= ZN_WATCH_START | ZN_WATCH_TIME;
+            zn_watch_need_after(need, WATCHED_PACKETS + 1 - packets);
+        }
+    }
 }
 
 void zn_layer7_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p)

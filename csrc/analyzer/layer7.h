@@ -9,9 +9,7 @@
 #define ZN_ANALYZER_LAYER7_H
 
 #include "analyzer/names.h"
-
-#define ZN_LAYER7_WATCHED_PACKETS                                                                  \
-    200u /* of a flow: handshake and first data are looked for there */
+#include "analyzer/watch_need.h"
 
 /* zn_flow_layer7.state */
 enum {
@@ -23,6 +21,8 @@ enum {
 
 /* Looks at one packet of a flow, after analyzer/service and analyzer/names did. */
 void zn_layer7_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p);
+/* What is still needed of a TCP flow. */
+void zn_layer7_need(const zn_names *names, const zn_flow *f, zn_watch_need *need);
 /* The first bytes of a client, which hold a whole ClientHello. `details`: of it, where they are
  * known. */
 void zn_layer7_client_hello(zn_names *names, const zn_flow *f, zn_span head,

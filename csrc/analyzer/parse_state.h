@@ -13,7 +13,7 @@ typedef enum zn_parse_state {
     ZN_PARSE_BEGUN,   /* in the middle of what may be the analyzer's message */
     ZN_PARSE_BETWEEN, /* a message was read; any other may follow, also after unknown bytes */
     /* From here on only the analyzer reads what follows. */
-    ZN_PARSE_NEXT, /* what starts at parse_seq; bytes further on do not matter */
+    ZN_PARSE_NEXT, /* what starts at watch_seq; bytes further on do not matter */
     ZN_PARSE_OWN   /* this one and those above it: as the analyzer means them */
 } zn_parse_state;
 

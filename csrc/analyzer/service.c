@@ -6,10 +6,12 @@
 #include "proto/dns.h"
 #include "proto/service_signature.h"
 
+#define SILENT_PACKETS 12u /* of a flow in which nothing was recognised until then */
 #define ANSWER_PACKETS 60u /* of a flow whose first word waits for its answer */
 #define RTP_PORT_MIN 1025  /* RTP goes between ports that no service has to itself */
 
-/* zn_flow.service: what was said so far. From ZN_SERVICE_KNOWN on nothing is looked at any more. */
+/* zn_flow.service: what was said so far; zn_flow.watch_left counts the packets in which more may be
+ * said. From ZN_SERVICE_KNOWN on nothing is looked at any more. */
 enum {
     SAID_NOTHING,
     SAID_HTTP_REQUEST,
@@ -19,6 +21,7 @@ enum {
     SAID_IMAP_COMMAND,
     SAID_SSH_SERVER,
     SAID_TLS_CLIENT_HELLO,
+    IS_SILENT, /* nothing in SILENT_PACKETS: the next payload is the last that may tell */
     IS_HTTP = ZN_SERVICE_KNOWN,
     IS_SMTP,
     IS_POP3,
@@ -64,6 +67,10 @@ static uint8_t answer(uint8_t said, zn_span segment, bool from_client)
     switch (said) {
     case SAID_NOTHING:
         return first_word(signature, from_client);
+    case IS_SILENT: {
+        uint8_t word = first_word(signature, from_client);
+        return word == SAID_NOTHING ? said : word;
+    }
     case SAID_HTTP_REQUEST:
         return !from_client && signature == ZN_SIGNATURE_HTTP_RESPONSE ? IS_HTTP : said;
     case SAID_TLS_CLIENT_HELLO:
@@ -83,13 +90,40 @@ static uint8_t answer(uint8_t said, zn_span segment, bool from_client)
     }
 }
 
+void zn_service_open(zn_flow *f)
+{
+    if (f->tuple.proto == ZN_PROTO_TCP)
+        f->watch_left = SILENT_PACKETS + 1;
+}
+
+void zn_service_need(const struct zn_names *names, const zn_flow *f, zn_watch_need *need)
+{
+    (void)names;
+    if (f->service >= IS_HTTP)
+        return;
+    zn_watch_need_after(need, f->watch_left);
+    if (f->service != SAID_NOTHING)
+        zn_watch_need_both(need, ZN_WATCH_PAYLOAD);
+    else
+        zn_watch_need_both(need, f->watch_left != 0 ? ZN_WATCH_START : ZN_WATCH_PACKET);
+}
+
+/* SILENT_PACKETS have passed, or a first word was said: now there are ANSWER_PACKETS in all. */
+static void count_on(zn_flow *f)
+{
+    f->watch_left = (uint8_t)(f->watch_left + ANSWER_PACKETS - SILENT_PACKETS);
+}
+
 /* While the service of the flow is not known. */
 static void see_segment(zn_flow *f, const zn_packet *p)
 {
-    uint32_t packets = f->watched;
-    f->service = answer(f->service, p->payload, p->sender == f->client);
-    if (f->service < IS_HTTP &&
-        packets > (f->service == SAID_NOTHING ? ZN_SERVICE_SILENT_PACKETS : ANSWER_PACKETS))
+    uint8_t said = f->service;
+    f->service = answer(said, p->payload, p->sender == f->client) & 0xfu;
+    if (f->service >= IS_HTTP)
+        return;
+    if (said == SAID_NOTHING && f->service != SAID_NOTHING)
+        count_on(f);
+    else if (f->watch_left == 0 || f->service == IS_SILENT)
         f->service = IS_UNKNOWN;
 }
 
@@ -165,8 +199,15 @@ static void see_datagram(zn_flow *f, const zn_packet *p)
 
 void zn_service_packet(zn_flow *f, const zn_packet *p)
 {
-    if (p->payload.n == 0 || f->service >= IS_HTTP)
+    if (f->service >= IS_HTTP)
         return;
+    if (p->payload.n == 0) {
+        if (f->service == SAID_NOTHING && f->watch_left == 0 && p->tuple.proto == ZN_PROTO_TCP) {
+            f->service = IS_SILENT;
+            count_on(f);
+        }
+        return;
+    }
     if (p->tuple.proto == ZN_PROTO_TCP)
         see_segment(f, p);
     else

@@ -10,13 +10,15 @@
 #ifndef ZN_ANALYZER_SERVICE_H
 #define ZN_ANALYZER_SERVICE_H
 
+#include "analyzer/watch_need.h"
 #include "flow/flow.h"
 #include "packet/packet.h"
 
 /* zn_flow.service: at least this when there is nothing more to find, and that of TLS. */
-#define ZN_SERVICE_KNOWN 8
-#define ZN_SERVICE_TLS 13
-#define ZN_SERVICE_SILENT_PACKETS 12u /* of a flow in which nothing was recognised until then */
+#define ZN_SERVICE_KNOWN 9
+#define ZN_SERVICE_TLS 14
+
+struct zn_names;
 
 /* One of the ports is that of DNS, or of NBNS, mDNS or LLMNR, which have its format. */
 static inline bool zn_service_has_dns_port(const zn_tuple *tuple)
@@ -28,13 +30,10 @@ static inline bool zn_service_has_dns_port(const zn_tuple *tuple)
     return false;
 }
 
-/* Counts a packet of a flow, with payload or without, after the flow table did. */
-static inline void zn_service_count(zn_flow *f)
-{
-    if (ZN_UNLIKELY(f->service < ZN_SERVICE_KNOWN) && f->watched != UINT8_MAX)
-        f->watched++;
-}
-
+/* A flow was opened; its first packet is counted (zn_watch_count) after that. */
+void zn_service_open(zn_flow *f);
+/* What is still needed of a TCP flow. */
+void zn_service_need(const struct zn_names *names, const zn_flow *f, zn_watch_need *need);
 /* Looks at one packet with payload, after the flow table counted it. */
 void zn_service_packet(zn_flow *f, const zn_packet *p);
 /* The client said hello in TLS; with `both`, the server too. */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zn_flow.parse_seq is where the next message of interest starts: the stream's first byte, the
+ * zn_flow.watch_seq is where the next message of interest starts: the stream's first byte, the
  * message in progress, or the one expected after the last. A segment that starts there is read in
  * place. When a message does not end in it, or bytes before it are missing, segments are put in
  * order by flow/reassembly; a message may take at most STORED_SEGMENTS_MAX of them, so that a
@@ -133,7 +133,7 @@ static uint32_t end_of(const zn_tcp_segment *in)
 /* The next message starts at `seq`: no longer where the SYN says that the stream does. */
 static void move_to(zn_flow *f, uint32_t seq)
 {
-    f->parse_seq = seq;
+    f->watch_seq = seq;
     if (f->parse_tries == 0)
         f->parse_tries = 1;
 }
@@ -149,12 +149,12 @@ static void pass_unknown(const zn_packet_context *s)
     } else if (f->parse_tries == ZN_SEARCH_TRIES) {
         f->head = ZN_PARSE_OFF;
     } else {
-        f->parse_tries++;
+        f->parse_tries = (f->parse_tries + 1u) & 0xfu;
         f->head = ZN_PARSE_SEARCH;
     }
 }
 
-/* Reads message after message and moves parse_seq. ZN_NEED_MORE: *rest is not a whole one. */
+/* Reads message after message and moves watch_seq. ZN_NEED_MORE: *rest is not a whole one. */
 static zn_parse read_all(const zn_packet_context *s, zn_tcp_segment *rest)
 {
     zn_flow *f = s->f;
@@ -180,7 +180,7 @@ static zn_parse read_all(const zn_packet_context *s, zn_tcp_segment *rest)
     if (result == ZN_NEED_MORE && rest->missing == 0 && rest->end == ZN_SEGMENT_OPEN)
         return ZN_NEED_MORE;
     if (result == ZN_NEED_MORE ||
-        (rest->missing != 0 && zn_seq_ahead(end_of(rest), f->parse_seq) > 0)) {
+        (rest->missing != 0 && zn_seq_ahead(end_of(rest), f->watch_seq) > 0)) {
         lose(s, rest->end);
         move_to(f, end_of(rest));
     }
@@ -192,14 +192,14 @@ static void read_stream(const zn_packet_context *s, zn_tcp_segment after)
 {
     zn_flow *f = s->f;
     zn_stream_pool *pool = &s->names->streams;
-    uint32_t from = f->parse_seq;
+    uint32_t from = f->watch_seq;
     zn_tcp_segment start = after;
     start.bytes = zn_stream_start(pool, f->stream);
     start.seq = from;
     if (start.bytes.n != 0)
         (void)read_all(s, &start);
-    if (f->parse_seq != from)
-        zn_stream_consume(pool, f->stream, f->parse_seq - from);
+    if (f->watch_seq != from)
+        zn_stream_consume(pool, f->stream, f->watch_seq - from);
     if (f->head == ZN_PARSE_OFF || zn_stream_first(pool, f->stream) == ZN_STREAM_MAX)
         zn_names_drop_stream(s->names, f);
 }
@@ -217,7 +217,7 @@ static void pass_holes(const zn_packet_context *s, zn_segment_end last)
         uint32_t first = zn_stream_first(pool, f->stream);
         if (first != 0) {
             lose(s, ZN_SEGMENT_HOLE);
-            move_to(f, f->parse_seq + first);
+            move_to(f, f->watch_seq + first);
             zn_stream_consume(pool, f->stream, first);
         }
         hole = zn_stream_has_hole(pool, f->stream);
@@ -231,7 +231,7 @@ static bool store(const zn_packet_context *s, zn_tcp_segment *in)
 {
     zn_flow *f = s->f;
     zn_stream_pool *pool = &s->names->streams;
-    uint32_t offset = in->seq - f->parse_seq;
+    uint32_t offset = in->seq - f->watch_seq;
     zn_span part = in->bytes;
     zn_stream_result result;
     if (!zn_names_has_stream(s)) {
@@ -265,7 +265,7 @@ static void collect(const zn_packet_context *s, zn_tcp_segment *in)
     bool at_end;
     if (!store(s, in))
         return;
-    at_end = zn_stream_start(pool, s->f->stream).n == in->seq - s->f->parse_seq;
+    at_end = zn_stream_start(pool, s->f->stream).n == in->seq - s->f->watch_seq;
     read_stream(s, (zn_tcp_segment){.missing = at_end && in->bytes.n == 0 ? in->missing : 0});
 }
 
@@ -283,7 +283,7 @@ static void give_up_to(const zn_packet_context *s, const zn_tcp_segment *in)
 {
     zn_flow *f = s->f;
     pass_holes(s, ZN_SEGMENT_OPEN);
-    if (f->head == ZN_PARSE_OFF || zn_seq_ahead(in->seq, f->parse_seq) < ZN_STREAM_MAX)
+    if (f->head == ZN_PARSE_OFF || zn_seq_ahead(in->seq, f->watch_seq) < ZN_STREAM_MAX)
         return;
     lose(s, ZN_SEGMENT_HOLE);
     zn_names_drop_stream(s->names, f);
@@ -331,13 +331,13 @@ static bool may_be_clients(const zn_packet_context *s)
 }
 
 /* Passes over bytes that follow a message and are not read: a body, or bytes after lost ones.
- * Numbers are compared within 2^31, so parse_seq follows them; only a sender who knows where a
+ * Numbers are compared within 2^31, so watch_seq follows them; only a sender who knows where a
  * message is expected could lead it on by any bytes. */
 static void pass_over(const zn_packet_context *s, const zn_tcp_segment *in)
 {
-    int32_t ahead = zn_seq_ahead(in->seq, s->f->parse_seq);
+    int32_t ahead = zn_seq_ahead(in->seq, s->f->watch_seq);
     if (ahead > FOLLOWED_MAX && ahead - FOLLOWED_MAX <= BEYOND_MAX && acknowledges_server(s))
-        s->f->parse_seq = in->seq - FOLLOWED_MAX;
+        s->f->watch_seq = in->seq - FOLLOWED_MAX;
 }
 
 /* Bytes of the client, which may be old, expected, or ahead of others. */
@@ -345,7 +345,7 @@ static void take(const zn_packet_context *s, zn_tcp_segment in)
 {
     zn_flow *f = s->f;
     while (in.bytes.n != 0 && f->head != ZN_PARSE_OFF) {
-        int32_t ahead = zn_seq_ahead(in.seq, f->parse_seq);
+        int32_t ahead = zn_seq_ahead(in.seq, f->watch_seq);
         bool between = ahead > 0 && is_after_message(s);
         if (ahead < 0) { /* repeats what was read, or belongs to a body */
             drop_front(&in, 0u - (uint32_t)ahead);
@@ -403,9 +403,9 @@ void zn_tcp_stream_segment(const zn_packet_context *s)
         return;
     if (f->head == ZN_PARSE_SEARCH && f->stream == 0) {
         if (f->midstream && (f->parse_tries != 0 || f->flag_counts[f->client].syn == 0))
-            f->parse_seq = in.seq;
+            f->watch_seq = in.seq;
         else if (f->parse_tries == 0)
-            f->parse_seq = f->side[f->client].isn + 1;
+            f->watch_seq = f->side[f->client].isn + 1;
     }
     take(s, in);
 }

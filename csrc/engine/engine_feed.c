@@ -89,6 +89,58 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
     return 0;
 }
 
+/* The analyzers' turn at a packet. */
+static void look(zn_engine *e, uint32_t flow, zn_flow *f, const zn_packet *p)
+{
+    unsigned client = f->client;
+    zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_NAMES);
+    if (zn_analyzers_packet(&e->names, flow, f, p)) {
+        zn_service_packet(f, p);
+        if (p->tuple.proto == ZN_PROTO_TCP)
+            zn_layer7_packet(&e->names, flow, f, p);
+        else
+            zn_dn_hunter_packet(&e->dn_hunter, flow, f, p);
+    }
+    if (ZN_UNLIKELY(f->client != client)) { /* who looked up whom is another question now */
+        zn_dn_hunter_forget(&e->dn_hunter, f);
+        zn_dn_hunter_opened(&e->dn_hunter, f);
+    }
+    zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_FLOWS);
+}
+
+#ifdef ZN_DEBUG
+/* Looks into a packet that is not wanted, which must change nothing but what zn_watch_skip does. */
+static void skip(zn_engine *e, uint32_t flow, zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
+{
+    const zn_flow before = *f;
+    const zn_flow_layer7 before7 = l != NULL ? *l : (zn_flow_layer7){0};
+    const zn_stats stats = e->stats;
+    size_t votes = e->votes.n;
+    zn_flow looked;
+    zn_flow_layer7 looked7;
+    look(e, flow, f, p);
+    looked = *f;
+    looked7 = l != NULL ? *l : (zn_flow_layer7){0};
+    *f = before;
+    if (l != NULL)
+        *l = before7;
+    zn_watch_skip(f, l, p);
+    memcpy(looked.watch, f->watch, sizeof looked.watch);
+    looked.watch_left = f->watch_left;
+    ZN_ASSERT(memcmp(&looked, f, sizeof looked) == 0);
+    ZN_ASSERT(l == NULL || memcmp(&looked7, l, sizeof looked7) == 0);
+    ZN_ASSERT(memcmp(&stats, &e->stats, sizeof stats) == 0 && votes == e->votes.n);
+}
+#else
+static inline void skip(zn_engine *e, uint32_t flow, zn_flow *f, zn_flow_layer7 *l,
+                        const zn_packet *p)
+{
+    (void)e;
+    (void)flow;
+    zn_watch_skip(f, l, p);
+}
+#endif
+
 /* `guess`: what zn_flow_probe gave for the packet. Not in line: the loop of those that take the
  * short way (take_packets) has more registers without it. */
 __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *p, uint32_t guess,
@@ -96,7 +148,6 @@ __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *
 {
     bool opened = false;
     uint32_t flow = guess;
-    unsigned client;
     zn_flow *f = NULL;
     zn_flow_layer7 *l = NULL;
     int rc = see_time(e, p->t_ns, err);
@@ -124,27 +175,16 @@ __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *
         if (rc != 0)
             return rc;
         zn_dn_hunter_opened(&e->dn_hunter, f);
+        zn_service_open(f);
     }
-    zn_service_count(f);
-    if (ZN_LIKELY(zn_beyond(f, l, p))) {
-        zn_beyond_settle(e->flows, f, l, p->sender);
+    zn_watch_count(f);
+    if (ZN_LIKELY(!zn_watch_wants(f, p))) {
+        skip(e, flow, f, l, p);
+        zn_flow_try_count_shortly(e->flows, f, p->sender);
         return 0;
     }
-    f->settled = 0;
-    zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_NAMES);
-    client = f->client;
-    if (zn_analyzers_packet(&e->names, flow, f, p)) {
-        zn_service_packet(f, p);
-        if (p->tuple.proto == ZN_PROTO_TCP)
-            zn_layer7_packet(&e->names, flow, f, p);
-        else
-            zn_dn_hunter_packet(&e->dn_hunter, flow, f, p);
-    }
-    if (ZN_UNLIKELY(f->client != client)) { /* who looked up whom is another question now */
-        zn_dn_hunter_forget(&e->dn_hunter, f);
-        zn_dn_hunter_opened(&e->dn_hunter, f);
-    }
-    zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_FLOWS);
+    look(e, flow, f, p);
+    zn_watch_ask(&e->names, f);
     return 0;
 }
 
@@ -179,16 +219,30 @@ static bool time_only_passes(const zn_engine *e, zn_packet *const *packet, size_
            (e->split_ns == 0 || last_ns / e->split_ns == e->period);
 }
 
-/* A packet of a settled side, where nothing but time passes: false, and nothing is done, of
- * others. */
-static inline bool take_settled(const zn_flow_places *places, const zn_packet *p, uint32_t guess)
+/* take_unwanted of a flow in which something is still waited for. Not in line, as take_packet. */
+__attribute__((noinline)) static bool take_watched(zn_engine *e, uint32_t flow, zn_flow *f,
+                                                   zn_flow_layer7 *l, const zn_packet *p)
+{
+    if ((f->watch[p->sender] & ZN_FLOW_COUNT_SLOWLY) != 0 || f->watch_left == 1 ||
+        zn_watch_wants(f, p) || !zn_flow_count_shortly(f, l, p))
+        return false;
+    zn_watch_count(f);
+    skip(e, flow, f, l, p);
+    return true;
+}
+
+/* A packet that is not wanted, of a side that is counted the shortest way, where nothing but time
+ * passes: false, and nothing is done, of others. */
+static inline bool take_unwanted(zn_engine *e, const zn_flow_places *places, const zn_packet *p,
+                                 uint32_t guess)
 {
     zn_flow *f = &places->flows[guess - 1];
     zn_flow_layer7 *l = places->layer7 == NULL ? NULL : &places->layer7[guess - 1];
-    if (!zn_beyond_settled(p) || !zn_flow_count_settled(f, l, p, ZN_FLOW_SETTLED))
-        return (f->settled & ZN_FLOW_SEARCHED << p->sender) != 0 &&
-               zn_beyond_count_searched(f, l, p);
-    ZN_ASSERT(zn_beyond(f, l, p));
+    if (ZN_UNLIKELY(!zn_watch_is_quiet(f, p)))
+        return take_watched(e, guess, f, l, p);
+    if (zn_watch_is_text(f, p) || !zn_flow_count_shortly(f, l, p))
+        return false;
+    skip(e, guess, f, l, p);
     return true;
 }
 
@@ -203,25 +257,25 @@ static inline uint32_t probe(const zn_engine *e, const zn_flow_places *places, c
 
 /* The flow of each packet arrives while others before it have their turn. Not all are asked for at
  * once: of more lines than memory has under way at a time, many are not fetched at all. Where only
- * time passes, packets of settled sides take the short way, and the clock is set once. */
+ * time passes, packets that nobody asked for take the short way, and the clock is set once. */
 static int take_packets(zn_engine *e, zn_packet *const *packet, size_t n, zn_error *err)
 {
     const zn_flow_places places = zn_flow_places_of(e->flows);
     bool quiet = time_only_passes(e, packet, n);
     uint32_t guess[GROUP];
-    uint64_t settled = 0;
+    uint64_t skipped = 0;
     int rc = 0;
     for (size_t i = 0; i < n && i < PROBE_AHEAD; i++)
         guess[i] = probe(e, &places, packet[i]);
     for (size_t i = 0; i < n && rc == 0; i++) {
         if (ZN_LIKELY(i + PROBE_AHEAD < n))
             guess[i + PROBE_AHEAD] = probe(e, &places, packet[i + PROBE_AHEAD]);
-        if (ZN_LIKELY(quiet && guess[i] != 0 && take_settled(&places, packet[i], guess[i])))
-            settled++;
+        if (ZN_LIKELY(quiet && guess[i] != 0 && take_unwanted(e, &places, packet[i], guess[i])))
+            skipped++;
         else
             rc = take_packet(e, packet[i], guess[i], err);
     }
-    e->stats.n[ZN_STAT_PACKETS_TCP] += settled;
+    e->stats.n[ZN_STAT_PACKETS_TCP] += skipped;
     if (quiet && rc == 0)
         (void)zn_clock_see(&e->clock, packet[n - 1]->t_ns);
     return rc;

@@ -137,8 +137,9 @@ static uint32_t open_flow(zn_flow_table *t, const zn_packet *p)
     }
     f = zn_flow_at(t, flow);
     f->tuple = p->tuple;
-    f->client = guess_client(p);
-    f->opener = f->client & 1u;
+    f->client = guess_client(p) & 1u;
+    f->opener = f->client;
+    f->watch[0] = f->watch[1] = ZN_WATCH_ALL | ZN_FLOW_COUNT_SLOWLY;
     f->first_ns = f->last_ns = p->t_ns;
     zn_flow_index_add(&t->index, flow, p->hash);
     if (p->tuple.proto == ZN_PROTO_TCP) {
@@ -199,7 +200,7 @@ uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened)
         zn_flow_at(t, flow)->plays_server = played & 3u; /* what was sent may come back yet */
     }
     f = zn_flow_at(t, flow);
-    f->settled = 0;
+    zn_flow_count_slowly(f);
     if (f->end != ZN_FLOW_OPEN) {
         if ((p->tcp_flags & ZN_TCP_SYN) != 0) /* one that opens nothing answers */
             zn_flow_note_server(f, p->sender);
@@ -222,7 +223,7 @@ uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened)
 
 void zn_flow_swap_client(zn_flow *f)
 {
-    f->client = (uint8_t)(1 - f->client);
+    f->client ^= 1u;
 }
 
 /* One side's data was seen and not a packet of the other's: half of a connection was captured. */
@@ -277,7 +278,7 @@ static void close_flow(zn_flow_table *t, uint32_t flow, zn_flow_end why)
     ZN_ASSERT(f->end == ZN_FLOW_OPEN);
     zn_wheel_remove(&t->wheel, flow);
     f->end = why & 0xf;
-    f->settled = 0;
+    zn_flow_count_slowly(f);
     if (why != ZN_FLOW_FIN && why != ZN_FLOW_RST)
         zn_flow_index_remove(&t->index, flow);
     zn_tcp_close(&t->tcp, f);

@@ -59,7 +59,6 @@ typedef struct zn_flow_side {
     bool fin_acked : 1;       /* the other side acknowledged the FIN */
     bool sent_is_next : 1;    /* zn_flow_layer7.sent_seq is next_seq, whatever is there */
     bool message_is_next : 1; /* and so is message_seq */
-    bool tls_read : 1;        /* analyzer/layer7 has nothing more to read in what this side sends */
     union {
         uint8_t messages; /* TCP: those that are not in zn_flow_layer7.messages yet */
         uint8_t udp_type; /* analyzer/service: ZN_UDP_*, what this side's datagrams look like */
@@ -89,10 +88,22 @@ typedef struct zn_flow_cold {
 } zn_flow_cold;
 _Static_assert(sizeof(zn_flow_cold) == 44, "what is beside an entry has no holes");
 
-/* zn_flow.settled: nothing is asked of a side's next segments (zn_tcp_may_settle), or only what
- * they begin. */
-#define ZN_FLOW_SETTLED 1u
-#define ZN_FLOW_SEARCHED 4u
+/*
+ * zn_flow.watch, of a side: which of its packets are to be looked into. Each bit is set until those
+ * who look need it no more; packets that no bit asks for are only counted (analyzer/watch.h).
+ */
+enum {
+    ZN_WATCH_PACKET = 0x01,  /* any */
+    ZN_WATCH_TUNNEL = 0x02,  /* that came in a tunnel */
+    ZN_WATCH_PAYLOAD = 0x04, /* with payload */
+    ZN_WATCH_START = 0x08,   /* whose payload starts as something does that is recognised */
+    ZN_WATCH_TEXT = 0x10,    /* whose payload starts with two capitals */
+    ZN_WATCH_BEFORE = 0x20,  /* with payload that starts at watch_seq or before it; with START:
+                                anywhere else, or too often, and watch_seq follows the others */
+    ZN_WATCH_TIME = 0x40,    /* with payload: its time is noted, nothing else */
+    ZN_WATCH_ALL = 0x7f,
+    ZN_FLOW_COUNT_SLOWLY = 0x80 /* flow/'s own: the shortest way to count is not open */
+};
 
 #define ZN_FLOW_NO_USER 2u /* zn_flow.user: networks of users were given, and no end is in them */
 
@@ -110,32 +121,31 @@ typedef enum zn_flow_end {
 typedef struct zn_flow {
     zn_tuple tuple;
     int64_t last_ns;
-    /* Kept here for anon/, as below: state of the name search and of the address columns. */
-    uint32_t stream; /* head bytes being collected, 0: none */
+    /* Kept here for analyzer/, as below: state of the name search and of the address columns. */
+    uint32_t stream; /* the client's bytes being collected, 0: none */
     union {
-        uint32_t parse_seq; /* TCP: sequence number where the head in progress or the next starts */
+        uint32_t watch_seq; /* TCP: where the message in progress or the next one starts */
         uint32_t datagram;  /* UDP: zn_names_datagram of the analyzer, 0: none */
     };
-    uint8_t client;         /* tuple index of the client */
-    uint8_t end : 4;        /* zn_flow_end */
-    uint8_t settled : 4;    /* of side i, ZN_FLOW_SETTLED << i and ZN_FLOW_SEARCHED << i */
-    bool indexed : 1;       /* findable */
-    bool emitted : 1;       /* its record is written: only lingering */
-    bool midstream : 1;     /* TCP whose SYN was not seen */
-    bool syn_acked : 1;     /* TCP: the server's SYN acknowledged the client's */
-    bool client_acked : 1;  /* the client is no spoofed source: TCP: it acknowledged that SYN */
-    bool names_dropped : 1; /* exposed names that found no room: it has something to hide */
-    bool user_outside : 1;  /* its user's address is not in the tuple: zn_flow_user */
-    bool ech_offered : 1;
-    uint8_t head;       /* analyzer/parse_state */
-    uint8_t user : 2;   /* tuple index of the user, or ZN_FLOW_NO_USER */
-    uint8_t opener : 1; /* tuple index of whoever was taken for the client at first */
-    bool fin_seen : 1;  /* TCP: of either side */
-    uint8_t parse_tries : 4;
-    uint8_t addr_vote : 2; /* release/gate's decision on the server address */
-    uint8_t protocol : 6;  /* zn_analyzer_id of what the flow was recognised as */
-    uint8_t service;       /* analyzer/service: state of the search for what both sides speak */
-    uint8_t watched;       /* packets of both sides until it ended, at most 255 */
+    uint8_t watch[2];        /* by tuple index, ZN_WATCH_*; what is set too much costs time only */
+    uint8_t watch_left;      /* packets until ZN_WATCH_PACKET is set, for once; 0: never */
+    uint8_t client : 1;      /* tuple index of the client */
+    uint8_t opener : 1;      /* of the one that was taken for the client at first */
+    uint8_t user : 2;        /* of the user, or ZN_FLOW_NO_USER */
+    uint8_t end : 4;         /* zn_flow_end */
+    bool indexed : 1;        /* findable */
+    bool emitted : 1;        /* its record is written: only lingering */
+    bool midstream : 1;      /* TCP whose SYN was not seen */
+    bool syn_acked : 1;      /* TCP: the server's SYN acknowledged the client's */
+    bool client_acked : 1;   /* the client is no spoofed source: TCP: it acknowledged that SYN */
+    bool user_outside : 1;   /* its user's address is not in the tuple: zn_flow_user */
+    bool fin_seen : 1;       /* TCP: of either side */
+    bool names_dropped : 1;  /* exposed names that found no room: it has something to hide */
+    uint8_t head;            /* analyzer/parse_state */
+    uint8_t parse_tries : 4; /* analyzer/tcp_stream: segments that it has searched */
+    uint8_t service : 4;     /* analyzer/service: state of the search for what both sides speak */
+    uint8_t addr_vote : 2;   /* release/gate's decision on the server address */
+    uint8_t protocol : 6;    /* zn_analyzer_id of what the flow was recognised as */
 
     zn_flow_side side[2]; /* by tuple index */
     int64_t first_ns;
@@ -151,6 +161,7 @@ typedef struct zn_flow {
     bool internal[2];           /* by tuple index */
     bool server_was_client : 1; /* release/gate: in an epoch whose clients are forgotten */
     uint8_t plays_server : 2;   /* bits by tuple index: that side sent what servers do */
+    bool ech_offered : 1;
 } zn_flow;
 _Static_assert(offsetof(zn_flow, side) == 64, "sides start on a cache line");
 _Static_assert(sizeof(zn_flow) == 256, "a flow with core counters takes four cache lines");

@@ -103,29 +103,34 @@ static inline bool zn_flow_count_fast(const zn_flow_table *t, zn_flow *f, zn_flo
 }
 
 /*
- * Of most segments the questions above, and those of analyzer/watch, were answered by the ones
- * before: they are about the flow, which only packets of other kinds change. The side that sent
- * such segments is settled then, which its bit in zn_flow.settled says, and of the next ones only
- * what is theirs is asked. Whoever changes what an answer depends on clears the bits of both sides:
- * zn_flow_update, zn_flow_close, and the engine before it looks into a packet.
+ * Of most segments the questions above were answered by the ones before: they are about the flow,
+ * which only packets of other kinds change. ZN_FLOW_COUNT_SLOWLY of the sender is clear then, and
+ * of the next segment only what is its own is asked. Whoever changes what an answer depends on sets
+ * it for both sides: zn_flow_update, the closing of a flow, the engine when it looks into a packet.
  */
-
-/* What zn_flow_count_fast asks about the flow of a segment, not about the segment, is answered. */
-static inline bool zn_tcp_may_settle(const zn_flow_table *t, const zn_flow *f, unsigned sender)
+static inline void zn_flow_count_slowly(zn_flow *f)
 {
-    const zn_flow_side *side = &f->side[sender];
-    return f->tuple.proto == ZN_PROTO_TCP && t->tcp.paths == NULL && f->indexed &&
-           f->end == ZN_FLOW_OPEN && side->seq_known && !f->fin_seen && side->first_data_ns != 0 &&
-           side->first_ack_ns != 0 && (f->client_acked || !f->syn_acked || sender != f->client);
+    f->watch[0] |= ZN_FLOW_COUNT_SLOWLY;
+    f->watch[1] |= ZN_FLOW_COUNT_SLOWLY;
 }
 
-/* zn_flow_count_fast for a packet that is not older than what the flow had before; false also when
- * of its side this bit of zn_flow.settled is not set: ZN_FLOW_SETTLED or ZN_FLOW_SEARCHED. */
-static inline bool zn_flow_count_settled(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p,
-                                         unsigned bit)
+/* Clears ZN_FLOW_COUNT_SLOWLY of a side where zn_flow_count_fast has nothing more to ask about its
+ * flow. */
+static inline void zn_flow_try_count_shortly(const zn_flow_table *t, zn_flow *f, unsigned sender)
+{
+    const zn_flow_side *side = &f->side[sender];
+    if (f->tuple.proto == ZN_PROTO_TCP && t->tcp.paths == NULL && f->indexed &&
+        f->end == ZN_FLOW_OPEN && side->seq_known && !f->fin_seen && side->first_data_ns != 0 &&
+        side->first_ack_ns != 0 && (f->client_acked || !f->syn_acked || sender != f->client))
+        f->watch[sender] &= (uint8_t)~ZN_FLOW_COUNT_SLOWLY;
+}
+
+/* zn_flow_count_fast for a packet that is not older than what the flow had before, of a side whose
+ * ZN_FLOW_COUNT_SLOWLY is clear. */
+static inline bool zn_flow_count_shortly(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
 {
     zn_flow_side *side = &f->side[p->sender];
-    if ((f->settled & bit << p->sender) == 0 || !zn_tuple_equal(&f->tuple, &p->tuple) ||
+    if (!zn_tuple_equal(&f->tuple, &p->tuple) ||
         (uint64_t)(p->t_ns - f->last_ns) > ZN_FLOW_LEAST_IDLE_NS ||
         (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_FIN | ZN_TCP_RST | ZN_TCP_ACK)) != ZN_TCP_ACK ||
         p->seq != side->next_seq)

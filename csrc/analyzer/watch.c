@@ -1,0 +1,87 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analyzer/watch.h"
+
+#include "analyzer/analyzers.h"
+#include "analyzer/parse_state.h"
+
+/* Whether a packet's user, and whether the client is known by now, has to be asked. */
+static void need_role(const zn_flow *f, zn_watch_need *need)
+{
+    bool any = f->user_outside || f->addr_vote == ZN_ADDR_PENDING;
+    zn_watch_need_both(need, any ? ZN_WATCH_TUNNEL | ZN_WATCH_PACKET : ZN_WATCH_TUNNEL);
+}
+
+/* The start of the client's segments is looked at, for what can be told by it. */
+static bool is_searched_by_start(const zn_flow *f)
+{
+    return f->head == ZN_PARSE_SEARCH && f->parse_tries != 0 && f->stream == 0 &&
+           f->protocol == ZN_ANALYZER_NONE && !zn_service_has_dns_port(&f->tuple);
+}
+
+/* What the search for names, and the votes for the server's address, need of a TCP flow. */
+static void names_need(const zn_names *names, const zn_flow *f, zn_watch_need *need)
+{
+    (void)names;
+    if (!zn_flow_has_user(f))
+        return;
+    need_role(f, need);
+    if (f->head == ZN_PARSE_OFF)
+        return;
+    if (f->head == ZN_PARSE_SEARCH && f->midstream) /* the server may turn out to be the client */
+        need->side[1 - f->client] |= ZN_WATCH_PAYLOAD;
+    if (is_searched_by_start(f)) {
+        need->side[f->client] |= ZN_WATCH_START | ZN_WATCH_BEFORE;
+        need->follows = true;
+    } else if (zn_parse_state_of(f) == ZN_PARSE_NEXT && f->stream == 0) {
+        need->side[f->client] |= ZN_WATCH_BEFORE;
+    } else {
+        need->side[f->client] |= ZN_WATCH_PAYLOAD;
+    }
+}
+
+/* The same of a UDP flow: ZN_WATCH_START stands for a long header, or the start of what
+ * analyzer/service tells. */
+static void datagrams_need(const zn_flow *f, zn_watch_need *need)
+{
+    if (f->protocol != ZN_ANALYZER_QUIC || !f->client_acked || !zn_flow_has_user(f) ||
+        zn_service_has_dns_port(&f->tuple)) {
+        zn_watch_need_both(need, ZN_WATCH_ALL);
+        return;
+    }
+    need_role(f, need);
+    for (unsigned i = 0; i < 2; i++)
+        need->side[i] |= f->side[i].udp_type == ZN_UDP_OTHER ? ZN_WATCH_START : ZN_WATCH_PAYLOAD;
+}
+
+/* Each adds what it needs of a TCP flow. */
+static void (*const analyzers[])(const zn_names *names, const zn_flow *f, zn_watch_need *need) = {
+    names_need,
+    zn_service_need,
+    zn_layer7_need,
+};
+
+static void ask_segments(const zn_names *names, const zn_flow *f, zn_watch_need *need)
+{
+    for (size_t i = 0; i < sizeof analyzers / sizeof analyzers[0]; i++)
+        analyzers[i](names, f, need);
+    for (unsigned i = 0; i < 2; i++) {
+        bool both = (~need->side[i] & (ZN_WATCH_START | ZN_WATCH_BEFORE)) == 0;
+        if (both && !need->follows) /* two analyzers' needs, which are not one's */
+            need->side[i] = ((need->side[i] | ZN_WATCH_PAYLOAD) & ~ZN_WATCH_BEFORE) & 0xff;
+    }
+}
+
+void zn_watch_ask(const zn_names *names, zn_flow *f)
+{
+    zn_watch_need need = {{0, 0}, UINT32_MAX, false};
+    if (f->tuple.proto == ZN_PROTO_TCP)
+        ask_segments(names, f, &need);
+    else
+        datagrams_need(f, &need);
+    f->watch[0] = need.side[0] | ZN_FLOW_COUNT_SLOWLY;
+    f->watch[1] = need.side[1] | ZN_FLOW_COUNT_SLOWLY;
+    f->watch_left = need.left == UINT32_MAX  ? 0
+                    : need.left >= UINT8_MAX ? UINT8_MAX
+                                             : (uint8_t)need.left;
+}
