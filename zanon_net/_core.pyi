@@ -44,6 +44,27 @@ TIME_UNITS: tuple[str, ...]
 ROW_FAULTS: dict[str, str]
 """The text of each reason for which a row cannot be read, by its name."""
 
+class Column(NamedTuple):
+    """A row of csrc/release/columns.h."""
+
+    group: str
+    """FLOW: of every flow, in all formats but Tstat's; the others are those of Tstat's logs."""
+
+    name: str
+    type: str | None
+    """One of FIELD_TYPES; None: in Tstat's logs alone."""
+
+    unit: str
+    """Empty for plain numbers and texts."""
+
+    missing: str | None
+    """What Tstat's logs say where there is no value; None: there always is one."""
+
+    disclosure: str
+    """The class: ALWAYS, ROUNDED, EXACT, RELEASED, OWN or COMPUTED(what)."""
+
+    description: str
+
 class ClosedWindow(NamedTuple):
     """A window that has ended: its time, the distinct users with a name (or attribute), and of how
     many of these 2^j to 2^(j+1) - 1 users had each, by j."""
@@ -172,6 +193,7 @@ class RowBatch:
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
+def columns() -> list[Column]: ...
 def row_dtype(output: str) -> np.dtype[np.void]: ...
 
 @final

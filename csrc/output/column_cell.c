@@ -1,30 +1,86 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of columns, and as what text they are printed. */
-#include "output/columns.h"
+#include "output/column_cell.h"
 
 #define MS_DECIMALS 6
 #define SECOND_DECIMALS 6
 #define NS_PER_US 1000
+#define WORD_MAX_BYTES 64
 
-/* The eight bytes of a record that are a column's number. */
+static const char *const source_words[] = {
+    [ZN_SOURCE_NONE] = NULL,   [ZN_SOURCE_TLS] = "tls", [ZN_SOURCE_QUIC] = "quic",
+    [ZN_SOURCE_HTTP] = "http", [ZN_SOURCE_DNS] = "dns",
+};
+
+static const char *const status_words[] = {
+    [ZN_NAME_NONE] = "none",
+    [ZN_NAME_RELEASED] = "released",
+    [ZN_NAME_SUPPRESSED] = "suppressed",
+    [ZN_NAME_UNCONFIRMED] = "unconfirmed",
+    [ZN_NAME_INVALID] = "invalid",
+};
+
+static const char *const ech_words[] = {[ZN_ECH_NONE] = "none", [ZN_ECH_OFFERED] = "offered"};
+
+const char *const *zn_column_words(const zn_column *c, size_t *n)
+{
+    switch (c->kind) {
+    case ZN_COLUMN_NAME_SOURCE:
+        *n = sizeof source_words / sizeof source_words[0];
+        return source_words;
+    case ZN_COLUMN_NAME_STATUS:
+        *n = sizeof status_words / sizeof status_words[0];
+        return status_words;
+    case ZN_COLUMN_ECH:
+        *n = sizeof ech_words / sizeof ech_words[0];
+        return ech_words;
+    default:
+        *n = 0;
+        return NULL;
+    }
+}
+
+const char *zn_name_source_word(zn_name_source source)
+{
+    return source_words[source];
+}
+
+/* Where in the record the column's member is. */
+static const char *member_of(const zn_column *c, const zn_record *r)
+{
+    return (const char *)r + c->offset;
+}
+
+/* The side that holds the column's member; the sides are a record's end. */
+static const zn_record_side *side_of(const zn_column *c, const zn_record *r)
+{
+    return c->offset < offsetof(zn_record, server) ? &r->client : &r->server;
+}
+
 static uint64_t number_of(const zn_column *c, const zn_record *r)
 {
-    uint64_t value;
-    memcpy(&value, (const char *)r + zn_column_place(c), sizeof value);
-    return value;
+    uint32_t in_32;
+    uint16_t in_16;
+    uint64_t in_64;
+    switch (c->size) {
+    case 1:
+        return (uint8_t)*member_of(c, r);
+    case sizeof in_16:
+        memcpy(&in_16, member_of(c, r), sizeof in_16);
+        return in_16;
+    case sizeof in_32:
+        memcpy(&in_32, member_of(c, r), sizeof in_32);
+        return in_32;
+    default:
+        memcpy(&in_64, member_of(c, r), sizeof in_64);
+        return in_64;
+    }
 }
 
-static void set_count(zn_cell *v, uint64_t number)
+static void set_number(zn_cell *v, uint64_t number)
 {
-    v->kind = ZN_CELL_COUNT;
+    v->kind = ZN_CELL_NUMBER;
     v->number = number;
-}
-
-static void set_flag(zn_cell *v, bool flag)
-{
-    v->kind = ZN_CELL_FLAG;
-    v->number = flag;
 }
 
 static void set_ns(zn_cell *v, zn_cell_kind kind, int64_t ns)
@@ -39,15 +95,32 @@ static void set_text(zn_cell *v, zn_span text)
     v->text = text;
 }
 
-static void set_address(zn_cell *v, const zn_addr *address, zn_disclosure disclosure)
+static zn_span span_of(const zn_column *c, const zn_record *r)
 {
-    v->kind = disclosure == ZN_DISCLOSURE_NONE ? ZN_CELL_NONE : ZN_CELL_ADDRESS;
-    v->address = address;
+    zn_span text;
+    memcpy(&text, member_of(c, r), sizeof text);
+    return text;
 }
 
-static void set_name(zn_cell *v, const zn_record *r, zn_name_source source)
+static void set_name(zn_cell *v, const zn_column *c, const zn_record *r, zn_name_source source)
 {
-    set_text(v, r->source == source ? r->name : (zn_span){NULL, 0});
+    set_text(v, r->source == source ? span_of(c, r) : (zn_span){NULL, 0});
+}
+
+static void set_word(zn_cell *v, const zn_column *c, const zn_record *r)
+{
+    size_t n;
+    const char *word = zn_column_words(c, &n)[number_of(c, r)];
+    set_text(v, (zn_span){(const uint8_t *)word, word == NULL ? 0 : strnlen(word, WORD_MAX_BYTES)});
+}
+
+/* The member behind an address says how it is disclosed. */
+static void set_address(zn_cell *v, const zn_column *c, const zn_record *r)
+{
+    zn_disclosure disclosure;
+    memcpy(&disclosure, member_of(c, r) + sizeof(zn_addr), sizeof disclosure);
+    v->kind = disclosure == ZN_DISCLOSURE_NONE ? ZN_CELL_NONE : ZN_CELL_ADDRESS;
+    v->address = (const zn_addr *)(const void *)member_of(c, r);
 }
 
 static uint8_t hex_digit(uint32_t nibble)
@@ -80,111 +153,65 @@ static void set_quic_version(zn_cell *v, uint32_t version)
     set_text(v, (zn_span){v->room, version == 0 ? 0 : n});
 }
 
-static void value_of_side(const zn_column *c, const zn_record *r, zn_cell *v)
+static void set_time(zn_cell *v, const zn_column *c, const zn_record *r)
 {
-    const zn_record_side *side = c->side == 'c' ? &r->client : &r->server;
+    const zn_record_side *side = side_of(c, r);
     switch (c->kind) {
-    case ZN_COLUMN_COUNT:
-    case ZN_COLUMN_BYTES:
-        set_count(v, number_of(c, r));
+    case ZN_COLUMN_NS:
+        set_ns(v, ZN_CELL_NS, (int64_t)number_of(c, r));
         break;
-    case ZN_COLUMN_ADDRESS:
-        set_address(v, &side->addr, side->disclosure);
-        break;
-    case ZN_COLUMN_PORT:
-        set_count(v, side->port);
-        break;
+    case ZN_COLUMN_TIME:
     case ZN_COLUMN_MS:
         set_ns(v, ZN_CELL_MS, (int64_t)number_of(c, r));
         break;
-    case ZN_COLUMN_INTERNAL:
-        set_flag(v, side->internal);
-        break;
-    case ZN_COLUMN_ENCRYPTED:
-        set_flag(v, side->disclosure == ZN_DISCLOSURE_PSEUDONYM);
-        break;
-    case ZN_COLUMN_VERSIONS:
-        set_versions(v, side);
-        break;
-    case ZN_COLUMN_QUIC_VERSION:
-        set_quic_version(v, side->quic_version);
-        break;
-    case ZN_COLUMN_SIDE_START_MS:
-        if (side->started)
-            set_ns(v, ZN_CELL_TIME, r->first_ns + side->first_data_ns);
-        break;
-    case ZN_COLUMN_SIDE_DURATION_S:
-        set_ns(v, ZN_CELL_SECONDS, side->last_data_ns - side->first_data_ns);
-        break;
-    case ZN_COLUMN_UDP_TYPE:
-        set_count(v, side->started ? side->udp_type : ZN_UDP_OTHER);
-        break;
-    default:
-        break;
-    }
-}
-
-static void text_of_flow(const zn_column *c, const zn_record *r, zn_cell *v)
-{
-    zn_span text;
-    switch (c->kind) {
-    case ZN_COLUMN_STATUS:
-        set_text(v, r->http_status);
-        break;
-    case ZN_COLUMN_NAME_TLS:
-        set_name(v, r, ZN_SOURCE_TLS);
-        break;
-    case ZN_COLUMN_NAME_HTTP:
-        set_name(v, r, ZN_SOURCE_HTTP);
-        break;
-    case ZN_COLUMN_NAME_QUIC:
-        set_name(v, r, ZN_SOURCE_QUIC);
-        break;
-    case ZN_COLUMN_TEXT:
-        memcpy(&text, (const char *)r + zn_column_place(c), sizeof text);
-        set_text(v, text);
-        break;
-    default:
-        break;
-    }
-}
-
-static void value_of_flow(const zn_column *c, const zn_record *r, zn_cell *v)
-{
-    switch (c->kind) {
-    case ZN_COLUMN_TOTAL:
-        set_count(v, number_of(c, r));
-        break;
-    case ZN_COLUMN_START_MS:
-        set_ns(v, ZN_CELL_TIME, r->first_ns);
-        break;
-    case ZN_COLUMN_END_MS:
-        set_ns(v, ZN_CELL_TIME, r->last_ns);
+    case ZN_COLUMN_WHEN:
+        set_ns(v, ZN_CELL_MS, (int64_t)number_of(c, r));
+        v->kind = v->ns == 0 ? ZN_CELL_NONE : v->kind;
         break;
     case ZN_COLUMN_DURATION_MS:
         set_ns(v, ZN_CELL_MS, r->last_ns - r->first_ns);
         break;
-    case ZN_COLUMN_WHEN:
-        set_ns(v, ZN_CELL_TIME, (int64_t)number_of(c, r));
-        v->kind = v->ns == 0 ? ZN_CELL_NONE : v->kind;
+    case ZN_COLUMN_SIDE_START:
+        if (side->packets != 0)
+            set_ns(v, ZN_CELL_MS, r->first_ns + side->first_data_ns);
         break;
-    case ZN_COLUMN_CONNECTION:
-        set_count(v, r->connection_type);
-        break;
-    case ZN_COLUMN_METHOD:
-        set_count(v, r->http_method);
-        break;
-    case ZN_COLUMN_RESOLVER:
-        set_address(v, &r->resolver, r->resolver_disclosure);
-        break;
-    case ZN_COLUMN_RESOLVER_ENCRYPTED:
-        set_flag(v, r->resolver_disclosure == ZN_DISCLOSURE_PSEUDONYM);
-        break;
-    case ZN_COLUMN_NO_COUNT:
-        set_count(v, 0);
+    case ZN_COLUMN_SIDE_DURATION:
+        set_ns(v, ZN_CELL_SECONDS, side->last_data_ns - side->first_data_ns);
         break;
     default:
-        text_of_flow(c, r, v);
+        break;
+    }
+}
+
+static void set_text_or_time(zn_cell *v, const zn_column *c, const zn_record *r)
+{
+    switch (c->kind) {
+    case ZN_COLUMN_NAME_SOURCE:
+    case ZN_COLUMN_NAME_STATUS:
+    case ZN_COLUMN_ECH:
+        set_word(v, c, r);
+        break;
+    case ZN_COLUMN_TEXT:
+    case ZN_COLUMN_DIGITS:
+        set_text(v, span_of(c, r));
+        break;
+    case ZN_COLUMN_NAME_TLS:
+        set_name(v, c, r, ZN_SOURCE_TLS);
+        break;
+    case ZN_COLUMN_NAME_HTTP:
+        set_name(v, c, r, ZN_SOURCE_HTTP);
+        break;
+    case ZN_COLUMN_NAME_QUIC:
+        set_name(v, c, r, ZN_SOURCE_QUIC);
+        break;
+    case ZN_COLUMN_VERSIONS:
+        set_versions(v, side_of(c, r));
+        break;
+    case ZN_COLUMN_QUIC_VERSION:
+        set_quic_version(v, (uint32_t)number_of(c, r));
+        break;
+    default:
+        set_time(v, c, r);
         break;
     }
 }
@@ -192,10 +219,30 @@ static void value_of_flow(const zn_column *c, const zn_record *r, zn_cell *v)
 void zn_column_cell(const zn_column *c, const zn_record *r, zn_cell *v)
 {
     v->kind = ZN_CELL_NONE;
-    if (c->side != 0)
-        value_of_side(c, r, v);
-    else
-        value_of_flow(c, r, v);
+    switch (c->kind) {
+    case ZN_COLUMN_NUMBER:
+        set_number(v, number_of(c, r));
+        break;
+    case ZN_COLUMN_UNMEASURED:
+        set_number(v, 0);
+        break;
+    case ZN_COLUMN_ADDRESS:
+        set_address(v, c, r);
+        break;
+    case ZN_COLUMN_PSEUDONYM:
+        set_number(v, number_of(c, r) == ZN_DISCLOSURE_PSEUDONYM);
+        break;
+    case ZN_COLUMN_FLAG:
+        if (number_of(c, r) != ZN_FLAG_UNKNOWN)
+            set_number(v, number_of(c, r) == ZN_FLAG_YES);
+        break;
+    case ZN_COLUMN_UDP_TYPE:
+        set_number(v, side_of(c, r)->packets != 0 ? number_of(c, r) : ZN_UDP_OTHER);
+        break;
+    default:
+        set_text_or_time(v, c, r);
+        break;
+    }
 }
 
 static void put_address(zn_text *out, const zn_addr *addr)
@@ -210,12 +257,13 @@ void zn_cell_put(zn_text *out, const zn_cell *v)
     switch (v->kind) {
     case ZN_CELL_NONE:
         break;
-    case ZN_CELL_COUNT:
-    case ZN_CELL_FLAG:
+    case ZN_CELL_NUMBER:
         zn_text_u64(out, v->number);
         break;
+    case ZN_CELL_NS:
+        zn_text_i64(out, v->ns);
+        break;
     case ZN_CELL_MS:
-    case ZN_CELL_TIME:
         zn_text_fixed(out, v->ns, MS_DECIMALS);
         break;
     case ZN_CELL_SECONDS:
@@ -232,5 +280,5 @@ void zn_cell_put(zn_text *out, const zn_cell *v)
 
 void zn_column_put_word(zn_text *out, const char *word)
 {
-    zn_text_bytes(out, word, strnlen(word, 64));
+    zn_text_bytes(out, word, strnlen(word, WORD_MAX_BYTES));
 }

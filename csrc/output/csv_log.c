@@ -24,7 +24,7 @@ void zn_csv_log_record(zn_text *out, const zn_fields *fields, const zn_record *r
         quoted = value.kind == ZN_CELL_TEXT && memchr(value.text.p, ',', value.text.n) != NULL;
         if (quoted)
             zn_text_char(out, '"');
-        zn_field_put(out, &fields->at[i], &value);
+        zn_cell_put(out, &value);
         if (quoted)
             zn_text_char(out, '"');
         zn_text_char(out, end_of(fields, i));

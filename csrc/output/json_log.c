@@ -11,7 +11,7 @@ static void put_json(zn_text *out, const zn_field *field, const zn_cell *v)
     }
     if (quoted)
         zn_text_char(out, '"');
-    zn_field_put(out, field, v);
+    zn_cell_put(out, v);
     if (quoted)
         zn_text_char(out, '"');
 }
@@ -22,7 +22,7 @@ void zn_json_record(zn_text *out, const zn_fields *fields, const zn_record *r)
     char separator = '{';
     for (size_t i = 0; i < fields->n; i++) {
         const zn_field *field = &fields->at[i];
-        if (!zn_field_applies(field, r->proto))
+        if (zn_field_column(field, r->proto) == NULL)
             continue;
         zn_text_char(out, separator);
         zn_text_char(out, '"');

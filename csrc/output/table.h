@@ -6,7 +6,7 @@
  * values, a bitmap of what is there, and text as 32-bit indices into a dictionary.
  *
  * All columns lie in one block, which can be taken away with its rows, read at leisure, and given
- * back. Rows gather in a stage that the processor's cache holds, and go on to the block
+ * back. Rows gather in a staging block that the processor's cache holds, and go on to the block
  * ZN_TABLE_STAGING at a time. Growth is the only thing that can fail; the table then remembers
  * `failed` and takes no more.
  */
@@ -15,6 +15,7 @@
 
 #include "output/dictionary.h"
 #include "output/field_copy.h"
+#include "output/fields.h"
 
 #define ZN_TABLE_STAGING 64 /* rows: a word of each bitmap */
 
@@ -33,19 +34,20 @@ typedef struct zn_table_place {
 
 /* Where the columns are in a block. */
 typedef struct zn_table_layout {
-    zn_table_place column[ZN_FIELDS_MAX];
+    zn_table_place column[ZN_COLUMNS_MAX];
 } zn_table_layout;
 
-/* One value of a row: from a record onto the stage. */
+/* One value of a row: from a record into staging. */
 typedef struct zn_table_step {
-    uint32_t offset, beside; /* as in zn_field_copy */
+    uint32_t offset; /* as in zn_field_copy, as is the next */
+    zn_name_source source;
     uint32_t column;
-    uint8_t *to; /* the column's values on the stage */
+    uint8_t *to; /* the column's staged values */
 } zn_table_step;
 
 /* The steps of a row, those of a kind together. */
 typedef struct zn_table_plan {
-    zn_table_step step[ZN_FIELDS_MAX];
+    zn_table_step step[ZN_COLUMNS_MAX];
     uint32_t end[ZN_COPY_KINDS]; /* of the steps of each kind */
 } zn_table_plan;
 
@@ -54,12 +56,13 @@ typedef struct zn_table_plan {
 
 typedef struct zn_table {
     zn_fields fields;
-    zn_dictionary dictionary[ZN_FIELDS_MAX];
-    uint64_t nulls[ZN_FIELDS_MAX]; /* rows without a value */
+    const zn_column *column[ZN_COLUMNS_MAX]; /* of each field */
+    zn_dictionary dictionary[ZN_COLUMNS_MAX];
+    uint64_t nulls[ZN_COLUMNS_MAX]; /* rows without a value */
     zn_table_plan plan;
     zn_table_block block, staging; /* block.bytes NULL: none yet */
     zn_table_layout in_block, in_staging;
-    zn_addr staged[ZN_TABLE_ADDRESSES][ZN_TABLE_STAGING]; /* of which the stage lacks the numbers */
+    zn_addr staged[ZN_TABLE_ADDRESSES][ZN_TABLE_STAGING]; /* whose numbers are not found yet */
     uint32_t staged_column[ZN_TABLE_ADDRESSES];
     unsigned staged_columns;
     zn_short_text texts[ZN_TABLE_TEXTS][ZN_TABLE_STAGING]; /* the same, of texts */
@@ -78,7 +81,7 @@ void zn_table_fini(zn_table *t);
 /* Appends a record of that protocol. */
 void zn_table_add(zn_table *t, const zn_record *r);
 
-/* Moves what is left on the stage into the block: nothing is added any more before zn_table_take.
+/* Moves what is left in staging into the block: nothing is added any more before zn_table_take.
  * 0, or -ZN_ERR_CAPACITY. */
 int zn_table_end(zn_table *t, zn_error *err);
 /* Which rows in the block have a value of a column, a bit each; NULL: all of them. */

@@ -7,30 +7,34 @@
 #define EVERY_SET (ZN_SET_E2E | ZN_SET_LAYER7 | ZN_SET_P2P | ZN_SET_OPTIONS)
 #define ADVANCED_SET 16 /* Tstat counts it among all sets, although it has no columns */
 
+static zn_tstat_put put_of_number(const zn_column *c)
+{
+    switch (c->size) {
+    case 1:
+        return ZN_TSTAT_PUT_1;
+    case 2:
+        return ZN_TSTAT_PUT_2;
+    case 4:
+        return ZN_TSTAT_PUT_4;
+    default:
+        return ZN_TSTAT_PUT_8;
+    }
+}
+
 static zn_tstat_put put_of(const zn_column *c)
 {
     switch (c->kind) {
-    case ZN_COLUMN_COUNT:
-    case ZN_COLUMN_BYTES:
-    case ZN_COLUMN_TOTAL:
-        return ZN_TSTAT_PUT_8;
-    case ZN_COLUMN_CONNECTION:
-        return ZN_TSTAT_PUT_4;
-    case ZN_COLUMN_PORT:
-    case ZN_COLUMN_METHOD:
-        return ZN_TSTAT_PUT_2;
-    case ZN_COLUMN_INTERNAL:
-        return ZN_TSTAT_PUT_1;
+    case ZN_COLUMN_NUMBER:
+        return put_of_number(c);
     case ZN_COLUMN_MS:
         return ZN_TSTAT_PUT_MS;
-    case ZN_COLUMN_START_MS:
-    case ZN_COLUMN_END_MS:
+    case ZN_COLUMN_TIME:
         return ZN_TSTAT_PUT_TIME;
-    case ZN_COLUMN_NO_COUNT:
+    case ZN_COLUMN_UNMEASURED:
         return ZN_TSTAT_PUT_ZERO;
     case ZN_COLUMN_DURATION_MS:
         return ZN_TSTAT_PUT_DURATION;
-    case ZN_COLUMN_ENCRYPTED:
+    case ZN_COLUMN_PSEUDONYM:
         return ZN_TSTAT_PUT_PSEUDONYM;
     default:
         return ZN_TSTAT_PUT_CELL;
@@ -42,8 +46,7 @@ static void set_steps(zn_tstat *t, zn_tstat_log log, const zn_log_columns *colum
     t->columns[log] = columns->n;
     for (size_t i = columns->n; i-- > 0;) {
         zn_tstat_step *s = &t->step[log][i];
-        *s = (zn_tstat_step){put_of(columns->at[i]), zn_column_place(columns->at[i]), 1,
-                             columns->at[i]};
+        *s = (zn_tstat_step){put_of(columns->at[i]), columns->at[i]->offset, 1, columns->at[i]};
         if ((s->put == ZN_TSTAT_PUT_8 || s->put == ZN_TSTAT_PUT_MS) && i + 1 < columns->n &&
             s[1].put == s->put)
             s->run = s[1].run + 1;
@@ -137,7 +140,7 @@ static char *put_ms(char *at, int64_t ns)
     return at;
 }
 
-/* Times are mostly 0: of what never happened, or is told roughly. */
+/* Times are mostly 0: of what never happened, or is blank in a coarse record. */
 static char *put_ms_run(char *at, const zn_tstat_step *s, const zn_record *r)
 {
     for (const zn_tstat_step *end = s + s->run; s < end; s++) {

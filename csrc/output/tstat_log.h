@@ -2,13 +2,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tstat's text logs: log_tcp_complete, log_tcp_nocomplete and log_udp_complete, with the columns of
- * output/columns.h. What is not measured holds what Tstat prints for "missing".
+ * release/columns.h. What is not measured holds what Tstat prints for "missing".
  */
 #ifndef ZN_OUTPUT_TSTAT_LOG_H
 #define ZN_OUTPUT_TSTAT_LOG_H
 
-#include "output/columns.h"
-#include "util/text.h"
+#include "output/column_cell.h"
 
 typedef enum zn_tstat_log {
     ZN_TSTAT_TCP_COMPLETE,
@@ -38,7 +37,7 @@ typedef struct zn_tstat_step {
     const zn_column *column;
 } zn_tstat_step;
 
-/* The time that was put last: rough ones are the same in line after line. */
+/* The time that was put last: coarse ones are the same in line after line. */
 typedef struct zn_tstat_time {
     int64_t ns;
     size_t n; /* bytes of text; 0: none was put yet */

@@ -7,24 +7,8 @@
  * powers of the square root of two, everything else zero.
  */
 #include "analyzer/analyzers.h"
+#include "release/disclosure.h"
 #include "release/gate_internal.h"
-
-#define COARSE_TIME_NS (60 * ZN_NS_PER_S)
-
-/* The smallest ceil(2^(k/2)), k >= 0, that is at least x; 0 stays 0. */
-static uint64_t round_up_sqrt2(uint64_t x)
-{
-    const uint64_t sqrt_half_2_64 = UINT64_C(13043817825332782212); /* floor(2^63.5) */
-    unsigned bits;
-    uint64_t half;
-    if (x <= 1)
-        return x;
-    bits = 64 - (unsigned)__builtin_clzll(x - 1); /* 2^(bits-1) < x <= 2^bits */
-    if (bits == 64)
-        return UINT64_MAX;
-    half = (sqrt_half_2_64 >> (64 - bits)) + 1; /* ceil(2^(bits - 1/2)), an irrational number */
-    return x <= half ? half : UINT64_C(1) << bits;
-}
 
 /* The flow exposed something that was not released. */
 static bool has_withheld(const zn_gate *g, const zn_flow *f)
@@ -118,49 +102,6 @@ static void fill_side(const zn_gate *g, const zn_flow *f, unsigned i, zn_record_
     r->first_data_ns = since(f, side->first_data_ns);
     r->last_data_ns = since(f, side->last_data_ns);
     r->first_ack_ns = since(f, side->first_ack_ns);
-    r->started = side->packets != 0;
-}
-
-/* Leaves of a side what cannot tell one name from another. */
-static void coarsen_side(zn_record_side *r)
-{
-    zn_record_side coarse;
-    memset(&coarse, 0, ZN_RECORD_CORE);
-    coarse.addr = r->addr;
-    coarse.disclosure = r->disclosure;
-    coarse.port = r->port;
-    coarse.internal = r->internal;
-    coarse.started = r->started;
-    coarse.udp_type = r->udp_type;
-    coarse.packets = round_up_sqrt2(r->packets);
-    coarse.packets_data = round_up_sqrt2(r->packets_data);
-    coarse.bytes_all = round_up_sqrt2(r->bytes_all);
-    coarse.bytes_unique = round_up_sqrt2(r->bytes_unique);
-    memcpy(r, &coarse, ZN_RECORD_CORE);
-}
-
-/* Of a record whose sets are not filled. */
-static void coarsen(const zn_gate *g, zn_record *r)
-{
-    r->coarse = true;
-    if (g->policy->roles->rotate_ns % COARSE_TIME_NS != 0) /* an epoch would say when in a minute */
-        r->epoch = 0;
-    coarsen_side(&r->client);
-    coarsen_side(&r->server);
-    r->first_ns -= r->first_ns % COARSE_TIME_NS;
-    r->last_ns -= r->last_ns % COARSE_TIME_NS;
-    r->http_method = 0;
-    r->http_requests = r->http_responses = 0;
-    r->http_status.n = 0;
-    r->tls_session = r->quic_zero_rtt = r->quic_ech_bytes = 0;
-    r->connection_type = 0;
-    r->ech = ZN_ECH_NONE;
-}
-
-/* A server port that so many servers share that it says no more than the protocol. */
-static bool port_is_common(uint16_t port)
-{
-    return port == 53 || port == 80 || port == 443 || port == 853;
 }
 
 /* The address that an end's pseudonym stands for: in a tunnel, the user's is that of its end. */
@@ -179,14 +120,10 @@ static void show_pseudonym(const zn_gate *g, const zn_flow *f, unsigned end, zn_
     r->disclosure = ZN_DISCLOSURE_PSEUDONYM;
 }
 
-/* The port links a client's flows, so it stays only where the operator asked and nothing is
- * hidden. */
-static void show_client(const zn_gate *g, const zn_flow *f, bool keep_port, zn_record_side *r)
+static void show_client(const zn_gate *g, const zn_flow *f, zn_record_side *r)
 {
     if (!zn_addr_is_special(known_as(g, f, f->client)))
         show_pseudonym(g, f, f->client, r);
-    if (!keep_port)
-        r->port = 0;
 }
 
 /* What is looked for among the clients: the server's address, where it may be told. */
@@ -210,16 +147,6 @@ static void show_server(const zn_gate *g, const zn_flow *f, uint64_t server, zn_
         r->addr = *real;
         r->disclosure = ZN_DISCLOSURE_RELEASED;
     }
-}
-
-/* What beside a name that is withheld could tell it, even where measurements are exact. */
-static void withhold_secondary(const zn_flow *f, zn_record *r)
-{
-    if (!port_is_common(r->server.port))
-        r->server.port = 0;
-    r->certificate.n = r->user_agent.n = 0;
-    if (f->protocol == ZN_ANALYZER_DNS) /* Tstat's type depends on the name */
-        r->client.udp_type = r->server.udp_type = ZN_UDP_DNS;
 }
 
 uint64_t zn_gate_prefetch(const zn_gate *g, const zn_flow *f)
@@ -249,13 +176,20 @@ static void clear(zn_record *r)
     memset(&r->server, 0, filled);
 }
 
-/* What is told of every flow. */
+static zn_flag flag(bool is)
+{
+    return is ? ZN_FLAG_YES : ZN_FLAG_NO;
+}
+
+/* Fills what every flow has. */
 static void fill_flow(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, zn_record *r)
 {
     r->proto = (uint8_t)f->tuple.proto;
     r->complete = zn_flow_complete(f) || f->tuple.proto == ZN_PROTO_UDP;
     r->midstream = f->midstream;
-    r->early = f->end == ZN_FLOW_EVICTED;
+    r->is_complete = flag(r->complete && !r->midstream);
+    r->is_midstream = flag(r->midstream);
+    r->is_early = flag(f->end == ZN_FLOW_EVICTED);
     r->connection_type = zn_service_connection(f);
     r->http_method = r->connection_type == ZN_CONNECTION_HTTP ? f->http_method : 0;
     r->ech = f->ech_offered ? ZN_ECH_OFFERED : ZN_ECH_NONE;
@@ -272,29 +206,29 @@ static void fill_flow(const zn_gate *g, const zn_flow *f, const zn_quic_facts *q
 bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, uint64_t ahead,
                     zn_record *r)
 {
-    bool withheld = !g->policy->roles->release_all && has_withheld(g, f);
-    bool coarse = withheld && !g->policy->exact;
-    bool keep_port;
+    const zn_roles *roles = g->policy->roles;
+    zn_disclosure_case c = {.is_dns = f->protocol == ZN_ANALYZER_DNS,
+                            .dn_hunter = roles->dn_hunter,
+                            .rotate_ns = roles->rotate_ns};
     clear(r);
     if (!zn_flow_has_user(f))
         return false;
     fill_flow(g, f, quic, r);
-    keep_port = g->policy->keep_client_port &&
-                (g->policy->roles->release_all || (r->status == ZN_NAME_RELEASED && !withheld));
-    show_client(g, f, keep_port, &r->client);
-    if (!withheld)
+    c.withheld = !roles->release_all && has_withheld(g, f);
+    c.coarse = c.withheld && !g->policy->exact;
+    c.keep_client_port = g->policy->keep_client_port &&
+                         (roles->release_all || (r->status == ZN_NAME_RELEASED && !c.withheld));
+    show_client(g, f, &r->client);
+    if (!c.withheld)
         show_server(g, f, ahead != 0 ? ahead : server_hash(g, f), &r->server);
-    if (!coarse) {
+    if (!c.coarse) {
         zn_gate_fill_sets(g, f, r);
         zn_gate_fill_quic(g, quic, r);
     }
-    if (withheld)
-        withhold_secondary(f, r);
-    else if (g->policy->roles->dn_hunter)
+    if (!c.withheld && roles->dn_hunter)
         zn_gate_fill_resolution(g, f, r);
-    if (!g->policy->roles->dn_hunter && r->proto == ZN_PROTO_UDP && r->source == ZN_SOURCE_DNS)
+    if (!roles->dn_hunter && r->proto == ZN_PROTO_UDP && r->source == ZN_SOURCE_DNS)
         r->fqdn = r->name;
-    if (coarse)
-        coarsen(g, r);
+    zn_disclose(&c, r);
     return true;
 }

@@ -11,6 +11,7 @@
 #define ZN_RELEASE_RECORD_H
 
 #include "analyzer/kinds.h"
+#include "release/columns.h"
 #include "util/addr.h"
 #include "util/cursor.h"
 
@@ -30,6 +31,9 @@ typedef enum zn_disclosure {
     ZN_DISCLOSURE_RELEASED   /* addr is a real address that z users share */
 } zn_disclosure;
 
+/* Whether something is so, where that may be told. */
+typedef enum zn_flag { ZN_FLAG_UNKNOWN, ZN_FLAG_NO, ZN_FLAG_YES } zn_flag;
+
 #define ZN_RECORD_VERSIONS 15
 
 /* One direction: what this endpoint sent. Times are ns relative to the flow's first packet. */
@@ -43,7 +47,6 @@ typedef struct zn_record_side {
     uint64_t acks, acks_pure, rst, syn, fin;
     int64_t first_data_ns, last_data_ns; /* TCP: payload; UDP: any datagram. 0 when never */
     int64_t first_ack_ns;                /* without SYN; 0 when never */
-    bool started;                        /* it sent a packet */
     uint8_t udp_type;                    /* Tstat's c_type and s_type: ZN_UDP_* */
     uint32_t quic_version;               /* 0: none, or only one side spoke QUIC */
     /* LAYER7 */
@@ -63,16 +66,22 @@ typedef struct zn_record_side {
     uint64_t flags_moved;
 } zn_record_side;
 
-/* Bytes of a side that are told of every flow, and with LAYER7. */
+/* Bytes of a side that are filled for every flow, and with LAYER7. */
 #define ZN_RECORD_CORE offsetof(zn_record_side, messages)
 #define ZN_RECORD_LAYER7 offsetof(zn_record_side, rtt_mean_ns)
 
+/* How an address is disclosed lies behind it. */
+_Static_assert(offsetof(zn_record_side, disclosure) ==
+                   offsetof(zn_record_side, addr) + sizeof(zn_addr),
+               "an address and its disclosure");
+
 typedef struct zn_record {
-    uint8_t proto;  /* ZN_PROTO_TCP or ZN_PROTO_UDP */
-    bool complete;  /* TCP: belongs into log_tcp_complete */
-    bool midstream; /* TCP without its SYN: Tstat logs no such flow */
-    bool early;     /* closed to make room for other flows: it may have gone on */
-    bool coarse;    /* told roughly, beside a name that is withheld */
+    uint8_t proto;   /* ZN_PROTO_TCP or ZN_PROTO_UDP */
+    bool complete;   /* TCP: belongs into log_tcp_complete */
+    bool midstream;  /* TCP without its SYN: Tstat logs no such flow */
+    bool unmeasured; /* false: stands for what Tstat's logs have and nothing measures */
+    zn_flag is_complete, is_midstream;
+    zn_flag is_early; /* evicted: the flow may have gone on */
     zn_ech ech;
     zn_name_source source;
     zn_name_status status;
@@ -96,6 +105,10 @@ typedef struct zn_record {
     size_t beyond_core; /* bytes of a side behind ZN_RECORD_CORE that can be other than zero */
     zn_record_side client, server;
 } zn_record;
+
+_Static_assert(offsetof(zn_record, resolver_disclosure) ==
+                   offsetof(zn_record, resolver) + sizeof(zn_addr),
+               "an address and its disclosure");
 
 /* One released observation (t, f(u, t), a). */
 typedef struct zn_release {

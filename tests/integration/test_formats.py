@@ -22,7 +22,7 @@ import zanon_net
 from zanon_net import Config
 from zanon_net.output import parquet
 from zanon_net.output.parquet import Schema
-from zanon_net.output.schema import description, unit
+from zanon_net.output.schema import columns
 
 FORMATS = ("tstat", "csv", "jsonl", "parquet", "observations")
 SETS = "core,e2e,p2p,options,layer7"
@@ -191,9 +191,12 @@ def test_rows_of_any_number(rows: int) -> None:
 
 def test_every_field_is_described() -> None:
     engine = make_engine(columns=SETS.split(","))
-    for name, kind, _nullable in (*engine.fields("tcp_table"), *engine.fields("udp_table")):
-        assert description(name)
-        assert (unit(name, kind) != "") == (kind in ("ms", "s", "time") or unit(name, "") != "")
+    for name, kind, nullable in (*engine.fields("tcp_table"), *engine.fields("udp_table")):
+        column = columns()[name]
+        assert column.description
+        assert column.type == kind
+        assert nullable or column.missing is None
+        assert (kind in ("ms", "s", "time")) <= (column.unit != "")
 
 
 def test_tstat_says_what_json_says(folder: Path, objects: list[Row]) -> None:

@@ -22,6 +22,7 @@ QUIC_TYPES = ("initial", "0-rtt", "handshake", "retry", "negotiation", "foreign"
 STREAM_RESULTS = ("grew", "stored", "nothing", "conflict", "outside")
 ROW_FORMATS = ("auto", "csv", "jsonl")
 TIME_UNITS = ("s", "ms", "us", "ns", "iso")
+Column = namedtuple("Column", "group name type unit missing disclosure description")
 ClosedWindow = namedtuple("ClosedWindow", "start_ns end_ns whole users bins")
 DECISIONS = ("release", "below_z", "too_late", "late_deep", "no_room")
 

@@ -163,6 +163,24 @@ cdef class _Lender:
         ]
 
 
+cdef object column_from(const char *group, const zn_column *c):
+    """A Column."""
+    kind = None if c.type == ZN_FIELD_TSTAT_ONLY else FIELD_TYPES[<int>c.type]
+    missing = None if c.missing == NULL else c.missing.decode()
+    return Column(group.decode(), c.name.decode(), kind, c.unit.decode(), missing,
+                  c.disclosure.decode(), c.description.decode())
+
+
+def columns():
+    """Every Column, by groups, in the order of a line."""
+    cdef const zn_column_group *group
+    listed = []
+    for i in range(ZN_COLUMN_GROUP_COUNT):
+        group = zn_column_group_of(<zn_column_group_id>i)
+        listed += [column_from(group.name, &group.at[j]) for j in range(group.n)]
+    return listed
+
+
 def row_dtype(str output):
     """The NumPy type of a row of record_rows or observation_rows, as the core lays it out."""
     cdef size_t count, row_bytes

@@ -9,8 +9,6 @@ cdef extern from "engine/profile_stage.h" nogil:
 
 
 cdef extern from "engine/outputs.h" nogil:
-    ctypedef enum zn_field_type:
-        ZN_FIELD_TEXT
     ctypedef struct zn_field:
         const char *name
         zn_field_type type

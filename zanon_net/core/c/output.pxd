@@ -9,3 +9,23 @@ cdef extern from "output/event_log.h" nogil:
         size_t offset
     const zn_event_field *zn_event_record_fields(size_t *count, size_t *row_bytes)
     const zn_event_field *zn_event_observation_fields(size_t *count, size_t *row_bytes)
+
+
+cdef extern from "output/columns.h" nogil:
+    ctypedef enum zn_field_type:
+        ZN_FIELD_TEXT
+        ZN_FIELD_TSTAT_ONLY
+    ctypedef struct zn_column:
+        const char *name
+        zn_field_type type
+        const char *unit
+        const char *missing
+        const char *disclosure
+        const char *description
+    ctypedef struct zn_column_group:
+        const char *name
+        const zn_column *at
+        size_t n
+    ctypedef enum zn_column_group_id:
+        ZN_COLUMN_GROUP_COUNT
+    const zn_column_group *zn_column_group_of(zn_column_group_id id)

@@ -1,0 +1,45 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values of columns, and the text they are printed as. */
+#ifndef ZN_OUTPUT_COLUMN_CELL_H
+#define ZN_OUTPUT_COLUMN_CELL_H
+
+#include "output/columns.h"
+#include "util/text.h"
+
+typedef enum zn_cell_kind {
+    ZN_CELL_NONE,
+    ZN_CELL_NUMBER,
+    ZN_CELL_NS,      /* ns, printed as they are */
+    ZN_CELL_MS,      /* ns, printed as ms */
+    ZN_CELL_SECONDS, /* ns, printed as seconds with six decimals */
+    ZN_CELL_TEXT,    /* text, never empty */
+    ZN_CELL_ADDRESS  /* *address */
+} zn_cell_kind;
+
+#define ZN_CELL_BYTES (5 * ZN_RECORD_VERSIONS)
+
+/* The value of a column in one record; borrows from the record and from itself. */
+typedef struct zn_cell {
+    zn_cell_kind kind;
+    uint64_t number;
+    int64_t ns;
+    zn_span text;
+    const zn_addr *address;
+    uint8_t room[ZN_CELL_BYTES]; /* for text that is put together */
+} zn_cell;
+
+void zn_column_cell(const zn_column *column, const zn_record *r, zn_cell *out);
+
+/* The words of a column that has no other values, by the number of its enum, NULL: no value; *n of
+ * them. NULL for any other column. */
+const char *const *zn_column_words(const zn_column *column, size_t *n);
+/* "tls" and so on, NULL for none. */
+const char *zn_name_source_word(zn_name_source source);
+
+/* Appends a value of any kind but NONE: no blank, no control character, never empty. */
+void zn_cell_put(zn_text *out, const zn_cell *value);
+/* Appends text of ours that ends with NUL. */
+void zn_column_put_word(zn_text *out, const char *word);
+
+#endif

@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""docs/reference/columns.md out of csrc/release/columns.h.
+
+Run from the repository's top, with the package installed: python tests/support/column_docs.py
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from zanon_net._core import Column, columns
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "columns.md"
+
+GROUPS = {
+    "FLOW": "Every flow: CSV, JSON Lines, Parquet",
+    "TCP": "Tstat's TCP logs: core",
+    "E2E": "Tstat's TCP log: E2E",
+    "P2P": "Tstat's TCP log: P2P",
+    "OPTIONS": "Tstat's TCP log: OPTIONS",
+    "LAYER7": "Tstat's TCP log: LAYER7",
+    "UDP": "Tstat's UDP log",
+}
+CLASSES = {
+    "ALWAYS": "as it is",
+    "ROUNDED": "rounded",
+    "EXACT": "blank",
+    "RELEASED": "blank, also with `--exact`",
+    "OWN": "only if itself released",
+    "COMPUTED(client_port)": "0, also with `--exact`",
+    "COMPUTED(server_port)": "0 unless 53, 80, 443 or 853; also with `--exact`",
+    "COMPUTED(udp_type)": "19 for all DNS, also with `--exact`",
+    "COMPUTED(fqdn)": "as `name`; with `--dn-hunter` blank, also with `--exact`",
+    "COMPUTED(epoch)": "0 unless `--rotate` is whole minutes",
+}
+TYPES = {"ms": "double", "s": "double", "time": "timestamp", None: "Tstat's logs only"}
+HEAD = """\
+# Columns
+
+Every column of the flow logs, in the order of a line. This page is made of
+`csrc/release/columns.h` by `python tests/support/column_docs.py`. What a run's formats have in
+common is in [output.md](output.md), how Tstat's columns are measured in [tstat.md](tstat.md).
+
+The type is that of Parquet. The last column says what stands in a **coarse** record, one of whose
+names was withheld: *rounded* is times down to the minute, packets and bytes up to a power of √2;
+*blank* is zero, no text, or what Tstat prints for "missing".
+"""
+
+
+def row(column: Column) -> str:
+    """A line of a table."""
+    kind = TYPES.get(column.type, column.type)
+    cells = (f"`{column.name}`", kind, column.unit, column.description, CLASSES[column.disclosure])
+    return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |".replace("|  |", "| |")
+
+
+def page() -> Iterator[str]:
+    """The lines of the page."""
+    yield HEAD
+    listed = columns()
+    for group, heading in GROUPS.items():
+        yield f"## {heading}\n"
+        yield "| column | type | unit | meaning | in a coarse record |"
+        yield "|---|---|---|---|---|"
+        yield from (row(column) for column in listed if column.group == group)
+        yield ""
+
+
+if __name__ == "__main__":
+    PAGE.write_text("\n".join(page()), encoding="utf-8")
