@@ -7,7 +7,7 @@
  */
 #include "engine/async_writer.h"
 
-#include "release/gate_copy.h"
+#include "release/record_copy.h"
 #include "util/arena.h"
 
 #define RECORDS 64u /* a power of two */
@@ -17,7 +17,7 @@
 
 typedef struct kept_record {
     zn_record record;
-    zn_copied_texts texts;
+    zn_record_texts texts;
 } kept_record;
 
 struct zn_async_writer {
@@ -93,7 +93,7 @@ void zn_async_writer_put(zn_async_writer *b)
 {
     uint32_t put = atomic_load(&b->put);
     kept_record *kept = &b->ring[put % RECORDS];
-    zn_gate_copy(&kept->record, &kept->texts);
+    zn_record_copy(&kept->record, &kept->texts);
     atomic_store(&b->put, put + 1);
 }
 

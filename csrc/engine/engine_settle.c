@@ -5,6 +5,7 @@
 #include "analyzer/layer7.h"
 #include "engine/engine_internal.h"
 #include "flow/flow_table.h"
+#include "release/flow_record.h"
 
 #define CLOSED 16 /* flows whose records are made together */
 
@@ -25,7 +26,7 @@ static void decide(zn_engine *e)
     write_releases(e);
 }
 
-/* A closed flow's record; the flow may be freed. ahead: of zn_gate_prefetch. */
+/* A closed flow's record; the flow may be freed. ahead: of zn_flow_record_prefetch. */
 static void write_flow(zn_engine *e, uint32_t flow, uint64_t decode_ahead)
 {
     zn_flow *f = zn_flow_entry(e->flows, flow);
@@ -37,7 +38,7 @@ static void write_flow(zn_engine *e, uint32_t flow, uint64_t decode_ahead)
     zn_gate_flow_closed(&e->gate, f);
     if (e->writes_async)
         record = zn_async_writer_next(e->writer);
-    if (zn_gate_record(&e->gate, f, zn_quic_facts_of(&e->names, f), decode_ahead, record)) {
+    if (zn_flow_record_fill(&e->gate, f, zn_quic_facts_of(&e->names, f), decode_ahead, record)) {
         if (e->writes_async)
             zn_async_writer_put(e->writer);
         else
@@ -62,9 +63,9 @@ static size_t take_closed(zn_engine *e, uint32_t flow[CLOSED], uint64_t decode_a
     while (n < CLOSED && (flow[n] = zn_flow_next_closed(e->flows)) != 0)
         n++;
     for (size_t i = 0; i < n; i++)
-        decode_ahead[i] = zn_gate_prefetch(&e->gate, zn_flow_entry(e->flows, flow[i]));
+        decode_ahead[i] = zn_flow_record_prefetch(&e->gate, zn_flow_entry(e->flows, flow[i]));
     for (size_t i = 0; i < n; i++)
-        zn_gate_prefetch_name(&e->gate, zn_flow_entry(e->flows, flow[i]));
+        zn_flow_record_prefetch_name(&e->gate, zn_flow_entry(e->flows, flow[i]));
     return n;
 }
 

@@ -27,9 +27,8 @@ int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err)
     g->z_since_ns = INT64_MIN;
     g->z_highest = g->policy->z;
     rc = zn_ztable_open(&g->table, &table, err);
-    for (unsigned i = 0; i < 2 && rc == 0; i++)
-        rc = zn_addr_set_init(&g->clients[i], limits->max_clients, err);
-    g->clients[1].key = g->clients[0].key; /* one hash for both */
+    if (rc == 0)
+        rc = zn_clients_init(&g->clients, limits->max_clients, err);
     if (rc == 0)
         rc = zn_addr_set_init(&g->users, limits->max_clients, err);
     if (rc == 0)
@@ -44,8 +43,7 @@ void zn_gate_fini(zn_gate *g)
     zn_block_free(g->asked_votes, cap * sizeof *g->asked_votes);
     zn_block_free(g->answers, cap);
     zn_block_free(g->releases, cap * sizeof *g->releases);
-    for (unsigned i = 0; i < 2; i++)
-        zn_addr_set_fini(&g->clients[i]);
+    zn_clients_fini(&g->clients);
     zn_addr_set_fini(&g->users);
     zn_ztable_close(g->table);
     memset(g, 0, sizeof *g);
@@ -53,8 +51,8 @@ void zn_gate_fini(zn_gate *g)
 
 size_t zn_gate_memory(const zn_gate *g)
 {
-    return zn_ztable_memory(g->table) + zn_addr_set_memory(&g->clients[0]) +
-           zn_addr_set_memory(&g->clients[1]) + zn_addr_set_memory(&g->users);
+    return zn_ztable_memory(g->table) + zn_clients_memory(&g->clients) +
+           zn_addr_set_memory(&g->users);
 }
 
 bool zn_gate_is_shared(const zn_gate *g, zn_id attribute)
@@ -79,90 +77,62 @@ static uint64_t user_hash(const zn_gate *g, const zn_flow *f)
     return zn_addr_set_hash(&g->users, &user);
 }
 
-uint64_t zn_gate_client_hash(const zn_gate *g, const zn_addr *a)
-{
-    zn_addr carried = zn_addr_carried(a);
-    return zn_addr_set_hash(&g->clients[0], &carried);
-}
-
 /* The flow's client, of whose address this is the hash, is one in this epoch. */
 static void add_client(zn_gate *g, const zn_flow *f, uint64_t address)
 {
-    zn_addr_set_add_hash(&g->clients[0], address);
+    zn_clients_add(&g->clients, address);
     if (f->user_outside && f->user == f->client)
-        zn_addr_set_add_hash(&g->clients[0], zn_gate_client_hash(g, zn_flow_user(g->flows, f)));
+        zn_clients_add(&g->clients, zn_clients_hash(&g->clients, zn_flow_user(g->flows, f)));
 }
 
 void zn_gate_flow_closed(zn_gate *g, const zn_flow *f)
 {
-    int64_t begins_ns = g->clients_epoch * g->policy->roles->rotate_ns;
+    int64_t begins_ns = g->clients.epoch * g->policy->roles->rotate_ns;
     if (f->first_ns < begins_ns && f->last_ns >= begins_ns)
-        add_client(g, f, zn_gate_client_hash(g, &f->tuple.addr[f->client]));
+        add_client(g, f, zn_clients_hash(&g->clients, &f->tuple.addr[f->client]));
 }
 
 /* The clients of the epoch before this one are about to be forgotten: a flow that is older than
  * this one tells no server that is among them, whenever its record is written. */
 static void withhold_server(zn_gate *g, zn_flow *f)
 {
-    const zn_addr_set *before = &g->clients[1];
     uint64_t server;
     if (f->addr_vote == ZN_ADDR_SUPPRESSED)
         return;
-    server = zn_gate_client_hash(g, &f->tuple.addr[1 - f->client]);
-    f->server_was_client |= before->full || zn_addr_set_has_hash(before, server);
+    server = zn_clients_hash(&g->clients, &f->tuple.addr[1 - f->client]);
+    f->server_was_client |= zn_clients_had_before(&g->clients, server);
     if (f->server_was_client && f->addr_vote != ZN_ADDR_PENDING) /* names wait for that, too */
         f->addr_vote = ZN_ADDR_SUPPRESSED;
 }
 
-/* Another epoch begins. Whose flow is older than the one that ends, and went on into it, was a
- * client in it, too, and may go on. */
+/* Another epoch begins. The client of a flow that is older than the one that ends, and went on into
+ * it, was a client in it, too, and may go on. */
 static void begin_epoch(zn_gate *g, int64_t epoch)
 {
-    zn_addr_set older = g->clients[1];
     for (uint32_t n = zn_flow_after(g->flows, 0); n != 0; n = zn_flow_after(g->flows, n)) {
         zn_flow *f = zn_flow_at(g->flows, n);
-        if (zn_flow_epoch(g->flows, f, g->policy->roles->rotate_ns) >= g->clients_epoch)
+        if (zn_flow_epoch(g->flows, f, g->policy->roles->rotate_ns) >= g->clients.epoch)
             continue;
         withhold_server(g, f);
-        if (f->end == ZN_FLOW_OPEN || f->last_ns >= g->clients_epoch * g->policy->roles->rotate_ns)
-            add_client(g, f, zn_gate_client_hash(g, &f->tuple.addr[f->client]));
+        if (f->end == ZN_FLOW_OPEN || f->last_ns >= g->clients.epoch * g->policy->roles->rotate_ns)
+            add_client(g, f, zn_clients_hash(&g->clients, &f->tuple.addr[f->client]));
     }
-    g->clients[1] = g->clients[0];
-    g->clients[0] = older;
-    zn_addr_set_clear(&g->clients[0]);
-    g->clients_since[1] = g->clients_since[0];
-    g->clients_since[0] = g->clients_epoch = epoch;
+    zn_clients_next_epoch(&g->clients, epoch);
 }
 
 static void mark_client(zn_gate *g, const zn_flow *f, const zn_vote *v)
 {
     int64_t epoch = zn_flow_epoch(g->flows, f, g->policy->roles->rotate_ns);
-    if (epoch > g->clients_epoch)
+    if (epoch > g->clients.epoch)
         begin_epoch(g, epoch);
     add_client(g, f, v->address);
     if (zn_flow_has_user(f))
         zn_addr_set_add_hash(&g->users, v->user);
 }
 
-bool zn_gate_was_client_hash(const zn_gate *g, uint64_t hash)
-{
-    return g->clients[0].full || g->clients[1].full || zn_addr_set_has_hash(&g->clients[0], hash) ||
-           zn_addr_set_has_hash(&g->clients[1], hash);
-}
-
-bool zn_gate_was_client(const zn_gate *g, const zn_addr *a)
-{
-    return zn_gate_was_client_hash(g, zn_gate_client_hash(g, a));
-}
-
 void zn_gate_rebase(zn_gate *g, int64_t epoch)
 {
-    if (epoch < g->clients_epoch) {
-        zn_addr_set_add_all(&g->clients[0], &g->clients[1]);
-        g->clients[0].full |= epoch < g->clients_since[1];
-        g->clients_since[0] = epoch;
-    }
-    g->clients_epoch = epoch;
+    zn_clients_rebase(&g->clients, epoch);
     g->z_since_ns = INT64_MIN; /* a time that was given up: nothing of before can come now */
 }
 
@@ -183,9 +153,13 @@ static void hash_votes(zn_gate *g)
             v->user = zn_flow_has_user(f) ? user_hash(g, f) : 0;
         if (!marks && v->kind != ZN_VOTE_ADDR)
             continue;
-        v->address = zn_gate_client_hash(g, &f->tuple.addr[f->client ^ !marks]);
-        zn_addr_set_prefetch(&g->clients[0], v->address);
-        zn_addr_set_prefetch(marks ? &g->users : &g->clients[1], marks ? v->user : v->address);
+        v->address = zn_clients_hash(&g->clients, &f->tuple.addr[f->client ^ !marks]);
+        if (marks) {
+            zn_clients_prefetch_add(&g->clients, v->address);
+            zn_addr_set_prefetch(&g->users, v->user);
+        } else {
+            zn_clients_prefetch(&g->clients, v->address);
+        }
     }
 }
 
@@ -198,9 +172,9 @@ static bool addr_may_vote(zn_gate *g, const zn_flow *f, const zn_vote *v)
     if (f->internal[1 - f->client] || zn_addr_is_special(server) || zn_addr_is_special(&carried) ||
         zn_nets_contain(roles->internal, roles->internal_count, &carried))
         return false;
-    if (g->clients[0].full || g->clients[1].full)
+    if (zn_clients_incomplete(&g->clients))
         g->stats->n[ZN_STAT_ADDR_CLIENT_SET_INCOMPLETE]++;
-    return !f->server_was_client && !zn_gate_was_client_hash(g, v->address);
+    return !f->server_was_client && !zn_clients_have(&g->clients, v->address);
 }
 
 /* Turns votes into observations for the z-table; client marks and excluded addresses end here. */

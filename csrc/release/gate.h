@@ -13,10 +13,9 @@
 
 #include "analyzer/dn_hunter.h"
 #include "analyzer/name_store.h"
-#include "analyzer/quic_analyzer.h"
-#include "anonymity/addr_set.h"
 #include "anonymity/popularity.h"
 #include "anonymity/votes.h"
+#include "release/clients.h"
 #include "release/policy.h"
 #include "release/record.h"
 #include "util/clock.h"
@@ -33,12 +32,9 @@ typedef struct zn_gate {
     zn_stats *stats;
     zn_popularity *popularity; /* borrowed too: counts what names are decided */
     zn_ztable *table;
-    int64_t z_since_ns;     /* when z last changed; INT64_MIN: never */
-    uint32_t z_highest;     /* so far */
-    zn_addr_set clients[2]; /* of this epoch and the one before */
-    int64_t clients_epoch;
-    int64_t clients_since[2]; /* [0]: of epochs from this one on all clients are in clients[0]; [1]:
-                                 in the two together */
+    int64_t z_since_ns; /* when z last changed; INT64_MIN: never */
+    uint32_t z_highest; /* so far */
+    zn_clients clients;
     zn_addr_set
         users; /* of the whole run, for the summary only; its hashes are the z-table's users */
     zn_votes *votes; /* borrowed from the engine */
@@ -71,16 +67,6 @@ const zn_release *zn_gate_releases(const zn_gate *g, size_t *count);
 /* A flow closed, whose record is about to be made: its client was one until now. */
 void zn_gate_flow_closed(zn_gate *g, const zn_flow *f);
 
-/* Fetches what zn_gate_record will look at; the name, which lies behind it, in a second step.
- * Returns what zn_gate_record takes. */
-uint64_t zn_gate_prefetch(const zn_gate *g, const zn_flow *f);
-void zn_gate_prefetch_name(const zn_gate *g, const zn_flow *f);
-/* Fills *record, which is zero or was filled here before, with what may be said of a closed flow;
- * false when it may not be shown at all. quic: NULL for a flow without QUIC. ahead: of
- * zn_gate_prefetch, or 0. */
-bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, uint64_t ahead,
-                    zn_record *record);
-
 /*
  * From since_ns on, in packet time, names and addresses need z users; the policy's z is set by its
  * owner. Votes of before that are decided later, because a flow had to close first, need as many as
@@ -91,8 +77,5 @@ int zn_gate_set_z(zn_gate *g, uint32_t z, int64_t since_ns, zn_error *err);
 /* The packet clock was rebased to an epoch that may lie in the past: its clients of before count,
  * or everybody does where they are forgotten. No flow is open. */
 void zn_gate_rebase(zn_gate *g, int64_t epoch);
-
-/* True when the address was a client's in this epoch or the one before, or that cannot be told. */
-bool zn_gate_was_client(const zn_gate *g, const zn_addr *a);
 
 #endif

@@ -3,7 +3,7 @@
 /*
  * Input gathers in one buffer, from which rows/splitter cuts rows. rows/csv or rows/json reads a
  * row in place, its time is parsed, and when a batch is full, or there is no whole row left,
- * release/gate_rows decides the batch and rows/log writes what it lets out. Only then the buffer is
+ * release/row_gate decides the batch and rows/log writes what it lets out. Only then the buffer is
  * moved: rows borrow it.
  */
 #include "rows/filter.h"

@@ -16,7 +16,7 @@
 #ifndef ZN_ROWS_FILTER_H
 #define ZN_ROWS_FILTER_H
 
-#include "release/gate_rows.h"
+#include "release/row_gate.h"
 #include "release/row.h"
 #include "util/text.h"
 #include "util/timestamp.h"

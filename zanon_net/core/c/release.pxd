@@ -15,7 +15,7 @@ cdef extern from "release/row.h" nogil:
         size_t count
 
 
-cdef extern from "release/gate_rows.h" nogil:
+cdef extern from "release/row_gate.h" nogil:
     ctypedef struct zn_row_gate_config:
         uint32_t z
         int64_t window_ns, rotate_ns

@@ -1,14 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What a flow record may say. A flow whose names were all released, or that exposed none, is told
- * exactly. Any other is told so that nothing beside the name gives the name away: no server
- * address, no uncommon server port, times floored to a minute, packets and bytes rounded up to
- * powers of the square root of two, everything else zero.
- */
+#include "release/flow_record.h"
+
 #include "analyzer/analyzers.h"
+#include "analyzer/service.h"
 #include "release/disclosure.h"
-#include "release/gate_internal.h"
 
 /* The flow exposed something that was not released. */
 static bool has_withheld(const zn_gate *g, const zn_flow *f)
@@ -111,7 +107,7 @@ static const zn_addr *known_as(const zn_gate *g, const zn_flow *f, unsigned end)
 }
 
 /* There is none where it would stand for a special address. */
-static void show_pseudonym(const zn_gate *g, const zn_flow *f, unsigned end, zn_record_side *r)
+static void set_pseudonym(const zn_gate *g, const zn_flow *f, unsigned end, zn_record_side *r)
 {
     zn_addr pseudonym = zn_flow_pseudonym(g->flows, f, end);
     if (zn_addr_is_unset(&pseudonym))
@@ -120,48 +116,189 @@ static void show_pseudonym(const zn_gate *g, const zn_flow *f, unsigned end, zn_
     r->disclosure = ZN_DISCLOSURE_PSEUDONYM;
 }
 
-static void show_client(const zn_gate *g, const zn_flow *f, zn_record_side *r)
+static void set_client(const zn_gate *g, const zn_flow *f, zn_record_side *r)
 {
     if (!zn_addr_is_special(known_as(g, f, f->client)))
-        show_pseudonym(g, f, f->client, r);
+        set_pseudonym(g, f, f->client, r);
 }
 
-/* What is looked for among the clients: the server's address, where it may be told. */
+/* What is looked for among the clients: the server's address, where that may be released. */
 static uint64_t server_hash(const zn_gate *g, const zn_flow *f)
 {
     if (f->addr_vote != ZN_ADDR_RELEASED || f->internal[1 - f->client])
         return 0;
-    return zn_gate_client_hash(g, &f->tuple.addr[1 - f->client]);
+    return zn_clients_hash(&g->clients, &f->tuple.addr[1 - f->client]);
 }
 
 /* server: server_hash. */
-static void show_server(const zn_gate *g, const zn_flow *f, uint64_t server, zn_record_side *r)
+static void set_server(const zn_gate *g, const zn_flow *f, uint64_t server, zn_record_side *r)
 {
     unsigned end = 1u - f->client;
     const zn_addr *real = &f->tuple.addr[end];
     if (zn_addr_is_special(real) || zn_addr_is_special(known_as(g, f, end)))
         return;
     if (f->internal[end]) {
-        show_pseudonym(g, f, end, r);
-    } else if (server != 0 && !zn_gate_was_client_hash(g, server)) {
+        set_pseudonym(g, f, end, r);
+    } else if (server != 0 && !zn_clients_have(&g->clients, server)) {
         r->addr = *real;
         r->disclosure = ZN_DISCLOSURE_RELEASED;
     }
 }
 
-uint64_t zn_gate_prefetch(const zn_gate *g, const zn_flow *f)
+static const zn_anomaly anomaly_columns[] = {
+    ZN_RETRANSMITTED_RTO, ZN_RETRANSMITTED_FAST, ZN_REORDERED,    ZN_DUPLICATED,
+    ZN_ANOMALY_UNKNOWN,   ZN_FLOW_CONTROL,       ZN_UNNEEDED_RTO, ZN_UNNEEDED_FAST,
+};
+_Static_assert(sizeof anomaly_columns / sizeof anomaly_columns[0] ==
+                   sizeof((zn_record_side *)NULL)->anomalies / sizeof(uint64_t),
+               "a column for each");
+_Static_assert(ZN_RECORD_VERSIONS == ZN_LAYER7_VERSIONS, "a record has what a flow kept");
+
+static void fill_path(const zn_path_side *side, zn_record_side *r)
+{
+    r->rtt_mean_ns = zn_path_rtt_mean(side);
+    r->rtt_min_ns = side->rtt_min_ns;
+    r->rtt_max_ns = side->rtt_max_ns;
+    r->rtt_deviation_ns = zn_path_rtt_deviation(side);
+    r->rtt_count = side->rtt_count;
+    r->ttl_min = side->ttl_min;
+    r->ttl_max = side->ttl_max;
+    r->scale_seen = side->scale_seen;
+    r->timestamps = side->timestamps;
+    r->scale = side->scale;
+    r->sack_permitted = side->sack_permitted;
+    r->sacks = side->sacks;
+    r->mss = side->mss;
+    r->segment_max = side->segment_max;
+    r->segment_min = side->segment_min;
+    r->window_max = side->window_max;
+    r->window_min = side->window_min;
+    r->window_zero = side->window_zero;
+    r->flight_max = side->flight_max;
+    r->flight_min = side->flight_min;
+    r->flight_first = side->flight_first;
+    for (size_t i = 0; i < sizeof anomaly_columns / sizeof anomaly_columns[0]; i++)
+        r->anomalies[i] = side->anomalies[anomaly_columns[i]];
+    r->flags_moved = side->flags_moved;
+}
+
+static void fill_layer7_side(const zn_flow *f, const zn_flow_layer7 *l, unsigned i,
+                             zn_record_side *r)
+{
+    bool tls = zn_service_is_tls(f, true);
+    r->messages = l->messages[i] + f->side[i].messages;
+    r->protocols = l->alpn[i];
+    if (tls && l->last_handshake_ns[i] > f->first_ns)
+        r->last_handshake_ns = l->last_handshake_ns[i] - f->first_ns;
+    if (tls && l->appdata_ns[i] > f->first_ns) {
+        r->appdata_ns = l->appdata_ns[i] - f->first_ns;
+        r->appdata_bytes = l->appdata_seq[i];
+    }
+}
+
+/* As Tstat has it: the digits there are, "000" when there are none. */
+static zn_span status_of(const zn_flow_layer7 *l)
+{
+    static const uint8_t none[] = {'0', '0', '0'};
+    zn_span digits = {(const uint8_t *)l->http_status, 0};
+    while (digits.n < sizeof l->http_status && l->http_status[digits.n] >= '0' &&
+           l->http_status[digits.n] <= '9')
+        digits.n++;
+    return digits.n != 0 ? digits : (zn_span){none, sizeof none};
+}
+
+static void fill_layer7(const zn_gate *g, const zn_flow *f, const zn_flow_layer7 *l, zn_record *r)
+{
+    if (r->beyond_core == 0)
+        r->beyond_core = ZN_RECORD_LAYER7 - ZN_RECORD_CORE;
+    fill_layer7_side(f, l, f->client, &r->client);
+    fill_layer7_side(f, l, 1u - f->client, &r->server);
+    r->http_requests = l->http_requests;
+    r->http_responses = l->http_responses;
+    if (r->connection_type == ZN_CONNECTION_HTTP)
+        r->http_status = status_of(l);
+    r->tls_session = l->session;
+    r->client.tls_versions = l->version_count;
+    memcpy(r->client.tls_version, l->versions, sizeof l->versions);
+    r->server.tls_version[0] = l->server_version;
+    r->server.tls_versions = l->server_version != 0;
+    if (l->certificate != 0 &&
+        zn_name_store_at(g->name_store, l->certificate)->state == ZN_ENTRY_RELEASED)
+        r->certificate = zn_name_store_text(g->name_store, l->certificate);
+}
+
+static void fill_sets(const zn_gate *g, const zn_flow *f, zn_record *r)
+{
+    const zn_tcp_path *path = zn_flow_path(g->flows, f);
+    const zn_flow_layer7 *l = zn_flow_layer7_of(g->flows, f);
+    if (path != NULL) {
+        r->beyond_core = sizeof(zn_record_side) - ZN_RECORD_CORE;
+        fill_path(&path->side[f->client], &r->client);
+        fill_path(&path->side[1 - f->client], &r->server);
+    }
+    if (l != NULL)
+        fill_layer7(g, f, l, r);
+}
+
+static void fill_quic(const zn_gate *g, const zn_quic_facts *quic, zn_record *r)
+{
+    if (quic == NULL)
+        return;
+    if (quic->agent != 0 &&
+        zn_name_store_at(g->name_store, quic->agent)->state == ZN_ENTRY_RELEASED)
+        r->user_agent = zn_name_store_text(g->name_store, quic->agent);
+    if (!quic->both_ways)
+        return;
+    r->client.quic_version = quic->version[0];
+    r->server.quic_version = quic->version[1];
+    r->quic_zero_rtt = quic->zero_rtt;
+    r->quic_ech_bytes = quic->ech_bytes;
+}
+
+static void set_resolver(const zn_gate *g, const zn_resolution *from, zn_record *r)
+{
+    zn_id id = zn_votes_id(g->votes, ZN_VOTE_ADDR, zn_addr_span(&from->resolver));
+    if (zn_addr_is_special(&from->resolver))
+        return;
+    if (from->resolver_internal) {
+        if (from->epoch != r->epoch || /* it has another pseudonym by now */
+            zn_addr_is_unset(&from->resolver_pseudonym))
+            return;
+        r->resolver = from->resolver_pseudonym;
+        r->resolver_disclosure = ZN_DISCLOSURE_PSEUDONYM;
+    } else if (r->epoch + 1 < g->clients.epoch) { /* who was a client then is forgotten */
+        return;
+    } else if (!zn_clients_have(&g->clients, zn_clients_hash(&g->clients, &from->resolver)) &&
+               zn_gate_is_shared(g, id)) {
+        r->resolver = from->resolver;
+        r->resolver_disclosure = ZN_DISCLOSURE_RELEASED;
+    }
+}
+
+static void fill_resolution(const zn_gate *g, const zn_flow *f, zn_record *r)
+{
+    const zn_resolution *from = zn_dn_hunter_of(g->dn_hunter, f);
+    if (from == NULL || f->ech_offered ||
+        !zn_gate_is_shared(g, zn_votes_id(g->votes, ZN_VOTE_NAME, zn_hostname_span(&from->host))))
+        return;
+    r->fqdn = zn_hostname_span(&from->host);
+    r->resolver_query_ns = from->query_ns;
+    r->resolver_answer_ns = from->answer_ns;
+    set_resolver(g, from, r);
+}
+
+uint64_t zn_flow_record_prefetch(const zn_gate *g, const zn_flow *f)
 {
     uint64_t server = server_hash(g, f);
     if (f->names != 0)
         ZN_PREFETCH_WRITE(zn_name_store_at(g->name_store, f->names));
     if (server != 0) {
-        zn_addr_set_prefetch(&g->clients[0], server);
-        zn_addr_set_prefetch(&g->clients[1], server);
+        zn_clients_prefetch(&g->clients, server);
     }
     return server;
 }
 
-void zn_gate_prefetch_name(const zn_gate *g, const zn_flow *f)
+void zn_flow_record_prefetch_name(const zn_gate *g, const zn_flow *f)
 {
     if (f->names != 0)
         zn_name_store_prefetch_text(g->name_store, f->names);
@@ -203,8 +340,8 @@ static void fill_flow(const zn_gate *g, const zn_flow *f, const zn_quic_facts *q
     r->server.udp_type = udp_type_of(f, quic, 1u - f->client);
 }
 
-bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic, uint64_t ahead,
-                    zn_record *r)
+bool zn_flow_record_fill(const zn_gate *g, const zn_flow *f, const zn_quic_facts *quic,
+                         uint64_t server, zn_record *r)
 {
     const zn_roles *roles = g->policy->roles;
     zn_disclosure_case c = {.is_dns = f->protocol == ZN_ANALYZER_DNS,
@@ -218,15 +355,15 @@ bool zn_gate_record(const zn_gate *g, const zn_flow *f, const zn_quic_facts *qui
     c.coarse = c.withheld && !g->policy->exact;
     c.keep_client_port = g->policy->keep_client_port &&
                          (roles->release_all || (r->status == ZN_NAME_RELEASED && !c.withheld));
-    show_client(g, f, &r->client);
+    set_client(g, f, &r->client);
     if (!c.withheld)
-        show_server(g, f, ahead != 0 ? ahead : server_hash(g, f), &r->server);
+        set_server(g, f, server != 0 ? server : server_hash(g, f), &r->server);
     if (!c.coarse) {
-        zn_gate_fill_sets(g, f, r);
-        zn_gate_fill_quic(g, quic, r);
+        fill_sets(g, f, r);
+        fill_quic(g, quic, r);
     }
     if (!c.withheld && roles->dn_hunter)
-        zn_gate_fill_resolution(g, f, r);
+        fill_resolution(g, f, r);
     if (!roles->dn_hunter && r->proto == ZN_PROTO_UDP && r->source == ZN_SOURCE_DNS)
         r->fqdn = r->name;
     zn_disclose(&c, r);

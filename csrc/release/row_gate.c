@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "release/gate_rows.h"
+#include "release/row_gate.h"
 
 #include "crypto/row_pseudonym.h"
 #include "util/arena.h"

@@ -1,18 +1,18 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "release/gate_copy.h"
+#include "release/record_copy.h"
 
 #include <string.h>
 
-static void copy(zn_span *span, uint8_t *to, size_t room)
+static void copy(zn_span *span, uint8_t *to, size_t cap)
 {
-    ZN_ASSERT(span->n <= room);
+    ZN_ASSERT(span->n <= cap);
     if (span->n != 0)
-        memcpy(to, span->p, span->n < room ? span->n : room);
+        memcpy(to, span->p, span->n < cap ? span->n : cap);
     span->p = to;
 }
 
-void zn_gate_copy(zn_record *r, zn_copied_texts *texts)
+void zn_record_copy(zn_record *r, zn_record_texts *texts)
 {
     copy(&r->name, texts->text[0], sizeof texts->text[0]);
     copy(&r->fqdn, texts->text[1], sizeof texts->text[1]);

@@ -5,8 +5,8 @@
  * a pseudonym. Rows are asked of the z-table in their order; those that may be written leave as
  * zn_gated_row, filled here and nowhere else.
  */
-#ifndef ZN_RELEASE_GATE_ROWS_H
-#define ZN_RELEASE_GATE_ROWS_H
+#ifndef ZN_RELEASE_ROW_GATE_H
+#define ZN_RELEASE_ROW_GATE_H
 
 #include "anonymity/popularity.h"
 #include "release/row.h"

@@ -1,0 +1,75 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The addresses that were clients in this epoch of the pseudonyms' key or in the one before: a
+ * server among them is a person's machine, whose address is not released. An address that carries
+ * an IPv4 address counts as that one. A set that is full cannot say no: then everybody was one.
+ */
+#ifndef ZN_RELEASE_CLIENTS_H
+#define ZN_RELEASE_CLIENTS_H
+
+#include "anonymity/addr_set.h"
+
+typedef struct zn_clients {
+    zn_addr_set set[2]; /* of this epoch and the one before; one hash for both */
+    int64_t epoch;
+    int64_t since[2]; /* [0]: of epochs from this one on all clients are in set[0]; [1]: in the two
+                         together */
+} zn_clients;
+
+/* *c is zero; up to max_clients an epoch. 0, or a negative zn_err. */
+int zn_clients_init(zn_clients *c, uint32_t max_clients, zn_error *err);
+void zn_clients_fini(zn_clients *c);
+size_t zn_clients_memory(const zn_clients *c);
+
+/* Forgets the epoch before this one, and begins another. */
+void zn_clients_next_epoch(zn_clients *c, int64_t epoch);
+/* The epoch may lie in the past: its clients count as clients again, or everybody does where they
+ * are forgotten. */
+void zn_clients_rebase(zn_clients *c, int64_t epoch);
+
+/* What the other functions take an address as. */
+static inline uint64_t zn_clients_hash(const zn_clients *c, const zn_addr *a)
+{
+    zn_addr carried = zn_addr_carried(a);
+    return zn_addr_set_hash(&c->set[0], &carried);
+}
+
+static inline void zn_clients_add(zn_clients *c, uint64_t hash)
+{
+    zn_addr_set_add_hash(&c->set[0], hash);
+}
+
+/* A set is full. */
+static inline bool zn_clients_incomplete(const zn_clients *c)
+{
+    return c->set[0].full || c->set[1].full;
+}
+
+/* The address was a client's, or a set is full. */
+static inline bool zn_clients_have(const zn_clients *c, uint64_t hash)
+{
+    return zn_clients_incomplete(c) || zn_addr_set_has_hash(&c->set[0], hash) ||
+           zn_addr_set_has_hash(&c->set[1], hash);
+}
+
+/* The same of the epoch before this one alone. */
+static inline bool zn_clients_had_before(const zn_clients *c, uint64_t hash)
+{
+    return c->set[1].full || zn_addr_set_has_hash(&c->set[1], hash);
+}
+
+/* Fetches what zn_clients_add will look at. */
+static inline void zn_clients_prefetch_add(const zn_clients *c, uint64_t hash)
+{
+    zn_addr_set_prefetch(&c->set[0], hash);
+}
+
+/* Fetches what zn_clients_have will look at. */
+static inline void zn_clients_prefetch(const zn_clients *c, uint64_t hash)
+{
+    zn_addr_set_prefetch(&c->set[0], hash);
+    zn_addr_set_prefetch(&c->set[1], hash);
+}
+
+#endif
