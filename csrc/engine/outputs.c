@@ -3,25 +3,57 @@
 #include "engine/outputs.h"
 
 #include "output/csv_log.h"
+#include "output/event_log.h"
 #include "output/json_log.h"
 #include "packet/packet.h"
 #include "util/arena.h"
 
 #define FIRST_MARKS 16
 
-_Static_assert((int)ZN_TSTAT_TCP_COMPLETE == (int)ZN_OUTPUT_TCP_COMPLETE &&
-                   (int)ZN_TSTAT_TCP_NOCOMPLETE == (int)ZN_OUTPUT_TCP_NOCOMPLETE &&
-                   (int)ZN_TSTAT_UDP_COMPLETE == (int)ZN_OUTPUT_UDP_COMPLETE,
-               "a log's number is its output's");
+/* A row for each format that is text: adding one is its file, its number and a row. */
+static const zn_format *const formats[] = {
+    [ZN_OUTPUT_TCP_COMPLETE] = &zn_format_tcp_complete,
+    [ZN_OUTPUT_TCP_NOCOMPLETE] = &zn_format_tcp_nocomplete,
+    [ZN_OUTPUT_UDP_COMPLETE] = &zn_format_udp_complete,
+    [ZN_OUTPUT_JSONL] = &zn_format_jsonl,
+    [ZN_OUTPUT_OBSERVATIONS] = &zn_format_observations,
+    [ZN_OUTPUT_CSV] = &zn_format_csv,
+    [ZN_OUTPUT_RECORD_ROWS] = &zn_format_record_rows,
+    [ZN_OUTPUT_OBSERVATION_ROWS] = &zn_format_observation_rows,
+};
+_Static_assert(sizeof formats / sizeof formats[0] == ZN_OUTPUT_TEXTS, "a row for each");
+
+/* A row for each table, of one protocol's flows. */
+static const struct {
+    const char *name;
+    uint8_t proto;
+} tables[] = {
+    [ZN_OUTPUT_TCP_TABLE - ZN_OUTPUT_TEXTS] = {"tcp_table", ZN_PROTO_TCP},
+    [ZN_OUTPUT_UDP_TABLE - ZN_OUTPUT_TEXTS] = {"udp_table", ZN_PROTO_UDP},
+};
+_Static_assert(sizeof tables / sizeof tables[0] == ZN_OUTPUT_TABLES, "a row for each");
+
+const char *zn_outputs_name(int output)
+{
+    return output < ZN_OUTPUT_TEXTS ? formats[output]->name : tables[output - ZN_OUTPUT_TEXTS].name;
+}
+
+bool zn_outputs_is_rows(int output)
+{
+    return output < ZN_OUTPUT_TEXTS && formats[output]->is_rows;
+}
 
 int zn_outputs_init(zn_outputs *o, uint32_t chosen, unsigned sets, zn_error *err)
 {
-    int rc;
+    int rc = 0;
     o->chosen = chosen;
-    zn_tstat_init(&o->tstat, sets);
-    zn_fields_init(&o->fields, sets);
-    rc = zn_table_init(&o->table[0], &o->fields, ZN_PROTO_TCP, err);
-    return rc != 0 ? rc : zn_table_init(&o->table[1], &o->fields, ZN_PROTO_UDP, err);
+    zn_fields_init(&o->state.fields, sets);
+    for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
+        if (formats[i]->init != NULL)
+            formats[i]->init(&o->state, sets);
+    for (int i = 0; i < ZN_OUTPUT_TABLES && rc == 0; i++)
+        rc = zn_table_init(&o->table[i], &o->state.fields, tables[i].proto, err);
+    return rc;
 }
 
 void zn_outputs_fini(zn_outputs *o)
@@ -39,39 +71,24 @@ static bool is_chosen(const zn_outputs *o, int output)
     return (o->chosen & 1u << output) != 0;
 }
 
-/* The text of a chosen output, which gets another line; or NULL. */
-static zn_text *next_line(zn_outputs *o, int output)
-{
-    if (!is_chosen(o, output))
-        return NULL;
-    o->lines[output]++;
-    return &o->text[output];
-}
-
 void zn_outputs_record(zn_outputs *o, const zn_record *r)
 {
-    zn_tstat_log log = zn_tstat_log_of(r);
-    int table = r->proto == ZN_PROTO_TCP ? ZN_OUTPUT_TCP_TABLE : ZN_OUTPUT_UDP_TABLE;
-    zn_text *to = log == ZN_TSTAT_NONE ? NULL : next_line(o, (int)log);
-    if (to != NULL)
-        zn_tstat_line(to, &o->tstat, log, r);
-    if ((to = next_line(o, ZN_OUTPUT_JSONL)) != NULL)
-        zn_json_record(to, &o->fields, r);
-    if ((to = next_line(o, ZN_OUTPUT_CSV)) != NULL)
-        zn_csv_log_record(to, &o->fields, r);
-    if (is_chosen(o, ZN_OUTPUT_RECORD_ROWS))
-        zn_event_put_record(&o->text[ZN_OUTPUT_RECORD_ROWS], r);
-    if (is_chosen(o, table))
-        zn_table_add(&o->table[table - ZN_OUTPUT_TEXTS], r);
+    for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
+        if (is_chosen(o, i) && formats[i]->record != NULL)
+            o->lines[i] += formats[i]->record(&o->state, &o->text[i], r) && !formats[i]->is_rows;
+    for (int i = 0; i < ZN_OUTPUT_TABLES; i++)
+        if (is_chosen(o, ZN_OUTPUT_TEXTS + i) && tables[i].proto == r->proto)
+            zn_table_add(&o->table[i], r);
 }
 
 void zn_outputs_release(zn_outputs *o, const zn_release *release)
 {
-    zn_text *to = next_line(o, ZN_OUTPUT_OBSERVATIONS);
-    if (to != NULL)
-        zn_json_release(to, release);
-    if (is_chosen(o, ZN_OUTPUT_OBSERVATION_ROWS))
-        zn_event_put_release(&o->text[ZN_OUTPUT_OBSERVATION_ROWS], release);
+    for (int i = 0; i < ZN_OUTPUT_TEXTS; i++) {
+        if (!is_chosen(o, i) || formats[i]->release == NULL)
+            continue;
+        formats[i]->release(&o->text[i], release);
+        o->lines[i] += !formats[i]->is_rows;
+    }
 }
 
 int zn_outputs_mark(zn_outputs *o, int64_t period_ns, zn_error *err)
@@ -96,34 +113,39 @@ int zn_outputs_mark(zn_outputs *o, int64_t period_ns, zn_error *err)
 
 void zn_outputs_header(const zn_outputs *o, zn_output output, zn_text *out)
 {
-    if ((int)output <= (int)ZN_TSTAT_UDP_COMPLETE)
-        zn_tstat_header(out, &o->tstat, (zn_tstat_log)output);
-    else if (output == ZN_OUTPUT_CSV)
-        zn_csv_log_header(out, &o->fields);
+    if ((int)output < ZN_OUTPUT_TEXTS && formats[output]->header != NULL)
+        formats[output]->header(&o->state, out);
 }
 
 bool zn_outputs_full(const zn_outputs *o)
 {
     size_t bytes = 0;
+    bool full = false;
     for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
         bytes += o->text[i].n;
-    return bytes >= ZN_OUTPUTS_BYTES || o->table[0].rows >= ZN_OUTPUTS_ROWS ||
-           o->table[1].rows >= ZN_OUTPUTS_ROWS;
+    for (int i = 0; i < ZN_OUTPUT_TABLES; i++)
+        full |= o->table[i].rows >= ZN_OUTPUTS_ROWS;
+    return full || bytes >= ZN_OUTPUTS_BYTES;
 }
 
 bool zn_outputs_is_released(int text)
 {
-    return text == ZN_OUTPUT_OBSERVATIONS || text == ZN_OUTPUT_OBSERVATION_ROWS;
+    return formats[text]->release != NULL;
 }
 
 size_t zn_outputs_released_bytes(const zn_outputs *o)
 {
-    return o->text[ZN_OUTPUT_OBSERVATIONS].n + o->text[ZN_OUTPUT_OBSERVATION_ROWS].n;
+    size_t bytes = 0;
+    for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
+        bytes += zn_outputs_is_released(i) ? o->text[i].n : 0;
+    return bytes;
 }
 
 int zn_outputs_check(const zn_outputs *o, zn_error *err)
 {
-    bool failed = o->table[0].failed || o->table[1].failed;
+    bool failed = false;
+    for (int i = 0; i < ZN_OUTPUT_TABLES; i++)
+        failed |= o->table[i].failed;
     for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
         failed |= o->text[i].failed;
     if (failed)

@@ -9,9 +9,8 @@
 #ifndef ZN_ENGINE_OUTPUTS_H
 #define ZN_ENGINE_OUTPUTS_H
 
-#include "output/event_log.h"
+#include "output/format_state.h"
 #include "output/table.h"
-#include "output/tstat_log.h"
 #include "util/text.h"
 #include "zanon/zanon.h"
 
@@ -40,8 +39,7 @@ typedef struct zn_outputs {
     zn_text text[ZN_OUTPUT_TEXTS];
     size_t lines[ZN_OUTPUT_TEXTS]; /* of those that are lines */
     zn_table table[ZN_OUTPUT_TABLES];
-    zn_fields fields;
-    zn_tstat tstat;
+    zn_format_state state;
     uint32_t chosen; /* bits */
     zn_mark *marks;
     size_t mark_count, mark_cap;
@@ -57,6 +55,11 @@ void zn_outputs_release(zn_outputs *o, const zn_release *release);
 int zn_outputs_mark(zn_outputs *o, int64_t period_ns, zn_error *err);
 /* The line that a file of this output starts with, which may be none. */
 void zn_outputs_header(const zn_outputs *o, zn_output output, zn_text *out);
+
+/* What Python calls an output. */
+const char *zn_outputs_name(int output);
+/* A text that is rows of bytes, not lines. */
+bool zn_outputs_is_rows(int output);
 
 /* So much has gathered that it should be taken before more is made. */
 bool zn_outputs_full(const zn_outputs *o);

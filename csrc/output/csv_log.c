@@ -2,21 +2,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/csv_log.h"
 
+#include "output/format_state.h"
+
 static char end_of(const zn_fields *fields, size_t i)
 {
     return i + 1 < fields->n ? ',' : '\n';
 }
 
-void zn_csv_log_header(zn_text *out, const zn_fields *fields)
+static void put_header(const zn_format_state *state, zn_text *out)
 {
+    const zn_fields *fields = &state->fields;
     for (size_t i = 0; i < fields->n; i++) {
         zn_column_put_word(out, fields->at[i].name);
         zn_text_char(out, end_of(fields, i));
     }
 }
 
-void zn_csv_log_record(zn_text *out, const zn_fields *fields, const zn_record *r)
+static bool put_record(zn_format_state *state, zn_text *out, const zn_record *r)
 {
+    const zn_fields *fields = &state->fields;
     zn_cell value;
     for (size_t i = 0; i < fields->n; i++) {
         bool quoted;
@@ -29,4 +33,7 @@ void zn_csv_log_record(zn_text *out, const zn_fields *fields, const zn_record *r
             zn_text_char(out, '"');
         zn_text_char(out, end_of(fields, i));
     }
+    return true;
 }
+
+const zn_format zn_format_csv = {.name = "csv", .header = put_header, .record = put_record};

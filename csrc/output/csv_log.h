@@ -7,9 +7,8 @@
 #ifndef ZN_OUTPUT_CSV_LOG_H
 #define ZN_OUTPUT_CSV_LOG_H
 
-#include "output/fields.h"
+#include "output/format.h"
 
-void zn_csv_log_header(zn_text *out, const zn_fields *fields);
-void zn_csv_log_record(zn_text *out, const zn_fields *fields, const zn_record *r);
+extern const zn_format zn_format_csv;
 
 #endif

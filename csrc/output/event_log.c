@@ -49,9 +49,10 @@ static void put_name(char *out, zn_span name)
         memcpy(out, name.p, name.n);
 }
 
-void zn_event_put_record(zn_text *out, const zn_record *r)
+static bool put_record(zn_format_state *state, zn_text *out, const zn_record *r)
 {
     zn_event_record row;
+    (void)state;
     memset(&row, 0, sizeof row); /* also between the fields */
     row.t_start_ns = r->first_ns;
     row.t_end_ns = r->last_ns;
@@ -73,9 +74,13 @@ void zn_event_put_record(zn_text *out, const zn_record *r)
     row.name_source = (uint8_t)r->source;
     put_name(row.name, r->name);
     zn_text_bytes(out, (const char *)&row, sizeof row);
+    return true;
 }
 
-void zn_event_put_release(zn_text *out, const zn_release *release)
+const zn_format zn_format_record_rows = {
+    .name = "record_rows", .is_rows = true, .record = put_record};
+
+static void put_release(zn_text *out, const zn_release *release)
 {
     zn_event_observation row;
     memset(&row, 0, sizeof row);
@@ -86,3 +91,6 @@ void zn_event_put_release(zn_text *out, const zn_release *release)
     put_name(row.name, release->name);
     zn_text_bytes(out, (const char *)&row, sizeof row);
 }
+
+const zn_format zn_format_observation_rows = {
+    .name = "observation_rows", .is_rows = true, .release = put_release};

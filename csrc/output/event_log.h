@@ -8,8 +8,7 @@
 #ifndef ZN_OUTPUT_EVENT_LOG_H
 #define ZN_OUTPUT_EVENT_LOG_H
 
-#include "release/record.h"
-#include "util/text.h"
+#include "output/format.h"
 
 #define ZN_EVENT_NAME_MAX 253 /* a hostname without its final dot */
 
@@ -49,8 +48,7 @@ typedef struct zn_event_field {
 const zn_event_field *zn_event_record_fields(size_t *count, size_t *row_bytes);
 const zn_event_field *zn_event_observation_fields(size_t *count, size_t *row_bytes);
 
-/* Appends one row. */
-void zn_event_put_record(zn_text *out, const zn_record *r);
-void zn_event_put_release(zn_text *out, const zn_release *release);
+extern const zn_format zn_format_record_rows;
+extern const zn_format zn_format_observation_rows;
 
 #endif

@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/json_log.h"
 
+#include "output/format_state.h"
+
 static void put_json(zn_text *out, const zn_field *field, const zn_cell *v)
 {
     bool quoted = field->type == ZN_FIELD_TEXT;
@@ -16,8 +18,9 @@ static void put_json(zn_text *out, const zn_field *field, const zn_cell *v)
         zn_text_char(out, '"');
 }
 
-void zn_json_record(zn_text *out, const zn_fields *fields, const zn_record *r)
+static bool put_record(zn_format_state *state, zn_text *out, const zn_record *r)
 {
+    const zn_fields *fields = &state->fields;
     zn_cell value;
     char separator = '{';
     for (size_t i = 0; i < fields->n; i++) {
@@ -33,7 +36,10 @@ void zn_json_record(zn_text *out, const zn_fields *fields, const zn_record *r)
         separator = ',';
     }
     zn_text_literal(out, "}\n");
+    return true;
 }
+
+const zn_format zn_format_jsonl = {.name = "jsonl", .record = put_record};
 
 static void put_text(zn_text *out, zn_span text)
 {
@@ -42,7 +48,7 @@ static void put_text(zn_text *out, zn_span text)
     zn_text_char(out, '"');
 }
 
-void zn_json_release(zn_text *out, const zn_release *release)
+static void put_release(zn_text *out, const zn_release *release)
 {
     const char *source = zn_name_source_word(release->source);
     zn_cell client = {.kind = ZN_CELL_ADDRESS, .address = &release->client};
@@ -63,3 +69,5 @@ void zn_json_release(zn_text *out, const zn_release *release)
         zn_column_put_word(out, source);
     zn_text_literal(out, "\"}\n");
 }
+
+const zn_format zn_format_observations = {.name = "observations", .release = put_release};

@@ -10,11 +10,11 @@
 #ifndef ZN_OUTPUT_JSON_LOG_H
 #define ZN_OUTPUT_JSON_LOG_H
 
-#include "output/fields.h"
+#include "output/format.h"
 
-/* A flow, with the fields that its protocol has. */
-void zn_json_record(zn_text *out, const zn_fields *fields, const zn_record *r);
-/* {"t_ns":..,"client":..,"name":..,"name_source":..} */
-void zn_json_release(zn_text *out, const zn_release *release);
+/* A flow a line, with the fields that its protocol has. */
+extern const zn_format zn_format_jsonl;
+/* {"t_ns":..,"client":..,"name":..,"name_source":..} a release. */
+extern const zn_format zn_format_observations;
 
 #endif

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/tstat_log.h"
 
+#include "output/format_state.h"
 #include "util/protocol.h"
 
 #define EVERY_SET (ZN_SET_E2E | ZN_SET_LAYER7 | ZN_SET_P2P | ZN_SET_OPTIONS)
@@ -53,20 +54,8 @@ static void set_steps(zn_tstat *t, zn_tstat_log log, const zn_log_columns *colum
     }
 }
 
-void zn_tstat_init(zn_tstat *t, unsigned sets)
-{
-    zn_log_columns columns;
-    t->number = sets == EVERY_SET ? sets + ADVANCED_SET : sets;
-    t->time.n = 0;
-    zn_log_columns_tcp(&columns, sets);
-    set_steps(t, ZN_TSTAT_TCP_COMPLETE, &columns);
-    zn_log_columns_tcp(&columns, 0);
-    set_steps(t, ZN_TSTAT_TCP_NOCOMPLETE, &columns);
-    zn_log_columns_udp(&columns);
-    set_steps(t, ZN_TSTAT_UDP_COMPLETE, &columns);
-}
-
-zn_tstat_log zn_tstat_log_of(const zn_record *r)
+/* The log a record belongs to. */
+static zn_tstat_log log_of(const zn_record *r)
 {
     if (r->proto == ZN_PROTO_UDP)
         return ZN_TSTAT_UDP_COMPLETE;
@@ -75,7 +64,7 @@ zn_tstat_log zn_tstat_log_of(const zn_record *r)
     return r->complete ? ZN_TSTAT_TCP_COMPLETE : ZN_TSTAT_TCP_NOCOMPLETE;
 }
 
-void zn_tstat_header(zn_text *out, const zn_tstat *t, zn_tstat_log log)
+static void put_header(zn_text *out, const zn_tstat *t, zn_tstat_log log)
 {
     zn_text_char(out, '#');
     if (log != ZN_TSTAT_UDP_COMPLETE) {
@@ -200,7 +189,7 @@ static inline char *put_step(zn_tstat *t, const zn_tstat_step *s, const zn_recor
     return put_number(at, 0);
 }
 
-void zn_tstat_line(zn_text *out, zn_tstat *t, zn_tstat_log log, const zn_record *r)
+static void put_line(zn_text *out, zn_tstat *t, zn_tstat_log log, const zn_record *r)
 {
     const zn_tstat_step *s = t->step[log], *end = s + t->columns[log];
     size_t room = t->columns[log] * (ZN_FIXED_MAX + 1); /* numbers and what is between them */
@@ -216,3 +205,48 @@ void zn_tstat_line(zn_text *out, zn_tstat *t, zn_tstat_log log, const zn_record 
     at[-1] = '\n';
     out->n = (size_t)(at - out->bytes);
 }
+
+static void init_tcp_complete(zn_format_state *state, unsigned sets)
+{
+    zn_log_columns columns;
+    state->tstat.number = sets == EVERY_SET ? sets + ADVANCED_SET : sets;
+    zn_log_columns_tcp(&columns, sets);
+    set_steps(&state->tstat, ZN_TSTAT_TCP_COMPLETE, &columns);
+}
+
+static void init_tcp_nocomplete(zn_format_state *state, unsigned sets)
+{
+    zn_log_columns columns;
+    (void)sets; /* always the core alone */
+    zn_log_columns_tcp(&columns, 0);
+    set_steps(&state->tstat, ZN_TSTAT_TCP_NOCOMPLETE, &columns);
+}
+
+static void init_udp_complete(zn_format_state *state, unsigned sets)
+{
+    zn_log_columns columns;
+    (void)sets; /* UDP has none */
+    zn_log_columns_udp(&columns);
+    set_steps(&state->tstat, ZN_TSTAT_UDP_COMPLETE, &columns);
+}
+
+#define LOG(log, format)                                                                           \
+    static void put_header_##format(const zn_format_state *state, zn_text *out)                    \
+    {                                                                                              \
+        put_header(out, &state->tstat, log);                                                       \
+    }                                                                                              \
+    static bool put_record_##format(zn_format_state *state, zn_text *out, const zn_record *r)      \
+    {                                                                                              \
+        bool mine = log_of(r) == (log);                                                            \
+        if (mine)                                                                                  \
+            put_line(out, &state->tstat, log, r);                                                  \
+        return mine;                                                                               \
+    }                                                                                              \
+    const zn_format zn_format_##format = {.name = "log_" #format,                                  \
+                                          .init = init_##format,                                   \
+                                          .header = put_header_##format,                           \
+                                          .record = put_record_##format};
+
+LOG(ZN_TSTAT_TCP_COMPLETE, tcp_complete)
+LOG(ZN_TSTAT_TCP_NOCOMPLETE, tcp_nocomplete)
+LOG(ZN_TSTAT_UDP_COMPLETE, udp_complete)

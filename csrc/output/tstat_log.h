@@ -8,6 +8,7 @@
 #define ZN_OUTPUT_TSTAT_LOG_H
 
 #include "output/column_cell.h"
+#include "output/format.h"
 
 typedef enum zn_tstat_log {
     ZN_TSTAT_TCP_COMPLETE,
@@ -52,12 +53,6 @@ typedef struct zn_tstat {
     zn_tstat_time time;
 } zn_tstat;
 
-void zn_tstat_init(zn_tstat *t, unsigned sets);
-/* The log a record belongs to. */
-zn_tstat_log zn_tstat_log_of(const zn_record *r);
-/* The header line of a log. */
-void zn_tstat_header(zn_text *out, const zn_tstat *t, zn_tstat_log log);
-/* One line. */
-void zn_tstat_line(zn_text *out, zn_tstat *t, zn_tstat_log log, const zn_record *r);
+extern const zn_format zn_format_tcp_complete, zn_format_tcp_nocomplete, zn_format_udp_complete;
 
 #endif

@@ -6,6 +6,7 @@
  * a broken invariant and on output of other bytes than it may have.
  */
 #include "engine/engine.h"
+#include "output/event_log.h"
 
 #define FRAMES 16 /* a batch */
 #define FRAMES_MAX 512

@@ -2,18 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # The words for what the C core numbers, in its order.
 
-OUTPUTS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete", "jsonl", "observations",
-           "csv")
-ROWS = ("record_rows", "observation_rows")
-TABLES = ("tcp_table", "udp_table")
+OUTPUTS = tuple([zn_outputs_name(i).decode() for i in range(ZN_OUTPUT_TEXTS)
+                 if not zn_outputs_is_rows(i)])
+ROWS = tuple([zn_outputs_name(i).decode() for i in range(ZN_OUTPUT_TEXTS)
+              if zn_outputs_is_rows(i)])
+TABLES = tuple([zn_outputs_name(i).decode() for i in range(ZN_OUTPUT_TEXTS, ZN_OUTPUTS)])
 FULL_ROWS = ZN_OUTPUTS_ROWS
 LIMITS = {"z": ZN_ZTABLE_Z_MAX, "workers": ZN_POOL_MAX, "interfaces": ZN_LIVE_MAX,
           "rings": ZN_LIVE_RINGS, "snaplen": ZN_FRAME_MAX}
-cdef enum:
-    TEXTS = 8
 ALL_TEXTS = OUTPUTS + ROWS
-assert len(ALL_TEXTS) == TEXTS and TEXTS == <int>ZN_OUTPUT_TEXTS
-assert len(ALL_TEXTS) + len(TABLES) == <int>ZN_OUTPUTS
 FIELD_TYPES = ("bool", "uint8", "uint16", "uint32", "uint64", "int64", "ms", "s", "time", "text")
 SETS = {"core": 0, "e2e": 1, "layer7": 2, "p2p": 4, "options": 8}
 PARSE_STATES = ("done", "need_more", "malformed", "other")

@@ -73,7 +73,7 @@ cdef class _Lender:
 
     def __cinit__(self):
         self.tables = [None] * len(TABLES)
-        self.texts = [None] * TEXTS
+        self.texts = [None] * ZN_OUTPUT_TEXTS
 
     cdef int take_back(self, zn_outputs *out) except -1:
         """Gives the outputs what nobody reads any more."""
@@ -85,7 +85,7 @@ cdef class _Lender:
             if rows is not None and rows.exports == 0:
                 rows.give(&out.table[<int>i])
                 self.tables[i] = None
-        for j in range(TEXTS):
+        for j in range(ZN_OUTPUT_TEXTS):
             lines = self.texts[j]
             if lines is not None and lines.exports == 0:
                 text = &out.text[<int>j]
@@ -96,20 +96,20 @@ cdef class _Lender:
 
     cdef tuple drain(self, zn_outputs *out, size_t rows):
         """What PacketEngine.drain returns."""
-        cdef size_t start[TEXTS]
-        cdef size_t counted[TEXTS]
+        cdef size_t start[ZN_OUTPUT_TEXTS]
+        cdef size_t counted[ZN_OUTPUT_TEXTS]
         cdef size_t end, lines
         memset(start, 0, sizeof(start))
         memset(counted, 0, sizeof(counted))
-        ends_of_texts = [out.text[j].n for j in range(TEXTS)]
-        views = [self._text(out, j) if ends_of_texts[j] else None for j in range(TEXTS)]
+        ends_of_texts = [out.text[j].n for j in range(ZN_OUTPUT_TEXTS)]
+        views = [self._text(out, j) if ends_of_texts[j] else None for j in range(ZN_OUTPUT_TEXTS)]
         taken = [i for i in range(len(TABLES)) if out.table[<int>i].rows != 0
                  and (out.table[<int>i].rows >= rows or out.mark_count != 0)]
         parts = []
         period = None
         for i in range(out.mark_count + 1):
             texts = {}
-            for j in range(TEXTS):
+            for j in range(ZN_OUTPUT_TEXTS):
                 end = out.marks[i].at[j] if i < out.mark_count else ends_of_texts[j]
                 lines = out.marks[i].lines[j] if i < out.mark_count else out.lines[j]
                 if end > start[j]:

@@ -40,10 +40,13 @@ cdef extern from "engine/outputs.h" nogil:
     void zn_table_give(zn_table *t, zn_table_block block)
     void zn_table_block_free(zn_table_block block)
     ctypedef enum zn_output:
+        pass
+    enum:
         ZN_OUTPUT_TEXTS
         ZN_OUTPUTS
-    enum:
         ZN_OUTPUTS_ROWS
+    const char *zn_outputs_name(int output)
+    bint zn_outputs_is_rows(int output)
     ctypedef struct zn_mark:
         int64_t period_ns
         size_t at[1]
