@@ -15,10 +15,10 @@
  * name. */
 #define RECORD_BYTES ((size_t)32 << 10)
 
-typedef struct kept_record {
+typedef struct record_slot {
     zn_record record;
     zn_record_texts texts;
-} kept_record;
+} record_slot;
 
 struct zn_async_writer {
     zn_pool *pool;
@@ -26,12 +26,12 @@ struct zn_async_writer {
     zn_job job;
     _Atomic bool writing;
     _Atomic uint32_t put, written; /* records so far; wrap */
-    _Atomic size_t bytes, rows;    /* that the outputs hold of those that are written */
-    kept_record ring[RECORDS];
+    _Atomic size_t bytes, rows;    /* of those that are written, in the outputs */
+    record_slot ring[RECORDS];
 };
 
-/* Tells what the outputs hold; nobody else writes meanwhile. */
-static void tell(zn_async_writer *b)
+/* Publishes how much the outputs hold; nobody else writes meanwhile. */
+static void publish(zn_async_writer *b)
 {
     const zn_outputs *o = b->outputs;
     size_t bytes = 0, rows = 0;
@@ -53,7 +53,7 @@ static void write_records(void *of, uint32_t task)
     (void)task;
     for (; written != atomic_load(&b->put); atomic_store(&b->written, ++written)) {
         zn_outputs_record(b->outputs, &b->ring[written % RECORDS].record);
-        tell(b);
+        publish(b);
     }
     atomic_store(&b->writing, false);
     zn_async_writer_start(b); /* one may have come in between */
@@ -92,8 +92,8 @@ zn_record *zn_async_writer_next(zn_async_writer *b)
 void zn_async_writer_put(zn_async_writer *b)
 {
     uint32_t put = atomic_load(&b->put);
-    kept_record *kept = &b->ring[put % RECORDS];
-    zn_record_copy(&kept->record, &kept->texts);
+    record_slot *slot = &b->ring[put % RECORDS];
+    zn_record_copy(&slot->record, &slot->texts);
     atomic_store(&b->put, put + 1);
 }
 
@@ -120,7 +120,7 @@ void zn_async_writer_begin(zn_async_writer *b)
 {
     zn_async_writer_wait(b);
     atomic_store(&b->bytes, SIZE_MAX - RECORD_BYTES);
-    tell(b);
+    publish(b);
 }
 
 bool zn_async_writer_full(zn_async_writer *b)

@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/engine_internal.h"
+#include "engine/engine_state.h"
 #include "util/arena.h"
 
 #define MAX_CLIENTS (UINT32_C(1) << 20) /* client addresses an epoch */
 #define MAX_FLOWS (UINT32_C(1) << 31)   /* as the settings have it */
 
-/* What would have a prefix reach beyond an address, or the number of a table's entries wrap. */
+/* Refuses a prefix that reaches beyond an address, and a number of entries that a table cannot
+ * count. */
 static int check_config(const zn_engine_config *config, zn_error *err)
 {
     if (config->max_flows < 1 || config->max_flows > MAX_FLOWS)

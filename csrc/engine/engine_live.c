@@ -2,7 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/engine_live.h"
 
-#include "engine/engine_internal.h"
+#include "engine/flush.h"
+#include "engine/packet_loop.h"
 
 int zn_engine_run_live(zn_engine *e, zn_live_group *group, int max_frames, int wait_ms,
                        zn_error *err)

@@ -1,33 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a source to batches: read when they are needed, or ahead by another worker. */
-#include "engine/engine_internal.h"
+#include "engine/flush.h"
+#include "engine/packet_loop.h"
 
 #include <errno.h>
-
-/* How many of n frames come before the end of a window, and of the batch. */
-static size_t until_window(zn_engine *e, const zn_frame *frames, size_t n)
-{
-    size_t before = 0;
-    if (n > ZN_ENGINE_BATCH - e->batched)
-        n = ZN_ENGINE_BATCH - e->batched;
-    if (e->popularity.table == NULL)
-        return n;
-    while (before < n && !zn_popularity_reach(&e->popularity, frames[before].t_ns))
-        before++;
-    return before;
-}
-
-int zn_engine_take_pending(zn_engine *e, zn_error *err)
-{
-    const zn_frame *frames = e->pending;
-    size_t n = until_window(e, frames, e->pending_count);
-    int rc;
-    e->pending += n;
-    e->pending_count -= n;
-    rc = zn_engine_take_frames(e, frames, NULL, 0, n, err);
-    return rc == 0 && e->popularity.due ? zn_engine_flush_batch(e, true, err) : rc;
-}
 
 /* The caller is to be asked before more is taken. Only where a batch has ended: what is put out
  * must not depend on the portions in which frames come. */
@@ -88,7 +65,7 @@ static int run_here(zn_engine *e, zn_source *source, int max_frames, zn_error *e
 /* Takes of a portion what comes before the end of a window or of the batch. */
 static int take_portion(zn_engine *e, zn_portion *p, zn_error *err)
 {
-    size_t at = p->at, n = until_window(e, p->frames + at, p->n - at);
+    size_t at = p->at, n = zn_engine_until_window(e, p->frames + at, p->n - at);
     int rc;
     p->at += n;
     rc = zn_engine_take_frames(e, p->frames, &p->decoded, at, n, err);

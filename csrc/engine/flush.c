@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes behind a batch: votes are decided, and the records of closed flows written. */
+#include "engine/flush.h"
+
 #include "analyzer/analyzers.h"
 #include "analyzer/layer7.h"
-#include "engine/engine_internal.h"
 #include "flow/flow_table.h"
 #include "release/flow_record.h"
 
@@ -26,8 +26,8 @@ static void decide(zn_engine *e)
     write_releases(e);
 }
 
-/* A closed flow's record; the flow may be freed. ahead: of zn_flow_record_prefetch. */
-static void write_flow(zn_engine *e, uint32_t flow, uint64_t decode_ahead)
+/* A closed flow's record; the flow may be freed. server: of zn_flow_record_prefetch. */
+static void write_flow(zn_engine *e, uint32_t flow, uint64_t server)
 {
     zn_flow *f = zn_flow_entry(e->flows, flow);
     zn_record *record = &e->record;
@@ -38,7 +38,7 @@ static void write_flow(zn_engine *e, uint32_t flow, uint64_t decode_ahead)
     zn_gate_flow_closed(&e->gate, f);
     if (e->writes_async)
         record = zn_async_writer_next(e->writer);
-    if (zn_flow_record_fill(&e->gate, f, zn_quic_facts_of(&e->names, f), decode_ahead, record)) {
+    if (zn_flow_record_fill(&e->gate, f, zn_quic_facts_of(&e->names, f), server, record)) {
         if (e->writes_async)
             zn_async_writer_put(e->writer);
         else
@@ -57,13 +57,13 @@ static void write_flow(zn_engine *e, uint32_t flow, uint64_t decode_ahead)
 }
 
 /* Takes closed flows, and fetches what their records will look at. */
-static size_t take_closed(zn_engine *e, uint32_t flow[CLOSED], uint64_t decode_ahead[CLOSED])
+static size_t take_closed(zn_engine *e, uint32_t flow[CLOSED], uint64_t server[CLOSED])
 {
     size_t n = 0;
     while (n < CLOSED && (flow[n] = zn_flow_next_closed(e->flows)) != 0)
         n++;
     for (size_t i = 0; i < n; i++)
-        decode_ahead[i] = zn_flow_record_prefetch(&e->gate, zn_flow_entry(e->flows, flow[i]));
+        server[i] = zn_flow_record_prefetch(&e->gate, zn_flow_entry(e->flows, flow[i]));
     for (size_t i = 0; i < n; i++)
         zn_flow_record_prefetch_name(&e->gate, zn_flow_entry(e->flows, flow[i]));
     return n;
@@ -72,13 +72,13 @@ static size_t take_closed(zn_engine *e, uint32_t flow[CLOSED], uint64_t decode_a
 int zn_engine_flush_votes(zn_engine *e, bool all, zn_error *err)
 {
     uint32_t flow[CLOSED];
-    uint64_t decode_ahead[CLOSED];
+    uint64_t server[CLOSED];
     size_t n;
     decide(e);
     e->waiting = false;
-    while (!e->waiting && (n = take_closed(e, flow, decode_ahead)) != 0) {
+    while (!e->waiting && (n = take_closed(e, flow, server)) != 0) {
         for (size_t i = 0; i < n; i++)
-            write_flow(e, flow[i], decode_ahead[i]);
+            write_flow(e, flow[i], server[i]);
         if (e->writes_async)
             zn_async_writer_start(e->writer);
         e->waiting = !all && zn_engine_outputs_full(e);

@@ -6,8 +6,10 @@
  * PROBE_AHEAD packets later update it and look for names. After the batch the votes are decided and
  * closed flows written.
  */
+#include "engine/packet_loop.h"
+
 #include "analyzer/watch.h"
-#include "engine/engine_internal.h"
+#include "engine/flush.h"
 #include "flow/flow_fast.h"
 
 #define GROUP ZN_DECODER_GROUP
@@ -35,7 +37,8 @@ static int see_period(zn_engine *e, int64_t t_ns, zn_error *err)
     return rc != 0 ? rc : zn_outputs_mark(&e->outputs, period * e->split_ns, err);
 }
 
-/* Who is who in the flow that p opened, and its pseudonyms while its epoch's key is there. */
+/* Sets client and user of the flow that p opened, and its pseudonyms while its epoch's key is
+ * there. */
 static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error *err)
 {
     zn_flow *f = zn_flow_at(e->flows, flow);
@@ -322,6 +325,29 @@ int zn_engine_take_frames(zn_engine *e, const zn_frame *frames, zn_decoded *d, s
         at += group;
     }
     return rc;
+}
+
+size_t zn_engine_until_window(zn_engine *e, const zn_frame *frames, size_t n)
+{
+    size_t before = 0;
+    if (n > ZN_ENGINE_BATCH - e->batched)
+        n = ZN_ENGINE_BATCH - e->batched;
+    if (e->popularity.table == NULL)
+        return n;
+    while (before < n && !zn_popularity_reach(&e->popularity, frames[before].t_ns))
+        before++;
+    return before;
+}
+
+int zn_engine_take_pending(zn_engine *e, zn_error *err)
+{
+    const zn_frame *frames = e->pending;
+    size_t n = zn_engine_until_window(e, frames, e->pending_count);
+    int rc;
+    e->pending += n;
+    e->pending_count -= n;
+    rc = zn_engine_take_frames(e, frames, NULL, 0, n, err);
+    return rc == 0 && e->popularity.due ? zn_engine_flush_batch(e, true, err) : rc;
 }
 
 int zn_engine_end_batch(zn_engine *e, zn_error *err)

@@ -1,0 +1,57 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an engine owns, for the files of this folder: engine.c makes it, engine_run.c and
+ * engine_live.c take frames from a source, packet_loop.c takes them through the flows, and flush.c
+ * writes what is decided. Each calls only those behind it.
+ */
+#ifndef ZN_ENGINE_ENGINE_STATE_H
+#define ZN_ENGINE_ENGINE_STATE_H
+
+#include "analyzer/analyzers.h"
+#include "crypto/keys.h"
+#include "engine/async_writer.h"
+#include "engine/decode_ahead.h"
+#include "engine/engine.h"
+#include "engine/packet_decoder.h"
+#include "engine/profile_stage.h"
+#include "release/gate.h"
+#include "util/clock.h"
+
+#define ZN_ENGINE_BATCH 1024
+#define ZN_ENGINE_BATCH_VOTES (4 * ZN_ENGINE_BATCH) /* more than real traffic casts */
+
+struct zn_engine {
+    zn_stats stats;
+    zn_roles roles;
+    zn_policy policy;
+    zn_net *internal;
+    zn_clock clock;
+    zn_keys *keys;
+    zn_flow_table *flows;
+    zn_name_store name_store;
+    zn_dn_hunter dn_hunter;
+    zn_popularity popularity;
+    zn_votes votes;
+    zn_gate gate;
+    zn_names names;
+    zn_outputs outputs;
+    zn_record record;         /* of the flow that closed last */
+    int64_t split_ns, period; /* length and number of the period; -1: none yet */
+    uint32_t max_flows;
+    uint32_t batched; /* frames of the batch so far */
+    bool waiting, ended;
+    zn_profile_stage_mark profile;
+    zn_packet_decoder decoder;
+    zn_pool *pool;                 /* NULL: one worker */
+    zn_decode_ahead *decode_ahead; /* the same */
+    zn_async_writer *writer;       /* the same */
+    bool writes_async;
+    const zn_frame *pending; /* read, and not taken yet */
+    size_t pending_count;
+    uint64_t pending_of; /* number of the capture that they lie in; 0: interfaces */
+    int interrupted;     /* frames that a call took before its capture paused */
+    zn_frame frames[ZN_ENGINE_BATCH];
+};
+
+#endif
