@@ -17,6 +17,9 @@ ROWS: tuple[str, ...]
 TABLES: tuple[str, ...]
 """The outputs that drain() gives as columns."""
 
+FILE_NAMES: dict[str, tuple[str, str]]
+"""How the names of an output's files begin and end: ("flows", ".csv")."""
+
 FULL_ROWS: int
 """Rows of a table that are enough to be drained: records wait until they are."""
 

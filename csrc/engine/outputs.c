@@ -25,17 +25,28 @@ _Static_assert(sizeof formats / sizeof formats[0] == ZN_OUTPUT_TEXTS, "a row for
 
 /* A row for each table, of one protocol's flows. */
 static const struct {
-    const char *name;
+    const char *name, *stem, *suffix; /* as in zn_format */
     uint8_t proto;
 } tables[] = {
-    [ZN_OUTPUT_TCP_TABLE - ZN_OUTPUT_TEXTS] = {"tcp_table", ZN_PROTO_TCP},
-    [ZN_OUTPUT_UDP_TABLE - ZN_OUTPUT_TEXTS] = {"udp_table", ZN_PROTO_UDP},
+    [ZN_OUTPUT_TCP_TABLE - ZN_OUTPUT_TEXTS] = {"tcp_table", "tcp", ".parquet", ZN_PROTO_TCP},
+    [ZN_OUTPUT_UDP_TABLE - ZN_OUTPUT_TEXTS] = {"udp_table", "udp", ".parquet", ZN_PROTO_UDP},
 };
 _Static_assert(sizeof tables / sizeof tables[0] == ZN_OUTPUT_TABLES, "a row for each");
 
 const char *zn_outputs_name(int output)
 {
     return output < ZN_OUTPUT_TEXTS ? formats[output]->name : tables[output - ZN_OUTPUT_TEXTS].name;
+}
+
+const char *zn_outputs_stem(int output)
+{
+    return output < ZN_OUTPUT_TEXTS ? formats[output]->stem : tables[output - ZN_OUTPUT_TEXTS].stem;
+}
+
+const char *zn_outputs_suffix(int output)
+{
+    return output < ZN_OUTPUT_TEXTS ? formats[output]->suffix
+                                    : tables[output - ZN_OUTPUT_TEXTS].suffix;
 }
 
 bool zn_outputs_is_rows(int output)

@@ -58,6 +58,9 @@ void zn_outputs_header(const zn_outputs *o, zn_output output, zn_text *out);
 
 /* What Python calls an output. */
 const char *zn_outputs_name(int output);
+/* How the names of its files begin and end; NULL: it has none. */
+const char *zn_outputs_stem(int output);
+const char *zn_outputs_suffix(int output);
 /* A text that is rows of bytes, not lines. */
 bool zn_outputs_is_rows(int output);
 

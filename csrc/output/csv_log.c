@@ -36,4 +36,5 @@ static bool put_record(zn_format_state *state, zn_text *out, const zn_record *r)
     return true;
 }
 
-const zn_format zn_format_csv = {.name = "csv", .header = put_header, .record = put_record};
+const zn_format zn_format_csv = {
+    .name = "csv", .stem = "flows", .suffix = ".csv", .header = put_header, .record = put_record};

@@ -15,8 +15,9 @@
 typedef struct zn_format_state zn_format_state;
 
 typedef struct zn_format {
-    const char *name; /* of the output, as Python has it */
-    bool is_rows;     /* of bytes, not lines */
+    const char *name;          /* of the output, as Python has it */
+    const char *stem, *suffix; /* of its files: "flows", ".csv"; NULL: it has none */
+    bool is_rows;              /* of bytes, not lines */
     /* Prepares what the format keeps, for these sets of columns (ZN_SET_*); NULL: nothing. */
     void (*init)(zn_format_state *state, unsigned sets);
     /* Appends the line that a file begins with; NULL: none. */

@@ -39,7 +39,8 @@ static bool put_record(zn_format_state *state, zn_text *out, const zn_record *r)
     return true;
 }
 
-const zn_format zn_format_jsonl = {.name = "jsonl", .record = put_record};
+const zn_format zn_format_jsonl = {
+    .name = "jsonl", .stem = "flows", .suffix = ".jsonl", .record = put_record};
 
 static void put_text(zn_text *out, zn_span text)
 {
@@ -70,4 +71,5 @@ static void put_release(zn_text *out, const zn_release *release)
     zn_text_literal(out, "\"}\n");
 }
 
-const zn_format zn_format_observations = {.name = "observations", .release = put_release};
+const zn_format zn_format_observations = {
+    .name = "observations", .stem = "observations", .suffix = ".jsonl", .release = put_release};

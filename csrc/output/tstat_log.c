@@ -243,6 +243,8 @@ static void init_udp_complete(zn_format_state *state, unsigned sets)
         return mine;                                                                               \
     }                                                                                              \
     const zn_format zn_format_##format = {.name = "log_" #format,                                  \
+                                          .stem = "log_" #format,                                  \
+                                          .suffix = "",                                            \
                                           .init = init_##format,                                   \
                                           .header = put_header_##format,                           \
                                           .record = put_record_##format};

@@ -16,8 +16,8 @@
 #ifndef ZN_ROWS_FILTER_H
 #define ZN_ROWS_FILTER_H
 
-#include "release/row_gate.h"
 #include "release/row.h"
+#include "release/row_gate.h"
 #include "util/text.h"
 #include "util/timestamp.h"
 

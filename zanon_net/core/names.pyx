@@ -11,6 +11,9 @@ FULL_ROWS = ZN_OUTPUTS_ROWS
 LIMITS = {"z": ZN_ZTABLE_Z_MAX, "workers": ZN_POOL_MAX, "interfaces": ZN_LIVE_MAX,
           "rings": ZN_LIVE_RINGS, "snaplen": ZN_FRAME_MAX}
 ALL_TEXTS = OUTPUTS + ROWS
+FILE_NAMES = {zn_outputs_name(i).decode(): (zn_outputs_stem(i).decode(),
+                                            zn_outputs_suffix(i).decode())
+              for i in range(ZN_OUTPUTS) if zn_outputs_stem(i) != NULL}
 FIELD_TYPES = ("bool", "uint8", "uint16", "uint32", "uint64", "int64", "ms", "s", "time", "text")
 SETS = {"core": 0, "e2e": 1, "layer7": 2, "p2p": 4, "options": 8}
 PARSE_STATES = ("done", "need_more", "malformed", "other")

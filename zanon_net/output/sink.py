@@ -7,14 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from zanon_net._core import TABLES
+from zanon_net._core import FILE_NAMES, TABLES
 from zanon_net.output.files import SUFFIXES
 from zanon_net.output.parquet import Column
-
-_STEMS = {"jsonl": "flows", "csv": "flows", "tcp_table": "tcp", "udp_table": "udp"}
-_SUFFIXES = {"jsonl": ".jsonl", "observations": ".jsonl", "csv": ".csv"} | dict.fromkeys(
-    TABLES, ".parquet"
-)
 
 Lines = tuple[bytes | memoryview, int]
 """Whole lines, and how many they are."""
@@ -43,7 +38,8 @@ class Plan:
 
     def file_name(self, output: str, stamp: str = "") -> str:
         """The name of an output's file without its folder."""
-        name = _STEMS.get(output, output) + stamp + _SUFFIXES.get(output, "")
+        stem, suffix = FILE_NAMES[output]
+        name = stem + stamp + suffix
         return name if output in TABLES else name + SUFFIXES[self.compress]
 
 

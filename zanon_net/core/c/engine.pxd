@@ -46,6 +46,8 @@ cdef extern from "engine/outputs.h" nogil:
         ZN_OUTPUTS
         ZN_OUTPUTS_ROWS
     const char *zn_outputs_name(int output)
+    const char *zn_outputs_stem(int output)
+    const char *zn_outputs_suffix(int output)
     bint zn_outputs_is_rows(int output)
     ctypedef struct zn_mark:
         int64_t period_ns
