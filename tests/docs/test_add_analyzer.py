@@ -35,7 +35,8 @@ def monitor(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert apply(documented("Add an analyzer"), tree) == PLACES
     flags = ["-std=c11", "-O0", "-D_GNU_SOURCE", "-DZN_DEBUG", "-Wall", "-Wextra", "-Werror"]
     sources = [*sorted((tree / "csrc").rglob("*.c")), ROOT / "examples" / "c" / "monitor.c"]
-    command = ["cc", *flags, f"-I{tree / 'csrc'}", *sources, "-lpcap", "-lcrypto", "-lm"]
+    folders = [f"-I{tree / 'csrc'}", f"-I{tree / 'csrc/include'}"]
+    command = ["cc", *flags, *folders, *sources, "-lpcap", "-lcrypto", "-lm"]
     run([*command, "-pthread", "-o", tree / "monitor"])
     return tree / "monitor"
 
