@@ -18,8 +18,8 @@ _WORD = re.compile(r"\s*\S+\s*")
 
 def iso_time(t_ns: int) -> str:
     """`t_ns` (ns since the epoch) in UTC with nine decimals."""
-    moment = datetime.fromtimestamp(t_ns // NS_PER_S, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{t_ns % NS_PER_S:09d}Z"
+    utc = datetime.fromtimestamp(t_ns // NS_PER_S, UTC)
+    return f"{utc:%Y-%m-%dT%H:%M:%S}.{t_ns % NS_PER_S:09d}Z"
 
 
 def time_range(range_ns: tuple[int, int] | None) -> dict[str, Any] | None:

@@ -482,13 +482,13 @@ static int measure(const zn_ztable_config *c, size_t *bytes, zn_error *err)
 int zn_ztable_fit_caps(zn_ztable_config *config, size_t bytes, zn_error *err)
 {
     zn_ztable_config own, trial;
-    uint32_t fits = 0, too_many = ZN_ZTABLE_TUPLES_MAX;
+    uint32_t fits = 0, too_large = ZN_ZTABLE_TUPLES_MAX;
     if (read_config(&own, config, err) != 0)
         return -ZN_ERR_CONFIG;
     trial = own;
     trial.reserve = false;
-    while (fits + 1 < too_many) {
-        uint32_t middle = fits + (too_many - fits) / 2;
+    while (fits + 1 < too_large) {
+        uint32_t middle = fits + (too_large - fits) / 2;
         size_t needed;
         int rc;
         set_caps(&trial, middle);
@@ -497,7 +497,7 @@ int zn_ztable_fit_caps(zn_ztable_config *config, size_t bytes, zn_error *err)
         if (needed <= bytes)
             fits = middle;
         else
-            too_many = middle;
+            too_large = middle;
     }
     if (fits == 0)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "%zu bytes are not enough for a z-table", bytes);

@@ -45,11 +45,11 @@ static bool is_prefetched(const zn_reader *r)
 const uint8_t *zn_reader_prefetch(const zn_reader *r, zn_prefetch_kind kind, zn_span rest,
                                   const uint8_t *pause)
 {
-    zn_span ahead = zn_span_first(rest, PREFETCHED);
+    zn_span first = zn_span_first(rest, PREFETCHED);
     if (!is_prefetched(r) || r->source.fetched >= pause)
         return r->source.fetched;
-    (void)zn_pcap_prefetch(ahead, kind);
-    return ahead.p + ahead.n;
+    (void)zn_pcap_prefetch(first, kind);
+    return first.p + first.n;
 }
 
 void zn_reader_took(zn_reader *r, int n, zn_span rest, const uint8_t *fetched)

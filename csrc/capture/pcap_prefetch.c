@@ -103,9 +103,9 @@ static inline bool may_begin(zn_span records, zn_prefetch_kind kind, size_t at, 
 static inline size_t find(zn_span records, zn_prefetch_kind kind, size_t from, size_t to,
                           uint32_t time)
 {
-    size_t ahead = signature_at(kind);
+    size_t signature = signature_at(kind);
     for (unsigned tries = 0; from < to && tries < TRIES; tries++) {
-        zn_span searched = zn_span_part(records, from + ahead, to + ahead);
+        zn_span searched = zn_span_part(records, from + signature, to + signature);
         from += zn_span_find(searched, signature_of(time, kind));
         if (from < to && may_begin(records, kind, from, time))
             return from;

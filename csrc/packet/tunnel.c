@@ -298,19 +298,19 @@ zn_stat zn_peel_gtp(zn_layers *l)
  * behind it are no part of it. */
 zn_stat zn_peel_teredo(zn_layers *l)
 {
-    zn_cursor ahead = l->c;
-    uint16_t indication = zn_cursor_be16(&ahead);
+    zn_cursor peek = l->c;
+    uint16_t indication = zn_cursor_be16(&peek);
     if (indication == 1) {
-        uint8_t client_bytes = zn_cursor_u8(&ahead);
-        uint8_t value_bytes = zn_cursor_u8(&ahead);
-        zn_cursor_skip(&ahead, 9u + client_bytes + value_bytes);
-        l->c = ahead;
-        indication = zn_cursor_be16(&ahead);
+        uint8_t client_bytes = zn_cursor_u8(&peek);
+        uint8_t value_bytes = zn_cursor_u8(&peek);
+        zn_cursor_skip(&peek, 9u + client_bytes + value_bytes);
+        l->c = peek;
+        indication = zn_cursor_be16(&peek);
     }
     if (indication == 0)
         zn_cursor_skip(&l->c, 8);
-    ahead = l->c;
-    if (zn_cursor_u8(&ahead) >> 4 != 6 || !zn_layers_looks_like_ip(l))
+    peek = l->c;
+    if (zn_cursor_u8(&peek) >> 4 != 6 || !zn_layers_looks_like_ip(l))
         return NOT_THIS;
     zn_layers_saw(l, ZN_STAT_IN_TEREDO);
     return zn_layers_go(l, ZN_HEADER_IP);
@@ -320,7 +320,7 @@ zn_stat zn_peel_teredo(zn_layers *l)
 zn_stat zn_peel_l2tp(zn_layers *l)
 {
     uint16_t flags = zn_cursor_be16(&l->c);
-    zn_cursor ahead;
+    zn_cursor peek;
     uint8_t protocol;
     if ((flags & 0xb4ff) != 0x0002) /* a control message, another version, or reserved bits */
         return NOT_THIS;
@@ -333,14 +333,14 @@ zn_stat zn_peel_l2tp(zn_layers *l)
         uint16_t offset = zn_cursor_be16(&l->c);
         zn_cursor_skip(&l->c, offset);
     }
-    ahead = l->c;
-    protocol = zn_cursor_u8(&ahead);
+    peek = l->c;
+    protocol = zn_cursor_u8(&peek);
     if (protocol == 0xff) {
-        if (zn_cursor_u8(&ahead) != 0x03)
+        if (zn_cursor_u8(&peek) != 0x03)
             return NOT_THIS;
-        protocol = zn_cursor_u8(&ahead);
+        protocol = zn_cursor_u8(&peek);
     }
-    if (protocol % 2 == 0 && zn_cursor_u8(&ahead) % 2 == 0) /* no PPP protocol number */
+    if (protocol % 2 == 0 && zn_cursor_u8(&peek) % 2 == 0) /* no PPP protocol number */
         return NOT_THIS;
     zn_layers_saw(l, ZN_STAT_IN_L2TP);
     return zn_layers_go(l, ZN_HEADER_PPP);

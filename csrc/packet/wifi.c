@@ -100,12 +100,12 @@ zn_stat zn_peel_wifi(zn_layers *l)
 
 zn_stat zn_peel_wifi_swapped(zn_layers *l)
 {
-    zn_cursor ahead = l->c;
-    uint8_t first = zn_cursor_u8(&ahead);
-    wifi_frame f = {zn_cursor_u8(&ahead), first, false, true};
+    zn_cursor peek = l->c;
+    uint8_t first = zn_cursor_u8(&peek);
+    wifi_frame f = {zn_cursor_u8(&peek), first, false, true};
     if ((first & TYPE_MASK) == TYPE_DATA || !carries_data(f.kind))
         return wifi(l, false);
-    l->c = ahead;
+    l->c = peek;
     return data_frame(l, &f);
 }
 

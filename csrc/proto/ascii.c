@@ -13,8 +13,8 @@ bool zn_ascii_equal(zn_span a, zn_span b)
 
 zn_span zn_ascii_take_until(zn_cursor *c, uint8_t stop)
 {
-    zn_cursor ahead = *c;
-    return zn_cursor_take(c, zn_span_find(zn_cursor_rest(&ahead), stop));
+    zn_cursor peek = *c;
+    return zn_cursor_take(c, zn_span_find(zn_cursor_rest(&peek), stop));
 }
 
 bool zn_ascii_take_line(zn_cursor *c, zn_span *line)

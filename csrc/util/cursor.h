@@ -231,12 +231,12 @@ static inline size_t zn_span_find(zn_span s, uint8_t byte)
     return hit == NULL ? s.n : (size_t)(hit - s.p);
 }
 
-/* Fetches the cache lines of the first `ahead` bytes, or all there are, but for those before
+/* Fetches the cache lines of the first `n` bytes, or all there are, but for those before
  * `fetched`, which it was done for already; returns where it ended. */
-__attribute__((always_inline)) static inline const uint8_t *zn_span_fetch(zn_span s, size_t ahead,
+__attribute__((always_inline)) static inline const uint8_t *zn_span_fetch(zn_span s, size_t n,
                                                                           const uint8_t *fetched)
 {
-    const uint8_t *end = s.p + (ahead < s.n ? ahead : s.n);
+    const uint8_t *end = s.p + (n < s.n ? n : s.n);
     const uint8_t *at = fetched > s.p ? fetched : s.p;
     for (; at < end; at += ZN_CACHE_LINE)
         ZN_PREFETCH(at);

@@ -64,7 +64,7 @@ static char *put_eight(char *at, uint32_t value)
     return zn_digits_pair(at, last % 100);
 }
 
-char *zn_digits_many(char *at, uint64_t value)
+char *zn_digits_several(char *at, uint64_t value)
 {
     uint32_t small;
     unsigned n;

@@ -21,7 +21,7 @@
 extern const char zn_digit_pairs[201];
 
 /* Of a number of at least 100. */
-char *zn_digits_many(char *at, uint64_t value);
+char *zn_digits_several(char *at, uint64_t value);
 
 static inline char *zn_digits_pair(char *at, uint32_t below_100)
 {
@@ -35,7 +35,7 @@ static inline char *zn_digits_put(char *at, uint64_t value)
         *at = (char)('0' + value);
         return at + 1;
     }
-    return value < 100 ? zn_digits_pair(at, (uint32_t)value) : zn_digits_many(at, value);
+    return value < 100 ? zn_digits_pair(at, (uint32_t)value) : zn_digits_several(at, value);
 }
 
 /* value / 10^6 with six digits after the point, such as ns as ms. */

@@ -116,11 +116,11 @@ def setting_options(command: str) -> list[GroupedOption]:
 
 
 def _setting_option(row: Setting) -> GroupedOption:
-    told = row.usually
+    default = row.usually
     return GroupedOption(
         [*row.options, row.name],
         group=row.heading,
-        help=f"{row.help} [default: {told}]" if told else row.help,
+        help=f"{row.help} [default: {default}]" if default else row.help,
         **_reading(row),
     )
 

@@ -125,8 +125,8 @@ class Setting:
     @property
     def usually(self) -> str:
         """What `--help` says is the default; empty: nothing."""
-        told = self.has_default and self.default is not False
-        return self.usual or (self.type.written(self.default) if told else "")
+        is_written = self.has_default and self.default is not False
+        return self.usual or (self.type.written(self.default) if is_written else "")
 
     @property
     def core_argument(self) -> str:

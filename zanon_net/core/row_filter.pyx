@@ -168,10 +168,10 @@ cdef class RowFilter:
 def parse_time(bytes text not None, str unit):
     """(ns since the Unix epoch, whether it names an offset), or None."""
     cdef _Copy copy = _Copy(text)
-    cdef zn_timestamp moment
-    if not zn_timestamp_parse(copy.span, <zn_time_unit><int>TIME_UNITS.index(unit), &moment):
+    cdef zn_timestamp timestamp
+    if not zn_timestamp_parse(copy.span, <zn_time_unit><int>TIME_UNITS.index(unit), &timestamp):
         return None
-    return moment.t_ns, bool(moment.has_offset)
+    return timestamp.t_ns, bool(timestamp.has_offset)
 
 
 def format_time(int64_t t_ns, str unit):
