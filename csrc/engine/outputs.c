@@ -2,25 +2,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/outputs.h"
 
-#include "output/csv_log.h"
-#include "output/event_log.h"
-#include "output/json_log.h"
 #include "packet/packet.h"
 #include "util/arena.h"
 
 #define FIRST_MARKS 16
 
-/* A row for each format that is text: adding one is its file, its number and a row. */
-static const zn_format *const formats[] = {
-    [ZN_OUTPUT_TCP_COMPLETE] = &zn_format_tcp_complete,
-    [ZN_OUTPUT_TCP_NOCOMPLETE] = &zn_format_tcp_nocomplete,
-    [ZN_OUTPUT_UDP_COMPLETE] = &zn_format_udp_complete,
-    [ZN_OUTPUT_JSONL] = &zn_format_jsonl,
-    [ZN_OUTPUT_OBSERVATIONS] = &zn_format_observations,
-    [ZN_OUTPUT_CSV] = &zn_format_csv,
-    [ZN_OUTPUT_RECORD_ROWS] = &zn_format_record_rows,
-    [ZN_OUTPUT_OBSERVATION_ROWS] = &zn_format_observation_rows,
-};
+/* X(NUMBER, name), a row for each format that is text: zn_format_<name> of its file in output/. */
+#define FORMATS(X)                                                                                 \
+    X(TCP_COMPLETE, tcp_complete)                                                                  \
+    X(TCP_NOCOMPLETE, tcp_nocomplete)                                                              \
+    X(UDP_COMPLETE, udp_complete)                                                                  \
+    X(JSONL, jsonl)                                                                                \
+    X(OBSERVATIONS, observations)                                                                  \
+    X(CSV, csv)                                                                                    \
+    X(RECORD_ROWS, record_rows)                                                                    \
+    X(OBSERVATION_ROWS, observation_rows)
+
+#define DECLARE(number, name) extern const zn_format zn_format_##name;
+FORMATS(DECLARE)
+
+#define ROW(number, name) [ZN_OUTPUT_##number] = &zn_format_##name,
+static const zn_format *const formats[] = {FORMATS(ROW)};
 _Static_assert(sizeof formats / sizeof formats[0] == ZN_OUTPUT_TEXTS, "a row for each");
 
 /* A row for each table, of one protocol's flows. */

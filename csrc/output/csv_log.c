@@ -1,7 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "output/csv_log.h"
-
+/*
+ * Comma-separated values (RFC 4180, with a line feed alone): every field of every flow, nothing
+ * where a value is missing or withheld. Nothing is quoted but lists, which hold commas.
+ */
 #include "output/format_state.h"
 
 static char end_of(const zn_fields *fields, size_t i)

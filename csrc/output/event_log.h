@@ -48,7 +48,4 @@ typedef struct zn_event_field {
 const zn_event_field *zn_event_record_fields(size_t *count, size_t *row_bytes);
 const zn_event_field *zn_event_observation_fields(size_t *count, size_t *row_bytes);
 
-extern const zn_format zn_format_record_rows;
-extern const zn_format zn_format_observation_rows;
-
 #endif

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A format that is text, or rows of bytes: what is written of a record, or of a release, behind
- * what was written before. Each format is one file with such a struct; engine/outputs.c has the
- * list of them.
+ * what was written before. Each format is such a struct, zn_format_<name>, in a file of its
+ * own; engine/outputs.c has the list of them.
  */
 #ifndef ZN_OUTPUT_FORMAT_H
 #define ZN_OUTPUT_FORMAT_H

@@ -1,7 +1,12 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "output/json_log.h"
-
+/*
+ * JSON Lines: flow records, and released observations, (t, f(u, t), a) of Jha et al. 2022, each at
+ * the moment of its decision.
+ * One object a line. What is missing or withheld is null; times are integer ns since the Unix epoch
+ * where the name says so, and as Tstat tells them in its columns. Nothing needs escaping: names
+ * arrive normalised.
+ */
 #include "output/format_state.h"
 
 static void put_json(zn_text *out, const zn_field *field, const zn_cell *v)
@@ -39,6 +44,7 @@ static bool put_record(zn_format_state *state, zn_text *out, const zn_record *r)
     return true;
 }
 
+/* A flow a line, with the fields that its protocol has. */
 const zn_format zn_format_jsonl = {
     .name = "jsonl", .stem = "flows", .suffix = ".jsonl", .record = put_record};
 
@@ -71,5 +77,6 @@ static void put_release(zn_text *out, const zn_release *release)
     zn_text_literal(out, "\"}\n");
 }
 
+/* {"t_ns":..,"client":..,"name":..,"name_source":..} a release. */
 const zn_format zn_format_observations = {
     .name = "observations", .stem = "observations", .suffix = ".jsonl", .release = put_release};

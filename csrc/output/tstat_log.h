@@ -53,6 +53,4 @@ typedef struct zn_tstat {
     zn_tstat_time time;
 } zn_tstat;
 
-extern const zn_format zn_format_tcp_complete, zn_format_tcp_nocomplete, zn_format_udp_complete;
-
 #endif
