@@ -87,7 +87,7 @@ static void note_unsupported(const zn_packet_context *s)
 /* A datagram that anybody may have sent. */
 static void disregard_datagram(zn_packet_context *s)
 {
-    s->analyzer = &analyzers[s->f->protocol];
+    s->analyzer = &analyzers[ZN_STATE(s->f)->protocol];
     if (s->analyzer->functions->disregard == NULL)
         note_unsupported(s);
     else if (s->f->datagram != 0)
@@ -98,7 +98,7 @@ static void disregard_datagram(zn_packet_context *s)
  * flow exposes is then suppressed. */
 static bool open_datagram(const zn_packet_context *s)
 {
-    s->f->protocol = s->analyzer->id & 0x3fu;
+    ZN_STATE(s->f)->protocol = s->analyzer->id & 0x3fu;
     s->f->datagram = zn_slab_take(&s->names->datagrams);
     if (s->f->datagram != 0)
         return true;
@@ -110,7 +110,7 @@ static bool open_datagram(const zn_packet_context *s)
 /* Whether this analyzer takes the datagram of a flow that no analyzer with a state has. */
 static bool takes_datagram(zn_packet_context *s, const zn_analyzer *a)
 {
-    if (!is_over_udp(a) || (a->port == 0 ? s->f->protocol != ZN_ANALYZER_NONE
+    if (!is_over_udp(a) || (a->port == 0 ? ZN_STATE(s->f)->protocol != ZN_ANALYZER_NONE
                                          : !zn_analyzer_has_port(a, &s->f->tuple)))
         return false;
     s->analyzer = a;
@@ -125,7 +125,7 @@ static bool takes_datagram(zn_packet_context *s, const zn_analyzer *a)
 
 static void see_datagram(zn_packet_context *s)
 {
-    s->analyzer = &analyzers[s->f->protocol];
+    s->analyzer = &analyzers[ZN_STATE(s->f)->protocol];
     if (s->analyzer->functions->state_bytes != 0) {
         if (s->f->datagram != 0)
             (void)s->analyzer->functions->datagram(s);
@@ -134,7 +134,7 @@ static void see_datagram(zn_packet_context *s)
     for (unsigned id = 1; id < ZN_ANALYZERS_END; id++)
         if (takes_datagram(s, &analyzers[id]))
             return;
-    if (s->f->protocol == ZN_ANALYZER_NONE)
+    if (ZN_STATE(s->f)->protocol == ZN_ANALYZER_NONE)
         note_unsupported(s);
 }
 
@@ -145,7 +145,7 @@ static void disregard(zn_packet_context *s)
 {
     zn_flow *f = s->f;
     s->names->stats->n[ZN_STAT_TUNNEL_MISMATCH]++;
-    if (f->addr_vote == ZN_ADDR_PENDING)
+    if (ZN_STATE(f)->addr_vote == ZN_ADDR_PENDING)
         f->syn_acked = f->client_acked = false;
     if (s->p->tuple.proto == ZN_PROTO_UDP && s->p->payload_len != 0)
         disregard_datagram(s);
@@ -175,7 +175,7 @@ bool zn_analyzers_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_pa
 static void settle(zn_names *names, uint32_t flow, zn_flow *f)
 {
     zn_packet last = {.t_ns = f->side[f->client].last_data_ns};
-    zn_packet_context s = {names, flow, f, &last, &analyzers[f->protocol]};
+    zn_packet_context s = {names, flow, f, &last, &analyzers[ZN_STATE(f)->protocol]};
     last.tuple = f->tuple;
     last.sender = f->client;
     if (f->tuple.proto == ZN_PROTO_TCP)
@@ -188,7 +188,7 @@ static void settle(zn_names *names, uint32_t flow, zn_flow *f)
 void zn_analyzers_flow_closed(zn_names *names, uint32_t flow, zn_flow *f)
 {
     bool udp = f->tuple.proto != ZN_PROTO_TCP;
-    if (udp ? f->datagram != 0 : f->stream != 0)
+    if (udp ? f->datagram != 0 : ZN_STATE(f)->stream != 0)
         settle(names, flow, f);
     if (!udp)
         zn_parse_end(names, f);
@@ -197,7 +197,7 @@ void zn_analyzers_flow_closed(zn_names *names, uint32_t flow, zn_flow *f)
 
 void zn_analyzers_forget(zn_names *names, zn_flow *f)
 {
-    const zn_analyzer_functions *functions = analyzers[f->protocol].functions;
+    const zn_analyzer_functions *functions = analyzers[ZN_STATE(f)->protocol].functions;
     if (f->tuple.proto != ZN_PROTO_UDP || f->datagram == 0)
         return;
     if (functions->forget != NULL)

@@ -50,7 +50,7 @@ static void read_question(const zn_packet_context *s, const zn_dns_question *q)
 
 static void end_message(const zn_packet_context *s, zn_parse state, const zn_dns_question *q)
 {
-    s->f->protocol = s->analyzer->id & 0x3fu;
+    ZN_STATE(s->f)->protocol = s->analyzer->id & 0x3fu;
     if (state == ZN_DONE && q->opcode == 0 && !q->response)
         read_question(s, q);
     else if (state == ZN_MALFORMED)
@@ -61,7 +61,8 @@ static void end_message(const zn_packet_context *s, zn_parse state, const zn_dns
 static zn_parse segment(const zn_packet_context *s, const zn_tcp_segment *in, uint32_t *used)
 {
     zn_flow *f = s->f;
-    bool is_dns = f->protocol == s->analyzer->id, known = is_dns && f->head != ZN_PARSE_SEARCH;
+    bool is_dns = ZN_STATE(f)->protocol == s->analyzer->id,
+         known = is_dns && ZN_STATE(f)->parse != ZN_PARSE_SEARCH;
     zn_cursor c = zn_cursor_over_span(in->bytes, false);
     size_t length = zn_cursor_be16(&c), left = zn_cursor_left(&c);
     zn_dns_question question;
@@ -89,7 +90,7 @@ static void lost(const zn_packet_context *s, zn_segment_end end)
     (void)end;
     if (zn_parse_state_of(s->f) != PARSE_START)
         zn_parse_give_up(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
-    s->f->head = ZN_PARSE_SEARCH;
+    ZN_STATE(s->f)->parse = ZN_PARSE_SEARCH;
 }
 
 /* ---- over UDP -------------------------------------------------------------------------------- */
@@ -104,7 +105,7 @@ static void match_answer(const zn_packet_context *s, const zn_dns_question *q)
         zn_hostname_normalize((zn_span){q->name, q->name_bytes}, &host) == ZN_HOST_INVALID)
         return;
     id = zn_votes_id(names->votes, ZN_VOTE_NAME, zn_hostname_span(&host));
-    for (uint32_t entry = s->f->names; entry != 0;
+    for (uint32_t entry = ZN_FACTS(s->f)->names; entry != 0;
          entry = zn_name_store_at(names->name_store, entry)->next) {
         const zn_name_entry *e = zn_name_store_at(names->name_store, entry);
         if (e->state == ZN_ENTRY_PENDING && e->dns_id == q->id && e->dns_type == q->type &&
@@ -132,7 +133,7 @@ static bool datagram(const zn_packet_context *s)
     zn_dns_question question;
     switch (zn_dns_question_parse(s->p->payload, whole, &question)) {
     case ZN_DONE:
-        s->f->protocol = s->analyzer->id & 0x3fu;
+        ZN_STATE(s->f)->protocol = s->analyzer->id & 0x3fu;
         if (question.opcode != 0)
             break;
         if (!question.response && (from_client || asks_as_client(s)))

@@ -66,7 +66,7 @@ static void see_hello(const zn_packet_context *s, const zn_tls_hello *hello)
     bool proves = d->cookie_known && !zn_flow_client_plays_server(s->f) &&
                   hello->cookie.n >= COOKIE_BYTES_MIN &&
                   zn_id_equal(d->cookie, cookie_id(s, hello->cookie));
-    s->f->ech_offered |= hello->ech_offered;
+    ZN_FACTS(s->f)->ech_offered |= hello->ech_offered;
     s->names->stats->n[ZN_STAT_HELLOS_ECH] += hello->ech_offered;
     s->f->client_acked = false; /* another association on the same ports may be forged */
     if (proves)
@@ -102,10 +102,11 @@ static void collect(const zn_packet_context *s, const zn_dtls_fragment *part)
     zn_flow *f = s->f;
     if (!zn_names_has_stream(s)) {
         reject(s, ZN_STAT_SUPPRESSED_CAPACITY);
-    } else if (zn_stream_add(streams, f->stream, part->offset, part->bytes) == ZN_STREAM_CONFLICT) {
+    } else if (zn_stream_add(streams, ZN_STATE(f)->stream, part->offset, part->bytes) ==
+               ZN_STREAM_CONFLICT) {
         reject(s, ZN_STAT_SUPPRESSED_CONFLICT);
     } else {
-        read_body(s, zn_stream_start(streams, f->stream), false);
+        read_body(s, zn_stream_start(streams, ZN_STATE(f)->stream), false);
     }
 }
 

@@ -56,13 +56,13 @@ static zn_parse read_preface(const zn_packet_context *s, const zn_tcp_segment *i
         return ZN_OTHER;
     *used = (uint32_t)bytes;
     zn_parse_expect(s, PARSE_FRAMES);
-    f->protocol = s->analyzer->id & 0x3fu;
-    f->header_table = (uint16_t)zn_slab_take(&h->tables);
-    if (f->header_table == 0) {
+    ZN_STATE(f)->protocol = s->analyzer->id & 0x3fu;
+    ZN_FACTS(f)->header_table = (uint16_t)zn_slab_take(&h->tables);
+    if (ZN_FACTS(f)->header_table == 0) {
         s->names->stats->n[ZN_STAT_HEADER_TABLES_FULL]++;
         zn_parse_give_up(s, ZN_STAT_SUPPRESSED_CAPACITY);
     } else {
-        zn_hpack_start(zn_slab_at(&h->tables, f->header_table));
+        zn_hpack_start(zn_slab_at(&h->tables, ZN_FACTS(f)->header_table));
     }
     return ZN_DONE;
 }
@@ -71,7 +71,7 @@ static zn_parse read_frame(const zn_packet_context *s, const zn_tcp_segment *in,
 {
     http2_state *h = zn_analyzer_state(s);
     zn_flow *f = s->f;
-    zn_hpack *table = zn_slab_at(&h->tables, f->header_table);
+    zn_hpack *table = zn_slab_at(&h->tables, ZN_FACTS(f)->header_table);
     zn_http2_unit unit;
     zn_parse result = zn_http2_next(in->bytes, table, &h->scratch, &unit);
     if (result == ZN_MALFORMED)
@@ -86,8 +86,8 @@ static zn_parse read_frame(const zn_packet_context *s, const zn_tcp_segment *in,
     }
     if (!unit.request)
         return ZN_DONE;
-    if (f->http_method == 0)
-        f->http_method = (uint8_t)unit.method;
+    if (ZN_FACTS(f)->http_method == 0)
+        ZN_FACTS(f)->http_method = (uint8_t)unit.method;
     (void)zn_names_observed(s, unit.host);
     return ZN_DONE;
 }
@@ -116,9 +116,9 @@ static bool is_client(const zn_packet_context *s, zn_span bytes)
 
 static void end_connection(void *state, zn_flow *f)
 {
-    if (f->header_table != 0)
-        zn_slab_give(&((http2_state *)state)->tables, f->header_table);
-    f->header_table = 0;
+    if (ZN_FACTS(f)->header_table != 0)
+        zn_slab_give(&((http2_state *)state)->tables, ZN_FACTS(f)->header_table);
+    ZN_FACTS(f)->header_table = 0;
 }
 
 const zn_analyzer_functions zn_http2_functions = {

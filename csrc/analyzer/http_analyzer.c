@@ -59,9 +59,9 @@ static zn_parse read_request(const zn_packet_context *s, const zn_tcp_segment *i
     if (result != ZN_DONE)
         return result;
     pass_request(s, &request, used);
-    f->protocol = s->analyzer->id & 0x3fu;
-    if (f->http_method == 0)
-        f->http_method = (uint8_t)request.method;
+    ZN_STATE(f)->protocol = s->analyzer->id & 0x3fu;
+    if (ZN_FACTS(f)->http_method == 0)
+        ZN_FACTS(f)->http_method = (uint8_t)request.method;
     (void)zn_names_observed(s, request.host);
     return ZN_DONE;
 }

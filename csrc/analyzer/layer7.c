@@ -35,15 +35,15 @@ static void count_http(zn_flow_layer7 *l, const zn_packet *p, bool from_client)
     signature = zn_service_signature_of(p->payload);
     if (from_client) { /* no sum of what is mostly 0: the counter lies in a line of its own */
         if (signature == ZN_SIGNATURE_HTTP_REQUEST || signature == ZN_SIGNATURE_HTTP_POST)
-            l->http_requests++;
+            ZN_LAYER7(l)->http_requests++;
     } else if (signature == ZN_SIGNATURE_HTTP_RESPONSE) {
-        if (l->http_responses++ == 0) {
+        if (ZN_LAYER7(l)->http_responses++ == 0) {
             zn_cursor c = zn_cursor_over_span(p->payload, true);
             zn_span status;
             zn_cursor_skip(&c, STATUS_AT);
-            status = zn_cursor_take(&c, sizeof l->http_status);
+            status = zn_cursor_take(&c, sizeof ZN_LAYER7(l)->http_status);
             if (status.n != 0)
-                memcpy(l->http_status, status.p, status.n);
+                memcpy(ZN_LAYER7(l)->http_status, status.p, status.n);
         }
     }
 }
@@ -52,15 +52,15 @@ static void count_http(zn_flow_layer7 *l, const zn_packet *p, bool from_client)
 
 static void drop_stream(zn_names *names, zn_flow_layer7 *l)
 {
-    if (l->stream != 0)
-        zn_stream_give(&names->streams, l->stream);
-    l->stream = 0;
+    if (ZN_LAYER7(l)->stream != 0)
+        zn_stream_give(&names->streams, ZN_LAYER7(l)->stream);
+    ZN_LAYER7(l)->stream = 0;
 }
 
 static void finish_certificate(zn_names *names, zn_flow_layer7 *l)
 {
     drop_stream(names, l);
-    l->state |= ZN_LAYER7_CERTIFICATE_SETTLED;
+    ZN_LAYER7(l)->state |= ZN_LAYER7_CERTIFICATE_SETTLED;
 }
 
 /* "*." in front of a host's name makes it a certificate's. */
@@ -97,20 +97,21 @@ static bool may_be_disclosed(const scene *s, const zn_hostname *host)
 
 static void vote(const scene *s)
 {
-    if (zn_secondary_vote(s->names, ZN_VOTE_CERTIFICATE, s->p->t_ns, s->flow, s->l->certificate))
-        s->l->state |= ZN_LAYER7_CERTIFICATE_VOTED;
+    if (zn_secondary_vote(s->names, ZN_VOTE_CERTIFICATE, s->p->t_ns, s->flow,
+                          ZN_LAYER7(s->l)->certificate))
+        ZN_LAYER7(s->l)->state |= ZN_LAYER7_CERTIFICATE_VOTED;
 }
 
 static void observe_certificate(const scene *s, zn_span certificate)
 {
     zn_hostname host;
     zn_span name;
-    ZN_ASSERT(s->f->service == ZN_SERVICE_TLS); /* analyzer/watch.h counts on it */
+    ZN_ASSERT(ZN_STATE(s->f)->service == ZN_SERVICE_TLS); /* analyzer/watch.h counts on it */
     if (zn_x509_common_name(certificate, &name) != ZN_DONE || !host_of(name, &host))
         return;
-    s->l->certificate =
+    ZN_LAYER7(s->l)->certificate =
         zn_secondary_observed(s->names, ZN_VOTE_CERTIFICATE, &host, may_be_disclosed(s, &host));
-    if (s->l->certificate != 0)
+    if (ZN_LAYER7(s->l)->certificate != 0)
         vote(s);
 }
 
@@ -118,19 +119,22 @@ static void observe_certificate(const scene *s, zn_span certificate)
 
 static void read_client(zn_flow_layer7 *l, const zn_flow *f, const zn_tls_details *d)
 {
-    l->state |= ZN_LAYER7_CLIENT_READ;
-    l->version_count = d->versions;
-    memcpy(l->versions, d->version, sizeof l->versions);
-    l->alpn[f->client] = d->protocols;
-    l->session = (uint8_t)((l->session & (SERVER_PSK | RETRY)) | (d->session_id ? SESSION_ID : 0) |
-                           (d->pre_shared_key ? CLIENT_PSK : 0) | (d->early_data ? EARLY_DATA : 0));
+    ZN_LAYER7(l)->state |= ZN_LAYER7_CLIENT_READ;
+    ZN_LAYER7(l)->version_count = d->versions;
+    memcpy(ZN_LAYER7(l)->versions, d->version, sizeof ZN_LAYER7(l)->versions);
+    ZN_LAYER7(l)->alpn[f->client] = d->protocols;
+    ZN_LAYER7(l)->session =
+        (uint8_t)((ZN_LAYER7(l)->session & (SERVER_PSK | RETRY)) |
+                  (d->session_id ? SESSION_ID : 0) | (d->pre_shared_key ? CLIENT_PSK : 0) |
+                  (d->early_data ? EARLY_DATA : 0));
 }
 
 static void read_server(zn_flow_layer7 *l, const zn_flow *f, const zn_tls_details *d)
 {
-    l->server_version = d->version[0];
-    l->alpn[1 - f->client] = d->protocols;
-    l->session |= (uint8_t)((d->pre_shared_key ? SERVER_PSK : 0) | (d->retry ? RETRY : 0));
+    ZN_LAYER7(l)->server_version = d->version[0];
+    ZN_LAYER7(l)->alpn[1 - f->client] = d->protocols;
+    ZN_LAYER7(l)->session |=
+        (uint8_t)((d->pre_shared_key ? SERVER_PSK : 0) | (d->retry ? RETRY : 0));
 }
 
 /* The server's bytes from its hello on, up to a certificate that nobody encrypted. */
@@ -166,30 +170,30 @@ static void see_server(const scene *s)
     zn_names *names = s->names;
     zn_flow_layer7 *l = s->l;
     uint32_t offset;
-    if ((l->state & ZN_LAYER7_CERTIFICATE_SETTLED) != 0)
+    if ((ZN_LAYER7(l)->state & ZN_LAYER7_CERTIFICATE_SETTLED) != 0)
         return;
-    if ((l->state & ZN_LAYER7_SERVER_FOUND) == 0) {
+    if ((ZN_LAYER7(l)->state & ZN_LAYER7_SERVER_FOUND) == 0) {
         if (zn_service_signature_of(s->p->payload) != ZN_SIGNATURE_TLS_SERVER_HELLO)
             return;
-        l->state |= ZN_LAYER7_SERVER_FOUND;
-        l->server_seq = s->p->seq;
+        ZN_LAYER7(l)->state |= ZN_LAYER7_SERVER_FOUND;
+        ZN_LAYER7(l)->server_seq = s->p->seq;
     }
-    offset = s->p->seq - l->server_seq;
-    if (l->stream == 0 && offset == 0) {
+    offset = s->p->seq - ZN_LAYER7(l)->server_seq;
+    if (ZN_LAYER7(l)->stream == 0 && offset == 0) {
         see_server_bytes(s, s->p->payload);
-        if ((l->state & ZN_LAYER7_CERTIFICATE_SETTLED) != 0)
+        if ((ZN_LAYER7(l)->state & ZN_LAYER7_CERTIFICATE_SETTLED) != 0)
             return;
     }
-    if (l->stream == 0 && offset < ZN_STREAM_MAX)
-        l->stream = zn_stream_take(&names->streams);
-    if (l->stream == 0 || ++l->segments > SERVER_SEGMENTS) {
+    if (ZN_LAYER7(l)->stream == 0 && offset < ZN_STREAM_MAX)
+        ZN_LAYER7(l)->stream = zn_stream_take(&names->streams);
+    if (ZN_LAYER7(l)->stream == 0 || ++ZN_LAYER7(l)->segments > SERVER_SEGMENTS) {
         finish_certificate(names, l);
         return;
     }
-    switch (zn_stream_add(&names->streams, l->stream, offset, s->p->payload)) {
+    switch (zn_stream_add(&names->streams, ZN_LAYER7(l)->stream, offset, s->p->payload)) {
     case ZN_STREAM_GREW:
         if (offset != 0)
-            see_server_bytes(s, zn_stream_start(&names->streams, l->stream));
+            see_server_bytes(s, zn_stream_start(&names->streams, ZN_LAYER7(l)->stream));
         break;
     case ZN_STREAM_CONFLICT:
     case ZN_STREAM_OUTSIDE:
@@ -216,13 +220,15 @@ static void see_phase(const scene *s)
     unsigned i = s->p->sender;
     const zn_flow_side *side = &s->f->side[i];
     zn_flow_layer7 *l = s->l;
-    if (l->appdata_ns[i] != 0 || side->packets + s->f->side[1 - i].packets > WATCHED_PACKETS)
+    if (ZN_LAYER7(l)->appdata_ns[i] != 0 ||
+        side->packets + s->f->side[1 - i].packets > WATCHED_PACKETS)
         return;
     if (zn_service_is_tls(s->f, true) && is_application_data(s->p->payload)) {
-        l->appdata_ns[i] = s->p->t_ns;
-        l->appdata_seq[i] = side->next_seq - (side->fin != 0) - side->isn - s->p->payload_len;
+        ZN_LAYER7(l)->appdata_ns[i] = s->p->t_ns;
+        ZN_LAYER7(l)->appdata_seq[i] =
+            side->next_seq - (side->fin != 0) - side->isn - s->p->payload_len;
     } else {
-        l->last_handshake_ns[i] = s->p->t_ns;
+        ZN_LAYER7(l)->last_handshake_ns[i] = s->p->t_ns;
     }
 }
 
@@ -231,7 +237,8 @@ static void see_segment(const scene *s)
 {
     bool from_client = s->p->sender == s->f->client;
     bool tls = zn_service_is_tls(s->f, false);
-    if (tls && s->l->certificate != 0) /* others have none: *l need not be fetched for that */
+    if (tls &&
+        ZN_LAYER7(s->l)->certificate != 0) /* others have none: *l need not be fetched for that */
         vote(s);
     if (s->p->payload.n == 0)
         return;
@@ -241,7 +248,7 @@ static void see_segment(const scene *s)
     see_phase(s);
     if (!from_client)
         see_server(s);
-    else if ((s->l->state & ZN_LAYER7_CLIENT_READ) == 0)
+    else if ((ZN_LAYER7(s->l)->state & ZN_LAYER7_CLIENT_READ) == 0)
         zn_layer7_client_hello(s->names, s->f, s->p->payload, NULL);
 }
 
@@ -252,16 +259,17 @@ void zn_layer7_need(const zn_names *names, const zn_flow *f, zn_watch_need *need
     if (l == NULL || !zn_flow_has_user(f))
         return;
     zn_watch_need_both(need, ZN_WATCH_TEXT); /* a request or response */
-    if (f->service != ZN_SERVICE_TLS) /* no certificate, and nobody asks for a handshake's times */
+    if (ZN_STATE(f)->service !=
+        ZN_SERVICE_TLS) /* no certificate, and nobody asks for a handshake's times */
         return;
-    if (l->certificate != 0 && (l->state & ZN_LAYER7_CERTIFICATE_VOTED) == 0)
+    if (ZN_LAYER7(l)->certificate != 0 && (ZN_LAYER7(l)->state & ZN_LAYER7_CERTIFICATE_VOTED) == 0)
         zn_watch_need_both(need, ZN_WATCH_PACKET);
     packets = f->side[0].packets + f->side[1].packets;
     for (unsigned i = 0; i < 2; i++) {
         uint8_t read = i == f->client ? ZN_LAYER7_CLIENT_READ : ZN_LAYER7_CERTIFICATE_SETTLED;
-        if ((l->state & read) == 0) {
+        if ((ZN_LAYER7(l)->state & read) == 0) {
             need->side[i] |= ZN_WATCH_PAYLOAD;
-        } else if (l->appdata_ns[i] == 0 && packets < WATCHED_PACKETS) {
+        } else if (ZN_LAYER7(l)->appdata_ns[i] == 0 && packets < WATCHED_PACKETS) {
             need->side[i] |= ZN_WATCH_START | ZN_WATCH_TIME;
             zn_watch_need_after(need, WATCHED_PACKETS + 1 - packets);
         }
@@ -301,7 +309,7 @@ void zn_layer7_closed(zn_names *names, const zn_flow *f)
     if (l == NULL)
         return;
     drop_stream(names, l);
-    zn_secondary_closed(names, ZN_VOTE_CERTIFICATE, l->certificate);
+    zn_secondary_closed(names, ZN_VOTE_CERTIFICATE, ZN_LAYER7(l)->certificate);
 }
 
 void zn_layer7_forget(zn_names *names, const zn_flow *f)
@@ -309,6 +317,6 @@ void zn_layer7_forget(zn_names *names, const zn_flow *f)
     zn_flow_layer7 *l = zn_flow_layer7_of(names->flows, f);
     if (l == NULL)
         return;
-    zn_name_store_forget_secondary(names->name_store, l->certificate);
-    l->certificate = 0;
+    zn_name_store_forget_secondary(names->name_store, ZN_LAYER7(l)->certificate);
+    ZN_LAYER7(l)->certificate = 0;
 }

@@ -48,7 +48,7 @@ size_t zn_name_store_memory(const zn_name_store *name_store)
 
 uint32_t zn_name_store_add(zn_name_store *name_store, zn_flow *f, zn_name_source source)
 {
-    uint32_t *link = &f->names;
+    uint32_t *link = &ZN_FACTS(f)->names;
     uint32_t entry;
     unsigned n = 0;
     while (*link != 0) {
@@ -123,9 +123,9 @@ void zn_name_store_prefetch_text(const zn_name_store *name_store, uint32_t entry
 
 void zn_name_store_forget(zn_name_store *name_store, zn_flow *f)
 {
-    while (f->names != 0) {
-        uint32_t entry = f->names;
-        f->names = zn_name_store_at(name_store, entry)->next;
+    while (ZN_FACTS(f)->names != 0) {
+        uint32_t entry = ZN_FACTS(f)->names;
+        ZN_FACTS(f)->names = zn_name_store_at(name_store, entry)->next;
         zn_name_store_wipe_text(name_store, entry);
         zn_slab_give(&name_store->entries, entry);
     }

@@ -8,9 +8,9 @@
 #ifndef ZN_ANALYZER_NAME_STORE_H
 #define ZN_ANALYZER_NAME_STORE_H
 
+#include "analyzer/flow_state.h"
 #include "analyzer/hostname.h"
 #include "analyzer/kinds.h"
-#include "flow/flow.h"
 
 #define ZN_NAMES_PER_FLOW 32 /* distinct names one flow may expose; more are suppressed */
 

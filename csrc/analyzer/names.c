@@ -28,18 +28,18 @@ size_t zn_names_memory(const zn_names *names)
 bool zn_names_has_stream(const zn_packet_context *s)
 {
     zn_flow *f = s->f;
-    if (f->stream == 0)
-        f->stream = zn_stream_take(&s->names->streams);
-    if (f->stream == 0)
+    if (ZN_STATE(f)->stream == 0)
+        ZN_STATE(f)->stream = zn_stream_take(&s->names->streams);
+    if (ZN_STATE(f)->stream == 0)
         s->names->stats->n[ZN_STAT_STREAMS_FULL]++;
-    return f->stream != 0;
+    return ZN_STATE(f)->stream != 0;
 }
 
 void zn_names_drop_stream(zn_names *names, zn_flow *f)
 {
-    if (f->stream != 0)
-        zn_stream_give(&names->streams, f->stream);
-    f->stream = 0;
+    if (ZN_STATE(f)->stream != 0)
+        zn_stream_give(&names->streams, ZN_STATE(f)->stream);
+    ZN_STATE(f)->stream = 0;
 }
 
 static zn_reading reading_of(zn_stat why)
@@ -61,7 +61,7 @@ static zn_reading reading_of(zn_stat why)
 /* The flow's list has an entry already that says just this: it says no more twice. */
 static bool is_listed(const zn_names *names, const zn_flow *f, const zn_name_entry *rejected)
 {
-    for (uint32_t entry = f->names; entry != 0;
+    for (uint32_t entry = ZN_FACTS(f)->names; entry != 0;
          entry = zn_name_store_at(names->name_store, entry)->next) {
         const zn_name_entry *e = zn_name_store_at(names->name_store, entry);
         if (zn_id_equal(e->id, rejected->id) && e->source == rejected->source &&
@@ -95,7 +95,7 @@ void zn_names_rejected(const zn_packet_context *s, zn_stat why)
 /* The entry of a name that the flow voted for already, or 0. */
 static uint32_t find_name(const zn_names *names, const zn_flow *f, zn_id id)
 {
-    for (uint32_t entry = f->names; entry != 0;
+    for (uint32_t entry = ZN_FACTS(f)->names; entry != 0;
          entry = zn_name_store_at(names->name_store, entry)->next) {
         const zn_name_entry *e = zn_name_store_at(names->name_store, entry);
         if (zn_id_equal(e->id, id) && e->state != ZN_ENTRY_PENDING)
@@ -198,7 +198,7 @@ void zn_names_observed_again(const zn_packet_context *s, zn_span raw)
     if (kind != ZN_HOST_INVALID)
         id = zn_votes_id(s->names->votes, ZN_VOTE_NAME, zn_hostname_span(&host));
     s->names->stats->n[s->analyzer->seen]++;
-    for (uint32_t entry = s->f->names; entry != 0;
+    for (uint32_t entry = ZN_FACTS(s->f)->names; entry != 0;
          entry = zn_name_store_at(name_store, entry)->next) {
         zn_name_entry *e = zn_name_store_at(name_store, entry);
         if (e->source == source && zn_id_equal(e->id, id)) {
@@ -241,18 +241,19 @@ void zn_names_client_proven(const zn_packet_context *s, uint32_t entry)
 void zn_names_addr(const zn_packet_context *s)
 {
     zn_flow *f = s->f;
-    if (f->addr_vote != ZN_ADDR_PENDING)
+    if (ZN_STATE(f)->addr_vote != ZN_ADDR_PENDING)
         return;
-    f->addr_vote = ZN_ADDR_SUPPRESSED;
+    ZN_STATE(f)->addr_vote = ZN_ADDR_SUPPRESSED;
     if (zn_roles_may_vote(s->names->roles, f) &&
         zn_votes_cast(s->names->votes, ZN_VOTE_ADDR, s->p->t_ns, s->flow, 0))
-        f->addr_vote = ZN_ADDR_VOTED;
+        ZN_STATE(f)->addr_vote = ZN_ADDR_VOTED;
 }
 
 bool zn_names_swap_client(const zn_packet_context *s)
 {
     zn_addr known_as[2];
-    if (s->f->names != 0 || s->f->names_dropped || s->f->addr_vote != ZN_ADDR_PENDING)
+    if (ZN_FACTS(s->f)->names != 0 || s->f->names_dropped ||
+        ZN_STATE(s->f)->addr_vote != ZN_ADDR_PENDING)
         return false; /* what it voted for would be the other's */
     zn_flow_swap_client(s->f);
     zn_roles_place(s->names->roles, s->names->flows, s->f, s->p, known_as);
@@ -272,17 +273,17 @@ static bool client_is_known(const zn_names *names, const zn_flow *f, const zn_pa
 void zn_names_check_evidence(const zn_packet_context *s)
 {
     zn_flow *f = s->f;
-    if (f->addr_vote != ZN_ADDR_PENDING || !client_is_known(s->names, f, s->p))
+    if (ZN_STATE(f)->addr_vote != ZN_ADDR_PENDING || !client_is_known(s->names, f, s->p))
         return;
     zn_names_addr(s);
-    for (uint32_t entry = f->names; entry != 0;
+    for (uint32_t entry = ZN_FACTS(f)->names; entry != 0;
          entry = zn_name_store_at(s->names->name_store, entry)->next)
         zn_names_confirmed(s, entry);
 }
 
 void zn_names_closed(zn_names *names, const zn_flow *f)
 {
-    for (uint32_t entry = f->names; entry != 0;
+    for (uint32_t entry = ZN_FACTS(f)->names; entry != 0;
          entry = zn_name_store_at(names->name_store, entry)->next) {
         zn_name_entry *e = zn_name_store_at(names->name_store, entry);
         if (e->state != ZN_ENTRY_PENDING)
@@ -305,11 +306,11 @@ zn_stat zn_names_status(const zn_names *names, const zn_flow *f)
                                        [ZN_READ_INVALID] = ZN_STAT_STATUS_INVALID,
                                        [ZN_READ_NOT] = ZN_STAT_STATUS_UNSUPPORTED};
     zn_reading best = ZN_READ_NOT;
-    if (f->ech_offered)
+    if (ZN_FACTS(f)->ech_offered)
         return ZN_STAT_STATUS_ECH;
-    if (f->names == 0)
+    if (ZN_FACTS(f)->names == 0)
         return f->names_dropped ? ZN_STAT_STATUS_UNSUPPORTED : ZN_STAT_STATUS_NONE;
-    for (uint32_t entry = f->names; entry != 0;
+    for (uint32_t entry = ZN_FACTS(f)->names; entry != 0;
          entry = zn_name_store_at(names->name_store, entry)->next)
         if (zn_name_store_at(names->name_store, entry)->reading < best)
             best = (zn_reading)zn_name_store_at(names->name_store, entry)->reading;

@@ -7,7 +7,7 @@ void zn_parse_end(zn_names *names, zn_flow *f)
     const zn_analyzer *a = zn_parse_analyzer(names, f);
     if (a->functions->end != NULL)
         a->functions->end(names->state[a->id], f);
-    f->head = ZN_PARSE_OFF;
+    ZN_STATE(f)->parse = ZN_PARSE_OFF;
 }
 
 void zn_parse_give_up(const zn_packet_context *s, zn_stat why)

@@ -21,19 +21,19 @@ typedef enum zn_parse_state {
 
 static inline uint8_t zn_parse_state_of(const zn_flow *f)
 {
-    return f->head & ((1u << ZN_PARSE_STATE_BITS) - 1);
+    return ZN_STATE(f)->parse & ((1u << ZN_PARSE_STATE_BITS) - 1);
 }
 
 /* The analyzer that the parse state is of; row 0, which has no functions: none. */
 static inline const zn_analyzer *zn_parse_analyzer(const zn_names *names, const zn_flow *f)
 {
-    return &names->analyzers[f->head >> ZN_PARSE_STATE_BITS];
+    return &names->analyzers[ZN_STATE(f)->parse >> ZN_PARSE_STATE_BITS];
 }
 
 /* Sets a state of this analyzer's; one above ZN_PARSE_OWN is ZN_PARSE_OWN + 1 or + 2. */
 static inline void zn_parse_expect(const zn_packet_context *s, unsigned state)
 {
-    s->f->head = (uint8_t)((unsigned)s->analyzer->id << ZN_PARSE_STATE_BITS | state);
+    ZN_STATE(s->f)->parse = (uint8_t)((unsigned)s->analyzer->id << ZN_PARSE_STATE_BITS | state);
 }
 
 /* Nothing more is read; frees what reading has taken. */

@@ -412,7 +412,7 @@ static void see_hello(const zn_packet_context *s, zn_span head)
     zn_tls_hello hello;
     switch (zn_tls_bare_hello(head, &hello)) {
     case ZN_DONE:
-        s->f->ech_offered |= hello.ech_offered;
+        ZN_FACTS(s->f)->ech_offered |= hello.ech_offered;
         s->names->stats->n[ZN_STAT_HELLOS_ECH] += hello.ech_offered;
         q->name = zn_names_observed(s, hello.name);
         see_agent(s, &hello);
@@ -440,12 +440,13 @@ static void collect(const zn_packet_context *s, const zn_quic_crypto_frames *fra
     for (size_t i = 0; i < frames->n; i++) {
         const zn_quic_crypto_frame *frame = &frames->frame[i];
         uint32_t offset = frame->offset < ZN_STREAM_MAX ? (uint32_t)frame->offset : ZN_STREAM_MAX;
-        if (zn_stream_add(streams, f->stream, offset, frame->bytes) == ZN_STREAM_CONFLICT) {
+        if (zn_stream_add(streams, ZN_STATE(f)->stream, offset, frame->bytes) ==
+            ZN_STREAM_CONFLICT) {
             reject(s, ZN_STAT_SUPPRESSED_CONFLICT);
             return;
         }
     }
-    see_hello(s, zn_stream_start(streams, f->stream));
+    see_hello(s, zn_stream_start(streams, ZN_STATE(f)->stream));
 }
 
 static void see_frames(const zn_packet_context *s, zn_span plain)
@@ -457,7 +458,7 @@ static void see_frames(const zn_packet_context *s, zn_span plain)
     }
     if (frames->n == 0)
         return;
-    if (s->f->stream == 0 && frames->n == 1 && frames->frame[0].offset == 0)
+    if (ZN_STATE(s->f)->stream == 0 && frames->n == 1 && frames->frame[0].offset == 0)
         see_hello(s, frames->frame[0].bytes);
     if (!state_of(s)->done)
         collect(s, frames);
@@ -595,7 +596,8 @@ static void forget(zn_names *names, zn_flow *f)
 const zn_quic_facts *zn_quic_facts_of(const zn_names *names, const zn_flow *f)
 {
     const quic_flow *q;
-    if (f->tuple.proto != ZN_PROTO_UDP || f->datagram == 0 || f->protocol != ZN_ANALYZER_QUIC)
+    if (f->tuple.proto != ZN_PROTO_UDP || f->datagram == 0 ||
+        ZN_STATE(f)->protocol != ZN_ANALYZER_QUIC)
         return NULL;
     q = zn_names_datagram(names, f);
     return &q->facts;

@@ -7,8 +7,8 @@
 #ifndef ZN_ANALYZER_ROLES_H
 #define ZN_ANALYZER_ROLES_H
 
+#include "analyzer/flow_state.h"
 #include "analyzer/hostname.h"
-#include "flow/flow.h"
 
 typedef struct zn_roles {
     bool release_all; /* z is always 1: nothing is withheld from anyone */

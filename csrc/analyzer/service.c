@@ -99,10 +99,10 @@ void zn_service_open(zn_flow *f)
 void zn_service_need(const struct zn_names *names, const zn_flow *f, zn_watch_need *need)
 {
     (void)names;
-    if (f->service >= IS_HTTP)
+    if (ZN_STATE(f)->service >= IS_HTTP)
         return;
     zn_watch_need_after(need, f->watch_left);
-    if (f->service != SAID_NOTHING)
+    if (ZN_STATE(f)->service != SAID_NOTHING)
         zn_watch_need_both(need, ZN_WATCH_PAYLOAD);
     else
         zn_watch_need_both(need, f->watch_left != 0 ? ZN_WATCH_START : ZN_WATCH_PACKET);
@@ -117,29 +117,29 @@ static void count_on(zn_flow *f)
 /* While the service of the flow is not known. */
 static void see_segment(zn_flow *f, const zn_packet *p)
 {
-    uint8_t said = f->service;
-    f->service = answer(said, p->payload, p->sender == f->client) & 0xfu;
-    if (f->service >= IS_HTTP)
+    uint8_t said = ZN_STATE(f)->service;
+    ZN_STATE(f)->service = answer(said, p->payload, p->sender == f->client) & 0xfu;
+    if (ZN_STATE(f)->service >= IS_HTTP)
         return;
-    if (said == SAID_NOTHING && f->service != SAID_NOTHING)
+    if (said == SAID_NOTHING && ZN_STATE(f)->service != SAID_NOTHING)
         count_on(f);
-    else if (f->watch_left == 0 || f->service == IS_SILENT)
-        f->service = IS_UNKNOWN;
+    else if (f->watch_left == 0 || ZN_STATE(f)->service == IS_SILENT)
+        ZN_STATE(f)->service = IS_UNKNOWN;
 }
 
 /* Another source, or the same that skips one: the suspicion begins anew with this datagram. */
 static void see_media(const zn_flow *f, zn_flow_side *side, const zn_datagram_signature *signature)
 {
-    bool second = signature->source == side->media_source &&
-                  (signature->kind == ZN_DATAGRAM_RTCP || signature->sequence == side->media_seq);
+    bool second = signature->source == side->udp_first &&
+                  (signature->kind == ZN_DATAGRAM_RTCP || signature->sequence == side->udp_second);
     if (side->udp_type == ZN_UDP_RTP)
         return;
     if (side->udp_type == ZN_UDP_RTP_ONCE && second) {
         side->udp_type = ZN_UDP_RTP;
     } else if (f->tuple.port[0] >= RTP_PORT_MIN && f->tuple.port[1] >= RTP_PORT_MIN) {
         side->udp_type = ZN_UDP_RTP_ONCE;
-        side->media_source = signature->source;
-        side->media_seq = (uint16_t)(signature->sequence + 1);
+        side->udp_first = signature->source;
+        side->udp_second = (uint16_t)(signature->sequence + 1);
     }
 }
 
@@ -199,11 +199,12 @@ static void see_datagram(zn_flow *f, const zn_packet *p)
 
 void zn_service_packet(zn_flow *f, const zn_packet *p)
 {
-    if (f->service >= IS_HTTP)
+    if (ZN_STATE(f)->service >= IS_HTTP)
         return;
     if (p->payload.n == 0) {
-        if (f->service == SAID_NOTHING && f->watch_left == 0 && p->tuple.proto == ZN_PROTO_TCP) {
-            f->service = IS_SILENT;
+        if (ZN_STATE(f)->service == SAID_NOTHING && f->watch_left == 0 &&
+            p->tuple.proto == ZN_PROTO_TCP) {
+            ZN_STATE(f)->service = IS_SILENT;
             count_on(f);
         }
         return;
@@ -216,12 +217,15 @@ void zn_service_packet(zn_flow *f, const zn_packet *p)
 
 bool zn_service_is_tls(const zn_flow *f, bool both)
 {
-    return f->service == IS_TLS || (!both && f->service == SAID_TLS_CLIENT_HELLO);
+    return ZN_STATE(f)->service == IS_TLS ||
+           (!both && ZN_STATE(f)->service == SAID_TLS_CLIENT_HELLO);
 }
 
 uint32_t zn_service_connection(const zn_flow *f)
 {
-    return f->service < sizeof connection / sizeof connection[0] ? connection[f->service] : 0;
+    return ZN_STATE(f)->service < sizeof connection / sizeof connection[0]
+               ? connection[ZN_STATE(f)->service]
+               : 0;
 }
 
 uint8_t zn_service_udp_type(const zn_flow *f, unsigned side)

@@ -10,8 +10,8 @@
 #ifndef ZN_ANALYZER_SERVICE_H
 #define ZN_ANALYZER_SERVICE_H
 
+#include "analyzer/flow_state.h"
 #include "analyzer/watch_need.h"
-#include "flow/flow.h"
 #include "packet/packet.h"
 
 /* zn_flow.service: at least this when there is nothing more to find, and that of TLS. */

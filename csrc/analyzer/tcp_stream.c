@@ -56,7 +56,8 @@ static zn_parse recognise(const zn_packet_context *s, const zn_tcp_segment *in, 
         if (result != ZN_OTHER)
             return result;
     }
-    if (s->f->protocol != 0 || zn_proxy_or_starttls_prefix_skip(in->bytes, &prefix) != ZN_DONE)
+    if (ZN_STATE(s->f)->protocol != 0 ||
+        zn_proxy_or_starttls_prefix_skip(in->bytes, &prefix) != ZN_DONE)
         return ZN_OTHER;
     *used = (uint32_t)prefix;
     return ZN_DONE;
@@ -134,8 +135,8 @@ static uint32_t end_of(const zn_tcp_segment *in)
 static void move_to(zn_flow *f, uint32_t seq)
 {
     f->watch_seq = seq;
-    if (f->parse_tries == 0)
-        f->parse_tries = 1;
+    if (ZN_STATE(f)->parse_tries == 0)
+        ZN_STATE(f)->parse_tries = 1;
 }
 
 /* No analyzer knows the bytes where a message may start. */
@@ -143,14 +144,14 @@ static void pass_unknown(const zn_packet_context *s)
 {
     zn_flow *f = s->f;
     zn_packet_context with = *s;
-    with.analyzer = &s->names->analyzers[f->protocol];
+    with.analyzer = &s->names->analyzers[ZN_STATE(f)->protocol];
     if (with.analyzer->functions->resumes != NULL) {
         zn_parse_expect(&with, ZN_PARSE_BETWEEN);
-    } else if (f->parse_tries == ZN_SEARCH_TRIES) {
-        f->head = ZN_PARSE_OFF;
+    } else if (ZN_STATE(f)->parse_tries == ZN_SEARCH_TRIES) {
+        ZN_STATE(f)->parse = ZN_PARSE_OFF;
     } else {
-        f->parse_tries = (f->parse_tries + 1u) & 0xfu;
-        f->head = ZN_PARSE_SEARCH;
+        ZN_STATE(f)->parse_tries = (ZN_STATE(f)->parse_tries + 1u) & 0xfu;
+        ZN_STATE(f)->parse = ZN_PARSE_SEARCH;
     }
 }
 
@@ -159,7 +160,7 @@ static zn_parse read_all(const zn_packet_context *s, zn_tcp_segment *rest)
 {
     zn_flow *f = s->f;
     zn_parse result = ZN_DONE;
-    while (f->head != ZN_PARSE_OFF && rest->bytes.n != 0 && result == ZN_DONE) {
+    while (ZN_STATE(f)->parse != ZN_PARSE_OFF && rest->bytes.n != 0 && result == ZN_DONE) {
         uint32_t used;
         result = read_message(s, rest, &used);
         if (result == ZN_OTHER && rest->after_hole) {
@@ -175,7 +176,7 @@ static zn_parse read_all(const zn_packet_context *s, zn_tcp_segment *rest)
         pass_unknown(s);
         move_to(f, end_of(rest));
     }
-    if (f->head == ZN_PARSE_OFF)
+    if (ZN_STATE(f)->parse == ZN_PARSE_OFF)
         return ZN_DONE;
     if (result == ZN_NEED_MORE && rest->missing == 0 && rest->end == ZN_SEGMENT_OPEN)
         return ZN_NEED_MORE;
@@ -194,13 +195,14 @@ static void read_stream(const zn_packet_context *s, zn_tcp_segment after)
     zn_stream_pool *pool = &s->names->streams;
     uint32_t from = f->watch_seq;
     zn_tcp_segment start = after;
-    start.bytes = zn_stream_start(pool, f->stream);
+    start.bytes = zn_stream_start(pool, ZN_STATE(f)->stream);
     start.seq = from;
     if (start.bytes.n != 0)
         (void)read_all(s, &start);
     if (f->watch_seq != from)
-        zn_stream_consume(pool, f->stream, f->watch_seq - from);
-    if (f->head == ZN_PARSE_OFF || zn_stream_first(pool, f->stream) == ZN_STREAM_MAX)
+        zn_stream_consume(pool, ZN_STATE(f)->stream, f->watch_seq - from);
+    if (ZN_STATE(f)->parse == ZN_PARSE_OFF ||
+        zn_stream_first(pool, ZN_STATE(f)->stream) == ZN_STREAM_MAX)
         zn_names_drop_stream(s->names, f);
 }
 
@@ -213,14 +215,14 @@ static void pass_holes(const zn_packet_context *s, zn_segment_end last)
     zn_stream_pool *pool = &s->names->streams;
     bool in_progress = !is_after_message(s);
     bool hole = true;
-    while (f->stream != 0 && hole) {
-        uint32_t first = zn_stream_first(pool, f->stream);
+    while (ZN_STATE(f)->stream != 0 && hole) {
+        uint32_t first = zn_stream_first(pool, ZN_STATE(f)->stream);
         if (first != 0) {
             lose(s, ZN_SEGMENT_HOLE);
             move_to(f, f->watch_seq + first);
-            zn_stream_consume(pool, f->stream, first);
+            zn_stream_consume(pool, ZN_STATE(f)->stream, first);
         }
-        hole = zn_stream_has_hole(pool, f->stream);
+        hole = zn_stream_has_hole(pool, ZN_STATE(f)->stream);
         read_stream(s, (zn_tcp_segment){.end = hole ? ZN_SEGMENT_HOLE : last,
                                         .after_hole = in_progress && first != 0});
     }
@@ -240,7 +242,7 @@ static bool store(const zn_packet_context *s, zn_tcp_segment *in)
     }
     if (part.n > ZN_STREAM_MAX - offset)
         part.n = ZN_STREAM_MAX - offset;
-    result = zn_stream_add(pool, f->stream, offset, part);
+    result = zn_stream_add(pool, ZN_STATE(f)->stream, offset, part);
     if (result == ZN_STREAM_CONFLICT) {
         reject_open_message(s, ZN_STAT_SUPPRESSED_CONFLICT);
     } else if (result == ZN_STREAM_OUTSIDE) { /* too many holes */
@@ -248,14 +250,14 @@ static bool store(const zn_packet_context *s, zn_tcp_segment *in)
         return false;
     } else {
         drop_front(in, (uint32_t)part.n);
-        if (zn_stream_segments(pool, f->stream) <= STORED_SEGMENTS_MAX)
+        if (zn_stream_segments(pool, ZN_STATE(f)->stream) <= STORED_SEGMENTS_MAX)
             return true;
-        if (zn_stream_has_hole(pool, f->stream))
+        if (zn_stream_has_hole(pool, ZN_STATE(f)->stream))
             pass_holes(s, ZN_SEGMENT_OPEN);
         else
             reject_open_message(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
     }
-    return f->stream != 0;
+    return ZN_STATE(f)->stream != 0;
 }
 
 /* Stores a segment and reads what is whole now. */
@@ -265,7 +267,7 @@ static void collect(const zn_packet_context *s, zn_tcp_segment *in)
     bool at_end;
     if (!store(s, in))
         return;
-    at_end = zn_stream_start(pool, s->f->stream).n == in->seq - s->f->watch_seq;
+    at_end = zn_stream_start(pool, ZN_STATE(s->f)->stream).n == in->seq - s->f->watch_seq;
     read_stream(s, (zn_tcp_segment){.missing = at_end && in->bytes.n == 0 ? in->missing : 0});
 }
 
@@ -283,7 +285,7 @@ static void give_up_to(const zn_packet_context *s, const zn_tcp_segment *in)
 {
     zn_flow *f = s->f;
     pass_holes(s, ZN_SEGMENT_OPEN);
-    if (f->head == ZN_PARSE_OFF || zn_seq_ahead(in->seq, f->watch_seq) < ZN_STREAM_MAX)
+    if (ZN_STATE(f)->parse == ZN_PARSE_OFF || zn_seq_ahead(in->seq, f->watch_seq) < ZN_STREAM_MAX)
         return;
     lose(s, ZN_SEGMENT_HOLE);
     zn_names_drop_stream(s->names, f);
@@ -297,7 +299,7 @@ static bool may_be_early(const zn_packet_context *s, int32_t ahead)
     const zn_slab *streams = &s->names->streams.streams;
     if (ahead >= ZN_STREAM_MAX)
         return false;
-    if (s->f->stream != 0 || streams->live < streams->cap / 2)
+    if (ZN_STATE(s->f)->stream != 0 || streams->live < streams->cap / 2)
         return true;
     s->names->stats->n[ZN_STAT_STREAMS_HALF_FULL]++;
     return false;
@@ -344,7 +346,7 @@ static void pass_over(const zn_packet_context *s, const zn_tcp_segment *in)
 static void take(const zn_packet_context *s, zn_tcp_segment in)
 {
     zn_flow *f = s->f;
-    while (in.bytes.n != 0 && f->head != ZN_PARSE_OFF) {
+    while (in.bytes.n != 0 && ZN_STATE(f)->parse != ZN_PARSE_OFF) {
         int32_t ahead = zn_seq_ahead(in.seq, f->watch_seq);
         bool between = ahead > 0 && is_after_message(s);
         if (ahead < 0) { /* repeats what was read, or belongs to a body */
@@ -354,10 +356,10 @@ static void take(const zn_packet_context *s, zn_tcp_segment in)
                 return;
             zn_names_drop_stream(s->names, f);
             see_in_place(s, &in);
-        } else if (f->stream == 0 && ahead == 0) {
+        } else if (ZN_STATE(f)->stream == 0 && ahead == 0) {
             see_in_place(s, &in);
         } else if ((between && !may_be_early(s, ahead)) ||
-                   (f->stream == 0 && zn_parse_state_of(f) == ZN_PARSE_NEXT)) {
+                   (ZN_STATE(f)->stream == 0 && zn_parse_state_of(f) == ZN_PARSE_NEXT)) {
             zn_names_drop_stream(s->names, f);
             if (between)
                 pass_over(s, &in);
@@ -378,7 +380,7 @@ static bool speaks_as_client(const zn_packet_context *s)
     zn_packet_context with = *s;
     zn_span bytes = s->p->payload;
     size_t used;
-    if (!s->f->midstream || s->f->head != ZN_PARSE_SEARCH || s->f->stream != 0)
+    if (!s->f->midstream || ZN_STATE(s->f)->parse != ZN_PARSE_SEARCH || ZN_STATE(s->f)->stream != 0)
         return false;
     if (zn_ascii_first(bytes) == ZN_TLS_CONTENT_CHANGE_CIPHER_SPEC &&
         zn_proxy_or_starttls_prefix_skip(bytes, &used) == ZN_DONE)
@@ -397,14 +399,14 @@ void zn_tcp_stream_segment(const zn_packet_context *s)
     const zn_packet *p = s->p;
     zn_tcp_segment in = {p->payload, p->seq + ((p->tcp_flags & ZN_TCP_SYN) != 0),
                          p->payload_len - (uint32_t)p->payload.n, ZN_SEGMENT_OPEN, false};
-    if (f->head == ZN_PARSE_OFF || p->payload.n == 0)
+    if (ZN_STATE(f)->parse == ZN_PARSE_OFF || p->payload.n == 0)
         return;
     if (p->sender != f->client && !speaks_as_client(s))
         return;
-    if (f->head == ZN_PARSE_SEARCH && f->stream == 0) {
-        if (f->midstream && (f->parse_tries != 0 || f->flag_counts[f->client].syn == 0))
+    if (ZN_STATE(f)->parse == ZN_PARSE_SEARCH && ZN_STATE(f)->stream == 0) {
+        if (f->midstream && (ZN_STATE(f)->parse_tries != 0 || f->flag_counts[f->client].syn == 0))
             f->watch_seq = in.seq;
-        else if (f->parse_tries == 0)
+        else if (ZN_STATE(f)->parse_tries == 0)
             f->watch_seq = f->side[f->client].isn + 1;
     }
     take(s, in);
@@ -412,6 +414,6 @@ void zn_tcp_stream_segment(const zn_packet_context *s)
 
 void zn_tcp_stream_closed(const zn_packet_context *s)
 {
-    if (s->f->head != ZN_PARSE_OFF)
+    if (ZN_STATE(s->f)->parse != ZN_PARSE_OFF)
         pass_holes(s, ZN_SEGMENT_CUT);
 }

@@ -26,13 +26,13 @@ static zn_parse read_hello(const zn_packet_context *s, const zn_tcp_segment *in,
     if (result != ZN_DONE)
         return result;
     *used = (uint32_t)hello.consumed;
-    f->protocol = s->analyzer->id & 0x3fu;
+    ZN_STATE(f)->protocol = s->analyzer->id & 0x3fu;
     if (again || in->missing != 0)
         zn_parse_end(s->names, f);
     else
         zn_parse_expect(s, ZN_PARSE_NEXT);
-    s->names->stats->n[ZN_STAT_HELLOS_ECH] += hello.ech_offered && !f->ech_offered;
-    f->ech_offered |= hello.ech_offered;
+    s->names->stats->n[ZN_STAT_HELLOS_ECH] += hello.ech_offered && !ZN_FACTS(f)->ech_offered;
+    ZN_FACTS(f)->ech_offered |= hello.ech_offered;
     if (again) {
         zn_names_observed_again(s, hello.name);
         return ZN_DONE;

@@ -8,15 +8,16 @@
 /* Whether a packet's user, and whether the client is known by now, has to be asked. */
 static void need_role(const zn_flow *f, zn_watch_need *need)
 {
-    bool any = f->user_outside || f->addr_vote == ZN_ADDR_PENDING;
+    bool any = f->user_outside || ZN_STATE(f)->addr_vote == ZN_ADDR_PENDING;
     zn_watch_need_both(need, any ? ZN_WATCH_TUNNEL | ZN_WATCH_PACKET : ZN_WATCH_TUNNEL);
 }
 
 /* The start of the client's segments is looked at, for what can be told by it. */
 static bool is_searched_by_start(const zn_flow *f)
 {
-    return f->head == ZN_PARSE_SEARCH && f->parse_tries != 0 && f->stream == 0 &&
-           f->protocol == ZN_ANALYZER_NONE && !zn_service_has_dns_port(&f->tuple);
+    return ZN_STATE(f)->parse == ZN_PARSE_SEARCH && ZN_STATE(f)->parse_tries != 0 &&
+           ZN_STATE(f)->stream == 0 && ZN_STATE(f)->protocol == ZN_ANALYZER_NONE &&
+           !zn_service_has_dns_port(&f->tuple);
 }
 
 /* What the search for names, and the votes for the server's address, need of a TCP flow. */
@@ -26,14 +27,15 @@ static void names_need(const zn_names *names, const zn_flow *f, zn_watch_need *n
     if (!zn_flow_has_user(f))
         return;
     need_role(f, need);
-    if (f->head == ZN_PARSE_OFF)
+    if (ZN_STATE(f)->parse == ZN_PARSE_OFF)
         return;
-    if (f->head == ZN_PARSE_SEARCH && f->midstream) /* the server may turn out to be the client */
+    if (ZN_STATE(f)->parse == ZN_PARSE_SEARCH &&
+        f->midstream) /* the server may turn out to be the client */
         need->side[1 - f->client] |= ZN_WATCH_PAYLOAD;
     if (is_searched_by_start(f)) {
         need->side[f->client] |= ZN_WATCH_START | ZN_WATCH_BEFORE;
         need->follows = true;
-    } else if (zn_parse_state_of(f) == ZN_PARSE_NEXT && f->stream == 0) {
+    } else if (zn_parse_state_of(f) == ZN_PARSE_NEXT && ZN_STATE(f)->stream == 0) {
         need->side[f->client] |= ZN_WATCH_BEFORE;
     } else {
         need->side[f->client] |= ZN_WATCH_PAYLOAD;
@@ -44,7 +46,7 @@ static void names_need(const zn_names *names, const zn_flow *f, zn_watch_need *n
  * analyzer/service tells. */
 static void datagrams_need(const zn_flow *f, zn_watch_need *need)
 {
-    if (f->protocol != ZN_ANALYZER_QUIC || !f->client_acked || !zn_flow_has_user(f) ||
+    if (ZN_STATE(f)->protocol != ZN_ANALYZER_QUIC || !f->client_acked || !zn_flow_has_user(f) ||
         zn_service_has_dns_port(&f->tuple)) {
         zn_watch_need_both(need, ZN_WATCH_ALL);
         return;

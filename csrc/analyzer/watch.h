@@ -63,7 +63,7 @@ static inline bool zn_watch_wants_payload(const zn_flow *f, unsigned bits, const
     ahead = zn_seq_ahead(p->seq, f->watch_seq);
     if ((bits & ZN_WATCH_START) == 0)
         return ahead <= 0;
-    return ahead != 0 || f->parse_tries == ZN_SEARCH_TRIES;
+    return ahead != 0 || ZN_STATE(f)->parse_tries == ZN_SEARCH_TRIES;
 }
 
 /* A packet of this flow is to be looked into. */
@@ -97,10 +97,10 @@ static inline void zn_watch_skip(zn_flow *f, zn_flow_layer7 *l, const zn_packet 
     unsigned bits = f->watch[p->sender];
     if (p->payload_len != 0 && (bits & (ZN_WATCH_BEFORE | ZN_WATCH_TIME)) != 0) {
         if ((bits & ZN_WATCH_TIME) != 0 && p->payload.n != 0)
-            l->last_handshake_ns[p->sender] = p->t_ns;
+            ZN_LAYER7(l)->last_handshake_ns[p->sender] = p->t_ns;
         if ((bits & ZN_WATCH_BEFORE) != 0 && (bits & ZN_WATCH_START) != 0) {
             f->watch_seq = p->seq + p->payload_len;
-            f->parse_tries = (f->parse_tries + 1u) & 0xfu;
+            ZN_STATE(f)->parse_tries = (ZN_STATE(f)->parse_tries + 1u) & 0xfu;
         }
     }
 }

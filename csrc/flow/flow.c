@@ -298,9 +298,9 @@ uint32_t zn_flow_next_closed(zn_flow_table *t)
         for (size_t at = 0; at < sizeof(zn_flow); at += ZN_CACHE_LINE)
             ZN_PREFETCH_WRITE(entry + at);
         if (t->tcp.layer7 != NULL) {
-            ZN_PREFETCH_WRITE(&t->tcp.layer7[q->at[q->first + ZN_FLOW_AHEAD] - 1]);
-            ZN_PREFETCH_WRITE(
-                &t->tcp.layer7[q->at[q->first + ZN_FLOW_AHEAD] - 1].last_handshake_ns);
+            entry = (const uint8_t *)&t->tcp.layer7[q->at[q->first + ZN_FLOW_AHEAD] - 1];
+            for (size_t at = 0; at < sizeof(zn_flow_layer7); at += ZN_CACHE_LINE)
+                ZN_PREFETCH_WRITE(entry + at);
         }
     }
     flow = q->at[q->first++];

@@ -46,12 +46,12 @@ typedef struct zn_flow_side {
     uint32_t packets, packets_data;
     uint32_t acks, acks_pure;
     union {
-        uint32_t isn;          /* TCP: sequence number of the SYN */
-        uint32_t media_source; /* UDP: what may be RTP's SSRC */
+        uint32_t isn;       /* TCP: sequence number of the SYN */
+        uint32_t udp_first; /* UDP: analyzer/'s */
     };
     union {
-        uint32_t next_seq;  /* TCP: behind the highest byte sent */
-        uint32_t media_seq; /* UDP: what may be RTP's sequence number */
+        uint32_t next_seq;   /* TCP: behind the highest byte sent */
+        uint32_t udp_second; /* UDP: analyzer/'s */
     };
     uint32_t fin_end; /* sequence number behind the FIN */
     uint16_t fin;
@@ -61,7 +61,7 @@ typedef struct zn_flow_side {
     bool message_is_next : 1; /* and so is message_seq */
     union {
         uint8_t messages; /* TCP: those that are not in zn_flow_layer7.messages yet */
-        uint8_t udp_type; /* analyzer/service: ZN_UDP_*, what this side's datagrams look like */
+        uint8_t udp_type; /* UDP: analyzer/'s, what this side's datagrams look like */
     };
 } zn_flow_side;
 _Static_assert(sizeof(zn_flow_side) == 64, "a side is one cache line");
@@ -117,53 +117,50 @@ typedef enum zn_flow_end {
     ZN_FLOW_INPUT_END
 } zn_flow_end;
 
+/* What flow/ reserves for analyzer/, which lays it out (analyzer/flow_state.h): in the first cache
+ * line of a flow, in the rest of it, and behind the messages of a zn_flow_layer7. All zero at
+ * first. */
+#define ZN_FLOW_STATE_BYTES 7
+#define ZN_FLOW_FACTS_BYTES 8
+
 /* The first cache line and that of the side that sent it are what a usual packet touches. */
 typedef struct zn_flow {
     zn_tuple tuple;
     int64_t last_ns;
-    /* Kept here for analyzer/, as below: state of the name search and of the address columns. */
-    uint32_t stream; /* the client's bytes being collected, 0: none */
     union {
         uint32_t watch_seq; /* TCP: where the message in progress or the next one starts */
-        uint32_t datagram;  /* UDP: zn_names_datagram of the analyzer, 0: none */
+        uint32_t datagram;  /* UDP: analyzer/'s, 0: none */
     };
-    uint8_t watch[2];        /* by tuple index, ZN_WATCH_*; what is set too much costs time only */
-    uint8_t watch_left;      /* packets until ZN_WATCH_PACKET is set, for once; 0: never */
-    uint8_t client : 1;      /* tuple index of the client */
-    uint8_t opener : 1;      /* of the one that was taken for the client at first */
-    uint8_t user : 2;        /* of the user, or ZN_FLOW_NO_USER */
-    uint8_t end : 4;         /* zn_flow_end */
-    bool indexed : 1;        /* findable */
-    bool emitted : 1;        /* its record is written: only lingering */
-    bool midstream : 1;      /* TCP whose SYN was not seen */
-    bool syn_acked : 1;      /* TCP: the server's SYN acknowledged the client's */
-    bool client_acked : 1;   /* the client is no spoofed source: TCP: it acknowledged that SYN */
-    bool user_outside : 1;   /* its user's address is not in the tuple: zn_flow_user */
-    bool fin_seen : 1;       /* TCP: of either side */
-    bool names_dropped : 1;  /* exposed names that found no room: it has something to hide */
-    uint8_t head;            /* analyzer/parse_state */
-    uint8_t parse_tries : 4; /* analyzer/tcp_stream: segments that it has searched */
-    uint8_t service : 4;     /* analyzer/service: state of the search for what both sides speak */
-    uint8_t addr_vote : 2;   /* release/gate's decision on the server address */
-    uint8_t protocol : 6;    /* zn_analyzer_id of what the flow was recognised as */
+    uint8_t state[ZN_FLOW_STATE_BYTES]; /* analyzer/'s: zn_flow_state */
+    uint8_t watch[2];       /* by tuple index, ZN_WATCH_*; what is set too much costs time only */
+    uint8_t watch_left;     /* packets until ZN_WATCH_PACKET is set, for once; 0: never */
+    uint8_t client : 1;     /* tuple index of the client */
+    uint8_t opener : 1;     /* of the one that was taken for the client at first */
+    uint8_t user : 2;       /* of the user, or ZN_FLOW_NO_USER */
+    uint8_t end : 4;        /* zn_flow_end */
+    bool indexed : 1;       /* findable */
+    bool emitted : 1;       /* its record is written: only lingering */
+    bool midstream : 1;     /* TCP whose SYN was not seen */
+    bool syn_acked : 1;     /* TCP: the server's SYN acknowledged the client's */
+    bool client_acked : 1;  /* the client is no spoofed source: TCP: it acknowledged that SYN */
+    bool user_outside : 1;  /* its user's address is not in the tuple: zn_flow_user */
+    bool fin_seen : 1;      /* TCP: of either side */
+    bool names_dropped : 1; /* exposed names that found no room: it has something to hide */
 
     zn_flow_side side[2]; /* by tuple index */
     int64_t first_ns;
-    zn_addr pseudonym;        /* the opener's; the other's is zn_flow_pseudonym's */
-    uint32_t bucket;          /* low bits of the tuple's hash, which choose the bucket */
-    uint32_t next, previous;  /* lingering: neighbours; open: part of the wheel, place there */
-    uint32_t names;           /* first name entry, 0: none */
-    uint32_t retransmissions; /* two zn_flow_retransmissions, by tuple index; 0: none */
-    uint32_t cold;            /* a zn_flow_cold, 0: none */
+    zn_addr pseudonym;       /* the opener's; the other's is zn_flow_pseudonym's */
+    uint32_t bucket;         /* low bits of the tuple's hash, which choose the bucket */
+    uint32_t next, previous; /* lingering: neighbours; open: part of the wheel, place there */
+    uint8_t facts[ZN_FLOW_FACTS_BYTES]; /* analyzer/'s: zn_flow_facts */
+    uint32_t retransmissions;           /* two zn_flow_retransmissions, by tuple index; 0: none */
+    uint32_t cold;                      /* a zn_flow_cold, 0: none */
     zn_flow_flag_counts flag_counts[2]; /* by tuple index */
-    uint16_t header_table; /* analyzer/http2: header table of the connection, 0: none */
-    uint8_t http_method;
-    bool internal[2];           /* by tuple index */
-    bool server_was_client : 1; /* release/gate: in an epoch whose clients are forgotten */
-    uint8_t plays_server : 2;   /* bits by tuple index: that side sent what servers do */
-    bool ech_offered : 1;
+    bool internal[2];                   /* by tuple index */
+    uint8_t plays_server;               /* bits by tuple index: that side sent what servers do */
 } zn_flow;
 _Static_assert(offsetof(zn_flow, side) == 64, "sides start on a cache line");
+_Static_assert(offsetof(zn_flow, facts) % sizeof(uint32_t) == 0, "facts are words");
 _Static_assert(sizeof(zn_flow) == 256, "a flow with core counters takes four cache lines");
 
 #define ZN_SEQ_GAPS 16

@@ -9,7 +9,7 @@
 /* The flow exposed something that was not released. */
 static bool has_withheld(const zn_gate *g, const zn_flow *f)
 {
-    for (uint32_t entry = f->names; entry != 0;
+    for (uint32_t entry = ZN_FACTS(f)->names; entry != 0;
          entry = zn_name_store_at(g->name_store, entry)->next)
         if (zn_name_store_at(g->name_store, entry)->state != ZN_ENTRY_RELEASED &&
             zn_name_store_at(g->name_store, entry)->state != ZN_ENTRY_REPEATED)
@@ -21,13 +21,13 @@ static bool has_withheld(const zn_gate *g, const zn_flow *f)
 static uint32_t first_name(const zn_gate *g, const zn_flow *f)
 {
     const zn_name_entry *e;
-    for (uint32_t entry = f->names; entry != 0; entry = e->next) {
+    for (uint32_t entry = ZN_FACTS(f)->names; entry != 0; entry = e->next) {
         e = zn_name_store_at(g->name_store, entry);
         if (e->state != ZN_ENTRY_REPEATED &&
-            zn_id_equal(e->id, zn_name_store_at(g->name_store, f->names)->id))
+            zn_id_equal(e->id, zn_name_store_at(g->name_store, ZN_FACTS(f)->names)->id))
             return entry;
     }
-    return f->names;
+    return ZN_FACTS(f)->names;
 }
 
 static void fill_name(const zn_gate *g, const zn_flow *f, zn_record *r)
@@ -71,7 +71,7 @@ static uint8_t udp_type_of(const zn_flow *f, const zn_quic_facts *quic, unsigned
 {
     if (quic != NULL && quic->both_ways)
         return ZN_UDP_QUIC;
-    return f->protocol == ZN_ANALYZER_DTLS ? ZN_UDP_DTLS : zn_service_udp_type(f, side);
+    return ZN_STATE(f)->protocol == ZN_ANALYZER_DTLS ? ZN_UDP_DTLS : zn_service_udp_type(f, side);
 }
 
 static void fill_side(const zn_gate *g, const zn_flow *f, unsigned i, zn_record_side *r)
@@ -125,7 +125,7 @@ static void set_client(const zn_gate *g, const zn_flow *f, zn_record_side *r)
 /* What is looked for among the clients: the server's address, where that may be released. */
 static uint64_t server_hash(const zn_gate *g, const zn_flow *f)
 {
-    if (f->addr_vote != ZN_ADDR_RELEASED || f->internal[1 - f->client])
+    if (ZN_STATE(f)->addr_vote != ZN_ADDR_RELEASED || f->internal[1 - f->client])
         return 0;
     return zn_clients_hash(&g->clients, &f->tuple.addr[1 - f->client]);
 }
@@ -187,12 +187,12 @@ static void fill_layer7_side(const zn_flow *f, const zn_flow_layer7 *l, unsigned
 {
     bool tls = zn_service_is_tls(f, true);
     r->messages = l->messages[i] + f->side[i].messages;
-    r->protocols = l->alpn[i];
-    if (tls && l->last_handshake_ns[i] > f->first_ns)
-        r->last_handshake_ns = l->last_handshake_ns[i] - f->first_ns;
-    if (tls && l->appdata_ns[i] > f->first_ns) {
-        r->appdata_ns = l->appdata_ns[i] - f->first_ns;
-        r->appdata_bytes = l->appdata_seq[i];
+    r->protocols = ZN_LAYER7(l)->alpn[i];
+    if (tls && ZN_LAYER7(l)->last_handshake_ns[i] > f->first_ns)
+        r->last_handshake_ns = ZN_LAYER7(l)->last_handshake_ns[i] - f->first_ns;
+    if (tls && ZN_LAYER7(l)->appdata_ns[i] > f->first_ns) {
+        r->appdata_ns = ZN_LAYER7(l)->appdata_ns[i] - f->first_ns;
+        r->appdata_bytes = ZN_LAYER7(l)->appdata_seq[i];
     }
 }
 
@@ -200,9 +200,9 @@ static void fill_layer7_side(const zn_flow *f, const zn_flow_layer7 *l, unsigned
 static zn_span status_of(const zn_flow_layer7 *l)
 {
     static const uint8_t none[] = {'0', '0', '0'};
-    zn_span digits = {(const uint8_t *)l->http_status, 0};
-    while (digits.n < sizeof l->http_status && l->http_status[digits.n] >= '0' &&
-           l->http_status[digits.n] <= '9')
+    zn_span digits = {(const uint8_t *)ZN_LAYER7(l)->http_status, 0};
+    while (digits.n < sizeof ZN_LAYER7(l)->http_status &&
+           ZN_LAYER7(l)->http_status[digits.n] >= '0' && ZN_LAYER7(l)->http_status[digits.n] <= '9')
         digits.n++;
     return digits.n != 0 ? digits : (zn_span){none, sizeof none};
 }
@@ -213,18 +213,18 @@ static void fill_layer7(const zn_gate *g, const zn_flow *f, const zn_flow_layer7
         r->beyond_core = ZN_RECORD_LAYER7 - ZN_RECORD_CORE;
     fill_layer7_side(f, l, f->client, &r->client);
     fill_layer7_side(f, l, 1u - f->client, &r->server);
-    r->http_requests = l->http_requests;
-    r->http_responses = l->http_responses;
+    r->http_requests = ZN_LAYER7(l)->http_requests;
+    r->http_responses = ZN_LAYER7(l)->http_responses;
     if (r->connection_type == ZN_CONNECTION_HTTP)
         r->http_status = status_of(l);
-    r->tls_session = l->session;
-    r->client.tls_versions = l->version_count;
-    memcpy(r->client.tls_version, l->versions, sizeof l->versions);
-    r->server.tls_version[0] = l->server_version;
-    r->server.tls_versions = l->server_version != 0;
-    if (l->certificate != 0 &&
-        zn_name_store_at(g->name_store, l->certificate)->state == ZN_ENTRY_RELEASED)
-        r->certificate = zn_name_store_text(g->name_store, l->certificate);
+    r->tls_session = ZN_LAYER7(l)->session;
+    r->client.tls_versions = ZN_LAYER7(l)->version_count;
+    memcpy(r->client.tls_version, ZN_LAYER7(l)->versions, sizeof ZN_LAYER7(l)->versions);
+    r->server.tls_version[0] = ZN_LAYER7(l)->server_version;
+    r->server.tls_versions = ZN_LAYER7(l)->server_version != 0;
+    if (ZN_LAYER7(l)->certificate != 0 &&
+        zn_name_store_at(g->name_store, ZN_LAYER7(l)->certificate)->state == ZN_ENTRY_RELEASED)
+        r->certificate = zn_name_store_text(g->name_store, ZN_LAYER7(l)->certificate);
 }
 
 static void fill_sets(const zn_gate *g, const zn_flow *f, zn_record *r)
@@ -278,7 +278,7 @@ static void set_resolver(const zn_gate *g, const zn_resolution *from, zn_record 
 static void fill_resolution(const zn_gate *g, const zn_flow *f, zn_record *r)
 {
     const zn_resolution *from = zn_dn_hunter_of(g->dn_hunter, f);
-    if (from == NULL || f->ech_offered ||
+    if (from == NULL || ZN_FACTS(f)->ech_offered ||
         !zn_gate_is_shared(g, zn_votes_id(g->votes, ZN_VOTE_NAME, zn_hostname_span(&from->host))))
         return;
     r->fqdn = zn_hostname_span(&from->host);
@@ -290,8 +290,8 @@ static void fill_resolution(const zn_gate *g, const zn_flow *f, zn_record *r)
 uint64_t zn_flow_record_prefetch(const zn_gate *g, const zn_flow *f)
 {
     uint64_t server = server_hash(g, f);
-    if (f->names != 0)
-        ZN_PREFETCH_WRITE(zn_name_store_at(g->name_store, f->names));
+    if (ZN_FACTS(f)->names != 0)
+        ZN_PREFETCH_WRITE(zn_name_store_at(g->name_store, ZN_FACTS(f)->names));
     if (server != 0) {
         zn_clients_prefetch(&g->clients, server);
     }
@@ -300,8 +300,8 @@ uint64_t zn_flow_record_prefetch(const zn_gate *g, const zn_flow *f)
 
 void zn_flow_record_prefetch_name(const zn_gate *g, const zn_flow *f)
 {
-    if (f->names != 0)
-        zn_name_store_prefetch_text(g->name_store, f->names);
+    if (ZN_FACTS(f)->names != 0)
+        zn_name_store_prefetch_text(g->name_store, ZN_FACTS(f)->names);
 }
 
 /* Zeroes what is not zero. */
@@ -328,8 +328,8 @@ static void fill_flow(const zn_gate *g, const zn_flow *f, const zn_quic_facts *q
     r->is_midstream = flag(r->midstream);
     r->is_early = flag(f->end == ZN_FLOW_EVICTED);
     r->connection_type = zn_service_connection(f);
-    r->http_method = r->connection_type == ZN_CONNECTION_HTTP ? f->http_method : 0;
-    r->ech = f->ech_offered ? ZN_ECH_OFFERED : ZN_ECH_NONE;
+    r->http_method = r->connection_type == ZN_CONNECTION_HTTP ? ZN_FACTS(f)->http_method : 0;
+    r->ech = ZN_FACTS(f)->ech_offered ? ZN_ECH_OFFERED : ZN_ECH_NONE;
     r->epoch = zn_flow_epoch(g->flows, f, g->policy->roles->rotate_ns);
     r->first_ns = f->first_ns;
     r->last_ns = f->last_ns;
@@ -344,7 +344,7 @@ bool zn_flow_record_fill(const zn_gate *g, const zn_flow *f, const zn_quic_facts
                          uint64_t server, zn_record *r)
 {
     const zn_roles *roles = g->policy->roles;
-    zn_disclosure_case c = {.is_dns = f->protocol == ZN_ANALYZER_DNS,
+    zn_disclosure_case c = {.is_dns = ZN_STATE(f)->protocol == ZN_ANALYZER_DNS,
                             .dn_hunter = roles->dn_hunter,
                             .rotate_ns = roles->rotate_ns};
     clear(r);

@@ -97,12 +97,13 @@ void zn_gate_flow_closed(zn_gate *g, const zn_flow *f)
 static void withhold_server(zn_gate *g, zn_flow *f)
 {
     uint64_t server;
-    if (f->addr_vote == ZN_ADDR_SUPPRESSED)
+    if (ZN_STATE(f)->addr_vote == ZN_ADDR_SUPPRESSED)
         return;
     server = zn_clients_hash(&g->clients, &f->tuple.addr[1 - f->client]);
-    f->server_was_client |= zn_clients_had_before(&g->clients, server);
-    if (f->server_was_client && f->addr_vote != ZN_ADDR_PENDING) /* names wait for that, too */
-        f->addr_vote = ZN_ADDR_SUPPRESSED;
+    ZN_FACTS(f)->server_was_client |= zn_clients_had_before(&g->clients, server);
+    if (ZN_FACTS(f)->server_was_client &&
+        ZN_STATE(f)->addr_vote != ZN_ADDR_PENDING) /* names wait for that, too */
+        ZN_STATE(f)->addr_vote = ZN_ADDR_SUPPRESSED;
 }
 
 /* Another epoch begins. The client of a flow that is older than the one that ends, and went on into
@@ -174,7 +175,7 @@ static bool addr_may_vote(zn_gate *g, const zn_flow *f, const zn_vote *v)
         return false;
     if (zn_clients_incomplete(&g->clients))
         g->stats->n[ZN_STAT_ADDR_CLIENT_SET_INCOMPLETE]++;
-    return !f->server_was_client && !zn_clients_have(&g->clients, v->address);
+    return !ZN_FACTS(f)->server_was_client && !zn_clients_have(&g->clients, v->address);
 }
 
 /* Turns votes into observations for the z-table; client marks and excluded addresses end here. */
@@ -192,7 +193,7 @@ static size_t ask(zn_gate *g)
             continue;
         }
         if (v->kind == ZN_VOTE_ADDR && !addr_may_vote(g, f, v)) {
-            f->addr_vote = ZN_ADDR_SUPPRESSED;
+            ZN_STATE(f)->addr_vote = ZN_ADDR_SUPPRESSED;
             continue;
         }
         o->t_ns = v->t_ns;
@@ -222,8 +223,8 @@ static zn_stat reason_of(zn_decision decision)
 
 static void finish_addr(zn_gate *g, zn_flow *f, bool release)
 {
-    release &= f->addr_vote == ZN_ADDR_VOTED; /* unless withhold_servers came between */
-    f->addr_vote = release ? ZN_ADDR_RELEASED : ZN_ADDR_SUPPRESSED;
+    release &= ZN_STATE(f)->addr_vote == ZN_ADDR_VOTED; /* unless withhold_servers came between */
+    ZN_STATE(f)->addr_vote = release ? ZN_ADDR_RELEASED : ZN_ADDR_SUPPRESSED;
     g->stats->n[ZN_STAT_ADDR_OBSERVATIONS]++;
     g->stats->n[release ? ZN_STAT_ADDR_RELEASED : ZN_STAT_ADDR_SUPPRESSED]++;
 }
