@@ -59,6 +59,8 @@ PLACES = {
 }
 FLOOR = "csrc/util"
 """What every other folder of csrc/ may include is a bar beneath them, without arrows."""
+PUBLIC_HEADERS = {"csrc/include", "csrc/zanon"}
+"""The headers that `make lib` installs lie beneath that bar."""
 ALL_IMPORT = {"errors", "_text", "_version"}
 API = "public API"
 """The flat modules without a place of their own, `__init__` among them."""
@@ -121,7 +123,7 @@ def all_edges() -> Edges:
     """Who includes or imports whom, without the floor and without a box's own."""
     edges: Edges = defaultdict(set)
     for source, target in (*includes(), *imports()):
-        if source != target and FLOOR not in (source, target):
+        if source != target and not {source, target} & {FLOOR, *PUBLIC_HEADERS}:
             edges[source].add(target)
     unplaced = (set(edges) | set().union(*edges.values())) - PLACES.keys()
     if unplaced:

@@ -28,14 +28,14 @@ static void tally_links(zn_source *source, const zn_frame *frames, size_t n)
     }
 }
 
-int zn_source_read(zn_source *source, zn_frame *frames, int max, size_t *kept, zn_error *err)
+int zn_source_read(zn_source *source, zn_frame *frames, int max, size_t *passed, zn_error *err)
 {
     int n = zn_capture_next(source->capture, frames, max, err);
     size_t read = n > 0 ? (size_t)n : 0;
     tally_links(source, frames, read);
-    *kept = source->filter == NULL ? read : 0;
+    *passed = source->filter == NULL ? read : 0;
     for (size_t i = 0; source->filter != NULL && i < read; i++)
         if (zn_filter_pass(source->filter, &frames[i]))
-            frames[(*kept)++] = frames[i];
+            frames[(*passed)++] = frames[i];
     return n;
 }

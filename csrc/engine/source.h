@@ -18,7 +18,7 @@ typedef struct zn_source {
 } zn_source;
 
 /* Reads as zn_capture_next does, and returns what that returns; leaves the frames that pass the
- * filter, *kept of them. */
-int zn_source_read(zn_source *source, zn_frame *frames, int max, size_t *kept, zn_error *err);
+ * filter, *passed of them. */
+int zn_source_read(zn_source *source, zn_frame *frames, int max, size_t *passed, zn_error *err);
 
 #endif

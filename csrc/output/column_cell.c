@@ -135,22 +135,22 @@ static void set_versions(zn_cell *v, const zn_record_side *side)
     size_t n = 0;
     for (unsigned i = 0; i < side->tls_versions; i++) {
         if (i != 0)
-            v->room[n++] = ',';
+            v->buffer[n++] = ',';
         for (unsigned shift = 16; shift != 0; shift -= 4)
-            v->room[n++] = hex_digit(side->tls_version[i] >> (shift - 4));
+            v->buffer[n++] = hex_digit(side->tls_version[i] >> (shift - 4));
     }
-    set_text(v, (zn_span){v->room, n});
+    set_text(v, (zn_span){v->buffer, n});
 }
 
 /* "0x00000001" */
 static void set_quic_version(zn_cell *v, uint32_t version)
 {
     size_t n = 0;
-    v->room[n++] = '0';
-    v->room[n++] = 'x';
+    v->buffer[n++] = '0';
+    v->buffer[n++] = 'x';
     for (unsigned shift = 32; shift != 0; shift -= 4)
-        v->room[n++] = hex_digit(version >> (shift - 4));
-    set_text(v, (zn_span){v->room, version == 0 ? 0 : n});
+        v->buffer[n++] = hex_digit(version >> (shift - 4));
+    set_text(v, (zn_span){v->buffer, version == 0 ? 0 : n});
 }
 
 static void set_time(zn_cell *v, const zn_column *c, const zn_record *r)

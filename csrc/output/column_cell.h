@@ -26,7 +26,7 @@ typedef struct zn_cell {
     int64_t ns;
     zn_span text;
     const zn_addr *address;
-    uint8_t room[ZN_CELL_BYTES]; /* for text that is put together */
+    uint8_t buffer[ZN_CELL_BYTES]; /* for text that is put together */
 } zn_cell;
 
 void zn_column_cell(const zn_column *column, const zn_record *r, zn_cell *out);

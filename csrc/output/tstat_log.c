@@ -83,9 +83,10 @@ static void put_header(zn_text *out, const zn_tstat *t, zn_tstat_log log)
 }
 
 /* A value of another kind than a number and what is behind it, after what has been written up to
- * `at`; returns their end, where there is room for as much as before, or NULL when memory is
+ * `at`; returns their end, where as much as before fits, or NULL when memory is
  * out. */
-static char *put_cell(zn_text *out, const zn_column *c, const zn_record *r, char *at, size_t room)
+static char *put_cell(zn_text *out, const zn_column *c, const zn_record *r, char *at,
+                      size_t capacity)
 {
     zn_cell value;
     out->n = (size_t)(at - out->bytes);
@@ -95,7 +96,7 @@ static char *put_cell(zn_text *out, const zn_column *c, const zn_record *r, char
     else
         zn_column_put_word(out, c->missing);
     zn_text_char(out, ' ');
-    return zn_text_reserve(out, room);
+    return zn_text_reserve(out, capacity);
 }
 
 /* A number and a blank. */
@@ -146,7 +147,7 @@ static char *put_time(char *at, zn_tstat_time *last, int64_t ns)
         last->ns = ns;
         last->n = (size_t)(put_ms(last->text, ns) - last->text);
     }
-    memcpy(at, last->text, sizeof last->text); /* a column's room: its length is a constant */
+    memcpy(at, last->text, sizeof last->text); /* a column's capacity: its length is a constant */
     return at + last->n;
 }
 
@@ -192,11 +193,11 @@ static inline char *put_step(zn_tstat *t, const zn_tstat_step *s, const zn_recor
 static void put_line(zn_text *out, zn_tstat *t, zn_tstat_log log, const zn_record *r)
 {
     const zn_tstat_step *s = t->step[log], *end = s + t->columns[log];
-    size_t room = t->columns[log] * (ZN_FIXED_MAX + 1); /* numbers and what is between them */
-    char *at = zn_text_reserve(out, room);
+    size_t capacity = t->columns[log] * (ZN_FIXED_MAX + 1); /* numbers and what is between them */
+    char *at = zn_text_reserve(out, capacity);
     for (; s < end && at != NULL; s += s->run) {
         if (s->put == ZN_TSTAT_PUT_CELL)
-            at = put_cell(out, s->column, r, at, room);
+            at = put_cell(out, s->column, r, at, capacity);
         else
             at = put_step(t, s, r, at);
     }

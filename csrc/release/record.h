@@ -31,7 +31,7 @@ typedef enum zn_disclosure {
     ZN_DISCLOSURE_RELEASED   /* addr is a real address that z users share */
 } zn_disclosure;
 
-/* Whether something is so, where that may be told. */
+/* Whether something is so, where that may be said. */
 typedef enum zn_flag { ZN_FLAG_UNKNOWN, ZN_FLAG_NO, ZN_FLAG_YES } zn_flag;
 
 #define ZN_RECORD_VERSIONS 15
@@ -92,7 +92,7 @@ typedef struct zn_record {
     zn_span http_status;  /* digits, empty when there was no response */
     uint64_t tls_session; /* Tstat's tls_session_stat */
     /* The name a DNS response gave the server's address, or, without the policy's dn_hunter, the
-     * one that a DNS query asks for; empty unless it may be told, and then so is the rest. */
+     * one that a DNS query asks for; empty unless it may be said, and then so is the rest. */
     zn_span fqdn;
     zn_addr resolver;
     zn_disclosure resolver_disclosure;
