@@ -171,8 +171,8 @@ bool zn_analyzers_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_pa
     return true;
 }
 
-/* Has its analyzer settle a flow that is in the middle of something. */
-static void settle(zn_names *names, uint32_t flow, zn_flow *f)
+/* Has its analyzer finish a flow that is in the middle of a message. */
+static void finish_flow(zn_names *names, uint32_t flow, zn_flow *f)
 {
     zn_packet last = {.t_ns = f->side[f->client].last_data_ns};
     zn_packet_context s = {names, flow, f, &last, &analyzers[ZN_STATE(f)->protocol]};
@@ -189,7 +189,7 @@ void zn_analyzers_flow_closed(zn_names *names, uint32_t flow, zn_flow *f)
 {
     bool udp = f->tuple.proto != ZN_PROTO_TCP;
     if (udp ? f->datagram != 0 : ZN_STATE(f)->stream != 0)
-        settle(names, flow, f);
+        finish_flow(names, flow, f);
     if (!udp)
         zn_parse_end(names, f);
     zn_names_closed(names, f);

@@ -60,7 +60,7 @@ static void drop_stream(zn_names *names, zn_flow_layer7 *l)
 static void finish_certificate(zn_names *names, zn_flow_layer7 *l)
 {
     drop_stream(names, l);
-    ZN_LAYER7(l)->state |= ZN_LAYER7_CERTIFICATE_SETTLED;
+    ZN_LAYER7(l)->state |= ZN_LAYER7_CERTIFICATE_DONE;
 }
 
 /* "*." in front of a host's name makes it a certificate's. */
@@ -138,14 +138,14 @@ static void read_server(zn_flow_layer7 *l, const zn_flow *f, const zn_tls_detail
 }
 
 /* The server's bytes from its hello on, up to a certificate that nobody encrypted. */
-static void see_server_bytes(const scene *s, zn_span head)
+static void see_server_bytes(const scene *s, zn_span bytes)
 {
     zn_names *names = s->names;
     zn_tls_details details;
     zn_span certificate = {NULL, 0}, handshake;
     bool ended;
     zn_parse result;
-    handshake = zn_tls_handshake_bytes(head, names->tls.bytes, sizeof names->tls.bytes, &ended);
+    handshake = zn_tls_handshake_bytes(bytes, names->tls.bytes, sizeof names->tls.bytes, &ended);
     zn_tls_read_details(handshake, &details);
     if (details.versions == 0 && ended) {
         finish_certificate(names, s->l);
@@ -170,7 +170,7 @@ static void see_server(const scene *s)
     zn_names *names = s->names;
     zn_flow_layer7 *l = s->l;
     uint32_t offset;
-    if ((ZN_LAYER7(l)->state & ZN_LAYER7_CERTIFICATE_SETTLED) != 0)
+    if ((ZN_LAYER7(l)->state & ZN_LAYER7_CERTIFICATE_DONE) != 0)
         return;
     if ((ZN_LAYER7(l)->state & ZN_LAYER7_SERVER_FOUND) == 0) {
         if (zn_service_signature_of(s->p->payload) != ZN_SIGNATURE_TLS_SERVER_HELLO)
@@ -181,7 +181,7 @@ static void see_server(const scene *s)
     offset = s->p->seq - ZN_LAYER7(l)->server_seq;
     if (ZN_LAYER7(l)->stream == 0 && offset == 0) {
         see_server_bytes(s, s->p->payload);
-        if ((ZN_LAYER7(l)->state & ZN_LAYER7_CERTIFICATE_SETTLED) != 0)
+        if ((ZN_LAYER7(l)->state & ZN_LAYER7_CERTIFICATE_DONE) != 0)
             return;
     }
     if (ZN_LAYER7(l)->stream == 0 && offset < ZN_STREAM_MAX)
@@ -266,7 +266,7 @@ void zn_layer7_need(const zn_names *names, const zn_flow *f, zn_watch_need *need
         zn_watch_need_both(need, ZN_WATCH_PACKET);
     packets = f->side[0].packets + f->side[1].packets;
     for (unsigned i = 0; i < 2; i++) {
-        uint8_t read = i == f->client ? ZN_LAYER7_CLIENT_READ : ZN_LAYER7_CERTIFICATE_SETTLED;
+        uint8_t read = i == f->client ? ZN_LAYER7_CLIENT_READ : ZN_LAYER7_CERTIFICATE_DONE;
         if ((ZN_LAYER7(l)->state & read) == 0) {
             need->side[i] |= ZN_WATCH_PAYLOAD;
         } else if (ZN_LAYER7(l)->appdata_ns[i] == 0 && packets < WATCHED_PACKETS) {
@@ -286,7 +286,7 @@ void zn_layer7_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packe
     see_segment(&s);
 }
 
-void zn_layer7_client_hello(zn_names *names, const zn_flow *f, zn_span head,
+void zn_layer7_client_hello(zn_names *names, const zn_flow *f, zn_span bytes,
                             const zn_tls_details *details)
 {
     zn_flow_layer7 *l = zn_flow_layer7_of(names->flows, f);
@@ -296,7 +296,8 @@ void zn_layer7_client_hello(zn_names *names, const zn_flow *f, zn_span head,
         return;
     if (details == NULL || details->versions == 0) {
         zn_tls_read_details(
-            zn_tls_handshake_bytes(head, names->tls.bytes, sizeof names->tls.bytes, &ended), &read);
+            zn_tls_handshake_bytes(bytes, names->tls.bytes, sizeof names->tls.bytes, &ended),
+            &read);
         details = &read;
     }
     if (details->versions != 0)

@@ -15,7 +15,7 @@
 enum {
     ZN_LAYER7_CLIENT_READ = 1,
     ZN_LAYER7_SERVER_FOUND = 2,
-    ZN_LAYER7_CERTIFICATE_SETTLED = 4,
+    ZN_LAYER7_CERTIFICATE_DONE = 4,
     ZN_LAYER7_CERTIFICATE_VOTED = 8 /* its name waits for nothing any more */
 };
 
@@ -25,7 +25,7 @@ void zn_layer7_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packe
 void zn_layer7_need(const zn_names *names, const zn_flow *f, zn_watch_need *need);
 /* The first bytes of a client, which hold a whole ClientHello. `details`: of it, where they are
  * known. */
-void zn_layer7_client_hello(zn_names *names, const zn_flow *f, zn_span head,
+void zn_layer7_client_hello(zn_names *names, const zn_flow *f, zn_span bytes,
                             const zn_tls_details *details);
 /* The flow is closed: what waits for evidence is suppressed. */
 void zn_layer7_closed(zn_names *names, const zn_flow *f);

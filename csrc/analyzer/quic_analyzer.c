@@ -406,11 +406,11 @@ static bool open_initial(const zn_packet_context *s, const zn_quic_packet *packe
 /* ---- the hello ------------------------------------------------------------------------------- */
 
 /* Reads what is there of the hello. */
-static void see_hello(const zn_packet_context *s, zn_span head)
+static void see_hello(const zn_packet_context *s, zn_span bytes)
 {
     quic_flow *q = state_of(s);
     zn_tls_hello hello;
-    switch (zn_tls_bare_hello(head, &hello)) {
+    switch (zn_tls_bare_hello(bytes, &hello)) {
     case ZN_DONE:
         ZN_FACTS(s->f)->ech_offered |= hello.ech_offered;
         s->names->stats->n[ZN_STAT_HELLOS_ECH] += hello.ech_offered;

@@ -22,12 +22,12 @@
 #define STORED_SEGMENTS_MAX 256
 _Static_assert(ZN_SEARCH_TRIES == 15, "zn_flow.parse_tries counts them, from 1, in four bits");
 /* Bytes from where a message may start to what is passed over, and how far a segment may lie
- * beyond: one that strayed must not hide what comes. */
+ * past that: one that strayed must not hide what comes. */
 #define FOLLOWED_MAX (1 << 30)
-#define BEYOND_MAX (1 << 26)
+#define STRAY_MAX (1 << 26)
 /* Bytes between what a client acknowledges and what its server was seen to send: a capture may have
  * lost as much of it. */
-#define ACK_BEYOND_MAX (1 << 20)
+#define ACK_LOST_MAX (1 << 20)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -280,7 +280,7 @@ static void see_in_place(const zn_packet_context *s, zn_tcp_segment *in)
         in->bytes.n = 0;
 }
 
-/* Bytes are too far ahead of those that are expected, which will not come. */
+/* Bytes are too far offset of those that are expected, which will not come. */
 static void give_up_to(const zn_packet_context *s, const zn_tcp_segment *in)
 {
     zn_flow *f = s->f;
@@ -294,10 +294,10 @@ static void give_up_to(const zn_packet_context *s, const zn_tcp_segment *in)
 
 /* Whether bytes after the place where a message may start are stored, as they may have overtaken
  * its start: where they leave streams enough for messages in progress; else they are counted. */
-static bool may_be_early(const zn_packet_context *s, int32_t ahead)
+static bool may_be_early(const zn_packet_context *s, int32_t offset)
 {
     const zn_slab *streams = &s->names->streams.streams;
-    if (ahead >= ZN_STREAM_MAX)
+    if (offset >= ZN_STREAM_MAX)
         return false;
     if (ZN_STATE(s->f)->stream != 0 || streams->live < streams->cap / 2)
         return true;
@@ -306,7 +306,7 @@ static bool may_be_early(const zn_packet_context *s, int32_t ahead)
 }
 
 /* Bytes far from where the stream goes on prove their client only with the number that acknowledges
- * what its server sent: who forges its address knows neither, and half of all numbers are ahead of
+ * what its server sent: who forges its address knows neither, and half of all numbers are offset of
  * the stream. What was sent is counted in bytes, as any segment moves the highest number. */
 static bool acknowledges_server(const zn_packet_context *s)
 {
@@ -315,10 +315,10 @@ static bool acknowledges_server(const zn_packet_context *s)
     const zn_flow_retransmissions *again =
         zn_flow_retransmissions_of(s->names->flows, f, 1u - f->client);
     uint64_t sent = server->bytes - (again != NULL ? again->bytes : 0);
-    uint32_t beyond = s->p->ack - (server->isn + 1 + (uint32_t)sent) + ACK_BEYOND_MAX;
+    uint32_t unseen = s->p->ack - (server->isn + 1 + (uint32_t)sent) + ACK_LOST_MAX;
     if (!s->names->roles->established || f->midstream)
         return true;
-    return (s->p->tcp_flags & ZN_TCP_ACK) != 0 && beyond <= 2u * ACK_BEYOND_MAX;
+    return (s->p->tcp_flags & ZN_TCP_ACK) != 0 && unseen <= 2u * ACK_LOST_MAX;
 }
 
 /* Whether such bytes are read. */
@@ -337,34 +337,34 @@ static bool may_be_clients(const zn_packet_context *s)
  * message is expected could lead it on by any bytes. */
 static void pass_over(const zn_packet_context *s, const zn_tcp_segment *in)
 {
-    int32_t ahead = zn_seq_ahead(in->seq, s->f->watch_seq);
-    if (ahead > FOLLOWED_MAX && ahead - FOLLOWED_MAX <= BEYOND_MAX && acknowledges_server(s))
+    int32_t offset = zn_seq_ahead(in->seq, s->f->watch_seq);
+    if (offset > FOLLOWED_MAX && offset - FOLLOWED_MAX <= STRAY_MAX && acknowledges_server(s))
         s->f->watch_seq = in->seq - FOLLOWED_MAX;
 }
 
-/* Bytes of the client, which may be old, expected, or ahead of others. */
+/* Bytes of the client, which may be old, expected, or offset of others. */
 static void take(const zn_packet_context *s, zn_tcp_segment in)
 {
     zn_flow *f = s->f;
     while (in.bytes.n != 0 && ZN_STATE(f)->parse != ZN_PARSE_OFF) {
-        int32_t ahead = zn_seq_ahead(in.seq, f->watch_seq);
-        bool between = ahead > 0 && is_after_message(s);
-        if (ahead < 0) { /* repeats what was read, or belongs to a body */
-            drop_front(&in, 0u - (uint32_t)ahead);
+        int32_t offset = zn_seq_ahead(in.seq, f->watch_seq);
+        bool between = offset > 0 && is_after_message(s);
+        if (offset < 0) { /* repeats what was read, or belongs to a body */
+            drop_front(&in, 0u - (uint32_t)offset);
         } else if (between && zn_parse_analyzer(s->names, f)->functions->resumes(in.bytes)) {
             if (!may_be_clients(s))
                 return;
             zn_names_drop_stream(s->names, f);
             see_in_place(s, &in);
-        } else if (ZN_STATE(f)->stream == 0 && ahead == 0) {
+        } else if (ZN_STATE(f)->stream == 0 && offset == 0) {
             see_in_place(s, &in);
-        } else if ((between && !may_be_early(s, ahead)) ||
+        } else if ((between && !may_be_early(s, offset)) ||
                    (ZN_STATE(f)->stream == 0 && zn_parse_state_of(f) == ZN_PARSE_NEXT)) {
             zn_names_drop_stream(s->names, f);
             if (between)
                 pass_over(s, &in);
             return;
-        } else if (ahead < ZN_STREAM_MAX) {
+        } else if (offset < ZN_STREAM_MAX) {
             collect(s, &in);
         } else if (may_be_clients(s)) {
             give_up_to(s, &in);

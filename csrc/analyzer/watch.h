@@ -50,7 +50,7 @@ static inline void zn_watch_count(zn_flow *f)
 /* A segment with payload is wanted of a side with these bits. */
 static inline bool zn_watch_wants_payload(const zn_flow *f, unsigned bits, const zn_packet *p)
 {
-    int32_t ahead;
+    int32_t offset;
     if ((bits & ZN_WATCH_PAYLOAD) != 0 || (p->tcp_flags & (ZN_TCP_SYN | ZN_TCP_RST)) != 0 ||
         ((bits & ZN_WATCH_TEXT) != 0 && zn_service_may_be_http(zn_packet_start(p))))
         return true;
@@ -60,10 +60,10 @@ static inline bool zn_watch_wants_payload(const zn_flow *f, unsigned bits, const
         return true;
     if ((bits & ZN_WATCH_BEFORE) == 0)
         return false;
-    ahead = zn_seq_ahead(p->seq, f->watch_seq);
+    offset = zn_seq_ahead(p->seq, f->watch_seq);
     if ((bits & ZN_WATCH_START) == 0)
-        return ahead <= 0;
-    return ahead != 0 || ZN_STATE(f)->parse_tries == ZN_SEARCH_TRIES;
+        return offset <= 0;
+    return offset != 0 || ZN_STATE(f)->parse_tries == ZN_SEARCH_TRIES;
 }
 
 /* A packet of this flow is to be looked into. */

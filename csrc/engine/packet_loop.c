@@ -196,18 +196,18 @@ __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *
  * what is open. */
 static int evict_flows(zn_engine *e, zn_error *err)
 {
-    uint32_t beyond = e->max_flows / EVICT_PART;
+    uint32_t more = e->max_flows / EVICT_PART;
     int rc;
     zn_flow_grow(e->flows);
     if (ZN_LIKELY(zn_flow_live(e->flows) <= e->max_flows))
         return 0;
-    if (beyond > ZN_FLOW_EVICT_MAX - ZN_FLOW_SPARE)
-        beyond = ZN_FLOW_EVICT_MAX - ZN_FLOW_SPARE;
+    if (more > ZN_FLOW_EVICT_MAX - ZN_FLOW_SPARE)
+        more = ZN_FLOW_EVICT_MAX - ZN_FLOW_SPARE;
     rc = zn_engine_flush_votes(e, true, err);
     if (rc != 0)
         return rc;
     if (zn_flow_live(e->flows) > e->max_flows)
-        zn_flow_evict(e->flows, zn_flow_live(e->flows) - e->max_flows + beyond);
+        zn_flow_evict(e->flows, zn_flow_live(e->flows) - e->max_flows + more);
     return zn_engine_flush_votes(e, true, err);
 }
 

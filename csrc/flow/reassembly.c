@@ -96,7 +96,7 @@ zn_stream_result zn_stream_add(zn_stream_pool *pool, uint32_t stream, uint32_t o
 {
     zn_stream *s = stream_at(pool, stream);
     uint8_t *bytes = bytes_of(pool, stream);
-    size_t head = zn_stream_start(pool, stream).n;
+    size_t start = zn_stream_start(pool, stream).n;
     zn_stream_range with;
     unsigned first, last;
     if (s->conflict)
@@ -124,16 +124,16 @@ zn_stream_result zn_stream_add(zn_stream_pool *pool, uint32_t stream, uint32_t o
     if (s->segments != UINT16_MAX)
         s->segments++;
     merge(s, first, last, with);
-    return zn_stream_start(pool, stream).n > head ? ZN_STREAM_GREW : ZN_STREAM_STORED;
+    return zn_stream_start(pool, stream).n > start ? ZN_STREAM_GREW : ZN_STREAM_STORED;
 }
 
 zn_span zn_stream_start(const zn_stream_pool *pool, uint32_t stream)
 {
     const zn_stream *s = stream_at(pool, stream);
-    zn_span head = {bytes_of(pool, stream), 0};
+    zn_span start = {bytes_of(pool, stream), 0};
     if (s->ranges != 0 && s->range[0].from == 0)
-        head.n = s->range[0].to;
-    return head;
+        start.n = s->range[0].to;
+    return start;
 }
 
 void zn_stream_consume(zn_stream_pool *pool, uint32_t stream, uint32_t bytes)

@@ -21,7 +21,7 @@
  * for. */
 #define WINDOW_MAX (UINT32_C(1) << 30)
 /* How far beyond that a RST may lie: a capture may have lost so much. */
-#define RESET_BEYOND_MAX (UINT32_C(1) << 26)
+#define RESET_FAR_MAX (UINT32_C(1) << 26)
 
 /* The flow's zn_flow_retransmission_pair, made where it has none. */
 static zn_flow_retransmission_pair *pair_of(zn_tcp *t, zn_flow *f)
@@ -115,12 +115,12 @@ static zn_flow_retransmissions *retransmissions_of(const direction *d)
 /* The part of [from, from + n) that was sent before; *missing grows by what filled holes. */
 static uint32_t sent_before(const direction *d, uint32_t from, uint32_t n, uint32_t *missing)
 {
-    int32_t room = zn_seq_ahead(d->side->next_seq, from);
+    int32_t known = zn_seq_ahead(d->side->next_seq, from);
     uint32_t filled;
-    if (room <= 0)
+    if (known <= 0)
         return 0;
-    if (n > (uint32_t)room)
-        n = (uint32_t)room;
+    if (n > (uint32_t)known)
+        n = (uint32_t)known;
     filled = fill_gaps(d->t, retransmissions_of(d), from, from + n);
     *missing += filled;
     return n - filled;
@@ -161,7 +161,7 @@ static place count_sequence(const direction *d, const zn_packet *p)
     uint32_t length =
         p->payload_len + ((p->tcp_flags & ZN_TCP_SYN) != 0) + ((p->tcp_flags & ZN_TCP_FIN) != 0);
     uint32_t end = p->seq + length;
-    int32_t ahead = zn_seq_ahead(p->seq, side->next_seq);
+    int32_t offset = zn_seq_ahead(p->seq, side->next_seq);
     place where = {false, false};
     if (!side->seq_known) {
         side->seq_known = true;
@@ -170,9 +170,9 @@ static place count_sequence(const direction *d, const zn_packet *p)
     }
     if (length == 0)
         return where;
-    if (ahead > 0)
+    if (offset > 0)
         open_gap(d->t, retransmissions_of(d), side->next_seq, p->seq);
-    else if (ahead < 0)
+    else if (offset < 0)
         where = count_again(d, p, end);
     if (zn_seq_ahead(end, side->next_seq) > 0)
         side->next_seq = end;
@@ -332,10 +332,10 @@ bool zn_tcp_refuse_reset(zn_flow *f, const zn_packet *p)
 {
     zn_flow_side *side = &f->side[p->sender];
     uint32_t sent = side->next_seq - side->isn;
-    uint32_t span = (sent < WINDOW_MAX ? sent : WINDOW_MAX) + RESET_BEYOND_MAX;
+    uint32_t span = (sent < WINDOW_MAX ? sent : WINDOW_MAX) + RESET_FAR_MAX;
     if ((p->tcp_flags & ZN_TCP_RST) == 0 || !f->client_acked)
         return false; /* of what has no handshake, nobody knows the numbers: any RST ends it */
-    if (p->seq - (side->next_seq - span) <= span + RESET_BEYOND_MAX)
+    if (p->seq - (side->next_seq - span) <= span + RESET_FAR_MAX)
         return false;
     side->packets++;
     side->bytes += p->payload_len;

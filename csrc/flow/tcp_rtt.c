@@ -137,7 +137,7 @@ static void acknowledge(zn_slab *slab, zn_path_side *side, uint32_t ack, int64_t
 
 /* What the rules ask of the segments around the one in question. */
 typedef struct surroundings {
-    const sent *known; /* seen before: the segment itself; else the one behind it */
+    const sent *known; /* seen before: the segment itself; else the one after it */
     const sent *before;
     int64_t recovery_ns; /* since the loss, if it was one; -1: cannot be told */
     uint32_t length;
@@ -185,7 +185,7 @@ static uint8_t classify(const work *w, const surroundings *s)
     return (uint8_t)anomaly;
 }
 
-/* A new entry behind `before` (0: first); 0 when there is no room. */
+/* A new entry after `before` (0: first); 0 when there is no room. */
 static uint32_t insert(const work *w, uint32_t before, uint32_t from, uint32_t to)
 {
     uint32_t entry = zn_slab_take(w->slab);
@@ -209,12 +209,12 @@ static uint32_t insert(const work *w, uint32_t before, uint32_t from, uint32_t t
     return entry;
 }
 
-/* The piece [from, to) lies in a hole between `before` and `behind`. */
-static uint32_t fill_hole(const work *w, uint32_t before, const sent *behind, uint32_t from,
+/* The piece [from, to) lies in a hole between `before` and `after`. */
+static uint32_t fill_hole(const work *w, uint32_t before, const sent *after, uint32_t from,
                           uint32_t to)
 {
     uint32_t entry = insert(w, before, from, to);
-    surroundings s = {behind, at(w->slab, before), -1, to - from, false};
+    surroundings s = {after, at(w->slab, before), -1, to - from, false};
     if (entry == 0)
         return 0;
     if (s.before != NULL)

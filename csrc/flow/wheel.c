@@ -294,7 +294,7 @@ static void expire_or_requeue(zn_wheel *w, uint32_t flow, const turn *now)
         zn_wheel_add(w, flow); /* the new second is another list's */
 }
 
-static uint32_t behind(const zn_wheel *w, uint32_t part)
+static uint32_t next_part(const zn_wheel *w, uint32_t part)
 {
     return part == 0 ? 0 : part_at(w, part)->next;
 }
@@ -317,12 +317,12 @@ static void turn_part(zn_wheel *w, uint32_t part, const turn *now)
         expire_or_requeue(w, flow[i], now);
 }
 
-/* Of the parts behind the first, each is one step of fetching ahead of the one before it. */
+/* Of the parts after the first, each is one step of fetching ahead of the one before it. */
 static void turn_list(zn_wheel *w, unsigned number, const turn *now)
 {
     uint32_t first = 0, second = 0, third = 0, fourth = w->list[number].first, fifth;
     while ((first | second | third | fourth) != 0) {
-        fifth = behind(w, fourth);
+        fifth = next_part(w, fourth);
         if (fifth != 0)
             ZN_PREFETCH_WRITE(part_at(w, fifth));
         fetch_first(w, fourth, now);

@@ -124,7 +124,7 @@ static void keep_coarse(const zn_disclosure_case *c, zn_record *r)
 {
     static const zn_record blank;
     zn_record kept;
-    ZN_ASSERT(r->beyond_core == 0);
+    ZN_ASSERT(r->filled_after_core == 0);
     copy_core(&kept, &blank);
     take_coarse(c, r, &kept);
     copy_core(r, &kept);

@@ -19,7 +19,7 @@ typedef struct zn_disclosure_case {
     int64_t rotate_ns;     /* length of a key's epoch */
 } zn_disclosure_case;
 
-/* Leaves of a filled record what may be said in this case. Of a coarse one r->beyond_core is 0, and
+/* Leaves of a filled record what may be said in this case. Of a coarse one r->filled_after_core is 0, and
  * a column stays only where its class says so. */
 void zn_disclose(const zn_disclosure_case *c, zn_record *r);
 

@@ -209,8 +209,8 @@ static zn_span status_of(const zn_flow_layer7 *l)
 
 static void fill_layer7(const zn_gate *g, const zn_flow *f, const zn_flow_layer7 *l, zn_record *r)
 {
-    if (r->beyond_core == 0)
-        r->beyond_core = ZN_RECORD_LAYER7 - ZN_RECORD_CORE;
+    if (r->filled_after_core == 0)
+        r->filled_after_core = ZN_RECORD_LAYER7 - ZN_RECORD_CORE;
     fill_layer7_side(f, l, f->client, &r->client);
     fill_layer7_side(f, l, 1u - f->client, &r->server);
     r->http_requests = ZN_LAYER7(l)->http_requests;
@@ -232,7 +232,7 @@ static void fill_sets(const zn_gate *g, const zn_flow *f, zn_record *r)
     const zn_tcp_path *path = zn_flow_path(g->flows, f);
     const zn_flow_layer7 *l = zn_flow_layer7_of(g->flows, f);
     if (path != NULL) {
-        r->beyond_core = sizeof(zn_record_side) - ZN_RECORD_CORE;
+        r->filled_after_core = sizeof(zn_record_side) - ZN_RECORD_CORE;
         fill_path(&path->side[f->client], &r->client);
         fill_path(&path->side[1 - f->client], &r->server);
     }
@@ -307,7 +307,7 @@ void zn_flow_record_prefetch_name(const zn_gate *g, const zn_flow *f)
 /* Zeroes what is not zero. */
 static void clear(zn_record *r)
 {
-    size_t filled = ZN_RECORD_CORE + r->beyond_core;
+    size_t filled = ZN_RECORD_CORE + r->filled_after_core;
     memset(r, 0, offsetof(zn_record, client));
     memset(&r->client, 0, filled);
     memset(&r->server, 0, filled);

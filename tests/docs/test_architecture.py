@@ -6,21 +6,30 @@ Each rule of support/house_rules.py is applied to this repository and to snippet
 which it has to notice.
 """
 
+import subprocess
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
+from support.glossary import retired_words_are_not_used
 from support.house_rules import (
     LAYERS,
     Complaints,
     Sources,
     c_files,
+    call_cycles,
+    calls_of_symbols,
     core_is_silent,
+    floors_do_not_know_those_above,
+    functions_are_short,
     heap_only_in_arena,
     includes_point_down,
     layer_of,
     libraries_stay_in_their_rooms,
     lines_are_short,
+    long_files,
     no_unbounded_text_functions,
     only_capture_writes,
     only_log_writers_see_records,
@@ -170,6 +179,32 @@ RULES = [
         ),
     ),
 ]
+RULES += [
+    Rule(
+        functions_are_short,
+        "A function of more than 60 lines does two things: give each a name.",
+        (
+            "csrc/util/long.c: int f(void)\n{\n" + "    x++;\n" * 61 + "}\n",
+            "zanon_net/long.py: def f():\n" + "    pass\n" * 61,
+        ),
+    ),
+    Rule(
+        floors_do_not_know_those_above,
+        "flow/ has no protocol in it and util/ no flow, packet or vote: their owner is above.",
+        ("csrc/flow/flow.h: uint8_t tls_read;", "csrc/util/hash.h: void f(zn_flow *flow);"),
+    ),
+    Rule(
+        retired_words_are_not_used,
+        "The field has its own word for it: see support/glossary.py.",
+        (
+            "csrc/flow/flow.c: int zn_flow_beside(void);",
+            "csrc/packet/defrag.c: struct piece *p;",
+            "csrc/util/stats.h: X(IDS_MANY, a)",
+            "zanon_net/rows/x.py: class Sieve: pass",
+            "zanon_net/core/x.pyx: cdef int moment",
+        ),
+    ),
+]
 BROKEN = [(rule, sample) for rule in RULES for sample in rule.broken]
 
 
@@ -215,3 +250,39 @@ def test_sources_are_found(repository: Sources) -> None:
     some = {"setup.py", "csrc/util/cursor.h", "zanon_net/_version.py", "zanon_net/core/engine.pyx"}
     assert some <= repository.keys()
     assert {layer_of(inner) for inner, _ in c_files(repository)} == LAYERS.keys()
+
+
+def test_files_do_not_call_each_other_in_circles(c_library: Path) -> None:
+    """A cycle is one concept in two files (merge them), or a function to pass down in a struct."""
+    objects = c_library / "lib" / "obj"
+    symbols = {
+        path.relative_to(objects).with_suffix("").as_posix(): symbols_of(path)
+        for path in sorted(objects.rglob("*.o"))
+    }
+    assert len(symbols) > 50
+    assert not list(call_cycles(calls_of_symbols(symbols)))
+
+
+def symbols_of(path: Path) -> str:
+    """What nm prints of an object."""
+    return subprocess.run(["nm", str(path)], check=True, capture_output=True, text=True).stdout
+
+
+def test_a_call_cycle_is_noticed(tmp_path: Path) -> None:
+    bodies = {
+        "one": "void two(void); void one(void) { two(); }",
+        "two": "void three(void); void two(void) { three(); }",
+        "three": "void one(void); void three(void) { one(); }",
+        "apart": "void one(void); void apart(void) { one(); }",
+    }
+    symbols = {}
+    for name, body in bodies.items():
+        (tmp_path / f"{name}.c").write_text(body)
+        subprocess.run(["cc", "-c", f"{name}.c"], cwd=tmp_path, check=True)
+        symbols[name] = symbols_of(tmp_path / f"{name}.o")
+    assert list(call_cycles(calls_of_symbols(symbols))) == ["one <-> three <-> two"]
+
+
+def test_long_files_are_told_of(repository: Sources) -> None:
+    for complaint in long_files(repository):
+        warnings.warn(f"{complaint}: are these two concepts?", stacklevel=1)

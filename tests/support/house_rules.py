@@ -261,3 +261,124 @@ def sources_name_their_licence(sources: Sources) -> Complaints:
             lines = lines[1:]
         if lines[:2] != header:
             yield path
+
+
+# ---- functions ----------------------------------------------------------------------------------
+
+FUNCTION_LINES_MAX = 60
+FILE_LINES_WARNED = 1000
+
+
+def functions_are_short(sources: Sources) -> Complaints:
+    for path, text in sources.items():
+        for name, lines in functions_of(path, text):
+            if lines > FUNCTION_LINES_MAX:
+                yield f"{path}: {name} has {lines} lines"
+
+
+def functions_of(path: str, text: str) -> Iterator[tuple[str, int]]:
+    """(name or first line, lines of the body) of each function of a C or Python file."""
+    if path.endswith((".c", ".h")):
+        lines = text.splitlines()
+        starts = [i for i, line in enumerate(lines) if line == "{"]
+        for start in starts:
+            end = next((i for i in range(start, len(lines)) if lines[i] == "}"), len(lines))
+            yield lines[start - 1].strip(), end - start - 1
+    elif path.endswith(".py"):
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield node.name, (node.end_lineno or 0) - node.body[0].lineno + 1
+
+
+def long_files(sources: Sources) -> Complaints:
+    """What a reader should be warned of: the sign of two concepts in a file, but no more."""
+    for path, text in sources.items():
+        lines = len(text.splitlines())
+        if lines > FILE_LINES_WARNED:
+            yield f"{path} has {lines} lines"
+
+
+# ---- what a floor knows -------------------------------------------------------------------------
+
+PROTOCOLS = [
+    "tls",
+    "dtls",
+    "quic",
+    "http",
+    "http2",
+    "h2",
+    "hpack",
+    "dns",
+    "sni",
+    "ech",
+    "alpn",
+    "certificate",
+]
+DOMAIN_TYPES = [
+    "flow",
+    "packet",
+    "frame",
+    "record",
+    "gate",
+    "vote",
+    "user",
+    "hostname",
+    "name_store",
+    "stream",
+]
+KNOWS_NOTHING_OF = {"flow": PROTOCOLS, "util": [f"zn_{name}" for name in DOMAIN_TYPES]}
+LISTS_OF_NAMES = ("util/stats.h", "util/stats.c", "util/protocol.h")
+
+
+def floors_do_not_know_those_above(sources: Sources) -> Complaints:
+    for inner, text in c_files(sources, *KNOWS_NOTHING_OF):
+        if inner in LISTS_OF_NAMES:
+            continue
+        for word in KNOWS_NOTHING_OF[layer_of(inner)]:
+            pattern = (
+                rf"\b{word}\b"
+                if word.startswith("zn_")
+                else rf"(?i)(?<![a-z0-9]){word}(?![a-z0-9])"
+            )
+            yield from matches(pattern, inner, text)
+
+
+# ---- calls between objects ----------------------------------------------------------------------
+
+Calls = Mapping[str, set[str]]
+
+
+def call_cycles(calls_of: Calls) -> Complaints:
+    """The sets of files that call each other round and round; calls_of: file -> files it calls."""
+    reached = {name: _reachable(name, calls_of) for name in calls_of}
+    seen: set[str] = set()
+    for name in sorted(calls_of):
+        together = {other for other in reached[name] if name in reached.get(other, set())}
+        if name in together and name not in seen:
+            seen |= together
+            yield " <-> ".join(sorted(together))
+
+
+def _reachable(start: str, calls_of: Calls) -> set[str]:
+    found: set[str] = set()
+    waiting = list(calls_of[start])
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += calls_of.get(name, ())
+    return found
+
+
+def calls_of_symbols(symbols: Mapping[str, str]) -> dict[str, set[str]]:
+    """File -> files it calls, from what `nm` prints of each object."""
+    defined: dict[str, str] = {}
+    undefined: dict[str, set[str]] = {}
+    for name, listing in symbols.items():
+        entries = [line.split()[-2:] for line in listing.splitlines() if line.strip()]
+        undefined[name] = {symbol for kind, symbol in entries if kind == "U"}
+        defined |= {symbol: name for kind, symbol in entries if kind in "TDBRC"}
+    return {
+        name: {defined[symbol] for symbol in wanted & defined.keys()} - {name}
+        for name, wanted in undefined.items()
+    }

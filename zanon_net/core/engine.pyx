@@ -197,7 +197,7 @@ cdef class PacketEngine:
             self.guard.leave()
 
     def drain(self, *, size_t rows=0):
-        """Everything that is ready, which is then gone: ([(start of the period in ns, or None where
+        """All that is ready, which is then gone: ([(start of the period in ns, or None where
         the last one goes on; {output: (text, its lines)}; {table: rows up to here}), ...],
         {table: columns}).
 

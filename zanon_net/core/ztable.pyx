@@ -30,7 +30,7 @@ cdef int64_t time_of(value) except -1:
 
 
 def caps_for_bytes(memory_bytes, keep=None):
-    """The largest (max_tuples, max_attributes) with which a ZTable stays below `memory_bytes`.
+    """The largest (max_tuples, max_attributes) with which a ZTable takes less than `memory_bytes`.
 
     That holds for every input: hostile ones take all of it, usual ones a small part.
 
@@ -285,7 +285,7 @@ cdef class ZTable:
 
     @property
     def stats(self):
-        """Counters since the table was made, and what is alive now.
+        """Counters since the table was opened, and what is alive now.
 
         observations: each one is released, below_z (too few users), too_late (older than the
         window, or a refused jump), late_deep (late, and too many users since) or no_room. late:
