@@ -19,8 +19,8 @@ typedef struct zn_disclosure_case {
     int64_t rotate_ns;     /* length of a key's epoch */
 } zn_disclosure_case;
 
-/* Leaves of a filled record what may be said in this case. Of a coarse one r->filled_after_core is 0, and
- * a column stays only where its class says so. */
+/* Leaves of a filled record what may be said in this case. Of a coarse one r->filled_after_core is
+ * 0, and a column stays only where its class says so. */
 void zn_disclose(const zn_disclosure_case *c, zn_record *r);
 
 #endif

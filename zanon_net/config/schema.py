@@ -178,610 +178,592 @@ def core_arguments(rows: Iterable[Setting], settings: Settings) -> dict[str, Any
 # ---- run ----------------------------------------------------------------------------------------
 
 
-def _run_rows() -> Iterable[Setting]:
-    yield from _anonymity()
-    yield from _addresses()
-    yield from _input()
-    yield from _output()
-    yield from _limits()
-    yield from _live()
+_anonymity = partial(Setting, command="run", section="anonymity", heading="Anonymity")
+_ANONYMITY = (
+    _anonymity(
+        name="z",
+        type=whole_number("users", 1, Z_MAX),
+        default=20,
+        help="Users that must share a name before it is released; 1 releases every name.",
+        manifest="as it is",
+        core="z",
+    ),
+    _anonymity(
+        name="window",
+        type=DURATION,
+        default="1h",
+        help="For how long a user's exposure to a name counts.",
+        manifest=rules.shown_window,
+        core="window_ns",
+    ),
+    _anonymity(
+        name="evidence",
+        type=one_of(EVIDENCE, "must be established or any"),
+        default="established",
+        help="What a client must show to count as a user: an established connection, or nothing"
+        " (any; for captures of one direction only).",
+        about='"established": only clients that proved to be real count; "any": all',
+        manifest="as it is",
+        core="established",
+        core_value=rules.core_established,
+    ),
+    _anonymity(
+        name="dns_votes",
+        type=FLAG,
+        default=True,
+        help="Whether names in DNS queries count; their senders can be forged.",
+        about="whether names in DNS queries count",
+        manifest="as it is",
+        core="dns_votes",
+    ),
+    _anonymity(
+        name="never",
+        type=SUFFIXES,
+        default=(),
+        help="A file of suffixes, one a line; names that end in one are never released.",
+        about="a file with suffixes of names never to release, one a line",
+        example="never.txt",
+        manifest=rules.shown_never,
+        core="never",
+        core_value=rules.core_never,
+        core_number=False,
+    ),
+    _anonymity(
+        name="exact",
+        type=FLAG,
+        default=False,
+        rank=2,
+        option=("--exact", "--no-coarsen"),
+        help="Exact measurements also in flows whose name is suppressed; with them other"
+        " records of the same traffic can be matched to these flows.",
+        usual="coarse times, packets and bytes",
+        about="exact measurements also in flows whose name is suppressed",
+        manifest="as it is",
+        core="exact",
+    ),
+    _anonymity(
+        name="dn_hunter",
+        type=FLAG,
+        default=False,
+        rank=2,
+        help="Write in fqdn the name by which DNS gave the server's address, if z users share it.",
+        usual="names in DNS queries only",
+        about="write in fqdn the name by which DNS gave the server, if z users share it",
+        manifest="as it is",
+        core="dn_hunter",
+    ),
+    _anonymity(
+        name="target_k",
+        type=AT_LEAST_TWO,
+        default=None,
+        rank=1,
+        help="How many users, the user included, share these names; for --target-p.",
+        usual=str(rules.TARGET_K),
+        about="with target_p: how many users share these names, the user included; 2",
+        example=rules.TARGET_K,
+        check=rules.check_target,
+        manifest=rules.shown_target_k,
+    ),
+    _anonymity(
+        name="target_p",
+        type=PROBABILITY,
+        default=None,
+        help="Let z follow the stream, so that with probability P a user's released names are"
+        " also those of other users.",
+        usual="z is fixed",
+        about="z follows the stream; probability that others share a user's names",
+        example=rules.TARGET_P,
+        check=rules.check_target,
+        manifest=rules.shown_target_p,
+    ),
+    _anonymity(
+        name="z_max",
+        type=DEPENDENT_NUMBER,
+        default=None,
+        rank=1,
+        help="The largest z that --target-p may take; --z is the smallest.",
+        usual=str(rules.TARGET_Z_MAX),
+        about="the largest z that it may take, z being the smallest; 1000",
+        example=rules.TARGET_Z_MAX,
+        check=rules.check_target,
+        manifest=rules.shown_z_max,
+        core="z_max",
+        core_value=rules.z_limit,
+    ),
+)
 
 
-def _anonymity() -> tuple[Setting, ...]:
-    row = partial(Setting, command="run", section="anonymity", heading="Anonymity")
-    return (
-        row(
-            name="z",
-            type=whole_number("users", 1, Z_MAX),
-            default=20,
-            help="Users that must share a name before it is released; 1 releases every name.",
-            manifest="as it is",
-            core="z",
-        ),
-        row(
-            name="window",
-            type=DURATION,
-            default="1h",
-            help="For how long a user's exposure to a name counts.",
-            manifest=rules.shown_window,
-            core="window_ns",
-        ),
-        row(
-            name="evidence",
-            type=one_of(EVIDENCE, "must be established or any"),
-            default="established",
-            help="What a client must show to count as a user: an established connection, or nothing"
-            " (any; for captures of one direction only).",
-            about='"established": only clients that proved to be real count; "any": all',
-            manifest="as it is",
-            core="established",
-            core_value=rules.core_established,
-        ),
-        row(
-            name="dns_votes",
-            type=FLAG,
-            default=True,
-            help="Whether names in DNS queries count; their senders can be forged.",
-            about="whether names in DNS queries count",
-            manifest="as it is",
-            core="dns_votes",
-        ),
-        row(
-            name="never",
-            type=SUFFIXES,
-            default=(),
-            help="A file of suffixes, one a line; names that end in one are never released.",
-            about="a file with suffixes of names never to release, one a line",
-            example="never.txt",
-            manifest=rules.shown_never,
-            core="never",
-            core_value=rules.core_never,
-            core_number=False,
-        ),
-        row(
-            name="exact",
-            type=FLAG,
-            default=False,
-            rank=2,
-            option=("--exact", "--no-coarsen"),
-            help="Exact measurements also in flows whose name is suppressed; with them other"
-            " records of the same traffic can be matched to these flows.",
-            usual="coarse times, packets and bytes",
-            about="exact measurements also in flows whose name is suppressed",
-            manifest="as it is",
-            core="exact",
-        ),
-        row(
-            name="dn_hunter",
-            type=FLAG,
-            default=False,
-            rank=2,
-            help="Write in fqdn the name by which DNS gave the server's address, if z users share"
-            " it.",
-            usual="names in DNS queries only",
-            about="write in fqdn the name by which DNS gave the server, if z users share it",
-            manifest="as it is",
-            core="dn_hunter",
-        ),
-        row(
-            name="target_k",
-            type=AT_LEAST_TWO,
-            default=None,
-            rank=1,
-            help="How many users, the user included, share these names; for --target-p.",
-            usual=str(rules.TARGET_K),
-            about="with target_p: how many users share these names, the user included; 2",
-            example=rules.TARGET_K,
-            check=rules.check_target,
-            manifest=rules.shown_target_k,
-        ),
-        row(
-            name="target_p",
-            type=PROBABILITY,
-            default=None,
-            help="Let z follow the stream, so that with probability P a user's released names are"
-            " also those of other users.",
-            usual="z is fixed",
-            about="z follows the stream; probability that others share a user's names",
-            example=rules.TARGET_P,
-            check=rules.check_target,
-            manifest=rules.shown_target_p,
-        ),
-        row(
-            name="z_max",
-            type=DEPENDENT_NUMBER,
-            default=None,
-            rank=1,
-            help="The largest z that --target-p may take; --z is the smallest.",
-            usual=str(rules.TARGET_Z_MAX),
-            about="the largest z that it may take, z being the smallest; 1000",
-            example=rules.TARGET_Z_MAX,
-            check=rules.check_target,
-            manifest=rules.shown_z_max,
-            core="z_max",
-            core_value=rules.z_limit,
-        ),
-    )
+_addresses = partial(Setting, command="run", section="addresses", heading="Addresses")
+_ADDRESSES = (
+    _addresses(
+        name="internal",
+        type=NETWORKS,
+        default=None,
+        help="The users' networks: a list such as 10.0.0.0/8,fd00::/8, a file with one a"
+        " line, or 'any'.",
+        usual="private ranges, else whoever opened the flow",
+        about="the users' networks: a list, a file (such as Tstat's for -N) or \"any\"",
+        example="10.0.0.0/8,fd00::/8",
+        manifest=rules.shown_internal,
+        core="internal",
+        core_value=rules.core_internal,
+        core_number=False,
+    ),
+    _addresses(
+        name="user_prefix",
+        type=PREFIX_LENGTHS,
+        default=(32, 64),
+        help="Leading bits of an IPv4 and of an IPv6 address that tell users apart.",
+        manifest="as it is",
+        core="user_prefix",
+        core_number=False,
+    ),
+    _addresses(
+        name="keep_client_port",
+        type=FLAG,
+        default=False,
+        rank=1,
+        help="Write client ports as they are.",
+        usual="0 instead",
+        about="client ports as they are, instead of 0",
+        manifest="as it is",
+        core="keep_client_port",
+    ),
+    _addresses(
+        name="rotate",
+        type=DURATION,
+        default=None,
+        help="How long one key makes the pseudonyms.",
+        usual="the window",
+        about="how long one key makes the pseudonyms; left out: as long as the window",
+        example="1h",
+        manifest=rules.shown_rotate,
+        core="rotate_ns",
+        core_value=rules.rotate_ns,
+    ),
+    _addresses(
+        name="key_file",
+        type=KEY_FILE,
+        default=None,
+        help=KEY_HELP,
+        usual=RANDOM_KEY,
+        about="made by `zanon-net key new zanon.key`; left out: a key that is never stored",
+        example="zanon.key",
+        manifest=rules.shown_key,
+        core="key_file",
+        core_value=rules.core_key_file,
+        core_number=False,
+    ),
+)
 
 
-def _addresses() -> tuple[Setting, ...]:
-    row = partial(Setting, command="run", section="addresses", heading="Addresses")
-    return (
-        row(
-            name="internal",
-            type=NETWORKS,
-            default=None,
-            help="The users' networks: a list such as 10.0.0.0/8,fd00::/8, a file with one a"
-            " line, or 'any'.",
-            usual="private ranges, else whoever opened the flow",
-            about="the users' networks: a list, a file (such as Tstat's for -N) or \"any\"",
-            example="10.0.0.0/8,fd00::/8",
-            manifest=rules.shown_internal,
-            core="internal",
-            core_value=rules.core_internal,
-            core_number=False,
-        ),
-        row(
-            name="user_prefix",
-            type=PREFIX_LENGTHS,
-            default=(32, 64),
-            help="Leading bits of an IPv4 and of an IPv6 address that tell users apart.",
-            manifest="as it is",
-            core="user_prefix",
-            core_number=False,
-        ),
-        row(
-            name="keep_client_port",
-            type=FLAG,
-            default=False,
-            rank=1,
-            help="Write client ports as they are.",
-            usual="0 instead",
-            about="client ports as they are, instead of 0",
-            manifest="as it is",
-            core="keep_client_port",
-        ),
-        row(
-            name="rotate",
-            type=DURATION,
-            default=None,
-            help="How long one key makes the pseudonyms.",
-            usual="the window",
-            about="how long one key makes the pseudonyms; left out: as long as the window",
-            example="1h",
-            manifest=rules.shown_rotate,
-            core="rotate_ns",
-            core_value=rules.rotate_ns,
-        ),
-        row(
-            name="key_file",
-            type=KEY_FILE,
-            default=None,
-            help=KEY_HELP,
-            usual=RANDOM_KEY,
-            about="made by `zanon-net key new zanon.key`; left out: a key that is never stored",
-            example="zanon.key",
-            manifest=rules.shown_key,
-            core="key_file",
-            core_value=rules.core_key_file,
-            core_number=False,
-        ),
-    )
+_input = partial(Setting, command="run", section="input", heading="Input and output")
+_INPUT = (
+    _input(
+        name="filter",
+        type=CAPTURE_FILTER,
+        default="",
+        rank=1,
+        help="Read only packets that match this capture filter, as of tcpdump: 'port 443'.",
+        about="read only packets that match this capture filter, as of tcpdump",
+        example="tcp port 443 or udp port 53",
+        manifest=rules.shown_filter,
+    ),
+    _input(
+        name="max_bytes",
+        type=SIZE,
+        default=None,
+        rank=1,
+        help="The most that a compressed source may unpack to, such as 20G.",
+        usual="200 times its size, at least 1G",
+        about="most unpacked of a source; left out: 200 times its size, at least 1G",
+        example="20G",
+        manifest="as it is",
+    ),
+)
 
 
-def _input() -> tuple[Setting, ...]:
-    row = partial(Setting, command="run", section="input", heading="Input and output")
-    return (
-        row(
-            name="filter",
-            type=CAPTURE_FILTER,
-            default="",
-            rank=1,
-            help="Read only packets that match this capture filter, as of tcpdump: 'port 443'.",
-            about="read only packets that match this capture filter, as of tcpdump",
-            example="tcp port 443 or udp port 53",
-            manifest=rules.shown_filter,
-        ),
-        row(
-            name="max_bytes",
-            type=SIZE,
-            default=None,
-            rank=1,
-            help="The most that a compressed source may unpack to, such as 20G.",
-            usual="200 times its size, at least 1G",
-            about="most unpacked of a source; left out: 200 times its size, at least 1G",
-            example="20G",
-            manifest="as it is",
-        ),
-    )
+_output = partial(Setting, command="run", section="output", heading="Input and output")
+_OUTPUT = (
+    _output(
+        name="format",
+        type=some_of(FORMAT_OUTPUTS),
+        default=("tstat",),
+        help="What to write; repeatable.",
+        about="tstat, csv, jsonl, parquet, observations",
+        manifest="as it is",
+        core="outputs",
+        core_value=rules.outputs,
+        core_number=False,
+    ),
+    _output(
+        name="columns",
+        type=column_sets(COLUMN_SETS),
+        default=("core", "layer7"),
+        help="Column sets of the flow logs: core, and any of layer7, e2e, options, p2p.",
+        about="core, and any of layer7, e2e, options, p2p",
+        manifest="as it is",
+        core="columns",
+        core_number=False,
+    ),
+    _output(
+        name="compress",
+        type=one_of(COMPRESSIONS, f"must be {', '.join(COMPRESSIONS)}"),
+        default="none",
+        help="How files are compressed; Parquet with none: snappy.",
+        about='"none", "gzip" or "zstd"; Parquet with none: snappy',
+        manifest="as it is",
+    ),
+    _output(
+        name="split",
+        type=WHOLE_MINUTES,
+        default=None,
+        help="Begin new files at each multiple of this packet time, such as 1h; whole minutes"
+        " only.",
+        usual="no limit",
+        about="new files at each multiple of this packet time; whole minutes only",
+        example="1h",
+        manifest=rules.shown_split,
+        core="split_ns",
+        core_value=rules.core_split,
+    ),
+    _output(
+        name="split_size",
+        type=SIZE,
+        default=None,
+        help="Begin new files when one reaches this size, such as 500M.",
+        usual="no limit",
+        about="new files when one reaches this size",
+        example="2G",
+        manifest="as it is",
+    ),
+    _output(
+        name="popularity",
+        type=NEW_FILE,
+        default=None,
+        help="Also count how many users share names, for 'zanon-net model' and 'tune'; for the"
+        " operator, not for release.",
+        about="counts of users per name and window, for the operator, not for release",
+        example="popularity.json",
+        manifest=rules.shown_popularity,
+        core="popularity",
+        core_value=rules.core_popularity,
+    ),
+)
 
 
-def _output() -> tuple[Setting, ...]:
-    row = partial(Setting, command="run", section="output", heading="Input and output")
-    return (
-        row(
-            name="format",
-            type=some_of(FORMAT_OUTPUTS),
-            default=("tstat",),
-            help="What to write; repeatable.",
-            about="tstat, csv, jsonl, parquet, observations",
-            manifest="as it is",
-            core="outputs",
-            core_value=rules.outputs,
-            core_number=False,
-        ),
-        row(
-            name="columns",
-            type=column_sets(COLUMN_SETS),
-            default=("core", "layer7"),
-            help="Column sets of the flow logs: core, and any of layer7, e2e, options, p2p.",
-            about="core, and any of layer7, e2e, options, p2p",
-            manifest="as it is",
-            core="columns",
-            core_number=False,
-        ),
-        row(
-            name="compress",
-            type=one_of(COMPRESSIONS, f"must be {', '.join(COMPRESSIONS)}"),
-            default="none",
-            help="How files are compressed; Parquet with none: snappy.",
-            about='"none", "gzip" or "zstd"; Parquet with none: snappy',
-            manifest="as it is",
-        ),
-        row(
-            name="split",
-            type=WHOLE_MINUTES,
-            default=None,
-            help="Begin new files at each multiple of this packet time, such as 1h; whole minutes"
-            " only.",
-            usual="no limit",
-            about="new files at each multiple of this packet time; whole minutes only",
-            example="1h",
-            manifest=rules.shown_split,
-            core="split_ns",
-            core_value=rules.core_split,
-        ),
-        row(
-            name="split_size",
-            type=SIZE,
-            default=None,
-            help="Begin new files when one reaches this size, such as 500M.",
-            usual="no limit",
-            about="new files when one reaches this size",
-            example="2G",
-            manifest="as it is",
-        ),
-        row(
-            name="popularity",
-            type=NEW_FILE,
-            default=None,
-            help="Also count how many users share names, for 'zanon-net model' and 'tune'; for the"
-            " operator, not for release.",
-            about="counts of users per name and window, for the operator, not for release",
-            example="popularity.json",
-            manifest=rules.shown_popularity,
-            core="popularity",
-            core_value=rules.core_popularity,
-        ),
-    )
+_limits = partial(Setting, command="run", section="limits", heading="Limits")
+_LIMITS = (
+    _limits(
+        name="max_flows",
+        type=whole_number("flows", 1, COUNT_MAX),
+        default=1 << 20,
+        help="Open flows at a time; beyond it those idle for longest are closed early, and"
+        " counted.",
+        about="open flows at a time; beyond it those idle for longest are closed early",
+        manifest="as it is",
+        core="max_flows",
+    ),
+    _limits(
+        heading="",
+        name="max_tuples",
+        type=whole_number("pairs", 1, COUNT_MAX),
+        default=TUPLES,
+        about="(user, name) pairs remembered; beyond it the oldest are forgotten",
+        manifest="as it is",
+        core="max_tuples",
+    ),
+    _limits(
+        heading="",
+        name="max_attributes",
+        type=whole_number("names", 1, COUNT_MAX),
+        default=ATTRIBUTES,
+        about="names and addresses remembered; beyond it the oldest are forgotten",
+        manifest="as it is",
+        core="max_attributes",
+    ),
+    _limits(
+        name="workers",
+        type=whole_number("threads", 1, WORKERS_MAX),
+        default=1,
+        help=f"Threads that share the work, up to {WORKERS_MAX}; what is written stays the same.",
+        about="threads that share the work; what is written is the same for any number",
+        manifest="nothing",
+        core="workers",
+    ),
+)
 
 
-def _limits() -> tuple[Setting, ...]:
-    row = partial(Setting, command="run", section="limits", heading="Limits")
-    return (
-        row(
-            name="max_flows",
-            type=whole_number("flows", 1, COUNT_MAX),
-            default=1 << 20,
-            help="Open flows at a time; beyond it those idle for longest are closed early, and"
-            " counted.",
-            about="open flows at a time; beyond it those idle for longest are closed early",
-            manifest="as it is",
-            core="max_flows",
-        ),
-        row(
-            heading="",
-            name="max_tuples",
-            type=whole_number("pairs", 1, COUNT_MAX),
-            default=TUPLES,
-            about="(user, name) pairs remembered; beyond it the oldest are forgotten",
-            manifest="as it is",
-            core="max_tuples",
-        ),
-        row(
-            heading="",
-            name="max_attributes",
-            type=whole_number("names", 1, COUNT_MAX),
-            default=ATTRIBUTES,
-            about="names and addresses remembered; beyond it the oldest are forgotten",
-            manifest="as it is",
-            core="max_attributes",
-        ),
-        row(
-            name="workers",
-            type=whole_number("threads", 1, WORKERS_MAX),
-            default=1,
-            help=f"Threads that share the work, up to {WORKERS_MAX}; what is written stays the"
-            " same.",
-            about="threads that share the work; what is written is the same for any number",
-            manifest="nothing",
-            core="workers",
-        ),
-    )
-
-
-def _live() -> tuple[Setting, ...]:
-    row = partial(Setting, command="run", section="live", heading="Interfaces")
-    return (
-        row(
-            name="ring",
-            type=RING_SIZE,
-            default=64 << 20,
-            help="Memory of each interface for frames that wait to be read.",
-            manifest="as it is",
-        ),
-        row(
-            name="snaplen",
-            type=whole_number("bytes", 64, SNAPLEN_MAX, "BYTES"),
-            default=SNAPLEN_MAX,
-            help="Bytes kept of each frame; a name beyond them is not seen.",
-            manifest="as it is",
-        ),
-        row(
-            name="promiscuous",
-            type=FLAG,
-            default=True,
-            help="Whether to take frames for other hosts, too.",
-            about="whether an interface takes frames for other hosts too",
-            manifest="as it is",
-        ),
-        row(
-            name="status",
-            type=DURATION,
-            default=None,
-            rank=-1,
-            help="How often to report what was read, released and lost; for captures, too.",
-            about="how often to report on the run; left out: never",
-            example="10s",
-            manifest="nothing",
-        ),
-        row(
-            name="drop_to",
-            type=USER,
-            default=None,
-            help="Once everything is open, go on as this user instead of root.",
-            about="the user to go on as instead of root, once everything is open",
-            example="nobody",
-            manifest="nothing",
-        ),
-    )
+_live = partial(Setting, command="run", section="live", heading="Interfaces")
+_LIVE = (
+    _live(
+        name="ring",
+        type=RING_SIZE,
+        default=64 << 20,
+        help="Memory of each interface for frames that wait to be read.",
+        manifest="as it is",
+    ),
+    _live(
+        name="snaplen",
+        type=whole_number("bytes", 64, SNAPLEN_MAX, "BYTES"),
+        default=SNAPLEN_MAX,
+        help="Bytes kept of each frame; a name beyond them is not seen.",
+        manifest="as it is",
+    ),
+    _live(
+        name="promiscuous",
+        type=FLAG,
+        default=True,
+        help="Whether to take frames for other hosts, too.",
+        about="whether an interface takes frames for other hosts too",
+        manifest="as it is",
+    ),
+    _live(
+        name="status",
+        type=DURATION,
+        default=None,
+        rank=-1,
+        help="How often to report what was read, released and lost; for captures, too.",
+        about="how often to report on the run; left out: never",
+        example="10s",
+        manifest="nothing",
+    ),
+    _live(
+        name="drop_to",
+        type=USER,
+        default=None,
+        help="Once everything is open, go on as this user instead of root.",
+        about="the user to go on as instead of root, once everything is open",
+        example="nobody",
+        manifest="nothing",
+    ),
+)
 
 
 # ---- filter -------------------------------------------------------------------------------------
 
 
-def _filter_rows() -> Iterable[Setting]:
-    yield from _filter_anonymity()
-    yield from _filter_columns()
-    yield from _filter_pseudonyms()
-    yield from _filter_formats()
-    yield from _filter_limits()
+_filter_anonymity = partial(Setting, command="filter", heading="Anonymity")
+_FILTER_ANONYMITY = (
+    _filter_anonymity(
+        name="z",
+        type=whole_number("users", 1, Z_MAX),
+        default=20,
+        help="Users that must share an attribute before it is released; 1 releases every one.",
+        manifest="as it is",
+        core="gate.z",
+    ),
+    _filter_anonymity(
+        name="window",
+        type=DURATION,
+        default="1h",
+        help="For how long a user's exposure of an attribute counts.",
+        manifest=rules.shown_window,
+        core="gate.window_ns",
+    ),
+    _filter_anonymity(
+        name="suppressed",
+        type=one_of(SUPPRESSED, f"must be one of {', '.join(SUPPRESSED)}"),
+        default="drop",
+        help="What becomes of a row whose attribute is suppressed: drop it, or blank the"
+        " attribute.",
+        manifest="as it is",
+        core="gate.keep_suppressed",
+        core_value=rules.core_keep_suppressed,
+    ),
+)
 
 
-def _filter_anonymity() -> tuple[Setting, ...]:
-    row = partial(Setting, command="filter", heading="Anonymity")
-    return (
-        row(
-            name="z",
-            type=whole_number("users", 1, Z_MAX),
-            default=20,
-            help="Users that must share an attribute before it is released; 1 releases every one.",
-            manifest="as it is",
-            core="gate.z",
-        ),
-        row(
-            name="window",
-            type=DURATION,
-            default="1h",
-            help="For how long a user's exposure of an attribute counts.",
-            manifest=rules.shown_window,
-            core="gate.window_ns",
-        ),
-        row(
-            name="suppressed",
-            type=one_of(SUPPRESSED, f"must be one of {', '.join(SUPPRESSED)}"),
-            default="drop",
-            help="What becomes of a row whose attribute is suppressed: drop it, or blank the"
-            " attribute.",
-            manifest="as it is",
-            core="gate.keep_suppressed",
-            core_value=rules.core_keep_suppressed,
-        ),
-    )
+_filter_columns = partial(Setting, command="filter", heading="Columns")
+_FILTER_COLUMNS = (
+    _filter_columns(
+        name="time",
+        type=COLUMN,
+        default="time",
+        help="The column of the time.",
+        check=rules.check_columns,
+        manifest="as it is",
+    ),
+    _filter_columns(
+        name="user",
+        type=COLUMN,
+        default="user",
+        help="The column of the user.",
+        check=rules.check_columns,
+        manifest="as it is",
+    ),
+    _filter_columns(
+        name="attribute",
+        type=COLUMN,
+        default="attribute",
+        help="The column of the attribute.",
+        check=rules.check_columns,
+        manifest="as it is",
+    ),
+    _filter_columns(
+        name="passed",
+        type=COLUMNS,
+        default=(),
+        option=("--pass",),
+        help="Also write this column as it is, not anonymized; repeatable.",
+        check=rules.check_columns,
+        manifest="as it is",
+        core="columns",
+        core_value=rules.core_columns,
+        core_number=False,
+    ),
+)
 
 
-def _filter_columns() -> tuple[Setting, ...]:
-    row = partial(Setting, command="filter", heading="Columns")
-    return (
-        row(
-            name="time",
-            type=COLUMN,
-            default="time",
-            help="The column of the time.",
-            check=rules.check_columns,
-            manifest="as it is",
-        ),
-        row(
-            name="user",
-            type=COLUMN,
-            default="user",
-            help="The column of the user.",
-            check=rules.check_columns,
-            manifest="as it is",
-        ),
-        row(
-            name="attribute",
-            type=COLUMN,
-            default="attribute",
-            help="The column of the attribute.",
-            check=rules.check_columns,
-            manifest="as it is",
-        ),
-        row(
-            name="passed",
-            type=COLUMNS,
-            default=(),
-            option=("--pass",),
-            help="Also write this column as it is, not anonymized; repeatable.",
-            check=rules.check_columns,
-            manifest="as it is",
-            core="columns",
-            core_value=rules.core_columns,
-            core_number=False,
-        ),
-    )
+_filter_pseudonyms = partial(Setting, command="filter", heading="Pseudonyms")
+_FILTER_PSEUDONYMS = (
+    _filter_pseudonyms(
+        name="no_user",
+        type=FLAG,
+        default=False,
+        help="Leave out the user's column, which otherwise holds a pseudonym.",
+        manifest="as it is",
+        core="gate.with_user",
+        core_value=rules.core_with_user,
+    ),
+    _filter_pseudonyms(
+        name="rotate",
+        type=DURATION,
+        default=None,
+        help="How long a user keeps a pseudonym.",
+        usual="the window",
+        manifest=rules.shown_rotate,
+        core="gate.rotate_ns",
+        core_value=rules.rotate_ns,
+    ),
+    _filter_pseudonyms(
+        name="key_file",
+        type=KEY_FILE,
+        default=None,
+        help=KEY_HELP,
+        usual=RANDOM_KEY,
+        manifest=rules.shown_key,
+        core="key_file",
+        core_value=rules.core_key_file,
+        core_number=False,
+    ),
+)
 
 
-def _filter_pseudonyms() -> tuple[Setting, ...]:
-    row = partial(Setting, command="filter", heading="Pseudonyms")
-    return (
-        row(
-            name="no_user",
-            type=FLAG,
-            default=False,
-            help="Leave out the user's column, which otherwise holds a pseudonym.",
-            manifest="as it is",
-            core="gate.with_user",
-            core_value=rules.core_with_user,
+_filter_formats = partial(Setting, command="filter", heading="Input and output")
+_FILTER_FORMATS = (
+    _filter_formats(
+        name="format",
+        type=one_of(ROW_FORMATS, f"must be one of {', '.join(ROW_FORMATS)}"),
+        default="auto",
+        help="Format of the input: CSV with a header line, or JSON Lines. auto: JSON Lines if"
+        " it begins with '{'.",
+        manifest="as it is",
+        core="format",
+        core_number=False,
+    ),
+    _filter_formats(
+        name="to",
+        type=one_of(
+            ROW_FORMATS, f"must be one of {', '.join(ROW_FORMATS)}", offered=ROW_FORMATS[1:]
         ),
-        row(
-            name="rotate",
-            type=DURATION,
-            default=None,
-            help="How long a user keeps a pseudonym.",
-            usual="the window",
-            manifest=rules.shown_rotate,
-            core="gate.rotate_ns",
-            core_value=rules.rotate_ns,
-        ),
-        row(
-            name="key_file",
-            type=KEY_FILE,
-            default=None,
-            help=KEY_HELP,
-            usual=RANDOM_KEY,
-            manifest=rules.shown_key,
-            core="key_file",
-            core_value=rules.core_key_file,
-            core_number=False,
-        ),
-    )
+        default="auto",
+        help="Format of the output.",
+        usual="the input's",
+        manifest="as it is",
+        core="to",
+        core_number=False,
+    ),
+    _filter_formats(
+        name="time_unit",
+        type=one_of(TIME_UNITS, f"must be one of {', '.join(TIME_UNITS)}"),
+        default="iso",
+        help="Unit of times counted from 1970, or iso: 2024-05-14T09:00:00.5+02:00 (UTC"
+        " without an offset).",
+        manifest="as it is",
+        core="unit",
+        core_number=False,
+    ),
+    _filter_formats(
+        name="delimiter",
+        type=DELIMITER,
+        default=",",
+        help="The character between CSV's columns, or the word tab.",
+        manifest="as it is",
+        core="delimiter",
+        core_value=rules.core_delimiter,
+        core_number=False,
+    ),
+    _filter_formats(
+        name="header",
+        type=HEADER,
+        default="",
+        help="The columns of CSV without a header line, such as time,user,attribute; the"
+        " output has none either.",
+        check=rules.check_header,
+        manifest=rules.shown_header,
+        core="header",
+        core_value=rules.core_header,
+        core_number=False,
+    ),
+    _filter_formats(
+        name="strict",
+        type=FLAG,
+        default=False,
+        rank=1,
+        help="End at the first row that cannot be read; by default it is dropped and counted.",
+        manifest="as it is",
+        core="strict",
+    ),
+    _filter_formats(
+        name="popularity",
+        type=NEW_FILE,
+        default=None,
+        help="Also count how many users share attributes, for 'zanon-net model' and 'tune';"
+        " for the operator, not for release.",
+        manifest=rules.shown_popularity,
+        core="gate.popularity",
+        core_value=rules.core_row_popularity,
+    ),
+)
 
 
-def _filter_formats() -> tuple[Setting, ...]:
-    row = partial(Setting, command="filter", heading="Input and output")
-    return (
-        row(
-            name="format",
-            type=one_of(ROW_FORMATS, f"must be one of {', '.join(ROW_FORMATS)}"),
-            default="auto",
-            help="Format of the input: CSV with a header line, or JSON Lines. auto: JSON Lines if"
-            " it begins with '{'.",
-            manifest="as it is",
-            core="format",
-            core_number=False,
-        ),
-        row(
-            name="to",
-            type=one_of(
-                ROW_FORMATS, f"must be one of {', '.join(ROW_FORMATS)}", offered=ROW_FORMATS[1:]
-            ),
-            default="auto",
-            help="Format of the output.",
-            usual="the input's",
-            manifest="as it is",
-            core="to",
-            core_number=False,
-        ),
-        row(
-            name="time_unit",
-            type=one_of(TIME_UNITS, f"must be one of {', '.join(TIME_UNITS)}"),
-            default="iso",
-            help="Unit of times counted from 1970, or iso: 2024-05-14T09:00:00.5+02:00 (UTC"
-            " without an offset).",
-            manifest="as it is",
-            core="unit",
-            core_number=False,
-        ),
-        row(
-            name="delimiter",
-            type=DELIMITER,
-            default=",",
-            help="The character between CSV's columns, or the word tab.",
-            manifest="as it is",
-            core="delimiter",
-            core_value=rules.core_delimiter,
-            core_number=False,
-        ),
-        row(
-            name="header",
-            type=HEADER,
-            default="",
-            help="The columns of CSV without a header line, such as time,user,attribute; the"
-            " output has none either.",
-            check=rules.check_header,
-            manifest=rules.shown_header,
-            core="header",
-            core_value=rules.core_header,
-            core_number=False,
-        ),
-        row(
-            name="strict",
-            type=FLAG,
-            default=False,
-            rank=1,
-            help="End at the first row that cannot be read; by default it is dropped and counted.",
-            manifest="as it is",
-            core="strict",
-        ),
-        row(
-            name="popularity",
-            type=NEW_FILE,
-            default=None,
-            help="Also count how many users share attributes, for 'zanon-net model' and 'tune';"
-            " for the operator, not for release.",
-            manifest=rules.shown_popularity,
-            core="gate.popularity",
-            core_value=rules.core_row_popularity,
-        ),
-    )
-
-
-def _filter_limits() -> tuple[Setting, ...]:
-    row = partial(Setting, command="filter", heading="Limits (at which more is suppressed)")
-    return (
-        row(
-            name="max_tuples",
-            type=whole_number("pairs", 1, COUNT_MAX),
-            default=TUPLES,
-            help="Pairs of attribute and user kept at once.",
-            manifest="as it is",
-            core="gate.max_tuples",
-        ),
-        row(
-            name="max_attributes",
-            type=whole_number("attributes", 1, COUNT_MAX),
-            default=ATTRIBUTES,
-            help="Attributes kept at once.",
-            manifest="as it is",
-            core="gate.max_attributes",
-        ),
-    )
+_filter_limits = partial(Setting, command="filter", heading="Limits (at which more is suppressed)")
+_FILTER_LIMITS = (
+    _filter_limits(
+        name="max_tuples",
+        type=whole_number("pairs", 1, COUNT_MAX),
+        default=TUPLES,
+        help="Pairs of attribute and user kept at once.",
+        manifest="as it is",
+        core="gate.max_tuples",
+    ),
+    _filter_limits(
+        name="max_attributes",
+        type=whole_number("attributes", 1, COUNT_MAX),
+        default=ATTRIBUTES,
+        help="Attributes kept at once.",
+        manifest="as it is",
+        core="gate.max_attributes",
+    ),
+)
 
 
 # ---- the table ----------------------------------------------------------------------------------
 
-SETTINGS = (*_run_rows(), *_filter_rows())
+SETTINGS = (
+    *_ANONYMITY,
+    *_ADDRESSES,
+    *_INPUT,
+    *_OUTPUT,
+    *_LIMITS,
+    *_LIVE,
+    *_FILTER_ANONYMITY,
+    *_FILTER_COLUMNS,
+    *_FILTER_PSEUDONYMS,
+    *_FILTER_FORMATS,
+    *_FILTER_LIMITS,
+)
 
 
 def rows_of(command: str, section: str | None = None) -> tuple[Setting, ...]:
