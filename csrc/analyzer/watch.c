@@ -5,6 +5,10 @@
 #include "analyzer/analyzers.h"
 #include "analyzer/parse_state.h"
 
+/* Packets of a flow, the first of which are of a handshake and looked into anyway. Most flows that
+ * do not live to see so many never have a packet to pass over. */
+#define ASKED_AFTER 6u
+
 /* Whether a packet's user, and whether the client is known by now, has to be asked. */
 static void need_role(const zn_flow *f, zn_watch_need *need)
 {
@@ -77,6 +81,10 @@ static void ask_segments(const zn_names *names, const zn_flow *f, zn_watch_need 
 void zn_watch_ask(const zn_names *names, zn_flow *f)
 {
     zn_watch_need need = {{0, 0}, UINT32_MAX, false};
+    if (f->side[0].packets + f->side[1].packets < ASKED_AFTER) { /* not worth the question */
+        f->watch[0] = f->watch[1] = ZN_WATCH_ALL | ZN_FLOW_COUNT_SLOWLY;
+        return;
+    }
     if (f->tuple.proto == ZN_PROTO_TCP)
         ask_segments(names, f, &need);
     else

@@ -86,12 +86,13 @@ static bool is_chosen(const zn_outputs *o, int output)
 
 void zn_outputs_record(zn_outputs *o, const zn_record *r)
 {
-    for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
-        if (is_chosen(o, i) && formats[i]->record != NULL)
+    for (unsigned left = o->chosen; left != 0; left &= left - 1) {
+        int i = __builtin_ctz(left);
+        if (i < ZN_OUTPUT_TEXTS && formats[i]->record != NULL)
             o->lines[i] += formats[i]->record(&o->state, &o->text[i], r) && !formats[i]->is_rows;
-    for (int i = 0; i < ZN_OUTPUT_TABLES; i++)
-        if (is_chosen(o, ZN_OUTPUT_TEXTS + i) && tables[i].proto == r->proto)
-            zn_table_add(&o->table[i], r);
+        else if (i >= ZN_OUTPUT_TEXTS && tables[i - ZN_OUTPUT_TEXTS].proto == r->proto)
+            zn_table_add(&o->table[i - ZN_OUTPUT_TEXTS], r);
+    }
 }
 
 void zn_outputs_release(zn_outputs *o, const zn_release *release)
