@@ -59,23 +59,24 @@ system-test: ; @scripts/setup-system $(PYTHON) tshark iproute2:ip
 
 .venv/.built: .venv/.tools $(EXTENSION)
 	@echo "Building zanon-net into .venv"
-	@.venv/bin/python -m pip install -qq --no-build-isolation -e '.[test]'
+	@ZANON_TESTING=1 .venv/bin/python -m pip install -qq --no-build-isolation -e '.[test]'
 	@touch $@
 
 # Not editable: the source folder holds the other variant's extension. Flags do not trigger rebuilds,
 # so what an earlier build left is removed.
 .venv-asan/.built: .venv-asan/.tools $(EXTENSION) $(PY_SOURCES)
 	@echo "Building zanon-net with ASan and UBSan into .venv-asan"
-	@rm -rf build/address-undefined
-	@CC=gcc ZANON_SANITIZE=address,undefined \
+	@rm -rf build/address-undefined-testing
+	@CC=gcc ZANON_TESTING=1 ZANON_SANITIZE=address,undefined \
 		.venv-asan/bin/python -m pip install -qq --no-build-isolation '.[test]'
 	@touch $@
 
 # As above, for counts; those of an earlier build would be added.
 .venv-coverage/.built: .venv-coverage/.tools $(EXTENSION) $(PY_SOURCES)
 	@echo "Building zanon-net with counts for gcov into .venv-coverage"
-	@rm -rf build/coverage
-	@CC=gcc ZANON_COVERAGE=1 .venv-coverage/bin/python -m pip install -qq --no-build-isolation '.[test]'
+	@rm -rf build/coverage-testing
+	@CC=gcc ZANON_TESTING=1 ZANON_COVERAGE=1 \
+		.venv-coverage/bin/python -m pip install -qq --no-build-isolation '.[test]'
 	@.venv-coverage/bin/python -m pip install -qq -r <($(requirements) coverage)
 	@touch $@
 
@@ -200,7 +201,7 @@ lint: .venv/.lint ## formatting, types, spelling, and csrc with every warning as
 	@echo "gcc $(C_WARNINGS) -Werror, each file of csrc"
 	@$(call compile,gcc)
 	@if command -v clang >/dev/null; then \
-		echo "clang -DZN_DEBUG, the same"; $(call compile,clang -DZN_DEBUG); fi
+		echo "clang -DZN_DEBUG -DZN_TESTING, the same"; $(call compile,clang -DZN_DEBUG -DZN_TESTING); fi
 
 # PYTHONSAFEPATH keeps the source folder, and with it the other variant's extension, off sys.path.
 # Exit code 99: a test that expects the command to fail with 1 must not take a report for it.
@@ -247,11 +248,11 @@ $(BUILD)/thread/obj/%.o: csrc/%.c | system
 PARSERS := csrc/proto csrc/packet csrc/capture/(capture|format|pcap|pcapng|snoop)\.c csrc/rows/(csv|json|splitter)\.c csrc/flow/reassembly
 .PHONY: coverage
 coverage: system-test .venv-coverage/.built ## share of the C parsers' lines that the tests run, by gcov
-	@find build/coverage -name '*.gcda' -delete
+	@find build/coverage-testing -name '*.gcda' -delete
 	env PYTHONSAFEPATH=1 .venv-coverage/bin/python $(PYTEST) -q --hypothesis-profile=ci \
 		--deselect tests/integration/test_bad_input.py::test_no_room_for_the_output
 	.venv-coverage/bin/gcovr --root . $(PARSERS:%=--filter '%') --exclude-throw-branches \
-		--fail-under-line 90 build/coverage
+		--fail-under-line 90 build/coverage-testing
 
 LIB_OBJECTS := $(C_SOURCES:csrc/%.c=$(BUILD)/lib/obj/%.o)
 # Changes with what a program that was linked before cannot do without.
@@ -288,7 +289,7 @@ $(BUILD)/lib/obj/%.o: csrc/%.c | system
 # Beside the tests lie their captures and pytest's settings, no source.
 WHEEL_TESTS := $(addprefix tests/integration/test_,cli.py cli_end.py demo.py embedding.py filter.py formats.py \
 	inspect.py output_folders.py reading.py) tests/live/test_refusals.py \
-	$(addprefix tests/unit/test_,keys.py model_input.py packet.py parse.py tls.py unpacking.py ztable_class.py)
+	$(addprefix tests/unit/test_,keys.py model_input.py parse.py probes.py tls.py unpacking.py ztable_class.py)
 .PHONY: dist
 dist: system-test .venv/.built ## sdist, the wheel made from it, and tests of that wheel in an empty folder
 	@rm -rf build/dist build/dist-check

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the one extension, zanon_net._core; all metadata is in pyproject.toml.
 
-Four environment variables change the build: ZANON_MARCH=native (code for one machine),
+Five environment variables change the build: ZANON_MARCH=native (code for one machine),
 ZANON_SANITIZE=address,undefined (implies a debug build), ZANON_DEBUG=1 (assertions, -O1 -g),
-ZANON_COVERAGE=1 (counts for gcov).
+ZANON_COVERAGE=1 (counts for gcov), ZANON_TESTING=1 (what only tests use: allocations that fail,
+probes).
 Cython's C cannot pass the warnings that csrc/ has to, so `make lint` compiles csrc/ with them.
 """
 
@@ -22,6 +23,16 @@ from setuptools import Extension, setup
 INSTALL = "apt-get install -y libpcap-dev libssl-dev pkg-config"
 
 
+def is_testing(environ: Mapping[str, str]) -> bool:
+    """Whether what only tests use is built too."""
+    return environ.get("ZANON_TESTING") == "1"
+
+
+def binding(environ: Mapping[str, str]) -> str:
+    """The root of the extension's Cython sources."""
+    return "zanon_net/_core_testing.pyx" if is_testing(environ) else "zanon_net/_core.pyx"
+
+
 def flags_from_env(environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
     """Compiler and linker flags for the build variant that `environ` asks for."""
     cflags = ["-std=c11", "-O2", "-pthread", "-D_GNU_SOURCE", "-fvisibility=hidden", "-Wall"]
@@ -37,6 +48,8 @@ def flags_from_env(environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
     if environ.get("ZANON_COVERAGE") == "1":
         cflags += ["-O1", "--coverage"]
         ldflags += ["--coverage"]
+    if is_testing(environ):
+        cflags += ["-DZN_TESTING"]
     return cflags, ldflags
 
 
@@ -44,6 +57,7 @@ def build_base(environ: Mapping[str, str]) -> str:
     """A folder for each variant: setuptools does not rebuild when only the flags have changed."""
     values = [environ.get(f"ZANON_{name}", "") for name in ("MARCH", "SANITIZE", "DEBUG")]
     values += ["coverage" if environ.get("ZANON_COVERAGE") == "1" else ""]
+    values += ["testing" if is_testing(environ) else ""]
     return "build/" + ("-".join(re.findall(r"\w+", " ".join(values))) or "release")
 
 
@@ -65,7 +79,7 @@ def main() -> None:
     sources = sorted(path.as_posix() for path in Path("csrc").rglob("*.c"))
     core = Extension(
         "zanon_net._core",
-        ["zanon_net/_core.pyx", *sources],
+        [binding(os.environ), *sources],
         include_dirs=["csrc", "csrc/include"],
         define_macros=[("ZN_API", "")],  # of the extension only PyInit__core is visible
         depends=sorted(path.as_posix() for path in Path("csrc").rglob("*.h")),

@@ -305,7 +305,7 @@ class CryptoPan:
 
 @final
 class Stream:
-    """Ordered head bytes of one TCP stream (state/stream), for tests."""
+    """Ordered first bytes of one stream (flow/reassembly)."""
 
     def __init__(self, base: int) -> None: ...
     def add(self, seq: int, data: bytes) -> str: ...
@@ -373,7 +373,7 @@ def parse_http(data: bytes, *, cut: bool = False) -> tuple[str, bytes, int, int]
 
 @final
 class HeaderTable:
-    """The state of one HTTP/2 connection's header compression (proto/hpack), for tests."""
+    """The state of one HTTP/2 connection's header compression (proto/hpack)."""
 
     def decode(self, block: bytes) -> tuple[str, list[tuple[bytes, bytes]]]: ...
     def next_unit(self, data: bytes) -> tuple[str, int, bool, bytes, int]: ...
@@ -389,11 +389,6 @@ def parse_dns(data: bytes, *, whole: bool = True) -> tuple[str, bytes, bool, int
 
 def parse_dns_answers(data: bytes, *, whole: bool = True) -> tuple[str, list[str]]:
     """(state, addresses of the answers); state: done, need_more, malformed or other."""
-
-def decode_packet(
-    data: bytes, link_type: int, wire: int = -1, *, key: Sequence[int] = (0,) * 8
-) -> dict[str, Any] | str:
-    """The packet's fields, or the name of the counter that says why it was dropped."""
 
 def normalize_host(name: bytes) -> tuple[str, str]:
     """(kind, text): kind is name, home, address or invalid (text empty)."""

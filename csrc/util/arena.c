@@ -13,6 +13,7 @@
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
 #define SMALL_PAGE_BYTES 4096 /* of systems whose huge pages have that size */
 
+#ifdef ZN_TESTING
 static uint64_t fail_after;
 
 void zn_alloc_fail_after(uint64_t n)
@@ -24,6 +25,12 @@ static bool must_fail(void)
 {
     return ZN_UNLIKELY(fail_after != 0) && --fail_after == 0;
 }
+#else
+static inline bool must_fail(void)
+{
+    return false;
+}
+#endif
 
 void *zn_block_alloc(size_t bytes)
 {

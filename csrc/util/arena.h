@@ -40,11 +40,13 @@ void *zn_heap_alloc(size_t bytes);
 void *zn_heap_resize(void *object, size_t bytes);
 void zn_heap_free(void *object);
 
+#ifdef ZN_TESTING
 /*
- * For tests: the call number `n` from now on, counting the three allocation functions and
- * zn_block_populate, fails once (0: never). Not for production use.
+ * Makes the call number `n` from now on fail once (0: none), counting the three allocation
+ * functions and zn_block_populate.
  */
 void zn_alloc_fail_after(uint64_t n);
+#endif
 
 typedef struct zn_slab {
     uint8_t *base;

@@ -16,6 +16,8 @@ from support import wire
 
 from zanon_net import _core
 
+pytestmark = pytest.mark.source
+
 RAW = 101
 CASES = {f"link-{name}": case for name, case in LINKS.items()} | TUNNELS
 

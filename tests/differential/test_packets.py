@@ -23,6 +23,8 @@ from scapy.packet import Packet, Raw
 
 from zanon_net import _core
 
+pytestmark = pytest.mark.source
+
 NULL, ETHERNET, RAW, SLL, IPV4, IPV6 = 0, 1, 101, 113, 228, 229
 MACS = {"src": "02:00:00:00:00:01", "dst": "02:00:00:00:00:02"}
 V4 = IP(src="10.1.0.0", dst="192.0.2.9", ttl=57)

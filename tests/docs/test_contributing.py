@@ -50,7 +50,7 @@ def includes(tree: Path, path: str, seen: dict[str, set[str]]) -> set[str]:
 
 def built_before(source: str) -> Iterator[Path]:
     """Objects of a source file that an earlier build may have left."""
-    for pattern in ("lib/obj", "release/temp*/csrc"):
+    for pattern in ("lib/obj", "testing/temp*/csrc"):
         for folder in (ROOT / "build").glob(pattern):
             yield from (folder / source).parent.glob(f"{Path(source).stem}.o")
 

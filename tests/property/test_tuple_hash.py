@@ -14,6 +14,8 @@ from support import wire
 
 from zanon_net import _core
 
+pytestmark = pytest.mark.source
+
 RAW = 101
 MASK = (1 << 64) - 1
 BUCKETS = 1 << 12

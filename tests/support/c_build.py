@@ -22,6 +22,7 @@ FLAGS = [
     "-std=c11",
     "-D_GNU_SOURCE",
     "-DZN_DEBUG",
+    "-DZN_TESTING",
     f"-I{CSRC}",
     f"-I{CSRC}/include",
     "-Wall",

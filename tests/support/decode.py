@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One packet for the decoder, and what it says of it."""
 
+from functools import cache
 from typing import Any
 
 from support import wire
@@ -33,6 +34,12 @@ def drop(data: bytes, link: int = wire.LINK_ETHERNET, missing: int = 0) -> str:
     found = _core.decode_packet(data, link, len(data) + missing)
     assert isinstance(found, str), found
     return found
+
+
+@cache
+def link_types() -> list[int]:
+    """Those that the decoder reads."""
+    return [number for number in range(1000) if drop(b"", number) != "drop_link_type"]
 
 
 FRAME = ethernet(ipv4(tcp(DATA)))

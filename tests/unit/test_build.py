@@ -72,22 +72,54 @@ def test_coverage_counts_lines(flags: Callable[..., tuple[list[str], list[str]]]
     assert flags(ZANON_COVERAGE="0") == flags()
 
 
+def test_probes_are_asked_for(
+    setup_py: dict[str, Any], flags: Callable[..., tuple[list[str], list[str]]]
+) -> None:
+    """A build that does not ask has none of the names, in Cython or C."""
+    asked = {"ZANON_TESTING": "1"}
+    assert flags(**asked)[0] == [*flags()[0], "-DZN_TESTING"]
+    assert flags(ZANON_TESTING="0") == flags()
+    names = {"decode_packet", "fail_allocation"}
+    assert names <= defined(ROOT / setup_py["binding"](asked))
+    assert names.isdisjoint(defined(ROOT / setup_py["binding"]({})))
+
+
+def defined(root: Path) -> set[str]:
+    """The functions of a Cython source and of those that it includes."""
+    text = root.read_text("utf-8")
+    own = set(re.findall(r"^def (\w+)", text, re.MULTILINE))
+    included = re.findall(r'^include "(.+)"', text, re.MULTILINE)
+    return own.union(*(defined(root.parent / name) for name in included))
+
+
+@pytest.mark.parametrize("flag", [[], ["-DZN_TESTING"]], ids=["release", "testing"])
+def test_allocations_fail_in_builds_for_tests_only(flag: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "arena.o"
+    command = ["cc", "-std=c11", "-D_GNU_SOURCE", *flag, f"-I{ROOT}/csrc", f"-I{ROOT}/csrc/include"]
+    subprocess.run([*command, "-c", ROOT / "csrc/util/arena.c", "-o", out], check=True)
+    names = subprocess.run(["nm", out], capture_output=True, check=True, text=True).stdout
+    assert ("zn_alloc_fail_after" in names) == bool(flag)
+
+
 def test_each_variant_is_built_in_its_own_folder(setup_py: dict[str, Any]) -> None:
     environs = [
         {},
         {"ZANON_DEBUG": "1"},
         {"ZANON_MARCH": "native"},
+        {"ZANON_SANITIZE": "address,undefined", "ZANON_TESTING": "1"},
         {"ZANON_SANITIZE": "address,undefined"},
         {"ZANON_SANITIZE": "thread"},
         {"ZANON_SANITIZE": "thread", "ZANON_MARCH": "x86-64-v3"},
         {"ZANON_COVERAGE": "1"},
+        {"ZANON_TESTING": "1"},
+        {"ZANON_COVERAGE": "1", "ZANON_TESTING": "1"},
     ]
     folders = [setup_py["build_base"](environ) for environ in environs]
     assert len(set(folders)) == len(folders)
     assert folders[0] == "build/release"
     # The Makefile empties these.
-    assert folders[3] == "build/address-undefined"
-    assert folders[-1] == "build/coverage"
+    assert folders[3] == "build/address-undefined-testing"
+    assert folders[-1] == "build/coverage-testing"
     assert all(folder.startswith("build/") and ".." not in folder for folder in folders)
 
 

@@ -278,6 +278,7 @@ def test_offsets_are_not_passed_on() -> None:
 # ---- memory -------------------------------------------------------------------------------------
 
 
+@pytest.mark.source
 def test_out_of_memory_is_said_and_nothing_leaks_out() -> None:
     said = []
     for n in range(1, 100):

@@ -7,6 +7,8 @@ from support import wire
 from support.decode import DATA, FRAME, FRAME6, FRAME_UDP, OPTIONS, RAW, drop, fragment, packet
 from support.wire import CLIENT, CLIENT6, SERVER, SERVER6, ipv4, ipv6, tcp, udp
 
+pytestmark = pytest.mark.source
+
 MORE = 0x2000
 
 

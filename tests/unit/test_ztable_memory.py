@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 from support import small_ztable
 
-from zanon_net import CapacityError, ConfigError, ZTable, caps_for_bytes
-from zanon_net._core import fail_allocation
+from zanon_net import CapacityError, ConfigError, ZTable, _core, caps_for_bytes
 
 SECOND = 10**9
 DAY = 86_400 * SECOND
@@ -162,14 +161,15 @@ class TestReserve:
         with pytest.raises(CapacityError, match=r"reserves \d+ MiB.* \d+ MiB are left; lower"):
             ZTable(3, SECOND, max_tuples=2**31, max_attributes=2**27, reserve=True)
 
+    @pytest.mark.source
     @pytest.mark.parametrize("keep", [None, 4])
     def test_memory_that_cannot_be_had(self, keep: int | None) -> None:
         for n in itertools.count(1):
-            fail_allocation(n)
+            _core.fail_allocation(n)
             with suppress(CapacityError):
                 ZTable(3, SECOND, keep=keep, max_tuples=99, max_attributes=9, reserve=True)
                 break
-        fail_allocation(0)
+        _core.fail_allocation(0)
         assert n > 6  # blocks, and memory for each
 
 
@@ -301,24 +301,26 @@ print(failed, tuples, released)
 
 
 class TestOutOfMemory:
+    @pytest.mark.source
     @pytest.mark.parametrize("keep", [None, 4, 100, 5000])
     def test_an_allocation_that_fails_is_an_error_and_no_more(self, keep: int | None) -> None:
         options = {"keep": keep, "max_tuples": 1000, "max_attributes": 1000}
         said = set()
         try:
             for n in itertools.count(1):
-                fail_allocation(n)
+                _core.fail_allocation(n)
                 try:
                     table = ZTable(3, DAY, **options)
                     break
                 except CapacityError as error:
                     said.add("memory" in str(error))
         finally:
-            fail_allocation(0)
+            _core.fail_allocation(0)
         assert n > 3
         assert said == {True}
         table.check()
 
+    @pytest.mark.source
     @pytest.mark.parametrize("keep", [None, 2, 2000])
     def test_nothing_is_allocated_once_it_is_open(self, keep: int | None) -> None:
         table, other = (ZTable(2, 1000, keep=keep, max_tuples=20_000) for _ in range(2))
@@ -330,13 +332,13 @@ class TestOutOfMemory:
         )
         expected = other.observe_batch(t, user.astype(np.uint64), attribute.astype(np.uint64))
         try:
-            fail_allocation(1)
+            _core.fail_allocation(1)
             decided = table.observe_batch(t, user.astype(np.uint64), attribute.astype(np.uint64))
             table.clear()
             with pytest.raises(CapacityError):  # the failure was still to come
                 ZTable(2, 1000)
         finally:
-            fail_allocation(0)
+            _core.fail_allocation(0)
         assert (decided == expected).all()
         assert 0 < decided.sum() < len(decided)
 
@@ -348,13 +350,14 @@ class TestOutOfMemory:
         assert 1000 < tuples < 100_000
         assert released == 999
 
+    @pytest.mark.source
     def test_helper(self) -> None:
         """Trial tables that cannot be made count as too large, and leave nothing behind."""
         try:
-            fail_allocation(1)
+            _core.fail_allocation(1)
             tuples, _ = caps_for_bytes(MIB)
         finally:
-            fail_allocation(0)
+            _core.fail_allocation(0)
         assert 0 < tuples <= caps_for_bytes(MIB)[0]
 
 

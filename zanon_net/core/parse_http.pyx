@@ -17,7 +17,7 @@ def parse_http(bytes data not None, *, bint cut=False):
 
 
 cdef class HeaderTable:
-    """The state of one HTTP/2 connection's header compression (proto/hpack), for tests."""
+    """The state of one HTTP/2 connection's header compression (proto/hpack)."""
 
     cdef zn_hpack table
 

@@ -1,51 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# Parts of the C core on their own, for tests.
-
-cdef class Stream:
-    """Ordered head bytes of one stream (state/stream), for tests."""
-
-    cdef zn_stream_pool pool
-    cdef uint32_t stream
-    cdef uint32_t base
-
-    def __init__(self, uint32_t base):
-        cdef zn_error err
-        if self.stream != 0:
-            raise RuntimeError("a stream cannot be opened twice")
-        memset(&err, 0, sizeof(err))
-        check(zn_stream_pool_init(&self.pool, 1, &err), &err)
-        self.stream = zn_stream_take(&self.pool)
-        self.base = base
-
-    def __dealloc__(self):
-        zn_stream_pool_fini(&self.pool)
-
-    def add(self, uint32_t seq, bytes data not None):
-        """Places data at a sequence number; grew, stored, nothing, conflict or outside."""
-        cdef _Copy copy = _Copy(data)
-        return STREAM_RESULTS[zn_stream_add(&self.pool, self.stream, seq - self.base, copy.span)]
-
-    def consume(self, uint32_t n):
-        """Moves the base by n bytes."""
-        zn_stream_consume(&self.pool, self.stream, n)
-        self.base += n
-
-    @property
-    def first(self):
-        """Where the first stored byte lies from the base."""
-        return zn_stream_first(&self.pool, self.stream)
-
-    @property
-    def has_hole(self):
-        """Whether bytes are stored behind missing ones."""
-        return bool(zn_stream_has_hole(&self.pool, self.stream))
-
-    def head(self):
-        """The contiguous bytes from the base."""
-        cdef zn_span head = zn_stream_start(&self.pool, self.stream)
-        return PyBytes_FromStringAndSize(<const char *>head.p, head.n)
-
+# Tests look and reach into the C core with these: ZANON_TESTING=1, never in a wheel.
 
 cdef list encapsulations_of(const zn_packet *p):
     names = (name for name, group, _ in STAT_INFO if group == "encapsulation")
@@ -90,5 +45,5 @@ def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1, *, k
 
 
 def fail_allocation(uint64_t n):
-    """The n-th allocation from now on fails once; 0: none. For tests."""
+    """The n-th allocation from now on fails once; 0: none."""
     zn_alloc_fail_after(n)

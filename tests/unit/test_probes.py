@@ -1,0 +1,15 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What only tests use is in the core that the source tree's tests run with, and in no wheel."""
+
+import pytest
+from support.paths import ROOT
+
+from zanon_net import _core
+
+FROM_SOURCE = (ROOT / "csrc").exists()  # beside the tests of a wheel lies no source
+
+
+@pytest.mark.parametrize("name", ["decode_packet", "fail_allocation"])
+def test_probes_are_for_tests_of_the_source(name: str) -> None:
+    assert hasattr(_core, name) == FROM_SOURCE
