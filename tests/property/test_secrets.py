@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import product, zip_longest
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracle.epochs import pseudonym
 from oracle.rules import Rules
@@ -172,6 +172,8 @@ def test_who_is_alone_may_be_away(key_file: str, crowd: Scenario, hermit: list[V
     """When others' flows close may tell what DNS said, and whose servers became clients."""
     rules = replace(crowd.rules, dn_hunter=False)
     others = [visit for visit in crowd.visits if visit.ends[0] not in (TURNCOAT, TURNCOAT6)]
+    exposed = run(replace(rules, z=1, never=()), Scenario(rules, hermit).frames, key_file)
+    assume(all("cave.example" in line for line in lines(exposed, "observations")))
     away = run(rules, Scenario(rules, others).frames, key_file)
     there = run(rules, Scenario(rules, [*others, *hermit]).frames, key_file)
     epochs = {(START + n * SECOND) // rules.rotate_ns for n in range(-1, 100)}
