@@ -13,12 +13,12 @@ from typing import Any
 from support.engine import rounded
 from support.packets import MINUTE, SYN, Frame
 
-from oracle.beside import Beside
 from oracle.epochs import pseudonym
 from oracle.flow import flows_of
 from oracle.layers import Address, Packet, Reader
 from oracle.resolved import Resolution, Resolved
 from oracle.rules import Rules, is_special
+from oracle.secondary import Beside
 from oracle.talks import Talk, Vote
 from oracle.tcp import counts
 from oracle.ztable import ZOracle

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from support.h2 import PREFACE
 from support.packets import ACK, RST, SYN
 
-from oracle.beside import Beside, Shown, agent_of, host_of
 from oracle.layers import Address, End, Packet
 from oracle.names import hides, normal, question, said_in, server_name, under
 from oracle.quic import QuicTalk
 from oracle.rules import Rules, is_special
+from oracle.secondary import Beside, Shown, agent_of, host_of
 from oracle.stream import STREAM_MAX, StreamOracle
 
 DNS_PORT = 53
