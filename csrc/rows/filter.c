@@ -36,6 +36,7 @@ struct zn_row_filter {
     bool headed;   /* the output has its header */
     uint8_t *buffer;
     size_t at, n, cap; /* the row being read, the end of what is there, and of the buffer */
+    size_t blanks;     /* bytes at the source's start that are blank, until `begun` */
     uint64_t line;     /* of the row being read */
     zn_row rows[ZN_ROW_BATCH];
     size_t row_count;
@@ -335,13 +336,12 @@ static bool is_blank(uint8_t byte)
 
 /* The source's first byte that is not blank, a blank where it has none; false when it may come
  * yet. */
-static bool first_byte(const zn_row_filter *s, bool final, uint8_t *first)
+static bool first_byte(zn_row_filter *s, bool final, uint8_t *first)
 {
-    size_t i = s->at;
-    while (i < s->n && is_blank(s->buffer[i]))
-        i++;
-    *first = i < s->n ? s->buffer[i] : ' ';
-    return i < s->n || final || i - s->at >= ZN_ROW_FILTER_ROW_MAX;
+    while (s->at + s->blanks < s->n && is_blank(s->buffer[s->at + s->blanks]))
+        s->blanks++;
+    *first = s->at + s->blanks < s->n ? s->buffer[s->at + s->blanks] : ' ';
+    return s->at + s->blanks < s->n || final || s->blanks >= ZN_ROW_FILTER_ROW_MAX;
 }
 
 /* Passes over a byte order mark; false when it may not be all there yet. */
@@ -439,7 +439,7 @@ int zn_row_filter_end(zn_row_filter *s, zn_error *err)
     int rc = s->n != 0 ? consume(s, true, err) : 0;
     zn_row_splitter_reset(&s->splitter);
     s->marked = s->begun = s->laid_out = s->skipping = false;
-    s->at = s->n = 0;
+    s->at = s->n = s->blanks = 0;
     s->line = 1;
     return rc;
 }

@@ -24,17 +24,23 @@ static bool opens_field(const zn_row_splitter *f, zn_span row, size_t quote)
     return quote == 0 || row.p[quote - 1] == f->delimiter;
 }
 
+/* Moves to `end`, past the line feeds of a quoted field. */
+static void pass_lines(zn_row_splitter *f, zn_span row, size_t end)
+{
+    size_t line;
+    while ((line = find(f, row, '\n', end)) < end) {
+        f->lines++;
+        f->at = line + 1;
+    }
+    f->at = end;
+}
+
 /* Leaves the quoted field; false when the bytes end before it is known to be closed. */
 static bool leave_quotes(zn_row_splitter *f, zn_span row)
 {
     while (f->at < row.n) {
-        size_t quote = find(f, row, '"', row.n), line = find(f, row, '\n', quote);
-        if (line < quote) {
-            f->lines++;
-            f->at = line + 1;
-            continue;
-        }
-        f->at = quote;
+        size_t quote = find(f, row, '"', row.n);
+        pass_lines(f, row, quote);
         if (row.n - quote < 2)
             return false;
         if (row.p[quote + 1] != '"') {
