@@ -181,6 +181,15 @@ static uint32_t current_flow(zn_flow_table *t, const zn_packet *p, uint8_t *play
     return 0;
 }
 
+/* A packet was counted that the caller is not told of: those who watch for a number of packets are
+ * asked anew after the next one. */
+static uint32_t look_next(zn_flow *f)
+{
+    f->watch[0] |= ZN_WATCH_PACKET;
+    f->watch[1] |= ZN_WATCH_PACKET;
+    return 0;
+}
+
 uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened)
 {
     uint8_t played = 0;
@@ -213,7 +222,7 @@ uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened)
     if (p->tuple.proto != ZN_PROTO_TCP)
         zn_udp_count(f, p);
     else if (zn_tcp_refuse_reset(f, p))
-        return 0;
+        return look_next(f);
     else
         end = zn_tcp_count(&t->tcp, f, p);
     if (end != ZN_FLOW_OPEN)

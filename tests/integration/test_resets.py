@@ -3,8 +3,9 @@
 """A RST ends a flow, but for one that cannot be of its connection."""
 
 import pytest
+from support import handshake, wire
 from support.engine import TCP_COMPLETE, run
-from support.packets import ACK, CLIENT, RST, SERVER, SYN, Tcp, request
+from support.packets import ACK, CLIENT, RST, SERVER, SYN, Tcp, hello, request
 from support.stream import names
 
 FIRST, LATER = request(b"first.example"), request(b"later.example")
@@ -47,6 +48,20 @@ def test_one_that_may_be_of_the_connection_ends_it(side: int, beyond: int) -> No
     (line,) = outcome.log(TCP_COMPLETE)
     assert line["c_fin_cnt"] == "0"
     assert outcome.stats["drop_flow_closed"] == 5
+
+
+def test_one_that_is_none_of_a_flow_counts_where_a_handshake_is_looked_for() -> None:
+    """Its last segment is looked for among the first packets of both sides, in all 200."""
+    flight = handshake.flight(handshake.named("www.example.org"))
+    talk = Tcp(ports=(40000, 443)).handshake().say(hello(b"first.example"))
+    talk.say(wire.record(flight, 0x0303), SERVER)
+    for _ in range(5):
+        talk.segment(CLIENT, RST, seq=1 << 30)
+    while len(talk.frames) < 300:
+        talk.segment(SERVER, ACK, b"\xff\xfe\xfd\xfc")
+    outcome = run(talk.close().frames, z=1)
+    (line,) = outcome.log(TCP_COMPLETE)
+    assert float(line["s_last_handshakeT"]) == (talk.frames[199].t_ns - talk.frames[0].t_ns) / 1e6
 
 
 @pytest.mark.parametrize("lag", [0, WINDOW, WINDOW + LOST, WINDOW + LOST + 1])

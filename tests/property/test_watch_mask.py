@@ -27,7 +27,7 @@ PAYLOADS = [
     b"",
 ]
 KINDS = [*["next"] * 12, *["ack"] * 4, "unpushed", "again", "ahead", "probe", "bare", "cut"]
-KINDS += ["fin", "rst", "syn"]
+KINDS += ["fin", "rst", "stray", "syn"]
 WAITS = [*[0] * 20, -5 * MS, SECOND, 11 * SECOND, 301 * SECOND]
 OPENINGS = [
     "tls",
@@ -88,6 +88,8 @@ def take(talk: Tcp, step: Step) -> None:
             talk.segment(side, PSH, payload)
         case "ack":
             talk.segment(side, ACK)
+        case "stray":  # a RST that is none of the connection
+            talk.segment(side, RST, seq=seq + (1 << 28))
         case _:
             more = {"fin": FIN, "rst": RST, "syn": SYN, "unpushed": 0}.get(kind, PSH)
             talk.segment(side, ACK | more, payload if kind != "syn" else b"")
@@ -119,6 +121,7 @@ NEXT: list[Step] = [("next", n % 2, b"x", 0) for n in range(6)]
 @example("handshake", [("next", n % 2, DATA[: n % 3], 0) for n in range(30)])
 @example("certificate", [("ack", CLIENT, b"", 0), ("cut", SERVER, DATA, 0), *NEXT])
 @example("tls", [*NEXT, ("rst", SERVER, b"", 0), *NEXT])
+@example("handshake", [("stray", CLIENT, b"", 0), *NEXT * 4])
 @example("unknown", [*NEXT, ("next", CLIENT, b"x", 301 * SECOND), *NEXT])
 @example("midstream", [*NEXT, ("next", SERVER, b"x", -5 * MS), *NEXT])
 def test_no_column_shows_which_way_a_segment_went(opening: str, taken: list[Step]) -> None:
