@@ -10,8 +10,8 @@
 #define ANSWER_PACKETS 60u /* of a flow whose first word waits for its answer */
 #define RTP_PORT_MIN 1025  /* RTP goes between ports that no service has to itself */
 
-/* zn_flow.service: what was said so far; zn_flow.watch_left counts the packets in which more may be
- * said. From ZN_SERVICE_KNOWN on nothing is looked at any more. */
+/* zn_flow_state.service: what was said so far; zn_flow.watch_left counts the packets in which more
+ * may be said. From ZN_SERVICE_KNOWN on nothing is looked at any more. */
 enum {
     SAID_NOTHING,
     SAID_HTTP_REQUEST,
@@ -105,13 +105,22 @@ void zn_service_need(const struct zn_names *names, const zn_flow *f, zn_watch_ne
     if (ZN_STATE(f)->service != SAID_NOTHING)
         zn_watch_need_both(need, ZN_WATCH_PAYLOAD);
     else
-        zn_watch_need_both(need, f->watch_left != 0 ? ZN_WATCH_START : ZN_WATCH_PACKET);
+        zn_watch_need_both(need, ZN_WATCH_START);
 }
 
 /* SILENT_PACKETS have passed, or a first word was said: now there are ANSWER_PACKETS in all. */
 static void count_on(zn_flow *f)
 {
     f->watch_left = (uint8_t)(f->watch_left + ANSWER_PACKETS - SILENT_PACKETS);
+}
+
+void zn_service_wait(zn_flow *f)
+{
+    if (ZN_STATE(f)->service != SAID_NOTHING || f->watch_left != 0 ||
+        f->tuple.proto != ZN_PROTO_TCP)
+        return;
+    ZN_STATE(f)->service = IS_SILENT;
+    count_on(f);
 }
 
 /* While the service of the flow is not known. */
@@ -199,16 +208,8 @@ static void see_datagram(zn_flow *f, const zn_packet *p)
 
 void zn_service_packet(zn_flow *f, const zn_packet *p)
 {
-    if (ZN_STATE(f)->service >= IS_HTTP)
+    if (p->payload.n == 0 || ZN_STATE(f)->service >= IS_HTTP)
         return;
-    if (p->payload.n == 0) {
-        if (ZN_STATE(f)->service == SAID_NOTHING && f->watch_left == 0 &&
-            p->tuple.proto == ZN_PROTO_TCP) {
-            ZN_STATE(f)->service = IS_SILENT;
-            count_on(f);
-        }
-        return;
-    }
     if (p->tuple.proto == ZN_PROTO_TCP)
         see_segment(f, p);
     else

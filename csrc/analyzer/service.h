@@ -14,7 +14,7 @@
 #include "analyzer/watch_need.h"
 #include "packet/packet.h"
 
-/* zn_flow.service: at least this when there is nothing more to find, and that of TLS. */
+/* zn_flow_state.service: at least this when there is nothing more to find, and that of TLS. */
 #define ZN_SERVICE_KNOWN 9
 #define ZN_SERVICE_TLS 14
 
@@ -34,6 +34,9 @@ static inline bool zn_service_has_dns_port(const zn_tuple *tuple)
 void zn_service_open(zn_flow *f);
 /* What is still needed of a TCP flow. */
 void zn_service_need(const struct zn_names *names, const zn_flow *f, zn_watch_need *need);
+/* Before a packet of the flow is looked at, whoever sent it: so many may have passed that only the
+ * next payload may tell the service. */
+void zn_service_wait(zn_flow *f);
 /* Looks at one packet with payload, after the flow table counted it. */
 void zn_service_packet(zn_flow *f, const zn_packet *p);
 /* The client said hello in TLS; with `both`, the server too. */

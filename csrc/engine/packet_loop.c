@@ -97,6 +97,7 @@ static void look(zn_engine *e, uint32_t flow, zn_flow *f, const zn_packet *p)
 {
     unsigned client = f->client;
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_NAMES);
+    zn_service_wait(f);
     if (zn_analyzers_packet(&e->names, flow, f, p)) {
         zn_service_packet(f, p);
         if (p->tuple.proto == ZN_PROTO_TCP)

@@ -4,7 +4,7 @@
 
 import pytest
 from support import quic_wire, wire
-from support.engine import ANYWHERE, nets, run
+from support.engine import ANYWHERE, TCP_COMPLETE, TCP_NOCOMPLETE, nets, run
 from support.packets import (
     ACK,
     CLIENT,
@@ -177,6 +177,29 @@ def test_names_from_another_tunnel_do_not_count() -> None:
     assert not outcome.seen()
     bare = [*honest[:3], talk[3], *honest[4:]]
     assert not run([*before, *bare], z=2, internal=INTERNAL).seen()
+
+
+@pytest.mark.parametrize(("others", "service"), [(20, "1024"), (27, "0")])
+def test_packets_of_another_tunnel_count_where_a_service_is_waited_for(
+    others: int, service: str
+) -> None:
+    """A greeting waits for its answer up to the flow's 60th packet, whoever sent the others."""
+    talk = Tcp(OUTSIDE % 1).handshake()
+    for _ in range(30):
+        talk.segment(CLIENT, ACK)
+    talk.segment(SERVER, PSH | ACK, b"220 mail.example\r\n")
+    for _ in range(others):
+        talk.segment(CLIENT, ACK)
+    talk.segment(CLIENT, PSH | ACK, b"x").segment(CLIENT, PSH | ACK, b"EHLO client\r\n")
+    near = [*[user(1)] * 3, *[user(2)] * 30, user(1), *[user(2)] * others, *[user(1)] * 2]
+    frames = [
+        tunnelled([frame], OUTSIDE % 1, end)[0]
+        for frame, end in zip(talk.frames, near, strict=True)
+    ]
+    outcome = run(frames, z=1, internal=INTERNAL)
+    assert outcome.stats["tunnel_mismatch"] == 30 + others
+    (line,) = [*outcome.log(TCP_COMPLETE), *outcome.log(TCP_NOCOMPLETE)]
+    assert line["con_t"] == service
 
 
 GUESSED = b"abc"  # an ID of too few bytes: the server has to show that it trusts the client
