@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flows as tables in memory, frames of captures as arrays, and what a report tells of its files."""
 
+import ctypes
 import gc
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,6 +94,29 @@ def test_capsules_that_nobody_takes(batches: list[FlowBatch]) -> None:
         batches[0].__arrow_c_array__(None)
         batches[0].__arrow_c_stream__(None)
     assert len(batches[0].to_arrow()) == len(batches[0])
+
+
+class Stream(ctypes.Structure):
+    """struct ArrowArrayStream, as far as it is called here."""
+
+    _fields_ = (
+        ("get_schema", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)),
+        ("get_next", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)),
+    )
+
+
+def test_a_stream_has_its_schema_also_at_its_end(batches: list[FlowBatch]) -> None:
+    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    capsule = batches[0].__arrow_c_stream__()
+    place = pointer_of(capsule, b"arrow_array_stream")
+    stream = Stream.from_address(place)
+    array, end, schema = (ctypes.create_string_buffer(80) for _ in range(3))
+    assert stream.get_next(place, array) == stream.get_next(place, end) == 0
+    assert stream.get_schema(place, schema) == 0
+    assert end.raw == bytes(80)
+    rows = pa.RecordBatch._import_from_c(ctypes.addressof(array), ctypes.addressof(schema))
+    assert rows.equals(pa.record_batch(batches[0]))
 
 
 def test_columns_that_do_not_fit_are_refused() -> None:

@@ -15,6 +15,12 @@ cdef struct zn_lent_array:
     PyObject *owner
 
 
+# What a stream keeps.
+cdef struct zn_lent_stream:
+    PyObject *batch
+    bint ended
+
+
 cdef void release_schema(ArrowSchema *schema) noexcept with gil:
     for i in range(schema.n_children):
         if schema.children[i] != NULL:
@@ -70,7 +76,7 @@ cdef void destroy_stream(object capsule) noexcept:
 
 cdef int stream_schema(ArrowArrayStream *stream, ArrowSchema *out) noexcept with gil:
     try:
-        (<RowBatch>stream.private_data).fill_schema(out)
+        (<RowBatch>(<zn_lent_stream *>stream.private_data).batch).fill_schema(out)
     except MemoryError:
         return ENOMEM
     return 0
@@ -78,16 +84,15 @@ cdef int stream_schema(ArrowArrayStream *stream, ArrowSchema *out) noexcept with
 
 cdef int stream_next(ArrowArrayStream *stream, ArrowArray *out) noexcept with gil:
     """The one batch; then an array that is released, the end."""
+    cdef zn_lent_stream *lent = <zn_lent_stream *>stream.private_data
     memset(out, 0, sizeof(out[0]))
-    if stream.private_data == NULL:
+    if lent.ended:
         return 0
-    batch = <RowBatch>stream.private_data
     try:
-        batch.fill_array(out)
+        (<RowBatch>lent.batch).fill_array(out)
     except MemoryError:
         return ENOMEM
-    Py_DECREF(batch)
-    stream.private_data = NULL
+    lent.ended = True
     return 0
 
 
@@ -96,8 +101,8 @@ cdef const char *stream_error(ArrowArrayStream *stream) noexcept nogil:
 
 
 cdef void release_stream(ArrowArrayStream *stream) noexcept with gil:
-    if stream.private_data != NULL:
-        Py_DECREF(<object>stream.private_data)
+    Py_DECREF(<object>(<zn_lent_stream *>stream.private_data).batch)
+    free(stream.private_data)
     stream.release = NULL
 
 
@@ -228,10 +233,12 @@ cdef class RowBatch:
         """The same rows as a stream of one batch."""
         stream = <ArrowArrayStream *>zeroed(sizeof(ArrowArrayStream))
         capsule = PyCapsule_New(stream, "arrow_array_stream", destroy_stream)
+        lent = <zn_lent_stream *>zeroed(sizeof(zn_lent_stream))
+        lent.batch = <PyObject *>self
         stream.get_schema = stream_schema
         stream.get_next = stream_next
         stream.get_last_error = stream_error
+        stream.private_data = lent
         stream.release = release_stream
-        stream.private_data = <void *>self
         Py_INCREF(self)
         return capsule
