@@ -6,8 +6,8 @@
 #define MAX_CLIENTS (UINT32_C(1) << 20) /* client addresses an epoch */
 #define MAX_FLOWS (UINT32_C(1) << 31)   /* as the settings have it */
 
-/* Refuses a prefix that reaches beyond an address, and a number of entries that a table cannot
- * count. */
+/* Refuses a prefix that reaches beyond an address, an output that is none, and a number of entries
+ * that a table cannot count. */
 static int check_config(const zn_engine_config *config, zn_error *err)
 {
     if (config->max_flows < 1 || config->max_flows > MAX_FLOWS)
@@ -19,6 +19,8 @@ static int check_config(const zn_engine_config *config, zn_error *err)
                        "a user's prefix must have 1 to 32 bits (IPv4) and 1 to 128 (IPv6), "
                        "not %u and %u",
                        config->user_v4_bits, config->user_v6_bits);
+    if (config->outputs >> ZN_OUTPUTS != 0)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "outputs has bits that no output has");
     for (size_t i = 0; config->internal != NULL && i < config->internal_count; i++)
         if (config->internal[i].bits > 128)
             return zn_fail(err, ZN_ERR_CONFIG, 0,

@@ -70,14 +70,19 @@ zn_addr zn_addr_carried(const zn_addr *a)
     return *a;
 }
 
-zn_addr zn_addr_cut(const zn_addr *a, unsigned v4_bits, unsigned v6_bits)
+/* The first `bits` bits of the address, and zeros. */
+static zn_addr first_bits(const zn_addr *a, unsigned bits)
 {
-    unsigned bits = zn_addr_is_v4(a) ? 96 + v4_bits : v6_bits;
     zn_addr cut = {{0}};
     memcpy(cut.byte, a->byte, bits / 8);
     if (bits % 8 != 0)
         cut.byte[bits / 8] = (uint8_t)(a->byte[bits / 8] & 0xff << (8 - bits % 8));
     return cut;
+}
+
+zn_addr zn_addr_cut(const zn_addr *a, unsigned v4_bits, unsigned v6_bits)
+{
+    return first_bits(a, zn_addr_is_v4(a) ? 96 + v4_bits : v6_bits);
 }
 
 static size_t v4_text(const uint8_t *four, char *out)
@@ -226,7 +231,7 @@ int zn_net_parse(zn_net *out, const char *text, zn_error *err)
     if (bits < 0)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "a network's prefix must have 0 to %d bits",
                        v4 ? 32 : 128);
-    cut = zn_addr_cut(&addr, v4 ? (unsigned)bits : 32, v4 ? 128 : (unsigned)bits);
+    cut = first_bits(&addr, (unsigned)bits + (v4 ? 96 : 0)); /* also of what is IPv4 in IPv6 */
     if (!zn_addr_equal(&addr, &cut))
         return zn_fail(err, ZN_ERR_CONFIG, 0, "a network has bits set after its prefix of %d",
                        bits);

@@ -182,6 +182,10 @@ static int refused(void)
     zn_engine_config config = zn_engine_default_config();
     zn_engine *engine;
     zn_error error;
+    config.outputs = 1u << 31;
+    if (zn_engine_open(&engine, &config, &error) != -ZN_ERR_CONFIG || engine != NULL)
+        return 0;
+    config = zn_engine_default_config();
     config.size = 0;
     return zn_engine_open(&engine, &config, &error) == -ZN_ERR_CONFIG && engine == NULL;
 }
@@ -202,6 +206,7 @@ int main(void)
     good &= is_net("10.0.0.0/8", 104) && is_net("192.0.2.1", 128) && is_net("0.0.0.0/0", 96);
     good &= is_net("2001:db8::/32", 32) && is_net("::1", 128) && is_net("::/0", 0);
     good &= is_net("10.1.0.0/8", 200) && is_net("10.0.0.0/33", 200) && is_net("10.0.0.0/", 200);
+    good &= is_net("::ffff:10.0.0.0/104", 104) && is_net("::ffff:10.1.0.0/104", 200);
     good &= is_net("", 200) && is_net("x", 200) && is_net("10.0.0.0/08", 200);
     good &= is_net("2001:db8::/129", 200) && is_net("10.0.0.0/8 ", 200) && is_net("10/8", 200);
     config.max_tuples = config.max_attributes = 100;
