@@ -83,7 +83,7 @@ struct zn_analyzer {
     const char *name;
     const zn_analyzer_functions *functions;
     uint16_t port;      /* looked for on this port alone; 0: on all */
-    uint8_t id;         /* zn_flow.protocol of a flow that it recognised */
+    uint8_t id;         /* zn_flow_state.protocol of a flow that it recognised */
     uint8_t transports; /* ZN_OVER_* */
     zn_name_source source;
     zn_stat seen; /* counts its names */

@@ -33,7 +33,7 @@
  * nothing, so it passes over no segment for its start. */
 enum { ZN_STARTS_ANY, ZN_STARTS_KNOWN };
 
-/* What a flow was recognised as: zn_flow.protocol. */
+/* What a flow was recognised as: zn_flow_state.protocol. */
 typedef enum zn_analyzer_id {
     ZN_ANALYZER_NONE,
 #define X(ID, ...) ZN_ANALYZER_##ID,
@@ -41,7 +41,7 @@ typedef enum zn_analyzer_id {
 #undef X
         ZN_ANALYZERS_END
 } zn_analyzer_id;
-_Static_assert(ZN_ANALYZERS_END <= ZN_ANALYZERS_MAX, "zn_flow.head has bits for each");
+_Static_assert(ZN_ANALYZERS_END <= ZN_ANALYZERS_MAX, "zn_flow_state.parse has bits for each");
 
 /* Rows over TCP of whose first bytes the fast path knows nothing. */
 #define X(ID, name, transports, port, starts, ...)                                                 \

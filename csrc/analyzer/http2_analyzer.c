@@ -14,7 +14,7 @@ enum {
 };
 
 typedef struct http2_state {
-    zn_slab tables; /* zn_hpack of each connection: zn_flow.header_table */
+    zn_slab tables; /* zn_hpack of each connection: zn_flow_facts.header_table */
     zn_http2_scratch scratch;
 } http2_state;
 

@@ -16,7 +16,7 @@
 
 _Static_assert(ZN_TLS_VERSIONS == ZN_LAYER7_VERSIONS, "a flow keeps what a hello shows");
 
-/* zn_flow_layer7.session: Tstat's tls_session_stat */
+/* zn_layer7_state.session: Tstat's tls_session_stat */
 enum { SESSION_ID = 1, CLIENT_PSK = 2, EARLY_DATA = 4, SERVER_PSK = 8, RETRY = 16 };
 
 typedef struct scene {

@@ -11,7 +11,7 @@
 #include "analyzer/names.h"
 #include "analyzer/watch_need.h"
 
-/* zn_flow_layer7.state */
+/* zn_layer7_state.state */
 enum {
     ZN_LAYER7_CLIENT_READ = 1,
     ZN_LAYER7_SERVER_FOUND = 2,

@@ -20,7 +20,7 @@
 #include "flow/reassembly.h"
 #include "proto/tls.h"
 
-#define ZN_ANALYZERS_MAX 32 /* what zn_flow.head has bits for */
+#define ZN_ANALYZERS_MAX 32 /* what zn_flow_state.parse has bits for */
 
 typedef struct zn_analyzer zn_analyzer;
 

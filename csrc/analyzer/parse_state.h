@@ -6,7 +6,7 @@
 
 #include "analyzer/analyzer.h"
 
-/* The low bits of zn_flow.head; above them is the id of the analyzer. */
+/* The low bits of zn_flow_state.parse; above them is the id of the analyzer. */
 typedef enum zn_parse_state {
     ZN_PARSE_SEARCH,  /* nothing recognised yet */
     ZN_PARSE_OFF,     /* nothing more to find */

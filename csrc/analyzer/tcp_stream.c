@@ -20,7 +20,8 @@
 #include "proto/proxy_starttls_prefix.h"
 
 #define STORED_SEGMENTS_MAX 256
-_Static_assert(ZN_SEARCH_TRIES == 15, "zn_flow.parse_tries counts them, from 1, in four bits");
+_Static_assert(ZN_SEARCH_TRIES == 15,
+               "zn_flow_state.parse_tries counts them, from 1, in four bits");
 /* Bytes from where a message may start to what is passed over, and how far a segment may lie
  * past that: one that strayed must not hide what comes. */
 #define FOLLOWED_MAX (1 << 30)
@@ -280,7 +281,7 @@ static void see_in_place(const zn_packet_context *s, zn_tcp_segment *in)
         in->bytes.n = 0;
 }
 
-/* Bytes are too far offset of those that are expected, which will not come. */
+/* Bytes are too far ahead of those that are expected, which will not come. */
 static void give_up_to(const zn_packet_context *s, const zn_tcp_segment *in)
 {
     zn_flow *f = s->f;
@@ -306,7 +307,7 @@ static bool may_be_early(const zn_packet_context *s, int32_t offset)
 }
 
 /* Bytes far from where the stream goes on prove their client only with the number that acknowledges
- * what its server sent: who forges its address knows neither, and half of all numbers are offset of
+ * what its server sent: who forges its address knows neither, and half of all numbers are ahead of
  * the stream. What was sent is counted in bytes, as any segment moves the highest number. */
 static bool acknowledges_server(const zn_packet_context *s)
 {
@@ -342,7 +343,7 @@ static void pass_over(const zn_packet_context *s, const zn_tcp_segment *in)
         s->f->watch_seq = in->seq - FOLLOWED_MAX;
 }
 
-/* Bytes of the client, which may be old, expected, or offset of others. */
+/* Bytes of the client, which may be old, expected, or ahead of others. */
 static void take(const zn_packet_context *s, zn_tcp_segment in)
 {
     zn_flow *f = s->f;

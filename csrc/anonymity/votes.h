@@ -28,7 +28,7 @@ typedef struct zn_vote {
         address; /* hashes, while the votes are decided: of the user, and among clients */
 } zn_vote;
 
-/* Decision on a flow's server address: zn_flow.addr_vote. */
+/* Decision on a flow's server address: zn_flow_state.addr_vote. */
 enum { ZN_ADDR_PENDING, ZN_ADDR_VOTED, ZN_ADDR_RELEASED, ZN_ADDR_SUPPRESSED };
 
 typedef struct zn_votes {

@@ -59,7 +59,7 @@ static bool rebuild(zn_dictionary *d, const zn_hash_key *key, size_t cap)
 }
 
 /* Room for one more text of n bytes. */
-static bool evict_flows(zn_dictionary *d, const zn_hash_key *key, size_t n, bool addresses)
+static bool reserve(zn_dictionary *d, const zn_hash_key *key, size_t n, bool addresses)
 {
     size_t bytes = d->bytes_cap == 0 ? FIRST_BYTES : d->bytes_cap;
     while (bytes - d->bytes_n < n)
@@ -95,7 +95,7 @@ static uint32_t append(zn_dictionary *d, uint32_t slot, zn_span text)
 static uint32_t number_of(zn_dictionary *d, const zn_hash_key *key, zn_span text, uint64_t hash)
 {
     uint32_t at;
-    if (!evict_flows(d, key, text.n, false))
+    if (!reserve(d, key, text.n, false))
         return ZN_DICTIONARY_FULL;
     at = (uint32_t)hash & (d->slot_count - 1);
     while (d->slots[at] != 0) {
@@ -149,7 +149,7 @@ static uint32_t address_of(zn_dictionary *d, const zn_hash_key *key, const zn_ad
 {
     char text[ZN_ADDR_TEXT_MAX];
     uint32_t at;
-    if (!evict_flows(d, key, sizeof text, true))
+    if (!reserve(d, key, sizeof text, true))
         return ZN_DICTIONARY_FULL;
     at = (uint32_t)hash & (d->slot_count - 1);
     while (d->slots[at] != 0) {

@@ -93,7 +93,7 @@ def _moved(frames: list[Frame], seconds: int) -> list[Frame]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_secondary_a_withheld_name_it_is_withheld(kind: str) -> None:
+def test_it_is_withheld_where_the_name_is(kind: str) -> None:
     story, told, text, _counter = KINDS[kind]
     frames = [frame for i in range(1, 4) for frame in story(i)]
     rare = story(9, host=b"rare.example")
