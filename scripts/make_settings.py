@@ -4,19 +4,19 @@
 
 python scripts/make_settings.py
 
-The table of docs/reference/configuration.md, between its marks, and zanon_net/core/settings.pyx.
+The tables of docs/reference/configuration.md, between its marks, and zanon_net/core/settings.pyx.
 """
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # before the package is built
 
 from zanon_net.config.load import SECTIONS  # noqa: E402
-from zanon_net.config.schema import Setting, rows_of  # noqa: E402
+from zanon_net.config.schema import SETTINGS, Setting, rows_of  # noqa: E402
 
 PAGE = ROOT / "docs/reference/configuration.md"
 BEGIN, END = "<!-- made by scripts/make_settings.py -->\n", "<!-- end of what was made -->\n"
@@ -29,15 +29,25 @@ CORE_HEAD = """\
 """
 
 
-def settings_table() -> Iterator[str]:
-    """Yields the lines of the table of a run's settings."""
-    yield "| setting | default | values | meaning |"
+def settings_tables() -> Iterator[str]:
+    """Yields the lines of two tables: a run's settings, and the options of the other commands."""
+    yield from _table("setting", {f"[{name}]": rows_of("run", name) for name in SECTIONS})
+    yield ""
+    yield "These are the options of the other commands:"
+    yield ""
+    commands = dict.fromkeys(row.command for row in SETTINGS if row.command != "run")
+    yield from _table("option", {name: rows_of(name) for name in commands})
+
+
+def _table(kind: str, parts: Mapping[str, Sequence[Setting]]) -> Iterator[str]:
+    yield f"| {kind} | default | values | meaning |"
     yield "|---|---|---|---|"
-    for section in SECTIONS:
-        yield f"| **[{section}]** | | | |"
-        for row in rows_of("run", section):
+    for title, rows in parts.items():
+        yield f"| **{title}** | | | |"
+        for row in rows:
+            name = row.name if kind == "setting" else row.options[0]
             meaning = row.meaning.replace("|", "\\|")
-            yield f"| `{row.name}` | {_default(row)} | {_values(row)} | {meaning} |"
+            yield f"| `{name}` | {_default(row)} | {_values(row)} | {meaning} |"
 
 
 def _default(row: Setting) -> str:
@@ -73,18 +83,18 @@ def _fill(command: str, struct: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def page_with_table(text: str) -> str:
-    """The page, its table replaced."""
+def page_with_tables(text: str) -> str:
+    """The page, its tables replaced."""
     before, begin, rest = text.partition(BEGIN)
     _old, end, after = rest.partition(END)
     if not begin or not end:
-        raise SystemExit(f"{PAGE} has no place for the table")
-    return before + begin + "\n".join(settings_table()) + "\n" + end + after
+        raise SystemExit(f"{PAGE} has no place for the tables")
+    return before + begin + "\n".join(settings_tables()) + "\n" + end + after
 
 
 def main() -> None:
     """Writes both files."""
-    PAGE.write_text(page_with_table(PAGE.read_text("utf-8")), "utf-8")
+    PAGE.write_text(page_with_tables(PAGE.read_text("utf-8")), "utf-8")
     CORE.write_text(core_source(), "utf-8")
 
 

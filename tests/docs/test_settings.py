@@ -31,7 +31,7 @@ def script() -> dict[str, Any]:
 def test_what_is_made_of_the_schema_is_there(script: dict[str, Any]) -> None:
     """Else run scripts/make_settings.py."""
     page = (ROOT / PAGE).read_text("utf-8")
-    assert script["page_with_table"](page) == page
+    assert script["page_with_tables"](page) == page
     assert script["core_source"]() == (ROOT / "zanon_net/core/settings.pyx").read_text("utf-8")
 
 

@@ -21,7 +21,7 @@ from support.waiting import PATIENCE_S, running
 import zanon_net
 from zanon_net.cli.entry import cli
 from zanon_net.cli.options import run_options
-from zanon_net.config.schema import RUN
+from zanon_net.config.schema import RUN, rows_of
 
 
 @pytest.fixture(autouse=True)
@@ -85,6 +85,12 @@ def test_every_setting_but_two_limits_has_its_option() -> None:
     settings = set(RUN) - {"max_tuples", "max_attributes"}
     others = {"source", "out", "config_file", "as_json", "quiet", "verbose"}
     assert options == settings | others
+
+
+@pytest.mark.parametrize("command", ["inspect", "model", "tune"])
+def test_options_of_other_commands_are_settings(command: str) -> None:
+    options = {parameter.name for parameter in cli.commands[command].params}
+    assert options - {"source", "as_json"} == {row.name for row in rows_of(command)}
 
 
 def test_exact_has_a_second_name() -> None:

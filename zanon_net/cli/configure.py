@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from zanon_net.config.schema import RUN
+from zanon_net.config.schema import RUN, read_settings, rows_of
 from zanon_net.config.settings import Config
 from zanon_net.errors import ConfigError
 
@@ -21,6 +21,12 @@ def configure(config_file: str | None, options: Mapping[str, Any]) -> Config:
     config = Config() if config_file is None else Config.load(config_file)
     with naming_options():
         return config.replace(**chosen(options))
+
+
+def read_options(command: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a command that takes them from its options alone. Raises ConfigError."""
+    rows = rows_of(command)
+    return read_settings(rows, {row.name: row.default for row in rows} | chosen(options))
 
 
 @contextmanager

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from zanon_net.cli.configure import naming_options
-from zanon_net.cli.options import GroupedCommand, GroupedOption
+from zanon_net.cli.configure import naming_options, read_options
+from zanon_net.cli.options import GroupedCommand
 from zanon_net.cli.scenario import (
     OPTIONS,
     about,
@@ -16,12 +16,11 @@ from zanon_net.cli.scenario import (
     new_table,
     print_about,
     print_json,
-    question_options,
     scenario_of,
     scenario_options,
     spread,
 )
-from zanon_net.config.parse import format_duration, parse_duration
+from zanon_net.config.parse import format_duration
 from zanon_net.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -38,28 +37,9 @@ Examples:
 """
 
 
-def _model_options() -> list[click.Parameter]:
-    z = GroupedOption(
-        ["--z", "thresholds"],
-        group="Question",
-        multiple=True,
-        type=int,
-        metavar="N",
-        help="A z to look at; repeatable. [default: a dozen up to all users]",
-    )
-    window = "The window. [default: that of --popularity, or 1h]"
-    return [*scenario_options(), z, *question_options(window)]
-
-
-@click.command("model", cls=GroupedCommand, params=_model_options(), epilog=MODEL_EPILOG)
+@click.command("model", cls=GroupedCommand, params=scenario_options("model"), epilog=MODEL_EPILOG)
 @naming_options(OPTIONS)
-def model_command(
-    thresholds: Sequence[int],
-    windows: Sequence[str],
-    as_json: bool,
-    plot: str | None,
-    **options: Any,
-) -> int:
+def model_command(as_json: bool, **options: Any) -> int:
     """Show what a z gives and what it costs.
 
     A row for each z: the chance that a user's released names are also those of k - 1 others, the
@@ -67,12 +47,14 @@ def model_command(
     """
     from zanon_net.model import charts
 
-    target = None if plot is None else charts.check_path(plot)
-    scenario, default_ns = scenario_of(options)
-    if len(windows) > 1:
+    settings = read_options("model", options)
+    target = None if settings["plot"] is None else charts.check_path(settings["plot"])
+    if len(settings["window"]) > 1:
         raise ConfigError("--window: give one; 'zanon-net tune' takes several")
-    window_ns = parse_duration("--window", windows[0]) if windows else default_ns
-    rows = [scenario.row(window_ns, z) for z in thresholds or spread(scenario.users, 12)]
+    scenario, default_ns = scenario_of(settings)
+    (window_ns,) = settings["window"] or (default_ns,)
+    thresholds = settings["z"] or spread(scenario.users, 12)
+    rows = [scenario.row(window_ns, z) for z in thresholds]
     if target is not None:
         _plot_model(target, scenario, window_ns)
     if as_json:

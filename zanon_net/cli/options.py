@@ -143,9 +143,9 @@ def _with_files(options: Sequence[GroupedOption]) -> list[GroupedOption]:
     return [*options[:first], _out(), *options[first:end], _config_file(), *options[end:]]
 
 
-def json_option(text: str) -> GroupedOption:
-    """--json, with `text` to say where the manifest goes."""
-    return GroupedOption(["--json", "as_json"], is_flag=True, help=text)
+def json_option(text: str, group: str = MESSAGES) -> GroupedOption:
+    """--json, with `text` to say what is printed and where."""
+    return GroupedOption(["--json", "as_json"], group=group, is_flag=True, help=text)
 
 
 def _quiet(text: str) -> GroupedOption:

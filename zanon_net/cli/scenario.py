@@ -6,13 +6,13 @@ The model is imported when a command runs: it needs SciPy, which nothing else do
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from zanon_net.cli.options import GroupedOption
-from zanon_net.errors import ConfigError
+from zanon_net.cli.options import json_option, setting_options
+from zanon_net.config.schema import rows_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,92 +20,26 @@ if TYPE_CHECKING:
 
     from zanon_net.model.scenario import Row, Scenario
 
-USERS, ATTRIBUTES, RATE, EXPONENT = 1000, 20, 0.2, 1.0
-K = 2
 # A complaint about a parameter of the model names the option that set it.
-OPTIONS = {name: f"--{name}" for name in ("users", "attributes", "exponent", "k", "z", "periods")}
-OPTIONS |= {"target": "--target", "plot": "--plot", "popularity": "--popularity"}
+OPTIONS = {row.label: row.options[0] for row in (*rows_of("model"), *rows_of("tune"))}
 OPTIONS |= {"first": "--rate", "rates": "--rate"}
 
 
-def scenario_options() -> list[click.Parameter]:
-    """What the stream is: fitted to counts of a run, or described."""
-    group = "Stream"
-
-    def option(name: str, text: str, **more: Any) -> GroupedOption:
-        return GroupedOption([name], group=group, help=text, **more)
-
-    return [
-        option(
-            "--popularity",
-            "Fit the stream to what 'run --popularity' or 'filter --popularity' wrote, instead of"
-            " giving the four below.",
-            metavar="FILE",
-        ),
-        option("--users", f"Number of users. [default: {USERS}]", type=int),
-        option("--attributes", f"Number of names. [default: {ATTRIBUTES}]", type=int),
-        option(
-            "--rate",
-            "How often per hour a user exposes the most popular name; the one of rank r:"
-            f" RATE / r^EXPONENT. [default: {RATE}]",
-            type=float,
-        ),
-        option("--exponent", f"See --rate. [default: {EXPONENT:g}]", type=float),
-    ]
+def scenario_options(command: str) -> list[click.Parameter]:
+    """The options of `model` or `tune`, in the order of its help."""
+    *question, plot = setting_options(command)
+    return [*question, json_option("Print JSON instead of a table.", plot.group), plot]
 
 
-def question_options(windows: str) -> list[click.Parameter]:
-    """What is asked about it, and the form of the answer. windows: help of --window."""
-    group = "Question"
-    return [
-        GroupedOption(
-            ["--window", "windows"], group=group, multiple=True, metavar="DURATION", help=windows
-        ),
-        GroupedOption(
-            ["--k"],
-            group=group,
-            type=int,
-            default=K,
-            help=f"Users who share all released names. [default: {K}]",
-        ),
-        GroupedOption(
-            ["--periods"],
-            group=group,
-            type=int,
-            default=1,
-            help="Windows for which an attacker collects one user's names. [default: 1]",
-        ),
-        GroupedOption(
-            ["--json", "as_json"],
-            group="Output",
-            is_flag=True,
-            help="Print JSON instead of a table.",
-        ),
-        GroupedOption(
-            ["--plot"],
-            group="Output",
-            metavar="FILE",
-            help="Also draw it, as FILE.png, .svg or .html.",
-        ),
-    ]
-
-
-def scenario_of(options: dict[str, Any]) -> "tuple[Scenario, int]":
-    """What the options describe, and the window to look at when none is named."""
+def scenario_of(settings: Mapping[str, Any]) -> "tuple[Scenario, int]":
+    """What the settings describe, and the window to look at when none is named."""
     from zanon_net.model import fit
     from zanon_net.model.scenario import NS_PER_HOUR, Scenario
 
-    k, periods, path = options.pop("k"), options.pop("periods"), options.pop("popularity")
-    stream = {name: value for name, value in options.items() if value is not None}
+    k, periods, path = settings["k"], settings["periods"], settings["popularity"]
     if path is None:
-        rates = (
-            stream.get("attributes", ATTRIBUTES),
-            stream.get("rate", RATE),
-            stream.get("exponent", EXPONENT),
-        )
-        return Scenario.zipf(stream.get("users", USERS), rates, k, periods), NS_PER_HOUR
-    if stream:
-        raise ConfigError(f"--{next(iter(stream))}: is fitted to --popularity; give one of the two")
+        rates = settings["attributes"], settings["rate"], settings["exponent"]
+        return Scenario.zipf(settings["users"], rates, k, periods), NS_PER_HOUR
     fitted = fit(path)
     return Scenario.fitted(fitted, k, periods), fitted.window_ns
 

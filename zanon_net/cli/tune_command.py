@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from zanon_net.cli.configure import naming_options
-from zanon_net.cli.options import GroupedCommand, GroupedOption
+from zanon_net.cli.configure import naming_options, read_options
+from zanon_net.cli.options import GroupedCommand
 from zanon_net.cli.scenario import (
     OPTIONS,
     about,
@@ -16,16 +16,14 @@ from zanon_net.cli.scenario import (
     new_table,
     print_about,
     print_json,
-    question_options,
     scenario_of,
     scenario_options,
 )
-from zanon_net.config.parse import format_duration, parse_duration
+from zanon_net.config.parse import format_duration
 
 if TYPE_CHECKING:
     from zanon_net.model.scenario import Choice, Scenario
 
-TARGET = 0.95
 TUNE_EPILOG = """\b
 DURATION is a number and a unit: 500ms, 90s, 10m, 1h, 1d.
 
@@ -36,24 +34,9 @@ Examples:
 """
 
 
-def _tune_options() -> list[click.Parameter]:
-    target = GroupedOption(
-        ["--target"],
-        group="Question",
-        type=float,
-        default=TARGET,
-        metavar="P",
-        help=f"Probability that k - 1 others share a user's released names. [default: {TARGET}]",
-    )
-    windows = "A window to find z for; repeatable. [default: that of --popularity, or 1h]"
-    return [*scenario_options(), target, *question_options(windows)]
-
-
-@click.command("tune", cls=GroupedCommand, params=_tune_options(), epilog=TUNE_EPILOG)
+@click.command("tune", cls=GroupedCommand, params=scenario_options("tune"), epilog=TUNE_EPILOG)
 @naming_options(OPTIONS)
-def tune_command(
-    target: float, windows: Sequence[str], as_json: bool, plot: str | None, **options: Any
-) -> int:
+def tune_command(as_json: bool, **options: Any) -> int:
     """Find the smallest z that reaches a target.
 
     The target is the chance that a user's released names are also those of k - 1 others. Every z
@@ -62,9 +45,11 @@ def tune_command(
     from zanon_net.model import charts
     from zanon_net.model.scenario import Choice
 
-    path = None if plot is None else charts.check_path(plot)
-    scenario, default_ns = scenario_of(options)
-    lengths = [parse_duration("--window", text) for text in windows] or [default_ns]
+    settings = read_options("tune", options)
+    target = settings["target"]
+    path = None if settings["plot"] is None else charts.check_path(settings["plot"])
+    scenario, default_ns = scenario_of(settings)
+    lengths = settings["window"] or (default_ns,)
     choices = [Choice.of(scenario, window_ns, target) for window_ns in lengths]
     if path is not None:
         _plot_tune(path, scenario, choices)

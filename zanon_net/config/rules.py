@@ -25,7 +25,9 @@ Settings = Mapping[str, Any]
 
 Z_MAX = 2**31
 COUNT_MAX = 2**31
+RATES_MAX = 1 << 26  # half a gigabyte for each array of them
 TARGET_K, TARGET_P, TARGET_Z_MAX = 2, 0.95, 1000  # of a z that follows the stream, unless given
+STREAM = {"users": 1000, "attributes": 20, "rate": 0.2, "exponent": 1}  # of a model, unless given
 # The manifest names no network so small that it says who its hosts are.
 SHOWN_PREFIX_MAX = {4: 24, 6: 56}
 
@@ -55,6 +57,16 @@ def check_target(settings: Settings) -> dict[str, Any]:
     if not isinstance(p, int | float) or not 0 < p < 1:
         reject("target_p", f"must be a probability above 0 and below 1, not {p!r}")
     return {"target_k": k, "target_p": p, "z_max": None if z_max is None else limit}
+
+
+def check_stream(settings: Settings) -> dict[str, Any]:
+    """A model's stream is fitted, or described: what was not given then gets a value."""
+    if settings["popularity"] is None:
+        return {name: usual for name, usual in STREAM.items() if settings[name] is None}
+    for name in STREAM:
+        if settings[name] is not None:
+            reject(name, "is fitted to --popularity; give one of the two")
+    return {}
 
 
 def check_columns(settings: Settings) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Type:
     anchored: Callable[[str, Path], str] | None = None
 
 
-def whole_number(unit: str, low: int, high: int, metavar: str = "N") -> Type:
+def whole_number(unit: str, low: int, high: int, metavar: str | None = "N") -> Type:
     """Whole numbers from `low` to `high`, which count `unit`."""
     return Type(
         read=lambda name, value: parse.whole(name, value, low, high),
@@ -88,6 +88,15 @@ def some_of(words: Iterable[str], metavar: str | None = None) -> Type:
         words=() if metavar else known,
         many=metavar is None,
         written=",".join if metavar else " ".join,
+    )
+
+
+def several(kind: Type) -> Type:
+    """Any number of values of `kind`: the option is repeated."""
+    return replace(
+        kind,
+        read=lambda name, values: tuple(kind.read(name, value) for value in values),
+        many=True,
     )
 
 
@@ -142,12 +151,14 @@ SIZE = Type(
     written=parse.format_size,
 )
 RING_SIZE = replace(SIZE, read=_ring_size, range="1M to just below 2G")
-# Numbers whose range depends on other settings; their rows name the check.
+# Numbers whose range depends on other settings; their rows, or the model, check them.
 DEPENDENT_NUMBER = Type(read=_as_written, unit="users", range="z or more", metavar="N", number=int)
 AT_LEAST_TWO = replace(DEPENDENT_NUMBER, range="2 or more", metavar="K")
 PROBABILITY = Type(
     read=_as_written, unit="1", range="above 0 and below 1", metavar="P", number=float
 )
+RATE = Type(read=_as_written, unit="1/h", range="above 0, an hour", number=float)
+EXPONENT = Type(read=_as_written, unit="1", range="a number", number=float)
 SUFFIXES = Type(
     read=parse.parse_never,
     range="a file with one a line, or a list",
@@ -168,6 +179,7 @@ PREFIX_LENGTHS = Type(
     written=lambda lengths: ",".join(map(str, lengths)),
 )
 KEY_FILE = Type(read=parse.key_path, range="a file", metavar="FILE", anchored=_in_folder)
+FILE = Type(read=_as_written, range="a file", metavar="FILE")
 NEW_FILE = Type(read=parse.new_file, range="a new file", metavar="FILE", anchored=_in_folder)
 CAPTURE_FILTER = Type(read=parse.capture_filter, range="pcap-filter(7)", metavar="BPF")
 USER = Type(read=parse.user_name, range="a user", metavar="USER")

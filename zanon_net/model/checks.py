@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from zanon_net.config.parse import whole
+from zanon_net.config.rules import COUNT_MAX
 from zanon_net.errors import ConfigError
 from zanon_net.model.special import Floats
-
-COUNT_MAX = 2**31
 
 
 def count(name: str, value: object, low: int = 1, high: int = COUNT_MAX) -> int:

@@ -5,11 +5,10 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from zanon_net.config.rules import RATES_MAX
 from zanon_net.errors import ConfigError
 from zanon_net.model import checks
 from zanon_net.model.special import Floats
-
-ATTRIBUTES_MAX = 1 << 26  # half a gigabyte for each array of them
 
 
 def zipf_rates(attributes: int, first: float, exponent: float = 1.0) -> Floats:
@@ -18,7 +17,7 @@ def zipf_rates(attributes: int, first: float, exponent: float = 1.0) -> Floats:
     first: exposures of the most popular attribute by one user in a unit of time. Returns float64
     of shape (A,). Raises ConfigError.
     """
-    count = checks.count("attributes", attributes, high=ATTRIBUTES_MAX)
+    count = checks.count("attributes", attributes, high=RATES_MAX)
     checks.positive("first", first)
     if not np.isfinite(exponent):
         raise ConfigError(f"exponent: must be finite, not {exponent}")

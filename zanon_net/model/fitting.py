@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from zanon_net.config.rules import COUNT_MAX
 from zanon_net.errors import ConfigError
 from zanon_net.model import checks
 from zanon_net.model.bounds import Bounds, bounds_around
@@ -139,7 +140,7 @@ def fit(popularity: Popularity | str | os.PathLike[str], *, seed: int = 0) -> Fi
     if seen.tails[0] > NAMES_MAX:
         raise ConfigError(f"popularity: {seen.tails[0]:.3g} names a window are too many to fit")
     users, exposures, correction = seen.best()
-    if users > checks.COUNT_MAX:
+    if users > COUNT_MAX:
         raise ConfigError(f"popularity: {users:.3g} users are too many to fit")
     rng = np.random.default_rng(checks.count("seed", seed, 0, 2**63))
     spread = seen.noise(users, exposures)
