@@ -9,7 +9,7 @@
 ZN_ANALYZERS(X)
 #undef X
 
-/* An analyzer without functions; what is given up before one is known was most likely TLS. */
+/* No analyzer. A message that is given up before its analyzer is known was most likely TLS. */
 static const zn_analyzer_functions no_functions;
 #define NONE                                                                                       \
     {.name = "none", .functions = &no_functions, .source = ZN_SOURCE_TLS, .seen = ZN_STAT_NAMES_TLS}
@@ -70,7 +70,7 @@ bool zn_analyzers_may_be_answer(const zn_packet *p)
     return false;
 }
 
-/* A client's datagram that is not read: what it holds may come back as an answer. */
+/* Notes a client's datagram that no analyzer reads: an echo of it may look like an answer. */
 static void note_unsupported(const zn_packet_context *s)
 {
     if (s->p->sender != s->f->client)
@@ -84,7 +84,7 @@ static void note_unsupported(const zn_packet_context *s)
     }
 }
 
-/* A datagram that anybody may have sent. */
+/* Notes a datagram that anybody may have sent. */
 static void disregard_datagram(zn_packet_context *s)
 {
     s->analyzer = &analyzers[ZN_STATE(s->f)->protocol];
@@ -94,8 +94,8 @@ static void disregard_datagram(zn_packet_context *s)
         s->analyzer->functions->disregard(s);
 }
 
-/* Takes a state for a flow that the analyzer recognised. False when there is no room: whatever the
- * flow exposes is then suppressed. */
+/* Takes a state for a flow that the analyzer recognised. Returns false when there is no room: all
+ * that the flow exposes is then suppressed. */
 static bool open_datagram(const zn_packet_context *s)
 {
     ZN_STATE(s->f)->protocol = s->analyzer->id & 0x3fu;
@@ -107,7 +107,8 @@ static bool open_datagram(const zn_packet_context *s)
     return false;
 }
 
-/* Whether this analyzer takes the datagram of a flow that no analyzer with a state has. */
+/* Has an analyzer read a datagram, of a flow that no analyzer with a state has; returns whether it
+ * took the datagram. */
 static bool takes_datagram(zn_packet_context *s, const zn_analyzer *a)
 {
     if (!is_over_udp(a) || (a->port == 0 ? ZN_STATE(s->f)->protocol != ZN_ANALYZER_NONE
@@ -140,7 +141,7 @@ static void see_datagram(zn_packet_context *s)
 
 /* ---- packets --------------------------------------------------------------------------------- */
 
-/* A packet that came by another tunnel than its flow: nor does it prove the user. */
+/* Notes a packet that came by another tunnel than its flow: it does not prove the user either. */
 static void disregard(zn_packet_context *s)
 {
     zn_flow *f = s->f;

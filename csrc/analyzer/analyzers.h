@@ -1,13 +1,14 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of analyzers, and a packet's way through it: what a connection is, is found by asking
- * each row in turn.
+ * The table of analyzers, and a packet's way through it: each row is asked in turn whether it
+ * recognises the flow.
  *
- * TCP: the client's bytes are looked at from their start, in place where a message lies in one
- * segment, else through flow/reassembly; also after a PROXY or SOCKS prefix or a request for TLS. A
- * flow joined in its middle is searched at the start of its first segments, in both directions, and
- * whoever sends a hello or request is the client. UDP: any datagram, until one is recognised.
+ * TCP: the client's bytes are read from their start, in place where a message lies in one segment,
+ * else through flow/reassembly; a PROXY or SOCKS prefix or a request for TLS is passed over. A flow
+ * joined in its middle is searched at the start of its first segments, in both directions: the side
+ * that sends a hello or request is the client. UDP: each datagram is looked at until one is
+ * recognised.
  */
 #ifndef ZN_ANALYZER_ANALYZERS_H
 #define ZN_ANALYZER_ANALYZERS_H
@@ -18,7 +19,7 @@
 /*
  * X(ID, name, transports, port, starts, source of its names, counter of them), in the order in
  * which they are asked. The functions of a row are zn_<name>_functions, in
- * analyzer/<name>_analyzer.c. Port 0: any; a protocol without first bytes of its own needs one.
+ * analyzer/<name>_analyzer.c. Port 0: any; a protocol without first bytes of its own needs a port.
  */
 #define ZN_ANALYZERS(X)                                                                            \
     X(TLS, tls, ZN_OVER_TCP, 0, ZN_STARTS_KNOWN, ZN_SOURCE_TLS, ZN_STAT_NAMES_TLS)                 \
@@ -28,12 +29,12 @@
     X(QUIC, quic, ZN_OVER_UDP, 0, ZN_STARTS_ANY, ZN_SOURCE_QUIC, ZN_STAT_NAMES_QUIC)               \
     X(DTLS, dtls, ZN_OVER_UDP, 0, ZN_STARTS_ANY, ZN_SOURCE_TLS, ZN_STAT_NAMES_TLS)
 
-/* What the fast path knows of the first bytes of a message over TCP. KNOWN: zn_begins_nothing
- * (proto/starts.h) is false of them, or the fast path leaves flows of that port alone. ANY:
- * nothing, so it passes over no segment for its start. */
+/* The fast path's knowledge of the first bytes of a message over TCP. KNOWN: zn_begins_nothing
+ * (proto/starts.h) is false of them, or the fast path leaves flows of that port alone. ANY: it has
+ * none, and skips no segment by its start. */
 enum { ZN_STARTS_ANY, ZN_STARTS_KNOWN };
 
-/* What a flow was recognised as: zn_flow_state.protocol. */
+/* The protocol that a flow was recognised as: zn_flow_state.protocol. */
 typedef enum zn_analyzer_id {
     ZN_ANALYZER_NONE,
 #define X(ID, ...) ZN_ANALYZER_##ID,
@@ -43,34 +44,35 @@ typedef enum zn_analyzer_id {
 } zn_analyzer_id;
 _Static_assert(ZN_ANALYZERS_END <= ZN_ANALYZERS_MAX, "zn_flow_state.parse has bits for each");
 
-/* Rows over TCP of whose first bytes the fast path knows nothing. */
+/* The number of rows over TCP of whose first bytes the fast path knows nothing. */
 #define X(ID, name, transports, port, starts, ...)                                                 \
     +(((transports) & ZN_OVER_TCP) != 0 && (starts) == ZN_STARTS_ANY)
 enum { ZN_ANALYZERS_STARTING_ANYHOW = ZN_ANALYZERS(X) };
 #undef X
 
-/* True only where no analyzer finds anything at the segment's start. */
+/* Returns true only where no analyzer recognises the segment's start. */
 static inline bool zn_analyzers_begin_nothing(zn_span segment)
 {
     return ZN_ANALYZERS_STARTING_ANYHOW == 0 && zn_begins_nothing(segment);
 }
 
-/* roles, stats, flows, votes and name_store of *names are set; makes the rest for max_flows flows.
- * 0, or a negative zn_err. */
+/* Makes the rest of *names, of which roles, stats, flows, votes and name_store are set, for
+ * max_flows flows. Returns 0, or a negative zn_err with *err filled. */
 int zn_analyzers_open(zn_names *names, uint32_t max_flows, zn_error *err);
 void zn_analyzers_close(zn_names *names);
 /* Bytes of memory in use. */
 size_t zn_analyzers_memory(const zn_names *names);
 
-/* What opened the flow may be an answer: if its receiver asks later on, that is the client. */
+/* Returns whether the packet that opens a flow may be an answer: if its receiver asks later on,
+ * that is the client. */
 bool zn_analyzers_may_be_answer(const zn_packet *p);
-/* Looks at one packet of an open flow, after the flow table counted it. False when nothing that it
- * says may be taken for its flow's: it came by another tunnel than the flow's user. */
+/* Looks at one packet of an open flow, after the flow table counted it. Returns false when the
+ * packet came by another tunnel than the flow's user: nothing in it counts for the flow. */
 bool zn_analyzers_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p);
-/* The flow is closed: what still waits is settled as unconfirmed or incomplete. A request head that
- * the capture does not finish may cast its vote here. */
+/* Finishes the names of a closed flow: those that still wait become unconfirmed or incomplete. A
+ * request head that the capture cut may cast its vote here. */
 void zn_analyzers_flow_closed(zn_names *names, uint32_t flow, zn_flow *f);
-/* The flow's record is written: frees what was kept for it. */
+/* Frees what was kept for a flow whose record is written. */
 void zn_analyzers_forget(zn_names *names, zn_flow *f);
 
 #endif

@@ -8,7 +8,7 @@
 #define SETS (UINT32_C(1) << 14)
 #define PAIRS (SETS * WAYS)       /* addresses of clients: as many as Tstat keeps for IPv4 */
 #define ASKED (UINT32_C(1) << 16) /* a power of two */
-#define QUESTION_ANSWERED_NS (60 * ZN_NS_PER_S) /* later is no answer any more */
+#define QUESTION_ANSWERED_NS (60 * ZN_NS_PER_S) /* a later response answers nothing */
 
 enum { DOMAIN_PAIR = 'p', DOMAIN_ASKED = 'q' };
 
@@ -38,7 +38,7 @@ void zn_dn_hunter_fini(zn_dn_hunter *r)
     memset(r, 0, sizeof *r);
 }
 
-/* One use less; the last one takes the name with it. */
+/* Drops one use of a resolution; the last one frees it. */
 static void release(zn_dn_hunter *r, uint32_t resolution)
 {
     zn_resolution *at;
@@ -112,7 +112,8 @@ static zn_asked *asked_at(const zn_dn_hunter *r, uint32_t flow, const zn_dns_que
     return &r->asked[id->lo & (ASKED - 1)];
 }
 
-/* There is room: each pair and each flow holds one resolution at most. */
+/* Ties the addresses of a response to its client. The slab has room, as each pair and each flow
+ * holds one resolution at most. */
 static void learn(zn_dn_hunter *r, const zn_flow *f, const zn_resolution *what,
                   const zn_dns_addresses *addresses)
 {
@@ -182,7 +183,7 @@ void zn_dn_hunter_prefetch(const zn_dn_hunter *r, const zn_packet *p)
         return;
     id = pair_id(r, &p->tuple.addr[p->sender], &p->tuple.addr[1 - p->sender]);
     set = &r->pairs[(id.lo & (SETS - 1)) * WAYS];
-    for (unsigned i = 0; i < WAYS; i += 2) /* of which a cache line has more than two */
+    for (unsigned i = 0; i < WAYS; i += 2) /* a cache line holds more than two */
         ZN_PREFETCH(&set[i]);
 }
 

@@ -18,7 +18,7 @@ enum {
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
-/* Counts a name that cannot be written as one or was not read. */
+/* Counts a name that has no text form, or was not read. */
 static void reject(const zn_packet_context *s)
 {
     s->names->stats->n[s->analyzer->seen]++;
@@ -57,7 +57,7 @@ static void end_message(const zn_packet_context *s, zn_parse state, const zn_dns
         zn_names_rejected(s, ZN_STAT_SUPPRESSED_INVALID);
 }
 
-/* A message after its length (RFC 1035 4.2.2), of which the question is enough. */
+/* Reads the question of a message, which comes after its length (RFC 1035 4.2.2). */
 static zn_parse segment(const zn_packet_context *s, const zn_tcp_segment *in, uint32_t *used)
 {
     zn_flow *f = s->f;
@@ -78,13 +78,13 @@ static zn_parse segment(const zn_packet_context *s, const zn_tcp_segment *in, ui
     }
     if (!known && result == ZN_OTHER)
         return ZN_OTHER;
-    *used = (uint32_t)(DNS_LENGTH_BYTES + length); /* passes over a kind that is not read */
+    *used = (uint32_t)(DNS_LENGTH_BYTES + length); /* also of a message that is not read */
     zn_parse_expect(s, PARSE_START);
     end_message(s, result, &question);
     return ZN_DONE;
 }
 
-/* Lets the next message be whole again. */
+/* Gives up a message in progress, and waits for the start of another. */
 static void lost(const zn_packet_context *s, zn_segment_end end)
 {
     (void)end;
@@ -117,8 +117,9 @@ static void match_answer(const zn_packet_context *s, const zn_dns_question *q)
     }
 }
 
-/* A flow joined between a query and its answer, by a client that asks from one port for long: the
- * side whose first packet is a query is the client, where the other has asked nothing. */
+/* Returns whether a query makes its sender the client. A flow may be joined between a query and its
+ * answer, where a client asks from one port for long: the side whose first packet is a query is
+ * then the client, unless the other side has asked. */
 static bool asks_as_client(const zn_packet_context *s)
 {
     const zn_flow *f = s->f;

@@ -5,8 +5,8 @@
  *
  * A hello may come in fragments, in any order. Clients send it a second time when the server asks
  * them to prove their address (HelloVerifyRequest, RFC 6347 4.2.1): the cookie in it is the
- * evidence that the client is real, unless its side asked itself, which a server that echoes would
- * send back. Where the server does not ask, there is none: a name is then unconfirmed.
+ * evidence that the client is real, unless the client's side sent such a request itself, which a
+ * server that echoes would send back. Where the server does not ask, the name stays unconfirmed.
  */
 #include "analyzer/analyzer.h"
 #include "proto/dtls.h"
@@ -14,7 +14,7 @@
 #define HELLOS_MAX 8       /* ClientHellos looked at in one flow */
 #define COOKIE_BYTES_MIN 4 /* as hard to guess as a TCP sequence number */
 
-/* What is kept of a flow. */
+/* The state of a flow. */
 typedef struct dtls_flow {
     uint32_t link;    /* the slab's, while free */
     uint32_t length;  /* of the hello in progress */
@@ -47,7 +47,7 @@ static zn_id cookie_id(const zn_packet_context *s, zn_span cookie)
     return zn_hash128(zn_analyzer_state(s), 0, cookie.p, cookie.n);
 }
 
-/* The hello in progress is read, or given up. */
+/* Ends the hello in progress, which was read, or is given up. */
 static void end_hello(const zn_packet_context *s)
 {
     zn_names_drop_stream(s->names, s->f);
@@ -74,7 +74,7 @@ static void see_hello(const zn_packet_context *s, const zn_tls_hello *hello)
     (void)zn_names_observed(s, hello->name);
 }
 
-/* Reads a hello from what is there of its body. */
+/* Reads a hello from the bytes of its body that are there. */
 static void read_body(const zn_packet_context *s, zn_span body, bool cut)
 {
     const dtls_flow *d = state_of(s);
@@ -110,16 +110,16 @@ static void collect(const zn_packet_context *s, const zn_dtls_fragment *part)
     }
 }
 
-/* A part of the hello before comes again while this one is put together, as a copy does that the
- * network made or delayed: receivers drop it (RFC 6347 4.2.2). */
+/* Returns whether the fragment is of the hello before, while this one is put together: the network
+ * copied or delayed it, and receivers drop it (RFC 6347 4.2.2). */
 static bool is_late(const dtls_flow *d, const zn_dtls_fragment *part)
 {
     return d->collecting && d->before != 0 && part->length == d->before &&
            part->message == d->message_before;
 }
 
-/* Another hello begins; the last one was read, or is given up now. False when there were too
- * many. */
+/* Begins another hello; the last one was read, or is given up now. Returns false when there were
+ * too many. */
 static bool begin_hello(const zn_packet_context *s, const zn_dtls_fragment *part)
 {
     dtls_flow *d = state_of(s);
@@ -142,7 +142,7 @@ static bool begin_hello(const zn_packet_context *s, const zn_dtls_fragment *part
 static void see_fragment(const zn_packet_context *s, const zn_dtls_fragment *part)
 {
     dtls_flow *d = state_of(s);
-    /* Old clients give the hello with the cookie the number of the first. */
+    /* Old clients number the hello with the cookie like the first one. */
     bool same = d->hellos != 0 && d->message == part->message &&
                 (d->collecting || d->length == part->length);
     if (part->type != ZN_DTLS_CLIENT_HELLO || (same && !d->collecting))
@@ -214,7 +214,7 @@ static bool starts(const zn_packet_context *s, zn_span bytes)
            part.type == ZN_DTLS_CLIENT_HELLO;
 }
 
-/* A hello that never became whole. */
+/* Counts a hello that never became whole. */
 static void closed(const zn_packet_context *s)
 {
     if (state_of(s)->collecting)

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What analyzers keep in a flow: the layout of the bytes that flow/ reserves for them. All of it is
- * zero when a flow opens.
+ * The state of analyzers in a flow: the layout of the bytes that flow/ reserves for them. All of it
+ * is zero when a flow opens.
  */
 #ifndef ZN_ANALYZER_FLOW_STATE_H
 #define ZN_ANALYZER_FLOW_STATE_H
@@ -14,7 +14,7 @@ typedef struct __attribute__((packed, may_alias)) zn_flow_state {
     uint32_t stream;         /* the client's bytes being collected, 0: none */
     uint8_t parse;           /* analyzer/parse_state */
     uint8_t parse_tries : 4; /* analyzer/tcp_stream: segments that it has searched */
-    uint8_t service : 4;     /* analyzer/service: state of the search for what both sides speak */
+    uint8_t service : 4;     /* analyzer/service: state of the search for the service */
     uint8_t addr_vote : 2;   /* release/gate's decision on the server address */
     uint8_t protocol : 6;    /* zn_analyzer_id of what the flow was recognised as */
 } zn_flow_state;
@@ -31,11 +31,11 @@ typedef struct __attribute__((may_alias)) zn_flow_facts {
 } zn_flow_facts;
 _Static_assert(sizeof(zn_flow_facts) == ZN_FLOW_FACTS_BYTES, "they fill what flow/ reserves");
 
-#define ZN_LAYER7_VERSIONS 15 /* of a ClientHello's list that are kept: what Tstat prints */
+#define ZN_LAYER7_VERSIONS 15 /* kept of a ClientHello's list: as many as Tstat prints */
 
-/* In a zn_flow_layer7; up to last_handshake_ns in its first cache line. */
+/* In a zn_flow_layer7; the members before last_handshake_ns lie in its first cache line. */
 typedef struct __attribute__((may_alias)) zn_layer7_state {
-    int64_t appdata_ns[2];   /* by tuple index, as everything with two; 0: none */
+    int64_t appdata_ns[2];   /* by tuple index, as each pair here; 0: none */
     uint32_t certificate;    /* name entry of the server certificate's name, 0: none */
     uint32_t server_seq;     /* where the server's hello starts */
     uint32_t stream;         /* its bytes from there, being collected; 0: none */
@@ -86,7 +86,7 @@ static inline const zn_layer7_state *zn_layer7_state_read(const zn_flow_layer7 *
     return (const zn_layer7_state *)(const void *)l->state;
 }
 
-/* The state, the facts of a flow; the analyzers' part of its zn_flow_layer7. */
+/* The state and the facts of a flow `f`; the analyzers' part of its zn_flow_layer7 `l`. */
 #define ZN_STATE(f)                                                                                \
     _Generic((f), zn_flow *: zn_flow_state_write, const zn_flow *: zn_flow_state_read)(f)
 #define ZN_FACTS(f)                                                                                \

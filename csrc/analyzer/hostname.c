@@ -13,7 +13,7 @@ static bool is_digit(uint8_t c)
     return c >= '0' && c <= '9';
 }
 
-/* What stands in a normalised name for each byte; 0: it stands in none. */
+/* The byte of a normalised name that stands for each byte; 0: none does. */
 #define LETTER(upper)                                                                              \
     [upper] = (upper) + ('a' - 'A'), [(upper) + ('a' - 'A')] = (upper) + ('a' - 'A')
 static const uint8_t lower_of[256] = {
@@ -71,7 +71,7 @@ static bool is_ipv6(zn_span text)
     return inet_pton(AF_INET6, copy, address) == 1;
 }
 
-/* The bytes from..to - 1 have a label's length, and no hyphen at either end. */
+/* Returns whether the bytes from..to - 1 have a label's length, and no hyphen at either end. */
 static bool is_label(zn_span text, size_t from, size_t to)
 {
     return to - from - 1 < LABEL_MAX && text.p[from] != '-' && text.p[to - 1] != '-';
@@ -105,7 +105,7 @@ static bool ends_with(const zn_hostname *name, const char *suffix, size_t n)
 
 #define ENDS_WITH(name, literal) ends_with((name), literal, sizeof(literal) - 1)
 
-/* The name is not empty. */
+/* Returns whether a name, which is not empty, is a ZN_HOST_HOME. */
 static bool is_home(const zn_hostname *name)
 {
     uint8_t last = name->text[name->n - 1];
@@ -115,8 +115,8 @@ static bool is_home(const zn_hostname *name)
            ENDS_WITH(name, "local") || ENDS_WITH(name, "home.arpa");
 }
 
-/* Each label is a number: decimal, octal, or hexadecimal after 0x. What a URL has in place of a
- * host is then an IPv4 address in one of its spellings (WHATWG URL, 3.5), or nothing: no name. */
+/* Returns whether each label is a number: decimal, octal, or hexadecimal after 0x. In a URL such a
+ * host is an IPv4 address in one of its spellings (WHATWG URL, 3.5), or invalid, but no name. */
 static bool is_all_numbers(const zn_hostname *name)
 {
     const uint8_t *text = name->text;
@@ -132,7 +132,7 @@ static bool is_all_numbers(const zn_hostname *name)
     return true;
 }
 
-/* Without brackets and a port: an IPv4 literal, a name, or nothing valid. */
+/* Normalises a host without brackets and port: an IPv4 literal, a name, or nothing valid. */
 static zn_host_kind normalize_name(zn_span raw, zn_hostname *out)
 {
     if (raw.n != 0 && raw.p[raw.n - 1] == '.')

@@ -18,7 +18,7 @@ typedef enum zn_host_kind {
     ZN_HOST_NAME,
     /* An address or a home spelled as a name: in-addr.arpa, ip6.arpa, .local, home.arpa. */
     ZN_HOST_HOME,
-    ZN_HOST_ADDRESS, /* an IP literal, or numbers only, which a URL has for one: no name */
+    ZN_HOST_ADDRESS, /* an IP literal, or numbers only, which are one in a URL: no name */
     ZN_HOST_EMPTY,
     ZN_HOST_INVALID
 } zn_host_kind;
@@ -28,7 +28,8 @@ typedef struct zn_hostname {
     uint8_t n;
 } zn_hostname;
 
-/* Normalises `raw` into *out. out->n is 0 unless the kind is ZN_HOST_NAME or ZN_HOST_HOME. */
+/* Normalises `raw` into *out and returns its kind. out->n is 0 unless that is ZN_HOST_NAME or
+ * ZN_HOST_HOME. */
 zn_host_kind zn_hostname_normalize(zn_span raw, zn_hostname *out);
 
 /* Names under suffixes that must never be released. */
@@ -38,10 +39,12 @@ typedef struct zn_never_list {
     zn_hash_key key;
 } zn_never_list;
 
-/* Room for `cap` suffixes; 0 or a negative zn_err. An all-zero list is empty and valid. */
+/* Makes a list with room for `cap` suffixes. Returns 0, or a negative zn_err with *err filled. An
+ * all-zero list is empty and valid. */
 int zn_never_list_init(zn_never_list *list, uint32_t cap, zn_error *err);
 void zn_never_list_fini(zn_never_list *list);
-/* Adds a normalised suffix such as "example.com": it and everything below it. */
+/* Adds a normalised suffix such as "example.com", which stands for itself and all names below
+ * it. */
 void zn_never_list_add(zn_never_list *list, zn_span suffix);
 bool zn_never_list_has(const zn_never_list *list, const zn_hostname *name);
 

@@ -98,7 +98,7 @@ static zn_parse segment(const zn_packet_context *s, const zn_tcp_segment *in, ui
                                                    : read_preface(s, in, used);
 }
 
-/* Fields may have been added to the table: nothing after them can be read. */
+/* Ends reading: the missing bytes may have added fields to the table. */
 static void lost(const zn_packet_context *s, zn_segment_end end)
 {
     if (zn_parse_state_of(s->f) == PARSE_FRAMES && end == ZN_SEGMENT_CUT)

@@ -11,7 +11,8 @@
 
 #define PARSE_CHUNK ZN_PARSE_OWN /* a request was read; a chunk of its body follows */
 
-/* A request can begin with it: a letter, or the end of an empty line. */
+/* Returns whether a request can begin with the first byte: a letter, or the end of an empty
+ * line. */
 static bool starts(const zn_packet_context *s, zn_span bytes)
 {
     uint8_t first = zn_ascii_first(bytes), lower = zn_ascii_lower(first);
@@ -87,7 +88,7 @@ static zn_parse segment(const zn_packet_context *s, const zn_tcp_segment *in, ui
                                                   : read_request(s, in, used);
 }
 
-/* Lets the next request be whole again. */
+/* Gives up a request in progress, and waits for the start of another. */
 static void lost(const zn_packet_context *s, zn_segment_end end)
 {
     (void)end;

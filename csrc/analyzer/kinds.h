@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What analyzers report in numbers: where a name came from, the service of a TCP flow, the type of
- * a UDP flow. */
+/* The numbers in which analyzers report the source of a name, the service of a TCP flow, and the
+ * type of a UDP flow. */
 #ifndef ZN_ANALYZER_KINDS_H
 #define ZN_ANALYZER_KINDS_H
 

@@ -9,9 +9,9 @@
 #include "proto/service_signature.h"
 #include "proto/tls.h"
 
-#define WATCHED_PACKETS 200u /* of a flow: handshake and first data are looked for there */
+#define WATCHED_PACKETS 200u /* in which handshake and first data are looked for */
 #define SERVER_SEGMENTS 40   /* segments in which a certificate is looked for */
-#define STATUS_AT 9          /* of "HTTP/1.1 200": where the status is */
+#define STATUS_AT 9          /* offset of the status in "HTTP/1.1 200" */
 #define TLS_1_3 0x0304
 
 _Static_assert(ZN_TLS_VERSIONS == ZN_LAYER7_VERSIONS, "a flow keeps what a hello shows");
@@ -19,13 +19,13 @@ _Static_assert(ZN_TLS_VERSIONS == ZN_LAYER7_VERSIONS, "a flow keeps what a hello
 /* zn_layer7_state.session: Tstat's tls_session_stat */
 enum { SESSION_ID = 1, CLIENT_PSK = 2, EARLY_DATA = 4, SERVER_PSK = 8, RETRY = 16 };
 
-typedef struct scene {
+typedef struct context {
     zn_names *names;
     uint32_t flow;
     zn_flow *f;
     zn_flow_layer7 *l;
     const zn_packet *p;
-} scene;
+} context;
 
 static void count_http(zn_flow_layer7 *l, const zn_packet *p, bool from_client)
 {
@@ -33,7 +33,7 @@ static void count_http(zn_flow_layer7 *l, const zn_packet *p, bool from_client)
     if (!zn_service_may_be_http(zn_packet_start(p)))
         return;
     signature = zn_service_signature_of(p->payload);
-    if (from_client) { /* no sum of what is mostly 0: the counter lies in a line of its own */
+    if (from_client) { /* no addition of what is mostly 0: the counter lies in another cache line */
         if (signature == ZN_SIGNATURE_HTTP_REQUEST || signature == ZN_SIGNATURE_HTTP_POST)
             ZN_LAYER7(l)->http_requests++;
     } else if (signature == ZN_SIGNATURE_HTTP_RESPONSE) {
@@ -63,7 +63,7 @@ static void finish_certificate(zn_names *names, zn_flow_layer7 *l)
     ZN_LAYER7(l)->state |= ZN_LAYER7_CERTIFICATE_DONE;
 }
 
-/* "*." in front of a host's name makes it a certificate's. */
+/* Normalises a certificate's name: a host's, perhaps after "*.". False for any other. */
 static bool host_of(zn_span raw, zn_hostname *host)
 {
     static const uint8_t any[] = {'*', '.'};
@@ -84,7 +84,7 @@ static bool host_of(zn_span raw, zn_hostname *host)
     return true;
 }
 
-static bool may_be_disclosed(const scene *s, const zn_hostname *host)
+static bool may_be_disclosed(const context *s, const zn_hostname *host)
 {
     const zn_roles *roles = s->names->roles;
     zn_hostname bare = *host;
@@ -95,14 +95,14 @@ static bool may_be_disclosed(const scene *s, const zn_hostname *host)
     return zn_roles_may_vote(roles, s->f) && !zn_never_list_has(&roles->never, &bare);
 }
 
-static void vote(const scene *s)
+static void vote(const context *s)
 {
     if (zn_secondary_vote(s->names, ZN_VOTE_CERTIFICATE, s->p->t_ns, s->flow,
                           ZN_LAYER7(s->l)->certificate))
         ZN_LAYER7(s->l)->state |= ZN_LAYER7_CERTIFICATE_VOTED;
 }
 
-static void observe_certificate(const scene *s, zn_span certificate)
+static void observe_certificate(const context *s, zn_span certificate)
 {
     zn_hostname host;
     zn_span name;
@@ -137,8 +137,8 @@ static void read_server(zn_flow_layer7 *l, const zn_flow *f, const zn_tls_detail
         (uint8_t)((d->pre_shared_key ? SERVER_PSK : 0) | (d->retry ? RETRY : 0));
 }
 
-/* The server's bytes from its hello on, up to a certificate that nobody encrypted. */
-static void see_server_bytes(const scene *s, zn_span bytes)
+/* Reads the server's bytes from its hello on, up to a certificate in the clear. */
+static void see_server_bytes(const context *s, zn_span bytes)
 {
     zn_names *names = s->names;
     zn_tls_details details;
@@ -164,8 +164,8 @@ static void see_server_bytes(const scene *s, zn_span bytes)
         finish_certificate(names, s->l);
 }
 
-/* A segment of the server, while its hello or certificate is looked for. */
-static void see_server(const scene *s)
+/* Takes a segment of the server, while its hello or certificate is looked for. */
+static void see_server(const context *s)
 {
     zn_names *names = s->names;
     zn_flow_layer7 *l = s->l;
@@ -213,9 +213,9 @@ static bool is_application_data(zn_span segment)
     return zn_cursor_ok(&c) && start >= 0x170300 && start <= 0x170303;
 }
 
-/* The last segment of each side before one that begins with application data, and that one; from
- * the client's hello on. */
-static void see_phase(const scene *s)
+/* Notes when each side sent its first segment that begins with application data, and the last one
+ * before it; from the client's hello on. */
+static void see_phase(const context *s)
 {
     unsigned i = s->p->sender;
     const zn_flow_side *side = &s->f->side[i];
@@ -233,12 +233,12 @@ static void see_phase(const scene *s)
 }
 
 /* Looks at a segment of a flow that is not done. */
-static void see_segment(const scene *s)
+static void see_segment(const context *s)
 {
     bool from_client = s->p->sender == s->f->client;
     bool tls = zn_service_is_tls(s->f, false);
-    if (tls &&
-        ZN_LAYER7(s->l)->certificate != 0) /* others have none: *l need not be fetched for that */
+    /* Flows without TLS have no certificate: *l need not be fetched for them. */
+    if (tls && ZN_LAYER7(s->l)->certificate != 0)
         vote(s);
     if (s->p->payload.n == 0)
         return;
@@ -259,8 +259,8 @@ void zn_layer7_need(const zn_names *names, const zn_flow *f, zn_watch_need *need
     if (l == NULL || !zn_flow_has_user(f))
         return;
     zn_watch_need_both(need, ZN_WATCH_TEXT); /* a request or response */
-    if (ZN_STATE(f)->service !=
-        ZN_SERVICE_TLS) /* no certificate, and nobody asks for a handshake's times */
+    /* Other flows have no certificate, and no column has the times of their handshake. */
+    if (ZN_STATE(f)->service != ZN_SERVICE_TLS)
         return;
     if (ZN_LAYER7(l)->certificate != 0 && (ZN_LAYER7(l)->state & ZN_LAYER7_CERTIFICATE_VOTED) == 0)
         zn_watch_need_both(need, ZN_WATCH_PACKET);
@@ -279,10 +279,10 @@ void zn_layer7_need(const zn_names *names, const zn_flow *f, zn_watch_need *need
 void zn_layer7_packet(zn_names *names, uint32_t flow, zn_flow *f, const zn_packet *p)
 {
     zn_flow_layer7 *l = zn_flow_layer7_entry(names->flows, f);
-    scene s;
+    context s;
     if (l == NULL || !zn_flow_has_user(f) || (p->tcp_flags & ZN_TCP_RST) != 0)
         return;
-    s = (scene){names, flow, f, l, p};
+    s = (context){names, flow, f, l, p};
     see_segment(&s);
 }
 

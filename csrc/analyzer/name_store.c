@@ -2,7 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyzer/name_store.h"
 
-/* Of all flows: one and its server's certificate. Few have more, and some none. */
+/* Names a flow: its own and that in its server's certificate. Few flows have more, and some
+ * none. */
 #define NAMES_ON_AVERAGE 2
 
 /* A text takes a cache line, which is enough for most, or four. While it is free, it begins with

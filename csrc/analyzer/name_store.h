@@ -3,7 +3,7 @@
 /*
  * The names each flow exposed, as a list of small entries. The text of a name is kept only while it
  * waits for its evidence or decision, and after that only if it was released; otherwise it is wiped
- * at once. What was suppressed is then nowhere in the program.
+ * at once. A suppressed name is then nowhere in the program.
  */
 #ifndef ZN_ANALYZER_NAME_STORE_H
 #define ZN_ANALYZER_NAME_STORE_H
@@ -21,21 +21,21 @@ typedef enum zn_entry_state {
     ZN_ENTRY_SUPPRESSED,
     ZN_ENTRY_UNCONFIRMED,
     ZN_ENTRY_INVALID,
-    ZN_ENTRY_REPEATED /* the flow's list has the same name decided elsewhere */
+    ZN_ENTRY_REPEATED /* another entry of the flow has the same name and its decision */
 } zn_entry_state;
 
 /* How much of a name was read. */
 typedef enum zn_reading {
     ZN_READ_WHOLE,
-    ZN_READ_TRUNCATED, /* its hello, request or question was never seen whole */
-    ZN_READ_INVALID,   /* not a hostname, or said in two ways */
-    ZN_READ_NOT        /* in a version that is not read, or there was no room */
+    ZN_READ_TRUNCATED, /* its hello, request or question never came whole */
+    ZN_READ_INVALID,   /* not a hostname, or two that contradict each other */
+    ZN_READ_NOT        /* of a version that is not read, or without room for it */
 } zn_reading;
 
 typedef struct zn_name_entry {
     uint32_t next;             /* the flow's next name, 0: none; the slab's link while free */
-    uint32_t text;             /* 0: wiped */
-    zn_id id;                  /* zero for a name that never became one (invalid, incomplete) */
+    uint32_t text;             /* in zn_name_store.texts; 0: wiped */
+    zn_id id;                  /* zero for a name that was not read (invalid, incomplete) */
     uint16_t dns_id, dns_type; /* the query a response must match */
     uint8_t source;            /* zn_name_source */
     uint8_t state;             /* zn_entry_state */
@@ -54,18 +54,20 @@ void zn_name_store_fini(zn_name_store *name_store);
 /* Bytes in use. */
 size_t zn_name_store_memory(const zn_name_store *name_store);
 
-/* A new entry at the end of the flow's list; 0 when the store or the flow has no room. */
+/* Adds an entry at the end of the flow's list. Returns it, or 0 when the store or the flow has no
+ * room. */
 uint32_t zn_name_store_add(zn_name_store *name_store, zn_flow *f, zn_name_source source);
-/* A new entry that is in no flow's list of names, such as a certificate's name; 0: no room. */
+/* Returns a new entry that is in no flow's list of names, such as a certificate's name; 0: no
+ * room. */
 uint32_t zn_name_store_add_secondary(zn_name_store *name_store);
 /* Frees such an entry; 0 is fine. */
 void zn_name_store_forget_secondary(zn_name_store *name_store, uint32_t entry);
 /* Keeps a copy of the name; false when there is no room. */
 bool zn_name_store_keep_text(zn_name_store *name_store, uint32_t entry, const zn_hostname *name);
 void zn_name_store_wipe_text(zn_name_store *name_store, uint32_t entry);
-/* The kept text; borrows. */
+/* The text of an entry, empty when none is kept; borrows the store. */
 zn_span zn_name_store_text(const zn_name_store *name_store, uint32_t entry);
-/* Fetches the kept text of an entry. */
+/* Prefetches the kept text of an entry. */
 void zn_name_store_prefetch_text(const zn_name_store *name_store, uint32_t entry);
 /* Frees the flow's whole list. */
 void zn_name_store_forget(zn_name_store *name_store, zn_flow *f);

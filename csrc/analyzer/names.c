@@ -58,7 +58,8 @@ static zn_reading reading_of(zn_stat why)
     }
 }
 
-/* The flow's list has an entry already that says just this: it says no more twice. */
+/* Returns whether the flow's list has an equal entry already, which another one would add nothing
+ * to. */
 static bool is_listed(const zn_names *names, const zn_flow *f, const zn_name_entry *rejected)
 {
     for (uint32_t entry = ZN_FACTS(f)->names; entry != 0;
@@ -126,8 +127,8 @@ static bool has_evidence(const zn_packet_context *s)
            s->f->client_acked;
 }
 
-/* The properties of the name or its flow forbid its release: the counter that says why, or
- * ZN_STAT_COUNT. */
+/* Returns the counter of the reason why the name must not be released, by its properties and those
+ * of its flow; ZN_STAT_COUNT: there is none. */
 static zn_stat forbidden(const zn_names *names, const zn_flow *f, zn_host_kind kind,
                          zn_name_source source, const zn_hostname *host)
 {
@@ -205,7 +206,7 @@ void zn_names_observed_again(const zn_packet_context *s, zn_span raw)
             s->names->stats->n[ZN_STAT_NAMES_REPEATED]++;
             return;
         }
-        if (e->source == source && e->state == ZN_ENTRY_PENDING) { /* neither counts */
+        if (e->source == source && e->state == ZN_ENTRY_PENDING) { /* neither name counts */
             zn_name_store_wipe_text(name_store, entry);
             e->state = ZN_ENTRY_SUPPRESSED;
             s->names->stats->n[ZN_STAT_SUPPRESSED_CONFLICT]++;
@@ -254,15 +255,15 @@ bool zn_names_swap_client(const zn_packet_context *s)
     zn_addr known_as[2];
     if (ZN_FACTS(s->f)->names != 0 || s->f->names_dropped ||
         ZN_STATE(s->f)->addr_vote != ZN_ADDR_PENDING)
-        return false; /* what it voted for would be the other's */
+        return false; /* its votes would be the other side's */
     zn_flow_swap_client(s->f);
     zn_roles_place(s->names->roles, s->names->flows, s->f, s->p, known_as);
     (void)zn_votes_cast(s->names->votes, ZN_VOTE_CLIENT, s->p->t_ns, s->flow, 0);
     return zn_flow_has_user(s->f);
 }
 
-/* Whether this packet leaves no doubt who the client is and, where the policy asks for it, that it
- * is real. Taking a client for a server would make its address an attribute. */
+/* Returns whether this packet leaves no doubt which side is the client and, where the policy asks
+ * for it, that it is real. Taking a client for a server would make its address an attribute. */
 static bool client_is_known(const zn_names *names, const zn_flow *f, const zn_packet *p)
 {
     if (names->roles->established)

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a TCP flow's client is expected to send next, and which analyzer expects it. */
+/* The message that a TCP flow's client is expected to send next, and the analyzer that expects
+ * it. */
 #ifndef ZN_ANALYZER_PARSE_STATE_H
 #define ZN_ANALYZER_PARSE_STATE_H
 
@@ -12,9 +13,9 @@ typedef enum zn_parse_state {
     ZN_PARSE_OFF,     /* nothing more to find */
     ZN_PARSE_BEGUN,   /* in the middle of what may be the analyzer's message */
     ZN_PARSE_BETWEEN, /* a message was read; any other may follow, also after unknown bytes */
-    /* From here on only the analyzer reads what follows. */
-    ZN_PARSE_NEXT, /* what starts at watch_seq; bytes further on do not matter */
-    ZN_PARSE_OWN   /* this one and those above it: as the analyzer means them */
+    /* In the states below only the analyzer reads the next bytes. */
+    ZN_PARSE_NEXT, /* a message may start at watch_seq; bytes further on do not matter */
+    ZN_PARSE_OWN   /* this state and those above it mean what the analyzer says */
 } zn_parse_state;
 
 #define ZN_PARSE_STATE_BITS 3
@@ -24,23 +25,23 @@ static inline uint8_t zn_parse_state_of(const zn_flow *f)
     return ZN_STATE(f)->parse & ((1u << ZN_PARSE_STATE_BITS) - 1);
 }
 
-/* The analyzer that the parse state is of; row 0, which has no functions: none. */
+/* The analyzer of the parse state; row 0, which has no functions, when there is none. */
 static inline const zn_analyzer *zn_parse_analyzer(const zn_names *names, const zn_flow *f)
 {
     return &names->analyzers[ZN_STATE(f)->parse >> ZN_PARSE_STATE_BITS];
 }
 
-/* Sets a state of this analyzer's; one above ZN_PARSE_OWN is ZN_PARSE_OWN + 1 or + 2. */
+/* Sets a state of this analyzer; those above ZN_PARSE_OWN are ZN_PARSE_OWN + 1 and + 2. */
 static inline void zn_parse_expect(const zn_packet_context *s, unsigned state)
 {
     ZN_STATE(s->f)->parse = (uint8_t)((unsigned)s->analyzer->id << ZN_PARSE_STATE_BITS | state);
 }
 
-/* Nothing more is read; frees what reading has taken. */
+/* Ends reading, and frees what it has taken. */
 void zn_parse_end(zn_names *names, zn_flow *f);
-/* The message that the flow is in the middle of is given up and counts as suppressed. */
+/* Gives up the message in progress, which is suppressed as `why`, and ends reading. */
 void zn_parse_give_up(const zn_packet_context *s, zn_stat why);
-/* A message of this analyzer is malformed: ZN_MALFORMED, and nothing more is read. */
+/* Rejects a malformed message of this analyzer, and ends reading. Returns ZN_MALFORMED. */
 zn_parse zn_parse_malformed(const zn_packet_context *s);
 
 #endif

@@ -15,9 +15,9 @@
  * header takes. A server that echoes whole datagrams sends back what does authenticate, so no ID
  * that the client ever sent, as its own or another's, proves anything.
  *
- * Servers exist that make their ID out of the client's, by changing a byte, or choose one of few
- * bytes or none: whoever forges a source address can guess those. There the server has to show it:
- * before it has proof of the client's address it must not send more than three times what it
+ * Some servers make their ID out of the client's, by changing a byte, or choose one of few bytes or
+ * none: a sender with a forged address can guess those. There the evidence is how much the server
+ * sends: before it has proof of the client's address it must not send more than three times what it
  * received (RFC 9000 8.1).
  */
 #include "analyzer/quic_analyzer.h"
@@ -26,8 +26,8 @@
 #include "analyzer/secondary.h"
 #include "proto/quic_crypto.h"
 
-/* Client Initials tried in one connection: the longest hello that is put together in datagrams of
- * FIRST_DATAGRAM_MIN, all of them sent twice. */
+/* Client Initials tried in one connection: enough for the longest hello in datagrams of
+ * FIRST_DATAGRAM_MIN, each sent twice. */
 #define INITIALS_MAX 32
 #define CONNECTIONS_MAX 8       /* connections of one flow that are looked at */
 #define FIRST_DATAGRAM_MIN 1200 /* RFC 9000 14.1: a client's first datagram has at least this */
@@ -63,35 +63,35 @@ static quic_id copy_id(zn_span bytes)
 }
 
 #define OWN_IDS 8
-/* What is kept of a flow, and of the connection in it. */
+/* The state of a flow, and of the connection in it. */
 typedef struct quic_flow {
     uint32_t link;                /* the slab's, while free */
     uint32_t version;             /* of the client's packets */
     uint32_t name;                /* the name entry of this connection, 0: none */
-    uint64_t answered_before;     /* bytes of the server when it began */
+    uint64_t answered_before;     /* bytes that the server sent before it began */
     zn_quic_keys keys;            /* the client's */
-    zn_quic_secret server_secret; /* what the server's come from */
-    quic_id first;                /* the ID that both come from */
+    zn_quic_secret server_secret; /* makes the server's keys */
+    quic_id first;                /* the ID that makes both */
     quic_id client;               /* the client's own */
     quic_id server;               /* the ID the server chose */
     quic_id retry;                /* the ID of the server's Retry */
     quic_id own[OWN_IDS];         /* IDs of the client's making, of all the flow's connections */
-    uint8_t owns;                 /* how many; one more than there is room for: too many */
+    uint8_t owns;                 /* how many; OWN_IDS + 1: too many */
     uint8_t initials;             /* how many were tried since the connection began */
     uint8_t connections;          /* how many began in this flow */
     uint8_t answers;              /* server's packets tried for its ID */
     bool opened : 1;              /* an Initial authenticated */
     bool done : 1;                /* the hello was read, or given up */
     bool foreign : 1;             /* packets of a version that is not read */
-    bool server_known : 1;        /* `server` means something */
-    bool retried : 1;             /* `retry` means something, and no Initial used it yet */
-    bool guessable : 1;           /* `server` may be known without its packets */
+    bool server_known : 1;        /* `server` is set */
+    bool retried : 1;             /* `retry` is set, and no Initial used it yet */
+    bool guessable : 1;           /* `server` may be known without the server's packets */
     bool addressed : 1;           /* the client sent a packet to `server` */
     bool agent_waits : 1;         /* facts.agent is this connection's */
     zn_quic_facts facts;          /* of all the flow's connections */
 } quic_flow;
 
-/* What is kept for all flows. */
+/* The state for all flows. */
 typedef struct quic_tools {
     zn_quic *crypto;
     zn_quic_crypto_frames frames; /* of the Initial at hand */
@@ -193,7 +193,7 @@ static void note_facts(quic_flow *q, const zn_quic_packet *packet, bool from_cli
         q->facts.zero_rtt++;
 }
 
-/* ---- what the client says -------------------------------------------------------------------- */
+/* ---- the client's packets -------------------------------------------------------------------- */
 
 static void note_own(const zn_packet_context *s, zn_span id)
 {
@@ -209,7 +209,7 @@ static void note_own(const zn_packet_context *s, zn_span id)
     q->owns = OWN_IDS + 1;
 }
 
-/* Whether too few bytes of the server's ID are unlike every ID that the client sent. */
+/* Returns whether too few bytes of the server's ID differ from an ID that the client sent. */
 static bool is_guessable(const zn_packet_context *s, const quic_id *server)
 {
     const quic_flow *q = state_of(s);
@@ -245,7 +245,7 @@ static void note_addressed(quic_flow *q, const zn_quic_packet *packet)
         q->addressed |= q->server.n != 0 || packet->type == ZN_QUIC_HANDSHAKE;
 }
 
-/* ---- what the server says -------------------------------------------------------------------- */
+/* ---- the server's packets -------------------------------------------------------------------- */
 
 /* Whether an Initial opens under the server's keys from `secret`. */
 static bool answer_opens(const zn_packet_context *s, const zn_quic_packet *packet,
@@ -257,7 +257,7 @@ static bool answer_opens(const zn_packet_context *s, const zn_quic_packet *packe
            zn_quic_unseal(crypto_of(s), &keys, packet, &plain) == ZN_DONE;
 }
 
-/* The same, from an ID that the client addressed packets to. */
+/* Whether it opens under the server's keys from an ID that the client addressed packets to. */
 static bool answer_opens_under(const zn_packet_context *s, const zn_quic_packet *packet,
                                const quic_id *id)
 {
@@ -274,7 +274,7 @@ static bool answer_opens_here(const zn_packet_context *s, const zn_quic_packet *
                                          : answer_opens_under(s, packet, &q->first);
 }
 
-/* Whether nothing but a QUIC server, or an echo, sends this packet; asked of the first few. */
+/* Whether only a QUIC server, or an echo, sends this packet; the first few are tried. */
 static bool is_authentic(const zn_packet_context *s, const zn_quic_packet *packet)
 {
     quic_flow *q = state_of(s);
@@ -303,13 +303,13 @@ static void note_answered(const zn_packet_context *s, const zn_quic_packet *pack
     q->addressed = false;
 }
 
-/* ---- what follows ---------------------------------------------------------------------------- */
+/* ---- the evidence ---------------------------------------------------------------------------- */
 
 static void conclude(const zn_packet_context *s)
 {
     const quic_flow *q = state_of(s);
     const zn_flow *f = s->f;
-    uint64_t sent = f->side[f->client].bytes; /* also what is still on its way to an echo */
+    uint64_t sent = f->side[f->client].bytes; /* also bytes whose echo is still to come */
     uint64_t answered = f->side[1 - f->client].bytes - q->answered_before;
     bool validated = q->connections == 1 && answered > AMPLIFICATION * sent;
     if (!f->client_acked && q->addressed && (!q->guessable || validated))
@@ -348,7 +348,7 @@ static bool opens_under(const zn_packet_context *s, const zn_quic_packet *packet
     return true;
 }
 
-/* The first connection of the flow, or another one: nothing that was proven before is of use. */
+/* Begins the first connection of the flow, or another one, for which no earlier evidence counts. */
 static void begin_connection(const zn_packet_context *s, const zn_quic_packet *packet)
 {
     quic_flow *q = state_of(s);
@@ -376,7 +376,7 @@ static bool is_addressed_here(const quic_flow *q, const zn_quic_packet *packet)
 }
 
 /* Whether an Initial of the connection opens: under its keys, those of another version from the
- * same ID, or those that a Retry asked for, which the client then starts its hello over with. */
+ * same ID, or those from a Retry's ID, with which the client starts its hello over. */
 static bool opens_here(const zn_packet_context *s, const zn_quic_packet *packet, zn_span *plain)
 {
     quic_flow *q = state_of(s);
@@ -391,7 +391,8 @@ static bool opens_here(const zn_packet_context *s, const zn_quic_packet *packet,
     return true;
 }
 
-/* The plaintext of a client's Initial, under the keys of its connection or as a new one. */
+/* Opens a client's Initial under the keys of its connection, or as the first one of a new
+ * connection. Returns whether it authenticates. */
 static bool open_initial(const zn_packet_context *s, const zn_quic_packet *packet, zn_span *plain)
 {
     quic_flow *q = state_of(s);
@@ -405,7 +406,7 @@ static bool open_initial(const zn_packet_context *s, const zn_quic_packet *packe
 
 /* ---- the hello ------------------------------------------------------------------------------- */
 
-/* Reads what is there of the hello. */
+/* Reads the hello, as far as it is there. */
 static void see_hello(const zn_packet_context *s, zn_span bytes)
 {
     quic_flow *q = state_of(s);
@@ -513,7 +514,7 @@ static void see_server_packet(const zn_packet_context *s, const zn_quic_packet *
         q->facts.both_ways = true;
     if (!read || !q->opened || !is_id(&q->client, packet->dcid))
         return;
-    if (packet->type == ZN_QUIC_RETRY) { /* the keys that it gives try themselves */
+    if (packet->type == ZN_QUIC_RETRY) { /* opens_here tries the keys from its ID */
         q->retry = copy_id(packet->scid);
         q->retried = true;
     }
@@ -557,8 +558,8 @@ static bool is_first_flight(const zn_packet_context *s)
            packet.scid.n <= ZN_QUIC_ID_MAX;
 }
 
-/* Recognises a long header of a version that is read at any time. What other protocols may look
- * like, another version or a fixed bit that is not set, is QUIC only in a first flight. */
+/* Recognises a long header of a version that is read in any datagram. A header that other protocols
+ * may have, with another version or a fixed bit that is not set, is QUIC only in a first flight. */
 static bool starts(const zn_packet_context *s, zn_span bytes)
 {
     zn_cursor c = zn_cursor_over_span(bytes, true);

@@ -18,7 +18,7 @@ typedef struct zn_quic_facts {
     bool both_ways;      /* the server answered in the client's version */
 } zn_quic_facts;
 
-/* The facts of a closed flow whose record is not written yet; NULL of one that is not QUIC. */
+/* The facts of a closed flow whose record is not written yet; NULL for one that is not QUIC. */
 const zn_quic_facts *zn_quic_facts_of(const zn_names *names, const zn_flow *f);
 
 #endif

@@ -19,8 +19,8 @@ const zn_net *zn_roles_private_nets(size_t *count)
 }
 
 /*
- * The outermost of the packet's tunnels with an internal end. True, and internal[] and known_as[]
- * by tuple index of the packet's flow, when there is one.
+ * Finds the outermost of the packet's tunnels with an internal end. Returns whether there is one,
+ * with internal[] and known_as[] by tuple index of the packet's flow.
  */
 static bool internal_tunnel(const zn_roles *roles, const zn_packet *p, bool internal[2],
                             zn_addr known_as[2])
@@ -38,7 +38,7 @@ static bool internal_tunnel(const zn_roles *roles, const zn_packet *p, bool inte
     return false;
 }
 
-/* Whether the packet, which opened a flow, leaves open who its client is. */
+/* Returns whether the packet, which opened a flow, leaves open which side is the client. */
 static bool client_is_unsure(const zn_packet *p)
 {
     const uint16_t *port = p->tuple.port;
@@ -75,7 +75,7 @@ void zn_roles_place(const zn_roles *roles, zn_flow_table *flows, zn_flow *f, con
         f->user = (internal[f->client] ? f->client : server) & 3u;
         for (unsigned i = 0; i < 2; i++)
             if (internal[i] && (i == f->user || !zn_addr_is_special(&outer[i])))
-                known_as[i] = outer[i]; /* a multicast group, say, is not who answers */
+                known_as[i] = outer[i]; /* a multicast group, say, does not answer */
         f->internal[f->user] = true;
         zn_flow_set_user(flows, f, &known_as[f->user]);
         return;

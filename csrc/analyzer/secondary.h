@@ -10,16 +10,18 @@
 
 #include "analyzer/names.h"
 
-/* A flow exposed `text`: the entry, whose vote is to be cast, or 0: it is suppressed at once. */
+/* Takes a text that a flow exposed. Returns its entry, whose vote is still to be cast, or 0 when
+ * the text is suppressed at once. */
 uint32_t zn_secondary_observed(zn_names *names, zn_vote_kind kind, const zn_hostname *text,
                                bool may_be_disclosed);
-/* Casts the vote of an entry once its evidence is complete; false while that is open. */
+/* Casts the vote of an entry, with the packet time t_ns, once its evidence is complete; returns
+ * false while that is missing. */
 bool zn_secondary_vote(zn_names *names, zn_vote_kind kind, int64_t t_ns, uint32_t flow,
                        uint32_t entry);
-/* Wipes an entry's text, and counts it. */
+/* Suppresses an entry: wipes its text, and counts it. */
 void zn_secondary_suppress(zn_name_store *name_store, zn_stats *stats, zn_vote_kind kind,
                            uint32_t entry);
-/* The flow closed: an entry (0: none) whose evidence never came is suppressed. */
+/* Suppresses an entry (0: none) of a closed flow, if its evidence never came. */
 void zn_secondary_closed(zn_names *names, zn_vote_kind kind, uint32_t entry);
 
 #endif

@@ -6,12 +6,12 @@
 #include "proto/dns.h"
 #include "proto/service_signature.h"
 
-#define SILENT_PACKETS 12u /* of a flow in which nothing was recognised until then */
-#define ANSWER_PACKETS 60u /* of a flow whose first word waits for its answer */
+#define SILENT_PACKETS 12u /* in which a first word must come */
+#define ANSWER_PACKETS 60u /* in which the first word must be answered */
 #define RTP_PORT_MIN 1025  /* RTP goes between ports that no service has to itself */
 
-/* zn_flow_state.service: what was said so far; zn_flow.watch_left counts the packets in which more
- * may be said. From ZN_SERVICE_KNOWN on nothing is looked at any more. */
+/* Values of zn_flow_state.service: the words that came so far; zn_flow.watch_left counts the
+ * packets in which more may come. From ZN_SERVICE_KNOWN on no packet is looked at any more. */
 enum {
     SAID_NOTHING,
     SAID_HTTP_REQUEST,
@@ -21,7 +21,7 @@ enum {
     SAID_IMAP_COMMAND,
     SAID_SSH_SERVER,
     SAID_TLS_CLIENT_HELLO,
-    IS_SILENT, /* nothing in SILENT_PACKETS: the next payload is the last that may tell */
+    IS_SILENT, /* no word in SILENT_PACKETS: the next payload is the last that may have one */
     IS_HTTP = ZN_SERVICE_KNOWN,
     IS_SMTP,
     IS_POP3,
@@ -31,7 +31,7 @@ enum {
     IS_UNKNOWN
 };
 
-/* A zn_flow_side.udp_type next to ZN_UDP_*: was taken for RTP, and is not. */
+/* A value of zn_flow_side.udp_type besides ZN_UDP_*: the side was taken for RTP, and is not. */
 #define UDP_NOT_RTP 255
 
 static const uint32_t connection[] = {
@@ -60,7 +60,7 @@ static uint8_t first_word(zn_service_signature signature, bool from_client)
     }
 }
 
-/* Where a segment leads from `said`. */
+/* The state after `said` and a segment. */
 static uint8_t answer(uint8_t said, zn_span segment, bool from_client)
 {
     zn_service_signature signature = zn_service_signature_of(segment);
@@ -108,7 +108,7 @@ void zn_service_need(const struct zn_names *names, const zn_flow *f, zn_watch_ne
         zn_watch_need_both(need, ZN_WATCH_START);
 }
 
-/* SILENT_PACKETS have passed, or a first word was said: now there are ANSWER_PACKETS in all. */
+/* Counts on to ANSWER_PACKETS in all, after SILENT_PACKETS or a first word. */
 static void count_on(zn_flow *f)
 {
     f->watch_left = (uint8_t)(f->watch_left + ANSWER_PACKETS - SILENT_PACKETS);
@@ -123,7 +123,7 @@ void zn_service_wait(zn_flow *f)
     count_on(f);
 }
 
-/* While the service of the flow is not known. */
+/* Takes a segment, while the service of the flow is not known. */
 static void see_segment(zn_flow *f, const zn_packet *p)
 {
     uint8_t said = ZN_STATE(f)->service;
@@ -136,7 +136,8 @@ static void see_segment(zn_flow *f, const zn_packet *p)
         ZN_STATE(f)->service = IS_UNKNOWN;
 }
 
-/* Another source, or the same that skips one: the suspicion begins anew with this datagram. */
+/* Takes a datagram that looks like RTP or RTCP. From another source, or out of sequence, it begins
+ * the suspicion anew. */
 static void see_media(const zn_flow *f, zn_flow_side *side, const zn_datagram_signature *signature)
 {
     bool second = signature->source == side->udp_first &&

@@ -22,12 +22,12 @@
 #define STORED_SEGMENTS_MAX 256
 _Static_assert(ZN_SEARCH_TRIES == 15,
                "zn_flow_state.parse_tries counts them, from 1, in four bits");
-/* Bytes from where a message may start to what is passed over, and how far a segment may lie
- * past that: one that strayed must not hide what comes. */
+/* Most bytes from where a message may start to bytes that are passed over, and how far a segment
+ * may lie beyond that: a stray one must not hide what comes. */
 #define FOLLOWED_MAX (1 << 30)
 #define STRAY_MAX (1 << 26)
-/* Bytes between what a client acknowledges and what its server was seen to send: a capture may have
- * lost as much of it. */
+/* Most bytes between what a client acknowledges and what its server was seen to send: a capture may
+ * have lost as many. */
 #define ACK_LOST_MAX (1 << 20)
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -42,7 +42,7 @@ static const zn_analyzer *next_over_tcp(const zn_packet_context *s, const zn_ana
     return NULL;
 }
 
-/* Asks each analyzer in turn what starts the segment. */
+/* Has the first analyzer that recognises the segment's start read it; else passes over a prefix. */
 static zn_parse recognise(const zn_packet_context *s, const zn_tcp_segment *in, uint32_t *used)
 {
     zn_packet_context with = *s;
@@ -64,7 +64,7 @@ static zn_parse recognise(const zn_packet_context *s, const zn_tcp_segment *in, 
     return ZN_DONE;
 }
 
-/* Reads what starts at the segment's start, as the parse state expects it. */
+/* Reads the message at the segment's start, as the parse state expects it. */
 static zn_parse read_message(const zn_packet_context *s, const zn_tcp_segment *in, uint32_t *used)
 {
     zn_packet_context with = *s;
@@ -75,8 +75,8 @@ static zn_parse read_message(const zn_packet_context *s, const zn_tcp_segment *i
     return with.analyzer->functions->segment(&with, in, used);
 }
 
-/* The next bytes were not captured: the message in progress is given up, and the parse state says
- * what can still be read. */
+/* Gives up the message in progress, as the next bytes were not captured, and sets the parse state
+ * to what can still be read. */
 static void lose(const zn_packet_context *s, zn_segment_end end)
 {
     zn_packet_context with = *s;
@@ -90,7 +90,7 @@ static void lose(const zn_packet_context *s, zn_segment_end end)
         zn_parse_give_up(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
 }
 
-/* Where in bytes that begin in the middle of something a message starts; 0: nowhere. */
+/* Returns where a message starts in bytes that begin in the middle of one; 0: nowhere. */
 static uint32_t find_start(const zn_packet_context *s, zn_span bytes)
 {
     size_t at = 0;
@@ -101,7 +101,8 @@ static uint32_t find_start(const zn_packet_context *s, zn_span bytes)
     return (uint32_t)at;
 }
 
-/* A message was read, and what follows may be the rest of its body, or anything. */
+/* Returns whether a message was read, and the next bytes may be the rest of its body, or
+ * anything. */
 static bool is_after_message(const zn_packet_context *s)
 {
     uint8_t state = zn_parse_state_of(s->f);
@@ -132,7 +133,8 @@ static uint32_t end_of(const zn_tcp_segment *in)
     return in->seq + (uint32_t)in->bytes.n + in->missing;
 }
 
-/* The next message starts at `seq`: no longer where the SYN says that the stream does. */
+/* Sets where the next message starts: at `seq`, and no longer where the SYN says that the stream
+ * starts. */
 static void move_to(zn_flow *f, uint32_t seq)
 {
     f->watch_seq = seq;
@@ -140,7 +142,7 @@ static void move_to(zn_flow *f, uint32_t seq)
         ZN_STATE(f)->parse_tries = 1;
 }
 
-/* No analyzer knows the bytes where a message may start. */
+/* Sets the parse state after bytes that no analyzer recognised, where a message may start. */
 static void pass_unknown(const zn_packet_context *s)
 {
     zn_flow *f = s->f;
@@ -156,7 +158,7 @@ static void pass_unknown(const zn_packet_context *s)
     }
 }
 
-/* Reads message after message and moves watch_seq. ZN_NEED_MORE: *rest is not a whole one. */
+/* Reads message after message and moves watch_seq. ZN_NEED_MORE: *rest is no whole message. */
 static zn_parse read_all(const zn_packet_context *s, zn_tcp_segment *rest)
 {
     zn_flow *f = s->f;
@@ -189,7 +191,8 @@ static zn_parse read_all(const zn_packet_context *s, zn_tcp_segment *rest)
     return ZN_DONE;
 }
 
-/* Reads what the stream has from its start on, and forgets it. `after`: what it leaves open. */
+/* Reads the stream's bytes from its start up to the first hole, and forgets those that it read.
+ * `after`: a segment without bytes that describes what follows them. */
 static void read_stream(const zn_packet_context *s, zn_tcp_segment after)
 {
     zn_flow *f = s->f;
@@ -207,9 +210,9 @@ static void read_stream(const zn_packet_context *s, zn_tcp_segment after)
         zn_names_drop_stream(s->names, f);
 }
 
-/* Gives up what is missing in the stream and reads what is stored, each part by itself, up to the
- * last one, which `last` follows. Where no message was in progress, one is looked for only at the
- * start of a part: the rest may be a body. */
+/* Gives up the missing bytes of the stream and reads the stored ones, each part by itself; `last`
+ * follows the last part. Where no message was in progress, one is looked for only at the start of a
+ * part: the rest may be a body. */
 static void pass_holes(const zn_packet_context *s, zn_segment_end last)
 {
     zn_flow *f = s->f;
@@ -229,7 +232,8 @@ static void pass_holes(const zn_packet_context *s, zn_segment_end last)
     }
 }
 
-/* Puts what there is room for into the stream; false when there is no stream any more. */
+/* Puts as many bytes of the segment into the stream as it has room for; false when the flow has no
+ * stream any more. */
 static bool store(const zn_packet_context *s, zn_tcp_segment *in)
 {
     zn_flow *f = s->f;
@@ -261,7 +265,7 @@ static bool store(const zn_packet_context *s, zn_tcp_segment *in)
     return ZN_STATE(f)->stream != 0;
 }
 
-/* Stores a segment and reads what is whole now. */
+/* Stores a segment and reads the messages that are whole now. */
 static void collect(const zn_packet_context *s, zn_tcp_segment *in)
 {
     const zn_stream_pool *pool = &s->names->streams;
@@ -281,7 +285,7 @@ static void see_in_place(const zn_packet_context *s, zn_tcp_segment *in)
         in->bytes.n = 0;
 }
 
-/* Bytes are too far ahead of those that are expected, which will not come. */
+/* Gives up the expected bytes, as a segment is too far ahead of them: they will not come. */
 static void give_up_to(const zn_packet_context *s, const zn_tcp_segment *in)
 {
     zn_flow *f = s->f;
@@ -293,8 +297,9 @@ static void give_up_to(const zn_packet_context *s, const zn_tcp_segment *in)
     move_to(f, in->seq);
 }
 
-/* Whether bytes after the place where a message may start are stored, as they may have overtaken
- * its start: where they leave streams enough for messages in progress; else they are counted. */
+/* Returns whether to store bytes ahead of the place where a message may start, as they may have
+ * overtaken its start: only if that leaves streams enough for messages in progress. Else it counts
+ * them. */
 static bool may_be_early(const zn_packet_context *s, int32_t offset)
 {
     const zn_slab *streams = &s->names->streams.streams;
@@ -306,9 +311,10 @@ static bool may_be_early(const zn_packet_context *s, int32_t offset)
     return false;
 }
 
-/* Bytes far from where the stream goes on prove their client only with the number that acknowledges
- * what its server sent: who forges its address knows neither, and half of all numbers are ahead of
- * the stream. What was sent is counted in bytes, as any segment moves the highest number. */
+/* Returns whether a segment acknowledges what its server sent. Only then are bytes far from the
+ * expected place the client's: a sender with a forged address knows neither number, and half of all
+ * sequence numbers are ahead of the stream. The server's bytes are counted, as any segment moves
+ * the highest number. */
 static bool acknowledges_server(const zn_packet_context *s)
 {
     const zn_flow *f = s->f;
@@ -322,7 +328,7 @@ static bool acknowledges_server(const zn_packet_context *s)
     return (s->p->tcp_flags & ZN_TCP_ACK) != 0 && unseen <= 2u * ACK_LOST_MAX;
 }
 
-/* Whether such bytes are read. */
+/* Returns whether bytes far from the expected place may be read; notes those that may not. */
 static bool may_be_clients(const zn_packet_context *s)
 {
     zn_flow *f = s->f;
@@ -335,7 +341,7 @@ static bool may_be_clients(const zn_packet_context *s)
 
 /* Passes over bytes that follow a message and are not read: a body, or bytes after lost ones.
  * Numbers are compared within 2^31, so watch_seq follows them; only a sender who knows where a
- * message is expected could lead it on by any bytes. */
+ * message is expected can move it. */
 static void pass_over(const zn_packet_context *s, const zn_tcp_segment *in)
 {
     int32_t offset = zn_seq_ahead(in->seq, s->f->watch_seq);
@@ -343,7 +349,7 @@ static void pass_over(const zn_packet_context *s, const zn_tcp_segment *in)
         s->f->watch_seq = in->seq - FOLLOWED_MAX;
 }
 
-/* Bytes of the client, which may be old, expected, or ahead of others. */
+/* Takes bytes of the client: old ones, expected ones, or ones ahead of those. */
 static void take(const zn_packet_context *s, zn_tcp_segment in)
 {
     zn_flow *f = s->f;
@@ -375,7 +381,8 @@ static void take(const zn_packet_context *s, zn_tcp_segment in)
     }
 }
 
-/* Whether the segment, of a flow joined in its middle, shows its sender to be the client. */
+/* Makes the segment's sender the client if the segment, of a flow joined in its middle, shows that
+ * it is; returns whether it did. */
 static bool speaks_as_client(const zn_packet_context *s)
 {
     zn_packet_context with = *s;

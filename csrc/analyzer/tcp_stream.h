@@ -8,10 +8,10 @@
 
 #define ZN_SEARCH_TRIES 15 /* segments of an unrecognised flow whose start is looked at */
 
-/* A segment with payload. */
+/* Takes a segment of the flow; one without payload is ignored. */
 void zn_tcp_stream_segment(const zn_packet_context *s);
-/* The flow closed: reads a message that never became whole. s->p has the time of the client's last
- * bytes, and none. */
+/* Reads a message that never became whole, when the flow closed. s->p has no payload, and the time
+ * of the client's last bytes. */
 void zn_tcp_stream_closed(const zn_packet_context *s);
 
 #endif

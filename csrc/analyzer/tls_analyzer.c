@@ -42,7 +42,7 @@ static zn_parse read_hello(const zn_packet_context *s, const zn_tcp_segment *in,
     return ZN_DONE;
 }
 
-/* Reads what follows a hello: another one, which answers a HelloRetryRequest, or the rest of the
+/* Reads the bytes after a hello: another one, which answers a HelloRetryRequest, or the rest of the
  * handshake. */
 static zn_parse read_hello_again(const zn_packet_context *s, const zn_tcp_segment *in,
                                  uint32_t *used)

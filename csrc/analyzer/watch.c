@@ -5,18 +5,18 @@
 #include "analyzer/analyzers.h"
 #include "analyzer/parse_state.h"
 
-/* Packets of a flow, the first of which are of a handshake and looked into anyway. Most flows that
- * do not live to see so many never have a packet to pass over. */
+/* Packets of a flow before analyzers are asked. The first ones are of a handshake and looked into
+ * anyway, and most flows that end before never have a packet to skip. */
 #define ASKED_AFTER 6u
 
-/* Whether a packet's user, and whether the client is known by now, has to be asked. */
+/* Adds the packets whose user has to be checked, and all while the client is not known yet. */
 static void need_role(const zn_flow *f, zn_watch_need *need)
 {
     bool any = f->user_outside || ZN_STATE(f)->addr_vote == ZN_ADDR_PENDING;
     zn_watch_need_both(need, any ? ZN_WATCH_TUNNEL | ZN_WATCH_PACKET : ZN_WATCH_TUNNEL);
 }
 
-/* The start of the client's segments is looked at, for what can be told by it. */
+/* Returns whether messages are looked for by the start of the client's segments alone. */
 static bool is_searched_by_start(const zn_flow *f)
 {
     return ZN_STATE(f)->parse == ZN_PARSE_SEARCH && ZN_STATE(f)->parse_tries != 0 &&
@@ -24,7 +24,8 @@ static bool is_searched_by_start(const zn_flow *f)
            !zn_service_has_dns_port(&f->tuple);
 }
 
-/* What the search for names, and the votes for the server's address, need of a TCP flow. */
+/* Adds the packets of a TCP flow that the search for names, and the votes for the server's address,
+ * need. */
 static void names_need(const zn_names *names, const zn_flow *f, zn_watch_need *need)
 {
     (void)names;
@@ -46,8 +47,8 @@ static void names_need(const zn_names *names, const zn_flow *f, zn_watch_need *n
     }
 }
 
-/* The same of a UDP flow: ZN_WATCH_START stands for a long header, or the start of what
- * analyzer/service tells. */
+/* Adds those of a UDP flow: ZN_WATCH_START stands for a long header, or a start that
+ * analyzer/service recognises. */
 static void datagrams_need(const zn_flow *f, zn_watch_need *need)
 {
     if (ZN_STATE(f)->protocol != ZN_ANALYZER_QUIC || !f->client_acked || !zn_flow_has_user(f) ||
@@ -60,7 +61,7 @@ static void datagrams_need(const zn_flow *f, zn_watch_need *need)
         need->side[i] |= f->side[i].udp_type == ZN_UDP_OTHER ? ZN_WATCH_START : ZN_WATCH_PAYLOAD;
 }
 
-/* Each adds what it needs of a TCP flow. */
+/* Functions that each add the packets that one analyzer needs of a TCP flow. */
 static void (*const analyzers[])(const zn_names *names, const zn_flow *f, zn_watch_need *need) = {
     names_need,
     zn_service_need,
@@ -73,7 +74,8 @@ static void ask_segments(const zn_names *names, const zn_flow *f, zn_watch_need 
         analyzers[i](names, f, need);
     for (unsigned i = 0; i < 2; i++) {
         bool both = (~need->side[i] & (ZN_WATCH_START | ZN_WATCH_BEFORE)) == 0;
-        if (both && !need->follows) /* two analyzers' needs, which are not one's */
+        /* Bits of two analyzers, which do not mean what both of one mean. */
+        if (both && !need->follows)
             need->side[i] = ((need->side[i] | ZN_WATCH_PAYLOAD) & ~ZN_WATCH_BEFORE) & 0xff;
     }
 }

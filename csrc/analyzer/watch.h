@@ -3,11 +3,11 @@
 /*
  * The watch mask: which packets of a flow are looked into.
  *
- * After each look, every analyzer says what it still needs of either side
- * (analyzer/watch_need.h), and the flow keeps what any of them asked for: zn_flow.watch, watch_left
- * and watch_seq. An analyzer that says nothing sees every packet. Of a packet that nobody asked
- * for, zn_watch_skip does all that looking would: it moves watch_seq, or notes a time. In builds
- * with ZN_DEBUG the engine looks nevertheless, and compares.
+ * After each look, every analyzer says what it still needs of either side (analyzer/watch_need.h),
+ * and the flow keeps what any of them asked for: zn_flow.watch, watch_left and watch_seq. An
+ * analyzer that says nothing sees every packet. For a packet that nobody asked for, zn_watch_skip
+ * does all that a look would do: it moves watch_seq, or notes a time. In builds with ZN_DEBUG the
+ * engine looks nevertheless, and compares.
  */
 #ifndef ZN_ANALYZER_WATCH_H
 #define ZN_ANALYZER_WATCH_H
@@ -21,16 +21,17 @@
 #include "proto/quic.h"
 #include "proto/service_signature.h"
 
-_Static_assert(ZN_PACKET_START >= ZN_SIGNATURE_START_BYTES, "a datagram is told by its start");
+_Static_assert(ZN_PACKET_START >= ZN_SIGNATURE_START_BYTES,
+               "a datagram is recognised by its start");
 
-/* No analyzer recognises a segment that starts like this. */
+/* Returns true only where no analyzer recognises a segment with this start. */
 static inline bool zn_watch_begins_nothing(zn_span start)
 {
     return zn_analyzers_begin_nothing(start) &&
            zn_ascii_first(start) != ZN_TLS_CONTENT_APPLICATION_DATA;
 }
 
-/* The same of a datagram, between ports that are not those of DNS. */
+/* The same for a datagram, between ports that are not those of DNS. */
 static inline bool zn_watch_is_no_datagram(const zn_packet *p)
 {
     zn_span start = zn_packet_start(p);
@@ -38,7 +39,7 @@ static inline bool zn_watch_is_no_datagram(const zn_packet *p)
            zn_datagram_is_none(start, p->payload_len);
 }
 
-/* Counts a packet of the flow, before it is asked whether the packet is wanted. */
+/* Counts a packet of the flow; to be called before zn_watch_wants. */
 static inline void zn_watch_count(zn_flow *f)
 {
     if (ZN_UNLIKELY(f->watch_left != 0) && --f->watch_left == 0) {
@@ -47,7 +48,7 @@ static inline void zn_watch_count(zn_flow *f)
     }
 }
 
-/* A segment with payload is wanted of a side with these bits. */
+/* Returns whether a segment with payload is wanted from a side with these bits. */
 static inline bool zn_watch_wants_payload(const zn_flow *f, unsigned bits, const zn_packet *p)
 {
     int32_t offset;
@@ -66,7 +67,7 @@ static inline bool zn_watch_wants_payload(const zn_flow *f, unsigned bits, const
     return offset != 0 || ZN_STATE(f)->parse_tries == ZN_SEARCH_TRIES;
 }
 
-/* A packet of this flow is to be looked into. */
+/* Returns whether an analyzer has to look into a packet of this flow. */
 static inline bool zn_watch_wants(const zn_flow *f, const zn_packet *p)
 {
     unsigned bits = f->watch[p->sender];
@@ -77,8 +78,8 @@ static inline bool zn_watch_wants(const zn_flow *f, const zn_packet *p)
     return p->payload_len != 0 && zn_watch_wants_payload(f, bits, p);
 }
 
-/* Of what the packet's side sends, text is wanted at most: zn_watch_is_text is all there is to ask,
- * and zn_watch_skip does nothing. One question, not four. */
+/* Returns whether the packet's side is watched for text at most: then zn_watch_is_text alone
+ * decides, and zn_watch_skip does nothing. One test instead of four. */
 static inline bool zn_watch_is_quiet(const zn_flow *f, const zn_packet *p)
 {
     unsigned bits = f->watch[p->sender] & ~(unsigned)(ZN_WATCH_TUNNEL | ZN_WATCH_TEXT);
@@ -90,7 +91,7 @@ static inline bool zn_watch_is_text(const zn_flow *f, const zn_packet *p)
     return zn_service_may_be_http(zn_packet_start(p)) && (f->watch[p->sender] & ZN_WATCH_TEXT) != 0;
 }
 
-/* Does all that looking into a packet would that is not wanted. `l`: of the flow, where there is
+/* Does for a packet that is not wanted all that a look would do. `l`: of the flow, where it has
  * one. */
 static inline void zn_watch_skip(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
 {
@@ -105,7 +106,7 @@ static inline void zn_watch_skip(zn_flow *f, zn_flow_layer7 *l, const zn_packet 
     }
 }
 
-/* A packet of the flow was looked into: asks every analyzer what it needs of the next ones. */
+/* Asks every analyzer, after a look into a packet of the flow, what it needs of the next ones. */
 void zn_watch_ask(const zn_names *names, zn_flow *f);
 
 #endif

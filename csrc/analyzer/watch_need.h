@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an analyzer still needs of a flow: its part in the watch mask (analyzer/watch.h). */
+/* The packets of a flow that an analyzer still needs: its part in the watch mask
+ * (analyzer/watch.h). */
 #ifndef ZN_ANALYZER_WATCH_NEED_H
 #define ZN_ANALYZER_WATCH_NEED_H
 
@@ -12,14 +13,14 @@ typedef struct zn_watch_need {
     bool follows;    /* with START and BEFORE: watch_seq follows the payload that begins nothing */
 } zn_watch_need;
 
-/* Adds what is needed of both sides. */
+/* Adds the packets that `bits` stand for, of both sides. */
 static inline void zn_watch_need_both(zn_watch_need *need, unsigned bits)
 {
     need->side[0] |= (uint8_t)bits;
     need->side[1] |= (uint8_t)bits;
 }
 
-/* The packet of this number from now on is needed, whatever it is. */
+/* Adds the packet of this number from now on, whatever it is. */
 static inline void zn_watch_need_after(zn_watch_need *need, uint32_t packets)
 {
     if (packets < need->left)
