@@ -53,7 +53,8 @@ int zn_dn_hunter_init(zn_dn_hunter *r, uint32_t max_flows, zn_error *err);
 void zn_dn_hunter_fini(zn_dn_hunter *r);
 /* Learns from a packet of an open flow. */
 void zn_dn_hunter_packet(zn_dn_hunter *r, uint32_t flow, const zn_flow *f, const zn_packet *p);
-/* Prefetches what zn_dn_hunter_opened reads, if p opens a flow and its sender is the client. */
+/* Prefetches the pairs that zn_dn_hunter_opened reads, if p opens a flow and its sender is the
+ * client. */
 void zn_dn_hunter_prefetch(const zn_dn_hunter *r, const zn_packet *p);
 /* Ties a new flow to the name by which its client resolved the server. */
 void zn_dn_hunter_opened(zn_dn_hunter *r, zn_flow *f);

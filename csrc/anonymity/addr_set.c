@@ -65,7 +65,7 @@ static void grow(zn_addr_set *s)
     const uint64_t *old = s->slots;
     uint64_t slots = s->mask + 1;
     set_size(s, 2 * slots);
-    /* All of it is looked at now, most of it before it is written to: a page would cost two
+    /* Every slot is used now, most are read before they are written: a page would cost two
      * faults. */
     (void)zn_block_populate(s->slots, 2 * slots * sizeof *s->slots);
     for (uint64_t i = 0; i < slots; i++)

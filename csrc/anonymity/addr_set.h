@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A set of addresses by their keyed 64-bit hashes, with a fixed cap. Two addresses taken for one
+ * A set of addresses by their keyed 64-bit hashes, with a fixed cap. Two addresses with one hash
  * can only make a member of an address that is none. A full set says so (`full`), and its owner
  * must then treat every address as a member. It starts small, so that few members lie close
  * together, and doubles.
@@ -14,7 +14,7 @@
 
 typedef struct zn_addr_set {
     uint64_t *block;    /* space for every size: `size` slots start at block + size */
-    uint64_t max_slots; /* the largest */
+    uint64_t max_slots; /* slots of the largest size */
     uint64_t *slots;    /* 0: empty */
     uint64_t mask;      /* slots - 1 */
     uint64_t members, cap;
@@ -22,13 +22,14 @@ typedef struct zn_addr_set {
     bool full;
 } zn_addr_set;
 
-/* Room for `cap` addresses. 0, or a negative zn_err with *err filled. */
+/* Makes an empty set for `cap` addresses. Returns 0, or a negative zn_err with *err filled. */
 int zn_addr_set_init(zn_addr_set *s, uint32_t cap, zn_error *err);
 void zn_addr_set_fini(zn_addr_set *s);
 void zn_addr_set_add_hash(zn_addr_set *s, uint64_t hash);
-/* Membership proper, false for an address that found no space, in steps, between which other work
- * hides the wait for memory: an address's hash, which is never 0, and is every set's that has the
- * same key; fetching what is looked at; looking. */
+/* Membership in three steps, so that other work between them hides the wait for memory. _hash: the
+ * hash of an address, never 0, the same in every set with the same key. _prefetch: has the memory
+ * of its slot fetched. _has_hash: whether the set holds it, false for an address that found no
+ * space. */
 uint64_t zn_addr_set_hash(const zn_addr_set *s, const zn_addr *a);
 void zn_addr_set_prefetch(const zn_addr_set *s, uint64_t hash);
 bool zn_addr_set_has_hash(const zn_addr_set *s, uint64_t hash);

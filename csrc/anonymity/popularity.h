@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many users exposed each attribute, window by window: what a model of k-anonymity is fitted
- * to.
+ * Counts the users that exposed each attribute, window by window. A model of k-anonymity is fitted
+ * to these counts.
  *
  * Windows lie end to end from the first time on, as long as the window of z-anonymity. Exposures
- * are counted in tables of their own that keep every user: the one that decides keeps the z latest.
- * Within a window their order does not matter. A window that has ended (`due`) stays to be read
- * until zn_popularity_next, or is remembered by zn_popularity_store. Only counts come out.
- * Statistics, never a release.
+ * are counted in tables of their own that keep every user, as the table that decides keeps the z
+ * latest only. Within a window their order does not matter. A window that has ended (`due`) stays
+ * to be read until zn_popularity_next, or is remembered by zn_popularity_store. Only counts come
+ * out. Statistics, never a release.
  */
 #ifndef ZN_ANONYMITY_POPULARITY_H
 #define ZN_ANONYMITY_POPULARITY_H
@@ -18,9 +18,9 @@
 
 /* A window and its counts. */
 typedef struct zn_popularity_window {
-    int64_t start_ns, end_ns;      /* end: that of its time, also where it was cut */
-    uint64_t users;                /* distinct ones with an exposure */
-    uint64_t bins[ZN_ZTABLE_BINS]; /* attributes with 2^j to 2^(j+1) - 1 of them, by j */
+    int64_t start_ns, end_ns; /* end_ns: of the full window, also where the input ended in it */
+    uint64_t users;           /* distinct users with an exposure */
+    uint64_t bins[ZN_ZTABLE_BINS]; /* attributes with 2^j to 2^(j+1) - 1 users, by j */
     bool whole;                    /* it was read to its end, with space for all */
 } zn_popularity_window;
 
@@ -29,7 +29,7 @@ typedef struct zn_popularity {
     zn_ztable *users; /* all of them, under one attribute */
     zn_clock clock;
     int64_t start_ns, end_ns, window_ns;
-    uint64_t evicted; /* by the tables when the window began */
+    uint64_t evicted; /* tuples that the tables had evicted when the window began */
     bool due;         /* it has ended, and waits to be read */
     bool whole;       /* it was read to its end */
     zn_popularity_window *stored;
@@ -37,22 +37,25 @@ typedef struct zn_popularity {
 } zn_popularity;
 
 /*
- * Counts by window_ns and within the caps of *config, past which a window is not whole. 0, or a
- * negative zn_err with *err filled. A zeroed struct counts nothing and may be closed.
+ * Begins to count, in windows of config->window_ns and within the caps of *config; a window that
+ * needs more is not whole. *p is zero. Returns 0, or a negative zn_err with *err filled. A zeroed
+ * struct counts nothing and may be closed.
  */
 int zn_popularity_init(zn_popularity *p, const zn_ztable_config *config, zn_error *err);
 void zn_popularity_fini(zn_popularity *p);
 
-/* The next exposure has this time: true when the window ends before it, and is due now. */
+/* Moves the clock to the time of the next exposure, in ns since the Unix epoch. Returns true when
+ * the window ended before it and is due now. */
 bool zn_popularity_reach(zn_popularity *p, int64_t t_ns);
-/* Counts an exposure in the window; not one of before it. */
+/* Counts an exposure, if it lies in the window. */
 void zn_popularity_see(zn_popularity *p, const zn_observation *o);
-/* End of input: the window is due, and cut. */
+/* Ends the input: the window is due, and not whole. */
 void zn_popularity_finish(zn_popularity *p);
 /* Forgets the window that is due, if one is, and begins the one that holds the last time
  * reached. */
 void zn_popularity_next(zn_popularity *p);
-/* The same, with the window that is due added to `stored`. 0, or -ZN_ERR_CAPACITY. */
+/* Does the same, after it added the window that is due to `stored`. Returns 0, or -ZN_ERR_CAPACITY
+ * with *err filled. */
 int zn_popularity_store(zn_popularity *p, zn_error *err);
 
 zn_popularity_window zn_popularity_window_due(const zn_popularity *p);

@@ -84,7 +84,7 @@ static uint64_t live_users(const zn_ztable *t, zn_zref ref, int64_t t_ns)
     return n > later ? n - later : 0;
 }
 
-/* Takes an attribute out. */
+/* Removes an attribute. */
 static void retire(zn_ztable *t, zn_zref ref)
 {
     t->stats.attributes--;
@@ -99,8 +99,8 @@ static void retire(zn_ztable *t, zn_zref ref)
     }
 }
 
-/* Asks memory for the buckets that users of a record will have in a list: too far apart to come
- * one by one. */
+/* Prefetches the buckets that users of a record will have in a list: they lie too far apart to be
+ * waited for one by one. */
 static void fetch_buckets(const zn_ztable *t, zn_zref ref, uint32_t list)
 {
     for (uint32_t i = 0, n = zn_zref_count(t, ref); i < n; i++) {
@@ -218,7 +218,8 @@ static void sweep(zn_ztable *t)
         }
 }
 
-/* Of the attributes next to the hand, the one with the oldest entry or the longest untouched. */
+/* Returns, of the attributes next to the hand, the one with the oldest entry or, with `untouched`,
+ * the one whose newest entry is oldest; 0: none. */
 static zn_zref find_oldest(zn_ztable *t, bool untouched)
 {
     zn_zref best = 0;
@@ -332,7 +333,7 @@ void zn_ztable_config_init(zn_ztable_config *out, size_t size, uint32_t z, int64
     memcpy(out, &c, size < sizeof c ? size : sizeof c);
 }
 
-/* The config of a program, which may have been compiled with an earlier version. */
+/* Reads the config of a program, which may have been compiled with an earlier version. */
 static int read_config(zn_ztable_config *own, const zn_ztable_config *config, zn_error *err)
 {
     *own = zn_ztable_default_config(1, 1);
@@ -543,7 +544,7 @@ static uint64_t place_in_record(zn_ztable *t, zn_zref *ref, const zn_observation
     return users;
 }
 
-/* Puts an accepted observation in; the users up to its time, ZN_ZDEEP or ZN_ZFULL. */
+/* Puts an accepted observation in; returns the users up to its time, ZN_ZDEEP or ZN_ZFULL. */
 static uint64_t place(zn_ztable *t, const zn_observation *o)
 {
     zn_zref *ref = zn_zref_find(t, o->attribute);
@@ -598,7 +599,7 @@ zn_decision zn_ztable_observe(zn_ztable *t, const zn_observation *o)
 {
     zn_decision d = observe(t, o);
     t->stats.observations++;
-    t->stats.released += d == ZN_RELEASE; /* no branch: which of the two cannot be guessed */
+    t->stats.released += d == ZN_RELEASE; /* no branch: which of the two cannot be predicted */
     t->stats.below_z += d == ZN_BELOW_Z;
     if (ZN_UNLIKELY(d > ZN_BELOW_Z))
         count_not_stored(t, d);
@@ -631,7 +632,7 @@ uint64_t zn_ztable_count_at(const zn_ztable *t, zn_id attribute, int64_t t_ns)
     return ref != NULL ? live_users(t, *ref, t_ns) : 0;
 }
 
-/* Takes numbers in: into `out` while there is space, into `bins` if there are any. */
+/* Collects numbers of users: in `out` while there is space, and in `bins` unless that is NULL. */
 typedef struct tally {
     uint32_t *out;
     size_t n, cap;

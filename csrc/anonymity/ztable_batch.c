@@ -4,8 +4,8 @@
  * Many observations at once. A table that is larger than the caches answers each look-up with a
  * chain of misses: bucket, record, place in the record; with a list also its entry. Here the
  * observations go through a pipeline, each step of which asks for the memory that the next one
- * reads, and the last of which decides. What is asked for is a guess, perhaps out of date when it
- * is used: nothing depends on it.
+ * reads, and the last of which decides. The addresses are guesses, perhaps out of date when they
+ * are used: no result depends on them.
  *
  * They go in groups, a whole group through a step. Where pages are not in the TLB either, the
  * processor stands at a prefetch until it knows the address; several of them close together, with
@@ -180,14 +180,15 @@ void zn_observations_hash(const zn_hash_key *key, const zn_columns *in, size_t n
 
 /* ---- the pipeline ---- */
 
-/* The reference in a bucket that has the tag, or any other: never a branch to guess wrong. */
+/* The first reference in a bucket with the tag; the last slot's, where none has it. Without a
+ * branch that could be mispredicted. */
 static uint32_t first_match(const zn_zbucket *b, uint8_t tag)
 {
     uint32_t hits = zn_zbucket_match(b, tag);
     return b->ref[__builtin_ctz(hits | 1u << (ZN_ZBUCKET_SLOTS - 1))];
 }
 
-/* The place where an attribute is or was; for no reference, that of the first of its kind. */
+/* The memory where an attribute is or was; without a reference, that of the first of its kind. */
 static const void *attribute_at(const zn_ztable *t, zn_zref ref)
 {
     const zn_slab *slab = &t->size[zn_zref_kind(ref)].slab;
@@ -195,7 +196,7 @@ static const void *attribute_at(const zn_ztable *t, zn_zref ref)
     return slab->base + (index - (index != 0)) * slab->object_bytes;
 }
 
-/* The result of a step, for the next. Memory of buckets and attributes stays mapped whatever
+/* The result of a step, for the next one. Memory of buckets and attributes stays mapped whatever
  * happens. */
 typedef struct guess {
     const zn_zbucket *bucket; /* the attribute's, then, when that has a list, the user's */

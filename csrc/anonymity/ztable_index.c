@@ -22,7 +22,7 @@
 /* Buckets are given back to the system in blocks of 2 MiB, the size of a huge page. */
 #define BUCKETS_GIVEN_BACK (((size_t)2 << 20) / sizeof(zn_zbucket))
 
-/* Means of references a bucket, in halves. */
+/* References a bucket, on average and in halves, at which buckets are split or merged. */
 #define LOAD_SPLIT 10
 #define LOAD_MERGE 4
 
@@ -83,7 +83,7 @@ void zn_zindex_reset(zn_zindex *x)
     start_small(x);
 }
 
-/* Slots in use of a bucket, which come first. */
+/* The number of a bucket's slots in use, which come first. */
 static uint32_t used(const zn_zbucket *b)
 {
     uint32_t empty = zn_zbucket_match(b, 0);
@@ -133,7 +133,7 @@ static uint8_t next_bits(const zn_zindex *x, const zn_zbucket *b, uint32_t i, ui
     return (uint8_t)(x->keys.hash(x->owner, b->ref[i]) >> NEXT(to));
 }
 
-/* The next bucket to be split will be soon, perhaps with a look at its references. */
+/* Prefetches what the next split, which comes soon, will read and write. */
 static void prepare_split(const zn_zindex *x)
 {
     const zn_zbucket *b = x->bucket + x->split;
@@ -148,7 +148,7 @@ static void prepare_split(const zn_zindex *x)
 
 /*
  * Deals what a bucket without overflow held to two empty ones. Nothing here overflows, and there is
- * no branch on the side, which cannot be guessed.
+ * no branch on the side, which cannot be predicted.
  */
 static void deal(const zn_zindex *x, const zn_zbucket *old, zn_zbucket *low, zn_zbucket *high)
 {
@@ -162,7 +162,7 @@ static void deal(const zn_zindex *x, const zn_zbucket *old, zn_zbucket *low, zn_
     }
 }
 
-/* The same for one with overflow buckets, which are freed; uses *old up. */
+/* The same for a bucket with overflow buckets, which are freed; *old is overwritten. */
 static void deal_chain(zn_zindex *x, zn_zbucket *old, zn_zbucket *low, zn_zbucket *high)
 {
     uint32_t bit = x->level - NEXT(x->level);
@@ -195,7 +195,7 @@ static void split(zn_zindex *x)
     prepare_split(x);
 }
 
-/* The references of the chain at `b` become those of a bucket chosen by a bit less. */
+/* Rewrites the hash bits in the chain at `b` for a bucket chosen by one bit less. */
 static void lower(const zn_zindex *x, zn_zbucket *b)
 {
     if (NEXT(x->level) == NEXT(x->level + 1))

@@ -2,13 +2,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A hash index from a keyed 64-bit hash to 32-bit references that grows and shrinks one bucket at a
- * time (linear hashing, Litwin 1980): no call ever costs a rebuild, and memory follows what is in.
+ * time (linear hashing, Litwin 1980): no call ever costs a rebuild, and memory follows the number
+ * of references.
  *
  * A bucket is one cache line of ten references, each with an 8-bit tag to compare and eight bits of
- * its hash that say where it goes when the bucket is split, so that what it stands for need not be
- * looked at. Chains of overflow buckets are kept compact, so an index laid out for `cap` references
- * can never run out of them. References are opaque and non-zero; what they stand for is the
- * caller's to compare.
+ * its hash that say where it goes when the bucket is split, so that its object need not be read.
+ * Chains of overflow buckets are kept compact, so an index laid out for `cap` references can never
+ * run out of them. References are opaque and non-zero; the caller compares the objects that they
+ * stand for.
  */
 #ifndef ZN_ANONYMITY_ZTABLE_INDEX_H
 #define ZN_ANONYMITY_ZTABLE_INDEX_H
@@ -23,17 +24,17 @@
 
 typedef struct zn_zbucket {
     uint8_t tag[ZN_ZBUCKET_SLOTS];  /* 0: slot empty; filled slots come first */
-    uint8_t next[ZN_ZBUCKET_SLOTS]; /* bits of the hash from the one the next split asks for on */
+    uint8_t next[ZN_ZBUCKET_SLOTS]; /* bits of the hash, from the one that the next split reads */
     uint32_t ref[ZN_ZBUCKET_SLOTS];
     uint32_t more; /* overflow bucket that continues this one, 0: none */
 } zn_zbucket;
 
 _Static_assert(sizeof(zn_zbucket) == 64, "a bucket is a cache line");
 
-/* Questions of an index about its references, each with the owner as first argument. */
+/* Functions by which an index learns of a reference; the first argument is the owner. */
 typedef struct zn_zindex_keys {
-    uint64_t (*hash)(const void *owner, uint32_t ref); /* the one it was added under */
-    void (*fetch)(const void *owner, uint32_t ref);    /* asks for the memory `hash` will read */
+    uint64_t (*hash)(const void *owner, uint32_t ref); /* the hash it was added under */
+    void (*fetch)(const void *owner, uint32_t ref);    /* prefetches what `hash` will read */
 } zn_zindex_keys;
 
 typedef struct zn_zindex {
@@ -45,7 +46,7 @@ typedef struct zn_zindex {
     uint32_t level; /* bits of the hash that choose a bucket not yet split in this round */
     uint32_t mask;  /* 2^level - 1 */
     uint32_t split; /* buckets already split in this round */
-    uint32_t high;  /* buckets ever in use since their pages were last given back */
+    uint32_t high;  /* most buckets in use since pages were last given back */
     uint32_t live;
     bool resident; /* populated, and keeps its memory */
 } zn_zindex;
@@ -54,7 +55,7 @@ typedef struct zn_zindex {
 int zn_zindex_init(zn_zindex *x, uint32_t cap, zn_zindex_keys keys, const void *owner,
                    zn_error *err);
 void zn_zindex_fini(zn_zindex *x);
-/* Takes the memory of all buckets from the system now, to stay; false when it has none. */
+/* Takes the memory of all buckets from the system now and keeps it; false when there is none. */
 bool zn_zindex_populate(zn_zindex *x);
 /* Forgets every reference. */
 void zn_zindex_reset(zn_zindex *x);
@@ -88,7 +89,8 @@ static inline zn_zbucket *zn_zindex_more(const zn_zindex *x, const zn_zbucket *b
     return b->more != 0 ? zn_slab_at(&x->overflow, b->more) : NULL;
 }
 
-/* Asks for the overflow bucket after `b`, which is out of date at worst: that memory is there. */
+/* Prefetches the overflow bucket after `b`. If `b` is out of date that is another one, which is
+ * mapped as well. */
 static inline __attribute__((always_inline)) void zn_zindex_fetch_more(const zn_zindex *x,
                                                                        const zn_zbucket *b)
 {

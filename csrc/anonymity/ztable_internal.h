@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a z-table is laid out; only anonymity/ztable*.c may see it. ztable.c joins the two forms, of
- * which neither ztable_record.c nor ztable_list.c knows the other; ztable_batch.c and
- * ztable_check.c stand above it.
+ * How a z-table is laid out; only anonymity/ztable*.c may see it. ztable.c joins the two forms, and
+ * ztable_record.c and ztable_list.c do not know each other; ztable_batch.c and ztable_check.c stand
+ * above it.
  *
  * An attribute keeps its users with their latest times, from the newest to the oldest, in one of
  * two forms:
@@ -11,8 +11,9 @@
  *           is full moves to the next size;
  *   list    24-byte entries linked by 32-bit index, with an index (attribute, user) -> entry, for
  *           attributes with more users than the largest record holds.
- * The index of attributes maps an identity to a zn_zref, which tells the form, the size and where.
- * With `keep` up to ZN_ZRECORD_USERS_MAX there are only records, the largest of `keep` users.
+ * The index of attributes maps an identity to a zn_zref, which holds the form, the size and the
+ * slab index. With `keep` up to ZN_ZRECORD_USERS_MAX there are only records, the largest of `keep`
+ * users.
  *
  * A long list that has to go as a whole is taken out of the index at once and put on the stack
  * `dying`, from which every observation frees a few entries. So no call pays for a long list.
@@ -25,7 +26,7 @@
 #include "zanon/ztable.h"
 
 /* Users of the largest record; with more than ZN_ZLIST_FROM an unlimited attribute becomes a list.
- * Both are measured to be good; a fuzzer makes them small. */
+ * Both were chosen by measurement; a fuzzer makes them small. */
 #ifndef ZN_ZRECORD_USERS_MAX
 #define ZN_ZRECORD_USERS_MAX 1000 /* at most 1023, for ten bits hold them */
 #endif
@@ -33,8 +34,8 @@
 #define ZN_ZLIST_FROM 36
 #endif
 
-/* Entries an observation evicts from its list at most, or z, if that is more: what is left does not
- * count, and goes with the next ones. */
+/* Most entries that an observation evicts from its list, or z, if that is more: old ones that are
+ * left do not count, and later observations evict them. */
 #ifndef ZN_ZTRIM_MAX
 #define ZN_ZTRIM_MAX 64
 #endif
@@ -48,14 +49,15 @@
  * call. */
 #define ZN_ZFETCHER static inline __attribute__((always_inline))
 
-/* Form and size in the upper 4 bits (below: kind), slab index in the lower 28; 0: none. */
+/* Form and size in the upper 4 bits (called kind), slab index in the lower 28; 0: none. */
 typedef uint32_t zn_zref;
 
 #define ZN_ZREF_SHIFT 28
 #define ZN_ZREF_INDEX_MAX ((UINT32_C(1) << ZN_ZREF_SHIFT) - 1)
 #define ZN_ZKIND_LIST 15 /* smaller kinds are records, by size */
 
-/* The start of every record: 108 bits of identity, the index's tag being eight more; a ring. */
+/* The start of every record: 108 bits of the identity (the index's tag has eight more), and its
+ * ring. */
 typedef struct zn_zrecord {
     uint64_t id_lo;
     uint32_t id_mid;
@@ -87,7 +89,7 @@ _Static_assert(sizeof(zn_zentry) == 24, "24 bytes a tuple");
 
 /* On one cache line, which one prefetch brings. */
 typedef struct zn_zlist {
-    zn_id id; /* its lower 108 bits; of a dying one, id.lo is the next on the stack */
+    zn_id id; /* its lower 108 bits; a dying list's id.lo is the next one on the stack */
     int64_t newest_ns, oldest_ns;
     uint32_t newest, oldest;
     uint32_t count; /* entries; 0: the slot is free */
@@ -106,15 +108,15 @@ struct zn_ztable {
     zn_ztable_config config;
     zn_clock clock;
     uint64_t secret;    /* mixed into every hash of (list, user) */
-    uint32_t sizes;     /* in use of those below */
-    uint32_t full_size; /* users of the largest */
+    uint32_t sizes;     /* sizes of records in use */
+    uint32_t full_size; /* users of the largest record */
     bool with_lists;
     zn_zsize size[ZN_ZRECORD_SIZES_MAX + 1]; /* the last is that of the lists, by kind */
     zn_slab entries;
     zn_zindex by_id, by_user;
     uint32_t dying;                /* stack of lists */
-    uint32_t dying_tuples;         /* their entries */
-    zn_zhand sweep_hand, cap_hand; /* last looked at, last thrown out */
+    uint32_t dying_tuples;         /* entries of those lists */
+    zn_zhand sweep_hand, cap_hand; /* last slot looked at, last one thrown out */
     int64_t swept_ns;              /* clock when the sweep last came round */
     bool sweeping;                 /* a round is under way */
     uint32_t stale_count;          /* records the sweep has noted, to be freed at its next step */
@@ -122,7 +124,7 @@ struct zn_ztable {
     zn_ztable_stats stats; /* attributes and tuples: those not dying */
 };
 
-/* Answers of the two functions that place an observation besides a number of users. */
+/* Results, besides a number of users, of the two functions that place an observation. */
 #define ZN_ZDEEP UINT64_MAX       /* late, and too deep among the newer users */
 #define ZN_ZFULL (UINT64_MAX - 1) /* no space */
 
@@ -186,7 +188,7 @@ static inline uint64_t zn_zentry_hash(const zn_ztable *t, uint32_t list, uint32_
     return x ^ x >> 32;
 }
 
-#define ZN_ZID_HI ((UINT64_C(1) << 44) - 1) /* the bits of id.hi among them */
+#define ZN_ZID_HI ((UINT64_C(1) << 44) - 1) /* the bits of id.hi that are compared */
 
 /* The lower 108 bits of an identity, which is what attributes are compared by. */
 static inline zn_id zn_zrecord_id(const zn_zrecord *r)
@@ -222,7 +224,8 @@ static inline uint32_t zn_zref_count(const zn_ztable *t, zn_zref ref)
     return l->dying ? 0 : l->count;
 }
 
-/* A place in a ring, given one of up to twice its size: without a branch to guess wrong. */
+/* Takes a number below twice the ring's size to a place in it, without a branch that could be
+ * mispredicted. */
 static inline uint32_t zn_zring_wrap(uint32_t place, uint32_t size)
 {
     return place - (size & -(uint32_t)(place >= size));
@@ -271,7 +274,7 @@ uint32_t zn_zrecord_find(const zn_ztable *t, zn_zref ref, const zn_observation *
 int zn_zlist_lay_out(zn_ztable *t, zn_error *err);
 /* A list without users, in no index; 0 when there is none left. */
 uint32_t zn_zlist_make(zn_ztable *t, zn_id id);
-/* Adds a user that is not in, at least as new as the newest and counted already. */
+/* Adds a user that is not in, at least as new as the newest; stats.tuples counts it already. */
 void zn_zlist_push(zn_ztable *t, uint32_t list, const zn_observation *o);
 /* The same as zn_zrecord_place; a list has space for one more. */
 uint64_t zn_zlist_place(zn_ztable *t, zn_zref ref, const zn_observation *o);

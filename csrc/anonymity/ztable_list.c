@@ -131,7 +131,7 @@ static void move(zn_ztable *t, uint32_t entry, uint32_t newer, int64_t t_ns)
     link_entry(t, l, entry, newer);
 }
 
-/* Asks memory for the next one to go: the entry two evictions before, its bucket one before. */
+/* Prefetches for later evictions: an entry two of them ahead, its bucket one ahead. */
 ZN_ZFETCHER void fetch_oldest(const zn_ztable *t, const zn_zlist *l)
 {
     const zn_zentry *e = zn_zentry_at(t, l->oldest);
@@ -180,7 +180,7 @@ static uint64_t place(zn_ztable *t, uint32_t list, const zn_observation *o)
     users = l->count - newer;
     mine = zn_zentry_find(t, list, o->user);
     if (mine != 0 && zn_zentry_at(t, mine)->t_ns > o->t_ns)
-        return users + 1; /* seen later already */
+        return users + 1; /* stored with a later time already */
     if (mine != 0) {
         move(t, mine, after, o->t_ns);
         return users;

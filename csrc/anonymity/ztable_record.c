@@ -234,7 +234,7 @@ uint64_t zn_zrecord_place(zn_ztable *t, zn_zref *ref, const zn_observation *o)
     users = g.r->count - newer;
     mine = find_user(&g, o);
     if (mine < newer)
-        return users + 1; /* seen later already */
+        return users + 1; /* stored with a later time already */
     if (mine < g.r->count) {
         renew(&g, mine, newer, o);
         return users;
@@ -275,7 +275,7 @@ void zn_zrecord_look(zn_ztable *t, zn_zref first, uint32_t n, int64_t start)
         const zn_zrecord *r = zn_zrecord_at(t, ref);
         const int64_t *t_ns = (const void *)((const uint8_t *)r + s->times_at);
         uint32_t oldest = zn_zring_wrap(r->head + r->count - (r->count != 0 ? 1u : 0u), s->users);
-        /* Without a branch: whether it is stale cannot be guessed. */
+        /* Without a branch: whether it is stale cannot be predicted. */
         t->stale[t->stale_count] = ref;
         t->stale_count += (uint32_t)(r->count != 0) &
                           ((uint32_t)(t_ns[oldest] < start) | (uint32_t)(r->count <= few));

@@ -3,7 +3,7 @@
 /*
  * The addresses that were clients in this epoch of the pseudonyms' key or in the one before: a
  * server among them is a person's machine, whose address is not released. An address that carries
- * an IPv4 address counts as that one. A set that is full cannot say no: then everybody was one.
+ * an IPv4 address counts as that one. Once a set is full, every address counts as a client.
  */
 #ifndef ZN_RELEASE_CLIENTS_H
 #define ZN_RELEASE_CLIENTS_H
@@ -13,22 +13,23 @@
 typedef struct zn_clients {
     zn_addr_set set[2]; /* of this epoch and the one before; one hash for both */
     int64_t epoch;
-    int64_t since[2]; /* [0]: of epochs from this one on all clients are in set[0]; [1]: in the two
-                         together */
+    /* The first epoch from which on all clients are in set[0], and in both sets together. */
+    int64_t since[2];
 } zn_clients;
 
-/* *c is zero; up to max_clients an epoch. 0, or a negative zn_err. */
+/* Makes empty sets for max_clients clients an epoch; *c is zero. Returns 0, or a negative zn_err
+ * with *err filled. */
 int zn_clients_init(zn_clients *c, uint32_t max_clients, zn_error *err);
 void zn_clients_fini(zn_clients *c);
 size_t zn_clients_memory(const zn_clients *c);
 
 /* Forgets the epoch before this one, and begins another. */
 void zn_clients_next_epoch(zn_clients *c, int64_t epoch);
-/* The epoch may lie in the past: its clients count as clients again, or everybody does where they
- * are forgotten. */
+/* Moves to an epoch that may lie in the past: its clients count again or, where they are forgotten,
+ * every address does. */
 void zn_clients_rebase(zn_clients *c, int64_t epoch);
 
-/* What the other functions take an address as. */
+/* The hash that the other functions take for an address. */
 static inline uint64_t zn_clients_hash(const zn_clients *c, const zn_addr *a)
 {
     zn_addr carried = zn_addr_carried(a);
@@ -40,13 +41,13 @@ static inline void zn_clients_add(zn_clients *c, uint64_t hash)
     zn_addr_set_add_hash(&c->set[0], hash);
 }
 
-/* A set is full. */
+/* Returns whether a set is full. */
 static inline bool zn_clients_incomplete(const zn_clients *c)
 {
     return c->set[0].full || c->set[1].full;
 }
 
-/* The address was a client's, or a set is full. */
+/* Returns whether the address was a client's, or a set is full. */
 static inline bool zn_clients_have(const zn_clients *c, uint64_t hash)
 {
     return zn_clients_incomplete(c) || zn_addr_set_has_hash(&c->set[0], hash) ||
@@ -59,13 +60,13 @@ static inline bool zn_clients_had_before(const zn_clients *c, uint64_t hash)
     return c->set[1].full || zn_addr_set_has_hash(&c->set[1], hash);
 }
 
-/* Fetches what zn_clients_add will look at. */
+/* Prefetches the slot that zn_clients_add reads. */
 static inline void zn_clients_prefetch_add(const zn_clients *c, uint64_t hash)
 {
     zn_addr_set_prefetch(&c->set[0], hash);
 }
 
-/* Fetches what zn_clients_have will look at. */
+/* Prefetches the slots that zn_clients_have reads. */
 static inline void zn_clients_prefetch(const zn_clients *c, uint64_t hash)
 {
     zn_addr_set_prefetch(&c->set[0], hash);

@@ -5,7 +5,7 @@
  * value lies in a zn_record, how it is printed, and when it is withheld. release/disclosure.c reads
  * the classes, output/columns.c everything else: so the table lies here, where both may see it, and
  * release/record.h includes it. Headers, writers, the Arrow schema, zanon_net/output/schema.py and
- * docs/columns.md are made of it.
+ * docs/reference/columns.md are made of it.
  *
  *     X(name, kind, type, unit, missing, member, disclosure, description)
  *

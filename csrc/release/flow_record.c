@@ -6,7 +6,7 @@
 #include "analyzer/service.h"
 #include "release/disclosure.h"
 
-/* The flow exposed something that was not released. */
+/* Returns whether the flow exposed a name that was not released. */
 static bool has_withheld(const zn_gate *g, const zn_flow *f)
 {
     for (uint32_t entry = ZN_FACTS(f)->names; entry != 0;
@@ -60,7 +60,7 @@ static void fill_name(const zn_gate *g, const zn_flow *f, zn_record *r)
     }
 }
 
-/* Times since the flow's start; 0 when it never happened, as Tstat has it. */
+/* The time from the flow's start to t_ns, in ns; 0 when that never came, as Tstat has it. */
 static int64_t since(const zn_flow *f, int64_t t_ns)
 {
     return t_ns > f->first_ns ? t_ns - f->first_ns : 0;
@@ -106,7 +106,7 @@ static const zn_addr *known_as(const zn_gate *g, const zn_flow *f, unsigned end)
     return f->user == end ? zn_flow_user(g->flows, f) : &f->tuple.addr[end];
 }
 
-/* There is none where it would stand for a special address. */
+/* Sets the pseudonym of an end; special addresses have none. */
 static void set_pseudonym(const zn_gate *g, const zn_flow *f, unsigned end, zn_record_side *r)
 {
     zn_addr pseudonym = zn_flow_pseudonym(g->flows, f, end);
@@ -122,7 +122,8 @@ static void set_client(const zn_gate *g, const zn_flow *f, zn_record_side *r)
         set_pseudonym(g, f, f->client, r);
 }
 
-/* What is looked for among the clients: the server's address, where that may be released. */
+/* The hash by which the server's address is looked for among the clients; 0 where it may not be
+ * released anyway. */
 static uint64_t server_hash(const zn_gate *g, const zn_flow *f)
 {
     if (ZN_STATE(f)->addr_vote != ZN_ADDR_RELEASED || f->internal[1 - f->client])
@@ -130,7 +131,7 @@ static uint64_t server_hash(const zn_gate *g, const zn_flow *f)
     return zn_clients_hash(&g->clients, &f->tuple.addr[1 - f->client]);
 }
 
-/* server: server_hash. */
+/* Sets the server's address or its pseudonym. server: from server_hash. */
 static void set_server(const zn_gate *g, const zn_flow *f, uint64_t server, zn_record_side *r)
 {
     unsigned end = 1u - f->client;
@@ -196,7 +197,7 @@ static void fill_layer7_side(const zn_flow *f, const zn_flow_layer7 *l, unsigned
     }
 }
 
-/* As Tstat has it: the digits there are, "000" when there are none. */
+/* The status as Tstat prints it: the digits there are, "000" when there are none. */
 static zn_span status_of(const zn_flow_layer7 *l)
 {
     static const uint8_t none[] = {'0', '0', '0'};
@@ -266,7 +267,7 @@ static void set_resolver(const zn_gate *g, const zn_resolution *from, zn_record 
             return;
         r->resolver = from->resolver_pseudonym;
         r->resolver_disclosure = ZN_DISCLOSURE_PSEUDONYM;
-    } else if (r->epoch + 1 < g->clients.epoch) { /* who was a client then is forgotten */
+    } else if (r->epoch + 1 < g->clients.epoch) { /* its clients are forgotten */
         return;
     } else if (!zn_clients_have(&g->clients, zn_clients_hash(&g->clients, &from->resolver)) &&
                zn_gate_is_shared(g, id)) {
@@ -304,7 +305,7 @@ void zn_flow_record_prefetch_name(const zn_gate *g, const zn_flow *f)
         zn_name_store_prefetch_text(g->name_store, ZN_FACTS(f)->names);
 }
 
-/* Zeroes what is not zero. */
+/* Zeroes what the last record filled. */
 static void clear(zn_record *r)
 {
     size_t filled = ZN_RECORD_CORE + r->filled_after_core;

@@ -61,7 +61,7 @@ bool zn_gate_is_shared(const zn_gate *g, zn_id attribute)
            zn_ztable_count_at(g->table, attribute, g->clock->now_ns) >= g->policy->z;
 }
 
-/* The address as a user: cut to the user's prefix, all special addresses as one. */
+/* The flow's user: its address cut to the user's prefix, all special addresses as one. */
 static zn_addr user_of(const zn_gate *g, const zn_flow *f)
 {
     const zn_addr *real = zn_flow_user(g->flows, f);
@@ -77,7 +77,7 @@ static uint64_t user_hash(const zn_gate *g, const zn_flow *f)
     return zn_addr_set_hash(&g->users, &user);
 }
 
-/* The flow's client, of whose address this is the hash, is one in this epoch. */
+/* Adds the flow's client, whose address has this hash, to the clients of this epoch. */
 static void add_client(zn_gate *g, const zn_flow *f, uint64_t address)
 {
     zn_clients_add(&g->clients, address);
@@ -92,8 +92,8 @@ void zn_gate_flow_closed(zn_gate *g, const zn_flow *f)
         add_client(g, f, zn_clients_hash(&g->clients, &f->tuple.addr[f->client]));
 }
 
-/* The clients of the epoch before this one are about to be forgotten: a flow that is older than
- * this one tells no server that is among them, whenever its record is written. */
+/* Withholds the server of a flow that is older than this epoch, if it was a client in the epoch
+ * before, whose clients are about to be forgotten: no later record of the flow may disclose it. */
 static void withhold_server(zn_gate *g, zn_flow *f)
 {
     uint64_t server;
@@ -101,13 +101,13 @@ static void withhold_server(zn_gate *g, zn_flow *f)
         return;
     server = zn_clients_hash(&g->clients, &f->tuple.addr[1 - f->client]);
     ZN_FACTS(f)->server_was_client |= zn_clients_had_before(&g->clients, server);
-    if (ZN_FACTS(f)->server_was_client &&
-        ZN_STATE(f)->addr_vote != ZN_ADDR_PENDING) /* names wait for that, too */
+    /* A pending vote stays so: names wait for it, too. */
+    if (ZN_FACTS(f)->server_was_client && ZN_STATE(f)->addr_vote != ZN_ADDR_PENDING)
         ZN_STATE(f)->addr_vote = ZN_ADDR_SUPPRESSED;
 }
 
-/* Another epoch begins. The client of a flow that is older than the one that ends, and went on into
- * it, was a client in it, too, and may go on. */
+/* Begins another epoch. The client of a flow that is older than the epoch that ends, and went on
+ * into it, was a client in it, too, and may go on. */
 static void begin_epoch(zn_gate *g, int64_t epoch)
 {
     for (uint32_t n = zn_flow_after(g->flows, 0); n != 0; n = zn_flow_after(g->flows, n)) {
@@ -137,8 +137,8 @@ void zn_gate_rebase(zn_gate *g, int64_t epoch)
     g->z_since_ns = INT64_MIN; /* a time that was given up: nothing of before can come now */
 }
 
-/* Finds the hashes of all votes, and fetches where they will be looked for. A flow's votes are some
- * packets apart: where its last one is tells its user's hash. */
+/* Fills in the hashes of all votes, and prefetches where they will be looked for. A flow's votes
+ * are some packets apart, and its last one has its user's hash already. */
 static void hash_votes(zn_gate *g)
 {
     uint32_t last[LAST_VOTES] = {0}; /* by the flow's number: which vote, from 1 on; 0: none */
@@ -164,7 +164,7 @@ static void hash_votes(zn_gate *g)
     }
 }
 
-/* The server's address may be an attribute at all. */
+/* Returns whether the server's address may be an attribute. */
 static bool addr_may_vote(zn_gate *g, const zn_flow *f, const zn_vote *v)
 {
     const zn_roles *roles = g->policy->roles;
@@ -223,7 +223,7 @@ static zn_stat reason_of(zn_decision decision)
 
 static void finish_addr(zn_gate *g, zn_flow *f, bool release)
 {
-    release &= ZN_STATE(f)->addr_vote == ZN_ADDR_VOTED; /* unless withhold_servers came between */
+    release &= ZN_STATE(f)->addr_vote == ZN_ADDR_VOTED; /* unless withhold_server came between */
     ZN_STATE(f)->addr_vote = release ? ZN_ADDR_RELEASED : ZN_ADDR_SUPPRESSED;
     g->stats->n[ZN_STAT_ADDR_OBSERVATIONS]++;
     g->stats->n[release ? ZN_STAT_ADDR_RELEASED : ZN_STAT_ADDR_SUPPRESSED]++;
@@ -299,7 +299,7 @@ void zn_gate_decide(zn_gate *g)
     for (size_t i = 0; i < n; i++) {
         const zn_vote *v = &g->votes->at[g->asked_votes[i]];
         zn_flow *f = zn_flow_at(g->flows, v->flow);
-        /* Everything is everything, also what the table could not place. */
+        /* release_all releases also votes that the table could not place. */
         zn_decision decision =
             g->policy->roles->release_all ? ZN_RELEASE : (zn_decision)g->answers[i];
         if (v->kind == ZN_VOTE_NAME) {

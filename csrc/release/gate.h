@@ -4,8 +4,8 @@
  * The gate: the one place that lets a name or a real address out.
  *
  * A batch's votes (this user exposed this name, reached this server, is a client) are put in time
- * order and asked of the z-table; the answer is kept with the flow, and the text of whatever was
- * not released is wiped there and then. Records and observations leave in the form of
+ * order, and the z-table is asked about each. The answer is kept with the flow, and the text of a
+ * name that is not released is wiped at once. Records and observations leave in the form of
  * release/record.h, filled here and nowhere else.
  */
 #ifndef ZN_RELEASE_GATE_H
@@ -23,20 +23,20 @@
 #include "zanon/ztable.h"
 
 typedef struct zn_gate {
+    /* The pointers down to popularity are borrowed from the engine. */
     const zn_policy *policy;
-    const zn_clock *clock; /* of packets: the z-table's moves with votes only */
-    zn_flow_table
-        *flows; /* borrowed from the engine, as are clock, name_store, dn_hunter and stats */
+    const zn_clock *clock; /* of packets: the z-table's own moves with votes only */
+    zn_flow_table *flows;
     zn_name_store *name_store;
     const zn_dn_hunter *dn_hunter;
     zn_stats *stats;
-    zn_popularity *popularity; /* borrowed too: counts what names are decided */
+    zn_popularity *popularity; /* counts the names that are decided */
     zn_ztable *table;
     int64_t z_since_ns; /* when z last changed; INT64_MIN: never */
-    uint32_t z_highest; /* so far */
+    uint32_t z_highest; /* the highest z so far */
     zn_clients clients;
-    zn_addr_set
-        users; /* of the whole run, for the summary only; its hashes are the z-table's users */
+    /* Of the whole run, for the summary only; its hashes are the z-table's users. */
+    zn_addr_set users;
     zn_votes *votes; /* borrowed from the engine */
     zn_observation *asked;
     uint32_t *asked_votes;
@@ -50,32 +50,34 @@ typedef struct zn_gate_limits {
     uint32_t keep; /* most recent users kept per attribute: the largest z there will be */
 } zn_gate_limits;
 
-/* policy, clock, flows, name_store, dn_hunter, stats, popularity and votes of *g are set; makes the
- * rest. 0, or a negative zn_err. */
+/* Makes the rest of *g, of which policy, clock, flows, name_store, dn_hunter, stats, popularity and
+ * votes are set. Returns 0, or a negative zn_err with *err filled. */
 int zn_gate_init(zn_gate *g, const zn_gate_limits *limits, zn_error *err);
 void zn_gate_fini(zn_gate *g);
 /* Bytes of memory that the z-table and the sets of clients have touched. */
 size_t zn_gate_memory(const zn_gate *g);
 
-/* At least z users expose the attribute in the window that ends now; true for all at z = 1. */
+/* Returns whether at least z users exposed the attribute in the window that ends now; with
+ * release_all always. */
 bool zn_gate_is_shared(const zn_gate *g, zn_id attribute);
 /* Decides every vote cast since the last call. */
 void zn_gate_decide(zn_gate *g);
-/* What was released by the last zn_gate_decide, in time order; borrows until the next. */
+/* The observations that the last zn_gate_decide released, *count of them, in time order; valid
+ * until the next. */
 const zn_release *zn_gate_releases(const zn_gate *g, size_t *count);
 
-/* A flow closed, whose record is about to be made: its client was one until now. */
+/* Counts the client of a closed flow, whose record is about to be made, as one until now. */
 void zn_gate_flow_closed(zn_gate *g, const zn_flow *f);
 
 /*
- * From since_ns on, in packet time, names and addresses need z users; the policy's z is set by its
- * owner. Votes of before that are decided later, because a flow had to close first, need as many as
- * were ever asked for. 0, or -ZN_ERR_CONFIG above limits.keep.
+ * Has names and addresses need z users from since_ns on, in packet time; the policy's owner sets
+ * policy->z. Older votes that are decided later, because a flow had to close first, need the
+ * highest z so far. Returns 0, or -ZN_ERR_CONFIG above limits.keep.
  */
 int zn_gate_set_z(zn_gate *g, uint32_t z, int64_t since_ns, zn_error *err);
 
-/* The packet clock was rebased to an epoch that may lie in the past: its clients of before count,
- * or everybody does where they are forgotten. No flow is open. */
+/* Follows the packet clock to an epoch that may lie in the past: its clients count again or, where
+ * they are forgotten, every address does. No flow is open. */
 void zn_gate_rebase(zn_gate *g, int64_t epoch);
 
 #endif

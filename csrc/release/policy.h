@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the operator decided about what to release. Fixed for a run, but for z. */
+/* The operator's decisions on releases. Fixed for a run, but for z. */
 #ifndef ZN_RELEASE_POLICY_H
 #define ZN_RELEASE_POLICY_H
 

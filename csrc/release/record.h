@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What may be written: the only form in which a flow or an observation reaches a writer.
+ * Records of flows and released observations, the only form in which either reaches a writer.
  *
  * release/gate fills these structs and nothing else does; the writers of output/ print them and
- * know nothing else about a flow. Whatever is withheld is already gone here (docs of the semantics:
- * "what a flow record may say"), so a writer cannot leak.
+ * know nothing else about a flow. Withheld values are already gone here, so a writer cannot leak
+ * one.
  */
 #ifndef ZN_RELEASE_RECORD_H
 #define ZN_RELEASE_RECORD_H
@@ -31,7 +31,7 @@ typedef enum zn_disclosure {
     ZN_DISCLOSURE_RELEASED   /* addr is a real address that z users share */
 } zn_disclosure;
 
-/* Whether something is so, where that may be said. */
+/* A yes or no that may be withheld. */
 typedef enum zn_flag { ZN_FLAG_UNKNOWN, ZN_FLAG_NO, ZN_FLAG_YES } zn_flag;
 
 #define ZN_RECORD_VERSIONS 15
@@ -70,7 +70,7 @@ typedef struct zn_record_side {
 #define ZN_RECORD_CORE offsetof(zn_record_side, messages)
 #define ZN_RECORD_LAYER7 offsetof(zn_record_side, rtt_mean_ns)
 
-/* How an address is disclosed lies behind it. */
+/* Columns find an address's disclosure behind the address. */
 _Static_assert(offsetof(zn_record_side, disclosure) ==
                    offsetof(zn_record_side, addr) + sizeof(zn_addr),
                "an address and its disclosure");
@@ -79,7 +79,7 @@ typedef struct zn_record {
     uint8_t proto;   /* ZN_PROTO_TCP or ZN_PROTO_UDP */
     bool complete;   /* TCP: belongs into log_tcp_complete */
     bool midstream;  /* TCP without its SYN: Tstat logs no such flow */
-    bool unmeasured; /* false: stands for what Tstat's logs have and nothing measures */
+    bool unmeasured; /* false: the value of Tstat's columns that nothing measures */
     zn_flag is_complete, is_midstream;
     zn_flag is_early; /* evicted: the flow may have gone on */
     zn_ech ech;
@@ -92,7 +92,8 @@ typedef struct zn_record {
     zn_span http_status;  /* digits, empty when there was no response */
     uint64_t tls_session; /* Tstat's tls_session_stat */
     /* The name a DNS response gave the server's address, or, without the policy's dn_hunter, the
-     * one that a DNS query asks for; empty unless it may be said, and then so is the rest. */
+     * one that a DNS query asks for; empty where it may not be disclosed, as are then the resolver
+     * and its times. */
     zn_span fqdn;
     zn_addr resolver;
     zn_disclosure resolver_disclosure;
@@ -102,8 +103,8 @@ typedef struct zn_record {
     uint64_t quic_zero_rtt, quic_ech_bytes; /* 0-RTT packets; length of ECH's extension */
     int64_t epoch;
     int64_t first_ns, last_ns; /* ns since the Unix epoch */
-    size_t
-        filled_after_core; /* bytes of a side behind ZN_RECORD_CORE that can be other than zero */
+    /* Bytes of a side behind ZN_RECORD_CORE that can be other than zero. */
+    size_t filled_after_core;
     zn_record_side client, server;
 } zn_record;
 

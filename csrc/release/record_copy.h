@@ -7,14 +7,14 @@
 #include "analyzer/hostname.h"
 #include "release/record.h"
 
-/* What a record borrows: a name, one from DNS, one in a certificate, a user agent, an HTTP
- * status. */
+/* The texts that a record borrows: a name, one from DNS, one in a certificate, a user agent, an
+ * HTTP status. */
 typedef struct zn_record_texts {
     uint8_t text[4][ZN_HOSTNAME_MAX];
     uint8_t status[4];
 } zn_record_texts;
 
-/* Copies what the record borrows into *texts, which it then borrows. */
+/* Copies the texts that the record borrows into *texts, which it then borrows instead. */
 void zn_record_copy(zn_record *r, zn_record_texts *texts);
 
 #endif

@@ -57,7 +57,7 @@ typedef struct zn_row {
     zn_value value[ZN_ROW_COLUMNS_MAX];
 } zn_row;
 
-/* What may be written of a row. Only the gate fills one. */
+/* A row as it may be written. Only the gate fills one. */
 typedef struct zn_gated_row {
     int64_t t_ns;
     char pseudonym[ZN_PSEUDONYM_CHARS]; /* the user's pseudonym */

@@ -6,8 +6,7 @@
 #include "util/arena.h"
 #include "util/clock.h"
 
-/* Namespaces of what is counted: the text "17" and the number 17 are two attributes, but one
- * user. */
+/* Namespaces of hashes: the text "17" and the number 17 are two attributes, but one user. */
 enum { DOMAIN_USER = 'u', DOMAIN_TEXT = 't', DOMAIN_JSON = 'j' };
 
 _Static_assert(ZN_ROW_BATCH <= ZN_CLOCK_REBASE_AFTER, "a batch sees at most one clock step");
@@ -18,7 +17,7 @@ struct zn_row_gate {
     zn_row_pseudonym *pseudonym; /* NULL without users */
     zn_popularity popularity;
     zn_hash_key key;
-    uint64_t jumps; /* of the table's clock, as far as the keys know */
+    uint64_t jumps; /* steps of the table's clock that the keys have followed */
     zn_id users[ZN_ROW_BATCH];
     zn_observation asked[ZN_ROW_BATCH];
     uint8_t answers[ZN_ROW_BATCH];
@@ -78,8 +77,9 @@ static void ask(zn_row_gate *g, const zn_row *rows, size_t n)
 }
 
 /*
- * Where the table's clock was set back, the keys follow. It may have happened in the middle of the
- * batch, but every row before was refused: all of it belongs to the new time, from its earliest on.
+ * Has the keys follow when the table's clock was set back. That may have happened in the middle of
+ * the batch, but every row before was rejected: the whole batch belongs to the new time, from its
+ * earliest row on.
  */
 static int follow_clock(zn_row_gate *g, const zn_row *rows, size_t n, zn_error *err)
 {
@@ -105,7 +105,7 @@ static int count_popularity(zn_row_gate *g, size_t n, zn_error *err)
     return rc;
 }
 
-/* The only place that hands an attribute on. */
+/* Fills the gated row of a row that may be written: the only place that hands an attribute on. */
 static int let_out(zn_row_gate *g, const zn_row *row, size_t i, zn_error *err)
 {
     static const zn_value nothing = {{NULL, 0}, ZN_VALUE_NONE};

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The gate of rows: the one place that lets an attribute of a row out, and that turns its user into
- * a pseudonym. Rows are asked of the z-table in their order; those that may be written leave as
+ * a pseudonym. The z-table is asked about rows in their order; those that may be written leave as
  * zn_gated_row, filled here and nowhere else.
  */
 #ifndef ZN_RELEASE_ROW_GATE_H
@@ -12,8 +12,8 @@
 #include "release/row.h"
 #include "zanon/ztable.h"
 
-/* Rows decided together; no more than the refusals that set a clock back (util/clock.h), so that
- * all rows of a batch before such a step were refused. */
+/* Rows decided together: no more than the rejected times that set a clock back (util/clock.h), so
+ * that all rows of a batch before such a step were rejected. */
 #define ZN_ROW_BATCH 256
 
 typedef struct zn_row_gate zn_row_gate;
@@ -33,16 +33,18 @@ int zn_row_gate_open(zn_row_gate **out, const zn_row_gate_config *config, zn_err
 void zn_row_gate_close(zn_row_gate *g);
 
 /*
- * Decides n <= ZN_ROW_BATCH rows, for zn_row_gate_decided to show those that may be written, in
- * their order. 0, or a negative zn_err with nothing to be written.
+ * Decides n <= ZN_ROW_BATCH rows; zn_row_gate_decided then returns those that may be written, in
+ * their order. Returns 0, or a negative zn_err with *err filled and nothing to be written.
  */
 int zn_row_gate_decide(zn_row_gate *g, const zn_row *rows, size_t n, zn_error *err);
-/* *count rows, valid until the next batch; they borrow the rows they were made of. */
+/* The rows that may be written, *count of them, valid until the next batch; they borrow the rows
+ * they were made of. */
 const zn_gated_row *zn_row_gate_decided(const zn_row_gate *g, size_t *count);
 
-/* The last row was decided: the window it lies in is cut there. 0, or -ZN_ERR_CAPACITY. */
+/* Ends the input: the window of the last row is cut there. Returns 0, or -ZN_ERR_CAPACITY. */
 int zn_row_gate_finish(zn_row_gate *g, zn_error *err);
-/* The windows that have ended, `kept`, to be read and emptied (stored_count = 0) by the caller. */
+/* The windows that have ended: `stored`, to be read and emptied (stored_count = 0) by the
+ * caller. */
 zn_popularity *zn_row_gate_popularity(zn_row_gate *g);
 
 zn_ztable_stats zn_row_gate_stats(const zn_row_gate *g);
