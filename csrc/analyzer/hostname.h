@@ -46,6 +46,7 @@ void zn_never_list_fini(zn_never_list *list);
 /* Adds a normalised suffix such as "example.com", which stands for itself and all names below
  * it. */
 void zn_never_list_add(zn_never_list *list, zn_span suffix);
+/* Returns whether the name is a suffix of the list, or below one. */
 bool zn_never_list_has(const zn_never_list *list, const zn_hostname *name);
 
 static inline zn_span zn_hostname_span(const zn_hostname *name)

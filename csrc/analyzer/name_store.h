@@ -49,6 +49,7 @@ typedef struct zn_name_store {
     zn_slab texts[2]; /* short ones, long ones */
 } zn_name_store;
 
+/* Makes an empty store for max_flows flows. Returns 0, or a negative zn_err with *err filled. */
 int zn_name_store_init(zn_name_store *name_store, uint32_t max_flows, zn_error *err);
 void zn_name_store_fini(zn_name_store *name_store);
 /* Bytes in use. */
@@ -64,6 +65,7 @@ uint32_t zn_name_store_add_secondary(zn_name_store *name_store);
 void zn_name_store_forget_secondary(zn_name_store *name_store, uint32_t entry);
 /* Keeps a copy of the name; false when there is no room. */
 bool zn_name_store_keep_text(zn_name_store *name_store, uint32_t entry, const zn_hostname *name);
+/* Wipes the text of an entry, if one is kept. */
 void zn_name_store_wipe_text(zn_name_store *name_store, uint32_t entry);
 /* The text of an entry, empty when none is kept; borrows the store. */
 zn_span zn_name_store_text(const zn_name_store *name_store, uint32_t entry);

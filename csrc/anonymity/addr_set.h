@@ -25,14 +25,16 @@ typedef struct zn_addr_set {
 /* Makes an empty set for `cap` addresses. Returns 0, or a negative zn_err with *err filled. */
 int zn_addr_set_init(zn_addr_set *s, uint32_t cap, zn_error *err);
 void zn_addr_set_fini(zn_addr_set *s);
+/* Adds the address with this hash, or sets `full` when there is no space. */
 void zn_addr_set_add_hash(zn_addr_set *s, uint64_t hash);
-/* Membership in three steps, so that other work between them hides the wait for memory. _hash: the
- * hash of an address, never 0, the same in every set with the same key. _prefetch: has the memory
- * of its slot fetched. _has_hash: whether the set holds it, false for an address that found no
- * space. */
+/* Membership takes three steps, so that other work between them hides the wait for memory. First:
+ * the hash of an address, never 0, the same in every set with the same key. */
 uint64_t zn_addr_set_hash(const zn_addr_set *s, const zn_addr *a);
+/* Second: prefetches the hash's slot. */
 void zn_addr_set_prefetch(const zn_addr_set *s, uint64_t hash);
+/* Third: whether the set holds the hash; false for an address that found no space. */
 bool zn_addr_set_has_hash(const zn_addr_set *s, uint64_t hash);
+/* Forgets all members; the set is no longer full. */
 void zn_addr_set_clear(zn_addr_set *s);
 /* Bytes of memory touched, at most. */
 size_t zn_addr_set_memory(const zn_addr_set *s);

@@ -58,6 +58,7 @@ void zn_popularity_next(zn_popularity *p);
  * with *err filled. */
 int zn_popularity_store(zn_popularity *p, zn_error *err);
 
+/* The window that is due, with its counts. */
 zn_popularity_window zn_popularity_window_due(const zn_popularity *p);
 /* Bytes of memory in use. */
 size_t zn_popularity_memory(const zn_popularity *p);

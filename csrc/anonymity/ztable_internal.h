@@ -262,7 +262,9 @@ uint64_t zn_zrecord_place(zn_ztable *t, zn_zref *ref, const zn_observation *o);
 void zn_zrecord_look(zn_ztable *t, zn_zref first, uint32_t n, int64_t start);
 /* Frees users older than `start`, but not all, and the memory that the record no longer needs. */
 void zn_zrecord_trim(zn_ztable *t, zn_zref ref, int64_t start);
+/* Drops the oldest user of a record, which keeps at least one. */
 void zn_zrecord_drop_oldest(zn_ztable *t, zn_zref ref);
+/* Frees a record that is out of the index; its users are no longer counted. */
 void zn_zrecord_free(zn_ztable *t, zn_zref ref);
 /* The i-th newest observation of a record, 0 <= i < count; its attribute is left out. */
 zn_observation zn_zrecord_get(const zn_ztable *t, zn_zref ref, uint32_t i);
@@ -271,6 +273,7 @@ uint32_t zn_zrecord_find(const zn_ztable *t, zn_zref ref, const zn_observation *
 
 /* ---- lists ---- */
 
+/* Lays out entries, lists and their index. 0, or -ZN_ERR_CAPACITY with *err filled. */
 int zn_zlist_lay_out(zn_ztable *t, zn_error *err);
 /* A list without users, in no index; 0 when there is none left. */
 uint32_t zn_zlist_make(zn_ztable *t, zn_id id);
@@ -280,6 +283,7 @@ void zn_zlist_push(zn_ztable *t, uint32_t list, const zn_observation *o);
 uint64_t zn_zlist_place(zn_ztable *t, zn_zref ref, const zn_observation *o);
 /* Frees at most n entries older than `start`, but never the last one. */
 void zn_zlist_trim(zn_ztable *t, uint32_t list, int64_t start, uint32_t n);
+/* Drops the oldest entry of a list, which keeps at least one. */
 void zn_zlist_drop_oldest(zn_ztable *t, uint32_t list);
 /* Frees a list that is out of the index of attributes: now when it is short, else by and by. */
 void zn_zlist_free(zn_ztable *t, uint32_t list);

@@ -50,7 +50,7 @@ static unsigned first_bit(const block *b)
     return byte >> 7;
 }
 
-/* Those of eight blocks, the first block's in front. */
+/* The first bits of eight blocks, the first block's in front. */
 static inline unsigned first_bits(const block *b)
 {
     return first_bit(b) << 7 | first_bit(b + 1) << 6 | first_bit(b + 2) << 5 |
@@ -157,7 +157,7 @@ static bool grow_table(zn_cryptopan *p, unsigned level)
     return true;
 }
 
-/* Everything that depends on the key; without it the context refuses to encrypt. */
+/* Wipes everything that depends on the key; without it the context refuses to encrypt. */
 static void forget_key(zn_cryptopan *p)
 {
     (void)EVP_CIPHER_CTX_reset(p->context);
@@ -212,7 +212,7 @@ void zn_cryptopan_close(zn_cryptopan *p)
     zn_block_free(p, sizeof *p);
 }
 
-/* Leaves no address in the output nor in the working buffer. */
+/* Fails, and leaves no address in the output nor in the working buffer. */
 static int give_up(zn_cryptopan *p, void *out, size_t bytes)
 {
     OPENSSL_cleanse(p->work, sizeof p->work);
@@ -252,7 +252,7 @@ int zn_cryptopan_v6(zn_cryptopan *p, const uint8_t *in, uint8_t *out, size_t n)
     return 0;
 }
 
-/* Of an address that is one. */
+/* The IPv4 address in one that zn_addr_is_v4. */
 static inline uint32_t v4_of(const zn_addr *a)
 {
     uint32_t four;

@@ -114,9 +114,10 @@ static int draw_secret(zn_keys *k, zn_error *err)
     return 0;
 }
 
-/* True when systemd's LoadCredential= laid it there, readable for the unit's user by an ACL, whose
- * mask stands in the place of the group's bits: root's, in root's folder of credentials, both
- * closed to others. No group may read it, but root's where there is no ACL after all. */
+/* Returns whether systemd's LoadCredential= put the file there, readable for the unit's user by an
+ * ACL, whose mask stands in the place of the group's bits: root owns the file and its folder of
+ * credentials, and both are closed to others. No group may read it, but root's where there is no
+ * ACL after all. */
 static bool is_credential(const char *path, const struct stat *st)
 {
     const char *folder = getenv("CREDENTIALS_DIRECTORY");
@@ -293,7 +294,7 @@ static bool ratchet(zn_keys *k, int64_t epoch)
     return true;
 }
 
-/* The slot that serves `epoch`, which it is moved to where needed; NULL when libcrypto fails. */
+/* Returns the slot that serves `epoch`, moved there where needed; NULL when libcrypto fails. */
 static slot *serve(zn_keys *k, int64_t epoch)
 {
     unsigned other = k->recent ^ 1u;

@@ -6,12 +6,12 @@
  * Epoch index = floor(t / rotate). Two modes:
  *   ephemeral  a random secret that lives in memory only. At each change of epoch it is ratcheted
  *              forward once (HKDF-SHA256 of itself), however many epochs were skipped, and the old
- *              one is wiped: nobody can compute past pseudonyms again. A clock rebase draws afresh.
+ * one is wiped: nobody can compute past pseudonyms again. A clock rebase draws a fresh secret.
  *   derived    epoch key = HKDF-SHA256(master, empty salt, L=32, info = "zanon-net/1/cryptopan" ||
  *              u64be(rotate_ns) || u64be(epoch index)), so every probe with the same key file gives
  *              the same pseudonyms, whatever it saw before.
- * All key material is held in locked memory where the system allows it, kept out of core dumps, and
- * wiped when it is done with. No message ever holds a byte of it.
+ * All key material is held here in locked memory where the system allows it, kept out of core
+ * dumps, and wiped after use. No message ever holds a byte of it.
  */
 #ifndef ZN_CRYPTO_KEYS_H
 #define ZN_CRYPTO_KEYS_H
@@ -27,6 +27,7 @@ typedef struct zn_keys zn_keys;
  * that systemd keeps for this unit (root's, mode 0440, in $CREDENTIALS_DIRECTORY). Returns 0, or
  * -ZN_ERR_CONFIG / -ZN_ERR_IO / -ZN_ERR_CRYPTO / -ZN_ERR_CAPACITY and *out NULL. */
 int zn_keys_open(zn_keys **out, int64_t rotate_ns, const char *key_file, zn_error *err);
+/* Wipes and frees; NULL is fine. */
 void zn_keys_close(zn_keys *k);
 
 /* The epoch that serves time t_ns (>= 0): floor(t / rotate) in derived mode; in ephemeral mode the
@@ -41,12 +42,14 @@ int64_t zn_keys_epoch(const zn_keys *k, int64_t t_ns);
 int zn_keys_pseudonym(zn_keys *k, int64_t t_ns, const zn_addr *real, zn_addr *pseudonym,
                       int64_t *epoch);
 
-/* The packet clock was rebased to t_ns: ephemeral mode draws a fresh secret for t's epoch. */
+/* Follows a packet clock that was rebased to t_ns: ephemeral mode draws a fresh secret for t's
+ * epoch. Returns 0, or -ZN_ERR_CRYPTO with *err filled. */
 int zn_keys_rebase(zn_keys *k, int64_t t_ns, zn_error *err);
 
 /* Derives n (1..32) bytes for another purpose of the same epoch ("zanon-net/1/filter"), by the
  * formula above with `purpose` in place of the first label. Ephemeral mode moves to the epoch
- * first, as zn_keys_pseudonym does; an epoch whose secret is gone gives -ZN_ERR_CONFIG. */
+ * first, as zn_keys_pseudonym does. Returns 0, -ZN_ERR_CONFIG for an epoch whose secret is gone, or
+ * -ZN_ERR_CRYPTO. */
 int zn_keys_derive(zn_keys *k, const char *purpose, int64_t epoch, uint8_t *out, size_t n);
 
 /* Overwrites n bytes at p in a way the compiler keeps. */

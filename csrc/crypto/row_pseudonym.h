@@ -22,20 +22,23 @@ typedef struct zn_row_pseudonym zn_row_pseudonym;
 /* As zn_keys_open: an epoch's length in ns, a key file or NULL for a random key. */
 int zn_row_pseudonym_open(zn_row_pseudonym **out, int64_t rotate_ns, const char *key_file,
                           zn_error *err);
+/* Wipes and frees; NULL is fine. */
 void zn_row_pseudonym_close(zn_row_pseudonym *a);
 
-/* Someone at a time. */
+/* The user of a row, and its time. */
 typedef struct zn_row_pseudonym_of {
     int64_t t_ns; /* >= 0 */
     zn_id id;     /* a keyed hash of the user, always the same for the same user */
     zn_span user;
 } zn_row_pseudonym_of;
 
-/* Their pseudonym into out. 0, or -ZN_ERR_CRYPTO and *err filled. */
+/* Writes the pseudonym of *who into out, without NUL. Returns 0, or -ZN_ERR_CRYPTO with *err
+ * filled. */
 int zn_row_pseudonym_make(zn_row_pseudonym *a, const zn_row_pseudonym_of *who,
                           char out[ZN_PSEUDONYM_CHARS], zn_error *err);
 
-/* The clock was set back to t_ns: with a random key, a fresh one. */
+/* Follows a clock that was set back to t_ns: a random key is replaced by a fresh one. Returns as
+ * zn_keys_rebase does. */
 int zn_row_pseudonym_rebase(zn_row_pseudonym *a, int64_t t_ns, zn_error *err);
 
 #endif

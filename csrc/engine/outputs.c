@@ -163,7 +163,8 @@ int zn_outputs_check(const zn_outputs *o, zn_error *err)
     for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
         failed |= o->text[i].failed;
     if (failed)
-        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for output; nothing cut was written");
+        return zn_fail(err, ZN_ERR_CAPACITY, 0,
+                       "no memory for output; nothing incomplete was written");
     return 0;
 }
 

@@ -29,17 +29,18 @@ typedef struct zn_cell {
     uint8_t buffer[ZN_CELL_BYTES]; /* for text that is put together */
 } zn_cell;
 
+/* Reads the value of a column in a record into *out. */
 void zn_column_cell(const zn_column *column, const zn_record *r, zn_cell *out);
 
-/* The words of a column that has no other values, by the number of its enum, NULL: no value; *n of
- * them. NULL for any other column. */
+/* The words that a column has for values, *n of them, by the number of its enum; a NULL among them
+ * stands for no value. NULL for a column with other values. */
 const char *const *zn_column_words(const zn_column *column, size_t *n);
 /* "tls" and so on, NULL for none. */
 const char *zn_name_source_word(zn_name_source source);
 
 /* Appends a value of any kind but NONE: no blank, no control character, never empty. */
 void zn_cell_put(zn_text *out, const zn_cell *value);
-/* Appends text of ours that ends with NUL. */
+/* Appends a word that ends with NUL, such as a column's name. */
 void zn_column_put_word(zn_text *out, const char *word);
 
 #endif

@@ -25,14 +25,14 @@ typedef enum zn_column_kind {
     ZN_COLUMN_SIDE_START,    /* of a side: first_data_ns as a time, printed as ms */
     ZN_COLUMN_SIDE_DURATION, /* of a side: last_data_ns less first_data_ns, printed as seconds */
     ZN_COLUMN_ADDRESS,
-    ZN_COLUMN_PSEUDONYM, /* zn_disclosure: whether it is that of a pseudonym */
+    ZN_COLUMN_PSEUDONYM, /* zn_disclosure: whether the address is a pseudonym */
     ZN_COLUMN_FLAG,      /* zn_flag */
     ZN_COLUMN_NAME_SOURCE,
     ZN_COLUMN_NAME_STATUS,
     ZN_COLUMN_ECH,
     ZN_COLUMN_TEXT,     /* zn_span */
     ZN_COLUMN_DIGITS,   /* the same, a few digits */
-    ZN_COLUMN_NAME_TLS, /* the same, of a record whose name came that way */
+    ZN_COLUMN_NAME_TLS, /* the same, if the record's name came by TLS */
     ZN_COLUMN_NAME_HTTP,
     ZN_COLUMN_NAME_QUIC,
     ZN_COLUMN_VERSIONS,     /* of a side: TLS versions in hexadecimal */
@@ -41,7 +41,7 @@ typedef enum zn_column_kind {
     ZN_COLUMN_UNMEASURED    /* always 0 */
 } zn_column_kind;
 
-/* The type that holds each value of a column in Arrow. */
+/* The type of a column's values in Arrow. */
 typedef enum zn_field_type {
     ZN_FIELD_BOOL,
     ZN_FIELD_U8,
@@ -62,7 +62,7 @@ typedef struct zn_column {
     zn_field_type type;
     uint32_t offset, size;   /* of the member in a zn_record */
     const char *unit;        /* "": none */
-    const char *missing;     /* what Tstat prints where there is no value, NULL: there always is */
+    const char *missing;     /* Tstat's text for a missing value, NULL: none is missing */
     const char *disclosure;  /* the class, as in release/columns.h */
     const char *description; /* for people */
 } zn_column;
@@ -81,6 +81,7 @@ typedef struct zn_column_group {
     size_t n;
 } zn_column_group;
 
+/* The columns of one group. */
 const zn_column_group *zn_column_group_of(zn_column_group_id id);
 
 /* Columns of one log, in their order. */
@@ -91,6 +92,7 @@ typedef struct zn_log_columns {
 
 /* The columns of a TCP log with these sets (ZN_SET_*) beside the core. */
 void zn_log_columns_tcp(zn_log_columns *out, unsigned sets);
+/* The columns of a UDP log. */
 void zn_log_columns_udp(zn_log_columns *out);
 
 #endif

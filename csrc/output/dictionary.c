@@ -58,7 +58,7 @@ static bool rebuild(zn_dictionary *d, const zn_hash_key *key, size_t cap)
     return true;
 }
 
-/* Room for one more text of n bytes. */
+/* Makes room for one more text of n bytes; false when memory is out. */
 static bool reserve(zn_dictionary *d, const zn_hash_key *key, size_t n, bool addresses)
 {
     size_t bytes = d->bytes_cap == 0 ? FIRST_BYTES : d->bytes_cap;

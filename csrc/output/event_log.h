@@ -31,7 +31,7 @@ typedef struct zn_event_record {
     uint16_t client_port, server_port;
     uint8_t client_shown, server_shown; /* zn_disclosure */
     uint8_t proto;                      /* 6 or 17 */
-    uint8_t complete;                   /* TCP: opened and closed as it should be */
+    uint8_t complete;                   /* TCP: opened and closed by its handshakes */
     uint8_t ech;                        /* 1: offered */
     uint8_t name_status;                /* zn_name_status */
     uint8_t name_source;                /* zn_name_source */

@@ -29,6 +29,7 @@ void zn_fields_init(zn_fields *fields, unsigned sets);
 void zn_fields_select(zn_fields *out, const zn_fields *fields, uint8_t proto);
 /* The column that holds a field of this protocol's flows; NULL: they have no value. */
 const zn_column *zn_field_column(const zn_field *field, uint8_t proto);
+/* Reads the value of a field in a record into *out; none where the field does not apply. */
 void zn_field_value(const zn_field *field, const zn_record *r, zn_cell *out);
 
 #endif

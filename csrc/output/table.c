@@ -7,9 +7,9 @@
 #include <endian.h>
 
 #define WORD_MAX_BYTES 32
-#define FIRST_ROWS (65536 + 1024) /* what is taken at a time, and what comes until it is */
-/* Behind each column, so that equal rows of different columns do not compete for the same lines of
- * the processor's cache. */
+#define FIRST_ROWS (65536 + 1024) /* the rows taken at a time, and those that come until then */
+/* Bytes behind each column, so that equal rows of different columns do not compete for the same
+ * lines of the processor's cache. */
 #define GAP 64
 
 /* ---- blocks: where rows lie ---------------------------------------------------------------- */
@@ -50,7 +50,7 @@ static uint8_t *next_bitmap(const zn_table_block *block, size_t *at)
     return bitmap;
 }
 
-/* Where each column lies in a block with this cap; returns the bytes it takes, which need not be
+/* Lays out the columns in a block with this cap; returns the bytes that it takes, which need not be
  * there yet. */
 static size_t lay_out(const zn_fields *fields, zn_table_block *block, zn_table_layout *layout)
 {
@@ -242,8 +242,8 @@ static void put_cell(zn_table *t, size_t i, size_t row, const zn_cell *v)
     }
 }
 
-/* The numbers of a record that are copied as they are. Where nothing is copied the staging block
- * stays 0. */
+/* Puts the numbers of a record that are copied as they are. Where nothing is copied the staging
+ * block stays 0. */
 static void put_numbers(const zn_table_plan *plan, size_t row, const char *record)
 {
     const zn_table_step *s = plan->step + plan->end[ZN_COPY_NOTHING];
@@ -332,7 +332,7 @@ static void put_addresses(zn_table *t, const zn_table_plan *plan, size_t row, co
     }
 }
 
-/* Texts wait there too, in copies: what they are part of will be gone. */
+/* Texts wait there too, in copies, as their records will be gone. */
 static void put_texts(zn_table *t, const zn_table_plan *plan, size_t row, const zn_record *r)
 {
     uint32_t first = plan->end[ZN_COPY_ADDRESS];
@@ -389,7 +389,8 @@ int zn_table_end(zn_table *t, zn_error *err)
     size_t left = t->rows % ZN_TABLE_STAGING;
     if (t->failed || (left != 0 && !flush_staging(t, left))) {
         t->failed = true;
-        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for output; nothing cut was written");
+        return zn_fail(err, ZN_ERR_CAPACITY, 0,
+                       "no memory for output; nothing incomplete was written");
     }
     return 0;
 }
@@ -400,6 +401,24 @@ const uint8_t *zn_table_valid(const zn_table *t, size_t i)
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
+
+/* The columns of a table that hold addresses, and those that hold texts, fit into staging. */
+#define IN_TABLE(kind, type, wanted)                                                               \
+    +(ZN_COLUMN_##kind == ZN_COLUMN_##wanted && ZN_FIELD_##type != ZN_FIELD_TSTAT_ONLY)
+#define ADDRESSES(name, kind, type, ...) IN_TABLE(kind, type, ADDRESS)
+#define TEXTS(name, kind, type, ...)                                                               \
+    IN_TABLE(kind, type, TEXT)                                                                     \
+    IN_TABLE(kind, type, NAME_TLS) IN_TABLE(kind, type, NAME_HTTP) IN_TABLE(kind, type, NAME_QUIC)
+#define ALL_TCP(X)                                                                                 \
+    ZN_COLUMNS_FLOW(X)                                                                             \
+    ZN_COLUMNS_TCP(X)                                                                              \
+    ZN_COLUMNS_E2E(X) ZN_COLUMNS_P2P(X) ZN_COLUMNS_OPTIONS(X) ZN_COLUMNS_LAYER7(X)
+#define ALL_UDP(X) ZN_COLUMNS_FLOW(X) ZN_COLUMNS_UDP(X)
+_Static_assert((ALL_TCP(ADDRESSES)) <= ZN_TABLE_ADDRESSES &&
+                   (ALL_UDP(ADDRESSES)) <= ZN_TABLE_ADDRESSES,
+               "addresses of a row wait in staging");
+_Static_assert((ALL_TCP(TEXTS)) <= ZN_TABLE_TEXTS && (ALL_UDP(TEXTS)) <= ZN_TABLE_TEXTS,
+               "texts of a row wait in staging");
 
 static void make_plan(zn_table *t)
 {

@@ -3,7 +3,7 @@
 /*
  * The records of one protocol's flows as columns in memory, laid out as Apache Arrow has them
  * (Arrow columnar format 1.4), so that a writer of Parquet takes them as they are: little-endian
- * values, a bitmap of what is there, and text as 32-bit indices into a dictionary.
+ * values, a bitmap of the rows that have one, and text as 32-bit indices into a dictionary.
  *
  * All columns lie in one block, which can be taken away with its rows, read at leisure, and given
  * back. Rows gather in a staging block that the processor's cache holds, and go on to the block
@@ -39,7 +39,7 @@ typedef struct zn_table_layout {
 
 /* One value of a row: from a record into staging. */
 typedef struct zn_table_step {
-    uint32_t offset; /* as in zn_field_copy, as is the next */
+    uint32_t offset; /* as in zn_field_copy, like the next member */
     zn_name_source source;
     uint32_t column;
     uint8_t *to; /* the column's staged values */
@@ -51,7 +51,7 @@ typedef struct zn_table_plan {
     uint32_t end[ZN_COPY_KINDS]; /* of the steps of each kind */
 } zn_table_plan;
 
-#define ZN_TABLE_ADDRESSES 3 /* columns of them: the client's, the server's, the resolver's */
+#define ZN_TABLE_ADDRESSES 3 /* columns of addresses: the client's, the server's, the resolver's */
 #define ZN_TABLE_TEXTS 5     /* columns of names and the like */
 
 typedef struct zn_table {
@@ -62,10 +62,11 @@ typedef struct zn_table {
     zn_table_plan plan;
     zn_table_block block, staging; /* block.bytes NULL: none yet */
     zn_table_layout in_block, in_staging;
-    zn_addr staged[ZN_TABLE_ADDRESSES][ZN_TABLE_STAGING]; /* whose numbers are not found yet */
+    /* Addresses, and below texts, whose numbers are not found yet. */
+    zn_addr staged[ZN_TABLE_ADDRESSES][ZN_TABLE_STAGING];
     uint32_t staged_column[ZN_TABLE_ADDRESSES];
     unsigned staged_columns;
-    zn_short_text texts[ZN_TABLE_TEXTS][ZN_TABLE_STAGING]; /* the same, of texts */
+    zn_short_text texts[ZN_TABLE_TEXTS][ZN_TABLE_STAGING];
     uint32_t text_column[ZN_TABLE_TEXTS];
     unsigned text_columns;
     size_t rows;
@@ -74,8 +75,8 @@ typedef struct zn_table {
     bool failed;
 } zn_table;
 
-/* A table of those fields that apply to flows of a protocol. *t is zero; 0, or a negative
- * zn_err. */
+/* Makes a table of those fields that apply to flows of a protocol. *t is zero. Returns 0, or a
+ * negative zn_err with *err filled. */
 int zn_table_init(zn_table *t, const zn_fields *fields, uint8_t proto, zn_error *err);
 void zn_table_fini(zn_table *t);
 /* Appends a record of that protocol. */
@@ -84,7 +85,7 @@ void zn_table_add(zn_table *t, const zn_record *r);
 /* Moves what is left in staging into the block: nothing is added any more before zn_table_take.
  * 0, or -ZN_ERR_CAPACITY. */
 int zn_table_end(zn_table *t, zn_error *err);
-/* Which rows in the block have a value of a column, a bit each; NULL: all of them. */
+/* A bit for each row in the block: whether it has a value of the column. NULL: all of them have. */
 const uint8_t *zn_table_valid(const zn_table *t, size_t column);
 /* The block with the rows, now the caller's; the table forgets them, and what its dictionaries
  * held. */

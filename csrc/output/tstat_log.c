@@ -82,9 +82,8 @@ static void put_header(zn_text *out, const zn_tstat *t, zn_tstat_log log)
     zn_text_char(out, '\n');
 }
 
-/* A value of another kind than a number and what is behind it, after what has been written up to
- * `at`; returns their end, where as much as before fits, or NULL when memory is
- * out. */
+/* Prints a value that is no plain number, and a blank, at `at`. Returns their end, with room for
+ * `capacity` more bytes, or NULL when memory is out. */
 static char *put_cell(zn_text *out, const zn_column *c, const zn_record *r, char *at,
                       size_t capacity)
 {
@@ -99,7 +98,7 @@ static char *put_cell(zn_text *out, const zn_column *c, const zn_record *r, char
     return zn_text_reserve(out, capacity);
 }
 
-/* A number and a blank. */
+/* Prints a number and a blank. */
 static inline char *put_number(char *at, uint64_t number)
 {
     if (ZN_LIKELY(number < 10)) {
@@ -112,7 +111,7 @@ static inline char *put_number(char *at, uint64_t number)
     return at;
 }
 
-/* Most columns: rows of numbers, mostly small ones. */
+/* Prints a run of numbers, as most columns are; most are small. */
 static char *put_run(char *at, const zn_tstat_step *s, const zn_record *r)
 {
     for (const zn_tstat_step *end = s + s->run; s < end; s++) {
@@ -130,7 +129,7 @@ static char *put_ms(char *at, int64_t ns)
     return at;
 }
 
-/* Times are mostly 0: of what never happened, or is blank in a coarse record. */
+/* Prints a run of times. Most are 0: they never came, or are blank in a coarse record. */
 static char *put_ms_run(char *at, const zn_tstat_step *s, const zn_record *r)
 {
     for (const zn_tstat_step *end = s + s->run; s < end; s++) {
@@ -158,7 +157,7 @@ static char *put_time(char *at, zn_tstat_time *last, int64_t ns)
         return put_number(at, number);                                                             \
     } while (0)
 
-/* The value of a column other than a cell, or the values of a run, and blanks; returns their
+/* Prints the value of a column other than a cell, or the values of a run, and blanks; returns their
  * end. */
 static inline char *put_step(zn_tstat *t, const zn_tstat_step *s, const zn_record *r, char *at)
 {
@@ -193,7 +192,7 @@ static inline char *put_step(zn_tstat *t, const zn_tstat_step *s, const zn_recor
 static void put_line(zn_text *out, zn_tstat *t, zn_tstat_log log, const zn_record *r)
 {
     const zn_tstat_step *s = t->step[log], *end = s + t->columns[log];
-    size_t capacity = t->columns[log] * (ZN_FIXED_MAX + 1); /* numbers and what is between them */
+    size_t capacity = t->columns[log] * (ZN_FIXED_MAX + 1); /* numbers and blanks */
     char *at = zn_text_reserve(out, capacity);
     for (; s < end && at != NULL; s += s->run) {
         if (s->put == ZN_TSTAT_PUT_CELL)

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tstat's text logs: log_tcp_complete, log_tcp_nocomplete and log_udp_complete, with the columns of
- * release/columns.h. What is not measured holds what Tstat prints for "missing".
+ * release/columns.h. A column that is not measured holds Tstat's text for a missing value.
  */
 #ifndef ZN_OUTPUT_TSTAT_LOG_H
 #define ZN_OUTPUT_TSTAT_LOG_H
@@ -17,17 +17,17 @@ typedef enum zn_tstat_log {
     ZN_TSTAT_NONE /* Tstat logs no such flow */
 } zn_tstat_log;
 
-/* How a column's value is put: most are a number of the record. */
+/* The way to print a column's value; most are a number of the record. */
 typedef enum zn_tstat_put {
     ZN_TSTAT_PUT_8, /* uint64_t */
     ZN_TSTAT_PUT_4,
     ZN_TSTAT_PUT_2,
     ZN_TSTAT_PUT_1,
     ZN_TSTAT_PUT_MS,   /* int64_t ns as ms */
-    ZN_TSTAT_PUT_TIME, /* the same, of when a flow began or ended */
+    ZN_TSTAT_PUT_TIME, /* the same, the time when a flow began or ended */
     ZN_TSTAT_PUT_ZERO,
     ZN_TSTAT_PUT_DURATION,  /* of the record, as ms */
-    ZN_TSTAT_PUT_PSEUDONYM, /* zn_disclosure: whether it is that of one */
+    ZN_TSTAT_PUT_PSEUDONYM, /* zn_disclosure: whether the address is one */
     ZN_TSTAT_PUT_CELL       /* not a plain number: through zn_column_cell */
 } zn_tstat_put;
 
@@ -38,10 +38,10 @@ typedef struct zn_tstat_step {
     const zn_column *column;
 } zn_tstat_step;
 
-/* The time that was put last: coarse ones are the same in line after line. */
+/* The time that was printed last: coarse ones are the same in line after line. */
 typedef struct zn_tstat_time {
     int64_t ns;
-    size_t n; /* bytes of text; 0: none was put yet */
+    size_t n; /* bytes of text; 0: none was printed yet */
     char text[ZN_FIXED_MAX + 1];
 } zn_tstat_time;
 

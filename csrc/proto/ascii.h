@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What text protocols need of a span: words, blanks, case. Everything borrows its input.
+ * Words, blanks and case in spans of text protocols. Everything borrows its input.
  */
 #ifndef ZN_PROTO_ASCII_H
 #define ZN_PROTO_ASCII_H
@@ -26,8 +26,8 @@ bool zn_ascii_equal(zn_span a, zn_span b);
 /* The bytes before the first `stop`, which stays; or all that are left when there is none. */
 zn_span zn_ascii_take_until(zn_cursor *c, uint8_t stop);
 
-/* Takes the next line with its end; *line is without it. False when its LF is not there: *line is
- * then what is. */
+/* Takes the next line with its end; *line is without it. False when its LF is not there: *line then
+ * holds all bytes that are left. */
 bool zn_ascii_take_line(zn_cursor *c, zn_span *line);
 
 /* The bytes [from, to) of a span, from <= to <= s.n. */

@@ -40,7 +40,7 @@ static bool is_opcode(uint8_t opcode)
 }
 
 /* Whether a header can be DNS's at all: a query brings no answers. A bit that is reserved (Z), and
- * an error in a query, are ignored by servers (RFC 6895 2.1, RFC 1035 4.1.1): they tell only where
+ * an error in a query, are ignored by servers (RFC 6895 2.1, RFC 1035 4.1.1): they count only where
  * the message has more than the one question that clients send, and EDNS's record. */
 static bool is_plausible(uint16_t flags, const dns_counts *counts, const zn_dns_question *q)
 {
@@ -115,8 +115,8 @@ static bool asks_more(zn_cursor c, unsigned left)
     return false;
 }
 
-/* The first of the questions whose name is spelled out. A pointer could lead forward only, where
- * receivers differ about what it means; what they all read is the question that it leads to. */
+/* The first of the questions whose name is spelled out. A pointer could lead forward only, and
+ * receivers differ about its meaning; they all read the question that it leads to. */
 static zn_parse parse_questions(zn_cursor *c, unsigned questions, zn_dns_question *out)
 {
     unsigned left = questions;

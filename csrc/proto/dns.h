@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The question of a DNS message (RFC 1035 4.1). Only the first question counts whose name is
- * spelled out: no implementation sends another one. `more` says whether one is there.
+ * The question of a DNS message (RFC 1035 4.1). Only the first question whose name is spelled out
+ * counts: no implementation sends a second one. `more` says whether one is there.
  */
 #ifndef ZN_PROTO_DNS_H
 #define ZN_PROTO_DNS_H
@@ -10,7 +10,7 @@
 #include "util/addr.h"
 #include "util/cursor.h"
 
-/* Of one message: one is sent; probes of several are known, thousands are no DNS. */
+/* Questions of a message: clients send one, some probes send several, thousands are no DNS. */
 #define ZN_DNS_QUESTIONS_MAX 16u
 #define ZN_DNS_NAME_MAX                                                                            \
     253 /* as text: 255 bytes on the wire (RFC 1035 2.3.4); longer is malformed */
@@ -23,7 +23,7 @@ typedef struct zn_dns_question {
     uint8_t name_bytes;            /* 0: the root */
     uint8_t name[ZN_DNS_NAME_MAX]; /* labels joined by dots, case as sent, no final dot */
     bool more;     /* other questions follow, about other names, which are not read */
-    bool name_odd; /* a label holds a dot or a byte outside 0x21-0x7e: the text form would lie */
+    bool name_odd; /* a label holds a dot or a byte outside 0x21-0x7e: it has no text form */
 } zn_dns_question;
 
 /*
@@ -38,7 +38,7 @@ zn_parse zn_dns_question_parse(zn_span message, bool whole, zn_dns_question *out
 
 /* ---- the addresses in the answers of a response (RFC 1035 4.1.3, RFC 3596 2.2) --------------- */
 
-#define ZN_DNS_ADDRESSES 32 /* of one response that are read; resolvers send a handful */
+#define ZN_DNS_ADDRESSES 32 /* read of one response; resolvers send a handful */
 
 typedef struct zn_dns_addresses {
     size_t n;

@@ -20,7 +20,7 @@ typedef struct zn_dtls_fragment {
     bool cut;         /* the capture lacks the end of this part */
 } zn_dtls_fragment;
 
-/* Where reading stands in a datagram. */
+/* The state of reading a datagram. */
 typedef struct zn_dtls_reader {
     zn_cursor datagram;
     zn_cursor record; /* the rest of the current handshake record */

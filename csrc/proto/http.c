@@ -56,14 +56,14 @@ static const struct {
     {TOKEN("upgrade"), FIELD_UPGRADE},
 };
 
-/* What the fields read so far say. */
+/* The content of the fields read so far. */
 typedef struct head_state {
     zn_span authority; /* of the request line; empty when it has none */
     zn_span host;
     bool host_seen, host_conflict;
     bool cut;
     bool length_seen;
-    field_kind last; /* what a folded line would continue */
+    field_kind last; /* the field that a folded line would continue */
 } head_state;
 
 static bool equals(zn_span s, http_token token)
@@ -71,8 +71,8 @@ static bool equals(zn_span s, http_token token)
     return s.n == token.n && memcmp(s.p, token.text, token.n) == 0;
 }
 
-/* Text as a request line has it: no control bytes. What is beyond ASCII is tolerated, as it is by
- * servers. */
+/* Returns whether the text can stand in a request line: no control bytes. Bytes beyond ASCII are
+ * tolerated, as servers do. */
 static bool is_text(zn_span s)
 {
     zn_cursor c = zn_cursor_over_span(s, true);
@@ -96,7 +96,7 @@ static void skip_empty_lines(zn_cursor *c)
     }
 }
 
-/* Every known method starts with three capitals; what is no request hardly ever does. */
+/* Every known method starts with three capitals; bytes that are no request hardly ever do. */
 static bool starts_with_capitals(zn_span bytes)
 {
     zn_cursor c = zn_cursor_over_span(bytes, false);
@@ -126,7 +126,7 @@ bool zn_http_is_known_method(zn_span bytes)
     return false;
 }
 
-/* A word as methods are made of: of all tokens (RFC 9110 5.6.2) those that somebody uses. */
+/* Returns whether a word can be a method: of all tokens (RFC 9110 5.6.2) those that are in use. */
 static bool is_method(zn_span word)
 {
     zn_cursor c = zn_cursor_over_span(word, true);
@@ -191,7 +191,7 @@ static bool is_version(zn_span s)
     return s.n == version.n + 1 && equals(start, version) && minor >= '0' && minor <= '9';
 }
 
-/* METHOD SP target SP HTTP/1.x; false when it is none. */
+/* Reads METHOD SP target SP HTTP/1.x; false when the line is none. */
 static bool parse_request_line(zn_span line, head_state *state, zn_http_request *out)
 {
     zn_cursor c = zn_cursor_over_span(line, true);
@@ -310,7 +310,8 @@ static void parse_field(zn_span line, head_state *state, zn_http_request *out)
     }
 }
 
-/* A folded line (RFC 9112 5.2) is not followed; what it would change is then not known. */
+/* Takes a folded line (RFC 9112 5.2). It is not read; the field that it continues is then not
+ * known. */
 static void parse_fold(head_state *state, zn_http_request *out)
 {
     if (state->last == FIELD_HOST)
@@ -319,7 +320,8 @@ static void parse_fold(head_state *state, zn_http_request *out)
         out->body_unknown = true;
 }
 
-/* The beginning of a line, which is where a cut head ends, may contradict what stands before it. */
+/* Takes the beginning of a line, at which a cut head ends: it may contradict the lines before
+ * it. */
 static void parse_unfinished(zn_span line, head_state *state, zn_http_request *out)
 {
     zn_cursor c = zn_cursor_over_span(line, true);
@@ -394,7 +396,8 @@ static uint32_t digit_of(uint8_t byte)
     return lower >= 'a' && lower <= 'f' ? 10u + lower - 'a' : 16u;
 }
 
-/* A size, which an extension may follow after ';', as far as the line is there. */
+/* Reads a chunk's size, which an extension may follow after ';', from as much of its line as is
+ * there. */
 static zn_parse read_size(zn_span line, uint32_t *size)
 {
     zn_cursor c = zn_cursor_over_span(line, true);

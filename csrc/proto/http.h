@@ -12,14 +12,13 @@
 #define ZN_HTTP_HEAD_MAX 16384 /* longest request head looked at */
 
 typedef struct zn_http_request {
-    zn_span host;    /* as sent, port and all; empty when the request names none. Borrows. */
-    uint16_t method; /* Tstat's http_t: 2 POST, 1 any other (its further numbers are contents) */
-    size_t
-        head_bytes; /* request line, fields and the empty line; of a cut head: all that is there */
+    zn_span host;      /* as sent, port and all; empty when the request names none. Borrows. */
+    uint16_t method;   /* Tstat's http_t: 2 POST, 1 any other (its further numbers are contents) */
+    size_t head_bytes; /* request line, fields, empty line; of a cut head: as much as is there */
     uint64_t body_bytes; /* Content-Length, 0 when absent */
     bool body_unknown;   /* chunked, CONNECT, an upgrade or a cut head: the next request's place is
                             unknown */
-    bool chunked;        /* zn_http_chunk tells where the body ends */
+    bool chunked;        /* zn_http_chunk finds where the body ends */
 } zn_http_request;
 
 /* True when these bytes can be the start of a request: a known method and a space, a beginning of
@@ -30,8 +29,8 @@ bool zn_http_looks_like_request(zn_span bytes);
 /* True when these bytes start with a known method and a space, or are a beginning of that. */
 bool zn_http_is_known_method(zn_span bytes);
 
-/* Where, after the first empty line that a request follows, that request starts; 0: there is
- * none. For bytes that begin in the middle of something. */
+/* Where the first request after an empty line starts, in bytes that begin in the middle of
+ * something; 0: there is none. */
 size_t zn_http_next_request(zn_span bytes);
 
 /*

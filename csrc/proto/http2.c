@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Frames of all types but HEADERS are passed over by their length. A HEADERS frame and its
- * CONTINUATIONs are put together first, then decoded field by field; every block is, whatever it is
- * for, since each may change the table that the next one needs.
+ * CONTINUATIONs are put together first, then decoded field by field. That holds for every block,
+ * also one without a host, since each may change the table that the next one needs.
  */
 #include "proto/http2.h"
 
@@ -24,7 +24,7 @@ typedef struct frame_header {
 static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 #define PREFACE_BYTES (sizeof preface - 1)
 
-/* A field that names the host, copied out of what the next field may overwrite. */
+/* A field that names the host, copied because the next field may overwrite it. */
 typedef struct named {
     zn_span text;
     bool seen, twice;
@@ -66,7 +66,7 @@ static bool fragment_of(const frame_header *h, zn_cursor payload, zn_span *out)
     return true;
 }
 
-/* Puts a header block together from its frames. *block is what there is of it when it is DONE. */
+/* Puts a header block together from its frames. ZN_DONE: *block is whole. */
 static zn_parse gather(zn_cursor *c, zn_http2_scratch *scratch, zn_span *block)
 {
     uint32_t stream = 0;
@@ -111,7 +111,7 @@ static void copy_value(named *out, uint8_t *copy, zn_span value)
     out->text = (zn_span){copy, value.n};
 }
 
-/* Decodes a header block for what it says of the host. */
+/* Decodes a header block, and finds the host in it. */
 static zn_parse read_block(zn_span block, zn_hpack *table, zn_http2_scratch *scratch,
                            zn_http2_unit *out)
 {

@@ -18,11 +18,11 @@ typedef struct zn_http2_scratch {
     uint8_t authority[ZN_HPACK_BYTES], host[ZN_HPACK_BYTES];
 } zn_http2_scratch;
 
-/* What one frame, or a header block over several, says. */
+/* The content of one frame, or of a header block over several. */
 typedef struct zn_http2_unit {
     size_t used;     /* bytes of the stream up to its end, which may lie after `bytes` */
     bool headers;    /* it is a header block; set for ZN_NEED_MORE as well */
-    bool request;    /* that begins a request, and is not its trailer */
+    bool request;    /* it begins a request, and is not its trailer */
     uint16_t method; /* Tstat's http_t, as in proto/http.h */
     zn_span host;    /* as sent; empty when the request names none. Borrows the scratch. */
 } zn_http2_unit;

@@ -116,7 +116,7 @@ static size_t socks5_greeting(zn_span bytes)
     return number == 5 && methods != 0 ? taken(&c, bytes) : 0;
 }
 
-/* User name and password for SOCKS 5 (RFC 1929), when something follows that it can be before. */
+/* User name and password for SOCKS 5 (RFC 1929), if a SOCKS 5 request or nothing follows. */
 static size_t socks5_password(zn_span bytes)
 {
     zn_cursor c = zn_cursor_over_span(bytes, true);
@@ -252,8 +252,8 @@ static size_t socks5(zn_span bytes)
     return used != 0 ? used : socks5_greeting(bytes);
 }
 
-/* What stands before the second hello of TLS 1.3 (RFC 8446 D.4), which is the first one of a stream
- * whose start was not captured. */
+/* The record before the second hello of TLS 1.3 (RFC 8446 D.4), which is the first hello of a
+ * stream whose start was not captured. */
 static size_t change_cipher(zn_span bytes)
 {
     zn_cursor c = zn_cursor_over_span(bytes, true);

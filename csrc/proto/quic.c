@@ -82,7 +82,7 @@ zn_parse zn_quic_next_packet(zn_cursor *datagram, zn_quic_packet *out)
         state = zn_cursor_parse(&c);
     } else if (out->version == 0 || !zn_quic_reads(out->version)) {
         out->type = out->version == 0 ? ZN_QUIC_NEGOTIATION : ZN_QUIC_FOREIGN;
-        (void)zn_cursor_rest(&c); /* RFC 8999: where it ends is the version's business */
+        (void)zn_cursor_rest(&c); /* RFC 8999: only its version knows where it ends */
         state = ZN_DONE;
     } else if (out->dcid.n > ZN_QUIC_ID_MAX || out->scid.n > ZN_QUIC_ID_MAX) {
         state = ZN_MALFORMED;

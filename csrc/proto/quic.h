@@ -5,8 +5,9 @@
  * 8999), the Initial protection whose keys follow from the client's first Destination Connection ID
  * (RFC 9001 5), and the CRYPTO frames inside.
  *
- * Read are v1, v2, the drafts 22 to 34 and mvfst's versions. Of others only the connection IDs are
- * known. Opening an Initial proves its form, nothing about its sender: its keys are public.
+ * The versions that are read are v1, v2, the drafts 22 to 34 and mvfst's. Of others only the
+ * connection IDs are known. Opening an Initial proves its form, nothing about its sender: its keys
+ * are public.
  */
 #ifndef ZN_PROTO_QUIC_H
 #define ZN_PROTO_QUIC_H
@@ -65,12 +66,12 @@ zn_parse zn_quic_next_packet(zn_cursor *datagram, zn_quic_packet *out);
 bool zn_quic_is_short(zn_cursor datagram, zn_span dcid);
 
 /* The CRYPTO frames of an Initial's plaintext. ZN_DONE, or ZN_MALFORMED for a frame that no Initial
- * may hold, an inner length that lies, no frame at all, or more than ZN_QUIC_CRYPTO_FRAMES. */
+ * may hold, a wrong inner length, no frame at all, or more than ZN_QUIC_CRYPTO_FRAMES. */
 zn_parse zn_quic_read_frames(zn_span plain, zn_quic_crypto_frames *out);
 
 /* From the transport parameters that a client sends in its ClientHello (RFC 9000 18), the user
- * agent that Google's clients tell (0x3129, not registered), as sent; empty when there is
- * none, when there are two, or when the parameters are malformed. Borrows. */
+ * agent that Google's clients send (0x3129, not registered), as sent; empty when there is none,
+ * when there are two, or when the parameters are malformed. Borrows. */
 zn_span zn_quic_user_agent(zn_span parameters);
 
 #endif

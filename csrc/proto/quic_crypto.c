@@ -27,8 +27,8 @@
 /* ---- HMAC-SHA256 ----------------------------------------------------------------------------- */
 
 /*
- * HMAC-SHA256 (RFC 2104) of texts shorter than a block of SHA-256. What its key costs is paid once,
- * however many hashes are made under it.
+ * HMAC-SHA256 (RFC 2104) of texts shorter than a block of SHA-256. The cost of its key is paid
+ * once, however many hashes are made under it.
  *
  * SHA256_* are deprecated since OpenSSL 3.0, and used nonetheless: their state goes on after a
  * pad at the price of copying a struct, where a copy of EVP's is allocated. And a processor works
@@ -91,7 +91,7 @@ static hmac_text hmac_text_of(zn_span bytes)
     return text;
 }
 
-/* The hash of what was begun and ends with `text`. */
+/* The hash that was begun, ended with `text`. */
 static zn_quic_secret finish(const SHA256_CTX *begun, const hmac_text *text)
 {
     SHA256_CTX state = *begun;

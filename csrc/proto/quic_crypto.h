@@ -23,7 +23,7 @@ typedef struct zn_quic_keys {
 
 typedef enum zn_quic_side { ZN_QUIC_CLIENT, ZN_QUIC_SERVER } zn_quic_side;
 
-/* What the keys of one side's Initials are expanded from. */
+/* The secret from which the keys of one side's Initials are expanded. */
 typedef struct zn_quic_secret {
     uint8_t byte[ZN_QUIC_SECRET_BYTES];
 } zn_quic_secret;

@@ -7,7 +7,7 @@
 #include "proto/tls.h"
 
 #define WORD(a, b, c, d) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (d))
-#define REQUEST_MIN 8 /* fewer bytes than the longest common method do not tell */
+#define REQUEST_MIN 8 /* as long as the longest common method: fewer bytes are not enough */
 #define RTP_HEADER_BYTES 12
 #define RTCP_TYPE_MIN 192 /* full intra-frame request; up to IDMS settings: what is assigned */
 #define RTCP_TYPE_MAX 211
@@ -97,8 +97,8 @@ static bool is_payload_type(uint8_t type)
            (type >= 31 && type <= 34) || type >= 96;
 }
 
-/* What can share the ports of an RTP session, by the first byte (RFC 7983 7; 0xff10: WhatsApp's
- * relays). */
+/* Recognises the protocols that can share the ports of an RTP session, by the first byte (RFC 7983
+ * 7; 0xff10: WhatsApp's relays). */
 static zn_datagram_signature media_signature(zn_span payload)
 {
     zn_cursor c = zn_cursor_over_span(payload, true);
@@ -130,7 +130,7 @@ static bool is_sip(zn_span payload)
     if (start.n != 0 && memcmp(start.p, version, start.n) == 0)
         return true;
     if (zn_ascii_first(payload) < 'A' || zn_ascii_first(payload) > 'Z')
-        return false; /* before a long search: it is asked of all datagrams */
+        return false; /* before a long search, as all datagrams come here */
     line = zn_cursor_over_span(payload, true);
     if (zn_cursor_left(&line) > SIP_METHOD_MAX + sizeof sip)
         line = zn_cursor_sub(&line, SIP_METHOD_MAX + sizeof sip);

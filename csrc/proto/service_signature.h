@@ -1,9 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the first bytes of a TCP segment or of a datagram look like, for the columns that say which
- * service a flow is (Tstat's con_t, c_type and s_type). A look, not a parse: names and evidence
- * come from the parsers of their own.
+ * The service that the first bytes of a TCP segment or of a datagram look like, for Tstat's con_t,
+ * c_type and s_type. A look, not a parse: names and evidence come from parsers of their own.
  */
 #ifndef ZN_PROTO_SERVICE_SIGNATURE_H
 #define ZN_PROTO_SERVICE_SIGNATURE_H
@@ -26,17 +25,17 @@ typedef enum zn_service_signature {
 } zn_service_signature;
 
 /* False for most segments that begin no request or response of HTTP: all of them begin with two
- * capitals, which are among the 32 characters from '@' on. One question, not four: of encrypted
- * bytes nobody could foretell the answers. */
+ * capitals, which are among the 32 characters from '@' on. One test instead of four, whose results
+ * for encrypted bytes could not be predicted. */
 static inline bool zn_service_may_be_http(zn_span segment)
 {
     zn_cursor c = zn_cursor_over_span(segment, true);
     return (zn_cursor_be16(&c) & 0xe0e0) == ('@' << 8 | '@');
 }
 
-/* What a segment starts with. */
+/* The service that a segment's start looks like. */
 zn_service_signature zn_service_signature_of(zn_span segment);
-/* A segment that can be a tagged IMAP command or an answer to one (RFC 9051 2.2). */
+/* Returns whether a segment can be a tagged IMAP command or an answer to one (RFC 9051 2.2). */
 bool zn_service_is_imap(zn_span segment);
 
 #define ZN_SIGNATURE_START_BYTES 11
@@ -59,11 +58,12 @@ typedef struct zn_datagram_signature {
     uint16_t sequence; /* RTP */
 } zn_datagram_signature;
 
-/* What a datagram looks like; `wire` is the length of its payload before a capture cut it. */
+/* The kind that a datagram looks like; `wire` is its payload's length in bytes before a capture cut
+ * it. */
 zn_datagram_signature zn_datagram_signature_of(zn_span payload, size_t wire);
 
-/* True of no datagram of a kind that says what it is (nor of RTP): they begin with other bytes,
- * SIP's requests with a letter, and a space between the third and the eleventh. `start`: at least
+/* Returns true for no datagram of the kinds SIP to RTCP: they begin with other bytes, SIP's
+ * requests with a letter, and a space between the third byte and the eleventh. `start`: at least
  * the payload's first ZN_SIGNATURE_START_BYTES, where it has so many. */
 static inline bool zn_datagram_is_none(zn_span start, size_t wire)
 {

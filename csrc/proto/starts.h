@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests by the first bytes alone that a segment begins nothing that is read. In a connection in
- * which nothing is recognised yet, segment after segment is looked at, and most begin nothing.
+ * A test, by the first bytes alone, whether a segment begins no message that is read. In a
+ * connection in which nothing is recognised yet, segment after segment is looked at, and most begin
+ * none.
  */
 #ifndef ZN_PROTO_STARTS_H
 #define ZN_PROTO_STARTS_H

@@ -130,7 +130,7 @@ static zn_parse gather(zn_cursor *c, size_t head_bytes, zn_tls_scratch *scratch,
 
     while (gathered.n < want) {
         size_t n = want - gathered.n;
-        zn_span segment;
+        zn_span part;
         if (record_left == 0) {
             zn_parse record = read_record_header(c, &record_left);
             if (record == ZN_OTHER)
@@ -142,8 +142,8 @@ static zn_parse gather(zn_cursor *c, size_t head_bytes, zn_tls_scratch *scratch,
         n = n < zn_cursor_left(c) ? n : zn_cursor_left(c);
         if (n == 0)
             break;
-        segment = zn_cursor_take(c, n);
-        memcpy(scratch->bytes + gathered.n, segment.p, n);
+        part = zn_cursor_take(c, n);
+        memcpy(scratch->bytes + gathered.n, part.p, n);
         gathered.n += n;
         record_left -= n;
         state = read_message_header(gathered, &out->declared);
@@ -237,7 +237,7 @@ static void read_versions(zn_cursor *c, bool client, zn_tls_details *out)
         out->version[out->versions++] = zn_cursor_be16(c);
 }
 
-/* Adds what the data of an extension say of the handshake apart from the name. */
+/* Adds an extension's details of the handshake; the name is none of them. */
 static void read_extension(uint16_t type, zn_cursor *data, bool client, zn_tls_details *out)
 {
     switch (type) {

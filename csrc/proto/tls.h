@@ -2,14 +2,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TLS handshakes: the server name of a ClientHello (RFC 8446 4.1.2, RFC 6066 3), from the first
- * bytes a client sent, which may span several records (RFC 8446 5.1); and what both sides show
- * besides: versions, application protocols, resumption, the name in the server's certificate (up
- * to TLS 1.2; later it is encrypted).
+ * bytes a client sent, which may span several records (RFC 8446 5.1); and other details of both
+ * sides: versions, application protocols, resumption, the name in the server's certificate (up to
+ * TLS 1.2; later it is encrypted).
  *
  * A server name counts only when the whole ClientHello is there, so that a cut or forged tail
  * cannot change what was read; in a capture cut by its snapshot length a whole server_name
  * extension is enough. The rest is for the columns of Tstat's LAYER7 set: a hello that is cut gives
- * what is there of it.
+ * as much as is there.
  */
 #ifndef ZN_PROTO_TLS_H
 #define ZN_PROTO_TLS_H
@@ -57,7 +57,7 @@ typedef struct zn_tls_hello {
     zn_span name;     /* as sent; empty when there is no server_name. Borrows input or scratch. */
     bool ech_offered; /* an encrypted_client_hello extension (0xfe0d, RFC 9849) is there */
     size_t consumed;  /* bytes of the stream the hello took, with its record headers */
-    zn_span cookie;   /* DTLS: what the server asked to be sent back; borrows input */
+    zn_span cookie;   /* DTLS: the server's, sent back; borrows input */
     zn_span transport_parameters; /* QUIC: the extension's data (RFC 9001 8.2); borrows input */
     uint16_t ech_bytes;           /* of the encrypted_client_hello extension's data */
     zn_tls_details details;       /* as zn_tls_read_details has them; none of a hello that is cut */
@@ -94,7 +94,8 @@ zn_parse zn_tls_datagram_hello(zn_span body, size_t declared, zn_tls_hello *out)
  * both. *ended: a record of another type, or none, follows. */
 zn_span zn_tls_handshake_bytes(zn_span head, uint8_t *scratch, size_t cap, bool *ended);
 
-/* The hello at the start of `handshake`, a client's or a server's. */
+/* Reads the hello at the start of `handshake`, a client's or a server's; out->versions is 0 when
+ * there is none. */
 void zn_tls_read_details(zn_span handshake, zn_tls_details *out);
 
 /*

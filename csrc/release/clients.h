@@ -21,6 +21,7 @@ typedef struct zn_clients {
  * with *err filled. */
 int zn_clients_init(zn_clients *c, uint32_t max_clients, zn_error *err);
 void zn_clients_fini(zn_clients *c);
+/* Bytes of memory that the sets have touched, at most. */
 size_t zn_clients_memory(const zn_clients *c);
 
 /* Forgets the epoch before this one, and begins another. */

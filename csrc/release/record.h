@@ -70,7 +70,7 @@ typedef struct zn_record_side {
 #define ZN_RECORD_CORE offsetof(zn_record_side, messages)
 #define ZN_RECORD_LAYER7 offsetof(zn_record_side, rtt_mean_ns)
 
-/* Columns find an address's disclosure behind the address. */
+/* Columns find the disclosure of an address behind it. */
 _Static_assert(offsetof(zn_record_side, disclosure) ==
                    offsetof(zn_record_side, addr) + sizeof(zn_addr),
                "an address and its disclosure");

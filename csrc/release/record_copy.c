@@ -6,10 +6,11 @@
 
 static void copy(zn_span *span, uint8_t *to, size_t cap)
 {
+    size_t n = span->n < cap ? span->n : cap;
     ZN_ASSERT(span->n <= cap);
-    if (span->n != 0)
-        memcpy(to, span->p, span->n < cap ? span->n : cap);
-    span->p = to;
+    if (n != 0)
+        memcpy(to, span->p, n);
+    *span = (zn_span){to, n};
 }
 
 void zn_record_copy(zn_record *r, zn_record_texts *texts)

@@ -30,6 +30,7 @@ typedef struct zn_row_gate_config {
 
 /* Returns 0, or a negative zn_err with *err filled and *out NULL. */
 int zn_row_gate_open(zn_row_gate **out, const zn_row_gate_config *config, zn_error *err);
+/* Wipes and frees; NULL is fine. */
 void zn_row_gate_close(zn_row_gate *g);
 
 /*
@@ -48,6 +49,7 @@ int zn_row_gate_finish(zn_row_gate *g, zn_error *err);
 zn_popularity *zn_row_gate_popularity(zn_row_gate *g);
 
 zn_ztable_stats zn_row_gate_stats(const zn_row_gate *g);
+/* Bytes of memory in use. */
 size_t zn_row_gate_memory(const zn_row_gate *g);
 
 #endif

@@ -81,7 +81,7 @@ static zn_row_fault begin(fields *f, uint8_t delimiter, uint8_t *row, size_t n)
     return ZN_FAULT_GOOD;
 }
 
-/* The first wanted column that no column of the layout is, or two are; MISSING, TWICE or GOOD. */
+/* Finds the first wanted column that the header lacks, or has twice; MISSING, TWICE or GOOD. */
 static zn_row_fault check_layout(const size_t *found, size_t wanted_count, size_t *which)
 {
     for (size_t i = 0; i < wanted_count; i++) {

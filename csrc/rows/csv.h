@@ -12,7 +12,7 @@
 
 #define ZN_CSV_COLUMNS_MAX 4096
 
-/* Which value of a row each column holds. */
+/* The value of a row that each column of the file holds. */
 typedef struct zn_csv_layout {
     uint8_t delimiter;
     size_t columns;

@@ -31,7 +31,7 @@ struct zn_row_filter {
     zn_csv_layout layout;
     bool marked;   /* this source's byte order mark is passed, or it has none */
     bool begun;    /* its format is known */
-    bool laid_out; /* its columns are */
+    bool laid_out; /* its columns are known */
     bool skipping; /* a row that is too long */
     bool headed;   /* the output has its header */
     uint8_t *buffer;
@@ -147,7 +147,7 @@ static int flush(zn_row_filter *s, zn_error *err)
     return s->out.failed ? zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the output") : 0;
 }
 
-/* Counts the row being read as one that cannot be; an error where that is to end the reading. */
+/* Counts the row as one that cannot be read; in strict mode that is an error. */
 static int count_fault(zn_row_filter *s, zn_row_fault fault, zn_error *err)
 {
     s->stats.faults[fault]++;
@@ -195,8 +195,8 @@ static zn_row_fault normalise(zn_row_filter *s, zn_row *row)
     return ZN_FAULT_GOOD;
 }
 
-/* True when the first time of all is a plain number where ISO 8601 was to be: nobody said what it
- * counts, and a guess could be wrong by a factor of a thousand. */
+/* Returns true when the first time of all is a plain number where ISO 8601 was expected: its unit
+ * is not known, and a guess could be wrong by a factor of a thousand. */
 static bool unit_missing(const zn_row_filter *s, const zn_row *row)
 {
     return s->style.unit == ZN_TIME_ISO && s->stats.observations == 0 &&
@@ -226,7 +226,7 @@ static int take_header(zn_row_filter *s, uint8_t *line, size_t n, zn_error *err)
     zn_row_fault fault = zn_csv_header(&s->layout, line, n, &s->columns, &which);
     char header[sizeof "line 18446744073709551615: the header"] = "--header";
     zn_span name = s->columns.name[which];
-    int disclosure = (int)(name.n > 60 ? 60 : name.n);
+    int name_bytes = (int)(name.n > 60 ? 60 : name.n);
     s->laid_out = true;
     if (fault == ZN_FAULT_GOOD)
         return 0;
@@ -237,9 +237,9 @@ static int take_header(zn_row_filter *s, uint8_t *line, size_t n, zn_error *err)
                        "%s is a single column; choose the --delimiter that parts it", header);
     if (fault == ZN_FAULT_MISSING)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "%s has no column '%.*s'; name the right one with %s",
-                       header, disclosure, (const char *)name.p, options[which < 3 ? which : 3]);
+                       header, name_bytes, (const char *)name.p, options[which < 3 ? which : 3]);
     if (fault == ZN_FAULT_TWICE)
-        return zn_fail(err, ZN_ERR_CONFIG, 0, "%s has two columns '%.*s'", header, disclosure,
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "%s has two columns '%.*s'", header, name_bytes,
                        (const char *)name.p);
     return zn_fail(err, s->header.n == 0 ? ZN_ERR_FORMAT : ZN_ERR_CONFIG, 0,
                    "%s cannot be read: %s", header, zn_row_fault_text(fault));
@@ -403,7 +403,7 @@ static int consume(zn_row_filter *s, bool final, zn_error *err)
     if (rc == 0 && final && !s->skipping)
         rc = take_row(s, s->buffer + s->at, s->n - s->at, err);
     if (rc != 0) {
-        (void)flush(s, NULL); /* what came before the error counts */
+        (void)flush(s, NULL); /* rows before the error count */
         return rc;
     }
     return flush(s, err);
@@ -449,7 +449,7 @@ int zn_row_filter_finish(zn_row_filter *s, zn_error *err)
     return zn_row_gate_finish(s->gate, err);
 }
 
-/* ---- what came out ---- */
+/* ---- results ---- */
 
 zn_text *zn_row_filter_output(zn_row_filter *s)
 {

@@ -31,7 +31,7 @@ typedef struct zn_row_filter_config {
     zn_row_format to;     /* ZN_ROWS_AUTO: as the input */
     zn_time_unit unit;
     uint8_t delimiter;      /* CSV's, an ASCII character */
-    zn_row_columns columns; /* names in UTF-8, each another; copied */
+    zn_row_columns columns; /* names in UTF-8, all different; copied */
     zn_span header;         /* for CSV without a header: the line it would have; copied */
     bool strict;            /* the first row that cannot be read is an error */
 } zn_row_filter_config;
@@ -40,15 +40,16 @@ typedef struct zn_row_filter_stats {
     uint64_t rows;                   /* read, also those with a fault; no headers, no blank lines */
     uint64_t observations;           /* those without a fault */
     uint64_t written;                /* to the output */
-    uint64_t without_offset;         /* times that were taken for UTC */
+    uint64_t without_offset;         /* times without an offset, taken for UTC */
     uint64_t faults[ZN_FAULT_COUNT]; /* rows dropped, by reason */
     zn_row_fault first_fault;        /* of the first of them; ZN_FAULT_GOOD: none */
     uint64_t first_fault_line;       /* in its source, from 1 */
-    int64_t first_ns, last_ns; /* the times of all observations lie between; observations > 0 */
+    int64_t first_ns, last_ns; /* times of the earliest and latest observation, if there is one */
 } zn_row_filter_stats;
 
 /* Returns 0, or a negative zn_err with *err filled and *out NULL. */
 int zn_row_filter_open(zn_row_filter **out, const zn_row_filter_config *config, zn_error *err);
+/* Wipes and frees; NULL is fine. */
 void zn_row_filter_close(zn_row_filter *s);
 
 /*
@@ -70,7 +71,7 @@ zn_popularity *zn_row_filter_popularity(zn_row_filter *s);
 
 const zn_row_filter_stats *zn_row_filter_get_stats(const zn_row_filter *s);
 zn_ztable_stats zn_row_filter_table_stats(const zn_row_filter *s);
-/* The format that is read; ZN_ROWS_AUTO while nothing says which. */
+/* The format of the input; ZN_ROWS_AUTO while it is not known. */
 zn_row_format zn_row_filter_format(const zn_row_filter *s);
 /* Bytes of memory in use. */
 size_t zn_row_filter_memory(const zn_row_filter *s);

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One row of JSON Lines: a JSON object (RFC 8259) on a line of its own, all of it well-formed. The
- * wanted members are taken, whatever else it holds is checked and left.
+ * wanted members are taken, all others are checked and skipped.
  */
 #ifndef ZN_ROWS_JSON_H
 #define ZN_ROWS_JSON_H

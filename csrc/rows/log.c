@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rows/log.h"
 
-/* Would a reader cut this field, or trim it? Then it must be quoted. */
+/* Returns whether a reader without quotes would cut this field, or trim it. */
 static bool needs_quotes(const zn_row_style *style, zn_span field)
 {
     if (field.n != 0 && (field.p[0] == ' ' || field.p[field.n - 1] == ' '))

@@ -3,7 +3,7 @@
 /*
  * Gated rows as lines of CSV (RFC 4180, with line feeds) or JSON Lines. Whatever a value holds, a
  * line parses back to the same columns: CSV fields are quoted where a reader could take them apart,
- * JSON strings escape whatever some reader takes for an end of line.
+ * JSON strings escape every character that some reader takes for an end of line.
  */
 #ifndef ZN_ROWS_LOG_H
 #define ZN_ROWS_LOG_H
@@ -20,8 +20,9 @@ typedef struct zn_row_style {
     const zn_row_columns *columns; /* their names; borrowed */
 } zn_row_style;
 
-/* CSV's line of column names. */
+/* Appends CSV's line of column names. */
 void zn_row_log_header(zn_text *out, const zn_row_style *style);
+/* Appends one row as a line. */
 void zn_row_log_write(zn_text *out, const zn_row_style *style, const zn_gated_row *row);
 
 #endif

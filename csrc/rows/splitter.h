@@ -20,12 +20,12 @@ typedef struct zn_row_splitter {
 } zn_row_splitter;
 
 /*
- * Looks on for the end of the row that begins at `row`, which holds the bytes of the last call and
- * perhaps more. True: it is there, after *bytes bytes with the line feed, over *lines lines, and
- * the splitter is ready for the next row.
+ * Goes on looking for the end of the row that begins at `row`, which holds the bytes of the last
+ * call and perhaps more. Returns true when the end is there, after *bytes bytes with the line feed,
+ * over *lines lines; the splitter is then ready for the next row.
  */
 bool zn_row_splitter_next(zn_row_splitter *f, zn_span row, size_t *bytes, size_t *lines);
-/* Ready for another row, whatever was seen of this one. */
+/* Forgets this row, and is ready for another one. */
 void zn_row_splitter_reset(zn_row_splitter *f);
 
 #endif
