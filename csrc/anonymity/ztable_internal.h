@@ -264,7 +264,7 @@ void zn_zrecord_look(zn_ztable *t, zn_zref first, uint32_t n, int64_t start);
 void zn_zrecord_trim(zn_ztable *t, zn_zref ref, int64_t start);
 /* Drops the oldest user of a record, which keeps at least one. */
 void zn_zrecord_drop_oldest(zn_ztable *t, zn_zref ref);
-/* Frees a record that is out of the index; its users are no longer counted. */
+/* Frees the memory of a record; its index entry and counts are the caller's. */
 void zn_zrecord_free(zn_ztable *t, zn_zref ref);
 /* The i-th newest observation of a record, 0 <= i < count; its attribute is left out. */
 zn_observation zn_zrecord_get(const zn_ztable *t, zn_zref ref, uint32_t i);
