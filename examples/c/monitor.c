@@ -13,7 +13,7 @@
 
 #define BATCH 64 /* frames fed at once */
 static zn_frame frames[BATCH];
-static uint8_t bytes[BATCH][ZN_FRAME_MAX]; /* libpcap lends a frame's for one callback only */
+static uint8_t bytes[BATCH][ZN_FRAME_MAX]; /* copies: libpcap lends a frame for one callback only */
 static size_t count, live;                 /* live: from an interface, with times in us */
 
 static void add(u_char *source, const struct pcap_pkthdr *header, const u_char *data)

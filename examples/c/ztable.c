@@ -9,8 +9,8 @@
  *   ./ztable -z 3 -w 3600 < observations > released
  *
  * t: nanoseconds since the Unix epoch. user and attribute: any text without blanks.
- * -z Z: how many users have to share an attribute (20). -w SECONDS: in which time (3600).
- * A line that is something else ends the program with 1 and says which it was.
+ * -z Z: how many users must share an attribute (20). -w SECONDS: within what time (3600).
+ * A line of another form ends the program with exit code 1 and a message with the line's number.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,7 +29,7 @@ typedef struct field {
     size_t length;
 } field;
 
-/* What comes up to the next blank, after any before it; *at moves behind it. */
+/* Returns the text up to the next blank, without blanks before it, and moves *at behind it. */
 static field next_field(const char **at)
 {
     static const char blanks[] = " \t\r\n";
@@ -39,7 +39,7 @@ static field next_field(const char **at)
     return f;
 }
 
-/* A number from 0 to `most` that takes the whole field, or -1. */
+/* Returns the number from 0 to `most` that the whole field is, or -1. */
 static int64_t parse_number(field f, int64_t most)
 {
     char *end;
@@ -51,7 +51,8 @@ static int64_t parse_number(field f, int64_t most)
     return errno != 0 || end != f.start + f.length || number > most ? -1 : number;
 }
 
-/* The observation in a line of n bytes, which a zero follows; false when there is none. */
+/* Reads the observation in a line of n bytes that ends with a zero byte; false when there is
+ * none. */
 static bool parse_line(const char *line, size_t n, const zn_hash_key *key, zn_observation *out)
 {
     const char *at = line;
@@ -60,13 +61,13 @@ static bool parse_line(const char *line, size_t n, const zn_hash_key *key, zn_ob
     if (attribute.length == 0 || more.length != 0 || more.start != line + n)
         return false;
     out->t_ns = parse_number(t, INT64_MAX);
-    /* From here on the table knows keyed hashes only. */
+    /* The table sees keyed hashes only. */
     out->user = zn_hash64(key, user.start, user.length);
     out->attribute = zn_hash128(key, ATTRIBUTES, attribute.start, attribute.length);
     return out->t_ns >= 0;
 }
 
-/* Lines of a batch, in a row, and what they say. */
+/* The lines of a batch, one after the other, and their observations. */
 typedef struct batch {
     char *text;
     size_t bytes, capacity;
@@ -102,7 +103,7 @@ static void decide(zn_ztable *table, batch *b)
     b->bytes = b->n = 0;
 }
 
-/* Filters standard input to standard output; 0, or 1 after a message. */
+/* Filters standard input to standard output. Returns 0, or 1 after a message. */
 static int filter(zn_ztable *table, const zn_hash_key *key)
 {
     static batch b;
@@ -123,7 +124,7 @@ static int filter(zn_ztable *table, const zn_hash_key *key)
             decide(table, &b);
         }
     }
-    decide(table, &b); /* what came before the end, or before a bad line */
+    decide(table, &b); /* the lines before the end of input or a bad line */
     if (fflush(stdout) != 0 || ferror(stdout) || (rc == 0 && !feof(stdin))) {
         fprintf(stderr, "ztable: reading or writing failed: %s\n", strerror(errno));
         rc = 1;
@@ -133,7 +134,7 @@ static int filter(zn_ztable *table, const zn_hash_key *key)
     return rc;
 }
 
-/* z and the window from the command line; false when they are not numbers. */
+/* Reads z and the window from the command line; false when they are not numbers. */
 static bool parse_options(int argc, char **argv, zn_ztable_config *config)
 {
     int64_t z = 20, seconds = 3600;
@@ -149,7 +150,7 @@ static bool parse_options(int argc, char **argv, zn_ztable_config *config)
     if (z < 0 || seconds < 0 || optind != argc)
         return false;
     *config = zn_ztable_default_config((uint32_t)z, seconds * ZN_NS_PER_S);
-    config->keep = config->z; /* the z most recent users decide, and cost least */
+    config->keep = config->z; /* the z latest users are enough to decide, and cost least */
     return true;
 }
 
