@@ -7,11 +7,10 @@
 #include <arpa/inet.h>
 #include <endian.h>
 
-/* The first `bits` bits of both addresses are the same. */
+/* Returns true when the first `bits` bits of both addresses are equal. */
 static bool same_prefix(const zn_addr *a, const zn_addr *b, unsigned bits)
 {
-    uint64_t left[2], right[2], first,
-        second; /* calls to compare a few bytes cost more than this */
+    uint64_t left[2], right[2], first, second; /* a call of memcmp costs more than this */
     memcpy(left, a->byte, sizeof left);
     memcpy(right, b->byte, sizeof right);
     first = be64toh(left[0] ^ right[0]);
@@ -103,8 +102,8 @@ static size_t v4_text(const uint8_t *four, char *out)
     return (size_t)(at - out);
 }
 
-/* The start of the longest row of groups of zeros, the first of equal ones; 8 and *n == 0 for none
- * of two or more (RFC 5952 4.2). */
+/* Returns where the longest run of zero groups starts, the first of equal ones; 8, with *n == 0,
+ * when no run has two groups (RFC 5952 4.2). */
 static unsigned longest_zeros(const uint16_t group[8], unsigned *n)
 {
     unsigned best = 8;
@@ -122,11 +121,12 @@ static unsigned longest_zeros(const uint16_t group[8], unsigned *n)
     return best;
 }
 
-/* A group of an IPv6 address in hexadecimal, without zeros before it; returns its digits, of 4
- * bytes that it may write. */
+/* Writes a group of an IPv6 address in hexadecimal, without leading zeros; returns how many digits
+ * it has. Always writes four bytes. */
 static size_t put_group(char *out, uint32_t group)
 {
-    /* A nibble a byte, the first in the lowest; 'a' - '9' - 1 more for each of 10 and above. */
+    /* One nibble in each byte, the first in the lowest byte; digits of 10 and above get 'a' - '9' -
+     * 1 more. */
     uint32_t spread =
         group >> 12 | (group >> 8 & 15) << 8 | (group >> 4 & 15) << 16 | (group & 15) << 24;
     uint32_t letters = (spread + 0x06060606u) >> 4 & 0x01010101u;
@@ -161,8 +161,8 @@ static size_t v6_text(const zn_addr *a, char *out)
     return n;
 }
 
-/* The first 96 bits are zero: the rest is judged as if it were an IPv4 address, where it is not
- * small. */
+/* Returns true when the first 96 bits are zero: inet_ntop writes the rest like an IPv4 address,
+ * unless it is small. */
 static bool is_v4_compatible(const zn_addr *a)
 {
     static const uint8_t none[12] = {0};
@@ -188,7 +188,7 @@ bool zn_nets_contain(const zn_net *nets, size_t n, const zn_addr *a)
     return false;
 }
 
-/* A prefix length of up to three digits that ends the text, at most `most`; or -1. */
+/* Returns the prefix length that the text is, from 0 to `most`, or -1. */
 static int parse_bits(const char *text, int most)
 {
     int bits = 0;
@@ -204,7 +204,7 @@ static int parse_bits(const char *text, int most)
     return bits;
 }
 
-/* Reads the address that `text` holds; false when it is none. */
+/* Reads an address of either family from `text`; false when it is none. */
 static bool parse_addr(zn_addr *out, const char *text, bool *v4)
 {
     uint8_t four[4];

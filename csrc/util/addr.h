@@ -18,7 +18,7 @@
 
 static inline zn_addr zn_addr_from_v4(const uint8_t *four)
 {
-    uint64_t words[2] = {0, 0}; /* whole words, because whole words are read right after */
+    uint64_t words[2] = {0, 0}; /* written as whole words, which are read as such right after */
     uint32_t last;
     zn_addr a;
     memcpy(&last, four, sizeof last);
@@ -32,35 +32,38 @@ static inline bool zn_addr_equal(const zn_addr *a, const zn_addr *b)
     return memcmp(a->byte, b->byte, sizeof a->byte) == 0;
 }
 
-/* True where no address was put: all bytes are zero. */
+/* Returns true when all bytes are zero: no address was set. */
 static inline bool zn_addr_is_unset(const zn_addr *a)
 {
     static const zn_addr none;
     return zn_addr_equal(a, &none);
 }
 
-/* True for an IPv4 address, whose four bytes are then at byte + 12. */
+/* Returns true for an IPv4 address; its four bytes are then at byte + 12. */
 static inline bool zn_addr_is_v4(const zn_addr *a)
 {
     static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
     return memcmp(a->byte, mapped, sizeof mapped) == 0;
 }
 
-/* Unspecified, loopback, link-local, multicast or broadcast: never a host to tell apart. */
+/* Returns true for an unspecified, loopback, link-local, multicast or broadcast address, which is
+ * not one host's own. */
 bool zn_addr_is_special(const zn_addr *a);
 
-/* The IPv4 address that an IPv6 one carries, by NAT64 (RFC 6052's 64:ff9b::/96, RFC 8215's
- * 64:ff9b:1::/48 with it at the end), 6to4 (RFC 3056), Teredo (RFC 4380: its client's), ISATAP (RFC
- * 5214), or after zeros (RFC 4291 2.5.5.1, RFC 2765 2.1); any other address as it is. */
+/* Returns the IPv4 address inside an IPv6 one, and any other address as it is. IPv6 holds IPv4 by
+ * NAT64 (RFC 6052's 64:ff9b::/96, and RFC 8215's 64:ff9b:1::/48 in its last bytes), 6to4 (RFC
+ * 3056), Teredo (RFC 4380: the client's), ISATAP (RFC 5214), or after zeros (RFC 4291 2.5.5.1, RFC
+ * 2765 2.1). */
 zn_addr zn_addr_carried(const zn_addr *a);
 
-/* The address cut to its first v4_bits (0..32) or v6_bits (0..128) bits, the rest zero. */
+/* Returns the address with only its first v4_bits (0 .. 32) or v6_bits (0 .. 128) bits, the rest
+ * zero. */
 zn_addr zn_addr_cut(const zn_addr *a, unsigned v4_bits, unsigned v6_bits);
 
 /* Writes the text form (RFC 5952) and its NUL into out[ZN_ADDR_TEXT_MAX]; returns its length. */
 size_t zn_addr_text(const zn_addr *a, char *out);
 
-/* True when `a` lies in one of the n networks. */
+/* Returns true when `a` lies in one of the n networks. */
 bool zn_nets_contain(const zn_net *nets, size_t n, const zn_addr *a);
 
 static inline zn_span zn_addr_span(const zn_addr *a)

@@ -9,9 +9,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* From here on the kernel can back a block with 2 MiB pages; below, it would waste them. */
+/* From this size on the kernel can back a block with 2 MiB pages; for a smaller one they are too
+ * large. */
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
-#define SMALL_PAGE_BYTES 4096 /* of systems whose huge pages have that size */
+#define SMALL_PAGE_BYTES 4096 /* page size of systems whose huge pages are that large */
 
 #ifdef ZN_TESTING
 static uint64_t fail_after;
@@ -45,8 +46,9 @@ void *zn_block_alloc(size_t bytes)
     (void)madvise(block, bytes, MADV_DONTDUMP);
 #endif
 #ifdef MADV_HUGEPAGE
-    /* A block that is hardly used stays on small pages: only what lies further in gets huge
-     * ones, where these are no larger (with pages of 64 KiB, as on some ARM systems, 512 MiB). */
+    /* A block that is hardly used stays on small pages: only its memory after the first 2 MiB gets
+     * huge ones, and only where these have 2 MiB (with pages of 64 KiB, as on some ARM systems, 512
+     * MiB). */
     if (bytes >= 4 * HUGE_PAGE_BYTES && sysconf(_SC_PAGESIZE) == SMALL_PAGE_BYTES)
         (void)madvise((uint8_t *)block + HUGE_PAGE_BYTES, bytes - HUGE_PAGE_BYTES, MADV_HUGEPAGE);
 #endif
@@ -61,12 +63,12 @@ void zn_block_free(void *block, size_t bytes)
 
 void zn_block_clear(void *block, size_t bytes)
 {
-    /* On failure the pages stay and must be cleared by hand: callers rely on zeros. */
+    /* On failure the pages stay: they are cleared here, because callers rely on zeros. */
     if (madvise(block, bytes, MADV_DONTNEED) != 0)
         memset(block, 0, bytes);
 }
 
-/* One byte of each page, written as it is. */
+/* Writes one byte of each page, with the value it has. */
 static void touch(uint8_t *block, size_t bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -83,7 +85,7 @@ bool zn_block_populate(void *block, size_t bytes)
 #ifdef MADV_POPULATE_WRITE
     if (madvise(block, bytes, MADV_POPULATE_WRITE) == 0)
         return true;
-    if (errno != EINVAL) /* which a kernel before 5.14 says */
+    if (errno != EINVAL) /* what a kernel before 5.14 answers */
         return false;
 #endif
     touch(block, bytes);
@@ -153,7 +155,7 @@ bool zn_slab_populate(zn_slab *s)
     return s->resident;
 }
 
-/* The next object, of which the first `dirty` bytes are to be zeroed. */
+/* Takes an object, whose first `dirty` bytes have to be zeroed. */
 static uint32_t take(zn_slab *s, size_t dirty)
 {
     uint32_t index = s->first_free;
@@ -164,10 +166,10 @@ static uint32_t take(zn_slab *s, size_t dirty)
                           (size_t)(s->first_free - (s->first_free != 0)) * s->object_bytes);
         memset(object, 0, dirty);
     } else if (s->used_high < s->cap) {
-        index = ++s->used_high; /* never touched before: the kernel's zeros */
-        /* Written before it is read: a page that is read first is lent as zeros, and to replace it
-         * stops every thread's processor. Where it begins in a page, the object before has written
-         * it. */
+        index = ++s->used_high; /* never used before: zero by the kernel */
+        /* The object's page is written before it is read: for a page that is read first the kernel
+         * lends zeros, and to replace them it interrupts every thread of the process. Where the
+         * object begins in the page before, the object before has written that. */
         memset(s->base + (size_t)index * s->object_bytes - 1, 0, 1);
     } else {
         return 0;

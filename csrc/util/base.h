@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The base of every module: fixed-width types, the two kinds of result and the error value.
+ * The base of every module: fixed-width types, the two kinds of result, and errors.
  *
- * Packet data is never an error: parsers answer with a zn_parse and the caller counts the reason.
- * A zn_err speaks about us: files, memory, configuration. The function that knows what went wrong
- * fills the zn_error with a message a person can act on; everybody above only passes it on. A
- * message never contains a hostname or a client address.
+ * Packet data is never an error: a parser answers with a zn_parse, and its caller counts the
+ * reason. A zn_err is about files, memory and configuration. The function where something goes
+ * wrong fills the zn_error with a message that a person can act on; its callers pass it on. No
+ * message contains a hostname or a client address.
  */
 #ifndef ZN_UTIL_BASE_H
 #define ZN_UTIL_BASE_H
@@ -17,22 +17,24 @@
 #error "zanon_net needs a 64-bit processor: sizes, hashes and times are 64 and 128 bits wide"
 #endif
 
-/* The end of a parser. Spans it returns borrow its input. */
+/* The result of a parser. Spans that a parser sets borrow its input. */
 typedef enum zn_parse {
     ZN_DONE,      /* complete: the result is valid */
     ZN_NEED_MORE, /* well-formed so far; bytes are missing */
-    ZN_MALFORMED, /* this protocol, but an inner length or value lies */
+    ZN_MALFORMED, /* this protocol, with an inner length or value that cannot be */
     ZN_OTHER      /* not this protocol */
 } zn_parse;
 
-/* Fills *err (may be NULL) and returns -code, so that `return zn_fail(...)` reads as one step. */
+/* Fills *err (may be NULL) with the error and its message, as printf would write it. Returns -code,
+ * so that `return zn_fail(...)` is one step. */
 int zn_fail(zn_error *err, zn_err code, int os_errno, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /*
- * Reads a config that a program filled, whose first member is its size as the program knows it,
- * into *own of own_bytes, where the defaults stand for members that the program does not know.
- * `config` names it in messages. 0, or -ZN_ERR_CONFIG.
+ * Copies a config that a program filled into *own, a struct of own_bytes. The first member of
+ * *given is its size as the program was compiled; members beyond it keep the defaults that *own
+ * holds. `config` is the struct's name, for messages. Returns 0, or -ZN_ERR_CONFIG for a size that
+ * is not possible.
  */
 int zn_config_read(void *own, size_t own_bytes, const void *given, const char *config,
                    zn_error *err);

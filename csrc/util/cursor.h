@@ -5,9 +5,9 @@
  *
  * Failure is sticky: after a read that does not fit, every later read gives zero, so a parser reads
  * straight down like the RFC and asks for the state once. The state tells two failures apart:
- *   SHORT  the captured bytes ended (more may come, or the capture was cut by its snaplen);
+ *   SHORT  the captured bytes ended (more may come, or the snapshot length cut the packet);
  *   BAD    an inner length points past the structure that holds it: the sender lies.
- * `whole` says which one applies: it is true when all bytes of the structure are present.
+ * `whole` decides which: it is true when no byte of the structure is missing from the capture.
  */
 #ifndef ZN_UTIL_CURSOR_H
 #define ZN_UTIL_CURSOR_H
@@ -26,7 +26,8 @@ typedef struct zn_cursor {
     bool whole;
 } zn_cursor;
 
-/* A cursor over n bytes at p. whole: no byte of the structure is missing from the capture. */
+/* Returns a cursor over n bytes at p. whole: no byte of the structure is missing from the
+ * capture. */
 static inline zn_cursor zn_cursor_over(const uint8_t *p, size_t n, bool whole)
 {
     /* Adding to a null pointer is undefined, even zero. */
@@ -56,7 +57,7 @@ static inline void zn_cursor_fail(zn_cursor *c, zn_cursor_state why)
     c->p = c->end;
 }
 
-/* True when n more bytes are there; otherwise the cursor fails for good. */
+/* Returns true when n more bytes are there; otherwise the cursor fails for good. */
 static inline bool zn_cursor_need(zn_cursor *c, size_t n)
 {
     if (ZN_LIKELY(c->state == ZN_CURSOR_OK && n <= (size_t)(c->end - c->p)))
@@ -65,7 +66,7 @@ static inline bool zn_cursor_need(zn_cursor *c, size_t n)
     return false;
 }
 
-/* The next n bytes, or an empty span. */
+/* Returns the next n bytes, or an empty span when there are fewer: the cursor has failed then. */
 static inline zn_span zn_cursor_take(zn_cursor *c, size_t n)
 {
     zn_span s = {c->p, 0};
@@ -82,7 +83,7 @@ static inline void zn_cursor_skip(zn_cursor *c, size_t n)
         c->p += n;
 }
 
-/* Skips the zero bytes at the cursor, of which padding has hundreds. */
+/* Skips the zero bytes at the cursor, eight at a time: padding has hundreds. */
 static inline void zn_cursor_skip_zeros(zn_cursor *c)
 {
     uint64_t word;
@@ -96,7 +97,7 @@ static inline void zn_cursor_skip_zeros(zn_cursor *c)
         c->p++;
 }
 
-/* All bytes that are left. */
+/* Takes all bytes that are left. */
 static inline zn_span zn_cursor_rest(zn_cursor *c)
 {
     return zn_cursor_take(c, zn_cursor_left(c));
@@ -143,9 +144,9 @@ static inline uint16_t zn_cursor_le16(zn_cursor *c)
 }
 
 /*
- * A cursor over the next n bytes, which are skipped here. When fewer are captured, the sub-cursor
- * covers what there is and inherits `whole`: reading past it is then SHORT in a cut capture and BAD
- * where n was a lie.
+ * Returns a cursor over the next n bytes, and skips them here. When fewer were captured, the
+ * sub-cursor covers those and inherits `whole`: a read past them is then SHORT in a cut capture,
+ * and BAD where n was a lie.
  */
 static inline zn_cursor zn_cursor_sub(zn_cursor *c, size_t n)
 {
@@ -163,8 +164,8 @@ static inline zn_cursor zn_cursor_sub(zn_cursor *c, size_t n)
 }
 
 /*
- * Fields of a header of fixed length that was taken whole (its span is not empty): one check for
- * all of them. `at` is a constant, and the field lies within the length that was taken.
+ * Fields of a header of fixed length that was taken whole, so that its span is not empty: one check
+ * serves all of them. `at` is a constant, and the field lies inside the header.
  */
 static inline uint8_t zn_header_u8(zn_span header, size_t at)
 {
@@ -196,7 +197,7 @@ static inline uint32_t zn_header_le32(zn_span header, size_t at)
     return le32toh(value);
 }
 
-/* Eight bytes as they lie in memory. */
+/* Returns eight bytes in memory order. */
 static inline uint64_t zn_header_word(zn_span header, size_t at)
 {
     uint64_t value;
@@ -205,8 +206,8 @@ static inline uint64_t zn_header_word(zn_span header, size_t at)
     return value;
 }
 
-/* Of a span: the rest after its first `at` bytes, which it has; its bytes [from, to), which it has;
- * and its first n bytes, or all there are. */
+/* Parts of a span: all but its first `at` (<= s.n) bytes; its bytes [from, to), with from <= to <=
+ * s.n; and its first n bytes, or all when there are fewer. */
 static inline zn_span zn_span_after(zn_span s, size_t at)
 {
     ZN_ASSERT(at <= s.n);
@@ -224,15 +225,15 @@ static inline zn_span zn_span_first(zn_span s, size_t n)
     return (zn_span){s.p, n < s.n ? n : s.n};
 }
 
-/* The first place of the byte in it; s.n where it has none. */
+/* Returns the offset of the first such byte; s.n when there is none. */
 static inline size_t zn_span_find(zn_span s, uint8_t byte)
 {
     const uint8_t *hit = s.n == 0 ? NULL : memchr(s.p, byte, s.n);
     return hit == NULL ? s.n : (size_t)(hit - s.p);
 }
 
-/* Fetches the cache lines of the first `n` bytes, or all there are, but for those before
- * `fetched`, which it was done for already; returns where it ended. */
+/* Prefetches the cache lines of the span's first n bytes, or of all, from `fetched` on: the lines
+ * before it were fetched by an earlier call. Returns where it ended. */
 __attribute__((always_inline)) static inline const uint8_t *zn_span_fetch(zn_span s, size_t n,
                                                                           const uint8_t *fetched)
 {
@@ -243,7 +244,7 @@ __attribute__((always_inline)) static inline const uint8_t *zn_span_fetch(zn_spa
     return at;
 }
 
-/* The end of a parser whose cursor failed. */
+/* Returns the result of a parser by the state of its cursor. */
 static inline zn_parse zn_cursor_parse(const zn_cursor *c)
 {
     if (c->state == ZN_CURSOR_OK)

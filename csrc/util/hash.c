@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* In line: most of what is hashed is a few words. */
+/* Inline, as most inputs are a few words. */
 __attribute__((always_inline)) static inline void sip_absorb_bytes(zn_sip *s, const void *bytes,
                                                                    size_t n)
 {

@@ -1,15 +1,15 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keyed hashing: nothing unkeyed may choose a bucket or stand for an identity, or a sender who
+ * Keyed hashes. No hash without a key may choose a bucket or stand for an identity, or a sender who
  * picks names and addresses could flood a table.
  *
- * SipHash-1-3 (Aumasson and Bernstein 2012) stands for identities. Its rounds are here in line for
+ * SipHash-1-3 (Aumasson and Bernstein 2012) stands for identities. Its rounds are inline here for
  * the packet path, where those of neighbouring packets overlap.
  *
- * The bucket hash only chooses a bucket, for every packet: multiplications whose halves are folded
- * (after wyhash, Wang Yi 2019), a fifth of the price of SipHash. Without the key nobody can aim at
- * a bucket, and what lies there has to be compared.
+ * The bucket hash only chooses a bucket, once for each packet: multiplications whose halves are
+ * folded (after wyhash, Wang Yi 2019), at a fifth of SipHash's cost. Nobody can aim at a bucket
+ * without the key; what lies in the bucket has to be compared.
  */
 #ifndef ZN_UTIL_HASH_H
 #define ZN_UTIL_HASH_H
@@ -68,7 +68,7 @@ static inline uint64_t zn_sip_squeeze(zn_sip *s)
     return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
 }
 
-/* The hash of `n` words that were absorbed, as zn_hash_words gives it. */
+/* Returns the hash of the n words absorbed so far, as zn_hash_words does. */
 static inline uint64_t zn_sip_words_end(zn_sip *s, size_t n)
 {
     zn_sip_absorb(s, (uint64_t)n << 59);
@@ -78,31 +78,31 @@ static inline uint64_t zn_sip_words_end(zn_sip *s, size_t n)
 
 /* ---- the bucket hash ---- */
 
-/* A per-process random secret. */
+/* The random key of a bucket hash. */
 typedef struct zn_bucket_key {
     uint64_t word[8];
 } zn_bucket_key;
 
-/* A fresh one from the kernel; returns 0, or -ZN_ERR_IO and fills *err. */
+/* Fills *key with random bytes from the kernel. Returns 0, or -ZN_ERR_IO with *err filled. */
 int zn_bucket_key_random(zn_bucket_key *key, zn_error *err);
 
 __extension__ typedef unsigned __int128 zn_product;
 
-/* Both halves of a product, one over the other. */
+/* Returns the exclusive or of both halves of a * b. */
 static inline uint64_t zn_fold(uint64_t a, uint64_t b)
 {
     zn_product p = (zn_product)a * b;
     return (uint64_t)p ^ (uint64_t)(p >> 64);
 }
 
-/* The hash of two words. */
+/* Returns the hash of two words. */
 static inline uint64_t zn_bucket_hash2(const zn_bucket_key *key, uint64_t a, uint64_t b)
 {
     zn_product p = (zn_product)(a ^ key->word[0]) * (b ^ key->word[1]);
     return zn_fold((uint64_t)p ^ key->word[2], (uint64_t)(p >> 64) ^ key->word[3]);
 }
 
-/* The hash of four words and one more. */
+/* Returns the hash of five words. */
 static inline uint64_t zn_bucket_hash5(const zn_bucket_key *key, const uint64_t words[4],
                                        uint64_t last)
 {

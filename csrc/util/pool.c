@@ -9,20 +9,20 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SPINS 6000 /* looks at a counter before a thread sleeps: some 80 us */
+#define SPINS 6000 /* how often a thread looks at a counter before it sleeps: for some 80 us */
 
 struct zn_pool {
     pthread_mutex_t lock;
-    pthread_cond_t work, end; /* a task waits; a task has ended */
-    zn_job *first, *last;     /* whose tasks are not all taken */
+    pthread_cond_t work, end; /* signalled when a task waits; when one has ended */
+    zn_job *first, *last;     /* jobs whose tasks are not all taken */
     _Atomic uint32_t waiting; /* tasks that nobody took yet */
     _Atomic uint32_t ended;   /* tasks so far; wraps */
     _Atomic unsigned waiters; /* threads that sleep until a task has ended */
-    unsigned sleepers;        /* of the pool's threads */
+    unsigned sleepers;        /* threads of the pool that sleep until a task waits */
     unsigned spins;
     bool closing;
     unsigned wanted, made;
-    pid_t process; /* whose threads they are */
+    pid_t process; /* the process that made the threads */
     pthread_t threads[ZN_POOL_MAX];
 };
 
@@ -35,7 +35,7 @@ static inline void pause_briefly(void)
 #endif
 }
 
-/* A task to run, or NULL; the lock is held. */
+/* Takes a waiting task and returns its job, or NULL. The caller holds the lock. */
 static zn_job *take(zn_pool *p, uint32_t *task)
 {
     zn_job *job = p->first;
@@ -91,8 +91,8 @@ static void *work(void *of)
     return NULL;
 }
 
-/* Without any signal: those are for the threads of the program. But for that of a missing page: it
- * comes to the thread that touches one, and blocked it would end the process
+/* Blocks all signals in the threads, as they are for the program's own. Not SIGBUS, though: it
+ * comes to the thread that touches a missing page, and would end the process if that blocked it
  * (capture/sigbus_guard.h). */
 int zn_pool_begin(zn_pool *p, zn_error *err)
 {

@@ -1,16 +1,16 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A few threads that share an engine's work: the one that calls, and those that the pool has made.
+ * The threads that share an engine's work: the caller's, and those that the pool makes.
  *
- * A job is a number of tasks that may run at the same time, in any order, on any thread. Whoever
- * needs a job's end takes part in the work until then. Threads with nothing to do look for some
- * microseconds before they sleep, because the next task is mostly that near, but not where there
- * are fewer processors than threads.
+ * A job is a number of tasks, which may run at the same time, in any order, on any thread. A thread
+ * that needs the end of a job runs waiting tasks until then. Idle threads look for tasks for some
+ * microseconds before they sleep, as the next one is mostly that near; they sleep at once where the
+ * system has fewer processors than the pool threads.
  *
- * Signals go to the threads of the program, never to the pool's, but for that of a page that one of
- * them misses (SIGBUS). One thread at a time calls; a task may start jobs too, and wait for those
- * whose tasks wait for nothing.
+ * The pool's threads take no signals but SIGBUS, which comes to the thread that misses a page. One
+ * thread at a time calls these functions. Tasks may call them too: they may start jobs, and wait
+ * for jobs whose tasks wait for nothing.
  */
 #ifndef ZN_UTIL_POOL_H
 #define ZN_UTIL_POOL_H
@@ -19,33 +19,34 @@
 
 #include <stdatomic.h>
 
-#define ZN_POOL_MAX 64 /* threads, with the one that calls */
+#define ZN_POOL_MAX 64 /* threads, the caller's among them */
 
 typedef struct zn_pool zn_pool;
 
 typedef struct zn_job {
     void (*run)(void *of, uint32_t task); /* 0 <= task < tasks */
     void *of;
-    /* The pool's. */
+    /* The pool's own members, zero at first. */
     uint32_t tasks, claimed;
-    _Atomic uint32_t left; /* tasks that did not end yet */
+    _Atomic uint32_t left; /* tasks that have not ended yet */
     struct zn_job *next;
 } zn_job;
 
-/* A pool for `threads` (1 .. ZN_POOL_MAX), of which one is the caller's. 0, or a negative zn_err
- * with *err filled. */
+/* Opens a pool for `threads` (1 .. ZN_POOL_MAX) threads, the caller's among them. Returns 0, or a
+ * negative zn_err with *err filled. */
 int zn_pool_open(zn_pool **out, unsigned threads, zn_error *err);
-/* Every job has ended; NULL is fine. In a process that was forked meanwhile, where the threads are
- * not, nothing is freed. */
+/* Ends the threads and frees the pool, all of whose jobs have ended. NULL is fine. In a child
+ * process, which the threads were not forked into, nothing is freed. */
 void zn_pool_close(zn_pool *p);
-/* Makes the threads, unless it was done: with the rights that the caller has now. Without them the
- * caller does all the work. 0, or -ZN_ERR_CAPACITY. */
+/* Makes the threads, with the rights that the caller has now, unless they exist. Where this was not
+ * called, or failed, the caller's thread runs all tasks. Returns 0, or -ZN_ERR_CAPACITY with *err
+ * filled. */
 int zn_pool_begin(zn_pool *p, zn_error *err);
 
-/* Puts the job's tasks after those of others, or with `first` before them; *job stays where it is
- * until it has ended. A task may start its own job again. */
+/* Queues the tasks of a job (>= 1) after those of other jobs, or with `first` before them. *job
+ * must stay where it is until the job has ended. A task may start its own job again. */
 void zn_pool_start(zn_pool *p, zn_job *job, uint32_t tasks, bool first);
-/* Works, on whatever waits to be done, until the job has ended. */
+/* Runs waiting tasks, of any job, until this job has ended. */
 void zn_pool_finish(zn_pool *p, zn_job *job);
 
 static inline bool zn_job_ended(const zn_job *job)
@@ -54,8 +55,9 @@ static inline bool zn_job_ended(const zn_job *job)
 }
 
 /*
- * For what one task does, as against a whole job: `n = zn_pool_ended(p)`, look whether it is done,
- * and if not zn_pool_help(p, n), which runs a task that waits, or waits until one has ended since.
+ * Waiting for the result of one task: call `n = zn_pool_ended(p)`, look for the result, and if it
+ * is not there zn_pool_help(p, n), which runs a waiting task, or waits until a task has ended since
+ * n was read.
  */
 uint32_t zn_pool_ended(const zn_pool *p);
 void zn_pool_help(zn_pool *p, uint32_t ended);

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of protocols that more than one floor has to know. */
+/* Numbers of protocols that more than one folder of csrc/ uses. */
 #ifndef ZN_UTIL_PROTOCOL_H
 #define ZN_UTIL_PROTOCOL_H
 
-/* IP protocols of the flows that are tracked. */
+/* Protocol numbers of IP, of the two that flows are tracked of. */
 #define ZN_PROTO_TCP 6
 #define ZN_PROTO_UDP 17
 

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every counter of a run, in one list: X(NAME, "group", "text"). The enum, the manifest and the
- * summary come from it. Nothing is lost without a counter that says why.
+ * summary come from it. No frame or name is lost without a counter that says why.
  */
 #ifndef ZN_UTIL_STATS_H
 #define ZN_UTIL_STATS_H
@@ -154,7 +154,7 @@ typedef enum zn_stat {
         ZN_STAT_COUNT
 } zn_stat;
 
-/* The counters of encapsulations follow each other: a packet has a bit for each. */
+/* The counters of encapsulations follow each other; zn_packet.encapsulations has a bit for each. */
 #define ZN_STAT_IN_FIRST ZN_STAT_IN_VLAN
 #define ZN_STAT_IN_LAST ZN_STAT_IN_TZSP
 _Static_assert(ZN_STAT_IN_LAST - ZN_STAT_IN_FIRST < 32, "each encapsulation has its bit");
@@ -163,13 +163,13 @@ typedef struct zn_stats {
     uint64_t n[ZN_STAT_COUNT];
 } zn_stats;
 
-/* One list entry: its name (the manifest has it in lower case), its group, its text, and the name
- * it had in the version before; NULL: the same. */
+/* A counter: its name (in lower case in the manifest), its group, its text, and its name in the
+ * version before, NULL if that was the same. */
 typedef struct zn_stat_info {
     const char *name, *group, *text, *old_name;
 } zn_stat_info;
 
-/* Entry `i` of the list, 0 <= i < ZN_STAT_COUNT. */
+/* Returns the i-th counter of the list, 0 <= i < ZN_STAT_COUNT. */
 zn_stat_info zn_stat_describe(size_t i);
 
 #endif

@@ -42,7 +42,7 @@ char *zn_text_grow(zn_text *t, size_t more)
     return t->bytes + t->n;
 }
 
-/* The last n digits of value, two at a time, the last one before `end`. */
+/* Writes the last n digits of value, two at a time, to the bytes before `end`. */
 static void put_digits(char *end, uint32_t value, unsigned n)
 {
     for (; n >= 2; n -= 2) {
@@ -54,7 +54,7 @@ static void put_digits(char *end, uint32_t value, unsigned n)
         end[-1] = (char)('0' + value % 10);
 }
 
-/* Eight digits, of which the first may be zeros. */
+/* Writes eight digits, leading zeros included. */
 static char *put_eight(char *at, uint32_t value)
 {
     uint32_t first = value / 10000, last = value % 10000;
@@ -102,7 +102,7 @@ void zn_text_fixed(zn_text *t, int64_t value, unsigned decimals)
     static const uint64_t powers[] = {1,      10,      100,      1000,      10000,
                                       100000, 1000000, 10000000, 100000000, 1000000000};
     uint64_t left = magnitude(t, value);
-    /* Dividing by what the compiler knows takes a fraction of the time; six is what logs have. */
+    /* To divide by a constant takes a fraction of the time; logs have six decimals. */
     uint64_t whole = decimals == 6 ? left / 1000000 : left / powers[decimals];
     char *at;
     zn_text_u64(t, whole);
@@ -119,16 +119,16 @@ void zn_text_fixed(zn_text *t, int64_t value, unsigned decimals)
 #define ONES UINT64_C(0x0101010101010101)
 #define HIGHS UINT64_C(0x8080808080808080)
 
-/* Eight bytes from 0x20 to 0x7e. May say no to a word that is fine, never yes to one that is not:
- * borrows between bytes only add high bits. */
+/* Returns true when all eight bytes are from 0x20 to 0x7e. May return false for such a word, never
+ * true for another one: borrows between bytes only set high bits. */
 static inline bool plain_word(uint64_t word)
 {
     uint64_t below_space = word - ONES * 0x20, above_tilde = word + ONES;
     return ((word | below_space | above_tilde) & HIGHS) == 0;
 }
 
-/* The bytes of the sequence that `lead` begins, 0 when it begins none, and the smallest code point
- * that needs so many. */
+/* Returns the length of the sequence that `lead` begins, 0 when it begins none; *least: the
+ * smallest code point that needs this length. */
 static size_t sequence_bytes(uint8_t lead, uint32_t *least)
 {
     static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -147,7 +147,7 @@ static zn_utf8 check_long(zn_cursor *c)
         return ZN_UTF8_INVALID;
     code = lead & (0xffu >> (n + 1));
     for (size_t i = 1; i < n; i++) {
-        uint8_t next = zn_cursor_u8(c); /* 0, which is no continuation, at the end */
+        uint8_t next = zn_cursor_u8(c); /* 0 at the end, which is no continuation byte */
         if ((next & 0xc0) != 0x80)
             return ZN_UTF8_INVALID;
         code = code << 6 | (next & 0x3f);

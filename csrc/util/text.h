@@ -10,17 +10,18 @@
 
 /*
  * ---- digits ----
- * Numbers as decimal digits, written to memory that has space for them; each function returns the
- * end of what it wrote. For lines made of many small numbers: a zn_text reserves each time.
+ * Write numbers as decimal digits to memory that has space for them, and return the end of what
+ * they wrote. They are for lines of many small numbers, where a zn_text would check its space each
+ * time.
  */
 
-#define ZN_DIGITS_MAX 20 /* of 64 bits, or with a sign */
+#define ZN_DIGITS_MAX 20 /* most digits of 64 bits, sign included */
 #define ZN_FIXED_MAX (ZN_DIGITS_MAX + 8)
 
 /* "00" to "99", as one string. */
 extern const char zn_digit_pairs[201];
 
-/* Of a number of at least 100. */
+/* zn_digits_put for a number of at least 100. */
 char *zn_digits_several(char *at, uint64_t value);
 
 static inline char *zn_digits_pair(char *at, uint32_t below_100)
@@ -38,12 +39,13 @@ static inline char *zn_digits_put(char *at, uint64_t value)
     return value < 100 ? zn_digits_pair(at, (uint32_t)value) : zn_digits_several(at, value);
 }
 
-/* value / 10^6 with six digits after the point, such as ns as ms. */
+/* Writes value / 10^6 with six digits after the point, such as ns as ms: at most ZN_FIXED_MAX
+ * bytes. */
 static inline char *zn_digits_put_millionths(char *at, int64_t value)
 {
     uint64_t left = (uint64_t)value;
     uint32_t rest;
-    if (value == 0) { /* what never happened */
+    if (value == 0) { /* the commonest value, of what never happened */
         memcpy(at, "0.000000", 8);
         return at + 8;
     }
@@ -61,8 +63,8 @@ static inline char *zn_digits_put_millionths(char *at, int64_t value)
 
 /*
  * ---- a growing buffer ----
- * Growth is the only thing that can fail: the buffer then remembers `failed`, ignores further text,
- * and its owner ends the run; no line is ever cut.
+ * Only growth can fail: the buffer then sets `failed` and ignores further text, and its owner ends
+ * the run; no line is ever cut.
  */
 
 typedef struct zn_text {
@@ -71,12 +73,13 @@ typedef struct zn_text {
     bool failed;
 } zn_text;
 
-/* An empty buffer needs no initialisation beyond zeros. */
+/* Frees the bytes. A zn_text of zeros is an empty buffer. */
 void zn_text_fini(zn_text *t);
-/* As zn_text_reserve, when there is no space yet. */
+/* The slow path of zn_text_reserve: there is no space yet. */
 char *zn_text_grow(zn_text *t, size_t more);
 
-/* Space for `more` bytes at t->bytes + t->n; NULL (and failed) when memory is out. */
+/* Returns t->bytes + t->n, where space for `more` bytes is then; NULL, with `failed` set, when
+ * memory is out. */
 static inline char *zn_text_reserve(zn_text *t, size_t more)
 {
     if (ZN_LIKELY(!t->failed && more <= t->cap - t->n && t->bytes != NULL))
@@ -104,10 +107,10 @@ static inline void zn_text_bytes(zn_text *t, const char *bytes, size_t n)
 
 void zn_text_u64(zn_text *t, uint64_t value);
 void zn_text_i64(zn_text *t, int64_t value);
-/* value / 10^decimals with exactly `decimals` (1..9) digits after the point. */
+/* Appends value / 10^decimals with exactly `decimals` (1 .. 9) digits after the point. */
 void zn_text_fixed(zn_text *t, int64_t value, unsigned decimals);
 
-/* A string literal. */
+/* Appends a string literal. */
 #define zn_text_literal(t, s) zn_text_bytes((t), "" s, sizeof(s) - 1)
 
 static inline void zn_text_span(zn_text *t, zn_span s)
@@ -117,7 +120,7 @@ static inline void zn_text_span(zn_text *t, zn_span s)
 
 /*
  * ---- UTF-8 ----
- * Text that came from outside: is it UTF-8 (RFC 3629: no overlong forms, no surrogates, at most
+ * Checks text from outside: is it UTF-8 (RFC 3629: no overlong forms, no surrogates, at most
  * U+10FFFF), and free of control characters that could steer a terminal or end a line?
  */
 

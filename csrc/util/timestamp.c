@@ -3,12 +3,12 @@
 #include "util/timestamp.h"
 
 #define NS_PER_DAY (INT64_C(86400) * ZN_NS_PER_S)
-#define YEAR_MIN 1969 /* with an offset, it may still be 1970 in UTC */
+#define YEAR_MIN 1969 /* its last hours can be 1970 in UTC, by their offset */
 #define YEAR_MAX 2262
 #define DAYS_TO_1970 719468 /* from 0000-03-01, where the calendar below begins */
 #define DAYS_PER_ERA 146097 /* 400 years */
 
-/* Digits after the point that make a nanosecond. */
+/* Digits after the point down to the nanosecond. */
 static const unsigned decimals_of[] = {
     [ZN_TIME_S] = 9, [ZN_TIME_MS] = 6, [ZN_TIME_US] = 3, [ZN_TIME_NS] = 0};
 
@@ -30,14 +30,14 @@ static bool accept(zn_cursor *c, char wanted)
     return true;
 }
 
-/* value * 10 + digit; false when that is more than INT64_MAX. */
+/* Appends a digit to *value; false when the result is more than INT64_MAX. */
 static bool append(int64_t *value, uint8_t digit)
 {
     return !__builtin_mul_overflow(*value, 10, value) &&
            !__builtin_add_overflow(*value, digit - '0', value);
 }
 
-/* Digits up to what is none; false when there is not one or they are too many. */
+/* Reads as many digits as there are; false when there is none, or for a number above INT64_MAX. */
 static bool take_number(zn_cursor *c, int64_t *value)
 {
     *value = 0;
@@ -49,8 +49,8 @@ static bool take_number(zn_cursor *c, int64_t *value)
     return true;
 }
 
-/* At least one digit after a point, of which `decimals` are appended to *value, zeros for those
- * that are not there. */
+/* Reads the digits after a point and appends `decimals` of them to *value, zeros for missing ones;
+ * false when there is no digit, or for a number above INT64_MAX. */
 static bool take_fraction(zn_cursor *c, unsigned decimals, int64_t *value)
 {
     bool any = false;
@@ -78,7 +78,7 @@ static bool parse_number(zn_cursor *c, unsigned decimals, int64_t *t_ns)
     return true;
 }
 
-/* Exactly n digits from low to high; -1 when they are not there. */
+/* Reads exactly n digits, a number from low to high, and returns it; -1 for any other text. */
 static int take_field(zn_cursor *c, unsigned n, int low, int high)
 {
     int value = 0;
@@ -123,7 +123,7 @@ static bool take_date(zn_cursor *c, int64_t *days)
     return true;
 }
 
-/* HH:MM[:SS[.fraction]] as ns since midnight. */
+/* Reads HH:MM[:SS[.fraction]] as ns since midnight. */
 static bool take_clock(zn_cursor *c, int64_t *ns)
 {
     int hour = take_field(c, 2, 0, 23), minute, second = 0;
@@ -144,7 +144,7 @@ static bool take_clock(zn_cursor *c, int64_t *ns)
     return true;
 }
 
-/* The offset as ns to add for UTC; *found says whether there was one. */
+/* Reads the offset, if there is one (*found), as the ns to add for UTC. */
 static bool take_offset(zn_cursor *c, int64_t *ns, bool *found)
 {
     int sign, hour, minute = 0;
@@ -207,7 +207,7 @@ bool zn_timestamp_is_number(zn_span text)
     return any;
 }
 
-/* `value` in exactly n digits. */
+/* Appends `value` in exactly n digits. */
 static void put_digits(zn_text *out, int64_t value, unsigned n)
 {
     char *at = zn_text_reserve(out, n);

@@ -3,10 +3,11 @@
 /*
  * Points in time as text: a decimal number of s, ms, us or ns since the Unix epoch, or ISO 8601.
  *
- * Numbers: digits, then at will a point and more digits; no sign, no exponent. ISO 8601: a date
- * YYYY-MM-DD, then at will 'T' or a blank and HH:MM[:SS[.fraction]], then at will an offset 'Z',
- * +HH:MM, +HHMM or +HH (RFC 3339 with fewer demands). A date alone is its midnight, a time without
- * offset is UTC. What is finer than a nanosecond is cut.
+ * A number is digits, optionally with a point and more digits; no sign, no exponent. ISO 8601 is a
+ * date YYYY-MM-DD, optionally with 'T' or a blank and HH:MM[:SS[.fraction]], where a comma may
+ * stand for the point, and then optionally an offset: 'Z', or + or - and HH:MM, HHMM or HH (RFC
+ * 3339 with fewer demands). A date alone is its midnight, a time without offset is UTC. Digits
+ * beyond the nanosecond are cut off.
  */
 #ifndef ZN_UTIL_TIMESTAMP_H
 #define ZN_UTIL_TIMESTAMP_H
@@ -23,15 +24,15 @@ typedef enum zn_time_unit {
 
 typedef struct zn_timestamp {
     int64_t t_ns;    /* ns since the Unix epoch, 0 .. INT64_MAX */
-    bool has_offset; /* false: it was taken for UTC; a number always has one */
+    bool has_offset; /* false: the text had none and was read as UTC; true for a number */
 } zn_timestamp;
 
-/* False when the whole text is not a time from 1970 to 2262 in this unit. */
+/* Reads a time in this unit into *out; false when the whole text is not one from 1970 to 2262. */
 bool zn_timestamp_parse(zn_span text, zn_time_unit unit, zn_timestamp *out);
-/* True when the text is a number, whatever it counts. */
+/* Returns true when the text is a number, of whatever unit. */
 bool zn_timestamp_is_number(zn_span text);
-/* Writes t_ns >= 0 in the unit, exactly: a number with as many decimals as it needs, or ISO 8601 in
- * UTC with none, 3, 6 or 9. */
+/* Appends t_ns (>= 0) in this unit, exactly: a number with as many decimals as it needs, or ISO
+ * 8601 in UTC with 0, 3, 6 or 9. */
 void zn_timestamp_put(zn_text *out, int64_t t_ns, zn_time_unit unit);
 
 #endif
