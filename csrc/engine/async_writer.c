@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ring of records with one maker and one writer. The writer is a job of one task that ends when
- * it finds nothing more. Of a record that waits it is only known that it takes at most
- * RECORD_BYTES: when those could fill the outputs, the writer is waited for.
+ * A ring of records between one thread that fills them and one that writes. The writer is a job of
+ * one task that ends when no record is left. A record that is not written yet takes at most
+ * RECORD_BYTES; only when those could fill the outputs does zn_async_writer_full wait for the
+ * writer.
  */
 #include "engine/async_writer.h"
 
@@ -11,8 +12,8 @@
 #include "util/arena.h"
 
 #define RECORDS 64u /* a power of two */
-/* In all formats together: of some 200 columns each takes at most 20 digits and, in JSON, its
- * name. */
+/* Bytes of a record in all formats together: each of some 200 columns takes at most 20 digits and,
+ * in JSON, its name. */
 #define RECORD_BYTES ((size_t)32 << 10)
 
 typedef struct record_slot {
@@ -25,15 +26,15 @@ struct zn_async_writer {
     zn_outputs *outputs;
     zn_job job;
     _Atomic bool writing;
-    _Atomic uint32_t put, written; /* records so far; wrap */
-    _Atomic size_t bytes, rows;    /* of those that are written, in the outputs */
+    _Atomic uint32_t put, written; /* records put and written so far; they wrap */
+    _Atomic size_t bytes, rows;    /* of written records, in the outputs */
     record_slot ring[RECORDS];
 };
 
-/* Publishes how much the outputs hold; nobody else writes meanwhile. */
-static void publish(zn_async_writer *b)
+/* Publishes how much the outputs hold, while no other thread writes to them. */
+static void publish(zn_async_writer *w)
 {
-    const zn_outputs *o = b->outputs;
+    const zn_outputs *o = w->outputs;
     size_t bytes = 0, rows = 0;
     for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
         if (!zn_outputs_is_released(i))
@@ -41,97 +42,98 @@ static void publish(zn_async_writer *b)
     for (int i = 0; i < ZN_OUTPUT_TABLES; i++)
         if (o->table[i].rows > rows)
             rows = o->table[i].rows;
-    ZN_ASSERT(bytes <= atomic_load(&b->bytes) + RECORD_BYTES);
-    atomic_store(&b->bytes, bytes);
-    atomic_store(&b->rows, rows);
+    ZN_ASSERT(bytes <= atomic_load(&w->bytes) + RECORD_BYTES);
+    atomic_store(&w->bytes, bytes);
+    atomic_store(&w->rows, rows);
 }
 
 static void write_records(void *of, uint32_t task)
 {
-    zn_async_writer *b = of;
-    uint32_t written = atomic_load(&b->written);
+    zn_async_writer *w = of;
+    uint32_t written = atomic_load(&w->written);
     (void)task;
-    for (; written != atomic_load(&b->put); atomic_store(&b->written, ++written)) {
-        zn_outputs_record(b->outputs, &b->ring[written % RECORDS].record);
-        publish(b);
+    for (; written != atomic_load(&w->put); atomic_store(&w->written, ++written)) {
+        zn_outputs_record(w->outputs, &w->ring[written % RECORDS].record);
+        publish(w);
     }
-    atomic_store(&b->writing, false);
-    zn_async_writer_start(b); /* one may have come in between */
+    atomic_store(&w->writing, false);
+    zn_async_writer_start(w); /* a record may have come in between */
 }
 
 int zn_async_writer_open(zn_async_writer **out, zn_pool *pool, zn_outputs *outputs, zn_error *err)
 {
-    zn_async_writer *b = zn_block_alloc(sizeof *b);
-    *out = b;
-    if (b == NULL)
+    zn_async_writer *w = zn_block_alloc(sizeof *w);
+    *out = w;
+    if (w == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory to write behind");
-    b->pool = pool;
-    b->outputs = outputs;
-    b->job.run = write_records;
-    b->job.of = b;
+    w->pool = pool;
+    w->outputs = outputs;
+    w->job.run = write_records;
+    w->job.of = w;
     return 0;
 }
 
-void zn_async_writer_close(zn_async_writer *b)
+void zn_async_writer_close(zn_async_writer *w)
 {
-    zn_block_free(b, sizeof *b);
+    zn_block_free(w, sizeof *w);
 }
 
-zn_record *zn_async_writer_next(zn_async_writer *b)
+zn_record *zn_async_writer_next(zn_async_writer *w)
 {
-    uint32_t put = atomic_load(&b->put);
+    uint32_t put = atomic_load(&w->put);
     while (true) {
-        uint32_t ended = zn_pool_ended(b->pool);
-        if (put - atomic_load(&b->written) < RECORDS)
-            return &b->ring[put % RECORDS].record;
-        zn_async_writer_start(b);
-        zn_pool_help(b->pool, ended);
+        uint32_t ended = zn_pool_ended(w->pool);
+        if (put - atomic_load(&w->written) < RECORDS)
+            return &w->ring[put % RECORDS].record;
+        zn_async_writer_start(w);
+        zn_pool_help(w->pool, ended);
     }
 }
 
-void zn_async_writer_put(zn_async_writer *b)
+void zn_async_writer_put(zn_async_writer *w)
 {
-    uint32_t put = atomic_load(&b->put);
-    record_slot *slot = &b->ring[put % RECORDS];
+    uint32_t put = atomic_load(&w->put);
+    record_slot *slot = &w->ring[put % RECORDS];
     zn_record_copy(&slot->record, &slot->texts);
-    atomic_store(&b->put, put + 1);
+    atomic_store(&w->put, put + 1);
 }
 
-void zn_async_writer_start(zn_async_writer *b)
+void zn_async_writer_start(zn_async_writer *w)
 {
-    while (atomic_load(&b->written) != atomic_load(&b->put) &&
-           !atomic_exchange(&b->writing, true)) {
-        if (atomic_load(&b->written) != atomic_load(&b->put)) {
-            zn_pool_start(b->pool, &b->job, 1, true);
+    while (atomic_load(&w->written) != atomic_load(&w->put) &&
+           !atomic_exchange(&w->writing, true)) {
+        if (atomic_load(&w->written) != atomic_load(&w->put)) {
+            zn_pool_start(w->pool, &w->job, 1, true);
             return;
         }
-        atomic_store(&b->writing, false);
+        atomic_store(&w->writing, false);
     }
 }
 
-void zn_async_writer_wait(zn_async_writer *b)
+void zn_async_writer_wait(zn_async_writer *w)
 {
-    zn_async_writer_start(b);
-    zn_pool_finish(b->pool, &b->job);
-    ZN_ASSERT(atomic_load(&b->written) == atomic_load(&b->put));
+    zn_async_writer_start(w);
+    zn_pool_finish(w->pool, &w->job);
+    ZN_ASSERT(atomic_load(&w->written) == atomic_load(&w->put));
 }
 
-void zn_async_writer_begin(zn_async_writer *b)
+void zn_async_writer_begin(zn_async_writer *w)
 {
-    zn_async_writer_wait(b);
-    atomic_store(&b->bytes, SIZE_MAX - RECORD_BYTES);
-    publish(b);
+    zn_async_writer_wait(w);
+    atomic_store(&w->bytes, SIZE_MAX - RECORD_BYTES);
+    publish(w);
 }
 
-bool zn_async_writer_full(zn_async_writer *b)
+bool zn_async_writer_full(zn_async_writer *w)
 {
-    size_t left = atomic_load(&b->put) - atomic_load(&b->written); /* asked first: not too few */
-    size_t bytes = atomic_load(&b->bytes) + left * RECORD_BYTES;
-    if (bytes + zn_outputs_released_bytes(b->outputs) < ZN_OUTPUTS_BYTES &&
-        atomic_load(&b->rows) + left < ZN_OUTPUTS_ROWS)
+    /* read before `bytes`: rather too many than too few */
+    size_t left = atomic_load(&w->put) - atomic_load(&w->written);
+    size_t bytes = atomic_load(&w->bytes) + left * RECORD_BYTES;
+    if (bytes + zn_outputs_released_bytes(w->outputs) < ZN_OUTPUTS_BYTES &&
+        atomic_load(&w->rows) + left < ZN_OUTPUTS_ROWS)
         return false;
-    zn_async_writer_wait(b);
-    return zn_outputs_full(b->outputs);
+    zn_async_writer_wait(w);
+    return zn_outputs_full(w->outputs);
 }
 
 size_t zn_async_writer_memory(void)

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing behind: what an engine's records say is settled where they are made, and another thread
- * turns them into text and rows, in their order, while the engine goes on.
+ * Writes records behind the engine: the engine fills a record, and another thread turns it into
+ * text and rows while the engine goes on. Records are written in their order.
  *
- * Between zn_async_writer_put and zn_async_writer_wait nobody else may touch what a record is
- * written to. Whether the outputs are full is answered as if every record were written by then. One
- * thread calls.
+ * Between zn_async_writer_put and zn_async_writer_wait nobody else may touch the memory that a
+ * record is written to. zn_async_writer_full answers as if every record were written by then. One
+ * thread calls these functions.
  */
 #ifndef ZN_ENGINE_ASYNC_WRITER_H
 #define ZN_ENGINE_ASYNC_WRITER_H
@@ -17,23 +17,26 @@
 
 typedef struct zn_async_writer zn_async_writer;
 
-/* 0, or a negative zn_err. pool and outputs must outlive it. */
+/* Opens a writer to *outputs; pool and outputs must outlive it. Returns 0, or a negative zn_err
+ * with *err filled. */
 int zn_async_writer_open(zn_async_writer **out, zn_pool *pool, zn_outputs *outputs, zn_error *err);
-/* NULL is fine; nothing is left to be written. */
-void zn_async_writer_close(zn_async_writer *b);
+/* Frees the writer, which has written every record. NULL is fine. */
+void zn_async_writer_close(zn_async_writer *w);
 
-/* The outputs are as they are now: the caller has taken what there was. Before anything else. */
-void zn_async_writer_begin(zn_async_writer *b);
-/* The place of the next record, to be filled; waits until there is one. */
-zn_record *zn_async_writer_next(zn_async_writer *b);
-/* That record is to be written. What it borrows is copied. */
-void zn_async_writer_put(zn_async_writer *b);
-/* Has somebody write what is there. */
-void zn_async_writer_start(zn_async_writer *b);
-/* Everything is written when this returns. */
-void zn_async_writer_wait(zn_async_writer *b);
-/* zn_outputs_full, once everything is written; waits only where that is not clear without. */
-bool zn_async_writer_full(zn_async_writer *b);
+/* Takes note of how full the outputs are, after the caller has emptied them. Comes before the other
+ * functions. */
+void zn_async_writer_begin(zn_async_writer *w);
+/* Returns the place of the next record, for the caller to fill; waits until one is free. */
+zn_record *zn_async_writer_next(zn_async_writer *w);
+/* Queues that record; copies the bytes that it borrows. */
+void zn_async_writer_put(zn_async_writer *w);
+/* Has a thread write the queued records. */
+void zn_async_writer_start(zn_async_writer *w);
+/* Waits until every record is written. */
+void zn_async_writer_wait(zn_async_writer *w);
+/* Returns what zn_outputs_full will return when every record is written. Waits for the records only
+ * where their greatest possible length leaves the answer open. */
+bool zn_async_writer_full(zn_async_writer *w);
 
 size_t zn_async_writer_memory(void);
 

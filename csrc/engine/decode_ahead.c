@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ring of portions with one reader and one user. The reader is a job of one task, a portion each
- * time, which starts itself again while there is room; where there was none, zn_decode_ahead_used
- * does once a quarter of the ring is used up. Decoding a portion is a job of its own, for whoever
- * has nothing else to do: also for the user, when it waits.
+ * A ring of portions between one reader and one user. The reader is a job of one task that reads
+ * one portion and starts itself again while the ring has room; when it had none,
+ * zn_decode_ahead_used starts the reader once a quarter of the ring is used up. Decoding a portion
+ * is a job of its own, which any idle thread runs: also the user's, while it waits.
  */
 #include "engine/decode_ahead.h"
 
@@ -19,17 +19,18 @@ typedef struct place {
 struct zn_decode_ahead {
     zn_pool *pool;
     zn_source *source;
-    uint64_t capture; /* number of its capture: another may come to lie where this one lay */
+    /* its zn_capture_number: another capture may come to lie at the same address */
+    uint64_t capture;
     zn_job reader;
-    int left; /* frames still to be read: the reader's */
+    int left; /* frames still to be read; only the reader changes it */
     _Atomic bool reading, ended;
-    _Atomic uint32_t filled, used; /* portions so far; wrap */
+    _Atomic uint32_t filled, used; /* portions filled and used so far; they wrap */
     place ring[ZN_DECODE_AHEAD_PORTIONS];
 };
 
 _Static_assert((ZN_DECODE_AHEAD_PORTIONS & (ZN_DECODE_AHEAD_PORTIONS - 1)) == 0, "counters wrap");
 
-/* Room for one more portion, and something to read. */
+/* The ring has room for one more portion, and the source has not ended. */
 static bool may_read(const zn_decode_ahead *a)
 {
     return !atomic_load(&a->ended) &&
@@ -59,7 +60,7 @@ static void run_decoder(void *of, uint32_t task)
     zn_packet_decoder_decode(at->decoder, at->portion.frames, at->portion.n, &at->portion.decoded);
 }
 
-/* Starts the reader where it is not at work and has something to do. Either side may find that. */
+/* Starts the reader unless it runs or has nothing to do. The reader and the user both call this. */
 static void start_reader(zn_decode_ahead *a)
 {
     while (may_read(a) && !atomic_exchange(&a->reading, true)) {
@@ -104,7 +105,7 @@ void zn_decode_ahead_close(zn_decode_ahead *a)
     zn_block_free(a, sizeof *a);
 }
 
-/* What is in the ring was read from this source. */
+/* The portions in the ring were read from this source. */
 static bool is_of(const zn_decode_ahead *a, const zn_source *source)
 {
     return a->source == source && a->capture == zn_capture_number(source->capture);
@@ -126,7 +127,8 @@ zn_portion *zn_decode_ahead_next(zn_decode_ahead *a)
     uint32_t used = atomic_load(&a->used);
     while (true) {
         uint32_t ended = zn_pool_ended(a->pool);
-        bool last = atomic_load(&a->ended) && zn_job_ended(&a->reader); /* asked first: so it is */
+        /* read before `filled`, which is final then */
+        bool last = atomic_load(&a->ended) && zn_job_ended(&a->reader);
         bool read = atomic_load(&a->filled) != used;
         place *next = &a->ring[used % ZN_DECODE_AHEAD_PORTIONS];
         if (read && zn_job_ended(&next->decoding))
@@ -140,7 +142,7 @@ zn_portion *zn_decode_ahead_next(zn_decode_ahead *a)
 void zn_decode_ahead_used(zn_decode_ahead *a)
 {
     uint32_t used = atomic_fetch_add(&a->used, 1) + 1;
-    /* Not for each portion: a thread that sleeps costs more to wake than a portion to read. */
+    /* Not after each portion: to wake a thread costs more than to read a portion. */
     if (atomic_load(&a->filled) - used <= ZN_DECODE_AHEAD_PORTIONS * 3 / 4)
         start_reader(a);
 }

@@ -3,11 +3,10 @@
 #include "engine/engine_state.h"
 #include "util/arena.h"
 
-#define MAX_CLIENTS (UINT32_C(1) << 20) /* client addresses an epoch */
-#define MAX_FLOWS (UINT32_C(1) << 31)   /* as the settings have it */
+#define MAX_CLIENTS (UINT32_C(1) << 20) /* most client addresses that are told apart in an epoch */
+#define MAX_FLOWS (UINT32_C(1) << 31)   /* as the settings limit it */
 
-/* Refuses a prefix that reaches beyond an address, an output that is none, and a number of entries
- * that a table cannot count. */
+/* Refuses settings that no later step checks. */
 static int check_config(const zn_engine_config *config, zn_error *err)
 {
     if (config->max_flows < 1 || config->max_flows > MAX_FLOWS)
@@ -112,7 +111,7 @@ static int init_workers(zn_engine *e, unsigned workers, zn_error *err)
     return rc == 0 ? zn_async_writer_open(&e->writer, e->pool, &e->outputs, err) : rc;
 }
 
-/* Opens an engine by a config of this version; *out is NULL so far. */
+/* Opens an engine by a config of this version of the struct; *out is NULL before. */
 static int open_engine(zn_engine **out, const zn_engine_config *config, zn_error *err)
 {
     zn_engine *e = zn_block_alloc(sizeof *e);

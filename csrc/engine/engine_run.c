@@ -1,19 +1,20 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a source to batches: read when they are needed, or ahead by another worker. */
+/* Takes frames from a source to batches. The frames are read when they are needed, or ahead by
+ * another thread. */
 #include "engine/flush.h"
 #include "engine/packet_loop.h"
 
 #include <errno.h>
 
-/* The caller is to be asked before more is taken. Only where a batch has ended: what is put out
- * must not depend on the portions in which frames come. */
+/* The caller must have its turn before more is taken. Outputs stop a call only where a batch has
+ * ended: what is written must not depend on the portions in which frames come. */
 static bool must_stop(zn_engine *e)
 {
     return e->popularity.due || (e->batched == 0 && (e->waiting || zn_engine_outputs_full(e)));
 }
 
-/* The next frames of the source become the pending ones; returns how many were read. */
+/* Makes the next frames of the source the pending ones; returns how many were read. */
 static int read_frames(zn_engine *e, zn_source *source, int want, zn_error *err)
 {
     int n;
@@ -26,18 +27,19 @@ static int read_frames(zn_engine *e, zn_source *source, int want, zn_error *err)
     return n;
 }
 
-/* A file gave nothing for now: what it gives later belongs to the same batch. */
+/* The file has nothing to read for now: frames that it gives later belong to the same batch. */
 static bool is_pause(const zn_source *source, int n, const zn_error *err)
 {
     return n < 0 && !zn_capture_may_wait(source->capture) && err != NULL && err->os_errno == EINTR;
 }
 
-/* Frames taken, or, when not one could be because reading failed, why. The batch ends with the
- * source, or where a stream has no more for now; not with the call. */
+/* Returns the number of frames taken, or the zn_err for which reading failed. The batch ends with
+ * the source, or where a stream has no more for now; not with the call. */
 static int run_here(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
 {
     int taken = e->interrupted + (int)e->pending_count, n = 1, rc = 0;
-    bool drained = false; /* a stream: what came is decided now, not when the batch is full */
+    /* a stream has no more for now: its frames are decided before the batch is full */
+    bool drained = false;
     e->interrupted = 0;
     while (rc == 0 && !(drained && e->pending_count == 0) &&
            (taken < max_frames || e->pending_count != 0)) {
@@ -62,7 +64,7 @@ static int run_here(zn_engine *e, zn_source *source, int max_frames, zn_error *e
     return n < 0 ? n : taken;
 }
 
-/* Takes of a portion what comes before the end of a window or of the batch. */
+/* Takes the frames of a portion that come before the end of the window or of the batch. */
 static int take_portion(zn_engine *e, zn_portion *p, zn_error *err)
 {
     size_t at = p->at, n = zn_engine_until_window(e, p->frames + at, p->n - at);
@@ -72,7 +74,8 @@ static int take_portion(zn_engine *e, zn_portion *p, zn_error *err)
     return rc == 0 && e->popularity.due ? zn_engine_flush_batch(e, true, err) : rc;
 }
 
-/* How many frames it was busy with: 0 only at the end; or why they could not be read. */
+/* Returns how many frames it was busy with, 0 only at the end, or the zn_err for which reading
+ * failed. */
 static int take_portions(zn_engine *e, zn_error *err)
 {
     int taken = 0, rc = 0;
@@ -127,7 +130,8 @@ int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err
                         (zn_decode_ahead_has(e->decode_ahead, source) ||
                          (max_frames > ZN_ENGINE_BATCH && zn_capture_is_mapped(source->capture)));
     int n, rc;
-    if (e->pending_of != zn_capture_number(source->capture)) { /* which may be closed by now */
+    /* of a capture that may be closed by now */
+    if (e->pending_of != zn_capture_number(source->capture)) {
         e->pending_count = 0;
         e->interrupted = 0;
     }

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an engine owns, for the files of this folder: engine.c makes it, engine_run.c and
- * engine_live.c take frames from a source, packet_loop.c takes them through the flows, and flush.c
- * writes what is decided. Each calls only those behind it.
+ * The struct of an engine, for the files of this folder: engine.c opens it, engine_run.c and
+ * engine_live.c take frames from a source, packet_loop.c takes the frames through the flows,
+ * flush.c decides the votes and writes the records. Each calls only those named after it.
  */
 #ifndef ZN_ENGINE_ENGINE_STATE_H
 #define ZN_ENGINE_ENGINE_STATE_H
@@ -19,7 +19,8 @@
 #include "util/clock.h"
 
 #define ZN_ENGINE_BATCH 1024
-#define ZN_ENGINE_BATCH_VOTES (4 * ZN_ENGINE_BATCH) /* more than real traffic casts */
+/* votes; more than real traffic casts in a batch */
+#define ZN_ENGINE_BATCH_VOTES (4 * ZN_ENGINE_BATCH)
 
 struct zn_engine {
     zn_stats stats;
@@ -36,21 +37,21 @@ struct zn_engine {
     zn_gate gate;
     zn_names names;
     zn_outputs outputs;
-    zn_record record;         /* of the flow that closed last */
-    int64_t split_ns, period; /* length and number of the period; -1: none yet */
+    zn_record record;         /* of the flow that closed last, when no thread writes behind */
+    int64_t split_ns, period; /* ns of a period, 0: none; number of the current one, -1: none yet */
     uint32_t max_flows;
     uint32_t batched; /* frames of the batch so far */
     bool waiting, ended;
     zn_profile_stage_mark profile;
     zn_packet_decoder decoder;
-    zn_pool *pool;                 /* NULL: one worker */
+    zn_pool *pool;                 /* NULL with one worker, as the next two */
     zn_decode_ahead *decode_ahead; /* the same */
     zn_async_writer *writer;       /* the same */
     bool writes_async;
-    const zn_frame *pending; /* read, and not taken yet */
+    const zn_frame *pending; /* frames that were read and not taken yet */
     size_t pending_count;
-    uint64_t pending_of; /* number of the capture that they lie in; 0: interfaces */
-    int interrupted;     /* frames that a call took before its capture paused */
+    uint64_t pending_of; /* zn_capture_number of their capture; 0: interfaces */
+    int interrupted;     /* frames that the last call took before its capture paused */
     zn_frame frames[ZN_ENGINE_BATCH];
 };
 

@@ -17,7 +17,7 @@ static void write_releases(zn_engine *e)
         zn_outputs_release(&e->outputs, &releases[i]);
 }
 
-/* Decides the votes cast so far and puts out what they released. */
+/* Decides the votes cast so far and writes the names that they released. */
 static void decide(zn_engine *e)
 {
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_Z);
@@ -26,7 +26,8 @@ static void decide(zn_engine *e)
     write_releases(e);
 }
 
-/* A closed flow's record; the flow may be freed. server: of zn_flow_record_prefetch. */
+/* Writes the record of a closed flow, which may be freed then. `server`: what
+ * zn_flow_record_prefetch returned. */
 static void write_flow(zn_engine *e, uint32_t flow, uint64_t server)
 {
     zn_flow *f = zn_flow_entry(e->flows, flow);
@@ -56,7 +57,7 @@ static void write_flow(zn_engine *e, uint32_t flow, uint64_t server)
     zn_flow_emitted(e->flows, flow);
 }
 
-/* Takes closed flows, and fetches what their records will look at. */
+/* Takes closed flows, and fetches the memory that their records are filled from. */
 static size_t take_closed(zn_engine *e, uint32_t flow[CLOSED], uint64_t server[CLOSED])
 {
     size_t n = 0;

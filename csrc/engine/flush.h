@@ -1,21 +1,20 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes behind a batch: votes are decided, and the records of closed flows written. */
+/* The end of a batch: decides the votes, and writes the records of closed flows. */
 #ifndef ZN_ENGINE_FLUSH_H
 #define ZN_ENGINE_FLUSH_H
 
 #include "engine/engine_state.h"
 
-/* Decides the votes cast so far and writes what may be written; `all`: also records for which the
- * outputs have no room. 0, or a negative zn_err. */
+/* Decides the votes cast so far and writes the records of closed flows until the outputs are full;
+ * with `all`, every record. Returns 0, or a negative zn_err. */
 int zn_engine_flush_votes(zn_engine *e, bool all, zn_error *err);
-/* What zn_outputs_full says once all records are written. */
+/* Returns what zn_outputs_full will return when all records are written. */
 bool zn_engine_outputs_full(zn_engine *e);
-/* From now on, and until zn_engine_write_all, records are written by others, where there are
- * any. */
+/* Has another thread write the records until zn_engine_write_all, in an engine that has one. */
 void zn_engine_write_async(zn_engine *e);
-/* All records are written when this returns. `rc` is how it went so far: 0 or more becomes a
- * negative zn_err where memory for them was out. */
+/* Waits until all records are written. `rc` is the caller's result so far. Returns it, or a
+ * negative zn_err where it was 0 or more and there was no memory for a record. */
 int zn_engine_write_all(zn_engine *e, int rc, zn_error *err);
 
 #endif

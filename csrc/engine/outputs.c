@@ -25,7 +25,7 @@ FORMATS(DECLARE)
 static const zn_format *const formats[] = {FORMATS(ROW)};
 _Static_assert(sizeof formats / sizeof formats[0] == ZN_OUTPUT_TEXTS, "a row for each");
 
-/* A row for each table, of one protocol's flows. */
+/* A row for each table: the flows of one protocol. */
 static const struct {
     const char *name, *stem, *suffix; /* as in zn_format */
     uint8_t proto;

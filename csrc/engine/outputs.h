@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an engine puts out: a text buffer for each output that is lines, and the tables that become
- * Parquet, of TCP and of UDP. A program reads text[output].bytes, of which .n are there, and then
- * calls zn_outputs_clear. Marks divide both where a period of --split ends, so that what
- * belongs to which period does not depend on when the buffers are emptied.
+ * The outputs of an engine: a text buffer for each output that consists of lines, and tables, one
+ * of TCP and one of UDP, that become Parquet. A program reads text[output].bytes, text[output].n of
+ * them, and then calls zn_outputs_clear. Marks divide texts and tables where a period of --split
+ * ends, so that a line's period does not depend on when the buffers are emptied.
  */
 #ifndef ZN_ENGINE_OUTPUTS_H
 #define ZN_ENGINE_OUTPUTS_H
@@ -14,10 +14,10 @@
 #include "util/text.h"
 #include "zanon/zanon.h"
 
-#define ZN_OUTPUTS_ROWS 65536              /* of a table, that are enough to be taken */
-#define ZN_OUTPUTS_BYTES ((size_t)8 << 20) /* of all texts: the same */
+#define ZN_OUTPUTS_ROWS 65536              /* rows of a table after which the outputs are full */
+#define ZN_OUTPUTS_BYTES ((size_t)8 << 20) /* bytes of all texts after which they are */
 
-/* Outputs for zanon-net's own binding: rows of bytes, which are texts too, then tables. */
+/* Outputs for zanon-net's own binding: two texts whose bytes are rows, then tables. */
 enum {
     ZN_OUTPUT_RECORD_ROWS = ZN_OUTPUT_CSV + 1, /* zn_event_record */
     ZN_OUTPUT_OBSERVATION_ROWS,                /* zn_event_observation */
@@ -28,53 +28,55 @@ enum {
 };
 #define ZN_OUTPUT_TABLES (ZN_OUTPUTS - ZN_OUTPUT_TEXTS)
 
-/* From here on what was put out belongs to another period. */
+/* The place in all outputs where another period begins. */
 typedef struct zn_mark {
     int64_t period_ns;
-    size_t at[ZN_OUTPUT_TEXTS], lines[ZN_OUTPUT_TEXTS]; /* of each text before: bytes, lines */
+    size_t at[ZN_OUTPUT_TEXTS], lines[ZN_OUTPUT_TEXTS]; /* bytes and lines of each text before it */
     size_t rows[ZN_OUTPUT_TABLES];
 } zn_mark;
 
 typedef struct zn_outputs {
     zn_text text[ZN_OUTPUT_TEXTS];
-    size_t lines[ZN_OUTPUT_TEXTS]; /* of those that are lines */
+    size_t lines[ZN_OUTPUT_TEXTS]; /* of texts that are no rows */
     zn_table table[ZN_OUTPUT_TABLES];
     zn_format_state state;
-    uint32_t chosen; /* bits */
+    uint32_t chosen; /* bits 1u << output */
     zn_mark *marks;
     size_t mark_count, mark_cap;
 } zn_outputs;
 
-/* *o is zero; 0, or a negative zn_err. */
+/* Prepares the outputs of the set `chosen` with the column sets `sets` (ZN_SET_*). All bytes of *o
+ * are zero before. Returns 0, or a negative zn_err with *err filled; zn_outputs_fini either way. */
 int zn_outputs_init(zn_outputs *o, uint32_t chosen, unsigned sets, zn_error *err);
 void zn_outputs_fini(zn_outputs *o);
 
 void zn_outputs_record(zn_outputs *o, const zn_record *r);
 void zn_outputs_release(zn_outputs *o, const zn_release *release);
-/* A period begins; 0, or -ZN_ERR_CAPACITY. */
+/* Begins the period that starts at period_ns. Returns 0, or -ZN_ERR_CAPACITY. */
 int zn_outputs_mark(zn_outputs *o, int64_t period_ns, zn_error *err);
-/* The line that a file of this output starts with, which may be none. */
+/* Appends the line that files of this output start with, if there is one. */
 void zn_outputs_header(const zn_outputs *o, zn_output output, zn_text *out);
 
-/* What Python calls an output. */
+/* Returns the name of an output in Python. */
 const char *zn_outputs_name(int output);
-/* How the names of its files begin and end; NULL: it has none. */
+/* Return how the names of the output's files begin and end; NULL: it has no files. */
 const char *zn_outputs_stem(int output);
 const char *zn_outputs_suffix(int output);
-/* A text that is rows of bytes, not lines. */
+/* Returns whether the output is a text of rows, not of lines. */
 bool zn_outputs_is_rows(int output);
 
-/* So much has gathered that it should be taken before more is made. */
+/* Returns whether so much has gathered that the program should take it. */
 bool zn_outputs_full(const zn_outputs *o);
-/* A text of releases, not of records. */
+/* Returns whether a text holds released names, not records. */
 bool zn_outputs_is_released(int text);
-/* Bytes of those. */
+/* Returns the bytes in texts of that kind. */
 size_t zn_outputs_released_bytes(const zn_outputs *o);
-/* 0, or -ZN_ERR_CAPACITY when memory was out. */
+/* Returns 0, or -ZN_ERR_CAPACITY when there was no memory for an output. */
 int zn_outputs_check(const zn_outputs *o, zn_error *err);
-/* The texts were taken, and so were the rows of the tables, or there is no mark. */
+/* Empties the texts and forgets the marks, once the caller has taken the texts and, where there are
+ * marks, the tables' rows. */
 void zn_outputs_clear(zn_outputs *o);
-/* Bytes of memory in use. */
+/* Returns the bytes of memory in use. */
 size_t zn_outputs_memory(const zn_outputs *o);
 
 #endif

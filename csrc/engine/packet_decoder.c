@@ -4,31 +4,32 @@
 
 #include "flow/flow_table.h"
 
-#define NESTED_MAX 4 /* fragments inside a datagram that was put together, and so on */
+#define NESTED_MAX 4 /* levels of fragments inside datagrams that were put together */
 
-int zn_packet_decoder_init(zn_packet_decoder *in, zn_error *err)
+int zn_packet_decoder_init(zn_packet_decoder *decoder, zn_error *err)
 {
     int rc;
-    in->first_ns = in->last_ns = -1;
+    decoder->first_ns = decoder->last_ns = -1;
     for (size_t i = 0; i < ZN_DECODER_GROUP; i++)
-        in->packets[i].tunnels = in->tunnels[i];
-    rc = zn_bucket_key_random(&in->flow_key, err);
+        decoder->packets[i].tunnels = decoder->tunnels[i];
+    rc = zn_bucket_key_random(&decoder->flow_key, err);
     if (rc == 0)
-        rc = zn_hash_key_random(&in->datagram_key, err);
-    return rc == 0 ? zn_defrag_open(&in->defrag, in->stats, err) : rc;
+        rc = zn_hash_key_random(&decoder->datagram_key, err);
+    return rc == 0 ? zn_defrag_open(&decoder->defrag, decoder->stats, err) : rc;
 }
 
-void zn_packet_decoder_fini(zn_packet_decoder *in)
+void zn_packet_decoder_fini(zn_packet_decoder *decoder)
 {
-    zn_defrag_close(in->defrag);
-    in->defrag = NULL;
+    zn_defrag_close(decoder->defrag);
+    decoder->defrag = NULL;
 }
 
 /*
- * What makes fragments one datagram: addresses and identification, of IPv4 the protocol too, and
- * the tunnels they came in, so that nobody completes a datagram from outside of its tunnel.
+ * The identity of a fragment's datagram: addresses, identification, for IPv4 the protocol, and the
+ * tunnels that the fragment came in, so that nobody outside a tunnel completes a datagram inside
+ * it.
  */
-static zn_id datagram_id(const zn_packet_decoder *in, const zn_fragment *f, const zn_packet *p)
+static zn_id datagram_id(const zn_packet_decoder *decoder, const zn_fragment *f, const zn_packet *p)
 {
     struct {
         zn_tunnel tunnels[ZN_TUNNELS_MAX];
@@ -42,24 +43,25 @@ static zn_id datagram_id(const zn_packet_decoder *in, const zn_fragment *f, cons
     key.dst = f->dst;
     key.id = f->id;
     key.protocol = f->v6 ? 0 : f->protocol;
-    return zn_hash128(&in->datagram_key, p->tunnel_count, &key, sizeof key);
+    return zn_hash128(&decoder->datagram_key, p->tunnel_count, &key, sizeof key);
 }
 
-/* A fragment to be put together, *p and *f as the decoder left them: why there is no packet, or
- * ZN_STAT_COUNT with *p. ZN_STAT_FRAGMENTS: the fragment waits. */
-static zn_stat take_fragment(zn_packet_decoder *in, int64_t t_ns, zn_fragment *f, zn_packet *p)
+/* Adds fragment *f, decoded with *p, to its datagram. Returns ZN_STAT_COUNT when that makes *p,
+ * ZN_STAT_FRAGMENTS when the fragment waits for others, or the counter that says why there is no
+ * packet. */
+static zn_stat take_fragment(zn_packet_decoder *decoder, int64_t t_ns, zn_fragment *f, zn_packet *p)
 {
     uint32_t seen = p->encapsulations;
     zn_stat why = ZN_STAT_FRAGMENTS;
     for (unsigned n = 0; n < NESTED_MAX && why == ZN_STAT_FRAGMENTS; n++) {
-        zn_datagram_fragment fragment = {datagram_id(in, f, p), t_ns,     f->offset, f->bytes,
-                                         f->protocol,           !f->more, f->v6};
+        zn_datagram_fragment fragment = {
+            datagram_id(decoder, f, p), t_ns, f->offset, f->bytes, f->protocol, !f->more, f->v6};
         zn_datagram whole;
-        if (!zn_defrag_add(in->defrag, &fragment, &whole))
+        if (!zn_defrag_add(decoder->defrag, &fragment, &whole))
             return ZN_STAT_FRAGMENTS;
         f->bytes = whole.bytes;
         f->protocol = (uint8_t)whole.kind;
-        why = zn_packet_decode_datagram(f, &in->flow_key, p, f);
+        why = zn_packet_decode_datagram(f, &decoder->flow_key, p, f);
         seen |= p->encapsulations;
     }
     p->encapsulations = seen;
@@ -72,21 +74,22 @@ static void count_encapsulations(zn_stats *stats, uint32_t seen)
         stats->n[ZN_STAT_IN_FIRST + __builtin_ctz(seen)]++;
 }
 
-/* A frame of t_ns that was decoded as *p, or *fragment: true when it makes *p. */
-static inline bool take_decoded(zn_packet_decoder *in, int64_t t_ns, zn_stat why,
+/* Takes a frame of time t_ns that was decoded into *p, or into *fragment. Returns true when it
+ * makes *p. */
+static inline bool take_decoded(zn_packet_decoder *decoder, int64_t t_ns, zn_stat why,
                                 zn_fragment *fragment, zn_packet *p)
 {
     if (ZN_UNLIKELY(why == ZN_STAT_FRAGMENTS)) {
-        why = take_fragment(in, t_ns, fragment, p);
+        why = take_fragment(decoder, t_ns, fragment, p);
         if (why == ZN_STAT_FRAGMENTS) {
-            count_encapsulations(in->stats, p->encapsulations);
+            count_encapsulations(decoder->stats, p->encapsulations);
             return false;
         }
     }
     if (ZN_UNLIKELY(p->encapsulations != 0))
-        count_encapsulations(in->stats, p->encapsulations);
+        count_encapsulations(decoder->stats, p->encapsulations);
     if (why != ZN_STAT_COUNT) {
-        in->stats->n[why]++;
+        decoder->stats->n[why]++;
         return false;
     }
     return true;
@@ -97,28 +100,28 @@ static inline zn_packet_input input_of(const zn_frame *frame)
     return (zn_packet_input){{frame->data, frame->captured}, frame->wire, frame->link_type};
 }
 
-static inline zn_stat decode(const zn_packet_decoder *in, const zn_frame *frame, zn_packet *p,
+static inline zn_stat decode(const zn_packet_decoder *decoder, const zn_frame *frame, zn_packet *p,
                              zn_fragment *fragment)
 {
     zn_packet_input input = input_of(frame);
     p->t_ns = frame->t_ns;
-    return zn_packet_decode(&input, &in->flow_key, p, fragment);
+    return zn_packet_decode(&input, &decoder->flow_key, p, fragment);
 }
 
-/* Counts n frames, whatever they are like, and remembers the times of those that have one. */
-static void count_frames(zn_packet_decoder *in, const zn_frame *frames, size_t n)
+/* Counts n frames of any kind, and notes the earliest and latest of their times. */
+static void count_frames(zn_packet_decoder *decoder, const zn_frame *frames, size_t n)
 {
     uint64_t captured = 0, wire = 0, cut = 0, timeless = 0;
     uint64_t first_ns =
-        (uint64_t)in->first_ns; /* as unsigned numbers, no time is the last of all */
-    int64_t last_ns = in->last_ns;
+        (uint64_t)decoder->first_ns; /* unsigned, -1 (no time) is the latest of all */
+    int64_t last_ns = decoder->last_ns;
     for (size_t i = 0; i < n; i++) {
         int64_t t_ns = frames[i].t_ns;
         captured += frames[i].captured;
         wire += frames[i].wire;
         if (ZN_UNLIKELY(frames[i].captured < frames[i].wire))
             cut++;
-        if (ZN_LIKELY(t_ns >= last_ns && last_ns >= 0)) { /* in order: not the first */
+        if (ZN_LIKELY(t_ns >= last_ns && last_ns >= 0)) { /* in order, and not the first frame */
             last_ns = t_ns;
             continue;
         }
@@ -126,20 +129,20 @@ static void count_frames(zn_packet_decoder *in, const zn_frame *frames, size_t n
         first_ns = (uint64_t)t_ns < first_ns ? (uint64_t)t_ns : first_ns;
         last_ns = t_ns > last_ns ? t_ns : last_ns;
     }
-    in->stats->n[ZN_STAT_FRAMES] += n;
-    in->stats->n[ZN_STAT_BYTES_CAPTURED] += captured;
-    in->stats->n[ZN_STAT_BYTES_WIRE] += wire;
-    in->stats->n[ZN_STAT_FRAMES_CUT] += cut;
-    in->stats->n[ZN_STAT_DROP_TIMESTAMP] += timeless;
-    in->first_ns = first_ns <= INT64_MAX ? (int64_t)first_ns : -1;
-    in->last_ns = last_ns;
+    decoder->stats->n[ZN_STAT_FRAMES] += n;
+    decoder->stats->n[ZN_STAT_BYTES_CAPTURED] += captured;
+    decoder->stats->n[ZN_STAT_BYTES_WIRE] += wire;
+    decoder->stats->n[ZN_STAT_FRAMES_CUT] += cut;
+    decoder->stats->n[ZN_STAT_DROP_TIMESTAMP] += timeless;
+    decoder->first_ns = first_ns <= INT64_MAX ? (int64_t)first_ns : -1;
+    decoder->last_ns = last_ns;
 }
 
-/* What a group of frames adds up to, as long as each is whole and they are in order: nearly all
- * are. */
+/* The sums of a group of frames. They are enough where each frame is whole and in order, as nearly
+ * all are; end_tally counts other groups frame by frame. */
 typedef struct tally {
     uint64_t captured;
-    uint32_t cut; /* not 0: some frame was */
+    uint32_t cut; /* not 0: some frame was cut */
     int64_t last_ns;
     bool in_order; /* no frame of the group is older than the one before it */
 } tally;
@@ -149,7 +152,7 @@ static tally begin_tally(void)
     return (tally){0, 0, 0, true};
 }
 
-/* False: the frame has no time. */
+/* Adds a frame; false when it has no time. */
 static inline bool tally_frame(tally *t, const zn_frame *frame)
 {
     t->captured += frame->captured;
@@ -162,55 +165,56 @@ static inline bool tally_frame(tally *t, const zn_frame *frame)
     return true;
 }
 
-static void end_tally(zn_packet_decoder *in, tally t, const zn_frame *frames, size_t n)
+static void end_tally(zn_packet_decoder *decoder, tally t, const zn_frame *frames, size_t n)
 {
-    in->in_order = t.in_order;
-    if (!t.in_order || t.cut != 0 || n == 0 || in->last_ns < 0 || frames->t_ns < in->last_ns) {
-        count_frames(in, frames, n);
+    decoder->in_order = t.in_order;
+    if (!t.in_order || t.cut != 0 || n == 0 || decoder->last_ns < 0 ||
+        frames->t_ns < decoder->last_ns) {
+        count_frames(decoder, frames, n);
         return;
     }
-    in->stats->n[ZN_STAT_FRAMES] += n;
-    in->stats->n[ZN_STAT_BYTES_CAPTURED] += t.captured;
-    in->stats->n[ZN_STAT_BYTES_WIRE] += t.captured;
-    in->last_ns = t.last_ns;
+    decoder->stats->n[ZN_STAT_FRAMES] += n;
+    decoder->stats->n[ZN_STAT_BYTES_CAPTURED] += t.captured;
+    decoder->stats->n[ZN_STAT_BYTES_WIRE] += t.captured;
+    decoder->last_ns = t.last_ns;
 }
 
-/* A frame that is not usual: true when it makes *p. */
-__attribute__((noinline)) static bool take_unusual(zn_packet_decoder *in, const zn_frame *frame,
-                                                   zn_packet *p)
+/* Decodes a frame that zn_packet_decode_fast leaves; true when it makes *p. */
+__attribute__((noinline)) static bool peel_frame(zn_packet_decoder *decoder, const zn_frame *frame,
+                                                 zn_packet *p)
 {
     zn_packet_input input = input_of(frame);
     zn_fragment fragment;
-    zn_stat why = zn_packet_peel(&input, &in->flow_key, p, &fragment);
-    return take_decoded(in, frame->t_ns, why, &fragment, p);
+    zn_stat why = zn_packet_peel(&input, &decoder->flow_key, p, &fragment);
+    return take_decoded(decoder, frame->t_ns, why, &fragment, p);
 }
 
-size_t zn_packet_decoder_take(zn_packet_decoder *in, const zn_frame *frames, size_t n,
+size_t zn_packet_decoder_take(zn_packet_decoder *decoder, const zn_frame *frames, size_t n,
                               zn_packet **out)
 {
-    zn_packet *p = in->packets;
+    zn_packet *p = decoder->packets;
     size_t packets = 0;
     tally t = begin_tally();
-    zn_defrag_release(in->defrag);
+    zn_defrag_release(decoder->defrag);
     for (const zn_frame *frame = frames; frame != frames + n; frame++) {
         zn_packet_input input = input_of(frame);
         if (ZN_UNLIKELY(!tally_frame(&t, frame)))
             continue;
         p->t_ns = frame->t_ns;
-        if (ZN_LIKELY(zn_packet_decode_fast(&input, &in->flow_key, p))) {
+        if (ZN_LIKELY(zn_packet_decode_fast(&input, &decoder->flow_key, p))) {
             if (ZN_UNLIKELY(p->encapsulations != 0))
-                count_encapsulations(in->stats, p->encapsulations);
-        } else if (!take_unusual(in, frame, p)) {
+                count_encapsulations(decoder->stats, p->encapsulations);
+        } else if (!peel_frame(decoder, frame, p)) {
             continue;
         }
-        zn_flow_prefetch(in->flows, p->hash);
+        zn_flow_prefetch(decoder->flows, p->hash);
         out[packets++] = p++;
     }
-    end_tally(in, t, frames, n);
+    end_tally(decoder, t, frames, n);
     return packets;
 }
 
-void zn_packet_decoder_decode(const zn_packet_decoder *in, const zn_frame *frames, size_t n,
+void zn_packet_decoder_decode(const zn_packet_decoder *decoder, const zn_frame *frames, size_t n,
                               zn_decoded *out)
 {
     size_t fragments = 0;
@@ -220,7 +224,7 @@ void zn_packet_decoder_decode(const zn_packet_decoder *in, const zn_frame *frame
             continue;
         out->packets[i].tunnels = out->tunnels[i];
         out->why[i] =
-            (uint16_t)decode(in, &frames[i], &out->packets[i], &out->fragments[fragments]);
+            (uint16_t)decode(decoder, &frames[i], &out->packets[i], &out->fragments[fragments]);
         if (out->why[i] == ZN_STAT_COUNT)
             zn_packet_copy_start(&out->packets[i]);
         fragments += out->why[i] == ZN_STAT_FRAGMENTS;
@@ -229,8 +233,8 @@ void zn_packet_decoder_decode(const zn_packet_decoder *in, const zn_frame *frame
     out->fragments_taken = 0;
 }
 
-/* What the packets behind the i-th will be asked for lies in another processor's cache. */
-static inline void fetch_ahead(const zn_packet_decoder *in, const zn_decoded *d, size_t i)
+/* Fetches what the packets after the i-th will need: they lie in another processor's cache. */
+static inline void fetch_ahead(const zn_packet_decoder *decoder, const zn_decoded *d, size_t i)
 {
     const zn_packet *next = &d->packets[i] + ZN_DECODER_GROUP, *later = next + ZN_DECODER_GROUP;
     if (i + 2 * ZN_DECODER_GROUP < d->n) {
@@ -238,27 +242,27 @@ static inline void fetch_ahead(const zn_packet_decoder *in, const zn_decoded *d,
         ZN_PREFETCH((const uint8_t *)later + ZN_CACHE_LINE);
     }
     if (i + ZN_DECODER_GROUP < d->n)
-        zn_flow_prefetch(in->flows, next->hash);
+        zn_flow_prefetch(decoder->flows, next->hash);
 }
 
-size_t zn_packet_decoder_join(zn_packet_decoder *in, const zn_frame *frames, zn_decoded *d,
+size_t zn_packet_decoder_join(zn_packet_decoder *decoder, const zn_frame *frames, zn_decoded *d,
                               size_t at, size_t n, zn_packet **out)
 {
     size_t packets = 0;
     tally t = begin_tally();
-    zn_defrag_release(in->defrag);
+    zn_defrag_release(decoder->defrag);
     for (size_t i = at; i < at + n; i++) {
         zn_packet *p = &d->packets[i];
         zn_fragment *fragment = &d->fragments[d->fragments_taken];
         if (ZN_UNLIKELY(!tally_frame(&t, &frames[i])))
             continue;
-        fetch_ahead(in, d, i);
+        fetch_ahead(decoder, d, i);
         d->fragments_taken += d->why[i] == ZN_STAT_FRAGMENTS;
-        if (take_decoded(in, frames[i].t_ns, (zn_stat)d->why[i], fragment, p)) {
-            zn_flow_prefetch(in->flows, p->hash);
+        if (take_decoded(decoder, frames[i].t_ns, (zn_stat)d->why[i], fragment, p)) {
+            zn_flow_prefetch(decoder->flows, p->hash);
             out[packets++] = p;
         }
     }
-    end_tally(in, t, frames + at, n);
+    end_tally(decoder, t, frames + at, n);
     return packets;
 }

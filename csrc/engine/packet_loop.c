@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A batch of frames goes through in groups of GROUP, each in two passes, so that the memory reads
- * of different packets overlap: decode and prefetch the flow's bucket; prefetch the flow, and
- * PROBE_AHEAD packets later update it and look for names. After the batch the votes are decided and
- * closed flows written.
+ * A batch of frames goes through in groups of GROUP. The steps of different packets alternate, so
+ * that their waits for memory overlap: decode a packet and prefetch its flow's bucket; prefetch the
+ * flow; PROBE_AHEAD packets later update it and look for names. After the batch votes are decided
+ * and the records of closed flows written.
  */
 #include "engine/packet_loop.h"
 
@@ -14,15 +14,15 @@
 
 #define GROUP ZN_DECODER_GROUP
 #define GROUP_VOTES                                                                                \
-    (GROUP * (ZN_NAMES_PER_FLOW + 4)) /* most that the packets of a group can cast */
-#define PROBE_AHEAD 8                 /* packets from the look at a bucket to the flow's turn */
-#define EVICT_PART 64                 /* of a full flow table that is emptied at a time */
+    (GROUP * (ZN_NAMES_PER_FLOW + 4)) /* most votes that the packets of a group can cast */
+#define PROBE_AHEAD 8                 /* packets between the prefetch of a flow and its update */
+#define EVICT_PART 64                 /* 1 / EVICT_PART of a full flow table is closed at a time */
 
 _Static_assert(ZN_ENGINE_BATCH % GROUP == 0, "a batch ends with a group");
 _Static_assert(ZN_FLOW_SPARE >= GROUP, "a group's flows always find room");
 _Static_assert(ZN_ENGINE_BATCH_VOTES > GROUP_VOTES, "a group's votes always find room");
 
-/* A packet at t_ns begins another period: what came before belongs to the last one. */
+/* Ends the period when t_ns lies in another one: the records so far belong to the one before. */
 static int see_period(zn_engine *e, int64_t t_ns, zn_error *err)
 {
     int64_t period = t_ns / e->split_ns;
@@ -37,8 +37,8 @@ static int see_period(zn_engine *e, int64_t t_ns, zn_error *err)
     return rc != 0 ? rc : zn_outputs_mark(&e->outputs, period * e->split_ns, err);
 }
 
-/* Sets client and user of the flow that p opened, and its pseudonyms while its epoch's key is
- * there. */
+/* Sets client and user of the flow that p opened, and its pseudonyms, while the key of its epoch is
+ * still held. */
 static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error *err)
 {
     zn_flow *f = zn_flow_at(e->flows, flow);
@@ -56,7 +56,8 @@ static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error 
         if (zn_keys_pseudonym(e->keys, f->first_ns, &known_as[i], &pseudonym, &epoch) != 0)
             return zn_fail(err, ZN_ERR_CRYPTO, 0,
                            "the crypto library could not encrypt an address");
-        if (!zn_addr_is_special(&known_as[i])) /* whoever turns out to be the client */
+        /* of either end, as either may turn out to be the client */
+        if (!zn_addr_is_special(&known_as[i]))
             zn_flow_set_pseudonym(e->flows, f, i, &pseudonym);
         zn_flow_set_epoch(e->flows, f, epoch, e->roles.rotate_ns);
     }
@@ -65,7 +66,7 @@ static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error 
     return 0;
 }
 
-/* Moves packet time; after a rebase nothing of before may meet what comes. */
+/* Moves packet time. After a rebase no state from before may meet later packets. */
 static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
 {
     int rc;
@@ -92,7 +93,7 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
     return 0;
 }
 
-/* The analyzers' turn at a packet. */
+/* Shows a packet to the analyzers. */
 static void look(zn_engine *e, uint32_t flow, zn_flow *f, const zn_packet *p)
 {
     unsigned client = f->client;
@@ -105,7 +106,8 @@ static void look(zn_engine *e, uint32_t flow, zn_flow *f, const zn_packet *p)
         else
             zn_dn_hunter_packet(&e->dn_hunter, flow, f, p);
     }
-    if (ZN_UNLIKELY(f->client != client)) { /* who looked up whom is another question now */
+    /* the client decides which DNS response named the server */
+    if (ZN_UNLIKELY(f->client != client)) {
         zn_dn_hunter_forget(&e->dn_hunter, f);
         zn_dn_hunter_opened(&e->dn_hunter, f);
     }
@@ -113,7 +115,8 @@ static void look(zn_engine *e, uint32_t flow, zn_flow *f, const zn_packet *p)
 }
 
 #ifdef ZN_DEBUG
-/* Looks into a packet that is not wanted, which must change nothing but what zn_watch_skip does. */
+/* Shows a packet to the analyzers that none of them wants, and asserts that this changes no more
+ * than zn_watch_skip does. */
 static void skip(zn_engine *e, uint32_t flow, zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
 {
     const zn_flow before = *f;
@@ -145,8 +148,8 @@ static inline void skip(zn_engine *e, uint32_t flow, zn_flow *f, zn_flow_layer7 
 }
 #endif
 
-/* `guess`: what zn_flow_probe gave for the packet. Not in line: the loop of those that take the
- * short way (take_packets) has more registers without it. */
+/* Takes a packet; `guess` is what zn_flow_probe returned for it. Not inline: this leaves more
+ * registers to the loop in take_packets, which counts most packets without a call. */
 __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *p, uint32_t guess,
                                                  zn_error *err)
 {
@@ -192,9 +195,9 @@ __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *
     return 0;
 }
 
-/* Has the flow table grow, or brings it back below its cap, and a little more, so that it is not
- * done each time. The records of what is closed come first: it then only lingers, and goes before
- * what is open. */
+/* Lets the flow table grow, or brings it below its cap, by a little more than needed, so that this
+ * is rare. Records of closed flows are written first: those flows then only linger, and are freed
+ * before an open one is closed. */
 static int evict_flows(zn_engine *e, zn_error *err)
 {
     uint32_t more = e->max_flows / EVICT_PART;
@@ -212,8 +215,8 @@ static int evict_flows(zn_engine *e, zn_error *err)
     return zn_engine_flush_votes(e, true, err);
 }
 
-/* The packets' times change nothing but the clock: none is older than the one before it, and no
- * second of the flow table's nor a period ends before the last. */
+/* No packet of the group changes more by its time than the clock: none is older than the one before
+ * it, and neither a second of the flow table nor a period ends before the last. */
 static bool time_only_passes(const zn_engine *e, zn_packet *const *packet, size_t n)
 {
     int64_t last_ns = packet[n - 1]->t_ns;
@@ -223,7 +226,8 @@ static bool time_only_passes(const zn_engine *e, zn_packet *const *packet, size_
            (e->split_ns == 0 || last_ns / e->split_ns == e->period);
 }
 
-/* take_unwanted of a flow in which something is still waited for. Not in line, as take_packet. */
+/* take_unwanted for a flow that an analyzer still waits for something of. Not inline, as
+ * take_packet. */
 __attribute__((noinline)) static bool take_watched(zn_engine *e, uint32_t flow, zn_flow *f,
                                                    zn_flow_layer7 *l, const zn_packet *p)
 {
@@ -235,8 +239,8 @@ __attribute__((noinline)) static bool take_watched(zn_engine *e, uint32_t flow, 
     return true;
 }
 
-/* A packet that is not wanted, of a side that is counted the shortest way, where nothing but time
- * passes: false, and nothing is done, of others. */
+/* Counts a packet that no analyzer wants, of a side whose ZN_FLOW_COUNT_SLOWLY is clear, in a group
+ * where time_only_passes. Returns false, and does nothing, for any other packet. */
 static inline bool take_unwanted(zn_engine *e, const zn_flow_places *places, const zn_packet *p,
                                  uint32_t guess)
 {
@@ -250,7 +254,7 @@ static inline bool take_unwanted(zn_engine *e, const zn_flow_places *places, con
     return true;
 }
 
-/* The look at a packet's flow. */
+/* Finds and prefetches the flow that is probably the packet's. */
 static inline uint32_t probe(const zn_engine *e, const zn_flow_places *places, const zn_packet *p)
 {
     uint32_t guess = zn_flow_probe(places, p);
@@ -259,9 +263,10 @@ static inline uint32_t probe(const zn_engine *e, const zn_flow_places *places, c
     return guess;
 }
 
-/* The flow of each packet arrives while others before it have their turn. Not all are asked for at
- * once: of more lines than memory has under way at a time, many are not fetched at all. Where only
- * time passes, packets that nobody asked for take the short way, and the clock is set once. */
+/* Takes packets in order. The flow of each is prefetched PROBE_AHEAD packets before its turn, and
+ * not for all at once: memory drops prefetches beyond those it can have under way. In groups where
+ * time_only_passes, packets that no analyzer wants take the short way, and the clock is set
+ * once. */
 static int take_packets(zn_engine *e, zn_packet *const *packet, size_t n, zn_error *err)
 {
     const zn_flow_places places = zn_flow_places_of(e->flows);
@@ -315,7 +320,7 @@ int zn_engine_take_frames(zn_engine *e, const zn_frame *frames, zn_decoded *d, s
                           zn_error *err)
 {
     int rc = 0;
-    e->ended = e->ended && n == 0; /* what comes behind an end is to be ended, too */
+    e->ended = e->ended && n == 0; /* frames after an end of input need another one */
     for (size_t end = at + n; at < end && rc == 0;) {
         size_t group = GROUP - e->batched % GROUP;
         if (group > end - at)

@@ -1,15 +1,15 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where an engine is at work, for a sampler on another thread: what share of the samples a stage
- * has is its share of the time. A mark costs one store, so that what is measured is the real run.
+ * The stage that an engine is at, for a sampler on another thread: a stage's share of the samples
+ * is its share of the time. To enter a stage costs one store, so the samples measure the real run.
  */
 #ifndef ZN_ENGINE_PROFILE_STAGE_H
 #define ZN_ENGINE_PROFILE_STAGE_H
 
 #include <stdatomic.h>
 
-/* X(NAME, "text"); WRITE also between two calls, when the caller takes what is written. */
+/* X(NAME, "text"). Between two calls, while the caller takes the outputs, the stage is WRITE. */
 #define ZN_STAGES(X)                                                                               \
     X(READ, "read")                                                                                \
     X(DECODE, "decode")                                                                            \
@@ -28,7 +28,7 @@ typedef enum zn_profile_stage {
 
 typedef _Atomic unsigned char zn_profile_stage_mark;
 
-/* What people call it. */
+/* Returns the stage's name for people. */
 const char *zn_profile_stage_name(zn_profile_stage stage);
 
 static inline void zn_profile_stage_enter(zn_profile_stage_mark *mark, zn_profile_stage stage)
