@@ -6,12 +6,12 @@
 
 #include <stdlib.h>
 
-#define EVICT_CHOICE 4 /* flows looked at for each that is closed early */
+#define EVICT_CHOICE 4 /* flows compared for each that is evicted */
 
 typedef struct candidate {
     int64_t last_ns;
     uint32_t flow;
-    uint32_t order; /* ties keep it */
+    uint32_t order; /* order among equal times */
 } candidate;
 
 typedef struct zn_flow_search {
@@ -21,7 +21,7 @@ typedef struct zn_flow_search {
 
 static void close_flow(zn_flow_table *t, uint32_t flow, zn_flow_end why);
 
-/* Takes room for what is by flow; `sets`: of columns. */
+/* Reserves all that has an entry for each flow. */
 static int init_parts(zn_flow_table *t, uint32_t max_flows, unsigned sets, zn_error *err)
 {
     int rc = zn_slab_init(&t->flows, sizeof(zn_flow), max_flows, err);
@@ -113,7 +113,7 @@ const zn_flow_retransmissions *zn_flow_retransmissions_of(const zn_flow_table *t
     return &pair->side[side];
 }
 
-/* The client by what a lone packet tells: the receiver of a SYN-ACK, else the end that is not on a
+/* Guesses the client by one packet: the receiver of a SYN-ACK, else the end that is not on a
  * well-known port, else the sender. */
 static uint8_t guess_client(const zn_packet *p)
 {
@@ -154,8 +154,8 @@ static uint32_t open_flow(zn_flow_table *t, const zn_packet *p)
     return flow;
 }
 
-/* The live flow of a packet; one that is idle too long, or whose ports are reused, gives way.
- * *played: zn_flow.plays_server of the TCP flow that was there. */
+/* Returns the live flow of a packet, or 0. Closes it when it was idle for too long or its ports are
+ * reused. *played: zn_flow.plays_server of a TCP flow that was there. */
 static uint32_t current_flow(zn_flow_table *t, const zn_packet *p, uint8_t *played)
 {
     uint32_t flow = zn_flow_find(t, p);
@@ -206,12 +206,12 @@ uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened)
         if (flow == 0)
             return 0;
         *opened = true;
-        zn_flow_at(t, flow)->plays_server = played & 3u; /* what was sent may come back yet */
+        zn_flow_at(t, flow)->plays_server = played & 3u; /* an echo of it may still come */
     }
     f = zn_flow_at(t, flow);
     zn_flow_count_slowly(f);
     if (f->end != ZN_FLOW_OPEN) {
-        if ((p->tcp_flags & ZN_TCP_SYN) != 0) /* one that opens nothing answers */
+        if ((p->tcp_flags & ZN_TCP_SYN) != 0) /* a SYN that opens no flow is an answer */
             zn_flow_note_server(f, p->sender);
         t->stats->n[ZN_STAT_DROP_FLOW_CLOSED]++;
         return 0;
@@ -235,7 +235,8 @@ void zn_flow_swap_client(zn_flow *f)
     f->client ^= 1u;
 }
 
-/* One side's data was seen and not a packet of the other's: half of a connection was captured. */
+/* Returns true when one side's data was seen and no packet of the other's: half of the connection
+ * was captured. */
 static bool is_one_sided(const zn_flow *f)
 {
     const zn_flow_side *a = &f->side[0], *b = &f->side[1];
@@ -271,7 +272,7 @@ static void list_remove(zn_flow_table *t, zn_flow_list *list, uint32_t flow)
 static void queue_closed(zn_flow_table *t, uint32_t flow)
 {
     zn_flow_queue *q = &t->closed;
-    if (q->end == t->flows.cap) { /* at the end of its room: back to its beginning */
+    if (q->end == t->flows.cap) { /* the array is used to its end: move all to its start */
         q->end -= q->first;
         memmove(q->at, q->at + q->first, q->end * sizeof *q->at);
         q->first = 0;
@@ -364,7 +365,7 @@ void zn_flow_expire(zn_flow_table *t, int64_t now_ns)
 void zn_flow_rebase(zn_flow_table *t, int64_t now_ns)
 {
     zn_wheel_close_all(&t->wheel, now_ns, ZN_WHEEL_REBASE);
-    /* What closed before is not found any more: its time is not the one that comes. */
+    /* Closed flows are not found any more: their times are not on the new clock. */
     for (uint32_t i = t->closed.first; i < t->closed.end; i++)
         if (zn_flow_entry(t, t->closed.at[i])->indexed)
             zn_flow_index_remove(&t->index, t->closed.at[i]);
@@ -388,10 +389,10 @@ static int by_age(const void *left, const void *right)
 }
 
 /*
- * Lingering flows go first: their records are written. Then the flows that are idle for longest:
- * the wheel has them by how long they were idle when they went in, which is true to
- * ZN_FLOW_VISIT_S; of the first EVICT_CHOICE times as many as are wanted, the oldest are taken. The
- * cost of a flow more is thereby bounded, however large the table is.
+ * Lingering flows go first, as their records are written. Then the flows idle for longest: the
+ * wheel has flows by their age when they went in, which is right to ZN_FLOW_VISIT_S. Of the first
+ * EVICT_CHOICE times `want` flows in that order the oldest are taken, so that the cost of an
+ * eviction does not depend on the size of the table.
  */
 void zn_flow_evict(zn_flow_table *t, uint32_t want)
 {
@@ -413,9 +414,9 @@ void zn_flow_evict(zn_flow_table *t, uint32_t want)
     }
 }
 
-/* ---- cold data: as many as there can be flows, so that there is always room ---- */
+/* ---- cold data: an entry for each flow that there can be, so that none is ever missing ---- */
 
-/* The flow's zn_flow_cold, made where it has none. */
+/* Returns the flow's zn_flow_cold, a new one when it has none. */
 static zn_flow_cold *cold_at(zn_flow_table *t, zn_flow *f)
 {
     if (f->cold == 0)

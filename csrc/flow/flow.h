@@ -1,19 +1,19 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flows: one entry for each 5-tuple in use, its direction, its counters and its life.
+ * Flows: one entry for each 5-tuple in use, with its direction, counters and state.
  *
- * Lookup is three steps, so that a batch of packets can overlap its cache misses: zn_flow_prefetch
- * (bucket), zn_flow_probe (entry), both in flow/flow_table.h, zn_flow_find. Buckets are one cache
- * line of ten 16-bit tags and ten 32-bit references.
+ * A lookup is three steps, so that those of a batch of packets overlap their cache misses:
+ * zn_flow_prefetch (bucket), zn_flow_probe (entry), both in flow/flow_table.h, zn_flow_find.
  *
- * Life: open -> closed (FIN both ways acknowledged, RST, idle, end of input) -> emitted -> free.
- * Closed flows wait in a queue until their owner has written their record. A flow closed by its own
- * segments then lingers, findable, for ZN_FLOW_LINGER_NS, so that stray segments do not look like a
- * new flow. Expiry is a timer wheel of one-second slots that looks at each flow that had a packet
- * at least every ZN_FLOW_VISIT_S seconds; a gap of a year in the capture costs one turn of it.
+ * States: open -> closed (FIN both ways acknowledged, RST, idle, end of input) -> emitted -> free.
+ * Closed flows wait in a queue until the table's owner has written their record. A flow closed by
+ * its own segments then lingers, findable, for ZN_FLOW_LINGER_NS, so that stray segments do not
+ * look like a new flow. A timer wheel of one-second slots expires flows: it looks at each flow that
+ * had a packet at least every ZN_FLOW_VISIT_S seconds. A gap of a year in the capture costs one
+ * turn of it.
  *
- * Semantics of opening, closing and completeness: Tstat's, as docs/reference/tstat.md has them.
+ * Flows open, close and are complete as Tstat's are (docs/reference/tstat.md).
  */
 #ifndef ZN_FLOW_FLOW_H
 #define ZN_FLOW_FLOW_H
@@ -26,18 +26,19 @@
 #include "zanon/zanon.h"
 
 #define ZN_FLOW_VISIT_S 16
-#define ZN_FLOW_SPARE 32       /* flows a table has room for beyond its cap, until room is made */
-#define ZN_FLOW_EVICT_MAX 1088 /* most flows closed early at a time */
-#define ZN_FLOW_AHEAD 16       /* closed flows whose entries are fetched before their turn */
+/* flows that a table holds beyond its cap, until its owner evicts some */
+#define ZN_FLOW_SPARE 32
+#define ZN_FLOW_EVICT_MAX 1088 /* most flows evicted at a time */
+#define ZN_FLOW_AHEAD 16       /* closed flows whose entries are prefetched before their turn */
 #define ZN_FLOW_LINGER_NS (10 * ZN_NS_PER_S)
 #define ZN_WELL_KNOWN_PORTS 1024 /* ports below are servers' */
 #define ZN_FLOW_TCP_IDLE_NS (300 * ZN_NS_PER_S)
 #define ZN_FLOW_SYN_IDLE_NS (10 * ZN_NS_PER_S)
 #define ZN_FLOW_UDP_IDLE_NS (200 * ZN_NS_PER_S)
 #define ZN_FLOW_UDP_SINGLE_NS (10 * ZN_NS_PER_S)
-#define ZN_FLOW_LEAST_IDLE_NS (10 * ZN_NS_PER_S) /* of all these */
+#define ZN_FLOW_LEAST_IDLE_NS (10 * ZN_NS_PER_S) /* the shortest of these */
 
-/* What one endpoint sent: what every packet changes or is compared with, in one cache line. */
+/* What one endpoint sent: all that a packet changes or is compared with, in one cache line. */
 typedef struct zn_flow_side {
     uint64_t bytes; /* payload */
     int64_t first_data_ns,
@@ -66,64 +67,70 @@ typedef struct zn_flow_side {
 } zn_flow_side;
 _Static_assert(sizeof(zn_flow_side) == 64, "a side is one cache line");
 
-/* The rest of it. */
+/* Counts of rarer flags of one endpoint. */
 typedef struct zn_flow_flag_counts {
     uint16_t rst, syn;
 } zn_flow_flag_counts;
 
-/* What one endpoint sent again or out of order. Most flows have none of it, and no room for it. */
+/* What one endpoint sent again or out of order. Most flows sent none of it and have no such
+ * entry. */
 typedef struct zn_flow_retransmissions {
-    uint64_t bytes; /* payload seen before */
+    uint64_t bytes; /* payload that was sent before */
     uint32_t packets, packets_out_of_order;
-    uint32_t gaps; /* zn_seq_gaps of bytes not seen yet, 0: none */
+    uint32_t gaps; /* zn_seq_gaps: bytes not seen yet */
 } zn_flow_retransmissions;
 
-/* Cold data: few flows have it beside their entry. */
+/* Cold data: few flows have this beside their entry. */
 typedef struct zn_flow_cold {
     uint32_t
         resolution; /* analyzer/dn_hunter: how the client came by the server's address, 0: none */
-    uint8_t epoch[sizeof(int64_t)]; /* where it is later than that of first_ns; 0: it is not */
-    zn_addr user;                   /* of a flow with user_outside */
-    zn_addr pseudonym;              /* of the end whose pseudonym is not in the entry */
+    /* the pseudonyms' epoch, where later than that of first_ns; else 0 */
+    uint8_t epoch[sizeof(int64_t)];
+    zn_addr user;      /* the user's address, of a flow with user_outside */
+    zn_addr pseudonym; /* of the end other than the opener */
 } zn_flow_cold;
 _Static_assert(sizeof(zn_flow_cold) == 44, "what is beside an entry has no holes");
 
 /*
- * zn_flow.watch, of a side: which of its packets are to be looked into. Each bit is set until those
- * who look need it no more; packets that no bit asks for are only counted (analyzer/watch.h).
+ * zn_flow.watch, of a side: which of its packets the analyzers are shown. A bit is set until no
+ * analyzer needs such packets any more; a packet that no bit asks for is only counted
+ * (analyzer/watch.h).
  */
 enum {
     ZN_WATCH_PACKET = 0x01,  /* any */
     ZN_WATCH_TUNNEL = 0x02,  /* that came in a tunnel */
     ZN_WATCH_PAYLOAD = 0x04, /* with payload */
-    ZN_WATCH_START = 0x08,   /* whose payload starts as something does that is recognised */
+    ZN_WATCH_START = 0x08,   /* whose payload starts as a protocol that an analyzer recognises */
     ZN_WATCH_TEXT = 0x10,    /* whose payload starts with two capitals */
-    ZN_WATCH_BEFORE = 0x20,  /* with payload that starts at watch_seq or before it; with START:
-                                anywhere else, or too often, and watch_seq follows the others */
-    ZN_WATCH_TIME = 0x40,    /* with payload: its time is noted, nothing else */
+    /* With payload that starts at or before watch_seq. With START: with payload that starts
+     * anywhere but at watch_seq. Payload that starts there moves watch_seq behind it, a limited
+     * number of times, and then is wanted too. */
+    ZN_WATCH_BEFORE = 0x20,
+    ZN_WATCH_TIME = 0x40, /* whose time is to be noted, if with payload */
     ZN_WATCH_ALL = 0x7f,
-    ZN_FLOW_COUNT_SLOWLY = 0x80 /* flow/'s own: the shortest way to count is not open */
+    ZN_FLOW_COUNT_SLOWLY = 0x80 /* flow/'s own: zn_flow_count_shortly must not be used */
 };
 
-#define ZN_FLOW_NO_USER 2u /* zn_flow.user: networks of users were given, and no end is in them */
+/* zn_flow.user: the users' networks are set, and neither end lies in them */
+#define ZN_FLOW_NO_USER 2u
 
 /* Why a flow closed. */
 typedef enum zn_flow_end {
     ZN_FLOW_OPEN,
-    ZN_FLOW_FIN, /* both FINs acknowledged */
+    ZN_FLOW_FIN, /* both sides' FINs were acknowledged */
     ZN_FLOW_RST,
     ZN_FLOW_IDLE,
-    ZN_FLOW_EVICTED, /* to make room for others */
+    ZN_FLOW_EVICTED, /* closed to make room for others */
     ZN_FLOW_INPUT_END
 } zn_flow_end;
 
-/* What flow/ reserves for analyzer/, which lays it out (analyzer/flow_state.h): in the first cache
- * line of a flow, in the rest of it, and behind the messages of a zn_flow_layer7. All zero at
- * first. */
+/* Bytes that flow/ reserves for analyzer/ (analyzer/flow_state.h says what is in them): in the
+ * first cache line of a flow, in the rest of it, and behind the messages of a zn_flow_layer7. All
+ * are zero at first. */
 #define ZN_FLOW_STATE_BYTES 7
 #define ZN_FLOW_FACTS_BYTES 8
 
-/* The first cache line and that of the side that sent it are what a usual packet touches. */
+/* A flow. Most packets touch its first cache line and that of the side that sent them. */
 typedef struct zn_flow {
     zn_tuple tuple;
     int64_t last_ns;
@@ -132,39 +139,40 @@ typedef struct zn_flow {
         uint32_t datagram;  /* UDP: analyzer/'s, 0: none */
     };
     uint8_t state[ZN_FLOW_STATE_BYTES]; /* analyzer/'s: zn_flow_state */
-    uint8_t watch[2];       /* by tuple index, ZN_WATCH_*; what is set too much costs time only */
-    uint8_t watch_left;     /* packets until ZN_WATCH_PACKET is set, for once; 0: never */
+    uint8_t watch[2];       /* by tuple index, ZN_WATCH_*; a bit too many costs time only */
+    uint8_t watch_left;     /* packets until ZN_WATCH_PACKET is set once; 0: never */
     uint8_t client : 1;     /* tuple index of the client */
-    uint8_t opener : 1;     /* of the one that was taken for the client at first */
-    uint8_t user : 2;       /* of the user, or ZN_FLOW_NO_USER */
+    uint8_t opener : 1;     /* tuple index of the end first taken for the client */
+    uint8_t user : 2;       /* tuple index of the user, or ZN_FLOW_NO_USER */
     uint8_t end : 4;        /* zn_flow_end */
     bool indexed : 1;       /* findable */
     bool emitted : 1;       /* its record is written: only lingering */
     bool midstream : 1;     /* TCP whose SYN was not seen */
     bool syn_acked : 1;     /* TCP: the server's SYN acknowledged the client's */
-    bool client_acked : 1;  /* the client is no spoofed source: TCP: it acknowledged that SYN */
+    bool client_acked : 1;  /* the client is no spoofed source; TCP: it acknowledged that SYN */
     bool user_outside : 1;  /* its user's address is not in the tuple: zn_flow_user */
-    bool fin_seen : 1;      /* TCP: of either side */
-    bool names_dropped : 1; /* exposed names that found no room: it has something to hide */
+    bool fin_seen : 1;      /* TCP: either side sent a FIN */
+    bool names_dropped : 1; /* it exposed names for which there was no entry: more is withheld */
 
     zn_flow_side side[2]; /* by tuple index */
     int64_t first_ns;
-    zn_addr pseudonym;       /* the opener's; the other's is zn_flow_pseudonym's */
+    zn_addr pseudonym;       /* of the opener; zn_flow_pseudonym has both */
     uint32_t bucket;         /* low bits of the tuple's hash, which choose the bucket */
-    uint32_t next, previous; /* lingering: neighbours; open: part of the wheel, place there */
+    uint32_t next, previous; /* lingering: neighbours; open: part of the wheel, index in it */
     uint8_t facts[ZN_FLOW_FACTS_BYTES]; /* analyzer/'s: zn_flow_facts */
     uint32_t retransmissions;           /* two zn_flow_retransmissions, by tuple index; 0: none */
     uint32_t cold;                      /* a zn_flow_cold, 0: none */
     zn_flow_flag_counts flag_counts[2]; /* by tuple index */
     bool internal[2];                   /* by tuple index */
-    uint8_t plays_server;               /* bits by tuple index: that side sent what servers do */
+    /* bits by tuple index: that side sent what only servers send */
+    uint8_t plays_server;
 } zn_flow;
 _Static_assert(offsetof(zn_flow, side) == 64, "sides start on a cache line");
 _Static_assert(offsetof(zn_flow, facts) % sizeof(uint32_t) == 0, "facts are words");
 _Static_assert(sizeof(zn_flow) == 256, "a flow with core counters takes four cache lines");
 
 #define ZN_SEQ_GAPS 16
-/* Holes in one direction's sequence space, oldest first. */
+/* Holes in one direction's sequence space, oldest first: bytes [from, to). */
 typedef struct zn_seq_gaps {
     uint32_t link; /* the slab's, while free */
     uint32_t n;
@@ -173,100 +181,106 @@ typedef struct zn_seq_gaps {
 
 typedef struct zn_flow_table zn_flow_table;
 
-/* Room for max_flows flows and ZN_FLOW_SPARE more, with what the column sets (ZN_SET_*) need,
- * counting into *stats, which must outlive the table. */
+/* Opens a table for max_flows flows and ZN_FLOW_SPARE more, with the data that the column sets
+ * (ZN_SET_*) need. Counts into *stats, which must outlive the table. Returns 0, or a negative
+ * zn_err with *err filled. */
 int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, unsigned sets, zn_stats *stats,
                        zn_error *err);
 void zn_flow_table_close(zn_flow_table *t);
 
-/* The flow of a packet, or 0. */
+/* Returns the flow of a packet, or 0. */
 uint32_t zn_flow_find(const zn_flow_table *t, const zn_packet *p);
 
 /*
- * The flow that packet `p` belongs to, opened when need be; `p` is counted in it and may close it.
- * 0 when the packet opens no flow (stray, RST without flow, table full) or is a RST that is none of
- * its flow's, counted. *opened tells whether the flow is new. Its caller lets the index grow:
- * zn_flow_grow in flow/flow_table.h.
+ * Counts packet `p` in its flow, which it may open or close, and returns the flow. Returns 0 when
+ * the packet opens no flow (stray, RST without flow, table full), or is a RST that cannot be of its
+ * flow's connection, which is counted in the flow. *opened: the flow is new. The caller lets the
+ * index grow (zn_flow_grow in flow/flow_table.h).
  */
 uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened);
 
-/* Entries are addressed by index and stay where they are until freed. */
+/* Returns the entry of a flow, which stays where it is until the flow is freed. */
 zn_flow *zn_flow_at(const zn_flow_table *t, uint32_t flow);
 
-/* What a side sent again or out of order; NULL: nothing. Valid until the next of the table's
- * functions that takes a zn_flow *. */
+/* Returns what a side sent again or out of order; NULL: nothing. Valid until the next call of a
+ * function of the table that takes a zn_flow *. */
 const zn_flow_retransmissions *zn_flow_retransmissions_of(const zn_flow_table *t, const zn_flow *f,
                                                           unsigned side);
 
-/* What the table keeps beside the entry of a TCP flow for the E2E and OPTIONS, or the LAYER7
- * columns; NULL for other flows and when it was not asked for. Valid as long as the entry. */
+/* Return the data beside the entry of a TCP flow: for the E2E and OPTIONS columns, and for
+ * LAYER7's. NULL for other flows, and when the table was opened without those columns. Valid as
+ * long as the entry. */
 zn_tcp_path *zn_flow_path(const zn_flow_table *t, const zn_flow *f);
 zn_flow_layer7 *zn_flow_layer7_of(const zn_flow_table *t, const zn_flow *f);
-/* Remembers, or with NULL forgets, that the flow's user is known by another address than the
- * tuple's: that of a tunnel's end. */
+/* Sets the address of the flow's user where it is not in the tuple but that of a tunnel's end;
+ * NULL: it is in the tuple. */
 void zn_flow_set_user(zn_flow_table *t, zn_flow *f, const zn_addr *user);
 static inline bool zn_flow_has_user(const zn_flow *f)
 {
     return f->user < ZN_FLOW_NO_USER;
 }
 
-/* The client sent what servers do: where a server echoes it, nobody is proven. Over UDP this is
- * noted of the client only. */
+/* Returns true when the client sent what only servers send: where a server echoes that, it proves
+ * nothing about the client. Over UDP this is noted of the client only. */
 static inline bool zn_flow_client_plays_server(const zn_flow *f)
 {
     return (f->plays_server >> f->client & 1u) != 0;
 }
 
-/* That side, by tuple index, sent what servers do. */
+/* Notes that a side, by tuple index, sent what only servers send. */
 static inline void zn_flow_note_server(zn_flow *f, unsigned side)
 {
     f->plays_server = (f->plays_server | 1u << side) & 3u;
 }
 
-/* The address of the flow's user, which it has. */
+/* Returns the address of the flow's user, for a flow with zn_flow_has_user. */
 const zn_addr *zn_flow_user(const zn_flow_table *t, const zn_flow *f);
 
-/* The pseudonym of an end, by tuple index: zero until it is set, which it is not of a special
- * address. */
+/* Sets and returns the pseudonym of an end, by tuple index: zero until it is set. That of a special
+ * address is never set. */
 void zn_flow_set_pseudonym(zn_flow_table *t, zn_flow *f, unsigned end, const zn_addr *pseudonym);
 zn_addr zn_flow_pseudonym(const zn_flow_table *t, const zn_flow *f, unsigned end);
-/* The epoch of the pseudonyms: that of first_ns, where one lasts rotate_ns, or a later one. */
+/* Sets and returns the epoch of the pseudonyms, the number of a period of rotate_ns: that of
+ * first_ns, or a later one. */
 void zn_flow_set_epoch(zn_flow_table *t, zn_flow *f, int64_t epoch, int64_t rotate_ns);
 int64_t zn_flow_epoch(const zn_flow_table *t, const zn_flow *f, int64_t rotate_ns);
-/* zn_flow_cold.resolution. */
+/* Sets and returns zn_flow_cold.resolution, 0: none. */
 void zn_flow_set_resolution(zn_flow_table *t, zn_flow *f, uint32_t resolution);
 uint32_t zn_flow_resolution(const zn_flow_table *t, const zn_flow *f);
 
-/* Takes the other side for the client: only when more is known than when the first was guessed. */
+/* Takes the other side for the client. Only when more is known than when the client was guessed. */
 void zn_flow_swap_client(zn_flow *f);
 
-/* Moves expiry to now_ns: closes idle flows, frees lingering ones. */
+/* Closes the flows that are idle at now_ns, and frees those that have lingered. */
 void zn_flow_expire(zn_flow_table *t, int64_t now_ns);
-/* The packet clock was set back to now_ns: every open flow is closed as idle. */
+/* Closes every open flow as idle, after the packet clock was set back to now_ns. */
 void zn_flow_rebase(zn_flow_table *t, int64_t now_ns);
-/* Closes flows early, or frees lingering ones, those idle for longest first: `want` of them, but at
- * most ZN_FLOW_EVICT_MAX. There is room once the records of those that closed are written. */
+/* Makes room: frees `want` lingering flows or, when these are too few, closes open ones, those idle
+ * for longest first; at most ZN_FLOW_EVICT_MAX. Closed flows take room until their records are
+ * written. */
 void zn_flow_evict(zn_flow_table *t, uint32_t want);
-/* End of input at now_ns: closes all flows, those past their idle time as idle. */
+/* Closes all flows at the end of input, at now_ns; those past their idle time as idle. */
 void zn_flow_end_input(zn_flow_table *t, int64_t now_ns);
 
-/* The next closed flow whose record is due, in closing order, or 0. Fetches the entry of the one
- * ZN_FLOW_AHEAD behind it. */
+/* Returns the next closed flow whose record is to be written, in the order of closing, or 0.
+ * Prefetches the entry of the one ZN_FLOW_AHEAD after it. */
 uint32_t zn_flow_next_closed(zn_flow_table *t);
-/* The record of a flow from zn_flow_next_closed is written (or withheld): it may be freed. */
+/* Frees a flow that zn_flow_next_closed returned, or lets it linger: its record is written (or
+ * withheld). */
 void zn_flow_emitted(zn_flow_table *t, uint32_t flow);
 
-/* Tstat's "complete": closed by FIN, or by RST or idle with both SYNs seen; never when the client
- * sent data and the server's SYN was not seen. */
+/* Returns whether the flow is "complete" in Tstat's sense: closed by FIN, or by RST or idle with
+ * both SYNs seen; never when the client sent data and the server's SYN was not seen. */
 bool zn_flow_complete(const zn_flow *f);
 
 uint32_t zn_flow_live(const zn_flow_table *t);
-/* The flow in the next entry behind `flow` (0: in the first) that has one, open or not; 0: none. */
+/* Returns the next flow after `flow` (0: the first), open or not, in the order of entries; 0:
+ * none. */
 uint32_t zn_flow_after(const zn_flow_table *t, uint32_t flow);
-/* Bytes in use, and bytes in use when the table is full. */
+/* Return the bytes of memory in use, and those of a full table. */
 size_t zn_flow_memory(const zn_flow_table *t);
 size_t zn_flow_memory_max(const zn_flow_table *t);
-/* Checks every invariant; NULL, or what is broken. Slow: for tests. */
+/* Checks every invariant. Returns NULL, or a text that says what is broken. Slow: for tests. */
 const char *zn_flow_check(const zn_flow_table *t);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What nearly every packet is, counted in line: a segment with no other flag than ACK and PSH and
- * the bytes that its sender sends next, or none; or a datagram; of a flow that is open. All others
- * are zn_flow_update's, which counts these in the same way.
+ * Counts most packets inline. They are of an open flow, and a datagram or a segment with no other
+ * flags than ACK and PSH that carries the bytes its sender sends next, or none. zn_flow_update
+ * counts all others, and would count these in the same way.
  */
 #ifndef ZN_FLOW_FLOW_FAST_H
 #define ZN_FLOW_FLOW_FAST_H
@@ -16,8 +16,9 @@ static inline void zn_tcp_add_message(zn_flow_layer7 *l, zn_flow_side *side, uns
         l->messages[i] += UINT8_MAX + 1;
 }
 
-/* Messages end with PSH or FIN, where something was sent since the last one: of a segment that is
- * usual. The side's next_seq is that behind it. */
+/* Counts the message that a segment may end. A message ends with PSH or FIN, where something was
+ * sent since the last one. The segment is one of most, and the side's next_seq already lies behind
+ * it. */
 static inline void zn_tcp_count_message(zn_flow_layer7 *l, zn_flow_side *side, const zn_packet *p)
 {
     unsigned i = p->sender;
@@ -42,12 +43,12 @@ static inline void zn_udp_count(zn_flow *f, const zn_packet *p)
     side->packets++;
     side->bytes += p->payload_len;
     side->packets_data += p->payload_len != 0;
-    if (side->packets == 1 && side->first_data_ns == 0) /* not when the count comes round */
+    if (side->packets == 1 && side->first_data_ns == 0) /* not when the count wraps to 1 */
         side->first_data_ns = p->t_ns;
     side->last_data_ns = p->t_ns;
 }
 
-/* A segment without SYN, FIN and RST that simply comes next. */
+/* Counts a segment without SYN, FIN and RST that carries the sender's next bytes. */
 static inline void zn_tcp_count_next(zn_flow_side *side, const zn_packet *p)
 {
     if (p->payload_len != 0) {
@@ -62,8 +63,8 @@ static inline void zn_tcp_count_next(zn_flow_side *side, const zn_packet *p)
     side->acks++;
 }
 
-/* False, and nothing is counted, when the segment may be another. `l`: NULL when it is not asked
- * for. */
+/* Counts a segment. Returns false, and counts nothing, when it may not be one of most. `l`: NULL
+ * when the table has no LAYER7 columns. */
 static inline bool zn_tcp_count_fast(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
 {
     zn_flow_side *side = &f->side[p->sender];
@@ -77,7 +78,7 @@ static inline bool zn_tcp_count_fast(zn_flow *f, zn_flow_layer7 *l, const zn_pac
     zn_tcp_count_next(side, p);
     if (ZN_UNLIKELY(side->first_ack_ns == 0))
         side->first_ack_ns = p->t_ns;
-    /* What it acknowledges is asked of its first ones only: the other side lies elsewhere. */
+    /* Only the client's first ACKs are compared: the other side lies in another cache line. */
     if (ZN_UNLIKELY(!f->client_acked) && f->syn_acked && p->sender == f->client &&
         p->ack == f->side[1 - p->sender].isn + 1)
         f->client_acked = true;
@@ -86,8 +87,9 @@ static inline bool zn_tcp_count_fast(zn_flow *f, zn_flow_layer7 *l, const zn_pac
     return true;
 }
 
-/* Counts p where *f, which zn_flow_probe gave, is its flow and p is as said above; `l`: as
- * zn_flow_layer7_at has it. False, and nothing is counted: zn_flow_update is to be asked. */
+/* Counts packet p in *f, which zn_flow_probe returned, when f is its flow and p is one of most
+ * packets. `l`: what zn_flow_layer7_at returned. Returns false, and counts nothing, for any other
+ * packet: zn_flow_update counts it. */
 static inline bool zn_flow_count_fast(const zn_flow_table *t, zn_flow *f, zn_flow_layer7 *l,
                                       const zn_packet *p)
 {
@@ -103,10 +105,10 @@ static inline bool zn_flow_count_fast(const zn_flow_table *t, zn_flow *f, zn_flo
 }
 
 /*
- * Of most segments the questions above were answered by the ones before: they are about the flow,
- * which only packets of other kinds change. ZN_FLOW_COUNT_SLOWLY of the sender is clear then, and
- * of the next segment only what is its own is asked. Whoever changes what an answer depends on sets
- * it for both sides: zn_flow_update, the closing of a flow, the engine when it looks into a packet.
+ * The tests above are mostly about the flow, and only packets of other kinds change their outcome.
+ * While ZN_FLOW_COUNT_SLOWLY of the sender is clear, they hold, and zn_flow_count_shortly tests
+ * only the segment itself. All that changes such an outcome sets it for both sides: zn_flow_update,
+ * the closing of a flow, the engine when it shows a packet to the analyzers.
  */
 static inline void zn_flow_count_slowly(zn_flow *f)
 {
@@ -114,8 +116,8 @@ static inline void zn_flow_count_slowly(zn_flow *f)
     f->watch[1] |= ZN_FLOW_COUNT_SLOWLY;
 }
 
-/* Clears ZN_FLOW_COUNT_SLOWLY of a side where zn_flow_count_fast has nothing more to ask about its
- * flow. */
+/* Clears ZN_FLOW_COUNT_SLOWLY of a side when all tests of zn_flow_count_fast about its flow
+ * hold. */
 static inline void zn_flow_try_count_shortly(const zn_flow_table *t, zn_flow *f, unsigned sender)
 {
     const zn_flow_side *side = &f->side[sender];
@@ -125,8 +127,8 @@ static inline void zn_flow_try_count_shortly(const zn_flow_table *t, zn_flow *f,
         f->watch[sender] &= (uint8_t)~ZN_FLOW_COUNT_SLOWLY;
 }
 
-/* zn_flow_count_fast for a packet that is not older than what the flow had before, of a side whose
- * ZN_FLOW_COUNT_SLOWLY is clear. */
+/* zn_flow_count_fast for a packet of a side whose ZN_FLOW_COUNT_SLOWLY is clear, and not older than
+ * the flow's last one. */
 static inline bool zn_flow_count_shortly(zn_flow *f, zn_flow_layer7 *l, const zn_packet *p)
 {
     zn_flow_side *side = &f->side[p->sender];

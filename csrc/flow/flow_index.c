@@ -2,22 +2,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The index from 5-tuple to flow: buckets of one cache line, chosen by the low bits of the keyed
- * hash, slots told apart by a 16-bit tag from its high bits, a chain of overflow buckets behind. A
- * sender without the key cannot fill one chain. An overflow bucket stands only behind a full one:
- * where a flow leaves, the last of its chain takes the place. So there are never more than one for
- * every ZN_BUCKET_SLOTS flows, and room for as many is always enough.
+ * hash; slots with a 16-bit tag from its high bits; a chain of overflow buckets behind a full one.
+ * Without the key no sender can fill one chain. When a flow leaves, the last flow of its chain
+ * takes its slot, so an overflow bucket stands only behind a full one: there is never more than one
+ * for every ZN_BUCKET_SLOTS flows, and as many are reserved.
  *
- * There are few buckets at first, so that those of few flows lie close together, and as many as
- * there will ever be when they are half full: at once, as each flow that is there has to be looked
- * at, and later there would be more of them. Each bucket is then split; the others that it is split
- * into were not used before.
+ * The index begins with few buckets, so that those of few flows lie close together. When they are
+ * half full it grows at once to all that it can have, because every flow in it has to be looked at
+ * then, and later there would be more of them. Each bucket is split into itself and buckets that
+ * were not used before.
  */
 #include "flow/flow_index.h"
 
-#define SMALL_PAGES_BYTES ((size_t)2 << 20) /* as zn_block_alloc asks for them */
+#define SMALL_PAGES_BYTES ((size_t)2 << 20) /* before huge pages, as zn_block_alloc asks for them */
 #define FIRST_BUCKETS 8192u                 /* half a MiB */
 #define FLOWS_PER_BUCKET 5u                 /* half full: overflow is rare */
-#define FETCH_AHEAD 8 /* buckets from the fetch of their flows to their split */
+#define FETCH_AHEAD 8 /* buckets between the prefetch of their flows and their split */
 
 static void set_buckets(zn_flow_index *x, uint64_t buckets)
 {
@@ -25,10 +25,9 @@ static void set_buckets(zn_flow_index *x, uint64_t buckets)
     x->grow_above = buckets == x->bucket_cap ? UINT32_MAX : (uint32_t)buckets * FLOWS_PER_BUCKET;
 }
 
-/* Has memory put behind buckets from number `from` to before `to`. A bucket is looked at before it
- * is written to: of a new page the kernel then lends zeros at first, and to replace them it stops
- * every processor that runs one of the process's threads. Further in, where pages are huge, they
- * are few. */
+/* Has the system put memory under buckets [from, to). A bucket is read before it is written: the
+ * kernel first lends zeros for a new page, and interrupts every processor that runs a thread of the
+ * process to replace them. Only for buckets on small pages: huge ones are few. */
 static bool populate(zn_flow_index *x, uint64_t from, uint64_t to)
 {
     uint64_t end = SMALL_PAGES_BYTES / sizeof *x->buckets;
@@ -48,7 +47,7 @@ int zn_flow_index_init(zn_flow_index *x, zn_flow *entries, uint32_t max_flows, z
 {
     uint64_t buckets = 16;
     while (buckets * FLOWS_PER_BUCKET < max_flows)
-        buckets *= 2; /* fewer than 2^32, so that zn_flow.bucket chooses one */
+        buckets *= 2; /* fewer than 2^32: zn_flow.bucket holds the bits that choose one */
     x->entries = entries;
     x->bucket_cap = buckets;
     if (!make_buckets(x))
@@ -69,7 +68,7 @@ static zn_flow_bucket *next_bucket(const zn_flow_index *x, const zn_flow_bucket 
     return b->overflow == 0 ? NULL : zn_slab_at(&x->overflow, b->overflow);
 }
 
-/* The entry of a flow. */
+/* Returns the entry of a flow. */
 static zn_flow *entry_of(const zn_flow_index *x, uint32_t flow)
 {
     return &x->entries[flow - 1];
@@ -87,7 +86,7 @@ uint32_t zn_flow_index_find(const zn_flow_index *x, const zn_tuple *tuple, uint6
     return 0;
 }
 
-/* Puts a flow into a bucket or behind it. */
+/* Puts a flow into a bucket or its chain. */
 static void put(zn_flow_index *x, zn_flow_bucket *b, uint32_t flow, uint16_t tag)
 {
     for (;;) {
@@ -113,7 +112,8 @@ void zn_flow_index_add(zn_flow_index *x, uint32_t flow, uint64_t hash)
     put(x, &x->buckets[hash & x->bucket_mask], flow, zn_flow_tag(hash));
 }
 
-/* Empties a slot of bucket b, in the chain that starts at `first`. */
+/* Empties a slot of bucket b, which is in the chain that starts at `first`; the chain's last flow
+ * takes its place. */
 static void empty_slot(zn_flow_index *x, zn_flow_bucket *first, zn_flow_bucket *b, unsigned slot)
 {
     zn_flow_bucket *before = NULL, *last = first;
@@ -166,7 +166,7 @@ bool zn_flow_index_has(const zn_flow_index *x, uint32_t flow)
     return false;
 }
 
-/* Puts what a bucket held where the hash chooses by this mask. */
+/* Puts the flows that a bucket held into the buckets that their hash chooses by this mask. */
 static void deal(zn_flow_index *x, const zn_flow_bucket *held, uint64_t mask)
 {
     for (unsigned i = 0; i < ZN_BUCKET_SLOTS; i++)
@@ -175,7 +175,7 @@ static void deal(zn_flow_index *x, const zn_flow_bucket *held, uint64_t mask)
                 held->tag[i]);
 }
 
-/* The same with a whole chain, whose overflow buckets are given back. */
+/* Does the same with a whole chain, and frees its overflow buckets. */
 static void split(zn_flow_index *x, zn_flow_bucket *first, uint64_t mask)
 {
     zn_flow_bucket held = *first;
@@ -189,7 +189,7 @@ static void split(zn_flow_index *x, zn_flow_bucket *first, uint64_t mask)
     }
 }
 
-/* In line whatever it takes, as zn_flow_probe. */
+/* Always inline, as zn_flow_probe. */
 __attribute__((always_inline)) static inline void fetch_flows(const zn_flow_index *x,
                                                               const zn_flow_bucket *b)
 {
@@ -201,7 +201,7 @@ __attribute__((always_inline)) static inline void fetch_flows(const zn_flow_inde
 void zn_flow_index_grow(zn_flow_index *x)
 {
     uint64_t before = x->bucket_mask + 1, after = x->bucket_cap;
-    (void)populate(x, before, after); /* or page by page, later */
+    (void)populate(x, before, after); /* on failure memory comes page by page, later */
     for (uint64_t i = 0; i < before; i++) {
         if (i + FETCH_AHEAD < before)
             fetch_flows(x, &x->buckets[i + FETCH_AHEAD]);

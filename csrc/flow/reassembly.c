@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each stream keeps a sorted list of the ranges it holds. Adding [from, to): every range that
- * overlaps is compared with the piece on the overlap, the piece's other bytes are copied, and all
- * ranges that overlap or touch it merge into one.
+ * Each stream has a sorted list of the ranges that it holds. Adding [from, to) compares every range
+ * that overlaps with the segment, copies the segment, and merges all ranges that overlap or touch
+ * it into one.
  */
 #include "flow/reassembly.h"
 
@@ -55,7 +55,7 @@ void zn_stream_give(zn_stream_pool *pool, uint32_t stream)
     zn_slab_give(&pool->streams, stream);
 }
 
-/* Ranges first .. last-1 overlap or touch [from, to). */
+/* Sets *first and *last: the ranges *first .. *last - 1 overlap or touch [from, to). */
 static void touching(const zn_stream *s, uint32_t from, uint32_t to, unsigned *first,
                      unsigned *last)
 {
@@ -67,7 +67,7 @@ static void touching(const zn_stream *s, uint32_t from, uint32_t to, unsigned *f
         ++*last;
 }
 
-/* Bytes both the ranges and the piece have are the same. */
+/* Returns whether the bytes that both the range and the segment have are the same. */
 static bool agrees(const zn_stream_range *range, const uint8_t *bytes, uint32_t from,
                    zn_span segment)
 {

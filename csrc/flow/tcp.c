@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counting TCP segments (RFC 9293) for a flow's record.
+ * Counts TCP segments (RFC 9293) for a flow's record.
  *
- * Each direction keeps the highest sequence number sent and the holes below it. A segment that
- * starts above opens a hole; one that fills a hole came out of order; sequence space seen before is
- * a retransmission. Comparisons are modulo 2^32 (RFC 9293 3.4). Segments that simply come next are
- * counted in the same way, and faster, by flow/flow_fast.h.
+ * Each direction has the highest sequence number sent and the holes below it. A segment that starts
+ * above opens a hole; one that fills a hole came out of order; sequence space seen before is a
+ * retransmission. Comparisons are modulo 2^32 (RFC 9293 3.4). flow/flow_fast.h counts most segments
+ * in the same way, and faster.
  */
 #include "flow/tcp.h"
 
@@ -14,16 +14,16 @@
 
 #define SEGMENTS_PER_FLOW 8 /* in flight, on average over all flows */
 
-/* How much of what its side sent may come before a SYN that is late: a window without scaling. */
+/* How many bytes of its side may come before a SYN that is late: a window without scaling. */
 #define BEFORE_SYN_MAX 65536u
 
-/* The largest window (RFC 7323 2.3): so far may lie below what a side sent what the other waits
- * for. */
+/* The largest window (RFC 7323 2.3): the byte that a side waits for lies at most so far below the
+ * last one that the other sent. */
 #define WINDOW_MAX (UINT32_C(1) << 30)
-/* How far beyond that a RST may lie: a capture may have lost so much. */
+/* How far beyond that window a RST may lie: so many bytes a capture may have lost. */
 #define RESET_FAR_MAX (UINT32_C(1) << 26)
 
-/* The flow's zn_flow_retransmission_pair, made where it has none. */
+/* Returns the flow's zn_flow_retransmission_pair, a new one when it has none. */
 static zn_flow_retransmission_pair *pair_of(zn_tcp *t, zn_flow *f)
 {
     if (f->retransmissions == 0)
@@ -99,20 +99,21 @@ static uint32_t fill_gaps(zn_tcp *t, zn_flow_retransmissions *retransmissions, u
     return filled;
 }
 
-/* A flow's direction. */
+/* A direction of a flow. */
 typedef struct direction {
     zn_tcp *t;
     zn_flow *f;
     zn_flow_side *side;
 } direction;
 
-/* Where it is told what it sent again or out of order. */
+/* Returns the counts of what this direction sent again or out of order. */
 static zn_flow_retransmissions *retransmissions_of(const direction *d)
 {
     return &pair_of(d->t, d->f)->side[d->side - d->f->side];
 }
 
-/* The part of [from, from + n) that was sent before; *missing grows by what filled holes. */
+/* Returns how many bytes of [from, from + n) were sent before; *missing grows by those that filled
+ * holes. */
 static uint32_t sent_before(const direction *d, uint32_t from, uint32_t n, uint32_t *missing)
 {
     int32_t known = zn_seq_ahead(d->side->next_seq, from);
@@ -126,15 +127,15 @@ static uint32_t sent_before(const direction *d, uint32_t from, uint32_t n, uint3
     return n - filled;
 }
 
-/* Where a segment lies in what its sender sent before. */
+/* How a segment relates to what its sender sent before. */
 typedef struct place {
     bool again, out_of_order;
 } place;
 
 /*
- * A segment whose sequence space was sent before, if only in part, is a retransmission; one that
- * brings missing bytes and ends below the highest sequence number came out of order. SYN and FIN
- * take a sequence number each, which is no byte of payload.
+ * Counts a segment that starts below the highest sequence number. It is a retransmission if any of
+ * its sequence space was sent before; it came out of order if it brings missing bytes and ends
+ * below the highest number. SYN and FIN take a sequence number each, which is no byte of payload.
  */
 static place count_again(const direction *d, const zn_packet *p, uint32_t end)
 {
@@ -202,25 +203,27 @@ static void count_ack(zn_flow *f, zn_flow_side *side, const zn_packet *p)
         side->first_ack_ns = p->t_ns;
     if (f->fin_seen && other->fin != 0 && zn_seq_ahead(p->ack, other->fin_end) >= 0)
         other->fin_acked = true;
-    /* Of a connection that somebody else opened in its name, a firewall's RST has that number. */
+    /* Not a RST: a firewall's has this number too, where somebody else opened the connection in the
+     * client's name. */
     if (!f->client_acked && f->syn_acked && p->sender == f->client && p->ack == other->isn + 1 &&
         (p->tcp_flags & ZN_TCP_RST) == 0)
         f->client_acked = true;
 }
 
-/* No count comes round to 0, which means none. */
+/* Adds 1, but does not wrap to 0, which means none. */
 static uint16_t one_more(uint16_t n)
 {
     return n == UINT16_MAX ? n : (uint16_t)(n + 1);
 }
 
-/* Where its stream starts, which no SYN moves that is sent into a connection whose numbers are
- * known: the client's once the server acknowledged it, the server's once the client did. */
+/* Counts a SYN, and sets where its side's stream starts. A SYN sent into a connection whose numbers
+ * are known does not move that: the client's are known once the server acknowledged its SYN, the
+ * server's once the client did. */
 static void count_syn(zn_flow *f, zn_flow_side *side, const zn_packet *p)
 {
     bool answer = (p->tcp_flags & ZN_TCP_ACK) != 0;
-    /* Not where something came before the client's SYN: somebody else may have sent that; nor where
-     * a server that echoes segments may send its client's back. */
+    /* Not when something came before the client's SYN, which somebody else may have sent; nor when
+     * the server echoes segments and may send its client's back. */
     bool acks = !f->midstream && p->sender != f->client && answer &&
                 !zn_flow_client_plays_server(f) && f->flag_counts[f->client].syn != 0 &&
                 p->ack == f->side[f->client].isn + 1;
@@ -230,7 +233,8 @@ static void count_syn(zn_flow *f, zn_flow_side *side, const zn_packet *p)
     if (!f->syn_acked || (acks && !f->client_acked))
         side->isn = p->seq;
     f->syn_acked |= acks;
-    if (zn_flow_client_plays_server(f) && !f->client_acked) /* its echo was captured before it */
+    /* the echo was captured before the client's segment */
+    if (zn_flow_client_plays_server(f) && !f->client_acked)
         f->syn_acked = false;
 }
 
@@ -257,12 +261,13 @@ static void count_data(zn_flow_side *side, const zn_packet *p)
     side->last_data_ns = p->t_ns;
 }
 
-/* Where a side's last message ended, and its last segment that was not sent before. */
+/* Sequence numbers at which a side's last message ended, and its last segment that was no
+ * repetition. */
 typedef struct ends {
     uint32_t message, sent;
 } ends;
 
-/* Those of before a segment: of the first one, nothing is asked. */
+/* Returns them as they are before a segment; before the first one they mean nothing. */
 static ends ends_of(const zn_flow_layer7 *l, const zn_flow_side *side, unsigned i)
 {
     ends e = {side->next_seq, side->next_seq};
@@ -273,8 +278,8 @@ static ends ends_of(const zn_flow_layer7 *l, const zn_flow_side *side, unsigned 
     return e;
 }
 
-/* Messages end with PSH or FIN, where something was sent since the last one; `again`: the segment
- * repeats what was sent before. */
+/* Counts the message that a segment may end: messages end with PSH or FIN, where something was sent
+ * since the last one. `again`: the segment repeats what was sent before. */
 static void count_message(zn_flow_layer7 *l, zn_flow_side *side, const zn_packet *p, bool again,
                           ends before)
 {
@@ -304,15 +309,15 @@ static zn_flow_end end_of(const zn_flow *f)
     return f->fin_seen && f->side[0].fin_acked && f->side[1].fin_acked ? ZN_FLOW_FIN : ZN_FLOW_OPEN;
 }
 
-/* The flow's own SYN comes again with its number (or, before anything answers it, with another),
- * or late, right below what its side has sent. Before it, the other side can only have sent a
- * SYN. */
+/* A SYN of the same connection has its first SYN's number (or another one, before anything
+ * answers), or comes late, right below what its side has sent. Before it, the other side can only
+ * have sent a SYN. */
 bool zn_tcp_begins_another(const zn_flow *f, const zn_packet *p)
 {
     const zn_flow_side *side = &f->side[p->sender];
     if (f->flag_counts[p->sender].syn != 0)
         return p->seq != side->isn && (f->syn_acked || side->packets_data != 0 || side->fin != 0);
-    if (!f->midstream) /* the other side opened it, and this one answers with a SYN of its own */
+    if (!f->midstream) /* the other side opened the flow; this SYN opens it from both sides */
         return false;
     if (side->seq_known)
         return side->next_seq - (p->seq + 1) >= BEFORE_SYN_MAX;
@@ -334,7 +339,7 @@ bool zn_tcp_refuse_reset(zn_flow *f, const zn_packet *p)
     uint32_t sent = side->next_seq - side->isn;
     uint32_t span = (sent < WINDOW_MAX ? sent : WINDOW_MAX) + RESET_FAR_MAX;
     if ((p->tcp_flags & ZN_TCP_RST) == 0 || !f->client_acked)
-        return false; /* of what has no handshake, nobody knows the numbers: any RST ends it */
+        return false; /* without a handshake the numbers are not known: any RST ends the flow */
     if (p->seq - (side->next_seq - span) <= span + RESET_FAR_MAX)
         return false;
     side->packets++;
@@ -362,7 +367,7 @@ zn_flow_end zn_tcp_count(zn_tcp *t, zn_flow *f, const zn_packet *p)
     count_flags(f, side, p);
     side->packets_data += p->payload_len != 0;
     if ((p->tcp_flags & ZN_TCP_RST) != 0)
-        return ZN_FLOW_RST; /* what it carries tells why, and is not of the stream */
+        return ZN_FLOW_RST; /* its payload says why, and is no part of the stream */
     if (l != NULL)
         count_message(l, side, p, where.again, before);
     if (p->payload_len != 0)
@@ -380,7 +385,7 @@ void zn_tcp_open(zn_tcp *t, zn_flow *f)
 
 void zn_tcp_close(zn_tcp *t, zn_flow *f)
 {
-    if (f->retransmissions != 0) { /* no hole is filled any more */
+    if (f->retransmissions != 0) { /* holes are not filled any more */
         zn_flow_retransmission_pair *pair = pair_of(t, f);
         for (unsigned i = 0; i < 2; i++) {
             if (pair->side[i].gaps != 0)
@@ -399,7 +404,7 @@ void zn_tcp_free(zn_tcp *t, zn_flow *f)
     f->retransmissions = 0;
 }
 
-/* Takes room beside the entries for what the column sets need. */
+/* Reserves the data beside the entries that the column sets need. */
 static int init_sets(zn_tcp *t, unsigned sets, zn_error *err)
 {
     uint32_t segments = zn_slab_cap((uint64_t)t->max_flows * SEGMENTS_PER_FLOW + ZN_PATH_SEGMENTS);
@@ -437,7 +442,7 @@ void zn_tcp_fini(zn_tcp *t)
     zn_slab_fini(&t->retransmissions);
 }
 
-/* Beside the entry of each flow. */
+/* Returns the bytes beside each flow's entry. */
 static size_t set_bytes(const zn_tcp *t)
 {
     return (t->paths == NULL ? 0 : sizeof *t->paths) + (t->layer7 == NULL ? 0 : sizeof *t->layer7);

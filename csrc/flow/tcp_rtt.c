@@ -9,7 +9,8 @@
 #define RTO_INITIAL_NS (500 * ZN_NS_PER_MS) /* while one direction has no sample */
 #define RTT_MIN_NS (1 * ZN_NS_PER_MS)
 #define RTT_INITIAL_NS (5 * ZN_NS_PER_MS)
-#define FAST_RETRANSMIT_ACKS 3 /* more acknowledgements than this, and the sender need not wait */
+/* after more acknowledgements than this the sender retransmits without a timeout */
+#define FAST_RETRANSMIT_ACKS 3
 
 enum {
     OPTION_END = 0,
@@ -21,7 +22,7 @@ enum {
     OPTION_TIMESTAMPS = 8
 };
 
-/* A segment that was sent, or several that were acknowledged and touch. */
+/* A segment that was sent, or several neighbours that were acknowledged. */
 typedef struct sent {
     uint32_t next; /* the slab's link while free */
     uint32_t from, to;
@@ -32,7 +33,7 @@ typedef struct sent {
     uint8_t anomaly; /* zn_anomaly */
 } sent;
 
-/* One segment at work. */
+/* A segment while it is counted. */
 typedef struct work {
     zn_slab *slab;
     zn_stats *stats;
@@ -59,7 +60,7 @@ int64_t zn_path_rtt_mean(const zn_path_side *side)
     return side->rtt_count == 0 ? 0 : (int64_t)(side->rtt_sum_ns / side->rtt_count);
 }
 
-/* Of fewer than three values, none, as Tstat has it. */
+/* Returns the standard deviation of n values; 0 for fewer than three, as Tstat has it. */
 static double deviation(double sum, double squares, double n)
 {
     double spread = n < 3 ? 0 : (squares - sum * sum / n) / (n - 1);
@@ -114,7 +115,7 @@ static void merge_acknowledged(zn_slab *slab, zn_path_side *side)
     }
 }
 
-/* An acknowledgement of what `side` sent. */
+/* Takes an acknowledgement of what `side` sent. */
 static void acknowledge(zn_slab *slab, zn_path_side *side, uint32_t ack, int64_t now_ns)
 {
     int64_t newest = 0;
@@ -135,11 +136,11 @@ static void acknowledge(zn_slab *slab, zn_path_side *side, uint32_t ack, int64_t
 
 /* ---- what came again or out of order ---- */
 
-/* What the rules ask of the segments around the one in question. */
+/* What the rules need of the segments around the one in question. */
 typedef struct surroundings {
-    const sent *known; /* seen before: the segment itself; else the one after it */
+    const sent *known; /* the segment itself if it was seen before, else the one after it */
     const sent *before;
-    int64_t recovery_ns; /* since the loss, if it was one; -1: cannot be told */
+    int64_t recovery_ns; /* since the loss, if there was one; -1: not known */
     uint32_t length;
     bool seen;
 } surroundings;
@@ -185,7 +186,7 @@ static uint8_t classify(const work *w, const surroundings *s)
     return (uint8_t)anomaly;
 }
 
-/* A new entry after `before` (0: first); 0 when there is no room. */
+/* Inserts an entry after `before` (0: as the first) and returns it; 0 when the slab is full. */
 static uint32_t insert(const work *w, uint32_t before, uint32_t from, uint32_t to)
 {
     uint32_t entry = zn_slab_take(w->slab);
@@ -209,7 +210,8 @@ static uint32_t insert(const work *w, uint32_t before, uint32_t from, uint32_t t
     return entry;
 }
 
-/* The piece [from, to) lies in a hole between `before` and `after`. */
+/* Inserts [from, to), which lies in a hole between `before` and `after`. Returns the entry, or 0
+ * when the slab is full. */
 static uint32_t fill_hole(const work *w, uint32_t before, const sent *after, uint32_t from,
                           uint32_t to)
 {
@@ -223,7 +225,8 @@ static uint32_t fill_hole(const work *w, uint32_t before, const sent *after, uin
     return entry;
 }
 
-/* `length` bytes of a segment that was sent before came again. */
+/* Takes `length` bytes of a segment that was sent before. first_part: they are the first of the new
+ * segment that are. */
 static void repeat(const work *w, uint32_t before, sent *known, uint32_t length, bool first_part)
 {
     surroundings s = {known, at(w->slab, before), w->now_ns - known->t_ns, length, true};
@@ -233,7 +236,7 @@ static void repeat(const work *w, uint32_t before, sent *known, uint32_t length,
     known->anomaly = classify(w, &s);
 }
 
-/* Forgets the oldest segment: its neighbour takes its place. */
+/* Merges the oldest segment into its neighbour. */
 static void forget_oldest(const work *w)
 {
     uint32_t entry = w->side->first;
@@ -244,7 +247,7 @@ static void forget_oldest(const work *w)
     w->side->segments--;
 }
 
-/* Puts [from, to) among what the side sent, piece by piece. */
+/* Puts [from, to) among the segments that the side sent, part by part. */
 static void put(const work *w, uint32_t from, uint32_t to)
 {
     uint32_t before = 0, entry = w->side->first;
@@ -378,7 +381,7 @@ void zn_tcp_path_count(zn_slab *slab, zn_stats *stats, zn_tcp_path *path,
     see_size(side, p);
     if (length != 0)
         put(&w, p->seq, p->seq + length);
-    while (side->segments > ZN_PATH_SEGMENTS) /* also those that went into holes */
+    while (side->segments > ZN_PATH_SEGMENTS) /* also after inserts into holes */
         forget_oldest(&w);
     if (ack)
         acknowledge(slab, other, p->ack, p->t_ns);

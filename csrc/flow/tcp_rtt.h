@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the segments of a TCP flow tell about the path: round-trip times, hop limits, options,
- * windows, and why segments came again or out of order. Kept only for flow tables that were asked
- * for it (ZN_SET_E2E, ZN_SET_OPTIONS).
+ * What the segments of a TCP flow show of its path: round-trip times, hop limits, options, windows,
+ * and why segments came again or out of order. Only in flow tables with ZN_SET_E2E or
+ * ZN_SET_OPTIONS.
  *
- * Each direction keeps the segments it sent as a list ordered by sequence number. An
+ * Each direction has a list of the segments that it sent, ordered by sequence number. An
  * acknowledgement of exactly a segment's end gives a round-trip time, unless the segment, or an
  * earlier one after it, was sent again (Karn and Partridge, 1987). Acknowledged neighbours merge,
  * so a list is as long as what is in flight. A segment that does not extend the list is classified
@@ -19,7 +19,7 @@
 #include "util/arena.h"
 #include "util/stats.h"
 
-#define ZN_PATH_SEGMENTS 100 /* of a direction; then the oldest merges into its neighbour */
+#define ZN_PATH_SEGMENTS 100 /* of a direction; beyond, the oldest merges into its neighbour */
 
 /* Why a segment did not extend what its sender had sent. */
 typedef enum zn_anomaly {
@@ -39,13 +39,13 @@ typedef struct zn_path_side {
     uint64_t rtt_sum_ns;
     double rtt_squares; /* sum of squares, ns^2 */
     int64_t rtt_min_ns, rtt_max_ns;
-    uint32_t rtt_count; /* samples of what this side sent */
+    uint32_t rtt_count; /* round-trip times of segments that this side sent */
     uint32_t sacks;     /* segments with SACK blocks */
     uint32_t segment_max, segment_min;
     uint32_t window_max, window_min, window_zero, window; /* window: the last one, scaled */
     uint32_t flight_max, flight_min;                      /* bytes sent and not acknowledged */
     uint32_t flight_first; /* bytes sent before the first acknowledgement of data */
-    uint32_t ack;          /* the last one this side sent; before: the other's ISN */
+    uint32_t ack;          /* the last one that this side sent; before any, the other's ISN */
     uint32_t anomalies[ZN_ANOMALIES];
     uint32_t first, last; /* segments, 0: none */
     uint16_t segments;
@@ -63,24 +63,25 @@ typedef struct zn_tcp_path {
     zn_path_side side[2]; /* by tuple index */
 } zn_tcp_path;
 
-/* What flow/tcp knows of a segment and its flow before it counts the flags. */
+/* A segment, with what flow/tcp knows of it and its flow before it counts the flags. */
 typedef struct zn_path_segment {
     const zn_packet *packet;
     bool again, out_of_order;
     bool moved;    /* SYN or FIN with another sequence number than before */
-    bool both_syn; /* both SYNs were seen, this segment included */
+    bool both_syn; /* both sides' SYNs were seen, this segment's included */
     uint32_t other_isn;
 } zn_path_segment;
 
-/* Counts a segment; `slab` holds the lists, and *stats counts when it is full. */
+/* Counts a segment. `slab` holds the lists; a full one is counted in *stats. */
 void zn_tcp_path_count(zn_slab *slab, zn_stats *stats, zn_tcp_path *path,
                        const zn_path_segment *segment);
-/* Gives the lists back. */
+/* Frees the lists. */
 void zn_tcp_path_close(zn_slab *slab, zn_tcp_path *path);
-/* Bytes of one list entry, for the slab. */
+/* Returns the size of a list entry in bytes, for the slab. */
 size_t zn_tcp_path_entry_bytes(void);
 
-/* Mean and standard deviation of a side's round-trip times, ns; 0 without samples. */
+/* Return mean and standard deviation of a side's round-trip times, in ns; 0 without samples, and a
+ * deviation of 0 with fewer than three. */
 int64_t zn_path_rtt_mean(const zn_path_side *side);
 int64_t zn_path_rtt_deviation(const zn_path_side *side);
 

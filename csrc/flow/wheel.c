@@ -1,19 +1,19 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A flow that was active since goes into a later slot when its own comes. Turning the wheel over a
- * longer gap than its size visits every slot once.
+ * A flow that had packets since its last visit goes into a later slot when its slot comes. Turning
+ * the wheel over a gap longer than its size visits every slot once.
  *
  * A list is a chain of parts, each a cache line of numbers of flows, so that the entries of many
- * flows can be fetched before the first of them is looked at; links in the entries would have to be
- * read one after the other. A flow that leaves before its list's time leaves a hole, and the last
- * one of a part takes the part with it. Flows know their part and not its list, so that a part can
- * go to another list without a look at them.
+ * flows can be prefetched before the first of them is looked at; links in the entries would have to
+ * be read one after the other. A flow that leaves before its slot's turn leaves a hole, and the
+ * last one of a part frees the part. Flows know their part but not its list, so that a part can
+ * move to another list without touching them.
  *
- * Most looks would find what the last one found. So a full part whose flows were idle together
- * sleeps: it goes on from slot to slot without a look at them, until one of them may be due or has
- * a packet. zn_wheel_wake notices the packet: after so long, or so late (zn_flow_comes_late), none
- * takes the fast path.
+ * Most visits would find what the last one found. So a full part whose flows were idle together
+ * sleeps: it moves from slot to slot without a look at its flows, until one of them may be due or
+ * has a packet. zn_wheel_wake notices the packet: it comes so long after the last one, or so late
+ * (zn_flow_comes_late), that it does not take the fast path.
  */
 #include "flow/wheel.h"
 
@@ -23,7 +23,8 @@ int64_t zn_flow_idle_ns(const zn_flow *f)
 {
     const zn_flow_side *client = &f->side[f->client], *server = &f->side[1 - f->client];
     bool udp = f->tuple.proto == ZN_PROTO_UDP;
-    if (f->client_acked) /* something that the server had sent: only the first cache line tells */
+    /* true only after a packet of the server's, so the first cache line decides */
+    if (f->client_acked)
         return udp ? ZN_FLOW_UDP_IDLE_NS : ZN_FLOW_TCP_IDLE_NS;
     if (udp)
         return client->packets + server->packets == 1 ? ZN_FLOW_UDP_SINGLE_NS : ZN_FLOW_UDP_IDLE_NS;
@@ -77,7 +78,7 @@ static void append(zn_wheel *w, unsigned number, uint32_t part)
     list->last = part;
 }
 
-/* Takes an empty part out of its list, and gives it back. */
+/* Takes an empty part out of its list and frees it. */
 static void drop(zn_wheel *w, uint32_t part)
 {
     take_out(w, part);
@@ -151,13 +152,13 @@ static void move(zn_wheel *w, uint32_t part, unsigned number)
 
 /* ---- turns ---- */
 
-/* The number of the list of a second and an age. */
+/* Returns the number of the list for a second and an age. */
 static unsigned list_at(int64_t second, unsigned age)
 {
     return (unsigned)((uint64_t)second % ZN_WHEEL_SLOTS * ZN_WHEEL_AGES + age);
 }
 
-/* In which of a slot's lists a flow belongs. */
+/* Returns the age of a flow, which chooses among the lists of a slot. */
 static unsigned age_of(const zn_wheel *w, const zn_flow *f)
 {
     int64_t age = (w->second - f->last_ns / ZN_NS_PER_S) / ZN_FLOW_VISIT_S;
@@ -170,10 +171,10 @@ static void set_second(zn_wheel *w, int64_t second)
     w->due_ns = second < INT64_MAX / ZN_NS_PER_S ? (second + 1) * ZN_NS_PER_S : INT64_MAX;
 }
 
-/* The list of the second in which a flow's idle time ends, or the next visit is due. */
+/* Returns the list of the second in which a flow's idle time ends, or the next visit is due. */
 static unsigned list_of(const zn_wheel *w, const zn_flow *f)
 {
-    /* Idle times are whole seconds; their sum with the last times there are would not fit. */
+    /* Added as whole seconds, as in ns the sum with the latest times would overflow. */
     int64_t second = f->last_ns / ZN_NS_PER_S + zn_flow_idle_ns(f) / ZN_NS_PER_S + 1;
     if (second <= w->second)
         second = w->second + 1;
@@ -195,7 +196,7 @@ void zn_wheel_add(zn_wheel *w, uint32_t flow)
 typedef struct turn {
     int64_t now_ns;
     zn_wheel_reason why;
-    bool late; /* the time since the turn before was as long as one visit */
+    bool late; /* at least ZN_FLOW_VISIT_S have passed since the turn before */
 } turn;
 
 static bool is_idle(const zn_flow *f, int64_t now_ns)
@@ -204,7 +205,7 @@ static bool is_idle(const zn_flow *f, int64_t now_ns)
     return idle_ns > ZN_FLOW_LEAST_IDLE_NS && idle_ns > zn_flow_idle_ns(f);
 }
 
-/* A flow of a part that has its turn is to be closed; 0 is none. */
+/* Returns whether a flow of a part that has its turn closes; `flow` 0 is none. */
 static bool closes(const zn_wheel *w, uint32_t flow, const turn *now)
 {
     return flow != 0 && (now->why != ZN_WHEEL_TURN || is_idle(entry_of(w, flow), now->now_ns));
@@ -216,23 +217,23 @@ void zn_wheel_wake(zn_wheel *w, const zn_flow *f)
         part_at(w, f->next)->rest = 0;
 }
 
-/* A part whose flows sleep goes on as it is. When it came, they were idle for less than age + 1
- * visits; now it is one more, and one more again at the next turn, which must not be too late for
- * any. */
+/* Returns true when the part sleeps and moves on without a look at its flows. When it came, they
+ * were idle for less than age + 1 visits; now it is one more, and one more again at the next turn,
+ * which must not be too late for any. */
 static bool sleeps(const zn_wheel_part *p, const turn *now)
 {
     return p->rest >= p->list % ZN_WHEEL_AGES + 3 && p->live == ZN_WHEEL_PART &&
            now->why == ZN_WHEEL_TURN && !now->late;
 }
 
-/* The part, if there is one and its flows are to be looked at. */
+/* Returns the part if there is one and it does not sleep, else NULL. */
 static const zn_wheel_part *awake(const zn_wheel *w, uint32_t part, const turn *now)
 {
     const zn_wheel_part *p = part == 0 ? NULL : part_at(w, part);
     return p == NULL || sleeps(p, now) ? NULL : p;
 }
 
-/* Fetches what tells when the flows of a part are due. */
+/* Prefetches the first cache lines of a part's flows, which decide whether they close. */
 static void fetch_first(const zn_wheel *w, uint32_t part, const turn *now)
 {
     const zn_wheel_part *p = awake(w, part, now);
@@ -241,7 +242,7 @@ static void fetch_first(const zn_wheel *w, uint32_t part, const turn *now)
             ZN_PREFETCH(entry_of(w, p->flow[i]));
 }
 
-/* Fetches the entries of those of a part's flows that are to be closed. */
+/* Prefetches the rest of the entries of a part's flows that close. */
 static void fetch_entries(const zn_wheel *w, uint32_t part, const turn *now)
 {
     const zn_wheel_part *p = awake(w, part, now);
@@ -251,7 +252,7 @@ static void fetch_entries(const zn_wheel *w, uint32_t part, const turn *now)
                 ZN_PREFETCH_WRITE((uint8_t *)entry_of(w, p->flow[i]) + at);
 }
 
-/* And the buckets that the index has them in. */
+/* Prefetches the index's buckets of those flows. */
 static void fetch_buckets(const zn_wheel *w, uint32_t part, const turn *now)
 {
     const zn_wheel_part *p = awake(w, part, now);
@@ -260,8 +261,8 @@ static void fetch_buckets(const zn_wheel *w, uint32_t part, const turn *now)
             zn_flow_index_prefetch(w->index, entry_of(w, p->flow[i])->bucket);
 }
 
-/* A full part whose flows all stay open and go into one list goes there as it is; it sleeps if all
- * of them were idle for a visit. False: they do not. */
+/* Moves a full part as it is when all its flows stay open and go into the same list; it sleeps from
+ * then on if all of them were idle for a visit. Returns false, and does nothing, otherwise. */
 static bool stay_together(zn_wheel *w, uint32_t part, int64_t now_ns)
 {
     zn_wheel_part *p = part_at(w, part);
@@ -291,7 +292,7 @@ static void expire_or_requeue(zn_wheel *w, uint32_t flow, const turn *now)
     else if (now->why == ZN_WHEEL_INPUT_END)
         w->close(w->owner, flow, ZN_FLOW_INPUT_END);
     else
-        zn_wheel_add(w, flow); /* the new second is another list's */
+        zn_wheel_add(w, flow); /* into the list of a later second */
 }
 
 static uint32_t next_part(const zn_wheel *w, uint32_t part)
@@ -299,7 +300,7 @@ static uint32_t next_part(const zn_wheel *w, uint32_t part)
     return part == 0 ? 0 : part_at(w, part)->next;
 }
 
-/* The flows of a list's first part are closed, or looked at again later. */
+/* Closes the flows of a list's first part, or puts them into later lists. */
 static void turn_part(zn_wheel *w, uint32_t part, const turn *now)
 {
     const zn_wheel_part *p = part_at(w, part);
@@ -317,7 +318,8 @@ static void turn_part(zn_wheel *w, uint32_t part, const turn *now)
         expire_or_requeue(w, flow[i], now);
 }
 
-/* Of the parts after the first, each is one step of fetching ahead of the one before it. */
+/* Turns a list. The parts after the first are prefetched, each one step behind the one before
+ * it. */
 static void turn_list(zn_wheel *w, unsigned number, const turn *now)
 {
     uint32_t first = 0, second = 0, third = 0, fourth = w->list[number].first, fifth;
@@ -355,8 +357,8 @@ bool zn_wheel_turn(zn_wheel *w, int64_t now_ns)
     return true;
 }
 
-/* In the order of the wheel, which depends on the packets and not on which slots they found
- * free. */
+/* Closes flows in the order of the wheel, which depends on the packets alone and not on the slots
+ * of the slab. */
 void zn_wheel_close_all(zn_wheel *w, int64_t now_ns, zn_wheel_reason why)
 {
     turn now = {now_ns, why, false};
@@ -397,7 +399,7 @@ uint32_t zn_wheel_flows(const zn_wheel *w)
 
 int zn_wheel_init(zn_wheel *w, uint32_t max_flows, zn_error *err)
 {
-    /* Each part holds a flow: there are never more. */
+    /* Each part holds a flow, so there are never more parts than flows. */
     return zn_slab_init(&w->parts, sizeof(zn_wheel_part), max_flows, err);
 }
 
