@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What documents name is there: files and headings that they link to, and options of commands."""
+"""The documents: files, headings and options that they name exist, and no merge left marks."""
 
 import re
 import subprocess
@@ -77,6 +77,12 @@ def test_the_index_has_every_page_once() -> None:
 
 def test_every_page_is_of_one_kind() -> None:
     assert {page.parent.relative_to(INDEX.parent).as_posix() for page in PAGES} <= set(KINDS)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_documents_hold_no_marks_of_a_merge(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    assert not re.findall(r"^(?:<{7}|>{7}) .*", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("document", PRESENT, ids=name_of)
