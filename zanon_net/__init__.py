@@ -3,15 +3,15 @@
 """Network traffic as flow logs in which every name is shared by at least z users.
 
 - `run(source, config, out=...)`: captures or interfaces to anonymized logs; returns a `Report`.
-  Settings may also be given one by one: `run(source, z=10, window="1h")`. Entered, an
-  `Interruption` lets signals end it well.
+  Settings may also be given one by one: `run(source, z=10, window="1h")`. Inside `with
+  Interruption()` a signal ends the reading, and the run finishes its output.
 - `flows(source, config)`: the same flows as a table for pandas, polars or Arrow, batch by batch.
 - `Config`: its settings, in sections: `ZParams`, `AddressPolicy`, `Input`, `Output`, `Limits`,
   `LiveSettings`.
-- `read_log(path)`: such logs, and Tstat's own, as a table for pandas, polars or Arrow.
-- `Engine(config)`: frames of a program of yours in, `RECORD_DTYPE` and `OBSERVATION_DTYPE` out,
-  in which `NAME_SOURCES`, `NAME_STATUSES` and `DISCLOSURES` are numbers. `frames(path)`:
-  those of a capture, as it takes them.
+- `read_log(path)`: our logs, or Tstat's own, as a table for pandas, polars or Arrow.
+- `Engine(config)`: takes frames of your program and returns arrays of `RECORD_DTYPE` and
+  `OBSERVATION_DTYPE`, whose numbers are indices into `NAME_SOURCES`, `NAME_STATUSES` and
+  `DISCLOSURES`. `frames(path)`: the frames of a capture, as `Engine.feed` takes them.
 - `ZTable`, `CryptoPan`: z-anonymity and pseudonyms by themselves; `caps_for_bytes`: limits of
   memory for the former.
 - `parse`: the parsers one by one. They anonymize nothing.
@@ -24,7 +24,7 @@ from importlib import import_module
 
 from zanon_net._version import __version__
 
-TYPE_CHECKING = False  # as typing has it, without waiting for that
+TYPE_CHECKING = False  # typing's own, without the time that importing it takes
 if TYPE_CHECKING:
     from zanon_net import parse
     from zanon_net._core import CryptoPan, ZTable, caps_for_bytes
@@ -96,7 +96,7 @@ __all__ = [
 ]
 
 
-_PLACES = {  # where each name is
+_PLACES = {  # the public names of each module
     "_core": "CryptoPan ZTable caps_for_bytes",
     "config.sections": "AddressPolicy Input Limits LiveSettings Output ZParams",
     "config.settings": "Config",
@@ -112,8 +112,8 @@ _PLACES = {  # where each name is
 
 
 def __getattr__(name: str) -> object:
-    """What is asked for is imported then: the command hears Ctrl-C before it loads anything, and
-    NumPy, which the engine needs, takes longer than all the rest."""
+    """Imports a public name at its first use: the command hears Ctrl-C before it loads anything,
+    and NumPy, which the engine needs, takes longer to import than all the rest."""
     if name == "parse":
         return import_module(f"zanon_net.{name}")
     for place, names in _PLACES.items():

@@ -9,8 +9,9 @@ import sys
 def start() -> None:
     """Runs the command and ends the process.
 
-    SIGINT ends it without a traceback also while it is loaded and behind its end, where nobody
-    handles it. Where it is ignored, as in the background of a shell, it stays so.
+    SIGINT ends the process without a traceback also while the command is imported and after its
+    end, when no handler of ours is installed. A SIGINT that the process was started to ignore, as
+    in the background of a shell, stays ignored.
     """
     heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if heard:
@@ -21,7 +22,7 @@ def start() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         code = run_command_line(None)
-    except KeyboardInterrupt:  # right behind what handles it
+    except KeyboardInterrupt:  # the signal came after the command's own handler was gone
         code = 128 + signal.SIGINT
     if heard:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Types of the compiled core. Everything here releases the GIL for a whole batch."""
+"""Types of the compiled core. Calls release the GIL for a whole batch."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Never, final
@@ -42,7 +42,7 @@ ROW_FORMATS: tuple[str, ...]
 """Names of the formats of rows; "auto" first."""
 
 TIME_UNITS: tuple[str, ...]
-"""Names of what a time can count, and "iso"."""
+"""Units of times in rows, and "iso"."""
 
 ROW_FAULTS: dict[str, str]
 """The text of each reason for which a row cannot be read, by its name."""
@@ -61,7 +61,7 @@ class Column(NamedTuple):
     """Empty for plain numbers and texts."""
 
     missing: str | None
-    """What Tstat's logs say where there is no value; None: there always is one."""
+    """The text for a missing value in Tstat's logs; None: there always is a value."""
 
     disclosure: str
     """The class: ALWAYS, ROUNDED, EXACT, RELEASED, OWN or COMPUTED(what)."""
@@ -69,8 +69,8 @@ class Column(NamedTuple):
     description: str
 
 class ClosedWindow(NamedTuple):
-    """A window that has ended: its time, the distinct users with a name (or attribute), and of how
-    many of these 2^j to 2^(j+1) - 1 users had each, by j."""
+    """A window that has ended: its time, the distinct users with a name (or attribute), and how
+    many names had 2^j to 2^(j+1) - 1 users, by j."""
 
     start_ns: int
     end_ns: int

@@ -23,7 +23,7 @@ def iso_time(t_ns: int) -> str:
 
 
 def time_range(range_ns: tuple[int, int] | None) -> dict[str, Any] | None:
-    """First and last time (ns since the epoch) as a manifest has them; None where there is none."""
+    """First and last time (ns since the epoch) as a manifest has them; None for None."""
     if range_ns is None:
         return None
     first_ns, last_ns = range_ns
@@ -48,7 +48,7 @@ def printable(text: str) -> str:
 
 
 def share(part: int, whole: int) -> str:
-    """`part` of `whole` for people, also in percent where that is something."""
+    """`part` of `whole` for people, and the percentage unless `whole` is 0."""
     return f"{part:,} of {whole:,}" + (f" ({part / whole:.1%})" if whole else "")
 
 
@@ -66,9 +66,9 @@ def _cell(character: str) -> int:
 
 
 def table(rows: Iterable[Sequence[str]], width: int, *, right: Sequence[int] = ()) -> str:
-    """Rows of texts below each other; the last column is folded where they are wider than `width`.
+    """Returns rows as a text table, a line each, whose last column is folded at `width`.
 
-    width: columns of the terminal. right: the columns that end below each other.
+    width: columns of the terminal. right: indices of the columns that are aligned to the right.
     """
     listed = [[printable(text) for text in row] for row in rows]
     if not listed:
@@ -91,7 +91,7 @@ def _aligned(row: Sequence[str], widths: Sequence[int], right: Sequence[int]) ->
 
 
 def _folded(text: str, width: int) -> list[str]:
-    """`text` in lines, cut between words, or in words that are longer than a line."""
+    """Returns the lines of `text`, cut between words, or within words longer than a line."""
     lines, line = [], ""
     for match in _WORD.finditer(text):
         word = match[0]
@@ -106,7 +106,7 @@ def _folded(text: str, width: int) -> list[str]:
 
 
 def _chopped(word: str, width: int) -> list[str]:
-    """A word in pieces as wide as a line."""
+    """Cuts a word into parts as wide as a line."""
     pieces = [""]
     for character in word:
         if cells(pieces[-1]) + cells(character) > width:
@@ -116,7 +116,7 @@ def _chopped(word: str, width: int) -> list[str]:
 
 
 def terminal_width() -> int:
-    """Columns of the terminal that one of the standard streams is; 80 where none is."""
+    """Columns of the terminal behind one of the standard streams; 80 if none is a terminal."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdigit() and int(columns):
         return int(columns)

@@ -26,13 +26,13 @@ Bytes = bytes | bytearray | memoryview | npt.NDArray[np.uint8]
 
 
 class Engine:
-    """Takes frames by the batch and gives back what may be published, and nothing else.
+    """Takes frames by the batch and gives back data that may be published, and nothing else.
 
-    Belongs to one thread at a time; several engines may run on several threads. What was released
-    waits until `observations` and `records` are called: call them after each batch.
+    An engine belongs to one thread at a time; several engines may run on several threads. Released
+    data waits until `observations` and `records` are called: call them after each batch.
 
     config: the settings; those of input, output and interfaces have no meaning here. A z that
-        follows the stream is refused: nobody would move it at the end of a window.
+        follows the stream is refused: nothing would change it at the end of a window.
     settings: single settings over those of config, such as z=10.
 
     Raises ConfigError, CaptureError for a key file that cannot be read, or CapacityError.
@@ -55,7 +55,7 @@ class Engine:
         wirelen: npt.ArrayLike,
         linktype: int,
     ) -> None:
-        """Takes n frames. Arrays of the types named are used where they are, without a copy.
+        """Takes n frames. Arrays of the types named are used in place, without a copy.
 
         buffer: the frames back to back, uint8.
         ts_ns: int64[n], ns since the Unix epoch, in order of arrival.
@@ -63,8 +63,8 @@ class Engine:
         linktype: the LINKTYPE_* of all of them, 1 for Ethernet.
 
         Raises ValueError when the lengths do not fit or a number is out of range, TypeError for
-        other than whole numbers; then nothing was taken. After a CapacityError only `close` is
-        left.
+        other than whole numbers: the engine then took no frame. Raises CapacityError when memory
+        ran out: then only `close` may be called.
         """
         self._engine.feed(
             buffer,

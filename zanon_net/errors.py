@@ -12,7 +12,7 @@ class ConfigError(ZanonError, ValueError):
 
 
 class CaptureError(ZanonError, OSError):
-    """A capture cannot be opened or read; `errno` says why where the system said so."""
+    """A capture cannot be opened or read; `errno` is the system's reason, if it gave one."""
 
     def __str__(self) -> str:
         return super().__str__() if self.strerror is None else str(self.strerror)

@@ -22,11 +22,11 @@ PROTOCOLS = {"tcp_table": "tcp", "udp_table": "udp"}
 
 
 class FlowBatch:
-    """Flows of one protocol that closed, at least one, as columns.
+    """Closed flows of one protocol, at least one, as columns.
 
     Libraries that know the Arrow PyCapsule interface take a batch as it is and without a copy:
     `pyarrow.table(batch)`, `polars.DataFrame(batch)`. Columns are those of the Parquet files;
-    docs/reference has their meaning, and so has each field's metadata.
+    docs/reference/columns.md has their meaning, and so has each field's metadata.
 
     protocol: "tcp" or "udp", which have different columns.
     """
@@ -70,15 +70,16 @@ def flows(
     interruption: Interruption | None = None,
     **settings: Any,
 ) -> Iterator[FlowBatch]:
-    """The anonymized flows of captures, or of interfaces until interrupted, and no file.
+    """Yields the anonymized flows of captures, or of interfaces until interrupted; writes no file.
 
     source: as `run` takes it.
     config: the settings; the defaults when None. Those of output have no meaning, but `columns`.
-    interruption: an Interruption; entered, it lets signals end the reading.
+    interruption: an Interruption inside whose `with` block the flows are read: signals then end
+        the reading.
     settings: single settings over those of config, such as z=20 or window="1h".
 
-    Yields batches as flows close: in order of closing, TCP and UDP apart. Raises what `run` raises
-    of settings and sources, when the first batch is asked for.
+    Yields batches as flows close: in order of closing, TCP and UDP apart. Raises ConfigError,
+    CaptureError, FormatError or CapacityError as `run` does, when the first batch is asked for.
 
     >>> import zanon_net
     >>> sum(len(batch) for batch in zanon_net.flows("pcaps/demo.pcap", z=5)) > 0
@@ -105,7 +106,7 @@ def flows(
 def _batches(
     engine: PacketEngine, fields: dict[str, list[Field]], full: int
 ) -> Iterator[FlowBatch]:
-    """What the engine has ready, also of records that found no room there."""
+    """Drains the engine batch by batch, until no record waits for free outputs."""
     while True:
         parts, tables = engine.drain(rows=full)
         for name, table in tables.items():

@@ -31,7 +31,7 @@ class FrameBatch(NamedTuple):
 
 
 def frames(source: Source, *, filter: str = "", count: int = BATCH_FRAMES) -> Iterator[FrameBatch]:
-    """The frames of a capture, as they were captured.
+    """Yields the frames of a capture, as they were captured.
 
     source: a capture's path, also compressed, a folder of captures, or "-" for standard input.
     filter: a BPF expression that frames have to pass. count: most frames of a batch, from 1.

@@ -16,8 +16,8 @@ ANY_EPOCH_NS = 3_600_000_000_000
 def new_key(path: str | os.PathLike[str]) -> None:
     """Makes a key file, readable by its owner only.
 
-    Raises ConfigError when there is something of this name already, ZanonError when the system
-    refuses; no half a file is left.
+    Raises ConfigError when the name is taken, ZanonError when the system refuses. No part of a
+    file is left.
     """
     path = Path(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -39,5 +39,5 @@ def new_key(path: str | os.PathLike[str]) -> None:
 
 
 def check_key(path: str | os.PathLike[str]) -> None:
-    """Reads a key file as a run would. Raises ConfigError or another ZanonError if a run would."""
+    """Reads a key file as a run does. Raises the ConfigError or ZanonError that a run raises."""
     Keys(ANY_EPOCH_NS, os.fspath(path))

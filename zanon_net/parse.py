@@ -17,10 +17,11 @@ value lies; other: not this protocol."""
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What every parser tells.
+    """The result that all parsers have in common.
 
-    raw: the name as sent, empty when there is none or the state is not done. name: the hostname
-    in the form that counts (lower case, no port, no trailing dot), None when raw is none.
+    state: see State. raw: the name as sent, empty when there is none or the state is not done.
+    name: the hostname in the form that counts (lower case, no port, no trailing dot), None when
+    raw is none.
     """
 
     state: State
@@ -45,7 +46,7 @@ class HttpHost(Parsed):
 
 @dataclass(frozen=True, slots=True)
 class Http2Hosts:
-    """The requests of an HTTP/2 client in clear, as far as they are there and well-formed.
+    """The requests of an HTTP/2 client in clear, up to the first that is cut or malformed.
 
     raw: the host of each as sent, empty where it names none. names: each in the form that counts,
     None where raw is none. state: how the reading ended.
@@ -70,8 +71,8 @@ class QuicInitial(Parsed):
     """The client's QUIC Initials of one datagram.
 
     state is need_more when Initials opened and the ClientHello goes on in another datagram; crypto
-    then has what there is of it: (offset in bytes, bytes) of each CRYPTO frame, by offset in each
-    packet. version, dcid and scid are the last Initial's.
+    then has its parts: (offset in bytes, bytes) of each CRYPTO frame, by offset in each packet.
+    version, dcid and scid are the last Initial's.
     """
 
     ech_offered: bool
@@ -107,7 +108,7 @@ def http_host(data: bytes, *, cut: bool = False) -> HttpHost:
 
 
 def h2_hosts(data: bytes) -> Http2Hosts:
-    """Parse what a client sends on an HTTP/2 connection in clear, from its preface on."""
+    """Parse a client's side of an HTTP/2 connection in clear, from its preface on."""
     state, used = _core.http2_preface(data)
     table = _core.HeaderTable()
     raw: list[bytes] = []

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many users share names (or attributes), per window, in a form coarse enough to keep.
 
-For the operator, not for release: no name and no user is in it, yet it tells more about few users
-than the logs do. Counts have two significant digits, names are told by powers of two of their
-users, and windows with fewer than z users are left out.
+For the operator, not for release: it holds no name and no user, yet it discloses more about few
+users than the logs do. Counts have two significant digits, names are counted by powers of two of
+their users, and windows with fewer than z users are left out.
 """
 
 import json
@@ -20,8 +20,8 @@ from zanon_net.errors import FormatError
 FORMAT = "zanon_net popularity 1"
 NOTICE = "for the operator, not for release"
 COUNT_MAX = 1 << 31  # the z-table's own limits
-WINDOWS_MAX = 1 << 18  # that are written: 30 years of hours, three days of seconds
-FILE_MAX = 1 << 27  # characters that are read, more than so many windows take
+WINDOWS_MAX = 1 << 18  # windows in a file: 30 years of hours, three days of seconds
+FILE_MAX = 1 << 27  # characters that are read, more than WINDOWS_MAX windows take
 
 
 def two_digits(n: int) -> int:
@@ -31,7 +31,7 @@ def two_digits(n: int) -> int:
 
 
 def rounding_unit(n: int) -> int:
-    """What a number with two significant digits is a multiple of."""
+    """The unit of n to two significant digits: a power of ten."""
     return int(10 ** max(len(str(int(n))) - 2, 0))
 
 
@@ -50,7 +50,7 @@ class PopularityWindow:
     bins: tuple[int, ...]
 
     def to_dict(self) -> dict[str, object]:
-        """What the file tells of it."""
+        """The window as the file has it."""
         return {
             "start_ns": self.start_ns,
             "whole": self.whole,
@@ -66,7 +66,10 @@ class PopularityWindow:
 
 @dataclass(frozen=True, slots=True)
 class Popularity:
-    """What --popularity writes. window_ns: a window's length. omitted: windows left out."""
+    """The content of a file of --popularity.
+
+    window_ns: the length of a window. omitted: how many windows were left out.
+    """
 
     z: int
     window_ns: int
@@ -101,7 +104,7 @@ class Popularity:
         except TooLongError as error:
             raise FormatError(f"{path} cannot be read: {error}") from None
         except OSError as error:
-            error.filename = os.fspath(path)  # which that of a read does not tell
+            error.filename = os.fspath(path)  # an error of a read does not have it
             raise
         except (ValueError, KeyError, TypeError, RecursionError):
             raise FormatError(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a figure was measured on."""
+"""The machine on which a figure was measured."""
 
 import os
 import platform
@@ -23,7 +23,7 @@ def cpu_model() -> str:
 
 
 def describe_machine() -> dict[str, str | int]:
-    """The machine and what runs on it, today."""
+    """Date, processor, cores, and the versions of the system, Python and zanon_net."""
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "processor": cpu_model(),

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run over one capture costs, as a whole and by stage, in a process of its own.
+"""Measures a run over one capture, as a whole and by stage, in a process of its own.
 
-The whole is `run`, measured by the clock of the process. Where the time goes another run tells,
-whose engine says what it is at, and a thread that asks it some thousand times a second: a stage's
-share of the answers is its share of the time.
+The whole is `run`, measured by the clock of the process. A second run shows where the time goes:
+its engine notes its stage, and a thread samples that some thousand times a second. A stage's share
+of the samples is its share of the time.
 
 `python -m zanon_net.bench.measure TRACE REPEAT` prints a Measured as JSON.
 """
@@ -34,17 +34,17 @@ from zanon_net.pipeline.window_hooks import WindowHooks
 from zanon_net.system.signals import Interruption
 
 SAMPLE_S = 50e-6
-SAMPLES_MIN = 5000  # that many make a share of 10 % exact to half a percent or so
+SAMPLES_MIN = 5000  # with so many, a share of 10 % is exact to about half a percent
 SAMPLED_RUNS_MAX = 20
 PROCESS_STATUS = Path("/proc/self/status")
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A capture's run: seconds are the median of the repeats, memory is the most of them.
+    """A run over a capture: seconds are the median of the repeats, memory is the largest.
 
-    octets: of the frames on the wire.
-    shares: of the time, by the stages' names; they add up to 1.
+    octets: bytes of the frames on the wire.
+    shares: each stage's share of the time, by its name; they add up to 1.
     """
 
     packets: int
@@ -58,7 +58,7 @@ class Measured:
     shares: dict[str, float]
 
     def rates(self, share: float = 1.0) -> dict[str, float]:
-        """ns a packet, packets and Gbit a CPU-second of what takes `share` of the time."""
+        """ns a packet, packets and Gbit a CPU-second of a stage that takes `share` of the time."""
         seconds = max(self.cpu_s * share, 1e-12)
         return {
             "ns_per_packet": round(seconds * 1e9 / self.packets, 2),
@@ -68,7 +68,7 @@ class Measured:
 
 
 def peak_memory() -> int:
-    """The most bytes of memory that this process ever had."""
+    """The largest resident size of this process so far, in bytes."""
     try:
         for line in PROCESS_STATUS.read_text("ascii", "replace").splitlines():
             if line.startswith("VmHWM:"):
@@ -81,7 +81,7 @@ def peak_memory() -> int:
 
 @contextmanager
 def sampling(engine: PacketEngine, counts: Counter[int]) -> Iterator[None]:
-    """Inside, what the engine is at is asked again and again, and counted."""
+    """Inside, a thread samples the engine's stage again and again, and counts each."""
     over = threading.Event()
 
     def ask() -> None:
@@ -99,7 +99,7 @@ def sampling(engine: PacketEngine, counts: Counter[int]) -> Iterator[None]:
 
 
 def sampled_run(trace: Path, out: Path, counts: Counter[int]) -> None:
-    """A run that counts samples. Raises what `run` raises."""
+    """Runs once and counts samples of the stages. Raises what `run` raises."""
     config, interruption = Config(), Interruption()
     with ExitStack() as stack:
         opened = open_all([trace], config, interruption, stack)
@@ -115,7 +115,7 @@ def sampled_run(trace: Path, out: Path, counts: Counter[int]) -> None:
 def measure_here(trace: Path, repeat: int) -> Measured:
     """Measures in this process. Raises what `run` raises.
 
-    What it writes lies beside the trace: whoever ends this process removes both.
+    The output lies beside the trace: whoever ends this process removes both.
     """
     cpu, wall = [], []
     with tempfile.TemporaryDirectory(dir=trace.parent) as scratch:
@@ -156,7 +156,7 @@ def measure(trace: Path, repeat: int) -> Measured:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The other process."""
+    """Runs the measuring process, whose standard output is the result as JSON."""
     trace, repeat = arguments
     json.dump(asdict(measure_here(Path(trace), int(repeat))), sys.stdout)
     return 0

@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 GREASE_EXTENSION = 0x1A1A
 X25519 = 0x001D
 X25519_MLKEM768 = 0x11EC
-MLKEM_SHARE_BYTES = 1216  # ML-KEM-768 key 1184 + X25519 key 32: what makes a hello span segments
+MLKEM_SHARE_BYTES = 1216  # ML-KEM-768 key 1184 + X25519 key 32: makes a hello span segments
 
 
 class Dice:

@@ -51,9 +51,9 @@ TINY_BLOCK_BYTES, HELLO_FLOW_BYTES = 174, 1085
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much of it: bytes of the file, homes, hostnames, seconds over which flows start.
+    """The size of a trace: bytes of the file, homes, hostnames, seconds in which flows start.
 
-    data: how many times as much a flow carries as the profile says.
+    data: the factor by which a flow carries more data blocks than the profile says.
     """
 
     octets: int = 500_000_000
@@ -105,7 +105,7 @@ def write_large(path: Path, chunks: Iterable[bytes]) -> int:
 
 
 def write_whole(out: FileIO, data: bytes | bytearray) -> None:
-    """Writes all of it: on a full disk a write first ends short, and only the next one fails."""
+    """Writes all of `data`: on a full disk a write first ends short, and only the next fails."""
     rest = memoryview(data)
     while rest:
         rest = rest[out.write(rest) :]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the flows of a generated trace are: kinds, names, clients, and the packets each one has.
+"""The flows of a generated trace: their kinds, names, clients and packets.
 
 A flow is a *script*: a fixed list of packets (direction, TCP flags, payload) that depends on its
 kind and on how many data blocks it carries. Scripts are laid end to end as numpy columns, so no
@@ -78,7 +78,7 @@ class Profile:
     bursts: tuple[int, ...] = (2,)
 
     def times(self, data: int) -> "Profile":
-        """The same mix, whose flows carry `data` times as many blocks, up to MAX_BLOCKS each."""
+        """Returns the mix with `data` times as many blocks a flow, up to MAX_BLOCKS each."""
         if data == 1:
             return self
         return replace(
@@ -87,7 +87,7 @@ class Profile:
 
 
 def _heavy_tailed(mean: float) -> Callable[[np.random.Generator, int], Ints]:
-    """Sizes of which most are small and a few make most of the sum; `mean`: of their logarithm."""
+    """Returns a law of sizes: most are small, few make most of the sum; `mean` of the logarithm."""
 
     def draw(rng: np.random.Generator, count: int) -> Ints:
         drawn = rng.lognormal(mean=mean, sigma=1.3, size=count)
@@ -251,7 +251,7 @@ def draw_flows(rng: np.random.Generator, profile: Profile, sizes: tuple[int, int
 
 
 def _tls_answer(dice: Dice) -> bytes:
-    """What a TLS 1.3 server says first, three segments long: its flight and a record of noise."""
+    """Returns a TLS 1.3 server's first three segments: its flight and a record of noise."""
     flight = server_flight_tls13(dice)
     size = 2 * MSS + 300 - len(flight) - RECORD_HEAD
     return flight + record(23, dice.bytes(size))

@@ -186,7 +186,7 @@ def _times(steps: tuple[Ints, Ints, Ints], starts: Ints, span_s: int,
 
 
 def _begins_record(kind: Ints, code: Ints, size: Ints) -> npt.NDArray[np.bool_]:
-    """Which packets begin a record of application data; one of two full segments spans both."""
+    """Marks packets that begin a record of application data; of two full segments, the first."""
     alone = (code == PART) | (code == TINY) | ((code == FULL) & (np.roll(code, 1) != FULL))
     begins: npt.NDArray[np.bool_] = (kind == TLS) & alone & (size > RECORD_HEAD)
     return begins

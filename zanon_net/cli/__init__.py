@@ -10,6 +10,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     arguments: those of the command line; None: the process's own.
     """
-    from zanon_net.cli.entry import run_command_line  # a signal is heard before all that is loaded
+    from zanon_net.cli.entry import run_command_line  # late: SIGINT is handled before it is loaded
 
     return run_command_line(arguments)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""`zanon-net bench`: what this machine does, on traffic that is generated first."""
+"""`zanon-net bench`: the speed of this machine, on traffic that is generated first."""
 
 import json
 import signal
@@ -43,7 +43,7 @@ Examples:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One kind of traffic: what its capture held, and what reading it took."""
+    """One kind of traffic: the content of its capture, and the cost of reading it."""
 
     traffic: str
     truth: Mapping[str, Any]
@@ -104,7 +104,7 @@ def _cells(rates: Mapping[str, float]) -> list[str]:
 
 def measure_traffic(traffic: str, octets: int, repeat: int) -> Result:
     """Generates and measures one kind of traffic. Raises ZanonError or OSError."""
-    from zanon_net.bench.trace import Scale, generate  # no other command needs to wait for it
+    from zanon_net.bench.trace import Scale, generate  # late: other commands do without its time
 
     with tempfile.TemporaryDirectory() as scratch:
         trace = Path(scratch, f"{traffic}.pcap")
@@ -168,7 +168,7 @@ def bench_command(traffic: Sequence[str], octets: str, repeat: int, as_json: boo
 
 @contextmanager
 def _other_signals_as_interrupts() -> Iterator[None]:
-    """SIGTERM and SIGHUP, unless ignored, end what is inside as SIGINT does: no capture is left."""
+    """SIGTERM and SIGHUP, unless ignored, end the block as SIGINT does: no capture is left."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt

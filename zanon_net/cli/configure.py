@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The settings that a command line means, and how errors name them: as they were written."""
+"""The settings of a command line, and errors that name each as the user wrote it."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from zanon_net.errors import ConfigError
 
 
 def chosen(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the options that stand on the command line, by their settings' names."""
+    """The options that were given on the command line, by their settings' names."""
     return {name: value for name, value in options.items() if value not in (None, ())}
 
 
@@ -31,9 +31,9 @@ def read_options(command: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def naming_options(options: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Turns the name of a setting, with which a ConfigError begins, into that of its option.
+    """Replaces the setting's name, with which a ConfigError begins, by that of its option.
 
-    options: the option of each name, where an error that begins with none of them stays as it is;
+    options: the option of each setting; an error that begins with none of them stays as it is.
         None: every error begins with the name of an option.
     """
     try:
@@ -48,7 +48,7 @@ def naming_options(options: Mapping[str, str] | None = None) -> Iterator[None]:
 
 @contextmanager
 def naming_origins(config_file: str | None, options: Mapping[str, Any]) -> Iterator[None]:
-    """The same where a setting may come from the file: it is named with it, as `Config.load` does.
+    """As `naming_options`; a setting out of the file is named with the file, as by `Config.load`.
 
     An error that begins with no setting's name stays as it is.
     """

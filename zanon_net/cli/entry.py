@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The command itself: its commands, and how a run of one begins and ends."""
+"""The command `zanon-net`: the group of its commands, and the start and end of each call."""
 
 import io
 import logging
@@ -54,7 +54,7 @@ for _command in (
 
 
 def _harden() -> None:
-    """No core dump, and as many files as the system lets us open."""
+    """Forbids core dumps, and raises the limit of open files to the most that is allowed."""
     forbid_core_dumps()
     with suppress(OSError, ValueError):  # a run may have more sources than the usual 1024 files
         _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -64,9 +64,9 @@ def _harden() -> None:
 def run_command_line(arguments: Sequence[str] | None) -> int:
     """Runs the command as `zanon_net.cli.main` does."""
     _harden()
-    sys.stdout = sys.stdout or ClosedStdout()  # none when it was closed before
-    if isinstance(sys.stdout, io.TextIOWrapper):  # what a locale cannot show is no error
-        sys.stdout.reconfigure(errors="backslashreplace")  # as of standard error
+    sys.stdout = sys.stdout or ClosedStdout()  # None if the process began without one
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a character outside the locale is no error
+        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error has it
     handler, level = LogHandler(), _LOG.level
     _LOG.addHandler(handler)
     failed = False

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""`zanon-net inspect`: what a capture holds."""
+"""`zanon-net inspect`: the content of a capture, in counts."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the command prints for people and machines, and the exit codes of errors.
+"""The command's messages for people and machines, and the exit codes of errors.
 
 stdout is data, stderr is for people; exit 0, 1 operational, 2 usage.
 """
@@ -24,16 +24,16 @@ EXIT_OPERATIONAL, EXIT_USAGE = 1, 2
 
 
 def say(text: str) -> None:
-    """Prints one line on standard error, whatever is in `text`."""
+    """Prints `text` on standard error as one line; other characters are made printable."""
     line = printable(" ".join(text.split()))
     write_if_heard(lambda: click.echo(f"{COMMAND}: {line}", err=True))
 
 
 def write_if_heard(write: Callable[[], None]) -> None:
-    """Calls what writes to standard error. A reader that went away ends no run."""
+    """Calls `write`, which prints on standard error. A reader that went away ends no run."""
     try:
         write()
-    except (OSError, SystemExit):  # rich turns a reader that went away into the latter
+    except (OSError, SystemExit):  # rich raises the latter for a reader that went away
         with suppress(OSError):
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, 2)
@@ -46,15 +46,18 @@ def warn(text: str) -> None:
 
 
 def print_manifest(manifest: Mapping[str, Any], speed: Mapping[str, float], *, err: bool) -> None:
-    """Prints a manifest with what the run took. Raises ZanonError when it has nowhere to go."""
-    if err and sys.stderr is None:  # nobody hears why, but who asked for it does not have it
+    """Prints a manifest and the run's speed as JSON.
+
+    err: on standard error. Raises ZanonError when that stream is closed.
+    """
+    if err and sys.stderr is None:  # the exit code alone can say that the manifest is missing
         raise ZanonError("standard error is closed")
     text = manifest_bytes({**manifest, "performance": speed}).decode("ascii")
     click.echo(text, nl=False, err=err)
 
 
 def print_table(table: Callable[[int], str]) -> None:
-    """Prints what `table` makes for the terminal's width on standard error."""
+    """Prints `table(width of the terminal)` on standard error."""
     write_if_heard(lambda: click.echo(table(terminal_width()), nl=False, err=True))
 
 
@@ -67,10 +70,10 @@ class LogHandler(logging.Handler):
 
 
 def explain(error: BaseException) -> int:
-    """Says in one line what went wrong; returns the exit code. Never prints what was read."""
+    """Prints in one line what went wrong, never data that was read; returns the exit code."""
     match error:
-        case BrokenPipeError() | SystemExit():  # rich turns the one into the other
-            pass  # whoever read our output has gone; there is nobody to tell
+        case BrokenPipeError() | SystemExit():  # rich raises the latter for the former
+            pass  # the reader of our output has gone: nobody is left for a message
         case click.UsageError():
             path = error.ctx.command_path if error.ctx else COMMAND
             say(f"{error.format_message().removesuffix('.')} (see '{path} --help')")
@@ -84,7 +87,7 @@ def explain(error: BaseException) -> int:
             say(str(error) or "out of memory")
         case ZanonError():
             say(str(error))
-        case OSError(filename=None) if error.errno in NO_ROOM:  # files have their own errors
+        case OSError(filename=None) if error.errno in NO_ROOM:  # of a file it is an OutputError
             say(explanation("write", "standard output", error))
         case OSError():
             problem = error.strerror or "input or output error"
@@ -95,9 +98,10 @@ def explain(error: BaseException) -> int:
 
 
 def flush_stdout(failed: bool) -> int:
-    """Empties the buffer of stdout while an error can be printed; 1 where it cannot be written.
+    """Flushes stdout while an error can still be printed; returns the exit code 1 if it fails.
 
-    failed: the command failed already, perhaps by that very error: the buffer keeps what it has.
+    failed: the command failed already, perhaps by this very error, which left its bytes in the
+    buffer: it is not explained twice.
     """
     try:
         sys.stdout.flush()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""`zanon-net model`: what a z gives and what it costs."""
+"""`zanon-net model`: the k-anonymity that a z gives, and its cost."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

@@ -57,10 +57,10 @@ class GroupedOption(click.Option):
 
 
 class GroupedCommand(click.Command):
-    """A command whose options stand under headings, in the order they were written."""
+    """A command whose `--help` has its options under headings, in the order of definition."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """See click.Command; an error tells also here of which command it is."""
+        """See click.Command; an error of the parser, too, knows its command."""
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
@@ -80,7 +80,7 @@ class GroupedCommand(click.Command):
 
 
 def help_alone(ctx: click.Context) -> None:
-    """Of a group without a command: a usage error with the help as its text."""
+    """Ends a group that was called without a command: its help, as a usage error."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help(), err=True)
         ctx.exit(EXIT_USAGE)
@@ -126,7 +126,7 @@ def _setting_option(row: Setting) -> GroupedOption:
 
 
 def _reading(row: Setting) -> dict[str, Any]:
-    """How click reads the option: a switch where that turns on what is off by default."""
+    """Keywords for click: a switch for a truth value that is off by default."""
     kind = row.type
     if kind.switch and not row.default:
         return {"is_flag": True, "default": None}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What `model` and `tune` share: the stream they look at, and the form of their answers.
+"""Options and output that `model` and `tune` share: the stream, and tables of answers.
 
 The model is imported when a command runs: it needs SciPy, which nothing else does.
 """
@@ -32,7 +32,7 @@ def scenario_options(command: str) -> list[click.Parameter]:
 
 
 def scenario_of(settings: Mapping[str, Any]) -> "tuple[Scenario, int]":
-    """What the settings describe, and the window to look at when none is named."""
+    """The scenario of the settings, and the window in ns to use when none is named."""
     from zanon_net.model import fit
     from zanon_net.model.scenario import NS_PER_HOUR, Scenario
 
@@ -45,13 +45,13 @@ def scenario_of(settings: Mapping[str, Any]) -> "tuple[Scenario, int]":
 
 
 def spread(users: int, points: int) -> list[int]:
-    """About so many z from 1 to U, evenly on a logarithmic scale."""
+    """About `points` values of z from 1 to U, evenly spaced on a logarithmic scale."""
     steps = (round(users ** (i / (points - 1))) for i in range(points))
     return sorted(set(steps))
 
 
 def print_json(data: dict[str, Any]) -> None:
-    """Prints JSON for people and machines."""
+    """Prints indented JSON on standard output."""
     click.echo(json.dumps(data, indent=2))
 
 
@@ -60,7 +60,7 @@ def _interval(low: float, high: float) -> str:
 
 
 def about(scenario: "Scenario") -> str:
-    """The stream in a line."""
+    """Describes the stream in a line."""
     text = f"{scenario.users} users, {len(scenario.rates)} names, k = {scenario.k}"
     if scenario.periods > 1:
         text += f", an attacker who collects {scenario.periods} windows"
@@ -68,7 +68,7 @@ def about(scenario: "Scenario") -> str:
 
 
 def print_about(console: "Console", scenario: "Scenario") -> None:
-    """Prints what the answer is about."""
+    """Prints the stream that the answer is about, and how well it was fitted."""
     console.print(about(scenario), highlight=False)
     if scenario.fit is not None:
         low, high, _best = scenario.fit.users
@@ -81,7 +81,7 @@ def print_about(console: "Console", scenario: "Scenario") -> None:
 
 
 def new_table(columns: Sequence[str]) -> "Table":
-    """A table without rows, of numbers."""
+    """An empty table for numbers, aligned to the right."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))  # 80 columns hold it all
@@ -91,7 +91,7 @@ def new_table(columns: Sequence[str]) -> "Table":
 
 
 def cells(row: "Row") -> list[str]:
-    """What both commands print of a z."""
+    """The cells that both commands print of a z."""
     between = [] if row.fitted is None else [_interval(row.fitted.lower, row.fitted.upper)]
     return [
         f"{row.bounds.estimate:.6f} ±{row.bounds.width / 2:.0e}",

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What moves on a terminal: a progress bar, and the status of a live run."""
+"""Output that moves on a terminal: a progress bar, and the status of a live run."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def _terminal() -> "Console | None":
-    """A console for the terminal that standard error is; None where it is none."""
-    if not os.isatty(2):  # rich can be told that a pipe is one
+    """A console on standard error; None if that is no terminal."""
+    if not os.isatty(2):  # an environment variable can make rich take a pipe for one
         return None
     from rich.console import Console
 
@@ -27,7 +27,7 @@ def _terminal() -> "Console | None":
 
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Progress | None]:
-    """A bar on stderr where a person looks at it; None elsewhere."""
+    """A progress bar on stderr if that is a terminal; else None."""
     console = None if quiet else _terminal()
     if console is None:
         yield None
@@ -57,7 +57,7 @@ def progress_bar(quiet: bool) -> Iterator[Progress | None]:
 
 @contextmanager
 def status_table(wanted: bool) -> Iterator[Callable[[Status], None]]:
-    """Prints a status: a table that changes where a person looks at it; elsewhere a line."""
+    """Yields the printer of a status: on a terminal a table that changes, elsewhere a line."""
     console = _terminal() if wanted else None
     if console is None:
         yield lambda status: say(f"status: {status.line()}")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Settings: one table of them, how they are read, and the dataclasses that hold them."""
+"""Settings: one table of them, their readers, and the dataclasses that hold them."""
 
 from zanon_net.config.sections import AddressPolicy, Input, Limits, LiveSettings, Output, ZParams
 from zanon_net.config.settings import Config

@@ -21,8 +21,8 @@ def example() -> str:
 def write_example(path: str | os.PathLike[str]) -> None:
     """Writes the file.
 
-    Raises ConfigError when there is something of this name already, OutputError when the system
-    refuses; no part of it is left, which a run would take for all of the settings.
+    Raises ConfigError when the name is taken, OutputError when the system refuses. No part of a
+    file is left: a run would take it for all of the settings.
     """
     if path == "":
         raise ConfigError("the file to write has no name; was it a variable that is not set?")

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The settings of `zanon-net filter`, checked when they are made.
 
-They give the rows of the schema types that a checker knows. A wrong value raises `ConfigError` with
-a text that starts with the field's name.
+The dataclass gives the rows of the schema types for type checkers. A wrong value raises
+`ConfigError` with a text that starts with the field's name.
 """
 
 import os
@@ -18,7 +18,7 @@ from zanon_net.config.sections import View, describe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterConfig(View):
-    """What is read, what is decided and what is written."""
+    """The settings of a run of the filter."""
 
     rows = rows_of("filter")
 

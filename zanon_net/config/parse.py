@@ -56,9 +56,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def as_int(value: object) -> int | None:
-    """The whole number that `value` is, of any type for those, such as NumPy's; None: it is none.
+    """`value` as an int if it is of a type of whole numbers, such as NumPy's; else None.
 
-    A truth value is none, nor is a float without a fraction.
+    A truth value is no whole number, nor is a float without a fraction.
     """
     if isinstance(value, bool):
         return None
@@ -96,7 +96,7 @@ def format_duration(ns: int) -> str:
 
 
 def _prefix_length(address: ipaddress.IPv4Address | ipaddress.IPv6Address, text: str) -> int:
-    """The length that `text`, "16" or "255.255.0.0", gives; -1 when it gives none."""
+    """The prefix length that `text` names, as "16" or "255.255.0.0"; -1 when it names none."""
     bits = address.max_prefixlen
     if re.fullmatch("[0-9]{1,3}", text):
         return int(text) if int(text) <= bits else -1
@@ -133,9 +133,9 @@ def parse_network(text: str) -> Network:
 
 
 def core_networks(networks: Sequence[Network]) -> list[tuple[bytes, int]]:
-    """(prefix, bits) as the core has networks: IPv4 as the IPv4-mapped part of IPv6.
+    """The networks as (16 bytes of prefix, bits): IPv4 as the IPv4-mapped part of IPv6.
 
-    That part is not meant by an IPv6 network that happens to hold it, such as ::/0.
+    That part is cut out of a larger IPv6 network such as ::/0, which does not mean IPv4.
     """
     if {str(network) for network in networks} >= set(ANYWHERE):
         return [(bytes(16), 0)]
@@ -153,14 +153,14 @@ def core_networks(networks: Sequence[Network]) -> list[tuple[bytes, int]]:
 
 
 class TooLongError(ValueError):
-    """A file has more than may be read of it."""
+    """A file has more characters than may be read."""
 
 
 def read_text(path: Path, most: int = TEXT_MAX) -> str:
     """The text of a file, without a byte order mark.
 
-    most: characters, a multiple of 2^20. Raises OSError, or ValueError where it is no text, of
-    that TooLongError where it has more, or no end: a device, or a pipe.
+    most: characters, a multiple of 2^20. Raises OSError; ValueError where the file is no text;
+    TooLongError, which is one, where it has more characters, or no end (a device, a pipe).
     """
     with path.open(encoding="utf-8-sig") as file:
         text = file.read(most + 1)
@@ -186,7 +186,7 @@ def _read_lines(name: str, path: Path) -> Iterator[tuple[str, str]]:
 
 
 def exists(path: str | os.PathLike[str]) -> bool:
-    """Whether there is a file of this name; a text that can be no path is none."""
+    """Whether there is a file of this name; false for a text that can be no path."""
     try:
         return Path(path).exists()
     except (OSError, ValueError):  # longer than a path can be, or with a zero byte
@@ -194,7 +194,7 @@ def exists(path: str | os.PathLike[str]) -> bool:
 
 
 def _with_masks(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The lines, an address and the mask below it in one, as Tstat's older files have them."""
+    """Joins an address and the mask on the line below it, as Tstat's older files have them."""
     joined: list[tuple[str, str]] = []
     for where, text in lines:
         if text.startswith("255.") and joined and "/" not in joined[-1][1]:
@@ -305,7 +305,7 @@ def format_size(size: int) -> str:
 
 
 def prefix_pair(name: str, value: object) -> tuple[int, int]:
-    """The bits of an IPv4 and of an IPv6 address that make a user, from "32,64" or a pair."""
+    """Leading bits of IPv4 and of IPv6 addresses that tell users apart, as "32,64" or a pair."""
     parts = value.split(",") if isinstance(value, str) else value
     problem = "must be two lengths, IPv4 1 to 32 and IPv6 1 to 128, such as 32,64"
     if not isinstance(parts, Sequence) or len(parts) != 2:
@@ -317,13 +317,13 @@ def prefix_pair(name: str, value: object) -> tuple[int, int]:
 
 
 def _is_path(value: object) -> bool:
-    """Whether it can be a file's path; the system would cut one at a zero byte."""
+    """Whether `value` can be a file's path; the system would cut it at a zero byte."""
     text = str(value)
     return isinstance(value, str | os.PathLike) and text != "" and "\0" not in text
 
 
 def key_path(name: str, value: object) -> object:
-    """The path of a key file; refuses what can be none, and a key in its place."""
+    """The path of a key file; refuses other values, and a key in the path's place."""
     if not _is_path(value):
         reject(name, "must be the path of a file; make one with 'zanon-net key new FILE'")
     if isinstance(value, str) and _BASE64_OF_32_BYTES.fullmatch(value):
@@ -332,7 +332,7 @@ def key_path(name: str, value: object) -> object:
 
 
 def capture_filter(name: str, value: object) -> str:
-    """A BPF expression; refuses other than text, and text that is no UTF-8."""
+    """A BPF expression; refuses other values, and text that is no UTF-8."""
     text = value.encode(errors="replace").decode() if isinstance(value, str) else None
     if text != value or text is None or "\0" in text:
         reject(name, "must be a BPF expression such as 'tcp port 443'")
@@ -340,7 +340,7 @@ def capture_filter(name: str, value: object) -> str:
 
 
 def new_file(name: str, value: object) -> object:
-    """The path of a file to write; refuses what can be none."""
+    """The path of a file to write; refuses other values."""
     if not _is_path(value):
         reject(name, "must be the path of a file to write")
     return value

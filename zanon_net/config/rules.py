@@ -1,10 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What follows from several settings together, or from one in another form.
+"""Functions of several settings: checks, derived values, and forms for manifests and the core.
 
-Checks across settings, what a default of "none" means, and what manifests and the core get. Every
-function takes the settings of a command, or of a section, by their names; the rows of the schema
-name the functions.
+Every function takes the settings of a command, or of a section, by their names; the rows of the
+schema name the functions.
 """
 
 import ipaddress
@@ -28,7 +27,7 @@ COUNT_MAX = 2**31
 RATES_MAX = 1 << 26  # half a gigabyte for each array of them
 TARGET_K, TARGET_P, TARGET_Z_MAX = 2, 0.95, 1000  # of a z that follows the stream, unless given
 STREAM = {"users": 1000, "attributes": 20, "rate": 0.2, "exponent": 1}  # of a model, unless given
-# The manifest names no network so small that it says who its hosts are.
+# The manifest names no network so small that it identifies its hosts.
 SHOWN_PREFIX_MAX = {4: 24, 6: 56}
 
 FORMAT_OUTPUTS = {
@@ -45,7 +44,7 @@ FORMAT_OUTPUTS = {
 
 
 def check_target(settings: Settings) -> dict[str, Any]:
-    """A target for z: given one of its settings, the others get a value."""
+    """If one of k and p of a target for z is given, fills in the other."""
     k, p, z_max = settings["target_k"], settings["target_p"], settings["z_max"]
     if k is None and p is None:
         if z_max is not None:
@@ -100,7 +99,7 @@ def follows_stream(settings: Settings) -> bool:
 
 
 def z_limit(settings: Settings) -> int:
-    """The largest z there may be; where none was given, it follows a z that is changed."""
+    """The largest z of the run; without a `z_max` it is derived from z."""
     z: int = settings["z"] if settings["z_max"] is None else settings["z_max"]
     if settings["z_max"] is None and follows_stream(settings):
         return max(TARGET_Z_MAX, z)
@@ -167,7 +166,7 @@ def shown_z_max(settings: Settings) -> dict[str, Any]:
 
 
 def shown_internal(settings: Settings) -> dict[str, Any]:
-    """The networks, but those so small that they say who their hosts are."""
+    """The networks, and the number of those so small that they identify their hosts."""
     nets = networks(settings)
     if nets is None:
         return {"internal": "private"}
@@ -206,7 +205,7 @@ def shown_header(settings: Settings) -> dict[str, Any]:
 
 
 def core_established(settings: Settings) -> bool:
-    """Votes need evidence that the client is real."""
+    """Whether votes need evidence that the client is real."""
     return bool(settings["evidence"] == "established")
 
 
@@ -232,22 +231,22 @@ def core_split(settings: Settings) -> int:
 
 
 def core_popularity(settings: Settings) -> bool:
-    """A run stops at the end of each window for its counts to be read."""
+    """Whether a run stops at the end of each window for its counts to be read."""
     return follows_stream(settings) or settings["popularity"] is not None
 
 
 def core_row_popularity(settings: Settings) -> bool:
-    """Users are counted by attribute and window."""
+    """Whether users are counted by attribute and window."""
     return settings["popularity"] is not None
 
 
 def core_with_user(settings: Settings) -> bool:
-    """Pseudonyms are made."""
+    """Whether rows carry a pseudonym."""
     return not settings["no_user"]
 
 
 def core_keep_suppressed(settings: Settings) -> bool:
-    """Rows with a suppressed attribute leave without it."""
+    """Whether rows with a suppressed attribute are written, without it."""
     return bool(settings["suppressed"] == "blank")
 
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The settings of a run by concern: frozen dataclasses, checked when they are made.
 
-They give the rows of the schema types that a checker knows. A wrong value raises `ConfigError` with
-a text that starts with the field's name.
+The dataclasses give the rows of the schema types for type checkers. A wrong value raises
+`ConfigError` with a text that starts with the field's name.
 """
 
 import os
@@ -33,14 +33,14 @@ class View:
 
 
 def describe(view: type[View]) -> None:
-    """Puts what the fields mean, and may be, into the docstring of `view`."""
+    """Puts the meaning and range of each field into the docstring of `view`."""
     fields = "\n".join(f"    {row.name}: {row.meaning} ({row.type.range})." for row in view.rows)
     view.__doc__ = f"{view.__doc__}\n\n{fields}\n    "
 
 
 @dataclass(frozen=True, slots=True)
 class ZParams(View):
-    """z-anonymity: which names leave."""
+    """z-anonymity: which names are released."""
 
     rows = rows_of("run", "anonymity")
 
@@ -62,7 +62,7 @@ class ZParams(View):
 
     @property
     def z_limit(self) -> int:
-        """The largest z there may be; where none was set, it follows a z that is changed."""
+        """The largest z of the run; without a `z_max` it is derived from z."""
         return rules.z_limit(self.settings())
 
     @property
@@ -110,7 +110,7 @@ class Input(View):
 
     @property
     def bound(self) -> int | None:
-        """`max_bytes` as a number."""
+        """`max_bytes` as a number of bytes; None: no bound is set."""
         return None if self.max_bytes is None else int(self.max_bytes)
 
 

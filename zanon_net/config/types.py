@@ -30,7 +30,7 @@ def _in_folder_if_there(value: str, folder: Path) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Type:
-    """What the settings of one type share.
+    """The properties that all settings of one type share.
 
     read: reads a value.
     unit: what a number counts after it was read; empty: it is no number.

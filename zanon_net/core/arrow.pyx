@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# Rows of flows by the Arrow C data interface: lent, not copied, until whoever took them lets go.
+# Rows of flows by the Arrow C data interface: lent, not copied, until the importer releases them.
 
 cdef enum:
     ARROW_BUFFERS = 3
@@ -83,7 +83,7 @@ cdef int stream_schema(ArrowArrayStream *stream, ArrowSchema *out) noexcept with
 
 
 cdef int stream_next(ArrowArrayStream *stream, ArrowArray *out) noexcept with gil:
-    """The one batch; then an array that is released, the end."""
+    """Gives the one batch; then a released array, which marks the end."""
     cdef zn_lent_stream *lent = <zn_lent_stream *>stream.private_data
     memset(out, 0, sizeof(out[0]))
     if lent.ended:
@@ -115,7 +115,7 @@ cdef void *zeroed(size_t bytes) except NULL:
 
 
 cdef const void *address(buffer) except? NULL:
-    """Where the bytes of a buffer are, for as long as the object is there."""
+    """The address of a buffer's bytes, valid while the object lives."""
     cdef const uint8_t[::1] view
     if buffer is None or len(buffer) == 0:
         return NULL
@@ -124,7 +124,7 @@ cdef const void *address(buffer) except? NULL:
 
 
 cdef bytes metadata_of(texts):
-    """Pairs of texts as the interface has them; empty without any."""
+    """Encodes pairs of texts as the interface's metadata; empty without any."""
     parts = [struct.pack("=i", len(texts))]
     for text in (word.encode() for pair in texts.items() for word in pair):
         parts += [struct.pack("=i", len(text)), text]
@@ -135,7 +135,7 @@ cdef class RowBatch:
     """Rows `start` to `end` of a table that an engine drained, for libraries that read Arrow.
 
     fields: (name, type, may be missing, texts about it) of each column; the types are FIELD_TYPES.
-    columns: as drain() gives them; their memory is lent until the last importer lets go of it.
+    columns: as drain() returns them; their memory is lent until the last importer releases it.
 
     Raises ValueError when they do not fit together.
     """
@@ -175,7 +175,7 @@ cdef class RowBatch:
         return 0
 
     cdef void _schema(self, ArrowSchema *out, bytes name, bytes form, bytes about, int64_t flags):
-        """Texts live as long as this object, or as the module."""
+        """Fills the schema; its texts live as long as this object, or as the module."""
         memset(out, 0, sizeof(out[0]))
         out.name, out.format = name, form
         out.metadata = NULL if len(about) == 0 else <const char *>about
@@ -194,7 +194,7 @@ cdef class RowBatch:
             out.n_children += 1
             self._array(child, self.end - self.start, 2)
             child.offset = self.start
-            child.null_count = 0 if valid is None else -1  # counted when somebody asks
+            child.null_count = 0 if valid is None else -1  # -1: not counted
             child.buffers[0], child.buffers[1] = address(valid), address(values)
             if texts is not None:
                 count, offsets, words = texts
@@ -222,8 +222,8 @@ cdef class RowBatch:
         return capsule
 
     def __arrow_c_array__(self, requested_schema=None):
-        """The columns' types and the rows, as capsules. They come as they are, whatever is
-        requested."""
+        """The columns' types and the rows, as capsules. Ignores requested_schema, as the protocol
+        allows."""
         array = <ArrowArray *>zeroed(sizeof(ArrowArray))
         capsule = PyCapsule_New(array, "arrow_array", destroy_array)
         self.fill_array(array)

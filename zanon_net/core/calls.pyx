@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# What every call of the C core needs: its errors, signals that came in it, one thread at a time.
+# Around every call of the C core: its errors, signals that came during it, one thread at a time.
 
 cdef int check(int rc, zn_error *err) except -1:
-    """Raises the class of a C error with C's own message."""
+    """Raises the exception for a C error, with C's own message, if rc is negative."""
     if rc >= 0:
         return 0
     message = err.msg.decode("utf-8", "replace")
@@ -19,7 +19,7 @@ cdef int check(int rc, zn_error *err) except -1:
 
 
 cdef bint interrupted(int rc, const zn_error *err) except -1:
-    """A signal came while a stream was waited for: runs its handler, which may raise."""
+    """Whether a signal ended the wait for a stream; runs its handler, which may raise."""
     if rc != -ZN_ERR_IO or err.os_errno != EINTR:
         return False
     PyErr_CheckSignals()

@@ -3,8 +3,10 @@
 # Captures: csrc/capture/capture.h, with the filter in front of the engine.
 
 cdef class Capture:
-    """A pcap, pcapng or snoop capture: a file by path, a stream by descriptor (of which `start` was
-    read already, and into which a file may be `unpacked`), or bytes."""
+    """A pcap, pcapng or snoop capture: a file by path, a stream by descriptor, or bytes.
+
+    start: bytes that were already read of the stream. unpacked: the stream is an unpacked file.
+    """
 
     cdef zn_source source
     cdef object data

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# Converts what Python has for C, and what C has for Python.
+# Converts values of Python for C, and values of C for Python.
 
 cdef object numpy():
-    """NumPy, from the first array on: importing it takes longer than all the rest together."""
+    """Imports NumPy when the first array is made: it takes longer than all the rest together."""
     import numpy as np
 
     return np
@@ -15,7 +15,7 @@ cdef object straight(array):
 
 
 cdef object whole(name, value, low, high):
-    """A whole number in its limits, or an error that names it."""
+    """`value` as an int from low to high. Raises TypeError or ConfigError, which name it."""
     if not hasattr(value, "__index__"):
         raise TypeError(f"{name} must be a whole number, not {type(value).__name__}")
     number = value.__index__()
@@ -25,7 +25,7 @@ cdef object whole(name, value, low, high):
 
 
 cdef int expect_settings(dict settings, tuple names) except -1:
-    """Raises TypeError where one of `names` is missing, or another is there."""
+    """Raises TypeError unless the keys of `settings` are exactly `names`."""
     wrong = settings.keys() ^ set(names)
     if wrong:
         raise TypeError(f"missing or unknown settings: {', '.join(sorted(wrong))}")

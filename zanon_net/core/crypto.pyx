@@ -143,13 +143,13 @@ cdef class Keys:
         return str(address_from(&out)), epoch
 
     def rebase(self, int64_t t_ns):
-        """The packet clock was set back to t_ns."""
+        """Sets the packet clock back to t_ns."""
         cdef zn_error err
         memset(&err, 0, sizeof(err))
         check(zn_keys_rebase(self.keys, t_ns, &err), &err)
 
     def derive(self, bytes purpose not None, int64_t epoch, size_t n):
-        """n (1 to 32) bytes for another purpose of an epoch."""
+        """Derives n (1 to 32) bytes for another purpose from an epoch's key."""
         cdef uint8_t out[32]
         if not 1 <= n <= 32 or zn_keys_derive(self.keys, purpose, epoch, out, n) != 0:
             raise ZanonError("nothing can be derived")

@@ -55,7 +55,7 @@ cdef class PacketEngine:
             self.guard.leave()
 
     def run(self, Capture capture not None, int max_frames):
-        """Takes up to max_frames from the capture; how many, 0 at its end."""
+        """Takes up to max_frames from the capture; returns how many, 0 at its end."""
         cdef zn_error err
         cdef int n
         memset(&err, 0, sizeof(err))
@@ -108,8 +108,8 @@ cdef class PacketEngine:
             free(frames)
 
     def idle(self, int64_t quiet_ns):
-        """No packet came for quiet_ns: closes the flows that have been idle for too long. True:
-        drain, and call flush."""
+        """Closes flows that are idle for too long, as no packet came for quiet_ns. True: drain,
+        and call flush."""
         cdef zn_error err
         cdef int rc
         memset(&err, 0, sizeof(err))
@@ -184,7 +184,7 @@ cdef class PacketEngine:
             self.guard.leave()
 
     def take(self, str output):
-        """The text that is ready for an output, whatever its period, which is then empty."""
+        """Takes the text that is ready for an output, of all periods."""
         cdef int which = ALL_TEXTS.index(output)
         cdef zn_outputs *out
         self._enter()
@@ -197,11 +197,11 @@ cdef class PacketEngine:
             self.guard.leave()
 
     def drain(self, *, size_t rows=0):
-        """All that is ready, which is then gone: ([(start of the period in ns, or None where
-        the last one goes on; {output: (text, its lines)}; {table: rows up to here}), ...],
+        """Takes all output that is ready: ([(start of the period in ns, or None where the last
+        one goes on; {output: (text, its lines)}; {table: rows up to here}), ...],
         {table: columns}).
 
-        rows: a table is left for later when it has fewer, unless a period ended in it.
+        rows: a table with fewer rows is left for later, unless a period ended in it.
         """
         self._enter()
         try:

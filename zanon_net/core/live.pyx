@@ -47,7 +47,8 @@ cdef class Live:
             self.guard.leave()
 
     def run(self, PacketEngine engine not None, int max_frames, int wait_ms):
-        """Feeds up to max_frames to the engine, waiting up to wait_ms for the first; how many."""
+        """Feeds up to max_frames to the engine, waiting up to wait_ms for the first; returns how
+        many."""
         cdef zn_error err
         cdef int n
         memset(&err, 0, sizeof(err))
@@ -82,7 +83,7 @@ cdef class Live:
             self.guard.leave()
 
     def stop(self):
-        """No frame enters a ring any more; those in it can still be read."""
+        """Lets no more frames into the rings; those in them can still be read."""
         self._enter()
         zn_live_group_stop(self.group)
         self.guard.leave()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# What an engine puts out: memory that it lends, the windows that have ended, rows.
+# Output of an engine: memory that it lends, windows that have ended, rows.
 
 cdef object closed_window(const zn_popularity_window *w):
     """A ClosedWindow without the empty bins behind the last."""
@@ -12,7 +12,7 @@ cdef object closed_window(const zn_popularity_window *w):
 
 
 cdef class _Lent:
-    """Memory that was taken from an engine, as bytes that may only be read."""
+    """Memory that an engine lends, as a buffer for reading."""
 
     cdef void *bytes  # NULL: it was given back
     cdef size_t size
@@ -67,7 +67,7 @@ cdef class _Lines(_Lent):
 cdef class _Lender:
     """Lends the memory of an engine's outputs, and takes it back."""
 
-    # Of each table and each text, what was drained last: reused when nobody reads it any more.
+    # The memory that was drained last of each table and text; reused once its readers are gone.
     cdef list tables
     cdef list texts
 
@@ -76,7 +76,7 @@ cdef class _Lender:
         self.texts = [None] * ZN_OUTPUT_TEXTS
 
     cdef int take_back(self, zn_outputs *out) except -1:
-        """Gives the outputs what nobody reads any more."""
+        """Gives memory that has no reader left back to the outputs."""
         cdef _Rows rows
         cdef _Lines lines
         cdef zn_text *text

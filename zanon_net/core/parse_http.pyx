@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# HTTP, and what may stand before it or TLS: csrc/proto/http.h, http2.h, hpack.h,
+# HTTP, and prefixes before it or TLS: csrc/proto/http.h, http2.h, hpack.h,
 # proxy_starttls_prefix.h.
 
 def parse_http(bytes data not None, *, bint cut=False):

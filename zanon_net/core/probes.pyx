@@ -8,8 +8,10 @@ cdef list encapsulations_of(const zn_packet *p):
 
 
 def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1, *, key=(0,) * 8):
-    """The packet's fields, the fragment's fields, or the name of the counter that says why it was
-    dropped. key: eight words, for the hash of the 5-tuple."""
+    """The fields of a frame's packet, or of its fragment, or the name of the counter for its drop.
+
+    key: eight words, for the hash of the 5-tuple.
+    """
     cdef _Copy copy = _Copy(data)
     cdef zn_packet_input source
     cdef zn_packet p
@@ -45,5 +47,5 @@ def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1, *, k
 
 
 def fail_allocation(uint64_t n):
-    """The n-th allocation from now on fails once; 0: none."""
+    """Makes the n-th allocation from now on fail, once; 0: none."""
     zn_alloc_fail_after(n)

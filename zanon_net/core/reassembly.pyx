@@ -22,7 +22,7 @@ cdef class Stream:
         zn_stream_pool_fini(&self.pool)
 
     def add(self, uint32_t seq, bytes data not None):
-        """Places data at a sequence number; grew, stored, nothing, conflict or outside."""
+        """Places data at a sequence number; returns grew, stored, nothing, conflict or outside."""
         cdef _Copy copy = _Copy(data)
         return STREAM_RESULTS[zn_stream_add(&self.pool, self.stream, seq - self.base, copy.span)]
 

@@ -16,7 +16,7 @@ cdef class RowFilter:
         cdef zn_error err
         cdef _Lists names = _Lists(None, [*columns, header])
         if self.row_filter != NULL:
-            raise RuntimeError("a row_filter cannot be opened twice")
+            raise RuntimeError("a row filter cannot be opened twice")
         if len(columns) > ZN_ROW_COLUMNS_MAX or len(delimiter) != 1:
             raise ValueError("too many columns, or a delimiter that is not one byte")
         self.guard = _Guard()
@@ -40,11 +40,11 @@ cdef class RowFilter:
         zn_row_filter_close(self.row_filter)
 
     def __reduce__(self):
-        raise TypeError("a row_filter cannot be pickled: it holds exposures that were not released")
+        raise TypeError("a row filter cannot be pickled: it holds exposures that were not released")
 
     cdef int _enter(self) except -1:
         if self.row_filter == NULL:
-            raise ValueError("the row_filter is closed")
+            raise ValueError("the row filter is closed")
         return self.guard.enter()
 
     def close(self):
@@ -56,7 +56,7 @@ cdef class RowFilter:
             self.guard.leave()
 
     def feed(self, bytes data not None):
-        """Takes the next bytes of a source: ConfigError or FormatError where they do not fit."""
+        """Takes the next bytes of a source. Raises ConfigError or FormatError for bad input."""
         cdef zn_error err
         cdef const uint8_t *start = data
         cdef size_t n = len(data)
@@ -69,7 +69,7 @@ cdef class RowFilter:
         check(rc, &err)
 
     def end(self):
-        """The source has ended; another may follow. Raises as feed does."""
+        """Ends the source; another may follow. Raises as feed does."""
         cdef zn_error err
         cdef int rc
         memset(&err, 0, sizeof(err))
@@ -80,7 +80,7 @@ cdef class RowFilter:
         check(rc, &err)
 
     def finish(self):
-        """No other source follows: closes the window that is being counted."""
+        """Ends the input: closes the window that is being counted."""
         cdef zn_error err
         cdef int rc
         memset(&err, 0, sizeof(err))
@@ -90,7 +90,7 @@ cdef class RowFilter:
         check(rc, &err)
 
     def windows(self):
-        """The windows that have ended, as ClosedWindows, which the row filter then forgets."""
+        """Takes the windows that have ended, as ClosedWindows."""
         cdef zn_popularity *popularity
         self._enter()
         try:
@@ -102,7 +102,7 @@ cdef class RowFilter:
             self.guard.leave()
 
     def take(self):
-        """What may be written, which the row filter then forgets."""
+        """Takes the rows that are ready to be written, as bytes."""
         cdef zn_text *text
         self._enter()
         try:
@@ -115,7 +115,7 @@ cdef class RowFilter:
 
     cdef int _check_open(self) except -1:
         if self.row_filter == NULL:
-            raise ValueError("the row_filter is closed")
+            raise ValueError("the row filter is closed")
         return 0
 
     @property

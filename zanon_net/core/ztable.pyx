@@ -52,12 +52,12 @@ def caps_for_bytes(memory_bytes, keep=None):
 
 
 cdef object window_length(window_ns, window):
-    """The window in nanoseconds, from one of both forms."""
+    """The window in nanoseconds, from the form that is given."""
     if window_ns is not None and window is not None:
         raise ConfigError("window: give it or window_ns, not both")
     if window_ns is not None:
         return window_ns
-    from zanon_net.config.parse import parse_duration  # not needed by who counts nanoseconds
+    from zanon_net.config.parse import parse_duration  # late: nanoseconds do without it
 
     return parse_duration("window", "1h" if window is None else window)
 
@@ -80,7 +80,7 @@ cdef class ZTable:
     max_tuples, max_attributes: (attribute, user) pairs and attributes held at once, at which the
         oldest go first; None: 2**24 and 2**22. caps_for_bytes has those for a memory size.
     max_jump_ns: a larger step forward in time, in nanoseconds, must be confirmed; None: off.
-    rebase_after: refused observations in a row that prove the clock wrong.
+    rebase_after: rejected observations in a row that prove the clock wrong.
     reserve: take all memory the caps allow now, so that no observation waits for the kernel later;
         the caps have to be given then. Otherwise memory grows with what is live.
 
@@ -252,7 +252,7 @@ cdef class ZTable:
         return numbers[:n]
 
     def set_z(self, z):
-        """Changes z for what comes. Raises ConfigError when it is out of range or above keep."""
+        """Changes z for later observations. Raises ConfigError if out of range or above keep."""
         cdef uint32_t wanted = whole("z", z, 1, self.config.keep or ZN_ZTABLE_Z_MAX)
         cdef zn_error err
         cdef int rc
@@ -288,7 +288,7 @@ cdef class ZTable:
         """Counters since the table was opened, and what is alive now.
 
         observations: each one is released, below_z (too few users), too_late (older than the
-        window, or a refused jump), late_deep (late, and too many users since) or no_room. late:
+        window, or a rejected jump), late_deep (late, and too many users since) or no_room. late:
         behind the clock, decided all the same. clock_jumps: times the clock proved wrong and the
         table was emptied. evicted: live entries thrown out at a cap. tuples, attributes: alive.
         """

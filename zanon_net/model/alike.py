@@ -7,7 +7,7 @@ import numpy as np
 from zanon_net.model.binomial import pmf, tail
 from zanon_net.model.special import Floats
 
-CELLS = 1 << 21  # numbers held at once
+CELLS = 1 << 21  # most numbers of an array that is held at once
 
 
 def tail_of_sum(n: tuple[int, ...], m: int, p: Floats) -> Floats:
@@ -23,7 +23,7 @@ def tail_of_sum(n: tuple[int, ...], m: int, p: Floats) -> Floats:
 
 
 def _tail_of_sum(n: tuple[int, ...], m: int, p: Floats) -> Floats:
-    """The sum over classes grows by one at a time: column t - 1 is P[sum >= t], t = 1 to m."""
+    """Adds one class after the other to the sum; column t - 1 is P[sum >= t], t = 1 to m."""
     total = np.zeros((len(p), m))
     for i, (size, chance) in enumerate(zip(n, p.T, strict=True)):
         last = i == len(n) - 1

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 from zanon_net.model.special import Floats, betainc, gammaln, xlog1py, xlogy
 
 BISECTIONS = 80
-SAFETY = 1 + 1e-9  # on the extremes of curvature
+SAFETY = 1 + 1e-9  # factor on the extremes of curvature, for rounding
 
 
 def tail(n: int, m: int, p: ArrayLike) -> Floats:
-    """g(p) = P[Bin(n, p) >= m] in the shape of p, with a small relative error even near 0 (Eq. 3).
+    """g(p) = P[Bin(n, p) >= m] (Eq. 3), of p's shape, with a small relative error even near 0.
 
     The regularised incomplete beta function I_p(m, n - m + 1): 1 - cdf would be 0 below 1e-16.
     """
@@ -33,8 +33,8 @@ def tail(n: int, m: int, p: ArrayLike) -> Floats:
 def pmf(n: int, m: ArrayLike, p: ArrayLike) -> Floats:
     """P[Bin(n, p) = m], relative error about 1e-14; m and p are broadcast, m is from 0 to n.
 
-    Loader's form (2000): the deviance of m from np, and what Stirling's formula lacks. Logarithms
-    of factorials would cancel: of n = 10^6 they leave 10 digits.
+    Loader's form (2000): the deviance of m from np, and the error of Stirling's formula. Logarithms
+    of factorials would cancel: for n = 10^6 they leave 10 digits.
     """
     some, chance = np.broadcast_arrays(
         np.asarray(m, dtype=np.float64), np.asarray(p, dtype=np.float64)
@@ -78,7 +78,7 @@ def _atanh_rest(v: Floats) -> Floats:
 
 
 def slope_max(n: int, m: int) -> float:
-    """The largest G' there is, 0 where G does not change."""
+    """The largest G'; 0 where G is constant."""
     return float(m * pmf(n, m, m / n)) * SAFETY if 1 <= m <= n else 0.0
 
 

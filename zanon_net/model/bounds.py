@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The form of an answer: two bounds and what lies between them."""
+"""The form of an answer: two bounds and an estimate between them."""
 
 from typing import NamedTuple
 

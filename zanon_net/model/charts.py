@@ -12,7 +12,7 @@ from typing import Any
 from zanon_net.errors import ConfigError, MissingExtraError, ZanonError
 
 SUFFIXES = (".png", ".svg", ".html")
-# Okabe and Ito's colours; dashes and marks tell lines apart where there is no colour.
+# Okabe and Ito's colours; dashes and marks distinguish lines in print without colour.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 MARKS = ("o", "s", "^", "D", "v", "P", "X")
@@ -21,7 +21,10 @@ DPI = 160
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line; band: lower and upper y; marked: a mark on each point; or only marks."""
+    """One line of a panel.
+
+    band: lower and upper y of a shaded range. marked: draws a mark on each point, or marks alone.
+    """
 
     label: str
     x: Sequence[float]
@@ -45,7 +48,10 @@ class Panel:
 
 
 def check_path(path: str) -> Path:
-    """A file that can be drawn to. Raises ConfigError or MissingExtraError."""
+    """Checks a figure's path and that matplotlib is installed.
+
+    Raises ConfigError for an unknown suffix, MissingExtraError without matplotlib.
+    """
     target = Path(path)
     if target.suffix.lower() not in SUFFIXES:
         raise ConfigError(f"plot: {path} must end in {', '.join(SUFFIXES)}")
@@ -117,7 +123,7 @@ def _draw_panel(axes: Any, panel: Panel) -> None:
 
 
 def _many(panel: Panel) -> bool:
-    """More lines than a legend among them would leave in view."""
+    """Whether a legend inside the axes would hide some of so many lines."""
     return len(panel.lines) > 3
 
 

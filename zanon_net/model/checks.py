@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the model's functions take: everything else gets one line that says what is wrong."""
+"""Checks of the model's arguments: a wrong one raises ConfigError with a line that explains it."""
 
 import math
 

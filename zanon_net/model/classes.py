@@ -20,7 +20,7 @@ from zanon_net.model.special import Floats
 Method = Literal["grid", "mc", "exact"]
 SINGLE_WIDTH = 1e-6
 ENUMERATION_ERROR = 1e-12
-ENUMERATION_STEP = 75  # how long one takes, in steps of the grid
+ENUMERATION_STEP = 75  # the cost of a step of enumeration, in steps of the grid
 
 
 def publish_probs_classes(px: ArrayLike, users: ArrayLike, z: int) -> Floats:
@@ -54,8 +54,8 @@ def k_anonymity_classes(
     method: "grid", certified bounds for one or two different classes, from a grid or, where that
     takes less, from enumeration; "mc", sampled sets with an exact answer for each, between the
     bounds of a 99 % confidence interval that holds for any sample size, for any number of classes;
-    "exact", enumeration of at most 22 attributes; None: grid if it can be, else mc. seed: of the
-    samples. Raises ConfigError.
+    "exact", enumeration of at most 22 attributes; None: grid for up to two classes, else mc. seed:
+    of the samples. Returns the bounds of each class, in order. Raises ConfigError.
     """
     p = checks.probabilities("py", py, dimensions=2)
     sizes = checks.class_sizes(users, p.shape[1])
@@ -80,7 +80,7 @@ def k_anonymity_classes(
 
 
 def _merged(p: Floats, sizes: tuple[int, ...]) -> tuple[Floats, NDArray[np.intp], tuple[int, ...]]:
-    """The different columns, which of them each class has, and the users of each together."""
+    """(the different columns, the index of each class's column, the users of each column)."""
     kinds, kind_of = np.unique(p, axis=1, return_inverse=True)
     users = np.bincount(kind_of.ravel(), weights=sizes)
     return kinds, kind_of.ravel(), tuple(int(n) for n in users)

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Exposures as a function of rank, from how many names have at least so many users.
+"""Exposures as a function of rank, from the numbers of names that have at least 2^j users.
 
-log(λΔt) is taken as linear in log(rank) between ranks where it is known: where the number of users
-passes a power of two. Above the first such rank and below the last, the line goes on.
+log(λΔt) is known at the ranks where the number of users passes a power of two. Between these it is
+taken as linear in log(rank); beyond the first and the last, the line is continued.
 """
 
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ from zanon_net.model.special import Floats, betainc
 ROUNDS = 12
 DEFAULT_SLOPE = 1.0
 SLOPES = (0.3, 3.0)
-TAIL_MAX = 4  # names never seen in a window, at most so many times those seen
+TAIL_MAX = 4  # names are at most so many times those seen in a window
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Knots: the rank where exposures reach a value, from the most popular down."""
+    """Knots: ranks and the exposures there, from the most popular name down."""
 
     ranks: Floats
     exposures: Floats
 
     def at(self, rank: Floats) -> Floats:
-        """λΔt at ranks >= 1/2, not whole numbers only."""
+        """λΔt at ranks >= 1/2, which need not be whole numbers."""
         x, y = np.log(self.ranks), np.log(self.exposures)
         log_rank = np.log(rank)
         inner = np.interp(log_rank, x, y)
@@ -36,7 +36,7 @@ class Curve:
         return np.asarray(np.exp(inner))
 
     def _slopes(self) -> tuple[float, float]:
-        """How steeply exposures fall with rank at both ends, as exponents of a power law."""
+        """The exponents of the power laws by which exposures fall with rank at both ends."""
         if len(self.ranks) < 2:
             return DEFAULT_SLOPE, DEFAULT_SLOPE
         x, y = np.log(self.ranks), np.log(self.exposures)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""How often attributes are exposed."""
+"""Rates of exposure, and the chance of an exposure in a window."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +22,7 @@ def zipf_rates(attributes: int, first: float, exponent: float = 1.0) -> Floats:
     if not np.isfinite(exponent):
         raise ConfigError(f"exponent: must be finite, not {exponent}")
     ranks = np.arange(1, count + 1, dtype=np.float64)
-    with np.errstate(divide="ignore", over="ignore"):  # what is not finite is refused below
+    with np.errstate(divide="ignore", over="ignore"):  # infinite rates are refused below
         return checks.rates(first / ranks**exponent)
 
 

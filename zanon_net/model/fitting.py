@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""From what was seen to the model's parameters, with how far they may be off.
+"""Fits the model's parameters to counts of windows, with their uncertainty.
 
-The histograms say how many names had at least 2^j users. That pins the rank at which the curve of
-exposures over rank passes each 2^j; in between it is taken as a power law (see curve). What it
-might also have been is told by draws: ranks moved by the noise of so many windows and by rounding,
-names put anywhere between the ranks that are pinned, users anywhere within their rounding. A
-quantity's uncertainty is its spread over the draws.
+The histograms give the number of names that had at least 2^j users. That pins the rank at which the
+curve of exposures over rank passes each 2^j; in between it is taken as a power law (see curve).
+Draws are other parameters that would fit: ranks moved by the noise of so many windows and by
+rounding, names put anywhere between the ranks that are pinned, users anywhere within their
+rounding. A quantity's uncertainty is its spread over the draws.
 """
 
 import math
@@ -36,11 +36,11 @@ from zanon_net.model.stationarity import find_problems
 from zanon_net.popularity import Popularity, PopularityWindow, rounding_unit
 
 DRAWS, DRAWS_MIN = 100, 40
-NUMBERS = 10**8  # in all draws together, where DRAWS_MIN are fewer
+NUMBERS = 10**8  # most numbers in all draws together, unless DRAWS_MIN draws need more
 NAMES_MAX = 1 << 22
 DRAW_WIDTH = 1e-3
 RISK = 0.05
-EVERY_RANK = 400  # from here on, ranks stand for their neighbours
+EVERY_RANK = 400  # beyond this rank, a rank stands for its neighbours, too
 CROWD = 5000
 
 
@@ -54,8 +54,8 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One set of parameters that fits. exposures: λ_a Δt, shape (A,), falling; single precision,
-    for there are a hundred of them."""
+    """One set of parameters that fits. exposures: λ_a Δt, shape (A,), falling; single precision
+    saves memory, as there are a hundred draws."""
 
     users: int
     exposures: NDArray[np.float32]
@@ -65,12 +65,12 @@ class Draw:
 class Fit:
     """Parameters of the model that fit a popularity file.
 
-    users, attributes: U and A. A counts names that no window showed, as far as they can be guessed;
-    where some were seen with one user only, there may be any number of them, and its upper bound is
-    infinite. exposures: λ_a Δt, shape (A,), falling. window_ns: the window it is of. windows: how
-    many were used. stationary: whether the windows are as alike as constant rates and independent
-    users make them; None when there are too few to tell. problems: each assumption that fails, in a
-    sentence. draws: what else would fit.
+    users, attributes: U and A. A includes an estimate of the names that no window showed; where
+    some were seen with one user only, their number has no bound, and A's upper bound is infinite.
+    exposures: λ_a Δt, shape (A,), falling. window_ns: the window Δt in ns. windows: how many were
+    used. stationary: whether the windows are as alike as constant rates and independent users make
+    them; None when there are too few to decide. problems: each assumption that fails, in a
+    sentence. draws: other parameters that would fit.
     """
 
     users: Estimate
@@ -88,9 +88,9 @@ class Fit:
         return np.asarray(-np.expm1(-self.exposures))
 
     def px_bounds(self) -> tuple[Floats, Floats]:
-        """Between what p^X of each rank lies, by 95 % of what else would fit: shapes (A,).
+        """Lower and upper bounds of each rank's p^X, which hold 95 % of the draws: shapes (A,).
 
-        Of the last ranks the file says least: take theirs for a guess.
+        Those of the last ranks are guesses: the file says least about them.
         """
         ranks = len(self.exposures)
         drawn = np.zeros((len(self.draws), ranks), dtype=np.float32)
@@ -103,11 +103,11 @@ class Fit:
     def k_anonymity(
         self, z: int, k: int, *, periods: int = 1, window_ns: int | None = None
     ) -> Bounds:
-        """p_k-anon with the uncertainty of the fit: 95 % of what else would fit is in the bounds.
+        """p_k-anon with the uncertainty of the fit: the bounds hold 95 % of the draws.
 
-        window_ns: a window other than the file's. At z = 1 names that no window showed are
-        released too; where some were seen with one user, there is no telling how many, and the
-        lower bound is 0. Raises ConfigError.
+        z, k: users. periods: N windows an attacker collects. window_ns: a window other than the
+        file's. At z = 1 names that no window showed are released too; where some were seen with
+        one user, their number is unknown, and the lower bound is 0. Raises ConfigError.
         """
         length = (window_ns or self.window_ns) / self.window_ns
 
@@ -125,11 +125,11 @@ class Fit:
 
 
 def fit(popularity: Popularity | str | os.PathLike[str], *, seed: int = 0) -> Fit:
-    """U, A and p^X that explain a popularity file, and how certain they are.
+    """Fits U, A and p^X to a popularity file, with their uncertainty.
 
-    popularity: what `zanon-net run --popularity FILE` wrote, or the file. seed: of the draws that
-    tell the uncertainty. Raises ConfigError when it holds too little, FormatError when it is no
-    such file.
+    popularity: the content of a file of `zanon-net run --popularity FILE`, or its path. seed: of
+    the draws, from which the uncertainty comes. Raises ConfigError when the file holds too little,
+    FormatError when it is no such file.
     """
     data = popularity if isinstance(popularity, Popularity) else Popularity.load(popularity)
     whole = [window for window in data.windows if window.whole]
@@ -198,11 +198,11 @@ class _Seen:
 
     @property
     def open_ended(self) -> bool:
-        """Whether names were seen with one user only: then others may not have been seen."""
+        """Whether names were seen with one user only: then others may be unseen."""
         return bool(self.tails[0] > self.tails[1:2].sum())
 
     def best(self) -> tuple[int, Floats, Floats]:
-        """U and λΔt without noise, each name at its rank; and how its pins were corrected."""
+        """(U, λΔt of each name at its rank, without noise, the correction factors of the pins)."""
         users, pins = self.users, self.tails
         for _ in range(4):
             shape = _Shape(self.tails, users)
@@ -218,7 +218,7 @@ class _Seen:
         return np.sqrt([float(weights @ (p * (1 - p))) / self.windows for p in chances])
 
     def draw(self, rng: np.random.Generator, noise: Floats, correction: Floats) -> Draw:
-        """Parameters that would fit as well."""
+        """Draws parameters that would fit as well."""
         active = max(self.users + self.users_unit * rng.uniform(-0.5, 0.5), 1.0)
         tails = self.tails + noise * rng.standard_normal(len(noise))
         tails = tails + self.tails_unit * rng.uniform(-0.5, 0.5, len(noise))
@@ -234,8 +234,8 @@ class _Seen:
 
 
 def _anywhere(ranks: Floats, curve: Curve, rng: np.random.Generator) -> Floats:
-    """Ranks anywhere between the pinned ones around them. Where there are many in between, and
-    behind the last, they stay: many that are anywhere are spread evenly."""
+    """Moves ranks to random places between the pinned ranks around them. Crowds of them, and those
+    beyond the last pin, stay: many random places are evenly spread."""
     pins = np.concatenate([[0.25], curve.ranks])
     ends = np.searchsorted(ranks, pins)
     moved = ranks.copy()
@@ -249,8 +249,8 @@ def _anywhere(ranks: Floats, curve: Curve, rng: np.random.Generator) -> Floats:
 class _Shape:
     """Curves through tails. goal: names with at least 2^j users, above 0; pins: ranks for them.
 
-    Where all names have at least 2^j users, the catalogue ends within that power of two: end = 1
-    has the curve go on there as it came, 0 has it fall to 2^j.
+    Where all names have at least 2^j users, the catalogue ends within that power of two: with
+    end = 1 the curve is continued up to there, with 0 it falls to 2^j.
     """
 
     def __init__(self, tails: Floats, users: float) -> None:
@@ -268,7 +268,7 @@ class _Shape:
         return np.minimum(curve.at(ranks), exposures_of(np.array(self.users), self.users))
 
     def matched(self) -> Floats:
-        """Pins that make the expected tails the ones that were seen."""
+        """Finds pins for which the expected tails are the tails that were seen."""
         pins = self.goal.copy()
         for _ in range(ROUNDS):
             curve = self.curve(pins, 1.0)
@@ -280,13 +280,13 @@ class _Shape:
         return np.clip(pins, 0.1, 1e9)
 
     def names(self, curve: Curve) -> int:
-        """How many names there are."""
+        """The number of names, seen or not."""
         if self.complete > 0:
             return max(round(float(self.goal[0])), 1)
         return _names_behind(curve, float(self.goal[0]), self.users)
 
     def curve(self, pins: Floats, end: float) -> Curve:
-        """From the most popular names, which the last pin is for, down."""
+        """The curve from the most popular names, which belong to the last pin, down."""
         counts = np.minimum(2.0**self.levels - 0.5, self.users - 0.5)[::-1]
         step = np.arange(len(counts))
         ranks = np.maximum.accumulate(pins[self.levels][::-1] + 0.5) * (1 + 1e-6 * step)
@@ -300,7 +300,7 @@ class _Shape:
 
 
 def _names_behind(curve: Curve, seen: float, users: float) -> int:
-    """How many names there are when so many of them are seen in a window."""
+    """The number of names of which `seen` are expected in a window."""
     ranks, weights = _sample_ranks(min(int(TAIL_MAX * seen) + 1, NAMES_MAX))
     expected = np.cumsum(weights * chance_of_at_least(1, users, curve.at(ranks)))
     at = min(int(np.searchsorted(expected, seen)), len(ranks) - 1)
@@ -308,7 +308,7 @@ def _names_behind(curve: Curve, seen: float, users: float) -> int:
 
 
 def _grouped(exposures: Floats) -> tuple[Floats, Floats]:
-    """Some of them, and how many each stands for."""
+    """A selection of the exposures, and how many each stands for."""
     ranks, weights = _sample_ranks(len(exposures))
     return exposures[np.floor(ranks - 0.5).astype(np.int64)], weights
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from zanon_net.model.special import Floats, convolve_truncated
 
-RARE = 0.05  # jumps less likely than this go through the series,
-POWERS_MAX = 16  # when at most so many fit into the window
+RARE = 0.05  # jumps less likely than this are taken by the series,
+POWERS_MAX = 16  # if at most so many of them fit into the window
 EPSILON = 2.0**-52
 CONVOLUTION_ERROR = 4 * EPSILON
 
@@ -37,17 +37,17 @@ class Jumps:
 
     @classmethod
     def of(cls, mass: Floats, size: Floats, step: float, cells: int) -> "Jumps":
-        """Jumps of a size >= 0, or infinite; those out of the window end just behind it."""
+        """Makes jumps of sizes >= 0, or infinite; a jump out of the window is cut to its end."""
         steps = np.minimum(size / step, cells)
         cell = np.floor(steps)
         return cls(mass, cell.astype(np.int64), steps - cell)
 
     def select(self, which: NDArray[np.bool_]) -> "Jumps":
-        """Some of them."""
+        """The jumps that `which` marks."""
         return Jumps(self.mass[which], self.cell[which], self.part[which])
 
     def rounded(self, up: bool) -> "Jumps":
-        """All at the next cell down, or up: their sum is certainly not above, or not below."""
+        """Rounds all jumps down, or up: their sum is then a lower, or an upper, bound."""
         cell = self.cell + (self.part > 0) if up else self.cell
         return Jumps(self.mass, cell, np.zeros_like(self.part))
 
@@ -58,13 +58,13 @@ class Jumps:
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """P[sum = c] of the first cells; what they lack to 1 is beyond the window."""
+    """P[sum = c] of the first cells; the rest of the probability is beyond the window."""
 
     mass: Floats
-    rounding: float  # at most this much, in all cells together, is wrong
+    rounding: float  # a bound on the rounding error of all cells together
 
     def beyond(self) -> float:
-        """The probability of being behind the window."""
+        """The probability that the sum is beyond the window."""
         return max(1.0 - float(self.mass.sum()), 0.0)
 
 

@@ -21,7 +21,7 @@ def entropy(py: ArrayLike, *, base: float = math.e) -> float:
         raise ConfigError(f"base: must be above 1 and finite, not {base}")
     p = checks.probabilities("py", py)
     total = float(np.sum(xlogy(p, p) + xlog1py(1 - p, -p)))
-    return max(0.0, -total) / math.log(base)  # and not -0.0
+    return max(0.0, -total) / math.log(base)  # avoids -0.0
 
 
 def information_loss(px: ArrayLike, py: ArrayLike, *, base: float = math.e) -> float:

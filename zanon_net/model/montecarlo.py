@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Three classes and more: sets are sampled, the answer for each is exact."""
+"""p_k-anon of three classes and more: sampled sets, with an exact answer for each."""
 
 import math
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ RISK = 0.01
 PILOT = 4096
 SAMPLES_MAX = 1 << 22
 NUMBERS = 1 << 21  # drawn at once
-IMPOSSIBLE = -2000.0  # for a logarithm of 0: its exponential is 0, and it can be taken off again
+IMPOSSIBLE = -2000.0  # stands for log 0: its exponential is 0, and it can be subtracted again
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Sets of users of the class `own`, and the others of each class beside one of them."""
+    """Sampled sets of users of the class `own`, and the number of other users in each class."""
 
     py: Floats
     own: int

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters that one window's counts show, as they are."""
+"""Parameters straight from one window's counts, without a fit."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,13 @@ ROUNDS = 4
 
 
 def all_users(active: float, users: float, exposures: Floats) -> float:
-    """All users, when the active ones are those with at least one name.
+    """Estimates U from the active users, those with at least one name in the window.
 
-    active = U (1 - exp(-C / U)), C being the exposures of all users together, which U hardly moves:
+    active = U (1 - exp(-C / U)), where C, the exposures of all users together, hardly depends on U:
     `exposures`, λ_a Δt, were found for `users`.
     """
     together = users * float(exposures.sum())
-    low, high = together / (SILENT_MAX * active), 60.0  # C / U, between which it lies
+    low, high = together / (SILENT_MAX * active), 60.0  # bounds of C / U
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
         if -np.expm1(-middle) / middle > active / together:

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two classes: the law of (log p_y,own, log p_y,other) on a grid in the plane.
 
-As in grid and single, in two directions. Seen from the most likely value of each, both logarithms
-only lose. The outcome that is the less likely one for a class costs it D = |log(p/(1-p))|: where
-the classes agree on which that is, one outcome costs both, else each outcome costs one of them.
+As in grid and single, in two directions. Both logarithms start from their most likely value and
+only fall. The outcome that is less likely for a class costs it D = |log(p/(1-p))|: where the
+classes agree on which outcome that is, it costs both, else each outcome costs one of them.
 Splitting a loss bilinearly over four cells keeps the means; the error is that of the two directions
-added. What is behind the window in a direction lies between p = 0 and the p at the window's end.
+added. Beyond the window in a direction, p lies between 0 and its value at the window's end.
 """
 
 import math
@@ -37,7 +37,7 @@ Shape = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The chances of both classes, seen by a user of one; `needed` others have to be alike."""
+    """The chances of both classes, for a user of one; `needed` others have to be alike."""
 
     own: Floats
     other: Floats
@@ -51,7 +51,7 @@ class _Axis:
     """One class's direction: the loss of log p_y, from log_max down to a window's end."""
 
     users: int
-    jumps: Jumps  # the marginal law: what the outcomes cost this class
+    jumps: Jumps  # the costs of the outcomes for this class: its marginal law
     step: float
     cells: int
     log_max: float
@@ -60,7 +60,7 @@ class _Axis:
 
     @property
     def chances(self) -> tuple[Floats, Floats]:
-        """p of each cell, and of what is behind the last: at least 0, at most the end's."""
+        """p of each cell, then of all beyond the last cell: (0 there, the p of the end there)."""
         p = np.exp(self.log_max - self.step * np.arange(self.cells + 1))
         return np.append(p[:-1], 0.0), p
 
@@ -93,13 +93,13 @@ def k_anonymity_of_pair(pair: Pair, width: float) -> Bounds:
 
 
 def steps_of_pair(pair: Pair, width: float) -> int:
-    """About how many steps k_anonymity_of_pair takes."""
+    """An estimate of the steps that k_anonymity_of_pair takes."""
     own, other = _axes(pair, width)
     return own.cells * other.cells * (len(pair.own) + min(pair.needed, pair.own_others + 1))
 
 
 def _agree(pair: Pair) -> NDArray[np.bool_]:
-    """Where both classes have the same outcome for the likely one."""
+    """Marks attributes of which both classes have the same likely outcome."""
     return np.asarray((pair.own < 0.5) == (pair.other < 0.5))
 
 
@@ -140,7 +140,7 @@ def _bounds(own: _Axis, other: _Axis, agree: NDArray[np.bool_], needed: int) -> 
 
 
 def _with_margins(inside: Floats, own: Floats, other: Floats) -> Floats:
-    """The law with a last row and column for what is behind the windows."""
+    """The law with a last row and column for the probability beyond the windows."""
     row = np.maximum(other - inside.sum(axis=0), 0.0)
     column = np.maximum(own - inside.sum(axis=1), 0.0)
     corner = max(1.0 - float(inside.sum() + row.sum() + column.sum()), 0.0)
@@ -175,7 +175,7 @@ def _law(own: Jumps, other: Jumps, agree: NDArray[np.bool_], shape: Shape) -> La
 
 
 def _ways(own: Jumps, other: Jumps, a: int, agree: bool) -> list[tuple[Shape, float]]:
-    """Where an attribute may lead, in cells, and how likely."""
+    """The cells that an attribute may lead to, with their probabilities."""
     m = float(own.mass[a])
     stay = [(0, 1.0)]
     lose = [
@@ -221,7 +221,7 @@ def _law_of_rare(own: Jumps, other: Jumps, shape: Shape) -> Law:
 
 
 def _log_series(own: Jumps, other: Jumps, shape: Shape) -> tuple[Floats, int]:
-    """The series within the window, and how many powers of it are not 0 there."""
+    """The series within the window, and the number of its powers that are not 0 there."""
     series = np.zeros(shape[0] * shape[1])
     odds = own.mass / (1 - own.mass)
     power = 1

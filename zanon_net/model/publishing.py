@@ -17,8 +17,9 @@ NEGLIGIBLE_LOG = -40 * math.log(10)
 def publish_probs(px: ArrayLike, users: int, z: int, periods: int = 1) -> Floats:
     """p^N_a = 1 - (1 - p^Y_a)^N with p^Y_a = p^X_a p^O_a (Eq. 3; 2020 section IV-C).
 
-    p^O_a = P[Bin(U-1, p^X_a) >= z-1]: z counts the present user too. px: p^X, shape (A,). periods:
-    N windows an attacker collects. Returns shape (A,); all 0 when z > U. Raises ConfigError.
+    p^O_a = P[Bin(U-1, p^X_a) >= z-1]: z counts the present user too. px: p^X, shape (A,). users: U.
+    periods: N windows an attacker collects. Returns shape (A,); all 0 when z > U. Raises
+    ConfigError.
     """
     chance = checks.probabilities("px", px)
     others = checks.count("users", users) - 1

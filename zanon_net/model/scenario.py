@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a curator asks: at this z and window, how anonymous, how much is released, what is lost."""
+"""A curator's questions: for a z and a window, the anonymity, the share released, the loss."""
 
 import math
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Users and rates (exposures an hour, shape (A,)), given or fitted; an attacker's periods."""
+    """Users, rates (exposures an hour, shape (A,)), given or fitted; k; an attacker's periods."""
 
     users: int
     rates: Floats
@@ -70,7 +70,7 @@ class Scenario:
 
     @classmethod
     def checked(cls, users: int, rates: Floats, k: int, periods: int) -> "Scenario":
-        """Users whose exposures an hour are `rates`. Raises ConfigError."""
+        """Makes a scenario of users with `rates` exposures an hour. Raises ConfigError."""
         return cls(
             checks.count("users", users),
             checks.rates(rates),
@@ -80,12 +80,15 @@ class Scenario:
 
     @classmethod
     def zipf(cls, users: int, rates: tuple[int, float, float], k: int, periods: int) -> "Scenario":
-        """rates: attributes, exposures an hour of the first, exponent. Raises ConfigError."""
+        """Makes one of Zipf rates: (attributes, exposures an hour of the first, exponent).
+
+        Raises ConfigError.
+        """
         return cls.checked(users, zipf_rates(*rates), k, periods)
 
     @classmethod
     def fitted(cls, fit: Fit, k: int, periods: int) -> "Scenario":
-        """With the parameters of a fit. Raises ConfigError."""
+        """Makes a scenario with the parameters of a fit. Raises ConfigError."""
         rates = fit.exposures * (NS_PER_HOUR / fit.window_ns)
         scenario = cls.checked(int(fit.users.estimate), rates, k, periods)
         return cls(scenario.users, scenario.rates, scenario.k, scenario.periods, fit)
@@ -95,7 +98,7 @@ class Scenario:
         return exposure_probs(self.rates, window_ns / NS_PER_HOUR)
 
     def row(self, window_ns: int, z: int, *, with_fit: bool = True) -> Row:
-        """What z gives. Raises ConfigError."""
+        """Computes the row of a z. with_fit: also the fit's uncertainty. Raises ConfigError."""
         px = self.px(window_ns)
         once = publish_probs(px, self.users, z)
         after = over_periods(once, self.periods)
@@ -155,7 +158,7 @@ class Choice:
 
     @classmethod
     def of(cls, scenario: Scenario, window_ns: int, target: float) -> "Choice":
-        """Searches. Raises ConfigError."""
+        """Searches for the smallest z. target: of p_k-anon, 0 to 1. Raises ConfigError."""
         first, stable = (
             scenario.smallest_z(window_ns, target, mode) for mode in ("first", "stable")
         )

@@ -16,7 +16,7 @@ from zanon_net.errors import ConfigError
 from zanon_net.model import checks
 from zanon_net.model.special import Floats
 
-WINDOW_NS = 1 << 40  # Δt in the table's time, whatever unit the rates have
+WINDOW_NS = 1 << 40  # Δt in the table's time, for rates in any unit
 OBSERVATIONS_MAX = 1 << 27
 Seeds = int | Iterable[int]
 
@@ -80,7 +80,7 @@ def _cores() -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    """What a stream is drawn from; exposures: λ_a Δt."""
+    """The parameters of a random stream; exposures: λ_a Δt."""
 
     exposures: Floats
     users: int
@@ -124,11 +124,11 @@ def _share_alike(
     users: int,
     k: int,
 ) -> float:
-    """The share of users whose set of attributes k users have. Pairs may be repeated."""
+    """The share of users whose set of attributes is that of k users. Pairs may be repeated."""
     pairs = np.unique(user.astype(np.int64) << 32 | attribute.astype(np.int64))
     owner, owned = pairs >> 32, pairs & 0xFFFFFFFF
     names = rng.integers(0, 2**63, int(owned.max(initial=0)) + 1, dtype=np.uint64)
-    sets = np.zeros(users, dtype=np.uint64)  # of each user: the sum of random numbers of attributes
+    sets = np.zeros(users, dtype=np.uint64)  # a hash: the sum of the attributes' random numbers
     np.add.at(sets, owner, names[owned])
     _, alike = np.unique(sets, return_counts=True)
     return float(alike[alike >= k].sum()) / users

@@ -21,16 +21,16 @@ from zanon_net.model.grid import EPSILON, Jumps, Law, law_on_grid
 from zanon_net.model.special import Floats
 
 CELLS_MIN, CELLS_MAX = 64, 1 << 20
-OF_WIDTH = 0.95  # the share of the width that the grid's error may take
-CUT = 1 / 64  # and of what is cut off at the low end
+OF_WIDTH = 0.95  # the share of the width that the grid's error may take,
+CUT = 1 / 64  # and the share for the part that is cut off at the low end
 
 
 def k_anonymity(py: ArrayLike, users: int, k: int, *, width: float = 1e-6) -> Bounds:
     """p_k-anon = E_y[g(p_y)], g(p) = P[Bin(U-1, p) >= k-1] (Eq. 4, 5), between certified bounds.
 
-    py: p^Y, shape (A,). width: how far apart the bounds may be, down to about 1e-9. Wider than
-    `width` they are only where the sum is too steep for the finest grid (k close to a U beyond
-    10^6, say) and A > 22: `Bounds.width` tells. Raises ConfigError.
+    py: p^Y, shape (A,). users, k: U and k. width: how far apart the bounds may be, down to about
+    1e-9. They are wider only where the sum is too steep for the finest grid (k close to a U beyond
+    10^6, say) and A > 22: look at `Bounds.width`. Raises ConfigError.
 
     log p_y = L_max - Σ_a D_a Bernoulli(m_a), m_a = min(p_a, 1-p_a), D_a = log((1-m_a)/m_a): the
     law of the sum is put on a grid (see grid), whose error is certified by the extremes of G''.
@@ -68,14 +68,14 @@ class _Grid:
         self.cells = min(self.cells, CELLS_MAX)
 
     def _cells(self, error: float) -> int:
-        """Cells for an error of the grid of at most this much: θ(1-θ) <= 1/4."""
+        """The number of cells for a grid error of at most `error`, as θ(1-θ) <= 1/4."""
         spread = float(self.mass[self.size < self.window].sum()) / 8
         steep = spread * (self.high - self.low)
         finest = self.window * math.sqrt(steep / error)
         return max(math.ceil(finest), CELLS_MIN) if finest < 2.0**40 else 1 << 40
 
     def bounds(self) -> Bounds:
-        """Bounds on E[G], and the estimate with the mean of the grid's error taken off."""
+        """Bounds on E[G], and the estimate, from which the grid's mean error is subtracted."""
         top = float(tail(self.n, self.m, math.exp(self.log_max)))
         if self.cells == 0:
             return bounds_around(0.0, top * (1 + 1e-9), top / 2)
@@ -97,13 +97,13 @@ class _Grid:
         return bounds_around(lower, upper, estimate)
 
     def _rounding(self, law: Law) -> float:
-        """What floating point may have done: in the law, in p_y (the p given included) and in g."""
+        """A bound on rounding errors: in the law, in p_y (from the given p on) and in g."""
         steepest = slope_max(self.n, self.m)
         slope = steepest * 64 * EPSILON * (1 + self.window - self.log_max)
         return law.rounding + slope + 1e-13
 
     def _directed(self, jumps: Jumps, gain: Floats) -> tuple[float, float]:
-        """Bounds that hold however steep G is, for it only rises: all jumps rounded up, or down."""
+        """Bounds for any steepness of G, as it only rises: all jumps rounded up, or down."""
         sides = (law_on_grid(jumps.rounded(up=up), self.cells).mass for up in (True, False))
         low, high = (float(side @ gain) for side in sides)
         return low, high

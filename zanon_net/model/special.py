@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""SciPy's special functions under types, and one clear line when there is no SciPy."""
+"""SciPy's special functions with types, and one clear error without SciPy."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Are the windows as alike as the model says? If not, which assumption fails."""
+"""Tests whether windows are as alike as the model says, and which assumption fails."""
 
 import math
 
@@ -11,13 +11,13 @@ from zanon_net.model.special import Floats, chi_square_tail
 from zanon_net.popularity import PopularityWindow, rounding_unit
 
 WINDOWS_MIN = 3
-RISK = 0.01  # of calling a stationary stream none
+RISK = 0.01  # the risk of rejecting a stationary stream
 
 
 def find_problems(
     windows: list[PopularityWindow], users: int, exposures: tuple[Floats, Floats]
 ) -> tuple[bool | None, tuple[str, ...]]:
-    """Whether counts differ between windows by no more than chance, and what does not hold.
+    """Whether counts differ between windows by no more than chance, and the failed assumptions.
 
     For constant rates and independent users, the names with at least 2^j users are a sum of
     independent indicators in each window: its variance is known, and the sum of squares over the
@@ -65,13 +65,13 @@ def _names_test(
 
 
 def _rounding(counts: Floats) -> float:
-    """The variance that two significant digits add, at most."""
+    """The largest variance that rounding to two significant digits adds."""
     values, times = np.unique(counts, return_counts=True)
     units = np.array([rounding_unit(int(value)) for value in values], dtype=float)
     return float(np.average(np.where(units > 1, units**2 / 4, 0.0), weights=times))
 
 
 def _chance(values: Floats, variance: float) -> float:
-    """The chance of values this different, or more, with this variance."""
+    """The probability of values at least this different, for this variance."""
     squares = float(np.sum((values - values.mean()) ** 2))
     return chi_square_tail(len(values) - 1, squares / (variance + 0.25))

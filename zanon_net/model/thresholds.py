@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The smallest z that reaches a target: proven for every z, though not every z is computed.
+"""The smallest z that reaches a target: proven for every z, without computing every z.
 
 p_k-anon is not monotone in z, so bisection would miss crossings. But it cannot change fast: with
 H(p) = g(p) + p g'(p), its derivative in one p_a is E[H(p_a q) - H((1-p_a) q)], q being the chance
@@ -98,7 +98,7 @@ class _Search:
         return self.totals[z]
 
     def lead(self, z: int, target: float) -> float:
-        """p_k-anon at z less the target: a bound of which the sign is certain, nearest to 0."""
+        """A bound on p_k-anon at z minus the target: the nearest to 0 of a certain sign."""
         py = self.published(z)
         self.totals[z] = float(py.sum())
         bounds = Bounds(0.0, 1.0, 0.5)
@@ -111,10 +111,10 @@ class _Search:
         return 0.0 if bounds.estimate >= target else -1e-300
 
     def edge(self, z: int, end: int, lead: float) -> int:
-        """A z towards `end` up to which p_k-anon stays on the side it is at z."""
+        """A z towards `end` up to which p_k-anon stays on the side of the target it has at z."""
         room = abs(lead) / self.slope
         away = 1 if end > z else -1
-        near, far = 0, abs(end - z) + 1  # the last known to be inside, the first outside
+        near, far = 0, abs(end - z) + 1  # the last step known to be inside, the first outside
 
         def inside(steps: int) -> bool:
             return abs(self.total(z + away * steps) - self.total(z)) <= room

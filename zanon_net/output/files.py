@@ -24,7 +24,7 @@ class Compressor(Protocol):
     """Compresses a stream piece by piece."""
 
     def compress(self, data: bytes | memoryview, /) -> bytes | memoryview:
-        """What comes out for the next piece, which may be nothing."""
+        """Takes the next bytes; returns compressed ones, or nothing yet."""
 
     def flush(self) -> bytes:
         """The end of the stream."""
@@ -61,9 +61,9 @@ def compressor(kind: str) -> Compressor:
 
 
 class LogFile(ABC):
-    """A file that is written as NAME.partial; whoever made it gives it its name.
+    """A file that is written as NAME.partial; its creator renames it when it is whole.
 
-    path: where it will be when it is whole, beside its partial form. records: how many it holds.
+    path: its final path, in the same folder. records: how many it holds.
     """
 
     def __init__(self, path: Path) -> None:
@@ -74,7 +74,7 @@ class LogFile(ABC):
 
     @property
     def partial(self) -> Path:
-        """Where it is now."""
+        """The path of the unfinished file."""
         return self.path.with_name(self.path.name + PARTIAL)
 
     @property
@@ -97,7 +97,7 @@ class LogFile(ABC):
         return size
 
     def remove(self) -> None:
-        """Gives up: nothing of it stays."""
+        """Closes and removes the unfinished file."""
         with contextlib.suppress(OSError, ValueError):
             self._file.close()
         with contextlib.suppress(OSError):

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where logs go: a folder in which files appear whole or not at all, or standard output.
+"""A folder for logs, in which files appear whole or not at all; and the choice of a sink.
 
 A folder's files are written as NAME.partial and get their names when everything in them is on the
 disk; Tstat's three are gathered in a folder NAME.out.partial, which gets its name with all of them.
-Without rotation that is at the end, and an error takes everything away again; with it, each part of
-a run appears when it is over, and the manifest, always last, tells which parts there are.
+Without rotation that is at the end, and an error removes everything again; with it, each part of
+a run appears when it is over, and the manifest, always last, lists the parts.
 """
 
 import contextlib
@@ -29,14 +29,14 @@ from zanon_net.system.file_errors import explained
 from zanon_net.system.streams import refuse_stdout
 
 MANIFEST = "manifest.json"
-MANIFEST_BYTES = 1 << 16  # kept free for it, so that a full disk can still be told of
-LISTED_BYTES = 512  # beside that, for each file that it lists
+MANIFEST_BYTES = 1 << 16  # kept free for the manifest, so that it can report a full disk
+LISTED_BYTES = 512  # more for each file that it lists
 ON_STDOUT = ("jsonl", "observations", "csv")
 NOT_ON_STDOUT = {"tstat": "tstat logs are three files", "parquet": "parquet files are no stream"}
 
 
 def _partial_folder(final: Path) -> Path:
-    """Where the files of a folder are gathered before it appears."""
+    """The partial folder in which files of a folder are gathered before it appears."""
     return final.with_name(final.name + PARTIAL)
 
 
@@ -54,7 +54,7 @@ class FolderSink(Sink):
         self._schemas = {table: Schema(fields, plan.about) for table, fields in plan.fields.items()}
         self._open: dict[str, LogFile] = {}
         self._reserved: FileIO | None = None
-        self._stamp_ns: int | None = None  # where the part begins; None: with the first packet
+        self._stamp_ns: int | None = None  # start of the part; None: its first packet's time
         self._divided = bool(plan.split_ns or plan.split_bytes)
         self._names: dict[str, str] = {}  # of the part that is about to appear
         self._about_to_appear: dict[str, dict[str, Any]] = {}
@@ -86,7 +86,7 @@ class FolderSink(Sink):
                 )
 
     def _reserve(self) -> None:
-        """Room for the manifest, where the file system can keep some."""
+        """Reserves disk space for the manifest, if the file system can."""
         path = self._manifest_partial
         with explained("write", path), self._transaction.making([path]):
             self._reserved = path.open("xb", buffering=0)
@@ -97,7 +97,7 @@ class FolderSink(Sink):
         return self.folder / (MANIFEST + PARTIAL)
 
     def _reserve_for(self, files: int) -> None:
-        """Room for a manifest that lists so many."""
+        """Reserves disk space for a manifest that lists so many files."""
         assert self._reserved is not None
         with explained("write", self.folder / MANIFEST):
             try:
@@ -161,7 +161,7 @@ class FolderSink(Sink):
         return limit != 0 and any(file.size >= limit for file in self._open.values())
 
     def _end_part(self) -> None:
-        """The part is over: its files appear."""
+        """Ends the part: its files appear."""
         self._reserve_for(len(self._files) + len(self._open))
         self._finish_part()
         self._publish_part()
@@ -189,7 +189,7 @@ class FolderSink(Sink):
         self._about_to_appear = {}
 
     def _appear(self, partial: Path, name: str) -> None:
-        """Gives a file its name; what belongs into a folder waits for it in a partial one."""
+        """Gives a file its name; a file of a folder moves to the partial folder."""
         final = self.folder / name
         with explained("write", final):
             if final.parent == self.folder:
@@ -233,7 +233,7 @@ class FolderSink(Sink):
         self._transaction.keep()
 
     def _write_manifest(self, manifest: bytes) -> None:
-        """From its start, over one that could not be written or did not appear."""
+        """Writes the manifest from its start, over an earlier attempt."""
         assert self._reserved is not None
         handle, rest = self._reserved.fileno(), memoryview(manifest)
         with explained("write", self.folder / MANIFEST):
@@ -258,7 +258,7 @@ class FolderSink(Sink):
         self._about_to_appear = {}
 
     def _withdraw(self, files: Mapping[str, dict[str, Any]]) -> None:
-        """Takes files off the list, which will be removed."""
+        """Takes files that will be removed off the list."""
         for output, file in files.items():
             self._files.remove(file)
             self._written[output] -= file["records"]
@@ -297,13 +297,13 @@ def check_out(
     sources: Iterable[str | os.PathLike[str]],
     popularity: str | os.PathLike[str] | None,
 ) -> None:
-    """Refuses an `out` that cannot be meant.
+    """Refuses an `out` that is surely a mistake.
 
     out, sources: as `run` takes them. popularity: a file that is not for release, or None.
 
-    Raises ConfigError where `out` is a name that was forgotten, or the folder that `popularity`
-    would lie in, where that is there already, or where standard output is one of the sources;
-    OutputError where that folder is not there, or the system cannot tell.
+    Raises ConfigError where `out` is empty or is the folder of `popularity`, where the file
+    `popularity` exists, or where standard output is one of the sources; OutputError where the
+    folder of `popularity` does not exist or the system refuses to look.
     """
     if out == "":
         raise ConfigError("--out names no folder; leave it out for ./zanon-<UTC start>")

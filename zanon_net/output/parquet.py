@@ -16,7 +16,7 @@ from zanon_net.output.schema import Field, described
 from zanon_net.system.file_errors import explained
 
 Column = tuple[memoryview, memoryview | None, tuple[int, bytes, bytes] | None]
-"""Values, which are there (bits; None: all), and the texts: their number, offsets, bytes."""
+"""Values, bits that mark which are present (None: all), and texts: number, offsets, bytes."""
 
 CODECS = {"none": "snappy", "gzip": "gzip", "zstd": "zstd"}  # of Parquet by --compress
 LEVELS = {"gzip": 4, "zstd": 1}
@@ -38,14 +38,14 @@ def arrow() -> Any:
 def parquet() -> Any:
     """What pyarrow writes files with, or a ConfigError."""
     arrow()
-    importlib.import_module("pyarrow.compute")  # which it loads where words are put together
+    importlib.import_module("pyarrow.compute")  # pyarrow needs it to unify dictionaries
     return importlib.import_module("pyarrow.parquet")
 
 
 class Schema:
     """Arrow types of an engine's fields, and tables out of what it drains.
 
-    fields: as `_core.PacketEngine.fields` has them. about: texts for the metadata of files.
+    fields: as `_core.PacketEngine.fields` returns them. about: texts for the metadata of files.
     """
 
     def __init__(self, fields: Sequence[Field], about: Mapping[str, object]) -> None:
@@ -77,7 +77,7 @@ class Schema:
         arrays = []
         for column, (values, _valid, texts) in zip(batch.columns, table, strict=True):
             if texts is not None and (end - start) * INDEX_BYTES != len(values):
-                # Not every word is in these rows.
+                # These rows need not use every word of the dictionary.
                 column = column.dictionary_decode().dictionary_encode()
             arrays.append(column)
         return pa.Table.from_arrays(arrays, schema=self._schema)
@@ -96,7 +96,7 @@ class Schema:
     def writer(self, file: BinaryIO, compress: str = "none") -> Any:
         """A ParquetWriter into the file.
 
-        compress: as the option has it; "none" is what takes least time. Times are told by their
+        compress: a value of the option; "none" takes least time. Times are encoded by their
         differences, which leaves little to compress; durations hardly get smaller at all.
         """
         codec = CODECS[compress]
@@ -124,8 +124,8 @@ class Schema:
 class ParquetFile(LogFile):
     """Rows; each write makes a row group, or several of ROW_GROUP_ROWS.
 
-    gathers: only the last row group has fewer, however many rows come at once; the writes differ
-    with the number of workers where a table is taken before it is full.
+    gathers: rows are gathered, so that every row group but the last has ROW_GROUP_ROWS: where
+    a table is drained before it is full, the rows of a write differ with the number of workers.
     """
 
     def __init__(self, path: Path, schema: Schema, compress: str, *, gathers: bool) -> None:
@@ -165,6 +165,6 @@ class ParquetFile(LogFile):
 
     def remove(self) -> None:
         """See LogFile."""
-        with contextlib.suppress(Exception):  # its footer has nowhere to go
+        with contextlib.suppress(Exception):  # the writer cannot write its footer any more
             self._writer.close()
         super().remove()

@@ -16,7 +16,7 @@ from zanon_net.system.file_errors import explained
 
 
 def refuse_existing(path: str | os.PathLike[str]) -> None:
-    """Raises ConfigError when there is something of this name, OutputError without its folder."""
+    """Raises ConfigError when the name is taken, OutputError when its folder does not exist."""
     with explained("write", path):
         Path(path).parent.stat()
     if os.path.lexists(path):  # a link too, which the rename would replace
@@ -26,7 +26,7 @@ def refuse_existing(path: str | os.PathLike[str]) -> None:
 class PopularityFile:
     """Remembers windows, the last WINDOWS_MAX, and writes them, readable by the file's owner only.
 
-    Raises ConfigError when there is something of this name, OutputError when the system refuses.
+    Raises ConfigError when the name is taken, OutputError when the system refuses.
     """
 
     def __init__(self, path: str | os.PathLike[str], z: int, window_ns: int) -> None:
@@ -42,7 +42,7 @@ class PopularityFile:
             self._file = os.fdopen(os.open(self._partial, flags, 0o600), "wb")
 
     def add(self, closed: ClosedWindow, z: int | None = None) -> None:
-        """Takes a window in, unless it has fewer users than z; None: the z given at the start."""
+        """Keeps a window, unless it has fewer users than z; None: the z given at the start."""
         if closed.users < (self._z if z is None else z):
             self._omitted += 1
             return
@@ -66,7 +66,7 @@ class PopularityFile:
             self._published = True
 
     def discard(self) -> None:
-        """Takes away what was written, also under its final name."""
+        """Removes the file, also under its final name."""
         with contextlib.suppress(OSError):
             self._file.close()
         with contextlib.suppress(OSError):

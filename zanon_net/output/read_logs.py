@@ -41,8 +41,8 @@ def read_log(
     into: "pandas" for a DataFrame, "polars" for one of polars, "arrow" for a pyarrow.Table.
 
     Columns have Tstat's names. Times of day are timestamps in UTC with ns, durations in ms (c_durat
-    and s_durat of UDP: s), "-" is null; what is no UTF-8 in a text is U+FFFD. Raises ConfigError,
-    and FormatError for what is no log.
+    and s_durat of UDP: s), "-" is null; bytes of a text that are no UTF-8 become U+FFFD. Raises
+    ConfigError for a wrong argument or a missing library, FormatError for a file that is no log.
     """
     _check_one_of("into", into, KINDS)
     _check_one_of("log", log, LOGS)
@@ -62,7 +62,10 @@ def _check_one_of(name: str, value: str, allowed: Sequence[str]) -> None:
 
 
 def converted(table: Any, into: str) -> Any:
-    """What exports Arrow data, as a table of another library (see KINDS). Raises ConfigError."""
+    """Converts an object that exports Arrow data into another library's table (see KINDS).
+
+    Raises ConfigError when that library is not installed.
+    """
     try:
         library = importlib.import_module("pyarrow" if into == "arrow" else into)
     except ImportError:
@@ -93,7 +96,7 @@ def _files(path: Path, log: str) -> list[Path]:
 
 
 def _as_written(path: Path) -> tuple[Path, str, int, str]:
-    """What sorts a run's parts: of those with one stamp, that without a number is the first."""
+    """The sort key of a part's file: of one stamp, the file without a number is the first."""
     part = re.fullmatch(r"(.+)-([0-9]+)\.out", path.parent.name)
     if part is None:
         return path.parent.parent, path.parent.name.removesuffix(".out"), 1, path.name
@@ -105,10 +108,10 @@ def _read_file(path: Path) -> Any:
     if path.suffix == ".parquet":
         try:
             table = importlib.import_module("pyarrow.parquet").read_table(path)
-            table.validate(full=True)  # else a damaged value shows up in an error of pandas'
+            table.validate(full=True)  # else an error of pandas' could quote a damaged value
             _check_schema(table.schema)
             return table
-        except (pa.ArrowException, OSError, ValueError) as error:  # damage gives any
+        except (pa.ArrowException, OSError, ValueError) as error:  # damage raises any of them
             if isinstance(error, OSError) and error.errno is not None:
                 raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
             raise FormatError(f"{path}: it is no Parquet file, or damaged") from None
@@ -182,7 +185,7 @@ def _parse(path: Path, lines: bytes, names: list[str]) -> Any:
 
 
 def _what_is_wrong(message: str, names: list[str]) -> str:
-    """What pyarrow has to say, without what the log holds: that may be an address or a name."""
+    """pyarrow's complaint without the log's content, which may be an address or a name."""
     column = re.match(r"In CSV column #(\d+)", message)
     if column:
         return f"column {names[int(column[1])]} holds something else than a number"
@@ -201,7 +204,7 @@ def _read_as(name: str) -> Any:
 
 
 def _typed(path: Path, table: Any) -> Any:
-    """Times out of texts in ms; 0 is never."""
+    """Turns texts in ms into times; 0 becomes null."""
     pa, compute = arrow(), importlib.import_module("pyarrow.compute")
     for i, name in enumerate(table.column_names):
         if not _TIME.fullmatch(name):

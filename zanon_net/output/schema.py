@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the columns of a flow mean, their units and their disclosure classes."""
+"""The meaning of a flow's columns, their units and their disclosure classes."""
 
 import functools
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ def columns() -> dict[str, _core.Column]:
 
 
 def described(fields: Sequence[Field]) -> list[tuple[str, str, bool, dict[str, str]]]:
-    """The fields with what they hold and its unit, as texts for Arrow's metadata."""
+    """Returns the fields with their meaning and unit, as texts for Arrow's metadata."""
     return [
         (name, kind, nullable, {"description": column.description, "unit": column.unit})
         for name, kind, nullable in fields

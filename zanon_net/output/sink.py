@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What takes a run's output: the interface of sinks, and the plan of what is written."""
+"""The interface of sinks, which take a run's output, and the plan of the files to write."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -14,17 +14,17 @@ from zanon_net.output.parquet import Column
 Lines = tuple[bytes | memoryview, int]
 """Whole lines, and how many they are."""
 Parts = Sequence[tuple[int | None, Mapping[str, Lines], Mapping[str, int]]]
-"""Of each period: its start in ns (None: the last one goes on), its lines, where its rows end."""
+"""Each period's start in ns (None: the last one goes on), its lines, and where its rows end."""
 Tables = Mapping[str, Sequence[Column]]
 """The rows of all those periods, by output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is written, and how.
+    """The files to write.
 
-    outputs: the core's names. headers: the first line of each text output's files. fields: of each
-    table, as `_core.PacketEngine.fields` has them. about: texts for Parquet's metadata.
+    outputs: the core's names. headers: the first line of each text output's files. fields: those of
+    each table, as `_core.PacketEngine.fields` returns them. about: texts for Parquet's metadata.
     split_ns: length of a part, 0: no limit. split_bytes: size of a file at which a part ends.
     """
 
@@ -44,7 +44,7 @@ class Plan:
 
 
 class Sink(ABC):
-    """Takes what an engine drained. Ends with `publish`, or with `discard` after any error."""
+    """Takes drained output of an engine. Ends with `publish`, or with `discard` after any error."""
 
     @abstractmethod
     def take(self, parts: Parts, tables: Tables) -> None:
@@ -59,7 +59,7 @@ class Sink(ABC):
 
     @abstractmethod
     def publish(self, manifest: bytes) -> None:
-        """Makes everything appear. Raises OutputError, with nothing more having appeared."""
+        """Gives all files their names. Raises OutputError, and then nothing more has appeared."""
 
     @abstractmethod
     def discard(self) -> None:
@@ -74,13 +74,13 @@ class Sink(ABC):
         return False
 
     def abandon(self, manifest: Callable[[], bytes]) -> None:
-        """Removes what has not appeared, and leaves a manifest of what has, made after that."""
+        """Removes files that have not appeared; leaves a manifest of those that have."""
         del manifest
         self.discard()
 
     @property
     def files(self) -> list[dict[str, Any]]:
-        """What has appeared, or is about to: {"file", "bytes", "records"} of each."""
+        """{"file", "bytes", "records"} of each file that has appeared, or is about to."""
         return []
 
     @property

@@ -30,10 +30,10 @@ class StdoutSink(Sink):
     def _put(self, data: bytes | memoryview) -> None:
         self._write(self._compressor.compress(data))
         with explained("write", "standard output"):
-            self._stream.flush()  # a reader behind a pipe sees a batch when it is decided
+            self._stream.flush()  # the reader of a pipe gets a batch when it is decided
 
     def _write(self, data: bytes | memoryview) -> None:
-        """All of it: without a buffer (PYTHONUNBUFFERED) a signal or a full disk cuts a write."""
+        """Writes all of it: unbuffered (PYTHONUNBUFFERED), a signal or a full disk cuts a write."""
         rest = memoryview(data)
         with explained("write", "standard output"):
             while rest:
@@ -60,7 +60,7 @@ class StdoutSink(Sink):
             self._stream.flush()
 
     def discard(self) -> None:
-        """See Sink; what was written is gone."""
+        """See Sink; lines that were written cannot be taken back."""
 
     @property
     def written(self) -> Mapping[str, int]:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run has made in the file system and may have to take away again."""
+"""The files and folders that a run has made and may have to remove again."""
 
 import contextlib
 import errno
@@ -15,10 +15,10 @@ WAITING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Transaction:
-    """Files and folders of ours, until they are kept or removed. What others made is never in it.
+    """Files and folders that the run made, until they are kept or removed; never those of others.
 
-    Signals wait until each is both there and known: one that came between would leave something of
-    ours, or take away somebody else's.
+    Signals are blocked until each is both made and noted: one in between would leave a file of
+    ours, or have somebody else's removed.
     """
 
     def __init__(self) -> None:
@@ -27,11 +27,11 @@ class Transaction:
 
     @contextlib.contextmanager
     def making(self, files: Sequence[Path], folders: Sequence[Path] = ()) -> Iterator[None]:
-        """Inside, these are made, unless an OSError or OutputError says that they were not."""
+        """Notes these as made by the block, unless it raises OSError or OutputError."""
         former = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         there = False
         try:
-            signal.pthread_sigmask(signal.SIG_BLOCK, WAITING_SIGNALS)  # one of before may raise
+            signal.pthread_sigmask(signal.SIG_BLOCK, WAITING_SIGNALS)  # a pending one may raise
             there = True
             yield
         except (OSError, OutputError):
@@ -44,12 +44,12 @@ class Transaction:
             signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
     def folder(self, path: Path) -> None:
-        """Makes a folder. Raises OSError, FileExistsError where there is something already."""
+        """Makes a folder. Raises OSError; FileExistsError where the name is taken."""
         with self.making((), [path]):
             path.mkdir()
 
     def has_folder(self, path: Path) -> bool:
-        """Whether it is one of ours."""
+        """Whether the run made this folder."""
         return path in self._folders
 
     def rename(self, file: Path, final: Path) -> None:
@@ -67,12 +67,12 @@ class Transaction:
             folder.rename(final)
 
     def keep(self, but: Sequence[Path] = ()) -> None:
-        """They stay, except the files `but`, which may still have to go."""
+        """Forgets all, which then stay, except the files `but`, which may still be removed."""
         self._files = [path for path in self._files if path in but]
         self._folders = []
 
     def remove(self, but: Sequence[Path] = ()) -> None:
-        """Takes away all but these, as far as the system lets us; a folder only if it is empty."""
+        """Removes all but these, as far as the system permits; a folder only if it is empty."""
         for path in self._files:
             if path not in but:
                 with contextlib.suppress(OSError):
@@ -91,7 +91,7 @@ def _refuse_existing(path: Path) -> None:
 
 
 def sync_folders(folders: Iterable[Path]) -> None:
-    """Best effort: the names are there already, and not every file system can."""
+    """Brings the folders' entries to disk, if the file system can."""
     for folder in dict.fromkeys(folders):
         with contextlib.suppress(OSError):
             handle = os.open(folder, os.O_RDONLY)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from zanon_net.config.sections import ZParams
 
-LOWER_BELOW = 0.9  # of the z in force: what a window has to need to lower it
-LOWER_AFTER = 2  # such windows in a row
+LOWER_BELOW = 0.9  # a window that needs less than this share of the z in force may lower it
+LOWER_AFTER = 2  # after so many of them in a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,10 @@ class ZChange:
 class ZController:
     """Keeps the chance that k users are alike at the target, with z from `z` to `z_max`.
 
-    A window needs the smallest z from which on every z would have reached the target in it. More
-    than is in force acts at once. Less acts after two windows in a row that need less than nine
-    tenths of it, and then the larger of what they need: z would otherwise follow every wave.
+    A window needs the smallest z from which on every z would have reached the target in it. A
+    larger z takes effect at once. A smaller one does after two windows in a row that need less than
+    nine tenths of the z in force; it is the larger of the two needs. Otherwise z would follow every
+    wave.
 
     Raises MissingExtraError without SciPy.
     """
@@ -47,7 +48,7 @@ class ZController:
         self._floor, self._cap = params.z, params.z_limit
         self.z = params.z
         self.changes: list[ZChange] = []
-        self.windows = self.above_cap = 0  # seen, and those of them that needed more than z_max
+        self.windows = self.above_cap = 0  # all, and those that needed more than z_max
         self._lower: list[int] = []
 
     def see(self, end_ns: int, users: int, counts: NDArray[np.uint32]) -> int:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compressed captures: unpacked in a thread of their own, into a pipe that the core reads.
 
-What is unpacked is bounded, and so is the memory it takes. Where the packed data is damaged or cut,
-what came before is used and the warning names the place.
+The unpacked size is bounded, and so is the memory. Where the packed data is damaged or cut, the
+data before that place is used, and the warning names the place.
 """
 
 import bz2
@@ -23,11 +23,11 @@ import zstandard
 MAGIC_BYTES = 6
 RATIO_MAX = 200
 UNBOUNDED_BYTES = 1 << 30
-"""Without a bound of the user's, a source may unpack to RATIO_MAX times its size, and to this."""
+"""Without --max-bytes, a source may unpack to RATIO_MAX times its size, and always to this size."""
 
 STEP_MIN, STEP_MAX = 256, 1 << 17
 ZSTD_STEP = 1 << 10  # packed bytes, which can be 32 MiB of one repeated byte
-HEADER_BYTES = 64  # reads of so few bytes are of headers, which must come whole
+HEADER_BYTES = 64  # reads of so few bytes are for headers, which must come whole
 PIPE_BYTES = 1 << 20
 
 _MAGICS = {
@@ -49,10 +49,10 @@ _DAMAGE = (
 
 
 class Raw(Protocol):
-    """What packed bytes are read from: at most `size` of them, none at the end."""
+    """A source of packed bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """Reads."""
+        """Returns up to `size` bytes; none at the end."""
         ...
 
 
@@ -61,13 +61,13 @@ def compression_of(start: bytes) -> str | None:
     for magic, name in _MAGICS.items():
         if start.startswith(magic):
             return name
-    # A skippable frame, with which pzstd's output begins.
+    # Output of pzstd begins with a skippable frame.
     skippable = start[1:4] == b"\x2a\x4d\x18" and 0x50 <= start[0] <= 0x5F
     return "zstd" if skippable else None
 
 
 class _Counted:
-    """Reads on behind `start`, and counts."""
+    """Reads `start` and then `raw`, and counts the bytes."""
 
     def __init__(self, raw: Raw, start: bytes) -> None:
         self._raw = raw
@@ -75,7 +75,7 @@ class _Counted:
         self.bytes = 0
 
     def read(self, size: int = -1) -> bytes:
-        """What there is, up to `size`; all of it where that is little."""
+        """Returns the bytes that are there, up to `size`; of a header, all of them."""
         size = STEP_MAX if size < 0 else size
         data = self._some(size)
         while size <= HEADER_BYTES and len(data) < size and (more := self._some(size - len(data))):
@@ -92,7 +92,7 @@ class _Counted:
 
 
 class _Zstd:
-    """zstd frames. The library's own reader takes one that is cut for a whole one."""
+    """Unpacks zstd frames. The library's own reader takes a cut frame for a whole one."""
 
     def __init__(self, packed: _Counted) -> None:
         self._packed = packed
@@ -110,7 +110,7 @@ class _Zstd:
                 break
             if self._frame is None:
                 self._frame = zstandard.ZstdDecompressor().decompressobj()
-            # The last four apart: a wrong checksum there must not cost what is before it.
+            # Feeds the last four bytes apart: a wrong checksum must not cost the data before it.
             packed, self._rest = packed[:-4] or packed, packed[-4:] if len(packed) > 4 else b""
             unpacked = self._frame.decompress(packed)
             if self._frame.eof:
@@ -128,14 +128,14 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 
 
 class Unpacker:
-    """Unpacks what `raw` gives into a pipe, whose end to read from is `fd`.
+    """Unpacks a stream, in a thread of its own, into a pipe; `fd` is the pipe's end for reading.
 
-    raw: read from behind `start`, and closed, by a thread that ends with it.
-    start: its first bytes, which tell the compression.
-    max_bytes: most bytes to unpack; None: RATIO_MAX times what was read, and UNBOUNDED_BYTES.
+    raw: the packed bytes after `start`; the thread reads and closes it.
+    start: the first packed bytes, which identify the compression.
+    max_bytes: most bytes to unpack; None: RATIO_MAX times the bytes read, but UNBOUNDED_BYTES at
+        least.
 
-    Where reading ends early, `problem` says why once `fd` is at its end; `exceeded` does where it
-    was the bound.
+    Once `fd` is at its end, `problem` says why it ended early, or `exceeded` that the bound did.
     """
 
     def __init__(self, raw: Raw, start: bytes, max_bytes: int | None) -> None:
@@ -158,7 +158,7 @@ class Unpacker:
         return self._packed.bytes
 
     def close(self) -> None:
-        """Ends it, wherever it is."""
+        """Ends the unpacking, wherever it is."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
@@ -169,7 +169,7 @@ class Unpacker:
         try:
             self._unpack()
         except BrokenPipeError:
-            pass  # closed: nobody reads any more
+            pass  # the reader has closed its end
         except EOFError:
             self.problem = f"the {self.compression} data ends early, {self._place()}"
         except MemoryError:
@@ -191,7 +191,7 @@ class Unpacker:
 
     def _unpack(self) -> None:
         reader = _READERS[self.compression](self._packed)
-        # What is lost at a damaged place is at most a sixteenth of what came before it.
+        # A damaged place costs at most a sixteenth of the data before it.
         while data := reader.read1(min(max(self.unpacked_bytes // 16, STEP_MIN), STEP_MAX)):
             room = self._bound() - self.unpacked_bytes
             self._write(data[:room])

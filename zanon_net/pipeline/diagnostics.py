@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What to do about what a capture lacks, known from an engine's counters alone."""
+"""Diagnoses of captures, from an engine's counters alone: what is missing, and what to do."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ _LOST_BY_A_CUT = (
 
 
 def _snaplen(n: Counters) -> int:
-    """Frames that were cut, where something was lost by that."""
+    """Frames that were cut, if a name or header was lost by that; else 0."""
     return n["frames_cut"] if any(n[name] for name in _LOST_BY_A_CUT) else 0
 
 
 def _most(part: int, whole: int) -> int:
-    """`part`, where it is at least half of the whole."""
+    """`part` if it is at least half of the whole; else 0."""
     return part if 2 * part >= whole else 0
 
 
@@ -150,7 +150,7 @@ _RULES: list[tuple[str, Callable[[Counters], int], str]] = [
 
 
 def diagnose(counters: Counters) -> list[Diagnosis]:
-    """What is worth acting on, by the counters of an engine (ns, bytes and frames as they are)."""
+    """Returns the diagnoses that call for action, from all counters of an engine."""
     return list(_diagnoses(counters))
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is known about each source of a run: what was read of it, and what was lost."""
+"""Facts about each source of a run: how much was read of it, and how much was lost."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from zanon_net.pipeline.link_types import link_type_name
 
 @dataclass(frozen=True, slots=True)
 class Drops:
-    """Packets that were there and are in no log.
+    """Packets that passed the interface and are in no log.
 
-    ring: the system had no room for them, because we read too slowly.
-    interface: lost before the system could hand them to anyone.
-    us: no room in a table of ours, or left in the ring at the end.
+    ring: the ring was full, because the run read too slowly.
+    interface: lost before the system could hand them to any program.
+    us: a table of ours was full, or they were left in the ring at the end.
     """
 
     ring: int = 0
@@ -24,7 +24,7 @@ class Drops:
 
     @classmethod
     def of_counters(cls, counters: Mapping[str, int]) -> "Drops":
-        """What an engine with these counters had no room for."""
+        """Packets for which the tables of an engine with these counters were full."""
         return cls(us=counters["drop_flow_table_full"] + counters["drop_fragment_evicted"])
 
     def plus(self, others: Iterable["Drops"]) -> "Drops":
@@ -46,11 +46,11 @@ class Drops:
 
 
 class Facts(Protocol):
-    """What every kind of source can tell about itself at the end."""
+    """The facts that every kind of source has at the end."""
 
     @property
     def name(self) -> str:
-        """No more than the last part of a path."""
+        """The last part of a path, or the interface."""
 
     @property
     def frames(self) -> int:
@@ -66,7 +66,7 @@ class Facts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """What one source turned out to be; `name` is no more than the last part of its path."""
+    """The facts about one capture; `name` is the last part of its path, no more."""
 
     name: str
     format: str

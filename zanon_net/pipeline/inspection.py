@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What captures hold, in counts: the whole packet path runs and writes nothing."""
+"""The content of captures, in counts: the whole packet path runs and writes nothing."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -105,9 +105,12 @@ def inspect(
     progress: Progress | None = None,
     interruption: Interruption | None = None,
 ) -> Inspection:
-    """Reads one source, which may be a folder, to its end.
+    """Reads one source to its end and counts.
 
-    Raises ConfigError, CaptureError, FormatError, CapacityError.
+    source: a capture's path, a folder of captures, or "-" for standard input.
+    config, progress, interruption: as `run` takes them.
+
+    Raises ConfigError, CaptureError, FormatError or CapacityError.
     """
     config = config or Config()
     interruption = interruption or Interruption()

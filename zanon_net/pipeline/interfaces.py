@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Network interfaces: which there are, and what the system says they lost."""
+"""Network interfaces: their names, and their losses as the system counts them."""
 
 import os
 import socket
@@ -15,19 +15,19 @@ _DROP, _FIFO = 3, 4  # columns of /proc/net/dev: dropped or missed, and overruns
 
 
 def interfaces_of(sources: Sequence[str | os.PathLike[str]]) -> list[str]:
-    """Those of `sources` that are interfaces; a file of the same name goes before."""
+    """Returns the sources that are interfaces; a file of the same name takes precedence."""
     known = {name for _index, name in socket.if_nameindex()} | {ANY}
     return [str(item) for item in sources if str(item) in known and not Path(item).exists()]
 
 
 def no_such(name: str) -> str:
-    """What to say of a name under which there is neither a file nor an interface."""
+    """The message about a name of neither a file nor an interface."""
     known = [known for _index, known in socket.if_nameindex()]
     return f"No such file or directory, and no network interface{did_you_mean(name, known)}"
 
 
 def read_losses(text: str) -> dict[str, int]:
-    """Frames lost before anyone could see them, by interface, from the text of /proc/net/dev."""
+    """Frames that no program could see, by interface, from the text of /proc/net/dev."""
     losses = {}
     for line in text.split("\n"):
         name, colon, numbers = line.rpartition(":")
@@ -40,8 +40,8 @@ def read_losses(text: str) -> dict[str, int]:
 class Losses:
     """Frames that an interface lost since this object was made, as the system counts them.
 
-    That includes frames of protocols that nobody on this machine handles, which were read all the
-    same. Where the system does not tell, none.
+    Some systems also count frames of protocols that they do not handle, although these were read.
+    Where the system has no count, it is 0.
     """
 
     def __init__(self, interface: str, source: Path = PROC_NET_DEV) -> None:
@@ -54,8 +54,8 @@ class Losses:
     def refresh(self) -> int:
         """The count up to now; an interface that came back with new counters goes on from there.
 
-        What was lost before the first look at an interface is none of ours: behind `any` they come,
-        go, and get other names.
+        Losses from before the first look at an interface do not count: while `any` is read,
+        interfaces come, go, and get other names.
         """
         try:
             losses = read_losses(os.fsdecode(self._source.read_bytes()))

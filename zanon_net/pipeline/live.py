@@ -20,9 +20,9 @@ from zanon_net.pipeline.privileges import explain_missing
 from zanon_net.pipeline.window_hooks import WindowHooks
 
 BATCH_FRAMES = 16384
-WAIT_MS = 100  # longest that a signal, a status line or an idle flow waits for the core
-DRAIN_S = 0.3  # more than a frame is held for its turn (ZN_LIVE_HOLD_MS)
-DRAIN_MAX_S = 10.0  # rings that take longer to empty are left, and counted
+WAIT_MS = 100  # longest wait of the core, and so of a signal, a status line or an idle flow
+DRAIN_S = 0.3  # longer than a frame is held back for its turn (ZN_LIVE_HOLD_MS)
+DRAIN_MAX_S = 10.0  # frames of rings that take longer to empty are counted as lost
 HOUSEKEEPING_S = 1.0
 
 _log = logging.getLogger("zanon_net")
@@ -30,11 +30,10 @@ _log = logging.getLogger("zanon_net")
 
 @dataclass(frozen=True, slots=True)
 class InterfaceFacts:
-    """What an interface has delivered, and what was lost on the way.
+    """Counts of the frames that an interface delivered and lost.
 
-    received: what the system took past the filter, what the ring had no room for included; some
-    systems count what they then leave out, such as the second copy of each frame on the loopback
-    interface.
+    received: frames that passed the filter, also those that found the ring full; some systems count
+    frames that they then leave out, such as the second copy of each on the loopback interface.
     """
 
     name: str
@@ -86,15 +85,15 @@ class LiveInterfaces:
             raise
 
     def left_unread(self) -> None:
-        """Says that the rings were not read to their ends."""
+        """Notes that the rings were not read to their ends."""
         self._unread = True
 
     def finish(self) -> None:
-        """Nothing more is read: what is known stays as it is now."""
+        """Ends the reading: the facts stay as they are now."""
         self._last = self.facts()
 
     def facts(self) -> list[InterfaceFacts]:
-        """What is known about each interface now."""
+        """The facts about each interface so far."""
         if self._last is not None:
             return self._last
         return [
@@ -120,9 +119,10 @@ class LiveInterfaces:
 
 
 def open_interfaces(names: Sequence[str], others: int, config: Config) -> LiveInterfaces:
-    """Opens interfaces, with `others` sources beside them.
+    """Opens interfaces.
 
-    Raises ConfigError when the settings do not say who is a user, or there are other sources.
+    others: the number of sources that are none. Raises ConfigError when there are any, or when the
+    settings do not say who is a user; CaptureError or CapacityError.
     """
     if others:
         raise ConfigError(f"{names[0]} is a network interface and cannot be read beside captures")
@@ -139,18 +139,18 @@ def open_interfaces(names: Sequence[str], others: int, config: Config) -> LiveIn
 
 
 class Wishes(Protocol):
-    """What a run hears from outside; a signal may change it at any time."""
+    """Requests to a run from outside; a signal may change them at any time."""
 
     @property
     def requested(self) -> bool:
         """Whether the reading is to end."""
 
     def take_rotation(self) -> bool:
-        """Whether new files were asked for since this was asked last."""
+        """Whether new files were requested since the last call."""
 
 
 class LiveReader:
-    """Feeds one engine from interfaces until that is to end."""
+    """Feeds one engine from interfaces until a request to end, or until all of them are gone."""
 
     interrupted = False  # a signal is how a live run ends
 
@@ -168,14 +168,14 @@ class LiveReader:
         self._progress = progress
         self._wishes = wishes
         self.first_ns: int | None = None
-        self.started: Callable[[], None] | None = None  # to be called when a packet could be read
+        self.started: Callable[[], None] | None = None  # called when the first packet was read
 
     def take_rotation(self) -> bool:
-        """Whether a signal asked for new files since this was asked last."""
+        """Whether a signal requested new files since the last call."""
         return self._wishes.take_rotation()
 
     def facts(self) -> list[InterfaceFacts]:
-        """What is known about each interface now."""
+        """The facts about each interface so far."""
         return self._interfaces.facts()
 
     def drops(self) -> Drops:
@@ -196,14 +196,14 @@ class LiveReader:
             if now - kept_house >= HOUSEKEEPING_S:
                 kept_house = now
                 self._engine.idle(int((now - last) * 1e9))
-                self.facts()  # the system's counters are narrow: they must be read in time
+                self.facts()  # reads the system's narrow counters before they wrap
             yield
         _log.info("reading what is left in the rings")
         yield from self._drain()
         self._interfaces.finish()
 
     def _drain(self) -> Iterator[None]:
-        """No frame comes any more; those that had come are read."""
+        """Stops the capture, and reads the frames that are in the rings."""
         live = self._interfaces.live
         live.stop()
         last = began = time.monotonic()
@@ -213,18 +213,18 @@ class LiveReader:
                 self._learn()
                 yield
             if last - began > DRAIN_MAX_S:
-                while self._batch(0, 0):  # frames whose turn it was
+                while self._batch(0, 0):  # frames that were held back and are due
                     self._learn()
                     yield
                 self._interfaces.left_unread()
                 return
 
     def _batch(self, frames: int = BATCH_FRAMES, wait_ms: int = WAIT_MS) -> bool:
-        """Reads what there is; whether there was something."""
+        """Reads the frames that are there; returns whether there were any."""
         live = self._interfaces.live
         some = live.run(self._engine, frames, wait_ms) > 0
         while self._hooks.see(self._engine):
-            live.run(self._engine, 0, 0)  # what had been read beyond the window's end
+            live.run(self._engine, 0, 0)  # frames that had been read past the window's end
         return some
 
     def _learn(self) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The manifest of a run: all that is told to machines about it, in counts."""
+"""The manifest of a run: all that machines can read about it, in counts."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ class Ending:
     drops: Drops = field(default_factory=Drops)
 
     def accounts(self, counters: Mapping[str, int]) -> dict[str, Any]:
-        """Where the records of closed flows went: of each format, written + left_out + lost."""
+        """Accounts for the records of closed flows: of each format, written, left_out and lost."""
         records, midstream = counters["records"], counters["records_midstream"]
         formats: dict[str, tuple[int, int]] = {}
         for name in ("csv", "jsonl", "parquet", "tstat"):
@@ -57,8 +57,8 @@ def build_manifest(
 ) -> dict[str, Any]:
     """The manifest of a run.
 
-    The same input, settings and key file give the same manifest: nothing in it tells how long the
-    run took.
+    The same input, settings and key file give the same manifest: nothing in it depends on how long
+    the run took.
     """
     listed = list(sources)
     whole = not ending.interrupted and all(source.warning is None for source in listed)
@@ -98,8 +98,8 @@ def _notes(config: Config, counters: Mapping[str, int]) -> list[str]:
 def manifest_bytes(manifest: Mapping[str, Any]) -> bytes:
     """The manifest as it is written: ASCII, two spaces a level.
 
-    A path that is not UTF-8 has a replacement character where Python has half a surrogate pair, at
-    which strict readers of JSON give up.
+    A path that is not UTF-8 gets replacement characters for Python's half surrogate pairs, which
+    strict readers of JSON reject.
     """
     text = json.dumps(manifest, ensure_ascii=False).encode("utf-8", "surrogateescape")
     readable = json.loads(text.decode("utf-8", "replace"))

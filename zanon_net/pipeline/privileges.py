@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the process may do: no core dumps, and no privilege that it has no more use for."""
+"""Privileges of the process: no core dumps, and another user instead of root."""
 
 import ctypes
 import os
@@ -27,7 +27,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 def forbid_core_dumps() -> None:
-    """No core dump may carry what was read. Best effort: not every system knows all of it."""
+    """Disables core dumps, which could hold traffic. Best effort: systems differ in the means."""
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _prctl(PR_SET_DUMPABLE, 0)
@@ -47,9 +47,9 @@ def find_user(name: str) -> pwd.struct_passwd:
 
 
 def load_libraries(config: Config) -> None:
-    """Loads what a run loads only when it needs it, and another user may not be allowed to read.
+    """Imports libraries that a run would import later, as a user who may not be able to read them.
 
-    Raises ZanonError where it is not there.
+    Raises ZanonError where one is missing.
     """
     if "parquet" in config.output.format:
         parquet()
@@ -60,14 +60,14 @@ def load_libraries(config: Config) -> None:
 def go_on_as(
     user: pwd.struct_passwd, out: str | os.PathLike[str] | None, stack: ExitStack
 ) -> str | os.PathLike[str]:
-    """Becomes `user`, who gets the folder `out` unless it is there; returns where to write.
+    """Becomes `user`, for whom the folder `out` is made if it does not exist; returns the output.
 
-    out: as `run` takes it. `stack` removes the folder if nothing came into it. Raises ZanonError.
+    out: as `run` takes it. `stack` removes the folder if it stayed empty. Raises ZanonError.
     """
     out = default_folder(datetime.now(UTC)) if out is None else out
     if out != "-":
         folder = Path(out)
-        with suppress(OSError):  # who writes into it will say why that cannot be
+        with suppress(OSError):  # the sink, which writes into it, reports the error
             folder.mkdir()
             stack.callback(_remove_empty, folder)
             os.chown(folder, user.pw_uid, user.pw_gid, follow_symlinks=False)
@@ -97,7 +97,7 @@ def become(user: pwd.struct_passwd) -> None:
 
 
 def explain_missing(error: CaptureError) -> CaptureError:
-    """`error`, about a missing capability, with what to do about it."""
+    """Adds to `error`, which is about a missing capability, what to do about it."""
     program = Path(sys.executable).resolve()
     advice = (
         "run it as root (sudo zanon-net run ... --drop-to USER), or let every program of this"

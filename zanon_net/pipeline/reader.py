@@ -20,9 +20,9 @@ from zanon_net.system.signals import Interruption, StopReading
 from zanon_net.system.streams import Source
 
 BATCH_FRAMES = 65536
-SIZED_FRAMES = 16384  # where a part ends with a file's size, which is seen after each batch
-UNPACKED_FRAMES = 2048  # what is unpacked comes slowly, and who waits wants to see how far it is
-FRAMES_ALONE = 256  # how many are looked at one by one until one turns out to be a packet
+SIZED_FRAMES = 16384  # with --split-size, as the size of files is looked at after each batch
+UNPACKED_FRAMES = 2048  # of compressed sources, which are slow: the progress moves more often
+FRAMES_ALONE = 256  # frames that are read one by one until one of them is a packet
 Progress = Callable[[int, int, int], None]
 """Called after each batch: bytes read, bytes in all (0: not known), packets."""
 Started = Callable[[int, int], None]
@@ -65,10 +65,10 @@ class Reader:
         self._progress = progress
         self._interruption = interruption
         self.first_ns: int | None = None
-        self.started: Callable[[], None] | None = None  # to be called when a packet could be read
+        self.started: Callable[[], None] | None = None  # called when the first packet was read
 
     def take_rotation(self) -> bool:
-        """Whether a signal asked for new files since this was asked last."""
+        """Whether a signal requested new files since the last call."""
         return self._interruption.take_rotation()
 
     @property
@@ -77,7 +77,7 @@ class Reader:
         return self._interruption.requested
 
     def facts(self) -> list[SourceFacts]:
-        """What is known about each source now."""
+        """The facts about each source so far."""
         return [source.facts() for source in self._sources]
 
     def drops(self) -> Drops:
@@ -108,8 +108,8 @@ class Reader:
             self._progress(sum(done), total, sum(source.frames for source in self._sources))
 
     def _batch(self, source: OpenSource) -> bool:
-        """Reads one batch; whether there may be more."""
-        # The first packet goes alone: the engine's time range is then its time, whatever comes.
+        """Reads one batch; returns whether there may be more."""
+        # Reads the first packet alone: the engine's time range is then its time.
         alone = self.first_ns is None and source.frames < FRAMES_ALONE
         before, more = self._frames(), True
         try:
@@ -118,34 +118,34 @@ class Reader:
                 more = self._engine.run(source.capture, frames) > 0
         except StopReading:
             pass
-        except CaptureError as error:  # a signal ends a wait, whether or not it means us
+        except CaptureError as error:  # any signal ends a wait, also one without a handler of ours
             if error.errno != errno.EINTR:
                 raise
         self._end_call(source, before)
         return more
 
     def _frames_of_call(self, source: OpenSource) -> int:
-        """Where files have a size they are looked at behind so many, whatever ended a call."""
+        """Frames of the next call: with --split-size, the rest of a batch that was cut short."""
         if self._batch_frames <= SIZED_FRAMES:
             return self._left
         return UNPACKED_FRAMES if source.is_unpacked else self._batch_frames
 
     def _take_read(self, source: OpenSource) -> bool:
-        """Takes what was read ahead of its turn; whether there was any."""
+        """Feeds frames that were read ahead; returns whether there were any."""
         before = self._frames()
         more = self._engine.run(source.capture, 0) > 0
         self._end_call(source, before)
         return more
 
     def _end_call(self, source: OpenSource, before: int) -> None:
-        """Sees to a window that ended, and counts what was read. before: what _frames gave."""
+        """Handles a window that ended, and counts frames. before: `_frames()` before the call."""
         if self._hooks is not None:
             self._hooks.see(self._engine)
         source.frames += (frames := self._frames() - before)
         self._left = (self._left - frames) % self._batch_frames or self._batch_frames
 
     def _frames(self) -> int:
-        """Frames read so far from all sources, also by a call that a signal ended."""
+        """Frames read so far from all sources, also in a call that a signal ended."""
         stats = self._engine.stats
         return stats["frames"] + stats["frames_filtered"]
 
@@ -157,7 +157,7 @@ def reader_opener(
     interruption: Interruption,
     stack: ExitStack,
 ) -> Callable[[PacketEngine, WindowHooks], Reader | LiveReader]:
-    """Opens the sources, which `stack` closes; what it returns makes their reader."""
+    """Opens the sources, which `stack` closes; returns a function that makes their reader."""
     names = interfaces_of(sources)
     if names:
         live = open_interfaces(names, len(sources) - len(names), config)

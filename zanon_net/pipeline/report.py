@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run did, for the program that started it and for people. Counts only, no names."""
+"""The report of a run, for the program that started it and for people: counts, no names."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ from zanon_net.pipeline.totals import Totals
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What `run` did.
+    """The result of `run`.
 
     manifest: as written beside the logs; docs/reference/output.md has its keys.
     out: the folder; None for standard output.
@@ -42,18 +42,18 @@ class Report:
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """Every counter of the run by its name; docs/reference has what they count."""
+        """Every counter of the run by its name; docs/reference/output.md has their meaning."""
         return self.totals.counters
 
     @property
     def files(self) -> list[Path]:
-        """The logs that were written, by name; none where they went to standard output."""
+        """The paths of the logs, sorted; none where the output went to standard output."""
         if self.out is None:
             return []
         return [self.out / str(file["file"]) for file in self.manifest["outputs"]]
 
     def read(self, log: str = "tcp_complete", *, into: str = "pandas") -> Any:
-        """The flows that were written, as a table.
+        """Reads the flows that were written as a table.
 
         log: tcp_complete, tcp_nocomplete or udp_complete; of Parquet, all of TCP or UDP.
         into: "pandas", "polars" or "arrow".

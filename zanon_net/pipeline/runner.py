@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""From captures to logs: opens, reads in batches, writes, and ends well or leaves nothing."""
+"""A run from captures to logs: opens, reads in batches, writes; an error leaves no output."""
 
 import logging
 import os
@@ -48,23 +48,24 @@ def run(
     started: Started | None = None,
     **settings: Any,
 ) -> Report:
-    """Turns captures, or what passes network interfaces, into anonymized logs; returns the report.
+    """Turns captures, or the traffic of network interfaces, into anonymized logs.
 
     source: a capture's path, a folder of captures, "-" for standard input, or several of them; they
-        are read in the order of their first packets' times. Packed captures are unpacked. Or one or
+        are read in the order of their first packets' times, and unpacked if compressed. Or one or
         more interfaces, which are read until interrupted.
     config: the settings; the defaults when None.
     out: a folder that is new or empty, "-" for standard output, None for ./zanon-<UTC start>.
     progress: called after each batch; see Progress.
     on_status: called every `config.live.status`, if that is set.
-    interruption: an Interruption; entered, it lets signals end the reading.
-    started: called when the first packet could be read; see Started.
+    interruption: an Interruption inside whose `with` block `run` is called: signals then end the
+        reading.
+    started: called when the first packet was read; see Started.
     settings: single settings over those of config, such as z=10 or window="30m".
 
-    Raises ConfigError, CaptureError (a source cannot be read), FormatError (it is no capture),
-    CapacityError or OutputError, each a ZanonError. After any error only files that are whole stand
-    under a final name: none, unless the output was rotated before. When it was, or when the output
-    could not be written, the manifest tells what there is and how many records there is not.
+    Returns the Report. Raises ConfigError, CaptureError (a source cannot be read), FormatError (it
+    is no capture), CapacityError or OutputError, each a ZanonError. After any error only whole
+    files have their final names: none, unless the output was rotated before. If it was, or if the
+    output could not be written, the manifest lists the files and counts the records lost.
     """
     config = (config or Config()).replace(**settings)
     interruption = interruption or Interruption()
@@ -91,7 +92,7 @@ def run(
 
 
 def plan_of(engine: PacketEngine, config: Config) -> Plan:
-    """What a run of the engine writes."""
+    """The plan of the files that a run of the engine writes."""
     outputs = config.output.outputs
     return Plan(
         outputs=outputs,
@@ -129,7 +130,7 @@ def run_reader(
             _rotate(reader, engine, sink)
             if clock is not None:
                 clock.tick()
-        if isinstance(reader, Reader):  # an interface may be silent, and may be removed
+        if isinstance(reader, Reader):  # of an interface no packet, or an early end, is no error
             _refuse_unreadable(reader.facts())
         while engine.finish():
             _drain(engine, sink)
@@ -151,8 +152,8 @@ def run_reader(
 
 
 def _drain(engine: PacketEngine, sink: Sink) -> None:
-    """Empties the engine's outputs, and those of records that found no room there; of the table for
-    Parquet, what makes a row group."""
+    """Moves output from the engine to the sink until no record waits; a Parquet table that does not
+    fill a row group stays."""
     sink.take(*engine.drain(rows=ROW_GROUP_ROWS))
     while engine.waiting:
         engine.flush()
@@ -168,7 +169,7 @@ def _rotate(reader: Reader | LiveReader, engine: PacketEngine, sink: Sink) -> No
 
 
 def _refuse_unreadable(facts: Sequence[Facts]) -> None:
-    """Raises FormatError when not one packet could be read from sources that should hold some."""
+    """Raises FormatError when no packet could be read and a source has a warning."""
     nothing_read = not any(source.frames for source in facts)
     for source in facts:
         if nothing_read and source.warning is not None:

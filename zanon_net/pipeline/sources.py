@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What can be read: capture files, folders of them, pipes and standard input, packed or not.
+"""Sources of a run: capture files, folders of them, pipes and standard input, compressed or not.
 
 Several sources are read one after the other, in the order of their first packets' times.
 """
@@ -31,7 +31,7 @@ _log = logging.getLogger("zanon_net")
 
 
 class OpenSource:
-    """A source: its capture while it is read, its facts at any time.
+    """A source: its capture while it is open, its facts at any time.
 
     A file can be closed and opened again; a stream is opened once.
     """
@@ -57,7 +57,7 @@ class OpenSource:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is an open capture."""
+        """Whether its capture is open."""
         return self._capture is not None
 
     @property
@@ -126,12 +126,12 @@ class OpenSource:
         return capture
 
     def check(self) -> None:
-        """Raises CapacityError when it was read to the bound on what it may unpack to."""
+        """Raises CapacityError when it reached the bound on its unpacked size."""
         if self._unpacker is not None:
             _refuse_exceeded(self.name, self._unpacker)
 
     def look(self) -> None:
-        """Learns the time of the first packet. A file is closed again, if we may open it later."""
+        """Finds the time of the first packet; closes a file that can be opened again."""
         self.first_ns = self.capture.peek_ns()
         if self.is_file and self._config.live.drop_to is None:
             self._stack.close()
@@ -145,7 +145,7 @@ class OpenSource:
             self._capture = None
 
     def progress(self) -> tuple[int, int]:
-        """Bytes of the file read, and in all; 0 where that is not known."""
+        """(bytes of the file read, bytes in all); 0 where unknown."""
         if self._unpacker is not None:
             return self._unpacker.packed_bytes, self._total
         if self._capture is None:
@@ -153,7 +153,7 @@ class OpenSource:
         return self._capture.bytes_read, self._total
 
     def facts(self) -> SourceFacts:
-        """What is known about it now."""
+        """The facts so far."""
         if self._capture is None:
             if self._facts is None:
                 return SourceFacts(self.name, "", None, {}, 0, 0, None)
@@ -177,7 +177,7 @@ def _refuse_exceeded(name: str, unpacker: Unpacker) -> None:
 
 
 def _first_bytes(fd: int, name: str) -> bytes:
-    """The first bytes of a file, which stay to be read; closes it where they cannot be."""
+    """The first bytes of a file, whose offset stays; closes `fd` if they cannot be read."""
     try:
         return os.pread(fd, MAGIC_BYTES, 0)
     except OSError as error:
@@ -186,7 +186,7 @@ def _first_bytes(fd: int, name: str) -> bytes:
 
 
 def _read_start(fd: int, name: str) -> bytes:
-    """The first bytes of a stream, waited for."""
+    """Waits for the first bytes of a stream and returns them."""
     start = b""
     try:
         while len(start) < MAGIC_BYTES and (more := read_stream(fd, MAGIC_BYTES - len(start))):
@@ -197,10 +197,10 @@ def _read_start(fd: int, name: str) -> bytes:
 
 
 def open_sources(sources: Sequence[Source], config: Config, stack: ExitStack) -> list[OpenSource]:
-    """Opens every source and reads its header; in the order of their first packets.
+    """Opens every source and reads its header; returns them in the order of their first packets.
 
-    Folders are replaced by the captures in them, without those in folders beneath; other files are
-    left out. `stack` closes what was opened.
+    Folders are replaced by the captures in them, without those in subfolders; other files are left
+    out. `stack` closes all that was opened.
 
     Raises ConfigError, CaptureError or FormatError.
     """
@@ -235,7 +235,7 @@ def _open_folder(folder: Path, config: Config, stack: ExitStack) -> list[OpenSou
     try:
         entries = sorted(folder.iterdir())
         files = [path for path in entries if path.is_file()]
-        nowhere = [path for path in entries if not path.exists()]  # links: a disk that is not there
+        nowhere = [path for path in entries if not path.exists()]  # links, as to a missing disk
     except OSError as error:
         raise CaptureError(error.errno, f"{folder} cannot be read: {error.strerror}") from None
     for path in nowhere:

@@ -33,7 +33,7 @@ class Status:
         return self.released / self.decided if self.decided else 0.0
 
     def rows(self) -> list[tuple[str, str]]:
-        """(title, text) of everything, for a table."""
+        """(title, text) of every figure, for a table."""
         return [
             ("running", f"{self.seconds:,.0f} s"),
             ("packets", f"{self.packets:,} ({self.packets_per_s:,.0f}/s)"),
@@ -46,7 +46,7 @@ class Status:
         ]
 
     def line(self) -> str:
-        """Everything in one line."""
+        """All figures in one line."""
         return ", ".join(f"{title} {text}" for title, text in self.rows())
 
 
@@ -67,7 +67,7 @@ class StatusClock:
         self._packets = self._bytes = 0
 
     def tick(self) -> None:
-        """To be called often; cheap while nothing is due."""
+        """Makes a snapshot if one is due; call it often, it is cheap."""
         now = time.monotonic()
         if now >= self._due:
             self._due += self._interval_s * ((now - self._due) // self._interval_s + 1)

@@ -8,7 +8,7 @@ from typing import Any
 
 from zanon_net._core import STAT_ALIASES, STAT_INFO, PacketEngine
 
-_NAMES_SEEN_IN = "names seen in "  # how the texts of these counters begin
+_NAMES_SEEN_IN = "names seen in "  # the start of the texts of these counters
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Totals:
         ]
 
     def names(self) -> dict[str, int]:
-        """Names seen by source, "TLS" and so on, without what a flow repeated."""
+        """Names seen by source, "TLS" and so on, without repetitions in a flow."""
         return {
             text.removeprefix(_NAMES_SEEN_IN): self.counters[name.lower()]
             for name, _group, text in STAT_INFO
@@ -63,7 +63,7 @@ class Totals:
         return self.counters["released"] + sum(self.group("suppressed").values())
 
     def decisions(self) -> dict[str, Any]:
-        """What was decided about names, and how the clock and the table fared."""
+        """The decisions on names, and the z-table's counters, as the manifest has them."""
         table = ("late", "late_deep", "clock_jumps", "evicted")
         return {
             **self.group("decision"),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run does at the end of each window: remember its counts, set z for the next."""
+"""The work of a run at the end of each window: keep its counts, set z for the next."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def controller(anonymity: ZParams) -> "ZController":
-    """What sets z. Raises MissingExtraError."""
+    """The controller of a z that follows the stream. Raises MissingExtraError."""
     from zanon_net.pipeline.adaptive_z import (
-        ZController,  # with NumPy, which no other run waits for
+        ZController,  # late: it imports NumPy, which other runs do without
     )
 
     return ZController(anonymity)
@@ -35,7 +35,7 @@ class WindowHooks:
             self._file = PopularityFile(path, anonymity.z, anonymity.window_ns)
 
     def see(self, engine: PacketEngine) -> bool:
-        """Takes the window that the engine has closed; false when there is none."""
+        """Takes the window that the engine has closed; returns whether there was one."""
         closed = engine.window()
         if closed is None:
             return False
@@ -53,12 +53,12 @@ class WindowHooks:
             self._file.publish()
 
     def discard(self) -> None:
-        """Takes the popularity file away again."""
+        """Removes the popularity file."""
         if self._file is not None:
             self._file.discard()
 
     def facts(self) -> dict[str, Any]:
-        """What the manifest says about it."""
+        """The changes of z for the manifest; empty for a z that is fixed."""
         if self._controller is None:
             return {}
         return self._controller.facts()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Observations from CSV or JSON Lines through the z-table to standard output, with zero delay."""
+"""Filters observations from CSV or JSON Lines to standard output, with zero delay."""
 
 import os
 import stat
@@ -28,19 +28,19 @@ from zanon_net.system.streams import (
     refuse_stdout,
 )
 
-READ_BYTES = 1 << 18  # a pipe gives what it has, a file this much
+READ_BYTES = 1 << 18  # of a file; a read of a pipe returns the bytes that are there
 OUTPUT = "observations"
 
 Warn = Callable[[str], None]
-"""Told of what must not wait for the end of a stream."""
+"""Called with a warning that must not wait for the end of a stream."""
 
 
 @dataclass(slots=True)
 class _Input:
     """A file or stream being read.
 
-    pipe: a named pipe that is opened when it is first read. Who fills several, one after the other,
-        opens the next one only when what he wrote into the last has been read.
+    pipe: a named pipe that is opened when it is first read: a program that fills several, one after
+        the other, opens the next one only when the last was read.
     """
 
     name: str
@@ -50,7 +50,7 @@ class _Input:
     rows: int = 0
 
     def read(self, interruption: Interruption) -> bytes:
-        """What there is, empty at the end. Raises ZanonError, and StopReading when interrupted."""
+        """Returns bytes, none at the end. Raises ZanonError, and StopReading when interrupted."""
         with interruption.reading():
             if self.descriptor is None:
                 assert self.pipe is not None
@@ -63,12 +63,12 @@ class _Input:
         return data
 
     def close(self) -> None:
-        """Closes what was opened."""
+        """Closes the file, if it was opened."""
         if self.descriptor is not None:
             os.close(self.descriptor)
 
     def facts(self) -> RowSource:
-        """What is known about it now."""
+        """The facts so far."""
         return RowSource(self.name, self.bytes_read, self.rows)
 
 
@@ -120,7 +120,7 @@ class _Filter:
             for data in self._pieces(item):
                 self._pass_on(item, data)
             if self._interruption.requested:
-                break  # the rest of a row may be missing: it is no row
+                break  # the last row may be cut: it is no row
             self._pass_on(item, None)
         self._row_filter.finish()
         self._count()
@@ -133,7 +133,7 @@ class _Filter:
                 yield data
 
     def _pass_on(self, item: _Input, data: bytes | None) -> None:
-        """Feeds `data`, or the end of the input, and writes what it lets out."""
+        """Feeds `data`, None: the end of the input, and writes the rows that are ready."""
         before = self._row_filter.stats["rows"]
         try:
             if data is None:
@@ -141,7 +141,7 @@ class _Filter:
             else:
                 self._row_filter.feed(data)
         except (ConfigError, FormatError) as error:
-            if str(error).startswith("--header"):  # what stands there is in no file
+            if str(error).startswith("--header"):  # the header is not in a file
                 raise
             raise type(error)(f"{item.name}: {error}") from None
         finally:
@@ -156,7 +156,7 @@ class _Filter:
             self._warn(f"{self.first_fault}; the row is dropped, as any other like it")
 
     def _count(self) -> None:
-        """Takes the windows that have ended."""
+        """Adds the windows that have ended to the popularity file."""
         if self._popularity is not None:
             for window in self._row_filter.windows():
                 self._popularity.add(window)
@@ -173,11 +173,12 @@ def filter_rows(
 
     sources: paths, "-" for standard input, in the order of their times; they are one stream.
     config: the settings.
-    interruption: entered by the caller, lets a signal end the reading early.
-    warn: told at once of the first row that cannot be read.
+    interruption: an Interruption that the caller has entered: a signal then ends the reading.
+    warn: called at once with the first row that cannot be read.
 
-    Raises ConfigError when the settings do not fit the input, FormatError when not one row could be
-    read or, with config.strict, the first could not; CapacityError, ZanonError, BrokenPipeError.
+    Returns the report. Raises ConfigError when the settings do not fit the input, FormatError when
+    no row could be read or, with config.strict, one could not; CapacityError when memory ran out,
+    BrokenPipeError when the reader of the output has gone, ZanonError for other errors of files.
     """
     interruption = interruption or Interruption()
     check_sources(sources)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What `zanon-net filter` did: the manifest for machines and the summary for people, in counts."""
+"""The report of `zanon-net filter`: a manifest for machines and a summary for people, in counts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ SUPPRESSED = {
 
 @dataclass(frozen=True, slots=True)
 class RowSource:
-    """A source that was read; `name` is no more than the last part of its path."""
+    """A source that was read; `name` is the last part of its path, no more."""
 
     name: str
     bytes_read: int
@@ -65,7 +65,7 @@ class RowTotals:
 def build_filter_manifest(
     config: FilterConfig, totals: RowTotals, sources: Sequence[RowSource], *, interrupted: bool
 ) -> dict[str, Any]:
-    """The manifest of a run of the filter; nothing in it tells how long that took."""
+    """The manifest of a run of the filter; nothing in it depends on how long that took."""
     notes = [Z_EQUALS_1] if config.z == 1 else []
     notes += [f"column {column!r} is not anonymized" for column in config.passed]
     counts = totals.table
@@ -97,10 +97,10 @@ def build_filter_manifest(
 
 @dataclass(frozen=True, slots=True)
 class FilterReport:
-    """What the filter did.
+    """The result of `filter_rows`.
 
     manifest: see build_filter_manifest.
-    totals: the row_filter's counters.
+    totals: the row filter's counters.
     seconds: from the first byte read to the last one written.
     """
 
@@ -115,9 +115,9 @@ class FilterReport:
 
     @property
     def warnings(self) -> list[str]:
-        """A line for each thing about the input that the one who gave it should know."""
+        """A line for each problem of the input that its owner should know."""
         warnings = []
-        if self.totals.dropped > 1:  # of the first one, the line is told when it comes
+        if self.totals.dropped > 1:  # the first one had a warning of its own
             warnings.append(f"{self.totals.dropped:,} rows could not be read and were dropped")
         if naive := self.totals.rows["without_offset"]:
             warnings.append(f"times without an offset were taken for UTC: {naive:,}")

@@ -18,11 +18,14 @@ _ADVICE = {
     errno.ENOENT: "make the folder it is to lie in first",
 }
 
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # only what is written has these
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # errors of writing alone
 
 
 def explanation(action: str, path: object, error: OSError) -> str:
-    """What failed, where, and what to do, in a line."""
+    """Says in a line what failed, where, and what to do.
+
+    action: a verb such as "write". path: the file, or a name for it.
+    """
     advice = _ADVICE.get(error.errno or 0)
     text = f"cannot {action} {path}: {error.strerror or error}"
     return f"{text}; {advice}" if advice else text

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Signals that end the reading of a run, or ask it for new files."""
+"""Signals that end the reading of a run, or request new files."""
 
 import signal
 import time
@@ -12,24 +12,25 @@ from typing import Any, Self
 REMOVAL_S = 2.0  # more than it takes to remove a run's files
 
 
-class StopReading(Exception):  # noqa: N818  (no error: a wish)
+class StopReading(Exception):  # noqa: N818  (no error: a request)
     """A signal came while the core was waiting for packets."""
 
 
 class Interruption:
-    """While entered, SIGINT and SIGTERM end the reading instead of the process.
+    """Inside `with Interruption()`, SIGINT and SIGTERM end the reading instead of the process.
 
-    What was read is then finished and written. A second signal raises KeyboardInterrupt, wherever
-    the run may be, so that what it wrote is removed; others do not disturb that for REMOVAL_S.
-    rotates: SIGHUP asks for new files, but stays ignored where it was, as nohup wants it. Main
-    thread only.
+    The run then finishes and writes all that it has read. A second signal raises KeyboardInterrupt,
+    wherever the run may be, so that its files are removed; further signals are ignored for
+    REMOVAL_S seconds. Main thread only.
+
+    rotates: SIGHUP requests new files, unless the process ignores it, as under nohup.
     """
 
     def __init__(self, *, rotates: bool = False) -> None:
         self.requested = False
-        self._gave_up: float | None = None  # when the second one came
+        self._gave_up: float | None = None  # monotonic time of the second signal
         self._hears_hangups = rotates
-        self.rotation = False  # asked for, and for whoever does it to take back
+        self.rotation = False  # new files are requested; take_rotation resets it
         self._reading = self._rotates = self._rotation_missed = False
         self._former: dict[int, Any] = {}
 
@@ -53,18 +54,18 @@ class Interruption:
             raise KeyboardInterrupt
         self.requested = True
         if self._reading:
-            self._reading = self._rotates = False  # once, also where `reading` begins or ends
+            self._reading = self._rotates = False  # raises only once, also in `reading` itself
             raise StopReading
 
     def _on_hangup(self, _number: int, _frame: FrameType | None) -> None:
         self.rotation = True
         self._rotation_missed = not self._rotates
         if self._rotates:
-            self._reading = self._rotates = False  # once, also where `reading` begins or ends
+            self._reading = self._rotates = False  # raises only once, also in `reading` itself
             raise StopReading
 
     def take_rotation(self) -> bool:
-        """Whether SIGHUP asked for new files since this was asked last."""
+        """Whether SIGHUP requested new files since the last call."""
         self._rotation_missed = False
         asked, self.rotation = self.rotation, False
         return asked
@@ -73,8 +74,8 @@ class Interruption:
     def reading(self, *, rotates: bool = True) -> Iterator[None]:
         """Inside, and only there, a signal raises StopReading; SIGHUP only if `rotates`.
 
-        A SIGHUP that came before, and that nobody has taken yet, raises it here, once: what is read
-        may have nothing to give for a long time.
+        An earlier SIGHUP that take_rotation has not reported yet raises it here, once: the stream
+        may be silent for a long time.
         """
         self._reading, self._rotates = True, rotates
         try:

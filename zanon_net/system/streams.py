@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Standard streams and named pipes: what may be read of them, and how a wait hears signals."""
+"""Standard streams and named pipes: checks, and reads whose wait a signal ends."""
 
 import io
 import os
@@ -20,7 +20,7 @@ Source = str | os.PathLike[str]
 
 
 def check_sources(sources: Sequence[Source]) -> None:
-    """Raises ConfigError for sources that cannot be meant, whatever there is under their names."""
+    """Raises ConfigError for sources that are surely a mistake, whether or not they exist."""
     if not sources or list(sources).count(STDIN) > 1:
         raise ConfigError("give one source or more, and standard input only once")
     if "" in sources:
@@ -30,7 +30,7 @@ def check_sources(sources: Sequence[Source]) -> None:
 
 
 def _wait_for_bytes(fd: int) -> None:
-    """Waits for bytes to read, or their end. A signal is heard also if it comes right before."""
+    """Waits for bytes, or the end. A signal that comes right before the wait is handled, too."""
     waiting = select.poll()
     waiting.register(fd, select.POLLIN)
     while not waiting.poll(WAIT_MS):
@@ -38,15 +38,15 @@ def _wait_for_bytes(fd: int) -> None:
 
 
 def read_stream(fd: int, most: int) -> bytes:
-    """As os.read, of up to `most` bytes. A signal is heard also if it comes right before a wait."""
+    """As os.read, of up to `most` bytes; a signal right before the wait is handled, too."""
     _wait_for_bytes(fd)
     return os.read(fd, most)
 
 
 def open_path(path: Path) -> int:
-    """As os.open, to read. A named pipe's writer is waited for in the way of read_stream."""
+    """As os.open, to read. Waits for a named pipe's writer as read_stream waits for bytes."""
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY
-    if sys.platform != "linux" or not path.is_fifo():  # elsewhere a pipe may seem to be at its end
+    if sys.platform != "linux" or not path.is_fifo():  # elsewhere poll takes no writer for the end
         return os.open(path, flags)
     fd = os.open(path, flags | os.O_NONBLOCK)
     try:
@@ -59,7 +59,7 @@ def open_path(path: Path) -> int:
 
 
 class ClosedStdout(io.StringIO):
-    """In the place of a standard output that was closed: Python would drop what is printed."""
+    """Replaces a standard output that was closed, which Python would silently write nothing to."""
 
     def write(self, _text: str, /) -> int:
         """Raises ZanonError."""
@@ -67,9 +67,9 @@ class ClosedStdout(io.StringIO):
 
 
 def refuse_stdout(file: int | str | os.PathLike[str], name: str) -> None:
-    """Raises ConfigError, with `name`, where `file` is a regular one to which standard output goes.
+    """Raises ConfigError, with `name`, if `file` is a regular file that is also standard output.
 
-    A file that grows by what is read of it would be read for ever.
+    It would grow by all that is read of it, and be read for ever.
     """
     try:
         output = os.fstat(sys.stdout.fileno())
