@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""How many addresses a second does Crypto-PAn encrypt on one core, beside other ways to do it?
+"""Measures how many addresses a second Crypto-PAn encrypts on one core, beside other programs.
 
 Usage: python bench/cryptopan.py [--size F] [--repeat N]
 
-Random addresses, so that no way can remember one. "plain" is the formula as one writes it down with
-libcrypto in C: one call of 32 (128) blocks an address; "blocks alone" is libcrypto on as many
-blocks as ours encrypts and nothing else: no way through libcrypto can be faster. CPU time, the
-median of the repeats. All must give the same pseudonyms. yacryptopan gets the first addresses only.
+Addresses are random, so that no cache helps. "plain" is the formula written directly with libcrypto
+in C: one call of 32 (128) blocks an address; "blocks alone" is libcrypto on as many blocks as ours
+encrypts and nothing else: no program on libcrypto can be faster. Figures are CPU time, the median
+of the repeats. All must give the same pseudonyms. yacryptopan gets the first addresses only.
 """
 
 import argparse
@@ -47,12 +47,12 @@ Way = Callable[[Addresses], Addresses]
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A way to do it."""
+    """A program or function that encrypts addresses."""
 
     name: str
     way: Way
     slow: bool = False
-    answers: bool = True  # whether what it returns are pseudonyms
+    answers: bool = True  # whether it returns pseudonyms
 
 
 def ours(key: bytes) -> Way:
@@ -73,7 +73,7 @@ def ours(key: bytes) -> Way:
 
 
 def yacryptopan(key: bytes) -> list[Contender]:
-    """The package of that name, where it is installed: Python, with the AES of `cryptography`."""
+    """The package of that name, if it is installed: Python, with the AES of `cryptography`."""
     try:
         from yacryptopan import CryptoPAn  # type: ignore[import-untyped]
     except ModuleNotFoundError:
@@ -89,7 +89,7 @@ def yacryptopan(key: bytes) -> list[Contender]:
 
 
 def peer_version() -> str:
-    """What is compared with, or what is missing."""
+    """The peer and its version, or a note that it is not installed."""
     try:
         return f"yacryptopan {version('yacryptopan')}"
     except PackageNotFoundError:
@@ -97,7 +97,7 @@ def peer_version() -> str:
 
 
 def compile_calls(folder: Path) -> ctypes.CDLL:
-    """Compile what is in C."""
+    """Compile cryptopan_calls.c into `folder`."""
     parts = [
         CSRC / "crypto" / "cryptopan.c",
         *(CSRC / "util" / f"{x}.c" for x in ("arena", "error")),
@@ -119,7 +119,7 @@ def compile_calls(folder: Path) -> ctypes.CDLL:
 
 
 def in_c(call: Any, first: Any) -> Way:
-    """A function of the library that takes `first`, in, out, n and the length of an address."""
+    """Wrap a C function that takes `first`, in, out, n and the length of an address."""
 
     def way(addresses: Addresses) -> Addresses:
         out = np.empty_like(addresses)
@@ -133,7 +133,7 @@ def in_c(call: Any, first: Any) -> Way:
 
 
 def blocks_alone(call: Any, key: bytes) -> Way:
-    """What no way through libcrypto can beat."""
+    """The lower limit: libcrypto's time for the blocks alone."""
 
     def way(addresses: Addresses) -> Addresses:
         n, size = (ctypes.c_size_t(k) for k in addresses.shape)
@@ -145,7 +145,7 @@ def blocks_alone(call: Any, key: bytes) -> Way:
 
 
 def measure(contender: Contender, addresses: Addresses, repeat: int) -> float:
-    """Addresses a CPU-second: the median."""
+    """Return addresses a CPU-second: the median of the repeats."""
     rates = []
     for _ in range(1 if contender.slow else repeat):
         began = time.process_time()

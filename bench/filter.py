@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""How much faster is `zanon-net filter` than the csv or json module with OrderedDicts?
+"""Compares `zanon-net filter` with the csv or json module and OrderedDicts.
 
 Usage: python bench/filter.py [--rows 2000000] [--peer-rows 200000] [--repeat 3]
 
 Attributes and users are drawn by Zipf's law from 100,000 each; z = 20 within an hour. Both read the
 same files and write files, as child processes in turn: only the ratio of one run means anything.
 CPU seconds are the children's user and system time, start-up included; the peer gets fewer rows,
-and rows per CPU-second are compared. What the two release of those must be the same.
+and rows per CPU-second are compared. Of those rows the two must release the same.
 """
 
 import argparse

@@ -5,8 +5,8 @@
 Usage: python bench/filter_peer.py csv|jsonl Z WINDOW_S < INPUT > OUTPUT
 
 The csv or json module, an OrderedDict of users for each attribute (Algorithm 1), and a pseudonym
-for each user and window by HMAC-SHA256, remembered while the window lasts. What else the filter
-takes care of is left out: rows that cannot be read or come late, attributes nobody touches again.
+for each user and window by HMAC-SHA256, remembered while the window lasts. It does less than the
+filter: it handles neither bad or late rows, nor attributes that nobody exposes again.
 """
 
 import csv
@@ -62,7 +62,7 @@ def pseudonyms(rows: Iterable[Row], window_s: float) -> Iterator[Row]:
 
 
 def main() -> None:
-    """Do the job."""
+    """Filter standard input to standard output."""
     format, z, window_s = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
     sys.stdin.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr]
     sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr]

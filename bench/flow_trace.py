@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""A trace of many flows that are all live: for `throughput.py`, the profile `flows`.
+"""Makes a trace of many flows that are all live: the profile `flows` of `throughput.py`.
 
 Each flow is a TCP handshake and then segments of 20 bytes, one in each round, in turn from the
 client and the server. A round has one packet of each flow, in an order of its own, so that a
@@ -38,7 +38,7 @@ def records(rows: npt.NDArray[np.uint8], start_ns: int) -> bytes:
 
 
 def segments(number: Ints, step: int) -> npt.NDArray[np.uint8]:
-    """The packet that is each flow's `step`th: SYN, SYN-ACK, ACK, then from side to side."""
+    """The `step`th packet of each flow: SYN, SYN-ACK, ACK, then data from either side in turn."""
     handshake = (traffic.SYN, traffic.SYN | traffic.ACK, traffic.ACK)
     data = step >= len(handshake)
     back = step == 1 if not data else step % 2 == 0
@@ -63,7 +63,7 @@ def chunks(flows: int, packets: int) -> Iterator[bytes]:
 
 
 def generate(out: Path, octets: int) -> dict[str, object]:
-    """Write a trace of about `octets` bytes and return its truth, as gen_trace.py tells it."""
+    """Write a trace of about `octets` bytes and return its truth in the form of gen_trace.py."""
     each = RECORD_BYTES + len(traffic.segment(0, bytes(PAYLOAD)))
     packets = max(4, octets // (FLOWS * each))
     write_large(out, chunks(FLOWS, packets))

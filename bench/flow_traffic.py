@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames for `bench/flows.py`: flows that stay open, thousands at a time, from templates in numpy.
 
-`openings`: a SYN each. `conversations`: what a short visit looks like. Of four flows three are TLS
-over TCP (SYN, SYN-ACK, the client's hello, a piece of an answer, an acknowledgement) and one is a
-datagram each way. Clients, servers, names, sizes and times differ from flow to flow. `much_later`:
-a datagram behind which all of them are idle.
+`openings`: a SYN each. `conversations`: short visits. Of four flows three are TLS over TCP (SYN,
+SYN-ACK, the client's hello, a segment of an answer, an acknowledgement) and one is a datagram each
+way. Clients, servers, names, sizes and times differ from flow to flow. `much_later`: a datagram so
+late that all flows before it are idle.
 """
 
 import struct
@@ -23,7 +23,7 @@ Ints = npt.NDArray[Any]
 Batch = tuple[bytes, Ints, Ints, Ints]
 """Frames back to back, their times in ns, their captured lengths, their lengths."""
 Steps = Iterator[tuple[Bytes, Ints]]
-"""A frame of each flow, and how long it was on the link; then the next frame of each."""
+"""A frame of each flow, with its length on the link; then the next frame of each."""
 
 START_NS = 1_700_000_000 * 10**9
 STEP_NS = 20_000_000  # from the packets of one step to those of the next
@@ -31,7 +31,7 @@ BATCH = 1 << 13
 CLIENTS, SERVERS, NAMES = 20_000, 10_000, 10_000
 NAME = b"n00000.www.example.org"
 SYN, ACK, PUSH = 2, 16, 8
-IP, L4 = 14, 34  # where the headers begin
+IP, L4 = 14, 34  # offsets of the headers
 
 
 def put(frames: Bytes, at: int, values: Ints, width: int) -> None:
@@ -133,6 +133,6 @@ def conversations(flows: int) -> Iterator[Batch]:
 
 
 def much_later() -> Batch:
-    """One datagram, which finds every flow idle."""
+    """One datagram, so late that every flow is idle."""
     (rows, lengths), _answer = _udp(np.array([3], dtype=np.int64))
     return _batch(rows, lengths, np.array([START_NS + 10**12], dtype=np.int64))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a live flow costs in memory, and how many records a core writes in a second.
+"""Measures the memory of a live flow, and the records that a core writes in a second.
 
 Usage: python bench/flows.py [--flows N] [--records N] [--runs N]
 
@@ -8,10 +8,10 @@ Memory: N flows are opened with one segment each and stay open; bytes a flow are
 table, its index included, and those by which the process grew.
 
 Records: flows of several packets (flow_traffic.conversations: three TCP to one UDP, with names)
-become idle at once, and only closing them and putting out their records is timed, in CPU seconds of
+become idle at once, and only closing them and writing their records is timed, in CPU seconds of
 the whole process: texts into the engine's buffers, Parquet through pyarrow into files that keep
-nothing. Beside it: the same without what closing the flows costs when nothing is put out; and what
-pyarrow takes alone.
+nothing. Beside it: the same minus the cost of closing the flows without any output; and pyarrow's
+share.
 """
 
 import argparse
@@ -35,7 +35,7 @@ FORMATS = {"tstat": LOGS, "csv": ("csv",), "jsonl": ("jsonl",), "parquet": TABLE
 
 
 def engine_for(columns: str, flows: int, outputs: tuple[str, ...]) -> PacketEngine:
-    """An engine that holds so many flows and puts out these."""
+    """An engine that holds `flows` flows and writes these outputs."""
     config = Config().replace(
         columns=columns, z=1, evidence="any", max_flows=flows, max_tuples=1 << 17,
         max_attributes=1 << 16,
@@ -50,7 +50,7 @@ def resident() -> int:
 
 
 def memory(name: str, flows: int) -> None:
-    """Prints bytes a live flow."""
+    """Prints the bytes of a live flow."""
     engine = engine_for(SETS[name], flows, ())
     before = resident()
     for batch in openings(flows):
@@ -63,7 +63,7 @@ def memory(name: str, flows: int) -> None:
 
 @dataclass(slots=True)
 class Cost:
-    """CPU seconds: of everything, and of that in pyarrow; columns of what was written."""
+    """CPU seconds in all, and of them in pyarrow; the columns written."""
 
     seconds: float
     pyarrow: float
@@ -71,7 +71,7 @@ class Cost:
 
 
 class Nowhere(io.RawIOBase):
-    """A file that keeps nothing of what is written but its length."""
+    """A file that keeps its length and no content."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,7 +93,7 @@ class Nowhere(io.RawIOBase):
 
 
 class Parquet:
-    """Files of what an engine drains."""
+    """Parquet files of the rows that an engine drains."""
 
     def __init__(self, engine: PacketEngine) -> None:
         self.schemas = {table: Schema(engine.fields(table), {}) for table in TABLES}
@@ -103,7 +103,7 @@ class Parquet:
         self.seconds = 0.0
 
     def take(self, engine: PacketEngine, rows: int) -> None:
-        """Writes the rows that are there, if they are so many."""
+        """Writes the rows that are ready, if there are at least `rows`."""
         parts, tables = engine.drain(rows=rows)
         for table, columns in tables.items():
             began = time.process_time()
@@ -118,7 +118,7 @@ class Parquet:
 
 
 def columns_of(engine: PacketEngine, outputs: tuple[str, ...]) -> str:
-    """How many columns a record has: of TCP and of UDP where they differ."""
+    """The number of columns of a record: of TCP and of UDP where they differ."""
     if outputs == LOGS:
         return f"{engine.header(LOGS[0]).count(b':')} and {engine.header(LOGS[2]).count(b':')}"
     if outputs == ("csv",):
@@ -127,7 +127,7 @@ def columns_of(engine: PacketEngine, outputs: tuple[str, ...]) -> str:
 
 
 def cost(outputs: tuple[str, ...], columns: str, flows: int) -> Cost:
-    """Of closing the flows and putting out their records; without outputs, of closing them."""
+    """Measures closing the flows and writing their records; without outputs, closing them alone."""
     engine = engine_for(columns, flows, outputs)
     for batch in conversations(flows):
         engine.feed(*batch, 1)
@@ -159,7 +159,7 @@ def cost(outputs: tuple[str, ...], columns: str, flows: int) -> Cost:
 
 
 def records(name: str, flows: int, runs: int) -> None:
-    """Prints records a CPU second in each format; of the runs, which take turns, the best."""
+    """Prints records a CPU second in each format: the best of the runs, which take turns."""
     best: dict[str, Cost] = {}
     for _ in range(runs):
         for form, outputs in {"": (), **FORMATS}.items():

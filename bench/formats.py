@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What do the same packets cost in another file format, or inside other headers?
+"""Measures the cost of the same packets in another file format, or inside other headers.
 
 Usage: python bench/formats.py [--bytes 300M] [--repeat 5]
 
@@ -40,13 +40,13 @@ def records(trace: Path) -> Iterator[Record]:
 
 
 def in_ipv4(frame: bytes, protocol: int, payload: bytes) -> bytes:
-    """The frame's Ethernet addresses, and the payload in IPv4 between two routers."""
+    """The payload in IPv4 between two routers, with the frame's Ethernet addresses."""
     header = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(payload), 0, 0, 64, protocol, 0)
     return frame[:12] + b"\x08\x00" + header + OUTER + payload
 
 
 def in_udp(frame: bytes, port: int, payload: bytes) -> bytes:
-    """The same in UDP to a tunnel's port."""
+    """The payload in UDP to a tunnel's port."""
     return in_ipv4(frame, 17, struct.pack(">4H", 40000, port, 8 + len(payload), 0) + payload)
 
 
@@ -58,11 +58,11 @@ def in_pppoe(frame: bytes) -> bytes:
 
 
 def in_gtp(frame: bytes) -> bytes:
-    """What a mobile network carries of it: GTP-U without a sequence number."""
+    """The frame's packet as a mobile network carries it: in GTP-U without a sequence number."""
     return in_udp(frame, 2152, struct.pack(">BBHI", 48, 255, len(frame) - 14, 7) + frame[14:])
 
 
-# Each: the link type, and what becomes of a frame.
+# Each form: its link type, and the function that changes a frame.
 HEADERS: dict[str, tuple[int, Callable[[bytes], bytes]]] = {
     "pcap": (ETHERNET, lambda f: f),
     "VLAN": (ETHERNET, lambda f: f[:12] + b"\x81\x00\x00\x05" + f[12:]),
@@ -117,7 +117,7 @@ def names_of(trace: Path) -> str:
 
 
 def measure(trace: Path, repeat: int) -> bool:
-    """Print a row for each form; whether the names are the same in all."""
+    """Print a row for each form; return whether the names are the same in all."""
     wanted, same, plain_ns = names_of(trace), True, 0.0
     print("| form | ns a packet | ratio |\n|---|---:|---:|")
     for form in ("pcap", "pcapng", *list(HEADERS)[1:]):

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""How much can an interface carry before `zanon-net run` loses a packet?
+"""Measures how much an interface can carry before `zanon-net run` loses a packet.
 
 Makes a network namespace with a virtual cable, sends a generated trace into one end, reads the
-other, and compares what was sent, what the interface counted, and what the manifest says. All
+other, and compares the packets sent with the counts of the interface and of the manifest. All
 traffic stays inside the namespace and is bounded in time and count. Root only.
 
 With --soak MINUTES it sends at a steady rate instead, and fails when memory grows.
@@ -34,7 +34,7 @@ GROWTH_MAX = 1.10
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One trace at one rate."""
+    """The counts of one trace at one rate."""
 
     sent: int
     octets: int
@@ -134,7 +134,7 @@ def measure(
 
 
 def check(outcome: Outcome) -> None:
-    """Every packet that arrived was read or counted as lost by the ring."""
+    """Fail unless every packet that arrived was read or counted as lost by the ring."""
     if outcome.arrived != outcome.frames + outcome.drops["ring"]:
         raise SystemExit(
             f"{outcome.arrived} arrived, but {outcome.frames} were read and"
@@ -143,7 +143,7 @@ def check(outcome: Outcome) -> None:
 
 
 def check_memory(samples: list[int]) -> None:
-    """Memory at the end is what it was after the first third."""
+    """Fail if memory grew between the second third of the run and the last."""
     third = len(samples) // 3
     early, late = statistics.median(samples[third : 2 * third]), statistics.median(samples[-third:])
     print(f"\nmemory: {early / 2**20:.1f} MiB in the second third, {late / 2**20:.1f} in the last")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""How long does the model take, and how far apart are its bounds?
+"""Measures the time that the model takes, and the width of its bounds.
 
 Usage: python bench/model.py
 
@@ -73,7 +73,7 @@ def row(attributes: int, first: float, window: float, users: int) -> str:
 
 
 def popularity(users: int, attributes: int) -> Popularity:
-    """What six windows of independent users would have left behind."""
+    """The counts of six windows of independent users."""
     rng, px = np.random.default_rng(0), exposure_probs(zipf_rates(attributes, 0.4), 1)
     windows = []
     for number in range(6):

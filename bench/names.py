@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs to read a name, by protocol, beside other tools on the same bytes.
+"""Measures the cost of reading a name, by protocol, beside other tools on the same bytes.
 
 Usage: python bench/names.py [--count 40000] [--repeat 3]
 
 Each message is distinct and comes from a user and a flow of its own. `engine` is the whole job for
-it: decoding its frames (over TCP also a SYN), opening the flow, reading the name, its vote, the
-record. `parse` is one call of zanon_net.parse for each message. Peers that are not installed are
-left out with a note. CPU time of this process, the best of several turns.
+a message: decoding its frames (over TCP also a SYN), opening the flow, reading the name, its vote,
+the record. `parse` is one call of zanon_net.parse for each message. Peers that are not installed
+are left out with a note. Figures are CPU time of this process, the best of several turns.
 """
 
 import argparse
@@ -58,7 +58,7 @@ Reader = Callable[[Sample], int]
 
 
 def names_of(count: int) -> list[str]:
-    """As many different names."""
+    """Return so many different names."""
     return [f"host{n}.bench.example" for n in range(count)]
 
 
@@ -249,7 +249,7 @@ PEERS: dict[str, tuple[str, Reader, tuple[str, ...]]] = {
     ),
     "dpkt": ("dpkt", dpkt_reader, ("TLS hello", "HTTP request", "DNS query")),
 }
-SHARE = 8  # of the messages is enough for peers: they are slow
+SHARE = 8  # peers, which are slow, get an eighth of the messages
 
 
 def measure(reader: Reader, sample: Sample, repeat: int) -> float:

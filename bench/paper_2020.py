@@ -19,12 +19,12 @@ from zanon_net.model.charts import Line, Panel
 
 
 def y20(z: int = 20, *, users: int = 50_000, attributes: int = 5000, periods: int = 24):
-    """p^Y at Table II of 2020, or off it."""
+    """p^Y for the values of Table II of 2020, or others."""
     return publish_probs(exposure_probs(zipf_rates(attributes, 0.05), 1), users, z, periods)
 
 
 def both(py: np.ndarray, users: int, k: int) -> tuple[float, float]:
-    """What the formula of 2020 gives, and what is right."""
+    """p_k-anon by the formula of 2020, and by the model."""
     return k_anonymity_pairwise(py, users, k), k_anonymity(py, users, k, width=WIDTH).estimate
 
 

@@ -27,7 +27,7 @@ def rates22(attributes: int = 20) -> np.ndarray:
 def p22(
     z: int, *, k: int = 2, users: int = 1000, window: float = 12, attributes: int = 20
 ) -> float:
-    """p_k-anon at the defaults of 2022, or off them."""
+    """p_k-anon for the defaults of 2022, or other values."""
     py = publish_probs(exposure_probs(rates22(attributes), window), users, z)
     return k_anonymity(py, users, k, width=WIDTH).estimate
 

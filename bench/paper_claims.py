@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""A figure of a paper and what the paper claims of it."""
+"""A figure of a paper and the paper's claims about it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ SEEDS, BIAS_SEEDS = 3000, 1000
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says, what comes out, and whether that is the same."""
+    """A paper's claim, our result, and whether the claim holds."""
 
     where: str
     says: str

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the figures of both z-anonymity papers from the model, and checks what they claim.
+"""Draws the figures of both z-anonymity papers from the model, and checks their claims.
 
 Usage: python bench/paper_figures.py [--out docs]
 
@@ -27,7 +27,7 @@ from zanon_net.model.charts import draw
 
 
 def biases() -> str:
-    """Both biases as a table: what formulas give, and streams in which nothing is assumed."""
+    """Both biases as a table: results of formulas, and of streams without any assumption."""
     text = "| setting | formula of 2020 | model | streams | model less streams |\n"
     text += "|---|---:|---:|---:|---:|\n"
     for z in (10, 20, 35, 60):

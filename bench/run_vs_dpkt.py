@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""How much faster is `zanon-net run` than dpkt doing the same job in Python?
+"""Compares the speed of `zanon-net run` with dpkt doing the same job in Python.
 
 Usage: python bench/run_vs_dpkt.py TRACE [--repeat 3]
 
-Both run as child processes in turn, in the same session: machines and moments differ, so only the
+Both run as child processes in turn, in the same session: machines and hours differ, so only the
 ratio of one run means anything. CPU time is the children's user and system time, start-up included.
 dpkt gets the first packets of the trace only; packets per CPU-second are compared.
 """
@@ -33,7 +33,7 @@ READ_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one child took, in seconds, and what it printed."""
+    """One child's seconds, and its output."""
 
     cpu_s: float
     wall_s: float

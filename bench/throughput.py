@@ -1,21 +1,21 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""How many packets a second does a run take, beside other tools and beside reading alone?
+"""Measures the packets a second of a run, beside other tools and beside reading alone.
 
 Usage: python bench/throughput.py [--bytes 500M] [--repeat 5] [--profiles isp,min64,storm]
 
-One run that generates the traces and measures all tools on them in turn, each in a process of its
+The script generates the traces and measures all tools on them in turn, each in a process of its
 own. `flows` has 500,000 flows that are all live, `flowsx3` the same with three times as many
-packets; the others are gen_trace.py's, and with x4 behind it one has four times as much data in
-each flow.
-A trace is written anew before each turn, in writes of 4 MiB: how, and how long ago, decides how
-much of it the page cache holds, and in how large pieces, and reading costs up to twice as much from
-small ones. Ours, NFStream and mercury-python are measured inside their processes, around the work:
-the start of Python and of what it imports is not in it. Of nfpcapd and ndpiReader, which are
-programs, it is. The names that we find are compared with the truth.
+packets; the other profiles are gen_trace.py's; "x4" at the end of a name means four times as much
+data in each flow.
+A trace is written anew before each turn, in writes of 4 MiB: the age and the manner of the writing
+decide how much of the trace the page cache holds, and in pages of which size; reading small ones
+costs up to twice as much. Ours, NFStream and mercury-python are measured inside their processes,
+without the start of Python and its imports; nfpcapd and ndpiReader, which are programs, with their
+start. The names that we find are compared with the truth.
 
-NFStream, mercury-python and ndpiReader get a first part of each trace: they take much longer, and
-of mostly new flows more memory than there is. Tools that are not installed are named as such.
+NFStream, mercury-python and ndpiReader get the first part of each trace: they take much longer, and
+for mostly new flows more memory than there is. Tools that are not installed are named as such.
 """
 
 import argparse
@@ -41,7 +41,7 @@ from zanon_net.config.parse import parse_size
 
 HERE = Path(__file__).resolve().parent
 TOOLS = HERE / "throughput_tools.py"
-PART_BYTES = 300_000_000  # of a trace, for tools that take long: their start is lost in it
+PART_BYTES = 300_000_000  # of a trace, for slow tools: their start is negligible beside it
 SMALL_PART_BYTES = 60_000_000  # the same where each new flow takes them memory
 
 
@@ -56,7 +56,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """`command` of a trace, or of a part of it; `tells`: it prints its CPU time itself."""
+    """A tool and its command for a trace, or a part of one; `tells`: it prints its own CPU time."""
 
     name: str
     command: Callable[[Path], Sequence[str]]
@@ -89,7 +89,7 @@ def own(tool: str, *more: str) -> Callable[[Path], Sequence[str]]:
 
 
 def find_tools(scratch: Path) -> tuple[list[Tool], list[str]]:
-    """What can be measured here, and what is not installed."""
+    """Return the tools to measure, and the names of those that are not installed."""
     walk, missing = scratch / "walk", []
     subprocess.run(["cc", "-O2", str(HERE / "walk.c"), "-o", str(walk)], check=True)
     tools = [
@@ -147,8 +147,8 @@ def generate(profile: str, size: str, scratch: Path) -> tuple[Path, dict[str, ob
 def renew(trace: Path) -> None:
     """Write a trace anew, so that the page cache holds all of it, in large pieces.
 
-    Some machines forget within a minute what nobody reads. The kernel then reads it back in small
-    pieces, in the time of the tool whose turn it is.
+    Some machines drop pages that nobody reads within a minute. The kernel then reads them back one
+    by one, in the time of the tool whose turn it is.
     """
     anew = trace.with_suffix(".anew")
     with trace.open("rb") as old, anew.open("wb", buffering=0) as new:
@@ -179,7 +179,7 @@ def print_row(name: str, packets: int, octets: int, turn: Turn, first_ns: float)
 
 
 def check_names(trace: Path, truth: dict[str, object]) -> str:
-    """Whether a run finds each name of the trace, as often as it is there."""
+    """Say whether a run finds each name of the trace, as often as it is there."""
     _, text = spend([sys.executable, str(TOOLS), "names", str(trace)], tells=False)
     found = json.loads(text.splitlines()[-1])
     same = found["names_sha256"] == truth["names_sha256"]
@@ -187,7 +187,7 @@ def check_names(trace: Path, truth: dict[str, object]) -> str:
 
 
 def measure(profile: str, arguments: argparse.Namespace, scratch: Path) -> bool:
-    """Measure all tools on one trace; whether the names were right."""
+    """Measure all tools on one trace; return whether the names were right."""
     tools, missing = find_tools(scratch)
     trace, truth = generate(profile, arguments.bytes, scratch)
     part = scratch / "part.pcap"

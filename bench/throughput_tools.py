@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""One tool's turn of `throughput.py`, in a process of its own: prints what it took as JSON.
+"""One tool's turn of `throughput.py`, in a process of its own: prints its cost as JSON.
 
 Usage: python bench/throughput_tools.py TOOL TRACE [COLUMNS [WORKERS]]
 
 TOOL: `ours` (zanon_net.run, without the start of Python), `names` (z = 1: the names that it finds,
-as gen_trace.py tells them), `nfstream`, `mercury`.
+in the form of gen_trace.py), `nfstream`, `mercury`.
 """
 
 import hashlib
@@ -21,13 +21,13 @@ from typing import Any
 
 
 def cpu_seconds() -> float:
-    """CPU time of this process, and of those that it began and that have ended."""
+    """CPU seconds of this process, and of its children that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def timed(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What `work` returns, with its CPU and wall seconds."""
+    """Return the result of `work`, with its CPU and wall seconds."""
     cpu, wall = cpu_seconds(), time.monotonic()
     result = work()
     return result | {"cpu_s": cpu_seconds() - cpu, "wall_s": time.monotonic() - wall}
@@ -35,7 +35,7 @@ def timed(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 def ours(trace: str, columns: str = "core,layer7", workers: str = "1") -> dict[str, Any]:
     """The whole job with the defaults, written to a folder in memory where there is one."""
-    from zanon_net import Config, run  # loaded by then: neither is timed
+    from zanon_net import Config, run  # imported here, before the clock starts
 
     config = Config().replace(columns=columns, workers=int(workers))
     memory = Path("/dev/shm")

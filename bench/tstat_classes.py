@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""How a flow of ours can differ from Tstat's, by the names of docs/reference/tstat.md."""
+"""Classes of differences between a flow of ours and Tstat's, as in conformance.md's table."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -139,7 +139,7 @@ CLASSES: list[tuple[str, Callable[[Difference], bool]]] = [
     ("first word", is_other_first_word),
     ("name that Tstat refuses", is_name_tstat_refuses),
 ]
-"""Names of docs/reference/tstat.md, and what belongs to each; the first that fits."""
+"""Names of the classes, and the tests for them; the first that fits counts."""
 
 
 def class_of(difference: Difference) -> str:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Do our Tstat logs say what Tstat's say? Column by column, over captures that Tstat logged.
+"""Compares our Tstat logs with Tstat's own, column by column, over captures that Tstat logged.
 
 Usage: python bench/tstat_compare.py CORPUS [--logs tstat.jsonl] [--show COLUMN] [--path TEXT]
 
@@ -9,8 +9,8 @@ is run with z = 1, so that nothing is withheld, with everything internal, as Tst
 known key: Tstat's addresses are encrypted with it, and each of its flows is looked up by 5-tuple,
 and by start where a tuple was reused. Counts must be the same, times within a microsecond.
 
-Prints the share of flows that agree for each column, and how many of the rest fall into which class
-of differences; docs/reference/tstat.md tells who is right in each.
+Prints the share of flows that agree for each column, and the number of other values in each class
+of differences; docs/explanation/conformance.md says which side is right in each.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from zanon_net import Config
 from zanon_net._core import Capture, Keys, PacketEngine
 
 LOGS = ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete")
-MICROSECOND_MS = 0.00125  # with what a double leaves of a time in ms since 1970
+MICROSECOND_MS = 0.00125  # and the rounding of a double that holds ms since 1970
 ROTATE_NS = 3650 * 86_400 * 10**9
 SETS = "core,e2e,p2p,options,layer7"
 
@@ -50,13 +50,13 @@ Row = dict[str, str]
 
 @dataclass(slots=True)
 class Result:
-    """What was compared, by (log, column), and every difference."""
+    """The numbers of comparisons by (log, column), and every difference."""
 
     flows: Counter[tuple[str, str]] = field(default_factory=Counter)
     agree: Counter[tuple[str, str]] = field(default_factory=Counter)
     differences: list[Difference] = field(default_factory=list)
     extra: Counter[str] = field(default_factory=Counter)
-    raw: bool = False  # Tstat's values as they are
+    raw: bool = False  # keeps the slips in Tstat's values
 
     def note(self, same: bool, difference: Difference) -> None:
         """Counts one comparison."""
@@ -99,7 +99,7 @@ def rows_of(lines: list[str]) -> list[Row]:
 
 
 def our_logs(path: Path, config: Config) -> dict[str, list[Row]]:
-    """What we log for a capture."""
+    """Our logs of a capture."""
     engine = PacketEngine(**config.engine_arguments())
     text = {log: engine.header(log) for log in LOGS}
     with Capture(str(path)) as capture:
@@ -167,7 +167,7 @@ class Ours:
         return best
 
     def left(self) -> Iterator[tuple[str, Row]]:
-        """What was not taken."""
+        """The flows that nothing was matched with."""
         for flows in self._flows.values():
             yield from flows
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""How fast and how small is the z-table, beside what one would use in its place?
+"""Measures the speed and memory of the z-table, beside tables that one could use in its place.
 
 Usage: python bench/ztable.py [--only PART ...] [--size F] [--repeat N] [--patience S] [--plot SVG]
 
@@ -57,7 +57,7 @@ def live(plan: Plan) -> str:
 
 
 def window(plan: Plan) -> str:
-    """A window of ten seconds, and what memory is for."""
+    """A window of ten seconds, and its memory."""
     width = plan.scaled(WINDOW_NS // STEP_NS) * STEP_NS
     stream = plan.zipf(10 * MILLION)
     setting = Setting(10, width)
@@ -140,7 +140,7 @@ class Growth:
 
     @property
     def bytes_text(self) -> str:
-        """The last as a cell."""
+        """bytes_each as a cell."""
         return f"{self.bytes_each:.1f}" if self.bytes_each else "-"
 
 
@@ -159,7 +159,7 @@ def growth_points(plan: Plan) -> list[Growth]:
             repeats = min(plan.repeats, 3) if exponent <= 7 and who is Who.BATCH else 1
             result = plan.measure(Case(who, stream, how, fill, repeats))
             fill_ns = min(result.fill_seconds) / fill * 1e9
-            # By how much a process grew means little when that is not much.
+            # A small growth of the process means little.
             known = who is Who.BATCH or result.live >= MILLION // 2
             each = result.memory / result.live if known else 0
             points.append(Growth(name_of(who, how), result.live, fill_ns, 1e3 / result.rate, each))
@@ -247,7 +247,7 @@ at once; the 1,000 calls after that.
 
 
 def hostile(plan: Plan) -> str:
-    """What an adversary can do who picks names and addresses."""
+    """Input of an adversary who picks names and addresses."""
     many = plan.scaled(10 * MILLION)
     few = plan.scaled(MILLION)
     colliding = plan.scaled(COLLIDING_CPP)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The tables that bench/ztable.py compares: each takes columns and says how long they took."""
+"""The tables that bench/ztable.py compares: each takes columns and returns the time for them."""
 
 import ctypes
 import os
@@ -25,7 +25,7 @@ MAX_ATTRIBUTES = 1 << 25
 
 
 class Who(Enum):
-    """What is measured."""
+    """The tables."""
 
     BATCH = "zanon-net"
     SINGLE = "zanon-net, `observe`"
@@ -36,7 +36,7 @@ class Who(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What every table is told."""
+    """The arguments of every table."""
 
     z: int
     window_ns: int
@@ -167,7 +167,7 @@ class Zanon:
 
 
 def compile_shared(folder: Path) -> None:
-    """Compile what is not Python into `folder`: the C++ table, and the timing of single calls."""
+    """Compile the C++ table and the timing of single calls into `folder`."""
     flags = ["-O2", "-fPIC", "-shared"]
     names = ("arena", "clock", "error", "hash")
     base = [CSRC / "util" / f"{name}.c" for name in names]

@@ -4,7 +4,7 @@
 
 The repeats of a case follow each other in one process. Touching memory for the first time costs
 most when the host of a virtual machine has to provide it, which later repeats are partly spared;
-what the kernel took of the time is stated.
+the kernel's share of the time is stated.
 """
 
 import multiprocessing
@@ -28,7 +28,7 @@ REPEATS_MAX = 50
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One line of a table: a stream to a contender. The first `fill` observations count apart."""
+    """A stream for a contender: one line of a table. The first `fill` observations count apart."""
 
     who: Who
     stream: Stream
@@ -39,7 +39,7 @@ class Case:
 
 @dataclass(slots=True)
 class Result:
-    """What it took: CPU seconds of each repeat, bytes at the end of the first."""
+    """The cost of a case: CPU seconds of each repeat, bytes at the end of the first."""
 
     observations: int
     live: int
@@ -89,7 +89,7 @@ def feed(case: Case, table: Contender, columns: Columns, result: Result) -> tupl
 
 
 def run_once(case: Case, columns: Columns, folder: Path, result: Result) -> None:
-    """Feed everything to a new table and note what that took."""
+    """Feed everything to a new table and note the cost."""
     before = resident_bytes()
     table = make(case.who, case.setting, folder)
     result.open_seconds.append(getattr(table, "open_seconds", 0.0))
@@ -125,7 +125,7 @@ def calls_here(case: Case, folder: Path) -> tuple[list[float], list[float]]:
     """Percentiles 50, 99, 99.99 and 100 of single calls in ns: at their best, and as they came.
 
     The calls after the first `fill` observations are timed. An interrupt hits another call each
-    time, so the least that a call took in several runs is its own; what came includes all.
+    time, so the least time of a call over several runs is its own; "as they came" includes all.
     """
     columns = case.stream.columns()
     prefix = "list" if case.who is Who.CPP else "calls"

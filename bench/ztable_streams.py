@@ -22,7 +22,7 @@ Numbers = npt.NDArray[np.uint64]
 
 
 class Kind(Enum):
-    """What the names and users of a stream are."""
+    """The kinds of names and users of a stream."""
 
     ZIPF = "Zipf(1) names, uniform users"
     UNIQUE_NAMES = "a new name each time, from one client"
@@ -63,8 +63,8 @@ class Columns:
 def zipf(rng: np.random.Generator, n: int, ranks: int) -> Numbers:
     """n ranks from 0, the r-th as frequent as 1 / (r + 1), exactly.
 
-    The floor of a log-uniform number has rank r with a probability of log(1 + 1/r); what that is
-    too much is rejected, at most 31 %.
+    The floor of a log-uniform number has rank r with a probability of log(1 + 1/r); the excess, at
+    most 31 %, is rejected.
     """
     parts: list[Numbers] = []
     missing = n

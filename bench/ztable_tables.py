@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What bench/ztable.py prints: how a case becomes a row, and rows a table."""
+"""Formats the output of bench/ztable.py: cases as rows, and rows as tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the options ask for."""
+    """The plan that the options ask for."""
 
     laboratory: Laboratory
     size: float
@@ -43,7 +43,7 @@ def table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> s
 
 
 def name_of(who: Who, setting: Setting) -> str:
-    """How a row is called."""
+    """The name of a row."""
     if who not in (Who.BATCH, Who.SINGLE):
         return who.value
     return f"{who.value}, keep={setting.keep}" + (", reserved" if setting.reserve else "")
@@ -59,7 +59,7 @@ def goal(fastest: bool, value: float, wanted: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A case and what it should reach."""
+    """A case and its goals."""
 
     case: Case
     rate: float | None = None  # million observations a second, at least
@@ -100,7 +100,7 @@ def speed_row(line: Line, result: Result) -> list[str]:
 
 
 def ratios(lines: Sequence[Line], results: Sequence[Result]) -> str:
-    """How many times as fast as each peer each of ours is."""
+    """Our tables' speed as multiples of each peer's."""
     measured = [pair for pair in zip(lines, results, strict=True) if not pair[1].missing]
     ours = [(line, result) for line, result in measured if line.case.who is Who.BATCH]
     text = []

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the folders of the sources and who includes or imports whom: docs/explanation/floors.svg.
+"""Draws the folders of the sources and their includes or imports: docs/explanation/floors.svg.
 
 The arrows are read from the sources. PLACES says where a folder stands in the picture, and one line
 on each is drawn into its box; a folder without a place ends the script. An arrow that others imply
@@ -120,7 +120,7 @@ def imports() -> Iterator[tuple[str, str]]:
 
 
 def all_edges() -> Edges:
-    """Who includes or imports whom, without the floor and without a box's own."""
+    """(box, box that it includes or imports), without the lowest floor and a box itself."""
     edges: Edges = defaultdict(set)
     for source, target in (*includes(), *imports()):
         if source != target and not {source, target} & {FLOOR, *PUBLIC_HEADERS}:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes csrc/proto/hpack_tables.h from what RFC 7541 fixes.
+"""Writes csrc/proto/hpack_tables.h from the tables of RFC 7541.
 
 python scripts/make_hpack_tables.py
 

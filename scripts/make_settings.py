@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what documents and the core have of the settings, from zanon_net/config/schema.py.
+"""Writes the settings for the documents and for the core, from zanon_net/config/schema.py.
 
 python scripts/make_settings.py
 

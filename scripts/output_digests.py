@@ -8,8 +8,8 @@
     .venv/bin/python scripts/output_digests.py --compare before.json after.json
 
 Each capture beneath the folders is run under one key with each option set of RUNS. The result maps
-"capture, run, file" to a SHA-256; manifests and what `inspect` prints are kept as they are, less
-what differs from build to build, so that a difference can be read. Counters that have been renamed
+"capture, run, file" to a SHA-256; manifests and the output of `inspect` are kept as they are, less
+the parts that differ from build to build, so that a difference can be read. Renamed counters
 compare by their old names.
 """
 
@@ -61,8 +61,8 @@ def call(arguments: list[str]) -> tuple[int, str]:
 
 
 def neutral(value: Any, renamed: frozenset[str]) -> Any:
-    """A manifest without what tells the build or the place, and without renamed counters, whose old
-    names stand beside them."""
+    """A manifest without version and performance, and without renamed counters, whose old names
+    stand beside them."""
     if isinstance(value, dict):
         dropped = {"version", "performance", *renamed}
         return {k: neutral(v, renamed) for k, v in value.items() if k not in dropped}
@@ -79,7 +79,7 @@ def manifest_of(text: str | bytes) -> Any:
 
 
 def content_of(path: Path) -> Any:
-    """What is compared of an output file: a digest, or the manifest itself."""
+    """The form in which an output file is compared: a digest, or the manifest itself."""
     data = path.read_bytes()
     if path.name == "manifest.json":
         return manifest_of(data)
@@ -97,7 +97,7 @@ def content_of(path: Path) -> Any:
 
 
 def filtered(folder: Path, observations: Path) -> dict[str, Any]:
-    """The digests of what `filter` makes of a run's observations."""
+    """The digests of `filter`'s output on a run's observations."""
     found: dict[str, Any] = {}
     for name, options in FILTERS.items():
         code, text = call(
@@ -167,7 +167,7 @@ def compare(before: dict[str, Any], after: dict[str, Any]) -> int:
 
 
 def lines_between(left: Any, right: Any) -> list[str]:
-    """Where two values differ, a line for each place (at most ten)."""
+    """The places where two values differ, a line each (at most ten)."""
     import difflib
 
     texts = [json.dumps(side, indent=1).splitlines() for side in (left, right)]
