@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Names in pieces: any order, conflicting copies, captures that cut them."""
+"""Names in several segments: any order, conflicting copies, captures that cut them."""
 
 import random
 

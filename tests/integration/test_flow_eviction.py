@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""A full flow table: who makes room, and that nothing is lost uncounted."""
+"""A full flow table: which flows are evicted, and that every loss is counted."""
 
 import pytest
 from hypothesis import given, settings

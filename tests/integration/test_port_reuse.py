@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""A SYN between the ports of a flow that is open: of the same connection, or of another one."""
+"""A SYN between the ports of an open flow: of the same connection, or of another one."""
 
 import pytest
 from support import wire

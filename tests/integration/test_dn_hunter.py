@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""DN-Hunter: the name that DNS gave a flow's server, and when a record may tell it."""
+"""DN-Hunter: the name that DNS gave a flow's server, and when a record may disclose it."""
 
 import struct
 

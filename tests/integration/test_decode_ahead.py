@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are read ahead by other threads: what they give is what one thread reads."""
+"""Files that other threads decode ahead: the output is the same as that of one thread."""
 
 import os
 import random

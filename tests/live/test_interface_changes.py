@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Interfaces: what may happen while `zanon-net run` reads them."""
+"""Interfaces that change while `zanon-net run` reads them."""
 
 import itertools
 import os
