@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""One frame of each link type, around the same packets. By scapy where it knows the header."""
+"""One frame of each link type, around the same packets; scapy makes the headers that it knows."""
 
 import struct
 import zlib
@@ -18,12 +18,12 @@ from scapy.packet import Raw
 
 
 class Case(NamedTuple):
-    """A frame and what must be found in it."""
+    """A frame and the packet that must be found in it."""
 
     link: int
     frame: bytes
     inner: bytes  # the IP packet whose TCP or UDP counts
-    seen: str = ""  # the encapsulations counted, without "in_", separated by spaces
+    seen: str = ""  # the counters of encapsulations, without "in_", separated by spaces
     tunnels: int = 0  # IP headers around the innermost
 
 
@@ -220,7 +220,7 @@ RADIO = {
 
 LINKS: dict[str, Case] = WIRES | LINES | SYSTEMS | RADIO
 
-# What holds no packet that can be read, and the counter that says so.
+# Frames without a packet that can be read, and the counter for each.
 DROPPED: dict[str, tuple[str, int, bytes]] = {
     "wifi-protected": ("drop_encrypted", 105, b"\x08\x41" + TO_AP[2:] + bytes(8) + T4),
     "wifi-beacon": ("drop_not_ip", 105, b"\x80\x00" + TO_AP[2:] + bytes(12)),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that only look like a tunnel, and those that are dropped for what encloses them."""
+"""Frames that only look like a tunnel, and frames that are dropped for their encapsulation."""
 
 import struct
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""One frame of each encapsulation, around the same packets. By scapy where it knows the header."""
+"""One frame of each encapsulation, around the same packets; scapy makes the headers it knows."""
 
 import struct
 
@@ -46,7 +46,7 @@ def in_ip(protocol: int, rest: Packet | bytes, inner: bytes, seen: str, tunnels:
 
 def in_udp(port: int, rest: Packet | bytes, inner: bytes, seen: str, tunnels: int = 1) -> Case:
     """A frame with a datagram to a port."""
-    # tshark takes a port for the tunnel that it saw there before: no two tunnels share one.
+    # No two tunnels share a port: tshark takes a port for the tunnel that it saw there before.
     outer = O4 / UDP(sport=40000 + port % 10000, dport=port) / Raw(bytes(rest))
     return Case(1, bytes(E / outer), inner, seen, tunnels)
 

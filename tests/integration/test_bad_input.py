@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever is wrong: one line on stderr, the right exit code, and nothing under a final name."""
+"""Wrong input of every kind: one line on stderr, the right exit code, no file of a final name."""
 
 import gzip
 import lzma

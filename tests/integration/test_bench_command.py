@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""`zanon-net bench`: what it measures is there and adds up. How fast it is nothing here asks."""
+"""`zanon-net bench`: its figures are there and add up. Nothing here depends on the speed."""
 
 import json
 import resource

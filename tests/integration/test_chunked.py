@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Requests whose body comes in chunks (RFC 9112 7.1): what is in it is no request of its sender."""
+"""Requests with a chunked body (RFC 9112 7.1): requests inside it are not its sender's."""
 
 import pytest
 from support.engine import run

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Real captures of every kind, where they lie beside this tree: whole lines, no name too many."""
+"""Real captures of every kind, if they lie beside this tree: whole lines, no name too many."""
 
 import json
 import re

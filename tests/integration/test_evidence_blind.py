@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who forges a client's address and ports, but does not see its connection, casts no vote."""
+"""A forger of a client's address and ports, who does not see its connection, casts no vote."""
 
 import random
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who forges a client's address towards a server that sends back what it gets casts no vote."""
+"""A forger of a client's address towards a server that echoes what it gets casts no vote."""
 
 import random
 import struct

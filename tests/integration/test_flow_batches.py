@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Flows as tables in memory, frames of captures as arrays, and what a report tells of its files."""
+"""Flows as tables in memory, frames of captures as arrays, and a report's files."""
 
 import ctypes
 import gc

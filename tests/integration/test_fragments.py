@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""IP fragments: put together in any order, never out of what contradicts itself, within bounds."""
+"""IP fragments: reassembled in any order, within bounds, never if they contradict each other."""
 
 import itertools
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is left when a disk is full, or when a run breaks off: whole files and a true manifest."""
+"""Files left after a full disk, or a run that breaks off: whole ones, and a true manifest."""
 
 import errno
 import json

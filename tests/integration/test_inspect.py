@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""`zanon-net inspect`: what is in a capture, in counts and hints, and nothing of whom or what."""
+"""`zanon-net inspect`: counts and hints about a capture, without names and addresses."""
 
 import ipaddress
 import json

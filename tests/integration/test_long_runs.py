@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What only long runs and long connections bring: room that was taken and is not needed any more,
-counters and sequence numbers that come round."""
+"""Long runs and long connections: table entries that are no longer needed are free for others, and
+counters and sequence numbers wrap."""
 
 import numpy as np
 import pytest

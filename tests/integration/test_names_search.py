@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What begins in the middle of a connection, behind segments that begin nothing."""
+"""Hellos and requests in the middle of a connection, behind segments that begin nothing."""
 
 import pytest
 from support.h2 import opening

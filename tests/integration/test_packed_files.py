@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Packed captures: what comes of them is what comes of the captures in them."""
+"""Compressed captures: their output is that of the captures in them."""
 
 import gzip
 import os

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What flows expose beside their names: certificates' names and user agents, z-anonymized too.
+"""Secondary attributes: the names in certificates and user agents, z-anonymized too.
 
 Each is an attribute in a namespace of its own, told when z users share it, and beside a name that
 is withheld not even then.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a flow is taken for: Tstat's con_t, c_type and s_type."""
+"""The service of a flow: Tstat's con_t, c_type and s_type."""
 
 import struct
 

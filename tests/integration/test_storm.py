@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Floods beside ordinary users: tables stay within their caps, what they lose is counted, and
-nothing is released that too few users share."""
+"""Floods beside ordinary users: tables stay within their caps, losses are counted, and no name is
+released that too few users share."""
 
 from collections.abc import Iterator
 

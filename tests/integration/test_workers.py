@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Several workers: what they write is, byte for byte, what one writes, whatever is read."""
+"""Several workers: their output is, byte for byte, that of one, for every kind of source."""
 
 import base64
 import os

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run must put out for a capture, by the letter of the contract and by brute force.
+"""The required output of a run over a capture, by the letter of the contract and by brute force.
 
-Sections are those of the contract. Where it leaves a run free to say less, as of the address of a
-server that was a client in another epoch, there are two answers: what must be shown, and what may.
+Sections are those of the contract. Where it leaves a run free to disclose less, as of the address
+of a server that was a client in another epoch, there are two answers: what a run must show, and
+what it may.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from oracle.talks import Talk, Vote
 from oracle.tcp import counts
 from oracle.ztable import ZOracle
 
-COMMON_PORTS = (53, 80, 443, 853)  # these say no more than the protocol
+COMMON_PORTS = (53, 80, 443, 853)  # ports that disclose no more than the protocol
 COARSE = ("pkts", "bytes", "pkts_all", "pkts_data", "bytes_all", "bytes_uniq")
 NEVER = (0, 0)
 
@@ -41,18 +42,18 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record's columns but some of which there are several that are right: the server's address,
-    and what DNS said of it, which is a name, the resolver, and when it was asked and answered."""
+    """A record: its columns, apart from those with several right values: the server's address, and
+    DNS's answer about it (a name, the resolver, the times of question and answer)."""
 
     line: Line
     servers: tuple[str | None, ...]
     hunted: tuple[Hunted, ...]
-    coarse: bool  # nothing else is told
+    coarse: bool  # then no other column is exact
 
 
 @dataclass(slots=True)
 class Outcome:
-    """All that a run puts out."""
+    """All output of a run."""
 
     observations: list[Line] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
@@ -134,8 +135,8 @@ class Model:
         return any(first_epoch <= epoch <= last_epoch for epoch in epochs)
 
     def _decide_addr(self, vote: Vote) -> None:
-        """What is internal or was a client in the epoch is no attribute; what ever was a client
-        need not be one."""
+        """Decides on a server's address. An address that is internal or was a client in the epoch
+        is no attribute; one that ever was a client need not be one."""
         address, shown = vote.talk.ends[1].address, Shown()
         epoch = vote.t_ns // self.rules.rotate_ns
         if vote.talk.internal[1] or is_special(address):
@@ -200,8 +201,8 @@ class Model:
     # ---- DN-Hunter --------------------------------------------------------------------------
 
     def _shared(self, oracle: ZOracle, what: object, since_ns: int) -> set[bool]:
-        """Whether z users share it when a record is written, which is when any later packet comes,
-        or at once."""
+        """Whether z users share `what` when the record is written, at once or at any later
+        packet: the answers that are possible."""
         later = {p.t_ns for p in self.packets if p.t_ns >= since_ns}
         rules = self.rules
         return {rules.everything or oracle.users(t, what) >= rules.z_at(t) for t in later}
@@ -235,7 +236,7 @@ class Model:
 
 
 def clients_of(talk: Talk) -> set[Address]:
-    """A client's address, and that of the tunnel's end that stands for it."""
+    """A client's address, and the address of the tunnel's end that stands for it."""
     return {talk.ends[0].address, talk.known_as[0]}
 
 
@@ -257,8 +258,8 @@ class Talks:
         return self.talks.setdefault((p.ports, p.tcp), Talk(self.rules, p, all_comes=True))
 
     def exposed(self) -> ZOracle:
-        """As if each flow's user exposed each of its names with each of its packets: more than that
-        nobody can do, whatever the times of the packets are."""
+        """An oracle to which each flow's user exposed each of its names with each of its packets:
+        an upper bound, whatever the times of the packets are."""
         oracle = ZOracle(self.rules.z, self.rules.window_ns)
         for p in self.packets:
             list(self.of(p).take(p))
@@ -271,7 +272,7 @@ class Talks:
 
 
 def measurements(flow: list[Packet], client: int) -> Line:
-    """What each side sent, by column."""
+    """The measurements of what each side sent, by column."""
     line = {}
     for prefix, side in (("c", client), ("s", 1 - client)):
         own = [p for p in flow if p.sender == side]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which packets make a flow and how it ends (Tstat's rules), by looking at all of them again."""
+"""The packets of each flow and its end by Tstat's rules, from all packets again each time."""
 
 from support.packets import ACK, FIN, RST, SECOND, SYN, Unit
 
@@ -23,8 +23,8 @@ def fin_acked(flow: Flow, side: int) -> bool:
 
 
 def begins_another(flow: Flow, p: Unit) -> bool:
-    """Whether a client's SYN is of another connection: before it, a server can only have sent a SYN
-    of its own."""
+    """Whether a client's SYN opens another connection than the flow, of which only the server sent
+    packets, none a SYN: before the client's, a server can send no more than its own SYN."""
     opens = p.tcp and p.flags & (SYN | ACK) == SYN
     return opens and all(q.sender != p.sender and not q.flags & SYN for q in flow)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""A capture as the model of the contract reads it: from frames to TCP and UDP, wherever they are.
+"""The contract's model reads a capture: from frames to TCP and UDP, however deep they lie.
 
 Headers are well-formed: VLAN tags, IPv4 and IPv6, tunnels, extension headers, fragments.
 """
@@ -20,7 +20,7 @@ Pair = tuple[Address, Address]  # source and destination
 TAGS = (0x8100, 0x88A8)
 HOP_BY_HOP, IP_IN_IP, IPV6_IN_IP, ROUTING, FRAGMENT, GRE, AH, OPTIONS = 0, 4, 41, 43, 44, 47, 51, 60
 VXLAN_PORT, GTP_PORT = 4789, 2152
-PATIENCE_NS = 30 * SECOND  # with fragments
+PATIENCE_NS = 30 * SECOND  # after which an incomplete datagram is given up
 
 
 class End(NamedTuple):
@@ -40,7 +40,7 @@ class Packet(Unit):
 
 
 class Ip(NamedTuple):
-    """An IP packet; of a fragment, place and number tell where it belongs."""
+    """An IP packet; a fragment's place and number say where it belongs."""
 
     ends: Pair
     protocol: int
@@ -50,7 +50,8 @@ class Ip(NamedTuple):
 
 
 def behind_extensions(protocol: int, rest: bytes) -> tuple[int, bytes]:
-    """What follows extension headers, or the first fragment header (RFC 8200, 4; RFC 4302, 2)."""
+    """(protocol, bytes) after extension headers, or after the first fragment header (RFC 8200, 4;
+    RFC 4302, 2)."""
     while protocol in (HOP_BY_HOP, ROUTING, AH, OPTIONS):
         size = 8 + (4 if protocol == AH else 8) * rest[1]
         protocol, rest = rest[0], rest[size:]
@@ -58,7 +59,7 @@ def behind_extensions(protocol: int, rest: bytes) -> tuple[int, bytes]:
 
 
 def ip_of(packet: bytes) -> Ip:
-    """What a packet's IP headers say."""
+    """Reads a packet's IP headers."""
     if packet[0] >> 4 == 4:
         total, number, place = struct.unpack(">HHH", packet[2:8])
         addresses, header = (packet[12:16], packet[16:20]), 4 * (packet[0] & 15)
@@ -79,7 +80,7 @@ def ip_of(packet: bytes) -> Ip:
 
 
 def in_ethernet(frame: bytes) -> bytes:
-    """What VLAN tags are around."""
+    """The IP packet of a frame, behind its VLAN tags."""
     at = 12
     while int.from_bytes(frame[at : at + 2]) in TAGS:
         at += 4
@@ -87,7 +88,7 @@ def in_ethernet(frame: bytes) -> bytes:
 
 
 def carried(ip: Ip) -> bytes | None:
-    """The IP packet in a tunnel's, if it is one."""
+    """The IP packet inside a tunnel's packet; None if `ip` is no tunnel's."""
     if ip.protocol in (IP_IN_IP, IPV6_IN_IP):
         return ip.rest
     if ip.protocol == GRE:
@@ -147,7 +148,7 @@ class Reader:
         return transport(frame.t_ns, ip, tuple(outer[:-1]))
 
     def _join(self, t_ns: int, ip: Ip, outer: tuple[Pair, ...]) -> Ip | None:
-        """By their ends, their number, their protocol and the tunnels they came through."""
+        """Joins fragments by their ends, number, protocol, and the tunnels they came through."""
         which = (outer, ip.ends, ip.number, ip.protocol)
         parts = self.parts.get(which)
         if parts is None or t_ns - parts.t_ns > PATIENCE_NS:
@@ -160,7 +161,7 @@ class Reader:
 
 
 def transport(t_ns: int, ip: Ip, outer: tuple[Pair, ...]) -> Packet | None:
-    """TCP or UDP without options."""
+    """Reads TCP or UDP without options."""
     if ip.protocol not in (wire.TCP, wire.UDP):
         return None
     rest = ip.rest

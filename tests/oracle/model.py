@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The model by the letter of the paper, in exact fractions: slow, short, and nobody's copy."""
+"""The model by the letter of the paper, in exact fractions: slow, short, independent."""
 
 from collections.abc import Sequence
 from fractions import Fraction

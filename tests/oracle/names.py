@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The names in packets, as the model of the contract reads them: section 4."""
+"""The contract's model reads names in packets: section 4."""
 
 import ipaddress
 import re
@@ -19,12 +19,12 @@ LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 
 
 def under(name: str, suffixes: tuple[str, ...]) -> bool:
-    """The name is one of the suffixes, or below it."""
+    """Whether the name is one of the suffixes, or below it."""
     return any(name == suffix or name.endswith("." + suffix) for suffix in suffixes)
 
 
 def normal(raw: bytes) -> tuple[str, str]:
-    """(kind, name) of what was said: "name", "home", "address" or "invalid"."""
+    """(kind, name) of a text that a client sent: "name", "home", "address" or "invalid"."""
     text = re.sub(r":\d*$", "", raw.decode("latin-1").lower()).removesuffix(".")
     try:
         ipaddress.ip_address(text)
@@ -40,8 +40,8 @@ def normal(raw: bytes) -> tuple[str, str]:
 
 
 class Said(NamedTuple):
-    """A hello, a request or a question in a stream: where the next one begins, and whom it names,
-    if anybody; ech: the name is one that hides another."""
+    """A hello, a request or a question in a stream: the place of the next one, and the host that it
+    names, if any; ech: the name hides another."""
 
     end: int
     source: str
@@ -58,7 +58,7 @@ def extensions(hello: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def extensions_at(hello: bytes, at: int) -> Iterator[tuple[int, bytes]]:
-    """Those of a hello of which nothing else comes from there on."""
+    """The extensions of a hello whose last part begins at `at`."""
     rest = hello[at + 2 :]
     while rest:
         kind, size = struct.unpack(">HH", rest[:4])
@@ -79,7 +79,7 @@ def record_in(head: bytes) -> Said | None:
 
 
 def request_in(head: bytes) -> Said | None:
-    """A request; what it names is known before its body is there (RFC 9112, 3.2)."""
+    """A request, whose host is known before its body has come (RFC 9112, 3.2)."""
     lines, found, rest = head.partition(b"\r\n\r\n")
     if not found:
         return None
@@ -93,7 +93,7 @@ def request_in(head: bytes) -> Said | None:
 
 
 def body_bytes(lines: bytes, rest: bytes) -> int:
-    """How long the body behind a head is, as far as that is known (RFC 9112, 6 and 7.1)."""
+    """The length of the body behind a head, as far as it is known (RFC 9112, 6 and 7.1)."""
     if b"\r\nTransfer-Encoding: chunked" not in lines:
         return int(lines.partition(b"\r\nContent-Length: ")[2].partition(b"\r\n")[0] or 0)
     at, size = 0, 1
@@ -111,7 +111,7 @@ def question_in(head: bytes) -> Said | None:
 
 
 def frames_in(head: bytes) -> Iterator[Said]:
-    """HTTP/2 behind its preface: what names a host is a whole block of fields (RFC 9113, 6.2)."""
+    """HTTP/2 behind its preface: a whole block of fields names a host (RFC 9113, 6.2)."""
     table, block = hpack.Decoder(), b""
     while len(head) >= 9 and 9 + int.from_bytes(head[:3]) <= len(head):
         end, kind, flags = 9 + int.from_bytes(head[:3]), head[3], head[4]
@@ -154,12 +154,12 @@ def said_in(head: bytes) -> Iterator[Said]:
 
 
 def hides(hello: bytes) -> bool:
-    """It offers Encrypted Client Hello (RFC 9849): its name is the outer one."""
+    """Whether the hello offers Encrypted Client Hello (RFC 9849): its name is the outer one."""
     return any(kind == wire.ECH for kind, _data in extensions(hello))
 
 
 class Question(NamedTuple):
-    """What a DNS message asks, or answers with the addresses."""
+    """The question of a DNS message, or of a response with its addresses."""
 
     response: bool
     ident: int

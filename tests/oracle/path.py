@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Round-trip times by the letter of Karn and Partridge, over every piece that was ever sent."""
+"""Round-trip times by the letter of Karn and Partridge, over every segment that was ever sent."""
 
 from dataclasses import dataclass, field
 

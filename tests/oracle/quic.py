@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""QUIC as the model of the contract reads it: which hello is whole, and whose client is real."""
+"""The contract's model reads QUIC: which hello is whole, and which client is real."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,8 +14,8 @@ from support.quic_wire import HANDSHAKE, INITIAL, RETRY, RETRY_KEYS, V2, ZERO_RT
 
 from oracle.stream import StreamOracle
 
-ALIKE = 4  # fewer bytes than these are guessed
-TRUST = 3  # times what a server received: more it does not send to who may not be there
+ALIKE = 4  # fewer bytes than these can be guessed
+TRUST = 3  # a server sends an unproven client no more than so many times what it received
 
 side_keys = lru_cache(maxsize=1 << 12)(initial_keys)
 
@@ -59,8 +59,8 @@ def split(datagram: bytes) -> tuple[list[Long], bytes]:
 
 @lru_cache(maxsize=1 << 12)
 def opened(packet: Long, key_id: bytes, server: bool = False) -> bytes | None:
-    """What a side's Initial says under the keys of an ID (RFC 9001, 5); None: it is not of them.
-    Its number is taken for whole."""
+    """The plaintext of a side's Initial under the keys of an ID (RFC 9001, 5); None: it does not
+    authenticate. Takes its packet number as it stands, not truncated."""
     keys, at = side_keys(packet.version, key_id, server=server), packet.at
     sample = packet.data[at + 4 : at + 20]
     mask = Cipher(algorithms.AES(keys.hp), modes.ECB()).encryptor().update(sample)
@@ -76,7 +76,7 @@ def opened(packet: Long, key_id: bytes, server: bool = False) -> bytes | None:
 
 
 def tagged(packet: Long, key_id: bytes) -> bool:
-    """A Retry has the tag that a client's first ID gives (RFC 9001, 5.8)."""
+    """Whether a Retry has the tag of a client's first ID (RFC 9001, 5.8)."""
     key, nonce = map(bytes.fromhex, RETRY_KEYS[packet.version])
     said = bytes([len(key_id)]) + key_id + packet.data[:-16]
     return AESGCM(key).encrypt(nonce, b"", said) == packet.data[-16:]
@@ -101,9 +101,9 @@ def said_by(plain: bytes) -> Iterator[tuple[int, bytes]]:
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """A client's, from its first Initial on."""
+    """A client's connection, from its first Initial on."""
 
-    key_id: bytes  # what its Initials' keys come from
+    key_id: bytes  # the ID from which its Initials' keys come
     client_id: bytes
     stream: StreamOracle = field(default_factory=StreamOracle)
     hello: bytes | None = None
@@ -115,7 +115,7 @@ class Connection:
     answered: int = 0  # bytes
 
     def open(self, packet: Long) -> bytes | None:
-        """What one of its Initials says; the hello begins again behind a Retry."""
+        """The plaintext of one of its Initials; the hello begins again behind a Retry."""
         plain = opened(packet, self.key_id)
         if plain is None and self.retry_id is not None:
             plain = opened(packet, self.retry_id)
@@ -124,7 +124,8 @@ class Connection:
         return plain
 
     def hear(self, plain: bytes) -> None:
-        """A hello is whole with its last byte in contiguous data, where no copies differ."""
+        """Takes CRYPTO frames. A hello is whole when its last byte is in contiguous data, unless
+        copies differ."""
         for offset, data in said_by(plain):
             self.stream.add(offset, data)
         head = self.stream.head()
@@ -133,7 +134,8 @@ class Connection:
             self.hello = head[: 4 + int.from_bytes(head[1:4])]
 
     def is_authentic(self, packet: Long) -> bool:
-        """Only a packet of a server that had the client's first one, or an echo, is."""
+        """Whether the packet authenticates: one of a server that had the client's first, or an
+        echo."""
         if packet.kind == RETRY:
             return tagged(packet, self.key_id)
         key_ids = (self.key_id, self.retry_id)
@@ -142,15 +144,15 @@ class Connection:
         )
 
     def reach(self, dcid: bytes, kind: int | None) -> None:
-        """The client sends a packet, None: with a short header. An empty ID is known to all, and
-        0-RTT says nothing about the server's answer."""
+        """Takes a packet of the client; kind None: with a short header. 0-RTT proves nothing, as it
+        needs no answer of the server; nor does an empty ID, which all know, in an Initial."""
         reached = dcid == self.server_id and kind != ZERO_RTT
         self.addressed |= reached and (dcid != b"" or kind in (HANDSHAKE, None))
 
 
 @dataclass(slots=True)
 class QuicTalk:
-    """The connections between two ports, of which the last one goes on."""
+    """The connections between two ports; only the last one goes on."""
 
     connections: list[Connection] = field(default_factory=list)
     made_up: list[bytes] = field(default_factory=list)  # IDs that the client chose
@@ -158,11 +160,11 @@ class QuicTalk:
 
     @property
     def last(self) -> Connection | None:
-        """The one that goes on."""
+        """The connection that goes on."""
         return self.connections[-1] if self.connections else None
 
     def take(self, datagram: bytes, from_client: bool) -> None:
-        """The next datagram."""
+        """Takes the next datagram."""
         self.sent += len(datagram) * from_client
         packets, rest = split(datagram)
         for packet in packets:
@@ -212,5 +214,5 @@ class QuicTalk:
 
 
 def unlike(server_id: bytes, own: bytes) -> int:
-    """How many bytes of a server's ID somebody has to guess who knows one of the client's."""
+    """The bytes of a server's ID that a forger who knows one of the client's has to guess."""
     return sum(own[i : i + 1] != server_id[i : i + 1] for i in range(len(server_id)))

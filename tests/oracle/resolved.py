@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""DN-Hunter as the model of the contract has it: the last name for which a response gave a client
-an address, when a flow to there begins."""
+"""DN-Hunter in the contract's model: the last name for which a response gave a client an address,
+when a flow to that address begins."""
 
 from dataclasses import dataclass, field
 
@@ -11,12 +11,12 @@ from oracle.layers import Address, Packet
 from oracle.names import normal, question, under
 from oracle.talks import DNS_PORT, Talk
 
-ANSWERED_NS = 60 * SECOND  # later is no answer any more
+ANSWERED_NS = 60 * SECOND  # a later response is no answer
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """A name, and when who was asked for it and answered."""
+    """A name, the resolver that was asked for it, and the times of question and answer."""
 
     name: str
     resolver: Talk
@@ -26,18 +26,18 @@ class Resolution:
 
 @dataclass(slots=True)
 class Resolved:
-    """What clients were told."""
+    """The answers that clients got."""
 
     never: tuple[str, ...]
     asked: dict[object, int] = field(default_factory=dict)
     last: dict[tuple[Address, Address], Resolution] = field(default_factory=dict)
 
     def of(self, talk: Talk) -> Resolution | None:
-        """What a flow that begins now is tied to."""
+        """The answer that a flow that begins now belongs to."""
         return self.last.get((talk.ends[0].address, talk.ends[1].address))
 
     def take(self, talk: Talk, p: Packet) -> None:
-        """A response counts that answers a question of the same flow."""
+        """Takes a packet: a response counts if it answers a question of the same flow."""
         if p.tcp or talk.ends[1].port != DNS_PORT or not talk.shown_at_all or not talk.speaks(p):
             return
         q = question(p.payload)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of a run that the contract speaks of, and whom they make a user: section 3."""
+"""The settings of a run in the contract, and the users that they define: section 3."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ BROADCAST = ipaddress.IPv4Address(2**32 - 1)
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The settings of a run that the contract speaks of."""
+    """The settings of a run that the contract names."""
 
     z: int
     window_ns: int
@@ -34,7 +34,7 @@ class Rules:
 
     @property
     def everything(self) -> bool:
-        """z is 1 and stays: nothing is withheld from anyone."""
+        """Whether z is 1 and stays: nothing is withheld."""
         return self.z == 1 and self.target_p is None
 
     def z_at(self, t_ns: int) -> int:
@@ -42,18 +42,18 @@ class Rules:
         return next((z for since_ns, z in reversed(self.z_changes) if since_ns <= t_ns), self.z)
 
     def is_internal(self, address: Address) -> bool:
-        """Section 3: as given, else the private ranges."""
+        """Whether the address is internal (section 3): as given, else in the private ranges."""
         return within(address, PRIVATE if self.internal is None else self.internal)
 
 
 @lru_cache(maxsize=1 << 12)
 def within(address: Address, networks: tuple[str, ...]) -> bool:
-    """One of the networks has the address."""
+    """Whether one of the networks has the address."""
     return any(address in ipaddress.ip_network(network) for network in networks)
 
 
 def is_special(address: Address) -> bool:
-    """Section 1: these addresses are nobody's in particular."""
+    """Whether the address is of no host in particular (section 1)."""
     return (
         address.is_unspecified
         or address.is_loopback

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What flows expose beside names, as the model of the contract reads it: certificates of servers,
-and user agents in hellos of QUIC. Each is counted in a namespace of its own."""
+"""Secondary attributes in the contract's model: certificates of servers, and user agents in hellos
+of QUIC. Each is counted in a namespace of its own."""
 
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -23,7 +23,7 @@ TEXT_MAX = 253
 
 @dataclass(slots=True)
 class Beside:
-    """A text of a kind; `state` is "waiting", "voted", "released" or "suppressed"."""
+    """A secondary attribute; `state` is "waiting", "voted", "released" or "suppressed"."""
 
     kind: str  # "certificate" or "agent"
     text: str
@@ -32,7 +32,7 @@ class Beside:
 
 @lru_cache(maxsize=1 << 8)
 def common_name(certificate: bytes) -> str:
-    """The subject's."""
+    """The subject's common name."""
     (name,) = x509.load_der_x509_certificate(certificate).subject.get_attributes_for_oid(
         NameOID.COMMON_NAME
     )
@@ -40,8 +40,8 @@ def common_name(certificate: bytes) -> str:
 
 
 def host_of(certificate: bytes, never: tuple[str, ...]) -> str | None:
-    """The host, or the "*." and the host, that a certificate is for; None: it tells none that could
-    be released."""
+    """The host that a certificate is for, perhaps behind "*."; None: there is none that could be
+    released."""
     name = common_name(certificate)
     wild = "*." if name.startswith("*.") else ""
     kind, text = normal(name.removeprefix(wild).encode())
@@ -51,7 +51,7 @@ def host_of(certificate: bytes, never: tuple[str, ...]) -> str | None:
 
 
 def version_of(hello: bytes) -> int:
-    """What a server's hello has chosen (RFC 8446, 4.1.3)."""
+    """The version that a server's hello has chosen (RFC 8446, 4.1.3)."""
     at = 4 + 2 + 32
     at += 1 + hello[at] + 3  # session, cipher, compression
     for kind, data in extensions_at(hello, at):
@@ -62,14 +62,14 @@ def version_of(hello: bytes) -> int:
 
 @dataclass(slots=True)
 class Shown:
-    """What a server says from its hello on, which begins a segment, up to its certificate."""
+    """A server's messages from its hello on, which begins a segment, up to its certificate."""
 
     base: int | None = None
     stream: StreamOracle = field(default_factory=StreamOracle)
     settled: bool = False
 
     def take(self, seq: int, data: bytes) -> bytes | None:
-        """The certificate, once it is whole in contiguous data and in clear."""
+        """Takes a segment; returns the certificate, once it is whole and in clear."""
         if self.base is None and data[:1] == b"\x16" and data[5:6] == b"\2":
             self.base = seq
         if self.base is None or self.settled:
@@ -97,7 +97,7 @@ class Shown:
 
 
 def agent_of(hello: bytes) -> str | None:
-    """The user agent in a hello's transport parameters, percent-encoded; None: it tells none that
+    """The user agent in a hello's transport parameters, percent-encoded; None: there is none that
     could be released."""
     for kind, rest in extensions(hello):
         while kind == PARAMETERS and rest:

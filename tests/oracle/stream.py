@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The head of a stream as a dict of bytes."""
+"""The first bytes of a stream as a dict."""
 
 STREAM_MAX, RANGES_MAX = 20480, 16
 
@@ -17,7 +17,7 @@ class StreamOracle:
         return sum(place - 1 not in places for place in places)
 
     def add(self, offset: int, data: bytes) -> str:
-        """What the stream says of a piece at an offset from its base, modulo 2**32."""
+        """Places bytes at an offset from the base, modulo 2**32; returns the stream's answer."""
         if self.tainted:
             return "conflict"
         if offset >= STREAM_MAX:

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who says what in a flow, and when it may count: sections 2 (votes), 3 and 4 of the contract.
+"""The exposures of a flow, and when they count: sections 2 (votes), 3 and 4 of the contract.
 
-One `Talk` a flow takes its packets in the order in which they came and tells the votes that each
+One `Talk` a flow takes its packets in the order in which they came and yields the votes that each
 of them completes. Nothing is decided here.
 """
 
@@ -21,13 +21,13 @@ from oracle.secondary import Beside, Shown, agent_of, host_of
 from oracle.stream import STREAM_MAX, StreamOracle
 
 DNS_PORT = 53
-WELL_KNOWN = 1024  # ports below are
-ACK_BEYOND_MAX = 1 << 20  # of what a server was seen to send
+WELL_KNOWN = 1024  # ports below are well-known
+ACK_BEYOND_MAX = 1 << 20  # bytes past those that a server was seen to send
 
 
 @dataclass(slots=True)
 class Name:
-    """What a flow exposed; `state` is the record's name_status, "waiting" without evidence."""
+    """A name of a flow; `state` is the record's name_status, or "waiting" for evidence."""
 
     source: str
     text: str
@@ -36,7 +36,7 @@ class Name:
 
 @dataclass(slots=True)
 class Vote:
-    """A user exposes a name or what is beside it, or with None its server's address."""
+    """A user exposes a name or a secondary attribute, or with None the server's address."""
 
     t_ns: int
     talk: "Talk"
@@ -44,7 +44,7 @@ class Vote:
 
 
 def service_of(segment: bytes) -> str | None:
-    """What a client's segment begins, by its first word."""
+    """The service that a client's segment begins, by its first word."""
     if segment[:1] == b"\x16" and segment[5:6] == b"\1":
         return "tls"
     return "http" if segment.split(b" ")[0] in (b"GET", b"POST", b"PUT", b"CONNECT") else None
@@ -63,35 +63,35 @@ class Talk:
     stream: StreamOracle = field(default_factory=StreamOracle)
     base: int | None = None  # sequence number of the client's first byte
     server_isn: int | None = None
-    plays_server: bool = False  # the client sent what servers do, which an echo sends back
+    plays_server: bool = False  # the client sent a server's message, which an echo sends back
     told: int = 0  # hellos and requests that were taken from the stream
     read: int = 0  # bytes of them
     asked: list[tuple[int, int, Name]] = field(default_factory=list)
     quic: QuicTalk | None = None
     greetings: int = 0  # connections of QUIC whose hello was taken, or given up
-    greeted: Name | None = None  # what the last one named
-    ech: bool = False  # a hello's name is one that hides another
-    service: str | None = None  # what the client's first hello or request is of
+    greeted: Name | None = None  # the name in the last one
+    ech: bool = False  # a hello's name hides another
+    service: str | None = None  # of the client's first hello or request
     shown: Shown = field(default_factory=Shown)
     certificate: Beside | None = None
     agent: Beside | None = None
-    agent_by: int = 0  # which of the connections told it
-    replied: int = 0  # where what the server has sent ends
-    all_comes: bool = False  # in whatever order: nothing is lost
-    strayed: bool = False  # there was something that is not the client's for sure
+    agent_by: int = 0  # the number of the connection that sent it
+    replied: int = 0  # the end of the server's bytes so far
+    all_comes: bool = False  # no bytes are lost, whatever their order
+    strayed: bool = False  # some bytes may not be the client's
 
     # ---- section 3 --------------------------------------------------------------------------
 
     @property
     def midstream(self) -> bool:
-        """The SYN was not captured."""
+        """Whether the SYN was not captured."""
         return self.first.tcp and self.first.flags & (SYN | ACK) != SYN
 
     @property
     def client(self) -> int:
-        """The initiator, by index: of UDP the sender, of TCP who sent the SYN or is answered; where
-        no SYN was captured, the end without a well-known port, else who speaks as a client, else
-        the internal end, else the sender."""
+        """The index of the client: of UDP the first sender, of TCP the sender of the SYN or the
+        receiver of a SYN-ACK; where no SYN was captured, the end without a well-known port, else
+        the end that speaks as a client, else the internal end, else the first sender."""
         p = self.first
         if p.tcp and not p.flags & SYN:
             own, other = p.ends[p.sender].port, p.ends[1 - p.sender].port
@@ -103,7 +103,7 @@ class Talk:
 
     @property
     def ends(self) -> tuple[End, End]:
-        """The client's and the server's."""
+        """The client's and the server's end."""
         return self.first.ends[self.client], self.first.ends[1 - self.client]
 
     def inside(self, p: Packet) -> tuple[bool, bool]:
@@ -117,8 +117,8 @@ class Talk:
         return (False, False)
 
     def around(self, p: Packet) -> tuple[Address | None, Address | None]:
-        """Where networks are given: the internal ends on the client's and on the server's side of
-        the outermost tunnel that has any."""
+        """If networks are given, the internal ends on the client's and on the server's side of the
+        outermost tunnel that has any."""
         for pair in p.outer if self.rules.internal is not None else ():
             sides = pair if p.sender == self.client else pair[::-1]
             client, server = (a if self.rules.is_internal(a) else None for a in sides)
@@ -129,7 +129,7 @@ class Talk:
     @property
     def known_as(self) -> tuple[Address, Address]:
         """The addresses that stand for the client and the server: those of a tunnel's ends, as one
-        host can forge any number of inner ones. A server is not known by what is nobody's."""
+        host can forge any number of inner ones. A special address never stands for a server."""
         client, server = self.around(self.first)
         if client and server and is_special(server):
             server = None
@@ -137,7 +137,7 @@ class Talk:
 
     @property
     def internal(self) -> tuple[bool, bool]:
-        """Whether the client and the server are; without networks given somebody is the user."""
+        """Whether client and server are internal; without networks given, one of them is."""
         client, server = (self.rules.is_internal(end.address) for end in self.ends)
         behind_client, behind_server = self.around(self.first)
         if behind_client or behind_server:
@@ -146,18 +146,19 @@ class Talk:
 
     @property
     def shown_at_all(self) -> bool:
-        """With networks given, flows between strangers are not."""
+        """Whether the flow has a record: with networks given, flows between strangers have none."""
         return any(self.internal)
 
     @property
     def user_end(self) -> int:
-        """Of `ends`: the internal one, of two the client; the ends of a tunnel come first."""
+        """The index of the user in `ends`: the internal one, of two the client; a tunnel's ends
+        come first."""
         client, server = self.around(self.first)
         return int(client is None) if client or server else int(not self.internal[0])
 
     @property
     def user(self) -> str:
-        """Cut to its prefix, all special addresses as one."""
+        """The user: an address cut to its prefix, all special addresses as one."""
         address = self.known_as[self.user_end]
         if is_special(address):
             return "special"
@@ -165,8 +166,8 @@ class Talk:
         return str(ipaddress.ip_network((address, bits), strict=False))
 
     def speaks(self, p: Packet) -> bool:
-        """What comes through a tunnel of somebody else than the user may be of that one's making,
-        answers included; those of a mirror have the same ends both ways."""
+        """Whether the packet counts: one out of another's tunnel than the user's may be forged by
+        its owner, answers included. A mirror's tunnels have the same ends both ways."""
         sides, user = self.around(p), self.known_as[self.user_end]
         behind = self.around(self.first) != (None, None)
         answers = p.sender != self.client ^ self.user_end
@@ -176,18 +177,19 @@ class Talk:
 
     @property
     def may_vote(self) -> bool:
-        """What others send to the user is no exposure of the user's; at z = 1 all is released."""
+        """Whether the user is the client: a flow that others open to the user exposes nothing of
+        the user's. At z = 1 all is released."""
         return self.shown_at_all and (self.user_end == 0 or self.rules.everything)
 
     @property
     def epoch(self) -> int:
-        """Section 6: a flow's pseudonyms are of the epoch in which it began."""
+        """The epoch in which the flow began, whose pseudonyms it has (section 6)."""
         return self.first.t_ns // self.rules.rotate_ns
 
     # ---- sections 2 and 4 -------------------------------------------------------------------
 
     def take(self, p: Packet) -> Iterator[Vote]:
-        """The votes that the packet completes."""
+        """Takes a packet; yields the votes that it completes."""
         self.last = p
         from_client = p.sender == self.client
         if not from_client:
@@ -203,14 +205,15 @@ class Talk:
             yield from self._hear(p) if from_client else self._watch(p)
 
     def end(self) -> None:
-        """A hello that never became whole had something to hide."""
+        """Ends the flow: a hello that never became whole has a name that is withheld."""
         if self.quic is not None and self.greetings < max(1, len(self.quic.connections)):
             self.names.append(Name("quic", "", "suppressed"))
         if self.stream.head()[self.read :]:
             self.names.append(Name("tls", "", "suppressed"))
 
     def _prove(self, p: Packet) -> Iterator[Vote]:
-        """SYN, SYN-ACK, and an acknowledgement of exactly that; or any packet will do."""
+        """Looks for the proof of a client: SYN, SYN-ACK, and its acknowledgement; without
+        `established` any packet."""
         if self.midstream:
             return
         if p.sender == self.client:
@@ -230,7 +233,7 @@ class Talk:
                 yield from self._vote(p, self.certificate)
 
     def _watch(self, p: Packet) -> Iterator[Vote]:
-        """A user is shown a certificate that answers a hello."""
+        """Looks for a certificate that answers the user's hello."""
         if self.service != "tls":
             return
         found = self.shown.take(p.seq, p.payload)
@@ -242,8 +245,8 @@ class Talk:
             yield from self._vote(p, self.certificate)
 
     def _hear(self, p: Packet) -> Iterator[Vote]:
-        """A name is complete with its hello's, request's or question's last byte in contiguous
-        data."""
+        """Looks for names: each is complete when the last byte of its hello, request or question
+        is in contiguous data."""
         self.service = self.service or service_of(p.payload)
         start = p.seq + (p.flags & SYN > 0)
         self.base = start if self.base is None else self.base
@@ -260,8 +263,8 @@ class Talk:
         self.told, self.read = len(said), sum(one.end for one in said)
 
     def _follows(self, p: Packet, offset: int) -> bool:
-        """Where bytes are lost the stream goes on far behind them, or with a request, if who sends
-        these knows what the server has sent; else they may hold a name."""
+        """Whether the stream goes on at an offset behind lost bytes: far behind them, or with a
+        request, if its sender acknowledges what the server has sent."""
         ahead = offset - len(self.stream.head())
         again = self.service == "http" == service_of(p.payload)
         if self.all_comes or (ahead < STREAM_MAX and not (again and ahead > 0)):
@@ -275,7 +278,7 @@ class Talk:
         return True
 
     def _datagram(self, p: Packet, from_client: bool) -> Iterator[Vote]:
-        """DNS is what goes to or from its port, QUIC what begins with a long header."""
+        """Reads a datagram: DNS by its port, QUIC by a long header."""
         if DNS_PORT in (end.port for end in self.ends):
             yield from self._ask(p) if from_client else self._answer(p)
             return
@@ -286,7 +289,7 @@ class Talk:
             yield from self._greet(p, self.quic)
 
     def _greet(self, p: Packet, quic: QuicTalk) -> Iterator[Vote]:
-        """A hello counts when its client addresses the ID that the server chose."""
+        """Reads QUIC: a hello counts when its client addresses the ID that the server chose."""
         for one in quic.connections[self.greetings :]:
             self.greeted = None
             if one.hello is not None:
@@ -312,12 +315,12 @@ class Talk:
             yield from self._vote(p, self.agent)
 
     def _note_agent(self, text: str | None) -> None:
-        """A flow tells its first one only; each connection has to prove its own."""
+        """Keeps the flow's first user agent; each connection has to prove its own."""
         if text is not None and self.agent is None and self.may_vote:
             self.agent, self.agent_by = Beside("agent", text), self.greetings + 1
 
     def _ask(self, p: Packet) -> Iterator[Vote]:
-        """A DNS question counts when it is answered."""
+        """Reads a DNS question, which counts when it is answered."""
         q = question(p.payload)
         if q.response:
             return
@@ -338,7 +341,7 @@ class Talk:
                 yield from self._vote(p, name)
 
     def _expose(self, source: str, raw: bytes) -> Name | None:
-        """The flow's name of this text; None where there is none that could be released."""
+        """The flow's name for a text of the client's; None where none could be released."""
         kind, text = normal(raw)
         if kind == "address":
             return None
@@ -360,7 +363,7 @@ class Talk:
         return None
 
     def _vote(self, p: Packet, what: Name | Beside) -> Iterator[Vote]:
-        """One vote a flow and name."""
+        """Casts one vote a flow and name."""
         if what.state == "waiting":
             what.state = "voted"
             yield Vote(p.t_ns, self, what)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What one side of a TCP flow sent (Tstat's columns), with a set of sequence numbers."""
+"""The counters of one side of a TCP flow (Tstat's columns), with a set of sequence numbers."""
 
 from collections import Counter
 
@@ -11,7 +11,7 @@ COLUMNS += " pkts_ooo syn_cnt fin_cnt"
 
 
 def counts(flow: list[Unit], side: int) -> Counter[str]:
-    """The side's counters. What lies below the first segment seen counts as sent before it.
+    """The side's counters. Bytes below the first segment seen count as sent before it.
 
     A segment that was sent before, if only in part, is a retransmission; one that brings missing
     places and ends below the highest came out of order.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the fast code must agree with: brute force, short enough to be seen to be right."""
+"""The oracle of the z-table: brute force, short enough to be checked by reading."""
 
 from collections import defaultdict
 from collections.abc import Hashable

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The filter against brute force: what it writes, what it never writes, however input is cut."""
+"""The filter against brute force: rows that it writes or must not, however input is cut."""
 
 import base64
 import csv

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""When flows close that are many: the second in which each record is there, against the idle times.
+"""The time at which each of many flows closes, against the idle times.
 
 A clock ticks each second with a datagram of a flow of its own: a flow is closed by the first tick
 after its idle time has ended.

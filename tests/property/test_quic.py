@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""A ClientHello in any CRYPTO frames of any Initials in any order is the same ClientHello."""
+"""A ClientHello in random CRYPTO frames of random Initials in random order stays the same."""
 
 import random
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Two runs beside each other: what is withheld could be something else, clients could be others,
-and somebody who exposes alone what he exposes could be away; all else would be told as it is."""
+"""Compares pairs of runs: with another withheld name, with other clients, or without a user who
+exposes a name alone, all other output is the same."""
 
 import ipaddress
 import json

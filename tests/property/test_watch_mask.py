@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Packets that no analyzer asked for are only counted: nothing that is put out may show it.
+"""Packets that no analyzer asked for are only counted, and no output shows it.
 
-Where the E2E columns are asked for, each segment is counted the long way: what the other columns
-say there is what they must say here. Built with ZN_DEBUG, as under sanitizers, the engine looks
-into every packet that it skips, and stops where that changes anything.
+With the E2E columns each segment is counted the long way: the other columns must have the same
+values there as here. Built with ZN_DEBUG, as under sanitizers, the engine looks into every packet
+that it skips, and stops where that changes anything.
 """
 
 from typing import Any

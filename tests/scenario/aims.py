@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic for the model of the contract, aimed at what few conversations of a crowd come to.
+"""Traffic for the contract's model, aimed at cases that a random crowd seldom reaches.
 
-What is beside names is shown where as many users as just do, or just do not, share it; each aim has
-the settings under which a wrong step would show.
+Just as many users as z, or one less, share a secondary attribute or an answer of DNS; each aim has
+the settings under which an error would show.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,17 +46,17 @@ ASKING = replace(SILENT, kind="dns", how="whole", beside=(SERVERS[0], ""))
 
 MANY = (*CLIENTS[3:0:-1], *CLIENTS[:4], *CLIENTS[:3], TURNCOAT)
 USERS: Group = (MANY, SERVERS[:1])
-STRANGERS = GROUPS[-1]  # they come to users' servers
+STRANGERS = GROUPS[-1]  # clients from outside, who visit users' servers
 RESOLVERS = (("10.9.8.7",), ("198.51.100.8",), (TURNCOAT,))
 NOBODY = (("224.0.0.9",), ("169.254.3.4",))
-OWN = (("198.51.100.8", "198.51.100.9", "203.0.113.9", "203.0.113.10"),)  # one for each
+OWN = (("198.51.100.8", "198.51.100.9", "203.0.113.9", "203.0.113.10"),)  # a resolver for each
 
 
 @st.composite
 def several(
     draw: st.DrawFn, chosen: Rules, start: st.SearchStrategy[int], group: Group, likely: Visit
 ) -> list[Visit]:
-    """As many users as just do, or one less, do the likely thing at once; others may do another."""
+    """z users, or one less, make the likely visit at once; others may make another."""
     kind, first = likely.kind, draw(start)
     clients, servers = (cycle(dict.fromkeys(one)) for one in group)
     number = draw(st.sampled_from([chosen.z, chosen.z, chosen.z - 1]))
@@ -77,14 +77,14 @@ def several(
 
 
 def like(likely: Visit, group: Group = USERS) -> Callable[[Rules], Visits]:
-    """Conversations like one, at the ends of windows."""
+    """Visits like `likely`, at the ends of windows."""
     return lambda chosen: several(chosen, ends_of(chosen.window_ns), group, likely)
 
 
 def hunted(
     *groups: Sequence[str], clients: Sequence[str] = MANY, flow: Visit = SILENT
 ) -> Callable[[Rules], Visits]:
-    """Questions to the resolvers of a group, and then flows to where they led."""
+    """Questions to the resolvers of a group, and then flows to the addresses in the answers."""
     lasts = flow.pauses != (0, 0)
 
     def visits(chosen: Rules) -> Visits:
@@ -100,13 +100,13 @@ def hunted(
 
 
 def aimed(make: Callable[[Rules], Visits], **fixed: object) -> st.SearchStrategy[Scenario]:
-    """Scenarios under some rules of which the fixed ones are as told."""
+    """Scenarios under random rules, apart from the fixed ones."""
     return rules.map(lambda chosen: replace(chosen, **fixed)).flatmap(
         lambda chosen: st.builds(Scenario, st.just(chosen), make(chosen))
     )
 
 
-PRIVATE = {"internal": None, "z": 2}  # who is called from outside is the user
+PRIVATE = {"internal": None, "z": 2}  # the host that is visited from outside is the user
 HUNT = {"dn_hunter": True, "dns_votes": True}
 TURNS = (TURNCOAT, *CLIENTS[3::-1], TURNCOAT)
 AIMS = {

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What servers say in conversations for the model of the contract: certificates and addresses."""
+"""Servers' messages in conversations for the contract's model: certificates and addresses."""
 
 import ipaddress
 import struct
@@ -16,7 +16,7 @@ FOUND = b"HTTP/1.1 200 OK\r\nServer: a.example\r\n\r\n"
 DONE = b"\x0e\0\0\0"
 TLS_1_3 = wire.extension(wire.SUPPORTED_VERSIONS, b"\3\4")
 
-# Common names of certificates, some of which are no host's.
+# Common names of certificates; some are no hosts' names.
 CERTIFICATES = (*("*.a.example",) * 3, *("a.example",) * 2, "*.A.Example.", "www.c.example")
 CERTIFICATES += ("*.c.example", "An issuer of example", "192.0.2.9", "printer.local", "example")
 SHOWN = (
@@ -27,7 +27,7 @@ SHOWN = (
 
 @lru_cache(maxsize=1 << 6)
 def certificate(common_name: str) -> bytes:
-    """A certificate as a message of the handshake; it is signed once."""
+    """A certificate as a handshake message, which is made and signed once."""
     return message(named(common_name))
 
 
@@ -45,7 +45,7 @@ def flight(common_name: str, how: str) -> bytes:
 
 
 def show(talk: Tcp, common_name: str, how: str) -> None:
-    """The flight, in the segments that `how` says."""
+    """Sends the flight in segments as `how` says."""
     said, start = flight(common_name, how), talk.next[SERVER]
     third = len(said) // 3
     places = {
@@ -62,7 +62,7 @@ def show(talk: Tcp, common_name: str, how: str) -> None:
 
 
 def resolved(address: str) -> bytes:
-    """The answer that what was asked for is at this address (RFC 1035, 4.1.3; RFC 3596)."""
+    """A DNS answer with this address (RFC 1035, 4.1.3; RFC 3596)."""
     packed = ipaddress.ip_address(address).packed
     kind = 1 if len(packed) == 4 else 28
     return b"\xc0\x0c" + struct.pack(">HHIH", kind, 1, 60, len(packed)) + packed

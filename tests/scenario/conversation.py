@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Conversations of a client and a server, made with scapy, and the list of those that are tried."""
+"""Conversations of a client and a server, made with scapy, and the list of all of them."""
 
 import itertools
 from collections.abc import Callable, Iterable
@@ -29,7 +29,7 @@ BUILDERS: dict[str, tuple[Builder, set[tuple[str, str]]]] = {}
 def shows(
     name: str, *names: tuple[str, str], nameless: bool = False
 ) -> Callable[[Builder], Builder]:
-    """Registers a builder, with the (source, name) that its conversation shows: unless told, the
+    """Registers a builder with each (source, name) that its conversation shows; by default the
     first word of the case's name and <name>.example.org."""
 
     def register(builder: Builder) -> Builder:
@@ -48,7 +48,7 @@ def label(name: str) -> str:
 
 @dataclass(slots=True)
 class Ends:
-    """A client and a server, and what they sent so far."""
+    """A client and a server, and the bytes that they sent so far."""
 
     number: int
     host: bytes
@@ -71,7 +71,7 @@ class Ends:
         return {"sport": pair[side], "dport": pair[1 - side]}
 
     def tcp(self, flags: str, data: bytes = b"", side: int = 0, seq: int | None = None) -> Packet:
-        """A segment; a given `seq` is relative to the side's first byte and counts for nothing."""
+        """A segment; a given `seq` is relative to the side's first byte and moves nothing."""
         first = (1001, 77_001)[side]
         at = self.sent[side] if seq is None else first + seq
         ack = self.sent[1 - side] if "A" in flags else 0
@@ -89,7 +89,7 @@ class Ends:
         return [self.tcp("FA"), self.tcp("FA", side=1), self.tcp("A")]
 
     def talk(self, *client: bytes) -> list[Packet]:
-        """A connection in which the client sends this, a segment each."""
+        """A connection in which the client sends these payloads, a segment each."""
         opening = self.handshake()
         data = [self.tcp("PA", part) for part in client]
         return [*opening, *data, self.tcp("A", side=1), *self.close()]

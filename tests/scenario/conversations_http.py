@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""HTTP over TCP, each conversation named after what it shows."""
+"""Conversations of HTTP over TCP, named after the case that each tries."""
 
 from collections.abc import Callable, Iterable
 

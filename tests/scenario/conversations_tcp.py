@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""TLS over TCP, each conversation named after what it shows."""
+"""Conversations of TLS over TCP, named after the case that each tries."""
 
 from scapy.layers.inet import TCP
 from scapy.layers.inet6 import IPv6, IPv6ExtHdrHopByHop

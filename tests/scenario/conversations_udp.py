@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""DNS, QUIC and DTLS, and anything in IP fragments, each conversation named after what it shows."""
+"""Conversations of DNS, QUIC and DTLS, and of all in IP fragments, named after their cases."""
 
 import random
 import struct

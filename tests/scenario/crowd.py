@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Traffic for the model of the contract: few users, few names, and all that may go wrong."""
+"""Traffic for the contract's model: few users, few names, and every irregularity at random."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,12 +25,12 @@ CLIENTS6 = ("fd00:7::1:1", "fd00:7::1:2", "fd00:7:0:1::1", "fd00:7:8::1", "2001:
 SERVERS6 = ("2001:db8:ff::7", "2001:db8:ff::8", TURNCOAT6, "fd00:9::7")
 
 Group = tuple[Sequence[str], Sequence[str]]
-GROUPS: tuple[Group, ...] = (  # clients and servers of which few are needed
+GROUPS: tuple[Group, ...] = (  # (clients, servers); few of each suffice
     (CLIENTS, SERVERS),
     (CLIENTS[:3], SERVERS),
     (("10.7.0.1", "169.254.3.4", "169.254.7.8"), SERVERS),  # two users
     (CLIENTS6[:3], SERVERS6[:2]),  # two users, too
-    (("192.0.2.77",), CLIENTS[:3]),  # a stranger, and servers of users
+    (("192.0.2.77",), CLIENTS[:3]),  # a client from outside, and servers of users
 )
 
 HOSTS = (*(b"a.example",) * 3, *(b"b.example",) * 2, b"www.c.example", b"A.Example.")
@@ -66,8 +66,8 @@ ends = st.one_of(
 
 
 def ends_of(slices_ns: int) -> st.SearchStrategy[int]:
-    """Where windows or epochs end, or a nanosecond beside: what begins then votes a whole number of
-    them apart from the like."""
+    """Ends of windows or epochs, or a nanosecond beside: votes of visits that begin there are a
+    whole number of windows apart."""
     after = st.integers(0, 2).map(lambda n: START + n * slices_ns)
     return st.builds(int.__add__, after, st.sampled_from([0, 0, 0, 1, -1]))
 
@@ -83,12 +83,12 @@ BESIDE: dict[str, Texts] = {
 
 @st.composite
 def visits(draw: st.DrawFn, start: st.SearchStrategy[int], hosts: Sequence[bytes]) -> Visit:
-    """A conversation that begins and names as told."""
+    """A conversation that begins at `start` and names some of the hosts."""
     kind = draw(st.sampled_from(KINDS))
     how = draw(st.sampled_from(HOW[kind]))
     pause = st.sampled_from([0, 0, 0, 0, 1, 5, 9])
     whole = how in ("midstream", "behind", "right behind", "through")
-    cut = not whole and kind in ("tls", "dns", "quic")  # and still who asks can be told
+    cut = not whole and kind in ("tls", "dns", "quic")  # even then the client can be recognised
     return Visit(
         draw(start),
         draw(ends),
@@ -115,7 +115,7 @@ def crowds(chosen: Rules) -> st.SearchStrategy[list[Visit]]:
 
 
 def few(chosen: Rules) -> st.SearchStrategy[list[Visit]]:
-    """As many users of one name as just do, or just do not, at the ends of windows."""
+    """z users of one name, or one less, at the ends of windows."""
 
     def between(group: Group) -> st.SearchStrategy[list[Visit]]:
         pairs = st.tuples(*map(st.sampled_from, group))
@@ -146,7 +146,7 @@ class Scenario:
 
     @property
     def straight(self) -> "Scenario":
-        """Without packets that come another way than others of their flow, or far from them."""
+        """Without packets that come by another route than their flow, or much later."""
         visits = [
             replace(
                 visit,
@@ -158,7 +158,7 @@ class Scenario:
         return replace(self, visits=visits)
 
 
-# Of many conversations, and of few; a failing example keeps what matters.
+# Scenarios of many conversations, and of few; Hypothesis shrinks a failing one.
 scenarios = rules.flatmap(lambda chosen: st.builds(Scenario, st.just(chosen), crowds(chosen)))
 edges = rules.flatmap(lambda chosen: st.builds(Scenario, st.just(chosen), few(chosen)))
 
@@ -179,7 +179,7 @@ jumps = st.lists(
 
 
 def delayed(frames: list[Frame], late: Sequence[tuple[int, int]]) -> list[Frame]:
-    """Some packets come so many places later, with the time at which they should have come."""
+    """Moves some packets so many places back; they keep their own time."""
     places = [float(n) for n in range(len(frames))]
     for which, by in late:
         places[which % len(frames)] += by + 0.5
@@ -187,7 +187,7 @@ def delayed(frames: list[Frame], late: Sequence[tuple[int, int]]) -> list[Frame]
 
 
 def jumped(frames: list[Frame], wrong: Sequence[Jump]) -> list[Frame]:
-    """Some packets have wrong times."""
+    """Gives some packets wrong times."""
     times = [frame.t_ns for frame in frames]
     for which, by_ns, lasts in wrong:
         first = which % len(frames)

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Other traffic of which a run must tell the same: whatever it withheld is something else.
+"""Other traffic for which a run must write the same: all that it withheld is replaced.
 
-What stands in the place of a text is of its class: a host's name, a home's, an address, or none of
-them; and it is on the never list, which is itself never told, if that text is. It is as long, also
-in Huffman's code of HPACK, unless all packets with it are padded. Each text has a place of its own.
+A text is replaced by one of its class: a host's name, a home's, an address, or none of them, which
+is on the never list if the text is (that list is never disclosed). It is as long, also in HPACK's
+Huffman code, unless all packets with it are padded. No two texts have the same substitute.
 """
 
 from collections.abc import Sequence
@@ -32,21 +32,21 @@ OTHER_AGENTS = {one: one.replace("Chrome/11", "Chrome/90").replace("F", "G") for
 SERVERS = {f"198.51.100.{n}": f"203.0.113.{150 - n}" for n in (7, 8, 9)}
 SERVERS |= {f"203.0.113.{n}": f"198.51.100.{150 - n}" for n in (9, 10)}
 SERVERS |= {f"2001:db8:ff::{n}": f"2001:db8:ff::{99 - n}" for n in (7, 8)}
-# Special addresses, which are never told.
+# Special addresses, which are never disclosed.
 SERVERS |= {"224.0.0.9": "224.0.1.2"}
 CLIENTS = {"169.254.3.4": "169.254.30.40", "169.254.7.8": "169.254.70.80"}
 
-FORGING = ("forged", "echo", *ASTRAY)  # somebody names b.example, who is not disguised
+FORGING = ("forged", "echo", *ASTRAY)  # visits in which a forger names b.example, undisguised
 CLIENT_PORTS = range(20_000, 21_000)
 
 
 def is_padded(visit: Visit) -> bool:
-    """With another host all of its packets are as long."""
+    """Whether padding keeps the lengths of all its packets with another host."""
     return visit.kind in ("tls", "quic") and visit.how != "through"
 
 
 def hosts_of(visits: Sequence[Visit]) -> dict[str, str]:
-    """What stands in the place of a host, in all of the visits."""
+    """The substitute of each host, in all of the visits."""
     fixed = [host for visit in visits if not is_padded(visit) for host in visit.hosts]
     shown = [visit.beside[0].encode() for visit in visits if visit.kind == "tls"]
     bound = b" ".join([*fixed, *shown]).decode().lower()
@@ -59,15 +59,15 @@ def hosts_of(visits: Sequence[Visit]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a run may tell of a capture, by the model of the contract; visits by their numbers."""
+    """What a run may disclose of a capture, by the contract's model; visits by their numbers."""
 
-    texts: frozenset[str]  # and clients' addresses, of which there are pseudonyms
+    texts: frozenset[str]  # names, and clients' addresses, which show as pseudonyms
     coarse: frozenset[int]  # visits with coarse records only, or none
     mute: frozenset[int]  # visits none of whose names had a vote
 
     @staticmethod
     def of(scenario: Scenario) -> "Told":
-        """Of a run of the scenario."""
+        """The disclosures of a run of the scenario."""
         model = Model(scenario.rules, scenario.frames)
         outcome = model.run()
         texts = {str(seen["name"]) for seen in outcome.observations}
@@ -89,14 +89,14 @@ class Told:
         return Told(frozenset(texts), visits - loud["coarse"], visits - loud["mute"])
 
     def without(self, texts: dict[str, str]) -> dict[str, str]:
-        """Those of the texts that are not told."""
+        """The texts that are not disclosed."""
         said = {text for text in texts if {text, quote(text, "")} & self.texts}
         return {text: other for text, other in texts.items() if text not in said}
 
 
 @dataclass(frozen=True, slots=True)
 class Disguise:
-    """What stands in the place of what, in visits whose names count and in those that are mute."""
+    """The substitutes, in visits whose names count and in those that are mute."""
 
     hosts: dict[str, str]
     mute_hosts: dict[str, str]
@@ -107,11 +107,11 @@ class Disguise:
 
     @staticmethod
     def of(scenario: Scenario) -> "Disguise":
-        """Of all that is not told."""
+        """Substitutes for all that is not disclosed."""
         told = Told.of(scenario)
         addresses = told.without(SERVERS) | CLIENTS
         around = str([visit.route for visit in scenario.visits])
-        if scenario.rules.internal == EVERYWHERE:  # whoever is internal is told as a pseudonym
+        if scenario.rules.internal == EVERYWHERE:  # internal hosts show as pseudonyms
             addresses = {}
         addresses = {one: other for one, other in addresses.items() if f"'{one}'" not in around}
         every = hosts_of(scenario.visits)
@@ -121,7 +121,7 @@ class Disguise:
         return Disguise(told.without(every), every, agents, addresses, told, scenario.rules)
 
     def _text(self, text: str, number: int) -> str:
-        """Another host, spelled in the same way."""
+        """The substitute of a text, spelled in the same way."""
         bare = text.partition(":")[0].removesuffix(".")
         hosts = self.hosts if number not in self.told.mute else self.mute_hosts
         other = hosts.get(bare.lower(), bare)
@@ -143,8 +143,8 @@ class Disguise:
         return replace(visit, ends=(client, server), hosts=tuple(hosts), beside=beside, port=port)
 
     def _worn(self, frame: Frame, number: int) -> Frame:
-        """The packet from another port, and where little is told as another computer, further away,
-        would have sent it."""
+        """The packet from another port; in a visit with coarse records as another computer, further
+        away, would have sent it."""
         data = bytearray(frame.data)
         four = data[14] >> 4 == 4
         at = 14 + (20 if four else 40)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Conversations over QUIC for the model of the contract, and what may go wrong in them."""
+"""Conversations over QUIC for the contract's model, regular and irregular."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -13,14 +13,14 @@ from support.quic_wire import V1, V2, Initial, crypto
 from scenario.requests import HIDDEN, padding
 from scenario.visits import Visit
 
-OTHER = b"b.example"  # that somebody forges
+OTHER = b"b.example"  # the host that a forger names
 AGENTS = ("", "", *("Chrome/115 X",) * 3, *("Chrome/116 X",) * 2)
 AGENTS += ("Fox~9_a-b/100%", "Fox\t9", "F" * 99, "F" + "%" * 84, "F" + "%" * 85)
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """A connection's version and IDs; key_id is what the client's keys come from."""
+    """A connection's version and IDs; the client's keys come from key_id."""
 
     version: int
     key_id: bytes
@@ -36,7 +36,7 @@ class Ends:
 
 
 def ends_of(which: bytes, how: str) -> Ends:
-    """Made-up IDs; those of a server of likeness can be guessed."""
+    """Made-up IDs; the server's can be guessed from the client's if `how` is "likeness"."""
     made = hashlib.sha256(which).digest()
     key_id, server = made[:8], made[13:21]
     if how in ("likeness", "trusted"):
@@ -45,7 +45,7 @@ def ends_of(which: bytes, how: str) -> Ends:
 
 
 def hello_of(host: bytes, how: str, agent: str) -> bytes:
-    """A ClientHello, which may tell a user agent."""
+    """A ClientHello, with a user agent unless that is empty."""
     named = None if how == "nameless" else host
     more = [telling(agent.encode("latin-1"))] if agent else []
     return quic.hello(*HIDDEN[how == "ech"], *more, padding(named), host=named)
@@ -83,7 +83,7 @@ def flight(ends: Ends, host: bytes, how: str, agent: str) -> list[bytes]:
         case "another version":
             other = replace(ends, version=V1 + V2 - ends.version)
             return [first, other.initial(crypto(message[half:], half), 1)]
-        case "likeness" | "trusted":  # as long as clients send it: servers answer with so much
+        case "likeness" | "trusted":  # padded as clients do it: answers may be three times as long
             return [ends.initial(crypto(message), size=quic.DATAGRAM_BYTES)]
         case _:
             return [whole]
@@ -95,7 +95,7 @@ def broken(packet: bytes) -> bytes:
 
 
 def back(ends: Ends, dcid: bytes, number: int) -> bytes:
-    """What a client sends when it knows the server's ID."""
+    """A client's packet to the server's ID."""
     match number % 4:
         case 0:
             return ends.initial(quic.ACK, 2, dcid)
@@ -109,7 +109,8 @@ def back(ends: Ends, dcid: bytes, number: int) -> bytes:
 
 
 def converse(talk: Udp, visit: Visit, told: tuple[bytes, str], ends: Ends, number: int) -> None:
-    """A connection, from the client's hello with a host and a user agent to what it sends back."""
+    """A connection, from the client's hello with a host and a user agent to its packet to the
+    server's ID."""
     host, agent = told
     for datagram in flight(ends, host, visit.how, agent):
         talk.send(datagram)
@@ -123,13 +124,13 @@ def converse(talk: Udp, visit: Visit, told: tuple[bytes, str], ends: Ends, numbe
     talk.wait(visit.pauses[0] * SECOND)
     to = ends.client if visit.how != "another client" else b"other"
     answer = quic.server_answer(to, ends.server, ends.version, ends.key_id)
-    if visit.how == "echo":  # what a server says names nobody
+    if visit.how == "echo":  # a server's hello names nobody
         answer = replace(Initial(crypto(quic.hello(host=OTHER)), ends.version), scid=ends.server)
         answer = replace(answer, dcid=ends.client, key_id=ends.key_id).seal()
     if visit.how == "bad answer":
         lie = Initial(quic.ACK, ends.version, ends.client, ends.server, key_id=ends.key_id)
         answer = broken(replace(lie, server=True).seal())
-    if visit.how == "echoed":  # by a server that sends back what it gets
+    if visit.how == "echoed":  # the server sends back each datagram
         talk.send(answer)
     talk.send(answer, SERVER).wait(visit.pauses[1] * SECOND)
     if visit.how == "no return":

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What clients say over TCP in conversations for the model of the contract."""
+"""Clients' bytes over TCP in conversations for the contract's model."""
 
 from support import wire
 from support.h2 import DATA, PREFACE, SETTINGS, Client, frame
@@ -23,12 +23,12 @@ def web_socket(said: bytes) -> bytes:
 
 
 def padding(host: bytes | None) -> bytes:
-    """The extension with which a hello to any host is as long (RFC 7685)."""
+    """The padding extension that makes hellos to all hosts as long (RFC 7685)."""
     return wire.extension(21, bytes(HOST_MAX - len(host or b"")))
 
 
 def hello_of(host: bytes, how: str, number: int) -> list[bytes]:
-    """A ClientHello, and what comes before it."""
+    """A ClientHello, with a prefix such as PROXY or STARTTLS if `how` says so."""
     named = None if how == "no name" else host
     said = hello(named, *HIDDEN[how == "ech"], padding(named))
     before = PREFIXES[BEFORE[number % len(BEFORE)]]
@@ -44,12 +44,12 @@ def hello_of(host: bytes, how: str, number: int) -> list[bytes]:
 
 
 def word(host: bytes) -> bytes:
-    """The host where no blank may be."""
+    """The host in a place where a blank is not allowed."""
     return host.replace(b" ", b"+")
 
 
 def requests(hosts: tuple[bytes, ...], how: str) -> list[bytes]:
-    """Requests to one host after the other, in what is sent at once."""
+    """Requests to one host after the other, as segments."""
     match how:
         case "at once":
             return [b"".join(map(request, hosts))]

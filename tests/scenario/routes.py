@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is around the packets of a conversation: tags, tunnels, extension headers, fragments."""
+"""Routes of a conversation's packets: tags, tunnels, extension headers, fragments."""
 
 import ipaddress
 import random
@@ -28,8 +28,8 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What comes around the packets, the innermost first, and the tags of their frames; one of
-    them, by number, goes another way."""
+    """The layers around the packets, the innermost first, and the tags of their frames; one packet,
+    by number, goes another way."""
 
     around: tuple[Hop | str, ...] = ()
     tags: tuple[int, ...] = ()
@@ -40,13 +40,13 @@ NOTHING = Route()
 
 
 def source(packet: bytes) -> str:
-    """Its address, as text."""
+    """A packet's source address, as text."""
     raw = packet[12:16] if packet[0] >> 4 == 4 else packet[8:24]
     return str(ipaddress.ip_address(raw))
 
 
 def extended(packet: bytes) -> bytes:
-    """With an authentication header, and of IPv6 other extension headers around it."""
+    """The packet with an authentication header, and in IPv6 with other extension headers."""
     if packet[0] >> 4 == 4:
         rest = wire.ah(packet[9]) + packet[20:]
         total = (20 + len(rest)).to_bytes(2)
@@ -57,7 +57,7 @@ def extended(packet: bytes) -> bytes:
 
 
 def refused(packet: bytes) -> bytes:
-    """The ICMP error about it, from where it went."""
+    """The ICMP error about a packet, sent by its destination."""
     version = packet[0] >> 4
     raw = packet[16:20] if version == 4 else packet[24:40]
     quoted = (b"\3\1" if version == 4 else b"\1\4") + bytes(6) + packet
@@ -75,7 +75,8 @@ def cut(packet: bytes, number: int, how: str) -> list[bytes]:
 
 
 def passed(packet: bytes, around: Sequence[Hop | str], inside: str, number: int) -> Iterator[bytes]:
-    """What a packet of the client's, or to it, becomes on its way; `inside`: its address."""
+    """The packets into which the route turns one from or to the client, whose address is
+    `inside`."""
     if not around:
         yield packet
         return
@@ -95,7 +96,7 @@ def passed(packet: bytes, around: Sequence[Hop | str], inside: str, number: int)
 
 
 def routed(frames: Sequence[Frame], route: Route, client: str, number: int) -> list[Frame]:
-    """The frames of a conversation, whose number is below 1000, on their way."""
+    """The frames of a conversation on their route; its number is below 1000."""
     out = []
     for nth, frame in enumerate(frames):
         around = route.around
@@ -138,14 +139,14 @@ def way(dice: random.Random) -> tuple[Hop | str, ...]:
 
 
 def route(dice: random.Random) -> Route:
-    """Any, of which some have a detour."""
+    """A random route; some have a detour."""
     if dice.random() < 0.3:
         return Route(way(dice), (), (dice.randrange(9), way(dice)))
     return Route(way(dice), dice.choice(TAGS))
 
 
-# As many as there is need for, the simple ones first: each to be drawn at once.
+# A fixed list of routes, the simple ones first, so that one is drawn in a single choice.
 ROUTES = sorted((route(random.Random(n)) for n in range(600)), key=lambda one: len(str(one)))
 routes = st.one_of(st.just(NOTHING), st.sampled_from(ROUTES))
-# Of what has a second thing to say, which may be read where the first one is missing.
+# For visits with a second hello or request, which would be read if the first one were lost.
 whole_routes = routes.map(straight).filter(lambda one: "lost fragment" not in one.around)

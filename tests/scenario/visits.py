@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Conversations for the model of the contract, packet by packet: TLS, HTTP and DNS."""
+"""Conversations for the contract's model, packet by packet: TLS, HTTP and DNS."""
 
 from dataclasses import dataclass, replace
 
@@ -29,7 +29,7 @@ SERVER_ISN = 500_000
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A conversation: who with whom, from when on, and how it goes. Pauses are in seconds.
+    """A conversation: its ends, its start, and how it goes. Pauses are in seconds.
 
     `beside`: the common name in a certificate and how it is shown, the user agent in a hello of
     QUIC, or the address that DNS gives.
@@ -48,7 +48,7 @@ class Visit:
 
 
 ASTRAY = ("lost", "strayed")
-FAR = 30_000  # more bytes than are put in order
+FAR = 30_000  # more bytes than a stream is reassembled ahead
 HOW = {
     "tls": (
         *("whole",) * 6,
@@ -76,7 +76,7 @@ HOW["quic"] = (
 
 
 def said_by(visit: Visit, number: int) -> list[bytes]:
-    """What the client says over TCP."""
+    """The client's payloads over TCP."""
     match visit.kind:
         case "http":
             return requests(visit.hosts, visit.how)
@@ -89,12 +89,12 @@ def said_by(visit: Visit, number: int) -> list[bytes]:
 
 
 def asked(host: bytes) -> bytes:
-    """The host as a question has it."""
+    """The host as a DNS question has it."""
     return host.partition(b":")[0].removesuffix(b".")
 
 
 def tcp_visit(visit: Visit, n: int) -> list[Frame]:
-    """A connection; what the client says is a hello, or one request after the other."""
+    """A connection, in which the client sends a hello, or one request after the other."""
     talk = Tcp(*visit.ends, (20000 + n, visit.port), visit.start_ns)
     said = said_by(visit, n)
     guess = SERVER_ISN + 7 if visit.how in ("guessed", "late proof") else None
@@ -129,7 +129,7 @@ def tcp_visit(visit: Visit, n: int) -> list[Frame]:
 
 
 def go_astray(talk: Tcp, visit: Visit, *, near: bool) -> None:
-    """The client's next bytes are lost, or such come that somebody else forged."""
+    """Loses the client's next bytes, or adds forged ones."""
     ahead = 5_000 if near else FAR
     if visit.how == "lost":
         talk.next[CLIENT] += ahead
@@ -140,14 +140,14 @@ def go_astray(talk: Tcp, visit: Visit, *, near: bool) -> None:
 
 
 def answer(talk: Tcp, visit: Visit, last: bool) -> None:
-    """What the server says to what the client said, at last with its certificate."""
+    """The server's answer, the last one with its certificate."""
     if visit.kind == "tls" and visit.beside[0] and last:
         show(talk, *visit.beside)
     talk.segment(SERVER, ACK, FOUND if visit.kind == "http" else DATA)
 
 
 def send(talk: Tcp, data: bytes, how: str, guess: int | None) -> None:
-    """What the client says: at once, twice, in two segments, or with the second one first."""
+    """Sends the client's data: at once, twice, in two segments, or with the second one first."""
     start, half = talk.next[CLIENT], len(data) // 2
     pieces = [(0, len(data))]
     if how == "again":

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What tests build their inputs with, and what they call the product by."""
+"""Helpers of tests: builders of inputs, and calls of the product."""

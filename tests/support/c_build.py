@@ -13,7 +13,7 @@ CSRC = ROOT / "csrc"
 BASE = [CSRC / "util" / f"{name}.c" for name in ("arena", "clock", "hash", "error")]
 ZTABLE = [*sorted((CSRC / "anonymity").glob("ztable*.c")), *BASE]
 
-# The smallest sizes bring few users to every form that an attribute can take.
+# With the smallest sizes, few users bring an attribute into each of its forms.
 LAYOUTS: Mapping[str, list[str]] = {
     "default": [],
     "small": ["-DZN_ZRECORD_USERS_MAX=5", "-DZN_ZLIST_FROM=3", "-DZN_ZTRIM_MAX=2"],
@@ -36,7 +36,7 @@ def run(
     command: Sequence[str | Path], stdin: str = "", code: int = 0, cwd: Path | None = None
 ) -> str:
     """The output of a command that ends with `code`."""
-    # Python itself may run under a preloaded sanitizer, which other programs do without.
+    # Python itself may run under a preloaded sanitizer, which other programs must not inherit.
     environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
     done = subprocess.run(
         command, cwd=cwd, input=stdin, env=environment, capture_output=True, text=True, check=False

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run leaves behind, searched for every notation of an address and for names."""
+"""Searches all that a run leaves behind for every notation of an address, and for names."""
 
 import base64
 import functools
@@ -44,7 +44,7 @@ def notations(address: Address) -> set[bytes]:
 
 
 def spellings(name: str) -> set[bytes]:
-    """A name as text, and in the codes that text is likely to get."""
+    """A name as text, and in encodings that a program is likely to use."""
     text = name.encode("utf-8", "surrogateescape")
     coded = base64.b64encode(text).rstrip(b"=").lower()
     labels = b"".join(bytes([min(len(label), 255)]) + label for label in text.split(b"."))
@@ -66,7 +66,7 @@ class Canaries:
         return cls(texts)
 
     def found_in(self, haystack: bytes) -> set[str]:
-        """What of them occurs, not counting where it is a part of a longer word."""
+        """The canaries that occur, other than inside a longer word."""
         haystack = haystack.lower()
         words = b"\n".join(set(SEPARATOR.split(haystack)))
         runs = set(RUN.findall(haystack))
@@ -84,8 +84,8 @@ RUN = re.compile(rb"[0-9a-z_-]+")
 
 @functools.cache
 def whole_runs(text: bytes) -> frozenset[bytes]:
-    """The runs of a text that are whole runs of whatever it occurs in as a word of its own. Most
-    texts are known by them to be absent, without a search."""
+    """The words of a text that stay whole wherever the text occurs as a word of its own. Most
+    texts lack one of them, and need no search."""
     return frozenset(
         run[0]
         for run in RUN.finditer(text)
@@ -113,8 +113,8 @@ def is_word(neighbour: bytes, edge: bytes) -> bool:
 
 
 def plain(path: Path) -> bytes:
-    """A file's content as text: what is compressed inflated; of Parquet its rows as CSV, all words
-    of its dictionaries, and its metadata."""
+    """A file's content as text: unpacked if compressed; of Parquet its rows as CSV, all words of
+    its dictionaries, and its metadata."""
     data = path.read_bytes()
     if path.suffix == ".gz":
         return gzip.decompress(data)

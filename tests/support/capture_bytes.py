@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Captures byte by byte, for tests of the reader: pcap records and pcapng blocks as told."""
+"""Captures byte by byte, right or wrong, for tests of the reader: pcap records, pcapng blocks."""
 
 import struct
 from collections.abc import Sequence

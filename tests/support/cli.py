@@ -15,7 +15,7 @@ from zanon_net.cli import main
 
 DEMO = ROOT / "pcaps" / "demo.pcap"
 TRUTH = DEMO.with_name("demo.truth.jsonl")
-# Processes of their own find the package that this one uses.
+# Child processes import the package that this one uses.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(zanon_net.__file__).parents[1])}
 COMMAND = (sys.executable, "-m", "zanon_net")
 Captured = pytest.CaptureFixture[str]
@@ -29,7 +29,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 def limited(octets: int, *command: str) -> list[str]:
-    """The command, where no file may become larger than this."""
+    """The command under a limit on the size of files, in bytes."""
     return [sys.executable, "-c", LIMITING, str(octets), *command]
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whole runs of the command's kind over scenarios for the model of the contract."""
+"""Whole runs, as the command makes them, over scenarios for the contract's model."""
 
 import tempfile
 from itertools import pairwise
@@ -25,7 +25,8 @@ def write(path: Path, frames: list[Frame]) -> Path:
 
 
 def captures(folder: Path, frames: list[Frame], number: int) -> list[Path]:
-    """So many captures or fewer of which each begins later than the one before, the last first."""
+    """Splits frames over at most `number` captures, each later than the one before; returns them
+    last first."""
     size = -(-len(frames) // number)
     starts = [0]
     for n in range(size, len(frames), size):

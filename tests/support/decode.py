@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""One packet for the decoder, and what it says of it."""
+"""Decodes single packets."""
 
 from functools import cache
 from typing import Any
@@ -22,7 +22,7 @@ def packet(data: bytes, link: int = wire.LINK_ETHERNET, missing: int = 0) -> dic
 
 
 def fragment(data: bytes) -> dict[str, Any]:
-    """The fragment that the IP packet is."""
+    """The decoded fragment of an IP packet."""
     found = _core.decode_packet(data, RAW)
     assert isinstance(found, dict), found
     assert found.pop("encapsulations") == []
@@ -38,7 +38,7 @@ def drop(data: bytes, link: int = wire.LINK_ETHERNET, missing: int = 0) -> str:
 
 @cache
 def link_types() -> list[int]:
-    """Those that the decoder reads."""
+    """The link types that the decoder reads."""
     return [number for number in range(1000) if drop(b"", number) != "drop_link_type"]
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a run over the demo must release, by brute force over its ground truth."""
+"""The names that a run over the demo must release, by brute force over its ground truth."""
 
 import ipaddress
 import json

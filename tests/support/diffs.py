@@ -15,7 +15,7 @@ def documented(section: str) -> str:
 
 
 def apply(diff: str, folder: Path) -> set[str]:
-    """Applies a diff to the files in `folder`; returns which. Each hunk fits one place."""
+    """Applies a diff to the files in `folder`; returns their names. Each hunk fits one place."""
     changed = set()
     for part in re.split(r"^--- (?=a/|/dev/null)", diff, flags=re.MULTILINE)[1:]:
         head, *hunks = re.split(r"^@@.*\n", part, flags=re.MULTILINE)

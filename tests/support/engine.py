@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of `_core.PacketEngine` and what they put out, parsed."""
+"""Runs of `_core.PacketEngine`, and their output, parsed."""
 
 import ipaddress
 import json
@@ -78,7 +78,7 @@ def feed(
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an engine wrote, and its counters."""
+    """The output of an engine, and its counters."""
 
     text: dict[str, bytes]
     stats: dict[str, int]
@@ -109,7 +109,7 @@ class Outcome:
 
     @property
     def last_status(self) -> str:
-        """What the last record says of its name."""
+        """The name_status of the last record."""
         return str(self.flows[-1]["name_status"])
 
     def released(self) -> set[str]:

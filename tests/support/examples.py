@@ -6,6 +6,6 @@ import os
 
 
 def examples(number: int) -> int:
-    """The number; under sanitizers, where C is several times slower, a third of it. They look for
-    other faults than wrong answers, and few examples of a test reach all of its code."""
+    """The number; under sanitizers, where C is several times slower, a third of it: few examples of
+    a test reach all of its code, and sanitizers look for other faults than wrong answers."""
     return -(-number // 3) if "ZANON_SANITIZE" in os.environ else number

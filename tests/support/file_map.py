@@ -14,7 +14,7 @@ GUARDS = 64  # files that can be mapped at a time
 
 @contextmanager
 def unmapped(folder: Path) -> Iterator[None]:
-    """Files that are opened meanwhile are read: others take all that can be mapped."""
+    """Inside, files are read, not mapped: others use up the mappings."""
     path = folder / "mapped.pcap"
     path.write_bytes(pcap_header() + pcap_record("<", 0, 0, b"x"))
     with ExitStack() as others:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the filter on bytes, without a process around it; its oracle for pseudonyms."""
+"""Runs the filter on bytes, in this process; the oracle for its pseudonyms."""
 
 import hashlib
 import hmac
@@ -18,7 +18,7 @@ import zanon_net
 from zanon_net._core import RowFilter
 from zanon_net.config.filter_settings import FilterConfig
 
-# Processes of their own find the package that this one uses.
+# Child processes import the package that this one uses.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(zanon_net.__file__).parents[1])}
 COMMAND = (sys.executable, "-m", "zanon_net", "filter")
 
@@ -31,7 +31,7 @@ def open_row_filter(**options: Any) -> RowFilter:
 
 
 def sift(data: bytes | Iterable[bytes], **options: Any) -> tuple[bytes, RowFilter]:
-    """The output for one source, in one piece or several, and the row filter for its counters."""
+    """The output for one source, fed at once or in parts, and the row filter for its counters."""
     row_filter = open_row_filter(**options)
     for piece in [data] if isinstance(data, bytes) else data:
         row_filter.feed(piece)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rows for the row filter, and what it writes read back."""
+"""Rows for the row filter, and its output read back."""
 
 import csv
 import io

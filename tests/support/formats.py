@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the formats of one run say the same, field by field: JSON Lines, and each other one."""
+"""Compares the formats of one run field by field: JSON Lines with each other one."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ def as_csv(value: object) -> str:
 
 
 def check_csv(text: bytes, lines: bytes) -> None:
-    """What the CSV file and the JSON lines of a run say."""
+    """Asserts that the CSV file and the JSON lines of a run agree."""
     rows, decimals = csv_rows(text.decode("ascii")), lines.splitlines()
     assert {None} not in [set(row) for row in rows]
     for row, line in zip(rows, decimals, strict=True):
@@ -41,7 +41,7 @@ def in_ns(value: object, scale: int) -> int:
 
 
 def check_parquet(table: pa.Table, rows: Sequence[Row]) -> None:
-    """What a Parquet file and the JSON records of its protocol say."""
+    """Asserts that a Parquet file and the JSON records of its protocol agree."""
     assert table.num_rows == len(rows)
     for field in table.schema:
         column, kind = table.column(field.name), str(field.type)
@@ -60,21 +60,21 @@ def check_parquet(table: pa.Table, rows: Sequence[Row]) -> None:
 
 
 def same(field: str, told: object) -> bool:
-    """Whether a field of Tstat's says what JSON tells."""
+    """Whether a field of Tstat's has JSON's value."""
     if told is None:
         return field in MISSING
     return field == told or (isinstance(told, int | float) and float(field) == told)
 
 
 def says(line: dict[str, str], row: Row) -> bool:
-    """Whether a line of Tstat's says what the record does, where both say something."""
+    """Whether a line of Tstat's agrees with the record, where both have a value."""
     found = ((TSTAT.get(name, name), field) for name, field in line.items())
     return all(same(field, row[name]) for name, field in found if name in row)
 
 
 def check_tstat(logs: dict[str, bytes], rows: Sequence[Row]) -> None:
-    """What Tstat's logs and the JSON records say. Lines stand in the order of the records; a coarse
-    one does not tell which log it is in, or whether it is in none."""
+    """Asserts that Tstat's logs and the JSON records agree. Lines stand in the order of the
+    records; a coarse record does not say in which log it is, if in any."""
     left: dict[str, list[dict[str, str]]] = {}
     for log in LOGS:
         header, *lines = logs[log].decode("ascii").splitlines()

@@ -25,7 +25,7 @@ def pieces(packet: bytes, cuts: Iterable[int], number: int = NUMBER) -> list[byt
 
 
 def piece(packet: bytes, start: int, data: bytes, more: bool, number: int = NUMBER) -> bytes:
-    """A fragment of `packet` whose data is `data`, whatever it says."""
+    """A fragment of `packet` with any data."""
     if packet[0] >> 4 == 4:
         place = start // 8 | more << 13
         head = packet[:2] + struct.pack(">HHH", 20 + len(data), number, place)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What both sides of a handshake say beside a name: certificates, and QUIC parameters."""
+"""Parts of a handshake beside the name: certificates, and QUIC transport parameters."""
 
 import datetime
 import struct
@@ -17,7 +17,7 @@ from support.quic_wire import SERVER_ID, V1
 
 PARAMETERS, PARAMETERS_OF_DRAFTS, AGENT = 0x39, 0xFFA5, 0x3129
 COMMON_NAME = "*.example.org"
-KEY = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(32))  # what it signs is always as long
+KEY = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(32))  # its signatures have one length
 
 
 def server_hello(
@@ -88,5 +88,5 @@ def shown(
         talk.handshake()
     else:
         talk.segment(CLIENT, SYN).segment(SERVER, SYN | ACK)
-        talk.next[SERVER] += 7  # what is acknowledged from here on is not what the server sent
+        talk.next[SERVER] += 7  # later acknowledgements are not of the server's bytes
     return talk.say(hello(host)).say(certificate, SERVER).close().frames

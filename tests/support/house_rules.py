@@ -135,7 +135,7 @@ def parsers_read_through_the_cursor(sources: Sources) -> Complaints:
     texts = dict(c_files(sources))
     for inner, text in c_files(sources, "proto", "packet"):
         if inner == "packet/packet.h" or inner.startswith("packet/defrag"):
-            continue  # they are given spans, and hand parts of them on
+            continue  # these only pass parts of spans on
         seen = text + "".join(texts.get(name, "") for name in includes_of(text, '"'))
         if inner.endswith(".c") and "util/cursor.h" not in includes_of(seen, '"'):
             yield f"csrc/{inner} includes util/cursor.h neither itself nor by its headers"
@@ -184,7 +184,7 @@ CYTHON_IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+(?:zanon_net)?\.?(\w+)"
 
 
 def rank_of(module: str) -> int:
-    """How high a module stands: it may import lower ones."""
+    """The rank of a module, which may import modules of lower ranks."""
     return RANKS.get(module, ANY_OTHER)
 
 
@@ -291,14 +291,14 @@ def functions_of(path: str, text: str) -> Iterator[tuple[str, int]]:
 
 
 def long_files(sources: Sources) -> Complaints:
-    """What a reader should be warned of: the sign of two concepts in a file, but no more."""
+    """Warnings only: a long file may hold two concepts."""
     for path, text in sources.items():
         lines = len(text.splitlines())
         if lines > FILE_LINES_WARNED:
             yield f"{path} has {lines} lines"
 
 
-# ---- what a floor knows -------------------------------------------------------------------------
+# ---- words of higher folders ---------------------------------------------------------------------
 
 PROTOCOLS = [
     "tls",

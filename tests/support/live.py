@@ -19,7 +19,7 @@ from support import wire
 from support.netns import Namespace
 from support.packets import Frame
 
-# Processes of their own find the package that this one uses.
+# Child processes import the package that this one uses.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(zanon_net.__file__).parents[1])}
 COMMAND = (sys.executable, "-m", "zanon_net", "run")
 USUAL = ("--internal", "10.0.0.0/8", "--z", "2")
@@ -50,7 +50,7 @@ class Live:
         self.wait_for("reading")
 
     def wait_for(self, text: str) -> None:
-        """Reads what it says until `text` is in what is new."""
+        """Reads its messages until `text` is in the new ones."""
         assert self.process.stderr is not None
         new, until = "", time.monotonic() + PATIENCE_S
         while text not in new:
@@ -62,12 +62,12 @@ class Live:
         self.said += new
 
     def wait_for_packets(self, n: int) -> None:
-        """Reads its status lines until one tells of n packets and more."""
+        """Reads its status lines until one has n packets or more."""
         while not any(int(found[0].replace(",", "")) >= n for found in STATUS.findall(self.said)):
             self.wait_for("status:")
 
     def end(self, number: int = signal.SIGTERM) -> dict[str, Any]:
-        """Ends it by a signal; its manifest."""
+        """Ends it by a signal; returns its manifest."""
         self.process.send_signal(number)
         _nothing, said = self.process.communicate(timeout=PATIENCE_S)
         self.said += said.decode()
@@ -82,7 +82,7 @@ class Live:
 
 
 def datagrams(n: int, size: int = 60) -> list[bytes]:
-    """n numbered frames that are nothing but datagrams."""
+    """n numbered frames of UDP datagrams."""
     return [
         wire.ethernet(wire.ipv4(wire.udp(i.to_bytes(4, "big") + bytes(size)), wire.UDP))
         for i in range(n)

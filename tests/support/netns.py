@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Network namespaces for live tests: made here, and gone with the last descriptor to them.
+"""Network namespaces for live tests; each disappears with the last descriptor of it.
 
 All traffic stays between the two ends of a virtual cable inside one. Senders are bounded in count.
 """
@@ -72,7 +72,7 @@ class Namespace:
             subprocess.run(["ip", *command.split()], check=True, capture_output=True)
 
     def cable(self, name: str, far: str) -> None:
-        """What is sent into `far` arrives at `name`; the system itself is silent."""
+        """Makes a cable: frames sent into `far` arrive at `name`; the system itself sends none."""
         with self.inside():
             for where in ("all", "default"):
                 Path(f"/proc/sys/net/ipv6/conf/{where}/disable_ipv6").write_text("1")
@@ -102,7 +102,7 @@ class Namespace:
             raw.send(frame)
 
     def recorder(self, interface: str) -> "Recorder":
-        """Records what passes an interface from now on."""
+        """Records the frames of an interface from now on."""
         with self.inside():
             return Recorder(interface, self._stack)
 
@@ -124,7 +124,7 @@ class Recorder:
         self._raw.setblocking(False)
 
     def pcap(self) -> bytes:
-        """What was recorded so far, as a capture with nanoseconds."""
+        """The frames so far, as a capture with nanoseconds."""
         out = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 1 << 18, 1)]
         while True:
             try:

@@ -12,13 +12,13 @@ from support import wire
 
 MS, SECOND, MINUTE, HOUR = 10**6, 10**9, 60 * 10**9, 3600 * 10**9
 DAY = 24 * HOUR
-START = 472_222 * HOUR  # in November 2023, where an hour begins
-IPV4_SOURCE = 26  # where it is in an Ethernet frame
+START = 472_222 * HOUR  # in November 2023, at a full hour
+IPV4_SOURCE = 26  # its offset in an Ethernet frame
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 CLIENT, SERVER = 0, 1
 SERVER_ADDRESS = "198.51.100.7"
-NAMED_AFTER_NS = 3 * MS  # of a visit
+NAMED_AFTER_NS = 3 * MS  # after the start of a visit
 
 
 @dataclass(frozen=True, slots=True)

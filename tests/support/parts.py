@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Captures whose output is written in parts, and accounts of what was written."""
+"""Captures whose output is written in parts, and the accounts of those parts."""
 
 import json
 import sys
@@ -52,7 +52,8 @@ def records_in(name: str, content: bytes) -> int:
 
 
 def check_accounts(folder: Path) -> dict[str, Any]:
-    """The manifest tells the truth about what is there: names, sizes, records, and no more."""
+    """Asserts that the manifest lists the files that exist, with their sizes and records, and no
+    others; returns it."""
     manifest, files = manifest_of(folder), files_in(folder)
     listed = {file["file"]: file for file in manifest["outputs"]}
     assert set(listed) == set(files) - {"manifest.json"}

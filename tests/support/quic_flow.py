@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""QUIC flows for the engine, and what came of them."""
+"""QUIC flows for the engine, and their outcome."""
 
 from support import quic_wire as quic
 from support.engine import Outcome, run

@@ -49,7 +49,7 @@ def varint(value: int, width: int = 0) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What protects one side's Initials."""
+    """The keys of one side's Initials."""
 
     key: bytes
     iv: bytes
@@ -86,7 +86,7 @@ def long_header(
 
 @dataclass(frozen=True, slots=True)
 class Initial:
-    """An Initial packet before it is protected; key_id: what its keys come from (None: dcid)."""
+    """An Initial before it is protected; its keys come from key_id (None: from dcid)."""
 
     frames: bytes
     version: int = V1
@@ -97,8 +97,8 @@ class Initial:
     number_bytes: int = 2
     key_id: bytes | None = None
     server: bool = False
-    size: int = 0  # of the packet, PADDING makes up for what lacks
-    low: int = 0  # more bits of the first byte
+    size: int = 0  # least bytes of the packet, filled up with PADDING
+    low: int = 0  # further bits of the first byte
     fixed: int = 0x40
 
     def seal(self) -> bytes:

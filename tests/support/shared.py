@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What is dear to make and the same for all workers of one run of the tests: made once."""
+"""Expensive input, made once for all worker processes of one run of the tests."""
 
 import fcntl
 import os
@@ -11,7 +11,7 @@ import pytest
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
-    """A folder that `make` fills. The first worker that asks makes it, others wait for it."""
+    """A folder that `make` fills: the first worker that asks calls it, others wait."""
     base = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         base = base.parent

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""ZTable once more, on a build of csrc/anonymity/ztable whose records are tiny and whose lists
-start at four users: what takes hundreds of users in the module that people use takes five here."""
+"""A second ZTable, on a build of csrc/anonymity/ztable with tiny records and lists from four users
+on: cases that take hundreds of users in the real module take five here."""
 
 import ctypes
 import hashlib
@@ -64,7 +64,7 @@ class Stats(ctypes.Structure):
 def load(layout: str) -> ctypes.CDLL:
     """The table as a library with its symbols visible."""
     with tempfile.TemporaryDirectory() as folder:
-        # Where Python runs under sanitizers, so does the library.
+        # The library has the sanitizers under which Python runs.
         flags = SANITIZE if "ZANON_SANITIZE" in os.environ else []
         out = Path(folder, "ztable.so")
         compile_c(out, ZTABLE, "-O1", "-fPIC", "-shared", *flags, *LAYOUTS[layout])
@@ -101,7 +101,7 @@ def as_bytes(text: str | bytes) -> bytes:
 
 
 def mix(x: np.ndarray) -> np.ndarray:
-    """64 bits that look random, another one for each number."""
+    """64 bits that look random, different for each number."""
     with np.errstate(over="ignore"):
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
             x = (x + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(factor)
@@ -113,7 +113,7 @@ OBSERVATION = np.dtype([("t_ns", "i8"), ("user", "u8"), ("lo", "u8"), ("hi", "u8
 
 
 class SmallZTable:
-    """Arguments and answers as those of ZTable, in so far as tests of both layouts use them."""
+    """The arguments and answers of ZTable that tests of both layouts use."""
 
     def __init__(
         self,
@@ -183,6 +183,6 @@ class SmallZTable:
         return int(self.c.zn_ztable_memory(self.table))
 
 
-# For tests that take a table of either layout; an installed wheel's have no sources to build from.
+# For tests that take a table of either layout; tests of a wheel have no sources to build from.
 AnyTable = ZTable | SmallZTable
 TABLES: list[type[AnyTable]] = [ZTable, *([SmallZTable] if CSRC.is_dir() else [])]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""TCP streams for the engine, and the names that came of them."""
+"""TCP streams for the engine, and the names read from them."""
 
 import struct
 

@@ -52,7 +52,7 @@ def tunnelled(
 
 
 def by_tunnel(frames: Sequence[Frame], client: str, ends: tuple[str, str]) -> list[Frame]:
-    """What the server sends to the client comes by a tunnel between these ends."""
+    """The frames, with the server's packets to the client in a tunnel between these ends."""
     packed = ipaddress.ip_address(client).packed
     sent = [frame.data[IPV4_SOURCE : IPV4_SOURCE + 4] == packed for frame in frames]
     packets = [wire.ethernet(gre(f.data[14:], ends), wire.ETHERTYPE_IPV4) for f in frames]

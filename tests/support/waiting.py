@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting for what another thread or process does, however slow the machine is."""
+"""Waits for another thread or process, however slow the machine is."""
 
 import fcntl
 import os
@@ -26,14 +26,14 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def is_empty(pipe: int) -> bool:
-    """Whether all that was written into a pipe has been read; asked at either end."""
+    """Whether all bytes written into a pipe have been read; takes either end."""
     (unread,) = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))
     return bool(unread == 0)
 
 
 @contextmanager
 def running(command: list[str], **more: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that does not outlive the block, and is not waited for where a test has failed."""
+    """A process that is killed at the end of the block, so that a failed test does not wait."""
     with subprocess.Popen(command, **more) as process:
         try:
             yield process
@@ -43,7 +43,7 @@ def running(command: list[str], **more: Any) -> Iterator[subprocess.Popen[bytes]
 
 @contextmanager
 def filled(fifo: Path, data: bytes) -> Iterator[None]:
-    """Makes a named pipe; inside, a thread writes into it, once, as far as it is read."""
+    """Makes a named pipe; inside, a thread writes the data into it, as far as it is read."""
 
     def write() -> None:
         with suppress(BrokenPipeError):
@@ -56,5 +56,5 @@ def filled(fifo: Path, data: bytes) -> Iterator[None]:
         yield
     finally:
         while writer.is_alive():
-            os.close(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK))  # where nobody else opened it
+            os.close(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK))  # unblocks a writer without reader
             writer.join(0.02)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes on the wire, built by hand: nothing here checks or repairs what a test asks for."""
+"""Bytes on the wire, built by hand: nothing here checks or repairs a test's values."""
 
 import ipaddress
 import itertools

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The build: what the environment changes about it, what a missing library says, the C library."""
+"""The build: variables of the environment, the message about a missing library, the C library."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The capture reader: formats, times, where a capture ends, and what is no capture at all."""
+"""The capture reader: formats, times, the end of a capture, and files that are no capture."""
 
 import bz2
 import gzip

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""pcap's variants and snoop: other headers, told by a magic number or by what they hold."""
+"""pcap's variants and snoop: other headers, recognised by a magic number or by the content."""
 
 import struct
 from collections.abc import Callable

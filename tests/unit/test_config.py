@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Settings: what each accepts, what it says about the rest, and what a manifest shows of them."""
+"""Settings: accepted values, errors about others, and the part of each in a manifest."""
 
 import dataclasses
 import inspect

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever is decoded is documented, has its name and a frame to try it on; and nothing else."""
+"""Each link type and header that is decoded, and no other, has a name, a line in the documents and
+a frame to try it on."""
 
 import re
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of JSON Lines: what is read, what is refused, and how it is written again."""
+"""Rows of JSON Lines: rows that are read or refused, and the form in which they are written."""
 
 import json
 

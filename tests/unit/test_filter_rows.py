@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of CSV and JSON Lines: what is read, what is refused, and how it is written again."""
+"""Rows of CSV and JSON Lines: rows that are read or refused, and how they are written."""
 
 import json
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The hash that stands for a user and an attribute is SipHash-1-3 as published."""
+"""The hash that replaces a user or an attribute is SipHash-1-3 as published."""
 
 import ctypes
 import os

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the system says of interfaces, and what a run says of itself meanwhile."""
+"""The system's counts of an interface's losses, and the status of a live run."""
 
 import os
 import pwd

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Fitting: what generated streams were made of comes out of their popularity again."""
+"""Fitting: the parameters of generated streams are found again from their popularity."""
 
 import json
 import os

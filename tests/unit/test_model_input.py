@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What the model refuses, and that it says so in a line that begins with the argument's name."""
+"""Arguments that the model refuses, in a line that begins with the argument's name."""
 
 import subprocess
 import sys

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where records begin, told ahead of the walk over them: all of them in traffic, and nothing worse
-than time lost anywhere else (under ASan, each span in memory of its own size); and that a capture's
-reader asks where it pays, once for each part of it."""
+"""The prefetch of records' heads, ahead of the walk over them: it finds all of them in traffic, and
+costs no more than time elsewhere (under ASan, each span in memory of its own size); a capture's
+reader uses it where it pays, once for each part."""
 
 import struct
 from bisect import bisect_left

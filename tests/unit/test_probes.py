@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What only tests use is in the core that the source tree's tests run with, and in no wheel."""
+"""Functions for tests alone are in the core of the source tree's tests, and in no wheel."""
 
 import pytest
 from support.paths import ROOT

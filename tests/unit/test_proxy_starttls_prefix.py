@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a client says before its hello in the same bytes."""
+"""Prefixes that a client sends before its hello: PROXY, SOCKS, STARTTLS and the like."""
 
 import pytest
 from hypothesis import given

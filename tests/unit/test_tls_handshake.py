@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""What a handshake shows beside the server name, and the name in a certificate (RFC 8446, 5280)."""
+"""Facts of a handshake beside the server name, and the name in a certificate (RFC 8446, 5280)."""
 
 import struct
 

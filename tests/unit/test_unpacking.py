@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Compressed captures: told by their first bytes, unpacked in bounded memory, used up to damage."""
+"""Compressed captures: known by first bytes, unpacked in bounded memory, used up to damage."""
 
 import bz2
 import gzip
