@@ -1,17 +1,17 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A frame is peeled from the outside, header by header (packet/layers.h), up to the innermost TCP
- * or UDP header.
+ * Peels a frame from the outside, header by header (packet/layers.h), down to the innermost TCP or
+ * UDP header.
  *
- * An unreadable header ends the packet with a counter. A readable one whose data was cut off by the
- * snapshot length does not: lengths come from the headers, and the payload is what is there of it.
+ * A header that cannot be read ends the packet with a counter. One whose data the snapshot length
+ * cut off does not: lengths come from the headers, and the payload is its captured part.
  *
- * Most frames are decoded at one go by packet/decode_fast.h, with the same result; and so are most
- * IP packets, wherever peeling comes to one.
+ * packet/decode_fast.h decodes most frames without peeling, and most IP packets that peeling comes
+ * to, with the same result.
  *
- * A UDP port of a tunnel may carry another protocol. Until an IP header was read in there, bytes
- * that do not fit make the packet the plain datagram again.
+ * A UDP port of a tunnel may carry another protocol. Until an IP header was read in the tunnel,
+ * bytes that do not fit make the packet the plain datagram again.
  */
 #include "packet/decode.h"
 
@@ -21,7 +21,7 @@
 #define TCP_HEADER_BYTES 20u
 #define UDP_HEADER_BYTES 8u
 
-/* One of a datagram's ports is a tunnel's. */
+/* Returns true when one of a datagram's ports is that of a tunnel. */
 static bool may_be_tunnel(zn_cursor udp)
 {
     uint32_t ports = zn_cursor_be32(&udp);
@@ -29,7 +29,7 @@ static bool may_be_tunnel(zn_cursor udp)
            zn_layers_port((uint16_t)(ports >> 16)) != ZN_HEADER_TRANSPORT;
 }
 
-/* Behind the IP header: a fragment ends here unless it is a first one that was cut. */
+/* Goes on after an IP header. A fragment ends here, unless it is a first one that was cut. */
 static zn_stat enter_ip(zn_layers *l)
 {
     zn_ip *ip = &l->ip;
@@ -83,20 +83,22 @@ static peeler *const peelers[] = {[ZN_HEADER_UNKNOWN] = peel_unknown,
 #undef ZN_PEELER
 };
 
-/* Why a header could not be read. */
+/* Returns why a header could not be read. */
 static zn_stat unreadable(const zn_layers *l)
 {
     return l->in_ip ? ZN_STAT_DROP_ENCAPSULATION_MALFORMED : ZN_STAT_DROP_LINK_TRUNCATED;
 }
 
-/* The reason shows that the bytes behind a tunnel's port were no such tunnel's. */
+/* Returns true for a reason that shows that the bytes after a tunnel's port are no such
+ * tunnel's. */
 static bool is_no_tunnel(zn_stat why)
 {
     return why == ZN_STAT_DROP_ENCAPSULATION_MALFORMED || why == ZN_STAT_DROP_IP_MALFORMED ||
            why == ZN_STAT_DROP_LINK_TRUNCATED;
 }
 
-/* Decodes the next IP packet at one go. False, and nothing happened: it is none of that kind. */
+/* Decodes the next IP packet without peeling. Returns false, and changes nothing of *l, when it is
+ * not of that kind. */
 static bool take_fast(zn_layers *l, const zn_bucket_key *key, zn_packet *out)
 {
     zn_cursor c = l->c;
@@ -112,7 +114,8 @@ static bool take_fast(zn_layers *l, const zn_bucket_key *key, zn_packet *out)
     return true;
 }
 
-/* Peels up to the transport header, or to where the row ends; *taken: *out has it already. */
+/* Peels down to the transport header, or to where the row of headers ends. *taken: *out has been
+ * decoded already. */
 static zn_stat peel_all(zn_layers *l, const zn_bucket_key *key, zn_packet *out, bool *taken)
 {
     zn_stat why = ZN_STAT_COUNT;
@@ -138,7 +141,7 @@ static zn_stat peel_all(zn_layers *l, const zn_bucket_key *key, zn_packet *out, 
     return why;
 }
 
-/* Why a transport header that does not fit its bytes is not decoded. */
+/* Returns why a transport header that does not fit its bytes is not decoded. */
 static zn_stat misfit(const zn_ip *ip, const zn_cursor *c)
 {
     if (ip->fragment)
@@ -147,7 +150,7 @@ static zn_stat misfit(const zn_ip *ip, const zn_cursor *c)
                                        : ZN_STAT_DROP_TRANSPORT_MALFORMED;
 }
 
-/* The next n bytes, or as many of them as were captured. */
+/* Takes the next n bytes, or as many of them as were captured. */
 static zn_span take_captured(zn_cursor *c, size_t n)
 {
     size_t left = zn_cursor_left(c);
@@ -192,9 +195,10 @@ static zn_stat decode_udp(const zn_ip *ip, uint16_t port[2], zn_packet *out)
     zn_cursor_skip(&c, 2);
     if (!zn_cursor_ok(&c))
         return misfit(ip, &c);
-    if (length == 0 || (ip->fragment && length > ip->payload_wire)) /* RFC 2675: a jumbogram */
+    if (length == 0 || (ip->fragment && length > ip->payload_wire)) /* a jumbogram (RFC 2675) */
         length = ip->payload_wire;
-    /* A receiver drops a datagram that is longer than the packet it came in: so do we. */
+    /* A receiver drops a datagram that is longer than the packet that it came in, and so does
+     * this. */
     if (length < UDP_HEADER_BYTES || length > ip->payload_wire)
         return ZN_STAT_DROP_TRANSPORT_MALFORMED;
     out->seq = out->ack = 0;
@@ -206,8 +210,8 @@ static zn_stat decode_udp(const zn_ip *ip, uint16_t port[2], zn_packet *out)
     return ZN_STAT_COUNT;
 }
 
-/* Unless something was wrong already: peels to the end, and decodes the transport header, or the
- * fragment, that it comes to. */
+/* Peels to the end, if `why` is ZN_STAT_COUNT, and decodes the transport header or the fragment
+ * there. */
 static zn_stat finish(zn_layers *l, zn_stat why, const zn_bucket_key *key, zn_packet *out,
                       zn_fragment *fragment)
 {

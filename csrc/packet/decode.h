@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frame to packet: link type, tags and tunnels, IPv4 or IPv6 with options and extension headers,
- * TCP or UDP, into one zn_packet view. The innermost IP packet is the one that counts. Whatever is
- * not decoded is answered with the counter that names it. docs/reference/decoding.md lists what is.
+ * Decodes a frame into one zn_packet: link type, tags and tunnels, IPv4 or IPv6 with options and
+ * extension headers, TCP or UDP. The innermost IP packet is the one that counts. A frame that is
+ * not decoded is answered with the counter that says why. docs/reference/decoding.md lists what is
+ * decoded.
  */
 #ifndef ZN_PACKET_DECODE_H
 #define ZN_PACKET_DECODE_H
@@ -13,29 +14,32 @@
 #include "util/hash.h"
 #include "util/stats.h"
 
-/* A fragment, or a datagram put together (offset 0, no more). `bytes` borrows. */
+/* An IP fragment, or a datagram put together from fragments (offset 0, no more). `bytes`
+ * borrows. */
 typedef struct zn_fragment {
     zn_addr src, dst;
     uint32_t id;
     uint16_t offset;  /* of the bytes in the datagram */
-    uint8_t protocol; /* of the datagram; of IPv6 only the first fragment's counts */
+    uint8_t protocol; /* of the datagram; with IPv6 only the first fragment's is valid */
     uint8_t ttl;
     bool v6;
     bool more; /* not the last */
     zn_span bytes;
 } zn_fragment;
 
-/* zn_packet_decode header by header, whatever the frame is. */
+/* zn_packet_decode for frames of any kind, header by header: the slow path. */
 zn_stat zn_packet_peel(const zn_packet_input *in, const zn_bucket_key *key, zn_packet *out,
                        zn_fragment *fragment);
 
 /*
- * Decodes one frame into *out (all fields but t_ns; its `tunnels` points to room) under the flow
- * hash key. Returns ZN_STAT_COUNT when out is a TCP or UDP packet; ZN_STAT_FRAGMENTS when *fragment
- * is one, whole, and *out only says in which tunnels; or else the ZN_STAT_DROP_* counter that says
- * why it is neither. In every case out->encapsulations is set.
+ * Decodes one frame into *out: all members but t_ns; out->tunnels must point to ZN_TUNNELS_MAX
+ * places. `key` is that of the flow hash. Returns ZN_STAT_COUNT when *out is a TCP or UDP packet;
+ * ZN_STAT_FRAGMENTS when *fragment is a fragment, whole, and *out holds only the tunnels that it
+ * came in; otherwise the ZN_STAT_DROP_* counter that says why it is neither. out->encapsulations is
+ * always set.
  *
- * A first fragment that was cut cannot be put together: it is decoded as far as it goes.
+ * A first fragment that the snapshot length cut cannot be put together with others: it is decoded
+ * as far as it goes.
  */
 static inline zn_stat zn_packet_decode(const zn_packet_input *in, const zn_bucket_key *key,
                                        zn_packet *out, zn_fragment *fragment)
@@ -44,8 +48,8 @@ static inline zn_stat zn_packet_decode(const zn_packet_input *in, const zn_bucke
                                                           : zn_packet_peel(in, key, out, fragment);
 }
 
-/* As zn_packet_decode, of a datagram put together that came in the tunnels that *out names.
- * *fragment may be `datagram`. */
+/* Does the same with a datagram put together from fragments, which came in the tunnels that *out
+ * holds. *fragment may be `datagram`. */
 zn_stat zn_packet_decode_datagram(const zn_fragment *datagram, const zn_bucket_key *key,
                                   zn_packet *out, zn_fragment *fragment);
 

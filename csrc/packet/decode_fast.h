@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decodes most frames at one go and in line: an Ethernet header with at most one VLAN
- * tag, IPv4 without options or IPv6 without extension headers, no fragment, and TCP, or UDP between
- * ports that no tunnel uses.
+ * Decodes most frames inline, without peeling: an Ethernet header with at most one VLAN tag, IPv4
+ * without options or IPv6 without extension headers, no fragment, and TCP, or UDP between ports
+ * that no tunnel uses.
  */
 #ifndef ZN_PACKET_DECODE_FAST_H
 #define ZN_PACKET_DECODE_FAST_H
@@ -11,7 +11,7 @@
 #include "packet/layers.h"
 #include "packet/tuple.h"
 
-/* The input: captured bytes of one frame and how many there were on the wire. */
+/* One frame: its captured bytes, and how many bytes there were on the wire. */
 typedef struct zn_packet_input {
     zn_span bytes;
     uint32_t wire;
@@ -31,9 +31,10 @@ typedef struct zn_packet_input {
 #define ZN_FAST_LEAST_BYTES                                                                        \
     (ZN_FAST_ETHERNET_BYTES + ZN_FAST_VLAN_TAG_BYTES + ZN_FAST_V4_HEADER_BYTES)
 #define ZN_FAST_V4_START 0x45       /* version 4, a header without options */
-#define ZN_FAST_V4_FRAGMENT 0x3fffu /* more fragments, or an offset */
+#define ZN_FAST_V4_FRAGMENT 0x3fffu /* the bits of more fragments and of the offset */
 
-/* TCP's header and payload, of a segment that had `wire` bytes; false: there is none. */
+/* Decodes the header and payload of a TCP segment that had `wire` bytes; false when it is no valid
+ * one, or cut inside its first 20 bytes. */
 static inline bool zn_decode_fast_tcp(zn_span segment, uint32_t wire, zn_packet *out)
 {
     uint32_t header;
@@ -43,7 +44,7 @@ static inline bool zn_decode_fast_tcp(zn_span segment, uint32_t wire, zn_packet 
     captured = header = (uint32_t)(zn_header_u8(segment, 12) >> 4) * 4u;
     if (header < ZN_FAST_TCP_HEADER_BYTES)
         return false;
-    if (ZN_UNLIKELY(header > segment.n)) { /* cut, or too long */
+    if (ZN_UNLIKELY(header > segment.n)) { /* cut, or longer than the segment */
         if (header > wire)
             return false;
         captured = segment.n;
@@ -58,7 +59,7 @@ static inline bool zn_decode_fast_tcp(zn_span segment, uint32_t wire, zn_packet 
     return true;
 }
 
-/* The same of UDP, between ports that no tunnel uses. */
+/* Does the same with a UDP datagram; false also when a port is that of a tunnel. */
 static inline bool zn_decode_fast_udp(zn_span datagram, uint32_t wire, zn_packet *out)
 {
     uint16_t length;
@@ -79,7 +80,7 @@ static inline bool zn_decode_fast_udp(zn_span datagram, uint32_t wire, zn_packet
     return true;
 }
 
-/* The transport header and payload of an IP packet: `wire` bytes, of which `payload` are there. */
+/* Decodes the transport header and payload in an IP packet's payload, which had `wire` bytes. */
 static inline bool zn_decode_fast_transport(zn_span payload, uint8_t protocol, uint32_t wire,
                                             zn_packet *out)
 {
@@ -88,7 +89,7 @@ static inline bool zn_decode_fast_transport(zn_span payload, uint8_t protocol, u
     return protocol == ZN_PROTO_UDP && zn_decode_fast_udp(payload, wire, out);
 }
 
-/* `packet`: of at least ZN_FAST_V4_HEADER_BYTES. */
+/* `packet` has at least ZN_FAST_V4_HEADER_BYTES. */
 static inline bool zn_decode_fast_v4(zn_span packet, const zn_bucket_key *key, zn_packet *out)
 {
     zn_span payload = zn_span_after(packet, ZN_FAST_V4_HEADER_BYTES);
@@ -127,8 +128,8 @@ static inline bool zn_decode_fast_v6(zn_span packet, const zn_bucket_key *key, z
     return true;
 }
 
-/* As zn_packet_decode when that would return ZN_STAT_COUNT for a frame of this kind. False, and
- * *out means nothing, for every other frame: also for one that something is wrong with. */
+/* Decodes a frame of this kind as zn_packet_decode does when that returns ZN_STAT_COUNT. Returns
+ * false, and leaves *out without meaning, for every other frame: also for a malformed one. */
 static inline bool zn_packet_decode_fast(const zn_packet_input *in, const zn_bucket_key *key,
                                          zn_packet *out)
 {

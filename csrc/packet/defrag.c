@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each datagram has its place for the longest there can be, so that a fragment is copied once, to
- * where it belongs; only what is touched takes memory. What is known of it is a list of ranges that
- * neither touch nor overlap, in order. A datagram is whole when one range from 0 to its end is
- * left.
+ * Each datagram has ZN_DEFRAG_BYTES, the longest that there can be, so that a fragment is copied
+ * once, to its place; only touched bytes take memory. The bytes that are known of it are a list of
+ * ranges in order that neither touch nor overlap. A datagram is whole when one range from 0 to its
+ * end is left.
  */
 #include "packet/defrag.h"
 
@@ -18,18 +18,17 @@ typedef struct range {
     uint32_t from, to;
 } range;
 
-/* A datagram that is not whole. */
+/* An incomplete datagram, or one handed out. */
 typedef struct parts {
-    uint32_t link; /* the slab's, while free; in its bucket's chain, or in the list of those out */
+    uint32_t link;         /* next in its bucket's chain or in `out`; the slab's, while free */
     uint32_t older, newer; /* in the order of their first fragments */
-    uint32_t fragments;    /* how many it swallowed */
+    uint32_t fragments;    /* how many came so far */
     zn_id id;
-    int64_t t_ns; /* of its first fragment */
+    int64_t t_ns; /* time of its first fragment */
     uint32_t kind;
     uint32_t end; /* 0: not known */
     uint32_t ranges;
-    zn_stat
-        spoilt; /* the counter of its fragments; ZN_STAT_COUNT: they may still make a datagram */
+    zn_stat spoilt; /* counts its fragments when it is dropped; ZN_STAT_COUNT: not spoilt */
     range known[ZN_DEFRAG_RANGES];
 } parts;
 
@@ -38,7 +37,7 @@ struct zn_defrag {
     uint8_t *bytes; /* ZN_DEFRAG_BYTES for each entry of the slab */
     uint32_t bucket[BUCKETS];
     uint32_t oldest, newest;
-    uint32_t out; /* handed out, until zn_defrag_release */
+    uint32_t out; /* those handed out, until zn_defrag_release */
     zn_stats *stats;
 };
 
@@ -88,7 +87,7 @@ static uint32_t *bucket_of(zn_defrag *d, zn_id id)
     return &d->bucket[id.lo & (BUCKETS - 1)];
 }
 
-/* Takes an entry out of its bucket and out of the order of age. */
+/* Takes an entry out of its bucket and out of the list by age. */
 static void unlink_entry(zn_defrag *d, uint32_t entry)
 {
     parts *p = at(d, entry);
@@ -106,7 +105,7 @@ static void unlink_entry(zn_defrag *d, uint32_t entry)
         d->newest = p->older;
 }
 
-/* Gives up on a datagram: its fragments are counted as `why`, or as spoilt. */
+/* Drops a datagram. Its fragments are counted as `why`, or by the counter that spoilt it. */
 static void give_up(zn_defrag *d, uint32_t entry, zn_stat why)
 {
     const parts *p = at(d, entry);
@@ -135,7 +134,7 @@ static uint32_t open_entry(zn_defrag *d, const zn_datagram_fragment *fragment)
         give_up(d, d->oldest, ZN_STAT_DROP_FRAGMENT_EVICTED);
         entry = zn_slab_take(&d->slab);
     }
-    if (entry == 0) /* all of them are handed out */
+    if (entry == 0) /* all entries are handed out */
         return 0;
     p = at(d, entry);
     p->id = fragment->datagram;
@@ -152,8 +151,8 @@ static uint32_t open_entry(zn_defrag *d, const zn_datagram_fragment *fragment)
     return entry;
 }
 
-/* The bytes of [from, to) that are known already say the same, and `*fresh` of them are not
- * known. */
+/* Returns true when the fragment's bytes that are known already are the same. *fresh: how many are
+ * not known. */
 static bool agrees(const parts *p, const uint8_t *have, const zn_datagram_fragment *fragment,
                    uint32_t *fresh)
 {
@@ -171,7 +170,7 @@ static bool agrees(const parts *p, const uint8_t *have, const zn_datagram_fragme
     return true;
 }
 
-/* Makes [from, to) known; false when there would be too many ranges. */
+/* Adds [from, to) to the known ranges; false when there would be too many. */
 static bool add_range(parts *p, uint32_t from, uint32_t to)
 {
     range merged = {from, to};
@@ -193,7 +192,7 @@ static bool add_range(parts *p, uint32_t from, uint32_t to)
     return true;
 }
 
-/* The fragment and the datagram's end can both be true. */
+/* Returns true when the fragment agrees with the datagram's end. */
 static bool fits_end(const parts *p, const zn_datagram_fragment *fragment)
 {
     uint32_t to = fragment->offset + (uint32_t)fragment->bytes.n;
@@ -202,14 +201,15 @@ static bool fits_end(const parts *p, const zn_datagram_fragment *fragment)
     return !fragment->last || p->ranges == 0 || p->known[p->ranges - 1].to <= to;
 }
 
-/* The start of the datagram is known, and was said to be of another kind. */
+/* Returns true when the datagram's first fragment is known and had another kind. */
 static bool is_other_kind(const parts *p, const zn_datagram_fragment *fragment)
 {
     return fragment->offset == 0 && p->ranges != 0 && p->known[0].from == 0 &&
            p->kind != fragment->kind;
 }
 
-/* Puts a fragment in its place: ZN_STAT_COUNT, or why it spoils the datagram. */
+/* Copies a fragment to its place. Returns ZN_STAT_COUNT, or the counter that says why it spoils the
+ * datagram. */
 static zn_stat place(parts *p, uint8_t *have, const zn_datagram_fragment *fragment)
 {
     uint32_t n = (uint32_t)fragment->bytes.n, fresh;

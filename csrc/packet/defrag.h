@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Puts datagrams together from their fragments, in a bounded table of those that are not whole yet.
+ * Puts datagrams together from their fragments, in a bounded table of incomplete datagrams.
  *
  * Fragments come in any order and may repeat. Fragments that contradict each other spoil their
- * datagram, and so do overlaps in a datagram that allows none (RFC 5722): which of the two a
- * receiver would believe cannot be told. A spoilt datagram swallows what else comes of it. Every
- * fragment ends in a datagram that is whole, or in a counter.
+ * datagram, and so do overlaps in a datagram that allows none (RFC 5722), because nobody can tell
+ * which copy a receiver would believe. Later fragments of a spoilt datagram are dropped with it.
+ * Every fragment ends in a whole datagram, or in a counter.
  *
  * Bounds: ZN_DEFRAG_DATAGRAMS at a time, of ZN_DEFRAG_BYTES each, in ZN_DEFRAG_RANGES separate
  * ranges, for ZN_DEFRAG_TIMEOUT_NS of packet time. A full table evicts the oldest.
@@ -23,18 +23,18 @@
 #define ZN_DEFRAG_RANGES 16u
 #define ZN_DEFRAG_TIMEOUT_NS (30 * ZN_NS_PER_S)
 
-/* A part of a datagram; `bytes` is copied. */
+/* A fragment, as the table sees it. zn_defrag_add copies `bytes`. */
 typedef struct zn_datagram_fragment {
-    zn_id datagram; /* keyed identity of the datagram: it chooses a bucket */
+    zn_id datagram; /* keyed hash that stands for the datagram and chooses its bucket */
     int64_t t_ns;
     uint32_t offset; /* of the bytes in the datagram */
     zn_span bytes;
-    uint32_t kind;        /* the caller's, kept of the fragment at offset 0 */
+    uint32_t kind;        /* a number of the caller's, taken over from the fragment at offset 0 */
     bool last;            /* the datagram ends with it */
-    bool may_not_overlap; /* in part: a fragment that repeats known bytes is a duplicate */
+    bool may_not_overlap; /* partial overlaps spoil it; a repetition is a duplicate */
 } zn_datagram_fragment;
 
-/* A whole datagram. `bytes` borrows until zn_defrag_release. */
+/* A whole datagram. `bytes` is borrowed until zn_defrag_release. */
 typedef struct zn_datagram {
     zn_span bytes;
     uint32_t kind;
@@ -42,22 +42,23 @@ typedef struct zn_datagram {
 
 typedef struct zn_defrag zn_defrag;
 
-/* Counts into *stats, which must outlive the table. 0, or a negative zn_err with *err filled. */
+/* Opens a table that counts into *stats, which must outlive it. Returns 0, or a negative zn_err
+ * with *err filled. */
 int zn_defrag_open(zn_defrag **out, zn_stats *stats, zn_error *err);
 void zn_defrag_close(zn_defrag *d);
 
-/* Takes a fragment; true when it makes its datagram whole, which is then in *out. */
+/* Takes a fragment. Returns true when it completes its datagram, which is then in *out. */
 bool zn_defrag_add(zn_defrag *d, const zn_datagram_fragment *fragment, zn_datagram *out);
-/* The datagrams handed out are no longer looked at: their memory is used again. */
+/* Frees the datagrams that zn_defrag_add returned so far. */
 void zn_defrag_release(zn_defrag *d);
-/* Gives up on what is older than the timeout at now_ns. */
+/* Drops the datagrams whose first fragment came more than ZN_DEFRAG_TIMEOUT_NS before now_ns. */
 void zn_defrag_expire(zn_defrag *d, int64_t now_ns);
-/* Gives up on everything. */
+/* Drops all incomplete datagrams. */
 void zn_defrag_clear(zn_defrag *d);
 
-/* Bytes of memory touched. */
+/* Returns the bytes of memory that the table has touched. */
 size_t zn_defrag_memory(const zn_defrag *d);
-/* Checks every invariant; NULL, or what is broken. Slow: for tests. */
+/* Checks every invariant. Returns NULL, or a text that says what is broken. Slow: for tests. */
 const char *zn_defrag_check(const zn_defrag *d);
 
 #endif

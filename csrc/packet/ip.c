@@ -14,7 +14,7 @@ enum {
     EXTENSION_DESTINATION = 60
 };
 
-/* Why a header that does not fit its bytes is not decoded. */
+/* Returns why a header that does not fit its bytes is not decoded. */
 static zn_stat misfit(const zn_cursor *c)
 {
     return c->state == ZN_CURSOR_SHORT ? ZN_STAT_DROP_IP_TRUNCATED : ZN_STAT_DROP_IP_MALFORMED;
@@ -35,10 +35,10 @@ static bool is_extension(uint8_t protocol, bool v6)
     }
 }
 
-/* What an IPv6 fragment header or IPv4's fields say of a fragment's place (RFC 8200 4.5). */
+/* Sets a fragment's place, which an IPv6 fragment header (RFC 8200 4.5) or IPv4's fields hold. */
 static zn_stat place_fragment(zn_ip *out, uint32_t id, uint16_t offset, bool more)
 {
-    out->fragment = offset != 0 || more; /* else "atomic" (RFC 6946): a whole packet */
+    out->fragment = offset != 0 || more; /* else it is "atomic" (RFC 6946): a whole packet */
     out->id = id;
     out->offset = offset;
     out->more = more;
@@ -47,7 +47,7 @@ static zn_stat place_fragment(zn_ip *out, uint32_t id, uint16_t offset, bool mor
     return offset + out->payload_wire <= UINT16_MAX ? ZN_STAT_COUNT : ZN_STAT_DROP_IP_MALFORMED;
 }
 
-/* Goes behind the extension header of kind out->protocol, which says what follows it. */
+/* Moves past the extension header of kind out->protocol, and sets that to the next one. */
 static zn_stat skip_extension(zn_ip *out)
 {
     zn_cursor *c = &out->payload;

@@ -14,28 +14,29 @@
 /* One IP packet. `payload` borrows the frame. */
 typedef struct zn_ip {
     zn_addr src, dst;
-    zn_cursor payload;     /* captured bytes behind the IP headers, trailing padding left out */
-    uint32_t payload_wire; /* how many there were on the wire, from the length in the IP header */
+    zn_cursor payload;     /* captured bytes after the IP headers, without trailing padding */
+    uint32_t payload_wire; /* its bytes on the wire, by the length in the IP header */
     uint32_t id;           /* IPv4 identification; IPv6: of the fragment's datagram, else 0 */
-    uint16_t offset;       /* fragments: of the payload in the datagram's, bytes */
+    uint16_t offset;       /* fragments: offset of the payload in the datagram's, bytes */
     uint8_t protocol;      /* IANA number of what the payload starts with */
     uint8_t ttl;           /* IPv4 TTL or IPv6 hop limit */
     bool v6;
-    bool fragment;      /* the payload is a part of a datagram's, which `offset` and `more` place */
+    bool fragment;      /* the payload is a part of a datagram's, at `offset` */
     bool more;          /* fragments: not the last */
-    bool authenticated; /* an AH was there */
+    bool authenticated; /* there was an AH */
 } zn_ip;
 
 /*
- * Decodes the IP packet that starts at the cursor into *out; the version field says which. `wire`:
- * bytes from here to the end of the frame on the wire, which is where a packet ends that gives its
- * length as 0 (left so for the network card to fill in). Returns ZN_STAT_COUNT, or the
+ * Decodes the IP packet that starts at the cursor into *out; its version field says which IP it is.
+ * `wire`: bytes from here to the end of the frame on the wire. A packet whose length field is 0
+ * (left for the network card to fill in) ends there. Returns ZN_STAT_COUNT, or the
  * ZN_STAT_DROP_IP_* counter that says why *out is not valid.
  */
 zn_stat zn_ip_decode(zn_cursor *frame, uint32_t wire, zn_ip *out);
 
-/* Goes behind the extension headers that a datagram's first bytes start with: of a first fragment,
- * which zn_ip_decode leaves as it is, or of a datagram put together. Returns as zn_ip_decode. */
+/* Moves *ip past the extension headers that a datagram's first bytes start with: those of a first
+ * fragment, which zn_ip_decode leaves where they are, or of a datagram put together. Returns what
+ * zn_ip_decode does. */
 zn_stat zn_ip_skip_extensions(zn_ip *ip);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables from the numbers in headers to the headers that they announce: link types, EtherTypes,
- * protocols of IP and of NSH. And the steps that all peelers share.
+ * Tables from the numbers in headers (link types, EtherTypes, protocols of IP and of NSH) to the
+ * headers that they announce, and the steps that all peelers share.
  */
 #include "packet/layers.h"
 
@@ -57,7 +57,7 @@ bool zn_layers_nest(zn_layers *l)
     return true;
 }
 
-/* What to skip at the start of a link type's frames, and what comes then. */
+/* For each link type the bytes to skip at the start of its frames, and the header after them. */
 static const struct link_start {
     uint8_t skip, next;
 } starts[] = {
@@ -117,11 +117,11 @@ zn_stat zn_layers_link(zn_layers *l, uint32_t link_type)
     return zn_layers_go(l, (zn_header)start->next);
 }
 
-/* EtherTypes behind which another header lies: what to skip, what comes then, what to count. */
+/* EtherTypes that another header follows: bytes to skip, the header after them, the counter. */
 static const struct announced {
     uint16_t type;
     uint8_t skip, next;
-    zn_stat seen; /* ZN_STAT_COUNT: the next header counts itself */
+    zn_stat seen; /* ZN_STAT_COUNT: the next header's peeler counts it */
 } announced[] = {
     {0x8100, 2, ZN_HEADER_ETHERTYPE, ZN_STAT_IN_VLAN},       /* 802.1Q */
     {0x88a8, 2, ZN_HEADER_ETHERTYPE, ZN_STAT_IN_VLAN},       /* 802.1ad */

@@ -2,12 +2,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A frame is a row of headers. A peeler, zn_peel_*(), reads the header at the cursor and names the
- * next one; packet/decode.c has a table of them and calls one after the other until it is at TCP
- * or UDP. Peelers call no peeler: a header inside a header is one more turn of that loop, and the
- * turns are counted. packet/layers.c, which calls nobody above it, has the steps that they share.
+ * next one. packet/decode.c has a table of peelers and calls one after the other until the next
+ * header is TCP or UDP. Peelers call no peeler: a header inside a header is one more turn of that
+ * loop, which counts its turns. packet/layers.c has the steps that peelers share, and calls no
+ * peeler either.
  *
- * A peeler returns ZN_STAT_COUNT, or the ZN_STAT_DROP_* counter that says why there is nothing more
- * to read. It need not look at the cursor's state: the loop does, before it believes the answer.
+ * A peeler returns ZN_STAT_COUNT, or the ZN_STAT_DROP_* counter that says why nothing more can be
+ * read. It need not test the cursor's state: the loop does so before it uses the result.
  */
 #ifndef ZN_PACKET_LAYERS_H
 #define ZN_PACKET_LAYERS_H
@@ -28,7 +29,7 @@
     X(JUNIPER, juniper)     /* Junos' prefix of a frame */                                         \
     X(FDDI, fddi)                                                                                  \
     X(TOKEN_RING, token_ring)                                                                      \
-    X(ARCNET, arcnet) /* from the packet's type on */                                              \
+    X(ARCNET, arcnet) /* from the type field on */                                                 \
     X(PPP, ppp)                                                                                    \
     X(CISCO_HDLC, cisco_hdlc)                                                                      \
     X(FRAME_RELAY, frame_relay)                                                                    \
@@ -58,33 +59,33 @@
     X(AYIYA, ayiya)                                                                                \
     X(CAPWAP, capwap)                                                                              \
     X(LISP, lisp)                                                                                  \
-    X(MPLS_UDP, mpls_udp) /* MPLS, or another datagram on its port */                              \
+    X(MPLS_UDP, mpls_udp) /* MPLS, or another protocol on its port */                              \
     X(TZSP, tzsp)                                                                                  \
     X(IP, ip)                                                                                      \
-    X(UDP, udp) /* looks whether a tunnel starts behind it */
+    X(UDP, udp) /* a UDP header, which a tunnel may follow */
 
 typedef enum zn_header {
-    ZN_HEADER_UNKNOWN, /* of a link type that is not decoded */
+    ZN_HEADER_UNKNOWN, /* the header of a link type that is not decoded */
 #define ZN_HEADER_ENUM(name, function) ZN_HEADER_##name,
     ZN_HEADERS(ZN_HEADER_ENUM)
 #undef ZN_HEADER_ENUM
         ZN_HEADER_TRANSPORT /* the end of the row: TCP or UDP in `ip` */
 } zn_header;
 
-#define ZN_ETHERTYPE_LENGTH_MAX 1500 /* up to here it is IEEE 802.3's length, and LLC follows */
+#define ZN_ETHERTYPE_LENGTH_MAX 1500 /* a smaller number is IEEE 802.3's length, and LLC follows */
 
-/* Where decoding is. */
+/* The state of decoding a frame. */
 typedef struct zn_layers {
     zn_cursor c;      /* at the next header */
-    uint32_t missing; /* bytes of the wire that belong behind the cursor's end */
+    uint32_t missing; /* bytes on the wire after the cursor's end, not captured */
     zn_header next;
     uint32_t seen;                     /* zn_packet.encapsulations */
     zn_ip ip;                          /* the innermost IP header so far */
     zn_tunnel tunnels[ZN_TUNNELS_MAX]; /* the outermost first */
     uint32_t tunnel_count;
     bool in_ip;  /* `ip` is set */
-    bool unsure; /* behind a UDP port only: no IP header has been read in the tunnel yet */
-    struct {     /* unsure: the way back to the plain datagram */
+    bool unsure; /* a UDP port announced a tunnel, and no IP header has been read in it yet */
+    struct {     /* with `unsure`: the state at the UDP header, if it is no tunnel */
         zn_ip ip;
         uint32_t tunnel_count;
         uint32_t seen;
@@ -95,40 +96,41 @@ typedef struct zn_layers {
 ZN_HEADERS(ZN_PEEL_DECLARE)
 #undef ZN_PEEL_DECLARE
 
-/* How a peeler ends: what comes next. */
+/* Ends a peeler, with the header that comes next. */
 static inline zn_stat zn_layers_go(zn_layers *l, zn_header next)
 {
     l->next = next;
     return ZN_STAT_COUNT;
 }
 
-/* The frame is in this encapsulation, a counter of that group. */
+/* Notes that the frame has this encapsulation, a ZN_STAT_IN_* counter. */
 static inline void zn_layers_saw(zn_layers *l, zn_stat encapsulation)
 {
     l->seen |= UINT32_C(1) << (encapsulation - ZN_STAT_IN_FIRST);
 }
 
-/* Bytes of the wire from the cursor on. */
+/* Returns how many bytes there were on the wire from the cursor on. */
 static inline uint32_t zn_layers_wire(const zn_layers *l)
 {
     return (uint32_t)zn_cursor_left(&l->c) + l->missing;
 }
 
-/* From here on only the next n bytes of the wire count; fewer when there are fewer. */
+/* Cuts what is left to the next n bytes on the wire, or to fewer when there are fewer. */
 void zn_layers_narrow(zn_layers *l, uint32_t n);
 
-/* `ip` becomes the outermost but one: another IP header comes. False when there are too many. */
+/* Puts `ip` among the tunnels, before another IP header is read. False when there are too many. */
 bool zn_layers_nest(zn_layers *l);
 
-/* What an EtherType announces. */
+/* Goes to the header that an EtherType announces. */
 zn_stat zn_layers_ethertype(zn_layers *l, uint16_t type);
-/* What the next protocol of NSH and VXLAN-GPE announces (RFC 8300, 2.2); of others `unknown`. */
+/* Goes to the header that the next protocol of NSH and VXLAN-GPE announces (RFC 8300, 2.2); returns
+ * `unknown` for other numbers. */
 zn_stat zn_layers_nsh_next(zn_layers *l, uint32_t protocol, zn_stat unknown);
-/* What a protocol number of IP announces, which `ip` carries. */
+/* Goes to the header that a protocol number of `ip` announces. */
 zn_stat zn_layers_protocol(zn_layers *l, uint8_t protocol);
-/* The first header of a LINKTYPE_*, after what has to be skipped. */
+/* Goes to the first header of a LINKTYPE_*, after the bytes to skip. */
 zn_stat zn_layers_link(zn_layers *l, uint32_t link_type);
-/* The tunnel that a UDP port stands for, or ZN_HEADER_TRANSPORT. */
+/* Returns the tunnel that a UDP port stands for, or ZN_HEADER_TRANSPORT. */
 static inline zn_header zn_layers_port(uint16_t port)
 {
     switch (port) {
@@ -159,7 +161,7 @@ static inline zn_header zn_layers_port(uint16_t port)
     }
 }
 
-/* True when what is at the cursor can be an IP header: version and lengths fit. */
+/* Returns true when an IP header can start at the cursor: version and lengths fit. */
 bool zn_layers_looks_like_ip(const zn_layers *l);
 
 #endif

@@ -26,7 +26,7 @@ enum { NLPID_SNAP = 0x80, NLPID_IPV6 = 0x8e, NLPID_IPV4 = 0xcc, NLPID_PPP = 0xcf
 
 #define HDLC_UNNUMBERED 0x03 /* the control field of an unnumbered frame */
 #define NFLOG_PAYLOAD 9      /* Linux NFULA_PAYLOAD */
-#define NFLOG_TYPE_MAX 255   /* more: the bytes are the other way round */
+#define NFLOG_TYPE_MAX 255   /* a larger one shows that the byte order is the other one */
 
 zn_stat zn_peel_ethernet(zn_layers *l)
 {
@@ -72,7 +72,8 @@ zn_stat zn_peel_family(zn_layers *l)
     }
 }
 
-/* A cooked capture's protocol field means what the hardware type makes of it. */
+/* Goes on after a cooked capture's header: the hardware type decides what its protocol field
+ * means. */
 static zn_stat cooked(zn_layers *l, uint16_t hardware, uint16_t protocol)
 {
     switch (hardware) {
@@ -108,8 +109,8 @@ zn_stat zn_peel_sll2(zn_layers *l)
     return cooked(l, hardware, protocol);
 }
 
-/* A router of Juniper's puts flags before a frame, and what it knows of it where 0x80 says so; with
- * 0x02 there is no link header, but four bytes that name a protocol. */
+/* Junos puts flags before a frame: with 0x80 extensions with a length follow; with 0x02 there is no
+ * link header, but four bytes that name a protocol. */
 zn_stat zn_peel_juniper(zn_layers *l)
 {
     uint32_t magic = zn_cursor_be24(&l->c);
@@ -161,7 +162,7 @@ zn_stat zn_peel_arcnet(zn_layers *l)
     if (type != 0xd4 && type != 0xc4) /* RFC 1201: IPv4, IPv6 */
         return ZN_STAT_DROP_NOT_IP;
     split = zn_cursor_u8(&l->c);
-    if (split == 0xff) { /* an exception packet: three bytes of filling, then the real flag */
+    if (split == 0xff) { /* an exception packet: three bytes of padding, then the real flag */
         zn_cursor_skip(&l->c, 3);
         split = zn_cursor_u8(&l->c);
     }
@@ -169,7 +170,8 @@ zn_stat zn_peel_arcnet(zn_layers *l)
     return split == 0 ? zn_layers_go(l, ZN_HEADER_IP) : ZN_STAT_DROP_LINK_FRAGMENT;
 }
 
-/* The 802.1AE tag: flags, length of a short frame, packet number, and where C says so, who sent. */
+/* The 802.1AE tag: flags, the length of a short frame, a packet number, and with flag SC who sent
+ * it. */
 zn_stat zn_peel_macsec(zn_layers *l)
 {
     uint8_t control = zn_cursor_u8(&l->c);
@@ -190,7 +192,7 @@ zn_stat zn_peel_trill(zn_layers *l)
 
 /* ---- serial lines and packet logs ---- */
 
-/* RFC 1990: only an unfragmented packet starts with a protocol that can be read. */
+/* RFC 1990: only a packet that is not fragmented starts with a protocol that can be read. */
 static zn_stat multilink(zn_layers *l)
 {
     uint32_t flags_and_number = zn_cursor_be32(&l->c);
@@ -200,8 +202,8 @@ static zn_stat multilink(zn_layers *l)
 }
 
 /*
- * RFC 1661, with RFC 1662's address and control fields or without, the protocol in one byte or two.
- * A PPP_HDLC line may carry Cisco HDLC instead, which its own addresses show.
+ * RFC 1661, with or without RFC 1662's address and control fields, the protocol in one byte or two.
+ * A PPP_HDLC line may carry Cisco HDLC instead, which its addresses show.
  */
 zn_stat zn_peel_ppp(zn_layers *l)
 {
@@ -243,13 +245,13 @@ zn_stat zn_peel_cisco_hdlc(zn_layers *l)
     return type == 0xfefe ? ZN_STAT_DROP_NOT_IP : zn_layers_ethertype(l, type);
 }
 
-/* RFC 2427, or Cisco's own form: an EtherType right behind the address. */
+/* RFC 2427, or Cisco's own form with an EtherType right after the address. */
 zn_stat zn_peel_frame_relay(zn_layers *l)
 {
     zn_cursor at_type;
     uint8_t octet;
     for (unsigned n = 0; n < 4 && (zn_cursor_u8(&l->c) & 1) == 0; n++)
-        continue; /* the address ends with an odd byte, the second to fourth */
+        continue; /* the address ends with an odd byte, its second to fourth */
     at_type = l->c;
     octet = zn_cursor_u8(&l->c);
     if (octet != HDLC_UNNUMBERED) {
@@ -284,7 +286,8 @@ zn_stat zn_peel_pppoe(zn_layers *l)
     return zn_layers_go(l, ZN_HEADER_PPP);
 }
 
-/* Attributes of Linux's netfilter, numbers in the order of the machine that wrote them. */
+/* Attributes of Linux's netfilter; their numbers are in the byte order of the machine that wrote
+ * them. */
 zn_stat zn_peel_nflog(zn_layers *l)
 {
     uint8_t family = zn_cursor_u8(&l->c);

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One decoded packet, as packet/decode fills it and flow/ and analyzer/ read it. A view: its spans
- * borrow the frame's bytes.
+ * One decoded packet, which packet/decode fills and flow/ and analyzer/ read. Its spans borrow the
+ * frame's bytes.
  *
  * The 5-tuple is canonical: both directions of a flow give the same zn_tuple, with the smaller
- * (address, port) pair as side 0. `sender` says which side sent this packet.
+ * (address, port) pair as side 0. `sender` is the side that sent this packet.
  */
 #ifndef ZN_PACKET_PACKET_H
 #define ZN_PACKET_PACKET_H
@@ -37,10 +37,10 @@ typedef struct zn_tunnel {
     zn_addr end[2]; /* source and destination */
 } zn_tunnel;
 
-/* Bytes of a payload that tell what it begins, or that it begins nothing. */
+/* How many first bytes of a payload show which protocol it begins, if any. */
 #define ZN_PACKET_START 12
 
-/* Two cache lines: packets are handed from one processor to another. */
+/* Two cache lines, as packets are handed from one processor to another. */
 typedef struct zn_packet {
     int64_t t_ns; /* ns since the Unix epoch */
     zn_tuple tuple;
@@ -48,18 +48,18 @@ typedef struct zn_packet {
     uint8_t sender;    /* 0 or 1: index into tuple.addr and tuple.port */
     uint8_t ttl;       /* IPv4 TTL or IPv6 hop limit */
     uint8_t tcp_flags; /* ZN_TCP_*; 0 for UDP */
-    uint8_t fragment;  /* 1: first fragment of a datagram, cut, so that the rest is of no use */
+    uint8_t fragment;  /* 1: a first fragment that was cut, so its datagram is never put together */
     uint8_t tunnel_count;
-    uint8_t options;         /* bytes of TCP options, which lie right before the payload */
+    uint8_t options;         /* bytes of TCP options, right before the payload */
     uint16_t window;         /* TCP window as sent, unscaled */
     uint16_t ip_id;          /* IPv4 identification; 0 for IPv6 */
     uint32_t seq, ack;       /* TCP, host order */
     uint32_t payload_len;    /* bytes of transport payload on the wire, from the IP header */
-    zn_span payload;         /* the captured part of it: payload.n <= payload_len */
+    zn_span payload;         /* its captured part: payload.n <= payload_len */
     const uint8_t *start;    /* payload.p, or `copy` */
-    zn_tunnel *tunnels;      /* the outermost first: ZN_TUNNELS_MAX places, set before decoding */
-    uint32_t encapsulations; /* bit i: counter ZN_STAT_IN_FIRST + i has one more frame */
-    uint8_t copy[ZN_PACKET_START]; /* the payload's first bytes, when start says so */
+    zn_tunnel *tunnels;      /* the outermost first; ZN_TUNNELS_MAX places, set before decoding */
+    uint32_t encapsulations; /* bit i: the frame counts in counter ZN_STAT_IN_FIRST + i */
+    uint8_t copy[ZN_PACKET_START]; /* the payload's first bytes, when `start` points here */
 } zn_packet;
 _Static_assert(sizeof(zn_packet) == 2 * ZN_CACHE_LINE, "a packet takes two cache lines");
 
@@ -69,8 +69,8 @@ static inline void zn_packet_set_payload(zn_packet *p, zn_span payload)
     p->start = payload.p;
 }
 
-/* Takes the payload's first bytes along: of most payloads nobody asks for more, and they lie in the
- * cache of the processor that decoded the packet. */
+/* Copies the payload's first bytes into the packet. Most payloads are not read further, and their
+ * bytes lie in the cache of the processor that decoded the packet. */
 static inline void zn_packet_copy_start(zn_packet *p)
 {
     if (ZN_LIKELY(p->payload.n >= ZN_PACKET_START)) {
@@ -79,8 +79,8 @@ static inline void zn_packet_copy_start(zn_packet *p)
     }
 }
 
-/* The payload's first bytes, up to ZN_PACKET_START: whoever needs no more asks for them, not for
- * the payload. */
+/* Returns the payload's first bytes, up to ZN_PACKET_START. Readers that need no more use this
+ * instead of the payload. */
 static inline zn_span zn_packet_start(const zn_packet *p)
 {
     return zn_span_first((zn_span){p->start, p->payload.n}, ZN_PACKET_START);
@@ -91,14 +91,14 @@ static inline zn_span zn_packet_tcp_options(const zn_packet *p)
     return (zn_span){p->payload.p - p->options, p->options};
 }
 
-/* How far a TCP sequence number is ahead of another; below 0: behind it. Numbers wrap (RFC 9293
- * 3.4): of two that are 2^31 or more apart it cannot be told. */
+/* Returns how far a TCP sequence number is ahead of another; negative: behind it. Numbers wrap (RFC
+ * 9293 3.4): for two that are 2^31 or more apart the answer means nothing. */
 static inline int32_t zn_seq_ahead(uint32_t seq, uint32_t of)
 {
     return (int32_t)(seq - of);
 }
 
-/* True when every payload byte that was on the wire was captured. */
+/* Returns true when every payload byte on the wire was captured. */
 static inline bool zn_packet_payload_whole(const zn_packet *p)
 {
     return p->payload.n == p->payload_len && p->fragment == 0;

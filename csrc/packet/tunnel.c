@@ -12,7 +12,8 @@
 enum { GRE_CHECKSUM = 0x8000, GRE_ROUTING = 0x4000, GRE_KEY = 0x2000, GRE_SEQUENCE = 0x1000 };
 enum { GRE_ACKNOWLEDGES = 0x0080, GRE_VERSION = 0x0007 };
 
-/* How sure bytes 12 and 13 make it that an Ethernet frame lies `skip` bytes behind the cursor. */
+/* How probable bytes 12 and 13 make it that an Ethernet frame starts `skip` bytes after the
+ * cursor. */
 typedef enum likeness { NO_FRAME, FRAME_BY_LENGTH, FRAME_BY_TYPE } likeness;
 
 static likeness ethernet_likeness(zn_cursor c, size_t skip)
@@ -31,9 +32,10 @@ static likeness ethernet_likeness(zn_cursor c, size_t skip)
 }
 
 /*
- * Nothing behind the last label says what it carries. IP shows by its version and lengths; else it
- * is a pseudowire's Ethernet (RFC 4448), with a control word (RFC 4385) or without. Two bytes of a
- * MAC address are often a possible length, as in 52:54:00:12:34:56, and hardly ever a known type.
+ * No field says what follows the last label. IP shows by its version and lengths; anything else is
+ * taken for a pseudowire's Ethernet (RFC 4448), with a control word (RFC 4385) or without. Two
+ * bytes of a MAC address are often a possible length, as in 52:54:00:12:34:56, and hardly ever a
+ * known type.
  */
 zn_stat zn_peel_mpls(zn_layers *l)
 {
@@ -68,7 +70,7 @@ static void skip_routes(zn_cursor *c)
     } while (length != 0 && zn_cursor_ok(c));
 }
 
-/* What GRE's protocol type announces beyond the EtherTypes. */
+/* Goes to the header that GRE's protocol type announces: an EtherType, or a number of its own. */
 static zn_stat gre_payload(zn_layers *l, uint16_t type, uint16_t flags)
 {
     switch (type) {
@@ -92,7 +94,7 @@ static zn_stat gre_payload(zn_layers *l, uint16_t type, uint16_t flags)
     }
 }
 
-/* RFC 2784 and 2890 with RFC 1701's routes; version 1 is PPTP's (RFC 2637), or MikroTik's EoIP. */
+/* RFC 2784 and 2890 with RFC 1701's routes. Version 1 is PPTP's (RFC 2637), or MikroTik's EoIP. */
 zn_stat zn_peel_gre(zn_layers *l)
 {
     uint16_t flags = zn_cursor_be16(&l->c);
@@ -129,7 +131,7 @@ zn_stat zn_peel_erspan3(zn_layers *l)
     uint8_t last;
     zn_cursor_skip(&l->c, 11);
     last = zn_cursor_u8(&l->c);
-    if ((last & 1) != 0) /* a header of the platform follows */
+    if ((last & 1) != 0) /* a platform-specific subheader follows */
         zn_cursor_skip(&l->c, 8);
     return zn_layers_go(l, ZN_HEADER_ETHERNET);
 }
@@ -160,8 +162,8 @@ zn_stat zn_peel_etherip(zn_layers *l)
 }
 
 /*
- * RFC 2004: no second IP header, only the fields of the first that were changed. What the first one
- * says now are the tunnel's ends.
+ * RFC 2004: no second IP header, only those fields of the first that were changed. The first one's
+ * current addresses are the tunnel's ends.
  */
 zn_stat zn_peel_minimal(zn_layers *l)
 {
@@ -188,9 +190,9 @@ zn_stat zn_peel_minimal(zn_layers *l)
 /* ---- in UDP ---- */
 
 /*
- * A port is only a hint: other traffic uses the same number, as an ephemeral port too. Each header
- * is therefore checked as far as its format allows, and answers NOT_THIS when it is another
- * protocol's, or a message of the tunnel's own: the packet is then the plain datagram.
+ * A port is only a hint: other traffic uses the same number, as an ephemeral port too. Each peeler
+ * therefore checks its header as far as the format allows. It returns NOT_THIS for another
+ * protocol, and for the tunnel's own messages: the packet is then the plain datagram.
  */
 #define NOT_THIS ZN_STAT_DROP_ENCAPSULATION_MALFORMED
 
@@ -218,8 +220,9 @@ zn_stat zn_peel_udp(zn_layers *l)
     return zn_layers_go(l, next);
 }
 
-/* An Ethernet frame with an IP packet or a VLAN's tag lies at the cursor. Reserved bits are ignored
- * on receipt, but where they are set, other protocols need to be told apart by what follows. */
+/* Returns true when an Ethernet frame with an IP packet or a VLAN tag lies at the cursor. Reserved
+ * bits are ignored on receipt; but where they are set, only the bytes after them tell the tunnel
+ * from other protocols. */
 static bool is_frame_with_ip(zn_cursor c)
 {
     uint16_t type;
@@ -266,7 +269,7 @@ zn_stat zn_peel_geneve(zn_layers *l)
     return zn_layers_ethertype(l, type);
 }
 
-/* 3GPP TS 29.281: a user's packet is message 255, behind extension headers if there are any. */
+/* 3GPP TS 29.281: a user's packet is in message 255, after extension headers if there are any. */
 zn_stat zn_peel_gtp(zn_layers *l)
 {
     uint8_t flags = zn_cursor_u8(&l->c);
@@ -294,8 +297,8 @@ zn_stat zn_peel_gtp(zn_layers *l)
     return zn_layers_go(l, ZN_HEADER_IP);
 }
 
-/* RFC 4380 5.1.1: authentication and origin may come before the IPv6 packet; RFC 6081's trailers
- * behind it are no part of it. */
+/* RFC 4380 5.1.1: authentication and origin may come before the IPv6 packet. RFC 6081's trailers
+ * after it are no part of it. */
 zn_stat zn_peel_teredo(zn_layers *l)
 {
     zn_cursor peek = l->c;
@@ -346,7 +349,7 @@ zn_stat zn_peel_l2tp(zn_layers *l)
     return zn_layers_go(l, ZN_HEADER_PPP);
 }
 
-/* draft-massar-v6ops-ayiya: who sends, a signature, and the packet. */
+/* draft-massar-v6ops-ayiya: an identity, a signature, and the packet. */
 zn_stat zn_peel_ayiya(zn_layers *l)
 {
     uint8_t identity = zn_cursor_u8(&l->c);
@@ -360,8 +363,8 @@ zn_stat zn_peel_ayiya(zn_layers *l)
     return zn_layers_go(l, ZN_HEADER_IP);
 }
 
-/* RFC 5415 4.3: 802.3 or, with T set, 802.11 frames, which some controllers send with the two bytes
- * of their frame control swapped. */
+/* RFC 5415 4.3: 802.3 or, with T set, 802.11 frames. Some controllers send the latter with the two
+ * bytes of their frame control swapped. */
 zn_stat zn_peel_capwap(zn_layers *l)
 {
     uint8_t prefix = zn_cursor_u8(&l->c);
@@ -389,7 +392,7 @@ zn_stat zn_peel_lisp(zn_layers *l)
     return zn_layers_go(l, ZN_HEADER_IP);
 }
 
-/* RFC 7510. Behind the last label has to lie an IP packet, or a pseudowire's frame with one. */
+/* RFC 7510. An IP packet has to follow the last label, or a pseudowire's frame with one. */
 zn_stat zn_peel_mpls_udp(zn_layers *l)
 {
     zn_cursor labels = l->c, control;
@@ -397,21 +400,21 @@ zn_stat zn_peel_mpls_udp(zn_layers *l)
         continue;
     control = l->c;
     if (zn_cursor_be32(&control) >> 28 != 0)
-        control = l->c; /* an address, or an IP packet's version: no control word */
+        control = l->c; /* no control word, but an address or an IP packet's version */
     if (!zn_layers_looks_like_ip(l) && !is_frame_with_ip(l->c) && !is_frame_with_ip(control))
         return NOT_THIS;
     l->c = labels;
     return zn_layers_go(l, ZN_HEADER_MPLS);
 }
 
-/* Frames that a sensor passes on: version 1, received or sent, their kind, tagged fields. */
+/* Frames that a sensor sends on: version 1, received or sent, the frames' kind, tagged fields. */
 zn_stat zn_peel_tzsp(zn_layers *l)
 {
     uint16_t version_and_type = zn_cursor_be16(&l->c);
     uint16_t kind = zn_cursor_be16(&l->c);
     uint8_t tag = zn_cursor_u8(&l->c);
-    while (tag != 1 && zn_cursor_ok(&l->c)) { /* 1 ends them; at least a byte a turn */
-        if (tag != 0) {                       /* 0 is filling */
+    while (tag != 1 && zn_cursor_ok(&l->c)) { /* tag 1 ends them; at least one byte a turn */
+        if (tag != 0) {                       /* tag 0 is padding */
             uint8_t length = zn_cursor_u8(&l->c);
             zn_cursor_skip(&l->c, length);
         }

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * 802.11 data frames, bare or behind what a radio reports with them (radiotap, Prism, AVS, PPI).
+ * 802.11 data frames, bare or after the header of a radio (radiotap, Prism, AVS, PPI).
  *
- * Only data frames carry packets. An encrypted one is counted as such, unless what follows is LLC
- * in clear: captures decrypted by the adapter keep the Protected flag.
+ * Only data frames carry packets. A protected one counts as encrypted, unless LLC in clear follows:
+ * captures that the adapter decrypted keep the Protected flag.
  */
 #include "packet/layers.h"
 
@@ -27,17 +27,17 @@ enum { RADIOTAP_TIME = 1u << 0, RADIOTAP_FLAGS = 1u << 1, RADIOTAP_MORE = 1u << 
 #define PRISM_BYTES 144u
 #define AVS_MAGIC UINT32_C(0x80211000)
 
-/* True when LLC in clear lies at the cursor. */
+/* Returns true when LLC in clear lies at the cursor. */
 static bool looks_like_llc(zn_cursor c)
 {
     return zn_cursor_be24(&c) == 0xaaaa03;
 }
 
-/* A frame, and how its header is written down. */
+/* A frame, and how its header is laid out. */
 typedef struct wifi_frame {
     uint8_t kind, flags; /* the two bytes of frame control */
     bool padded;         /* the header fills whole words */
-    bool swapped;        /* numbers of two bytes are big-endian, frame control too */
+    bool swapped;        /* 16-bit numbers are big-endian, frame control included */
 } wifi_frame;
 
 static uint16_t number(const wifi_frame *f, zn_cursor *c)
@@ -45,7 +45,8 @@ static uint16_t number(const wifi_frame *f, zn_cursor *c)
     return f->swapped ? zn_cursor_be16(c) : zn_cursor_le16(c);
 }
 
-/* From the frame control to LLC: a header of 24 bytes, and what flags and subtype add. */
+/* Reads from after the frame control to LLC: a header of 24 bytes, and fields that flags and
+ * subtype add. */
 static zn_stat data_frame(zn_layers *l, const wifi_frame *f)
 {
     uint32_t added = 0;
@@ -109,7 +110,7 @@ zn_stat zn_peel_wifi_swapped(zn_layers *l)
     return data_frame(l, &f);
 }
 
-/* www.radiotap.org: a length, words that say which fields follow, the fields. */
+/* www.radiotap.org: a length, words whose bits say which fields follow, the fields. */
 zn_stat zn_peel_radiotap(zn_layers *l)
 {
     zn_cursor fields;
@@ -133,7 +134,8 @@ zn_stat zn_peel_radiotap(zn_layers *l)
     return wifi(l, (flags & RADIOTAP_FLAG_PADDED) != 0);
 }
 
-/* Prism's header has a length in the order of the machine, AVS's a magic and a length. */
+/* Prism's header has a length in the byte order of the machine, AVS's a magic number and a
+ * length. */
 zn_stat zn_peel_prism(zn_layers *l)
 {
     uint32_t first = zn_cursor_be32(&l->c);
@@ -149,7 +151,7 @@ zn_stat zn_peel_prism(zn_layers *l)
     return zn_layers_go(l, ZN_HEADER_WIFI);
 }
 
-/* Per-Packet Information: its length and the link type of what follows. */
+/* Per-Packet Information: a header with its length and the link type of the frame after it. */
 zn_stat zn_peel_ppi(zn_layers *l)
 {
     uint16_t length;
