@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams, and files that cannot be mapped, are read in portions that stay in the second-level
- * cache until they are used.
+ * Reads streams, and files that cannot be mapped, in portions that stay in the second-level cache
+ * until they are used.
  */
 #include "capture/byte_source.h"
 
@@ -17,7 +17,7 @@
 
 #define READ_BYTES ((size_t)256 << 10)
 #define BUFFER_BYTES (ZN_BYTE_SOURCE_MAX + READ_BYTES)
-#define WAIT_MS 200 /* a signal that came right before a wait does not end it */
+#define WAIT_MS 200 /* so that a signal right before a wait, which does not end it, is noticed */
 
 static void init(zn_byte_source *s, const char *name)
 {
@@ -35,7 +35,7 @@ void zn_byte_source_open_memory(zn_byte_source *s, const uint8_t *bytes, size_t 
 
 static int open_buffer(zn_byte_source *s, int fd, zn_error *err)
 {
-    s->buffer = zn_block_alloc(BUFFER_BYTES); /* takes memory as far as it is used */
+    s->buffer = zn_block_alloc(BUFFER_BYTES); /* uses memory only where it is touched */
     if (s->buffer == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory to read %s", s->name);
     s->fd = fd;
@@ -61,7 +61,7 @@ void zn_byte_source_put_back(zn_byte_source *s, zn_span bytes)
 /* Takes over fd, the open file. */
 static int open_file(zn_byte_source *s, int fd, const struct stat *st, zn_error *err)
 {
-    bool is_file = S_ISREG(st->st_mode) && st->st_size > 0; /* a size of 0: as in /proc */
+    bool is_file = S_ISREG(st->st_mode) && st->st_size > 0; /* files in /proc have a size of 0 */
     uint64_t total = is_file ? (uint64_t)st->st_size : 0;
     int rc = 0;
     if (is_file && zn_file_map_open(&s->map, fd, total)) {
@@ -119,7 +119,7 @@ static int unreadable(const zn_byte_source *s, zn_error *err)
     return zn_fail(err, ZN_ERR_IO, errno, "%s cannot be read: %s", s->name, strerror(errno));
 }
 
-/* Explains errno of capture/mapped_file. */
+/* Fails with the reason that capture/mapped_file left in errno. */
 static int not_believed(const zn_byte_source *s, zn_error *err)
 {
     if (errno == ESTALE)
@@ -147,7 +147,7 @@ static int refill_from_map(zn_byte_source *s, zn_error *err)
     return got > 0;
 }
 
-/* As read(2); errno EINTR also when a stream has had nothing for a while. */
+/* Reads as read(2) does; errno is EINTR also when a stream has had nothing for WAIT_MS. */
 static ssize_t read_some(const zn_byte_source *s, uint8_t *to, size_t most)
 {
     struct pollfd wait = {.fd = s->fd, .events = POLLIN};
@@ -169,11 +169,10 @@ int zn_byte_source_refill(zn_byte_source *s, zn_error *err)
         return refill_from_map(s, err);
     compact(s);
     if (s->is_file && most > s->total - s->end_offset)
-        most =
-            (size_t)(s->total - s->end_offset); /* what is appended meanwhile is for another time */
+        most = (size_t)(s->total - s->end_offset); /* not those appended since */
     got = read_some(s, s->buffer + left, most);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-        errno = EINTR; /* somebody else took what there was */
+        errno = EINTR; /* another process took the bytes */
     if (got < 0)
         return unreadable(s, err);
     s->pending = zn_cursor_over(s->buffer, left + (size_t)got, false);

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a capture's bytes come from: memory, a mapped file, or a stream through a buffer. The
- * pending bytes at hand are a cursor that the reader moves; a refill brings more.
+ * The source of a capture's bytes: memory, a mapped file, or a stream through a buffer. The pending
+ * bytes are a cursor, which the reader moves; a refill brings more.
  *
- * Bytes after the cursor stay where they are until the next zn_byte_source_refill, so frames may
- * borrow them until then; those of memory and of a mapped file until the source is closed.
+ * Pending bytes stay where they are until the next zn_byte_source_refill, so frames may borrow them
+ * until then; bytes of memory and of a mapped file stay until the source is closed.
  */
 #ifndef ZN_CAPTURE_BYTE_SOURCE_H
 #define ZN_CAPTURE_BYTE_SOURCE_H
@@ -13,63 +13,65 @@
 #include "capture/mapped_file.h"
 #include "util/cursor.h"
 
-/* Bytes from the first pending one on for which memory is asked before a reader comes there. */
+/* How many bytes from the first pending one on are prefetched for the reader. */
 #define ZN_BYTE_SOURCE_FETCHED 4096
-/* Bytes taken at a time of what stays. */
+/* Bytes that a batch takes of memory or of a mapped file. */
 #define ZN_BYTE_SOURCE_TAKEN ((size_t)128 << 10)
-/* Most pending bytes a reader may ask for before it consumes some. */
+/* The most bytes of one record or block: a reader must consume some when so many are pending. */
 #define ZN_BYTE_SOURCE_MAX ((uint32_t)16 << 20)
 
 typedef struct zn_byte_source {
     zn_cursor pending;
-    uint64_t end_offset;    /* where `pending` ends, in bytes from the start of the capture */
-    uint64_t total;         /* bytes in all; 0 for a stream, which does not know */
-    uint8_t *buffer;        /* what is read into; NULL: memory, or mapped */
-    zn_file_map map;        /* a regular file, where it can be mapped */
-    const uint8_t *fetched; /* up to here memory was asked for, or for what is read of it */
+    uint64_t end_offset;    /* end of `pending`, in bytes from the start of the capture */
+    uint64_t total;         /* bytes in all; 0 for a stream */
+    uint8_t *buffer;        /* the stream is read into it; NULL: memory or a mapped file */
+    zn_file_map map;        /* of a regular file that can be mapped */
+    const uint8_t *fetched; /* up to here, bytes or their records' heads were prefetched */
     int fd;
     bool owns_fd;
-    bool is_file; /* regular, of `total` bytes: a read never waits for somebody to write */
-    bool at_end;  /* a read found the end */
+    bool is_file; /* a regular file of `total` bytes: a read never waits for a writer */
+    bool at_end;  /* the end was read */
     char name[128];
 } zn_byte_source;
 
-/* Openers fill *s, which need not be initialised; 0 or a negative zn_err, *s then being closed.
- * Anything but a regular file is a stream. */
+/* Opens a file by path; anything but a regular file is a stream. All openers fill *s, which need
+ * not be initialised. Returns 0, or a negative zn_err with *err filled and *s closed. */
 int zn_byte_source_open_path(zn_byte_source *s, const char *path, zn_error *err);
-/* A stream from fd, which stays the caller's; `name` stands for it in messages. */
+/* Opens a stream from fd, which stays the caller's. `name` stands for it in messages. Returns as
+ * above. */
 int zn_byte_source_open_fd(zn_byte_source *s, int fd, const char *name, zn_error *err);
-/* Bytes that were read from the stream before it was opened, at most 64 KiB, come first. Only
- * before anything else is read. */
+/* Puts bytes that were read from fd before, at most 64 KiB, in front of the stream. Only before
+ * anything else is read. */
 void zn_byte_source_put_back(zn_byte_source *s, zn_span bytes);
 void zn_byte_source_open_memory(zn_byte_source *s, const uint8_t *bytes, size_t n);
 void zn_byte_source_close(zn_byte_source *s);
 
 /*
- * Reads what a stream has, waiting for the first byte, or the next part of a file, up to the size
- * that it was opened with; moves the pending bytes, but those of a mapped file. Returns 1 when
- * there is more at hand now, 0 when there will never be, or -ZN_ERR_IO; os_errno EINTR means that a
- * signal came while it waited, or nothing for some 200 ms, and that it can be called again.
+ * Reads more bytes: those that a stream has, waiting for the first, or the next part of a file, up
+ * to the size that it had when it was opened. Moves the pending bytes, unless the file is mapped.
+ * Returns 1 when there are more now, 0 when none will ever come, or -ZN_ERR_IO. With os_errno EINTR
+ * a signal came while it waited, or nothing for some 200 ms: the call can be made again.
  */
 int zn_byte_source_refill(zn_byte_source *s, zn_error *err);
-/* 0; or -ZN_ERR_IO when what was read of a mapped file cannot be believed, as it was cut
- * meanwhile. */
+/* Returns 0, or -ZN_ERR_IO when a mapped file was cut while it was read, so that the bytes read
+ * from it cannot be believed. */
 int zn_byte_source_check(const zn_byte_source *s, zn_error *err);
 
-/* A refill may bring more bytes. */
+/* Returns whether a refill may bring more bytes. */
 static inline bool zn_byte_source_may_grow(const zn_byte_source *s)
 {
     return (s->buffer != NULL || s->map.bytes != NULL) && !s->at_end;
 }
 
-/* The bytes at hand stay where they are until the source is closed. */
+/* Returns whether bytes stay where they are until the source is closed. */
 static inline bool zn_byte_source_is_mapped(const zn_byte_source *s)
 {
     return s->buffer == NULL;
 }
 
-/* The place where a reader of many records at once should pause: what it took so far, if that
- * stays where it is, is still in the second-level cache when it is used. */
+/* Returns the place where a reader of many records should pause: the end of the pending bytes, or
+ * ZN_BYTE_SOURCE_TAKEN bytes of those that stay. The records up to there are still in the
+ * second-level cache when they are used. */
 static inline const uint8_t *zn_byte_source_pause(const zn_byte_source *s)
 {
     zn_cursor at = s->pending;
@@ -78,26 +80,27 @@ static inline const uint8_t *zn_byte_source_pause(const zn_byte_source *s)
     return all ? rest.p + rest.n : rest.p + ZN_BYTE_SOURCE_TAKEN;
 }
 
-/* Something of a mapped file is known to be missing: zn_byte_source_check says more. */
+/* Returns true when a part of a mapped file is known to be missing; zn_byte_source_check says
+ * more. */
 static inline bool zn_byte_source_is_cut(const zn_byte_source *s)
 {
     return s->map.bytes != NULL && zn_file_map_is_cut(&s->map);
 }
 
-/* Has memory fetch what a reader comes to next: in a mapped file nothing else does. */
+/* Prefetches the bytes that the reader comes to next, which in a mapped file nothing else does. */
 static inline void zn_byte_source_fetch(zn_byte_source *s)
 {
     zn_cursor at = s->pending;
     s->fetched = zn_span_fetch(zn_cursor_rest(&at), ZN_BYTE_SOURCE_FETCHED, s->fetched);
 }
 
-/* The offset of the first pending byte. */
+/* Returns the offset of the first pending byte in the capture. */
 static inline uint64_t zn_byte_source_offset(const zn_byte_source *s)
 {
     return s->end_offset - zn_cursor_left(&s->pending);
 }
 
-/* The file ended before the size that it was opened with. */
+/* Returns true when a file ended before the size that it had when it was opened. */
 static inline bool zn_byte_source_shrank(const zn_byte_source *s)
 {
     return s->is_file && s->at_end && s->end_offset < s->total;

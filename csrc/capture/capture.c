@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Batches of frames, whatever the format.
+ * Reads batches of frames from a capture of any format.
  */
 #include "capture/capture.h"
 
@@ -18,13 +18,13 @@ struct zn_capture {
     uint64_t number;         /* zn_capture_number */
     bool ended;
     bool peeked;   /* `next` was read ahead */
-    bool unpacked; /* zn_capture_is_unpacked */
+    bool unpacked; /* zn_capture_set_unpacked */
     zn_frame next;
 };
 
 static const zn_format *const formats[] = {&zn_format_pcap, &zn_format_pcapng, &zn_format_snoop};
 
-/* Files that are no captures but often taken for one, by their first four bytes. */
+/* Files that are often taken for captures, by their first four bytes. */
 static const struct known_magic {
     uint32_t magic, mask;
     const char *what;
@@ -39,7 +39,7 @@ static const struct known_magic {
     {0x52545353, 0xffffffff, "a Network Monitor capture; convert it with editcap -F pcap"},
 };
 
-/* Bytes of name and numbers in a tar archive's first entry, before the word that marks it. */
+/* The place of the word "ustar" in a tar archive's first entry. */
 #define TAR_WORD_AT 257
 #define TAR_WORD "ustar"
 
@@ -51,7 +51,8 @@ static bool is_tar(zn_cursor at)
     return word.n != 0 && memcmp(word.p, TAR_WORD, word.n) == 0;
 }
 
-/* Says what it is instead; a pipe, which may have given four bytes so far, is waited for. */
+/* Fails with what the file is instead. A pipe may have given four bytes only so far, so this waits
+ * for the bytes that show a tar archive. */
 static int refuse_magic(zn_capture *c, uint32_t magic, zn_error *err)
 {
     int rc;
@@ -94,7 +95,7 @@ static int read_header(zn_capture *c, zn_error *err)
     return refuse_magic(c, zn_cursor_be32(&at), err);
 }
 
-/* The second half of every opener: the source is open, or rc says why not. */
+/* The second half of every opener. rc: how opening the source went. */
 static int finish_open(zn_capture **out, zn_capture *c, int rc, zn_error *err)
 {
     if (rc == 0)
@@ -164,7 +165,7 @@ void zn_capture_close(zn_capture *c)
     zn_heap_free(c);
 }
 
-/* The source has no more bytes: a clean end between records, or one in the middle. */
+/* Ends the capture where the source has no more bytes, with a warning in the middle of a record. */
 static void end_of_source(zn_capture *c)
 {
     uint64_t left = zn_cursor_left(&c->reader.source.pending) + c->reader.skipped;
@@ -176,7 +177,7 @@ static void end_of_source(zn_capture *c)
                             (unsigned long long)left);
 }
 
-/* Frames that can be read without waiting: their number; *last is how the last step ended. */
+/* Reads frames without waiting and returns how many; *last is how the last step ended. */
 static int read_batch(zn_capture *c, zn_frame *frames, int max, zn_step *last)
 {
     const uint8_t *pause = zn_byte_source_pause(&c->reader.source);
@@ -206,7 +207,7 @@ int zn_capture_check(const zn_capture *c, zn_error *err)
 int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err)
 {
     int rc;
-    if (c->ended && !c->peeked) /* what was missing may have ended it */
+    if (c->ended && !c->peeked) /* missing bytes of a cut file may have ended it */
         return zn_byte_source_check(&c->reader.source, err);
     if (c->peeked) {
         frames[0] = c->next;
@@ -227,7 +228,7 @@ int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err)
         rc = zn_byte_source_refill(&c->reader.source, err);
         if (rc < 0)
             return rc;
-        if (rc == 0 && !may_grow) { /* the step knew that no more would come */
+        if (rc == 0 && !may_grow) { /* the last step already knew that no more would come */
             rc = zn_byte_source_check(&c->reader.source, err);
             if (rc == 0)
                 end_of_source(c);
@@ -268,7 +269,7 @@ uint64_t zn_capture_bytes_read(const zn_capture *c)
     return zn_byte_source_offset(&c->reader.source);
 }
 
-void zn_capture_is_unpacked(zn_capture *c)
+void zn_capture_set_unpacked(zn_capture *c)
 {
     c->unpacked = true;
 }

@@ -23,7 +23,7 @@ struct zn_filter {
     program programs[LINK_TYPES_MAX];
 };
 
-/* libpcap compiles for its own DLT_* values, which differ from those in files for a few types. */
+/* Returns libpcap's own DLT_* value of a link type, which differs from that in files for a few. */
 static int data_link_of(uint32_t link_type)
 {
     switch (link_type) {
@@ -49,7 +49,7 @@ static int data_link_of(uint32_t link_type)
     }
 }
 
-/* Compiles the expression for one more link type; where that fails, it passes nothing. */
+/* Compiles the expression for one more link type. Where that fails no frame of the type passes. */
 static int add_program(zn_filter *f, uint32_t link_type, zn_error *err)
 {
     program *added = &f->programs[f->count++];

@@ -5,9 +5,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Bytes prefetched at a time: four portions, so that places are rarely looked for and the first
- * bytes of records stay in the second-level cache. Each portion ends with a whole record, and so a
- * little after its length, for which there is space where records have usual lengths. */
+/* Bytes that are prefetched at a time: four batches, so that places are rarely looked for and the
+ * first bytes of records stay in the second-level cache. Each batch ends with a whole record, and
+ * so a little after its length, for which the rest leaves space where records have usual
+ * lengths. */
 #define PREFETCHED (4 * ZN_BYTE_SOURCE_TAKEN + ((size_t)8 << 10))
 
 zn_step zn_reader_end(zn_reader *r, const char *format, ...)
@@ -34,8 +35,8 @@ int zn_reader_require(zn_reader *r, size_t n, zn_error *err)
     return 1;
 }
 
-/* Records are long, stay where they are, and this processor is quicker when only their heads are
- * asked for. */
+/* Returns true when records are long and stay where they are, and this processor is faster when
+ * only their heads are prefetched. */
 static bool is_prefetched(const zn_reader *r)
 {
     return r->mean_record >= ZN_PCAP_PREFETCH_LEAST && r->mean_record <= ZN_PCAP_PREFETCH_MOST &&

@@ -14,22 +14,22 @@
 #include <sys/socket.h>
 #endif
 
-#define TAG_BYTES 4 /* libpcap puts a VLAN tag back after the frame was cut */
+#define TAG_BYTES 4 /* libpcap puts a VLAN tag back into a frame after it was cut */
 #define NO_GROUP (-1)
 
 struct zn_live {
     pcap_t *handle;
     uint32_t link_type;
     uint32_t slot_bytes; /* longest frame with its tag */
-    uint8_t *bytes;      /* the batch's frames, back to back */
+    uint8_t *bytes;      /* the bytes of the batch's frames, back to back */
     size_t used;
     int taken;
     zn_live_counts counts;
-    uint32_t seen_received, seen_dropped; /* libpcap's counters when they were last asked for */
+    uint32_t seen_received, seen_dropped; /* libpcap's counters at the last look at them */
     int fanout_group;
-    int64_t stopped_ns; /* monotonic clock when it last was to take no frame; 0: never */
+    int64_t stopped_ns; /* monotonic clock of the last zn_live_stop; 0: none worked */
 #ifdef __linux__
-    struct sock_filter *program; /* the filter as the system has it, see prepare_filter */
+    struct sock_filter *program; /* the filter in the system's form, see prepare_filter */
     unsigned short program_length;
 #endif
     zn_frame frames[ZN_LIVE_BATCH];
@@ -40,7 +40,7 @@ static size_t batch_bytes(const zn_live *l)
     return (size_t)l->slot_bytes * ZN_LIVE_BATCH;
 }
 
-/* libpcap's DLT_* are the registry's LINKTYPE_* but for these, of those that interfaces have. */
+/* Returns the LINKTYPE_* of a DLT_*. Of those that interfaces have, only these differ. */
 static uint32_t link_type_of(int data_link)
 {
     switch (data_link) {
@@ -73,7 +73,7 @@ static int explain(const zn_live *l, const char *interface, int status, zn_error
     }
 }
 
-/* Returns 0, or the status of what libpcap did not take. */
+/* Returns 0, or the status of the setting that libpcap rejected. */
 static int set_up(pcap_t *handle, const zn_live_config *config)
 {
     int status = pcap_set_snaplen(handle, (int)config->snaplen);
@@ -85,7 +85,7 @@ static int set_up(pcap_t *handle, const zn_live_config *config)
         status = pcap_set_buffer_size(handle, (int)config->ring_bytes);
     if (status == 0)
         status = pcap_set_tstamp_precision(handle, PCAP_TSTAMP_PRECISION_NANO);
-    /* A system that has no nanoseconds goes on with microseconds, which zn_live_next asks about. */
+    /* A system without nanoseconds goes on with microseconds; time_of asks which it is. */
     return status == PCAP_ERROR_TSTAMP_PRECISION_NOTSUP ? 0 : status;
 }
 
@@ -124,11 +124,13 @@ static int set_filter(zn_live *l, const char *expression, zn_error *err)
 }
 
 /*
- * libpcap looks itself at frames that were in the ring when it gave the system a filter, and at
- * some behind them, and takes none of those where the filter asks for what only the system knows,
- * such as `inbound`. So it gives the system the filter before the ring is emptied, and a second one
- * that takes all; the system's form of the first is kept, for apply_filter. Where the system has
- * none, libpcap has to do it.
+ * Sets the filter, keeps the system's form of it for apply_filter, and takes it out again.
+ *
+ * When libpcap gives the system a filter, it filters the frames that are in the ring, and some
+ * after them, by itself, and drops all of them where the filter asks for something that only the
+ * system knows, such as `inbound`. So libpcap gives the system the filter before the ring is
+ * emptied, and then one that accepts all. Where the system keeps no filter, libpcap has to do it
+ * later.
  */
 static int prepare_filter(zn_live *l, const char *expression, zn_error *err)
 {
@@ -172,11 +174,12 @@ static const char *filter_of(const zn_live_config *config)
     return config->filter == NULL ? "" : config->filter;
 }
 
-/* Takes no frame any more, and shares those that come with the other handles of the interface. */
+/* Stops the handle, and has it share the interface's frames with the other handles. */
 static int join(zn_live *l, const zn_live_config *config, zn_error *err)
 {
 #ifdef __linux__
-    const uint32_t kind = PACKET_FANOUT_HASH; /* fragments stay: we put together, and count */
+    /* no PACKET_FANOUT_FLAG_DEFRAG: the decoder does that, and counts */
+    const uint32_t kind = PACKET_FANOUT_HASH;
     uint32_t value = config->sibling != NULL ? kind << 16 | (uint32_t)config->sibling->fanout_group
                                              : (kind | PACKET_FANOUT_FLAG_UNIQUEID) << 16;
     socklen_t length = sizeof value;
@@ -210,7 +213,7 @@ int zn_live_begin(zn_live *l, const zn_live_config *config, zn_error *err)
         struct timespec rest = {0, (long)(whole_ns - now)};
         (void)nanosleep(&rest, NULL);
     }
-    do { /* of a ring that could not be stopped, only what was there */
+    do { /* of a ring that could not be stopped, only one batch */
         n = zn_live_next(l, &frames, err);
     } while (n > 0 && l->stopped_ns != 0);
     (void)zn_live_get_counts(l);
@@ -218,7 +221,8 @@ int zn_live_begin(zn_live *l, const zn_live_config *config, zn_error *err)
     return n < 0 ? n : apply_filter(l, filter_of(config), err);
 }
 
-/* Neither delivers nor counts frames from before the filter, where the system can be stopped. */
+/* Begins with the filter set: frames from before it are neither delivered nor counted, where the
+ * system can be stopped. */
 static int begin_filtered(zn_live *l, const zn_live_config *config, zn_error *err)
 {
     const char *filter = filter_of(config);
@@ -276,7 +280,7 @@ static int64_t time_of(zn_live *l, const struct pcap_pkthdr *header)
     return seconds * ZN_NS_PER_S + (fine ? rest : rest * 1000);
 }
 
-/* libpcap calls this for each frame; its bytes are the kernel's again once this returns. */
+/* libpcap calls this for each frame, whose bytes are the kernel's again when it returns. */
 static void take(u_char *to, const struct pcap_pkthdr *header, const u_char *bytes)
 {
     zn_live *l = (zn_live *)(void *)to;
@@ -320,7 +324,7 @@ uint32_t zn_live_link_type(const zn_live *l)
 void zn_live_stop(zn_live *l)
 {
 #ifdef __linux__
-    /* Not by pcap_setfilter: that also leaves out what is in the ring already. */
+    /* Not by pcap_setfilter, which also drops the frames that are in the ring. */
     struct sock_filter nothing = {BPF_RET | BPF_K, 0, 0, 0};
     struct sock_fprog program = {1, &nothing};
     if (setsockopt(pcap_fileno(l->handle), SOL_SOCKET, SO_ATTACH_FILTER, &program,

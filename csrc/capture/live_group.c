@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A member is a ring of an interface, and has a batch of its frames. A round reads every member
- * whose batch is used up, then hands out the earliest frames until one of the batches ends (its
- * successor must be seen first) or the horizon is reached: what a member without frames may still
- * deliver is later.
+ * A member is a ring of an interface, with a batch of its frames. A round reads every member whose
+ * batch is used up, then hands out the earliest frames until a batch ends (the next one of that
+ * member must be read first) or the horizon is reached: frames that a member without a batch may
+ * still deliver are later.
  */
 #include "capture/live_group.h"
 
@@ -21,10 +21,10 @@ typedef struct member {
     zn_live *live;
     size_t interface;
     const zn_frame *frames;
-    int n, at;         /* frames of the batch, and how many are handed out */
+    int n, at;         /* frames of the batch, and how many were handed out */
     int64_t empty_ns;  /* wall clock when it was last found empty */
     int64_t failed_ns; /* monotonic clock when its interface was found to be gone; 0: never */
-    bool gone;         /* and what that had brought is read */
+    bool gone;         /* and its last frames are read */
     char warning[192];
 } member;
 
@@ -33,7 +33,7 @@ struct zn_live_group {
     size_t count, interfaces;
     zn_pool *pool; /* NULL: the caller reads all rings */
     zn_job job;
-    member *empty[MEMBERS]; /* the job's: members to be read */
+    member *empty[MEMBERS]; /* members that the job reads */
     int64_t held_ns; /* monotonic clock since when frames wait for another member; 0: none do */
     zn_frame out[ZN_LIVE_BATCH];
 };
@@ -45,13 +45,13 @@ static int64_t clock_ns(clockid_t clock)
     return (int64_t)now.tv_sec * ZN_NS_PER_S + now.tv_nsec;
 }
 
-/* The interface is gone. The system hands over what it brought a little later. */
+/* Marks a member whose interface is gone. The system hands over its last frames a little later. */
 static void give_up(member *m, const zn_error *err)
 {
     int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
     if (m->failed_ns == 0) {
         memcpy(m->warning, err->msg, sizeof m->warning - 1);
-        zn_live_stop(m->live); /* it may have another name, and go on */
+        zn_live_stop(m->live); /* it may still exist under another name */
         m->failed_ns = now_ns;
     }
     m->gone = now_ns - m->failed_ns > ZN_LIVE_WHOLE_MS * ZN_NS_PER_MS;
@@ -127,7 +127,7 @@ static bool has_frames(const member *m)
     return m->at < m->n;
 }
 
-/* Reads the members that have nothing left; true when any member has frames now. */
+/* Reads the members whose batches are used up. Returns true when any member has frames now. */
 static bool refill(zn_live_group *g)
 {
     uint32_t wanted = 0;
@@ -147,7 +147,8 @@ static bool refill(zn_live_group *g)
     return any;
 }
 
-/* Frames up to this time may be handed out: members without frames have nothing older. */
+/* Returns the time up to which frames may be handed out: members without frames have none that is
+ * older. */
 static int64_t horizon(const zn_live_group *g)
 {
     int64_t limit = INT64_MAX;
@@ -172,14 +173,15 @@ static member *earliest(zn_live_group *g)
     return first;
 }
 
-/* Frames have waited for so long that the clock that they were stamped with must have been set. */
+/* Returns true when frames have waited for so long that the clock of their times must have been
+ * set. */
 static bool overdue(const zn_live_group *g)
 {
     return g->held_ns != 0 &&
            clock_ns(CLOCK_MONOTONIC) - g->held_ns > ZN_LIVE_HOLD_MS * ZN_NS_PER_MS;
 }
 
-/* Hands out what may be handed out now. */
+/* Hands out the frames that are due, and returns how many. */
 static int merge(zn_live_group *g)
 {
     int64_t limit = horizon(g);
@@ -201,7 +203,7 @@ static int merge(zn_live_group *g)
     return n;
 }
 
-/* Waits for frames of the members that have none. 0, or a negative zn_err for a signal. */
+/* Waits for frames of the members that have none. Returns 0, or a negative zn_err for a signal. */
 static int wait_for_frames(zn_live_group *g, int wait_ms, zn_error *err)
 {
     struct pollfd wanted[MEMBERS];
@@ -225,7 +227,7 @@ int zn_live_group_next(zn_live_group *g, const zn_frame **frames, int wait_ms, z
         if (n > 0 || left_ms <= 0 || zn_live_group_ended(g))
             return n;
         if (any && left_ms > ZN_LIVE_BLOCK_MS)
-            left_ms = ZN_LIVE_BLOCK_MS; /* what is held may be due without a further frame */
+            left_ms = ZN_LIVE_BLOCK_MS; /* frames that wait may be due before another frame comes */
         rc = wait_for_frames(g, (int)left_ms, err);
         if (rc != 0)
             return rc;
@@ -251,7 +253,7 @@ size_t zn_live_group_size(const zn_live_group *g)
     return g->interfaces;
 }
 
-/* Of one ring: `frames` and `bytes` are those that were handed out. */
+/* Returns the counts of one ring; `frames` and `bytes` are of the frames that were handed out. */
 static zn_live_counts counts_of(const member *m)
 {
     zn_live_counts counts = zn_live_get_counts(m->live);
@@ -278,7 +280,7 @@ zn_live_counts zn_live_group_counts(zn_live_group *g, size_t i)
     return all;
 }
 
-/* The first ring of an interface. */
+/* Returns the first ring of an interface. */
 static const member *first_of(const zn_live_group *g, size_t i)
 {
     const member *m = g->members;

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the page cache holds the file in blocks of 2 MiB, and file and address have the same
- * boundaries, a part costs one entry of the page table.
+ * Where the page cache holds the file in blocks of 2 MiB, aligned as the addresses are, a part
+ * takes one entry of the page table.
  */
 #include "capture/mapped_file.h"
 
@@ -14,10 +14,10 @@
 #include <sys/stat.h>
 
 #define PART_BYTES ((uint64_t)2 << 20)    /* a huge page */
-#define AROUND_BYTES ((uint64_t)64 << 10) /* what the kernel maps around a page that is touched */
-#define STORED_BYTES (4 * PART_BYTES) /* before what was populated last: they are still in use */
-/* Bytes given back at a time: each time the kernel interrupts every processor that a thread of
- * the process runs on. */
+#define AROUND_BYTES ((uint64_t)64 << 10) /* mapped by the kernel around a touched page */
+#define STORED_BYTES (4 * PART_BYTES)     /* behind the last part: their frames are in use */
+/* Bytes given back at a time, because each time the kernel interrupts every processor that runs a
+ * thread of the process. */
 #define RELEASED_BYTES (8 * PART_BYTES)
 
 bool zn_file_map_is_cut(const zn_file_map *m)
@@ -25,7 +25,7 @@ bool zn_file_map_is_cut(const zn_file_map *m)
     return zn_sigbus_guard_hit(m->guard);
 }
 
-/* Its size now, as far as it was mapped; -1: the system does not say. */
+/* Returns the file's size now, at most `total`; -1 when the system does not say. */
 static int64_t size_of(const zn_file_map *m)
 {
     struct stat st;
@@ -34,7 +34,7 @@ static int64_t size_of(const zn_file_map *m)
     return (uint64_t)st.st_size < m->total ? st.st_size : (int64_t)m->total;
 }
 
-/* True when what was read can be believed, when the file is of this size; if not, errno. */
+/* Returns true when a file that has this size now can be believed; if not, sets errno. */
 static bool is_believed(const zn_file_map *m, int64_t size)
 {
     bool shorter = size >= 0 && (uint64_t)size < m->populated;
@@ -45,7 +45,7 @@ static bool is_believed(const zn_file_map *m, int64_t size)
     return true;
 }
 
-/* Addresses are for whoever has no limit of them: tables need theirs. */
+/* Returns true when addresses are not limited. Under a limit they are left to the tables. */
 static bool has_addresses(void)
 {
     struct rlimit limit;
@@ -69,8 +69,9 @@ static bool reserve(zn_file_map *m, uint64_t total)
     return true;
 }
 
-/* One byte of each: the kernel maps what it has around it. Asking for all (MADV_POPULATE_READ)
- * takes longer, page by page, where the cache holds the file in small blocks. */
+/* Reads one byte in every AROUND_BYTES, around which the kernel maps the pages that it has. To ask
+ * for all of them (MADV_POPULATE_READ) takes longer, page by page, where the cache holds the file
+ * in small blocks. */
 static void touch(const uint8_t *bytes, uint64_t n)
 {
     for (uint64_t at = 0; at < n; at += AROUND_BYTES)
@@ -114,7 +115,7 @@ int zn_file_map_check(const zn_file_map *m)
     return is_believed(m, size_of(m)) ? 0 : -1;
 }
 
-/* The pages of parts that are far enough back are given back. */
+/* Gives back the pages of parts that are far enough behind. */
 static void release(zn_file_map *m)
 {
     uint64_t end = m->populated < STORED_BYTES ? 0 : m->populated - STORED_BYTES;

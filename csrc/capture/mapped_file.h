@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A regular file in memory: all of it has addresses, and the part that is read at a time has pages
- * of the page cache, without a copy. Pages are asked for ahead of reading, some 2 MiB at once, and
- * given back after it; a part that was given back can still be read, at the price of a fault a
- * page.
+ * A regular file in memory: all of it has addresses, and the part that is being read has pages of
+ * the page cache, without a copy. Pages are asked for ahead of reading, some 2 MiB at once, and
+ * given back after it. A part that was given back can still be read, at the price of a page fault
+ * each page.
  *
- * A file that becomes shorter than what was read of it makes what was read worthless: its end may
- * have read as zeros. zn_file_map_check finds that.
+ * When a file becomes shorter than the part that was read, all that was read of it is worthless,
+ * because its end may have read as zeros. zn_file_map_check finds that.
  */
 #ifndef ZN_CAPTURE_MAPPED_FILE_H
 #define ZN_CAPTURE_MAPPED_FILE_H
@@ -17,26 +17,27 @@
 typedef struct zn_file_map {
     const uint8_t *bytes; /* NULL: nothing is mapped */
     uint64_t total;
-    uint64_t populated, released; /* how far from the start */
-    uint8_t *reserved;            /* addresses, among which `bytes` is on a huge page's boundary */
+    uint64_t populated, released; /* ends of the parts that have, and had, pages; from the start */
+    /* addresses, of which `bytes` is the first on a huge page's boundary */
+    uint8_t *reserved;
     size_t reserved_bytes;
     int fd, guard;
 } zn_file_map;
 
-/* Maps the first `total` (>= 1) bytes of the open file `fd`, which stays the caller's and open.
- * False where that is not possible: not in this file system, addresses are limited, or no guard
- * (capture/sigbus_guard.h). */
+/* Maps the first `total` (>= 1) bytes of the open file `fd`, which stays the caller's and must stay
+ * open. Returns false where that is not possible: in this file system, under a limit of addresses,
+ * or without a guard (capture/sigbus_guard.h). */
 bool zn_file_map_open(zn_file_map *m, int fd, uint64_t total);
-/* One that was never opened is zeroed. */
+/* Unmaps the file. A zeroed map is fine. */
 void zn_file_map_close(zn_file_map *m);
 
-/* The next part gets its pages: how many bytes it has, 0 at the end of the file, which may come
- * before `total` now; or -1 and errno. */
+/* Asks for the pages of the next part. Returns how many bytes it has, 0 at the end of the file,
+ * which may come before `total` now; or -1 and errno. */
 int64_t zn_file_map_next(zn_file_map *m);
-/* 0; or -1 when what was read so far cannot be believed, and errno: ESTALE: the file is shorter
+/* Returns 0, or -1 when the bytes read so far cannot be believed. errno ESTALE: the file is shorter
  * now; EIO: some of it was missing or could not be read. */
 int zn_file_map_check(const zn_file_map *m);
-/* The same, as far as it is known without asking the system. */
+/* Returns true when it is known, without asking the system, that they cannot be believed. */
 bool zn_file_map_is_cut(const zn_file_map *m);
 
 #endif

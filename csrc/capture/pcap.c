@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pcap: a header of 24 bytes, then records of 16 bytes and the captured ones.
+ * pcap: a header of 24 bytes, then records: 16 bytes, and the captured ones.
  *
- * Of its variants Ixia's are known by their magic number and have four bytes more in the header. In
- * those of Kuznetzov's patches (Linux, 1999) and of Nokia's routers a record's header is longer,
- * and the magic number does not say by how much, or is the usual one. There the first records
- * decide: the lengths, times and the further fields must make sense. What a plain pcap can be read
- * as is one.
+ * Ixia's variants have magic numbers of their own and four bytes more in the header. In those of
+ * Kuznetzov's patches (Linux, 1999) and of Nokia's routers a record's header is longer, and the
+ * magic number does not say by how much, or is the usual one. There the first records decide:
+ * lengths, times and the further fields must make sense. A file that can be read as a plain pcap is
+ * one.
  */
 #include "capture/format.h"
 
@@ -15,7 +15,7 @@
 #define MAJOR_VERSION 2
 #define MINOR_VERSION 4 /* of all variants */
 #define RECORD_BYTES ZN_PCAP_RECORD_BYTES
-#define KUZNETZOV_BYTES 24u     /* and interface, protocol, packet type, padding */
+#define KUZNETZOV_BYTES 24u     /* with interface, protocol, packet type, padding */
 #define KUZNETZOV_SMP_BYTES 28u /* with two debugging fields and more padding */
 #define NOKIA_BYTES 20u
 #define RECORDS_TRIED 3
@@ -25,8 +25,9 @@
 static const struct variant {
     uint32_t magic;
     uint16_t fraction_ns;
-    uint16_t more_header; /* bytes after the usual header */
-    /* Of the variants with this magic number; the first where none fits. */
+    uint16_t more_header; /* bytes of header after the usual ones */
+    /* Lengths of a record's header in the variants with this magic number. The first is the
+     * default. */
     uint8_t record_bytes[ZN_RECORD_CHOICES];
 } variants[] = {
     {0xa1b2c3d4, 1000, 0, {RECORD_BYTES, KUZNETZOV_BYTES, NOKIA_BYTES}},
@@ -36,7 +37,7 @@ static const struct variant {
     {0x1c0001ab, 1000, 4, {RECORD_BYTES, 0, 0}},
 };
 
-/* The variant of a magic number in either byte order, or NULL. */
+/* Returns the variant of a magic number in either byte order, or NULL. */
 static const struct variant *find_variant(zn_span start, bool *big)
 {
     zn_cursor c = zn_cursor_over_span(start, true), again = c;
@@ -55,7 +56,7 @@ static bool is_pcap(zn_span start)
     return find_variant(start, &big) != NULL;
 }
 
-/* True when the further fields of a variant can be what they should be. */
+/* Returns true when the further fields of a variant's record header have possible values. */
 static bool fields_fit(const zn_reader *r, zn_cursor *at, uint32_t record_bytes)
 {
     uint32_t interface, protocol, kind;
@@ -75,7 +76,8 @@ static bool fields_fit(const zn_reader *r, zn_cursor *at, uint32_t record_bytes)
 
 typedef enum fit { FIT_NO, FIT_OPEN, FIT_YES } fit;
 
-/* Asks the first records whether headers can have this length; FIT_OPEN: more records decide. */
+/* Checks by the first records whether headers can have this length. FIT_OPEN: more records
+ * decide. */
 static fit records_fit(const zn_reader *r, uint32_t record_bytes)
 {
     zn_cursor at = r->source.pending, end = at;
@@ -104,9 +106,9 @@ static fit records_fit(const zn_reader *r, uint32_t record_bytes)
 }
 
 /*
- * Sets r->record_bytes to the first length that fits, or to the first of all. False when more
- * records must come first: what is chosen does not depend on the portions in which a stream
- * delivers them.
+ * Sets r->record_bytes to the first length that fits, or to the default. Returns false when more
+ * records must come first: the choice does not depend on the portions in which a stream delivers
+ * them.
  */
 static bool choose_record_bytes(zn_reader *r)
 {
@@ -146,7 +148,7 @@ static int pcap_open(zn_reader *r, zn_error *err)
         return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is a pcap of version %u, which is not known",
                        r->source.name, major);
     zn_cursor_skip(&at, 12); /* time zone, accuracy, snapshot length: nobody fills or keeps them */
-    r->link_type = zn_reader_u32(r, &at) & 0xffff; /* the rest tells about a trailing FCS */
+    r->link_type = zn_reader_u32(r, &at) & 0xffff; /* the rest is about a trailing FCS */
     zn_cursor_skip(&at, v->more_header);
     r->fraction_ns = v->fraction_ns;
     r->may_prefetch = zn_pcap_prefetch_pays();
@@ -170,7 +172,7 @@ static zn_step pcap_step(zn_reader *r, zn_frame *frame)
     zn_cursor_skip(&at, r->record_bytes - RECORD_BYTES);
     if (!zn_cursor_ok(&at))
         return zn_reader_want(r, r->record_bytes);
-    /* Before version 2.4 the lengths stood the other way round, in 2.3 only sometimes. */
+    /* Before version 2.4 the lengths were the other way round, in 2.3 only sometimes. */
     if (r->minor_version < 3 || (r->minor_version == 3 && captured > wire)) {
         uint32_t first = captured;
         captured = wire;
@@ -190,8 +192,8 @@ static zn_step pcap_step(zn_reader *r, zn_frame *frame)
     return ZN_STEP_FRAME;
 }
 
-/* A record as nearly all files have it, at the start of *rest, which begins after it then; or
- * false. */
+/* Reads a record as nearly all files have it from the start of *rest, and moves that past it; false
+ * for any other record. */
 static inline bool read_record(zn_span *rest, uint32_t fraction_ns, zn_frame *frame)
 {
     zn_span header = *rest, data;

@@ -1,28 +1,29 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The start of a record is recognised as cheaply as possible: by one byte of its time, then
- * by the rest of its header. The walks go by the lengths that headers say, a step of each in turn,
- * so that none is waited for. What they read may be anything: they stay in `records`, and there is
- * a most of steps. The kind of records is a constant wherever it is asked.
+ * Recognises the start of a record as cheaply as possible: by one byte of its time, then by the
+ * rest of its header. The walks follow the lengths in headers, one step of each in turn, so that
+ * they overlap their waits for memory. The bytes that they read may be anything: walks stay in
+ * `records`, and their number of steps is limited. `kind` is a constant in each inlined copy.
  */
 #include "capture/pcap_prefetch.h"
 
 #include "zanon/zanon.h"
 
-#define HEADERS_MAX 96u             /* up to the first bytes of what TCP over IPv6 carries */
-#define LATER_S 3600u               /* than the first record another may be */
-#define LATER_HALVES 1u             /* the same, of the upper half of a pcapng's time */
-#define OPTIONS_MOST 512u           /* of a block, in bytes */
+#define HEADERS_MAX 96u             /* up to the first bytes of TCP's payload over IPv6 */
+#define LATER_S 3600u               /* seconds by which a record may be later than the first */
+#define LATER_HALVES 1u             /* the same, in the upper half of a pcapng's time */
+#define OPTIONS_MOST 512u           /* bytes of options in a block */
 #define SEARCHED ((size_t)16 << 10) /* bytes after a place in which a record must begin */
-#define TRIES 96 /* of what looks like that byte of a time; noise has one in 256 */
-/* Mean length of the shortest records walked over: a payload could be nothing but headers. */
+#define TRIES 96 /* tries at bytes that equal that byte of the time: 1 of 256 in noise does */
+/* The shortest mean length of records that is walked over, as a payload could consist of headers
+ * alone. */
 #define SHORTEST 128u
 
 bool zn_pcap_prefetch_pays(void)
 {
 #ifdef ZN_DEBUG
-    return true; /* tests see it on every processor */
+    return true; /* so that tests cover it on every processor */
 #elif defined __x86_64__
     /* Measured on Sapphire Rapids, and assumed of Intel's others; on AMD's Zen 4 an earlier form
      * was slower. */
@@ -37,7 +38,7 @@ static inline uint32_t header_bytes(zn_prefetch_kind kind)
     return kind == ZN_PREFETCH_PCAP ? ZN_PCAP_RECORD_BYTES : ZN_PCAPNG_FRAME_AT;
 }
 
-/* A head has up to three cache lines. */
+/* Returns the length of a head, which spans up to three cache lines. */
 static inline uint32_t head_bytes(zn_prefetch_kind kind)
 {
     return header_bytes(kind) + HEADERS_MAX;
@@ -51,19 +52,19 @@ static inline void fetch_headers(zn_span records, zn_prefetch_kind kind, size_t 
     ZN_PREFETCH(head.p + head.n - 1);
 }
 
-/* Bytes of `records` in which one can start with all its head. */
+/* Returns how many bytes of `records` a record can start in with all its head inside. */
 static inline size_t starts_fit(zn_span records, zn_prefetch_kind kind)
 {
     return records.n < head_bytes(kind) ? 0 : records.n - head_bytes(kind);
 }
 
-/* The part of a time that records near one another share, but for what may_begin lets it grow. */
+/* Returns the part of a time that neighbouring records share, or nearly. */
 static inline uint32_t time_in(zn_span header, zn_prefetch_kind kind)
 {
     return zn_header_le32(header, kind == ZN_PREFETCH_PCAP ? 0 : 12);
 }
 
-/* The byte of it by which they are found, and where in a header that is. */
+/* Return the byte of that part by which records are found, and its place in a header. */
 static inline uint8_t signature_of(uint32_t time, zn_prefetch_kind kind)
 {
     return (uint8_t)(kind == ZN_PREFETCH_PCAP ? time >> 16 : time);
@@ -99,7 +100,8 @@ static inline bool may_begin(zn_span records, zn_prefetch_kind kind, size_t at, 
                                     : may_begin_block(header, time, captured);
 }
 
-/* The first place in [from, to) where a record of that time seems to begin; or `to`. */
+/* Returns the first place in [from, to) where a record of about that time seems to begin, or
+ * `to`. */
 static inline size_t find(zn_span records, zn_prefetch_kind kind, size_t from, size_t to,
                           uint32_t time)
 {
@@ -139,7 +141,7 @@ unsigned zn_pcap_places(zn_span records, zn_prefetch_kind kind, size_t place[ZN_
                                     : find_places(records, ZN_PREFETCH_PCAPNG, place);
 }
 
-/* The length that the record at `at` states; 0: none can be there. */
+/* Returns the length that the record at `at` has by its header; 0: there cannot be one. */
 static inline uint32_t length_at(zn_span records, zn_prefetch_kind kind, size_t at)
 {
     zn_span header = zn_span_part(records, at, at + header_bytes(kind));
@@ -152,8 +154,8 @@ static inline uint32_t length_at(zn_span records, zn_prefetch_kind kind, size_t 
     }
 }
 
-/* One step of the walk at *at: true when it came to another record before `to`. It ends where no
- * record can be. */
+/* Takes one step of a walk, from *at. Returns true when it came to another record before `to`. A
+ * walk ends where no record can be. */
 static inline bool step(zn_span records, zn_prefetch_kind kind, size_t *at, size_t to)
 {
     uint32_t length;

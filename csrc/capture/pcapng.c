@@ -2,9 +2,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pcapng: a sequence of blocks, each with its length before and after its body. A section header
- * fixes the byte order and forgets the interfaces; interface blocks give link type and time units;
+ * sets the byte order and drops the interfaces; interface blocks give link type and time units;
  * packet blocks are frames. Blocks of other types are skipped by their length, without being held
- * in memory. A block that does not fit together ends the capture: what follows it is guesswork.
+ * in memory. A block whose numbers contradict each other ends the capture, as the blocks after it
+ * cannot be found.
  */
 #include "capture/format.h"
 #include "util/arena.h"
@@ -17,7 +18,7 @@
 #define BLOCK_FRAME_BYTES 12u /* type and two lengths */
 #define BYTE_ORDER_MAGIC 0x1a2b3c4du
 #define MAJOR_VERSION 1
-#define SECTION_BYTES 28 /* the least a section header takes */
+#define SECTION_BYTES 28 /* the shortest section header */
 #define SECTION_START 12 /* type, length, byte order magic: enough to read the length */
 
 #define OPTION_END 0
@@ -32,7 +33,7 @@
 __extension__ typedef __int128 wide;
 __extension__ typedef unsigned __int128 unsigned_wide;
 
-/* The byte order a section header is written in; false when it has none. */
+/* Reads the byte order of a section header; false when it has none. */
 static bool read_byte_order(zn_cursor at, bool *big)
 {
     zn_cursor again;
@@ -70,7 +71,7 @@ static int pcapng_open(zn_reader *r, zn_error *err)
         return zn_fail(err, ZN_ERR_FORMAT, 0, "%s is a pcapng of version %u, which is not known",
                        r->source.name, major);
     r->may_prefetch = zn_pcap_prefetch_pays();
-    r->interfaces = zn_block_alloc(INTERFACES_BYTES); /* takes memory only as far as it is used */
+    r->interfaces = zn_block_alloc(INTERFACES_BYTES); /* uses memory only where it is touched */
     if (r->interfaces == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the interfaces of %s",
                        r->source.name);
@@ -83,8 +84,8 @@ static void pcapng_close(zn_reader *r)
     r->interfaces = NULL;
 }
 
-/* Sets how ticks of 10^-n or 2^-n seconds become nanoseconds. 64 bits of ticks shorter than
- * 10^-28 s are less than one. */
+/* Sets how ticks of 10^-n or 2^-n seconds become nanoseconds. Ticks shorter than 10^-28 s give 0,
+ * as 2^64 of them are less than a nanosecond. */
 static void set_resolution(zn_interface *i, uint8_t resolution)
 {
     unsigned n = resolution & (TSRESOL_BINARY - 1u);
@@ -103,7 +104,8 @@ static void set_resolution(zn_interface *i, uint8_t resolution)
         i->multiply = 0;
 }
 
-/* Most ticks are microseconds or nanoseconds since 1970, which takes a multiplication. */
+/* Sets plain_ticks: most ticks are microseconds or nanoseconds since 1970, which a multiplication
+ * converts. */
 static void set_plain(zn_interface *i)
 {
     bool plain = i->divide == 1 && i->shift == 0 && i->multiply != 0 && i->offset_s == 0;
@@ -120,7 +122,7 @@ static inline int64_t time_of(const zn_interface *i, uint64_t ticks)
     return t >= 0 && t <= INT64_MAX ? (int64_t)t : -1;
 }
 
-/* The options of an interface block; false when they do not fit together. */
+/* Reads the options of an interface block; false when their lengths do not fit. */
 static bool read_options(const zn_reader *r, zn_cursor *body, zn_interface *out)
 {
     while (zn_cursor_left(body) != 0) {
@@ -179,7 +181,7 @@ static zn_step read_section(zn_reader *r, zn_cursor *body)
     return ZN_STEP_NONE;
 }
 
-/* The frame of a packet block of any kind: its captured bytes are next in the body. */
+/* Reads the frame of a packet block of any kind; its captured bytes are next in the body. */
 static zn_step read_frame(zn_reader *r, zn_cursor *body, uint32_t interface, zn_frame *frame)
 {
     zn_span data;
@@ -221,8 +223,8 @@ static zn_step read_enhanced(zn_reader *r, zn_cursor *body, bool obsolete, zn_fr
     return step;
 }
 
-/* A simple packet block has no time, and its interface's snapshot length tells what was
- * captured. */
+/* Reads a simple packet block: it has no time, and its interface's snapshot length says how many
+ * bytes were captured. */
 static zn_step read_simple(zn_reader *r, zn_cursor *body, zn_frame *frame)
 {
     frame->t_ns = -1;
@@ -256,7 +258,7 @@ static zn_step length_mismatch(zn_reader *r, uint32_t before, uint32_t after)
     return zn_reader_end(r, "its length is %u at its start and %u at its end", before, after);
 }
 
-/* Goes on after the part of a block that was skipped, to its end if it is at hand. */
+/* Skips the rest of a block, or as much of it as is pending. */
 static zn_step skip_block(zn_reader *r)
 {
     zn_cursor at = r->source.pending;
@@ -325,8 +327,8 @@ static zn_step pcapng_step(zn_reader *r, zn_frame *frame)
     return step;
 }
 
-/* An enhanced packet block as nearly all are, at the start of *rest, which begins after it then;
- * or false: pcapng_step says what it is. */
+/* Reads an enhanced packet block as nearly all are from the start of *rest, and moves that past it;
+ * false for any other block, which pcapng_step reads. */
 static inline bool read_block(const zn_reader *r, zn_span *rest, zn_frame *frame)
 {
     zn_span block;

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The handler runs on the thread that touched the page, and only makes system calls and reads
- * atomics.
+ * The handler runs on the thread that touched the page. It only makes system calls and reads and
+ * writes atomics.
  */
 #include "capture/sigbus_guard.h"
 
@@ -23,7 +23,7 @@ static struct sigaction before;
 static bool installed;
 static uintptr_t page_bytes;
 
-/* Zeros from the page on, up to the end of the range: they would all be missing. */
+/* Maps zeros from the page on, up to the end of the range: all of that would be missing. */
 static bool put_zeros(struct guard *g, uintptr_t address, uintptr_t end)
 {
     uintptr_t page = address & ~(page_bytes - 1);
@@ -37,14 +37,14 @@ static bool put_zeros_at(uintptr_t address)
     for (size_t i = 0; i < ZN_MAP_GUARDS; i++) {
         struct guard *g = &guards[i];
         uintptr_t start = atomic_load(&g->start), end = atomic_load(&g->end);
-        /* The same start before and after the end: they are of one range. */
+        /* The same start before and after reading the end: both are of one range. */
         if (address >= start && address < end && atomic_load(&g->start) == start)
             return put_zeros(g, address, end);
     }
     return false;
 }
 
-/* As if there were no handler here. */
+/* Acts as if there were no handler here. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
     bool sent = info->si_code <= 0; /* by a program */
@@ -53,7 +53,7 @@ static void pass_on(int number, siginfo_t *info, void *context)
     else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
         before.sa_handler(number);
     else if (!sent || before.sa_handler == SIG_DFL) {
-        (void)signal(SIGBUS, SIG_DFL); /* what touched the page does so again, and ends */
+        (void)signal(SIGBUS, SIG_DFL); /* the page is touched again, which ends the process */
         if (sent)
             (void)raise(SIGBUS);
     }
@@ -84,7 +84,7 @@ static bool is_installed(void)
            (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_missing_page;
 }
 
-/* Where a thread blocks the signal, the kernel ends the process instead. */
+/* Returns true when this thread blocks the signal: the kernel would end the process. */
 static bool is_blocked(void)
 {
     sigset_t blocked;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * snoop (RFC 1761): a header of 16 bytes, then records of 24 bytes, the captured ones and padding.
+ * snoop (RFC 1761): a header of 16 bytes, then records: 24 bytes, the captured ones, and padding.
  * All numbers are big-endian.
  */
 #include "capture/format.h"
@@ -9,7 +9,7 @@
 #define HEADER_BYTES 16u
 #define VERSION 2u
 #define RECORD_BYTES 24u
-#define UNKNOWN_LINK 0x10000u /* and up: no link type of the pcap registry */
+#define UNKNOWN_LINK 0x10000u /* and above: not in the pcap registry */
 
 /* Datalink types (the RFC's list and IANA's) by their numbers in the pcap registry. */
 static const struct {

@@ -53,7 +53,7 @@ cdef class Capture:
                 rc = zn_capture_open_again(&self.source.capture, &err)
         check(rc, &err)
         if unpacked:
-            zn_capture_is_unpacked(self.source.capture)
+            zn_capture_set_unpacked(self.source.capture)
 
     def __dealloc__(self):
         self._close()

@@ -18,7 +18,7 @@ cdef extern from "capture/capture.h" nogil:
     int zn_capture_open_fd(zn_capture **out, int fd, zn_span start, const char *name,
                            zn_error *err)
     int zn_capture_open_memory(zn_capture **out, const uint8_t *data, size_t n, zn_error *err)
-    void zn_capture_is_unpacked(zn_capture *c)
+    void zn_capture_set_unpacked(zn_capture *c)
     void zn_capture_close(zn_capture *c)
     int zn_capture_next(zn_capture *c, zn_frame *frames, int max, zn_error *err)
     int zn_capture_peek(zn_capture *c, int64_t *t_ns, zn_error *err)
