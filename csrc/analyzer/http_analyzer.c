@@ -67,7 +67,7 @@ static zn_parse read_request(const zn_packet_context *s, const zn_tcp_segment *i
     return ZN_DONE;
 }
 
-/* Passes over a chunk. Where there is none, the body's end is unknown. */
+/* Passes over a chunk. Bytes that are none leave the body's end unknown. */
 static zn_parse read_chunk(const zn_packet_context *s, const zn_tcp_segment *in, uint32_t *used)
 {
     bool last = true;

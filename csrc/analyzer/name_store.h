@@ -24,7 +24,7 @@ typedef enum zn_entry_state {
     ZN_ENTRY_REPEATED /* another entry of the flow has the same name and its decision */
 } zn_entry_state;
 
-/* How much of a name was read. */
+/* The part of a name that was read. */
 typedef enum zn_reading {
     ZN_READ_WHOLE,
     ZN_READ_TRUNCATED, /* its hello, request or question never came whole */

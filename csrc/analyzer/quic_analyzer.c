@@ -247,7 +247,7 @@ static void note_addressed(quic_flow *q, const zn_quic_packet *packet)
 
 /* ---- the server's packets -------------------------------------------------------------------- */
 
-/* Whether an Initial opens under the server's keys from `secret`. */
+/* Returns whether an Initial opens under the server's keys from `secret`. */
 static bool answer_opens(const zn_packet_context *s, const zn_quic_packet *packet,
                          const zn_quic_secret *secret)
 {
@@ -257,7 +257,8 @@ static bool answer_opens(const zn_packet_context *s, const zn_quic_packet *packe
            zn_quic_unseal(crypto_of(s), &keys, packet, &plain) == ZN_DONE;
 }
 
-/* Whether it opens under the server's keys from an ID that the client addressed packets to. */
+/* Returns whether it opens under the server's keys from an ID that the client addressed packets
+ * to. */
 static bool answer_opens_under(const zn_packet_context *s, const zn_quic_packet *packet,
                                const quic_id *id)
 {
@@ -266,7 +267,7 @@ static bool answer_opens_under(const zn_packet_context *s, const zn_quic_packet 
            answer_opens(s, packet, &sides[ZN_QUIC_SERVER]);
 }
 
-/* Whether it opens as an answer in the connection, in the client's version or another. */
+/* Returns whether it opens as an answer in the connection, in the client's version or another. */
 static bool answer_opens_here(const zn_packet_context *s, const zn_quic_packet *packet)
 {
     const quic_flow *q = state_of(s);
@@ -274,7 +275,7 @@ static bool answer_opens_here(const zn_packet_context *s, const zn_quic_packet *
                                          : answer_opens_under(s, packet, &q->first);
 }
 
-/* Whether only a QUIC server, or an echo, sends this packet; the first few are tried. */
+/* Returns whether only a QUIC server, or an echo, sends this packet; tries the first few. */
 static bool is_authentic(const zn_packet_context *s, const zn_quic_packet *packet)
 {
     quic_flow *q = state_of(s);
@@ -330,7 +331,8 @@ static void disregard(const zn_packet_context *s)
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/* Whether the packet opens under keys from `dcid`; they are then the connection's. */
+/* Opens the packet under keys from `dcid`, which are the connection's if it authenticates. Returns
+ * whether it does. */
 static bool opens_under(const zn_packet_context *s, const zn_quic_packet *packet, zn_span dcid,
                         zn_span *plain)
 {
@@ -368,15 +370,15 @@ static void begin_connection(const zn_packet_context *s, const zn_quic_packet *p
     s->f->client_acked = false;
 }
 
-/* Whether the packet goes to an ID of this connection. */
+/* Returns whether the packet goes to an ID of this connection. */
 static bool is_addressed_here(const quic_flow *q, const zn_quic_packet *packet)
 {
     return q->opened &&
            (is_id(&q->first, packet->dcid) || (q->server_known && is_id(&q->server, packet->dcid)));
 }
 
-/* Whether an Initial of the connection opens: under its keys, those of another version from the
- * same ID, or those from a Retry's ID, with which the client starts its hello over. */
+/* Returns whether an Initial of the connection opens: under its keys, those of another version from
+ * the same ID, or those from a Retry's ID, with which the client starts its hello over. */
 static bool opens_here(const zn_packet_context *s, const zn_quic_packet *packet, zn_span *plain)
 {
     quic_flow *q = state_of(s);
@@ -544,8 +546,8 @@ static bool datagram(const zn_packet_context *s)
     return true;
 }
 
-/* Whether a flow's first datagram has the form of a client's first: it is long, and so are its
- * IDs. */
+/* Returns whether a flow's first datagram has the form of a client's first: it is long, and so is
+ * its destination ID. */
 static bool is_first_flight(const zn_packet_context *s)
 {
     const zn_packet *p = s->p;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The watch mask: which packets of a flow are looked into.
+ * The watch mask: the packets of a flow that are looked into.
  *
  * After each look, every analyzer says what it still needs of either side (analyzer/watch_need.h),
  * and the flow keeps what any of them asked for: zn_flow.watch, watch_left and watch_seq. An
@@ -31,7 +31,7 @@ static inline bool zn_watch_begins_nothing(zn_span start)
            zn_ascii_first(start) != ZN_TLS_CONTENT_APPLICATION_DATA;
 }
 
-/* The same for a datagram, between ports that are not those of DNS. */
+/* Does the same for a datagram between ports that are not those of DNS. */
 static inline bool zn_watch_is_no_datagram(const zn_packet *p)
 {
     zn_span start = zn_packet_start(p);

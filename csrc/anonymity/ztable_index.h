@@ -81,7 +81,7 @@ static inline zn_zbucket *zn_zindex_home(const zn_zindex *x, uint64_t hash)
 {
     uint32_t half = x->mask + 1, b = (uint32_t)hash & (half + x->mask);
     uint32_t missing = -(uint32_t)(b >= half + x->split); /* all ones: no such bucket yet */
-    return x->bucket + (b - (half & missing));            /* without a branch to guess wrong */
+    return x->bucket + (b - (half & missing));            /* without a branch to mispredict */
 }
 
 static inline zn_zbucket *zn_zindex_more(const zn_zindex *x, const zn_zbucket *b)

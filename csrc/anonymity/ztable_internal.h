@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a z-table is laid out; only anonymity/ztable*.c may see it. ztable.c joins the two forms, and
+ * The layout of a z-table; only anonymity/ztable*.c may see it. ztable.c joins the two forms, and
  * ztable_record.c and ztable_list.c do not know each other; ztable_batch.c and ztable_check.c stand
  * above it.
  *
@@ -279,7 +279,7 @@ int zn_zlist_lay_out(zn_ztable *t, zn_error *err);
 uint32_t zn_zlist_make(zn_ztable *t, zn_id id);
 /* Adds a user that is not in, at least as new as the newest; stats.tuples counts it already. */
 void zn_zlist_push(zn_ztable *t, uint32_t list, const zn_observation *o);
-/* The same as zn_zrecord_place; a list has space for one more. */
+/* Does the same as zn_zrecord_place; a list has space for one more. */
 uint64_t zn_zlist_place(zn_ztable *t, zn_zref ref, const zn_observation *o);
 /* Frees at most n entries older than `start`, but never the last one. */
 void zn_zlist_trim(zn_ztable *t, uint32_t list, int64_t start, uint32_t n);

@@ -73,8 +73,9 @@ static inline uint32_t match_tags(const uint8_t *tag, uint8_t wanted)
 }
 
 /*
- * How many users are newer than this one; the ring's count when it is not there. The last tags
- * looked at may lie outside the ring, but never outside the record: matches there are not used.
+ * Returns the number of users newer than this one; the ring's count when it is not there. The last
+ * tags looked at may lie outside the ring, but never outside the record: matches there are not
+ * used.
  */
 static inline uint32_t find_user(const ring *g, const zn_observation *o)
 {

@@ -65,8 +65,8 @@ static bool encrypt(zn_cryptopan *p, size_t blocks)
     return EVP_EncryptUpdate(p->context, work, &written, work, length) == 1 && written == length;
 }
 
-/* An address in memory order, in words from the start: bytes that were just written cannot be read
- * as words before they have reached the cache. Of an IPv4 address the bytes after it are zero. */
+/* An address in memory order, made as words: bytes that were just written could not be read as
+ * words before they reach the cache. The bytes after an IPv4 address are zero. */
 static inline block block_of_v4(uint32_t v)
 {
     return (block){{htobe64((uint64_t)v << 32), 0}};

@@ -45,7 +45,7 @@ const char *zn_name_source_word(zn_name_source source)
     return source_words[source];
 }
 
-/* Where in the record the column's member is. */
+/* The column's member in the record. */
 static const char *member_of(const zn_column *c, const zn_record *r)
 {
     return (const char *)r + c->offset;

@@ -14,7 +14,7 @@
 enum { ZN_COLUMNS_MAX = 0 ZN_COLUMNS(ZN_COLUMN_ONE) }; /* more than one log has */
 #undef ZN_COLUMN_ONE
 
-/* How a value is made of its member. */
+/* The way in which a value is made of its member. */
 typedef enum zn_column_kind {
     ZN_COLUMN_NUMBER,        /* a whole number of 1, 2, 4 or 8 bytes */
     ZN_COLUMN_NS,            /* int64_t ns since the Unix epoch, printed as it is */

@@ -36,7 +36,7 @@ const zn_event_field *zn_event_observation_fields(size_t *count, size_t *row_byt
     return observation_fields;
 }
 
-/* What is withheld stays zero, whatever lies in the record. */
+/* Copies an address; one that is withheld stays zero, whatever the record holds. */
 static void put_address(uint8_t *out, const zn_addr *addr, zn_disclosure disclosure)
 {
     if (disclosure != ZN_DISCLOSURE_NONE)

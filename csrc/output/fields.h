@@ -25,7 +25,7 @@ typedef struct zn_fields {
 
 /* The fields with these sets of columns (ZN_SET_*). */
 void zn_fields_init(zn_fields *fields, unsigned sets);
-/* Those of them that apply to flows of a protocol. */
+/* Selects those fields that apply to flows of a protocol. */
 void zn_fields_select(zn_fields *out, const zn_fields *fields, uint8_t proto);
 /* The column that holds a field of this protocol's flows; NULL: they have no value. */
 const zn_column *zn_field_column(const zn_field *field, uint8_t proto);

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JSON Lines: flow records, and released observations, (t, f(u, t), a) of Jha et al. 2022, each at
- * the moment of its decision. One object a line. What is missing or withheld is null; times are
+ * the moment of its decision. One object a line. A missing or withheld value is null; times are
  * integer ns since the Unix epoch where the name says so, and in Tstat's columns as Tstat prints
  * them. Nothing needs escaping: names arrive normalised.
  */

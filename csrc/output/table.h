@@ -32,7 +32,7 @@ typedef struct zn_table_place {
     uint8_t *valid;  /* of a nullable field: a bit a row */
 } zn_table_place;
 
-/* Where the columns are in a block. */
+/* The places of the columns in a block. */
 typedef struct zn_table_layout {
     zn_table_place column[ZN_COLUMNS_MAX];
 } zn_table_layout;
@@ -90,7 +90,7 @@ const uint8_t *zn_table_valid(const zn_table *t, size_t column);
 /* The block with the rows, now the caller's; the table forgets them, and what its dictionaries
  * held. */
 zn_table_block zn_table_take(zn_table *t);
-/* Gives back a block from zn_table_take, whose rows nobody reads any more, to be filled again. */
+/* Gives back a block from zn_table_take, whose rows are no longer read, to be filled again. */
 void zn_table_give(zn_table *t, zn_table_block block);
 void zn_table_block_free(zn_table_block block);
 

@@ -39,9 +39,9 @@ static bool is_opcode(uint8_t opcode)
     }
 }
 
-/* Whether a header can be DNS's at all: a query brings no answers. A bit that is reserved (Z), and
- * an error in a query, are ignored by servers (RFC 6895 2.1, RFC 1035 4.1.1): they count only where
- * the message has more than the one question that clients send, and EDNS's record. */
+/* Returns whether a header can be DNS's at all: a query brings no answers. A bit that is reserved
+ * (Z), and an error in a query, are ignored by servers (RFC 6895 2.1, RFC 1035 4.1.1): they count
+ * only where the message has more than the one question that clients send, and EDNS's record. */
 static bool is_plausible(uint16_t flags, const dns_counts *counts, const zn_dns_question *q)
 {
     bool query = !q->response && q->opcode == OPCODE_QUERY;
@@ -104,7 +104,7 @@ static zn_parse parse_name(zn_cursor *c, zn_dns_question *out, bool *pointer)
     }
 }
 
-/* Whether any of the next `left` questions is about another name than the first one's. */
+/* Returns whether any of the next `left` questions is about another name than the first one's. */
 static bool asks_more(zn_cursor c, unsigned left)
 {
     for (; left > 0; left--) {

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first bits of a field tell its form (RFC 7541 6); numbers continue after a prefix of some
- * bits (5.1), texts are plain or in the Huffman code of Appendix B (5.2). That code is canonical,
- * so it is read by counting: a code of n bits belongs to the symbol whose place among those of n
- * bits is its distance from the first code of that length.
+ * The first bits of a field are its form (RFC 7541 6); numbers continue after a prefix of some bits
+ * (5.1), texts are plain or in the Huffman code of Appendix B (5.2). That code is canonical, so it
+ * is read by counting: a code of n bits belongs to the symbol whose place among those of n bits is
+ * its distance from the first code of that length.
  */
 #include "proto/hpack.h"
 

@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * HPACK, the header compression of HTTP/2 (RFC 7541): a decoder whose dynamic table has the size
- * that a connection starts with. A peer that may use a larger one says so in its header blocks;
- * such a connection cannot be followed from there on.
+ * that a connection starts with. A peer may announce a larger one in its header blocks; the
+ * connection cannot be followed from there on.
  */
 #ifndef ZN_PROTO_HPACK_H
 #define ZN_PROTO_HPACK_H

@@ -10,7 +10,7 @@
 #include "proto/ascii.h"
 
 #define DIGITS_MAX 18u      /* of a Content-Length: what fits uint64_t whatever the digits */
-#define METHOD_MAX 32u      /* longer words are no method that anybody uses */
+#define METHOD_MAX 32u      /* longer words are no method in use */
 #define EMPTY_LINES_MAX 8u  /* before a request; RFC 9112 2.2 asks servers to forgive one */
 #define CHUNK_DIGITS_MAX 7u /* a larger chunk is not followed */
 #define CHUNK_LINE_MAX 256u /* a size and its extensions */

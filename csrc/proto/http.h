@@ -29,8 +29,8 @@ bool zn_http_looks_like_request(zn_span bytes);
 /* True when these bytes start with a known method and a space, or are a beginning of that. */
 bool zn_http_is_known_method(zn_span bytes);
 
-/* Where the first request after an empty line starts, in bytes that begin in the middle of
- * something; 0: there is none. */
+/* Returns where the first request after an empty line starts, in bytes that begin in the middle of
+ * a message; 0: there is none. */
 size_t zn_http_next_request(zn_span bytes);
 
 /*

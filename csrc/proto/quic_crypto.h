@@ -55,8 +55,8 @@ bool zn_quic_expand(uint32_t version, const zn_quic_secret *side, zn_quic_keys *
 zn_parse zn_quic_unseal(zn_quic *q, const zn_quic_keys *keys, const zn_quic_packet *packet,
                         zn_span *plain);
 
-/* Whether a Retry's tag is right for the client's first Destination Connection ID; false for a
- * version that has no tag, or whose tag's key is not known. */
+/* Returns whether a Retry's tag is right for the client's first Destination Connection ID; false
+ * for a version that has no tag, or whose tag's key is not known. */
 bool zn_quic_retry_is_whole(const zn_quic_packet *packet, zn_span first_dcid);
 
 /*

@@ -77,13 +77,13 @@ static inline bool zn_tls_may_begin(zn_span head)
     return head.n == 0 || zn_cursor_u8(&c) == ZN_TLS_CONTENT_HANDSHAKE;
 }
 
-/* The same for handshake messages without records, as QUIC's CRYPTO stream has them (RFC 9001
+/* Does the same for handshake messages without records, as QUIC's CRYPTO stream has them (RFC 9001
  * 4). */
 zn_parse zn_tls_bare_hello(zn_span head, zn_tls_hello *out);
 
 /*
- * The same for the body of a DTLS ClientHello (RFC 6347 4.2.1, RFC 9147 5.3), put together from its
- * fragments. `declared`: its length in bytes; a shorter body is one that the capture cut.
+ * Does the same for the body of a DTLS ClientHello (RFC 6347 4.2.1, RFC 9147 5.3), put together
+ * from its fragments. `declared`: its length in bytes; a shorter body is one that the capture cut.
  */
 zn_parse zn_tls_datagram_hello(zn_span body, size_t declared, zn_tls_hello *out);
 

@@ -55,7 +55,7 @@ static inline bool zn_clients_have(const zn_clients *c, uint64_t hash)
            zn_addr_set_has_hash(&c->set[1], hash);
 }
 
-/* The same of the epoch before this one alone. */
+/* Does the same for the epoch before this one alone. */
 static inline bool zn_clients_had_before(const zn_clients *c, uint64_t hash)
 {
     return c->set[1].full || zn_addr_set_has_hash(&c->set[1], hash);

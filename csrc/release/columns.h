@@ -34,8 +34,8 @@
 
 #define ZN_UNIT_TIME "ns since 1970-01-01 UTC"
 
-/* Of every flow, in all formats but Tstat's: first in CSV, JSON Lines and Parquet. Behind them come
- * Tstat's columns. */
+/* The columns of every flow, in all formats but Tstat's: first in CSV, JSON Lines and Parquet.
+ * Behind them come Tstat's columns. */
 #define ZN_COLUMNS_FLOW(X)                                                                         \
     X("t_start_ns", NS, TIME, ZN_UNIT_TIME, NULL, first_ns, ROUNDED, "first packet")               \
     X("t_end_ns", NS, TIME, ZN_UNIT_TIME, NULL, last_ns, ROUNDED, "last packet")                   \

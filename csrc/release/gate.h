@@ -35,7 +35,7 @@ typedef struct zn_gate {
     int64_t z_since_ns; /* when z last changed; INT64_MIN: never */
     uint32_t z_highest; /* the highest z so far */
     zn_clients clients;
-    /* Of the whole run, for the summary only; its hashes are the z-table's users. */
+    /* The users of the whole run, for the summary only; its hashes are the z-table's users. */
     zn_addr_set users;
     zn_votes *votes; /* borrowed from the engine */
     zn_observation *asked;

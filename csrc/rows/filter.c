@@ -234,7 +234,7 @@ static int take_header(zn_row_filter *s, uint8_t *line, size_t n, zn_error *err)
         (void)snprintf(header, sizeof header, "line %llu: the header", (unsigned long long)s->line);
     if (fault == ZN_FAULT_MISSING && s->layout.columns == 1)
         return zn_fail(err, ZN_ERR_CONFIG, 0,
-                       "%s is a single column; choose the --delimiter that parts it", header);
+                       "%s is a single column; choose the --delimiter between its columns", header);
     if (fault == ZN_FAULT_MISSING)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "%s has no column '%.*s'; name the right one with %s",
                        header, name_bytes, (const char *)name.p, options[which < 3 ? which : 3]);
@@ -287,8 +287,8 @@ static int take_row(zn_row_filter *s, uint8_t *bytes, size_t n, zn_error *err)
 /* ---- the input ---- */
 
 /*
- * The row being read exceeds the longest: gives up its bytes but the last, by which the splitter
- * sees where a field begins. Within quotes nothing tells where the next row begins.
+ * Gives up the bytes of a row that is too long, but the last one, by which the splitter sees where
+ * a field begins. Within quotes it is not known where the next row begins.
  */
 static int skip_long(zn_row_filter *s, zn_error *err)
 {
