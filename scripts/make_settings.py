@@ -22,6 +22,20 @@ PAGE = ROOT / "docs/reference/configuration.md"
 BEGIN, END = "<!-- made by scripts/make_settings.py -->\n", "<!-- end of what was made -->\n"
 CORE = ROOT / "zanon_net/core/settings.pyx"
 STRUCTS = {"run": "zn_engine_config", "filter": "zn_row_filter_config"}
+FILLED = {
+    "number": "config.{member} = {value}",
+    "path": "config.{member} = kept.path({value})",
+    "text": "config.{member} = kept.text({value})",
+    "texts": "config.{member} = kept.texts({value}, &config.{member}_count)",
+    "networks": "config.{member} = kept.networks({value}, &config.{member}_count)",
+    "prefix lengths": "config.user_v4_bits, config.user_v6_bits = {value}",
+    "outputs": "config.{member} = bits_of(OUTPUT_BITS, {value})",
+    "column sets": "config.sets = bits_of(SETS, {value})",
+    "row columns": "kept.columns({value}, &config.{member})",
+    "row format": "config.{member} = ROW_FORMATS.index({value})",
+    "time unit": "config.{member} = TIME_UNITS.index({value})",
+}
+"""How the core's struct gets a setting, by its kind; core/convert.pyx has the functions."""
 CORE_HEAD = """\
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
@@ -63,24 +77,28 @@ def _values(row: Setting) -> str:
 
 
 def core_source() -> str:
-    """Cython that assigns the settings that are numbers to the structs of the core."""
+    """Cython that fills the structs of the core with settings."""
     return CORE_HEAD + "\n".join(_fill(command, struct) for command, struct in STRUCTS.items())
 
 
 def _fill(command: str, struct: str) -> str:
-    rows = [row for row in rows_of(command) if row.core and row.core_number]
-    assignments = [f'    config.{row.core} = settings["{row.core_argument}"]' for row in rows]
-    names = [f'        "{row.core_argument}",' for row in rows]
+    rows = [row for row in rows_of(command) if row.core]
+    name = f"fill_{struct.removeprefix('zn_')}"
     lines = [
         "",
-        f"cdef int fill_{struct.removeprefix('zn_')}({struct} *config, dict settings) except -1:",
+        f"cdef int {name}({struct} *config, dict settings, _Kept kept) except -1:",
         "    expect_settings(settings, (",
-        *names,
+        *[f'        "{row.core_argument}",' for row in rows],
         "    ))",
-        *assignments,
+        *[f"    {_assignment(row)}" for row in rows],
         "    return 0",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _assignment(row: Setting) -> str:
+    value = f'settings["{row.core_argument}"]'
+    return FILLED[row.core_kind].format(member=row.core, value=value)
 
 
 def page_with_tables(text: str) -> str:

@@ -122,17 +122,7 @@ class Capture:
 class PacketEngine:
     """The whole packet path; belongs to one thread at a time."""
 
-    def __init__(
-        self,
-        *args: Never,
-        internal: Sequence[tuple[bytes, int]] | None,
-        never: Sequence[bytes],
-        user_prefix: tuple[int, int],
-        key_file: str | None,
-        outputs: Sequence[str],
-        columns: Sequence[str],
-        **settings: int,  # every one of core/settings.pyx
-    ) -> None: ...
+    def __init__(self, *args: Never, **settings: Any) -> None: ...  # as core/settings.pyx has them
     def run(self, capture: Capture, max_frames: int) -> int: ...
     def feed(
         self,
@@ -263,18 +253,7 @@ class ZTable:
 class RowFilter:
     """Rows of observations through the z-table; belongs to one thread at a time."""
 
-    def __init__(
-        self,
-        *args: Never,
-        key_file: str | None,
-        columns: Sequence[bytes],
-        format: str,
-        to: str,
-        unit: str,
-        delimiter: bytes,
-        header: bytes,
-        **settings: int,  # every one of core/settings.pyx
-    ) -> None: ...
+    def __init__(self, *args: Never, **settings: Any) -> None: ...  # as core/settings.pyx has them
     def feed(self, data: bytes) -> None: ...
     def end(self) -> None: ...
     def finish(self) -> None: ...

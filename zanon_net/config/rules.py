@@ -7,7 +7,6 @@ schema name the functions.
 """
 
 import ipaddress
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -220,11 +219,6 @@ def core_never(settings: Settings) -> list[bytes]:
     return [suffix.encode("ascii") for suffix in settings["never"]]
 
 
-def core_key_file(settings: Settings) -> str | bytes | None:
-    """The path as text or bytes."""
-    return None if settings["key_file"] is None else os.fspath(settings["key_file"])
-
-
 def core_split(settings: Settings) -> int:
     """How long a part lasts, in nanoseconds; 0: no limit."""
     return settings["split"] or 0
@@ -255,9 +249,9 @@ def core_columns(settings: Settings) -> list[bytes]:
     return [column.encode() for _role, column in _column_roles(settings)]
 
 
-def core_delimiter(settings: Settings) -> bytes:
+def core_delimiter(settings: Settings) -> int:
     """The byte between columns."""
-    return b"\t" if settings["delimiter"] == "tab" else settings["delimiter"].encode()
+    return ord("\t" if settings["delimiter"] == "tab" else settings["delimiter"])
 
 
 def core_header(settings: Settings) -> bytes:

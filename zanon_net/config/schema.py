@@ -84,7 +84,8 @@ class Setting:
     manifest: what of it is in the manifest; a function's result where it is not the value.
     core: what the core calls it, a path in the struct it is opened with; empty: it takes no part.
     core_value: what the core gets, where that is not the value.
-    core_number: it is a number, or a truth value, and needs no more than to be assigned.
+    core_kind: what the core gets it as: a number, truth values among them, or a kind that
+        scripts/make_settings.py knows.
     check: a check across settings, made when all of the section were read; returns what changes.
     """
 
@@ -103,7 +104,7 @@ class Setting:
     option: tuple[str, ...] = ()
     core: str = ""
     core_value: Callable[[Settings], Any] | None = None
-    core_number: bool = True
+    core_kind: str = "number"
     check: Callable[[Settings], Mapping[str, Any]] | None = None
 
     @property
@@ -230,7 +231,7 @@ _ANONYMITY = (
         manifest=rules.shown_never,
         core="never",
         core_value=rules.core_never,
-        core_number=False,
+        core_kind="texts",
     ),
     _anonymity(
         name="exact",
@@ -311,7 +312,7 @@ _ADDRESSES = (
         manifest=rules.shown_internal,
         core="internal",
         core_value=rules.core_internal,
-        core_number=False,
+        core_kind="networks",
     ),
     _addresses(
         name="user_prefix",
@@ -320,7 +321,7 @@ _ADDRESSES = (
         help="Leading bits of an IPv4 and of an IPv6 address that tell users apart.",
         manifest="as it is",
         core="user_prefix",
-        core_number=False,
+        core_kind="prefix lengths",
     ),
     _addresses(
         name="keep_client_port",
@@ -355,8 +356,7 @@ _ADDRESSES = (
         example="zanon.key",
         manifest=rules.shown_key,
         core="key_file",
-        core_value=rules.core_key_file,
-        core_number=False,
+        core_kind="path",
     ),
 )
 
@@ -398,7 +398,7 @@ _OUTPUT = (
         manifest="as it is",
         core="outputs",
         core_value=rules.outputs,
-        core_number=False,
+        core_kind="outputs",
     ),
     _output(
         name="columns",
@@ -408,7 +408,7 @@ _OUTPUT = (
         about="core, and any of layer7, e2e, options, p2p",
         manifest="as it is",
         core="columns",
-        core_number=False,
+        core_kind="column sets",
     ),
     _output(
         name="compress",
@@ -614,7 +614,7 @@ _FILTER_COLUMNS = (
         manifest="as it is",
         core="columns",
         core_value=rules.core_columns,
-        core_number=False,
+        core_kind="row columns",
     ),
 )
 
@@ -647,9 +647,8 @@ _FILTER_PSEUDONYMS = (
         help=KEY_HELP,
         usual=RANDOM_KEY,
         manifest=rules.shown_key,
-        core="key_file",
-        core_value=rules.core_key_file,
-        core_number=False,
+        core="gate.key_file",
+        core_kind="path",
     ),
 )
 
@@ -664,7 +663,7 @@ _FILTER_FORMATS = (
         " it begins with '{'.",
         manifest="as it is",
         core="format",
-        core_number=False,
+        core_kind="row format",
     ),
     _filter_formats(
         name="to",
@@ -676,7 +675,7 @@ _FILTER_FORMATS = (
         usual="the input's",
         manifest="as it is",
         core="to",
-        core_number=False,
+        core_kind="row format",
     ),
     _filter_formats(
         name="time_unit",
@@ -686,7 +685,7 @@ _FILTER_FORMATS = (
         " without an offset).",
         manifest="as it is",
         core="unit",
-        core_number=False,
+        core_kind="time unit",
     ),
     _filter_formats(
         name="delimiter",
@@ -696,7 +695,6 @@ _FILTER_FORMATS = (
         manifest="as it is",
         core="delimiter",
         core_value=rules.core_delimiter,
-        core_number=False,
     ),
     _filter_formats(
         name="header",
@@ -708,7 +706,7 @@ _FILTER_FORMATS = (
         manifest=rules.shown_header,
         core="header",
         core_value=rules.core_header,
-        core_number=False,
+        core_kind="text",
     ),
     _filter_formats(
         name="strict",

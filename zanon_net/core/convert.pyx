@@ -32,6 +32,14 @@ cdef int expect_settings(dict settings, tuple names) except -1:
     return 0
 
 
+cdef uint32_t bits_of(dict bits, words) except? 0:
+    """The bits of all words in one number."""
+    cdef uint32_t mask = 0
+    for word in words:
+        mask |= <uint32_t>bits[word]
+    return mask
+
+
 cdef zn_addr addr_of(bytes packed) except *:
     cdef zn_addr addr
     cdef bytes mapped = packed if len(packed) == 16 else bytes(10) + b"\xff\xff" + packed
@@ -68,29 +76,57 @@ cdef class _Copy:
         free(<void *>self.span.p)
 
 
-cdef class _Lists:
-    """C arrays of the networks and suffixes an engine copies when it opens."""
+cdef class _Kept:
+    """What the struct of a core's settings points to: kept until the core has copied it."""
 
-    cdef zn_net *nets
-    cdef zn_span *spans
-    cdef object kept
+    cdef list objects
 
-    def __cinit__(self, internal, never):
-        nets = [] if internal is None else list(internal)
-        self.kept = [bytes(suffix) for suffix in never]
-        self.nets = <zn_net *>malloc((len(nets) + 1) * sizeof(zn_net))
-        self.spans = <zn_span *>malloc((len(self.kept) + 1) * sizeof(zn_span))
-        if self.nets == NULL or self.spans == NULL:
-            raise MemoryError
-        for i, (prefix, bits) in enumerate(nets):
+    def __cinit__(self):
+        self.objects = []
+
+    cdef const char *path(self, path) except? NULL:
+        if path is None:
+            return NULL
+        encoded = os.fsencode(path)
+        self.objects.append(encoded)
+        return encoded
+
+    cdef zn_span text(self, bytes text) except *:
+        cdef zn_span span
+        self.objects.append(text)
+        span.p = <const uint8_t *><const char *>text
+        span.n = len(text)
+        return span
+
+    cdef zn_span *texts(self, texts, size_t *count) except NULL:
+        cdef zn_span *spans = <zn_span *>self.room(len(texts) * sizeof(zn_span))
+        for i, text in enumerate(texts):
+            spans[i] = self.text(text)
+        count[0] = len(texts)
+        return spans
+
+    cdef int columns(self, names, zn_row_columns *columns) except -1:
+        if len(names) > ZN_ROW_COLUMNS_MAX:
+            raise ValueError("too many columns")
+        for i, name in enumerate(names):
+            columns.name[i] = self.text(name)
+        columns.count = len(names)
+        return 0
+
+    cdef zn_net *networks(self, networks, size_t *count) except? NULL:
+        cdef zn_net *nets
+        if networks is None:
+            return NULL
+        nets = <zn_net *>self.room(len(networks) * sizeof(zn_net))
+        for i, (prefix, bits) in enumerate(networks):
             if len(prefix) != 16 or not 0 <= bits <= 128:
                 raise ValueError("a network is 16 bytes and 0 to 128 bits")
-            memcpy(self.nets[i].prefix.byte, <const char *><bytes>prefix, 16)
-            self.nets[i].bits = bits
-        for i, suffix in enumerate(self.kept):
-            self.spans[i].p = <const uint8_t *><const char *><bytes>suffix
-            self.spans[i].n = len(suffix)
+            nets[i].prefix = addr_of(prefix)
+            nets[i].bits = bits
+        count[0] = len(networks)
+        return nets
 
-    def __dealloc__(self):
-        free(self.nets)
-        free(self.spans)
+    cdef char *room(self, size_t size) except NULL:
+        cdef bytearray block = bytearray(size)
+        self.objects.append(block)
+        return block

@@ -9,10 +9,10 @@ cdef class PacketEngine:
     cdef _Guard guard
     cdef _Lender lender
 
-    def __init__(self, *, internal, never, user_prefix, key_file, outputs, columns, **settings):
+    def __init__(self, **settings):
         cdef zn_engine_config config
         cdef zn_error err
-        cdef _Lists lists = _Lists(internal, never)
+        cdef _Kept kept = _Kept()
         if self.engine != NULL:
             raise RuntimeError("an engine cannot be opened twice")
         self.guard = _Guard()
@@ -20,20 +20,7 @@ cdef class PacketEngine:
         memset(&config, 0, sizeof(config))
         memset(&err, 0, sizeof(err))
         config.size = sizeof(config)
-        fill_engine_config(&config, settings)
-        for name in columns:
-            config.sets |= SETS[name]
-        for output in outputs:
-            config.outputs |= 1 << (*ALL_TEXTS, *TABLES).index(output)
-        if internal is not None:
-            config.internal = lists.nets
-            config.internal_count = len(internal)
-        config.never = lists.spans
-        config.never_count = len(lists.kept)
-        config.user_v4_bits, config.user_v6_bits = user_prefix
-        encoded = None if key_file is None else os.fsencode(key_file)
-        if encoded is not None:
-            config.key_file = encoded
+        fill_engine_config(&config, settings, kept)
         check(zn_engine_open(&self.engine, &config, &err), &err)
 
     def __dealloc__(self):

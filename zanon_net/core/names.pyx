@@ -11,6 +11,7 @@ FULL_ROWS = ZN_OUTPUTS_ROWS
 LIMITS = {"z": ZN_ZTABLE_Z_MAX, "workers": ZN_POOL_MAX, "interfaces": ZN_LIVE_MAX,
           "rings": ZN_LIVE_RINGS, "snaplen": ZN_FRAME_MAX}
 ALL_TEXTS = OUTPUTS + ROWS
+OUTPUT_BITS = {zn_outputs_name(i).decode(): 1 << i for i in range(ZN_OUTPUTS)}
 FILE_NAMES = {zn_outputs_name(i).decode(): (zn_outputs_stem(i).decode(),
                                             zn_outputs_suffix(i).decode())
               for i in range(ZN_OUTPUTS) if zn_outputs_stem(i) != NULL}

@@ -11,29 +11,16 @@ cdef class RowFilter:
     cdef zn_row_filter *row_filter
     cdef _Guard guard
 
-    def __init__(self, *, key_file, columns, format, to, unit, delimiter, header, **settings):
+    def __init__(self, **settings):
         cdef zn_row_filter_config config
         cdef zn_error err
-        cdef _Lists names = _Lists(None, [*columns, header])
+        cdef _Kept kept = _Kept()
         if self.row_filter != NULL:
             raise RuntimeError("a row filter cannot be opened twice")
-        if len(columns) > ZN_ROW_COLUMNS_MAX or len(delimiter) != 1:
-            raise ValueError("too many columns, or a delimiter that is not one byte")
         self.guard = _Guard()
         memset(&config, 0, sizeof(config))
         memset(&err, 0, sizeof(err))
-        fill_row_filter_config(&config, settings)
-        encoded = None if key_file is None else os.fsencode(key_file)
-        if encoded is not None:
-            config.gate.key_file = encoded
-        config.format = <zn_row_format><int>ROW_FORMATS.index(format)
-        config.to = <zn_row_format><int>ROW_FORMATS.index(to)
-        config.unit = <zn_time_unit><int>TIME_UNITS.index(unit)
-        config.delimiter = delimiter[0]
-        config.columns.count = len(columns)
-        for i in range(len(columns)):
-            config.columns.name[i] = names.spans[i]
-        config.header = names.spans[len(columns)]
+        fill_row_filter_config(&config, settings, kept)
         check(zn_row_filter_open(&self.row_filter, &config, &err), &err)
 
     def __dealloc__(self):
