@@ -179,17 +179,29 @@ zn_outputs *zn_engine_outputs(zn_engine *e)
     return &e->outputs;
 }
 
+static bool is_public(zn_output output)
+{
+    return output <= ZN_OUTPUT_CSV;
+}
+
 zn_span zn_outputs_take(zn_engine *e, zn_output output)
 {
-    zn_outputs *o = &e->outputs;
-    zn_span taken = {NULL, 0};
-    if (output <= ZN_OUTPUT_CSV) {
-        taken.p = (const uint8_t *)o->text[output].bytes;
-        taken.n = o->text[output].n;
-        o->text[output].n = o->lines[output] = 0;
-        o->mark_count = 0;
+    return is_public(output) ? zn_outputs_lines(&e->outputs, (int)output) : (zn_span){NULL, 0};
+}
+
+bool zn_outputs_next_period(zn_engine *e, int64_t *start_ns)
+{
+    return zn_outputs_next_mark(&e->outputs, start_ns);
+}
+
+zn_span zn_outputs_header(const zn_engine *e, zn_output output)
+{
+    zn_span header = {NULL, 0};
+    if (is_public(output)) {
+        header.p = (const uint8_t *)e->outputs.header[output].bytes;
+        header.n = e->outputs.header[output].n;
     }
-    return taken;
+    return header;
 }
 
 bool zn_engine_waiting(const zn_engine *e)

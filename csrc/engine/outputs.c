@@ -56,14 +56,22 @@ bool zn_outputs_is_rows(int output)
     return output < ZN_OUTPUT_TEXTS && formats[output]->is_rows;
 }
 
+static int init_text(zn_outputs *o, int i, unsigned sets, zn_error *err)
+{
+    if (formats[i]->init != NULL)
+        formats[i]->init(&o->state, sets);
+    if (formats[i]->header != NULL)
+        formats[i]->header(&o->state, &o->header[i]);
+    return o->header[i].failed ? zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for output") : 0;
+}
+
 int zn_outputs_init(zn_outputs *o, uint32_t chosen, unsigned sets, zn_error *err)
 {
     int rc = 0;
     o->chosen = chosen;
     zn_fields_init(&o->state.fields, sets);
-    for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
-        if (formats[i]->init != NULL)
-            formats[i]->init(&o->state, sets);
+    for (int i = 0; i < ZN_OUTPUT_TEXTS && rc == 0; i++)
+        rc = init_text(o, i, sets, err);
     for (int i = 0; i < ZN_OUTPUT_TABLES && rc == 0; i++)
         rc = zn_table_init(&o->table[i], &o->state.fields, tables[i].proto, err);
     return rc;
@@ -71,8 +79,10 @@ int zn_outputs_init(zn_outputs *o, uint32_t chosen, unsigned sets, zn_error *err
 
 void zn_outputs_fini(zn_outputs *o)
 {
-    for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
+    for (int i = 0; i < ZN_OUTPUT_TEXTS; i++) {
         zn_text_fini(&o->text[i]);
+        zn_text_fini(&o->header[i]);
+    }
     for (int i = 0; i < ZN_OUTPUT_TABLES; i++)
         zn_table_fini(&o->table[i]);
     zn_heap_free(o->marks);
@@ -125,10 +135,27 @@ int zn_outputs_mark(zn_outputs *o, int64_t period_ns, zn_error *err)
     return 0;
 }
 
-void zn_outputs_header(const zn_outputs *o, zn_output output, zn_text *out)
+zn_span zn_outputs_lines(zn_outputs *o, int text)
 {
-    if ((int)output < ZN_OUTPUT_TEXTS && formats[output]->header != NULL)
-        formats[output]->header(&o->state, out);
+    bool all = o->passed == o->mark_count;
+    size_t end = all ? o->text[text].n : o->marks[o->passed].at[text];
+    zn_span lines = {NULL, end - o->taken[text]};
+    if (lines.n != 0)
+        lines.p = (const uint8_t *)o->text[text].bytes + o->taken[text];
+    o->taken[text] = end;
+    if (all)
+        o->text[text].n = o->lines[text] = o->taken[text] = 0;
+    return lines;
+}
+
+bool zn_outputs_next_mark(zn_outputs *o, int64_t *period_ns)
+{
+    if (o->passed == o->mark_count)
+        return false;
+    *period_ns = o->marks[o->passed++].period_ns;
+    if (o->passed == o->mark_count)
+        o->passed = o->mark_count = 0;
+    return true;
 }
 
 bool zn_outputs_full(const zn_outputs *o)
@@ -171,8 +198,8 @@ int zn_outputs_check(const zn_outputs *o, zn_error *err)
 void zn_outputs_clear(zn_outputs *o)
 {
     for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
-        o->text[i].n = o->lines[i] = 0;
-    o->mark_count = 0;
+        o->text[i].n = o->lines[i] = o->taken[i] = 0;
+    o->mark_count = o->passed = 0;
 }
 
 size_t zn_outputs_memory(const zn_outputs *o)
@@ -181,6 +208,6 @@ size_t zn_outputs_memory(const zn_outputs *o)
     for (int i = 0; i < ZN_OUTPUT_TABLES; i++)
         bytes += zn_table_memory(&o->table[i]);
     for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
-        bytes += o->text[i].cap;
+        bytes += o->text[i].cap + o->header[i].cap;
     return bytes;
 }

@@ -3,8 +3,9 @@
 /*
  * The outputs of an engine: a text buffer for each output that consists of lines, and tables, one
  * of TCP and one of UDP, that become Parquet. A program reads text[output].bytes, text[output].n of
- * them, and then calls zn_outputs_clear. Marks divide texts and tables where a period of --split
- * ends, so that a line's period does not depend on when the buffers are emptied.
+ * them, and then calls zn_outputs_clear; or it takes each text with zn_outputs_lines. Marks divide
+ * texts and tables where a period of --split ends, so that a line's period does not depend on when
+ * the buffers are emptied.
  */
 #ifndef ZN_ENGINE_OUTPUTS_H
 #define ZN_ENGINE_OUTPUTS_H
@@ -39,10 +40,13 @@ typedef struct zn_outputs {
     zn_text text[ZN_OUTPUT_TEXTS];
     size_t lines[ZN_OUTPUT_TEXTS]; /* of texts that are no rows */
     zn_table table[ZN_OUTPUT_TABLES];
+    zn_text header[ZN_OUTPUT_TEXTS]; /* the line that a file of this output begins with */
     zn_format_state state;
     uint32_t chosen; /* bits 1u << output */
     zn_mark *marks;
     size_t mark_count, mark_cap;
+    size_t passed;                 /* marks, by zn_outputs_next_mark */
+    size_t taken[ZN_OUTPUT_TEXTS]; /* bytes of each text, by zn_outputs_lines */
 } zn_outputs;
 
 /* Prepares the outputs of the set `chosen` with the column sets `sets` (ZN_SET_*). All bytes of *o
@@ -54,8 +58,11 @@ void zn_outputs_record(zn_outputs *o, const zn_record *r);
 void zn_outputs_release(zn_outputs *o, const zn_release *release);
 /* Begins the period that starts at period_ns. Returns 0, or -ZN_ERR_CAPACITY. */
 int zn_outputs_mark(zn_outputs *o, int64_t period_ns, zn_error *err);
-/* Appends the line that files of this output start with, if there is one. */
-void zn_outputs_header(const zn_outputs *o, zn_output output, zn_text *out);
+
+/* Takes the lines of a text that were not taken: those before the next mark, or all. */
+zn_span zn_outputs_lines(zn_outputs *o, int text);
+/* Passes the next mark; false where there is none. *period_ns is the start of its period. */
+bool zn_outputs_next_mark(zn_outputs *o, int64_t *period_ns);
 
 /* Returns the name of an output in Python. */
 const char *zn_outputs_name(int output);

@@ -314,6 +314,40 @@ def test_the_monitor_in_c(c_library: Path, tmp_path: Path, demo_pcap: Path) -> N
     assert (failed.returncode, failed.stderr) == (1, b"standard output: No space left on device\n")
 
 
+@pytest.mark.slow
+def test_the_flow_logs_in_c(
+    c_library: Path, tmp_path: Path, demo_pcap: Path, key_file: str
+) -> None:
+    """It writes the files that the command writes with --split, under names of its own."""
+    source = ROOT / "examples" / "c" / "flows.c"
+    program = str(tmp_path / "flows")
+    warnings = ["-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Werror"]
+    subprocess.run(
+        ["cc", *warnings, str(source), *library_flags(c_library, "libpcap"), "-o", program],
+        check=True,
+    )
+    command, env = [program, "5", "1", str(demo_pcap), key_file], finding(c_library)
+    ours = tmp_path / "ours"
+    ours.mkdir()
+    subprocess.run(command, check=True, env=env, cwd=ours)
+    config = Config().replace(
+        **{"z": 5, "internal": "10.0.0.0/8", "key_file": key_file, "split": "1m"},
+        format=["csv", "observations"],
+    )
+    run(demo_pcap, config, out=tmp_path / "out")
+    for begin, wanted in (("flows", "flows-*.csv"), ("names", "observations-*.jsonl")):
+        found = [path.read_bytes() for path in sorted(ours.glob(f"{begin}-*"))]
+        assert found == [path.read_bytes() for path in sorted((tmp_path / "out").glob(wanted))]
+        assert len(found) > 2
+    stamps = [int(path.stem.removeprefix("flows-")) for path in ours.glob("flows-*")]
+    assert not any(stamp % 60 for stamp in stamps)
+    again = subprocess.run(command, env=env, capture_output=True, cwd=ours)
+    assert (again.returncode, again.stderr) == (1, b"flows or names: File exists\n")
+    for z, minutes in (("0", "1"), (str(2**32 + 1), "1"), ("5", "0"), ("5", "x")):
+        failed = subprocess.run([program, z, minutes, str(demo_pcap)], env=env, capture_output=True)
+        assert failed.returncode == 2
+
+
 MODULES = """
 import sys
 from zanon_net.cli import main

@@ -206,15 +206,10 @@ cdef class PacketEngine:
 
     def header(self, str output):
         """The line that a file of a text output starts with; empty where there is none."""
-        cdef zn_text text
+        cdef zn_span header
         self._check_open()
-        memset(&text, 0, sizeof(text))
-        try:
-            zn_outputs_header(zn_engine_outputs(self.engine),
-                              <zn_output><int>OUTPUTS.index(output), &text)
-            return b"" if text.n == 0 else PyBytes_FromStringAndSize(text.bytes, text.n)
-        finally:
-            zn_text_fini(&text)
+        header = zn_outputs_header(self.engine, <zn_output><int>OUTPUTS.index(output))
+        return b"" if header.n == 0 else PyBytes_FromStringAndSize(<char *>header.p, header.n)
 
     cdef int _check_open(self) except -1:
         if self.engine == NULL:

@@ -10,9 +10,10 @@
  *     zn_outputs_take(engine, ZN_OUTPUT_OBSERVATIONS)     gives the text to be written
  *     zn_engine_finish(engine, &err), zn_engine_close(engine)
  *
- * examples/c/monitor.c is a whole program of this kind. All times are those of the packets, in ns
- * since the Unix epoch. A function that returns int returns the negative of a zn_err for an error
- * and fills *err, which may be NULL; no message holds a name or an address.
+ * examples/c/monitor.c is a whole program of this kind; examples/c/flows.c writes flow logs, a file
+ * for each period. All times are those of the packets, in ns since the Unix epoch. A function that
+ * returns int returns the negative of a zn_err for an error and fills *err, which may be NULL; no
+ * message holds a name or an address.
  *
  * Feed frames in batches, best of some hundreds. Of each batch the engine decodes the frames,
  * updates their flows, puts the names that the frames complete to the vote, decides, and writes the
@@ -109,7 +110,8 @@ typedef struct zn_engine_config {
     bool dn_hunter;        /* flows get the names that DNS responses gave for their servers */
     unsigned sets;         /* bits ZN_SET_*: column sets besides the core */
     uint32_t outputs;      /* bits 1u << ZN_OUTPUT_*: the texts to write */
-    /* ns of the outputs' periods, aligned to the Unix epoch; 0: no periods */
+    /* ns of the outputs' periods, aligned to the Unix epoch; 0: no periods. Whole minutes: others
+     * tell times that coarse records withhold. */
     int64_t split_ns;
     const zn_net *internal; /* the users' networks; NULL: the private ranges; copied */
     size_t internal_count;
@@ -162,10 +164,21 @@ ZN_API int zn_engine_flush(zn_engine *e, zn_error *err);
 
 /*
  * Returns the text that has gathered of `output`, whole lines that may be published, and empties
- * it. The bytes lie in the engine's memory until its next call. n is 0 when there are none. Lines
- * of different periods (split_ns) follow each other without a mark.
+ * it. The bytes lie in the engine's memory until it takes frames again, is idle, flushed or
+ * finished. n is 0 when there are none.
+ *
+ * With split_ns these are lines of one period; before the first packet there are none. A program
+ * takes each of its outputs, calls zn_outputs_next_period, and does both again while that returns
+ * true. So it knows the period of each line, and when the files of a period are whole.
  */
 ZN_API zn_span zn_outputs_take(zn_engine *e, zn_output output);
+/* Returns true when a packet began another period: *start_ns is its start, zn_outputs_take goes on
+ * with its lines, and the period before gets no more of them. False while the period goes on, and
+ * without split_ns. */
+ZN_API bool zn_outputs_next_period(zn_engine *e, int64_t *start_ns);
+/* Returns the line that a file of `output` begins with; n is 0 where there is none. The bytes lie
+ * in the engine's memory until zn_engine_close. */
+ZN_API zn_span zn_outputs_header(const zn_engine *e, zn_output output);
 /* Returns true when records wait for the program to take the outputs. */
 ZN_API bool zn_engine_waiting(const zn_engine *e);
 /* Changes z for the votes of frames fed from now on. Returns 0, or -ZN_ERR_CONFIG for a z of 0 or

@@ -60,7 +60,6 @@ cdef extern from "engine/outputs.h" nogil:
         zn_table table[1]
         zn_mark *marks
         size_t mark_count
-    void zn_outputs_header(const zn_outputs *o, zn_output output, zn_text *out)
     void zn_outputs_clear(zn_outputs *o)
 
 
@@ -101,6 +100,7 @@ cdef extern from "engine/engine.h" nogil:
     int zn_engine_set_z(zn_engine *e, uint32_t z, zn_error *err)
     int zn_engine_flush(zn_engine *e, zn_error *err)
     zn_outputs *zn_engine_outputs(zn_engine *e)
+    zn_span zn_outputs_header(const zn_engine *e, zn_output output)
     bint zn_engine_waiting(const zn_engine *e)
     const zn_stats *zn_engine_stats(const zn_engine *e)
     zn_ztable_stats zn_engine_table_stats(const zn_engine *e)
