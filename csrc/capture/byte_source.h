@@ -43,7 +43,9 @@ int zn_byte_source_open_fd(zn_byte_source *s, int fd, const char *name, zn_error
 /* Puts bytes that were read from fd before, at most 64 KiB, in front of the stream. Only before
  * anything else is read. */
 void zn_byte_source_put_back(zn_byte_source *s, zn_span bytes);
+/* Opens n bytes of memory, which must stay valid until the source is closed. */
 void zn_byte_source_open_memory(zn_byte_source *s, const uint8_t *bytes, size_t n);
+/* Closes a source that an opener filled; again is fine. */
 void zn_byte_source_close(zn_byte_source *s);
 
 /*

@@ -39,6 +39,7 @@ int zn_capture_open_fd(zn_capture **out, int fd, zn_span start, const char *name
 int zn_capture_open_again(zn_capture **out, zn_error *err);
 /* Opens a capture in memory, which must stay valid until it is closed. Returns as above. */
 int zn_capture_open_memory(zn_capture **out, const uint8_t *bytes, size_t n, zn_error *err);
+/* Closes a capture, also a half open one. NULL is fine. */
 void zn_capture_close(zn_capture *c);
 
 /*

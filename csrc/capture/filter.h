@@ -14,6 +14,7 @@ typedef struct zn_filter zn_filter;
 /* Opens a filter with a copy of the expression, which is compiled for Ethernet at once, so that a
  * wrong one fails here (ZN_ERR_CONFIG). Returns 0, or with *out NULL a negative zn_err. */
 int zn_filter_open(zn_filter **out, const char *expression, zn_error *err);
+/* Frees the filter. NULL is fine. */
 void zn_filter_close(zn_filter *f);
 /* Returns true when the frame passes. No frame passes of a link type for which the expression
  * cannot be compiled, because what it asks for does not exist there. */

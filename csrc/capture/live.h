@@ -54,6 +54,7 @@ int zn_live_open(zn_live **out, const zn_live_config *config, zn_error *err);
  * when all of them are open. Frames from before they shared it are dropped. Returns 0, or a
  * negative zn_err. */
 int zn_live_begin(zn_live *l, const zn_live_config *config, zn_error *err);
+/* Closes the handle. NULL is fine. */
 void zn_live_close(zn_live *l);
 
 /*

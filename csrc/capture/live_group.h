@@ -22,7 +22,9 @@
 
 typedef struct zn_live_group zn_live_group;
 
+/* Opens a group without interfaces. Returns 0, or -ZN_ERR_CAPACITY with *out NULL. */
 int zn_live_group_open(zn_live_group **out, zn_error *err);
+/* Closes all interfaces and frees the group. NULL is fine. */
 void zn_live_group_close(zn_live_group *g);
 /* Opens one more interface, before the first zn_live_group_next, with `rings` (1 .. ZN_LIVE_RINGS)
  * rings of config->ring_bytes each, over which the kernel spreads its frames. Returns 0, or a
@@ -44,6 +46,7 @@ void zn_live_group_stop(zn_live_group *g);
 /* Returns true when every interface is gone and all frames that came before are read. */
 bool zn_live_group_ended(const zn_live_group *g);
 
+/* Returns how many interfaces were added. */
 size_t zn_live_group_size(const zn_live_group *g);
 /* Return of the i-th interface that was added: its counts, its LINKTYPE_*, and why it, or one of
  * its rings, ended (NULL: it did not). */

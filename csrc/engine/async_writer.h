@@ -38,6 +38,7 @@ void zn_async_writer_wait(zn_async_writer *w);
  * where their greatest possible length leaves the answer open. */
 bool zn_async_writer_full(zn_async_writer *w);
 
+/* Returns the bytes of memory of a writer. */
 size_t zn_async_writer_memory(void);
 
 #endif

@@ -52,6 +52,7 @@ bool zn_decode_ahead_has(const zn_decode_ahead *a, const zn_source *source);
  * and zn_decode_ahead_begin. */
 int zn_decode_ahead_left(const zn_decode_ahead *a, const zn_source *source);
 
+/* Returns the bytes of memory that it takes. */
 size_t zn_decode_ahead_memory(void);
 
 #endif

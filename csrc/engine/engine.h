@@ -47,6 +47,7 @@ zn_outputs *zn_engine_outputs(zn_engine *e);
 bool zn_engine_window(const zn_engine *e, zn_popularity_window *window);
 size_t zn_engine_window_counts(const zn_engine *e, uint32_t *out, size_t cap);
 
+/* Returns the counters of the run so far. */
 const zn_stats *zn_engine_stats(const zn_engine *e);
 /* Returns the bytes of memory of the flow table, for *live flows; and those of a full table. */
 size_t zn_engine_flow_memory(const zn_engine *e, uint32_t *live);

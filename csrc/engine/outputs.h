@@ -52,9 +52,12 @@ typedef struct zn_outputs {
 /* Prepares the outputs of the set `chosen` with the column sets `sets` (ZN_SET_*). All bytes of *o
  * are zero before. Returns 0, or a negative zn_err with *err filled; zn_outputs_fini either way. */
 int zn_outputs_init(zn_outputs *o, uint32_t chosen, unsigned sets, zn_error *err);
+/* Frees all memory; the outputs are zero then. */
 void zn_outputs_fini(zn_outputs *o);
 
+/* Writes a record to every chosen output of records. */
 void zn_outputs_record(zn_outputs *o, const zn_record *r);
+/* Writes a released name to every chosen output of released names. */
 void zn_outputs_release(zn_outputs *o, const zn_release *release);
 /* Begins the period that starts at period_ns. Returns 0, or -ZN_ERR_CAPACITY. */
 int zn_outputs_mark(zn_outputs *o, int64_t period_ns, zn_error *err);

@@ -45,6 +45,7 @@ typedef struct zn_decoded {
 /* Prepares all members but `stats` and `flows`, which the caller sets. Returns 0, or a negative
  * zn_err with *err filled. */
 int zn_packet_decoder_init(zn_packet_decoder *decoder, zn_error *err);
+/* Frees what zn_packet_decoder_init made, also after it failed. */
 void zn_packet_decoder_fini(zn_packet_decoder *decoder);
 
 /* Turns up to ZN_DECODER_GROUP frames into packets at out[0 .. ] and returns how many. They are

@@ -77,7 +77,7 @@ typedef struct zn_flow_flag_counts {
 typedef struct zn_flow_retransmissions {
     uint64_t bytes; /* payload that was sent before */
     uint32_t packets, packets_out_of_order;
-    uint32_t gaps; /* zn_seq_gaps: bytes not seen yet */
+    uint32_t gaps; /* zn_seq_gaps of bytes not seen yet, 0: none */
 } zn_flow_retransmissions;
 
 /* Cold data: few flows have this beside their entry. */
@@ -98,7 +98,7 @@ _Static_assert(sizeof(zn_flow_cold) == 44, "what is beside an entry has no holes
  */
 enum {
     ZN_WATCH_PACKET = 0x01,  /* any */
-    ZN_WATCH_TUNNEL = 0x02,  /* that came in a tunnel */
+    ZN_WATCH_TUNNEL = 0x02,  /* any that came in a tunnel */
     ZN_WATCH_PAYLOAD = 0x04, /* with payload */
     ZN_WATCH_START = 0x08,   /* whose payload starts as a protocol that an analyzer recognises */
     ZN_WATCH_TEXT = 0x10,    /* whose payload starts with two capitals */
@@ -186,6 +186,7 @@ typedef struct zn_flow_table zn_flow_table;
  * zn_err with *err filled. */
 int zn_flow_table_open(zn_flow_table **out, uint32_t max_flows, unsigned sets, zn_stats *stats,
                        zn_error *err);
+/* Frees the table. NULL is fine. */
 void zn_flow_table_close(zn_flow_table *t);
 
 /* Returns the flow of a packet, or 0. */
@@ -273,6 +274,7 @@ void zn_flow_emitted(zn_flow_table *t, uint32_t flow);
  * both SYNs seen; never when the client sent data and the server's SYN was not seen. */
 bool zn_flow_complete(const zn_flow *f);
 
+/* Returns how many entries are in use: open, closed and lingering flows. */
 uint32_t zn_flow_live(const zn_flow_table *t);
 /* Returns the next flow after `flow` (0: the first), open or not, in the order of entries; 0:
  * none. */

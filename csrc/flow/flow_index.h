@@ -34,10 +34,13 @@ typedef struct zn_flow_index {
 /* Prepares an index for the flows of `entries`, up to max_flows. Returns 0, or a negative zn_err
  * with *err filled; zn_flow_index_fini either way. */
 int zn_flow_index_init(zn_flow_index *x, zn_flow *entries, uint32_t max_flows, zn_error *err);
+/* Frees the memory of the index. */
 void zn_flow_index_fini(zn_flow_index *x);
 /* Returns the flow of this tuple, whose hash is `hash`, or 0. */
 uint32_t zn_flow_index_find(const zn_flow_index *x, const zn_tuple *tuple, uint64_t hash);
+/* Adds a flow whose tuple has this hash, and sets its `bucket` and `indexed`. */
 void zn_flow_index_add(zn_flow_index *x, uint32_t flow, uint64_t hash);
+/* Takes a flow out, and clears its `indexed`. */
 void zn_flow_index_remove(zn_flow_index *x, uint32_t flow);
 /* Grows the index to all buckets that it can have. */
 void zn_flow_index_grow(zn_flow_index *x);

@@ -47,6 +47,7 @@ typedef struct zn_stream_pool {
 
 /* Prepares a pool of `cap` streams. Returns 0, or -ZN_ERR_CAPACITY with *err filled. */
 int zn_stream_pool_init(zn_stream_pool *pool, uint32_t cap, zn_error *err);
+/* Frees the memory of the pool; a zeroed one is fine. */
 void zn_stream_pool_fini(zn_stream_pool *pool);
 
 /* Returns a new empty stream, or 0 when the pool is full. */

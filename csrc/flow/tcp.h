@@ -28,6 +28,7 @@ typedef struct zn_tcp {
  * Returns 0, or a negative zn_err with *err filled; zn_tcp_fini either way. */
 int zn_tcp_init(zn_tcp *t, zn_flow *entries, uint32_t max_flows, unsigned sets, zn_stats *stats,
                 zn_error *err);
+/* Frees what zn_tcp_init reserved. */
 void zn_tcp_fini(zn_tcp *t);
 /* Follow a flow when it opens, closes and is freed. */
 void zn_tcp_open(zn_tcp *t, zn_flow *f);

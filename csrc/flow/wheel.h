@@ -50,6 +50,7 @@ typedef enum zn_wheel_reason { ZN_WHEEL_TURN, ZN_WHEEL_REBASE, ZN_WHEEL_INPUT_EN
 /* Reserves memory for max_flows flows. The caller sets `entries`, `index`, `close` and `owner`.
  * Returns 0, or a negative zn_err with *err filled. */
 int zn_wheel_init(zn_wheel *w, uint32_t max_flows, zn_error *err);
+/* Frees the memory of the wheel. */
 void zn_wheel_fini(zn_wheel *w);
 /* Puts an open flow in, at the second in which its idle time ends or the next visit is due. */
 void zn_wheel_add(zn_wheel *w, uint32_t flow);

@@ -45,6 +45,7 @@ typedef struct zn_defrag zn_defrag;
 /* Opens a table that counts into *stats, which must outlive it. Returns 0, or a negative zn_err
  * with *err filled. */
 int zn_defrag_open(zn_defrag **out, zn_stats *stats, zn_error *err);
+/* Frees the table. NULL is fine. */
 void zn_defrag_close(zn_defrag *d);
 
 /* Takes a fragment. Returns true when it completes its datagram, which is then in *out. */

@@ -20,6 +20,7 @@
  * blocks ask for huge pages, which the system may or may not give.
  */
 void *zn_block_alloc(size_t bytes);
+/* Gives a block of `bytes` bytes back. NULL is fine. */
 void zn_block_free(void *block, size_t bytes);
 /* Gives the block's physical pages back to the system; the block then reads as zeros. */
 void zn_block_clear(void *block, size_t bytes);
@@ -39,6 +40,7 @@ void *zn_heap_alloc(size_t bytes);
 /* Changes a heap object's size, as realloc does, and returns it; on NULL the old one stays
  * valid. */
 void *zn_heap_resize(void *object, size_t bytes);
+/* Frees a heap object. NULL is fine. */
 void zn_heap_free(void *object);
 
 #ifdef ZN_TESTING
@@ -70,6 +72,7 @@ static inline uint32_t zn_slab_cap(uint64_t wanted)
 /* Prepares a slab for `cap` (1 .. ZN_SLAB_MOST) objects of object_bytes (>= 4) each. Returns 0,
  * -ZN_ERR_CONFIG for other numbers, or -ZN_ERR_CAPACITY; *err is filled. */
 int zn_slab_init(zn_slab *s, size_t object_bytes, uint32_t cap, zn_error *err);
+/* Gives the slab's memory back; a zeroed slab is fine. */
 void zn_slab_fini(zn_slab *s);
 /* Takes physical memory for all objects now and keeps it; false when the system has none. */
 bool zn_slab_populate(zn_slab *s);
@@ -77,6 +80,7 @@ bool zn_slab_populate(zn_slab *s);
 uint32_t zn_slab_take(zn_slab *s);
 /* The same, faster, for a slab whose objects the caller zeroes before it gives them back. */
 uint32_t zn_slab_take_zeroed(zn_slab *s);
+/* Frees the object of this index. */
 void zn_slab_give(zn_slab *s, uint32_t index);
 /* Frees every object, and gives their memory back unless the slab was populated. */
 void zn_slab_reset(zn_slab *s);

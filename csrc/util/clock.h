@@ -33,6 +33,7 @@ typedef struct zn_clock {
     bool started;
 } zn_clock;
 
+/* Prepares a clock that no timestamp has set yet. Times in ns; rebase_after >= 1. */
 void zn_clock_init(zn_clock *c, int64_t window_ns, int64_t max_jump_ns, uint32_t rebase_after);
 
 /* Judges t_ns >= 0 and moves the clock: the slow path of zn_clock_see. */

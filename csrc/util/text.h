@@ -105,6 +105,7 @@ static inline void zn_text_bytes(zn_text *t, const char *bytes, size_t n)
     }
 }
 
+/* Append a number in decimal digits. */
 void zn_text_u64(zn_text *t, uint64_t value);
 void zn_text_i64(zn_text *t, int64_t value);
 /* Appends value / 10^decimals with exactly `decimals` (1 .. 9) digits after the point. */

@@ -182,9 +182,10 @@ ZN_API zn_span zn_outputs_header(const zn_engine *e, zn_output output);
 /* Returns true when records wait for the program to take the outputs. */
 ZN_API bool zn_engine_waiting(const zn_engine *e);
 /* Changes z for the votes of frames fed from now on. Returns 0, or -ZN_ERR_CONFIG for a z of 0 or
- * above z_max. */
+ * above z_max: z is then as before, and the engine may go on. */
 ZN_API int zn_engine_set_z(zn_engine *e, uint32_t z, zn_error *err);
 
+/* Returns the counts of the engine's z-table. */
 ZN_API zn_ztable_stats zn_engine_table_stats(const zn_engine *e);
 /* Returns how many distinct users were seen. *saturated: it is a lower bound. */
 ZN_API uint64_t zn_engine_users(const zn_engine *e, bool *saturated);

@@ -257,6 +257,7 @@ ZN_API int zn_ztable_set_z(zn_ztable *t, uint32_t z, zn_error *err);
  */
 ZN_API void zn_ztable_clear(zn_ztable *t);
 
+/* Returns the counts since the table was opened. */
 ZN_API zn_ztable_stats zn_ztable_get_stats(const zn_ztable *t);
 /* Returns the bytes of memory that the table has touched and not given back; reserved memory counts
  * as touched. */
