@@ -19,8 +19,9 @@ static size_t count, live;                 /* live: from an interface, with time
 static void add(u_char *source, const struct pcap_pkthdr *header, const u_char *data)
 {
     int64_t ns = header->ts.tv_usec * (live ? 1000 : 1) + header->ts.tv_sec * ZN_NS_PER_S;
-    frames[count] = (zn_frame){memcpy(bytes[count], data, header->caplen), ns, header->caplen,
-                               header->len, (uint32_t)pcap_datalink((pcap_t *)(void *)source)};
+    uint32_t n = header->caplen < ZN_FRAME_MAX ? header->caplen : ZN_FRAME_MAX; /* D-Bus: longer */
+    frames[count] = (zn_frame){memcpy(bytes[count], data, n), ns, n, header->len,
+                               (uint32_t)pcap_datalink((pcap_t *)(void *)source)};
     count++;
 }
 
@@ -44,12 +45,11 @@ int main(int argc, char **argv)
     if (source == NULL || zn_net_parse(&users, "10.0.0.0/8", &error) != 0 ||
         zn_engine_open(&engine, &config, &error) != 0)
         return fprintf(stderr, "%s\n", source == NULL ? text : error.msg), 1;
-    while (rc == 0 && fflush(stdout) == 0 && (got > 0 || (live && got == 0))) {
+    for (; rc == 0 && fflush(stdout) == 0 && (got > 0 || (live && got == 0)); count = 0) {
         got = pcap_dispatch(source, BATCH, add, (u_char *)source);
         rc = zn_engine_feed(engine, frames, count, &error);
         zn_span names = zn_outputs_take(engine, ZN_OUTPUT_OBSERVATIONS);
         fwrite(names.p, 1, names.n, stdout);
-        count = 0;
     }
     if (rc != 0 || got < 0)
         fprintf(stderr, "%s\n", rc != 0 ? error.msg : pcap_geterr(source));

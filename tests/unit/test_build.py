@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.capture_bytes import pcap_header, pcap_record
 from support.paths import ROOT
 
 from zanon_net import Config, run
@@ -303,6 +304,11 @@ def test_the_monitor_in_c(c_library: Path, tmp_path: Path, demo_pcap: Path) -> N
     for z in ("0", "-1", "x", str(2**32 + 1), str(2**64 + 1)):
         done = subprocess.run([monitor, z, str(demo_pcap)], env=env, capture_output=True)
         assert done.returncode == 2
+    small, large = pcap_record("<", 5, 0, b""), pcap_record("<", 5, 0, bytes(8 << 20))
+    header = pcap_header(link_type=231)  # D-Bus, whose frames libpcap lets be longer than others
+    header = header[:16] + (16 << 20).to_bytes(4, "little") + header[20:]
+    (tmp_path / "long.pcap").write_bytes(header + 63 * small + large)
+    subprocess.run([monitor, "5", str(tmp_path / "long.pcap")], env=env, check=True)
     (tmp_path / "cut.pcap").write_bytes(demo_pcap.read_bytes()[:-1])
     for path in ("no-such-thing", "cut.pcap"):
         failed = subprocess.run([monitor, "5", path], env=env, capture_output=True, cwd=tmp_path)
