@@ -78,8 +78,9 @@ static int open_file(zn_byte_source *s, int fd, const struct stat *st, zn_error 
 int zn_byte_source_open_path(zn_byte_source *s, const char *path, zn_error *err)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), rc = 0;
+    int fd, rc = 0;
     init(s, path);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         return zn_fail(err, ZN_ERR_IO, errno, "%s cannot be opened: %s", s->name, strerror(errno));
     if (fstat(fd, &st) != 0)

@@ -98,9 +98,10 @@ static int read_header(zn_capture *c, zn_error *err)
 /* The second half of every opener. rc: how opening the source went. */
 static int finish_open(zn_capture **out, zn_capture *c, int rc, zn_error *err)
 {
-    if (rc == 0)
+    bool opened = rc == 0;
+    if (opened)
         rc = read_header(c, err);
-    if (rc == 0 || (err != NULL && err->code == ZN_ERR_IO && err->os_errno == EINTR))
+    if (rc == 0 || (opened && err != NULL && err->code == ZN_ERR_IO && err->os_errno == EINTR))
         *out = c;
     else
         zn_capture_close(c);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The capture reader's sources, paths, streams and bytes, and its filter."""
 
+import errno
 import os
 import signal
 import threading
@@ -17,7 +18,7 @@ from support.capture_bytes import (
 from support.captures import DATA, FIRST_RECORD, FRAME, FRAME_MAX, SECOND_NS, five_seconds, pcapng
 
 from zanon_net import _core
-from zanon_net.errors import ConfigError
+from zanon_net.errors import CaptureError, ConfigError
 
 # ---- sources ------------------------------------------------------------------------------------
 
@@ -104,6 +105,22 @@ def test_signal_ends_a_wait_or_is_survived(stop: bool, in_header: bool) -> None:
         signal.signal(signal.SIGUSR1, before)
         os.close(reading)
         os.close(writing)
+
+
+def test_a_signal_before_a_fifo_has_a_writer(tmp_path: Path) -> None:
+    """It is an interrupted opener, not an empty capture."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    before = signal.signal(signal.SIGUSR1, lambda *_: None)
+    sender = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGUSR1))
+    try:
+        sender.start()
+        with pytest.raises(CaptureError) as raised:
+            _core.Capture(str(fifo))
+    finally:
+        sender.join()
+        signal.signal(signal.SIGUSR1, before)
+    assert raised.value.errno == errno.EINTR
 
 
 # ---- filter -------------------------------------------------------------------------------------
