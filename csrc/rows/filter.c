@@ -114,14 +114,20 @@ int zn_row_filter_open(zn_row_filter **out, const zn_row_filter_config *config, 
     return rc;
 }
 
+/* Wipes and frees the buffer: it holds users and attributes that were not released. */
+static void free_buffer(zn_row_filter *s)
+{
+    if (s->buffer != NULL)
+        zn_wipe(s->buffer, s->cap);
+    zn_heap_free(s->buffer);
+}
+
 void zn_row_filter_close(zn_row_filter *s)
 {
     if (s == NULL)
         return;
     zn_row_gate_close(s->gate);
-    if (s->buffer != NULL)
-        zn_wipe(s->buffer, s->cap);
-    zn_heap_free(s->buffer);
+    free_buffer(s);
     zn_heap_free(s->names);
     zn_text_fini(&s->out);
     zn_block_free(s, sizeof *s);
@@ -417,9 +423,12 @@ static int append(zn_row_filter *s, const uint8_t *bytes, size_t n, zn_error *er
         s->at = 0;
     }
     if (s->cap - s->n < n) {
-        uint8_t *larger = zn_heap_resize(s->buffer, s->n + n);
+        uint8_t *larger = zn_heap_alloc(s->n + n);
         if (larger == NULL)
             return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the input");
+        if (s->n != 0)
+            memcpy(larger, s->buffer, s->n);
+        free_buffer(s);
         s->buffer = larger;
         s->cap = s->n + n;
     }
