@@ -163,15 +163,15 @@ def records(name: str, flows: int, runs: int) -> None:
     best: dict[str, Cost] = {}
     for _ in range(runs):
         for form, outputs in {"": (), **FORMATS}.items():
-            told = cost(outputs, SETS[name], flows)
-            if form not in best or told.seconds < best[form].seconds:
-                best[form] = told
+            result = cost(outputs, SETS[name], flows)
+            if form not in best or result.seconds < best[form].seconds:
+                best[form] = result
     nothing = best.pop("").seconds
-    for form, told in best.items():
-        alone = f"{flows / told.pyarrow:,.0f}" if told.pyarrow else ""
+    for form, result in best.items():
+        alone = f"{flows / result.pyarrow:,.0f}" if result.pyarrow else ""
         print(
-            f"| {form}, {name} | {told.columns} | {flows / told.seconds:,.0f} "
-            f"| {flows / (told.seconds - nothing):,.0f} | {alone} |"
+            f"| {form}, {name} | {result.columns} | {flows / result.seconds:,.0f} "
+            f"| {flows / (result.seconds - nothing):,.0f} | {alone} |"
         )
 
 

@@ -112,7 +112,7 @@ def write(trace: Path, form: str, out: Path) -> int:
 
 def names_of(trace: Path) -> str:
     """The digest of its names."""
-    _, text = spend(own("names")(trace), tells=False)
+    _, text = spend(own("names")(trace), reports=False)
     return str(json.loads(text.splitlines()[-1])["names_sha256"])
 
 
@@ -123,7 +123,7 @@ def measure(trace: Path, repeat: int) -> bool:
     for form in ("pcap", "pcapng", *list(HEADERS)[1:]):
         form_trace = trace.with_name("form")
         packets = write(trace, form, form_trace)
-        turns = [spend(own("ours")(form_trace), tells=True)[0] for _ in range(repeat)]
+        turns = [spend(own("ours")(form_trace), reports=True)[0] for _ in range(repeat)]
         each_ns = statistics.median(turn.cpu_s for turn in turns) / packets * 1e9
         plain_ns = plain_ns or each_ns
         right = names_of(form_trace) == wanted

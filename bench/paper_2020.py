@@ -169,7 +169,7 @@ def f20_5() -> Figure:
 
 
 def f20_6() -> Figure:
-    """How long an attacker collects."""
+    """The number of windows an attacker collects."""
     short, long = list(range(1, 61, 2)), spread(1, 400, 40)
     by_k = [
         line

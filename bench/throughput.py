@@ -56,15 +56,15 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool and its command for a trace, or a part of one; `tells`: it prints its own CPU time."""
+    """A tool and its command for a trace, or a part; `reports`: it prints its own CPU time."""
 
     name: str
     command: Callable[[Path], Sequence[str]]
     part: bool = False
-    tells: bool = False
+    reports: bool = False
 
 
-def spend(command: Sequence[str], tells: bool) -> tuple[Turn, str]:
+def spend(command: Sequence[str], reports: bool) -> tuple[Turn, str]:
     """Run a child to its end; raise SystemExit with its last words if it fails."""
     with tempfile.TemporaryFile("w+") as out:
         began = time.monotonic()
@@ -77,9 +77,9 @@ def spend(command: Sequence[str], tells: bool) -> tuple[Turn, str]:
     if child.returncode:
         raise SystemExit(f"{command[0]} ended with {child.returncode}: {text[-500:]}")
     cpu_s = used.ru_utime + used.ru_stime
-    if tells:
-        told = json.loads(text.splitlines()[-1])
-        cpu_s, wall_s = told["cpu_s"], told.get("wall_s", wall_s)
+    if reports:
+        report = json.loads(text.splitlines()[-1])
+        cpu_s, wall_s = report["cpu_s"], report.get("wall_s", wall_s)
     return Turn(cpu_s, wall_s, used.ru_maxrss / 1024), text
 
 
@@ -93,11 +93,11 @@ def find_tools(scratch: Path) -> tuple[list[Tool], list[str]]:
     walk, missing = scratch / "walk", []
     subprocess.run(["cc", "-O2", str(HERE / "walk.c"), "-o", str(walk)], check=True)
     tools = [
-        Tool("zanon-net", own("ours"), tells=True),
-        Tool("zanon-net, core columns", own("ours", "core"), tells=True),
-        Tool("zanon-net, two workers", own("ours", "core,layer7", "2"), tells=True),
-        Tool("limit: walk, mapped", lambda trace: [str(walk), "map", str(trace)], tells=True),
-        Tool("limit: walk, read", lambda trace: [str(walk), "read", str(trace)], tells=True),
+        Tool("zanon-net", own("ours"), reports=True),
+        Tool("zanon-net, core columns", own("ours", "core"), reports=True),
+        Tool("zanon-net, two workers", own("ours", "core,layer7", "2"), reports=True),
+        Tool("limit: walk, mapped", lambda trace: [str(walk), "map", str(trace)], reports=True),
+        Tool("limit: walk, read", lambda trace: [str(walk), "read", str(trace)], reports=True),
     ]
     flows = scratch / "nfpcapd"
     flows.mkdir()
@@ -112,7 +112,7 @@ def find_tools(scratch: Path) -> tuple[list[Tool], list[str]]:
             missing.append(name)
     for name, module in (("mercury-python", "mercury"), ("nfstream", "nfstream")):
         if find_spec(module):
-            tools.append(Tool(name, own(module), part=True, tells=True))
+            tools.append(Tool(name, own(module), part=True, reports=True))
         else:
             missing.append(name)
     return tools, missing
@@ -180,7 +180,7 @@ def print_row(name: str, packets: int, octets: int, turn: Turn, first_ns: float)
 
 def check_names(trace: Path, truth: dict[str, object]) -> str:
     """Say whether a run finds each name of the trace, as often as it is there."""
-    _, text = spend([sys.executable, str(TOOLS), "names", str(trace)], tells=False)
+    _, text = spend([sys.executable, str(TOOLS), "names", str(trace)], reports=False)
     found = json.loads(text.splitlines()[-1])
     same = found["names_sha256"] == truth["names_sha256"]
     return f"{found['names']:,} names, {'all as' if same else 'NOT AS'} the generator wrote them"
@@ -201,7 +201,7 @@ def measure(profile: str, arguments: argparse.Namespace, scratch: Path) -> bool:
         for tool in tools:
             read = part if tool.part else trace
             renew(read)
-            turns[tool.name].append(spend(tool.command(read), tool.tells)[0])
+            turns[tool.name].append(spend(tool.command(read), tool.reports)[0])
     named = check_names(trace, truth)
     print(f"\n### {profile}: {size / 1e6:.0f} MB, {octets / packets:.0f} bytes a packet, "
           f"{truth['flows']:,} flows\n")  # fmt: skip

@@ -139,7 +139,7 @@ class Mapper:
 
 
 def start_ms(row: Mapping[str, str]) -> float:
-    """When a flow began, in ms since 1970."""
+    """The start of a flow in ms since 1970."""
     return float(row["first" if "first" in row else "c_first_abs"])
 
 

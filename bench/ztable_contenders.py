@@ -221,7 +221,7 @@ class Shared:
 
 
 def list_buckets(folder: Path, names: int) -> int:
-    """How many buckets the C++ table has for so many names."""
+    """The number of buckets of the C++ table with so many names."""
     library = ctypes.CDLL(str(folder / "list.so"))
     library.list_buckets.restype = ctypes.c_uint64
     return int(library.list_buckets(ctypes.c_uint64(names)))

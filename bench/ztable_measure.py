@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""How bench/ztable.py measures: each case in a process of its own, when the machine is quiet.
+"""Measures for bench/ztable.py: each case in a process of its own, when the machine is quiet.
 
 The repeats of a case follow each other in one process. Touching memory for the first time costs
 most when the host of a virtual machine has to provide it, which later repeats are partly spared;

@@ -101,7 +101,7 @@ def fnv_names(n: int) -> Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """How many observations, of what kind, over how many names and users."""
+    """A stream: the number of observations, their kind, the numbers of names and users."""
 
     observations: int
     names: int = 0

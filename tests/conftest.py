@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where the captures are, what happens when one is not there, and what all tests begin with."""
+"""Fixtures of all tests: captures, and a skip or a failure where one is missing."""
 
 import base64
 import os

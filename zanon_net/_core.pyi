@@ -18,7 +18,7 @@ TABLES: tuple[str, ...]
 """The outputs that drain() gives as columns."""
 
 FILE_NAMES: dict[str, tuple[str, str]]
-"""How the names of an output's files begin and end: ("flows", ".csv")."""
+"""The start and end of the names of an output's files: ("flows", ".csv")."""
 
 FULL_ROWS: int
 """Rows of a table that are enough to be drained: records wait until they are."""
@@ -36,7 +36,7 @@ STAT_ALIASES: dict[str, str]
 """The old name of each counter that was renamed in this version, by its name."""
 
 STAGES: tuple[str, ...]
-"""What an engine may be at work with, in the order of a packet's way."""
+"""The stages of an engine's work, in the order of a packet's way."""
 
 ROW_FORMATS: tuple[str, ...]
 """Names of the formats of rows; "auto" first."""

@@ -16,11 +16,11 @@ RECORD_DTYPE = _core.row_dtype("record_rows")
 OBSERVATION_DTYPE = _core.row_dtype("observation_rows")
 
 NAME_SOURCES = (None, "tls", "quic", "http", "dns")
-"""What the numbers in `name_source` mean."""
+"""The meanings of the numbers in `name_source`."""
 NAME_STATUSES = ("none", "released", "suppressed", "unconfirmed", "invalid")
-"""What the numbers in `name_status` mean."""
+"""The meanings of the numbers in `name_status`."""
 DISCLOSURES = ("withheld", "pseudonym", "released")
-"""What the numbers in `client_shown` and `server_shown` mean."""
+"""The meanings of the numbers in `client_shown` and `server_shown`."""
 
 Bytes = bytes | bytearray | memoryview | npt.NDArray[np.uint8]
 

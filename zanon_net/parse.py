@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parsers one by one: bytes in, a typed result out, no flow and no decision.
 
-What they return is as the client sent it: nothing here is anonymized.
+Results are as the client sent them: nothing here is anonymized. No bytes raise an error: the
+result's `state` says what is wrong with them.
 """
 
 from dataclasses import dataclass
@@ -88,27 +89,32 @@ def _hostname(raw: bytes) -> str | None:
 
 
 def tls_client_hello(data: bytes, *, cut: bool = False) -> ClientHello:
-    """Parse the first bytes of a client's TLS stream.
+    """Parse the first bytes of a client's TLS stream (RFC 8446, 4.1.2 and 5.1; RFC 6066, 3).
 
-    cut: no more bytes can come, because a snapshot length cut them off; a whole server_name
-    extension is then enough.
+    data: records from the first one on. cut: no more bytes can come, because a snapshot length cut
+    them off; a whole server_name extension is then enough.
     """
     state, raw, ech_offered = _core.parse_tls(data, cut=cut)
     return ClientHello(cast(State, state), raw, _hostname(raw), ech_offered)
 
 
 def http_host(data: bytes, *, cut: bool = False) -> HttpHost:
-    """Parse an HTTP/1.x request head: the host of an absolute target, else of the Host field.
+    """Parse an HTTP/1.x request head (RFC 9112, 3.2).
 
-    cut: no more bytes can come; a request line that names the host, or a whole Host field that
-    nothing behind it contradicts, is then enough.
+    data: the client's bytes, from the request line on. cut: no more bytes can come; a request line
+    that names the host, or a whole Host field that nothing behind it contradicts, is then enough.
+    Returns the host of an absolute target, else of the Host field.
     """
     state, raw, method, head_bytes = _core.parse_http(data, cut=cut)
     return HttpHost(cast(State, state), raw, _hostname(raw), method, head_bytes)
 
 
 def h2_hosts(data: bytes) -> Http2Hosts:
-    """Parse a client's side of an HTTP/2 connection in clear, from its preface on."""
+    """Parse a client's side of an HTTP/2 connection in clear (RFC 9113, 8.3.1; RFC 7541).
+
+    data: the client's bytes, from its preface on. Returns the host of each request, in
+    order.
+    """
     state, used = _core.http2_preface(data)
     table = _core.HeaderTable()
     raw: list[bytes] = []
@@ -125,9 +131,10 @@ def h2_hosts(data: bytes) -> Http2Hosts:
 
 
 def dns_question(data: bytes, *, whole: bool = True) -> DnsQuestion:
-    """Parse a DNS message, without the length that precedes it over TCP.
+    """Parse the first question of a DNS message (RFC 1035, 4.1).
 
-    whole: all of the message is there; otherwise missing bytes are need_more.
+    data: the message, without the length that precedes it over TCP. whole: it is all there;
+    otherwise missing bytes are need_more.
     """
     state, raw, response, number, kind = _core.parse_dns(data, whole=whole)
     return DnsQuestion(cast(State, state), raw, _hostname(raw), response, number, kind)
@@ -136,9 +143,12 @@ def dns_question(data: bytes, *, whole: bool = True) -> DnsQuestion:
 def quic_initial(data: bytes, first_dcid: bytes | None = None) -> QuicInitial:
     """Open the client's Initials in a UDP payload and parse the ClientHello in them.
 
-    first_dcid: the Destination Connection ID of the client's first Initial (after a Retry: the
-    Retry's Source Connection ID), from which the keys come; None: the Initial's own. Raises
-    ValueError when it is longer than 20 bytes.
+    Versions 1 (RFC 9001, 5), 2 (RFC 9369), drafts 22 to 34 and mvfst.
+
+    data: the payload of a datagram. first_dcid: the Destination Connection ID of the client's first
+    Initial (after a Retry: the Retry's Source Connection ID), from which the keys come; None: the
+    Initial's own. Returns the hello, or its parts. Raises ValueError when first_dcid is longer than
+    20 bytes.
     """
     state, version, dcid, scid, crypto = _core.parse_quic(data, first_dcid)
     raw, ech_offered = b"", False

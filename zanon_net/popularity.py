@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""How many users share names (or attributes), per window, in a form coarse enough to keep.
+"""Counts of users per name (or attribute) and window, in a form coarse enough to keep.
 
 For the operator, not for release: it holds no name and no user, yet it discloses more about few
 users than the logs do. Counts have two significant digits, names are counted by powers of two of

@@ -272,7 +272,7 @@ def test_later_fragments_are_not_read_as_headers() -> None:
 
 
 def test_two_hosts_behind_one_ipv6_prefix_stay_two_flows() -> None:
-    """IPv6 flows were told apart by the IPv4 fields, which were never set."""
+    """IPv6 flows were distinguished by the IPv4 fields, which were never set."""
     talks = [visit(f"2001:db8:7::{i}", NAME, START + i * MS, "2001:db8:ff::1") for i in range(1, 4)]
     outcome = run(merged(talks), z=1)
     assert len(outcome.flows) == 3

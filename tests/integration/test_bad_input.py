@@ -255,7 +255,7 @@ def test_a_folder_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_cut_in_the_middle(capsys: pytest.CaptureFixture[str]) -> None:
-    """What came before the cut is processed, the cut is told, and that is no failure."""
+    """Data before the cut is processed, a warning names the cut, and that is no failure."""
     assert main(["run", "good.pcap", "--out", "out", "-q"]) == 0
     said = capsys.readouterr()
     assert said.out == ""

@@ -41,7 +41,7 @@ Meanwhile = Callable[[_core.Capture, int], None]
 def outcome_of(
     path: Path, key_file: str, workers: int, meanwhile: Meanwhile | None = None
 ) -> tuple[Outcome, str | None]:
-    """What an engine makes of the capture, and its warning; `meanwhile`: before each call."""
+    """(outcome of a run over the capture, its warning); `meanwhile` is called between calls."""
     chosen = {"z": 1, "established": False, "outputs": ("jsonl",), "key_file": key_file}
     taker = Taker(make_engine(**chosen, workers=workers))
     with _core.Capture(str(path)) as capture:
@@ -58,7 +58,7 @@ def outcome_of(
 
 
 def same(path: Path, key_file: str) -> Outcome:
-    """What any number of workers makes of the capture."""
+    """Asserts that any number of workers makes the same of the capture."""
     one, warning = outcome_of(path, key_file, 1)
     for workers in (2, 5):
         several, told = outcome_of(path, key_file, workers)
@@ -120,7 +120,7 @@ def long(tmp_path: Path) -> Path:
 
 
 def test_a_file_that_becomes_shorter(long: Path, key_file: str) -> None:
-    """What was read before is kept; the end is told of."""
+    """Frames that were read before are kept, and a warning names the end."""
     whole = long.read_bytes()
     told = set()
     for workers in (1, 2, 5):
@@ -138,7 +138,7 @@ def test_a_file_that_becomes_shorter(long: Path, key_file: str) -> None:
 
 
 def test_a_file_that_is_cut_before_what_was_read(long: Path, key_file: str) -> None:
-    """What was made of it cannot be believed: any number of workers ends with that."""
+    """Frames of it cannot be trusted: any number of workers ends with an error."""
     whole = long.read_bytes()
     for workers in (1, 2, 5):
         long.write_bytes(whole)

@@ -33,7 +33,7 @@ from support.tunnel import GATEWAY, tunnelled
 NAME, OTHER = b"www.example.org", b"other.example.net"
 RESOLVER, INNER_RESOLVER = "203.0.113.53", "10.9.9.9"
 COLUMNS = ("fqdn", "dns_rslv", "req_tm", "res_tm", "dns_enc")
-UNTOLD = ("-", "-", "0.0", "0.0", "0")
+BLANK = ("-", "-", "0.0", "0.0", "0")
 
 
 def answer(name: bytes, *addresses: str, ident: int = 7) -> bytes:
@@ -58,7 +58,7 @@ def lookup(
     address: str = SERVER_ADDRESS,
     resolver: str = RESOLVER,
 ) -> list[Frame]:
-    """User n asks for a name, and is told the address 1 ms later."""
+    """User n asks for a name, and gets the address 1 ms later."""
     talk = Udp(user(n), resolver, ports=(30000 + n, 53), t_ns=t_ns)
     return talk.send(dns(name)).send(answer(name, address), SERVER).frames
 
@@ -78,12 +78,12 @@ def line_of(outcome: Outcome, port: int = 8080) -> tuple[str, ...]:
     return tuple(lines[-1][column] for column in COLUMNS)
 
 
-def told(frames: list[Frame], **settings: object) -> tuple[str, ...]:
+def disclosed(frames: list[Frame], **settings: object) -> tuple[str, ...]:
     return line_of(run(frames, **({"z": 2, "dn_hunter": True} | settings)))
 
 
 def test_a_shared_name_is_told_with_its_times() -> None:
-    fqdn, resolver, asked, answered, encrypted = told([*SHARED, *silent(2, LATER)])
+    fqdn, resolver, asked, answered, encrypted = disclosed([*SHARED, *silent(2, LATER)])
     assert (fqdn, resolver, encrypted) == (NAME.decode(), RESOLVER, "0")
     first_ms = START // MS + 10
     assert (asked, answered) == (f"{first_ms}.000000", f"{first_ms + 1}.000000")
@@ -104,7 +104,7 @@ def test_the_name_is_the_servers_though_the_client_is_found_late(client: int) ->
 
 
 def test_it_is_off_unless_asked_for() -> None:
-    assert told([*SHARED, *silent(2, LATER)], dn_hunter=False) == UNTOLD
+    assert disclosed([*SHARED, *silent(2, LATER)], dn_hunter=False) == BLANK
 
 
 @pytest.mark.parametrize(
@@ -117,12 +117,12 @@ def test_it_is_off_unless_asked_for() -> None:
     ],
 )
 def test_anything_less_tells_nothing(frames: list[Frame]) -> None:
-    assert told(frames) == UNTOLD
+    assert disclosed(frames) == BLANK
 
 
 def test_the_count_is_that_of_the_window_that_ends_now() -> None:
     stale = [*SHARED, *silent(2, START + 2 * HOUR), *silent(3, START + 2 * HOUR + SECOND)]
-    assert told(stale) == UNTOLD
+    assert disclosed(stale) == BLANK
 
 
 def unproven(n: int, t_ns: int) -> list[Frame]:
@@ -131,7 +131,7 @@ def unproven(n: int, t_ns: int) -> list[Frame]:
 
 
 def fqdns(frames: list[Frame], **settings: object) -> list[str | None]:
-    """What the flows to port 8080 are told."""
+    """The columns of DN-Hunter in the flows to port 8080."""
     outcome = run(frames, **({"z": 2, "dn_hunter": True} | settings))
     return [flow["fqdn"] for flow in outcome.flows if flow["server_port"] == 8080]
 
@@ -158,20 +158,20 @@ def test_who_came_in_a_time_that_was_given_up_does_not_count() -> None:
 
 def test_it_casts_no_vote() -> None:
     frames = [*SHARED, *silent(1, LATER), *silent(2, LATER + MINUTE)]
-    assert told(frames, dns_votes=False) == UNTOLD
-    assert told([*frames, *visit(user(3), NAME, LATER + MINUTE)], dns_votes=False) == UNTOLD
+    assert disclosed(frames, dns_votes=False) == BLANK
+    assert disclosed([*frames, *visit(user(3), NAME, LATER + MINUTE)], dns_votes=False) == BLANK
 
 
 def test_names_from_elsewhere_count_for_it() -> None:
     visits = [*visit(user(5), NAME, START), *visit(user(6), NAME, START + 100 * MS)]
     frames = merged([visits, lookup(2, t_ns=LATER), silent(2, LATER + SECOND)])
-    assert told(frames, dns_votes=False)[0] == NAME.decode()
+    assert disclosed(frames, dns_votes=False)[0] == NAME.decode()
 
 
 def test_the_last_answer_counts() -> None:
     again = [*lookup(1, OTHER, LATER), *lookup(2, OTHER, LATER + 10 * MS)]
-    assert told([*SHARED, *again, *silent(2, LATER + SECOND)])[0] == OTHER.decode()
-    assert told([*again, *SHARED, *silent(2, LATER + SECOND)])[0] == NAME.decode()
+    assert disclosed([*SHARED, *again, *silent(2, LATER + SECOND)])[0] == OTHER.decode()
+    assert disclosed([*again, *SHARED, *silent(2, LATER + SECOND)])[0] == NAME.decode()
 
 
 def test_an_answer_that_nobody_asked_for_is_no_answer() -> None:
@@ -180,7 +180,7 @@ def test_an_answer_that_nobody_asked_for_is_no_answer() -> None:
     wrong_name = answer(OTHER, "198.51.100.8")
     for payload in (wrong_id, wrong_name, dns(NAME, response=True)):
         frames = [*SHARED, *forged.send(dns(NAME)).send(payload, SERVER).frames]
-        assert told([*frames, *silent(2, LATER, "198.51.100.8")]) == UNTOLD
+        assert disclosed([*frames, *silent(2, LATER, "198.51.100.8")]) == BLANK
 
 
 def test_it_never_undoes_encrypted_client_hello() -> None:
@@ -188,7 +188,7 @@ def test_it_never_undoes_encrypted_client_hello() -> None:
     talk.say(hello(None, wire.extension(wire.ECH, b"\0" + bytes(20)))).close()
     outcome = run([*SHARED, *talk.frames], z=2, dn_hunter=True)
     assert [flow["ech"] for flow in outcome.flows if flow["proto"] == 6] == ["offered"]
-    assert line_of(outcome) == UNTOLD
+    assert line_of(outcome) == BLANK
 
 
 def test_a_suppressed_name_takes_it_away() -> None:
@@ -197,25 +197,25 @@ def test_a_suppressed_name_takes_it_away() -> None:
     outcome = run([*SHARED, *talk.frames], z=2, dn_hunter=True)
     (status,) = (flow["name_status"] for flow in outcome.flows if flow["proto"] == 6)
     assert status == "suppressed"
-    assert line_of(outcome) == UNTOLD
+    assert line_of(outcome) == BLANK
 
 
 def test_names_never_to_release_are_not_kept() -> None:
     frames = [*SHARED, *silent(2, LATER)]
-    assert told(frames, never=[b"example.org"]) == UNTOLD
-    assert told(frames, never=[b"example.org"], z=1) == UNTOLD
+    assert disclosed(frames, never=[b"example.org"]) == BLANK
+    assert disclosed(frames, never=[b"example.org"], z=1) == BLANK
     home = [*lookup(2, b"printer.local"), *silent(2, LATER)]
-    assert told(home, z=1) == UNTOLD
+    assert disclosed(home, z=1) == BLANK
 
 
 def test_z_1_tells_every_name() -> None:
-    assert told([*lookup(2), *silent(2, LATER)], z=1)[:2] == (NAME.decode(), RESOLVER)
-    assert told([*lookup(2), *silent(2, LATER)], z=1, dns_votes=False)[0] == NAME.decode()
+    assert disclosed([*lookup(2), *silent(2, LATER)], z=1)[:2] == (NAME.decode(), RESOLVER)
+    assert disclosed([*lookup(2), *silent(2, LATER)], z=1, dns_votes=False)[0] == NAME.decode()
 
 
 def test_a_resolver_is_told_only_as_a_shared_address() -> None:
     own = [*lookup(1), *lookup(2, resolver="203.0.113.54", t_ns=START + 10 * MS)]
-    fqdn, resolver, *_rest = told([*own, *silent(2, LATER)])
+    fqdn, resolver, *_rest = disclosed([*own, *silent(2, LATER)])
     assert (fqdn, resolver) == (NAME.decode(), "-")
 
 
@@ -234,8 +234,11 @@ def test_a_resolver_that_was_a_client_is_withheld_however_late(asks: bool) -> No
     talk = Tcp(user(2), SERVER_ADDRESS, (40000, 8080), LATER).handshake().say(b"\0\1\2\3")
     talk.wait(4 * MINUTE).close()
     frames = merged([SHARED, own, *again, talk.frames])
-    assert told(frames, rotate_ns=10 * MINUTE)[:2] == (NAME.decode(), "-" if asks else RESOLVER)
-    assert told(frames, rotate_ns=MINUTE)[:2] == (NAME.decode(), "-")
+    assert disclosed(frames, rotate_ns=10 * MINUTE)[:2] == (
+        NAME.decode(),
+        "-" if asks else RESOLVER,
+    )
+    assert disclosed(frames, rotate_ns=MINUTE)[:2] == (NAME.decode(), "-")
 
 
 def test_an_internal_resolver_has_a_pseudonym_for_its_epoch() -> None:
@@ -286,10 +289,10 @@ def test_the_clock_set_back_forgets_it() -> None:
     frames += [*back, *lookup(1, t_ns=START + HOUR), *silent(2, START + HOUR + SECOND)]
     outcome = run(frames, z=2, dn_hunter=True, internal=ANYWHERE)
     assert outcome.stats["clock_rebased"] == 1
-    assert line_of(outcome) == UNTOLD
+    assert line_of(outcome) == BLANK
 
 
 def test_many_clients_push_the_oldest_out_and_nothing_breaks() -> None:
     frames = [frame for n in range(2000) for frame in lookup(n, t_ns=START + n * MS)]
     frames += silent(1999, START + 10 * SECOND)
-    assert told(frames)[0] == NAME.decode()
+    assert disclosed(frames)[0] == NAME.decode()

@@ -30,12 +30,12 @@ def query(name: bytes = NAME, port: int = 40000, **ends: str) -> bytes:
 
 
 def drops(outcome: Outcome) -> dict[str, int]:
-    """What became of the fragments that made no datagram."""
+    """The counters of fragments that made no datagram."""
     counted = {why: outcome.stats[f"drop_fragment_{why}"] for why in DROPS}
     return {why: n for why, n in counted.items() if n}
 
 
-def told(outcome: Outcome) -> tuple[object, object]:
+def disclosed(outcome: Outcome) -> tuple[object, object]:
     """The records and the observations without the pseudonyms, which are of each run's own."""
     records = [{k: v for k, v in flow.items() if k != "client"} for flow in outcome.flows]
     return records, outcome.seen()
@@ -66,7 +66,7 @@ def test_a_hello_in_fragments_of_its_segment(ends: dict[str, str]) -> None:
     cut = framed(pieces(segment, range(8, 120, 8)), talk.frames[3].t_ns)
     outcome = run([*talk.frames[:3], *cut, *talk.frames[4:]], z=1)
     assert outcome.released() == {NAME.decode()}
-    assert told(outcome) == told(run(talk.frames, z=1))
+    assert disclosed(outcome) == disclosed(run(talk.frames, z=1))
 
 
 def test_a_response_in_fragments_is_evidence() -> None:
@@ -132,7 +132,7 @@ def test_two_ends() -> None:
 
 
 def test_fragments_of_other_datagrams_stay_apart() -> None:
-    """RFC 791: a datagram is told by its ends, its protocol and its number."""
+    """RFC 791: a datagram is identified by its ends, its protocol and its number."""
     packet = query()
     first, rest = pieces(packet, [160])
     others = [

@@ -8,8 +8,8 @@ from support.packets import ACK, CLIENT, PSH, SERVER, Tcp, request
 from support.proxy_starttls_prefix import PREFIXES
 from support.stream import HELLO, NAME, names
 
-NOTHING = b"\xff\xfe\xfd\xfc"  # no text: told by its first byte
-TEXT = b"0000"  # told by none of its bytes alone
+NOTHING = b"\xff\xfe\xfd\xfc"  # no text: recognised by its first byte
+TEXT = b"0000"  # recognised by none of its bytes alone
 LAST = 15  # the client's segment that is the last one looked at
 
 BEGINNINGS = {"TLS": HELLO, "HTTP": request(NAME), "HTTP/2": opening(NAME)}

@@ -322,7 +322,7 @@ def carriers(inner: str) -> list[str]:
 
 
 def shown(server: str, before: list[Frame]) -> set[str | None]:
-    """What is told of a server whom two users visit."""
+    """The disclosure of a server that two users visit."""
     talks = [visit(f"fd00:0:0:{i}::5", NAME, START + i * SECOND, server) for i in (1, 2)]
     outcome = run([*before, *merged(talks)], z=2, internal=nets("10.0.0.0/8", "fd00::/8"))
     return {flow["server"] for flow in outcome.flows if flow["client"] != "10.0.0.1"}

@@ -128,7 +128,7 @@ def test_namespaces_share_no_count() -> None:
 
 
 def agent_of(*extensions: bytes, version: int = V1) -> str:
-    """What is told of a single connection at z = 1."""
+    """The disclosure of a single connection at z = 1."""
     (line,) = run(browser(1, *extensions, version=version), z=1).log(UDP_COMPLETE)
     return line["quic_UA"]
 

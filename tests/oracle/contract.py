@@ -19,7 +19,7 @@ from oracle.flow import flows_of
 from oracle.layers import Address, Packet, Reader
 from oracle.resolved import Resolution, Resolved
 from oracle.rules import Rules, is_special
-from oracle.secondary import Beside
+from oracle.secondary import Secondary
 from oracle.talks import Talk, Vote
 from oracle.tcp import counts
 from oracle.ztable import ZOracle
@@ -33,7 +33,7 @@ Hunted = tuple[str | None, str | None, tuple[int, int]]
 
 
 @dataclass(slots=True)
-class Shown:
+class Disclosure:
     """Whether an address must, or may, be shown."""
 
     must: bool = False
@@ -71,7 +71,7 @@ class Model:
         self.clients: dict[Address, set[int]] = {}  # address -> epochs in which it was a client
         self.always_servers = {talk.ends[1].address for _flow, talk in self.flows}
         self.always_servers -= {a for _flow, talk in self.flows for a in clients_of(talk)}
-        self.addr: dict[int, Shown] = {}  # by talk: its server's address was released
+        self.addr: dict[int, Disclosure] = {}  # by talk: its server's address was released
         self.withdrawn: set[int] = set()  # talks whose server became a client before they ended
         self.resolved = Resolved(rules.never)
         self.tied: dict[int, Resolution | None] = {}  # by talk
@@ -111,10 +111,10 @@ class Model:
         if what is None:
             self._decide_addr(vote)
             return
-        kind = what.kind if isinstance(what, Beside) else "name"
+        kind = what.kind if isinstance(what, Secondary) else "name"
         released = self.must.observe(vote.t_ns, vote.talk.user, (kind, what.text))
         what.state = "released" if released else "suppressed"
-        if isinstance(what, Beside):
+        if isinstance(what, Secondary):
             return
         self.outcome.names += 1
         if released:
@@ -137,7 +137,7 @@ class Model:
     def _decide_addr(self, vote: Vote) -> None:
         """Decides on a server's address. An address that is internal or was a client in the epoch
         is no attribute; one that ever was a client need not be one."""
-        address, shown = vote.talk.ends[1].address, Shown()
+        address, shown = vote.talk.ends[1].address, Disclosure()
         epoch = vote.t_ns // self.rules.rotate_ns
         if vote.talk.internal[1] or is_special(address):
             return
@@ -155,7 +155,7 @@ class Model:
 
     def _servers(self, talk: Talk, withheld: bool) -> tuple[str | None, ...]:
         address = talk.ends[1].address
-        shown = self.addr.get(id(talk), Shown())
+        shown = self.addr.get(id(talk), Disclosure())
         if withheld or is_special(address):
             return (None,)
         if talk.internal[1]:
@@ -186,9 +186,9 @@ class Model:
             "t_start_ns": flow[0].t_ns,
             "t_end_ns": flow[-1].t_ns,
         }
-        beside = talk.certificate if talk.first.tcp else talk.agent
-        told = beside is not None and beside.state == "released" and not withheld
-        line["s_tls_SCN" if talk.first.tcp else "quic_UA"] = beside.text if told else None
+        secondary = talk.certificate if talk.first.tcp else talk.agent
+        disclosed = secondary is not None and secondary.state == "released" and not withheld
+        line["s_tls_SCN" if talk.first.tcp else "quic_UA"] = secondary.text if disclosed else None
         measured = measurements(flow, talk.client)
         if coarse:
             line |= {name: line[name] // MINUTE * MINUTE for name in ("t_start_ns", "t_end_ns")}
@@ -213,15 +213,15 @@ class Model:
         if not self.rules.dn_hunter:
             asks = not talk.first.tcp and talk.names and talk.names[0].source == "dns"
             return ((name if asks else None, None, NEVER),)
-        found, untold = self.tied[id(talk)], (None, None, NEVER)
+        found, nothing = self.tied[id(talk)], (None, None, NEVER)
         if found is None or withheld or talk.ech:
-            return (untold,)
+            return (nothing,)
         last_ns = flow[-1].t_ns
         shared = self._shared(self.must, ("name", found.name), last_ns)
         times = (found.asked_ns, found.answered_ns) if talk.first.tcp else NEVER
         resolvers = self._resolvers(found, talk, last_ns) if talk.first.tcp else {None}
-        told = [(found.name, r, times) for r in resolvers]
-        return (*(told if True in shared else []), *([untold] if False in shared else []))
+        disclosed = [(found.name, r, times) for r in resolvers]
+        return (*(disclosed if True in shared else []), *([nothing] if False in shared else []))
 
     def _resolvers(self, found: Resolution, talk: Talk, last_ns: int) -> set[str | None]:
         address = found.resolver.ends[1].address

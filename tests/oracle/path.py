@@ -18,7 +18,7 @@ class Piece:
 
 @dataclass
 class Direction:
-    """What one side sent, and the samples it gave."""
+    """The segments of one side, and the samples that they gave."""
 
     pieces: list[Piece] = field(default_factory=list)
     samples: list[int] = field(default_factory=list)

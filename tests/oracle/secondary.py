@@ -22,7 +22,7 @@ TEXT_MAX = 253
 
 
 @dataclass(slots=True)
-class Beside:
+class Secondary:
     """A secondary attribute; `state` is "waiting", "voted", "released" or "suppressed"."""
 
     kind: str  # "certificate" or "agent"
@@ -61,7 +61,7 @@ def version_of(hello: bytes) -> int:
 
 
 @dataclass(slots=True)
-class Shown:
+class ServerFlight:
     """A server's messages from its hello on, which begins a segment, up to its certificate."""
 
     base: int | None = None
@@ -105,8 +105,8 @@ def agent_of(hello: bytes) -> str | None:
             size, at = varint(rest, at)
             if number == AGENT:
                 text = rest[at : at + size].decode("latin-1")
-                told = quote(text, safe="")
-                plain = text.isascii() and text.isprintable() and len(told) <= TEXT_MAX
-                return told if plain else None
+                encoded = quote(text, safe="")
+                plain = text.isascii() and text.isprintable() and len(encoded) <= TEXT_MAX
+                return encoded if plain else None
             rest = rest[at + size :]
     return None

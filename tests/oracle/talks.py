@@ -17,7 +17,7 @@ from oracle.layers import Address, End, Packet
 from oracle.names import hides, normal, question, said_in, server_name, under
 from oracle.quic import QuicTalk
 from oracle.rules import Rules, is_special
-from oracle.secondary import Beside, Shown, agent_of, host_of
+from oracle.secondary import Secondary, ServerFlight, agent_of, host_of
 from oracle.stream import STREAM_MAX, StreamOracle
 
 DNS_PORT = 53
@@ -40,7 +40,7 @@ class Vote:
 
     t_ns: int
     talk: "Talk"
-    what: Name | Beside | None
+    what: Name | Secondary | None
 
 
 def service_of(segment: bytes) -> str | None:
@@ -64,7 +64,7 @@ class Talk:
     base: int | None = None  # sequence number of the client's first byte
     server_isn: int | None = None
     plays_server: bool = False  # the client sent a server's message, which an echo sends back
-    told: int = 0  # hellos and requests that were taken from the stream
+    counted: int = 0  # hellos and requests that were taken from the stream
     read: int = 0  # bytes of them
     asked: list[tuple[int, int, Name]] = field(default_factory=list)
     quic: QuicTalk | None = None
@@ -72,9 +72,9 @@ class Talk:
     greeted: Name | None = None  # the name in the last one
     ech: bool = False  # a hello's name hides another
     service: str | None = None  # of the client's first hello or request
-    shown: Shown = field(default_factory=Shown)
-    certificate: Beside | None = None
-    agent: Beside | None = None
+    flight: ServerFlight = field(default_factory=ServerFlight)
+    certificate: Secondary | None = None
+    agent: Secondary | None = None
     agent_by: int = 0  # the number of the connection that sent it
     replied: int = 0  # the end of the server's bytes so far
     all_comes: bool = False  # no bytes are lost, whatever their order
@@ -236,11 +236,11 @@ class Talk:
         """Looks for a certificate that answers the user's hello."""
         if self.service != "tls":
             return
-        found = self.shown.take(p.seq, p.payload)
+        found = self.flight.take(p.seq, p.payload)
         host = None if found is None else host_of(found, self.rules.never)
         if host is None or not self.may_vote:
             return
-        self.certificate = Beside("certificate", host)
+        self.certificate = Secondary("certificate", host)
         if self.proven or not self.rules.established:
             yield from self._vote(p, self.certificate)
 
@@ -254,13 +254,13 @@ class Talk:
             return
         self.stream.add(start - self.base, p.payload)
         said = list(said_in(self.stream.head()))
-        for one in said[self.told :]:
+        for one in said[self.counted :]:
             self.ech |= one.ech
             name = None if one.raw is None else self._expose(one.source, one.raw)
             if name is not None and (self.proven or not self.rules.established):
                 yield from self._vote_addr(p)
                 yield from self._vote(p, name)
-        self.told, self.read = len(said), sum(one.end for one in said)
+        self.counted, self.read = len(said), sum(one.end for one in said)
 
     def _follows(self, p: Packet, offset: int) -> bool:
         """Whether the stream goes on at an offset behind lost bytes: far behind them, or with a
@@ -274,7 +274,7 @@ class Talk:
             self.strayed = True
             return False
         self.base, self.stream = p.seq, StreamOracle()
-        self.told = self.read = 0
+        self.counted = self.read = 0
         return True
 
     def _datagram(self, p: Packet, from_client: bool) -> Iterator[Vote]:
@@ -317,7 +317,7 @@ class Talk:
     def _note_agent(self, text: str | None) -> None:
         """Keeps the flow's first user agent; each connection has to prove its own."""
         if text is not None and self.agent is None and self.may_vote:
-            self.agent, self.agent_by = Beside("agent", text), self.greetings + 1
+            self.agent, self.agent_by = Secondary("agent", text), self.greetings + 1
 
     def _ask(self, p: Packet) -> Iterator[Vote]:
         """Reads a DNS question, which counts when it is answered."""
@@ -362,7 +362,7 @@ class Talk:
             return "suppressed"
         return None
 
-    def _vote(self, p: Packet, what: Name | Beside) -> Iterator[Vote]:
+    def _vote(self, p: Packet, what: Name | Secondary) -> Iterator[Vote]:
         """Casts one vote a flow and name."""
         if what.state == "waiting":
             what.state = "voted"

@@ -34,9 +34,9 @@ from support.packets import MS, SECOND, SERVER_ADDRESS, START, Frame
 from zanon_net import Config
 
 WHOLE = 1 << 14  # packets in a batch
-# What a coarse record tells beside the columns of the model.
-BESIDE = {"c_isint", "s_isint", "c_iscrypto", "s_iscrypto", "server", "c_type", "s_type"}
-BESIDE |= {"first", "last", "c_first_abs", "s_first_abs", "durat", "c_durat", "s_durat"}
+# Columns of a coarse record beside those of the model.
+OTHERS = {"c_isint", "s_isint", "c_iscrypto", "s_iscrypto", "server", "c_type", "s_type"}
+OTHERS |= {"first", "last", "c_first_abs", "s_first_abs", "durat", "c_durat", "s_durat"}
 NAME_COLUMNS = ("c_tls_SNI", "http_hostname", "quic_SNI")
 HUNTED = ("fqdn", "dns_rslv", "req_tm", "res_tm")
 MISSING = (0, 0.0, None, "none")
@@ -92,7 +92,7 @@ def check_records(found: list[Line], expected: list[Record]) -> None:
     coarse = {key(record.line) for record in expected if record.coarse}
     for line in found:
         if key(line) in coarse:
-            rest = line.keys() - columns["tcp" if line["proto"] == 6 else "udp"] - BESIDE
+            rest = line.keys() - columns["tcp" if line["proto"] == 6 else "udp"] - OTHERS
             told = (*MISSING, line["name"])
             assert {name: line[name] for name in rest if line[name] not in told} == {}
         assert {line.get(name) for name in NAME_COLUMNS} <= {None, line["name"]}

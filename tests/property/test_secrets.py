@@ -140,8 +140,8 @@ def test_a_neighbour_differs_by_the_pseudonym(key_file: str, crowd: Scenario) ->
     there = run(rules, Scenario(rules, [*map(next_door, crowd.visits)]).frames, key_file)
     names = known_as(rules, {frame.t_ns // rules.rotate_ns for frame in frames})
     for stem in ("flows", "observations"):
-        told = "\n".join(lines(there, stem))
-        own = re.sub('(?<=")[0-9a-f:.]+(?=")', lambda word: names.get(word[0], word[0]), told)
+        text = "\n".join(lines(there, stem))
+        own = re.sub('(?<=")[0-9a-f:.]+(?=")', lambda word: names.get(word[0], word[0]), text)
         pairs = zip_longest(own.splitlines(), lines(here, stem))
         assert [pair for pair in pairs if pair[0] != pair[1]] == []
     facts = [json.loads(files["out/manifest.json"]) for files in (here, there)]
@@ -150,11 +150,14 @@ def test_a_neighbour_differs_by_the_pseudonym(key_file: str, crowd: Scenario) ->
 
 
 def alone(visit: Visit, number: int) -> Visit:
-    """The visit as the hermit's, whose servers show and tell what no other does."""
+    """The visit as the hermit's, whose servers expose what no other does."""
     server = f"198.51.100.{200 + number}"
-    told = {"tls": "cave.example", "quic": "Cave/1", "dns": server}.get(visit.kind, "")
-    beside = (told if visit.beside[0] else "", visit.beside[1] if visit.kind == "tls" else "")
-    return replace(visit, ends=(HERMIT, server), route=NOTHING, beside=beside)
+    text = {"tls": "cave.example", "quic": "Cave/1", "dns": server}.get(visit.kind, "")
+    secondary = (
+        text if visit.secondary[0] else "",
+        visit.secondary[1] if visit.kind == "tls" else "",
+    )
+    return replace(visit, ends=(HERMIT, server), route=NOTHING, secondary=secondary)
 
 
 hermits = st.lists(

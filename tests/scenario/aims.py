@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from oracle.rules import Rules
 from support.packets import MINUTE, SECOND, START
 
-from scenario.answers import CERTIFICATES, SHOWN
+from scenario.answers import CERTIFICATES, FLIGHTS
 from scenario.crowd import (
-    BESIDE,
     CLIENTS,
     GROUPS,
     HOSTS,
+    SECONDARY,
     SERVERS,
     TURNCOAT,
     Group,
@@ -33,16 +33,16 @@ from scenario.visits import HOW, Visit
 
 Visits = st.SearchStrategy[list[Visit]]
 
-SHOWING = Visit(0, ("", ""), "tls", HOSTS[:1], "no name", beside=(CERTIFICATES[0], SHOWN[0]))
+SHOWING = Visit(0, ("", ""), "tls", HOSTS[:1], "no name", secondary=(CERTIFICATES[0], FLIGHTS[0]))
 SILENT = replace(SHOWING, how="nameless")
-GREETING = replace(SILENT, kind="quic", beside=(AGENTS[2], ""))
+GREETING = replace(SILENT, kind="quic", secondary=(AGENTS[2], ""))
 GREETING_TWICE = replace(GREETING, how="unanswered first")
 LASTING = replace(SILENT, pauses=(0, 5))
 HIDING = replace(SILENT, how="ech")
 LATER = [
     replace(SILENT, start_ns=START + n * SECOND, ends=(CLIENTS[0], SERVERS[0])) for n in (3, 5)
 ]
-ASKING = replace(SILENT, kind="dns", how="whole", beside=(SERVERS[0], ""))
+ASKING = replace(SILENT, kind="dns", how="whole", secondary=(SERVERS[0], ""))
 
 MANY = (*CLIENTS[3:0:-1], *CLIENTS[:4], *CLIENTS[:3], TURNCOAT)
 USERS: Group = (MANY, SERVERS[:1])
@@ -70,7 +70,7 @@ def several(
         st.sampled_from([HOSTS[:1]] * 5 + [HOSTS[3:4]]),
         how,
         pauses=st.sampled_from([likely.pauses, likely.pauses, (0, 0)]),
-        beside=st.one_of(*[st.just(likely.beside)] * 3, BESIDE[kind]),
+        secondary=st.one_of(*[st.just(likely.secondary)] * 3, SECONDARY[kind]),
     )
     alike = [replace(likely, start_ns=first, ends=ends) for ends in some]
     return alike + draw(st.lists(another, min_size=1, max_size=1 + chosen.z))
@@ -111,7 +111,7 @@ HUNT = {"dn_hunter": True, "dns_votes": True}
 TURNS = (TURNCOAT, *CLIENTS[3::-1], TURNCOAT)
 AIMS = {
     "certificates": aimed(like(SHOWING)),
-    "certificates never told": aimed(like(SHOWING), never=("a.example",)),
+    "certificates never disclosed": aimed(like(SHOWING), never=("a.example",)),
     "certificates of users": aimed(like(SHOWING, STRANGERS), **PRIVATE),
     "bytes that strayed": aimed(like(replace(SHOWING, how="strayed")), established=True),
     "user agents": aimed(like(GREETING)),

@@ -19,7 +19,7 @@ TLS_1_3 = wire.extension(wire.SUPPORTED_VERSIONS, b"\3\4")
 # Common names of certificates; some are no hosts' names.
 CERTIFICATES = (*("*.a.example",) * 3, *("a.example",) * 2, "*.A.Example.", "www.c.example")
 CERTIFICATES += ("*.c.example", "An issuer of example", "192.0.2.9", "printer.local", "example")
-SHOWN = (
+FLIGHTS = (
     *("whole",) * 6,
     *("in two", "turned round", "half", "1.0", "1.3", "another hello", "twice", "no hello"),
 )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oracle.rules import EVERYWHERE, Rules
 from support.packets import DAY, HOUR, MINUTE, SECOND, START, Frame, merged
 
-from scenario.answers import CERTIFICATES, SHOWN
+from scenario.answers import CERTIFICATES, FLIGHTS
 from scenario.quic import AGENTS, quic_visit
 from scenario.routes import routed, routes, straight, whole_routes
 from scenario.visits import ASTRAY, HOW, Visit, dns_visit, tcp_visit
@@ -74,8 +74,8 @@ def ends_of(slices_ns: int) -> st.SearchStrategy[int]:
 
 KINDS = ("tls", "tls", "http", "h2", "dns", "dns over tcp", "quic", "quic")
 Texts = st.SearchStrategy[tuple[str, str]]
-BESIDE: dict[str, Texts] = {
-    "tls": st.tuples(st.sampled_from(("", *CERTIFICATES)), st.sampled_from(SHOWN)),
+SECONDARY: dict[str, Texts] = {
+    "tls": st.tuples(st.sampled_from(("", *CERTIFICATES)), st.sampled_from(FLIGHTS)),
     "dns": st.tuples(st.sampled_from(("", *OTHER_SERVERS, *SERVERS6)), st.just("")),
     "quic": st.tuples(st.sampled_from(AGENTS), st.sampled_from(AGENTS)),
 }
@@ -99,7 +99,7 @@ def visits(draw: st.DrawFn, start: st.SearchStrategy[int], hosts: Sequence[bytes
         53 if kind == "dns over tcp" else draw(st.sampled_from([443, 80, 8443])),
         (draw(pause), draw(pause)),
         draw(routes if cut else whole_routes),
-        draw(BESIDE.get(kind, st.just(("", "")))),
+        draw(SECONDARY.get(kind, st.just(("", "")))),
     )
 
 

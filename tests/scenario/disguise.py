@@ -48,7 +48,7 @@ def is_padded(visit: Visit) -> bool:
 def hosts_of(visits: Sequence[Visit]) -> dict[str, str]:
     """The substitute of each host, in all of the visits."""
     fixed = [host for visit in visits if not is_padded(visit) for host in visit.hosts]
-    shown = [visit.beside[0].encode() for visit in visits if visit.kind == "tls"]
+    shown = [visit.secondary[0].encode() for visit in visits if visit.kind == "tls"]
     bound = b" ".join([*fixed, *shown]).decode().lower()
     free = {one for one in ("a.example", "b.example", "c.example") if one not in bound}
     return {
@@ -58,7 +58,7 @@ def hosts_of(visits: Sequence[Visit]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Disclosed:
     """What a run may disclose of a capture, by the contract's model; visits by their numbers."""
 
     texts: frozenset[str]  # names, and clients' addresses, which show as pseudonyms
@@ -66,7 +66,7 @@ class Told:
     mute: frozenset[int]  # visits none of whose names had a vote
 
     @staticmethod
-    def of(scenario: Scenario) -> "Told":
+    def of(scenario: Scenario) -> "Disclosed":
         """The disclosures of a run of the scenario."""
         model = Model(scenario.rules, scenario.frames)
         outcome = model.run()
@@ -86,7 +86,7 @@ class Told:
             if not waits and (not outside or scenario.rules.dn_hunter):
                 loud["mute"].add(number)
         visits = frozenset(range(len(scenario.visits)))
-        return Told(frozenset(texts), visits - loud["coarse"], visits - loud["mute"])
+        return Disclosed(frozenset(texts), visits - loud["coarse"], visits - loud["mute"])
 
     def without(self, texts: dict[str, str]) -> dict[str, str]:
         """The texts that are not disclosed."""
@@ -102,14 +102,14 @@ class Disguise:
     mute_hosts: dict[str, str]
     agents: dict[str, str]
     addresses: dict[str, str]
-    told: Told
+    disclosed: Disclosed
     rules: Rules
 
     @staticmethod
     def of(scenario: Scenario) -> "Disguise":
         """Substitutes for all that is not disclosed."""
-        told = Told.of(scenario)
-        addresses = told.without(SERVERS) | CLIENTS
+        disclosed = Disclosed.of(scenario)
+        addresses = disclosed.without(SERVERS) | CLIENTS
         around = str([visit.route for visit in scenario.visits])
         if scenario.rules.internal == EVERYWHERE:  # internal hosts show as pseudonyms
             addresses = {}
@@ -117,30 +117,37 @@ class Disguise:
         every = hosts_of(scenario.visits)
         if any(visit.how in FORGING for visit in scenario.visits):
             del every["b.example"]
-        agents = told.without(OTHER_AGENTS)
-        return Disguise(told.without(every), every, agents, addresses, told, scenario.rules)
+        agents = disclosed.without(OTHER_AGENTS)
+        return Disguise(
+            disclosed.without(every), every, agents, addresses, disclosed, scenario.rules
+        )
 
     def _text(self, text: str, number: int) -> str:
         """The substitute of a text, spelled in the same way."""
         bare = text.partition(":")[0].removesuffix(".")
-        hosts = self.hosts if number not in self.told.mute else self.mute_hosts
+        hosts = self.hosts if number not in self.disclosed.mute else self.mute_hosts
         other = hosts.get(bare.lower(), bare)
         return (other.title() if bare != bare.lower() else other) + text[len(bare) :]
 
     def _visit(self, visit: Visit, number: int) -> Visit:
-        beside = visit.beside
+        secondary = visit.secondary
         if visit.kind == "tls":
-            beside = (self._text(beside[0], number), beside[1])
+            secondary = (self._text(secondary[0], number), secondary[1])
         elif visit.kind == "quic":
-            agents = self.agents if number not in self.told.mute else OTHER_AGENTS
-            beside = (agents.get(beside[0], beside[0]), agents.get(beside[1], beside[1]))
+            agents = self.agents if number not in self.disclosed.mute else OTHER_AGENTS
+            secondary = (
+                agents.get(secondary[0], secondary[0]),
+                agents.get(secondary[1], secondary[1]),
+            )
         elif visit.kind == "dns":
-            beside = (self.addresses.get(beside[0], beside[0]), beside[1])
+            secondary = (self.addresses.get(secondary[0], secondary[0]), secondary[1])
         client, server = (self.addresses.get(one, one) for one in visit.ends)
         hosts = [self._text(host.decode(), number).encode() for host in visit.hosts]
-        hidden = number in self.told.coarse and visit.port == 8443
+        hidden = number in self.disclosed.coarse and visit.port == 8443
         port = 9443 if hidden else visit.port
-        return replace(visit, ends=(client, server), hosts=tuple(hosts), beside=beside, port=port)
+        return replace(
+            visit, ends=(client, server), hosts=tuple(hosts), secondary=secondary, port=port
+        )
 
     def _worn(self, frame: Frame, number: int) -> Frame:
         """The packet from another port; in a visit with coarse records as another computer, further
@@ -148,7 +155,7 @@ class Disguise:
         data = bytearray(frame.data)
         four = data[14] >> 4 == 4
         at = 14 + (20 if four else 40)
-        coarse = number in self.told.coarse
+        coarse = number in self.disclosed.coarse
         if coarse or not self.rules.keep_client_port:
             for where in (at, at + 2):
                 if int.from_bytes(data[where : where + 2]) in CLIENT_PORTS:

@@ -108,10 +108,10 @@ def back(ends: Ends, dcid: bytes, number: int) -> bytes:
             return quic.short(dcid)
 
 
-def converse(talk: Udp, visit: Visit, told: tuple[bytes, str], ends: Ends, number: int) -> None:
+def converse(talk: Udp, visit: Visit, named: tuple[bytes, str], ends: Ends, number: int) -> None:
     """A connection, from the client's hello with a host and a user agent to its packet to the
     server's ID."""
-    host, agent = told
+    host, agent = named
     for datagram in flight(ends, host, visit.how, agent):
         talk.send(datagram)
     if visit.how in ("retry", "retry alone", "bad retry"):
@@ -153,8 +153,8 @@ def quic_visit(visit: Visit, number: int) -> list[Frame]:
     talk = Udp(*visit.ends, (20000 + number, visit.port), visit.start_ns)
     hosts = {"another": visit.hosts, "unanswered first": visit.hosts[:1] * 2}
     for nth, host in enumerate(hosts.get(visit.how, visit.hosts[:1])):
-        told = (host, visit.beside[nth % 2])
+        named = (host, visit.secondary[nth % 2])
         how = "unanswered" if (visit.how, nth) == ("unanswered first", 0) else visit.how
         ends = ends_of(b"%d %d" % (number, nth), how)
-        converse(talk, replace(visit, how=how), told, ends, number)
+        converse(talk, replace(visit, how=how), named, ends, number)
     return talk.frames

@@ -31,7 +31,7 @@ SERVER_ISN = 500_000
 class Visit:
     """A conversation: its ends, its start, and how it goes. Pauses are in seconds.
 
-    `beside`: the common name in a certificate and how it is shown, the user agent in a hello of
+    `secondary`: the common name in a certificate and how it is shown, the user agent in a hello of
     QUIC, or the address that DNS gives.
     """
 
@@ -44,7 +44,7 @@ class Visit:
     port: int = 443
     pauses: tuple[int, int] = (0, 0)
     route: Route = NOTHING
-    beside: tuple[str, str] = ("", "")
+    secondary: tuple[str, str] = ("", "")
 
 
 ASTRAY = ("lost", "strayed")
@@ -141,8 +141,8 @@ def go_astray(talk: Tcp, visit: Visit, *, near: bool) -> None:
 
 def answer(talk: Tcp, visit: Visit, last: bool) -> None:
     """The server's answer, the last one with its certificate."""
-    if visit.kind == "tls" and visit.beside[0] and last:
-        show(talk, *visit.beside)
+    if visit.kind == "tls" and visit.secondary[0] and last:
+        show(talk, *visit.secondary)
     talk.segment(SERVER, ACK, FOUND if visit.kind == "http" else DATA)
 
 
@@ -170,7 +170,7 @@ def dns_visit(visit: Visit, number: int) -> list[Frame]:
             talk.send(dns(host, ident=ident + 50, kind=28))
         answered = host if visit.how != "another name" else b"x." + host
         ident += visit.how == "another id"
-        given = [resolved(visit.beside[0])] if visit.beside[0] else []
+        given = [resolved(visit.secondary[0])] if visit.secondary[0] else []
         answers.append(dns(answered, ident=ident, response=True, answers=given))
     talk.wait(min(visit.pauses[0], 9) * SECOND)
     for answer in answers[:: -1 if visit.how == "swapped" else 1]:

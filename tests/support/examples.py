@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""How many examples Hypothesis tries."""
+"""The number of examples that Hypothesis tries."""
 
 import os
 

@@ -31,9 +31,9 @@ def check_csv(text: bytes, lines: bytes) -> None:
     rows, decimals = csv_rows(text.decode("ascii")), lines.splitlines()
     assert {None} not in [set(row) for row in rows]
     for row, line in zip(rows, decimals, strict=True):
-        told = json.loads(line, parse_float=str)
+        expected = json.loads(line, parse_float=str)
         for name, field in row.items():
-            assert field == as_csv(told.get(name)), name
+            assert field == as_csv(expected.get(name)), name
 
 
 def in_ns(value: object, scale: int) -> int:
@@ -47,23 +47,23 @@ def check_parquet(table: pa.Table, rows: Sequence[Row]) -> None:
         column, kind = table.column(field.name), str(field.type)
         values = column.cast("int64").to_pylist() if "timestamp" in kind else column.to_pylist()
         for value, row in zip(values, rows, strict=True):
-            told = row[field.name]
-            if told is None or value is None:
-                assert told is value, field.name
+            expected = row[field.name]
+            if expected is None or value is None:
+                assert expected is value, field.name
             elif "timestamp" in kind:
                 scale = 1 if field.name.startswith("t_") else 10**6
-                assert abs(value - in_ns(told, scale)) < 500, field.name  # json.loads: a double
+                assert abs(value - in_ns(expected, scale)) < 500, field.name  # json.loads: a double
             elif kind == "double":
-                assert math.isclose(value, told, abs_tol=1e-6), field.name
+                assert math.isclose(value, expected, abs_tol=1e-6), field.name
             else:
-                assert value == told, field.name
+                assert value == expected, field.name
 
 
-def same(field: str, told: object) -> bool:
+def same(field: str, expected: object) -> bool:
     """Whether a field of Tstat's has JSON's value."""
-    if told is None:
+    if expected is None:
         return field in MISSING
-    return field == told or (isinstance(told, int | float) and float(field) == told)
+    return field == expected or (isinstance(expected, int | float) and float(field) == expected)
 
 
 def says(line: dict[str, str], row: Row) -> bool:

@@ -67,9 +67,9 @@ def check_accounts(folder: Path) -> dict[str, Any]:
     assert accounts["closed"] == accounts["records"] + accounts["withheld"]
     for key in ("csv", "jsonl", "parquet", "tstat"):
         if key in accounts:
-            told = accounts[key]
-            assert told["written"] + told["left_out"] + told["lost"] == accounts["records"]
-            assert told["written"] == counted.get(key, 0)
+            account = accounts[key]
+            assert account["written"] + account["left_out"] + account["lost"] == accounts["records"]
+            assert account["written"] == counted.get(key, 0)
     return manifest
 
 

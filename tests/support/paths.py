@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Where the source tree is."""
+"""Paths of the source tree."""
 
 from pathlib import Path
 

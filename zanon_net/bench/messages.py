@@ -112,7 +112,7 @@ def varint(value: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class HelloShape:
-    """How a ClientHello looks.
+    """The form of a ClientHello.
 
     `after_sni` names the extension that follows the server name directly: "" (a usual one),
     "renegotiation" (0xff01) or "grease" (0x1a1a). `quic_scid` set makes a QUIC hello: ALPN h3 and

@@ -41,7 +41,7 @@ class LongHeader:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Whose keys protect an Initial; `first_dcid` is the client's first destination ID."""
+    """The side whose keys protect an Initial; `first_dcid` is the client's first destination ID."""
 
     first_dcid: bytes
     server: bool = False

@@ -49,7 +49,7 @@ class FilterConfig(View):
 
     @property
     def rotate_ns(self) -> int:
-        """How long an epoch lasts, in nanoseconds."""
+        """The length of an epoch in nanoseconds."""
         return rules.rotate_ns(self.settings())
 
     def row_filter_arguments(self) -> dict[str, Any]:

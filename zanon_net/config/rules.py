@@ -106,7 +106,7 @@ def z_limit(settings: Settings) -> int:
 
 
 def rotate_ns(settings: Settings) -> int:
-    """How long an epoch lasts, in nanoseconds."""
+    """The length of an epoch in nanoseconds."""
     ns: int = settings["window"] if settings["rotate"] is None else settings["rotate"]
     return ns
 
@@ -140,12 +140,12 @@ def _both_durations(name: str, ns: int) -> dict[str, Any]:
 
 
 def shown_split(settings: Settings) -> dict[str, Any]:
-    """How long a part lasts, for people."""
+    """The length of a part, for people."""
     return {"split": None if settings["split"] is None else format_duration(settings["split"])}
 
 
 def shown_never(settings: Settings) -> dict[str, Any]:
-    """How many suffixes there are; they are names."""
+    """The number of suffixes, which are names themselves."""
     return {"never_suffixes": len(settings["never"])}
 
 
@@ -220,7 +220,7 @@ def core_never(settings: Settings) -> list[bytes]:
 
 
 def core_split(settings: Settings) -> int:
-    """How long a part lasts, in nanoseconds; 0: no limit."""
+    """The length of a part in nanoseconds; 0: no limit."""
     return settings["split"] or 0
 
 

@@ -114,7 +114,7 @@ class Setting:
 
     @property
     def label(self) -> str:
-        """What errors and manifests call it: the option's name, as a field would have it."""
+        """Its name in errors and manifests: that of the option, written as a field."""
         return self.options[0].removeprefix("--").replace("-", "_")
 
     @property
@@ -129,7 +129,7 @@ class Setting:
 
     @property
     def usually(self) -> str:
-        """What `--help` says is the default; empty: nothing."""
+        """The default that `--help` shows; empty: none."""
         is_written = self.has_default and self.default is not False
         return self.usual or (self.type.written(self.default) if is_written else "")
 
@@ -145,7 +145,7 @@ class Setting:
         return self.type.read(self.label, value)
 
     def shown(self, settings: Settings) -> Mapping[str, Any]:
-        """What the manifest has of it, by key."""
+        """Its part of the manifest, by key."""
         if callable(self.manifest):
             return self.manifest(settings)
         value = settings[self.name]
@@ -153,7 +153,7 @@ class Setting:
         return {} if self.manifest == "nothing" else {self.label: as_json}
 
     def for_core(self, settings: Settings) -> Any:
-        """What the core gets."""
+        """The value for the core."""
         return settings[self.name] if self.core_value is None else self.core_value(settings)
 
 
@@ -171,12 +171,12 @@ def read_settings(rows: Iterable[Setting], written: Mapping[str, object]) -> dic
 
 
 def manifest_of(rows: Iterable[Setting], settings: Settings) -> dict[str, Any]:
-    """What the manifest has of `rows`."""
+    """The part of `rows` in the manifest."""
     return {key: value for row in rows for key, value in row.shown(settings).items()}
 
 
 def core_arguments(rows: Iterable[Setting], settings: Settings) -> dict[str, Any]:
-    """What the core is opened with, by the binding's keywords."""
+    """The values with which the core is opened, by the binding's keywords."""
     return {row.core_argument: row.for_core(settings) for row in rows if row.core}
 
 

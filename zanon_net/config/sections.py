@@ -78,7 +78,7 @@ class ZParams(View):
 
 @dataclass(frozen=True, slots=True)
 class AddressPolicy(View):
-    """Who is a user, and how addresses are written."""
+    """The definition of a user, and the form of addresses in the output."""
 
     rows = rows_of("run", "addresses")
 
@@ -101,7 +101,7 @@ class AddressPolicy(View):
 
 @dataclass(frozen=True, slots=True)
 class Input(View):
-    """What is read."""
+    """The settings of what is read."""
 
     rows = rows_of("run", "input")
 
@@ -116,7 +116,7 @@ class Input(View):
 
 @dataclass(frozen=True, slots=True)
 class Output(View):
-    """What is written."""
+    """The settings of what is written."""
 
     rows = rows_of("run", "output")
 
@@ -129,7 +129,7 @@ class Output(View):
 
     @property
     def split_ns(self) -> int:
-        """How long a part lasts, in nanoseconds; 0: no limit."""
+        """The length of a part in nanoseconds; 0: no limit."""
         return rules.core_split(self.settings())
 
     @property
@@ -157,7 +157,7 @@ class Limits(View):
 
 @dataclass(frozen=True, slots=True)
 class LiveSettings(View):
-    """How interfaces are read, and what is reported meanwhile."""
+    """The settings of interfaces, and of reports on a run."""
 
     rows = rows_of("run", "live")
 

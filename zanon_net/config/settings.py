@@ -115,7 +115,7 @@ class Config:
 
     @property
     def rotate_ns(self) -> int:
-        """How long an epoch lasts, in nanoseconds."""
+        """The length of an epoch in nanoseconds."""
         return rules.rotate_ns(self.settings())
 
     def engine_arguments(self) -> dict[str, Any]:

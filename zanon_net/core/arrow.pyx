@@ -9,13 +9,13 @@ ARROW_FORMATS = {"bool": b"b", "uint8": b"C", "uint16": b"S", "uint32": b"I", "u
                  "int64": b"l", "ms": b"g", "s": b"g", "time": b"tsn:UTC", "text": b"i"}
 
 
-# What an array keeps: its buffers, and the object whose memory they are.
+# The private data of an array: its buffers, and the object that owns their memory.
 cdef struct zn_lent_array:
     const void *buffers[ARROW_BUFFERS]
     PyObject *owner
 
 
-# What a stream keeps.
+# The private data of a stream.
 cdef struct zn_lent_stream:
     PyObject *batch
     bint ended

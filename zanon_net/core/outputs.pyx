@@ -95,7 +95,7 @@ cdef class _Lender:
         return 0
 
     cdef tuple drain(self, zn_outputs *out, size_t rows):
-        """What PacketEngine.drain returns."""
+        """Drains the outputs; returns what PacketEngine.drain returns."""
         cdef size_t start[ZN_OUTPUT_TEXTS]
         cdef size_t counted[ZN_OUTPUT_TEXTS]
         cdef size_t end, lines

@@ -33,7 +33,7 @@ cdef class Stream:
 
     @property
     def first(self):
-        """Where the first stored byte lies from the base."""
+        """The offset of the first stored byte from the base."""
         return zn_stream_first(&self.pool, self.stream)
 
     @property

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Which z gives which k-anonymity, and what it costs: the papers' model, with certified bounds.
+"""The k-anonymity that a z gives, and its cost: the papers' model, with certified bounds.
 
 Sources: Jha et al. 2020 ("z-anonymity: Zero-Delay Anonymization for Data Streams", cited as 2020)
 and 2022 ("Practical Anonymization for Data Streams", cited as 2022, with its equation numbers).

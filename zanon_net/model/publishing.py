@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""How likely one user is to have an attribute in the released stream."""
+"""The chance that one user has an attribute in the released stream."""
 
 import math
 

@@ -36,7 +36,7 @@ def arrow() -> Any:
 
 
 def parquet() -> Any:
-    """What pyarrow writes files with, or a ConfigError."""
+    """The module pyarrow.parquet, or a ConfigError that says how to get it."""
     arrow()
     importlib.import_module("pyarrow.compute")  # pyarrow needs it to unify dictionaries
     return importlib.import_module("pyarrow.parquet")

@@ -154,7 +154,7 @@ class Unpacker:
 
     @property
     def packed_bytes(self) -> int:
-        """How many packed bytes were read."""
+        """The number of packed bytes that were read."""
         return self._packed.bytes
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ Z_EQUALS_1 = "z = 1: every name is released, also one that a single user visited
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run ended.
+    """The end of a run.
 
     files: {"file", "bytes", "records"} of each that appears. written: records in them, by output.
     error: why the run ended early, None where it did not. drops: packets lost before that.
