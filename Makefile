@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # Tests run in one process for each processor. The tests of a file stay together, slow files begin.
 CORES := $(shell getconf _NPROCESSORS_ONLN)
-PYTEST := -m pytest -n $(shell echo $$(($(CORES) < 8 ? $(CORES) : 8))) --dist loadfile --no-loadscope-reorder
+PYTEST := -m pytest -n $(shell echo $$(($(CORES) < 8 ? $(CORES) : 8))) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 C_SOURCES := $(sort $(shell find csrc -name '*.c'))
 C_FILES := $(sort $(shell find csrc -name '*.[ch]'))

@@ -92,42 +92,44 @@ static int64_t disclosed_epoch(const zn_disclosure_case *c, int64_t epoch)
 #define WIPE(what, member) memset(&r->member, 0, sizeof r->member);
 #define REPLACE(what, member) r->member = disclosed_##what(c, r->member);
 
-/* Rules of what *kept takes of *r: nothing, or a member that is filled for coarse records. */
+/* Rules of a coarse record: *kept takes a member of *r, which is filled for coarse records, and gives
+ * it back when *r was wiped. */
 #define IS_CORE(member)                                                                            \
     (offsetof(zn_record, member) < offsetof(zn_record, client) ||                                  \
      (offsetof(zn_record, member) - offsetof(zn_record, client)) % sizeof(zn_record_side) <        \
          ZN_RECORD_CORE)
 #define TAKE(member) _Static_assert(IS_CORE(member), "kept of a coarse record: is it filled?");
 #define BLANK(what, member)
-#define KEEP(what, member) TAKE(member) memcpy(&kept->member, &r->member, sizeof r->member);
-#define ROUND(what, member) TAKE(member) kept->member = COARSE(r->member);
-#define COMPUTE(what, member) TAKE(member) kept->member = disclosed_##what(c, r->member);
+#define KEEP(what, member) TAKE(member) memcpy(&kept.member, &r->member, sizeof r->member);
+#define ROUND(what, member) TAKE(member) kept.member = COARSE(r->member);
+#define COMPUTE(what, member) TAKE(member) kept.member = disclosed_##what(c, r->member);
+#define GIVE_BACK(rule, what, member) rule##_BACK(member)
+#define BLANK_BACK(member)
+#define KEEP_BACK(member) memcpy(&r->member, &kept.member, sizeof r->member);
+#define ROUND_BACK(member) KEEP_BACK(member)
+#define COMPUTE_BACK(member) KEEP_BACK(member)
+#define APPLY_BACK(...) GIVE_BACK(__VA_ARGS__)
 
-static void copy_core(zn_record *to, const zn_record *from)
+static void keep_coarse(const zn_disclosure_case *c, zn_record *r)
 {
-    memcpy(to, from, offsetof(zn_record, client));
-    memcpy(&to->client, &from->client, ZN_RECORD_CORE);
-    memcpy(&to->server, &from->server, ZN_RECORD_CORE);
-}
-
-static void take_coarse(const zn_disclosure_case *c, const zn_record *r, zn_record *kept)
-{
+    static const zn_record blank; /* copied, as a compiler's memset of these sizes is slower */
+    zn_record kept;
+    ZN_ASSERT(r->filled_after_core == 0);
 #define COLUMN(name, kind, type, unit, missing, member, disclosure, description)                   \
     APPLY(COARSE_##disclosure, member)
     ZN_COLUMNS(COLUMN)
 #undef COLUMN
-    kept->complete = r->complete; /* where it is written says both */
-    kept->midstream = r->midstream;
-}
-
-static void keep_coarse(const zn_disclosure_case *c, zn_record *r)
-{
-    static const zn_record blank;
-    zn_record kept;
-    ZN_ASSERT(r->filled_after_core == 0);
-    copy_core(&kept, &blank);
-    take_coarse(c, r, &kept);
-    copy_core(r, &kept);
+    kept.complete = r->complete; /* where it is written says both */
+    kept.midstream = r->midstream;
+    memcpy(r, &blank, offsetof(zn_record, client));
+    memcpy(&r->client, &blank.client, ZN_RECORD_CORE);
+    memcpy(&r->server, &blank.server, ZN_RECORD_CORE);
+#define COLUMN(name, kind, type, unit, missing, member, disclosure, description)                   \
+    APPLY_BACK(COARSE_##disclosure, member)
+    ZN_COLUMNS(COLUMN)
+#undef COLUMN
+    r->complete = kept.complete;
+    r->midstream = kept.midstream;
 }
 
 static void keep_exact(const zn_disclosure_case *c, zn_record *r)
