@@ -65,10 +65,25 @@ static int init_text(zn_outputs *o, int i, unsigned sets, zn_error *err)
     return o->header[i].failed ? zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for output") : 0;
 }
 
+/* Those of `chosen` that take records of the protocol's flows. */
+static uint32_t outputs_of(uint32_t chosen, uint8_t proto)
+{
+    uint32_t taking = 0;
+    for (unsigned left = chosen; left != 0; left &= left - 1) {
+        int i = __builtin_ctz(left);
+        uint8_t of = i < ZN_OUTPUT_TEXTS ? formats[i]->proto : tables[i - ZN_OUTPUT_TEXTS].proto;
+        if ((of == 0 || of == proto) && (i >= ZN_OUTPUT_TEXTS || formats[i]->record != NULL))
+            taking |= UINT32_C(1) << i;
+    }
+    return taking;
+}
+
 int zn_outputs_init(zn_outputs *o, uint32_t chosen, unsigned sets, zn_error *err)
 {
     int rc = 0;
     o->chosen = chosen;
+    o->tcp = outputs_of(chosen, ZN_PROTO_TCP);
+    o->udp = outputs_of(chosen, ZN_PROTO_UDP);
     zn_fields_init(&o->state.fields, sets);
     for (int i = 0; i < ZN_OUTPUT_TEXTS && rc == 0; i++)
         rc = init_text(o, i, sets, err);
@@ -96,11 +111,11 @@ static bool is_chosen(const zn_outputs *o, int output)
 
 void zn_outputs_record(zn_outputs *o, const zn_record *r)
 {
-    for (unsigned left = o->chosen; left != 0; left &= left - 1) {
+    for (unsigned left = r->proto == ZN_PROTO_TCP ? o->tcp : o->udp; left != 0; left &= left - 1) {
         int i = __builtin_ctz(left);
-        if (i < ZN_OUTPUT_TEXTS && formats[i]->record != NULL)
+        if (i < ZN_OUTPUT_TEXTS)
             o->lines[i] += formats[i]->record(&o->state, &o->text[i], r) && !formats[i]->is_rows;
-        else if (i >= ZN_OUTPUT_TEXTS && tables[i - ZN_OUTPUT_TEXTS].proto == r->proto)
+        else
             zn_table_add(&o->table[i - ZN_OUTPUT_TEXTS], r);
     }
 }

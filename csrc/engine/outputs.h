@@ -42,7 +42,8 @@ typedef struct zn_outputs {
     zn_table table[ZN_OUTPUT_TABLES];
     zn_text header[ZN_OUTPUT_TEXTS]; /* the line that a file of this output begins with */
     zn_format_state state;
-    uint32_t chosen; /* bits 1u << output */
+    uint32_t chosen;   /* bits 1u << output */
+    uint32_t tcp, udp; /* those of them that take records of such flows */
     zn_mark *marks;
     size_t mark_count, mark_cap;
     size_t passed;                 /* marks, by zn_outputs_next_mark */

@@ -18,6 +18,7 @@ typedef struct zn_format {
     const char *name;          /* of the output, in Python */
     const char *stem, *suffix; /* of its files: "flows", ".csv"; NULL: it has none */
     bool is_rows;              /* the output is rows of bytes, not lines */
+    uint8_t proto;             /* of the flows whose records it takes; 0: of all */
     /* Prepares the format's state for these sets of columns (ZN_SET_*); NULL: it has none. */
     void (*init)(zn_format_state *state, unsigned sets);
     /* Appends the line that a file begins with; NULL: there is none. */

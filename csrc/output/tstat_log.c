@@ -230,7 +230,7 @@ static void init_udp_complete(zn_format_state *state, unsigned sets)
     set_steps(&state->tstat, ZN_TSTAT_UDP_COMPLETE, &columns);
 }
 
-#define LOG(log, format)                                                                           \
+#define LOG(log, format, protocol)                                                                 \
     static void put_header_##format(const zn_format_state *state, zn_text *out)                    \
     {                                                                                              \
         put_header(out, &state->tstat, log);                                                       \
@@ -245,10 +245,11 @@ static void init_udp_complete(zn_format_state *state, unsigned sets)
     const zn_format zn_format_##format = {.name = "log_" #format,                                  \
                                           .stem = "log_" #format,                                  \
                                           .suffix = "",                                            \
+                                          .proto = protocol,                                       \
                                           .init = init_##format,                                   \
                                           .header = put_header_##format,                           \
                                           .record = put_record_##format};
 
-LOG(ZN_TSTAT_TCP_COMPLETE, tcp_complete)
-LOG(ZN_TSTAT_TCP_NOCOMPLETE, tcp_nocomplete)
-LOG(ZN_TSTAT_UDP_COMPLETE, udp_complete)
+LOG(ZN_TSTAT_TCP_COMPLETE, tcp_complete, ZN_PROTO_TCP)
+LOG(ZN_TSTAT_TCP_NOCOMPLETE, tcp_nocomplete, ZN_PROTO_TCP)
+LOG(ZN_TSTAT_UDP_COMPLETE, udp_complete, ZN_PROTO_UDP)

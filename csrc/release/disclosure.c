@@ -92,8 +92,8 @@ static int64_t disclosed_epoch(const zn_disclosure_case *c, int64_t epoch)
 #define WIPE(what, member) memset(&r->member, 0, sizeof r->member);
 #define REPLACE(what, member) r->member = disclosed_##what(c, r->member);
 
-/* Rules of a coarse record: *kept takes a member of *r, which is filled for coarse records, and gives
- * it back when *r was wiped. */
+/* Rules of a coarse record: `kept` takes what *r has of a member that is filled for coarse records,
+ * and gives it back when *r was wiped. */
 #define IS_CORE(member)                                                                            \
     (offsetof(zn_record, member) < offsetof(zn_record, client) ||                                  \
      (offsetof(zn_record, member) - offsetof(zn_record, client)) % sizeof(zn_record_side) <        \
