@@ -82,22 +82,18 @@ def core_source() -> str:
 
 
 def _fill(command: str, struct: str) -> str:
-    rows = [row for row in rows_of(command) if row.core]
     name = f"fill_{struct.removeprefix('zn_')}"
     lines = [
         "",
         f"cdef int {name}({struct} *config, dict settings, _Kept kept) except -1:",
-        "    expect_settings(settings, (",
-        *[f'        "{row.core_argument}",' for row in rows],
-        "    ))",
-        *[f"    {_assignment(row)}" for row in rows],
-        "    return 0",
+        *[f"    {_assignment(row)}" for row in rows_of(command) if row.core],
+        "    return expect_none(settings)",
     ]
     return "\n".join(lines) + "\n"
 
 
 def _assignment(row: Setting) -> str:
-    value = f'settings["{row.core_argument}"]'
+    value = f'settings.pop("{row.core_argument}")'
     return FILLED[row.core_kind].format(member=row.core, value=value)
 
 

@@ -3,86 +3,45 @@
 # Made by scripts/make_settings.py from zanon_net/config/schema.py.
 
 cdef int fill_engine_config(zn_engine_config *config, dict settings, _Kept kept) except -1:
-    expect_settings(settings, (
-        "z",
-        "window_ns",
-        "established",
-        "dns_votes",
-        "never",
-        "exact",
-        "dn_hunter",
-        "z_max",
-        "internal",
-        "user_prefix",
-        "keep_client_port",
-        "rotate_ns",
-        "key_file",
-        "outputs",
-        "columns",
-        "split_ns",
-        "popularity",
-        "max_flows",
-        "max_tuples",
-        "max_attributes",
-        "workers",
-    ))
-    config.z = settings["z"]
-    config.window_ns = settings["window_ns"]
-    config.established = settings["established"]
-    config.dns_votes = settings["dns_votes"]
-    config.never = kept.texts(settings["never"], &config.never_count)
-    config.exact = settings["exact"]
-    config.dn_hunter = settings["dn_hunter"]
-    config.z_max = settings["z_max"]
-    config.internal = kept.networks(settings["internal"], &config.internal_count)
-    config.user_v4_bits, config.user_v6_bits = settings["user_prefix"]
-    config.keep_client_port = settings["keep_client_port"]
-    config.rotate_ns = settings["rotate_ns"]
-    config.key_file = kept.path(settings["key_file"])
-    config.outputs = bits_of(OUTPUT_BITS, settings["outputs"])
-    config.sets = bits_of(SETS, settings["columns"])
-    config.split_ns = settings["split_ns"]
-    config.popularity = settings["popularity"]
-    config.max_flows = settings["max_flows"]
-    config.max_tuples = settings["max_tuples"]
-    config.max_attributes = settings["max_attributes"]
-    config.workers = settings["workers"]
-    return 0
+    config.z = settings.pop("z")
+    config.window_ns = settings.pop("window_ns")
+    config.established = settings.pop("established")
+    config.dns_votes = settings.pop("dns_votes")
+    config.never = kept.texts(settings.pop("never"), &config.never_count)
+    config.exact = settings.pop("exact")
+    config.dn_hunter = settings.pop("dn_hunter")
+    config.z_max = settings.pop("z_max")
+    config.internal = kept.networks(settings.pop("internal"), &config.internal_count)
+    config.user_v4_bits, config.user_v6_bits = settings.pop("user_prefix")
+    config.keep_client_port = settings.pop("keep_client_port")
+    config.rotate_ns = settings.pop("rotate_ns")
+    config.key_file = kept.path(settings.pop("key_file"))
+    config.outputs = bits_of(OUTPUT_BITS, settings.pop("outputs"))
+    config.sets = bits_of(SETS, settings.pop("columns"))
+    config.split_ns = settings.pop("split_ns")
+    config.popularity = settings.pop("popularity")
+    config.max_flows = settings.pop("max_flows")
+    config.max_tuples = settings.pop("max_tuples")
+    config.max_attributes = settings.pop("max_attributes")
+    config.workers = settings.pop("workers")
+    return expect_none(settings)
 
 
 cdef int fill_row_filter_config(zn_row_filter_config *config, dict settings, _Kept kept) except -1:
-    expect_settings(settings, (
-        "z",
-        "window_ns",
-        "keep_suppressed",
-        "columns",
-        "with_user",
-        "rotate_ns",
-        "key_file",
-        "format",
-        "to",
-        "unit",
-        "delimiter",
-        "header",
-        "strict",
-        "popularity",
-        "max_tuples",
-        "max_attributes",
-    ))
-    config.gate.z = settings["z"]
-    config.gate.window_ns = settings["window_ns"]
-    config.gate.keep_suppressed = settings["keep_suppressed"]
-    kept.columns(settings["columns"], &config.columns)
-    config.gate.with_user = settings["with_user"]
-    config.gate.rotate_ns = settings["rotate_ns"]
-    config.gate.key_file = kept.path(settings["key_file"])
-    config.format = ROW_FORMATS.index(settings["format"])
-    config.to = ROW_FORMATS.index(settings["to"])
-    config.unit = TIME_UNITS.index(settings["unit"])
-    config.delimiter = settings["delimiter"]
-    config.header = kept.text(settings["header"])
-    config.strict = settings["strict"]
-    config.gate.popularity = settings["popularity"]
-    config.gate.max_tuples = settings["max_tuples"]
-    config.gate.max_attributes = settings["max_attributes"]
-    return 0
+    config.gate.z = settings.pop("z")
+    config.gate.window_ns = settings.pop("window_ns")
+    config.gate.keep_suppressed = settings.pop("keep_suppressed")
+    kept.columns(settings.pop("columns"), &config.columns)
+    config.gate.with_user = settings.pop("with_user")
+    config.gate.rotate_ns = settings.pop("rotate_ns")
+    config.gate.key_file = kept.path(settings.pop("key_file"))
+    config.format = ROW_FORMATS.index(settings.pop("format"))
+    config.to = ROW_FORMATS.index(settings.pop("to"))
+    config.unit = TIME_UNITS.index(settings.pop("unit"))
+    config.delimiter = settings.pop("delimiter")
+    config.header = kept.text(settings.pop("header"))
+    config.strict = settings.pop("strict")
+    config.gate.popularity = settings.pop("popularity")
+    config.gate.max_tuples = settings.pop("max_tuples")
+    config.gate.max_attributes = settings.pop("max_attributes")
+    return expect_none(settings)
