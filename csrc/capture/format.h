@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all readers of capture formats share. Each format is a zn_format, which capture.c finds by
- * the first bytes. A step reads one record or block from the pending bytes, or leaves them
+ * The common ground of the readers of capture formats. Each format is a zn_format, which capture.c
+ * finds by the first bytes. A step reads one record or block from the pending bytes, or leaves them
  * untouched and says how many it needs. A format's file calls functions of this header and none of
  * capture.c.
  */
@@ -35,7 +35,7 @@ typedef struct zn_interface {
 /* A capture being read in some format. */
 typedef struct zn_reader {
     zn_byte_source source;
-    const char *unit; /* zn_format's */
+    const char *unit; /* as in zn_format */
     bool big;         /* numbers are big-endian */
     uint64_t records; /* records or blocks read whole */
     uint32_t wanted;  /* bytes that the next record or block needs, from its start */

@@ -39,7 +39,7 @@ typedef struct zn_live_config {
 
 typedef struct zn_live_counts {
     uint64_t frames;   /* delivered by zn_live_next */
-    uint64_t bytes;    /* captured, of those */
+    uint64_t bytes;    /* captured bytes of those */
     uint64_t received; /* frames that passed the filter in the system; `dropped` included */
     uint64_t dropped;  /* frames that the system dropped, as the ring was full */
 } zn_live_counts;

@@ -15,7 +15,7 @@
 #include "util/pool.h"
 
 #define ZN_LIVE_MAX 16  /* interfaces in a group */
-#define ZN_LIVE_RINGS 8 /* of each */
+#define ZN_LIVE_RINGS 8 /* rings of an interface */
 #define ZN_LIVE_LAG_MS                                                                             \
     (2 * ZN_LIVE_BLOCK_MS)  /* a ring that is empty now has delivered all frames older than this */
 #define ZN_LIVE_HOLD_MS 200 /* longest that a frame waits for other interfaces */

@@ -47,7 +47,7 @@ static bool put_zeros_at(uintptr_t address)
 /* Acts as if there were no handler here. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
-    bool sent = info->si_code <= 0; /* by a program */
+    bool sent = info->si_code <= 0; /* by a program, not for a missing page */
     if ((before.sa_flags & SA_SIGINFO) != 0)
         before.sa_sigaction(number, info, context);
     else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)

@@ -17,7 +17,7 @@
 
 #include "util/base.h"
 
-#define ZN_MAP_GUARDS 64 /* at a time */
+#define ZN_MAP_GUARDS 64 /* ranges guarded at a time */
 
 /* Guards [start, start + bytes), whole pages. Returns a guard, or -1 when that is not possible. Any
  * thread may call it. */

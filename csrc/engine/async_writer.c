@@ -65,7 +65,7 @@ int zn_async_writer_open(zn_async_writer **out, zn_pool *pool, zn_outputs *outpu
     zn_async_writer *w = zn_block_alloc(sizeof *w);
     *out = w;
     if (w == NULL)
-        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory to write behind");
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a thread that writes");
     w->pool = pool;
     w->outputs = outputs;
     w->job.run = write_records;

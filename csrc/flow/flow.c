@@ -181,8 +181,8 @@ static uint32_t current_flow(zn_flow_table *t, const zn_packet *p, uint8_t *play
     return 0;
 }
 
-/* A packet was counted that the caller is not told of: those who watch for a number of packets are
- * asked anew after the next one. */
+/* Shows the next packet to the analyzers, because one was counted that they did not see: those that
+ * wait for a number of packets then say anew what they need. */
 static uint32_t look_next(zn_flow *f)
 {
     f->watch[0] |= ZN_WATCH_PACKET;
@@ -424,7 +424,7 @@ static zn_flow_cold *cold_at(zn_flow_table *t, zn_flow *f)
     return zn_slab_at(&t->cold, f->cold);
 }
 
-/* NULL: none. */
+/* Returns the flow's zn_flow_cold, or NULL. */
 static const zn_flow_cold *cold_of(const zn_flow_table *t, const zn_flow *f)
 {
     return ZN_LIKELY(f->cold == 0) ? NULL : zn_slab_at(&t->cold, f->cold);

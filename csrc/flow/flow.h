@@ -38,7 +38,8 @@
 #define ZN_FLOW_UDP_SINGLE_NS (10 * ZN_NS_PER_S)
 #define ZN_FLOW_LEAST_IDLE_NS (10 * ZN_NS_PER_S) /* the shortest of these */
 
-/* What one endpoint sent: all that a packet changes or is compared with, in one cache line. */
+/* The counts of one endpoint's packets: all that a packet changes or is compared with, in one cache
+ * line. */
 typedef struct zn_flow_side {
     uint64_t bytes; /* payload */
     int64_t first_data_ns,
@@ -51,10 +52,10 @@ typedef struct zn_flow_side {
         uint32_t udp_first; /* UDP: analyzer/'s */
     };
     union {
-        uint32_t next_seq;   /* TCP: behind the highest byte sent */
+        uint32_t next_seq;   /* TCP: after the highest byte sent */
         uint32_t udp_second; /* UDP: analyzer/'s */
     };
-    uint32_t fin_end; /* sequence number behind the FIN */
+    uint32_t fin_end; /* sequence number after the FIN */
     uint16_t fin;
     bool seq_known : 1;       /* next_seq means something */
     bool fin_acked : 1;       /* the other side acknowledged the FIN */
@@ -72,8 +73,8 @@ typedef struct zn_flow_flag_counts {
     uint16_t rst, syn;
 } zn_flow_flag_counts;
 
-/* What one endpoint sent again or out of order. Most flows sent none of it and have no such
- * entry. */
+/* The counts of packets that one endpoint sent again or out of order. Most flows have none of them,
+ * and no such entry. */
 typedef struct zn_flow_retransmissions {
     uint64_t bytes; /* payload that was sent before */
     uint32_t packets, packets_out_of_order;
@@ -145,7 +146,7 @@ typedef struct zn_flow {
     uint8_t opener : 1;     /* tuple index of the end first taken for the client */
     uint8_t user : 2;       /* tuple index of the user, or ZN_FLOW_NO_USER */
     uint8_t end : 4;        /* zn_flow_end */
-    bool indexed : 1;       /* findable */
+    bool indexed : 1;       /* the index holds it: lookups find it */
     bool emitted : 1;       /* its record is written: only lingering */
     bool midstream : 1;     /* TCP whose SYN was not seen */
     bool syn_acked : 1;     /* TCP: the server's SYN acknowledged the client's */

@@ -36,7 +36,7 @@ struct zn_flow_table {
     zn_stats *stats;
 };
 
-/* zn_flow_at. */
+/* zn_flow_at, inline. */
 static inline zn_flow *zn_flow_entry(const zn_flow_table *t, uint32_t flow)
 {
     ZN_ASSERT(flow >= 1 && flow <= t->flows.used_high);
@@ -58,7 +58,7 @@ static inline zn_flow_places zn_flow_places_of(const zn_flow_table *t)
                             t->tcp.layer7};
 }
 
-/* zn_flow_layer7_of. */
+/* zn_flow_layer7_of, inline. */
 static inline zn_flow_layer7 *zn_flow_layer7_entry(const zn_flow_table *t, const zn_flow *f)
 {
     return zn_tcp_layer7_of(&t->tcp, f);

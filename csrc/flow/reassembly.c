@@ -19,7 +19,7 @@ int zn_stream_pool_init(zn_stream_pool *pool, uint32_t cap, zn_error *err)
     pool->bytes = zn_block_alloc((size_t)cap * ZN_STREAM_MAX);
     if (pool->bytes == NULL) {
         zn_slab_fini(&pool->streams);
-        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for %u stream heads", cap);
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for %u streams", cap);
     }
     return 0;
 }

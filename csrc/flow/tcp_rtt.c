@@ -136,7 +136,7 @@ static void acknowledge(zn_slab *slab, zn_path_side *side, uint32_t ack, int64_t
 
 /* ---- what came again or out of order ---- */
 
-/* What the rules need of the segments around the one in question. */
+/* The segments around the one in question, as far as the rules need them. */
 typedef struct surroundings {
     const sent *known; /* the segment itself if it was seen before, else the one after it */
     const sent *before;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the segments of a TCP flow show of its path: round-trip times, hop limits, options, windows,
+ * The path of a TCP flow as its segments show it: round-trip times, hop limits, options, windows,
  * and why segments came again or out of order. Only in flow tables with ZN_SET_E2E or
  * ZN_SET_OPTIONS.
  *
@@ -55,7 +55,7 @@ typedef struct zn_path_side {
     bool scale_seen : 1;
     bool timestamps : 1;
     bool sack_permitted : 1;
-    bool data_acked : 1;  /* the other side acknowledged something behind the SYN */
+    bool data_acked : 1;  /* the other side acknowledged more than the SYN */
     bool flags_moved : 1; /* SYN or FIN came again with another sequence number */
 } zn_path_side;
 

@@ -17,7 +17,7 @@
 #define ZN_WHEEL_PART 13 /* flows in a part of a list */
 typedef struct zn_wheel_part {
     uint32_t next, previous; /* 0: none; next is the slab's link while free */
-    uint16_t list;           /* its number */
+    uint16_t list;           /* number of its list */
     uint8_t used : 4;        /* places taken */
     uint8_t live : 4;        /* places that still hold a flow */
     /* its flows sleep: none closes within so many ZN_FLOW_VISIT_S of idle time; 0: not known */

@@ -23,7 +23,7 @@ typedef struct zn_fragment {
     uint8_t protocol; /* of the datagram; with IPv6 only the first fragment's is valid */
     uint8_t ttl;
     bool v6;
-    bool more; /* not the last */
+    bool more; /* further fragments follow it */
     zn_span bytes;
 } zn_fragment;
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where all memory comes from, at start-up: blocks, and slabs of objects of one size.
+ * The source of all memory, at start-up: blocks, and slabs of objects of one size.
  *
  * A block is address space from the kernel: zeroed, page-aligned, and physical memory only where it
  * is touched. A table can therefore be laid out for its cap at start, never has to move, and costs

@@ -21,7 +21,7 @@
 typedef enum zn_parse {
     ZN_DONE,      /* complete: the result is valid */
     ZN_NEED_MORE, /* well-formed so far; bytes are missing */
-    ZN_MALFORMED, /* this protocol, with an inner length or value that cannot be */
+    ZN_MALFORMED, /* this protocol, but an inner length or value is not possible */
     ZN_OTHER      /* not this protocol */
 } zn_parse;
 

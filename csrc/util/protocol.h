@@ -4,7 +4,7 @@
 #ifndef ZN_UTIL_PROTOCOL_H
 #define ZN_UTIL_PROTOCOL_H
 
-/* Protocol numbers of IP, of the two that flows are tracked of. */
+/* IP's numbers of TCP and UDP, whose flows are tracked. */
 #define ZN_PROTO_TCP 6
 #define ZN_PROTO_UDP 17
 

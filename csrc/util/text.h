@@ -45,7 +45,7 @@ static inline char *zn_digits_put_millionths(char *at, int64_t value)
 {
     uint64_t left = (uint64_t)value;
     uint32_t rest;
-    if (value == 0) { /* the commonest value, of what never happened */
+    if (value == 0) { /* the commonest value */
         memcpy(at, "0.000000", 8);
         return at + 8;
     }

@@ -3,7 +3,7 @@
 #include "util/timestamp.h"
 
 #define NS_PER_DAY (INT64_C(86400) * ZN_NS_PER_S)
-#define YEAR_MIN 1969 /* its last hours can be 1970 in UTC, by their offset */
+#define YEAR_MIN 1969 /* with an offset its last hours can lie in 1970 */
 #define YEAR_MAX 2262
 #define DAYS_TO_1970 719468 /* from 0000-03-01, where the calendar below begins */
 #define DAYS_PER_ERA 146097 /* 400 years */

@@ -77,7 +77,7 @@ ZN_API const char *zn_version(void);
 
 /* ---- errors ---- */
 
-/* What an error is about. */
+/* The subject of an error. */
 typedef enum zn_err {
     ZN_ERR_OK,
     ZN_ERR_CONFIG,
