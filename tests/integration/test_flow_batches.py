@@ -122,6 +122,9 @@ def test_a_stream_has_its_schema_also_at_its_end(batches: list[FlowBatch]) -> No
 def test_columns_that_do_not_fit_are_refused() -> None:
     field, column = ("n", "uint16", False, {"unit": "x"}), (memoryview(bytes(4)), None, None)
     assert pa.record_batch(RowBatch([field], [column], 1, 2)).to_pylist() == [{"n": 0}]
+    batch = RowBatch([field], [column], 0, 1)
+    with pytest.raises(RuntimeError, match="twice"):  # it may have lent what it holds
+        batch.__init__([field], [column], 0, 1)  # type: ignore[misc]
     for fields, columns, rows in (
         ([field], [], (0, 1)),
         ([field], [column], (0, 3)),

@@ -145,6 +145,8 @@ cdef class RowBatch:
     cdef Py_ssize_t start, end
 
     def __init__(self, fields, columns, Py_ssize_t start, Py_ssize_t end):
+        if self.columns is not None:
+            raise RuntimeError("a batch cannot be filled twice")
         if not 0 <= start <= end or len(fields) != len(columns):
             raise ValueError("the rows and fields of a batch do not fit its columns")
         self.fields = [(name.encode(), ARROW_FORMATS[kind], nullable, metadata_of(about))
