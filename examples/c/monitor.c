@@ -45,9 +45,10 @@ int main(int argc, char **argv)
     if (source == NULL || zn_net_parse(&users, "10.0.0.0/8", &error) != 0 ||
         zn_engine_open(&engine, &config, &error) != 0)
         return fprintf(stderr, "%s\n", source == NULL ? text : error.msg), 1;
-    for (; rc == 0 && fflush(stdout) == 0 && (got > 0 || (live && got == 0)); count = 0) {
+    for (; fflush(stdout) == 0 && (got > 0 || (live && got == 0)); count = 0) {
         got = pcap_dispatch(source, BATCH, add, (u_char *)source);
-        rc = zn_engine_feed(engine, frames, count, &error);
+        if ((rc = zn_engine_feed(engine, frames, count, &error)) != 0)
+            break; /* after an error an engine can only be closed */
         zn_span names = zn_outputs_take(engine, ZN_OUTPUT_OBSERVATIONS);
         fwrite(names.p, 1, names.n, stdout);
     }
