@@ -3,11 +3,12 @@
 /*
  * The watch mask: the packets of a flow that are looked into.
  *
- * After each look, every analyzer says what it still needs of either side (analyzer/watch_need.h),
- * and the flow keeps what any of them asked for: zn_flow.watch, watch_left and watch_seq. An
- * analyzer that says nothing sees every packet. For a packet that nobody asked for, zn_watch_skip
- * does all that a look would do: it moves watch_seq, or notes a time. In builds with ZN_DEBUG the
- * engine looks nevertheless, and compares.
+ * After each look, those listed in watch.c say what they still need of either side
+ * (analyzer/watch_need.h), and the flow keeps what any of them asked for: zn_flow.watch, watch_left
+ * and watch_seq. For a row of the table of analyzers its parse state asks; over UDP every packet is
+ * looked into unless the row is QUIC's. Any other code that looks at segments has to be listed. For
+ * a packet that nobody asked for, zn_watch_skip does all that a look would do: it moves watch_seq,
+ * or notes a time. In builds with ZN_DEBUG the engine looks nevertheless, and compares.
  */
 #ifndef ZN_ANALYZER_WATCH_H
 #define ZN_ANALYZER_WATCH_H
