@@ -139,7 +139,7 @@ $(FUZZ)/obj/%.o: csrc/%.c | system-clang
 .SECONDARY: $(FUZZ_OBJECTS)
 -include $(FUZZ_OBJECTS:.o=.d)
 
-# What ours is measured beside; where there are no such packages, it is measured without.
+# Peers for the benchmarks; one without a package is left out.
 .PHONY: system-peers
 system-peers: ; -@scripts/setup-system $(PYTHON) nfdump:nfpcapd libndpi-bin:ndpiReader
 
@@ -244,7 +244,7 @@ $(BUILD)/thread/obj/%.o: csrc/%.c | system
 
 -include $(TSAN_OBJECTS:.o=.d)
 
-# What reads bytes that somebody else chose. Where a test leaves no room for files, gcov complains.
+# Sources that read foreign bytes. gcov complains where a test leaves no space for files.
 PARSERS := csrc/proto csrc/packet csrc/capture/(capture|format|pcap|pcapng|snoop)\.c csrc/rows/(csv|json|splitter)\.c csrc/flow/reassembly
 .PHONY: coverage
 coverage: system-test .venv-coverage/.built ## share of the C parsers' lines that the tests run, by gcov
@@ -285,8 +285,8 @@ $(BUILD)/lib/obj/%.o: csrc/%.c | system
 
 -include $(LIB_OBJECTS:.o=.d)
 
-# What a wheel can break: which files are in it, how its extension was built and linked, its entry point.
-# Beside the tests lie their captures and pytest's settings, no source.
+# Tests of what a wheel can break: its files, how its extension was built and linked, its entry point.
+# They run beside their captures and pytest's settings, without the sources.
 WHEEL_TESTS := $(addprefix tests/integration/test_,cli.py cli_end.py demo.py embedding.py filter.py formats.py \
 	inspect.py output_folders.py reading.py) tests/live/test_refusals.py \
 	$(addprefix tests/unit/test_,keys.py model_input.py parse.py probes.py tls.py unpacking.py ztable_class.py)

@@ -47,11 +47,11 @@ QTYPE_A, QTYPE_PTR, QTYPE_AAAA = 1, 12, 28
 
 
 def open_tcp(talk: TcpTalk, opening: str) -> Packet | None:
-    """Open the connection as told and return the packet that confirms the client, if there is one.
+    """Open the connection as `opening` says; return the packet that confirms the client, if any.
 
     "full" is the three-way handshake; "syn_repeated" has its SYN sent twice; "hello_acks" leaves
-    the confirmation to the first data segment; "no_answer" and "wrong_ack" are what a spoofed
-    source looks like and confirm nothing.
+    the confirmation to the first data segment; "no_answer" and "wrong_ack" look like a spoofed
+    source and confirm nothing.
     """
     if opening == "full":
         return talk.open()

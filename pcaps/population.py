@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Who lives in the demo capture: homes with their addresses, sites with their names and servers.
+"""The population of the demo capture: homes with their addresses, sites with names and servers.
 
 All names are in reserved zones, all servers in documentation or benchmarking prefixes, all clients
 in private ranges or 2001:db8::/32.
