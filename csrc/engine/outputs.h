@@ -20,8 +20,8 @@
 
 /* Outputs for zanon-net's own binding: two texts whose bytes are rows, then tables. */
 enum {
-    ZN_OUTPUT_RECORD_ROWS = ZN_OUTPUT_CSV + 1, /* zn_event_record */
-    ZN_OUTPUT_OBSERVATION_ROWS,                /* zn_event_observation */
+    ZN_OUTPUT_RECORD_ROWS = ZN_OUTPUT_CSV + 1, /* zn_event_record_row */
+    ZN_OUTPUT_OBSERVATION_ROWS,                /* zn_event_observation_row */
     ZN_OUTPUT_TEXTS,
     ZN_OUTPUT_TCP_TABLE = ZN_OUTPUT_TEXTS,
     ZN_OUTPUT_UDP_TABLE,

@@ -57,7 +57,7 @@ static const zn_record_side *side_of(const zn_column *c, const zn_record *r)
     return c->offset < offsetof(zn_record, server) ? &r->client : &r->server;
 }
 
-static uint64_t number_of(const zn_column *c, const zn_record *r)
+uint64_t zn_column_number(const zn_column *c, const zn_record *r)
 {
     uint32_t in_32;
     uint16_t in_16;
@@ -110,7 +110,7 @@ static void set_name(zn_cell *v, const zn_column *c, const zn_record *r, zn_name
 static void set_word(zn_cell *v, const zn_column *c, const zn_record *r)
 {
     size_t n;
-    const char *word = zn_column_words(c, &n)[number_of(c, r)];
+    const char *word = zn_column_words(c, &n)[zn_column_number(c, r)];
     set_text(v, (zn_span){(const uint8_t *)word, word == NULL ? 0 : strnlen(word, WORD_MAX_BYTES)});
 }
 
@@ -158,14 +158,14 @@ static void set_time(zn_cell *v, const zn_column *c, const zn_record *r)
     const zn_record_side *side = side_of(c, r);
     switch (c->kind) {
     case ZN_COLUMN_NS:
-        set_ns(v, ZN_CELL_NS, (int64_t)number_of(c, r));
+        set_ns(v, ZN_CELL_NS, (int64_t)zn_column_number(c, r));
         break;
     case ZN_COLUMN_TIME:
     case ZN_COLUMN_MS:
-        set_ns(v, ZN_CELL_MS, (int64_t)number_of(c, r));
+        set_ns(v, ZN_CELL_MS, (int64_t)zn_column_number(c, r));
         break;
     case ZN_COLUMN_WHEN:
-        set_ns(v, ZN_CELL_MS, (int64_t)number_of(c, r));
+        set_ns(v, ZN_CELL_MS, (int64_t)zn_column_number(c, r));
         v->kind = v->ns == 0 ? ZN_CELL_NONE : v->kind;
         break;
     case ZN_COLUMN_DURATION_MS:
@@ -208,7 +208,7 @@ static void set_text_or_time(zn_cell *v, const zn_column *c, const zn_record *r)
         set_versions(v, side_of(c, r));
         break;
     case ZN_COLUMN_QUIC_VERSION:
-        set_quic_version(v, (uint32_t)number_of(c, r));
+        set_quic_version(v, (uint32_t)zn_column_number(c, r));
         break;
     default:
         set_time(v, c, r);
@@ -221,7 +221,7 @@ void zn_column_cell(const zn_column *c, const zn_record *r, zn_cell *v)
     v->kind = ZN_CELL_NONE;
     switch (c->kind) {
     case ZN_COLUMN_NUMBER:
-        set_number(v, number_of(c, r));
+        set_number(v, zn_column_number(c, r));
         break;
     case ZN_COLUMN_UNMEASURED:
         set_number(v, 0);
@@ -230,14 +230,14 @@ void zn_column_cell(const zn_column *c, const zn_record *r, zn_cell *v)
         set_address(v, c, r);
         break;
     case ZN_COLUMN_PSEUDONYM:
-        set_number(v, number_of(c, r) == ZN_DISCLOSURE_PSEUDONYM);
+        set_number(v, zn_column_number(c, r) == ZN_DISCLOSURE_PSEUDONYM);
         break;
     case ZN_COLUMN_FLAG:
-        if (number_of(c, r) != ZN_FLAG_UNKNOWN)
-            set_number(v, number_of(c, r) == ZN_FLAG_YES);
+        if (zn_column_number(c, r) != ZN_FLAG_UNKNOWN)
+            set_number(v, zn_column_number(c, r) == ZN_FLAG_YES);
         break;
     case ZN_COLUMN_UDP_TYPE:
-        set_number(v, side_of(c, r)->packets != 0 ? number_of(c, r) : ZN_UDP_OTHER);
+        set_number(v, side_of(c, r)->packets != 0 ? zn_column_number(c, r) : ZN_UDP_OTHER);
         break;
     default:
         set_text_or_time(v, c, r);
@@ -276,6 +276,20 @@ void zn_cell_put(zn_text *out, const zn_cell *v)
         put_address(out, v->address);
         break;
     }
+}
+
+void zn_cell_store(uint8_t *to, size_t bytes, uint64_t number)
+{
+    uint32_t in_32 = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+    uint16_t in_16 = number < UINT16_MAX ? (uint16_t)number : UINT16_MAX;
+    if (bytes == sizeof number)
+        memcpy(to, &number, sizeof number);
+    else if (bytes == sizeof in_32)
+        memcpy(to, &in_32, sizeof in_32);
+    else if (bytes == sizeof in_16)
+        memcpy(to, &in_16, sizeof in_16);
+    else if (bytes == 1)
+        *to = number < UINT8_MAX ? (uint8_t)number : UINT8_MAX;
 }
 
 void zn_column_put_word(zn_text *out, const char *word)

@@ -2,93 +2,157 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/event_log.h"
 
-#define RECORD(field, format) {#field, format, offsetof(zn_event_record, field)}
-#define OBSERVATION(field, format) {#field, format, offsetof(zn_event_observation, field)}
+#include "output/format_state.h"
+
 #define NAME_FORMAT "S253"
+#define WORD_BYTES 32 /* more than any name of a field has */
+#define ROW_ALIGN 8
 _Static_assert(ZN_EVENT_NAME_MAX == 253, "as the format says");
 
-static const zn_event_field record_fields[] = {
-    RECORD(t_start_ns, "i8"),   RECORD(t_end_ns, "i8"),    RECORD(epoch, "i8"),
-    RECORD(c_pkts, "u8"),       RECORD(s_pkts, "u8"),      RECORD(c_bytes, "u8"),
-    RECORD(s_bytes, "u8"),      RECORD(client, "16u1"),    RECORD(server, "16u1"),
-    RECORD(client_port, "u2"),  RECORD(server_port, "u2"), RECORD(client_shown, "u1"),
-    RECORD(server_shown, "u1"), RECORD(proto, "u1"),       RECORD(complete, "u1"),
-    RECORD(ech, "u1"),          RECORD(name_status, "u1"), RECORD(name_source, "u1"),
-    RECORD(name, NAME_FORMAT),
+/* ---- a record -------------------------------------------------------------------------------- */
+
+/* The fields of a row, in its order, which leaves no gap: columns of row_columns or of every flow.
+ * Numbers stand for words. */
+static const char *const record_fields[] = {
+    "t_start_ns",  "t_end_ns",     "epoch",        "c_pkts", "s_pkts",
+    "c_bytes",     "s_bytes",      "client",       "server", "client_port",
+    "server_port", "client_shown", "server_shown", "proto",  "complete",
+    "ech",         "name_status",  "name_source",  "name",
 };
 
-static const zn_event_field observation_fields[] = {
-    OBSERVATION(t_ns, "i8"),        OBSERVATION(client, "16u1"),    OBSERVATION(client_shown, "u1"),
-    OBSERVATION(name_source, "u1"), OBSERVATION(name, NAME_FORMAT),
+#define ROW_COLUMN(field, member)                                                                  \
+    {.name = field,                                                                                \
+     .kind = ZN_COLUMN_NUMBER,                                                                     \
+     .type = ZN_FIELD_U8,                                                                          \
+     .offset = offsetof(zn_record, member),                                                        \
+     .size = sizeof((const zn_record *)NULL)->member}
+
+/* What rows alone have: zn_disclosure, and completeness as 0 or 1. */
+static const zn_column row_columns[] = {
+    ROW_COLUMN("client_shown", client.disclosure),
+    ROW_COLUMN("server_shown", server.disclosure),
+    ROW_COLUMN("complete", complete),
 };
 
-const zn_event_field *zn_event_record_fields(size_t *count, size_t *row_bytes)
+static const zn_column *find(const zn_column *columns, size_t n, const char *name)
 {
-    *count = sizeof record_fields / sizeof record_fields[0];
-    *row_bytes = sizeof(zn_event_record);
-    return record_fields;
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(columns[i].name, name, WORD_BYTES) == 0)
+            return &columns[i];
+    return NULL;
 }
 
-const zn_event_field *zn_event_observation_fields(size_t *count, size_t *row_bytes)
+static const zn_column *column_of(const char *name)
 {
-    *count = sizeof observation_fields / sizeof observation_fields[0];
-    *row_bytes = sizeof(zn_event_observation);
-    return observation_fields;
+    const zn_column_group *flow = zn_column_group_of(ZN_COLUMN_GROUP_FLOW);
+    const zn_column *own = find(row_columns, sizeof row_columns / sizeof row_columns[0], name);
+    return own != NULL ? own : find(flow->at, flow->n, name);
 }
 
-/* Copies an address; one that is withheld stays zero, whatever the record holds. */
-static void put_address(uint8_t *out, const zn_addr *addr, zn_disclosure disclosure)
+/* Sets how a value lies in a row: durations are ns. */
+static void set_format(zn_event_field *f)
 {
-    if (disclosure != ZN_DISCLOSURE_NONE)
-        memcpy(out, addr->byte, sizeof addr->byte);
+    static const struct {
+        const char *format;
+        size_t size;
+    } of_type[] = {
+        [ZN_FIELD_BOOL] = {"u1", 1}, [ZN_FIELD_U8] = {"u1", 1},
+        [ZN_FIELD_U16] = {"u2", 2},  [ZN_FIELD_U32] = {"u4", 4},
+        [ZN_FIELD_U64] = {"u8", 8},  [ZN_FIELD_I64] = {"i8", 8},
+        [ZN_FIELD_MS] = {"i8", 8},   [ZN_FIELD_SECONDS] = {"i8", 8},
+        [ZN_FIELD_TIME] = {"i8", 8}, [ZN_FIELD_TEXT] = {NAME_FORMAT, ZN_EVENT_NAME_MAX},
+    };
+    size_t words;
+    bool is_word = zn_column_words(f->column, &words) != NULL;
+    f->format = of_type[is_word ? ZN_FIELD_U8 : f->column->type].format;
+    f->size = of_type[is_word ? ZN_FIELD_U8 : f->column->type].size;
+    if (f->column->kind == ZN_COLUMN_ADDRESS) {
+        f->format = "16u1";
+        f->size = sizeof(zn_addr);
+    }
 }
 
-static void put_name(char *out, zn_span name)
+void zn_event_record_row(zn_event_row *out)
 {
-    if (name.n != 0 && name.n <= ZN_EVENT_NAME_MAX)
-        memcpy(out, name.p, name.n);
+    memset(out, 0, sizeof *out);
+    for (; out->count < sizeof record_fields / sizeof record_fields[0]; out->count++) {
+        zn_event_field *f = &out->field[out->count];
+        f->name = record_fields[out->count];
+        f->column = column_of(f->name);
+        f->offset = out->bytes;
+        set_format(f);
+        out->bytes += f->size;
+    }
+    out->bytes = (out->bytes + ROW_ALIGN - 1) / ROW_ALIGN * ROW_ALIGN;
+}
+
+static void init_record(zn_format_state *state, unsigned sets)
+{
+    (void)sets;
+    zn_event_record_row(&state->record_row);
+}
+
+/* Fills a field of a row of zeros; what is withheld stays zero, whatever lies in the record. */
+static void put_field(uint8_t *to, const zn_event_field *f, const zn_record *r)
+{
+    zn_cell value;
+    size_t words;
+    zn_column_cell(f->column, r, &value);
+    if (zn_column_words(f->column, &words) != NULL)
+        zn_cell_store(to, f->size, zn_column_number(f->column, r));
+    else if (value.kind == ZN_CELL_NUMBER)
+        zn_cell_store(to, f->size, value.number);
+    else if (value.kind == ZN_CELL_ADDRESS)
+        memcpy(to, value.address->byte, sizeof value.address->byte);
+    else if (value.kind == ZN_CELL_TEXT && value.text.n <= f->size)
+        memcpy(to, value.text.p, value.text.n);
+    else if (value.kind == ZN_CELL_NS || value.kind == ZN_CELL_MS || value.kind == ZN_CELL_SECONDS)
+        memcpy(to, &value.ns, sizeof value.ns);
 }
 
 static bool put_record(zn_format_state *state, zn_text *out, const zn_record *r)
 {
-    zn_event_record row;
-    (void)state;
-    memset(&row, 0, sizeof row); /* also between the fields */
-    row.t_start_ns = r->first_ns;
-    row.t_end_ns = r->last_ns;
-    row.epoch = r->epoch;
-    row.c_pkts = r->client.packets;
-    row.s_pkts = r->server.packets;
-    row.c_bytes = r->client.bytes_all;
-    row.s_bytes = r->server.bytes_all;
-    put_address(row.client, &r->client.addr, r->client.disclosure);
-    put_address(row.server, &r->server.addr, r->server.disclosure);
-    row.client_port = r->client.port;
-    row.server_port = r->server.port;
-    row.client_shown = (uint8_t)r->client.disclosure;
-    row.server_shown = (uint8_t)r->server.disclosure;
-    row.proto = r->proto;
-    row.complete = r->complete;
-    row.ech = r->ech == ZN_ECH_OFFERED;
-    row.name_status = (uint8_t)r->status;
-    row.name_source = (uint8_t)r->source;
-    put_name(row.name, r->name);
-    zn_text_bytes(out, (const char *)&row, sizeof row);
+    const zn_event_row *row = &state->record_row;
+    char *at = zn_text_reserve(out, row->bytes);
+    if (at == NULL)
+        return true;
+    memset(at, 0, row->bytes); /* also between the fields */
+    for (size_t i = 0; i < row->count; i++)
+        put_field((uint8_t *)at + row->field[i].offset, &row->field[i], r);
+    out->n += row->bytes;
     return true;
 }
 
 const zn_format zn_format_record_rows = {
-    .name = "record_rows", .is_rows = true, .record = put_record};
+    .name = "record_rows", .is_rows = true, .init = init_record, .record = put_record};
+
+/* ---- an observation -------------------------------------------------------------------------- */
+
+#define OBSERVATION(field, format)                                                                 \
+    {#field, format, offsetof(zn_event_observation, field),                                        \
+     sizeof((const zn_event_observation *)NULL)->field, NULL}
+
+void zn_event_observation_row(zn_event_row *out)
+{
+    *out = (zn_event_row){.field = {OBSERVATION(t_ns, "i8"), OBSERVATION(client, "16u1"),
+                                    OBSERVATION(client_shown, "u1"), OBSERVATION(name_source, "u1"),
+                                    OBSERVATION(name, NAME_FORMAT)},
+                          .bytes = sizeof(zn_event_observation)};
+    while (out->field[out->count].name != NULL)
+        out->count++;
+}
 
 static void put_release(zn_text *out, const zn_release *release)
 {
     zn_event_observation row;
-    memset(&row, 0, sizeof row);
+    memset(&row, 0, sizeof row); /* also between the fields */
     row.t_ns = release->t_ns;
-    put_address(row.client, &release->client, release->client_disclosure);
+    if (release->client_disclosure != ZN_DISCLOSURE_NONE)
+        memcpy(row.client, release->client.byte, sizeof row.client);
     row.client_shown = (uint8_t)release->client_disclosure;
     row.name_source = (uint8_t)release->source;
-    put_name(row.name, release->name);
+    if (release->name.n != 0 && release->name.n <= sizeof row.name)
+        memcpy(row.name, release->name.p, release->name.n);
     zn_text_bytes(out, (const char *)&row, sizeof row);
 }
 

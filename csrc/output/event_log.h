@@ -2,15 +2,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Records and observations as rows of fixed size, for programs that embed the engine. A row holds
- * what a line of the JSON logs holds; what is withheld is zero. The fields are described by one
- * table, from which Python makes its NumPy types.
+ * what a line of the JSON logs holds; what is withheld is zero. Python makes its NumPy types of
+ * the layouts here.
  */
 #ifndef ZN_OUTPUT_EVENT_LOG_H
 #define ZN_OUTPUT_EVENT_LOG_H
 
+#include "output/columns.h"
 #include "output/format.h"
 
 #define ZN_EVENT_NAME_MAX 253 /* a hostname without its final dot */
+#define ZN_EVENT_FIELDS_MAX 32
 
 /* One released observation. */
 typedef struct zn_event_observation {
@@ -21,31 +23,20 @@ typedef struct zn_event_observation {
     char name[ZN_EVENT_NAME_MAX]; /* padded with zeros */
 } zn_event_observation;
 
-/* One flow. */
-typedef struct zn_event_record {
-    int64_t t_start_ns, t_end_ns; /* ns since the Unix epoch */
-    int64_t epoch;
-    uint64_t c_pkts, s_pkts;   /* packets of the client and of the server */
-    uint64_t c_bytes, s_bytes; /* L4 payload */
-    uint8_t client[16], server[16];
-    uint16_t client_port, server_port;
-    uint8_t client_shown, server_shown; /* zn_disclosure */
-    uint8_t proto;                      /* 6 or 17 */
-    uint8_t complete;                   /* TCP: opened and closed by its handshakes */
-    uint8_t ech;                        /* 1: offered */
-    uint8_t name_status;                /* zn_name_status */
-    uint8_t name_source;                /* zn_name_source */
-    char name[ZN_EVENT_NAME_MAX];       /* padded with zeros; empty unless released */
-} zn_event_record;
-
-/* A field of a row: its name, its NumPy format such as "i8" or "S253", its offset in bytes. */
+/* A field of a row. */
 typedef struct zn_event_field {
-    const char *name, *format;
-    size_t offset;
+    const char *name, *format; /* NumPy's format, such as "i8" or "S253" */
+    size_t offset, size;       /* in bytes */
+    const zn_column *column;   /* the value, in the row of a record */
 } zn_event_field;
 
-/* The fields of one kind of row; *count of them, in a row of *row_bytes. */
-const zn_event_field *zn_event_record_fields(size_t *count, size_t *row_bytes);
-const zn_event_field *zn_event_observation_fields(size_t *count, size_t *row_bytes);
+typedef struct zn_event_row {
+    zn_event_field field[ZN_EVENT_FIELDS_MAX];
+    size_t count, bytes;
+} zn_event_row;
+
+/* Lay out the row of one flow, from columns of release/columns.h, and zn_event_observation. */
+void zn_event_record_row(zn_event_row *out);
+void zn_event_observation_row(zn_event_row *out);
 
 #endif

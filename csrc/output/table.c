@@ -184,19 +184,6 @@ static uint32_t clamped(uint64_t number)
     return number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
 }
 
-static void put_number(uint8_t *values, size_t row, size_t width, uint64_t number)
-{
-    uint16_t in_16 = number < UINT16_MAX ? (uint16_t)number : UINT16_MAX;
-    if (width == sizeof number)
-        put_8(values, row, number);
-    else if (width == sizeof(uint32_t))
-        put_4(values, row, clamped(number));
-    else if (width == sizeof in_16)
-        memcpy(values + row * sizeof in_16, &in_16, sizeof in_16);
-    else if (width == 1)
-        values[row] = number < UINT8_MAX ? (uint8_t)number : UINT8_MAX;
-}
-
 static void put_text(zn_table *t, size_t i, size_t row, const zn_cell *v)
 {
     uint32_t index = 0;
@@ -237,7 +224,8 @@ static void put_cell(zn_table *t, size_t i, size_t row, const zn_cell *v)
         put_text(t, i, row, v);
         break;
     default:
-        put_number(column->values, row, zn_table_width(type), there ? v->number : 0);
+        zn_cell_store(column->values + row * zn_table_width(type), zn_table_width(type),
+                      there ? v->number : 0);
         break;
     }
 }

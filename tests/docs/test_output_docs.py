@@ -11,7 +11,7 @@ import pytest
 from support.paths import ROOT
 
 from zanon_net import Config, run
-from zanon_net._core import STAT_ALIASES, STAT_INFO, PacketEngine
+from zanon_net._core import STAT_ALIASES, STAT_INFO, Column, PacketEngine, columns
 from zanon_net.config.rules import FORMAT_OUTPUTS
 from zanon_net.config.schema import COLUMN_SETS
 from zanon_net.embedding import NAME_SOURCES, NAME_STATUSES
@@ -58,6 +58,46 @@ def test_fields(page: str) -> None:
     nullable = {name: null for name, _kind, null in fields if name not in tstat}
     told = {row[0].strip("`"): row[3] != "never" for row in rows(page, "field | type, unit")}
     assert told == nullable
+
+
+COARSE = {
+    "ALWAYS": "as it is",
+    "OWN": "as it is",
+    "ROUNDED": "up to a power of √2",
+    "RELEASED": "empty",
+    "EXACT": "empty",
+    "COMPUTED(client_port)": "0",
+    "COMPUTED(server_port)": "0 unless 53, 80, 443 or 853",
+    "COMPUTED(epoch)": "0 unless `--rotate` is whole minutes",
+}
+
+
+def coarse(column: Column) -> str:
+    """What the page says that a coarse record has."""
+    if column.disclosure == "ROUNDED" and column.type == "time":
+        return "to the minute, downwards"
+    if column.disclosure == "EXACT" and column.missing is None:
+        return "`none`"  # which is a word
+    return COARSE[column.disclosure]
+
+
+def kinds(column: Column) -> set[str]:
+    """What the page may say of its type and unit."""
+    if column.unit:
+        return {column.unit.replace("1970-01-01", "1970")}
+    return {"bool": {"0 or 1"}, "text": {"address", "text", "word"}}.get(
+        column.type or "", {"number", "packets"}
+    )
+
+
+def test_what_is_said_of_a_field_is_in_the_table_of_columns(page: str) -> None:
+    """In its order."""
+    listed = [column for column in columns() if column.group == "FLOW"]
+    described = rows(page, "field | type, unit")
+    assert [(row[0], row[4]) for row in described] == [(f"`{c.name}`", coarse(c)) for c in listed]
+    for column, row in zip(listed, described, strict=True):
+        assert row[1] in kinds(column)
+        assert (row[3] == "never") == (column.missing is None)
 
 
 def test_words(page: str) -> None:

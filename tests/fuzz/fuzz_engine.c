@@ -96,7 +96,7 @@ static void take_rows(zn_table *table)
 static void take_output(zn_engine *e)
 {
     zn_outputs *outputs = zn_engine_outputs(e);
-    require(outputs->text[ZN_OUTPUT_RECORD_ROWS].n % sizeof(zn_event_record) == 0);
+    require(outputs->text[ZN_OUTPUT_RECORD_ROWS].n % outputs->state.record_row.bytes == 0);
     require(outputs->text[ZN_OUTPUT_OBSERVATION_ROWS].n % sizeof(zn_event_observation) == 0);
     for (int i = 0; i < ZN_OUTPUT_RECORD_ROWS; i++) {
         const zn_text *text = &outputs->text[i];

@@ -5,6 +5,7 @@
 import ipaddress
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -19,7 +20,8 @@ from support.packets import START, Frame, Tcp, Udp, crowd, hello, merged, user, 
 from support.paths import ROOT
 
 import zanon_net
-from zanon_net import Config, Engine
+from zanon_net import OBSERVATION_DTYPE, RECORD_DTYPE, Config, Engine
+from zanon_net._core import columns
 from zanon_net.embedding import DISCLOSURES, NAME_SOURCES, NAME_STATUSES
 from zanon_net.errors import ConfigError
 
@@ -110,6 +112,26 @@ def test_rows_are_what_the_logs_say(key_file: str, logged: Outcome) -> None:
     ]
     assert observed == logged.observations
     assert len(observed) == 7
+
+
+def test_fields_of_rows_are_columns() -> None:
+    """But for what says how an address is disclosed; and each holds what its column holds."""
+    sizes = {"time": 8, "int64": 8, "uint64": 8, "uint16": 2, "uint8": 1, "bool": 1}
+    words = {"name_source", "name_status", "ech"}  # as numbers
+    known = {column.name: column.type for column in columns() if column.group == "FLOW"}
+    names = RECORD_DTYPE.names or ()
+    assert {name.removesuffix("_shown") for name in names} == known.keys() - {"midstream", "early"}
+    for name in set(names) - words - {"client", "server", "name", "client_shown", "server_shown"}:
+        assert RECORD_DTYPE[name].itemsize == sizes[known[name] or ""], name
+
+
+@pytest.mark.source
+def test_the_page_has_every_field_of_a_row() -> None:
+    page = (ROOT / "docs" / "reference" / "embedding.md").read_text("utf-8")
+    table = page[page.index("| field | |") :].partition("\n\n")[0]
+    cells = " ".join(line.split("|")[1] for line in table.splitlines()[2:])
+    names = {*(RECORD_DTYPE.names or ()), *(OBSERVATION_DTYPE.names or ())}
+    assert set(re.findall(r"`(\w+)`", cells)) == names
 
 
 def test_what_is_withheld_is_not_in_the_rows(key_file: str) -> None:

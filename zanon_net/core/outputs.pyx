@@ -183,15 +183,14 @@ def columns():
 
 def row_dtype(str output):
     """The NumPy type of a row of record_rows or observation_rows, as the core lays it out."""
-    cdef size_t count, row_bytes
-    cdef const zn_event_field *field
+    cdef zn_event_row row
     if output == "record_rows":
-        field = zn_event_record_fields(&count, &row_bytes)
+        zn_event_record_row(&row)
     else:
-        field = zn_event_observation_fields(&count, &row_bytes)
+        zn_event_observation_row(&row)
     return numpy().dtype({
-        "names": [field[i].name.decode() for i in range(count)],
-        "formats": [field[i].format.decode() for i in range(count)],
-        "offsets": [field[i].offset for i in range(count)],
-        "itemsize": row_bytes,
+        "names": [row.field[i].name.decode() for i in range(row.count)],
+        "formats": [row.field[i].format.decode() for i in range(row.count)],
+        "offsets": [row.field[i].offset for i in range(row.count)],
+        "itemsize": row.bytes,
     })

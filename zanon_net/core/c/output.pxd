@@ -7,8 +7,11 @@ cdef extern from "output/event_log.h" nogil:
         const char *name
         const char *format
         size_t offset
-    const zn_event_field *zn_event_record_fields(size_t *count, size_t *row_bytes)
-    const zn_event_field *zn_event_observation_fields(size_t *count, size_t *row_bytes)
+    ctypedef struct zn_event_row:
+        zn_event_field field[1]
+        size_t count, bytes
+    void zn_event_record_row(zn_event_row *out)
+    void zn_event_observation_row(zn_event_row *out)
 
 
 cdef extern from "output/columns.h" nogil:
