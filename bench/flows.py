@@ -104,10 +104,10 @@ class Parquet:
 
     def take(self, engine: PacketEngine, rows: int) -> None:
         """Writes the rows that are ready, if there are at least `rows`."""
-        parts, tables = engine.drain(rows=rows)
-        for table, columns in tables.items():
+        _parts, tables = engine.drain(rows=rows)
+        for table, taken in tables.items():
             began = time.process_time()
-            arrow = self.schemas[table].table(columns, 0, parts[-1][2][table])
+            arrow = self.schemas[table].table(taken, 0, len(taken))
             self._writers[table].write_table(arrow, ROW_GROUP_ROWS)
             self.seconds += time.process_time() - began
 

@@ -145,7 +145,7 @@ class PacketEngine:
         self, *, rows: int = 0
     ) -> tuple[
         list[tuple[int | None, dict[str, tuple[memoryview, int]], dict[str, int]]],
-        dict[str, list[tuple[memoryview, memoryview | None, tuple[int, bytes, bytes] | None]]],
+        dict[str, TableRows],
     ]: ...
     def fields(self, table: str) -> list[tuple[str, str, bool]]: ...
     def header(self, output: str) -> bytes: ...
@@ -171,13 +171,20 @@ class PacketEngine:
     def close(self) -> None: ...
 
 @final
+class TableRows:
+    """The rows of a table, taken from an engine with their memory; a RowBatch reads them."""
+
+    def __init__(self, *args: Never, **kwargs: Never) -> None: ...
+    def __len__(self) -> int: ...
+
+@final
 class RowBatch:
     """Rows of a table that an engine drained, for libraries that read Arrow."""
 
     def __init__(
         self,
         fields: Sequence[tuple[str, str, bool, dict[str, str]]],
-        columns: Sequence[tuple[memoryview, memoryview | None, tuple[int, bytes, bytes] | None]],
+        table: TableRows,
         start: int,
         end: int,
     ) -> None: ...

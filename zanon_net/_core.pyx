@@ -13,7 +13,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.number cimport PyNumber_Index
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
-from cython cimport embedsignature
+from cython cimport embedsignature, no_gc_clear
 from libc.errno cimport EINTR, ENOMEM
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset

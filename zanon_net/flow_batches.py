@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from zanon_net._core import FULL_ROWS, TABLES, PacketEngine, RowBatch
+from zanon_net._core import FULL_ROWS, TABLES, PacketEngine, RowBatch, TableRows
 from zanon_net.config.settings import Config
 from zanon_net.errors import ConfigError
-from zanon_net.output.parquet import Column
 from zanon_net.output.read_logs import converted
 from zanon_net.output.schema import Field, described
 from zanon_net.pipeline.reader import reader_opener
@@ -31,9 +30,9 @@ class FlowBatch:
     protocol: "tcp" or "udp", which have different columns.
     """
 
-    def __init__(self, protocol: str, fields: Sequence[Field], table: Sequence[Column], n: int):
+    def __init__(self, protocol: str, fields: Sequence[Field], table: TableRows):
         self.protocol = protocol
-        self._rows = RowBatch(described(fields), table, 0, n)
+        self._rows = RowBatch(described(fields), table, 0, len(table))
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -108,9 +107,9 @@ def _batches(
 ) -> Iterator[FlowBatch]:
     """Drains the engine batch by batch, until no record waits for free outputs."""
     while True:
-        parts, tables = engine.drain(rows=full)
+        _parts, tables = engine.drain(rows=full)
         for name, table in tables.items():
-            yield FlowBatch(PROTOCOLS[name], fields[name], table, parts[-1][2][name])
+            yield FlowBatch(PROTOCOLS[name], fields[name], table)
         if not engine.waiting:
             return
         engine.flush()

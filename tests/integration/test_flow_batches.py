@@ -5,6 +5,7 @@
 import ctypes
 import gc
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.engine import feed, make_engine
+from support.packets import START, Udp, user
 
 import zanon_net
 from zanon_net import Config, ConfigError, FlowBatch, Report
-from zanon_net._core import RowBatch
+from zanon_net._core import PacketEngine, RowBatch, TableRows
 from zanon_net.keys import new_key
+from zanon_net.output.schema import described
 
 SETTINGS: dict[str, Any] = {"z": 5, "columns": ("core", "layer7", "e2e", "options", "p2p")}
 
@@ -119,20 +123,61 @@ def test_a_stream_has_its_schema_also_at_its_end(batches: list[FlowBatch]) -> No
     assert rows.equals(pa.record_batch(batches[0]))
 
 
-def test_columns_that_do_not_fit_are_refused() -> None:
-    field, column = ("n", "uint16", False, {"unit": "x"}), (memoryview(bytes(4)), None, None)
-    assert pa.record_batch(RowBatch([field], [column], 1, 2)).to_pylist() == [{"n": 0}]
-    batch = RowBatch([field], [column], 0, 1)
+def lookups(engine: PacketEngine, n: int) -> None:
+    """Closes n flows of UDP."""
+    for i in range(n):
+        talk = Udp(user(i + 1), ports=(20000 + i, 53), t_ns=START)
+        feed(engine, talk.lookup(b"www.example.org").frames)
+    while engine.finish():
+        pass
+
+
+def test_fields_and_rows_that_do_not_fit_are_refused() -> None:
+    engine = make_engine(z=1, outputs=("udp_table",))
+    fields = described(engine.fields("udp_table"))
+    lookups(engine, 2)
+    table = engine.drain()[1]["udp_table"]
+    assert len(table) == 2
+    (row,) = pa.record_batch(RowBatch(fields, table, 1, 2)).to_pylist()
+    assert row["name"] == "www.example.org"
+    batch = RowBatch(fields, table, 0, 1)
     with pytest.raises(RuntimeError, match="twice"):  # it may have lent what it holds
-        batch.__init__([field], [column], 0, 1)  # type: ignore[misc]
-    for fields, columns, rows in (
-        ([field], [], (0, 1)),
-        ([field], [column], (0, 3)),
-        ([field], [column], (2, 1)),
-        ([("n", "text", False, {})], [column], (0, 1)),
+        batch.__init__(fields, table, 0, 1)  # type: ignore[misc]
+    for some, rows in (
+        (fields[1:], (0, 1)),
+        ([*fields[1:], fields[0]], (0, 1)),
+        (fields, (0, 3)),
+        (fields, (2, 1)),
+        (fields, (-1, 1)),
     ):
-        with pytest.raises(ValueError, match=r"batch|words"):
-            RowBatch(fields, columns, *rows)
+        with pytest.raises(ValueError, match="of a batch"):
+            RowBatch(some, table, *rows)
+    with pytest.raises(TypeError, match="out of an engine"):
+        TableRows()
+
+
+def test_rows_outlive_their_engine_and_its_next_rows() -> None:
+    """In whatever order batches, capsules and what was imported from them go, in any thread."""
+    engine = make_engine(z=1, outputs=("udp_table",))
+    fields = described(engine.fields("udp_table"))
+    held: list[Any] = []
+    wanted = []
+    for n in (3, 1, 2):
+        lookups(engine, n)
+        table = engine.drain()[1]["udp_table"]
+        batch = RowBatch(fields, table, 0, n)
+        wanted.append(pa.record_batch(batch).to_pylist())
+        held.append([table, batch, batch.__arrow_c_array__(None), pa.record_batch(batch)])
+        del table, batch
+    engine.close()
+    del engine
+    for place in (0, 2, 1):
+        for kept in held:
+            kept[place] = None
+    gc.collect()
+    assert [kept[3].to_pylist() for kept in held] == wanted
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(list.clear, held))
 
 
 def test_settings_without_a_meaning_are_refused(demo_pcap: Path) -> None:

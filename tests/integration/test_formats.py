@@ -136,20 +136,20 @@ def test_row_groups_of_parts_are_full(
 def test_rows_that_are_held_stay_as_they_are() -> None:
     """The memory of drained rows is used again only when nobody reads it any more."""
     engine = make_engine(z=1, outputs=("udp_table",))
+    schema = Schema(engine.fields("udp_table"), {})
     kept, seen = [], []
     for n in range(6):
         talk = Udp(user(n + 1), ports=(20000 + n, 53), t_ns=START + n * 400 * SECOND)
         feed(engine, talk.lookup(b"www.example.org").frames)
         feed(engine, Udp(user(99), t_ns=START + (n * 400 + 300) * SECOND).send(b"x").frames)
-        columns = engine.drain()[1]["udp_table"]
-        kept.append(columns if n % 2 else None)
-        seen.append([bytes(values) for values, _valid, _texts in columns])
-        columns = []
-    for columns, values in zip(kept, seen, strict=True):
-        if columns is not None:
-            assert [bytes(value) for value, _valid, _texts in columns] == values
+        table = engine.drain()[1]["udp_table"]
+        kept.append(table if n % 2 else None)
+        seen.append(schema.table(table, 0, len(table)).to_pylist())
+        del table
     engine.close()
-    assert all(bytes(kept[-1][0][0]) == values[0] for values in seen[-1:])
+    for rows, before in zip(kept, seen, strict=True):
+        if rows is not None:
+            assert schema.table(rows, 0, len(rows)).to_pylist() == before
 
 
 def test_lines_that_are_held_stay_as_they_are() -> None:

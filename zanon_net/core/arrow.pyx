@@ -114,15 +114,6 @@ cdef void *zeroed(size_t bytes) except NULL:
     return block
 
 
-cdef const void *address(buffer) except? NULL:
-    """The address of a buffer's bytes, valid while the object lives."""
-    cdef const uint8_t[::1] view
-    if buffer is None or len(buffer) == 0:
-        return NULL
-    view = buffer
-    return &view[0]
-
-
 cdef bytes metadata_of(texts):
     """Encodes pairs of texts as the interface's metadata; empty without any."""
     parts = [struct.pack("=i", len(texts))]
@@ -135,30 +126,26 @@ cdef class RowBatch:
     """Rows `start` to `end` of a table that an engine drained, for libraries that read Arrow.
 
     fields: (name, type, may be missing, texts about it) of each column; the types are FIELD_TYPES.
-    columns: as drain() returns them; their memory is lent until the last importer releases it.
+    table: as drain() returns it; its memory is lent until the last importer releases it.
 
     Raises ValueError when they do not fit together.
     """
 
     cdef list fields
-    cdef list columns
+    cdef TableRows table
     cdef Py_ssize_t start, end
 
-    def __init__(self, fields, columns, Py_ssize_t start, Py_ssize_t end):
-        if self.columns is not None:
+    def __init__(self, fields, TableRows table not None, Py_ssize_t start, Py_ssize_t end):
+        if self.table is not None:
             raise RuntimeError("a batch cannot be filled twice")
-        if not 0 <= start <= end or len(fields) != len(columns):
-            raise ValueError("the rows and fields of a batch do not fit its columns")
+        if not 0 <= start <= end <= table.rows:
+            raise ValueError("the table of a batch has no such rows")
+        if [kind for _name, kind, *_about in fields] != [column[0] for column in table.columns]:
+            raise ValueError("the fields of a batch do not fit its table")
         self.fields = [(name.encode(), ARROW_FORMATS[kind], nullable, metadata_of(about))
                        for name, kind, nullable, about in fields]
-        self.columns = list(columns)
+        self.table = table
         self.start, self.end = start, end
-        for (_name, form, _nullable, _about), (values, valid, texts) in zip(self.fields, columns):
-            bits = {b"b": 1, b"C": 8, b"S": 16, b"I": 32, b"i": 32}.get(form, 64)
-            if len(values) * 8 < end * bits or (valid is not None and len(valid) * 8 < end):
-                raise ValueError("a column has fewer rows than the batch")
-            if (form == b"i") != (texts is not None):
-                raise ValueError("a column of texts has words, and no other has")
 
     def __len__(self):
         return self.end - self.start
@@ -188,22 +175,24 @@ cdef class RowBatch:
 
     cdef int fill_array(self, ArrowArray *out) except -1:
         cdef ArrowArray *child
+        cdef bytes offsets, words
         self._array(out, self.end - self.start, 1)
-        out.children = <ArrowArray **>zeroed((len(self.columns) + 1) * sizeof(out.children[0]))
-        for values, valid, texts in self.columns:
+        out.children = <ArrowArray **>zeroed((len(self.fields) + 1) * sizeof(out.children[0]))
+        for _kind, values, valid, texts in self.table.columns:
             child = <ArrowArray *>zeroed(sizeof(ArrowArray))
             out.children[out.n_children] = child
             out.n_children += 1
             self._array(child, self.end - self.start, 2)
             child.offset = self.start
             child.null_count = 0 if valid is None else -1  # -1: not counted
-            child.buffers[0], child.buffers[1] = address(valid), address(values)
+            child.buffers[0] = NULL if valid is None else self.table.block.bytes + <size_t>valid
+            child.buffers[1] = self.table.block.bytes + <size_t>values
             if texts is not None:
                 count, offsets, words = texts
                 child.dictionary = <ArrowArray *>zeroed(sizeof(ArrowArray))
                 self._array(child.dictionary, count, 3)
-                child.dictionary.buffers[1] = address(offsets)
-                child.dictionary.buffers[2] = address(words)
+                child.dictionary.buffers[1] = <const char *>offsets
+                child.dictionary.buffers[2] = <const char *>words
         return 0
 
     cdef int _array(self, ArrowArray *out, int64_t rows, int64_t buffers) except -1:

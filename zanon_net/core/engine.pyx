@@ -7,7 +7,7 @@ cdef class PacketEngine:
 
     cdef zn_engine *engine
     cdef _Guard guard
-    cdef _Lender lender
+    cdef _Spare spare
 
     def __init__(self, **settings):
         cdef zn_engine_config config
@@ -16,7 +16,7 @@ cdef class PacketEngine:
         if self.engine != NULL:
             raise RuntimeError("an engine cannot be opened twice")
         self.guard = _Guard()
-        self.lender = _Lender()
+        self.spare = _Spare()
         memset(&config, 0, sizeof(config))
         memset(&err, 0, sizeof(err))
         config.size = sizeof(config)
@@ -30,7 +30,7 @@ cdef class PacketEngine:
         if self.engine == NULL:
             raise ValueError("the engine is closed")
         self.guard.enter()
-        self.lender.take_back(zn_engine_outputs(self.engine))
+        self.spare.give_back(zn_engine_outputs(self.engine))
         return 0
 
     def close(self):
@@ -186,13 +186,13 @@ cdef class PacketEngine:
     def drain(self, *, size_t rows=0):
         """Takes all output that is ready: ([(start of the period in ns, or None where the last
         one goes on; {output: (text, its lines)}; {table: rows up to here}), ...],
-        {table: columns}).
+        {table: its TableRows}).
 
         rows: a table with fewer rows is left for later, unless a period ended in it.
         """
         self._enter()
         try:
-            return self.lender.drain(zn_engine_outputs(self.engine), rows)
+            return take_outputs(zn_engine_outputs(self.engine), rows, self.spare)
         finally:
             self.guard.leave()
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-# Output of an engine: memory that it lends, windows that have ended, rows.
+# Output of an engine: texts and rows with their memory, windows that have ended.
 
 cdef object closed_window(const zn_popularity_window *w):
     """A ClosedWindow without the empty bins behind the last."""
@@ -11,156 +11,143 @@ cdef object closed_window(const zn_popularity_window *w):
     return ClosedWindow(w.start_ns, w.end_ns, bool(w.whole), w.users, bins)
 
 
-cdef class _Lent:
-    """Memory that an engine lends, as a buffer for reading."""
+cdef class _Spare:
+    """Memory of an engine's outputs that has no reader left, for the engine to use again."""
 
-    cdef void *bytes  # NULL: it was given back
-    cdef size_t size
-    cdef int exports
+    cdef zn_table_block blocks[ZN_OUTPUT_TABLES]
+    cdef zn_text texts[ZN_OUTPUT_TEXTS]
 
-    def __getbuffer__(self, Py_buffer *buffer, int flags):
-        if self.bytes == NULL:
-            raise BufferError("this memory was given back")
-        PyBuffer_FillInfo(buffer, self, self.bytes, self.size, 1, flags)
-        self.exports += 1
+    def __dealloc__(self):
+        for i in range(ZN_OUTPUT_TABLES):
+            zn_table_block_free(self.blocks[<int>i])
+        for j in range(ZN_OUTPUT_TEXTS):
+            zn_text_fini(&self.texts[<int>j])
 
-    def __releasebuffer__(self, Py_buffer *buffer):
-        self.exports -= 1
+    cdef void give_back(self, zn_outputs *out):
+        """Gives the spare memory to the outputs."""
+        for i in range(ZN_OUTPUT_TABLES):
+            if self.blocks[<int>i].bytes != NULL:
+                zn_table_give(&out.table[<int>i], self.blocks[<int>i])
+                self.blocks[<int>i].bytes = NULL
+        for j in range(ZN_OUTPUT_TEXTS):
+            if out.text[<int>j].bytes == NULL:
+                out.text[<int>j] = self.texts[<int>j]
+                memset(&self.texts[<int>j], 0, sizeof(zn_text))
 
 
-cdef class _Rows(_Lent):
-    """The rows of a table."""
+@no_gc_clear  # keeps `spare` until __dealloc__ has given it the block
+cdef class TableRows:
+    """The rows of a table, taken from an engine with their memory; a RowBatch reads them.
+
+    Whoever holds them, or memory that a RowBatch lends, keeps them as they are. They outlive the
+    engine.
+    """
 
     cdef zn_table_block block
+    cdef _Spare spare
+    cdef int table
+    cdef Py_ssize_t rows
+    # Of each column: its type, where in the block its values begin, and its bits of what is there
+    # (None: all), and of texts their number, offsets and bytes.
+    cdef list columns
 
-    cdef void take(self, zn_table *table):
-        self.block = zn_table_take(table)
-        self.bytes, self.size = self.block.bytes, self.block.size
-
-    cdef void give(self, zn_table *table):
-        zn_table_give(table, self.block)
-        self.bytes = self.block.bytes = NULL
+    def __init__(self):
+        raise TypeError("rows come out of an engine")
 
     def __dealloc__(self):
-        zn_table_block_free(self.block)
+        if self.spare is not None and self.spare.blocks[self.table].bytes == NULL:
+            self.spare.blocks[self.table] = self.block
+        else:
+            zn_table_block_free(self.block)
+
+    def __len__(self):
+        return self.rows
 
 
-cdef class _Lines(_Lent):
-    """A text."""
+@no_gc_clear
+cdef class _Lines:
+    """A text, taken from an engine with its memory, as a buffer for reading."""
 
     cdef zn_text text
+    cdef _Spare spare
+    cdef int output
 
-    cdef void take(self, zn_text *text):
-        self.text = text[0]
-        self.bytes, self.size = self.text.bytes, self.text.n
-        memset(text, 0, sizeof(text[0]))
-
-    cdef void give(self, zn_text *text):
-        text[0] = self.text
-        text.n = 0
-        self.bytes = self.text.bytes = NULL
+    def __getbuffer__(self, Py_buffer *buffer, int flags):
+        PyBuffer_FillInfo(buffer, self, self.text.bytes, self.text.n, 1, flags)
 
     def __dealloc__(self):
-        zn_text_fini(&self.text)
+        self.text.n = 0
+        if self.spare is not None and self.spare.texts[self.output].bytes == NULL:
+            self.spare.texts[self.output] = self.text
+        else:
+            zn_text_fini(&self.text)
 
 
-cdef class _Lender:
-    """Lends the memory of an engine's outputs, and takes it back."""
+cdef object take_text(zn_outputs *out, int output, _Spare spare):
+    """The text of an output, which then has none."""
+    cdef _Lines lines = _Lines()
+    lines.spare, lines.output, lines.text = spare, output, out.text[output]
+    memset(&out.text[output], 0, sizeof(zn_text))
+    return memoryview(lines)
 
-    # The memory that was drained last of each table and text; reused once its readers are gone.
-    cdef list tables
-    cdef list texts
 
-    def __cinit__(self):
-        self.tables = [None] * len(TABLES)
-        self.texts = [None] * ZN_OUTPUT_TEXTS
+cdef TableRows take_rows(zn_outputs *out, int which, _Spare spare):
+    """The rows of a table, which then has none."""
+    cdef zn_table *table = &out.table[which]
+    cdef zn_dictionary *words
+    cdef const uint8_t *valid
+    cdef zn_error err
+    cdef TableRows rows = TableRows.__new__(TableRows)
+    memset(&err, 0, sizeof(err))
+    check(zn_table_end(table, &err), &err)
+    rows.columns = []
+    for i in range(table.fields.n):
+        valid = zn_table_valid(table, i)
+        words = &table.dictionary[i]
+        texts = None
+        if table.fields.at[i].type == ZN_FIELD_TEXT:
+            texts = (0, b"\0\0\0\0", b"")
+            if words.n:
+                texts = (words.n,
+                         PyBytes_FromStringAndSize(<char *>words.offsets, (words.n + 1) * 4),
+                         PyBytes_FromStringAndSize(<char *>words.bytes, words.bytes_n))
+        rows.columns.append((FIELD_TYPES[<int>table.fields.at[i].type],
+                             table.in_block.column[i].values - table.block.bytes,
+                             None if valid == NULL else valid - table.block.bytes, texts))
+    rows.spare, rows.table, rows.rows = spare, which, table.rows
+    rows.block = zn_table_take(table)
+    return rows
 
-    cdef int take_back(self, zn_outputs *out) except -1:
-        """Gives memory that has no reader left back to the outputs."""
-        cdef _Rows rows
-        cdef _Lines lines
-        cdef zn_text *text
-        for i in range(len(TABLES)):
-            rows = self.tables[i]
-            if rows is not None and rows.exports == 0:
-                rows.give(&out.table[<int>i])
-                self.tables[i] = None
+
+cdef tuple take_outputs(zn_outputs *out, size_t rows, _Spare spare):
+    """Drains the outputs; returns what PacketEngine.drain returns."""
+    cdef size_t start[ZN_OUTPUT_TEXTS]
+    cdef size_t counted[ZN_OUTPUT_TEXTS]
+    cdef size_t end, lines
+    memset(start, 0, sizeof(start))
+    memset(counted, 0, sizeof(counted))
+    ends_of_texts = [out.text[j].n for j in range(ZN_OUTPUT_TEXTS)]
+    views = [take_text(out, <int>j, spare) if ends_of_texts[j] else None
+             for j in range(ZN_OUTPUT_TEXTS)]
+    taken = [i for i in range(len(TABLES)) if out.table[<int>i].rows != 0
+             and (out.table[<int>i].rows >= rows or out.mark_count != 0)]
+    parts = []
+    period = None
+    for i in range(out.mark_count + 1):
+        texts = {}
         for j in range(ZN_OUTPUT_TEXTS):
-            lines = self.texts[j]
-            if lines is not None and lines.exports == 0:
-                text = &out.text[<int>j]
-                if text.bytes == NULL:
-                    lines.give(text)
-                self.texts[j] = None
-        return 0
-
-    cdef tuple drain(self, zn_outputs *out, size_t rows):
-        """Drains the outputs; returns what PacketEngine.drain returns."""
-        cdef size_t start[ZN_OUTPUT_TEXTS]
-        cdef size_t counted[ZN_OUTPUT_TEXTS]
-        cdef size_t end, lines
-        memset(start, 0, sizeof(start))
-        memset(counted, 0, sizeof(counted))
-        ends_of_texts = [out.text[j].n for j in range(ZN_OUTPUT_TEXTS)]
-        views = [self._text(out, j) if ends_of_texts[j] else None for j in range(ZN_OUTPUT_TEXTS)]
-        taken = [i for i in range(len(TABLES)) if out.table[<int>i].rows != 0
-                 and (out.table[<int>i].rows >= rows or out.mark_count != 0)]
-        parts = []
-        period = None
-        for i in range(out.mark_count + 1):
-            texts = {}
-            for j in range(ZN_OUTPUT_TEXTS):
-                end = out.marks[i].at[j] if i < out.mark_count else ends_of_texts[j]
-                lines = out.marks[i].lines[j] if i < out.mark_count else out.lines[j]
-                if end > start[j]:
-                    texts[ALL_TEXTS[j]] = (views[j][start[j]:end], lines - counted[j])
-                    start[j], counted[j] = end, lines
-            ends = {TABLES[j]: out.marks[i].rows[<int>j] if i < out.mark_count
-                    else out.table[<int>j].rows for j in taken}
-            parts.append((period, texts, ends))
-            period = out.marks[i].period_ns if i < out.mark_count else None
-        tables = {TABLES[i]: self._columns(<int>i, &out.table[<int>i]) for i in taken}
-        zn_outputs_clear(out)
-        return parts, tables
-
-    cdef object _text(self, zn_outputs *out, int which):
-        """The text of an output, which then has none."""
-        cdef _Lines lines = _Lines()
-        lines.take(&out.text[which])
-        self.texts[which] = lines
-        return memoryview(lines)
-
-    cdef list _columns(self, int which, zn_table *table):
-        cdef zn_dictionary *words
-        cdef uint8_t *values
-        cdef const uint8_t *valid
-        cdef size_t bits = (table.rows + 7) // 8
-        cdef _Rows rows = _Rows()
-        cdef zn_error err
-        memset(&err, 0, sizeof(err))
-        check(zn_table_end(table, &err), &err)
-        places = []
-        for i in range(table.fields.n):
-            values = table.in_block.column[i].values
-            valid = zn_table_valid(table, i)
-            words = &table.dictionary[i]
-            texts = None
-            if table.fields.at[i].type == ZN_FIELD_TEXT:
-                texts = (0, b"\0\0\0\0", b"")
-                if words.n:
-                    texts = (words.n,
-                             PyBytes_FromStringAndSize(<char *>words.offsets, (words.n + 1) * 4),
-                             PyBytes_FromStringAndSize(<char *>words.bytes, words.bytes_n))
-            places.append((values - table.block.bytes,
-                           table.rows * zn_table_width(table.fields.at[i].type) or bits,
-                           None if valid == NULL else valid - table.block.bytes, texts))
-        rows.take(table)
-        self.tables[which] = rows
-        view = memoryview(rows)
-        return [
-            (view[at:at + n], None if where is None else view[where:where + bits], texts)
-            for at, n, where, texts in places
-        ]
+            end = out.marks[i].at[j] if i < out.mark_count else ends_of_texts[j]
+            lines = out.marks[i].lines[j] if i < out.mark_count else out.lines[j]
+            if end > start[j]:
+                texts[ALL_TEXTS[j]] = (views[j][start[j]:end], lines - counted[j])
+                start[j], counted[j] = end, lines
+        ends = {TABLES[j]: out.marks[i].rows[<int>j] if i < out.mark_count
+                else out.table[<int>j].rows for j in taken}
+        parts.append((period, texts, ends))
+        period = out.marks[i].period_ns if i < out.mark_count else None
+    tables = {TABLES[i]: take_rows(out, <int>i, spare) for i in taken}
+    zn_outputs_clear(out)
+    return parts, tables
 
 
 cdef object column_from(const char *group, const zn_column *c):

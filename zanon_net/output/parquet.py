@@ -9,18 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from zanon_net._core import FULL_ROWS, RowBatch
+from zanon_net._core import FULL_ROWS, RowBatch, TableRows
 from zanon_net.errors import ConfigError
 from zanon_net.output.files import LogFile
 from zanon_net.output.schema import Field, described
 from zanon_net.system.file_errors import explained
 
-Column = tuple[memoryview, memoryview | None, tuple[int, bytes, bytes] | None]
-"""Values, bits that mark which are present (None: all), and texts: number, offsets, bytes."""
-
 CODECS = {"none": "snappy", "gzip": "gzip", "zstd": "zstd"}  # of Parquet by --compress
 LEVELS = {"gzip": 4, "zstd": 1}
-INDEX_BYTES = 4
 ROW_GROUP_ROWS = FULL_ROWS
 BATCH_ROWS = 1 << 16  # that pyarrow encodes at a time
 
@@ -70,17 +66,19 @@ class Schema:
             for kind in ("text", "time", "ms", "s")
         }
 
-    def table(self, table: Sequence[Column], start: int, end: int) -> Any:
+    def table(self, table: TableRows, start: int, end: int) -> Any:
         """Rows start to end of what an engine drained, as an Arrow table over the same memory."""
         pa = self._pa
         batch = pa.record_batch(RowBatch(self._fields, table, start, end))
-        arrays = []
-        for column, (values, _valid, texts) in zip(batch.columns, table, strict=True):
-            if texts is not None and (end - start) * INDEX_BYTES != len(values):
-                # These rows need not use every word of the dictionary.
-                column = column.dictionary_decode().dictionary_encode()
-            arrays.append(column)
-        return pa.Table.from_arrays(arrays, schema=self._schema)
+        columns = batch.columns
+        if end - start != len(table):  # these rows need not use every word
+            columns = [
+                column.dictionary_decode().dictionary_encode()
+                if pa.types.is_dictionary(column.type)
+                else column
+                for column in columns
+            ]
+        return pa.Table.from_arrays(columns, schema=self._schema)
 
     def joined(self, tables: Sequence[Any]) -> Any:
         """The rows of Arrow tables as one of its own, with its words in the order of its rows."""
@@ -136,7 +134,7 @@ class ParquetFile(LogFile):
         with explained("write", path):
             self._writer = schema.writer(self._file, compress)
 
-    def write(self, table: Sequence[Column], start: int, end: int) -> None:
+    def write(self, table: TableRows, start: int, end: int) -> None:
         """Appends rows start to end of the table. Raises OutputError."""
         rows = self._schema.table(table, start, end)
         with explained("write", self.path):

@@ -7,15 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from zanon_net._core import FILE_NAMES, TABLES
+from zanon_net._core import FILE_NAMES, TABLES, TableRows
 from zanon_net.output.files import SUFFIXES
-from zanon_net.output.parquet import Column
 
 Lines = tuple[bytes | memoryview, int]
 """Whole lines, and how many they are."""
 Parts = Sequence[tuple[int | None, Mapping[str, Lines], Mapping[str, int]]]
 """Each period's start in ns (None: the last one goes on), its lines, and where its rows end."""
-Tables = Mapping[str, Sequence[Column]]
+Tables = Mapping[str, TableRows]
 """The rows of all those periods, by output."""
 
 

@@ -43,6 +43,7 @@ cdef extern from "engine/outputs.h" nogil:
         pass
     enum:
         ZN_OUTPUT_TEXTS
+        ZN_OUTPUT_TABLES
         ZN_OUTPUTS
         ZN_OUTPUTS_ROWS
     const char *zn_outputs_name(int output)
