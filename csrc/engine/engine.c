@@ -20,6 +20,8 @@ static int check_config(const zn_engine_config *config, zn_error *err)
                        config->user_v4_bits, config->user_v6_bits);
     if (config->outputs >> ZN_OUTPUTS != 0)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "outputs has bits that no output has");
+    if (config->split_ns < 0)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "split_ns must not be negative");
     for (size_t i = 0; config->internal != NULL && i < config->internal_count; i++)
         if (config->internal[i].bits > 128)
             return zn_fail(err, ZN_ERR_CONFIG, 0,

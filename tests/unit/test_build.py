@@ -187,6 +187,10 @@ static int refused(void)
     if (zn_engine_open(&engine, &config, &error) != -ZN_ERR_CONFIG || engine != NULL)
         return 0;
     config = zn_engine_default_config();
+    config.split_ns = -1;
+    if (zn_engine_open(&engine, &config, &error) != -ZN_ERR_CONFIG || engine != NULL)
+        return 0;
+    config = zn_engine_default_config();
     config.size = 0;
     return zn_engine_open(&engine, &config, &error) == -ZN_ERR_CONFIG && engine == NULL;
 }

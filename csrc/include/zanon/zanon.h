@@ -110,8 +110,8 @@ typedef struct zn_engine_config {
     bool dn_hunter;        /* flows get the names that DNS responses gave for their servers */
     unsigned sets;         /* bits ZN_SET_*: column sets besides the core */
     uint32_t outputs;      /* bits 1u << ZN_OUTPUT_*: the texts to write */
-    /* ns of the outputs' periods, aligned to the Unix epoch; 0: no periods. Whole minutes: others
-     * tell times that coarse records withhold. */
+    /* ns of the outputs' periods, >= 0, aligned to the Unix epoch; 0: no periods. Take whole
+     * minutes: shorter periods show times that coarse records withhold. */
     int64_t split_ns;
     const zn_net *internal; /* the users' networks; NULL: the private ranges; copied */
     size_t internal_count;
