@@ -14,7 +14,7 @@
 
 #define BATCH 64 /* frames fed at once */
 static zn_frame frames[BATCH];
-static uint8_t bytes[BATCH][ZN_FRAME_MAX]; /* libpcap lends a frame's for one callback only */
+static uint8_t bytes[BATCH][ZN_FRAME_MAX]; /* copies: libpcap lends a frame for one callback only */
 static size_t count;
 static const zn_output outputs[] = {ZN_OUTPUT_CSV, ZN_OUTPUT_OBSERVATIONS};
 static const char *const names[] = {"flows-%lld.csv", "names-%lld.jsonl"};
@@ -24,8 +24,9 @@ static FILE *files[FILES]; /* of the period that goes on; NULL before the first 
 static void add(u_char *source, const struct pcap_pkthdr *header, const u_char *data)
 {
     int64_t ns = header->ts.tv_usec + header->ts.tv_sec * ZN_NS_PER_S; /* ns in tv_usec */
-    frames[count] = (zn_frame){memcpy(bytes[count], data, header->caplen), ns, header->caplen,
-                               header->len, (uint32_t)pcap_datalink((pcap_t *)(void *)source)};
+    uint32_t n = header->caplen < ZN_FRAME_MAX ? header->caplen : ZN_FRAME_MAX; /* D-Bus: longer */
+    frames[count] = (zn_frame){memcpy(bytes[count], data, n), ns, n, header->len,
+                               (uint32_t)pcap_datalink((pcap_t *)(void *)source)};
     count++;
 }
 
