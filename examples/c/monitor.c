@@ -37,8 +37,7 @@ int main(int argc, char **argv)
     if (argc != 3 || (config.z = (uint32_t)atoll(argv[1])) == 0 || config.z != atoll(argv[1]))
         return fprintf(stderr, "usage: %s Z CAPTURE|INTERFACE\n", argv[0]), 2;
     config.outputs = 1u << ZN_OUTPUT_OBSERVATIONS;
-    config.internal = &users;
-    config.internal_count = 1;
+    config.internal = &users, config.internal_count = 1;
     live = access(argv[2], F_OK) != 0;
     source = live ? pcap_open_live(argv[2], 65535, 1, 100, text)
                   : pcap_open_offline_with_tstamp_precision(argv[2], 1, text); /* ns */
