@@ -23,7 +23,7 @@ static FILE *files[FILES]; /* of the period that goes on; NULL before the first 
 
 static void add(u_char *source, const struct pcap_pkthdr *header, const u_char *data)
 {
-    int64_t ns = header->ts.tv_usec + header->ts.tv_sec * ZN_NS_PER_S; /* ns in tv_usec */
+    int64_t ns = header->ts.tv_usec + header->ts.tv_sec * ZN_NS_PER_S;          /* ns in tv_usec */
     uint32_t n = header->caplen < ZN_FRAME_MAX ? header->caplen : ZN_FRAME_MAX; /* D-Bus: longer */
     frames[count] = (zn_frame){memcpy(bytes[count], data, n), ns, n, header->len,
                                (uint32_t)pcap_datalink((pcap_t *)(void *)source)};
