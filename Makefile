@@ -201,7 +201,7 @@ lint: .venv/.lint ## formatting, types, spelling, and csrc with every warning as
 	@echo "gcc $(C_WARNINGS) -Werror, each file of csrc"
 	@$(call compile,gcc)
 	@if command -v clang >/dev/null; then \
-		echo "clang -DZN_DEBUG -DZN_TESTING, the same"; $(call compile,clang -DZN_DEBUG -DZN_TESTING); fi
+		echo "clang -DZN_DEBUG -DZN_TESTING, the same"; $(call compile,clang -fsyntax-only -DZN_DEBUG -DZN_TESTING); fi
 
 # PYTHONSAFEPATH keeps the source folder, and with it the other variant's extension, off sys.path.
 # Exit code 99: a test that expects the command to fail with 1 must not take a report for it.

@@ -54,7 +54,7 @@ def traffic(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     scale = Scale(octets=6_000_000, homes=300, names=500)
     for kind in ("isp", "min64", "storm"):
         generate(folder / kind, kind, scale)
-    generate(folder / "short", "isp", replace(scale, octets=2_000_000))
+    generate(folder / "short", "isp", replace(scale, octets=1_000_000))
     return {kind: folder / kind for kind in ("isp", "min64", "storm", "short")}
 
 

@@ -63,7 +63,7 @@ def tables_of(text: str) -> dict[str, list[list[str]]]:
     not shutil.which("c++") or not shutil.which("cc"), reason="no C and C++ compiler"
 )
 def test_every_table_has_every_row() -> None:
-    done = run("--size", "0.0002", "--repeat", "1")
+    done = run("--size", "0.00005", "--repeat", "1")
     assert done.returncode == 0, done.stderr
     tables = tables_of(done.stdout)
     for words, expected in ROWS.items():

@@ -12,8 +12,8 @@ from zanon_net.model import k_anonymity, k_anonymity_classes, k_anonymity_exact,
 from zanon_net.model.binomial import tail
 from zanon_net.model.plane import Pair, k_anonymity_of_pair
 
-SINGLE_CASES, PAIR_CASES = 2500, 2500
-GRID_CASES = 2500 if "ZANON_SOAK" in os.environ else 1000
+SINGLE_CASES = 2500
+PAIR_CASES = GRID_CASES = 2500 if "ZANON_SOAK" in os.environ else 1000
 ORACLE_ERROR = 1e-12
 
 
