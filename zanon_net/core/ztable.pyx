@@ -226,7 +226,7 @@ cdef class ZTable:
         return 0
 
     def count(self, attribute):
-        """Distinct users of an attribute (bytes, str, or a number as in observe_batch) in the
+        """Distinct users of an attribute (bytes, str, or a number from 0 to 2**64 - 1) in the
         window that ends at the newest time seen; saturates at keep."""
         cdef zn_id attribute_id
         if isinstance(attribute, (bytes, str)):
