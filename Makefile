@@ -207,13 +207,14 @@ lint: .venv/.lint ## formatting, types, spelling, and csrc with every warning as
 # Exit code 99: a test that expects the command to fail with 1 must not take a report for it.
 SANITIZER_OPTIONS := halt_on_error=1:print_stacktrace=1:exitcode=99
 # A test runs under sanitizers unless it is listed here. Those of documents, of the model, of texts for
-# people and of benchmarks give C no bytes that others do not. Those of fuzz, soak and the C example
-# compile programs of their own, which are the same as in `make test`.
-NOT_SANITIZED := docs fuzz soak $(addprefix integration/test_,bench_command.py c_example.py canary.py cli.py \
-	cli_end.py cryptopan_bench.py flows_bench.py model_commands.py reading.py shipping.py ztable_bench.py) \
-	property/test_model_bounds.py \
-	$(addprefix unit/test_,build.py config.py interfaces.py model.py model_fit.py model_input.py \
-	model_simulation.py packaging.py pcap_prefetch.py flow_index.py)
+# people, of streams, of figures and of benchmarks give C no bytes that others do not. Those of fuzz,
+# soak and the C example compile programs of their own, which are the same as in `make test`.
+NOT_SANITIZED := docs fuzz soak $(addprefix integration/test_,alpha_mon.py bench_command.py c_example.py \
+	canary.py cli.py cli_end.py cryptopan_bench.py demo.py filter_streams.py flows_bench.py model_commands.py \
+	reading.py shipping.py silent_streams.py ztable_bench.py) \
+	live/test_refusals.py property/test_model_bounds.py property/test_tuple_hash.py \
+	$(addprefix unit/test_,build.py config.py flow_index.py interfaces.py model.py model_fit.py model_input.py \
+	model_simulation.py packaging.py pcap_prefetch.py ztable_memory.py ztable_paper.py)
 .PHONY: asan
 asan: system-test .venv-asan/.built ## run under AddressSanitizer and UBSan the tests that drive C with bytes
 	env PYTHONSAFEPATH=1 PYTHONMALLOC=malloc ZANON_SANITIZE=address,undefined \
