@@ -28,7 +28,8 @@ CYTHON := $(sort $(shell find zanon_net -name '*.pyx' -o -name '*.pxd'))
 EXTENSION := $(C_FILES) $(shell find csrc -type d) $(CYTHON) \
 	setup.py pyproject.toml zanon_net/_version.py
 
-C_FLAGS := -std=c11 -O2 -pthread -D_GNU_SOURCE -fvisibility=hidden -Icsrc -Icsrc/include
+OPTIMIZE := -O2
+C_FLAGS := -std=c11 $(OPTIMIZE) -pthread -D_GNU_SOURCE -fvisibility=hidden -Icsrc -Icsrc/include
 C_WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wundef -Wstrict-prototypes -Wvla
 LIBRARIES := libcrypto libpcap
 
@@ -97,8 +98,8 @@ demo: .venv/.built ## anonymize pcaps/demo.pcap into demo-out and show what came
 	@echo; .venv/bin/python pcaps/withheld.py pcaps/demo.truth.jsonl demo-out
 
 .PHONY: test
-test: system-test .venv/.built ## run all tests
-	.venv/bin/python $(PYTEST)
+test: system-test .venv/.built ## run all tests but those of programs under sanitizers (`make asan`)
+	.venv/bin/python $(PYTEST) -m 'not sanitized'
 
 # Every fuzz target by libFuzzer, T seconds each, from the corpus in the source; what it finds on the way
 # stays in build/fuzz for the next time. An input that fails is named, and written there too. With -j2,
@@ -106,7 +107,7 @@ test: system-test .venv/.built ## run all tests
 T ?= 60
 FUZZ := $(BUILD)/fuzz
 FUZZ_TARGETS := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_FLAGS := $(C_FLAGS) -g -DZN_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all
+FUZZ_FLAGS := $(C_FLAGS) -O1 -gline-tables-only -DZN_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all
 # Keys are made anew for each of the engine's inputs: crypto/ takes no part in the search for coverage.
 FUZZ_OBJECTS := $(C_SOURCES:csrc/%.c=$(FUZZ)/obj/%.o)
 
@@ -207,14 +208,16 @@ lint: .venv/.lint ## formatting, types, spelling, and csrc with every warning as
 # Exit code 99: a test that expects the command to fail with 1 must not take a report for it.
 SANITIZER_OPTIONS := halt_on_error=1:print_stacktrace=1:exitcode=99
 # A test runs under sanitizers unless it is listed here. Those of documents, of the model, of texts for
-# people, of streams, of figures and of benchmarks give C no bytes that others do not. Those of fuzz,
-# soak and the C example compile programs of their own, which are the same as in `make test`.
-NOT_SANITIZED := docs fuzz soak $(addprefix integration/test_,alpha_mon.py bench_command.py c_example.py \
-	canary.py cli.py cli_end.py cryptopan_bench.py demo.py filter_streams.py flows_bench.py model_commands.py \
-	reading.py shipping.py silent_streams.py ztable_bench.py) \
-	live/test_refusals.py property/test_model_bounds.py property/test_tuple_hash.py \
+# people, of streams, of figures and of benchmarks give C no bytes that others do not. The C example is
+# a program of its own, which is the same as in `make test`. Tests that are marked `sanitized` run
+# here alone: their programs have sanitizers of their own.
+NOT_SANITIZED := docs $(addprefix integration/test_,alpha_mon.py bench_command.py c_example.py canary.py \
+	cli.py cli_end.py cryptopan_bench.py demo.py filter_streams.py flows_bench.py model_commands.py \
+	packed_files.py reading.py shipping.py silent_streams.py ztable_bench.py) \
+	$(addprefix live/test_,interface_changes.py refusals.py) \
+	$(addprefix property/test_,model_bounds.py tuple_hash.py) \
 	$(addprefix unit/test_,build.py config.py flow_index.py interfaces.py model.py model_fit.py model_input.py \
-	model_simulation.py packaging.py pcap_prefetch.py ztable_memory.py ztable_paper.py)
+	model_simulation.py packaging.py pcap_prefetch.py unpacking.py ztable_memory.py ztable_paper.py)
 .PHONY: asan
 asan: system-test .venv-asan/.built ## run under AddressSanitizer and UBSan the tests that drive C with bytes
 	env PYTHONSAFEPATH=1 PYTHONMALLOC=malloc ZANON_SANITIZE=address,undefined \

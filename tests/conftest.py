@@ -98,7 +98,7 @@ def c_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
         without = ("LD_PRELOAD", "MAKEFLAGS", "MFLAGS", "MAKELEVEL")
         environment = {k: v for k, v in os.environ.items() if k not in without}
         done = subprocess.run(
-            ["make", "-s", "-j2", "lib", f"BUILD={folder}"],
+            ["make", "-s", "-j2", "lib", f"BUILD={folder}", "OPTIMIZE=-O0"],
             cwd=ROOT,
             env=environment,
             capture_output=True,

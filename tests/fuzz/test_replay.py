@@ -13,7 +13,7 @@ import pytest
 from support.c_build import LAYOUTS, SANITIZE, ZTABLE, compile_c
 from support.paths import ROOT
 
-pytestmark = pytest.mark.source
+pytestmark = [pytest.mark.source, pytest.mark.sanitized]
 
 FOLDER = Path(__file__).resolve().parent
 CSRC = ROOT / "csrc"
@@ -23,8 +23,10 @@ FLAGS += [f"-I{CSRC}", f"-I{CSRC}/include"]
 FLAGS += ["-Wall", "-Wextra", "-Werror"]
 FLAGS += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 TARGETS = sorted(path.name for path in (FOLDER / "corpus").iterdir())
-# Python itself may run under a preloaded sanitizer, which compilers do without.
-ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+# Python itself may run under a preloaded sanitizer, which compilers do without, and whose options
+# leave out leaks.
+OF_PYTHON = ("LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS")
+ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in OF_PYTHON}
 
 
 def finished(command: Sequence[str | Path], folder: Path) -> "subprocess.CompletedProcess[str]":

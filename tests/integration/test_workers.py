@@ -373,7 +373,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.source
 @pytest.mark.slow
-@pytest.mark.skipif("ZANON_SANITIZE" in os.environ, reason="a program of its own, as without")
+@pytest.mark.sanitized
 def test_no_two_threads_meet(
     watched: Path, demo_pcap: Path, traffic: dict[str, Path], key: Path
 ) -> None:

@@ -5,6 +5,7 @@
 `make soak` runs a billion with the same program.
 """
 
+import os
 import random
 from pathlib import Path
 
@@ -36,6 +37,7 @@ def numbers(printed: str) -> dict[str, str]:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("ZANON_SANITIZE" in os.environ, reason="a program of its own, as without")
 def test_ten_million_observations(
     program: Path, layout: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -55,6 +57,7 @@ def test_ten_million_observations(
 
 
 @pytest.mark.slow
+@pytest.mark.sanitized
 def test_under_sanitizers(layout: str, tmp_path: Path) -> None:
     program = compile_c(tmp_path / "soak", SOURCES, "-O1", *SANITIZE, *LAYOUTS[layout])
     told = numbers(run([program, "-n", "1000000", "-s", "2"]))

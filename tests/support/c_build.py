@@ -37,7 +37,8 @@ def run(
 ) -> str:
     """The output of a command that ends with `code`."""
     # Python itself may run under a preloaded sanitizer, which other programs must not inherit.
-    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+    of_python = ("LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS")
+    environment = {k: v for k, v in os.environ.items() if k not in of_python}
     done = subprocess.run(
         command, cwd=cwd, input=stdin, env=environment, capture_output=True, text=True, check=False
     )

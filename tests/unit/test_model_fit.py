@@ -24,7 +24,7 @@ from zanon_net.popularity import (
     two_digits,
 )
 
-RUNS, STREAMS = (200, 200) if "ZANON_SOAK" in os.environ else (50, 20)
+RUNS, STREAMS = (200, 200) if "ZANON_SOAK" in os.environ else (25, 10)
 COVERED = 0.95
 WINDOWS = 4
 
