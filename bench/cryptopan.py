@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 from run_vs_dpkt import cpu_model
 
-from zanon_net import CryptoPan
+from zanon_net import CryptoPan, _core
 
 BENCH = Path(__file__).resolve().parent
 CSRC = BENCH.parent / "csrc"
@@ -178,6 +178,37 @@ def table(contenders: list[Contender], size: int, scale: float, repeat: int) -> 
         )
 
 
+PRIVATE = ("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
+WAYS = {"networks": {}, "crypto-pan": {}, "crypto-pan:24,64": {"block": (24, 64)}, "random": {}}
+PSEUDONYM_GOALS_M = {4: 5, 16: 1.5}
+
+
+def pseudonym_table(scale: float, repeat: int) -> None:
+    """Print what pseudonyms of addresses cost, for each choice of what they keep."""
+    networks = [ipaddress.ip_network(text) for text in PRIVATE]
+    internal = [
+        (one.network_address.packed, one.prefixlen)
+        if one.version == 6
+        else (bytes(10) + b"\xff\xff" + one.network_address.packed, 96 + one.prefixlen)
+        for one in networks
+    ]
+    rng = np.random.default_rng(1)
+    print("\n### --pseudonyms, clients of 10.0.0.0/8 and fd00::/8\n")
+    print("| | family | M a core-second | ratio to networks | goal |\n|---|---|---:|---:|---:|")
+    for size, first in ((4, bytes(10) + b"\xff\xff\x0a"), (16, b"\xfd")):
+        addresses = rng.integers(0, 256, (max(int(COUNTS[size] * scale), 256), 16), np.uint8)
+        addresses[:, : len(first)] = np.frombuffer(first, np.uint8)
+        best = 0.0
+        for name, more in WAYS.items():
+            kind = name.partition(":")[0]
+            made = _core.Pseudonyms(os.urandom(32), os.urandom(16), kind, internal=internal, **more)
+            rate = measure(Contender(name, made.make), addresses, repeat)
+            best = best or rate
+            wanted = PSEUDONYM_GOALS_M[size]
+            goal = f">= {wanted}: {'yes' if rate >= wanted * 1e6 else 'NO'}"
+            print(f"| {name} | {FAMILY[size]} | {rate / 1e6:.4g} | {rate / best:.3g} | {goal} |")
+
+
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(
@@ -202,6 +233,7 @@ def main() -> None:
         for size in COUNTS:
             table(contenders, size, arguments.size, arguments.repeat)
         calls.single_close(handle)
+    pseudonym_table(arguments.size, arguments.repeat)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ FILLED = {
     "texts": "config.{member} = kept.texts({value}, &config.{member}_count)",
     "networks": "config.{member} = kept.networks({value}, &config.{member}_count)",
     "prefix lengths": "config.user_v4_bits, config.user_v6_bits = {value}",
+    "pseudonyms": "config.pseudonyms, config.block_v4_bits, config.block_v6_bits = {value}",
     "outputs": "config.{member} = bits_of(OUTPUT_BITS, {value})",
     "column sets": "config.sets = bits_of(SETS, {value})",
     "row columns": "kept.columns({value}, &config.{member})",

@@ -162,6 +162,12 @@ class PacketEngine:
     @property
     def time_range_ns(self) -> tuple[int, int] | None: ...
     @property
+    def key_scope(self) -> str: ...
+    @property
+    def networks_left_out(self) -> int: ...
+    @property
+    def pseudonym_id(self) -> str | None: ...
+    @property
     def memory_bytes(self) -> int: ...
     @property
     def flow_memory(self) -> tuple[int, int]: ...
@@ -303,10 +309,38 @@ class Stream:
     def has_hole(self) -> bool: ...
 
 @final
+class Pseudonyms:
+    """Pseudonyms of addresses under fixed keys."""
+
+    def __init__(
+        self,
+        pan_key: bytes,
+        host_key: bytes,
+        pseudonyms: str,
+        *,
+        block: tuple[int, int] = ...,
+        user: tuple[int, int] = ...,
+        internal: Sequence[tuple[bytes, int]] = ...,
+    ) -> None: ...
+    def make(self, addresses: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]: ...
+
+@final
 class Keys:
     """Epoch keys (crypto/keys)."""
 
-    def __init__(self, rotate_ns: int, key_file: str | None = None) -> None: ...
+    def __init__(
+        self,
+        rotate_ns: int,
+        key_file: str | None = None,
+        *,
+        z: int = 20,
+        window_ns: int = 3_600_000_000_000,
+        digest: bytes = ...,
+        pseudonyms: str = "networks",
+        block: tuple[int, int] = ...,
+        user: tuple[int, int] = ...,
+        internal: Sequence[tuple[bytes, int]] = ...,
+    ) -> None: ...
     def pseudonym(self, t_ns: int, address: str) -> tuple[str, int]: ...
     def rebase(self, t_ns: int) -> None: ...
 

@@ -94,6 +94,23 @@ static inline uint64_t more_flips(const zn_cryptopan *p, size_t at, unsigned n, 
     return before;
 }
 
+/* Blocks that the first `bits` bits of an address take, in whole bytes of flips. */
+static inline unsigned blocks_of(unsigned bits)
+{
+    return bits <= ZN_CRYPTOPAN_TABLE_BITS ? 0 : (bits + 7) / 8 * 8 - ZN_CRYPTOPAN_TABLE_BITS;
+}
+
+/* The address with its first bits flipped by its encrypted blocks. */
+static inline zn_u128 flip_prefix(const zn_cryptopan *p, size_t at, zn_u128 address, unsigned bits)
+{
+    zn_u128 flips = p->first[(size_t)(address >> 112)];
+    unsigned blocks = blocks_of(bits);
+    for (unsigned i = 0; i < blocks; i += 8)
+        flips = flips << 8 | first_bits(&p->work[at + i]);
+    flips <<= 128 - ZN_CRYPTOPAN_TABLE_BITS - blocks;
+    return address ^ (bits == 0 ? 0 : flips >> (128 - bits) << (128 - bits));
+}
+
 /* The address with its bits flipped by its encrypted blocks. */
 static inline uint32_t flip_v4(const zn_cryptopan *p, size_t at, uint32_t v)
 {
@@ -247,6 +264,27 @@ int zn_cryptopan_v6(zn_cryptopan *p, const uint8_t *in, uint8_t *out, size_t n)
         for (size_t k = 0; k < count; k++) {
             block a = flip_v6(p, k * V6_BLOCKS, block_of_v6(in + 16 * (done + k)));
             memcpy(out + 16 * (done + k), &a, sizeof a);
+        }
+    }
+    return 0;
+}
+
+int zn_cryptopan_prefixes(zn_cryptopan *p, zn_u128 *addresses, const uint8_t *bits, size_t n)
+{
+    size_t from = 0, to = 0;
+    while (from < n) {
+        size_t at = 0;
+        for (; to < n && at + V6_BLOCKS <= WORK_BLOCKS; to++) {
+            uint64_t high = htobe64((uint64_t)(addresses[to] >> 64));
+            uint64_t low = htobe64((uint64_t)addresses[to]);
+            lay_out(p, at, (block){{high, low}}, ZN_CRYPTOPAN_TABLE_BITS + blocks_of(bits[to]));
+            at += blocks_of(bits[to]);
+        }
+        if (at != 0 && !encrypt(p, at))
+            return give_up(p, addresses, n * sizeof *addresses);
+        for (at = 0; from < to; from++) {
+            addresses[from] = flip_prefix(p, at, addresses[from], bits[from]);
+            at += blocks_of(bits[from]);
         }
     }
     return 0;

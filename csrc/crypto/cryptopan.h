@@ -36,4 +36,9 @@ int zn_cryptopan_v4(zn_cryptopan *p, const uint32_t *in, uint32_t *out, size_t n
 /* n IPv6 addresses of 16 network-order bytes each. */
 int zn_cryptopan_v6(zn_cryptopan *p, const uint8_t *in, uint8_t *out, size_t n);
 
+/* Anonymizes the first bits[i] bits of each of n addresses in place and leaves the others as they
+ * are. An address is a number whose first bit is the most significant of 128; an IPv4 address takes
+ * the first 32, and at most 32 of its bits are anonymized. On failure all are zero. */
+int zn_cryptopan_prefixes(zn_cryptopan *p, zn_u128 *addresses, const uint8_t *bits, size_t n);
+
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One secret, and from it by HKDF-SHA256 (RFC 5869, empty salt) with info = label || u64be(rotate)
- * || u64be(epoch): the Crypto-PAn key of an epoch and, in ephemeral mode, the next secret (label
- * "zanon-net/1/ratchet"), so that a leaked Crypto-PAn key says nothing about another epoch.
+ * One secret, and from it by HKDF-SHA256 (RFC 5869, empty salt) all keys of an epoch and, in
+ * ephemeral mode, the next secret, so that a leaked key says nothing about another epoch.
  *
  * Every secret byte, also while it is read or computed, stays in this one locked block; what
  * libcrypto copies is wiped by resetting its context after each use.
@@ -24,8 +23,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LABEL_CRYPTOPAN "zanon-net/1/cryptopan"
-#define LABEL_RATCHET "zanon-net/1/ratchet"
+#define LABEL_CRYPTOPAN "zanon-net/2/cryptopan"
+#define LABEL_HOST "zanon-net/2/host"
+#define LABEL_RATCHET "zanon-net/2/ratchet"
 #define LABEL_MAX 64
 #define BASE64_CHARS 44 /* 32 bytes, with one '=' */
 #define DECODED_MAX 33  /* EVP_DecodeBlock writes whole groups of three */
@@ -36,7 +36,7 @@ _Static_assert(ZN_CRYPTOPAN_KEY_BYTES == ZN_MASTER_BYTES, "one secret makes one 
 /* The keys of one epoch, ready for use. */
 typedef struct slot {
     int64_t epoch; /* NO_EPOCH: none yet */
-    zn_cryptopan *pan;
+    zn_addr_pseudonym *pseudonym;
 } slot;
 
 struct zn_keys {
@@ -44,10 +44,12 @@ struct zn_keys {
     uint8_t next[ZN_MASTER_BYTES];   /* a key or secret being made */
     char text[BASE64_CHARS + 2];     /* the key file: its line, its newline, one byte too many */
     uint8_t decoded[DECODED_MAX];
+    uint8_t host[ZN_FEISTEL_KEY_BYTES];
     bool derived;
-    int64_t rotate_ns;
-    int64_t secret_epoch; /* ephemeral mode: whose secret it is; NO_EPOCH until its first use */
-    unsigned recent;      /* the slot used last */
+    zn_key_scope scope;
+    const zn_addr_plan *plan; /* NULL: no pseudonyms are asked for */
+    int64_t secret_epoch;     /* ephemeral mode: whose secret it is; NO_EPOCH until its first use */
+    unsigned recent;          /* the slot used last */
     slot slots[2]; /* derived mode: the two epochs used last; ephemeral mode: only the first */
     EVP_KDF *kdf;
     EVP_KDF_CTX *context;
@@ -59,24 +61,36 @@ void zn_wipe(void *p, size_t n)
     __asm__ volatile("" : : "r"(p) : "memory"); /* the zeros are "read" here: they must be stored */
 }
 
-static uint8_t *put_u64be(uint8_t *at, int64_t value)
+static uint8_t *put_u64be(uint8_t *at, uint64_t value)
 {
     for (int shift = 56; shift >= 0; shift -= 8)
-        *at++ = (uint8_t)((uint64_t)value >> shift);
+        *at++ = (uint8_t)(value >> shift);
     return at;
+}
+
+int zn_key_digest(const char *text, size_t n, uint8_t digest[ZN_KEY_DIGEST_BYTES], zn_error *err)
+{
+    size_t bytes = 0;
+    if (EVP_Q_digest(NULL, "SHA256", NULL, text, n, digest, &bytes) == 1 &&
+        bytes == ZN_KEY_DIGEST_BYTES)
+        return 0;
+    return zn_fail(err, ZN_ERR_CRYPTO, 0, "libcrypto offers no SHA-256");
 }
 
 /* n bytes (at most ZN_MASTER_BYTES) made from the secret for `label` in `epoch`, into out. */
 static bool hkdf(zn_keys *k, const char *label, int64_t epoch, uint8_t *out, size_t n)
 {
-    uint8_t info[LABEL_MAX + 16], *end;
+    uint8_t info[LABEL_MAX + 4 * sizeof(uint64_t) + ZN_KEY_DIGEST_BYTES], *end;
     char digest[] = "SHA256";
     size_t label_bytes = strnlen(label, LABEL_MAX + 1);
     bool ok;
     if (label_bytes > LABEL_MAX)
         return false;
     memcpy(info, label, label_bytes);
-    end = put_u64be(put_u64be(info + label_bytes, k->rotate_ns), epoch);
+    end = put_u64be(info + label_bytes, (uint64_t)k->scope.rotate_ns);
+    end = put_u64be(put_u64be(end, k->scope.z), (uint64_t)k->scope.window_ns);
+    memcpy(end, k->scope.digest, ZN_KEY_DIGEST_BYTES);
+    end = put_u64be(end + ZN_KEY_DIGEST_BYTES, (uint64_t)epoch);
     OSSL_PARAM params[] = {
         OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest, sizeof digest - 1),
         OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, k->secret, sizeof k->secret),
@@ -90,16 +104,20 @@ static bool hkdf(zn_keys *k, const char *label, int64_t epoch, uint8_t *out, siz
     return ok;
 }
 
-/* Gives the slot the Crypto-PAn key of `epoch`; on failure the slot serves no epoch. */
+/* Gives the slot the keys of `epoch`; on failure the slot serves no epoch. */
 static int load_slot(zn_keys *k, slot *s, int64_t epoch, zn_error *err)
 {
     int rc;
     s->epoch = NO_EPOCH;
-    if (!hkdf(k, LABEL_CRYPTOPAN, epoch, k->next, sizeof k->next))
-        return zn_fail(err, ZN_ERR_CRYPTO, 0, "libcrypto could not derive an epoch's key");
-    rc = s->pan == NULL ? zn_cryptopan_open(&s->pan, k->next, err)
-                        : zn_cryptopan_rekey(s->pan, k->next, err);
+    if (!hkdf(k, LABEL_CRYPTOPAN, epoch, k->next, sizeof k->next) ||
+        !hkdf(k, LABEL_HOST, epoch, k->host, sizeof k->host))
+        rc = zn_fail(err, ZN_ERR_CRYPTO, 0, "libcrypto could not derive an epoch's keys");
+    else if (s->pseudonym == NULL)
+        rc = zn_addr_pseudonym_open(&s->pseudonym, k->plan, k->next, k->host, err);
+    else
+        rc = zn_addr_pseudonym_rekey(s->pseudonym, k->next, k->host, err);
     zn_wipe(k->next, sizeof k->next);
+    zn_wipe(k->host, sizeof k->host);
     if (rc == 0)
         s->epoch = epoch;
     return rc;
@@ -232,18 +250,20 @@ static int open_slots(zn_keys *k, zn_error *err)
     return 0;
 }
 
-int zn_keys_open(zn_keys **out, int64_t rotate_ns, const char *key_file, zn_error *err)
+int zn_keys_open(zn_keys **out, const zn_key_scope *scope, const zn_addr_plan *plan,
+                 const char *key_file, zn_error *err)
 {
     zn_keys *k;
     int rc;
     *out = NULL;
-    if (rotate_ns < 1)
+    if (scope->rotate_ns < 1)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "an epoch must last at least 1 ns");
     k = zn_block_alloc(sizeof *k);
     if (k == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the keys");
     (void)mlock(k, sizeof *k);
-    k->rotate_ns = rotate_ns;
+    k->scope = *scope;
+    k->plan = plan;
     k->secret_epoch = NO_EPOCH;
     k->derived = key_file != NULL;
     k->kdf = EVP_KDF_fetch(NULL, "HKDF", NULL);
@@ -253,7 +273,7 @@ int zn_keys_open(zn_keys **out, int64_t rotate_ns, const char *key_file, zn_erro
         rc = zn_fail(err, ZN_ERR_CRYPTO, 0, "libcrypto offers no HKDF");
     else
         rc = k->derived ? load_master(k, key_file, err) : draw_secret(k, err);
-    if (rc == 0)
+    if (rc == 0 && plan != NULL)
         rc = open_slots(k, err);
     if (rc != 0)
         zn_keys_close(k);
@@ -267,16 +287,21 @@ void zn_keys_close(zn_keys *k)
     if (k == NULL)
         return;
     for (unsigned i = 0; i < 2; i++)
-        zn_cryptopan_close(k->slots[i].pan);
+        zn_addr_pseudonym_close(k->slots[i].pseudonym);
     EVP_KDF_CTX_free(k->context);
     EVP_KDF_free(k->kdf);
     zn_wipe(k, sizeof *k);
     zn_block_free(k, sizeof *k);
 }
 
+bool zn_keys_is_derived(const zn_keys *k)
+{
+    return k->derived;
+}
+
 int64_t zn_keys_epoch(const zn_keys *k, int64_t t_ns)
 {
-    int64_t epoch = t_ns / k->rotate_ns;
+    int64_t epoch = t_ns / k->scope.rotate_ns;
     ZN_ASSERT(t_ns >= 0);
     return !k->derived && epoch < k->secret_epoch ? k->secret_epoch : epoch;
 }
@@ -311,15 +336,18 @@ static slot *serve(zn_keys *k, int64_t epoch)
     return &k->slots[other];
 }
 
-int zn_keys_pseudonym(zn_keys *k, int64_t t_ns, const zn_addr *real, zn_addr *pseudonym,
-                      int64_t *epoch)
+bool zn_keys_enter(zn_keys *k, int64_t epoch)
 {
-    slot *s;
-    *epoch = zn_keys_epoch(k, t_ns);
-    s = serve(k, *epoch);
+    return serve(k, epoch) != NULL;
+}
+
+int zn_keys_pseudonyms(zn_keys *k, int64_t epoch, const zn_addr *real, zn_addr *pseudonyms,
+                       size_t n)
+{
+    slot *s = serve(k, epoch);
     if (s != NULL)
-        return zn_cryptopan_addrs(s->pan, real, pseudonym, 1);
-    memset(pseudonym, 0, sizeof *pseudonym);
+        return zn_addr_pseudonym_make(s->pseudonym, real, pseudonyms, n);
+    memset(pseudonyms, 0, n * sizeof *pseudonyms);
     return -ZN_ERR_CRYPTO;
 }
 
@@ -331,8 +359,8 @@ int zn_keys_rebase(zn_keys *k, int64_t t_ns, zn_error *err)
     rc = draw_secret(k, err);
     if (rc != 0)
         return rc;
-    k->secret_epoch = t_ns / k->rotate_ns;
-    return load_slot(k, &k->slots[0], k->secret_epoch, err);
+    k->secret_epoch = t_ns / k->scope.rotate_ns;
+    return k->plan == NULL ? 0 : load_slot(k, &k->slots[0], k->secret_epoch, err);
 }
 
 int zn_keys_derive(zn_keys *k, const char *purpose, int64_t epoch, uint8_t *out, size_t n)

@@ -16,7 +16,7 @@
 #include <openssl/evp.h>
 #include <openssl/params.h>
 
-#define PURPOSE "zanon-net/1/filter"
+#define PURPOSE "zanon-net/2/filter"
 #define KEY_BYTES 32
 #define DIGEST_BYTES 32
 #define SEEN 65536u /* 3 MiB a slot where all are used; a power of two */
@@ -58,7 +58,7 @@ static int open_hmac(zn_row_pseudonym *a, zn_error *err)
     return 0;
 }
 
-int zn_row_pseudonym_open(zn_row_pseudonym **out, int64_t rotate_ns, const char *key_file,
+int zn_row_pseudonym_open(zn_row_pseudonym **out, const zn_key_scope *scope, const char *key_file,
                           zn_error *err)
 {
     zn_row_pseudonym *a = zn_block_alloc(sizeof *a);
@@ -69,7 +69,7 @@ int zn_row_pseudonym_open(zn_row_pseudonym **out, int64_t rotate_ns, const char 
     a->derived = key_file != NULL;
     rc = open_hmac(a, err);
     if (rc == 0)
-        rc = zn_keys_open(&a->keys, rotate_ns, key_file, err);
+        rc = zn_keys_open(&a->keys, scope, NULL, key_file, err);
     if (rc != 0)
         zn_row_pseudonym_close(a);
     else

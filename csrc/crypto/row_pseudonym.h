@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pseudonyms of users that are texts and not addresses: the first 128 bits of HMAC-SHA256(key,
- * user) in hexadecimal. The key is the epoch's, derived for "zanon-net/1/filter" (crypto/keys.h),
+ * user) in hexadecimal. The key is the epoch's, derived for "zanon-net/2/filter" (crypto/keys.h),
  * so a user has one pseudonym within an epoch and another in the next; nobody without the key can
  * link a pseudonym to a user or to another epoch.
  *
@@ -12,15 +12,15 @@
 #ifndef ZN_CRYPTO_ROW_PSEUDONYM_H
 #define ZN_CRYPTO_ROW_PSEUDONYM_H
 
-#include "util/cursor.h"
+#include "crypto/keys.h"
 #include "util/hash.h"
 
 #define ZN_PSEUDONYM_CHARS 32 /* 128 bits in hexadecimal */
 
 typedef struct zn_row_pseudonym zn_row_pseudonym;
 
-/* As zn_keys_open: an epoch's length in ns, a key file or NULL for a random key. */
-int zn_row_pseudonym_open(zn_row_pseudonym **out, int64_t rotate_ns, const char *key_file,
+/* As zn_keys_open without a plan. */
+int zn_row_pseudonym_open(zn_row_pseudonym **out, const zn_key_scope *scope, const char *key_file,
                           zn_error *err);
 /* Wipes and frees; NULL is fine. */
 void zn_row_pseudonym_close(zn_row_pseudonym *a);

@@ -22,6 +22,15 @@ static int check_config(const zn_engine_config *config, zn_error *err)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "outputs has bits that no output has");
     if (config->split_ns < 0)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "split_ns must not be negative");
+    if (config->pseudonyms > ZN_PSEUDONYMS_RANDOM)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "pseudonyms are of no known kind");
+    if (config->block_v4_bits < 1 || config->block_v4_bits > 32 || config->block_v6_bits < 1 ||
+        config->block_v6_bits > 128)
+        return zn_fail(
+            err, ZN_ERR_CONFIG, 0,
+            "the blocks of pseudonyms must have 1 to 32 bits (IPv4) and 1 to 128 (IPv6), "
+            "not %u and %u",
+            config->block_v4_bits, config->block_v6_bits);
     for (size_t i = 0; config->internal != NULL && i < config->internal_count; i++)
         if (config->internal[i].bits > 128)
             return zn_fail(err, ZN_ERR_CONFIG, 0,
@@ -130,7 +139,7 @@ static int open_engine(zn_engine **out, const zn_engine_config *config, zn_error
     if (rc == 0)
         rc = zn_packet_decoder_init(&e->decoder, err);
     if (rc == 0)
-        rc = zn_keys_open(&e->keys, config->rotate_ns, config->key_file, err);
+        rc = zn_engine_open_keys(e, config, err);
     if (rc == 0)
         rc = zn_flow_table_open(&e->flows, config->max_flows, config->sets, &e->stats, err);
     if (rc == 0)
@@ -170,6 +179,8 @@ void zn_engine_close(zn_engine *e)
     zn_flow_table_close(e->flows);
     zn_packet_decoder_fini(&e->decoder);
     zn_keys_close(e->keys);
+    zn_addr_plan_fini(&e->plan);
+    zn_text_fini(&e->key_scope);
     zn_never_list_fini(&e->roles.never);
     zn_heap_free(e->internal);
     zn_wipe(e, sizeof *e);

@@ -56,4 +56,15 @@ size_t zn_engine_flow_memory_max(const zn_engine *e);
  * tests. */
 const char *zn_engine_check(const zn_engine *e);
 
+#define ZN_PSEUDONYM_ID_BYTES 8
+
+/* The settings that keys depend on beside z, window and the length of an epoch, as a line of text
+ * that lies in the engine's memory: engine/engine_keys.c. */
+zn_span zn_engine_key_scope(const zn_engine *e);
+/* Internal networks that are too long for pseudonyms to keep. */
+uint32_t zn_engine_networks_left_out(const zn_engine *e);
+/* Fills id with bytes that two engines share if their pseudonyms are the same; false where there is
+ * no key file. */
+bool zn_engine_pseudonym_id(zn_engine *e, uint8_t id[ZN_PSEUDONYM_ID_BYTES]);
+
 #endif

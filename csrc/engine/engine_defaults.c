@@ -17,5 +17,8 @@ void zn_engine_config_init(zn_engine_config *out, size_t size)
     config.max_flows = UINT32_C(1) << 20;
     config.max_tuples = UINT32_C(1) << 26;
     config.max_attributes = UINT32_C(1) << 24;
+    config.pseudonyms = ZN_PSEUDONYMS_NETWORKS;
+    config.block_v4_bits = 32;
+    config.block_v6_bits = 128;
     memcpy(out, &config, size < sizeof config ? size : sizeof config);
 }

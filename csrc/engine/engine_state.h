@@ -21,6 +21,17 @@
 #define ZN_ENGINE_BATCH 1024
 /* votes; more than real traffic casts in a batch */
 #define ZN_ENGINE_BATCH_VOTES (4 * ZN_ENGINE_BATCH)
+/* ends of flows that a batch opens */
+#define ZN_ENGINE_BATCH_ENDS (2 * ZN_ENGINE_BATCH)
+
+/* Addresses whose pseudonyms are made together: all of one epoch. */
+typedef struct zn_asked_pseudonyms {
+    int64_t epoch;
+    size_t n;
+    zn_addr real[ZN_ENGINE_BATCH_ENDS], pseudonym[ZN_ENGINE_BATCH_ENDS];
+    uint32_t flow[ZN_ENGINE_BATCH_ENDS];
+    uint8_t end[ZN_ENGINE_BATCH_ENDS];
+} zn_asked_pseudonyms;
 
 struct zn_engine {
     zn_stats stats;
@@ -28,7 +39,10 @@ struct zn_engine {
     zn_policy policy;
     zn_net *internal;
     zn_clock clock;
+    zn_addr_plan plan;
+    zn_text key_scope; /* the settings that keys depend on */
     zn_keys *keys;
+    zn_asked_pseudonyms asked;
     zn_flow_table *flows;
     zn_name_store name_store;
     zn_dn_hunter dn_hunter;
@@ -54,5 +68,17 @@ struct zn_engine {
     int interrupted;     /* frames that the last call took before its capture paused */
     zn_frame frames[ZN_ENGINE_BATCH];
 };
+
+/* Opens the keys of the engine, whose roles are set. Returns 0 or a negative zn_err with *err
+ * filled. */
+int zn_engine_open_keys(zn_engine *e, const zn_engine_config *config, zn_error *err);
+
+/* Asks for the pseudonym of `real`, an end of a flow that was opened now, and sets the flow's
+ * epoch. Returns 0 or a negative zn_err with *err filled. */
+int zn_engine_ask_pseudonym(zn_engine *e, uint32_t flow, unsigned end, const zn_addr *real,
+                            zn_error *err);
+/* Makes the pseudonyms that were asked for and gives them to their flows: before anything of the
+ * flows is written. Returns 0 or a negative zn_err with *err filled. */
+int zn_engine_make_pseudonyms(zn_engine *e, zn_error *err);
 
 #endif

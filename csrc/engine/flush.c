@@ -75,6 +75,9 @@ int zn_engine_flush_votes(zn_engine *e, bool all, zn_error *err)
     uint32_t flow[CLOSED];
     uint64_t server[CLOSED];
     size_t n;
+    int rc = zn_engine_make_pseudonyms(e, err);
+    if (rc != 0)
+        return rc;
     decide(e);
     e->waiting = false;
     while (!e->waiting && (n = take_closed(e, flow, server)) != 0) {

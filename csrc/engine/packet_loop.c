@@ -42,9 +42,9 @@ static int see_period(zn_engine *e, int64_t t_ns, zn_error *err)
 static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error *err)
 {
     zn_flow *f = zn_flow_at(e->flows, flow);
+    int rc;
     bool either = f->midstream || zn_analyzers_may_be_answer(p);
-    zn_addr known_as[2], pseudonym;
-    int64_t epoch;
+    zn_addr known_as[2];
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_CRYPTO);
     if (f->midstream)
         zn_roles_guess_client(&e->roles, f, p);
@@ -53,13 +53,10 @@ static int place_flow(zn_engine *e, uint32_t flow, const zn_packet *p, zn_error 
     for (unsigned i = 0; i < 2; i++) {
         if (i != f->client && !f->internal[i] && !either)
             continue;
-        if (zn_keys_pseudonym(e->keys, f->first_ns, &known_as[i], &pseudonym, &epoch) != 0)
-            return zn_fail(err, ZN_ERR_CRYPTO, 0,
-                           "the crypto library could not encrypt an address");
         /* of either end, as either may turn out to be the client */
-        if (!zn_addr_is_special(&known_as[i]))
-            zn_flow_set_pseudonym(e->flows, f, i, &pseudonym);
-        zn_flow_set_epoch(e->flows, f, epoch, e->roles.rotate_ns);
+        rc = zn_engine_ask_pseudonym(e, flow, i, &known_as[i], err);
+        if (rc != 0)
+            return rc;
     }
     if (!zn_votes_cast(&e->votes, ZN_VOTE_CLIENT, f->first_ns, flow, 0))
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "a batch held more votes than there is room for");

@@ -29,6 +29,8 @@ int zn_row_gate_open(zn_row_gate **out, const zn_row_gate_config *config, zn_err
 {
     zn_ztable_config table = zn_ztable_default_config(config->z, config->window_ns);
     zn_row_gate *g = zn_block_alloc(sizeof *g);
+    zn_key_scope scope = {
+        .rotate_ns = config->rotate_ns, .z = config->z, .window_ns = config->window_ns};
     int rc;
     *out = NULL;
     if (g == NULL)
@@ -41,7 +43,7 @@ int zn_row_gate_open(zn_row_gate **out, const zn_row_gate_config *config, zn_err
     if (rc == 0)
         rc = zn_ztable_open(&g->table, &table, err);
     if (rc == 0 && config->with_user)
-        rc = zn_row_pseudonym_open(&g->pseudonym, config->rotate_ns, config->key_file, err);
+        rc = zn_row_pseudonym_open(&g->pseudonym, &scope, config->key_file, err);
     if (rc == 0 && config->popularity)
         rc = zn_popularity_init(&g->popularity, &table, err);
     if (rc != 0)

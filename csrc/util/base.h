@@ -17,6 +17,8 @@
 #error "zanon_net needs a 64-bit processor: sizes, hashes and times are 64 and 128 bits wide"
 #endif
 
+typedef unsigned __int128 zn_u128;
+
 /* The result of a parser. Spans that a parser sets borrow its input. */
 typedef enum zn_parse {
     ZN_DONE,      /* complete: the result is valid */

@@ -34,7 +34,8 @@ def test_it_runs() -> None:
     )
     assert done.returncode == 0, done.stderr
     tables = done.stdout.split("### ")[1:]
-    assert [table.split()[0] for table in tables] == ["IPv4", "IPv6"]
-    for table in tables:
+    assert [table.split()[0] for table in tables] == ["IPv4", "IPv6", "--pseudonyms,"]
+    assert sum(line.startswith("| ") for line in tables[2].splitlines()) == 1 + 2 * 4
+    for table in tables[:2]:
         lines = [line for line in table.splitlines() if line.startswith("| ")]
         assert [line.split("|")[1].strip() for line in lines][1:] == ROWS

@@ -9,9 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from oracle.cryptopan import OracleCryptoPan
+from oracle.epochs import Scope, pseudonym
 from support.demo import (
     HOME_SUFFIXES,
     Line,
@@ -166,7 +164,7 @@ def test_only_internal_users_vote(demo_pcap: Path, truth: list[Line]) -> None:
     assert outcome.stats["flows_internal_both"] == 0
 
 
-def test_pseudonyms_are_crypto_pan_of_the_epochs_key(
+def test_pseudonyms_are_those_of_the_epochs_key(
     demo_pcap: Path, truth: list[Line], tmp_path: Path
 ) -> None:
     """Derived keys, worked out here from the published formula."""
@@ -174,21 +172,19 @@ def test_pseudonyms_are_crypto_pan_of_the_epochs_key(
     key_file = tmp_path / "key"
     key_file.write_bytes(base64.b64encode(master) + b"\n")
     key_file.chmod(0o600)
-    pans: dict[int, OracleCryptoPan] = {}
+    scope = Scope(rotate_ns, z=5, window_ns=HOUR)
+    epochs = set()
 
-    def pseudonym(line: Line, started_before_ns: int) -> str:
+    def of_epoch(line: Line, started_before_ns: int) -> str:
         epoch = (line["t_ns"] - started_before_ns) // rotate_ns
-        if epoch not in pans:
-            info = b"zanon-net/1/cryptopan" + rotate_ns.to_bytes(8) + epoch.to_bytes(8)
-            pans[epoch] = OracleCryptoPan(HKDF(SHA256(), 32, None, info).derive(master))
-        address = ipaddress.ip_address(line["client"])
-        return str(ipaddress.ip_address(pans[epoch].pseudonym(address.packed)))
+        epochs.add(epoch)
+        return pseudonym(master, scope, epoch, ipaddress.ip_address(line["client"]))
 
     outcome = run_capture(demo_pcap, z=5, key_file=str(key_file), rotate_ns=rotate_ns)
     clients = {(o["t_ns"], o["name"]): o["client"] for o in outcome.observations}
     lines = released_lines(truth, Rules(5, HOUR))
     assert len(clients) == len(lines)
     for line in lines:  # a flow's pseudonym is of the epoch in which it began
-        wanted = {pseudonym(line, 0), pseudonym(line, 15 * SECOND)}
+        wanted = {of_epoch(line, 0), of_epoch(line, 15 * SECOND)}
         assert clients[line["t_ns"], line["name"]] in wanted
-    assert len(pans) > 5
+    assert len(epochs) > 5

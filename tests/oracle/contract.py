@@ -151,7 +151,7 @@ class Model:
         address = talk.known_as[end]
         if is_special(address):
             return None
-        return pseudonym(self.rules.key, self.rules.rotate_ns, talk.epoch, address)
+        return pseudonym(self.rules.key, self.rules.scope, talk.epoch, address)
 
     def _servers(self, talk: Talk, withheld: bool) -> tuple[str | None, ...]:
         address = talk.ends[1].address

@@ -6,9 +6,9 @@ import ipaddress
 from dataclasses import dataclass
 from functools import lru_cache
 
+from oracle.epochs import PRIVATE, Scope
 from oracle.layers import Address
 
-PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7")
 EVERYWHERE = ("0.0.0.0/0", "::/0")
 BROADCAST = ipaddress.IPv4Address(2**32 - 1)
 
@@ -26,11 +26,26 @@ class Rules:
     internal: tuple[str, ...] | None = None  # "any" is EVERYWHERE
     never: tuple[str, ...] = ()
     user_prefix: tuple[int, int] = (32, 64)
+    pseudonyms: str = "networks"
     keep_client_port: bool = False
     dn_hunter: bool = False
     exact: bool = False
     target_p: float | None = None  # z follows the stream
     z_changes: tuple[tuple[int, int], ...] = ()  # (from when on, z), as the manifest has them
+
+    @property
+    def scope(self) -> Scope:
+        """The settings that keys depend on."""
+        return Scope(
+            rotate_ns=self.rotate_ns,
+            z=self.z,
+            window_ns=self.window_ns,
+            pseudonyms=self.pseudonyms,
+            user=self.user_prefix,
+            established=self.established,
+            dns_votes=self.dns_votes,
+            internal=self.internal,
+        )
 
     @property
     def everything(self) -> bool:

@@ -90,7 +90,7 @@ def test_ordered_rows_are_what_brute_force_makes_of_them(
     for t, user, attribute in rows:
         released = oracle.observe(t * S, user, attribute)
         if released or suppressed == "blank":
-            name = oracle_pseudonym(MASTER, rotate * S, t * S, user)
+            name = oracle_pseudonym(MASTER, rotate * S, t * S, user, z=z, window_ns=window * S)
             expected.append([str(t), name, attribute if released else None])
     out, row_filter = sift(
         write(rows),

@@ -127,7 +127,7 @@ def known_as(rules: Rules, epochs: set[int]) -> dict[str, str]:
     names = {}
     for epoch, client in product(epochs, (*CLIENTS, *CLIENTS6)):
         both = map(ipaddress.ip_address, (client, neighbour(client)))
-        own, other = (pseudonym(KEY, rules.rotate_ns, epoch, one) for one in both)
+        own, other = (pseudonym(KEY, rules.scope, epoch, one) for one in both)
         names[other] = own
     return names
 
@@ -181,7 +181,7 @@ def test_who_is_alone_may_be_away(key_file: str, crowd: Scenario, hermit: list[V
     there = run(rules, Scenario(rules, [*others, *hermit]).frames, key_file)
     epochs = {(START + n * SECOND) // rules.rotate_ns for n in range(-1, 100)}
     address = ipaddress.ip_address(HERMIT)
-    hermits_own = {pseudonym(KEY, rules.rotate_ns, epoch, address) for epoch in epochs}
+    hermits_own = {pseudonym(KEY, rules.scope, epoch, address) for epoch in epochs}
     told = Counter(lines(there, "flows"))
     seen = (lines(files, "observations") for files in (there, away))
     assert [pair for pair in zip_longest(*seen) if pair[0] != pair[1]] == []

@@ -27,6 +27,7 @@ SETTINGS: dict[str, Any] = {
     "internal": None,
     "never": [],
     "user_prefix": (32, 64),
+    "pseudonyms": (0, 32, 128),
     "key_file": None,
     "keep_client_port": False,
     "dn_hunter": False,

@@ -45,9 +45,12 @@ def faults(row_filter: RowFilter) -> dict[str, int]:
     return {name: n for name, n in row_filter.stats.items() if n and name not in known}
 
 
-def oracle_pseudonym(master: bytes, rotate_ns: int, t_ns: int, user: str) -> str:
+def oracle_pseudonym(
+    master: bytes, rotate_ns: int, t_ns: int, user: str, *, z: int = 1, window_ns: int = 3600 * S
+) -> str:
     """The pseudonym by the formulas of crypto/keys.h and row_pseudonym.h, from other libraries."""
-    info = b"zanon-net/1/filter" + rotate_ns.to_bytes(8) + (t_ns // rotate_ns).to_bytes(8)
+    numbers = b"".join(number.to_bytes(8) for number in (rotate_ns, z, window_ns))
+    info = b"zanon-net/2/filter" + numbers + bytes(32) + (t_ns // rotate_ns).to_bytes(8)
     key = HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(master)
     return hmac.new(key, user.encode(), hashlib.sha256).hexdigest()[:32]
 

@@ -246,6 +246,7 @@ z_max = 50
 [addresses]
 internal = "nets.txt"
 user_prefix = [24, 56]
+pseudonyms = "crypto-pan:24,64"
 keep_client_port = true
 rotate = {HOUR_NS}
 key_file = "secret/key"
@@ -288,7 +289,12 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
     assert full == Config(
         ZParams(7, "30m", "any", False, ("private.example",), True, True, 3, 0.9, 50),
         AddressPolicy(
-            ("10.1.0.0/16", "10.1.2.3/32"), (24, 56), True, HOUR_NS, str(tmp_path / "secret/key")
+            ("10.1.0.0/16", "10.1.2.3/32"),
+            (24, 56),
+            "crypto-pan:24,64",
+            True,
+            HOUR_NS,
+            str(tmp_path / "secret/key"),
         ),
         Input("host 10.1.2.3", 2 << 30),
         Output(

@@ -35,7 +35,7 @@ def test_the_same_key_file_gives_the_same_output_in_every_process(key_file: str)
         assert name in ("x", "attribute")
         if t != "time":
             user = f"u{int(t) // 500 % 7}"
-            expected = oracle_pseudonym(MASTER, HOUR * S, int(t) * S, user)
+            expected = oracle_pseudonym(MASTER, HOUR * S, int(t) * S, user, z=3)
             assert f"{t},{expected},x\n".encode() in runs[0].stdout
 
 
@@ -86,7 +86,9 @@ def test_a_clock_set_back_draws_a_fresh_key() -> None:
 def test_a_clock_set_back_with_a_key_file_changes_nothing(key_file: str) -> None:
     rows = HEADER + b"1000000,ann,x\n" + b"5,ann,x\n" * 300 + b"1000000,ann,x\n"
     out, _ = sift(rows, window="10s", rotate="300d", suppressed="blank", key_file=key_file)
-    assert set(aliases(out)) == {oracle_pseudonym(MASTER, 300 * 86400 * S, 5 * S, "ann")}
+    assert set(aliases(out)) == {
+        oracle_pseudonym(MASTER, 300 * 86400 * S, 5 * S, "ann", window_ns=10 * S)
+    }
 
 
 def test_more_users_than_are_remembered(key_file: str) -> None:
@@ -141,18 +143,18 @@ def test_the_key_is_in_no_output(key_file: str) -> None:
 
 def test_ephemeral_keys_derive_forward_only() -> None:
     keys = Keys(S)
-    first = keys.derive(b"zanon-net/1/filter", 5, 32)
-    assert keys.derive(b"zanon-net/1/filter", 5, 32) == first
-    assert keys.derive(b"zanon-net/1/other", 5, 32) != first
-    assert keys.derive(b"zanon-net/1/filter", 6, 32) != first
+    first = keys.derive(b"zanon-net/2/filter", 5, 32)
+    assert keys.derive(b"zanon-net/2/filter", 5, 32) == first
+    assert keys.derive(b"zanon-net/2/other", 5, 32) != first
+    assert keys.derive(b"zanon-net/2/filter", 6, 32) != first
     with pytest.raises(ZanonError):
-        keys.derive(b"zanon-net/1/filter", 5, 32)
+        keys.derive(b"zanon-net/2/filter", 5, 32)
 
 
 def test_deriving_and_pseudonyms_share_their_epoch() -> None:
     keys = Keys(S)
     before = keys.pseudonym(5 * S, "10.1.2.3")
-    keys.derive(b"zanon-net/1/filter", 5, 32)
+    keys.derive(b"zanon-net/2/filter", 5, 32)
     assert keys.pseudonym(5 * S, "10.1.2.3") == before
-    keys.derive(b"zanon-net/1/filter", 6, 32)
+    keys.derive(b"zanon-net/2/filter", 6, 32)
     assert keys.pseudonym(5 * S, "10.1.2.3")[1] == 6

@@ -4,13 +4,14 @@
 
 import base64
 import os
-from ipaddress import IPv4Address
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from oracle.cryptopan import OracleCryptoPan
+from oracle.epochs import Scope
+from oracle.pseudonyms import OraclePseudonyms
 
 from zanon_net import _core
 from zanon_net.errors import CaptureError, ConfigError
@@ -27,11 +28,22 @@ def write_key(path: Path, content: bytes = LINE + b"\n", mode: int = 0o600) -> s
     return str(path)
 
 
-def expected_pseudonym(rotate_ns: int, epoch: int) -> str:
+def expected_pseudonym(scope: Scope, epoch: int, digest: bytes = bytes(32)) -> str:
     """CLIENT's, by the formula: cryptography's HKDF, then the oracle."""
-    info = b"zanon-net/1/cryptopan" + rotate_ns.to_bytes(8) + epoch.to_bytes(8)
-    key = HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(MASTER)
-    return str(IPv4Address(OracleCryptoPan(key).pseudonym(IPv4Address(CLIENT).packed)))
+    numbers = b"".join(n.to_bytes(8) for n in (scope.rotate_ns, scope.z, scope.window_ns))
+
+    def key(label: bytes, n: int) -> bytes:
+        info = b"zanon-net/2/" + label + numbers + digest + epoch.to_bytes(8)
+        return HKDF(algorithm=SHA256(), length=n, salt=None, info=info).derive(MASTER)
+
+    oracle = OraclePseudonyms(
+        key(b"cryptopan", 32),
+        key(b"host", 16),
+        scope.pseudonyms,
+        user=(32, 56),
+        internal=[],
+    )
+    return str(oracle.pseudonym(CLIENT))
 
 
 # ---- derived ------------------------------------------------------------------------------------
@@ -42,7 +54,7 @@ def expected_pseudonym(rotate_ns: int, epoch: int) -> str:
 def test_derived_key_is_hkdf_of_the_master(tmp_path: Path, rotate_ns: int, t_ns: int) -> None:
     keys = _core.Keys(rotate_ns, write_key(tmp_path / "key"))
     epoch = t_ns // rotate_ns
-    assert keys.pseudonym(t_ns, CLIENT) == (expected_pseudonym(rotate_ns, epoch), epoch)
+    assert keys.pseudonym(t_ns, CLIENT) == (expected_pseudonym(Scope(rotate_ns), epoch), epoch)
 
 
 def test_derived_is_the_same_whatever_was_seen_before(tmp_path: Path) -> None:
@@ -50,17 +62,26 @@ def test_derived_is_the_same_whatever_was_seen_before(tmp_path: Path) -> None:
     walked = _core.Keys(HOUR_NS, path)
     for epoch in [5, 6, 5, 9, 6, 5, 0, 9]:
         fresh = _core.Keys(HOUR_NS, path)
-        expected = expected_pseudonym(HOUR_NS, epoch), epoch
+        expected = expected_pseudonym(Scope(HOUR_NS), epoch), epoch
         assert walked.pseudonym(epoch * HOUR_NS, CLIENT) == expected
         assert fresh.pseudonym((epoch + 1) * HOUR_NS - 1, CLIENT) == expected
     walked.rebase(3 * HOUR_NS)
-    assert walked.pseudonym(3 * HOUR_NS, CLIENT) == (expected_pseudonym(HOUR_NS, 3), 3)
+    assert walked.pseudonym(3 * HOUR_NS, CLIENT) == (expected_pseudonym(Scope(HOUR_NS), 3), 3)
 
 
-def test_derived_depends_on_the_length_of_an_epoch(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "other",
+    [{"rotate_ns": 2 * HOUR_NS}, {"z": 21}, {"window_ns": 1}, {"digest": bytes([1] * 32)}],
+)
+def test_derived_depends_on_each_setting(tmp_path: Path, other: dict[str, Any]) -> None:
+    """Two outputs that were made with other settings share no pseudonyms."""
     path = write_key(tmp_path / "key")
-    one, two = _core.Keys(HOUR_NS, path), _core.Keys(2 * HOUR_NS, path)
-    assert one.pseudonym(0, CLIENT) != two.pseudonym(0, CLIENT)
+    chosen = {"rotate_ns": HOUR_NS, "z": 20, "window_ns": HOUR_NS, "digest": bytes(32)}
+    clients = [f"10.0.0.{i}" for i in range(4)]
+    one, two = (_core.Keys(**settings, key_file=path) for settings in (chosen, chosen | other))
+    assert [one.pseudonym(0, c) for c in clients] != [two.pseudonym(0, c) for c in clients]
+    again = _core.Keys(**chosen, key_file=path)
+    assert [one.pseudonym(0, c) for c in clients] == [again.pseudonym(0, c) for c in clients]
 
 
 # ---- ephemeral ----------------------------------------------------------------------------------
@@ -155,7 +176,7 @@ def credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_credential_of_systemd_is_taken(credentials: Path) -> None:
     """Its mode says 0440 where an ACL lets the unit's user read it."""
     keys = _core.Keys(HOUR_NS, write_key(credentials / "key", mode=0o440))
-    assert keys.pseudonym(0, CLIENT) == (expected_pseudonym(HOUR_NS, 0), 0)
+    assert keys.pseudonym(0, CLIENT) == (expected_pseudonym(Scope(HOUR_NS), 0), 0)
 
 
 @pytest.mark.parametrize("mode", [0o460, 0o450, 0o444, 0o404, 0o441])
@@ -193,7 +214,7 @@ def test_what_is_no_credential_of_this_unit_is_refused(
 @pytest.mark.parametrize("mode", [0o400, 0o600, 0o700])
 def test_key_file_of_its_owner_is_taken(tmp_path: Path, mode: int) -> None:
     keys = _core.Keys(HOUR_NS, write_key(tmp_path / "key", mode=mode))
-    assert keys.pseudonym(0, CLIENT) == (expected_pseudonym(HOUR_NS, 0), 0)
+    assert keys.pseudonym(0, CLIENT) == (expected_pseudonym(Scope(HOUR_NS), 0), 0)
 
 
 @pytest.mark.parametrize(
@@ -233,7 +254,7 @@ def test_key_file_must_be_one_line_of_32_bytes(tmp_path: Path, content: bytes) -
 
 def test_key_line_may_lack_its_newline(tmp_path: Path) -> None:
     keys = _core.Keys(HOUR_NS, write_key(tmp_path / "key", LINE))
-    assert keys.pseudonym(0, CLIENT) == (expected_pseudonym(HOUR_NS, 0), 0)
+    assert keys.pseudonym(0, CLIENT) == (expected_pseudonym(Scope(HOUR_NS), 0), 0)
 
 
 def test_key_file_must_be_a_regular_file(tmp_path: Path) -> None:

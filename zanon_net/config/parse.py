@@ -316,6 +316,22 @@ def prefix_pair(name: str, value: object) -> tuple[int, int]:
     return lengths[0], lengths[1]
 
 
+_PSEUDONYMS = re.compile(r"networks|random|crypto-pan(?::([0-9]{1,3}),([0-9]{1,3}))?")
+
+
+def pseudonyms(name: str, value: object) -> str:
+    """What pseudonyms keep: "networks", "random", "crypto-pan", or "crypto-pan:P4,P6"."""
+    problem = "must be networks, random, crypto-pan or crypto-pan:P4,P6"
+    text = str(value)
+    form = _PSEUDONYMS.fullmatch(text) if isinstance(value, str) else None
+    if form is None:
+        reject(name, problem)
+    bits = tuple(int(part) for part in form.groups() if part is not None)
+    if bits and not (1 <= bits[0] <= 32 and 1 <= bits[1] <= 128):
+        reject(name, f"{problem}, with P4 from 1 to 32 and P6 from 1 to 128")
+    return text
+
+
 def _is_path(value: object) -> bool:
     """Whether `value` can be a file's path; the system would cut it at a zero byte."""
     text = str(value)

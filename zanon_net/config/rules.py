@@ -214,6 +214,17 @@ def core_internal(settings: Settings) -> list[tuple[bytes, int]] | None:
     return None if nets is None else core_networks(nets)
 
 
+PSEUDONYMS = ("networks", "crypto-pan", "random")
+"""As the core numbers them."""
+
+
+def core_pseudonyms(settings: Settings) -> tuple[int, int, int]:
+    """The number of the kind, and the bits of the blocks that crypto-pan keeps."""
+    kind, _, bits = settings["pseudonyms"].partition(":")
+    v4, v6 = bits.split(",") if bits else (32, 128)
+    return PSEUDONYMS.index(kind), int(v4), int(v6)
+
+
 def core_never(settings: Settings) -> list[bytes]:
     """The suffixes as bytes."""
     return [suffix.encode("ascii") for suffix in settings["never"]]

@@ -33,6 +33,7 @@ from zanon_net.config.types import (
     NEW_FILE,
     PREFIX_LENGTHS,
     PROBABILITY,
+    PSEUDONYMS,
     RATE,
     RING_SIZE,
     SIZE,
@@ -322,6 +323,18 @@ _ADDRESSES = (
         manifest="as it is",
         core="user_prefix",
         core_kind="prefix lengths",
+    ),
+    _addresses(
+        name="pseudonyms",
+        type=PSEUDONYMS,
+        default="networks",
+        help="What the pseudonyms of addresses keep: the internal networks; the prefixes of blocks"
+        " (all prefixes without P4,P6), by which two epochs can be joined; or nothing.",
+        about="what pseudonyms keep: the internal networks, the prefixes of blocks, or nothing",
+        manifest="as it is",
+        core="pseudonyms",
+        core_value=rules.core_pseudonyms,
+        core_kind="pseudonyms",
     ),
     _addresses(
         name="keep_client_port",

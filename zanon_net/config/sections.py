@@ -84,6 +84,7 @@ class AddressPolicy(View):
 
     internal: str | Sequence[str] | None = RUN["internal"].default
     user_prefix: str | Sequence[int] = RUN["user_prefix"].default
+    pseudonyms: str = RUN["pseudonyms"].default
     keep_client_port: bool = RUN["keep_client_port"].default
     rotate: int | str | None = RUN["rotate"].default
     key_file: str | os.PathLike[str] | None = RUN["key_file"].default

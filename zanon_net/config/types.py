@@ -178,6 +178,11 @@ PREFIX_LENGTHS = Type(
     metavar="BITS,BITS",
     written=lambda lengths: ",".join(map(str, lengths)),
 )
+PSEUDONYMS = Type(
+    read=parse.pseudonyms,
+    range="networks, crypto-pan, crypto-pan:P4,P6, random",
+    metavar="networks|crypto-pan[:P4,P6]|random",
+)
 KEY_FILE = Type(read=parse.key_path, range="a file", metavar="FILE", anchored=_in_folder)
 FILE = Type(read=_as_written, range="a file", metavar="FILE")
 NEW_FILE = Type(read=parse.new_file, range="a new file", metavar="FILE", anchored=_in_folder)

@@ -110,21 +110,107 @@ cdef class CryptoPan:
         return 0
 
 
-cdef class Keys:
-    """Epoch keys (crypto/keys), for tests and for checking a key file."""
+PSEUDONYMS = ("networks", "crypto-pan", "random")
+"""What pseudonyms of addresses keep, as csrc/include/zanon/zanon.h numbers it."""
 
+
+cdef class _Plan:
+    """The plan of pseudonyms (crypto/addr_pseudonym).
+
+    pseudonyms: of PSEUDONYMS; block: bits of the blocks that crypto-pan keeps, of IPv4 and IPv6;
+    user: bits of a user's prefix likewise; internal: (prefix as 16 bytes, bits) of each internal
+    network. Raises ConfigError for networks that cannot be kept.
+    """
+
+    cdef zn_addr_plan plan
+
+    def __cinit__(self, str pseudonyms not None, block, user, internal):
+        cdef zn_error err
+        cdef zn_addr_choice choice
+        cdef _Kept kept = _Kept()
+        memset(&err, 0, sizeof(err))
+        memset(&choice, 0, sizeof(choice))
+        choice.pseudonyms = <zn_pseudonyms><int>PSEUDONYMS.index(pseudonyms)
+        choice.v4_block_bits, choice.v6_block_bits = block
+        choice.v4_user_bits, choice.v6_user_bits = user
+        choice.internal = kept.networks(internal, &choice.internal_count)
+        check(zn_addr_plan_init(&self.plan, &choice, &err), &err)
+
+    def __dealloc__(self):
+        zn_addr_plan_fini(&self.plan)
+
+
+cdef class Pseudonyms:
+    """Pseudonyms of addresses under fixed keys, for tests and benchmarks.
+
+    pan_key: 32 bytes; host_key: 16; the others as those of _Plan.
+    """
+
+    cdef _Plan plan
+    cdef zn_addr_pseudonym *handle
+
+    def __init__(self, bytes pan_key not None, bytes host_key not None, pseudonyms, *,
+                 block=(32, 128), user=(32, 56), internal=()):
+        cdef zn_error err
+        if self.handle != NULL:
+            raise RuntimeError("keys cannot be set twice")
+        if len(pan_key) != 32 or len(host_key) != 16:
+            raise ConfigError("the keys of pseudonyms have 32 and 16 bytes")
+        memset(&err, 0, sizeof(err))
+        self.plan = _Plan(pseudonyms, block, user, internal)
+        check(zn_addr_pseudonym_open(&self.handle, &self.plan.plan,
+                                     <const uint8_t *><const char *>pan_key,
+                                     <const uint8_t *><const char *>host_key, &err), &err)
+
+    def __dealloc__(self):
+        zn_addr_pseudonym_close(self.handle)
+
+    def make(self, const uint8_t[:, ::1] addresses not None):
+        """The pseudonyms of uint8[n, 16] addresses (IPv4 as ::ffff:a.b.c.d), as such an array."""
+        pseudonyms = numpy().empty((len(addresses), 16), dtype="uint8")
+        cdef uint8_t[:, ::1] out = pseudonyms
+        cdef size_t n = len(addresses)
+        cdef int rc
+        if self.handle == NULL or addresses.shape[1] != 16:
+            raise ValueError("addresses have 16 bytes")
+        if n == 0:
+            return pseudonyms
+        with nogil:
+            rc = zn_addr_pseudonym_make(self.handle, <const zn_addr *>&addresses[0, 0],
+                                        <zn_addr *>&out[0, 0], n)
+        if rc != 0:
+            raise ZanonError("the crypto library could not encrypt an address")
+        return pseudonyms
+
+
+cdef class Keys:
+    """Epoch keys (crypto/keys), for tests and for checking a key file.
+
+    The arguments are the scope of the keys: the length of an epoch, z, the window, 32 bytes that
+    stand for the other settings; and the plan of pseudonyms.
+    """
+
+    cdef _Plan plan
     cdef zn_keys *keys
 
-    def __init__(self, int64_t rotate_ns, key_file=None):
+    def __init__(self, int64_t rotate_ns, key_file=None, *, uint32_t z=20,
+                 int64_t window_ns=3_600_000_000_000, bytes digest not None=bytes(32),
+                 pseudonyms="networks", block=(32, 128), user=(32, 56), internal=()):
         cdef zn_error err
+        cdef zn_key_scope scope
         cdef const char *path = NULL
         if self.keys != NULL:
             raise RuntimeError("keys cannot be opened twice")
+        if len(digest) != sizeof(scope.digest):
+            raise ConfigError("the digest of a key's scope has 32 bytes")
         memset(&err, 0, sizeof(err))
         encoded = None if key_file is None else os.fsencode(key_file)
         if encoded is not None:
             path = encoded
-        check(zn_keys_open(&self.keys, rotate_ns, path, &err), &err)
+        scope.rotate_ns, scope.z, scope.window_ns = rotate_ns, z, window_ns
+        memcpy(scope.digest, <const char *>digest, sizeof(scope.digest))
+        self.plan = _Plan(pseudonyms, block, user, internal)
+        check(zn_keys_open(&self.keys, &scope, &self.plan.plan, path, &err), &err)
 
     def __dealloc__(self):
         zn_keys_close(self.keys)
@@ -137,8 +223,8 @@ cdef class Keys:
         """(pseudonym, epoch) of an address at a time."""
         cdef zn_addr real = addr_of(ipaddress.ip_address(address).packed)
         cdef zn_addr out
-        cdef int64_t epoch
-        if zn_keys_pseudonym(self.keys, t_ns, &real, &out, &epoch) != 0:
+        cdef int64_t epoch = zn_keys_epoch(self.keys, t_ns)
+        if zn_keys_pseudonyms(self.keys, epoch, &real, &out, 1) != 0:
             raise ZanonError("the crypto library could not encrypt an address")
         return str(address_from(&out)), epoch
 

@@ -251,6 +251,28 @@ cdef class PacketEngine:
         return (first, last) if zn_engine_time_range(self.engine, &first, &last) else None
 
     @property
+    def key_scope(self):
+        """The settings that keys depend on beside z, window and rotation, as a line."""
+        self._check_open()
+        return span_bytes(zn_engine_key_scope(self.engine)).decode("ascii")
+
+    @property
+    def networks_left_out(self):
+        """Internal networks that are too long for pseudonyms to keep."""
+        self._check_open()
+        return zn_engine_networks_left_out(self.engine)
+
+    @property
+    def pseudonym_id(self):
+        """16 hexadecimal digits that outputs with the same pseudonyms share; None without a key
+        file."""
+        cdef uint8_t id[8]
+        self._check_open()
+        if not zn_engine_pseudonym_id(self.engine, id):
+            return None
+        return PyBytes_FromStringAndSize(<const char *>id, sizeof(id)).hex()
+
+    @property
     def memory_bytes(self):
         """Bytes of memory in use."""
         self._check_open()

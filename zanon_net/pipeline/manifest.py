@@ -71,6 +71,7 @@ def build_manifest(
         "error": ending.error,
         "notes": _notes(config, totals.counters),
         "configuration": config.to_dict(),
+        "pseudonyms": _pseudonyms(config, totals),
         "workers": config.limits.workers,
         "time_range": time_range(totals.time_range_ns),
         "sources": [source.to_dict() for source in listed],
@@ -84,6 +85,24 @@ def build_manifest(
         },
         "records": ending.accounts(totals.counters),
         "outputs": [dict(file) for file in ending.files],
+    }
+
+
+PSEUDONYMS_KEEP = {
+    "networks": "which of the networks below an address lies in",
+    "crypto-pan": "the prefixes of addresses, by which pseudonyms of two epochs can be joined",
+    "random": "nothing: no network can be told from another",
+}
+"""What is kept of addresses, which is what the choice costs."""
+
+
+def _pseudonyms(config: Config, totals: Totals) -> dict[str, Any]:
+    kept = totals.key_scope.rpartition("networks=")[2]
+    return {
+        "keep": PSEUDONYMS_KEEP[config.addresses.pseudonyms.partition(":")[0]],
+        "networks": kept.split(",") if kept else [],
+        "networks_left_out": totals.networks_left_out,
+        "pseudonym_id": totals.pseudonym_id,
     }
 
 

@@ -20,6 +20,9 @@ class Totals:
     users: int
     time_range_ns: tuple[int, int] | None
     memory_bytes: int
+    key_scope: str
+    networks_left_out: int
+    pseudonym_id: str | None
 
     @classmethod
     def of(cls, engine: PacketEngine) -> "Totals":
@@ -30,6 +33,9 @@ class Totals:
             users=engine.users,
             time_range_ns=engine.time_range_ns,
             memory_bytes=engine.memory_bytes,
+            key_scope=engine.key_scope,
+            networks_left_out=engine.networks_left_out,
+            pseudonym_id=engine.pseudonym_id,
         )
 
     def group(self, group: str) -> dict[str, int]:

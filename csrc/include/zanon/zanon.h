@@ -98,6 +98,14 @@ typedef enum zn_output {
 
 typedef struct zn_engine zn_engine;
 
+/* What the pseudonyms of addresses keep: the internal networks; the prefix tree above blocks, or
+ * all of it (Crypto-PAn as published); nothing. */
+typedef enum zn_pseudonyms {
+    ZN_PSEUDONYMS_NETWORKS,
+    ZN_PSEUDONYMS_CRYPTO_PAN,
+    ZN_PSEUDONYMS_RANDOM
+} zn_pseudonyms;
+
 typedef struct zn_engine_config {
     size_t size;           /* of this struct, as the program was compiled */
     uint32_t z;            /* how many users must share a name, 1 .. ZN_ZTABLE_Z_MAX */
@@ -125,6 +133,9 @@ typedef struct zn_engine_config {
     uint32_t z_max;                      /* largest that zn_engine_set_z takes, if above z */
     bool popularity;                     /* for zanon-net's own binding: count users by window */
     unsigned workers; /* threads that share the work, the caller's among them: 1 .. 64 */
+    zn_pseudonyms pseudonyms;
+    /* prefix lengths of the blocks that ZN_PSEUDONYMS_CRYPTO_PAN keeps: 1 .. 32 and 1 .. 128 */
+    uint8_t block_v4_bits, block_v6_bits;
 } zn_engine_config;
 
 /* Fills the first `size` bytes of *config with the defaults. `size` is sizeof *config where the

@@ -12,13 +12,42 @@ cdef extern from "crypto/cryptopan.h" nogil:
     int zn_cryptopan_v6(zn_cryptopan *p, const uint8_t *source, uint8_t *out, size_t n)
 
 
+cdef extern from "crypto/addr_pseudonym.h" nogil:
+    ctypedef enum zn_pseudonyms:
+        ZN_PSEUDONYMS_NETWORKS
+        ZN_PSEUDONYMS_CRYPTO_PAN
+        ZN_PSEUDONYMS_RANDOM
+    ctypedef struct zn_addr_plan:
+        pass
+    ctypedef struct zn_addr_choice:
+        zn_pseudonyms pseudonyms
+        uint8_t v4_block_bits, v6_block_bits
+        uint8_t v4_user_bits, v6_user_bits
+        const zn_net *internal
+        size_t internal_count
+    ctypedef struct zn_addr_pseudonym:
+        pass
+    int zn_addr_plan_init(zn_addr_plan *plan, const zn_addr_choice *choice, zn_error *err)
+    void zn_addr_plan_fini(zn_addr_plan *plan)
+    int zn_addr_pseudonym_open(zn_addr_pseudonym **out, const zn_addr_plan *plan,
+                               const uint8_t *pan_key, const uint8_t *host_key, zn_error *err)
+    void zn_addr_pseudonym_close(zn_addr_pseudonym *p)
+    int zn_addr_pseudonym_make(zn_addr_pseudonym *p, const zn_addr *source, zn_addr *out, size_t n)
+
+
 cdef extern from "crypto/keys.h" nogil:
     ctypedef struct zn_keys:
         pass
-    int zn_keys_open(zn_keys **out, int64_t rotate_ns, const char *key_file, zn_error *err)
+    ctypedef struct zn_key_scope:
+        int64_t rotate_ns
+        uint32_t z
+        int64_t window_ns
+        uint8_t digest[32]
+    int zn_keys_open(zn_keys **out, const zn_key_scope *scope, const zn_addr_plan *plan,
+                     const char *key_file, zn_error *err)
     void zn_keys_close(zn_keys *k)
     int64_t zn_keys_epoch(const zn_keys *k, int64_t t_ns)
-    int zn_keys_pseudonym(zn_keys *k, int64_t t_ns, const zn_addr *real, zn_addr *pseudonym,
-                          int64_t *epoch)
+    int zn_keys_pseudonyms(zn_keys *k, int64_t epoch, const zn_addr *real, zn_addr *pseudonyms,
+                           size_t n)
     int zn_keys_rebase(zn_keys *k, int64_t t_ns, zn_error *err)
     int zn_keys_derive(zn_keys *k, const char *purpose, int64_t epoch, uint8_t *out, size_t n)

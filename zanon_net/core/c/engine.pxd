@@ -85,6 +85,8 @@ cdef extern from "engine/engine.h" nogil:
         uint32_t z_max
         bint popularity
         unsigned workers
+        zn_pseudonyms pseudonyms
+        uint8_t block_v4_bits, block_v6_bits
     ctypedef struct zn_source:
         zn_capture *capture
         zn_filter *filter
@@ -93,6 +95,9 @@ cdef extern from "engine/engine.h" nogil:
         uint32_t links
     int zn_engine_open(zn_engine **out, const zn_engine_config *config, zn_error *err)
     void zn_engine_close(zn_engine *e)
+    zn_span zn_engine_key_scope(const zn_engine *e)
+    uint32_t zn_engine_networks_left_out(const zn_engine *e)
+    c_bool zn_engine_pseudonym_id(zn_engine *e, uint8_t *id)
     int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err)
     int zn_engine_run(zn_engine *e, zn_source *source, int max_frames, zn_error *err)
     int zn_engine_finish(zn_engine *e, zn_error *err)

@@ -1,0 +1,192 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "crypto/kept_networks.h"
+
+#include "util/arena.h"
+
+#include <stdlib.h>
+
+#define V4_BITS 32u
+#define V6_BITS 128u
+#define MAPPED_BITS 96u /* of ::ffff:0:0/96, before an IPv4 address */
+#define LEFT_MIN 16u    /* inner networks leave at least 1/16 of their network, or nothing */
+
+static zn_u128 number_of(const zn_addr *a)
+{
+    zn_u128 x = 0;
+    for (unsigned i = 0; i < sizeof a->byte; i++)
+        x = x << 8 | a->byte[i];
+    return x;
+}
+
+static zn_u128 after(unsigned bits)
+{
+    return bits >= 128 ? 0 : ~(zn_u128)0 >> bits;
+}
+
+static int by_place(const void *one, const void *other)
+{
+    const zn_kept_network *a = one, *b = other;
+    if (a->first != b->first)
+        return a->first < b->first ? -1 : 1;
+    return (int)a->bits - (int)b->bits;
+}
+
+/* The length of its prefix among the bits of its family's addresses. */
+static unsigned bits_of(const zn_net *network, bool v4)
+{
+    return network->bits - (v4 ? MAPPED_BITS : 0);
+}
+
+static bool is_v4(const zn_net *network)
+{
+    return network->bits >= MAPPED_BITS && zn_addr_is_v4(&network->prefix);
+}
+
+/* The network of `bits` > 0 bits beside the one that holds ::ffff:0:0/96. */
+static zn_u128 sibling_of_mapped(unsigned bits)
+{
+    zn_u128 mapped = (zn_u128)0xffff << V4_BITS, last = (zn_u128)1 << (V6_BITS - bits);
+    return (mapped & ~after(bits)) ^ last;
+}
+
+static bool is_sibling_of_mapped(const zn_net *network, unsigned bits)
+{
+    return network->bits == bits && number_of(&network->prefix) == sibling_of_mapped(bits);
+}
+
+/*
+ * A network of IPv6 that holds ::ffff:0:0/96 may be given as all networks beside that one inside
+ * it, as IPv4 addresses must not lie in it. Returns its bits; MAPPED_BITS: there is none.
+ */
+static unsigned bits_around_mapped(const zn_net *internal, size_t n)
+{
+    unsigned bits = MAPPED_BITS;
+    for (; bits > 0; bits--) {
+        size_t i = 0;
+        while (i < n && !is_sibling_of_mapped(&internal[i], bits))
+            i++;
+        if (i == n)
+            break;
+    }
+    return bits;
+}
+
+static void add(zn_kept_networks *kept, zn_u128 first, unsigned bits, unsigned bits_max)
+{
+    if (bits > bits_max)
+        kept->left_out++;
+    else
+        kept->network[kept->count++] =
+            (zn_kept_network){.first = first, .last = first | after(bits), .bits = (uint8_t)bits};
+}
+
+/* Appends the networks of the family that are short enough. */
+static void choose(zn_kept_networks *kept, const zn_net *internal, size_t n, bool v4,
+                   unsigned bits_max)
+{
+    unsigned around = v4 ? MAPPED_BITS : bits_around_mapped(internal, n);
+    if (around < MAPPED_BITS)
+        add(kept, ((zn_u128)0xffff << V4_BITS) & ~after(around), around, bits_max);
+    for (size_t i = 0; i < n; i++) {
+        unsigned bits = internal[i].bits;
+        if (is_v4(&internal[i]) != v4)
+            continue;
+        if (bits > around && bits <= MAPPED_BITS && !v4 && is_sibling_of_mapped(&internal[i], bits))
+            continue;
+        add(kept, number_of(&internal[i].prefix) << (v4 ? MAPPED_BITS : 0),
+            bits_of(&internal[i], v4), bits_max);
+    }
+}
+
+static void sort(zn_kept_networks *kept)
+{
+    uint32_t count = 1;
+    qsort(kept->network, kept->count, sizeof *kept->network, by_place);
+    for (uint32_t i = 1; i < kept->count; i++) /* the first is /0 */
+        if (by_place(&kept->network[i], &kept->network[count - 1]) != 0)
+            kept->network[count++] = kept->network[i];
+    kept->count = count;
+}
+
+static void find_parents(zn_kept_networks *kept)
+{
+    zn_kept_network *network = kept->network;
+    for (uint32_t i = 1; i < kept->count; i++) {
+        uint32_t parent = i - 1;
+        while (network[i].first > network[parent].last)
+            parent = network[parent].parent;
+        network[i].parent = parent;
+    }
+    for (uint32_t i = 0; i < kept->count; i++)
+        network[i].inner_bits = network[i].bits;
+    for (uint32_t i = kept->count; i-- > 1;)
+        if (network[network[i].parent].inner_bits < network[i].inner_bits)
+            network[network[i].parent].inner_bits = network[i].inner_bits;
+}
+
+/* Whether each network has addresses of its own that can be permuted without long search. */
+static bool leave_enough(const zn_kept_networks *kept)
+{
+    for (uint32_t i = 0; i < kept->count; i++) {
+        /* In units of the smallest kept network. */
+        unsigned unit = kept->network[i].inner_bits;
+        zn_u128 all = (zn_u128)1 << (unit - kept->network[i].bits), left = all;
+        for (uint32_t k = i + 1; k < kept->count && kept->network[k].first <= kept->network[i].last;
+             k++)
+            if (kept->network[k].parent == i)
+                left -= (zn_u128)1 << (unit - kept->network[k].bits);
+        if (left != 0 && left * LEFT_MIN < all)
+            return false;
+    }
+    return true;
+}
+
+int zn_kept_networks_init(zn_kept_networks *kept, const zn_net *internal, size_t n, bool v4,
+                          unsigned bits_max, zn_error *err)
+{
+    *kept = (zn_kept_networks){NULL, 0, 0};
+    kept->network = zn_heap_resize(NULL, (n + 2) * sizeof *kept->network);
+    if (kept->network == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the internal networks");
+    kept->network[kept->count++] = (zn_kept_network){.first = 0, .last = after(0)};
+    choose(kept, internal, n, v4, bits_max);
+    sort(kept);
+    find_parents(kept);
+    if (leave_enough(kept))
+        return 0;
+    return zn_fail(err, ZN_ERR_CONFIG, 0,
+                   "internal networks take more than 15/16 of one that holds them, but not all: "
+                   "give the outer network alone, or networks that fill it");
+}
+
+void zn_kept_networks_fini(zn_kept_networks *kept)
+{
+    zn_heap_free(kept->network);
+    *kept = (zn_kept_networks){NULL, 0, 0};
+}
+
+zn_addr zn_kept_network_address(const zn_kept_network *network, bool v4)
+{
+    zn_u128 bytes =
+        v4 ? network->first >> MAPPED_BITS | (zn_u128)0xffff << V4_BITS : network->first;
+    zn_addr a;
+    for (unsigned i = sizeof a.byte; i-- > 0; bytes >>= 8)
+        a.byte[i] = (uint8_t)bytes;
+    return a;
+}
+
+uint32_t zn_kept_networks_find(const zn_kept_networks *kept, zn_u128 address)
+{
+    uint32_t from = 0, to = kept->count;
+    while (to - from > 1) { /* the last that begins at or before the address */
+        uint32_t middle = from + (to - from) / 2;
+        if (kept->network[middle].first <= address)
+            from = middle;
+        else
+            to = middle;
+    }
+    while (address > kept->network[from].last)
+        from = kept->network[from].parent;
+    return from;
+}
