@@ -46,6 +46,14 @@ def popularity_file(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.parametrize("command", [["model", "--z", "150"], ["tune", "--target", "0.9"]])
+def test_a_log_may_show_less_is_said(command: list[str], capsys: Captured) -> None:
+    words = "may show less: at a z for which 0.951 was computed, 0.904"
+    assert main([command[0], *DEFAULTS, *command[1:]]) == 0
+    assert words in " ".join(capsys.readouterr().out.split())
+    assert words in run_json(capsys, command[0], *DEFAULTS, *command[1:])["caveat"]
+
+
 def test_model_has_the_numbers_of_the_paper(capsys: Captured) -> None:
     found = run_json(capsys, "model", *DEFAULTS, "--z", "150", "--z", "250")
     assert [row["z"] for row in found["rows"]] == [150, 250]

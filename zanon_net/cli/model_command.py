@@ -10,11 +10,13 @@ import click
 from zanon_net.cli.configure import naming_options, read_options
 from zanon_net.cli.options import GroupedCommand
 from zanon_net.cli.scenario import (
+    CAVEAT,
     OPTIONS,
     about,
     cells,
     new_table,
     print_about,
+    print_caveat,
     print_json,
     scenario_of,
     scenario_options,
@@ -58,7 +60,9 @@ def model_command(as_json: bool, **options: Any) -> int:
     if target is not None:
         _plot_model(target, scenario, window_ns)
     if as_json:
-        print_json({**scenario.to_dict(), "rows": [row.to_dict() for row in rows]})
+        print_json(
+            {**scenario.to_dict(), "rows": [row.to_dict() for row in rows], "caveat": CAVEAT}
+        )
     else:
         _print_model(scenario, rows)
     return 0
@@ -74,6 +78,7 @@ def _print_model(scenario: "Scenario", rows: "Sequence[Row]") -> None:
     for row in rows:
         table.add_row(str(row.z), format_duration(row.window_ns), *cells(row))
     console.print(table)
+    print_caveat(console)
 
 
 def _plot_model(path: Any, scenario: "Scenario", window_ns: int) -> None:

@@ -59,6 +59,13 @@ def _interval(low: float, high: float) -> str:
     return f"{low:.3f}-{high:.3f}"
 
 
+CAVEAT = (
+    "The model takes users as equally active and independent. A log of users who differ may show"
+    " less: at a z for which 0.951 was computed, 0.904 of them shared their names."
+)
+"""Printed beside each answer; measured on generated traffic, z = 274."""
+
+
 def about(scenario: "Scenario") -> str:
     """Describes the stream in a line."""
     text = f"{scenario.users} users, {len(scenario.rates)} names, k = {scenario.k}"
@@ -78,6 +85,11 @@ def print_about(console: "Console", scenario: "Scenario") -> None:
         )
         for problem in scenario.fit.problems:
             console.print(f"but {problem}", highlight=False, soft_wrap=True)
+
+
+def print_caveat(console: "Console") -> None:
+    """Prints why a log may show less than was computed."""
+    console.print(CAVEAT, highlight=False, soft_wrap=True)
 
 
 def new_table(columns: Sequence[str]) -> "Table":

@@ -10,11 +10,13 @@ import click
 from zanon_net.cli.configure import naming_options, read_options
 from zanon_net.cli.options import GroupedCommand
 from zanon_net.cli.scenario import (
+    CAVEAT,
     OPTIONS,
     about,
     cells,
     new_table,
     print_about,
+    print_caveat,
     print_json,
     scenario_of,
     scenario_options,
@@ -55,7 +57,7 @@ def tune_command(as_json: bool, **options: Any) -> int:
         _plot_tune(path, scenario, choices)
     if as_json:
         chosen = [choice.to_dict() for choice in choices]
-        print_json({**scenario.to_dict(), "target": target, "windows": chosen})
+        print_json({**scenario.to_dict(), "target": target, "windows": chosen, "caveat": CAVEAT})
     else:
         _print_tune(scenario, choices)
     return 0
@@ -75,6 +77,7 @@ def _print_tune(scenario: "Scenario", choices: "Sequence[Choice]") -> None:
     console.print(table)
     for choice in choices:
         console.print(choice.advice, highlight=False, soft_wrap=True)
+    print_caveat(console)
 
 
 def _plot_tune(path: Any, scenario: "Scenario", choices: "Sequence[Choice]") -> None:
