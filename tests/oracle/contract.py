@@ -68,7 +68,7 @@ class Model:
         self.packets = list(Reader().read(frames))
         self.flows = [(flow, Talk(rules, flow[0])) for flow in self._flows()]
         self.talk_of = {id(p): talk for flow, talk in self.flows for p in flow}
-        self.clients: dict[Address, set[int]] = {}  # address -> epochs in which it was a client
+        self.clients: dict[Address, dict[int, int]] = {}  # by epoch, when it was a client first
         self.always_servers = {talk.ends[1].address for _flow, talk in self.flows}
         self.always_servers -= {a for _flow, talk in self.flows for a in clients_of(talk)}
         self.addr: dict[int, Disclosure] = {}  # by talk: its server's address was released
@@ -90,7 +90,8 @@ class Model:
             if p is talk.first:
                 self.tied[id(talk)] = self.resolved.of(talk)
             for address in clients_of(talk):
-                self.clients.setdefault(address, set()).add(p.t_ns // self.rules.rotate_ns)
+                epoch = p.t_ns // self.rules.rotate_ns
+                self.clients.setdefault(address, {}).setdefault(epoch, p.t_ns)
             self.must.z = self.may.z = self.rules.z_at(p.t_ns)
             for vote in talk.take(p):
                 self._decide(vote)
@@ -130,9 +131,9 @@ class Model:
     # ---- section 5 --------------------------------------------------------------------------
 
     def _was_client(self, address: Address, first_epoch: int, until_ns: int) -> bool:
-        last_epoch = until_ns // self.rules.rotate_ns
-        epochs = self.clients.get(address, set())
-        return any(first_epoch <= epoch <= last_epoch for epoch in epochs)
+        """Whether a packet up to then came from the address as a client, since the epoch began."""
+        since_ns = self.clients.get(address, {})
+        return any(first_epoch <= epoch and since_ns[epoch] <= until_ns for epoch in since_ns)
 
     def _decide_addr(self, vote: Vote) -> None:
         """Decides on a server's address. An address that is internal or was a client in the epoch
