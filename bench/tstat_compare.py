@@ -15,6 +15,7 @@ of differences; docs/explanation/conformance.md says which side is right in each
 
 import argparse
 import base64
+import hashlib
 import ipaddress
 import json
 import os
@@ -126,10 +127,20 @@ def is_special(text: str) -> bool:
 
 
 class Mapper:
-    """Encrypts real addresses as a run under this key does."""
+    """Encrypts real addresses as a run with these settings does, which keep no networks."""
 
-    def __init__(self, key_file: str) -> None:
-        self._keys = Keys(ROTATE_NS, key_file)
+    def __init__(self, config: Config) -> None:
+        engine = PacketEngine(**config.engine_arguments())
+        scope = engine.key_scope.encode("ascii")
+        engine.close()
+        self._keys = Keys(
+            config.rotate_ns,
+            os.fspath(config.addresses.key_file or ""),
+            z=config.anonymity.z,
+            window_ns=config.anonymity.window_ns,
+            digest=hashlib.sha256(scope).digest(),
+            user=tuple(config.addresses.user_prefix),
+        )
 
     def __call__(self, text: str, t_ms: float) -> str:
         """The address as our logs have it in a flow that began at t_ms."""
@@ -272,7 +283,7 @@ def compare(corpus: Path, logs: Path, only: str = "", *, raw: bool = False) -> R
             max_tuples=1 << 16,
             max_attributes=1 << 16,
         )
-        mapper = Mapper(os.fspath(key_file))
+        mapper = Mapper(config)
         for line in logs.read_text("utf-8").splitlines():
             entry = json.loads(line)
             if only in entry["path"]:
