@@ -42,7 +42,10 @@ static zn_engine *open_engine(uint8_t settings, bool changing)
                                .z_max = changing ? Z_MAX : 0,
                                .max_flows = 64,
                                .max_tuples = 256,
-                               .max_attributes = 64};
+                               .max_attributes = 64,
+                               .pseudonyms = settings % 3,
+                               .block_v4_bits = 24,
+                               .block_v6_bits = 48};
     zn_engine *e;
     require(zn_engine_open(&e, &config, NULL) == 0);
     return e;
