@@ -70,8 +70,8 @@ class Flow:
 
 
 def user_of(address: bytes) -> bytes:
-    """Return the address, IPv6 cut to its /64."""
-    return address[:8] if len(address) == 16 else address
+    """Return the address, IPv6 cut to its /56."""
+    return address[:7] if len(address) == 16 else address
 
 
 def tls_name(head: bytes) -> bytes | None:

@@ -130,7 +130,7 @@ def make_engine(count: int) -> _core.PacketEngine:
     room = 2 * count + 1024
     return _core.PacketEngine(
         z=1, window_ns=3600 * 10**9, rotate_ns=3600 * 10**9, established=False, dns_votes=True,
-        internal=None, never=(), user_prefix=(32, 64), key_file=None, keep_client_port=False,
+        internal=None, never=(), user_prefix=(32, 56), key_file=None, keep_client_port=False,
         dn_hunter=False, exact=False, outputs=("jsonl",), split_ns=0, columns=("core",),
         max_flows=room, max_tuples=room, max_attributes=room, z_max=0, popularity=False, workers=1,
     )  # fmt: skip

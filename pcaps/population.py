@@ -60,7 +60,7 @@ THINGS = ("nas", "insulin-pump", "divorce-case", "baby-cam", "voting-diary", "cl
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """One user: an IPv4 address, or an IPv6 /64 with several temporary addresses."""
+    """A household: an IPv4 address, or an IPv6 /64 with several temporary addresses."""
 
     addresses: tuple[str, ...]
     mac: str
@@ -145,7 +145,7 @@ def _ipv4_address(index: int, taken: set[str], dice: Dice) -> str:
 
 
 def _temporary_addresses(index: int, count: int, dice: Dice) -> tuple[str, ...]:
-    """Return RFC 8981 addresses in the home's /64; neighbours share a /48."""
+    """Return RFC 8981 addresses in the home's /64; up to four neighbours share a /56: one user."""
     kind, number = index % 2, index // 2
     site, subnet = number // 4, number % 4
     prefix = f"fd20:3a7:{site:x}:{subnet:x}" if kind else f"2001:db8:{0x1000 + site:x}:{subnet:x}"

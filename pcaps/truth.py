@@ -43,9 +43,9 @@ def normalise(raw: bytes) -> tuple[str, bool]:
 
 
 def user_of(client: str) -> str:
-    """Return the user behind a client address: IPv4 whole, IPv6 cut to its /64."""
+    """Return the user behind a client address: IPv4 whole, IPv6 cut to its /56."""
     address = ipaddress.ip_address(client)
-    width = 32 if address.version == 4 else 64
+    width = 32 if address.version == 4 else 56
     return str(ipaddress.ip_network((address, width), strict=False))
 
 

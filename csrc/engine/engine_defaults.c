@@ -12,7 +12,7 @@ void zn_engine_config_init(zn_engine_config *out, size_t size)
     config.established = true;
     config.dns_votes = true;
     config.user_v4_bits = 32;
-    config.user_v6_bits = 64;
+    config.user_v6_bits = 56;
     config.workers = 1;
     config.max_flows = UINT32_C(1) << 20;
     config.max_tuples = UINT32_C(1) << 26;

@@ -38,7 +38,7 @@ static zn_engine *open_engine(uint8_t settings, bool changing)
                                .split_ns = (settings & 128) != 0 ? 60 * ZN_NS_PER_S : 0,
                                .outputs = (1u << ZN_OUTPUTS) - 1,
                                .user_v4_bits = 32,
-                               .user_v6_bits = 64,
+                               .user_v6_bits = 56,
                                .z_max = changing ? Z_MAX : 0,
                                .max_flows = 64,
                                .max_tuples = 256,

@@ -219,7 +219,7 @@ def tagged(*tags: int) -> Callable[[int, int], list[Frame]]:
 
 
 def over_ipv6(i: int, t_ns: int) -> list[Frame]:
-    return visit(f"2001:db8:7:{i:x}::1", NAME, t_ns, "2001:db8:ff::1")
+    return visit(f"2001:db8:7:{i:x}00::1", NAME, t_ns, "2001:db8:ff::1")
 
 
 def with_options(i: int, t_ns: int) -> list[Frame]:

@@ -49,7 +49,7 @@ def test_help_of_run(capsys: Captured) -> None:
     groups = ["Anonymity", "Addresses", "Input and output", "Limits", "Interfaces", "Messages"]
     assert titles == groups
     assert text.count("zanon-net run") >= 3
-    for shown in ("[default: 20]", "[default: 1h]", "[default: 32,64]", "[default: tstat]"):
+    for shown in ("[default: 20]", "[default: 1h]", "[default: 32,56]", "[default: tstat]"):
         assert shown in " ".join(text.split())
 
 

@@ -51,7 +51,7 @@ def traffic() -> list[Frame]:
     odd = Tcp("10.7.9.8", ports=(6, 443)).handshake().say(hello(b"not a name"))
     silent = Udp("10.7.9.7", ports=(7, 9999)).send(b"x" * 99)
     lookups = [Udp(user(60 + i), "192.0.2.53").lookup(b"asked.example").frames for i in range(3)]
-    six = [visit(f"fd00:0:0:{i}::1", b"six.example", START, "2001:db8::9") for i in range(3)]
+    six = [visit(f"fd00:0:0:{i}00::1", b"six.example", START, "2001:db8::9") for i in range(3)]
     return merged([shared, rare, forged.frames, odd.frames, silent.frames, *lookups, *six])
 
 
@@ -147,7 +147,7 @@ def test_what_is_withheld_is_not_in_the_rows(key_file: str) -> None:
     for n in (0, 1, 2, 3, 50, 60, 61, 62):
         assert ipaddress.ip_address(user(n)).packed not in raw
     for n in range(3):
-        assert ipaddress.ip_address(f"fd00:0:0:{n}::1").packed not in raw
+        assert ipaddress.ip_address(f"fd00:0:0:{n}00::1").packed not in raw
 
 
 def test_batches_give_what_one_feed_gives(key_file: str) -> None:

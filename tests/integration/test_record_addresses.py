@@ -74,7 +74,7 @@ def test_addresses_are_written_as_rfc_5952_has_them() -> None:
     visits = [
         visit(client, NAME, START + i * SECOND, server)
         for i, server in enumerate(sorted(servers))
-        for client in ("fd00:7::1:1", "fd00:7:0:1::1")
+        for client in ("fd00:7::1:1", "fd00:7:0:100::1")
     ]
     outcome = run(merged(visits), z=2)
     assert {flow["server"] for flow in outcome.flows} == servers | {None}
@@ -323,7 +323,7 @@ def carriers(inner: str) -> list[str]:
 
 def shown(server: str, before: list[Frame]) -> set[str | None]:
     """The disclosure of a server that two users visit."""
-    talks = [visit(f"fd00:0:0:{i}::5", NAME, START + i * SECOND, server) for i in (1, 2)]
+    talks = [visit(f"fd00:0:0:{i}00::5", NAME, START + i * SECOND, server) for i in (1, 2)]
     outcome = run([*before, *merged(talks)], z=2, internal=nets("10.0.0.0/8", "fd00::/8"))
     return {flow["server"] for flow in outcome.flows if flow["client"] != "10.0.0.1"}
 
@@ -346,7 +346,7 @@ def test_an_address_that_carries_a_clients_is_not_told(turned: bool) -> None:
     inner = "203.0.113.113"
     for carrier in carriers(inner):
         client, server = (carrier, inner) if turned else (inner, carrier)
-        users = [user(1), user(2)] if turned else ["fd00:0:0:1::5", "fd00:0:0:2::5"]
+        users = [user(1), user(2)] if turned else ["fd00:0:0:100::5", "fd00:0:0:200::5"]
         seen = visit(client, SECRET, START, "2a01:db8::9" if turned else SERVER_ADDRESS)
         talks = [visit(one, NAME, START + i * SECOND, server) for i, one in enumerate(users, 1)]
         outcome = run([*seen, *merged(talks)], z=2)

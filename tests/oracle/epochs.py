@@ -23,7 +23,7 @@ class Scope:
     z: int = 20
     window_ns: int = HOUR
     pseudonyms: str = "networks"
-    user: tuple[int, int] = (32, 64)
+    user: tuple[int, int] = (32, 56)
     established: bool = True
     dns_votes: bool = True
     internal: tuple[str, ...] | None = None

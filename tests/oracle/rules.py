@@ -25,7 +25,7 @@ class Rules:
     dns_votes: bool = True
     internal: tuple[str, ...] | None = None  # "any" is EVERYWHERE
     never: tuple[str, ...] = ()
-    user_prefix: tuple[int, int] = (32, 64)
+    user_prefix: tuple[int, int] = (32, 56)
     pseudonyms: str = "networks"
     keep_client_port: bool = False
     dn_hunter: bool = False

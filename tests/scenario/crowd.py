@@ -21,7 +21,7 @@ SERVERS = ("198.51.100.7", "198.51.100.7", TURNCOAT)
 OTHER_CLIENTS = (*CLIENTS, TURNCOAT, TURNCOAT, "169.254.3.4", "169.254.7.8")
 OTHER_SERVERS = (*SERVERS, "198.51.100.8", "10.9.8.7", "224.0.0.9")
 TURNCOAT6 = "2001:db8:5::1"
-CLIENTS6 = ("fd00:7::1:1", "fd00:7::1:2", "fd00:7:0:1::1", "fd00:7:8::1", "2001:db8:77::1")
+CLIENTS6 = ("fd00:7::1:1", "fd00:7::1:2", "fd00:7:0:100::1", "fd00:7:0:1::1", "2001:db8:77::1")
 SERVERS6 = ("2001:db8:ff::7", "2001:db8:ff::8", TURNCOAT6, "fd00:9::7")
 
 Group = tuple[Sequence[str], Sequence[str]]
@@ -61,7 +61,7 @@ rules = st.builds(
     dns_votes=st.sampled_from([True, True, True, False]),
     internal=st.sampled_from([None, None, *INTERNAL]),
     never=st.sampled_from([(), (), (), ("c.example",), ("a.example",)]),
-    user_prefix=st.sampled_from([(32, 64), (32, 64), (24, 48), (32, 128)]),
+    user_prefix=st.sampled_from([(32, 56), (32, 56), (32, 64), (24, 48), (32, 128)]),
     keep_client_port=st.booleans(),
     dn_hunter=st.booleans(),
     exact=st.sampled_from([False, False, True]),

@@ -23,7 +23,7 @@ def read_truth(path: Path) -> list[Line]:
     return [line for line in lines if "meta" not in line]
 
 
-def user_of(address: str, bits: tuple[int, int] = (32, 64)) -> str:
+def user_of(address: str, bits: tuple[int, int] = (32, 56)) -> str:
     """The network that makes a user."""
     parsed = ipaddress.ip_address(address)
     prefix = bits[0] if parsed.version == 4 else bits[1]

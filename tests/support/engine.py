@@ -26,7 +26,7 @@ SETTINGS: dict[str, Any] = {
     "dns_votes": True,
     "internal": None,
     "never": [],
-    "user_prefix": (32, 64),
+    "user_prefix": (32, 56),
     "pseudonyms": (0, 32, 128),
     "key_file": None,
     "keep_client_port": False,

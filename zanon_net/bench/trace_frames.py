@@ -136,7 +136,7 @@ def assign_ends(flows: Flows, rng: np.random.Generator) -> Ends:
         again = np.ones(count, dtype=bool)
         again[first] = False
         port[again] = rng.integers(1024, 65536, size=int(again.sum()))
-    client_net = (CLIENT_V6 + flows.home).astype(np.uint64)
+    client_net = (CLIENT_V6 + (flows.home << 8)).astype(np.uint64)  # a /56 for each: a user
     return Ends(
         ipv6,
         (client_net, server_net),

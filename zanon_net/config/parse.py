@@ -305,9 +305,9 @@ def format_size(size: int) -> str:
 
 
 def prefix_pair(name: str, value: object) -> tuple[int, int]:
-    """Leading bits of IPv4 and of IPv6 addresses that tell users apart, as "32,64" or a pair."""
+    """Leading bits of IPv4 and of IPv6 addresses that tell users apart, as "32,56" or a pair."""
     parts = value.split(",") if isinstance(value, str) else value
-    problem = "must be two lengths, IPv4 1 to 32 and IPv6 1 to 128, such as 32,64"
+    problem = "must be two lengths, IPv4 1 to 32 and IPv6 1 to 128, such as 32,56"
     if not isinstance(parts, Sequence) or len(parts) != 2:
         reject(name, problem)
     lengths = [int(part) if re.fullmatch(" *[0-9]{1,3} *", str(part)) else 0 for part in parts]

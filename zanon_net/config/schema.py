@@ -318,7 +318,7 @@ _ADDRESSES = (
     _addresses(
         name="user_prefix",
         type=PREFIX_LENGTHS,
-        default=(32, 64),
+        default=(32, 56),
         help="Leading bits of an IPv4 and of an IPv6 address that tell users apart.",
         manifest="as it is",
         core="user_prefix",

@@ -125,7 +125,7 @@ typedef struct zn_engine_config {
     size_t internal_count;
     const zn_span *never; /* normalised suffixes whose names are never released; copied */
     size_t never_count;
-    uint8_t user_v4_bits, user_v6_bits; /* prefix lengths that make a user, such as 32 and 64 */
+    uint8_t user_v4_bits, user_v6_bits; /* prefix lengths that make a user, such as 32 and 56 */
     const char *key_file; /* path of a file that `zanon-net key new` made; NULL: random keys */
     /* flows open at a time, 1 .. 2^31; beyond, those idle for longest are closed */
     uint32_t max_flows;
