@@ -104,7 +104,7 @@ static void match_answer(const zn_packet_context *s, const zn_dns_question *q)
     if (q->name_odd ||
         zn_hostname_normalize((zn_span){q->name, q->name_bytes}, &host) == ZN_HOST_INVALID)
         return;
-    id = zn_votes_id(names->votes, ZN_VOTE_NAME, zn_hostname_span(&host));
+    id = zn_votes_id(names->votes, zn_names_kind(names, ZN_SOURCE_DNS), zn_hostname_span(&host));
     for (uint32_t entry = ZN_FACTS(s->f)->names; entry != 0;
          entry = zn_name_store_at(names->name_store, entry)->next) {
         const zn_name_entry *e = zn_name_store_at(names->name_store, entry);

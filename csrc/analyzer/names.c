@@ -110,7 +110,8 @@ static void vote(const zn_packet_context *s, uint32_t entry)
 {
     zn_names *names = s->names;
     zn_name_entry *e = zn_name_store_at(names->name_store, entry);
-    if (zn_votes_cast(names->votes, ZN_VOTE_NAME, s->p->t_ns, s->flow, entry)) {
+    zn_vote_kind kind = zn_names_kind(names, (zn_name_source)e->source);
+    if (zn_votes_cast(names->votes, kind, s->p->t_ns, s->flow, entry)) {
         e->state = ZN_ENTRY_VOTED;
         return;
     }
@@ -130,7 +131,7 @@ static bool has_evidence(const zn_packet_context *s)
 /* Returns the counter of the reason why the name must not be released, by its properties and those
  * of its flow; ZN_STAT_COUNT: there is none. */
 static zn_stat forbidden(const zn_names *names, const zn_flow *f, zn_host_kind kind,
-                         zn_name_source source, const zn_hostname *host)
+                         const zn_hostname *host)
 {
     if (kind == ZN_HOST_INVALID)
         return ZN_STAT_SUPPRESSED_INVALID;
@@ -138,8 +139,6 @@ static zn_stat forbidden(const zn_names *names, const zn_flow *f, zn_host_kind k
         return ZN_STAT_SUPPRESSED_HOME_NAME;
     if (zn_never_list_has(&names->roles->never, host))
         return ZN_STAT_SUPPRESSED_NEVER_LIST;
-    if (source == ZN_SOURCE_DNS && !names->roles->dns_votes)
-        return ZN_STAT_SUPPRESSED_DNS_VOTES;
     if (!zn_roles_may_vote(names->roles, f))
         return ZN_STAT_SUPPRESSED_OUTSIDE;
     return ZN_STAT_COUNT;
@@ -160,12 +159,12 @@ uint32_t zn_names_observed(const zn_packet_context *s, zn_span raw)
         return 0;
     }
     names->stats->n[s->analyzer->seen]++;
-    why = forbidden(names, s->f, kind, source, &host);
+    why = forbidden(names, s->f, kind, &host);
     if (why != ZN_STAT_COUNT) {
         zn_names_rejected(s, why);
         return 0;
     }
-    id = zn_votes_id(names->votes, ZN_VOTE_NAME, zn_hostname_span(&host));
+    id = zn_votes_id(names->votes, zn_names_kind(names, source), zn_hostname_span(&host));
     if (find_name(names, s->f, id) != 0) {
         names->stats->n[ZN_STAT_NAMES_REPEATED]++;
         return 0;
@@ -197,7 +196,7 @@ void zn_names_observed_again(const zn_packet_context *s, zn_span raw)
     if (kind == ZN_HOST_EMPTY || kind == ZN_HOST_ADDRESS)
         return;
     if (kind != ZN_HOST_INVALID)
-        id = zn_votes_id(s->names->votes, ZN_VOTE_NAME, zn_hostname_span(&host));
+        id = zn_votes_id(s->names->votes, zn_names_kind(s->names, source), zn_hostname_span(&host));
     s->names->stats->n[s->analyzer->seen]++;
     for (uint32_t entry = ZN_FACTS(s->f)->names; entry != 0;
          entry = zn_name_store_at(name_store, entry)->next) {
@@ -239,6 +238,16 @@ void zn_names_client_proven(const zn_packet_context *s, uint32_t entry)
         zn_names_confirmed(s, entry);
 }
 
+/* The namespace of the flow's server address. The handshake of a TCP flow comes before its first
+ * message: its server is taken for what its port says. */
+static zn_vote_kind addr_kind(const zn_packet_context *s)
+{
+    const zn_tuple *tuple = &s->f->tuple;
+    bool dns = s->analyzer != NULL && s->analyzer->source == ZN_SOURCE_DNS;
+    dns |= tuple->proto == ZN_PROTO_TCP && tuple->port[1 - s->f->client] == ZN_DNS_PORT;
+    return dns && s->names->roles->dns_votes != ZN_DNS_VOTES_ALL ? ZN_VOTE_DNS_ADDR : ZN_VOTE_ADDR;
+}
+
 void zn_names_addr(const zn_packet_context *s)
 {
     zn_flow *f = s->f;
@@ -246,7 +255,7 @@ void zn_names_addr(const zn_packet_context *s)
         return;
     ZN_STATE(f)->addr_vote = ZN_ADDR_SUPPRESSED;
     if (zn_roles_may_vote(s->names->roles, f) &&
-        zn_votes_cast(s->names->votes, ZN_VOTE_ADDR, s->p->t_ns, s->flow, 0))
+        zn_votes_cast(s->names->votes, addr_kind(s), s->p->t_ns, s->flow, 0))
         ZN_STATE(f)->addr_vote = ZN_ADDR_VOTED;
 }
 

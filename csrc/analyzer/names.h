@@ -97,6 +97,13 @@ static inline void *zn_names_datagram(const zn_names *names, const zn_flow *f)
     return zn_slab_at(&names->datagrams, f->datagram);
 }
 
+/* The namespace of a name from `source`. */
+static inline zn_vote_kind zn_names_kind(const zn_names *names, zn_name_source source)
+{
+    bool apart = source == ZN_SOURCE_DNS && names->roles->dns_votes != ZN_DNS_VOTES_ALL;
+    return apart ? ZN_VOTE_DNS_NAME : ZN_VOTE_NAME;
+}
+
 /* ---- the flow's end -------------------------------------------------------------------------- */
 
 /* Makes the names of a closed flow that still wait unconfirmed. */

@@ -13,8 +13,8 @@
 typedef struct zn_roles {
     bool release_all; /* z is always 1: nothing is withheld from anyone */
     bool established; /* votes need evidence that the client is real */
-    bool dns_votes;   /* DNS names may vote */
     bool dn_hunter;   /* names from DNS responses for the flows that follow them */
+    zn_dns_votes dns_votes;
     int64_t rotate_ns;
     bool internal_is_set;   /* `internal` came from the operator; false: private ranges */
     const zn_net *internal; /* owned by the engine */

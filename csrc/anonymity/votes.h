@@ -15,6 +15,8 @@ typedef enum zn_vote_kind {
     ZN_VOTE_CLIENT,      /* the flow's client address is a client's */
     ZN_VOTE_ADDR,        /* the flow's user reached its server */
     ZN_VOTE_NAME,        /* the flow's user exposed a name */
+    ZN_VOTE_DNS_ADDR,    /* as ADDR, of a flow of DNS, where DNS counts apart */
+    ZN_VOTE_DNS_NAME,    /* as NAME, of a flow of DNS, where DNS counts apart */
     ZN_VOTE_CERTIFICATE, /* the flow's user was shown a certificate */
     ZN_VOTE_AGENT        /* the flow's user exposed its user agent */
 } zn_vote_kind;

@@ -24,6 +24,8 @@ static int check_config(const zn_engine_config *config, zn_error *err)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "split_ns must not be negative");
     if (config->pseudonyms > ZN_PSEUDONYMS_RANDOM)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "pseudonyms are of no known kind");
+    if (config->dns_votes > ZN_DNS_VOTES_NO)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "dns_votes is of no known kind");
     if (config->block_v4_bits < 1 || config->block_v4_bits > 32 || config->block_v6_bits < 1 ||
         config->block_v6_bits > 128)
         return zn_fail(

@@ -10,7 +10,7 @@ void zn_engine_config_init(zn_engine_config *out, size_t size)
     config.z = 20;
     config.window_ns = config.rotate_ns = 3600 * ZN_NS_PER_S;
     config.established = true;
-    config.dns_votes = true;
+    config.dns_votes = ZN_DNS_VOTES_OWN;
     config.user_v4_bits = 32;
     config.user_v6_bits = 56;
     config.workers = 1;

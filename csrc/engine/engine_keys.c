@@ -58,10 +58,17 @@ static void put_scope(zn_text *out, const zn_engine *e, const zn_engine_config *
         zn_text_literal(out, " evidence=established");
     else
         zn_text_literal(out, " evidence=any");
-    if (config->dns_votes)
+    switch (config->dns_votes) {
+    case ZN_DNS_VOTES_OWN:
+        zn_text_literal(out, " dns-votes=own");
+        break;
+    case ZN_DNS_VOTES_ALL:
         zn_text_literal(out, " dns-votes=all");
-    else
+        break;
+    case ZN_DNS_VOTES_NO:
         zn_text_literal(out, " dns-votes=no");
+        break;
+    }
     zn_text_literal(out, " networks=");
     put_networks(out, &e->plan.v4, &first);
     put_networks(out, &e->plan.v6, &first);

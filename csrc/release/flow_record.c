@@ -131,6 +131,15 @@ static uint64_t server_hash(const zn_gate *g, const zn_flow *f)
     return zn_clients_hash(&g->clients, &f->tuple.addr[1 - f->client]);
 }
 
+/* Returns whether the vote on the flow's server was one of DNS, which a record of another protocol
+ * must not follow. Only over TCP is the protocol known after the vote. */
+static bool votes_for_dns_only(const zn_gate *g, const zn_flow *f)
+{
+    return g->policy->roles->dns_votes == ZN_DNS_VOTES_OWN && f->tuple.proto == ZN_PROTO_TCP &&
+           f->tuple.port[1 - f->client] == ZN_DNS_PORT && ZN_STATE(f)->protocol != 0 &&
+           ZN_STATE(f)->protocol != ZN_ANALYZER_DNS;
+}
+
 /* Sets the server's address or its pseudonym. server: from server_hash. */
 static void set_server(const zn_gate *g, const zn_flow *f, uint64_t server, zn_record_side *r)
 {
@@ -140,7 +149,7 @@ static void set_server(const zn_gate *g, const zn_flow *f, uint64_t server, zn_r
         return;
     if (f->internal[end]) {
         set_pseudonym(g, f, end, r);
-    } else if (server != 0 && !zn_clients_have(&g->clients, server)) {
+    } else if (server != 0 && !zn_clients_have(&g->clients, server) && !votes_for_dns_only(g, f)) {
         r->addr = *real;
         r->disclosure = ZN_DISCLOSURE_RELEASED;
     }
@@ -258,7 +267,9 @@ static void fill_quic(const zn_gate *g, const zn_quic_facts *quic, zn_record *r)
 
 static void set_resolver(const zn_gate *g, const zn_resolution *from, zn_record *r)
 {
-    zn_id id = zn_votes_id(g->votes, ZN_VOTE_ADDR, zn_addr_span(&from->resolver));
+    bool apart = g->policy->roles->dns_votes == ZN_DNS_VOTES_OWN;
+    zn_id id = zn_votes_id(g->votes, apart ? ZN_VOTE_DNS_ADDR : ZN_VOTE_ADDR,
+                           zn_addr_span(&from->resolver));
     if (zn_addr_is_special(&from->resolver))
         return;
     if (from->resolver_internal) {

@@ -137,6 +137,18 @@ void zn_gate_rebase(zn_gate *g, int64_t epoch)
     g->z_since_ns = INT64_MIN; /* a time that was given up: nothing of before can come now */
 }
 
+static bool is_addr(const zn_vote *v)
+{
+    return v->kind == ZN_VOTE_ADDR || v->kind == ZN_VOTE_DNS_ADDR;
+}
+
+/* Returns whether the vote only asks how many others there are: DNS casts none. */
+static bool is_peek(const zn_gate *g, const zn_vote *v)
+{
+    return g->policy->roles->dns_votes == ZN_DNS_VOTES_NO &&
+           (v->kind == ZN_VOTE_DNS_ADDR || v->kind == ZN_VOTE_DNS_NAME);
+}
+
 /* Fills in the hashes of all votes, and prefetches where they will be looked for. A flow's votes
  * are some packets apart, and its last one has its user's hash already. */
 static void hash_votes(zn_gate *g)
@@ -152,7 +164,7 @@ static void hash_votes(zn_gate *g)
             v->user = g->votes->at[before - 1].user;
         else
             v->user = zn_flow_has_user(f) ? user_hash(g, f) : 0;
-        if (!marks && v->kind != ZN_VOTE_ADDR)
+        if (!marks && !is_addr(v))
             continue;
         v->address = zn_clients_hash(&g->clients, &f->tuple.addr[f->client ^ !marks]);
         if (marks) {
@@ -178,6 +190,18 @@ static bool addr_may_vote(zn_gate *g, const zn_flow *f, const zn_vote *v)
     return !ZN_FACTS(f)->server_was_client && !zn_clients_have(&g->clients, v->address);
 }
 
+/* What the vote is for. A peek is at what votes of other protocols are for. */
+static zn_id attribute_of(const zn_gate *g, const zn_flow *f, const zn_vote *v)
+{
+    bool peek = is_peek(g, v);
+    if (is_addr(v))
+        return zn_votes_id(g->votes, peek ? ZN_VOTE_ADDR : v->kind,
+                           zn_addr_span(&f->tuple.addr[1 - f->client]));
+    if (peek)
+        return zn_votes_id(g->votes, ZN_VOTE_NAME, zn_name_store_text(g->name_store, v->entry));
+    return zn_name_store_at(g->name_store, v->entry)->id;
+}
+
 /* Turns votes into observations for the z-table; client marks and excluded addresses end here. */
 static size_t ask(zn_gate *g)
 {
@@ -186,21 +210,18 @@ static size_t ask(zn_gate *g)
     for (size_t i = 0; i < g->votes->n; i++) {
         const zn_vote *v = &g->votes->at[i];
         zn_flow *f = zn_flow_at(g->flows, v->flow);
-        const zn_addr *server = &f->tuple.addr[1 - f->client];
         zn_observation *o = &g->asked[n];
         if (v->kind == ZN_VOTE_CLIENT) {
             mark_client(g, f, v);
             continue;
         }
-        if (v->kind == ZN_VOTE_ADDR && !addr_may_vote(g, f, v)) {
+        if (is_addr(v) && !addr_may_vote(g, f, v)) {
             ZN_STATE(f)->addr_vote = ZN_ADDR_SUPPRESSED;
             continue;
         }
         o->t_ns = v->t_ns;
         o->user = v->user;
-        o->attribute = v->kind == ZN_VOTE_ADDR
-                           ? zn_votes_id(g->votes, ZN_VOTE_ADDR, zn_addr_span(server))
-                           : zn_name_store_at(g->name_store, v->entry)->id;
+        o->attribute = attribute_of(g, f, v);
         g->asked_votes[n++] = (uint32_t)i;
     }
     return n;
@@ -232,16 +253,17 @@ static void finish_addr(zn_gate *g, zn_flow *f, bool release)
 static void finish_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decision decision)
 {
     zn_name_entry *e = zn_name_store_at(g->name_store, v->entry);
+    bool apart = v->kind == ZN_VOTE_DNS_NAME;
     zn_release *out;
-    g->stats->n[ZN_STAT_OBSERVATIONS]++;
+    g->stats->n[apart ? ZN_STAT_DNS_OBSERVATIONS : ZN_STAT_OBSERVATIONS]++;
     if (decision != ZN_RELEASE) {
         e->state = ZN_ENTRY_SUPPRESSED;
         zn_name_store_wipe_text(g->name_store, v->entry);
-        g->stats->n[reason_of(decision)]++;
+        g->stats->n[apart ? ZN_STAT_DNS_SUPPRESSED : reason_of(decision)]++;
         return;
     }
     e->state = ZN_ENTRY_RELEASED;
-    g->stats->n[ZN_STAT_RELEASED]++;
+    g->stats->n[apart ? ZN_STAT_DNS_RELEASED : ZN_STAT_RELEASED]++;
     out = &g->releases[g->release_count++];
     out->t_ns = v->t_ns;
     out->client = zn_flow_pseudonym(g->flows, f, f->user);
@@ -275,6 +297,24 @@ int zn_gate_set_z(zn_gate *g, uint32_t z, int64_t since_ns, zn_error *err)
     return 0;
 }
 
+/* Asks the table, whose z is `z`, about the observations from `at` to `end`. */
+static void ask_part(zn_gate *g, size_t at, size_t end, uint32_t z)
+{
+    bool peeks = g->policy->roles->dns_votes == ZN_DNS_VOTES_NO;
+    while (at < end) {
+        size_t stop = peeks ? at : end;
+        while (stop < end && !is_peek(g, &g->votes->at[g->asked_votes[stop]]))
+            stop++;
+        zn_ztable_observe_batch(g->table, g->asked + at, stop - at, g->answers + at);
+        if (stop < end) {
+            const zn_observation *o = &g->asked[stop];
+            uint64_t users = zn_ztable_count_at(g->table, o->attribute, o->t_ns);
+            g->answers[stop] = users >= z ? ZN_RELEASE : ZN_BELOW_Z;
+        }
+        at = stop + 1;
+    }
+}
+
 /* Asks the table about n observations in time order. */
 static void ask_table(zn_gate *g, size_t n)
 {
@@ -283,10 +323,10 @@ static void ask_table(zn_gate *g, size_t n)
         early++;
     if (ZN_UNLIKELY(early != 0)) {
         (void)zn_ztable_set_z(g->table, g->z_highest, NULL); /* at most what it keeps */
-        zn_ztable_observe_batch(g->table, g->asked, early, g->answers);
+        ask_part(g, 0, early, g->z_highest);
         (void)zn_ztable_set_z(g->table, g->policy->z, NULL);
     }
-    zn_ztable_observe_batch(g->table, g->asked + early, n - early, g->answers + early);
+    ask_part(g, early, n, g->policy->z);
 }
 
 void zn_gate_decide(zn_gate *g)
@@ -300,16 +340,16 @@ void zn_gate_decide(zn_gate *g)
         const zn_vote *v = &g->votes->at[g->asked_votes[i]];
         zn_flow *f = zn_flow_at(g->flows, v->flow);
         /* release_all releases also votes that the table could not place. */
-        zn_decision decision =
-            g->policy->roles->release_all ? ZN_RELEASE : (zn_decision)g->answers[i];
-        if (v->kind == ZN_VOTE_NAME) {
+        bool released = g->policy->roles->release_all && !is_peek(g, v);
+        zn_decision decision = released ? ZN_RELEASE : (zn_decision)g->answers[i];
+        if (v->kind == ZN_VOTE_NAME)
             zn_popularity_see(g->popularity, &g->asked[i]);
+        if (v->kind == ZN_VOTE_NAME || v->kind == ZN_VOTE_DNS_NAME)
             finish_name(g, v, f, decision);
-        } else if (v->kind == ZN_VOTE_CERTIFICATE || v->kind == ZN_VOTE_AGENT) {
-            finish_secondary(g, v, decision == ZN_RELEASE);
-        } else {
+        else if (is_addr(v))
             finish_addr(g, f, decision == ZN_RELEASE);
-        }
+        else
+            finish_secondary(g, v, decision == ZN_RELEASE);
     }
     zn_votes_clear(g->votes);
 }

@@ -105,10 +105,12 @@
     X(SUPPRESSED_CONFLICT, "suppressed", "conflicting copies of the same bytes")                   \
     X(SUPPRESSED_NEVER_LIST, "suppressed", "on the never list")                                    \
     X(SUPPRESSED_HOME_NAME, "suppressed", "address or home spelled as a name")                     \
-    X(SUPPRESSED_DNS_VOTES, "suppressed", "DNS kept out of the vote")                              \
     X(SUPPRESSED_OUTSIDE, "suppressed", "flow opened from outside: its host does not vote")        \
     X(SUPPRESSED_QUIC_VERSION, "suppressed", "in a QUIC version that is not read")                 \
     X(SUPPRESSED_CAPACITY, "suppressed", "a table was full")                                       \
+    X(DNS_OBSERVATIONS, "dns", "names in DNS that count apart")                                    \
+    X(DNS_RELEASED, "dns", "of them released")                                                     \
+    X(DNS_SUPPRESSED, "dns", "of them suppressed: exposed by fewer than z users, or too late")     \
     X(ADDR_OBSERVATIONS, "address", "server address observations")                                 \
     X(ADDR_RELEASED, "address", "server addresses released")                                       \
     X(ADDR_SUPPRESSED, "address", "server addresses suppressed")                                   \

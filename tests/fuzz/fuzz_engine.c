@@ -28,7 +28,7 @@ static zn_engine *open_engine(uint8_t settings, bool changing)
                                .window_ns = 60 * ZN_NS_PER_S,
                                .rotate_ns = 60 * ZN_NS_PER_S,
                                .established = (settings & 4) != 0,
-                               .dns_votes = true,
+                               .dns_votes = settings / 3 % 3,
                                .exact = (settings & 8) != 0,
                                .keep_client_port = (settings & 16) != 0,
                                .dn_hunter = (settings & 32) != 0,

@@ -189,7 +189,7 @@ def test_options_go_before_the_file() -> None:
     settings = manifest_of("out")["configuration"]
     assert isinstance(settings, dict)
     anonymity = settings["anonymity"]
-    assert (anonymity["z"], anonymity["window"], anonymity["dns_votes"]) == (7, "10m", False)
+    assert (anonymity["z"], anonymity["window"], anonymity["dns_votes"]) == (7, "10m", "no")
 
 
 def test_a_filter_is_used_and_not_shown() -> None:

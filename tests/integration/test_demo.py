@@ -20,7 +20,15 @@ from support.demo import (
     under,
     user_of,
 )
-from support.engine import TCP_COMPLETE, TCP_NOCOMPLETE, UDP_COMPLETE, nets, run_capture
+from support.engine import (
+    ALL,
+    NO,
+    TCP_COMPLETE,
+    TCP_NOCOMPLETE,
+    UDP_COMPLETE,
+    nets,
+    run_capture,
+)
 from support.packets import HOUR, MINUTE, SECOND
 
 SETTINGS = [
@@ -46,9 +54,11 @@ def test_the_stream_is_the_oracles(
     expected = released_lines(truth, Rules(z, window_ns))
     outcome = run_capture(demo_pcap, z=z, window_ns=window_ns)
     assert outcome.seen() == as_seen(expected)
-    assert outcome.stats["released"] == len(expected)
+    stats = outcome.stats
+    assert stats["released"] + stats["dns_released"] == len(expected)
     assert outcome.released() == {line["name"] for line in expected}
-    assert outcome.stats["observations"] == sum(map(Rules(z, window_ns).counts, truth))
+    decided = stats["observations"] + stats["dns_observations"]
+    assert decided == sum(map(Rules(z, window_ns).counts, truth))
 
 
 def status_of(line: Line, released: bool) -> str:
@@ -139,12 +149,24 @@ def test_names_on_the_never_list_stay_inside(demo_pcap: Path, truth: list[Line])
 
 
 def test_dns_kept_out_of_the_vote(demo_pcap: Path, truth: list[Line]) -> None:
-    outcome = run_capture(demo_pcap, z=3, dns_votes=False)
-    assert outcome.seen() == as_seen(released_lines(truth, Rules(3, HOUR, dns_votes=False)))
-    assert {flow["name_status"] for flow in outcome.flows if flow["name_source"] == "dns"} == {
-        "suppressed",
-        "invalid",
-    }
+    """Its names are shown where enough visitors share them."""
+    rules = Rules(3, HOUR, dns_votes="no")
+    outcome = run_capture(demo_pcap, z=3, dns_votes=NO)
+    expected = released_lines(truth, rules)
+    assert outcome.seen() == as_seen(expected)
+    shown = sum(line["source"] == "dns" for line in expected)
+    assert outcome.stats["dns_released"] == shown > 0
+    asked = [line for line in truth if line["source"] == "dns" and rules.counts(line)]
+    assert outcome.stats["dns_observations"] == len(asked) > shown
+
+
+def test_dns_in_one_namespace(demo_pcap: Path, truth: list[Line]) -> None:
+    outcome = run_capture(demo_pcap, z=3, dns_votes=ALL)
+    expected = released_lines(truth, Rules(3, HOUR, dns_votes="all"))
+    assert outcome.seen() == as_seen(expected)
+    assert outcome.stats["released"] == len(expected)
+    assert outcome.stats["dns_observations"] == 0
+    assert len(expected) > len(released_lines(truth, Rules(3, HOUR)))
 
 
 def test_only_internal_users_vote(demo_pcap: Path, truth: list[Line]) -> None:

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 from support import wire
-from support.engine import ANYWHERE, TCP_COMPLETE, UDP_COMPLETE, Outcome, nets, run
+from support.engine import ALL, ANYWHERE, NO, OWN, TCP_COMPLETE, UDP_COMPLETE, Outcome, nets, run
 from support.packets import (
     ACK,
     CLIENT,
@@ -78,8 +78,12 @@ def line_of(outcome: Outcome, port: int = 8080) -> tuple[str, ...]:
     return tuple(lines[-1][column] for column in COLUMNS)
 
 
+def hunted(frames: list[Frame], **settings: object) -> Outcome:
+    return run(frames, **({"z": 2, "dn_hunter": True, "dns_votes": ALL} | settings))
+
+
 def disclosed(frames: list[Frame], **settings: object) -> tuple[str, ...]:
-    return line_of(run(frames, **({"z": 2, "dn_hunter": True} | settings)))
+    return line_of(hunted(frames, **settings))
 
 
 def test_a_shared_name_is_told_with_its_times() -> None:
@@ -132,7 +136,7 @@ def unproven(n: int, t_ns: int) -> list[Frame]:
 
 def fqdns(frames: list[Frame], **settings: object) -> list[str | None]:
     """The columns of DN-Hunter in the flows to port 8080."""
-    outcome = run(frames, **({"z": 2, "dn_hunter": True} | settings))
+    outcome = hunted(frames, **settings)
     return [flow["fqdn"] for flow in outcome.flows if flow["server_port"] == 8080]
 
 
@@ -158,14 +162,33 @@ def test_who_came_in_a_time_that_was_given_up_does_not_count() -> None:
 
 def test_it_casts_no_vote() -> None:
     frames = [*SHARED, *silent(1, LATER), *silent(2, LATER + MINUTE)]
-    assert disclosed(frames, dns_votes=False) == BLANK
-    assert disclosed([*frames, *visit(user(3), NAME, LATER + MINUTE)], dns_votes=False) == BLANK
+    assert disclosed(frames, dns_votes=NO) == BLANK
+    assert disclosed([*frames, *visit(user(3), NAME, LATER + MINUTE)], dns_votes=NO) == BLANK
+
+
+def test_names_that_dns_has_apart_do_not_count() -> None:
+    """Who forges questions would else have it tell the name of a real visitor's server."""
+    assert disclosed([*SHARED, *silent(2, LATER)], dns_votes=OWN) == BLANK
+    assert disclosed([*SHARED, *silent(2, LATER)], dns_votes=OWN, z=1)[0] == NAME.decode()
+
+
+def test_a_resolver_is_counted_by_who_asks_it() -> None:
+    visits = [*visit(user(5), NAME, START), *visit(user(6), NAME, START + 100 * MS)]
+    frames = merged([visits, SHARED, silent(2, LATER + SECOND)])
+    for votes in (OWN, ALL):
+        assert disclosed(frames, dns_votes=votes)[:2] == (NAME.decode(), RESOLVER)
+    assert disclosed(frames, dns_votes=NO)[:2] == (NAME.decode(), "-")
+    one_asks = merged([visits, lookup(2, t_ns=LATER), silent(2, LATER + SECOND)])
+    others = [visit(user(n), NAME, START + n * MS, RESOLVER) for n in (7, 8)]
+    for votes, resolver in ((OWN, "-"), (ALL, RESOLVER), (NO, RESOLVER)):
+        frames = merged([*others, one_asks])
+        assert disclosed(frames, dns_votes=votes)[:2] == (NAME.decode(), resolver)
 
 
 def test_names_from_elsewhere_count_for_it() -> None:
     visits = [*visit(user(5), NAME, START), *visit(user(6), NAME, START + 100 * MS)]
     frames = merged([visits, lookup(2, t_ns=LATER), silent(2, LATER + SECOND)])
-    assert disclosed(frames, dns_votes=False)[0] == NAME.decode()
+    assert disclosed(frames, dns_votes=NO)[0] == NAME.decode()
 
 
 def test_the_last_answer_counts() -> None:
@@ -186,7 +209,7 @@ def test_an_answer_that_nobody_asked_for_is_no_answer() -> None:
 def test_it_never_undoes_encrypted_client_hello() -> None:
     talk = Tcp(user(2), SERVER_ADDRESS, (40000, 8080), LATER).handshake()
     talk.say(hello(None, wire.extension(wire.ECH, b"\0" + bytes(20)))).close()
-    outcome = run([*SHARED, *talk.frames], z=2, dn_hunter=True)
+    outcome = hunted([*SHARED, *talk.frames])
     assert [flow["ech"] for flow in outcome.flows if flow["proto"] == 6] == ["offered"]
     assert line_of(outcome) == BLANK
 
@@ -194,7 +217,7 @@ def test_it_never_undoes_encrypted_client_hello() -> None:
 def test_a_suppressed_name_takes_it_away() -> None:
     talk = Tcp(user(2), SERVER_ADDRESS, (40000, 8080), LATER).handshake()
     talk.say(hello(b"rare.example.com")).close()
-    outcome = run([*SHARED, *talk.frames], z=2, dn_hunter=True)
+    outcome = hunted([*SHARED, *talk.frames])
     (status,) = (flow["name_status"] for flow in outcome.flows if flow["proto"] == 6)
     assert status == "suppressed"
     assert line_of(outcome) == BLANK
@@ -210,7 +233,7 @@ def test_names_never_to_release_are_not_kept() -> None:
 
 def test_z_1_tells_every_name() -> None:
     assert disclosed([*lookup(2), *silent(2, LATER)], z=1)[:2] == (NAME.decode(), RESOLVER)
-    assert disclosed([*lookup(2), *silent(2, LATER)], z=1, dns_votes=False)[0] == NAME.decode()
+    assert disclosed([*lookup(2), *silent(2, LATER)], z=1, dns_votes=NO)[0] == NAME.decode()
 
 
 def test_a_resolver_is_told_only_as_a_shared_address() -> None:
@@ -244,13 +267,13 @@ def test_a_resolver_that_was_a_client_is_withheld_however_late(asks: bool) -> No
 def test_an_internal_resolver_has_a_pseudonym_for_its_epoch() -> None:
     inner = [lookup(n, t_ns=START + n * MS, resolver=INNER_RESOLVER) for n in (1, 2)]
     frames = merged([*inner, silent(2, LATER), silent(2, START + 2 * MINUTE)])
-    settings = {"z": 2, "dn_hunter": True, "internal": nets("10.0.0.0/8")}
-    outcome = run(frames, **settings)
+    settings = {"internal": nets("10.0.0.0/8")}
+    outcome = hunted(frames, **settings)
     (line, *_others) = outcome.log(TCP_COMPLETE)
     (resolver,) = {question["s_ip"] for question in outcome.log(UDP_COMPLETE)} - {"-"}
     assert line["dns_rslv"] == resolver != INNER_RESOLVER
     assert line["dns_enc"] == "1"
-    rotated = run(frames, rotate_ns=MINUTE, **settings).log(TCP_COMPLETE)
+    rotated = hunted(frames, rotate_ns=MINUTE, **settings).log(TCP_COMPLETE)
     assert [(line["fqdn"], line["dns_rslv"], line["dns_enc"]) for line in rotated] == [
         (NAME.decode(), rotated[0]["dns_rslv"], "1"),
         (NAME.decode(), "-", "0"),
@@ -274,8 +297,8 @@ def test_a_resolver_behind_a_special_end_has_no_pseudonym(near: str, shown: bool
 def test_udp_flows_are_told_it_in_place_of_the_question() -> None:
     talk = Udp(user(2), ports=(40000, 9999), t_ns=LATER).send(b"x").send(b"y", SERVER)
     frames = [*SHARED, *talk.frames]
-    hunted = run(frames, z=2, dn_hunter=True).log(UDP_COMPLETE)
-    names = sorted((line["s_port"], line["fqdn"]) for line in hunted)
+    told = hunted(frames).log(UDP_COMPLETE)
+    names = sorted((line["s_port"], line["fqdn"]) for line in told)
     assert names == [("53", "-"), ("53", "-"), ("9999", NAME.decode())]
     plain = run(frames, z=2).log(UDP_COMPLETE)
     assert sorted(line["fqdn"] for line in plain) == ["-", "-", NAME.decode()]
@@ -287,7 +310,7 @@ def test_the_clock_set_back_forgets_it() -> None:
     frames = [*lookup(1, t_ns=ahead), *lookup(2, t_ns=ahead + MS)]
     back = [frame for n in range(300) for frame in silent(9, START + n * SECOND)]
     frames += [*back, *lookup(1, t_ns=START + HOUR), *silent(2, START + HOUR + SECOND)]
-    outcome = run(frames, z=2, dn_hunter=True, internal=ANYWHERE)
+    outcome = hunted(frames, internal=ANYWHERE)
     assert outcome.stats["clock_rebased"] == 1
     assert line_of(outcome) == BLANK
 

@@ -4,8 +4,24 @@
 
 import pytest
 from support import wire
-from support.engine import after_another_user, run
-from support.packets import MS, SERVER, START, Udp, dns
+from support.engine import ALL, NO, OWN, Outcome, after_another_user, run
+from support.packets import (
+    HOUR,
+    MS,
+    SECOND,
+    SERVER,
+    SERVER_ADDRESS,
+    START,
+    Frame,
+    Tcp,
+    Udp,
+    crowd,
+    dns,
+    hello,
+    merged,
+    user,
+    visit,
+)
 
 NAME = wire.HOST
 
@@ -98,15 +114,130 @@ def test_a_query_that_asks_for_more_hides_something(what: str) -> None:
     assert outcome.stats["names_dns"] == 1 + hides
 
 
-def test_dns_votes_no_keeps_questions_out() -> None:
+# ---- which records it votes for ------------------------------------------------------------------
+
+VOTES = {"own": OWN, "all": ALL, "no": NO}
+RARE = b"rare.example"
+Z = 20
+
+
+def questions(number: int, name: bytes = RARE, t_ns: int = START) -> list[Frame]:
+    """Answered questions of so many sources, which one host may have forged."""
+    talks = (Udp(user(n), t_ns=t_ns + n * MS, ports=(30000 + n, 53)) for n in range(number))
+    return merged(talk.lookup(name).frames for talk in talks)
+
+
+def by_source(outcome: Outcome) -> dict[str, int]:
+    """Released names by their sources; those of the records are the same."""
+    found: dict[str, int] = {}
+    for seen in outcome.observations:
+        found[seen["name_source"]] = found.get(seen["name_source"], 0) + 1
+    told = [flow["name_source"] for flow in outcome.flows if flow["name"] is not None]
+    assert sorted(told) == sorted(one["name_source"] for one in outcome.observations)
+    return found
+
+
+@pytest.mark.parametrize("votes", VOTES)
+@pytest.mark.parametrize("sources", [Z - 1, Z])
+def test_forged_questions_release_no_visit(votes: str, sources: int) -> None:
+    frames = [*questions(sources), *visit(user(99), RARE, START + SECOND)]
+    outcome = run(frames, z=Z, dns_votes=VOTES[votes])
+    asked = sources - Z + 1  # questions of enough sources
+    expected = {"own": {"dns": asked}, "all": {"dns": asked, "tls": 1}, "no": {}}[votes]
+    assert by_source(outcome) == {source: n for source, n in expected.items() if n}
+    assert outcome.stats["released"] == sum(expected.values()) * (votes == "all")
+    assert outcome.stats["dns_observations"] == sources * (votes != "all")
+    assert outcome.stats["dns_released"] == asked * (votes == "own")
+    (visited,) = (flow for flow in outcome.flows if flow["proto"] == 6)
+    assert visited["name_status"] == ("released" if votes == "all" else "suppressed")
+    if not expected:
+        assert RARE not in outcome.everything()
+
+
+@pytest.mark.parametrize("votes", VOTES)
+def test_visits_release_questions_only_where_dns_does_not_count_apart(votes: str) -> None:
+    visits = [visit(user(n), RARE, START + n * MS) for n in range(3)]
+    frames = [*merged(visits), *Udp(user(99), t_ns=START + SECOND).lookup(RARE).frames]
+    found = by_source(run(frames, z=3, dns_votes=VOTES[votes]))
+    assert found == ({"tls": 1} if votes == "own" else {"tls": 1, "dns": 1})
+
+
+def test_a_question_that_casts_no_vote_is_not_counted() -> None:
+    """Neither for those that come later, nor for its own user."""
+    asked = Udp(user(1), t_ns=START).lookup(RARE).frames
+    visits = [visit(user(n), RARE, START + n * SECOND) for n in (2, 3)]
+    later = Udp(user(1), t_ns=START + 9 * SECOND).lookup(RARE).frames
+    assert not run([*asked, *visits[0]], z=2, dns_votes=NO).seen()
+    assert not run([*visits[0], *later], z=2, dns_votes=NO).seen()
+    outcome = run([*asked, *merged(visits), *later], z=2, dns_votes=NO)
+    assert by_source(outcome) == {"tls": 1, "dns": 1}
+    assert (outcome.stats["dns_observations"], outcome.stats["dns_released"]) == (2, 1)
+    stale = Udp(user(1), t_ns=START + 2 * SECOND + HOUR + 10 * MS).lookup(RARE).frames
+    assert by_source(run([*merged(visits), *stale], z=2, dns_votes=NO)) == {"tls": 1}
+
+
+@pytest.mark.parametrize("established", [True, False])
+def test_dns_votes_no_keeps_questions_out(established: bool) -> None:
     talk = Udp().lookup(NAME)
-    for established in (True, False):
-        outcome = after_another_user(talk, dns_votes=False, established=established)
-        assert not outcome.seen()
-        assert outcome.last_status == "suppressed"
-        assert outcome.stats["suppressed_dns_votes"] == 1
-    z_1 = run(talk.frames, z=1, dns_votes=False)
+    outcome = after_another_user(talk, dns_votes=NO, established=established)
+    assert not outcome.seen()
+    assert outcome.last_status == "suppressed"
+    assert outcome.stats["dns_suppressed"] == 1
+    assert outcome.stats["observations"] == 1
+    z_1 = run(talk.frames, z=1, dns_votes=NO, established=established)
     assert not z_1.seen()
+
+
+def test_questions_over_tcp_count_apart_too() -> None:
+    talks = [
+        Tcp(user(n), ports=(40000 + n, 53), t_ns=START + n * SECOND)
+        .handshake()
+        .say(len(dns(NAME)).to_bytes(2) + dns(NAME))
+        .close()
+        .frames
+        for n in range(2)
+    ]
+    for votes, apart in ((OWN, True), (ALL, False)):
+        outcome = run(merged(talks), z=2, dns_votes=votes)
+        assert by_source(outcome) == {"dns": 1}
+        assert outcome.stats["dns_observations"] == 2 * apart
+        assert outcome.stats["observations"] == 2 * (not apart)
+
+
+def servers(frames: list[Frame], votes: str) -> dict[str, list[str | None]]:
+    """The servers' addresses in the records, by protocol."""
+    found: dict[str, list[str | None]] = {"tls": [], "dns": []}
+    for flow in run(frames, z=3, dns_votes=VOTES[votes]).flows:
+        found[flow["name_source"]].append(flow["server"])
+    return found
+
+
+@pytest.mark.parametrize("votes", VOTES)
+@pytest.mark.parametrize("port", [443, 53])
+def test_who_asks_a_server_tells_it_to_no_other_record(votes: str, port: int) -> None:
+    """Its address is not that of a server of so many users, if they asked it, or were said to."""
+    elsewhere = crowd(NAME, 3, server="198.51.100.77")  # the name is shared
+    talk = Tcp(user(50), SERVER_ADDRESS, (40000, port), START + 9 * SECOND).handshake()
+    asked = questions(5, NAME, START + SECOND)
+    frames = merged([elsewhere, asked, talk.say(hello(NAME)).close().frames])
+    found = servers(frames, votes)
+    assert found["tls"][-1] == (SERVER_ADDRESS if votes == "all" else None)
+    if votes != "all":
+        assert found["dns"].count(None) == (2 if votes == "own" else 5)
+
+
+@pytest.mark.parametrize("votes", VOTES)
+def test_who_visits_a_server_tells_it_to_dns_unless_that_counts_apart(votes: str) -> None:
+    visits = crowd(NAME, 3, server=SERVER_ADDRESS)
+    late = START + 10 * SECOND
+    asked = [
+        Udp(user(50 + n), server, t_ns=late + n * SECOND).lookup(NAME).frames
+        for n, server in enumerate(("203.0.113.1", "203.0.113.2", SERVER_ADDRESS))
+    ]
+    outcome = run([*visits, *merged(asked)], z=3, dns_votes=VOTES[votes])
+    assert by_source(outcome)["dns"] == (1 if votes == "own" else 3)
+    shown = {flow["server"] for flow in outcome.flows if flow["name_source"] == "dns"}
+    assert shown == ({None} if votes == "own" else {None, SERVER_ADDRESS})
 
 
 REFUSED = {  # and the counter that says why

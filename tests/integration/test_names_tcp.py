@@ -7,7 +7,7 @@ import struct
 from collections import Counter
 
 import pytest
-from support.engine import run
+from support.engine import NO, run
 from support.h2 import (
     DATA,
     END_STREAM,
@@ -69,7 +69,7 @@ def test_dns_messages_in_segments_of_any_size(size: int) -> None:
 def test_the_handshake_is_the_evidence_for_dns_over_tcp() -> None:
     talk = talk_of(message(NAME), ports=DNS)
     assert one_user(talk).released() == {NAME.decode()}
-    assert not one_user(talk, dns_votes=False).observations
+    assert not one_user(talk, dns_votes=NO).observations
     lone = Tcp(ports=DNS).segment(CLIENT, PSH | ACK, message(NAME))
     outcome = one_user(lone)
     assert not outcome.observations

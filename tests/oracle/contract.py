@@ -20,7 +20,7 @@ from oracle.layers import Address, Packet, Reader
 from oracle.resolved import Resolution, Resolved
 from oracle.rules import Rules, is_special
 from oracle.secondary import Secondary
-from oracle.talks import Talk, Vote
+from oracle.talks import Name, Talk, Vote
 from oracle.tcp import counts
 from oracle.ztable import ZOracle
 
@@ -58,6 +58,7 @@ class Outcome:
     observations: list[Line] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     names: int = 0  # observations of names, released or not
+    dns: int = 0  # decisions on names of DNS that count apart
 
 
 class Model:
@@ -112,12 +113,16 @@ class Model:
         if what is None:
             self._decide_addr(vote)
             return
-        kind = what.kind if isinstance(what, Secondary) else "name"
-        released = self.must.observe(vote.t_ns, vote.talk.user, (kind, what.text))
+        kind = self.rules.namespace(what.source) if isinstance(what, Name) else what.kind
+        if kind == "dns" and self.rules.dns_votes == "no":  # it casts no vote
+            released = self.must.users(vote.t_ns, ("name", what.text)) >= self.must.z
+        else:
+            released = self.must.observe(vote.t_ns, vote.talk.user, (kind, what.text))
         what.state = "released" if released else "suppressed"
         if isinstance(what, Secondary):
             return
-        self.outcome.names += 1
+        self.outcome.names += kind == "name"
+        self.outcome.dns += kind == "dns"
         if released:
             self.outcome.observations.append(
                 {
@@ -143,10 +148,21 @@ class Model:
         if vote.talk.internal[1] or is_special(address):
             return
         if not self._was_client(address, epoch, vote.t_ns):
-            shown.may = self.may.observe(vote.t_ns, vote.talk.user, address)
+            shown.may = self._reached(self.may, vote)
         if address in self.always_servers:
-            shown.must = self.must.observe(vote.t_ns, vote.talk.user, address)
+            shown.must = self._reached(self.must, vote)
         self.addr[id(vote.talk)] = shown
+
+    def _reached(self, oracle: ZOracle, vote: Vote) -> bool:
+        """Whether z users reached the server, of whom the vote is one; of DNS's as its names."""
+        address, asks = vote.talk.ends[1].address, vote.talk.asks_dns
+        if asks and self.rules.dns_votes == "no":
+            return oracle.users(vote.t_ns, ("addr", address)) >= oracle.z
+        return oracle.observe(vote.t_ns, vote.talk.user, self._place(address, asks=asks))
+
+    def _place(self, address: Address, *, asks: bool) -> object:
+        """Where the users of a server are counted: those who ask it over DNS apart."""
+        return ("resolver" if asks and self.rules.dns_votes == "own" else "addr", address)
 
     def _pseudonym(self, talk: Talk, end: int) -> str | None:
         address = talk.known_as[end]
@@ -232,7 +248,10 @@ class Model:
             same = found.resolver.epoch == talk.epoch
             return {self._pseudonym(found.resolver, 1) if same else None}
         was_client = self._was_client(address, talk.epoch, last_ns)
-        shared = True in self._shared(self.may, address, last_ns) and not was_client
+        shared = (
+            True in self._shared(self.may, self._place(address, asks=True), last_ns)
+            and not was_client
+        )
         return {None, str(address)} if shared else {None}
 
 
@@ -267,8 +286,9 @@ class Talks:
         for p in self.packets:
             talk = self.of(p)
             for name in talk.names:
-                if name.state == "voted":
-                    oracle.observe(p.t_ns, talk.user, name.text)
+                space = self.rules.namespace(name.source)
+                if name.state == "voted" and (space, self.rules.dns_votes) != ("dns", "no"):
+                    oracle.observe(p.t_ns, talk.user, (space, name.text))
         return oracle
 
 

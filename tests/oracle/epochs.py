@@ -25,7 +25,7 @@ class Scope:
     pseudonyms: str = "networks"
     user: tuple[int, int] = (32, 56)
     established: bool = True
-    dns_votes: bool = True
+    dns_votes: str = "own"
     internal: tuple[str, ...] | None = None
 
     @property
@@ -55,7 +55,7 @@ class Scope:
         return (
             f"pseudonyms={name} user-prefix={self.user[0]},{self.user[1]}"
             f" evidence={'established' if self.established else 'any'}"
-            f" dns-votes={'all' if self.dns_votes else 'no'} networks={','.join(kept)}"
+            f" dns-votes={self.dns_votes} networks={','.join(kept)}"
         )
 
     def digest(self) -> bytes:

@@ -22,7 +22,7 @@ class Rules:
     rotate_ns: int
     key: bytes
     established: bool = True
-    dns_votes: bool = True
+    dns_votes: str = "own"
     internal: tuple[str, ...] | None = None  # "any" is EVERYWHERE
     never: tuple[str, ...] = ()
     user_prefix: tuple[int, int] = (32, 56)
@@ -51,6 +51,11 @@ class Rules:
     def everything(self) -> bool:
         """Whether z is 1 and stays: nothing is withheld."""
         return self.z == 1 and self.target_p is None
+
+    def namespace(self, source: str) -> str:
+        """Where a name's exposure counts (section 2): names of DNS apart, unless they vote for
+        all."""
+        return "dns" if source == "dns" and self.dns_votes != "all" else "name"
 
     def z_at(self, t_ns: int) -> int:
         """z in force at a time."""

@@ -182,6 +182,11 @@ class Talk:
         return self.shown_at_all and (self.user_end == 0 or self.rules.everything)
 
     @property
+    def asks_dns(self) -> bool:
+        """Whether the server is asked as a resolver."""
+        return self.ends[1].port == DNS_PORT
+
+    @property
     def epoch(self) -> int:
         """The epoch in which the flow began, whose pseudonyms it has (section 6)."""
         return self.first.t_ns // self.rules.rotate_ns
@@ -345,20 +350,20 @@ class Talk:
         kind, text = normal(raw)
         if kind == "address":
             return None
-        why = self._forbids(kind, text, source)
+        why = self._forbids(kind, text)
         if why is None:
+            space = self.rules.namespace(source)
             for name in self.names:
-                if name.text == text:
+                if name.text == text and self.rules.namespace(name.source) == space:
                     return name
         self.names.append(Name(source, text, why or "waiting"))
         return None if why else self.names[-1]
 
-    def _forbids(self, kind: str, text: str, source: str) -> str | None:
+    def _forbids(self, kind: str, text: str) -> str | None:
         if kind == "invalid":
             return "invalid"
         home = kind == "home" and not self.rules.everything
-        kept_out = source == "dns" and not self.rules.dns_votes
-        if home or kept_out or under(text, self.rules.never) or not self.may_vote:
+        if home or under(text, self.rules.never) or not self.may_vote:
             return "suppressed"
         return None
 

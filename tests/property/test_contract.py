@@ -104,9 +104,12 @@ def check(files: dict[str, bytes], scenario: Scenario) -> None:
     expected = Model(replace(scenario.rules, z_changes=changes), scenario.frames).run()
     assert parsed(files["observations.jsonl"]) == expected.observations
     check_records(parsed(files["flows.jsonl"]), expected.records)
-    decisions = manifest["decisions"]
+    decisions, dns = manifest["decisions"], manifest["counters"]["dns"]
     assert decisions["observations"] == expected.names
-    assert decisions["released"] == len(expected.observations)
+    assert dns["dns_observations"] == expected.dns
+    assert dns["dns_observations"] == dns["dns_released"] + dns["dns_suppressed"]
+    spaces = Counter(scenario.rules.namespace(o["name_source"]) for o in expected.observations)
+    assert (decisions["released"], dns["dns_released"]) == (spaces["name"], spaces["dns"])
 
 
 @settings(max_examples=examples(50))
@@ -185,7 +188,8 @@ def check_bounds(frames: list[Frame], chosen: Rules, key_file: str, batch: int) 
     most, it exposes its names all the time."""
     outcome, exposures = fed(frames, chosen, key_file, batch), Talks(chosen, frames).exposed()
     for seen in outcome.observations:
-        assert exposures.users(seen["t_ns"], seen["name"]) >= chosen.z
+        space = chosen.namespace(seen["name_source"]) if chosen.dns_votes != "no" else "name"
+        assert exposures.users(seen["t_ns"], (space, seen["name"])) >= chosen.z
     told = {(flow["name"], flow["name_source"]) for flow in outcome.flows if flow["name"]}
     assert told <= {(seen["name"], seen["name_source"]) for seen in outcome.observations}
 

@@ -8,7 +8,7 @@ the settings under which an error would show.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import cycle, islice
+from itertools import chain, cycle, islice
 
 from hypothesis import strategies as st
 from oracle.rules import Rules
@@ -43,6 +43,8 @@ LATER = [
     replace(SILENT, start_ns=START + n * SECOND, ends=(CLIENTS[0], SERVERS[0])) for n in (3, 5)
 ]
 ASKING = replace(SILENT, kind="dns", how="whole", secondary=(SERVERS[0], ""))
+
+NAMING = replace(SILENT, how="whole")
 
 MANY = (*CLIENTS[3:0:-1], *CLIENTS[:4], *CLIENTS[:3], TURNCOAT)
 USERS: Group = (MANY, SERVERS[:1])
@@ -99,6 +101,24 @@ def hunted(
     return visits
 
 
+def together(*parts: Visits) -> Visits:
+    """The visits of all parts."""
+    return st.tuples(*parts).map(lambda some: [*chain.from_iterable(some)])
+
+
+def asked_and_visited(chosen: Rules) -> Visits:
+    """Visits of z users, or one less, to a server that is asked about the same name, too, by as
+    many."""
+    window = st.sampled_from([0, chosen.window_ns])
+
+    def both(visited_after: int, asked_after: int) -> Visits:
+        visited = several(chosen, st.just(START + visited_after), USERS, NAMING)
+        asked = several(chosen, st.just(START + asked_after), USERS, ASKING)
+        return together(visited, asked)
+
+    return st.tuples(window, window).flatmap(lambda after: both(*after))
+
+
 def aimed(make: Callable[[Rules], Visits], **fixed: object) -> st.SearchStrategy[Scenario]:
     """Scenarios under random rules, apart from the fixed ones."""
     return rules.map(lambda chosen: replace(chosen, **fixed)).flatmap(
@@ -107,7 +127,8 @@ def aimed(make: Callable[[Rules], Visits], **fixed: object) -> st.SearchStrategy
 
 
 PRIVATE = {"internal": None, "z": 2}  # the host that is visited from outside is the user
-HUNT = {"dn_hunter": True, "dns_votes": True}
+HUNT = {"dn_hunter": True, "dns_votes": "all"}
+APART = {"dn_hunter": True, "dns_votes": "own"}
 TURNS = (TURNCOAT, *CLIENTS[3::-1], TURNCOAT)
 AIMS = {
     "certificates": aimed(like(SHOWING)),
@@ -122,6 +143,16 @@ AIMS = {
     "what DNS said to all": aimed(hunted(*RESOLVERS, *NOBODY), **HUNT, z=1),
     "what DNS said of hidden names": aimed(hunted(*RESOLVERS, flow=HIDING), **HUNT),
     "what DNS never said": aimed(hunted(*RESOLVERS), **HUNT, z=1, never=("a.example",)),
+    "what DNS said of shared names": aimed(
+        lambda chosen: together(
+            several(chosen, st.just(START), USERS, NAMING), hunted(*RESOLVERS, *OWN)(chosen)
+        ),
+        **APART,
+    ),
+    "resolvers of which DNS is told": aimed(hunted(*RESOLVERS, *OWN), dn_hunter=True),
+    "questions that count apart": aimed(asked_and_visited, dns_votes="own"),
+    "questions that cast no vote": aimed(asked_and_visited, dns_votes="no"),
+    "questions that count for all": aimed(asked_and_visited, dns_votes="all"),
     "a resolver turned client": aimed(
         hunted((TURNCOAT,), clients=TURNS, flow=LASTING), **HUNT, window_ns=MINUTE, rotate_ns=MINUTE
     ),

@@ -43,7 +43,7 @@ class Rules:
     window_ns: int
     established: bool = True
     never: tuple[str, ...] = ()
-    dns_votes: bool = True
+    dns_votes: str = "own"
     may_vote: Callable[[Line], bool] = lambda line: True
 
     def counts(self, line: Line) -> bool:
@@ -51,22 +51,28 @@ class Rules:
         return (
             line["valid"]
             and (line["established"] or not self.established)
-            and (self.dns_votes or line["source"] != "dns")
             and (self.z == 1 or not under(line["name"], HOME_SUFFIXES))
             and not under(line["name"], self.never)
             and self.may_vote(line)
         )
 
+    def namespace(self, line: Line) -> str:
+        """Where the line's name counts: names of DNS apart, unless they vote for all."""
+        return "dns" if line["source"] == "dns" and self.dns_votes != "all" else "name"
+
 
 def released_lines(truth: Sequence[Line], rules: Rules) -> list[Line]:
     """The lines whose observation is released."""
     oracle = ZOracle(rules.z, rules.window_ns)
-    return [
-        line
-        for line in truth
-        if rules.counts(line)
-        and oracle.observe(line["t_ns"], user_of(line["client"]), line["name"])
-    ]
+
+    def shared(line: Line) -> bool:
+        space = rules.namespace(line)
+        if space == "dns" and rules.dns_votes == "no":
+            return oracle.users(line["t_ns"], ("name", line["name"])) >= rules.z
+        user = user_of(line["client"])
+        return oracle.observe(line["t_ns"], user, (space, line["name"]))
+
+    return [line for line in truth if rules.counts(line) and shared(line)]
 
 
 def as_seen(lines: Sequence[Line]) -> Seen:

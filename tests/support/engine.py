@@ -19,11 +19,12 @@ from support.packets import HOUR, SECOND, Frame, Tcp, Udp, user, visit
 from zanon_net import _core
 
 TCP_COMPLETE, TCP_NOCOMPLETE, UDP_COMPLETE = _core.OUTPUTS[:3]
+OWN, ALL, NO = range(3)  # dns_votes, as the core numbers them
 SETTINGS: dict[str, Any] = {
     "z": 2,
     "window_ns": HOUR,
     "established": True,
-    "dns_votes": True,
+    "dns_votes": OWN,
     "internal": None,
     "never": [],
     "user_prefix": (32, 56),
@@ -167,9 +168,10 @@ def run(frames: Sequence[Frame], *, batch: int = 1 << 14, **settings: Any) -> Ou
 
 
 def after_another_user(talk: Tcp | Udp, **settings: Any) -> Outcome:
-    """The talk after another user's visit: z = 2 releases HOST iff the talk votes for it."""
+    """The talk after another user's visit: z = 2 releases HOST iff the talk votes for it, by DNS as
+    well."""
     before = visit(user(9999), wire.HOST, talk.frames[0].t_ns - SECOND)
-    return run([*before, *talk.frames], **({"z": 2} | settings))
+    return run([*before, *talk.frames], **({"z": 2, "dns_votes": ALL} | settings))
 
 
 def run_capture(path: Path, **settings: Any) -> Outcome:

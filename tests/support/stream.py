@@ -5,7 +5,7 @@
 import struct
 
 from support import wire
-from support.engine import Outcome, run
+from support.engine import ALL, Outcome, run
 from support.packets import (
     ACK,
     CLIENT,
@@ -37,9 +37,10 @@ def names(talk: Tcp, **more: object) -> list[str]:
 
 
 def one_user(talk: Tcp | Udp, name: bytes = NAME, **more: object) -> Outcome:
-    """The talk after another user's visit: z = 2 releases `name` iff the talk votes for it."""
+    """The talk after another user's visit: z = 2 releases `name` iff the talk votes for it, by DNS
+    as well."""
     before = visit(user(9999), name, talk.frames[0].t_ns - SECOND)
-    return run([*before, *talk.frames], z=2, **more)
+    return run([*before, *talk.frames], **({"z": 2, "dns_votes": ALL} | more))
 
 
 def segments(data: bytes, size: int) -> list[bytes]:

@@ -103,7 +103,11 @@ def test_user_prefixes() -> None:
     ("name", "value", "message"),
     [
         ("evidence", "some", "must be established or any"),
-        ("dns_votes", "maybe", "must be true or false"),
+        ("dns_votes", "maybe", "must be own, all or no"),
+        ("dns_votes", "yes", "say own or all"),
+        ("dns_votes", "true", "say own or all"),
+        ("dns_votes", True, "say own or all"),
+        ("dns_votes", 1, "must be own, all or no"),
         ("exact", 1, "must be true or false"),
         ("format", "tstta", ".*did you mean 'tstat'"),
         ("format", (), "must be one or more"),
@@ -141,7 +145,7 @@ def test_a_key_in_place_of_its_file_is_not_repeated() -> None:
 def test_defaults() -> None:
     config = Config()
     assert (config.anonymity.z, config.anonymity.window_ns) == (20, HOUR_NS)
-    assert (config.anonymity.evidence, config.anonymity.dns_votes) == ("established", True)
+    assert (config.anonymity.evidence, config.anonymity.dns_votes) == ("established", "own")
     assert config.rotate_ns == HOUR_NS
     assert config.addresses.key_mode == "ephemeral"
     assert config.output.outputs == ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete")
@@ -195,7 +199,7 @@ def test_durations_are_nanoseconds() -> None:
 def test_replace() -> None:
     config = Config().replace(z=5, window="10m", format=["jsonl"], dns_votes="no")
     assert (config.anonymity.z, config.rotate_ns) == (5, 600_000_000_000)
-    assert not config.anonymity.dns_votes
+    assert config.anonymity.dns_votes == "no"
     assert config.replace(rotate="1d").rotate_ns == 24 * HOUR_NS
     assert config.replace(z=6).output.format == ("jsonl",)
     with pytest.raises(ConfigError, match=r"windw: unknown setting; did you mean 'window'\?"):
@@ -287,7 +291,7 @@ def full(tmp_path: Path) -> Config:
 
 def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
     assert full == Config(
-        ZParams(7, "30m", "any", False, ("private.example",), True, True, 3, 0.9, 50),
+        ZParams(7, "30m", "any", "no", ("private.example",), True, True, 3, 0.9, 50),
         AddressPolicy(
             ("10.1.0.0/16", "10.1.2.3/32"),
             (24, 56),

@@ -57,9 +57,10 @@ def check_sums(outcome: Outcome) -> None:
     assert stats["flows_tcp"] + stats["flows_udp"] == stats["flows_closed"]
     assert stats["flows_closed"] == stats["records"] + stats["flows_external"]
     assert stats["records"] == len(outcome.flows)
-    assert stats["released"] == len(outcome.observations)
+    assert stats["released"] + stats["dns_released"] == len(outcome.observations)
     decided = ("released", "suppressed_below_z", "suppressed_too_late")
     assert stats["observations"] == sum(stats[name] for name in decided)
+    assert stats["dns_observations"] == stats["dns_released"] + stats["dns_suppressed"]
     status = Counter(flow["name_status"] for flow in outcome.flows)
     assert status.total() == stats["records"]
 
@@ -71,8 +72,8 @@ def test_every_name_is_accounted_for(demo_pcap: Path, z: int, established: bool)
     outcome = run_capture(demo_pcap, z=z, established=established)
     check_sums(outcome)
     stats = outcome.stats
-    refused = ("unconfirmed", "invalid", "never_list", "home_name", "dns_votes", "outside")
-    fates = stats["observations"] + stats["names_repeated"]
+    refused = ("unconfirmed", "invalid", "never_list", "home_name", "outside")
+    fates = stats["observations"] + stats["dns_observations"] + stats["names_repeated"]
     fates += sum(stats[f"suppressed_{why}"] for why in refused)
     assert sum(stats[name] for name in NAMES_SEEN) == fates
     assert stats["suppressed_incomplete"] == stats["suppressed_conflict"] == 0

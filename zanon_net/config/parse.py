@@ -319,6 +319,21 @@ def prefix_pair(name: str, value: object) -> tuple[int, int]:
 _PSEUDONYMS = re.compile(r"networks|random|crypto-pan(?::([0-9]{1,3}),([0-9]{1,3}))?")
 
 
+DNS_VOTES = ("own", "all", "no")
+"""As the core numbers them."""
+
+
+def dns_votes(name: str, value: object) -> str:
+    """Which records DNS votes for: "own", "all" or "no", which is also "false" and False."""
+    if value is False or value == "false":
+        return "no"
+    if value is True or value in ("yes", "true"):
+        reject(name, f"say own or all, not {value!r}")
+    if not isinstance(value, str) or value not in DNS_VOTES:
+        reject(name, f"must be {', '.join(DNS_VOTES[:-1])} or {DNS_VOTES[-1]}, not {value!r}")
+    return value
+
+
 def pseudonyms(name: str, value: object) -> str:
     """What pseudonyms keep: "networks", "random", "crypto-pan", or "crypto-pan:P4,P6"."""
     problem = "must be networks, random, crypto-pan or crypto-pan:P4,P6"

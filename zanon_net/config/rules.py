@@ -12,6 +12,7 @@ from typing import Any
 
 from zanon_net.config.parse import (
     ANYWHERE,
+    DNS_VOTES,
     Network,
     core_networks,
     format_duration,
@@ -206,6 +207,11 @@ def shown_header(settings: Settings) -> dict[str, Any]:
 def core_established(settings: Settings) -> bool:
     """Whether votes need evidence that the client is real."""
     return bool(settings["evidence"] == "established")
+
+
+def core_dns_votes(settings: Settings) -> int:
+    """The number of the records that DNS votes for."""
+    return DNS_VOTES.index(settings["dns_votes"])
 
 
 def core_internal(settings: Settings) -> list[tuple[bytes, int]] | None:

@@ -23,6 +23,7 @@ from zanon_net.config.types import (
     COLUMNS,
     DELIMITER,
     DEPENDENT_NUMBER,
+    DNS_VOTES,
     DURATION,
     EXPONENT,
     FILE,
@@ -215,12 +216,14 @@ _ANONYMITY = (
     ),
     _anonymity(
         name="dns_votes",
-        type=FLAG,
-        default=True,
-        help="Whether names in DNS queries count; their senders can be forged.",
-        about="whether names in DNS queries count",
+        type=DNS_VOTES,
+        default="own",
+        help="Which records DNS questions, whose senders can be forged, vote for: those of DNS,"
+        " counted apart; all; or none: one is then shown if z users of other protocols share it.",
+        about="which records DNS questions vote for: those of DNS (own), all, or none (no)",
         manifest="as it is",
         core="dns_votes",
+        core_value=rules.core_dns_votes,
     ),
     _anonymity(
         name="never",

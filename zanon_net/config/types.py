@@ -178,6 +178,7 @@ PREFIX_LENGTHS = Type(
     metavar="BITS,BITS",
     written=lambda lengths: ",".join(map(str, lengths)),
 )
+DNS_VOTES = Type(read=parse.dns_votes, range="own, all, no", metavar="own|all|no")
 PSEUDONYMS = Type(
     read=parse.pseudonyms,
     range="networks, crypto-pan, crypto-pan:P4,P6, random",

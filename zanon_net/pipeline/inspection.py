@@ -45,6 +45,7 @@ class Inspection:
             "z": self.config.anonymity.z,
             "window_ns": self.config.anonymity.window_ns,
             "decisions": totals.decisions(),
+            "dns": totals.group("dns"),
             "hints": [asdict(hint) for hint in diagnose(totals.counters)],
         }
 
@@ -88,6 +89,7 @@ class Inspection:
         rows += _counts("names", totals.lines("name"))
         rows += [("measured with", "", f"z = {anonymity.z}, window {anonymity.window}")]
         rows += _counts("released", [("names", totals.counters["released"])], decided)
+        rows += _counts("in DNS", totals.lines("dns"))
         return rows + _counts("suppressed", totals.lines("suppressed"), decided)
 
 

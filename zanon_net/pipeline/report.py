@@ -103,6 +103,8 @@ class Report:
         yield "flows", f"{counters['flows_tcp']:,} TCP, {counters['flows_udp']:,} UDP"
         yield "names seen", ", ".join(f"{n:,} {source}" for source, n in totals.names().items())
         yield "released", share(counters["released"], totals.decided)
+        if counters["dns_observations"]:
+            yield "released in DNS", share(counters["dns_released"], counters["dns_observations"])
         if changes := self.manifest.get("z_changes"):
             low, high = (pick(one["new"] for one in changes) for pick in (min, max))
             yield "z", f"changed {len(changes):,} times, to {low:,} at least and {high:,} at most"

@@ -65,7 +65,8 @@ class Totals:
 
     @property
     def decided(self) -> int:
-        """Names that were released or suppressed, for whatever reason."""
+        """Names that were released or suppressed, for whatever reason; without those of DNS that
+        were decided apart."""
         return self.counters["released"] + sum(self.group("suppressed").values())
 
     def decisions(self) -> dict[str, Any]:

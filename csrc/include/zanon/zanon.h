@@ -106,13 +106,20 @@ typedef enum zn_pseudonyms {
     ZN_PSEUDONYMS_RANDOM
 } zn_pseudonyms;
 
+/* Which records the names in DNS questions, and the addresses of servers that are asked them, vote
+ * for. Sources that are forged can cast such votes, through any server that answers them. */
+typedef enum zn_dns_votes {
+    ZN_DNS_VOTES_OWN, /* those of DNS flows, counted apart; the default */
+    ZN_DNS_VOTES_ALL, /* all */
+    ZN_DNS_VOTES_NO   /* none: they are shown where z users of other protocols share them */
+} zn_dns_votes;
+
 typedef struct zn_engine_config {
     size_t size;           /* of this struct, as the program was compiled */
     uint32_t z;            /* how many users must share a name, 1 .. ZN_ZTABLE_Z_MAX */
     int64_t window_ns;     /* ns for which an exposure counts, 1 .. ZN_ZTABLE_WINDOW_MAX_NS */
     int64_t rotate_ns;     /* ns for which a key is used (an epoch), > 0 */
     bool established;      /* a vote needs evidence that its client is real, such as a handshake */
-    bool dns_votes;        /* names in DNS messages vote */
     bool exact;            /* measurements stay exact even where a name is withheld */
     bool keep_client_port; /* logs show client ports; false: 0 in their place */
     bool dn_hunter;        /* flows get the names that DNS responses gave for their servers */
@@ -133,6 +140,7 @@ typedef struct zn_engine_config {
     uint32_t z_max;                      /* largest that zn_engine_set_z takes, if above z */
     bool popularity;                     /* for zanon-net's own binding: count users by window */
     unsigned workers; /* threads that share the work, the caller's among them: 1 .. 64 */
+    zn_dns_votes dns_votes;
     zn_pseudonyms pseudonyms;
     /* prefix lengths of the blocks that ZN_PSEUDONYMS_CRYPTO_PAN keeps: 1 .. 32 and 1 .. 128 */
     uint8_t block_v4_bits, block_v6_bits;

@@ -67,11 +67,15 @@ cdef extern from "engine/outputs.h" nogil:
 cdef extern from "engine/engine.h" nogil:
     ctypedef struct zn_engine:
         pass
+    ctypedef enum zn_dns_votes:
+        pass
     ctypedef struct zn_engine_config:
         size_t size
         uint32_t z
         int64_t window_ns, rotate_ns
-        bint established, dns_votes, exact, keep_client_port, dn_hunter
+        bint established
+        zn_dns_votes dns_votes
+        bint exact, keep_client_port, dn_hunter
         unsigned sets
         uint32_t outputs
         int64_t split_ns
