@@ -166,7 +166,7 @@ def test_a_question_that_casts_no_vote_is_not_counted() -> None:
     """Neither for those that come later, nor for its own user."""
     asked = Udp(user(1), t_ns=START).lookup(RARE).frames
     visits = [visit(user(n), RARE, START + n * SECOND) for n in (2, 3)]
-    later = Udp(user(1), t_ns=START + 9 * SECOND).lookup(RARE).frames
+    later = Udp(user(1), ports=(40001, 53), t_ns=START + 9 * SECOND).lookup(RARE).frames
     assert not run([*asked, *visits[0]], z=2, dns_votes=NO).seen()
     assert not run([*visits[0], *later], z=2, dns_votes=NO).seen()
     outcome = run([*asked, *merged(visits), *later], z=2, dns_votes=NO)
