@@ -83,7 +83,7 @@ def test_60000_names_of_one_user_take_little_memory() -> None:
     assert engine.table_stats["attributes"] == count + 1  # and the server's address
     assert engine.memory_bytes < 200 << 20
     outcome = taker.outcome()
-    assert outcome.stats["suppressed_below_z"] == count
+    assert outcome.stats["dns_suppressed"] == count
     assert not outcome.seen()
 
 

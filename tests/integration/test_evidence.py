@@ -231,11 +231,11 @@ def test_addresses_of_one_ipv6_home_are_one_user() -> None:
     outcome = run(home("2001:db8:0:1", 1), z=2)
     assert not outcome.seen()
     assert outcome.users == 1
-    next_64 = merged([home("2001:db8:0:1", 1), home("2001:db8:0:1", 2)])
+    next_64 = merged([home("2001:db8:0:1", 1), home("2001:db8:0:2", 1)])
     assert run(next_64, z=2).users == 1
     assert not run(next_64, z=2).seen()
     assert run(next_64, z=2, user_prefix=(32, 64)).released() == {NAME.decode()}
-    next_56 = merged([home("2001:db8:0:1", 1), home("2001:db8:0:1", 0x101)])
+    next_56 = merged([home("2001:db8:0:1", 1), home("2001:db8:0:101", 1)])
     assert run(next_56, z=2).released() == {NAME.decode()}
     assert not run(next_56, z=2, user_prefix=(32, 48)).seen()
     assert run(home("2001:db8:0:1", 1), z=29, user_prefix=(32, 128)).seen().total() == 1

@@ -252,8 +252,12 @@ def test_a_manifest(capture: Path, out: Path) -> None:
         }
     ]
     decisions = manifest["decisions"]
-    assert (decisions["observations"], decisions["released"]) == (3, 0)
-    assert decisions["suppressed"]["below_z"] == 3
+    assert (decisions["observations"], decisions["released"]) == (0, 0)
+    dns = {"dns_observations": 3, "dns_released": 0, "dns_suppressed": 3}
+    assert manifest["counters"]["dns"] == dns
+    both = run(capture, Config().replace(z=2, dns_votes="all"), out=out.with_name("all")).manifest
+    assert both["decisions"]["observations"] == both["decisions"]["suppressed"]["below_z"] == 3
+    assert not any(both["counters"]["dns"].values())
     assert {"late", "late_deep", "clock_jumps", "evicted"} <= decisions.keys()
     assert manifest["counters"]["read"]["frames"] == 6
     assert manifest["users"] == 1

@@ -4,7 +4,7 @@
 
 import pytest
 from support import quic_wire, wire
-from support.engine import ANYWHERE, TCP_COMPLETE, TCP_NOCOMPLETE, nets, run
+from support.engine import ALL, ANYWHERE, TCP_COMPLETE, TCP_NOCOMPLETE, nets, run
 from support.packets import (
     ACK,
     CLIENT,
@@ -218,10 +218,11 @@ def test_answers_by_a_users_tunnel_prove_nobody_else(what: str) -> None:
     """Who forges a client's packets inside may send the answers past the tap in its own tunnel."""
     talk = ANSWERED[what]
     before = visit(user(9), NAME, START - SECOND)
-    assert run([*before, *talk], z=2, internal=INTERNAL).released() == {NAME.decode()}
+    settings = {"z": 2, "internal": INTERNAL, "dns_votes": ALL}
+    assert run([*before, *talk], **settings).released() == {NAME.decode()}
     for ends in ((user(5), "203.0.113.66"), ("203.0.113.66", user(5)), (user(1), user(5))):
         forged = by_tunnel(talk, user(1), ends)
-        outcome = run([*before, *forged], z=2, internal=INTERNAL)
+        outcome = run([*before, *forged], **settings)
         assert outcome.stats["tunnel_mismatch"] != 0
         assert not outcome.seen()
         assert NAME not in outcome.everything()
