@@ -60,7 +60,7 @@ def test_brute_force_over_z_1_bounds_every_other_z(
             o
             for o in everything[name].observations
             if not under(o["name"], HOME_SUFFIXES)
-            and oracle.observe(o["t_ns"], o["client"], o["name"])
+            and oracle.observe(o["t_ns"], o["client"], (o["name_source"] == "dns", o["name"]))
         ]
         released = [(o["t_ns"], o["name"]) for o in outcome.observations]
         permitted = [(o["t_ns"], o["name"]) for o in allowed]
