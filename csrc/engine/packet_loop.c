@@ -208,7 +208,7 @@ static int evict_flows(zn_engine *e, zn_error *err)
     if (rc != 0)
         return rc;
     if (zn_flow_live(e->flows) > e->max_flows)
-        zn_flow_evict(e->flows, zn_flow_live(e->flows) - e->max_flows + more);
+        zn_flow_evict(e->flows, zn_flow_live(e->flows) - e->max_flows + more, e->clock.now_ns);
     return zn_engine_flush_votes(e, true, err);
 }
 

@@ -19,7 +19,7 @@ typedef struct zn_flow_search {
     candidate candidates[EVICT_CHOICE * ZN_FLOW_EVICT_MAX];
 } search;
 
-static void close_flow(zn_flow_table *t, uint32_t flow, zn_flow_end why);
+static void close_flow(zn_flow_table *t, uint32_t flow, zn_flow_end why, int64_t now_ns);
 
 /* Reserves all that has an entry for each flow. */
 static int init_parts(zn_flow_table *t, uint32_t max_flows, unsigned sets, zn_error *err)
@@ -172,7 +172,7 @@ static uint32_t current_flow(zn_flow_table *t, const zn_packet *p, uint8_t *play
         bool syn = opens && p->tuple.proto == ZN_PROTO_TCP;
         if (!late && (ZN_LIKELY(!syn) || !zn_tcp_begins_another(f, p)))
             return flow;
-        close_flow(t, flow, ZN_FLOW_IDLE);
+        close_flow(t, flow, ZN_FLOW_IDLE, p->t_ns);
         return 0;
     }
     if (!opens && p->t_ns - f->last_ns <= ZN_FLOW_LINGER_NS)
@@ -226,7 +226,7 @@ uint32_t zn_flow_update(zn_flow_table *t, const zn_packet *p, bool *opened)
     else
         end = zn_tcp_count(&t->tcp, f, p);
     if (end != ZN_FLOW_OPEN)
-        close_flow(t, flow, end);
+        close_flow(t, flow, end, p->t_ns);
     return flow;
 }
 
@@ -282,12 +282,23 @@ static void queue_closed(zn_flow_table *t, uint32_t flow)
         q->high = q->end;
 }
 
-static void close_flow(zn_flow_table *t, uint32_t flow, zn_flow_end why)
+/* Returns zn_flow.closed_ns of a flow that is closed at now_ns. */
+static int64_t closing_ns(const zn_flow *f, zn_flow_end why, int64_t now_ns)
+{
+    int64_t idle_ns = zn_flow_idle_ns(f);
+    int64_t idle_end_ns = f->last_ns < INT64_MAX - idle_ns ? f->last_ns + idle_ns : INT64_MAX;
+    if (why == ZN_FLOW_FIN || why == ZN_FLOW_RST)
+        return f->last_ns;
+    return why == ZN_FLOW_IDLE || idle_end_ns < now_ns ? idle_end_ns : now_ns;
+}
+
+static void close_flow(zn_flow_table *t, uint32_t flow, zn_flow_end why, int64_t now_ns)
 {
     zn_flow *f = zn_flow_at(t, flow);
     ZN_ASSERT(f->end == ZN_FLOW_OPEN);
     zn_wheel_remove(&t->wheel, flow);
     f->end = why & 0xf;
+    f->closed_ns = closing_ns(f, why, now_ns);
     zn_flow_count_slowly(f);
     if (why != ZN_FLOW_FIN && why != ZN_FLOW_RST)
         zn_flow_index_remove(&t->index, flow);
@@ -394,7 +405,7 @@ static int by_age(const void *left, const void *right)
  * EVICT_CHOICE times `want` flows in that order the oldest are taken, so that the cost of an
  * eviction does not depend on the size of the table.
  */
-void zn_flow_evict(zn_flow_table *t, uint32_t want)
+void zn_flow_evict(zn_flow_table *t, uint32_t want, int64_t now_ns)
 {
     search *s = t->search;
     size_t n;
@@ -408,7 +419,7 @@ void zn_flow_evict(zn_flow_table *t, uint32_t want)
     for (uint32_t i = 0; i < n; i++) {
         zn_wheel_add(&t->wheel, s->candidates[i].flow);
         if (i < want) {
-            close_flow(t, s->candidates[i].flow, ZN_FLOW_EVICTED);
+            close_flow(t, s->candidates[i].flow, ZN_FLOW_EVICTED, now_ns);
             t->stats->n[ZN_STAT_FLOWS_EVICTED]++;
         }
     }

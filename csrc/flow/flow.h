@@ -157,9 +157,18 @@ typedef struct zn_flow {
 
     zn_flow_side side[2]; /* by tuple index */
     int64_t first_ns;
-    zn_addr pseudonym;       /* of the opener; zn_flow_pseudonym has both */
-    uint32_t bucket;         /* low bits of the tuple's hash, which choose the bucket */
-    uint32_t next, previous; /* lingering: neighbours; open: part of the wheel, index in it */
+    zn_addr pseudonym; /* of the opener; zn_flow_pseudonym has both */
+    union {
+        /* Open: part of the wheel, index in it. Lingering: neighbours. */
+        struct {
+            uint32_t next, previous;
+        };
+        /* Closed, and its record is not written yet: when it closed. After FINs or RST that is at
+         * its last packet, of idle flows at the end of their idle time, whenever that was noticed;
+         * else at the packet time at which it was closed. */
+        int64_t closed_ns;
+    };
+    uint32_t bucket;                    /* low bits of the tuple's hash, which choose the bucket */
     uint8_t facts[ZN_FLOW_FACTS_BYTES]; /* analyzer/'s: zn_flow_facts */
     uint32_t retransmissions;           /* two zn_flow_retransmissions, by tuple index; 0: none */
     uint32_t cold;                      /* a zn_flow_cold, 0: none */
@@ -257,10 +266,10 @@ void zn_flow_swap_client(zn_flow *f);
 void zn_flow_expire(zn_flow_table *t, int64_t now_ns);
 /* Closes every open flow as idle, after the packet clock was set back to now_ns. */
 void zn_flow_rebase(zn_flow_table *t, int64_t now_ns);
-/* Makes room: frees `want` lingering flows or, when these are too few, closes open ones, those idle
- * for longest first; at most ZN_FLOW_EVICT_MAX. Closed flows take room until their records are
- * written. */
-void zn_flow_evict(zn_flow_table *t, uint32_t want);
+/* Makes room at now_ns: frees `want` lingering flows or, when these are too few, closes open ones,
+ * those idle for longest first; at most ZN_FLOW_EVICT_MAX. Closed flows take room until their
+ * records are written. */
+void zn_flow_evict(zn_flow_table *t, uint32_t want, int64_t now_ns);
 /* Closes all flows at the end of input, at now_ns; those past their idle time as idle. */
 void zn_flow_end_input(zn_flow_table *t, int64_t now_ns);
 

@@ -288,9 +288,9 @@ static void expire_or_requeue(zn_wheel *w, uint32_t flow, const turn *now)
 {
     const zn_flow *f = entry_of(w, flow);
     if (now->why == ZN_WHEEL_REBASE || is_idle(f, now->now_ns))
-        w->close(w->owner, flow, ZN_FLOW_IDLE);
+        w->close(w->owner, flow, ZN_FLOW_IDLE, now->now_ns);
     else if (now->why == ZN_WHEEL_INPUT_END)
-        w->close(w->owner, flow, ZN_FLOW_INPUT_END);
+        w->close(w->owner, flow, ZN_FLOW_INPUT_END, now->now_ns);
     else
         zn_wheel_add(w, flow); /* into the list of a later second */
 }

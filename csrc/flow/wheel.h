@@ -34,8 +34,8 @@ typedef struct zn_wheel_list {
 typedef struct zn_wheel {
     zn_flow *entries;           /* the entry of flow 1 is the first */
     const zn_flow_index *index; /* its buckets are prefetched before their flows close */
-    /* Closes a flow of `owner`, which the wheel has taken out before. */
-    void (*close)(zn_flow_table *owner, uint32_t flow, zn_flow_end why);
+    /* Closes a flow of `owner` at now_ns, which the wheel has taken out before. */
+    void (*close)(zn_flow_table *owner, uint32_t flow, zn_flow_end why, int64_t now_ns);
     zn_flow_table *owner;
     zn_slab parts;                      /* of the lists */
     zn_wheel_list list[ZN_WHEEL_LISTS]; /* of each slot, by age */
