@@ -11,12 +11,14 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # before the package is built
 
 from zanon_net.config.load import SECTIONS  # noqa: E402
-from zanon_net.config.schema import SETTINGS, Setting, rows_of  # noqa: E402
+from zanon_net.config.presets import PRESETS, PURPOSE, PURPOSES, written  # noqa: E402
+from zanon_net.config.schema import RUN, SETTINGS, Setting, rows_of  # noqa: E402
 
 PAGE = ROOT / "docs/reference/configuration.md"
 BEGIN, END = "<!-- made by scripts/make_settings.py -->\n", "<!-- end of what was made -->\n"
@@ -45,8 +47,13 @@ CORE_HEAD = """\
 
 
 def settings_tables() -> Iterator[str]:
-    """Yields the lines of two tables: a run's settings, and the options of the other commands."""
+    """Yields the lines of three tables: a run's settings, the presets, and the options of the other
+    commands."""
     yield from _table("setting", {f"[{name}]": rows_of("run", name) for name in SECTIONS})
+    yield ""
+    yield "`for` presets these of them. What is set itself wins:"
+    yield ""
+    yield from _presets()
     yield ""
     yield "These are the options of the other commands:"
     yield ""
@@ -60,9 +67,22 @@ def _table(kind: str, parts: Mapping[str, Sequence[Setting]]) -> Iterator[str]:
     for title, rows in parts.items():
         yield f"| **{title}** | | | |"
         for row in rows:
-            name = row.name if kind == "setting" else row.options[0]
+            name = row.label if kind == "setting" else row.options[0]
             meaning = row.meaning.replace("|", "\\|")
             yield f"| `{name}` | {_default(row)} | {_values(row)} | {meaning} |"
+
+
+def _presets() -> Iterator[str]:
+    purposes = [f"{name} (default)" if name == PURPOSE else name for name in PURPOSES]
+    yield f"| setting | {' | '.join(purposes)} |"
+    yield f"|---|{'---|' * len(PURPOSES)}"
+    for name, preset in PRESETS.items():
+        values = (_value(preset.value(purpose)) for purpose in PURPOSES)
+        yield f"| `{RUN[name].label}` | {' | '.join(values)} |"
+
+
+def _value(value: Any) -> str:
+    return f"`{json.dumps(value) if isinstance(value, bool) else written(value)}`"
 
 
 def _default(row: Setting) -> str:

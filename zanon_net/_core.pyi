@@ -64,7 +64,7 @@ class Column(NamedTuple):
     """The text for a missing value in Tstat's logs; None: there always is a value."""
 
     disclosure: str
-    """The class: ALWAYS, ROUNDED, EXACT, RELEASED, OWN or COMPUTED(what)."""
+    """The class: ALWAYS, ROUNDED, EXACT, CLIENT, RELEASED, OWN or COMPUTED(what)."""
 
     description: str
 

@@ -41,6 +41,23 @@ static int check_config(const zn_engine_config *config, zn_error *err)
     return 0;
 }
 
+/* Refuses what no record can say. */
+static int check_detail(const zn_engine_config *config, zn_error *err)
+{
+    const unsigned exact_sets = ZN_SET_E2E | ZN_SET_OPTIONS;
+    if (config->coarse_end > ZN_COARSE_END_NONE || config->coarse_steps > ZN_COARSE_STEPS_16 ||
+        config->coarse_client > ZN_COARSE_CLIENT_NONE)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "coarse records are of no known kind");
+    if (config->times_ns < 0)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "times_ns must not be negative");
+    if (config->digits != 0 && config->digits != 2)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "digits must be 0 or 2, not %u", config->digits);
+    if ((config->times_ns != 0 || config->digits != 0) && (config->sets & exact_sets) != 0)
+        return zn_fail(err, ZN_ERR_CONFIG, 0,
+                       "times and counts that are not exact exclude the sets E2E and OPTIONS");
+    return 0;
+}
+
 static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *err)
 {
     zn_roles *roles = &e->roles;
@@ -50,6 +67,11 @@ static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *e
     policy->window_ns = config->window_ns;
     policy->exact = config->exact;
     policy->keep_client_port = config->keep_client_port;
+    policy->coarse_end = config->coarse_end;
+    policy->coarse_steps = config->coarse_steps;
+    policy->coarse_client = config->coarse_client;
+    policy->times_ns = config->times_ns;
+    policy->digits = config->digits;
     roles->release_all = config->z == 1 && config->z_max <= 1;
     roles->rotate_ns = config->rotate_ns;
     roles->established = config->established;
@@ -134,6 +156,8 @@ static int open_engine(zn_engine **out, const zn_engine_config *config, zn_error
     e->decoder.stats = &e->stats;
     zn_clock_init(&e->clock, config->window_ns, 0, ZN_CLOCK_REBASE_AFTER);
     rc = check_config(config, err);
+    if (rc == 0)
+        rc = check_detail(config, err);
     if (rc == 0)
         rc = copy_config(e, config, err);
     if (rc == 0)

@@ -20,5 +20,8 @@ void zn_engine_config_init(zn_engine_config *out, size_t size)
     config.pseudonyms = ZN_PSEUDONYMS_NETWORKS;
     config.block_v4_bits = 32;
     config.block_v6_bits = 128;
+    config.coarse_end = ZN_COARSE_END_NONE;
+    config.coarse_steps = ZN_COARSE_STEPS_4;
+    config.coarse_client = ZN_COARSE_CLIENT_PSEUDONYM;
     memcpy(out, &config, size < sizeof config ? size : sizeof config);
 }

@@ -221,6 +221,7 @@ void zn_column_cell(const zn_column *c, const zn_record *r, zn_cell *v)
     v->kind = ZN_CELL_NONE;
     switch (c->kind) {
     case ZN_COLUMN_NUMBER:
+    case ZN_COLUMN_CODE:
         set_number(v, zn_column_number(c, r));
         break;
     case ZN_COLUMN_UNMEASURED:

@@ -14,33 +14,6 @@
 enum { ZN_COLUMNS_MAX = 0 ZN_COLUMNS(ZN_COLUMN_ONE) }; /* more than one log has */
 #undef ZN_COLUMN_ONE
 
-/* The way in which a value is made of its member. */
-typedef enum zn_column_kind {
-    ZN_COLUMN_NUMBER,        /* a whole number of 1, 2, 4 or 8 bytes */
-    ZN_COLUMN_NS,            /* int64_t ns since the Unix epoch, printed as it is */
-    ZN_COLUMN_TIME,          /* the same, printed as ms */
-    ZN_COLUMN_WHEN,          /* the same as TIME; 0: never */
-    ZN_COLUMN_MS,            /* a duration in int64_t ns, printed as ms */
-    ZN_COLUMN_DURATION_MS,   /* the record's last_ns less its first_ns */
-    ZN_COLUMN_SIDE_START,    /* of a side: first_data_ns as a time, printed as ms */
-    ZN_COLUMN_SIDE_DURATION, /* of a side: last_data_ns less first_data_ns, printed as seconds */
-    ZN_COLUMN_ADDRESS,
-    ZN_COLUMN_PSEUDONYM, /* zn_disclosure: whether the address is a pseudonym */
-    ZN_COLUMN_FLAG,      /* zn_flag */
-    ZN_COLUMN_NAME_SOURCE,
-    ZN_COLUMN_NAME_STATUS,
-    ZN_COLUMN_ECH,
-    ZN_COLUMN_TEXT,     /* zn_span */
-    ZN_COLUMN_DIGITS,   /* the same, a few digits */
-    ZN_COLUMN_NAME_TLS, /* the same, if the record's name came by TLS */
-    ZN_COLUMN_NAME_HTTP,
-    ZN_COLUMN_NAME_QUIC,
-    ZN_COLUMN_VERSIONS,     /* of a side: TLS versions in hexadecimal */
-    ZN_COLUMN_QUIC_VERSION, /* 0x and eight hexadecimal digits; 0: none */
-    ZN_COLUMN_UDP_TYPE,     /* of a side */
-    ZN_COLUMN_UNMEASURED    /* always 0 */
-} zn_column_kind;
-
 /* The type of a column's values in Arrow. */
 typedef enum zn_field_type {
     ZN_FIELD_BOOL,

@@ -22,16 +22,15 @@ static const char *const record_fields[] = {
 
 #define ROW_COLUMN(field, member)                                                                  \
     {.name = field,                                                                                \
-     .kind = ZN_COLUMN_NUMBER,                                                                     \
+     .kind = ZN_COLUMN_CODE,                                                                       \
      .type = ZN_FIELD_U8,                                                                          \
      .offset = offsetof(zn_record, member),                                                        \
      .size = sizeof((const zn_record *)NULL)->member}
 
-/* What rows alone have: zn_disclosure, and completeness as 0 or 1. */
+/* What rows alone have: zn_disclosure. */
 static const zn_column row_columns[] = {
     ROW_COLUMN("client_shown", client.disclosure),
     ROW_COLUMN("server_shown", server.disclosure),
-    ROW_COLUMN("complete", complete),
 };
 
 static const zn_column *find(const zn_column *columns, size_t n, const char *name)

@@ -25,6 +25,7 @@ static zn_copy_kind kind_of(const zn_column *c)
 {
     switch (c->kind) {
     case ZN_COLUMN_NUMBER:
+    case ZN_COLUMN_CODE:
         return kind_of_number(c);
     case ZN_COLUMN_NS:
     case ZN_COLUMN_TIME:

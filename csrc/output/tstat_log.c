@@ -26,6 +26,7 @@ static zn_tstat_put put_of(const zn_column *c)
 {
     switch (c->kind) {
     case ZN_COLUMN_NUMBER:
+    case ZN_COLUMN_CODE:
         return put_of_number(c);
     case ZN_COLUMN_MS:
         return ZN_TSTAT_PUT_MS;

@@ -10,7 +10,7 @@
  *     X(name, kind, type, unit, missing, member, disclosure, description)
  *
  * name         in every format
- * kind         how the value is made of the member: ZN_COLUMN_* of output/columns.h
+ * kind         how the value is made of the member: ZN_COLUMN_* below
  * type         of the values in Arrow: ZN_FIELD_* of output/columns.h. TSTAT_ONLY: for Tstat's logs
  *              alone, as the other formats have the value under a name of their own
  * unit         "" for a plain number or a text
@@ -18,9 +18,10 @@
  *              formats leave it empty (null)
  * member       of a zn_record; a blank column is one whose member is zero
  * disclosure   ALWAYS         in every record
- *              ROUNDED        in a coarse record: times down to the minute, numbers up to a power
- *                             of the square root of two
+ *              ROUNDED        in a coarse record: times down to the minute, all of them that of
+ *                             closing without an end; numbers up to a power of the policy's base
  *              EXACT          blank in a coarse record
+ *              CLIENT         blank in a coarse record whose client is not disclosed
  *              RELEASED       blank beside any withheld name, also where measurements are exact
  *              OWN            filled only if the value itself was released
  *              COMPUTED(what) by disclosed_<what> of release/disclosure.c
@@ -32,6 +33,35 @@
 #ifndef ZN_RELEASE_COLUMNS_H
 #define ZN_RELEASE_COLUMNS_H
 
+/* The way in which a value is made of its member. Times and counts that are not exact are so by
+ * it, too (release/disclosure.c). */
+typedef enum zn_column_kind {
+    ZN_COLUMN_NUMBER,        /* how many: uint64_t */
+    ZN_COLUMN_CODE,          /* a whole number of 1, 2, 4 or 8 bytes that stands for something */
+    ZN_COLUMN_NS,            /* int64_t ns since the Unix epoch, printed as it is */
+    ZN_COLUMN_TIME,          /* the same, printed as ms */
+    ZN_COLUMN_WHEN,          /* the same as TIME; 0: never */
+    ZN_COLUMN_MS,            /* of TCP: a duration in int64_t ns, printed as ms */
+    ZN_COLUMN_DURATION_MS,   /* the record's last_ns less its first_ns */
+    ZN_COLUMN_SIDE_START,    /* of UDP and a side: first_data_ns as a time, printed as ms */
+    ZN_COLUMN_SIDE_DURATION, /* the same: last_data_ns less first_data_ns, printed as seconds */
+    ZN_COLUMN_ADDRESS,
+    ZN_COLUMN_PSEUDONYM, /* zn_disclosure: whether the address is a pseudonym */
+    ZN_COLUMN_FLAG,      /* zn_flag */
+    ZN_COLUMN_NAME_SOURCE,
+    ZN_COLUMN_NAME_STATUS,
+    ZN_COLUMN_ECH,
+    ZN_COLUMN_TEXT,     /* zn_span */
+    ZN_COLUMN_DIGITS,   /* the same, a few digits */
+    ZN_COLUMN_NAME_TLS, /* the same, if the record's name came by TLS */
+    ZN_COLUMN_NAME_HTTP,
+    ZN_COLUMN_NAME_QUIC,
+    ZN_COLUMN_VERSIONS,     /* of a side: TLS versions in hexadecimal */
+    ZN_COLUMN_QUIC_VERSION, /* 0x and eight hexadecimal digits; 0: none */
+    ZN_COLUMN_UDP_TYPE,     /* of a side */
+    ZN_COLUMN_UNMEASURED    /* always 0 */
+} zn_column_kind;
+
 #define ZN_UNIT_TIME "ns since 1970-01-01 UTC"
 
 /* The columns of every flow, in all formats but Tstat's: first in CSV, JSON Lines and Parquet.
@@ -39,14 +69,14 @@
 #define ZN_COLUMNS_FLOW(X)                                                                         \
     X("t_start_ns", NS, TIME, ZN_UNIT_TIME, NULL, first_ns, ROUNDED, "first packet")               \
     X("t_end_ns", NS, TIME, ZN_UNIT_TIME, NULL, last_ns, ROUNDED, "last packet")                   \
-    X("proto", NUMBER, U8, "", NULL, proto, ALWAYS, "IP protocol: 6 TCP, 17 UDP")                  \
-    X("client", ADDRESS, TEXT, "", "", client.addr, ALWAYS,                                        \
-      "pseudonym of whoever opened the flow; null for special addresses")                          \
+    X("proto", CODE, U8, "", NULL, proto, ALWAYS, "IP protocol: 6 TCP, 17 UDP")                    \
+    X("client", ADDRESS, TEXT, "", "", client.addr, CLIENT,                                        \
+      "pseudonym of whoever opened the flow; null for special addresses, or where withheld")       \
     X("server", ADDRESS, TEXT, "", "", server.addr, RELEASED,                                      \
       "the other side: an address that z users share, or a pseudonym")                             \
-    X("client_port", NUMBER, U16, "", NULL, client.port, COMPUTED(client_port),                    \
+    X("client_port", CODE, U16, "", NULL, client.port, COMPUTED(client_port),                      \
       "0 unless client ports are kept")                                                            \
-    X("server_port", NUMBER, U16, "", NULL, server.port, COMPUTED(server_port),                    \
+    X("server_port", CODE, U16, "", NULL, server.port, COMPUTED(server_port),                      \
       "0 where it could give a suppressed name away")                                              \
     X("name", TEXT, TEXT, "", "", name, OWN, "the flow's first name, if z users share it")         \
     X("name_source", NAME_SOURCE, TEXT, "", "", source, ALWAYS,                                    \
@@ -55,7 +85,7 @@
       "none, released, suppressed, unconfirmed or invalid")                                        \
     X("ech", ECH, TEXT, "", NULL, ech, EXACT,                                                      \
       "offered: Encrypted Client Hello, the name is the outer one; none: not, or withheld")        \
-    X("epoch", NUMBER, I64, "", NULL, epoch, COMPUTED(epoch),                                      \
+    X("epoch", CODE, I64, "", NULL, epoch, COMPUTED(epoch),                                        \
       "number of the key that made the pseudonyms; 0: it would tell a time that is withheld")      \
     X("c_pkts", NUMBER, U64, "", NULL, client.packets, ROUNDED, "client: packets")                 \
     X("s_pkts", NUMBER, U64, "", NULL, server.packets, ROUNDED, "server: packets")                 \
@@ -92,14 +122,14 @@
     X(#c "_fin_cnt", NUMBER, U32, "", NULL, side.fin, EXACT, #side ": segments with FIN")
 
 #define ZN_COLUMNS_TCP(X)                                                                          \
-    X("c_ip", ADDRESS, TSTAT_ONLY, "", "-", client.addr, ALWAYS,                                   \
+    X("c_ip", ADDRESS, TSTAT_ONLY, "", "-", client.addr, CLIENT,                                   \
       "client: pseudonym of whoever opened the flow")                                              \
-    X("c_port", NUMBER, TSTAT_ONLY, "", NULL, client.port, COMPUTED(client_port),                  \
+    X("c_port", CODE, TSTAT_ONLY, "", NULL, client.port, COMPUTED(client_port),                    \
       "client: 0 unless client ports are kept")                                                    \
     ZN_COLUMNS_TCP_SIDE(X, c, client)                                                              \
     X("s_ip", ADDRESS, TSTAT_ONLY, "", "-", server.addr, RELEASED,                                 \
       "server: the other side: an address that z users share, or a pseudonym")                     \
-    X("s_port", NUMBER, TSTAT_ONLY, "", NULL, server.port, COMPUTED(server_port),                  \
+    X("s_port", CODE, TSTAT_ONLY, "", NULL, server.port, COMPUTED(server_port),                    \
       "server: 0 where it could give a suppressed name away")                                      \
     ZN_COLUMNS_TCP_SIDE(X, s, server)                                                              \
     X("first", TIME, TIME, ZN_UNIT_TIME, NULL, first_ns, ROUNDED, "first packet")                  \
@@ -117,18 +147,18 @@
       "client: from the start to the first ACK without SYN")                                       \
     X("s_first_ack", MS, MS, "ms", NULL, server.first_ack_ns, EXACT,                               \
       "server: from the start to the first ACK without SYN")                                       \
-    X("c_isint", NUMBER, BOOL, "", NULL, client.internal, ALWAYS,                                  \
+    X("c_isint", CODE, BOOL, "", NULL, client.internal, ALWAYS,                                    \
       "client: whether the address is internal")                                                   \
-    X("s_isint", NUMBER, BOOL, "", NULL, server.internal, ALWAYS,                                  \
+    X("s_isint", CODE, BOOL, "", NULL, server.internal, ALWAYS,                                    \
       "server: whether the address is internal")                                                   \
-    X("c_iscrypto", PSEUDONYM, BOOL, "", NULL, client.disclosure, ALWAYS,                          \
+    X("c_iscrypto", PSEUDONYM, BOOL, "", NULL, client.disclosure, CLIENT,                          \
       "client: whether the address is a pseudonym")                                                \
     X("s_iscrypto", PSEUDONYM, BOOL, "", NULL, server.disclosure, RELEASED,                        \
       "server: whether the address is a pseudonym")                                                \
-    X("con_t", NUMBER, U32, "", NULL, connection_type, EXACT,                                      \
+    X("con_t", CODE, U32, "", NULL, connection_type, EXACT,                                        \
       "what both sides speak: 1 HTTP, 1024 SMTP, 2048 POP3, 4096 IMAP, 8192 TLS, 32768 SSH")       \
     X("p2p_t", UNMEASURED, U8, "", NULL, unmeasured, ALWAYS, "peer-to-peer protocol; always 0")    \
-    X("http_t", NUMBER, U16, "", NULL, http_method, EXACT,                                         \
+    X("http_t", CODE, U16, "", NULL, http_method, EXACT,                                           \
       "method of the first request: 0 not HTTP, 1 GET, 2 POST, 3 HEAD, ...")
 
 #define ZN_COLUMNS_E2E_SIDE(X, c, side)                                                            \
@@ -221,11 +251,11 @@
       "client: server name in the ClientHello, if z users share it")                               \
     X("s_tls_SCN", TEXT, TEXT, "", "-", certificate, RELEASED,                                     \
       "common name of the server's certificate, if z users were shown it")                         \
-    X("c_npnalpn", NUMBER, U32, "", NULL, client.protocols, EXACT,                                 \
+    X("c_npnalpn", CODE, U32, "", NULL, client.protocols, EXACT,                                   \
       "client: protocols offered or chosen: NPN 1, 2, 4, 8; ALPN 16, 32, 64, 128")                 \
-    X("s_npnalpn", NUMBER, U32, "", NULL, server.protocols, EXACT,                                 \
+    X("s_npnalpn", CODE, U32, "", NULL, server.protocols, EXACT,                                   \
       "server: protocols offered or chosen: NPN 1, 2, 4, 8; ALPN 16, 32, 64, 128")                 \
-    X("tls_session_stat", NUMBER, U32, "", NULL, tls_session, EXACT,                               \
+    X("tls_session_stat", CODE, U32, "", NULL, tls_session, EXACT,                                 \
       "1 session ID, 2 client PSK, 4 early data, 8 server PSK, 16 hello retry")                    \
     X("c_last_handshakeT", MS, MS, "ms", NULL, client.last_handshake_ns, EXACT,                    \
       "client: from the start to the last segment of the TLS handshake")                           \
@@ -260,23 +290,23 @@
     X(#c "_bytes_all", NUMBER, U64, "bytes", NULL, side.bytes_all, ROUNDED,                        \
       #side ": payload with retransmissions")                                                      \
     X(#c "_pkts_all", NUMBER, U32, "", NULL, side.packets, ROUNDED, #side ": packets")             \
-    X(#c "_isint", NUMBER, BOOL, "", NULL, side.internal, ALWAYS,                                  \
+    X(#c "_isint", CODE, BOOL, "", NULL, side.internal, ALWAYS,                                    \
       #side ": whether the address is internal")
 
 #define ZN_COLUMNS_UDP(X)                                                                          \
-    X("c_ip", ADDRESS, TSTAT_ONLY, "", "-", client.addr, ALWAYS,                                   \
+    X("c_ip", ADDRESS, TSTAT_ONLY, "", "-", client.addr, CLIENT,                                   \
       "client: pseudonym of whoever opened the flow")                                              \
-    X("c_port", NUMBER, TSTAT_ONLY, "", NULL, client.port, COMPUTED(client_port),                  \
+    X("c_port", CODE, TSTAT_ONLY, "", NULL, client.port, COMPUTED(client_port),                    \
       "client: 0 unless client ports are kept")                                                    \
     ZN_COLUMNS_UDP_SIDE(X, c, client)                                                              \
-    X("c_iscrypto", PSEUDONYM, BOOL, "", NULL, client.disclosure, ALWAYS,                          \
+    X("c_iscrypto", PSEUDONYM, BOOL, "", NULL, client.disclosure, CLIENT,                          \
       "client: whether the address is a pseudonym")                                                \
     X("c_type", UDP_TYPE, U8, "", NULL, client.udp_type, COMPUTED(udp_type),                       \
       "client: Tstat's type: 19 DNS, 22 MPEG-TS, 24 Teredo, 25 SIP, 26 DTLS, 27 QUIC, 28 and 29 "  \
       "RTP")                                                                                       \
     X("s_ip", ADDRESS, TSTAT_ONLY, "", "-", server.addr, RELEASED,                                 \
       "server: the other side: an address that z users share, or a pseudonym")                     \
-    X("s_port", NUMBER, TSTAT_ONLY, "", NULL, server.port, COMPUTED(server_port),                  \
+    X("s_port", CODE, TSTAT_ONLY, "", NULL, server.port, COMPUTED(server_port),                    \
       "server: 0 where it could give a suppressed name away")                                      \
     ZN_COLUMNS_UDP_SIDE(X, s, server)                                                              \
     X("s_iscrypto", PSEUDONYM, BOOL, "", NULL, server.disclosure, RELEASED,                        \

@@ -345,6 +345,7 @@ static void fill_flow(const zn_gate *g, const zn_flow *f, const zn_quic_facts *q
     r->epoch = zn_flow_epoch(g->flows, f, g->policy->roles->rotate_ns);
     r->first_ns = f->first_ns;
     r->last_ns = f->last_ns;
+    r->closed_ns = zn_policy_time(f->closed_ns, ZN_COARSE_TIME_NS);
     fill_name(g, f, r);
     fill_side(g, f, f->client, &r->client);
     fill_side(g, f, 1u - f->client, &r->server);
@@ -356,9 +357,8 @@ bool zn_flow_record_fill(const zn_gate *g, const zn_flow *f, const zn_quic_facts
                          uint64_t server, zn_record *r)
 {
     const zn_roles *roles = g->policy->roles;
-    zn_disclosure_case c = {.is_dns = ZN_STATE(f)->protocol == ZN_ANALYZER_DNS,
-                            .dn_hunter = roles->dn_hunter,
-                            .rotate_ns = roles->rotate_ns};
+    zn_disclosure_case c = {.policy = g->policy,
+                            .is_dns = ZN_STATE(f)->protocol == ZN_ANALYZER_DNS};
     clear(r);
     if (!zn_flow_has_user(f))
         return false;

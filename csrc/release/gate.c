@@ -265,7 +265,7 @@ static void finish_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decis
     e->state = ZN_ENTRY_RELEASED;
     g->stats->n[apart ? ZN_STAT_DNS_RELEASED : ZN_STAT_RELEASED]++;
     out = &g->releases[g->release_count++];
-    out->t_ns = v->t_ns;
+    out->t_ns = zn_policy_time(v->t_ns, g->policy->times_ns);
     out->client = zn_flow_pseudonym(g->flows, f, f->user);
     out->client_disclosure =
         zn_addr_is_unset(&out->client) || zn_addr_is_special(zn_flow_user(g->flows, f))

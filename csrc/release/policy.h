@@ -12,6 +12,19 @@ typedef struct zn_policy {
     int64_t window_ns;
     bool exact; /* measurements of flows with a suppressed name stay exact */
     bool keep_client_port;
+    /* of coarse records */
+    zn_coarse_end coarse_end;
+    zn_coarse_steps coarse_steps;
+    zn_coarse_client coarse_client;
+    /* of all other records, and of observations */
+    int64_t times_ns; /* times are multiples of so many ns; 0: exact */
+    unsigned digits;  /* of counts above 99; 0: all */
 } zn_policy;
+
+/* Returns what may be disclosed of a time: the last multiple of step_ns; with 0 the time itself. */
+static inline int64_t zn_policy_time(int64_t t_ns, int64_t step_ns)
+{
+    return step_ns == 0 ? t_ns : t_ns - t_ns % step_ns;
+}
 
 #endif

@@ -103,6 +103,7 @@ typedef struct zn_record {
     uint64_t quic_zero_rtt, quic_ech_bytes; /* 0-RTT packets; length of ECH's extension */
     int64_t epoch;
     int64_t first_ns, last_ns; /* ns since the Unix epoch */
+    int64_t closed_ns;         /* start of the minute in which the flow closed; in no column */
     /* Bytes of a side behind ZN_RECORD_CORE that can be other than zero. */
     size_t filled_after_core;
     zn_record_side client, server;

@@ -13,7 +13,7 @@ from zanon_net._core import columns
 
 pytestmark = pytest.mark.source
 
-CLASSES = {"ALWAYS", "ROUNDED", "EXACT", "RELEASED", "OWN"}
+CLASSES = {"ALWAYS", "ROUNDED", "EXACT", "CLIENT", "RELEASED", "OWN"}
 
 
 def test_the_page_is_made_of_the_table() -> None:

@@ -63,19 +63,20 @@ def test_fields(page: str) -> None:
 COARSE = {
     "ALWAYS": "as it is",
     "OWN": "as it is",
-    "ROUNDED": "up to a power of √2",
+    "CLIENT": "empty with `--coarse-client none`",
+    "ROUNDED": "up to a power of `--coarse-steps`",
     "RELEASED": "empty",
     "EXACT": "empty",
     "COMPUTED(client_port)": "0",
     "COMPUTED(server_port)": "0 unless 53, 80, 443 or 853",
-    "COMPUTED(epoch)": "0 unless `--rotate` is whole minutes",
+    "COMPUTED(epoch)": "0 with `--coarse-client none`, and unless `--rotate` is whole minutes",
 }
 
 
 def coarse(column: Column) -> str:
     """What the page says that a coarse record has."""
     if column.disclosure == "ROUNDED" and column.type == "time":
-        return "to the minute, downwards"
+        return "a whole minute, by `--coarse-end`"
     if column.disclosure == "EXACT" and column.missing is None:
         return "`none`"  # which is a word
     return COARSE[column.disclosure]

@@ -23,6 +23,7 @@ static void require(bool holds)
 
 static zn_engine *open_engine(uint8_t settings, bool changing)
 {
+    bool short_detail = (settings & (64 | 2)) == 2; /* not with the sets E2E and OPTIONS */
     zn_engine_config config = {.size = sizeof config,
                                .z = 1 + (settings & 3),
                                .window_ns = 60 * ZN_NS_PER_S,
@@ -45,7 +46,12 @@ static zn_engine *open_engine(uint8_t settings, bool changing)
                                .max_attributes = 64,
                                .pseudonyms = settings % 3,
                                .block_v4_bits = 24,
-                               .block_v6_bits = 48};
+                               .block_v6_bits = 48,
+                               .coarse_end = settings & 1,
+                               .coarse_steps = settings / 3 % 3,
+                               .coarse_client = settings >> 1 & 1,
+                               .times_ns = short_detail ? 7 * ZN_NS_PER_S : 0,
+                               .digits = short_detail ? 2 : 0};
     zn_engine *e;
     require(zn_engine_open(&e, &config, NULL) == 0);
     return e;

@@ -100,6 +100,9 @@ def fixed_key(key_file: str) -> list[str]:
         ["--exact", "--keep-client-port"],
         ["--dn-hunter", "--columns", "core,e2e,p2p,options,layer7", "--compress", "gzip"],
         ["--split", "20m", "--split-size", "10k", "--compress", "zstd"],
+        ["--for", "internal"],
+        ["--for", "public"],
+        ["--for", "public", "--exact", "--dn-hunter"],
     ],
 )
 def test_nothing_escapes(

@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from support.engine import rounded
-from support.packets import MINUTE, SYN, Frame
+from support.packets import SYN, Frame
 
 from oracle.epochs import pseudonym
-from oracle.flow import flows_of
+from oracle.flow import closing_ns, flows_of
 from oracle.layers import Address, Packet, Reader
 from oracle.resolved import Resolution, Resolved
-from oracle.rules import Rules, is_special
+from oracle.rules import MINUTE, Rules, is_special, shortened, stepped
 from oracle.secondary import Secondary
 from oracle.talks import Name, Talk, Vote
 from oracle.tcp import counts
@@ -67,7 +66,13 @@ class Model:
     def __init__(self, rules: Rules, frames: Sequence[Frame]) -> None:
         self.rules = rules
         self.packets = list(Reader().read(frames))
-        self.flows = [(flow, Talk(rules, flow[0])) for flow in self._flows()]
+        ended = list(flows_of(list(self.packets)))
+        self.flows = [(flow, Talk(rules, flow[0])) for flow, _end in ended]
+        input_end_ns = max((p.t_ns for p in self.packets), default=0)
+        self.closed_ns = {
+            id(talk): closing_ns(flow, end, input_end_ns)
+            for (flow, end), (_flow, talk) in zip(ended, self.flows, strict=True)
+        }
         self.talk_of = {id(p): talk for flow, talk in self.flows for p in flow}
         self.clients: dict[Address, dict[int, int]] = {}  # by epoch, when it was a client first
         self.always_servers = {talk.ends[1].address for _flow, talk in self.flows}
@@ -78,9 +83,6 @@ class Model:
         self.tied: dict[int, Resolution | None] = {}  # by talk
         self.must, self.may = (ZOracle(rules.z, rules.window_ns) for _ in range(2))
         self.outcome = Outcome()
-
-    def _flows(self) -> list[list[Packet]]:
-        return [list(flow) for flow, _end in flows_of(list(self.packets))]
 
     def run(self) -> Outcome:
         """Takes all packets."""
@@ -126,7 +128,7 @@ class Model:
         if released:
             self.outcome.observations.append(
                 {
-                    "t_ns": vote.t_ns,
+                    "t_ns": floored(vote.t_ns, self.rules.detail.times_ns),
                     "client": self._pseudonym(vote.talk, vote.talk.user_end),
                     "name": what.text,
                     "name_source": what.source,
@@ -190,28 +192,37 @@ class Model:
         keeps_port = self.rules.keep_client_port and (
             self.rules.everything or (states[:1] == ["released"] and not withheld)
         )
+        detail = self.rules.detail
+        step_ns = MINUTE if coarse else detail.times_ns
+        times = (flow[0].t_ns, flow[-1].t_ns)
+        if coarse and not detail.has_end:
+            times = (self.closed_ns[id(talk)],) * 2
         line = {
             "proto": 6 if talk.first.tcp else 17,
-            "client": self._pseudonym(talk, 0),
+            "client": None if coarse and not detail.has_client else self._pseudonym(talk, 0),
             "client_port": client.port if keeps_port else 0,
             "server_port": server.port if not withheld or server.port in COMMON_PORTS else 0,
             "name": talk.names[0].text if states[:1] == ["released"] else None,
             "name_source": talk.names[0].source if states else None,
             "name_status": (*states, "suppressed" if talk.strayed else "none")[0],
             "ech": "offered" if talk.ech and not coarse else "none",
-            "epoch": 0 if coarse and self.rules.rotate_ns % MINUTE else talk.epoch,
-            "t_start_ns": flow[0].t_ns,
-            "t_end_ns": flow[-1].t_ns,
+            "epoch": 0 if self.rules.rotate_ns % step_ns else talk.epoch,
+            "t_start_ns": floored(times[0], step_ns),
+            "t_end_ns": floored(times[1], step_ns),
         }
+        if coarse and not detail.has_client:
+            line["epoch"] = 0
         secondary = talk.certificate if talk.first.tcp else talk.agent
         disclosed = secondary is not None and secondary.state == "released" and not withheld
         line["s_tls_SCN" if talk.first.tcp else "quic_UA"] = secondary.text if disclosed else None
         measured = measurements(flow, talk.client)
         if coarse:
-            line |= {name: line[name] // MINUTE * MINUTE for name in ("t_start_ns", "t_end_ns")}
             measured = {
-                name: rounded(n) if name[2:] in COARSE else 0 for name, n in measured.items()
+                name: stepped(n, detail.base) if name[2:] in COARSE else 0
+                for name, n in measured.items()
             }
+        else:
+            measured = {name: shortened(n, detail.digits) for name, n in measured.items()}
         hunted = self._hunted(flow, talk, line["name"], withheld)
         return Record(line | measured, self._servers(talk, withheld), hunted, coarse)
 
@@ -235,7 +246,9 @@ class Model:
             return (nothing,)
         last_ns = flow[-1].t_ns
         shared = self._shared(self.must, ("name", found.name), last_ns)
-        times = (found.asked_ns, found.answered_ns) if talk.first.tcp else NEVER
+        step_ns = self.rules.detail.times_ns
+        asked = (floored(found.asked_ns, step_ns), floored(found.answered_ns, step_ns))
+        times = asked if talk.first.tcp else NEVER
         resolvers = self._resolvers(found, talk, last_ns) if talk.first.tcp else {None}
         disclosed = [(found.name, r, times) for r in resolvers]
         return (*(disclosed if True in shared else []), *([nothing] if False in shared else []))
@@ -253,6 +266,11 @@ class Model:
             and not was_client
         )
         return {None, str(address)} if shared else {None}
+
+
+def floored(t_ns: int, step_ns: int) -> int:
+    """The last multiple of a step that is not after t_ns."""
+    return t_ns // step_ns * step_ns
 
 
 def clients_of(talk: Talk) -> set[Address]:

@@ -7,12 +7,25 @@ from support.packets import ACK, FIN, RST, SECOND, SYN, Unit
 Flow = list[Unit]
 
 
-def late(flow: Flow, now_ns: int) -> bool:
-    """Whether the flow has been idle for too long."""
+def patience_ns(flow: Flow) -> int:
+    """For how long the flow may be idle."""
     opens = flow[0].flags & (SYN | ACK) == SYN
     only_syns = opens and all(p.sender == flow[0].sender and p.flags & SYN for p in flow)
     idle_s = (10 if only_syns else 300) if flow[0].tcp else (10 if len(flow) == 1 else 200)
-    return now_ns - flow[-1].t_ns > idle_s * SECOND
+    return idle_s * SECOND
+
+
+def late(flow: Flow, now_ns: int) -> bool:
+    """Whether the flow has been idle for too long."""
+    return now_ns - flow[-1].t_ns > patience_ns(flow)
+
+
+def closing_ns(flow: Flow, end: str, input_end_ns: int) -> int:
+    """When a flow that ended so closed (section 5): at its last packet, when its patience was over,
+    or with the input."""
+    if end in ("fin", "rst"):
+        return flow[-1].t_ns
+    return flow[-1].t_ns + patience_ns(flow) if end == "idle" else input_end_ns
 
 
 def fin_acked(flow: Flow, side: int) -> bool:

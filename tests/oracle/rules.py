@@ -3,6 +3,7 @@
 """The settings of a run in the contract, and the users that they define: section 3."""
 
 import ipaddress
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -11,6 +12,41 @@ from oracle.layers import Address
 
 EVERYWHERE = ("0.0.0.0/0", "::/0")
 BROADCAST = ipaddress.IPv4Address(2**32 - 1)
+MINUTE = 60 * 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """How much records say: coarse ones, and by times and sizes all others (section 5)."""
+
+    has_end: bool  # a coarse record tells apart first and last packet
+    base: float  # powers of it are the packets and bytes of a coarse record
+    has_client: bool  # a coarse record has its client's pseudonym
+    times_ns: int = 1
+    digits: int | None = None  # counts above 99 keep as many
+
+
+PRESETS = {
+    "internal": Detail(True, 2**0.5, True),
+    "partner": Detail(False, 4, True),
+    "public": Detail(False, 16, False, MINUTE, 2),
+}
+
+
+def stepped(x: int, base: float) -> int:
+    """The smallest power of the base, as an integer rounded up, that is at least x; 0 stays 0."""
+    if base == 2**0.5:  # in whole numbers: isqrt(n - 1) + 1 is the root of n, rounded up
+        powers = (1 if k == 0 else math.isqrt(2**k - 1) + 1 for k in range(130))
+    else:
+        powers = (int(base) ** k for k in range(65))
+    return next(power for power in powers if power >= x) if x else 0
+
+
+def shortened(x: int, digits: int | None) -> int:
+    """A count above 99 with so many leading digits and zeros behind them."""
+    if digits is None or x <= 99:
+        return x
+    return int(str(x)[:digits].ljust(len(str(x)), "0"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +66,7 @@ class Rules:
     keep_client_port: bool = False
     dn_hunter: bool = False
     exact: bool = False
+    purpose: str = "partner"  # --for
     target_p: float | None = None  # z follows the stream
     z_changes: tuple[tuple[int, int], ...] = ()  # (from when on, z), as the manifest has them
 
@@ -46,6 +83,11 @@ class Rules:
             dns_votes=self.dns_votes,
             internal=self.internal,
         )
+
+    @property
+    def detail(self) -> Detail:
+        """How much records say."""
+        return PRESETS[self.purpose]
 
     @property
     def everything(self) -> bool:

@@ -25,7 +25,7 @@ from scenario.crowd import (
     settings_of,
 )
 from scenario.visits import Visit
-from support.contract_runs import COLUMNS, LIMITS, run_files
+from support.contract_runs import LIMITS, columns_of, run_files
 from support.engine import SETTINGS, Outcome
 from support.engine import run as engine_run
 from support.examples import examples
@@ -131,7 +131,7 @@ def fed(frames: list[Frame], chosen: Rules, key_file: str, batch: int) -> Outcom
     given = Config().replace(**settings_of(chosen), key_file=key_file).engine_arguments()
     wanted = {name: given[name] for name in SETTINGS.keys() & given.keys() - LIMITS.keys()}
     wanted |= {"outputs": ("jsonl", "observations"), "rotate_ns": chosen.rotate_ns}
-    wanted["columns"] = COLUMNS
+    wanted["columns"] = columns_of(chosen)
     return engine_run(frames, batch=batch, **wanted)
 
 
@@ -185,7 +185,8 @@ def test_workers_change_nothing(key_file: str, scenario: Scenario) -> None:
 
 def check_bounds(frames: list[Frame], chosen: Rules, key_file: str, batch: int) -> None:
     """A flow that its packets' order or times end early may vote again, and at another time: at
-    most, it exposes its names all the time."""
+    most, it exposes its names all the time. Of a preset with exact times, which decide."""
+    chosen = replace(chosen, purpose="partner")
     outcome, exposures = fed(frames, chosen, key_file, batch), Talks(chosen, frames).exposed()
     for seen in outcome.observations:
         space = chosen.namespace(seen["name_source"]) if chosen.dns_votes != "no" else "name"

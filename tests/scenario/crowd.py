@@ -46,9 +46,17 @@ SECONDS = tuple(n * SECOND for n in (1, 2, 5, 7, 10, 30, 60, 120, 3600))
 WAYS = ("networks", "networks", "crypto-pan", "crypto-pan:20,50", "random")
 
 
-def with_pseudonyms(chosen: Rules) -> Rules:
-    """The rules with pseudonyms that keep one thing or another."""
-    return replace(chosen, pseudonyms=WAYS[SECONDS.index(chosen.rotate_ns) % len(WAYS)])
+PURPOSES = ("partner", "public", "internal")
+
+
+def with_others(chosen: Rules) -> Rules:
+    """The rules with pseudonyms that keep one thing or another, and output for one reader or
+    another."""
+    return replace(
+        chosen,
+        pseudonyms=WAYS[SECONDS.index(chosen.rotate_ns) % len(WAYS)],
+        purpose=PURPOSES[SECONDS.index(chosen.window_ns) % len(PURPOSES)],
+    )
 
 
 rules = st.builds(
@@ -65,7 +73,7 @@ rules = st.builds(
     keep_client_port=st.booleans(),
     dn_hunter=st.booleans(),
     exact=st.sampled_from([False, False, True]),
-).map(with_pseudonyms)
+).map(with_others)
 ends = st.one_of(
     *[st.tuples(st.sampled_from(CLIENTS), st.sampled_from(SERVERS))] * 4,
     st.tuples(st.sampled_from(OTHER_CLIENTS), st.sampled_from(OTHER_SERVERS)),
@@ -220,5 +228,6 @@ def settings_of(chosen: Rules) -> dict[str, object]:
         "keep_client_port": chosen.keep_client_port,
         "dn_hunter": chosen.dn_hunter,
         "exact": chosen.exact,
+        "purpose": chosen.purpose,
         "target_p": chosen.target_p,
     }

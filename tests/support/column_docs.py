@@ -25,13 +25,14 @@ CLASSES = {
     "ALWAYS": "as it is",
     "ROUNDED": "rounded",
     "EXACT": "blank",
+    "CLIENT": "as it is; blank with `--coarse-client none`",
     "RELEASED": "blank, also with `--exact`",
     "OWN": "only if itself released",
     "COMPUTED(client_port)": "0, also with `--exact`",
     "COMPUTED(server_port)": "0 unless 53, 80, 443 or 853; also with `--exact`",
     "COMPUTED(udp_type)": "19 for all DNS, also with `--exact`",
     "COMPUTED(fqdn)": "as `name`; with `--dn-hunter` blank, also with `--exact`",
-    "COMPUTED(epoch)": "0 unless `--rotate` is whole minutes",
+    "COMPUTED(epoch)": "0 with `--coarse-client none`, and unless `--rotate` is whole minutes",
 }
 TYPES = {"ms": "double", "s": "double", "time": "timestamp", None: "Tstat's logs only"}
 HEAD = """\
@@ -42,8 +43,10 @@ Every column of the flow logs, in the order of a line. This page is made of
 common is in [output.md](output.md), how Tstat's columns are measured in [tstat.md](tstat.md).
 
 The type is that of Parquet. The last column says what stands in a **coarse** record, one of whose
-names was withheld: *rounded* is times down to the minute, packets and bytes up to a power of √2;
-*blank* is zero, no text, or what Tstat prints for "missing".
+names was withheld: *rounded* is times down to the minute, all of them that of closing with
+`--coarse-end none`, packets and bytes up to a power of `--coarse-steps`; *blank* is zero, no text,
+or what Tstat prints for "missing". All other records have times and counts as `--times` and
+`--sizes` say.
 """
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from oracle.rules import Rules
 from scenario.crowd import Scenario, settings_of
 
 import zanon_net
@@ -16,6 +17,12 @@ from zanon_net import Config
 
 LIMITS = {"max_flows": 4096, "max_tuples": 1 << 16, "max_attributes": 1 << 14}
 COLUMNS = ("core", "e2e", "p2p", "options", "layer7")
+
+
+def columns_of(rules: Rules) -> tuple[str, ...]:
+    """Every set of columns that may go with the rules."""
+    exact = rules.purpose != "public"
+    return tuple(name for name in COLUMNS if exact or name not in ("e2e", "options"))
 
 
 def write(path: Path, frames: list[Frame]) -> Path:
@@ -41,7 +48,8 @@ def run_files(scenario: Scenario, key_file: str, sources: int = 1, **more: Any) 
     with tempfile.TemporaryDirectory() as folder:
         capture = captures(Path(folder), scenario.frames, sources)
         settings = settings_of(scenario.rules) | LIMITS | {"key_file": key_file}
-        settings |= {"format": ("jsonl", "observations"), "columns": COLUMNS} | more
+        settings |= {"format": ("jsonl", "observations")}
+        settings |= {"columns": columns_of(scenario.rules)} | more
         out = Path(folder) / "out"
         zanon_net.run(capture, Config().replace(**settings), out=out)
         return {path.name: path.read_bytes() for path in out.rglob("*") if path.is_file()}

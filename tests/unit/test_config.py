@@ -21,7 +21,7 @@ from zanon_net.config import schema
 from zanon_net.config.example import example
 from zanon_net.config.filter_settings import FilterConfig
 from zanon_net.config.rules import Z_MAX
-from zanon_net.config.schema import RUN, SETTINGS, SNAPLEN_MAX, WORKERS_MAX
+from zanon_net.config.schema import KEYS, RUN, SETTINGS, SNAPLEN_MAX, WORKERS_MAX
 from zanon_net.config.sections import LiveSettings
 
 HOUR_NS = 3_600_000_000_000
@@ -264,6 +264,12 @@ compress = "zstd"
 split = "90m"
 split_size = "2k"
 popularity = "popularity.json"
+for = "public"
+coarse_end = "floored"
+coarse_steps = 4
+coarse_client = "pseudonym"
+times = "90s"
+sizes = "exact"
 [limits]
 max_flows = 1000
 max_tuples = 2000
@@ -308,12 +314,18 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
             "90m",
             "2k",
             str(tmp_path / "popularity.json"),
+            "public",
+            "floored",
+            "4",
+            "pseudonym",
+            "90s",
+            "exact",
         ),
         Limits(1000, 2000, 3000, 4),
         LiveSettings(128 << 20, 2048, False, "10s", "nobody"),
     )
     assert full.live.status_s == 10
-    assert all(f"\n{name} = " in TOML for name in RUN)
+    assert all(f"\n{key} = " in TOML for key in KEYS)
 
 
 @pytest.mark.source
@@ -321,7 +333,7 @@ def test_the_documented_file(tmp_path: Path) -> None:
     page = ROOT / "docs" / "reference" / "configuration.md"
     whole = page.read_text(encoding="utf-8")
     text = whole.split("```toml\n")[1].split("```")[0]
-    assert all(f"\n| `{name}` | " in whole for name in RUN)
+    assert all(f"\n| `{key}` | " in whole for key in KEYS)
     write(tmp_path / "never.txt", "private.example\n")
     usual = {name: row.default for name, row in RUN.items() if not row.has_default}
     assert load(tmp_path, text).replace(**usual, format="tstat") == Config()
@@ -403,7 +415,7 @@ def test_a_z_above_1000_can_override_that_of_a_file(tmp_path: Path) -> None:
 def test_the_example_has_every_setting_and_its_default(tmp_path: Path) -> None:
     text = example()
     assert load(tmp_path, text) == Config()
-    assert all(re.search(rf"^(# )?{name} = ", text, re.MULTILINE) for name in RUN)
+    assert all(re.search(rf"^(# )?{key} = ", text, re.MULTILINE) for key in KEYS)
 
 
 def test_what_the_example_leaves_out_can_be_put_in(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from zanon_net.config.schema import RUN, read_settings, rows_of
+from zanon_net.config.schema import KEYS, RUN, read_settings, rows_of
 from zanon_net.config.settings import Config
 from zanon_net.errors import ConfigError
 
@@ -56,9 +56,9 @@ def naming_origins(config_file: str | None, options: Mapping[str, Any]) -> Itera
         yield
     except ConfigError as error:
         name = str(error).partition(":")[0]
-        if name in chosen(options):
+        if name in {RUN[given].label for given in chosen(options)}:
             with naming_options():
                 raise
-        if config_file is None or name not in RUN:
+        if config_file is None or name not in KEYS:
             raise
-        raise ConfigError(f"{config_file}: [{RUN[name].section}] {error}") from None
+        raise ConfigError(f"{config_file}: [{KEYS[name].section}] {error}") from None

@@ -52,6 +52,6 @@ def _lines() -> Iterator[str]:
         for row in rows_of("run", section):
             yield f"# {row.meaning}"
             if row.has_default:
-                yield f"{row.name} = {json.dumps(row.default)}"
+                yield f"{row.label} = {json.dumps(row.default)}"
             else:
-                yield f"# {row.name} = {json.dumps(row.example)}"
+                yield f"# {row.label} = {json.dumps(row.example)}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from zanon_net.config.parse import did_you_mean, read_text
-from zanon_net.config.schema import RUN, rows_of
+from zanon_net.config.schema import KEYS, RUN, rows_of
 from zanon_net.errors import ConfigError
 
 SECTIONS = tuple(dict.fromkeys(row.section for row in RUN.values()))
@@ -16,7 +16,8 @@ SECTIONS = tuple(dict.fromkeys(row.section for row in RUN.values()))
 
 
 def load_sections(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields each section and its settings as they were written, paths with the file's folder.
+    """Yields each section and its settings by their names, as they were written, paths with the
+    file's folder.
 
     Raises ConfigError, also for an unknown section or key.
     """
@@ -37,27 +38,29 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _keys_of(path: Path, section: str, table: object) -> dict[str, Any]:
     """`table`, known to be a section whose every key is a setting. Raises ConfigError."""
-    if section in RUN:
-        raise ConfigError(f"{path}: {section} belongs under [{RUN[section].section}]")
+    if section in KEYS:
+        raise ConfigError(f"{path}: {section} belongs under [{KEYS[section].section}]")
     if section not in SECTIONS:
-        hint = did_you_mean(section, [*SECTIONS, *RUN])
+        hint = did_you_mean(section, [*SECTIONS, *KEYS])
         raise ConfigError(f"{path}: unknown section [{section}]{hint}")
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: {section} is a section; write [{section}] and its keys below")
-    known = [row.name for row in rows_of("run", section)]
+    known = [row.label for row in rows_of("run", section)]
     for key in table:
         if key not in known:
-            elsewhere = RUN[key].section if key in RUN else None
+            elsewhere = KEYS[key].section if key in KEYS else None
             hint = f"; it belongs under [{elsewhere}]" if elsewhere else did_you_mean(key, known)
             raise ConfigError(f"{path}: [{section}] unknown key {key!r}{hint}")
     return table
 
 
 def _anchored(keys: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """`keys` with the paths among their values relative to `folder`, the configuration file's."""
-    anchored = dict(keys)
-    for name, value in keys.items():
-        anchor = RUN[name].type.anchored
+    """The values of `keys` by the settings' names, paths among them relative to `folder`, the
+    configuration file's."""
+    anchored = {}
+    for key, value in keys.items():
+        anchor = KEYS[key].type.anchored
         if anchor is not None and isinstance(value, str) and value:
-            anchored[name] = anchor(value, folder)
+            value = anchor(value, folder)
+        anchored[KEYS[key].name] = value
     return anchored

@@ -89,6 +89,11 @@ def parse_duration(name: str, value: object) -> int:
     return whole_ns
 
 
+def rounded_times(name: str, value: object) -> str | int:
+    """The length in ns to whose multiples times are rounded down, or "exact"."""
+    return "exact" if value == "exact" else parse_duration(name, value)
+
+
 def format_duration(ns: int) -> str:
     """`ns` >= 1 nanoseconds in the largest unit that gives a whole number, e.g. "90s"."""
     unit = next(unit for unit in reversed(UNITS_NS) if ns % UNITS_NS[unit] == 0)

@@ -10,6 +10,7 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
+from zanon_net.config import presets
 from zanon_net.config.parse import (
     ANYWHERE,
     DNS_VOTES,
@@ -78,6 +79,17 @@ def check_columns(settings: Settings) -> dict[str, Any]:
     return {}
 
 
+def check_detail(settings: Settings) -> dict[str, Any]:
+    """Columns that are exact do not go with times or sizes that are not."""
+    found = presets.effective(settings)
+    short = [f"--{name} {presets.written(found[name])}" for name in ("times", "sizes")]
+    short = [text for text in short if not text.endswith(" exact")]
+    for name in ("e2e", "options"):
+        if short and name in settings["columns"]:
+            reject("columns", f"{name} tells more than {' and '.join(short)} lets records say")
+    return {}
+
+
 def check_header(settings: Settings) -> dict[str, Any]:
     """A header line is given for CSV only."""
     if settings["header"] and settings["format"] == "jsonl":
@@ -143,6 +155,11 @@ def _both_durations(name: str, ns: int) -> dict[str, Any]:
 def shown_split(settings: Settings) -> dict[str, Any]:
     """The length of a part, for people."""
     return {"split": None if settings["split"] is None else format_duration(settings["split"])}
+
+
+def shown_times(settings: Settings) -> dict[str, Any]:
+    """How exact times are, for people."""
+    return {"times": presets.written(settings["times"])}
 
 
 def shown_never(settings: Settings) -> dict[str, Any]:
@@ -229,6 +246,40 @@ def core_pseudonyms(settings: Settings) -> tuple[int, int, int]:
     kind, _, bits = settings["pseudonyms"].partition(":")
     v4, v6 = bits.split(",") if bits else (32, 128)
     return PSEUDONYMS.index(kind), int(v4), int(v6)
+
+
+COARSE_ENDS = ("floored", "none")
+COARSE_STEPS = ("sqrt2", "4", "16")
+COARSE_CLIENTS = ("pseudonym", "none")
+SIZES = ("exact", "2")
+"""All as the core numbers them, but the last, of which it takes the number itself."""
+
+
+def core_coarse_end(settings: Settings) -> int:
+    """The number of what coarse records say of times."""
+    return COARSE_ENDS.index(settings["coarse_end"])
+
+
+def core_coarse_steps(settings: Settings) -> int:
+    """The number of the base whose powers coarse records have as packets and bytes."""
+    return COARSE_STEPS.index(settings["coarse_steps"])
+
+
+def core_coarse_client(settings: Settings) -> int:
+    """The number of what coarse records say of the client."""
+    return COARSE_CLIENTS.index(settings["coarse_client"])
+
+
+def core_times(settings: Settings) -> int:
+    """The length to whose multiples times are rounded down, in nanoseconds; 0: exact."""
+    times = settings["times"]
+    return 0 if times == "exact" else int(times)
+
+
+def core_digits(settings: Settings) -> int:
+    """The leading digits that counts keep; 0: all."""
+    sizes = settings["sizes"]
+    return 0 if sizes == "exact" else int(sizes)
 
 
 def core_never(settings: Settings) -> list[bytes]:

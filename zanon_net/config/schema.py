@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-from zanon_net.config import rules
+from zanon_net.config import presets, rules
 from zanon_net.config.rules import COUNT_MAX, FORMAT_OUTPUTS, RATES_MAX, Z_MAX, Settings
 from zanon_net.config.types import (
     AT_LEAST_TWO,
@@ -37,6 +37,7 @@ from zanon_net.config.types import (
     PSEUDONYMS,
     RATE,
     RING_SIZE,
+    ROUNDED_TIMES,
     SIZE,
     SUFFIXES,
     USER,
@@ -47,6 +48,7 @@ from zanon_net.config.types import (
     several,
     some_of,
     whole_number,
+    word_or_number,
 )
 
 WORKERS_MAX = 64
@@ -73,7 +75,7 @@ class Setting:
 
     command: the one that takes it.
     section: of the configuration file; empty: the command reads none.
-    name: of the field, and in the configuration file.
+    name: of the field. In the configuration file, too, unless that is a word of Python: `label`.
     type: how it is read, its unit and its range.
     default: as it is written; None, or empty: there is none.
     help: the text of the option; empty: there is no option.
@@ -116,7 +118,8 @@ class Setting:
 
     @property
     def label(self) -> str:
-        """Its name in errors and manifests: that of the option, written as a field."""
+        """Its name in the configuration file, errors and manifests: that of the option, written as
+        a field."""
         return self.options[0].removeprefix("--").replace("-", "_")
 
     @property
@@ -330,7 +333,9 @@ _ADDRESSES = (
     _addresses(
         name="pseudonyms",
         type=PSEUDONYMS,
-        default="networks",
+        default=None,
+        usual=presets.usual("pseudonyms"),
+        example="networks",
         help="What the pseudonyms of addresses keep: the internal networks; the prefixes of blocks"
         " (all prefixes without P4,P6), by which two epochs can be joined; or nothing.",
         about="what pseudonyms keep: the internal networks, the prefixes of blocks, or nothing",
@@ -404,6 +409,22 @@ _INPUT = (
 
 
 _output = partial(Setting, command="run", section="output", heading="Input and output")
+
+
+def _detail(name: str, **row: Any) -> Setting:
+    """How much records say: a row whose default is that of the preset."""
+    usual, example = presets.usual(name), presets.PRESETS[name].public
+    return _output(
+        heading="Anonymity",
+        name=name,
+        default=None,
+        rank=2,
+        usual=usual,
+        example=presets.written(example),
+        **row,
+    )
+
+
 _OUTPUT = (
     _output(
         name="format",
@@ -422,6 +443,7 @@ _OUTPUT = (
         default=("core", "layer7"),
         help="Column sets of the flow logs: core, and any of layer7, e2e, options, p2p.",
         about="core, and any of layer7, e2e, options, p2p",
+        check=rules.check_detail,
         manifest="as it is",
         core="columns",
         core_kind="column sets",
@@ -468,6 +490,71 @@ _OUTPUT = (
         manifest=rules.shown_popularity,
         core="popularity",
         core_value=rules.core_popularity,
+    ),
+    _output(
+        heading="Anonymity",
+        name="purpose",
+        option=("--for",),
+        type=one_of(presets.PURPOSES, "must be internal, partner or public"),
+        default=presets.PURPOSE,
+        rank=-1,
+        help="Who reads the output: a preset of --pseudonyms, of what records say beside a"
+        " suppressed name (--coarse-...), and of --times and --sizes. An option that is set alone"
+        " wins; the summary and the manifest name those that are weaker than the preset.",
+        about="who reads the output: presets the settings below whose default depends on it",
+        manifest="as it is",
+    ),
+    _detail(
+        name="coarse_end",
+        type=one_of(rules.COARSE_ENDS, "must be floored or none"),
+        help="Times of a record with a suppressed name: first and last packet, down to the minute"
+        " (floored), or for both the minute in which the flow closed (none).",
+        about="times beside a suppressed name: first and last packet to the minute (floored), or"
+        " for both the minute of closing (none)",
+        manifest="as it is",
+        core="coarse_end",
+        core_value=rules.core_coarse_end,
+    ),
+    _detail(
+        name="coarse_steps",
+        type=word_or_number(rules.COARSE_STEPS, "must be sqrt2, 4 or 16"),
+        help="Packets and bytes of a record with a suppressed name are rounded up to powers of this"
+        " base.",
+        about="packets and bytes beside a suppressed name are powers of this base, rounded up",
+        manifest="as it is",
+        core="coarse_steps",
+        core_value=rules.core_coarse_steps,
+    ),
+    _detail(
+        name="coarse_client",
+        type=one_of(rules.COARSE_CLIENTS, "must be pseudonym or none"),
+        help="The client in a record with a suppressed name: its pseudonym, or nobody.",
+        about="the client beside a suppressed name: its pseudonym, or none",
+        manifest="as it is",
+        core="coarse_client",
+        core_value=rules.core_coarse_client,
+    ),
+    _detail(
+        name="times",
+        type=ROUNDED_TIMES,
+        help="Times in all other records, and in observations: exact, or rounded down to multiples"
+        " of a duration.",
+        about="times in all other records and in observations: exact, or multiples of a duration",
+        check=rules.check_detail,
+        manifest=rules.shown_times,
+        core="times_ns",
+        core_value=rules.core_times,
+    ),
+    _detail(
+        name="sizes",
+        type=word_or_number(rules.SIZES, "must be exact or 2"),
+        help="Packets, bytes and other counts above 99 in these records: exact, or their two"
+        " leading digits.",
+        about="counts above 99 in these records: exact, or their two leading digits",
+        check=rules.check_detail,
+        manifest="as it is",
+        core="digits",
+        core_value=rules.core_digits,
     ),
 )
 
@@ -910,5 +997,7 @@ def rows_of(command: str, section: str | None = None) -> tuple[Setting, ...]:
 
 RUN = {row.name: row for row in rows_of("run")}
 """The settings of `run` by their names, which are unique over all sections."""
+KEYS = {row.label: row for row in RUN.values()}
+"""The same by their names in the configuration file."""
 FILTER = {row.name: row for row in rows_of("filter")}
 """The settings of `filter` by their names."""

@@ -84,7 +84,7 @@ class AddressPolicy(View):
 
     internal: str | Sequence[str] | None = RUN["internal"].default
     user_prefix: str | Sequence[int] = RUN["user_prefix"].default
-    pseudonyms: str = RUN["pseudonyms"].default
+    pseudonyms: str | None = RUN["pseudonyms"].default
     keep_client_port: bool = RUN["keep_client_port"].default
     rotate: int | str | None = RUN["rotate"].default
     key_file: str | os.PathLike[str] | None = RUN["key_file"].default
@@ -127,6 +127,12 @@ class Output(View):
     split: int | str | None = RUN["split"].default
     split_size: int | str | None = RUN["split_size"].default
     popularity: str | os.PathLike[str] | None = RUN["popularity"].default
+    purpose: str = RUN["purpose"].default
+    coarse_end: str | None = RUN["coarse_end"].default
+    coarse_steps: str | int | None = RUN["coarse_steps"].default
+    coarse_client: str | None = RUN["coarse_client"].default
+    times: int | str | None = RUN["times"].default
+    sizes: str | int | None = RUN["sizes"].default
 
     @property
     def split_ns(self) -> int:

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """All settings of a run: a frozen dataclass of its sections.
 
-The command's options, the keys of the TOML file and the fields here carry the same names. A wrong
-value raises `ConfigError` with a text that starts with the field's name.
+The command's options, the keys of the TOML file and the fields here carry the same names, but for
+`--for` and its key `for`, a word of Python: its field is `purpose`. A wrong value raises
+`ConfigError` with a text that starts with the key.
 """
 
 import dataclasses
@@ -13,10 +14,10 @@ from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from zanon_net.config import rules
+from zanon_net.config import presets, rules
 from zanon_net.config.load import SECTIONS, load_sections
 from zanon_net.config.parse import did_you_mean
-from zanon_net.config.schema import RUN, core_arguments, manifest_of, rows_of
+from zanon_net.config.schema import KEYS, RUN, core_arguments, manifest_of, rows_of
 from zanon_net.config.sections import (
     AddressPolicy,
     Input,
@@ -109,9 +110,18 @@ class Config:
         return type(self)(**parts, **settings)
 
     def settings(self) -> dict[str, Any]:
-        """Every setting by its name."""
+        """Every setting by its name; where it was not set, as the preset of `purpose` has it."""
         parts: list[View] = [getattr(self, section) for section in SECTIONS]
-        return {name: value for part in parts for name, value in part.settings().items()}
+        return presets.effective(
+            {name: value for part in parts for name, value in part.settings().items()}
+        )
+
+    @property
+    def weaker_than(self) -> dict[str, Any]:
+        """The preset, and the options that disclose more than it does, as the manifest has them."""
+        settings = self.settings()
+        options = [RUN[name].label for name in presets.weaker(settings)]
+        return {"preset": settings["purpose"], "options": options}
 
     @property
     def rotate_ns(self) -> int:
@@ -137,7 +147,8 @@ def _by_section(settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
     sections: dict[str, dict[str, Any]] = {}
     for name, value in settings.items():
         if name not in RUN:
-            raise ConfigError(f"{name}: unknown setting{did_you_mean(name, RUN)}")
+            hint = f"; in Python it is {KEYS[name].name!r}" if name in KEYS else ""
+            raise ConfigError(f"{name}: unknown setting{hint or did_you_mean(name, RUN)}")
         sections.setdefault(RUN[name].section, {})[name] = value
     return sections
 

@@ -78,6 +78,15 @@ def one_of(words: Sequence[str], phrase: str, *, offered: Sequence[str] = ()) ->
     return Type(read=read, range=", ".join(words), words=offered or words)
 
 
+def word_or_number(words: Sequence[str], phrase: str) -> Type:
+    """One of `words`, some of which are numbers, which a configuration file may have as such."""
+    kind = one_of(words, phrase)
+    return replace(
+        kind,
+        read=lambda name, value: kind.read(name, str(value) if type(value) is int else value),
+    )
+
+
 def some_of(words: Iterable[str], metavar: str | None = None) -> Type:
     """One or more of `words`: separated by commas, or with the option repeated."""
     known = tuple(words)
@@ -142,6 +151,9 @@ FLAG = Type(
     written=lambda value: "yes" if value else "no",
 )
 DURATION = Type(read=parse.parse_duration, unit="ns", range="1ns to 3650d", metavar="DURATION")
+ROUNDED_TIMES = Type(
+    read=parse.rounded_times, range="exact, or a duration", metavar="exact|DURATION"
+)
 WHOLE_MINUTES = replace(DURATION, read=_whole_minutes, range="whole minutes")
 SIZE = Type(
     read=parse.parse_size,

@@ -71,6 +71,7 @@ def build_manifest(
         "error": ending.error,
         "notes": _notes(config, totals.counters),
         "configuration": config.to_dict(),
+        "weaker_than": config.weaker_than,
         "pseudonyms": _pseudonyms(config, totals),
         "workers": config.limits.workers,
         "time_range": time_range(totals.time_range_ns),
@@ -99,7 +100,7 @@ PSEUDONYMS_KEEP = {
 def _pseudonyms(config: Config, totals: Totals) -> dict[str, Any]:
     kept = totals.key_scope.rpartition("networks=")[2]
     return {
-        "keep": PSEUDONYMS_KEEP[config.addresses.pseudonyms.partition(":")[0]],
+        "keep": PSEUDONYMS_KEEP[config.settings()["pseudonyms"].partition(":")[0]],
         "networks": kept.split(",") if kept else [],
         "networks_left_out": totals.networks_left_out,
         "pseudonym_id": totals.pseudonym_id,

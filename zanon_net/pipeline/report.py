@@ -127,5 +127,9 @@ class Report:
         yield "speed", f"{rates} on the wire, {self.seconds:.2f} s, {memory}"
         if self.out is not None:
             yield "output", str(self.out)
+        weaker = self.manifest["weaker_than"]
+        if weaker["options"]:
+            options = ", ".join(f"--{name.replace('_', '-')}" for name in weaker["options"])
+            yield "weaker", f"than --for {weaker['preset']}: {options}"
         for note in self.manifest["notes"]:
             yield "note", note

@@ -114,6 +114,23 @@ typedef enum zn_dns_votes {
     ZN_DNS_VOTES_NO   /* none: they are shown where z users of other protocols share them */
 } zn_dns_votes;
 
+/* A record is coarse when a name of its flow is withheld. What it says of the flow's times: when it
+ * began and ended, down to the minute; or only the minute in which it closed. */
+typedef enum zn_coarse_end { ZN_COARSE_END_FLOORED, ZN_COARSE_END_NONE } zn_coarse_end;
+
+/* What it says of packets and bytes: the next power of this base, as an integer rounded up. */
+typedef enum zn_coarse_steps {
+    ZN_COARSE_STEPS_SQRT2,
+    ZN_COARSE_STEPS_4,
+    ZN_COARSE_STEPS_16
+} zn_coarse_steps;
+
+/* What it says of the client. */
+typedef enum zn_coarse_client {
+    ZN_COARSE_CLIENT_PSEUDONYM,
+    ZN_COARSE_CLIENT_NONE
+} zn_coarse_client;
+
 typedef struct zn_engine_config {
     size_t size;           /* of this struct, as the program was compiled */
     uint32_t z;            /* how many users must share a name, 1 .. ZN_ZTABLE_Z_MAX */
@@ -144,6 +161,13 @@ typedef struct zn_engine_config {
     zn_pseudonyms pseudonyms;
     /* prefix lengths of the blocks that ZN_PSEUDONYMS_CRYPTO_PAN keeps: 1 .. 32 and 1 .. 128 */
     uint8_t block_v4_bits, block_v6_bits;
+    zn_coarse_end coarse_end;
+    zn_coarse_steps coarse_steps;
+    zn_coarse_client coarse_client;
+    /* In all other records, and in observations. Either is refused with the sets E2E and OPTIONS,
+     * whose columns would say more. */
+    int64_t times_ns; /* times are multiples of so many ns, rounded down; 0: exact */
+    unsigned digits;  /* counts above 99 keep so many leading digits: 2; 0: all */
 } zn_engine_config;
 
 /* Fills the first `size` bytes of *config with the defaults. `size` is sizeof *config where the

@@ -69,6 +69,12 @@ cdef extern from "engine/engine.h" nogil:
         pass
     ctypedef enum zn_dns_votes:
         pass
+    ctypedef enum zn_coarse_end:
+        pass
+    ctypedef enum zn_coarse_steps:
+        pass
+    ctypedef enum zn_coarse_client:
+        pass
     ctypedef struct zn_engine_config:
         size_t size
         uint32_t z
@@ -91,6 +97,11 @@ cdef extern from "engine/engine.h" nogil:
         unsigned workers
         zn_pseudonyms pseudonyms
         uint8_t block_v4_bits, block_v6_bits
+        zn_coarse_end coarse_end
+        zn_coarse_steps coarse_steps
+        zn_coarse_client coarse_client
+        int64_t times_ns
+        unsigned digits
     ctypedef struct zn_source:
         zn_capture *capture
         zn_filter *filter

@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The presets of `--for`, one table: what output says that stays inside, goes to partners or to the
+public.
+
+A setting of the table that nobody set is None until `effective` gives it the preset's value; one
+that was set wins, and `weaker` names it where it discloses more. z is no part of a preset.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from zanon_net.config.parse import UNITS_NS, format_duration
+
+PURPOSES = ("internal", "partner", "public")
+PURPOSE = "partner"
+"""Unless another one is set."""
+
+Settings = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A row: the value of a setting for each purpose, as it is read.
+
+    strength: orders the values of the setting; what has less discloses more.
+    """
+
+    internal: Any
+    partner: Any
+    public: Any
+    strength: Callable[[Any], int]
+
+    def value(self, purpose: str) -> Any:
+        """The value for a purpose."""
+        return {"internal": self.internal, "partner": self.partner, "public": self.public}[purpose]
+
+
+def _in_order(*words: str) -> Callable[[Any], int]:
+    """The strength of words, weakest first; what follows a colon plays no part."""
+    return lambda value: words.index(value.partition(":")[0])
+
+
+def _by_length(value: str | int) -> int:
+    """The strength of the length to which times are rounded."""
+    return value if isinstance(value, int) else 0
+
+
+def _if_false(value: bool) -> int:
+    """The strength of a switch that discloses more."""
+    return int(not value)
+
+
+PRESETS = {
+    "pseudonyms": Preset(
+        "networks", "networks", "random", _in_order("crypto-pan", "networks", "random")
+    ),
+    "exact": Preset(False, False, False, _if_false),
+    "coarse_end": Preset("floored", "none", "none", _in_order("floored", "none")),
+    "coarse_steps": Preset("sqrt2", "4", "16", _in_order("sqrt2", "4", "16")),
+    "coarse_client": Preset("pseudonym", "pseudonym", "none", _in_order("pseudonym", "none")),
+    "times": Preset("exact", "exact", UNITS_NS["m"], _by_length),
+    "sizes": Preset("exact", "exact", "2", _in_order("exact", "2")),
+}
+"""By the settings' names."""
+
+
+def effective(settings: Settings) -> dict[str, Any]:
+    """The settings, those that nobody set as the preset has them."""
+    purpose = settings["purpose"]
+    return {
+        name: PRESETS[name].value(purpose) if name in PRESETS and value is None else value
+        for name, value in settings.items()
+    }
+
+
+def weaker(settings: Settings) -> list[str]:
+    """The names of the settings that disclose more than the preset does."""
+    found, purpose = effective(settings), settings["purpose"]
+    return [
+        name
+        for name, preset in PRESETS.items()
+        if preset.strength(found[name]) < preset.strength(preset.value(purpose))
+    ]
+
+
+def written(value: str | int) -> str:
+    """A value as people write it."""
+    return value if isinstance(value, str) else format_duration(value)
+
+
+def usual(name: str) -> str:
+    """The default of a setting, for people: the values for each purpose."""
+    preset = PRESETS[name]
+    usually = preset.value(PURPOSE)
+    others = [
+        f"{written(preset.value(purpose))} for {purpose}"
+        for purpose in PURPOSES
+        if preset.value(purpose) != usually
+    ]
+    return "; ".join([written(usually), *others])
