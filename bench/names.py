@@ -21,7 +21,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
-from zanon_net import _core, parse
+from zanon_net import Config, _core, parse
 from zanon_net.bench.messages import (
     Dice,
     HelloShape,
@@ -128,12 +128,9 @@ def frames_of(sample: Sample) -> Iterator[bytes]:
 def make_engine(count: int) -> _core.PacketEngine:
     """Return an engine that releases every name when it is seen."""
     room = 2 * count + 1024
-    return _core.PacketEngine(
-        z=1, window_ns=3600 * 10**9, rotate_ns=3600 * 10**9, established=False, dns_votes=0,
-        internal=None, never=(), user_prefix=(32, 56), key_file=None, keep_client_port=False,
-        dn_hunter=False, exact=False, outputs=("jsonl",), split_ns=0, columns=("core",),
-        max_flows=room, max_tuples=room, max_attributes=room, z_max=0, popularity=False, workers=1,
-    )  # fmt: skip
+    limits = {"max_flows": room, "max_tuples": room, "max_attributes": room}
+    config = Config(z=1, evidence="any", format="jsonl", columns="core", **limits)
+    return _core.PacketEngine(**config.engine_arguments())
 
 
 def engine_reader(sample: Sample) -> Reader:

@@ -13,7 +13,7 @@ import pytest
 from oracle.rules import PRESETS, Detail, shortened, stepped
 from support import wire
 from support.cli import DEMO, Captured, manifest_of, run_main
-from support.engine import Outcome, run
+from support.engine import NO, OWN, Outcome, run
 from support.formats import LOGS, check_csv, check_parquet, check_tstat
 from support.packets import (
     ACK,
@@ -41,6 +41,9 @@ from zanon_net import _core
 from zanon_net.config.presets import PURPOSES
 
 FORMATS = ("tstat", "jsonl", "csv", "parquet", "observations")
+OBSERVATIONS = "observations.jsonl"
+ASKED = b"asked.example"  # in DNS alone
+DNS_VOTES = {"internal": OWN, "partner": OWN, "public": NO}
 Line = dict[str, Any]
 
 # ---- each format says what the preset lets it say -----------------------------------------------
@@ -51,8 +54,12 @@ def traffic() -> list[Frame]:
     secret = flow_under_test(SECRET, "tls").frames
     shown = Tcp(user(78), t_ns=LATER + 3 * SECOND).handshake().say(hello(NAME)).wait(70 * SECOND)
     shown.say(b"x" * 12_345, SERVER).wait(SECOND).close()
-    lookups = [Udp(user(i), t_ns=LATER + i * SECOND).lookup(b"asked.example") for i in range(3)]
-    long_lookup = Udp(user(5), t_ns=LATER + 59 * SECOND).lookup(b"asked.example").wait(62 * SECOND)
+    lookups = [
+        Udp(user(i), ports=(port, 53), t_ns=LATER + i * SECOND).lookup(name)
+        for i in range(3)
+        for port, name in ((40_000, ASKED), (40_001, NAME))
+    ]
+    long_lookup = Udp(user(5), t_ns=LATER + 59 * SECOND).lookup(NAME).wait(62 * SECOND)
     long_lookup.send(b"x" * 4_321, SERVER)
     rare = Udp(user(9), t_ns=LATER + 5 * SECOND).lookup(b"rare.example")
     talks = [talk.frames for talk in (shown, *lookups, long_lookup, rare)]
@@ -120,7 +127,7 @@ def test_a_coarse_record_of_udp(written: tuple[str, Path]) -> None:
 def test_a_record_with_a_name(written: tuple[str, Path]) -> None:
     purpose, out = written
     detail = PRESETS[purpose]
-    exact = run(traffic(), z=2)
+    exact = run(traffic(), z=2, dns_votes=DNS_VOTES[purpose])
     by_name = [line for line in lines_of(out) if line["name_status"] == "released"]
     expected = [line for line in exact.flows if line["name_status"] == "released"]
     assert len(by_name) == len(expected)
@@ -130,11 +137,23 @@ def test_a_record_with_a_name(written: tuple[str, Path]) -> None:
 
 def test_observations(written: tuple[str, Path]) -> None:
     purpose, out = written
-    exact = run(traffic(), z=2).observations
-    found = [(line["t_ns"], line["name"]) for line in lines_of(out, "observations.jsonl")]
+    exact = run(traffic(), z=2, dns_votes=DNS_VOTES[purpose]).observations
+    found = [(line["t_ns"], line["name"]) for line in lines_of(out, OBSERVATIONS)]
     step_ns = PRESETS[purpose].times_ns
     assert found == [(floored(line["t_ns"], step_ns), line["name"]) for line in exact]
-    assert all(line["client"] for line in lines_of(out, "observations.jsonl"))
+    assert all(line["client"] for line in lines_of(out, OBSERVATIONS))
+
+
+def test_a_name_in_dns_alone(written: tuple[str, Path]) -> None:
+    """Shared by three users, of whom DNS says so, and who can be forged."""
+    purpose, out = written
+    votes = DNS_VOTES[purpose] == OWN
+    names = [line["name"] for line in lines_of(out) if line["name_source"] == "dns"]
+    assert (ASKED.decode() in names) is votes
+    assert NAME.decode() in names  # shared by visitors, too
+    assert any(line["name"] == ASKED.decode() for line in lines_of(out, OBSERVATIONS)) is votes
+    everything = b"".join(path.read_bytes() for path in out.rglob("*") if path.is_file())
+    assert (ASKED in everything) is votes
 
 
 def test_the_formats_agree(written: tuple[str, Path]) -> None:
@@ -174,7 +193,7 @@ def test_rows_for_programs(purpose: str, key_file: str) -> None:
         engine.finish()
         records = engine.records()
     coarse = records[records["name_status"] == 2]
-    assert len(coarse) == 4
+    assert len(coarse) == (6 if purpose == "public" else 5)
     assert bool((coarse["t_start_ns"] == coarse["t_end_ns"]).all()) is not detail.has_end
     assert not (coarse["t_start_ns"] % MINUTE).any()
     for name in ("c_pkts", "s_pkts", "c_bytes", "s_bytes"):

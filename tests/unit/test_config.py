@@ -145,7 +145,7 @@ def test_a_key_in_place_of_its_file_is_not_repeated() -> None:
 def test_defaults() -> None:
     config = Config()
     assert (config.anonymity.z, config.anonymity.window_ns) == (20, HOUR_NS)
-    assert (config.anonymity.evidence, config.anonymity.dns_votes) == ("established", "own")
+    assert (config.anonymity.evidence, config.settings()["dns_votes"]) == ("established", "own")
     assert config.rotate_ns == HOUR_NS
     assert config.addresses.key_mode == "ephemeral"
     assert config.output.outputs == ("log_tcp_complete", "log_tcp_nocomplete", "log_udp_complete")

@@ -56,7 +56,7 @@ def naming_origins(config_file: str | None, options: Mapping[str, Any]) -> Itera
         yield
     except ConfigError as error:
         name = str(error).partition(":")[0]
-        if name in {RUN[given].label for given in chosen(options)}:
+        if name in {RUN[chosen_name].label for chosen_name in chosen(options)}:
             with naming_options():
                 raise
         if config_file is None or name not in KEYS:

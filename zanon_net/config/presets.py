@@ -56,6 +56,7 @@ PRESETS = {
     "pseudonyms": Preset(
         "networks", "networks", "random", _in_order("crypto-pan", "networks", "random")
     ),
+    "dns_votes": Preset("own", "own", "no", _in_order("all", "own", "no")),
     "exact": Preset(False, False, False, _if_false),
     "coarse_end": Preset("floored", "none", "none", _in_order("floored", "none")),
     "coarse_steps": Preset("sqrt2", "4", "16", _in_order("sqrt2", "4", "16")),

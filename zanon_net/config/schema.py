@@ -220,7 +220,9 @@ _ANONYMITY = (
     _anonymity(
         name="dns_votes",
         type=DNS_VOTES,
-        default="own",
+        default=None,
+        usual=presets.usual("dns_votes"),
+        example="own",
         help="Which records DNS questions, whose senders can be forged, vote for: those of DNS,"
         " counted apart; all; or none: one is then shown if z users of other protocols share it.",
         about="which records DNS questions vote for: those of DNS (own), all, or none (no)",
@@ -413,15 +415,14 @@ _output = partial(Setting, command="run", section="output", heading="Input and o
 
 def _detail(name: str, **row: Any) -> Setting:
     """How much records say: a row whose default is that of the preset."""
-    usual, example = presets.usual(name), presets.PRESETS[name].public
     return _output(
         heading="Anonymity",
         name=name,
         default=None,
         rank=2,
-        usual=usual,
-        example=presets.written(example),
-        **row,
+        usual=presets.usual(name),
+        example=presets.written(presets.PRESETS[name].public),
+        **{"manifest": "as it is"} | row,
     )
 
 
@@ -498,9 +499,9 @@ _OUTPUT = (
         type=one_of(presets.PURPOSES, "must be internal, partner or public"),
         default=presets.PURPOSE,
         rank=-1,
-        help="Who reads the output: a preset of --pseudonyms, of what records say beside a"
-        " suppressed name (--coarse-...), and of --times and --sizes. An option that is set alone"
-        " wins; the summary and the manifest name those that are weaker than the preset.",
+        help="Who reads the output: a preset of --pseudonyms, --dns-votes, of what records say"
+        " beside a suppressed name (--coarse-...), and of --times and --sizes. An option that is"
+        " set alone wins; the summary and the manifest name those that are weaker than the preset.",
         about="who reads the output: presets the settings below whose default depends on it",
         manifest="as it is",
     ),
@@ -509,9 +510,6 @@ _OUTPUT = (
         type=one_of(rules.COARSE_ENDS, "must be floored or none"),
         help="Times of a record with a suppressed name: first and last packet, down to the minute"
         " (floored), or for both the minute in which the flow closed (none).",
-        about="times beside a suppressed name: first and last packet to the minute (floored), or"
-        " for both the minute of closing (none)",
-        manifest="as it is",
         core="coarse_end",
         core_value=rules.core_coarse_end,
     ),
@@ -520,8 +518,6 @@ _OUTPUT = (
         type=word_or_number(rules.COARSE_STEPS, "must be sqrt2, 4 or 16"),
         help="Packets and bytes of a record with a suppressed name are rounded up to powers of this"
         " base.",
-        about="packets and bytes beside a suppressed name are powers of this base, rounded up",
-        manifest="as it is",
         core="coarse_steps",
         core_value=rules.core_coarse_steps,
     ),
@@ -529,8 +525,6 @@ _OUTPUT = (
         name="coarse_client",
         type=one_of(rules.COARSE_CLIENTS, "must be pseudonym or none"),
         help="The client in a record with a suppressed name: its pseudonym, or nobody.",
-        about="the client beside a suppressed name: its pseudonym, or none",
-        manifest="as it is",
         core="coarse_client",
         core_value=rules.core_coarse_client,
     ),
@@ -539,7 +533,6 @@ _OUTPUT = (
         type=ROUNDED_TIMES,
         help="Times in all other records, and in observations: exact, or rounded down to multiples"
         " of a duration.",
-        about="times in all other records and in observations: exact, or multiples of a duration",
         check=rules.check_detail,
         manifest=rules.shown_times,
         core="times_ns",
@@ -550,9 +543,7 @@ _OUTPUT = (
         type=word_or_number(rules.SIZES, "must be exact or 2"),
         help="Packets, bytes and other counts above 99 in these records: exact, or their two"
         " leading digits.",
-        about="counts above 99 in these records: exact, or their two leading digits",
         check=rules.check_detail,
-        manifest="as it is",
         core="digits",
         core_value=rules.core_digits,
     ),

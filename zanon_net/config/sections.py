@@ -47,7 +47,7 @@ class ZParams(View):
     z: int = RUN["z"].default
     window: int | str = RUN["window"].default
     evidence: str = RUN["evidence"].default
-    dns_votes: str | bool = RUN["dns_votes"].default
+    dns_votes: str | bool | None = RUN["dns_votes"].default
     never: str | os.PathLike[str] | Sequence[str] = RUN["never"].default
     exact: bool = RUN["exact"].default
     dn_hunter: bool = RUN["dn_hunter"].default
