@@ -289,7 +289,7 @@ static int64_t closing_ns(const zn_flow *f, zn_flow_end why, int64_t now_ns)
     int64_t idle_end_ns = f->last_ns < INT64_MAX - idle_ns ? f->last_ns + idle_ns : INT64_MAX;
     if (why == ZN_FLOW_FIN || why == ZN_FLOW_RST)
         return f->last_ns;
-    return why == ZN_FLOW_IDLE || idle_end_ns < now_ns ? idle_end_ns : now_ns;
+    return idle_end_ns < now_ns ? idle_end_ns : now_ns;
 }
 
 static void close_flow(zn_flow_table *t, uint32_t flow, zn_flow_end why, int64_t now_ns)

@@ -164,8 +164,8 @@ typedef struct zn_flow {
             uint32_t next, previous;
         };
         /* Closed, and its record is not written yet: when it closed. After FINs or RST that is at
-         * its last packet, of idle flows at the end of their idle time, whenever that was noticed;
-         * else at the packet time at which it was closed. */
+         * its last packet; else at the packet time at which it was closed, or before that at the
+         * end of its idle time, whenever that was noticed. */
         int64_t closed_ns;
     };
     uint32_t bucket;                    /* low bits of the tuple's hash, which choose the bucket */

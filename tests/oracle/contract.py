@@ -14,7 +14,7 @@ from typing import Any
 from support.packets import SYN, Frame
 
 from oracle.epochs import pseudonym
-from oracle.flow import closing_ns, flows_of
+from oracle.flow import flows_of
 from oracle.layers import Address, Packet, Reader
 from oracle.resolved import Resolution, Resolved
 from oracle.rules import MINUTE, Rules, is_special, shortened, stepped
@@ -67,11 +67,10 @@ class Model:
         self.rules = rules
         self.packets = list(Reader().read(frames))
         ended = list(flows_of(list(self.packets)))
-        self.flows = [(flow, Talk(rules, flow[0])) for flow, _end in ended]
-        input_end_ns = max((p.t_ns for p in self.packets), default=0)
+        self.flows = [(flow, Talk(rules, flow[0])) for flow, _end, _closed_ns in ended]
+        talks = [talk for _flow, talk in self.flows]
         self.closed_ns = {
-            id(talk): closing_ns(flow, end, input_end_ns)
-            for (flow, end), (_flow, talk) in zip(ended, self.flows, strict=True)
+            id(talk): closed_ns for talk, (_flow, _end, closed_ns) in zip(talks, ended, strict=True)
         }
         self.talk_of = {id(p): talk for flow, talk in self.flows for p in flow}
         self.clients: dict[Address, dict[int, int]] = {}  # by epoch, when it was a client first

@@ -20,12 +20,12 @@ def late(flow: Flow, now_ns: int) -> bool:
     return now_ns - flow[-1].t_ns > patience_ns(flow)
 
 
-def closing_ns(flow: Flow, end: str, input_end_ns: int) -> int:
-    """When a flow that ended so closed (section 5): at its last packet, when its patience was over,
-    or with the input."""
+def closed_ns(flow: Flow, end: str, now_ns: int) -> int:
+    """When a flow closed of which it is known at now_ns how it ended (section 5): at its last
+    packet, or when its patience was over, or now."""
     if end in ("fin", "rst"):
         return flow[-1].t_ns
-    return flow[-1].t_ns + patience_ns(flow) if end == "idle" else input_end_ns
+    return min(flow[-1].t_ns + patience_ns(flow), now_ns)
 
 
 def fin_acked(flow: Flow, side: int) -> bool:
@@ -42,16 +42,21 @@ def begins_another(flow: Flow, p: Unit) -> bool:
     return opens and all(q.sender != p.sender and not q.flags & SYN for q in flow)
 
 
-def flows_of(packets: list[Unit]) -> list[tuple[Flow, str]]:
-    """(packets, how it ended) of each flow, for one packet or more in order of time."""
+def flows_of(packets: list[Unit]) -> list[tuple[Flow, str, int]]:
+    """(packets, how it ended, when it closed) of each flow, for one packet or more in order of
+    time."""
     current: dict[tuple[int, int], Flow] = {}
     lingers_until_ns: dict[tuple[int, int], int] = {}
-    closed = []
+    closed: list[tuple[Flow, str, int]] = []
+
+    def close(flow: Flow, end: str) -> None:
+        closed.append((flow, end, closed_ns(flow, end, p.t_ns)))
+
     for p in packets:
-        idle = [ports for ports, flow in current.items() if late(flow, p.t_ns)]
-        closed += [(current.pop(ports), "idle") for ports in idle]
+        for ports in [ports for ports, flow in current.items() if late(flow, p.t_ns)]:
+            close(current.pop(ports), "idle")
         if p.ports in current and begins_another(current[p.ports], p):
-            closed.append((current.pop(p.ports), "idle"))
+            close(current.pop(p.ports), "idle")
         stray = p.tcp and p.flags & (SYN | ACK) != SYN
         lingers = stray and p.t_ns <= lingers_until_ns.get(p.ports, 0)
         if p.ports not in current and (lingers or p.flags & RST):
@@ -59,6 +64,8 @@ def flows_of(packets: list[Unit]) -> list[tuple[Flow, str]]:
         flow = current.setdefault(p.ports, [])
         flow.append(p)
         if p.flags & RST or (fin_acked(flow, 0) and fin_acked(flow, 1)):
-            closed.append((current.pop(p.ports), "rst" if p.flags & RST else "fin"))
+            close(current.pop(p.ports), "rst" if p.flags & RST else "fin")
             lingers_until_ns[p.ports] = p.t_ns + 10 * SECOND
-    return closed + [(f, "idle" if late(f, p.t_ns) else "input") for f in current.values()]
+    for flow in current.values():
+        close(flow, "idle" if late(flow, p.t_ns) else "input")
+    return closed

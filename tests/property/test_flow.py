@@ -230,7 +230,7 @@ def test_flows_are_the_oracles(packets: list[Unit], isns: tuple[int, int], batch
     outcome = run([frame_of(p, isns) for p in packets], batch)
     logs: dict[str, list[dict[str, str]]] = {TCP_COMPLETE: [], TCP_NOCOMPLETE: [], UDP_COMPLETE: []}
     records = []
-    for flow, end in flows_of(packets):
+    for flow, end, _closed_ns in flows_of(packets):
         client = client_of(flow[0])
         records.append(json_row(flow, client))
         if not flow[0].tcp:
