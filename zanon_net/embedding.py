@@ -31,8 +31,9 @@ class Engine:
     An engine belongs to one thread at a time; several engines may run on several threads. Released
     data waits until `observations` and `records` are called: call them after each batch.
 
-    config: the settings; those of input, output and interfaces have no meaning here. A z that
-        follows the stream is refused: nothing would change it at the end of a window.
+    config: the settings; those of input, files and interfaces have no meaning here. Of output,
+        `purpose` and what it presets have. A z that follows the stream is refused: nothing would
+        change it at the end of a window.
     settings: single settings over those of config, such as z=10.
 
     Raises ConfigError, CaptureError for a key file that cannot be read, or CapacityError.

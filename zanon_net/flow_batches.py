@@ -72,7 +72,8 @@ def flows(
     """Yields the anonymized flows of captures, or of interfaces until interrupted; writes no file.
 
     source: as `run` takes it.
-    config: the settings; the defaults when None. Those of output have no meaning, but `columns`.
+    config: the settings; the defaults when None. Those of output have no meaning, but `columns`,
+        `purpose` and what that presets.
     interruption: an Interruption inside whose `with` block the flows are read: signals then end
         the reading.
     settings: single settings over those of config, such as z=20 or window="1h".

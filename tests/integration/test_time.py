@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracle.ztable import ZOracle
-from support.engine import run
+from support.engine import ALL, run
 from support.packets import (
     ACK,
     CLIENT,
@@ -118,7 +118,7 @@ def test_no_order_of_time_releases_what_brute_force_suppresses(
         for t_ns, _client, host, _kind in part:
             key = START + t_ns, host.decode()
             allowed[key] = allowed.get(key, 0) + (oracle.users(START + t_ns, host) >= z)
-    outcome = run(frames, batch=batch, z=z, window_ns=MINUTE, established=False)
+    outcome = run(frames, batch=batch, z=z, window_ns=MINUTE, established=False, dns_votes=ALL)
     for observation in outcome.observations:
         key = observation["t_ns"], observation["name"]
         assert allowed.get(key, 0) > 0

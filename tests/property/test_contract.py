@@ -73,6 +73,16 @@ def check_fits(lines: list[Line], records: list[Record]) -> None:
         assert place(n, set()), (record, [[line.get(name) for name in HUNTED] for line in lines])
 
 
+def check_times(line: Line) -> None:
+    """A coarse line says the same times in all of its columns, and no duration of a side."""
+    start, end = line["t_start_ns"] / MS, line["t_end_ns"] / MS
+    if line["proto"] == 6:
+        assert (line["first"], line["last"], line["durat"]) == (start, end, end - start)
+    else:
+        assert {line["c_first_abs"], line["s_first_abs"]} <= {start, None}
+        assert (line["c_durat"], line["s_durat"]) == (0, 0)
+
+
 def check_records(found: list[Line], expected: list[Record]) -> None:
     """The records are the expected ones, in whatever order."""
     columns = {"tcp": set(), "udp": set()}
@@ -94,6 +104,7 @@ def check_records(found: list[Line], expected: list[Record]) -> None:
         if key(line) in coarse:
             rest = line.keys() - columns["tcp" if line["proto"] == 6 else "udp"] - OTHERS
             told = (*MISSING, line["name"])
+            check_times(line)
             assert {name: line[name] for name in rest if line[name] not in told} == {}
         assert {line.get(name) for name in NAME_COLUMNS} <= {None, line["name"]}
 
