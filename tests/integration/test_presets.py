@@ -346,6 +346,18 @@ def test_the_minute_of_closing(how: str, batch: int) -> None:
     assert flow["t_start_ns"] == floored(BEGIN, MINUTE)
 
 
+def test_a_coarse_record_tells_neither_start_nor_sizes(key_file: str) -> None:
+    """Two flows that close in the same minute; one began later and sent a little less."""
+    texts = []
+    for late, size in ((0, 300), (200 * SECOND, 260)):
+        talk = Tcp(t_ns=BEGIN + late).handshake().say(hello(SECRET)).say(b"x" * size, SERVER)
+        frames = talk.wait(BEGIN + 270 * SECOND - talk.t_ns).close().frames
+        outcome = run(frames, z=2, key_file=key_file, coarse_end=1, coarse_steps=1)
+        assert suppressed(outcome)["c_pkts"] == 16
+        texts.append((outcome.text, outcome.rows))
+    assert texts[0] == texts[1]
+
+
 def test_an_evicted_flow_closes_when_it_is_evicted() -> None:
     talk = Tcp(t_ns=BEGIN).handshake().say(hello(SECRET))
     others = [
