@@ -13,7 +13,7 @@ import pytest
 from oracle.rules import PRESETS, Detail, shortened, stepped
 from support import wire
 from support.cli import DEMO, Captured, manifest_of, run_main
-from support.engine import NO, OWN, Outcome, run
+from support.engine import NO, OWN, Outcome, make_engine, run
 from support.formats import LOGS, check_csv, check_parquet, check_tstat
 from support.packets import (
     ACK,
@@ -409,6 +409,23 @@ def test_without_its_client_a_coarse_record_tells_nothing_of_the_key() -> None:
     assert both[0] == both[1]
     released = [line for line in hidden.flows if line["name"]]
     assert all(line["client"] and line["epoch"] for line in released)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"coarse_end": 2},
+        {"coarse_steps": 3},
+        {"coarse_client": 2},
+        {"times_ns": -1},
+        {"digits": 1},
+        {"digits": 2, "columns": ("core", "e2e")},
+        {"times_ns": 1, "columns": ("core", "options")},
+    ],
+)
+def test_the_core_refuses_what_no_record_can_say(settings: dict[str, Any]) -> None:
+    with pytest.raises(zanon_net.ConfigError):
+        make_engine(**settings)
 
 
 # ---- the command --------------------------------------------------------------------------------

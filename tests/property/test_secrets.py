@@ -182,8 +182,10 @@ def test_who_is_alone_may_be_away(key_file: str, crowd: Scenario, hermit: list[V
     """When others' flows close may tell what DNS said, and whose servers became clients."""
     rules = replace(crowd.rules, dn_hunter=False)
     others = [visit for visit in crowd.visits if visit.ends[0] not in (TURNCOAT, TURNCOAT6)]
-    parts = ([*others, *hermit], others, hermit)
-    captures = ended(*(Scenario(rules, visits).frames for visits in parts))
+    everyone, rest = (Scenario(rules, visits).frames for visits in ([*others, *hermit], others))
+    packed = ipaddress.ip_address(HERMIT).packed
+    own = [frame for frame in everyone if packed in frame.data[:34]]
+    captures = ended(everyone, rest, own)
     exposed = run(replace(rules, z=1, never=()), captures[2], key_file)
     assume(all("cave.example" in line for line in lines(exposed, "observations")))
     there, away, apart = (run(rules, frames, key_file) for frames in captures)
