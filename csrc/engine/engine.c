@@ -33,6 +33,8 @@ static int check_config(const zn_engine_config *config, zn_error *err)
             "the blocks of pseudonyms must have 1 to 32 bits (IPv4) and 1 to 128 (IPv6), "
             "not %u and %u",
             config->block_v4_bits, config->block_v6_bits);
+    if (config->order > ZN_ORDER_CLOSING)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "the order of records is of no known kind");
     for (size_t i = 0; config->internal != NULL && i < config->internal_count; i++)
         if (config->internal[i].bits > 128)
             return zn_fail(err, ZN_ERR_CONFIG, 0,
@@ -52,7 +54,8 @@ static int check_detail(const zn_engine_config *config, zn_error *err)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "times_ns must not be negative");
     if (config->digits != 0 && config->digits != 2)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "digits must be 0 or 2, not %u", config->digits);
-    if ((config->times_ns != 0 || config->digits != 0) && (config->sets & exact_sets) != 0)
+    if ((config->times_ns != 0 || config->digits != 0 || config->order == ZN_ORDER_MINUTE_ALL) &&
+        (config->sets & exact_sets) != 0)
         return zn_fail(err, ZN_ERR_CONFIG, 0,
                        "times and counts that are not exact exclude the sets E2E and OPTIONS");
     return 0;
@@ -71,6 +74,8 @@ static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *e
     policy->coarse_steps = config->coarse_steps;
     policy->coarse_client = config->coarse_client;
     policy->times_ns = config->times_ns;
+    if (config->order == ZN_ORDER_MINUTE_ALL && policy->times_ns < ZN_MINUTE_NS)
+        policy->times_ns = ZN_MINUTE_NS;
     policy->digits = config->digits;
     roles->release_all = config->z == 1 && config->z_max <= 1;
     roles->rotate_ns = config->rotate_ns;
@@ -91,6 +96,7 @@ static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *e
         roles->internal_count = config->internal_count;
     }
     e->split_ns = config->split_ns;
+    e->order = config->order;
     e->max_flows = config->max_flows;
     e->period = -1;
     return zn_outputs_init(&e->outputs, config->outputs, config->sets, err);
@@ -196,6 +202,8 @@ void zn_engine_close(zn_engine *e)
     zn_decode_ahead_close(e->decode_ahead);
     zn_async_writer_close(e->writer);
     zn_outputs_fini(&e->outputs);
+    zn_minute_hold_fini(&e->held_records);
+    zn_minute_hold_fini(&e->held_releases);
     zn_analyzers_close(&e->names);
     zn_gate_fini(&e->gate);
     zn_votes_fini(&e->votes);
@@ -304,6 +312,7 @@ size_t zn_engine_memory(const zn_engine *e)
                    zn_name_store_memory(&e->name_store) + zn_analyzers_memory(&e->names) +
                    zn_defrag_memory(e->decoder.defrag) +
                    (e->pool != NULL ? zn_decode_ahead_memory() + zn_async_writer_memory() : 0);
+    bytes += zn_minute_hold_memory(&e->held_records) + zn_minute_hold_memory(&e->held_releases);
     return bytes + zn_outputs_memory(&e->outputs);
 }
 

@@ -23,5 +23,6 @@ void zn_engine_config_init(zn_engine_config *out, size_t size)
     config.coarse_end = ZN_COARSE_END_NONE;
     config.coarse_steps = ZN_COARSE_STEPS_4;
     config.coarse_client = ZN_COARSE_CLIENT_PSEUDONYM;
+    config.order = ZN_ORDER_MINUTE;
     memcpy(out, &config, size < sizeof config ? size : sizeof config);
 }

@@ -139,6 +139,43 @@ int zn_engine_ask_pseudonym(zn_engine *e, uint32_t flow, unsigned end, const zn_
     return e->roles.dn_hunter ? zn_engine_make_pseudonyms(e, err) : 0;
 }
 
+/* The key of the epoch in which the minute begins; without a key file, of the current one. */
+static int find_order_key(zn_engine *e, int64_t minute)
+{
+    zn_order_key *of = &e->order_key;
+    int64_t t_ns = zn_keys_is_derived(e->keys) ? minute * ZN_MINUTE_NS : 0;
+    int64_t epoch = zn_keys_epoch(e->keys, t_ns);
+    uint8_t bytes[sizeof of->key];
+    int rc;
+    if (of->known && of->epoch == epoch)
+        return 0;
+    rc = zn_keys_derive(e->keys, "zanon-net/2/order", epoch, bytes, sizeof bytes);
+    of->known = rc == 0;
+    of->epoch = epoch;
+    memcpy(&of->key, bytes, sizeof bytes);
+    zn_wipe(bytes, sizeof bytes);
+    of->key.k0 = le64toh(of->key.k0);
+    of->key.k1 = le64toh(of->key.k1);
+    return rc;
+}
+
+int zn_engine_rank(zn_engine *e, int64_t minute, const zn_flow *f, int64_t t_ns, uint64_t *rank,
+                   zn_error *err)
+{
+    uint64_t word[6];
+    if (find_order_key(e, minute) != 0)
+        return zn_fail(err, ZN_ERR_CRYPTO, 0, "the crypto library could not derive a key");
+    memcpy(&word[0], &f->tuple.addr[f->client], sizeof(zn_addr));
+    memcpy(&word[2], &f->tuple.addr[1u - f->client], sizeof(zn_addr));
+    for (size_t i = 0; i < 4; i++)
+        word[i] = be64toh(word[i]);
+    word[4] = (uint64_t)f->tuple.port[f->client] << 32 |
+              (uint64_t)f->tuple.port[1u - f->client] << 16 | f->tuple.proto;
+    word[5] = (uint64_t)t_ns;
+    *rank = zn_hash_words(&e->order_key.key, word, sizeof word / sizeof word[0]);
+    return 0;
+}
+
 zn_span zn_engine_key_scope(const zn_engine *e)
 {
     return (zn_span){(const uint8_t *)e->key_scope.bytes, e->key_scope.n};

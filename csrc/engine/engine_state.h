@@ -13,6 +13,7 @@
 #include "engine/async_writer.h"
 #include "engine/decode_ahead.h"
 #include "engine/engine.h"
+#include "engine/minute_hold.h"
 #include "engine/packet_decoder.h"
 #include "engine/profile_stage.h"
 #include "release/gate.h"
@@ -32,6 +33,13 @@ typedef struct zn_asked_pseudonyms {
     uint32_t flow[ZN_ENGINE_BATCH_ENDS];
     uint8_t end[ZN_ENGINE_BATCH_ENDS];
 } zn_asked_pseudonyms;
+
+/* The key of the order in which records leave together, of an epoch. */
+typedef struct zn_order_key {
+    zn_hash_key key;
+    int64_t epoch;
+    bool known;
+} zn_order_key;
 
 struct zn_engine {
     zn_stats stats;
@@ -53,6 +61,11 @@ struct zn_engine {
     zn_outputs outputs;
     zn_record record;         /* of the flow that closed last, when no thread writes behind */
     int64_t split_ns, period; /* ns of a period, 0: none; number of the current one, -1: none yet */
+    /* Packet time from which on, and up to which, neither a minute nor a period ends. */
+    int64_t calm_from_ns, calm_until_ns;
+    zn_order order;
+    zn_order_key order_key;
+    zn_minute_hold held_records, held_releases;
     uint32_t max_flows;
     uint32_t batched; /* frames of the batch so far */
     bool waiting, ended;
@@ -80,5 +93,10 @@ int zn_engine_ask_pseudonym(zn_engine *e, uint32_t flow, unsigned end, const zn_
 /* Makes the pseudonyms that were asked for and gives them to their flows: before anything of the
  * flows is written. Returns 0 or a negative zn_err with *err filled. */
 int zn_engine_make_pseudonyms(zn_engine *e, zn_error *err);
+
+/* Sets *rank, the place of what flow f left at t_ns among all that leaves with its minute: a PRF of
+ * both ends and the time. Returns 0 or a negative zn_err with *err filled. */
+int zn_engine_rank(zn_engine *e, int64_t minute, const zn_flow *f, int64_t t_ns, uint64_t *rank,
+                   zn_error *err);
 
 #endif

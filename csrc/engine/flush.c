@@ -5,45 +5,168 @@
 #include "analyzer/analyzers.h"
 #include "analyzer/layer7.h"
 #include "flow/flow_table.h"
+#include "release/disclosure.h"
 #include "release/flow_record.h"
+#include "release/record_copy.h"
 
 #define CLOSED 16 /* flows whose records are made together */
 
-static void write_releases(zn_engine *e)
+static int no_memory(zn_error *err)
+{
+    return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for what waits for the end of its minute");
+}
+
+/* The place of the next record, to fill and to put. */
+static zn_record *next_record(zn_engine *e)
+{
+    return e->writes_async ? zn_async_writer_next(e->writer) : &e->record;
+}
+
+static void put_record(zn_engine *e, const zn_record *record)
+{
+    if (e->writes_async)
+        zn_async_writer_put(e->writer);
+    else
+        zn_outputs_record(&e->outputs, record);
+}
+
+/* Writes the records that waited for the end of minutes before `before`. `early`: those have not
+ * ended. */
+static int write_held_records(zn_engine *e, int64_t before, bool early, zn_error *err)
+{
+    zn_minute_hold *held = &e->held_records;
+    int64_t n = zn_minute_hold_leave(held, before);
+    if (n < 0)
+        return no_memory(err);
+    for (int64_t i = 0; i < n; i++) {
+        zn_record *record = next_record(e);
+        zn_record_unpack(held->bytes + held->leaving[i].at, record);
+        if (early)
+            zn_record_hide_client(record);
+        put_record(e, record);
+    }
+    if (n != 0)
+        zn_minute_hold_left(held, before);
+    if (early)
+        e->stats.n[ZN_STAT_HOLD_FULL] += (uint64_t)n;
+    e->stats.n[ZN_STAT_RECORDS_HELD] = held->n;
+    return 0;
+}
+
+static int write_held_releases(zn_engine *e, int64_t before, bool early, zn_error *err)
+{
+    zn_minute_hold *held = &e->held_releases;
+    int64_t n = zn_minute_hold_leave(held, before);
+    if (n < 0)
+        return no_memory(err);
+    for (int64_t i = 0; i < n; i++) {
+        zn_release release;
+        zn_release_unpack(held->bytes + held->leaving[i].at, &release);
+        if (early)
+            zn_release_hide_client(&release);
+        zn_outputs_release(&e->outputs, &release);
+    }
+    if (n != 0)
+        zn_minute_hold_left(held, before);
+    if (early)
+        e->stats.n[ZN_STAT_HOLD_FULL] += (uint64_t)n;
+    e->stats.n[ZN_STAT_OBSERVATIONS_HELD] = held->n;
+    return 0;
+}
+
+int zn_engine_write_held(zn_engine *e, int64_t before, zn_error *err)
+{
+    int rc = write_held_records(e, before, false, err);
+    if (e->writes_async)
+        zn_async_writer_start(e->writer);
+    return rc == 0 ? write_held_releases(e, before, false, err) : rc;
+}
+
+static int hold_record(zn_engine *e, const zn_flow *f, const zn_record *record, zn_error *err)
+{
+    zn_minute_hold *held = &e->held_records;
+    int64_t minute = f->closed_ns / ZN_MINUTE_NS;
+    uint64_t rank;
+    uint8_t *to;
+    int rc = zn_engine_rank(e, minute, f, f->first_ns, &rank, err);
+    if (rc != 0)
+        return rc;
+    to = zn_minute_hold_reserve(held, ZN_RECORD_PACKED_MAX);
+    if (to == NULL)
+        return no_memory(err);
+    zn_minute_hold_add(held, minute, rank, zn_record_pack(record, to));
+    e->stats.n[ZN_STAT_RECORDS_HELD] = held->n;
+    return 0;
+}
+
+static int hold_release(zn_engine *e, const zn_release *release, zn_release_origin origin,
+                        zn_error *err)
+{
+    zn_minute_hold *held = &e->held_releases;
+    int64_t minute = origin.t_ns / ZN_MINUTE_NS;
+    uint64_t rank;
+    uint8_t *to;
+    int rc = zn_minute_hold_is_full(held) ? write_held_releases(e, INT64_MAX, true, err) : 0;
+    if (rc == 0)
+        rc = zn_engine_rank(e, minute, zn_flow_entry(e->flows, origin.flow), origin.t_ns, &rank,
+                            err);
+    if (rc != 0)
+        return rc;
+    to = zn_minute_hold_reserve(held, ZN_RECORD_PACKED_MAX);
+    if (to == NULL)
+        return no_memory(err);
+    zn_minute_hold_add(held, minute, rank, zn_release_pack(release, to));
+    e->stats.n[ZN_STAT_OBSERVATIONS_HELD] = held->n;
+    return 0;
+}
+
+static int write_releases(zn_engine *e, zn_error *err)
 {
     size_t n;
     const zn_release *releases = zn_gate_releases(&e->gate, &n);
-    for (size_t i = 0; i < n; i++)
-        zn_outputs_release(&e->outputs, &releases[i]);
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        if (e->order == ZN_ORDER_MINUTE_ALL)
+            rc = hold_release(e, &releases[i], zn_gate_release_origin(&e->gate, i), err);
+        else
+            zn_outputs_release(&e->outputs, &releases[i]);
+    return rc;
 }
 
 /* Decides the votes cast so far and writes the names that they released. */
-static void decide(zn_engine *e)
+static int decide(zn_engine *e, zn_error *err)
 {
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_Z);
     zn_gate_decide(&e->gate);
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_WRITE);
-    write_releases(e);
+    return write_releases(e, err);
+}
+
+static bool waits(const zn_engine *e, const zn_record *record)
+{
+    return e->order == ZN_ORDER_MINUTE_ALL || (e->order == ZN_ORDER_MINUTE && record->coarse);
 }
 
 /* Writes the record of a closed flow, which may be freed then. `server`: what
  * zn_flow_record_prefetch returned. */
-static void write_flow(zn_engine *e, uint32_t flow, uint64_t server)
+static int write_flow(zn_engine *e, uint32_t flow, uint64_t server, zn_error *err)
 {
     zn_flow *f = zn_flow_entry(e->flows, flow);
-    zn_record *record = &e->record;
+    zn_record *record;
+    int rc = 0;
     zn_analyzers_flow_closed(&e->names, flow, f);
     zn_layer7_closed(&e->names, f);
     if (e->votes.n != 0)
-        decide(e);
+        rc = decide(e, err);
     zn_gate_flow_closed(&e->gate, f);
-    if (e->writes_async)
-        record = zn_async_writer_next(e->writer);
+    if (rc == 0 && zn_minute_hold_is_full(&e->held_records))
+        rc = write_held_records(e, INT64_MAX, true, err);
+    record = next_record(e);
     if (zn_flow_record_fill(&e->gate, f, zn_quic_facts_of(&e->names, f), server, record)) {
-        if (e->writes_async)
-            zn_async_writer_put(e->writer);
-        else
-            zn_outputs_record(&e->outputs, record);
+        if (rc == 0 && waits(e, record))
+            rc = hold_record(e, f, record, err);
+        else if (rc == 0)
+            put_record(e, record);
         e->stats.n[ZN_STAT_RECORDS]++;
         e->stats.n[zn_names_status(&e->names, f)]++;
         e->stats.n[ZN_STAT_RECORDS_MIDSTREAM] += f->midstream;
@@ -55,6 +178,7 @@ static void write_flow(zn_engine *e, uint32_t flow, uint64_t server)
     zn_dn_hunter_forget(&e->dn_hunter, f);
     zn_name_store_forget(&e->name_store, f);
     zn_flow_emitted(e->flows, flow);
+    return rc;
 }
 
 /* Takes closed flows, and fetches the memory that their records are filled from. */
@@ -76,18 +200,19 @@ int zn_engine_flush_votes(zn_engine *e, bool all, zn_error *err)
     uint64_t server[CLOSED];
     size_t n;
     int rc = zn_engine_make_pseudonyms(e, err);
+    if (rc == 0)
+        rc = decide(e, err);
     if (rc != 0)
         return rc;
-    decide(e);
     e->waiting = false;
-    while (!e->waiting && (n = take_closed(e, flow, server)) != 0) {
-        for (size_t i = 0; i < n; i++)
-            write_flow(e, flow[i], server[i]);
+    while (rc == 0 && !e->waiting && (n = take_closed(e, flow, server)) != 0) {
+        for (size_t i = 0; i < n && rc == 0; i++)
+            rc = write_flow(e, flow[i], server[i], err);
         if (e->writes_async)
             zn_async_writer_start(e->writer);
         e->waiting = !all && zn_engine_outputs_full(e);
     }
-    return e->writes_async ? 0 : zn_outputs_check(&e->outputs, err);
+    return rc != 0 || e->writes_async ? rc : zn_outputs_check(&e->outputs, err);
 }
 
 bool zn_engine_outputs_full(zn_engine *e)
@@ -114,10 +239,18 @@ int zn_engine_write_all(zn_engine *e, int rc, zn_error *err)
     return out != 0 ? out : rc;
 }
 
-int zn_engine_flush(zn_engine *e, zn_error *err)
+int zn_engine_flush_until(zn_engine *e, int64_t minute, zn_error *err)
 {
     int rc;
     zn_engine_write_async(e);
-    rc = zn_engine_write_all(e, zn_engine_flush_votes(e, false, err), err);
+    rc = zn_engine_flush_votes(e, false, err);
+    if (rc == 0 && !e->waiting)
+        rc = zn_engine_write_held(e, minute, err);
+    rc = zn_engine_write_all(e, rc, err);
     return rc != 0 ? rc : e->waiting;
+}
+
+int zn_engine_flush(zn_engine *e, zn_error *err)
+{
+    return zn_engine_flush_until(e, INT64_MIN, err);
 }

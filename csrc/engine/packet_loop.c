@@ -22,19 +22,49 @@ _Static_assert(ZN_ENGINE_BATCH % GROUP == 0, "a batch ends with a group");
 _Static_assert(ZN_FLOW_SPARE >= GROUP, "a group's flows always find room");
 _Static_assert(ZN_ENGINE_BATCH_VOTES > GROUP_VOTES, "a group's votes always find room");
 
-/* Ends the period when t_ns lies in another one: the records so far belong to the one before. */
-static int see_period(zn_engine *e, int64_t t_ns, zn_error *err)
+/* Ends the period: the records so far belong to the one before. */
+static int begin_period(zn_engine *e, int64_t period, zn_error *err)
 {
-    int64_t period = t_ns / e->split_ns;
     int rc = 0;
-    if (period == e->period)
-        return 0;
     if (e->period >= 0)
         rc = zn_engine_flush_votes(e, true, err);
     if (e->writes_async)
         zn_async_writer_wait(e->writer);
     e->period = period;
     return rc != 0 ? rc : zn_outputs_mark(&e->outputs, period * e->split_ns, err);
+}
+
+/* Ends the minute in which calm_from_ns lies, and has its records leave. Flows whose idle time
+ * ended in it belong to it, however late that is noticed. */
+static int end_minute(zn_engine *e, int64_t minute, zn_error *err)
+{
+    int rc;
+    zn_flow_expire(e->flows, (e->calm_from_ns / ZN_MINUTE_NS + 1) * ZN_MINUTE_NS);
+    rc = zn_engine_flush_votes(e, true, err);
+    return rc == 0 ? zn_engine_write_held(e, minute, err) : rc;
+}
+
+/* Ends the minute and the period that ended before t_ns, the packet clock. */
+static int see_boundary(zn_engine *e, int64_t t_ns, zn_error *err)
+{
+    int64_t minute = t_ns / ZN_MINUTE_NS, from_ns = INT64_MIN, until_ns = INT64_MAX;
+    int rc = 0;
+    if (e->order != ZN_ORDER_CLOSING) {
+        if (e->calm_until_ns != 0 && minute > e->calm_from_ns / ZN_MINUTE_NS)
+            rc = end_minute(e, minute, err);
+        from_ns = minute * ZN_MINUTE_NS;
+        until_ns = from_ns + ZN_MINUTE_NS;
+    }
+    if (rc == 0 && e->split_ns != 0) {
+        int64_t period = t_ns / e->split_ns, ends_ns = (period + 1) * e->split_ns;
+        if (period != e->period)
+            rc = begin_period(e, period, err);
+        from_ns = from_ns > ends_ns - e->split_ns ? from_ns : ends_ns - e->split_ns;
+        until_ns = until_ns < ends_ns ? until_ns : ends_ns;
+    }
+    e->calm_from_ns = from_ns;
+    e->calm_until_ns = until_ns;
+    return rc;
 }
 
 /* Sets client and user of the flow that p opened, and its pseudonyms, while the key of its epoch is
@@ -81,6 +111,8 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
         zn_flow_rebase(e->flows, t_ns);
         zn_defrag_clear(e->decoder.defrag);
         rc = zn_engine_flush_votes(e, true, err);
+        if (rc == 0)
+            rc = zn_engine_write_held(e, INT64_MAX, err);
         if (rc == 0)
             rc = zn_keys_rebase(e->keys, t_ns, err);
         zn_gate_rebase(&e->gate, zn_keys_epoch(e->keys, t_ns));
@@ -155,8 +187,8 @@ __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *
     zn_flow *f = NULL;
     zn_flow_layer7 *l = NULL;
     int rc = see_time(e, p->t_ns, err);
-    if (rc == 0 && e->split_ns != 0)
-        rc = see_period(e, e->clock.now_ns, err);
+    if (rc == 0 && (e->clock.now_ns < e->calm_from_ns || e->clock.now_ns >= e->calm_until_ns))
+        rc = see_boundary(e, e->clock.now_ns, err);
     if (rc != 0)
         return rc;
     e->stats.n[p->tuple.proto == ZN_PROTO_TCP ? ZN_STAT_PACKETS_TCP : ZN_STAT_PACKETS_UDP]++;
@@ -366,11 +398,13 @@ int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err
 
 int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err)
 {
-    if (e->clock.started && quiet_ns > 0 && quiet_ns <= INT64_MAX - e->clock.now_ns) {
-        zn_defrag_expire(e->decoder.defrag, e->clock.now_ns + quiet_ns);
-        zn_flow_expire(e->flows, e->clock.now_ns + quiet_ns);
-    }
-    return zn_engine_flush(e, err);
+    int64_t now_ns = e->clock.now_ns;
+    if (!e->clock.started || quiet_ns <= 0 || quiet_ns > INT64_MAX - now_ns)
+        return zn_engine_flush(e, err);
+    now_ns += quiet_ns;
+    zn_defrag_expire(e->decoder.defrag, now_ns);
+    zn_flow_expire(e->flows, now_ns);
+    return zn_engine_flush_until(e, now_ns / ZN_MINUTE_NS, err);
 }
 
 int zn_engine_finish(zn_engine *e, zn_error *err)
@@ -382,7 +416,7 @@ int zn_engine_finish(zn_engine *e, zn_error *err)
         zn_flow_end_input(e->flows, e->clock.now_ns);
     }
     e->ended = true;
-    rc = zn_engine_flush(e, err);
+    rc = zn_engine_flush_until(e, INT64_MAX, err);
     if (rc == 0)
         zn_popularity_finish(&e->popularity);
     return rc;

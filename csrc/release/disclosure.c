@@ -276,3 +276,17 @@ void zn_disclose(const zn_disclosure_case *c, zn_record *r)
     if (c->policy->times_ns != 0 || c->policy->digits != 0)
         shorten(c->policy, r);
 }
+
+void zn_record_hide_client(zn_record *r)
+{
+    r->client.addr = (zn_addr){{0}};
+    r->client.disclosure = ZN_DISCLOSURE_NONE;
+    r->client.port = 0;
+    r->epoch = 0;
+}
+
+void zn_release_hide_client(zn_release *r)
+{
+    r->client = (zn_addr){{0}};
+    r->client_disclosure = ZN_DISCLOSURE_NONE;
+}

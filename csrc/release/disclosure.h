@@ -27,4 +27,8 @@ typedef struct zn_disclosure_case {
  * times and counts are no more exact than the policy has them. */
 void zn_disclose(const zn_disclosure_case *c, zn_record *r);
 
+/* Blank in a record, and in a released observation, what tells whose it is. */
+void zn_record_hide_client(zn_record *r);
+void zn_release_hide_client(zn_release *r);
+
 #endif

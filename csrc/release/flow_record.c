@@ -379,5 +379,6 @@ bool zn_flow_record_fill(const zn_gate *g, const zn_flow *f, const zn_quic_facts
     if (!roles->dn_hunter && r->proto == ZN_PROTO_UDP && r->source == ZN_SOURCE_DNS)
         r->fqdn = r->name;
     zn_disclose(&c, r);
+    r->coarse = c.coarse;
     return true;
 }

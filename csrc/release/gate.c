@@ -12,7 +12,9 @@ static int alloc_batch(zn_gate *g, size_t n, zn_error *err)
     g->asked_votes = zn_block_alloc(n * sizeof *g->asked_votes);
     g->answers = zn_block_alloc(n);
     g->releases = zn_block_alloc(n * sizeof *g->releases);
-    if (g->asked == NULL || g->asked_votes == NULL || g->answers == NULL || g->releases == NULL)
+    g->origins = zn_block_alloc(n * sizeof *g->origins);
+    if (g->asked == NULL || g->asked_votes == NULL || g->answers == NULL || g->releases == NULL ||
+        g->origins == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a batch of %zu votes", n);
     return 0;
 }
@@ -43,6 +45,7 @@ void zn_gate_fini(zn_gate *g)
     zn_block_free(g->asked_votes, cap * sizeof *g->asked_votes);
     zn_block_free(g->answers, cap);
     zn_block_free(g->releases, cap * sizeof *g->releases);
+    zn_block_free(g->origins, cap * sizeof *g->origins);
     zn_clients_fini(&g->clients);
     zn_addr_set_fini(&g->users);
     zn_ztable_close(g->table);
@@ -264,6 +267,7 @@ static void finish_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decis
     }
     e->state = ZN_ENTRY_RELEASED;
     g->stats->n[apart ? ZN_STAT_DNS_RELEASED : ZN_STAT_RELEASED]++;
+    g->origins[g->release_count] = (zn_release_origin){.t_ns = v->t_ns, .flow = v->flow};
     out = &g->releases[g->release_count++];
     out->t_ns = zn_policy_time(v->t_ns, g->policy->times_ns);
     out->client = zn_flow_pseudonym(g->flows, f, f->user);

@@ -22,6 +22,12 @@
 #include "util/stats.h"
 #include "zanon/ztable.h"
 
+/* Where a released observation comes from: no writer sees it. */
+typedef struct zn_release_origin {
+    int64_t t_ns;
+    uint32_t flow;
+} zn_release_origin;
+
 typedef struct zn_gate {
     /* The pointers down to popularity are borrowed from the engine. */
     const zn_policy *policy;
@@ -42,6 +48,7 @@ typedef struct zn_gate {
     uint32_t *asked_votes;
     uint8_t *answers;
     zn_release *releases;
+    zn_release_origin *origins; /* of each */
     size_t release_count;
 } zn_gate;
 
@@ -65,6 +72,11 @@ void zn_gate_decide(zn_gate *g);
 /* The observations that the last zn_gate_decide released, *count of them, in time order; valid
  * until the next. */
 const zn_release *zn_gate_releases(const zn_gate *g, size_t *count);
+/* Where the i-th of them comes from; its flow is not freed yet. */
+static inline zn_release_origin zn_gate_release_origin(const zn_gate *g, size_t i)
+{
+    return g->origins[i];
+}
 
 /* Counts the client of a closed flow, whose record is about to be made, as one until now. */
 void zn_gate_flow_closed(zn_gate *g, const zn_flow *f);

@@ -79,6 +79,7 @@ typedef struct zn_record {
     uint8_t proto;   /* ZN_PROTO_TCP or ZN_PROTO_UDP */
     bool complete;   /* TCP: belongs into log_tcp_complete */
     bool midstream;  /* TCP without its SYN: Tstat logs no such flow */
+    bool coarse;     /* measurements are not exact, as a name of the flow is withheld */
     bool unmeasured; /* false: the value of Tstat's columns that nothing measures */
     zn_flag is_complete, is_midstream;
     zn_flag is_early; /* evicted: the flow may have gone on */

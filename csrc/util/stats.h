@@ -78,6 +78,8 @@
     X(RECORDS, "flow", "flow records written")                                                     \
     X(RECORDS_MIDSTREAM, "flow",                                                                   \
       "of them flows joined after their start, which Tstat's logs leave out")                      \
+    X(RECORDS_HELD, "flow",                                                                        \
+      "of them those that wait for their minute to end; lost if a run fails")                      \
     X(STATUS_READABLE, "status", "a name was read")                                                \
     X(STATUS_ECH, "status", "ECH offered: a name read is the outer one")                           \
     X(STATUS_TRUNCATED, "status", "a hello, request or question never seen whole")                 \
@@ -125,6 +127,9 @@
     X(CLOCK_LATE, "clock", "packets behind the newest one")                                        \
     X(CLOCK_REJECTED, "clock", "packets too far behind")                                           \
     X(CLOCK_REBASED, "clock", "clock set anew by 256 packets in a row")                            \
+    X(OBSERVATIONS_HELD, "capacity", "observations that wait likewise")                            \
+    X(HOLD_FULL, "capacity",                                                                       \
+      "records and observations that left before their minute ended, without client")              \
     X(STREAMS_FULL, "capacity", "stream buffers ran out")                                          \
     X(STREAMS_HALF_FULL, "capacity", "early pieces of later requests passed over")                 \
     X(BODIES_LOST, "capacity", "request bodies whose end was not found")                           \

@@ -89,8 +89,9 @@ def test_parquet_is_compressed_as_asked(
     assert columns["c_pkts_all"].compression == codec
     assert columns["t_start_ns"].compression == "UNCOMPRESSED"
     assert "DELTA_BINARY_PACKED" in columns["t_start_ns"].encodings
-    told = pq.read_table(tmp_path / "out" / "tcp.parquet")
-    assert told.column("c_bytes_all") == pq.read_table(folder / "tcp.parquet").column("c_bytes_all")
+    told = pq.read_table(tmp_path / "out" / "tcp.parquet").column("c_bytes_all").to_pylist()
+    other = pq.read_table(folder / "tcp.parquet").column("c_bytes_all").to_pylist()
+    assert sorted(told) == sorted(other)  # under another key, coarse records have another order
 
 
 def plain_rows(path: Path) -> list[Row]:

@@ -17,6 +17,7 @@ import numpy as np
 from support import wire
 from support.packets import HOUR, SECOND, Frame, Tcp, Udp, user, visit
 from zanon_net import _core
+from zanon_net.config.rules import ORDERS
 
 TCP_COMPLETE, TCP_NOCOMPLETE, UDP_COMPLETE = _core.OUTPUTS[:3]
 OWN, ALL, NO = range(3)  # dns_votes, as the core numbers them
@@ -38,6 +39,7 @@ SETTINGS: dict[str, Any] = {
     "digits": 0,
     "dn_hunter": False,
     "exact": False,
+    "order": ORDERS.index("closing"),
     "outputs": _core.OUTPUTS + _core.ROWS,
     "split_ns": 0,
     "columns": ("core", "layer7"),

@@ -268,6 +268,7 @@ for = "public"
 coarse_end = "floored"
 coarse_steps = 4
 coarse_client = "pseudonym"
+order = "closing"
 times = "90s"
 sizes = "exact"
 [limits]
@@ -318,6 +319,7 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
             "floored",
             "4",
             "pseudonym",
+            "closing",
             "90s",
             "exact",
         ),

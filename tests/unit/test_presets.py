@@ -60,7 +60,7 @@ def test_partner_is_the_default() -> None:
     assert Config().settings() == Config(purpose="partner").settings()
 
 
-@pytest.mark.parametrize("name", [name for name in WEAKEST if name in PRESETS])
+@pytest.mark.parametrize("name", [name for name in WEAKEST if name != "times"])
 def test_what_is_set_wins_and_is_named_where_weaker(name: str) -> None:
     public = Config(**{"purpose": "public", name: WEAKEST[name]})
     assert public.settings()[name] == WEAKEST[name]
@@ -76,8 +76,13 @@ def test_exact_is_weaker_than_any_preset() -> None:
 
 def test_times_are_weaker_the_shorter_they_are() -> None:
     for times, is_weaker in (("59s", True), ("60s", False), ("10m", False), ("exact", True)):
-        config = Config(purpose="public", times=times)
-        assert (config.weaker_than["options"] == ["times"]) is is_weaker
+        config = Config(purpose="public", order="minute", times=times)
+        assert config.weaker_than["options"] == ["order"] + ["times"] * is_weaker
+
+
+def test_times_have_no_more_than_minutes_where_all_leave_with_theirs() -> None:
+    for times, expected in (("exact", MINUTE), ("10s", MINUTE), ("10m", 10 * MINUTE)):
+        assert Config(order="minute-all", times=times).settings()["times"] == expected
 
 
 def test_a_preset_can_change_later() -> None:
@@ -98,6 +103,7 @@ def test_a_preset_can_change_later() -> None:
         ("coarse_steps", 8),
         ("coarse_steps", True),
         ("coarse_client", "no"),
+        ("order", "random"),
         ("times", "soon"),
         ("times", "0s"),
         ("sizes", "3"),
@@ -111,10 +117,11 @@ def test_wrong_values(name: str, value: object) -> None:
 
 @pytest.mark.parametrize("columns", ["core,e2e", "core,layer7,options"])
 def test_exact_columns_do_not_go_with_rounded_ones(columns: str) -> None:
-    for settings in ({"purpose": "public"}, {"times": "1s"}, {"sizes": 2}):
+    cases: list[dict[str, Any]] = [{"purpose": "public"}, {"times": "1s"}, {"sizes": 2}]
+    for settings in [*cases, {"order": "minute-all"}]:
         with pytest.raises(ConfigError, match=r"^columns: (e2e|options) tells more than --"):
             Config(columns=columns, **settings)
-    Config(columns=columns, purpose="public", times="exact", sizes="exact")
+    Config(columns=columns, purpose="public", order="minute", times="exact", sizes="exact")
 
 
 def test_the_file_has_it_under_its_options_name(tmp_path: Path) -> None:

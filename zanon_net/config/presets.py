@@ -16,6 +16,8 @@ from zanon_net.config.parse import UNITS_NS, format_duration
 PURPOSES = ("internal", "partner", "public")
 PURPOSE = "partner"
 """Unless another one is set."""
+MINUTE_ALL = "minute-all"
+"""The order in which times have no more than minutes."""
 
 Settings = Mapping[str, Any]
 
@@ -61,6 +63,7 @@ PRESETS = {
     "coarse_end": Preset("floored", "none", "none", _in_order("floored", "none")),
     "coarse_steps": Preset("sqrt2", "4", "16", _in_order("sqrt2", "4", "16")),
     "coarse_client": Preset("pseudonym", "pseudonym", "none", _in_order("pseudonym", "none")),
+    "order": Preset("minute", "minute", MINUTE_ALL, _in_order("closing", "minute", MINUTE_ALL)),
     "times": Preset("exact", "exact", UNITS_NS["m"], _by_length),
     "sizes": Preset("exact", "exact", "2", _in_order("exact", "2")),
 }
@@ -70,10 +73,13 @@ PRESETS = {
 def effective(settings: Settings) -> dict[str, Any]:
     """The settings, those that nobody set as the preset has them."""
     purpose = settings["purpose"]
-    return {
+    found = {
         name: PRESETS[name].value(purpose) if name in PRESETS and value is None else value
         for name, value in settings.items()
     }
+    if found["order"] == MINUTE_ALL:
+        found["times"] = max(_by_length(found["times"]), UNITS_NS["m"])
+    return found
 
 
 def weaker(settings: Settings) -> list[str]:

@@ -231,6 +231,15 @@ def core_dns_votes(settings: Settings) -> int:
     return DNS_VOTES.index(settings["dns_votes"])
 
 
+ORDERS = ("minute", presets.MINUTE_ALL, "closing")
+"""As the core numbers them."""
+
+
+def core_order(settings: Settings) -> int:
+    """The number of the order."""
+    return ORDERS.index(settings["order"])
+
+
 def core_internal(settings: Settings) -> list[tuple[bytes, int]] | None:
     """The networks as prefixes of 16 bytes and their lengths."""
     nets = networks(settings)

@@ -500,8 +500,9 @@ _OUTPUT = (
         default=presets.PURPOSE,
         rank=-1,
         help="Who reads the output: a preset of --pseudonyms, --dns-votes, of what records say"
-        " beside a suppressed name (--coarse-...), and of --times and --sizes. An option that is"
-        " set alone wins; the summary and the manifest name those that are weaker than the preset.",
+        " beside a suppressed name (--coarse-...), and of --order, --times and --sizes. An option"
+        " that is set alone wins; the summary and the manifest name those that are weaker than the"
+        " preset.",
         about="who reads the output: presets the settings below whose default depends on it",
         manifest="as it is",
     ),
@@ -527,6 +528,15 @@ _OUTPUT = (
         help="The client in a record with a suppressed name: its pseudonym, or nobody.",
         core="coarse_client",
         core_value=rules.core_coarse_client,
+    ),
+    _detail(
+        name="order",
+        type=one_of(rules.ORDERS, "must be minute, minute-all or closing"),
+        help="When records leave: those with a suppressed name when their minute is over, in random"
+        " order (minute); all records and observations so, times down to the minute (minute-all);"
+        " or each as its flow closes.",
+        core="order",
+        core_value=rules.core_order,
     ),
     _detail(
         name="times",

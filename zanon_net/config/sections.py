@@ -131,6 +131,7 @@ class Output(View):
     coarse_end: str | None = RUN["coarse_end"].default
     coarse_steps: str | int | None = RUN["coarse_steps"].default
     coarse_client: str | None = RUN["coarse_client"].default
+    order: str | None = RUN["order"].default
     times: int | str | None = RUN["times"].default
     sizes: str | int | None = RUN["sizes"].default
 

@@ -10,6 +10,7 @@ from typing import Any
 from zanon_net._core import STAT_INFO
 from zanon_net._text import time_range
 from zanon_net._version import __version__
+from zanon_net.config.presets import MINUTE_ALL
 from zanon_net.config.rules import FORMAT_OUTPUTS
 from zanon_net.config.settings import Config
 from zanon_net.pipeline.facts import Drops, Facts
@@ -112,6 +113,8 @@ def _notes(config: Config, counters: Mapping[str, int]) -> list[str]:
     external, flows = counters["flows_external"], counters["flows_tcp"] + counters["flows_udp"]
     if 2 * external > flows:
         notes.append(f"{external:,} of {flows:,} flows have no internal endpoint: check --internal")
+    if config.settings()["order"] == MINUTE_ALL:
+        notes.append("observations and records leave when their minute is over, with no zero delay")
     return notes
 
 

@@ -131,6 +131,11 @@ typedef enum zn_coarse_client {
     ZN_COARSE_CLIENT_NONE
 } zn_coarse_client;
 
+/* When records and observations leave. Coarse ones of a minute when it is over, or all of it with
+ * times down to the minute, in an order that tells no more; or each as soon as its flow has
+ * closed. */
+typedef enum zn_order { ZN_ORDER_MINUTE, ZN_ORDER_MINUTE_ALL, ZN_ORDER_CLOSING } zn_order;
+
 typedef struct zn_engine_config {
     size_t size;           /* of this struct, as the program was compiled */
     uint32_t z;            /* how many users must share a name, 1 .. ZN_ZTABLE_Z_MAX */
@@ -168,6 +173,7 @@ typedef struct zn_engine_config {
      * whose columns would say more. */
     int64_t times_ns; /* times are multiples of so many ns, rounded down; 0: exact */
     unsigned digits;  /* counts above 99 keep so many leading digits: 2; 0: all */
+    zn_order order;
 } zn_engine_config;
 
 /* Fills the first `size` bytes of *config with the defaults. `size` is sizeof *config where the

@@ -102,6 +102,7 @@ cdef extern from "engine/engine.h" nogil:
         zn_coarse_client coarse_client
         int64_t times_ns
         unsigned digits
+        unsigned order
     ctypedef struct zn_source:
         zn_capture *capture
         zn_filter *filter
