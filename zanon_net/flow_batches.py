@@ -78,8 +78,9 @@ def flows(
         the reading.
     settings: single settings over those of config, such as z=20 or window="1h".
 
-    Yields batches as flows close: in order of closing, TCP and UDP apart. Raises ConfigError,
-    CaptureError, FormatError or CapacityError as `run` does, when the first batch is asked for.
+    Yields batches as flows close, TCP and UDP apart: in the order that `order` says. Raises
+    ConfigError, CaptureError, FormatError or CapacityError as `run` does, when the first batch is
+    asked for.
 
     >>> import zanon_net
     >>> sum(len(batch) for batch in zanon_net.flows("pcaps/demo.pcap", z=5)) > 0

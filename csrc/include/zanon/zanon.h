@@ -200,8 +200,9 @@ ZN_API void zn_engine_close(zn_engine *e);
  * they complete. Returns 0 or a negative zn_err. */
 ZN_API int zn_engine_feed(zn_engine *e, const zn_frame *frames, size_t n, zn_error *err);
 /* Takes note that no packet came for quiet_ns (> 0) since the last one: closes the flows that have
- * been idle for too long and writes their records. The packet clock stays. Returns 0, or 1 or a
- * negative zn_err as zn_engine_flush does. */
+ * been idle for too long and writes their records, and those that waited for the end of a minute
+ * that is over by then. The packet clock stays. Returns 0, or 1 or a negative zn_err as
+ * zn_engine_flush does. */
 ZN_API int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err);
 /* Ends the input: closes every flow and writes its record. Returns 0, 1 when the program has to
  * take the outputs and call again, or a negative zn_err. Frames fed after it open new flows, which
