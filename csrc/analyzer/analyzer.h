@@ -17,7 +17,7 @@
 typedef enum zn_segment_end {
     ZN_SEGMENT_OPEN, /* they may come */
     ZN_SEGMENT_CUT,  /* none that were captured */
-    ZN_SEGMENT_HOLE  /* some that were not captured, then others */
+    ZN_SEGMENT_HOLE  /* some that will not come, then others */
 } zn_segment_end;
 
 /* Bytes of the client at a known place of its stream. */
@@ -26,7 +26,6 @@ typedef struct zn_tcp_segment {
     uint32_t seq;
     uint32_t missing; /* bytes that the snapshot length cut off after them */
     zn_segment_end end;
-    bool after_hole; /* it may begin with the rest of a message that was lost */
 } zn_tcp_segment;
 
 /* The functions of an analyzer; NULL where it needs none. */
@@ -47,12 +46,13 @@ typedef struct zn_analyzer_functions {
     void (*lost)(const zn_packet_context *s, zn_segment_end end);
     /* Returns whether the bytes show their sender to be a client of the protocol. */
     bool (*is_client)(const zn_packet_context *s, zn_span bytes);
-    /* Returns whether a message starts these bytes, which follow bytes that nobody read: messages
-     * of the protocol start unlike any body. NULL: that cannot be known; such bytes are passed
-     * over. */
+    /* Returns whether a message surely starts these bytes, the first ones behind a hole that began
+     * between two messages; else nothing more is read. Segments that come before such a hole is
+     * filled are waited for. NULL: what follows a message does not matter, or is searched. */
     bool (*resumes)(zn_span bytes);
-    /* Returns where a message starts in bytes that begin in the middle of one; 0: nowhere. */
-    size_t (*find_start)(zn_span bytes);
+    /* Takes note that no analyzer recognised the bytes where the next message has to start, and
+     * sets the parse state. NULL: the starts of the next segments are searched. */
+    void (*unrecognised)(const zn_packet_context *s);
     /* Frees what names->state keeps of a stream of which nothing more is read. */
     void (*end)(void *state, zn_flow *f);
 

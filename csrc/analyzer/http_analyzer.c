@@ -1,7 +1,14 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP/1.x: the host of each request. */
+/*
+ * HTTP/1.x: the host of each request.
+ *
+ * A request begins where the one before it and its body end, and nowhere else: a body may hold what
+ * looks like one. Where that place is not known any more, the connection's later requests are not
+ * read, and as they may name hosts, its record says no more than beside a withheld name.
+ */
 #include "analyzer/parse_state.h"
+#include "analyzer/tcp_stream.h"
 #include "proto/ascii.h"
 #include "proto/http.h"
 #include "proto/http2.h"
@@ -11,13 +18,13 @@
 
 #define PARSE_CHUNK ZN_PARSE_OWN /* a request was read; a chunk of its body follows */
 
-/* Returns whether a request can begin with the first byte: a letter, or the end of an empty
+/* Returns whether a request can begin with the first byte: a capital, or the end of an empty
  * line. */
 static bool starts(const zn_packet_context *s, zn_span bytes)
 {
-    uint8_t first = zn_ascii_first(bytes), lower = zn_ascii_lower(first);
+    uint8_t first = zn_ascii_first(bytes);
     (void)s;
-    return (lower >= 'a' && lower <= 'z') || first == '\r' || first == '\n';
+    return (first >= 'A' && first <= 'Z') || first == '\r' || first == '\n';
 }
 
 /* ZN_OTHER for HTTP/2's preface, which looks like a request; ZN_NEED_MORE for a beginning of it. */
@@ -30,16 +37,27 @@ static zn_parse exclude_preface(zn_span bytes)
     return preface == ZN_DONE ? ZN_OTHER : ZN_DONE;
 }
 
-/* Passes over a request and its body. */
-static void pass_request(const zn_packet_context *s, const zn_http_request *request, uint32_t *used)
+/* Ends reading, as the start of the next request is not known. */
+static void lose_place(const zn_packet_context *s)
 {
-    uint64_t body = request->body_unknown ? 0 : request->body_bytes;
-    if (body > BODY_MAX) {
-        s->names->stats->n[ZN_STAT_BODIES_LOST]++;
-        body = 0;
-    }
-    *used = (uint32_t)(request->head_bytes + body);
-    zn_parse_expect(s, request->chunked ? PARSE_CHUNK : ZN_PARSE_BETWEEN);
+    s->names->stats->n[ZN_STAT_BODIES_LOST]++;
+    zn_names_unread(s);
+    zn_parse_end(s->names, s->f);
+}
+
+/* Passes over a request and its body. */
+static void pass_request(const zn_packet_context *s, const zn_http_request *request,
+                         zn_segment_end end, uint32_t *used)
+{
+    bool found = !request->body_unknown && request->body_bytes <= BODY_MAX;
+    *used = (uint32_t)(request->head_bytes + (found ? request->body_bytes : 0));
+    ZN_FACTS(s->f)->switches = request->switches;
+    if (request->switches)
+        ZN_STATE(s->f)->parse_tries = 1;
+    if (found || end == ZN_SEGMENT_CUT) /* behind the flow's end nothing is missed */
+        zn_parse_expect(s, request->chunked ? PARSE_CHUNK : ZN_PARSE_BETWEEN);
+    else
+        lose_place(s);
 }
 
 /* Reads one request; the next one can start after its body. */
@@ -59,7 +77,7 @@ static zn_parse read_request(const zn_packet_context *s, const zn_tcp_segment *i
         zn_parse_expect(s, ZN_PARSE_BEGUN);
     if (result != ZN_DONE)
         return result;
-    pass_request(s, &request, used);
+    pass_request(s, &request, in->end, used);
     ZN_STATE(f)->protocol = s->analyzer->id & 0x3fu;
     if (ZN_FACTS(f)->http_method == 0)
         ZN_FACTS(f)->http_method = (uint8_t)request.method;
@@ -67,18 +85,19 @@ static zn_parse read_request(const zn_packet_context *s, const zn_tcp_segment *i
     return ZN_DONE;
 }
 
-/* Passes over a chunk. Bytes that are none leave the body's end unknown. */
+/* Passes over a chunk. Bytes that are none leave the body's end unknown; they are of no request. */
 static zn_parse read_chunk(const zn_packet_context *s, const zn_tcp_segment *in, uint32_t *used)
 {
     bool last = true;
     zn_parse result = zn_http_chunk(in->bytes, used, &last);
-    if (result == ZN_OTHER) {
-        s->names->stats->n[ZN_STAT_BODIES_LOST]++;
-        *used = 0;
-    }
     if (result == ZN_NEED_MORE)
         return ZN_NEED_MORE;
-    zn_parse_expect(s, last ? ZN_PARSE_BETWEEN : PARSE_CHUNK);
+    if (result == ZN_OTHER) {
+        *used = 0;
+        lose_place(s);
+    } else {
+        zn_parse_expect(s, last ? ZN_PARSE_BETWEEN : PARSE_CHUNK);
+    }
     return ZN_DONE;
 }
 
@@ -88,24 +107,35 @@ static zn_parse segment(const zn_packet_context *s, const zn_tcp_segment *in, ui
                                                   : read_request(s, in, used);
 }
 
-/* Gives up a request in progress, and waits for the start of another. */
+/* Gives up a request or a chunk in progress, and with it the place of the next request. */
 static void lost(const zn_packet_context *s, zn_segment_end end)
 {
-    (void)end;
-    if (zn_parse_state_of(s->f) == ZN_PARSE_BEGUN)
+    uint8_t state = zn_parse_state_of(s->f);
+    if (state == ZN_PARSE_BEGUN)
         zn_parse_give_up(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
-    zn_parse_expect(s, ZN_PARSE_BETWEEN);
+    else if (state == PARSE_CHUNK && end != ZN_SEGMENT_CUT)
+        lose_place(s);
 }
 
-static bool resumes(zn_span bytes)
+/* Ends reading behind a request whose body is longer than it says, or that no request follows. A
+ * tunnel or another protocol is searched for names like the start of any stream. */
+static void unrecognised(const zn_packet_context *s)
 {
-    return bytes.n >= REQUEST_START_MIN && zn_http_looks_like_request(bytes);
+    zn_flow_state *state = ZN_STATE(s->f);
+    if (!ZN_FACTS(s->f)->switches) {
+        lose_place(s);
+    } else if (state->parse_tries == ZN_SEARCH_TRIES) {
+        zn_parse_end(s->names, s->f);
+    } else {
+        state->parse_tries = (state->parse_tries + 1u) & 0xfu;
+        zn_parse_expect(s, ZN_PARSE_BETWEEN);
+    }
 }
 
 static bool is_client(const zn_packet_context *s, zn_span bytes)
 {
     (void)s;
-    return resumes(bytes);
+    return bytes.n >= REQUEST_START_MIN && zn_http_looks_like_request(bytes);
 }
 
 const zn_analyzer_functions zn_http_functions = {
@@ -113,6 +143,6 @@ const zn_analyzer_functions zn_http_functions = {
     .segment = segment,
     .lost = lost,
     .is_client = is_client,
-    .resumes = resumes,
-    .find_start = zn_http_next_request,
+    .resumes = zn_http_has_request_line,
+    .unrecognised = unrecognised,
 };

@@ -12,7 +12,7 @@ typedef enum zn_parse_state {
     ZN_PARSE_SEARCH,  /* nothing recognised yet */
     ZN_PARSE_OFF,     /* nothing more to find */
     ZN_PARSE_BEGUN,   /* in the middle of what may be the analyzer's message */
-    ZN_PARSE_BETWEEN, /* a message was read; any other may follow, also after unknown bytes */
+    ZN_PARSE_BETWEEN, /* a message was read; one of any analyzer may start at watch_seq */
     /* In the states below only the analyzer reads the next bytes. */
     ZN_PARSE_NEXT, /* a message may start at watch_seq; bytes further on do not matter */
     ZN_PARSE_OWN   /* this state and those above it mean what the analyzer says */

@@ -5,9 +5,11 @@
  * message in progress, or the one expected after the last. A segment that starts there is read in
  * place. When a message does not end in it, or bytes before it are missing, segments are put in
  * order by flow/reassembly; a message may take at most STORED_SEGMENTS_MAX of them, so that a
- * sender of single bytes does not have it parsed without end. Missing bytes are given up when the
- * stream has no room left in front of them, or the flow ends; what was stored after them is then
- * read by itself.
+ * sender of single bytes does not have it parsed without end. Missing bytes are waited for until a
+ * segment lies ZN_STREAM_MAX bytes ahead, the stream has no room for more segments or holes behind
+ * them, or the flow ends. They may have held a name, and the flow's record says no more than beside
+ * one that is withheld. What was stored behind them is then read, but the requests of a connection
+ * only if the first bytes begin one: else nobody knows where the next one starts.
  *
  * A message at the start of a stream, or after one of a protocol that has several, is recognised by
  * its own first bytes, whatever the port; only DNS, which has none that are its own, is looked for
@@ -22,10 +24,6 @@
 #define STORED_SEGMENTS_MAX 256
 _Static_assert(ZN_SEARCH_TRIES == 15,
                "zn_flow_state.parse_tries counts them, from 1, in four bits");
-/* Most bytes from where a message may start to bytes that are passed over, and how far a segment
- * may lie beyond that: a stray one must not hide what comes. */
-#define FOLLOWED_MAX (1 << 30)
-#define STRAY_MAX (1 << 26)
 /* Most bytes between what a client acknowledges and what its server was seen to send: a capture may
  * have lost as many. */
 #define ACK_LOST_MAX (1 << 20)
@@ -90,19 +88,8 @@ static void lose(const zn_packet_context *s, zn_segment_end end)
         zn_parse_give_up(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
 }
 
-/* Returns where a message starts in bytes that begin in the middle of one; 0: nowhere. */
-static uint32_t find_start(const zn_packet_context *s, zn_span bytes)
-{
-    size_t at = 0;
-    for (const zn_analyzer *a = next_over_tcp(s, NULL); a != NULL && at == 0;
-         a = next_over_tcp(s, a))
-        if (a->functions->find_start != NULL)
-            at = a->functions->find_start(bytes);
-    return (uint32_t)at;
-}
-
-/* Returns whether a message was read, and the next bytes may be the rest of its body, or
- * anything. */
+/* Returns whether a message was read, and the place of the next one, or of the next part of its
+ * body, follows from it. */
 static bool is_after_message(const zn_packet_context *s)
 {
     uint8_t state = zn_parse_state_of(s->f);
@@ -142,14 +129,36 @@ static void move_to(zn_flow *f, uint32_t seq)
         ZN_STATE(f)->parse_tries = 1;
 }
 
+/* Takes note that reading goes on, or ends, behind bytes that nobody read. */
+static void note_gap(const zn_packet_context *s)
+{
+    s->names->stats->n[ZN_STAT_NAMES_BEHIND_GAPS]++;
+    zn_names_unread(s);
+}
+
+/* Gives up the bytes before `seq` and goes on there, or ends reading where the bytes there do not
+ * show that a message starts. */
+static void jump(const zn_packet_context *s, uint32_t seq, zn_span bytes)
+{
+    const zn_analyzer *a;
+    lose(s, ZN_SEGMENT_HOLE);
+    move_to(s->f, seq);
+    if (ZN_STATE(s->f)->parse == ZN_PARSE_OFF)
+        return;
+    note_gap(s);
+    a = zn_parse_analyzer(s->names, s->f);
+    if (a->functions->resumes != NULL && !a->functions->resumes(bytes))
+        zn_parse_end(s->names, s->f);
+}
+
 /* Sets the parse state after bytes that no analyzer recognised, where a message may start. */
 static void pass_unknown(const zn_packet_context *s)
 {
     zn_flow *f = s->f;
     zn_packet_context with = *s;
     with.analyzer = &s->names->analyzers[ZN_STATE(f)->protocol];
-    if (with.analyzer->functions->resumes != NULL) {
-        zn_parse_expect(&with, ZN_PARSE_BETWEEN);
+    if (with.analyzer->functions->unrecognised != NULL) {
+        with.analyzer->functions->unrecognised(&with);
     } else if (ZN_STATE(f)->parse_tries == ZN_SEARCH_TRIES) {
         ZN_STATE(f)->parse = ZN_PARSE_OFF;
     } else {
@@ -166,10 +175,6 @@ static zn_parse read_all(const zn_packet_context *s, zn_tcp_segment *rest)
     while (ZN_STATE(f)->parse != ZN_PARSE_OFF && rest->bytes.n != 0 && result == ZN_DONE) {
         uint32_t used;
         result = read_message(s, rest, &used);
-        if (result == ZN_OTHER && rest->after_hole) {
-            used = find_start(s, rest->bytes);
-            result = used != 0 ? ZN_DONE : ZN_OTHER;
-        }
         if (result == ZN_DONE) {
             move_to(f, rest->seq + used);
             drop_front(rest, used);
@@ -186,6 +191,8 @@ static zn_parse read_all(const zn_packet_context *s, zn_tcp_segment *rest)
     if (result == ZN_NEED_MORE ||
         (rest->missing != 0 && zn_seq_ahead(end_of(rest), f->watch_seq) > 0)) {
         lose(s, rest->end);
+        if (rest->missing != 0 && ZN_STATE(f)->parse != ZN_PARSE_OFF)
+            note_gap(s);
         move_to(f, end_of(rest));
     }
     return ZN_DONE;
@@ -211,24 +218,20 @@ static void read_stream(const zn_packet_context *s, zn_tcp_segment after)
 }
 
 /* Gives up the missing bytes of the stream and reads the stored ones, each part by itself; `last`
- * follows the last part. Where no message was in progress, one is looked for only at the start of a
- * part: the rest may be a body. */
+ * follows the last part. */
 static void pass_holes(const zn_packet_context *s, zn_segment_end last)
 {
     zn_flow *f = s->f;
     zn_stream_pool *pool = &s->names->streams;
-    bool in_progress = !is_after_message(s);
     bool hole = true;
     while (ZN_STATE(f)->stream != 0 && hole) {
         uint32_t first = zn_stream_first(pool, ZN_STATE(f)->stream);
         if (first != 0) {
-            lose(s, ZN_SEGMENT_HOLE);
-            move_to(f, f->watch_seq + first);
             zn_stream_consume(pool, ZN_STATE(f)->stream, first);
+            jump(s, f->watch_seq + first, zn_stream_start(pool, ZN_STATE(f)->stream));
         }
         hole = zn_stream_has_hole(pool, ZN_STATE(f)->stream);
-        read_stream(s, (zn_tcp_segment){.end = hole ? ZN_SEGMENT_HOLE : last,
-                                        .after_hole = in_progress && first != 0});
+        read_stream(s, (zn_tcp_segment){.end = hole ? ZN_SEGMENT_HOLE : last});
     }
 }
 
@@ -292,29 +295,25 @@ static void give_up_to(const zn_packet_context *s, const zn_tcp_segment *in)
     pass_holes(s, ZN_SEGMENT_OPEN);
     if (ZN_STATE(f)->parse == ZN_PARSE_OFF || zn_seq_ahead(in->seq, f->watch_seq) < ZN_STREAM_MAX)
         return;
-    lose(s, ZN_SEGMENT_HOLE);
     zn_names_drop_stream(s->names, f);
-    move_to(f, in->seq);
+    jump(s, in->seq, in->bytes);
 }
 
-/* Returns whether to store bytes ahead of the place where a message may start, as they may have
- * overtaken its start: only if that leaves streams enough for messages in progress. Else it counts
- * them. */
-static bool may_be_early(const zn_packet_context *s, int32_t offset)
+/* Returns whether to wait for the message that bytes ahead of its start have overtaken: only if
+ * that leaves streams enough for messages in progress. Else it counts them. */
+static bool may_wait(const zn_packet_context *s)
 {
     const zn_slab *streams = &s->names->streams.streams;
-    if (offset >= ZN_STREAM_MAX)
-        return false;
     if (ZN_STATE(s->f)->stream != 0 || streams->live < streams->cap / 2)
         return true;
     s->names->stats->n[ZN_STAT_STREAMS_HALF_FULL]++;
     return false;
 }
 
-/* Returns whether a segment acknowledges what its server sent. Only then are bytes far from the
- * expected place the client's: a sender with a forged address knows neither number, and half of all
- * sequence numbers are ahead of the stream. The server's bytes are counted, as any segment moves
- * the highest number. */
+/* Returns whether a segment acknowledges what its server sent. Only then are bytes ahead of the
+ * next message, or far from the expected place, the client's: a sender with a forged address knows
+ * neither number, and half of all sequence numbers are ahead of the stream. The server's bytes are
+ * counted, as any segment moves the highest number. */
 static bool acknowledges_server(const zn_packet_context *s)
 {
     const zn_flow *f = s->f;
@@ -328,7 +327,7 @@ static bool acknowledges_server(const zn_packet_context *s)
     return (s->p->tcp_flags & ZN_TCP_ACK) != 0 && unseen <= 2u * ACK_LOST_MAX;
 }
 
-/* Returns whether bytes far from the expected place may be read; notes those that may not. */
+/* Returns whether such bytes may be read; notes those that may not. */
 static bool may_be_clients(const zn_packet_context *s)
 {
     zn_flow *f = s->f;
@@ -337,16 +336,6 @@ static bool may_be_clients(const zn_packet_context *s)
     s->names->stats->n[ZN_STAT_SUPPRESSED_UNCONFIRMED] += !f->names_dropped;
     f->names_dropped = true; /* they may hold a name */
     return false;
-}
-
-/* Passes over bytes that follow a message and are not read: a body, or bytes after lost ones.
- * Numbers are compared within 2^31, so watch_seq follows them; only a sender who knows where a
- * message is expected can move it. */
-static void pass_over(const zn_packet_context *s, const zn_tcp_segment *in)
-{
-    int32_t offset = zn_seq_ahead(in->seq, s->f->watch_seq);
-    if (offset > FOLLOWED_MAX && offset - FOLLOWED_MAX <= STRAY_MAX && acknowledges_server(s))
-        s->f->watch_seq = in->seq - FOLLOWED_MAX;
 }
 
 /* Takes bytes of the client: old ones, expected ones, or ones ahead of those. */
@@ -358,25 +347,18 @@ static void take(const zn_packet_context *s, zn_tcp_segment in)
         bool between = offset > 0 && is_after_message(s);
         if (offset < 0) { /* repeats what was read, or belongs to a body */
             drop_front(&in, 0u - (uint32_t)offset);
-        } else if (between && zn_parse_analyzer(s->names, f)->functions->resumes(in.bytes)) {
-            if (!may_be_clients(s))
-                return;
-            zn_names_drop_stream(s->names, f);
-            see_in_place(s, &in);
         } else if (ZN_STATE(f)->stream == 0 && offset == 0) {
             see_in_place(s, &in);
-        } else if ((between && !may_be_early(s, offset)) ||
-                   (ZN_STATE(f)->stream == 0 && zn_parse_state_of(f) == ZN_PARSE_NEXT)) {
-            zn_names_drop_stream(s->names, f);
-            if (between)
-                pass_over(s, &in);
+        } else if (ZN_STATE(f)->stream == 0 && zn_parse_state_of(f) == ZN_PARSE_NEXT) {
             return;
-        } else if (offset < ZN_STREAM_MAX) {
-            collect(s, &in);
-        } else if (may_be_clients(s)) {
+        } else if ((between || offset >= ZN_STREAM_MAX) && !may_be_clients(s)) {
+            return;
+        } else if (offset >= ZN_STREAM_MAX) {
             give_up_to(s, &in);
+        } else if (between && !may_wait(s)) {
+            jump(s, in.seq, in.bytes);
         } else {
-            return;
+            collect(s, &in);
         }
     }
 }
@@ -406,7 +388,7 @@ void zn_tcp_stream_segment(const zn_packet_context *s)
     zn_flow *f = s->f;
     const zn_packet *p = s->p;
     zn_tcp_segment in = {p->payload, p->seq + ((p->tcp_flags & ZN_TCP_SYN) != 0),
-                         p->payload_len - (uint32_t)p->payload.n, ZN_SEGMENT_OPEN, false};
+                         p->payload_len - (uint32_t)p->payload.n, ZN_SEGMENT_OPEN};
     if (ZN_STATE(f)->parse == ZN_PARSE_OFF || p->payload.n == 0)
         return;
     if (p->sender != f->client && !speaks_as_client(s))

@@ -153,7 +153,7 @@ typedef struct zn_flow {
     bool client_acked : 1;  /* the client is no spoofed source; TCP: it acknowledged that SYN */
     bool user_outside : 1;  /* its user's address is not in the tuple: zn_flow_user */
     bool fin_seen : 1;      /* TCP: either side sent a FIN */
-    bool names_dropped : 1; /* it exposed names for which there was no entry: more is withheld */
+    bool names_dropped : 1; /* it may have exposed names that have no entry: more is withheld */
 
     zn_flow_side side[2]; /* by tuple index */
     int64_t first_ns;

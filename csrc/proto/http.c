@@ -10,7 +10,6 @@
 #include "proto/ascii.h"
 
 #define DIGITS_MAX 18u      /* of a Content-Length: what fits uint64_t whatever the digits */
-#define METHOD_MAX 32u      /* longer words are no method in use */
 #define EMPTY_LINES_MAX 8u  /* before a request; RFC 9112 2.2 asks servers to forgive one */
 #define CHUNK_DIGITS_MAX 7u /* a larger chunk is not followed */
 #define CHUNK_LINE_MAX 256u /* a size and its extensions */
@@ -24,19 +23,17 @@ typedef struct http_token {
 
 #define TOKEN(text) {text, sizeof(text) - 1}
 
-/* Methods that are recognised before the line that they begin is whole. GET to TRACE: RFC 9110 9.3;
- * PATCH: RFC 5789; then WebDAV and its extensions in the order of their RFCs (4918, 3253, 3648,
- * 3744, 5323, 5842, 4437, 4791), UPnP, and what else is seen on the wire. */
+/* The methods of IANA's registry (RFC 9110 16.1.1), the common ones first; without "*" and PRI,
+ * which begin no request of HTTP/1. Any other word may be the rest of one whose start is missing. */
 static const char methods[] =
     "GET POST HEAD PUT DELETE CONNECT OPTIONS TRACE PATCH PROPFIND PROPPATCH MKCOL COPY MOVE "
     "LOCK UNLOCK VERSION-CONTROL REPORT CHECKOUT CHECKIN UNCHECKOUT MKWORKSPACE UPDATE LABEL "
     "MERGE BASELINE-CONTROL MKACTIVITY ORDERPATCH ACL SEARCH BIND REBIND UNBIND "
-    "MKREDIRECTREF UPDATEREDIRECTREF MKCALENDAR NOTIFY SUBSCRIBE UNSUBSCRIBE POLL BCOPY "
-    "BDELETE BMOVE BPROPFIND BPROPPATCH LINK UNLINK PURGE QUERY SOURCE RPC_CONNECT "
-    "RPC_IN_DATA RPC_OUT_DATA CCM_POST SSTP_DUPLEX_POST";
+    "MKREDIRECTREF UPDATEREDIRECTREF MKCALENDAR LINK UNLINK QUERY";
 
-static const http_token post = TOKEN("POST"), connect = TOKEN("CONNECT"),
-                        version = TOKEN("HTTP/1."), chunked = TOKEN("chunked");
+static const http_token get = TOKEN("GET"), head_only = TOKEN("HEAD"), post = TOKEN("POST"),
+                        connect = TOKEN("CONNECT"), version = TOKEN("HTTP/1."),
+                        chunked = TOKEN("chunked");
 
 typedef enum field_kind {
     FIELD_OTHER,
@@ -62,7 +59,8 @@ typedef struct head_state {
     zn_span host;
     bool host_seen, host_conflict;
     bool cut;
-    bool length_seen;
+    bool length_seen, length_unknown;
+    bool coding_seen;
     field_kind last; /* the field that a folded line would continue */
 } head_state;
 
@@ -96,7 +94,7 @@ static void skip_empty_lines(zn_cursor *c)
     }
 }
 
-/* Every known method starts with three capitals; bytes that are no request hardly ever do. */
+/* Every method starts with three capitals; bytes that are no request hardly ever do. */
 static bool starts_with_capitals(zn_span bytes)
 {
     zn_cursor c = zn_cursor_over_span(bytes, false);
@@ -126,18 +124,17 @@ bool zn_http_is_known_method(zn_span bytes)
     return false;
 }
 
-/* Returns whether a word can be a method: of all tokens (RFC 9110 5.6.2) those that are in use. */
 static bool is_method(zn_span word)
 {
-    zn_cursor c = zn_cursor_over_span(word, true);
-    for (size_t i = 0; i < word.n; i++) {
-        uint8_t byte = zn_cursor_u8(&c), lower = zn_ascii_lower(byte);
-        bool letter = lower >= 'a' && lower <= 'z';
-        bool inside = (byte >= '0' && byte <= '9') || byte == '-' || byte == '_';
-        if (!letter && (i == 0 || !inside))
-            return false;
+    zn_cursor known = zn_cursor_over((const uint8_t *)methods, sizeof methods - 1, true);
+    while (zn_cursor_left(&known) > 0) {
+        zn_span method = zn_ascii_take_until(&known, ' ');
+        if (method.n == word.n && memcmp(method.p, word.p, word.n) == 0)
+            return true;
+        if (zn_cursor_left(&known) > 0)
+            zn_cursor_skip(&known, 1);
     }
-    return word.n > 0 && word.n <= METHOD_MAX;
+    return false;
 }
 
 /* A scheme has the characters of RFC 3986 3.1. */
@@ -210,7 +207,8 @@ static bool parse_request_line(zn_span line, head_state *state, zn_http_request 
     if (target.n == 0 || !is_version(zn_ascii_part(rest, last, rest.n)))
         return false;
     out->method = equals(method, post) ? 2 : 1;
-    out->body_unknown = equals(method, connect);
+    out->switches = equals(method, connect);
+    out->no_content = out->switches || equals(method, get) || equals(method, head_only);
     state->authority = equals(method, connect) ? trim_authority(target) : target_authority(target);
     return true;
 }
@@ -218,35 +216,19 @@ static bool parse_request_line(zn_span line, head_state *state, zn_http_request 
 bool zn_http_looks_like_request(zn_span bytes)
 {
     zn_cursor c = zn_cursor_over_span(bytes, false);
-    head_state state;
-    zn_http_request request;
-    zn_span start, line;
-    uint8_t first;
-
+    zn_span start;
     skip_empty_lines(&c);
     start = zn_cursor_rest(&c);
-    first = zn_ascii_lower(zn_ascii_first(start));
-    if (start.n == 0)
-        return bytes.n == 0;
-    if (first < 'a' || first > 'z')
-        return false; /* most streams end here */
-    if (zn_http_is_known_method(start))
-        return true;
-    c = zn_cursor_over_span(start, false);
-    return zn_ascii_take_line(&c, &line) && parse_request_line(line, &state, &request);
+    return start.n == 0 ? bytes.n == 0 : zn_http_is_known_method(start);
 }
 
-size_t zn_http_next_request(zn_span bytes)
+bool zn_http_has_request_line(zn_span bytes)
 {
     zn_cursor c = zn_cursor_over_span(bytes, false);
+    head_state state;
+    zn_http_request request;
     zn_span line;
-    while (zn_ascii_take_line(&c, &line)) {
-        size_t at = bytes.n - zn_cursor_left(&c);
-        if (line.n == 0 && at < bytes.n &&
-            zn_http_looks_like_request(zn_ascii_part(bytes, at, bytes.n)))
-            return at;
-    }
-    return 0;
+    return zn_ascii_take_line(&c, &line) && parse_request_line(line, &state, &request);
 }
 
 static field_kind kind_of(zn_span name)
@@ -270,9 +252,23 @@ static void set_content_length(zn_span value, head_state *state, zn_http_request
         length = length * 10 + (uint64_t)(digit & 0x0f);
     }
     if (!number || (state->length_seen && length != out->body_bytes))
-        out->body_unknown = true;
+        state->length_unknown = true;
     state->length_seen = true;
     out->body_bytes = length;
+}
+
+/* The last of the codings says whether the body comes in chunks (RFC 9112 6.3). */
+static void set_transfer_encoding(zn_span value, head_state *state, zn_http_request *out)
+{
+    zn_cursor c = zn_cursor_over_span(value, true);
+    zn_span last = zn_ascii_take_until(&c, ',');
+    while (zn_cursor_left(&c) > 0) {
+        zn_cursor_skip(&c, 1);
+        last = zn_ascii_take_until(&c, ',');
+    }
+    out->chunked =
+        zn_ascii_equal(zn_ascii_trim(last), (zn_span){(const uint8_t *)chunked.text, chunked.n});
+    state->coding_seen = true;
 }
 
 static void parse_field(zn_span line, head_state *state, zn_http_request *out)
@@ -298,12 +294,10 @@ static void parse_field(zn_span line, head_state *state, zn_http_request *out)
         set_content_length(value, state, out);
         break;
     case FIELD_TRANSFER_ENCODING:
-        out->chunked = !out->body_unknown &&
-                       zn_ascii_equal(value, (zn_span){(const uint8_t *)chunked.text, chunked.n});
-        out->body_unknown = true;
+        set_transfer_encoding(value, state, out);
         break;
     case FIELD_UPGRADE:
-        out->body_unknown = true;
+        out->switches = true;
         break;
     case FIELD_OTHER:
         break;
@@ -312,24 +306,24 @@ static void parse_field(zn_span line, head_state *state, zn_http_request *out)
 
 /* Takes a folded line (RFC 9112 5.2). It is not read; the field that it continues is then not
  * known. */
-static void parse_fold(head_state *state, zn_http_request *out)
+static void parse_fold(head_state *state)
 {
     if (state->last == FIELD_HOST)
         state->host_conflict = true;
-    if (state->last == FIELD_CONTENT_LENGTH)
-        out->body_unknown = true;
+    if (state->last == FIELD_CONTENT_LENGTH || state->last == FIELD_TRANSFER_ENCODING)
+        state->length_unknown = true;
 }
 
 /* Takes the beginning of a line, at which a cut head ends: it may contradict the lines before
  * it. */
-static void parse_unfinished(zn_span line, head_state *state, zn_http_request *out)
+static void parse_unfinished(zn_span line, head_state *state)
 {
     zn_cursor c = zn_cursor_over_span(line, true);
     zn_span name = zn_ascii_take_until(&c, ':');
     if (line.n == 0)
         return;
     if (zn_ascii_is_blank(zn_ascii_first(line)))
-        parse_fold(state, out);
+        parse_fold(state);
     else if (state->host_seen && zn_cursor_left(&c) > 0 &&
              kind_of(zn_ascii_trim(name)) == FIELD_HOST)
         state->host_conflict = true;
@@ -343,16 +337,25 @@ static bool parse_fields(zn_cursor *c, head_state *state, zn_http_request *out)
         if (line.n == 0)
             return true;
         if (zn_ascii_is_blank(zn_ascii_first(line)))
-            parse_fold(state, out);
+            parse_fold(state);
         else
             parse_field(line, state, out);
     }
     if (!state->cut || (!state->host_seen && state->authority.n == 0))
         return false;
-    parse_unfinished(line, state, out);
-    out->body_unknown = true;
-    out->chunked = false;
+    parse_unfinished(line, state);
+    out->no_content &= !state->length_seen && !state->coding_seen;
+    state->length_unknown |= !out->no_content;
     return true;
+}
+
+/* Sets how the body ends, by the fields read. */
+static void set_body(const head_state *state, zn_http_request *out)
+{
+    out->body_unknown = state->length_unknown || (state->coding_seen && !out->chunked);
+    out->chunked &= !out->body_unknown;
+    if (out->body_unknown || out->chunked)
+        out->body_bytes = 0;
 }
 
 zn_parse zn_http_request_head(zn_span head, bool cut, zn_http_request *out)
@@ -379,6 +382,7 @@ zn_parse zn_http_request_head(zn_span head, bool cut, zn_http_request *out)
         return unfinished;
     if (state.host_conflict)
         return ZN_MALFORMED;
+    set_body(&state, &request);
     request.host = state.authority.n > 0 ? state.authority : state.host;
     request.head_bytes = bounded.n - zn_cursor_left(&c);
     *out = request;

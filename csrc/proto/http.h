@@ -16,22 +16,23 @@ typedef struct zn_http_request {
     uint16_t method;   /* Tstat's http_t: 2 POST, 1 any other (its further numbers are contents) */
     size_t head_bytes; /* request line, fields, empty line; of a cut head: as much as is there */
     uint64_t body_bytes; /* Content-Length, 0 when absent */
-    bool body_unknown;   /* chunked, CONNECT, an upgrade or a cut head: the next request's place is
-                            unknown */
+    bool body_unknown;   /* neither a length nor chunks say where the body ends, or that part of the
+                          head is cut */
     bool chunked;        /* zn_http_chunk finds where the body ends */
+    bool no_content;     /* GET, HEAD or CONNECT: no body, also where the head is cut */
+    bool switches;       /* CONNECT or an upgrade: another protocol may follow */
 } zn_http_request;
 
-/* True when these bytes can be the start of a request: a known method and a space, a beginning of
- * one where fewer bytes are there, or a whole request line with any method. Empty lines in front
- * are passed over, as servers do (RFC 9112 2.2). */
+/* True when these bytes can be the start of a request: a registered method and a space, or a
+ * beginning of that where fewer bytes are there. Empty lines in front are passed over, as servers
+ * do (RFC 9112 2.2). */
 bool zn_http_looks_like_request(zn_span bytes);
 
-/* True when these bytes start with a known method and a space, or are a beginning of that. */
+/* True when these bytes start with a registered method and a space, or are a beginning of that. */
 bool zn_http_is_known_method(zn_span bytes);
 
-/* Returns where the first request after an empty line starts, in bytes that begin in the middle of
- * a message; 0: there is none. */
-size_t zn_http_next_request(zn_span bytes);
+/* True when these bytes start with a whole request line. */
+bool zn_http_has_request_line(zn_span bytes);
 
 /*
  * Parses the head of a request. Returns ZN_DONE with *out once the empty line is there,

@@ -97,6 +97,7 @@
     X(QUIC_INITIALS, "name", "QUIC Initials opened")                                               \
     X(QUIC_NOT_AUTHENTIC, "name", "QUIC Initials that do not authenticate, not used")              \
     X(QUIC_VERSION_UNKNOWN, "name", "QUIC packets of a version that is not read")                  \
+    X(NAMES_BEHIND_GAPS, "name", "gaps in a client's bytes passed over: each may hide a name")     \
     X(OBSERVATIONS, "decision", "name observations")                                               \
     X(RELEASED, "decision", "names released")                                                      \
     X(SUPPRESSED_BELOW_Z, "suppressed", "exposed by fewer than z users")                           \
@@ -131,8 +132,8 @@
     X(HOLD_FULL, "capacity",                                                                       \
       "records and observations that left before their minute ended, without client")              \
     X(STREAMS_FULL, "capacity", "stream buffers ran out")                                          \
-    X(STREAMS_HALF_FULL, "capacity", "early pieces of later requests passed over")                 \
-    X(BODIES_LOST, "capacity", "request bodies whose end was not found")                           \
+    X(STREAMS_HALF_FULL, "capacity", "early pieces of later requests not waited for")              \
+    X(BODIES_LOST, "capacity", "request bodies whose end was not found: no later request is read") \
     X(DATAGRAMS_FULL, "capacity", "entries for QUIC and DTLS ran out")                             \
     X(DTLS_HELLOS_LIMIT, "capacity", "DTLS hellos after the eighth of their flow, not read")       \
     X(QUIC_ANSWERS_LIMIT, "capacity", "QUIC packets of a server after the 32nd tried for its ID")  \

@@ -184,7 +184,7 @@ class Model:
 
     def _record(self, flow: list[Packet], talk: Talk) -> Record:
         states = [name.state.replace("waiting", "unconfirmed") for name in talk.names]
-        hides = talk.strayed or any(state != "released" for state in states)
+        hides = talk.unread or any(state != "released" for state in states)
         withheld = not self.rules.everything and hides
         coarse = withheld and not self.rules.exact
         client, server = talk.ends
@@ -203,7 +203,7 @@ class Model:
             "server_port": server.port if not withheld or server.port in COMMON_PORTS else 0,
             "name": talk.names[0].text if states[:1] == ["released"] else None,
             "name_source": talk.names[0].source if states else None,
-            "name_status": (*states, "suppressed" if talk.strayed else "none")[0],
+            "name_status": (*states, "suppressed" if talk.unread else "none")[0],
             "ech": "offered" if talk.ech and not coarse else "none",
             "epoch": 0 if self.rules.rotate_ns % step_ns else talk.epoch,
             "t_start_ns": floored(times[0], step_ns),

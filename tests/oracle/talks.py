@@ -78,7 +78,8 @@ class Talk:
     agent_by: int = 0  # the number of the connection that sent it
     replied: int = 0  # the end of the server's bytes so far
     all_comes: bool = False  # no bytes are lost, whatever their order
-    strayed: bool = False  # some bytes may not be the client's
+    lost_place: bool = False  # nobody knows where the next request begins
+    unread: bool = False  # bytes that may hold a name: not the client's, or behind a gap
 
     # ---- section 3 --------------------------------------------------------------------------
 
@@ -255,7 +256,7 @@ class Talk:
         self.service = self.service or service_of(p.payload)
         start = p.seq + (p.flags & SYN > 0)
         self.base = start if self.base is None else self.base
-        if start < self.base or not self._follows(p, start - self.base):
+        if start < self.base or not self._takes(p, start - self.base):
             return
         self.stream.add(start - self.base, p.payload)
         said = list(said_in(self.stream.head()))
@@ -267,16 +268,25 @@ class Talk:
                 yield from self._vote(p, name)
         self.counted, self.read = len(said), sum(one.end for one in said)
 
-    def _follows(self, p: Packet, offset: int) -> bool:
-        """Whether the stream goes on at an offset behind lost bytes: far behind them, or with a
-        request, if its sender acknowledges what the server has sent."""
+    def _takes(self, p: Packet, offset: int) -> bool:
+        """Whether the stream takes bytes at an offset. Those that come before the bytes in front of
+        them wait. Far ahead, the bytes in front are given up: a name may have been there. Far ahead
+        or ahead of a request, only what acknowledges the server's bytes is the client's. Behind a
+        gap a request begins only with its segment, and only if the gap began between two."""
         ahead = offset - len(self.stream.head())
-        again = self.service == "http" == service_of(p.payload)
-        if self.all_comes or (ahead < STREAM_MAX and not (again and ahead > 0)):
+        again = self.service == "http" and self.counted > 0 and ahead > 0
+        if self.all_comes or (ahead < STREAM_MAX and not again):
             return True
         known = abs(p.ack - self.replied) <= ACK_BEYOND_MAX
         if self.rules.established and not self.midstream and not known:
-            self.strayed = True
+            self.unread = True
+            return False
+        if ahead < STREAM_MAX:
+            return True
+        self.unread = True
+        between = not self.stream.head()[self.read :] and len(self.stream.head()) >= self.read
+        if self.lost_place or (again and not (between and service_of(p.payload) == "http")):
+            self.lost_place = True
             return False
         self.base, self.stream = p.seq, StreamOracle()
         self.counted = self.read = 0

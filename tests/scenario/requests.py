@@ -64,6 +64,10 @@ def requests(hosts: tuple[bytes, ...], how: str) -> list[bytes]:
             starts = [head + b"Transfer-Encoding: chunked\r\n\r\n" + SIZE for head in heads]
             rest = [BODY + b"\r\n" + SIZE, BODY + ENDING]
             return [part for start in starts for part in (start, *rest)]
+        case "body first":
+            heads = [request(host, b"POST").removesuffix(b"\r\n") for host in hosts]
+            rest = b"Content-Length: %d\r\n\r\n" % len(BODY)
+            return [part for head in heads for part in (head + rest, BODY)]
         case "upgrade":
             asked = [request(host).removesuffix(b"\r\n") + SWITCHING for host in hosts]
             return [*asked, web_socket(BODY) + web_socket(b"more"), web_socket(BODY)]

@@ -3,6 +3,7 @@
 """Conversations for the contract's model, packet by packet: TLS, HTTP and DNS."""
 
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from support import wire
 from support.packets import (
@@ -48,6 +49,7 @@ class Visit:
 
 
 ASTRAY = ("lost", "strayed")
+OVERTAKEN = ("overtaken", "body first")
 FAR = 30_000  # more bytes than a stream is reassembled ahead
 HOW = {
     "tls": (
@@ -61,6 +63,7 @@ HOW["dns over tcp"] = HOW["tls"]
 HOW["http"] = (
     *HOW["tls"],
     *("at once", "body", "body", "chunks", "chunks apart", "absolute", "upgrade"),
+    *("overtaken", "overtaken", "body first"),
 )
 HOW["h2"] = (*("whole",) * 2, "at once", "body", "chunks", "unanswered", "guessed", "late proof")
 HOW["tls"] += ("no name", "no name", "behind", "right behind", "through", *ASTRAY)
@@ -111,6 +114,10 @@ def tcp_visit(visit: Visit, n: int) -> list[Frame]:
             talk.segment(CLIENT, SYN).segment(SERVER, SYN | ACK, ack=answered)
             talk.segment(CLIENT, ACK, ack=guess)
     talk.wait(visit.pauses[0] * SECOND)
+    if visit.how in OVERTAKEN:
+        overtake(talk, said)
+        answer(talk, visit, True)
+        said = []
     for nth, data in enumerate(said if visit.how != "nameless" else [], 1):
         if visit.how in ASTRAY and nth == len(said):
             go_astray(talk, visit, near=nth > 1 and n % 2 == 0)
@@ -130,13 +137,23 @@ def tcp_visit(visit: Visit, n: int) -> list[Frame]:
 
 def go_astray(talk: Tcp, visit: Visit, *, near: bool) -> None:
     """Loses the client's next bytes, or adds forged ones."""
-    ahead = 5_000 if near else FAR
     if visit.how == "lost":
-        talk.next[CLIENT] += ahead
+        talk.next[CLIENT] += FAR
         return
+    ahead = 5_000 if near else FAR
     other = replace(visit, hosts=(b"b.example",), how="whole")
     seq, ack = talk.next[CLIENT] + ahead, talk.next[SERVER] + (2 << 20)
     talk.segment(CLIENT, PSH | ACK, said_by(other, 0)[0], seq=seq, ack=ack)
+
+
+def overtake(talk: Tcp, said: list[bytes]) -> None:
+    """Sends the client's payloads, every other one behind its successor."""
+    ends = list(accumulate(map(len, said), initial=talk.next[CLIENT]))
+    placed = list(zip(ends, said, strict=False))
+    for at in range(0, len(placed), 2):
+        for seq, data in reversed(placed[at : at + 2]):
+            talk.segment(CLIENT, PSH | ACK, data, seq=seq)
+    talk.next[CLIENT] = ends[-1]
 
 
 def answer(talk: Tcp, visit: Visit, last: bool) -> None:
