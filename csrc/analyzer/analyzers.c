@@ -189,7 +189,9 @@ static void finish_flow(zn_names *names, uint32_t flow, zn_flow *f)
 void zn_analyzers_flow_closed(zn_names *names, uint32_t flow, zn_flow *f)
 {
     bool udp = f->tuple.proto != ZN_PROTO_TCP;
-    if (udp ? f->datagram != 0 : ZN_STATE(f)->stream != 0)
+    uint8_t parse = zn_parse_state_of(f);
+    bool after_message = parse == ZN_PARSE_BETWEEN || parse >= ZN_PARSE_OWN;
+    if (udp ? f->datagram != 0 : ZN_STATE(f)->stream != 0 || after_message)
         finish_flow(names, flow, f);
     if (!udp)
         zn_parse_end(names, f);

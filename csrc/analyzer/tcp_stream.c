@@ -402,8 +402,18 @@ void zn_tcp_stream_segment(const zn_packet_context *s)
     take(s, in);
 }
 
+/* Returns whether the client's last sequence number shows that it sent more than was read. */
+static bool sent_more(const zn_flow *f)
+{
+    const zn_flow_side *side = &f->side[f->client];
+    bool fin = side->fin != 0 && side->next_seq == side->fin_end;
+    return zn_seq_ahead(side->next_seq - fin, f->watch_seq) > 0;
+}
+
 void zn_tcp_stream_closed(const zn_packet_context *s)
 {
     if (ZN_STATE(s->f)->parse != ZN_PARSE_OFF)
         pass_holes(s, ZN_SEGMENT_CUT);
+    if (is_after_message(s) && !s->f->names_dropped && sent_more(s->f))
+        note_gap(s);
 }

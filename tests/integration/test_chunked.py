@@ -53,31 +53,30 @@ def test_chunks_out_of_order() -> None:
 
 @pytest.mark.parametrize("body", [b"no chunk", b"12345678\r\n", b"\r\n", b"-1\r\n", b"5" * 300])
 @pytest.mark.parametrize("coding", [b"chunked", b"identity", b"gzip, chunked"])
-def test_behind_what_is_no_chunk_a_request_begins_with_its_segment(
-    body: bytes, coding: bytes
-) -> None:
-    assert names(talk_of(HEAD % coding + body, request(NAME))) == BOTH
-    assert names(talk_of(HEAD % coding, body, request(NAME))) == BOTH
+def test_behind_what_is_no_chunk_no_request_is_read(body: bytes, coding: bytes) -> None:
+    """Nobody knows where the next one begins: what looks like one may be in the body."""
+    assert names(talk_of(HEAD % coding + body, request(NAME))) == [FIRST]
+    assert names(talk_of(HEAD % coding, body, request(NAME))) == [FIRST]
 
 
 @pytest.mark.parametrize("coding", [b"chunked", b"identity"])
-def test_a_request_that_follows_at_once_has_no_body(coding: bytes) -> None:
+def test_a_request_in_place_of_a_body_is_not_read(coding: bytes) -> None:
     deleting = request(NAME, b"DELETE")
-    assert names(talk_of(HEAD % coding, deleting)) == BOTH
-    assert names(talk_of(HEAD % coding + deleting)) == BOTH
+    assert names(talk_of(HEAD % coding, deleting)) == [FIRST]
+    assert names(talk_of(HEAD % coding + deleting)) == [FIRST]
 
 
-def test_a_request_behind_lost_chunks() -> None:
+def test_behind_lost_chunks_no_request_is_read() -> None:
     talk = Tcp().handshake().say(CHUNKED + chunk(b"x" * 10))
     talk.next[CLIENT] += 5000
     talk.say(request(NAME)).say(request(OTHER))
-    assert names(talk) == sorted([FIRST, NAME.decode(), OTHER.decode()])
+    assert names(talk) == [FIRST]
 
 
 def test_trailers_without_end_are_no_body() -> None:
     endless = chunk(b"x") + b"0\r\n" + b"A: b\r\n" * 1000
     talk = talk_of(CHUNKED, *segments(endless, 1000), request(NAME))
-    assert names(talk) == BOTH
+    assert names(talk) == [FIRST]
     stats = run(talk.frames, z=1).stats
     assert (stats["suppressed_incomplete"], stats["bodies_lost"]) == (0, 1)
 
