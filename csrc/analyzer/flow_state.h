@@ -28,7 +28,7 @@ typedef struct __attribute__((may_alias)) zn_flow_facts {
     uint8_t http_method;
     bool server_was_client : 1; /* release/gate: in an epoch whose clients are forgotten */
     bool ech_offered : 1;
-    bool unread : 1;   /* bytes that may hold a name were passed over */
+    bool missed : 1;   /* bytes that may hold a name were passed over */
     bool switches : 1; /* analyzer/http: the last request makes way for another protocol */
 } zn_flow_facts;
 _Static_assert(sizeof(zn_flow_facts) == ZN_FLOW_FACTS_BYTES, "they fill what flow/ reserves");

@@ -41,7 +41,7 @@ static zn_parse exclude_preface(zn_span bytes)
 static void lose_place(const zn_packet_context *s)
 {
     s->names->stats->n[ZN_STAT_BODIES_LOST]++;
-    zn_names_unread(s);
+    zn_names_missed(s);
     zn_parse_end(s->names, s->f);
 }
 

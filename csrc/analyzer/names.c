@@ -93,10 +93,10 @@ void zn_names_rejected(const zn_packet_context *s, zn_stat why)
     zn_name_store_at(names->name_store, entry)->reading = rejected.reading;
 }
 
-void zn_names_unread(const zn_packet_context *s)
+void zn_names_missed(const zn_packet_context *s)
 {
     s->f->names_dropped = true;
-    ZN_FACTS(s->f)->unread = true;
+    ZN_FACTS(s->f)->missed = true;
 }
 
 /* The entry of a name that the flow voted for already, or 0. */
@@ -324,7 +324,7 @@ zn_stat zn_names_status(const zn_names *names, const zn_flow *f)
     zn_reading best = ZN_READ_NOT;
     if (ZN_FACTS(f)->ech_offered)
         return ZN_STAT_STATUS_ECH;
-    if (ZN_FACTS(f)->names == 0 && ZN_FACTS(f)->unread)
+    if (ZN_FACTS(f)->names == 0 && ZN_FACTS(f)->missed)
         return ZN_STAT_STATUS_TRUNCATED;
     if (ZN_FACTS(f)->names == 0)
         return f->names_dropped ? ZN_STAT_STATUS_UNSUPPORTED : ZN_STAT_STATUS_NONE;

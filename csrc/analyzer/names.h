@@ -66,7 +66,7 @@ uint32_t zn_names_observed(const zn_packet_context *s, zn_span raw);
 void zn_names_rejected(const zn_packet_context *s, zn_stat why);
 /* Notes that bytes were passed over that may hold a name: more is withheld. The caller counts
  * why. */
-void zn_names_unread(const zn_packet_context *s);
+void zn_names_missed(const zn_packet_context *s);
 /* Votes for a waiting name whose evidence is complete with this packet. */
 void zn_names_confirmed(const zn_packet_context *s, uint32_t entry);
 /* Takes `raw`, by which a client repeats its first name. If they differ, `raw` is rejected, and the

@@ -132,8 +132,8 @@ static void move_to(zn_flow *f, uint32_t seq)
 /* Takes note that reading goes on, or ends, behind bytes that nobody read. */
 static void note_gap(const zn_packet_context *s)
 {
-    s->names->stats->n[ZN_STAT_NAMES_BEHIND_GAPS]++;
-    zn_names_unread(s);
+    s->names->stats->n[ZN_STAT_NAMES_AFTER_GAPS]++;
+    zn_names_missed(s);
 }
 
 /* Gives up the bytes before `seq` and goes on there, or ends reading where the bytes there do not

@@ -24,7 +24,8 @@ typedef struct http_token {
 #define TOKEN(text) {text, sizeof(text) - 1}
 
 /* The methods of IANA's registry (RFC 9110 16.1.1), the common ones first; without "*" and PRI,
- * which begin no request of HTTP/1. Any other word may be the rest of one whose start is missing. */
+ * which begin no request of HTTP/1. Any other word may be the rest of one whose start is
+ * missing. */
 static const char methods[] =
     "GET POST HEAD PUT DELETE CONNECT OPTIONS TRACE PATCH PROPFIND PROPPATCH MKCOL COPY MOVE "
     "LOCK UNLOCK VERSION-CONTROL REPORT CHECKOUT CHECKIN UNCHECKOUT MKWORKSPACE UPDATE LABEL "

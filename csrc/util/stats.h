@@ -97,7 +97,7 @@
     X(QUIC_INITIALS, "name", "QUIC Initials opened")                                               \
     X(QUIC_NOT_AUTHENTIC, "name", "QUIC Initials that do not authenticate, not used")              \
     X(QUIC_VERSION_UNKNOWN, "name", "QUIC packets of a version that is not read")                  \
-    X(NAMES_BEHIND_GAPS, "name", "gaps in a client's bytes passed over: each may hide a name")     \
+    X(NAMES_AFTER_GAPS, "name", "gaps in a client's bytes passed over: each may hide a name")      \
     X(OBSERVATIONS, "decision", "name observations")                                               \
     X(RELEASED, "decision", "names released")                                                      \
     X(SUPPRESSED_BELOW_Z, "suppressed", "exposed by fewer than z users")                           \

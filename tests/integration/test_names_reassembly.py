@@ -82,7 +82,7 @@ def test_early_pieces_that_find_half_of_the_streams_taken_are_not_waited_for() -
     seen = [o["name"] for o in outcome.observations]
     assert (seen.count("first.example"), seen.count("later.example")) == (flows, flows - lost)
     assert outcome.stats["streams_half_full"] == lost
-    assert outcome.stats["names_behind_gaps"] == lost
+    assert outcome.stats["names_after_gaps"] == lost
 
 
 def test_behind_a_body_that_lost_a_chunk_s_size_no_request_is_read() -> None:
@@ -110,7 +110,7 @@ def test_a_segment_far_ahead_ends_the_wait_if_it_is_its_client_s(
         talk.segment(CLIENT, ACK, data, seq=start + at)
     assert names(talk) == ["first.example", *found]
     outcome = run(talk.frames, z=2)
-    assert outcome.stats["names_behind_gaps"] == (not found)
+    assert outcome.stats["names_after_gaps"] == (not found)
     assert outcome.stats["suppressed_unconfirmed"] == len(found)
 
 

@@ -312,7 +312,7 @@ def test_behind_the_rest_of_a_request_only_the_search_goes_on(start: bytes, tail
         outcome = run(talk.say(request(OTHER)).frames, z=1)
         assert not outcome.released() & ({NAME.decode(), OTHER.decode()} if start else set())
         assert outcome.stats["suppressed_incomplete"] == bool(start)
-        assert outcome.stats["names_behind_gaps"] == (not start)
+        assert outcome.stats["names_after_gaps"] == (not start)
 
 
 @pytest.mark.parametrize("before", [b"0", b"0\r\n", b"x\r\n\r\n0", b"x\r\n\r\n0\r\n"])

@@ -50,7 +50,7 @@ def test_a_request_behind_its_successor_is_waited_for(order: tuple[int, ...]) ->
     assert outcome.stats["observations"] == 4
     assert outcome.stats["suppressed_below_z"] == 3  # the rare name, and two before the third user
     assert outcome.stats["names_repeated"] == 1
-    assert outcome.stats["names_behind_gaps"] == 0
+    assert outcome.stats["names_after_gaps"] == 0
     assert outcome.flows[-1]["name"] == SHARED.decode()
     assert is_coarse(outcome)
     assert RARE not in outcome.everything()
@@ -58,11 +58,11 @@ def test_a_request_behind_its_successor_is_waited_for(order: tuple[int, ...]) ->
 
 def test_a_request_that_never_comes_makes_the_record_coarse() -> None:
     outcome = among_three(placed(web(), KEPT_ALIVE[0], KEPT_ALIVE[2]))
-    assert outcome.stats["names_behind_gaps"] == 1
+    assert outcome.stats["names_after_gaps"] == 1
     assert outcome.flows[-1]["name"] == SHARED.decode()
     assert is_coarse(outcome)
     whole = among_three(placed(web(), (0, ONE), (len(ONE), THREE)))
-    assert whole.stats["names_behind_gaps"] == 0
+    assert whole.stats["names_after_gaps"] == 0
     assert not is_coarse(whole)
     assert is_coarse(among_three(placed(web(), (300, ONE))))
 
@@ -74,12 +74,12 @@ def test_a_last_request_that_never_comes_makes_the_record_coarse() -> None:
         talk = web().say(said)
         talk.next[CLIENT] += lost
         outcome = among_three(talk)
-        assert outcome.stats["names_behind_gaps"] == gaps
+        assert outcome.stats["names_after_gaps"] == gaps
         assert is_coarse(outcome) == bool(gaps)
     for said, lost, gaps in ((b"9\r\n", 11, 0), (b"9\r\n", 12, 1)):
         talk = web().say(chunked + said)
         talk.next[CLIENT] += lost
-        assert run(talk.close().frames, z=1).stats["names_behind_gaps"] == gaps
+        assert run(talk.close().frames, z=1).stats["names_after_gaps"] == gaps
 
 
 @pytest.mark.parametrize("behind", [b"", ONE])
@@ -89,7 +89,7 @@ def test_a_body_before_its_head_is_no_request(behind: bytes) -> None:
     talk = placed(web().say(behind) if behind else web(), *parts)
     outcome = run(talk.say(request(b"later.example")).frames, z=1)
     assert outcome.released() == {SHARED.decode(), "later.example"}
-    assert outcome.stats["names_behind_gaps"] == 0
+    assert outcome.stats["names_after_gaps"] == 0
 
 
 @pytest.mark.parametrize("cut", [1, 2, 9])
@@ -113,7 +113,7 @@ def test_the_rest_of_a_request_names_nobody() -> None:
         talk = placed(web().say(start) if start else web(), (at, tail))
         outcome = run(talk.frames, z=1)
         assert outcome.released() == ({SHARED.decode()} if start else set())
-        assert outcome.stats["names_behind_gaps"] == 1
+        assert outcome.stats["names_after_gaps"] == 1
         assert outcome.stats["status_truncated"] == (not start)
 
 
@@ -123,7 +123,7 @@ def test_behind_a_gap_a_request_begins_with_its_segment_or_none_is_read(data: by
     talk = placed(web().say(ONE), (len(ONE) + 50, data), (len(ONE) + 50 + len(data), later))
     outcome = among_three(talk)
     assert outcome.stats["names_http"] == 1
-    assert outcome.stats["names_behind_gaps"] == 1
+    assert outcome.stats["names_after_gaps"] == 1
     assert is_coarse(outcome)
 
 
@@ -172,7 +172,7 @@ def test_what_is_no_request_where_one_has_to_begin_ends_reading() -> None:
 def test_an_upgrade_ends_a_connection_s_requests_and_hides_none() -> None:
     upgrade = ONE.removesuffix(b"\r\n") + b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
     outcome = among_three(web().say(upgrade).say(b"\x81\x80abcd").say(b"\x82\x80abcd"))
-    assert (outcome.stats["bodies_lost"], outcome.stats["names_behind_gaps"]) == (0, 0)
+    assert (outcome.stats["bodies_lost"], outcome.stats["names_after_gaps"]) == (0, 0)
     assert not is_coarse(outcome)
     posted = HEAD.replace(b"Content-Length", b"Upgrade: h2c\r\nContent-Length") + INSIDE
     talk = web().say(posted[:99]).say(posted[99:]).say(TWO)
@@ -198,5 +198,5 @@ def test_a_wait_ends_far_ahead() -> None:
     parts = [(gap + at, many[at : at + 1400]) for at in range(0, len(many), 1400)]
     outcome = run(placed(web().say(ONE), *parts).frames, z=1)
     assert len(outcome.observations) == 32  # as many as one flow may expose
-    assert outcome.stats["names_behind_gaps"] == 1
+    assert outcome.stats["names_after_gaps"] == 1
     assert outcome.observations[1]["t_ns"] < START + SECOND

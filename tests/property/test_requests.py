@@ -89,7 +89,7 @@ def told(outcome: Outcome) -> tuple[object, ...]:
     """The names, what was decided of them, and the class of the record."""
     record = outcome.flows[-1]
     counted = ("names_http", "names_repeated", "observations", "released", "suppressed_below_z")
-    unread = ("names_behind_gaps", "bodies_lost", "suppressed_incomplete")
+    unread = ("names_after_gaps", "bodies_lost", "suppressed_incomplete")
     return (
         [seen["name"] for seen in outcome.observations],
         [outcome.stats[name] for name in (*counted, *unread)],
@@ -131,6 +131,6 @@ def test_a_name_beside_exact_measurements_is_not_alone_in_being_shown(
     if outcome.flows[-1]["name"] and missed:
         assert is_coarse(outcome)
     if outcome.stats["names_http"] < len(hosts) and len(order) > 0:
-        reasons = ("names_behind_gaps", "bodies_lost", "suppressed_incomplete")
+        reasons = ("names_after_gaps", "bodies_lost", "suppressed_incomplete")
         assert any(outcome.stats[name] for name in reasons)
     assert b"rare" not in outcome.everything()
