@@ -18,13 +18,13 @@
 
 #define PARSE_CHUNK ZN_PARSE_OWN /* a request was read; a chunk of its body follows */
 
-/* Returns whether a request can begin with the first byte: a capital, or the end of an empty
+/* Returns whether a request can begin with the first byte: a letter, or the end of an empty
  * line. */
 static bool starts(const zn_packet_context *s, zn_span bytes)
 {
-    uint8_t first = zn_ascii_first(bytes);
+    uint8_t first = zn_ascii_first(bytes), lower = zn_ascii_lower(first);
     (void)s;
-    return (first >= 'A' && first <= 'Z') || first == '\r' || first == '\n';
+    return (lower >= 'a' && lower <= 'z') || first == '\r' || first == '\n';
 }
 
 /* ZN_OTHER for HTTP/2's preface, which looks like a request; ZN_NEED_MORE for a beginning of it. */
@@ -60,6 +60,18 @@ static void pass_request(const zn_packet_context *s, const zn_http_request *requ
         lose_place(s);
 }
 
+/* Rejects a request that begins with another word than a method, such as the rest of one whose
+ * first bytes are missing, and ends reading: its fields need not mean what they seem to. */
+static zn_parse reject_other(const zn_packet_context *s, const zn_tcp_segment *in, uint32_t *used)
+{
+    if (!zn_http_has_other_method(in->bytes))
+        return ZN_OTHER;
+    zn_names_rejected(s, ZN_STAT_SUPPRESSED_INCOMPLETE);
+    zn_parse_end(s->names, s->f);
+    *used = (uint32_t)in->bytes.n;
+    return ZN_DONE;
+}
+
 /* Reads one request; the next one can start after its body. */
 static zn_parse read_request(const zn_packet_context *s, const zn_tcp_segment *in, uint32_t *used)
 {
@@ -70,7 +82,9 @@ static zn_parse read_request(const zn_packet_context *s, const zn_tcp_segment *i
     if (result == ZN_DONE)
         result = zn_http_looks_like_request(in->bytes)
                      ? zn_http_request_head(in->bytes, cut, &request)
-                     : ZN_OTHER;
+                     : reject_other(s, in, used);
+    if (ZN_STATE(f)->parse == ZN_PARSE_OFF)
+        return result;
     if (result == ZN_MALFORMED)
         return zn_parse_malformed(s);
     if (result == ZN_NEED_MORE)

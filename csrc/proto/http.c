@@ -189,23 +189,30 @@ static bool is_version(zn_span s)
     return s.n == version.n + 1 && equals(start, version) && minor >= '0' && minor <= '9';
 }
 
-/* Reads METHOD SP target SP HTTP/1.x; false when the line is none. */
-static bool parse_request_line(zn_span line, head_state *state, zn_http_request *out)
+/* Splits WORD SP target SP HTTP/1.x; false when the line is none. */
+static bool split_request_line(zn_span line, zn_span *word, zn_span *target)
 {
     zn_cursor c = zn_cursor_over_span(line, true);
-    zn_span method = zn_ascii_take_until(&c, ' ');
-    zn_span rest = zn_ascii_trim(zn_cursor_rest(&c));
-    zn_span target;
+    zn_span rest;
     size_t last = 0; /* where the last word starts: a target may hold blanks */
 
-    if (!is_method(method) || !is_text(line))
+    *word = zn_ascii_take_until(&c, ' ');
+    rest = zn_ascii_trim(zn_cursor_rest(&c));
+    if (!is_text(line))
         return false;
     c = zn_cursor_over_span(rest, true);
     for (size_t i = 1; zn_cursor_left(&c) > 0; i++)
         if (zn_ascii_is_blank(zn_cursor_u8(&c)))
             last = i;
-    target = zn_ascii_trim(zn_ascii_part(rest, 0, last));
-    if (target.n == 0 || !is_version(zn_ascii_part(rest, last, rest.n)))
+    *target = zn_ascii_trim(zn_ascii_part(rest, 0, last));
+    return word->n != 0 && target->n != 0 && is_version(zn_ascii_part(rest, last, rest.n));
+}
+
+/* Reads METHOD SP target SP HTTP/1.x; false when the line is none. */
+static bool parse_request_line(zn_span line, head_state *state, zn_http_request *out)
+{
+    zn_span method, target;
+    if (!split_request_line(line, &method, &target) || !is_method(method))
         return false;
     out->method = equals(method, post) ? 2 : 1;
     out->switches = equals(method, connect);
@@ -232,6 +239,15 @@ bool zn_http_has_request_line(zn_span bytes)
     return zn_ascii_take_line(&c, &line) && parse_request_line(line, &state, &request);
 }
 
+bool zn_http_has_other_method(zn_span bytes)
+{
+    zn_cursor c = zn_cursor_over_span(bytes, false);
+    zn_span line, word, target;
+    skip_empty_lines(&c);
+    return zn_ascii_take_line(&c, &line) && split_request_line(line, &word, &target) &&
+           !is_method(word);
+}
+
 static field_kind kind_of(zn_span name)
 {
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
@@ -246,10 +262,12 @@ static void set_content_length(zn_span value, head_state *state, zn_http_request
 {
     zn_cursor c = zn_cursor_over_span(value, true);
     uint64_t length = 0;
-    bool number = value.n > 0 && value.n <= DIGITS_MAX;
+    bool number = value.n > 0;
+    unsigned digits = 0; /* behind leading zeros */
     while (number && zn_cursor_left(&c) > 0) {
         uint8_t digit = zn_cursor_u8(&c);
-        number = digit >= '0' && digit <= '9';
+        digits += digits != 0 || digit != '0';
+        number = digit >= '0' && digit <= '9' && digits <= DIGITS_MAX;
         length = length * 10 + (uint64_t)(digit & 0x0f);
     }
     if (!number || (state->length_seen && length != out->body_bytes))
@@ -413,7 +431,8 @@ static zn_parse read_size(zn_span line, uint32_t *size)
         byte = zn_cursor_u8(&c);
         if (digit_of(byte) > 15)
             break;
-        if (++digits > CHUNK_DIGITS_MAX)
+        digits++;
+        if (*size >> 4 * (CHUNK_DIGITS_MAX - 1) != 0)
             return ZN_OTHER;
         *size = *size << 4 | digit_of(byte);
         byte = 0;

@@ -34,6 +34,10 @@ bool zn_http_is_known_method(zn_span bytes);
 /* True when these bytes start with a whole request line. */
 bool zn_http_has_request_line(zn_span bytes);
 
+/* True when these bytes start with what would be one, had its first word been registered. Empty
+ * lines in front are passed over. */
+bool zn_http_has_other_method(zn_span bytes);
+
 /*
  * Parses the head of a request. Returns ZN_DONE with *out once the empty line is there,
  * ZN_NEED_MORE, ZN_MALFORMED (two different Host fields, a head longer than ZN_HTTP_HEAD_MAX) or

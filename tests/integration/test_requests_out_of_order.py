@@ -141,6 +141,7 @@ UNKNOWN = {
     "length": b"Content-Length: 1x",
     "lengths": b"Content-Length: 1\r\nContent-Length: 2",
     "length and chunks": b"Transfer-Encoding: chunked\r\nContent-Length: -1",
+    "long length": b"Content-Length: 1" + b"0" * 18,
     "folded length": b"Content-Length: 1\r\n 0",
 }
 
@@ -154,6 +155,15 @@ def test_behind_a_body_of_unknown_length_no_request_is_read(field: bytes) -> Non
     assert is_coarse(outcome)
 
 
+def test_zeros_in_front_of_a_length_are_passed_over() -> None:
+    head = request(SHARED, b"POST").removesuffix(b"\r\n")
+    zeros = b"0" * 40
+    length = head + b"Content-Length: %b%d\r\n\r\n" % (zeros, len(INSIDE)) + INSIDE
+    chunks = head + b"Transfer-Encoding: chunked\r\n\r\n%b%x\r\n%b\r\n%b\r\n\r\n"
+    for message in (length, chunks % (zeros, len(INSIDE), INSIDE, zeros)):
+        assert names(web().say(message + TWO)) == [RARE.decode(), SHARED.decode()]
+
+
 @pytest.mark.parametrize("coding", [b"gzip, chunked", b"gzip\r\nTransfer-Encoding: Chunked"])
 def test_the_last_coding_says_that_a_body_comes_in_chunks(coding: bytes) -> None:
     head = request(SHARED, b"POST").removesuffix(b"\r\n")
@@ -163,9 +173,21 @@ def test_the_last_coding_says_that_a_body_comes_in_chunks(coding: bytes) -> None
 
 
 def test_what_is_no_request_where_one_has_to_begin_ends_reading() -> None:
-    for data in (b"XGET / HTTP/1.1\r\n\r\n", b"get / HTTP/1.1\r\n\r\n", b"\0\0", b"NOTIFY / x\r\n"):
+    for data in (b"\0\0", b"NOTIFY / x\r\n", b"GET / HTTP/2.0\r\n"):
         outcome = among_three(web().say(ONE).say(data).say(INSIDE))
         assert outcome.stats["names_http"] == outcome.stats["bodies_lost"] == 1
+        assert is_coarse(outcome)
+
+
+@pytest.mark.parametrize("word", [b"NOTIFY", b"get", b"ET", b"X_1"])
+def test_a_request_whose_method_is_not_registered_is_not_read(word: bytes) -> None:
+    """Nor what follows: it may be the body."""
+    other = request(RARE, word).replace(b"\r\n\r\n", b"\r\nContent-Length: 99\r\n\r\n")
+    for start in (b"", ONE):
+        talk = web().say(start) if start else web()
+        outcome = among_three(talk.say(other).say(INSIDE))
+        assert outcome.stats["names_http"] == bool(start)
+        assert outcome.stats["suppressed_incomplete"] == 1
         assert is_coarse(outcome)
 
 
