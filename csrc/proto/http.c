@@ -70,16 +70,18 @@ static bool equals(zn_span s, http_token token)
     return s.n == token.n && memcmp(s.p, token.text, token.n) == 0;
 }
 
-/* Returns whether the text can stand in a request line: no control bytes. Bytes beyond ASCII are
- * tolerated, as servers do. */
+/* A byte that cannot stand in a request line. Those beyond ASCII are tolerated, as servers do. */
+static bool is_control(uint8_t byte)
+{
+    return (byte < 0x20 && byte != '\t') || byte == 0x7f;
+}
+
 static bool is_text(zn_span s)
 {
     zn_cursor c = zn_cursor_over_span(s, true);
-    while (zn_cursor_left(&c) > 0) {
-        uint8_t byte = zn_cursor_u8(&c);
-        if ((byte < 0x20 && byte != '\t') || byte == 0x7f)
+    while (zn_cursor_left(&c) > 0)
+        if (is_control(zn_cursor_u8(&c)))
             return false;
-    }
     return true;
 }
 
@@ -198,14 +200,16 @@ static bool split_request_line(zn_span line, zn_span *word, zn_span *target)
 
     *word = zn_ascii_take_until(&c, ' ');
     rest = zn_ascii_trim(zn_cursor_rest(&c));
-    if (!is_text(line))
-        return false;
     c = zn_cursor_over_span(rest, true);
-    for (size_t i = 1; zn_cursor_left(&c) > 0; i++)
-        if (zn_ascii_is_blank(zn_cursor_u8(&c)))
+    for (size_t i = 1; zn_cursor_left(&c) > 0; i++) {
+        uint8_t byte = zn_cursor_u8(&c);
+        if (zn_ascii_is_blank(byte))
             last = i;
+        else if (is_control(byte))
+            return false;
+    }
     *target = zn_ascii_trim(zn_ascii_part(rest, 0, last));
-    return word->n != 0 && target->n != 0 && is_version(zn_ascii_part(rest, last, rest.n));
+    return target->n != 0 && is_version(zn_ascii_part(rest, last, rest.n));
 }
 
 /* Reads METHOD SP target SP HTTP/1.x; false when the line is none. */
@@ -245,7 +249,7 @@ bool zn_http_has_other_method(zn_span bytes)
     zn_span line, word, target;
     skip_empty_lines(&c);
     return zn_ascii_take_line(&c, &line) && split_request_line(line, &word, &target) &&
-           !is_method(word);
+           word.n != 0 && is_text(word) && !is_method(word);
 }
 
 static field_kind kind_of(zn_span name)

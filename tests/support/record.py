@@ -41,9 +41,11 @@ PROTOCOLS = ("tls", "http")
 
 
 def opening(host: bytes | None, protocol: str) -> bytes:
-    """The first bytes of a client; the hello offers ECH, the request is a POST."""
+    """The first bytes of a client; the hello offers ECH, the request is a POST
+    whose body follows."""
     if protocol == "http":
-        return request(host, b"POST")
+        head = request(host, b"POST").removesuffix(b"\r\n")
+        return head + b"Content-Length: %d\r\n\r\n" % LENGTHS[0]
     return hello(host, wire.extension(wire.ECH, bytes(40)))
 
 
