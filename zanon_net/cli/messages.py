@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from zanon_net._text import printable, terminal_width
+from zanon_net.config.parse import without_keys
 from zanon_net.errors import CapacityError, ConfigError, ZanonError
 from zanon_net.pipeline.manifest import manifest_bytes
 from zanon_net.system.file_errors import NO_ROOM, explanation
@@ -76,10 +77,11 @@ def explain(error: BaseException) -> int:
             pass  # the reader of our output has gone: nobody is left for a message
         case click.UsageError():
             path = error.ctx.command_path if error.ctx else COMMAND
-            say(f"{error.format_message().removesuffix('.')} (see '{path} --help')")
+            problem = without_keys(error.format_message().removesuffix("."))
+            say(f"{problem} (see '{path} --help')")
             return EXIT_USAGE
         case ConfigError():
-            say(str(error))
+            say(without_keys(str(error)))
             return EXIT_USAGE
         case KeyboardInterrupt():
             say("interrupted; only files that are whole are left")

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the configuration file of a run: TOML, with the sections and keys of the schema."""
 
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from zanon_net.config.parse import did_you_mean, read_text
+from zanon_net.config.parse import did_you_mean, is_harmless, read_text, refuse_key, shown
 from zanon_net.config.schema import KEYS, RUN, rows_of
 from zanon_net.errors import ConfigError
 
@@ -22,7 +23,13 @@ def load_sections(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     Raises ConfigError, also for an unknown section or key.
     """
     for section, table in _read(path).items():
-        yield section, _anchored(_keys_of(path, section, table), path.parent)
+        keys = _keys_of(path, section, table)
+        for name, value in keys.items():
+            try:
+                refuse_key(name, value)  # before a path in it is anchored
+            except ConfigError as error:
+                raise ConfigError(f"{path}: [{section}] {error}") from None
+        yield section, _anchored(keys, path.parent)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -31,7 +38,8 @@ def _read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError
-        raise ConfigError(f"{path} is not valid TOML: {error}") from None
+        problem = re.sub(r"'[^']{2,}'", "...", str(error))  # a name or a value, which may be a key
+        raise ConfigError(f"{path} is not valid TOML: {problem}") from None
     except RecursionError:
         raise ConfigError(f"{path} holds lists in lists too deep to be read") from None
 
@@ -42,7 +50,8 @@ def _keys_of(path: Path, section: str, table: object) -> dict[str, Any]:
         raise ConfigError(f"{path}: {section} belongs under [{KEYS[section].section}]")
     if section not in SECTIONS:
         hint = did_you_mean(section, [*SECTIONS, *KEYS])
-        raise ConfigError(f"{path}: unknown section [{section}]{hint}")
+        named = section if is_harmless(section) else shown(section)
+        raise ConfigError(f"{path}: unknown section [{named}]{hint}")
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: {section} is a section; write [{section}] and its keys below")
     known = [row.label for row in rows_of("run", section)]
@@ -50,7 +59,7 @@ def _keys_of(path: Path, section: str, table: object) -> dict[str, Any]:
         if key not in known:
             elsewhere = KEYS[key].section if key in KEYS else None
             hint = f"; it belongs under [{elsewhere}]" if elsewhere else did_you_mean(key, known)
-            raise ConfigError(f"{path}: [{section}] unknown key {key!r}{hint}")
+            raise ConfigError(f"{path}: [{section}] unknown key {shown(key)}{hint}")
     return table
 
 

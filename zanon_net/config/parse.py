@@ -3,7 +3,8 @@
 """Parses the texts that people write for settings.
 
 Every function takes the setting's name first and raises `ConfigError` with a text that starts with
-it.
+it. A wrong value is in that text only where it cannot be a key or a part of one that matters: see
+`shown`.
 """
 
 import difflib
@@ -36,10 +37,15 @@ COLUMN_BYTES_MAX = 1000  # of a column's name
 PASSED_MAX = 16  # columns that the filter writes as they are
 DURATION_MAX_NS = 3650 * UNITS_NS["d"]
 ANYWHERE = ("0.0.0.0/0", "::/0")
+SHOWN_MAX = 20  # characters of a wrong value that a message may repeat
 
 _IPV4_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
 _DURATION = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,9})?) ?(ns|us|ms|s|m|h|d)")
-_BASE64_OF_32_BYTES = re.compile(r"[A-Za-z0-9+/]{43}=")
+_KEY = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{43}=(?![A-Za-z0-9+/=])")
+_KEY_OR_MOST_OF_IT = re.compile(
+    r"[A-Za-z0-9+/]{43}=|(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9+/]{42,43}"
+)
+_WORDS = re.compile(r"[a-z]+([ ,_-][a-z]+)*")
 _SIZE = re.compile(r"([0-9]{1,19}) ?([KMGT]?)i?B?", re.IGNORECASE)
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 
@@ -47,6 +53,44 @@ _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 def reject(name: str, problem: str) -> NoReturn:
     """Raises ConfigError about the setting `name`."""
     raise ConfigError(f"{name}: {problem}")
+
+
+def is_harmless(text: str) -> bool:
+    """Whether a message may repeat `text`: it is short, or words of small letters alone.
+
+    Of a key, 44 characters, SHOWN_MAX leave more than 130 bits unknown.
+    """
+    return len(text) <= SHOWN_MAX or _WORDS.fullmatch(text) is not None
+
+
+def shown(value: object) -> str:
+    """A wrong value as a message has it: itself where that is harmless, else its kind and size."""
+    if isinstance(value, str):
+        return repr(value) if is_harmless(value) else f"a text of {len(value):,} characters"
+    if isinstance(value, int) and value.bit_length() > 64:
+        return f"a number of {value.bit_length():,} bits"
+    if value is None or isinstance(value, bool | int | float):
+        return repr(value)
+    return f"a {type(value).__name__}"
+
+
+def refuse_key(name: str, value: object) -> None:
+    """Raises ConfigError where `value`, or a text in it, is a key: before anything repeats it."""
+    items = value if isinstance(value, list | tuple) else [value]
+    for number, item in enumerate(items, start=1):
+        texts = str(item).split(",") if isinstance(item, str | os.PathLike) else []
+        if any(_KEY_OR_MOST_OF_IT.fullmatch(text.strip()) for text in texts):
+            where = f"entry {number}: " if len(items) > 1 else ""
+            reject(
+                name,
+                f"{where}this looks like a key itself; a key stands in a file of its own,"
+                " whose path --key-file or key_file gives",
+            )
+
+
+def without_keys(text: str) -> str:
+    """`text` with each key in it replaced."""
+    return _KEY.sub("(a key)", text)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -76,10 +120,10 @@ def parse_duration(name: str, value: object) -> int:
     if isinstance(value, str):
         match = _DURATION.fullmatch(value.strip())
         if match is None:
-            reject(name, f"{value!r} is not a duration; write it like 1h, 10m, 90s or 500ms")
+            reject(name, f"{shown(value)} is not a duration; write it like 1h, 10m, 90s or 500ms")
         ns = Decimal(match[1]) * UNITS_NS[match[2]]
         if ns != int(ns):
-            reject(name, f"{value!r} is not a whole number of nanoseconds")
+            reject(name, f"{shown(value)} is not a whole number of nanoseconds")
         value = int(ns)
     whole_ns = as_int(value)
     if whole_ns is None:
@@ -209,6 +253,13 @@ def _with_masks(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return joined
 
 
+def _numbered(texts: Sequence[str]) -> list[tuple[str, str]]:
+    """("entry N", text) of each text: an address is not repeated. One alone needs no number."""
+    if len(texts) == 1:
+        return [("", texts[0])]
+    return [(f"entry {number}", text) for number, text in enumerate(texts, start=1)]
+
+
 def parse_networks(name: str, value: object) -> tuple[str, ...]:
     """Canonical networks from "any", a file, a comma-separated text or a sequence of texts."""
     if value == "any":
@@ -219,10 +270,10 @@ def parse_networks(name: str, value: object) -> tuple[str, ...]:
     if isinstance(value, str) and exists(value):
         items = _with_masks(list(_read_lines(name, Path(value))))
     elif isinstance(value, str):
-        items = [(repr(text.strip()), text) for text in value.split(",")]
+        items = _numbered(value.split(","))
         hint = " (and no file has this name)" if len(items) == 1 else ""
     elif isinstance(value, Sequence) and all(isinstance(text, str) for text in value):
-        items = [(repr(text), text) for text in value]
+        items = _numbered(value)
     else:
         reject(name, "not a network list; write it like '10.0.0.0/8,fd00::/8'")
     networks = []
@@ -230,9 +281,9 @@ def parse_networks(name: str, value: object) -> tuple[str, ...]:
         try:
             networks.append(str(parse_network(text)))
         except ConfigError as error:
-            reject(name, f"{where}: {error}{hint}")
+            reject(name, f"{where}{': ' if where else ''}{error}{hint}")
     if not networks:
-        reject(name, f"{value!r} holds no network")
+        reject(name, "the file holds no network" if isinstance(value, str) else "names no network")
     return tuple(dict.fromkeys(networks))
 
 
@@ -264,9 +315,9 @@ def whole(name: str, value: object, low: int, high: int) -> int:
     """A whole number from `low` to `high`."""
     number = as_int(value)
     if number is None:
-        reject(name, f"must be a whole number, not {value!r}")
+        reject(name, f"must be a whole number, not {shown(value)}")
     if not low <= number <= high:
-        reject(name, f"must be from {low} to {high}, not {number}")
+        reject(name, f"must be from {low} to {high}, not {shown(number)}")
     return number
 
 
@@ -277,7 +328,7 @@ def parse_size(name: str, value: object) -> int:
         value = int(match[1]) * SIZE_UNITS[match[2].upper()]
     size = as_int(value)
     if size is None or not 1 <= size <= SIZE_MAX:
-        reject(name, f"must be a number of bytes such as 500M or 20G, not {value!r}")
+        reject(name, f"must be a number of bytes such as 500M or 20G, not {shown(value)}")
     return size
 
 
@@ -286,7 +337,7 @@ def flag(name: str, value: object) -> bool:
     if isinstance(value, bool):
         return value
     if value not in ("yes", "no"):
-        reject(name, f"must be true or false, not {value!r}")
+        reject(name, f"must be true or false, not {shown(value)}")
     return value == "yes"
 
 
@@ -296,10 +347,11 @@ def words(name: str, value: object, known: Iterable[str]) -> tuple[str, ...]:
     if not isinstance(parts, Sequence) or not parts or not all(isinstance(p, str) for p in parts):
         reject(name, f"must be one or more of {', '.join(known)}")
     chosen = [part.strip() for part in parts]
-    for word in chosen:
+    for number, word in enumerate(chosen, start=1):
         if word not in known:
+            where = "" if is_harmless(word) else f"entry {number}: "
             hint = did_you_mean(word, known)
-            reject(name, f"{word!r} is not one of {', '.join(known)}{hint}")
+            reject(name, f"{where}{shown(word)} is not one of {', '.join(known)}{hint}")
     return tuple(dict.fromkeys(chosen))
 
 
@@ -359,11 +411,9 @@ def _is_path(value: object) -> bool:
 
 
 def key_path(name: str, value: object) -> object:
-    """The path of a key file; refuses other values, and a key in the path's place."""
+    """The path of a key file; refuses other values."""
     if not _is_path(value):
         reject(name, "must be the path of a file; make one with 'zanon-net key new FILE'")
-    if isinstance(value, str) and _BASE64_OF_32_BYTES.fullmatch(value):
-        reject(name, "this looks like a key itself; give the path of the file with it")
     return value
 
 

@@ -18,6 +18,7 @@ from zanon_net.config.parse import (
     core_networks,
     format_duration,
     reject,
+    shown,
     whole,
 )
 
@@ -55,7 +56,7 @@ def check_target(settings: Settings) -> dict[str, Any]:
     p = TARGET_P if p is None else p
     limit = whole("z_max", z_limit({**settings, "target_k": k}), settings["z"], Z_MAX)
     if not isinstance(p, int | float) or not 0 < p < 1:
-        reject("target_p", f"must be a probability above 0 and below 1, not {p!r}")
+        reject("target_p", f"must be a probability above 0 and below 1, not {shown(p)}")
     return {"target_k": k, "target_p": p, "z_max": None if z_max is None else limit}
 
 
@@ -74,7 +75,7 @@ def check_columns(settings: Settings) -> dict[str, Any]:
     taken: set[str] = set()
     for role, column in _column_roles(settings):
         if column in taken:
-            reject(role, f"{column!r} is named already; each column has one role")
+            reject(role, f"{shown(column)} is named already; each column has one role")
         taken.add(column)
     return {}
 

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Literal
 
 from zanon_net.config import presets, rules
+from zanon_net.config.parse import refuse_key
 from zanon_net.config.rules import COUNT_MAX, FORMAT_OUTPUTS, RATES_MAX, Z_MAX, Settings
 from zanon_net.config.types import (
     AT_LEAST_TWO,
@@ -147,6 +148,7 @@ class Setting:
         """The value as `Config` holds it. Raises ConfigError."""
         if value is None and self.default is None:
             return None
+        refuse_key(self.label, value)
         return self.type.read(self.label, value)
 
     def shown(self, settings: Settings) -> Mapping[str, Any]:

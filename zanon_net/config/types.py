@@ -72,7 +72,7 @@ def one_of(words: Sequence[str], phrase: str, *, offered: Sequence[str] = ()) ->
 
     def read(name: str, value: object) -> object:
         if value not in words:
-            reject(name, f"{phrase}, not {value!r}")
+            reject(name, f"{phrase}, not {parse.shown(value)}")
         return value
 
     return Type(read=read, range=", ".join(words), words=offered or words)

@@ -11,6 +11,7 @@ from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from zanon_net.config.parse import shown
 from zanon_net.config.settings import Config
 from zanon_net.errors import CaptureError, ConfigError, ZanonError
 from zanon_net.output.folder import default_folder
@@ -38,9 +39,9 @@ def find_user(name: str) -> pwd.struct_passwd:
     try:
         user = pwd.getpwnam(name)
     except (KeyError, ValueError):
-        raise ConfigError(f"drop_to: there is no user {name!r}") from None
+        raise ConfigError(f"drop_to: there is no user {shown(name)}") from None
     if user.pw_uid == 0:
-        raise ConfigError(f"drop_to: {name!r} is root; name a user without privileges")
+        raise ConfigError(f"drop_to: {shown(name)} is root; name a user without privileges")
     if os.geteuid() != 0:
         raise ConfigError("drop_to: only root can become another user; leave it out, or use sudo")
     return user
