@@ -5,12 +5,15 @@
 import gzip
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from support.capture_bytes import pcap_header, pcap_record
 
 import zanon_net
-from zanon_net import Config
+from zanon_net import Config, FormatError
 from zanon_net.bench.trace import Scale, generate
 from zanon_net.keys import new_key
 from zanon_net.pipeline import decompress
@@ -80,3 +83,72 @@ def test_how_far_it_is_is_told_meanwhile(tmp_path: Path, monkeypatch: pytest.Mon
     )
     (source,) = report.manifest["sources"]
     assert any(0 < packets < source["frames"] // 2 for packets in told)
+
+
+def unpack_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All is unpacked before the first byte is read."""
+    begin = Unpacker.__init__
+
+    def begin_and_wait(unpacker: Unpacker, *arguments: Any) -> None:
+        begin(unpacker, *arguments)
+        unpacker._thread.join()
+
+    monkeypatch.setattr(Unpacker, "__init__", begin_and_wait)
+
+
+def read_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies behind the first 20,000 bytes is unpacked when the reader has seen those."""
+    write = Unpacker._write
+
+    def write_late(unpacker: Unpacker, data: bytes) -> None:
+        if unpacker.unpacked_bytes > 20_000:
+            time.sleep(0.1)
+        write(unpacker, data)
+
+    monkeypatch.setattr(Unpacker, "_write", write_late)
+
+
+def damaged_twice(head: bytes) -> bytes:
+    """A gzip stream whose content begins with `head` and is no capture behind that; its checksum is
+    wrong, too."""
+    packed = bytearray(gzip.compress(head + b"\xff" * 100_000))
+    packed[-8] ^= 1
+    return bytes(packed)
+
+
+@pytest.mark.parametrize("order", [unpack_first, read_first])
+def test_a_file_damaged_in_two_ways_has_one_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    """That of the record, which comes first, whichever thread does."""
+    records = [pcap_record("<", 1_700_000_000, n, b"x" * 60) for n in range(3)]
+    (tmp_path / "x.pcap.gz").write_bytes(damaged_twice(pcap_header("<") + b"".join(records)))
+    order(monkeypatch)
+    report = zanon_net.run(tmp_path / "x.pcap.gz", Config(), out=tmp_path / "out")
+    assert report.warnings == [
+        "x.pcap.gz: record 4 at byte 252: a frame of 4294967295 bytes, more than 262144"
+    ]
+
+
+@pytest.mark.parametrize("order", [unpack_first, read_first])
+def test_a_damaged_file_that_is_no_capture_is_refused_for_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    (tmp_path / "x.pcap.gz").write_bytes(damaged_twice(b"no capture"))
+    order(monkeypatch)
+    with pytest.raises(FormatError, match=r"x\.pcap\.gz is not a capture"):
+        zanon_net.run(tmp_path / "x.pcap.gz", Config(), out=tmp_path / "out")
+
+
+@pytest.mark.parametrize("order", [unpack_first, read_first])
+def test_a_bound_behind_a_damaged_record_is_not_met(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    head = pcap_header("<") + pcap_record("<", 1_700_000_000, 0, b"x" * 60)
+    (tmp_path / "x.pcap.gz").write_bytes(gzip.compress(head + b"\xff" * 100_000))
+    order(monkeypatch)
+    config = Config(max_bytes=50_000)
+    report = zanon_net.run(tmp_path / "x.pcap.gz", config, out=tmp_path / "out")
+    assert report.warnings == [
+        "x.pcap.gz: record 2 at byte 100: a frame of 4294967295 bytes, more than 262144"
+    ]

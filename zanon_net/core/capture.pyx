@@ -116,6 +116,12 @@ cdef class Capture:
         return None if text == NULL else text.decode("utf-8", "replace")
 
     @property
+    def saw_end(self):
+        """Whether the end of the source was read, and no damaged record ended it before."""
+        self._check_open()
+        return bool(zn_capture_saw_end(self.source.capture))
+
+    @property
     def link_types(self):
         """Frames run so far by link type."""
         return {self.source.link_type[i]: self.source.link_frames[i]

@@ -157,6 +157,13 @@ class Unpacker:
         """The number of packed bytes that were read."""
         return self._packed.bytes
 
+    def ends_within(self, most: int) -> bool:
+        """Whether it unpacks to no more than `most` bytes. Takes bytes from the pipe to find out,
+        so only for a stream that nobody reads any more."""
+        while self.unpacked_bytes <= most and os.read(self.fd, most):
+            pass
+        return self.unpacked_bytes <= most
+
     def close(self) -> None:
         """Ends the unpacking, wherever it is."""
         if self.fd >= 0:

@@ -27,6 +27,8 @@ from zanon_net.system.streams import (
     refuse_stdout,
 )
 
+HEADER_BYTES_MAX = 1 << 12  # more than is looked at before a file is refused as no capture
+
 _log = logging.getLogger("zanon_net")
 
 
@@ -118,6 +120,8 @@ class OpenSource:
                 Capture(fd=unpacker.fd, name=name, filter=expression, unpacked=self.is_file)
             )
         except FormatError:
+            if not unpacker.ends_within(HEADER_BYTES_MAX):
+                raise
             _refuse_exceeded(name, unpacker)
             if unpacker.problem is None:
                 raise
@@ -126,9 +130,18 @@ class OpenSource:
         return capture
 
     def check(self) -> None:
-        """Raises CapacityError when it reached the bound on its unpacked size."""
-        if self._unpacker is not None:
-            _refuse_exceeded(self.name, self._unpacker)
+        """Raises CapacityError when its capture reached the bound on its unpacked size."""
+        if (unpacker := self._ended_unpacker()) is not None:
+            _refuse_exceeded(self.name, unpacker)
+
+    def _ended_unpacker(self) -> Unpacker | None:
+        """The unpacker, if its capture was read to the end of what it unpacked.
+
+        What it met behind a record that ended the capture is no matter: whether it came so far
+        before it was stopped differs from run to run.
+        """
+        saw_end = self._capture is not None and self._capture.saw_end
+        return self._unpacker if saw_end else None
 
     def look(self) -> None:
         """Finds the time of the first packet; closes a file that can be opened again."""
@@ -158,7 +171,8 @@ class OpenSource:
             if self._facts is None:
                 return SourceFacts(self.name, "", None, {}, 0, 0, None)
             return self._facts
-        problems = [self._unpacker.problem] if self._unpacker is not None else []
+        ended = self._ended_unpacker()
+        problems = [] if ended is None else [ended.problem]
         problems.append(self._capture.warning)
         return SourceFacts(
             name=self.name,

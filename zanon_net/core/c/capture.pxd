@@ -26,6 +26,7 @@ cdef extern from "capture/capture.h" nogil:
     uint64_t zn_capture_bytes_read(const zn_capture *c)
     uint64_t zn_capture_bytes_total(const zn_capture *c)
     const char *zn_capture_warning(const zn_capture *c)
+    bint zn_capture_saw_end(const zn_capture *c)
 
 
 cdef extern from "capture/filter.h" nogil:
