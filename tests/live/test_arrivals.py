@@ -2,9 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interfaces: what arrives and what is lost between a sender and `zanon-net run`."""
 
+import ctypes
+import errno
 import json
+import os
 import signal
 import socket
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -256,6 +260,134 @@ def test_forced_loss_is_counted_exactly(net: Namespace) -> None:
     assert facts["frames"] + facts["dropped"] == len(sent)
     assert [data for _, _, _, data in frames] == sent[: len(frames)]
     live.close()
+
+
+UNHANDLED = (b"\x81\x00\x00\x05\x88\x99", b"\x88\xa8\x00\x05\x81\x00\x00\x06\x08\x00")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_frames_that_the_system_does_not_handle_are_not_lost(
+    net: Namespace, live: Any, workers: int
+) -> None:
+    """It counts them as dropped behind whoever captures: frames of unknown protocols in VLANs."""
+    run = live("a", "--status", "100ms", "--workers", workers)
+    frames = [frame[:12] + kind + frame[14:] for frame in datagrams(500) for kind in UNHANDLED]
+    net.send("b", frames)
+    run.wait_for(f"packets {len(frames):,} ")
+    assert net.counter("a", "rx_drop") == len(frames)
+    manifest = run.end()
+    assert only(manifest)["frames"] == len(frames)
+    assert manifest["capture_drops"] == {"ring": 0, "interface": 0, "us": 0}
+    assert manifest["complete"]
+
+
+def test_frames_that_do_not_enter_the_cable_are_not_lost(net: Namespace, live: Any) -> None:
+    """Their sender is told that they are too long, and may try for ever."""
+    net.ip("link set dev a mtu 1000")
+    run, raw = live("a", "--status", "100ms"), net.sender("b")
+    (long,) = datagrams(1, size=3000)
+    for _ in range(200):
+        with pytest.raises(OSError, match="No buffer space"):
+            raw.send(long)
+    net.send("b", datagrams(10))
+    run.wait_for("packets 10 ")
+    assert net.counter("a", "rx_drop") == 200
+    manifest = run.end()
+    assert only(manifest)["frames"] == 10
+    assert manifest["capture_drops"] == {"ring": 0, "interface": 0, "us": 0}
+
+
+def test_what_a_full_backlog_drops_is_lost_by_the_interface(net: Namespace, live: Any) -> None:
+    """Beside what the ring loses and what the system does not handle: every frame is counted once.
+
+    Another processor takes the frames from the backlog, and is kept busy by many who capture.
+    """
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("a frame has to wait for another processor")
+    steer(net, "a")
+    taps = [slow_tap(net, "a") for _ in range(60)]
+    run = live("a", "--ring", "1M", "--status", "100ms")
+    frames, raw, refused = datagrams(10_000, size=400), net.sender("b"), 0
+    raw.setsockopt(socket.SOL_SOCKET, 32, 64 << 20)  # SO_SNDBUFFORCE
+    unhandled = frames[0][:12] + UNHANDLED[0] + frames[0][14:]
+    os.sched_setaffinity(0, {0})
+    try:
+        run.process.send_signal(signal.SIGSTOP)
+        for frame in frames:
+            refused += not enters(raw, frame)
+    finally:
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    time.sleep(0.3)
+    run.process.send_signal(signal.SIGCONT)
+    sent = len(frames)
+    for _ in range(300):
+        sent += 1
+        refused += not enters(raw, unhandled)
+        time.sleep(0.001)
+    run.wait_for("status:")
+    run.wait_for("status:")
+    manifest = run.end()
+    source, lost = only(manifest), manifest["capture_drops"]
+    for tap in taps:
+        tap.close()
+    assert refused > 1000
+    assert lost["interface"] == refused
+    assert lost["ring"] > 0
+    assert source["frames"] + lost["ring"] == source["received"]
+    assert sent == source["frames"] + lost["ring"] + lost["interface"]
+
+
+def enters(raw: socket.socket, frame: bytes) -> bool:
+    """Sends a frame; returns false where the system drops it at once."""
+    try:
+        raw.send(frame)
+    except OSError as error:
+        if error.errno != errno.ENOBUFS:
+            raise
+        return False
+    return True
+
+
+def slow_tap(net: Namespace, interface: str) -> socket.socket:
+    """Looks at each frame for some microseconds, and takes none."""
+    load, refuse = struct.pack("=HBBI", 0x30, 0, 0, 0), struct.pack("=HBBI", 0x06, 0, 0, 0)
+    code = ctypes.create_string_buffer(load * 1000 + refuse)
+    with net.inside():
+        tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    program = struct.pack("HP", 1001, ctypes.addressof(code))
+    tap.setsockopt(socket.SOL_SOCKET, 26, program)  # SO_ATTACH_FILTER
+    tap.bind((interface, 3))  # ETH_P_ALL
+    return tap
+
+
+def steer(net: Namespace, interface: str) -> None:
+    """Has the second processor take the frames of an interface (RPS)."""
+    queue = f"/mnt/class/net/{interface}/queues/rx-0/rps_cpus"
+    script = f"mount -t sysfs none /mnt && echo 2 > {queue}"
+    with net.inside():
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script], check=False)
+    if done.returncode != 0:
+        pytest.skip("the system steers no frames to another processor")
+
+
+def test_loss_on_the_loopback_interface_is_counted_once(net: Namespace) -> None:
+    """Each frame goes out and comes in there; only one of the two is read."""
+    net.ip("link set dev lo up")
+    with net.inside():
+        live = _core.Live(["lo"], ring_bytes=1 << 20)
+        with (
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver,
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
+        ):
+            receiver.bind(("127.0.0.1", 0))
+            for _ in range(3000):
+                sender.sendto(bytes(1400), receiver.getsockname())
+    frames = frames_of(live)
+    (facts,) = live.facts()
+    live.close()
+    assert facts["dropped"] > 500
+    assert facts["received"] == 3000
+    assert facts["frames"] == len(frames) == 3000 - facts["dropped"]
 
 
 def test_several_rings_are_one_stream(net: Namespace) -> None:

@@ -5,6 +5,9 @@
 import os
 import pwd
 import re
+import socket
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -14,76 +17,107 @@ from support.packets import crowd
 from zanon_net.errors import CaptureError, ConfigError
 from zanon_net.pipeline import status
 from zanon_net.pipeline.facts import Drops
-from zanon_net.pipeline.interfaces import Losses, interfaces_of, read_losses
+from zanon_net.pipeline.interfaces import Losses, SystemCounters, interfaces_of
+from zanon_net.pipeline.link_counters import LinkCounters, read_backlog, read_links
 from zanon_net.pipeline.privileges import explain_missing, find_user
 from zanon_net.pipeline.status import Status, StatusClock
 
-NET_DEV = """\
-Inter-|   Receive                                                |  Transmit
- face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop
-    lo:   0       0    0    0    0     0          0         0        0       0    0    0
-  eth0: 900      70    6    5    4     3          2         1        9       8    7   99
-eth0.5:1000       8    0 {:4}    0     0          0         0        0       0    0    0
-"""
+
+class Script(SystemCounters):
+    """Counters that a test sets: (missed, dropped) by interface, and the backlog's."""
+
+    def __init__(self, **interfaces: tuple[int, int]) -> None:
+        self.interfaces = interfaces
+        self.full = {0: 1000, 1: 0}
+
+    def links(self, interface: str | None) -> Mapping[str, LinkCounters]:
+        """See SystemCounters."""
+        wanted = self.interfaces if interface is None else {interface: self.interfaces[interface]}
+        return {name: LinkCounters(*counts) for name, counts in wanted.items()}
+
+    def backlog(self) -> Mapping[int, int]:
+        """See SystemCounters."""
+        return dict(self.full)
 
 
-def test_losses_are_the_columns_drop_and_fifo() -> None:
-    assert read_losses(NET_DEV.format(7)) == {"lo": 0, "eth0": 9, "eth0.5": 7}
-
-
-def test_losses_count_from_the_start_and_over_a_reset(tmp_path: Path) -> None:
-    source = tmp_path / "dev"
-    source.write_text(NET_DEV.format(7))
-    one, every = Losses("eth0.5", source), Losses("any", source)
+def test_losses_count_from_the_start_and_over_a_reset() -> None:
+    system = Script(lo=(0, 0), eth0=(9, 0), dsl0=(7, 0))
+    one, every = Losses("dsl0", system), Losses("any", system)
     counts = []
     for now in (7, 10, 2, 2, 6):
-        source.write_text(NET_DEV.format(now))
+        system.interfaces["dsl0"] = (now, 0)
         counts.append((one.refresh(), every.refresh()))
     assert [count for count, _ in counts] == [0, 3, 5, 5, 9]
     assert counts[1] == (3, 3)
-    source.unlink()
-    assert one.refresh() == 9
 
 
-def test_losses_of_any_when_interfaces_come_and_go(tmp_path: Path) -> None:
+def test_losses_of_any_when_interfaces_come_and_go() -> None:
     """What the others lost before the run began stays out of it."""
-    source = tmp_path / "dev"
-    source.write_text(NET_DEV.format(7))
-    every, counts = Losses("any", source), []
-    without = "".join(NET_DEV.format(7).splitlines(keepends=True)[:-1])
-    for text in (without, NET_DEV.format(2), NET_DEV.format(3)):
-        source.write_text(text)
+    system = Script(eth0=(9, 0), dsl0=(7, 0))
+    every, counts = Losses("any", system), []
+    for now in (
+        {"eth0": (9, 0)},
+        {"eth0": (9, 0), "dsl0": (2, 0)},
+        {"eth0": (9, 0), "dsl0": (3, 0)},
+    ):
+        system.interfaces = now
         counts.append(every.refresh())
     assert counts == [0, 2, 3]
-    source.unlink()
+    system.interfaces = {}
     assert every.refresh() == 3
-    source.write_text(NET_DEV.format(4).replace("eth0:", "old0:"))  # another name, and its losses
+    system.interfaces = {"old0": (9, 0), "dsl0": (4, 0)}  # another name, and its losses
     assert every.refresh() == 4
 
 
-def test_losses_from_the_first_look_on(tmp_path: Path) -> None:
-    source = tmp_path / "dev"
-    one, every = Losses("eth0.5", source), Losses("any", source)
-    without = "".join(NET_DEV.format(7).splitlines(keepends=True)[:-1])
-    counts = []
-    for text in (NET_DEV.format(900), without, NET_DEV.format(902)):
-        source.write_text(text)
-        counts.append((one.refresh(), every.refresh()))
-    assert counts == [(0, 0), (0, 0), (2, 2)]
+def test_frames_that_the_system_does_not_handle_are_no_losses() -> None:
+    system = Script(eth0=(0, 50))
+    losses = Losses("eth0", system)
+    system.interfaces["eth0"] = (0, 1981)
+    assert losses.refresh() == losses.refresh() == 0
+    system.full[0] += 300  # of other interfaces
+    assert losses.refresh() == losses.refresh() == 0
 
 
-def test_losses_of_an_interface_whose_name_is_not_ascii(tmp_path: Path) -> None:
-    source = tmp_path / "dev"
-    for name in ("b\u00fcro0", "e\u2028\u3000", os.fsdecode(b"\xff0")):  # as socket has them
-        text = NET_DEV.replace("eth0.5", name)
-        source.write_bytes(os.fsencode(text.format(7)))
-        one = Losses(name, source)
-        source.write_bytes(os.fsencode(text.format(9)))
-        assert one.refresh() == 2
+@pytest.mark.parametrize("first", ["dropped", "full"])
+def test_frames_that_a_full_backlog_dropped_are_losses(first: str) -> None:
+    """Also where one of the two counters was read before the frame and the other behind it."""
+    system = Script(eth0=(0, 50))
+    losses = Losses("eth0", system)
+    for turn in ("first", "second", "third"):
+        if (first == "dropped") == (turn == "first"):
+            system.interfaces["eth0"] = (0, 60)
+        else:
+            system.full[1] = 10
+        losses.refresh()
+    assert losses.count == 10
 
 
-def test_losses_of_an_unknown_interface(tmp_path: Path) -> None:
-    assert Losses("wlan0", tmp_path / "missing").refresh() == 0
+def test_the_backlog_s_counters_wrap() -> None:
+    system = Script(eth0=(0, 0))
+    system.full[0] = (1 << 32) - 3
+    losses = Losses("eth0", system)
+    system.full[0] = 4
+    system.interfaces["eth0"] = (0, 7)
+    assert losses.refresh() == 7
+
+
+def test_the_backlog_s_columns() -> None:
+    assert read_backlog("0011 0000000a 0\n001b ffffffff 1\n") == {0: 10, 1: 0xFFFFFFFF}
+    row = " ".join(["0"] * 12)
+    assert read_backlog(f"{row} 00000003 0\n{row} 0000000b 0\n") == {3: 0, 11: 0}
+
+
+def test_losses_of_an_unknown_interface() -> None:
+    assert Losses("wlan0").refresh() == 0
+
+
+def test_the_system_s_counters_of_every_interface() -> None:
+    if sys.platform != "linux":
+        pytest.skip("rtnetlink is Linux's")
+    names = {name for _index, name in socket.if_nameindex()}
+    assert set(read_links(None)) == names
+    for name in names:
+        assert set(read_links(name)) == {name}
 
 
 def test_a_file_goes_before_an_interface(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ _KEY = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{43}=(?![A-Za-z0-9+/=])")
 _KEY_OR_MOST_OF_IT = re.compile(
     r"[A-Za-z0-9+/]{43}=|(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9+/]{42,43}"
 )
-_WORDS = re.compile(r"[a-z]+([ ,_-][a-z]+)*")
+_WORDS = re.compile(r"[a-z]+([ ,_-]+[a-z]+)*")
 _SIZE = re.compile(r"([0-9]{1,19}) ?([KMGT]?)i?B?", re.IGNORECASE)
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 

@@ -4,14 +4,20 @@
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from zanon_net.config.parse import did_you_mean
+from zanon_net.pipeline.link_counters import (
+    SOFTNET_STAT,
+    LinkCounters,
+    read_backlog,
+    read_links,
+)
 
 ANY = "any"
-PROC_NET_DEV = Path("/proc/net/dev")
-_DROP, _FIFO = 3, 4  # columns of /proc/net/dev: dropped or missed, and overruns of the card's queue
+BACKLOG_WRAPS = 1 << 32
 
 
 def interfaces_of(sources: Sequence[str | os.PathLike[str]]) -> list[str]:
@@ -26,28 +32,33 @@ def no_such(name: str) -> str:
     return f"No such file or directory, and no network interface{did_you_mean(name, known)}"
 
 
-def read_losses(text: str) -> dict[str, int]:
-    """Frames that no program could see, by interface, from the text of /proc/net/dev."""
-    losses = {}
-    for line in text.split("\n"):
-        name, colon, numbers = line.rpartition(":")
-        if colon:
-            columns = numbers.split()
-            losses[name.lstrip(" ")] = int(columns[_DROP]) + int(columns[_FIFO])
-    return losses
+class SystemCounters:
+    """Where the counts of losses come from: the system."""
+
+    def links(self, interface: str | None) -> Mapping[str, LinkCounters]:
+        """The counters of an interface, or of all, by name. Raises OSError."""
+        return read_links(interface)
+
+    def backlog(self) -> Mapping[int, int]:
+        """Frames that a full backlog dropped, by processor. Raises OSError."""
+        return read_backlog(SOFTNET_STAT.read_text())
 
 
 class Losses:
-    """Frames that an interface lost since this object was made, as the system counts them.
+    """Frames that an interface lost since this object was made: no program could see them.
 
-    Some systems also count frames of protocols that they do not handle, although these were read.
-    Where the system has no count, it is 0.
+    These are the frames that its card lost, and those for which the system's backlog was full. The
+    system counts the latter for each processor, together with those of other interfaces, and for
+    each interface, together with frames that it does not handle and that were read: a frame counts
+    when both have counted it. Where the system has no count, it is 0.
     """
 
-    def __init__(self, interface: str, source: Path = PROC_NET_DEV) -> None:
-        self._interface = interface
-        self._source = source
-        self._seen: dict[str, int] | None = None
+    def __init__(self, interface: str, system: SystemCounters | None = None) -> None:
+        self._interface = None if interface == ANY else interface
+        self._system = system or SystemCounters()
+        self._links: dict[str, LinkCounters] = {}
+        self._backlog: dict[int, int] = {}
+        self._unmatched = (0, 0)  # frames of the last look that only one of the two had counted
         self.count = 0
         self.refresh()
 
@@ -57,15 +68,40 @@ class Losses:
         Losses from before the first look at an interface do not count: while `any` is read,
         interfaces come, go, and get other names.
         """
-        try:
-            losses = read_losses(os.fsdecode(self._source.read_bytes()))
-        except OSError:
-            return self.count
-        wanted = losses.keys() if self._interface == ANY else {self._interface}
-        now = {name: count for name, count in losses.items() if name in wanted}
-        before = self._seen or {}
-        for name, count in now.items():
-            base = before.get(name, count)
-            self.count += count - base if count >= base else count
-        self._seen = before | now
+        with suppress(OSError, ValueError):
+            missed, dropped = self._link_growth(self._system.links(self._interface))
+            self.count += missed
+            with suppress(OSError, ValueError):
+                full = self._backlog_growth(self._system.backlog())
+                self.count += self._match(dropped, full)
         return self.count
+
+    def _link_growth(self, now: Mapping[str, LinkCounters]) -> tuple[int, int]:
+        missed = dropped = 0
+        for name, counters in now.items():
+            before = self._links.get(name, counters)
+            missed += _grown(before.missed, counters.missed)
+            dropped += _grown(before.dropped, counters.dropped)
+        self._links |= now
+        return missed, dropped
+
+    def _backlog_growth(self, now: Mapping[int, int]) -> int:
+        grown = sum((n - self._backlog.get(cpu, n)) % BACKLOG_WRAPS for cpu, n in now.items())
+        self._backlog |= now
+        return grown
+
+    def _match(self, dropped: int, full: int) -> int:
+        """Frames that both have counted by now. They are read one after the other, so that one may
+        have counted a frame at the last look already."""
+        early_dropped, early_full = self._unmatched
+        both = min(dropped + early_dropped, full + early_full)
+        self._unmatched = (
+            min(dropped, dropped + early_dropped - both),
+            min(full, full + early_full - both),
+        )
+        return both
+
+
+def _grown(before: int, now: int) -> int:
+    """By how much a counter has grown, which may have begun anew."""
+    return now - before if now >= before else now

@@ -32,8 +32,8 @@ _log = logging.getLogger("zanon_net")
 class InterfaceFacts:
     """Counts of the frames that an interface delivered and lost.
 
-    received: frames that passed the filter, also those that found the ring full; some systems count
-    frames that they then leave out, such as the second copy of each on the loopback interface.
+    received: frames that passed the filter, also those that found the ring full; of `any` also the
+    second copy of each frame on the loopback interface, which is then left out.
     """
 
     name: str
@@ -67,8 +67,8 @@ class LiveInterfaces:
     def __init__(self, names: Sequence[str], config: Config) -> None:
         settings, rings = config.live, min(config.limits.workers, LIMITS["rings"])
         self.names = tuple(names)
-        self._losses = [Losses(name) for name in names]
-        self._unread = False
+        self._losses: list[Losses] = []
+        self._unread = self._stopped = False
         self._last: list[InterfaceFacts] | None = None
         try:
             self.live = Live(
@@ -83,6 +83,14 @@ class LiveInterfaces:
             if error.errno == errno.EPERM:
                 raise explain_missing(error) from None
             raise
+        self._losses = [Losses(name) for name in names]
+
+    def stop(self) -> None:
+        """Lets no more frames in; what an interface loses from now on is no loss of the run's."""
+        for losses in self._losses:
+            losses.refresh()
+        self.live.stop()
+        self._stopped = True
 
     def left_unread(self) -> None:
         """Notes that the rings were not read to their ends."""
@@ -103,11 +111,14 @@ class LiveInterfaces:
                 bytes_read=known["bytes"],
                 frames=known["frames"],
                 received=known["received"],
-                drops=Drops(known["dropped"], losses.refresh(), self._unread_of(known)),
+                drops=Drops(known["dropped"], self._lost(losses), self._unread_of(known)),
                 warning=known["warning"],
             )
             for known, losses in zip(self.live.facts(), self._losses, strict=True)
         ]
+
+    def _lost(self, losses: Losses) -> int:
+        return losses.count if self._stopped else losses.refresh()
 
     def _unread_of(self, known: dict[str, Any]) -> int:
         left: int = known["received"] - known["dropped"] - known["frames"]
@@ -204,8 +215,7 @@ class LiveReader:
 
     def _drain(self) -> Iterator[None]:
         """Stops the capture, and reads the frames that are in the rings."""
-        live = self._interfaces.live
-        live.stop()
+        self._interfaces.stop()
         last = began = time.monotonic()
         while time.monotonic() - last < DRAIN_S:
             if self._batch():

@@ -1,0 +1,101 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The system's counters of frames that interfaces received and no program saw: Linux, rtnetlink(7).
+
+/proc/net/dev adds up two counters that must be told apart. `rx_missed_errors` are frames that the
+card lost. `rx_dropped` are frames that the system did not deliver to a protocol: those of its own
+input queue, the backlog, when that was full, which nobody saw, and those of protocols that it does
+not handle, which programs that capture have read. Frames refused for their length are there, too.
+"""
+
+import os
+import socket
+import struct
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+SOFTNET_STAT = Path("/proc/net/softnet_stat")
+_DROPPED, _PROCESSOR = 1, 12  # columns of softnet_stat, hexadecimal; the kernel counts in 32 bits
+
+_HEADER, _LINK = struct.Struct("=IHHII"), struct.Struct("=BxHiII")  # nlmsghdr, ifinfomsg
+_ATTRIBUTE = struct.Struct("=HH")
+_ERROR, _DONE, _NEW_LINK, _GET_LINK = 2, 3, 16, 18  # types of messages
+_REQUEST, _DUMP = 1, 0x300  # flags of messages
+_NAME, _STATS64 = 3, 23  # attributes of links
+_AF_NETLINK, _ROUTE = 16, 0
+_STATS = struct.Struct("=16Q")  # the start of rtnl_link_stats64
+_RX_DROPPED, _RX_FIFO, _RX_MISSED = 6, 14, 15
+_REPLY_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class LinkCounters:
+    """missed: frames that the card lost. dropped: frames that the system did not deliver."""
+
+    missed: int
+    dropped: int
+
+
+def read_links(interface: str | None) -> dict[str, LinkCounters]:
+    """The counters of an interface, or of all, by name. Raises OSError."""
+    asked = b"" if interface is None else _attribute(_NAME, os.fsencode(interface) + b"\0")
+    flags = _REQUEST | (_DUMP if interface is None else 0)
+    body = _LINK.pack(0, 0, 0, 0, 0) + asked
+    with socket.socket(_AF_NETLINK, socket.SOCK_RAW, _ROUTE) as kernel:
+        kernel.settimeout(1.0)
+        kernel.send(_HEADER.pack(_HEADER.size + len(body), _GET_LINK, flags, 1, 0) + body)
+        links: dict[str, LinkCounters] = {}
+        while True:
+            for kind, message in _messages(kernel.recv(_REPLY_BYTES)):
+                if kind == _ERROR:
+                    number = -int.from_bytes(message[:4], sys.byteorder, signed=True)
+                    raise OSError(number, os.strerror(number))
+                if kind == _NEW_LINK:
+                    links |= _link(message)
+                if kind == _DONE or interface is not None:
+                    return links
+
+
+def _attribute(kind: int, value: bytes) -> bytes:
+    padding = -len(value) % 4
+    return _ATTRIBUTE.pack(_ATTRIBUTE.size + len(value), kind) + value + bytes(padding)
+
+
+def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """(type, content) of each netlink message."""
+    while len(data) >= _HEADER.size:
+        length, kind, *_rest = _HEADER.unpack_from(data)
+        if length < _HEADER.size:
+            return
+        yield kind, data[_HEADER.size : length]
+        data = data[(length + 3) & ~3 :]
+
+
+def _link(message: bytes) -> dict[str, LinkCounters]:
+    """The counters in a message about a link, by its name; none where the system gives none."""
+    found: dict[int, bytes] = {}
+    data = message[_LINK.size :]
+    while len(data) >= _ATTRIBUTE.size:
+        length, kind = _ATTRIBUTE.unpack_from(data)
+        if length < _ATTRIBUTE.size:
+            break
+        found[kind] = data[_ATTRIBUTE.size : length]
+        data = data[(length + 3) & ~3 :]
+    if _NAME not in found or len(found.get(_STATS64, b"")) < _STATS.size:
+        return {}
+    stats = _STATS.unpack_from(found[_STATS64])
+    name = os.fsdecode(found[_NAME].rstrip(b"\0"))
+    return {name: LinkCounters(stats[_RX_MISSED] + stats[_RX_FIFO], stats[_RX_DROPPED])}
+
+
+def read_backlog(text: str) -> Mapping[int, int]:
+    """Frames that a full backlog dropped, of all interfaces, by processor: from the text of
+    /proc/net/softnet_stat."""
+    dropped = {}
+    for number, line in enumerate(text.splitlines()):
+        columns = [int(column, 16) for column in line.split()]
+        processor = columns[_PROCESSOR] if len(columns) > _PROCESSOR else number
+        dropped[processor] = columns[_DROPPED]
+    return dropped
