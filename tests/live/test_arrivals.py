@@ -415,6 +415,27 @@ def test_several_rings_are_one_stream(net: Namespace) -> None:
     full.close()
 
 
+def test_a_loss_above_the_limit_fails_a_run_that_is_whole(net: Namespace, live: Any) -> None:
+    """10,000 packets, of which most are lost at once: more than 5 % of them, and not 99.9 %."""
+    failing = live("a", "--ring", "1M", "--fail-on-loss", "5", "--format", "jsonl")
+    passing = live("a", "--ring", "1M", "--fail-on-loss", "99.9")
+    for run in (failing, passing):
+        run.process.send_signal(signal.SIGSTOP)
+    net.send("b", datagrams(4000, size=1400))
+    for run in (failing, passing):
+        run.process.send_signal(signal.SIGCONT)
+        run.wait_for("warning: so far ")  # without status lines, too
+    manifest, other = failing.end(code=1), passing.end()
+    assert "more than 5 % of the packets were lost; the rest is whole" in failing.said
+    assert "more than" not in passing.said
+    assert len(failing.lines("flows.jsonl")) == manifest["records"]["records"] > 0
+    for told in (manifest, other):
+        assert not told["complete"]
+        assert told["error"] is None
+        assert told["capture_drops"]["ring"] > 1000
+    assert manifest["configuration"]["live"]["fail_on_loss"] == 5
+
+
 def test_loss_is_told_everywhere(net: Namespace, live: Any) -> None:
     """The run is stopped while its ring overflows."""
     run = live("a", "--ring", "1M", "--status", "100ms")
@@ -423,7 +444,7 @@ def test_loss_is_told_everywhere(net: Namespace, live: Any) -> None:
     net.send("b", sent)
     run.process.send_signal(signal.SIGCONT)
     net.send("b", datagrams(10))
-    run.wait_for("status:")
+    run.wait_for("warning: so far ")
     run.wait_for("status:")
     manifest = run.end()
     source, lost = only(manifest), manifest["capture_drops"]["ring"]
@@ -432,6 +453,15 @@ def test_loss_is_told_everywhere(net: Namespace, live: Any) -> None:
     assert source["drops"] == manifest["capture_drops"] == {"ring": lost, "interface": 0, "us": 0}
     assert f"{lost:,} by the ring" in run.said.rpartition("lost packets")[2]
     assert STATUS.findall(run.said)[-1][1] == f"{lost:,}"
+    (note,) = manifest["notes"]
+    share = 100 * lost / (len(sent) + 10)
+    assert note == (
+        f"{lost:,} of {len(sent) + 10:,} packets were lost ({share:.1f} %): {lost:,} by the ring,"
+        " 0 by the interface, 0 by us; give --ring more memory, or use --workers"
+    )
+    assert not manifest["complete"]
+    assert run.said.count(f"warning: {note}") == 1
+    assert run.said.count("warning: so far ") == 1  # in 10 s
 
 
 def test_a_full_table_is_our_loss(net: Namespace, live: Any) -> None:

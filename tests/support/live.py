@@ -66,12 +66,12 @@ class Live:
         while not any(int(found[0].replace(",", "")) >= n for found in STATUS.findall(self.said)):
             self.wait_for("status:")
 
-    def end(self, number: int = signal.SIGTERM) -> dict[str, Any]:
-        """Ends it by a signal; returns its manifest."""
+    def end(self, number: int = signal.SIGTERM, code: int = 0) -> dict[str, Any]:
+        """Ends it by a signal; returns its manifest. code: its exit code."""
         self.process.send_signal(number)
         _nothing, said = self.process.communicate(timeout=PATIENCE_S)
         self.said += said.decode()
-        assert self.process.returncode == 0, self.said
+        assert self.process.returncode == code, self.said
         assert not list(self.out.rglob("*.partial"))
         manifest: dict[str, Any] = json.loads((self.out / "manifest.json").read_text())
         return manifest

@@ -126,6 +126,11 @@ def test_user_prefixes() -> None:
         ("never", "never\0", "must be the path"),
         ("popularity", "counts\0", "must be the path"),
         ("rotate", "0s", "must be longer than zero"),
+        ("fail_on_loss", -1, "must be a number from 0 to 100, not -1"),
+        ("fail_on_loss", 101, "must be a number from 0 to 100"),
+        ("fail_on_loss", float("nan"), "must be a number from 0 to 100"),
+        ("fail_on_loss", True, "must be a number from 0 to 100"),
+        ("fail_on_loss", "1%", "must be a number from 0 to 100"),
     ],
 )
 def test_wrong_values(name: str, value: object, message: str) -> None:
@@ -281,6 +286,7 @@ ring = "128M"
 snaplen = 2048
 promiscuous = false
 status = "10s"
+fail_on_loss = 0.5
 drop_to = "nobody"
 """
 
@@ -324,7 +330,7 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
             "exact",
         ),
         Limits(1000, 2000, 3000, 4),
-        LiveSettings(128 << 20, 2048, False, "10s", "nobody"),
+        LiveSettings(128 << 20, 2048, False, "10s", 0.5, "nobody"),
     )
     assert full.live.status_s == 10
     assert all(f"\n{key} = " in TOML for key in KEYS)

@@ -14,11 +14,13 @@ import pytest
 from support.engine import feed, make_engine
 from support.packets import crowd
 
+from zanon_net.config.settings import Config
 from zanon_net.errors import CaptureError, ConfigError
 from zanon_net.pipeline import status
-from zanon_net.pipeline.facts import Drops
+from zanon_net.pipeline.facts import Drops, Loss
 from zanon_net.pipeline.interfaces import Losses, SystemCounters, interfaces_of
 from zanon_net.pipeline.link_counters import LinkCounters, read_backlog, read_links
+from zanon_net.pipeline.live import LossWarnings
 from zanon_net.pipeline.privileges import explain_missing, find_user
 from zanon_net.pipeline.status import Status, StatusClock
 
@@ -192,4 +194,23 @@ def test_the_advice_is_one_line() -> None:
     assert error.errno == 1
     assert re.fullmatch(
         r"interface x cannot be opened; [^\n]* setcap cap_net_raw=ep /\S+", str(error)
+    )
+
+
+def test_a_loss_is_warned_of_at_once_and_then_at_times(caplog: pytest.LogCaptureFixture) -> None:
+    warnings = LossWarnings(Config(status="20s"))
+    told = []
+    for now, lost in ((0, 0), (1, 5), (2, 6), (15, 7), (21.5, 7), (22, 7), (60, 7), (61, 8)):
+        warnings.see(Loss(Drops(ring=lost), 100) if lost else None, now)
+        told.append(len(caplog.messages))
+    assert told == [0, 1, 1, 1, 2, 2, 2, 3]
+    assert caplog.messages[1].startswith("warning: so far 7 of 100 packets were lost (7.0 %): 7 by")
+
+
+@pytest.mark.parametrize(("lost", "share"), [(1, "less than 0.1"), (20, "0.2"), (10_000, "100.0")])
+def test_a_loss_in_words(lost: int, share: str) -> None:
+    loss = Loss(Drops(interface=lost), 10_000)
+    assert loss.text() == (
+        f"{lost:,} of 10,000 packets were lost ({share} %): 0 by the ring, {lost:,} by the"
+        " interface, 0 by us"
     )

@@ -56,11 +56,20 @@ def run_command(
         )
     for warning in report.warnings:
         warn(f"{warning}; what comes before that is in the output")
+    if report.loss is not None:
+        warn(report.loss.text())
     _finish(report, as_json, quiet)
+    if _lost_too_much(report, config.live.fail_on_loss):
+        say(f"more than {config.live.fail_on_loss:g} % of the packets were lost; the rest is whole")
+        return EXIT_OPERATIONAL
     if report.interrupted:
         say("interrupted: what had been read is complete")
         return EXIT_OPERATIONAL
     return 0
+
+
+def _lost_too_much(report: Report, percent: float | None) -> bool:
+    return percent is not None and report.loss is not None and report.loss.percent > percent
 
 
 def _say_memory(flows: int, memory_bytes: int) -> None:

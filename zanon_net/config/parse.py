@@ -355,6 +355,13 @@ def words(name: str, value: object, known: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chosen))
 
 
+def percentage(name: str, value: object) -> float:
+    """A number from 0 to 100."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100:
+        reject(name, f"must be a number from 0 to 100, not {shown(value)}")
+    return value
+
+
 def format_size(size: int) -> str:
     """`size` >= 1 bytes in the largest unit that gives a whole number, e.g. "64M"."""
     unit = next(unit for unit in reversed(SIZE_UNITS) if size % SIZE_UNITS[unit] == 0)

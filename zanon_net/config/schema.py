@@ -33,6 +33,7 @@ from zanon_net.config.types import (
     KEY_FILE,
     NETWORKS,
     NEW_FILE,
+    PERCENTAGE,
     PREFIX_LENGTHS,
     PROBABILITY,
     PSEUDONYMS,
@@ -637,6 +638,18 @@ _LIVE = (
         about="how often to report on the run; left out: never",
         example="10s",
         manifest="nothing",
+    ),
+    _live(
+        name="fail_on_loss",
+        type=PERCENTAGE,
+        default=None,
+        help="Exit with 1 when more than this share of the packets was lost, in percent; the output"
+        " is whole all the same.",
+        usual="a loss is only reported",
+        about="exit code 1 when more than this percentage of the packets was lost; left out: a loss"
+        " is only reported",
+        example=1,
+        manifest="as it is",
     ),
     _live(
         name="drop_to",

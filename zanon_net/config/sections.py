@@ -173,6 +173,7 @@ class LiveSettings(View):
     snaplen: int = RUN["snaplen"].default
     promiscuous: bool = RUN["promiscuous"].default
     status: int | str | None = RUN["status"].default
+    fail_on_loss: float | None = RUN["fail_on_loss"].default
     drop_to: str | None = RUN["drop_to"].default
 
     @property

@@ -169,6 +169,7 @@ AT_LEAST_TWO = replace(DEPENDENT_NUMBER, range="2 or more", metavar="K")
 PROBABILITY = Type(
     read=_as_written, unit="1", range="above 0 and below 1", metavar="P", number=float
 )
+PERCENTAGE = Type(read=parse.percentage, unit="%", range="0 to 100", metavar="PCT", number=float)
 RATE = Type(read=_as_written, unit="1/h", range="above 0, an hour", number=float)
 EXPONENT = Type(read=_as_written, unit="1", range="a number", number=float)
 SUFFIXES = Type(

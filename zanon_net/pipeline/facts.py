@@ -8,6 +8,9 @@ from typing import Any, Protocol
 
 from zanon_net.pipeline.link_types import link_type_name
 
+INTERFACE = "interface"
+"""The format of sources that are network interfaces."""
+
 
 @dataclass(frozen=True, slots=True)
 class Drops:
@@ -36,6 +39,11 @@ class Drops:
             sum(drops.us for drops in every),
         )
 
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.ring + self.interface + self.us
+
     def text(self) -> str:
         """For people."""
         return f"{self.ring:,} by the ring, {self.interface:,} by the interface, {self.us:,} by us"
@@ -43,6 +51,40 @@ class Drops:
     def to_dict(self) -> dict[str, int]:
         """For the manifest."""
         return {"ring": self.ring, "interface": self.interface, "us": self.us}
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What interfaces lost of the packets that came to them.
+
+    drops: the packets lost. offered: those and the packets that were read.
+    """
+
+    drops: Drops
+    offered: int
+
+    @classmethod
+    def of(cls, sources: Iterable[Mapping[str, Any]], drops: Drops) -> "Loss | None":
+        """The loss of a run with these sources, as its manifest has them; None where none was lost,
+        or where they are captures."""
+        interfaces = [source for source in sources if source["format"] == INTERFACE]
+        if not interfaces or drops.total == 0:
+            return None
+        return cls(drops, sum(one["frames"] + sum(one["drops"].values()) for one in interfaces))
+
+    @property
+    def percent(self) -> float:
+        """The share of the packets that was lost."""
+        return 100 * self.drops.total / max(self.offered, self.drops.total)
+
+    def text(self) -> str:
+        """For people: how much, where, and what to do."""
+        advice = "; give --ring more memory, or use --workers" if self.drops.ring else ""
+        share = f"{self.percent:.1f}" if self.percent >= 0.1 else "less than 0.1"
+        return (
+            f"{self.drops.total:,} of {self.offered:,} packets were lost ({share} %):"
+            f" {self.drops.text()}{advice}"
+        )
 
 
 class Facts(Protocol):

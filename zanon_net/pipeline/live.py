@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from zanon_net._core import LIMITS, Live, PacketEngine
+from zanon_net.config.schema import RUN
 from zanon_net.config.settings import Config
 from zanon_net.config.types import RING_MIN
 from zanon_net.errors import CaptureError, ConfigError
-from zanon_net.pipeline.facts import Drops
+from zanon_net.pipeline.facts import INTERFACE, Drops, Loss
 from zanon_net.pipeline.interfaces import ANY, Losses
 from zanon_net.pipeline.link_types import link_type_name
 from zanon_net.pipeline.privileges import explain_missing
@@ -24,6 +25,7 @@ WAIT_MS = 100  # longest wait of the core, and so of a signal, a status line or 
 DRAIN_S = 0.3  # longer than a frame is held back for its turn (ZN_LIVE_HOLD_MS)
 DRAIN_MAX_S = 10.0  # frames of rings that take longer to empty are counted as lost
 HOUSEKEEPING_S = 1.0
+LOSS_WARNING_S = 10.0  # between two warnings of a loss, and no less than between status lines
 
 _log = logging.getLogger("zanon_net")
 
@@ -48,7 +50,7 @@ class InterfaceFacts:
         """The interface as the manifest has it."""
         return {
             "name": self.name,
-            "format": "interface",
+            "format": INTERFACE,
             "link_types": {link_type_name(self.link_type): self.frames},
             "bytes": self.bytes_read,
             "frames": self.frames,
@@ -129,6 +131,13 @@ class LiveInterfaces:
         self.live.close()
 
 
+def refuse_live_settings(config: Config) -> None:
+    """Raises ConfigError for a setting that says nothing about captures."""
+    for name in ("ring", "snaplen", "promiscuous", "fail_on_loss"):
+        if getattr(config.live, name) != RUN[name].default:
+            raise ConfigError(f"{name}: is for network interfaces; leave it out for captures")
+
+
 def open_interfaces(names: Sequence[str], others: int, config: Config) -> LiveInterfaces:
     """Opens interfaces.
 
@@ -160,6 +169,23 @@ class Wishes(Protocol):
         """Whether new files were requested since the last call."""
 
 
+class LossWarnings:
+    """Warns while a run loses packets: at the first loss, then at times."""
+
+    def __init__(self, config: Config) -> None:
+        self._interval_s = max(LOSS_WARNING_S, config.live.status_s or 0.0)
+        self._due: float | None = None  # monotonic; None: nothing was lost yet
+        self._lost = 0
+
+    def see(self, loss: Loss | None, now: float) -> None:
+        """Warns of a loss that has grown since the last warning, if one is due."""
+        grown = loss is not None and loss.drops.total > self._lost
+        if loss is None or not grown or (self._due is not None and now < self._due):
+            return
+        self._due, self._lost = now + self._interval_s, loss.drops.total
+        _log.warning("warning: so far %s", loss.text())
+
+
 class LiveReader:
     """Feeds one engine from interfaces until a request to end, or until all of them are gone."""
 
@@ -178,6 +204,7 @@ class LiveReader:
         self._interfaces = interfaces
         self._progress = progress
         self._wishes = wishes
+        self._losses = LossWarnings(hooks.config)
         self.first_ns: int | None = None
         self.started: Callable[[], None] | None = None  # called when the first packet was read
 
@@ -194,6 +221,10 @@ class LiveReader:
         lost = [facts.drops for facts in self.facts()]
         return Drops.of_counters(self._engine.stats).plus(lost)
 
+    def loss(self) -> Loss | None:
+        """The loss so far; None where there is none."""
+        return Loss.of([facts.to_dict() for facts in self.facts()], self.drops())
+
     def batches(self) -> Iterator[None]:
         """Yields after each batch, and at least ten times a second, with output to take."""
         _log.info("reading %s", ", ".join(self._interfaces.names))
@@ -207,7 +238,7 @@ class LiveReader:
             if now - kept_house >= HOUSEKEEPING_S:
                 kept_house = now
                 self._engine.idle(int((now - last) * 1e9))
-                self.facts()  # reads the system's narrow counters before they wrap
+                self._losses.see(self.loss(), now)  # reads narrow counters before they wrap
             yield
         _log.info("reading what is left in the rings")
         yield from self._drain()

@@ -13,7 +13,7 @@ from zanon_net._version import __version__
 from zanon_net.config.presets import MINUTE_ALL
 from zanon_net.config.rules import FORMAT_OUTPUTS
 from zanon_net.config.settings import Config
-from zanon_net.pipeline.facts import Drops, Facts
+from zanon_net.pipeline.facts import Drops, Facts, Loss
 from zanon_net.pipeline.totals import Totals
 
 Z_EQUALS_1 = "z = 1: every name is released, also one that a single user visited"
@@ -62,21 +62,23 @@ def build_manifest(
     the run took.
     """
     listed = list(sources)
+    described = [source.to_dict() for source in listed]
+    loss = Loss.of(described, ending.drops)
     whole = not ending.interrupted and all(source.warning is None for source in listed)
     groups = dict.fromkeys(group for _name, group, _text in STAT_INFO)
     return {
         "name": "zanon-net",
         "version": __version__,
-        "complete": whole and ending.error is None,
+        "complete": whole and ending.error is None and loss is None,
         "interrupted": ending.interrupted,
         "error": ending.error,
-        "notes": _notes(config, totals.counters),
+        "notes": _notes(config, totals.counters) + ([] if loss is None else [loss.text()]),
         "configuration": config.to_dict(),
         "weaker_than": config.weaker_than,
         "pseudonyms": _pseudonyms(config, totals),
         "workers": config.limits.workers,
         "time_range": time_range(totals.time_range_ns),
-        "sources": [source.to_dict() for source in listed],
+        "sources": described,
         "capture_drops": ending.drops.to_dict(),
         "users": totals.users,
         "decisions": totals.decisions(),

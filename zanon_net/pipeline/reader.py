@@ -13,7 +13,7 @@ from zanon_net.config.settings import Config
 from zanon_net.errors import CaptureError
 from zanon_net.pipeline.facts import Drops, SourceFacts
 from zanon_net.pipeline.interfaces import interfaces_of
-from zanon_net.pipeline.live import LiveReader, open_interfaces
+from zanon_net.pipeline.live import LiveReader, open_interfaces, refuse_live_settings
 from zanon_net.pipeline.sources import OpenSource, open_sources
 from zanon_net.pipeline.window_hooks import WindowHooks
 from zanon_net.system.signals import Interruption, StopReading
@@ -163,6 +163,7 @@ def reader_opener(
         live = open_interfaces(names, len(sources) - len(names), config)
         stack.callback(live.close)
         return lambda engine, hooks: LiveReader(engine, live, progress, interruption, hooks)
+    refuse_live_settings(config)
     opened = open_all(sources, config, interruption, stack)
     frames = SIZED_FRAMES if config.output.size_limit else BATCH_FRAMES
     return lambda engine, hooks: Reader(engine, opened, progress, interruption, hooks, frames)

@@ -12,7 +12,7 @@ from typing import Any
 from zanon_net._text import share, table, time_span
 from zanon_net.errors import ConfigError
 from zanon_net.output.read_logs import read_files, read_log
-from zanon_net.pipeline.facts import Drops
+from zanon_net.pipeline.facts import INTERFACE, Drops, Loss
 from zanon_net.pipeline.totals import Totals
 
 
@@ -39,6 +39,11 @@ class Report:
             for source in self.manifest["sources"]
             if source["warning"] is not None
         ]
+
+    @property
+    def loss(self) -> Loss | None:
+        """The packets that interfaces lost; None where none was."""
+        return Loss.of(self.manifest["sources"], Drops(**self.manifest["capture_drops"]))
 
     @property
     def counters(self) -> Mapping[str, int]:
@@ -117,7 +122,7 @@ class Report:
         for text, count in totals.lines("capacity"):
             yield "limits met", f"{count:,}  {text}"
         lost = Drops(**self.manifest["capture_drops"])
-        if lost != Drops() or any(s["format"] == "interface" for s in self.manifest["sources"]):
+        if lost != Drops() or any(s["format"] == INTERFACE for s in self.manifest["sources"]):
             yield "lost packets", lost.text()
         yield "users", f"{totals.users:,}"
         if totals.time_range_ns is not None:
