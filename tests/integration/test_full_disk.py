@@ -3,6 +3,7 @@
 """Files left after a full disk, or a run that breaks off: whole ones, and a true manifest."""
 
 import errno
+import gzip
 import json
 import os
 import shutil
@@ -13,13 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 from support.packets import SECOND, START
 from support.parts import PROGRAM, check_accounts, files_in
 
 from zanon_net import Config, OutputError, run
+from zanon_net.keys import new_key
 from zanon_net.output.files import TextFile
 from zanon_net.output.folder import FolderSink
 from zanon_net.output.sink import Plan
+from zanon_net.pipeline.manifest import CUT
 
 
 @pytest.fixture
@@ -192,3 +196,90 @@ def test_a_signal_right_before_signals_wait_leaves_none_waiting(
     left = mask(signal.SIG_SETMASK, before)
     assert left == before
     assert not out.exists()
+
+
+FULL = {  # sizes of file systems in which the output below does not fit
+    ("csv", "none"): "4m",
+    ("jsonl", "none"): "5m",
+    ("tstat", "none"): "2m",
+    ("observations", "none"): "1200k",
+    ("csv", "gzip"): "300k",
+    ("jsonl", "zstd"): "300k",
+}
+
+
+@pytest.mark.parametrize(("form", "compress"), FULL)
+def test_whole_records_of_the_open_part_outlive_a_full_disk(
+    form: str, compress: str, many: Path, tmp_path: Path
+) -> None:
+    """They are what a run with enough room begins with."""
+    small, whole, key = tmp_path / "small", tmp_path / "whole", tmp_path / "zanon.key"
+    small.mkdir()
+    new_key(key)
+    if not can_mount(small, FULL[form, compress]):
+        pytest.skip("mounting a tmpfs takes privileges")
+    command = [*PROGRAM, str(many), "--z", "1", "--format", form, "--compress", compress]
+    command += ["--key-file", str(key), "--evidence", "any", "--out"]
+    try:
+        subprocess.run([*command, str(whole)], check=True, capture_output=True)
+        done = subprocess.run([*command, str(small / "out")], check=False, capture_output=True)
+        assert done.returncode == 1
+        said = done.stderr.decode().splitlines()
+        assert "No space left on device; free some space and run again" in said[-1]
+        found, expected = files_in(small / "out"), files_in(whole)
+        manifest = json.loads(found.pop("manifest.json"))
+        del expected["manifest.json"]
+        assert set(found) == set(expected)
+        records = {name: unpacked(content) for name, content in found.items()}
+        for name, content in records.items():
+            assert content.endswith(b"\n")
+            assert unpacked(expected[name]).startswith(content)
+        assert any(len(content) > len(unpacked(expected[n])) // 4 for n, content in records.items())
+        assert not manifest["complete"]
+        assert "No space left on device" in manifest["error"]
+        assert manifest["notes"][-1] == CUT
+        for file in manifest["outputs"]:
+            headers = 0 if "json" in file["file"] else 1
+            assert file["bytes"] == len(found[file["file"]])
+            lines = records[file["file"]].count(b"\n")
+            assert file["records"] == lines - headers * (form != "observations")
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def unpacked(content: bytes) -> bytes:
+    """A text, of the bytes of a file that may be compressed."""
+    if content.startswith(b"\x1f\x8b"):
+        return gzip.decompress(content)
+    if content.startswith(b"\x28\xb5\x2f\xfd"):
+        with zstandard.ZstdDecompressor().stream_reader(content, read_across_frames=True) as file:
+            return file.read()
+    return content
+
+
+@pytest.mark.parametrize("compress", ["none", "gzip", "zstd"])
+def test_a_file_is_cut_to_whole_lines(tmp_path: Path, compress: str) -> None:
+    """However little of it is on the disk, and whatever lies behind that in a buffer."""
+    lines = [b"%d," % n + os.urandom(8).hex().encode() + b"\n" for n in range(60_000)]
+    written = b"h\n" + b"".join(lines)
+    whole = TextFile(tmp_path / "whole", b"h\n", compress)
+    whole.write(b"".join(lines), len(lines))
+    whole.to_disk()
+    content = whole.partial.read_bytes()
+    for part in (0, 1, 30, 5000, 400_000, len(content) - 1, len(content)):
+        file = TextFile(tmp_path / f"cut{part}", b"h\n", compress)
+        file.write(b"".join(lines[:9]), 9)  # in the buffer
+        file.partial.write_bytes(content[:part])
+        size = file.cut(0)
+        left = file.partial.read_bytes()
+        assert size == len(left)
+        assert unpacked(left) == b"".join([b"h\n", *lines[: file.records]])
+        if compress == "none":
+            assert len(left) == max(2, written.rfind(b"\n", 0, part) + 1)
+        elif part >= 400_000:
+            assert len(left) > part * 0.6
+    file = TextFile(tmp_path / "spare", b"h\n", compress)
+    file.partial.write_bytes(content)
+    assert file.cut(1000) is not None
+    if compress == "none":
+        assert 1000 <= len(content) - file.partial.stat().st_size < 1030

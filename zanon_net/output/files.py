@@ -6,7 +6,8 @@ import contextlib
 import os
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from io import BufferedWriter, FileIO
 from pathlib import Path
 from typing import Protocol
 
@@ -70,7 +71,8 @@ class LogFile(ABC):
         self.path = path
         self.records = 0
         with explained("write", path):
-            self._file = self.partial.open("xb", buffering=BUFFER_BYTES)
+            self._raw = self.partial.open("xb", buffering=0)
+        self._file = BufferedWriter(self._raw, BUFFER_BYTES)
 
     @property
     def partial(self) -> Path:
@@ -96,6 +98,25 @@ class LogFile(ABC):
             self._file.close()
         return size
 
+    def cut(self, spare: int) -> int | None:
+        """Ends a file that had no room: it is cut to whole records; returns its bytes.
+
+        spare: bytes to leave free, if the file is that large. None: nothing of it can be kept.
+        Raises OSError where there is no room even for the end of the file.
+        """
+        del spare
+        return None
+
+    @property
+    def needs_room(self) -> bool:
+        """Whether to end the file takes more room than it has."""
+        return False
+
+    def _shut(self) -> None:
+        """Closes the file without what is in its buffer, which might be half a record."""
+        with contextlib.suppress(OSError):
+            self._raw.close()
+
     def remove(self) -> None:
         """Closes and removes the unfinished file."""
         with contextlib.suppress(OSError, ValueError):
@@ -108,6 +129,7 @@ class TextFile(LogFile):
     """Lines behind a header line, which may be empty."""
 
     def __init__(self, path: Path, header: bytes, compress: str) -> None:
+        self._header, self._compress = header, compress
         self._compressor = compressor(compress)
         super().__init__(path)
         self._put(header)
@@ -123,3 +145,82 @@ class TextFile(LogFile):
 
     def _end(self) -> None:
         self._file.write(self._compressor.flush())
+
+    @property
+    def needs_room(self) -> bool:
+        """Whether not even the header is on the disk."""
+        return self.partial.stat().st_size == 0 and self._header != b""
+
+    def cut(self, spare: int) -> int | None:
+        """See LogFile."""
+        self._shut()
+        with self.partial.open("r+b", buffering=0) as file:
+            lines, length = _whole_lines(file, self._compress, spare)
+            if length < len(self._header):
+                lines, length = int(self._header != b""), len(self._header)
+                end = compressor(self._compress)
+                file.truncate(0)
+                _write(file, 0, bytes(end.compress(self._header)) + end.flush())
+            elif self._compress == "none":
+                file.truncate(length)
+            else:
+                _compress_again(file, self._compress, length)
+            os.fsync(file.fileno())
+            size = os.fstat(file.fileno()).st_size
+        self.records = lines - (self._header != b"")
+        return size
+
+
+def _pieces(file: FileIO, kind: str) -> Iterator[tuple[bytes, int]]:
+    """The content of a file from its start, which may end anywhere, and how far it was read."""
+    unpack: Callable[[bytes], bytes] = bytes
+    if kind == "gzip":
+        unpack = zlib.decompressobj(GZIP).decompress
+    elif kind == "zstd":
+        import zstandard
+
+        unpack = zstandard.ZstdDecompressor().decompressobj().decompress
+    at = 0
+    while data := os.pread(file.fileno(), BUFFER_BYTES, at):
+        at += len(data)
+        yield unpack(data), at
+
+
+def _whole_lines(file: FileIO, kind: str, spare: int) -> tuple[int, int]:
+    """(number, bytes) of the whole lines that a file's content begins with."""
+    most = os.fstat(file.fileno()).st_size - spare if kind == "none" else None
+    lines = length = seen = 0
+    for piece, _at in _pieces(file, kind):
+        if most is not None:
+            piece = piece[: max(0, most - seen)]
+        lines += piece.count(b"\n")
+        length = max(length, seen + piece.rfind(b"\n") + 1) if b"\n" in piece else length
+        seen += len(piece)
+    return lines, length
+
+
+def _compress_again(file: FileIO, kind: str, length: int) -> None:
+    """Replaces a compressed file by one of the first `length` bytes of its content.
+
+    There is no room for a second file. The new bytes are those that were there, up to near their
+    end; none is written over a place that has not been read yet.
+    """
+    new, waiting, written, left = compressor(kind), bytearray(), 0, length
+    for piece, read in _pieces(file, kind):
+        waiting += new.compress(piece[:left])
+        left -= min(left, len(piece))
+        safe = min(len(waiting), read - written)
+        _write(file, written, bytes(waiting[:safe]))
+        written += safe
+        del waiting[:safe]
+    waiting += new.flush()
+    _write(file, written, bytes(waiting))
+    file.truncate(written + len(waiting))
+
+
+def _write(file: FileIO, at: int, data: bytes) -> None:
+    """Writes all of the data at a place. Raises OSError."""
+    rest = memoryview(data)
+    while rest:
+        written = os.pwrite(file.fileno(), rest, at)
+        at, rest = at + written, rest[written:]

@@ -17,6 +17,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from zanon_net.config.rules import FORMAT_OUTPUTS
 from zanon_net.errors import ConfigError, ZanonError
 from zanon_net.output.files import PARTIAL, LogFile, TextFile
 from zanon_net.output.parquet import ParquetFile, Schema
@@ -30,6 +31,7 @@ from zanon_net.system.streams import refuse_stdout
 
 MANIFEST = "manifest.json"
 MANIFEST_BYTES = 1 << 16  # kept free for the manifest, so that it can report a full disk
+CUT_SPARE_BYTES = 1 << 16  # given up of the largest file on a full disk, for the others' headers
 LISTED_BYTES = 512  # more for each file that it lists
 ON_STDOUT = ("jsonl", "observations", "csv")
 NOT_ON_STDOUT = {"tstat": "tstat logs are three files", "parquet": "parquet files are no stream"}
@@ -263,8 +265,11 @@ class FolderSink(Sink):
             self._files.remove(file)
             self._written[output] -= file["records"]
 
-    def abandon(self, manifest: Callable[[], bytes]) -> None:
+    def abandon(self, manifest: Callable[[], bytes], kept_from: int | None = None) -> None:
         """See Sink."""
+        with contextlib.suppress(OSError, ZanonError, ValueError):
+            if kept_from is not None and not self._about_to_appear:
+                self._keep_whole_records(kept_from)
         self._remove_part()
         self._transaction.remove(but=[self.folder, self._manifest_partial])
         with contextlib.suppress(OSError, ZanonError, ValueError):
@@ -272,6 +277,45 @@ class FolderSink(Sink):
             self._appear_manifest()
             self._transaction.keep()
         self.discard()
+
+    def _kept_together(self) -> list[list[str]]:
+        """The open outputs, each by itself but Tstat's."""
+        tstat = [output for output in self._open if output in FORMAT_OUTPUTS["tstat"]]
+        return [tstat, *([output] for output in self._open if output not in tstat)]
+
+    def _keep_whole_records(self, first_ns: int) -> None:
+        """Cuts the files of the open part to whole records, and gives them their names.
+
+        A file without a record is removed, but Tstat's three logs stay together. Raises OSError or
+        OutputError, having left files that `_remove_part` and the transaction remove.
+        """
+        spare = CUT_SPARE_BYTES if any(file.needs_room for file in self._open.values()) else 0
+        by_size = sorted(self._open.items(), key=lambda item: -item[1].partial.stat().st_size)
+        sizes: dict[str, int] = {}
+        for output, file in by_size:
+            size = None
+            with contextlib.suppress(OSError):
+                size = file.cut(spare if file is by_size[0][1] else 0)
+            if size is not None:
+                sizes[output] = size
+        for outputs in self._kept_together():
+            is_whole = all(output in sizes for output in outputs)
+            if not (is_whole and any(self._open[output].records for output in outputs)):
+                for output in outputs:
+                    self._open.pop(output).remove()
+        if not self._open:
+            return
+        stamp_ns = first_ns if self._stamp_ns is None else self._stamp_ns
+        taken = {str(file["file"]) for file in self._files}
+        self._names = part_names(self._plan, stamp_ns, taken, divided=self._divided)
+        self._about_to_appear = {
+            output: {"file": self._names[output], "bytes": sizes[output], "records": file.records}
+            for output, file in self._open.items()
+        }
+        self._publish_part()
+        self.was_cut = True
+        self._transaction.keep(but=[self._manifest_partial])
+        sync_folders([self.folder])
 
     def discard(self) -> None:
         """See Sink."""

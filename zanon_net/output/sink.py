@@ -72,9 +72,16 @@ class Sink(ABC):
         """Whether a file has reached the size at which the plan ends a part."""
         return False
 
-    def abandon(self, manifest: Callable[[], bytes]) -> None:
-        """Removes files that have not appeared; leaves a manifest of those that have."""
-        del manifest
+    was_cut = False
+    """Whether the last part was cut to whole records, because there was no room for more."""
+
+    def abandon(self, manifest: Callable[[], bytes], kept_from: int | None = None) -> None:
+        """Removes files that have not appeared; leaves a manifest of those that have.
+
+        kept_from: there was no room to write on. The whole records of the open part are kept,
+        which, if it is the first, began at this time. None: that part is removed.
+        """
+        del manifest, kept_from
         self.discard()
 
     @property

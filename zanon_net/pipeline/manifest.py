@@ -16,6 +16,7 @@ from zanon_net.config.settings import Config
 from zanon_net.pipeline.facts import Drops, Facts, Loss
 from zanon_net.pipeline.totals import Totals
 
+CUT = "there was no room for more output: the last files were cut to whole records"
 Z_EQUALS_1 = "z = 1: every name is released, also one that a single user visited"
 
 
@@ -25,6 +26,7 @@ class Ending:
 
     files: {"file", "bytes", "records"} of each that appears. written: records in them, by output.
     error: why the run ended early, None where it did not. drops: packets lost before that.
+    was_cut: there was no room for more, and the last files were cut to whole records.
     """
 
     files: Sequence[Mapping[str, Any]]
@@ -32,6 +34,7 @@ class Ending:
     interrupted: bool = False
     error: str | None = None
     drops: Drops = field(default_factory=Drops)
+    was_cut: bool = False
 
     def accounts(self, counters: Mapping[str, int]) -> dict[str, Any]:
         """Accounts for the records of closed flows: of each format, written, left_out and lost."""
@@ -64,6 +67,9 @@ def build_manifest(
     listed = list(sources)
     described = [source.to_dict() for source in listed]
     loss = Loss.of(described, ending.drops)
+    notes = _notes(config, totals.counters)
+    notes += [] if loss is None else [loss.text()]
+    notes += [CUT] if ending.was_cut else []
     whole = not ending.interrupted and all(source.warning is None for source in listed)
     groups = dict.fromkeys(group for _name, group, _text in STAT_INFO)
     return {
@@ -72,7 +78,7 @@ def build_manifest(
         "complete": whole and ending.error is None and loss is None,
         "interrupted": ending.interrupted,
         "error": ending.error,
-        "notes": _notes(config, totals.counters) + ([] if loss is None else [loss.text()]),
+        "notes": notes,
         "configuration": config.to_dict(),
         "weaker_than": config.weaker_than,
         "pseudonyms": _pseudonyms(config, totals),

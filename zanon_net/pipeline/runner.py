@@ -31,6 +31,7 @@ from zanon_net.pipeline.report import Report
 from zanon_net.pipeline.status import Status, StatusClock
 from zanon_net.pipeline.totals import Totals
 from zanon_net.pipeline.window_hooks import WindowHooks
+from zanon_net.system.file_errors import lacks_room
 from zanon_net.system.signals import Interruption
 from zanon_net.system.streams import Source
 
@@ -118,7 +119,7 @@ def run_reader(
 
     def manifest(error: str | None = None) -> dict[str, Any]:
         facts, drops = reader.facts(), reader.drops()
-        ending = Ending(sink.files, sink.written, reader.interrupted, error, drops)
+        ending = Ending(sink.files, sink.written, reader.interrupted, error, drops, sink.was_cut)
         return build_manifest(config, Totals.of(engine), facts, ending) | hooks.facts()
 
     clock = None
@@ -144,7 +145,8 @@ def run_reader(
     except BaseException as error:
         if isinstance(error, OutputError) or sink.files:
             text = str(error) if isinstance(error, ZanonError) else type(error).__name__
-            sink.abandon(lambda: manifest_bytes(manifest(text)))
+            kept_from = reader.first_ns if lacks_room(error) else None
+            sink.abandon(lambda: manifest_bytes(manifest(text)), kept_from)
         raise
     out = sink.folder if isinstance(sink, FolderSink) else None
     _log.info("finished")

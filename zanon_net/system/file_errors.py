@@ -40,3 +40,8 @@ def explained(action: str, path: object) -> Iterator[None]:
         raise
     except OSError as error:
         raise OutputError(explanation(action, path, error)) from error
+
+
+def lacks_room(error: BaseException) -> bool:
+    """Whether an OutputError is about a full disk, or a limit on sizes."""
+    return isinstance(error.__cause__, OSError) and error.__cause__.errno in NO_ROOM
