@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 import zstandard
 from support.packets import SECOND, START
@@ -20,9 +21,11 @@ from support.parts import PROGRAM, check_accounts, files_in
 
 from zanon_net import Config, OutputError, run
 from zanon_net.keys import new_key
+from zanon_net.output import parquet
 from zanon_net.output.files import TextFile
 from zanon_net.output.folder import FolderSink
 from zanon_net.output.sink import Plan
+from zanon_net.pipeline import runner
 from zanon_net.pipeline.manifest import CUT
 
 
@@ -283,3 +286,34 @@ def test_a_file_is_cut_to_whole_lines(tmp_path: Path, compress: str) -> None:
     assert file.cut(1000) is not None
     if compress == "none":
         assert 1000 <= len(content) - file.partial.stat().st_size < 1030
+
+
+@pytest.mark.parametrize("compress", ["none", "zstd"])
+@pytest.mark.parametrize("split", [None, "1d"])
+def test_whole_row_groups_of_the_open_part_outlive_a_full_disk(
+    compress: str, split: str | None, many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small, whole = tmp_path / "small", tmp_path / "whole"
+    small.mkdir()
+    new_key(tmp_path / "zanon.key")
+    config = Config(z=1, evidence="any", format="parquet", key_file=tmp_path / "zanon.key")
+    config = config.replace(compress=compress, split=split)
+    monkeypatch.setattr(parquet, "ROW_GROUP_ROWS", 1000)
+    monkeypatch.setattr(runner, "ROW_GROUP_ROWS", 1000)
+    run(many, config, out=whole)
+    if not can_mount(small, "400k"):
+        pytest.skip("mounting a tmpfs takes privileges")
+    try:
+        with pytest.raises(OutputError, match="No space left on device"):
+            run(many, config, out=small / "out")
+        manifest = check_accounts(small / "out")
+        assert not manifest["complete"]
+        assert manifest["notes"][-1] == CUT
+        assert manifest["records"]["parquet"]["lost"] > 0
+        last = max(path.name for path in (small / "out").glob("*.parquet"))
+        found, expected = (pq.read_table(out / last) for out in (small / "out", whole))
+        assert 0 < found.num_rows <= expected.num_rows
+        assert found.num_rows % 1000 == 0
+        assert found.equals(expected.slice(0, found.num_rows))
+    finally:
+        subprocess.run(["umount", str(small)], check=True)

@@ -15,6 +15,7 @@ from zanon_net.system.file_errors import explained
 
 PARTIAL = ".partial"
 BUFFER_BYTES = 1 << 20
+ENDING_BYTES = 1 << 16  # of content, given up for the end of a compressed file on a full disk
 GZIP = 31  # zlib's number of a gzip stream with the largest window
 GZIP_LEVEL, ZSTD_LEVEL = 4, 3
 
@@ -188,11 +189,15 @@ def _pieces(file: FileIO, kind: str) -> Iterator[tuple[bytes, int]]:
 
 def _whole_lines(file: FileIO, kind: str, spare: int) -> tuple[int, int]:
     """(number, bytes) of the whole lines that a file's content begins with."""
-    most = os.fstat(file.fileno()).st_size - spare if kind == "none" else None
+    there = os.fstat(file.fileno()).st_size
+    if kind != "none":  # a compressed file's new end may be longer than what it replaces
+        there, spare = (
+            sum(len(piece) for piece, _at in _pieces(file, kind)),
+            max(spare, ENDING_BYTES),
+        )
     lines = length = seen = 0
     for piece, _at in _pieces(file, kind):
-        if most is not None:
-            piece = piece[: max(0, most - seen)]
+        piece = piece[: max(0, there - spare - seen)]
         lines += piece.count(b"\n")
         length = max(length, seen + piece.rfind(b"\n") + 1) if b"\n" in piece else length
         seen += len(piece)

@@ -5,7 +5,8 @@
 A folder's files are written as NAME.partial and get their names when everything in them is on the
 disk; Tstat's three are gathered in a folder NAME.out.partial, which gets its name with all of them.
 Without rotation that is at the end, and an error removes everything again; with it, each part of
-a run appears when it is over, and the manifest, always last, lists the parts.
+a run appears when it is over, and the manifest, always last, lists the parts. Where there is no
+room for more, the open part appears with the whole records that are on the disk.
 """
 
 import contextlib
@@ -294,7 +295,7 @@ class FolderSink(Sink):
         sizes: dict[str, int] = {}
         for output, file in by_size:
             size = None
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, ValueError):  # the latter are pyarrow's
                 size = file.cut(spare if file is by_size[0][1] else 0)
             if size is not None:
                 sizes[output] = size

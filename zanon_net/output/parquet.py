@@ -3,9 +3,13 @@
 """Parquet: Arrow types of a flow's fields, and one file while it is written. Needs pyarrow."""
 
 import contextlib
+import errno
 import importlib
+import io
 import json
+import os
 from collections.abc import Mapping, Sequence
+from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -91,7 +95,7 @@ class Schema:
             columns.append(column.combine_chunks())
         return pa.Table.from_arrays(columns, schema=self._schema)
 
-    def writer(self, file: BinaryIO, compress: str = "none") -> Any:
+    def writer(self, file: io.RawIOBase, compress: str = "none") -> Any:
         """A ParquetWriter into the file.
 
         compress: a value of the option; "none" takes least time. Times are encoded by their
@@ -119,6 +123,91 @@ class Schema:
         )
 
 
+class _Target(io.RawIOBase):
+    """What a ParquetWriter writes to: a file. An error of it does not reach the writer, which could
+    not end its file any more; `check` raises it behind each write."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file: BinaryIO | None = file
+        self._error: OSError | None = None
+        self._at = file.tell()
+        self.rest = bytearray()  # written since `end`
+
+    def writable(self) -> bool:
+        """See io.RawIOBase."""
+        return True
+
+    def tell(self) -> int:
+        """Where the next byte would lie, if there is room for all."""
+        return self._at
+
+    def write(self, data: Any, /) -> int:
+        """Writes all of the data, or notes the error."""
+        view = memoryview(data).cast("B")
+        self._at += len(view)
+        try:
+            if self._file is None:
+                self.rest += view
+            elif self._error is None:
+                self._file.write(view)
+        except OSError as error:
+            self._error = error
+        return len(view)
+
+    def end(self) -> None:
+        """Keeps what is written from now on, and writes it no more."""
+        self._file = None
+
+    def check(self) -> None:
+        """Raises the error of the file, if there was one."""
+        if self._error is not None:
+            raise self._error
+
+
+class _CutFile(io.RawIOBase):
+    """A file of which only the first bytes are there, with its end at the place that it has."""
+
+    def __init__(self, file: FileIO, there: int, end: bytes, size: int) -> None:
+        self._file, self._there, self._end, self._size = file, there, end, size
+        self._at = 0
+
+    def readable(self) -> bool:
+        """See io.RawIOBase."""
+        return True
+
+    def seekable(self) -> bool:
+        """See io.RawIOBase."""
+        return True
+
+    def tell(self) -> int:
+        """See io.RawIOBase."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        """See io.RawIOBase."""
+        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        return self._at
+
+    def read(self, size: int = -1, /) -> bytes:
+        """The bytes there, zeros for those that are missing, and the end."""
+        stop = self._size if size < 0 else min(self._at + size, self._size)
+        data = os.pread(self._file.fileno(), max(0, min(stop, self._there) - self._at), self._at)
+        end_at = self._size - len(self._end)
+        data += bytes(max(0, min(stop, end_at) - self._at - len(data)))
+        data += self._end[max(0, self._at + len(data) - end_at) : max(0, stop - end_at)]
+        self._at += len(data)
+        return data
+
+
+def _group_end(group: Any) -> int:
+    """The offset behind a row group."""
+    end = 0
+    for column in (group.column(i) for i in range(group.num_columns)):
+        starts = (column.dictionary_page_offset, column.data_page_offset)
+        end = max(end, min(start for start in starts if start) + column.total_compressed_size)
+    return end
+
+
 class ParquetFile(LogFile):
     """Rows; each write makes a row group, or several of ROW_GROUP_ROWS.
 
@@ -132,7 +221,9 @@ class ParquetFile(LogFile):
         self._gathers = gathers
         self._gathered: list[Any] = []
         with explained("write", path):
-            self._writer = schema.writer(self._file, compress)
+            self._target = _Target(self._file)
+            self._compress = compress
+            self._writer = schema.writer(self._target, compress)
 
     def write(self, table: TableRows, start: int, end: int) -> None:
         """Appends rows start to end of the table. Raises OutputError."""
@@ -142,6 +233,7 @@ class ParquetFile(LogFile):
                 self._gather(rows)
             else:
                 self._writer.write_table(rows, ROW_GROUP_ROWS)
+            self._target.check()
         self.records += end - start
 
     def _gather(self, rows: Any) -> None:
@@ -159,7 +251,48 @@ class ParquetFile(LogFile):
     def _end(self) -> None:
         if self._gathered:
             self._write_gathered()
+        self._target.check()
+        self._target.end()  # so that `cut` has it where there is no room for it
         self._writer.close()
+        self._file.write(self._target.rest)
+
+    def cut(self, spare: int) -> int | None:
+        """See LogFile: whole row groups are kept. `spare` is of no use for so large pieces."""
+        self._target.end()
+        self._writer.close()
+        self._shut()
+        with self.partial.open("r+b", buffering=0) as file:
+            there, size = os.fstat(file.fileno()).st_size, self._target.tell()
+            source = _CutFile(file, there, bytes(self._target.rest), size)
+            groups = parquet().ParquetFile(source)
+            ends = [_group_end(groups.metadata.row_group(i)) for i in range(groups.num_row_groups)]
+            whole = sum(end <= there for end in ends)
+            while whole:
+                with contextlib.suppress(OSError):
+                    return self._end_behind(file, groups, ends[:whole])
+                whole -= 1  # its place is room for the end of the file
+        return None
+
+    def _end_behind(self, file: FileIO, groups: Any, ends: Sequence[int]) -> int:
+        """Writes the row groups again, byte for byte in their places, and the file's end.
+
+        Raises OSError: there is no room for that, or a row group would not have its place.
+        """
+        file.seek(0)
+        target = _Target(file)
+        writer = self._schema.writer(target, self._compress)
+        self.records = 0
+        for number, end in enumerate(ends):
+            rows = groups.read_row_group(number)
+            writer.write_table(rows, ROW_GROUP_ROWS)
+            self.records += len(rows)
+            if target.tell() != end:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+        writer.close()
+        target.check()
+        file.truncate(target.tell())
+        os.fsync(file.fileno())
+        return target.tell()
 
     def remove(self) -> None:
         """See LogFile."""

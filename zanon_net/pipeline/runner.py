@@ -65,8 +65,9 @@ def run(
 
     Returns the Report. Raises ConfigError, CaptureError (a source cannot be read), FormatError (it
     is no capture), CapacityError or OutputError, each a ZanonError. After any error only whole
-    files have their final names: none, unless the output was rotated before. If it was, or if the
-    output could not be written, the manifest lists the files and counts the records lost.
+    files have their final names: none, unless the output was rotated before, or there was no room
+    for more of it. Then, or if the output could not be written, the manifest lists the files and
+    counts the records lost.
     """
     config = (config or Config()).replace(**settings)
     interruption = interruption or Interruption()
