@@ -153,11 +153,18 @@ class Scenario:
 
     @property
     def frames(self) -> list[Frame]:
-        """The capture, in order of time."""
+        """The capture, in order of time. Without evidence a forged request is as good as any: it
+        is read when nothing else comes, a time that the model does not know."""
         make = {"dns": dns_visit, "quic": quic_visit}
+        visits = [
+            replace(visit, how="whole")
+            if visit.how == "strayed" and not self.rules.established
+            else visit
+            for visit in self.visits
+        ]
         return merged(
             routed(make.get(visit.kind, tcp_visit)(visit, n), visit.route, visit.ends[0], n)
-            for n, visit in enumerate(self.visits)
+            for n, visit in enumerate(visits)
         )
 
     @property

@@ -48,12 +48,12 @@ def test_no_setting_takes_or_repeats_a_key(
     source: Path, capsys: Captured, name: str, form: str
 ) -> None:
     settings = source.with_name("settings.toml")
-    settings.write_text(f"[{RUN[name].section}]\n{name} = {PASTED[form]}\n")
+    settings.write_text(f"[{RUN[name].section}]\n{RUN[name].label} = {PASTED[form]}\n")
     code = run_main("run", source, "--config", settings, "--out", "out")
     said = capsys.readouterr().err
     assert code == 2
     assert said.count("\n") == 1
-    assert said.startswith(f"zanon-net: {settings}: [{RUN[name].section}] {name}: ")
+    assert said.startswith(f"zanon-net: {settings}: [{RUN[name].section}] {RUN[name].label}: ")
     assert not repeats(said, KEY)
     assert ("entry 2: this looks" in said) == (form == "in a list")
     assert sorted(path.name for path in source.parent.iterdir()) == ["settings.toml", "x.pcap"]
@@ -70,10 +70,10 @@ PARSED = [  # settings whose wrong values were repeated
 @pytest.mark.parametrize("form", ["half", "named", "number"])
 def test_no_part_of_a_key_is_repeated(source: Path, capsys: Captured, name: str, form: str) -> None:
     settings = source.with_name("settings.toml")
-    settings.write_text(f"[{RUN[name].section}]\n{name} = {PASTED[form]}\n")
+    settings.write_text(f"[{RUN[name].section}]\n{RUN[name].label} = {PASTED[form]}\n")
     assert run_main("run", source, "--config", settings, "--out", "out") == 2
     said = capsys.readouterr().err
-    assert f"[{RUN[name].section}] {name}: " in said
+    assert f"[{RUN[name].section}] {RUN[name].label}: " in said
     assert not repeats(said, KEY)
     assert not repeats(said, str(int("3b" * 32, 16)))
 

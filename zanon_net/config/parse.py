@@ -392,9 +392,9 @@ def dns_votes(name: str, value: object) -> str:
     if value is False or value == "false":
         return "no"
     if value is True or value in ("yes", "true"):
-        reject(name, f"say own or all, not {value!r}")
+        reject(name, f"say own or all, not {shown(value)}")
     if not isinstance(value, str) or value not in DNS_VOTES:
-        reject(name, f"must be {', '.join(DNS_VOTES[:-1])} or {DNS_VOTES[-1]}, not {value!r}")
+        reject(name, f"must be {', '.join(DNS_VOTES[:-1])} or {DNS_VOTES[-1]}, not {shown(value)}")
     return value
 
 
