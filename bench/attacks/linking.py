@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Links pseudonyms of one epoch to those of the next by what they do: cosine, nearest neighbour.
+
+Knowledge: the log alone. What a pseudonym does is the names that the log shows for it (also how
+often), the sizes of its records in half octaves and, where epochs are long, its hours; a feature
+that many share weighs less (Herrmann et al. 2013). Where keys do not change, the same pseudonym is
+the same user, and nothing needs to be compared.
+"""
+
+import numpy as np
+from scipy import sparse
+from view import HIDDEN, HOUR, Floats, Guesses, Ints, Knowledge, View
+
+SIZE_WEIGHT = 0.3  # of a size beside a name
+HOUR_WEIGHT = 0.5
+SIZE_BINS, HOURS = 64, 24
+
+
+def behaviour(view: View, knowledge: Knowledge, records: Ints, pairs: Ints) -> sparse.csr_matrix:
+    """A row of features for each of the pairs, of length one; `records`: those to look at."""
+    row_of = np.full(len(view.groups[0]), -1)
+    row_of[pairs] = np.arange(len(pairs))
+    row = row_of[view.groups[2][records]]
+    shape = (len(pairs), knowledge.names)
+    named = view.name[records] != HIDDEN
+    parts = [counted(row[named], view.name[records][named], shape)]
+    tcp = view.tcp[records]
+    size = np.log2(np.maximum(view.s_bytes[records][tcp], 1)) * 2
+    parts.append(counted(row[tcp], size.astype(np.int64), (len(pairs), SIZE_BINS)) * SIZE_WEIGHT)
+    hour = view.start_ns[records] // HOUR % HOURS
+    if len(np.unique(hour)) > 1:
+        parts.append(counted(row, hour, (len(pairs), HOURS)) * HOUR_WEIGHT)
+    return unit_rows(sparse.hstack(parts, format="csr"))
+
+
+def counted(row: Ints, column: Ints, shape: tuple[int, int]) -> sparse.csr_matrix:
+    """1 + log(times) of each feature, times the logarithm of how few have it."""
+    ones = np.ones(len(row), dtype=np.float32)
+    matrix = sparse.csr_matrix((ones, (row, column)), shape=shape)
+    matrix.sum_duplicates()
+    users = np.maximum(matrix.getnnz(axis=0), 1)
+    matrix.data = (1 + np.log(matrix.data)) * np.log((1 + shape[0]) / users[matrix.indices])
+    return matrix
+
+
+def unit_rows(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
+    """The rows, each of length one."""
+    length = np.sqrt(matrix.multiply(matrix).sum(axis=1)).A1
+    return sparse.diags(1 / np.maximum(length, 1e-9)) @ matrix
+
+
+def two_epochs(view: View, epoch: int) -> tuple[Ints, Ints, Ints]:
+    """The pairs of an epoch and of the one before, and the records of both."""
+    epochs = view.groups[0]
+    later, earlier = np.flatnonzero(epochs == epoch), np.flatnonzero(epochs == epoch - 1)
+    of = view.groups[2]
+    records = np.flatnonzero((of >= 0) & ((view.epoch == epoch) | (view.epoch == epoch - 1)))
+    return later, earlier, records
+
+
+def similarity(view: View, knowledge: Knowledge, epoch: int) -> tuple[Ints, Ints, Floats]:
+    """Pairs of the epoch, pairs of the one before, and how alike they are (cosine)."""
+    later, earlier, records = two_epochs(view, epoch)
+    rows = behaviour(view, knowledge, records, np.concatenate([later, earlier]))
+    alike = (rows[: len(later)] @ rows[len(later) :].T).toarray().astype(np.float32)
+    if not view.rotates:
+        clients = view.groups[1]
+        alike += 2 * (clients[later][:, None] == clients[earlier][None, :])
+    return later, earlier, alike
+
+
+def link(view: View, knowledge: Knowledge, rng: np.random.Generator, epoch: int) -> Guesses:
+    """For each pair of the epoch the most similar one of the epoch before; ties by chance."""
+    later, earlier, alike = similarity(view, knowledge, epoch)
+    if not len(later) or not len(earlier):
+        return Guesses(later[:0], later[:0])
+    mixed = rng.permutation(len(earlier))
+    return Guesses(later, earlier[mixed[alike[:, mixed].argmax(axis=1)]])

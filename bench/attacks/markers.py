@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of third parties join their own logs with a published one, by time.
+
+Knowledge: of the operators' hosts, who visited when. A record of such a host that lies in a second
+(or in what the log rounds times to) in which the host had one visit is that visit, so it names its
+pseudonym. `by_set` joins more: the user who visited in all the slots in which the pseudonym did,
+if there is only one.
+"""
+
+import numpy as np
+from scipy import sparse
+from view import HIDDEN, HOUR, NOBODY, S, Bools, Guesses, Ints, Knowledge, View
+
+
+def slots(name: Ints, time_ns: Ints, length_ns: int) -> Ints:
+    """A number for each name and slot of time."""
+    return time_ns // length_ns * (1 << 20) + name
+
+
+def operator(
+    view: View, knowledge: Knowledge, rng: np.random.Generator, *, largest: int, by_set: bool,
+    begin_ns: int,
+) -> Guesses:  # fmt: skip
+    """The user of each pseudonym in the hours from `begin_ns` on, or HIDDEN.
+
+    largest: of how many hosts the operators are, those with most users first.
+    """
+    own, length = knowledge.own, max(S, view.rule.time_ns)
+    hosts = largest_hosts(own.name, own.user, largest)
+    epochs, clients, of = view.groups
+    about = np.flatnonzero(epochs >= begin_ns // HOUR)
+    who = of if view.rotates else np.where(of == NOBODY, NOBODY, view.client)
+    records = view.tcp & (of != NOBODY) & np.isin(view.name, hosts)
+    if view.rotates:
+        records &= view.start_ns >= begin_ns // HOUR * HOUR
+    records = np.flatnonzero(records)
+    mine = np.isin(own.name, hosts)
+    theirs = slots(own.name[mine], own.time_ns[mine], length), own.user[mine]
+    ours = slots(view.name[records], view.start_ns[records], length), who[records]
+    keys, answers = (joined_by_set if by_set else joined_by_slot)(*ours, *theirs)
+    wanted = about if view.rotates else clients[about]
+    answer = np.full(len(about), HIDDEN)
+    if len(keys):
+        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        answer = np.where(keys[at] == wanted, answers[at], HIDDEN)
+    return Guesses(about, answer)
+
+
+def largest_hosts(name: Ints, user: Ints, count: int) -> Ints:
+    """The names with most users."""
+    pairs = np.unique(np.stack([name, user]), axis=1)
+    names, users = np.unique(pairs[0], return_counts=True)
+    return names[np.argsort(-users, kind="stable")[:count]]
+
+
+def joined_by_slot(slot: Ints, who: Ints, own_slot: Ints, own_user: Ints) -> tuple[Ints, Ints]:
+    """Pseudonyms, in order, and the user whom most of their visits that are alone in a slot name."""
+    visits, first, count = np.unique(own_slot, return_index=True, return_counts=True)
+    alone, user = visits[count == 1], own_user[first[count == 1]]
+    if not len(alone):
+        return who[:0], who[:0]
+    at = np.minimum(np.searchsorted(alone, slot), len(alone) - 1)
+    hit = alone[at] == slot
+    pairs, votes = np.unique(np.stack([who[hit], user[at[hit]]]), axis=1, return_counts=True)
+    order = np.lexsort((votes, pairs[0]))
+    last = np.append(np.flatnonzero(np.diff(pairs[0][order])), len(order) - 1) if len(order) else order
+    return pairs[0][order][last], pairs[1][order][last]
+
+
+def joined_by_set(slot: Ints, who: Ints, own_slot: Ints, own_user: Ints) -> tuple[Ints, Ints]:
+    """Pseudonyms, in order, and the one user who visited in all of their slots."""
+    every, place = np.unique(np.concatenate([slot, own_slot]), return_inverse=True)
+    rows, row = np.unique(who, return_inverse=True)
+    ours = as_sets(row, place[: len(slot)], (len(rows), len(every)))
+    users = int(own_user.max()) + 1
+    theirs = as_sets(own_user, place[len(slot) :], (users, len(every)))
+    found, answers = [], []
+    for begin in range(0, len(rows), 2000):
+        part = ours[begin : begin + 2000]
+        shared = (part @ theirs.T).toarray()
+        fits: Bools = shared == part.getnnz(axis=1)[:, None]
+        one = fits.sum(axis=1) == 1
+        found.append(rows[begin : begin + 2000][one])
+        answers.append(fits[one].argmax(axis=1))
+    return (np.concatenate(found), np.concatenate(answers)) if found else (who[:0], who[:0])
+
+
+def as_sets(row: Ints, column: Ints, shape: tuple[int, int]) -> sparse.csr_matrix:
+    """A one for each pair, however often it occurs."""
+    matrix = sparse.csr_matrix((np.ones(len(row), dtype=np.int32), (row, column)), shape=shape)
+    matrix.sum_duplicates()
+    matrix.data[:] = 1
+    return matrix

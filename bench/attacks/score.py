@@ -1,0 +1,157 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The one scorer: it alone sees the truth.
+
+risk = (attack - baseline) / (1 - baseline), after Giomi et al. (PETS 2023): what the log adds to a
+guess without it. Intervals are Wilson's of 95 %.
+"""
+
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from population import S, Flows, Ints
+from view import CLIENT_BITS, HIDDEN, MINUTE, NOBODY, Guesses, View, pair_keys
+
+NORMAL_95 = 1.959963984540054
+NEAR_NS = 1 * S  # an end that is guessed to the second is found
+
+
+def wilson(hits: int, trials: int) -> tuple[float, float]:
+    """The 95 % interval of a share."""
+    if trials == 0:
+        return 0.0, 1.0
+    share, z2 = hits / trials, NORMAL_95**2
+    centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
+    half = NORMAL_95 / (1 + z2 / trials)
+    half *= math.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2))
+    low = 0.0 if hits == 0 else centre - half
+    high = 1.0 if hits == trials else centre + half
+    return max(0.0, low), min(1.0, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How an attack did. seconds: the median error, where the answer is a time."""
+
+    hits: int
+    trials: int
+    baseline: float
+    seconds: float | None = None
+
+    @property
+    def share(self) -> float:
+        """Of the trials, those that the attack answered right."""
+        return self.hits / self.trials if self.trials else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's of the share."""
+        return wilson(self.hits, self.trials)
+
+    def risk_of(self, share: float) -> float:
+        """What a share means beyond the baseline."""
+        return (share - self.baseline) / (1 - self.baseline) if self.baseline < 1 else 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """For results.json."""
+        low, high = self.interval
+        said: dict[str, Any] = asdict(self) | {
+            "share": self.share,
+            "low": low,
+            "high": high,
+            "risk": self.risk_of(self.share),
+            "risk_low": self.risk_of(low),
+            "risk_high": self.risk_of(high),
+        }
+        if self.seconds is None:
+            del said["seconds"]
+        return {key: round(v, 6) if isinstance(v, float) else v for key, v in said.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What is behind a log.
+
+    flow: of each record the index of its flow, or -1 where it could not be found. pairs, users:
+    the user of each (epoch, client) pair, by `pair_keys` in order; -1 where nobody knows.
+    """
+
+    flows: Flows
+    flow: Ints
+    pairs: Ints
+    users: Ints
+
+    @classmethod
+    def of(cls, view: View, flows: Flows, flow: Ints) -> "Truth":
+        """A pair's user is that of most of its records."""
+        epochs, clients, of = view.groups
+        known = (of != NOBODY) & (flow >= 0)
+        users = int(flows.user.max()) + 1
+        key, votes = np.unique(of[known] * users + flows.user[flow[known]], return_counts=True)
+        order = np.argsort(votes, kind="stable")  # the largest is written last
+        found = np.full(len(epochs), -1)
+        found[key[order] // users] = key[order] % users
+        return cls(flows, flow, pair_keys(epochs, clients), found)
+
+    def users_of(self, view: View) -> Ints:
+        """The user of each pair of the view."""
+        epochs, clients, _ = view.groups
+        return self.users[np.searchsorted(self.pairs, pair_keys(epochs, clients))]
+
+    def dealt_anew(self, rng: np.random.Generator) -> "Truth":
+        """The same pairs, of which each has the user of another one of its epoch."""
+        epoch = self.pairs >> CLIENT_BITS
+        users = np.empty_like(self.users)
+        users[np.argsort(epoch, kind="stable")] = self.users[
+            np.lexsort((rng.random(len(epoch)), epoch))
+        ]
+        return replace(self, users=users)
+
+
+def linked(view: View, truth: Truth, guesses: Guesses, candidates: int) -> Score:
+    """Pairs of an epoch that were found again in the epoch before, of those whose user is there.
+
+    A guess is a pair; candidates: how many pairs the earlier epoch has (of several epochs, the
+    mean).
+    """
+    epochs = view.groups[0]
+    user = truth.users_of(view)
+    known = user[guesses.about] >= 0
+    earlier = epochs[guesses.answer]
+    there = np.unique(np.stack([epochs[user >= 0], user[user >= 0]]), axis=1)
+    scale = int(user.max()) + 2
+    present = np.isin(earlier * scale + user[guesses.about], there[0] * scale + there[1])
+    trials = known & present
+    hits = trials & (user[guesses.about] == user[guesses.answer])
+    return Score(int(hits.sum()), int(trials.sum()), 1 / max(1, candidates))
+
+
+def named(truth: Truth, guesses: Guesses) -> Score:
+    """Withheld names that were guessed. Baseline: the one that is most frequent among them."""
+    known = truth.flow[guesses.about] >= 0
+    right = truth.flows.name[truth.flow[guesses.about[known]]]
+    hits = int((right == guesses.answer[known]).sum())
+    most = int(np.bincount(right).max()) if len(right) else 0
+    return Score(hits, len(right), most / max(1, len(right)))
+
+
+def singled_out(view: View, truth: Truth, guesses: Guesses) -> Score:
+    """Pairs whose user was named, of all pairs; HIDDEN is no guess."""
+    user = truth.users_of(view)[guesses.about]
+    known = user >= 0
+    hits = known & (guesses.answer != HIDDEN) & (user == guesses.answer)
+    users = len(np.unique(truth.flows.user))
+    return Score(int(hits.sum()), int(known.sum()), 1 / max(1, users))
+
+
+def timed(truth: Truth, guesses: Guesses) -> Score:
+    """Ends that were guessed to the second. Baseline: the middle of the minute."""
+    known = truth.flow[guesses.about] >= 0
+    right = truth.flows.end_ns[truth.flow[guesses.about[known]]]
+    error = np.abs(right - guesses.answer[known])
+    middle = right // MINUTE * MINUTE + MINUTE // 2
+    baseline = float((np.abs(right - middle) <= NEAR_NS).mean()) if len(right) else 0.0
+    median = float(np.median(error)) / S if len(right) else math.nan
+    return Score(int((error <= NEAR_NS).sum()), len(right), baseline, round(median, 3))

@@ -1,0 +1,196 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What an attacker sees, what they know besides, and what they answer."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from population import HOUR, S, Flows, Floats, Ints
+
+Bools = npt.NDArray[np.bool_]
+HIDDEN = -1  # a name that is withheld
+NOBODY = -1  # a client that is withheld
+MINUTE = 60 * S
+
+
+def steps(base: str) -> Ints:
+    """The values that a coarse record may have: powers of the base, rounded up."""
+    if base == "sqrt2":
+        exact = [1 << k // 2 if k % 2 == 0 else isqrt_up(1 << k) for k in range(80)]
+        return np.array(sorted(set(exact)), dtype=np.int64)
+    return np.array([int(base) ** k for k in range(62 // (int(base).bit_length() - 1))])
+
+
+def isqrt_up(square: int) -> int:
+    """The square root, rounded up."""
+    root = int(square**0.5)
+    while root * root >= square:
+        root -= 1
+    while root * root < square:
+        root += 1
+    return root
+
+
+def two_digits(values: Ints) -> Ints:
+    """Cut what is above 99 to its two leading digits."""
+    values = np.asarray(values, dtype=np.int64)
+    power = np.ones_like(values)
+    while (big := values // power > 99).any():
+        power = np.where(big, power * 10, power)
+    return values // power * power
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a log makes of a flow's measurements, as its manifest says.
+
+    step: of the sizes of coarse records. closing: whether a coarse record's time is the minute in
+    which its flow closed, else those of its start and end. time_ns, digits: for records with a
+    name; 1 and False are exact. order: of lines, as with `--order`.
+    """
+
+    step: str = "sqrt2"
+    closing: bool = False
+    time_ns: int = 1
+    digits: bool = False
+    order: str = "closing"
+
+    def coarse(self, flows: Flows, which: Ints) -> dict[str, Ints]:
+        """The columns of these flows, were they withheld. TCP flows here close at their end."""
+        values = steps(self.step)
+        out = {
+            field: np.where(exact > 0, values[np.searchsorted(values, exact)], 0)
+            for field in SIZES
+            for exact in [getattr(flows, field)[which]]
+        }
+        start, end = flows.start_ns[which], flows.end_ns[which]
+        out["start_ns"] = (end if self.closing else start) // MINUTE * MINUTE
+        out["end_ns"] = end // MINUTE * MINUTE
+        return out
+
+    def named(self, flows: Flows, which: Ints) -> dict[str, Ints]:
+        """The columns of these flows where they have a name."""
+        out = {field: getattr(flows, field)[which] for field in SIZES}
+        if self.digits:
+            out = {field: two_digits(values) for field, values in out.items()}
+        for field in ("start_ns", "end_ns"):
+            out[field] = getattr(flows, field)[which] // self.time_ns * self.time_ns
+        return out
+
+
+CLIENT_BITS = 32
+
+
+def pair_keys(epoch: Ints, client: Ints) -> Ints:
+    """A number for each pair of epoch and client."""
+    return epoch << CLIENT_BITS | client
+
+
+SIZES = ("c_pkts", "s_pkts", "c_bytes", "s_bytes")
+
+
+@dataclass(frozen=True)
+class View:
+    """A log, one entry a record, in the order of its lines (TCP, then UDP).
+
+    client: the pseudonym as a number, or NOBODY; pseudonyms of two epochs are compared only where
+    `rotates` is False. name: HIDDEN or the index of a name, which the log spells out. kept: how
+    many leading bits of an address the pseudonyms keep, as the manifest says.
+    """
+
+    label: str
+    epoch: Ints
+    client: Ints
+    name: Ints
+    tcp: Bools
+    start_ns: Ints
+    end_ns: Ints
+    c_pkts: Ints
+    s_pkts: Ints
+    c_bytes: Ints
+    s_bytes: Ints
+    coarse: Bools
+    rotates: bool = True
+    kept: int = 32
+    rule: Rule = Rule()
+
+    def __len__(self) -> int:
+        return len(self.client)
+
+    @cached_property
+    def groups(self) -> tuple[Ints, Ints, Ints]:
+        """The (epoch, client) pairs that the log has: epochs, clients, and the pair of each record.
+
+        A record without a client has the pair NOBODY.
+        """
+        shown = self.client != NOBODY
+        pairs, inverse = np.unique(
+            pair_keys(self.epoch[shown], self.client[shown]), return_inverse=True
+        )
+        of = np.full(len(self), NOBODY)
+        of[shown] = inverse
+        return pairs >> CLIENT_BITS, pairs & ((1 << CLIENT_BITS) - 1), of
+
+    def shuffled(self, rng: np.random.Generator) -> "View":
+        """The same lines, each with a client and the measurements that it did not have.
+
+        The client is any of its epoch's. The measurements are those of another line of the epoch
+        of the same kind (with a name or without), so the log looks the same, but tells nothing.
+        """
+        epochs, clients, of = self.groups
+        low, high = np.searchsorted(epochs, self.epoch), np.searchsorted(epochs, self.epoch, "right")
+        drawn = low + (rng.random(len(self)) * (high - low)).astype(np.int64)
+        client = np.where(of == NOBODY, NOBODY, clients[np.minimum(drawn, len(clients) - 1)])
+        kind = (self.epoch * 2 + self.tcp) * 2 + (self.name != HIDDEN)
+        order = np.argsort(kind, kind="stable")
+        mixed = np.lexsort((rng.random(len(self)), kind))
+        columns: dict[str, Any] = {"client": client}
+        for field in (*SIZES, "start_ns", "end_ns", "coarse"):
+            values = np.empty_like(getattr(self, field))
+            values[order] = getattr(self, field)[mixed]
+            columns[field] = values
+        return replace(self, label=f"{self.label}, shuffled", **columns)
+
+    def only(self, which: Bools | Ints) -> "View":
+        """Some of the records."""
+        fields = ("epoch", "client", "name", "tcp", "start_ns", "end_ns", *SIZES, "coarse")
+        return replace(self, **{field: getattr(self, field)[which] for field in fields})
+
+
+@dataclass(frozen=True, slots=True)
+class OwnLogs:
+    """What third parties logged of visits to their own hosts: who, which host, when (ns)."""
+
+    user: Ints
+    name: Ints
+    time_ns: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What an attacker has besides the log; each attack says what of it it uses.
+
+    names: how many there are. labelled: flows with names and users, of the days before those that
+    are attacked. z and window: of the log, as the manifest says.
+    """
+
+    names: int
+    z: int
+    labelled: Flows
+    own: OwnLogs
+    window_ns: int = HOUR
+
+
+@dataclass(frozen=True, slots=True)
+class Guesses:
+    """What an attack answers: about which record (or pair), and what."""
+
+    about: Ints
+    answer: Ints
+
+
+__all__ = ["HIDDEN", "HOUR", "MINUTE", "NOBODY", "SIZES", "Bools", "Floats", "Guesses", "Ints",
+           "Knowledge", "OwnLogs", "Rule", "View", "pair_keys", "steps", "two_digits"]  # fmt: skip
