@@ -31,11 +31,6 @@ def withheld(flows: Flows, knowledge: Knowledge) -> Bools:
     return count[np.searchsorted(keys, slices)] < knowledge.z
 
 
-def some(flows: Flows, which: Bools) -> Flows:
-    """Some of the flows."""
-    return Flows(**{field: getattr(flows, field)[which] for field in Flows.__slots__})
-
-
 def features(columns: dict[str, Ints], closing: bool) -> list[Ints]:
     """What a coarse record says: bytes and packets, and how many minutes it lasted, if it does."""
     sent, received = columns["c_bytes"], columns["s_bytes"] * 4096 + columns["s_pkts"]
@@ -123,7 +118,7 @@ def suppressed(
     view: View, knowledge: Knowledge, rng: np.random.Generator, *, context: bool
 ) -> Guesses:
     """The name of each of a sample of withheld TCP records after the labelled days."""
-    flows = some(knowledge.labelled, knowledge.labelled.tcp)
+    flows = knowledge.labelled.part(knowledge.labelled.tcp)
     begin = int(flows.start_ns.max()) // MINUTE * MINUTE + MINUTE
     later = np.flatnonzero(view.tcp & (view.start_ns >= begin))
     targets = later[view.name[later] == HIDDEN]
@@ -132,15 +127,17 @@ def suppressed(
         return Guesses(targets, view.name[targets])
     targets = np.sort(rng.permutation(targets)[:MOST])
     missing = withheld(flows, knowledge)
-    hidden = some(flows, missing)
+    hidden = flows.part(missing)
     columns = view.rule.coarse(hidden, np.arange(len(hidden)))
     said = {field: getattr(view, field)[targets] for field in columns}
     worth = np.log(np.bincount(hidden.name, minlength=knowledge.names) + 0.01)[None, :]
     worth = np.repeat(worth.astype(np.float32), len(targets), axis=0)
-    pairs = zip(features(columns, view.rule.closing), features(said, view.rule.closing), strict=True)
+    pairs = zip(
+        features(columns, view.rule.closing), features(said, view.rule.closing), strict=True
+    )
     for known, asked in pairs:
         worth += likelihood(known, hidden.name, asked, knowledge.names)
     if context:
-        beside = Context(hidden, some(flows, ~missing), view, knowledge.names)
+        beside = Context(hidden, flows.part(~missing), view, knowledge.names)
         worth += CONTEXT_WEIGHT * beside.worth(view, targets)
     return Guesses(targets, worth.argmax(axis=1))

@@ -4,13 +4,15 @@
 
 Knowledge: of the operators' hosts, who visited when. A record of such a host that lies in a second
 (or in what the log rounds times to) in which the host had one visit is that visit, so it names its
-pseudonym. `by_set` joins more: the user who visited in all the slots in which the pseudonym did,
-if there is only one.
+pseudonym. `by_set` joins more: the user who visited in most of the slots in which the pseudonym
+did, if no other did in as many.
 """
 
 import numpy as np
 from scipy import sparse
-from view import HIDDEN, HOUR, NOBODY, S, Bools, Guesses, Ints, Knowledge, View
+from view import HIDDEN, HOUR, NOBODY, Bools, Guesses, Ints, Knowledge, S, View
+
+ENOUGH = 0.8  # of a pseudonym's slots must be the user's
 
 
 def slots(name: Ints, time_ns: Ints, length_ns: int) -> Ints:
@@ -19,9 +21,14 @@ def slots(name: Ints, time_ns: Ints, length_ns: int) -> Ints:
 
 
 def operator(
-    view: View, knowledge: Knowledge, rng: np.random.Generator, *, largest: int, by_set: bool,
+    view: View,
+    knowledge: Knowledge,
+    rng: np.random.Generator,
+    *,
+    largest: int,
+    by_set: bool,
     begin_ns: int,
-) -> Guesses:  # fmt: skip
+) -> Guesses:
     """The user of each pseudonym in the hours from `begin_ns` on, or HIDDEN.
 
     largest: of how many hosts the operators are, those with most users first.
@@ -55,7 +62,7 @@ def largest_hosts(name: Ints, user: Ints, count: int) -> Ints:
 
 
 def joined_by_slot(slot: Ints, who: Ints, own_slot: Ints, own_user: Ints) -> tuple[Ints, Ints]:
-    """Pseudonyms, in order, and the user whom most of their visits that are alone in a slot name."""
+    """Pseudonyms, in order, and the user whom most of their lonely visits name."""
     visits, first, count = np.unique(own_slot, return_index=True, return_counts=True)
     alone, user = visits[count == 1], own_user[first[count == 1]]
     if not len(alone):
@@ -64,12 +71,14 @@ def joined_by_slot(slot: Ints, who: Ints, own_slot: Ints, own_user: Ints) -> tup
     hit = alone[at] == slot
     pairs, votes = np.unique(np.stack([who[hit], user[at[hit]]]), axis=1, return_counts=True)
     order = np.lexsort((votes, pairs[0]))
-    last = np.append(np.flatnonzero(np.diff(pairs[0][order])), len(order) - 1) if len(order) else order
+    last = (
+        np.append(np.flatnonzero(np.diff(pairs[0][order])), len(order) - 1) if len(order) else order
+    )
     return pairs[0][order][last], pairs[1][order][last]
 
 
 def joined_by_set(slot: Ints, who: Ints, own_slot: Ints, own_user: Ints) -> tuple[Ints, Ints]:
-    """Pseudonyms, in order, and the one user who visited in all of their slots."""
+    """Pseudonyms, in order, and the one user who visited in most of their slots."""
     every, place = np.unique(np.concatenate([slot, own_slot]), return_inverse=True)
     rows, row = np.unique(who, return_inverse=True)
     ours = as_sets(row, place[: len(slot)], (len(rows), len(every)))
@@ -79,10 +88,12 @@ def joined_by_set(slot: Ints, who: Ints, own_slot: Ints, own_user: Ints) -> tupl
     for begin in range(0, len(rows), 2000):
         part = ours[begin : begin + 2000]
         shared = (part @ theirs.T).toarray()
-        fits: Bools = shared == part.getnnz(axis=1)[:, None]
-        one = fits.sum(axis=1) == 1
+        most = shared.max(axis=1)
+        # A clock that differs by some ms moves few visits to another slot.
+        one: Bools = (shared == most[:, None]).sum(axis=1) == 1
+        one &= most >= ENOUGH * part.getnnz(axis=1)
         found.append(rows[begin : begin + 2000][one])
-        answers.append(fits[one].argmax(axis=1))
+        answers.append(shared[one].argmax(axis=1))
     return (np.concatenate(found), np.concatenate(answers)) if found else (who[:0], who[:0])
 
 

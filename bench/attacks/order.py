@@ -10,6 +10,8 @@ the middle of the minute that the record states. A log without coarse records sa
 import numpy as np
 from view import MINUTE, Guesses, Ints, Knowledge, View
 
+MOST = 20_000  # records that are attacked
+
 
 def middle(view: View, records: Ints) -> Ints:
     """The middle of the minute that these records state for their ends."""
@@ -18,15 +20,19 @@ def middle(view: View, records: Ints) -> Ints:
 
 
 def order(
-    view: View, knowledge: Knowledge, rng: np.random.Generator, *, by_place: bool, most: int = 20_000
+    view: View,
+    knowledge: Knowledge,
+    rng: np.random.Generator,
+    *,
+    by_place: bool,
 ) -> Guesses:
-    """The end of each coarse TCP record, of a sample of at most `most`."""
+    """The end of each coarse TCP record, of a sample of them."""
     tcp = np.flatnonzero(view.tcp)
     targets = tcp[view.coarse[tcp]]
     if not len(targets):
-        targets = rng.permutation(tcp)[:most]
+        targets = rng.permutation(tcp)[:MOST]
         return Guesses(targets, view.end_ns[targets])
-    targets = np.sort(rng.permutation(targets)[:most])
+    targets = np.sort(rng.permutation(targets)[:MOST])
     guess = middle(view, targets)
     exact = tcp[~view.coarse[tcp]]
     if by_place and len(exact):

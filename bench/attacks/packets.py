@@ -73,10 +73,7 @@ class Payloads:
         names = [name.encode() for name in population.hosts.names]
         self.head = hello_head()
         self.hello = table(
-            [
-                server_name_extension(n) + u16(21) + vec(2, bytes(NAME_ROOM - len(n)))
-                for n in names
-            ]
+            [server_name_extension(n) + u16(21) + vec(2, bytes(NAME_ROOM - len(n))) for n in names]
         )
         assert len(self.head) + self.hello.shape[1] == HELLO_BYTES
         labels = [dns_labels(name) for name in names]
@@ -224,11 +221,13 @@ def merge(parts: list[tuple[Ints, npt.NDArray]]) -> npt.NDArray[np.uint64]:
     return out
 
 
-def chunks(population: Population, step: int = HOUR) -> Iterator[npt.NDArray[np.uint64]]:
-    """The capture's records, those of an hour at a time."""
+def chunks(
+    population: Population, from_ns: int = 0, step: int = HOUR
+) -> Iterator[npt.NDArray[np.uint64]]:
+    """The records of flows that start at `from_ns` or later, those of an hour at a time."""
     traffic, flows = Traffic(population), population.flows
     waiting: list[tuple[Ints, npt.NDArray]] = []
-    first, last = int(flows.start_ns[0]), int(flows.start_ns[-1])
+    first, last = max(from_ns, int(flows.start_ns[0])), int(flows.start_ns[-1])
     for begin in range(first, last + 1, step):
         low, high = np.searchsorted(flows.start_ns, [begin, begin + step])
         which = np.arange(low, high)
@@ -245,11 +244,11 @@ def chunks(population: Population, step: int = HOUR) -> Iterator[npt.NDArray[np.
             yield merge(now)
 
 
-def write(population: Population, path: Path) -> int:
-    """Write the capture and return its size in bytes."""
+def write(population: Population, path: Path, from_ns: int = 0) -> int:
+    """Write the capture of flows that start at `from_ns` or later; return its size in bytes."""
     with path.open("wb", buffering=0) as out:
         out.write(PCAP_NS)
-        for words in chunks(population):
+        for words in chunks(population, from_ns):
             rest = memoryview(words).cast("B")
             while rest:
                 rest = rest[out.write(rest) :]

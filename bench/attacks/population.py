@@ -106,6 +106,10 @@ class Flows:
     def __len__(self) -> int:
         return len(self.user)
 
+    def part(self, which: slice | npt.NDArray[Any]) -> "Flows":
+        """Some of the flows."""
+        return Flows(**{field: getattr(self, field)[which] for field in Flows.__slots__})
+
 
 @dataclass(frozen=True, slots=True)
 class Population:
@@ -288,9 +292,7 @@ def draw_contacts(
     return tuple(np.concatenate(pair) for pair in zip(visits, (who, name, when), strict=True))
 
 
-def make_flows(
-    rng: np.random.Generator, contacts: tuple[Ints, Ints, Ints], hosts: Hosts
-) -> Flows:
+def make_flows(rng: np.random.Generator, contacts: tuple[Ints, Ints, Ints], hosts: Hosts) -> Flows:
     """A TLS flow for each contact and, before most of them, a DNS query."""
     user, name, when = contacts
     count = len(user)
@@ -316,7 +318,7 @@ def make_flows(
         np.concatenate([np.ones(count, dtype=bool), np.zeros(len(asked), dtype=bool)]),
         np.concatenate([when, when[asked] - lookup - 2_000_000]),
         np.concatenate([when + transfer + idle, when[asked] - 2_000_000]),
-        np.concatenate([np.full(count, 4), ones]),
+        np.concatenate([np.full(count, 3), ones]),
         np.concatenate([1 + bursts, ones]),
         np.concatenate([sent, size]),
         np.concatenate([received, size + 16]),

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from population import S, Flows, Ints
+from population import Flows, Ints, S
 from view import CLIENT_BITS, HIDDEN, MINUTE, NOBODY, Guesses, View, pair_keys
 
 NORMAL_95 = 1.959963984540054

@@ -103,7 +103,11 @@ def pair_clients(
     """
     partner = np.full(len(mine), -1)
     (one, block), (other, their_block) = levels(mine, depth), levels(theirs, depth)
-    if depth == BITS and len(np.unique(mine)) == len(mine) and len(np.unique(theirs)) == len(theirs):
+    if (
+        depth == BITS
+        and len(np.unique(mine)) == len(mine)
+        and len(np.unique(theirs)) == len(theirs)
+    ):
         worth: Matrix = np.empty_like(alike)
         worth[np.ix_(block, their_block)] = alike
     else:
@@ -116,9 +120,14 @@ def pair_clients(
 
 
 def tree(
-    view: View, knowledge: Knowledge, rng: np.random.Generator, epoch: int, *,
-    behaviour: bool, depth: int | None = None,
-) -> Guesses:  # fmt: skip
+    view: View,
+    knowledge: Knowledge,
+    rng: np.random.Generator,
+    epoch: int,
+    *,
+    behaviour: bool,
+    depth: int | None = None,
+) -> Guesses:
     """For each pair of the epoch one of the epoch before, by the tree down to `depth`.
 
     depth: how many bits to believe in; None: as many as the manifest says.
@@ -138,7 +147,9 @@ def tree(
     partner = pair_clients(alike, clients[later], clients[earlier], depth, rng)
     # Whom the tree leaves over is joined by behaviour, and by chance without it.
     left = partner < 0
-    partner[left] = alike[left].argmax(axis=1) if behaviour else rng.integers(
-        0, len(earlier), size=int(left.sum())
-    )  # fmt: skip
+    partner[left] = (
+        alike[left].argmax(axis=1)
+        if behaviour
+        else rng.integers(0, len(earlier), size=int(left.sum()))
+    )
     return Guesses(later, earlier[partner])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from population import HOUR, S, Flows, Floats, Ints
+from population import HOUR, Floats, Flows, Ints, S
 
 Bools = npt.NDArray[np.bool_]
 HIDDEN = -1  # a name that is withheld
@@ -141,7 +141,10 @@ class View:
         of the same kind (with a name or without), so the log looks the same, but tells nothing.
         """
         epochs, clients, of = self.groups
-        low, high = np.searchsorted(epochs, self.epoch), np.searchsorted(epochs, self.epoch, "right")
+        low, high = (
+            np.searchsorted(epochs, self.epoch),
+            np.searchsorted(epochs, self.epoch, "right"),
+        )
         drawn = low + (rng.random(len(self)) * (high - low)).astype(np.int64)
         client = np.where(of == NOBODY, NOBODY, clients[np.minimum(drawn, len(clients) - 1)])
         kind = (self.epoch * 2 + self.tcp) * 2 + (self.name != HIDDEN)

@@ -6,6 +6,7 @@ Ours are made by the command itself, from the capture. The others are derived fr
 rule of each is its docstring. All of them are written when flows close, TCP apart from UDP.
 """
 
+import base64
 import hashlib
 import json
 import subprocess
@@ -45,8 +46,16 @@ def derived(label: str, population: Population, client: Ints, rotates: bool) -> 
     epoch = flows.start_ns[order] // HOUR
     exact = {field: getattr(flows, field)[order] for field in ("tcp", "start_ns", "end_ns", *SIZES)}
     coarse = np.zeros(len(flows), dtype=bool)
-    view = View(label, epoch, client[order], flows.name[order], coarse=coarse, rotates=rotates,
-                rule=Rule(), **exact)  # fmt: skip
+    view = View(
+        label,
+        epoch,
+        client[order],
+        flows.name[order],
+        coarse=coarse,
+        rotates=rotates,
+        rule=Rule(),
+        **exact,
+    )
     return view, order
 
 
@@ -144,15 +153,27 @@ def run_command(sources: list[str], out: Path, options: list[str]) -> None:
 
 
 def make_ours(
-    ours: Ours, population: Population, capture: Path, out: Path, z: int
+    ours: Ours, population: Population, capture: tuple[Path, int], out: Path, z: int
 ) -> tuple[View, Ints]:
-    """Run the command on the capture and read what it wrote."""
+    """Run the command on a capture, which begins at some time, and read what it wrote."""
     networks = ",".join(population.pools()) if ours.pools else INTERNAL
+    path, from_ns = capture
     options = ["--z", str(z), "--window", "1h", "--internal", networks, "--format", "parquet"]
-    run_command([str(capture)], out, [*options, "--columns", "core", *ours.options])
+    options += ["--key-file", str(fixed_key(out.with_suffix(".key"), population.seed))]
+    run_command([str(path)], out, [*options, "--columns", "core", *ours.options])
     manifest = json.loads((out / "manifest.json").read_text("utf-8"))
     view = read_view(ours, population, out, manifest["configuration"])
-    return view, find_flows(view, population.flows)
+    first = int(np.searchsorted(population.flows.start_ns, from_ns))
+    found = find_flows(view, population.flows.part(slice(first, None)))
+    return view, np.where(found >= 0, found + first, -1)
+
+
+def fixed_key(path: Path, seed: int) -> Path:
+    """A key file for a seed, so that the same run gives the same figures; no attack reads it."""
+    key = base64.b64encode(hashlib.sha256(f"key {seed}".encode()).digest())
+    path.touch(mode=0o600)
+    path.write_bytes(key + b"\n")
+    return path
 
 
 def read_view(ours: Ours, population: Population, out: Path, said: dict) -> View:
@@ -184,8 +205,12 @@ FIELDS = {"start_ns": "t_start_ns", "end_ns": "t_end_ns", "epoch": "epoch"} | {
 
 def stated_rule(said: dict) -> Rule:
     """What the manifest says that a record's measurements are."""
-    values = {key: value for part in said.values() if isinstance(part, dict) for key, value in
-              part.items()} | said  # fmt: skip
+    values = {
+        key: value
+        for part in said.values()
+        if isinstance(part, dict)
+        for key, value in part.items()
+    } | said
     steps = str(values.get("coarse_steps", "sqrt2"))
     times = values.get("times", "exact")
     return Rule(
@@ -276,8 +301,12 @@ def looks(view: View, flows: Flows, which: Ints, coarse: bool) -> list[Ints]:
 def shown(view: View, records: Ints, coarse: bool) -> list[Ints]:
     """What the log says in these records."""
     name = np.full(len(records), HIDDEN) if coarse else view.name[records]
-    return [view.start_ns[records], name, view.tcp[records],
-            *(getattr(view, size)[records] for size in SIZES)]  # fmt: skip
+    return [
+        view.start_ns[records],
+        name,
+        view.tcp[records],
+        *(getattr(view, size)[records] for size in SIZES),
+    ]
 
 
 def keys_of(*sides: list[Ints]) -> list[Ints]:

@@ -1,0 +1,238 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Figures as tables, beside what is to be reached and what was committed."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from suite import Row
+from views import OURS
+
+BEGIN, END = "<!-- made by run.py -->", "<!-- end -->"
+PLACES = ("population", "view", "attack", "setting", "way")
+LABELS = {
+    "hash": "plain hash of clients",
+    "tstat": "no names hidden, Crypto-PAn each hour (as Tstat)",
+} | {key: ours.label for key, ours in OURS.items()}
+COLUMNS = {
+    "link": "link",
+    "tree": "tree",
+    "link, tree": "link + tree",
+    "suppressed": "suppressed",
+    "suppressed, with context": "suppressed, context",
+    "operator": "operator",
+    "five operators": "five operators",
+    "five operators, by set": "five, by set",
+}
+
+
+def print_rows(rows: Iterable[Row]) -> None:
+    """One line a row."""
+    for row in rows:
+        where = " | ".join(str(row[key]) for key in PLACES if key in row)
+        print(f"{where}: {said(row)}", flush=True)
+
+
+def said(row: Row) -> str:
+    """What a row found."""
+    if "unavailable" in row:
+        return f"unavailable, {row['unavailable']}"
+    if "flows" in row:
+        return f"{row['flows']} flows, {row['names']} names"
+    if "way" in row:
+        return cost(row)
+    text = f"{percent(row['share'])} [{percent(row['low'])}, {percent(row['high'])}] of "
+    text += f"{row['trials']}, baseline {percent(row['baseline'])}, risk {percent(row['risk'])}"
+    if "seconds" in row:
+        text += f", median {row['seconds']} s"
+    if "control" in row:
+        text += f", {row['control']} control {'held' if row['held'] else 'FAILED'}"
+    return text
+
+
+def cost(row: Row) -> str:
+    """What a way of forging costs, and what it releases."""
+    what = [text for key, text in (("tls", "TLS"), ("dns", "DNS")) if row[key]]
+    if not what:
+        return "no"
+    return f"{row['packets']} packets, {row['bytes'] / 1000:.1f} kB: {' and '.join(what)}"
+
+
+def percent(share: float) -> str:
+    """A share for people."""
+    return f"{100 * share:.2f} %" if share < 0.1 else f"{100 * share:.1f} %"
+
+
+def find(rows: list[Row], **wanted: str) -> Row | None:
+    """The first row with these values."""
+    return next((row for row in rows if wanted.items() <= row.items()), None)
+
+
+class Bars:
+    """What is to be reached, and whether it is."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+
+    def add(self, what: str, measured: str, goal: str, reached: bool) -> None:
+        """One more."""
+        self.rows.append({"what": what, "measured": measured, "goal": goal, "reached": reached})
+
+    def most(self, what: str, share: float, goal: float) -> None:
+        """A share that must not be above the goal."""
+        self.add(what, percent(share), f"<= {percent(goal)}", share <= goal)
+
+
+def bars(rows: list[Row], forged: list[Row]) -> list[Row]:
+    """What is to be reached, for each population whose figures are there."""
+    out = Bars()
+    for kind in dict.fromkeys(row["population"] for row in rows if "flows" in row):
+        mine = [row for row in rows if row["population"] == kind and "attack" in row]
+        for view in ("default", "public"):
+            of = {row["attack"]: row for row in mine if row["view"] == view}
+            if of:
+                view_bars(out, f"{kind}, {view}", of, view == "public")
+    way = "spoofed DNS query that a resolver answers"
+    for setting in ("default", "--for internal", "--for partner", "--for public"):
+        row = find(forged, way=way, setting=setting)
+        if row and "tls" in row:
+            public = setting == "--for public"
+            goal = "no record" if public else "no name of TLS"
+            reached = not row["tls"] and not (public and row["dns"])
+            out.add(f"spoofed DNS, {setting}", cost(row), goal, reached)
+    return out.rows
+
+
+def view_bars(out: Bars, where: str, of: dict[str, Row], public: bool) -> None:
+    """Those of one log."""
+    both = max(of[name]["share"] for name in ("link, tree", "link, tree, all bits"))
+    added = both - of["link"]["share"]
+    out.add(f"{where}: the tree adds", percent(added), "<= 1 %", added <= 0.01)
+    error = min(row["seconds"] for row in of.values() if "seconds" in row)
+    least = 14.0 if public else 5.0
+    out.add(f"{where}: median error of an end", f"{error} s", f">= {least} s", error >= least)
+    row = of["suppressed, with context"]
+    goal = row["baseline"] + 0.01 if public else 0.08
+    out.most(f"{where}: suppressed, with context", row["share"], goal)
+    if public:
+        out.most(f"{where}: five operators", of["five operators"]["share"], 0.006)
+
+
+def committed(here: Path) -> dict[str, Any] | None:
+    """The figures in the sources."""
+    path = here / "results.json"
+    return json.loads(path.read_text("utf-8")) if path.exists() else None
+
+
+def risen(results: dict[str, Any], before: dict[str, Any] | None) -> list[str]:
+    """A line for each figure of ours that is above the committed one by more than its interval."""
+    lines = []
+    for row in results["rows"]:
+        if "share" not in row or "control" in row or row["view"] not in OURS:
+            continue
+        same = {key: row[key] for key in ("population", "view", "attack")}
+        old = find(before["rows"], **same) if before else None
+        if old and "share" in old and row["low"] > old["high"]:
+            lines.append(
+                f"{' | '.join(same.values())} rose from {percent(old['share'])} to "
+                f"{percent(row['share'])}"
+            )
+    for row in results["forging"]:
+        same = {key: row[key] for key in ("way", "setting")}
+        old = find(before["forging"], **same) if before else None
+        if (
+            old
+            and "tls" in old
+            and "tls" in row
+            and (row["tls"], row["dns"]) > (old["tls"], old["dns"])
+        ):
+            lines.append(f"{' | '.join(same.values())} releases what it did not")
+    return lines
+
+
+def tables(results: dict[str, Any]) -> str:
+    """The README's tables."""
+    rows, lines = results["rows"], []
+    for kind in dict.fromkeys(row["population"] for row in rows if "flows" in row):
+        lines += population_table([row for row in rows if row["population"] == kind])
+    lines += forging_table(results["forging"])
+    lines += ["### What is to be reached", ""]
+    lines += header(["figure", "measured", "to reach", "reached"])
+    lines += [
+        line([bar["what"], bar["measured"], bar["goal"], "yes" if bar["reached"] else "no"])
+        for bar in results["bars"]
+    ]
+    controls = [row for row in rows if "control" in row]
+    held = sum(bool(row["held"]) for row in controls)
+    return "\n".join([*lines, "", f"Controls: {held} of {len(controls)} held."])
+
+
+def line(cells: Iterable[str]) -> str:
+    """A line of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def header(cells: list[str]) -> list[str]:
+    """A table's first two lines."""
+    return [line(cells), line(["---"] * len(cells))]
+
+
+def population_table(rows: list[Row]) -> list[str]:
+    """The figures of one population."""
+    head, yard = rows[0], find(rows, attack="yardstick") or rows[0]
+    lines = [f"### Population {head['population']}", ""]
+    text = (
+        f"{head['users']} users, {head['days']} days, {head['flows']:,} flows, "
+        f"{head['names']:,} names, z = {head['z']}. From one day to the next, unfiltered names "
+        f"find {percent(yard['share'])} of users again."
+    )
+    lines += [text, ""]
+    lines += header(["log", *COLUMNS.values(), "end of a coarse record"])
+    for key, label in LABELS.items():
+        mine = [row for row in rows if row.get("view") == key]
+        if mine and "unavailable" in mine[0]:
+            lines.append(line([label, "not measured", *[""] * len(COLUMNS)]))
+        elif mine:
+            lines.append(line([label, *(cell(mine, a) for a in COLUMNS), ends(mine)]))
+    return [*lines, ""]
+
+
+def forging_table(rows: list[Row]) -> list[str]:
+    """What each way costs under each setting, and what it releases."""
+    settings = list(dict.fromkeys(row["setting"] for row in rows))
+    titles = [f"`{text}`" if text.startswith("-") else text for text in settings]
+    lines = ["### Forging", "", *header(["way", *titles])]
+    for way in dict.fromkeys(row["way"] for row in rows):
+        found = [find(rows, way=way, setting=setting) for setting in settings]
+        lines.append(line([way, *(forging_cell(row) for row in found)]))
+    return [*lines, ""]
+
+
+def forging_cell(row: Row | None) -> str:
+    """What a way costs, if this build has the setting."""
+    return cost(row) if row and "tls" in row else "not measured"
+
+
+def cell(rows: list[Row], attack: str) -> str:
+    """A figure with its interval."""
+    row = find(rows, attack=attack)
+    if row is None:
+        return ""
+    return f"{percent(row['share'])} ({100 * row['low']:.1f} to {100 * row['high']:.1f})"
+
+
+def ends(rows: list[Row]) -> str:
+    """The best guess of an end."""
+    errors = [row["seconds"] for row in rows if "seconds" in row]
+    return f"{min(errors)} s" if errors else ""
+
+
+def write_readme(here: Path, results: dict[str, Any]) -> None:
+    """Put the tables into README.md, and the figures beside it."""
+    page = here / "README.md"
+    text = page.read_text("utf-8")
+    before, rest = text.split(BEGIN)
+    page.write_text(f"{before}{BEGIN}\n\n{tables(results)}\n{END}{rest.split(END)[1]}", "utf-8")
+    (here / "results.json").write_text(json.dumps(results, indent=1) + "\n", "utf-8")
