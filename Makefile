@@ -156,6 +156,12 @@ bench: system-peers .venv/.bench $(BUILD)/bench/isp.pcap ## packets/s on generat
 bench-live: system-test .venv/.bench $(BUILD)/bench/isp.pcap ## what an interface carries without loss (root only)
 	.venv/bin/python bench/live.py $(BUILD)/bench/isp.pcap
 
+.PHONY: attacks attacks-quick
+attacks: .venv/.bench ## what is left to an attacker in our logs and in others', against the committed figures
+	.venv/bin/python bench/attacks/run.py
+attacks-quick: .venv/.built ## the same on 300 users, for its controls
+	.venv/bin/python bench/attacks/run.py --quick
+
 SOAK_MINUTES ?= 15
 .PHONY: soak-live
 soak-live: system-test .venv/.bench $(BUILD)/bench/isp.pcap ## 15 minutes on an interface, with flat memory (root only)
@@ -216,7 +222,7 @@ NOT_SANITIZED := docs $(addprefix integration/test_,alpha_mon.py bench_command.p
 	packed_files.py reading.py shipping.py silent_streams.py ztable_bench.py) \
 	$(addprefix live/test_,interface_changes.py refusals.py) \
 	$(addprefix property/test_,model_bounds.py tuple_hash.py) \
-	$(addprefix unit/test_,build.py config.py flow_index.py interfaces.py model.py model_fit.py model_input.py \
+	$(addprefix unit/test_,attacks.py build.py config.py flow_index.py interfaces.py model.py model_fit.py model_input.py \
 	model_simulation.py packaging.py pcap_prefetch.py unpacking.py ztable_memory.py ztable_paper.py)
 .PHONY: asan
 asan: system-test .venv-asan/.built ## run under AddressSanitizer and UBSan the tests that drive C with bytes
