@@ -6,15 +6,31 @@ No Python runs for a packet. There are four shapes of records (a TCP segment wit
 ClientHello, a DNS question, a DNS answer), each a structured dtype whose size is a multiple of
 eight bytes, so that records are put in order of time as whole words. Payloads are cut, as with a
 small snaplen: the lengths in the headers say what was sent.
+
+Usage: python bench/attacks/packets.py usual OUT.pcap [--users 3000] [--days 4] [--seed 1]
+
+writes the capture and, as OUT.truth.npz, the flows, the names and the users' addresses.
 """
 
+import argparse
 import struct
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from population import HELLO_BYTES, HOUR, ROUND_TRIP_NS, Ints, Population
+from population import (
+    HELLO_BYTES,
+    HOUR,
+    ROUND_TRIP_NS,
+    TASTES,
+    Flows,
+    Ints,
+    Population,
+    Scale,
+    make,
+)
 
 from zanon_net.bench.messages import (
     dns_labels,
@@ -253,3 +269,25 @@ def write(population: Population, path: Path, from_ns: int = 0) -> int:
             while rest:
                 rest = rest[out.write(rest) :]
         return out.tell()
+
+
+def main() -> None:
+    """Write a population's capture and its truth."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("kind", choices=list(TASTES))
+    parser.add_argument("out", type=Path, metavar="OUT.pcap")
+    parser.add_argument("--users", type=int, default=Scale().users)
+    parser.add_argument("--days", type=int, default=Scale().days)
+    parser.add_argument("--seed", type=int, default=1)
+    said = parser.parse_args()
+    began = time.monotonic()
+    population = make(said.kind, Scale(users=said.users, days=said.days), said.seed)
+    size = write(population, said.out)
+    columns = {field: getattr(population.flows, field) for field in Flows.__slots__}
+    np.savez(said.out.with_suffix(".truth.npz"), names=np.array(population.hosts.names),
+             address=population.address, **columns)  # fmt: skip
+    print(f"{len(population.flows)} flows, {size} bytes, {time.monotonic() - began:.1f} s")
+
+
+if __name__ == "__main__":
+    main()

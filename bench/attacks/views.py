@@ -341,9 +341,10 @@ def pair_users(view: View, flows: Flows, found: Ints) -> Ints:
     unknown = np.ones(len(epochs), dtype=bool)
     unknown[votes[0] // users] = False
     for coarse in (False, True):
-        which = (found < 0) & (of >= 0) & (view.coarse == coarse) & view.tcp
+        # A coarse record of DNS has the minute in which its flow is given up, which is left out.
+        which = (found < 0) & (of >= 0) & (view.coarse == coarse) & (view.tcp | (not coarse))
         records = np.flatnonzero(which & unknown[np.maximum(of, 0)])
-        every = np.flatnonzero(flows.tcp)
+        every = np.flatnonzero(flows.tcp | (not coarse))
         if len(records):
             votes.append(possible(view, flows, (records, every), of, coarse, users))
     key, count = np.unique(np.concatenate(votes), return_counts=True)

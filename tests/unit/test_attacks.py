@@ -221,6 +221,32 @@ def test_links_are_the_same_for_a_seed(attacks: SimpleNamespace) -> None:
     assert score.hits == score.trials > 0
 
 
+def test_the_flow_behind_a_coarse_record_is_found(attacks: SimpleNamespace) -> None:
+    """A log as `public` writes it: no client beside withheld names, rounded times, lines mixed."""
+    view_module, rng = attacks.view, np.random.default_rng(4)
+    population = attacks.population.make("usual", attacks.population.Scale(users=60, days=1), 3)
+    flows = population.flows
+    base, flow = attacks.views.tstat_like(population)
+    hidden = flows.tcp[flow] & (flows.name[flow] % 3 > 0)
+    rule = view_module.Rule("16", True, view_module.MINUTE, True, "minute-all")
+    coarse, plain = rule.coarse(flows, flow), rule.named(flows, flow)
+    columns = {field: np.where(hidden, coarse[field], plain[field]) for field in coarse}
+    name = np.where(hidden, view_module.HIDDEN, base.name)
+    client = np.where(hidden, view_module.NOBODY, base.client)
+    view = replace(base, name=name, client=client, coarse=hidden, rule=rule, **columns)
+    mixed = rng.permutation(len(view))
+    view, flow = view.only(mixed), flow[mixed]
+    found = attacks.views.find_flows(view, flows)
+    assert (found >= 0).mean() > 0.99
+    known = found >= 0
+    same = rule.coarse(flows, found)
+    for field in view_module.SIZES:
+        assert (getattr(view, field) == same[field])[view.coarse & known].all()
+    assert len(np.unique(found[known])) == known.sum()
+    truth, wanted = (attacks.score.Truth.of(view, flows, one) for one in (found, flow))
+    assert (truth.users_of(view) == wanted.users_of(view)).mean() > 0.98
+
+
 def test_an_end_lies_between_those_around_it(attacks: SimpleNamespace) -> None:
     second = 10**9
     ends = np.array([100, 0, 104]) * second
