@@ -10,7 +10,8 @@ from typing import Any
 from suite import Row
 from views import OURS
 
-BEGIN, END = "<!-- made by run.py -->", "<!-- end -->"
+BEGIN, END = "<!-- made by bench/attacks/run.py -->", "<!-- end of it -->"
+LIMITS = Path("docs", "explanation", "limits.md")
 PLACES = ("population", "view", "attack", "setting", "way")
 LABELS = {
     "hash": "plain hash of clients",
@@ -229,10 +230,54 @@ def ends(rows: list[Row]) -> str:
     return f"{min(errors)} s" if errors else ""
 
 
+def short_table(results: dict[str, Any]) -> str:
+    """The table of limits.md: population usual, and distinct in brackets."""
+    columns = {key: COLUMNS[key] for key in SHORT}
+    lines = header(["log", *columns.values(), "end of a coarse record"])
+    for key, label in LABELS.items():
+        kinds = [
+            [row for row in results["rows"] if row["population"] == kind and row.get("view") == key]
+            for kind in ("usual", "distinct")
+        ]
+        if not any("share" in row for row in kinds[0]):
+            continue
+        cells = [in_brackets([plain(rows, attack) for rows in kinds]) for attack in columns]
+        lines.append(line([label, *cells, in_brackets([ends(rows) for rows in kinds])]))
+    return "\n".join(lines)
+
+
+SHORT = (
+    "link",
+    "link, tree",
+    "suppressed, with context",
+    "five operators",
+    "five operators, by set",
+)
+
+
+def plain(rows: list[Row], attack: str) -> str:
+    """A figure without its interval."""
+    row = find(rows, attack=attack)
+    return percent(row["share"]) if row else ""
+
+
+def in_brackets(texts: list[str]) -> str:
+    """The first figure, and the second in brackets."""
+    first, second = texts
+    return f"{first} [{second}]" if first and second else first
+
+
+def renewed(page: str, table: str) -> str:
+    """The page with another table."""
+    before, rest = page.split(BEGIN)
+    return f"{before}{BEGIN}\n\n{table}\n\n{END}{rest.split(END)[1]}"
+
+
 def write_readme(here: Path, results: dict[str, Any]) -> None:
-    """Put the tables into README.md, and the figures beside it."""
-    page = here / "README.md"
-    text = page.read_text("utf-8")
-    before, rest = text.split(BEGIN)
-    page.write_text(f"{before}{BEGIN}\n\n{tables(results)}\n{END}{rest.split(END)[1]}", "utf-8")
+    """Put the tables into README.md and limits.md, and the figures beside the former."""
+    for page, table in (
+        (here / "README.md", tables(results)),
+        (here.parents[1] / LIMITS, short_table(results)),
+    ):
+        page.write_text(renewed(page.read_text("utf-8"), table), "utf-8")
     (here / "results.json").write_text(json.dumps(results, indent=1) + "\n", "utf-8")

@@ -69,7 +69,6 @@ WHICH = {
     "public": ("links", "order", "suppressed", "operator"),
     "pools": ("links",),
     "pan": ("links",),
-    "random": ("links",),
 }
 KNOWLEDGE = {
     "link": "the log",

@@ -128,7 +128,6 @@ OURS = {
     "public": Ours("ours, public", ("--for", "public"), kept=0),
     "pools": Ours("ours, pools named one by one", pools=True),
     "pan": Ours("ours, --pseudonyms crypto-pan", ("--pseudonyms", "crypto-pan"), kept=32),
-    "random": Ours("ours, --pseudonyms random", ("--pseudonyms", "random"), kept=0),
 }
 
 

@@ -4,6 +4,7 @@
 
 import importlib
 import itertools
+import json
 import math
 from dataclasses import replace
 from types import ModuleType, SimpleNamespace
@@ -14,7 +15,17 @@ from support.paths import ROOT
 
 pytestmark = pytest.mark.source
 
-MODULES = ("inference", "linking", "order", "population", "score", "tree", "view", "views")
+MODULES = (
+    "inference",
+    "linking",
+    "order",
+    "population",
+    "report",
+    "score",
+    "tree",
+    "view",
+    "views",
+)
 LEAVES, BITS = 12, 6
 
 
@@ -279,3 +290,21 @@ def test_names_with_sizes_of_their_own_are_guessed(attacks: SimpleNamespace) -> 
         guesses = attacks.inference.suppressed(view, knowledge, rng, context=context)
         assert len(guesses.about) == (day == 1).sum()
         assert (guesses.answer == name[guesses.about]).all()
+
+
+def test_documents_have_the_committed_figures(attacks: SimpleNamespace) -> None:
+    results = json.loads((ROOT / "bench" / "attacks" / "results.json").read_text("utf-8"))
+    assert all(row["held"] for row in results["rows"] if "control" in row)
+    report = attacks.report
+    for page, table in (
+        ("bench/attacks/README.md", report.tables(results)),
+        (report.LIMITS, report.short_table(results)),
+    ):
+        text = (ROOT / page).read_text("utf-8")
+        assert report.renewed(text, table) == text
+    assert not report.risen(results, results)
+    row = next(row for row in results["rows"] if row.get("view") == "default" and "share" in row)
+    assert (
+        len(report.risen({"rows": [row | {"low": row["high"] + 0.01}], "forging": []}, results))
+        == 1
+    )
