@@ -111,6 +111,9 @@ def view_bars(out: Bars, where: str, of: dict[str, Row], public: bool) -> None:
     both = max(of[name]["share"] for name in ("link, tree", "link, tree, all bits"))
     added = both - of["link"]["share"]
     out.add(f"{where}: the tree adds", percent(added), "<= 1 %", added <= 0.01)
+    alone = of["tree"]
+    reached = alone["low"] <= alone["baseline"]
+    out.add(f"{where}: the tree alone", percent(alone["share"]), "chance", reached)
     error = min(row["seconds"] for row in of.values() if "seconds" in row)
     least = 14.0 if public else 5.0
     out.add(f"{where}: median error of an end", f"{error} s", f">= {least} s", error >= least)
