@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 from support.engine import feed, make_engine
-from support.packets import DAY, HOUR, MINUTE, SECOND, START, Frame
+from support.packets import DAY, HOUR, MINUTE, SECOND, START, Frame, merged, user, visit
 from support.parts import (
     PROGRAM,
     capture_of,
@@ -303,6 +303,41 @@ def test_other_signals_end_a_run_well(
     assert manifest["interrupted"]
     assert manifest["records"]["csv"]["lost"] == 0
     assert not list(out.rglob("*.partial"))
+
+
+def visits_of_a_minute() -> bytes:
+    """A capture of two users of one name, and of five with a name of their own."""
+    hosts = [b"www.shared.example"] * 2 + [b"own%d.example" % n for n in range(5)]
+    talks = [visit(user(n), host, START + n * SECOND) for n, host in enumerate(hosts)]
+    return capture_of(merged(talks))
+
+
+def statuses(paths: Iterable[Path]) -> list[list[str]]:
+    """The name_status of each line of each file."""
+    return [
+        [json.loads(line)["name_status"] for line in path.read_text().splitlines()]
+        for path in paths
+    ]
+
+
+@pytest.mark.parametrize("number", [None, signal.SIGTERM])
+def test_the_running_minute_goes_into_the_next_part_and_leaves_at_the_end(
+    running: Callable[..., Running], out: Path, number: signal.Signals | None
+) -> None:
+    """number: the signal that ends the run; None: its input ends."""
+    run_ = running("--z", "2", "--format", "jsonl")
+    run_.send(visits_of_a_minute())
+    run_.wait_for("*.partial", 1)
+    while not list(out.glob("flows-*.jsonl")):  # a hangup before any record changes nothing
+        assert run_.process.poll() is None
+        run_.process.send_signal(signal.SIGHUP)
+        time.sleep(0.2)
+    if number is not None:
+        run_.process.send_signal(number)
+    code, _err = run_.end()
+    assert code == (0 if number is None else 1)
+    assert check_accounts(out)["counters"]["flow"]["records_held"] == 0
+    assert statuses(sorted(out.glob("flows-*.jsonl"))) == [["released"], ["suppressed"] * 6]
 
 
 def test_a_run_that_is_given_up_keeps_what_was_whole(
