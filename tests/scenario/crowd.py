@@ -151,20 +151,20 @@ class Scenario:
     rules: Rules
     visits: list[Visit]
 
+    def __post_init__(self) -> None:
+        """Leaves out forged requests where no evidence is asked for: each is as good as any, and is
+        read when nothing else comes, a time that the model does not know."""
+        if not self.rules.established:
+            taken = [replace(v, how="whole") if v.how == "strayed" else v for v in self.visits]
+            object.__setattr__(self, "visits", taken)
+
     @property
     def frames(self) -> list[Frame]:
-        """The capture, in order of time. Without evidence a forged request is as good as any: it
-        is read when nothing else comes, a time that the model does not know."""
+        """The capture, in order of time."""
         make = {"dns": dns_visit, "quic": quic_visit}
-        visits = [
-            replace(visit, how="whole")
-            if visit.how == "strayed" and not self.rules.established
-            else visit
-            for visit in self.visits
-        ]
         return merged(
             routed(make.get(visit.kind, tcp_visit)(visit, n), visit.route, visit.ends[0], n)
-            for n, visit in enumerate(visits)
+            for n, visit in enumerate(self.visits)
         )
 
     @property
