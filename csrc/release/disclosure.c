@@ -109,6 +109,14 @@ static int64_t disclosed_epoch(const zn_disclosure_case *c, int64_t epoch)
 #define WITHHELD_OWN STAY,
 #define WITHHELD_COMPUTED(what) REPLACE, what
 
+#define ANYBODYS_ALWAYS STAY,
+#define ANYBODYS_ROUNDED STAY,
+#define ANYBODYS_EXACT STAY,
+#define ANYBODYS_CLIENT WIPE,
+#define ANYBODYS_RELEASED STAY,
+#define ANYBODYS_OWN STAY,
+#define ANYBODYS_COMPUTED(what) STAY,
+
 #define NAMED_ALWAYS STAY,
 #define NAMED_ROUNDED STAY,
 #define NAMED_EXACT STAY,
@@ -279,8 +287,10 @@ void zn_disclose(const zn_disclosure_case *c, zn_record *r)
 
 void zn_record_hide_client(zn_record *r)
 {
-    r->client.addr = (zn_addr){{0}};
-    r->client.disclosure = ZN_DISCLOSURE_NONE;
+#define COLUMN(name, kind, type, unit, missing, member, disclosure, description)                   \
+    APPLY(ANYBODYS_##disclosure, member)
+    ZN_COLUMNS(COLUMN)
+#undef COLUMN
     r->client.port = 0;
     r->epoch = 0;
 }
