@@ -18,7 +18,8 @@ sys.path.insert(0, str(ROOT))  # before the package is built
 
 from zanon_net.config.load import SECTIONS  # noqa: E402
 from zanon_net.config.presets import PRESETS, PURPOSE, PURPOSES, written  # noqa: E402
-from zanon_net.config.schema import RUN, SETTINGS, Setting, rows_of  # noqa: E402
+from zanon_net.config.schema import RUN, SETTINGS, rows_of  # noqa: E402
+from zanon_net.config.setting import Setting  # noqa: E402
 
 PAGE = ROOT / "docs/reference/configuration.md"
 BEGIN, END = "<!-- made by scripts/make_settings.py -->\n", "<!-- end of what was made -->\n"

@@ -10,7 +10,7 @@ from support.paths import ROOT
 
 from zanon_net import Config, caps_for_bytes, run
 from zanon_net._core import PacketEngine
-from zanon_net.config.schema import COLUMN_SETS
+from zanon_net.config.run_rows import COLUMN_SETS
 
 pytestmark = pytest.mark.source
 

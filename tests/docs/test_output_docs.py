@@ -13,7 +13,7 @@ from support.paths import ROOT
 from zanon_net import Config, run
 from zanon_net._core import STAT_ALIASES, STAT_INFO, Column, PacketEngine, columns
 from zanon_net.config.rules import FORMAT_OUTPUTS
-from zanon_net.config.schema import COLUMN_SETS
+from zanon_net.config.run_rows import COLUMN_SETS
 from zanon_net.embedding import NAME_SOURCES, NAME_STATUSES
 from zanon_net.pipeline.facts import Drops
 from zanon_net.pipeline.live import InterfaceFacts

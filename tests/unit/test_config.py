@@ -17,11 +17,12 @@ from support.paths import ROOT
 
 from zanon_net import AddressPolicy, Config, ConfigError, Input, Limits, Output, ZParams
 from zanon_net._core import LIMITS, ROW_FORMATS, TIME_UNITS, PacketEngine
-from zanon_net.config import schema
+from zanon_net.config import filter_rows
 from zanon_net.config.example import example
 from zanon_net.config.filter_settings import FilterConfig
 from zanon_net.config.rules import Z_MAX
-from zanon_net.config.schema import KEYS, RUN, SETTINGS, SNAPLEN_MAX, WORKERS_MAX
+from zanon_net.config.run_rows import SNAPLEN_MAX, WORKERS_MAX
+from zanon_net.config.schema import KEYS, RUN, SETTINGS
 from zanon_net.config.sections import LiveSettings
 
 HOUR_NS = 3_600_000_000_000
@@ -40,7 +41,7 @@ def test_limits_are_those_of_the_core() -> None:
     """Settings are checked without the core, which must be able to do what they allow."""
     settings = {"z": Z_MAX, "workers": WORKERS_MAX, "snaplen": SNAPLEN_MAX}
     assert {name: LIMITS[name] for name in settings} == settings
-    assert (schema.ROW_FORMATS, schema.TIME_UNITS) == (ROW_FORMATS, TIME_UNITS)
+    assert (filter_rows.ROW_FORMATS, filter_rows.TIME_UNITS) == (ROW_FORMATS, TIME_UNITS)
 
 
 def test_settings_need_neither_the_core_nor_numpy() -> None:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from zanon_net.config.schema import KEYS, RUN, read_settings, rows_of
+from zanon_net.config.schema import KEYS, RUN, rows_of
+from zanon_net.config.setting import read_settings
 from zanon_net.config.settings import Config
 from zanon_net.errors import ConfigError
 

@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from zanon_net.cli.messages import EXIT_USAGE
-from zanon_net.config.schema import Setting, rows_of
+from zanon_net.config.schema import rows_of
+from zanon_net.config.setting import Setting
 
 MESSAGES = "Messages"
 INPUT_AND_OUTPUT = "Input and output"

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from zanon_net.config import rules
-from zanon_net.config.schema import FILTER, core_arguments, manifest_of, rows_of
+from zanon_net.config.schema import FILTER, rows_of
 from zanon_net.config.sections import View, describe
+from zanon_net.config.setting import core_arguments, manifest_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

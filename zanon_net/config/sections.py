@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 
 from zanon_net.config import rules
 from zanon_net.config.parse import Network
-from zanon_net.config.schema import RUN, Setting, read_settings, rows_of
+from zanon_net.config.schema import RUN, rows_of
+from zanon_net.config.setting import Setting, read_settings
 
 
 class View:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 from zanon_net.config import presets, rules
 from zanon_net.config.load import SECTIONS, load_sections
 from zanon_net.config.parse import did_you_mean
-from zanon_net.config.schema import KEYS, RUN, core_arguments, manifest_of, rows_of
+from zanon_net.config.schema import KEYS, RUN, rows_of
 from zanon_net.config.sections import (
     AddressPolicy,
     Input,
@@ -27,6 +27,7 @@ from zanon_net.config.sections import (
     View,
     ZParams,
 )
+from zanon_net.config.setting import core_arguments, manifest_of
 from zanon_net.errors import ConfigError
 
 _VIEWS: dict[str, type[View]] = {

@@ -1,0 +1,233 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of `filter`: its rows of the table in `schema`."""
+
+from functools import partial
+
+from zanon_net.config import rules
+from zanon_net.config.rules import COUNT_MAX, Z_MAX
+from zanon_net.config.setting import KEY_HELP, RANDOM_KEY, Setting
+from zanon_net.config.types import (
+    COLUMN,
+    COLUMNS,
+    DELIMITER,
+    DURATION,
+    FLAG,
+    HEADER,
+    KEY_FILE,
+    NEW_FILE,
+    one_of,
+    whole_number,
+)
+
+SUPPRESSED = ("drop", "blank")
+ROW_FORMATS = ("auto", "csv", "jsonl")
+TIME_UNITS = ("s", "ms", "us", "ns", "iso")
+TUPLES, ATTRIBUTES = 1 << 26, 1 << 24
+
+
+_anonymity = partial(Setting, command="filter", heading="Anonymity")
+_ANONYMITY = (
+    _anonymity(
+        name="z",
+        type=whole_number("users", 1, Z_MAX),
+        default=20,
+        help="Users that must share an attribute before it is released; 1 releases every one.",
+        manifest="as it is",
+        core="gate.z",
+    ),
+    _anonymity(
+        name="window",
+        type=DURATION,
+        default="1h",
+        help="For how long a user's exposure of an attribute counts.",
+        manifest=rules.shown_window,
+        core="gate.window_ns",
+    ),
+    _anonymity(
+        name="suppressed",
+        type=one_of(SUPPRESSED, f"must be one of {', '.join(SUPPRESSED)}"),
+        default="drop",
+        help="What becomes of a row whose attribute is suppressed: drop it, or blank the"
+        " attribute.",
+        manifest="as it is",
+        core="gate.keep_suppressed",
+        core_value=rules.core_keep_suppressed,
+    ),
+)
+
+
+_columns = partial(Setting, command="filter", heading="Columns")
+_COLUMNS = (
+    _columns(
+        name="time",
+        type=COLUMN,
+        default="time",
+        help="The column of the time.",
+        check=rules.check_columns,
+        manifest="as it is",
+    ),
+    _columns(
+        name="user",
+        type=COLUMN,
+        default="user",
+        help="The column of the user.",
+        check=rules.check_columns,
+        manifest="as it is",
+    ),
+    _columns(
+        name="attribute",
+        type=COLUMN,
+        default="attribute",
+        help="The column of the attribute.",
+        check=rules.check_columns,
+        manifest="as it is",
+    ),
+    _columns(
+        name="passed",
+        type=COLUMNS,
+        default=(),
+        option=("--pass",),
+        help="Also write this column as it is, not anonymized; repeatable.",
+        check=rules.check_columns,
+        manifest="as it is",
+        core="columns",
+        core_value=rules.core_columns,
+        core_kind="row columns",
+    ),
+)
+
+
+_pseudonyms = partial(Setting, command="filter", heading="Pseudonyms")
+_PSEUDONYMS = (
+    _pseudonyms(
+        name="no_user",
+        type=FLAG,
+        default=False,
+        help="Leave out the user's column, which otherwise holds a pseudonym.",
+        manifest="as it is",
+        core="gate.with_user",
+        core_value=rules.core_with_user,
+    ),
+    _pseudonyms(
+        name="rotate",
+        type=DURATION,
+        default=None,
+        help="How long a user keeps a pseudonym.",
+        usual="the window",
+        manifest=rules.shown_rotate,
+        core="gate.rotate_ns",
+        core_value=rules.rotate_ns,
+    ),
+    _pseudonyms(
+        name="key_file",
+        type=KEY_FILE,
+        default=None,
+        help=KEY_HELP,
+        usual=RANDOM_KEY,
+        manifest=rules.shown_key,
+        core="gate.key_file",
+        core_kind="path",
+    ),
+)
+
+
+_formats = partial(Setting, command="filter", heading="Input and output")
+_FORMATS = (
+    _formats(
+        name="format",
+        type=one_of(ROW_FORMATS, f"must be one of {', '.join(ROW_FORMATS)}"),
+        default="auto",
+        help="Format of the input: CSV with a header line, or JSON Lines. auto: JSON Lines if"
+        " it begins with '{'.",
+        manifest="as it is",
+        core="format",
+        core_kind="row format",
+    ),
+    _formats(
+        name="to",
+        type=one_of(
+            ROW_FORMATS, f"must be one of {', '.join(ROW_FORMATS)}", offered=ROW_FORMATS[1:]
+        ),
+        default="auto",
+        help="Format of the output.",
+        usual="the input's",
+        manifest="as it is",
+        core="to",
+        core_kind="row format",
+    ),
+    _formats(
+        name="time_unit",
+        type=one_of(TIME_UNITS, f"must be one of {', '.join(TIME_UNITS)}"),
+        default="iso",
+        help="Unit of times counted from 1970, or iso: 2024-05-14T09:00:00.5+02:00 (UTC"
+        " without an offset).",
+        manifest="as it is",
+        core="unit",
+        core_kind="time unit",
+    ),
+    _formats(
+        name="delimiter",
+        type=DELIMITER,
+        default=",",
+        help="The character between CSV's columns, or the word tab.",
+        manifest="as it is",
+        core="delimiter",
+        core_value=rules.core_delimiter,
+    ),
+    _formats(
+        name="header",
+        type=HEADER,
+        default="",
+        help="The columns of CSV without a header line, such as time,user,attribute; the"
+        " output has none either.",
+        check=rules.check_header,
+        manifest=rules.shown_header,
+        core="header",
+        core_value=rules.core_header,
+        core_kind="text",
+    ),
+    _formats(
+        name="strict",
+        type=FLAG,
+        default=False,
+        rank=1,
+        help="End at the first row that cannot be read; by default it is dropped and counted.",
+        manifest="as it is",
+        core="strict",
+    ),
+    _formats(
+        name="popularity",
+        type=NEW_FILE,
+        default=None,
+        help="Also count how many users share attributes, for 'zanon-net model' and 'tune';"
+        " for the operator, not for release.",
+        manifest=rules.shown_popularity,
+        core="gate.popularity",
+        core_value=rules.core_row_popularity,
+    ),
+)
+
+
+_limits = partial(Setting, command="filter", heading="Limits (at which more is suppressed)")
+_LIMITS = (
+    _limits(
+        name="max_tuples",
+        type=whole_number("pairs", 1, COUNT_MAX),
+        default=TUPLES,
+        help="Pairs of attribute and user kept at once.",
+        manifest="as it is",
+        core="gate.max_tuples",
+    ),
+    _limits(
+        name="max_attributes",
+        type=whole_number("attributes", 1, COUNT_MAX),
+        default=ATTRIBUTES,
+        help="Attributes kept at once.",
+        manifest="as it is",
+        core="gate.max_attributes",
+    ),
+)
+
+
+ROWS = (*_ANONYMITY, *_COLUMNS, *_PSEUDONYMS, *_FORMATS, *_LIMITS)

@@ -1,0 +1,137 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of `inspect`, `model` and `tune`: their rows of the table in `schema`."""
+
+from dataclasses import replace
+from functools import partial
+
+from zanon_net.config import rules
+from zanon_net.config.rules import COUNT_MAX, RATES_MAX
+from zanon_net.config.setting import Setting
+from zanon_net.config.types import (
+    DURATION,
+    EXPONENT,
+    FILE,
+    PROBABILITY,
+    RATE,
+    SIZE,
+    several,
+    whole_number,
+)
+
+_INSPECT = (
+    Setting(
+        command="inspect",
+        name="max_bytes",
+        type=replace(SIZE, metavar="BYTES"),
+        default=None,
+        help="Most bytes a compressed source may unpack to.",
+        heading="Options",
+        manifest="nothing",
+    ),
+)
+
+
+# ---- model and tune: _STREAM, _ATTACKER and _CHART are rows of both -----------------------------
+
+
+_stream = partial(
+    Setting,
+    command="model",
+    heading="Stream",
+    default=None,
+    manifest="nothing",
+    check=rules.check_stream,
+)
+_STREAM = (
+    _stream(
+        name="popularity",
+        type=FILE,
+        help="Fit the stream to what 'run --popularity' or 'filter --popularity' wrote, instead of"
+        " giving the four below.",
+    ),
+    _stream(
+        name="users",
+        type=whole_number("users", 1, COUNT_MAX, None),
+        help="Number of users.",
+        usual=str(rules.STREAM["users"]),
+    ),
+    _stream(
+        name="attributes",
+        type=whole_number("names", 1, RATES_MAX, None),
+        help="Number of names.",
+        usual=str(rules.STREAM["attributes"]),
+    ),
+    _stream(
+        name="rate",
+        type=RATE,
+        help="How often per hour a user exposes the most popular name; the one of rank r:"
+        " RATE / r^EXPONENT.",
+        usual=str(rules.STREAM["rate"]),
+    ),
+    _stream(
+        name="exponent",
+        type=EXPONENT,
+        help="See --rate.",
+        usual=str(rules.STREAM["exponent"]),
+    ),
+)
+
+
+_question = partial(Setting, command="model", heading="Question", manifest="nothing")
+_window = partial(
+    _question,
+    name="window",
+    type=several(DURATION),
+    default=(),
+    usual="that of --popularity, or 1h",
+)
+_THRESHOLDS = (
+    _question(
+        name="z",
+        type=several(whole_number("users", 1, COUNT_MAX)),
+        default=(),
+        help="A z to look at; repeatable.",
+        usual="a dozen up to all users",
+    ),
+    _window(help="The window."),
+)
+_TARGET = (
+    _question(
+        name="target",
+        type=PROBABILITY,
+        default=0.95,
+        help="Probability that k - 1 others share a user's released names.",
+    ),
+    _window(help="A window to find z for; repeatable."),
+)
+_ATTACKER = (
+    _question(
+        name="k",
+        type=whole_number("users", 1, COUNT_MAX, None),
+        default=2,
+        help="Users who share all released names.",
+    ),
+    _question(
+        name="periods",
+        type=whole_number("windows", 1, COUNT_MAX, None),
+        default=1,
+        help="Windows for which an attacker collects one user's names.",
+    ),
+)
+_CHART = (
+    _question(
+        heading="Output",
+        name="plot",
+        type=FILE,
+        default=None,
+        help="Also draw it, as FILE.png, .svg or .html.",
+    ),
+)
+
+
+ROWS = (
+    *_INSPECT,
+    *(*_STREAM, *_THRESHOLDS, *_ATTACKER, *_CHART),
+    *(replace(row, command="tune") for row in (*_STREAM, *_TARGET, *_ATTACKER, *_CHART)),
+)

@@ -1,0 +1,518 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of `run`: its rows of the table in `schema`."""
+
+from functools import partial
+from typing import Any
+
+from zanon_net.config import presets, rules
+from zanon_net.config.rules import COUNT_MAX, FORMAT_OUTPUTS, Z_MAX
+from zanon_net.config.setting import KEY_HELP, RANDOM_KEY, Setting
+from zanon_net.config.types import (
+    AT_LEAST_TWO,
+    CAPTURE_FILTER,
+    DEPENDENT_NUMBER,
+    DNS_VOTES,
+    DURATION,
+    FLAG,
+    KEY_FILE,
+    NETWORKS,
+    NEW_FILE,
+    PERCENTAGE,
+    PREFIX_LENGTHS,
+    PROBABILITY,
+    PSEUDONYMS,
+    RING_SIZE,
+    ROUNDED_TIMES,
+    SIZE,
+    SUFFIXES,
+    USER,
+    WHOLE_MINUTES,
+    column_sets,
+    one_of,
+    some_of,
+    whole_number,
+    word_or_number,
+)
+
+WORKERS_MAX = 64
+SNAPLEN_MAX = 1 << 18  # libpcap's own
+COMPRESSIONS = ("none", "gzip", "zstd")
+COLUMN_SETS = ("core", "layer7", "e2e", "options", "p2p")
+EVIDENCE = ("established", "any")
+TUPLES, ATTRIBUTES = 1 << 26, 1 << 24
+
+
+_anonymity = partial(Setting, command="run", section="anonymity", heading="Anonymity")
+_ANONYMITY = (
+    _anonymity(
+        name="z",
+        type=whole_number("users", 1, Z_MAX),
+        default=20,
+        help="Users that must share a name before it is released; 1 releases every name.",
+        manifest="as it is",
+        core="z",
+    ),
+    _anonymity(
+        name="window",
+        type=DURATION,
+        default="1h",
+        help="For how long a user's exposure to a name counts.",
+        manifest=rules.shown_window,
+        core="window_ns",
+    ),
+    _anonymity(
+        name="evidence",
+        type=one_of(EVIDENCE, "must be established or any"),
+        default="established",
+        help="What a client must show to count as a user: an established connection, or nothing"
+        " (any; for captures of one direction only).",
+        about='"established": only clients that proved to be real count; "any": all',
+        manifest="as it is",
+        core="established",
+        core_value=rules.core_established,
+    ),
+    _anonymity(
+        name="dns_votes",
+        type=DNS_VOTES,
+        default=None,
+        usual=presets.usual("dns_votes"),
+        example="own",
+        help="Which records DNS questions, whose senders can be forged, vote for: those of DNS,"
+        " counted apart; all; or none: one is then shown if z users of other protocols share it.",
+        about="which records DNS questions vote for: those of DNS (own), all, or none (no)",
+        manifest="as it is",
+        core="dns_votes",
+        core_value=rules.core_dns_votes,
+    ),
+    _anonymity(
+        name="never",
+        type=SUFFIXES,
+        default=(),
+        help="A file of suffixes, one a line; names that end in one are never released.",
+        about="a file with suffixes of names never to release, one a line",
+        example="never.txt",
+        manifest=rules.shown_never,
+        core="never",
+        core_value=rules.core_never,
+        core_kind="texts",
+    ),
+    _anonymity(
+        name="exact",
+        type=FLAG,
+        default=False,
+        rank=2,
+        option=("--exact", "--no-coarsen"),
+        help="Exact measurements also in flows whose name is suppressed; with them other"
+        " records of the same traffic can be matched to these flows.",
+        usual="coarse times, packets and bytes",
+        about="exact measurements also in flows whose name is suppressed",
+        manifest="as it is",
+        core="exact",
+    ),
+    _anonymity(
+        name="dn_hunter",
+        type=FLAG,
+        default=False,
+        rank=2,
+        help="Write in fqdn the name by which DNS gave the server's address, if z users share it.",
+        usual="names in DNS queries only",
+        about="write in fqdn the name by which DNS gave the server, if z users share it",
+        manifest="as it is",
+        core="dn_hunter",
+    ),
+    _anonymity(
+        name="target_k",
+        type=AT_LEAST_TWO,
+        default=None,
+        rank=1,
+        help="How many users, the user included, share these names; for --target-p.",
+        usual=str(rules.TARGET_K),
+        about="with target_p: how many users share these names, the user included; default 2",
+        example=rules.TARGET_K,
+        check=rules.check_target,
+        manifest=rules.shown_target_k,
+    ),
+    _anonymity(
+        name="target_p",
+        type=PROBABILITY,
+        default=None,
+        help="Let z follow the stream, so that with probability P a user's released names are"
+        " also those of other users.",
+        usual="z is fixed",
+        about="z follows the stream; probability that others share a user's names",
+        example=rules.TARGET_P,
+        check=rules.check_target,
+        manifest=rules.shown_target_p,
+    ),
+    _anonymity(
+        name="z_max",
+        type=DEPENDENT_NUMBER,
+        default=None,
+        rank=1,
+        help="The largest z that --target-p may take; --z is the smallest.",
+        usual=str(rules.TARGET_Z_MAX),
+        about="with target_p: the largest z that it may set, z being the smallest; default 1000",
+        example=rules.TARGET_Z_MAX,
+        check=rules.check_target,
+        manifest=rules.shown_z_max,
+        core="z_max",
+        core_value=rules.z_limit,
+    ),
+)
+
+
+_addresses = partial(Setting, command="run", section="addresses", heading="Addresses")
+_ADDRESSES = (
+    _addresses(
+        name="internal",
+        type=NETWORKS,
+        default=None,
+        help="The users' networks: a list such as 10.0.0.0/8,fd00::/8, a file with one a"
+        " line, or 'any'.",
+        usual="private ranges, else whoever opened the flow",
+        about="the users' networks: a list, a file (such as Tstat's for -N) or \"any\"",
+        example="10.0.0.0/8,fd00::/8",
+        manifest=rules.shown_internal,
+        core="internal",
+        core_value=rules.core_internal,
+        core_kind="networks",
+    ),
+    _addresses(
+        name="user_prefix",
+        type=PREFIX_LENGTHS,
+        default=(32, 56),
+        help="Leading bits of an IPv4 and of an IPv6 address that tell users apart.",
+        manifest="as it is",
+        core="user_prefix",
+        core_kind="prefix lengths",
+    ),
+    _addresses(
+        name="pseudonyms",
+        type=PSEUDONYMS,
+        default=None,
+        usual=presets.usual("pseudonyms"),
+        example="networks",
+        help="What the pseudonyms of addresses keep: the internal networks; the prefixes of blocks"
+        " (all prefixes without P4,P6), by which two epochs can be joined; or nothing.",
+        about="what pseudonyms keep: the internal networks, the prefixes of blocks, or nothing",
+        manifest="as it is",
+        core="pseudonyms",
+        core_value=rules.core_pseudonyms,
+        core_kind="pseudonyms",
+    ),
+    _addresses(
+        name="keep_client_port",
+        type=FLAG,
+        default=False,
+        rank=1,
+        help="Write client ports as they are.",
+        usual="0 instead",
+        about="client ports as they are, instead of 0",
+        manifest="as it is",
+        core="keep_client_port",
+    ),
+    _addresses(
+        name="rotate",
+        type=DURATION,
+        default=None,
+        help="How long one key makes the pseudonyms.",
+        usual="the window",
+        about="how long one key makes the pseudonyms; left out: as long as the window",
+        example="1h",
+        manifest=rules.shown_rotate,
+        core="rotate_ns",
+        core_value=rules.rotate_ns,
+    ),
+    _addresses(
+        name="key_file",
+        type=KEY_FILE,
+        default=None,
+        help=KEY_HELP,
+        usual=RANDOM_KEY,
+        about="made by `zanon-net key new zanon.key`; left out: a key that is never stored",
+        example="zanon.key",
+        manifest=rules.shown_key,
+        core="key_file",
+        core_kind="path",
+    ),
+)
+
+
+_input = partial(Setting, command="run", section="input", heading="Input and output")
+_INPUT = (
+    _input(
+        name="filter",
+        type=CAPTURE_FILTER,
+        default="",
+        rank=1,
+        help="Read only packets that match this capture filter, in tcpdump's syntax: 'port 443'.",
+        about="read only packets that match this capture filter, in tcpdump's syntax",
+        example="tcp port 443 or udp port 53",
+        manifest=rules.shown_filter,
+    ),
+    _input(
+        name="max_bytes",
+        type=SIZE,
+        default=None,
+        rank=1,
+        help="The most that a compressed source may unpack to, such as 20G.",
+        usual="200 times its size, at least 1G",
+        about="most bytes a source may unpack to; left out: 200 times its size, at least 1G",
+        example="20G",
+        manifest="as it is",
+    ),
+)
+
+
+_output = partial(Setting, command="run", section="output", heading="Input and output")
+
+
+def _detail(name: str, **row: Any) -> Setting:
+    """How much records say: a row whose default is that of the preset."""
+    return _output(
+        heading="Anonymity",
+        name=name,
+        default=None,
+        rank=2,
+        usual=presets.usual(name),
+        example=presets.written(presets.PRESETS[name].public),
+        **{"manifest": "as it is"} | row,
+    )
+
+
+_OUTPUT = (
+    _output(
+        name="format",
+        type=some_of(FORMAT_OUTPUTS),
+        default=("tstat",),
+        help="What to write; repeatable.",
+        about="tstat, csv, jsonl, parquet, observations",
+        manifest="as it is",
+        core="outputs",
+        core_value=rules.outputs,
+        core_kind="outputs",
+    ),
+    _output(
+        name="columns",
+        type=column_sets(COLUMN_SETS),
+        default=("core", "layer7"),
+        help="Column sets of the flow logs: core, and any of layer7, e2e, options, p2p.",
+        about="core, and any of layer7, e2e, options, p2p",
+        check=rules.check_detail,
+        manifest="as it is",
+        core="columns",
+        core_kind="column sets",
+    ),
+    _output(
+        name="compress",
+        type=one_of(COMPRESSIONS, f"must be {', '.join(COMPRESSIONS)}"),
+        default="none",
+        help="How files are compressed; Parquet with none: snappy.",
+        about='"none", "gzip" or "zstd"; Parquet with none: snappy',
+        manifest="as it is",
+    ),
+    _output(
+        name="split",
+        type=WHOLE_MINUTES,
+        default=None,
+        help="Begin new files at each multiple of this packet time, such as 1h; whole minutes"
+        " only.",
+        usual="no limit",
+        about="new files at each multiple of this packet time; whole minutes only",
+        example="1h",
+        manifest=rules.shown_split,
+        core="split_ns",
+        core_value=rules.core_split,
+    ),
+    _output(
+        name="split_size",
+        type=SIZE,
+        default=None,
+        help="Begin new files when one reaches this size, such as 500M.",
+        usual="no limit",
+        about="new files when one reaches this size",
+        example="2G",
+        manifest="as it is",
+    ),
+    _output(
+        name="popularity",
+        type=NEW_FILE,
+        default=None,
+        help="Also count how many users share names, for 'zanon-net model' and 'tune'; for the"
+        " operator, not for release.",
+        about="counts of users per name and window, for the operator, not for release",
+        example="popularity.json",
+        manifest=rules.shown_popularity,
+        core="popularity",
+        core_value=rules.core_popularity,
+    ),
+    _output(
+        heading="Anonymity",
+        name="purpose",
+        option=("--for",),
+        type=one_of(presets.PURPOSES, "must be internal, partner or public"),
+        default=presets.PURPOSE,
+        rank=-1,
+        help="Who reads the output: a preset of --pseudonyms, --dns-votes, of what records say"
+        " beside a suppressed name (--coarse-...), and of --order, --times and --sizes. An option"
+        " that is set alone wins; the summary and the manifest name those that are weaker than the"
+        " preset.",
+        about="who reads the output: presets the settings below whose default depends on it",
+        manifest="as it is",
+    ),
+    _detail(
+        name="coarse_end",
+        type=one_of(rules.COARSE_ENDS, "must be floored or none"),
+        help="Times of a record with a suppressed name: first and last packet, down to the minute"
+        " (floored), or for both the minute in which the flow closed (none).",
+        core="coarse_end",
+        core_value=rules.core_coarse_end,
+    ),
+    _detail(
+        name="coarse_steps",
+        type=word_or_number(rules.COARSE_STEPS, "must be sqrt2, 4 or 16"),
+        help="Packets and bytes of a record with a suppressed name are rounded up to powers of this"
+        " base.",
+        core="coarse_steps",
+        core_value=rules.core_coarse_steps,
+    ),
+    _detail(
+        name="coarse_client",
+        type=one_of(rules.COARSE_CLIENTS, "must be pseudonym or none"),
+        help="The client in a record with a suppressed name: its pseudonym, or nobody.",
+        core="coarse_client",
+        core_value=rules.core_coarse_client,
+    ),
+    _detail(
+        name="order",
+        type=one_of(rules.ORDERS, "must be minute, minute-all or closing"),
+        help="When records leave: those with a suppressed name when their minute is over, in random"
+        " order (minute); all records and observations so, times down to the minute (minute-all);"
+        " or each as its flow closes.",
+        core="order",
+        core_value=rules.core_order,
+    ),
+    _detail(
+        name="times",
+        type=ROUNDED_TIMES,
+        help="Times in all other records, and in observations: exact, or rounded down to multiples"
+        " of a duration.",
+        check=rules.check_detail,
+        manifest=rules.shown_times,
+        core="times_ns",
+        core_value=rules.core_times,
+    ),
+    _detail(
+        name="sizes",
+        type=word_or_number(rules.SIZES, "must be exact or 2"),
+        help="Packets, bytes and other counts above 99 in these records: exact, or their two"
+        " leading digits.",
+        check=rules.check_detail,
+        core="digits",
+        core_value=rules.core_digits,
+    ),
+)
+
+
+_limits = partial(Setting, command="run", section="limits", heading="Limits")
+_LIMITS = (
+    _limits(
+        name="max_flows",
+        type=whole_number("flows", 1, COUNT_MAX),
+        default=1 << 20,
+        help="Open flows at a time; beyond it those idle for longest are closed early, and"
+        " counted.",
+        about="open flows at a time; beyond it those idle for longest are closed early",
+        manifest="as it is",
+        core="max_flows",
+    ),
+    _limits(
+        heading="",
+        name="max_tuples",
+        type=whole_number("pairs", 1, COUNT_MAX),
+        default=TUPLES,
+        about="(user, name) pairs remembered; beyond it the oldest are forgotten",
+        manifest="as it is",
+        core="max_tuples",
+    ),
+    _limits(
+        heading="",
+        name="max_attributes",
+        type=whole_number("names", 1, COUNT_MAX),
+        default=ATTRIBUTES,
+        about="names and addresses remembered; beyond it the oldest are forgotten",
+        manifest="as it is",
+        core="max_attributes",
+    ),
+    _limits(
+        name="workers",
+        type=whole_number("threads", 1, WORKERS_MAX),
+        default=1,
+        help=f"Threads that share the work, up to {WORKERS_MAX}; what is written stays the same.",
+        about="threads that share the work; what is written is the same for any number",
+        manifest="nothing",
+        core="workers",
+    ),
+)
+
+
+_live = partial(Setting, command="run", section="live", heading="Interfaces")
+_LIVE = (
+    _live(
+        name="ring",
+        type=RING_SIZE,
+        default=64 << 20,
+        help="Memory of each interface for frames that wait to be read.",
+        manifest="as it is",
+    ),
+    _live(
+        name="snaplen",
+        type=whole_number("bytes", 64, SNAPLEN_MAX, "BYTES"),
+        default=SNAPLEN_MAX,
+        help="Bytes kept of each frame; a name beyond them is not seen.",
+        manifest="as it is",
+    ),
+    _live(
+        name="promiscuous",
+        type=FLAG,
+        default=True,
+        help="Whether to take frames for other hosts, too.",
+        about="whether an interface takes frames for other hosts too",
+        manifest="as it is",
+    ),
+    _live(
+        name="status",
+        type=DURATION,
+        default=None,
+        rank=-1,
+        help="How often to report what was read, released and lost; for captures, too.",
+        about="how often to report on the run; left out: never",
+        example="10s",
+        manifest="nothing",
+    ),
+    _live(
+        name="fail_on_loss",
+        type=PERCENTAGE,
+        default=None,
+        help="Exit with 1 when more than this share of the packets was lost, in percent; the output"
+        " is whole all the same.",
+        usual="a loss is only reported",
+        about="exit code 1 when more than this percentage of the packets was lost; left out: a loss"
+        " is only reported",
+        example=1,
+        manifest="as it is",
+    ),
+    _live(
+        name="drop_to",
+        type=USER,
+        default=None,
+        help="Once everything is open, go on as this user instead of root.",
+        about="the user to go on as instead of root, once everything is open",
+        example="nobody",
+        manifest="nothing",
+    ),
+)
+
+
+ROWS = (*_ANONYMITY, *_ADDRESSES, *_INPUT, *_OUTPUT, *_LIMITS, *_LIVE)

@@ -1,0 +1,133 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""A setting: one row of the table in `schema`, and what is done with rows."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from zanon_net.config.parse import refuse_key
+from zanon_net.config.rules import Settings
+from zanon_net.config.types import Type
+
+KEY_HELP = "The key of the pseudonyms, made by 'zanon-net key new': the same in every run."
+RANDOM_KEY = "a random key that is never stored"
+
+Shown = Callable[[Settings], Mapping[str, Any]] | Literal["as it is", "nothing"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A row.
+
+    command: the one that takes it.
+    section: of the configuration file; empty: the command reads none.
+    name: of the field. In the configuration file, too, unless that is a word of Python: `label`.
+    type: how it is read, its unit and its range.
+    default: as it is written; None, or empty: there is none.
+    help: the text of the option; empty: there is no option.
+    heading: the option stands below it in `--help`; empty: there is no option.
+    about: the text in configuration files and documents, where it is not that of the option.
+    usual: what `--help` says is the default, where that is not the default itself.
+    rank: options of a heading come by it in `--help`, and then in the order of rows.
+    example: a value for the written configuration file, where there is no default.
+    option: further names of the option, or its first one where that is not the setting's name.
+    manifest: what of it is in the manifest; a function's result where it is not the value.
+    core: what the core calls it, a path in the struct it is opened with; empty: it takes no part.
+    core_value: what the core gets, where that is not the value.
+    core_kind: what the core gets it as: a number, truth values among them, or a kind that
+        scripts/make_settings.py knows.
+    check: a check across settings, made when all of the section were read; returns what changes.
+    """
+
+    command: str
+    name: str
+    type: Type
+    default: Any
+    manifest: Shown
+    section: str = ""
+    help: str = ""
+    heading: str = ""
+    about: str = ""
+    usual: str = ""
+    rank: int = 0
+    example: Any = None
+    option: tuple[str, ...] = ()
+    core: str = ""
+    core_value: Callable[[Settings], Any] | None = None
+    core_kind: str = "number"
+    check: Callable[[Settings], Mapping[str, Any]] | None = None
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The names of the option."""
+        return self.option or (f"--{self.name.replace('_', '-')}",)
+
+    @property
+    def label(self) -> str:
+        """Its name in the configuration file, errors and manifests: that of the option, written as
+        a field."""
+        return self.options[0].removeprefix("--").replace("-", "_")
+
+    @property
+    def meaning(self) -> str:
+        """The text in configuration files and documents."""
+        return self.about or self.help[:1].lower() + self.help[1:].removesuffix(".")
+
+    @property
+    def has_default(self) -> bool:
+        """Whether there is a value if none was written."""
+        return self.default not in (None, "", ())
+
+    @property
+    def usually(self) -> str:
+        """The default that `--help` shows; empty: none."""
+        is_written = self.has_default and self.default is not False
+        return self.usual or (self.type.written(self.default) if is_written else "")
+
+    @property
+    def core_argument(self) -> str:
+        """The keyword by which the binding takes it."""
+        return self.core.rpartition(".")[2]
+
+    def read(self, value: object) -> Any:
+        """The value as `Config` holds it. Raises ConfigError."""
+        if value is None and self.default is None:
+            return None
+        refuse_key(self.label, value)
+        return self.type.read(self.label, value)
+
+    def shown(self, settings: Settings) -> Mapping[str, Any]:
+        """Its part of the manifest, by key."""
+        if callable(self.manifest):
+            return self.manifest(settings)
+        value = settings[self.name]
+        as_json = list(value) if isinstance(value, tuple) else value
+        return {} if self.manifest == "nothing" else {self.label: as_json}
+
+    def for_core(self, settings: Settings) -> Any:
+        """The value for the core."""
+        return settings[self.name] if self.core_value is None else self.core_value(settings)
+
+
+def read_settings(rows: Iterable[Setting], written: Mapping[str, object]) -> dict[str, Any]:
+    """The settings of `rows` as they are held, from values as they were written, and checked.
+
+    Raises ConfigError with a text that starts with the setting's name.
+    """
+    rows = tuple(rows)
+    settings = {row.name: row.read(written[row.name]) for row in rows}
+    for check in dict.fromkeys(row.check for row in rows):
+        if check is not None:
+            settings |= check(settings)
+    return settings
+
+
+def manifest_of(rows: Iterable[Setting], settings: Settings) -> dict[str, Any]:
+    """The part of `rows` in the manifest."""
+    return {key: value for row in rows for key, value in row.shown(settings).items()}
+
+
+def core_arguments(rows: Iterable[Setting], settings: Settings) -> dict[str, Any]:
+    """The values with which the core is opened, by the binding's keywords."""
+    return {row.core_argument: row.for_core(settings) for row in rows if row.core}
