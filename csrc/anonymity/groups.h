@@ -10,6 +10,9 @@
  *
  * Distances are mean losses (anonymity/taxonomy.h) of the lowest common nodes. Ties go to the
  * smaller row number: the result depends on the rows and their order alone.
+ *
+ * With users, a group has k of them: a row whose user is in the group already is passed over, and
+ * is left to another one. Rows that are left over join the group with the nearest representative.
  */
 #ifndef ZN_ANONYMITY_GROUPS_H
 #define ZN_ANONYMITY_GROUPS_H
@@ -25,13 +28,20 @@ typedef struct zn_groups zn_groups;
 typedef struct zn_groups_config {
     const zn_taxonomy *const *columns; /* of the quasi-identifiers; the taxonomies are borrowed */
     size_t column_count, sensitive_count;
-    zn_class_rule rule;  /* without a distance (t = 1): a window is not the whole */
-    bool repair;         /* false: groups of k and no more */
-    bool strict;         /* a group that the rule refuses is dissolved: its rows are in none */
+    zn_class_rule rule; /* without a distance (t = 1): a window is not the whole */
+    bool repair;        /* false: groups of k and no more */
+    /*
+     * A group that the rule refuses is merged whatever its size, and dissolved if that does not
+     * help: its rows are in none. false: Algorithm 1 to the letter, which leaves it as it is, and
+     * swaps the rows that lie nearest to their own group's representative (2), not to the other's
+     * (3).
+     */
+    bool strict;
     uint32_t neighbours; /* near groups that a repair looks at: c */
     uint32_t growth;     /* a merged group has at most growth x k rows: gamma */
     double lambda;       /* weight of the loss beside that of the work, 0 to 1 */
     size_t rows_max;
+    size_t part_rows; /* a window of more rows is split by its taxonomies first; 0: 4,000 */
 } zn_groups_config;
 
 /* n <= rows_max rows, oldest first. */
@@ -60,6 +70,12 @@ void zn_groups_window(zn_groups *g, const zn_group_rows *rows, uint32_t l);
 /* Groups the first row with those nearest to it, as many as the rule takes, and leaves all others
  * in no group. */
 void zn_groups_oldest(zn_groups *g, const zn_group_rows *rows);
+
+/*
+ * The entropy of each sensitive column in a window, by the natural logarithm, and how many values
+ * it has: for anonymity/adaptive_l.h. Counts are of users where the rows have some.
+ */
+void zn_groups_entropy(zn_groups *g, const zn_group_rows *rows, double *entropy, uint32_t *values);
 
 /* The groups' number. */
 size_t zn_groups_count(const zn_groups *g);

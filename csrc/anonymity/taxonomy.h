@@ -36,6 +36,7 @@ typedef struct zn_taxonomy_config {
      */
     double width;
     int64_t first;
+    bool whole; /* a number that is not whole has no leaf */
 } zn_taxonomy_config;
 
 /* What is odd about the hierarchy and no error. */

@@ -61,6 +61,24 @@ void zn_block_free(void *block, size_t bytes)
         (void)munmap(block, bytes);
 }
 
+void *zn_block_grow(void *block, size_t *bytes, size_t wanted)
+{
+    size_t size = *bytes == 0 ? (size_t)sysconf(_SC_PAGESIZE) : *bytes;
+    void *larger;
+    if (block != NULL && wanted <= *bytes)
+        return block;
+    while (size < wanted)
+        size *= 2;
+    larger = zn_block_alloc(size);
+    if (larger == NULL)
+        return NULL;
+    if (block != NULL)
+        memcpy(larger, block, *bytes);
+    zn_block_free(block, *bytes);
+    *bytes = size;
+    return larger;
+}
+
 void zn_block_clear(void *block, size_t bytes)
 {
     /* On failure the pages stay: they are cleared here, because callers rely on zeros. */

@@ -22,6 +22,13 @@
 void *zn_block_alloc(size_t bytes);
 /* Gives a block of `bytes` bytes back. NULL is fine. */
 void zn_block_free(void *block, size_t bytes);
+/*
+ * Returns a block of at least `wanted` bytes that begins with the content of `block` (NULL: none),
+ * and sets *bytes to its size. It may be the same block; a larger one has twice the size at least,
+ * so that growing step by step costs little, and the old one is given back. On NULL the old block
+ * stays valid.
+ */
+void *zn_block_grow(void *block, size_t *bytes, size_t wanted);
 /* Gives the block's physical pages back to the system; the block then reads as zeros. */
 void zn_block_clear(void *block, size_t bytes);
 /*
