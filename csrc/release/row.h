@@ -11,13 +11,14 @@
 
 typedef enum zn_row_format { ZN_ROWS_AUTO, ZN_ROWS_CSV, ZN_ROWS_JSONL } zn_row_format;
 
-/* The columns of a row, in this order; those passed on come last. */
-enum { ZN_ROW_TIME, ZN_ROW_USER, ZN_ROW_ATTRIBUTE, ZN_ROW_PASS, ZN_ROW_COLUMNS_MAX = 19 };
+/* The columns of a row of `filter`, in this order; those passed on come last. */
+enum { ZN_ROW_TIME, ZN_ROW_USER, ZN_ROW_ATTRIBUTE, ZN_ROW_PASS, ZN_ROW_COLUMNS_MAX = 32 };
 
 /* The names of the columns that are read. */
 typedef struct zn_row_columns {
     zn_span name[ZN_ROW_COLUMNS_MAX];
     size_t count;
+    size_t scalars; /* the first columns, whose values are no objects or arrays */
 } zn_row_columns;
 
 /* Why a row cannot be read: X(NAME, "text"). Such a row is dropped whole and counted. */
@@ -62,7 +63,7 @@ typedef struct zn_gated_row {
     int64_t t_ns;
     char pseudonym[ZN_PSEUDONYM_CHARS]; /* the user's pseudonym */
     zn_value attribute;                 /* ZN_VALUE_NONE unless it is released */
-    const zn_value *pass;               /* the columns passed on */
+    const zn_value *pass;               /* further attributes, and the columns passed on */
 } zn_gated_row;
 
 #endif

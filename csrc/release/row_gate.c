@@ -10,11 +10,15 @@
 enum { DOMAIN_USER = 'u', DOMAIN_TEXT = 't', DOMAIN_JSON = 'j' };
 
 _Static_assert(ZN_ROW_BATCH <= ZN_CLOCK_REBASE_AFTER, "a batch sees at most one clock step");
+_Static_assert(ZN_ROW_BATCH <= ZN_LADDER_ROWS, "a ladder has room for a batch");
 
 struct zn_row_gate {
     bool keep_suppressed;
     zn_ztable *table;
     zn_row_pseudonym *pseudonym; /* NULL without users */
+    zn_row_ladder *ladder;       /* NULL: rows have one attribute, written as it is */
+    zn_value *more;              /* with a ladder: what each row has after its first attribute */
+    size_t more_count, pass_count;
     zn_popularity popularity;
     zn_hash_key key;
     uint64_t jumps; /* steps of the table's clock that the keys have followed */
@@ -24,6 +28,23 @@ struct zn_row_gate {
     zn_gated_row gated[ZN_ROW_BATCH];
     size_t count;
 };
+
+/* A row is as many observations as there are steps; the clock is set back after as many rows as
+ * without a ladder. */
+static int open_ladder(zn_row_gate *g, const zn_row_gate_config *config, zn_ztable_config *table,
+                       zn_error *err)
+{
+    int rc = zn_row_ladder_open(&g->ladder, &config->ladder, err);
+    if (rc != 0)
+        return rc;
+    table->rebase_after = (table->rebase_after - 1) * (uint32_t)zn_row_ladder_steps(g->ladder) + 1;
+    g->pass_count = config->pass_count;
+    g->more_count = zn_row_ladder_columns(g->ladder) - 1 + config->pass_count;
+    g->more = zn_heap_alloc(ZN_ROW_BATCH * g->more_count * sizeof *g->more + 1);
+    if (g->more == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a batch of rows");
+    return 0;
+}
 
 int zn_row_gate_open(zn_row_gate **out, const zn_row_gate_config *config, zn_error *err)
 {
@@ -40,6 +61,8 @@ int zn_row_gate_open(zn_row_gate **out, const zn_row_gate_config *config, zn_err
     table.max_attributes = config->max_attributes;
     g->keep_suppressed = config->keep_suppressed;
     rc = zn_hash_key_random(&g->key, err);
+    if (rc == 0 && config->ladder.column_count != 0)
+        rc = open_ladder(g, config, &table, err);
     if (rc == 0)
         rc = zn_ztable_open(&g->table, &table, err);
     if (rc == 0 && config->with_user)
@@ -60,12 +83,36 @@ void zn_row_gate_close(zn_row_gate *g)
     zn_ztable_close(g->table);
     zn_row_pseudonym_close(g->pseudonym);
     zn_popularity_fini(&g->popularity);
+    zn_row_ladder_close(g->ladder);
+    zn_heap_free(g->more);
     zn_block_clear(g, sizeof *g);
     zn_block_free(g, sizeof *g);
 }
 
+bool zn_row_gate_find(zn_row_gate *g, size_t i, const zn_row *row, size_t *which)
+{
+    bool found = zn_row_ladder_find(g->ladder, i, &row->value[ZN_ROW_ATTRIBUTE], which);
+    *which += ZN_ROW_ATTRIBUTE;
+    return found;
+}
+
+static void ask_steps(zn_row_gate *g, const zn_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const zn_value *user = &rows[i].value[ZN_ROW_USER];
+        g->users[i] = zn_hash128(&g->key, DOMAIN_USER, user->text.p, user->text.n);
+    }
+    zn_row_ladder_decide(g->ladder, g->table, rows, g->users, n);
+    for (size_t i = 0; i < n; i++)
+        g->answers[i] = zn_row_ladder_released(g->ladder, i) ? ZN_RELEASE : ZN_BELOW_Z;
+}
+
 static void ask(zn_row_gate *g, const zn_row *rows, size_t n)
 {
+    if (g->ladder != NULL) {
+        ask_steps(g, rows, n);
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
         const zn_value *user = &rows[i].value[ZN_ROW_USER];
         const zn_value *attribute = &rows[i].value[ZN_ROW_ATTRIBUTE];
@@ -107,6 +154,21 @@ static int count_popularity(zn_row_gate *g, size_t n, zn_error *err)
     return rc;
 }
 
+/* Fills the attributes of a gated row as generalized, or as nothing, and what is passed on. */
+static void generalize(zn_row_gate *g, const zn_row *row, size_t i, zn_gated_row *out)
+{
+    static const zn_value nothing = {{NULL, 0}, ZN_VALUE_NONE};
+    zn_value *more = &g->more[g->count * g->more_count];
+    size_t columns = zn_row_ladder_columns(g->ladder);
+    bool released = g->answers[i] == ZN_RELEASE;
+    out->pass = more;
+    out->attribute = released ? zn_row_ladder_value(g->ladder, i, 0) : nothing;
+    for (size_t j = 1; j < columns; j++)
+        *more++ = released ? zn_row_ladder_value(g->ladder, i, j) : nothing;
+    for (size_t j = 0; j < g->pass_count; j++)
+        *more++ = row->value[ZN_ROW_ATTRIBUTE + columns + j];
+}
+
 /* Fills the gated row of a row that may be written: the only place that hands an attribute on. */
 static int let_out(zn_row_gate *g, const zn_row *row, size_t i, zn_error *err)
 {
@@ -117,8 +179,12 @@ static int let_out(zn_row_gate *g, const zn_row *row, size_t i, zn_error *err)
     if (!released && !g->keep_suppressed)
         return 0;
     out->t_ns = row->t_ns;
-    out->attribute = released ? row->value[ZN_ROW_ATTRIBUTE] : nothing;
-    out->pass = &row->value[ZN_ROW_PASS];
+    if (g->ladder != NULL) {
+        generalize(g, row, i, out);
+    } else {
+        out->attribute = released ? row->value[ZN_ROW_ATTRIBUTE] : nothing;
+        out->pass = &row->value[ZN_ROW_PASS];
+    }
     if (g->pseudonym != NULL) {
         int rc = zn_row_pseudonym_make(g->pseudonym, &who, out->pseudonym, err);
         if (rc != 0)
@@ -163,10 +229,27 @@ zn_popularity *zn_row_gate_popularity(zn_row_gate *g)
 
 zn_ztable_stats zn_row_gate_stats(const zn_row_gate *g)
 {
-    return zn_ztable_get_stats(g->table);
+    zn_ztable_stats stats = zn_ztable_get_stats(g->table);
+    const zn_row_ladder_stats *rows = zn_row_gate_ladder_stats(g);
+    if (rows == NULL)
+        return stats;
+    stats.observations /= zn_row_ladder_steps(g->ladder);
+    stats.late /= zn_row_ladder_steps(g->ladder); /* all of a row have one time */
+    stats.released = rows->answers[ZN_RELEASE];
+    stats.below_z = rows->answers[ZN_BELOW_Z];
+    stats.too_late = rows->answers[ZN_TOO_LATE];
+    stats.late_deep = rows->answers[ZN_LATE_DEEP];
+    stats.no_room = rows->answers[ZN_NO_ROOM];
+    return stats;
+}
+
+const zn_row_ladder_stats *zn_row_gate_ladder_stats(const zn_row_gate *g)
+{
+    return g->ladder == NULL ? NULL : zn_row_ladder_get_stats(g->ladder);
 }
 
 size_t zn_row_gate_memory(const zn_row_gate *g)
 {
-    return zn_ztable_memory(g->table) + zn_popularity_memory(&g->popularity);
+    size_t bytes = zn_ztable_memory(g->table) + zn_popularity_memory(&g->popularity);
+    return g->ladder == NULL ? bytes : bytes + zn_row_ladder_memory(g->ladder);
 }
