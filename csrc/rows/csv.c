@@ -4,15 +4,8 @@
 
 #include "util/text.h"
 
-/* The rest of a row. */
-typedef struct fields {
-    uint8_t *p, *end;
-    uint8_t delimiter;
-    bool more; /* another field follows, perhaps an empty one */
-} fields;
-
 /* After a field: nothing, or a delimiter and another field. */
-static bool end_field(fields *f)
+static bool end_field(zn_csv_fields *f)
 {
     f->more = f->p != f->end;
     if (f->more && *f->p != f->delimiter)
@@ -22,7 +15,7 @@ static bool end_field(fields *f)
 }
 
 /* A field whose opening quote is taken; doubled quotes become one, in place. */
-static bool quoted_field(fields *f, zn_span *out)
+static bool quoted_field(zn_csv_fields *f, zn_span *out)
 {
     uint8_t *start = f->p, *to = f->p;
     for (;;) {
@@ -45,8 +38,7 @@ static bool quoted_field(fields *f, zn_span *out)
     return end_field(f);
 }
 
-/* The next field; false when a quote or a carriage return is where none can be. */
-static bool next_field(fields *f, zn_span *out)
+bool zn_csv_next(zn_csv_fields *f, zn_span *out)
 {
     const uint8_t *start = f->p;
     if (f->p != f->end && *f->p == '"') {
@@ -61,7 +53,7 @@ static bool next_field(fields *f, zn_span *out)
     return end_field(f);
 }
 
-static zn_row_fault begin(fields *f, uint8_t delimiter, uint8_t *row, size_t n)
+zn_row_fault zn_csv_begin(zn_csv_fields *f, uint8_t delimiter, uint8_t *row, size_t n)
 {
     zn_span text = {row, n};
     if (n != 0 && row[n - 1] == '\r')
@@ -96,15 +88,15 @@ zn_row_fault zn_csv_header(zn_csv_layout *layout, uint8_t *row, size_t n,
                            const zn_row_columns *wanted, size_t *which)
 {
     size_t found[ZN_ROW_COLUMNS_MAX] = {0};
-    fields f;
-    zn_row_fault fault = begin(&f, layout->delimiter, row, n);
+    zn_csv_fields f;
+    zn_row_fault fault = zn_csv_begin(&f, layout->delimiter, row, n);
     if (fault != ZN_FAULT_GOOD)
         return fault;
     for (layout->columns = 0; f.more; layout->columns++) {
         zn_span name;
         if (layout->columns == ZN_CSV_COLUMNS_MAX)
             return ZN_FAULT_COLUMNS;
-        if (!next_field(&f, &name))
+        if (!zn_csv_next(&f, &name))
             return ZN_FAULT_QUOTES;
         layout->slot[layout->columns] = ZN_CSV_UNUSED;
         for (size_t i = 0; i < wanted->count; i++) {
@@ -119,8 +111,8 @@ zn_row_fault zn_csv_header(zn_csv_layout *layout, uint8_t *row, size_t n,
 
 zn_row_fault zn_csv_row(const zn_csv_layout *layout, uint8_t *row, size_t n, zn_row *out)
 {
-    fields f;
-    zn_row_fault fault = begin(&f, layout->delimiter, row, n);
+    zn_csv_fields f;
+    zn_row_fault fault = zn_csv_begin(&f, layout->delimiter, row, n);
     size_t column;
     if (fault != ZN_FAULT_GOOD)
         return fault;
@@ -129,7 +121,7 @@ zn_row_fault zn_csv_row(const zn_csv_layout *layout, uint8_t *row, size_t n, zn_
         zn_value *value;
         if (column == layout->columns)
             return ZN_FAULT_COLUMNS;
-        if (!next_field(&f, &field))
+        if (!zn_csv_next(&f, &field))
             return ZN_FAULT_QUOTES;
         if (layout->slot[column] == ZN_CSV_UNUSED)
             continue;

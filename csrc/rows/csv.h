@@ -10,6 +10,20 @@
 
 #include "release/row.h"
 
+/* The rest of a row. */
+typedef struct zn_csv_fields {
+    uint8_t *p, *end;
+    uint8_t delimiter;
+    bool more; /* another field follows, perhaps an empty one */
+} zn_csv_fields;
+
+/* Begins a row, n bytes at `row` without line feed. Returns ZN_FAULT_GOOD, ZN_FAULT_UTF8 or
+ * ZN_FAULT_CONTROL. */
+zn_row_fault zn_csv_begin(zn_csv_fields *f, uint8_t delimiter, uint8_t *row, size_t n);
+/* The next field; false when a quote or a carriage return is where none can be. Writes over the
+ * row. */
+bool zn_csv_next(zn_csv_fields *f, zn_span *out);
+
 #define ZN_CSV_COLUMNS_MAX 4096
 
 /* The value of a row that each column of the file holds. */

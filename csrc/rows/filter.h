@@ -16,12 +16,8 @@
 #ifndef ZN_ROWS_FILTER_H
 #define ZN_ROWS_FILTER_H
 
-#include "release/row.h"
 #include "release/row_gate.h"
-#include "util/text.h"
-#include "util/timestamp.h"
-
-#define ZN_ROW_FILTER_ROW_MAX ((size_t)1 << 20) /* bytes a row may have */
+#include "rows/reader.h"
 
 typedef struct zn_row_filter zn_row_filter;
 
@@ -37,14 +33,8 @@ typedef struct zn_row_filter_config {
 } zn_row_filter_config;
 
 typedef struct zn_row_filter_stats {
-    uint64_t rows;                   /* read, also those with a fault; no headers, no blank lines */
-    uint64_t observations;           /* those without a fault */
-    uint64_t written;                /* to the output */
-    uint64_t without_offset;         /* times without an offset, taken for UTC */
-    uint64_t faults[ZN_FAULT_COUNT]; /* rows dropped, by reason */
-    zn_row_fault first_fault;        /* of the first of them; ZN_FAULT_GOOD: none */
-    uint64_t first_fault_line;       /* in its source, from 1 */
-    int64_t first_ns, last_ns; /* times of the earliest and latest observation, if there is one */
+    zn_row_reader_stats read;
+    uint64_t written; /* rows, to the output */
 } zn_row_filter_stats;
 
 /* Returns 0, or a negative zn_err with *err filled and *out NULL. */
@@ -69,14 +59,13 @@ zn_text *zn_row_filter_output(zn_row_filter *s);
  * (stored_count = 0) by the caller. */
 zn_popularity *zn_row_filter_popularity(zn_row_filter *s);
 
-const zn_row_filter_stats *zn_row_filter_get_stats(const zn_row_filter *s);
+zn_row_filter_stats zn_row_filter_get_stats(const zn_row_filter *s);
 zn_ztable_stats zn_row_filter_table_stats(const zn_row_filter *s);
+/* NULL without a ladder. */
+const zn_row_ladder_stats *zn_row_filter_ladder_stats(const zn_row_filter *s);
 /* The format of the input; ZN_ROWS_AUTO while it is not known. */
 zn_row_format zn_row_filter_format(const zn_row_filter *s);
 /* Bytes of memory in use. */
 size_t zn_row_filter_memory(const zn_row_filter *s);
-/* A fault's name, as in "ZN_FAULT_name", and its text, for 0 <= fault < ZN_FAULT_COUNT. */
-const char *zn_row_fault_name(zn_row_fault fault);
-const char *zn_row_fault_text(zn_row_fault fault);
 
 #endif

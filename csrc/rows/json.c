@@ -264,8 +264,8 @@ static zn_row_fault check_text(const reader *r, zn_span text, bool escapes)
     return ZN_FAULT_GOOD;
 }
 
-/* The value of wanted column `i`. */
-static zn_row_fault take_value(reader *r, size_t i, zn_value *out)
+/* The value of a wanted column; scalar: no object or array. */
+static zn_row_fault take_value(reader *r, bool scalar, zn_value *out)
 {
     uint8_t kind = peek(r), *start = r->p;
     string text;
@@ -280,7 +280,7 @@ static zn_row_fault take_value(reader *r, size_t i, zn_value *out)
         return ZN_FAULT_JSON;
     out->text = (zn_span){start, (size_t)(r->p - start)};
     out->kind = kind == 'n' ? ZN_VALUE_NONE : ZN_VALUE_JSON;
-    if ((kind == '{' || kind == '[') && i < ZN_ROW_PASS)
+    if ((kind == '{' || kind == '[') && scalar)
         return ZN_FAULT_MISSING;
     return check_text(r, out->text, false);
 }
@@ -307,7 +307,7 @@ static zn_row_fault take_member(reader *r, const zn_row_columns *wanted, zn_row 
     if ((*seen >> i & 1) != 0)
         return ZN_FAULT_TWICE;
     *seen |= UINT32_C(1) << i;
-    return take_value(r, i, &out->value[i]);
+    return take_value(r, i < wanted->scalars, &out->value[i]);
 }
 
 static zn_row_fault take_object(reader *r, const zn_row_columns *wanted, zn_row *out)

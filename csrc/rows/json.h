@@ -13,8 +13,8 @@
 
 /*
  * Reads n bytes at `row` into out->value[0 .. wanted->count); a member that is absent or null is
- * ZN_VALUE_NONE. Objects and arrays are taken only for the columns from ZN_ROW_PASS on. Writes over
- * the row: escapes are resolved in place.
+ * ZN_VALUE_NONE. Objects and arrays are taken only for the columns from wanted->scalars on. Writes
+ * over the row: escapes are resolved in place.
  */
 zn_row_fault zn_json_row(uint8_t *row, size_t n, const zn_row_columns *wanted, zn_row *out);
 

@@ -83,7 +83,7 @@ static void put_string(zn_text *out, zn_span text)
     zn_text_char(out, '"');
 }
 
-static void put_value(zn_text *out, const zn_row_style *style, const zn_value *value)
+void zn_row_log_value(zn_text *out, const zn_row_style *style, const zn_value *value)
 {
     if (style->format == ZN_ROWS_CSV) {
         if (value->kind != ZN_VALUE_NONE)
@@ -103,8 +103,7 @@ static void put_value(zn_text *out, const zn_row_style *style, const zn_value *v
     }
 }
 
-/* Writes what stands before column `i`: CSV's delimiter; JSON's comma, name and colon. */
-static void put_before(zn_text *out, const zn_row_style *style, size_t i)
+void zn_row_log_before(zn_text *out, const zn_row_style *style, size_t i)
 {
     if (i != 0)
         zn_text_char(out, style->format == ZN_ROWS_CSV ? (char)style->delimiter : ',');
@@ -114,7 +113,7 @@ static void put_before(zn_text *out, const zn_row_style *style, size_t i)
     }
 }
 
-static void put_time(zn_text *out, const zn_row_style *style, int64_t t_ns)
+void zn_row_log_time(zn_text *out, const zn_row_style *style, int64_t t_ns)
 {
     bool quoted = style->format == ZN_ROWS_JSONL && style->unit == ZN_TIME_ISO;
     if (quoted)
@@ -139,7 +138,7 @@ void zn_row_log_header(zn_text *out, const zn_row_style *style)
     for (size_t i = 0; i < style->columns->count; i++) {
         if (i == ZN_ROW_USER && !style->with_user)
             continue;
-        put_before(out, style, i);
+        zn_row_log_before(out, style, i);
         put_field(out, style, style->columns->name[i]);
     }
     zn_text_char(out, '\n');
@@ -149,17 +148,17 @@ void zn_row_log_write(zn_text *out, const zn_row_style *style, const zn_gated_ro
 {
     if (style->format == ZN_ROWS_JSONL)
         zn_text_char(out, '{');
-    put_before(out, style, ZN_ROW_TIME);
-    put_time(out, style, row->t_ns);
+    zn_row_log_before(out, style, ZN_ROW_TIME);
+    zn_row_log_time(out, style, row->t_ns);
     if (style->with_user) {
-        put_before(out, style, ZN_ROW_USER);
+        zn_row_log_before(out, style, ZN_ROW_USER);
         put_pseudonym(out, style, row->pseudonym);
     }
-    put_before(out, style, ZN_ROW_ATTRIBUTE);
-    put_value(out, style, &row->attribute);
+    zn_row_log_before(out, style, ZN_ROW_ATTRIBUTE);
+    zn_row_log_value(out, style, &row->attribute);
     for (size_t i = ZN_ROW_PASS; i < style->columns->count; i++) {
-        put_before(out, style, i);
-        put_value(out, style, &row->pass[i - ZN_ROW_PASS]);
+        zn_row_log_before(out, style, i);
+        zn_row_log_value(out, style, &row->pass[i - ZN_ROW_PASS]);
     }
     if (style->format == ZN_ROWS_JSONL)
         zn_text_char(out, '}');

@@ -1,0 +1,53 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which users had a row not long ago: a table of bounded size, in the order of arrival. It belongs
+ * to the times that it is asked about: an entry leaves when a row comes that is `length` later.
+ */
+#ifndef ZN_ROWS_ONCE_H
+#define ZN_ROWS_ONCE_H
+
+#include "util/text.h"
+
+typedef struct zn_once_entry {
+    uint64_t user;
+    int64_t t_ns;
+} zn_once_entry;
+
+/* All zeros is a closed table. */
+typedef struct zn_once {
+    int64_t length_ns;
+    uint32_t cap, first, count; /* of the ring of entries */
+    uint32_t slots;             /* of the index, a power of two */
+    zn_once_entry *entries;
+    uint32_t *index; /* 1 + an entry's place in the ring; 0: empty */
+} zn_once;
+
+typedef enum zn_once_answer {
+    ZN_ONCE_NEW,  /* the user is remembered from now on */
+    ZN_ONCE_SEEN, /* had a row less than length_ns before or after */
+    ZN_ONCE_FULL  /* there is no room for another user */
+} zn_once_answer;
+
+/* Opens a table of at most `users` (>= 1) entries. Returns 0 or -ZN_ERR_CAPACITY; zn_once_fini is
+ * due then, too. */
+int zn_once_init(zn_once *o, int64_t length_ns, uint32_t users, zn_error *err);
+/* Wipes and frees. */
+void zn_once_fini(zn_once *o);
+
+/* Asks about a user, by a keyed hash, at t_ns >= 0, and remembers a new one. */
+zn_once_answer zn_once_ask(zn_once *o, uint64_t user, int64_t t_ns);
+
+/* Forgets all entries. */
+void zn_once_clear(zn_once *o);
+/* Entry i of o->count, oldest arrival first. */
+static inline const zn_once_entry *zn_once_at(const zn_once *o, uint32_t i)
+{
+    return &o->entries[(o->first + i) % o->cap];
+}
+/* Adds an entry that zn_once_at gave; false when there is no room. */
+bool zn_once_restore(zn_once *o, zn_once_entry entry);
+/* Bytes of memory that entries take. */
+size_t zn_once_memory(const zn_once *o);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The input of rows: bytes of CSV or JSON Lines in portions of any size, rows with their times out,
+ * one by one. A row that cannot be read is counted, with its line, and passed over; with `strict`
+ * it is an error. Memory is bounded by the longest row and the largest portion.
+ *
+ * Rows borrow the reader's buffer, until the next portion. No message holds a byte of the input but
+ * names of columns that its owner gave.
+ */
+#ifndef ZN_ROWS_READER_H
+#define ZN_ROWS_READER_H
+
+#include "release/row.h"
+#include "rows/csv.h"
+#include "rows/splitter.h"
+#include "util/timestamp.h"
+
+#define ZN_ROW_BYTES_MAX ((size_t)1 << 20) /* that a row may have */
+
+typedef struct zn_row_reader_config {
+    zn_row_format format; /* ZN_ROWS_AUTO: JSON Lines where the first byte is '{', else CSV */
+    zn_time_unit unit;
+    uint8_t delimiter;      /* CSV's, an ASCII character */
+    zn_row_columns columns; /* names in UTF-8, all different, that of the time first; copied */
+    size_t required;        /* the first columns, which hold a value in every row; at least 1 */
+    bool with_user;         /* the second column is the user's: a text or a whole number */
+    const char *option[ZN_ROW_COLUMNS_MAX]; /* that names each column, for messages; borrowed */
+    zn_span header; /* for CSV without a header: the line it would have; copied */
+    bool strict;    /* the first row that cannot be read is an error */
+} zn_row_reader_config;
+
+typedef struct zn_row_reader_stats {
+    uint64_t rows;                   /* read, also those with a fault; no headers, no blank lines */
+    uint64_t observations;           /* those without a fault */
+    uint64_t without_offset;         /* times without an offset, taken for UTC */
+    uint64_t faults[ZN_FAULT_COUNT]; /* rows dropped, by reason */
+    zn_row_fault first_fault;        /* of the first of them; ZN_FAULT_GOOD: none */
+    uint64_t first_fault_line;       /* in its source, from 1 */
+    int64_t first_ns, last_ns; /* times of the earliest and latest observation, if there is one */
+} zn_row_reader_stats;
+
+/* A reader is a part of its owner; all zeros is a closed one. */
+typedef struct zn_row_reader {
+    zn_row_reader_config config; /* columns.name and header point into `names` */
+    uint8_t *names;
+    zn_row_splitter splitter;
+    zn_csv_layout layout;
+    bool marked;   /* this source's byte order mark is passed, or it has none */
+    bool begun;    /* its format is known */
+    bool laid_out; /* its columns are known */
+    bool skipping; /* a row that is too long */
+    uint8_t *buffer;
+    size_t at, n, cap; /* the row being read, the end of what is there, and of the buffer */
+    size_t blanks;     /* bytes at the source's start that are blank, until `begun` */
+    uint64_t line;     /* of the row being read */
+    uint64_t row_line; /* of the last row that was returned */
+    zn_row_reader_stats stats;
+} zn_row_reader;
+
+/* What zn_row_reader_next has found. */
+typedef enum zn_row_found {
+    ZN_FOUND_ROW,    /* *row is an observation */
+    ZN_FOUND_HEADER, /* a header line or, in JSON Lines, the beginning: the format is known now */
+    ZN_FOUND_NONE    /* no whole row is left */
+} zn_row_found;
+
+/* Opens r, which is all zeros. Returns 0, or a negative zn_err with *err filled; zn_row_reader_fini
+ * is due then, too. */
+int zn_row_reader_init(zn_row_reader *r, const zn_row_reader_config *config, zn_error *err);
+/* Wipes and frees. */
+void zn_row_reader_fini(zn_row_reader *r);
+
+/* Takes the next n bytes of a source; rows from before are gone. Returns 0 or -ZN_ERR_CAPACITY. */
+int zn_row_reader_append(zn_row_reader *r, const uint8_t *bytes, size_t n, zn_error *err);
+/*
+ * The next row of what is there. final: the source has ended, so that the bytes after its last line
+ * feed are a row. Returns 0; -ZN_ERR_CONFIG when the columns or the unit of time do not fit the
+ * input, -ZN_ERR_FORMAT when it cannot be read on, or another negative zn_err.
+ */
+int zn_row_reader_next(zn_row_reader *r, bool final, zn_row *row, zn_row_found *what,
+                       zn_error *err);
+/* Ends the source: what is left of it is gone, and another may follow. */
+void zn_row_reader_end(zn_row_reader *r);
+
+/* The format of the input; ZN_ROWS_AUTO while it is not known. */
+static inline zn_row_format zn_row_reader_format(const zn_row_reader *r)
+{
+    return r->config.format;
+}
+
+/* A fault's name, as in "ZN_FAULT_name", and its text, for 0 <= fault < ZN_FAULT_COUNT. */
+const char *zn_row_fault_name(zn_row_fault fault);
+const char *zn_row_fault_text(zn_row_fault fault);
+
+#endif
