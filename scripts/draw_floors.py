@@ -39,6 +39,7 @@ PLACES = {
     "bench": Place(1, 4, "zanon-net bench"),
     "pipeline": Place(2, 2, "sources to outputs"),
     "rows": Place(2, 3.25, "zanon-net filter"),
+    "microdata": Place(2, 4.5, "zanon-net table"),
     "model": Place(3, 0.5, "what a z is worth"),
     "output": Place(3, 2.5, "files, all or nothing"),
     "_core": Place(4, 2.5, "the one extension module"),

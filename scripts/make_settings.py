@@ -24,7 +24,11 @@ from zanon_net.config.setting import Setting  # noqa: E402
 PAGE = ROOT / "docs/reference/configuration.md"
 BEGIN, END = "<!-- made by scripts/make_settings.py -->\n", "<!-- end of what was made -->\n"
 CORE = ROOT / "zanon_net/core/settings.pyx"
-STRUCTS = {"run": "zn_engine_config", "filter": "zn_row_filter_config"}
+STRUCTS = {
+    "run": "zn_engine_config",
+    "filter": "zn_row_filter_config",
+    "publish": "zn_publisher_config",
+}
 FILLED = {
     "number": "config.{member} = {value}",
     "path": "config.{member} = kept.path({value})",
@@ -37,6 +41,8 @@ FILLED = {
     "column sets": "config.sets = bits_of(SETS, {value})",
     "row columns": "kept.columns({value}, &config.{member})",
     "row format": "config.{member} = ROW_FORMATS.index({value})",
+    "l kind": "config.window.groups.rule.kind, config.window.groups.rule.c = {value}",
+    "adaptive l": "config.{member}_l, config.{member}_way = {value}",
     "time unit": "config.{member} = TIME_UNITS.index({value})",
 }
 """How the core's struct gets a setting, by its kind; core/convert.pyx has the functions."""

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Types of the compiled core. Calls release the GIL for a whole batch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Never, final
 
 import numpy as np
@@ -39,12 +39,17 @@ STAGES: tuple[str, ...]
 """The stages of an engine's work, in the order of a packet's way."""
 
 ROW_FORMATS: tuple[str, ...]
+UNKNOWN: tuple[str, ...]
+LADDER_STEPS_MAX: int
 """Names of the formats of rows; "auto" first."""
 
 TIME_UNITS: tuple[str, ...]
 """Units of times in rows, and "iso"."""
 
 ROW_FAULTS: dict[str, str]
+ROW_FATES: dict[str, str]
+WINDOW_ENDS: tuple[str, ...]
+ONCE_USERS: int
 """The text of each reason for which a row cannot be read, by its name."""
 
 class Column(NamedTuple):
@@ -265,10 +270,123 @@ class ZTable:
     def memory_bytes(self) -> int: ...
 
 @final
+class Taxonomy:
+    """The generalization hierarchy of a column (anonymity/taxonomy)."""
+
+    def __init__(
+        self,
+        lines: Iterable[Sequence[bytes]],
+        in_order: bool = ...,
+        width: float = ...,
+        first: int = ...,
+        whole: bool = ...,
+    ) -> None: ...
+    @classmethod
+    def read(cls, data: bytes, delimiter: int = ...) -> Taxonomy: ...
+    @property
+    def leaves(self) -> int: ...
+    @property
+    def nodes(self) -> int: ...
+    @property
+    def levels(self) -> int: ...
+    @property
+    def only_children(self) -> tuple[int, int]: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    def labels(self) -> list[bytes]: ...
+    def lines(self) -> list[list[bytes]]: ...
+    def arrays(
+        self,
+    ) -> tuple[
+        npt.NDArray[np.int32],
+        npt.NDArray[np.int32],
+        npt.NDArray[np.int32],
+        npt.NDArray[np.float64],
+    ]: ...
+    def level_losses(self) -> list[float]: ...
+    def ancestors(self) -> npt.NDArray[np.int32]: ...
+    def find(self, values: Sequence[bytes | None]) -> npt.NDArray[np.int32]: ...
+    def common(self, a: Any, b: Any) -> npt.NDArray[np.int32]: ...
+
+def intervals(
+    values: Sequence[bytes], width: float, whole: bool = ...
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]: ...
+
+@final
+class Groups:
+    """Groups the rows of windows so that each group can be released."""
+
+    def __init__(
+        self,
+        taxonomies: Sequence[Taxonomy],
+        *,
+        rows: int,
+        sensitive: int = 1,
+        k: int = 1,
+        l: int = 1,
+        kind: int = 0,
+        c: float = 1.0,
+        max_share: float = 1.0,
+        t: float = 1.0,
+        repair: bool = True,
+        strict: bool = True,
+        neighbours: int = 3,
+        growth: int = 3,
+        weight: float = 0.7,
+        part: int = 0,
+    ) -> None: ...
+    def window(
+        self,
+        quasi: npt.NDArray[np.integer[Any]],
+        sensitive: npt.NDArray[np.uint64 | np.int64] | None = None,
+        user: npt.NDArray[np.uint64 | np.int64] | None = None,
+        *,
+        l: int = 0,
+        rows: int | None = None,
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]: ...
+    def oldest(
+        self,
+        quasi: npt.NDArray[np.integer[Any]],
+        sensitive: npt.NDArray[np.uint64 | np.int64] | None = None,
+        user: npt.NDArray[np.uint64 | np.int64] | None = None,
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]: ...
+    def entropy(
+        self,
+        quasi: npt.NDArray[np.integer[Any]],
+        sensitive: npt.NDArray[np.uint64 | np.int64],
+        user: npt.NDArray[np.uint64 | np.int64] | None = None,
+    ) -> list[tuple[float, int]]: ...
+    @property
+    def stats(self) -> dict[str, int]: ...
+    @property
+    def memory_bytes(self) -> int: ...
+
+@final
+class AdaptiveL:
+    """The l that repairs aim at, window by window."""
+
+    def __init__(
+        self,
+        l_min: int,
+        l_max: int,
+        way: str = "up",
+        *,
+        alpha: float = ...,
+        band: float = ...,
+        dwell: int = ...,
+    ) -> None: ...
+    def next(self, entropy: float, values: int) -> int: ...
+
+@final
 class RowFilter:
     """Rows of observations through the z-table; belongs to one thread at a time."""
 
-    def __init__(self, *args: Never, **settings: Any) -> None: ...  # as core/settings.pyx has them
+    def __init__(
+        self,
+        *args: Never,
+        ladder: tuple[Sequence[Taxonomy], Sequence[bytes], str] | None = ...,
+        **settings: Any,  # as core/settings.pyx has them
+    ) -> None: ...
     def feed(self, data: bytes) -> None: ...
     def end(self) -> None: ...
     def finish(self) -> None: ...
@@ -283,10 +401,95 @@ class RowFilter:
     @property
     def table_stats(self) -> dict[str, int]: ...
     @property
+    def ladder_stats(self) -> dict[str, Any] | None: ...
+    @property
     def format(self) -> str: ...
     @property
     def memory_bytes(self) -> int: ...
     def close(self) -> None: ...
+
+@final
+class RowPublisher:
+    """Rows through a buffer, out in classes; belongs to one thread at a time."""
+
+    def __init__(
+        self,
+        taxonomies: Sequence[Taxonomy],
+        **settings: Any,  # as core/settings.pyx has them
+    ) -> None: ...
+    def feed(self, data: bytes) -> None: ...
+    def end(self) -> None: ...
+    def idle(self) -> None: ...
+    def finish(self) -> None: ...
+    def take(self) -> bytes: ...
+    @property
+    def stats(self) -> dict[str, int]: ...
+    @property
+    def window(self) -> dict[str, Any]: ...
+    @property
+    def first_fault(self) -> tuple[int, str] | None: ...
+    @property
+    def time_range_ns(self) -> tuple[int, int] | None: ...
+    @property
+    def format(self) -> str: ...
+    @property
+    def memory_bytes(self) -> int: ...
+    def close(self) -> None: ...
+
+@final
+class CodedPublisher:
+    """Rows of codes through a buffer; belongs to one thread at a time."""
+
+    def __init__(self, taxonomies: Sequence[Taxonomy], **numbers: Any) -> None: ...
+    def feed(
+        self,
+        t_ns: npt.NDArray[np.int64],
+        user: npt.NDArray[np.uint64] | None,
+        quasi: Sequence[npt.NDArray[np.int32]],
+        sensitive: Sequence[npt.NDArray[np.uint64]],
+        first_number: int,
+    ) -> None: ...
+    def advance(self, t_ns: int) -> None: ...
+    def end(self, idle: bool = False) -> None: ...
+    def take(
+        self,
+    ) -> tuple[
+        npt.NDArray[np.uint64],
+        npt.NDArray[np.uint64],
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.uint16],
+        npt.NDArray[np.int64],
+    ]: ...
+    def waiting(self) -> npt.NDArray[np.uint64]: ...
+    def stopped(self, n: int) -> None: ...
+    def save(self) -> bytes: ...
+    def load(self, saved: bytes) -> None: ...
+    @property
+    def deadline_ns(self) -> int | None: ...
+    @property
+    def counts(self) -> dict[str, Any]: ...
+    @property
+    def memory_bytes(self) -> int: ...
+
+def identities(values: Sequence[bytes | None], key: bytes) -> npt.NDArray[np.uint64]: ...
+
+CLASS_FAULTS: tuple[str, ...]
+"""Why a class may not be released: users, diversity, share, distance."""
+
+@final
+class TupleGate:
+    """Says which rows of a table may be written; belongs to one thread at a time."""
+
+    def __init__(self, rule: dict[str, Any], sensitive_count: int = 1) -> None: ...
+    def decide(
+        self,
+        quasi: Sequence[tuple[Sequence[bytes | None], npt.NDArray[np.int32]]],
+        sensitive: Sequence[tuple[Sequence[bytes | None], npt.NDArray[np.int32]]],
+        users: npt.NDArray[np.int64] | None,
+        n: int,
+    ) -> npt.NDArray[np.uint8]: ...
+    @property
+    def memory_bytes(self) -> int: ...
 
 @final
 class CryptoPan:

@@ -2,16 +2,41 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rows of observations: csrc/rows/filter.h, and their times, csrc/util/timestamp.h.
 
+cdef object rows_read(const zn_row_reader_stats *stats):
+    """The counters of a reader, by name; rows dropped by the names of ROW_FAULTS."""
+    faults = {name: stats.faults[i] for i, name in enumerate(ROW_FAULTS, 1)}
+    return {"rows": stats.rows, "observations": stats.observations,
+            "without_offset": stats.without_offset, **faults}
+
+
+cdef object first_fault_of(const zn_row_reader_stats *stats):
+    """(line, text) of the first row that could not be read, or None."""
+    if stats.first_fault == ZN_FAULT_GOOD:
+        return None
+    return stats.first_fault_line, zn_row_fault_text(stats.first_fault).decode()
+
+
+cdef object time_range_of(const zn_row_reader_stats *stats):
+    """(first, last) time of an observation in ns since the Unix epoch, or None."""
+    return (stats.first_ns, stats.last_ns) if stats.observations else None
+
+
 cdef class RowFilter:
     """Rows of observations through the z-table (csrc/rows/filter.h); one thread at a time.
 
     Text arguments are UTF-8. columns: time, user, attribute, then those passed on as they are.
+
+    ladder: None, or (taxonomies, steps, unknown): columns then has as many attributes, which leave
+        generalized. steps: of each, finest first, the level of each attribute, as bytes. unknown:
+        one of UNKNOWN.
     """
 
     cdef zn_row_filter *row_filter
     cdef _Guard guard
+    cdef tuple taxonomies
+    cdef size_t steps
 
-    def __init__(self, **settings):
+    def __init__(self, *, ladder=None, **settings):
         cdef zn_row_filter_config config
         cdef zn_error err
         cdef _Kept kept = _Kept()
@@ -21,7 +46,27 @@ cdef class RowFilter:
         memset(&config, 0, sizeof(config))
         memset(&err, 0, sizeof(err))
         fill_row_filter_config(&config, settings, kept)
+        if ladder is not None:
+            self._fill_ladder(&config.gate.ladder, ladder, kept)
         check(zn_row_filter_open(&self.row_filter, &config, &err), &err)
+
+    cdef int _fill_ladder(self, zn_row_ladder_config *config, ladder, _Kept kept) except -1:
+        cdef Taxonomy taxonomy
+        cdef const zn_taxonomy **columns
+        taxonomies, steps, unknown = ladder
+        self.taxonomies = tuple(taxonomies)  # the core borrows them
+        config.column_count = len(self.taxonomies)
+        columns = <const zn_taxonomy **>kept.room((len(taxonomies) + 1) * sizeof(zn_taxonomy *))
+        for i, taxonomy in enumerate(self.taxonomies):
+            taxonomy._check_open()
+            columns[i] = taxonomy.taxonomy
+        config.columns = columns
+        if any(len(step) != len(self.taxonomies) for step in steps):
+            raise ValueError("a step has a level of each attribute")
+        self.steps = config.step_count = len(steps)
+        config.levels = kept.text(b"".join(steps)).p
+        config.unknown = UNKNOWN.index(unknown)
+        return 0
 
     def __dealloc__(self):
         zn_row_filter_close(self.row_filter)
@@ -108,36 +153,44 @@ cdef class RowFilter:
     @property
     def stats(self):
         """Rows, observations, written, without_offset; rows dropped by the names of ROW_FAULTS."""
-        cdef const zn_row_filter_stats *stats
+        cdef zn_row_filter_stats stats
         self._check_open()
         stats = zn_row_filter_get_stats(self.row_filter)
-        faults = {name: stats.faults[i] for i, name in enumerate(ROW_FAULTS, 1)}
-        return {"rows": stats.rows, "observations": stats.observations, "written": stats.written,
-                "without_offset": stats.without_offset, **faults}
+        return {**rows_read(&stats.read), "written": stats.written}
 
     @property
     def first_fault(self):
         """(line, text) of the first row that could not be read, or None."""
-        cdef const zn_row_filter_stats *stats
+        cdef zn_row_filter_stats stats
         self._check_open()
         stats = zn_row_filter_get_stats(self.row_filter)
-        if stats.first_fault == ZN_FAULT_GOOD:
-            return None
-        return stats.first_fault_line, zn_row_fault_text(stats.first_fault).decode()
+        return first_fault_of(&stats.read)
 
     @property
     def time_range_ns(self):
         """(first, last) time of an observation in ns since the Unix epoch, or None."""
-        cdef const zn_row_filter_stats *stats
+        cdef zn_row_filter_stats stats
         self._check_open()
         stats = zn_row_filter_get_stats(self.row_filter)
-        return (stats.first_ns, stats.last_ns) if stats.observations else None
+        return time_range_of(&stats.read)
 
     @property
     def table_stats(self):
         """The z-table's counters."""
         self._check_open()
         return zn_row_filter_table_stats(self.row_filter)
+
+    @property
+    def ladder_stats(self):
+        """Of a ladder: rows released by step, rows with an unknown value, which are suppressed, and
+        loss, the sum over the released rows of the mean loss of their attributes; else None."""
+        cdef const zn_row_ladder_stats *stats
+        self._check_open()
+        stats = zn_row_filter_ladder_stats(self.row_filter)
+        if stats == NULL:
+            return None
+        return {"released": [stats.released[i] for i in range(self.steps)],
+                "unknown": stats.unknown, "loss": stats.loss}
 
     @property
     def format(self):

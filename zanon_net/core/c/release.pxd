@@ -15,6 +15,24 @@ cdef extern from "release/row.h" nogil:
         size_t count
 
 
+cdef extern from "release/row_ladder.h" nogil:
+    enum:
+        ZN_LADDER_STEPS_MAX
+        ZN_LADDER_COLUMNS_MAX
+    ctypedef enum zn_unknown:
+        ZN_UNKNOWN_ERROR
+    ctypedef struct zn_row_ladder_config:
+        const zn_taxonomy * const *columns
+        size_t column_count
+        const uint8_t *levels
+        size_t step_count
+        zn_unknown unknown
+    ctypedef struct zn_row_ladder_stats:
+        uint64_t unknown
+        double loss
+        uint64_t released[ZN_LADDER_STEPS_MAX]
+
+
 cdef extern from "release/row_gate.h" nogil:
     ctypedef struct zn_row_gate_config:
         uint32_t z
@@ -22,3 +40,20 @@ cdef extern from "release/row_gate.h" nogil:
         const char *key_file
         uint32_t max_tuples, max_attributes
         c_bool with_user, keep_suppressed, popularity
+        zn_row_ladder_config ladder
+
+
+cdef extern from "release/tuple_gate.h" nogil:
+    ctypedef struct zn_tuple_gate:
+        pass
+    enum:
+        ZN_TUPLE_SENSITIVE_MAX
+    int zn_tuple_gate_open(zn_tuple_gate **out, const zn_class_rule *rule, size_t sensitive_count,
+                           zn_error *err)
+    void zn_tuple_gate_close(zn_tuple_gate *g)
+    zn_id zn_tuple_gate_value(const zn_tuple_gate *g, zn_span written)
+    zn_id zn_tuple_gate_user(const zn_tuple_gate *g, zn_span user)
+    int zn_tuple_gate_add(zn_tuple_gate *g, const zn_id *quasi, size_t quasi_count,
+                          const zn_id *sensitive, const zn_id *user, zn_error *err)
+    int zn_tuple_gate_decide(zn_tuple_gate *g, uint8_t *faults, zn_error *err)
+    size_t zn_tuple_gate_memory(const zn_tuple_gate *g)

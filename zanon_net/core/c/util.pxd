@@ -80,6 +80,7 @@ cdef extern from "util/text.h" nogil:
     ctypedef struct zn_text:
         char *bytes
         size_t n
+        c_bool failed
     void zn_text_fini(zn_text *t)
 
 
