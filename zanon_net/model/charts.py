@@ -47,14 +47,14 @@ class Panel:
     y_range: tuple[float, float | None] | None = None
 
 
-def check_path(path: str) -> Path:
-    """Checks a figure's path and that matplotlib is installed.
+def check_path(path: str, name: str = "plot") -> Path:
+    """Checks a figure's path and that matplotlib is installed. name: of the setting, for errors.
 
     Raises ConfigError for an unknown suffix, MissingExtraError without matplotlib.
     """
     target = Path(path)
     if target.suffix.lower() not in SUFFIXES:
-        raise ConfigError(f"plot: {path} must end in {', '.join(SUFFIXES)}")
+        raise ConfigError(f"{name}: {path} must end in {', '.join(SUFFIXES)}")
     _figure_class()
     return target
 
@@ -71,6 +71,18 @@ def _figure_class() -> Any:
 
 def draw(path: Path, title: str, panels: Iterable[Panel]) -> None:
     """Writes the panels side by side, whole or not at all. Raises ZanonError."""
+    data = drawing(path.suffix, title, panels)
+    partial = path.with_name(path.name + ".partial")
+    try:
+        partial.write_bytes(data)
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise ZanonError(f"cannot write {path}: {error.strerror}") from None
+
+
+def drawing(suffix: str, title: str, panels: Iterable[Panel]) -> bytes:
+    """The content of a file with the panels side by side. suffix: one of SUFFIXES."""
     listed = list(panels)
     import matplotlib as mpl
 
@@ -80,14 +92,7 @@ def draw(path: Path, title: str, panels: Iterable[Panel]) -> None:
         figure.suptitle(title, fontsize=10)
         for place, panel in enumerate(listed, start=1):
             _draw_panel(figure.add_subplot(1, len(listed), place), panel)
-        data = _rendered(figure, path.suffix.lower(), title)
-    partial = path.with_name(path.name + ".partial")
-    try:
-        partial.write_bytes(data)
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise ZanonError(f"cannot write {path}: {error.strerror}") from None
+        return _rendered(figure, suffix.lower(), title)
 
 
 def _draw_panel(axes: Any, panel: Panel) -> None:

@@ -2,16 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report of `zanon-net filter`: a manifest for machines and a summary for people, in counts."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from zanon_net._core import ROW_FAULTS, RowFilter
 from zanon_net._text import share, table, time_range, time_span
 from zanon_net._version import __version__
 from zanon_net.config.filter_settings import FilterConfig
+from zanon_net.rows.ladder import Ladder
 
 Z_EQUALS_1 = "z = 1: every attribute is released, also one that a single user exposed"
+
+COARSE = "a row's combination may be rarer in the output than z users: they exposed it, no more"
+
+STEPS_SHOWN = 5  # in the summary; the manifest has all
 
 SUPPRESSED = {
     "below_z": "exposed by fewer than z users",
@@ -35,6 +41,81 @@ class RowSource:
         return {"name": self.name, "bytes": self.bytes_read, "rows": self.rows}
 
 
+class Totals(Protocol):
+    """The counters at the end of an input that every command on rows has."""
+
+    @property
+    def rows(self) -> Mapping[str, int]:
+        """The reader's counters."""
+
+    @property
+    def time_range_ns(self) -> tuple[int, int] | None:
+        """The first and last time of a row, in ns since the Unix epoch."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of memory in use."""
+
+    @property
+    def unreadable(self) -> int:
+        """Rows that could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport(ABC):
+    """The result of a run on rows.
+
+    manifest: for machines. totals: the counters. seconds: from the first byte read to the last one
+    written.
+    """
+
+    manifest: Mapping[str, Any]
+    totals: Totals
+    seconds: float
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal ended the reading."""
+        return bool(self.manifest["interrupted"])
+
+    @property
+    def warnings(self) -> list[str]:
+        """A line for each problem of the input that its owner should know."""
+        warnings = []
+        if self.totals.unreadable > 1:  # the first one had a warning of its own
+            warnings.append(f"{self.totals.unreadable:,} rows could not be read and were dropped")
+        if naive := self.totals.rows["without_offset"]:
+            warnings.append(f"times without an offset were taken for UTC: {naive:,}")
+        return warnings
+
+    def speed(self) -> dict[str, float]:
+        """Seconds, rows/s and bytes of memory touched."""
+        rate = self.totals.rows["rows"] / max(self.seconds, 1e-9)
+        return {
+            "seconds": round(self.seconds, 6),
+            "rows_per_s": round(rate),
+            "memory_bytes": self.totals.memory_bytes,
+        }
+
+    def summary(self, width: int = 80) -> str:
+        """The summary table for people, of so many columns: a handful of lines of counts."""
+        return table(self._lines(), width)
+
+    @abstractmethod
+    def _lines(self) -> Iterable[tuple[str, str]]:
+        """The lines of the summary."""
+
+    def _last_lines(self) -> Iterable[tuple[str, str]]:
+        """The lines with which every summary ends."""
+        if self.totals.time_range_ns is not None:
+            yield "time span", time_span(self.totals.time_range_ns)
+        memory = f"{self.totals.memory_bytes / 2**20:,.0f} MiB"
+        rate = self.speed()["rows_per_s"]
+        yield "speed", f"{rate:,.0f} rows/s, {self.seconds:.2f} s, {memory}"
+        for note in self.manifest["notes"]:
+            yield "note", note
+
+
 @dataclass(frozen=True, slots=True)
 class RowTotals:
     """A row filter's counters at the end of its input."""
@@ -44,11 +125,17 @@ class RowTotals:
     format: str
     time_range_ns: tuple[int, int] | None
     memory_bytes: int
+    ladder: Mapping[str, Any] | None = None
 
     @classmethod
-    def of(cls, row_filter: RowFilter) -> "RowTotals":
-        """The totals of `row_filter`."""
+    def of(cls, row_filter: RowFilter, ladder: Ladder | None = None) -> "RowTotals":
+        """The totals of `row_filter`, which was opened with `ladder`."""
+        stats = row_filter.ladder_stats
+        facts = None
+        if ladder is not None and stats is not None:
+            facts = ladder.facts(stats, row_filter.table_stats["observations"])
         return cls(
+            ladder=facts,
             rows=row_filter.stats,
             table=row_filter.table_stats,
             format=row_filter.format,
@@ -57,7 +144,7 @@ class RowTotals:
         )
 
     @property
-    def dropped(self) -> int:
+    def unreadable(self) -> int:
         """Rows that could not be read."""
         return sum(self.rows[name] for name in ROW_FAULTS)
 
@@ -67,12 +154,13 @@ def build_filter_manifest(
 ) -> dict[str, Any]:
     """The manifest of a run of the filter; nothing in it depends on how long that took."""
     notes = [Z_EQUALS_1] if config.z == 1 else []
+    notes += [] if totals.ladder is None else [COARSE]
     notes += [f"column {column!r} is not anonymized" for column in config.passed]
     counts = totals.table
     return {
         "name": "zanon-net filter",
         "version": __version__,
-        "complete": not interrupted and not totals.dropped,
+        "complete": not interrupted and not totals.unreadable,
         "interrupted": interrupted,
         "notes": notes,
         "configuration": {**config.to_dict(), "format": totals.format},
@@ -92,66 +180,46 @@ def build_filter_manifest(
             "clock_jumps": counts["clock_jumps"],
             "evicted": counts["evicted"],
         },
+        **({} if totals.ladder is None else {"ladder": dict(totals.ladder)}),
     }
 
 
 @dataclass(frozen=True, slots=True)
-class FilterReport:
-    """The result of `filter_rows`.
+class FilterReport(RunReport):
+    """The result of `filter_rows`; its manifest is that of build_filter_manifest."""
 
-    manifest: see build_filter_manifest.
-    totals: the row filter's counters.
-    seconds: from the first byte read to the last one written.
-    """
-
-    manifest: Mapping[str, Any]
     totals: RowTotals
-    seconds: float
 
-    @property
-    def interrupted(self) -> bool:
-        """Whether a signal ended the reading."""
-        return bool(self.manifest["interrupted"])
-
-    @property
-    def warnings(self) -> list[str]:
-        """A line for each problem of the input that its owner should know."""
-        warnings = []
-        if self.totals.dropped > 1:  # the first one had a warning of its own
-            warnings.append(f"{self.totals.dropped:,} rows could not be read and were dropped")
-        if naive := self.totals.rows["without_offset"]:
-            warnings.append(f"times without an offset were taken for UTC: {naive:,}")
-        return warnings
-
-    def speed(self) -> dict[str, float]:
-        """Seconds, rows/s and bytes of memory touched."""
-        rate = self.totals.rows["rows"] / max(self.seconds, 1e-9)
-        return {
-            "seconds": round(self.seconds, 6),
-            "rows_per_s": round(rate),
-            "memory_bytes": self.totals.memory_bytes,
-        }
-
-    def summary(self, width: int = 80) -> str:
-        """The summary table for people, of so many columns: a handful of lines of counts."""
-        return table(self._lines(), width)
+    def _ladder_lines(self) -> Iterable[tuple[str, str]]:
+        """The loss, and the steps that released most."""
+        ladder = self.totals.ladder
+        if ladder is None:
+            return
+        if unknown := ladder["unknown_values"]:
+            yield "suppressed", f"{unknown:,}  a value that its hierarchy does not have"
+        if ladder["loss"] is not None:
+            yield "loss", f"{ladder['loss']:.3f} (0: as they came, 1: nothing left)"
+        steps = sorted(ladder["steps"], key=lambda step: -step["released"])[:STEPS_SHOWN]
+        for step in steps:
+            if step["released"]:
+                levels = ", ".join(
+                    f"{column} {level}"
+                    for column, level in zip(ladder["columns"], step["levels"], strict=True)
+                )
+                yield "levels", f"{step['released']:,}  {levels}"
 
     def _lines(self) -> Iterable[tuple[str, str]]:
-        totals, counts, speed = self.totals, self.totals.table, self.speed()
+        totals, counts = self.totals, self.totals.table
         yield "rows", f"{totals.rows['rows']:,} read, {totals.rows['written']:,} written"
         for name, text in ROW_FAULTS.items():
             if totals.rows[name]:
                 yield "dropped", f"{totals.rows[name]:,}  {text}"
         yield "released", share(counts["released"], counts["observations"])
+        yield from self._ladder_lines()
         for name, text in SUPPRESSED.items():
             if counts[name]:
                 yield "suppressed", f"{counts[name]:,}  {text}"
         for name, text in (("late", "out of order"), ("clock_jumps", "times the clock was reset")):
             if counts[name]:
                 yield "time", f"{counts[name]:,}  {text}"
-        if totals.time_range_ns is not None:
-            yield "time span", time_span(totals.time_range_ns)
-        memory = f"{totals.memory_bytes / 2**20:,.0f} MiB"
-        yield "speed", f"{speed['rows_per_s']:,.0f} rows/s, {self.seconds:.2f} s, {memory}"
-        for note in self.manifest["notes"]:
-            yield "note", note
+        yield from self._last_lines()

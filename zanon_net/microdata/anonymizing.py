@@ -1,0 +1,468 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""A table generalized until each of its classes has what a plan asks for.
+
+`anonymize` is the Python of `zanon-net table anonymize`. How the levels are chosen is in `topdown`
+and `lattice`; whatever they chose, the gate (csrc/release/tuple_gate.h) counts the classes of the
+columns to be written again, and rows that it refuses are dropped.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from zanon_net._core import CLASS_FAULTS, TupleGate
+from zanon_net._text import table as text_table
+from zanon_net.config.parse import as_int, did_you_mean, reject, shown
+from zanon_net.errors import ConfigError, ZanonError
+from zanon_net.microdata.arrow import arrow, as_table, compute, empty_as_missing, encoded, texts
+from zanon_net.microdata.checking import (
+    FAULT_TEXTS,
+    class_lines,
+    diversity_lines,
+    html_table,
+    loss_lines,
+    report_classes,
+)
+from zanon_net.microdata.hierarchy import Flat, Round
+from zanon_net.microdata.judging import Judge, Tuples
+from zanon_net.microdata.lattice import Lattice, Levels, Recoded, least_loss
+from zanon_net.microdata.measures import (
+    Bools,
+    Ints,
+    Numbers,
+    check_feasible,
+    joint_numbers,
+    measure,
+)
+from zanon_net.microdata.plan import Plan
+from zanon_net.microdata.tables import as_released
+from zanon_net.microdata.topdown import top_down
+
+RANGE_MAX = 1 << 14  # of whole numbers that get intervals of their own accord
+_WHOLE = re.compile("-?[1-9][0-9]{0,15}|0")
+
+METHODS = ("topdown", "lattice", "fixed")
+REASONS = {"unknown": "a value that its hierarchy does not have", **FAULT_TEXTS}
+"""Why a row was suppressed, for people."""
+
+
+@dataclass(frozen=True, eq=False)
+class AnonymizeReport:
+    """What became of a table's rows.
+
+    method, levels: how it was generalized; the levels of the quasi-identifiers, where each column
+        has one.
+    rows_in, rows_out: rows read and written. suppressed: the others, by REASONS.
+    refused: those of them that the gate dropped, as nothing before it had seen a reason to.
+    loss: of each column, 0 to 1, a suppressed row counting 1.
+    """
+
+    method: str
+    levels: Mapping[str, int] | None
+    rows_in: int
+    rows_out: int
+    suppressed: Mapping[str, int]
+    refused: int
+    loss: Mapping[str, float]
+    warnings: Sequence[str]
+    _classes: Callable[[], Mapping[str, Any]] = field(repr=False)
+
+    @property
+    def mean_loss(self) -> float:
+        """The mean of the columns' losses."""
+        return float(np.mean(list(self.loss.values())))
+
+    @cached_property
+    def classes(self) -> Mapping[str, Any]:
+        """What `check` finds in the table written, measured when it is first asked for."""
+        return self._classes()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report for programs: counts, shares and names of columns, no value of the table."""
+        return {
+            "method": self.method,
+            "levels": None if self.levels is None else dict(self.levels),
+            "rows_in": self.rows_in,
+            "rows_out": self.rows_out,
+            "suppressed": dict(self.suppressed),
+            "refused_by_gate": self.refused,
+            **self.classes,
+            "warnings": list(self.warnings),
+        }
+
+    def summary(self, width: int = 80) -> str:
+        """The report for people, in lines of so many columns."""
+        return text_table(self._lines(), width)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return html_table(self._lines())
+
+    def _lines(self) -> Iterator[tuple[str, str]]:
+        yield "rows in", f"{self.rows_in:,}"
+        for reason, count in self.suppressed.items():
+            if count:
+                portion = count / max(1, self.rows_in)
+                yield "suppressed", f"{count:,} ({portion:.2%}): {REASONS[reason]}"
+        yield from class_lines(self.classes)
+        for name, column in self.classes["sensitive"].items():
+            yield from diversity_lines(name, column)
+        yield from loss_lines(self.classes["loss"])
+        if self.levels is not None:
+            yield "levels", ", ".join(f"{name} {level}" for name, level in self.levels.items())
+        for note in (*self.classes["notes"], *self.warnings):
+            yield "note", note
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A generalized table (pyarrow.Table), its rows sorted by their bytes, and its report."""
+
+    table: Any
+    report: AnonymizeReport
+
+
+def anonymize(
+    table: Any,
+    plan: Plan,
+    *,
+    method: str = "topdown",
+    suppress: float = 0.0,
+    levels: Mapping[str, int] | None = None,
+) -> Result:
+    """A table generalized so that each class has what the plan asks for.
+
+    table: pyarrow's, or one that `arrow.as_table` takes: of pandas, polars, DuckDB and others.
+    plan: its columns, how they are generalized, and what each class must have. A quasi-identifier
+        without a recoding has its whole numbers as intervals of doubling width, or all its values
+        below one root, `*`.
+    method: "topdown" splits classes along the hierarchies and suppresses no row. "lattice" takes
+        one level a column, those with the least loss, and suppresses the rows of classes that fail,
+        at most a share of `suppress`. "fixed" does the same with the levels given.
+    suppress: 0 to 1.
+    levels: of quasi-identifiers, for "fixed": 0, the values themselves, where none is given.
+
+    Raises ConfigError where no release can be what the plan asks for, or none of this method with
+    so few suppressed rows, for a column that is not there, and for a value that its hierarchy does
+    not have (unless plan.unknown says otherwise).
+    """
+    return anonymize_rows(
+        as_table(table, plan.read_columns),
+        plan,
+        method=method,
+        suppress=suppress,
+        levels=levels,
+    )
+
+
+def anonymize_rows(
+    rows: Any,
+    plan: Plan,
+    *,
+    method: str = "topdown",
+    suppress: float = 0.0,
+    levels: Mapping[str, int] | None = None,
+) -> Result:
+    """As `anonymize`, of a table that `as_table` or `read_table` returned."""
+    _check_options(method, suppress)
+    work = Work.of(empty_as_missing(rows), plan)
+    chosen = work.chosen_levels(levels, method)
+    if not work.rows:
+        nodes, faults, found = np.zeros((len(work.hierarchies), 0), np.int64), None, chosen
+    elif method == "topdown":
+        nodes, faults, found = top_down(work.tuples, work.trees, work.judge), None, None
+    else:
+        recoded = _full_domain(work, suppress, chosen)
+        nodes, faults, found = recoded.nodes, recoded.faults, recoded.levels
+    return _written(work, nodes, faults, method, found)
+
+
+def _check_options(method: str, suppress: float) -> None:
+    if method not in METHODS:
+        reject("method", f"must be one of {', '.join(METHODS)}, not {shown(method)}")
+    if not _is_share(suppress):
+        reject("suppress", f"must be a number from 0 to 1, not {shown(suppress)}")
+
+
+def _is_share(value: object) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value <= 1  # type: ignore[operator]
+
+
+# ---- the rows as tuples of nodes ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A table with the hierarchies of its columns, and its rows as tuples of their nodes.
+
+    table: the rows whose values are known. unknown: how many others were left out.
+    """
+
+    table: Any
+    plan: Plan
+    hierarchies: Mapping[str, Any]
+    tuples: Tuples
+    judge: Judge
+    unknown: int
+
+    @classmethod
+    def of(cls, table: Any, plan: Plan) -> "Work":
+        """Raises ConfigError for unknown values, and where the plan asks for more than there is."""
+        hierarchies = {name: hierarchy_of(table, plan, name) for name in plan.quasi_columns}
+        codes = {name: h.codes(table.column(name)) for name, h in hierarchies.items()}
+        known = np.ones(len(table), np.bool_)
+        for name, of_column in codes.items():
+            missing = of_column < 0
+            if not missing.any():
+                continue
+            if plan.unknown == "error":
+                _refuse_unknown(name, missing)
+            if plan.unknown == "suppress":
+                known &= ~missing
+            codes[name] = np.where(missing, hierarchies[name].nodes - 1, of_column)
+        unknown = int((~known).sum())
+        if unknown:
+            table = table.filter(arrow().array(known))
+            codes = {name: of_column[known] for name, of_column in codes.items()}
+        tuples = Tuples.of(list(codes.values()), [h.nodes for h in hierarchies.values()])
+        sensitive = [_numbers(table.column(name)) for name in plan.sensitive_columns]
+        users = None if plan.user is None else _numbers(table.column(plan.user))
+        asked = sensitive if plan.asks_for_diversity else []
+        judge = Judge(plan.rule, tuples, asked, users)
+        if len(table) and not judge.good(np.zeros(len(tuples), np.int64), 1)[0]:
+            check_feasible(table, plan)
+            raise ConfigError("the table as a whole is not what is asked for")
+        return cls(table, plan, hierarchies, tuples, judge, unknown)
+
+    @property
+    def rows(self) -> int:
+        """Rows whose values are known."""
+        return len(self.tuples.of_row)
+
+    @property
+    def trees(self) -> list[Any]:
+        """The hierarchies in the order of the columns."""
+        return list(self.hierarchies.values())
+
+    def chosen_levels(self, levels: Mapping[str, int] | None, method: str) -> Levels | None:
+        """The level of each column for the method "fixed". Raises ConfigError."""
+        if method != "fixed":
+            if levels:
+                reject("levels", "are for the method fixed; the others choose them")
+            return None
+        levels = levels or {}
+        for name, level in levels.items():
+            if name not in self.hierarchies:
+                hint = did_you_mean(name, self.hierarchies)
+                reject("levels", f"{shown(name)} is not among the quasi-identifiers{hint}")
+            top = self.hierarchies[name].levels - 1
+            number = as_int(level)
+            if number is None or not 0 <= number <= top:
+                reject("levels", f"that of {shown(name)} must be a whole number from 0 to {top}")
+        return tuple(levels.get(name, 0) for name in self.hierarchies)
+
+
+def hierarchy_of(table: Any, plan: Plan, name: str) -> Any:
+    """The hierarchy of a quasi-identifier: the plan's, or what its type suggests."""
+    recoding, column = plan.recodings[name], table.column(name)
+    if recoding is None:
+        recoding = Round(1) if _are_whole(column) else Flat()
+    try:
+        return recoding.hierarchy(column)
+    except ConfigError as error:
+        raise ConfigError(f"column {shown(name)}: {error}") from None
+
+
+def _are_whole(column: Any) -> bool:
+    """Whether all values are whole numbers, written as such, not too far apart for a range."""
+    listed = [text for text in texts(encoded(column)[1]).to_pylist() if text is not None]
+    if not listed or not all(map(_WHOLE.fullmatch, listed)):
+        return False
+    numbers = [int(text) for text in listed]
+    return max(numbers) - min(numbers) < RANGE_MAX
+
+
+def _refuse_unknown(name: str, missing: Bools) -> None:
+    count, row = int(missing.sum()), int(missing.argmax()) + 1
+    rows = f"row {row:,}" if count == 1 else f"{count:,} rows, the first one row {row:,},"
+    has = "has" if count == 1 else "have"
+    raise ConfigError(
+        f"column {shown(name)}: {rows} {has} a value that its hierarchy does not have;"
+        " add it there, or say what becomes of it (unknown: suppress or top)"
+    )
+
+
+def _numbers(column: Any) -> Numbers:
+    """A column as codes, and how many there are, one more for missing values."""
+    codes, values = encoded(column)
+    filled = compute().fill_null(codes, len(values)).to_numpy()
+    return filled.astype(np.int64), len(values) + 1
+
+
+# ---- one level a column -------------------------------------------------------------------------
+
+
+def _full_domain(work: Work, suppress: float, levels: Levels | None) -> Recoded:
+    """The table with one level a column. Raises ConfigError where too many rows would be lost."""
+    most = int(np.floor(suppress * work.rows + 1e-9))
+    lattice = Lattice(work.tuples, work.trees, work.judge)
+    if levels is None:
+        recoded = least_loss(lattice, most, monotone=work.judge.is_monotone)
+        if recoded is None:
+            raise ConfigError("no levels are coarse enough for what is asked")
+        return recoded
+    recoded = lattice.at(levels)
+    if recoded.suppressed > most:
+        share = recoded.suppressed / work.rows
+        raise ZanonError(
+            f"{recoded.suppressed:,} of {work.rows:,} rows ({share:.2%}) are in classes that do not"
+            f" have what is asked for, more than {suppress:.2%}; take coarser values or levels, or"
+            " suppress more"
+        )
+    return recoded
+
+
+# ---- what is written ----------------------------------------------------------------------------
+
+
+def _written(
+    work: Work, nodes: Ints, faults: Ints | None, method: str, levels: Levels | None
+) -> Result:
+    suppressed = dict.fromkeys(REASONS, 0) | {"unknown": work.unknown}
+    of_row = work.tuples.of_row
+    kept = np.ones(work.rows, np.bool_)
+    if faults is not None:
+        for number, reason in enumerate(CLASS_FAULTS, 1):
+            suppressed[reason] = int((faults == number)[of_row].sum())
+        kept = (faults == 0)[of_row]
+    released, users, places = _released(work, nodes, kept)
+    refused = _gate(released, users, work.plan)
+    if refused.any():
+        for number, reason in enumerate(CLASS_FAULTS, 1):
+            suppressed[reason] += int((refused == number).sum())
+        passes = refused == 0
+        released = released.filter(arrow().array(passes))
+        users = None if users is None else users[passes]
+        places = places[passes]
+    rows_in = work.rows + work.unknown
+    loss = _losses(work, nodes[:, of_row[places]], rows_in)
+    report = AnonymizeReport(
+        method=method,
+        levels=None if levels is None else dict(zip(work.hierarchies, levels, strict=True)),
+        rows_in=rows_in,
+        rows_out=len(released),
+        suppressed=suppressed,
+        refused=int((refused > 0).sum()),
+        loss=loss,
+        warnings=[text for h in work.trees for text in h.warnings],
+        _classes=lambda: _class_facts(released, users, work.plan, loss),
+    )
+    return Result(released, report)
+
+
+def _released(work: Work, nodes: Ints, kept: Bools) -> tuple[Any, Ints | None, Ints]:
+    """(the rows to be written in the order of their bytes; the user of each; its place among the
+    rows read)."""
+    pa, plan = arrow(), work.plan
+    rows = np.flatnonzero(kept)
+    columns: dict[str, tuple[Numbers, Any]] = {}
+    for (name, hierarchy), node in zip(work.hierarchies.items(), nodes, strict=True):
+        of_rows = node[work.tuples.of_row[rows]]
+        columns[name] = (of_rows, hierarchy.nodes), pa.array(hierarchy.labels, pa.string())
+    for name in (*plan.sensitive_columns, *plan.passed):
+        codes, values = encoded(work.table.column(name))
+        numbers = compute().fill_null(codes, len(values)).to_numpy()[rows].astype(np.int64)
+        padded = pa.concat_arrays([values, pa.nulls(1, values.type)])
+        columns[name] = (numbers, len(padded)), padded
+    # Only distinct rows are made into texts and sorted.
+    number, first = joint_numbers([numbers for numbers, _values in columns.values()], len(rows))
+    distinct = pa.table(
+        {
+            str(place): values.take(pa.array(numbers[0][first]))
+            for place, (numbers, values) in enumerate(columns.values())
+        }
+        | {str(len(columns)): pa.array(np.arange(len(first)))}
+    )
+    in_order = as_released(distinct)
+    rank = np.empty(len(first), np.int64)
+    rank[in_order.column(len(columns)).to_numpy()] = np.arange(len(first))
+    order = np.argsort(rank[number], kind="stable")
+    taken = pa.array(rank[number][order])
+    released = pa.table(
+        {name: in_order.column(i).take(taken) for i, name in enumerate(columns)}
+    ).combine_chunks()
+    places = rows[order]
+    users = None
+    if plan.user is not None:
+        users = _numbers(work.table.column(plan.user))[0][places]
+    return released, users, places
+
+
+def _gate(released: Any, users: Ints | None, plan: Plan) -> Any:
+    """What the gate says on each row, from the very columns that are written."""
+    gate = TupleGate(plan.rule, len(plan.sensitive_columns))
+
+    def column(name: str) -> tuple[list[bytes | None], Any]:
+        codes, values = encoded(released.column(name))
+        written = [None if text is None else text.encode() for text in texts(values).to_pylist()]
+        filled = compute().fill_null(codes, len(written)).to_numpy().astype(np.int32)
+        return [*written, None], filled
+
+    return gate.decide(
+        [column(name) for name in plan.quasi_columns],
+        [column(name) for name in plan.sensitive_columns],
+        users,
+        len(released),
+    )
+
+
+def _losses(work: Work, nodes: Ints, rows: int) -> dict[str, float]:
+    """The loss of each column. nodes: of each row written; rows: all, those suppressed losing 1."""
+    return {
+        name: float((h.loss[node].sum() + rows - len(node)) / max(1, rows))
+        for (name, h), node in zip(work.hierarchies.items(), nodes, strict=True)
+    }
+
+
+def _class_facts(
+    released: Any, users: Ints | None, plan: Plan, loss: Mapping[str, float]
+) -> dict[str, Any]:
+    table, count = released, None
+    if users is not None and plan.user is not None:
+        table = released.append_column(plan.user, arrow().array(users))
+        count = len(np.unique(users))
+    found = report_classes(measure(table, plan), plan, users=count, hierarchies={})
+    mean = float(np.mean(list(loss.values())))
+    return {**found.facts, "loss": {"mean": mean, "columns": dict(loss), "unknown_rows": {}}}
+
+
+def loss_curve(
+    rows: Any, plan: Plan, numbers: Sequence[int], *, method: str, suppress: float = 0.0
+) -> list[tuple[int, float]]:
+    """(k, mean loss) of the table for each k of `numbers` that it has users for.
+
+    rows: as of `anonymize_rows`. The plan's other requirements stay. Nothing is written, so the
+    gate has no part. Raises ConfigError as `anonymize` does.
+    """
+    work = Work.of(empty_as_missing(rows), replace(plan, k=1))
+    found = []
+    for k in numbers:
+        judge = work.judge.with_k(k)
+        if not work.rows or not judge.good(np.zeros(len(work.tuples), np.int64), 1)[0]:
+            break
+        if method == "topdown":
+            nodes = top_down(work.tuples, work.trees, judge)
+            lost = [h.loss[node] for h, node in zip(work.trees, nodes, strict=True)]
+            loss = float(work.tuples.weight @ np.mean(lost, axis=0)) / work.rows
+        else:
+            loss = _full_domain(replace(work, judge=judge), suppress, None).loss
+        found.append((k, (loss * work.rows + work.unknown) / (work.rows + work.unknown)))
+    return found

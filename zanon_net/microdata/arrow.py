@@ -1,0 +1,170 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of other libraries as pyarrow's, and columns as codes of their distinct values."""
+
+import importlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from zanon_net.config.parse import did_you_mean, is_harmless
+from zanon_net.errors import ConfigError, MissingExtraError
+from zanon_net.microdata.plan import missing_column
+
+NULLS_LAST = "at_end"
+
+
+def arrow() -> Any:
+    """pyarrow, or a MissingExtraError that says how to get it."""
+    try:
+        return importlib.import_module("pyarrow")
+    except ImportError:
+        raise MissingExtraError(
+            "tables need pyarrow; install it with: pip install 'zanon-net[table]'"
+        ) from None
+
+
+def compute() -> Any:
+    """The module pyarrow.compute, or a MissingExtraError that says how to get it."""
+    arrow()
+    return importlib.import_module("pyarrow.compute")
+
+
+def as_table(
+    source: Any, columns: Iterable[str], name: str = "the table", *, encode: bool = True
+) -> Any:
+    """Columns of a table of any library as a pyarrow.Table, texts with one dictionary a column.
+
+    source: pyarrow's Table or RecordBatch; what exports Arrow data by __arrow_c_stream__ or
+        __arrow_c_array__, such as DataFrames of pandas and polars and relations of DuckDB; or a
+        mapping from names to lists.
+    name: what errors call it.
+    encode: False leaves texts without a dictionary as they are, which takes less time.
+
+    Raises ConfigError for another object, a column that is not there or is there twice, and for one
+    of lists or structs.
+    """
+    pa = arrow()
+    try:
+        if not isinstance(source, pa.Table):
+            is_stream = hasattr(source, "__arrow_c_stream__") or isinstance(source, dict)
+            if not is_stream and hasattr(source, "__arrow_c_array__"):
+                source = pa.Table.from_batches([pa.record_batch(source)])
+            else:
+                source = pa.table(source)
+    except (TypeError, ValueError, pa.ArrowException):
+        kind = type(source).__name__
+        raise ConfigError(f"{name}: a {kind} is no table that Arrow can read") from None
+    return select(source, columns, name, encode=encode)
+
+
+def select(table: Any, columns: Iterable[str], name: str, *, encode: bool = True) -> Any:
+    """The columns of a pyarrow.Table, as `as_table` returns them. Raises ConfigError."""
+    pa, wanted = arrow(), list(columns)
+    check_names(table.column_names, wanted, name)
+    plain = {column: _plain(table.column(column), column, name) for column in wanted}
+    for column, values in plain.items():
+        if _is_words(values.type) or (_is_text(values.type) and encode):
+            plain[column] = _as_dictionary(values)
+        elif pa.types.is_string_view(values.type):
+            plain[column] = values.cast(pa.string())
+    return pa.table(plain)
+
+
+def check_names(present: Sequence[str], wanted: Iterable[str], name: str) -> None:
+    """Raises ConfigError unless each wanted column is there, once."""
+    for column in wanted:
+        count = present.count(column)
+        if count == 0:
+            close = did_you_mean(column, filter(is_harmless, present))
+            raise ConfigError(f"{missing_column(column, name)}{close}")
+        if count > 1:
+            raise ConfigError(f"{name}: there are {count} columns {column!r}")
+
+
+def _plain(column: Any, label: str, name: str) -> Any:
+    """A column without types that few functions of Arrow take; its texts have one dictionary."""
+    pa, types = arrow(), arrow().types
+    kind = column.type
+    if isinstance(kind, pa.BaseExtensionType):
+        column = pa.chunked_array([piece.storage for piece in column.chunks], kind.storage_type)
+        kind = column.type
+    if types.is_dictionary(kind) and not _is_text(kind.value_type):
+        column = column.cast(kind.value_type)
+        kind = column.type
+    if types.is_nested(kind):
+        raise ConfigError(f"{name}: column {label!r} holds lists or structs")
+    if types.is_null(kind):
+        column = column.cast(pa.string())
+    elif types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind):
+        raise ConfigError(f"{name}: column {label!r} holds bytes, not texts")
+    return column
+
+
+def _is_text(kind: Any) -> bool:
+    types = arrow().types
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _is_words(kind: Any) -> bool:
+    return bool(arrow().types.is_dictionary(kind))
+
+
+def _as_dictionary(column: Any) -> Any:
+    """A column of texts as dictionary<int32, string>, with one dictionary of distinct texts."""
+    pa = arrow()
+    wanted = pa.dictionary(pa.int32(), pa.string())
+    if column.type == wanted:
+        column = column.unify_dictionaries()
+        words = column.chunk(0).dictionary if column.num_chunks else None
+        if words is None or (not words.null_count and len(words.unique()) == len(words)):
+            return column
+    if _is_words(column.type):
+        column = pa.chunked_array(
+            [piece.dictionary.cast(pa.string()).take(piece.indices) for piece in column.chunks],
+            pa.string(),
+        )
+    return column.cast(pa.string()).dictionary_encode().unify_dictionaries()
+
+
+def encoded(column: Any) -> tuple[Any, Any]:
+    """(codes, values) of a column of `as_table`: int32 with nulls for missing values, and the
+    distinct values that they are indices of, as Arrow arrays."""
+    pa = arrow()
+    if not _is_words(column.type):
+        column = column.dictionary_encode().unify_dictionaries()
+    if not column.num_chunks:
+        return pa.chunked_array([], pa.int32()), pa.array([], column.type.value_type)
+    return (
+        pa.chunked_array([piece.indices for piece in column.chunks]),
+        column.chunk(0).dictionary,
+    )
+
+
+def texts(column: Any) -> Any:
+    """An Arrow array as texts, as the text formats have its values; nulls stay."""
+    pa = arrow()
+    if _is_words(column.type):
+        column = column.cast(column.type.value_type)
+    return column if column.type == pa.string() else column.cast(pa.string())
+
+
+def empty_as_missing(table: Any) -> Any:
+    """The table with each empty text as a missing value, as CSV has both."""
+    pa = arrow()
+    for i, name in enumerate(table.column_names):
+        column = table.column(i)
+        if not _is_words(column.type) or not column.num_chunks:
+            continue
+        words = column.chunk(0).dictionary
+        empty = words.index("").as_py()
+        if empty >= 0:
+            pieces = [_without(piece, empty) for piece in column.chunks]
+            table = table.set_column(i, name, pa.chunked_array(pieces, column.type))
+    return table
+
+
+def _without(piece: Any, code: int) -> Any:
+    """A dictionary array with nulls instead of one of its codes."""
+    pa, pc = arrow(), compute()
+    indices = pc.if_else(pc.equal(piece.indices, code), None, piece.indices)
+    return pa.DictionaryArray.from_arrays(indices.cast(pa.int32()), piece.dictionary)

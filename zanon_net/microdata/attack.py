@@ -1,0 +1,576 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What somebody who knows people's quasi-identifiers learns from a release: `risk`.
+
+The attack is section 4.4 of "Real-Time Stream Data Anonymization via Dynamic Reconfiguration with
+l-Diversity-Enhanced SUHDSA" (Sensors 2026, 26(1), 95). For each row of the original, the target,
+the attacker ranks the released rows whose written values all contain the target's, the least
+general first. re-ID@K is how often the target's own row is among the first K; attribute disclosure
+how often the most frequent sensitive value of the best class is the target's.
+
+Nothing here is sampled. Rows of equal rank are in every order equally often, and which released row
+is the target's is known by its content: it is one of those that contain the target and have its
+sensitive values, each equally likely. Both are sums, not draws.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from zanon_net._text import NS_PER_S, share
+from zanon_net._text import table as text_table
+from zanon_net.config.parse import UNITS_NS, parse_duration, reject
+from zanon_net.errors import ConfigError, FormatError
+from zanon_net.microdata.arrow import arrow, as_table, compute, encoded, texts
+from zanon_net.microdata.checking import (
+    class_facts,
+    diversity_facts,
+    diversity_lines,
+    html_table,
+    known_hierarchies,
+    loss_lines,
+)
+from zanon_net.microdata.hierarchy import Round
+from zanon_net.microdata.measures import (
+    Classes,
+    Floats,
+    Ints,
+    Numbers,
+    Sensitive,
+    joint_numbers,
+    sensitive_of,
+)
+from zanon_net.microdata.plan import Plan
+
+RANKS = (1, 5)  # K of re-ID@K
+ROOT = "*"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FRACTION = re.compile(
+    r"(?P<before>[^.]*)(?:\.(?P<digits>[0-9]+))?(?P<after>(?:[Zz]|[+-][0-9:]+)?)"
+)
+EQUAL = 12  # decimals in which generalities are compared
+
+
+@dataclass(frozen=True)
+class _Values:
+    """A column without a hierarchy: its raw values, and "*" for all of them."""
+
+    labels: tuple[str | None, ...]
+    level: Ints
+    loss: Floats
+    ancestors: Ints
+
+    @classmethod
+    def of(cls, raw: Sequence[str | None]) -> "_Values":
+        """The distinct raw values, which are the leaves, and a root above them."""
+        leaves = len(raw)
+        root = np.full(leaves + 1, leaves, np.int64)
+        return cls(
+            (*raw, ROOT),
+            np.append(np.zeros(leaves, np.int64), 1),
+            np.append(np.zeros(leaves), 1.0 if leaves > 1 else 0.0),
+            np.stack([np.arange(leaves + 1), root]),
+        )
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A quasi-identifier of both tables by the nodes of its hierarchy.
+
+    target: the leaf of each original row; the root where the hierarchy does not have the value.
+    written: the node of each released row; below 0, one number a text, where no node is written so.
+    """
+
+    hierarchy: Any
+    target: Ints
+    written: Ints
+
+    def losses(self, written: Ints) -> Floats:
+        """The loss of each of some entries of `written`; what is no node loses nothing."""
+        loss = np.asarray(self.hierarchy.loss, np.float64)
+        return np.where(written < 0, 0.0, loss[np.maximum(written, 0)])
+
+
+def _column(original: Any, released: Any, hierarchy: Any) -> _Column:
+    codes, values = encoded(original)
+    has_missing = codes.null_count > 0
+    raw = [*texts(values).to_pylist(), *([None] if has_missing else [])]
+    if hierarchy is None:
+        hierarchy = _Values.of(raw)
+        leaf = np.arange(len(raw), dtype=np.int64)
+    else:
+        distinct = arrow().concat_arrays([values, arrow().nulls(int(has_missing), values.type)])
+        leaf = np.asarray(hierarchy.codes(distinct), np.int64)
+    root = len(hierarchy.labels) - 1
+    leaf = np.where(leaf < 0, root, leaf)
+    rows = compute().fill_null(codes, len(values)).to_numpy()
+    node_of: dict[str | None, int] = {}
+    for node, label in enumerate(hierarchy.labels):  # the highest one of a label is the last
+        node_of[label] = node
+    codes, values = encoded(released)
+    written = enumerate([*texts(values).to_pylist(), None], start=1)
+    nodes = [node_of.get(text, -number) for number, text in written]
+    found = compute().fill_null(codes, len(values)).to_numpy()
+    return _Column(hierarchy, leaf[rows], np.array(nodes, np.int64)[found])
+
+
+def _of_whole_numbers(original: Any, released: Any, exact: _Column) -> _Column:
+    """A column of which nothing is known, written otherwise than it came: as `anonymize` writes
+    whole numbers of which nothing is known, if that explains more of it."""
+    try:
+        ranges = _column(original, released, Round(1).hierarchy(original))
+    except ConfigError:  # they are no whole numbers, or too far apart
+        return exact
+    return ranges if (ranges.written < 0).sum() < (exact.written < 0).sum() else exact
+
+
+@dataclass(frozen=True)
+class _Targets:
+    """The distinct combinations of the original's rows.
+
+    leaves: of each column. sensitive: of each sensitive column, as the released table's numbers it,
+    -1 for a value that it does not have; joint: of all of them together. rows: how many originals
+    are so. since, until: the first and the last time at which the target's row may have left.
+    """
+
+    leaves: list[Ints]
+    sensitive: list[Ints]
+    joint: Ints
+    rows: Ints
+    since: Ints
+    until: Ints
+
+
+@dataclass(frozen=True)
+class _Released:
+    """The classes of the released table: nodes of each column, mean loss, when they left, rows; the
+    values of each sensitive column, and of all together as one."""
+
+    nodes: list[Ints]
+    generality: Floats
+    time: Ints
+    rows: Ints
+    sensitive: tuple[Sensitive, ...]
+    joint: Sensitive
+
+
+def _counts(column: Sensitive, class_of: Ints, value: Ints) -> Ints:
+    """The count of a value in a class, for each pair; 0 where it does not occur."""
+    width = max(1, column.values)
+    keys = column.class_of * width + column.value
+    order = np.argsort(keys)
+    keys, counts = keys[order], column.count[order]
+    wanted = np.where(value < 0, -1, class_of * width + value)
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[place] == wanted, counts[place], 0)
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Targets and the released classes that contain them, by target and then by generality."""
+
+    target: Ints
+    released: Ints
+
+
+def _contained(targets: _Targets, released: _Released, columns: Sequence[_Column]) -> _Pairs:
+    """The classes that contain each target: for each combination of levels that is written, the
+    targets' ancestors at these levels are looked up among the classes of that combination."""
+    usable = np.ones(len(released.rows), np.bool_)
+    for nodes in released.nodes:
+        usable &= nodes >= 0
+    listed = np.flatnonzero(usable)
+    levels = [
+        np.asarray(column.hierarchy.level, np.int64)[nodes[listed]]
+        for column, nodes in zip(columns, released.nodes, strict=True)
+    ]
+    kind, first = joint_numbers([(level, 64) for level in levels], len(listed))
+    times, stamp = np.unique(released.time, return_inverse=True)
+    since = np.searchsorted(times, targets.since, "left")
+    until = np.searchsorted(times, targets.until, "right")
+    found: list[tuple[Ints, Ints]] = []
+    for number, at in enumerate(first):
+        members = listed[kind == number]
+        keys = []
+        for column, level, leaves, nodes in zip(
+            columns, levels, targets.leaves, released.nodes, strict=True
+        ):
+            ancestor = np.asarray(column.hierarchy.ancestors[level[at]], np.int64)[leaves]
+            together = np.concatenate([nodes[members], ancestor])
+            keys.append((together, len(column.hierarchy.labels)))
+        key = joint_numbers(keys, len(members) + len(targets.rows))[0] * (len(times) + 1)
+        place = key[: len(members)] + stamp[members]
+        order = np.argsort(place, kind="stable")
+        place, members = place[order], members[order]
+        start = np.searchsorted(place, key[len(order) :] + since, "left")
+        end = np.searchsorted(place, key[len(order) :] + until, "left")
+        count = np.maximum(end - start, 0)
+        target = np.repeat(np.arange(len(count)), count)
+        within = np.arange(len(target)) - np.repeat(np.cumsum(count) - count, count)
+        found.append((target, members[np.repeat(start, count) + within]))
+    target = np.concatenate([pair[0] for pair in found] or [np.zeros(0, np.int64)])
+    classes = np.concatenate([pair[1] for pair in found] or [np.zeros(0, np.int64)])
+    order = np.lexsort((classes, released.generality[classes], target))
+    return _Pairs(target[order], classes[order])
+
+
+@dataclass(frozen=True)
+class _Attack:
+    """Results over targets: how many, by what they are found; see the module."""
+
+    targets: int
+    re_id: dict[int, float]
+    attribute: dict[str, dict[str, float]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a report has it."""
+        ids = {f"re_id_{k}": value for k, value in self.re_id.items()}
+        return {"targets": self.targets, **ids, "attribute": self.attribute}
+
+
+def _attack(targets: _Targets, released: _Released, columns: Sequence[_Column]) -> _Attack:
+    pairs = _contained(targets, released, columns)
+    count = len(targets.rows)
+    rows = released.rows[pairs.released]
+    own = _counts(released.joint, pairs.released, targets.joint[pairs.target])
+    total_own = np.bincount(pairs.target, own, count)
+    # Tiers: the pairs of a target that are equally general.
+    generality = released.generality[pairs.released]
+    is_first = np.ones(len(rows), np.bool_)
+    is_first[1:] = (np.diff(pairs.target) != 0) | (np.diff(generality) != 0)
+    tier = np.cumsum(is_first) - 1
+    tiers = int(tier[-1]) + 1 if len(tier) else 0
+    tier_target = pairs.target[is_first]
+    tier_rows = np.bincount(tier, rows, tiers)
+    tier_own = np.bincount(tier, own, tiers)
+    before = np.cumsum(tier_rows) - tier_rows
+    first_tier = np.ones(tiers, np.bool_)
+    first_tier[1:] = np.diff(tier_target) != 0
+    begins = np.maximum.accumulate(np.where(first_tier, np.arange(tiers), 0)) if tiers else before
+    before = before - before[begins.astype(np.int64)] if tiers else before
+    known = total_own > 0
+    weight = targets.rows * known
+    re_id = {}
+    for k in RANKS:
+        looked_at = np.clip(k - before, 0, tier_rows) / np.maximum(tier_rows, 1)
+        hits = np.bincount(tier_target, tier_own * looked_at, count)
+        hit = np.divide(hits, total_own, out=np.zeros(count), where=known)
+        re_id[k] = float(hit @ weight / max(1, weight.sum()))
+    in_best = first_tier[tier] if tiers else np.zeros(0, np.bool_)
+    portion = rows / tier_rows[tier] if tiers else np.zeros(0)
+    matched = np.bincount(pairs.target, minlength=count) > 0
+    attribute = {
+        column.name: _disclosure(column, pairs, in_best, portion, targets, number, matched)
+        for number, column in enumerate(released.sensitive)
+    }
+    return _Attack(int(weight.sum()), re_id, attribute)
+
+
+def _disclosure(
+    column: Sensitive,
+    pairs: _Pairs,
+    in_best: Any,
+    portion: Floats,
+    targets: _Targets,
+    number: int,
+    matched: Any,
+) -> dict[str, float]:
+    """How often the most frequent value of the best class is the target's, and that of the whole,
+    over the targets that a class contains."""
+    value, released = targets.sensitive[number], pairs.released
+    largest = column.largest
+    modes = np.bincount(column.class_of, column.count == largest[column.class_of], column.classes)
+    right = _counts(column, released, value[pairs.target]) == largest[released]
+    hits = np.where(in_best & right, portion / modes[released], 0.0)
+    hit = np.bincount(pairs.target, hits, len(targets.rows))
+    weight = targets.rows * matched
+    whole = column.whole
+    is_mode = whole == (whole.max() if len(whole) else 0)
+    base = np.append(is_mode / max(1, is_mode.sum()), 0.0)[value]
+    total = max(1, int(weight.sum()))
+    return {"hit": float(hit @ weight / total), "base": float(base @ weight / total)}
+
+
+def _numbered(original: Any, released: Any) -> tuple[Numbers, Ints]:
+    """A sensitive column: (numbers of the released values, those of the original's: -1 for one that
+    the release does not have)."""
+    codes, values = encoded(released)
+    number = {text: i for i, text in enumerate(sorted(texts(values).to_pylist()))}
+    place = np.array([*(number[text] for text in texts(values).to_pylist()), len(number)], np.int64)
+    has_missing = codes.null_count > 0
+    there = place[compute().fill_null(codes, len(values)).to_numpy()]
+    codes, values = encoded(original)
+    place = np.array(
+        [
+            *(number.get(text, -1) for text in texts(values).to_pylist()),
+            len(number) if has_missing else -1,
+        ],
+        np.int64,
+    )
+    return (there, len(number) + has_missing), place[
+        compute().fill_null(codes, len(values)).to_numpy()
+    ]
+
+
+def _shifted(nodes: Ints) -> Numbers:
+    """Numbers that may be below 0 as ones from 0 on."""
+    least = int(nodes.min())
+    return nodes - least, int(nodes.max()) - least + 1
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """Both tables by numbers, row for row."""
+
+    columns: list[_Column]
+    sensitive: list[tuple[str, Numbers, Ints]]
+    released_rows: int
+    target_rows: int
+
+    def released(self, time: Ints) -> _Released:
+        """The classes of the rows that are written the same and left at the same time."""
+        written = [column.written for column in self.columns]
+        keys = [_shifted(nodes) for nodes in written]
+        times, stamp = np.unique(time, return_inverse=True)
+        class_of, first = joint_numbers([*keys, (stamp, len(times))], self.released_rows)
+        classes = len(first)
+        ones = np.ones(self.released_rows, np.int64)
+        sensitive = tuple(
+            sensitive_of(name, class_of, classes, numbers, None, ones)
+            for name, numbers, _targets in self.sensitive
+        )
+        whole, _first = joint_numbers(
+            [numbers for _name, numbers, _targets in self.sensitive], self.released_rows
+        )
+        whole_values = int(whole.max()) + 1 if len(whole) else 0
+        nodes = [column[first] for column in written]
+        losses = [
+            column.losses(of_class) for column, of_class in zip(self.columns, nodes, strict=True)
+        ]
+        return _Released(
+            nodes=nodes,
+            generality=np.asarray(np.round(np.mean(losses, axis=0), EQUAL), np.float64),
+            time=time[first],
+            rows=np.bincount(class_of, minlength=classes).astype(np.int64),
+            sensitive=sensitive,
+            joint=sensitive_of("", class_of, classes, (whole, whole_values), None, ones),
+        )
+
+    def targets(self, since: Ints, until: Ints) -> _Targets:
+        """The distinct targets."""
+        keys = [(column.target, len(column.hierarchy.labels)) for column in self.columns]
+        known = [(of + 1, numbers[1] + 1) for _name, numbers, of in self.sensitive]
+        times, stamp = np.unique(since, return_inverse=True)
+        number, first = joint_numbers([*keys, *known, (stamp, len(times))], self.target_rows)
+        sensitive = [of[first] for _name, _numbers, of in self.sensitive]
+        return _Targets(
+            leaves=[column.target[first] for column in self.columns],
+            sensitive=sensitive,
+            joint=self._joint_of(sensitive, len(first)),
+            rows=np.bincount(number, minlength=len(first)).astype(np.int64),
+            since=since[first],
+            until=until[first],
+        )
+
+    def _joint_of(self, sensitive: Sequence[Ints], targets: int) -> Ints:
+        """The sensitive values of targets together, numbered as `released` numbers its own."""
+        there = [numbers for _name, numbers, _of in self.sensitive]
+        together = [
+            (np.concatenate([numbers + 1, of + 1]), values + 1)
+            for (numbers, values), of in zip(there, sensitive, strict=True)
+        ]
+        number, _first = joint_numbers(together, self.released_rows + targets)
+        own, _first = joint_numbers(there, self.released_rows)
+        count = int(number.max()) + 1 if len(number) else 0
+        of_both = np.full(count, -1, np.int64)
+        of_both[number[: self.released_rows]] = own
+        return of_both[number[self.released_rows :]]
+
+
+@dataclass(frozen=True)
+class RiskReport:
+    """What an attacker learns from a release. facts: as `to_dict` has them."""
+
+    facts: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report for programs: counts, shares and names of columns, no value of a table."""
+        return dict(self.facts)
+
+    def summary(self, width: int = 80) -> str:
+        """The report for people, in lines of so many columns."""
+        return text_table(self._lines(), width)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return html_table(self._lines())
+
+    def _lines(self) -> Iterator[tuple[str, str]]:
+        facts = self.facts
+        yield "rows", f"{share(facts['rows']['released'], facts['rows']['original'])} are released"
+        yield "classes", f"{facts['classes']:,}, the smallest of {facts['k']:,}"
+        prosecutor = facts["prosecutor"]
+        yield "1 / class", f"at most {prosecutor['max']:.1%}, {prosecutor['mean']:.1%} on average"
+        for place, title in (("release", "re-ID"), ("window", "in its window")):
+            if place in facts["attack"]:
+                attack = facts["attack"][place]
+                ids = ", ".join(f"@{k} {attack[f're_id_{k}']:.1%}" for k in RANKS)
+                yield title, f"{ids} of {attack['targets']:,} rows"
+                for name, found in attack["attribute"].items():
+                    rates = f"{found['hit']:.1%} right; {found['base']:.1%} without the release"
+                    yield f"  {name}", rates
+        for name, column in facts["sensitive"].items():
+            yield from diversity_lines(name, column)
+        yield from loss_lines(facts["loss"])
+        for note in facts["notes"]:
+            yield "note", note
+
+
+def risk(
+    original: Any,
+    released: Any,
+    plan: Plan,
+    *,
+    time: str | None = None,
+    delay: int | str | None = None,
+    time_unit: str = "iso",
+) -> RiskReport:
+    """What somebody who knows the quasi-identifiers of the original's rows learns from a release.
+
+    original, released: tables, as `check` takes them. The released one has the plan's quasi and
+        sensitive columns.
+    plan: the columns, and how each quasi-identifier was generalized, which says what a written
+        value contains. Without a Hierarchy, Round or the like a written value contains itself
+        alone, "*" all. What it requires is not looked at.
+    time, delay: for a stream, the column of the time in both tables, and for how long a row may
+        have been held back, as a text such as "60s" or in ns: the attack is then also made in what
+        was released from the target's time on and no later than that.
+    time_unit: of times that are no timestamps of Arrow: "iso" for texts, "s", "ms", "us" or "ns"
+        for numbers.
+
+    Raises ConfigError for a column that is not there, FormatError for a table without rows or a
+    time that cannot be read.
+    """
+    columns = (*plan.quasi_columns, *plan.sensitive_columns, *(() if time is None else (time,)))
+    return risk_of_rows(
+        as_table(original, columns, "the original"),
+        as_table(released, columns, "the release"),
+        plan,
+        time=time,
+        delay=None if delay is None else parse_duration("delay", delay),
+        time_unit=time_unit,
+    )
+
+
+def risk_of_rows(
+    original: Any,
+    released: Any,
+    plan: Plan,
+    *,
+    time: str | None = None,
+    delay: int | None = None,
+    time_unit: str = "iso",
+) -> RiskReport:
+    """As `risk`, of tables that `as_table` or `read_table` returned. delay: in ns."""
+    if not len(original) or not len(released):
+        raise FormatError("there is nothing to compare: one of the tables has no row")
+    if (time is None) != (delay is None):
+        reject("delay" if delay is None else "time", "give time and delay together")
+    hierarchies = known_hierarchies(plan, original)
+    columns = {
+        name: _column(original.column(name), released.column(name), hierarchies.get(name))
+        for name in plan.quasi_columns
+    }
+    for name, column in columns.items():
+        if name not in hierarchies and (column.written < 0).any():
+            columns[name] = _of_whole_numbers(original.column(name), released.column(name), column)
+    tables = _Tables(
+        list(columns.values()),
+        [
+            (name, *_numbered(original.column(name), released.column(name)))
+            for name in plan.sensitive_columns
+        ],
+        len(released),
+        len(original),
+    )
+    never = np.zeros(len(released), np.int64)
+    always = np.zeros(len(original), np.int64)
+    classes = tables.released(never)
+    attacks = {"release": _attack(tables.targets(always, always), classes, tables.columns)}
+    if time is not None and delay is not None:
+        left = _times(released.column(time), time, time_unit)
+        came = _times(original.column(time), time, time_unit)
+        of_window = tables.targets(came, came + delay)
+        attacks["window"] = _attack(of_window, tables.released(left), tables.columns)
+    return RiskReport(_facts(tables, classes, attacks, plan))
+
+
+def _times(column: Any, name: str, unit: str) -> Ints:
+    """A column of times in ns since 1970."""
+    pa = arrow()
+    if column.null_count:
+        raise FormatError(f"column {name!r} lacks a time")
+    if pa.types.is_timestamp(column.type):
+        numbers = column.cast(pa.timestamp("ns", column.type.tz)).cast(pa.int64())
+        return np.asarray(numbers.to_numpy(), np.int64)
+    codes, values = encoded(column)
+    try:
+        timestamps = [_timestamp(text, unit) for text in texts(values).to_pylist()]
+        of_value = np.array(timestamps, np.int64)
+    except (ValueError, ArithmeticError):
+        problem = "ISO 8601" if unit == "iso" else f"a number of {unit}"
+        raise FormatError(f"column {name!r} holds a time that is not {problem}") from None
+    return np.asarray(of_value[codes.to_numpy()], np.int64)
+
+
+def _timestamp(text: str, unit: str) -> int:
+    """A time in ns since 1970; UTC where it has no offset. Raises ValueError, ArithmeticError."""
+    if unit != "iso":
+        return int(Decimal(text) * UNITS_NS[unit])
+    match = _FRACTION.fullmatch(text)
+    if match is None:
+        raise ValueError
+    whole = datetime.fromisoformat(match["before"] + match["after"])
+    whole = whole if whole.tzinfo else whole.replace(tzinfo=UTC)
+    seconds = round((whole - _EPOCH).total_seconds())
+    return seconds * NS_PER_S + int((match["digits"] or "")[:9].ljust(9, "0"))
+
+
+def _facts(
+    tables: _Tables, classes: _Released, attacks: Mapping[str, _Attack], plan: Plan
+) -> dict[str, Any]:
+    whole = Classes(classes.rows, classes.rows, classes.sensitive)
+    named = dict(zip(plan.quasi_columns, tables.columns, strict=True))
+    left_out = max(0, tables.target_rows - tables.released_rows)  # each loses all of it
+    loss = {
+        name: float(
+            (column.losses(column.written).sum() + left_out) / (tables.released_rows + left_out)
+        )
+        for name, column in named.items()
+    }
+    counts = {name: int((column.written < 0).sum()) for name, column in named.items()}
+    unknown = {name: rows for name, rows in counts.items() if rows}
+    notes = [
+        f"{rows:,} released rows have a value of {name!r} that contains no value of the original;"
+        " say how the column was generalized"
+        for name, rows in unknown.items()
+    ]
+    return {
+        "rows": {"original": tables.target_rows, "released": tables.released_rows},
+        **class_facts(whole),
+        "attack": {name: attack.to_dict() for name, attack in attacks.items()},
+        "sensitive": {column.name: diversity_facts(column) for column in classes.sensitive},
+        "loss": {
+            "mean": None if unknown else float(np.mean(list(loss.values()))),
+            "columns": {name: value for name, value in loss.items() if name not in unknown},
+            "unknown_rows": unknown,
+        },
+        "notes": notes,
+    }

@@ -1,0 +1,585 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Hierarchies of a column's values, from files and by rules: intervals, prefixes, dates.
+
+A value is its text: a number as Arrow writes it, a missing value as None, and an empty text is a
+missing value, as in CSV.
+"""
+
+import datetime
+import itertools
+import os
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from zanon_net._core import Taxonomy, intervals
+from zanon_net.config.parse import as_int, reject, shown
+from zanon_net.errors import ConfigError
+from zanon_net.rows.hierarchy_file import read_taxonomy
+
+ROOT = "*"
+INTERVAL_MAX = 1 << 62  # its number; the core's numbers end at 2^63
+INTERVALS_MAX = 1 << 15  # with all levels above them, less than ZN_TAXONOMY_NODES_MAX
+DECIMALS_MAX = 15
+UNITS_MAX = 2**53 - 1
+DATE_PARTS = ("day", "month", "quarter", "year", "decade")
+
+Codes = npt.NDArray[np.int32]
+Number = int | float
+
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_BREAK = re.compile("[\r\n]")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Hierarchy:
+    """The generalization hierarchy of one column: `read`, or made by a rule such as `Round`.
+
+    Nodes are numbered by levels, the leaves first and the root last.
+
+    labels: the text of each node; None: a missing value.
+    parent, level, leaves_below: of each node; the root's parent is itself.
+    loss: of each node, where it stands for a value: (leaves below - 1) / (leaves - 1), 0 to 1.
+    ancestors: of each node at each level (the first index); itself where that is not above it.
+    leaves, nodes, levels: their numbers.
+    taxonomy: the same for the core.
+    kind: which values have a leaf, for messages: "values of its file", "numbers", "whole numbers".
+    warnings: what is odd about it and no error.
+    """
+
+    labels: tuple[str | None, ...]
+    parent: Codes
+    level: Codes
+    leaves_below: Codes
+    loss: npt.NDArray[np.float64]
+    ancestors: Codes
+    leaves: int
+    nodes: int
+    levels: int
+    taxonomy: Taxonomy
+    kind: str
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], *, delimiter: str = ";") -> "Hierarchy":
+        """The hierarchy in a file of ARX's form: CSV without a header, a line a value, from the
+        value to the root, such as `*`.
+
+        delimiter: an ASCII character, or the word tab.
+
+        Raises FormatError with the line for a file that is none, CapacityError for one that is too
+        large, ZanonError for one that cannot be read.
+        """
+        taxonomy, warnings = read_taxonomy(path, delimiter)
+        return cls._of(taxonomy, "values of its file", warnings)
+
+    @classmethod
+    def from_lines(
+        cls, lines: Iterable[Sequence[str | None]], *, in_order: bool = False
+    ) -> "Hierarchy":
+        """The hierarchy of lines, each from a value to the root.
+
+        in_order: leaves are numbered in the order of the lines, not of their bytes.
+
+        Raises FormatError and CapacityError as `read`.
+        """
+        return cls._of(Taxonomy(map(_encoded, lines), in_order), "values of its lines")
+
+    @classmethod
+    def _of(cls, taxonomy: Taxonomy, kind: str, warnings: Sequence[str] = ()) -> "Hierarchy":
+        parent, level, below, loss = taxonomy.arrays()
+        ancestors = taxonomy.ancestors()
+        for array in (parent, level, below, loss, ancestors):
+            array.setflags(write=False)
+        return cls(
+            labels=tuple(label.decode() or None for label in taxonomy.labels()),
+            parent=parent,
+            level=level,
+            leaves_below=below,
+            loss=loss,
+            ancestors=ancestors,
+            leaves=taxonomy.leaves,
+            nodes=taxonomy.nodes,
+            levels=taxonomy.levels,
+            taxonomy=taxonomy,
+            kind=kind,
+            warnings=tuple(warnings),
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Hierarchy._of, (self.taxonomy, self.kind, self.warnings)
+
+    def hierarchy(self, values: Any = None) -> "Hierarchy":
+        """Itself, whatever the column holds."""
+        return self
+
+    def codes(self, values: Any) -> Codes:
+        """The leaf of each value; -1 where there is none.
+
+        values: an Arrow array or chunked array, a NumPy array or a sequence.
+        """
+        indices, words = _dictionary(values)
+        leaves = self.taxonomy.find([*map(_bytes_of, words), None])
+        return leaves[indices]  # a missing value's index is -1
+
+    def common(self, a: npt.ArrayLike, b: npt.ArrayLike) -> Codes:
+        """The lowest node that is, or has below it, both a[i] and b[i], for nodes a and b."""
+        return self.taxonomy.common(a, b)
+
+    def to_bytes(self, delimiter: str = ";") -> bytes:
+        """The file of the hierarchy, as `read` takes it. Raises ConfigError for a line break."""
+        part = "\t" if delimiter == "tab" else delimiter
+        cells = [_cell("" if label is None else label, part) for label in self.labels]
+        lines = self.ancestors[:, : self.leaves].T
+        return "".join(part.join(cells[node] for node in line) + "\n" for line in lines).encode()
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes a new file, which appears when it is whole. Raises ConfigError where the name is
+        taken, OutputError when the system refuses."""
+        from zanon_net.microdata.tables import write_files  # late: most hierarchies are only read
+
+        write_files({Path(path): self.to_bytes()})
+
+
+# ---- values as texts ----------------------------------------------------------------------------
+
+
+def _is_arrow(values: Any) -> bool:
+    pa = sys.modules.get("pyarrow")
+    return pa is not None and isinstance(values, pa.Array | pa.ChunkedArray)
+
+
+def _dictionary(values: Any) -> tuple[Codes, list[str]]:
+    """(indices, texts): each value's index in the distinct texts, -1 for a missing value."""
+    if _is_arrow(values):
+        return _arrow_dictionary(values)
+    found: dict[str | None, int] = {None: -1, "": -1}
+    listed = values.tolist() if isinstance(values, np.ndarray) else values
+    texts = [_text_of(value) for value in listed]
+    for text in texts:
+        found.setdefault(text, len(found) - 2)
+    indices = np.fromiter((found[text] for text in texts), np.int32, len(texts))
+    return indices, [text for text in found if text]
+
+
+def _arrow_dictionary(values: Any) -> tuple[Codes, list[str]]:
+    from zanon_net.microdata.arrow import arrow, encoded, texts
+
+    pa = arrow()
+    column = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+    if pa.types.is_dictionary(column.type):
+        column = column.unify_dictionaries()
+    codes, words = encoded(column)
+    indices = codes.combine_chunks().fill_null(-1).to_numpy(zero_copy_only=False)
+    indices = indices.astype(np.int32, copy=False)
+    listed = texts(words).to_pylist()
+    empty = [i for i, word in enumerate(listed) if not word]
+    if empty:
+        indices = np.where(np.isin(indices, empty), np.int32(-1), indices)
+    return indices, [word or "" for word in listed]
+
+
+def _text_of(value: Any) -> str | None:
+    """A value of Python as Arrow writes it."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+def _distinct(values: Any) -> tuple[list[str], bool]:
+    """(the distinct texts that occur, sorted by their bytes; whether values are missing)."""
+    indices, words = _dictionary(values)
+    occurring = np.unique(indices)
+    found = sorted((words[i] for i in occurring if i >= 0), key=_bytes_of)
+    return found, bool(len(occurring) and occurring[0] < 0)
+
+
+def _bytes_of(text: str) -> bytes:
+    return text.encode()
+
+
+def _encoded(line: Sequence[str | None]) -> list[bytes]:
+    return [(label or "").encode() for label in line]
+
+
+def _cell(label: str, delimiter: str) -> str:
+    if _BREAK.search(label):
+        raise ConfigError("a value has a line break, which a hierarchy's file cannot hold")
+    if label and (delimiter in label or '"' in label or label != label.strip()):
+        return '"' + label.replace('"', '""') + '"'
+    return label
+
+
+def _of_lines(lines: list[list[str]], *, missing: bool) -> Hierarchy:
+    """The hierarchy of lines, and of a missing value; without any line of that alone."""
+    levels = len(lines[0]) if lines else 2
+    if missing or not lines:
+        lines = [*lines, [*[""] * (levels - 1), ROOT]]
+    return Hierarchy._of(Taxonomy(map(_encoded, lines)), "values of the table it was made of")
+
+
+def _needed(values: Any, rule: str) -> Any:
+    if values is None:
+        raise ConfigError(f"{rule} is made of a table's values; a stream needs a hierarchy's file")
+    return values
+
+
+def _sequence(name: str, given: object) -> Sequence[Any]:
+    if isinstance(given, str) or not isinstance(given, Sequence) or not given:
+        reject(name, "must be a sequence, and not empty")
+    return given
+
+
+# ---- numbers ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A width of intervals: units x 10^-decimals. whole: of whole numbers, written "30-39"."""
+
+    units: int
+    decimals: int
+    whole: bool
+
+    @property
+    def width(self) -> float:
+        """The width for the core, which finds units and decimals in it."""
+        return self.units if not self.decimals else float(f"{self.units}e-{self.decimals}")
+
+    def edge(self, interval: int) -> str:
+        """The lower edge of an interval."""
+        sign, digits = "-" if interval < 0 else "", str(abs(interval) * self.units)
+        if not self.decimals:
+            return sign + digits
+        digits = digits.rjust(self.decimals + 1, "0")
+        head, tail = digits[: -self.decimals], digits[-self.decimals :].rstrip("0")
+        return sign + head + (f".{tail}" if tail else "")
+
+    def text(self, first: int, end: int) -> str:
+        """The values from the lower edge of interval `first` to below that of `end`."""
+        if self.whole and (end - first) * self.units == 1:
+            return self.edge(first)
+        if self.whole and first >= 0:
+            return f"{self.edge(first)}-{end * self.units - 1}"
+        return f"[{self.edge(first)},{self.edge(end)})"
+
+    def of(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        """The interval of each text, and whether it is a number that has one."""
+        return intervals([text.encode() for text in texts], self.width, self.whole)
+
+
+def _step(name: str, width: object) -> _Step:
+    """A width. A whole number of type int stands for whole numbers, a float for all."""
+    whole = as_int(width)
+    if whole is not None:
+        if not 1 <= whole <= UNITS_MAX:
+            reject(name, f"must be a width above 0 and below 2^53, not {shown(whole)}")
+        return _Step(whole, 0, whole=True)
+    if isinstance(width, bool) or not isinstance(width, float):
+        reject(name, f"must be a number, not {shown(width)}")
+    sign, digits, exponent = Decimal(repr(width)).normalize().as_tuple()
+    if not isinstance(exponent, int) or sign or digits == (0,):
+        reject(name, f"must be a width above 0, not {shown(width)}")
+    units = int("".join(map(str, digits))) * 10 ** max(exponent, 0)
+    if exponent < -DECIMALS_MAX or units > UNITS_MAX:
+        reject(name, f"must have at most {DECIMALS_MAX} decimals and be below 2^53")
+    return _Step(units, max(-exponent, 0), whole=False)
+
+
+def read_number(name: str, text: str) -> Number:
+    """A number out of an option: an int without a point, else a float. Raises ConfigError."""
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    if not _NUMBER.fullmatch(text) or float(text) in (float("inf"), -float("inf")):
+        reject(name, f"must be a number, not {shown(text)}")
+    return float(text)
+
+
+def read_range(name: str, text: str) -> tuple[Number | None, Number | None]:
+    """(low, high) out of LOW..HIGH, ..HIGH or LOW.., as --clip has them. Raises ConfigError."""
+    low, dots, high = text.partition("..")
+    if not dots or not (low or high):
+        reject(name, "must be LOW..HIGH, LOW.. or ..HIGH")
+    return (
+        read_number(name, low) if low else None,
+        read_number(name, high) if high else None,
+    )
+
+
+def _limit(name: str, value: object) -> None:
+    is_number = as_int(value) is not None or isinstance(value, float)
+    if not is_number or value != value or abs(value) > UNITS_MAX:  # type: ignore[arg-type]
+        reject(name, f"must be a number between -2^53 and 2^53, not {shown(value)}")
+
+
+@dataclass(frozen=True)
+class _End:
+    """An outermost interval. cut: numbers beyond it are in it, too."""
+
+    interval: int
+    cut: bool = False
+
+
+@dataclass(frozen=True)
+class Round:
+    """Numbers as intervals of one width, whose lower edges are its multiples.
+
+    Each level above has intervals twice as wide, up to the root.
+
+    width: an int for a column of whole numbers, written "30-39" (a negative lower edge: "[-10,0)";
+        width 1: "37"), in which others have no place; a float for numbers of any kind, written
+        "[0.5,1)". At most 15 decimals.
+    low, high: numbers beyond go where these are; that interval is written "<30" or "90+". In a
+        stream both are needed; of a table the range of its numbers is taken where there is none.
+
+    A wrong value raises ConfigError with a text that begins with its name.
+    """
+
+    width: Number
+    low: Number | None = None
+    high: Number | None = None
+
+    def __post_init__(self) -> None:
+        _step("width", self.width)
+        for name, limit in (("low", self.low), ("high", self.high)):
+            if limit is not None:
+                _limit(name, limit)
+        if self.low is not None and self.high is not None and self.low > self.high:
+            reject("low", f"{shown(self.low)} is above high, {shown(self.high)}")
+
+    def hierarchy(self, values: Any = None) -> Hierarchy:
+        """The intervals of a column's numbers; of low to high, and a missing value, without it.
+
+        Raises ConfigError where there are none, or too many.
+        """
+        step = _step("width", self.width)
+        if values is None:
+            low, high = self._limits(step)
+            if low is None or high is None:
+                raise ConfigError("a stream's numbers need both ends of their range, LOW..HIGH")
+            return _rounded(step, _End(low, cut=True), _End(high, cut=True), missing=True)
+        texts, missing = _distinct(values)
+        if not texts:
+            return _of_lines([], missing=True)
+        found, are_numbers = step.of(texts)
+        if not are_numbers.any():
+            kind = "whole numbers" if step.whole else "numbers"
+            raise ConfigError(f"not one of its values is among the {kind}")
+        found = found[are_numbers]
+        ends = self._ends(step, int(found.min()), int(found.max()))
+        return _rounded(step, *ends, missing=missing)
+
+    def _limits(self, step: _Step) -> tuple[int | None, int | None]:
+        """The intervals of low and high."""
+        every = _Step(step.units, step.decimals, whole=False)
+        return tuple(  # type: ignore[return-value]
+            None if limit is None else int(every.of([str(_text_of(limit))])[0][0])
+            for limit in (self.low, self.high)
+        )
+
+    def _ends(self, step: _Step, least: int, most: int) -> tuple[_End, _End]:
+        """The outermost intervals of numbers from interval `least` to `most`."""
+        low, high = self._limits(step)
+        first = _End(least) if low is None or low < least else _End(low, cut=True)
+        last = _End(most) if high is None or high > most else _End(high, cut=True)
+        if first.interval <= last.interval:
+            return first, last
+        # All numbers lie beyond one end, and go there.
+        only = low if low is not None and low > most else last.interval
+        return _End(only, cut=first.cut), _End(only, cut=last.cut)
+
+
+def _check_interval(number: int) -> None:
+    """Raises ConfigError for the number of an interval where the core may have met its limit."""
+    if abs(number) >= INTERVAL_MAX:
+        raise ConfigError("a number is beyond what intervals of this width can hold")
+
+
+def _rounded(step: _Step, first: _End, last: _End, *, missing: bool) -> Hierarchy:
+    """The hierarchy of the intervals from `first` to `last`, each level's twice as wide."""
+    start, end = first.interval, last.interval
+    _check_interval(start)
+    _check_interval(end)
+    if end - start >= INTERVALS_MAX:
+        raise ConfigError(
+            f"a width of {step.edge(1)} makes more than {INTERVALS_MAX:,} intervals; take a larger"
+            " one, or cut the range (--clip)"
+        )
+    levels: list[list[str]] = []
+    while True:
+        shift = len(levels)
+        low, high = start >> shift, end >> shift
+        if low == high and levels:
+            break
+        labels = {k: step.text(k << shift, (k + 1) << shift) for k in range(low, high + 1)}
+        if last.cut:
+            labels[high] = f"{step.edge(high << shift)}+"
+        if first.cut:
+            labels[low] = f"<{step.edge((low + 1) << shift)}"
+        if first.cut and last.cut and low == high:
+            labels[low] = ROOT
+        levels.append([labels[i >> shift] for i in range(start, end + 1)])
+        if low == high or (low, high) == (-1, 0):  # 0 stays an edge of all wider intervals
+            break
+    lines = [[*line, ROOT] for line in zip(*levels, strict=True)]
+    if missing:
+        lines.append([*[""] * len(levels), ROOT])
+    kind = "whole numbers" if step.whole else "numbers"
+    taxonomy = Taxonomy(map(_encoded, lines), True, step.width, start, step.whole)
+    return Hierarchy._of(taxonomy, kind)
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Numbers, and above each the intervals that have it, wider from level to level.
+
+    widths: each a multiple of the one before; ints for whole numbers, floats for all, as `Round`
+        has them.
+
+    A wrong value raises ConfigError with a text that begins with its name.
+    """
+
+    widths: Sequence[Number]
+
+    def __post_init__(self) -> None:
+        for narrow, wide in itertools.pairwise(self._steps()):
+            finer = narrow.units * 10**wide.decimals
+            if narrow.whole is not wide.whole:
+                reject("widths", "must be all with a point, or all without")
+            if (wide.units * 10**narrow.decimals) % finer or wide == narrow:
+                reject("widths", "each must be a multiple of the one before, so that levels nest")
+
+    def _steps(self) -> list[_Step]:
+        return [_step("widths", width) for width in _sequence("widths", self.widths)]
+
+    def hierarchy(self, values: Any = None) -> Hierarchy:
+        """The hierarchy of a column's values. Raises ConfigError where not all are numbers."""
+        texts, missing = _distinct(_needed(values, "Intervals"))
+        columns = [texts]
+        for step in self._steps():
+            found, are_numbers = step.of(texts)
+            if not are_numbers.all():
+                self._refuse(step, texts)
+            for interval in (found.min(initial=0), found.max(initial=0)):
+                _check_interval(int(interval))
+            columns.append([step.text(i, i + 1) for i in map(int, found)])
+        lines = [[*line, ROOT] for line in zip(*columns, strict=True)]
+        return _of_lines(lines, missing=missing)
+
+    def _refuse(self, step: _Step, texts: Sequence[str]) -> None:
+        count = sum(not _NUMBER.fullmatch(text) for text in texts)
+        if step.whole and not count:
+            raise ConfigError("some numbers are not whole; write widths with a point, such as 5.0")
+        raise ConfigError(f"{count:,} of its values are no numbers")
+
+
+# ---- texts --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """Values, and above each its first characters, fewer from level to level: 13053, 130**, `*`.
+
+    lengths: characters that each level keeps, from more to fewer; the others become asterisks. The
+        first one may be that of the whole values; 0, which is the root's, need not be named.
+
+    A wrong value raises ConfigError with a text that begins with its name.
+    """
+
+    lengths: Sequence[int]
+
+    def __post_init__(self) -> None:
+        found = [as_int(length) for length in _sequence("lengths", self.lengths)]
+        known = [length for length in found if length is not None and length >= 0]
+        if len(known) != len(found) or not known or known[0] == 0:
+            reject("lengths", "must be numbers of characters, such as 5, 3 and 2")
+        if any(more <= fewer for more, fewer in itertools.pairwise(known)):
+            reject("lengths", "must be fewer characters from level to level")
+
+    def hierarchy(self, values: Any = None) -> Hierarchy:
+        """The hierarchy of a column's values."""
+        texts, missing = _distinct(_needed(values, "Prefix"))
+        longest = max(map(len, texts), default=0)
+        lengths = [length for length in self.lengths if 0 < length < longest]
+        lines = [
+            [text, *(text[:length] + "*" * (len(text) - length) for length in lengths), ROOT]
+            for text in texts
+        ]
+        return _of_lines(lines, missing=missing)
+
+
+@dataclass(frozen=True)
+class Dates:
+    """Dates, and above each its day, month, quarter, year or decade.
+
+    parts: those that levels have, in this order: of "day", "month", "quarter", "year", "decade".
+        They are written 2024-03-05, 2024-03, 2024-Q1, 2024, 2020-2029.
+
+    Values are dates of ISO 8601, such as 2024-03-05, with or without a time, whose day is taken as
+    it is written. A wrong part raises ConfigError with a text that begins with the field's name.
+    """
+
+    parts: Sequence[str] = ("day", "month", "year")
+
+    def __post_init__(self) -> None:
+        for part in _sequence("parts", self.parts):
+            if part not in DATE_PARTS:
+                reject("parts", f"{shown(part)} is not one of {', '.join(DATE_PARTS)}")
+        numbers = [DATE_PARTS.index(part) for part in self.parts]
+        if numbers != sorted(set(numbers)):
+            reject("parts", f"must be in the order {', '.join(DATE_PARTS)}")
+
+    def hierarchy(self, values: Any = None) -> Hierarchy:
+        """The hierarchy of a column's values. Raises ConfigError where one is no date."""
+        texts, missing = _distinct(_needed(values, "Dates"))
+        dates = [_date_of(text) for text in texts]
+        if None in dates:
+            raise ConfigError(f"{dates.count(None):,} of its values are no dates like 2024-03-05")
+        columns = [texts]
+        for part in self.parts:
+            labels = [_part_of(date, part) for date in dates if date is not None]
+            if labels != columns[-1]:
+                columns.append(labels)
+        lines = [[*line, ROOT] for line in zip(*columns, strict=True)]
+        return _of_lines(lines, missing=missing)
+
+
+def _date_of(text: str) -> datetime.date | None:
+    try:
+        if not re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])", text):
+            return None
+        return datetime.datetime.fromisoformat(text).date()
+    except ValueError:
+        return None
+
+
+def _part_of(date: datetime.date, part: str) -> str:
+    if part == "day":
+        return date.isoformat()
+    if part == "month":
+        return f"{date.year:04}-{date.month:02}"
+    if part == "quarter":
+        return f"{date.year:04}-Q{(date.month + 2) // 3}"
+    decade = date.year // 10 * 10
+    return f"{date.year:04}" if part == "year" else f"{decade:04}-{decade + 9:04}"
+
+
+@dataclass(frozen=True)
+class Flat:
+    """Values below one root, `*`: what a column gets that nothing else is known of."""
+
+    def hierarchy(self, values: Any = None) -> Hierarchy:
+        """The hierarchy of a column's values."""
+        texts, missing = _distinct(_needed(values, "Flat"))
+        return _of_lines([[text, ROOT] for text in texts], missing=missing)

@@ -1,0 +1,543 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Files of tables in and out: CSV, JSON Lines and Parquet. Needs pyarrow (zanon-net[table]).
+
+Text is read as strictly as `zanon-net filter` reads it (csrc/rows), so that no two readers can
+disagree on where a value ends; but a row that cannot be read is an error here, because a table
+without it is another table. No message holds a value of the data.
+"""
+
+import importlib
+import io
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from zanon_net.errors import ConfigError, FormatError, ZanonError
+from zanon_net.microdata.arrow import arrow, check_names, compute, encoded, select, texts
+from zanon_net.output.files import PARTIAL
+from zanon_net.output.transaction import Transaction, sync_folders
+from zanon_net.system.file_errors import explained
+from zanon_net.system.streams import STDIN, refuse_stdout
+
+FORMATS = ("csv", "jsonl", "parquet")
+SUFFIXES = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"} | {
+    ".parquet": "parquet"
+}
+PIECE_BYTES = 1 << 24  # of a text that is looked at at once
+BOM = b"\xef\xbb\xbf"
+
+COLUMNS = "not as many columns as the header"
+QUOTES = "a quote or a line break in the wrong place"
+UTF8 = "not UTF-8"
+CONTROL = "a control character"
+JSON = "not a JSON object"
+TWICE = "a column twice"
+
+_CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")
+_LINE_END = re.compile("[\t\n\r\u2028\u2029]")
+_CONTROL_VALUE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+
+Source = str | os.PathLike[str]
+
+
+# ---- reading ------------------------------------------------------------------------------------
+
+
+def read_table(
+    source: Source, columns: Iterable[str], *, form: str = "auto", delimiter: str = ","
+) -> Any:
+    """The columns of a file as a pyarrow.Table, in the order of `columns`.
+
+    source: a path, or "-" for standard input (which cannot be Parquet's). A name that ends in .gz
+        or .zst is unpacked.
+    form: "csv", "jsonl", "parquet" or "auto": Parquet by its first bytes, JSON Lines where the
+        first one is "{".
+    delimiter: of CSV, a character or the word tab.
+
+    CSV has a header line; its values are texts, and an empty one is missing. Values of JSON Lines
+    are texts, whole numbers, numbers or truth values, one kind a column; null, or no member, is a
+    missing value. Texts get one dictionary a column.
+
+    Raises ConfigError for a column that is not there, FormatError with the line for a row that
+    cannot be read, ZanonError for a file that cannot.
+    """
+    wanted, name = list(columns), name_of(source)
+    data = _bytes_of(source)
+    if form == "auto":
+        form = _form_of(data)
+    if form == "parquet":
+        return _read_parquet(data, wanted, name)
+    data = data[len(BOM) :] if data[: len(BOM)] == BOM else data
+    if form == "jsonl":
+        return _read_json_lines(data, wanted, name)
+    return _read_csv(data, wanted, name, b"\t" if delimiter == "tab" else delimiter.encode())
+
+
+def name_of(source: Source) -> str:
+    """What messages call a source."""
+    return "standard input" if source == STDIN else Path(source).name
+
+
+def _bytes_of(source: Source) -> Any:
+    """All bytes of a file, unpacked."""
+    name = name_of(source)
+    try:
+        if source == STDIN:
+            if sys.stdin is None:
+                raise ZanonError("standard input is closed")
+            if os.isatty(0):
+                raise ConfigError("standard input is a terminal; give a file")
+            return sys.stdin.buffer.read()
+        path = Path(source)
+        if path.is_dir():
+            raise ZanonError(f"{path} is a folder; name a file")
+        refuse_stdout(path, name)
+        if path.suffix in (".gz", ".zst"):
+            with arrow().input_stream(str(path), compression="detect") as stream:
+                return stream.read()
+        return path.read_bytes()
+    except OSError as error:
+        problem = error.strerror or "it cannot be unpacked"
+        raise ZanonError(f"{source} cannot be read: {problem}") from None
+
+
+def _form_of(data: bytes) -> str:
+    if data[:4] == b"PAR1":
+        return "parquet"
+    return "jsonl" if data[: len(BOM) + 1].removeprefix(BOM)[:1] == b"{" else "csv"
+
+
+def _read_parquet(data: bytes, wanted: Sequence[str], name: str) -> Any:
+    pa, parquet = arrow(), importlib.import_module("pyarrow.parquet")
+    try:
+        file = parquet.ParquetFile(pa.BufferReader(data))
+        check_names(file.schema_arrow.names, wanted, name)
+        table = file.read(columns=list(wanted))
+        table.validate(full=True)  # else a damaged text could be quoted by somebody's error
+    except (pa.ArrowException, OSError) as error:
+        raise FormatError(f"{name}: it is no Parquet file, or damaged") from error
+    except ValueError as error:
+        if isinstance(error, ConfigError):
+            raise
+        raise FormatError(f"{name}: it is no Parquet file, or damaged") from error
+    return select(table, wanted, name)
+
+
+def _fault(name: str, line: int, problem: str) -> FormatError:
+    return FormatError(f"{name}: line {line}: {problem}")
+
+
+def _check_text(data: bytes, name: str) -> None:
+    """Raises FormatError for bytes that are not UTF-8, or a control character."""
+    if data.isascii():
+        match = _CONTROLS.search(data)
+    else:
+        try:
+            for piece in _pieces(data):
+                piece.decode()
+        except UnicodeDecodeError:
+            raise _fault(name, _line_that_is_no_text(data), UTF8) from None
+        match = _CONTROLS.search(data)
+    if match is not None:
+        raise _fault(name, data.count(b"\n", 0, match.start()) + 1, CONTROL)
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    """The bytes in portions that end with lines."""
+    at = 0
+    while at < len(data):
+        end = data.find(b"\n", at + PIECE_BYTES) + 1 or len(data)
+        yield data[at:end]
+        at = end
+
+
+def _line_that_is_no_text(data: bytes) -> int:
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            return number
+    return 1  # unreachable: a line feed is no part of a character
+
+
+# ---- CSV ----------------------------------------------------------------------------------------
+
+
+def _field_pattern(delimiter: bytes) -> bytes:
+    return rb'(?:"(?:[^"]|"")*+"|[^"\r\n' + re.escape(delimiter) + rb"]*+)"
+
+
+def _row_pattern(delimiter: bytes) -> re.Pattern[bytes]:
+    """A row with its end, or what is left of the last one."""
+    field = _field_pattern(delimiter)
+    return re.compile(field + rb"(?:" + re.escape(delimiter) + field + rb")*+(?:\r?\n|\Z)")
+
+
+def _read_csv(data: bytes, wanted: Sequence[str], name: str, delimiter: bytes) -> Any:
+    pa, csv = arrow(), importlib.import_module("pyarrow.csv")
+    _check_text(data, name)
+    row = _row_pattern(delimiter)
+    header, body = _header_of(data, row, name, delimiter)
+    check_names(header, wanted, name)
+    quoted = b'"' in data
+    if quoted or b"\r" in data:
+        _check_rows(data, body, row, len(header), delimiter, name, quick=True)
+    kind = pa.dictionary(pa.int32(), pa.string())
+    if not data[body:].strip():
+        return pa.table({column: pa.array([], kind) for column in wanted})
+    try:
+        table = csv.read_csv(
+            pa.BufferReader(pa.py_buffer(data)[body:]),
+            read_options=csv.ReadOptions(
+                column_names=[str(i) for i in range(len(header))], block_size=PIECE_BYTES
+            ),
+            parse_options=csv.ParseOptions(delimiter=delimiter.decode(), newlines_in_values=quoted),
+            convert_options=csv.ConvertOptions(
+                column_types=dict.fromkeys(map(str, range(len(header))), kind),
+                include_columns=[str(header.index(column)) for column in wanted],
+                null_values=[""],
+                strings_can_be_null=True,
+                check_utf8=False,
+            ),
+        )
+    except pa.ArrowException:
+        _check_rows(data, body, row, len(header), delimiter, name, quick=False)
+        raise FormatError(f"{name}: it cannot be read as CSV") from None
+    return select(table.rename_columns(list(wanted)), wanted, name)
+
+
+def _header_of(
+    data: bytes, row: re.Pattern[bytes], name: str, delimiter: bytes
+) -> tuple[list[str], int]:
+    """The names of the columns, and where the rows begin."""
+    match = row.match(data)
+    if not data.strip():
+        raise FormatError(f"{name}: it is empty; the first line of CSV has the columns' names")
+    if match is None:
+        raise _fault(name, 1, QUOTES)
+    names = [_unquoted(field).decode() for field in _fields(match[0], delimiter)]
+    return names, match.end()
+
+
+def _fields(row: bytes, delimiter: bytes) -> Iterator[bytes]:
+    """The fields of a row that the row pattern matches."""
+    line = row.rstrip(b"\n").removesuffix(b"\r")
+    field, at = re.compile(_field_pattern(delimiter)), 0
+    while True:
+        match = field.match(line, at)
+        assert match is not None
+        yield match[0]
+        if match.end() == len(line):
+            return
+        at = match.end() + 1
+
+
+def _unquoted(field: bytes) -> bytes:
+    return field[1:-1].replace(b'""', b'"') if field[:1] == b'"' else field
+
+
+def _check_rows(
+    data: bytes,
+    at: int,
+    row: re.Pattern[bytes],
+    width: int,
+    delimiter: bytes,
+    name: str,
+    *,
+    quick: bool,
+) -> None:
+    """Raises FormatError at the first row that is none. quick: only quotes are looked at."""
+    if quick and re.compile(rb"(?:" + row.pattern + rb")*+").fullmatch(data, at):
+        return
+    line = data.count(b"\n", 0, at) + 1
+    while at < len(data):
+        match = row.match(data, at)
+        if match is None or match.end() == at:
+            raise _fault(name, line, QUOTES)
+        text = match[0]
+        if text.strip(b"\r\n") and sum(1 for _field in _fields(text, delimiter)) != width:
+            raise _fault(name, line, COLUMNS)
+        line += text.count(b"\n")
+        at = match.end()
+
+
+# ---- JSON Lines ---------------------------------------------------------------------------------
+
+_KINDS: dict[frozenset[type], str] = {
+    frozenset(): "string",
+    frozenset({str}): "string",
+    frozenset({int}): "int64",
+    frozenset({float}): "float64",
+    frozenset({int, float}): "float64",
+    frozenset({bool}): "bool_",
+}
+_WORDS = {str: "a text", int: "a number", float: "a number", bool: "true or false"}
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise KeyError
+    return found
+
+
+def _no_constant(_text: str) -> Any:
+    raise ValueError  # NaN and Infinity are not JSON
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_no_constant)
+
+
+def _read_json_lines(data: bytes, wanted: Sequence[str], name: str) -> Any:
+    pa = arrow()
+    _check_text(data, name)
+    columns: list[list[Any]] = [[] for _ in wanted]
+    lines: list[int] = []
+    seen: set[str] = set()
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        found = _object_of(line, name, number)
+        seen |= found.keys()
+        lines.append(number)
+        for column, values in zip(wanted, columns, strict=True):
+            values.append(found.get(column))
+    if lines:
+        check_names(sorted(seen), wanted, name)
+    typed = {
+        column: _typed(values, column, lines, name)
+        for column, values in zip(wanted, columns, strict=True)
+    }
+    return select(pa.table(typed), wanted, name)
+
+
+def _object_of(line: bytes, name: str, number: int) -> dict[str, Any]:
+    try:
+        found = _DECODER.decode(line.decode())
+    except KeyError:
+        raise _fault(name, number, TWICE) from None
+    except (ValueError, RecursionError):
+        raise _fault(name, number, JSON) from None
+    if not isinstance(found, dict):
+        raise _fault(name, number, JSON)
+    return found
+
+
+def _typed(values: list[Any], column: str, lines: Sequence[int], name: str) -> Any:
+    """One column's values as an Arrow array."""
+    pa = arrow()
+    kinds: set[type] = set()
+    for line, value in zip(lines, values, strict=True):
+        kind = type(value)
+        if value is None or kind in kinds:
+            continue
+        if kind not in _WORDS:
+            raise _fault(name, line, f"column {column!r} holds a list or an object")
+        if frozenset(kinds | {kind}) not in _KINDS:
+            others = " and ".join(sorted({_WORDS[other] for other in kinds}))
+            problem = f"column {column!r} has {_WORDS[kind]} where lines above have {others}"
+            raise _fault(name, line, problem)
+        kinds.add(kind)
+    if str in kinds:
+        for line, value in zip(lines, values, strict=True):
+            if value is not None and (_CONTROL_VALUE.search(value) or _is_broken(value)):
+                raise _fault(name, line, CONTROL)
+    try:
+        return pa.array(values, getattr(pa, _KINDS[frozenset(kinds)])())
+    except (pa.ArrowException, OverflowError):
+        raise FormatError(f"{name}: column {column!r} has numbers beyond 64 bits") from None
+
+
+def _is_broken(text: str) -> bool:
+    """Whether a text holds half a character: an escape of JSON can."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+# ---- writing ------------------------------------------------------------------------------------
+
+
+def form_of_path(path: Source, form: str = "auto") -> str:
+    """The format of a file to write: `form`, or by the end of its name. Raises ConfigError."""
+    if form != "auto":
+        return form
+    if path == STDIN:
+        return "csv"
+    try:
+        return SUFFIXES[Path(path).suffix]
+    except KeyError:
+        raise ConfigError(
+            f"{name_of(path)}: its name ends in none of {', '.join(SUFFIXES)}; say which format"
+        ) from None
+
+
+def as_released(table: Any) -> Any:
+    """The table as it may leave: its rows in an order that tells nothing, sorted by their bytes as
+    CSV, and nothing beside them: no metadata, and no word of a dictionary that no row has."""
+    pa, pc = arrow(), compute()
+    order = pc.array_sort_indices(_csv_lines(table, ","))
+    bare = {
+        name: column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    }
+    return pa.table(bare).take(order).combine_chunks()
+
+
+def table_bytes(table: Any, form: str, *, delimiter: str = ",") -> bytes:
+    """A table as the bytes of a file, its rows sorted by their bytes.
+
+    form: "csv" with a header line, "jsonl" or "parquet". Raises FormatError for a value that no
+    text format can hold: a control character, which does not come from a text that was read here.
+    """
+    if form == "parquet":
+        sink = io.BytesIO()
+        importlib.import_module("pyarrow.parquet").write_table(as_released(table), sink)
+        return sink.getvalue()
+    if form == "jsonl":
+        return _lines_bytes(_json_lines(table))
+    part = "\t" if delimiter == "tab" else delimiter
+    header = part.join(_csv_cell(name, part) for name in table.column_names)
+    return f"{header}\n".encode() + _lines_bytes(_csv_lines(table, part))
+
+
+def _lines_bytes(lines: Any) -> bytes:
+    pc = compute()
+    listed = lines.take(pc.array_sort_indices(lines))
+    ended = pc.binary_join_element_wise(*map(_as_large, [listed, "", "\n"]))
+    return b"".join(bytes(_text_of(piece)) for piece in _as_chunks(ended))
+
+
+def _as_chunks(array: Any) -> list[Any]:
+    return list(array.chunks) if isinstance(array, arrow().ChunkedArray) else [array]
+
+
+def _text_of(piece: Any) -> Any:
+    """The bytes of all texts of a large_string array, one after the other."""
+    offsets = piece.buffers()[1]
+    if offsets is None or not len(piece):
+        return b""
+    ends = memoryview(offsets).cast("q")
+    data = piece.buffers()[2]
+    first, last = ends[piece.offset], ends[piece.offset + len(piece)]
+    return b"" if data is None else memoryview(data)[first:last]
+
+
+def _cells(column: Any, cell: Callable[[Any], str], missing: str) -> Any:
+    """The texts of a column, made of each distinct value once."""
+    pa, pc = arrow(), compute()
+    codes, values = encoded(column)
+    written = pa.array([cell(value) for value in _written(values)], pa.large_string())
+    return pc.fill_null(written.take(codes.combine_chunks()), missing)
+
+
+def _written(values: Any) -> list[Any]:
+    """Distinct values as Python has them for JSON: texts, numbers, truth values."""
+    types = arrow().types
+    kind = values.type
+    if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
+        return list(values.to_pylist())
+    return list(texts(values).to_pylist())
+
+
+def _csv_lines(table: Any, delimiter: str) -> Any:
+    """Each row as a line of CSV without its end, as large_string."""
+    pc = compute()
+    cells = [
+        _cells(column, lambda value: _csv_cell(_as_text(value), delimiter), "")
+        for column in table.columns
+    ]
+    if len(cells) == 1:  # an empty line is no row
+        return pc.if_else(pc.equal(cells[0], ""), '""', cells[0])
+    return pc.binary_join_element_wise(*cells, _as_large(delimiter))
+
+
+def _as_text(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, bool | float) else str(value)
+
+
+def _csv_cell(text: str, delimiter: str) -> str:
+    _refuse_control(text)
+    if text and (
+        delimiter in text or '"' in text or text != text.strip() or _LINE_END.search(text)
+    ):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def _refuse_control(text: str) -> None:
+    if _CONTROL_VALUE.search(text):
+        raise FormatError("a value has a control character, which no text may hold")
+
+
+def _json_lines(table: Any) -> Any:
+    """Each row as an object of JSON, as large_string."""
+    pc = compute()
+    parts: list[Any] = []
+    for i, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
+        parts += ["{" if i == 0 else ",", json.dumps(name, ensure_ascii=False) + ":"]
+        parts.append(_cells(column, _json_cell, "null"))
+    return pc.binary_join_element_wise(*map(_as_large, [*parts, "}", ""]))
+
+
+_ESCAPED = {0x2028: "\\u2028", 0x2029: "\\u2029"}
+"""What some readers take for the end of a line, and JSON does not escape by itself."""
+
+
+def _as_large(part: Any) -> Any:
+    pa = arrow()
+    return pa.scalar(part, pa.large_string()) if isinstance(part, str) else part
+
+
+def _json_cell(value: Any) -> str:
+    if isinstance(value, str):
+        _refuse_control(value)
+    return json.dumps(value, ensure_ascii=False).translate(_ESCAPED)
+
+
+def write_files(contents: Mapping[Path, bytes]) -> None:
+    """Writes new files, all of them or none; each appears when all are whole on the disk.
+
+    Raises ConfigError where a file is there already, and OutputError.
+    """
+    for path in contents:
+        if os.path.lexists(path):
+            raise ConfigError(f"{path} exists, and nothing is ever overwritten; choose another")
+    transaction = Transaction()
+    try:
+        for path, content in contents.items():
+            partial = path.with_name(path.name + PARTIAL)
+            with explained("write", path):
+                with transaction.making([partial]):
+                    file = partial.open("xb", buffering=0)
+                with file:
+                    _write_all(file, content)
+                    os.fsync(file.fileno())
+        for path in contents:
+            with explained("write", path):
+                transaction.rename(path.with_name(path.name + PARTIAL), path)
+        sync_folders(path.parent for path in contents)
+    except BaseException:
+        transaction.remove()
+        raise
+    transaction.keep()
+
+
+def _write_all(file: io.RawIOBase, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+def write_stdout(content: bytes) -> None:
+    """Writes to standard output."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
