@@ -22,7 +22,10 @@ from zanon_net.cli.key_command import key_command
 from zanon_net.cli.messages import COMMAND, LogHandler, explain, flush_stdout
 from zanon_net.cli.model_command import model_command
 from zanon_net.cli.options import EPILOG, HELP_OPTIONS, help_alone
+from zanon_net.cli.publish_command import publish_command
 from zanon_net.cli.run_command import run_command
+from zanon_net.cli.table_anonymize import table_anonymize
+from zanon_net.cli.table_command import table_command
 from zanon_net.cli.tune_command import tune_command
 from zanon_net.pipeline.privileges import forbid_core_dumps
 from zanon_net.system.streams import ClosedStdout
@@ -43,6 +46,8 @@ def cli(ctx: click.Context) -> None:
 for _command in (
     run_command,
     filter_command,
+    publish_command,
+    table_command,
     key_command,
     config_command,
     inspect_command,
@@ -51,6 +56,7 @@ for _command in (
     bench_command,
 ):
     cli.add_command(_command)
+table_command.add_command(table_anonymize)
 
 
 def _harden() -> None:

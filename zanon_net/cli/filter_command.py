@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from zanon_net.cli.configure import chosen, naming_options
-from zanon_net.cli.messages import EXIT_OPERATIONAL, print_manifest, print_table, say, warn
+from zanon_net.cli.messages import conclude, warn
 from zanon_net.cli.options import FILTER_EPILOG, GroupedCommand, filter_options
 from zanon_net.config.filter_settings import FilterConfig
 from zanon_net.rows.filtering import filter_rows
@@ -29,13 +29,4 @@ def filter_command(source: tuple[str, ...], as_json: bool, quiet: bool, **option
         warn(f"column {column!r} is written as it is: it is not anonymized")
     with Interruption() as interruption:
         report = filter_rows(source or (STDIN,), config, interruption=interruption, warn=warn)
-    for warning in report.warnings:
-        warn(warning)
-    if as_json:
-        print_manifest(report.manifest, report.speed(), err=True)
-    elif not quiet:
-        print_table(report.summary)
-    if report.interrupted:
-        say("interrupted: every row written is complete")
-        return EXIT_OPERATIONAL
-    return 0
+    return conclude(report, as_json=as_json, quiet=quiet)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command's messages for people and machines, and the exit codes of errors.
 
-stdout is data, stderr is for people; exit 0, 1 operational, 2 usage.
+stdout is data, stderr is for people; exit 0, 1 operational, 2 usage, 3 a promise not kept.
 """
 
 import logging
@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,8 +20,11 @@ from zanon_net.errors import CapacityError, ConfigError, ZanonError
 from zanon_net.pipeline.manifest import manifest_bytes
 from zanon_net.system.file_errors import NO_ROOM, explanation
 
+if TYPE_CHECKING:
+    from zanon_net.rows.report import RunReport
+
 COMMAND = "zanon-net"
-EXIT_OPERATIONAL, EXIT_USAGE = 1, 2
+EXIT_OPERATIONAL, EXIT_USAGE, EXIT_PROMISE = 1, 2, 3
 
 
 def say(text: str) -> None:
@@ -60,6 +63,20 @@ def print_manifest(manifest: Mapping[str, Any], speed: Mapping[str, float], *, e
 def print_table(table: Callable[[int], str]) -> None:
     """Prints `table(width of the terminal)` on standard error."""
     write_if_heard(lambda: click.echo(table(terminal_width()), nl=False, err=True))
+
+
+def conclude(report: "RunReport", *, as_json: bool, quiet: bool) -> int:
+    """Prints what a run on rows came to, on standard error; returns the exit code."""
+    for warning in report.warnings:
+        warn(warning)
+    if as_json:
+        print_manifest(report.manifest, report.speed(), err=True)
+    elif not quiet:
+        print_table(report.summary)
+    if report.interrupted:
+        say("interrupted: every row written is complete")
+        return EXIT_OPERATIONAL
+    return 0
 
 
 class LogHandler(logging.Handler):

@@ -93,7 +93,7 @@ def run_options() -> list[click.Parameter]:
         click.Argument(["source"], nargs=-1, required=True),
         *_with_files(setting_options("run")),
         json_option("Print the manifest, not the summary: on stdout, or on stderr with --out -."),
-        _quiet("No summary and no progress bar."),
+        quiet_option("No summary and no progress bar."),
         GroupedOption(["-v", "--verbose"], is_flag=True, help="Also say what is being done."),
     ]
 
@@ -104,7 +104,7 @@ def filter_options() -> list[click.Parameter]:
         click.Argument(["source"], nargs=-1, metavar="[FILE]..."),
         *setting_options("filter"),
         json_option("Print the manifest, not the summary, on stderr."),
-        _quiet("No summary, only warnings."),
+        quiet_option("No summary, only warnings."),
     ]
 
 
@@ -149,7 +149,8 @@ def json_option(text: str, group: str = MESSAGES) -> GroupedOption:
     return GroupedOption(["--json", "as_json"], group=group, is_flag=True, help=text)
 
 
-def _quiet(text: str) -> GroupedOption:
+def quiet_option(text: str) -> GroupedOption:
+    """--quiet, with `text` to say what is left out."""
     return GroupedOption(["-q", "--quiet"], is_flag=True, help=text)
 
 

@@ -4,7 +4,8 @@
 
 from functools import partial
 
-from zanon_net.config import rules
+from zanon_net.config import ladder_rules, rules
+from zanon_net.config.column_types import FILES
 from zanon_net.config.rules import COUNT_MAX, Z_MAX
 from zanon_net.config.setting import KEY_HELP, RANDOM_KEY, Setting
 from zanon_net.config.types import (
@@ -22,6 +23,8 @@ from zanon_net.config.types import (
 
 SUPPRESSED = ("drop", "blank")
 ROW_FORMATS = ("auto", "csv", "jsonl")
+STEPS = ("all", "chain")
+UNKNOWN = ("error", "suppress", "top")
 TIME_UNITS = ("s", "ms", "us", "ns", "iso")
 TUPLES, ATTRIBUTES = 1 << 26, 1 << 24
 
@@ -79,7 +82,7 @@ _COLUMNS = (
         name="attribute",
         type=COLUMN,
         default="attribute",
-        help="The column of the attribute.",
+        help="The column of the attribute; with --generalize several, separated by commas.",
         check=rules.check_columns,
         manifest="as it is",
     ),
@@ -94,6 +97,52 @@ _COLUMNS = (
         core="columns",
         core_value=rules.core_columns,
         core_kind="row columns",
+    ),
+)
+
+
+_ladder = partial(
+    Setting, command="filter", heading="Generalization", check=ladder_rules.check_ladder
+)
+_LADDER = (
+    _ladder(
+        name="generalize",
+        type=FLAG,
+        default=False,
+        help="Release rows with their attributes as detailed as z users share: each column at a"
+        " level of its --hierarchy.",
+        manifest=ladder_rules.shown_generalize,
+    ),
+    _ladder(
+        name="hierarchy",
+        type=FILES,
+        default=(),
+        help="A column's hierarchy: a line a value, its ever coarser labels, '*' last, as ARX"
+        " has them; repeatable.",
+        manifest=ladder_rules.shown_hierarchy,
+    ),
+    _ladder(
+        name="hierarchy_delimiter",
+        type=DELIMITER,
+        default=";",
+        help="The character between the labels of a hierarchy, or the word tab.",
+        manifest="nothing",
+    ),
+    _ladder(
+        name="steps",
+        type=one_of(STEPS, f"must be one of {', '.join(STEPS)}"),
+        default="all",
+        help="The generalizations that are asked for, finest first: all combinations of levels, or"
+        " a chain that coarsens one column at a time.",
+        manifest=ladder_rules.shown_steps,
+    ),
+    _ladder(
+        name="unknown",
+        type=one_of(UNKNOWN, f"must be one of {', '.join(UNKNOWN)}"),
+        default="error",
+        help="What becomes of a row with a value that its hierarchy does not have: end, suppress"
+        " the row, or take the value for '*'.",
+        manifest=ladder_rules.shown_unknown,
     ),
 )
 
@@ -230,4 +279,4 @@ _LIMITS = (
 )
 
 
-ROWS = (*_ANONYMITY, *_COLUMNS, *_PSEUDONYMS, *_FORMATS, *_LIMITS)
+ROWS = (*_ANONYMITY, *_COLUMNS, *_LADDER, *_PSEUDONYMS, *_FORMATS, *_LIMITS)

@@ -7,7 +7,7 @@ The dataclass gives the rows of the schema types for type checkers. A wrong valu
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,11 @@ class FilterConfig(View):
     user: str = FILTER["user"].default
     attribute: str = FILTER["attribute"].default
     passed: Sequence[str] = FILTER["passed"].default
+    generalize: bool = FILTER["generalize"].default
+    hierarchy: Mapping[str, str] | Sequence[str] = FILTER["hierarchy"].default
+    hierarchy_delimiter: str = FILTER["hierarchy_delimiter"].default
+    steps: str = FILTER["steps"].default
+    unknown: str = FILTER["unknown"].default
     no_user: bool = FILTER["no_user"].default
     rotate: int | str | None = FILTER["rotate"].default
     key_file: str | os.PathLike[str] | None = FILTER["key_file"].default
@@ -52,6 +57,17 @@ class FilterConfig(View):
     def rotate_ns(self) -> int:
         """The length of an epoch in nanoseconds."""
         return rules.rotate_ns(self.settings())
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The columns of attributes."""
+        return tuple(rules.attributes(self.settings()))
+
+    @property
+    def hierarchies(self) -> dict[str, str]:
+        """The hierarchy's file of each attribute, in the order of attributes."""
+        files = dict(self.settings()["hierarchy"])
+        return {column: files[column] for column in self.attributes if column in files}
 
     def row_filter_arguments(self) -> dict[str, Any]:
         """The keyword arguments of `_core.RowFilter`."""

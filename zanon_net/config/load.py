@@ -22,7 +22,7 @@ def load_sections(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
     Raises ConfigError, also for an unknown section or key.
     """
-    for section, table in _read(path).items():
+    for section, table in read_toml(path).items():
         keys = _keys_of(path, section, table)
         for name, value in keys.items():
             try:
@@ -32,7 +32,8 @@ def load_sections(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield section, _anchored(keys, path.parent)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """The content of a TOML file. Raises ConfigError, without the file's texts."""
     try:
         return tomllib.loads(read_text(path))
     except OSError as error:

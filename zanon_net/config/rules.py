@@ -74,6 +74,8 @@ def check_columns(settings: Settings) -> dict[str, Any]:
     """Each column of the filter has one role."""
     taken: set[str] = set()
     for role, column in _column_roles(settings):
+        if not column:
+            reject(role, "must be names of columns, separated by commas")
         if column in taken:
             reject(role, f"{shown(column)} is named already; each column has one role")
         taken.add(column)
@@ -98,8 +100,15 @@ def check_header(settings: Settings) -> dict[str, Any]:
     return {}
 
 
+def attributes(settings: Settings) -> list[str]:
+    """The filter's columns of attributes: one, unless rows are generalized."""
+    named = settings["attribute"]
+    return [part.strip() for part in named.split(",")] if settings["generalize"] else [named]
+
+
 def _column_roles(settings: Settings) -> list[tuple[str, str]]:
-    roles = [(role, settings[role]) for role in ("time", "user", "attribute")]
+    roles = [(role, settings[role]) for role in ("time", "user")]
+    roles += [("attribute", column) for column in attributes(settings)]
     return roles + [("pass", column) for column in settings["passed"]]
 
 

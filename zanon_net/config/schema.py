@@ -9,10 +9,24 @@ opened with. Where a setting of the same name means something else to another co
 rows. The order of the rows is the order of fields, keys and manifests.
 """
 
-from zanon_net.config import filter_rows, question_rows, run_rows
+from zanon_net.config import (
+    anonymize_rows,
+    filter_rows,
+    publish_rows,
+    question_rows,
+    run_rows,
+    table_rows,
+)
 from zanon_net.config.setting import Setting
 
-SETTINGS = (*run_rows.ROWS, *filter_rows.ROWS, *question_rows.ROWS)
+SETTINGS = (
+    *run_rows.ROWS,
+    *filter_rows.ROWS,
+    *publish_rows.ROWS,
+    *table_rows.ROWS,
+    *anonymize_rows.ROWS,
+    *question_rows.ROWS,
+)
 
 
 def rows_of(command: str, section: str | None = None) -> tuple[Setting, ...]:
@@ -28,3 +42,5 @@ KEYS = {row.label: row for row in RUN.values()}
 """The same by their names in the configuration file."""
 FILTER = {row.name: row for row in rows_of("filter")}
 """The settings of `filter` by their names."""
+PUBLISH = {row.name: row for row in rows_of("publish")}
+"""The settings of `publish` by their names."""

@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of `table anonymize`: its rows of the table in `schema`."""
+
+import re
+from functools import partial
+
+from zanon_net.config import table_rows
+from zanon_net.config.column_types import COLUMN_LIST, pairs_of
+from zanon_net.config.parse import reject, shown
+from zanon_net.config.rules import Settings
+from zanon_net.config.setting import Setting
+from zanon_net.config.types import Type, one_of
+
+COMMAND = "table anonymize"
+METHODS = ("topdown", "lattice", "fixed")
+
+_SHARE = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?%?")
+_LEVEL = re.compile("[0-9]{1,3}")
+
+
+def _share(name: str, value: object) -> float:
+    """A share as a number from 0 to 1, or a text such as 5%."""
+    if isinstance(value, str) and _SHARE.fullmatch(value):
+        value = float(value[:-1]) / 100 if value.endswith("%") else float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        reject(name, f"must be a share such as 5% or 0.05, not {shown(value)}")
+    return float(value)
+
+
+def _levels(name: str, value: object) -> tuple[tuple[str, int], ...]:
+    pairs = pairs_of("LEVEL")(name, value)
+    for _column, level in pairs:
+        if not _LEVEL.fullmatch(level):
+            reject(name, f"must be COLUMN=LEVEL with a whole number, not {shown(level)}")
+    return tuple((column, int(level)) for column, level in pairs)
+
+
+def _shown_levels(settings: Settings) -> dict[str, object]:
+    return {"level": dict(settings["level"])}
+
+
+SHARE = Type(read=_share, unit="1", range="0% to 100%", metavar="SHARE")
+LEVELS = Type(read=_levels, range="0 or more a column", metavar="COL=LEVEL", many=True)
+
+_row = partial(Setting, command=COMMAND, section=table_rows.SECTION, manifest="as it is")
+
+PASSED = _row(
+    heading="Columns",
+    name="passed",
+    type=COLUMN_LIST,
+    default=(),
+    option=("--pass",),
+    help="Also write these columns as they are, unprotected. All columns that are not named are"
+    " left out.",
+)
+
+METHOD = (
+    _row(
+        heading="Generalization",
+        name="unknown",
+        type=one_of(table_rows.UNKNOWN, f"must be one of {', '.join(table_rows.UNKNOWN)}"),
+        default="error",
+        help="What becomes of a value that its hierarchy does not have: an error; suppress the row;"
+        " or write it as the hierarchy's top.",
+    ),
+    _row(
+        heading="Generalization",
+        name="method",
+        type=one_of(METHODS, f"must be one of {', '.join(METHODS)}"),
+        default="topdown",
+        help="topdown: split classes as far as they hold, value by value, and suppress nothing;"
+        " lattice: one level a column, those with the least loss; fixed: the levels of --level.",
+    ),
+    _row(
+        heading="Generalization",
+        name="level",
+        type=LEVELS,
+        default=(),
+        help="With --method fixed: how coarse a column becomes; 0, without this option, is the"
+        " values themselves, or the ranges of --round.",
+        manifest=_shown_levels,
+    ),
+    _row(
+        heading="Generalization",
+        name="suppress",
+        type=SHARE,
+        default=0.0,
+        help="Most of the rows that lattice and fixed may leave out, such as 5%.",
+        usual="none",
+    ),
+)
+
+ROWS = (
+    *table_rows.columns(COMMAND),
+    table_rows.user(COMMAND),
+    PASSED,
+    *table_rows.requirements(COMMAND),
+    *table_rows.recodings(COMMAND),
+    *METHOD,
+    *table_rows.formats(COMMAND),
+)

@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Types of settings about columns: lists of their names, and what each has."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from zanon_net.config import parse
+from zanon_net.config.parse import reject, shown
+from zanon_net.config.rules import Settings
+from zanon_net.config.types import Type
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+def _column_list(name: str, value: object) -> tuple[str, ...]:
+    """Names of columns: each text may have several, separated by commas."""
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
+        reject(name, "must be names of columns")
+    names = tuple(part.strip() for text in texts for part in text.split(","))
+    for number, column in enumerate(names):
+        parse.column_name(name, column)
+        if column in names[:number]:
+            reject(name, f"{shown(column)} is named twice")
+    return names
+
+
+def pairs_of(what: str) -> Callable[[str, Any], Pairs]:
+    """Reads texts COLUMN=VALUE, or a table of a configuration file; pairs that were read stay as
+    they are. what: VALUE, for errors."""
+
+    def read(name: str, value: object) -> Pairs:
+        if isinstance(value, Mapping):
+            value = tuple(value.items())
+        texts = [value] if isinstance(value, str) else value
+        if not isinstance(texts, Sequence):
+            reject(name, f"must be COLUMN={what}")
+        pairs: list[tuple[str, str]] = []
+        for text in texts:
+            if isinstance(text, tuple):
+                text = "=".join(map(str, text))
+            column, equals, rest = str(text).partition("=")
+            if not equals or not rest:
+                reject(name, f"must be COLUMN={what}, not {shown(text)}")
+            if parse.column_name(name, column) in [known for known, _rest in pairs]:
+                reject(name, f"{shown(column)} is given twice")
+            pairs.append((column, rest))
+        return tuple(pairs)
+
+    return read
+
+
+def _pair_in_folder(text: str, folder: Path) -> str:
+    column, equals, path = text.partition("=")
+    return f"{column}{equals}{folder / path}"
+
+
+COLUMN_LIST = Type(read=_column_list, range="columns", metavar="NAMES", many=True, written=",".join)
+FILES = Type(
+    read=pairs_of("FILE"),
+    range="a file a column",
+    metavar="COL=FILE",
+    many=True,
+    anchored=_pair_in_folder,
+)
+WIDTHS = Type(
+    read=pairs_of("WIDTH"), range="a number above 0 a column", metavar="COL=WIDTH", many=True
+)
+RANGES = Type(
+    read=pairs_of("LOW..HIGH"),
+    range="two numbers a column, or one of them",
+    metavar="COL=LOW..HIGH",
+    many=True,
+)
+
+
+def shown_files(settings: Settings) -> Mapping[str, Any]:
+    """The names of the hierarchies' files, without their folders."""
+    return {"hierarchy": {column: Path(path).name for column, path in settings["hierarchy"]}}

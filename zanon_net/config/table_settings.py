@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of `publish` or a command of `table`: from its options over those of a file."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from zanon_net.config.load import read_toml
+from zanon_net.config.parse import did_you_mean, refuse_key, shown
+from zanon_net.config.schema import SETTINGS, rows_of
+from zanon_net.config.setting import Setting, read_settings
+from zanon_net.errors import ConfigError
+
+
+def load_table(path: Path, command: str) -> dict[str, Any]:
+    """The settings of `command` in its section of a file, by their names, as they were written,
+    paths with the file's folder.
+
+    The commands of `table` share theirs: a setting of another one is left out. Raises ConfigError
+    for an unknown section or key, and for a value that the setting cannot have.
+    """
+    sections, own_section = read_toml(path), rows_of(command)[0].section
+    for section in sections:
+        if section != own_section:
+            hint = did_you_mean(section, [own_section])
+            raise ConfigError(f"{path}: unknown section [{shown(section)}]{hint}")
+    keys = sections.get(own_section, {})
+    if not isinstance(keys, dict):
+        name = own_section
+        raise ConfigError(f"{path}: {name} is a section; write [{name}] and its keys below")
+    known = {row.label for row in SETTINGS if row.section == own_section}
+    own = {row.label: row for row in rows_of(command)}
+    found = {}
+    for key, value in keys.items():
+        if key not in known:
+            hint = did_you_mean(key, known)
+            raise ConfigError(f"{path}: [{own_section}] unknown key {shown(key)}{hint}")
+        if key in own:
+            found[own[key].name] = _checked(own[key], value, path)
+    return found
+
+
+def _checked(row: Setting, value: Any, path: Path) -> Any:
+    """The value with the file's folder in front of paths. Raises ConfigError."""
+    try:
+        refuse_key(row.label, value)
+        if row.type.anchored is not None:
+            value = _anchored(row, value, path.parent)
+        row.read(value)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: [{row.section}] {error}") from None
+    return value
+
+
+def _anchored(row: Setting, value: Any, folder: Path) -> Any:
+    assert row.type.anchored is not None
+    if isinstance(value, Mapping):
+        value = [f"{column}={text}" for column, text in value.items()]
+    if isinstance(value, list):
+        return [row.type.anchored(str(text), folder) for text in value]
+    return row.type.anchored(value, folder) if isinstance(value, str) and value else value
+
+
+def table_settings(
+    command: str, config_file: str | None, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The settings of a command.
+
+    options: those of the command line that were given, by the settings' names; they override the
+        file's. Raises ConfigError with a text that begins with the setting's name, or the file's.
+    """
+    rows = rows_of(command)
+    written = {row.name: row.default for row in rows}
+    if config_file is not None:
+        written |= load_table(Path(config_file), command)
+    return read_settings(rows, written | dict(options))
