@@ -141,12 +141,13 @@ RULES = [
     Rule(
         python_imports_point_down,
         "errors, _version, _text, system <- config <- _core, popularity <- output, model <- rows"
-        " <- pipeline <- flat modules, bench <- __init__ <- cli <- __main__.",
+        " <- pipeline, microdata <- flat modules, bench <- __init__ <- cli <- __main__.",
         (
             "zanon_net/errors.py: from zanon_net import __version__",
             "zanon_net/config/settings.py: from zanon_net.pipeline.runner import run",
             "zanon_net/output/folder.py: from zanon_net.pipeline.runner import run",
             "zanon_net/pipeline/runner.py: def f():\n    import zanon_net.cli.entry",
+            "zanon_net/microdata/plan.py: from zanon_net.pipeline.runner import run",
             "zanon_net/model/fit.py: from .. import run",
             "zanon_net/_core.pyx: from zanon_net.pipeline.runner import run",
             "zanon_net/core/engine.pyx: from zanon_net.pipeline.runner import run",

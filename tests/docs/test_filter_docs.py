@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of docs/howto/filter.md give what the page says; only pseudonyms differ."""
+"""The examples of the pages about rows give what the page says; only pseudonyms differ."""
 
 import re
 import shlex
@@ -17,11 +17,16 @@ BLOCK = re.compile(r"^```(\w+)(?: ([\w.]+))?\n(.*?)^```$", re.MULTILINE | re.DOT
 PSEUDONYM = re.compile(r"\b[0-9a-f]{32}\b")
 
 
+@pytest.mark.parametrize(("page", "count"), [("filter.md", 4), ("publish.md", 1)])
 def test_examples(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    page: str,
+    count: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / "howto" / "filter.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "howto" / page).read_text(encoding="utf-8")
     examples = 0
     for language, name, content in BLOCK.findall(text):
         if name:
@@ -37,4 +42,4 @@ def test_examples(
             assert [aliases.index(a) for a in aliases] == [shown.index(a) for a in shown]
             assert all(line.strip("`") in text for line in re.findall(r"line \d.*", said.err))
             examples += 1
-    assert examples == 3
+    assert examples == count

@@ -13,7 +13,7 @@ from support.paths import ROOT
 
 pytestmark = pytest.mark.source
 
-PAGE = ROOT / "docs" / "tutorial" / "first-run.md"
+PAGES = {"first-run.md": 9, "table.md": 14}  # and how many commands each has
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 DIFFERS = (
@@ -32,13 +32,16 @@ def comparable(text: str, command: str) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines())
 
 
-def test_commands(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("page", "count"), PAGES.items())
+def test_commands(tmp_path: Path, page: str, count: int) -> None:
     pytest.importorskip("scipy")
-    (tmp_path / "pcaps").symlink_to(ROOT / "pcaps")
+    for folder in ("pcaps", "examples"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     env = {**ENVIRONMENT, "PYTHON": sys.executable, "LC_ALL": "C.UTF-8"}
-    blocks = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
+    text = (ROOT / "docs" / "tutorial" / page).read_text(encoding="utf-8")
+    blocks = BLOCK.findall(text)
     commands = [pair for block in blocks for pair in COMMAND.findall(block)]
-    assert len(commands) == 9
+    assert len(commands) == count
     for command, expected in commands:
         done = subprocess.run(
             ["bash", "-c", PROGRAMS + command],

@@ -14,7 +14,8 @@
 
 #define NAME(text) {(const uint8_t *)(text), sizeof(text) - 1}
 
-static const zn_row_columns columns = {{NAME("t"), NAME("u"), NAME("a"), NAME("p")}, 4};
+static const zn_row_columns columns = {
+    {NAME("t"), NAME("u"), NAME("a"), NAME("p")}, 4, ZN_ROW_PASS};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -61,7 +61,7 @@ def test_commands_can_be_made_with_the_oldest_click() -> None:
         for parameter in command.params
         if parameter.nargs == -1
     ]
-    assert [(about["name"], about["default"]) for about in many] == [("source", None)] * 2
+    assert [(about["name"], about["default"]) for about in many] == [("source", None)] * 3
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("inspect", "-h"), ("key", "new", "--help")])

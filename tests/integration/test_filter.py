@@ -29,7 +29,13 @@ def test_help(capsys: Captured) -> None:
     assert run_main("--help") == 0
     said = capsys.readouterr()
     titles = re.findall(r"^(\w[\w ()]+):$", said.out, re.MULTILINE)
-    assert titles[:4] == ["Anonymity", "Columns", "Pseudonyms", "Input and output"]
+    assert titles[:5] == [
+        "Anonymity",
+        "Columns",
+        "Generalization",
+        "Pseudonyms",
+        "Input and output",
+    ]
     assert said.out.count("zanon-net filter") >= 4
     for default in ("20", "1h", "drop", "time", "user", "attribute", "the window", "iso"):
         assert f"[default: {default}]" in " ".join(said.out.split())

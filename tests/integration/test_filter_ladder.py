@@ -1,0 +1,283 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""`zanon-net filter --generalize` and `zanon-net table hierarchy` on a few rows."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.filter import run_filter
+from support.ladders import ladder_of
+
+from zanon_net.cli import main
+from zanon_net.errors import ConfigError
+
+Captured = pytest.CaptureFixture[str]
+ROWS = (
+    "time,user,town,trade,note\n"
+    "1,ann,Essen,baker,n1\n"
+    "2,bob,Bonn,baker,n2\n"
+    "3,cat,Essen,baker,n3\n"
+    "4,ann,Essen,,n4\n"
+    "5,dan,Paris,smith,n5\n"
+    "6,eve,Essen,,n6\n"
+)
+TOWNS = "Essen;west;*\nBonn;west;*\nBerlin;east;*\nParis;abroad;*\n"
+TRADES = "baker;food;*\ncook;food;*\nsmith;metal;*\nlocksmith;metal;*\n;;*\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    """The arguments for the two columns, and the file of the rows last."""
+    for name, text in (("town.csv", TOWNS), ("trade.csv", TRADES), ("rows.csv", ROWS)):
+        (tmp_path / name).write_text(text, "utf-8")
+    options = ["--time-unit", "s", "--z", "2", "--generalize", "--attribute", "town,trade"]
+    for name in ("town", "trade"):
+        options += ["--hierarchy", f"{name}={tmp_path / name}.csv"]
+    return [*options, str(tmp_path / "rows.csv")]
+
+
+def test_each_row_leaves_at_its_finest_step(files: list[str], capsys: Captured) -> None:
+    assert main(["filter", *files, "--no-user", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [
+        "time,town,trade",
+        "2,west,baker",
+        "3,Essen,baker",
+        "4,Essen,*",
+        "6,Essen,",
+    ]
+    manifest = json.loads(err[err.index("{") :])
+    assert manifest["configuration"]["hierarchy"] == {"town": "town.csv", "trade": "trade.csv"}
+    assert manifest["decisions"]["observations"] == 6
+    assert manifest["decisions"]["released"] == 4
+    assert manifest["decisions"]["suppressed"]["below_z"] == 2
+    ladder = manifest["ladder"]
+    assert (ladder["columns"], ladder["unknown_values"]) == (["town", "trade"], 0)
+    assert len(ladder["steps"]) == 3 * 3 - 1
+    released = {tuple(step["levels"]): step["released"] for step in ladder["steps"]}
+    assert {levels for levels, count in released.items() if count} == {(1, 0), (0, 0), (0, 2)}
+    assert sum(released.values()) == 4
+    # by hand: 1 + (1/3)/2 + 0 + 1/2 + 1 + 0, over six rows
+    assert ladder["loss"] == pytest.approx((2 + 1 / 6 + 1 / 2) / 6, abs=1e-6)
+    for secret in ("ann", "bob", "Essen", "Paris", "smith", "west"):
+        assert secret not in err
+
+
+def test_blank_rows_pass_and_json(files: list[str], capsys: Captured) -> None:
+    more = ["--suppressed", "blank", "--pass", "note", "--to", "jsonl", "--no-user", "-q"]
+    assert main(["filter", *files, *more]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert rows[0] == {"time": 1, "town": None, "trade": None, "note": "n1"}
+    assert rows[1] == {"time": 2, "town": "west", "trade": "baker", "note": "n2"}
+    assert rows[5] == {"time": 6, "town": "Essen", "trade": None, "note": "n6"}
+    assert len(rows) == 6
+
+
+def test_the_summary_says_what_was_lost(files: list[str], capsys: Captured) -> None:
+    assert main(["filter", *files]) == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()[1].split(",")[1]) == 32  # the pseudonym
+    assert "released    4 of 6" in err
+    assert "loss        0.444 (0: as they came, 1: nothing left)" in err
+    assert "1  town 0, trade 2" in err
+    assert "a row's combination may be rarer in the output than z users" in " ".join(err.split())
+
+
+@pytest.mark.parametrize("unknown", ["suppress", "top"])
+def test_unknown_values(unknown: str, files: list[str], tmp_path: Path, capsys: Captured) -> None:
+    data = tmp_path / "other.csv"
+    data.write_text("time,user,town,trade\n1,u,Bonn,cook\n2,v,Oslo,cook\n3,w,Oslo,cook\n")
+    arguments = [*files[:-1], str(data), "--no-user"]
+    assert main(["filter", *arguments]) == 1
+    out, err = capsys.readouterr()
+    assert "other.csv: line 3: the hierarchy of column 'town' has not its value" in err
+    assert "Oslo" not in err
+    assert out == "time,town,trade\n"
+    assert main(["filter", *arguments, "--unknown", unknown]) == 0
+    out, err = capsys.readouterr()
+    assert "Oslo" not in out + err
+    if unknown == "suppress":
+        assert out == "time,town,trade\n"
+        assert "2  a value that its hierarchy does not have" in err
+    else:  # the root is what a known town is at its last level, too
+        assert out == "time,town,trade\n2,*,cook\n3,*,cook\n"
+
+
+BAD: dict[str, tuple[Callable[[list[str]], list[str]], str]] = {
+    "no file for a column": (
+        lambda args: [*args[:7], *args[9:]],
+        "--hierarchy: 'town' has none; each attribute needs its COL=FILE",
+    ),
+    "a file for no column": (
+        lambda args: [*args, "--hierarchy", "note=x.csv"],
+        "--hierarchy: 'note' is not one of the attributes",
+    ),
+    "a column twice": (
+        lambda args: [*args, "--attribute", "town,town"],
+        "--attribute: 'town' is named already; each column has one role",
+    ),
+    "no name": (
+        lambda args: [*args, "--attribute", "town,,trade"],
+        "--attribute: must be names of columns, separated by commas",
+    ),
+    "popularity": (
+        lambda args: [*args, "--popularity", "p.json"],
+        "--popularity: counts users of one attribute, and not with --generalize",
+    ),
+    "without --generalize": (
+        lambda args: [arg for arg in args if arg != "--generalize"],
+        "--hierarchy: is for rows that leave generalized; add --generalize",
+    ),
+    "a column that is not there": (
+        lambda args: [
+            arg.replace("town=", "city=") if "=" in arg else arg.replace("town,", "city,")
+            for arg in args
+        ],
+        "has no column 'city'; name the right one with --attribute",
+    ),
+    "a column is passed on, too": (
+        lambda args: [*args, "--pass", "trade"],
+        "--pass: 'trade' is named already; each column has one role",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_options_that_do_not_fit_end_it_with_2(
+    kind: str, files: list[str], capsys: Captured
+) -> None:
+    change, problem = BAD[kind]
+    assert main(["filter", *change(files)]) == 2
+    out, err = capsys.readouterr()
+    assert problem in err
+    assert out == ""
+
+
+def test_a_broken_hierarchy_ends_it_with_its_line(
+    files: list[str], tmp_path: Path, capsys: Captured
+) -> None:
+    (tmp_path / "town.csv").write_text("Essen;west;*\nEssen;west;*\n")
+    assert main(["filter", *files]) == 1
+    assert "town.csv: line 2: its value has a line already" in capsys.readouterr().err
+    (tmp_path / "town.csv").write_text("Essen;north;*\nBonn;west;*\nParis;west;*\n")
+    assert main(["filter", *files]) == 0
+    assert "warning: town.csv: line 1: a node with one child" in capsys.readouterr().err
+
+
+def test_too_many_steps_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    levels = ";".join(f"{level}" for level in range(7))
+    names = {}
+    for name in "abc":
+        names[name] = str(tmp_path / name)
+        (tmp_path / name).write_text(f"x;{levels};*\ny;{levels};*\n")
+    with pytest.raises(ConfigError, match=r"^steps: the hierarchies make 728, .* --steps chain"):
+        ladder_of(names)
+    _config, ladder = ladder_of(names, steps="chain")
+    assert len(ladder.steps) == 24
+    assert ladder.steps[0] == (0, 0, 0)
+    alone = tmp_path / "alone"
+    alone.write_text("*\n")
+    with pytest.raises(ConfigError, match=r"^hierarchy: none has a level below its root"):
+        ladder_of({"a": str(alone)})
+
+
+def test_a_chain_coarsens_one_column_at_a_time_where_least_is_lost(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("1;x;*\n2;x;*\n3;x;*\n4;y;*\n")
+    (tmp_path / "b").write_text("1;*\n2;*\n")
+    _config, ladder = ladder_of({name: str(tmp_path / name) for name in "ab"}, steps="chain")
+    assert ladder.steps == ((0, 0), (1, 0), (2, 0))
+    assert ladder.expected == (0, 0.25, 0.5)
+
+
+def test_the_clock_is_set_back_after_as_many_rows_as_without_a_ladder(tmp_path: Path) -> None:
+    """A step is an observation of the table, and is not a row."""
+    (tmp_path / "a.csv").write_text("x;*\ny;*\n")
+    hierarchy = ("--generalize", "--hierarchy", f"attribute={tmp_path / 'a.csv'}")
+    late = "".join(f"{second},u{second % 3},x\n" for second in range(300))
+    data = f"time,user,attribute\n999999,u,x\n{late}".encode()
+    found = [
+        run_filter("--time-unit", "s", "--z", "2", "--json", *more, stdin=data)
+        for more in ((), hierarchy)
+    ]
+    for done in found:
+        assert done.returncode == 0
+        decisions = json.loads(done.stderr)["decisions"]
+        assert decisions["clock_jumps"] == 1
+        assert decisions["suppressed"]["too_late"] == 255
+        assert decisions["observations"] == 301
+    lines = [[line.split(b",")[0] for line in done.stdout.splitlines()[1:]] for done in found]
+    assert lines[0] == lines[1]
+
+
+def test_rows_without_a_ladder_are_as_ever() -> None:
+    """The manifest has no word of it, and a name with a comma is one column."""
+    data = b'time,user,"a,b"\n1,u,x\n2,v,x\n'
+    done = run_filter(
+        "--time-unit", "s", "--z", "2", "--attribute", "a,b", "--no-user", "--json", stdin=data
+    )
+    assert done.stdout == b'time,"a,b"\n2,x\n'
+    text = done.stderr.decode()
+    assert not [word for word in ("ladder", "generalize", "hierarchy", "unknown") if word in text]
+
+
+# ---- zanon-net table hierarchy ------------------------------------------------------------------
+
+TABLE = "zip,age,born\n13053,28,2024-01-05\n13068,29,2024-02-01\n14850,,2023-12-31\n"
+MADE = {
+    "--column zip --prefix 5,3,2,0": [
+        "13053;130**;13***;*",
+        "13068;130**;13***;*",
+        "14850;148**;14***;*",
+    ],
+    "--column age --intervals 5,10,20": [
+        ";;;;*",
+        "28;25-29;20-29;20-39;*",
+        "29;25-29;20-29;20-39;*",
+    ],
+    "--column born --dates month,year": [
+        "2023-12-31;2023-12;2023;*",
+        "2024-01-05;2024-01;2024;*",
+        "2024-02-01;2024-02;2024;*",
+    ],
+    "--column zip": ["13053;*", "13068;*", "14850;*"],
+}
+REFUSED = {
+    "": "--column: name the column",
+    "--column zap": "rows.csv: there is no column 'zap'",
+    "--column zip --prefix 3,5": "--prefix: must be fewer characters from level to level",
+    "--column zip --prefix x": "--prefix: must be a number",
+    "--column age --intervals 5,7": "--intervals: each must be a multiple",
+    "--column born --intervals 5": "column 'born': 3 of its values are no numbers",
+    "--column zip --dates day": "column 'zip': 3 of its values are no dates",
+    "--column zip --dates week": "--dates: 'week' is not one of",
+    "--column zip --dates day --prefix 3": "--dates: give it or --prefix, not both",
+}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    path = tmp_path / "rows.csv"
+    path.write_text(TABLE)
+    return str(path)
+
+
+@pytest.mark.parametrize("options", MADE)
+def test_a_hierarchy_is_made_of_a_column(options: str, table: str, capsys: Captured) -> None:
+    assert main(["table", "hierarchy", table, *options.split()]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines() == MADE[options]
+    assert err == ""
+
+
+@pytest.mark.parametrize("options", REFUSED)
+def test_a_hierarchy_that_cannot_be_made_is_refused(
+    options: str, table: str, capsys: Captured
+) -> None:
+    assert main(["table", "hierarchy", table, *options.split()]) == 2
+    out, err = capsys.readouterr()
+    assert REFUSED[options] in err
+    assert err.count("\n") == 1
+    assert out == ""
+    assert "13053" not in err
