@@ -219,11 +219,11 @@ SANITIZER_OPTIONS := halt_on_error=1:print_stacktrace=1:exitcode=99
 # here alone: their programs have sanitizers of their own.
 NOT_SANITIZED := docs $(addprefix integration/test_,alpha_mon.py bench_command.py c_example.py canary.py \
 	cli.py cli_end.py cryptopan_bench.py demo.py filter_streams.py flows_bench.py model_commands.py \
-	packed_files.py reading.py shipping.py silent_streams.py ztable_bench.py) \
+	packed_files.py publish.py reading.py shipping.py silent_streams.py table_command.py ztable_bench.py) \
 	$(addprefix live/test_,interface_changes.py refusals.py) \
-	$(addprefix property/test_,model_bounds.py tuple_hash.py) \
-	$(addprefix unit/test_,attacks.py build.py config.py flow_index.py interfaces.py model.py model_fit.py model_input.py \
-	model_simulation.py packaging.py pcap_prefetch.py unpacking.py ztable_memory.py ztable_paper.py)
+	$(addprefix property/test_,microdata_measures.py model_bounds.py tuple_hash.py) \
+	$(addprefix unit/test_,attacks.py build.py config.py flow_index.py interfaces.py microdata_check.py microdata_tables.py \
+	publisher.py model.py model_fit.py model_input.py model_simulation.py packaging.py pcap_prefetch.py unpacking.py ztable_memory.py ztable_paper.py)
 .PHONY: asan
 asan: system-test .venv-asan/.built ## run under AddressSanitizer and UBSan the tests that drive C with bytes
 	env PYTHONSAFEPATH=1 PYTHONMALLOC=malloc ZANON_SANITIZE=address,undefined \
@@ -298,7 +298,7 @@ $(BUILD)/lib/obj/%.o: csrc/%.c | system
 # Tests of what a wheel can break: its files, how its extension was built and linked, its entry point.
 # They run beside their captures and pytest's settings, without the sources.
 WHEEL_TESTS := $(addprefix tests/integration/test_,cli.py cli_end.py demo.py embedding.py filter.py formats.py \
-	inspect.py output_folders.py reading.py) tests/live/test_refusals.py \
+	inspect.py output_folders.py reading.py table_command.py) tests/live/test_refusals.py \
 	$(addprefix tests/unit/test_,keys.py model_input.py parse.py probes.py tls.py unpacking.py ztable_class.py)
 .PHONY: dist
 dist: system-test .venv/.built ## sdist, the wheel made from it, and tests of that wheel in an empty folder
