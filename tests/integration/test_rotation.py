@@ -328,7 +328,8 @@ def test_the_running_minute_goes_into_the_next_part_and_leaves_at_the_end(
     run_ = running("--z", "2", "--format", "jsonl")
     run_.send(visits_of_a_minute())
     run_.wait_for("*.partial", 1)
-    while not list(out.glob("flows-*.jsonl")):  # a hangup before any record changes nothing
+    # A hangup before any record makes an empty part.
+    while not any(path.stat().st_size for path in out.glob("flows-*.jsonl")):
         assert run_.process.poll() is None
         run_.process.send_signal(signal.SIGHUP)
         time.sleep(0.2)
@@ -337,7 +338,8 @@ def test_the_running_minute_goes_into_the_next_part_and_leaves_at_the_end(
     code, _err = run_.end()
     assert code == (0 if number is None else 1)
     assert check_accounts(out)["counters"]["flow"]["records_held"] == 0
-    assert statuses(sorted(out.glob("flows-*.jsonl"))) == [["released"], ["suppressed"] * 6]
+    parts = [part for part in statuses(sorted(out.glob("flows-*.jsonl"))) if part]
+    assert parts == [["released"], ["suppressed"] * 6]
 
 
 def test_a_run_that_is_given_up_keeps_what_was_whole(
