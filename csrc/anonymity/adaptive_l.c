@@ -24,6 +24,8 @@ static uint32_t wanted(const zn_adaptive_l_config *c, double normalized)
 {
     double share = c->way == ZN_ADAPTIVE_UP ? 1 - normalized : normalized;
     double l = c->l_min + (c->l_max - c->l_min) * share + ROUNDING;
+    if (!(l >= c->l_min))
+        return c->l_min;
     return l < c->l_max ? (uint32_t)l : c->l_max;
 }
 

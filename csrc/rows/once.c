@@ -4,9 +4,10 @@
 
 #include "util/arena.h"
 
-int zn_once_init(zn_once *o, int64_t length_ns, uint32_t users, zn_error *err)
+int zn_once_init(zn_once *o, int64_t length_ns, int64_t late_ns, uint32_t users, zn_error *err)
 {
     o->length_ns = length_ns;
+    o->late_ns = late_ns;
     o->cap = users;
     for (o->slots = 16; o->slots / 2 < users; o->slots *= 2)
         ;
@@ -26,11 +27,13 @@ void zn_once_fini(zn_once *o)
     memset(o, 0, sizeof *o);
 }
 
-void zn_once_clear(zn_once *o)
+void zn_once_set_back(zn_once *o, int64_t now_ns)
 {
-    zn_block_clear(o->entries, o->cap * sizeof *o->entries);
-    zn_block_clear(o->index, o->slots * sizeof *o->index);
-    o->first = o->count = 0;
+    for (uint32_t i = 0; i < o->count; i++) {
+        zn_once_entry *entry = &o->entries[(o->first + i) % o->cap];
+        if (entry->t_ns > now_ns)
+            entry->t_ns = now_ns;
+    }
 }
 
 /* The slot where the user's search ends: its own, or an empty one. */
@@ -56,13 +59,14 @@ static void empty_slot(zn_once *o, uint32_t hole)
     o->index[hole] = 0;
 }
 
-/* Forgets the entries at the front that are over by t_ns. */
-static void expire(zn_once *o, int64_t t_ns)
+/* Forgets the entries at the front to which no row can be near any more. */
+static void expire(zn_once *o, int64_t now_ns)
 {
     while (o->count != 0) {
         const zn_once_entry *entry = &o->entries[o->first];
         uint32_t slot;
-        if (t_ns < entry->t_ns || t_ns - entry->t_ns < o->length_ns)
+        if (now_ns < entry->t_ns || now_ns - entry->t_ns < o->length_ns ||
+            now_ns - entry->t_ns - o->length_ns < o->late_ns)
             return;
         slot = slot_of(o, entry->user);
         if (o->index[slot] == o->first + 1) /* else the user came again */
@@ -80,14 +84,14 @@ static void append(zn_once *o, uint32_t slot, zn_once_entry entry)
     o->count++;
 }
 
-zn_once_answer zn_once_ask(zn_once *o, uint64_t user, int64_t t_ns)
+zn_once_answer zn_once_ask(zn_once *o, uint64_t user, int64_t t_ns, int64_t now_ns)
 {
     uint32_t slot;
-    expire(o, t_ns);
+    expire(o, now_ns);
     slot = slot_of(o, user);
     if (o->index[slot] != 0) {
-        int64_t other = o->entries[o->index[slot] - 1].t_ns;
-        if ((t_ns > other ? t_ns - other : other - t_ns) < o->length_ns)
+        int64_t latest = o->entries[o->index[slot] - 1].t_ns;
+        if (t_ns <= latest || t_ns - latest < o->length_ns)
             return ZN_ONCE_SEEN;
     }
     if (o->count == o->cap)

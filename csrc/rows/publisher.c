@@ -405,7 +405,7 @@ static void let_out(zn_publisher *p, size_t count)
 static int leave(void *owner, const zn_window_view *view, zn_error *err)
 {
     zn_publisher *p = owner;
-    size_t count;
+    size_t count, before = p->out.n;
     int rc = put_lines(p, view, &count, err);
     p->has_left = true;
     if (rc == 0 && count != 0)
@@ -413,7 +413,10 @@ static int leave(void *owner, const zn_window_view *view, zn_error *err)
     if (rc != 0)
         return rc;
     let_out(p, count);
-    return p->out.failed ? zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the output") : 0;
+    if (!p->out.failed)
+        return 0;
+    p->out.n = before; /* a part of a release is none */
+    return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the output");
 }
 
 /* ---- a row ---- */

@@ -16,6 +16,9 @@ static int check_config(const zn_window_config *config, zn_error *err)
         return zn_fail(err, ZN_ERR_CONFIG, 0,
                        "k is %u: a window of %zu rows has no more users than that", rule->k,
                        config->rows);
+    if (config->once_ns != 0 && config->delay_ns == 0)
+        return zn_fail(err, ZN_ERR_CONFIG, 0,
+                       "once needs a delay, the bound on how late rows come");
     if (rule->l > config->rows || rule->l >= ZN_WINDOW_L_MAX)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "l is %u: it can be %zu at most", rule->l,
                        config->rows < ZN_WINDOW_L_MAX ? config->rows : ZN_WINDOW_L_MAX - 1);
@@ -89,7 +92,7 @@ int zn_window_open(zn_window **out, const zn_window_config *config, zn_error *er
         rc = open_arrays(w, err);
     }
     if (rc == 0 && config->once_ns != 0)
-        rc = zn_once_init(&w->once, config->once_ns, config->once_users, err);
+        rc = zn_once_init(&w->once, config->once_ns, config->delay_ns, config->once_users, err);
     if (rc != 0)
         zn_window_close(w);
     else
@@ -345,6 +348,7 @@ static int reach(zn_window *w, int64_t t_ns, bool *late, zn_error *err)
         rc = w->n != 0 ? end_window(w, ZN_WINDOW_CLOCK, t_ns, err) : 0;
         w->stats.clock_jumps++;
         w->now_ns = t_ns;
+        zn_once_set_back(&w->once, t_ns);
     }
     while (rc == 0 && is_due(w, t_ns))
         rc = end_window(w, ZN_WINDOW_TIME, t_ns, err);
@@ -361,7 +365,7 @@ int zn_window_take(zn_window *w, const zn_window_row *row, zn_row_fate *fate, zn
     w->stats.rows++;
     *fate = late ? ZN_FATE_LATE : ZN_FATE_WAITS;
     if (rc == 0 && !late && w->config.once_ns != 0) {
-        zn_once_answer answer = zn_once_ask(&w->once, row->user.lo, row->t_ns);
+        zn_once_answer answer = zn_once_ask(&w->once, row->user.lo, row->t_ns, w->now_ns);
         if (answer != ZN_ONCE_NEW)
             *fate = answer == ZN_ONCE_SEEN ? ZN_FATE_ONCE : ZN_FATE_NO_ROOM;
     }

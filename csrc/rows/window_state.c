@@ -166,10 +166,13 @@ static bool is_row_possible(const zn_window *w, size_t i)
 static bool read_rows(state *s, zn_window *w)
 {
     uint32_t l_max = w->config.adapt_l;
+    size_t waited = w->config.sliding ? 0 : w->carried;
     if (l_max != 0 && (w->adaptive.l < w->config.groups.rule.l || w->adaptive.l > l_max))
         return false;
-    if (w->n > w->cap - (w->config.delay_ns != 0 && w->config.sliding) || w->carried > w->n ||
-        w->n - w->carried >= w->config.rows)
+    if (w->now_ns < 0 || !(w->adaptive.entropy >= 0))
+        return false;
+    /* There has to be room for the rows that the window still takes. */
+    if (w->carried > w->n || waited > w->cap - w->config.rows || w->n - waited >= w->config.rows)
         return false;
     w->oldest_ns = INT64_MAX;
     for (size_t i = 0; i < w->n; i++) {
@@ -190,7 +193,7 @@ static bool read_users(state *s, zn_window *w)
         zn_once_entry entry = {0, 0};
         exchange_u64(s, &entry.user);
         exchange_i64(s, &entry.t_ns);
-        if (!zn_cursor_ok(&s->in) || !zn_once_restore(&w->once, entry))
+        if (!zn_cursor_ok(&s->in) || entry.t_ns < 0 || !zn_once_restore(&w->once, entry))
             return false;
     }
     return zn_cursor_ok(&s->in) && zn_cursor_left(&s->in) == 0;

@@ -163,7 +163,7 @@ def test_risk_before_and_after(capsys: Captured) -> None:
     assert after["loss"]["columns"]["zip"] == pytest.approx((3 * 0.5 + 2 * 1) / 5)
     assert after["rows"] == {"original": 5, "released": 5}
     assert table("risk", "shared.csv", "--original", "data.csv", *QUASI, *RECODED) == 0
-    assert "re-ID      @1 40.0%, @5 100.0% of 5 rows" in capsys.readouterr().out
+    assert "re-ID       @1 40.0%, @5 100.0% of 5 rows" in capsys.readouterr().out
 
 
 def test_risk_says_what_it_cannot_explain(capsys: Captured) -> None:

@@ -70,14 +70,11 @@ class Stream:
             self.close("full", self.clock)
 
     def is_further(self, row: Came) -> bool:
-        """Whether the user's last row was taken less than `once` before or after. Rows are
-        forgotten in the order in which they came, when their time is over."""
+        """Whether a row of the user was taken less than `once` before, or after."""
         if self.once is None:
             return False
-        while self.accepted and row.t - self.accepted[0][1] >= self.once:
-            self.accepted.pop(0)
         own = [t for user, t in self.accepted if user == row.user]
-        if own and abs(row.t - own[-1]) < self.once:
+        if own and row.t - max(own) < self.once:
             return True
         self.accepted.append((row.user, row.t))
         return False
@@ -91,6 +88,7 @@ class Stream:
             if self.buffer:
                 self.close("clock", t)
             self.clock = t
+            self.accepted = [(user, min(taken, t)) for user, taken in self.accepted]
         self.late = 0
         while self.buffer and self.delay is not None and t - self.oldest() >= self.delay:
             self.close("time", t)

@@ -56,8 +56,9 @@ def options(draw: st.DrawFn) -> dict[str, Any]:
         "buffer": draw(st.sampled_from(["tumbling", "sliding"])),
         "delay": draw(st.sampled_from([None, "3s", "12s", "60s"])),
         "unknown": draw(st.sampled_from(["suppress", "top"])),
-        "once": draw(st.sampled_from([None, None, "5s"])),
     }
+    if found["delay"] is not None:
+        found["once"] = draw(st.sampled_from([None, "5s"]))
     if l > 1:
         found["l_kind"] = draw(st.sampled_from(KINDS))
     if found["buffer"] == "tumbling":
@@ -94,7 +95,7 @@ def oracle_of(rows: list[Row], settings: dict[str, Any]) -> Stream:
         settings["rows"],
         delay=seconds(settings["delay"]),
         sliding=settings["buffer"] == "sliding",
-        once=seconds(settings["once"]),
+        once=seconds(settings.get("once")),
         adapt=adaptive(settings.get("adapt_l")),
     )
     for row in rows:

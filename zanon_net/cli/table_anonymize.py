@@ -109,6 +109,8 @@ def table_anonymize(
     write_files(contents)
     if target is None:
         _to_stdout(form, settings, result.table)
+    if plan.k == 1 and not plan.asks_for_diversity:
+        warn("nothing is asked for (--k, --l, --max-share, --t): no row is protected")
     if as_json:
         seconds = {"seconds": round(time.monotonic() - began, 6)}
         print_manifest(manifest, seconds, err=target is None)

@@ -97,6 +97,13 @@ def check_user(settings: Settings) -> dict[str, Any]:
     return {}
 
 
+def check_once(settings: Settings) -> dict[str, Any]:
+    """A further row of a user is known by its time, which a delay bounds."""
+    if settings["once"] is not None and settings["delay"] is None:
+        reject("once", "needs --delay, which says how late a row may come")
+    return {}
+
+
 def check_diversity(settings: Settings) -> dict[str, Any]:
     """What is said about sensitive values needs their columns."""
     match = _KIND.fullmatch(settings["l_kind"])

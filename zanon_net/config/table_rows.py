@@ -187,7 +187,7 @@ def recodings(command: str) -> tuple[Setting, ...]:
             name="clip",
             type=RANGES,
             default=(),
-            help="With --round: one range for all numbers below LOW, one for those above HIGH;"
+            help="With --round: numbers below LOW join LOW's range, those above HIGH that of HIGH;"
             " ..90 and 18.. have one end.",
             manifest=_shown_pairs("clip"),
         ),

@@ -254,6 +254,11 @@ cdef class CodedPublisher:
     def __reduce__(self):
         raise TypeError("a publisher cannot be pickled; save its state")
 
+    cdef zn_window *_window(self) except NULL:
+        if self.list.window == NULL:
+            raise RuntimeError("this publisher was never opened")
+        return self.list.window
+
     def feed(self, t_ns, user, quasi, sensitive, uint64_t first_number):
         """Takes n rows, numbered from first_number on.
 
@@ -286,6 +291,7 @@ cdef class CodedPublisher:
         for i, column in enumerate(sensitive):
             words = self._column(column, rows.n, kept)
             rows.sensitive[i] = &words[0]
+        self._window()
         self.guard.enter()
         with nogil:
             rc = zn_release_list_take(&self.list, &rows, &err)
@@ -311,8 +317,9 @@ cdef class CodedPublisher:
         """Moves the stream's time on to t_ns, without a row."""
         cdef zn_error err
         memset(&err, 0, sizeof(err))
+        window = self._window()
         self.guard.enter()
-        rc = zn_window_advance(self.list.window, t_ns, &err)
+        rc = zn_window_advance(window, t_ns, &err)
         self.guard.leave()
         check(rc, &err)
 
@@ -320,8 +327,9 @@ cdef class CodedPublisher:
         """Closes the window that is open: nothing has come for a while, or nothing follows."""
         cdef zn_error err
         memset(&err, 0, sizeof(err))
+        window = self._window()
         self.guard.enter()
-        rc = zn_window_end_now(self.list.window, ZN_WINDOW_IDLE if idle else ZN_WINDOW_LAST, &err)
+        rc = zn_window_end_now(window, ZN_WINDOW_IDLE if idle else ZN_WINDOW_LAST, &err)
         self.guard.leave()
         check(rc, &err)
 
@@ -351,20 +359,20 @@ cdef class CodedPublisher:
     def waiting(self):
         """uint64[n]: the numbers of the rows in the buffer, in its order."""
         cdef size_t n
-        cdef uint64_t *numbers = zn_window_payloads(self.list.window, &n)
+        cdef uint64_t *numbers = zn_window_payloads(self._window(), &n)
         array = numpy().empty(n, "uint64")
         self._copy(array, numbers, n * sizeof(uint64_t))
         return array
 
     def stopped(self, uint64_t n):
         """Counts n rows that were taken as stopped by the gate."""
-        zn_window_count_stopped(self.list.window, n)
+        zn_window_count_stopped(self._window(), n)
 
     def save(self):
         """All that it holds but rows that were not taken, as bytes; as secret as the rows."""
         cdef zn_text text
         memset(&text, 0, sizeof(text))
-        zn_window_save(self.list.window, &text)
+        zn_window_save(self._window(), &text)
         try:
             if text.failed:
                 raise MemoryError
@@ -377,23 +385,23 @@ cdef class CodedPublisher:
         cdef zn_error err
         cdef _Copy copy = _Copy(saved)
         memset(&err, 0, sizeof(err))
-        check(zn_window_load(self.list.window, copy.span, &err), &err)
+        check(zn_window_load(self._window(), copy.span, &err), &err)
 
     @property
     def deadline_ns(self):
         """When the oldest row's time is over, in ns; None: there is none, or no bound."""
-        deadline = zn_window_deadline(self.list.window)
+        deadline = zn_window_deadline(self._window())
         return None if deadline == 0x7fffffffffffffff else deadline
 
     @property
     def counts(self):
         """The window's counters."""
-        return window_counts(self.list.window, len(self.columns.objects), self.sensitive_count)
+        return window_counts(self._window(), len(self.columns.objects), self.sensitive_count)
 
     @property
     def memory_bytes(self):
         """Bytes of memory in use."""
-        return zn_window_memory(self.list.window)
+        return zn_window_memory(self._window())
 
 
 def identities(values, bytes key not None):

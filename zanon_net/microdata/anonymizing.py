@@ -296,7 +296,7 @@ def _refuse_unknown(name: str, missing: Bools) -> None:
     has = "has" if count == 1 else "have"
     raise ConfigError(
         f"column {shown(name)}: {rows} {has} a value that its hierarchy does not have;"
-        " add it there, or say what becomes of it (unknown: suppress or top)"
+        " add it there, or choose suppress or top for unknown values"
     )
 
 

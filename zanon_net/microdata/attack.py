@@ -417,7 +417,7 @@ class RiskReport:
         yield "rows", f"{share(facts['rows']['released'], facts['rows']['original'])} are released"
         yield "classes", f"{facts['classes']:,}, the smallest of {facts['k']:,}"
         prosecutor = facts["prosecutor"]
-        yield "1 / class", f"at most {prosecutor['max']:.1%}, {prosecutor['mean']:.1%} on average"
+        yield "prosecutor", f"at most {prosecutor['max']:.1%}, mean {prosecutor['mean']:.1%}"
         for place, title in (("release", "re-ID"), ("window", "in its window")):
             if place in facts["attack"]:
                 attack = facts["attack"][place]

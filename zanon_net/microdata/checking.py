@@ -160,9 +160,9 @@ def class_lines(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "k", f"{facts['k']:,}"
     size = facts["size"]
     if facts["rows"]:
-        yield "class size", f"{size['mean']:.1f} on average, {size['p50']:,} in the middle"
+        yield "class size", f"mean {size['mean']:.1f}, median {size['p50']:,}"
         prosecutor = facts["prosecutor"]
-        yield "1 / class", f"at most {prosecutor['max']:.1%}, {prosecutor['mean']:.1%} on average"
+        yield "prosecutor", f"at most {prosecutor['max']:.1%}, mean {prosecutor['mean']:.1%}"
     if facts["rows_alone"]:
         yield "alone", f"{share(facts['rows_alone'], facts['rows'])} rows, in a class of one"
 

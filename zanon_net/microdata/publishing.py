@@ -108,6 +108,8 @@ class Publisher:
             reject("time_unit", f"must be one of {', '.join(TIME_UNITS)}")
         if settings["once"] is not None and plan.user is None:
             reject("once", "is about users; the plan names no column of theirs")
+        if settings["once"] is not None and settings["delay"] is None:
+            reject("once", "needs a delay, which says how late a row may come")
         if settings["adapt_l"] is not None:
             most = int(settings["adapt_l"].partition(":")[0])
             if not plan.sensitive or not plan.l <= most <= settings["rows"]:
