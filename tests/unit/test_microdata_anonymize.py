@@ -116,3 +116,11 @@ def test_the_curve_has_the_losses_of_anonymize(method: str, suppress: float) -> 
         asked = replace(plan, k=k)
         report = md.anonymize(table, asked, method=method, suppress=suppress).report
         assert loss == pytest.approx(report.mean_loss)
+
+
+@pytest.mark.parametrize("sensitive", [(), "b"])
+def test_more_users_than_there_are_are_refused(sensitive: Any) -> None:
+    """Also where nothing but the quasi-identifiers tells rows apart."""
+    table = {"a": ["x", "y", "x"], "b": [1, 2, 2]}
+    with pytest.raises(ConfigError, match="k: 4 is more than the 3 rows"):
+        md.anonymize(table, md.Plan(quasi=["a"], sensitive=sensitive, k=4))

@@ -171,7 +171,7 @@ def measure(table: Any, plan: Plan, quasi: Sequence[str] | None = None) -> Class
     keys = dict.fromkeys((*quasi, *plan.sensitive_columns, *user))
     if not keys:  # nothing tells rows apart
         rows = np.array([len(table)] if len(table) else [], np.int64)
-        return Classes(table.select([]), rows, rows, ())
+        return Classes(rows, rows, ())
     tuples = table.select(list(keys)).group_by(list(keys)).aggregate([([], "count_all")])
     rows = tuples.column("count_all").to_numpy().astype(np.int64)
     numbers = {name: _numbers(tuples.column(name), name not in user) for name in keys}
