@@ -443,11 +443,13 @@ static bool reserve(zn_text *text, size_t n)
     return true;
 }
 
-/* In CSV an empty field is no value; the other formats say null. */
+/* In CSV an empty field is no value; the other formats say null. A sensitive value that is an empty
+ * text is none in any format: a reader may take both for the same. */
 static zn_value value_of(const zn_publisher *p, const zn_row *row, size_t column)
 {
     zn_value value = row->value[column];
-    if (value.text.n == 0 && zn_row_reader_format(&p->reader) == ZN_ROWS_CSV)
+    if (value.text.n == 0 &&
+        (column < p->passed_at || zn_row_reader_format(&p->reader) == ZN_ROWS_CSV))
         value.kind = ZN_VALUE_NONE;
     return value;
 }

@@ -4,6 +4,7 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -209,3 +210,28 @@ def test_whole_numbers_have_ranges_of_their_own_accord() -> None:
     table = pyarrow.csv.read_csv("data.csv", convert_options=pyarrow.csv.ConvertOptions())
     found = anonymizing.anonymize(table, anonymizing.Plan(quasi=["age"], k=10)).table
     assert "20-23" in found.column("age").to_pylist()
+
+
+def test_all_of_it_is_written_or_an_error(tmp_path: Path) -> None:
+    """Unbuffered, a write may be cut: by a limit here. A closed output is an error, too."""
+    data = tmp_path / "data.csv"
+    data.write_text("a,s\n" + "".join(f"{'x' * 50}{n % 3},{n % 2}\n" for n in range(4000)))
+    words = f'"{sys.executable}" -m zanon_net table anonymize "{data}" --quasi a -q'
+    environment = {**ENVIRONMENT, "PYTHONUNBUFFERED": "1"}
+    for command, problem in (
+        (f"ulimit -f 20; {words} > cut", b"cannot write standard output: "),
+        (f"{words} >&-", b"standard output is closed"),
+    ):
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=tmp_path, env=environment, capture_output=True, check=False
+        )
+        assert done.returncode == 1
+        assert done.stderr.startswith(b"zanon-net: " + problem)
+        assert done.stderr.count(b"\n") == 1
+
+
+def test_rows_of_blanks_are_rows(tmp_path: Path) -> None:
+    data = tmp_path / "blanks.tsv"
+    data.write_text("a\ts\n\t\n\t\n")
+    words = ["table", "check", str(data), "--quasi", "a", "--delimiter", "tab", "-q", "--k"]
+    assert [main([*words, k]) for k in ("2", "3")] == [0, 3]

@@ -312,3 +312,23 @@ def test_a_column_that_is_not_there() -> None:
         md.check({"q": [1]}, md.Plan(quasi="quasi"))
     with pytest.raises(ConfigError, match=r"^the release: there is no column 's'$"):
         md.risk({"q": [1], "s": [1]}, {"q": [1]}, PLAN)
+
+
+def test_an_empty_text_is_a_missing_value() -> None:
+    """As in CSV, where both are an empty field: they are one sensitive value, and one class."""
+    table = {"q": ["", None, "", None], "s": ["", None, "", None]}
+    report = md.check(table, md.Plan(quasi=["q"], sensitive="s", k=4, l=2))
+    assert report.k == 4
+    assert not report.holds
+    assert report.to_dict()["sensitive"]["s"]["values"] == 1
+
+
+def test_a_text_that_is_none_is_not_quoted() -> None:
+    bad = pa.Array.from_buffers(
+        pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\x07\0\0\0"), pa.py_buffer(b"SECRET\xff")]
+    )
+    table = pa.table({"q": bad, "s": ["a"]})
+    with pytest.raises(ConfigError) as caught:
+        md.check(table, md.Plan(quasi=["q"], sensitive="s"))
+    assert "SECRET" not in repr(caught.value)
+    assert caught.value.__cause__ is None

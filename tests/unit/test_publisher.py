@@ -273,3 +273,15 @@ def test_parts_have_k_users() -> None:
         assert len({row[1] for row, own in zip(rows, parts, strict=True) if own == part}) >= 20
     with pytest.raises(ConfigError, match="k: the table has fewer than 31 users"):
         plan_of(k=31).partition(table, 4)
+
+
+def test_no_label_that_no_row_has_comes_along() -> None:
+    """A dictionary of all labels would show the values of rows that were suppressed."""
+    publisher = open_publisher(plan_of(k=2, l=1), rows=2)
+    rows = [(1000, "user1", "bern", 1, "tea"), (1000, "user2", "bern", 1, "tea")]
+    released = publisher.feed(table_of(rows))
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, released.schema) as stream:
+        stream.write_table(released)
+    assert released.num_rows == 2
+    assert b"graz" not in sink.getvalue().to_pybytes()

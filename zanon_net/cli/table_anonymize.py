@@ -17,6 +17,7 @@ from zanon_net.cli.table_command import OPTIONS, command_settings, table_options
 from zanon_net.config.schema import rows_of
 from zanon_net.config.setting import manifest_of
 from zanon_net.errors import ConfigError
+from zanon_net.output.stdout import standard_output
 from zanon_net.system.streams import STDIN
 
 COMMAND = "table anonymize"
@@ -84,6 +85,8 @@ def table_anonymize(
         form = form_of_path(STDIN if target is None else target)
         figure = None if curve is None else _checked_figure(curve)
         plan = plan_of(settings)
+    if target is None:
+        standard_output()  # closed, it is an error before any work
     for column in plan.passed:
         warn(f"column {column!r} is written as it is: it is not protected")
     rows = read_table(

@@ -446,8 +446,10 @@ def user_name(name: str, value: object) -> str:
     return value
 
 
-def readable_text(name: str, text: str) -> str:
-    """`text`; refused when it cannot be encoded, or steers a terminal."""
+def readable_text(name: str, text: object) -> str:
+    """`text`; refused when it is none, cannot be encoded, or steers a terminal."""
+    if not isinstance(text, str):
+        reject(name, f"must be a text, not {shown(text)}")
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -459,13 +461,15 @@ def readable_text(name: str, text: str) -> str:
 
 def column_name(name: str, column: str) -> str:
     """The name of a column of rows."""
-    if not column or len(readable_text(name, column).encode()) > COLUMN_BYTES_MAX:
+    if column == "" or len(readable_text(name, column).encode()) > COLUMN_BYTES_MAX:
         reject(name, "must be the name of a column")
     return column
 
 
 def column_names(name: str, columns: Sequence[str]) -> tuple[str, ...]:
     """The names of at most PASSED_MAX columns of rows."""
+    if isinstance(columns, str) or not isinstance(columns, Sequence):
+        reject(name, "must be a list of names")
     if len(columns) > PASSED_MAX:
         reject(name, f"at most {PASSED_MAX} columns can be passed on")
     return tuple(column_name(name, column) for column in columns)
@@ -473,6 +477,8 @@ def column_names(name: str, columns: Sequence[str]) -> tuple[str, ...]:
 
 def delimiter(name: str, value: str) -> str:
     """The character between columns of CSV, or the word tab."""
+    if not isinstance(value, str):
+        reject(name, f"must be a text, not {shown(value)}")
     if value in ("tab", "\t"):
         return value
     if len(value) != 1 or not value.isascii() or not value.isprintable() or value.isalnum():

@@ -51,7 +51,7 @@ def as_table(
                 source = pa.Table.from_batches([pa.record_batch(source)])
             else:
                 source = pa.table(source)
-    except (TypeError, ValueError, pa.ArrowException):
+    except (TypeError, ValueError, OverflowError, pa.ArrowException):
         kind = type(source).__name__
         raise ConfigError(f"{name}: a {kind} is no table that Arrow can read") from None
     return select(source, columns, name, encode=encode)
@@ -89,6 +89,8 @@ def _plain(column: Any, label: str, name: str) -> Any:
         column = pa.chunked_array([piece.storage for piece in column.chunks], kind.storage_type)
         kind = column.type
     if types.is_dictionary(kind) and not _is_text(kind.value_type):
+        if types.is_nested(kind.value_type):
+            raise ConfigError(f"{name}: column {label!r} holds lists or structs")
         column = column.cast(kind.value_type)
         kind = column.type
     if types.is_nested(kind):
@@ -97,6 +99,10 @@ def _plain(column: Any, label: str, name: str) -> Any:
         column = column.cast(pa.string())
     elif types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind):
         raise ConfigError(f"{name}: column {label!r} holds bytes, not texts")
+    try:
+        texts(encoded(column.slice(0, 1))[1])
+    except pa.ArrowException:
+        raise ConfigError(f"{name}: column {label!r} holds values that are no texts") from None
     return column
 
 
@@ -145,7 +151,13 @@ def texts(column: Any) -> Any:
     pa = arrow()
     if _is_words(column.type):
         column = column.cast(column.type.value_type)
-    return column if column.type == pa.string() else column.cast(pa.string())
+    if column.type != pa.string():
+        return column.cast(pa.string())
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:  # whose text, or Python's own error of it, could quote a value
+        raise ConfigError("a text in the table is not UTF-8") from None
+    return column
 
 
 def empty_as_missing(table: Any) -> Any:

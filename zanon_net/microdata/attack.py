@@ -26,7 +26,7 @@ from zanon_net._text import NS_PER_S, share
 from zanon_net._text import table as text_table
 from zanon_net.config.parse import UNITS_NS, parse_duration, reject
 from zanon_net.errors import ConfigError, FormatError
-from zanon_net.microdata.arrow import arrow, as_table, compute, encoded, texts
+from zanon_net.microdata.arrow import arrow, as_table, compute, empty_as_missing, encoded, texts
 from zanon_net.microdata.checking import (
     class_facts,
     diversity_facts,
@@ -483,6 +483,7 @@ def risk_of_rows(
         raise FormatError("there is nothing to compare: one of the tables has no row")
     if (time is None) != (delay is None):
         reject("delay" if delay is None else "time", "give time and delay together")
+    original, released = empty_as_missing(original), empty_as_missing(released)
     hierarchies = known_hierarchies(plan, original)
     columns = {
         name: _column(original.column(name), released.column(name), hierarchies.get(name))

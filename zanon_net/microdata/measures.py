@@ -183,6 +183,8 @@ def measure(table: Any, plan: Plan, quasi: Sequence[str] | None = None) -> Class
     if user_numbers is not None:
         class_users = _distinct(class_of, user_numbers, classes)
     alone = user_numbers is None and len(plan.sensitive_columns) == 1
+    if alone:  # unless an empty text and a missing value have become one
+        alone = len(joint_numbers(list(numbers.values()), len(tuples))[1]) == len(tuples)
     sensitive = tuple(
         sensitive_of(name, class_of, classes, numbers[name], user_numbers, rows, distinct=alone)
         for name in plan.sensitive_columns
@@ -203,8 +205,12 @@ def _numbers(column: Any, in_order: bool) -> Numbers:
     if in_order:
         place[pc.array_sort_indices(texts(values)).to_numpy()] = np.arange(len(values))
     found = pc.fill_null(codes, len(values)).to_numpy()
-    has_missing = codes.null_count > 0
-    return place[found], len(values) + has_missing
+    empty = texts(values).index("").as_py()
+    if empty < 0:
+        return place[found], len(values) + (codes.null_count > 0)
+    place[place > place[empty]] -= 1  # an empty text is a missing value, as in CSV
+    place[empty] = len(values) - 1
+    return place[found], len(values)
 
 
 def joint_numbers(columns: Sequence[Numbers], length: int) -> tuple[Ints, Ints]:

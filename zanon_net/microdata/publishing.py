@@ -16,7 +16,7 @@ from zanon_net.config.parse import column_name, parse_duration, reject, shown, w
 from zanon_net.config.publish_rules import WAYS
 from zanon_net.config.schema import PUBLISH
 from zanon_net.errors import ConfigError, FormatError
-from zanon_net.microdata.arrow import arrow, as_table, compute, encoded, texts
+from zanon_net.microdata.arrow import arrow, as_table, compute, empty_as_missing, encoded, texts
 from zanon_net.microdata.hierarchy import Hierarchy
 from zanon_net.microdata.plan import Plan
 from zanon_net.microdata.times import TIME_UNITS, times_of
@@ -149,7 +149,7 @@ class Publisher:
         unknown="error", for an unknown value.
         """
         table = as_table(batch, (self._settings["time"], *self.plan.read_columns), "the batch")
-        table = self._readable(table)
+        table = empty_as_missing(self._readable(table))
         own = table.select([*self.plan.sensitive_columns, *self.plan.passed])
         own = _plain(own)
         self._check_types(table, own)
@@ -248,14 +248,15 @@ class Publisher:
             self._kept = kept.take(np.searchsorted(self._numbers_kept, waiting))
             self._numbers_kept = waiting
         if own is None:
-            return self._table(None, release, nodes, times)
+            return _plain(self._table(None, release, nodes, times))
         table = self._table(own, release, nodes, times)
         good = self._gated(table, users, release)
         if not good.all():
             self._core.stopped(int((~good).sum()))
             table, release = table.filter(good), release[good]
             nodes = nodes[good]
-        return table.take(self._order(table, release, nodes))
+        # Without a dictionary, which would have words that no row has.
+        return _plain(table.take(self._order(table, release, nodes)))
 
     def _table(self, own: Any, release: Any, nodes: Any, times: Any) -> Any:
         """The rows as they are written."""

@@ -10,6 +10,7 @@ without it is another table. No message holds a value of the data.
 import importlib
 import io
 import json
+import math
 import os
 import re
 import sys
@@ -20,6 +21,7 @@ from typing import Any
 from zanon_net.errors import ConfigError, FormatError, ZanonError
 from zanon_net.microdata.arrow import arrow, check_names, compute, encoded, select, texts
 from zanon_net.output.files import PARTIAL
+from zanon_net.output.stdout import standard_output, write_whole
 from zanon_net.output.transaction import Transaction, sync_folders
 from zanon_net.system.file_errors import explained
 from zanon_net.system.streams import STDIN, refuse_stdout
@@ -188,7 +190,7 @@ def _read_csv(data: bytes, wanted: Sequence[str], name: str, delimiter: bytes) -
     if quoted or b"\r" in data:
         _check_rows(data, body, row, len(header), delimiter, name, quick=True)
     kind = pa.dictionary(pa.int32(), pa.string())
-    if not data[body:].strip():
+    if not data[body:].strip(b"\r\n"):
         return pa.table({column: pa.array([], kind) for column in wanted})
     try:
         table = csv.read_csv(
@@ -290,7 +292,16 @@ def _no_constant(_text: str) -> Any:
     raise ValueError  # NaN and Infinity are not JSON
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_no_constant)
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError  # 1e999 could not be written again
+    return number
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_members, parse_constant=_no_constant, parse_float=_finite
+)
 
 
 def _read_json_lines(data: bytes, wanted: Sequence[str], name: str) -> Any:
@@ -499,6 +510,8 @@ def _as_large(part: Any) -> Any:
 def _json_cell(value: Any) -> str:
     if isinstance(value, str):
         _refuse_control(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise FormatError("a number is not finite, which JSON cannot say")
     return json.dumps(value, ensure_ascii=False).translate(_ESCAPED)
 
 
@@ -537,7 +550,9 @@ def _write_all(file: io.RawIOBase, content: bytes) -> None:
 
 
 def write_stdout(content: bytes) -> None:
-    """Writes to standard output."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(content)
-    sys.stdout.buffer.flush()
+    """Writes to standard output. Raises ZanonError, also when it is closed, and OutputError."""
+    stream = standard_output()
+    with explained("write", "standard output"):
+        sys.stdout.flush()
+        write_whole(stream, content)
+        stream.flush()

@@ -14,14 +14,32 @@ from zanon_net.output.sink import Parts, Plan, Sink, Tables
 from zanon_net.system.file_errors import explained
 
 
+def standard_output() -> BinaryIO:
+    """The stream of bytes. Raises ZanonError when it is closed."""
+    stream: BinaryIO | None = getattr(sys.stdout, "buffer", None)
+    if stream is None:
+        raise ZanonError("standard output is closed")
+    return stream
+
+
+def write_whole(stream: BinaryIO, data: bytes | memoryview) -> None:
+    """Writes all of it: unbuffered (PYTHONUNBUFFERED), a signal or a full disk cuts a write.
+
+    Raises OSError.
+    """
+    rest = memoryview(data)
+    while rest:
+        written = stream.write(rest)
+        if not written:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        rest = rest[written:]
+
+
 class StdoutSink(Sink):
     """One output to standard output. A reader that went away raises BrokenPipeError."""
 
     def __init__(self, plan: Plan) -> None:
-        stream = getattr(sys.stdout, "buffer", None)
-        if stream is None:
-            raise ZanonError("standard output is closed")
-        self._stream: BinaryIO = stream
+        self._stream = standard_output()
         (self._output,) = plan.outputs
         self._compressor = compressor(plan.compress)
         self._records = 0
@@ -33,14 +51,8 @@ class StdoutSink(Sink):
             self._stream.flush()  # the reader of a pipe gets a batch when it is decided
 
     def _write(self, data: bytes | memoryview) -> None:
-        """Writes all of it: unbuffered (PYTHONUNBUFFERED), a signal or a full disk cuts a write."""
-        rest = memoryview(data)
         with explained("write", "standard output"):
-            while rest:
-                written = self._stream.write(rest)
-                if not written:
-                    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-                rest = rest[written:]
+            write_whole(self._stream, data)
 
     def take(self, parts: Parts, tables: Tables) -> None:
         """See Sink."""
