@@ -39,7 +39,7 @@ static zn_publisher *open_publisher(uint8_t choice)
                    .delay_ns = (choice & 2) != 0 ? 8 * ZN_NS_PER_S : 0,
                    .sliding = (choice & 4) != 0,
                    .with_user = true,
-                   .once_ns = (choice & 8) != 0 ? 2 * ZN_NS_PER_S : 0,
+                   .once_ns = (choice & 10) == 10 ? 2 * ZN_NS_PER_S : 0, /* it needs a delay */
                    .once_users = 2},
         .to = (zn_row_format)(choice >> 4 & 1),
         .unit = ZN_TIME_S,
