@@ -9,7 +9,6 @@
 
 #define V4_BITS 32u
 #define V6_BITS 128u
-#define MAPPED_BITS 96u    /* of ::ffff:0:0/96, before an IPv4 address */
 #define KEPT_BITS_SPARE 8u /* a kept network is at least that much shorter than a user's prefix */
 #define AT_ONCE 128u       /* addresses of one call of the permutation */
 #define STRINGS (2 * AT_ONCE) /* of an address: the user's part and the host's */
@@ -32,11 +31,19 @@ static int init_scheme(zn_addr_scheme *s, const zn_addr_choice *choice, bool v4,
 {
     bool networks = choice->pseudonyms == ZN_PSEUDONYMS_NETWORKS;
     unsigned user = v4 ? choice->v4_user_bits : choice->v6_user_bits;
+    int rc;
     s->width = v4 ? V4_BITS : V6_BITS;
     s->block_bits = v4 ? choice->v4_block_bits : choice->v6_block_bits;
     s->user_bits = choice->pseudonyms == ZN_PSEUDONYMS_RANDOM ? s->width : (uint8_t)user;
-    return zn_kept_networks_init(&s->kept, choice->internal, networks ? choice->internal_count : 0,
-                                 v4, user < KEPT_BITS_SPARE ? 0 : user - KEPT_BITS_SPARE, err);
+    rc = zn_kept_networks_init(
+        &s->kept,
+        &(zn_kept_choice){.internal = choice->internal,
+                          .internal_count = networks ? choice->internal_count : 0,
+                          .root = v4 ? choice->v4_root : choice->v6_root,
+                          .root_count = v4 ? choice->v4_roots : choice->v6_roots,
+                          .bits_max = user < KEPT_BITS_SPARE ? 0 : user - KEPT_BITS_SPARE},
+        v4, err);
+    return rc != 0 ? rc : zn_kept_networks_check(&s->kept, err);
 }
 
 int zn_addr_plan_init(zn_addr_plan *plan, const zn_addr_choice *choice, zn_error *err)
@@ -55,28 +62,6 @@ void zn_addr_plan_fini(zn_addr_plan *plan)
 
 /* ---- an address as a number ---- */
 
-static uint64_t word_of(const uint8_t *bytes)
-{
-    uint64_t word;
-    memcpy(&word, bytes, sizeof word);
-    return be64toh(word);
-}
-
-static zn_u128 number_of(const zn_addr *a)
-{
-    zn_u128 x = (zn_u128)word_of(a->byte) << 64 | word_of(a->byte + 8);
-    return zn_addr_is_v4(a) ? x << MAPPED_BITS : x;
-}
-
-static zn_addr addr_of(zn_u128 x, unsigned width)
-{
-    zn_u128 bytes = width == V4_BITS ? x >> MAPPED_BITS | (zn_u128)0xffff << V4_BITS : x;
-    uint64_t words[2] = {htobe64((uint64_t)(bytes >> 64)), htobe64((uint64_t)bytes)};
-    zn_addr a;
-    memcpy(a.byte, words, sizeof a.byte);
-    return a;
-}
-
 /* Bits from .. to - 1 of x; from < to. */
 static zn_u128 bits_of(zn_u128 x, unsigned from, unsigned to)
 {
@@ -88,8 +73,8 @@ static zn_u128 tweak_of(zn_u128 x, unsigned width, unsigned n)
 {
     zn_u128 form = x;
     if (width == V4_BITS) {
-        form = (zn_u128)0xffff << V4_BITS | x >> MAPPED_BITS;
-        n += MAPPED_BITS;
+        form = (zn_u128)0xffff << V4_BITS | x >> ZN_MAPPED_BITS;
+        n += ZN_MAPPED_BITS;
     }
     form = n == 0 ? 0 : form >> (V6_BITS - n) << (V6_BITS - n);
     return form | (zn_u128)1 << (V6_BITS - 1 - n);
@@ -97,12 +82,19 @@ static zn_u128 tweak_of(zn_u128 x, unsigned width, unsigned n)
 
 /* ---- the permutation ---- */
 
+/* The bits of a block of ZN_PSEUDONYMS_CRYPTO_PAN, or of the root where it has more. */
+static unsigned block_bits(const zn_addr_scheme *s, uint32_t network)
+{
+    unsigned bits = s->kept.network[network].bits; /* of a root, as nothing else is kept, or 0 */
+    return bits > s->block_bits ? bits : s->block_bits;
+}
+
 /* Where an address's permuted bits begin. */
 static unsigned first_permuted(const zn_addr_pseudonym *p, size_t i)
 {
     const zn_addr_scheme *s = p->scheme[i];
     if (p->plan->pseudonyms == ZN_PSEUDONYMS_CRYPTO_PAN)
-        return s->block_bits;
+        return block_bits(s, p->network[i]);
     return s->kept.network[p->network[i]].bits;
 }
 
@@ -174,11 +166,11 @@ static bool make(zn_addr_pseudonym *p, const zn_addr *in, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const zn_addr_scheme *s = zn_addr_is_v4(&in[i]) ? &p->plan->v4 : &p->plan->v6;
-        p->value[i] = number_of(&in[i]);
+        p->value[i] = zn_addr_number(&in[i]);
         p->scheme[i] = s;
         p->network[i] = zn_kept_networks_find(&s->kept, p->value[i]);
         p->pan_bits[i] = p->plan->pseudonyms == ZN_PSEUDONYMS_CRYPTO_PAN
-                             ? s->block_bits
+                             ? (uint8_t)block_bits(s, p->network[i])
                              : s->kept.network[p->network[i]].inner_bits;
     }
     return permute(p, n) && zn_cryptopan_prefixes(p->pan, p->value, p->pan_bits, n) == 0;
@@ -196,7 +188,7 @@ int zn_addr_pseudonym_make(zn_addr_pseudonym *p, const zn_addr *in, zn_addr *out
             return -ZN_ERR_CRYPTO;
         }
         for (size_t i = 0; i < count; i++)
-            out[done + i] = addr_of(p->value[i], p->scheme[i]->width);
+            out[done + i] = zn_addr_of_number(p->value[i], p->scheme[i]->width == V4_BITS);
     }
     return 0;
 }

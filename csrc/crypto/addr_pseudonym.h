@@ -15,6 +15,11 @@
  *               bits. With P the length of an address, Crypto-PAn as published.
  *   random      nothing is kept: one permutation of all bits.
  *
+ * Where a choice has roots, these are kept too, by each of the three, and a block of crypto-pan has
+ * at least a root's bits. The pseudonyms of a root's own addresses share as many bits as it has;
+ * the caller replaces these by those of the place that it chose. Addresses in no root have
+ * pseudonyms that mean nothing.
+ *
  * A string is permuted by crypto/feistel.h. Its tweak block holds the address's bits before the
  * string, in the 16-byte form of util/addr.h, a one bit, and zeros.
  */
@@ -47,6 +52,9 @@ typedef struct zn_addr_choice {
     uint8_t v4_user_bits, v6_user_bits;   /* of a user's prefix: 1 .. 32, 1 .. 128 */
     const zn_net *internal;               /* of ZN_PSEUDONYMS_NETWORKS; borrowed for the call */
     size_t internal_count;
+    /* Networks that take the place of /0 (crypto/kept_networks.h); borrowed. None: it is /0. */
+    const zn_prefix *v4_root, *v6_root;
+    uint32_t v4_roots, v6_roots;
 } zn_addr_choice;
 
 /* 0, or a negative zn_err with *err filled. zn_addr_plan_fini frees in any case. */

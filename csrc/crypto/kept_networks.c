@@ -8,20 +8,15 @@
 
 #define V4_BITS 32u
 #define V6_BITS 128u
-#define MAPPED_BITS 96u /* of ::ffff:0:0/96, before an IPv4 address */
-#define LEFT_MIN 16u    /* inner networks leave at least 1/16 of their network, or nothing */
+#define LEFT_MIN 16u /* inner networks leave at least 1/16 of their network, or nothing */
 
-static zn_u128 number_of(const zn_addr *a)
+/* The address's 16 bytes, of either family, as a number. */
+static zn_u128 bytes_of(const zn_addr *a)
 {
     zn_u128 x = 0;
     for (unsigned i = 0; i < sizeof a->byte; i++)
         x = x << 8 | a->byte[i];
     return x;
-}
-
-static zn_u128 after(unsigned bits)
-{
-    return bits >= 128 ? 0 : ~(zn_u128)0 >> bits;
 }
 
 static int by_place(const void *one, const void *other)
@@ -35,33 +30,33 @@ static int by_place(const void *one, const void *other)
 /* The length of its prefix among the bits of its family's addresses. */
 static unsigned bits_of(const zn_net *network, bool v4)
 {
-    return network->bits - (v4 ? MAPPED_BITS : 0);
+    return network->bits - (v4 ? ZN_MAPPED_BITS : 0);
 }
 
 static bool is_v4(const zn_net *network)
 {
-    return network->bits >= MAPPED_BITS && zn_addr_is_v4(&network->prefix);
+    return network->bits >= ZN_MAPPED_BITS && zn_addr_is_v4(&network->prefix);
 }
 
 /* The network of `bits` > 0 bits beside the one that holds ::ffff:0:0/96. */
 static zn_u128 sibling_of_mapped(unsigned bits)
 {
     zn_u128 mapped = (zn_u128)0xffff << V4_BITS, last = (zn_u128)1 << (V6_BITS - bits);
-    return (mapped & ~after(bits)) ^ last;
+    return (mapped & ~zn_bits_after(bits)) ^ last;
 }
 
 static bool is_sibling_of_mapped(const zn_net *network, unsigned bits)
 {
-    return network->bits == bits && number_of(&network->prefix) == sibling_of_mapped(bits);
+    return network->bits == bits && bytes_of(&network->prefix) == sibling_of_mapped(bits);
 }
 
 /*
  * A network of IPv6 that holds ::ffff:0:0/96 may be given as all networks beside that one inside
- * it, as IPv4 addresses must not lie in it. Returns its bits; MAPPED_BITS: there is none.
+ * it, as IPv4 addresses must not lie in it. Returns its bits; ZN_MAPPED_BITS: there is none.
  */
 static unsigned bits_around_mapped(const zn_net *internal, size_t n)
 {
-    unsigned bits = MAPPED_BITS;
+    unsigned bits = ZN_MAPPED_BITS;
     for (; bits > 0; bits--) {
         size_t i = 0;
         while (i < n && !is_sibling_of_mapped(&internal[i], bits))
@@ -72,31 +67,42 @@ static unsigned bits_around_mapped(const zn_net *internal, size_t n)
     return bits;
 }
 
-static void add(zn_kept_networks *kept, zn_u128 first, unsigned bits, unsigned bits_max)
+static void add(zn_kept_networks *kept, zn_u128 first, unsigned bits, uint32_t root)
 {
+    kept->network[kept->count++] = (zn_kept_network){
+        .first = first, .last = first | zn_bits_after(bits), .root = root, .bits = (uint8_t)bits};
+}
+
+static void add_internal(zn_kept_networks *kept, zn_u128 first, unsigned bits, unsigned bits_max)
+{
+    kept->all_internal = kept->all_internal || bits == 0;
     if (bits > bits_max)
         kept->left_out++;
     else
-        kept->network[kept->count++] =
-            (zn_kept_network){.first = first, .last = first | after(bits), .bits = (uint8_t)bits};
+        add(kept, first, bits, 0);
 }
 
-/* Appends the networks of the family that are short enough. */
-static void choose(zn_kept_networks *kept, const zn_net *internal, size_t n, bool v4,
-                   unsigned bits_max)
+/* Appends the internal networks of the family that are short enough, and the roots. */
+static void choose(zn_kept_networks *kept, const zn_kept_choice *choice, bool v4)
 {
-    unsigned around = v4 ? MAPPED_BITS : bits_around_mapped(internal, n);
-    if (around < MAPPED_BITS)
-        add(kept, ((zn_u128)0xffff << V4_BITS) & ~after(around), around, bits_max);
+    const zn_net *internal = choice->internal;
+    size_t n = choice->internal_count;
+    unsigned around = v4 ? ZN_MAPPED_BITS : bits_around_mapped(internal, n);
+    if (around < ZN_MAPPED_BITS)
+        add_internal(kept, ((zn_u128)0xffff << V4_BITS) & ~zn_bits_after(around), around,
+                     choice->bits_max);
     for (size_t i = 0; i < n; i++) {
         unsigned bits = internal[i].bits;
         if (is_v4(&internal[i]) != v4)
             continue;
-        if (bits > around && bits <= MAPPED_BITS && !v4 && is_sibling_of_mapped(&internal[i], bits))
+        if (bits > around && bits <= ZN_MAPPED_BITS && !v4 &&
+            is_sibling_of_mapped(&internal[i], bits))
             continue;
-        add(kept, number_of(&internal[i].prefix) << (v4 ? MAPPED_BITS : 0),
-            bits_of(&internal[i], v4), bits_max);
+        add_internal(kept, bytes_of(&internal[i].prefix) << (v4 ? ZN_MAPPED_BITS : 0),
+                     bits_of(&internal[i], v4), choice->bits_max);
     }
+    for (uint32_t i = 0; i < choice->root_count; i++)
+        add(kept, choice->root[i].first, choice->root[i].bits, i + 1);
 }
 
 static void sort(zn_kept_networks *kept)
@@ -106,6 +112,8 @@ static void sort(zn_kept_networks *kept)
     for (uint32_t i = 1; i < kept->count; i++) /* the first is /0 */
         if (by_place(&kept->network[i], &kept->network[count - 1]) != 0)
             kept->network[count++] = kept->network[i];
+        else if (kept->network[i].root != 0)
+            kept->network[count - 1].root = kept->network[i].root;
     kept->count = count;
 }
 
@@ -117,6 +125,8 @@ static void find_parents(zn_kept_networks *kept)
         while (network[i].first > network[parent].last)
             parent = network[parent].parent;
         network[i].parent = parent;
+        if (network[i].root == 0)
+            network[i].root = network[parent].root;
     }
     for (uint32_t i = 0; i < kept->count; i++)
         network[i].inner_bits = network[i].bits;
@@ -125,10 +135,11 @@ static void find_parents(zn_kept_networks *kept)
             network[network[i].parent].inner_bits = network[i].inner_bits;
 }
 
-/* Whether each network has addresses of its own that can be permuted without long search. */
-static bool leave_enough(const zn_kept_networks *kept)
+/* Whether each network from `first` on has addresses of its own that can be permuted without long
+ * search. */
+static bool leave_enough(const zn_kept_networks *kept, uint32_t first)
 {
-    for (uint32_t i = 0; i < kept->count; i++) {
+    for (uint32_t i = first; i < kept->count; i++) {
         /* In units of the smallest kept network. */
         unsigned unit = kept->network[i].inner_bits;
         zn_u128 all = (zn_u128)1 << (unit - kept->network[i].bits), left = all;
@@ -142,18 +153,32 @@ static bool leave_enough(const zn_kept_networks *kept)
     return true;
 }
 
-int zn_kept_networks_init(zn_kept_networks *kept, const zn_net *internal, size_t n, bool v4,
-                          unsigned bits_max, zn_error *err)
+int zn_kept_networks_init(zn_kept_networks *kept, const zn_kept_choice *choice, bool v4,
+                          zn_error *err)
 {
-    *kept = (zn_kept_networks){NULL, 0, 0};
-    kept->network = zn_heap_resize(NULL, (n + 2) * sizeof *kept->network);
+    size_t most = choice->internal_count + choice->root_count + 2;
+    *kept = (zn_kept_networks){NULL, 0, 0, false};
+    kept->network = zn_heap_resize(NULL, most * sizeof *kept->network);
     if (kept->network == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the internal networks");
-    kept->network[kept->count++] = (zn_kept_network){.first = 0, .last = after(0)};
-    choose(kept, internal, n, v4, bits_max);
+    add(kept, 0, 0, 0);
+    choose(kept, choice, v4);
     sort(kept);
     find_parents(kept);
-    if (leave_enough(kept))
+    return 0;
+}
+
+static bool has_roots(const zn_kept_networks *kept)
+{
+    for (uint32_t i = 0; i < kept->count; i++)
+        if (kept->network[i].root != 0)
+            return true;
+    return false;
+}
+
+int zn_kept_networks_check(const zn_kept_networks *kept, zn_error *err)
+{
+    if (leave_enough(kept, has_roots(kept) ? 1 : 0))
         return 0;
     return zn_fail(err, ZN_ERR_CONFIG, 0,
                    "internal networks take more than 15/16 of one that holds them, but not all: "
@@ -163,17 +188,12 @@ int zn_kept_networks_init(zn_kept_networks *kept, const zn_net *internal, size_t
 void zn_kept_networks_fini(zn_kept_networks *kept)
 {
     zn_heap_free(kept->network);
-    *kept = (zn_kept_networks){NULL, 0, 0};
+    *kept = (zn_kept_networks){NULL, 0, 0, false};
 }
 
 zn_addr zn_kept_network_address(const zn_kept_network *network, bool v4)
 {
-    zn_u128 bytes =
-        v4 ? network->first >> MAPPED_BITS | (zn_u128)0xffff << V4_BITS : network->first;
-    zn_addr a;
-    for (unsigned i = sizeof a.byte; i-- > 0; bytes >>= 8)
-        a.byte[i] = (uint8_t)bytes;
-    return a;
+    return zn_addr_of_number(network->first, v4);
 }
 
 uint32_t zn_kept_networks_find(const zn_kept_networks *kept, zn_u128 address)

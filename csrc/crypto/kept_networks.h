@@ -1,9 +1,11 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The networks whose place in the address tree pseudonyms keep: the whole family (/0), and each
- * internal network that is short enough for hosts to hide in it. Each address belongs to the
- * longest kept network that holds it.
+ * The networks whose place in the address tree pseudonyms keep: the whole family (/0), each
+ * internal network that is short enough for hosts to hide in it, and roots, which are kept whatever
+ * their length. Each address belongs to the longest kept network that holds it.
+ *
+ * A root is a network that pseudonyms do not leave, as they do not leave /0 where there is none.
  *
  * An address is a number whose first bit is the most significant of 128; an IPv4 address takes the
  * first 32 of them.
@@ -13,9 +15,53 @@
 
 #include "util/addr.h"
 
+#define ZN_MAPPED_BITS 96u /* of ::ffff:0:0/96, before an IPv4 address */
+
+/* The number of an address. */
+static inline zn_u128 zn_addr_number(const zn_addr *a)
+{
+    uint64_t words[2];
+    zn_u128 x;
+    memcpy(words, a->byte, sizeof words);
+    x = (zn_u128)be64toh(words[0]) << 64 | be64toh(words[1]);
+    return zn_addr_is_v4(a) ? x << ZN_MAPPED_BITS : x;
+}
+
+/* The address of IPv4 (v4) or IPv6 that has the number. */
+static inline zn_addr zn_addr_of_number(zn_u128 x, bool v4)
+{
+    zn_u128 bytes = v4 ? x >> ZN_MAPPED_BITS | (zn_u128)0xffff << (128 - ZN_MAPPED_BITS) : x;
+    uint64_t words[2] = {htobe64((uint64_t)(bytes >> 64)), htobe64((uint64_t)bytes)};
+    zn_addr a;
+    memcpy(a.byte, words, sizeof a.byte);
+    return a;
+}
+
+/* All bits behind the first `bits` ones (0 .. 128). */
+static inline zn_u128 zn_bits_after(unsigned bits)
+{
+    return bits >= 128 ? 0 : ~(zn_u128)0 >> bits;
+}
+
+/* A network: the number of its first address, and the bits of its prefix. */
+typedef struct zn_prefix {
+    zn_u128 first;
+    uint8_t bits;
+} zn_prefix;
+
+/* What to keep of a family. */
+typedef struct zn_kept_choice {
+    const zn_net *internal; /* of both families */
+    size_t internal_count;
+    const zn_prefix *root; /* of this family; each once */
+    uint32_t root_count;
+    unsigned bits_max; /* of internal networks that are kept */
+} zn_kept_choice;
+
 typedef struct zn_kept_network {
     zn_u128 first, last;
     uint32_t parent;    /* place of the longest other one that holds it; /0 is its own */
+    uint32_t root;      /* 1 + place of the longest root that holds it; 0: none does */
     uint8_t bits;       /* of its prefix */
     uint8_t inner_bits; /* of the longest kept network inside it, else its own */
 } zn_kept_network;
@@ -26,16 +72,19 @@ typedef struct zn_kept_networks {
     zn_kept_network *network;
     uint32_t count;
     uint32_t left_out; /* internal networks that are too long to be kept */
+    bool all_internal; /* /0 is an internal network */
 } zn_kept_networks;
 
-/*
- * Chooses the kept ones of n internal networks, of IPv4 (v4) or IPv6: those of at most bits_max
- * bits. Returns 0; -ZN_ERR_CONFIG where kept networks leave less than 1/16 of one that holds them,
- * but not nothing; -ZN_ERR_CAPACITY. zn_kept_networks_fini frees in any case.
- */
-int zn_kept_networks_init(zn_kept_networks *kept, const zn_net *internal, size_t n, bool v4,
-                          unsigned bits_max, zn_error *err);
+/* Chooses the kept ones, of IPv4 (v4) or IPv6. Returns 0, or -ZN_ERR_CAPACITY with *err filled;
+ * zn_kept_networks_fini frees in any case. */
+int zn_kept_networks_init(zn_kept_networks *kept, const zn_kept_choice *choice, bool v4,
+                          zn_error *err);
 void zn_kept_networks_fini(zn_kept_networks *kept);
+
+/* Returns 0; -ZN_ERR_CONFIG where kept networks leave less than 1/16 of one that holds them, but
+ * not nothing, as permuting it would take long. Where there are roots, /0 is left out: nothing
+ * outside them is permuted. */
+int zn_kept_networks_check(const zn_kept_networks *kept, zn_error *err);
 
 /* The first address of a kept network of IPv4 (v4) or IPv6. */
 zn_addr zn_kept_network_address(const zn_kept_network *network, bool v4);

@@ -50,6 +50,14 @@ static inline zn_clock_verdict zn_clock_see(zn_clock *c, int64_t t_ns)
     return zn_clock_judge(c, t_ns);
 }
 
+/* Returns what the clock would show after a packet of t_ns (>= 0), but for a rebase. */
+static inline int64_t zn_clock_would_show(const zn_clock *c, int64_t t_ns)
+{
+    bool moves = !c->started ||
+                 (t_ns > c->now_ns && (c->max_jump_ns == 0 || t_ns - c->now_ns <= c->max_jump_ns));
+    return moves ? t_ns : c->now_ns;
+}
+
 /* Returns true when packets from t_ns on, none older than the one before it, will all be on
  * time. */
 static inline bool zn_clock_expects(const zn_clock *c, int64_t t_ns)

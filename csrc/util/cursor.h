@@ -225,6 +225,13 @@ static inline zn_span zn_span_first(zn_span s, size_t n)
     return (zn_span){s.p, n < s.n ? n : s.n};
 }
 
+/* Returns where in `s` a span starts that borrows its bytes; s.n for one that lies elsewhere. */
+static inline size_t zn_span_offset(zn_span s, zn_span borrowed)
+{
+    size_t at = (size_t)((uintptr_t)borrowed.p - (uintptr_t)s.p);
+    return at < s.n ? at : s.n;
+}
+
 /* Returns the offset of the first such byte; s.n when there is none. */
 static inline size_t zn_span_find(zn_span s, uint8_t byte)
 {

@@ -115,7 +115,7 @@ int zn_pool_begin(zn_pool *p, zn_error *err)
                    strerror(failed));
 }
 
-int zn_pool_open(zn_pool **out, unsigned threads, zn_error *err)
+int zn_pool_open(zn_pool **out, unsigned threads, unsigned others, zn_error *err)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     zn_pool *p;
@@ -128,7 +128,7 @@ int zn_pool_open(zn_pool **out, unsigned threads, zn_error *err)
     (void)pthread_mutex_init(&p->lock, NULL);
     (void)pthread_cond_init(&p->work, NULL);
     (void)pthread_cond_init(&p->end, NULL);
-    p->spins = processors >= (long)threads ? SPINS : 0;
+    p->spins = processors >= (long)threads + (long)others ? SPINS : 0;
     p->wanted = threads - 1;
     *out = p;
     return 0;

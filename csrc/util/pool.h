@@ -6,7 +6,7 @@
  * A job is a number of tasks, which may run at the same time, in any order, on any thread. A thread
  * that needs the end of a job runs waiting tasks until then. Idle threads look for tasks for some
  * microseconds before they sleep, as the next one is mostly that near; they sleep at once where the
- * system has fewer processors than the pool threads.
+ * system has fewer processors than there are busy threads.
  *
  * The pool's threads take no signals but SIGBUS, which comes to the thread that misses a page. One
  * thread at a time calls these functions. Tasks may call them too: they may start jobs, and wait
@@ -32,9 +32,9 @@ typedef struct zn_job {
     struct zn_job *next;
 } zn_job;
 
-/* Opens a pool for `threads` (1 .. ZN_POOL_MAX) threads, the caller's among them. Returns 0, or a
- * negative zn_err with *err filled. */
-int zn_pool_open(zn_pool **out, unsigned threads, zn_error *err);
+/* Opens a pool for `threads` (1 .. ZN_POOL_MAX) threads, the caller's among them. others: threads
+ * of the program that are busy beside it. Returns 0, or a negative zn_err with *err filled. */
+int zn_pool_open(zn_pool **out, unsigned threads, unsigned others, zn_error *err);
 /* Ends the threads and frees the pool, all of whose jobs have ended. NULL is fine. In a child
  * process, which the threads were not forked into, nothing is freed. */
 void zn_pool_close(zn_pool *p);

@@ -17,6 +17,7 @@
     X(FRAMES_CUT, "read", "frames cut by the snapshot length")                                     \
     X(PACKETS_TCP, "read", "TCP segments")                                                         \
     X(PACKETS_UDP, "read", "UDP datagrams")                                                        \
+    X(PACKETS_OTHER, "read", "IP packets of other protocols, where packets leave")                 \
     X(FRAGMENTS, "read", "IP fragments")                                                           \
     X(DATAGRAMS, "read", "datagrams put together from fragments")                                  \
     X(DROP_LINK_TYPE, "drop", "link type not decoded")                                             \
@@ -125,6 +126,31 @@
     X(AGENTS, "agent", "user agents in QUIC hellos")                                               \
     X(AGENTS_RELEASED, "agent", "user agents released")                                            \
     X(AGENTS_SUPPRESSED, "agent", "user agents suppressed, for whatever reason")                   \
+    X(PACKETS_PASSED, "packet", "packets that left anonymized")                                    \
+    X(PACKETS_MASKED, "packet", "packets that left with a withheld name masked")                   \
+    X(PACKETS_DROPPED_NO_FLOW, "packet", "not emitted: of no flow")                                \
+    X(PACKETS_DROPPED_LOCAL, "packet", "not emitted: an address that is not one host's own")       \
+    X(PACKETS_DROPPED_NO_USER, "packet", "not emitted: of a flow without an internal endpoint")    \
+    X(PACKETS_DROPPED_SUPPRESSED, "packet", "not emitted: a name of the flow is suppressed")       \
+    X(PACKETS_DROPPED_UNCONFIRMED, "packet", "not emitted: a name without evidence of its client") \
+    X(PACKETS_DROPPED_INVALID, "packet", "not emitted: a name that is not valid or was not read")  \
+    X(PACKETS_DROPPED_UNDECIDED, "packet", "not emitted: whether to withhold a name was open")     \
+    X(PACKETS_DROPPED_FRAGMENT, "packet",                                                          \
+      "not emitted: fragments not of UDP, or not whole in time")                                   \
+    X(PACKETS_DROPPED_CUT, "packet", "not emitted: the snapshot length cut its headers")           \
+    X(PACKETS_DROPPED_CAPACITY, "packet", "not emitted: a table was full")                         \
+    X(PACKETS_HOLD_EARLY, "packet", "left before their time, as the hold was full")                \
+    X(PACKETS_DEADLINE_MISSED, "packet", "names decided only after packets with them had left")    \
+    X(PACKETS_FLOWS_TURNED, "packet", "flows whose packets ceased: a later name was withheld")     \
+    X(PACKETS_SERVERS_RELEASED, "packet", "flows with their server's address")                     \
+    X(PACKETS_SERVERS_PAIR, "packet", "flows with a pseudonym of their server's address")          \
+    X(PACKETS_NAMES_BY_VOTE, "packet", "names by which flows passed: their own votes")             \
+    X(PACKETS_NAMES_BY_PEEK, "packet", "names by which flows passed: others share them")           \
+    X(PACKETS_NAMES_MASKED, "packet", "messages that left with their names masked")                \
+    X(PACKETS_FINGERPRINTS, "packet", "TLS hellos that left with their fingerprint")               \
+    X(PACKETS_RESEALED, "packet", "QUIC Initials that were sealed anew")                           \
+    X(PACKETS_BYTES_KEPT, "packet", "bytes of headers that packets left with")                     \
+    X(PACKETS_BYTES_ZEROED, "packet", "bytes of payload: zeros or cut, but for shown messages")    \
     X(CLOCK_LATE, "clock", "packets behind the newest one")                                        \
     X(CLOCK_REJECTED, "clock", "packets too far behind")                                           \
     X(CLOCK_REBASED, "clock", "clock set anew by 256 packets in a row")                            \

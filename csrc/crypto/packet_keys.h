@@ -1,0 +1,98 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What anonymized packets have in place of addresses, ports and numbers, under keys of an epoch.
+ *
+ * Addresses of internal networks become pseudonyms inside blocks that no host of the Internet has,
+ * so that a monitor which knows private networks takes them for what they are:
+ *
+ *   range       10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10 and fc00::/7. An internal
+ *               address in one stays in it: the range's bits are kept, those below are permuted as
+ *               the pseudonyms of logs are (crypto/addr_pseudonym.h), with the range in place of
+ *               /0, and at least its bits in place of the bits of a block.
+ *   slot        The place of a public internal network: a network of the same length, drawn for
+ *               each epoch, in a range that holds no internal network (IPv6: in fd00::/8, or else
+ *               in the other half of fc00::/7; crypto/addr_blocks.h). A network inside another
+ *               internal one lies in that one's slot. Bits below are permuted likewise.
+ *
+ * Other addresses become 27 or 107 pseudorandom bits in a block of their own: those of clients in
+ * no internal network in 248.0.0.0/5 (never 255.255.255.255) and 3fff:800::/21, those that one
+ * user's flows have in place of a server's in 240.0.0.0/5 and 3fff::/21.
+ *
+ * Where addresses are wide, clients have the pseudonyms of logs, inside or not, and no block.
+ *
+ * Labels of keys (crypto/keys.h): cryptopan, host, block, outside, pair, port, seq, id.
+ */
+#ifndef ZN_CRYPTO_PACKET_KEYS_H
+#define ZN_CRYPTO_PACKET_KEYS_H
+
+#include "crypto/addr_pseudonym.h"
+#include "crypto/keys.h"
+#include "util/hash.h"
+#include "util/text.h"
+
+typedef struct zn_packet_keys zn_packet_keys;
+
+/*
+ * Opens the keys of a run. `choice` is that of the logs' pseudonyms, with `internal` set to the
+ * users' networks (for all kinds of pseudonyms), and borrowed for the call. keys: of the epochs,
+ * borrowed. wide: pseudonyms of clients are those of logs. Returns 0; -ZN_ERR_CONFIG where the
+ * internal networks do not fit into the ranges (the message has the sum, and says what to do), and
+ * for 0.0.0.0/0 or ::/0 among them unless wide; -ZN_ERR_CAPACITY; -ZN_ERR_CRYPTO.
+ */
+int zn_packet_keys_open(zn_packet_keys **out, const zn_addr_choice *choice, bool wide,
+                        zn_keys *keys, zn_error *err);
+/* Wipes and frees; NULL is fine. */
+void zn_packet_keys_close(zn_packet_keys *k);
+
+/* Takes the keys of an epoch, which zn_keys_epoch returned, for the functions below. Keeps those of
+ * the last two at hand. 0, or -ZN_ERR_CRYPTO / -ZN_ERR_CONFIG for an epoch whose secret is gone. */
+int zn_packet_keys_enter(zn_packet_keys *k, int64_t epoch);
+/* Forgets all keys, after the clock was set anew (zn_keys_rebase). */
+void zn_packet_keys_rebase(zn_packet_keys *k);
+
+/* The pseudonym of a client's address: in its range or slot where it is internal, else (and in no
+ * internal network) in the block of outside clients. 0, or -ZN_ERR_CRYPTO with *out zero, as where
+ * no epoch is entered. */
+int zn_packet_keys_client(zn_packet_keys *k, const zn_addr *real, bool internal, zn_addr *out);
+/* The address that stands for `real` in the flows of `user`. The same for all users where user is
+ * NULL. 0, or -ZN_ERR_CRYPTO with *out zero. */
+int zn_packet_keys_pair(zn_packet_keys *k, const zn_addr *user, const zn_addr *real, zn_addr *out);
+/* Writes what stands for a port of `user` (NULL: of all): a permutation each of 1 .. 1023, 1024 ..
+ * 32767 and 32768 .. 65535, so that a client's port stays one; 0 stays. 0, or -ZN_ERR_CRYPTO with
+ * *out 0. */
+int zn_packet_keys_port(zn_packet_keys *k, const zn_addr *user, uint16_t port, uint16_t *out);
+
+/* The constants of a flow. */
+typedef struct zn_packet_shift {
+    uint32_t seq[2];       /* added to the sequence numbers of each side, by tuple index */
+    uint32_t timestamp[2]; /* added to its TCP timestamps */
+    zn_hash_key id;        /* of zn_packet_id and zn_packet_long_id */
+} zn_packet_shift;
+
+/* Makes the constants of a flow that `words` identify: both ends' addresses, ports and protocol,
+ * and the time of its first packet. Random ones where no epoch is entered. */
+void zn_packet_keys_shift(const zn_packet_keys *k, const uint64_t words[6], zn_packet_shift *out);
+
+/* The IP identification that stands for `id` in the flow. */
+static inline uint16_t zn_packet_id(const zn_packet_shift *shift, uint16_t id)
+{
+    zn_sip s = zn_sip_start(&shift->id);
+    zn_sip_absorb(&s, id);
+    return (uint16_t)zn_sip_words_end(&s, 1);
+}
+
+/* Returns the 32-bit identification of an IPv6 fragment that stands for `id` in the flow. */
+static inline uint32_t zn_packet_long_id(const zn_packet_shift *shift, uint32_t id)
+{
+    zn_sip s = zn_sip_start(&shift->id);
+    zn_sip_absorb(&s, id);
+    return (uint32_t)zn_sip_words_end(&s, 1);
+}
+
+/* Appends the blocks of the epoch to *out as a JSON list of texts such as "10.0.0.0/8": the ranges
+ * in use, the two blocks of other addresses, and of slots the ranges that they are drawn in. Where
+ * addresses are wide: /0, and the block of addresses in one user's flows. */
+void zn_packet_keys_blocks(const zn_packet_keys *k, zn_text *out);
+
+#endif
