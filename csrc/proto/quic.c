@@ -7,15 +7,6 @@
 #define QUIC_V2 UINT32_C(0x6b3343cf)
 #define VARINT_MAX (UINT64_C(1) << 62)
 
-enum {
-    FRAME_PADDING = 0x00,
-    FRAME_PING = 0x01,
-    FRAME_ACK = 0x02,
-    FRAME_ACK_ECN = 0x03,
-    FRAME_CRYPTO = 0x06,
-    FRAME_CONNECTION_CLOSE = 0x1c
-};
-
 /* A transport parameter (RFC 9000 18) */
 enum { GOOGLE_USER_AGENT = 0x3129 };
 
@@ -119,22 +110,59 @@ static void skip_ack(zn_cursor *c, bool ecn)
         (void)zn_quic_varint(c);
 }
 
-/* Puts a CRYPTO frame in its place among the others; packets hold few, mostly in order. */
-static void read_crypto(zn_cursor *c, zn_quic_crypto_frames *out)
+static void read_crypto(zn_cursor *c, zn_quic_frame *out)
 {
-    uint64_t offset = zn_quic_varint(c);
-    zn_span bytes = zn_quic_vector(c);
-    size_t at = out->n;
-    if (!zn_cursor_ok(c) || bytes.n == 0)
-        return;
-    if (out->n == ZN_QUIC_CRYPTO_FRAMES || offset + bytes.n >= VARINT_MAX) {
+    out->offset = zn_quic_varint(c);
+    out->data = zn_quic_vector(c);
+    if (out->offset + out->data.n >= VARINT_MAX)
         zn_cursor_fail(c, ZN_CURSOR_BAD);
-        return;
+}
+
+void zn_quic_next_frame(zn_cursor *plain, zn_quic_frame *out)
+{
+    zn_cursor start = *plain;
+    out->type = zn_cursor_u8(plain); /* RFC 9000 12.4: as short as it gets, so one byte */
+    out->offset = 0;
+    out->data = (zn_span){start.p, 0};
+    switch (out->type) {
+    case ZN_QUIC_FRAME_PADDING:
+        zn_cursor_skip_zeros(plain);
+        break;
+    case ZN_QUIC_FRAME_PING:
+        break;
+    case ZN_QUIC_FRAME_ACK:
+    case ZN_QUIC_FRAME_ACK_ECN:
+        skip_ack(plain, out->type == ZN_QUIC_FRAME_ACK_ECN);
+        break;
+    case ZN_QUIC_FRAME_CRYPTO:
+        read_crypto(plain, out);
+        break;
+    case ZN_QUIC_FRAME_CONNECTION_CLOSE:
+        (void)zn_quic_varint(plain); /* error code */
+        (void)zn_quic_varint(plain); /* type of the frame that caused it */
+        out->data = zn_quic_vector(plain);
+        break;
+    default:
+        zn_cursor_fail(plain, ZN_CURSOR_BAD);
+        break;
     }
-    for (; at > 0 && out->frame[at - 1].offset > offset; at--)
+    out->bytes = zn_cursor_take(&start, zn_cursor_left(&start) - zn_cursor_left(plain));
+}
+
+/* Puts a CRYPTO frame in its place among the others; packets hold few, mostly in order. Returns
+ * whether there is space for it. */
+static bool insert_crypto(const zn_quic_frame *frame, zn_quic_crypto_frames *out)
+{
+    size_t at = out->n;
+    if (frame->data.n == 0)
+        return true;
+    if (out->n == ZN_QUIC_CRYPTO_FRAMES)
+        return false;
+    for (; at > 0 && out->frame[at - 1].offset > frame->offset; at--)
         out->frame[at] = out->frame[at - 1];
-    out->frame[at] = (zn_quic_crypto_frame){offset, bytes};
+    out->frame[at] = (zn_quic_crypto_frame){frame->offset, frame->data};
     out->n++;
+    return true;
 }
 
 zn_parse zn_quic_read_frames(zn_span plain, zn_quic_crypto_frames *out)
@@ -144,29 +172,10 @@ zn_parse zn_quic_read_frames(zn_span plain, zn_quic_crypto_frames *out)
     if (plain.n == 0)
         return ZN_MALFORMED;
     while (zn_cursor_left(&c) > 0) {
-        uint8_t type = zn_cursor_u8(&c); /* RFC 9000 12.4: as short as it gets, so one byte */
-        switch (type) {
-        case FRAME_PADDING:
-            zn_cursor_skip_zeros(&c);
-            break;
-        case FRAME_PING:
-            break;
-        case FRAME_ACK:
-        case FRAME_ACK_ECN:
-            skip_ack(&c, type == FRAME_ACK_ECN);
-            break;
-        case FRAME_CRYPTO:
-            read_crypto(&c, out);
-            break;
-        case FRAME_CONNECTION_CLOSE:
-            (void)zn_quic_varint(&c); /* error code */
-            (void)zn_quic_varint(&c); /* type of the frame that caused it */
-            (void)zn_quic_vector(&c); /* reason */
-            break;
-        default:
+        zn_quic_frame frame;
+        zn_quic_next_frame(&c, &frame);
+        if (zn_cursor_ok(&c) && frame.type == ZN_QUIC_FRAME_CRYPTO && !insert_crypto(&frame, out))
             zn_cursor_fail(&c, ZN_CURSOR_BAD);
-            break;
-        }
     }
     if (!zn_cursor_ok(&c))
         out->n = 0;

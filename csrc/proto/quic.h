@@ -39,6 +39,24 @@ typedef struct zn_quic_packet {
     bool cut;       /* the capture lacks its end */
 } zn_quic_packet;
 
+/* Types of the frames that an Initial may hold (RFC 9000 12.4, 19). */
+enum {
+    ZN_QUIC_FRAME_PADDING = 0x00,
+    ZN_QUIC_FRAME_PING = 0x01,
+    ZN_QUIC_FRAME_ACK = 0x02,
+    ZN_QUIC_FRAME_ACK_ECN = 0x03,
+    ZN_QUIC_FRAME_CRYPTO = 0x06,
+    ZN_QUIC_FRAME_CONNECTION_CLOSE = 0x1c
+};
+
+/* A frame of any of these types; PADDING frames in a row are one. */
+typedef struct zn_quic_frame {
+    uint8_t type;
+    uint64_t offset; /* CRYPTO: of `data` in the handshake stream; else 0 */
+    zn_span bytes;   /* all of it */
+    zn_span data;    /* its last bytes. CRYPTO: of the stream; CONNECTION_CLOSE: the reason */
+} zn_quic_frame;
+
 /* A CRYPTO frame: bytes at an offset of the handshake stream (RFC 9000 19.6). */
 typedef struct zn_quic_crypto_frame {
     uint64_t offset;
@@ -64,6 +82,10 @@ zn_span zn_quic_vector(zn_cursor *c);
 zn_parse zn_quic_next_packet(zn_cursor *datagram, zn_quic_packet *out);
 /* True when a packet with a short header that is addressed to `dcid` stands at the cursor. */
 bool zn_quic_is_short(zn_cursor datagram, zn_span dcid);
+
+/* Reads the frame at the cursor, which is not at its end. The cursor fails at one that no Initial
+ * may hold, or with a wrong inner length: then *out is not valid. */
+void zn_quic_next_frame(zn_cursor *plain, zn_quic_frame *out);
 
 /* The CRYPTO frames of an Initial's plaintext. ZN_DONE, or ZN_MALFORMED for a frame that no Initial
  * may hold, a wrong inner length, no frame at all, or more than ZN_QUIC_CRYPTO_FRAMES. */

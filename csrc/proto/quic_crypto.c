@@ -22,6 +22,7 @@
 #define NUMBER_MAX 4u                  /* bytes of a packet number; the sample follows them */
 #define PACKET_MAX (UINT32_C(1) << 16) /* more than a UDP datagram holds */
 #define HIDDEN_BITS 0x0fu              /* of a long header's first byte */
+#define NUMBER_BITS 0x03u              /* of these: the bytes of the packet number, less one */
 #define DRAFT(n) (UINT32_C(0xff000000) + (n))
 
 /* ---- HMAC-SHA256 ----------------------------------------------------------------------------- */
@@ -182,7 +183,8 @@ static const version_keys versions[] = {
 
 struct zn_quic {
     EVP_CIPHER *ecb, *gcm;
-    EVP_CIPHER_CTX *mask, *open;
+    EVP_CIPHER_CTX *mask, *open, *seal;
+    size_t front;                   /* bytes of `header` before the frames */
     uint8_t tag[ZN_QUIC_TAG_BYTES]; /* of the packet that is opened */
     OSSL_PARAM tagged[2];           /* hands it to libcrypto together with a key */
     hmac_key salt[VERSIONS];        /* of versions[] */
@@ -223,9 +225,11 @@ int zn_quic_open(zn_quic **out, zn_error *err)
     q->gcm = EVP_CIPHER_fetch(NULL, "AES-128-GCM", NULL);
     q->mask = EVP_CIPHER_CTX_new();
     q->open = EVP_CIPHER_CTX_new();
-    if (q->ecb == NULL || q->gcm == NULL || q->mask == NULL || q->open == NULL ||
+    q->seal = EVP_CIPHER_CTX_new();
+    if (q->ecb == NULL || q->gcm == NULL || q->mask == NULL || q->open == NULL || q->seal == NULL ||
         !prepare_salts(q) || EVP_EncryptInit_ex2(q->mask, q->ecb, NULL, NULL, NULL) != 1 ||
-        EVP_DecryptInit_ex2(q->open, q->gcm, NULL, NULL, NULL) != 1) {
+        EVP_DecryptInit_ex2(q->open, q->gcm, NULL, NULL, NULL) != 1 ||
+        EVP_EncryptInit_ex2(q->seal, q->gcm, NULL, NULL, NULL) != 1) {
         zn_quic_close(q);
         return zn_fail(err, ZN_ERR_CRYPTO, 0, "libcrypto offers no SHA-256 or AES-128 for QUIC");
     }
@@ -237,6 +241,7 @@ void zn_quic_close(zn_quic *q)
 {
     if (q == NULL)
         return;
+    EVP_CIPHER_CTX_free(q->seal);
     EVP_CIPHER_CTX_free(q->open);
     EVP_CIPHER_CTX_free(q->mask);
     EVP_CIPHER_free(q->gcm);
@@ -284,6 +289,16 @@ static bool make_mask(zn_quic *q, const zn_quic_keys *keys, zn_span sample,
            EVP_EncryptUpdate(q->mask, mask, &n, sample.p, SAMPLE_BYTES) == 1 && n == SAMPLE_BYTES;
 }
 
+/* The nonce of a packet (RFC 9001 5.3). The packet number, as it is sent, is the last `number` of
+ * the `front` bytes of its header. */
+static void make_nonce(const zn_quic_keys *keys, const uint8_t *header, size_t front, size_t number,
+                       uint8_t nonce[ZN_QUIC_IV_BYTES])
+{
+    memcpy(nonce, keys->iv, ZN_QUIC_IV_BYTES);
+    for (size_t i = 1; i <= number; i++)
+        nonce[ZN_QUIC_IV_BYTES - i] ^= header[front - i];
+}
+
 /* Decrypts what is sealed after q->header, of whose `header` bytes the last `number` are the
  * packet number. All of it must authenticate with q->tag. */
 static bool decrypt(zn_quic *q, const zn_quic_keys *keys, size_t header, size_t number,
@@ -291,9 +306,7 @@ static bool decrypt(zn_quic *q, const zn_quic_keys *keys, size_t header, size_t 
 {
     uint8_t nonce[ZN_QUIC_IV_BYTES];
     int n = 0, written = 0;
-    memcpy(nonce, keys->iv, sizeof nonce);
-    for (size_t i = 1; i <= number; i++)
-        nonce[sizeof nonce - i] ^= q->header[header - i];
+    make_nonce(keys, q->header, header, number, nonce);
     return EVP_DecryptInit_ex2(q->open, NULL, keys->key, nonce, q->tagged) == 1 &&
            EVP_DecryptUpdate(q->open, NULL, &n, q->header, (int)header) == 1 &&
            EVP_DecryptUpdate(q->open, q->plain, &written, sealed.p, (int)sealed.n) == 1 &&
@@ -309,6 +322,7 @@ zn_parse zn_quic_unseal(zn_quic *q, const zn_quic_keys *keys, const zn_quic_pack
     uint8_t mask[SAMPLE_BYTES];
     zn_span sample, body;
     *plain = (zn_span){q->plain, 0};
+    q->front = 0;
     if (packet->cut)
         return ZN_NEED_MORE;
     zn_cursor_skip(&sealed, NUMBER_MAX); /* the sample stands where the longest number would end */
@@ -320,60 +334,53 @@ zn_parse zn_quic_unseal(zn_quic *q, const zn_quic_keys *keys, const zn_quic_pack
         return ZN_OTHER;
     memcpy(q->header, packet->header.p, header);
     q->header[0] ^= mask[0] & HIDDEN_BITS;
-    number = (q->header[0] & 3u) + 1u;
+    number = (q->header[0] & NUMBER_BITS) + 1u;
     for (size_t i = 1; i <= number; i++)
         q->header[header++] = zn_cursor_u8(&numbered) ^ mask[i];
     body = zn_cursor_take(&numbered, zn_cursor_left(&numbered) - ZN_QUIC_TAG_BYTES);
     memcpy(q->tag, zn_cursor_rest(&numbered).p, ZN_QUIC_TAG_BYTES);
     if (!decrypt(q, keys, header, number, body))
         return ZN_OTHER;
+    q->front = header;
     plain->n = body.n;
     return ZN_DONE;
 }
 
+zn_span zn_quic_front(const zn_quic *q)
+{
+    return (zn_span){q->header, q->front};
+}
+
 /* ---- sealing --------------------------------------------------------------------------------- */
 
-static bool encrypt(EVP_CIPHER_CTX *c, const zn_quic_keys *keys, uint8_t *packet, size_t header,
-                    size_t n)
+static bool encrypt(zn_quic *q, const zn_quic_keys *keys, uint8_t *packet, size_t front,
+                    size_t number, size_t n)
 {
     uint8_t nonce[ZN_QUIC_IV_BYTES];
-    size_t front = header + ZN_QUIC_NUMBER_BYTES;
     int written = 0;
-    memcpy(nonce, keys->iv, sizeof nonce);
-    for (size_t i = 0; i < ZN_QUIC_NUMBER_BYTES; i++)
-        nonce[sizeof nonce - ZN_QUIC_NUMBER_BYTES + i] ^= packet[header + i];
-    return EVP_EncryptInit_ex(c, EVP_aes_128_gcm(), NULL, keys->key, nonce) == 1 &&
-           EVP_EncryptUpdate(c, NULL, &written, packet, (int)front) == 1 &&
-           EVP_EncryptUpdate(c, packet + front, &written, packet + front, (int)(n - front)) == 1 &&
-           EVP_EncryptFinal_ex(c, packet + n, &written) == 1 &&
-           EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_GET_TAG, ZN_QUIC_TAG_BYTES, packet + n) == 1;
+    make_nonce(keys, packet, front, number, nonce);
+    return EVP_EncryptInit_ex2(q->seal, NULL, keys->key, nonce, NULL) == 1 &&
+           EVP_EncryptUpdate(q->seal, NULL, &written, packet, (int)front) == 1 &&
+           EVP_EncryptUpdate(q->seal, packet + front, &written, packet + front, (int)(n - front)) ==
+               1 &&
+           EVP_EncryptFinal_ex(q->seal, packet + n, &written) == 1 &&
+           EVP_CIPHER_CTX_ctrl(q->seal, EVP_CTRL_AEAD_GET_TAG, ZN_QUIC_TAG_BYTES, packet + n) == 1;
 }
 
-static bool hide_header(EVP_CIPHER_CTX *c, const zn_quic_keys *keys, uint8_t *packet, size_t header)
+bool zn_quic_seal(zn_quic *q, const zn_quic_keys *keys, uint8_t *packet, size_t header, size_t n)
 {
     uint8_t mask[SAMPLE_BYTES];
-    int written = 0;
-    if (EVP_EncryptInit_ex(c, EVP_aes_128_ecb(), NULL, keys->header_key, NULL) != 1 ||
-        EVP_EncryptUpdate(c, mask, &written, packet + header + NUMBER_MAX, SAMPLE_BYTES) != 1 ||
-        written != SAMPLE_BYTES)
-        return false;
-    packet[0] ^= mask[0] & HIDDEN_BITS;
-    for (size_t i = 0; i < ZN_QUIC_NUMBER_BYTES; i++)
-        packet[header + i] ^= mask[1 + i];
-    return true;
-}
-
-bool zn_quic_seal(const zn_quic_keys *keys, uint8_t *packet, size_t header, size_t n)
-{
-    EVP_CIPHER_CTX *context;
-    bool ok;
+    size_t number;
     if (header == 0 || n > PACKET_MAX || n < header + NUMBER_MAX)
         return false;
-    context = EVP_CIPHER_CTX_new();
-    ok = context != NULL && encrypt(context, keys, packet, header, n) &&
-         EVP_CIPHER_CTX_reset(context) == 1 && hide_header(context, keys, packet, header);
-    EVP_CIPHER_CTX_free(context);
-    return ok;
+    number = (packet[0] & NUMBER_BITS) + 1u;
+    if (!encrypt(q, keys, packet, header + number, number, n) ||
+        !make_mask(q, keys, (zn_span){packet + header + NUMBER_MAX, SAMPLE_BYTES}, mask))
+        return false;
+    packet[0] ^= mask[0] & HIDDEN_BITS;
+    for (size_t i = 0; i < number; i++)
+        packet[header + i] ^= mask[1 + i];
+    return true;
 }
 
 /* ---- Retry ----------------------------------------------------------------------------------- */
@@ -433,19 +440,24 @@ static bool make_tag(EVP_CIPHER_CTX *c, const tag_keys *keys, zn_span first_dcid
            EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_GET_TAG, ZN_QUIC_TAG_BYTES, tag) == 1;
 }
 
-bool zn_quic_retry_is_whole(const zn_quic_packet *packet, zn_span first_dcid)
+bool zn_quic_retry_tag(uint32_t version, zn_span first_dcid, zn_span retry,
+                       uint8_t tag[ZN_QUIC_TAG_BYTES])
 {
-    const tag_keys *keys = find_tag_keys(packet->version);
-    uint8_t tag[ZN_QUIC_TAG_BYTES];
+    const tag_keys *keys = find_tag_keys(version);
     EVP_CIPHER_CTX *context;
-    bool same;
-    if (keys == NULL || packet->type != ZN_QUIC_RETRY || packet->cut ||
-        packet->sealed.n != ZN_QUIC_TAG_BYTES || packet->header.n > INT32_MAX ||
-        first_dcid.n > ZN_QUIC_ID_MAX)
+    bool ok;
+    if (keys == NULL || retry.n > INT32_MAX || first_dcid.n > ZN_QUIC_ID_MAX)
         return false;
     context = EVP_CIPHER_CTX_new();
-    same = context != NULL && make_tag(context, keys, first_dcid, packet->header, tag) &&
-           CRYPTO_memcmp(tag, packet->sealed.p, sizeof tag) == 0;
+    ok = context != NULL && make_tag(context, keys, first_dcid, retry, tag);
     EVP_CIPHER_CTX_free(context);
-    return same;
+    return ok;
+}
+
+bool zn_quic_retry_is_whole(const zn_quic_packet *packet, zn_span first_dcid)
+{
+    uint8_t tag[ZN_QUIC_TAG_BYTES];
+    return packet->type == ZN_QUIC_RETRY && !packet->cut && packet->sealed.n == ZN_QUIC_TAG_BYTES &&
+           zn_quic_retry_tag(packet->version, first_dcid, packet->header, tag) &&
+           CRYPTO_memcmp(tag, packet->sealed.p, sizeof tag) == 0;
 }

@@ -14,7 +14,6 @@
 #define ZN_QUIC_KEY_BYTES 16 /* AES-128 */
 #define ZN_QUIC_IV_BYTES 12
 #define ZN_QUIC_SECRET_BYTES 32 /* SHA-256 */
-#define ZN_QUIC_NUMBER_BYTES 2  /* of the packet numbers that are sealed here */
 
 typedef struct zn_quic_keys {
     uint8_t key[ZN_QUIC_KEY_BYTES], iv[ZN_QUIC_IV_BYTES];
@@ -55,16 +54,26 @@ bool zn_quic_expand(uint32_t version, const zn_quic_secret *side, zn_quic_keys *
 zn_parse zn_quic_unseal(zn_quic *q, const zn_quic_keys *keys, const zn_quic_packet *packet,
                         zn_span *plain);
 
-/* Returns whether a Retry's tag is right for the client's first Destination Connection ID; false
- * for a version that has no tag, or whose tag's key is not known. */
-bool zn_quic_retry_is_whole(const zn_quic_packet *packet, zn_span first_dcid);
+/* All of the packet before its frames, without protection: of the one that zn_quic_unseal opened
+ * last, or empty when that opened none. Borrows q's buffer until the next call. */
+zn_span zn_quic_front(const zn_quic *q);
 
 /*
- * Seals the packet of `n` bytes in place: `header` bytes up to the packet number, whose last two
- * bits say that it has ZN_QUIC_NUMBER_BYTES, the number, and at least two bytes of frames. Behind
- * it is room for ZN_QUIC_TAG_BYTES, which are written too. RFC 9001 5.3 and 5.4. False when it is
- * too short or too long, or libcrypto fails: then nothing in it may be used.
+ * Seals the packet of `n` bytes in place: `header` bytes up to the packet number, then the number,
+ * whose bytes (1 to 4) the last two bits of the first byte say, then frames; number and frames have
+ * at least four bytes together. After it is space for ZN_QUIC_TAG_BYTES, which are written too. RFC
+ * 9001 5.3 and 5.4. False when it is too short or too long, or libcrypto fails: then nothing in it
+ * may be used.
  */
-bool zn_quic_seal(const zn_quic_keys *keys, uint8_t *packet, size_t header, size_t n);
+bool zn_quic_seal(zn_quic *q, const zn_quic_keys *keys, uint8_t *packet, size_t header, size_t n);
+
+/* Makes the tag of a Retry, from all of it before the tag and the client's first Destination
+ * Connection ID. False for a version that has no tag, or whose tag's key is not known, and when
+ * libcrypto fails. */
+bool zn_quic_retry_tag(uint32_t version, zn_span first_dcid, zn_span retry,
+                       uint8_t tag[ZN_QUIC_TAG_BYTES]);
+/* Returns whether a Retry's tag is right for the client's first Destination Connection ID; false
+ * where it cannot be made. */
+bool zn_quic_retry_is_whole(const zn_quic_packet *packet, zn_span first_dcid);
 
 #endif

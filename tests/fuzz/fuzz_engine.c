@@ -7,6 +7,7 @@
  */
 #include "engine/engine.h"
 #include "output/event_log.h"
+#include "output/packet_file.h"
 
 #define FRAMES 16 /* a batch */
 #define FRAMES_MAX 512
@@ -51,7 +52,15 @@ static zn_engine *open_engine(uint8_t settings, bool changing)
                                .coarse_steps = settings / 3 % 3,
                                .coarse_client = settings >> 1 & 1,
                                .times_ns = short_detail ? 7 * ZN_NS_PER_S : 0,
-                               .digits = short_detail ? 2 : 0};
+                               .digits = short_detail ? 2 : 0,
+                               .hold_ns = settings % 5 * (ZN_NS_PER_S / 4),
+                               .hold_bytes = 1 << 18,
+                               .payload = settings / 7 % 3,
+                               .server_addresses = settings / 5 % 3,
+                               .macs = settings / 11 % 3,
+                               .tcp_timestamps = settings / 13 % 3,
+                               .fingerprints = settings / 17 % 3,
+                               .packet_times_ns = 1};
     zn_engine *e;
     require(zn_engine_open(&e, &config, NULL) == 0);
     return e;
@@ -102,12 +111,24 @@ static void take_rows(zn_table *table)
     zn_table_give(table, block);
 }
 
+/* The records of packets add up, and each is longer than the shortest headers. */
+static void require_whole_packets(const zn_text *text)
+{
+    zn_span records = {(const uint8_t *)text->bytes, text->n};
+    size_t at = 0;
+    zn_frame frame;
+    while (zn_packet_file_next(records, &at, &frame))
+        require(frame.captured >= 34 && frame.captured <= frame.wire && frame.t_ns >= 0);
+    require(at == records.n);
+}
+
 static void take_output(zn_engine *e)
 {
     zn_outputs *outputs = zn_engine_outputs(e);
     require(outputs->text[ZN_OUTPUT_RECORD_ROWS].n % outputs->state.record_row.bytes == 0);
     require(outputs->text[ZN_OUTPUT_OBSERVATION_ROWS].n % sizeof(zn_event_observation) == 0);
-    for (int i = 0; i < ZN_OUTPUT_RECORD_ROWS; i++) {
+    require_whole_packets(&outputs->text[ZN_OUTPUT_PACKETS]);
+    for (int i = 0; i < ZN_OUTPUT_PACKETS; i++) {
         const zn_text *text = &outputs->text[i];
         for (size_t at = 0; at < text->n; at++)
             require(text->bytes[at] == '\n' ||

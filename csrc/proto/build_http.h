@@ -1,0 +1,44 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Heads of HTTP/1.x messages (RFC 9112) for anonymized packets: see proto/build.h.
+ *
+ * Written of a request:
+ *   - empty lines in front of it, and the end of each line, as they are;
+ *   - the method and the version; blanks as spaces;
+ *   - of the target: "/" and 'x'; before it, where the target has them (RFC 9112 3.2.2, 3.2.3), a
+ *     registered scheme in lower case (another one as 'x'), 'x' and "@" for user information, and
+ *     the authority as the Host;
+ *   - Host: the request's host with its port, in lower case, when the choice has names and it is a
+ *     name (proto/build_name.h); otherwise, and where a Host field differs from the request's host,
+ *     which its target may name, zn_build_masked_name over all of the value;
+ *   - of a response: the version, a status of 100 to 599, and its registered phrase (another one
+ *     as 'x');
+ *   - of fields: registered names of a list, in their registered spelling (another one as 'x'); the
+ *     digits of Content-Length; registered codings of Transfer-Encoding and known options of
+ *     Connection, in lower case; ',' between those; every other value as 'x' after one space where
+ *     it begins with a blank;
+ *   - lines without a colon as 'x', and folded ones (RFC 9112 5.2) as a space and 'x'.
+ * A line whose end is not there, and all that follows the empty line, stays zero.
+ */
+#ifndef ZN_PROTO_BUILD_HTTP_H
+#define ZN_PROTO_BUILD_HTTP_H
+
+#include "proto/build.h"
+
+/*
+ * Builds the head of a request into out[head.n], which is zero. `head` starts as
+ * zn_http_request_head takes it, and is whole, or for good cut: its whole lines are built then.
+ * Returns false, with all zeros, for what zn_http_request_head does not take as a request (another
+ * method, two different hosts, a head that is too long), and where not even one line is whole.
+ */
+bool zn_build_http_request(zn_span head, const zn_build_choice *choice, uint8_t *out);
+
+/*
+ * Builds the head of a response into out[bytes.n], which is zero: the lines up to the empty one, or
+ * to the last whole one, of the first ZN_HTTP_HEAD_MAX bytes. Returns false, with all zeros, when
+ * the bytes do not start with a whole status line.
+ */
+bool zn_build_http_response(zn_span bytes, uint8_t *out);
+
+#endif

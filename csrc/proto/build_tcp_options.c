@@ -1,0 +1,81 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/build_tcp_options.h"
+
+#include <endian.h>
+
+enum {
+    OPTION_END = 0,
+    OPTION_NOP = 1,
+    OPTION_MSS = 2,
+    OPTION_WINDOW_SCALE = 3,
+    OPTION_SACK_PERMITTED = 4,
+    OPTION_SACK = 5,
+    OPTION_TIMESTAMPS = 8
+};
+
+static void shift_be32(uint8_t *at, uint32_t value, uint32_t shift)
+{
+    value = htobe32(value + shift);
+    memcpy(at, &value, sizeof value);
+}
+
+/* Writes an option of this kind, whose value is `value`, behind its kind and length; false where
+ * nothing of it is written. */
+static bool put_value(uint8_t kind, zn_span value, const zn_build_tcp_options *how, uint8_t *out)
+{
+    zn_cursor c = zn_cursor_over_span(value, true);
+    switch (kind) {
+    case OPTION_MSS:
+    case OPTION_WINDOW_SCALE:
+    case OPTION_SACK_PERMITTED:
+        if (value.n != (kind == OPTION_MSS ? 2u : kind == OPTION_WINDOW_SCALE ? 1u : 0u))
+            return false;
+        if (value.n != 0)
+            memcpy(out, value.p, value.n);
+        return true;
+    case OPTION_SACK:
+        if (value.n == 0 || value.n % 8 != 0)
+            return false;
+        for (size_t at = 0; at < value.n; at += 4)
+            shift_be32(out + at, zn_cursor_be32(&c), how->seq_shift);
+        return true;
+    case OPTION_TIMESTAMPS: {
+        uint32_t own = zn_cursor_be32(&c), echo = zn_cursor_be32(&c);
+        if (value.n != 8 || !how->timestamps)
+            return false;
+        shift_be32(out, own, how->own_shift);
+        shift_be32(out + 4, echo, echo == 0 ? 0 : how->echo_shift); /* 0: nothing to echo yet */
+        return true;
+    }
+    default:
+        return false;
+    }
+}
+
+bool zn_build_tcp_options_put(zn_span options, const zn_build_tcp_options *how, uint8_t *out)
+{
+    zn_cursor c = zn_cursor_over_span(options, true);
+    bool written = false;
+    if (options.n != 0)
+        memset(out, OPTION_NOP, options.n);
+    while (zn_cursor_left(&c) != 0) {
+        size_t at = options.n - zn_cursor_left(&c);
+        uint8_t kind = zn_cursor_u8(&c), length;
+        zn_span value;
+        if (kind == OPTION_NOP)
+            continue;
+        if (kind == OPTION_END)
+            break;
+        length = zn_cursor_u8(&c);
+        value = zn_cursor_take(&c, length < 2 ? options.n : length - 2u);
+        if (!zn_cursor_ok(&c))
+            break;
+        if (!put_value(kind, value, how, out + at + 2))
+            continue;
+        out[at] = kind;
+        out[at + 1] = length;
+        written = true;
+    }
+    return written;
+}
