@@ -4,3 +4,8 @@
 
 include "_core.pyx"
 include "core/probes.pyx"
+include "core/probe_build_messages.pyx"
+include "core/probe_build_tls.pyx"
+include "core/build_icmp.pyx"
+include "core/build_quic.pyx"
+include "core/packet_keys.pyx"

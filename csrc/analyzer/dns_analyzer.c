@@ -4,7 +4,9 @@
  * DNS on its port: the names of questions, over UDP and TCP. Over UDP the evidence that a client is
  * real is the response that matches its question.
  */
+#include "analyzer/message_sink.h"
 #include "analyzer/parse_state.h"
+#include "proto/ascii.h"
 #include "proto/dns.h"
 
 #define DNS_LENGTH_BYTES 2u
@@ -81,6 +83,10 @@ static zn_parse segment(const zn_packet_context *s, const zn_tcp_segment *in, ui
     *used = (uint32_t)(DNS_LENGTH_BYTES + length); /* also of a message that is not read */
     zn_parse_expect(s, PARSE_START);
     end_message(s, result, &question);
+    if (result == ZN_DONE && left >= length)
+        zn_message_put(s, &(zn_message){.kind = ZN_MESSAGE_DNS_TCP,
+                                        .bytes = zn_ascii_part(in->bytes, 0, *used),
+                                        .seq = in->seq});
     return ZN_DONE;
 }
 
@@ -141,6 +147,8 @@ static bool datagram(const zn_packet_context *s)
             read_question(s, &question);
         else if (!from_client && question.response)
             match_answer(s, &question);
+        if (whole)
+            zn_message_put(s, &(zn_message){.kind = ZN_MESSAGE_DNS, .bytes = s->p->payload});
         break;
     case ZN_NEED_MORE:
         if (from_client)

@@ -7,6 +7,7 @@
  * looks like one. Where that place is not known any more, the connection's later requests are not
  * read, and as they may name hosts, its record says no more than beside a withheld name.
  */
+#include "analyzer/message_sink.h"
 #include "analyzer/parse_state.h"
 #include "analyzer/tcp_stream.h"
 #include "proto/ascii.h"
@@ -96,6 +97,9 @@ static zn_parse read_request(const zn_packet_context *s, const zn_tcp_segment *i
     if (ZN_FACTS(f)->http_method == 0)
         ZN_FACTS(f)->http_method = (uint8_t)request.method;
     (void)zn_names_observed(s, request.host);
+    zn_message_put(s, &(zn_message){.kind = ZN_MESSAGE_HTTP_REQUEST,
+                                    .bytes = zn_ascii_part(in->bytes, 0, request.head_bytes),
+                                    .seq = in->seq});
     return ZN_DONE;
 }
 

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyzer/layer7.h"
 
+#include "analyzer/message_sink.h"
 #include "analyzer/secondary.h"
 #include "analyzer/service.h"
 #include "flow/flow_table.h"
@@ -137,8 +138,9 @@ static void read_server(zn_flow_layer7 *l, const zn_flow *f, const zn_tls_detail
         (uint8_t)((d->pre_shared_key ? SERVER_PSK : 0) | (d->retry ? RETRY : 0));
 }
 
-/* Reads the server's bytes from its hello on, up to a certificate in the clear. */
-static void see_server_bytes(const context *s, zn_span bytes)
+/* Reads the server's bytes from its hello on, up to a certificate in the clear. Returns whether
+ * there is nothing more to read. */
+static bool read_server_bytes(const context *s, zn_span bytes)
 {
     zn_names *names = s->names;
     zn_tls_details details;
@@ -147,21 +149,29 @@ static void see_server_bytes(const context *s, zn_span bytes)
     zn_parse result;
     handshake = zn_tls_handshake_bytes(bytes, names->tls.bytes, sizeof names->tls.bytes, &ended);
     zn_tls_read_details(handshake, &details);
-    if (details.versions == 0 && ended) {
-        finish_certificate(names, s->l);
-        return;
-    }
+    if (details.versions == 0 && ended)
+        return true;
     if (details.versions != 0)
         read_server(s->l, s->f, &details);
-    if (details.versions != 0 && (details.version[0] >= TLS_1_3 || details.version[0] < 0x0300)) {
-        finish_certificate(names, s->l);
-        return;
-    }
+    if (details.versions != 0 && (details.version[0] >= TLS_1_3 || details.version[0] < 0x0300))
+        return true;
     result = zn_tls_first_certificate(handshake, &certificate);
     if (result == ZN_DONE)
         observe_certificate(s, certificate);
-    if (result != ZN_NEED_MORE || ended)
-        finish_certificate(names, s->l);
+    return result != ZN_NEED_MORE || ended;
+}
+
+/* Reads the server's bytes so far, and gives them to who needs them when that ends. */
+static void see_server_bytes(const context *s, zn_span bytes)
+{
+    const zn_packet_context of = {s->names, s->flow, s->f, s->p, NULL};
+    if (!read_server_bytes(s, bytes))
+        return;
+    zn_message_put(&of, &(zn_message){.kind = ZN_MESSAGE_TLS_FLIGHT,
+                                      .bytes = bytes,
+                                      .seq = ZN_LAYER7(s->l)->server_seq,
+                                      .entry = ZN_LAYER7(s->l)->certificate});
+    finish_certificate(s->names, s->l);
 }
 
 /* Takes a segment of the server, while its hello or certificate is looked for. */

@@ -34,8 +34,22 @@ int zn_name_store_init(zn_name_store *name_store, uint32_t max_flows, zn_error *
     return rc;
 }
 
+static size_t times_bytes(const zn_name_store *name_store, uint32_t entries)
+{
+    return name_store->times == NULL ? 0 : ((size_t)entries + 1) * sizeof *name_store->times;
+}
+
+int zn_name_store_keep_times(zn_name_store *name_store, const zn_clock *clock, zn_error *err)
+{
+    size_t bytes = ((size_t)name_store->entries.cap + 1) * sizeof *name_store->times;
+    name_store->clock = clock;
+    name_store->times = zn_block_alloc(bytes);
+    return name_store->times != NULL ? 0 : zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for names");
+}
+
 void zn_name_store_fini(zn_name_store *name_store)
 {
+    zn_block_free(name_store->times, times_bytes(name_store, name_store->entries.cap));
     zn_slab_fini(&name_store->entries);
     zn_slab_fini(&name_store->texts[false]);
     zn_slab_fini(&name_store->texts[true]);
@@ -44,7 +58,8 @@ void zn_name_store_fini(zn_name_store *name_store)
 size_t zn_name_store_memory(const zn_name_store *name_store)
 {
     return zn_slab_bytes(&name_store->entries) + zn_slab_bytes(&name_store->texts[false]) +
-           zn_slab_bytes(&name_store->texts[true]);
+           zn_slab_bytes(&name_store->texts[true]) +
+           times_bytes(name_store, name_store->entries.used_high);
 }
 
 uint32_t zn_name_store_add(zn_name_store *name_store, zn_flow *f, zn_name_source source)
@@ -67,7 +82,10 @@ uint32_t zn_name_store_add(zn_name_store *name_store, zn_flow *f, zn_name_source
 
 uint32_t zn_name_store_add_secondary(zn_name_store *name_store)
 {
-    return zn_slab_take(&name_store->entries);
+    uint32_t entry = zn_slab_take(&name_store->entries);
+    if (entry != 0)
+        zn_name_store_observed(name_store, entry);
+    return entry;
 }
 
 void zn_name_store_forget_secondary(zn_name_store *name_store, uint32_t entry)

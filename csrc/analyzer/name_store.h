@@ -11,6 +11,7 @@
 #include "analyzer/flow_state.h"
 #include "analyzer/hostname.h"
 #include "analyzer/kinds.h"
+#include "util/clock.h"
 
 #define ZN_NAMES_PER_FLOW 32 /* distinct names one flow may expose; more are suppressed */
 
@@ -44,7 +45,17 @@ typedef struct zn_name_entry {
 } zn_name_entry;
 _Static_assert(sizeof(zn_name_entry) == 32, "entries fill cache lines");
 
+/* When what happened to an entry, by the packet clock: a late packet changes nothing before it. */
+typedef struct zn_name_times {
+    int64_t observed_ns; /* the name was read */
+    int64_t voted_ns;    /* its vote was cast */
+    int64_t decided_ns;  /* its state became final; INT64_MAX: it did not yet */
+    bool shared;         /* enough other users shared it when it was read */
+} zn_name_times;
+
 typedef struct zn_name_store {
+    zn_name_times *times;  /* by entry, from 1 on; NULL: not kept */
+    const zn_clock *clock; /* of packets, where times are kept */
     zn_slab entries;
     zn_slab texts[2]; /* short ones, long ones */
 } zn_name_store;
@@ -52,6 +63,8 @@ typedef struct zn_name_store {
 /* Makes an empty store for max_flows flows. Returns 0, or a negative zn_err with *err filled. */
 int zn_name_store_init(zn_name_store *name_store, uint32_t max_flows, zn_error *err);
 void zn_name_store_fini(zn_name_store *name_store);
+/* Has the store keep the times of its entries. Returns 0, or -ZN_ERR_CAPACITY with *err filled. */
+int zn_name_store_keep_times(zn_name_store *name_store, const zn_clock *clock, zn_error *err);
 /* Bytes in use. */
 size_t zn_name_store_memory(const zn_name_store *name_store);
 
@@ -73,6 +86,39 @@ zn_span zn_name_store_text(const zn_name_store *name_store, uint32_t entry);
 void zn_name_store_prefetch_text(const zn_name_store *name_store, uint32_t entry);
 /* Frees the flow's whole list. */
 void zn_name_store_forget(zn_name_store *name_store, zn_flow *f);
+
+/* Note, where times are kept, that an entry's name was read now; that its vote was cast; and that
+ * its state became final at t_ns, now, or with that vote. */
+static inline void zn_name_store_observed(zn_name_store *name_store, uint32_t entry)
+{
+    if (ZN_UNLIKELY(name_store->times != NULL))
+        name_store->times[entry] =
+            (zn_name_times){name_store->clock->now_ns, INT64_MAX, INT64_MAX, false};
+}
+
+static inline void zn_name_store_voted(zn_name_store *name_store, uint32_t entry)
+{
+    if (ZN_UNLIKELY(name_store->times != NULL))
+        name_store->times[entry].voted_ns = name_store->clock->now_ns;
+}
+
+static inline void zn_name_store_decided(zn_name_store *name_store, uint32_t entry, int64_t t_ns)
+{
+    if (ZN_UNLIKELY(name_store->times != NULL))
+        name_store->times[entry].decided_ns = t_ns;
+}
+
+static inline void zn_name_store_decided_now(zn_name_store *name_store, uint32_t entry)
+{
+    if (ZN_UNLIKELY(name_store->times != NULL))
+        name_store->times[entry].decided_ns = name_store->clock->now_ns;
+}
+
+static inline void zn_name_store_decided_by_vote(zn_name_store *name_store, uint32_t entry)
+{
+    if (ZN_UNLIKELY(name_store->times != NULL))
+        name_store->times[entry].decided_ns = name_store->times[entry].voted_ns;
+}
 
 static inline zn_name_entry *zn_name_store_at(const zn_name_store *name_store, uint32_t entry)
 {

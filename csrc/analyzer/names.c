@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analyzer/names.h"
 
-#include "analyzer/analyzer.h"
+#include "analyzer/parse_state.h"
 
 #define MAX_STREAMS 16384 /* flows whose first bytes are being put together */
 
@@ -89,6 +89,8 @@ void zn_names_rejected(const zn_packet_context *s, zn_stat why)
         s->f->names_dropped = true;
         return;
     }
+    zn_name_store_observed(names->name_store, entry);
+    zn_name_store_decided_now(names->name_store, entry);
     zn_name_store_at(names->name_store, entry)->state = rejected.state;
     zn_name_store_at(names->name_store, entry)->reading = rejected.reading;
 }
@@ -111,6 +113,22 @@ static uint32_t find_name(const zn_names *names, const zn_flow *f, zn_id id)
     return 0;
 }
 
+bool zn_names_has(const zn_names *names, const zn_flow *f, zn_name_source source, zn_span raw)
+{
+    zn_hostname host;
+    zn_host_kind kind = zn_hostname_normalize(raw, &host);
+    uint32_t entry = ZN_FACTS(f)->names;
+    zn_id id;
+    if (kind == ZN_HOST_EMPTY)
+        return true;
+    if (kind == ZN_HOST_INVALID || kind == ZN_HOST_ADDRESS)
+        return false;
+    id = zn_votes_id(names->votes, zn_names_kind(names, source), zn_hostname_span(&host));
+    while (entry != 0 && !zn_id_equal(zn_name_store_at(names->name_store, entry)->id, id))
+        entry = zn_name_store_at(names->name_store, entry)->next;
+    return entry != 0;
+}
+
 /* Casts the vote of an entry whose name and evidence are both there. */
 static void vote(const zn_packet_context *s, uint32_t entry)
 {
@@ -119,9 +137,11 @@ static void vote(const zn_packet_context *s, uint32_t entry)
     zn_vote_kind kind = zn_names_kind(names, (zn_name_source)e->source);
     if (zn_votes_cast(names->votes, kind, s->p->t_ns, s->flow, entry)) {
         e->state = ZN_ENTRY_VOTED;
+        zn_name_store_voted(names->name_store, entry);
         return;
     }
     e->state = ZN_ENTRY_SUPPRESSED;
+    zn_name_store_decided_now(names->name_store, entry);
     zn_name_store_wipe_text(names->name_store, entry);
     names->stats->n[ZN_STAT_SUPPRESSED_CAPACITY]++;
 }
@@ -176,18 +196,24 @@ uint32_t zn_names_observed(const zn_packet_context *s, zn_span raw)
         return 0;
     }
     entry = zn_name_store_add(names->name_store, s->f, source);
+    if (entry != 0)
+        zn_name_store_observed(names->name_store, entry);
     if (entry == 0 || !zn_name_store_keep_text(names->name_store, entry, &host)) {
         names->stats->n[ZN_STAT_NAMES_FULL]++;
         names->stats->n[ZN_STAT_SUPPRESSED_CAPACITY]++;
         s->f->names_dropped = true;
-        if (entry != 0)
+        if (entry != 0) {
             zn_name_store_at(names->name_store, entry)->state = ZN_ENTRY_SUPPRESSED;
+            zn_name_store_decided_now(names->name_store, entry);
+        }
         return 0;
     }
     zn_name_store_at(names->name_store, entry)->id = id;
     if (has_evidence(s)) {
         zn_names_addr(s);
         vote(s, entry);
+    } else if (names->name_store->times != NULL) {
+        (void)zn_votes_cast(names->votes, ZN_VOTE_PEEK, s->p->t_ns, s->flow, entry);
     }
     return entry;
 }
@@ -214,6 +240,7 @@ void zn_names_observed_again(const zn_packet_context *s, zn_span raw)
         if (e->source == source && e->state == ZN_ENTRY_PENDING) { /* neither name counts */
             zn_name_store_wipe_text(name_store, entry);
             e->state = ZN_ENTRY_SUPPRESSED;
+            zn_name_store_decided_now(name_store, entry);
             s->names->stats->n[ZN_STAT_SUPPRESSED_CONFLICT]++;
         }
     }
@@ -310,9 +337,17 @@ void zn_names_closed(zn_names *names, const zn_flow *f)
             names->stats->n[ZN_STAT_NAMES_REPEATED]++;
             continue;
         }
+        zn_name_store_decided(names->name_store, entry, f->closed_ns);
         e->state = ZN_ENTRY_UNCONFIRMED;
         names->stats->n[ZN_STAT_SUPPRESSED_UNCONFIRMED]++;
     }
+}
+
+bool zn_names_all_read(const zn_flow *f)
+{
+    if (f->tuple.proto != ZN_PROTO_TCP)
+        return ZN_STATE(f)->protocol == 0;
+    return zn_parse_state_of(f) == ZN_PARSE_OFF || zn_parse_state_of(f) >= ZN_PARSE_BETWEEN;
 }
 
 zn_stat zn_names_status(const zn_names *names, const zn_flow *f)

@@ -25,7 +25,10 @@
 
 typedef struct zn_analyzer zn_analyzer;
 
+typedef struct zn_message_sink zn_message_sink; /* analyzer/message_sink.h */
+
 typedef struct zn_names {
+    const zn_message_sink *sink; /* NULL: nobody needs messages */
     const zn_roles *roles;
     zn_stats *stats;
     zn_flow_table *flows;
@@ -62,6 +65,9 @@ size_t zn_names_memory(const zn_names *names);
  * votes for it, or has it wait for evidence. Returns its entry, or 0 when none is kept (repeated,
  * no name, no room). */
 uint32_t zn_names_observed(const zn_packet_context *s, zn_span raw);
+/* Returns whether the flow has exposed this name, or none is there: of any other one its names say
+ * nothing. */
+bool zn_names_has(const zn_names *names, const zn_flow *f, zn_name_source source, zn_span raw);
 /* Notes a name that must not be used, and counts it as `why`. */
 void zn_names_rejected(const zn_packet_context *s, zn_stat why);
 /* Notes that bytes were passed over that may hold a name: more is withheld. The caller counts
@@ -106,6 +112,10 @@ static inline zn_vote_kind zn_names_kind(const zn_names *names, zn_name_source s
     bool apart = source == ZN_SOURCE_DNS && names->roles->dns_votes != ZN_DNS_VOTES_ALL;
     return apart ? ZN_VOTE_DNS_NAME : ZN_VOTE_NAME;
 }
+
+/* Returns whether what the flow's packets so far show is all that there is to know of its names:
+ * its first message was read, or none of a protocol that has names. */
+bool zn_names_all_read(const zn_flow *f);
 
 /* ---- the flow's end -------------------------------------------------------------------------- */
 

@@ -23,6 +23,7 @@
 #include "analyzer/quic_analyzer.h"
 
 #include "analyzer/analyzers.h"
+#include "analyzer/message_sink.h"
 #include "analyzer/secondary.h"
 #include "proto/quic_crypto.h"
 
@@ -418,6 +419,7 @@ static void see_hello(const zn_packet_context *s, zn_span bytes)
         ZN_FACTS(s->f)->ech_offered |= hello.ech_offered;
         s->names->stats->n[ZN_STAT_HELLOS_ECH] += hello.ech_offered;
         q->name = zn_names_observed(s, hello.name);
+        zn_message_put(s, &(zn_message){.kind = ZN_MESSAGE_QUIC_HELLO, .bytes = bytes});
         see_agent(s, &hello);
         zn_names_drop_stream(s->names, s->f);
         q->done = true;
@@ -543,6 +545,9 @@ static bool datagram(const zn_packet_context *s)
     if (from_client && q->server_known && zn_quic_is_short(c, id_span(&q->server)))
         q->addressed = true;
     conclude(s);
+    zn_message_put(s, &(zn_message){.kind = ZN_MESSAGE_QUIC,
+                                    .bytes = p->payload,
+                                    .key_id = q->opened ? id_span(&q->first) : (zn_span){NULL, 0}});
     return true;
 }
 

@@ -32,6 +32,7 @@ bool zn_secondary_vote(zn_names *names, zn_vote_kind kind, int64_t t_ns, uint32_
     if (names->roles->established && !zn_flow_at(names->flows, flow)->client_acked)
         return false;
     e->state = ZN_ENTRY_VOTED;
+    zn_name_store_voted(names->name_store, entry);
     if (!zn_votes_cast(names->votes, kind, t_ns, flow, entry))
         zn_secondary_suppress(names->name_store, names->stats, kind, entry);
     return true;

@@ -2,7 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TLS over TCP: the server name of a ClientHello. */
 #include "analyzer/layer7.h"
+#include "analyzer/message_sink.h"
 #include "analyzer/parse_state.h"
+#include "proto/ascii.h"
 #include "proto/tls.h"
 
 #define RECORD_MIN 6u /* bytes by which a ClientHello is recognised */
@@ -26,6 +28,10 @@ static zn_parse read_hello(const zn_packet_context *s, const zn_tcp_segment *in,
     if (result != ZN_DONE)
         return result;
     *used = (uint32_t)hello.consumed;
+    if (in->missing == 0)
+        zn_message_put(s, &(zn_message){.kind = ZN_MESSAGE_TLS_HELLO,
+                                        .bytes = zn_ascii_part(in->bytes, 0, hello.consumed),
+                                        .seq = in->seq});
     ZN_STATE(f)->protocol = s->analyzer->id & 0x3fu;
     if (again || in->missing != 0)
         zn_parse_end(s->names, f);

@@ -18,7 +18,12 @@ typedef enum zn_vote_kind {
     ZN_VOTE_DNS_ADDR,    /* as ADDR, of a flow of DNS, where DNS counts apart */
     ZN_VOTE_DNS_NAME,    /* as NAME, of a flow of DNS, where DNS counts apart */
     ZN_VOTE_CERTIFICATE, /* the flow's user was shown a certificate */
-    ZN_VOTE_AGENT        /* the flow's user exposed its user agent */
+    ZN_VOTE_AGENT,       /* the flow's user exposed its user agent */
+    ZN_VOTE_FINGERPRINT, /* the flow's user exposed the fingerprint of its TLS client */
+    /* No votes, but questions about what others share. */
+    ZN_VOTE_PEEK,         /* a name of the flow, which waits for its evidence */
+    ZN_VOTE_ADDR_PEEK,    /* the flow's server, of a flow that has opened */
+    ZN_VOTE_DNS_ADDR_PEEK /* the same, of a flow of DNS, where DNS counts apart */
 } zn_vote_kind;
 
 typedef struct zn_vote {

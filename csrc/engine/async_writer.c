@@ -37,7 +37,7 @@ static void publish(zn_async_writer *w)
     const zn_outputs *o = w->outputs;
     size_t bytes = 0, rows = 0;
     for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
-        if (!zn_outputs_is_released(i))
+        if (zn_outputs_is_of_records(i))
             bytes += o->text[i].n;
     for (int i = 0; i < ZN_OUTPUT_TABLES; i++)
         if (o->table[i].rows > rows)
@@ -129,7 +129,7 @@ bool zn_async_writer_full(zn_async_writer *w)
     /* read before `bytes`: rather too many than too few */
     size_t left = atomic_load(&w->put) - atomic_load(&w->written);
     size_t bytes = atomic_load(&w->bytes) + left * RECORD_BYTES;
-    if (bytes + zn_outputs_released_bytes(w->outputs) < ZN_OUTPUTS_BYTES &&
+    if (bytes + zn_outputs_other_bytes(w->outputs) < ZN_OUTPUTS_BYTES &&
         atomic_load(&w->rows) + left < ZN_OUTPUTS_ROWS)
         return false;
     zn_async_writer_wait(w);

@@ -1,5 +1,6 @@
 /* SPDX-FileCopyrightText: The zanon_net authors */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/emit.h"
 #include "engine/engine_state.h"
 #include "util/arena.h"
 
@@ -40,6 +41,22 @@ static int check_config(const zn_engine_config *config, zn_error *err)
             return zn_fail(err, ZN_ERR_CONFIG, 0,
                            "an internal network must have 0 to 128 bits, not %u",
                            config->internal[i].bits);
+    return 0;
+}
+
+/* Refuses what no packet can say. */
+static int check_packets(const zn_engine_config *config, zn_error *err)
+{
+    if (config->hold_ns < 0 || config->hold_ns > ZN_FLOW_LEAST_IDLE_NS)
+        return zn_fail(err, ZN_ERR_CONFIG, 0,
+                       "hold_ns must be 0 to 10 s, the shortest time after which a flow is idle");
+    if (config->payload > ZN_PACKET_PAYLOAD_KEEP_ENCRYPTED ||
+        config->server_addresses > ZN_SERVER_ADDRESSES_LINKABLE ||
+        config->macs > ZN_PACKET_MACS_ZERO || config->tcp_timestamps > ZN_TCP_TIMESTAMPS_KEEP ||
+        config->fingerprints > ZN_FINGERPRINTS_KEEP)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "packets are of no known kind");
+    if (config->packet_times_ns < 1)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "packet_times_ns must be at least 1");
     return 0;
 }
 
@@ -146,10 +163,19 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
 
 static int init_workers(zn_engine *e, unsigned workers, zn_error *err)
 {
-    int rc = zn_pool_open(&e->pool, workers, err);
+    /* what packets leave is so much that the program has a thread which writes it to files */
+    int rc = zn_pool_open(&e->pool, workers, e->packets.wanted, err);
     if (rc == 0)
         rc = zn_decode_ahead_open(&e->decode_ahead, e->pool, &e->decoder, err);
+    if (rc == 0 && e->packets.wanted)
+        rc = zn_frame_builder_init(&e->packets.builder, e->pool, err);
     return rc == 0 ? zn_async_writer_open(&e->writer, e->pool, &e->outputs, err) : rc;
+}
+
+/* The column sets whose data the flows have: packets need what TLS servers send. */
+static unsigned measured_sets(const zn_engine_config *config)
+{
+    return config->sets | (zn_engine_has_packets(config) ? ZN_SET_LAYER7 : 0u);
 }
 
 /* Opens an engine by a config of this version of the struct; *out is NULL before. */
@@ -165,6 +191,8 @@ static int open_engine(zn_engine **out, const zn_engine_config *config, zn_error
     if (rc == 0)
         rc = check_detail(config, err);
     if (rc == 0)
+        rc = check_packets(config, err);
+    if (rc == 0)
         rc = copy_config(e, config, err);
     if (rc == 0)
         rc = init_never(e, config, err);
@@ -173,9 +201,12 @@ static int open_engine(zn_engine **out, const zn_engine_config *config, zn_error
     if (rc == 0)
         rc = zn_engine_open_keys(e, config, err);
     if (rc == 0)
-        rc = zn_flow_table_open(&e->flows, config->max_flows, config->sets, &e->stats, err);
+        rc =
+            zn_flow_table_open(&e->flows, config->max_flows, measured_sets(config), &e->stats, err);
     if (rc == 0)
         rc = init_anon(e, config, err);
+    if (rc == 0)
+        rc = zn_engine_open_packets(e, config, err);
     if (rc == 0 && config->workers > 1)
         rc = init_workers(e, config->workers, err);
     if (rc != 0) {
@@ -204,6 +235,7 @@ void zn_engine_close(zn_engine *e)
     zn_outputs_fini(&e->outputs);
     zn_minute_hold_fini(&e->held_records);
     zn_minute_hold_fini(&e->held_releases);
+    zn_engine_close_packets(e);
     zn_analyzers_close(&e->names);
     zn_gate_fini(&e->gate);
     zn_votes_fini(&e->votes);
@@ -228,12 +260,19 @@ zn_outputs *zn_engine_outputs(zn_engine *e)
 
 static bool is_public(zn_output output)
 {
-    return output <= ZN_OUTPUT_CSV;
+    return output <= ZN_OUTPUT_PACKETS_NG;
 }
 
 zn_span zn_outputs_take(zn_engine *e, zn_output output)
 {
     return is_public(output) ? zn_outputs_lines(&e->outputs, (int)output) : (zn_span){NULL, 0};
+}
+
+int zn_engine_take_packets(zn_engine *e, zn_frame *out, size_t max, size_t *n)
+{
+    bool more = false;
+    *n = zn_outputs_packets(&e->outputs, out, max, &more);
+    return more ? 1 : 0;
 }
 
 bool zn_outputs_next_period(zn_engine *e, int64_t *start_ns)
@@ -282,6 +321,17 @@ zn_profile_stage zn_engine_profile_stage(const zn_engine *e)
     return zn_profile_stage_read(&e->profile);
 }
 
+void zn_engine_packet_blocks(const zn_engine *e, zn_text *out)
+{
+    if (e->packets.wanted)
+        zn_packet_keys_blocks(e->packets.gate.keys, out);
+}
+
+size_t zn_engine_hold_bytes_max(const zn_engine *e)
+{
+    return (size_t)e->packets.hold.most * sizeof(zn_hold_slot);
+}
+
 const zn_stats *zn_engine_stats(const zn_engine *e)
 {
     return &e->stats;
@@ -312,6 +362,9 @@ size_t zn_engine_memory(const zn_engine *e)
                    zn_name_store_memory(&e->name_store) + zn_analyzers_memory(&e->names) +
                    zn_defrag_memory(e->decoder.defrag) +
                    (e->pool != NULL ? zn_decode_ahead_memory() + zn_async_writer_memory() : 0);
+    bytes += zn_packet_hold_memory(&e->packets.hold) + zn_packet_gate_memory(&e->packets.gate) +
+             zn_packet_images_memory(&e->packets.images) +
+             zn_frame_builder_memory(&e->packets.builder);
     bytes += zn_minute_hold_memory(&e->held_records) + zn_minute_hold_memory(&e->held_releases);
     return bytes + zn_outputs_memory(&e->outputs);
 }

@@ -47,6 +47,12 @@ zn_outputs *zn_engine_outputs(zn_engine *e);
 bool zn_engine_window(const zn_engine *e, zn_popularity_window *window);
 size_t zn_engine_window_counts(const zn_engine *e, uint32_t *out, size_t cap);
 
+/* Appends the blocks that addresses of packets lie in to *out, as zn_packet_keys_blocks does;
+ * nothing where no packets are wanted. */
+void zn_engine_packet_blocks(const zn_engine *e, zn_text *out);
+/* Returns the most bytes that packets took while they waited. */
+size_t zn_engine_hold_bytes_max(const zn_engine *e);
+
 /* Returns the counters of the run so far. */
 const zn_stats *zn_engine_stats(const zn_engine *e);
 /* Returns the bytes of memory of the flow table, for *live flows; and those of a full table. */

@@ -24,5 +24,8 @@ void zn_engine_config_init(zn_engine_config *out, size_t size)
     config.coarse_steps = ZN_COARSE_STEPS_4;
     config.coarse_client = ZN_COARSE_CLIENT_PSEUDONYM;
     config.order = ZN_ORDER_MINUTE;
+    config.hold_ns = ZN_NS_PER_S;
+    config.hold_bytes = UINT64_C(256) << 20;
+    config.packet_times_ns = 1;
     memcpy(out, &config, size < sizeof config ? size : sizeof config);
 }

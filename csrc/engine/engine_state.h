@@ -13,8 +13,11 @@
 #include "engine/async_writer.h"
 #include "engine/decode_ahead.h"
 #include "engine/engine.h"
+#include "engine/frame_builder.h"
 #include "engine/minute_hold.h"
 #include "engine/packet_decoder.h"
+#include "engine/packet_hold.h"
+#include "engine/packet_images.h"
 #include "engine/profile_stage.h"
 #include "release/gate.h"
 #include "util/clock.h"
@@ -41,6 +44,25 @@ typedef struct zn_order_key {
     bool known;
 } zn_order_key;
 
+/* What an engine needs for packets that leave. */
+typedef struct zn_packets {
+    bool wanted; /* false: the other members are zero */
+    zn_packet_payload payload;
+    zn_packet_macs macs;
+    zn_tcp_timestamps tcp_timestamps;
+    bool keep_ttl;
+    int64_t times_ns;
+    zn_packet_gate gate;
+    zn_packet_hold hold;
+    zn_packet_images images;
+    zn_frame_builder builder;
+    /* Place of the first entry, not of a flow, that came while the clock was behind its time: only
+     * packets of flows move it. ZN_HELD_NONE: none. */
+    uint32_t undated;
+    uint32_t last_fragment[ZN_DEFRAG_DATAGRAMS + 1]; /* place, by zn_datagram.entry */
+    zn_fragment_frame fragment;                      /* the one that came last */
+} zn_packets;
+
 struct zn_engine {
     zn_stats stats;
     zn_roles roles;
@@ -66,6 +88,8 @@ struct zn_engine {
     zn_order order;
     zn_order_key order_key;
     zn_minute_hold held_records, held_releases;
+    zn_packets packets;
+    uint32_t taken; /* flow of the packet that was taken last; 0: none */
     uint32_t max_flows;
     uint32_t batched; /* frames of the batch so far */
     bool waiting, ended;

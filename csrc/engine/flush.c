@@ -4,6 +4,7 @@
 
 #include "analyzer/analyzers.h"
 #include "analyzer/layer7.h"
+#include "engine/emit.h"
 #include "flow/flow_table.h"
 #include "release/disclosure.h"
 #include "release/flow_record.h"
@@ -173,11 +174,9 @@ static int write_flow(zn_engine *e, uint32_t flow, uint64_t server, zn_error *er
     } else {
         e->stats.n[ZN_STAT_FLOWS_EXTERNAL]++;
     }
-    zn_analyzers_forget(&e->names, f);
-    zn_layer7_forget(&e->names, f);
-    zn_dn_hunter_forget(&e->dn_hunter, f);
-    zn_name_store_forget(&e->name_store, f);
-    zn_flow_emitted(e->flows, flow);
+    if (e->packets.wanted && zn_engine_flow_is_held(e, flow, f))
+        return rc;
+    zn_engine_forget_flow(e, flow);
     return rc;
 }
 
@@ -217,6 +216,8 @@ int zn_engine_flush_votes(zn_engine *e, bool all, zn_error *err)
 
 bool zn_engine_outputs_full(zn_engine *e)
 {
+    if (e->packets.wanted && zn_engine_packets_full(e))
+        return true;
     return e->writes_async ? zn_async_writer_full(e->writer) : zn_outputs_full(&e->outputs);
 }
 
@@ -234,23 +235,26 @@ int zn_engine_write_all(zn_engine *e, int rc, zn_error *err)
     if (!e->writes_async)
         return rc;
     zn_async_writer_wait(e->writer);
+    zn_frame_builder_wait(&e->packets.builder);
     e->writes_async = false;
     out = rc >= 0 ? zn_outputs_check(&e->outputs, err) : 0;
     return out != 0 ? out : rc;
 }
 
-int zn_engine_flush_until(zn_engine *e, int64_t minute, zn_error *err)
+int zn_engine_flush_until(zn_engine *e, int64_t now_ns, int64_t minute, zn_error *err)
 {
     int rc;
     zn_engine_write_async(e);
     rc = zn_engine_flush_votes(e, false, err);
     if (rc == 0 && !e->waiting)
         rc = zn_engine_write_held(e, minute, err);
+    if (rc == 0 && !e->waiting && e->packets.wanted)
+        zn_engine_emit(e, now_ns, false);
     rc = zn_engine_write_all(e, rc, err);
     return rc != 0 ? rc : e->waiting;
 }
 
 int zn_engine_flush(zn_engine *e, zn_error *err)
 {
-    return zn_engine_flush_until(e, INT64_MIN, err);
+    return zn_engine_flush_until(e, e->clock.now_ns, INT64_MIN, err);
 }

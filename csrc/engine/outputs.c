@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/outputs.h"
 
+#include "output/packet_file.h"
 #include "packet/packet.h"
 #include "util/arena.h"
 
@@ -15,6 +16,8 @@
     X(JSONL, jsonl)                                                                                \
     X(OBSERVATIONS, observations)                                                                  \
     X(CSV, csv)                                                                                    \
+    X(PACKETS, packets)                                                                            \
+    X(PACKETS_NG, packets_ng)                                                                      \
     X(RECORD_ROWS, record_rows)                                                                    \
     X(OBSERVATION_ROWS, observation_rows)
 
@@ -163,6 +166,21 @@ zn_span zn_outputs_lines(zn_outputs *o, int text)
     return lines;
 }
 
+size_t zn_outputs_packets(zn_outputs *o, zn_frame *out, size_t max, bool *more)
+{
+    zn_text *text = &o->text[ZN_OUTPUT_PACKETS];
+    size_t *taken = &o->taken[ZN_OUTPUT_PACKETS], n = 0;
+    bool all = o->passed == o->mark_count;
+    zn_span records = {(const uint8_t *)text->bytes,
+                       all ? text->n : o->marks[o->passed].at[ZN_OUTPUT_PACKETS]};
+    while (n < max && zn_packet_file_next(records, taken, &out[n]))
+        n++;
+    *more = *taken < records.n;
+    if (all && !*more)
+        text->n = o->lines[ZN_OUTPUT_PACKETS] = *taken = 0;
+    return n;
+}
+
 bool zn_outputs_next_mark(zn_outputs *o, int64_t *period_ns)
 {
     if (o->passed == o->mark_count)
@@ -184,16 +202,16 @@ bool zn_outputs_full(const zn_outputs *o)
     return full || bytes >= ZN_OUTPUTS_BYTES;
 }
 
-bool zn_outputs_is_released(int text)
+bool zn_outputs_is_of_records(int text)
 {
-    return formats[text]->release != NULL;
+    return formats[text]->record != NULL;
 }
 
-size_t zn_outputs_released_bytes(const zn_outputs *o)
+size_t zn_outputs_other_bytes(const zn_outputs *o)
 {
     size_t bytes = 0;
     for (int i = 0; i < ZN_OUTPUT_TEXTS; i++)
-        bytes += zn_outputs_is_released(i) ? o->text[i].n : 0;
+        bytes += zn_outputs_is_of_records(i) ? 0 : o->text[i].n;
     return bytes;
 }
 

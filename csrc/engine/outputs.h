@@ -20,8 +20,8 @@
 
 /* Outputs for zanon-net's own binding: two texts whose bytes are rows, then tables. */
 enum {
-    ZN_OUTPUT_RECORD_ROWS = ZN_OUTPUT_CSV + 1, /* zn_event_record_row */
-    ZN_OUTPUT_OBSERVATION_ROWS,                /* zn_event_observation_row */
+    ZN_OUTPUT_RECORD_ROWS = ZN_OUTPUT_PACKETS_NG + 1, /* zn_event_record_row */
+    ZN_OUTPUT_OBSERVATION_ROWS,                       /* zn_event_observation_row */
     ZN_OUTPUT_TEXTS,
     ZN_OUTPUT_TCP_TABLE = ZN_OUTPUT_TEXTS,
     ZN_OUTPUT_UDP_TABLE,
@@ -65,6 +65,9 @@ int zn_outputs_mark(zn_outputs *o, int64_t period_ns, zn_error *err);
 
 /* Takes the lines of a text that were not taken: those before the next mark, or all. */
 zn_span zn_outputs_lines(zn_outputs *o, int text);
+/* Takes packets of ZN_OUTPUT_PACKETS that were not taken, of those before the next mark or of all,
+ * into out[0 .. max - 1]. Returns how many; *more: others are left. Borrows. */
+size_t zn_outputs_packets(zn_outputs *o, zn_frame *out, size_t max, bool *more);
 /* Passes the next mark; false where there is none. *period_ns is the start of its period. */
 bool zn_outputs_next_mark(zn_outputs *o, int64_t *period_ns);
 
@@ -78,10 +81,10 @@ bool zn_outputs_is_rows(int output);
 
 /* Returns whether so much has gathered that the program should take it. */
 bool zn_outputs_full(const zn_outputs *o);
-/* Returns whether a text holds released names, not records. */
-bool zn_outputs_is_released(int text);
-/* Returns the bytes in texts of that kind. */
-size_t zn_outputs_released_bytes(const zn_outputs *o);
+/* Returns whether a text holds records, not released names or packets. */
+bool zn_outputs_is_of_records(int text);
+/* Returns the bytes in the other texts. */
+size_t zn_outputs_other_bytes(const zn_outputs *o);
 /* Returns 0, or -ZN_ERR_CAPACITY when there was no memory for an output. */
 int zn_outputs_check(const zn_outputs *o, zn_error *err);
 /* Empties the texts and forgets the marks, once the caller has taken the texts and, where there are

@@ -48,8 +48,9 @@ static zn_id datagram_id(const zn_packet_decoder *decoder, const zn_fragment *f,
 
 /* Adds fragment *f, decoded with *p, to its datagram. Returns ZN_STAT_COUNT when that makes *p,
  * ZN_STAT_FRAGMENTS when the fragment waits for others, or the counter that says why there is no
- * packet. */
-static zn_stat take_fragment(zn_packet_decoder *decoder, int64_t t_ns, zn_fragment *f, zn_packet *p)
+ * packet. *own: what the frame's own fragment makes of its datagram. */
+static zn_stat join_fragment(zn_packet_decoder *decoder, int64_t t_ns, zn_fragment *f, zn_packet *p,
+                             zn_datagram *own)
 {
     uint32_t seen = p->encapsulations;
     zn_stat why = ZN_STAT_FRAGMENTS;
@@ -57,8 +58,15 @@ static zn_stat take_fragment(zn_packet_decoder *decoder, int64_t t_ns, zn_fragme
         zn_datagram_fragment fragment = {
             datagram_id(decoder, f, p), t_ns, f->offset, f->bytes, f->protocol, !f->more, f->v6};
         zn_datagram whole;
-        if (!zn_defrag_add(decoder->defrag, &fragment, &whole))
+        bool is_whole = zn_defrag_add(decoder->defrag, &fragment, &whole);
+        if (n == 0)
+            *own = whole;
+        if (!is_whole) {
+            own->fragments = 0;
             return ZN_STAT_FRAGMENTS;
+        }
+        if (n != 0 || whole.kind != ZN_PROTO_UDP)
+            own->fragments = 0;
         f->bytes = whole.bytes;
         f->protocol = (uint8_t)whole.kind;
         why = zn_packet_decode_datagram(f, &decoder->flow_key, p, f);
@@ -68,19 +76,43 @@ static zn_stat take_fragment(zn_packet_decoder *decoder, int64_t t_ns, zn_fragme
     return why == ZN_STAT_FRAGMENTS ? ZN_STAT_DROP_ENCAPSULATION_DEPTH : why;
 }
 
+/* Does the same, and tells the frame where no packet has its own headers: its datagram waits, or is
+ * the packet. */
+static zn_stat take_fragment(zn_packet_decoder *decoder, int64_t t_ns, size_t before,
+                             zn_fragment *f, zn_packet *p)
+{
+    zn_fragment_frame frame = {.t_ns = t_ns,
+                               .ip = {f->bytes.p - f->headers, f->headers},
+                               .id = f->id,
+                               .bytes = (uint32_t)f->bytes.n,
+                               .before = (uint32_t)before,
+                               .offset = f->offset,
+                               .ttl = f->ttl,
+                               .v6 = f->v6,
+                               .more = f->more};
+    zn_datagram own;
+    zn_stat why = join_fragment(decoder, t_ns, f, p, &own);
+    bool makes_packet = why == ZN_STAT_COUNT || why == ZN_STAT_DROP_NOT_TCP_UDP;
+    frame.datagram = own.entry;
+    frame.fragments = own.fragments;
+    if (decoder->others && (why == ZN_STAT_FRAGMENTS || (makes_packet && p->ip_bytes == 0)))
+        decoder->fragments[decoder->fragment_count++] = frame;
+    return why;
+}
+
 static void count_encapsulations(zn_stats *stats, uint32_t seen)
 {
     for (; seen != 0; seen &= seen - 1)
         stats->n[ZN_STAT_IN_FIRST + __builtin_ctz(seen)]++;
 }
 
-/* Takes a frame of time t_ns that was decoded into *p, or into *fragment. Returns true when it
- * makes *p. */
-static inline bool take_decoded(zn_packet_decoder *decoder, int64_t t_ns, zn_stat why,
-                                zn_fragment *fragment, zn_packet *p)
+/* Takes a frame of time t_ns that was decoded into *p, or into *fragment, after `before` packets of
+ * its group. Returns true when it makes *p. */
+static inline bool take_decoded(zn_packet_decoder *decoder, int64_t t_ns, size_t before,
+                                zn_stat why, zn_fragment *fragment, zn_packet *p)
 {
     if (ZN_UNLIKELY(why == ZN_STAT_FRAGMENTS)) {
-        why = take_fragment(decoder, t_ns, fragment, p);
+        why = take_fragment(decoder, t_ns, before, fragment, p);
         if (why == ZN_STAT_FRAGMENTS) {
             count_encapsulations(decoder->stats, p->encapsulations);
             return false;
@@ -88,6 +120,10 @@ static inline bool take_decoded(zn_packet_decoder *decoder, int64_t t_ns, zn_sta
     }
     if (ZN_UNLIKELY(p->encapsulations != 0))
         count_encapsulations(decoder->stats, p->encapsulations);
+    if (why == ZN_STAT_DROP_NOT_TCP_UDP && decoder->others) {
+        decoder->stats->n[ZN_STAT_PACKETS_OTHER]++;
+        return true;
+    }
     if (why != ZN_STAT_COUNT) {
         decoder->stats->n[why]++;
         return false;
@@ -181,12 +217,12 @@ static void end_tally(zn_packet_decoder *decoder, tally t, const zn_frame *frame
 
 /* Decodes a frame that zn_packet_decode_fast leaves; true when it makes *p. */
 __attribute__((noinline)) static bool peel_frame(zn_packet_decoder *decoder, const zn_frame *frame,
-                                                 zn_packet *p)
+                                                 size_t before, zn_packet *p)
 {
     zn_packet_input input = input_of(frame);
     zn_fragment fragment;
     zn_stat why = zn_packet_peel(&input, &decoder->flow_key, p, &fragment);
-    return take_decoded(decoder, frame->t_ns, why, &fragment, p);
+    return take_decoded(decoder, frame->t_ns, before, why, &fragment, p);
 }
 
 size_t zn_packet_decoder_take(zn_packet_decoder *decoder, const zn_frame *frames, size_t n,
@@ -195,6 +231,7 @@ size_t zn_packet_decoder_take(zn_packet_decoder *decoder, const zn_frame *frames
     zn_packet *p = decoder->packets;
     size_t packets = 0;
     tally t = begin_tally();
+    decoder->fragment_count = 0;
     zn_defrag_release(decoder->defrag);
     for (const zn_frame *frame = frames; frame != frames + n; frame++) {
         zn_packet_input input = input_of(frame);
@@ -204,7 +241,7 @@ size_t zn_packet_decoder_take(zn_packet_decoder *decoder, const zn_frame *frames
         if (ZN_LIKELY(zn_packet_decode_fast(&input, &decoder->flow_key, p))) {
             if (ZN_UNLIKELY(p->encapsulations != 0))
                 count_encapsulations(decoder->stats, p->encapsulations);
-        } else if (!peel_frame(decoder, frame, p)) {
+        } else if (!peel_frame(decoder, frame, packets, p)) {
             continue;
         }
         zn_flow_prefetch(decoder->flows, p->hash);
@@ -250,6 +287,7 @@ size_t zn_packet_decoder_join(zn_packet_decoder *decoder, const zn_frame *frames
 {
     size_t packets = 0;
     tally t = begin_tally();
+    decoder->fragment_count = 0;
     zn_defrag_release(decoder->defrag);
     for (size_t i = at; i < at + n; i++) {
         zn_packet *p = &d->packets[i];
@@ -258,7 +296,7 @@ size_t zn_packet_decoder_join(zn_packet_decoder *decoder, const zn_frame *frames
             continue;
         fetch_ahead(decoder, d, i);
         d->fragments_taken += d->why[i] == ZN_STAT_FRAGMENTS;
-        if (take_decoded(decoder, frames[i].t_ns, (zn_stat)d->why[i], fragment, p)) {
+        if (take_decoded(decoder, frames[i].t_ns, packets, (zn_stat)d->why[i], fragment, p)) {
             zn_flow_prefetch(decoder->flows, p->hash);
             out[packets++] = p;
         }

@@ -5,7 +5,8 @@
  * the table of fragments, which knows no protocol.
  *
  * A datagram put together from fragments is one packet, with the time of the frame that completed
- * it and its whole length.
+ * it and its whole length. Where packets leave, the frames of the fragments are told, too: each
+ * leaves by itself.
  */
 #ifndef ZN_ENGINE_PACKET_DECODER_H
 #define ZN_ENGINE_PACKET_DECODER_H
@@ -20,6 +21,21 @@
 #define ZN_DECODER_GROUP 32  /* frames taken at a time */
 #define ZN_DECODER_AHEAD 512 /* frames decoded ahead of their turn at a time */
 
+/* A frame with a fragment that waits for others, or completes a datagram whose packet is the next
+ * one. */
+typedef struct zn_fragment_frame {
+    int64_t t_ns;
+    zn_span ip; /* its IP headers */
+    uint32_t id;
+    uint32_t bytes;     /* of the datagram */
+    uint32_t datagram;  /* zn_datagram.entry */
+    uint32_t fragments; /* that it completes a datagram of UDP with; 0: it does not */
+    uint32_t before;    /* how many packets of the group come before it */
+    uint16_t offset;    /* of the bytes in the datagram */
+    uint8_t ttl;
+    bool v6, more;
+} zn_fragment_frame;
+
 typedef struct zn_packet_decoder {
     zn_stats *stats;
     const zn_flow_table *flows; /* the table whose buckets are prefetched */
@@ -27,9 +43,13 @@ typedef struct zn_packet_decoder {
     zn_bucket_key flow_key;
     zn_hash_key datagram_key;
     int64_t first_ns, last_ns; /* of any frame; -1: none yet */
-    bool in_order;             /* none of the frames taken last is older than one before it */
+    /* IP packets of other protocols than TCP and UDP are packets, too, and fragments are told. */
+    bool others;
+    bool in_order; /* none of the frames taken last is older than one before it */
     _Alignas(ZN_CACHE_LINE) zn_packet packets[ZN_DECODER_GROUP];
     zn_tunnel tunnels[ZN_DECODER_GROUP][ZN_TUNNELS_MAX]; /* of the packets */
+    zn_fragment_frame fragments[ZN_DECODER_GROUP];       /* of the group, in order */
+    size_t fragment_count;
 } zn_packet_decoder;
 
 /* Frames that any thread decoded ahead of their turn. All that depends on the frames before them

@@ -9,14 +9,15 @@
 #include "engine/packet_loop.h"
 
 #include "analyzer/watch.h"
+#include "engine/emit.h"
 #include "engine/flush.h"
 #include "flow/flow_fast.h"
 
 #define GROUP ZN_DECODER_GROUP
 #define GROUP_VOTES                                                                                \
-    (GROUP * (ZN_NAMES_PER_FLOW + 4)) /* most votes that the packets of a group can cast */
-#define PROBE_AHEAD 8                 /* packets between the prefetch of a flow and its update */
-#define EVICT_PART 64                 /* 1 / EVICT_PART of a full flow table is closed at a time */
+    (GROUP * (2 * ZN_NAMES_PER_FLOW + 6)) /* most votes that the packets of a group can cast */
+#define PROBE_AHEAD 8 /* packets between the prefetch of a flow and its update */
+#define EVICT_PART 64 /* 1 / EVICT_PART of a full flow table is closed at a time */
 
 _Static_assert(ZN_ENGINE_BATCH % GROUP == 0, "a batch ends with a group");
 _Static_assert(ZN_FLOW_SPARE >= GROUP, "a group's flows always find room");
@@ -28,6 +29,8 @@ static int begin_period(zn_engine *e, int64_t period, zn_error *err)
     int rc = 0;
     if (e->period >= 0)
         rc = zn_engine_flush_votes(e, true, err);
+    if (rc == 0 && e->packets.wanted)
+        zn_engine_emit(e, e->clock.now_ns, true);
     if (e->writes_async)
         zn_async_writer_wait(e->writer);
     e->period = period;
@@ -108,6 +111,12 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
         break;
     case ZN_CLOCK_REBASED:
         e->stats.n[ZN_STAT_CLOCK_REBASED]++;
+        if (e->packets.wanted) {
+            rc = zn_engine_flush_votes(e, true, err);
+            if (rc != 0)
+                return rc;
+            zn_engine_emit(e, INT64_MAX, true);
+        }
         zn_flow_rebase(e->flows, t_ns);
         zn_defrag_clear(e->decoder.defrag);
         rc = zn_engine_flush_votes(e, true, err);
@@ -116,6 +125,8 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
         if (rc == 0)
             rc = zn_keys_rebase(e->keys, t_ns, err);
         zn_gate_rebase(&e->gate, zn_keys_epoch(e->keys, t_ns));
+        if (e->packets.wanted)
+            zn_packet_keys_rebase(e->packets.gate.keys);
         zn_dn_hunter_clear(&e->dn_hunter);
         return rc;
     }
@@ -139,7 +150,11 @@ static void look(zn_engine *e, uint32_t flow, zn_flow *f, const zn_packet *p)
     if (ZN_UNLIKELY(f->client != client)) {
         zn_dn_hunter_forget(&e->dn_hunter, f);
         zn_dn_hunter_opened(&e->dn_hunter, f);
+        if (e->packets.wanted)
+            zn_engine_replan_flow(e, flow, p->t_ns);
     }
+    if (ZN_UNLIKELY(e->packets.wanted))
+        zn_engine_note_names(e, flow, f);
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_FLOWS);
 }
 
@@ -152,9 +167,12 @@ static void skip(zn_engine *e, uint32_t flow, zn_flow *f, zn_flow_layer7 *l, con
     const zn_flow_layer7 before7 = l != NULL ? *l : (zn_flow_layer7){0};
     const zn_stats stats = e->stats;
     size_t votes = e->votes.n;
+    const zn_message_sink *sink = e->names.sink;
     zn_flow looked;
     zn_flow_layer7 looked7;
+    e->names.sink = NULL; /* nor does anybody get its messages */
     look(e, flow, f, p);
+    e->names.sink = sink;
     looked = *f;
     looked7 = l != NULL ? *l : (zn_flow_layer7){0};
     *f = before;
@@ -187,6 +205,7 @@ __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *
     zn_flow *f = NULL;
     zn_flow_layer7 *l = NULL;
     int rc = see_time(e, p->t_ns, err);
+    e->taken = 0;
     if (rc == 0 && (e->clock.now_ns < e->calm_from_ns || e->clock.now_ns >= e->calm_until_ns))
         rc = see_boundary(e, e->clock.now_ns, err);
     if (rc != 0)
@@ -212,7 +231,10 @@ __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *
             return rc;
         zn_dn_hunter_opened(&e->dn_hunter, f);
         zn_service_open(f);
+        if (ZN_UNLIKELY(e->packets.wanted))
+            zn_engine_plan_flow(e, flow);
     }
+    e->taken = flow;
     zn_watch_count(f);
     if (ZN_LIKELY(!zn_watch_wants(f, p))) {
         skip(e, flow, f, l, p);
@@ -292,6 +314,17 @@ static inline uint32_t probe(const zn_engine *e, const zn_flow_places *places, c
     return guess;
 }
 
+/* Fetches what zn_engine_hold_packet reads: the plan, and the headers, which another thread may
+ * have decoded. Always inline, as zn_flow_probe. */
+__attribute__((always_inline)) static inline void fetch_to_hold(const zn_engine *e,
+                                                                const zn_packet *p, uint32_t guess)
+{
+    zn_span ip = zn_packet_ip_headers(p);
+    zn_packet_gate_prefetch(&e->packets.gate, guess);
+    ZN_PREFETCH(ip.p);
+    ZN_PREFETCH(ip.p + ip.n);
+}
+
 /* Takes packets in order. The flow of each is prefetched PROBE_AHEAD packets before its turn, and
  * not for all at once: memory drops prefetches beyond those it can have under way. In groups where
  * time_only_passes, packets that no analyzer wants take the short way, and the clock is set
@@ -319,6 +352,54 @@ static int take_packets(zn_engine *e, zn_packet *const *packet, size_t n, zn_err
     return rc;
 }
 
+/* Has the fragments wait that came before packet i, those before `next` wait already. Returns how
+ * many do. */
+static size_t hold_fragments(zn_engine *e, size_t next, size_t i)
+{
+    const zn_packet_decoder *decoder = &e->decoder;
+    while (ZN_UNLIKELY(next < decoder->fragment_count) && decoder->fragments[next].before <= i)
+        zn_engine_hold_fragment(e, &decoder->fragments[next++]);
+    return next;
+}
+
+/* Does the same for packets that leave: each goes to its flow, and then waits. */
+static int take_and_hold(zn_engine *e, zn_packet *const *packet, size_t n, zn_error *err)
+{
+    const zn_flow_places places = zn_flow_places_of(e->flows);
+    uint32_t guess[GROUP];
+    size_t probed = 0;
+    size_t fragments = 0;
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        fragments = hold_fragments(e, fragments, i);
+        for (; probed < n && probed < i + PROBE_AHEAD; probed++) {
+            guess[probed] = probe(e, &places, packet[probed]);
+            fetch_to_hold(e, packet[probed], guess[probed]);
+        }
+        if (ZN_LIKELY(zn_packet_is_of_flow(packet[i]))) {
+            if (ZN_UNLIKELY(e->packets.undated != ZN_HELD_NONE))
+                zn_engine_set_due(e, packet[i]->t_ns);
+            rc = take_packet(e, packet[i], guess[i], err);
+        }
+        if (rc == 0)
+            zn_engine_hold_packet(e, packet[i], e->taken);
+    }
+    if (rc == 0)
+        (void)hold_fragments(e, fragments, n);
+    return rc;
+}
+
+/* Makes room in the delay line. */
+static int reserve_hold(zn_engine *e, zn_error *err)
+{
+    int rc = 0;
+    while (rc == 0 && !zn_engine_hold_reserve(e)) {
+        rc = zn_engine_flush_votes(e, true, err);
+        zn_engine_emit_early(e);
+    }
+    return rc;
+}
+
 static int feed_group(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,
                       zn_error *err)
 {
@@ -332,7 +413,11 @@ static int feed_group(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_FLOWS);
     if (rc == 0 && e->batched % GROUP == 0)
         rc = evict_flows(e, err);
-    if (rc == 0 && packets != 0)
+    if (rc == 0 && ZN_UNLIKELY(e->packets.wanted))
+        rc = reserve_hold(e, err);
+    if (rc == 0 && ZN_UNLIKELY(e->packets.wanted))
+        rc = take_and_hold(e, packet, packets, err);
+    else if (rc == 0 && packets != 0)
         rc = take_packets(e, packet, packets, err);
     e->batched += (uint32_t)n;
     return rc;
@@ -340,9 +425,14 @@ static int feed_group(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_
 
 int zn_engine_flush_batch(zn_engine *e, bool all, zn_error *err)
 {
+    int rc;
     e->batched = 0;
     zn_defrag_expire(e->decoder.defrag, e->clock.now_ns);
-    return zn_engine_flush_votes(e, all, err);
+    rc = zn_engine_flush_votes(e, all, err);
+    /* flows that closed may have to be noted first */
+    if (rc == 0 && e->packets.wanted && !e->waiting)
+        zn_engine_emit(e, e->clock.now_ns, false);
+    return rc;
 }
 
 int zn_engine_take_frames(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_t at, size_t n,
@@ -404,7 +494,7 @@ int zn_engine_idle(zn_engine *e, int64_t quiet_ns, zn_error *err)
     now_ns += quiet_ns;
     zn_defrag_expire(e->decoder.defrag, now_ns);
     zn_flow_expire(e->flows, now_ns);
-    return zn_engine_flush_until(e, now_ns / ZN_MINUTE_NS, err);
+    return zn_engine_flush_until(e, now_ns, now_ns / ZN_MINUTE_NS, err);
 }
 
 int zn_engine_finish(zn_engine *e, zn_error *err)
@@ -416,7 +506,7 @@ int zn_engine_finish(zn_engine *e, zn_error *err)
         zn_flow_end_input(e->flows, e->clock.now_ns);
     }
     e->ended = true;
-    rc = zn_engine_flush_until(e, INT64_MAX, err);
+    rc = zn_engine_flush_until(e, INT64_MAX, INT64_MAX, err);
     if (rc == 0)
         zn_popularity_finish(&e->popularity);
     return rc;

@@ -32,9 +32,22 @@ struct zn_flow_table {
     zn_slab cold;                  /* zn_flow_cold */
     zn_flow_queue closed;          /* flows whose records are to be written */
     zn_flow_list lingering;        /* flows whose records are written */
+    uint32_t held;                 /* flows whose records are written, which are still needed */
     struct zn_flow_search *search; /* zn_flow_evict's */
     zn_stats *stats;
 };
+
+/* Note that a flow, whose record is written, is needed for longer; and, before zn_flow_emitted,
+ * that it is not any more. */
+static inline void zn_flow_hold(zn_flow_table *t)
+{
+    t->held++;
+}
+
+static inline void zn_flow_unhold(zn_flow_table *t)
+{
+    t->held--;
+}
 
 /* zn_flow_at, inline. */
 static inline zn_flow *zn_flow_entry(const zn_flow_table *t, uint32_t flow)

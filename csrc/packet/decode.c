@@ -210,13 +210,38 @@ static zn_stat decode_udp(const zn_ip *ip, uint16_t port[2], zn_packet *out)
     return ZN_STAT_COUNT;
 }
 
+/* Fills in what the IP header says. */
+static void set_ip(const zn_ip *ip, uint32_t ports, const zn_bucket_key *key, zn_packet *out)
+{
+    zn_addr_words src, dst;
+    out->ttl = ip->ttl;
+    out->ip_id = ip->v6 ? 0 : (uint16_t)ip->id;
+    out->ip_bytes = ip->headers;
+    out->fragment = ip->fragment;
+    memcpy(&src, ip->src.byte, sizeof src);
+    memcpy(&dst, ip->dst.byte, sizeof dst);
+    zn_packet_set_tuple(out, src, dst, ports, ip->protocol, key);
+}
+
+/* Fills in a packet of another protocol than TCP and UDP. */
+static void take_other(const zn_ip *ip, const zn_bucket_key *key, zn_packet *out)
+{
+    zn_cursor c = ip->payload;
+    out->seq = out->ack = 0;
+    out->window = 0;
+    out->tcp_flags = 0;
+    out->options = 0;
+    out->payload_len = ip->payload_wire;
+    zn_packet_set_payload(out, zn_cursor_rest(&c));
+    set_ip(ip, 0, key, out);
+}
+
 /* Peels to the end, if `why` is ZN_STAT_COUNT, and decodes the transport header or the fragment
  * there. */
 static zn_stat finish(zn_layers *l, zn_stat why, const zn_bucket_key *key, zn_packet *out,
                       zn_fragment *fragment)
 {
     const zn_ip *ip = &l->ip;
-    zn_addr_words src, dst;
     uint16_t port[2];
     bool taken = false;
     if (why == ZN_STAT_COUNT)
@@ -227,20 +252,17 @@ static zn_stat finish(zn_layers *l, zn_stat why, const zn_bucket_key *key, zn_pa
         memcpy(out->tunnels, l->tunnels, l->tunnel_count * sizeof l->tunnels[0]);
     if (why == ZN_STAT_FRAGMENTS) {
         zn_cursor rest = ip->payload;
-        *fragment = (zn_fragment){ip->src, ip->dst, ip->id,   ip->offset,           ip->protocol,
-                                  ip->ttl, ip->v6,  ip->more, zn_cursor_rest(&rest)};
+        *fragment = (zn_fragment){ip->src, ip->dst, ip->id,   ip->offset,  ip->protocol,
+                                  ip->ttl, ip->v6,  ip->more, ip->headers, zn_cursor_rest(&rest)};
     }
+    if (why == ZN_STAT_DROP_NOT_TCP_UDP)
+        take_other(ip, key, out);
     if (taken || why != ZN_STAT_COUNT)
         return why;
     why = ip->protocol == ZN_PROTO_TCP ? decode_tcp(ip, port, out) : decode_udp(ip, port, out);
     if (why != ZN_STAT_COUNT)
         return why;
-    out->ttl = ip->ttl;
-    out->ip_id = ip->v6 ? 0 : (uint16_t)ip->id;
-    out->fragment = ip->fragment;
-    memcpy(&src, ip->src.byte, sizeof src);
-    memcpy(&dst, ip->dst.byte, sizeof dst);
-    zn_packet_set_tuple(out, src, dst, (uint32_t)port[0] << 16 | port[1], ip->protocol, key);
+    set_ip(ip, (uint32_t)port[0] << 16 | port[1], key, out);
     return ZN_STAT_COUNT;
 }
 

@@ -23,7 +23,8 @@ typedef struct zn_fragment {
     uint8_t protocol; /* of the datagram; with IPv6 only the first fragment's is valid */
     uint8_t ttl;
     bool v6;
-    bool more; /* further fragments follow it */
+    bool more;        /* further fragments follow it */
+    uint16_t headers; /* bytes of the IP headers right before `bytes`; 0: they are gone */
     zn_span bytes;
 } zn_fragment;
 
@@ -35,8 +36,9 @@ zn_stat zn_packet_peel(const zn_packet_input *in, const zn_bucket_key *key, zn_p
  * Decodes one frame into *out: all members but t_ns; out->tunnels must point to ZN_TUNNELS_MAX
  * places. `key` is that of the flow hash. Returns ZN_STAT_COUNT when *out is a TCP or UDP packet;
  * ZN_STAT_FRAGMENTS when *fragment is a fragment, whole, and *out holds only the tunnels that it
- * came in; otherwise the ZN_STAT_DROP_* counter that says why it is neither. out->encapsulations is
- * always set.
+ * came in; ZN_STAT_DROP_NOT_TCP_UDP when *out is an IP packet of another protocol, with that in its
+ * tuple, no ports, and what it carries as payload; otherwise the ZN_STAT_DROP_* counter that says
+ * why it is neither. out->encapsulations is always set.
  *
  * A first fragment that the snapshot length cut cannot be put together with others: it is decoded
  * as far as it goes.

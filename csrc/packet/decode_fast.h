@@ -100,6 +100,7 @@ static inline bool zn_decode_fast_v4(zn_span packet, const zn_bucket_key *key, z
         !zn_decode_fast_transport(zn_span_first(payload, wire), protocol, wire, out))
         return false;
     out->ip_id = zn_header_be16(packet, 4);
+    out->ip_bytes = ZN_FAST_V4_HEADER_BYTES;
     out->ttl = zn_header_u8(packet, 8);
     zn_packet_set_tuple_v4(out, be64toh(zn_header_word(packet, 12)), zn_header_be32(payload, 0),
                            protocol, key);
@@ -121,6 +122,7 @@ static inline bool zn_decode_fast_v6(zn_span packet, const zn_bucket_key *key, z
         !zn_decode_fast_transport(zn_span_first(payload, wire), protocol, wire, out))
         return false;
     out->ip_id = 0;
+    out->ip_bytes = ZN_FAST_V6_HEADER_BYTES;
     out->ttl = zn_header_u8(packet, 7);
     src = (zn_addr_words){zn_header_word(packet, 8), zn_header_word(packet, 16)};
     dst = (zn_addr_words){zn_header_word(packet, 24), zn_header_word(packet, 32)};

@@ -231,6 +231,7 @@ bool zn_defrag_add(zn_defrag *d, const zn_datagram_fragment *fragment, zn_datagr
 {
     uint32_t entry;
     parts *p;
+    *out = (zn_datagram){0};
     d->stats->n[ZN_STAT_FRAGMENTS]++;
     if (fragment->bytes.n == 0 || fragment->offset >= ZN_DEFRAG_BYTES ||
         fragment->bytes.n > ZN_DEFRAG_BYTES - fragment->offset) {
@@ -246,6 +247,8 @@ bool zn_defrag_add(zn_defrag *d, const zn_datagram_fragment *fragment, zn_datagr
     }
     p = at(d, entry);
     p->fragments++;
+    out->entry = entry;
+    out->fragments = p->fragments;
     if (p->spoilt == ZN_STAT_COUNT)
         p->spoilt = place(p, bytes_of(d, entry), fragment);
     if (p->spoilt != ZN_STAT_COUNT || p->end == 0 || p->known[0].from != 0 ||

@@ -34,9 +34,14 @@ typedef struct zn_datagram_fragment {
     bool may_not_overlap; /* partial overlaps spoil it; a repetition is a duplicate */
 } zn_datagram_fragment;
 
-/* A whole datagram. `bytes` is borrowed until zn_defrag_release. */
+/* What a fragment makes of its datagram. */
 typedef struct zn_datagram {
-    zn_span bytes;
+    /* Its place in the table, 1 .. ZN_DEFRAG_DATAGRAMS, which no other datagram has from its first
+     * fragment to its last; 0: there was no room for the fragment. */
+    uint32_t entry;
+    uint32_t fragments; /* that came of it so far, with this one */
+    /* Once it is whole: */
+    zn_span bytes; /* borrowed until zn_defrag_release */
     uint32_t kind;
 } zn_datagram;
 
@@ -48,7 +53,7 @@ int zn_defrag_open(zn_defrag **out, zn_stats *stats, zn_error *err);
 /* Frees the table. NULL is fine. */
 void zn_defrag_close(zn_defrag *d);
 
-/* Takes a fragment. Returns true when it completes its datagram, which is then in *out. */
+/* Takes a fragment. Returns true when it completes its datagram, which *out describes. */
 bool zn_defrag_add(zn_defrag *d, const zn_datagram_fragment *fragment, zn_datagram *out);
 /* Frees the datagrams that zn_defrag_add returned so far. */
 void zn_defrag_release(zn_defrag *d);

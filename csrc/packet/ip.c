@@ -70,6 +70,7 @@ static zn_stat skip_extension(zn_ip *out)
     if (bytes > out->payload_wire)
         return ZN_STAT_DROP_IP_MALFORMED;
     out->payload_wire -= bytes;
+    out->headers = out->headers == 0 ? 0 : (uint16_t)(out->headers + bytes);
     out->protocol = next;
     out->authenticated |= kind == EXTENSION_AH;
     if (kind != EXTENSION_FRAGMENT || (place & 0xfff9) == 0)
@@ -118,6 +119,7 @@ static zn_stat decode_v4(zn_cursor *c, uint32_t wire, zn_ip *out)
     out->src = zn_addr_from_v4(src.p);
     out->dst = zn_addr_from_v4(dst.p);
     out->v6 = out->fragment = out->authenticated = false;
+    out->headers = (uint16_t)header;
     out->payload_wire = total - header;
     out->payload = zn_cursor_sub(c, out->payload_wire);
     if (ZN_UNLIKELY((place & 0x3fff) != 0))
@@ -134,6 +136,7 @@ static zn_stat decode_v6(zn_cursor *c, uint32_t wire, zn_ip *out)
     out->protocol = zn_cursor_u8(c);
     out->ttl = zn_cursor_u8(c);
     out->id = 0;
+    out->headers = V6_HEADER_BYTES;
     src = zn_cursor_take(c, sizeof out->src.byte);
     dst = zn_cursor_take(c, sizeof out->dst.byte);
     if (!zn_cursor_ok(c))

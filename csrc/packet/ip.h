@@ -18,6 +18,7 @@ typedef struct zn_ip {
     uint32_t payload_wire; /* its bytes on the wire, by the length in the IP header */
     uint32_t id;           /* IPv4 identification; IPv6: of the fragment's datagram, else 0 */
     uint16_t offset;       /* fragments: offset of the payload in the datagram's, bytes */
+    uint16_t headers;      /* bytes of the headers before the payload; 0: they are gone */
     uint8_t protocol;      /* IANA number of what the payload starts with */
     uint8_t ttl;           /* IPv4 TTL or IPv6 hop limit */
     bool v6;

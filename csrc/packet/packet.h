@@ -50,10 +50,11 @@ typedef struct zn_packet {
     uint8_t tcp_flags; /* ZN_TCP_*; 0 for UDP */
     uint8_t fragment;  /* 1: a first fragment that was cut, so its datagram is never put together */
     uint8_t tunnel_count;
-    uint8_t options;         /* bytes of TCP options, right before the payload */
-    uint16_t window;         /* TCP window as sent, unscaled */
-    uint16_t ip_id;          /* IPv4 identification; 0 for IPv6 */
-    uint32_t seq, ack;       /* TCP, host order */
+    uint8_t options;   /* bytes of TCP options, right before the payload */
+    uint16_t window;   /* TCP window as sent, unscaled */
+    uint16_t ip_id;    /* IPv4 identification; 0 for IPv6 */
+    uint16_t ip_bytes; /* IP headers right before the transport header; 0: these bytes are gone */
+    uint32_t seq, ack; /* TCP, host order */
     uint32_t payload_len;    /* bytes of transport payload on the wire, from the IP header */
     zn_span payload;         /* its captured part: payload.n <= payload_len */
     const uint8_t *start;    /* payload.p, or `copy` */
@@ -62,6 +63,12 @@ typedef struct zn_packet {
     uint8_t copy[ZN_PACKET_START]; /* the payload's first bytes, when `start` points here */
 } zn_packet;
 _Static_assert(sizeof(zn_packet) == 2 * ZN_CACHE_LINE, "a packet takes two cache lines");
+
+/* Returns whether the packet is of a protocol that has flows. */
+static inline bool zn_packet_is_of_flow(const zn_packet *p)
+{
+    return p->tuple.proto == ZN_PROTO_TCP || p->tuple.proto == ZN_PROTO_UDP;
+}
 
 static inline void zn_packet_set_payload(zn_packet *p, zn_span payload)
 {
@@ -89,6 +96,18 @@ static inline zn_span zn_packet_start(const zn_packet *p)
 static inline zn_span zn_packet_tcp_options(const zn_packet *p)
 {
     return (zn_span){p->payload.p - p->options, p->options};
+}
+
+/* Returns the headers of the IP packet that carries the transport header, or what else; empty when
+ * their bytes are gone, as a datagram was put together from fragments. */
+static inline zn_span zn_packet_ip_headers(const zn_packet *p)
+{
+    size_t transport = p->tuple.proto == ZN_PROTO_TCP   ? 20u + p->options
+                       : p->tuple.proto == ZN_PROTO_UDP ? 8u
+                                                        : 0u;
+    if (p->ip_bytes == 0)
+        return (zn_span){NULL, 0};
+    return (zn_span){p->payload.p - transport - p->ip_bytes, p->ip_bytes};
 }
 
 /* Returns how far a TCP sequence number is ahead of another; negative: behind it. Numbers wrap (RFC

@@ -97,13 +97,17 @@ void zn_gate_flow_closed(zn_gate *g, const zn_flow *f)
 
 /* Withholds the server of a flow that is older than this epoch, if it was a client in the epoch
  * before, whose clients are about to be forgotten: no later record of the flow may disclose it. */
-static void withhold_server(zn_gate *g, zn_flow *f)
+static void withhold_server(zn_gate *g, uint32_t flow)
 {
+    zn_flow *f = zn_flow_at(g->flows, flow);
     uint64_t server;
     if (ZN_STATE(f)->addr_vote == ZN_ADDR_SUPPRESSED)
         return;
     server = zn_clients_hash(&g->clients, &f->tuple.addr[1 - f->client]);
     ZN_FACTS(f)->server_was_client |= zn_clients_had_before(&g->clients, server);
+    if (g->packets != NULL && ZN_FACTS(f)->server_was_client)
+        zn_packet_gate_withhold(g->packets, flow,
+                                (g->clients.epoch + 1) * g->policy->roles->rotate_ns);
     /* A pending vote stays so: names wait for it, too. */
     if (ZN_FACTS(f)->server_was_client && ZN_STATE(f)->addr_vote != ZN_ADDR_PENDING)
         ZN_STATE(f)->addr_vote = ZN_ADDR_SUPPRESSED;
@@ -117,7 +121,7 @@ static void begin_epoch(zn_gate *g, int64_t epoch)
         zn_flow *f = zn_flow_at(g->flows, n);
         if (zn_flow_epoch(g->flows, f, g->policy->roles->rotate_ns) >= g->clients.epoch)
             continue;
-        withhold_server(g, f);
+        withhold_server(g, n);
         if (f->end == ZN_FLOW_OPEN || f->last_ns >= g->clients.epoch * g->policy->roles->rotate_ns)
             add_client(g, f, zn_clients_hash(&g->clients, &f->tuple.addr[f->client]));
     }
@@ -140,14 +144,27 @@ void zn_gate_rebase(zn_gate *g, int64_t epoch)
     g->z_since_ns = INT64_MIN; /* a time that was given up: nothing of before can come now */
 }
 
-static bool is_addr(const zn_vote *v)
+static bool is_addr_peek(const zn_vote *v)
 {
-    return v->kind == ZN_VOTE_ADDR || v->kind == ZN_VOTE_DNS_ADDR;
+    return v->kind == ZN_VOTE_ADDR_PEEK || v->kind == ZN_VOTE_DNS_ADDR_PEEK;
 }
 
-/* Returns whether the vote only asks how many others there are: DNS casts none. */
+static bool is_addr(const zn_vote *v)
+{
+    return v->kind == ZN_VOTE_ADDR || v->kind == ZN_VOTE_DNS_ADDR || is_addr_peek(v);
+}
+
+/* Returns whether the vote asks for packets what others share. */
+static bool is_packet_peek(const zn_vote *v)
+{
+    return v->kind == ZN_VOTE_PEEK || is_addr_peek(v);
+}
+
+/* Returns whether the vote only asks how many others there are: also where DNS casts none. */
 static bool is_peek(const zn_gate *g, const zn_vote *v)
 {
+    if (is_packet_peek(v))
+        return true;
     return g->policy->roles->dns_votes == ZN_DNS_VOTES_NO &&
            (v->kind == ZN_VOTE_DNS_ADDR || v->kind == ZN_VOTE_DNS_NAME);
 }
@@ -196,13 +213,23 @@ static bool addr_may_vote(zn_gate *g, const zn_flow *f, const zn_vote *v)
 /* What the vote is for. A peek is at what votes of other protocols are for. */
 static zn_id attribute_of(const zn_gate *g, const zn_flow *f, const zn_vote *v)
 {
-    bool peek = is_peek(g, v);
+    bool instead = is_peek(g, v) && g->policy->roles->dns_votes == ZN_DNS_VOTES_NO;
+    zn_vote_kind kind = v->kind;
+    if (kind == ZN_VOTE_DNS_ADDR || kind == ZN_VOTE_DNS_ADDR_PEEK)
+        kind = instead ? ZN_VOTE_ADDR : ZN_VOTE_DNS_ADDR;
     if (is_addr(v))
-        return zn_votes_id(g->votes, peek ? ZN_VOTE_ADDR : v->kind,
+        return zn_votes_id(g->votes, kind == ZN_VOTE_DNS_ADDR ? kind : ZN_VOTE_ADDR,
                            zn_addr_span(&f->tuple.addr[1 - f->client]));
-    if (peek)
+    if (instead && kind == ZN_VOTE_DNS_NAME)
         return zn_votes_id(g->votes, ZN_VOTE_NAME, zn_name_store_text(g->name_store, v->entry));
     return zn_name_store_at(g->name_store, v->entry)->id;
+}
+
+/* Has the packets of the flow know when the vote for its server's address was decided. */
+static void note_addr(zn_gate *g, const zn_vote *v)
+{
+    if (g->packets != NULL)
+        zn_packet_gate_plan(g->packets, v->flow)->addr_ns = v->t_ns;
 }
 
 /* Turns votes into observations for the z-table; client marks and excluded addresses end here. */
@@ -219,7 +246,10 @@ static size_t ask(zn_gate *g)
             continue;
         }
         if (is_addr(v) && !addr_may_vote(g, f, v)) {
-            ZN_STATE(f)->addr_vote = ZN_ADDR_SUPPRESSED;
+            if (!is_addr_peek(v)) {
+                ZN_STATE(f)->addr_vote = ZN_ADDR_SUPPRESSED;
+                note_addr(g, v);
+            }
             continue;
         }
         o->t_ns = v->t_ns;
@@ -245,8 +275,19 @@ static zn_stat reason_of(zn_decision decision)
     return ZN_STAT_SUPPRESSED_BELOW_Z;
 }
 
-static void finish_addr(zn_gate *g, zn_flow *f, bool release)
+/* Has the packets of the flow know what others share. */
+static void finish_peek(zn_gate *g, const zn_vote *v, bool shared)
 {
+    shared |= g->policy->roles->release_all;
+    if (v->kind == ZN_VOTE_PEEK)
+        g->name_store->times[v->entry].shared = shared;
+    else
+        zn_packet_gate_plan(g->packets, v->flow)->addr_shared = shared;
+}
+
+static void finish_addr(zn_gate *g, const zn_vote *v, zn_flow *f, bool release)
+{
+    note_addr(g, v);
     release &= ZN_STATE(f)->addr_vote == ZN_ADDR_VOTED; /* unless withhold_server came between */
     ZN_STATE(f)->addr_vote = release ? ZN_ADDR_RELEASED : ZN_ADDR_SUPPRESSED;
     g->stats->n[ZN_STAT_ADDR_OBSERVATIONS]++;
@@ -258,6 +299,7 @@ static void finish_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decis
     zn_name_entry *e = zn_name_store_at(g->name_store, v->entry);
     bool apart = v->kind == ZN_VOTE_DNS_NAME;
     zn_release *out;
+    zn_name_store_decided_by_vote(g->name_store, v->entry);
     g->stats->n[apart ? ZN_STAT_DNS_OBSERVATIONS : ZN_STAT_OBSERVATIONS]++;
     if (decision != ZN_RELEASE) {
         e->state = ZN_ENTRY_SUPPRESSED;
@@ -281,6 +323,12 @@ static void finish_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decis
 
 static void finish_secondary(zn_gate *g, const zn_vote *v, bool release)
 {
+    zn_name_store_decided_by_vote(g->name_store, v->entry);
+    if (v->kind == ZN_VOTE_FINGERPRINT) {
+        zn_name_store_at(g->name_store, v->entry)->state =
+            release ? ZN_ENTRY_RELEASED : ZN_ENTRY_SUPPRESSED;
+        return;
+    }
     if (!release) {
         zn_secondary_suppress(g->name_store, g->stats, v->kind, v->entry);
         return;
@@ -304,7 +352,7 @@ int zn_gate_set_z(zn_gate *g, uint32_t z, int64_t since_ns, zn_error *err)
 /* Asks the table, whose z is `z`, about the observations from `at` to `end`. */
 static void ask_part(zn_gate *g, size_t at, size_t end, uint32_t z)
 {
-    bool peeks = g->policy->roles->dns_votes == ZN_DNS_VOTES_NO;
+    bool peeks = g->policy->roles->dns_votes == ZN_DNS_VOTES_NO || g->packets != NULL;
     while (at < end) {
         size_t stop = peeks ? at : end;
         while (stop < end && !is_peek(g, &g->votes->at[g->asked_votes[stop]]))
@@ -350,8 +398,10 @@ void zn_gate_decide(zn_gate *g)
             zn_popularity_see(g->popularity, &g->asked[i]);
         if (v->kind == ZN_VOTE_NAME || v->kind == ZN_VOTE_DNS_NAME)
             finish_name(g, v, f, decision);
+        else if (is_packet_peek(v))
+            finish_peek(g, v, decision == ZN_RELEASE);
         else if (is_addr(v))
-            finish_addr(g, f, decision == ZN_RELEASE);
+            finish_addr(g, v, f, decision == ZN_RELEASE);
         else
             finish_secondary(g, v, decision == ZN_RELEASE);
     }

@@ -16,6 +16,7 @@
 #include "anonymity/popularity.h"
 #include "anonymity/votes.h"
 #include "release/clients.h"
+#include "release/packet_gate.h"
 #include "release/policy.h"
 #include "release/record.h"
 #include "util/clock.h"
@@ -43,7 +44,8 @@ typedef struct zn_gate {
     zn_clients clients;
     /* The users of the whole run, for the summary only; its hashes are the z-table's users. */
     zn_addr_set users;
-    zn_votes *votes; /* borrowed from the engine */
+    zn_votes *votes;         /* borrowed from the engine */
+    zn_packet_gate *packets; /* the same; NULL: no packets leave */
     zn_observation *asked;
     uint32_t *asked_votes;
     uint8_t *answers;

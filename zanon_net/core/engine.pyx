@@ -273,6 +273,26 @@ cdef class PacketEngine:
         return PyBytes_FromStringAndSize(<const char *>id, sizeof(id)).hex()
 
     @property
+    def packet_blocks(self):
+        """The blocks that addresses of packets lie in, as a JSON list; empty without packets."""
+        cdef zn_text text
+        self._check_open()
+        memset(&text, 0, sizeof(text))
+        try:
+            zn_engine_packet_blocks(self.engine, &text)
+            if text.failed:
+                raise MemoryError
+            return b"" if text.n == 0 else PyBytes_FromStringAndSize(text.bytes, text.n)
+        finally:
+            zn_text_fini(&text)
+
+    @property
+    def hold_bytes_max(self):
+        """The most bytes that packets took while they waited."""
+        self._check_open()
+        return zn_engine_hold_bytes_max(self.engine)
+
+    @property
     def memory_bytes(self):
         """Bytes of memory in use."""
         self._check_open()

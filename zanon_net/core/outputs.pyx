@@ -150,6 +150,32 @@ cdef tuple take_outputs(zn_outputs *out, size_t rows, _Spare spare):
     return parts, tables
 
 
+def packet_places(const uint8_t[::1] records not None):
+    """(where its bytes begin, their number, its bytes on the wire, its time in ns) of each packet
+    in the text of the output "packets", without a header, as arrays."""
+    cdef int64_t[::1] offset, t_ns
+    cdef uint32_t[::1] length, wire
+    cdef zn_span text
+    cdef zn_frame frame
+    cdef size_t at = 0
+    cdef size_t n = 0
+    text.p = &records[0] if records.shape[0] != 0 else NULL
+    text.n = records.shape[0]
+    with nogil:
+        while zn_packet_file_next(text, &at, &frame):
+            n += 1
+    np = numpy()
+    arrays = tuple([np.empty(n, dtype) for dtype in ("int64", "uint32", "uint32", "int64")])
+    offset, length, wire, t_ns = arrays
+    at = n = 0
+    with nogil:
+        while zn_packet_file_next(text, &at, &frame):
+            offset[n] = frame.data - text.p
+            length[n], wire[n], t_ns[n] = frame.captured, frame.wire, frame.t_ns
+            n += 1
+    return arrays
+
+
 cdef object column_from(const char *group, const zn_column *c):
     """A Column."""
     kind = None if c.type == ZN_FIELD_TSTAT_ONLY else FIELD_TYPES[<int>c.type]

@@ -60,7 +60,7 @@ def seal_quic(uint32_t version, bytes dcid not None, bytes packet not None, size
     cdef _Copy copy = _Copy(dcid)
     cdef bytearray sealed = bytearray(packet) + bytes(ZN_QUIC_TAG_BYTES)
     shared_quic().keys(version, copy.span, ZN_QUIC_SERVER if server else ZN_QUIC_CLIENT, &keys)
-    if not zn_quic_seal(&keys, <uint8_t *><char *>sealed, header, len(packet)):
+    if not zn_quic_seal(shared_quic().quic, &keys, <uint8_t *><char *>sealed, header, len(packet)):
         raise ValueError("no Initial")
     return bytes(sealed)
 

@@ -93,7 +93,9 @@ typedef enum zn_output {
     ZN_OUTPUT_UDP_COMPLETE,
     ZN_OUTPUT_JSONL,        /* a flow a line */
     ZN_OUTPUT_OBSERVATIONS, /* JSON Lines: one for each released name, written when it is decided */
-    ZN_OUTPUT_CSV           /* a flow a line */
+    ZN_OUTPUT_CSV,          /* a flow a line */
+    ZN_OUTPUT_PACKETS,      /* anonymized packets as a pcap file with times in ns */
+    ZN_OUTPUT_PACKETS_NG    /* the same as a pcapng file */
 } zn_output;
 
 typedef struct zn_engine zn_engine;
@@ -136,6 +138,47 @@ typedef enum zn_coarse_client {
  * closed. */
 typedef enum zn_order { ZN_ORDER_MINUTE, ZN_ORDER_MINUTE_ALL, ZN_ORDER_CLOSING } zn_order;
 
+/* The payload of an anonymized packet where no rule shows it: zeros of the same length; or the
+ * captured bytes end behind the transport header. KEEP_ENCRYPTED: as ZERO, but TLS application data
+ * and QUIC's protected packets stay as they are. */
+typedef enum zn_packet_payload {
+    ZN_PACKET_PAYLOAD_ZERO,
+    ZN_PACKET_PAYLOAD_CUT,
+    ZN_PACKET_PAYLOAD_KEEP_ENCRYPTED
+} zn_packet_payload;
+
+/* The address of a server in an anonymized packet: itself where z users share it, else a pseudonym
+ * of this user's; a pseudonym of this user's always; or one that all users share. */
+typedef enum zn_server_addresses {
+    ZN_SERVER_ADDRESSES_TESTED,
+    ZN_SERVER_ADDRESSES_WITHHELD,
+    ZN_SERVER_ADDRESSES_LINKABLE
+} zn_server_addresses;
+
+/* The MAC addresses of an anonymized packet: one for the user's side and one for the other; a
+ * pseudonym of the IP address beside it; zeros. */
+typedef enum zn_packet_macs {
+    ZN_PACKET_MACS_ROLE,
+    ZN_PACKET_MACS_PSEUDONYM,
+    ZN_PACKET_MACS_ZERO
+} zn_packet_macs;
+
+/* The timestamp option of TCP in an anonymized packet: no-operation options in its place; shifted
+ * by a constant of the flow; as it was. */
+typedef enum zn_tcp_timestamps {
+    ZN_TCP_TIMESTAMPS_DROP,
+    ZN_TCP_TIMESTAMPS_OFFSET,
+    ZN_TCP_TIMESTAMPS_KEEP
+} zn_tcp_timestamps;
+
+/* The fingerprint of a TLS ClientHello (versions, cipher suites, extensions, groups, ALPN) in an
+ * anonymized packet: shown where z users share it; never; always. */
+typedef enum zn_fingerprints {
+    ZN_FINGERPRINTS_TESTED,
+    ZN_FINGERPRINTS_DROP,
+    ZN_FINGERPRINTS_KEEP
+} zn_fingerprints;
+
 typedef struct zn_engine_config {
     size_t size;           /* of this struct, as the program was compiled */
     uint32_t z;            /* how many users must share a name, 1 .. ZN_ZTABLE_Z_MAX */
@@ -174,6 +217,19 @@ typedef struct zn_engine_config {
     int64_t times_ns; /* times are multiples of so many ns, rounded down; 0: exact */
     unsigned digits;  /* counts above 99 keep so many leading digits: 2; 0: all */
     zn_order order;
+    /* Of the outputs of packets. They leave hold_ns (0 .. 10 s) of packet time after they came, or
+     * when they fill hold_bytes: what is not decided by then is withheld. */
+    int64_t hold_ns;
+    uint64_t hold_bytes;
+    zn_packet_payload payload;
+    bool wide_addresses; /* pseudonyms of clients as in logs; false: in the blocks of private and
+                            reserved addresses */
+    zn_server_addresses server_addresses;
+    zn_packet_macs macs;
+    zn_tcp_timestamps tcp_timestamps;
+    bool keep_ttl; /* false: 64, 128 or 255, the next above */
+    zn_fingerprints fingerprints;
+    int64_t packet_times_ns; /* times are multiples of so many ns, rounded down: >= 1 */
 } zn_engine_config;
 
 /* Fills the first `size` bytes of *config with the defaults. `size` is sizeof *config where the
@@ -222,6 +278,11 @@ ZN_API int zn_engine_flush(zn_engine *e, zn_error *err);
  * true. So it knows the period of each line, and when the files of a period are whole.
  */
 ZN_API zn_span zn_outputs_take(zn_engine *e, zn_output output);
+/* Puts the next anonymized packets, of ZN_OUTPUT_PACKETS, into out[0 .. max - 1], in their order,
+ * and how many into *n: it takes what zn_outputs_take would have returned, frame by frame. Their
+ * bytes lie in the engine's memory as long as that text would. Returns 1 where more wait, for
+ * another call, else 0; *n is 0 where that output was not asked for. */
+ZN_API int zn_engine_take_packets(zn_engine *e, zn_frame *out, size_t max, size_t *n);
 /* Returns true when a packet began another period: *start_ns is its start, zn_outputs_take goes on
  * with its lines, and the period before gets no more of them. False while the period goes on, and
  * without split_ns. */

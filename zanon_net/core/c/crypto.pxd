@@ -51,3 +51,25 @@ cdef extern from "crypto/keys.h" nogil:
                            size_t n)
     int zn_keys_rebase(zn_keys *k, int64_t t_ns, zn_error *err)
     int zn_keys_derive(zn_keys *k, const char *purpose, int64_t epoch, uint8_t *out, size_t n)
+
+
+cdef extern from "crypto/packet_keys.h" nogil:
+    ctypedef struct zn_packet_keys:
+        pass
+    ctypedef struct zn_packet_shift:
+        uint32_t seq[2]
+        uint32_t timestamp[2]
+    int zn_packet_keys_open(zn_packet_keys **out, const zn_addr_choice *choice, c_bool wide,
+                            zn_keys *keys, zn_error *err)
+    void zn_packet_keys_close(zn_packet_keys *k)
+    int zn_packet_keys_enter(zn_packet_keys *k, int64_t epoch)
+    void zn_packet_keys_rebase(zn_packet_keys *k)
+    int zn_packet_keys_client(zn_packet_keys *k, const zn_addr *real, c_bool internal,
+                              zn_addr *out)
+    int zn_packet_keys_pair(zn_packet_keys *k, const zn_addr *user, const zn_addr *real,
+                            zn_addr *out)
+    int zn_packet_keys_port(zn_packet_keys *k, const zn_addr *user, uint16_t port, uint16_t *out)
+    void zn_packet_keys_shift(const zn_packet_keys *k, const uint64_t *words,
+                              zn_packet_shift *out)
+    uint16_t zn_packet_id(const zn_packet_shift *shift, uint16_t id)
+    void zn_packet_keys_blocks(const zn_packet_keys *k, zn_text *out)

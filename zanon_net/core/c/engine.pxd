@@ -75,6 +75,16 @@ cdef extern from "engine/engine.h" nogil:
         pass
     ctypedef enum zn_coarse_client:
         pass
+    ctypedef enum zn_packet_payload:
+        pass
+    ctypedef enum zn_server_addresses:
+        pass
+    ctypedef enum zn_packet_macs:
+        pass
+    ctypedef enum zn_tcp_timestamps:
+        pass
+    ctypedef enum zn_fingerprints:
+        pass
     ctypedef struct zn_engine_config:
         size_t size
         uint32_t z
@@ -103,6 +113,16 @@ cdef extern from "engine/engine.h" nogil:
         int64_t times_ns
         unsigned digits
         unsigned order
+        int64_t hold_ns
+        uint64_t hold_bytes
+        zn_packet_payload payload
+        bint wide_addresses
+        zn_server_addresses server_addresses
+        zn_packet_macs macs
+        zn_tcp_timestamps tcp_timestamps
+        bint keep_ttl
+        zn_fingerprints fingerprints
+        int64_t packet_times_ns
     ctypedef struct zn_source:
         zn_capture *capture
         zn_filter *filter
@@ -124,6 +144,8 @@ cdef extern from "engine/engine.h" nogil:
     zn_outputs *zn_engine_outputs(zn_engine *e)
     zn_span zn_outputs_header(const zn_engine *e, zn_output output)
     bint zn_engine_waiting(const zn_engine *e)
+    void zn_engine_packet_blocks(const zn_engine *e, zn_text *out)
+    size_t zn_engine_hold_bytes_max(const zn_engine *e)
     const zn_stats *zn_engine_stats(const zn_engine *e)
     zn_ztable_stats zn_engine_table_stats(const zn_engine *e)
     uint64_t zn_engine_users(const zn_engine *e, c_bool *saturated)

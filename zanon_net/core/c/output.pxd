@@ -14,6 +14,10 @@ cdef extern from "output/event_log.h" nogil:
     void zn_event_observation_row(zn_event_row *out)
 
 
+cdef extern from "output/packet_file.h" nogil:
+    c_bool zn_packet_file_next(zn_span records, size_t *at, zn_frame *out)
+
+
 cdef extern from "output/columns.h" nogil:
     ctypedef enum zn_field_type:
         ZN_FIELD_TEXT
@@ -32,3 +36,16 @@ cdef extern from "output/columns.h" nogil:
     ctypedef enum zn_column_group_id:
         ZN_COLUMN_GROUP_COUNT
     const zn_column_group *zn_column_group_of(zn_column_group_id id)
+
+
+cdef extern from "output/packet_sender.h" nogil:
+    ctypedef struct zn_packet_sender:
+        pass
+    ctypedef struct zn_packet_sender_counts:
+        uint64_t sent, bytes, full, oversize, error
+    int zn_packet_sender_open(zn_packet_sender **out, const char *interface, int64_t patience_ns,
+                              zn_error *err)
+    void zn_packet_sender_close(zn_packet_sender *s)
+    int zn_packet_sender_send(zn_packet_sender *s, zn_span records, zn_error *err)
+    zn_packet_sender_counts zn_packet_sender_get_counts(const zn_packet_sender *s)
+    bint zn_packet_sender_has_address(const zn_packet_sender *s)

@@ -22,6 +22,34 @@ cdef extern from "proto/tls.h" nogil:
     zn_parse zn_x509_common_name(zn_span certificate, zn_span *name)
 
 
+cdef extern from "proto/build.h" nogil:
+    ctypedef struct zn_build_choice:
+        c_bool name
+        c_bool fingerprint
+    void zn_build_masked_name(uint8_t *out, size_t n)
+
+
+cdef extern from "proto/build_tls.h" nogil:
+    ctypedef struct zn_build_fingerprint:
+        size_t n
+        uint8_t bytes[1024]
+    bint zn_build_client_hello(zn_span records, const zn_build_choice *choice,
+                               zn_tls_scratch *scratch, uint8_t *out)
+    bint zn_build_client_hello_message(zn_span message, const zn_build_choice *choice,
+                                       uint8_t *out)
+    bint zn_build_client_hello_datagram(zn_span body, const zn_build_choice *choice, uint8_t *out)
+    bint zn_build_tls_fingerprint(zn_span records, zn_tls_scratch *scratch,
+                                  zn_build_fingerprint *out)
+    bint zn_build_tls_fingerprint_message(zn_span message, zn_build_fingerprint *out)
+    bint zn_build_tls_fingerprint_datagram(zn_span body, zn_build_fingerprint *out)
+    bint zn_build_server_flight(zn_span records, zn_span common_name, zn_tls_scratch *scratch,
+                                uint8_t *out)
+
+
+cdef extern from "proto/build_x509.h" nogil:
+    bint zn_build_x509(uint8_t *out, size_t n, zn_span common_name)
+
+
 cdef extern from "proto/dtls.h" nogil:
     ctypedef struct zn_dtls_fragment:
         uint8_t type
@@ -75,7 +103,63 @@ cdef extern from "proto/quic_crypto.h" nogil:
     bint zn_quic_expand(uint32_t version, const zn_quic_secret *side, zn_quic_keys *out)
     zn_parse zn_quic_unseal(zn_quic *q, const zn_quic_keys *keys, const zn_quic_packet *packet,
                             zn_span *plain)
-    bint zn_quic_seal(const zn_quic_keys *keys, uint8_t *packet, size_t header, size_t n)
+    bint zn_quic_seal(zn_quic *q, const zn_quic_keys *keys, uint8_t *packet, size_t header,
+                      size_t n)
+
+
+cdef extern from "proto/build_quic.h" nogil:
+    ctypedef struct zn_build_quic_choice:
+        zn_quic_side sender
+        const zn_span *key_id
+        zn_span crypto
+    unsigned zn_build_quic_datagram(zn_quic *q, zn_span datagram, bint whole,
+                                    const zn_build_quic_choice *choice, uint8_t *out)
+
+
+cdef extern from "proto/icmp.h" nogil:
+    ctypedef enum zn_icmp_kind:
+        pass
+    ctypedef enum zn_icmp_quoted:
+        pass
+    ctypedef struct zn_icmp_quote:
+        zn_icmp_quoted kind
+        zn_addr src, dst
+        size_t bytes
+        uint16_t length
+        uint8_t protocol, hops, service
+        uint16_t id
+        c_bool dont_fragment, more_fragments
+        uint16_t port[2]
+        uint32_t sequence
+        uint8_t echo_type
+        uint16_t echo_id
+    ctypedef struct zn_icmp:
+        zn_icmp_kind kind
+        c_bool v6
+        uint8_t type, code
+        uint16_t id, sequence
+        zn_addr gateway
+        uint32_t mtu, pointer
+        zn_icmp_quote quote
+    zn_parse zn_icmp_parse(zn_span message, bint v6, zn_icmp *out)
+
+
+cdef extern from "proto/build_icmp.h" nogil:
+    ctypedef struct zn_build_icmp_quote:
+        zn_addr src, dst
+        uint8_t hops, service
+        uint16_t id
+        uint16_t port[2]
+        uint32_t sequence
+        uint16_t echo_id
+    ctypedef struct zn_build_icmp_choice:
+        zn_addr src, dst
+        uint32_t wire
+        uint16_t echo_id
+        zn_addr gateway
+        const zn_build_icmp_quote *quote
+    void zn_build_icmp(const zn_icmp *message, size_t n, const zn_build_icmp_choice *choice,
+                       uint8_t *out)
 
 
 cdef extern from "proto/http.h" nogil:

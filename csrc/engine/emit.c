@@ -1,0 +1,560 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/emit.h"
+
+#include "analyzer/layer7.h"
+#include "analyzer/service.h"
+#include "engine/emit_fragments.h"
+#include "engine/emit_other.h"
+#include "flow/flow_table.h"
+#include "proto/build_tcp_options.h"
+
+#define GROUP_SLOTS (2u * ZN_DECODER_GROUP) /* most slots that a group's packets take */
+#define EARLY_PART 8u /* 1 / EARLY_PART of a full delay line leaves early at a time */
+/* Bytes that wait to be taken when packets stop to leave: so many more than make the outputs full
+ * that the packets of a batch mostly leave together. */
+#define READY_BYTES_MAX (2 * ZN_OUTPUTS_BYTES)
+#define EMIT_AHEAD 12u /* places in the delay line between the prefetch of a plan and its use */
+#define PACKET_OUTPUTS (1u << ZN_OUTPUT_PACKETS | 1u << ZN_OUTPUT_PACKETS_NG)
+#define DONT_FRAGMENT 0x40
+/* most bytes of a record without the payload: also padding, and the length that ends a block */
+#define RECORD_BYTES (ZN_PACKET_FILE_PCAPNG_HEAD + ZN_BUILD_FRAME_MIN + ZN_BUILD_HEADERS_MAX + 8u)
+
+bool zn_engine_has_packets(const zn_engine_config *config)
+{
+    return (config->outputs & PACKET_OUTPUTS) != 0;
+}
+
+int zn_engine_open_packets(zn_engine *e, const zn_engine_config *config, zn_error *err)
+{
+    zn_packets *of = &e->packets;
+    zn_addr_choice choice = {.pseudonyms = config->pseudonyms,
+                             .v4_block_bits = config->block_v4_bits,
+                             .v6_block_bits = config->block_v6_bits,
+                             .v4_user_bits = config->user_v4_bits,
+                             .v6_user_bits = config->user_v6_bits,
+                             .internal = e->roles.internal,
+                             .internal_count = e->roles.internal_count};
+    int rc;
+    if (!zn_engine_has_packets(config))
+        return 0;
+    of->gate = (zn_packet_gate){.policy = &e->policy,
+                                .flows = e->flows,
+                                .name_store = &e->name_store,
+                                .stats = &e->stats,
+                                .clock = &e->clock,
+                                .hold_ns = config->hold_ns,
+                                .server_addresses = config->server_addresses};
+    of->payload = config->payload;
+    of->macs = config->macs;
+    of->tcp_timestamps = config->tcp_timestamps;
+    of->keep_ttl = config->keep_ttl;
+    of->times_ns = config->packet_times_ns;
+    rc = zn_packet_keys_open(&of->gate.keys, &choice, config->wide_addresses, e->keys, err);
+    if (rc == 0)
+        rc = zn_packet_gate_init(&of->gate, config->max_flows + ZN_FLOW_SPARE, err);
+    if (rc == 0)
+        rc = zn_packet_hold_init(&of->hold, config->hold_bytes, err);
+    e->gate.packets = &of->gate;
+    e->decoder.others = of->wanted = true;
+    of->undated = ZN_HELD_NONE;
+    if (rc != 0 || config->payload == ZN_PACKET_PAYLOAD_CUT)
+        return rc;
+    of->images = (zn_packet_images){.policy = {config->fingerprints,
+                                               config->payload == ZN_PACKET_PAYLOAD_KEEP_ENCRYPTED,
+                                               config->exact},
+                                    .gate = &of->gate,
+                                    .hold = &of->hold,
+                                    .names = &e->names,
+                                    .clock = &e->clock};
+    return zn_packet_images_init(&of->images, err);
+}
+
+void zn_engine_close_packets(zn_engine *e)
+{
+    zn_frame_builder_fini(&e->packets.builder);
+    zn_packet_images_fini(&e->packets.images);
+    zn_packet_hold_fini(&e->packets.hold);
+    zn_packet_gate_fini(&e->packets.gate);
+}
+
+/* ---- what comes ------------------------------------------------------------------------------ */
+
+/* Returns whether a packet is of TCP or UDP, and thus of a flow. */
+static bool has_flow(const zn_held_packet *p)
+{
+    return p->proto == ZN_PROTO_TCP || p->proto == ZN_PROTO_UDP;
+}
+
+/* The kind of question that is asked about the server's address when a flow opens. */
+static zn_vote_kind addr_peek_kind(const zn_engine *e, const zn_tuple *tuple)
+{
+    bool dns = tuple->port[0] == ZN_DNS_PORT || tuple->port[1] == ZN_DNS_PORT;
+    return dns && e->roles.dns_votes != ZN_DNS_VOTES_ALL ? ZN_VOTE_DNS_ADDR_PEEK
+                                                         : ZN_VOTE_ADDR_PEEK;
+}
+
+void zn_engine_plan_flow(zn_engine *e, uint32_t flow)
+{
+    const zn_flow *f = zn_flow_entry(e->flows, flow);
+    zn_packet_gate_open(&e->packets.gate, flow, zn_flow_epoch(e->flows, f, e->roles.rotate_ns));
+    (void)zn_votes_cast(&e->votes, addr_peek_kind(e, &f->tuple), f->first_ns, flow, 0);
+}
+
+void zn_engine_replan_flow(zn_engine *e, uint32_t flow, int64_t t_ns)
+{
+    const zn_flow *f = zn_flow_entry(e->flows, flow);
+    zn_packet_gate_reopen(&e->packets.gate, flow, zn_flow_epoch(e->flows, f, e->roles.rotate_ns));
+    (void)zn_votes_cast(&e->votes, addr_peek_kind(e, &f->tuple), t_ns, flow, 0);
+}
+
+void zn_engine_note_names(zn_engine *e, uint32_t flow, const zn_flow *f)
+{
+    bool all_read = zn_names_all_read(f) || zn_service_connection(f) == ZN_CONNECTION_SSH;
+    zn_packet_gate_note(&e->packets.gate, flow, e->clock.now_ns, all_read);
+}
+
+/* The field of DSCP and ECN of an IP header. */
+static uint8_t tos_of(zn_span ip, bool v4)
+{
+    zn_cursor c = zn_cursor_over_span(ip, true);
+    uint16_t word = zn_cursor_be16(&c);
+    return (uint8_t)(v4 ? word : word >> 4);
+}
+
+static bool is_unfragmentable(zn_span ip)
+{
+    zn_cursor c = zn_cursor_over_span(ip, true);
+    zn_cursor_skip(&c, 6);
+    return (zn_cursor_u8(&c) & DONT_FRAGMENT) != 0;
+}
+
+static uint8_t ttl_class(uint8_t ttl)
+{
+    return ttl <= 64 ? 64 : ttl <= 128 ? 128 : 255;
+}
+
+/* Returns whether the TCP header that comes after `ip` was captured whole. */
+static bool has_whole_header(const zn_packet *p, zn_span ip)
+{
+    zn_cursor c;
+    if (p->tuple.proto != ZN_PROTO_TCP)
+        return true;
+    c = zn_cursor_over(ip.p + ip.n, 20u + p->options, true);
+    zn_cursor_skip(&c, 12);
+    return (uint32_t)(zn_cursor_u8(&c) >> 4) * 4u == 20u + p->options;
+}
+
+/* Returns why a packet, whatever its flow, does not leave; ZN_STAT_COUNT: it may. */
+static zn_stat never_leaves(const zn_packet *p, zn_span ip)
+{
+    bool v4 = zn_addr_is_v4(&p->tuple.addr[0]);
+    uint32_t transport = p->tuple.proto == ZN_PROTO_TCP ? 20u + p->options : 8u;
+    if (zn_packet_is_local(&p->tuple))
+        return ZN_STAT_PACKETS_DROPPED_LOCAL;
+    if (p->fragment)
+        return ZN_STAT_PACKETS_DROPPED_FRAGMENT;
+    if (!has_whole_header(p, ip) || p->payload_len > UINT16_MAX - transport - (v4 ? 20u : 0u) ||
+        v4 != zn_addr_is_v4(&p->tuple.addr[1]))
+        return ZN_STAT_PACKETS_DROPPED_CUT;
+    return ZN_STAT_COUNT;
+}
+
+/* Fills in the TCP header, under the constants of the flow. */
+static void hold_tcp(zn_engine *e, const zn_packet *p, const zn_packet_plan *plan,
+                     zn_held_packet *held)
+{
+    const zn_packets *of = &e->packets;
+    const zn_packet_shift *shift = &plan->shift;
+    unsigned from = p->sender, to = 1u - from;
+    bool offset = of->tcp_timestamps == ZN_TCP_TIMESTAMPS_OFFSET;
+    zn_build_tcp_options how = {.seq_shift = shift->seq[to],
+                                .timestamps = of->tcp_timestamps != ZN_TCP_TIMESTAMPS_DROP,
+                                .own_shift = offset ? shift->timestamp[from] : 0,
+                                .echo_shift = offset ? shift->timestamp[to] : 0};
+    held->seq = p->seq + shift->seq[from];
+    held->ack = (p->tcp_flags & ZN_TCP_ACK) != 0 ? p->ack + shift->seq[to] : 0;
+    held->window = p->window;
+    held->tcp_flags = p->tcp_flags;
+    held->option_bytes = p->options;
+    if (held->slots == 2)
+        (void)zn_build_tcp_options_put(zn_packet_tcp_options(p), &how,
+                                       zn_packet_hold_options(&of->hold, held));
+}
+
+static int64_t due_after(const zn_engine *e, int64_t t_ns)
+{
+    int64_t hold_ns = e->packets.gate.hold_ns;
+    return t_ns > INT64_MAX - hold_ns ? INT64_MAX : t_ns + hold_ns;
+}
+
+/* Fills in what the IP header says, and the same for all. */
+static void hold_ip(zn_engine *e, zn_span ip, bool v4, uint8_t ttl, zn_held_packet *held)
+{
+    const zn_packets *of = &e->packets;
+    held->due_ns = due_after(e, e->clock.now_ns);
+    held->tos = tos_of(ip, v4);
+    held->ttl = of->keep_ttl ? ttl : ttl_class(ttl);
+    held->dont_fragment = v4 && is_unfragmentable(ip);
+    held->tcp_flags = held->option_bytes = 0;
+    held->before = ZN_HELD_NONE;
+    held->fragment = held->more = false;
+}
+
+/* Fills in what is the same for all protocols. */
+static void hold_packet(zn_engine *e, const zn_packet *p, zn_span ip, zn_held_packet *held)
+{
+    hold_ip(e, ip, zn_addr_is_v4(&p->tuple.addr[0]), p->ttl, held);
+    held->t_ns = p->t_ns;
+    held->proto = (uint8_t)p->tuple.proto;
+    held->payload_bytes = p->payload_len;
+}
+
+/* Remembers an entry that came while the clock was behind its time. */
+static void note_undated(zn_engine *e, const zn_held_packet *held)
+{
+    zn_packets *of = &e->packets;
+    if (held->t_ns > e->clock.now_ns && !zn_packet_hold_has(&of->hold, of->undated))
+        of->undated = held->at;
+}
+
+void zn_engine_set_due(zn_engine *e, int64_t t_ns)
+{
+    zn_packets *of = &e->packets;
+    int64_t now_ns = zn_clock_would_show(&e->clock, t_ns);
+    uint32_t place = of->undated;
+    if (now_ns <= e->clock.now_ns)
+        return;
+    if (!zn_packet_hold_has(&of->hold, place)) /* it left early, others may be there */
+        place = of->hold.first;
+    while (zn_packet_hold_has(&of->hold, place)) {
+        zn_held_packet *held = zn_packet_hold_at(&of->hold, place);
+        int64_t due_ns = due_after(e, held->t_ns < now_ns ? held->t_ns : now_ns);
+        bool open = held->fragment ? held->flow == 0 : !has_flow(held);
+        if (open && due_ns > held->due_ns)
+            held->due_ns = due_ns;
+        place += held->slots;
+    }
+    of->undated = ZN_HELD_NONE;
+}
+
+/* Has a packet of TCP or UDP wait. */
+static void hold_of_flow(zn_engine *e, const zn_packet *p, uint32_t flow, zn_span ip)
+{
+    zn_packets *of = &e->packets;
+    zn_packet_plan *plan = zn_packet_gate_plan(&of->gate, flow);
+    uint32_t image = of->images.wanted ? zn_packet_images_come(&of->images, flow, p) : 0;
+    zn_held_packet *held = zn_packet_hold_add(&of->hold, p->options != 0);
+    hold_packet(e, p, ip, held);
+    held->flow = flow;
+    held->image = image;
+    held->sender = p->sender;
+    held->ip_id = held->dont_fragment || !zn_addr_is_v4(&p->tuple.addr[0])
+                      ? 0
+                      : zn_packet_id(&plan->shift, p->ip_id);
+    if (p->tuple.proto == ZN_PROTO_TCP)
+        hold_tcp(e, p, plan, held);
+    if (plan->held != 0)
+        held->before = plan->last_held;
+    plan->held++;
+    plan->last_held = held->at;
+}
+
+/* Has a packet of another protocol wait. Returns why it does not, or ZN_STAT_COUNT. */
+static zn_stat hold_of_none(zn_engine *e, const zn_packet *p, zn_span ip)
+{
+    zn_packets *of = &e->packets;
+    zn_held_packet *held = zn_packet_hold_add(&of->hold, true);
+    zn_stat why;
+    hold_packet(e, p, ip, held);
+    why = zn_engine_hold_other(e, p, held);
+    if (why != ZN_STAT_COUNT) {
+        zn_packet_hold_drop_last(&of->hold);
+        return why;
+    }
+    note_undated(e, held);
+    if (held->flow != 0)
+        zn_packet_gate_plan(&of->gate, held->flow)->held++;
+    return why;
+}
+
+void zn_engine_hold_fragment(zn_engine *e, const zn_fragment_frame *frame)
+{
+    zn_held_packet *held = zn_packet_hold_add(&e->packets.hold, false);
+    hold_ip(e, frame->ip, !frame->v6, frame->ttl, held);
+    held->t_ns = frame->t_ns;
+    zn_engine_chain_fragment(e, frame, held);
+    note_undated(e, held);
+}
+
+/* Takes note of a packet that does not wait. */
+static void pass_over(zn_engine *e, const zn_packet *p, uint32_t flow)
+{
+    if (e->packets.images.wanted && flow != 0 && p->tuple.proto == ZN_PROTO_UDP)
+        zn_packet_images_pass(&e->packets.images, flow, p);
+}
+
+void zn_engine_hold_packet(zn_engine *e, const zn_packet *p, uint32_t flow)
+{
+    zn_span ip = zn_packet_ip_headers(p);
+    bool other = !zn_packet_is_of_flow(p);
+    zn_stat why;
+    if (ip.n == 0) { /* each of its fragments has a fate, and it has none */
+        zn_engine_bind_fragments(e, p, other ? 0 : flow);
+        pass_over(e, p, flow);
+        return;
+    }
+    why = flow == 0 && !other ? ZN_STAT_PACKETS_DROPPED_NO_FLOW : never_leaves(p, ip);
+    if (why == ZN_STAT_COUNT && other)
+        why = hold_of_none(e, p, ip);
+    else if (why == ZN_STAT_COUNT)
+        hold_of_flow(e, p, flow, ip);
+    else
+        pass_over(e, p, flow);
+    if (why != ZN_STAT_COUNT)
+        e->stats.n[why]++;
+}
+
+/* ---- what leaves ----------------------------------------------------------------------------- */
+
+static const uint8_t zero_mac[ZN_BUILD_MAC_BYTES];
+static const uint8_t role_macs[2][ZN_BUILD_MAC_BYTES] = {{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}};
+
+/* Writes the MAC address of an end: `address` is its IP address in the packet. */
+static void make_mac(const zn_packets *of, bool inside, const zn_addr *address,
+                     uint8_t out[ZN_BUILD_MAC_BYTES])
+{
+    switch (of->macs) {
+    case ZN_PACKET_MACS_ROLE:
+        memcpy(out, role_macs[inside ? 0 : 1], ZN_BUILD_MAC_BYTES);
+        break;
+    case ZN_PACKET_MACS_PSEUDONYM: /* of a locally administered address, what the packet says */
+        out[0] = 2;
+        out[1] = inside ? 1 : 2;
+        memcpy(out + 2, address->byte + sizeof address->byte - 4, 4);
+        break;
+    case ZN_PACKET_MACS_ZERO:
+        memcpy(out, zero_mac, ZN_BUILD_MAC_BYTES);
+        break;
+    }
+}
+
+static zn_build_headers headers_of(const zn_engine *e, const zn_flow *f, const zn_packet_plan *plan,
+                                   const zn_held_packet *p)
+{
+    const zn_packet_gate *g = &e->packets.gate;
+    unsigned from = p->sender, to = 1u - from;
+    zn_build_headers h;
+    if (!has_flow(p))
+        return (zn_build_headers){.src = zn_engine_other_address(e, p, 0),
+                                  .dst = zn_engine_other_address(e, p, 1),
+                                  .proto = p->proto,
+                                  .tos = p->tos,
+                                  .ttl = p->ttl,
+                                  .dont_fragment = p->dont_fragment,
+                                  .payload_bytes = p->payload_bytes};
+    h = (zn_build_headers){.src = *zn_packet_gate_address(g, f, plan, from),
+                           .dst = *zn_packet_gate_address(g, f, plan, to),
+                           .src_port = plan->port[from],
+                           .dst_port = plan->port[to],
+                           .ip_id = p->ip_id,
+                           .proto = (uint8_t)f->tuple.proto,
+                           .tos = p->tos,
+                           .ttl = p->ttl,
+                           .dont_fragment = p->dont_fragment,
+                           .tcp_flags = p->tcp_flags,
+                           .option_bytes = p->option_bytes,
+                           .window = p->window,
+                           .seq = p->seq,
+                           .ack = p->ack,
+                           .payload_bytes = p->payload_bytes};
+    if (p->fragment) {
+        h.datagram_bytes = p->datagram_bytes;
+        h.fragment_id = p->long_id;
+        h.fragment_offset = p->offset;
+        h.more_fragments = p->more;
+    }
+    return h;
+}
+
+/* Fills in the headers of a frame. */
+static void plan_headers(const zn_engine *e, const zn_flow *f, const zn_packet_plan *plan,
+                         const zn_held_packet *p, zn_planned_frame *frame)
+{
+    const zn_packets *of = &e->packets;
+    zn_build_headers *h = &frame->headers;
+    bool from_inside = has_flow(p) ? p->sender == f->user : p->from_inside;
+    *h = headers_of(e, f, plan, p);
+    make_mac(of, from_inside, &h->src, frame->mac[0]);
+    make_mac(of, !from_inside, &h->dst, frame->mac[1]);
+    h->mac[0] = frame->mac[0];
+    h->mac[1] = frame->mac[1];
+    if (h->option_bytes != 0) /* the delay line has other packets there soon */
+        memcpy(frame->options, zn_packet_hold_options(&of->hold, p), h->option_bytes);
+    h->options = frame->options;
+}
+
+/* Writes the payload of a packet that leaves. Returns false, and may have written nothing, where it
+ * is zeros. */
+static bool put_payload(zn_engine *e, const zn_held_packet *p, const zn_build_headers *h,
+                        uint8_t *payload)
+{
+    zn_packet_images *images = &e->packets.images;
+    if (!images->wanted || p->fragment)
+        return false;
+    if (has_flow(p))
+        return zn_packet_images_show(images, p, payload);
+    memset(payload, 0, p->payload_bytes);
+    zn_engine_show_other(e, p, &h->src, &h->dst, payload);
+    return true;
+}
+
+/* Builds a packet into one output. Returns the bytes of its headers. */
+static uint32_t build_into(zn_engine *e, const zn_flow *f, const zn_packet_plan *plan,
+                           const zn_held_packet *p, int output)
+{
+    zn_packets *of = &e->packets;
+    zn_text *text = &e->outputs.text[output];
+    size_t most = RECORD_BYTES + p->payload_bytes;
+    zn_planned_frame *frame;
+    uint32_t headers, wire;
+    if (ZN_UNLIKELY(most > text->cap - text->n)) /* the text may move */
+        zn_frame_builder_wait(&of->builder);
+    if (zn_text_reserve(text, most) == NULL)
+        return 0;
+    frame = zn_frame_builder_next(&of->builder, e->writes_async);
+    plan_headers(e, f, plan, p, frame);
+    headers = zn_build_headers_bytes(&frame->headers);
+    wire = headers + p->payload_bytes;
+    frame->record.t_ns = p->t_ns - p->t_ns % of->times_ns;
+    frame->record.wire = wire < ZN_BUILD_FRAME_MIN ? ZN_BUILD_FRAME_MIN : wire;
+    frame->record.captured = of->payload == ZN_PACKET_PAYLOAD_CUT ? headers : frame->record.wire;
+    frame->pcapng = output == ZN_OUTPUT_PACKETS_NG;
+    frame->at = (uint8_t *)text->bytes + text->n;
+    frame->has_payload = put_payload(e, p, &frame->headers,
+                                     frame->at + zn_packet_file_head(frame->pcapng) + headers);
+    text->n += zn_packet_file_bytes(frame->pcapng, frame->record.captured);
+    zn_frame_builder_put(&of->builder, e->writes_async);
+    e->outputs.lines[output]++;
+    return headers;
+}
+
+/* Builds a packet that passed. */
+static void build(zn_engine *e, const zn_flow *f, const zn_packet_plan *plan,
+                  const zn_held_packet *p)
+{
+    uint32_t headers = 0;
+    for (unsigned left = e->outputs.chosen & PACKET_OUTPUTS; left != 0; left &= left - 1)
+        headers = build_into(e, f, plan, p, __builtin_ctz(left));
+    e->stats.n[ZN_STAT_PACKETS_BYTES_KEPT] += headers;
+    e->stats.n[ZN_STAT_PACKETS_BYTES_ZEROED] += p->payload_bytes;
+}
+
+void zn_engine_forget_flow(zn_engine *e, uint32_t flow)
+{
+    zn_flow *f = zn_flow_entry(e->flows, flow);
+    if (e->packets.wanted)
+        zn_packet_gate_forget(&e->packets.gate, flow);
+    if (e->packets.images.wanted)
+        zn_packet_images_forget(&e->packets.images, flow);
+    zn_analyzers_forget(&e->names, f);
+    zn_layer7_forget(&e->names, f);
+    zn_dn_hunter_forget(&e->dn_hunter, f);
+    zn_name_store_forget(&e->name_store, f);
+    zn_flow_emitted(e->flows, flow);
+}
+
+bool zn_engine_flow_is_held(zn_engine *e, uint32_t flow, const zn_flow *f)
+{
+    zn_packet_plan *plan = zn_packet_gate_plan(&e->packets.gate, flow);
+    zn_packet_gate_note(&e->packets.gate, flow, f->closed_ns, true);
+    if (plan->held == 0)
+        return false;
+    plan->record_written = true;
+    zn_flow_hold(e->flows);
+    return true;
+}
+
+/* Has the oldest packet leave, with the fate that it has at due_ns. */
+static void emit_first(zn_engine *e, const zn_held_packet *p, int64_t due_ns)
+{
+    zn_packet_gate *g = &e->packets.gate;
+    uint32_t flow = p->flow;
+    const zn_flow *f = flow == 0 ? NULL : zn_flow_entry(e->flows, flow);
+    zn_packet_plan *plan = zn_packet_gate_plan(g, flow);
+    zn_stat fate = flow != 0     ? zn_packet_gate_fate(g, flow, due_ns)
+                   : p->fragment ? (zn_stat)p->why
+                                 : ZN_STAT_PACKETS_PASSED;
+    e->stats.n[fate]++;
+    if (fate == ZN_STAT_PACKETS_PASSED || fate == ZN_STAT_PACKETS_MASKED)
+        build(e, f, plan, p);
+    if (e->packets.images.wanted)
+        zn_packet_images_left(&e->packets.images, p);
+    zn_packet_hold_leave(&e->packets.hold);
+    if (flow != 0 && --plan->held == 0 && plan->record_written) {
+        plan->record_written = false;
+        zn_flow_unhold(e->flows);
+        zn_engine_forget_flow(e, flow);
+    }
+}
+
+/* Fetches what the packets up to `ahead` places behind the first one need when they leave; *place:
+ * up to where it has done so. */
+static void fetch_to_emit(const zn_engine *e, uint32_t *place)
+{
+    const zn_packet_hold *hold = &e->packets.hold;
+    while (*place != hold->end && *place - hold->first < EMIT_AHEAD) {
+        const zn_held_packet *p = zn_packet_hold_at(hold, *place);
+        if (p->flow != 0) {
+            const zn_flow *f = zn_flow_entry(e->flows, p->flow);
+            zn_packet_gate_prefetch(&e->packets.gate, p->flow);
+            ZN_PREFETCH(f);
+            ZN_PREFETCH(ZN_FACTS(f));
+        }
+        *place += p->slots;
+    }
+}
+
+/* Bytes of packets that wait to be taken. */
+static size_t ready_bytes(const zn_engine *e)
+{
+    return e->outputs.text[ZN_OUTPUT_PACKETS].n + e->outputs.text[ZN_OUTPUT_PACKETS_NG].n;
+}
+
+bool zn_engine_packets_full(const zn_engine *e)
+{
+    return ready_bytes(e) >= ZN_OUTPUTS_BYTES;
+}
+
+void zn_engine_emit(zn_engine *e, int64_t now_ns, bool all)
+{
+    const zn_held_packet *p;
+    uint32_t fetched = e->packets.hold.first;
+    zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_WRITE);
+    while ((p = zn_packet_hold_first(&e->packets.hold)) != NULL &&
+           (p->due_ns < now_ns || now_ns == INT64_MAX)) {
+        if (!all && ready_bytes(e) >= READY_BYTES_MAX) {
+            e->waiting = true;
+            return;
+        }
+        fetch_to_emit(e, &fetched);
+        emit_first(e, p, p->due_ns);
+    }
+}
+
+bool zn_engine_hold_reserve(zn_engine *e)
+{
+    return zn_packet_hold_reserve(&e->packets.hold, GROUP_SLOTS);
+}
+
+void zn_engine_emit_early(zn_engine *e)
+{
+    uint32_t part = e->packets.hold.size / EARLY_PART;
+    uint32_t until = e->packets.hold.first + (part > GROUP_SLOTS ? part : GROUP_SLOTS);
+    const zn_held_packet *p;
+    while ((p = zn_packet_hold_first(&e->packets.hold)) != NULL && (int32_t)(p->at - until) < 0) {
+        int64_t due_ns = p->due_ns < e->clock.now_ns ? p->due_ns : e->clock.now_ns;
+        e->stats.n[ZN_STAT_PACKETS_HOLD_EARLY]++;
+        emit_first(e, p, due_ns);
+    }
+}

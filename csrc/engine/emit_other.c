@@ -1,0 +1,192 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/emit_other.h"
+
+#include "flow/flow_table.h"
+#include "packet/tuple.h"
+#include "proto/build_icmp.h"
+
+#define ICMP_BYTES_MAX 1280u /* of a message; the rest of a longer one is zeros */
+
+static bool is_icmp(uint32_t proto, bool v4)
+{
+    return proto == (v4 ? ZN_ICMP_V4_PROTOCOL : ZN_ICMP_V6_PROTOCOL);
+}
+
+/* Returns whether the message is of one network only: of router and neighbour discovery, multicast
+ * listeners, and what else names hosts to their neighbours. */
+static bool is_local_icmp(const zn_icmp *icmp)
+{
+    if (icmp->v6)
+        return icmp->type >= 130;
+    return icmp->type == 9 || icmp->type == 10 || icmp->type == 17 || icmp->type == 18;
+}
+
+/* Returns whether a message goes back to who asked or sent what it is about. */
+static bool is_answer(const zn_icmp *icmp)
+{
+    return icmp->kind == ZN_ICMP_ERROR ||
+           (icmp->kind == ZN_ICMP_ECHO && icmp->type == (icmp->v6 ? 129 : 0));
+}
+
+/* The open flow whose packet an ICMP error quotes, 0: none; *sender: the side that sent that, which
+ * is who the error is for. A closed flow may be freed before the error leaves; and what an error
+ * quotes of other hosts' flows, somebody made up. */
+static uint32_t quoted_flow(const zn_engine *e, const zn_icmp *icmp, const zn_addr *receiver,
+                            uint8_t *sender)
+{
+    const zn_icmp_quote *q = &icmp->quote;
+    zn_packet quoted = {0};
+    zn_addr_words src, dst;
+    uint32_t flow, proto = q->kind == ZN_ICMP_QUOTED_TCP ? ZN_PROTO_TCP : ZN_PROTO_UDP;
+    if (icmp->kind != ZN_ICMP_ERROR ||
+        (q->kind != ZN_ICMP_QUOTED_TCP && q->kind != ZN_ICMP_QUOTED_UDP) ||
+        !zn_addr_equal(&q->src, receiver))
+        return 0;
+    memcpy(&src, q->src.byte, sizeof src);
+    memcpy(&dst, q->dst.byte, sizeof dst);
+    zn_packet_set_tuple(&quoted, src, dst, (uint32_t)q->port[0] << 16 | q->port[1], proto,
+                        &e->decoder.flow_key);
+    *sender = quoted.sender;
+    flow = zn_flow_find(e->flows, &quoted);
+    return flow != 0 && zn_flow_entry(e->flows, flow)->end == ZN_FLOW_OPEN ? flow : 0;
+}
+
+/* Sets the ends that are internal, and which of them is the user's side: with none, the sender, or
+ * with `answers` the receiver. False where there is no user. */
+static bool place_ends(const zn_engine *e, const zn_addr real[2], bool answers, bool internal[2],
+                       unsigned *user)
+{
+    const zn_roles *roles = &e->roles;
+    for (unsigned i = 0; i < 2; i++)
+        internal[i] = zn_nets_contain(roles->internal, roles->internal_count, &real[i]);
+    *user = internal[0] ? 0 : internal[1] || answers;
+    return internal[0] || internal[1] || !roles->internal_is_set;
+}
+
+/* Makes the addresses that a packet between these ends leaves with, under the keys of its time. */
+static bool make_addresses(zn_engine *e, const zn_packet *p, const zn_addr real[2],
+                           const bool internal[2], unsigned user, zn_addr out[2])
+{
+    zn_packet_keys *keys = e->packets.gate.keys;
+    zn_addr cut = zn_addr_cut(&real[user], e->roles.user_v4_bits, e->roles.user_v6_bits);
+    bool linkable = e->packets.gate.server_addresses == ZN_SERVER_ADDRESSES_LINKABLE;
+    int64_t epoch = zn_keys_epoch(e->keys, e->clock.started ? e->clock.now_ns : p->t_ns);
+    int rc = zn_keys_enter(e->keys, epoch) ? zn_packet_keys_enter(keys, epoch) : -ZN_ERR_CRYPTO;
+    for (unsigned i = 0; i < 2 && rc == 0; i++) {
+        if (zn_addr_is_special(&real[i])) /* a group that all hosts know */
+            out[i] = real[i];
+        else if (internal[i] || i == user)
+            rc = zn_packet_keys_client(keys, &real[i], internal[i], &out[i]);
+        else
+            rc = zn_packet_keys_pair(keys, linkable ? NULL : &cut, &real[i], &out[i]);
+    }
+    return rc == 0;
+}
+
+/* The identifier that stands for that of an echo between these ends. */
+static uint16_t echo_id(const zn_engine *e, const zn_packet *p, uint16_t id)
+{
+    uint64_t words[6] = {0};
+    zn_packet_shift shift;
+    for (unsigned i = 0; i < 2; i++)
+        memcpy(&words[2 * i], &p->tuple.addr[i], sizeof(zn_addr));
+    words[4] = p->tuple.proto;
+    zn_packet_keys_shift(e->packets.gate.keys, words, &shift);
+    return zn_packet_id(&shift, id);
+}
+
+/* Binds an error to the flow whose packet it quotes: the addresses that both have are the flow's,
+ * and so is the fate. */
+static void bind_to_flow(zn_engine *e, const zn_icmp *icmp, const zn_addr real[2],
+                         zn_held_packet *held)
+{
+    const zn_flow *f;
+    held->flow = quoted_flow(e, icmp, &real[1], &held->sender);
+    if (held->flow == 0)
+        return;
+    f = zn_flow_entry(e->flows, held->flow);
+    for (unsigned i = 0; i < 2; i++)
+        for (unsigned end = 0; end < 2; end++)
+            if (zn_addr_equal(&real[i], &f->tuple.addr[end]))
+                held->end[i] = (uint8_t)(1u + end);
+}
+
+zn_stat zn_engine_hold_other(zn_engine *e, const zn_packet *p, zn_held_packet *held)
+{
+    const zn_addr real[2] = {p->tuple.addr[p->sender], p->tuple.addr[1u - p->sender]};
+    bool v4 = zn_addr_is_v4(&real[0]), message = is_icmp(p->tuple.proto, v4), internal[2];
+    unsigned user;
+    zn_icmp icmp = {0};
+    held->flow = held->image = 0;
+    held->end[0] = held->end[1] = 0;
+    held->sender = 0;
+    held->ip_id = 0;
+    if (message && zn_icmp_parse(p->payload, !v4, &icmp) != ZN_DONE)
+        return ZN_STAT_PACKETS_DROPPED_CUT;
+    if (message && is_local_icmp(&icmp))
+        return ZN_STAT_PACKETS_DROPPED_LOCAL;
+    if (!place_ends(e, real, message && is_answer(&icmp), internal, &user))
+        return ZN_STAT_PACKETS_DROPPED_NO_USER;
+    held->from_inside = user == 0;
+    if (!make_addresses(e, p, real, internal, user,
+                        zn_packet_hold_addresses(&e->packets.hold, held)))
+        return ZN_STAT_PACKETS_DROPPED_CAPACITY;
+    if (!message)
+        return ZN_STAT_COUNT;
+    if (icmp.kind == ZN_ICMP_ECHO)
+        held->window = echo_id(e, p, icmp.id);
+    bind_to_flow(e, &icmp, real, held);
+    if (e->packets.images.wanted)
+        held->image = zn_packet_images_keep(&e->packets.images, ZN_MESSAGE_ICMP,
+                                            zn_span_first(p->payload, ICMP_BYTES_MAX));
+    return ZN_STAT_COUNT;
+}
+
+zn_addr zn_engine_other_address(const zn_engine *e, const zn_held_packet *p, unsigned end)
+{
+    const zn_packet_gate *g = &e->packets.gate;
+    if (p->flow == 0 || p->end[end] == 0)
+        return zn_packet_hold_addresses(&e->packets.hold, p)[end];
+    return *zn_packet_gate_address(g, zn_flow_entry(e->flows, p->flow),
+                                   zn_packet_gate_plan(g, p->flow), p->end[end] - 1u);
+}
+
+/* What stands in a quote for the fields of the flow's packet. */
+static zn_build_icmp_quote quote_of(const zn_engine *e, const zn_held_packet *p,
+                                    const zn_icmp_quote *q)
+{
+    const zn_packet_gate *g = &e->packets.gate;
+    const zn_flow *f = zn_flow_entry(e->flows, p->flow);
+    const zn_packet_plan *plan = zn_packet_gate_plan(g, p->flow);
+    unsigned from = p->sender, to = 1u - from;
+    zn_build_icmp_quote quote = {.src = *zn_packet_gate_address(g, f, plan, from),
+                                 .dst = *zn_packet_gate_address(g, f, plan, to),
+                                 .hops = q->hops <= 64    ? 64
+                                         : q->hops <= 128 ? 128
+                                                          : 255,
+                                 .service = q->service,
+                                 .port = {plan->port[from], plan->port[to]}};
+    if (!q->dont_fragment)
+        quote.id = zn_packet_id(&plan->shift, q->id);
+    if (q->kind == ZN_ICMP_QUOTED_TCP)
+        quote.sequence = q->sequence + plan->shift.seq[from];
+    return quote;
+}
+
+void zn_engine_show_other(zn_engine *e, const zn_held_packet *p, const zn_addr *src,
+                          const zn_addr *dst, uint8_t *payload)
+{
+    zn_span raw = zn_packet_images_raw(&e->packets.images, p->image);
+    zn_build_icmp_choice choice = {
+        .src = *src, .dst = *dst, .wire = p->payload_bytes, .echo_id = p->window};
+    zn_build_icmp_quote quote;
+    zn_icmp icmp;
+    if (raw.n == 0 || zn_icmp_parse(raw, !zn_addr_is_v4(src), &icmp) != ZN_DONE)
+        return;
+    if (p->flow != 0) {
+        quote = quote_of(e, p, &icmp.quote);
+        choice.quote = &quote;
+    }
+    zn_build_icmp(&icmp, raw.n, &choice, payload);
+}

@@ -1,0 +1,96 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/frame_builder.h"
+
+#include "util/arena.h"
+
+#define PORTIONS 8u /* that are being filled or written, at most */
+#define PORTION_FRAMES 256u
+
+struct zn_frame_portion {
+    zn_job job; /* of one task: to write the frames */
+    uint32_t n;
+    zn_planned_frame frames[PORTION_FRAMES];
+};
+
+static void write_frame(const zn_planned_frame *f)
+{
+    const zn_build_headers *h = &f->headers;
+    uint8_t *at = zn_packet_file_put(f->pcapng, &f->record, f->at);
+    uint32_t there = zn_build_headers_bytes(h), sum = 0;
+    if (f->has_payload) {
+        sum = zn_build_sum(0, at + there, h->payload_bytes);
+        there += h->payload_bytes;
+    }
+    if (f->record.captured > there)
+        memset(at + there, 0, f->record.captured - there);
+    (void)zn_build_headers_put(h, sum, at);
+}
+
+static void write_portion(void *of, uint32_t task)
+{
+    const zn_frame_portion *portion = of;
+    (void)task;
+    for (uint32_t i = 0; i < portion->n; i++)
+        write_frame(&portion->frames[i]);
+}
+
+int zn_frame_builder_init(zn_frame_builder *b, zn_pool *pool, zn_error *err)
+{
+    b->ring = zn_block_alloc(PORTIONS * sizeof *b->ring);
+    if (b->ring == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for packets that leave");
+    b->pool = pool;
+    for (uint32_t i = 0; i < PORTIONS; i++) {
+        b->ring[i].job.run = write_portion;
+        b->ring[i].job.of = &b->ring[i];
+    }
+    return 0;
+}
+
+void zn_frame_builder_fini(zn_frame_builder *b)
+{
+    zn_block_free(b->ring, PORTIONS * sizeof *b->ring);
+    memset(b, 0, sizeof *b);
+}
+
+size_t zn_frame_builder_memory(const zn_frame_builder *b)
+{
+    return b->ring == NULL ? 0 : PORTIONS * sizeof *b->ring;
+}
+
+/* Has a thread write the current portion, and begins the next. */
+static void start_portion(zn_frame_builder *b)
+{
+    zn_pool_start(b->pool, &b->ring[b->current].job, 1, true);
+    b->current = (b->current + 1) % PORTIONS;
+    zn_pool_finish(b->pool, &b->ring[b->current].job);
+    b->ring[b->current].n = 0;
+}
+
+zn_planned_frame *zn_frame_builder_next(zn_frame_builder *b, bool async)
+{
+    zn_frame_portion *portion;
+    if (!async)
+        return &b->frame;
+    portion = &b->ring[b->current];
+    return &portion->frames[portion->n];
+}
+
+void zn_frame_builder_put(zn_frame_builder *b, bool async)
+{
+    if (!async)
+        write_frame(&b->frame);
+    else if (++b->ring[b->current].n == PORTION_FRAMES)
+        start_portion(b);
+}
+
+void zn_frame_builder_wait(zn_frame_builder *b)
+{
+    if (b->pool == NULL)
+        return;
+    if (b->ring[b->current].n != 0)
+        start_portion(b);
+    for (uint32_t i = 0; i < PORTIONS; i++)
+        zn_pool_finish(b->pool, &b->ring[i].job);
+}

@@ -1,0 +1,289 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "release/packet_gate.h"
+
+#include "anonymity/votes.h"
+#include "util/arena.h"
+
+int zn_packet_gate_init(zn_packet_gate *g, uint32_t max_flows, zn_error *err)
+{
+    g->plan_count = (size_t)max_flows + 1;
+    g->plans = zn_block_alloc(g->plan_count * sizeof *g->plans);
+    if (g->plans == NULL)
+        return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the packets of %u flows", max_flows);
+    return zn_name_store_keep_times(g->name_store, g->clock, err);
+}
+
+void zn_packet_gate_fini(zn_packet_gate *g)
+{
+    zn_block_free(g->plans, g->plan_count * sizeof *g->plans);
+    zn_packet_keys_close(g->keys);
+    memset(g, 0, sizeof *g);
+}
+
+size_t zn_packet_gate_memory(const zn_packet_gate *g)
+{
+    return g->plans == NULL ? 0 : (size_t)zn_flow_live(g->flows) * sizeof *g->plans;
+}
+
+/* ---- the plan of a flow ---------------------------------------------------------------------- */
+
+static void make_shift(zn_packet_gate *g, const zn_flow *f, zn_packet_shift *out)
+{
+    uint64_t words[6];
+    memcpy(&words[0], &f->tuple.addr[0], sizeof(zn_addr));
+    memcpy(&words[2], &f->tuple.addr[1], sizeof(zn_addr));
+    for (size_t i = 0; i < 4; i++)
+        words[i] = be64toh(words[i]);
+    words[4] = (uint64_t)f->tuple.port[0] << 32 | (uint64_t)f->tuple.port[1] << 16 | f->tuple.proto;
+    words[5] = (uint64_t)f->first_ns;
+    zn_packet_keys_shift(g->keys, words, out);
+}
+
+/* Makes what stands for an end of the flow. */
+static bool make_end(zn_packet_gate *g, const zn_flow *f, unsigned end, zn_packet_plan *plan)
+{
+    const zn_roles *roles = g->policy->roles;
+    const zn_addr *real = &f->tuple.addr[end], *user = zn_flow_user(g->flows, f);
+    const zn_addr cut = zn_addr_cut(user, roles->user_v4_bits, roles->user_v6_bits);
+    bool linkable = g->server_addresses == ZN_SERVER_ADDRESSES_LINKABLE;
+    bool internal = zn_nets_contain(roles->internal, roles->internal_count, real);
+    int rc = 0;
+    plan->is_internal[end] = internal;
+    if (end == f->client || internal)
+        rc = zn_packet_keys_client(g->keys, real, internal, &plan->client[end]);
+    else
+        rc = zn_packet_keys_pair(g->keys, linkable ? NULL : &cut, real, &plan->pair[end]);
+    plan->port[end] = f->tuple.port[end];
+    if (rc == 0 && end == f->client && !g->policy->keep_client_port)
+        rc = zn_packet_keys_port(g->keys, &cut, f->tuple.port[end], &plan->port[end]);
+    return rc == 0;
+}
+
+static bool make_ends(zn_packet_gate *g, const zn_flow *f, int64_t epoch, zn_packet_plan *plan)
+{
+    if (!zn_flow_has_user(f) || zn_packet_keys_enter(g->keys, epoch) != 0)
+        return false;
+    make_shift(g, f, &plan->shift);
+    return make_end(g, f, 0, plan) && make_end(g, f, 1, plan);
+}
+
+void zn_packet_gate_open(zn_packet_gate *g, uint32_t flow, int64_t epoch)
+{
+    zn_packet_plan *plan = zn_packet_gate_plan(g, flow);
+    *plan = (zn_packet_plan){.addr_ns = INT64_MAX,
+                             .names_known_ns = INT64_MAX,
+                             .missed_ns = INT64_MAX,
+                             .last_held = UINT32_MAX}; /* none */
+    plan->ready = make_ends(g, zn_flow_at(g->flows, flow), epoch, plan);
+}
+
+void zn_packet_gate_reopen(zn_packet_gate *g, uint32_t flow, int64_t epoch)
+{
+    zn_packet_plan *plan = zn_packet_gate_plan(g, flow);
+    plan->addr_shared = false;
+    plan->ready = !plan->left && make_ends(g, zn_flow_at(g->flows, flow), epoch, plan);
+}
+
+void zn_packet_gate_note(zn_packet_gate *g, uint32_t flow, int64_t t_ns, bool all_read)
+{
+    const zn_flow *f = zn_flow_at(g->flows, flow);
+    zn_packet_plan *plan = zn_packet_gate_plan(g, flow);
+    if (all_read && plan->names_known_ns == INT64_MAX)
+        plan->names_known_ns = t_ns;
+    if ((f->names_dropped || ZN_FACTS(f)->missed) && plan->missed_ns == INT64_MAX)
+        plan->missed_ns = t_ns;
+}
+
+/* ---- fates ----------------------------------------------------------------------------------- */
+
+static zn_stat reason_of(uint8_t state)
+{
+    switch ((zn_entry_state)state) {
+    case ZN_ENTRY_UNCONFIRMED:
+        return ZN_STAT_PACKETS_DROPPED_UNCONFIRMED;
+    case ZN_ENTRY_INVALID:
+        return ZN_STAT_PACKETS_DROPPED_INVALID;
+    default:
+        return ZN_STAT_PACKETS_DROPPED_SUPPRESSED;
+    }
+}
+
+/* Returns whether the flow exposed the name of an open entry before, and was let out with it by
+ * due_ns: there is one decision for a flow and a name. */
+static bool is_repeated(const zn_packet_gate *g, const zn_flow *f, const zn_name_entry *open,
+                        int64_t due_ns)
+{
+    for (uint32_t n = ZN_FACTS(f)->names; n != 0; n = zn_name_store_at(g->name_store, n)->next) {
+        const zn_name_entry *e = zn_name_store_at(g->name_store, n);
+        if (e != open && e->state == ZN_ENTRY_RELEASED && zn_id_equal(e->id, open->id) &&
+            g->name_store->times[n].decided_ns <= due_ns)
+            return true;
+    }
+    return false;
+}
+
+/* Returns what the flow's names say by due_ns. */
+static zn_stat names_say(const zn_packet_gate *g, const zn_flow *f, const zn_packet_plan *plan,
+                         int64_t due_ns)
+{
+    bool named = false, open = false;
+    if (plan->last_word != 0)
+        return (zn_stat)plan->last_word;
+    for (uint32_t n = ZN_FACTS(f)->names; n != 0; n = zn_name_store_at(g->name_store, n)->next) {
+        const zn_name_entry *e = zn_name_store_at(g->name_store, n);
+        const zn_name_times *at = &g->name_store->times[n];
+        if (at->observed_ns > due_ns || e->state == ZN_ENTRY_REPEATED)
+            continue;
+        named = true;
+        if (at->decided_ns > due_ns)
+            open |= !at->shared && !is_repeated(g, f, e, due_ns);
+        else if (e->state != ZN_ENTRY_RELEASED)
+            return reason_of(e->state);
+    }
+    if (plan->missed_ns <= due_ns)
+        return ZN_STAT_PACKETS_DROPPED_INVALID;
+    if (open || (!named && plan->names_known_ns > due_ns))
+        return ZN_STAT_PACKETS_DROPPED_UNDECIDED;
+    return ZN_STAT_PACKETS_PASSED;
+}
+
+void zn_packet_gate_forget(zn_packet_gate *g, uint32_t flow)
+{
+    zn_packet_plan *plan = zn_packet_gate_plan(g, flow);
+    plan->last_word = (uint16_t)names_say(g, zn_flow_at(g->flows, flow), plan, INT64_MAX);
+}
+
+/* Fixes the server's address of a flow whose packets begin to leave. */
+static void fix_server(zn_packet_gate *g, const zn_flow *f, zn_packet_plan *plan, bool masked)
+{
+    bool in_time = plan->addr_ns <= f->first_ns + g->hold_ns;
+    bool released = in_time ? ZN_STATE(f)->addr_vote == ZN_ADDR_RELEASED : plan->addr_shared;
+    if (masked || g->server_addresses != ZN_SERVER_ADDRESSES_TESTED)
+        released = false;
+    plan->server = released ? ZN_PACKET_SERVER_RELEASED : ZN_PACKET_SERVER_PAIR;
+    g->stats->n[released ? ZN_STAT_PACKETS_SERVERS_RELEASED : ZN_STAT_PACKETS_SERVERS_PAIR]++;
+}
+
+/* Counts the names by which a flow passes, at due_ns. */
+static void count_names(zn_packet_gate *g, const zn_flow *f, int64_t due_ns)
+{
+    for (uint32_t n = ZN_FACTS(f)->names; n != 0; n = zn_name_store_at(g->name_store, n)->next) {
+        const zn_name_times *at = &g->name_store->times[n];
+        if (at->observed_ns <= due_ns)
+            g->stats->n[at->decided_ns <= due_ns ? ZN_STAT_PACKETS_NAMES_BY_VOTE
+                                                 : ZN_STAT_PACKETS_NAMES_BY_PEEK]++;
+    }
+}
+
+zn_stat zn_packet_gate_fate(zn_packet_gate *g, uint32_t flow, int64_t due_ns)
+{
+    const zn_flow *f = zn_flow_at(g->flows, flow);
+    zn_packet_plan *plan = zn_packet_gate_plan(g, flow);
+    zn_stat fate;
+    if (!zn_flow_has_user(f))
+        return ZN_STAT_PACKETS_DROPPED_NO_USER;
+    if (!plan->ready)
+        return ZN_STAT_PACKETS_DROPPED_CAPACITY;
+    fate = names_say(g, f, plan, due_ns);
+    /* A flow that passed, and turned, is not masked: its server's address may have left. */
+    if (fate != ZN_STAT_PACKETS_PASSED && (!g->policy->exact || plan->passed)) {
+        if (plan->left && !plan->turned) {
+            plan->turned = true;
+            g->stats->n[ZN_STAT_PACKETS_FLOWS_TURNED]++;
+        }
+        return fate;
+    }
+    if (plan->server == ZN_PACKET_SERVER_OPEN)
+        fix_server(g, f, plan, fate != ZN_STAT_PACKETS_PASSED);
+    if (!plan->left && fate == ZN_STAT_PACKETS_PASSED)
+        count_names(g, f, due_ns);
+    plan->left = true;
+    plan->passed |= fate == ZN_STAT_PACKETS_PASSED;
+    return fate == ZN_STAT_PACKETS_PASSED ? fate : ZN_STAT_PACKETS_MASKED;
+}
+
+bool zn_packet_gate_shows_names(const zn_packet_gate *g, uint32_t flow, int64_t t_ns)
+{
+    return names_say(g, zn_flow_at(g->flows, flow), zn_packet_gate_plan(g, flow), t_ns) ==
+           ZN_STAT_PACKETS_PASSED;
+}
+
+bool zn_packet_gate_shows(const zn_packet_gate *g, uint32_t entry, int64_t t_ns)
+{
+    const zn_name_times *at = &g->name_store->times[entry];
+    if (entry == 0)
+        return false;
+    if (at->decided_ns > t_ns)
+        return at->shared;
+    return zn_name_store_at(g->name_store, entry)->state == ZN_ENTRY_RELEASED;
+}
+
+const zn_addr *zn_packet_gate_address(const zn_packet_gate *g, const zn_flow *f,
+                                      const zn_packet_plan *plan, unsigned end)
+{
+    (void)g;
+    if (end == f->client || plan->is_internal[end])
+        return &plan->client[end];
+    if (zn_addr_is_special(&f->tuple.addr[end])) /* a group: zn_packet_is_local */
+        return &f->tuple.addr[end];
+    return plan->server == ZN_PACKET_SERVER_RELEASED ? &f->tuple.addr[end] : &plan->pair[end];
+}
+
+/* ---- what stays in its network --------------------------------------------------------------- */
+
+#define V4_ADDRESS 12u /* where the bytes of an IPv4 address start in a zn_addr */
+
+/* Ports of DHCP, NetBIOS, SSDP, WS-Discovery, mDNS and LLMNR. */
+static bool is_local_port(uint16_t port)
+{
+    switch (port) {
+    case 67:
+    case 68:
+    case 137:
+    case 138:
+    case 139:
+    case 546:
+    case 547:
+    case 1900:
+    case 3702:
+    case 5353:
+    case 5355:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Returns whether the address is a group that all hosts know: IPv4 multicast but what holds the
+ * prefix of a network or the number of one (RFC 6034, RFC 3180), and permanent groups of IPv6 (RFC
+ * 4291 2.7) but those that hold a part of an address, or of a name's hash (RFC 4620 5); or the
+ * broadcast address. */
+static bool is_known_group(const zn_addr *a)
+{
+    static const uint8_t broadcast[4] = {255, 255, 255, 255};
+    static const uint8_t solicited[13] = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff};
+    static const uint8_t queried[13] = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0xff};
+    const uint8_t *v4 = a->byte + V4_ADDRESS;
+    if (zn_addr_is_v4(a))
+        return memcmp(v4, broadcast, sizeof broadcast) == 0 ||
+               (v4[0] >= 224 && v4[0] < 240 && v4[0] != 233 && v4[0] != 234);
+    return a->byte[0] == 0xff && a->byte[1] >> 4 == 0 &&
+           memcmp(a->byte, solicited, sizeof solicited) != 0 &&
+           memcmp(a->byte, queried, sizeof queried) != 0;
+}
+
+bool zn_packet_is_local(const zn_tuple *tuple)
+{
+    unsigned groups = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        if (is_local_port(tuple->port[i]))
+            return true;
+        if (!zn_addr_is_special(&tuple->addr[i]))
+            continue;
+        if (!is_known_group(&tuple->addr[i]))
+            return true;
+        groups++;
+    }
+    return groups == 2;
+}

@@ -1,0 +1,132 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gate of packets: the one place that says whether a packet of a flow leaves, and with which
+ * addresses.
+ *
+ * A packet is due hold_ns of packet time after it came. Its fate is what was decided of its flow's
+ * names by then, in packet time, whenever this is asked: so neither batches nor threads matter.
+ * What is not decided by then counts as withheld. A name whose own vote is still open passes where
+ * enough others share it (a peek). A flow without names passes once it is known to have none.
+ *
+ * Each flow has a plan, made when the flow opens, while the keys of its epoch are there.
+ */
+#ifndef ZN_RELEASE_PACKET_GATE_H
+#define ZN_RELEASE_PACKET_GATE_H
+
+#include "analyzer/name_store.h"
+#include "crypto/packet_keys.h"
+#include "flow/flow.h"
+#include "release/policy.h"
+#include "util/clock.h"
+#include "util/stats.h"
+
+typedef enum zn_packet_server {
+    ZN_PACKET_SERVER_OPEN, /* none of the flow's packets has left */
+    ZN_PACKET_SERVER_RELEASED,
+    ZN_PACKET_SERVER_PAIR
+} zn_packet_server;
+
+/* What the packets of a flow leave with. Pairs are by tuple index. */
+typedef struct zn_packet_plan {
+    zn_addr client[2];   /* pseudonym of an end as a client, or as an internal host */
+    zn_addr pair[2];     /* stands for the end in this user's flows */
+    uint16_t port[2];    /* of the end as a client */
+    bool is_internal[2]; /* the end's own address is; a tunnel's does not count */
+    bool ready;          /* the members above and `shift` are set */
+    bool addr_shared;    /* enough users shared the server's address when the flow opened */
+    uint8_t server;      /* zn_packet_server */
+    bool left, passed;   /* some packet left, and not masked */
+    bool turned;         /* and a later one did not because of a name */
+    bool record_written;
+    uint16_t last_word; /* a zn_stat: what its names say once they are forgotten; 0: they are not */
+    zn_packet_shift shift;
+    int64_t addr_ns;        /* when the vote for the server's address was decided */
+    int64_t names_known_ns; /* since when it was known that the flow has no more names */
+    int64_t missed_ns;      /* since when names may have been missed, or the server is withheld */
+    uint32_t held;          /* packets that wait */
+    uint32_t last_held;     /* place of the newest of them */
+    /* engine/packet_images: what is shown of each side's stream; where the next TLS record starts;
+     * the end of what has left; and the fingerprint's name entry. */
+    uint32_t image[2];
+    uint32_t record_seq[2];
+    uint32_t left_seq[2];
+    uint32_t data_seq[2]; /* where the first record of application data starts, with saw_data */
+    uint32_t fingerprint;
+    bool reads_records[2], has_left[2], saw_data[2];
+} zn_packet_plan;
+
+typedef struct zn_packet_gate {
+    const zn_policy *policy; /* borrowed from the engine, as the next four */
+    zn_flow_table *flows;
+    zn_name_store *name_store;
+    zn_stats *stats;
+    const zn_clock *clock;
+    zn_packet_plan *plans; /* by flow, from 1 on */
+    size_t plan_count;
+    zn_packet_keys *keys;
+    int64_t hold_ns;
+    zn_server_addresses server_addresses;
+} zn_packet_gate;
+
+static inline zn_packet_plan *zn_packet_gate_plan(const zn_packet_gate *g, uint32_t flow)
+{
+    return &g->plans[flow];
+}
+
+/* Fetches the plan of a flow that is needed soon. Always inline, as zn_flow_probe. */
+__attribute__((always_inline)) static inline void zn_packet_gate_prefetch(const zn_packet_gate *g,
+                                                                          uint32_t flow)
+{
+    const uint8_t *plan = (const uint8_t *)zn_packet_gate_plan(g, flow);
+    for (size_t at = 0; at < sizeof(zn_packet_plan); at += ZN_CACHE_LINE)
+        ZN_PREFETCH_WRITE(plan + at);
+}
+
+/* Makes the plans of max_flows flows; the members up to clock and keys are set. Returns 0,
+ * or a negative zn_err with *err filled. */
+int zn_packet_gate_init(zn_packet_gate *g, uint32_t max_flows, zn_error *err);
+void zn_packet_gate_fini(zn_packet_gate *g);
+/* Bytes of memory in use. */
+size_t zn_packet_gate_memory(const zn_packet_gate *g);
+
+/* Make the plan of a flow that has opened, and anew when its client has changed, under the keys of
+ * its epoch. Where that fails, or packets of the flow have left, no more of them leave. */
+void zn_packet_gate_open(zn_packet_gate *g, uint32_t flow, int64_t epoch);
+void zn_packet_gate_reopen(zn_packet_gate *g, uint32_t flow, int64_t epoch);
+/* Takes note of what is known of the flow's names at t_ns, after a packet of it was looked into or
+ * it closed. `all_read`: no more is to come. */
+void zn_packet_gate_note(zn_packet_gate *g, uint32_t flow, int64_t t_ns, bool all_read);
+
+/* Has no packet of the flow leave that is due at t_ns or later: its server's address was released,
+ * and is not any more. */
+static inline void zn_packet_gate_withhold(zn_packet_gate *g, uint32_t flow, int64_t t_ns)
+{
+    zn_packet_plan *plan = zn_packet_gate_plan(g, flow);
+    if (plan->missed_ns > t_ns)
+        plan->missed_ns = t_ns;
+}
+
+/* Keeps what the flow's names say before they are forgotten: packets may still come. */
+void zn_packet_gate_forget(zn_packet_gate *g, uint32_t flow);
+
+/* Returns the fate of a packet of the flow that is due at due_ns: ZN_STAT_PACKETS_PASSED or
+ * _MASKED, or the ZN_STAT_PACKETS_DROPPED_* counter that says why it does not leave. The first one
+ * that leaves fixes the server's address. */
+zn_stat zn_packet_gate_fate(zn_packet_gate *g, uint32_t flow, int64_t due_ns);
+
+/* Returns whether the flow's names that were read by t_ns may be shown, as was decided by then. */
+bool zn_packet_gate_shows_names(const zn_packet_gate *g, uint32_t flow, int64_t t_ns);
+/* Returns the same of a fingerprint's or certificate's entry. */
+bool zn_packet_gate_shows(const zn_packet_gate *g, uint32_t entry, int64_t t_ns);
+
+/* Returns the address that a packet which leaves has for an end of its flow. */
+const zn_addr *zn_packet_gate_address(const zn_packet_gate *g, const zn_flow *f,
+                                      const zn_packet_plan *plan, unsigned end);
+
+/* Returns whether packets between these ends are of one network only, and never leave: protocols
+ * that name hosts to their neighbours, and addresses that are not one host's own, but for groups
+ * that all hosts know. */
+bool zn_packet_is_local(const zn_tuple *tuple);
+
+#endif
