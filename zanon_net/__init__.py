@@ -5,9 +5,10 @@
 - `run(source, config, out=...)`: captures or interfaces to anonymized logs; returns a `Report`.
   Settings may also be given one by one: `run(source, z=10, window="1h")`. Inside `with
   Interruption()` a signal ends the reading, and the run finishes its output.
+- `packets(source, "shared.pcapng", config)`: the same into a capture of anonymized packets.
 - `flows(source, config)`: the same flows as a table for pandas, polars or Arrow, batch by batch.
 - `Config`: its settings, in sections: `ZParams`, `AddressPolicy`, `Input`, `Output`, `Limits`,
-  `LiveSettings`.
+  `LiveSettings`, `PacketSettings`.
 - `read_log(path)`: our logs, or Tstat's own, as a table for pandas, polars or Arrow.
 - `Engine(config)`: takes frames of your program and returns arrays of `RECORD_DTYPE` and
   `OBSERVATION_DTYPE`, whose numbers are indices into `NAME_SOURCES`, `NAME_STATUSES` and
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         Limits,
         LiveSettings,
         Output,
+        PacketSettings,
         ZParams,
     )
     from zanon_net.config.settings import Config
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
         OBSERVATION_DTYPE,
         RECORD_DTYPE,
         Engine,
+        PacketBatch,
     )
     from zanon_net.errors import (
         CapacityError,
@@ -56,6 +59,7 @@ if TYPE_CHECKING:
     from zanon_net.flow_batches import FlowBatch, flows
     from zanon_net.frame_batches import FrameBatch, frames
     from zanon_net.output.read_logs import read_log
+    from zanon_net.pipeline.packet_runner import packets
     from zanon_net.pipeline.report import Report
     from zanon_net.pipeline.runner import run
     from zanon_net.system.signals import Interruption
@@ -82,6 +86,8 @@ __all__ = [
     "LiveSettings",
     "Output",
     "OutputError",
+    "PacketBatch",
+    "PacketSettings",
     "Report",
     "ZParams",
     "ZTable",
@@ -90,6 +96,7 @@ __all__ = [
     "caps_for_bytes",
     "flows",
     "frames",
+    "packets",
     "parse",
     "read_log",
     "run",
@@ -98,13 +105,16 @@ __all__ = [
 
 _PLACES = {  # the public names of each module
     "_core": "CryptoPan ZTable caps_for_bytes",
-    "config.sections": "AddressPolicy Input Limits LiveSettings Output ZParams",
+    "config.sections": "AddressPolicy Input Limits LiveSettings Output PacketSettings ZParams",
     "config.settings": "Config",
-    "embedding": ("DISCLOSURES NAME_SOURCES NAME_STATUSES OBSERVATION_DTYPE RECORD_DTYPE Engine"),
+    "embedding": (
+        "DISCLOSURES NAME_SOURCES NAME_STATUSES OBSERVATION_DTYPE RECORD_DTYPE Engine PacketBatch"
+    ),
     "flow_batches": "FlowBatch flows",
     "frame_batches": "FrameBatch frames",
     "output.read_logs": "read_log",
     "errors": "CapacityError CaptureError ConfigError FormatError OutputError ZanonError",
+    "pipeline.packet_runner": "packets",
     "pipeline.report": "Report",
     "pipeline.runner": "run",
     "system.signals": "Interruption",

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine inside another program: frames in as arrays, released data out as arrays."""
 
-from typing import Any, Self, SupportsIndex
+from typing import Any, NamedTuple, Self, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -22,31 +22,56 @@ NAME_STATUSES = ("none", "released", "suppressed", "unconfirmed", "invalid")
 DISCLOSURES = ("withheld", "pseudonym", "released")
 """The meanings of the numbers in `client_shown` and `server_shown`."""
 
+PACKETS = "packets"
+"""The core's name of the output whose text holds packets."""
+
 Bytes = bytes | bytearray | memoryview | npt.NDArray[np.uint8]
+
+
+class PacketBatch(NamedTuple):
+    """Anonymized packets, Ethernet frames: packet i is `data[offset[i] : offset[i] + length[i]]`.
+
+    data: uint8, whose bytes between packets have no meaning. offset: int64[n]. length, wire:
+    uint32[n], bytes here and on the wire. t_ns: int64[n], ns since the Unix epoch.
+    """
+
+    data: npt.NDArray[np.uint8]
+    offset: npt.NDArray[np.int64]
+    length: npt.NDArray[np.uint32]
+    wire: npt.NDArray[np.uint32]
+    t_ns: npt.NDArray[np.int64]
 
 
 class Engine:
     """Takes frames by the batch and gives back data that may be published, and nothing else.
 
     An engine belongs to one thread at a time; several engines may run on several threads. Released
-    data waits until `observations` and `records` are called: call them after each batch.
+    data waits until `observations`, `records` and, with `packets`, `packets` are called: call them
+    after each batch.
 
     config: the settings; those of input, files and interfaces have no meaning here. Of output,
         `purpose` and what it presets have. A z that follows the stream is refused: nothing would
         change it at the end of a window.
+    packets: whether the frames are to be had as anonymized packets, too.
     settings: single settings over those of config, such as z=10.
 
     Raises ConfigError, CaptureError for a key file that cannot be read, or CapacityError.
     """
 
-    def __init__(self, config: Config | None = None, **settings: Any) -> None:
+    def __init__(
+        self, config: Config | None = None, *, packets: bool = False, **settings: Any
+    ) -> None:
         config = (config or Config()).replace(**settings)
+        outputs = _core.ROWS
+        if packets:
+            config = config.replace(format="pcap")  # which not every purpose allows
+            outputs += (PACKETS,)
         if config.anonymity.dynamic:
             raise ConfigError("target_p: z follows the stream in a whole run only; give z alone")
         arguments = config.engine_arguments()
-        arguments |= {"outputs": _core.ROWS, "split_ns": 0, "columns": (), "popularity": False}
+        arguments |= {"outputs": outputs, "split_ns": 0, "columns": (), "popularity": False}
         self._engine = _core.PacketEngine(**arguments)
-        self._ready: dict[str, list[bytes]] = {output: [] for output in _core.ROWS}
+        self._ready: dict[str, list[bytes]] = {output: [] for output in outputs}
 
     def feed(
         self,
@@ -89,6 +114,16 @@ class Engine:
         """
         return np.frombuffer(self._take("record_rows"), RECORD_DTYPE)
 
+    def packets(self) -> PacketBatch:
+        """The packets that left since the last call: those that waited for `hold`.
+
+        Raises ConfigError where the engine was not opened with `packets`.
+        """
+        if PACKETS not in self._ready:
+            raise ConfigError("packets: open the engine with packets=True")
+        data = np.frombuffer(self._take(PACKETS), np.uint8)
+        return PacketBatch(data, *_core.packet_places(data))
+
     def _take(self, output: str) -> bytes:
         self._gather()
         pieces, self._ready[output] = self._ready[output], []
@@ -111,7 +146,7 @@ class Engine:
         self._engine.idle(_number("quiet_ns", quiet_ns, np.int64))
 
     def finish(self) -> None:
-        """End of input: closes every flow; `records` then has the rest.
+        """End of input: closes every flow; `records` and `packets` then have the rest.
 
         Frames that are fed later open new flows, which the next call closes.
         """

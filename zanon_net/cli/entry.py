@@ -22,6 +22,7 @@ from zanon_net.cli.key_command import key_command
 from zanon_net.cli.messages import COMMAND, LogHandler, explain, flush_stdout
 from zanon_net.cli.model_command import model_command
 from zanon_net.cli.options import EPILOG, HELP_OPTIONS, help_alone
+from zanon_net.cli.packets_command import packets_command
 from zanon_net.cli.publish_command import publish_command
 from zanon_net.cli.run_command import run_command
 from zanon_net.cli.table_anonymize import table_anonymize
@@ -45,6 +46,7 @@ def cli(ctx: click.Context) -> None:
 
 for _command in (
     run_command,
+    packets_command,
     filter_command,
     publish_command,
     table_command,

@@ -21,6 +21,7 @@ EPILOG = """\b
 To begin with:
   zanon-net inspect capture.pcap
   zanon-net run capture.pcap --internal 10.0.0.0/8 --out logs
+  zanon-net packets capture.pcap shared.pcapng --internal 10.0.0.0/8
   zanon-net COMMAND --help
 """
 
@@ -91,7 +92,7 @@ def run_options() -> list[click.Parameter]:
     """SOURCE and every option of `run`, in the order of its help."""
     return [
         click.Argument(["source"], nargs=-1, required=True),
-        *_with_files(setting_options("run")),
+        *with_config_file(setting_options("run"), [_out()]),
         json_option("Print the manifest, not the summary: on stdout, or on stderr with --out -."),
         quiet_option("No summary and no progress bar."),
         GroupedOption(["-v", "--verbose"], is_flag=True, help="Also say what is being done."),
@@ -108,9 +109,9 @@ def filter_options() -> list[click.Parameter]:
     ]
 
 
-def setting_options(command: str) -> list[GroupedOption]:
-    """The options of a command's settings, in the order of its help."""
-    rows = [row for row in rows_of(command) if row.heading]
+def setting_options(command: str, without: Sequence[str] = ()) -> list[GroupedOption]:
+    """The options of a command's settings but those named, in the order of its help."""
+    rows = [row for row in rows_of(command) if row.heading and row.name not in without]
     headings = list(dict.fromkeys(row.heading for row in rows))
     rows.sort(key=lambda row: (headings.index(row.heading), row.rank))
     return [_setting_option(row) for row in rows]
@@ -136,12 +137,14 @@ def _reading(row: Setting) -> dict[str, Any]:
     return {"type": read, "metavar": kind.metavar, "multiple": kind.many}
 
 
-def _with_files(options: Sequence[GroupedOption]) -> list[GroupedOption]:
-    """The options with --out in front of those of input and output, and --config behind them."""
+def with_config_file(
+    options: Sequence[GroupedOption], first: Sequence[GroupedOption]
+) -> list[GroupedOption]:
+    """The options with `first` in front of those of input and output, and --config behind them."""
     groups = [option.group for option in options]
-    first = groups.index(INPUT_AND_OUTPUT)
-    end = first + groups.count(INPUT_AND_OUTPUT)
-    return [*options[:first], _out(), *options[first:end], _config_file(), *options[end:]]
+    start = groups.index(INPUT_AND_OUTPUT)
+    end = start + groups.count(INPUT_AND_OUTPUT)
+    return [*options[:start], *first, *options[start:end], _config_file(), *options[end:]]
 
 
 def json_option(text: str, group: str = MESSAGES) -> GroupedOption:
@@ -159,7 +162,8 @@ def _out() -> GroupedOption:
         ["--out"],
         group=INPUT_AND_OUTPUT,
         metavar="DIR",
-        help="A folder that is new or empty, or '-' for standard output (csv, jsonl, observations)."
+        help="A folder that is new or empty, or '-' for standard output (csv, jsonl, observations,"
+        " pcap, pcapng)."
         " [default: ./zanon-<UTC start>]",
     )
 

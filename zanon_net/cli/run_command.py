@@ -52,15 +52,37 @@ def run_command(
             progress=progress,
             on_status=show_status,
             interruption=interruption,
-            started=None if quiet or as_json else _say_memory,
+            started=None if quiet or as_json else say_memory,
         )
+    return finish_run(
+        report,
+        as_json=as_json,
+        quiet=quiet,
+        fail_on_loss=config.live.fail_on_loss,
+        has_stdout=report.out is None,
+    )
+
+
+def finish_run(
+    report: Report, *, as_json: bool, quiet: bool, fail_on_loss: float | None, has_stdout: bool
+) -> int:
+    """Prints what a run came to; returns the exit code.
+
+    fail_on_loss: the percentage of lost packets beyond which the code is that of a failure.
+    has_stdout: standard output got the data, so that a manifest goes to standard error.
+    """
     for warning in report.warnings:
         warn(f"{warning}; what comes before that is in the output")
     if report.loss is not None:
         warn(report.loss.text())
-    _finish(report, as_json, quiet)
-    if _lost_too_much(report, config.live.fail_on_loss):
-        say(f"more than {config.live.fail_on_loss:g} % of the packets were lost; the rest is whole")
+    if report.sent is not None and (unsent := report.sent.warning()) is not None:
+        warn(unsent)
+    if as_json:
+        print_manifest(report.manifest, report.speed(), err=has_stdout)
+    elif not quiet:
+        print_table(report.summary)
+    if fail_on_loss is not None and report.loss is not None and report.loss.percent > fail_on_loss:
+        say(f"more than {fail_on_loss:g} % of the packets were lost; the rest is whole")
         return EXIT_OPERATIONAL
     if report.interrupted:
         say("interrupted: what had been read is complete")
@@ -68,16 +90,6 @@ def run_command(
     return 0
 
 
-def _lost_too_much(report: Report, percent: float | None) -> bool:
-    return percent is not None and report.loss is not None and report.loss.percent > percent
-
-
-def _say_memory(flows: int, memory_bytes: int) -> None:
+def say_memory(flows: int, memory_bytes: int) -> None:
+    """Says what the flow table may take; see Started."""
     say(f"the flow table holds up to {flows:,} flows, in up to {memory_bytes:,} bytes of memory")
-
-
-def _finish(report: Report, as_json: bool, quiet: bool) -> None:
-    if as_json:
-        print_manifest(report.manifest, report.speed(), err=report.out is None)
-    elif not quiet:
-        print_table(report.summary)

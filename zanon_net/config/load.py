@@ -47,7 +47,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def _keys_of(path: Path, section: str, table: object) -> dict[str, Any]:
     """`table`, known to be a section whose every key is a setting. Raises ConfigError."""
-    if section in KEYS:
+    if section in KEYS and section not in SECTIONS:
         raise ConfigError(f"{path}: {section} belongs under [{KEYS[section].section}]")
     if section not in SECTIONS:
         hint = did_you_mean(section, [*SECTIONS, *KEYS])

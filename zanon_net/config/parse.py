@@ -36,10 +36,12 @@ TEXT_MAX = 1 << 26  # characters of a file that is read as a whole
 COLUMN_BYTES_MAX = 1000  # of a column's name
 PASSED_MAX = 16  # columns that the filter writes as they are
 DURATION_MAX_NS = 3650 * UNITS_NS["d"]
+HOLD_MAX_NS = 10 * UNITS_NS["s"]
 ANYWHERE = ("0.0.0.0/0", "::/0")
 SHOWN_MAX = 20  # characters of a wrong value that a message may repeat
 
 _IPV4_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
+_ZERO = re.compile(r"0 ?(ns|us|ms|s|m|h|d)?")
 _DURATION = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,9})?) ?(ns|us|ms|s|m|h|d)")
 _KEY = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{43}=(?![A-Za-z0-9+/=])")
 _KEY_OR_MOST_OF_IT = re.compile(
@@ -133,13 +135,24 @@ def parse_duration(name: str, value: object) -> int:
     return whole_ns
 
 
+def hold(name: str, value: object) -> int:
+    """How long a packet waits, in ns: 0, or a duration up to HOLD_MAX_NS."""
+    is_zero = as_int(value) == 0 or (isinstance(value, str) and _ZERO.fullmatch(value.strip()))
+    ns = 0 if is_zero else parse_duration(name, value)
+    if ns > HOLD_MAX_NS:
+        reject(name, "must be at most 10s, the time after which an idle flow may close")
+    return ns
+
+
 def rounded_times(name: str, value: object) -> str | int:
     """The length in ns to whose multiples times are rounded down, or "exact"."""
     return "exact" if value == "exact" else parse_duration(name, value)
 
 
 def format_duration(ns: int) -> str:
-    """`ns` >= 1 nanoseconds in the largest unit that gives a whole number, e.g. "90s"."""
+    """`ns` nanoseconds in the largest unit that gives a whole number, e.g. "90s"."""
+    if ns == 0:
+        return "0s"
     unit = next(unit for unit in reversed(UNITS_NS) if ns % UNITS_NS[unit] == 0)
     return f"{ns // UNITS_NS[unit]}{unit}"
 

@@ -19,6 +19,9 @@ PURPOSE = "partner"
 MINUTE_ALL = "minute-all"
 """The order in which times have no more than minutes."""
 
+PACKET_FORMATS = ("pcap", "pcapng")
+"""The formats of anonymized packets."""
+
 Settings = Mapping[str, Any]
 
 
@@ -69,6 +72,23 @@ PRESETS = {
 }
 """By the settings' names."""
 
+PACKETS = {
+    "payload": Preset("zero", "zero", "zero", _in_order("keep-encrypted", "zero", "cut")),
+    "packet_addresses": Preset("blocks", "blocks", "blocks", _in_order("wide", "blocks")),
+    "server_address": Preset(
+        "tested", "tested", "tested", _in_order("linkable", "tested", "withheld")
+    ),
+    "tcp_timestamps": Preset("drop", "drop", "drop", _in_order("keep", "offset", "drop")),
+    "ttl": Preset("class", "class", "class", _in_order("keep", "class")),
+    "fingerprint": Preset("tested", "tested", "tested", _in_order("keep", "tested", "drop")),
+}
+"""Likewise, of packets: the defaults of settings that a run without packets does not use."""
+
+
+def has_packets(settings: Settings) -> bool:
+    """Whether a format of the output is one of packets."""
+    return any(name in PACKET_FORMATS for name in settings["format"])
+
 
 def effective(settings: Settings) -> dict[str, Any]:
     """The settings, those that nobody set as the preset has them."""
@@ -85,9 +105,10 @@ def effective(settings: Settings) -> dict[str, Any]:
 def weaker(settings: Settings) -> list[str]:
     """The names of the settings that disclose more than the preset does."""
     found, purpose = effective(settings), settings["purpose"]
+    presets = PRESETS | (PACKETS if has_packets(settings) else {})
     return [
         name
-        for name, preset in PRESETS.items()
+        for name, preset in presets.items()
         if preset.strength(found[name]) < preset.strength(preset.value(purpose))
     ]
 

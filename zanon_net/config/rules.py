@@ -14,6 +14,7 @@ from zanon_net.config import presets
 from zanon_net.config.parse import (
     ANYWHERE,
     DNS_VOTES,
+    UNITS_NS,
     Network,
     core_networks,
     format_duration,
@@ -38,6 +39,8 @@ FORMAT_OUTPUTS = {
     "observations": ("observations",),
     "csv": ("csv",),
     "parquet": ("tcp_table", "udp_table"),
+    "pcap": ("packets",),
+    "pcapng": ("packets_ng",),
 }
 """The core's name of each output that a format needs."""
 
@@ -90,6 +93,13 @@ def check_detail(settings: Settings) -> dict[str, Any]:
     for name in ("e2e", "options"):
         if short and name in settings["columns"]:
             reject("columns", f"{name} tells more than {' and '.join(short)} lets records say")
+    return {}
+
+
+def check_public(settings: Settings) -> dict[str, Any]:
+    """Packets say too much for everybody to read them."""
+    if settings["purpose"] == "public" and presets.has_packets(settings):
+        reject("for", "public is not for packets, of which each size and time is told; write logs")
     return {}
 
 
@@ -170,6 +180,11 @@ def shown_split(settings: Settings) -> dict[str, Any]:
 def shown_times(settings: Settings) -> dict[str, Any]:
     """How exact times are, for people."""
     return {"times": presets.written(settings["times"])}
+
+
+def shown_hold(settings: Settings) -> dict[str, Any]:
+    """How long packets wait, for people."""
+    return {"hold": format_duration(settings["hold"])}
 
 
 def shown_never(settings: Settings) -> dict[str, Any]:
@@ -299,6 +314,58 @@ def core_digits(settings: Settings) -> int:
     """The leading digits that counts keep; 0: all."""
     sizes = settings["sizes"]
     return 0 if sizes == "exact" else int(sizes)
+
+
+PAYLOADS = ("zero", "cut", "keep-encrypted")
+PACKET_ADDRESSES = ("blocks", "wide")
+SERVER_ADDRESSES = ("tested", "withheld", "linkable")
+MACS = ("role", "pseudonym", "zero")
+TCP_TIMESTAMPS = ("drop", "offset", "keep")
+TTLS = ("class", "keep")
+FINGERPRINTS = ("tested", "drop", "keep")
+"""All as the core numbers them."""
+TIMESTAMPS = {unit: UNITS_NS[unit] for unit in ("ns", "us", "ms")}
+"""The units of packets' times, in ns."""
+
+
+def core_payload(settings: Settings) -> int:
+    """The number of what becomes of payload."""
+    return PAYLOADS.index(settings["payload"])
+
+
+def core_wide_addresses(settings: Settings) -> bool:
+    """Whether pseudonyms in packets may be any address."""
+    return bool(settings["packet_addresses"] == "wide")
+
+
+def core_server_addresses(settings: Settings) -> int:
+    """The number of what becomes of servers' addresses in packets."""
+    return SERVER_ADDRESSES.index(settings["server_address"])
+
+
+def core_macs(settings: Settings) -> int:
+    """The number of what becomes of MAC addresses."""
+    return MACS.index(settings["mac"])
+
+
+def core_tcp_timestamps(settings: Settings) -> int:
+    """The number of what becomes of TCP's timestamps."""
+    return TCP_TIMESTAMPS.index(settings["tcp_timestamps"])
+
+
+def core_keep_ttl(settings: Settings) -> bool:
+    """Whether the time to live stays."""
+    return bool(settings["ttl"] == "keep")
+
+
+def core_fingerprints(settings: Settings) -> int:
+    """The number of whose fingerprints packets show."""
+    return FINGERPRINTS.index(settings["fingerprint"])
+
+
+def core_packet_times(settings: Settings) -> int:
+    """The length to whose multiples packets' times are rounded down, in ns."""
+    return TIMESTAMPS[settings["timestamps"]]
 
 
 def core_never(settings: Settings) -> list[bytes]:

@@ -103,8 +103,8 @@ _ANONYMITY = (
         default=False,
         rank=2,
         option=("--exact", "--no-coarsen"),
-        help="Exact measurements also in flows whose name is suppressed; with them other"
-        " records of the same traffic can be matched to these flows.",
+        help="Exact measurements also in flows whose name is suppressed, and their packets with the"
+        " name masked; with them other records of the same traffic can be matched to these flows.",
         usual="coarse times, packets and bytes",
         about="exact measurements also in flows whose name is suppressed",
         manifest="as it is",
@@ -287,7 +287,8 @@ _OUTPUT = (
         type=some_of(FORMAT_OUTPUTS),
         default=("tstat",),
         help="What to write; repeatable.",
-        about="tstat, csv, jsonl, parquet, observations",
+        about="tstat, csv, jsonl, parquet, observations, pcap, pcapng",
+        check=rules.check_public,
         manifest="as it is",
         core="outputs",
         core_value=rules.outputs,

@@ -12,6 +12,7 @@ rows. The order of the rows is the order of fields, keys and manifests.
 from zanon_net.config import (
     anonymize_rows,
     filter_rows,
+    packet_rows,
     publish_rows,
     question_rows,
     run_rows,
@@ -21,6 +22,7 @@ from zanon_net.config.setting import Setting
 
 SETTINGS = (
     *run_rows.ROWS,
+    *packet_rows.ROWS,
     *filter_rows.ROWS,
     *publish_rows.ROWS,
     *table_rows.ROWS,

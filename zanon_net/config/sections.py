@@ -188,5 +188,23 @@ class LiveSettings(View):
         return None if self.status is None else int(self.status) * 1e-9
 
 
-for _view in (ZParams, AddressPolicy, Input, Output, Limits, LiveSettings):
+@dataclass(frozen=True, slots=True)
+class PacketSettings(View):
+    """The settings of anonymized packets."""
+
+    rows = rows_of("run", "packets")
+
+    hold: int | str = RUN["hold"].default
+    hold_memory: int | str = RUN["hold_memory"].default
+    payload: str = RUN["payload"].default
+    packet_addresses: str = RUN["packet_addresses"].default
+    server_address: str = RUN["server_address"].default
+    mac: str = RUN["mac"].default
+    tcp_timestamps: str = RUN["tcp_timestamps"].default
+    ttl: str = RUN["ttl"].default
+    fingerprint: str = RUN["fingerprint"].default
+    timestamps: str = RUN["timestamps"].default
+
+
+for _view in (ZParams, AddressPolicy, Input, Output, Limits, LiveSettings, PacketSettings):
     describe(_view)

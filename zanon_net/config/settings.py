@@ -24,6 +24,7 @@ from zanon_net.config.sections import (
     Limits,
     LiveSettings,
     Output,
+    PacketSettings,
     View,
     ZParams,
 )
@@ -37,6 +38,7 @@ _VIEWS: dict[str, type[View]] = {
     "output": Output,
     "limits": Limits,
     "live": LiveSettings,
+    "packets": PacketSettings,
 }
 
 
@@ -49,6 +51,7 @@ class Config:
 
     anonymity: which names are released. addresses: who is a user, and pseudonyms. input: what is
     read. output: what is written. limits: sizes of the tables, threads. live: interfaces.
+    packets: what anonymized packets hold.
 
     Raises ConfigError for a wrong value or an unknown name.
     """
@@ -61,6 +64,7 @@ class Config:
     output: Output
     limits: Limits
     live: LiveSettings
+    packets: PacketSettings
 
     def __init__(
         self,
@@ -70,11 +74,11 @@ class Config:
         output: Output | None = None,
         limits: Limits | None = None,
         live: LiveSettings | None = None,
+        packets: PacketSettings | None = None,
         **settings: Any,
     ) -> None:
-        parts: dict[str, View | None] = dict(
-            zip(SECTIONS, (anonymity, addresses, input, output, limits, live), strict=True)
-        )
+        views = (anonymity, addresses, input, output, limits, live, packets)
+        parts: dict[str, View | None] = dict(zip(SECTIONS, views, strict=True))
         changes = _by_section(settings)
         for section, part in parts.items():
             kind = _VIEWS[section]

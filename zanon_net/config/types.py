@@ -17,6 +17,7 @@ Raises ConfigError with a text that starts with the name.
 """
 
 RING_MIN, RING_MAX = 1 << 20, (1 << 31) - 1
+HOLD_MEMORY_MIN, HOLD_MEMORY_MAX = 1 << 20, 1 << 36
 SPLIT_STEP_NS = 60_000_000_000  # records with a suppressed name say the minute
 
 
@@ -136,6 +137,13 @@ def _ring_size(name: str, value: object) -> int:
     return size
 
 
+def _hold_memory(name: str, value: object) -> int:
+    size = parse.parse_size(name, value)
+    if not HOLD_MEMORY_MIN <= size <= HOLD_MEMORY_MAX:
+        reject(name, "must be from 1M to 64G")
+    return size
+
+
 def _as_written(_name: str, value: object) -> object:
     return value
 
@@ -162,6 +170,8 @@ SIZE = Type(
     metavar="SIZE",
     written=parse.format_size,
 )
+HOLD = replace(DURATION, read=parse.hold, range="0 to 10s")
+HOLD_MEMORY = replace(SIZE, read=_hold_memory, range="1M to 64G")
 RING_SIZE = replace(SIZE, read=_ring_size, range="1M to just below 2G")
 # Numbers whose range depends on other settings; their rows, or the model, check them.
 DEPENDENT_NUMBER = Type(read=_as_written, unit="users", range="z or more", metavar="N", number=int)

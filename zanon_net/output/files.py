@@ -172,6 +172,19 @@ class TextFile(LogFile):
         return size
 
 
+class CaptureFile(TextFile):
+    """Packets behind the header of their format. A file that had no room is not kept."""
+
+    @property
+    def needs_room(self) -> bool:
+        """See LogFile."""
+        return False
+
+    def cut(self, spare: int) -> int | None:
+        """See LogFile."""
+        return LogFile.cut(self, spare)
+
+
 def _pieces(file: FileIO, kind: str) -> Iterator[tuple[bytes, int]]:
     """The content of a file from its start, which may end anywhere, and how far it was read."""
     unpack: Callable[[bytes], bytes] = bytes

@@ -12,15 +12,17 @@ room for more, the open part appears with the whole records that are on the disk
 import contextlib
 import errno
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from zanon_net.config.presets import PACKET_FORMATS
 from zanon_net.config.rules import FORMAT_OUTPUTS
 from zanon_net.errors import ConfigError, ZanonError
-from zanon_net.output.files import PARTIAL, LogFile, TextFile
+from zanon_net.output.files import PARTIAL, CaptureFile, LogFile, TextFile
 from zanon_net.output.parquet import ParquetFile, Schema
 from zanon_net.output.popularity_file import refuse_existing
 from zanon_net.output.rotation import part_names
@@ -34,7 +36,8 @@ MANIFEST = "manifest.json"
 MANIFEST_BYTES = 1 << 16  # kept free for the manifest, so that it can report a full disk
 CUT_SPARE_BYTES = 1 << 16  # given up of the largest file on a full disk, for the others' headers
 LISTED_BYTES = 512  # more for each file that it lists
-ON_STDOUT = ("jsonl", "observations", "csv")
+ON_STDOUT = ("jsonl", "observations", "csv", *PACKET_FORMATS)
+CAPTURES = [output for name in PACKET_FORMATS for output in FORMAT_OUTPUTS[name]]
 NOT_ON_STDOUT = {"tstat": "tstat logs are three files", "parquet": "parquet files are no stream"}
 
 
@@ -51,8 +54,10 @@ def default_folder(now: datetime) -> Path:
 class FolderSink(Sink):
     """A folder that is new or empty. Raises ConfigError or OutputError, having left no trace."""
 
+    may_write_behind = True
+
     def __init__(self, folder: Path, plan: Plan) -> None:
-        self.folder = folder
+        self.place = self.folder = folder
         self._plan = plan
         self._schemas = {table: Schema(fields, plan.about) for table, fields in plan.fields.items()}
         self._open: dict[str, LogFile] = {}
@@ -123,7 +128,8 @@ class FolderSink(Sink):
         if output in self._schemas:
             schema = self._schemas[output]
             return ParquetFile(path, schema, self._plan.compress, gathers=self._divided)
-        return TextFile(path, self._plan.headers.get(output, b""), self._plan.compress)
+        kind = CaptureFile if output in CAPTURES else TextFile
+        return kind(path, self._plan.headers.get(output, b""), self._plan.compress)
 
     def take(self, parts: Parts, tables: Tables) -> None:
         """See Sink."""
@@ -388,4 +394,6 @@ def open_sink(out: str | os.PathLike[str] | None, formats: Iterable[str], plan: 
             raise ConfigError(f"{what} and need a folder; --out - takes one of {names}")
     if len(chosen) != 1:
         raise ConfigError(f"--out - takes one format, one of {names}; or choose a folder")
+    if chosen[0] in PACKET_FORMATS and sys.stdout is not None and sys.stdout.isatty():
+        raise ConfigError("packets are no text for a terminal; write them to a file, or to a pipe")
     return StdoutSink(plan)

@@ -5,6 +5,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from zanon_net._core import FILE_NAMES, TABLES, TableRows
@@ -16,6 +17,62 @@ Parts = Sequence[tuple[int | None, Mapping[str, Lines], Mapping[str, int]]]
 """Each period's start in ns (None: the last one goes on), its lines, and where its rows end."""
 Tables = Mapping[str, TableRows]
 """The rows of all those periods, by output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Counts of the packets that were to leave through an interface.
+
+    sent: those that left, and bytes, theirs. full: the interface's queue was full, or its cable was
+    out. oversize: they were above its MTU. error: the system rejected them.
+    """
+
+    interface: str
+    sent: int = 0
+    bytes: int = 0
+    full: int = 0
+    oversize: int = 0
+    error: int = 0
+
+    @property
+    def dropped(self) -> int:
+        """Packets that did not leave."""
+        return self.full + self.oversize + self.error
+
+    @property
+    def total(self) -> int:
+        """All packets that were to leave."""
+        return self.sent + self.dropped
+
+    def text(self) -> str:
+        """For people."""
+        return (
+            f"{self.sent:,} through {self.interface}; dropped {self.full:,} as its queue was full,"
+            f" {self.oversize:,} above its MTU, {self.error:,} rejected"
+        )
+
+    def warning(self) -> str | None:
+        """A line about packets that did not leave; None where all did."""
+        if not self.dropped:
+            return None
+        return f"{self.dropped:,} of {self.total:,} packets did not leave: {self.text()}"
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> "Sent":
+        """The counts that a manifest has."""
+        names = ("name", "sent", "bytes", "tx_full", "tx_oversize", "tx_error")
+        return cls(*(facts[name] for name in names))
+
+    def to_dict(self) -> dict[str, str | int]:
+        """For the manifest."""
+        return {
+            "name": self.interface,
+            "sent": self.sent,
+            "bytes": self.bytes,
+            "tx_full": self.full,
+            "tx_oversize": self.oversize,
+            "tx_error": self.error,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +128,19 @@ class Sink(ABC):
     def is_large(self) -> bool:
         """Whether a file has reached the size at which the plan ends a part."""
         return False
+
+    place: Path | None = None
+    """The folder, or the one file, that appears; None: there is none."""
+    is_file = False
+    """Whether that is a file."""
+
+    @property
+    def sent(self) -> Sent | None:
+        """The packets so far that were to leave through an interface; None where none are."""
+        return None
+
+    may_write_behind = False
+    """Whether a thread may have it take a piece while the next is made: files never block."""
 
     was_cut = False
     """Whether the last part was cut to whole records, because there was no room for more."""

@@ -2,17 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Network interfaces: their names, and their losses as the system counts them."""
 
+import errno
 import os
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from zanon_net.config.parse import did_you_mean
+from zanon_net.config.parse import did_you_mean, shown
+from zanon_net.errors import CaptureError, ConfigError
 from zanon_net.pipeline.link_counters import (
     SOFTNET_STAT,
     LinkCounters,
     read_backlog,
+    read_link_below,
     read_links,
 )
 
@@ -30,6 +33,38 @@ def no_such(name: str) -> str:
     """The message about a name of neither a file nor an interface."""
     known = [known for _index, known in socket.if_nameindex()]
     return f"No such file or directory, and no network interface{did_you_mean(name, known)}"
+
+
+def refuse_output(name: str, sources: Sequence[str | os.PathLike[str]]) -> None:
+    """Refuses an interface to send to that is none, or is surely a mistake.
+
+    sources: those of the run. Raises CaptureError for one that is not there, ConfigError.
+    """
+    known = {name: index for index, name in socket.if_nameindex()}
+    if name == ANY:
+        raise ConfigError(f"--to: packets leave through one interface, not through {ANY}; name it")
+    if name not in known:
+        problem = f"--to: there is no interface {shown(name)}{did_you_mean(name, known)}"
+        raise CaptureError(errno.ENODEV, problem)  # it may come, as those to read may
+    for source in interfaces_of(sources):
+        if source == ANY:
+            raise ConfigError(
+                f"--to: {ANY} reads from every interface, also from {name}; name those to read"
+            )
+        if source == name:
+            raise ConfigError(f"--to: packets are read from {name}; send them through another")
+        if known[source] == _below(name) or known[name] == _below(source):
+            raise ConfigError(
+                f"--to: what leaves through {name} arrives at {source}, where packets are read;"
+                " send them through another"
+            )
+
+
+def _below(name: str) -> int | None:
+    """The index of the interface below one, or at the other end of its cable."""
+    with suppress(OSError):
+        return read_link_below(name)
+    return None
 
 
 class SystemCounters:

@@ -23,7 +23,7 @@ _HEADER, _LINK = struct.Struct("=IHHII"), struct.Struct("=BxHiII")  # nlmsghdr, 
 _ATTRIBUTE = struct.Struct("=HH")
 _ERROR, _DONE, _NEW_LINK, _GET_LINK = 2, 3, 16, 18  # types of messages
 _REQUEST, _DUMP = 1, 0x300  # flags of messages
-_NAME, _STATS64 = 3, 23  # attributes of links
+_NAME, _BELOW, _STATS64, _BELOW_NAMESPACE = 3, 5, 23, 37  # attributes of links
 _AF_NETLINK, _ROUTE = 16, 0
 _STATS = struct.Struct("=16Q")  # the start of rtnl_link_stats64
 _RX_DROPPED, _RX_FIFO, _RX_MISSED = 6, 14, 15
@@ -40,22 +40,41 @@ class LinkCounters:
 
 def read_links(interface: str | None) -> dict[str, LinkCounters]:
     """The counters of an interface, or of all, by name. Raises OSError."""
+    links: dict[str, LinkCounters] = {}
+    for message in _links(interface):
+        links |= _counters(message)
+    return links
+
+
+def read_link_below(interface: str) -> int | None:
+    """The index of the interface below one of a VLAN, or at the other end of a virtual cable.
+
+    None where there is none, or it is not of this network namespace. Raises OSError.
+    """
+    for message in _links(interface):
+        found = _attributes(message)
+        if _BELOW in found and _BELOW_NAMESPACE not in found:
+            return int.from_bytes(found[_BELOW], sys.byteorder)
+    return None
+
+
+def _links(interface: str | None) -> Iterator[bytes]:
+    """A message about each interface, or about one. Raises OSError."""
     asked = b"" if interface is None else _attribute(_NAME, os.fsencode(interface) + b"\0")
     flags = _REQUEST | (_DUMP if interface is None else 0)
     body = _LINK.pack(0, 0, 0, 0, 0) + asked
     with socket.socket(_AF_NETLINK, socket.SOCK_RAW, _ROUTE) as kernel:
         kernel.settimeout(1.0)
         kernel.send(_HEADER.pack(_HEADER.size + len(body), _GET_LINK, flags, 1, 0) + body)
-        links: dict[str, LinkCounters] = {}
         while True:
             for kind, message in _messages(kernel.recv(_REPLY_BYTES)):
                 if kind == _ERROR:
                     number = -int.from_bytes(message[:4], sys.byteorder, signed=True)
                     raise OSError(number, os.strerror(number))
                 if kind == _NEW_LINK:
-                    links |= _link(message)
+                    yield message
                 if kind == _DONE or interface is not None:
-                    return links
+                    return
 
 
 def _attribute(kind: int, value: bytes) -> bytes:
@@ -73,8 +92,8 @@ def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
         data = data[(length + 3) & ~3 :]
 
 
-def _link(message: bytes) -> dict[str, LinkCounters]:
-    """The counters in a message about a link, by its name; none where the system gives none."""
+def _attributes(message: bytes) -> dict[int, bytes]:
+    """The attributes of a message about a link, by their numbers."""
     found: dict[int, bytes] = {}
     data = message[_LINK.size :]
     while len(data) >= _ATTRIBUTE.size:
@@ -83,6 +102,12 @@ def _link(message: bytes) -> dict[str, LinkCounters]:
             break
         found[kind] = data[_ATTRIBUTE.size : length]
         data = data[(length + 3) & ~3 :]
+    return found
+
+
+def _counters(message: bytes) -> dict[str, LinkCounters]:
+    """The counters in a message about a link, by its name; none where the system gives none."""
+    found = _attributes(message)
     if _NAME not in found or len(found.get(_STATS64, b"")) < _STATS.size:
         return {}
     stats = _STATS.unpack_from(found[_STATS64])

@@ -13,6 +13,8 @@ from zanon_net._version import __version__
 from zanon_net.config.presets import MINUTE_ALL
 from zanon_net.config.rules import FORMAT_OUTPUTS
 from zanon_net.config.settings import Config
+from zanon_net.output.sink import Sent
+from zanon_net.pipeline import packet_fates
 from zanon_net.pipeline.facts import Drops, Facts, Loss
 from zanon_net.pipeline.totals import Totals
 
@@ -27,6 +29,7 @@ class Ending:
     files: {"file", "bytes", "records"} of each that appears. written: records in them, by output.
     error: why the run ended early, None where it did not. drops: packets lost before that.
     was_cut: there was no room for more, and the last files were cut to whole records.
+    sent: the packets that were to leave through an interface; None where none were.
     """
 
     files: Sequence[Mapping[str, Any]]
@@ -35,6 +38,7 @@ class Ending:
     error: str | None = None
     drops: Drops = field(default_factory=Drops)
     was_cut: bool = False
+    sent: Sent | None = None
 
     def accounts(self, counters: Mapping[str, int]) -> dict[str, Any]:
         """Accounts for the records of closed flows: of each format, written, left_out and lost."""
@@ -70,12 +74,14 @@ def build_manifest(
     notes = _notes(config, totals.counters)
     notes += [] if loss is None else [loss.text()]
     notes += [CUT] if ending.was_cut else []
+    unsent = None if ending.sent is None else ending.sent.warning()
+    notes += [] if unsent is None else [unsent]
     whole = not ending.interrupted and all(source.warning is None for source in listed)
     groups = dict.fromkeys(group for _name, group, _text in STAT_INFO)
     return {
         "name": "zanon-net",
         "version": __version__,
-        "complete": whole and ending.error is None and loss is None,
+        "complete": whole and ending.error is None and loss is None and unsent is None,
         "interrupted": ending.interrupted,
         "error": ending.error,
         "notes": notes,
@@ -94,6 +100,7 @@ def build_manifest(
             if group not in ("decision", "suppressed")
         },
         "records": ending.accounts(totals.counters),
+        **_packets(totals, ending),
         "outputs": [dict(file) for file in ending.files],
     }
 
@@ -114,6 +121,13 @@ def _pseudonyms(config: Config, totals: Totals) -> dict[str, Any]:
         "networks_left_out": totals.networks_left_out,
         "pseudonym_id": totals.pseudonym_id,
     }
+
+
+def _packets(totals: Totals, ending: Ending) -> dict[str, Any]:
+    if not any(output in ending.written for output in packet_fates.OUTPUTS):
+        return {}
+    interface = {} if ending.sent is None else {"interface": ending.sent.to_dict()}
+    return {"packets": packet_fates.manifest_of(totals) | interface}
 
 
 def _notes(config: Config, counters: Mapping[str, int]) -> list[str]:

@@ -12,24 +12,28 @@ from typing import Any
 from zanon_net._text import share, table, time_span
 from zanon_net.errors import ConfigError
 from zanon_net.output.read_logs import read_files, read_log
+from zanon_net.output.sink import Sent
+from zanon_net.pipeline import packet_fates
 from zanon_net.pipeline.facts import INTERFACE, Drops, Loss
 from zanon_net.pipeline.totals import Totals
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of `run`.
+    """The result of `run` and of `packets`.
 
     manifest: as written beside the logs; docs/reference/output.md has its keys.
-    out: the folder; None for standard output.
+    out: the folder, or the file of packets; None for standard output.
     totals: the engine's counters, which the manifest has by group.
     seconds: of wall time from the first batch to the last byte handed to the system.
+    is_file: whether `out` is a file.
     """
 
     manifest: Mapping[str, Any]
     out: Path | None
     totals: Totals
     seconds: float
+    is_file: bool = False
 
     @property
     def warnings(self) -> list[str]:
@@ -46,16 +50,23 @@ class Report:
         return Loss.of(self.manifest["sources"], Drops(**self.manifest["capture_drops"]))
 
     @property
+    def sent(self) -> Sent | None:
+        """The packets that were to leave through an interface; None where none were."""
+        facts = self.manifest.get("packets", {}).get("interface")
+        return None if facts is None else Sent.of(facts)
+
+    @property
     def counters(self) -> Mapping[str, int]:
         """Every counter of the run by its name; docs/reference/output.md has their meaning."""
         return self.totals.counters
 
     @property
     def files(self) -> list[Path]:
-        """The paths of the logs, sorted; none where the output went to standard output."""
+        """The paths of what was written, sorted; none where it went to standard output."""
         if self.out is None:
             return []
-        return [self.out / str(file["file"]) for file in self.manifest["outputs"]]
+        folder = self.out.parent if self.is_file else self.out
+        return [folder / str(file["file"]) for file in self.manifest["outputs"]]
 
     def read(self, log: str = "tcp_complete", *, into: str = "pandas") -> Any:
         """Reads the flows that were written as a table.
@@ -68,7 +79,8 @@ class Report:
         protocol = log.partition("_")[0]
         named = re.compile(rf"{protocol}\b.*\.parquet")
         parquet = [path for path in self.files if named.fullmatch(path.name)]
-        if self.out is not None and any(path.name.startswith("log_") for path in self.files):
+        has_logs = any(path.name.startswith("log_") for path in self.files)
+        if self.out is not None and not self.is_file and has_logs:
             return read_log(self.out, log, into=into)
         if parquet:
             return read_files(parquet, into)
@@ -105,6 +117,11 @@ class Report:
     def _rows(self) -> Iterable[tuple[str, str]]:
         totals, counters, speed = self.totals, self.totals.counters, self.speed()
         yield "packets", f"{counters['frames']:,}"
+        if "packets" in self.manifest:
+            left = counters["packets_passed"] + counters["packets_masked"]
+            yield "left anonymized", share(left, counters["frames"])
+            if counters["packets_masked"]:
+                yield "masked", f"{counters['packets_masked']:,}  with a withheld name masked"
         yield "flows", f"{counters['flows_tcp']:,} TCP, {counters['flows_udp']:,} UDP"
         yield "names seen", ", ".join(f"{n:,} {source}" for source, n in totals.names().items())
         yield "released", share(counters["released"], totals.decided)
@@ -119,11 +136,16 @@ class Report:
             yield "suppressed", f"{count:,}  {text}"
         for text, count in totals.lines("drop"):
             yield "dropped packets", f"{count:,}  {text}"
+        if "packets" in self.manifest:
+            for text, count in packet_fates.dropped_lines(counters):
+                yield "dropped packets", f"{count:,}  {text}"
         for text, count in totals.lines("capacity"):
             yield "limits met", f"{count:,}  {text}"
         lost = Drops(**self.manifest["capture_drops"])
         if lost != Drops() or any(s["format"] == INTERFACE for s in self.manifest["sources"]):
             yield "lost packets", lost.text()
+        if self.sent is not None:
+            yield "left", self.sent.text()
         yield "users", f"{totals.users:,}"
         if totals.time_range_ns is not None:
             yield "time span", time_span(totals.time_range_ns)

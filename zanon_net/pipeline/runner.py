@@ -4,6 +4,7 @@
 
 import logging
 import os
+import pwd
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -14,9 +15,11 @@ from zanon_net._core import OUTPUTS, TABLES, PacketEngine
 from zanon_net._version import __version__
 from zanon_net.config.settings import Config
 from zanon_net.errors import FormatError, OutputError, ZanonError
-from zanon_net.output.folder import FolderSink, check_out, open_sink
+from zanon_net.output.folder import check_out, open_sink
 from zanon_net.output.parquet import ROW_GROUP_ROWS
 from zanon_net.output.sink import Plan, Sink
+from zanon_net.output.write_behind import WriteBehindSink
+from zanon_net.pipeline import packet_fates
 from zanon_net.pipeline.facts import Facts
 from zanon_net.pipeline.live import LiveReader
 from zanon_net.pipeline.manifest import Ending, build_manifest, manifest_bytes
@@ -70,9 +73,41 @@ def run(
     counts the records lost.
     """
     config = (config or Config()).replace(**settings)
-    interruption = interruption or Interruption()
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)
     check_out(out, sources, config.output.popularity)
+
+    def sink_for(user: pwd.struct_passwd | None, stack: ExitStack) -> Callable[[Plan], Sink]:
+        place = out if user is None else go_on_as(user, out, stack)
+        return partial(open_sink, place, config.output.format)
+
+    return run_into(
+        sink_for,
+        sources,
+        config,
+        progress=progress,
+        on_status=on_status,
+        interruption=interruption,
+        started=started,
+    )
+
+
+SinkFor = Callable[[pwd.struct_passwd | None, ExitStack], Callable[[Plan], Sink]]
+"""Takes the user to go on as, whom it becomes, and the stack of the run; returns the opener of the
+sink."""
+
+
+def run_into(
+    sink_for: SinkFor,
+    sources: Sequence[Source],
+    config: Config,
+    *,
+    progress: Progress | None = None,
+    on_status: Callable[[Status], None] | None = None,
+    interruption: Interruption | None = None,
+    started: Started | None = None,
+) -> Report:
+    """Runs the sources into a sink. Takes, returns and raises what `run` does."""
+    interruption = interruption or Interruption()
     user = None if config.live.drop_to is None else find_user(config.live.drop_to)
     with ExitStack() as stack, ExitStack() as until_published:
         begin = reader_opener(sources, config, progress, interruption, stack)
@@ -80,10 +115,13 @@ def run(
         stack.callback(engine.close)
         if user is not None:
             load_libraries(config)
-            out = go_on_as(user, out, stack)
+        open_it = sink_for(user, stack)
         hooks = WindowHooks(config)
         until_published.callback(hooks.discard)
-        sink = open_sink(out, config.output.format, plan_of(engine, config))
+        plan = plan_of(engine, config)
+        sink = open_it(plan)
+        if config.limits.workers > 1 and sink.may_write_behind:
+            sink = WriteBehindSink(sink, plan)
         stack.callback(sink.discard)
         reader = begin(engine, hooks)
         if started is not None:
@@ -120,12 +158,15 @@ def run_reader(
 
     def manifest(error: str | None = None) -> dict[str, Any]:
         facts, drops = reader.facts(), reader.drops()
-        ending = Ending(sink.files, sink.written, reader.interrupted, error, drops, sink.was_cut)
+        ending = Ending(
+            sink.files, sink.written, reader.interrupted, error, drops, sink.was_cut, sink.sent
+        )
         return build_manifest(config, Totals.of(engine), facts, ending) | hooks.facts()
 
     clock = None
     if on_status is not None and config.live.status_s is not None:
-        clock = StatusClock(engine, reader.drops, config.live.status_s, on_status)
+        status_s = config.live.status_s
+        clock = StatusClock(engine, reader.drops, status_s, on_status, lambda: sink.sent)
     try:
         for _batch in reader.batches():
             _drain(engine, sink)
@@ -140,6 +181,7 @@ def run_reader(
         sink.take(*engine.drain())
         hooks.see(engine)
         sink.finish(reader.first_ns)
+        packet_fates.check(engine.stats, sink.written)
         final = manifest()
         hooks.publish()
         sink.publish(manifest_bytes(final))
@@ -149,9 +191,9 @@ def run_reader(
             kept_from = reader.first_ns if lacks_room(error) else None
             sink.abandon(lambda: manifest_bytes(manifest(text)), kept_from)
         raise
-    out = sink.folder if isinstance(sink, FolderSink) else None
     _log.info("finished")
-    return Report(final, out, Totals.of(engine), time.monotonic() - began)
+    seconds = time.monotonic() - began
+    return Report(final, sink.place, Totals.of(engine), seconds, sink.is_file)
 
 
 def _drain(engine: PacketEngine, sink: Sink) -> None:

@@ -7,13 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from zanon_net._core import PacketEngine
+from zanon_net.output.sink import Sent
 from zanon_net.pipeline.facts import Drops
 from zanon_net.pipeline.totals import Totals
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A run at one moment; rates are over the time since the snapshot before."""
+    """A run at one moment; rates are over the time since the snapshot before.
+
+    sent: the packets that were to leave through an interface; None where none are.
+    """
 
     seconds: float
     packets: int
@@ -26,6 +30,7 @@ class Status:
     decided: int
     drops: Drops
     memory_bytes: int
+    sent: Sent | None = None
 
     @property
     def released_share(self) -> float:
@@ -42,6 +47,7 @@ class Status:
             ("observations", f"{self.observations:,}"),
             ("names released", f"{self.released_share:.1%}"),
             ("dropped", self.drops.text()),
+            *([] if self.sent is None else [("left", self.sent.text())]),
             ("memory", f"{self.memory_bytes / 2**20:,.0f} MiB"),
         ]
 
@@ -59,8 +65,10 @@ class StatusClock:
         drops: Callable[[], Drops],
         interval_s: float,
         notify: Callable[[Status], None],
+        sent: Callable[[], Sent | None] = lambda: None,
     ) -> None:
         self._engine, self._drops, self._notify = engine, drops, notify
+        self._sent = sent
         self._interval_s = interval_s
         self._began = self._before = time.monotonic()
         self._due = self._began + interval_s
@@ -90,6 +98,7 @@ class StatusClock:
             decided=totals.decided,
             drops=self._drops(),
             memory_bytes=totals.memory_bytes,
+            sent=self._sent(),
         )
         self._before, self._packets, self._bytes = now, packets, octets
         return status

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An engine's counters, by their groups."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,11 @@ _NAMES_SEEN_IN = "names seen in "  # the start of the texts of these counters
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """An engine's counters at the end of its input."""
+    """An engine's counters at the end of its input.
+
+    packet_blocks: the blocks that addresses of packets lie in. hold_bytes_max: the most bytes that
+    packets took while they waited.
+    """
 
     counters: Mapping[str, int]
     table: Mapping[str, int]
@@ -23,6 +28,8 @@ class Totals:
     key_scope: str
     networks_left_out: int
     pseudonym_id: str | None
+    packet_blocks: list[str]
+    hold_bytes_max: int
 
     @classmethod
     def of(cls, engine: PacketEngine) -> "Totals":
@@ -36,6 +43,8 @@ class Totals:
             key_scope=engine.key_scope,
             networks_left_out=engine.networks_left_out,
             pseudonym_id=engine.pseudonym_id,
+            packet_blocks=json.loads(engine.packet_blocks or b"[]"),
+            hold_bytes_max=engine.hold_bytes_max,
         )
 
     def group(self, group: str) -> dict[str, int]:

@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""`zanon-net packets`: captures or live traffic into one capture that may be shared."""
+
+import logging
+from typing import Any
+
+import click
+
+from zanon_net.cli.configure import configure, naming_origins
+from zanon_net.cli.messages import say
+from zanon_net.cli.options import (
+    INPUT_AND_OUTPUT,
+    GroupedCommand,
+    GroupedOption,
+    json_option,
+    quiet_option,
+    setting_options,
+    with_config_file,
+)
+from zanon_net.cli.run_command import finish_run, say_memory
+from zanon_net.cli.terminal import progress_bar, status_table
+from zanon_net.config.presets import PACKET_FORMATS
+from zanon_net.pipeline.packet_runner import ON_STDOUT, packets
+from zanon_net.system.signals import Interruption
+from zanon_net.system.streams import STDIN
+
+OF_LOGS = (
+    "dn_hunter",
+    "format",
+    "columns",
+    "compress",
+    "split",
+    "split_size",
+    "coarse_end",
+    "coarse_steps",
+    "coarse_client",
+    "order",
+    "times",
+    "sizes",
+)
+"""Settings of `run` that say nothing about packets."""
+EPILOG = """\b
+DURATION is a number and a unit: 500ms, 90s, 10m, 1h, 1d. SIZE is bytes: 500M, 20G.
+An option overrides the same setting of --config.
+Exit codes: 0 done, 1 could not be done, 2 wrong option or setting.
+
+\b
+Examples:
+  zanon-net packets capture.pcap shared.pcapng --internal 10.0.0.0/8
+  zanon-net packets monday/ tuesday.pcap.zst shared.pcap.zst --payload cut
+  zanon-net packets capture.pcap shared.pcapng --dry-run
+  sudo zanon-net packets eth0 - --internal 10.0.0.0/8 | zeek -r -
+  sudo zanon-net packets eth0 --to eth1 --internal 10.0.0.0/8 --drop-to nobody
+"""
+
+_log = logging.getLogger("zanon_net")
+
+
+def packets_options() -> list[click.Parameter]:
+    """SOURCE, OUT and every option, in the order of the help."""
+    form = GroupedOption(
+        ["--format"],
+        group=INPUT_AND_OUTPUT,
+        type=click.Choice(PACKET_FORMATS),
+        help=f"The format of standard output; a file's name tells its own. [default: {ON_STDOUT}]",
+    )
+    to = GroupedOption(
+        ["--to"],
+        group=INPUT_AND_OUTPUT,
+        metavar="IFACE",
+        help="Send the packets through this interface, where a monitor listens; there is no OUT.",
+    )
+    dry_run = GroupedOption(
+        ["--dry-run"],
+        group=INPUT_AND_OUTPUT,
+        is_flag=True,
+        help="Do everything but write: what becomes of each packet is only counted.",
+    )
+    settings = setting_options("run", without=OF_LOGS)
+    return [
+        click.Argument(["paths"], nargs=-1, required=True, metavar="SOURCE... [OUT]"),
+        *with_config_file(settings, [to, form, dry_run]),
+        json_option("Print the manifest, not the summary: on stdout, or on stderr where OUT is -."),
+        quiet_option("No summary and no progress bar."),
+        GroupedOption(["-v", "--verbose"], is_flag=True, help="Also say what is being done."),
+    ]
+
+
+@click.command("packets", cls=GroupedCommand, params=packets_options(), epilog=EPILOG)
+def packets_command(
+    paths: tuple[str, ...],
+    config_file: str | None,
+    to: str | None,
+    dry_run: bool,
+    as_json: bool,
+    quiet: bool,
+    verbose: bool,
+    **options: Any,
+) -> int:
+    """Turn captures or live traffic into a capture that may be shared.
+
+    Packets are built anew: names that fewer than z users share are in none of them, addresses are
+    pseudonyms, payload is zeros. SOURCE is what `zanon-net run` reads: captures, folders of them, -
+    for standard input, or network interfaces, read until SIGINT or SIGTERM. OUT is a new file that
+    ends in .pcap or .pcapng, also with .gz or .zst behind that, or - for standard output. Beside
+    the file its manifest appears, OUT.manifest.json. With --to the packets leave through an
+    interface instead.
+    """
+    if quiet and verbose:
+        raise click.UsageError("choose one of -q and -v")
+    sources, out = (paths, None) if to is not None else (paths[:-1], paths[-1])
+    if not sources:
+        raise click.UsageError("give a source, and behind it the file to write, or -")
+    form = options.pop("format")
+    _log.setLevel(logging.INFO if verbose else logging.WARNING)
+    config = configure(config_file, options)
+    has_status = config.live.status is not None
+    with (
+        Interruption() as interruption,
+        progress_bar(quiet or has_status) as progress,
+        status_table(has_status) as show_status,
+        naming_origins(config_file, {**options, "format": form}),
+    ):
+        report = packets(
+            sources,
+            out,
+            config,
+            to=to,
+            format=form,
+            dry_run=dry_run,
+            progress=progress,
+            on_status=show_status,
+            interruption=interruption,
+            started=None if quiet or as_json else say_memory,
+        )
+    code = finish_run(
+        report,
+        as_json=as_json,
+        quiet=quiet,
+        fail_on_loss=config.live.fail_on_loss,
+        has_stdout=out == STDIN and not dry_run,
+    )
+    if dry_run and not quiet:
+        say("dry run: nothing was written")
+    return code

@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""A sink that writes behind: a thread writes what was taken last while the engine goes on."""
+
+import signal
+from collections.abc import Callable, Mapping
+from queue import SimpleQueue
+from threading import Event, Thread
+from typing import Any
+
+from zanon_net.output.sink import Parts, Plan, Sink, Tables
+
+
+class WriteBehindSink(Sink):
+    """Hands what it takes to a thread, which has the real sink take it.
+
+    At most one piece waits or is being written: the engine's memory for output is there twice, no
+    more. An error of the thread is raised by the next call of `take`, `rotate` or `finish`, and
+    nothing is written after it. The other calls end the thread first.
+    """
+
+    def __init__(self, sink: Sink, plan: Plan) -> None:
+        self._sink = sink
+        self._is_divided_by_size = plan.split_bytes != 0
+        self.place, self.is_file = sink.place, sink.is_file
+        self._given: SimpleQueue[tuple[Parts, Tables, Event] | None] = SimpleQueue()
+        self._last: Event | None = None  # set when the last piece is written
+        self._thread: Thread | None = None
+        self._error: BaseException | None = None
+
+    # A signal may raise KeyboardInterrupt anywhere in the main thread: each wait can be repeated.
+
+    def _work(self) -> None:
+        while (piece := self._given.get()) is not None:
+            parts, tables, done = piece
+            if self._error is None:
+                try:
+                    self._sink.take(parts, tables)
+                except BaseException as error:  # raised where the run handles it
+                    self._error = error
+            del piece, parts, tables  # the engine can use their memory again
+            done.set()
+
+    def _begin(self) -> None:
+        """Starts the thread. It takes no signals: one has to end the engine's wait for packets,
+        which is in the main thread."""
+        former = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        try:
+            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+            thread = Thread(target=self._work, name="write behind", daemon=True)
+            self._thread = thread
+            thread.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, former)
+
+    def _idle(self) -> Sink:
+        """The real sink, once the thread has nothing to write. Raises the thread's error."""
+        if self._last is not None:
+            self._last.wait()
+        if self._error is not None:
+            raise self._error
+        return self._sink
+
+    def _alone(self) -> Sink:
+        """The real sink, once the thread has ended, with an error or without."""
+        if self._thread is not None and self._thread.is_alive():
+            self._given.put(None)
+            self._thread.join()
+        return self._sink
+
+    def take(self, parts: Parts, tables: Tables) -> None:
+        """See Sink."""
+        if not any(texts for _period, texts, _rows in parts) and not tables and len(parts) == 1:
+            return
+        self._idle()
+        if self._thread is None or not self._thread.is_alive():
+            self._begin()
+        done = Event()
+        self._given.put((parts, tables, done))
+        self._last = done
+
+    def rotate(self, first_ns: int, now_ns: int) -> None:
+        """See Sink."""
+        self._idle().rotate(first_ns, now_ns)
+
+    @property
+    def is_large(self) -> bool:
+        """See Sink."""
+        return self._is_divided_by_size and self._idle().is_large
+
+    def finish(self, first_ns: int | None) -> None:
+        """See Sink."""
+        self._idle()
+        self._alone().finish(first_ns)
+
+    def publish(self, manifest: bytes) -> None:
+        """See Sink."""
+        self._alone().publish(manifest)
+
+    def discard(self) -> None:
+        """See Sink."""
+        self._alone().discard()
+
+    def abandon(self, manifest: Callable[[], bytes], kept_from: int | None = None) -> None:
+        """See Sink."""
+        self._alone().abandon(manifest, kept_from)
+
+    @property
+    def was_cut(self) -> bool:  # type: ignore[override]
+        """See Sink."""
+        return self._alone().was_cut
+
+    @property
+    def files(self) -> list[dict[str, Any]]:
+        """See Sink."""
+        return self._alone().files
+
+    @property
+    def written(self) -> Mapping[str, int]:
+        """See Sink."""
+        return self._alone().written

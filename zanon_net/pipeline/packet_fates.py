@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The fates of the frames that a run with packets read: each has one, and a counter.
+
+frames = passed + masked + the sum of dropped. Dropped are frames of which no packet could be read
+(the counters drop_*), and packets that did not leave (packets_dropped_*). Each fragment counts for
+itself. Some counters only say why: drop_flow_* of packets that are in packets_dropped_no_flow, and
+drop_fragment_* of fragments that are in packets_dropped_fragment.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from zanon_net._core import STAT_INFO
+from zanon_net.errors import OutputError
+from zanon_net.pipeline.totals import Totals
+
+OUTPUTS = ("packets", "packets_ng")
+"""The core's names of the outputs of packets."""
+
+_NOT_DECODED, _NOT_EMITTED = "drop_", "packets_dropped_"
+_ONLY_WHY = ("drop_flow_", "drop_fragment_")
+_NO_FLOW = "packets_dropped_no_flow"
+_PREFIX_OF_TEXT = "not emitted: "
+
+
+def dropped(counters: Mapping[str, int]) -> dict[str, int]:
+    """Frames that did not leave, by reason."""
+    return {
+        name.removeprefix(prefix): counters[name]
+        for prefix in (_NOT_DECODED, _NOT_EMITTED)
+        for name, _group, _text in STAT_INFO
+        if name.startswith(prefix) and not name.startswith(_ONLY_WHY)
+    }
+
+
+def dropped_lines(counters: Mapping[str, int]) -> list[tuple[str, int]]:
+    """(text, count) of each reason that no counter of drop_* has, if it is not zero."""
+    return [
+        (text.removeprefix(_PREFIX_OF_TEXT), counters[name])
+        for name, _group, text in STAT_INFO
+        if name.startswith(_NOT_EMITTED) and name != _NO_FLOW and counters[name]
+    ]
+
+
+def manifest_of(totals: Totals) -> dict[str, Any]:
+    """The fates and what packets hold, as the manifest has them."""
+    counters = totals.counters
+    return {
+        "frames": counters["frames"],
+        "passed": counters["packets_passed"],
+        "masked": counters["packets_masked"],
+        "dropped": dropped(counters),
+        "addresses": {
+            "released": counters["packets_servers_released"],
+            "pair": counters["packets_servers_pair"],
+        },
+        "names": {
+            "by_vote": counters["packets_names_by_vote"],
+            "by_peek": counters["packets_names_by_peek"],
+            "masked": counters["packets_names_masked"],
+        },
+        "fingerprints": counters["packets_fingerprints"],
+        "resealed": counters["packets_resealed"],
+        "bytes_kept": counters["packets_bytes_kept"],
+        "bytes_zeroed": counters["packets_bytes_zeroed"],
+        "deadline_missed": counters["packets_deadline_missed"],
+        "hold_early": counters["packets_hold_early"],
+        "flow_turned": counters["packets_flows_turned"],
+        "blocks": totals.packet_blocks,
+        "hold_max_bytes": totals.hold_bytes_max,
+    }
+
+
+def check(counters: Mapping[str, int], written: Mapping[str, int]) -> None:
+    """Raises OutputError where a frame has no fate, or several, before its output appears.
+
+    counters: of an engine that has finished. written: frames in each output, by the core's names;
+    without an output of packets there is nothing to check.
+    """
+    outputs = [name for name in OUTPUTS if name in written]
+    if not outputs:
+        return
+    left = counters["packets_passed"] + counters["packets_masked"]
+    fates = left + sum(dropped(counters).values())
+    if fates != counters["frames"]:
+        raise OutputError(
+            f"of {counters['frames']:,} frames {fates:,} are accounted for, so no packets were"
+            " written; please report it"
+        )
+    for name in outputs:
+        if written[name] != left:
+            raise OutputError(
+                f"{left:,} packets left and {written[name]:,} were written, so none is kept;"
+                " please report it"
+            )

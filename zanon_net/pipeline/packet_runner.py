@@ -1,0 +1,205 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""A run from captures or interfaces to one file of anonymized packets, or to an interface."""
+
+import errno
+import logging
+import os
+import pwd
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from zanon_net.config.presets import PACKET_FORMATS
+from zanon_net.config.settings import Config
+from zanon_net.errors import CaptureError, ConfigError
+from zanon_net.output.files import SUFFIXES
+from zanon_net.output.folder import check_out, open_sink
+from zanon_net.output.one_file import NoSink, OneFileSink, manifest_path, refuse_taken
+from zanon_net.output.sink import Plan, Sink
+from zanon_net.output.wire import InterfaceSink
+from zanon_net.pipeline.interfaces import interfaces_of, refuse_output
+from zanon_net.pipeline.privileges import become, explain_missing
+from zanon_net.pipeline.reader import Progress, Started
+from zanon_net.pipeline.report import Report
+from zanon_net.pipeline.runner import run_into
+from zanon_net.pipeline.status import Status
+from zanon_net.system.file_errors import explained
+from zanon_net.system.signals import Interruption
+from zanon_net.system.streams import STDIN, Source, check_sources
+
+ON_STDOUT = "pcapng"
+TO_INTERFACE = "pcap"
+NAMED = "name it .pcap or .pcapng, also with .gz or .zst behind that, or - for standard output"
+
+_log = logging.getLogger("zanon_net")
+
+
+@dataclass(frozen=True, slots=True)
+class PacketFile:
+    """The file to write. path: None for standard output. compression: a word of `compress`."""
+
+    path: Path | None
+    format: str
+    compression: str
+
+    @classmethod
+    def named(cls, out: Source, wanted: str | None) -> "PacketFile":
+        """The file of this name. wanted: the format, None for that of the name.
+
+        Raises ConfigError where the name tells no format, or another one.
+        """
+        if wanted is not None and wanted not in PACKET_FORMATS:
+            raise ConfigError(f"format: must be {' or '.join(PACKET_FORMATS)}")
+        if out == "-":
+            return cls(None, wanted or ON_STDOUT, "none")
+        path = Path(out)
+        endings = {
+            f".{name}{packed}": (name, compression)
+            for name in PACKET_FORMATS
+            for compression, packed in SUFFIXES.items()
+        }
+        known = [found for ending, found in endings.items() if path.name.lower().endswith(ending)]
+        if not known:
+            is_link = bool(interfaces_of([out]))
+            what = "is a network interface, no file" if is_link else "tells no format of packets"
+            raise ConfigError(f"{out or 'an output without a name'} {what}; {NAMED}")
+        ((name, compression),) = known
+        if wanted not in (None, name):
+            raise ConfigError(f"format: {path.name} is named {name}; leave the format out")
+        return cls(path, name, compression)
+
+
+def packets(
+    source: Source | Iterable[Source],
+    out: Source | None = None,
+    config: Config | None = None,
+    *,
+    to: str | None = None,
+    format: str | None = None,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+    on_status: Callable[[Status], None] | None = None,
+    interruption: Interruption | None = None,
+    started: Started | None = None,
+    **settings: Any,
+) -> Report:
+    """Turns captures, or the traffic of network interfaces, into one capture of packets that may be
+    shared: built anew, names and addresses by the rules of `run`.
+
+    source: as `run` takes it.
+    out: a new file, which ends in .pcap or .pcapng, also with .gz or .zst behind that; beside it a
+        manifest appears, OUT.manifest.json. Or "-" for standard output.
+    to: an Ethernet interface, instead of `out`: packets are sent through it as they are ready.
+    config: the settings; the defaults when None. Those of logs have no meaning here.
+    format: "pcap" or "pcapng", for standard output; None: pcapng.
+    dry_run: everything is done and counted, and nothing written.
+    progress, on_status, interruption, started: as `run` takes them.
+    settings: single settings over those of config, such as z=10 or payload="cut".
+
+    Returns the Report. Raises ConfigError, CaptureError, FormatError, CapacityError or OutputError
+    as `run` does; after any error there is no file.
+    """
+    if (out is None) == (to is None):
+        raise ConfigError("name a file to write, or with --to an interface, and not both")
+    file = None if out is None else PacketFile.named(out, format)
+    config = (config or Config()).replace(**settings)
+    config = config.replace(
+        format=TO_INTERFACE if file is None else file.format,
+        compress="none" if file is None else file.compression,
+        split=None,
+        split_size=None,
+    )
+    sources = [source] if isinstance(source, str | os.PathLike) else list(source)
+    if file is not None:
+        _check(file, sources, config)
+    elif to is not None:
+        _check_interface(to, sources, config, format)
+
+    def sink_for(user: pwd.struct_passwd | None, stack: ExitStack) -> Callable[[Plan], Sink]:
+        sink = None if to is None else _open_interface(to, sources, stack)
+        if user is not None:
+            become(user)
+        if dry_run:
+            return NoSink
+        if sink is not None:
+            return lambda _plan: sink
+        assert file is not None
+        if file.path is None:
+            return partial(open_sink, "-", config.output.format)
+        return partial(OneFileSink, file.path)
+
+    return run_into(
+        sink_for,
+        sources,
+        config,
+        progress=progress,
+        on_status=on_status,
+        interruption=interruption,
+        started=started,
+    )
+
+
+def _check_interface(to: str, sources: Sequence[Source], config: Config, form: str | None) -> None:
+    """Raises ConfigError where packets must not leave through this interface."""
+    check_sources(sources)
+    if form is not None:
+        raise ConfigError("format: is for files; leave it out with --to")
+    if config.addresses.internal is None:
+        raise ConfigError(
+            "--to: say with --internal which addresses are users, such as --internal 10.0.0.0/8"
+            " (what leaves through an interface cannot be taken back)"
+        )
+    if config.packets.payload == "cut":
+        raise ConfigError(
+            "payload: cut packets are no packets for an interface; use zero with --to"
+        )
+    refuse_output(to, sources)
+    check_out(None, sources, config.output.popularity)
+
+
+def _open_interface(to: str, sources: Sequence[Source], stack: ExitStack) -> InterfaceSink:
+    """Opens it, while the process may; `stack` closes it. Raises ConfigError or CaptureError."""
+    try:
+        sink = InterfaceSink(to, waits=not interfaces_of(sources))
+    except CaptureError as error:
+        if error.errno == errno.EPERM:
+            raise explain_missing(error) from None
+        raise
+    stack.callback(sink.discard)
+    if sink.warning is not None:
+        _log.warning("warning: %s", sink.warning)
+    return sink
+
+
+def _check(file: PacketFile, sources: Sequence[Source], config: Config) -> None:
+    """Raises ConfigError where the file is taken, or would be read, before anything is."""
+    check_sources(sources)
+    popularity = config.output.popularity
+    check_out("-" if file.path is None else None, sources, popularity)
+    if file.path is None:
+        return
+    for source in sources:
+        if source != STDIN:
+            _refuse_source(file.path, Path(source))
+    refuse_taken(file.path)
+    if popularity is not None:
+        with explained("write", popularity):
+            taken = [os.path.realpath(path) for path in (file.path, manifest_path(file.path))]
+            if os.path.realpath(popularity) in taken:
+                raise ConfigError("popularity: is also where the packets go; choose another file")
+
+
+def _refuse_source(path: Path, source: Path) -> None:
+    """Raises ConfigError where `path` is the source, or would lie in it."""
+    with explained("write", path):  # the working folder may be gone
+        real, read = Path(os.path.realpath(path)), Path(os.path.realpath(source))
+        if real == read or (path.exists() and source.exists() and path.samefile(source)):
+            raise ConfigError(f"{path} is also a source; choose another file to write")
+        if source.is_dir() and real.parent == read:
+            raise ConfigError(
+                f"{path} would lie in {source}, a folder of sources; choose another place"
+            )
