@@ -100,8 +100,13 @@ RULES = [
     ),
     Rule(
         only_capture_writes,
-        "Only capture/ writes to a descriptor: what unpacks a stream. Outputs are Python's.",
-        ("csrc/release/gate.c: fwrite(p, 1, n, f);", "csrc/engine/engine.c: fd = creat(path, 0);"),
+        "Only capture/ writes to a descriptor: what unpacks a stream; and output/packet_sender to"
+        " an interface. Other outputs are Python's.",
+        (
+            "csrc/release/gate.c: fwrite(p, 1, n, f);",
+            "csrc/engine/engine.c: fd = creat(path, 0);",
+            "csrc/output/packet_file.c: n = sendmmsg(fd, messages, 1, 0);",
+        ),
     ),
     Rule(
         parsers_read_through_the_cursor,

@@ -15,6 +15,7 @@ from zanon_net._core import STAT_ALIASES, STAT_INFO, Column, PacketEngine, colum
 from zanon_net.config.rules import FORMAT_OUTPUTS
 from zanon_net.config.run_rows import COLUMN_SETS
 from zanon_net.embedding import NAME_SOURCES, NAME_STATUSES
+from zanon_net.output.sink import Sent
 from zanon_net.pipeline.facts import Drops
 from zanon_net.pipeline.live import InterfaceFacts
 
@@ -108,6 +109,17 @@ def test_words(page: str) -> None:
     assert all(f"`{source}`" in sources[2] for source in NAME_SOURCES if source is not None)
 
 
+COUNTERS = {name for name, _group, _text in STAT_INFO}
+# The words that a part of the manifest leaves out of its counters' names.
+LEFT_OUT = {"suppressed": ("suppressed_",), "dropped": ("drop_", "packets_dropped_")}
+
+
+def counter_of(above: str, key: str) -> str:
+    """The counter that a key below `above` stands for, or the key."""
+    counters = [word + key for word in LEFT_OUT.get(above, ()) if word + key in COUNTERS]
+    return counters[0] if counters else key
+
+
 def keys(value: object, above: str = "") -> Iterator[str]:
     """Every key, at any depth, but for the link types, which are those of the traffic."""
     if isinstance(value, list):
@@ -115,7 +127,7 @@ def keys(value: object, above: str = "") -> Iterator[str]:
             yield from keys(item, above)
     elif isinstance(value, dict) and above != "link_types":
         for key, beneath in value.items():
-            yield f"suppressed_{key}" if above == "suppressed" else key
+            yield counter_of(above, key)
             yield from keys(beneath, key)
 
 
@@ -140,6 +152,9 @@ def test_keys_of_a_manifest(page: str, demo_pcap: Path, tmp_path: Path) -> None:
     assert told_keys(decisions, "key | meaning") == manifest["decisions"].keys()
     records = page[page.index("### Records") :]
     assert told_keys(records, "key | meaning") == manifest["records"].keys()
+    assert (
+        told_keys(manifest_table, "key of `interface` | packets") == Sent("eth1").to_dict().keys()
+    )
 
 
 def test_a_name_among_the_decisions_is_a_counter_of_the_same_meaning_or_none(

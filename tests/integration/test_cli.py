@@ -46,8 +46,8 @@ def test_help_of_run(capsys: Captured) -> None:
     assert run_main("run", "--help") == 0
     text = capsys.readouterr().out
     titles = re.findall(r"^(\w[\w ]+):$", text, re.MULTILINE)
-    groups = ["Anonymity", "Addresses", "Input and output", "Limits", "Interfaces", "Messages"]
-    assert titles == groups
+    groups = ["Anonymity", "Addresses", "Input and output", "Limits", "Interfaces", "Packets"]
+    assert titles == [*groups, "Messages"]
     assert text.count("zanon-net run") >= 3
     for shown in ("[default: 20]", "[default: 1h]", "[default: 32,56]", "[default: tstat]"):
         assert shown in " ".join(text.split())
@@ -61,7 +61,9 @@ def test_commands_can_be_made_with_the_oldest_click() -> None:
         for parameter in command.params
         if parameter.nargs == -1
     ]
-    assert [(about["name"], about["default"]) for about in many] == [("source", None)] * 3
+    assert [(about["name"], about["default"]) for about in many] == [
+        (name, None) for name in ("source", "paths", "source", "source")
+    ]
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("inspect", "-h"), ("key", "new", "--help")])

@@ -21,7 +21,7 @@ from support import wire
 from support.c_build import CSRC
 from support.c_build import run as run_command
 from support.capture_bytes import PCAP_NANOSECONDS, pcap_header, pcap_record
-from support.engine import Outcome, Taker, make_engine
+from support.engine import LOGS, Outcome, Taker, make_engine
 from support.fragments import framed, packet_of, pieces
 from support.packets import DAY, HOUR, MINUTE, MS, SECOND, START, Frame, crowd, merged, user, visit
 from support.paths import ROOT
@@ -67,7 +67,7 @@ def write(path: Path, frames: Sequence[Frame]) -> Path:
 
 def outcome_of(path: Path, key: Path, calls: Sequence[int] = (CALL,), **more: Any) -> Outcome:
     """An engine's output and counters; `calls` are, over and over, the frames of its calls."""
-    chosen = {"key_file": str(key), "outputs": _core.OUTPUTS + _core.ROWS, **more}
+    chosen = {"key_file": str(key), "outputs": LOGS + _core.ROWS, **more}
     taker = Taker(make_engine(**chosen))
     with _core.Capture(str(path)) as capture:
         at = 0

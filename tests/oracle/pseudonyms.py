@@ -77,7 +77,8 @@ class OraclePseudonyms:
         holding = [one for one in self.kept(address.version) if address in one]
         return max(holding, key=lambda one: one.prefixlen)
 
-    def _once(self, address: Address, p: int, u: int) -> Address:
+    def once(self, address: Address, p: int, u: int) -> Address:
+        """The address with its bits p to u, and then those from u on, permuted."""
         width = address.max_prefixlen
         bits = bits_of(int(address), width)
         form = bits if width == 128 else bits_of(0xFFFF, 96) + bits
@@ -92,10 +93,10 @@ class OraclePseudonyms:
         width, user = address.max_prefixlen, self._user[address.version == 6]
         if self._pseudonyms == "crypto-pan":
             p = m = self._block[address.version == 6]
-            result = self._once(address, p, max(p, user))
+            result = self.once(address, p, max(p, user))
         elif self._pseudonyms == "random":
             m = 0
-            result = self._once(address, 0, width)
+            result = self.once(address, 0, width)
         else:
             own = self.network_of(address)
             inside = [
@@ -104,9 +105,9 @@ class OraclePseudonyms:
                 if one != own and one.network_address in own and one.prefixlen > own.prefixlen
             ]
             m = max(inside, default=own.prefixlen)
-            result = self._once(address, own.prefixlen, user)
+            result = self.once(address, own.prefixlen, user)
             while self.network_of(result) != own:
-                result = self._once(result, own.prefixlen, user)
+                result = self.once(result, own.prefixlen, user)
         pan = int.from_bytes(self._pan.pseudonym(result.packed))
         rest = (1 << (width - m)) - 1
         return type(address)(pan & ~rest | int(result) & rest)

@@ -21,6 +21,7 @@ from zanon_net.config.rules import ORDERS
 
 TCP_COMPLETE, TCP_NOCOMPLETE, UDP_COMPLETE = _core.OUTPUTS[:3]
 OWN, ALL, NO = range(3)  # dns_votes, as the core numbers them
+LOGS = tuple(output for output in _core.OUTPUTS if output not in ("packets", "packets_ng"))
 SETTINGS: dict[str, Any] = {
     "z": 2,
     "window_ns": HOUR,
@@ -40,7 +41,7 @@ SETTINGS: dict[str, Any] = {
     "dn_hunter": False,
     "exact": False,
     "order": ORDERS.index("closing"),
-    "outputs": _core.OUTPUTS + _core.ROWS,
+    "outputs": LOGS + _core.ROWS,
     "split_ns": 0,
     "columns": ("core", "layer7"),
     "max_flows": 1 << 14,
@@ -49,6 +50,16 @@ SETTINGS: dict[str, Any] = {
     "z_max": 0,
     "popularity": False,
     "workers": 1,
+    "hold_ns": SECOND,
+    "hold_bytes": 64 << 20,
+    "payload": 0,
+    "wide_addresses": False,
+    "server_addresses": 0,
+    "macs": 0,
+    "tcp_timestamps": 0,
+    "keep_ttl": False,
+    "fingerprints": 0,
+    "packet_times_ns": 1,
 }
 
 
@@ -145,12 +156,12 @@ class Taker:
 
     def __init__(self, engine: _core.PacketEngine) -> None:
         self.engine = engine
-        self.text = {output: engine.header(output) for output in _core.OUTPUTS}
+        self.text = {output: engine.header(output) for output in LOGS}
         self.rows = b""
 
     def take(self) -> None:
         """Empties the engine's outputs."""
-        for output in _core.OUTPUTS:
+        for output in LOGS:
             self.text[output] += self.engine.take(output)
         self.rows += b"".join(map(self.engine.take, _core.ROWS))
 

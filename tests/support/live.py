@@ -35,19 +35,25 @@ class Live:
     """`zanon-net run` on interfaces, in a process of its own."""
 
     command: Sequence[str] = COMMAND
+    stdout: int | None = None
 
     def __init__(self, net: Namespace, out: Path, *arguments: object) -> None:
         self.out = out
-        command = [*self.command, "-v", "--out", str(out)]
+        command = [*self.command, *self.usual()]
         with net.inside():
             self.process = subprocess.Popen(
                 [*command, *(str(argument) for argument in arguments)],
                 env=ENVIRONMENT,
                 stderr=subprocess.PIPE,
+                stdout=self.stdout,
                 stdin=subprocess.DEVNULL,
             )
         self.said = ""
         self.wait_for("reading")
+
+    def usual(self) -> list[str]:
+        """The options that every run has."""
+        return ["-v", "--out", str(self.out)]
 
     def wait_for(self, text: str) -> None:
         """Reads its messages until `text` is in the new ones."""

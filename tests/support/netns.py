@@ -141,6 +141,29 @@ class Recorder:
             out.append(struct.pack("<IIII", *stamp, len(frame), len(frame)) + frame)
 
 
+class Receiver:
+    """What arrives at an interface."""
+
+    def __init__(self, net: Namespace, interface: str) -> None:
+        with net.inside():
+            self._raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        self._raw.setsockopt(socket.SOL_SOCKET, 33, 256 << 20)  # SO_RCVBUFFORCE
+        self._raw.bind((interface, 3))
+        self._raw.setblocking(False)
+
+    def frames(self) -> list[bytes]:
+        """The frames so far."""
+        found = []
+        while True:
+            try:
+                found.append(self._raw.recv(1 << 17))
+            except BlockingIOError:
+                return found
+
+    def close(self) -> None:
+        self._raw.close()
+
+
 def _tag(auxdata: bytes) -> bytes:
     """The VLAN tag that the system took out of a frame."""
     status, _len, _snaplen, _mac, _net, tci, tpid = struct.unpack("IIIHHHH", auxdata[:20])

@@ -19,7 +19,7 @@ import pytest
 from support.capture_bytes import pcap_header, pcap_record
 from support.paths import ROOT
 
-from zanon_net import Config, run
+from zanon_net import Config, packets, run
 
 pytestmark = pytest.mark.source
 
@@ -356,6 +356,25 @@ def test_the_flow_logs_in_c(
     for z, minutes in (("0", "1"), (str(2**32 + 1), "1"), ("5", "0"), ("5", "x")):
         failed = subprocess.run([program, z, minutes, str(demo_pcap)], env=env, capture_output=True)
         assert failed.returncode == 2
+
+
+@pytest.mark.slow
+def test_the_packets_in_c(c_library: Path, tmp_path: Path, demo_pcap: Path, key_file: str) -> None:
+    """It writes the file that the command writes, taken packet by packet."""
+    source = ROOT / "examples" / "c" / "packets.c"
+    program, env = str(tmp_path / "packets"), finding(c_library)
+    warnings = ["-Wall", "-Wextra", "-Wshadow", "-Wstrict-prototypes", "-Werror"]
+    subprocess.run(
+        ["cc", *warnings, str(source), *library_flags(c_library, "libpcap"), "-o", program],
+        check=True,
+    )
+    ours, theirs = tmp_path / "ours.pcap", tmp_path / "theirs.pcap"
+    subprocess.run([program, "2", str(demo_pcap), str(ours), key_file], check=True, env=env)
+    report = packets(demo_pcap, theirs, z=2, internal="10.0.0.0/8", key_file=key_file)
+    assert report.counters["packets_passed"] > 5_000
+    assert ours.read_bytes() == theirs.read_bytes()
+    failed = subprocess.run([program, "0", "a", "b"], env=env, capture_output=True)
+    assert failed.returncode == 2
 
 
 MODULES = """

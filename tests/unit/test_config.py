@@ -23,7 +23,7 @@ from zanon_net.config.filter_settings import FilterConfig
 from zanon_net.config.rules import Z_MAX
 from zanon_net.config.run_rows import SNAPLEN_MAX, WORKERS_MAX
 from zanon_net.config.schema import KEYS, RUN, SETTINGS
-from zanon_net.config.sections import LiveSettings
+from zanon_net.config.sections import LiveSettings, PacketSettings
 
 HOUR_NS = 3_600_000_000_000
 KEY_TEXT = "rK3bSQ7z7VlyEJqYXKgP8n7AAjSes7tPeoJV9gyZ0v4="
@@ -188,7 +188,7 @@ def test_settings_by_their_names() -> None:
 
 def test_the_signature_has_every_setting() -> None:
     parameters = inspect.signature(Config).parameters
-    assert list(parameters)[6:] == list(RUN)
+    assert list(parameters)[7:] == list(RUN)
     assert parameters["window"].default == "1h"
     defaults = {name: parameter.default for name, parameter in parameters.items()}
     assert Config(**defaults) == Config()
@@ -289,6 +289,17 @@ promiscuous = false
 status = "10s"
 fail_on_loss = 0.5
 drop_to = "nobody"
+[packets]
+hold = 0
+hold_memory = "1G"
+payload = "keep-encrypted"
+addresses = "wide"
+server_address = "linkable"
+mac = "pseudonym"
+tcp_timestamps = "offset"
+ttl = "keep"
+fingerprint = "drop"
+timestamps = "us"
 """
 
 
@@ -332,6 +343,18 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
         ),
         Limits(1000, 2000, 3000, 4),
         LiveSettings(128 << 20, 2048, False, "10s", 0.5, "nobody"),
+        PacketSettings(
+            0,
+            1 << 30,
+            "keep-encrypted",
+            "wide",
+            "linkable",
+            "pseudonym",
+            "offset",
+            "keep",
+            "drop",
+            "us",
+        ),
     )
     assert full.live.status_s == 10
     assert all(f"\n{key} = " in TOML for key in KEYS)

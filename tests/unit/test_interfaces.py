@@ -16,6 +16,7 @@ from support.packets import crowd
 
 from zanon_net.config.settings import Config
 from zanon_net.errors import CaptureError, ConfigError
+from zanon_net.output.sink import Sent
 from zanon_net.pipeline import status
 from zanon_net.pipeline.facts import Drops, Loss
 from zanon_net.pipeline.interfaces import Losses, SystemCounters, interfaces_of
@@ -167,6 +168,18 @@ def test_a_status_line() -> None:
         " dropped 1 by the ring, 2 by the interface, 3 by us, memory 1,024 MiB"
     )
     assert one.rows()[0] == ("running", "61 s")
+
+
+def test_a_status_line_of_a_run_that_sends() -> None:
+    sent = Sent("eth1", 1200, 90000, 3, 2, 1)
+    one = Status(61.4, 1300, 1.0, 1.0, 9, 7, 50, 30, 40, Drops(1, 2, 3), 1 << 30, sent)
+    assert (
+        "3 by us, left 1,200 through eth1; dropped 3 as its queue was full, 2 above its MTU,"
+        " 1 rejected, memory"
+    ) in one.line()
+    assert (sent.dropped, sent.total) == (6, 1206)
+    assert Sent.of(sent.to_dict()) == sent
+    assert Sent("eth1", 5).warning() is None
 
 
 # ---- privileges ---------------------------------------------------------------------------------

@@ -373,12 +373,20 @@ def test_sealing_is_the_rfcs() -> None:
     assert _core.seal_quic(V1, DCID, packet, header, server=True) == SEALED_ANSWER
 
 
-@given(st.binary(min_size=2, max_size=1500), st.integers(0, 0xFFFF), st.booleans())
-def test_sealing_is_the_oracles(frames: bytes, number: int, server: bool) -> None:
-    wanted = Initial(frames, number=number, server=server)
-    head = quic.long_header(quic.INITIAL, V1, DCID, SCID, low=1) + b"\0"
-    head += varint(2 + len(frames) + 16, 2)
-    packet = head + number.to_bytes(2, "big") + frames
+@given(
+    st.binary(min_size=3, max_size=1500),
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 4),
+    st.booleans(),
+)
+def test_sealing_is_the_oracles(
+    frames: bytes, number: int, number_bytes: int, server: bool
+) -> None:
+    number %= 256**number_bytes
+    wanted = Initial(frames, number=number, number_bytes=number_bytes, server=server)
+    head = quic.long_header(quic.INITIAL, V1, DCID, SCID, low=number_bytes - 1) + b"\0"
+    head += varint(number_bytes + len(frames) + 16, 2)
+    packet = head + number.to_bytes(number_bytes, "big") + frames
     assert _core.seal_quic(V1, DCID, packet, len(head), server=server) == wanted.seal()
 
 
