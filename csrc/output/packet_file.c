@@ -69,6 +69,8 @@ bool zn_packet_file_next(zn_span records, size_t *at, zn_frame *out)
 {
     zn_cursor c = zn_cursor_over_span(records, true);
     zn_span bytes;
+    if (records.n == 0) /* there may be no text yet */
+        return false;
     zn_cursor_skip(&c, *at);
     if (!zn_cursor_ok(&c) || zn_cursor_left(&c) == 0)
         return false;
