@@ -95,14 +95,24 @@ static void free_image(zn_packet_images *images, uint32_t image)
     zn_slab_give(&images->images, image);
 }
 
+/* Counts a message that has no image, and will be zeros. */
+static uint32_t no_image(zn_packet_images *images)
+{
+    images->gate->stats->n[ZN_STAT_PACKETS_MESSAGES_FULL]++;
+    return 0;
+}
+
 /* Returns a new image with a copy of the bytes, or 0 where there is no room: they stay zeros. */
 static uint32_t new_image(zn_packet_images *images, zn_message_kind kind, unsigned side,
                           zn_span bytes)
 {
-    uint32_t image = bytes.n == 0 || bytes.n > ZN_IMAGE_LARGE ? 0 : zn_slab_take(&images->images);
+    uint32_t image;
     zn_image *i;
-    if (image == 0)
+    if (bytes.n == 0)
         return 0;
+    image = bytes.n > ZN_IMAGE_LARGE ? 0 : zn_slab_take(&images->images);
+    if (image == 0)
+        return no_image(images);
     i = image_at(images, image);
     i->n = (uint32_t)bytes.n;
     i->kind = (uint8_t)kind;
@@ -111,7 +121,7 @@ static uint32_t new_image(zn_packet_images *images, zn_message_kind kind, unsign
         i->bytes = zn_slab_take(slab_of(images, i));
         if (i->bytes == 0) {
             zn_slab_give(&images->images, image);
-            return 0;
+            return no_image(images);
         }
     }
     memcpy(bytes_of(images, i), bytes.p, bytes.n);

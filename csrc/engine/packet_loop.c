@@ -15,7 +15,7 @@
 
 #define GROUP ZN_DECODER_GROUP
 #define GROUP_VOTES                                                                                \
-    (GROUP * (2 * ZN_NAMES_PER_FLOW + 6)) /* most votes that the packets of a group can cast */
+    (GROUP * (2 * ZN_NAMES_PER_FLOW + 10)) /* most votes that the packets of a group can cast */
 #define PROBE_AHEAD 8 /* packets between the prefetch of a flow and its update */
 #define EVICT_PART 64 /* 1 / EVICT_PART of a full flow table is closed at a time */
 

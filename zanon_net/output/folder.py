@@ -54,7 +54,7 @@ def default_folder(now: datetime) -> Path:
 class FolderSink(Sink):
     """A folder that is new or empty. Raises ConfigError or OutputError, having left no trace."""
 
-    may_write_behind = True
+    may_async_sink = True
 
     def __init__(self, folder: Path, plan: Plan) -> None:
         self.place = self.folder = folder

@@ -42,7 +42,7 @@ class OneFileSink(Sink):
     """
 
     is_file = True
-    may_write_behind = True
+    may_async_sink = True
 
     def __init__(self, path: Path, plan: Plan) -> None:
         self.place = self.path = path

@@ -139,7 +139,7 @@ class Sink(ABC):
         """The packets so far that were to leave through an interface; None where none are."""
         return None
 
-    may_write_behind = False
+    may_async_sink = False
     """Whether a thread may have it take a piece while the next is made: files never block."""
 
     was_cut = False

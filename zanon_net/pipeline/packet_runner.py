@@ -119,6 +119,26 @@ def packets(
     elif to is not None:
         _check_interface(to, sources, config, format)
 
+    return run_into(
+        _sink_opener(file, to, sources, config, dry_run),
+        sources,
+        config,
+        progress=progress,
+        on_status=on_status,
+        interruption=interruption,
+        started=started,
+    )
+
+
+def _sink_opener(
+    file: PacketFile | None,
+    to: str | None,
+    sources: Sequence[Source],
+    config: Config,
+    dry_run: bool,
+) -> Callable[[pwd.struct_passwd | None, ExitStack], Callable[[Plan], Sink]]:
+    """What opens the sink: the interface while the process may, all else as `user`."""
+
     def sink_for(user: pwd.struct_passwd | None, stack: ExitStack) -> Callable[[Plan], Sink]:
         sink = None if to is None else _open_interface(to, sources, stack)
         if user is not None:
@@ -132,15 +152,7 @@ def packets(
             return partial(open_sink, "-", config.output.format)
         return partial(OneFileSink, file.path)
 
-    return run_into(
-        sink_for,
-        sources,
-        config,
-        progress=progress,
-        on_status=on_status,
-        interruption=interruption,
-        started=started,
-    )
+    return sink_for
 
 
 def _check_interface(to: str, sources: Sequence[Source], config: Config, form: str | None) -> None:

@@ -18,7 +18,7 @@ from zanon_net.errors import FormatError, OutputError, ZanonError
 from zanon_net.output.folder import check_out, open_sink
 from zanon_net.output.parquet import ROW_GROUP_ROWS
 from zanon_net.output.sink import Plan, Sink
-from zanon_net.output.write_behind import WriteBehindSink
+from zanon_net.output.async_sink import AsyncSink
 from zanon_net.pipeline import packet_fates
 from zanon_net.pipeline.facts import Facts
 from zanon_net.pipeline.live import LiveReader
@@ -120,8 +120,8 @@ def run_into(
         until_published.callback(hooks.discard)
         plan = plan_of(engine, config)
         sink = open_it(plan)
-        if config.limits.workers > 1 and sink.may_write_behind:
-            sink = WriteBehindSink(sink, plan)
+        if config.limits.workers > 1 and sink.may_async_sink:
+            sink = AsyncSink(sink, plan)
         stack.callback(sink.discard)
         reader = begin(engine, hooks)
         if started is not None:

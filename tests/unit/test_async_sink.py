@@ -14,7 +14,7 @@ import pytest
 
 from zanon_net.errors import OutputError
 from zanon_net.output.sink import Parts, Plan, Sink, Tables
-from zanon_net.output.write_behind import WriteBehindSink
+from zanon_net.output.async_sink import AsyncSink
 
 PATIENCE_S = 20.0
 
@@ -81,9 +81,9 @@ def slow() -> Iterator[Slow]:
     sink.may_write.set()
 
 
-def behind(sink: Slow, **plan: Any) -> WriteBehindSink:
+def behind(sink: Slow, **plan: Any) -> AsyncSink:
     """A sink that has this one write behind."""
-    return WriteBehindSink(sink, Plan(("packets",), **plan))
+    return AsyncSink(sink, Plan(("packets",), **plan))
 
 
 def test_a_piece_is_written_while_the_next_is_made(slow: Slow) -> None:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""A sink that writes behind: a thread writes what was taken last while the engine goes on."""
+"""A sink for which a thread writes what was taken last, while the engine goes on."""
 
 import signal
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from typing import Any
 from zanon_net.output.sink import Parts, Plan, Sink, Tables
 
 
-class WriteBehindSink(Sink):
+class AsyncSink(Sink):
     """Hands what it takes to a thread, which has the real sink take it.
 
     At most one piece waits or is being written: the engine's memory for output is there twice, no
@@ -47,7 +47,7 @@ class WriteBehindSink(Sink):
         former = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         try:
             signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-            thread = Thread(target=self._work, name="write behind", daemon=True)
+            thread = Thread(target=self._work, name="async sink", daemon=True)
             self._thread = thread
             thread.start()
         finally:
