@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from zanon_net.errors import OutputError
-from zanon_net.output.sink import Parts, Plan, Sink, Tables
 from zanon_net.output.async_sink import AsyncSink
+from zanon_net.output.sink import Parts, Plan, Sink, Tables
 
 PATIENCE_S = 20.0
 

@@ -15,10 +15,10 @@ from zanon_net._core import OUTPUTS, TABLES, PacketEngine
 from zanon_net._version import __version__
 from zanon_net.config.settings import Config
 from zanon_net.errors import FormatError, OutputError, ZanonError
+from zanon_net.output.async_sink import AsyncSink
 from zanon_net.output.folder import check_out, open_sink
 from zanon_net.output.parquet import ROW_GROUP_ROWS
 from zanon_net.output.sink import Plan, Sink
-from zanon_net.output.async_sink import AsyncSink
 from zanon_net.pipeline import packet_fates
 from zanon_net.pipeline.facts import Facts
 from zanon_net.pipeline.live import LiveReader
