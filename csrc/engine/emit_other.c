@@ -112,6 +112,14 @@ static void bind_to_flow(zn_engine *e, const zn_icmp *icmp, const zn_addr real[2
                 held->end[i] = (uint8_t)(1u + end);
 }
 
+/* Returns whether a message that is bound to no flow is an error about the packet of one, or about
+ * what is not read: it may be of a flow whose name is withheld. */
+static bool is_about_unknown(const zn_icmp *icmp)
+{
+    return icmp->kind == ZN_ICMP_ERROR && icmp->quote.kind != ZN_ICMP_QUOTED_ECHO &&
+           icmp->quote.kind != ZN_ICMP_QUOTED_IP;
+}
+
 zn_stat zn_engine_hold_other(zn_engine *e, const zn_packet *p, zn_held_packet *held)
 {
     const zn_addr real[2] = {p->tuple.addr[p->sender], p->tuple.addr[1u - p->sender]};
@@ -137,6 +145,8 @@ zn_stat zn_engine_hold_other(zn_engine *e, const zn_packet *p, zn_held_packet *h
     if (icmp.kind == ZN_ICMP_ECHO)
         held->window = echo_id(e, p, icmp.id);
     bind_to_flow(e, &icmp, real, held);
+    if (held->flow == 0 && is_about_unknown(&icmp))
+        return ZN_STAT_PACKETS_DROPPED_NO_FLOW;
     if (e->packets.images.wanted)
         held->image = zn_packet_images_keep(&e->packets.images, ZN_MESSAGE_ICMP,
                                             zn_span_first(p->payload, ICMP_BYTES_MAX));
