@@ -14,6 +14,7 @@
 #include "util/arena.h"
 
 #define IMAGES_MAX (UINT32_C(1) << 18)
+#define IMAGES_PER_SIDE 64u /* of a flow; more than a handshake has records */
 #define SMALL_MAX (UINT32_C(1) << 16)
 #define LARGE_MAX (UINT32_C(1) << 12)
 /* A segment that is so far behind the newest one is not sent again. */
@@ -167,6 +168,19 @@ static bool set_due(const zn_packet_images *images, const zn_packet_plan *plan, 
     return i->due_ns >= now_ns;
 }
 
+/* Forgets the oldest of a side's images: nobody may have a packet walk a long list. */
+static void drop_oldest(zn_packet_images *images, zn_packet_plan *plan, unsigned side)
+{
+    uint32_t *link = &plan->image[side];
+    while (image_at(images, *link)->next != 0)
+        link = &image_at(images, *link)->next;
+    if (image_at(images, *link)->state == ZN_IMAGE_RAW) /* none of it has left */
+        (void)no_image(images);
+    free_image(images, *link);
+    *link = 0;
+    plan->images[side]--;
+}
+
 /* Adds an image to what is shown of a side's stream. */
 static void add_image(zn_packet_images *images, uint32_t flow, uint32_t image)
 {
@@ -182,6 +196,8 @@ static void add_image(zn_packet_images *images, uint32_t flow, uint32_t image)
     }
     i->next = plan->image[i->side];
     plan->image[i->side] = image;
+    if (++plan->images[i->side] > IMAGES_PER_SIDE)
+        drop_oldest(images, plan, i->side);
 }
 
 static bool has_evidence(const zn_packet_images *images, const zn_flow *f)
@@ -703,6 +719,7 @@ bool zn_packet_images_show(zn_packet_images *images, const zn_held_packet *held,
         } else if (zn_seq_ahead(seq, i->seq) > FORGET_AFTER) {
             *link = i->next;
             free_image(images, image);
+            plan->images[held->sender]--;
         } else {
             any = show_part(images, held->flow, i, seq, held->payload_bytes, payload, any);
             link = &i->next;
@@ -715,6 +732,7 @@ void zn_packet_images_forget(zn_packet_images *images, uint32_t flow)
 {
     zn_packet_plan *plan = zn_packet_gate_plan(images->gate, flow);
     for (unsigned side = 0; side < 2; side++) {
+        plan->images[side] = 0;
         while (plan->image[side] != 0) {
             uint32_t image = plan->image[side];
             plan->image[side] = image_at(images, image)->next;

@@ -49,6 +49,7 @@ typedef struct zn_packet_plan {
     /* engine/packet_images: what is shown of each side's stream; where the next TLS record starts;
      * the end of what has left; and the fingerprint's name entry. */
     uint32_t image[2];
+    uint8_t images[2]; /* how many there are */
     uint32_t record_seq[2];
     uint32_t left_seq[2];
     uint32_t data_seq[2]; /* where the first record of application data starts, with saw_data */
