@@ -342,7 +342,6 @@ static void make_mac(const zn_packets *of, bool inside, const zn_addr *address,
 static zn_build_headers headers_of(const zn_engine *e, const zn_flow *f, const zn_packet_plan *plan,
                                    const zn_held_packet *p)
 {
-    const zn_packet_gate *g = &e->packets.gate;
     unsigned from = p->sender, to = 1u - from;
     zn_build_headers h;
     if (!has_flow(p))
@@ -353,8 +352,8 @@ static zn_build_headers headers_of(const zn_engine *e, const zn_flow *f, const z
                                   .ttl = p->ttl,
                                   .dont_fragment = p->dont_fragment,
                                   .payload_bytes = p->payload_bytes};
-    h = (zn_build_headers){.src = *zn_packet_gate_address(g, f, plan, from),
-                           .dst = *zn_packet_gate_address(g, f, plan, to),
+    h = (zn_build_headers){.src = *zn_packet_gate_address(f, plan, from),
+                           .dst = *zn_packet_gate_address(f, plan, to),
                            .src_port = plan->port[from],
                            .dst_port = plan->port[to],
                            .ip_id = p->ip_id,

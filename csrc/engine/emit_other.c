@@ -158,7 +158,7 @@ zn_addr zn_engine_other_address(const zn_engine *e, const zn_held_packet *p, uns
     const zn_packet_gate *g = &e->packets.gate;
     if (p->flow == 0 || p->end[end] == 0)
         return zn_packet_hold_addresses(&e->packets.hold, p)[end];
-    return *zn_packet_gate_address(g, zn_flow_entry(e->flows, p->flow),
+    return *zn_packet_gate_address(zn_flow_entry(e->flows, p->flow),
                                    zn_packet_gate_plan(g, p->flow), p->end[end] - 1u);
 }
 
@@ -170,8 +170,8 @@ static zn_build_icmp_quote quote_of(const zn_engine *e, const zn_held_packet *p,
     const zn_flow *f = zn_flow_entry(e->flows, p->flow);
     const zn_packet_plan *plan = zn_packet_gate_plan(g, p->flow);
     unsigned from = p->sender, to = 1u - from;
-    zn_build_icmp_quote quote = {.src = *zn_packet_gate_address(g, f, plan, from),
-                                 .dst = *zn_packet_gate_address(g, f, plan, to),
+    zn_build_icmp_quote quote = {.src = *zn_packet_gate_address(f, plan, from),
+                                 .dst = *zn_packet_gate_address(f, plan, to),
                                  .hops = q->hops <= 64    ? 64
                                          : q->hops <= 128 ? 128
                                                           : 255,

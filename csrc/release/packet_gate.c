@@ -219,10 +219,8 @@ bool zn_packet_gate_shows(const zn_packet_gate *g, uint32_t entry, int64_t t_ns)
     return zn_name_store_at(g->name_store, entry)->state == ZN_ENTRY_RELEASED;
 }
 
-const zn_addr *zn_packet_gate_address(const zn_packet_gate *g, const zn_flow *f,
-                                      const zn_packet_plan *plan, unsigned end)
+const zn_addr *zn_packet_gate_address(const zn_flow *f, const zn_packet_plan *plan, unsigned end)
 {
-    (void)g;
     if (end == f->client || plan->is_internal[end])
         return &plan->client[end];
     if (zn_addr_is_special(&f->tuple.addr[end])) /* a group: zn_packet_is_local */

@@ -122,8 +122,7 @@ bool zn_packet_gate_shows_names(const zn_packet_gate *g, uint32_t flow, int64_t 
 bool zn_packet_gate_shows(const zn_packet_gate *g, uint32_t entry, int64_t t_ns);
 
 /* Returns the address that a packet which leaves has for an end of its flow. */
-const zn_addr *zn_packet_gate_address(const zn_packet_gate *g, const zn_flow *f,
-                                      const zn_packet_plan *plan, unsigned end);
+const zn_addr *zn_packet_gate_address(const zn_flow *f, const zn_packet_plan *plan, unsigned end);
 
 /* Returns whether packets between these ends are of one network only, and never leave: protocols
  * that name hosts to their neighbours, and addresses that are not one host's own, but for groups

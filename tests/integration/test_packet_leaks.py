@@ -22,6 +22,7 @@ from support.packets import (
     Udp,
     dns,
     merged,
+    request,
     tcp_segment,
     user,
     visit,
@@ -107,3 +108,15 @@ def test_datagrams_that_are_not_quic_are_zeros(first: bytes) -> None:
     left = emitted(merged([frames, talk.frames]), z=1, payload=KEEP_ENCRYPTED).frames
     assert left[-1].t_ns == talk.frames[0].t_ns
     assert address not in left[-1].data[42:]
+
+
+def test_a_long_connection_shows_so_many_messages_and_no_more() -> None:
+    """Each packet looks through what its side shows: that must not grow with the connection."""
+    talk = Tcp(user(1), ports=(40000, 80), t_ns=LATER).handshake()
+    for _ in range(200):
+        talk.say(request(SHARED)).say(b"HTTP/1.1 204 No Content\r\n\r\n", SERVER)
+    out = emitted(talk.frames, z=1)
+    said = [frame.data for frame in out.frames if b"HTTP/1.1" in frame.data]
+    assert len(out.frames) == len(talk.frames)
+    assert len(said) + out.stats["packets_messages_full"] == 400
+    assert 128 <= len(said) < 400
