@@ -83,10 +83,12 @@ def cpu_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def start(net: Namespace, command: list[str]) -> "subprocess.Popen[bytes]":
+def start(
+    net: Namespace, command: list[str], stdout: int | None = None
+) -> "subprocess.Popen[bytes]":
     """Start a run and wait until it reads."""
     with net.inside():
-        process = subprocess.Popen(command, stderr=subprocess.PIPE)
+        process = subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE)
     assert process.stderr is not None
     for line in process.stderr:
         if b"reading" in line:
