@@ -64,7 +64,7 @@ def sequence_numbers(two: Two) -> Floats:
     """Hosts whose first sequence numbers are a clock's: what it said when it began to count."""
     view = two.view
     which = np.flatnonzero(view.up & (view.flags & (SYN | ACK) == SYN))
-    start = (view.number(24, 4)[which] - (view.t_ns[which] - view.begin_ns) * ISN_HZ // 10**9)
+    start = view.number(24, 4)[which] - (view.t_ns[which] - view.begin_ns) * ISN_HZ // 10**9
     earlier, later = two.last(which, start % WRAP32)
     return near(later, earlier, WRAP32, forward=False)
 
@@ -107,17 +107,19 @@ def skew(two: Two) -> Floats:
     """How fast the clock of timestamps drifts: a line with the same slope through all flows."""
     view = two.view
     which, value = view.clocks()
-    flow, pair = view.flow[which], view.groups[2][which]
+    first, flow = np.unique(view.flow[which], return_index=True, return_inverse=True)[1:]
+    pair = view.groups[2][which]
     seconds = (view.t_ns[which] - view.begin_ns) / 1e9
     drift = value - seconds * TS_HZ
-    count = np.maximum(np.bincount(flow), 1)
-    drift -= drift[np.unique(flow, return_index=True)[1][np.searchsorted(np.unique(flow), flow)]]
-    drift = (drift + WRAP32 / 2) % WRAP32 - WRAP32 / 2
+    count = np.bincount(flow)
+    drift = (drift - drift[first][flow] + WRAP32 / 2) % WRAP32 - WRAP32 / 2
     drift -= (np.bincount(flow, drift) / count)[flow]
     seconds = seconds - (np.bincount(flow, seconds) / count)[flow]
     many = len(view.groups[0])
     spread = np.bincount(pair, seconds**2, minlength=many)
-    slope = np.bincount(pair, seconds * drift, minlength=many) / np.where(spread > 1, spread, np.nan)
+    slope = np.bincount(pair, seconds * drift, minlength=many) / np.where(
+        spread > 1, spread, np.nan
+    )
     return near(slope[two.later], slope[two.earlier], 1e9, forward=False)
 
 
@@ -169,7 +171,7 @@ def connection_ids(two: Two) -> Floats:
 
 
 def stack_parts(view: PacketView) -> list[tuple[Ints, Ints]]:
-    """What a SYN tells of a host: its options in their order, the window, the TTL; kinds of ports."""
+    """What a SYN tells of a host: options in their order, window, TTL, and the kind of port."""
     which = np.flatnonzero(view.up & (view.flags & (SYN | ACK) == SYN))
     window, ttl = view.number(34, 2)[which], view.number(8, 1)[which]
     options = view.rows(which, np.full(len(which), 40), 24).copy()

@@ -6,8 +6,8 @@ Knowledge: 100,000 names, of which the masked one is one, and every byte of the 
 `checksums`: of the candidates of the right length those remain with which the packet would have the
 checksum that it has; one of them is the guess. As α-MON leaves checksums, they are of the packet
 with its name; that is the control. `differing` asks for more: the same capture with other names of
-the same length, under the same key, must give the same bytes, whatever field they are in: checksums,
-lengths, seals of QUIC.
+the same length, under the same key, must give the same bytes, whatever field they are in:
+checksums, lengths, seals of QUIC.
 """
 
 from collections.abc import Callable, Iterator

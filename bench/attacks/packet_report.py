@@ -46,6 +46,7 @@ SERVERS = {
     "length of the name": "withheld name, by the length of its mask",
     "sizes": "withheld name, by bytes in each direction",
     "sizes, length": "withheld name, by both",
+    "own address": "flows with a withheld name that have the server's own address",
     "same server": "flows of two users to one server with one address",
     "one pseudonym for two servers": "pair pseudonyms that stand for two servers",
     "next port": "the port of a user's next flow",
@@ -128,9 +129,12 @@ def opens(key: str, name: str) -> bool:
 def tables(results: dict[str, Any]) -> str:
     """The README's."""
     rows, head = results["rows"], results["rows"][0]
+    text = (
+        f"{head['users']} users of population {head['population']} over two hours, "
+        f"{head['flows']:,} flows, {head['frames']:,} packets, z = {head['z']}."
+    )
     lines = [
-        f"{head['users']} users of population usual over two hours, {head['flows']:,} flows, "
-        f"{head['frames']:,} packets, z = {head['z']}.",
+        text,
         "",
         *attack_table(rows, LINKS, True),
         "",

@@ -18,8 +18,8 @@ from packet_traffic import HELLO_BYTES, Scene
 from packet_view import SYN, PacketView
 from packets import RESOLVER
 from population import HOUR, Floats, Ints, make_flows
-from score import Score
 from scipy.special import ndtr
+from score import Score
 from view import Knowledge, OwnLogs
 
 MOST = 4000  # flows that are attacked
@@ -158,7 +158,7 @@ def named(scene: Scene, view: PacketView, crawled: Crawl, grain: int, use: tuple
 
 
 def withheld_flows(scene: Scene, view: PacketView, z: int) -> Score:
-    """Flows with a name that fewer than z users have in all of the traffic, of which a packet left."""
+    """Flows with a name that fewer than z users have in all of the traffic, and that left."""
     flows = scene.flows
     users = np.unique(np.stack([flows.name, flows.user]), axis=1)
     count = np.bincount(users[0], minlength=len(scene.population.hosts.names))
@@ -166,6 +166,14 @@ def withheld_flows(scene: Scene, view: PacketView, z: int) -> Score:
     left = np.zeros(len(flows), dtype=bool)
     left[true_flows(scene, view)] = True
     return Score(int((rare & left).sum()), int(rare.sum()), 0.0)
+
+
+def own_address(view: PacketView) -> Score:
+    """Flows whose name is not shown that have the server's own address."""
+    flows = seen(view).flow
+    server = np.zeros(int(view.flow.max(initial=-1)) + 1, dtype=np.int64)
+    server[view.flow] = view.server
+    return Score(int((server[flows] >> 27 != PAIR_BLOCK).sum()), len(flows), 0.0)
 
 
 def server_addresses(scene: Scene, truth: Ints) -> Ints:
@@ -216,4 +224,3 @@ def next_port(view: PacketView) -> Score:
     same = pair[1:] == pair[:-1]
     hits = same & (port[1:] == port[:-1] + 1)
     return Score(int(hits.sum()), int(same.sum()), 1 / 32_768)
-

@@ -8,7 +8,7 @@ that are another flow's, an attack must not be above its baseline by more than i
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -62,8 +62,9 @@ class Kind:
 
 
 ALL = (*COUNTED, *STAYING)
+TELLING = (*(name for name in ALL if name != IDS), f"{IDS}, kept", "next port")
 KINDS = {
-    "addresses": Kind("only addresses mapped, as other tools do", None, ALL, ALL),
+    "addresses": Kind("only addresses mapped, as other tools do", None, ALL, TELLING),
     "default": Kind("ours, default", {}, ALL),
     "exact": Kind("ours, --exact", {"exact": True}, ALL, ("sizes", "sizes, length"), 1),
     "coarse": Kind("ours, --suppressed coarse", {"suppressed": "coarse"}, ALL, (), GRAIN),
@@ -153,10 +154,9 @@ def server_rows(
             "sizes, shuffled",
             servers.named(scene, view, crawled, kind.grain, (True, True), rng, shuffled=True),
         )
-    score = servers.same_server(scene, view, rng)
-    if score.trials:
-        yield "same server", score
+        yield "own address", servers.own_address(view)
         yield "one pseudonym for two servers", servers.collisions(view, scene)
+    yield "same server", servers.same_server(scene, view, rng)
     yield "next port", servers.next_port(view)
 
 
@@ -194,8 +194,14 @@ def attack_packets(plan: PacketPlan) -> Iterator[Row]:
     scene = make_scene(make(KIND, plan.scale, plan.seed), plan.hour)
     crawled = servers.crawl(scene, plan.z, np.random.default_rng([plan.seed, 3]))
     frames, flows = len(scene.traffic.t_ns), len(scene.flows)
-    yield {"frames": frames, "flows": flows, "users": plan.scale.users, "z": plan.z,
-           "names": len(scene.population.hosts.names)}  # fmt: skip
+    yield {
+        "population": KIND,
+        "users": plan.scale.users,
+        "flows": flows,
+        "frames": frames,
+        "names": len(scene.population.hosts.names),
+        "z": plan.z,
+    }
     for key, kind in KINDS.items():
         if reason := missing(kind):
             yield {"view": key, "unavailable": f"this build says: {reason}"}
@@ -215,13 +221,13 @@ def view_rows(
 ) -> Iterator[Row]:
     """The rows of one kind of packets."""
     kind = KINDS[key]
-    if kind.settings is None:
-        kind = replace(kind, live=(*kind.live, f"{IDS}, kept", "next port"))
     rows = list(link_rows(scene, view, kind, plan.seed))
     rows += server_rows(scene, view, kind, plan, crawled)
     for name, score in rows:
+        if not score.trials:
+            continue
         row = {"view": key, "attack": name} | score.as_json()
-        if name in kind.live and (name != IDS):
+        if name in kind.live:
             row |= {"control": "live", "held": held(name, score, live=True)}
         elif name.endswith("shuffled"):
             row |= {"control": "dead", "held": held(name, score, live=False)}

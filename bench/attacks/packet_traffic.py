@@ -39,7 +39,12 @@ SEGMENT = 5792  # bytes of a server's segments, as a card joins them
 CIPHERS = [0x1301, 0x1302, 0x1303, 0xC02B, 0xC02F, 0xC02C, 0xC030, 0xCCA9, 0xCCA8, 0x009C,
            0x009D, 0x002F, 0x0035, 0xC013, 0xC014, 0x000A]  # fmt: skip
 NAME_ROOM = 40
-HELLO = {"session": (44, 32), "ciphers": (78, 32), "ticket": (118, 64), "name": (199, 2 + NAME_ROOM)}
+HELLO = {  # (offset, bytes) of a hello's parts; the name with its length before it
+    "session": (44, 32),
+    "ciphers": (78, 32),
+    "ticket": (118, 64),
+    "name": (199, 2 + NAME_ROOM),
+}
 HELLO_BYTES = 260
 KEEPALIVE_NS = 60 * 10**9
 PUSHED_NS = 300_000_000  # how soon after a visit begins the connection that is open says something
@@ -153,8 +158,10 @@ class Maker:
         user = flows.user[which]
         rows = np.zeros(len(which), dtype=kind)
         client = self.population.address[user]
-        service = np.where(flows.tcp[which] | (self.quic_of(which)), 443, 53)
-        server = np.where(service == 443, self.population.hosts.address[flows.name[which]], RESOLVER)
+        service = np.where(flows.tcp[which] | self.quic_of(which), 443, 53)
+        server = np.where(
+            service == 443, self.population.hosts.address[flows.name[which]], RESOLVER
+        )
         rows["version"], rows["proto"] = 0x45, proto
         rows["ttl"] = 57 if back else stacks.ttl[user]
         ends = ("source", "target") if not back else ("target", "source")
@@ -225,7 +232,7 @@ class Maker:
         yield self.tcp(which, end, False, said)
 
     def kept_open(self, which: Ints, until_ns: int, visits: tuple[Ints, Ints]) -> Iterator[Part]:
-        """What long connections say: keepalives, and data 300 ms at most behind every other visit."""
+        """What long connections say: keepalives, and something soon behind every other visit."""
         flows = self.flows
         sent, received = flows.c_bytes[which], flows.s_bytes[which]
         many = (until_ns - flows.start_ns[which]) // KEEPALIVE_NS
