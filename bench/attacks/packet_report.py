@@ -17,14 +17,14 @@ MAIN = ("addresses", "default", "exact", "coarse")
 TITLES = {"addresses": "only addresses mapped", "default": "default", "exact": "`--exact`",
           "coarse": "`--suppressed coarse`"}  # fmt: skip
 OPTIONS = {
-    "linkable": "--server-address linkable",
-    "port": "--keep-client-port",
-    "clock": "--tcp-timestamps keep",
-    "offset": "--tcp-timestamps offset",
-    "hello": "--fingerprint keep",
-    "ttl": "--ttl keep",
+    "linkable": "`--server-address linkable`",
+    "port": "`--keep-client-port`",
+    "clock": "`--tcp-timestamps keep`",
+    "offset": "`--tcp-timestamps offset`",
+    "hello": "`--fingerprint keep`",
+    "ttl": "`--ttl keep`",
     "checksum": "checksums left as they were",
-    "any z": "--z 1",
+    "any z": "`--z 1`",
 }
 LINKS = {
     "sequence numbers": "first sequence numbers that are a clock's",
@@ -111,8 +111,8 @@ def attack_table(rows: list[Row], attacks: dict[str, str], intervals: bool) -> l
     for name, text in attacks.items():
         cells = [figure(find(rows, view=key, attack=name), intervals) for key in there]
         others = [
-            f"{OPTIONS[key]}: {figure(row, intervals)}"
-            for key in OPTIONS
+            f"{title}: {figure(row, intervals)}"
+            for key, title in OPTIONS.items()
             if (row := find(rows, view=key, attack=name)) and opens(key, name)
         ]
         lines.append(line([text, chance(rows, name), *cells, "; ".join(others)]))
