@@ -126,9 +126,9 @@ def view_bars(out: Bars, where: str, of: dict[str, Row], public: bool) -> None:
         out.most(f"{where}: five operators", of["five operators"]["share"], 0.006)
 
 
-def committed(here: Path) -> dict[str, Any] | None:
+def committed(here: Path, name: str = "results.json") -> dict[str, Any] | None:
     """The figures in the sources."""
-    path = here / "results.json"
+    path = here / name
     return json.loads(path.read_text("utf-8")) if path.exists() else None
 
 
@@ -272,10 +272,11 @@ def in_brackets(texts: list[str]) -> str:
     return f"{first} [{second}]" if first and second else first
 
 
-def renewed(page: str, table: str) -> str:
-    """The page with another table."""
-    before, rest = page.split(BEGIN)
-    return f"{before}{BEGIN}\n\n{table}\n\n{END}{rest.split(END)[1]}"
+def renewed(page: str, table: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
+    """The page with another table between its marks."""
+    begin, end = marks
+    before, rest = page.split(begin)
+    return f"{before}{begin}\n\n{table}\n\n{end}{rest.split(end)[1]}"
 
 
 def write_readme(here: Path, results: dict[str, Any]) -> None:

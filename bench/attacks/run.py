@@ -1,11 +1,13 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks logs of made-up users and says what comes of it.
+"""Attacks logs and packets of made-up users and says what comes of it.
 
-Usage: python bench/attacks/run.py [--quick] [--out build/attacks] [--write-readme]
+Usage: python bench/attacks/run.py [--quick] [--only logs|packets] [--out build/attacks]
+                                   [--write-readme]
 
 Ends with 1 where a control fails, or where a figure is above the committed one by more than its
-interval (`results.json` beside this file, which `--write-readme` renews with the table).
+interval (`results.json` and `packet_results.json` beside this file, which `--write-readme` renews
+with the tables).
 """
 
 import argparse
@@ -13,9 +15,13 @@ import json
 import shutil
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
+import packet_report
 from forging import forging
+from packet_suite import QUICK_PACKETS, WHOLE_PACKETS, attack_packets
 from report import bars, committed, print_rows, risen, write_readme
 from suite import QUICK, WHOLE, Row, attack_population
 
@@ -27,15 +33,15 @@ def parse_arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="300 users, one population")
+    parser.add_argument("--only", choices=("logs", "packets"), help="attack one kind of output")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "attacks")
-    parser.add_argument("--populations", help="only these, separated by commas")
+    parser.add_argument("--populations", help="only these, separated by commas; for logs")
     parser.add_argument("--write-readme", action="store_true", help="renew the committed figures")
     return parser.parse_args()
 
 
-def main() -> int:
-    """Run it all; returns the exit code."""
-    arguments = parse_arguments()
+def attack_logs(arguments: argparse.Namespace) -> bool:
+    """Attack logs; returns whether controls held and no figure rose."""
     plan = QUICK if arguments.quick else WHOLE
     folder = arguments.out / "work"
     shutil.rmtree(folder, ignore_errors=True)
@@ -58,25 +64,69 @@ def main() -> int:
         "forging": forged,
         "bars": bars(rows, forged),
     }
-    (arguments.out / "results.json").write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+    keep(arguments.out / "results.json", results)
+    good = controls_held(rows) and not any(row.get("few") or row.get("many") for row in forged)
+    if arguments.write_readme and good and not arguments.quick:
+        write_readme(HERE, results)
+        return True
+    return complained([] if arguments.quick else risen(results, committed(HERE))) and good
+
+
+def attack_frames(arguments: argparse.Namespace) -> bool:
+    """Attack packets; returns whether controls held and no figure rose."""
+    rows: list[Row] = []
+    for row in attack_packets(QUICK_PACKETS if arguments.quick else WHOLE_PACKETS):
+        print_rows([row])
+        rows.append(row)
+    results = {
+        "schema": 1,
+        "quick": arguments.quick,
+        "rows": rows,
+        "bars": packet_report.bars(rows),
+    }
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    keep(arguments.out / packet_report.FILE, results)
+    good = controls_held(rows)
+    if arguments.write_readme and good and not arguments.quick:
+        packet_report.write(HERE, results)
+        return True
+    before = committed(HERE, packet_report.FILE)
+    return complained([] if arguments.quick else packet_report.risen(rows, before)) and good
+
+
+def keep(path: Path, results: dict[str, Any]) -> None:
+    """Write the figures of a run, and say what was to be reached."""
+    path.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
     for bar in results["bars"]:
         print(f"{bar['what']}: {bar['measured']}, to reach {bar['goal']}: {bar['reached']}")
+
+
+def controls_held(rows: Iterable[Row]) -> bool:
+    """Whether no control failed; says which did."""
     bad = [row for row in rows if row.get("held") is False]
-    for row in bad:
-        print(
-            f"the {row['control']} control of {row['attack']} failed: {row['share']:.3f} of "
-            f"{row['trials']}, baseline {row['baseline']:.4f}",
-            file=sys.stderr,
-        )
-    bad += [row for row in forged if row.get("few") or row.get("many")]
-    worse = [] if arguments.quick else risen(results, committed(HERE))
-    for line in worse:
+    return complained(
+        f"the {row['control']} control of {row['attack']} failed: {row['share']:.3f} of "
+        f"{row['trials']}, baseline {row['baseline']:.4f}"
+        for row in bad
+    )
+
+
+def complained(lines: Iterable[str]) -> bool:
+    """Whether there was nothing to say."""
+    said = list(lines)
+    for line in said:
         print(line, file=sys.stderr)
-    if arguments.write_readme and not bad and not arguments.quick:
-        write_readme(HERE, results)
-        worse = []
+    return not said
+
+
+def main() -> int:
+    """Run it all; returns the exit code."""
+    arguments = parse_arguments()
+    began = time.monotonic()
+    kinds = {"logs": attack_logs, "packets": attack_frames}
+    good = [run(arguments) for name, run in kinds.items() if arguments.only in (None, name)]
     print(f"{time.monotonic() - began:.0f} s")
-    return 1 if bad or worse else 0
+    return 0 if all(good) else 1
 
 
 if __name__ == "__main__":

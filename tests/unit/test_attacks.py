@@ -19,9 +19,17 @@ MODULES = (
     "inference",
     "linking",
     "order",
+    "packet_linking",
+    "packet_oracle",
+    "packet_report",
+    "packet_servers",
+    "packet_suite",
+    "packet_traffic",
+    "packet_view",
     "population",
     "report",
     "score",
+    "stacks",
     "tree",
     "view",
     "views",
@@ -292,6 +300,119 @@ def test_names_with_sizes_of_their_own_are_guessed(attacks: SimpleNamespace) -> 
         assert (guesses.answer == name[guesses.about]).all()
 
 
+# --- packets ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def scene(attacks: SimpleNamespace):
+    """Two hours of 80 users' packets."""
+    population = attacks.population.make("usual", attacks.population.Scale(users=80, days=1), 1)
+    return attacks.packet_traffic.make_scene(population, 13)
+
+
+@pytest.fixture(scope="module")
+def kinds(attacks: SimpleNamespace, scene):
+    """What is read in packets: with addresses mapped alone, ours, and ours with more."""
+    module = attacks.packet_view
+    more = {"tcp_timestamps": "keep", "keep_client_port": True, "server_address": "linkable"}
+    return {
+        "addresses": module.addresses_only(scene),
+        "default": module.ours(scene, "default", 4)[0],
+        "exact": module.ours(scene, "exact", 4, exact=True)[0],
+        "more": module.ours(scene, "more", 4, exact=True, **more)[0],
+    }
+
+
+def test_options_of_a_syn_are_whole(attacks: SimpleNamespace) -> None:
+    stacks = attacks.stacks.make_stacks(np.random.default_rng(1), 50)
+    rows, clock_at = attacks.stacks.syn_options(stacks)
+    for user, (row, at) in enumerate(zip(rows.tolist(), clock_at.tolist(), strict=True)):
+        found, place = {}, 0
+        while place < len(row) and row[place]:
+            size = 1 if row[place] == 1 else row[place + 1]
+            found[row[place]] = (place, row[place : place + size])
+            place += size
+        assert found[8] == (at - 2, [8, 10, *[0] * 8])
+        assert found[2][1] == [2, 4, *divmod(int(stacks.mss[user]), 256)]
+        assert set(found) <= {1, 2, 3, 4, 8}
+
+
+def test_parts_of_a_hello_are_where_they_are_read(attacks: SimpleNamespace, scene, kinds) -> None:
+    view = kinds["addresses"]
+    which, rows = view.hello_bytes("name")
+    names, flow = scene.population.hosts.names, scene.traffic.flow
+    said = [bytes(row[2 : 2 + (int(row[0]) << 8 | int(row[1]))]).decode() for row in rows]
+    assert len(said) == scene.flows.tcp.sum()
+    assert said == [names[i] for i in scene.flows.name[flow[which]].tolist()]
+    sessions = view.hello_bytes("session")[1]
+    keys = np.stack([scene.flows.user[flow[which]], scene.flows.name[flow[which]]])
+    assert len(np.unique(sessions, axis=0)) == len(np.unique(keys, axis=1)[0])
+
+
+def test_numbers_are_followed(attacks: SimpleNamespace) -> None:
+    near = attacks.packet_linking.near
+    later, earlier = np.array([2.0, np.nan]), np.array([65_535.0, 4.0, 1.0])
+    assert near(later, earlier, 65_536, forward=True)[0].tolist() == [-3.0, -65_534.0, -1.0]
+    assert near(later, earlier, 65_536, forward=False)[0].tolist() == [-3.0, -2.0, -1.0]
+    assert np.isneginf(near(later, earlier, 65_536, forward=True)[1]).all()
+
+
+def test_packets_give_away_what_they_should_and_no_more(
+    attacks: SimpleNamespace, scene, kinds
+) -> None:
+    """The live controls are right far beyond chance; by default numbers say nothing."""
+    suite, all_kinds = attacks.packet_suite, attacks.packet_suite.KINDS
+    scores = {key: dict(suite.link_rows(scene, view, all_kinds["addresses"], 1))
+              for key, view in kinds.items()}  # fmt: skip
+    kept = f"{suite.IDS}, kept"
+    for name in ("sequence numbers", "ports", "ids", "clocks", "tickets", "stack", kept):
+        assert suite.held(name, scores["addresses"][name], live=True), name
+    for name in ("ports", "clocks"):
+        assert suite.held(name, scores["more"][name], live=True), name
+    for name in attacks.packet_linking.COUNTED:
+        score = scores["default"][name]
+        assert score.interval[0] <= score.baseline + suite.BEYOND, name
+
+
+def test_withheld_flows_stay_away(attacks: SimpleNamespace, scene, kinds) -> None:
+    module = attacks.packet_servers
+    assert module.withheld_flows(scene, kinds["default"], 4).hits == 0
+    assert module.withheld_flows(scene, kinds["exact"], 4).share == 1
+    rng = np.random.default_rng(2)
+    assert module.same_server(scene, kinds["exact"], rng).hits == 0
+    assert module.same_server(scene, kinds["more"], rng).share == 1
+    assert module.own_address(kinds["exact"]).hits == 0
+    crawled = module.crawl(scene, 4, rng)
+    scores = [module.named(scene, kinds["exact"], crawled, 1, (True, True), rng, shuffled=mixed)
+              for mixed in (False, True)]  # fmt: skip
+    assert scores[0].interval[0] > 5 * scores[0].baseline
+    assert scores[1].interval[0] <= scores[1].baseline
+
+
+def test_sizes_are_read_from_sequence_numbers(attacks: SimpleNamespace, scene, kinds) -> None:
+    for key in ("addresses", "exact"):
+        what = attacks.packet_servers.seen(kinds[key])
+        truth = attacks.packet_servers.true_flows(scene, kinds[key])[what.flow]
+        pushes = scene.flows.s_bytes[truth] == 3000  # whose segments are keepalives
+        assert (what.sent == scene.flows.c_bytes[truth])[~pushes].all()
+        assert (what.received == scene.flows.s_bytes[truth])[~pushes].all()
+
+
+def test_dictionaries_say_nothing(attacks: SimpleNamespace) -> None:
+    module, rng = attacks.packet_oracle, np.random.default_rng(3)
+    words = module.dictionary(rng, 5_000)
+    names = words[:40]
+    packets = module.masked_packets(names, 1)
+    assert {module.KINDS[which % 4] for which, *_ in packets} == {"TLS", "HTTP", "DNS"}
+    left, original = (module.checksums(names, words, packets, given, rng)
+                      for given in (module.as_left, module.original_checksum))  # fmt: skip
+    assert left.interval[0] <= left.baseline
+    assert original.share > 0.9
+    for settings, differs in (({"exact": True}, 0), ({}, 0), ({"z": 1}, 1)):
+        others = iter([module.replaced(names, words, rng)])
+        assert module.differing(names, others, 1, **settings).hits == differs
+
+
 def test_documents_have_the_committed_figures(attacks: SimpleNamespace) -> None:
     results = json.loads((ROOT / "bench" / "attacks" / "results.json").read_text("utf-8"))
     assert all(row["held"] for row in results["rows"] if "control" in row)
@@ -308,3 +429,13 @@ def test_documents_have_the_committed_figures(attacks: SimpleNamespace) -> None:
         len(report.risen({"rows": [row | {"low": row["high"] + 0.01}], "forging": []}, results))
         == 1
     )
+
+
+def test_documents_have_the_committed_figures_of_packets(attacks: SimpleNamespace) -> None:
+    report, folder = attacks.packet_report, ROOT / "bench" / "attacks"
+    results = json.loads((folder / report.FILE).read_text("utf-8"))
+    assert all(row["held"] for row in results["rows"] if "control" in row)
+    assert results["bars"] == report.bars(results["rows"])
+    for page, text in report.pages(folder, results).items():
+        assert page.read_text("utf-8") == text
+    assert not report.risen(results["rows"], results)
