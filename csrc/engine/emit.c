@@ -38,10 +38,12 @@ int zn_engine_open_packets(zn_engine *e, const zn_engine_config *config, zn_erro
     int rc;
     if (!zn_engine_has_packets(config))
         return 0;
+    of->stats = &e->stats;
+    of->keys = e->keys;
     of->gate = (zn_packet_gate){.policy = &e->policy,
                                 .flows = e->flows,
                                 .name_store = &e->name_store,
-                                .stats = &e->stats,
+                                .stats = of->stats,
                                 .clock = &e->clock,
                                 .hold_ns = config->hold_ns,
                                 .server_addresses = config->server_addresses};
@@ -50,7 +52,7 @@ int zn_engine_open_packets(zn_engine *e, const zn_engine_config *config, zn_erro
     of->tcp_timestamps = config->tcp_timestamps;
     of->keep_ttl = config->keep_ttl;
     of->times_ns = config->packet_times_ns;
-    rc = zn_packet_keys_open(&of->gate.keys, &choice, config->wide_addresses, e->keys, err);
+    rc = zn_packet_keys_open(&of->gate.keys, &choice, config->wide_addresses, of->keys, err);
     if (rc == 0)
         rc = zn_packet_gate_init(&of->gate, config->max_flows + ZN_FLOW_SPARE, err);
     if (rc == 0)
@@ -72,7 +74,7 @@ int zn_engine_open_packets(zn_engine *e, const zn_engine_config *config, zn_erro
 
 void zn_engine_close_packets(zn_engine *e)
 {
-    zn_frame_builder_fini(&e->packets.builder);
+    zn_frame_builder_fini(&e->frame_builder);
     zn_packet_images_fini(&e->packets.images);
     zn_packet_hold_fini(&e->packets.hold);
     zn_packet_gate_fini(&e->packets.gate);
@@ -161,10 +163,9 @@ static zn_stat never_leaves(const zn_packet *p, zn_span ip)
 }
 
 /* Fills in the TCP header, under the constants of the flow. */
-static void hold_tcp(zn_engine *e, const zn_packet *p, const zn_packet_plan *plan,
+static void hold_tcp(const zn_packets *of, const zn_packet *p, const zn_packet_plan *plan,
                      zn_held_packet *held)
 {
-    const zn_packets *of = &e->packets;
     const zn_packet_shift *shift = &plan->shift;
     unsigned from = p->sender, to = 1u - from;
     bool offset = of->tcp_timestamps == ZN_TCP_TIMESTAMPS_OFFSET;
@@ -182,17 +183,16 @@ static void hold_tcp(zn_engine *e, const zn_packet *p, const zn_packet_plan *pla
                                        zn_packet_hold_options(&of->hold, held));
 }
 
-static int64_t due_after(const zn_engine *e, int64_t t_ns)
+static int64_t due_after(const zn_packets *of, int64_t t_ns)
 {
-    int64_t hold_ns = e->packets.gate.hold_ns;
+    int64_t hold_ns = of->gate.hold_ns;
     return t_ns > INT64_MAX - hold_ns ? INT64_MAX : t_ns + hold_ns;
 }
 
 /* Fills in what the IP header says, and the same for all. */
-static void hold_ip(zn_engine *e, zn_span ip, bool v4, uint8_t ttl, zn_held_packet *held)
+static void hold_ip(const zn_packets *of, zn_span ip, bool v4, uint8_t ttl, zn_held_packet *held)
 {
-    const zn_packets *of = &e->packets;
-    held->due_ns = due_after(e, e->clock.now_ns);
+    held->due_ns = due_after(of, of->gate.clock->now_ns);
     held->tos = tos_of(ip, v4);
     held->ttl = of->keep_ttl ? ttl : ttl_class(ttl);
     held->dont_fragment = v4 && is_unfragmentable(ip);
@@ -202,19 +202,18 @@ static void hold_ip(zn_engine *e, zn_span ip, bool v4, uint8_t ttl, zn_held_pack
 }
 
 /* Fills in what is the same for all protocols. */
-static void hold_packet(zn_engine *e, const zn_packet *p, zn_span ip, zn_held_packet *held)
+static void hold_packet(const zn_packets *of, const zn_packet *p, zn_span ip, zn_held_packet *held)
 {
-    hold_ip(e, ip, zn_addr_is_v4(&p->tuple.addr[0]), p->ttl, held);
+    hold_ip(of, ip, zn_addr_is_v4(&p->tuple.addr[0]), p->ttl, held);
     held->t_ns = p->t_ns;
     held->proto = (uint8_t)p->tuple.proto;
     held->payload_bytes = p->payload_len;
 }
 
 /* Remembers an entry that came while the clock was behind its time. */
-static void note_undated(zn_engine *e, const zn_held_packet *held)
+static void note_undated(zn_packets *of, const zn_held_packet *held)
 {
-    zn_packets *of = &e->packets;
-    if (held->t_ns > e->clock.now_ns && !zn_packet_hold_has(&of->hold, of->undated))
+    if (held->t_ns > of->gate.clock->now_ns && !zn_packet_hold_has(&of->hold, of->undated))
         of->undated = held->at;
 }
 
@@ -229,7 +228,7 @@ void zn_engine_set_due(zn_engine *e, int64_t t_ns)
         place = of->hold.first;
     while (zn_packet_hold_has(&of->hold, place)) {
         zn_held_packet *held = zn_packet_hold_at(&of->hold, place);
-        int64_t due_ns = due_after(e, held->t_ns < now_ns ? held->t_ns : now_ns);
+        int64_t due_ns = due_after(of, held->t_ns < now_ns ? held->t_ns : now_ns);
         bool open = held->fragment ? held->flow == 0 : !has_flow(held);
         if (open && due_ns > held->due_ns)
             held->due_ns = due_ns;
@@ -239,13 +238,12 @@ void zn_engine_set_due(zn_engine *e, int64_t t_ns)
 }
 
 /* Has a packet of TCP or UDP wait. */
-static void hold_of_flow(zn_engine *e, const zn_packet *p, uint32_t flow, zn_span ip)
+static void hold_of_flow(zn_packets *of, const zn_packet *p, uint32_t flow, zn_span ip)
 {
-    zn_packets *of = &e->packets;
     zn_packet_plan *plan = zn_packet_gate_plan(&of->gate, flow);
     uint32_t image = of->images.wanted ? zn_packet_images_come(&of->images, flow, p) : 0;
     zn_held_packet *held = zn_packet_hold_add(&of->hold, p->options != 0);
-    hold_packet(e, p, ip, held);
+    hold_packet(of, p, ip, held);
     held->flow = flow;
     held->image = image;
     held->sender = p->sender;
@@ -253,7 +251,7 @@ static void hold_of_flow(zn_engine *e, const zn_packet *p, uint32_t flow, zn_spa
                       ? 0
                       : zn_packet_id(&plan->shift, p->ip_id);
     if (p->tuple.proto == ZN_PROTO_TCP)
-        hold_tcp(e, p, plan, held);
+        hold_tcp(of, p, plan, held);
     if (plan->held != 0)
         held->before = plan->last_held;
     plan->held++;
@@ -261,18 +259,17 @@ static void hold_of_flow(zn_engine *e, const zn_packet *p, uint32_t flow, zn_spa
 }
 
 /* Has a packet of another protocol wait. Returns why it does not, or ZN_STAT_COUNT. */
-static zn_stat hold_of_none(zn_engine *e, const zn_packet *p, zn_span ip)
+static zn_stat hold_of_none(const zn_engine *e, zn_packets *of, const zn_packet *p, zn_span ip)
 {
-    zn_packets *of = &e->packets;
     zn_held_packet *held = zn_packet_hold_add(&of->hold, true);
     zn_stat why;
-    hold_packet(e, p, ip, held);
-    why = zn_engine_hold_other(e, p, held);
+    hold_packet(of, p, ip, held);
+    why = zn_engine_hold_other(e, of, p, held);
     if (why != ZN_STAT_COUNT) {
         zn_packet_hold_drop_last(&of->hold);
         return why;
     }
-    note_undated(e, held);
+    note_undated(of, held);
     if (held->flow != 0)
         zn_packet_gate_plan(&of->gate, held->flow)->held++;
     return why;
@@ -280,39 +277,41 @@ static zn_stat hold_of_none(zn_engine *e, const zn_packet *p, zn_span ip)
 
 void zn_engine_hold_fragment(zn_engine *e, const zn_fragment_frame *frame)
 {
-    zn_held_packet *held = zn_packet_hold_add(&e->packets.hold, false);
-    hold_ip(e, frame->ip, !frame->v6, frame->ttl, held);
+    zn_packets *of = &e->packets;
+    zn_held_packet *held = zn_packet_hold_add(&of->hold, false);
+    hold_ip(of, frame->ip, !frame->v6, frame->ttl, held);
     held->t_ns = frame->t_ns;
-    zn_engine_chain_fragment(e, frame, held);
-    note_undated(e, held);
+    zn_engine_chain_fragment(of, frame, held);
+    note_undated(of, held);
 }
 
 /* Takes note of a packet that does not wait. */
-static void pass_over(zn_engine *e, const zn_packet *p, uint32_t flow)
+static void pass_over(zn_packets *of, const zn_packet *p, uint32_t flow)
 {
-    if (e->packets.images.wanted && flow != 0 && p->tuple.proto == ZN_PROTO_UDP)
-        zn_packet_images_pass(&e->packets.images, flow, p);
+    if (of->images.wanted && flow != 0 && p->tuple.proto == ZN_PROTO_UDP)
+        zn_packet_images_pass(&of->images, flow, p);
 }
 
 void zn_engine_hold_packet(zn_engine *e, const zn_packet *p, uint32_t flow)
 {
+    zn_packets *of = &e->packets;
     zn_span ip = zn_packet_ip_headers(p);
     bool other = !zn_packet_is_of_flow(p);
     zn_stat why;
     if (ip.n == 0) { /* each of its fragments has a fate, and it has none */
-        zn_engine_bind_fragments(e, p, other ? 0 : flow);
-        pass_over(e, p, flow);
+        zn_engine_bind_fragments(of, p, other ? 0 : flow);
+        pass_over(of, p, flow);
         return;
     }
     why = flow == 0 && !other ? ZN_STAT_PACKETS_DROPPED_NO_FLOW : never_leaves(p, ip);
     if (why == ZN_STAT_COUNT && other)
-        why = hold_of_none(e, p, ip);
+        why = hold_of_none(e, of, p, ip);
     else if (why == ZN_STAT_COUNT)
-        hold_of_flow(e, p, flow, ip);
+        hold_of_flow(of, p, flow, ip);
     else
-        pass_over(e, p, flow);
+        pass_over(of, p, flow);
     if (why != ZN_STAT_COUNT)
-        e->stats.n[why]++;
+        of->stats->n[why]++;
 }
 
 /* ---- what leaves ----------------------------------------------------------------------------- */
@@ -339,14 +338,14 @@ static void make_mac(const zn_packets *of, bool inside, const zn_addr *address,
     }
 }
 
-static zn_build_headers headers_of(const zn_engine *e, const zn_flow *f, const zn_packet_plan *plan,
-                                   const zn_held_packet *p)
+static zn_build_headers headers_of(const zn_packets *of, const zn_flow *f,
+                                   const zn_packet_plan *plan, const zn_held_packet *p)
 {
     unsigned from = p->sender, to = 1u - from;
     zn_build_headers h;
     if (!has_flow(p))
-        return (zn_build_headers){.src = zn_engine_other_address(e, p, 0),
-                                  .dst = zn_engine_other_address(e, p, 1),
+        return (zn_build_headers){.src = zn_engine_other_address(of, p, 0),
+                                  .dst = zn_engine_other_address(of, p, 1),
                                   .proto = p->proto,
                                   .tos = p->tos,
                                   .ttl = p->ttl,
@@ -377,13 +376,12 @@ static zn_build_headers headers_of(const zn_engine *e, const zn_flow *f, const z
 }
 
 /* Fills in the headers of a frame. */
-static void plan_headers(const zn_engine *e, const zn_flow *f, const zn_packet_plan *plan,
+static void plan_headers(const zn_packets *of, const zn_flow *f, const zn_packet_plan *plan,
                          const zn_held_packet *p, zn_planned_frame *frame)
 {
-    const zn_packets *of = &e->packets;
     zn_build_headers *h = &frame->headers;
     bool from_inside = has_flow(p) ? p->sender == f->user : p->from_inside;
-    *h = headers_of(e, f, plan, p);
+    *h = headers_of(of, f, plan, p);
     make_mac(of, from_inside, &h->src, frame->mac[0]);
     make_mac(of, !from_inside, &h->dst, frame->mac[1]);
     h->mac[0] = frame->mac[0];
@@ -395,34 +393,33 @@ static void plan_headers(const zn_engine *e, const zn_flow *f, const zn_packet_p
 
 /* Writes the payload of a packet that leaves. Returns false, and may have written nothing, where it
  * is zeros. */
-static bool put_payload(zn_engine *e, const zn_held_packet *p, const zn_build_headers *h,
+static bool put_payload(zn_packets *of, const zn_held_packet *p, const zn_build_headers *h,
                         uint8_t *payload)
 {
-    zn_packet_images *images = &e->packets.images;
+    zn_packet_images *images = &of->images;
     if (!images->wanted || p->fragment)
         return false;
     if (has_flow(p))
         return zn_packet_images_show(images, p, payload);
     memset(payload, 0, p->payload_bytes);
-    zn_engine_show_other(e, p, &h->src, &h->dst, payload);
+    zn_engine_show_other(of, p, &h->src, &h->dst, payload);
     return true;
 }
 
 /* Builds a packet into one output. Returns the bytes of its headers. */
-static uint32_t build_into(zn_engine *e, const zn_flow *f, const zn_packet_plan *plan,
-                           const zn_held_packet *p, int output)
+static uint32_t build_into(zn_engine *e, zn_packets *of, const zn_flow *f,
+                           const zn_packet_plan *plan, const zn_held_packet *p, int output)
 {
-    zn_packets *of = &e->packets;
     zn_text *text = &e->outputs.text[output];
     size_t most = RECORD_BYTES + p->payload_bytes;
     zn_planned_frame *frame;
     uint32_t headers, wire;
     if (ZN_UNLIKELY(most > text->cap - text->n)) /* the text may move */
-        zn_frame_builder_wait(&of->builder);
+        zn_frame_builder_wait(&e->frame_builder);
     if (zn_text_reserve(text, most) == NULL)
         return 0;
-    frame = zn_frame_builder_next(&of->builder, e->writes_async);
-    plan_headers(e, f, plan, p, frame);
+    frame = zn_frame_builder_next(&e->frame_builder, e->writes_async);
+    plan_headers(of, f, plan, p, frame);
     headers = zn_build_headers_bytes(&frame->headers);
     wire = headers + p->payload_bytes;
     frame->record.t_ns = p->t_ns - p->t_ns % of->times_ns;
@@ -430,23 +427,23 @@ static uint32_t build_into(zn_engine *e, const zn_flow *f, const zn_packet_plan 
     frame->record.captured = of->payload == ZN_PACKET_PAYLOAD_CUT ? headers : frame->record.wire;
     frame->pcapng = output == ZN_OUTPUT_PACKETS_NG;
     frame->at = (uint8_t *)text->bytes + text->n;
-    frame->has_payload = put_payload(e, p, &frame->headers,
+    frame->has_payload = put_payload(of, p, &frame->headers,
                                      frame->at + zn_packet_file_head(frame->pcapng) + headers);
     text->n += zn_packet_file_bytes(frame->pcapng, frame->record.captured);
-    zn_frame_builder_put(&of->builder, e->writes_async);
+    zn_frame_builder_put(&e->frame_builder, e->writes_async);
     e->outputs.lines[output]++;
     return headers;
 }
 
 /* Builds a packet that passed. */
-static void build(zn_engine *e, const zn_flow *f, const zn_packet_plan *plan,
+static void build(zn_engine *e, zn_packets *of, const zn_flow *f, const zn_packet_plan *plan,
                   const zn_held_packet *p)
 {
     uint32_t headers = 0;
     for (unsigned left = e->outputs.chosen & PACKET_OUTPUTS; left != 0; left &= left - 1)
-        headers = build_into(e, f, plan, p, __builtin_ctz(left));
-    e->stats.n[ZN_STAT_PACKETS_BYTES_KEPT] += headers;
-    e->stats.n[ZN_STAT_PACKETS_BYTES_ZEROED] += p->payload_bytes;
+        headers = build_into(e, of, f, plan, p, __builtin_ctz(left));
+    of->stats->n[ZN_STAT_PACKETS_BYTES_KEPT] += headers;
+    of->stats->n[ZN_STAT_PACKETS_BYTES_ZEROED] += p->payload_bytes;
 }
 
 void zn_engine_forget_flow(zn_engine *e, uint32_t flow)
@@ -475,21 +472,21 @@ bool zn_engine_flow_is_held(zn_engine *e, uint32_t flow, const zn_flow *f)
 }
 
 /* Has the oldest packet leave, with the fate that it has at due_ns. */
-static void emit_first(zn_engine *e, const zn_held_packet *p, int64_t due_ns)
+static void emit_first(zn_engine *e, zn_packets *of, const zn_held_packet *p, int64_t due_ns)
 {
-    zn_packet_gate *g = &e->packets.gate;
+    zn_packet_gate *g = &of->gate;
     uint32_t flow = p->flow;
     const zn_flow *f = flow == 0 ? NULL : zn_flow_entry(e->flows, flow);
     zn_packet_plan *plan = zn_packet_gate_plan(g, flow);
     zn_stat fate = flow != 0     ? zn_packet_gate_fate(g, flow, due_ns)
                    : p->fragment ? (zn_stat)p->why
                                  : ZN_STAT_PACKETS_PASSED;
-    e->stats.n[fate]++;
+    of->stats->n[fate]++;
     if (fate == ZN_STAT_PACKETS_PASSED || fate == ZN_STAT_PACKETS_MASKED)
-        build(e, f, plan, p);
-    if (e->packets.images.wanted)
-        zn_packet_images_left(&e->packets.images, p);
-    zn_packet_hold_leave(&e->packets.hold);
+        build(e, of, f, plan, p);
+    if (of->images.wanted)
+        zn_packet_images_left(&of->images, p);
+    zn_packet_hold_leave(&of->hold);
     if (flow != 0 && --plan->held == 0 && plan->record_written) {
         plan->record_written = false;
         zn_flow_unhold(e->flows);
@@ -499,14 +496,14 @@ static void emit_first(zn_engine *e, const zn_held_packet *p, int64_t due_ns)
 
 /* Fetches what the packets up to `ahead` places behind the first one need when they leave; *place:
  * up to where it has done so. */
-static void fetch_to_emit(const zn_engine *e, uint32_t *place)
+static void fetch_to_emit(const zn_packets *of, uint32_t *place)
 {
-    const zn_packet_hold *hold = &e->packets.hold;
+    const zn_packet_hold *hold = &of->hold;
     while (*place != hold->end && *place - hold->first < EMIT_AHEAD) {
         const zn_held_packet *p = zn_packet_hold_at(hold, *place);
         if (p->flow != 0) {
-            const zn_flow *f = zn_flow_entry(e->flows, p->flow);
-            zn_packet_gate_prefetch(&e->packets.gate, p->flow);
+            const zn_flow *f = zn_flow_entry(of->gate.flows, p->flow);
+            zn_packet_gate_prefetch(&of->gate, p->flow);
             ZN_PREFETCH(f);
             ZN_PREFETCH(ZN_FACTS(f));
         }
@@ -527,17 +524,18 @@ bool zn_engine_packets_full(const zn_engine *e)
 
 void zn_engine_emit(zn_engine *e, int64_t now_ns, bool all)
 {
+    zn_packets *of = &e->packets;
     const zn_held_packet *p;
-    uint32_t fetched = e->packets.hold.first;
+    uint32_t fetched = of->hold.first;
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_WRITE);
-    while ((p = zn_packet_hold_first(&e->packets.hold)) != NULL &&
+    while ((p = zn_packet_hold_first(&of->hold)) != NULL &&
            (p->due_ns < now_ns || now_ns == INT64_MAX)) {
         if (!all && ready_bytes(e) >= READY_BYTES_MAX) {
             e->waiting = true;
             return;
         }
-        fetch_to_emit(e, &fetched);
-        emit_first(e, p, p->due_ns);
+        fetch_to_emit(of, &fetched);
+        emit_first(e, of, p, p->due_ns);
     }
 }
 
@@ -548,12 +546,13 @@ bool zn_engine_hold_reserve(zn_engine *e)
 
 void zn_engine_emit_early(zn_engine *e)
 {
-    uint32_t part = e->packets.hold.size / EARLY_PART;
-    uint32_t until = e->packets.hold.first + (part > GROUP_SLOTS ? part : GROUP_SLOTS);
+    zn_packets *of = &e->packets;
+    uint32_t part = of->hold.size / EARLY_PART;
+    uint32_t until = of->hold.first + (part > GROUP_SLOTS ? part : GROUP_SLOTS);
     const zn_held_packet *p;
-    while ((p = zn_packet_hold_first(&e->packets.hold)) != NULL && (int32_t)(p->at - until) < 0) {
+    while ((p = zn_packet_hold_first(&of->hold)) != NULL && (int32_t)(p->at - until) < 0) {
         int64_t due_ns = p->due_ns < e->clock.now_ns ? p->due_ns : e->clock.now_ns;
-        e->stats.n[ZN_STAT_PACKETS_HOLD_EARLY]++;
-        emit_first(e, p, due_ns);
+        of->stats->n[ZN_STAT_PACKETS_HOLD_EARLY]++;
+        emit_first(e, of, p, due_ns);
     }
 }

@@ -168,7 +168,7 @@ static int init_workers(zn_engine *e, unsigned workers, zn_error *err)
     if (rc == 0)
         rc = zn_decode_ahead_open(&e->decode_ahead, e->pool, &e->decoder, err);
     if (rc == 0 && e->packets.wanted)
-        rc = zn_frame_builder_init(&e->packets.builder, e->pool, err);
+        rc = zn_frame_builder_init(&e->frame_builder, e->pool, err);
     return rc == 0 ? zn_async_writer_open(&e->writer, e->pool, &e->outputs, err) : rc;
 }
 
@@ -364,7 +364,7 @@ size_t zn_engine_memory(const zn_engine *e)
                    (e->pool != NULL ? zn_decode_ahead_memory() + zn_async_writer_memory() : 0);
     bytes += zn_packet_hold_memory(&e->packets.hold) + zn_packet_gate_memory(&e->packets.gate) +
              zn_packet_images_memory(&e->packets.images) +
-             zn_frame_builder_memory(&e->packets.builder);
+             zn_frame_builder_memory(&e->frame_builder);
     bytes += zn_minute_hold_memory(&e->held_records) + zn_minute_hold_memory(&e->held_releases);
     return bytes + zn_outputs_memory(&e->outputs);
 }

@@ -47,6 +47,8 @@ typedef struct zn_order_key {
 /* What an engine needs for packets that leave. */
 typedef struct zn_packets {
     bool wanted; /* false: the other members are zero */
+    zn_stats *stats;
+    zn_keys *keys; /* of the epochs */
     zn_packet_payload payload;
     zn_packet_macs macs;
     zn_tcp_timestamps tcp_timestamps;
@@ -55,7 +57,6 @@ typedef struct zn_packets {
     zn_packet_gate gate;
     zn_packet_hold hold;
     zn_packet_images images;
-    zn_frame_builder builder;
     /* Place of the first entry, not of a flow, that came while the clock was behind its time: only
      * packets of flows move it. ZN_HELD_NONE: none. */
     uint32_t undated;
@@ -89,6 +90,7 @@ struct zn_engine {
     zn_order_key order_key;
     zn_minute_hold held_records, held_releases;
     zn_packets packets;
+    zn_frame_builder frame_builder;
     uint32_t taken; /* flow of the packet that was taken last; 0: none */
     uint32_t max_flows;
     uint32_t batched; /* frames of the batch so far */

@@ -235,7 +235,7 @@ int zn_engine_write_all(zn_engine *e, int rc, zn_error *err)
     if (!e->writes_async)
         return rc;
     zn_async_writer_wait(e->writer);
-    zn_frame_builder_wait(&e->packets.builder);
+    zn_frame_builder_wait(&e->frame_builder);
     e->writes_async = false;
     out = rc >= 0 ? zn_outputs_check(&e->outputs, err) : 0;
     return out != 0 ? out : rc;
