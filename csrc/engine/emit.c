@@ -358,11 +358,17 @@ static zn_stat hold_of_none(const zn_engine *e, zn_packets *of, const zn_packet 
     zn_stat why;
     hold_packet(of, p, ip, held);
     why = zn_engine_hold_other(e, of, p, held);
-    if (why != ZN_STAT_COUNT) {
+    if (why != ZN_STAT_COUNT && of == &e->packets[0]) {
         zn_packet_hold_drop_last(&of->hold);
         return why;
     }
     note_undated(of, held);
+    if (why != ZN_STAT_COUNT) { /* a view's own keys failed, and the packet has its place there */
+        held->flow = 0;
+        held->fragment = true;
+        held->why = (uint16_t)why;
+        return ZN_STAT_COUNT;
+    }
     if (held->flow != 0)
         zn_packet_gate_plan(&of->gate, held->flow)->held++;
     return why;
@@ -387,18 +393,20 @@ static void pass_over(zn_packets *of, const zn_packet *p, uint32_t flow)
         zn_packet_images_pass(&of->images, flow, p);
 }
 
-/* Has a packet of the flow (0: of none) wait for an output. */
-static void hold(const zn_engine *e, zn_packets *of, const zn_packet *p, uint32_t flow)
+/* Has a packet of the flow (0: of none) wait for an output. `why`: why it does not for the main
+ * one; ZN_STAT_COUNT: it does, or this is the main one. Returns why it does not. */
+static zn_stat hold(const zn_engine *e, zn_packets *of, const zn_packet *p, uint32_t flow,
+                    zn_stat why)
 {
     zn_span ip = zn_packet_ip_headers(p);
     bool other = !zn_packet_is_of_flow(p);
-    zn_stat why;
     if (ip.n == 0) { /* each of its fragments has a fate, and it has none */
         zn_engine_bind_fragments(of, p, other ? 0 : flow);
         pass_over(of, p, flow);
-        return;
+        return ZN_STAT_COUNT;
     }
-    why = flow == 0 && !other ? ZN_STAT_PACKETS_DROPPED_NO_FLOW : never_leaves(p, ip);
+    if (why == ZN_STAT_COUNT)
+        why = flow == 0 && !other ? ZN_STAT_PACKETS_DROPPED_NO_FLOW : never_leaves(p, ip);
     if (why == ZN_STAT_COUNT && other)
         why = hold_of_none(e, of, p, ip);
     else if (why == ZN_STAT_COUNT)
@@ -407,12 +415,14 @@ static void hold(const zn_engine *e, zn_packets *of, const zn_packet *p, uint32_
         pass_over(of, p, flow);
     if (why != ZN_STAT_COUNT)
         of->stats->n[why]++;
+    return why;
 }
 
 void zn_engine_hold_packet(zn_engine *e, const zn_packet *p, uint32_t flow)
 {
-    for (unsigned i = 0; i < e->packets_count; i++)
-        hold(e, &e->packets[i], p, flow);
+    zn_stat why = hold(e, &e->packets[0], p, flow, ZN_STAT_COUNT);
+    for (unsigned i = 1; i < e->packets_count; i++)
+        (void)hold(e, &e->packets[i], p, flow, why);
 }
 
 /* ---- what leaves ----------------------------------------------------------------------------- */
@@ -563,61 +573,73 @@ void zn_engine_forget_flow(zn_engine *e, uint32_t flow)
     zn_flow_emitted(e->flows, flow);
 }
 
-/* Returns whether packets of the flow wait for some output. */
-static bool is_held(const zn_engine *e, uint32_t flow)
-{
-    uint32_t held = 0;
-    for (unsigned i = 0; i < e->packets_count; i++)
-        held |= zn_packet_gate_plan(&e->packets[i].gate, flow)->held;
-    return held != 0;
-}
-
 bool zn_engine_flow_is_held(zn_engine *e, uint32_t flow, const zn_flow *f)
 {
+    zn_packet_plan *plan = zn_packet_gate_plan(&e->packets[0].gate, flow);
     for (unsigned i = 0; i < e->packets_count; i++)
         zn_packet_gate_note(&e->packets[i].gate, flow, f->closed_ns, true);
-    if (!is_held(e, flow))
+    if (plan->held == 0)
         return false;
-    for (unsigned i = 0; i < e->packets_count; i++)
-        zn_packet_gate_plan(&e->packets[i].gate, flow)->record_written = true;
+    plan->record_written = true;
     zn_flow_hold(e->flows);
     return true;
 }
 
-/* Has the oldest packet leave, with the fate that it has at due_ns. */
-static void emit_first(zn_engine *e, zn_packets *of, const zn_held_packet *p, int64_t due_ns)
+static bool leaves(zn_stat fate)
 {
-    zn_packet_gate *g = &of->gate;
+    return fate == ZN_STAT_PACKETS_PASSED || fate == ZN_STAT_PACKETS_MASKED;
+}
+
+/* Has the oldest packet of an output leave, with the fate that it has at due_ns. main_fate: that in
+ * the main output, which decides where it does not leave; ZN_STAT_COUNT: this is the main one.
+ * Returns the fate. */
+static zn_stat emit_into(zn_engine *e, zn_packets *of, int64_t due_ns, zn_stat main_fate)
+{
+    const zn_held_packet *p = zn_packet_hold_first(&of->hold);
     uint32_t flow = p->flow;
     const zn_flow *f = flow == 0 ? NULL : zn_flow_entry(e->flows, flow);
-    zn_packet_plan *plan = zn_packet_gate_plan(g, flow);
-    zn_stat fate = flow != 0     ? zn_packet_gate_fate(g, flow, due_ns)
+    zn_packet_plan *plan = zn_packet_gate_plan(&of->gate, flow);
+    zn_stat fate = main_fate != ZN_STAT_COUNT && !leaves(main_fate) ? main_fate
+                   : flow != 0   ? zn_packet_gate_fate(&of->gate, flow, due_ns)
                    : p->fragment ? (zn_stat)p->why
                                  : ZN_STAT_PACKETS_PASSED;
     of->stats->n[fate]++;
-    if (fate == ZN_STAT_PACKETS_PASSED || fate == ZN_STAT_PACKETS_MASKED)
+    if (leaves(fate))
         build(e, of, f, plan, p);
     if (of->images.wanted)
         zn_packet_images_left(&of->images, p);
     zn_packet_hold_leave(&of->hold);
-    if (flow != 0 && --plan->held == 0 && plan->record_written && !is_held(e, flow)) {
-        for (unsigned i = 0; i < e->packets_count; i++)
-            zn_packet_gate_plan(&e->packets[i].gate, flow)->record_written = false;
+    plan->held -= flow != 0;
+    return fate;
+}
+
+/* Has the oldest packet leave, in all outputs: `p` of the main one, and those of views at the same
+ * place. */
+static void emit_first(zn_engine *e, const zn_held_packet *p, int64_t due_ns)
+{
+    uint32_t flow = p->flow;
+    zn_packet_plan *plan = zn_packet_gate_plan(&e->packets[0].gate, flow);
+    zn_stat fate = emit_into(e, &e->packets[0], due_ns, ZN_STAT_COUNT);
+    for (unsigned i = 1; i < e->packets_count; i++)
+        (void)emit_into(e, &e->packets[i], due_ns, fate);
+    if (flow != 0 && plan->held == 0 && plan->record_written) {
+        plan->record_written = false;
         zn_flow_unhold(e->flows);
         zn_engine_forget_flow(e, flow);
     }
 }
 
-/* Fetches what the packets up to `ahead` places behind the first one need when they leave; *place:
- * up to where it has done so. */
-static void fetch_to_emit(const zn_packets *of, uint32_t *place)
+/* Fetches what the packets up to EMIT_AHEAD places behind the first one need when they leave;
+ * *place: up to where it has done so. */
+static void fetch_to_emit(const zn_engine *e, uint32_t *place)
 {
-    const zn_packet_hold *hold = &of->hold;
+    const zn_packet_hold *hold = &e->packets[0].hold;
     while (*place != hold->end && *place - hold->first < EMIT_AHEAD) {
         const zn_held_packet *p = zn_packet_hold_at(hold, *place);
         if (p->flow != 0) {
-            const zn_flow *f = zn_flow_entry(of->gate.flows, p->flow);
-            zn_packet_gate_prefetch(&of->gate, p->flow);
+            const zn_flow *f = zn_flow_entry(e->flows, p->flow);
+            for (unsigned i = 0; i < e->packets_count; i++)
+                zn_packet_gate_prefetch(&e->packets[i].gate, p->flow);
             ZN_PREFETCH(f);
             ZN_PREFETCH(ZN_FACTS(f));
         }
@@ -640,27 +662,21 @@ bool zn_engine_packets_full(const zn_engine *e)
     return ready_bytes(e) >= ZN_OUTPUTS_BYTES;
 }
 
-/* Has the packets of one output leave that are due before now_ns. */
-static void emit(zn_engine *e, zn_packets *of, int64_t now_ns, bool all)
+void zn_engine_emit(zn_engine *e, int64_t now_ns, bool all)
 {
+    const zn_packet_hold *hold = &e->packets[0].hold;
     const zn_held_packet *p;
-    uint32_t fetched = of->hold.first;
-    while ((p = zn_packet_hold_first(&of->hold)) != NULL &&
+    uint32_t fetched = hold->first;
+    zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_WRITE);
+    while ((p = zn_packet_hold_first(hold)) != NULL &&
            (p->due_ns < now_ns || now_ns == INT64_MAX)) {
         if (!all && ready_bytes(e) >= READY_BYTES_MAX) {
             e->waiting = true;
             return;
         }
-        fetch_to_emit(of, &fetched);
-        emit_first(e, of, p, p->due_ns);
+        fetch_to_emit(e, &fetched);
+        emit_first(e, p, p->due_ns);
     }
-}
-
-void zn_engine_emit(zn_engine *e, int64_t now_ns, bool all)
-{
-    zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_WRITE);
-    for (unsigned i = 0; i < e->packets_count && (all || !e->waiting); i++)
-        emit(e, &e->packets[i], now_ns, all);
 }
 
 bool zn_engine_hold_reserve(zn_engine *e)
@@ -671,20 +687,16 @@ bool zn_engine_hold_reserve(zn_engine *e)
     return reserved;
 }
 
-static void emit_early(zn_engine *e, zn_packets *of)
-{
-    uint32_t part = of->hold.size / EARLY_PART;
-    uint32_t until = of->hold.first + (part > GROUP_SLOTS ? part : GROUP_SLOTS);
-    const zn_held_packet *p;
-    while ((p = zn_packet_hold_first(&of->hold)) != NULL && (int32_t)(p->at - until) < 0) {
-        int64_t due_ns = p->due_ns < e->clock.now_ns ? p->due_ns : e->clock.now_ns;
-        of->stats->n[ZN_STAT_PACKETS_HOLD_EARLY]++;
-        emit_first(e, of, p, due_ns);
-    }
-}
-
 void zn_engine_emit_early(zn_engine *e)
 {
-    for (unsigned i = 0; i < e->packets_count; i++)
-        emit_early(e, &e->packets[i]);
+    const zn_packet_hold *hold = &e->packets[0].hold;
+    uint32_t part = hold->size / EARLY_PART;
+    uint32_t until = hold->first + (part > GROUP_SLOTS ? part : GROUP_SLOTS);
+    const zn_held_packet *p;
+    while ((p = zn_packet_hold_first(hold)) != NULL && (int32_t)(p->at - until) < 0) {
+        int64_t due_ns = p->due_ns < e->clock.now_ns ? p->due_ns : e->clock.now_ns;
+        for (unsigned i = 0; i < e->packets_count; i++)
+            e->packets[i].stats->n[ZN_STAT_PACKETS_HOLD_EARLY]++;
+        emit_first(e, p, due_ns);
+    }
 }

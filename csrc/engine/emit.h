@@ -2,9 +2,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From packets of flows to anonymized packets: each waits in the delay line until it is due, gets
- * its fate and its addresses at the gate, and is built into the outputs. A view is an output of the
- * same packets with a delay line, a gate and images of its own: all it shares are the flows, their
- * names, and what was decided of them. A flow is forgotten when it has left all of them.
+ * its fate and its addresses at the gate, and is built into the outputs.
+ *
+ * A view is a further output of the same packets, with a delay line, a gate and images of its own.
+ * Its delay line has the same entries at the same places, and a packet leaves all outputs in one
+ * step, the main one first: what that drops, no view shows.
  */
 #ifndef ZN_ENGINE_EMIT_H
 #define ZN_ENGINE_EMIT_H
@@ -26,15 +28,8 @@ void zn_engine_plan_flow(zn_engine *e, uint32_t flow);
 void zn_engine_replan_flow(zn_engine *e, uint32_t flow, int64_t t_ns);
 /* Takes note of a flow's names after a look at its packet. */
 void zn_engine_note_names(zn_engine *e, uint32_t flow, const zn_flow *f);
-/* Returns whether some wait that came while the clock was behind their time. */
-static inline bool zn_engine_has_undated(const zn_engine *e)
-{
-    bool has = false;
-    for (unsigned i = 0; i < e->packets_count; i++)
-        has |= e->packets[i].undated != ZN_HELD_NONE;
-    return has;
-}
-/* Sets when those are due, before a packet of t_ns moves the clock. */
+/* Sets when those are due that came while the clock was behind their time, before a packet of
+ * t_ns moves it; e->packets[0].undated is one of them. */
 void zn_engine_set_due(zn_engine *e, int64_t t_ns);
 /* Has a fragment wait, there is room for it. It leaves where the datagram that it is of is whole
  * when the first of its fragments is due, and the flow's packets leave then. */

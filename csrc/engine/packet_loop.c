@@ -378,7 +378,7 @@ static int take_and_hold(zn_engine *e, zn_packet *const *packet, size_t n, zn_er
             fetch_to_hold(e, packet[probed], guess[probed]);
         }
         if (ZN_LIKELY(zn_packet_is_of_flow(packet[i]))) {
-            if (ZN_UNLIKELY(zn_engine_has_undated(e)))
+            if (ZN_UNLIKELY(e->packets[0].undated != ZN_HELD_NONE))
                 zn_engine_set_due(e, packet[i]->t_ns);
             rc = take_packet(e, packet[i], guess[i], err);
         }
