@@ -262,7 +262,7 @@ zn_outputs *zn_engine_outputs(zn_engine *e)
 
 static bool is_public(zn_output output)
 {
-    return (int)output < ZN_OUTPUT_RECORD_ROWS;
+    return output <= ZN_OUTPUT_VIEW3_PACKETS_NG;
 }
 
 zn_span zn_outputs_take(zn_engine *e, zn_output output)
@@ -282,7 +282,7 @@ int zn_engine_take_view_packets(zn_engine *e, unsigned view, zn_frame *out, size
     bool more = false;
     *n = 0;
     if (view < ZN_VIEWS_MAX)
-        *n = zn_outputs_packets(&e->outputs, zn_output_of_view(ZN_OUTPUT_PACKETS, view), out, max,
+        *n = zn_outputs_packets(&e->outputs, (int)(ZN_OUTPUT_VIEW1_PACKETS + 2 * view), out, max,
                                 &more);
     return more ? 1 : 0;
 }

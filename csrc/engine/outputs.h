@@ -18,17 +18,10 @@
 #define ZN_OUTPUTS_ROWS 65536              /* rows of a table after which the outputs are full */
 #define ZN_OUTPUTS_BYTES ((size_t)8 << 20) /* bytes of all texts after which they are */
 
-/* Outputs of views, as zn_output_of_view numbers them. Then those for zanon-net's own binding: two
- * texts whose bytes are rows, then tables. */
+/* Outputs for zanon-net's own binding: two texts whose bytes are rows, then tables. */
 enum {
-    ZN_OUTPUT_VIEW1_PACKETS = ZN_OUTPUT_PACKETS_NG + 1,
-    ZN_OUTPUT_VIEW1_PACKETS_NG,
-    ZN_OUTPUT_VIEW2_PACKETS,
-    ZN_OUTPUT_VIEW2_PACKETS_NG,
-    ZN_OUTPUT_VIEW3_PACKETS,
-    ZN_OUTPUT_VIEW3_PACKETS_NG,
-    ZN_OUTPUT_RECORD_ROWS,      /* zn_event_record_row */
-    ZN_OUTPUT_OBSERVATION_ROWS, /* zn_event_observation_row */
+    ZN_OUTPUT_RECORD_ROWS = ZN_OUTPUT_VIEW3_PACKETS_NG + 1, /* zn_event_record_row */
+    ZN_OUTPUT_OBSERVATION_ROWS,                             /* zn_event_observation_row */
     ZN_OUTPUT_TEXTS,
     ZN_OUTPUT_TCP_TABLE = ZN_OUTPUT_TEXTS,
     ZN_OUTPUT_UDP_TABLE,

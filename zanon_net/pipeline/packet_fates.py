@@ -88,25 +88,14 @@ def _left(counters: Mapping[str, int]) -> dict[str, Any]:
 
 
 def check(
-    counters: Mapping[str, int],
-    views: Sequence[Mapping[str, int]],
-    written: Mapping[str, int],
+    counters: Mapping[str, int], written: Mapping[str, int], names: Iterable[str] = OUTPUTS
 ) -> None:
     """Raises OutputError where a frame has no fate, or several, before its output appears.
 
-    counters, views: of an engine that has finished. written: frames in each output, by the core's
-    names; without an output of packets there is nothing to check.
+    counters: of an engine that has finished, or of a view of it. written: frames in each output, by
+    the core's names; without one of `names` there is nothing to check.
     """
-    _check(counters, written, OUTPUTS)
-    for number, view in enumerate(views, start=1):
-        outputs = [f"view{number}_{output}" for output in OUTPUTS]
-        _check(of_view(counters, view), written, outputs)
-
-
-def _check(
-    counters: Mapping[str, int], written: Mapping[str, int], outputs: Iterable[str]
-) -> None:
-    outputs = [name for name in outputs if name in written]
+    outputs = [name for name in names if name in written]
     if not outputs:
         return
     left = counters["packets_passed"] + counters["packets_masked"]
@@ -122,3 +111,12 @@ def _check(
                 f"{left:,} packets left and {written[name]:,} were written, so none is kept;"
                 " please report it"
             )
+
+
+def check_views(
+    counters: Mapping[str, int], views: Sequence[Mapping[str, int]], written: Mapping[str, int]
+) -> None:
+    """Does the same for each view. views: their counters."""
+    for number, view in enumerate(views, start=1):
+        names = [f"view{number}_{output}" for output in OUTPUTS]
+        check(of_view(counters, view), written, names)

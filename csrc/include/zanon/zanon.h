@@ -95,17 +95,17 @@ typedef enum zn_output {
     ZN_OUTPUT_OBSERVATIONS, /* JSON Lines: one for each released name, written when it is decided */
     ZN_OUTPUT_CSV,          /* a flow a line */
     ZN_OUTPUT_PACKETS,      /* anonymized packets as a pcap file with times in ns */
-    ZN_OUTPUT_PACKETS_NG    /* the same as a pcapng file */
+    ZN_OUTPUT_PACKETS_NG,   /* the same as a pcapng file */
+    /* The same of config.views[0], and so on: written where that of the engine's own packets is. */
+    ZN_OUTPUT_VIEW1_PACKETS,
+    ZN_OUTPUT_VIEW1_PACKETS_NG,
+    ZN_OUTPUT_VIEW2_PACKETS,
+    ZN_OUTPUT_VIEW2_PACKETS_NG,
+    ZN_OUTPUT_VIEW3_PACKETS,
+    ZN_OUTPUT_VIEW3_PACKETS_NG
 } zn_output;
 
 #define ZN_VIEWS_MAX 3 /* zn_packet_view of an engine */
-
-/* Returns the output of a view: config.views[view], of ZN_OUTPUT_PACKETS or ZN_OUTPUT_PACKETS_NG,
- * which is written where that is asked for. */
-static inline zn_output zn_output_of_view(zn_output output, unsigned view)
-{
-    return (zn_output)((unsigned)output + 2u * (view + 1u));
-}
 
 typedef struct zn_engine zn_engine;
 
