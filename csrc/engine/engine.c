@@ -20,7 +20,7 @@ static int check_config(const zn_engine_config *config, zn_error *err)
                        "a user's prefix must have 1 to 32 bits (IPv4) and 1 to 128 (IPv6), "
                        "not %u and %u",
                        config->user_v4_bits, config->user_v6_bits);
-    if (config->outputs >> ZN_OUTPUTS != 0 || zn_view_config_has_outputs(config->outputs))
+    if (config->outputs >> ZN_OUTPUTS != 0)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "outputs has bits that no output has");
     if (config->split_ns < 0)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "split_ns must not be negative");

@@ -6,6 +6,7 @@
 #include "zanon/ztable.h"
 
 #define PACKET_OUTPUTS (1u << ZN_OUTPUT_PACKETS | 1u << ZN_OUTPUT_PACKETS_NG)
+#define VIEW_OUTPUTS ((1u << ZN_OUTPUT_RECORD_ROWS) - (1u << ZN_OUTPUT_VIEW1_PACKETS))
 
 /* Refuses a view that would show more than the packets it is of. */
 static int check_view(const zn_engine_config *config, const zn_packet_view *view, zn_error *err)
@@ -52,7 +53,7 @@ uint32_t zn_view_config_largest_z(const zn_engine_config *config)
 
 uint32_t zn_view_config_outputs(const zn_engine_config *config)
 {
-    uint32_t outputs = config->outputs;
+    uint32_t outputs = config->outputs & ~VIEW_OUTPUTS;
     for (unsigned i = 0; i < config->view_count; i++)
         outputs |= zn_view_config_outputs_of(config, i);
     return outputs;
@@ -61,10 +62,4 @@ uint32_t zn_view_config_outputs(const zn_engine_config *config)
 uint32_t zn_view_config_outputs_of(const zn_engine_config *config, unsigned view)
 {
     return (config->outputs & PACKET_OUTPUTS) << 2u * (view + 1u);
-}
-
-bool zn_view_config_has_outputs(uint32_t outputs)
-{
-    return (outputs >> ZN_OUTPUT_VIEW1_PACKETS) << ZN_OUTPUT_VIEW1_PACKETS !=
-           (outputs >> ZN_OUTPUT_RECORD_ROWS) << ZN_OUTPUT_RECORD_ROWS;
 }

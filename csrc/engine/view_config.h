@@ -13,11 +13,10 @@
 int zn_view_config_check(const zn_engine_config *config, zn_error *err);
 /* Returns the largest z that names may need. */
 uint32_t zn_view_config_largest_z(const zn_engine_config *config);
-/* Returns the outputs that are written, as bits: those asked for, and those of views. */
+/* Returns the outputs that are written, as bits: those asked for, and with packets those of views,
+ * asked for or not. */
 uint32_t zn_view_config_outputs(const zn_engine_config *config);
 /* Returns those of a view. */
 uint32_t zn_view_config_outputs_of(const zn_engine_config *config, unsigned view);
-/* Returns whether some of these outputs are of views. */
-bool zn_view_config_has_outputs(uint32_t outputs);
 
 #endif
