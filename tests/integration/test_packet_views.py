@@ -224,7 +224,7 @@ def test_a_view_follows_a_z_that_is_higher(work: Path) -> None:
 
 def test_a_configuration_file_names_views(work: Path) -> None:
     Path("c.toml").write_text('[packets]\nview = ["strict:z=20"]\n[anonymity]\nz = 2\n')
-    assert Config.load("c.toml").views[0].z == 20
+    assert Config.load("c.toml").packets.view == ("strict:z=20",)
     assert run_main("packets", DEMO, "o.pcap", "-q", "--config", "c.toml") == 0
     assert "o.strict.pcap" in names()
 
