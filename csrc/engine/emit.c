@@ -30,7 +30,7 @@ bool zn_engine_has_packets(const zn_engine_config *config)
 }
 
 /* What an output of packets shows, in the words of a view. */
-static zn_packet_view shown_in(const zn_engine_config *config, unsigned output)
+static zn_packet_view view_of(const zn_engine_config *config, unsigned output)
 {
     if (output != 0)
         return config->views[output - 1];
@@ -62,13 +62,13 @@ static int open_keys(zn_engine *e, const zn_engine_config *config, zn_packets *o
                                          err);
 }
 
-static int open_images(zn_engine *e, zn_packets *of, const zn_packet_view *shown, zn_error *err)
+static int open_images(zn_engine *e, zn_packets *of, const zn_packet_view *view, zn_error *err)
 {
-    if (shown->payload == ZN_PACKET_PAYLOAD_CUT)
+    if (view->payload == ZN_PACKET_PAYLOAD_CUT)
         return 0;
-    of->images = (zn_packet_images){.policy = {shown->fingerprints,
-                                               shown->payload == ZN_PACKET_PAYLOAD_KEEP_ENCRYPTED,
-                                               shown->exact},
+    of->images = (zn_packet_images){.policy = {view->fingerprints,
+                                               view->payload == ZN_PACKET_PAYLOAD_KEEP_ENCRYPTED,
+                                               view->exact},
                                     .gate = &of->gate,
                                     .hold = &of->hold,
                                     .names = &e->names,
@@ -80,7 +80,7 @@ static int open_images(zn_engine *e, zn_packets *of, const zn_packet_view *shown
 static int open_output(zn_engine *e, const zn_engine_config *config, unsigned output, zn_error *err)
 {
     zn_packets *of = &e->packets[output];
-    zn_packet_view shown = shown_in(config, output);
+    zn_packet_view view = view_of(config, output);
     int rc;
     of->outputs = output == 0 ? config->outputs & PACKET_OUTPUTS
                               : zn_view_config_outputs_of(config, output - 1);
@@ -91,24 +91,24 @@ static int open_output(zn_engine *e, const zn_engine_config *config, unsigned ou
                                 .stats = of->stats,
                                 .clock = &e->clock,
                                 .hold_ns = config->hold_ns,
-                                .server_addresses = shown.server_addresses,
-                                .exact = shown.exact,
-                                .least_z = shown.z,
+                                .server_addresses = view.server_addresses,
+                                .exact = view.exact,
+                                .least_z = view.z,
                                 .bit = (uint8_t)(1u << output)};
-    of->payload = shown.payload;
+    of->payload = view.payload;
     of->macs = config->macs;
     of->tcp_timestamps = config->tcp_timestamps;
     of->keep_ttl = config->keep_ttl;
-    of->times_ns = shown.times_ns;
+    of->times_ns = view.times_ns;
     of->undated = ZN_HELD_NONE;
     e->gate.packets[output] = &of->gate;
     e->gate.packets_count = e->packets_count = output + 1;
-    rc = open_keys(e, config, of, shown.z, err);
+    rc = open_keys(e, config, of, view.z, err);
     if (rc == 0)
         rc = zn_packet_gate_init(&of->gate, config->max_flows + ZN_FLOW_SPARE, err);
     if (rc == 0)
         rc = zn_packet_hold_init(&of->hold, config->hold_bytes, err);
-    return rc == 0 ? open_images(e, of, &shown, err) : rc;
+    return rc == 0 ? open_images(e, of, &view, err) : rc;
 }
 
 /* Has the images of all outputs get the messages that analyzers read. */

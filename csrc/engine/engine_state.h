@@ -120,8 +120,8 @@ int zn_engine_open_keys(zn_engine *e, const zn_engine_config *config, zn_error *
  * epoch. Returns 0 or a negative zn_err with *err filled. */
 int zn_engine_ask_pseudonym(zn_engine *e, uint32_t flow, unsigned end, const zn_addr *real,
                             zn_error *err);
-/* Opens keys that differ from the engine's only by their z. Returns 0 or a negative zn_err with *err
- * filled. */
+/* Opens keys that differ from the engine's only by their z. Returns 0 or a negative zn_err with
+ * *err filled. */
 int zn_engine_open_view_keys(const zn_engine *e, const zn_engine_config *config, uint32_t z,
                              zn_keys **out, zn_error *err);
 /* Makes the pseudonyms that were asked for and gives them to their flows: before anything of the

@@ -67,9 +67,9 @@ int zn_outputs_mark(zn_outputs *o, int64_t period_ns, zn_error *err);
 
 /* Takes the lines of a text that were not taken: those before the next mark, or all. */
 zn_span zn_outputs_lines(zn_outputs *o, int text);
-/* Takes packets of a text, ZN_OUTPUT_PACKETS or that of a view, that were not taken, of those before
- * the next mark or of all, into out[0 .. max - 1]. Returns how many; *more: others are left.
- * Borrows. */
+/* Takes packets of a text, ZN_OUTPUT_PACKETS or that of a view, that were not taken, of those
+ * before the next mark or of all, into out[0 .. max - 1]. Returns how many; *more: others are
+ * left. Borrows. */
 size_t zn_outputs_packets(zn_outputs *o, int text, zn_frame *out, size_t max, bool *more);
 /* Passes the next mark; false where there is none. *period_ns is the start of its period. */
 bool zn_outputs_next_mark(zn_outputs *o, int64_t *period_ns);

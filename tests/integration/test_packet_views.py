@@ -98,8 +98,12 @@ def test_names_of_a_view_are_names_of_the_main_output(work: Path, key_file: str)
     """Of names that two users share and more do not, a view of z = 20 has none in its bytes."""
     more = ("-q", "--key-file", key_file, "--payload=zero", *SETTINGS)
     assert run_main("packets", DEMO, "o.pcap", "--view=v:z=20", *more) == 0
-    assert run_main("run", "o.pcap", "--out", "main", "--z", "1", "--format=observations", "-q") == 0
-    assert run_main("run", "o.v.pcap", "--out", "view", "--z", "1", "--format=observations", "-q") == 0
+    assert (
+        run_main("run", "o.pcap", "--out", "main", "--z", "1", "--format=observations", "-q") == 0
+    )
+    assert (
+        run_main("run", "o.v.pcap", "--out", "view", "--z", "1", "--format=observations", "-q") == 0
+    )
     seen = [
         {json.loads(line)["name"] for line in path.read_text().splitlines()}
         for path in (Path("view/observations.jsonl"), Path("main/observations.jsonl"))

@@ -245,7 +245,9 @@ def test_fates_and_bytes(key_file: str, hold_ns: int, payload: str, seed: int, n
 TESTED = WITH_FINGERPRINTS = 0  # as the core numbers them
 
 
-def view_of(dice: random.Random, chosen: Rules, payload: str) -> tuple[Rules, bool, tuple[Any, ...]]:
+def view_of(
+    dice: random.Random, chosen: Rules, payload: str
+) -> tuple[Rules, bool, tuple[Any, ...]]:
     """The rules of a view that shows no more than the run, whether it is cut, and its settings."""
     exact = chosen.exact and dice.random() < 0.5
     rules = replace(chosen, z=chosen.z + dice.randrange(3), exact=exact)

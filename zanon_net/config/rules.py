@@ -157,7 +157,7 @@ def outputs(settings: Settings) -> tuple[str, ...]:
 
 
 def view_outputs(settings: Settings) -> dict[str, tuple[str, PacketView]]:
-    """By the core's name of each output of a view: the output that it is a view of, and the view."""
+    """By the core's name of each output of a view: what it is a view of, and the view."""
     return {
         f"view{number}_{output}": (output, view)
         for number, view in enumerate(packet_views(settings), start=1)

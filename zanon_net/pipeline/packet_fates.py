@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fates of the frames that a run with packets read: each has one, and a counter.
 
-frames = passed + masked + the sum of dropped, of the packets themselves and of each view of them. Dropped are frames of which no packet could be read
-(the counters drop_*), and packets that did not leave (packets_dropped_*). Each fragment counts for
-itself. Some counters only say why: drop_flow_* of packets that are in packets_dropped_no_flow, and
-drop_fragment_* of fragments that are in packets_dropped_fragment.
+frames = passed + masked + the sum of dropped, of the packets themselves and of each view of them.
+Dropped are frames of which no packet could be read (the counters drop_*), and packets that did not
+leave (packets_dropped_*). Each fragment counts for itself. Some counters only say why: drop_flow_*
+of packets that are in packets_dropped_no_flow, and drop_fragment_* of fragments that are in
+packets_dropped_fragment.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

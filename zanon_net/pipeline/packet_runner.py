@@ -178,7 +178,9 @@ def _check_interface(to: str, sources: Sequence[Source], config: Config, form: s
             " (what leaves through an interface cannot be taken back)"
         )
     if config.views:
-        raise ConfigError("view: a view needs a file of its own, beside OUT; leave it out with --to")
+        raise ConfigError(
+            "view: a view needs a file of its own, beside OUT; leave it out with --to"
+        )
     if config.packets.payload == "cut":
         raise ConfigError(
             "payload: cut packets are no packets for an interface; use zero with --to"
