@@ -2,9 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/emit_fragments.h"
 
-void zn_engine_chain_fragment(zn_engine *e, const zn_fragment_frame *frame, zn_held_packet *held)
+void zn_engine_chain_fragment(zn_packets *of, const zn_fragment_frame *frame, zn_held_packet *held)
 {
-    zn_packets *of = &e->packets;
     held->proto = ZN_PROTO_UDP;
     held->payload_bytes = frame->bytes - (frame->offset == 0 ? ZN_BUILD_UDP_BYTES : 0u);
     held->offset = frame->offset;
@@ -19,9 +18,8 @@ void zn_engine_chain_fragment(zn_engine *e, const zn_fragment_frame *frame, zn_h
 
 /* Returns the earliest time that a fragment of the datagram is due, which its last one completed
  * now; -1: one has left, or is due already. */
-static int64_t earliest_due(const zn_engine *e)
+static int64_t earliest_due(const zn_packets *of)
 {
-    const zn_packets *of = &e->packets;
     uint32_t place = of->last_fragment[of->fragment.datagram];
     int64_t due_ns = INT64_MAX;
     for (uint32_t n = 0; n < of->fragment.fragments; n++) {
@@ -32,13 +30,13 @@ static int64_t earliest_due(const zn_engine *e)
         due_ns = held->due_ns < due_ns ? held->due_ns : due_ns;
         place = held->before;
     }
-    return due_ns >= e->clock.now_ns ? due_ns : -1;
+    return due_ns >= of->gate.clock->now_ns ? due_ns : -1;
 }
 
 /* Returns why the fragments of p, a datagram of the flow, do not leave; ZN_STAT_COUNT: they may. */
-static zn_stat fragments_stay(const zn_engine *e, const zn_packet *p, uint32_t flow)
+static zn_stat fragments_stay(const zn_packets *of, const zn_packet *p, uint32_t flow)
 {
-    const zn_fragment_frame *last = &e->packets.fragment;
+    const zn_fragment_frame *last = &of->fragment;
     bool v4 = zn_addr_is_v4(&p->tuple.addr[0]);
     if (last->fragments == 0 || v4 == last->v6 || v4 != zn_addr_is_v4(&p->tuple.addr[1]) ||
         p->payload_len > UINT16_MAX - ZN_BUILD_UDP_BYTES - (v4 ? 20u : 0u))
@@ -48,14 +46,13 @@ static zn_stat fragments_stay(const zn_engine *e, const zn_packet *p, uint32_t f
     return flow == 0 ? ZN_STAT_PACKETS_DROPPED_NO_FLOW : ZN_STAT_COUNT;
 }
 
-void zn_engine_bind_fragments(zn_engine *e, const zn_packet *p, uint32_t flow)
+void zn_engine_bind_fragments(zn_packets *of, const zn_packet *p, uint32_t flow)
 {
-    zn_packets *of = &e->packets;
     const zn_fragment_frame *last = &of->fragment;
     zn_packet_plan *plan = zn_packet_gate_plan(&of->gate, flow);
     uint32_t place = of->last_fragment[last->datagram];
-    int64_t due_ns = earliest_due(e);
-    zn_stat why = fragments_stay(e, p, flow);
+    int64_t due_ns = earliest_due(of);
+    zn_stat why = fragments_stay(of, p, flow);
     for (uint32_t n = 0; n < last->fragments && due_ns >= 0; n++) {
         zn_held_packet *held = zn_packet_hold_at(&of->hold, place);
         place = held->before;

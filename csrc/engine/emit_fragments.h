@@ -16,9 +16,9 @@
 #include "engine/engine_state.h"
 
 /* Fills in *held for a fragment, all but what its IP header says. */
-void zn_engine_chain_fragment(zn_engine *e, const zn_fragment_frame *frame, zn_held_packet *held);
+void zn_engine_chain_fragment(zn_packets *of, const zn_fragment_frame *frame, zn_held_packet *held);
 /* Gives the fragments of p, a datagram of the flow (0: of none) that the last fragment completed,
  * their fate. */
-void zn_engine_bind_fragments(zn_engine *e, const zn_packet *p, uint32_t flow);
+void zn_engine_bind_fragments(zn_packets *of, const zn_packet *p, uint32_t flow);
 
 #endif

@@ -65,14 +65,15 @@ static bool place_ends(const zn_engine *e, const zn_addr real[2], bool answers, 
 }
 
 /* Makes the addresses that a packet between these ends leaves with, under the keys of its time. */
-static bool make_addresses(zn_engine *e, const zn_packet *p, const zn_addr real[2],
-                           const bool internal[2], unsigned user, zn_addr out[2])
+static bool make_addresses(const zn_engine *e, zn_packets *of, const zn_packet *p,
+                           const zn_addr real[2], const bool internal[2], unsigned user,
+                           zn_addr out[2])
 {
-    zn_packet_keys *keys = e->packets.gate.keys;
+    zn_packet_keys *keys = of->gate.keys;
     zn_addr cut = zn_addr_cut(&real[user], e->roles.user_v4_bits, e->roles.user_v6_bits);
-    bool linkable = e->packets.gate.server_addresses == ZN_SERVER_ADDRESSES_LINKABLE;
-    int64_t epoch = zn_keys_epoch(e->keys, e->clock.started ? e->clock.now_ns : p->t_ns);
-    int rc = zn_keys_enter(e->keys, epoch) ? zn_packet_keys_enter(keys, epoch) : -ZN_ERR_CRYPTO;
+    bool linkable = of->gate.server_addresses == ZN_SERVER_ADDRESSES_LINKABLE;
+    int64_t epoch = zn_keys_epoch(of->keys, e->clock.started ? e->clock.now_ns : p->t_ns);
+    int rc = zn_keys_enter(of->keys, epoch) ? zn_packet_keys_enter(keys, epoch) : -ZN_ERR_CRYPTO;
     for (unsigned i = 0; i < 2 && rc == 0; i++) {
         if (zn_addr_is_special(&real[i])) /* a group that all hosts know */
             out[i] = real[i];
@@ -85,20 +86,20 @@ static bool make_addresses(zn_engine *e, const zn_packet *p, const zn_addr real[
 }
 
 /* The identifier that stands for that of an echo between these ends. */
-static uint16_t echo_id(const zn_engine *e, const zn_packet *p, uint16_t id)
+static uint16_t echo_id(const zn_packets *of, const zn_packet *p, uint16_t id)
 {
     uint64_t words[6] = {0};
     zn_packet_shift shift;
     for (unsigned i = 0; i < 2; i++)
         memcpy(&words[2 * i], &p->tuple.addr[i], sizeof(zn_addr));
     words[4] = p->tuple.proto;
-    zn_packet_keys_shift(e->packets.gate.keys, words, &shift);
+    zn_packet_keys_shift(of->gate.keys, words, &shift);
     return zn_packet_id(&shift, id);
 }
 
 /* Binds an error to the flow whose packet it quotes: the addresses that both have are the flow's,
  * and so is the fate. */
-static void bind_to_flow(zn_engine *e, const zn_icmp *icmp, const zn_addr real[2],
+static void bind_to_flow(const zn_engine *e, const zn_icmp *icmp, const zn_addr real[2],
                          zn_held_packet *held)
 {
     const zn_flow *f;
@@ -120,7 +121,8 @@ static bool is_about_unknown(const zn_icmp *icmp)
            icmp->quote.kind != ZN_ICMP_QUOTED_IP;
 }
 
-zn_stat zn_engine_hold_other(zn_engine *e, const zn_packet *p, zn_held_packet *held)
+zn_stat zn_engine_hold_other(const zn_engine *e, zn_packets *of, const zn_packet *p,
+                             zn_held_packet *held)
 {
     const zn_addr real[2] = {p->tuple.addr[p->sender], p->tuple.addr[1u - p->sender]};
     bool v4 = zn_addr_is_v4(&real[0]), message = is_icmp(p->tuple.proto, v4), internal[2];
@@ -137,37 +139,36 @@ zn_stat zn_engine_hold_other(zn_engine *e, const zn_packet *p, zn_held_packet *h
     if (!place_ends(e, real, message && is_answer(&icmp), internal, &user))
         return ZN_STAT_PACKETS_DROPPED_NO_USER;
     held->from_inside = user == 0;
-    if (!make_addresses(e, p, real, internal, user,
-                        zn_packet_hold_addresses(&e->packets.hold, held)))
+    if (!make_addresses(e, of, p, real, internal, user, zn_packet_hold_addresses(&of->hold, held)))
         return ZN_STAT_PACKETS_DROPPED_CAPACITY;
     if (!message)
         return ZN_STAT_COUNT;
     if (icmp.kind == ZN_ICMP_ECHO)
-        held->window = echo_id(e, p, icmp.id);
+        held->window = echo_id(of, p, icmp.id);
     bind_to_flow(e, &icmp, real, held);
     if (held->flow == 0 && is_about_unknown(&icmp))
         return ZN_STAT_PACKETS_DROPPED_NO_FLOW;
-    if (e->packets.images.wanted)
-        held->image = zn_packet_images_keep(&e->packets.images, ZN_MESSAGE_ICMP,
+    if (of->images.wanted)
+        held->image = zn_packet_images_keep(&of->images, ZN_MESSAGE_ICMP,
                                             zn_span_first(p->payload, ICMP_BYTES_MAX));
     return ZN_STAT_COUNT;
 }
 
-zn_addr zn_engine_other_address(const zn_engine *e, const zn_held_packet *p, unsigned end)
+zn_addr zn_engine_other_address(const zn_packets *of, const zn_held_packet *p, unsigned end)
 {
-    const zn_packet_gate *g = &e->packets.gate;
+    const zn_packet_gate *g = &of->gate;
     if (p->flow == 0 || p->end[end] == 0)
-        return zn_packet_hold_addresses(&e->packets.hold, p)[end];
-    return *zn_packet_gate_address(zn_flow_entry(e->flows, p->flow),
+        return zn_packet_hold_addresses(&of->hold, p)[end];
+    return *zn_packet_gate_address(zn_flow_entry(g->flows, p->flow),
                                    zn_packet_gate_plan(g, p->flow), p->end[end] - 1u);
 }
 
 /* What stands in a quote for the fields of the flow's packet. */
-static zn_build_icmp_quote quote_of(const zn_engine *e, const zn_held_packet *p,
+static zn_build_icmp_quote quote_of(const zn_packets *of, const zn_held_packet *p,
                                     const zn_icmp_quote *q)
 {
-    const zn_packet_gate *g = &e->packets.gate;
-    const zn_flow *f = zn_flow_entry(e->flows, p->flow);
+    const zn_packet_gate *g = &of->gate;
+    const zn_flow *f = zn_flow_entry(g->flows, p->flow);
     const zn_packet_plan *plan = zn_packet_gate_plan(g, p->flow);
     unsigned from = p->sender, to = 1u - from;
     zn_build_icmp_quote quote = {.src = *zn_packet_gate_address(f, plan, from),
@@ -184,10 +185,10 @@ static zn_build_icmp_quote quote_of(const zn_engine *e, const zn_held_packet *p,
     return quote;
 }
 
-void zn_engine_show_other(zn_engine *e, const zn_held_packet *p, const zn_addr *src,
+void zn_engine_show_other(zn_packets *of, const zn_held_packet *p, const zn_addr *src,
                           const zn_addr *dst, uint8_t *payload)
 {
-    zn_span raw = zn_packet_images_raw(&e->packets.images, p->image);
+    zn_span raw = zn_packet_images_raw(&of->images, p->image);
     zn_build_icmp_choice choice = {
         .src = *src, .dst = *dst, .wire = p->payload_bytes, .echo_id = p->window};
     zn_build_icmp_quote quote;
@@ -195,7 +196,7 @@ void zn_engine_show_other(zn_engine *e, const zn_held_packet *p, const zn_addr *
     if (raw.n == 0 || zn_icmp_parse(raw, !zn_addr_is_v4(src), &icmp) != ZN_DONE)
         return;
     if (p->flow != 0) {
-        quote = quote_of(e, p, &icmp.quote);
+        quote = quote_of(of, p, &icmp.quote);
         choice.quote = &quote;
     }
     zn_build_icmp(&icmp, raw.n, &choice, payload);

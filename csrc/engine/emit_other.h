@@ -12,12 +12,13 @@
 
 /* Fills in *held, of two slots, for a packet that may leave. Returns the counter that says why it
  * does not, or ZN_STAT_COUNT. */
-zn_stat zn_engine_hold_other(zn_engine *e, const zn_packet *p, zn_held_packet *held);
+zn_stat zn_engine_hold_other(const zn_engine *e, zn_packets *of, const zn_packet *p,
+                             zn_held_packet *held);
 
 /* Returns the address of an end of a packet that leaves: 0 its source, 1 its destination. */
-zn_addr zn_engine_other_address(const zn_engine *e, const zn_held_packet *p, unsigned end);
+zn_addr zn_engine_other_address(const zn_packets *of, const zn_held_packet *p, unsigned end);
 /* Writes what is shown of its payload over its zeros. src, dst: the addresses it leaves with. */
-void zn_engine_show_other(zn_engine *e, const zn_held_packet *p, const zn_addr *src,
+void zn_engine_show_other(zn_packets *of, const zn_held_packet *p, const zn_addr *src,
                           const zn_addr *dst, uint8_t *payload);
 
 #endif

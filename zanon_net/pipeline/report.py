@@ -120,6 +120,8 @@ class Report:
         if "packets" in self.manifest:
             left = counters["packets_passed"] + counters["packets_masked"]
             yield "left anonymized", share(left, counters["frames"])
+            for name, view in self.manifest["packets"]["views"].items():
+                yield f"view {name}", share(view["passed"] + view["masked"], counters["frames"])
             if counters["packets_masked"]:
                 yield "masked", f"{counters['packets_masked']:,}  with a withheld name masked"
         yield "flows", f"{counters['flows_tcp']:,} TCP, {counters['flows_udp']:,} UDP"
