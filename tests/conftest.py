@@ -22,8 +22,8 @@ settings.register_profile("sanitized", settings.get_profile("ci"), max_examples=
 if "CI" not in os.environ:
     settings.load_profile("patient")
 
-# How long an example that fails is made smaller, in seconds (Hypothesis has no setting for it): by
-# itself it takes as long as pytest-timeout lets a test run, which then ends all without the example.
+# How long an example that fails is made smaller, in seconds (Hypothesis has no setting for it): its
+# own 300 are more than pytest-timeout lets a test run, which then ends all without the example.
 engine.MAX_SHRINKING_SECONDS = 60
 
 # A shell has what it begins in the background ignore Ctrl-C, and the tests of it would wait for it.
