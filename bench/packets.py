@@ -4,7 +4,7 @@
 
 Usage: python bench/packets.py speed [--bytes 500M] [--repeat 5] [--profiles isp] [--scratch DIR]
        python bench/packets.py canary
-       python bench/packets.py closure CORPUS [--packets 10M] [--z 3]
+       python bench/packets.py closure CORPUS [--packets 10M [--profiles isp]] [--z 3]
        python bench/packets.py readers CAPTURE... [--nfstream PYTHON] [--tstat PROGRAM]
 
 `speed` gives packets per CPU-second, user and system, of whole commands that write to a file in
@@ -365,8 +365,8 @@ def closure_command(arguments: argparse.Namespace) -> bool:
         print(f"{captures} captures ({refused} refused), {frames:,} packets out")
         if arguments.packets:
             most = parse_size("packets", arguments.packets)
-            for profile, size in SIZES.items():
-                before, given = frames, 0
+            for profile in arguments.profiles.split(","):
+                size, before, given = SIZES[profile], frames, 0
                 while given < most:
                     octets = min(most - given, ROUND) * size + PCAP_HEADER_BYTES
                     trace, truth = generate(profile, str(octets), folder, seed=1 + given)
@@ -439,6 +439,7 @@ def main() -> int:
     one = commands.add_parser("closure")
     one.add_argument("corpus", type=Path, metavar="CORPUS")
     one.add_argument("--packets", help="so many packets of each kind of generated traffic as well")
+    one.add_argument("--profiles", default=",".join(SIZES), help="the kinds (%(default)s)")
     one.add_argument("--z", type=int, default=3)
     one.set_defaults(work=closure_command)
     one = commands.add_parser("readers")
