@@ -46,18 +46,13 @@ HOLDS = (0, MS, SECOND)
 HOSTS = (b"a.example", b"a.example", b"a.example", b"b.example", b"c.example", b"printer.local")
 VOTES = {"own": OWN, "all": ALL, "no": NO}
 PAYLOADS = {"zero": 0, "cut": 1}
-# What the second implementation does not know: lost or forged bytes, a prefix in a segment of its
-# own, copies of a hello that differ, and when a hello of QUIC shows that it names nobody.
-UNKNOWN = {
-    "tls": ("lost", "strayed", "behind"),
-    "http": ("lost", "strayed"),
-    "quic": ("conflict", "nameless"),
-}
+# What the second implementation does not know: a prefix in a segment of its own, copies of a hello
+# that differ, and when a hello of QUIC shows that it names nobody.
+UNKNOWN = ("tls", "behind"), ("dns over tcp", "behind"), ("quic", "conflict"), ("quic", "nameless")
 HOW = {
-    kind: tuple(how for how in visits.HOW[kind] if how not in UNKNOWN.get(kind, ()))
+    kind: tuple(how for how in visits.HOW[kind] if (kind, how) not in UNKNOWN)
     for kind in ("tls", "http", "h2", "dns", "dns over tcp", "quic")
 }
-HOW["dns over tcp"] = tuple(how for how in HOW["dns over tcp"] if how not in UNKNOWN["tls"])
 KINDS = ("tls", "tls", *HOW, "plain", "closed")
 PORTS = {"http": 80, "h2": 80, "dns": 53, "dns over tcp": 53}  # else 443
 SUITABLE_TTLS = (1, 33, 64, 65, 127, 128, 129, 200, 255)
