@@ -4,7 +4,7 @@
 
 Usage: python bench/packets.py speed [--bytes 500M] [--repeat 5] [--profiles isp] [--scratch DIR]
        python bench/packets.py canary
-       python bench/packets.py closure CORPUS [--packets 10M] [--z 3]
+       python bench/packets.py closure CORPUS [--packets 10M [--profiles isp]] [--z 3]
        python bench/packets.py readers CAPTURE... [--nfstream PYTHON] [--tstat PROGRAM]
 
 `speed` gives packets per CPU-second, user and system, of whole commands that write to a file in
@@ -24,23 +24,20 @@ import argparse
 import base64
 import json
 import os
-import platform
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
-from oracle.packet_addresses import Address, closure, held  # noqa: E402
+from address_closure import PCAP_HEADER_BYTES, RECORD_HEADER_BYTES, closure_in, peers_in  # noqa: E402
+from oracle.packet_addresses import Address  # noqa: E402
 from scenario import packet_canary  # noqa: E402
 from support.packet_output import packets as read_packets  # noqa: E402
 from support.packet_readers import (  # noqa: E402
@@ -52,14 +49,13 @@ from support.packet_readers import (  # noqa: E402
 )
 from support.packet_run import write_pcap  # noqa: E402
 from support.packets import Frame  # noqa: E402
-from throughput import generate, renew  # noqa: E402
+from throughput import Turn, generate, machine, middle, renew, spend  # noqa: E402
 
 import zanon_net  # noqa: E402
 from zanon_net.config.parse import parse_size  # noqa: E402
 from zanon_net.errors import FormatError, ZanonError  # noqa: E402
 
 MEMORY = Path("/dev/shm")
-PCAP_HEADER_BYTES, RECORD_HEADER_BYTES = 24, 16
 CRYPTOPAN_KEY = "0123456789abcdef0123456789abcdef"
 Command = Callable[[Path, Path], Sequence[str]]
 CUT, ZERO, TWO = "zanon-net, cut", "zanon-net, zeros", "zanon-net, zeros, two workers"
@@ -87,14 +83,6 @@ class Tool:
     name: str
     program: str
     command: Command
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One turn of a tool."""
-
-    cpu_s: float
-    wall_s: float
 
 
 def ours(*more: str) -> Command:
@@ -146,20 +134,6 @@ def there(tools: Sequence[Tool]) -> list[Tool]:
     return [tool for tool in tools if shutil.which(tool.program)]
 
 
-def spend(command: Sequence[str]) -> Turn:
-    """Run a child to its end; SystemExit with its last words where it fails."""
-    with tempfile.TemporaryFile("w+") as said:
-        began = time.monotonic()
-        child = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
-        _, status, used = os.wait4(child.pid, 0)
-        wall_s = time.monotonic() - began
-        child.returncode = os.waitstatus_to_exitcode(status)
-        said.seek(0)
-        if child.returncode:
-            raise SystemExit(f"{command[0]} ended with {child.returncode}: {said.read()[-500:]}")
-    return Turn(used.ru_utime + used.ru_stime, wall_s)
-
-
 def clear(folder: Path) -> None:
     """Remove what a tool left: files in a folder that is ours alone."""
     for path in folder.iterdir():
@@ -177,12 +151,11 @@ def first_packet(trace: Path, out: Path) -> Path:
     return out
 
 
-def medians(tool: Tool, turns: Sequence[Turn], starts: Sequence[Turn]) -> Turn:
+def medians(turns: Sequence[Turn], starts: Sequence[Turn]) -> Turn:
     """The medians of a tool's turns, without those of its start."""
-    cpu_s = statistics.median(turn.cpu_s for turn in turns)
-    wall_s = statistics.median(turn.wall_s for turn in turns)
-    cpu_s -= statistics.median(turn.cpu_s for turn in starts)
-    return Turn(cpu_s, wall_s - statistics.median(turn.wall_s for turn in starts))
+    all_of_it, start = middle(turns), middle(starts)
+    cpu_s, wall_s = all_of_it.cpu_s - start.cpu_s, all_of_it.wall_s - start.wall_s
+    return replace(all_of_it, cpu_s=cpu_s, wall_s=wall_s)
 
 
 def speed_of(profile: str, arguments: argparse.Namespace, scratch: Path, memory: Path) -> bool:
@@ -197,16 +170,16 @@ def speed_of(profile: str, arguments: argparse.Namespace, scratch: Path, memory:
     for _ in range(arguments.repeat):
         for tool in tools:
             out = memory / "out.pcap"
-            starts[tool.name].append(spend(tool.command(one, out)))
+            starts[tool.name].append(spend(tool.command(one, out))[0])
             clear(memory)
             renew(trace)
-            turns[tool.name].append(spend(tool.command(trace, out)))
+            turns[tool.name].append(spend(tool.command(trace, out))[0])
             sizes[tool.name] = out.stat().st_size
             clear(memory)
     print(f"\n### {profile}: {trace.stat().st_size / 1e6:.0f} MB, {packets:,} packets\n")
     print("| tool | M packets/CPU-s | ns | M packets/s of wall | start s | MB out |")
     print("|---|---:|---:|---:|---:|---:|")
-    result = {tool.name: medians(tool, turns[tool.name], starts[tool.name]) for tool in tools}
+    result = {tool.name: medians(turns[tool.name], starts[tool.name]) for tool in tools}
     for name, turn in result.items():
         start_s = statistics.median(one.cpu_s for one in starts[name])
         print(
@@ -237,8 +210,7 @@ def print_bars(result: dict[str, Turn]) -> bool:
 
 def speed(arguments: argparse.Namespace) -> bool:
     """Measure on each profile; True where every bar was reached."""
-    print(f"{datetime.now(UTC).date()}, {platform.processor() or platform.machine()}, "
-          f"{os.cpu_count()} cores, {platform.platform()}")  # fmt: skip
+    print(machine())
     print(f"load: {', '.join(f'{load:.1f}' for load in os.getloadavg())}")
     reached = True
     for profile in arguments.profiles.split(","):
@@ -324,6 +296,10 @@ def canary(_arguments: argparse.Namespace) -> bool:
 
 # ---- closure ------------------------------------------------------------------------------------
 
+# Bytes of a packet and its record in a file, by the kind of traffic; and packets in one capture.
+SIZES = {"isp": 839, "storm": 320, "min64": 90}
+ROUND = 1_000_000
+
 
 def shared_servers(capture: Path, z: int, folder: Path) -> set[Address]:
     """Addresses that z other addresses of the capture exchanged packets with, at most those that
@@ -331,11 +307,7 @@ def shared_servers(capture: Path, z: int, folder: Path) -> set[Address]:
     out = folder / "all.pcap"
     settings = {"z": 1, "evidence": "any", "exact": True, "rotate": "3000d", "payload": "cut"}
     zanon_net.packets(capture, out, **settings)
-    peers: dict[Address, set[Address]] = {}
-    for frame in frames_of(out):
-        source, target = (one.address for one in list(held(frame.data))[:2])
-        peers.setdefault(source, set()).add(target)
-        peers.setdefault(target, set()).add(source)
+    peers = peers_in(out)
     clear_outputs(folder)
     return {one for one, others in peers.items() if len(others) >= z}
 
@@ -348,11 +320,10 @@ def closure_of(capture: Path, z: int, folder: Path) -> tuple[Counter[str], int, 
     for more in ({}, {"exact": True, "evidence": "any"}):
         out = folder / "out.pcap"
         zanon_net.packets(capture, out, z=z, payload="zero", **more)
-        frames = frames_of(out)
+        found, frames = closure_in(out, released)
         clear_outputs(folder)
-        found = closure((frame.data for frame in frames), released)
         places += found.places
-        frames_out += len(frames)
+        frames_out += frames
         others += len(found.others)
         for n, one in found.others[:3]:
             print(f"{capture.name}, frame {n}: {one.place} {one.address}")
@@ -394,13 +365,15 @@ def closure_command(arguments: argparse.Namespace) -> bool:
         print(f"{captures} captures ({refused} refused), {frames:,} packets out")
         if arguments.packets:
             most = parse_size("packets", arguments.packets)
-            for profile, size in (("isp", 820), ("storm", 600), ("min64", 100)):
-                trace, _truth = generate(profile, str(most // 3 * size), folder)
-                before = frames
-                take(trace)
-                print(f"{profile}: {frames - before:,} packets out")
-                for path in folder.iterdir():
-                    path.unlink()
+            for profile in arguments.profiles.split(","):
+                size, before, given = SIZES[profile], frames, 0
+                while given < most:
+                    octets = min(most - given, ROUND) * size + PCAP_HEADER_BYTES
+                    trace, truth = generate(profile, str(octets), folder, seed=1 + given)
+                    given += int(str(truth["packets"]))
+                    take(trace)
+                    clear(folder)
+                print(f"{profile}: {given:,} packets, {frames - before:,} packets out in two ways")
     for place, n in sorted(places.items()):
         print(f"{place}: {n:,}")
     print(f"others: {others}")
@@ -465,7 +438,8 @@ def main() -> int:
     one.set_defaults(work=canary)
     one = commands.add_parser("closure")
     one.add_argument("corpus", type=Path, metavar="CORPUS")
-    one.add_argument("--packets", help="so many packets of generated traffic as well")
+    one.add_argument("--packets", help="so many packets of each kind of generated traffic as well")
+    one.add_argument("--profiles", default=",".join(SIZES), help="the kinds (%(default)s)")
     one.add_argument("--z", type=int, default=3)
     one.set_defaults(work=closure_command)
     one = commands.add_parser("readers")

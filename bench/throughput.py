@@ -64,7 +64,7 @@ class Tool:
     reports: bool = False
 
 
-def spend(command: Sequence[str], reports: bool) -> tuple[Turn, str]:
+def spend(command: Sequence[str], reports: bool = False) -> tuple[Turn, str]:
     """Run a child to its end; raise SystemExit with its last words if it fails."""
     with tempfile.TemporaryFile("w+") as out:
         began = time.monotonic()
@@ -131,7 +131,9 @@ def cut(trace: Path, out: Path, most: int) -> tuple[int, int]:
     return packets, octets
 
 
-def generate(profile: str, size: str, scratch: Path) -> tuple[Path, dict[str, object]]:
+def generate(
+    profile: str, size: str, scratch: Path, seed: int = 1
+) -> tuple[Path, dict[str, object]]:
     """Write a trace and its truth."""
     trace, truth = scratch / f"{profile}.pcap", scratch / f"{profile}.json"
     kind, _, data = profile.partition("x")
@@ -139,7 +141,7 @@ def generate(profile: str, size: str, scratch: Path) -> tuple[Path, dict[str, ob
         octets = parse_size("bytes", size) * int(data or "1")
         return trace, flow_trace.generate(trace, octets)
     command = [sys.executable, str(HERE / "gen_trace.py"), str(trace), "--profile", kind]
-    command += ["--data", data or "1"]
+    command += ["--data", data or "1", "--seed", str(seed)]
     subprocess.run([*command, "--bytes", size, "--truth", str(truth)], check=True)
     return trace, json.loads(truth.read_text(encoding="utf-8"))
 
@@ -155,6 +157,13 @@ def renew(trace: Path) -> None:
         shutil.copyfileobj(old, new, WRITE_BYTES)
         os.fsync(new.fileno())  # nothing is written to disk while somebody is measured
     anew.replace(trace)
+
+
+def machine() -> str:
+    """Say when and where is measured."""
+    processor = platform.processor() or platform.machine()
+    return (f"{datetime.now(UTC).date()}, {processor}, {os.cpu_count()} cores, "
+            f"{platform.platform()}")  # fmt: skip
 
 
 def middle(turns: Sequence[Turn]) -> Turn:
@@ -180,7 +189,7 @@ def print_row(name: str, packets: int, octets: int, turn: Turn, first_ns: float)
 
 def check_names(trace: Path, truth: dict[str, object]) -> str:
     """Say whether a run finds each name of the trace, as often as it is there."""
-    _, text = spend([sys.executable, str(TOOLS), "names", str(trace)], reports=False)
+    _, text = spend([sys.executable, str(TOOLS), "names", str(trace)])
     found = json.loads(text.splitlines()[-1])
     same = found["names_sha256"] == truth["names_sha256"]
     return f"{found['names']:,} names, {'all as' if same else 'NOT AS'} the generator wrote them"
@@ -231,8 +240,7 @@ def main() -> int:
     parser.add_argument("--scratch", type=Path, help="a folder for the traces (temporary)")
     arguments = parser.parse_args()
     right = True
-    print(f"{datetime.now(UTC).date()}, {platform.processor() or platform.machine()}, "
-          f"{os.cpu_count()} cores, {platform.platform()}")  # fmt: skip
+    print(machine())
     for profile in arguments.profiles.split(","):
         with tempfile.TemporaryDirectory(dir=arguments.scratch) as scratch:
             right &= measure(profile, arguments, Path(scratch))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import engine
 from support.paths import ROOT
 from support.shared import made_once
 
@@ -20,6 +21,10 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.register_profile("sanitized", settings.get_profile("ci"), max_examples=30)
 if "CI" not in os.environ:
     settings.load_profile("patient")
+
+# How long an example that fails is made smaller, in seconds (Hypothesis has no setting for it): its
+# own 300 are more than pytest-timeout lets a test run, which then ends all without the example.
+engine.MAX_SHRINKING_SECONDS = 60
 
 # A shell has what it begins in the background ignore Ctrl-C, and the tests of it would wait for it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

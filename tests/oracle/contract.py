@@ -296,10 +296,16 @@ class Talks:
 
     def exposed(self) -> ZOracle:
         """An oracle to which each flow's user exposed each of its names with each of its packets:
-        an upper bound, whatever the times of the packets are."""
+        an upper bound, whatever the times of the packets are. A flow that they end early, or a
+        datagram whose fragments they part, leaves gaps, behind which a segment may begin a
+        request."""
         oracle = ZOracle(self.rules.z, self.rules.window_ns)
         for p in self.packets:
             list(self.of(p).take(p))
+        for p in self.packets:
+            talk = self.of(p)
+            if p.tcp and p.length and p.sender == talk.client:
+                talk.pass_gap(p)
         for p in self.packets:
             talk = self.of(p)
             for name in talk.names:

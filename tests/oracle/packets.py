@@ -58,6 +58,7 @@ class Course:
     talk: Talk
     exposures: list[Exposure] = field(default_factory=list)
     nameless_ns: int = NOT_YET  # when it was known to have no name
+    unread_ns: int = NOT_YET  # when it had bytes that nobody reads, which may hold a name
     server_due_ns: int = 0  # until then its server's address is decided
     server_must: bool = False
     server_may: bool = False
@@ -69,6 +70,8 @@ class Course:
         for one in decided:
             if one.state != "released":
                 return one.state
+        if self.unread_ns <= due_ns:
+            return INVALID
         if any(one not in decided and not one.shared for one in seen):
             return UNDECIDED
         return PASSED if seen or self.nameless_ns <= due_ns else UNDECIDED
@@ -145,6 +148,8 @@ class Fates:
             course.exposures.append(Exposure(name, p.t_ns, shared))
             if name.state not in ("waiting", "voted"):
                 self._settle(course, name, p.t_ns, name.state)
+        if talk.unread:
+            course.unread_ns = min(course.unread_ns, p.t_ns)
         for vote in votes:
             self._decide(vote, course)
         if len(talk.names) == before and self._none_is_there(p, talk, counted):
@@ -196,6 +201,8 @@ class Fates:
             if one.decided_ns == NOT_YET:
                 one.decided_ns, one.state = closed_ns, UNCONFIRMED
         course.nameless_ns = min(course.nameless_ns, closed_ns)
+        if course.talk.unread:
+            course.unread_ns = min(course.unread_ns, closed_ns)
 
     # ---- the server's address -----------------------------------------------------------------
 

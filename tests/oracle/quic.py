@@ -181,7 +181,15 @@ class QuicTalk:
         trusted = len(self.connections) == 1 and now.answered > TRUST * self.sent
         now.proven |= now.addressed and (trusted or not now.guessable)
 
-    def _ask(self, packet: Long) -> None:
+    def disregard(self, datagram: bytes) -> None:
+        """Takes a datagram in the client's name that anybody may have sent: what looks like an
+        answer may be its echo."""
+        self.sent += len(datagram)
+        for packet in split(datagram)[0]:
+            self._note_ids(packet)
+
+    def _note_ids(self, packet: Long) -> None:
+        """Notes the IDs that a sender of the client's packet knows."""
         now = self.last
         if now is None or packet.dcid not in (now.server_id, now.retry_id):
             self.made_up.append(packet.dcid)
@@ -189,6 +197,11 @@ class QuicTalk:
             self.made_up.append(packet.scid)
         if now is not None:
             now.guessable |= packet.scid == now.server_id
+
+    def _ask(self, packet: Long) -> None:
+        now = self.last
+        self._note_ids(packet)
+        if now is not None:
             now.reach(packet.dcid, packet.kind)
         if packet.kind != INITIAL:
             return

@@ -34,7 +34,7 @@ class StreamOracle:
         self.byte |= piece
         return "grew" if len(self.head()) > before else "stored"
 
-    def head(self) -> bytes:
-        """The contiguous bytes from the base."""
-        end = next(place for place in range(STREAM_MAX + 1) if place not in self.byte)
-        return bytes(self.byte[place] for place in range(end))
+    def head(self, start: int = 0) -> bytes:
+        """The contiguous bytes from the base, or from another place, on."""
+        end = next(place for place in range(start, STREAM_MAX + 1) if place not in self.byte)
+        return bytes(self.byte[place] for place in range(start, end))

@@ -203,6 +203,8 @@ class Talk:
         if not p.tcp:
             if self.speaks(p):
                 yield from self._datagram(p, from_client)
+            elif self.quic is not None and from_client:
+                self.quic.disregard(p.payload)
             return
         yield from self._prove(p)
         if not self.speaks(p) and not self.addr_voted:
@@ -210,12 +212,26 @@ class Talk:
         if self.speaks(p) and p.payload and not p.flags & RST:
             yield from self._hear(p) if from_client else self._watch(p)
 
+    def pass_gap(self, p: Packet) -> None:
+        """Exposes what a segment begins to say, once all have come: it is read by itself where the
+        bytes before it never come."""
+        head = self.stream.head(p.seq + (p.flags & SYN > 0) - (self.base or 0))
+        if not service_of(head) and not (self.asks_dns and head[:1] == b"\0"):
+            return
+        one = next(said_in(head), None)
+        name = self._expose(one.source, one.raw) if one and one.raw is not None else None
+        if name is not None and (self.proven or not self.rules.established):
+            name.state = "voted"
+
     def end(self) -> None:
-        """Ends the flow: a hello that never became whole has a name that is withheld."""
+        """Ends the flow: a hello that never became whole has a name that is withheld, and bytes
+        that never came may have held one."""
         if self.quic is not None and self.greetings < max(1, len(self.quic.connections)):
             self.names.append(Name("quic", "", "suppressed"))
-        if self.stream.head()[self.read :]:
+        head = self.stream.head()
+        if service_of(head[self.read :]):
             self.names.append(Name("tls", "", "suppressed"))
+        self.unread |= len(self.stream.byte) > len(head)
 
     def _prove(self, p: Packet) -> Iterator[Vote]:
         """Looks for the proof of a client: SYN, SYN-ACK, and its acknowledgement; without

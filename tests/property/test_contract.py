@@ -5,11 +5,13 @@
 import json
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracle.contract import Line, Model, Record, Talks
+from oracle.rules import EVERYWHERE
 from scenario.aims import AIMS, moving
 from scenario.crowd import (
     KEY,
@@ -24,12 +26,13 @@ from scenario.crowd import (
     scenarios,
     settings_of,
 )
+from scenario.routes import Hop, Route
 from scenario.visits import Visit
 from support.contract_runs import LIMITS, columns_of, run_files
 from support.engine import SETTINGS, Outcome
 from support.engine import run as engine_run
 from support.examples import examples
-from support.packets import MS, SECOND, SERVER_ADDRESS, START, Frame
+from support.packets import DAY, MINUTE, MS, SECOND, SERVER_ADDRESS, START, Frame
 
 from zanon_net import Config
 
@@ -133,8 +136,38 @@ def check(files: dict[str, bytes], scenario: Scenario) -> None:
     assert (decisions["released"], dns["dns_released"]) == (spaces["name"], spaces["dns"])
 
 
+def one_visit(kind: str, how: str, *hosts: bytes, route: Route, **more: Any) -> Scenario:
+    """A visit on a route, of which all is released that counts."""
+    chosen = Rules(z=1, window_ns=SECOND, rotate_ns=SECOND, key=KEY, internal=EVERYWHERE)
+    ends = ("10.7.0.1", SERVER_ADDRESS)
+    return Scenario(chosen, [Visit(START, ends, kind, hosts, how, route=route, **more)])
+
+
+TUNNEL = (Hop("vxlan", "10.7.0.3", "192.0.2.99"),)
+# The first half of a hello comes by a tunnel that is not its user's, or never; a server's answer,
+# which a forger sends by such a tunnel first, so that it may be an echo; of a connection, only a
+# part of a certificate is captured.
+HALF = one_visit("tls", "in two", b"a.example", route=Route(detour=(3, TUNNEL)), end="open")
+OTHER_HALF = one_visit(
+    "tls", "turned round", b"a.example", route=Route(detour=(4, ("lost fragment",))), end="open"
+)
+ECHO = one_visit("quic", "echoed", b"a.example", route=Route(detour=(1, TUNNEL)))
+PART = one_visit(
+    "tls",
+    "whole",
+    b"a.example",
+    route=Route((*TUNNEL, "lost fragment"), detour=(5, ())),
+    port=8443,
+    secondary=("*.a.example", "turned round"),
+)
+
+
 @settings(max_examples=examples(50))
 @given(scenarios, st.integers(1, 4))
+@example(HALF, 1)
+@example(OTHER_HALF, 1)
+@example(ECHO, 1)
+@example(PART, 1)
 def test_a_run_says_what_the_contract_says(key_file: str, scenario: Scenario, sources: int) -> None:
     check(run_files(scenario, key_file, sources), scenario)
 
@@ -238,12 +271,20 @@ def talks_of_two() -> Scenario:
 
 
 SECOND_TALK = len(talks_of_two().frames) // 2  # its first packet
+# A body that looks like a request, and overtakes its own, which comes a day later; and requests of
+# which the first is in fragments that are a minute apart.
+BODY_ALONE = one_visit("http", "body first", b"a.example", route=Route())
+PARTED = one_visit(
+    "http", "absolute", b"b.example", b"a.example", route=Route(("turned fragments",))
+)
 
 
 @settings(max_examples=examples(35))
 @given(scenarios, jumps, st.integers(1, 50))
 @example(talks_of_two(), [(SECOND_TALK, -5 * SECOND, True)], 1)  # late: before the first user's
 @example(talks_of_two(), [(SECOND_TALK, -12 * SECOND, True)], 1)  # too late
+@example(BODY_ALONE, [(4, DAY, True)], 1)
+@example(PARTED, [(4, MINUTE, False)], 1)
 def test_wrong_times_release_nothing_more(
     key_file: str, scenario: Scenario, wrong: list[Jump], batch: int
 ) -> None:

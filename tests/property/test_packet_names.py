@@ -3,9 +3,9 @@
 """Names in packets that leave: none that z users do not share, however its bytes arrive.
 
 A case is a connection with one name or two, whose bytes are split anywhere, repeated, overlapped,
-sent in another order, or with another byte in a copy. Users and names are few, so that many names
-are shared and many are not; who shared what is counted by brute force, with every exposure that the
-frames may show. ZANON_PACKET_NAMES=n runs n cases.
+sent in another order, or with another byte in a copy; packets come late. Users and names are few,
+so that many names are shared and many are not; who shared what is counted by brute force, with
+every exposure that the frames may show. ZANON_PACKET_NAMES=n runs n cases.
 """
 
 import os
@@ -13,6 +13,7 @@ import random
 from itertools import pairwise
 
 import pytest
+from scenario.crowd import delayed
 from support import wire
 from support.packet_run import emitted
 from support.packets import (
@@ -92,6 +93,15 @@ def conversation(chance: random.Random, number: int, t_ns: int) -> tuple[list[Fr
     return tcp.frames, names
 
 
+def late(chance: random.Random, frames: list[Frame]) -> list[Frame]:
+    """The frames, of which some come behind others that are later."""
+    number = chance.choice((0, 5, 50, 400))
+    by = (1, 3, 20, 200)
+    return delayed(
+        frames, [(chance.randrange(len(frames)), chance.choice(by)) for _ in range(number)]
+    )
+
+
 def shown(frame: Frame) -> set[bytes]:
     """The names whose text, or labels of DNS, the frame holds."""
     return {
@@ -116,7 +126,7 @@ def test_no_name_that_z_users_do_not_share(hold_ns: int, exact: bool) -> None:
             for name in names:  # an upper bound: at any of its packets
                 exposed[name].append((frames[0].t_ns, frames[-1].t_ns, client))
         left = emitted(
-            merged(talks),
+            late(chance, merged(talks)),
             batch=chance.choice((1, 7, 64, 1 << 14)),
             z=Z,
             window_ns=WINDOW,
