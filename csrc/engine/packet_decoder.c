@@ -11,7 +11,7 @@ int zn_packet_decoder_init(zn_packet_decoder *decoder, zn_error *err)
     int rc;
     decoder->first_ns = decoder->last_ns = -1;
     for (size_t i = 0; i < ZN_DECODER_GROUP; i++)
-        decoder->packets[i].tunnels = decoder->tunnels[i];
+        decoder->packets[i].outer = &decoder->outer[i];
     rc = zn_bucket_key_random(&decoder->flow_key, err);
     if (rc == 0)
         rc = zn_hash_key_random(&decoder->datagram_key, err);
@@ -38,7 +38,7 @@ static zn_id datagram_id(const zn_packet_decoder *decoder, const zn_fragment *f,
         uint32_t protocol;
     } key;
     memset(&key, 0, sizeof key);
-    memcpy(key.tunnels, p->tunnels, p->tunnel_count * sizeof p->tunnels[0]);
+    memcpy(key.tunnels, p->outer->tunnels, p->tunnel_count * sizeof key.tunnels[0]);
     key.src = f->src;
     key.dst = f->dst;
     key.id = f->id;
@@ -136,12 +136,22 @@ static inline zn_packet_input input_of(const zn_frame *frame)
     return (zn_packet_input){{frame->data, frame->captured}, frame->wire, frame->link_type};
 }
 
+/* Returns whether a frame was decoded without peeling: which notes no layers. */
+static inline bool decode_fast(const zn_packet_decoder *decoder, const zn_packet_input *input,
+                               zn_packet *p)
+{
+    return zn_packet_decode_fast(input, &decoder->flow_key, p) &&
+           (ZN_LIKELY(p->encapsulations == 0) || !decoder->layers);
+}
+
 static inline zn_stat decode(const zn_packet_decoder *decoder, const zn_frame *frame, zn_packet *p,
                              zn_fragment *fragment)
 {
     zn_packet_input input = input_of(frame);
     p->t_ns = frame->t_ns;
-    return zn_packet_decode(&input, &decoder->flow_key, p, fragment);
+    if (ZN_LIKELY(decode_fast(decoder, &input, p)))
+        return ZN_STAT_COUNT;
+    return zn_packet_peel(&input, &decoder->flow_key, p, fragment);
 }
 
 /* Counts n frames of any kind, and notes the earliest and latest of their times. */
@@ -238,7 +248,7 @@ size_t zn_packet_decoder_take(zn_packet_decoder *decoder, const zn_frame *frames
         if (ZN_UNLIKELY(!tally_frame(&t, frame)))
             continue;
         p->t_ns = frame->t_ns;
-        if (ZN_LIKELY(zn_packet_decode_fast(&input, &decoder->flow_key, p))) {
+        if (ZN_LIKELY(decode_fast(decoder, &input, p))) {
             if (ZN_UNLIKELY(p->encapsulations != 0))
                 count_encapsulations(decoder->stats, p->encapsulations);
         } else if (!peel_frame(decoder, frame, packets, p)) {
@@ -259,7 +269,8 @@ void zn_packet_decoder_decode(const zn_packet_decoder *decoder, const zn_frame *
     for (size_t i = 0; i < n; i++) {
         if (ZN_UNLIKELY(frames[i].t_ns < 0))
             continue;
-        out->packets[i].tunnels = out->tunnels[i];
+        out->packets[i].outer = &out->outer[i];
+        out->outer[i].wants_layers = decoder->layers;
         out->why[i] =
             (uint16_t)decode(decoder, &frames[i], &out->packets[i], &out->fragments[fragments]);
         if (out->why[i] == ZN_STAT_COUNT)

@@ -38,8 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     zn_cursor c = zn_cursor_over(data, size, true);
     uint32_t link = zn_cursor_be16(&c), missing = zn_cursor_u8(&c) * 8u;
     zn_span frame = zn_cursor_rest(&c);
-    zn_tunnel tunnels[ZN_TUNNELS_MAX];
-    zn_packet packet = {.tunnels = tunnels};
+    zn_packet_outer outer = {.wants_layers = true};
+    zn_packet packet = {.outer = &outer};
     zn_packet_input in = {frame, (uint32_t)frame.n + missing, link};
     zn_fragment fragment;
     zn_stat why = zn_packet_decode(&in, &key, &packet, &fragment);
