@@ -18,6 +18,14 @@ int zn_packet_decoder_init(zn_packet_decoder *decoder, zn_error *err)
     return rc == 0 ? zn_defrag_open(&decoder->defrag, decoder->stats, err) : rc;
 }
 
+void zn_packet_decoder_want_packets(zn_packet_decoder *decoder, bool layers)
+{
+    decoder->others = true;
+    decoder->layers = layers;
+    for (size_t i = 0; i < ZN_DECODER_GROUP; i++)
+        decoder->outer[i].wants_layers = layers;
+}
+
 void zn_packet_decoder_fini(zn_packet_decoder *decoder)
 {
     zn_defrag_close(decoder->defrag);
@@ -89,7 +97,8 @@ static zn_stat take_fragment(zn_packet_decoder *decoder, int64_t t_ns, size_t be
                                .offset = f->offset,
                                .ttl = f->ttl,
                                .v6 = f->v6,
-                               .more = f->more};
+                               .more = f->more,
+                               .has_layers = decoder->layers && p->outer->layers.n != 0};
     zn_datagram own;
     zn_stat why = join_fragment(decoder, t_ns, f, p, &own);
     bool makes_packet = why == ZN_STAT_COUNT || why == ZN_STAT_DROP_NOT_TCP_UDP;

@@ -34,6 +34,7 @@ typedef struct zn_fragment_frame {
     uint16_t offset;    /* of the bytes in the datagram */
     uint8_t ttl;
     bool v6, more;
+    bool has_layers; /* there are headers around it, where those are noted */
 } zn_fragment_frame;
 
 typedef struct zn_packet_decoder {
@@ -66,6 +67,9 @@ typedef struct zn_decoded {
 /* Prepares all members but `stats` and `flows`, which the caller sets. Returns 0, or a negative
  * zn_err with *err filled. */
 int zn_packet_decoder_init(zn_packet_decoder *decoder, zn_error *err);
+/* Has packets of other protocols than TCP and UDP, and fragments, be told; `layers`: and the headers
+ * around packets noted. */
+void zn_packet_decoder_want_packets(zn_packet_decoder *decoder, bool layers);
 /* Frees what zn_packet_decoder_init made, also after it failed. */
 void zn_packet_decoder_fini(zn_packet_decoder *decoder);
 

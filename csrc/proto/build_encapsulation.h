@@ -13,6 +13,8 @@
 #include "util/layer_kind.h"
 
 #define ZN_BUILD_OUTER_ADDRESSES 6u /* of three IP headers */
+/* Bytes of no fewer headers than there can be: none is longer than one of IPv6. */
+#define ZN_BUILD_ENCAPSULATION_MAX (ZN_LAYERS_MAX * 40u)
 
 enum {
     ZN_BUILD_LAYER_V6 = 0x01,            /* IP */

@@ -230,6 +230,9 @@ typedef struct zn_engine_config {
     bool keep_ttl; /* false: 64, 128 or 255, the next above */
     zn_fingerprints fingerprints;
     int64_t packet_times_ns; /* times are multiples of so many ns, rounded down: >= 1 */
+    /* tags, labels, sessions and tunnels are around the packet, with pseudonyms of their
+     * identifiers and addresses; false: they are not there */
+    bool keep_encapsulation;
 } zn_engine_config;
 
 /* Fills the first `size` bytes of *config with the defaults. `size` is sizeof *config where the
