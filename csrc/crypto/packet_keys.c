@@ -36,9 +36,9 @@
 #define NO_EPOCH INT64_C(-1)
 #define SETS 2u
 #define FLOW_WORDS 6u
-#define ROUNDS 10u      /* of a port's permutation */
-#define PORT_BITS 16u   /* of ports from FIRST_PORT on */
-#define SYSTEM_BITS 10u /* of those before it */
+#define ROUNDS 10u        /* of a port's permutation */
+#define PORT_BITS 16u     /* of ports from FIRST_PORT on */
+#define SYSTEM_BITS 10u   /* of those before it */
 #define LAYER_ID_BITS 32u /* most bits of an identifier of a header around a packet */
 /* Systems choose most ports of clients from here on, and few protocols have a port of their own
  * there by which a reader takes them for another one. */

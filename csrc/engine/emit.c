@@ -11,7 +11,7 @@
 #include "proto/build_tcp_options.h"
 
 #define PACKET_SLOTS 2u /* most slots that a packet takes without the headers around it */
-#define EARLY_PART 8u /* 1 / EARLY_PART of a full delay line leaves early at a time */
+#define EARLY_PART 8u   /* 1 / EARLY_PART of a full delay line leaves early at a time */
 /* Bytes that wait to be taken when packets stop to leave: so many more than make the outputs full
  * that the packets of a batch mostly leave together. */
 #define READY_BYTES_MAX (2 * ZN_OUTPUTS_BYTES)
@@ -402,7 +402,7 @@ static zn_build_headers headers_of(const zn_packets *of, const zn_flow *f,
 
 /* Fills in the headers of a frame. Returns how many bytes they have. */
 static uint32_t plan_headers(const zn_packets *of, const zn_flow *f, const zn_packet_plan *plan,
-                         const zn_held_packet *p, zn_planned_frame *frame)
+                             const zn_held_packet *p, zn_planned_frame *frame)
 {
     zn_build_headers *h = &frame->headers;
     bool from_inside = has_flow(p) ? p->sender == f->user : p->from_inside;

@@ -35,7 +35,8 @@ static void add(outer *o, const zn_build_layer *l)
 {
     bool starts = l->kind == ZN_LAYER_VLAN || l->kind == ZN_LAYER_MPLS ||
                   l->kind == ZN_LAYER_PPPOE || l->kind == ZN_LAYER_IP;
-    if (o->n != 0 && (o->n == ZN_LAYERS_MAX || !zn_build_layer_follows(&o->made.layer[o->n - 1], l)))
+    if (o->n != 0 &&
+        (o->n == ZN_LAYERS_MAX || !zn_build_layer_follows(&o->made.layer[o->n - 1], l)))
         strip(o);
     if (o->n != 0 || starts)
         o->made.layer[o->n++] = *l;
@@ -276,9 +277,8 @@ void zn_engine_hold_outer(zn_packets *of, const zn_packet *p, const zn_addr *use
 {
     const zn_roles *roles = of->gate.policy->roles;
     const zn_layer_stack *s = &p->outer->layers;
-    outer o = {.of = of,
-               .user = user,
-               .cut = zn_addr_cut(user, roles->user_v4_bits, roles->user_v6_bits)};
+    outer o = {
+        .of = of, .user = user, .cut = zn_addr_cut(user, roles->user_v4_bits, roles->user_v6_bits)};
     bool ready = zn_packet_keys_enter(of->gate.keys, epoch) == 0;
     for (uint32_t i = 0; i < s->n && ready; i++)
         take_layer(&o, s, i);

@@ -46,11 +46,11 @@ typedef struct zn_packet_decoder {
     int64_t first_ns, last_ns; /* of any frame; -1: none yet */
     /* IP packets of other protocols than TCP and UDP are packets, too, and fragments are told. */
     bool others;
-    bool layers; /* the headers around a packet are noted, with `others` */
+    bool layers;   /* the headers around a packet are noted, with `others` */
     bool in_order; /* none of the frames taken last is older than one before it */
     _Alignas(ZN_CACHE_LINE) zn_packet packets[ZN_DECODER_GROUP];
-    zn_packet_outer outer[ZN_DECODER_GROUP];             /* of the packets */
-    zn_fragment_frame fragments[ZN_DECODER_GROUP];       /* of the group, in order */
+    zn_packet_outer outer[ZN_DECODER_GROUP];       /* of the packets */
+    zn_fragment_frame fragments[ZN_DECODER_GROUP]; /* of the group, in order */
     size_t fragment_count;
 } zn_packet_decoder;
 
@@ -60,7 +60,7 @@ typedef struct zn_decoded {
     size_t n, fragments_taken;
     _Alignas(ZN_CACHE_LINE) zn_packet packets[ZN_DECODER_AHEAD];
     zn_packet_outer outer[ZN_DECODER_AHEAD]; /* of the packets */
-    uint16_t why[ZN_DECODER_AHEAD]; /* what zn_packet_decode returned, a zn_stat */
+    uint16_t why[ZN_DECODER_AHEAD];          /* what zn_packet_decode returned, a zn_stat */
     zn_fragment fragments[ZN_DECODER_AHEAD];
 } zn_decoded;
 

@@ -84,7 +84,7 @@ typedef struct zn_layers {
     zn_tunnel tunnels[ZN_TUNNELS_MAX]; /* the outermost first */
     uint32_t tunnel_count;
     zn_layer_stack *stack; /* NULL: nobody wants it */
-    bool in_ip;  /* `ip` holds a header */
+    bool in_ip;            /* `ip` holds a header */
     bool unsure; /* a UDP port announced a tunnel, and no IP header has been read in it yet */
     struct {     /* with `unsure`: the state at the UDP header, if it is no tunnel */
         zn_ip ip;

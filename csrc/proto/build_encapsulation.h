@@ -20,8 +20,8 @@ enum {
     ZN_BUILD_LAYER_V6 = 0x01,            /* IP */
     ZN_BUILD_LAYER_DONT_FRAGMENT = 0x02, /* IPv4 */
     ZN_BUILD_LAYER_HAS_ID = 0x04,        /* GRE: the key; LISP: the instance */
-    ZN_BUILD_LAYER_NEXT = 0x08,          /* VXLAN: with a next protocol (draft-ietf-nvo3-vxlan-gpe) */
-    ZN_BUILD_LAYER_FRAMED = 0x10         /* PPP: with address and control (RFC 1662) */
+    ZN_BUILD_LAYER_NEXT = 0x08,  /* VXLAN: with a next protocol (draft-ietf-nvo3-vxlan-gpe) */
+    ZN_BUILD_LAYER_FRAMED = 0x10 /* PPP: with address and control (RFC 1662) */
 };
 
 /* One header. `number` and `id`:

@@ -48,6 +48,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         why = zn_packet_decode_datagram(&fragment, &key, &packet, &fragment);
     }
     require(packet.tunnel_count <= ZN_TUNNELS_MAX);
+    require(outer.layers.n <= ZN_LAYERS_MAX);
+    for (uint32_t i = 0; i < outer.layers.n && packet.encapsulations != 0; i++)
+        require(outer.layers.layer[i].at <= outer.layers.bytes.n);
     require(packet.encapsulations >> (ZN_STAT_IN_LAST - ZN_STAT_IN_FIRST) <= 1);
     if (why == ZN_STAT_COUNT) {
         check_packet(&packet, frame);

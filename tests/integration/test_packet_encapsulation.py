@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Headers around packets that are kept: read back strictly, by a reader of its own and by tshark."""
+"""Headers around packets that are kept: read back strictly, and by tshark."""
 
 import ipaddress
 import random
@@ -177,9 +177,7 @@ def conversation(number: int, six: bool, route: Route) -> list[Frame]:
 def test_routes(key_file: str, seed: int) -> None:
     """The fates are those of packets that leave alone, and so are the packets."""
     dice = random.Random(seed)
-    frames = merged(
-        [conversation(n, dice.random() < 0.3, dice.choice(ROUTES)) for n in range(60)]
-    )
+    frames = merged([conversation(n, dice.random() < 0.3, dice.choice(ROUTES)) for n in range(60)])
     more = {"key_file": key_file, "internal": None}
     kept, bare = run(frames, **more), run(frames, keep_encapsulation=False, **more)
     assert kept.dropped() == bare.dropped()
@@ -190,7 +188,7 @@ def test_routes(key_file: str, seed: int) -> None:
         assert found.packet == read(other.data).packet
         around += len(found.layers)
     assert around > len(kept.frames) / 2
-    assert closure((frame.data for frame in kept.frames)).others == []
+    assert closure(frame.data for frame in kept.frames).others == []
     for again in ({"workers": 2}, {"batch": 7}):
         assert run(frames, **more, **again).frames == kept.frames
 

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every address that anonymized packets hold, and what each may be.
 
-Reads Ethernet, what is around a packet, IP, the packets that ICMP errors quote, and the addresses in DNS answers. Whatever
-else a frame has is an error here: nothing but the listed fields may be in a packet.
+Reads Ethernet, what is around a packet, IP, the packets that ICMP errors quote, and the addresses
+in DNS answers. Whatever else a frame has is an error here: nothing but the listed fields may be in
+a packet.
 """
 
 import contextlib
