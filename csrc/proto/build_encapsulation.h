@@ -10,6 +10,7 @@
 #define ZN_PROTO_BUILD_ENCAPSULATION_H
 
 #include "proto/build_ip.h"
+#include "util/cursor.h"
 #include "util/layer_kind.h"
 
 #define ZN_BUILD_OUTER_ADDRESSES 6u /* of three IP headers */

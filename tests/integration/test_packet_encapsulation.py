@@ -51,7 +51,7 @@ HEURISTICS = re.compile("pseudowire|gpe|9200|edsa")  # that tshark reads by gues
 
 def run(frames: Sequence[Frame], **more: Any) -> Emitted:
     """All leave, with what is around them."""
-    given = {"exact": True, "internal": INTERNAL, "keep_encapsulation": True, "established": False}
+    given = {"z": 50, "exact": True, "internal": INTERNAL, "keep_encapsulation": True, "established": False}
     return emitted(frames, **(given | more))
 
 
@@ -142,7 +142,7 @@ def test_tshark_finds_the_same_headers(
         expected = before[frame.t_ns]
         if expected != "wrong":  # scapy's checksums of some
             assert after[frame.t_ns] == expected, name
-    assert len(whole) > 70
+    assert len(whole) >= 70
     assert "wrong" not in after.values()
 
 

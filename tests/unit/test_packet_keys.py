@@ -514,7 +514,7 @@ def test_the_last_two_epochs_stay_after_the_ratchet() -> None:
             assert all_of(ours) == made[epoch - 3]
     with pytest.raises(ZanonError):
         ours.enter(5)
-    assert all_of(ours)[:6] == [None] * 6  # no keys are better than another epoch's
+    assert all_of(ours)[:7] == [None] * 7  # no keys are better than another epoch's
     ours.enter(4)
     assert all_of(ours) == made[1]
     ours.enter(9)
@@ -539,7 +539,7 @@ def test_nothing_is_made_before_an_epoch_and_after_a_rebase() -> None:
     scope = Scope(HOUR, internal=NETWORKS["public"])
     keys = _core.Keys(HOUR)
     ours = opened(keys, scope)
-    assert all_of(ours)[:6] == [None] * 6
+    assert all_of(ours)[:7] == [None] * 7
     before = ours.shift(WORDS, [7])
     assert before != opened(keys, scope).shift(WORDS, [7])  # random, not unkeyed
     with pytest.raises(ZanonError):
@@ -548,8 +548,8 @@ def test_nothing_is_made_before_an_epoch_and_after_a_rebase() -> None:
     made = all_of(ours)
     assert None not in made
     ours.rebase()
-    assert all_of(ours)[:6] == [None] * 6
-    assert all_of(ours)[6] == before
+    assert all_of(ours)[:7] == [None] * 7
+    assert all_of(ours)[7] == before
     keys.rebase(7 * HOUR)
     ours.enter(7)
     assert all(one != other for one, other in zip(made, all_of(ours), strict=True))
