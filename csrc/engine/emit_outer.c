@@ -260,15 +260,28 @@ static void take_layer(outer *o, const zn_layer_stack *s, uint32_t i)
     }
 }
 
-/* Forgets the headers where the packet cannot follow the last one, or they would have to say a
- * length that they cannot. */
+/* Returns whether a header would have to say a length that it cannot. */
+static bool is_too_long(const outer *o, const zn_packet *p)
+{
+    uint32_t transport = p->tuple.proto == ZN_PROTO_TCP   ? 20u + p->options
+                         : p->tuple.proto == ZN_PROTO_UDP ? ZN_BUILD_UDP_BYTES
+                                                          : 0;
+    uint32_t bytes = zn_build_encapsulation_bytes(&o->made) + transport + p->payload_len;
+    bool has_length = false;
+    bytes += zn_addr_is_v4(&p->tuple.addr[0]) ? 20 : 40;
+    for (unsigned i = 0; i < o->n; i++)
+        has_length |=
+            o->made.layer[i].kind == ZN_LAYER_IP || o->made.layer[i].kind == ZN_LAYER_PPPOE;
+    return has_length && bytes > UINT16_MAX;
+}
+
+/* Forgets the headers where the packet cannot follow the last one. */
 static void fit_packet(outer *o, const zn_packet *p)
 {
     bool v4 = zn_addr_is_v4(&p->tuple.addr[0]);
     zn_build_layer packet = {.kind = ZN_LAYER_IP, .flags = v4 ? 0 : ZN_BUILD_LAYER_V6};
-    uint32_t bytes = p->payload_len + ZN_BUILD_HEADERS_MAX + zn_build_encapsulation_bytes(&o->made);
     if (o->n != 0 &&
-        (bytes > UINT16_MAX || !zn_build_layer_follows(&o->made.layer[o->n - 1], &packet)))
+        (is_too_long(o, p) || !zn_build_layer_follows(&o->made.layer[o->n - 1], &packet)))
         strip(o);
 }
 

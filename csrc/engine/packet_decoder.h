@@ -67,8 +67,8 @@ typedef struct zn_decoded {
 /* Prepares all members but `stats` and `flows`, which the caller sets. Returns 0, or a negative
  * zn_err with *err filled. */
 int zn_packet_decoder_init(zn_packet_decoder *decoder, zn_error *err);
-/* Has packets of other protocols than TCP and UDP, and fragments, be told; with `layers`, also where
- * the headers around packets are. */
+/* Has packets of other protocols than TCP and UDP, and fragments, be told; with `layers`, also
+ * where the headers around packets are. */
 void zn_packet_decoder_want_packets(zn_packet_decoder *decoder, bool layers);
 /* Frees what zn_packet_decoder_init made, also after it failed. */
 void zn_packet_decoder_fini(zn_packet_decoder *decoder);

@@ -51,8 +51,9 @@ HEURISTICS = re.compile("pseudowire|gpe|9200|edsa")  # that tshark reads by gues
 
 def run(frames: Sequence[Frame], **more: Any) -> Emitted:
     """All leave, with what is around them."""
-    given = {"z": 50, "exact": True, "internal": INTERNAL, "keep_encapsulation": True, "established": False}
-    return emitted(frames, **(given | more))
+    given = {"z": 50, "exact": True, "established": False, "internal": INTERNAL}
+    given |= {"keep_encapsulation": True}
+    return emitted(frames, **given | more)
 
 
 def as_frames(*data: bytes) -> list[Frame]:
@@ -237,13 +238,17 @@ def within(frame: Frame, epoch: int) -> bool:
 
 
 def test_what_does_not_fit_is_stripped() -> None:
-    """A length that a header cannot say."""
-    data = wire.udp(bytes(65_400), ports=(51_000, 9_999))
-    packet = wire.ipv4(data, wire.UDP, addresses=("10.9.0.1", "192.0.2.9"))
-    frame = on_ethernet(0x8100, b"\0\7\x08\0" + packet, packet, "vlan").frame
-    done = run(as_frames(frame))
-    assert [read(one.data).layers for one in done.frames] == [[]]
-    assert done.stats["packets_stripped"] == 1
+    """A length that a header cannot say: that of a session, and not of a tag, which says none."""
+    frames = []
+    for n, size in enumerate((65_499, 65_500, 65_507)):
+        data = wire.udp(bytes(size), ports=(51_000 + n, 9_999))
+        packet = wire.ipv4(data, wire.UDP, addresses=("10.9.0.1", "192.0.2.9"))
+        session = b"\x11\0\0\7" + ((2 + len(packet)) & 0xFFFF).to_bytes(2) + b"\0\x21"
+        frames.append(on_ethernet(0x8864, session + packet, packet, "pppoe").frame)
+    frames.append(RAW_MACS + tags(0x8100) + b"\x08\0" + packet)
+    done = run(as_frames(*frames))
+    assert [names(read(one.data)) for one in done.frames] == [("pppoe", "ppp"), (), (), ("vlan",)]
+    assert done.stats["packets_stripped"] == 2
 
 
 def test_fragments_leave_without_what_is_around_them() -> None:
