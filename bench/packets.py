@@ -333,7 +333,7 @@ def shared_servers(capture: Path, z: int, folder: Path) -> set[Address]:
     zanon_net.packets(capture, out, **settings)
     peers: dict[Address, set[Address]] = {}
     for frame in frames_of(out):
-        source, target = (one.address for one in list(held(frame.data))[:2])
+        source, target = (one.address for one in list(held(frame.data, cut=True))[:2])
         peers.setdefault(source, set()).add(target)
         peers.setdefault(target, set()).add(source)
     clear_outputs(folder)

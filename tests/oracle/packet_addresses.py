@@ -111,9 +111,9 @@ def in_dns(ip: Ip) -> list[Address]:
     return found
 
 
-def held(frame: bytes) -> Iterator[Held]:
+def held(frame: bytes, *, cut: bool = False) -> Iterator[Held]:
     """The addresses of a frame. Raises ValueError if it is not what may leave."""
-    layers, packet = packet_layers.read(frame)
+    layers, packet = packet_layers.read(frame, cut=cut)
     ip = ip_packet(packet)
     yield from (Held("ip", one) for one in ip.ends)
     yield from (Held("dns", one) for one in in_dns(ip))

@@ -47,9 +47,10 @@ def checksum(data: bytes) -> int:
 
 
 class Reader:
-    """Reads one frame."""
+    """Reads one frame; `cut`: its payload may be missing."""
 
-    def __init__(self, frame: bytes) -> None:
+    def __init__(self, frame: bytes, cut: bool) -> None:
+        self.cut = cut
         self.macs = frame[:12]
         self.layers: list[Layer] = []
         self.packet = self.ethertype(int.from_bytes(frame[12:14]), frame[14:])
@@ -112,7 +113,7 @@ class Reader:
         else:
             size, header, pseudo = 40 + struct.unpack_from(">H", data, 4)[0], 40, data[8:40]
             protocol = data[6]
-        require(size <= len(data), "length of IP")
+        require(self.cut or size <= len(data), "length of IP")
         whole, data = data[:size], data[header:size]
         half = len(pseudo) // 2
         outer = Layer(
@@ -204,7 +205,7 @@ class Reader:
         return None
 
 
-def read(frame: bytes) -> Found:
+def read(frame: bytes, *, cut: bool = False) -> Found:
     """Reads a frame. Raises ValueError if it is not as it must be."""
-    reader = Reader(frame)
+    reader = Reader(frame, cut)
     return Found(reader.layers, reader.packet)
