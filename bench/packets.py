@@ -317,7 +317,7 @@ def closure_of(capture: Path, z: int, folder: Path) -> tuple[Counter[str], int, 
     released = shared_servers(capture, z, folder)
     places: Counter[str] = Counter()
     frames_out = others = 0
-    for more in ({}, {"exact": True, "evidence": "any"}):
+    for more in ({}, {"exact": True, "evidence": "any", "encapsulation": "keep"}):
         out = folder / "out.pcap"
         zanon_net.packets(capture, out, z=z, payload="zero", **more)
         found, frames = closure_in(out, released)

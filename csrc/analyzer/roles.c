@@ -28,7 +28,7 @@ static bool internal_tunnel(const zn_roles *roles, const zn_packet *p, bool inte
     uint32_t n = roles->internal_is_set ? p->tunnel_count : 0;
     for (uint32_t i = 0; i < n; i++) {
         for (unsigned end = 0; end < 2; end++) {
-            const zn_addr *a = &p->tunnels[i].end[end];
+            const zn_addr *a = &p->outer->tunnels[i].end[end];
             internal[p->sender ^ end] = zn_nets_contain(roles->internal, roles->internal_count, a);
             known_as[p->sender ^ end] = *a;
         }

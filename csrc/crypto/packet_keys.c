@@ -13,6 +13,10 @@
  * function is SipHash, which costs less than a call of libcrypto: T = SipHash(K, user's two words,
  * bits), and in round i SipHash(K, T, i * 256 + B).
  *
+ * Identifiers of the headers around a packet: the same network under the key `id`, on the bits that
+ * the identifier has, with T = SipHash(K, kind, bits, 0) and in round i SipHash(K, T, i * 65536 +
+ * B), again while the result is reserved. The flows' constants have seven words there.
+ *
  * Constants of a flow: SipHash(K, the words of the flow, n). seq: n = 0 gives those of sequence
  * numbers, n = 1 those of timestamps, each the low 32 bits for side 0 and the high ones for side 1.
  * id: n = 0 and n = 1 give the two words of the key.
@@ -32,9 +36,10 @@
 #define NO_EPOCH INT64_C(-1)
 #define SETS 2u
 #define FLOW_WORDS 6u
-#define ROUNDS 10u      /* of a port's permutation */
-#define PORT_BITS 16u   /* of ports from FIRST_PORT on */
-#define SYSTEM_BITS 10u /* of those before it */
+#define ROUNDS 10u        /* of a port's permutation */
+#define PORT_BITS 16u     /* of ports from FIRST_PORT on */
+#define SYSTEM_BITS 10u   /* of those before it */
+#define LAYER_ID_BITS 32u /* most bits of an identifier of a header around a packet */
 /* Systems choose most ports of clients from here on, and few protocols have a port of their own
  * there by which a reader takes them for another one. */
 #define HIGH_PORT 32768u
@@ -414,12 +419,14 @@ int zn_packet_keys_pair(zn_packet_keys *k, const zn_addr *user, const zn_addr *r
 
 /* ---- ports and constants ---- */
 
-/* Permutes numbers of `bits` bits, an even number, once. */
-static uint32_t permute(const zn_hash_key *key, uint64_t tweak, unsigned bits, uint32_t value)
+/* Permutes numbers of `bits` bits, an even number, once. The number of the round comes before the
+ * last `half` bits of a word, which are no fewer than half of `bits`. */
+static uint32_t permute(const zn_hash_key *key, uint64_t tweak, unsigned bits, unsigned half,
+                        uint32_t value)
 {
     uint32_t mask = (1u << bits / 2) - 1, a = value >> bits / 2, b = value & mask;
     for (uint32_t round = 1; round <= ROUNDS; round++) {
-        uint64_t words[2] = {tweak, (uint64_t)round << 8 | b};
+        uint64_t words[2] = {tweak, (uint64_t)round << half | b};
         uint32_t c = a ^ ((uint32_t)zn_hash_words(key, words, 2) & mask);
         a = b;
         b = c;
@@ -444,9 +451,41 @@ int zn_packet_keys_port(zn_packet_keys *k, const zn_addr *user, uint16_t port, u
     words[1] = be64toh(words[1]);
     tweak = zn_hash_words(&k->now->port, words, 3);
     do /* ends: the cycle of a permutation comes back to the port itself */
-        value = permute(&k->now->port, tweak, bits, value);
+        value = permute(&k->now->port, tweak, bits, PORT_BITS / 2, value);
     while (value < first || value > last);
     *out = (uint16_t)value;
+    return 0;
+}
+
+int zn_packet_keys_layer_id(const zn_packet_keys *k, zn_packet_id_kind kind, uint32_t id,
+                            uint32_t *out)
+{
+    static const struct {
+        uint32_t first, last;
+        uint8_t bits;
+    } range[] = {
+        [ZN_PACKET_ID_VLAN] = {1, 4094, 12},
+        [ZN_PACKET_ID_MPLS] = {16, (1u << 20) - 1, 20},
+        [ZN_PACKET_ID_PPPOE] = {1, UINT16_MAX - 1, 16},
+        [ZN_PACKET_ID_GRE] = {1, UINT32_MAX, 32},
+        [ZN_PACKET_ID_VXLAN] = {1, (1u << 24) - 1, 24},
+        [ZN_PACKET_ID_GTP] = {1, UINT32_MAX, 32},
+        [ZN_PACKET_ID_L2TP_TUNNEL] = {1, UINT16_MAX, 16},
+        [ZN_PACKET_ID_L2TP_SESSION] = {1, UINT16_MAX, 16},
+        [ZN_PACKET_ID_LISP] = {1, (1u << 24) - 1, 24},
+    };
+    uint32_t first = range[kind].first, last = range[kind].last;
+    uint64_t words[3] = {kind, range[kind].bits, 0}, tweak;
+    *out = 0;
+    if (k->now == NULL)
+        return -ZN_ERR_CRYPTO;
+    tweak = zn_hash_words(&k->now->id, words, 3);
+    *out = id;
+    if (id < first || id > last)
+        return 0;
+    do /* ends, as above */
+        *out = permute(&k->now->id, tweak, range[kind].bits, LAYER_ID_BITS / 2, *out);
+    while (*out < first || *out > last);
     return 0;
 }
 

@@ -63,6 +63,25 @@ int zn_packet_keys_pair(zn_packet_keys *k, const zn_addr *user, const zn_addr *r
  * *out 0. */
 int zn_packet_keys_port(zn_packet_keys *k, const zn_addr *user, uint16_t port, uint16_t *out);
 
+/* What names a subscriber's line, a network or a tunnel in the headers around a packet. */
+typedef enum zn_packet_id_kind {
+    ZN_PACKET_ID_VLAN = 1,
+    ZN_PACKET_ID_MPLS,
+    ZN_PACKET_ID_PPPOE,
+    ZN_PACKET_ID_GRE,
+    ZN_PACKET_ID_VXLAN, /* of Geneve, too */
+    ZN_PACKET_ID_GTP,
+    ZN_PACKET_ID_L2TP_TUNNEL,
+    ZN_PACKET_ID_L2TP_SESSION,
+    ZN_PACKET_ID_LISP
+} zn_packet_id_kind;
+
+/* Writes what stands for such an identifier in the epoch: a permutation for each kind, of 1 .. 4094
+ * (VLAN), of 16 .. 2^20 - 1 (MPLS), of 1 .. 65534 (PPPoE), and of all others but 0. Numbers outside
+ * those are reserved, and stay. 0, or -ZN_ERR_CRYPTO with *out 0. */
+int zn_packet_keys_layer_id(const zn_packet_keys *k, zn_packet_id_kind kind, uint32_t id,
+                            uint32_t *out);
+
 /* The constants of a flow. */
 typedef struct zn_packet_shift {
     uint32_t seq[2];       /* added to the sequence numbers of each side, by tuple index */

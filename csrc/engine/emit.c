@@ -6,12 +6,13 @@
 #include "analyzer/service.h"
 #include "engine/emit_fragments.h"
 #include "engine/emit_other.h"
+#include "engine/emit_outer.h"
 #include "engine/view_config.h"
 #include "flow/flow_table.h"
 #include "proto/build_tcp_options.h"
 
-#define GROUP_SLOTS (2u * ZN_DECODER_GROUP) /* most slots that a group's packets take */
-#define EARLY_PART 8u /* 1 / EARLY_PART of a full delay line leaves early at a time */
+#define PACKET_SLOTS 2u /* most slots that a packet takes without the headers around it */
+#define EARLY_PART 8u   /* 1 / EARLY_PART of a full delay line leaves early at a time */
 /* Bytes that wait to be taken when packets stop to leave: so many more than make the outputs full
  * that the packets of a batch mostly leave together. */
 #define READY_BYTES_MAX (2 * ZN_OUTPUTS_BYTES)
@@ -22,7 +23,9 @@
      1u << ZN_OUTPUT_VIEW2_PACKETS_NG | 1u << ZN_OUTPUT_VIEW3_PACKETS_NG)
 #define DONT_FRAGMENT 0x40
 /* most bytes of a record without the payload: also padding, and the length that ends a block */
-#define RECORD_BYTES (ZN_PACKET_FILE_PCAPNG_HEAD + ZN_BUILD_FRAME_MIN + ZN_BUILD_HEADERS_MAX + 8u)
+#define RECORD_BYTES                                                                               \
+    (ZN_PACKET_FILE_PCAPNG_HEAD + ZN_BUILD_FRAME_MIN + ZN_BUILD_HEADERS_MAX +                      \
+     ZN_BUILD_ENCAPSULATION_MAX + 8u)
 
 bool zn_engine_has_packets(const zn_engine_config *config)
 {
@@ -99,6 +102,7 @@ static int open_output(zn_engine *e, const zn_engine_config *config, unsigned ou
     of->macs = config->macs;
     of->tcp_timestamps = config->tcp_timestamps;
     of->keep_ttl = config->keep_ttl;
+    of->keep_layers = config->keep_encapsulation;
     of->times_ns = view.times_ns;
     of->undated = ZN_HELD_NONE;
     e->gate.packets[output] = &of->gate;
@@ -128,7 +132,7 @@ int zn_engine_open_packets(zn_engine *e, const zn_engine_config *config, zn_erro
     int rc;
     if (!zn_engine_has_packets(config))
         return 0;
-    e->decoder.others = true;
+    zn_packet_decoder_want_packets(&e->decoder, config->keep_encapsulation);
     rc = zn_name_store_keep_times(&e->name_store, &e->clock, err);
     for (unsigned i = 0; i <= config->view_count && rc == 0; i++)
         rc = open_output(e, config, i, err);
@@ -330,6 +334,16 @@ void zn_engine_set_due(zn_engine *e, int64_t t_ns)
             set_due(&e->packets[i], now_ns);
 }
 
+/* Adds the headers around a packet of the flow to its entry. */
+static void hold_outer(zn_packets *of, const zn_packet *p, uint32_t flow, zn_held_packet *held)
+{
+    const zn_packet_gate *g = &of->gate;
+    const zn_flow *f = zn_flow_entry(g->flows, flow);
+    if (zn_flow_has_user(f))
+        zn_engine_hold_outer(of, p, zn_flow_user(g->flows, f),
+                             zn_flow_epoch(g->flows, f, g->policy->roles->rotate_ns), held);
+}
+
 /* Has a packet of TCP or UDP wait. */
 static void hold_of_flow(zn_packets *of, const zn_packet *p, uint32_t flow, zn_span ip)
 {
@@ -345,6 +359,8 @@ static void hold_of_flow(zn_packets *of, const zn_packet *p, uint32_t flow, zn_s
                       : zn_packet_id(&plan->shift, p->ip_id);
     if (p->tuple.proto == ZN_PROTO_TCP)
         hold_tcp(of, p, plan, held);
+    if (of->keep_layers && p->encapsulations != 0)
+        hold_outer(of, p, flow, held);
     if (plan->held != 0)
         held->before = plan->last_held;
     plan->held++;
@@ -371,6 +387,13 @@ static zn_stat hold_of_none(const zn_engine *e, zn_packets *of, const zn_packet 
     }
     if (held->flow != 0)
         zn_packet_gate_plan(&of->gate, held->flow)->held++;
+    if (!of->keep_layers || p->encapsulations == 0)
+        return why;
+    if (held->flow != 0)
+        hold_outer(of, p, held->flow, held);
+    else
+        zn_engine_hold_outer(of, p, zn_engine_other_user(p, held), zn_engine_other_epoch(of, p),
+                             held);
     return why;
 }
 
@@ -382,6 +405,7 @@ void zn_engine_hold_fragment(zn_engine *e, const zn_fragment_frame *frame)
         hold_ip(of, frame->ip, !frame->v6, frame->ttl, held);
         held->t_ns = frame->t_ns;
         zn_engine_chain_fragment(of, frame, held);
+        of->stats->n[ZN_STAT_PACKETS_STRIPPED] += frame->has_layers;
         note_undated(of, held);
     }
 }
@@ -486,9 +510,9 @@ static zn_build_headers headers_of(const zn_packets *of, const zn_flow *f,
     return h;
 }
 
-/* Fills in the headers of a frame. */
-static void plan_headers(const zn_packets *of, const zn_flow *f, const zn_packet_plan *plan,
-                         const zn_held_packet *p, zn_planned_frame *frame)
+/* Fills in the headers of a frame. Returns how many bytes they have. */
+static uint32_t plan_headers(const zn_packets *of, const zn_flow *f, const zn_packet_plan *plan,
+                             const zn_held_packet *p, zn_planned_frame *frame)
 {
     zn_build_headers *h = &frame->headers;
     bool from_inside = has_flow(p) ? p->sender == f->user : p->from_inside;
@@ -500,6 +524,8 @@ static void plan_headers(const zn_packets *of, const zn_flow *f, const zn_packet
     if (h->option_bytes != 0) /* the delay line has other packets there soon */
         memcpy(frame->options, zn_packet_hold_options(&of->hold, p), h->option_bytes);
     h->options = frame->options;
+    zn_packet_hold_outer(&of->hold, p, &frame->outer);
+    return zn_build_encapsulation_bytes(&frame->outer) + zn_build_headers_bytes(h);
 }
 
 /* Writes the payload of a packet that leaves. Returns false, and may have written nothing, where it
@@ -530,8 +556,7 @@ static uint32_t build_into(zn_engine *e, zn_packets *of, const zn_flow *f,
     if (zn_text_reserve(text, most) == NULL)
         return 0;
     frame = zn_frame_builder_next(&e->frame_builder, e->writes_async);
-    plan_headers(of, f, plan, p, frame);
-    headers = zn_build_headers_bytes(&frame->headers);
+    headers = plan_headers(of, f, plan, p, frame);
     wire = headers + p->payload_bytes;
     frame->record.t_ns = p->t_ns - p->t_ns % of->times_ns;
     frame->record.wire = wire < ZN_BUILD_FRAME_MIN ? ZN_BUILD_FRAME_MIN : wire;
@@ -679,19 +704,25 @@ void zn_engine_emit(zn_engine *e, int64_t now_ns, bool all)
     }
 }
 
+/* The most slots that a group's packets take. */
+static uint32_t group_slots(const zn_packets *of)
+{
+    return (PACKET_SLOTS + (of->keep_layers ? ZN_HELD_OUTER_SLOTS : 0)) * ZN_DECODER_GROUP;
+}
+
 bool zn_engine_hold_reserve(zn_engine *e)
 {
     bool reserved = true;
     for (unsigned i = 0; i < e->packets_count; i++)
-        reserved &= zn_packet_hold_reserve(&e->packets[i].hold, GROUP_SLOTS);
+        reserved &= zn_packet_hold_reserve(&e->packets[i].hold, group_slots(&e->packets[i]));
     return reserved;
 }
 
 void zn_engine_emit_early(zn_engine *e)
 {
     const zn_packet_hold *hold = &e->packets[0].hold;
-    uint32_t part = hold->size / EARLY_PART;
-    uint32_t until = hold->first + (part > GROUP_SLOTS ? part : GROUP_SLOTS);
+    uint32_t part = hold->size / EARLY_PART, group = group_slots(&e->packets[0]);
+    uint32_t until = hold->first + (part > group ? part : group);
     const zn_held_packet *p;
     while ((p = zn_packet_hold_first(hold)) != NULL && (int32_t)(p->at - until) < 0) {
         int64_t due_ns = p->due_ns < e->clock.now_ns ? p->due_ns : e->clock.now_ns;

@@ -64,6 +64,17 @@ static bool place_ends(const zn_engine *e, const zn_addr real[2], bool answers, 
     return internal[0] || internal[1] || !roles->internal_is_set;
 }
 
+int64_t zn_engine_other_epoch(const zn_packets *of, const zn_packet *p)
+{
+    const zn_clock *clock = of->gate.clock;
+    return zn_keys_epoch(of->keys, clock->started ? clock->now_ns : p->t_ns);
+}
+
+const zn_addr *zn_engine_other_user(const zn_packet *p, const zn_held_packet *held)
+{
+    return &p->tuple.addr[held->from_inside ? p->sender : 1u - p->sender];
+}
+
 /* Makes the addresses that a packet between these ends leaves with, under the keys of its time. */
 static bool make_addresses(const zn_engine *e, zn_packets *of, const zn_packet *p,
                            const zn_addr real[2], const bool internal[2], unsigned user,
@@ -72,7 +83,7 @@ static bool make_addresses(const zn_engine *e, zn_packets *of, const zn_packet *
     zn_packet_keys *keys = of->gate.keys;
     zn_addr cut = zn_addr_cut(&real[user], e->roles.user_v4_bits, e->roles.user_v6_bits);
     bool linkable = of->gate.server_addresses == ZN_SERVER_ADDRESSES_LINKABLE;
-    int64_t epoch = zn_keys_epoch(of->keys, e->clock.started ? e->clock.now_ns : p->t_ns);
+    int64_t epoch = zn_engine_other_epoch(of, p);
     int rc = zn_keys_enter(of->keys, epoch) ? zn_packet_keys_enter(keys, epoch) : -ZN_ERR_CRYPTO;
     for (unsigned i = 0; i < 2 && rc == 0; i++) {
         if (zn_addr_is_special(&real[i])) /* a group that all hosts know */

@@ -15,6 +15,10 @@
 zn_stat zn_engine_hold_other(const zn_engine *e, zn_packets *of, const zn_packet *p,
                              zn_held_packet *held);
 
+/* Returns whose packet an entry of no flow is, by the real address, and the epoch of its keys. */
+const zn_addr *zn_engine_other_user(const zn_packet *p, const zn_held_packet *held);
+int64_t zn_engine_other_epoch(const zn_packets *of, const zn_packet *p);
+
 /* Returns the address of an end of a packet that leaves: 0 its source, 1 its destination. */
 zn_addr zn_engine_other_address(const zn_packets *of, const zn_held_packet *p, unsigned end);
 /* Writes what is shown of its payload over its zeros. src, dst: the addresses it leaves with. */

@@ -56,6 +56,7 @@ typedef struct zn_packets {
     zn_packet_macs macs;
     zn_tcp_timestamps tcp_timestamps;
     bool keep_ttl;
+    bool keep_layers; /* the headers around packets leave, too */
     int64_t times_ns;
     zn_packet_gate gate;
     zn_packet_hold hold;

@@ -17,14 +17,17 @@ static void write_frame(const zn_planned_frame *f)
 {
     const zn_build_headers *h = &f->headers;
     uint8_t *at = zn_packet_file_put(f->pcapng, &f->record, f->at);
-    uint32_t there = zn_build_headers_bytes(h), sum = 0;
+    uint32_t outer = zn_build_encapsulation_bytes(&f->outer), sum = 0;
+    uint32_t there = outer + zn_build_headers_bytes(h);
     if (f->has_payload) {
         sum = zn_build_sum(0, at + there, h->payload_bytes);
         there += h->payload_bytes;
     }
     if (f->record.captured > there)
         memset(at + there, 0, f->record.captured - there);
-    (void)zn_build_headers_put(h, sum, at);
+    (void)zn_build_headers_put(h, sum, at + outer);
+    if (outer != 0)
+        zn_build_encapsulation_put(&f->outer, h, sum, at);
 }
 
 static void write_portion(void *of, uint32_t task)

@@ -12,7 +12,7 @@
 #define ZN_ENGINE_FRAME_BUILDER_H
 
 #include "output/packet_file.h"
-#include "proto/build_ip.h"
+#include "proto/build_encapsulation.h"
 #include "util/pool.h"
 
 /* A frame to write. */
@@ -20,6 +20,7 @@ typedef struct zn_planned_frame {
     zn_build_headers headers; /* its MAC addresses and options are the next two */
     uint8_t mac[2][ZN_BUILD_MAC_BYTES];
     uint8_t options[ZN_BUILD_OPTIONS_MAX];
+    zn_build_encapsulation outer; /* the headers around the packet, none or more */
     zn_packet_file_frame record;
     uint8_t *at; /* where its record begins */
     bool pcapng;

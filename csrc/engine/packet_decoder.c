@@ -11,11 +11,19 @@ int zn_packet_decoder_init(zn_packet_decoder *decoder, zn_error *err)
     int rc;
     decoder->first_ns = decoder->last_ns = -1;
     for (size_t i = 0; i < ZN_DECODER_GROUP; i++)
-        decoder->packets[i].tunnels = decoder->tunnels[i];
+        decoder->packets[i].outer = &decoder->outer[i];
     rc = zn_bucket_key_random(&decoder->flow_key, err);
     if (rc == 0)
         rc = zn_hash_key_random(&decoder->datagram_key, err);
     return rc == 0 ? zn_defrag_open(&decoder->defrag, decoder->stats, err) : rc;
+}
+
+void zn_packet_decoder_want_packets(zn_packet_decoder *decoder, bool layers)
+{
+    decoder->others = true;
+    decoder->layers = layers;
+    for (size_t i = 0; i < ZN_DECODER_GROUP; i++)
+        decoder->outer[i].wants_layers = layers;
 }
 
 void zn_packet_decoder_fini(zn_packet_decoder *decoder)
@@ -38,7 +46,7 @@ static zn_id datagram_id(const zn_packet_decoder *decoder, const zn_fragment *f,
         uint32_t protocol;
     } key;
     memset(&key, 0, sizeof key);
-    memcpy(key.tunnels, p->tunnels, p->tunnel_count * sizeof p->tunnels[0]);
+    memcpy(key.tunnels, p->outer->tunnels, p->tunnel_count * sizeof key.tunnels[0]);
     key.src = f->src;
     key.dst = f->dst;
     key.id = f->id;
@@ -89,7 +97,8 @@ static zn_stat take_fragment(zn_packet_decoder *decoder, int64_t t_ns, size_t be
                                .offset = f->offset,
                                .ttl = f->ttl,
                                .v6 = f->v6,
-                               .more = f->more};
+                               .more = f->more,
+                               .has_layers = decoder->layers && p->outer->layers.n != 0};
     zn_datagram own;
     zn_stat why = join_fragment(decoder, t_ns, f, p, &own);
     bool makes_packet = why == ZN_STAT_COUNT || why == ZN_STAT_DROP_NOT_TCP_UDP;
@@ -136,12 +145,22 @@ static inline zn_packet_input input_of(const zn_frame *frame)
     return (zn_packet_input){{frame->data, frame->captured}, frame->wire, frame->link_type};
 }
 
+/* Returns whether a frame was decoded without peeling: which notes no layers. */
+static inline bool decode_fast(const zn_packet_decoder *decoder, const zn_packet_input *input,
+                               zn_packet *p)
+{
+    return zn_packet_decode_fast(input, &decoder->flow_key, p) &&
+           (ZN_LIKELY(p->encapsulations == 0) || !decoder->layers);
+}
+
 static inline zn_stat decode(const zn_packet_decoder *decoder, const zn_frame *frame, zn_packet *p,
                              zn_fragment *fragment)
 {
     zn_packet_input input = input_of(frame);
     p->t_ns = frame->t_ns;
-    return zn_packet_decode(&input, &decoder->flow_key, p, fragment);
+    if (ZN_LIKELY(decode_fast(decoder, &input, p)))
+        return ZN_STAT_COUNT;
+    return zn_packet_peel(&input, &decoder->flow_key, p, fragment);
 }
 
 /* Counts n frames of any kind, and notes the earliest and latest of their times. */
@@ -238,7 +257,7 @@ size_t zn_packet_decoder_take(zn_packet_decoder *decoder, const zn_frame *frames
         if (ZN_UNLIKELY(!tally_frame(&t, frame)))
             continue;
         p->t_ns = frame->t_ns;
-        if (ZN_LIKELY(zn_packet_decode_fast(&input, &decoder->flow_key, p))) {
+        if (ZN_LIKELY(decode_fast(decoder, &input, p))) {
             if (ZN_UNLIKELY(p->encapsulations != 0))
                 count_encapsulations(decoder->stats, p->encapsulations);
         } else if (!peel_frame(decoder, frame, packets, p)) {
@@ -259,7 +278,8 @@ void zn_packet_decoder_decode(const zn_packet_decoder *decoder, const zn_frame *
     for (size_t i = 0; i < n; i++) {
         if (ZN_UNLIKELY(frames[i].t_ns < 0))
             continue;
-        out->packets[i].tunnels = out->tunnels[i];
+        out->packets[i].outer = &out->outer[i];
+        out->outer[i].wants_layers = decoder->layers;
         out->why[i] =
             (uint16_t)decode(decoder, &frames[i], &out->packets[i], &out->fragments[fragments]);
         if (out->why[i] == ZN_STAT_COUNT)

@@ -34,6 +34,7 @@ typedef struct zn_fragment_frame {
     uint16_t offset;    /* of the bytes in the datagram */
     uint8_t ttl;
     bool v6, more;
+    bool has_layers; /* there are headers around it, where those are noted */
 } zn_fragment_frame;
 
 typedef struct zn_packet_decoder {
@@ -45,10 +46,11 @@ typedef struct zn_packet_decoder {
     int64_t first_ns, last_ns; /* of any frame; -1: none yet */
     /* IP packets of other protocols than TCP and UDP are packets, too, and fragments are told. */
     bool others;
+    bool layers;   /* the headers around a packet are noted, with `others` */
     bool in_order; /* none of the frames taken last is older than one before it */
     _Alignas(ZN_CACHE_LINE) zn_packet packets[ZN_DECODER_GROUP];
-    zn_tunnel tunnels[ZN_DECODER_GROUP][ZN_TUNNELS_MAX]; /* of the packets */
-    zn_fragment_frame fragments[ZN_DECODER_GROUP];       /* of the group, in order */
+    zn_packet_outer outer[ZN_DECODER_GROUP];       /* of the packets */
+    zn_fragment_frame fragments[ZN_DECODER_GROUP]; /* of the group, in order */
     size_t fragment_count;
 } zn_packet_decoder;
 
@@ -57,14 +59,17 @@ typedef struct zn_packet_decoder {
 typedef struct zn_decoded {
     size_t n, fragments_taken;
     _Alignas(ZN_CACHE_LINE) zn_packet packets[ZN_DECODER_AHEAD];
-    zn_tunnel tunnels[ZN_DECODER_AHEAD][ZN_TUNNELS_MAX]; /* of the packets */
-    uint16_t why[ZN_DECODER_AHEAD]; /* what zn_packet_decode returned, a zn_stat */
+    zn_packet_outer outer[ZN_DECODER_AHEAD]; /* of the packets */
+    uint16_t why[ZN_DECODER_AHEAD];          /* what zn_packet_decode returned, a zn_stat */
     zn_fragment fragments[ZN_DECODER_AHEAD];
 } zn_decoded;
 
 /* Prepares all members but `stats` and `flows`, which the caller sets. Returns 0, or a negative
  * zn_err with *err filled. */
 int zn_packet_decoder_init(zn_packet_decoder *decoder, zn_error *err);
+/* Has packets of other protocols than TCP and UDP, and fragments, be told; with `layers`, also
+ * where the headers around packets are. */
+void zn_packet_decoder_want_packets(zn_packet_decoder *decoder, bool layers);
 /* Frees what zn_packet_decoder_init made, also after it failed. */
 void zn_packet_decoder_fini(zn_packet_decoder *decoder);
 

@@ -53,10 +53,48 @@ zn_held_packet *zn_packet_hold_add(zn_packet_hold *h, bool options)
     zn_held_packet *p = zn_packet_hold_at(h, place);
     ZN_ASSERT(h->size - (h->end - h->first) >= 2);
     p->at = place;
+    p->outer = 0;
     p->slots = options ? 2 : 1;
     h->end += p->slots;
     h->n++;
     if (h->end - h->first > h->most)
         h->most = h->end - h->first;
     return p;
+}
+
+static zn_hold_slot *slot_at(const zn_packet_hold *h, uint32_t place)
+{
+    return &h->slots[place & (h->size - 1)];
+}
+
+void zn_packet_hold_add_outer(zn_packet_hold *h, zn_held_packet *p,
+                              const zn_build_encapsulation *outer)
+{
+    uint32_t addresses = 0, per_slot = sizeof(zn_hold_slot) / sizeof(zn_addr);
+    uint32_t place = h->end;
+    for (unsigned i = 0; i < ZN_LAYERS_MAX; i++)
+        addresses += outer->layer[i].kind == ZN_LAYER_IP ? 2 : 0;
+    ZN_ASSERT(p->at + p->slots == h->end && addresses <= ZN_BUILD_OUTER_ADDRESSES);
+    memcpy(slot_at(h, place)->layer, outer->layer, sizeof outer->layer);
+    for (uint32_t i = 0; i < addresses; i++)
+        slot_at(h, place + 1 + i / per_slot)->layer_address[i % per_slot] = outer->address[i];
+    p->outer = p->slots;
+    h->end += 1 + (addresses + per_slot - 1) / per_slot;
+    p->slots = (uint8_t)(h->end - p->at);
+    ZN_ASSERT(p->slots - p->outer <= (int)ZN_HELD_OUTER_SLOTS && h->end - h->first <= h->size);
+    if (h->end - h->first > h->most)
+        h->most = h->end - h->first;
+}
+
+void zn_packet_hold_outer(const zn_packet_hold *h, const zn_held_packet *p,
+                          zn_build_encapsulation *out)
+{
+    uint32_t per_slot = sizeof(zn_hold_slot) / sizeof(zn_addr), place = p->at + p->outer;
+    out->layer[0].kind = ZN_LAYER_NONE;
+    if (p->outer == 0)
+        return;
+    memcpy(out->layer, slot_at(h, place)->layer, sizeof out->layer);
+    for (uint32_t i = 0; i < ZN_BUILD_OUTER_ADDRESSES; i++)
+        if (p->outer + 1u + i / per_slot < p->slots)
+            out->address[i] = slot_at(h, place + 1 + i / per_slot)->layer_address[i % per_slot];
 }

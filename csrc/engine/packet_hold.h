@@ -5,14 +5,16 @@
  * leave in the order in which they came. They hold no payload, and no address: the flow has those.
  *
  * The ring of slots doubles until it has the bytes that the operator gave. An entry takes a slot,
- * or two where it has TCP options that are shown.
+ * or two where it has TCP options that are shown; and up to three more for the headers around it,
+ * where those are kept.
  */
 #ifndef ZN_ENGINE_PACKET_HOLD_H
 #define ZN_ENGINE_PACKET_HOLD_H
 
-#include "proto/build_ip.h"
+#include "proto/build_encapsulation.h"
 
 #define ZN_HELD_NONE UINT32_MAX
+#define ZN_HELD_OUTER_SLOTS 3u /* most slots that the headers around a packet take */
 
 typedef struct zn_held_packet {
     int64_t t_ns;
@@ -44,9 +46,9 @@ typedef struct zn_held_packet {
      * none. */
     uint8_t end[2];
     bool from_inside; /* of another protocol */
-    uint8_t slots;    /* 2: options follow */
+    uint8_t slots;
     bool dont_fragment;
-    bool early;          /* leaves before it is due */
+    uint8_t outer;       /* which of its slots has the headers around it, from 1 on; 0: none */
     uint32_t at;         /* place in the order of slots, modulo 2^32 */
     bool fragment, more; /* a fragment of UDP; of no flow while its datagram is not whole */
     uint16_t why;        /* of a fragment of no flow: the zn_stat that is its fate */
@@ -57,6 +59,8 @@ typedef union zn_hold_slot {
     zn_held_packet packet;
     zn_addr address[2]; /* of another protocol: source and destination */
     uint8_t options[ZN_BUILD_OPTIONS_MAX];
+    zn_build_layer layer[ZN_LAYERS_MAX];
+    zn_addr layer_address[4]; /* of two IP headers */
     uint8_t bytes[64];
 } zn_hold_slot;
 _Static_assert(sizeof(zn_hold_slot) == 64, "a slot is one cache line");
@@ -87,6 +91,13 @@ static inline zn_held_packet *zn_packet_hold_at(const zn_packet_hold *h, uint32_
     return &h->slots[place & (h->size - 1)].packet;
 }
 
+/* Adds the headers around the newest entry, for which there is room. */
+void zn_packet_hold_add_outer(zn_packet_hold *h, zn_held_packet *p,
+                              const zn_build_encapsulation *outer);
+/* Writes the headers around an entry to *out, or that there are none. */
+void zn_packet_hold_outer(const zn_packet_hold *h, const zn_held_packet *p,
+                          zn_build_encapsulation *out);
+
 /* The oldest entry, or NULL. */
 static inline zn_held_packet *zn_packet_hold_first(const zn_packet_hold *h)
 {
@@ -115,7 +126,7 @@ static inline void zn_packet_hold_leave(zn_packet_hold *h)
 /* Takes back the newest entry. */
 static inline void zn_packet_hold_drop_last(zn_packet_hold *h)
 {
-    h->end -= 2; /* it has two slots */
+    h->end -= 2; /* it has two slots, and no headers around it yet */
     h->n--;
 }
 

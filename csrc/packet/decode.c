@@ -59,11 +59,14 @@ static zn_stat enter_ip(zn_layers *l)
 zn_stat zn_peel_ip(zn_layers *l)
 {
     zn_stat why;
+    const uint8_t *header = l->c.p;
     if (l->in_ip && !zn_layers_nest(l))
         return ZN_STAT_DROP_ENCAPSULATION_DEPTH;
     why = zn_ip_decode(&l->c, zn_layers_wire(l), &l->ip);
     if (why != ZN_STAT_COUNT)
         return why;
+    if (ZN_UNLIKELY(l->stack != NULL))
+        zn_layer_stack_note(l->stack, ZN_LAYER_IP, header, 0);
     l->in_ip = true;
     l->unsure = false;
     return enter_ip(l);
@@ -82,6 +85,28 @@ static peeler *const peelers[] = {[ZN_HEADER_UNKNOWN] = peel_unknown,
                                   ZN_HEADERS(ZN_PEELER)
 #undef ZN_PEELER
 };
+
+/* Notes the header at the cursor, but for an IP header, which its peeler notes, and a type field,
+ * which is a part of the header before it. A link's own header is not around anything. */
+static void note_header(const zn_layers *l)
+{
+    static const uint8_t kinds[] = {
+        [ZN_HEADER_ETHERNET] = ZN_LAYER_ETHERNET, [ZN_HEADER_PPP] = ZN_LAYER_PPP,
+        [ZN_HEADER_PPPOE] = ZN_LAYER_PPPOE,       [ZN_HEADER_MPLS] = ZN_LAYER_MPLS,
+        [ZN_HEADER_GRE] = ZN_LAYER_GRE,           [ZN_HEADER_ETHERIP] = ZN_LAYER_ETHERIP,
+        [ZN_HEADER_VXLAN] = ZN_LAYER_VXLAN,       [ZN_HEADER_GENEVE] = ZN_LAYER_GENEVE,
+        [ZN_HEADER_GTP] = ZN_LAYER_GTP,           [ZN_HEADER_L2TP] = ZN_LAYER_L2TP,
+        [ZN_HEADER_CAPWAP] = ZN_LAYER_CAPWAP,     [ZN_HEADER_LISP] = ZN_LAYER_LISP,
+        [ZN_HEADER_UDP] = ZN_LAYER_UDP,           [ZN_HEADER_TRANSPORT] = ZN_LAYER_NONE};
+    bool covers = l->next == ZN_HEADER_MACSEC || l->next == ZN_HEADER_TRILL ||
+                  l->next == ZN_HEADER_NSH || l->next == ZN_HEADER_PPPOE ||
+                  l->next == ZN_HEADER_MPLS;
+    zn_layer_kind kind = (zn_layer_kind)kinds[l->next];
+    if (l->next == ZN_HEADER_ETHERTYPE || l->next == ZN_HEADER_MPLS_UDP ||
+        l->next == ZN_HEADER_TEREDO || (l->stack->n == 0 && !covers))
+        return;
+    zn_layer_stack_note(l->stack, kind == ZN_LAYER_NONE ? ZN_LAYER_OTHER : kind, l->c.p, 0);
+}
 
 /* Returns why a header could not be read. */
 static zn_stat unreadable(const zn_layers *l)
@@ -124,6 +149,8 @@ static zn_stat peel_all(zn_layers *l, const zn_bucket_key *key, zn_packet *out, 
         *taken = at_ip && take_fast(l, key, out);
         if (*taken)
             return ZN_STAT_COUNT;
+        if (ZN_UNLIKELY(l->stack != NULL) && !at_ip)
+            note_header(l);
         why = ZN_LIKELY(at_ip) ? zn_peel_ip(l) : peelers[l->next](l);
         if (ZN_UNLIKELY(!at_ip && !zn_cursor_ok(&l->c)))
             why = unreadable(l);
@@ -249,7 +276,9 @@ static zn_stat finish(zn_layers *l, zn_stat why, const zn_bucket_key *key, zn_pa
     out->encapsulations = l->seen;
     out->tunnel_count = (uint8_t)l->tunnel_count;
     if (ZN_UNLIKELY(l->tunnel_count != 0))
-        memcpy(out->tunnels, l->tunnels, l->tunnel_count * sizeof l->tunnels[0]);
+        memcpy(out->outer->tunnels, l->tunnels, l->tunnel_count * sizeof l->tunnels[0]);
+    if (ZN_UNLIKELY(l->stack != NULL) && !taken)
+        zn_layer_stack_end(l->stack);
     if (why == ZN_STAT_FRAGMENTS) {
         zn_cursor rest = ip->payload;
         *fragment = (zn_fragment){ip->src, ip->dst, ip->id,   ip->offset,  ip->protocol,
@@ -266,8 +295,12 @@ static zn_stat finish(zn_layers *l, zn_stat why, const zn_bucket_key *key, zn_pa
     return ZN_STAT_COUNT;
 }
 
-static void start(zn_layers *l)
+/* `bytes`: those that the headers lie in. */
+static void start(zn_layers *l, const zn_packet *out, zn_span bytes)
 {
+    l->stack = out->outer->wants_layers ? &out->outer->layers : NULL;
+    if (ZN_UNLIKELY(l->stack != NULL))
+        zn_layer_stack_start(l->stack, bytes);
     l->seen = 0;
     l->tunnel_count = 0;
     l->in_ip = false;
@@ -281,7 +314,7 @@ zn_stat zn_packet_peel(const zn_packet_input *in, const zn_bucket_key *key, zn_p
     uint32_t wire = in->wire > captured ? in->wire : captured;
     zn_layers l;
     zn_stat why;
-    start(&l);
+    start(&l, out, in->bytes);
     l.c = zn_cursor_over_span(in->bytes, wire == captured);
     l.missing = wire - captured;
     why = zn_layers_link(&l, in->link_type);
@@ -293,9 +326,9 @@ zn_stat zn_packet_decode_datagram(const zn_fragment *datagram, const zn_bucket_k
 {
     zn_layers l;
     zn_stat why;
-    start(&l);
+    start(&l, out, datagram->bytes);
     l.tunnel_count = out->tunnel_count;
-    memcpy(l.tunnels, out->tunnels, out->tunnel_count * sizeof l.tunnels[0]);
+    memcpy(l.tunnels, out->outer->tunnels, out->tunnel_count * sizeof l.tunnels[0]);
     l.in_ip = true;
     l.ip = (zn_ip){.src = datagram->src,
                    .dst = datagram->dst,
@@ -305,6 +338,8 @@ zn_stat zn_packet_decode_datagram(const zn_fragment *datagram, const zn_bucket_k
                    .protocol = datagram->protocol,
                    .ttl = datagram->ttl,
                    .v6 = datagram->v6};
+    l.c = l.ip.payload;
+    zn_layers_note(&l, ZN_LAYER_OTHER, 0); /* the headers around the fragments */
     why = zn_ip_skip_extensions(&l.ip);
     if (why == ZN_STAT_COUNT)
         why = enter_ip(&l);

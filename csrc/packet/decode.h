@@ -33,12 +33,12 @@ zn_stat zn_packet_peel(const zn_packet_input *in, const zn_bucket_key *key, zn_p
                        zn_fragment *fragment);
 
 /*
- * Decodes one frame into *out: all members but t_ns; out->tunnels must point to ZN_TUNNELS_MAX
- * places. `key` is that of the flow hash. Returns ZN_STAT_COUNT when *out is a TCP or UDP packet;
- * ZN_STAT_FRAGMENTS when *fragment is a fragment, whole, and *out holds only the tunnels that it
- * came in; ZN_STAT_DROP_NOT_TCP_UDP when *out is an IP packet of another protocol, with that in its
- * tuple, no ports, and what it carries as payload; otherwise the ZN_STAT_DROP_* counter that says
- * why it is neither. out->encapsulations is always set.
+ * Decodes one frame into *out: all members but t_ns; out->outer must be set, and say whether the
+ * layers are wanted. `key` is that of the flow hash. Returns ZN_STAT_COUNT when *out is a TCP or
+ * UDP packet; ZN_STAT_FRAGMENTS when *fragment is a fragment, whole, and *out holds only the
+ * tunnels that it came in; ZN_STAT_DROP_NOT_TCP_UDP when *out is an IP packet of another protocol,
+ * with that in its tuple, no ports, and what it carries as payload; otherwise the ZN_STAT_DROP_*
+ * counter that says why it is neither. out->encapsulations is always set.
  *
  * A first fragment that the snapshot length cut cannot be put together with others: it is decoded
  * as far as it goes.

@@ -157,8 +157,10 @@ zn_stat zn_layers_ethertype(zn_layers *l, uint16_t type)
         const struct announced *a = &announced[i];
         if (a->type != type)
             continue;
-        if (a->seen != ZN_STAT_COUNT)
+        if (a->seen != ZN_STAT_COUNT) {
             zn_layers_saw(l, a->seen);
+            zn_layers_note(l, a->seen == ZN_STAT_IN_VLAN ? ZN_LAYER_VLAN : ZN_LAYER_OTHER, type);
+        }
         zn_cursor_skip(&l->c, a->skip);
         return zn_layers_go(l, (zn_header)a->next);
     }

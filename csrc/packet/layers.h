@@ -83,7 +83,8 @@ typedef struct zn_layers {
     zn_ip ip;                          /* the innermost IP header so far */
     zn_tunnel tunnels[ZN_TUNNELS_MAX]; /* the outermost first */
     uint32_t tunnel_count;
-    bool in_ip;  /* `ip` holds a header */
+    zn_layer_stack *stack; /* NULL: nobody wants it */
+    bool in_ip;            /* `ip` holds a header */
     bool unsure; /* a UDP port announced a tunnel, and no IP header has been read in it yet */
     struct {     /* with `unsure`: the state at the UDP header, if it is no tunnel */
         zn_ip ip;
@@ -107,6 +108,13 @@ static inline zn_stat zn_layers_go(zn_layers *l, zn_header next)
 static inline void zn_layers_saw(zn_layers *l, zn_stat encapsulation)
 {
     l->seen |= UINT32_C(1) << (encapsulation - ZN_STAT_IN_FIRST);
+}
+
+/* Notes that a header of this kind starts at the cursor. */
+static inline void zn_layers_note(zn_layers *l, zn_layer_kind kind, uint16_t number)
+{
+    if (ZN_UNLIKELY(l->stack != NULL))
+        zn_layer_stack_note(l->stack, kind, l->c.p, number);
 }
 
 /* Returns how many bytes there were on the wire from the cursor on. */

@@ -10,6 +10,7 @@
 #ifndef ZN_PACKET_PACKET_H
 #define ZN_PACKET_PACKET_H
 
+#include "packet/layer_stack.h"
 #include "util/addr.h"
 #include "util/cursor.h"
 #include "util/protocol.h"
@@ -37,6 +38,13 @@ typedef struct zn_tunnel {
     zn_addr end[2]; /* source and destination */
 } zn_tunnel;
 
+/* What is around the innermost IP packet. */
+typedef struct zn_packet_outer {
+    zn_tunnel tunnels[ZN_TUNNELS_MAX]; /* the outermost first */
+    bool wants_layers;                 /* set before decoding */
+    zn_layer_stack layers; /* with wants_layers, and of a packet that has encapsulations */
+} zn_packet_outer;
+
 /* How many first bytes of a payload show which protocol it begins, if any. */
 #define ZN_PACKET_START 12
 
@@ -55,11 +63,11 @@ typedef struct zn_packet {
     uint16_t ip_id;    /* IPv4 identification; 0 for IPv6 */
     uint16_t ip_bytes; /* IP headers right before the transport header; 0: these bytes are gone */
     uint32_t seq, ack; /* TCP, host order */
-    uint32_t payload_len;    /* bytes of transport payload on the wire, from the IP header */
-    zn_span payload;         /* its captured part: payload.n <= payload_len */
-    const uint8_t *start;    /* payload.p, or `copy` */
-    zn_tunnel *tunnels;      /* the outermost first; ZN_TUNNELS_MAX places, set before decoding */
-    uint32_t encapsulations; /* bit i: the frame counts in counter ZN_STAT_IN_FIRST + i */
+    uint32_t payload_len;          /* bytes of transport payload on the wire, from the IP header */
+    zn_span payload;               /* its captured part: payload.n <= payload_len */
+    const uint8_t *start;          /* payload.p, or `copy` */
+    zn_packet_outer *outer;        /* set before decoding */
+    uint32_t encapsulations;       /* bit i: the frame counts in counter ZN_STAT_IN_FIRST + i */
     uint8_t copy[ZN_PACKET_START]; /* the payload's first bytes, when `start` points here */
 } zn_packet;
 _Static_assert(sizeof(zn_packet) == 2 * ZN_CACHE_LINE, "a packet takes two cache lines");

@@ -150,6 +150,8 @@
     X(PACKETS_FINGERPRINTS, "packet", "TLS hellos that left with their fingerprint")               \
     X(PACKETS_RESEALED, "packet", "QUIC Initials that were sealed anew")                           \
     X(PACKETS_MESSAGES_FULL, "packet", "messages that left as zeros: there was no room for them")  \
+    X(PACKETS_STRIPPED, "packet",                                                                  \
+      "packets without all the headers around them, which were to stay")                           \
     X(PACKETS_BYTES_KEPT, "packet", "bytes of headers that packets left with")                     \
     X(PACKETS_BYTES_ZEROED, "packet", "bytes of payload: zeros or cut, but for shown messages")    \
     X(CLOCK_LATE, "clock", "packets behind the newest one")                                        \

@@ -25,6 +25,7 @@ WORDS = {
     "mac": rules.MACS,
     "tcp_timestamps": rules.TCP_TIMESTAMPS,
     "ttl": rules.TTLS,
+    "encapsulation": rules.ENCAPSULATIONS,
     "fingerprint": rules.FINGERPRINTS,
     "timestamps": tuple(rules.TIMESTAMPS),
 }

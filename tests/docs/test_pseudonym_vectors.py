@@ -104,6 +104,10 @@ def test_what_else_packets_have(tmp_path: Path) -> None:
         who = None if user == "none" else user
         is_port = what.isdigit()
         assert (str(*made.ports(who, [int(what)])) if is_port else made.pair(who, what)) == result
+    around = table("kind of number around a packet")
+    assert len(around) == 9
+    for kind, number, result in around:
+        assert made.layer_ids(int(kind), [int(number)]) == [int(result)]
     shown = re.findall(
         r"words 1 to 6: sequence numbers (\d+), (\d+); timestamps (\d+), (\d+); "
         r"identification\s1: (\d+)",

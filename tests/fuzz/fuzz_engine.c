@@ -72,6 +72,7 @@ static zn_engine *open_engine(uint8_t settings, bool changing)
                                .tcp_timestamps = settings / 13 % 3,
                                .fingerprints = settings / 17 % 3,
                                .packet_times_ns = 1,
+                               .keep_encapsulation = settings / 19 % 2,
                                .views = views,
                                .view_count = settings % 3};
     zn_engine *e;

@@ -38,8 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     zn_cursor c = zn_cursor_over(data, size, true);
     uint32_t link = zn_cursor_be16(&c), missing = zn_cursor_u8(&c) * 8u;
     zn_span frame = zn_cursor_rest(&c);
-    zn_tunnel tunnels[ZN_TUNNELS_MAX];
-    zn_packet packet = {.tunnels = tunnels};
+    zn_packet_outer outer = {.wants_layers = true};
+    zn_packet packet = {.outer = &outer};
     zn_packet_input in = {frame, (uint32_t)frame.n + missing, link};
     zn_fragment fragment;
     zn_stat why = zn_packet_decode(&in, &key, &packet, &fragment);
@@ -48,6 +48,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         why = zn_packet_decode_datagram(&fragment, &key, &packet, &fragment);
     }
     require(packet.tunnel_count <= ZN_TUNNELS_MAX);
+    require(outer.layers.n <= ZN_LAYERS_MAX);
+    for (uint32_t i = 0; i < outer.layers.n && packet.encapsulations != 0; i++)
+        require(outer.layers.layer[i].at <= outer.layers.bytes.n);
     require(packet.encapsulations >> (ZN_STAT_IN_LAST - ZN_STAT_IN_FIRST) <= 1);
     if (why == ZN_STAT_COUNT) {
         check_packet(&packet, frame);

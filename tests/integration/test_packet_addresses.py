@@ -25,7 +25,7 @@ import zanon_net
 from zanon_net.bench.trace import Scale, generate
 from zanon_net.errors import FormatError
 
-KINDS = ({}, {"exact": True, "evidence": "any"})
+KINDS = ({}, {"exact": True, "evidence": "any", "encapsulation": "keep"})
 EVERY = 6  # of the corpus, one capture of so many; the largest are left to bench/packets.py
 MOST_BYTES = 100_000
 

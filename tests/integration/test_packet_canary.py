@@ -72,6 +72,9 @@ def heard(one: Sample) -> bytes:
         ["--z", "1"],
         ["--z", "1", "--evidence", "any"],
         ["--z", "1", "--evidence", "any", "--mac", "pseudonym", "--hold", "0"],
+        ["--encapsulation", "keep"],
+        ["--exact", "--encapsulation", "keep", "--ttl", "keep"],
+        ["--z", "1", "--evidence", "any", "--encapsulation", "keep", "--mac", "pseudonym"],
     ],
     ids=" ".join,
 )

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every address that anonymized packets hold, and what each may be.
 
-Reads Ethernet, IP, the packets that ICMP errors quote, and the addresses in DNS answers. Whatever
-else a frame has is an error here: nothing but the listed fields may be in a packet.
+Reads Ethernet, what is around a packet, IP, the packets that ICMP errors quote, and the addresses
+in DNS answers. Whatever else a frame has is an error here: nothing but the listed fields may be in
+a packet.
 """
 
 import contextlib
@@ -13,9 +14,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
+from oracle import packet_layers
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 TCP, UDP, ICMP, ICMP6 = 6, 17, 1, 58
-IPV4, IPV6 = 0x0800, 0x86DD
 QUOTING, QUOTING6 = (3, 4, 5, 11, 12), (1, 2, 3, 4)  # types of ICMP errors
 A, AAAA = 1, 28
 
@@ -33,7 +35,7 @@ NETWORKS = [
 
 
 class Held(NamedTuple):
-    """An address and its place: "ip", "quote" or "dns"."""
+    """An address and its place: "ip", "quote", "dns", or "outer" around the packet."""
 
     place: str
     address: Address
@@ -109,17 +111,16 @@ def in_dns(ip: Ip) -> list[Address]:
     return found
 
 
-def held(frame: bytes) -> Iterator[Held]:
+def held(frame: bytes, *, cut: bool = False) -> Iterator[Held]:
     """The addresses of a frame. Raises ValueError if it is not what may leave."""
-    kind = int.from_bytes(frame[12:14])
-    if kind not in (IPV4, IPV6):
-        raise ValueError(f"EtherType {kind:#x}")
-    ip = ip_packet(frame[14:])
+    layers, packet = packet_layers.read(frame, cut=cut)
+    ip = ip_packet(packet)
     yield from (Held("ip", one) for one in ip.ends)
     yield from (Held("dns", one) for one in in_dns(ip))
     inner = quoted(ip)
     if inner and any(inner[:20]):
         yield from (Held("quote", one) for one in ip_packet(inner).ends)
+    yield from (Held("outer", one) for layer in layers for one in layer.ends)
 
 
 def block_of(address: Address) -> str | None:

@@ -18,6 +18,17 @@ from oracle.siphash import siphash
 RANGES = [ip_network(n) for n in ("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16")]
 FC, HALVES = ip_network("fc00::/7"), [ip_network("fc00::/8"), ip_network("fd00::/8")]
 OUTSIDE = {4: ip_network("248.0.0.0/5"), 6: ip_network("3fff:800::/21")}
+LAYER_IDS = (  # bits, first, last: VLAN, MPLS, PPPoE, GRE, VXLAN, GTP, L2TP (two), LISP
+    (12, 1, 4094),
+    (20, 16, 2**20 - 1),
+    (16, 1, 2**16 - 2),
+    (32, 1, 2**32 - 1),
+    (24, 1, 2**24 - 1),
+    (32, 1, 2**32 - 1),
+    (16, 1, 2**16 - 1),
+    (16, 1, 2**16 - 1),
+    (24, 1, 2**24 - 1),
+)
 PAIR = {4: ip_network("240.0.0.0/5"), 6: ip_network("3fff::/21")}
 
 
@@ -217,6 +228,21 @@ class OraclePacketKeys:
             port = a * half + b
             if first <= port <= last:
                 return port
+
+    def layer_id(self, kind: int, number: int) -> int:
+        """What stands for an identifier of a header around a packet; kinds are from 1 on."""
+        bits, first, last = LAYER_IDS[kind - 1]
+        if not first <= number <= last:
+            return number
+        half = 1 << bits // 2
+        tweak = siphash(self._key("id"), [kind, bits, 0, 3 * 8 << 56])
+        while True:
+            a, b = divmod(number, half)
+            for i in range(1, 11):
+                a, b = b, a ^ siphash(self._key("id"), [tweak, i << 16 | b, 2 * 8 << 56]) % half
+            number = a * half + b
+            if first <= number <= last:
+                return number
 
     def shift(
         self, words: Sequence[int], ids: Sequence[int] = ()

@@ -58,6 +58,7 @@ SETTINGS: dict[str, Any] = {
     "macs": 0,
     "tcp_timestamps": 0,
     "keep_ttl": False,
+    "keep_encapsulation": False,
     "fingerprints": 0,
     "packet_times_ns": 1,
     "views": [],

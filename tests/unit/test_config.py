@@ -298,6 +298,7 @@ server_address = "linkable"
 mac = "pseudonym"
 tcp_timestamps = "offset"
 ttl = "keep"
+encapsulation = "keep"
 fingerprint = "drop"
 timestamps = "us"
 view = ["strict:z=50,payload=cut"]
@@ -352,6 +353,7 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
             "linkable",
             "pseudonym",
             "offset",
+            "keep",
             "keep",
             "drop",
             "us",

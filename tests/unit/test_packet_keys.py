@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle.epochs import HOUR, Scope
-from oracle.packet_keys import FC, OUTSIDE, PAIR, RANGES, OraclePacketKeys, within
+from oracle.packet_keys import FC, LAYER_IDS, OUTSIDE, PAIR, RANGES, OraclePacketKeys, within
 from oracle.pseudonyms import Network
 from support.engine import nets
 
@@ -219,6 +219,26 @@ def test_ports_are_the_oracles_and_permuted(folder: Path, user: str | None) -> N
     assert sorted(made[1024:32768]) == list(range(1024, 32768))
     assert sorted(made[32768:]) == list(range(32768, 65536))
     assert sum(port == of for port, of in enumerate(made)) < 30
+
+
+@pytest.mark.parametrize("kind", range(1, len(LAYER_IDS) + 1))
+def test_layer_ids_are_the_oracles_and_permuted(folder: Path, kind: int) -> None:
+    """Reserved numbers stay; all others are one to one, and of their kind and epoch."""
+    ours, oracle = both(folder, Scope(HOUR, internal=PRIVATE))
+    bits, first, last = LAYER_IDS[kind - 1]
+    some = [0, first, first + 1, 7, 100, 999, last - 1, last, (1 << bits) - 1]
+    assert ours.layer_ids(kind, some) == [oracle.layer_id(kind, number) for number in some]
+    own = range(first, min(last, first + 5000) + 1)
+    made = ours.layer_ids(kind, own)
+    assert len(set(made)) == len(own)
+    assert all(first <= number <= last for number in made)
+    if last < 5000:
+        assert sorted(made) == list(own)
+    reserved = [number for number in some if not first <= number <= last]
+    assert ours.layer_ids(kind, reserved) == reserved
+    others = [ours.layer_ids(other, own) for other in range(1, len(LAYER_IDS) + 1) if other != kind]
+    ours.enter(EPOCH + 1)
+    assert made not in (*others, ours.layer_ids(kind, own))
 
 
 @given(
@@ -474,7 +494,8 @@ def all_of(ours: Any) -> list[Any]:
     """What the keys make of something of each kind."""
     made = [ours.client(address) for address in ("10.1.2.3", "131.114.7.1", "2001:db8::1")]
     made += [ours.client("9.9.9.9", False), ours.pair("10.1.2.3", "1.1.1.1")]
-    return [*made, ours.ports("10.1.2.3", [40000]), ours.shift(WORDS, [7])]
+    made += [ours.ports("10.1.2.3", [40000]), ours.layer_ids(1, [100])]
+    return [*made, ours.shift(WORDS, [7])]
 
 
 def test_the_last_two_epochs_stay_after_the_ratchet() -> None:
@@ -493,7 +514,7 @@ def test_the_last_two_epochs_stay_after_the_ratchet() -> None:
             assert all_of(ours) == made[epoch - 3]
     with pytest.raises(ZanonError):
         ours.enter(5)
-    assert all_of(ours)[:6] == [None] * 6  # no keys are better than another epoch's
+    assert all_of(ours)[:7] == [None] * 7  # no keys are better than another epoch's
     ours.enter(4)
     assert all_of(ours) == made[1]
     ours.enter(9)
@@ -518,7 +539,7 @@ def test_nothing_is_made_before_an_epoch_and_after_a_rebase() -> None:
     scope = Scope(HOUR, internal=NETWORKS["public"])
     keys = _core.Keys(HOUR)
     ours = opened(keys, scope)
-    assert all_of(ours)[:6] == [None] * 6
+    assert all_of(ours)[:7] == [None] * 7
     before = ours.shift(WORDS, [7])
     assert before != opened(keys, scope).shift(WORDS, [7])  # random, not unkeyed
     with pytest.raises(ZanonError):
@@ -527,8 +548,8 @@ def test_nothing_is_made_before_an_epoch_and_after_a_rebase() -> None:
     made = all_of(ours)
     assert None not in made
     ours.rebase()
-    assert all_of(ours)[:6] == [None] * 6
-    assert all_of(ours)[6] == before
+    assert all_of(ours)[:7] == [None] * 7
+    assert all_of(ours)[7] == before
     keys.rebase(7 * HOUR)
     ours.enter(7)
     assert all(one != other for one, other in zip(made, all_of(ours), strict=True))

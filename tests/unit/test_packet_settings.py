@@ -17,6 +17,7 @@ WORDS = {
     "mac": ("macs", ["role", "pseudonym", "zero"]),
     "tcp_timestamps": ("tcp_timestamps", ["drop", "offset", "keep"]),
     "ttl": ("keep_ttl", ["class", "keep"]),
+    "encapsulation": ("keep_encapsulation", ["strip", "keep"]),
     "fingerprint": ("fingerprints", ["tested", "drop", "keep"]),
 }
 WEAKER = {
@@ -25,6 +26,7 @@ WEAKER = {
     "server_address": {"linkable"},
     "tcp_timestamps": {"offset", "keep"},
     "ttl": {"keep"},
+    "encapsulation": {"keep"},
     "fingerprint": {"keep"},
 }
 

@@ -97,6 +97,18 @@ ROWS = (
         core_value=rules.core_keep_ttl,
     ),
     _packets(
+        name="encapsulation",
+        type=one_of(rules.ENCAPSULATIONS, "must be strip or keep"),
+        default="strip",
+        help="What is around packets: left out, or VLAN tags, MPLS labels, PPPoE sessions and"
+        " tunnels with pseudonyms of their identifiers and addresses.",
+        about="tags, labels, sessions and tunnels around packets: left out, or with pseudonyms of"
+        " their identifiers and addresses",
+        manifest="as it is",
+        core="keep_encapsulation",
+        core_value=rules.core_keep_encapsulation,
+    ),
+    _packets(
         name="fingerprint",
         type=one_of(rules.FINGERPRINTS, f"must be {', '.join(rules.FINGERPRINTS)}"),
         default="tested",

@@ -80,6 +80,7 @@ PACKETS = {
     ),
     "tcp_timestamps": Preset("drop", "drop", "drop", _in_order("keep", "offset", "drop")),
     "ttl": Preset("class", "class", "class", _in_order("keep", "class")),
+    "encapsulation": Preset("strip", "strip", "strip", _in_order("keep", "strip")),
     "fingerprint": Preset("tested", "tested", "tested", _in_order("keep", "tested", "drop")),
 }
 """Likewise, of packets: the defaults of settings that a run without packets does not use."""

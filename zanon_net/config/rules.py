@@ -334,6 +334,7 @@ SERVER_ADDRESSES = ("tested", "withheld", "linkable")
 MACS = ("role", "pseudonym", "zero")
 TCP_TIMESTAMPS = ("drop", "offset", "keep")
 TTLS = ("class", "keep")
+ENCAPSULATIONS = ("strip", "keep")
 FINGERPRINTS = ("tested", "drop", "keep")
 """All as the core numbers them."""
 TIMESTAMPS = {unit: UNITS_NS[unit] for unit in ("ns", "us", "ms")}
@@ -368,6 +369,11 @@ def core_tcp_timestamps(settings: Settings) -> int:
 def core_keep_ttl(settings: Settings) -> bool:
     """Whether the time to live stays."""
     return bool(settings["ttl"] == "keep")
+
+
+def core_keep_encapsulation(settings: Settings) -> bool:
+    """Whether what is around packets stays."""
+    return bool(settings["encapsulation"] == "keep")
 
 
 def core_fingerprints(settings: Settings) -> int:

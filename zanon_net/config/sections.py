@@ -202,6 +202,7 @@ class PacketSettings(View):
     mac: str = RUN["mac"].default
     tcp_timestamps: str = RUN["tcp_timestamps"].default
     ttl: str = RUN["ttl"].default
+    encapsulation: str = RUN["encapsulation"].default
     fingerprint: str = RUN["fingerprint"].default
     timestamps: str = RUN["timestamps"].default
     view: str | Sequence[str] = RUN["view"].default

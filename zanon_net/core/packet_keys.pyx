@@ -86,6 +86,19 @@ cdef class PacketKeys:
             result.append(out)
         return result
 
+    def layer_ids(self, int kind, ids):
+        """What stands for identifiers of a header around a packet; None without keys.
+
+        kind: from 1 on, by the order of zn_packet_id_kind.
+        """
+        cdef uint32_t out
+        result = []
+        for number in ids:
+            if zn_packet_keys_layer_id(self.handle, <zn_packet_id_kind>kind, number, &out) != 0:
+                return None
+            result.append(out)
+        return result
+
     def shift(self, words, ids=()):
         """(seq, timestamps, identifications that stand for ids) of the flow of six words."""
         cdef uint64_t six[6]

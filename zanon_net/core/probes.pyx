@@ -15,12 +15,13 @@ def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1, *, k
     cdef _Copy copy = _Copy(data)
     cdef zn_packet_input source
     cdef zn_packet p
-    cdef zn_tunnel tunnels[3]
+    cdef zn_packet_outer outer
     cdef zn_fragment f
     cdef zn_bucket_key words
     words.word = key
     memset(&p, 0, sizeof(p))
-    p.tunnels = tunnels
+    outer.wants_layers = False
+    p.outer = &outer
     source.bytes = copy.span
     source.wire = len(data) if wire < 0 else wire
     source.link_type = link_type
@@ -40,8 +41,8 @@ def decode_packet(bytes data not None, uint32_t link_type, int64_t wire=-1, *, k
         "proto": p.tuple.proto, "ttl": p.ttl, "flags": p.tcp_flags, "seq": p.seq, "ack": p.ack,
         "window": p.window, "payload": span_bytes(p.payload), "payload_len": p.payload_len,
         "fragment": p.fragment, "hash": p.hash, "encapsulations": encapsulations_of(&p),
-        "tunnels": [(str(address_from(&p.tunnels[i].end[0])),
-                     str(address_from(&p.tunnels[i].end[1])))
+        "tunnels": [(str(address_from(&p.outer.tunnels[i].end[0])),
+                     str(address_from(&p.outer.tunnels[i].end[1])))
                     for i in range(p.tunnel_count)],
     }
 

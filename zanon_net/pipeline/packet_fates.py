@@ -80,6 +80,7 @@ def _left(counters: Mapping[str, int]) -> dict[str, Any]:
         },
         "fingerprints": counters["packets_fingerprints"],
         "resealed": counters["packets_resealed"],
+        "stripped": counters["packets_stripped"],
         "bytes_kept": counters["packets_bytes_kept"],
         "bytes_zeroed": counters["packets_bytes_zeroed"],
         "deadline_missed": counters["packets_deadline_missed"],

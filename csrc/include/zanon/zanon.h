@@ -249,7 +249,10 @@ typedef struct zn_engine_config {
     zn_tcp_timestamps tcp_timestamps;
     bool keep_ttl; /* false: 64, 128 or 255, the next above */
     zn_fingerprints fingerprints;
-    int64_t packet_times_ns;     /* times are multiples of so many ns, rounded down: >= 1 */
+    int64_t packet_times_ns; /* times are multiples of so many ns, rounded down: >= 1 */
+    /* tags, labels, sessions and tunnels are around the packet, with pseudonyms of their
+     * identifiers and addresses; false: they are not there */
+    bool keep_encapsulation;
     const zn_packet_view *views; /* at most ZN_VIEWS_MAX; copied */
     size_t view_count;
 } zn_engine_config;

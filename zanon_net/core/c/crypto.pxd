@@ -71,5 +71,9 @@ cdef extern from "crypto/packet_keys.h" nogil:
     int zn_packet_keys_port(zn_packet_keys *k, const zn_addr *user, uint16_t port, uint16_t *out)
     void zn_packet_keys_shift(const zn_packet_keys *k, const uint64_t *words,
                               zn_packet_shift *out)
+    ctypedef enum zn_packet_id_kind:
+        pass
+    int zn_packet_keys_layer_id(const zn_packet_keys *k, zn_packet_id_kind kind, uint32_t id,
+                                uint32_t *out)
     uint16_t zn_packet_id(const zn_packet_shift *shift, uint16_t id)
     void zn_packet_keys_blocks(const zn_packet_keys *k, zn_text *out)

@@ -128,6 +128,7 @@ cdef extern from "engine/engine.h" nogil:
         zn_packet_macs macs
         zn_tcp_timestamps tcp_timestamps
         bint keep_ttl
+        bint keep_encapsulation
         zn_fingerprints fingerprints
         int64_t packet_times_ns
         const zn_packet_view *views

@@ -9,6 +9,9 @@ cdef extern from "packet/packet.h" nogil:
         uint32_t proto
     ctypedef struct zn_tunnel:
         zn_addr end[2]
+    ctypedef struct zn_packet_outer:
+        zn_tunnel tunnels[3]
+        bint wants_layers
     ctypedef struct zn_packet:
         zn_tuple tuple
         uint64_t hash
@@ -18,7 +21,7 @@ cdef extern from "packet/packet.h" nogil:
         zn_span payload
         uint32_t encapsulations
         uint8_t tunnel_count
-        zn_tunnel *tunnels
+        zn_packet_outer *outer
 
 
 cdef extern from "packet/decode.h" nogil:
