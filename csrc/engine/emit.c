@@ -3,7 +3,6 @@
 #include "engine/emit.h"
 
 #include "analyzer/layer7.h"
-#include "analyzer/service.h"
 #include "engine/emit_fragments.h"
 #include "engine/emit_other.h"
 #include "flow/flow_table.h"
@@ -110,8 +109,16 @@ void zn_engine_replan_flow(zn_engine *e, uint32_t flow, int64_t t_ns)
 
 void zn_engine_note_names(zn_engine *e, uint32_t flow, const zn_flow *f)
 {
-    bool all_read = zn_names_all_read(f) || zn_service_connection(f) == ZN_CONNECTION_SSH;
-    zn_packet_gate_note(&e->packets.gate, flow, e->clock.now_ns, all_read);
+    zn_packet_gate_note(&e->packets.gate, flow, e->clock.now_ns, zn_names_all_read(f));
+}
+
+/* Takes note where a packet's protocol says that its flow has no names. */
+static void note_protocol(zn_engine *e, const zn_packet *p, uint32_t flow)
+{
+    zn_packet_plan *plan = zn_packet_gate_plan(&e->packets.gate, flow);
+    if (plan->names_known_ns == INT64_MAX &&
+        zn_nameless_flow_see(&plan->nameless, zn_flow_entry(e->flows, flow), p))
+        zn_packet_gate_note(&e->packets.gate, flow, e->clock.now_ns, true);
 }
 
 /* The field of DSCP and ECN of an IP header. */
@@ -299,6 +306,8 @@ void zn_engine_hold_packet(zn_engine *e, const zn_packet *p, uint32_t flow)
     zn_span ip = zn_packet_ip_headers(p);
     bool other = !zn_packet_is_of_flow(p);
     zn_stat why;
+    if (flow != 0 && p->tuple.proto == ZN_PROTO_TCP)
+        note_protocol(e, p, flow);
     if (ip.n == 0) { /* each of its fragments has a fate, and it has none */
         zn_engine_bind_fragments(e, p, other ? 0 : flow);
         pass_over(e, p, flow);
@@ -530,6 +539,7 @@ void zn_engine_emit(zn_engine *e, int64_t now_ns, bool all)
     const zn_held_packet *p;
     uint32_t fetched = e->packets.hold.first;
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_WRITE);
+    e->stats.n[ZN_STAT_PACKETS_EPOCHS] = zn_packet_keys_epochs(e->packets.gate.keys);
     while ((p = zn_packet_hold_first(&e->packets.hold)) != NULL &&
            (p->due_ns < now_ns || now_ns == INT64_MAX)) {
         if (!all && ready_bytes(e) >= READY_BYTES_MAX) {

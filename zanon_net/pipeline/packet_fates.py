@@ -60,6 +60,10 @@ def manifest_of(totals: Totals) -> dict[str, Any]:
             "by_peek": counters["packets_names_by_peek"],
             "masked": counters["packets_names_masked"],
         },
+        "certificates": {
+            "named": counters["packets_certificates_named"],
+            "unnamed": counters["packets_certificates_unnamed"],
+        },
         "fingerprints": counters["packets_fingerprints"],
         "resealed": counters["packets_resealed"],
         "bytes_kept": counters["packets_bytes_kept"],
@@ -68,6 +72,7 @@ def manifest_of(totals: Totals) -> dict[str, Any]:
         "hold_early": counters["packets_hold_early"],
         "flow_turned": counters["packets_flows_turned"],
         "blocks": totals.packet_blocks,
+        "epochs": counters["packets_epochs"],
         "hold_max_bytes": totals.hold_bytes_max,
     }
 
