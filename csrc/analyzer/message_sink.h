@@ -25,12 +25,13 @@ typedef enum zn_message_kind {
 typedef struct zn_message {
     zn_message_kind kind;
     zn_span bytes;
-    uint32_t seq;   /* TCP: of the first byte; ZN_MESSAGE_DTLS_HELLO: the message's number */
+    uint32_t seq;   /* TCP: of the first byte; ZN_MESSAGE_DTLS_HELLO: the number */
     uint32_t entry; /* a certificate's name entry, 0: none */
     zn_span
         key_id; /* ZN_MESSAGE_QUIC: the ID that the connection's keys come from; empty: not known */
-    uint8_t earlier; /* ZN_MESSAGE_DTLS_HELLO: the client's datagrams from its first fragment on, but
-                        for the one that completed it */
+    /* ZN_MESSAGE_DTLS_HELLO: the client's datagrams from its first fragment on, but for the one
+     * that completed it */
+    uint8_t earlier;
 } zn_message;
 
 struct zn_message_sink {

@@ -7,8 +7,8 @@
 /* Returns whether all bytes of the client up to the segment's end were read, and begin nothing. */
 static bool is_read(const zn_flow *f, const zn_packet *p)
 {
-    return ZN_STATE(f)->parse == ZN_PARSE_SEARCH && ZN_STATE(f)->stream == 0 &&
-           !f->names_dropped && f->watch_seq == p->seq + p->payload_len;
+    return ZN_STATE(f)->parse == ZN_PARSE_SEARCH && ZN_STATE(f)->stream == 0 && !f->names_dropped &&
+           f->watch_seq == p->seq + p->payload_len;
 }
 
 bool zn_nameless_flow_see(zn_nameless *n, const zn_flow *f, const zn_packet *p)

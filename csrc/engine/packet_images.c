@@ -750,8 +750,8 @@ static bool build_dtls(zn_packet_images *images, uint32_t flow, const zn_image *
          n = image_at(images, n)->next) {
         zn_image *hello = image_at(images, n);
         if (hello->kind == ZN_MESSAGE_DTLS_HELLO && hello->due_ns <= i->due_ns)
-            hellos[count++] = (zn_build_dtls_hello){(uint16_t)hello->seq,
-                                                    {built(images, flow, hello), hello->n}};
+            hellos[count++] =
+                (zn_build_dtls_hello){(uint16_t)hello->seq, {built(images, flow, hello), hello->n}};
     }
     return zn_build_dtls_datagram(in, hellos, count, out);
 }

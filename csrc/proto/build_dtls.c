@@ -24,15 +24,16 @@ static const zn_build_dtls_hello *hello_of(const zn_dtls_fragment *part,
 static void put_record(zn_span header, uint8_t *out)
 {
     memcpy(out, header.p, 3);
-    memcpy(out + SEQUENCE_AT, header.p + SEQUENCE_AT, 4);
+    memcpy(out + SEQUENCE_AT, zn_span_after(header, SEQUENCE_AT).p,
+           RECORD_HEADER_BYTES - SEQUENCE_AT);
 }
 
 /* Writes a fragment: its header, whose fields have been read, and its part of the hello. */
-static void put_fragment(const uint8_t *header, const zn_dtls_fragment *part, zn_span body,
-                         uint8_t *out)
+static void put_fragment(zn_span header, const zn_dtls_fragment *part, zn_span body, uint8_t *out)
 {
-    memcpy(out, header, FRAGMENT_HEADER_BYTES);
-    memcpy(out + FRAGMENT_HEADER_BYTES, body.p + part->offset, part->bytes.n);
+    zn_span bytes = zn_span_part(body, part->offset, part->offset + part->bytes.n);
+    memcpy(out, header.p, FRAGMENT_HEADER_BYTES);
+    memcpy(out + FRAGMENT_HEADER_BYTES, bytes.p, bytes.n);
 }
 
 bool zn_build_dtls_datagram(zn_span datagram, const zn_build_dtls_hello *hellos, size_t n,
@@ -54,7 +55,7 @@ bool zn_build_dtls_datagram(zn_span datagram, const zn_build_dtls_hello *hellos,
             put_record(zn_span_part(datagram, at, start), out + at);
             record_end = start + zn_header_be16(zn_span_part(datagram, at, start), LENGTH_AT);
         }
-        put_fragment(datagram.p + start, &part, hello->body, out + start);
+        put_fragment(zn_span_after(datagram, start), &part, hello->body, out + start);
         at = end;
     }
     return at != 0;

@@ -14,11 +14,12 @@ static bool starts_with(zn_span bytes, const char *literal, size_t n)
     return bytes.n >= n && memcmp(bytes.p, literal, n) == 0;
 }
 
-/* Returns whether the bytes start with a word in capitals, in whichever case it is sent. */
-static bool says(zn_span bytes, const char *word)
+#define SAYS(bytes, word) says(bytes, word, sizeof(word) - 1)
+
+/* Returns whether the bytes start with a word, in whichever case it is sent. */
+static bool says(zn_span bytes, const char *word, size_t n)
 {
-    zn_span there = {(const uint8_t *)word, strlen(word)};
-    return zn_ascii_equal(zn_span_first(bytes, there.n), there);
+    return zn_ascii_equal(zn_span_first(bytes, n), (zn_span){(const uint8_t *)word, n});
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
@@ -37,12 +38,12 @@ static bool code_220(zn_span bytes)
 
 static bool smtp_mail(zn_span bytes)
 {
-    return says(bytes, "MAIL FROM:");
+    return SAYS(bytes, "MAIL FROM:");
 }
 
 static bool ftp_password(zn_span bytes)
 {
-    return says(bytes, "PASS ");
+    return SAYS(bytes, "PASS ");
 }
 
 static bool pop3_greeting(zn_span bytes)
@@ -53,8 +54,8 @@ static bool pop3_greeting(zn_span bytes)
 /* The commands of the transaction state (RFC 1939 5). */
 static bool pop3_transaction(zn_span bytes)
 {
-    return says(bytes, "STAT\r\n") || says(bytes, "LIST") || says(bytes, "UIDL") ||
-           says(bytes, "RETR ");
+    return SAYS(bytes, "STAT\r\n") || SAYS(bytes, "LIST") || SAYS(bytes, "UIDL") ||
+           SAYS(bytes, "RETR ");
 }
 
 static bool imap_greeting(zn_span bytes)
@@ -71,8 +72,8 @@ static bool imap_mailbox(zn_span bytes)
     command = zn_cursor_rest(&c);
     if (tag.n == 0 || tag.n > 16)
         return false;
-    return says(command, "SELECT ") || says(command, "EXAMINE ") || says(command, "LIST ") ||
-           says(command, "LSUB ") || says(command, "STATUS ") || says(command, "NAMESPACE");
+    return SAYS(command, "SELECT ") || SAYS(command, "EXAMINE ") || SAYS(command, "LIST ") ||
+           SAYS(command, "LSUB ") || SAYS(command, "STATUS ") || SAYS(command, "NAMESPACE");
 }
 
 /* RFC 3977 5.1. */
@@ -83,18 +84,18 @@ static bool nntp_greeting(zn_span bytes)
 
 static bool nntp_group(zn_span bytes)
 {
-    return says(bytes, "GROUP ") || says(bytes, "AUTHINFO PASS ");
+    return SAYS(bytes, "GROUP ") || SAYS(bytes, "AUTHINFO PASS ");
 }
 
 /* RFC 1459 4.1; capabilities of IRCv3. PASS is a word of FTP, too. */
 static bool irc_registration(zn_span bytes)
 {
-    return says(bytes, "NICK ") || says(bytes, "CAP LS");
+    return SAYS(bytes, "NICK ") || SAYS(bytes, "CAP LS");
 }
 
 static bool irc_join(zn_span bytes)
 {
-    return says(bytes, "JOIN #") || says(bytes, "JOIN &");
+    return SAYS(bytes, "JOIN #") || SAYS(bytes, "JOIN &");
 }
 
 /* RFC 6120 4.2. */
@@ -127,17 +128,19 @@ static bool git_request(zn_span bytes)
 }
 
 /* Takes "*" or "$", a number and the end of the line. */
-static bool takes_count(zn_cursor *c, uint8_t sign)
+static bool takes_count(zn_cursor *c, uint8_t first)
 {
-    zn_span number;
-    if (zn_cursor_u8(c) != sign)
+    zn_cursor number;
+    if (zn_cursor_u8(c) != first)
         return false;
-    number = zn_ascii_take_until(c, '\r');
-    if (number.n == 0 || number.n > 6)
+    number = zn_cursor_over_span(zn_ascii_take_until(c, '\r'), true);
+    if (zn_cursor_left(&number) == 0 || zn_cursor_left(&number) > 6)
         return false;
-    for (size_t i = 0; i < number.n; i++)
-        if (number.p[i] < '0' || number.p[i] > '9')
+    while (zn_cursor_left(&number) > 0) {
+        uint8_t digit = zn_cursor_u8(&number);
+        if (digit < '0' || digit > '9')
             return false;
+    }
     return zn_cursor_be16(c) == ('\r' << 8 | '\n');
 }
 
@@ -173,13 +176,15 @@ static bool bitcoin_version(zn_span bytes)
 
 static bool bittorrent_handshake(zn_span bytes)
 {
-    return STARTS_WITH(bytes, "\x13" "BitTorrent protocol");
+    return STARTS_WITH(bytes, "\x13"
+                              "BitTorrent protocol");
 }
 
 /* A frame STARTUP of versions 3 to 5 of the native protocol, and its first option. */
 static bool cassandra_startup(zn_span bytes)
 {
-    static const char option[] = "\0\x0b" "CQL_VERSION";
+    static const char option[] = "\0\x0b"
+                                 "CQL_VERSION";
     zn_cursor c = zn_cursor_over_span(bytes, true);
     uint8_t version = zn_cursor_u8(&c);
     zn_cursor_skip(&c, 3); /* flags, stream */
@@ -273,8 +278,10 @@ static bool mqtt_connect(zn_span bytes)
             break;
     }
     rest = zn_cursor_rest(&c);
-    return byte < 0x80 &&
-           (STARTS_WITH(rest, "\0\x04" "MQTT") || STARTS_WITH(rest, "\0\x06" "MQIsdp"));
+    return byte < 0x80 && (STARTS_WITH(rest, "\0\x04"
+                                             "MQTT") ||
+                           STARTS_WITH(rest, "\0\x06"
+                                             "MQIsdp"));
 }
 
 /* A handshake of version 10, packet 0. */
@@ -319,7 +326,7 @@ static bool postgresql_request(zn_span bytes)
 /* An X.224 connection request in a TPKT (RFC 1006; MS-RDPBCGR 2.2.1.1). */
 static bool rdp_request(zn_span bytes)
 {
-    return STARTS_WITH(bytes, "\x03\0") && bytes.n > 5 && bytes.p[5] == 0xe0;
+    return STARTS_WITH(bytes, "\x03\0") && bytes.n > 5 && zn_header_u8(bytes, 5) == 0xe0;
 }
 
 /* X.224 data with MCS Connect-Initial: Standard RDP Security (MS-RDPBCGR 2.2.1.3). */
@@ -343,7 +350,8 @@ static bool smb_message(zn_span bytes)
 /* MS-TDS 2.2.6.5. */
 static bool tds_prelogin(zn_span bytes)
 {
-    return STARTS_WITH(bytes, "\x12\x01") && bytes.n > 8 && bytes.p[8] == 0; /* VERSION */
+    return STARTS_WITH(bytes, "\x12\x01") && bytes.n > 8 &&
+           zn_header_u8(bytes, 8) == 0; /* VERSION */
 }
 
 /* A whole LOGIN7 in clear (MS-TDS 2.2.6.4). */
@@ -370,7 +378,7 @@ static bool vnc_version_3_3(zn_span bytes)
 /* The client's choice, behind its version: no security, or a password (RFC 6143 7.1.2). */
 static bool vnc_choice(zn_span bytes)
 {
-    return bytes.n == 1 && (bytes.p[0] == 1 || bytes.p[0] == 2);
+    return bytes.n == 1 && (zn_ascii_first(bytes) == 1 || zn_ascii_first(bytes) == 2);
 }
 
 /* X Window System Protocol 8: byte order, version 11. */

@@ -27,8 +27,8 @@ static void read_hello(zn_span body, size_t declared)
     read_all(hello.cookie);
 }
 
-/* What is built of a datagram with a fragment of this hello holds bytes of it, of the listed fields,
- * or zeros. */
+/* What is built of a datagram with a fragment of this hello is bytes of it, of listed fields, or
+ * zeros. */
 static void build(zn_span datagram, const zn_dtls_fragment *part)
 {
     static uint8_t body[1 << 16], out[1 << 16];

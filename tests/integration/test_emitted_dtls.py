@@ -145,9 +145,7 @@ def test_fragments_in_any_order(hold_ns: int) -> None:
             parts.insert(chance.randint(0, len(parts)), chance.choice(parts))
         if chance.random() < 0.5:
             chance.shuffle(parts)
-        udp, again = (
-            datagrams(random.Random(seed), parts, body) for body in (BODY, shown(BODY))
-        )
+        udp, again = (datagrams(random.Random(seed), parts, body) for body in (BODY, shown(BODY)))
         assert payloads(talk(*udp), hold_ns) == again, seed
 
 
@@ -155,7 +153,10 @@ def test_fragments_that_leave_before_the_hello_is_whole_are_zeros() -> None:
     parts = [dtls_record(dtls_fragment(BODY, *part)) for part in ((0, 30), (30, None))]
     udp = talk(*parts, parts[0], step_ns=200 * MS)
     outcome = left(udp, 100 * MS)
-    assert [payload(frame) for frame in outcome.frames] == [bytes(len(parts[1])), bytes(len(parts[0]))]
+    assert [payload(frame) for frame in outcome.frames] == [
+        bytes(len(parts[1])),
+        bytes(len(parts[0])),
+    ]
     assert outcome.stats["packets_deadline_missed"] == 1
     assert outcome.stats["packets_dropped_undecided"] == 1
 

@@ -142,7 +142,7 @@ class MessageFates(Fates):
             together = open_parts.setdefault(which, [])
             together.append(n)
             first_ns = self.frames[together[0]].t_ns
-            parts |= {one: (packet, first_ns) for one in together}
+            parts |= dict.fromkeys(together, (packet, first_ns))
             if packet is not None:
                 del open_parts[which]
         return parts
@@ -349,7 +349,9 @@ class MessageChecker(Checker):
         if four and not int.from_bytes(quote.packet[6:8]) & 0x4000:
             ident = int.from_bytes(shown[4:6])
             self.keyed.take(("id", id(course), int.from_bytes(quote.packet[4:6])), ident)
-        length = int.from_bytes(quote.packet[2:4]) - 20 if four else int.from_bytes(quote.packet[4:6])
+        length = (
+            int.from_bytes(quote.packet[2:4]) - 20 if four else int.from_bytes(quote.packet[4:6])
+        )
         place = int.from_bytes(quote.packet[6:8]) & 0x6000 if four else None
         start = struct.pack(">HH", *ports)
         if quote.protocol == TCP:

@@ -159,8 +159,8 @@ def test_messages_and_fragments(
     batch = dice.choice([1, 7, 1 << 14])
     run = emitted(given_frames, batch=batch, **engine_settings(chosen, hold_ns, payload, key_file))
     leaving = [fate for fate in fates if fate.what in (PASSED, MASKED)]
-    assert [frame.t_ns for frame in run.frames] == [fate.frame.t_ns for fate in leaving], (
-        explained(fates, run.frames)
+    assert [frame.t_ns for frame in run.frames] == [fate.frame.t_ns for fate in leaving], explained(
+        fates, run.frames
     )
     told = Counter(run.dropped())
     told[PASSED], told[MASKED] = (run.stats[f"packets_{one}"] for one in (PASSED, MASKED))

@@ -45,7 +45,7 @@ cdef extern from "proto/build_tls.h" nogil:
     ctypedef struct zn_build_certificates:
         uint32_t named, unnamed
     bint zn_build_server_flight(zn_span records, zn_span common_name, zn_tls_scratch *scratch,
-                                uint8_t *out, zn_build_certificates *made)
+                                uint8_t *out, zn_build_certificates *certificates)
 
 
 cdef extern from "proto/build_x509.h" nogil:
