@@ -9,6 +9,8 @@
  * server that echoes would send back. Where the server does not ask, the name stays unconfirmed.
  */
 #include "analyzer/analyzer.h"
+#include "analyzer/message_sink.h"
+#include "analyzer/parse_state.h"
 #include "proto/dtls.h"
 
 #define HELLOS_MAX 8       /* ClientHellos looked at in one flow */
@@ -22,7 +24,8 @@ typedef struct dtls_flow {
     uint32_t before;  /* length of the hello before, 0: there was none */
     uint16_t message; /* number of the hello in progress, or of the last one read */
     uint16_t message_before;
-    uint8_t hellos; /* how many were begun */
+    uint8_t hellos;  /* how many were begun */
+    uint8_t earlier; /* the client's datagrams since the last one was; 255: so many or more */
     bool collecting : 1;
     bool cookie_known : 1;
 } dtls_flow;
@@ -83,7 +86,13 @@ static void read_body(const zn_packet_context *s, zn_span body, bool cut)
         return;
     switch (zn_tls_datagram_hello(body, d->length, &hello)) {
     case ZN_DONE:
+        if (body.n == d->length)
+            zn_message_put(s, &(zn_message){.kind = ZN_MESSAGE_DTLS_HELLO,
+                                            .bytes = body,
+                                            .seq = d->message,
+                                            .earlier = d->earlier});
         see_hello(s, &hello);
+        ZN_STATE(s->f)->parse = ZN_PARSE_OFF; /* all names so far are read */
         end_hello(s);
         break;
     case ZN_NEED_MORE:
@@ -135,6 +144,7 @@ static bool begin_hello(const zn_packet_context *s, const zn_dtls_fragment *part
         return false;
     }
     d->hellos++;
+    d->earlier = 0;
     d->collecting = true;
     return true;
 }
@@ -164,12 +174,19 @@ static void see_fragment(const zn_packet_context *s, const zn_dtls_fragment *par
 static void see_client(const zn_packet_context *s)
 {
     zn_dtls_reader reader = zn_dtls_read(s->p->payload, zn_packet_payload_whole(s->p));
+    dtls_flow *d = state_of(s);
     zn_dtls_fragment part;
+    bool has_hello = false;
+    if (d->earlier < UINT8_MAX)
+        d->earlier++;
     while (zn_dtls_next_fragment(&reader, &part) == ZN_DONE) {
         if (part.type == ZN_DTLS_HELLO_VERIFY_REQUEST)
             zn_flow_note_server(s->f, s->f->client);
+        has_hello |= part.type == ZN_DTLS_CLIENT_HELLO;
         see_fragment(s, &part);
     }
+    if (has_hello && zn_packet_payload_whole(s->p))
+        zn_message_put(s, &(zn_message){.kind = ZN_MESSAGE_DTLS, .bytes = s->p->payload});
 }
 
 static bool may_answer(const zn_packet_context *s)

@@ -17,16 +17,21 @@ typedef enum zn_message_kind {
     ZN_MESSAGE_DNS_TCP,    /* a client's, behind its length */
     ZN_MESSAGE_DNS,        /* the datagram of either side */
     ZN_MESSAGE_QUIC_HELLO, /* the client's stream of CRYPTO frames, from its start */
-    ZN_MESSAGE_QUIC        /* a datagram of either side */
+    ZN_MESSAGE_QUIC,       /* a datagram of either side */
+    ZN_MESSAGE_DTLS_HELLO, /* the body of a client's, put together from its fragments */
+    ZN_MESSAGE_DTLS        /* a datagram of the client with a part of one */
 } zn_message_kind;
 
 typedef struct zn_message {
     zn_message_kind kind;
     zn_span bytes;
-    uint32_t seq;   /* TCP: of the first byte */
+    uint32_t seq;   /* TCP: of the first byte; ZN_MESSAGE_DTLS_HELLO: the number */
     uint32_t entry; /* a certificate's name entry, 0: none */
     zn_span
         key_id; /* ZN_MESSAGE_QUIC: the ID that the connection's keys come from; empty: not known */
+    /* ZN_MESSAGE_DTLS_HELLO: the client's datagrams from its first fragment on, but for the one
+     * that completed it */
+    uint8_t earlier;
 } zn_message;
 
 struct zn_message_sink {

@@ -346,7 +346,7 @@ void zn_names_closed(zn_names *names, const zn_flow *f)
 bool zn_names_all_read(const zn_flow *f)
 {
     if (f->tuple.proto != ZN_PROTO_TCP)
-        return ZN_STATE(f)->protocol == 0;
+        return ZN_STATE(f)->protocol == 0 || ZN_STATE(f)->parse == ZN_PARSE_OFF;
     return zn_parse_state_of(f) == ZN_PARSE_OFF || zn_parse_state_of(f) >= ZN_PARSE_BETWEEN;
 }
 

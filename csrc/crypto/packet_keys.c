@@ -96,6 +96,7 @@ struct zn_packet_keys {
     zn_keys *keys;
     key_set *now;    /* NULL: no epoch was entered */
     unsigned recent; /* the set entered last */
+    uint64_t epochs; /* sets that were made */
     bool wide;
     zn_addr_plan plan;
     zn_addr_blocks blocks[2]; /* by family: IPv4 first; empty where wide */
@@ -325,7 +326,13 @@ static int enter_new(zn_packet_keys *k, int64_t epoch)
     s->epoch = epoch;
     k->recent = other;
     k->now = s;
+    k->epochs++;
     return 0;
+}
+
+uint64_t zn_packet_keys_epochs(const zn_packet_keys *k)
+{
+    return k->epochs;
 }
 
 int zn_packet_keys_enter(zn_packet_keys *k, int64_t epoch)

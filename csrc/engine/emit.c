@@ -3,7 +3,6 @@
 #include "engine/emit.h"
 
 #include "analyzer/layer7.h"
-#include "analyzer/service.h"
 #include "engine/emit_fragments.h"
 #include "engine/emit_other.h"
 #include "engine/emit_outer.h"
@@ -202,9 +201,20 @@ void zn_engine_replan_flow(zn_engine *e, uint32_t flow, int64_t t_ns)
 
 void zn_engine_note_names(zn_engine *e, uint32_t flow, const zn_flow *f)
 {
-    bool all_read = zn_names_all_read(f) || zn_service_connection(f) == ZN_CONNECTION_SSH;
+    bool all_read = zn_names_all_read(f);
     for (unsigned i = 0; i < e->packets_count; i++)
         zn_packet_gate_note(&e->packets[i].gate, flow, e->clock.now_ns, all_read);
+}
+
+/* Takes note where a packet's protocol says that its flow has no names. */
+static void note_protocol(zn_engine *e, const zn_packet *p, uint32_t flow)
+{
+    zn_packet_plan *plan = zn_packet_gate_plan(&e->packets[0].gate, flow);
+    if (plan->names_known_ns != INT64_MAX ||
+        !zn_nameless_flow_see(&plan->nameless, zn_flow_entry(e->flows, flow), p))
+        return;
+    for (unsigned i = 0; i < e->packets_count; i++)
+        zn_packet_gate_note(&e->packets[i].gate, flow, e->clock.now_ns, true);
 }
 
 /* The field of DSCP and ECN of an IP header. */
@@ -444,7 +454,10 @@ static zn_stat hold(const zn_engine *e, zn_packets *of, const zn_packet *p, uint
 
 void zn_engine_hold_packet(zn_engine *e, const zn_packet *p, uint32_t flow)
 {
-    zn_stat why = hold(e, &e->packets[0], p, flow, ZN_STAT_COUNT);
+    zn_stat why;
+    if (flow != 0 && p->tuple.proto == ZN_PROTO_TCP)
+        note_protocol(e, p, flow);
+    why = hold(e, &e->packets[0], p, flow, ZN_STAT_COUNT);
     for (unsigned i = 1; i < e->packets_count; i++)
         (void)hold(e, &e->packets[i], p, flow, why);
 }
@@ -693,6 +706,10 @@ void zn_engine_emit(zn_engine *e, int64_t now_ns, bool all)
     const zn_held_packet *p;
     uint32_t fetched = hold->first;
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_WRITE);
+    for (unsigned i = 0; i < e->packets_count; i++) {
+        const zn_packets *of = &e->packets[i];
+        of->stats->n[ZN_STAT_PACKETS_EPOCHS] = zn_packet_keys_epochs(of->gate.keys);
+    }
     while ((p = zn_packet_hold_first(hold)) != NULL &&
            (p->due_ns < now_ns || now_ns == INT64_MAX)) {
         if (!all && ready_bytes(e) >= READY_BYTES_MAX) {

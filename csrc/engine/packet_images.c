@@ -6,6 +6,7 @@
 #include "flow/flow_table.h"
 #include "proto/ascii.h"
 #include "proto/build_dns.h"
+#include "proto/build_dtls.h"
 #include "proto/build_http.h"
 #include "proto/build_quic.h"
 #include "proto/build_tls.h"
@@ -27,6 +28,7 @@
 #define QUIC_FORM_BITS 0xc0u
 #define QUIC_SHORT_FORM 0x40u
 #define RECORD_TYPE_LAST 24u /* heartbeat */
+#define DTLS_HELLOS_MAX 8u   /* that an analyzer reads in a flow */
 
 static void take_message(void *of, const zn_packet_context *s, const zn_message *message);
 
@@ -141,16 +143,41 @@ static uint32_t sent_seq(const zn_packet_plan *plan, const zn_held_packet *held)
     return held->seq - plan->shift.seq[held->sender];
 }
 
-/* Returns whether the packet carries a byte of the image. */
+/* Returns whether the image is a message of a UDP flow, which datagrams carry in parts. */
+static bool is_datagrams(const zn_image *i)
+{
+    return i->kind == ZN_MESSAGE_QUIC_HELLO || i->kind == ZN_MESSAGE_DTLS_HELLO;
+}
+
+/* Returns whether the packet carries, or may carry, a byte of the image. */
 static bool carries(const zn_packet_plan *plan, const zn_held_packet *held, const zn_image *i)
 {
     uint32_t seq = sent_seq(plan, held);
     if (held->sender != i->side || held->payload_bytes == 0)
         return false;
-    if (i->kind == ZN_MESSAGE_QUIC_HELLO)
+    if (is_datagrams(i))
         return true;
     return zn_seq_ahead(i->seq + i->n, seq) > 0 &&
            zn_seq_ahead(seq + held->payload_bytes, i->seq) > 0;
+}
+
+/* Sets the same for a hello of DTLS: each datagram from its first fragment on may have a part of
+ * it. */
+static bool set_due_of_datagrams(const zn_packet_images *images, const zn_packet_plan *plan,
+                                 zn_image *i)
+{
+    uint32_t place = plan->held != 0 ? plan->last_held : ZN_HELD_NONE, earlier = i->earlier;
+    i->due_ns = images->clock->now_ns + images->gate->hold_ns;
+    while (earlier != 0 && zn_packet_hold_has(images->hold, place)) {
+        const zn_held_packet *held = zn_packet_hold_at(images->hold, place);
+        if (carries(plan, held, i)) {
+            earlier--;
+            if (held->due_ns < i->due_ns)
+                i->due_ns = held->due_ns;
+        }
+        place = held->before;
+    }
+    return earlier == 0 && i->due_ns >= images->clock->now_ns;
 }
 
 /* Sets when the verdict on the image is due. Returns false where a packet with a byte of it has
@@ -159,6 +186,8 @@ static bool set_due(const zn_packet_images *images, const zn_packet_plan *plan, 
 {
     int64_t now_ns = images->clock->now_ns;
     uint32_t place = plan->held != 0 ? plan->last_held : ZN_HELD_NONE;
+    if (i->kind == ZN_MESSAGE_DTLS_HELLO)
+        return set_due_of_datagrams(images, plan, i);
     i->due_ns = now_ns + images->gate->hold_ns;
     if (plan->has_left[i->side] &&
         (i->kind == ZN_MESSAGE_QUIC_HELLO || zn_seq_ahead(plan->left_seq[i->side], i->seq) > 0))
@@ -204,6 +233,12 @@ static void add_image(zn_packet_images *images, uint32_t flow, uint32_t image)
         drop_oldest(images, plan, i->side);
 }
 
+static bool is_hello(unsigned kind)
+{
+    return kind == ZN_MESSAGE_TLS_HELLO || kind == ZN_MESSAGE_QUIC_HELLO ||
+           kind == ZN_MESSAGE_DTLS_HELLO;
+}
+
 static bool has_evidence(const zn_packet_images *images, const zn_flow *f)
 {
     return !images->names->roles->established || f->client_acked;
@@ -233,9 +268,12 @@ static uint32_t see_fingerprint(zn_packet_images *images, const zn_packet_contex
     bool read;
     if (images->policy.fingerprints != ZN_FINGERPRINTS_TESTED)
         return 0;
-    read = m->kind == ZN_MESSAGE_TLS_HELLO
-               ? zn_build_tls_fingerprint(m->bytes, images->tls, &fingerprint)
-               : zn_build_tls_fingerprint_message(m->bytes, &fingerprint);
+    if (m->kind == ZN_MESSAGE_TLS_HELLO)
+        read = zn_build_tls_fingerprint(m->bytes, images->tls, &fingerprint);
+    else if (m->kind == ZN_MESSAGE_QUIC_HELLO)
+        read = zn_build_tls_fingerprint_message(m->bytes, &fingerprint);
+    else
+        read = zn_build_tls_fingerprint_datagram(m->bytes, &fingerprint);
     if (!read)
         return 0;
     id = zn_votes_id(s->names->votes, ZN_VOTE_FINGERPRINT,
@@ -285,18 +323,13 @@ static void take_datagram(zn_packet_images *images, const zn_packet_context *s, 
     }
 }
 
-static bool is_hello(const zn_message *m)
-{
-    return m->kind == ZN_MESSAGE_TLS_HELLO || m->kind == ZN_MESSAGE_QUIC_HELLO;
-}
-
 /* Makes the image of a message. fingerprint: the entry of a hello's. */
 static void keep_message(zn_packet_images *images, const zn_packet_context *s, const zn_message *m,
                          uint32_t fingerprint)
 {
     unsigned side = m->kind == ZN_MESSAGE_TLS_FLIGHT ? 1u - s->f->client : s->f->client;
     uint32_t image;
-    if (m->kind == ZN_MESSAGE_DNS || m->kind == ZN_MESSAGE_QUIC) {
+    if (m->kind == ZN_MESSAGE_DNS || m->kind == ZN_MESSAGE_QUIC || m->kind == ZN_MESSAGE_DTLS) {
         take_datagram(images, s, m);
         return;
     }
@@ -306,7 +339,8 @@ static void keep_message(zn_packet_images *images, const zn_packet_context *s, c
     image = new_image(images, m->kind, side, m->bytes);
     if (image != 0) {
         image_at(images, image)->seq = m->seq;
-        image_at(images, image)->entry = is_hello(m) ? fingerprint : m->entry;
+        image_at(images, image)->earlier = m->earlier;
+        image_at(images, image)->entry = is_hello(m->kind) ? fingerprint : m->entry;
         add_image(images, s->flow, image);
     }
     if (m->kind == ZN_MESSAGE_TLS_HELLO) {
@@ -319,7 +353,7 @@ static void keep_message(zn_packet_images *images, const zn_packet_context *s, c
 static void take_message(void *of, const zn_packet_context *s, const zn_message *m)
 {
     zn_packet_images *images = of;
-    uint32_t fingerprint = is_hello(m) ? see_fingerprint(images, s, m) : 0;
+    uint32_t fingerprint = is_hello(m->kind) ? see_fingerprint(images, s, m) : 0;
     for (; images != NULL; images = images->next)
         keep_message(images, s, m, fingerprint);
 }
@@ -613,11 +647,25 @@ static bool build_quic(zn_packet_images *images, uint32_t flow, const zn_flow *f
     return true;
 }
 
+static bool build_dtls(zn_packet_images *images, uint32_t flow, const zn_image *i, zn_span in,
+                       uint8_t *out);
+
+static bool build_flight(const zn_packet_images *images, zn_span in, zn_span common_name,
+                         uint8_t *out)
+{
+    zn_stats *stats = images->gate->stats;
+    zn_build_certificates made;
+    bool built = zn_build_server_flight(in, common_name, images->tls, out, &made);
+    stats->n[ZN_STAT_PACKETS_CERTIFICATES_NAMED] += made.named;
+    stats->n[ZN_STAT_PACKETS_CERTIFICATES_UNNAMED] += made.unnamed;
+    return built;
+}
+
 static void count_message(const zn_packet_images *images, const zn_image *i,
                           const zn_build_choice *choice)
 {
     zn_stats *stats = images->gate->stats;
-    bool hello = i->kind == ZN_MESSAGE_TLS_HELLO || i->kind == ZN_MESSAGE_QUIC_HELLO;
+    bool hello = is_hello(i->kind);
     bool named = hello || i->kind == ZN_MESSAGE_HTTP_REQUEST || i->kind == ZN_MESSAGE_DNS ||
                  i->kind == ZN_MESSAGE_DNS_TCP;
     stats->n[ZN_STAT_PACKETS_NAMES_MASKED] += named && !choice->name;
@@ -647,7 +695,7 @@ static bool build_message(zn_packet_images *images, uint32_t flow, const zn_imag
     case ZN_MESSAGE_TLS_FLIGHT:
         if (choice.name && zn_packet_gate_shows(images->gate, i->entry, i->due_ns))
             name = zn_name_store_text(images->names->name_store, i->entry);
-        return zn_build_server_flight(in, name, images->tls, out);
+        return build_flight(images, in, name, out);
     case ZN_MESSAGE_HTTP_REQUEST:
         return zn_build_http_request(in, &choice, out);
     case ZN_MESSAGE_HTTP_RESPONSE:
@@ -660,6 +708,10 @@ static bool build_message(zn_packet_images *images, uint32_t flow, const zn_imag
         return build_dns(images, f, choice.name, in, out);
     case ZN_MESSAGE_QUIC:
         return build_quic(images, flow, f, i, in, out);
+    case ZN_MESSAGE_DTLS_HELLO:
+        return zn_build_client_hello_datagram(in, &choice, out);
+    case ZN_MESSAGE_DTLS:
+        return build_dtls(images, flow, i, in, out);
     case ZN_MESSAGE_HEADER:
     case ZN_MESSAGE_ICMP:
     case ZN_MESSAGE_ENCRYPTED:
@@ -672,7 +724,8 @@ static bool build_message(zn_packet_images *images, uint32_t flow, const zn_imag
 static const uint8_t *built(zn_packet_images *images, uint32_t flow, zn_image *i)
 {
     uint8_t *bytes = bytes_of(images, i);
-    uint8_t *out = i->kind == ZN_MESSAGE_QUIC ? images->scratch : images->hello;
+    bool datagram = i->kind == ZN_MESSAGE_QUIC || i->kind == ZN_MESSAGE_DTLS;
+    uint8_t *out = datagram ? images->scratch : images->hello;
     if (i->state == ZN_IMAGE_BUILT)
         return bytes;
     memset(out, 0, i->n);
@@ -695,6 +748,24 @@ static zn_span built_hello(zn_packet_images *images, uint32_t flow, const zn_pac
             return (zn_span){built(images, flow, i), i->n};
     }
     return (zn_span){NULL, 0};
+}
+
+/* Builds a datagram with fragments of hellos that were read. One whose verdict is later than the
+ * datagram's is of other fragments with its number. */
+static bool build_dtls(zn_packet_images *images, uint32_t flow, const zn_image *i, zn_span in,
+                       uint8_t *out)
+{
+    const zn_packet_plan *plan = zn_packet_gate_plan(images->gate, flow);
+    zn_build_dtls_hello hellos[DTLS_HELLOS_MAX];
+    size_t count = 0;
+    for (uint32_t n = plan->image[i->side]; n != 0 && count < DTLS_HELLOS_MAX;
+         n = image_at(images, n)->next) {
+        zn_image *hello = image_at(images, n);
+        if (hello->kind == ZN_MESSAGE_DTLS_HELLO && hello->due_ns <= i->due_ns)
+            hellos[count++] =
+                (zn_build_dtls_hello){(uint16_t)hello->seq, {built(images, flow, hello), hello->n}};
+    }
+    return zn_build_dtls_datagram(in, hellos, count, out);
 }
 
 /* Writes the part of an image that lies in n bytes from `seq` on, of which some are `written`: then
@@ -731,7 +802,7 @@ bool zn_packet_images_show(zn_packet_images *images, const zn_held_packet *held,
     while (*link != 0) {
         uint32_t image = *link;
         zn_image *i = image_at(images, image);
-        if (i->kind == ZN_MESSAGE_QUIC_HELLO) {
+        if (is_datagrams(i)) {
             link = &i->next;
         } else if (zn_seq_ahead(seq, i->seq) > FORGET_AFTER) {
             *link = i->next;

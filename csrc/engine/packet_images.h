@@ -38,6 +38,7 @@ typedef struct zn_image {
     uint8_t kind;   /* zn_message_kind */
     uint8_t state;  /* zn_image_state */
     uint8_t side;
+    uint8_t earlier; /* ZN_MESSAGE_DTLS_HELLO: see zn_message */
     uint8_t key_id_bytes;
     uint8_t key_id[ZN_QUIC_ID_MAX];
     uint8_t inline_bytes[ZN_IMAGE_INLINE];

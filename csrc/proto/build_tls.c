@@ -793,7 +793,8 @@ static void build_server_hello(build *b, zn_cursor *c, bool retry)
 }
 
 /* RFC 5246 7.4.2. The list may be cut. */
-static void build_certificates(const build *b, zn_cursor *c, zn_span common_name)
+static void build_certificates(const build *b, zn_cursor *c, zn_span common_name,
+                               zn_build_certificates *made)
 {
     zn_cursor list;
     keep_length_24(b, c, &list);
@@ -806,8 +807,10 @@ static void build_certificates(const build *b, zn_cursor *c, zn_span common_name
         if (!zn_cursor_ok(&list) || der.n == 0)
             break;
         out = place_of(b, der);
-        if (!zn_build_x509(out, der.n, common_name))
-            (void)zn_build_x509(out, der.n, (zn_span){der.p, 0});
+        if (common_name.n != 0 && zn_build_x509(out, der.n, common_name))
+            made->named++;
+        else
+            made->unnamed += zn_build_x509(out, der.n, (zn_span){der.p, 0});
         common_name.n = 0;
     }
 }
@@ -826,7 +829,8 @@ static bool is_retry(zn_span message)
     return details.retry;
 }
 
-static void build_messages(build *b, zn_span messages, zn_span common_name)
+static void build_messages(build *b, zn_span messages, zn_span common_name,
+                           zn_build_certificates *made)
 {
     zn_cursor c = zn_cursor_over_span(messages, false);
     b->message = messages;
@@ -843,7 +847,7 @@ static void build_messages(build *b, zn_span messages, zn_span common_name)
         if (type == MESSAGE_SERVER_HELLO && zn_cursor_ok(&c)) /* not cut */
             build_server_hello(b, &body, is_retry(rest));
         if (type == MESSAGE_CERTIFICATE)
-            build_certificates(b, &body, common_name);
+            build_certificates(b, &body, common_name, made);
     }
 }
 
@@ -876,15 +880,16 @@ static zn_span gather_messages(zn_span records, zn_tls_scratch *scratch)
 }
 
 bool zn_build_server_flight(zn_span records, zn_span common_name, zn_tls_scratch *scratch,
-                            uint8_t *out)
+                            uint8_t *out, zn_build_certificates *made)
 {
     build b = {.out = out, .choice = {.fingerprint = true}};
     zn_cursor c = zn_cursor_over_span(records, false);
     zn_span header, content, messages;
+    *made = (zn_build_certificates){0, 0};
     if (!next_record(&c, &header, &content))
         return false;
     messages = gather_messages(records, scratch);
-    build_messages(&b, messages, common_name);
+    build_messages(&b, messages, common_name, made);
     divide(records, messages.n, scratch, out);
     return true;
 }

@@ -60,8 +60,13 @@ bool zn_build_tls_fingerprint(zn_span records, zn_tls_scratch *scratch, zn_build
 bool zn_build_tls_fingerprint_message(zn_span message, zn_build_fingerprint *out);
 bool zn_build_tls_fingerprint_datagram(zn_span body, zn_build_fingerprint *out);
 
+/* Synthetic certificates that were built, with the name that was given and without one. */
+typedef struct zn_build_certificates {
+    uint32_t named, unnamed;
+} zn_build_certificates;
+
 /*
- * Builds the records at the start of a server's stream. Written are:
+ * Builds the records at the start of a server's stream, and sets *made. Written are:
  *   headers of records, as far as they are there: the rest behind something else stays zero;
  *   in handshake records before the first ChangeCipherSpec, and behind it where it follows a
  *   HelloRetryRequest, up to ZN_TLS_HELLO_MAX bytes: the types and lengths of messages;
@@ -77,6 +82,6 @@ bool zn_build_tls_fingerprint_datagram(zn_span body, zn_build_fingerprint *out);
  * false, and writes nothing, where no header of a record is there.
  */
 bool zn_build_server_flight(zn_span records, zn_span common_name, zn_tls_scratch *scratch,
-                            uint8_t *out);
+                            uint8_t *out, zn_build_certificates *made);
 
 #endif

@@ -82,6 +82,7 @@ void zn_packet_gate_reopen(zn_packet_gate *g, uint32_t flow, int64_t epoch)
 {
     zn_packet_plan *plan = zn_packet_gate_plan(g, flow);
     plan->addr_shared = false;
+    plan->nameless = (zn_nameless){0};
     plan->ready = !plan->left && make_ends(g, zn_flow_at(g->flows, flow), epoch, plan);
 }
 

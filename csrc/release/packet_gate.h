@@ -15,6 +15,7 @@
 #define ZN_RELEASE_PACKET_GATE_H
 
 #include "analyzer/name_store.h"
+#include "analyzer/nameless_flow.h"
 #include "crypto/packet_keys.h"
 #include "flow/flow.h"
 #include "release/policy.h"
@@ -44,6 +45,7 @@ typedef struct zn_packet_plan {
     zn_packet_shift shift;
     int64_t addr_ns;        /* when the vote for the server's address was decided */
     int64_t names_known_ns; /* since when it was known that the flow has no more names */
+    zn_nameless nameless;   /* what its protocol says of that */
     int64_t missed_ns;      /* since when names may have been missed, or the server is withheld */
     uint32_t held;          /* packets that wait */
     uint32_t last_held;     /* place of the newest of them */

@@ -120,7 +120,7 @@ def test_keys_of_the_manifest(page: str, demo_pcap: Path, tmp_path: Path) -> Non
     table = rows(section(page, "## The manifest"), "key | meaning")
     assert {key for row in table for key in QUOTED.findall(row[0])} == kept.keys()
     inner = {key for row in table for key in QUOTED.findall(row[1])}
-    assert inner == kept["addresses"].keys() | kept["names"].keys()
+    assert inner == {key for group in ("addresses", "names", "certificates") for key in kept[group]}
 
 
 def test_blocks(page: str, demo_pcap: Path, tmp_path: Path) -> None:
@@ -138,6 +138,17 @@ def test_networks_that_do_not_fit_are_refused(demo_pcap: Path, tmp_path: Path) -
     for networks in (internal, "any"):
         with pytest.raises(zanon_net.ConfigError, match="--addresses wide"):
             zanon_net.packets(demo_pcap, tmp_path / "out.pcap", internal=networks)
+
+
+def test_protocols_without_names(page: str) -> None:
+    """Each row of the table, and for each whether a word is awaited."""
+    table = re.findall(r"^    X\((\w+), \w+, \w+, (\w+)\)", source("proto/nameless.h"), re.M)
+    told = {
+        name: len(cells) > 2 and cells[2] != ""
+        for cells in rows(page, "rows of `csrc/proto/nameless.h` | opening")
+        for name in QUOTED.findall(cells[0])
+    }
+    assert told == {name: word != "never" for name, word in table}
 
 
 def test_local_ports(page: str) -> None:

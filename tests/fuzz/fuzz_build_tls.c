@@ -17,6 +17,7 @@ static bool build_once(unsigned bits, zn_span in, uint8_t *out)
 {
     static const uint8_t common_name[] = "*.example.org";
     zn_build_choice choice = {(bits & NAME) != 0, (bits & FINGERPRINT) != 0};
+    zn_build_certificates made;
     memset(out, 0, in.n);
     switch (bits & FORMS) {
     case RECORDS:
@@ -27,7 +28,7 @@ static bool build_once(unsigned bits, zn_span in, uint8_t *out)
         return zn_build_client_hello_datagram(in, &choice, out);
     default:
         return zn_build_server_flight(in, (zn_span){common_name, sizeof common_name - 1}, &scratch,
-                                      out);
+                                      out, &made);
     }
 }
 

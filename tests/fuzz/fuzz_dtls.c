@@ -4,6 +4,7 @@
  * Byte 0, modulo 4: what the rest is. 0, 1: a datagram, cut or whole; 2: the body of a ClientHello,
  * after two bytes of its declared length; 3: the body of a HelloVerifyRequest.
  */
+#include "proto/build_dtls.h"
 #include "proto/dtls.h"
 #include "proto/tls.h"
 #include "util/hash.h"
@@ -26,6 +27,23 @@ static void read_hello(zn_span body, size_t declared)
     read_all(hello.cookie);
 }
 
+/* What is built of a datagram with a fragment of this hello is bytes of it, of listed fields, or
+ * zeros. */
+static void build(zn_span datagram, const zn_dtls_fragment *part)
+{
+    static uint8_t body[1 << 16], out[1 << 16];
+    zn_build_dtls_hello hello = {part->message, {body, part->length}};
+    if (part->length > sizeof body || datagram.n > sizeof out)
+        return;
+    memset(body, 0xa5, part->length);
+    memset(out, 0, datagram.n);
+    if (!zn_build_dtls_datagram(datagram, &hello, 1, out))
+        return;
+    for (size_t i = 0; i < datagram.n; i++)
+        if (out[i] != 0 && out[i] != 0xa5 && out[i] != datagram.p[i])
+            __builtin_trap();
+}
+
 static void read_fragments(zn_span datagram, bool whole)
 {
     zn_dtls_reader reader = zn_dtls_read(datagram, whole);
@@ -35,6 +53,8 @@ static void read_fragments(zn_span datagram, bool whole)
             (whole && part.cut))
             __builtin_trap();
         read_hello(part.bytes, part.length);
+        if (whole)
+            build(datagram, &part);
     }
 }
 

@@ -68,7 +68,8 @@ def build_server_flight(bytes data not None, bytes common_name not None=b""):
     cdef _Copy name = _Copy(common_name)
     cdef _Built built = _Built(len(data))
     cdef zn_tls_scratch scratch
-    done = zn_build_server_flight(copy.span, name.span, &scratch, built.out)
+    cdef zn_build_certificates certificates
+    done = zn_build_server_flight(copy.span, name.span, &scratch, built.out, &certificates)
     return bool(done), built.content()
 
 

@@ -78,6 +78,10 @@ def _left(counters: Mapping[str, int]) -> dict[str, Any]:
             "by_peek": counters["packets_names_by_peek"],
             "masked": counters["packets_names_masked"],
         },
+        "certificates": {
+            "named": counters["packets_certificates_named"],
+            "unnamed": counters["packets_certificates_unnamed"],
+        },
         "fingerprints": counters["packets_fingerprints"],
         "resealed": counters["packets_resealed"],
         "stripped": counters["packets_stripped"],
@@ -86,6 +90,7 @@ def _left(counters: Mapping[str, int]) -> dict[str, Any]:
         "deadline_missed": counters["packets_deadline_missed"],
         "hold_early": counters["packets_hold_early"],
         "flow_turned": counters["packets_flows_turned"],
+        "epochs": counters["packets_epochs"],
     }
 
 

@@ -42,8 +42,10 @@ cdef extern from "proto/build_tls.h" nogil:
                                   zn_build_fingerprint *out)
     bint zn_build_tls_fingerprint_message(zn_span message, zn_build_fingerprint *out)
     bint zn_build_tls_fingerprint_datagram(zn_span body, zn_build_fingerprint *out)
+    ctypedef struct zn_build_certificates:
+        uint32_t named, unnamed
     bint zn_build_server_flight(zn_span records, zn_span common_name, zn_tls_scratch *scratch,
-                                uint8_t *out)
+                                uint8_t *out, zn_build_certificates *certificates)
 
 
 cdef extern from "proto/build_x509.h" nogil:
