@@ -4,6 +4,7 @@
 
 #include "analyzer/layer7.h"
 #include "analyzer/service.h"
+#include "engine/emit_coarse.h"
 #include "engine/emit_fragments.h"
 #include "engine/emit_other.h"
 #include "flow/flow_table.h"
@@ -46,7 +47,8 @@ int zn_engine_open_packets(zn_engine *e, const zn_engine_config *config, zn_erro
                                 .stats = of->stats,
                                 .clock = &e->clock,
                                 .hold_ns = config->hold_ns,
-                                .server_addresses = config->server_addresses};
+                                .server_addresses = config->server_addresses,
+                                .coarse = config->coarse_suppressed};
     of->payload = config->payload;
     of->macs = config->macs;
     of->tcp_timestamps = config->tcp_timestamps;
@@ -388,16 +390,18 @@ static void plan_headers(const zn_packets *of, const zn_flow *f, const zn_packet
     h->mac[1] = frame->mac[1];
     if (h->option_bytes != 0) /* the delay line has other packets there soon */
         memcpy(frame->options, zn_packet_hold_options(&of->hold, p), h->option_bytes);
+    if (plan->coarse)
+        zn_engine_coarsen_options(plan, p, frame->options);
     h->options = frame->options;
 }
 
 /* Writes the payload of a packet that leaves. Returns false, and may have written nothing, where it
  * is zeros. */
-static bool put_payload(zn_packets *of, const zn_held_packet *p, const zn_build_headers *h,
-                        uint8_t *payload)
+static bool put_payload(zn_packets *of, const zn_packet_plan *plan, const zn_held_packet *p,
+                        const zn_build_headers *h, uint8_t *payload)
 {
     zn_packet_images *images = &of->images;
-    if (!images->wanted || p->fragment)
+    if (!images->wanted || p->fragment || plan->coarse)
         return false;
     if (has_flow(p))
         return zn_packet_images_show(images, p, payload);
@@ -427,7 +431,7 @@ static uint32_t build_into(zn_engine *e, zn_packets *of, const zn_flow *f,
     frame->record.captured = of->payload == ZN_PACKET_PAYLOAD_CUT ? headers : frame->record.wire;
     frame->pcapng = output == ZN_OUTPUT_PACKETS_NG;
     frame->at = (uint8_t *)text->bytes + text->n;
-    frame->has_payload = put_payload(of, p, &frame->headers,
+    frame->has_payload = put_payload(of, plan, p, &frame->headers,
                                      frame->at + zn_packet_file_head(frame->pcapng) + headers);
     text->n += zn_packet_file_bytes(frame->pcapng, frame->record.captured);
     zn_frame_builder_put(&e->frame_builder, e->writes_async);
@@ -471,19 +475,34 @@ bool zn_engine_flow_is_held(zn_engine *e, uint32_t flow, const zn_flow *f)
     return true;
 }
 
+/* Returns the fate that a packet has at due_ns. */
+static zn_stat fate_of(zn_packets *of, const zn_held_packet *p, int64_t due_ns)
+{
+    zn_packet_gate *g = &of->gate;
+    if (p->flow == 0)
+        return p->fragment ? (zn_stat)p->why : ZN_STAT_PACKETS_PASSED;
+    if (g->coarse && p->proto == ZN_PROTO_TCP)
+        zn_engine_note_positions(zn_packet_gate_plan(g, p->flow), p);
+    return zn_packet_gate_fate(g, p->flow, p->proto, due_ns);
+}
+
 /* Has the oldest packet leave, with the fate that it has at due_ns. */
 static void emit_first(zn_engine *e, zn_packets *of, const zn_held_packet *p, int64_t due_ns)
 {
-    zn_packet_gate *g = &of->gate;
     uint32_t flow = p->flow;
     const zn_flow *f = flow == 0 ? NULL : zn_flow_entry(e->flows, flow);
-    zn_packet_plan *plan = zn_packet_gate_plan(g, flow);
-    zn_stat fate = flow != 0     ? zn_packet_gate_fate(g, flow, due_ns)
-                   : p->fragment ? (zn_stat)p->why
-                                 : ZN_STAT_PACKETS_PASSED;
+    zn_packet_plan *plan = zn_packet_gate_plan(&of->gate, flow);
+    const zn_held_packet *shown = p;
+    zn_held_packet coarse;
+    zn_stat fate = fate_of(of, p, due_ns);
+    if (fate == ZN_STAT_PACKETS_MASKED && plan->coarse) {
+        shown = &coarse;
+        if (!zn_engine_coarsen(f, plan, p, &coarse))
+            fate = ZN_STAT_PACKETS_DROPPED_CUT;
+    }
     of->stats->n[fate]++;
     if (fate == ZN_STAT_PACKETS_PASSED || fate == ZN_STAT_PACKETS_MASKED)
-        build(e, of, f, plan, p);
+        build(e, of, f, plan, shown);
     if (of->images.wanted)
         zn_packet_images_left(&of->images, p);
     zn_packet_hold_leave(&of->hold);

@@ -176,7 +176,18 @@ static void count_names(zn_packet_gate *g, const zn_flow *f, int64_t due_ns)
     }
 }
 
-zn_stat zn_packet_gate_fate(zn_packet_gate *g, uint32_t flow, int64_t due_ns)
+/* Returns whether a packet with this fate leaves nevertheless, masked. One of a flow that passed,
+ * and turned, does not: its server's address may have left. Coarse ones have to be of TCP, and of a
+ * flow that cannot pass any more. */
+static bool is_masked(const zn_packet_gate *g, const zn_packet_plan *plan, uint32_t proto,
+                      zn_stat fate)
+{
+    bool coarse =
+        g->coarse && proto == ZN_PROTO_TCP && fate != ZN_STAT_PACKETS_DROPPED_UNDECIDED;
+    return !plan->passed && (g->policy->exact || coarse);
+}
+
+zn_stat zn_packet_gate_fate(zn_packet_gate *g, uint32_t flow, uint32_t proto, int64_t due_ns)
 {
     const zn_flow *f = zn_flow_at(g->flows, flow);
     zn_packet_plan *plan = zn_packet_gate_plan(g, flow);
@@ -186,9 +197,8 @@ zn_stat zn_packet_gate_fate(zn_packet_gate *g, uint32_t flow, int64_t due_ns)
     if (!plan->ready)
         return ZN_STAT_PACKETS_DROPPED_CAPACITY;
     fate = names_say(g, f, plan, due_ns);
-    /* A flow that passed, and turned, is not masked: its server's address may have left. */
-    if (fate != ZN_STAT_PACKETS_PASSED && (!g->policy->exact || plan->passed)) {
-        if (plan->left && !plan->turned) {
+    if (fate != ZN_STAT_PACKETS_PASSED && !is_masked(g, plan, proto, fate)) {
+        if (plan->passed && !plan->turned) {
             plan->turned = true;
             g->stats->n[ZN_STAT_PACKETS_FLOWS_TURNED]++;
         }
@@ -199,6 +209,7 @@ zn_stat zn_packet_gate_fate(zn_packet_gate *g, uint32_t flow, int64_t due_ns)
     if (!plan->left && fate == ZN_STAT_PACKETS_PASSED)
         count_names(g, f, due_ns);
     plan->left = true;
+    plan->coarse = g->coarse && fate != ZN_STAT_PACKETS_PASSED;
     plan->passed |= fate == ZN_STAT_PACKETS_PASSED;
     return fate == ZN_STAT_PACKETS_PASSED ? fate : ZN_STAT_PACKETS_MASKED;
 }

@@ -17,6 +17,7 @@
 #include "analyzer/name_store.h"
 #include "crypto/packet_keys.h"
 #include "flow/flow.h"
+#include "release/coarse_positions.h"
 #include "release/policy.h"
 #include "util/clock.h"
 #include "util/stats.h"
@@ -38,6 +39,7 @@ typedef struct zn_packet_plan {
     uint8_t server;      /* zn_packet_server */
     bool left, passed;   /* some packet left, and not masked */
     bool turned;         /* and a later one did not because of a name */
+    bool coarse;         /* what leaves has positions and lengths by `sides` */
     bool record_written;
     uint16_t last_word; /* a zn_stat: what its names say once they are forgotten; 0: they are not */
     zn_packet_shift shift;
@@ -55,6 +57,7 @@ typedef struct zn_packet_plan {
     uint32_t data_seq[2]; /* where the first record of application data starts, with saw_data */
     uint32_t fingerprint;
     bool reads_records[2], has_left[2], saw_data[2];
+    zn_coarse_side sides[2];
 } zn_packet_plan;
 
 typedef struct zn_packet_gate {
@@ -68,6 +71,7 @@ typedef struct zn_packet_gate {
     zn_packet_keys *keys;
     int64_t hold_ns;
     zn_server_addresses server_addresses;
+    bool coarse; /* flows of TCP whose names are withheld leave with coarse positions */
 } zn_packet_gate;
 
 static inline zn_packet_plan *zn_packet_gate_plan(const zn_packet_gate *g, uint32_t flow)
@@ -113,8 +117,9 @@ void zn_packet_gate_forget(zn_packet_gate *g, uint32_t flow);
 
 /* Returns the fate of a packet of the flow that is due at due_ns: ZN_STAT_PACKETS_PASSED or
  * _MASKED, or the ZN_STAT_PACKETS_DROPPED_* counter that says why it does not leave. The first one
- * that leaves fixes the server's address. */
-zn_stat zn_packet_gate_fate(zn_packet_gate *g, uint32_t flow, int64_t due_ns);
+ * that leaves fixes the server's address. proto: the packet's own, as one of ICMP may be about the
+ * flow. */
+zn_stat zn_packet_gate_fate(zn_packet_gate *g, uint32_t flow, uint32_t proto, int64_t due_ns);
 
 /* Returns whether the flow's names that were read by t_ns may be shown, as was decided by then. */
 bool zn_packet_gate_shows_names(const zn_packet_gate *g, uint32_t flow, int64_t t_ns);

@@ -59,6 +59,7 @@ SETTINGS: dict[str, Any] = {
     "tcp_timestamps": 0,
     "keep_ttl": False,
     "fingerprints": 0,
+    "coarse_suppressed": False,
     "packet_times_ns": 1,
 }
 

@@ -81,6 +81,7 @@ PACKETS = {
     "tcp_timestamps": Preset("drop", "drop", "drop", _in_order("keep", "offset", "drop")),
     "ttl": Preset("class", "class", "class", _in_order("keep", "class")),
     "fingerprint": Preset("tested", "tested", "tested", _in_order("keep", "tested", "drop")),
+    "suppressed": Preset("drop", "drop", "drop", _in_order("coarse", "drop")),
 }
 """Likewise, of packets: the defaults of settings that a run without packets does not use."""
 

@@ -103,6 +103,13 @@ def check_public(settings: Settings) -> dict[str, Any]:
     return {}
 
 
+def check_suppressed(settings: Settings) -> dict[str, Any]:
+    """A flow whose name is withheld leaves as it is, or coarsely."""
+    if settings["suppressed"] == "coarse" and presets.effective(settings)["exact"]:
+        reject("suppressed", "coarse contradicts --exact; give one of the two")
+    return {}
+
+
 def check_header(settings: Settings) -> dict[str, Any]:
     """A header line is given for CSV only."""
     if settings["header"] and settings["format"] == "jsonl":
@@ -323,6 +330,7 @@ MACS = ("role", "pseudonym", "zero")
 TCP_TIMESTAMPS = ("drop", "offset", "keep")
 TTLS = ("class", "keep")
 FINGERPRINTS = ("tested", "drop", "keep")
+SUPPRESSED = ("drop", "coarse")
 """All as the core numbers them."""
 TIMESTAMPS = {unit: UNITS_NS[unit] for unit in ("ns", "us", "ms")}
 """The units of packets' times, in ns."""
@@ -361,6 +369,11 @@ def core_keep_ttl(settings: Settings) -> bool:
 def core_fingerprints(settings: Settings) -> int:
     """The number of whose fingerprints packets show."""
     return FINGERPRINTS.index(settings["fingerprint"])
+
+
+def core_coarse_suppressed(settings: Settings) -> bool:
+    """Whether packets leave of flows whose name is withheld."""
+    return bool(settings["suppressed"] == "coarse")
 
 
 def core_packet_times(settings: Settings) -> int:

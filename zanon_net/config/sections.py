@@ -204,6 +204,7 @@ class PacketSettings(View):
     ttl: str = RUN["ttl"].default
     fingerprint: str = RUN["fingerprint"].default
     timestamps: str = RUN["timestamps"].default
+    suppressed: str = RUN["suppressed"].default
 
 
 for _view in (ZParams, AddressPolicy, Input, Output, Limits, LiveSettings, PacketSettings):

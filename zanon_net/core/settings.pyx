@@ -41,6 +41,7 @@ cdef int fill_engine_config(zn_engine_config *config, dict settings, _Kept kept)
     config.keep_ttl = settings.pop("keep_ttl")
     config.fingerprints = settings.pop("fingerprints")
     config.packet_times_ns = settings.pop("packet_times_ns")
+    config.coarse_suppressed = settings.pop("coarse_suppressed")
     return expect_none(settings)
 
 

@@ -122,6 +122,7 @@ cdef extern from "engine/engine.h" nogil:
         zn_tcp_timestamps tcp_timestamps
         bint keep_ttl
         zn_fingerprints fingerprints
+        bint coarse_suppressed
         int64_t packet_times_ns
     ctypedef struct zn_source:
         zn_capture *capture
