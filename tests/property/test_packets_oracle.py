@@ -167,6 +167,7 @@ def engine_settings(chosen: Rules, hold_ns: int, payload: str, key_file: str) ->
         "internal": None if chosen.internal is None else nets(*chosen.internal),
         "keep_client_port": chosen.keep_client_port,
         "exact": chosen.exact,
+        "coarse_suppressed": chosen.coarse,
         "key_file": key_file,
         "hold_ns": hold_ns,
         "payload": PAYLOADS[payload],
@@ -225,7 +226,7 @@ def rules_of(dice: random.Random) -> Rules:
         dns_votes=dice.choice(["own", "own", "all", "no"]),
         internal=dice.choice([None, None, ("10.7.0.0/24", "fd00:7::/32")]),
         keep_client_port=dice.random() < 0.3,
-        exact=dice.random() < 0.2,
+        **dict.fromkeys(dice.choice([["exact"], ["coarse"], [], []]), True),
     )
 
 
