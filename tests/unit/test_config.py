@@ -300,6 +300,7 @@ tcp_timestamps = "offset"
 ttl = "keep"
 fingerprint = "drop"
 timestamps = "us"
+suppressed = "drop"
 """
 
 
@@ -354,6 +355,7 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
             "keep",
             "drop",
             "us",
+            "drop",
         ),
     )
     assert full.live.status_s == 10

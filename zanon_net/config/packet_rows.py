@@ -126,6 +126,5 @@ ROWS = (
         manifest="as it is",
         core="coarse_suppressed",
         core_value=rules.core_coarse_suppressed,
-        check=rules.check_suppressed,
     ),
 )

@@ -103,18 +103,17 @@ def check_public(settings: Settings) -> dict[str, Any]:
     return {}
 
 
-def check_suppressed(settings: Settings) -> dict[str, Any]:
-    """A flow whose name is withheld leaves as it is, or coarsely."""
-    if settings["suppressed"] == "coarse" and presets.effective(settings)["exact"]:
-        reject("suppressed", "coarse contradicts --exact; give one of the two")
-    return {}
-
-
 def check_header(settings: Settings) -> dict[str, Any]:
     """A header line is given for CSV only."""
     if settings["header"] and settings["format"] == "jsonl":
         reject("header", "JSON Lines name their columns themselves; leave it out")
     return {}
+
+
+def check_all(settings: Settings) -> None:
+    """A flow whose name is withheld leaves as it is, or coarsely. Settings of several sections."""
+    if settings["suppressed"] == "coarse" and settings["exact"]:
+        reject("suppressed", "coarse contradicts --exact; give one of the two")
 
 
 def attributes(settings: Settings) -> list[str]:
