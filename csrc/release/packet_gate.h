@@ -33,6 +33,7 @@ typedef struct zn_packet_plan {
     zn_addr client[2];   /* pseudonym of an end as a client, or as an internal host */
     zn_addr pair[2];     /* stands for the end in this user's flows */
     uint16_t port[2];    /* of the end as a client */
+    uint16_t hidden_port[2]; /* in its place in coarse packets */
     bool is_internal[2]; /* the end's own address is; a tunnel's does not count */
     bool ready;          /* the members above and `shift` are set */
     bool addr_shared;    /* enough users shared the server's address when the flow opened */

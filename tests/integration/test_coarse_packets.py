@@ -184,6 +184,17 @@ def test_a_connection_that_was_joined(first: int) -> None:
         assert sum(sizes(run.frames)) == (4 + 1) * BLOCK
 
 
+@pytest.mark.parametrize(("port", "shown"), [(443, 443), (853, 853), (8443, 9), (22, 9)])
+def test_ports_say_no_more_than_those_of_records(port: int, shown: int) -> None:
+    """Nor do clients' where they are kept of flows that pass."""
+    talk = Tcp(ports=(40_000, port)).handshake().say(hello(RARE))
+    run = left_of(talk.frames, keep_client_port=True)
+    assert {found_in(frame.data).ports[1] for frame in run.frames[::3]} == {shown}
+    assert found_in(run.frames[0].data).ports[0] not in (40_000, port)
+    kept = emitted(talk.frames, z=1, keep_client_port=True).frames
+    assert found_in(kept[0].data).ports == (40_000, port)
+
+
 def test_coarse_and_exact_contradict() -> None:
     with pytest.raises(ConfigError, match="exact measurements are not coarse"):
         left_of([], exact=True)

@@ -481,7 +481,7 @@ class Checker:
         if hidden and server_port not in COMMON_PORTS:
             server_port = DISCARD
         assert ports[1] == server_port
-        self._check_port(talk, user, ports[0])
+        self._check_port(talk, user, ports[0], kept=not (hidden and self.rules.coarse))
         if packet[0] >> 4 == 4:
             ident, whole = struct.unpack_from(">HH", packet, 4)
             if whole & 0x4000:
@@ -510,9 +510,9 @@ class Checker:
         assert block == "pair", (real, shown)
         self.keyed.take(("pair", epoch, user, real), shown)
 
-    def _check_port(self, talk: Talk, user: Address, shown: int) -> None:
+    def _check_port(self, talk: Talk, user: Address, shown: int, *, kept: bool) -> None:
         real = talk.ends[0].port
-        if self.rules.keep_client_port:
+        if self.rules.keep_client_port and kept:
             assert shown == real
             return
         assert (shown < 1024) == (real < 1024)
