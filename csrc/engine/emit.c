@@ -492,17 +492,17 @@ static void emit_first(zn_engine *e, zn_packets *of, const zn_held_packet *p, in
     uint32_t flow = p->flow;
     const zn_flow *f = flow == 0 ? NULL : zn_flow_entry(e->flows, flow);
     zn_packet_plan *plan = zn_packet_gate_plan(&of->gate, flow);
-    const zn_held_packet *shown = p;
+    const zn_held_packet *built = p;
     zn_held_packet coarse;
     zn_stat fate = fate_of(of, p, due_ns);
     if (fate == ZN_STAT_PACKETS_MASKED && plan->coarse) {
-        shown = &coarse;
+        built = &coarse;
         if (!zn_engine_coarsen(f, plan, p, &coarse))
             fate = ZN_STAT_PACKETS_DROPPED_CUT;
     }
     of->stats->n[fate]++;
     if (fate == ZN_STAT_PACKETS_PASSED || fate == ZN_STAT_PACKETS_MASKED)
-        build(e, of, f, plan, shown);
+        build(e, of, f, plan, built);
     if (of->images.wanted)
         zn_packet_images_left(&of->images, p);
     zn_packet_hold_leave(&of->hold);

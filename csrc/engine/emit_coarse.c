@@ -37,5 +37,6 @@ static bool map_block(const void *side, uint32_t edge[2])
 void zn_engine_coarsen_options(const zn_packet_plan *plan, const zn_held_packet *p,
                                uint8_t *options)
 {
-    zn_build_tcp_options_map_sack(options, p->option_bytes, map_block, &plan->sides[1u - p->sender]);
+    zn_build_tcp_options_map_sack(options, p->option_bytes, map_block,
+                                  &plan->sides[1u - p->sender]);
 }

@@ -205,8 +205,7 @@ static void count_names(zn_packet_gate *g, const zn_flow *f, int64_t due_ns)
 static bool is_masked(const zn_packet_gate *g, const zn_packet_plan *plan, uint32_t proto,
                       zn_stat fate)
 {
-    bool coarse =
-        g->coarse && proto == ZN_PROTO_TCP && fate != ZN_STAT_PACKETS_DROPPED_UNDECIDED;
+    bool coarse = g->coarse && proto == ZN_PROTO_TCP && fate != ZN_STAT_PACKETS_DROPPED_UNDECIDED;
     return !plan->passed && (g->policy->exact || coarse);
 }
 

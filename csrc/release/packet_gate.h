@@ -30,17 +30,17 @@ typedef enum zn_packet_server {
 
 /* What the packets of a flow leave with. Pairs are by tuple index. */
 typedef struct zn_packet_plan {
-    zn_addr client[2];   /* pseudonym of an end as a client, or as an internal host */
-    zn_addr pair[2];     /* stands for the end in this user's flows */
-    uint16_t port[2];    /* of the end as a client */
+    zn_addr client[2];       /* pseudonym of an end as a client, or as an internal host */
+    zn_addr pair[2];         /* stands for the end in this user's flows */
+    uint16_t port[2];        /* of the end as a client */
     uint16_t hidden_port[2]; /* in its place in coarse packets */
-    bool is_internal[2]; /* the end's own address is; a tunnel's does not count */
-    bool ready;          /* the members above and `shift` are set */
-    bool addr_shared;    /* enough users shared the server's address when the flow opened */
-    uint8_t server;      /* zn_packet_server */
-    bool left, passed;   /* some packet left, and not masked */
-    bool turned;         /* and a later one did not because of a name */
-    bool coarse;         /* what leaves has positions and lengths by `sides` */
+    bool is_internal[2];     /* the end's own address is; a tunnel's does not count */
+    bool ready;              /* the members above and `shift` are set */
+    bool addr_shared;        /* enough users shared the server's address when the flow opened */
+    uint8_t server;          /* zn_packet_server */
+    bool left, passed;       /* some packet left, and not masked */
+    bool turned;             /* and a later one did not because of a name */
+    bool coarse;             /* what leaves has positions and lengths by `sides` */
     bool record_written;
     uint16_t last_word; /* a zn_stat: what its names say once they are forgotten; 0: they are not */
     zn_packet_shift shift;

@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Coarse packets of connections that lose, repeat and turn round segments: each byte beside a second
-implementation, and what must hold of the numbers whoever made them."""
+"""Coarse packets of connections that lose, repeat and turn round segments: each byte beside a
+second implementation, and what must hold of the numbers whoever made them."""
 
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -91,11 +92,10 @@ def check_consistent(given: Iterable[Frame], left: Iterable[Frame]) -> None:
     for side in (0, 1):
         at = sorted(places[side])
         shown = [places[side][one] for one in at]
-        steps = [(b - a) % 2**32 for a, b in zip(shown, shown[1:], strict=False)]
+        steps = [(b - a) % 2**32 for a, b in pairwise(shown)]
         assert sum(steps) < at[-1] - at[0] + BLOCK + 1
         assert all(
-            step % BLOCK == (one in fins[side])
-            for one, step in zip(at[1:], steps, strict=True)
+            step % BLOCK == (one in fins[side]) for one, step in zip(at[1:], steps, strict=True)
         )
 
 
@@ -152,7 +152,9 @@ def test_sizes_that_round_alike_look_alike(seed: int, blocks: int, less: tuple[i
 def test_batches_and_workers_change_no_byte(key_file: str, seed: int) -> None:
     dice = random.Random(seed)
     ends = [{"client": f"10.7.0.{n}", "server": SERVER_ADDRESS} for n in range(1, 6)]
-    plans = [replace(random_plan(dice), host=b"%d.example" % n, **one) for n, one in enumerate(ends)]
+    plans = [
+        replace(random_plan(dice), host=b"%d.example" % n, **one) for n, one in enumerate(ends)
+    ]
     talks = [Transfer(plan, dice) for plan in plans]
     frames = merged(talk.frames for talk in talks)
     chosen = {"key_file": key_file, "hold_ns": dice.choice((0, SECOND // 10, HOLD))}

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""TCP connections that transfer data, over networks and past taps that lose and turn segments round.
+"""TCP connections that transfer data, over networks and past taps that lose segments.
 
-The client begins with a hello that names `host`. What the tap sees depends on the dice; a connection
-without faults is the same for all dice but for its pauses.
+The client begins with a hello that names `host`. What the tap sees depends on the dice; without
+faults they decide on pauses and windows alone.
 """
 
 import random
@@ -78,7 +78,7 @@ class Half:
 def records(n: int) -> bytes:
     """n bytes of TLS records with application data, the last one cut where it does not fit."""
     record = b"\x17\x03\x03\x3f\xfb".ljust(16 << 10, b"\xa5")
-    return (record * (n // len(record) + 1))[:max(0, n)]
+    return (record * (n // len(record) + 1))[: max(0, n)]
 
 
 class Transfer:

@@ -122,7 +122,11 @@ class Report:
             yield "left anonymized", share(left, counters["frames"])
             if counters["packets_masked"]:
                 coarse = self.manifest["configuration"]["packets"]["suppressed"] == "coarse"
-                how = "coarse, of flows with a withheld name" if coarse else "with a withheld name masked"
+                how = (
+                    "coarse, of flows with a withheld name"
+                    if coarse
+                    else "with a withheld name masked"
+                )
                 yield "masked", f"{counters['packets_masked']:,}  {how}"
         yield "flows", f"{counters['flows_tcp']:,} TCP, {counters['flows_udp']:,} UDP"
         yield "names seen", ", ".join(f"{n:,} {source}" for source, n in totals.names().items())
