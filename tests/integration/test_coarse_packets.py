@@ -5,6 +5,7 @@
 import random
 import struct
 from ipaddress import ip_address
+from typing import Any
 
 import pytest
 from oracle.coarse import BLOCK
@@ -40,7 +41,7 @@ SHARED = b"shared.example"
 LATER = START + 5 * SECOND
 
 
-def left_of(frames: list[Frame], **more: object) -> Emitted:
+def left_of(frames: list[Frame], **more: Any) -> Emitted:
     return emitted(frames, **({"z": 2, "coarse_suppressed": True} | more))
 
 

@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -27,7 +28,7 @@ RULES = Rules(z=2, window_ns=60 * SECOND, rotate_ns=60 * SECOND, key=KEY, coarse
 SIX = {"client": "fd00:7::1", "server": "2001:db8:7::53"}
 
 
-def left_of(frames: Sequence[Frame], **more: object) -> Emitted:
+def left_of(frames: Sequence[Frame], **more: Any) -> Emitted:
     """What leaves where the name is withheld."""
     chosen = {"z": 2, "hold_ns": HOLD, "coarse_suppressed": True, "window_ns": 60 * SECOND}
     return emitted(frames, **(chosen | more))

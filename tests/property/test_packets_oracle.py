@@ -217,6 +217,7 @@ def compare(dice: random.Random, number: int, chosen: Rules, hold_ns: int, paylo
 
 def rules_of(dice: random.Random) -> Rules:
     window_ns = dice.choice([SECOND, 5 * SECOND, 60 * SECOND])
+    withheld = dice.choice(["exact", "coarse", "dropped", "dropped"])
     return Rules(
         z=dice.choice([1, 2, 2, 3]),
         window_ns=window_ns,
@@ -226,7 +227,8 @@ def rules_of(dice: random.Random) -> Rules:
         dns_votes=dice.choice(["own", "own", "all", "no"]),
         internal=dice.choice([None, None, ("10.7.0.0/24", "fd00:7::/32")]),
         keep_client_port=dice.random() < 0.3,
-        **dict.fromkeys(dice.choice([["exact"], ["coarse"], [], []]), True),
+        exact=withheld == "exact",
+        coarse=withheld == "coarse",
     )
 
 
