@@ -18,8 +18,8 @@
 
 /* Takes note of a packet of TCP of the plan's flow, when its turn to leave has come. */
 void zn_engine_note_positions(zn_packet_plan *plan, const zn_held_packet *p);
-/* Writes to *out the packet with which p leaves, all but its options. Returns false where that would
- * be too long for its length field. */
+/* Writes to *out what p leaves as, all but its options. Returns false where that would be too long
+ * for its length field. */
 bool zn_engine_coarsen(const zn_flow *f, const zn_packet_plan *plan, const zn_held_packet *p,
                        zn_held_packet *out);
 /* Makes p->option_bytes of options coarse that it leaves with. */
