@@ -34,6 +34,7 @@ FILLED = {
     "path": "config.{member} = kept.path({value})",
     "text": "config.{member} = kept.text({value})",
     "texts": "config.{member} = kept.texts({value}, &config.{member}_count)",
+    "views": "config.{member} = kept.views({value}, &config.view_count)",
     "networks": "config.{member} = kept.networks({value}, &config.{member}_count)",
     "prefix lengths": "config.user_v4_bits, config.user_v6_bits = {value}",
     "pseudonyms": "config.pseudonyms, config.block_v4_bits, config.block_v6_bits = {value}",

@@ -71,6 +71,8 @@ class Engine:
         arguments = config.engine_arguments()
         arguments |= {"outputs": outputs, "split_ns": 0, "columns": (), "popularity": False}
         self._engine = _core.PacketEngine(**arguments)
+        self._views = {view.name: f"view{n}_{PACKETS}" for n, view in enumerate(config.views, 1)}
+        outputs += tuple(self._views.values())
         self._ready: dict[str, list[bytes]] = {output: [] for output in outputs}
 
     def feed(
@@ -114,14 +116,18 @@ class Engine:
         """
         return np.frombuffer(self._take("record_rows"), RECORD_DTYPE)
 
-    def packets(self) -> PacketBatch:
+    def packets(self, view: str | None = None) -> PacketBatch:
         """The packets that left since the last call: those that waited for `hold`.
 
-        Raises ConfigError where the engine was not opened with `packets`.
+        view: the name of one of the config's views, whose packets are wanted.
+
+        Raises ConfigError where the engine was not opened with `packets`, or has no such view.
         """
         if PACKETS not in self._ready:
             raise ConfigError("packets: open the engine with packets=True")
-        data = np.frombuffer(self._take(PACKETS), np.uint8)
+        if view is not None and view not in self._views:
+            raise ConfigError(f"view: the engine was opened without {view!r}")
+        data = np.frombuffer(self._take(PACKETS if view is None else self._views[view]), np.uint8)
         return PacketBatch(data, *_core.packet_places(data))
 
     def _take(self, output: str) -> bytes:

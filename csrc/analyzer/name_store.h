@@ -50,7 +50,9 @@ typedef struct zn_name_times {
     int64_t observed_ns; /* the name was read */
     int64_t voted_ns;    /* its vote was cast */
     int64_t decided_ns;  /* its state became final; INT64_MAX: it did not yet */
-    bool shared;         /* enough other users shared it when it was read */
+    /* Outputs of packets, as bits: those for which enough other users shared it when it was read,
+     * and enough did with its own vote. */
+    uint8_t shared_in, released_in;
 } zn_name_times;
 
 typedef struct zn_name_store {
@@ -93,7 +95,7 @@ static inline void zn_name_store_observed(zn_name_store *name_store, uint32_t en
 {
     if (ZN_UNLIKELY(name_store->times != NULL))
         name_store->times[entry] =
-            (zn_name_times){name_store->clock->now_ns, INT64_MAX, INT64_MAX, false};
+            (zn_name_times){name_store->clock->now_ns, INT64_MAX, INT64_MAX, 0, 0};
 }
 
 static inline void zn_name_store_voted(zn_name_store *name_store, uint32_t entry)
@@ -114,10 +116,13 @@ static inline void zn_name_store_decided_now(zn_name_store *name_store, uint32_t
         name_store->times[entry].decided_ns = name_store->clock->now_ns;
 }
 
-static inline void zn_name_store_decided_by_vote(zn_name_store *name_store, uint32_t entry)
+static inline void zn_name_store_decided_by_vote(zn_name_store *name_store, uint32_t entry,
+                                                 uint8_t released_in)
 {
-    if (ZN_UNLIKELY(name_store->times != NULL))
-        name_store->times[entry].decided_ns = name_store->times[entry].voted_ns;
+    if (ZN_LIKELY(name_store->times == NULL))
+        return;
+    name_store->times[entry].decided_ns = name_store->times[entry].voted_ns;
+    name_store->times[entry].released_in = released_in;
 }
 
 static inline zn_name_entry *zn_name_store_at(const zn_name_store *name_store, uint32_t entry)

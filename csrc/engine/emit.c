@@ -7,6 +7,7 @@
 #include "engine/emit_coarse.h"
 #include "engine/emit_fragments.h"
 #include "engine/emit_other.h"
+#include "engine/view_config.h"
 #include "flow/flow_table.h"
 #include "proto/build_tcp_options.h"
 
@@ -17,6 +18,9 @@
 #define READY_BYTES_MAX (2 * ZN_OUTPUTS_BYTES)
 #define EMIT_AHEAD 12u /* places in the delay line between the prefetch of a plan and its use */
 #define PACKET_OUTPUTS (1u << ZN_OUTPUT_PACKETS | 1u << ZN_OUTPUT_PACKETS_NG)
+#define PCAPNG_OUTPUTS                                                                             \
+    (1u << ZN_OUTPUT_PACKETS_NG | 1u << ZN_OUTPUT_VIEW1_PACKETS_NG |                               \
+     1u << ZN_OUTPUT_VIEW2_PACKETS_NG | 1u << ZN_OUTPUT_VIEW3_PACKETS_NG)
 #define DONT_FRAGMENT 0x40
 /* most bytes of a record without the payload: also padding, and the length that ends a block */
 #define RECORD_BYTES (ZN_PACKET_FILE_PCAPNG_HEAD + ZN_BUILD_FRAME_MIN + ZN_BUILD_HEADERS_MAX + 8u)
@@ -26,9 +30,23 @@ bool zn_engine_has_packets(const zn_engine_config *config)
     return (config->outputs & PACKET_OUTPUTS) != 0;
 }
 
-int zn_engine_open_packets(zn_engine *e, const zn_engine_config *config, zn_error *err)
+/* What an output of packets shows, in the words of a view. */
+static zn_packet_view view_of(const zn_engine_config *config, unsigned output)
 {
-    zn_packets *of = &e->packets;
+    if (output != 0)
+        return config->views[output - 1];
+    return (zn_packet_view){.z = 1,
+                            .payload = config->payload,
+                            .server_addresses = config->server_addresses,
+                            .fingerprints = config->fingerprints,
+                            .times_ns = config->packet_times_ns,
+                            .exact = config->exact};
+}
+
+/* Opens the keys of an output of packets. */
+static int open_keys(zn_engine *e, const zn_engine_config *config, zn_packets *of, uint32_t z,
+                     zn_error *err)
+{
     zn_addr_choice choice = {.pseudonyms = config->pseudonyms,
                              .v4_block_bits = config->block_v4_bits,
                              .v6_block_bits = config->block_v6_bits,
@@ -36,37 +54,22 @@ int zn_engine_open_packets(zn_engine *e, const zn_engine_config *config, zn_erro
                              .v6_user_bits = config->user_v6_bits,
                              .internal = e->roles.internal,
                              .internal_count = e->roles.internal_count};
-    int rc;
-    if (!zn_engine_has_packets(config))
-        return 0;
-    of->stats = &e->stats;
+    int rc = 0;
     of->keys = e->keys;
-    of->gate = (zn_packet_gate){.policy = &e->policy,
-                                .flows = e->flows,
-                                .name_store = &e->name_store,
-                                .stats = of->stats,
-                                .clock = &e->clock,
-                                .hold_ns = config->hold_ns,
-                                .server_addresses = config->server_addresses,
-                                .coarse = config->coarse_suppressed};
-    of->payload = config->payload;
-    of->macs = config->macs;
-    of->tcp_timestamps = config->tcp_timestamps;
-    of->keep_ttl = config->keep_ttl;
-    of->times_ns = config->packet_times_ns;
-    rc = zn_packet_keys_open(&of->gate.keys, &choice, config->wide_addresses, of->keys, err);
-    if (rc == 0)
-        rc = zn_packet_gate_init(&of->gate, config->max_flows + ZN_FLOW_SPARE, err);
-    if (rc == 0)
-        rc = zn_packet_hold_init(&of->hold, config->hold_bytes, err);
-    e->gate.packets = &of->gate;
-    e->decoder.others = of->wanted = true;
-    of->undated = ZN_HELD_NONE;
-    if (rc != 0 || config->payload == ZN_PACKET_PAYLOAD_CUT)
-        return rc;
-    of->images = (zn_packet_images){.policy = {config->fingerprints,
-                                               config->payload == ZN_PACKET_PAYLOAD_KEEP_ENCRYPTED,
-                                               config->exact},
+    if (z > config->z)
+        rc = zn_engine_open_view_keys(e, config, z, &of->keys, err);
+    return rc != 0 ? rc
+                   : zn_packet_keys_open(&of->gate.keys, &choice, config->wide_addresses, of->keys,
+                                         err);
+}
+
+static int open_images(zn_engine *e, zn_packets *of, const zn_packet_view *view, zn_error *err)
+{
+    if (view->payload == ZN_PACKET_PAYLOAD_CUT)
+        return 0;
+    of->images = (zn_packet_images){.policy = {view->fingerprints,
+                                               view->payload == ZN_PACKET_PAYLOAD_KEEP_ENCRYPTED,
+                                               view->exact},
                                     .gate = &of->gate,
                                     .hold = &of->hold,
                                     .names = &e->names,
@@ -74,12 +77,91 @@ int zn_engine_open_packets(zn_engine *e, const zn_engine_config *config, zn_erro
     return zn_packet_images_init(&of->images, err);
 }
 
+/* Opens an output of packets: 0 is the main one. */
+static int open_output(zn_engine *e, const zn_engine_config *config, unsigned output, zn_error *err)
+{
+    zn_packets *of = &e->packets[output];
+    zn_packet_view view = view_of(config, output);
+    int rc;
+    of->outputs = output == 0 ? config->outputs & PACKET_OUTPUTS
+                              : zn_view_config_outputs_of(config, output - 1);
+    of->stats = output == 0 ? &e->stats : &of->own_stats;
+    of->gate = (zn_packet_gate){.policy = &e->policy,
+                                .flows = e->flows,
+                                .name_store = &e->name_store,
+                                .stats = of->stats,
+                                .clock = &e->clock,
+                                .hold_ns = config->hold_ns,
+                                .server_addresses = view.server_addresses,
+                                .exact = view.exact,
+                                .coarse = output == 0 && config->coarse_suppressed,
+                                .least_z = view.z,
+                                .bit = (uint8_t)(1u << output)};
+    of->payload = view.payload;
+    of->macs = config->macs;
+    of->tcp_timestamps = config->tcp_timestamps;
+    of->keep_ttl = config->keep_ttl;
+    of->times_ns = view.times_ns;
+    of->undated = ZN_HELD_NONE;
+    e->gate.packets[output] = &of->gate;
+    e->gate.packets_count = e->packets_count = output + 1;
+    rc = open_keys(e, config, of, view.z, err);
+    if (rc == 0)
+        rc = zn_packet_gate_init(&of->gate, config->max_flows + ZN_FLOW_SPARE, err);
+    if (rc == 0)
+        rc = zn_packet_hold_init(&of->hold, config->hold_bytes, err);
+    return rc == 0 ? open_images(e, of, &view, err) : rc;
+}
+
+/* Has the images of all outputs get the messages that analyzers read. */
+static void listen(zn_engine *e)
+{
+    zn_packet_images *last = &e->packets[0].images;
+    if (!last->wanted) /* then views have none either */
+        return;
+    zn_packet_images_listen(last);
+    for (unsigned i = 1; i < e->packets_count; i++)
+        if (e->packets[i].images.wanted)
+            last = last->next = &e->packets[i].images;
+}
+
+int zn_engine_open_packets(zn_engine *e, const zn_engine_config *config, zn_error *err)
+{
+    int rc;
+    if (!zn_engine_has_packets(config))
+        return 0;
+    e->decoder.others = true;
+    rc = zn_name_store_keep_times(&e->name_store, &e->clock, err);
+    for (unsigned i = 0; i <= config->view_count && rc == 0; i++)
+        rc = open_output(e, config, i, err);
+    if (rc == 0)
+        listen(e);
+    return rc;
+}
+
 void zn_engine_close_packets(zn_engine *e)
 {
     zn_frame_builder_fini(&e->frame_builder);
-    zn_packet_images_fini(&e->packets.images);
-    zn_packet_hold_fini(&e->packets.hold);
-    zn_packet_gate_fini(&e->packets.gate);
+    for (unsigned i = 0; i < e->packets_count; i++) {
+        zn_packets *of = &e->packets[i];
+        zn_packet_images_fini(&of->images);
+        zn_packet_hold_fini(&of->hold);
+        zn_packet_gate_fini(&of->gate);
+        if (of->keys != e->keys)
+            zn_keys_close(of->keys);
+    }
+}
+
+int zn_engine_rebase_packets(zn_engine *e, int64_t t_ns, zn_error *err)
+{
+    int rc = 0;
+    for (unsigned i = 0; i < e->packets_count && rc == 0; i++) {
+        zn_packets *of = &e->packets[i];
+        if (of->keys != e->keys)
+            rc = zn_keys_rebase(of->keys, t_ns, err);
+        zn_packet_keys_rebase(of->gate.keys);
+    }
+    return rc;
 }
 
 /* ---- what comes ------------------------------------------------------------------------------ */
@@ -101,21 +183,26 @@ static zn_vote_kind addr_peek_kind(const zn_engine *e, const zn_tuple *tuple)
 void zn_engine_plan_flow(zn_engine *e, uint32_t flow)
 {
     const zn_flow *f = zn_flow_entry(e->flows, flow);
-    zn_packet_gate_open(&e->packets.gate, flow, zn_flow_epoch(e->flows, f, e->roles.rotate_ns));
+    int64_t epoch = zn_flow_epoch(e->flows, f, e->roles.rotate_ns);
+    for (unsigned i = 0; i < e->packets_count; i++)
+        zn_packet_gate_open(&e->packets[i].gate, flow, epoch);
     (void)zn_votes_cast(&e->votes, addr_peek_kind(e, &f->tuple), f->first_ns, flow, 0);
 }
 
 void zn_engine_replan_flow(zn_engine *e, uint32_t flow, int64_t t_ns)
 {
     const zn_flow *f = zn_flow_entry(e->flows, flow);
-    zn_packet_gate_reopen(&e->packets.gate, flow, zn_flow_epoch(e->flows, f, e->roles.rotate_ns));
+    int64_t epoch = zn_flow_epoch(e->flows, f, e->roles.rotate_ns);
+    for (unsigned i = 0; i < e->packets_count; i++)
+        zn_packet_gate_reopen(&e->packets[i].gate, flow, epoch);
     (void)zn_votes_cast(&e->votes, addr_peek_kind(e, &f->tuple), t_ns, flow, 0);
 }
 
 void zn_engine_note_names(zn_engine *e, uint32_t flow, const zn_flow *f)
 {
     bool all_read = zn_names_all_read(f) || zn_service_connection(f) == ZN_CONNECTION_SSH;
-    zn_packet_gate_note(&e->packets.gate, flow, e->clock.now_ns, all_read);
+    for (unsigned i = 0; i < e->packets_count; i++)
+        zn_packet_gate_note(&e->packets[i].gate, flow, e->clock.now_ns, all_read);
 }
 
 /* The field of DSCP and ECN of an IP header. */
@@ -219,13 +306,11 @@ static void note_undated(zn_packets *of, const zn_held_packet *held)
         of->undated = held->at;
 }
 
-void zn_engine_set_due(zn_engine *e, int64_t t_ns)
+/* Sets when those of an output are due that came while the clock was behind their time: it will
+ * be now_ns. */
+static void set_due(zn_packets *of, int64_t now_ns)
 {
-    zn_packets *of = &e->packets;
-    int64_t now_ns = zn_clock_would_show(&e->clock, t_ns);
     uint32_t place = of->undated;
-    if (now_ns <= e->clock.now_ns)
-        return;
     if (!zn_packet_hold_has(&of->hold, place)) /* it left early, others may be there */
         place = of->hold.first;
     while (zn_packet_hold_has(&of->hold, place)) {
@@ -237,6 +322,14 @@ void zn_engine_set_due(zn_engine *e, int64_t t_ns)
         place += held->slots;
     }
     of->undated = ZN_HELD_NONE;
+}
+
+void zn_engine_set_due(zn_engine *e, int64_t t_ns)
+{
+    int64_t now_ns = zn_clock_would_show(&e->clock, t_ns);
+    for (unsigned i = 0; i < e->packets_count && now_ns > e->clock.now_ns; i++)
+        if (e->packets[i].undated != ZN_HELD_NONE)
+            set_due(&e->packets[i], now_ns);
 }
 
 /* Has a packet of TCP or UDP wait. */
@@ -267,11 +360,17 @@ static zn_stat hold_of_none(const zn_engine *e, zn_packets *of, const zn_packet 
     zn_stat why;
     hold_packet(of, p, ip, held);
     why = zn_engine_hold_other(e, of, p, held);
-    if (why != ZN_STAT_COUNT) {
+    if (why != ZN_STAT_COUNT && of == &e->packets[0]) {
         zn_packet_hold_drop_last(&of->hold);
         return why;
     }
     note_undated(of, held);
+    if (why != ZN_STAT_COUNT) { /* a view's own keys failed, and the packet has its place there */
+        held->flow = 0;
+        held->fragment = true;
+        held->why = (uint16_t)why;
+        return ZN_STAT_COUNT;
+    }
     if (held->flow != 0)
         zn_packet_gate_plan(&of->gate, held->flow)->held++;
     return why;
@@ -279,12 +378,14 @@ static zn_stat hold_of_none(const zn_engine *e, zn_packets *of, const zn_packet 
 
 void zn_engine_hold_fragment(zn_engine *e, const zn_fragment_frame *frame)
 {
-    zn_packets *of = &e->packets;
-    zn_held_packet *held = zn_packet_hold_add(&of->hold, false);
-    hold_ip(of, frame->ip, !frame->v6, frame->ttl, held);
-    held->t_ns = frame->t_ns;
-    zn_engine_chain_fragment(of, frame, held);
-    note_undated(of, held);
+    for (unsigned i = 0; i < e->packets_count; i++) {
+        zn_packets *of = &e->packets[i];
+        zn_held_packet *held = zn_packet_hold_add(&of->hold, false);
+        hold_ip(of, frame->ip, !frame->v6, frame->ttl, held);
+        held->t_ns = frame->t_ns;
+        zn_engine_chain_fragment(of, frame, held);
+        note_undated(of, held);
+    }
 }
 
 /* Takes note of a packet that does not wait. */
@@ -294,18 +395,20 @@ static void pass_over(zn_packets *of, const zn_packet *p, uint32_t flow)
         zn_packet_images_pass(&of->images, flow, p);
 }
 
-void zn_engine_hold_packet(zn_engine *e, const zn_packet *p, uint32_t flow)
+/* Has a packet of the flow (0: of none) wait for an output. `why`: why it does not for the main
+ * one; ZN_STAT_COUNT: it does, or this is the main one. Returns why it does not. */
+static zn_stat hold(const zn_engine *e, zn_packets *of, const zn_packet *p, uint32_t flow,
+                    zn_stat why)
 {
-    zn_packets *of = &e->packets;
     zn_span ip = zn_packet_ip_headers(p);
     bool other = !zn_packet_is_of_flow(p);
-    zn_stat why;
     if (ip.n == 0) { /* each of its fragments has a fate, and it has none */
         zn_engine_bind_fragments(of, p, other ? 0 : flow);
         pass_over(of, p, flow);
-        return;
+        return ZN_STAT_COUNT;
     }
-    why = flow == 0 && !other ? ZN_STAT_PACKETS_DROPPED_NO_FLOW : never_leaves(p, ip);
+    if (why == ZN_STAT_COUNT)
+        why = flow == 0 && !other ? ZN_STAT_PACKETS_DROPPED_NO_FLOW : never_leaves(p, ip);
     if (why == ZN_STAT_COUNT && other)
         why = hold_of_none(e, of, p, ip);
     else if (why == ZN_STAT_COUNT)
@@ -314,6 +417,14 @@ void zn_engine_hold_packet(zn_engine *e, const zn_packet *p, uint32_t flow)
         pass_over(of, p, flow);
     if (why != ZN_STAT_COUNT)
         of->stats->n[why]++;
+    return why;
+}
+
+void zn_engine_hold_packet(zn_engine *e, const zn_packet *p, uint32_t flow)
+{
+    zn_stat why = hold(e, &e->packets[0], p, flow, ZN_STAT_COUNT);
+    for (unsigned i = 1; i < e->packets_count; i++)
+        (void)hold(e, &e->packets[i], p, flow, why);
 }
 
 /* ---- what leaves ----------------------------------------------------------------------------- */
@@ -429,7 +540,7 @@ static uint32_t build_into(zn_engine *e, zn_packets *of, const zn_flow *f,
     frame->record.t_ns = p->t_ns - p->t_ns % of->times_ns;
     frame->record.wire = wire < ZN_BUILD_FRAME_MIN ? ZN_BUILD_FRAME_MIN : wire;
     frame->record.captured = of->payload == ZN_PACKET_PAYLOAD_CUT ? headers : frame->record.wire;
-    frame->pcapng = output == ZN_OUTPUT_PACKETS_NG;
+    frame->pcapng = (PCAPNG_OUTPUTS & 1u << output) != 0;
     frame->at = (uint8_t *)text->bytes + text->n;
     frame->has_payload = put_payload(of, plan, p, &frame->headers,
                                      frame->at + zn_packet_file_head(frame->pcapng) + headers);
@@ -444,7 +555,7 @@ static void build(zn_engine *e, zn_packets *of, const zn_flow *f, const zn_packe
                   const zn_held_packet *p)
 {
     uint32_t headers = 0;
-    for (unsigned left = e->outputs.chosen & PACKET_OUTPUTS; left != 0; left &= left - 1)
+    for (unsigned left = of->outputs; left != 0; left &= left - 1)
         headers = build_into(e, of, f, plan, p, __builtin_ctz(left));
     of->stats->n[ZN_STAT_PACKETS_BYTES_KEPT] += headers;
     of->stats->n[ZN_STAT_PACKETS_BYTES_ZEROED] += p->payload_bytes;
@@ -453,10 +564,12 @@ static void build(zn_engine *e, zn_packets *of, const zn_flow *f, const zn_packe
 void zn_engine_forget_flow(zn_engine *e, uint32_t flow)
 {
     zn_flow *f = zn_flow_entry(e->flows, flow);
-    if (e->packets.wanted)
-        zn_packet_gate_forget(&e->packets.gate, flow);
-    if (e->packets.images.wanted)
-        zn_packet_images_forget(&e->packets.images, flow);
+    for (unsigned i = 0; i < e->packets_count; i++) {
+        zn_packets *of = &e->packets[i];
+        zn_packet_gate_forget(&of->gate, flow);
+        if (of->images.wanted)
+            zn_packet_images_forget(&of->images, flow);
+    }
     zn_analyzers_forget(&e->names, f);
     zn_layer7_forget(&e->names, f);
     zn_dn_hunter_forget(&e->dn_hunter, f);
@@ -466,8 +579,9 @@ void zn_engine_forget_flow(zn_engine *e, uint32_t flow)
 
 bool zn_engine_flow_is_held(zn_engine *e, uint32_t flow, const zn_flow *f)
 {
-    zn_packet_plan *plan = zn_packet_gate_plan(&e->packets.gate, flow);
-    zn_packet_gate_note(&e->packets.gate, flow, f->closed_ns, true);
+    zn_packet_plan *plan = zn_packet_gate_plan(&e->packets[0].gate, flow);
+    for (unsigned i = 0; i < e->packets_count; i++)
+        zn_packet_gate_note(&e->packets[i].gate, flow, f->closed_ns, true);
     if (plan->held == 0)
         return false;
     plan->record_written = true;
@@ -475,10 +589,18 @@ bool zn_engine_flow_is_held(zn_engine *e, uint32_t flow, const zn_flow *f)
     return true;
 }
 
-/* Returns the fate that a packet has at due_ns. */
-static zn_stat fate_of(zn_packets *of, const zn_held_packet *p, int64_t due_ns)
+static bool leaves(zn_stat fate)
+{
+    return fate == ZN_STAT_PACKETS_PASSED || fate == ZN_STAT_PACKETS_MASKED;
+}
+
+/* Returns the fate that a packet has at due_ns. main_fate: that in the main output, which decides
+ * where it does not leave; ZN_STAT_COUNT: this is the main one. */
+static zn_stat fate_of(zn_packets *of, const zn_held_packet *p, int64_t due_ns, zn_stat main_fate)
 {
     zn_packet_gate *g = &of->gate;
+    if (main_fate != ZN_STAT_COUNT && !leaves(main_fate))
+        return main_fate;
     if (p->flow == 0)
         return p->fragment ? (zn_stat)p->why : ZN_STAT_PACKETS_PASSED;
     if (g->coarse && p->proto == ZN_PROTO_TCP)
@@ -486,43 +608,59 @@ static zn_stat fate_of(zn_packets *of, const zn_held_packet *p, int64_t due_ns)
     return zn_packet_gate_fate(g, p->flow, p->proto, due_ns);
 }
 
-/* Has the oldest packet leave, with the fate that it has at due_ns. */
-static void emit_first(zn_engine *e, zn_packets *of, const zn_held_packet *p, int64_t due_ns)
+/* Has the oldest packet of an output leave, with the fate that it has at due_ns, which it returns.
+ * main_fate: see fate_of. */
+static zn_stat emit_into(zn_engine *e, zn_packets *of, int64_t due_ns, zn_stat main_fate)
 {
+    const zn_held_packet *p = zn_packet_hold_first(&of->hold);
     uint32_t flow = p->flow;
     const zn_flow *f = flow == 0 ? NULL : zn_flow_entry(e->flows, flow);
     zn_packet_plan *plan = zn_packet_gate_plan(&of->gate, flow);
     const zn_held_packet *built = p;
     zn_held_packet coarse;
-    zn_stat fate = fate_of(of, p, due_ns);
+    zn_stat fate = fate_of(of, p, due_ns, main_fate);
     if (fate == ZN_STAT_PACKETS_MASKED && plan->coarse) {
         built = &coarse;
         if (!zn_engine_coarsen(f, plan, p, &coarse))
             fate = ZN_STAT_PACKETS_DROPPED_CUT;
     }
     of->stats->n[fate]++;
-    if (fate == ZN_STAT_PACKETS_PASSED || fate == ZN_STAT_PACKETS_MASKED)
+    if (leaves(fate))
         build(e, of, f, plan, built);
     if (of->images.wanted)
         zn_packet_images_left(&of->images, p);
     zn_packet_hold_leave(&of->hold);
-    if (flow != 0 && --plan->held == 0 && plan->record_written) {
+    plan->held -= flow != 0;
+    return fate;
+}
+
+/* Has the oldest packet leave, in all outputs: `p` of the main one, and those of views at the same
+ * place. */
+static void emit_first(zn_engine *e, const zn_held_packet *p, int64_t due_ns)
+{
+    uint32_t flow = p->flow;
+    zn_packet_plan *plan = zn_packet_gate_plan(&e->packets[0].gate, flow);
+    zn_stat fate = emit_into(e, &e->packets[0], due_ns, ZN_STAT_COUNT);
+    for (unsigned i = 1; i < e->packets_count; i++)
+        (void)emit_into(e, &e->packets[i], due_ns, fate);
+    if (flow != 0 && plan->held == 0 && plan->record_written) {
         plan->record_written = false;
         zn_flow_unhold(e->flows);
         zn_engine_forget_flow(e, flow);
     }
 }
 
-/* Fetches what the packets up to `ahead` places behind the first one need when they leave; *place:
- * up to where it has done so. */
-static void fetch_to_emit(const zn_packets *of, uint32_t *place)
+/* Fetches what the packets up to EMIT_AHEAD places behind the first one need when they leave;
+ * *place: up to where it has done so. */
+static void fetch_to_emit(const zn_engine *e, uint32_t *place)
 {
-    const zn_packet_hold *hold = &of->hold;
+    const zn_packet_hold *hold = &e->packets[0].hold;
     while (*place != hold->end && *place - hold->first < EMIT_AHEAD) {
         const zn_held_packet *p = zn_packet_hold_at(hold, *place);
         if (p->flow != 0) {
-            const zn_flow *f = zn_flow_entry(of->gate.flows, p->flow);
-            zn_packet_gate_prefetch(&of->gate, p->flow);
+            const zn_flow *f = zn_flow_entry(e->flows, p->flow);
+            for (unsigned i = 0; i < e->packets_count; i++)
+                zn_packet_gate_prefetch(&e->packets[i].gate, p->flow);
             ZN_PREFETCH(f);
             ZN_PREFETCH(ZN_FACTS(f));
         }
@@ -533,7 +671,11 @@ static void fetch_to_emit(const zn_packets *of, uint32_t *place)
 /* Bytes of packets that wait to be taken. */
 static size_t ready_bytes(const zn_engine *e)
 {
-    return e->outputs.text[ZN_OUTPUT_PACKETS].n + e->outputs.text[ZN_OUTPUT_PACKETS_NG].n;
+    const zn_text *text = &e->outputs.text[ZN_OUTPUT_PACKETS];
+    size_t bytes = 0;
+    for (unsigned i = 0; i < 2 * e->packets_count; i++)
+        bytes += text[i].n;
+    return bytes;
 }
 
 bool zn_engine_packets_full(const zn_engine *e)
@@ -543,35 +685,39 @@ bool zn_engine_packets_full(const zn_engine *e)
 
 void zn_engine_emit(zn_engine *e, int64_t now_ns, bool all)
 {
-    zn_packets *of = &e->packets;
+    const zn_packet_hold *hold = &e->packets[0].hold;
     const zn_held_packet *p;
-    uint32_t fetched = of->hold.first;
+    uint32_t fetched = hold->first;
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_WRITE);
-    while ((p = zn_packet_hold_first(&of->hold)) != NULL &&
+    while ((p = zn_packet_hold_first(hold)) != NULL &&
            (p->due_ns < now_ns || now_ns == INT64_MAX)) {
         if (!all && ready_bytes(e) >= READY_BYTES_MAX) {
             e->waiting = true;
             return;
         }
-        fetch_to_emit(of, &fetched);
-        emit_first(e, of, p, p->due_ns);
+        fetch_to_emit(e, &fetched);
+        emit_first(e, p, p->due_ns);
     }
 }
 
 bool zn_engine_hold_reserve(zn_engine *e)
 {
-    return zn_packet_hold_reserve(&e->packets.hold, GROUP_SLOTS);
+    bool reserved = true;
+    for (unsigned i = 0; i < e->packets_count; i++)
+        reserved &= zn_packet_hold_reserve(&e->packets[i].hold, GROUP_SLOTS);
+    return reserved;
 }
 
 void zn_engine_emit_early(zn_engine *e)
 {
-    zn_packets *of = &e->packets;
-    uint32_t part = of->hold.size / EARLY_PART;
-    uint32_t until = of->hold.first + (part > GROUP_SLOTS ? part : GROUP_SLOTS);
+    const zn_packet_hold *hold = &e->packets[0].hold;
+    uint32_t part = hold->size / EARLY_PART;
+    uint32_t until = hold->first + (part > GROUP_SLOTS ? part : GROUP_SLOTS);
     const zn_held_packet *p;
-    while ((p = zn_packet_hold_first(&of->hold)) != NULL && (int32_t)(p->at - until) < 0) {
+    while ((p = zn_packet_hold_first(hold)) != NULL && (int32_t)(p->at - until) < 0) {
         int64_t due_ns = p->due_ns < e->clock.now_ns ? p->due_ns : e->clock.now_ns;
-        of->stats->n[ZN_STAT_PACKETS_HOLD_EARLY]++;
-        emit_first(e, of, p, due_ns);
+        for (unsigned i = 0; i < e->packets_count; i++)
+            e->packets[i].stats->n[ZN_STAT_PACKETS_HOLD_EARLY]++;
+        emit_first(e, p, due_ns);
     }
 }

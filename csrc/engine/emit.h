@@ -3,6 +3,10 @@
 /*
  * From packets of flows to anonymized packets: each waits in the delay line until it is due, gets
  * its fate and its addresses at the gate, and is built into the outputs.
+ *
+ * A view is a further output of the same packets, with a delay line, a gate and images of its own.
+ * Its delay line has the same entries at the same places, and a packet leaves all outputs in one
+ * step, the main one first: what that drops, no view shows.
  */
 #ifndef ZN_ENGINE_EMIT_H
 #define ZN_ENGINE_EMIT_H
@@ -15,6 +19,9 @@ bool zn_engine_has_packets(const zn_engine_config *config);
  * Returns 0, or a negative zn_err with *err filled. */
 int zn_engine_open_packets(zn_engine *e, const zn_engine_config *config, zn_error *err);
 void zn_engine_close_packets(zn_engine *e);
+/* Follows a packet clock that was set anew to t_ns, when all packets have left. Returns 0, or a
+ * negative zn_err with *err filled. */
+int zn_engine_rebase_packets(zn_engine *e, int64_t t_ns, zn_error *err);
 
 /* Make the plan of a flow that has opened, and anew when its client has changed at t_ns. */
 void zn_engine_plan_flow(zn_engine *e, uint32_t flow);
@@ -22,7 +29,7 @@ void zn_engine_replan_flow(zn_engine *e, uint32_t flow, int64_t t_ns);
 /* Takes note of a flow's names after a look at its packet. */
 void zn_engine_note_names(zn_engine *e, uint32_t flow, const zn_flow *f);
 /* Sets when those are due that came while the clock was behind their time, before a packet of
- * t_ns moves it; e->packets.undated is one of them. */
+ * t_ns moves it; e->packets[0].undated is one of them. */
 void zn_engine_set_due(zn_engine *e, int64_t t_ns);
 /* Has a fragment wait, there is room for it. It leaves where the datagram that it is of is whole
  * when the first of its fragments is due, and the flow's packets leave then. */

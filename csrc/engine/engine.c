@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/emit.h"
 #include "engine/engine_state.h"
+#include "engine/view_config.h"
 #include "util/arena.h"
 
 #define MAX_CLIENTS (UINT32_C(1) << 20) /* most client addresses that are told apart in an epoch */
@@ -59,7 +60,7 @@ static int check_packets(const zn_engine_config *config, zn_error *err)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "exact measurements are not coarse: choose one");
     if (config->packet_times_ns < 1)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "packet_times_ns must be at least 1");
-    return 0;
+    return zn_view_config_check(config, err);
 }
 
 /* Refuses what no record can say. */
@@ -96,7 +97,8 @@ static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *e
     if (config->order == ZN_ORDER_MINUTE_ALL && policy->times_ns < ZN_MINUTE_NS)
         policy->times_ns = ZN_MINUTE_NS;
     policy->digits = config->digits;
-    roles->release_all = config->z == 1 && config->z_max <= 1;
+    /* a view needs votes of which each is somebody's */
+    roles->release_all = config->z == 1 && config->z_max <= 1 && config->view_count == 0;
     roles->rotate_ns = config->rotate_ns;
     roles->established = config->established;
     roles->dns_votes = config->dns_votes;
@@ -118,7 +120,7 @@ static int copy_config(zn_engine *e, const zn_engine_config *config, zn_error *e
     e->order = config->order;
     e->max_flows = config->max_flows;
     e->period = -1;
-    return zn_outputs_init(&e->outputs, config->outputs, config->sets, err);
+    return zn_outputs_init(&e->outputs, zn_view_config_outputs(config), config->sets, err);
 }
 
 static int init_never(zn_engine *e, const zn_engine_config *config, zn_error *err)
@@ -135,7 +137,7 @@ static int init_never(zn_engine *e, const zn_engine_config *config, zn_error *er
 static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err)
 {
     zn_gate_limits limits = {config->max_tuples, config->max_attributes, MAX_CLIENTS,
-                             config->z_max > config->z ? config->z_max : config->z};
+                             zn_view_config_largest_z(config)};
     zn_ztable_config counted = zn_ztable_default_config(1, config->window_ns);
     int rc = zn_name_store_init(&e->name_store, config->max_flows + ZN_FLOW_SPARE, err);
     e->gate.policy = &e->policy;
@@ -166,10 +168,10 @@ static int init_anon(zn_engine *e, const zn_engine_config *config, zn_error *err
 static int init_workers(zn_engine *e, unsigned workers, zn_error *err)
 {
     /* what packets leave is so much that the program has a thread which writes it to files */
-    int rc = zn_pool_open(&e->pool, workers, e->packets.wanted, err);
+    int rc = zn_pool_open(&e->pool, workers, e->packets_count != 0, err);
     if (rc == 0)
         rc = zn_decode_ahead_open(&e->decode_ahead, e->pool, &e->decoder, err);
-    if (rc == 0 && e->packets.wanted)
+    if (rc == 0 && e->packets_count != 0)
         rc = zn_frame_builder_init(&e->frame_builder, e->pool, err);
     return rc == 0 ? zn_async_writer_open(&e->writer, e->pool, &e->outputs, err) : rc;
 }
@@ -262,7 +264,7 @@ zn_outputs *zn_engine_outputs(zn_engine *e)
 
 static bool is_public(zn_output output)
 {
-    return output <= ZN_OUTPUT_PACKETS_NG;
+    return output <= ZN_OUTPUT_VIEW3_PACKETS_NG;
 }
 
 zn_span zn_outputs_take(zn_engine *e, zn_output output)
@@ -273,7 +275,17 @@ zn_span zn_outputs_take(zn_engine *e, zn_output output)
 int zn_engine_take_packets(zn_engine *e, zn_frame *out, size_t max, size_t *n)
 {
     bool more = false;
-    *n = zn_outputs_packets(&e->outputs, out, max, &more);
+    *n = zn_outputs_packets(&e->outputs, ZN_OUTPUT_PACKETS, out, max, &more);
+    return more ? 1 : 0;
+}
+
+int zn_engine_take_view_packets(zn_engine *e, unsigned view, zn_frame *out, size_t max, size_t *n)
+{
+    bool more = false;
+    *n = 0;
+    if (view < ZN_VIEWS_MAX)
+        *n = zn_outputs_packets(&e->outputs, (int)(ZN_OUTPUT_VIEW1_PACKETS + 2 * view), out, max,
+                                &more);
     return more ? 1 : 0;
 }
 
@@ -325,18 +337,24 @@ zn_profile_stage zn_engine_profile_stage(const zn_engine *e)
 
 void zn_engine_packet_blocks(const zn_engine *e, zn_text *out)
 {
-    if (e->packets.wanted)
-        zn_packet_keys_blocks(e->packets.gate.keys, out);
+    if (e->packets_count != 0)
+        zn_packet_keys_blocks(e->packets[0].gate.keys, out);
 }
 
 size_t zn_engine_hold_bytes_max(const zn_engine *e)
 {
-    return (size_t)e->packets.hold.most * sizeof(zn_hold_slot);
+    return (size_t)e->packets[0].hold.most * sizeof(zn_hold_slot);
 }
 
 const zn_stats *zn_engine_stats(const zn_engine *e)
 {
     return &e->stats;
+}
+
+const zn_stats *zn_engine_view_stats(const zn_engine *e, unsigned view)
+{
+    ZN_ASSERT(view + 1 < e->packets_count);
+    return e->packets[view + 1].stats;
 }
 
 zn_ztable_stats zn_engine_table_stats(const zn_engine *e)
@@ -364,9 +382,11 @@ size_t zn_engine_memory(const zn_engine *e)
                    zn_name_store_memory(&e->name_store) + zn_analyzers_memory(&e->names) +
                    zn_defrag_memory(e->decoder.defrag) +
                    (e->pool != NULL ? zn_decode_ahead_memory() + zn_async_writer_memory() : 0);
-    bytes += zn_packet_hold_memory(&e->packets.hold) + zn_packet_gate_memory(&e->packets.gate) +
-             zn_packet_images_memory(&e->packets.images) +
-             zn_frame_builder_memory(&e->frame_builder);
+    for (unsigned i = 0; i < e->packets_count; i++)
+        bytes += zn_packet_hold_memory(&e->packets[i].hold) +
+                 zn_packet_gate_memory(&e->packets[i].gate) +
+                 zn_packet_images_memory(&e->packets[i].images);
+    bytes += zn_frame_builder_memory(&e->frame_builder);
     bytes += zn_minute_hold_memory(&e->held_records) + zn_minute_hold_memory(&e->held_releases);
     return bytes + zn_outputs_memory(&e->outputs);
 }

@@ -55,6 +55,8 @@ size_t zn_engine_hold_bytes_max(const zn_engine *e);
 
 /* Returns the counters of the run so far. */
 const zn_stats *zn_engine_stats(const zn_engine *e);
+/* Returns those of what leaves in config.views[view]; all other counters are zero. */
+const zn_stats *zn_engine_view_stats(const zn_engine *e, unsigned view);
 /* Returns the bytes of memory of the flow table, for *live flows; and those of a full table. */
 size_t zn_engine_flow_memory(const zn_engine *e, uint32_t *live);
 size_t zn_engine_flow_memory_max(const zn_engine *e);

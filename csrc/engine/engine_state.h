@@ -44,11 +44,14 @@ typedef struct zn_order_key {
     bool known;
 } zn_order_key;
 
-/* What an engine needs for packets that leave. */
+#define ZN_PACKET_OUTPUTS_MAX (ZN_VIEWS_MAX + 1u)
+
+/* What an engine needs for an output of packets: its own one, or a view. */
 typedef struct zn_packets {
-    bool wanted; /* false: the other members are zero */
-    zn_stats *stats;
-    zn_keys *keys; /* of the epochs */
+    uint32_t outputs; /* bits 1u << output */
+    zn_stats *stats;  /* of what leaves: the engine's, or, of a view, its own */
+    zn_keys *keys;    /* of the epochs: the engine's, or, of a view with another z, its own */
+    zn_stats own_stats;
     zn_packet_payload payload;
     zn_packet_macs macs;
     zn_tcp_timestamps tcp_timestamps;
@@ -89,7 +92,8 @@ struct zn_engine {
     zn_order order;
     zn_order_key order_key;
     zn_minute_hold held_records, held_releases;
-    zn_packets packets;
+    zn_packets packets[ZN_PACKET_OUTPUTS_MAX]; /* the main output, and views of it */
+    unsigned packets_count;                    /* 0: no packets are wanted */
     zn_frame_builder frame_builder;
     uint32_t taken; /* flow of the packet that was taken last; 0: none */
     uint32_t max_flows;
@@ -116,6 +120,10 @@ int zn_engine_open_keys(zn_engine *e, const zn_engine_config *config, zn_error *
  * epoch. Returns 0 or a negative zn_err with *err filled. */
 int zn_engine_ask_pseudonym(zn_engine *e, uint32_t flow, unsigned end, const zn_addr *real,
                             zn_error *err);
+/* Opens keys that differ from the engine's only by their z. Returns 0 or a negative zn_err with
+ * *err filled. */
+int zn_engine_open_view_keys(const zn_engine *e, const zn_engine_config *config, uint32_t z,
+                             zn_keys **out, zn_error *err);
 /* Makes the pseudonyms that were asked for and gives them to their flows: before anything of the
  * flows is written. Returns 0 or a negative zn_err with *err filled. */
 int zn_engine_make_pseudonyms(zn_engine *e, zn_error *err);

@@ -174,7 +174,7 @@ static int write_flow(zn_engine *e, uint32_t flow, uint64_t server, zn_error *er
     } else {
         e->stats.n[ZN_STAT_FLOWS_EXTERNAL]++;
     }
-    if (e->packets.wanted && zn_engine_flow_is_held(e, flow, f))
+    if (e->packets_count != 0 && zn_engine_flow_is_held(e, flow, f))
         return rc;
     zn_engine_forget_flow(e, flow);
     return rc;
@@ -216,7 +216,7 @@ int zn_engine_flush_votes(zn_engine *e, bool all, zn_error *err)
 
 bool zn_engine_outputs_full(zn_engine *e)
 {
-    if (e->packets.wanted && zn_engine_packets_full(e))
+    if (e->packets_count != 0 && zn_engine_packets_full(e))
         return true;
     return e->writes_async ? zn_async_writer_full(e->writer) : zn_outputs_full(&e->outputs);
 }
@@ -248,7 +248,7 @@ int zn_engine_flush_until(zn_engine *e, int64_t now_ns, int64_t minute, zn_error
     rc = zn_engine_flush_votes(e, false, err);
     if (rc == 0 && !e->waiting)
         rc = zn_engine_write_held(e, minute, err);
-    if (rc == 0 && !e->waiting && e->packets.wanted)
+    if (rc == 0 && !e->waiting && e->packets_count != 0)
         zn_engine_emit(e, now_ns, false);
     rc = zn_engine_write_all(e, rc, err);
     return rc != 0 ? rc : e->waiting;

@@ -18,6 +18,12 @@
     X(CSV, csv)                                                                                    \
     X(PACKETS, packets)                                                                            \
     X(PACKETS_NG, packets_ng)                                                                      \
+    X(VIEW1_PACKETS, view1_packets)                                                                \
+    X(VIEW1_PACKETS_NG, view1_packets_ng)                                                          \
+    X(VIEW2_PACKETS, view2_packets)                                                                \
+    X(VIEW2_PACKETS_NG, view2_packets_ng)                                                          \
+    X(VIEW3_PACKETS, view3_packets)                                                                \
+    X(VIEW3_PACKETS_NG, view3_packets_ng)                                                          \
     X(RECORD_ROWS, record_rows)                                                                    \
     X(OBSERVATION_ROWS, observation_rows)
 
@@ -107,11 +113,6 @@ void zn_outputs_fini(zn_outputs *o)
     memset(o, 0, sizeof *o);
 }
 
-static bool is_chosen(const zn_outputs *o, int output)
-{
-    return (o->chosen & 1u << output) != 0;
-}
-
 void zn_outputs_record(zn_outputs *o, const zn_record *r)
 {
     for (unsigned left = r->proto == ZN_PROTO_TCP ? o->tcp : o->udp; left != 0; left &= left - 1) {
@@ -125,8 +126,9 @@ void zn_outputs_record(zn_outputs *o, const zn_record *r)
 
 void zn_outputs_release(zn_outputs *o, const zn_release *release)
 {
-    for (int i = 0; i < ZN_OUTPUT_TEXTS; i++) {
-        if (!is_chosen(o, i) || formats[i]->release == NULL)
+    for (unsigned left = o->chosen; left != 0; left &= left - 1) {
+        int i = __builtin_ctz(left);
+        if (i >= ZN_OUTPUT_TEXTS || formats[i]->release == NULL)
             continue;
         formats[i]->release(&o->text[i], release);
         o->lines[i] += !formats[i]->is_rows;
@@ -166,18 +168,17 @@ zn_span zn_outputs_lines(zn_outputs *o, int text)
     return lines;
 }
 
-size_t zn_outputs_packets(zn_outputs *o, zn_frame *out, size_t max, bool *more)
+size_t zn_outputs_packets(zn_outputs *o, int text, zn_frame *out, size_t max, bool *more)
 {
-    zn_text *text = &o->text[ZN_OUTPUT_PACKETS];
-    size_t *taken = &o->taken[ZN_OUTPUT_PACKETS], n = 0;
+    zn_text *of = &o->text[text];
+    size_t *taken = &o->taken[text], n = 0;
     bool all = o->passed == o->mark_count;
-    zn_span records = {(const uint8_t *)text->bytes,
-                       all ? text->n : o->marks[o->passed].at[ZN_OUTPUT_PACKETS]};
+    zn_span records = {(const uint8_t *)of->bytes, all ? of->n : o->marks[o->passed].at[text]};
     while (n < max && zn_packet_file_next(records, taken, &out[n]))
         n++;
     *more = *taken < records.n;
     if (all && !*more)
-        text->n = o->lines[ZN_OUTPUT_PACKETS] = *taken = 0;
+        of->n = o->lines[text] = *taken = 0;
     return n;
 }
 

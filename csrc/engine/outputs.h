@@ -20,14 +20,16 @@
 
 /* Outputs for zanon-net's own binding: two texts whose bytes are rows, then tables. */
 enum {
-    ZN_OUTPUT_RECORD_ROWS = ZN_OUTPUT_PACKETS_NG + 1, /* zn_event_record_row */
-    ZN_OUTPUT_OBSERVATION_ROWS,                       /* zn_event_observation_row */
+    ZN_OUTPUT_RECORD_ROWS = ZN_OUTPUT_VIEW3_PACKETS_NG + 1, /* zn_event_record_row */
+    ZN_OUTPUT_OBSERVATION_ROWS,                             /* zn_event_observation_row */
     ZN_OUTPUT_TEXTS,
     ZN_OUTPUT_TCP_TABLE = ZN_OUTPUT_TEXTS,
     ZN_OUTPUT_UDP_TABLE,
     ZN_OUTPUTS
 };
 #define ZN_OUTPUT_TABLES (ZN_OUTPUTS - ZN_OUTPUT_TEXTS)
+_Static_assert(ZN_OUTPUT_RECORD_ROWS == ZN_OUTPUT_PACKETS + 2 * (ZN_VIEWS_MAX + 1),
+               "each view has two outputs");
 
 /* The place in all outputs where another period begins. */
 typedef struct zn_mark {
@@ -65,9 +67,10 @@ int zn_outputs_mark(zn_outputs *o, int64_t period_ns, zn_error *err);
 
 /* Takes the lines of a text that were not taken: those before the next mark, or all. */
 zn_span zn_outputs_lines(zn_outputs *o, int text);
-/* Takes packets of ZN_OUTPUT_PACKETS that were not taken, of those before the next mark or of all,
- * into out[0 .. max - 1]. Returns how many; *more: others are left. Borrows. */
-size_t zn_outputs_packets(zn_outputs *o, zn_frame *out, size_t max, bool *more);
+/* Takes packets of a text, ZN_OUTPUT_PACKETS or that of a view, that were not taken, of those
+ * before the next mark or of all, into out[0 .. max - 1]. Returns how many; *more: others are
+ * left. Borrows. */
+size_t zn_outputs_packets(zn_outputs *o, int text, zn_frame *out, size_t max, bool *more);
 /* Passes the next mark; false where there is none. *period_ns is the start of its period. */
 bool zn_outputs_next_mark(zn_outputs *o, int64_t *period_ns);
 

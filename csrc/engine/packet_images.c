@@ -46,10 +46,14 @@ int zn_packet_images_init(zn_packet_images *images, zn_error *err)
     images->tls = zn_block_alloc(sizeof *images->tls);
     if (images->scratch == NULL || images->hello == NULL || images->tls == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the payload of packets");
-    images->sink = (zn_message_sink){take_message, images};
-    images->names->sink = &images->sink;
     images->wanted = true;
     return 0;
+}
+
+void zn_packet_images_listen(zn_packet_images *images)
+{
+    images->sink = (zn_message_sink){take_message, images};
+    images->names->sink = &images->sink;
 }
 
 void zn_packet_images_fini(zn_packet_images *images)
@@ -281,12 +285,17 @@ static void take_datagram(zn_packet_images *images, const zn_packet_context *s, 
     }
 }
 
-static void take_message(void *of, const zn_packet_context *s, const zn_message *m)
+static bool is_hello(const zn_message *m)
 {
-    zn_packet_images *images = of;
+    return m->kind == ZN_MESSAGE_TLS_HELLO || m->kind == ZN_MESSAGE_QUIC_HELLO;
+}
+
+/* Makes the image of a message. fingerprint: the entry of a hello's. */
+static void keep_message(zn_packet_images *images, const zn_packet_context *s, const zn_message *m,
+                         uint32_t fingerprint)
+{
     unsigned side = m->kind == ZN_MESSAGE_TLS_FLIGHT ? 1u - s->f->client : s->f->client;
-    bool hello = m->kind == ZN_MESSAGE_TLS_HELLO || m->kind == ZN_MESSAGE_QUIC_HELLO;
-    uint32_t image, fingerprint = hello ? see_fingerprint(images, s, m) : 0;
+    uint32_t image;
     if (m->kind == ZN_MESSAGE_DNS || m->kind == ZN_MESSAGE_QUIC) {
         take_datagram(images, s, m);
         return;
@@ -297,7 +306,7 @@ static void take_message(void *of, const zn_packet_context *s, const zn_message 
     image = new_image(images, m->kind, side, m->bytes);
     if (image != 0) {
         image_at(images, image)->seq = m->seq;
-        image_at(images, image)->entry = hello ? fingerprint : m->entry;
+        image_at(images, image)->entry = is_hello(m) ? fingerprint : m->entry;
         add_image(images, s->flow, image);
     }
     if (m->kind == ZN_MESSAGE_TLS_HELLO) {
@@ -305,6 +314,14 @@ static void take_message(void *of, const zn_packet_context *s, const zn_message 
         plan->record_seq[side] = m->seq + (uint32_t)m->bytes.n;
         plan->reads_records[side] = true;
     }
+}
+
+static void take_message(void *of, const zn_packet_context *s, const zn_message *m)
+{
+    zn_packet_images *images = of;
+    uint32_t fingerprint = is_hello(m) ? see_fingerprint(images, s, m) : 0;
+    for (; images != NULL; images = images->next)
+        keep_message(images, s, m, fingerprint);
 }
 
 /* Returns the bytes of a TLS record behind the header that the bytes start with; 0: it is none. */

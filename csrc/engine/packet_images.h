@@ -57,7 +57,10 @@ typedef struct zn_packet_images {
     zn_packet_hold *hold;
     zn_names *names;
     const zn_clock *clock;
-    zn_message_sink sink;
+    /* Those of a view, which gets the same messages; NULL: none. Only the first of all asks who
+     * shares a fingerprint. */
+    struct zn_packet_images *next;
+    zn_message_sink sink; /* of the first */
     zn_slab images, small, large;
     uint32_t datagram;        /* image of the datagram that is looked at, 0: none */
     uint32_t datagram_flow;   /* its flow */
@@ -66,9 +69,11 @@ typedef struct zn_packet_images {
     zn_quic *quic;
 } zn_packet_images;
 
-/* Prepares the images of an engine, of which the members up to clock are set. Returns 0, or a
- * negative zn_err with *err filled. */
+/* Prepares the images of an engine's output of packets, of which the members up to clock are set.
+ * Returns 0, or a negative zn_err with *err filled. */
 int zn_packet_images_init(zn_packet_images *images, zn_error *err);
+/* Has images, and those of their views, get the messages that analyzers read. */
+void zn_packet_images_listen(zn_packet_images *images);
 void zn_packet_images_fini(zn_packet_images *images);
 size_t zn_packet_images_memory(const zn_packet_images *images);
 

@@ -29,7 +29,7 @@ static int begin_period(zn_engine *e, int64_t period, zn_error *err)
     int rc = 0;
     if (e->period >= 0)
         rc = zn_engine_flush_votes(e, true, err);
-    if (rc == 0 && e->packets.wanted)
+    if (rc == 0 && e->packets_count != 0)
         zn_engine_emit(e, e->clock.now_ns, true);
     if (e->writes_async)
         zn_async_writer_wait(e->writer);
@@ -111,7 +111,7 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
         break;
     case ZN_CLOCK_REBASED:
         e->stats.n[ZN_STAT_CLOCK_REBASED]++;
-        if (e->packets.wanted) {
+        if (e->packets_count != 0) {
             rc = zn_engine_flush_votes(e, true, err);
             if (rc != 0)
                 return rc;
@@ -124,9 +124,9 @@ static int see_time(zn_engine *e, int64_t t_ns, zn_error *err)
             rc = zn_engine_write_held(e, INT64_MAX, err);
         if (rc == 0)
             rc = zn_keys_rebase(e->keys, t_ns, err);
+        if (rc == 0)
+            rc = zn_engine_rebase_packets(e, t_ns, err);
         zn_gate_rebase(&e->gate, zn_keys_epoch(e->keys, t_ns));
-        if (e->packets.wanted)
-            zn_packet_keys_rebase(e->packets.gate.keys);
         zn_dn_hunter_clear(&e->dn_hunter);
         return rc;
     }
@@ -150,10 +150,10 @@ static void look(zn_engine *e, uint32_t flow, zn_flow *f, const zn_packet *p)
     if (ZN_UNLIKELY(f->client != client)) {
         zn_dn_hunter_forget(&e->dn_hunter, f);
         zn_dn_hunter_opened(&e->dn_hunter, f);
-        if (e->packets.wanted)
+        if (e->packets_count != 0)
             zn_engine_replan_flow(e, flow, p->t_ns);
     }
-    if (ZN_UNLIKELY(e->packets.wanted))
+    if (ZN_UNLIKELY(e->packets_count != 0))
         zn_engine_note_names(e, flow, f);
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_FLOWS);
 }
@@ -231,7 +231,7 @@ __attribute__((noinline)) static int take_packet(zn_engine *e, const zn_packet *
             return rc;
         zn_dn_hunter_opened(&e->dn_hunter, f);
         zn_service_open(f);
-        if (ZN_UNLIKELY(e->packets.wanted))
+        if (ZN_UNLIKELY(e->packets_count != 0))
             zn_engine_plan_flow(e, flow);
     }
     e->taken = flow;
@@ -320,7 +320,8 @@ __attribute__((always_inline)) static inline void fetch_to_hold(const zn_engine 
                                                                 const zn_packet *p, uint32_t guess)
 {
     zn_span ip = zn_packet_ip_headers(p);
-    zn_packet_gate_prefetch(&e->packets.gate, guess);
+    for (unsigned i = 0; i < e->packets_count; i++)
+        zn_packet_gate_prefetch(&e->packets[i].gate, guess);
     ZN_PREFETCH(ip.p);
     ZN_PREFETCH(ip.p + ip.n);
 }
@@ -377,7 +378,7 @@ static int take_and_hold(zn_engine *e, zn_packet *const *packet, size_t n, zn_er
             fetch_to_hold(e, packet[probed], guess[probed]);
         }
         if (ZN_LIKELY(zn_packet_is_of_flow(packet[i]))) {
-            if (ZN_UNLIKELY(e->packets.undated != ZN_HELD_NONE))
+            if (ZN_UNLIKELY(e->packets[0].undated != ZN_HELD_NONE))
                 zn_engine_set_due(e, packet[i]->t_ns);
             rc = take_packet(e, packet[i], guess[i], err);
         }
@@ -413,9 +414,9 @@ static int feed_group(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_FLOWS);
     if (rc == 0 && e->batched % GROUP == 0)
         rc = evict_flows(e, err);
-    if (rc == 0 && ZN_UNLIKELY(e->packets.wanted))
+    if (rc == 0 && ZN_UNLIKELY(e->packets_count != 0))
         rc = reserve_hold(e, err);
-    if (rc == 0 && ZN_UNLIKELY(e->packets.wanted))
+    if (rc == 0 && ZN_UNLIKELY(e->packets_count != 0))
         rc = take_and_hold(e, packet, packets, err);
     else if (rc == 0 && packets != 0)
         rc = take_packets(e, packet, packets, err);
@@ -430,7 +431,7 @@ int zn_engine_flush_batch(zn_engine *e, bool all, zn_error *err)
     zn_defrag_expire(e->decoder.defrag, e->clock.now_ns);
     rc = zn_engine_flush_votes(e, all, err);
     /* flows that closed may have to be noted first */
-    if (rc == 0 && e->packets.wanted && !e->waiting)
+    if (rc == 0 && e->packets_count != 0 && !e->waiting)
         zn_engine_emit(e, e->clock.now_ns, false);
     return rc;
 }

@@ -85,8 +85,14 @@ bool zn_packet_file_next(zn_span records, size_t *at, zn_frame *out)
     return zn_cursor_ok(&c);
 }
 
-const zn_format zn_format_packets = {
-    .name = "packets", .stem = "packets", .suffix = ".pcap", .header = put_pcap_header};
+#define PCAP_FORMAT(of)                                                                            \
+    const zn_format zn_format_##of = {                                                             \
+        .name = #of, .stem = "packets", .suffix = ".pcap", .header = put_pcap_header};
+
+PCAP_FORMAT(packets)
+PCAP_FORMAT(view1_packets)
+PCAP_FORMAT(view2_packets)
+PCAP_FORMAT(view3_packets)
 
 /* ---- pcapng ---- */
 
@@ -138,8 +144,14 @@ static uint8_t *set_pcapng(const zn_packet_file_frame *frame, uint8_t *at)
     return bytes;
 }
 
-const zn_format zn_format_packets_ng = {
-    .name = "packets_ng", .stem = "packets", .suffix = ".pcapng", .header = put_pcapng_header};
+#define PCAPNG_FORMAT(of)                                                                          \
+    const zn_format zn_format_##of = {                                                             \
+        .name = #of, .stem = "packets", .suffix = ".pcapng", .header = put_pcapng_header};
+
+PCAPNG_FORMAT(packets_ng)
+PCAPNG_FORMAT(view1_packets_ng)
+PCAPNG_FORMAT(view2_packets_ng)
+PCAPNG_FORMAT(view3_packets_ng)
 
 /* ---- both ---- */
 

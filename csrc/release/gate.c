@@ -4,6 +4,7 @@
 
 #include "analyzer/secondary.h"
 
+#define ALL_OUTPUTS UINT8_MAX
 #define LAST_VOTES 512u /* flows whose last vote is at hand while a batch is hashed */
 
 static int alloc_batch(zn_gate *g, size_t n, zn_error *err)
@@ -11,10 +12,11 @@ static int alloc_batch(zn_gate *g, size_t n, zn_error *err)
     g->asked = zn_block_alloc(n * sizeof *g->asked);
     g->asked_votes = zn_block_alloc(n * sizeof *g->asked_votes);
     g->answers = zn_block_alloc(n);
+    g->released_in = zn_block_alloc(n);
     g->releases = zn_block_alloc(n * sizeof *g->releases);
     g->origins = zn_block_alloc(n * sizeof *g->origins);
-    if (g->asked == NULL || g->asked_votes == NULL || g->answers == NULL || g->releases == NULL ||
-        g->origins == NULL)
+    if (g->asked == NULL || g->asked_votes == NULL || g->answers == NULL ||
+        g->released_in == NULL || g->releases == NULL || g->origins == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for a batch of %zu votes", n);
     return 0;
 }
@@ -44,6 +46,7 @@ void zn_gate_fini(zn_gate *g)
     zn_block_free(g->asked, cap * sizeof *g->asked);
     zn_block_free(g->asked_votes, cap * sizeof *g->asked_votes);
     zn_block_free(g->answers, cap);
+    zn_block_free(g->released_in, cap);
     zn_block_free(g->releases, cap * sizeof *g->releases);
     zn_block_free(g->origins, cap * sizeof *g->origins);
     zn_clients_fini(&g->clients);
@@ -105,8 +108,8 @@ static void withhold_server(zn_gate *g, uint32_t flow)
         return;
     server = zn_clients_hash(&g->clients, &f->tuple.addr[1 - f->client]);
     ZN_FACTS(f)->server_was_client |= zn_clients_had_before(&g->clients, server);
-    if (g->packets != NULL && ZN_FACTS(f)->server_was_client)
-        zn_packet_gate_withhold(g->packets, flow,
+    for (unsigned i = 0; i < g->packets_count && ZN_FACTS(f)->server_was_client; i++)
+        zn_packet_gate_withhold(g->packets[i], flow,
                                 (g->clients.epoch + 1) * g->policy->roles->rotate_ns);
     /* A pending vote stays so: names wait for it, too. */
     if (ZN_FACTS(f)->server_was_client && ZN_STATE(f)->addr_vote != ZN_ADDR_PENDING)
@@ -225,11 +228,15 @@ static zn_id attribute_of(const zn_gate *g, const zn_flow *f, const zn_vote *v)
     return zn_name_store_at(g->name_store, v->entry)->id;
 }
 
-/* Has the packets of the flow know when the vote for its server's address was decided. */
-static void note_addr(zn_gate *g, const zn_vote *v)
+/* Has the packets of the flow know when the vote for its server's address was decided, and in which
+ * outputs it was released. */
+static void note_addr(zn_gate *g, const zn_vote *v, uint8_t released_in)
 {
-    if (g->packets != NULL)
-        zn_packet_gate_plan(g->packets, v->flow)->addr_ns = v->t_ns;
+    for (unsigned i = 0; i < g->packets_count; i++) {
+        zn_packet_plan *plan = zn_packet_gate_plan(g->packets[i], v->flow);
+        plan->addr_ns = v->t_ns;
+        plan->addr_released = (released_in & g->packets[i]->bit) != 0;
+    }
 }
 
 /* Turns votes into observations for the z-table; client marks and excluded addresses end here. */
@@ -248,7 +255,7 @@ static size_t ask(zn_gate *g)
         if (is_addr(v) && !addr_may_vote(g, f, v)) {
             if (!is_addr_peek(v)) {
                 ZN_STATE(f)->addr_vote = ZN_ADDR_SUPPRESSED;
-                note_addr(g, v);
+                note_addr(g, v, 0);
             }
             continue;
         }
@@ -275,31 +282,35 @@ static zn_stat reason_of(zn_decision decision)
     return ZN_STAT_SUPPRESSED_BELOW_Z;
 }
 
-/* Has the packets of the flow know what others share. */
-static void finish_peek(zn_gate *g, const zn_vote *v, bool shared)
+/* Has the packets of the flow know what others share, for which outputs. */
+static void finish_peek(zn_gate *g, const zn_vote *v, uint8_t shared_in)
 {
-    shared |= g->policy->roles->release_all;
+    if (g->policy->roles->release_all)
+        shared_in = ALL_OUTPUTS;
     if (v->kind == ZN_VOTE_PEEK)
-        g->name_store->times[v->entry].shared = shared;
+        g->name_store->times[v->entry].shared_in = shared_in;
     else
-        zn_packet_gate_plan(g->packets, v->flow)->addr_shared = shared;
+        for (unsigned i = 0; i < g->packets_count; i++)
+            zn_packet_gate_plan(g->packets[i], v->flow)->addr_shared =
+                (shared_in & g->packets[i]->bit) != 0;
 }
 
-static void finish_addr(zn_gate *g, const zn_vote *v, zn_flow *f, bool release)
+static void finish_addr(zn_gate *g, const zn_vote *v, zn_flow *f, bool release, uint8_t released_in)
 {
-    note_addr(g, v);
+    note_addr(g, v, released_in);
     release &= ZN_STATE(f)->addr_vote == ZN_ADDR_VOTED; /* unless withhold_server came between */
     ZN_STATE(f)->addr_vote = release ? ZN_ADDR_RELEASED : ZN_ADDR_SUPPRESSED;
     g->stats->n[ZN_STAT_ADDR_OBSERVATIONS]++;
     g->stats->n[release ? ZN_STAT_ADDR_RELEASED : ZN_STAT_ADDR_SUPPRESSED]++;
 }
 
-static void finish_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decision decision)
+static void finish_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decision decision,
+                        uint8_t released_in)
 {
     zn_name_entry *e = zn_name_store_at(g->name_store, v->entry);
     bool apart = v->kind == ZN_VOTE_DNS_NAME;
     zn_release *out;
-    zn_name_store_decided_by_vote(g->name_store, v->entry);
+    zn_name_store_decided_by_vote(g->name_store, v->entry, released_in);
     g->stats->n[apart ? ZN_STAT_DNS_OBSERVATIONS : ZN_STAT_OBSERVATIONS]++;
     if (decision != ZN_RELEASE) {
         e->state = ZN_ENTRY_SUPPRESSED;
@@ -321,9 +332,9 @@ static void finish_name(zn_gate *g, const zn_vote *v, const zn_flow *f, zn_decis
     out->source = (zn_name_source)e->source;
 }
 
-static void finish_secondary(zn_gate *g, const zn_vote *v, bool release)
+static void finish_secondary(zn_gate *g, const zn_vote *v, bool release, uint8_t released_in)
 {
-    zn_name_store_decided_by_vote(g->name_store, v->entry);
+    zn_name_store_decided_by_vote(g->name_store, v->entry, released_in);
     if (v->kind == ZN_VOTE_FINGERPRINT) {
         zn_name_store_at(g->name_store, v->entry)->state =
             release ? ZN_ENTRY_RELEASED : ZN_ENTRY_SUPPRESSED;
@@ -349,20 +360,54 @@ int zn_gate_set_z(zn_gate *g, uint32_t z, int64_t since_ns, zn_error *err)
     return 0;
 }
 
+/* Answers a question about what others share. */
+static void ask_peek(zn_gate *g, size_t at, uint32_t z)
+{
+    const zn_observation *o = &g->asked[at];
+    uint64_t users = zn_ztable_count_at(g->table, o->attribute, o->t_ns);
+    g->answers[at] = users >= z ? ZN_RELEASE : ZN_BELOW_Z;
+}
+
+/* Returns the outputs in which an observation is released that has just been put in: views may
+ * need more users than z. */
+static uint8_t outputs_of(const zn_gate *g, const zn_observation *o, uint32_t z)
+{
+    uint64_t users = zn_ztable_count_at(g->table, o->attribute, o->t_ns);
+    uint8_t in = 0;
+    for (unsigned i = 0; i < g->packets_count; i++) {
+        const zn_packet_gate *packets = g->packets[i];
+        in |= packets->least_z <= z || users >= packets->least_z ? packets->bit : 0;
+    }
+    return in;
+}
+
+/* Does what ask_part does where there are views: users are counted after each observation. */
+static void ask_and_count(zn_gate *g, size_t at, size_t end, uint32_t z)
+{
+    for (; at < end; at++) {
+        if (is_peek(g, &g->votes->at[g->asked_votes[at]]))
+            ask_peek(g, at, z);
+        else
+            g->answers[at] = (uint8_t)zn_ztable_observe(g->table, &g->asked[at]);
+        g->released_in[at] = g->answers[at] == ZN_RELEASE ? outputs_of(g, &g->asked[at], z) : 0;
+    }
+}
+
 /* Asks the table, whose z is `z`, about the observations from `at` to `end`. */
 static void ask_part(zn_gate *g, size_t at, size_t end, uint32_t z)
 {
-    bool peeks = g->policy->roles->dns_votes == ZN_DNS_VOTES_NO || g->packets != NULL;
+    bool peeks = g->policy->roles->dns_votes == ZN_DNS_VOTES_NO || g->packets_count != 0;
+    if (g->packets_count > 1) {
+        ask_and_count(g, at, end, z);
+        return;
+    }
     while (at < end) {
         size_t stop = peeks ? at : end;
         while (stop < end && !is_peek(g, &g->votes->at[g->asked_votes[stop]]))
             stop++;
         zn_ztable_observe_batch(g->table, g->asked + at, stop - at, g->answers + at);
-        if (stop < end) {
-            const zn_observation *o = &g->asked[stop];
-            uint64_t users = zn_ztable_count_at(g->table, o->attribute, o->t_ns);
-            g->answers[stop] = users >= z ? ZN_RELEASE : ZN_BELOW_Z;
-        }
+        if (stop < end)
+            ask_peek(g, stop, z);
         at = stop + 1;
     }
 }
@@ -394,16 +439,19 @@ void zn_gate_decide(zn_gate *g)
         /* release_all releases also votes that the table could not place. */
         bool released = g->policy->roles->release_all && !is_peek(g, v);
         zn_decision decision = released ? ZN_RELEASE : (zn_decision)g->answers[i];
+        uint8_t outputs = decision != ZN_RELEASE ? 0
+                          : g->packets_count > 1 ? g->released_in[i]
+                                                 : ALL_OUTPUTS;
         if (v->kind == ZN_VOTE_NAME)
             zn_popularity_see(g->popularity, &g->asked[i]);
         if (v->kind == ZN_VOTE_NAME || v->kind == ZN_VOTE_DNS_NAME)
-            finish_name(g, v, f, decision);
+            finish_name(g, v, f, decision, outputs);
         else if (is_packet_peek(v))
-            finish_peek(g, v, decision == ZN_RELEASE);
+            finish_peek(g, v, outputs);
         else if (is_addr(v))
-            finish_addr(g, v, f, decision == ZN_RELEASE);
+            finish_addr(g, v, f, decision == ZN_RELEASE, outputs);
         else
-            finish_secondary(g, v, decision == ZN_RELEASE);
+            finish_secondary(g, v, decision == ZN_RELEASE, outputs);
     }
     zn_votes_clear(g->votes);
 }

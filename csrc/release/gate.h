@@ -44,11 +44,14 @@ typedef struct zn_gate {
     zn_clients clients;
     /* The users of the whole run, for the summary only; its hashes are the z-table's users. */
     zn_addr_set users;
-    zn_votes *votes;         /* borrowed from the engine */
-    zn_packet_gate *packets; /* the same; NULL: no packets leave */
+    zn_votes *votes; /* borrowed from the engine */
+    /* Of each output of packets, the same: the main one, then views of it. 0: no packets leave. */
+    zn_packet_gate *packets[ZN_VIEWS_MAX + 1];
+    unsigned packets_count;
     zn_observation *asked;
     uint32_t *asked_votes;
     uint8_t *answers;
+    uint8_t *released_in; /* outputs of packets, as bits, in which each is released or shared */
     zn_release *releases;
     zn_release_origin *origins; /* of each */
     size_t release_count;
@@ -56,7 +59,8 @@ typedef struct zn_gate {
 
 typedef struct zn_gate_limits {
     uint32_t max_tuples, max_attributes, max_clients;
-    uint32_t keep; /* most recent users kept per attribute: the largest z there will be */
+    uint32_t keep; /* most recent users kept per attribute: the largest z there will be, of views
+                      too */
 } zn_gate_limits;
 
 /* Makes the rest of *g, of which policy, clock, flows, name_store, dn_hunter, stats, popularity and

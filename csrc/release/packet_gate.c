@@ -11,7 +11,7 @@ int zn_packet_gate_init(zn_packet_gate *g, uint32_t max_flows, zn_error *err)
     g->plans = zn_block_alloc(g->plan_count * sizeof *g->plans);
     if (g->plans == NULL)
         return zn_fail(err, ZN_ERR_CAPACITY, 0, "no memory for the packets of %u flows", max_flows);
-    return zn_name_store_keep_times(g->name_store, g->clock, err);
+    return 0;
 }
 
 void zn_packet_gate_fini(zn_packet_gate *g)
@@ -125,6 +125,18 @@ static zn_stat reason_of(uint8_t state)
     }
 }
 
+/* Returns whether an entry was released, and for this output. */
+static bool is_released(const zn_packet_gate *g, uint32_t entry)
+{
+    return zn_name_store_at(g->name_store, entry)->state == ZN_ENTRY_RELEASED &&
+           (g->name_store->times[entry].released_in & g->bit) != 0;
+}
+
+static bool is_shared(const zn_packet_gate *g, uint32_t entry)
+{
+    return (g->name_store->times[entry].shared_in & g->bit) != 0;
+}
+
 /* Returns whether the flow exposed the name of an open entry before, and was let out with it by
  * due_ns: there is one decision for a flow and a name. */
 static bool is_repeated(const zn_packet_gate *g, const zn_flow *f, const zn_name_entry *open,
@@ -132,7 +144,7 @@ static bool is_repeated(const zn_packet_gate *g, const zn_flow *f, const zn_name
 {
     for (uint32_t n = ZN_FACTS(f)->names; n != 0; n = zn_name_store_at(g->name_store, n)->next) {
         const zn_name_entry *e = zn_name_store_at(g->name_store, n);
-        if (e != open && e->state == ZN_ENTRY_RELEASED && zn_id_equal(e->id, open->id) &&
+        if (e != open && is_released(g, n) && zn_id_equal(e->id, open->id) &&
             g->name_store->times[n].decided_ns <= due_ns)
             return true;
     }
@@ -153,8 +165,8 @@ static zn_stat names_say(const zn_packet_gate *g, const zn_flow *f, const zn_pac
             continue;
         named = true;
         if (at->decided_ns > due_ns)
-            open |= !at->shared && !is_repeated(g, f, e, due_ns);
-        else if (e->state != ZN_ENTRY_RELEASED)
+            open |= !is_shared(g, n) && !is_repeated(g, f, e, due_ns);
+        else if (!is_released(g, n))
             return reason_of(e->state);
     }
     if (plan->missed_ns <= due_ns)
@@ -174,7 +186,8 @@ void zn_packet_gate_forget(zn_packet_gate *g, uint32_t flow)
 static void fix_server(zn_packet_gate *g, const zn_flow *f, zn_packet_plan *plan, bool masked)
 {
     bool in_time = plan->addr_ns <= f->first_ns + g->hold_ns;
-    bool released = in_time ? ZN_STATE(f)->addr_vote == ZN_ADDR_RELEASED : plan->addr_shared;
+    bool released = in_time ? ZN_STATE(f)->addr_vote == ZN_ADDR_RELEASED && plan->addr_released
+                            : plan->addr_shared;
     if (masked || g->server_addresses != ZN_SERVER_ADDRESSES_TESTED)
         released = false;
     plan->server = released ? ZN_PACKET_SERVER_RELEASED : ZN_PACKET_SERVER_PAIR;
@@ -206,7 +219,7 @@ static bool is_masked(const zn_packet_gate *g, const zn_packet_plan *plan, uint3
                       zn_stat fate)
 {
     bool coarse = g->coarse && proto == ZN_PROTO_TCP && fate != ZN_STAT_PACKETS_DROPPED_UNDECIDED;
-    return !plan->passed && (g->policy->exact || coarse);
+    return !plan->passed && (g->exact || coarse);
 }
 
 zn_stat zn_packet_gate_fate(zn_packet_gate *g, uint32_t flow, uint32_t proto, int64_t due_ns)
@@ -249,8 +262,8 @@ bool zn_packet_gate_shows(const zn_packet_gate *g, uint32_t entry, int64_t t_ns)
     if (entry == 0)
         return false;
     if (at->decided_ns > t_ns)
-        return at->shared;
-    return zn_name_store_at(g->name_store, entry)->state == ZN_ENTRY_RELEASED;
+        return is_shared(g, entry);
+    return is_released(g, entry);
 }
 
 const zn_addr *zn_packet_gate_address(const zn_flow *f, const zn_packet_plan *plan, unsigned end)

@@ -37,6 +37,7 @@ typedef struct zn_packet_plan {
     bool is_internal[2];     /* the end's own address is; a tunnel's does not count */
     bool ready;              /* the members above and `shift` are set */
     bool addr_shared;        /* enough users shared the server's address when the flow opened */
+    bool addr_released;      /* and enough did with the vote for it */
     uint8_t server;          /* zn_packet_server */
     bool left, passed;       /* some packet left, and not masked */
     bool turned;             /* and a later one did not because of a name */
@@ -72,7 +73,10 @@ typedef struct zn_packet_gate {
     zn_packet_keys *keys;
     int64_t hold_ns;
     zn_server_addresses server_addresses;
-    bool coarse; /* flows of TCP whose names are withheld leave with coarse positions */
+    bool coarse;      /* flows of TCP whose names are withheld leave with coarse positions */
+    bool exact;       /* a withheld name is masked; false: its packets do not leave */
+    uint32_t least_z; /* users that a name or an address needs, also where z is lower */
+    uint8_t bit;      /* of this output in zn_name_times */
 } zn_packet_gate;
 
 static inline zn_packet_plan *zn_packet_gate_plan(const zn_packet_gate *g, uint32_t flow)

@@ -25,6 +25,17 @@ static void require(bool holds)
 static zn_engine *open_engine(uint8_t settings, bool changing)
 {
     bool short_detail = (settings & (64 | 2)) == 2; /* not with the sets E2E and OPTIONS */
+    zn_packet_view views[] = {{.z = 5,
+                               .payload = ZN_PACKET_PAYLOAD_CUT,
+                               .server_addresses = settings / 5 % 3,
+                               .fingerprints = ZN_FINGERPRINTS_DROP,
+                               .times_ns = 1000},
+                              {.z = 1 + (settings & 3),
+                               .payload = settings / 7 % 3,
+                               .server_addresses = settings / 5 % 3,
+                               .fingerprints = settings / 17 % 3,
+                               .times_ns = 1,
+                               .exact = (settings & 8) != 0}};
     zn_engine_config config = {.size = sizeof config,
                                .z = 1 + (settings & 3),
                                .window_ns = 60 * ZN_NS_PER_S,
@@ -61,7 +72,9 @@ static zn_engine *open_engine(uint8_t settings, bool changing)
                                .tcp_timestamps = settings / 13 % 3,
                                .fingerprints = settings / 17 % 3,
                                .coarse_suppressed = (settings & 8) == 0,
-                               .packet_times_ns = 1};
+                               .packet_times_ns = 1,
+                               .views = views,
+                               .view_count = settings % 3};
     zn_engine *e;
     require(zn_engine_open(&e, &config, NULL) == 0);
     return e;
@@ -128,7 +141,8 @@ static void take_output(zn_engine *e)
     zn_outputs *outputs = zn_engine_outputs(e);
     require(outputs->text[ZN_OUTPUT_RECORD_ROWS].n % outputs->state.record_row.bytes == 0);
     require(outputs->text[ZN_OUTPUT_OBSERVATION_ROWS].n % sizeof(zn_event_observation) == 0);
-    require_whole_packets(&outputs->text[ZN_OUTPUT_PACKETS]);
+    for (int i = ZN_OUTPUT_PACKETS; i < ZN_OUTPUT_RECORD_ROWS; i += 2) /* pcap of each output */
+        require_whole_packets(&outputs->text[i]);
     for (int i = 0; i < ZN_OUTPUT_PACKETS; i++) {
         const zn_text *text = &outputs->text[i];
         for (size_t at = 0; at < text->n; at++)

@@ -7,6 +7,7 @@ import struct
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from frames.link import LINKS
@@ -240,6 +241,57 @@ def test_fates_and_bytes(key_file: str, hold_ns: int, payload: str, seed: int, n
     """300 crowds of conversations."""
     dice = random.Random(seed)
     compare(dice, number, rules_of(dice), hold_ns, payload, key_file)
+
+
+# ---- views --------------------------------------------------------------------------------------
+
+TESTED = WITH_FINGERPRINTS = 0  # as the core numbers them
+
+
+def view_of(
+    dice: random.Random, chosen: Rules, payload: str
+) -> tuple[Rules, bool, tuple[Any, ...]]:
+    """The rules of a view that shows no more than the run, whether it is cut, and its settings."""
+    exact = chosen.exact and dice.random() < 0.5
+    rules = replace(chosen, z=chosen.z + dice.randrange(3), exact=exact)
+    cut = payload == "cut" or dice.random() < 0.3
+    shown = PAYLOADS["cut" if cut else payload]
+    return rules, cut, (rules.z, shown, TESTED, WITH_FINGERPRINTS, 1, rules.exact)
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+@settings(max_examples=examples(60))
+@given(seed=st.integers(0, 1 << 32), number=st.integers(1, 16))
+def test_views(key_file: str, payload: str, seed: int, number: int) -> None:
+    """A view has the fates and bytes of its z over the same votes, but for what the main output
+    drops: none shows that. The main output has the bytes that it has alone."""
+    dice = random.Random(seed)
+    chosen, hold_ns = rules_of(dice), dice.choice(HOLDS)
+    chosen = replace(chosen, z=max(chosen.z, 2))
+    bare = conversations(dice, number, chosen)
+    given = [ornamented(frame, dice) for frame in bare]
+    views = [view_of(dice, chosen, payload) for _ in range(dice.randrange(1, 4))]
+    alone = engine_settings(chosen, hold_ns, payload, key_file)
+    with_views = alone | {"views": [settings for _rules, _cut, settings in views]}
+    run = emitted(given, batch=dice.choice([7, 1 << 14]), **with_views)
+    assert run.frames == emitted(given, **alone).frames
+    assert run == emitted(given, batch=50, workers=2, **with_views)
+    main = Fates(chosen, hold_ns, bare).run()
+    for (rules, cut, _settings), view in zip(views, run.views, strict=True):
+        assert is_part([one.t_ns for one in view.frames], [one.t_ns for one in run.frames])
+        if (rules, cut) == (chosen, payload == "cut"):
+            assert view.frames == run.frames
+        fates = [
+            own if of.what in (PASSED, MASKED) else replace(own, what=of.what)
+            for own, of in zip(Fates(rules, hold_ns, bare).run(), main, strict=True)
+        ]
+        check(fates, given, view, rules, cut=cut)
+
+
+def is_part(some: Sequence[int], of: Sequence[int]) -> bool:
+    """Whether some are among the others, in their order."""
+    rest = iter(of)
+    return all(any(one == other for other in rest) for one in some)
 
 
 # ---- encapsulations -----------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from zanon_net.config.rules import ORDERS
 
 TCP_COMPLETE, TCP_NOCOMPLETE, UDP_COMPLETE = _core.OUTPUTS[:3]
 OWN, ALL, NO = range(3)  # dns_votes, as the core numbers them
-LOGS = tuple(output for output in _core.OUTPUTS if output not in ("packets", "packets_ng"))
+LOGS = tuple(output for output in _core.OUTPUTS if "packets" not in output)
 SETTINGS: dict[str, Any] = {
     "z": 2,
     "window_ns": HOUR,
@@ -61,6 +61,7 @@ SETTINGS: dict[str, Any] = {
     "fingerprints": 0,
     "coarse_suppressed": False,
     "packet_times_ns": 1,
+    "views": [],
 }
 
 

@@ -19,10 +19,11 @@ BATCH = 1 << 14
 
 @dataclass(frozen=True)
 class Emitted:
-    """Frames that left, and the counters of a run."""
+    """Frames that left, and the counters of a run; and the same of its views."""
 
     frames: list[Frame]
     stats: dict[str, int]
+    views: "tuple[Emitted, ...]" = ()
 
     def dropped(self) -> dict[str, int]:
         """How many frames were not emitted, by reason."""
@@ -39,17 +40,25 @@ def emitted(
 ) -> Emitted:
     """The packets of an engine that is fed `batch` frames at a time."""
     engine = make_engine(**({"outputs": ("packets",), "exact": False} | settings))
-    out = b""
+    views = [f"view{n}_packets" for n in range(1, 1 + len(settings.get("views", ())))]
+    out = dict.fromkeys(("packets", *views), b"")
+
+    def take() -> None:
+        for name in out:
+            out[name] += engine.take(name)
+
     for at in range(0, len(frames), batch):
         feed(engine, frames[at : at + batch], link)
-        out += engine.take("packets")
+        take()
     while engine.finish():
-        out += engine.take("packets")
-    out += engine.take("packets")
+        take()
+    take()
     engine.check()
-    stats = engine.stats
+    stats, view_stats = engine.stats, engine.view_stats
     engine.close()
-    return Emitted(list(records(out)), stats)
+    left = {name: list(records(data)) for name, data in out.items()}
+    seen = (Emitted(left[name], of) for name, of in zip(views, view_stats, strict=True))
+    return Emitted(left["packets"], stats, tuple(seen))
 
 
 def write_pcap(path: Path, frames: Sequence[Frame], *, unit_ns: int = 1) -> Path:

@@ -6,7 +6,7 @@ from functools import partial
 
 from zanon_net.config import rules
 from zanon_net.config.setting import Setting
-from zanon_net.config.types import HOLD, HOLD_MEMORY, one_of
+from zanon_net.config.types import HOLD, HOLD_MEMORY, PACKET_VIEWS, one_of
 
 _packets = partial(Setting, command="run", section="packets", heading="Packets")
 
@@ -126,5 +126,19 @@ ROWS = (
         manifest="as it is",
         core="coarse_suppressed",
         core_value=rules.core_coarse_suppressed,
+    ),
+    _packets(
+        name="view",
+        type=PACKET_VIEWS,
+        default=(),
+        help="A further output of the same packets that shows less, in a file beside the first one:"
+        " strict:z=50,payload=cut. Repeatable.",
+        about="further outputs of the same packets that show less, each in a file of its own:"
+        " `strict:z=50,payload=cut`",
+        example=("strict:z=50,payload=cut",),
+        manifest="as it is",
+        core="views",
+        core_value=rules.core_views,
+        core_kind="views",
     ),
 )

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from zanon_net.config import presets
+from zanon_net.config.packet_views import PacketView, packet_views
 from zanon_net.config.parse import (
     ANYWHERE,
     DNS_VOTES,
@@ -159,6 +160,17 @@ def networks(settings: Settings) -> tuple[Network, ...] | None:
 def outputs(settings: Settings) -> tuple[str, ...]:
     """The core's name of each output that the formats need."""
     return tuple(output for name in settings["format"] for output in FORMAT_OUTPUTS[name])
+
+
+def view_outputs(settings: Settings) -> dict[str, tuple[str, PacketView]]:
+    """By the core's name of each output of a view: what it is a view of, and the view."""
+    return {
+        f"view{number}_{output}": (output, view)
+        for number, view in enumerate(packet_views(settings), start=1)
+        for name in presets.PACKET_FORMATS
+        if name in settings["format"]
+        for output in FORMAT_OUTPUTS[name]
+    }
 
 
 # ---- what the manifest has ----------------------------------------------------------------------
@@ -423,3 +435,18 @@ def core_delimiter(settings: Settings) -> int:
 def core_header(settings: Settings) -> bytes:
     """The header line as bytes."""
     return bytes(settings["header"].encode())
+
+
+def core_views(settings: Settings) -> list[tuple[int, int, int, int, int, bool]]:
+    """The views, each as the members of the core's struct."""
+    return [
+        (
+            view.z,
+            PAYLOADS.index(view.payload),
+            SERVER_ADDRESSES.index(view.server_address),
+            FINGERPRINTS.index(view.fingerprint),
+            TIMESTAMPS[view.timestamps],
+            view.exact,
+        )
+        for view in packet_views(settings)
+    ]

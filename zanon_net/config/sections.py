@@ -205,6 +205,7 @@ class PacketSettings(View):
     fingerprint: str = RUN["fingerprint"].default
     timestamps: str = RUN["timestamps"].default
     suppressed: str = RUN["suppressed"].default
+    view: str | Sequence[str] = RUN["view"].default
 
 
 for _view in (ZParams, AddressPolicy, Input, Output, Limits, LiveSettings, PacketSettings):

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self
 
 from zanon_net.config import presets, rules
 from zanon_net.config.load import SECTIONS, load_sections
+from zanon_net.config.packet_views import PacketView, packet_views
 from zanon_net.config.parse import did_you_mean
 from zanon_net.config.schema import KEYS, RUN, rows_of
 from zanon_net.config.sections import (
@@ -133,6 +134,17 @@ class Config:
     def rotate_ns(self) -> int:
         """The length of an epoch in nanoseconds."""
         return rules.rotate_ns(self.settings())
+
+    @property
+    def views(self) -> tuple[PacketView, ...]:
+        """The views of the packets. Raises ConfigError where one would show more than them."""
+        return packet_views(self.settings())
+
+    @property
+    def view_outputs(self) -> dict[str, tuple[str, PacketView]]:
+        """By the core's name of each output of a view: the output that it is a view of, and the
+        view. Raises ConfigError as `views` does."""
+        return rules.view_outputs(self.settings())
 
     def engine_arguments(self) -> dict[str, Any]:
         """The keyword arguments of `_core.PacketEngine`."""

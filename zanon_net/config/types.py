@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from zanon_net.config import parse
+from zanon_net.config import packet_views, parse
 from zanon_net.config.parse import reject
 
 Parse = Callable[[str, Any], Any]
@@ -172,6 +172,12 @@ SIZE = Type(
 )
 HOLD = replace(DURATION, read=parse.hold, range="0 to 10s")
 HOLD_MEMORY = replace(SIZE, read=_hold_memory, range="1M to 64G")
+PACKET_VIEWS = Type(
+    read=packet_views.read_views,
+    range=f"at most {packet_views.VIEWS_MAX}: a name, then any of {', '.join(packet_views.KEYS)}",
+    metavar="NAME:KEY=VALUE,...",
+    many=True,
+)
 RING_SIZE = replace(SIZE, read=_ring_size, range="1M to just below 2G")
 # Numbers whose range depends on other settings; their rows, or the model, check them.
 DEPENDENT_NUMBER = Type(read=_as_written, unit="users", range="z or more", metavar="N", number=int)

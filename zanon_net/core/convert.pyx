@@ -125,6 +125,14 @@ cdef class _Kept:
         count[0] = len(networks)
         return nets
 
+    cdef zn_packet_view *views(self, views, size_t *count) except NULL:
+        cdef zn_packet_view *at = <zn_packet_view *>self.room(len(views) * sizeof(zn_packet_view))
+        for i, view in enumerate(views):
+            (at[i].z, at[i].payload, at[i].server_addresses, at[i].fingerprints, at[i].times_ns,
+             at[i].exact) = view
+        count[0] = len(views)
+        return at
+
     cdef char *room(self, size_t size) except NULL:
         cdef bytearray block = bytearray(size)
         self.objects.append(block)

@@ -8,6 +8,7 @@ cdef class PacketEngine:
     cdef zn_engine *engine
     cdef _Guard guard
     cdef _Spare spare
+    cdef size_t views
 
     def __init__(self, **settings):
         cdef zn_engine_config config
@@ -22,6 +23,7 @@ cdef class PacketEngine:
         config.size = sizeof(config)
         fill_engine_config(&config, settings, kept)
         check(zn_engine_open(&self.engine, &config, &err), &err)
+        self.views = config.view_count
 
     def __dealloc__(self):
         zn_engine_close(self.engine)
@@ -229,6 +231,17 @@ cdef class PacketEngine:
         self._check_open()
         stats = zn_engine_stats(self.engine)
         return {STAT_INFO[i][0]: stats.n[i] for i in range(<int>ZN_STAT_COUNT)}
+
+    @property
+    def view_stats(self):
+        """The counters of what leaves in each view; those of all else are zero."""
+        cdef const zn_stats *stats
+        self._check_open()
+        listed = []
+        for view in range(self.views):
+            stats = zn_engine_view_stats(self.engine, view)
+            listed.append({STAT_INFO[i][0]: stats.n[i] for i in range(<int>ZN_STAT_COUNT)})
+        return listed
 
     @property
     def table_stats(self):

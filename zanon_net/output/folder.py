@@ -128,7 +128,8 @@ class FolderSink(Sink):
         if output in self._schemas:
             schema = self._schemas[output]
             return ParquetFile(path, schema, self._plan.compress, gathers=self._divided)
-        kind = CaptureFile if output in CAPTURES else TextFile
+        is_capture = output in CAPTURES or output in self._plan.views
+        kind = CaptureFile if is_capture else TextFile
         return kind(path, self._plan.headers.get(output, b""), self._plan.compress)
 
     def take(self, parts: Parts, tables: Tables) -> None:

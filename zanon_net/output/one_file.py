@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""One output to a file with its manifest beside it, or to nothing."""
+"""One output, and views of it, to files with their manifest beside them, or to nothing."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from zanon_net._core import FILE_NAMES
 from zanon_net.errors import ConfigError
-from zanon_net.output.files import PARTIAL, CaptureFile
+from zanon_net.output.files import PARTIAL, SUFFIXES, CaptureFile
 from zanon_net.output.sink import Parts, Plan, Sink, Tables
 from zanon_net.output.transaction import Transaction, sync_folders
 from zanon_net.system.file_errors import explained
@@ -25,18 +26,26 @@ def _partial(path: Path) -> Path:
     return path.with_name(path.name + PARTIAL)
 
 
-def refuse_taken(path: Path) -> None:
-    """Raises ConfigError where a name that OneFileSink needs for this file is taken."""
-    for name in (path, manifest_path(path)):
+def view_path(path: Path, ending: str, view: str) -> Path:
+    """The path of a view's file, beside the main one: its name goes before the ending."""
+    name = path.name
+    return path.with_name(f"{name[: -len(ending)]}.{view}{name[-len(ending) :]}")
+
+
+def refuse_taken(path: Path, views: Iterable[Path] = ()) -> None:
+    """Raises ConfigError where a name that OneFileSink needs for these files is taken."""
+    names = [path, *views, manifest_path(path)]
+    for name in names:
         if os.path.lexists(name):
             raise ConfigError(f"{name} exists, and nothing is ever overwritten; choose another")
-    for name in (_partial(path), _partial(manifest_path(path))):
+    for name in map(_partial, names):
         if os.path.lexists(name):
             raise ConfigError(f"{name} exists: a run that was killed left it; remove it")
 
 
 class OneFileSink(Sink):
-    """One output of packets to a file, which appears whole and together with its manifest.
+    """One output of packets to a file, which appears whole and together with its manifest, and with
+    the files of its views.
 
     Raises ConfigError or OutputError, having left no trace.
     """
@@ -46,22 +55,33 @@ class OneFileSink(Sink):
 
     def __init__(self, path: Path, plan: Plan) -> None:
         self.place = self.path = path
-        (self._output,) = plan.outputs
+        ending = FILE_NAMES[plan.outputs[0]][1] + SUFFIXES[plan.compress]
+        paths = {
+            output: view_path(path, ending, plan.views[output]) if output in plan.views else path
+            for output in plan.outputs
+        }
         self._transaction = Transaction()
-        self._size: int | None = None  # once the file is whole
-        refuse_taken(path)
-        with self._transaction.making([_partial(path)]):
-            self._file = CaptureFile(path, plan.headers[self._output], plan.compress)
+        self._open: dict[str, CaptureFile] = {}
+        self._sizes: dict[str, int] = {}  # of the files that are whole
+        refuse_taken(path, [file for file in paths.values() if file != path])
+        try:
+            for output, file in paths.items():
+                with self._transaction.making([_partial(file)]):
+                    self._open[output] = CaptureFile(file, plan.headers[output], plan.compress)
+        except BaseException:
+            self.discard()
+            raise
 
     def take(self, parts: Parts, tables: Tables) -> None:
         """See Sink."""
         for _period, texts, _rows in parts:
-            if self._output in texts:
-                self._file.write(*texts[self._output])
+            for output, lines in texts.items():
+                self._open[output].write(*lines)
 
     def finish(self, first_ns: int | None) -> None:
-        """See Sink; without a packet the file is a capture of none."""
-        self._size = self._file.to_disk()
+        """See Sink; without a packet a file is a capture of none."""
+        for output, file in self._open.items():
+            self._sizes[output] = file.to_disk()
 
     def publish(self, manifest: bytes) -> None:
         """See Sink."""
@@ -74,7 +94,7 @@ class OneFileSink(Sink):
                 file.write(manifest)
                 file.flush()
                 os.fsync(file.fileno())
-        for path in (self.path, final):
+        for path in (*(file.path for file in self._open.values()), final):
             with explained("write", path):
                 self._transaction.rename(_partial(path), path)
         sync_folders([self.path.parent])
@@ -82,35 +102,36 @@ class OneFileSink(Sink):
 
     def discard(self) -> None:
         """See Sink."""
-        self._file.remove()
+        for file in self._open.values():
+            file.remove()
         self._transaction.remove()
 
     @property
     def files(self) -> list[dict[str, Any]]:
         """See Sink."""
-        if self._size is None:
-            return []
-        name, records = self.path.name, self._file.records
-        return [{"file": name, "bytes": self._size, "records": records}]
+        return [
+            {"file": file.path.name, "bytes": self._sizes[output], "records": file.records}
+            for output, file in self._open.items()
+            if output in self._sizes
+        ]
 
     @property
     def written(self) -> Mapping[str, int]:
         """See Sink."""
-        return {self._output: self._file.records}
+        return {output: file.records for output, file in self._open.items()}
 
 
 class NoSink(Sink):
-    """Counts one output, and writes nothing."""
+    """Counts outputs, and writes nothing."""
 
     def __init__(self, plan: Plan) -> None:
-        (self._output,) = plan.outputs
-        self._records = 0
+        self._records = dict.fromkeys(plan.outputs, 0)
 
     def take(self, parts: Parts, tables: Tables) -> None:
         """See Sink."""
         for _period, texts, _rows in parts:
-            if self._output in texts:
-                self._records += texts[self._output][1]
+            for output, (_lines, count) in texts.items():
+                self._records[output] += count
 
     def finish(self, first_ns: int | None) -> None:
         """See Sink."""
@@ -124,4 +145,4 @@ class NoSink(Sink):
     @property
     def written(self) -> Mapping[str, int]:
         """See Sink."""
-        return {self._output: self._records}
+        return self._records

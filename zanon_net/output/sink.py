@@ -81,7 +81,8 @@ class Plan:
 
     outputs: the core's names. headers: the first line of each text output's files. fields: those of
     each table, as `_core.PacketEngine.fields` returns them. about: texts for Parquet's metadata.
-    split_ns: length of a part, 0: no limit. split_bytes: size of a file at which a part ends.
+    views: the name of the view that an output of one is. split_ns: length of a part, 0: no limit.
+    split_bytes: size of a file at which a part ends.
     """
 
     outputs: tuple[str, ...]
@@ -89,12 +90,15 @@ class Plan:
     fields: Mapping[str, Sequence[tuple[str, str, bool]]] = field(default_factory=dict)
     about: Mapping[str, object] = field(default_factory=dict)
     compress: str = "none"
+    views: Mapping[str, str] = field(default_factory=dict)
     split_ns: int = 0
     split_bytes: int = 0
 
     def file_name(self, output: str, stamp: str = "") -> str:
         """The name of an output's file without its folder."""
         stem, suffix = FILE_NAMES[output]
+        if output in self.views:
+            stem += f".{self.views[output]}"
         name = stem + stamp + suffix
         return name if output in TABLES else name + SUFFIXES[self.compress]
 

@@ -100,7 +100,7 @@ def build_manifest(
             if group not in ("decision", "suppressed")
         },
         "records": ending.accounts(totals.counters),
-        **_packets(totals, ending),
+        **_packets(config, totals, ending),
         "outputs": [dict(file) for file in ending.files],
     }
 
@@ -123,11 +123,11 @@ def _pseudonyms(config: Config, totals: Totals) -> dict[str, Any]:
     }
 
 
-def _packets(totals: Totals, ending: Ending) -> dict[str, Any]:
+def _packets(config: Config, totals: Totals, ending: Ending) -> dict[str, Any]:
     if not any(output in ending.written for output in packet_fates.OUTPUTS):
         return {}
     interface = {} if ending.sent is None else {"interface": ending.sent.to_dict()}
-    return {"packets": packet_fates.manifest_of(totals) | interface}
+    return {"packets": packet_fates.manifest_of(totals, config.views) | interface}
 
 
 def _notes(config: Config, counters: Mapping[str, int]) -> list[str]:

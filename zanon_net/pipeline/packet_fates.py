@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fates of the frames that a run with packets read: each has one, and a counter.
 
-frames = passed + masked + the sum of dropped. Dropped are frames of which no packet could be read
-(the counters drop_*), and packets that did not leave (packets_dropped_*). Each fragment counts for
-itself. Some counters only say why: drop_flow_* of packets that are in packets_dropped_no_flow, and
-drop_fragment_* of fragments that are in packets_dropped_fragment.
+frames = passed + masked + the sum of dropped, of the packets themselves and of each view of them.
+Dropped are frames of which no packet could be read (the counters drop_*), and packets that did not
+leave (packets_dropped_*). Each fragment counts for itself. Some counters only say why: drop_flow_*
+of packets that are in packets_dropped_no_flow, and drop_fragment_* of fragments that are in
+packets_dropped_fragment.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from zanon_net._core import STAT_INFO
+from zanon_net.config.packet_views import PacketView
 from zanon_net.errors import OutputError
 from zanon_net.pipeline.totals import Totals
 
@@ -43,11 +45,27 @@ def dropped_lines(counters: Mapping[str, int]) -> list[tuple[str, int]]:
     ]
 
 
-def manifest_of(totals: Totals) -> dict[str, Any]:
+def of_view(counters: Mapping[str, int], view: Mapping[str, int]) -> dict[str, int]:
+    """The counters of a run as they would be if its packets were those of a view."""
+    return {**counters, **{name: view[name] for name, group, _ in STAT_INFO if group == "packet"}}
+
+
+def manifest_of(totals: Totals, views: Sequence[PacketView]) -> dict[str, Any]:
     """The fates and what packets hold, as the manifest has them."""
-    counters = totals.counters
     return {
-        "frames": counters["frames"],
+        "frames": totals.counters["frames"],
+        **_left(totals.counters),
+        "blocks": totals.packet_blocks,
+        "hold_max_bytes": totals.hold_bytes_max,
+        "views": {
+            view.name: view.to_dict() | _left(of_view(totals.counters, counters))
+            for view, counters in zip(views, totals.views, strict=True)
+        },
+    }
+
+
+def _left(counters: Mapping[str, int]) -> dict[str, Any]:
+    return {
         "passed": counters["packets_passed"],
         "masked": counters["packets_masked"],
         "dropped": dropped(counters),
@@ -67,18 +85,18 @@ def manifest_of(totals: Totals) -> dict[str, Any]:
         "deadline_missed": counters["packets_deadline_missed"],
         "hold_early": counters["packets_hold_early"],
         "flow_turned": counters["packets_flows_turned"],
-        "blocks": totals.packet_blocks,
-        "hold_max_bytes": totals.hold_bytes_max,
     }
 
 
-def check(counters: Mapping[str, int], written: Mapping[str, int]) -> None:
+def check(
+    counters: Mapping[str, int], written: Mapping[str, int], names: Iterable[str] = OUTPUTS
+) -> None:
     """Raises OutputError where a frame has no fate, or several, before its output appears.
 
-    counters: of an engine that has finished. written: frames in each output, by the core's names;
-    without an output of packets there is nothing to check.
+    counters: of an engine that has finished, or of a view of it. written: frames in each output, by
+    the core's names; without one of `names` there is nothing to check.
     """
-    outputs = [name for name in OUTPUTS if name in written]
+    outputs = [name for name in names if name in written]
     if not outputs:
         return
     left = counters["packets_passed"] + counters["packets_masked"]
@@ -94,3 +112,12 @@ def check(counters: Mapping[str, int], written: Mapping[str, int]) -> None:
                 f"{left:,} packets left and {written[name]:,} were written, so none is kept;"
                 " please report it"
             )
+
+
+def check_views(
+    counters: Mapping[str, int], views: Sequence[Mapping[str, int]], written: Mapping[str, int]
+) -> None:
+    """Does the same for each view. views: their counters."""
+    for number, view in enumerate(views, start=1):
+        names = [f"view{number}_{output}" for output in OUTPUTS]
+        check(of_view(counters, view), written, names)

@@ -18,7 +18,13 @@ from zanon_net.config.settings import Config
 from zanon_net.errors import CaptureError, ConfigError
 from zanon_net.output.files import SUFFIXES
 from zanon_net.output.folder import check_out, open_sink
-from zanon_net.output.one_file import NoSink, OneFileSink, manifest_path, refuse_taken
+from zanon_net.output.one_file import (
+    NoSink,
+    OneFileSink,
+    manifest_path,
+    refuse_taken,
+    view_path,
+)
 from zanon_net.output.sink import Plan, Sink
 from zanon_net.output.wire import InterfaceSink
 from zanon_net.pipeline.interfaces import interfaces_of, refuse_output
@@ -45,6 +51,11 @@ class PacketFile:
     path: Path | None
     format: str
     compression: str
+
+    @property
+    def ending(self) -> str:
+        """How the name of the file ends, but for capitals."""
+        return f".{self.format}{SUFFIXES[self.compression]}"
 
     @classmethod
     def named(cls, out: Source, wanted: str | None) -> "PacketFile":
@@ -92,7 +103,8 @@ def packets(
 
     source: as `run` takes it.
     out: a new file, which ends in .pcap or .pcapng, also with .gz or .zst behind that; beside it a
-        manifest appears, OUT.manifest.json. Or "-" for standard output.
+        manifest appears, OUT.manifest.json, and the file of each view, such as out.strict.pcapng.
+        Or "-" for standard output.
     to: an Ethernet interface, instead of `out`: packets are sent through it as they are ready.
     config: the settings; the defaults when None. Those of logs have no meaning here.
     format: "pcap" or "pcapng", for standard output; None: pcapng.
@@ -165,6 +177,10 @@ def _check_interface(to: str, sources: Sequence[Source], config: Config, form: s
             "--to: say with --internal which addresses are users, such as --internal 10.0.0.0/8"
             " (what leaves through an interface cannot be taken back)"
         )
+    if config.views:
+        raise ConfigError(
+            "view: a view needs a file of its own, beside OUT; leave it out with --to"
+        )
     if config.packets.payload == "cut":
         raise ConfigError(
             "payload: cut packets are no packets for an interface; use zero with --to"
@@ -188,19 +204,25 @@ def _open_interface(to: str, sources: Sequence[Source], stack: ExitStack) -> Int
 
 
 def _check(file: PacketFile, sources: Sequence[Source], config: Config) -> None:
-    """Raises ConfigError where the file is taken, or would be read, before anything is."""
+    """Raises ConfigError where a file is taken, or would be read, before anything is."""
     check_sources(sources)
+    views = config.views
     popularity = config.output.popularity
     check_out("-" if file.path is None else None, sources, popularity)
     if file.path is None:
+        if views:
+            raise ConfigError("view: a view needs a file of its own, beside OUT; name a file")
         return
-    for source in sources:
-        if source != STDIN:
-            _refuse_source(file.path, Path(source))
-    refuse_taken(file.path)
+    others = [view_path(file.path, file.ending, view.name) for view in views]
+    for path in (file.path, *others):
+        for source in sources:
+            if source != STDIN:
+                _refuse_source(path, Path(source))
+    refuse_taken(file.path, others)
     if popularity is not None:
         with explained("write", popularity):
-            taken = [os.path.realpath(path) for path in (file.path, manifest_path(file.path))]
+            names = (file.path, *others, manifest_path(file.path))
+            taken = [os.path.realpath(path) for path in names]
             if os.path.realpath(popularity) in taken:
                 raise ConfigError("popularity: is also where the packets go; choose another file")
 

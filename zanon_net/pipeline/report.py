@@ -120,6 +120,8 @@ class Report:
         if "packets" in self.manifest:
             left = counters["packets_passed"] + counters["packets_masked"]
             yield "left anonymized", share(left, counters["frames"])
+            for name, view in self.manifest["packets"]["views"].items():
+                yield f"view {name}", share(view["passed"] + view["masked"], counters["frames"])
             if counters["packets_masked"]:
                 coarse = self.manifest["configuration"]["packets"]["suppressed"] == "coarse"
                 how = (

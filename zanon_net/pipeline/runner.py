@@ -14,7 +14,7 @@ from typing import Any
 from zanon_net._core import OUTPUTS, TABLES, PacketEngine
 from zanon_net._version import __version__
 from zanon_net.config.settings import Config
-from zanon_net.errors import FormatError, OutputError, ZanonError
+from zanon_net.errors import ConfigError, FormatError, OutputError, ZanonError
 from zanon_net.output.async_sink import AsyncSink
 from zanon_net.output.folder import check_out, open_sink
 from zanon_net.output.parquet import ROW_GROUP_ROWS
@@ -36,7 +36,7 @@ from zanon_net.pipeline.totals import Totals
 from zanon_net.pipeline.window_hooks import WindowHooks
 from zanon_net.system.file_errors import lacks_room
 from zanon_net.system.signals import Interruption
-from zanon_net.system.streams import Source
+from zanon_net.system.streams import STDIN, Source
 
 _log = logging.getLogger("zanon_net")
 
@@ -75,6 +75,8 @@ def run(
     config = (config or Config()).replace(**settings)
     sources = [source] if isinstance(source, str | os.PathLike) else list(source)
     check_out(out, sources, config.output.popularity)
+    if config.views and out == STDIN:
+        raise ConfigError("view: a view needs a file of its own; name a folder with --out")
 
     def sink_for(user: pwd.struct_passwd | None, stack: ExitStack) -> Callable[[Plan], Sink]:
         place = out if user is None else go_on_as(user, out, stack)
@@ -133,13 +135,15 @@ def run_into(
 
 def plan_of(engine: PacketEngine, config: Config) -> Plan:
     """The plan of the files that a run of the engine writes."""
-    outputs = config.output.outputs
+    views = config.view_outputs
+    outputs = (*config.output.outputs, *views)
     return Plan(
         outputs=outputs,
         headers={output: engine.header(output) for output in outputs if output in OUTPUTS},
         fields={output: engine.fields(output) for output in outputs if output in TABLES},
         about={"zanon_net": __version__, "configuration": config.to_dict()},
         compress=config.output.compress,
+        views={output: view.name for output, (_of, view) in views.items()},
         split_ns=config.output.split_ns,
         split_bytes=config.output.size_limit,
     )
@@ -182,6 +186,7 @@ def run_reader(
         hooks.see(engine)
         sink.finish(reader.first_ns)
         packet_fates.check(engine.stats, sink.written)
+        packet_fates.check_views(engine.stats, engine.view_stats, sink.written)
         final = manifest()
         hooks.publish()
         sink.publish(manifest_bytes(final))

@@ -3,7 +3,7 @@
 """An engine's counters, by their groups."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +16,12 @@ _NAMES_SEEN_IN = "names seen in "  # the start of the texts of these counters
 class Totals:
     """An engine's counters at the end of its input.
 
-    packet_blocks: the blocks that addresses of packets lie in. hold_bytes_max: the most bytes that
-    packets took while they waited.
+    views: the counters of what left in each view of the packets. packet_blocks: the blocks that
+    addresses of packets lie in. hold_bytes_max: the most bytes that packets took while they waited.
     """
 
     counters: Mapping[str, int]
+    views: Sequence[Mapping[str, int]]
     table: Mapping[str, int]
     users: int
     time_range_ns: tuple[int, int] | None
@@ -36,6 +37,7 @@ class Totals:
         """The totals of `engine`, which has finished."""
         return cls(
             counters=dict(engine.stats),
+            views=engine.view_stats,
             table=dict(engine.table_stats),
             users=engine.users,
             time_range_ns=engine.time_range_ns,

@@ -95,8 +95,17 @@ typedef enum zn_output {
     ZN_OUTPUT_OBSERVATIONS, /* JSON Lines: one for each released name, written when it is decided */
     ZN_OUTPUT_CSV,          /* a flow a line */
     ZN_OUTPUT_PACKETS,      /* anonymized packets as a pcap file with times in ns */
-    ZN_OUTPUT_PACKETS_NG    /* the same as a pcapng file */
+    ZN_OUTPUT_PACKETS_NG,   /* the same as a pcapng file */
+    /* The same of config.views[0], and so on: written where that of the engine's own packets is. */
+    ZN_OUTPUT_VIEW1_PACKETS,
+    ZN_OUTPUT_VIEW1_PACKETS_NG,
+    ZN_OUTPUT_VIEW2_PACKETS,
+    ZN_OUTPUT_VIEW2_PACKETS_NG,
+    ZN_OUTPUT_VIEW3_PACKETS,
+    ZN_OUTPUT_VIEW3_PACKETS_NG
 } zn_output;
+
+#define ZN_VIEWS_MAX 3 /* zn_packet_view of an engine */
 
 typedef struct zn_engine zn_engine;
 
@@ -179,6 +188,17 @@ typedef enum zn_fingerprints {
     ZN_FINGERPRINTS_KEEP
 } zn_fingerprints;
 
+/* A view: a further output of the same packets, by the same decisions, that shows no more than the
+ * engine's own. Each member is what the config has, or less. */
+typedef struct zn_packet_view {
+    uint32_t z; /* how many users must share a name; the current z where that is higher */
+    zn_packet_payload payload;
+    zn_server_addresses server_addresses;
+    zn_fingerprints fingerprints;
+    int64_t times_ns; /* a multiple of the config's packet_times_ns */
+    bool exact;       /* packets of flows with a withheld name leave, with it masked */
+} zn_packet_view;
+
 typedef struct zn_engine_config {
     size_t size;           /* of this struct, as the program was compiled */
     uint32_t z;            /* how many users must share a name, 1 .. ZN_ZTABLE_Z_MAX */
@@ -232,7 +252,9 @@ typedef struct zn_engine_config {
     /* packets of TCP flows whose name is suppressed leave, too, with positions and lengths rounded
      * up to 16 KiB; not with `exact` */
     bool coarse_suppressed;
-    int64_t packet_times_ns; /* times are multiples of so many ns, rounded down: >= 1 */
+    int64_t packet_times_ns;     /* times are multiples of so many ns, rounded down: >= 1 */
+    const zn_packet_view *views; /* at most ZN_VIEWS_MAX; copied */
+    size_t view_count;
 } zn_engine_config;
 
 /* Fills the first `size` bytes of *config with the defaults. `size` is sizeof *config where the
@@ -286,6 +308,9 @@ ZN_API zn_span zn_outputs_take(zn_engine *e, zn_output output);
  * bytes lie in the engine's memory as long as that text would. Returns 1 where more wait, for
  * another call, else 0; *n is 0 where that output was not asked for. */
 ZN_API int zn_engine_take_packets(zn_engine *e, zn_frame *out, size_t max, size_t *n);
+/* The same for config.views[view]. */
+ZN_API int zn_engine_take_view_packets(zn_engine *e, unsigned view, zn_frame *out, size_t max,
+                                       size_t *n);
 /* Returns true when a packet began another period: *start_ns is its start, zn_outputs_take goes on
  * with its lines, and the period before gets no more of them. False while the period goes on, and
  * without split_ns. */

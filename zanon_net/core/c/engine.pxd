@@ -85,6 +85,13 @@ cdef extern from "engine/engine.h" nogil:
         pass
     ctypedef enum zn_fingerprints:
         pass
+    ctypedef struct zn_packet_view:
+        uint32_t z
+        zn_packet_payload payload
+        zn_server_addresses server_addresses
+        zn_fingerprints fingerprints
+        int64_t times_ns
+        bint exact
     ctypedef struct zn_engine_config:
         size_t size
         uint32_t z
@@ -124,6 +131,8 @@ cdef extern from "engine/engine.h" nogil:
         zn_fingerprints fingerprints
         bint coarse_suppressed
         int64_t packet_times_ns
+        const zn_packet_view *views
+        size_t view_count
     ctypedef struct zn_source:
         zn_capture *capture
         zn_filter *filter
@@ -148,6 +157,7 @@ cdef extern from "engine/engine.h" nogil:
     void zn_engine_packet_blocks(const zn_engine *e, zn_text *out)
     size_t zn_engine_hold_bytes_max(const zn_engine *e)
     const zn_stats *zn_engine_stats(const zn_engine *e)
+    const zn_stats *zn_engine_view_stats(const zn_engine *e, unsigned view)
     zn_ztable_stats zn_engine_table_stats(const zn_engine *e)
     uint64_t zn_engine_users(const zn_engine *e, c_bool *saturated)
     bint zn_engine_time_range(const zn_engine *e, int64_t *first_ns, int64_t *last_ns)

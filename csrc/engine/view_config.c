@@ -1,0 +1,65 @@
+/* SPDX-FileCopyrightText: The zanon_net authors */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/view_config.h"
+
+#include "engine/outputs.h"
+#include "zanon/ztable.h"
+
+#define PACKET_OUTPUTS (1u << ZN_OUTPUT_PACKETS | 1u << ZN_OUTPUT_PACKETS_NG)
+#define VIEW_OUTPUTS ((1u << ZN_OUTPUT_RECORD_ROWS) - (1u << ZN_OUTPUT_VIEW1_PACKETS))
+
+/* Refuses a view that would show more than the packets it is of. */
+static int check_view(const zn_engine_config *config, const zn_packet_view *view, zn_error *err)
+{
+    static const unsigned shows[] = {[ZN_PACKET_PAYLOAD_CUT] = 0,
+                                     [ZN_PACKET_PAYLOAD_ZERO] = 1,
+                                     [ZN_PACKET_PAYLOAD_KEEP_ENCRYPTED] = 2};
+    if (view->payload > ZN_PACKET_PAYLOAD_KEEP_ENCRYPTED || view->times_ns < 1)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "a view's packets are of no known kind");
+    if (view->z < config->z || view->z > ZN_ZTABLE_Z_MAX)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "the z of a view must be %u to %u, not %u", config->z,
+                       ZN_ZTABLE_Z_MAX, view->z);
+    if (shows[view->payload] > shows[config->payload] ||
+        (view->server_addresses != config->server_addresses &&
+         (view->server_addresses != ZN_SERVER_ADDRESSES_WITHHELD ||
+          config->server_addresses != ZN_SERVER_ADDRESSES_TESTED)) ||
+        (view->fingerprints != config->fingerprints &&
+         view->fingerprints != ZN_FINGERPRINTS_DROP) ||
+        view->times_ns % config->packet_times_ns != 0 || (view->exact && !config->exact))
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "a view must not show more than what it is of");
+    return 0;
+}
+
+int zn_view_config_check(const zn_engine_config *config, zn_error *err)
+{
+    int rc = 0;
+    if (config->view_count > ZN_VIEWS_MAX)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "there may be %d views", ZN_VIEWS_MAX);
+    if (config->view_count != 0 &&
+        (config->views == NULL || (config->outputs & PACKET_OUTPUTS) == 0))
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "views are of packets, and none are wanted");
+    for (size_t i = 0; i < config->view_count && rc == 0; i++)
+        rc = check_view(config, &config->views[i], err);
+    return rc;
+}
+
+uint32_t zn_view_config_largest_z(const zn_engine_config *config)
+{
+    uint32_t z = config->z_max > config->z ? config->z_max : config->z;
+    for (size_t i = 0; i < config->view_count; i++)
+        z = config->views[i].z > z ? config->views[i].z : z;
+    return z;
+}
+
+uint32_t zn_view_config_outputs(const zn_engine_config *config)
+{
+    uint32_t outputs = config->outputs & ~VIEW_OUTPUTS;
+    for (unsigned i = 0; i < config->view_count; i++)
+        outputs |= zn_view_config_outputs_of(config, i);
+    return outputs;
+}
+
+uint32_t zn_view_config_outputs_of(const zn_engine_config *config, unsigned view)
+{
+    return (config->outputs & PACKET_OUTPUTS) << 2u * (view + 1u);
+}
