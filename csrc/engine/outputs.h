@@ -28,7 +28,7 @@ enum {
     ZN_OUTPUTS
 };
 #define ZN_OUTPUT_TABLES (ZN_OUTPUTS - ZN_OUTPUT_TEXTS)
-_Static_assert(ZN_OUTPUT_RECORD_ROWS == ZN_OUTPUT_PACKETS + 2 * (ZN_VIEWS_MAX + 1),
+_Static_assert(ZN_OUTPUT_VIEW3_PACKETS_NG == ZN_OUTPUT_PACKETS_NG + 2 * ZN_VIEWS_MAX,
                "each view has two outputs");
 
 /* The place in all outputs where another period begins. */

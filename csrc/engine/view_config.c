@@ -6,7 +6,7 @@
 #include "zanon/ztable.h"
 
 #define PACKET_OUTPUTS (1u << ZN_OUTPUT_PACKETS | 1u << ZN_OUTPUT_PACKETS_NG)
-#define VIEW_OUTPUTS ((1u << ZN_OUTPUT_RECORD_ROWS) - (1u << ZN_OUTPUT_VIEW1_PACKETS))
+#define VIEW_OUTPUTS ((2u << ZN_OUTPUT_VIEW3_PACKETS_NG) - (1u << ZN_OUTPUT_VIEW1_PACKETS))
 
 /* Refuses a view that would show more than the packets it is of. */
 static int check_view(const zn_engine_config *config, const zn_packet_view *view, zn_error *err)

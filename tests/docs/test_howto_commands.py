@@ -18,7 +18,7 @@ pytestmark = pytest.mark.source
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = {  # and how many commands each has that need no interface
     "README.md": 1,
-    "docs/howto/share-a-capture.md": 6,
+    "docs/howto/share-a-capture.md": 7,
 }
 # Monitors are no part of this: they read all and say nothing.
 PROGRAMS = """set -e -o pipefail
@@ -71,7 +71,9 @@ def test_command(command: str, folder: Path) -> None:
     outputs = set(re.findall(r" (shared\.\S+|logs)\b", command.split("&&")[0]))
     if "--dry-run" in command:
         outputs = set()
-    assert made == outputs | {f"{name}.manifest.json" for name in outputs - {"logs"}}
+    views = {f"shared.{view}.pcapng" for view in re.findall(r" --view ([a-z]+):", command)}
+    manifests = {f"{name}.manifest.json" for name in outputs - {"logs"}}
+    assert made == outputs | views | manifests
 
 
 def test_python(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from support.paths import ROOT
 import zanon_net
 from zanon_net import Config
 from zanon_net._core import STAT_INFO
-from zanon_net.config import rules
+from zanon_net.config import packet_views, rules
 from zanon_net.config.packet_rows import ROWS
 
 pytestmark = pytest.mark.source
@@ -72,6 +72,7 @@ def test_options(page: str) -> None:
 def test_defaults(page: str) -> None:
     shown = Config().to_dict()["packets"]
     shown["hold_memory"] = f"{shown['hold_memory'] >> 20}M"
+    shown["view"] = shown["view"] or "none"
     assert {name: cells[0].strip("`") for name, cells in settings_of(page).items()} == shown
 
 
@@ -83,7 +84,13 @@ def test_values(page: str) -> None:
     }
     for name, values in WORDS.items():
         assert told.pop(name) == set(values)
-    assert told == {"hold": {"1s"}, "hold_memory": {"256M"}}
+    views = {"none", "NAME:KEY=VALUE,..."}
+    assert told == {"hold": {"1s"}, "hold_memory": {"256M"}, "view": views}
+
+
+def test_keys_of_a_view(page: str) -> None:
+    told = rows(section(page, "## Views"), "key | values")
+    assert tuple(key.strip("`") for key, *_rest in told) == packet_views.KEYS
 
 
 def test_what_is_weaker(page: str) -> None:

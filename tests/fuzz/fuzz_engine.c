@@ -141,7 +141,8 @@ static void take_output(zn_engine *e)
     zn_outputs *outputs = zn_engine_outputs(e);
     require(outputs->text[ZN_OUTPUT_RECORD_ROWS].n % outputs->state.record_row.bytes == 0);
     require(outputs->text[ZN_OUTPUT_OBSERVATION_ROWS].n % sizeof(zn_event_observation) == 0);
-    for (int i = ZN_OUTPUT_PACKETS; i < ZN_OUTPUT_RECORD_ROWS; i += 2) /* pcap of each output */
+    for (int i = ZN_OUTPUT_PACKETS; i <= ZN_OUTPUT_VIEW3_PACKETS_NG;
+         i += 2) /* pcap of each output */
         require_whole_packets(&outputs->text[i]);
     for (int i = 0; i < ZN_OUTPUT_PACKETS; i++) {
         const zn_text *text = &outputs->text[i];

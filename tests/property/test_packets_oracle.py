@@ -253,7 +253,7 @@ def view_of(
 ) -> tuple[Rules, bool, tuple[Any, ...]]:
     """The rules of a view that shows no more than the run, whether it is cut, and its settings."""
     exact = chosen.exact and dice.random() < 0.5
-    rules = replace(chosen, z=chosen.z + dice.randrange(3), exact=exact)
+    rules = replace(chosen, z=chosen.z + dice.randrange(3), exact=exact, coarse=False)
     cut = payload == "cut" or dice.random() < 0.3
     shown = PAYLOADS["cut" if cut else payload]
     return rules, cut, (rules.z, shown, TESTED, WITH_FINGERPRINTS, 1, rules.exact)

@@ -301,6 +301,7 @@ ttl = "keep"
 fingerprint = "drop"
 timestamps = "us"
 suppressed = "drop"
+view = ["strict:z=50,payload=cut"]
 """
 
 
@@ -356,6 +357,7 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
             "drop",
             "us",
             "drop",
+            ("strict:z=50,payload=cut",),
         ),
     )
     assert full.live.status_s == 10
