@@ -3,6 +3,7 @@
 #include "engine/emit.h"
 
 #include "analyzer/layer7.h"
+#include "engine/emit_coarse.h"
 #include "engine/emit_fragments.h"
 #include "engine/emit_other.h"
 #include "engine/emit_outer.h"
@@ -95,6 +96,7 @@ static int open_output(zn_engine *e, const zn_engine_config *config, unsigned ou
                                 .hold_ns = config->hold_ns,
                                 .server_addresses = view.server_addresses,
                                 .exact = view.exact,
+                                .coarse = output == 0 && config->coarse_suppressed,
                                 .least_z = view.z,
                                 .bit = (uint8_t)(1u << output)};
     of->payload = view.payload;
@@ -536,6 +538,8 @@ static uint32_t plan_headers(const zn_packets *of, const zn_flow *f, const zn_pa
     h->mac[1] = frame->mac[1];
     if (h->option_bytes != 0) /* the delay line has other packets there soon */
         memcpy(frame->options, zn_packet_hold_options(&of->hold, p), h->option_bytes);
+    if (plan->coarse)
+        zn_engine_coarsen_options(plan, p, frame->options);
     h->options = frame->options;
     zn_packet_hold_outer(&of->hold, p, &frame->outer);
     return zn_build_encapsulation_bytes(&frame->outer) + zn_build_headers_bytes(h);
@@ -543,11 +547,11 @@ static uint32_t plan_headers(const zn_packets *of, const zn_flow *f, const zn_pa
 
 /* Writes the payload of a packet that leaves. Returns false, and may have written nothing, where it
  * is zeros. */
-static bool put_payload(zn_packets *of, const zn_held_packet *p, const zn_build_headers *h,
-                        uint8_t *payload)
+static bool put_payload(zn_packets *of, const zn_packet_plan *plan, const zn_held_packet *p,
+                        const zn_build_headers *h, uint8_t *payload)
 {
     zn_packet_images *images = &of->images;
-    if (!images->wanted || p->fragment)
+    if (!images->wanted || p->fragment || plan->coarse)
         return false;
     if (has_flow(p))
         return zn_packet_images_show(images, p, payload);
@@ -576,7 +580,7 @@ static uint32_t build_into(zn_engine *e, zn_packets *of, const zn_flow *f,
     frame->record.captured = of->payload == ZN_PACKET_PAYLOAD_CUT ? headers : frame->record.wire;
     frame->pcapng = (PCAPNG_OUTPUTS & 1u << output) != 0;
     frame->at = (uint8_t *)text->bytes + text->n;
-    frame->has_payload = put_payload(of, p, &frame->headers,
+    frame->has_payload = put_payload(of, plan, p, &frame->headers,
                                      frame->at + zn_packet_file_head(frame->pcapng) + headers);
     text->n += zn_packet_file_bytes(frame->pcapng, frame->record.captured);
     zn_frame_builder_put(&e->frame_builder, e->writes_async);
@@ -628,22 +632,39 @@ static bool leaves(zn_stat fate)
     return fate == ZN_STAT_PACKETS_PASSED || fate == ZN_STAT_PACKETS_MASKED;
 }
 
-/* Has the oldest packet of an output leave, with the fate that it has at due_ns. main_fate: that in
- * the main output, which decides where it does not leave; ZN_STAT_COUNT: this is the main one.
- * Returns the fate. */
+/* Returns the fate that a packet has at due_ns. main_fate: that in the main output, which decides
+ * where it does not leave; ZN_STAT_COUNT: this is the main one. */
+static zn_stat fate_of(zn_packets *of, const zn_held_packet *p, int64_t due_ns, zn_stat main_fate)
+{
+    zn_packet_gate *g = &of->gate;
+    if (main_fate != ZN_STAT_COUNT && !leaves(main_fate))
+        return main_fate;
+    if (p->flow == 0)
+        return p->fragment ? (zn_stat)p->why : ZN_STAT_PACKETS_PASSED;
+    if (g->coarse && p->proto == ZN_PROTO_TCP)
+        zn_engine_note_positions(zn_packet_gate_plan(g, p->flow), p);
+    return zn_packet_gate_fate(g, p->flow, p->proto, due_ns);
+}
+
+/* Has the oldest packet of an output leave, with the fate that it has at due_ns, which it returns.
+ * main_fate: see fate_of. */
 static zn_stat emit_into(zn_engine *e, zn_packets *of, int64_t due_ns, zn_stat main_fate)
 {
     const zn_held_packet *p = zn_packet_hold_first(&of->hold);
     uint32_t flow = p->flow;
     const zn_flow *f = flow == 0 ? NULL : zn_flow_entry(e->flows, flow);
     zn_packet_plan *plan = zn_packet_gate_plan(&of->gate, flow);
-    zn_stat fate = main_fate != ZN_STAT_COUNT && !leaves(main_fate) ? main_fate
-                   : flow != 0   ? zn_packet_gate_fate(&of->gate, flow, due_ns)
-                   : p->fragment ? (zn_stat)p->why
-                                 : ZN_STAT_PACKETS_PASSED;
+    const zn_held_packet *built = p;
+    zn_held_packet coarse;
+    zn_stat fate = fate_of(of, p, due_ns, main_fate);
+    if (fate == ZN_STAT_PACKETS_MASKED && plan->coarse) {
+        built = &coarse;
+        if (!zn_engine_coarsen(f, plan, p, &coarse))
+            fate = ZN_STAT_PACKETS_DROPPED_CUT;
+    }
     of->stats->n[fate]++;
     if (leaves(fate))
-        build(e, of, f, plan, p);
+        build(e, of, f, plan, built);
     if (of->images.wanted)
         zn_packet_images_left(&of->images, p);
     zn_packet_hold_leave(&of->hold);

@@ -56,6 +56,8 @@ static int check_packets(const zn_engine_config *config, zn_error *err)
         config->macs > ZN_PACKET_MACS_ZERO || config->tcp_timestamps > ZN_TCP_TIMESTAMPS_KEEP ||
         config->fingerprints > ZN_FINGERPRINTS_KEEP)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "packets are of no known kind");
+    if (config->exact && config->coarse_suppressed)
+        return zn_fail(err, ZN_ERR_CONFIG, 0, "exact measurements are not coarse: choose one");
     if (config->packet_times_ns < 1)
         return zn_fail(err, ZN_ERR_CONFIG, 0, "packet_times_ns must be at least 1");
     return zn_view_config_check(config, err);

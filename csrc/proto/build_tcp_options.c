@@ -14,9 +14,12 @@ enum {
     OPTION_TIMESTAMPS = 8
 };
 
-static void shift_be32(uint8_t *at, uint32_t value, uint32_t shift)
+#define HEADER_BYTES 2u /* of an option: kind and length */
+#define SACK_BLOCK_BYTES 8u
+
+static void put_be32(uint8_t *at, uint32_t value)
 {
-    value = htobe32(value + shift);
+    value = htobe32(value);
     memcpy(at, &value, sizeof value);
 }
 
@@ -35,17 +38,17 @@ static bool put_value(uint8_t kind, zn_span value, const zn_build_tcp_options *h
             memcpy(out, value.p, value.n);
         return true;
     case OPTION_SACK:
-        if (value.n == 0 || value.n % 8 != 0)
+        if (value.n == 0 || value.n % SACK_BLOCK_BYTES != 0)
             return false;
         for (size_t at = 0; at < value.n; at += 4)
-            shift_be32(out + at, zn_cursor_be32(&c), how->seq_shift);
+            put_be32(out + at, zn_cursor_be32(&c) + how->seq_shift);
         return true;
     case OPTION_TIMESTAMPS: {
         uint32_t own = zn_cursor_be32(&c), echo = zn_cursor_be32(&c);
         if (value.n != 8 || !how->timestamps)
             return false;
-        shift_be32(out, own, how->own_shift);
-        shift_be32(out + 4, echo, echo == 0 ? 0 : how->echo_shift); /* 0: nothing to echo yet */
+        put_be32(out, own + how->own_shift);
+        put_be32(out + 4, echo == 0 ? 0 : echo + how->echo_shift); /* 0: nothing to echo yet */
         return true;
     }
     default:
@@ -68,14 +71,50 @@ bool zn_build_tcp_options_put(zn_span options, const zn_build_tcp_options *how, 
         if (kind == OPTION_END)
             break;
         length = zn_cursor_u8(&c);
-        value = zn_cursor_take(&c, length < 2 ? options.n : length - 2u);
+        value = zn_cursor_take(&c, length < HEADER_BYTES ? options.n : length - HEADER_BYTES);
         if (!zn_cursor_ok(&c))
             break;
-        if (!put_value(kind, value, how, out + at + 2))
+        if (!put_value(kind, value, how, out + at + HEADER_BYTES))
             continue;
         out[at] = kind;
         out[at + 1] = length;
         written = true;
     }
     return written;
+}
+
+/* Changes the blocks of a SACK option, whose value is `value`, at `option`. */
+static void map_blocks(zn_span value, uint8_t *option, zn_build_sack_map map, const void *context)
+{
+    zn_cursor c = zn_cursor_over_span(value, true);
+    size_t kept = HEADER_BYTES;
+    for (size_t at = 0; at < value.n; at += SACK_BLOCK_BYTES) {
+        uint32_t edge[2] = {zn_cursor_be32(&c), 0};
+        edge[1] = zn_cursor_be32(&c);
+        if (!map(context, edge))
+            continue;
+        put_be32(option + kept, edge[0]);
+        put_be32(option + kept + sizeof edge[0], edge[1]);
+        kept += SACK_BLOCK_BYTES;
+    }
+    option[1] = (uint8_t)kept;
+    if (kept == HEADER_BYTES) /* an option without blocks is none */
+        kept = 0;
+    memset(option + kept, OPTION_NOP, HEADER_BYTES + value.n - kept);
+}
+
+void zn_build_tcp_options_map_sack(uint8_t *options, size_t n, zn_build_sack_map map,
+                                   const void *context)
+{
+    zn_cursor c = zn_cursor_over(options, n, true);
+    while (zn_cursor_left(&c) != 0) {
+        size_t at = n - zn_cursor_left(&c);
+        uint8_t kind = zn_cursor_u8(&c);
+        zn_span value;
+        if (kind == OPTION_NOP)
+            continue;
+        value = zn_cursor_take(&c, zn_cursor_u8(&c) - HEADER_BYTES);
+        if (kind == OPTION_SACK && zn_cursor_ok(&c))
+            map_blocks(value, options + at, map, context);
+    }
 }

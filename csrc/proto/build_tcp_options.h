@@ -20,4 +20,12 @@ typedef struct zn_build_tcp_options {
 /* Writes options.n bytes to `out`. Returns false when they are all no-operation. */
 bool zn_build_tcp_options_put(zn_span options, const zn_build_tcp_options *how, uint8_t *out);
 
+/* Changes a SACK block, of which `edge` has the first number and the one behind the last. Returns
+ * false where no-operation options take its place. */
+typedef bool (*zn_build_sack_map)(const void *context, uint32_t edge[2]);
+
+/* Changes the SACK blocks of n bytes of options that zn_build_tcp_options_put wrote. */
+void zn_build_tcp_options_map_sack(uint8_t *options, size_t n, zn_build_sack_map map,
+                                   const void *context);
+
 #endif

@@ -62,11 +62,9 @@ static uint16_t disclosed_client_port(const zn_disclosure_case *c, uint16_t port
     return c->keep_client_port ? port : 0;
 }
 
-/* So many servers share some ports that those say no more than the protocol. */
 static uint16_t disclosed_server_port(const zn_disclosure_case *c, uint16_t port)
 {
-    bool common = port == 53 || port == 80 || port == 443 || port == 853;
-    return !c->withheld || common ? port : 0;
+    return !c->withheld || zn_port_is_common(port) ? port : 0;
 }
 
 static uint8_t disclosed_udp_type(const zn_disclosure_case *c, uint8_t type)

@@ -40,6 +40,25 @@ static void make_shift(zn_packet_gate *g, const zn_flow *f, zn_packet_shift *out
     zn_packet_keys_shift(g->keys, words, out);
 }
 
+/* Makes what stands for the port of an end of the flow: of a client's, a permutation. A server's
+ * tells the service, and in coarse packets no more than a record with a withheld name does. */
+static int make_port(zn_packet_gate *g, const zn_flow *f, unsigned end, const zn_addr *user,
+                     zn_packet_plan *plan)
+{
+    uint16_t real = f->tuple.port[end], permuted = 0;
+    int rc = 0;
+    plan->port[end] = real;
+    plan->hidden_port[end] = zn_port_is_common(real) ? real : ZN_PORT_DISCARD;
+    if (end != f->client)
+        return 0;
+    if (g->coarse || !g->policy->keep_client_port)
+        rc = zn_packet_keys_port(g->keys, user, real, &permuted);
+    plan->hidden_port[end] = permuted;
+    if (!g->policy->keep_client_port)
+        plan->port[end] = permuted;
+    return rc;
+}
+
 /* Makes what stands for an end of the flow. */
 static bool make_end(zn_packet_gate *g, const zn_flow *f, unsigned end, zn_packet_plan *plan)
 {
@@ -54,10 +73,7 @@ static bool make_end(zn_packet_gate *g, const zn_flow *f, unsigned end, zn_packe
         rc = zn_packet_keys_client(g->keys, real, internal, &plan->client[end]);
     else
         rc = zn_packet_keys_pair(g->keys, linkable ? NULL : &cut, real, &plan->pair[end]);
-    plan->port[end] = f->tuple.port[end];
-    if (rc == 0 && end == f->client && !g->policy->keep_client_port)
-        rc = zn_packet_keys_port(g->keys, &cut, f->tuple.port[end], &plan->port[end]);
-    return rc == 0;
+    return rc == 0 && make_port(g, f, end, &cut, plan) == 0;
 }
 
 static bool make_ends(zn_packet_gate *g, const zn_flow *f, int64_t epoch, zn_packet_plan *plan)
@@ -179,6 +195,13 @@ static void fix_server(zn_packet_gate *g, const zn_flow *f, zn_packet_plan *plan
     g->stats->n[released ? ZN_STAT_PACKETS_SERVERS_RELEASED : ZN_STAT_PACKETS_SERVERS_PAIR]++;
 }
 
+/* Has all packets of the flow that leave be coarse. */
+static void make_coarse(zn_packet_plan *plan)
+{
+    plan->coarse = true;
+    memcpy(plan->port, plan->hidden_port, sizeof plan->port);
+}
+
 /* Counts the names by which a flow passes, at due_ns. */
 static void count_names(zn_packet_gate *g, const zn_flow *f, int64_t due_ns)
 {
@@ -190,7 +213,17 @@ static void count_names(zn_packet_gate *g, const zn_flow *f, int64_t due_ns)
     }
 }
 
-zn_stat zn_packet_gate_fate(zn_packet_gate *g, uint32_t flow, int64_t due_ns)
+/* Returns whether a packet with this fate leaves nevertheless, masked. One of a flow that passed,
+ * and turned, does not: its server's address may have left. Coarse ones have to be of TCP, and of a
+ * flow that cannot pass any more. */
+static bool is_masked(const zn_packet_gate *g, const zn_packet_plan *plan, uint32_t proto,
+                      zn_stat fate)
+{
+    bool coarse = g->coarse && proto == ZN_PROTO_TCP && fate != ZN_STAT_PACKETS_DROPPED_UNDECIDED;
+    return !plan->passed && (g->exact || coarse);
+}
+
+zn_stat zn_packet_gate_fate(zn_packet_gate *g, uint32_t flow, uint32_t proto, int64_t due_ns)
 {
     const zn_flow *f = zn_flow_at(g->flows, flow);
     zn_packet_plan *plan = zn_packet_gate_plan(g, flow);
@@ -200,9 +233,8 @@ zn_stat zn_packet_gate_fate(zn_packet_gate *g, uint32_t flow, int64_t due_ns)
     if (!plan->ready)
         return ZN_STAT_PACKETS_DROPPED_CAPACITY;
     fate = names_say(g, f, plan, due_ns);
-    /* A flow that passed, and turned, is not masked: its server's address may have left. */
-    if (fate != ZN_STAT_PACKETS_PASSED && (!g->exact || plan->passed)) {
-        if (plan->left && !plan->turned) {
+    if (fate != ZN_STAT_PACKETS_PASSED && !is_masked(g, plan, proto, fate)) {
+        if (plan->passed && !plan->turned) {
             plan->turned = true;
             g->stats->n[ZN_STAT_PACKETS_FLOWS_TURNED]++;
         }
@@ -213,6 +245,8 @@ zn_stat zn_packet_gate_fate(zn_packet_gate *g, uint32_t flow, int64_t due_ns)
     if (!plan->left && fate == ZN_STAT_PACKETS_PASSED)
         count_names(g, f, due_ns);
     plan->left = true;
+    if (g->coarse && fate != ZN_STAT_PACKETS_PASSED)
+        make_coarse(plan);
     plan->passed |= fate == ZN_STAT_PACKETS_PASSED;
     return fate == ZN_STAT_PACKETS_PASSED ? fate : ZN_STAT_PACKETS_MASKED;
 }

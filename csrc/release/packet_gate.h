@@ -18,6 +18,7 @@
 #include "analyzer/nameless_flow.h"
 #include "crypto/packet_keys.h"
 #include "flow/flow.h"
+#include "release/coarse_positions.h"
 #include "release/policy.h"
 #include "util/clock.h"
 #include "util/stats.h"
@@ -30,16 +31,18 @@ typedef enum zn_packet_server {
 
 /* What the packets of a flow leave with. Pairs are by tuple index. */
 typedef struct zn_packet_plan {
-    zn_addr client[2];   /* pseudonym of an end as a client, or as an internal host */
-    zn_addr pair[2];     /* stands for the end in this user's flows */
-    uint16_t port[2];    /* of the end as a client */
-    bool is_internal[2]; /* the end's own address is; a tunnel's does not count */
-    bool ready;          /* the members above and `shift` are set */
-    bool addr_shared;    /* enough users shared the server's address when the flow opened */
-    bool addr_released;  /* and enough did with the vote for it */
-    uint8_t server;      /* zn_packet_server */
-    bool left, passed;   /* some packet left, and not masked */
-    bool turned;         /* and a later one did not because of a name */
+    zn_addr client[2];       /* pseudonym of an end as a client, or as an internal host */
+    zn_addr pair[2];         /* stands for the end in this user's flows */
+    uint16_t port[2];        /* of the end as a client */
+    uint16_t hidden_port[2]; /* in its place in coarse packets */
+    bool is_internal[2];     /* the end's own address is; a tunnel's does not count */
+    bool ready;              /* the members above and `shift` are set */
+    bool addr_shared;        /* enough users shared the server's address when the flow opened */
+    bool addr_released;      /* and enough did with the vote for it */
+    uint8_t server;          /* zn_packet_server */
+    bool left, passed;       /* some packet left, and not masked */
+    bool turned;             /* and a later one did not because of a name */
+    bool coarse;             /* what leaves has positions and lengths by `sides` */
     bool record_written;
     uint16_t last_word; /* a zn_stat: what its names say once they are forgotten; 0: they are not */
     zn_packet_shift shift;
@@ -58,6 +61,7 @@ typedef struct zn_packet_plan {
     uint32_t data_seq[2]; /* where the first record of application data starts, with saw_data */
     uint32_t fingerprint;
     bool reads_records[2], has_left[2], saw_data[2];
+    zn_coarse_side sides[2];
 } zn_packet_plan;
 
 typedef struct zn_packet_gate {
@@ -71,6 +75,7 @@ typedef struct zn_packet_gate {
     zn_packet_keys *keys;
     int64_t hold_ns;
     zn_server_addresses server_addresses;
+    bool coarse;      /* flows of TCP whose names are withheld leave with coarse positions */
     bool exact;       /* a withheld name is masked; false: its packets do not leave */
     uint32_t least_z; /* users that a name or an address needs, also where z is lower */
     uint8_t bit;      /* of this output in zn_name_times */
@@ -119,8 +124,9 @@ void zn_packet_gate_forget(zn_packet_gate *g, uint32_t flow);
 
 /* Returns the fate of a packet of the flow that is due at due_ns: ZN_STAT_PACKETS_PASSED or
  * _MASKED, or the ZN_STAT_PACKETS_DROPPED_* counter that says why it does not leave. The first one
- * that leaves fixes the server's address. */
-zn_stat zn_packet_gate_fate(zn_packet_gate *g, uint32_t flow, int64_t due_ns);
+ * that leaves fixes the server's address. proto: the packet's own, as one of ICMP may be about the
+ * flow. */
+zn_stat zn_packet_gate_fate(zn_packet_gate *g, uint32_t flow, uint32_t proto, int64_t due_ns);
 
 /* Returns whether the flow's names that were read by t_ns may be shown, as was decided by then. */
 bool zn_packet_gate_shows_names(const zn_packet_gate *g, uint32_t flow, int64_t t_ns);

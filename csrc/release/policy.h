@@ -21,6 +21,14 @@ typedef struct zn_policy {
     unsigned digits;  /* of counts above 99; 0: all */
 } zn_policy;
 
+#define ZN_PORT_DISCARD 9 /* of no server in use (RFC 863) */
+
+/* Returns whether so many servers share the port that it says no more than the protocol. */
+static inline bool zn_port_is_common(uint16_t port)
+{
+    return port == 53 || port == 80 || port == 443 || port == 853;
+}
+
 /* Returns what may be disclosed of a time: the last multiple of step_ns; with 0 the time itself. */
 static inline int64_t zn_policy_time(int64_t t_ns, int64_t step_ns)
 {

@@ -127,7 +127,7 @@
     X(AGENTS_RELEASED, "agent", "user agents released")                                            \
     X(AGENTS_SUPPRESSED, "agent", "user agents suppressed, for whatever reason")                   \
     X(PACKETS_PASSED, "packet", "packets that left anonymized")                                    \
-    X(PACKETS_MASKED, "packet", "packets that left with a withheld name masked")                   \
+    X(PACKETS_MASKED, "packet", "packets that left with a withheld name masked, or coarse")        \
     X(PACKETS_DROPPED_NO_FLOW, "packet", "not emitted: of no flow")                                \
     X(PACKETS_DROPPED_LOCAL, "packet", "not emitted: an address that is not one host's own")       \
     X(PACKETS_DROPPED_NO_USER, "packet", "not emitted: of a flow without an internal endpoint")    \

@@ -28,6 +28,7 @@ WORDS = {
     "encapsulation": rules.ENCAPSULATIONS,
     "fingerprint": rules.FINGERPRINTS,
     "timestamps": tuple(rules.TIMESTAMPS),
+    "suppressed": rules.SUPPRESSED,
 }
 
 
@@ -175,6 +176,7 @@ def test_mac_addresses(page: str) -> None:
         ("engine/packet_images.c", "IMAGES_MAX", "have room for {} pieces"),
         ("engine/packet_images.c", "SMALL_MAX", "pieces, {} of them"),
         ("engine/packet_images.c", "LARGE_MAX", "and {} larger ones"),
+        ("release/coarse_positions.h", "ZN_COARSE_BYTES", "rounded up to multiples of {} bytes"),
         ("proto/build_ip.h", "ZN_BUILD_FRAME_MIN", "less than {} bytes is filled up"),
     ],
 )

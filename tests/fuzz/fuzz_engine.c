@@ -71,6 +71,7 @@ static zn_engine *open_engine(uint8_t settings, bool changing)
                                .macs = settings / 11 % 3,
                                .tcp_timestamps = settings / 13 % 3,
                                .fingerprints = settings / 17 % 3,
+                               .coarse_suppressed = (settings & 8) == 0,
                                .packet_times_ns = 1,
                                .keep_encapsulation = settings / 19 % 2,
                                .views = views,

@@ -45,6 +45,18 @@ def fates(part: dict[str, Any]) -> int:
     return int(part["passed"] + part["masked"] + sum(part["dropped"].values()))
 
 
+def test_a_view_has_no_coarse_packets(work: Path, key_file: str) -> None:
+    more = ("-q", "--key-file", key_file, *SETTINGS, "--view=same:payload=zero")
+    for name, how in (("coarse.pcap", "coarse"), ("usual.pcap", "drop")):
+        assert run_main("packets", DEMO, name, *more, "--suppressed", how) == 0
+    assert Path("coarse.same.pcap").read_bytes() == Path("usual.pcap").read_bytes()
+    told = manifest_of("coarse.pcap.manifest.json")["packets"]
+    assert told["masked"] > 100
+    view = told["views"]["same"]
+    assert view["masked"] == 0
+    assert fates(view) == told["frames"]
+
+
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_files_appear_beside_the_main_one(work: Path, key_file: str, workers: str) -> None:
     more = ("-q", "--key-file", key_file, "--workers", workers, *SETTINGS)

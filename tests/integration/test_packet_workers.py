@@ -99,6 +99,16 @@ def test_any_number_of_workers_and_frames_of_a_call(
         assert several[:2] == (one, stats), workers
 
 
+@pytest.mark.parametrize("hold_ns", [0, SECOND])
+def test_any_number_of_workers_and_coarse_packets(small: Path, key: Path, hold_ns: int) -> None:
+    settings = {"coarse_suppressed": True, "hold_ns": hold_ns, "z": 2}
+    one, stats, _full = of_engine(small, key, call=CALLS[0], workers=1, **settings)
+    assert stats["packets_masked"] > 1000
+    for n, workers in enumerate(SEVERAL):
+        several = of_engine(small, key, call=CALLS[n], workers=workers, **settings)
+        assert several[:2] == (one, stats), workers
+
+
 @pytest.mark.parametrize("outputs", [("packets",), ("packets_ng",), (*PACKETS, "jsonl", "csv")])
 def test_outputs_that_fill_several_times(large: Path, key: Path, outputs: tuple[str, ...]) -> None:
     settings: dict[str, Any] = {"outputs": outputs, "exact": True, "established": False}

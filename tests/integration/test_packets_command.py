@@ -215,6 +215,24 @@ def test_the_summary_has_fates_in_words(work: Path, capsys: Captured) -> None:
     assert "a name of the flow is suppressed" in capsys.readouterr().err
 
 
+def test_coarse_packets(work: Path, key_file: str, capsys: Captured) -> None:
+    settings = (*SETTINGS, "--key-file", key_file, "--suppressed", "coarse")
+    assert run_main("packets", DEMO, "o.pcapng", *settings) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().err.splitlines()]
+    manifest = json.loads(Path("o.pcapng.manifest.json").read_bytes())
+    told = manifest["packets"]
+    assert told["masked"] > 100
+    assert f"masked {told['masked']:,} coarse, of flows with a withheld name" in lines
+    assert "weaker than --for partner: --suppressed" in lines
+    assert manifest["weaker_than"] == {"preset": "partner", "options": ["suppressed"]}
+    assert manifest["configuration"]["packets"]["suppressed"] == "coarse"
+    assert run_main("packets", DEMO, "p.pcapng", *settings[:-2], "--json") == 0
+    usual = json.loads(capsys.readouterr().out)["packets"]
+    assert usual["passed"] == told["passed"]
+    assert usual["dropped"]["undecided"] == told["dropped"]["undecided"]
+    assert usual["dropped"]["suppressed"] > told["dropped"]["suppressed"]
+
+
 def test_json(work: Path, capsys: Captured) -> None:
     assert run_main("packets", DEMO, "o.pcap", "--json", *SETTINGS) == 0
     out, err = capsys.readouterr()
@@ -261,6 +279,7 @@ REFUSED = [
     (["o.pcap", "--hold", "11s"], "--hold: must be at most 10s, the time after which an idle flow"),
     (["o.pcap", "--hold-memory", "1K"], "--hold-memory: must be from 1M to 64G"),
     (["o.pcap", "--payload", "keep"], "Invalid value for '--payload'"),
+    (["o.pcap", "--exact", "--suppressed", "coarse"], "--suppressed: coarse contradicts --exact"),
     (["o.pcap", "--columns", "core"], "No such option '--columns'"),
     (["o.pcap", "--split", "1h"], "No such option '--split'"),
     (["o.pcap", "--popularity", "o.pcap"], "--popularity: is also where the packets go"),

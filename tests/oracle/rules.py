@@ -66,6 +66,7 @@ class Rules:
     keep_client_port: bool = False
     dn_hunter: bool = False
     exact: bool = False
+    coarse: bool = False  # packets of TCP flows with a withheld name leave with coarse positions
     purpose: str = "partner"  # --for
     target_p: float | None = None  # z follows the stream
     z_changes: tuple[tuple[int, int], ...] = ()  # (from when on, z), as the manifest has them

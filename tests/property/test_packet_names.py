@@ -111,12 +111,12 @@ def shown(frame: Frame) -> set[bytes]:
     }
 
 
-@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("kind", [{}, {"exact": True}, {"coarse_suppressed": True}])
 @pytest.mark.parametrize("hold_ns", HOLDS)
-def test_no_name_that_z_users_do_not_share(hold_ns: int, exact: bool) -> None:
+def test_no_name_that_z_users_do_not_share(hold_ns: int, kind: dict[str, bool]) -> None:
     shows = 0
-    for seed in range(max(1, CASES // PER_RUN // (2 * len(HOLDS)))):
-        chance = random.Random(f"{seed} {hold_ns} {exact}")
+    for seed in range(max(1, CASES // PER_RUN // (3 * len(HOLDS)))):
+        chance = random.Random(f"{seed} {hold_ns} {kind}")
         talks: list[list[Frame]] = []
         exposed: dict[bytes, list[tuple[int, int, bytes]]] = {name: [] for name in NAMES}
         for number in range(PER_RUN):
@@ -133,7 +133,7 @@ def test_no_name_that_z_users_do_not_share(hold_ns: int, exact: bool) -> None:
             rotate_ns=chance.choice((WINDOW, SECOND)),
             hold_ns=hold_ns,
             hold_bytes=chance.choice((0, 64 << 20)),
-            exact=exact,
+            **kind,
         ).frames
         for frame in left:
             for name in shown(frame):

@@ -169,6 +169,7 @@ def engine_settings(chosen: Rules, hold_ns: int, payload: str, key_file: str) ->
         "internal": None if chosen.internal is None else nets(*chosen.internal),
         "keep_client_port": chosen.keep_client_port,
         "exact": chosen.exact,
+        "coarse_suppressed": chosen.coarse,
         "key_file": key_file,
         "hold_ns": hold_ns,
         "payload": PAYLOADS[payload],
@@ -218,6 +219,7 @@ def compare(dice: random.Random, number: int, chosen: Rules, hold_ns: int, paylo
 
 def rules_of(dice: random.Random) -> Rules:
     window_ns = dice.choice([SECOND, 5 * SECOND, 60 * SECOND])
+    withheld = dice.choice(["exact", "coarse", "dropped", "dropped"])
     return Rules(
         z=dice.choice([1, 2, 2, 3]),
         window_ns=window_ns,
@@ -227,7 +229,8 @@ def rules_of(dice: random.Random) -> Rules:
         dns_votes=dice.choice(["own", "own", "all", "no"]),
         internal=dice.choice([None, None, ("10.7.0.0/24", "fd00:7::/32")]),
         keep_client_port=dice.random() < 0.3,
-        exact=dice.random() < 0.2,
+        exact=withheld == "exact",
+        coarse=withheld == "coarse",
     )
 
 
@@ -251,7 +254,7 @@ def view_of(
 ) -> tuple[Rules, bool, tuple[Any, ...]]:
     """The rules of a view that shows no more than the run, whether it is cut, and its settings."""
     exact = chosen.exact and dice.random() < 0.5
-    rules = replace(chosen, z=chosen.z + dice.randrange(3), exact=exact)
+    rules = replace(chosen, z=chosen.z + dice.randrange(3), exact=exact, coarse=False)
     cut = payload == "cut" or dice.random() < 0.3
     shown = PAYLOADS["cut" if cut else payload]
     return rules, cut, (rules.z, shown, TESTED, WITH_FINGERPRINTS, 1, rules.exact)

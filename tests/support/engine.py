@@ -60,6 +60,7 @@ SETTINGS: dict[str, Any] = {
     "keep_ttl": False,
     "keep_encapsulation": False,
     "fingerprints": 0,
+    "coarse_suppressed": False,
     "packet_times_ns": 1,
     "views": [],
 }

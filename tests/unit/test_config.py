@@ -301,6 +301,7 @@ ttl = "keep"
 encapsulation = "keep"
 fingerprint = "drop"
 timestamps = "us"
+suppressed = "drop"
 view = ["strict:z=50,payload=cut"]
 """
 
@@ -357,6 +358,7 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
             "keep",
             "drop",
             "us",
+            "drop",
             ("strict:z=50,payload=cut",),
         ),
     )

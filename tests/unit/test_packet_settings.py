@@ -19,6 +19,7 @@ WORDS = {
     "ttl": ("keep_ttl", ["class", "keep"]),
     "encapsulation": ("keep_encapsulation", ["strip", "keep"]),
     "fingerprint": ("fingerprints", ["tested", "drop", "keep"]),
+    "suppressed": ("coarse_suppressed", ["drop", "coarse"]),
 }
 WEAKER = {
     "payload": {"keep-encrypted"},
@@ -28,6 +29,7 @@ WEAKER = {
     "ttl": {"keep"},
     "encapsulation": {"keep"},
     "fingerprint": {"keep"},
+    "suppressed": {"coarse"},
 }
 
 
@@ -108,10 +110,20 @@ def test_what_discloses_more_is_named_with_packets_alone(name: str) -> None:
 
 def test_all_that_discloses_more() -> None:
     weak = {name: sorted(words)[-1] for name, words in WEAKER.items()}
+    named = [RUN[name].label for name in PACKETS]
+    assert Config(format="pcapng", **weak).weaker_than["options"] == named
+    del weak["suppressed"]  # what does not go with exact packets
     assert Config(format="pcapng", exact=True, **weak).weaker_than["options"] == [
         "exact",
-        *(RUN[name].label for name in PACKETS),
+        *(label for label in named if label != "suppressed"),
     ]
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+def test_coarse_packets_are_not_exact(purpose: str) -> None:
+    with pytest.raises(ConfigError, match=r"^suppressed: coarse contradicts --exact; give one"):
+        Config(purpose=purpose, exact=True, suppressed="coarse")
+    assert Config(purpose=purpose, exact=False, suppressed="coarse")
 
 
 def test_defaults_are_what_they_are_compared_with() -> None:

@@ -128,6 +128,18 @@ ROWS = (
         core_value=rules.core_packet_times,
     ),
     _packets(
+        name="suppressed",
+        type=one_of(rules.SUPPRESSED, "must be drop or coarse"),
+        default="drop",
+        help="Packets of a flow whose name is withheld: none of them, or those of TCP without"
+        " payload and names, all positions in its streams rounded up to 16 KiB (coarse).",
+        about="packets of a flow whose name is withheld: none, or those of TCP with rounded"
+        " positions and lengths",
+        manifest="as it is",
+        core="coarse_suppressed",
+        core_value=rules.core_coarse_suppressed,
+    ),
+    _packets(
         name="view",
         type=PACKET_VIEWS,
         default=(),

@@ -82,6 +82,7 @@ PACKETS = {
     "ttl": Preset("class", "class", "class", _in_order("keep", "class")),
     "encapsulation": Preset("strip", "strip", "strip", _in_order("keep", "strip")),
     "fingerprint": Preset("tested", "tested", "tested", _in_order("keep", "tested", "drop")),
+    "suppressed": Preset("drop", "drop", "drop", _in_order("coarse", "drop")),
 }
 """Likewise, of packets: the defaults of settings that a run without packets does not use."""
 

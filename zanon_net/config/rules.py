@@ -111,6 +111,12 @@ def check_header(settings: Settings) -> dict[str, Any]:
     return {}
 
 
+def check_all(settings: Settings) -> None:
+    """A flow whose name is withheld leaves as it is, or coarsely. Settings of several sections."""
+    if settings["suppressed"] == "coarse" and settings["exact"]:
+        reject("suppressed", "coarse contradicts --exact; give one of the two")
+
+
 def attributes(settings: Settings) -> list[str]:
     """The filter's columns of attributes: one, unless rows are generalized."""
     named = settings["attribute"]
@@ -336,6 +342,7 @@ TCP_TIMESTAMPS = ("drop", "offset", "keep")
 TTLS = ("class", "keep")
 ENCAPSULATIONS = ("strip", "keep")
 FINGERPRINTS = ("tested", "drop", "keep")
+SUPPRESSED = ("drop", "coarse")
 """All as the core numbers them."""
 TIMESTAMPS = {unit: UNITS_NS[unit] for unit in ("ns", "us", "ms")}
 """The units of packets' times, in ns."""
@@ -379,6 +386,11 @@ def core_keep_encapsulation(settings: Settings) -> bool:
 def core_fingerprints(settings: Settings) -> int:
     """The number of whose fingerprints packets show."""
     return FINGERPRINTS.index(settings["fingerprint"])
+
+
+def core_coarse_suppressed(settings: Settings) -> bool:
+    """Whether packets leave of flows whose name is withheld."""
+    return bool(settings["suppressed"] == "coarse")
 
 
 def core_packet_times(settings: Settings) -> int:

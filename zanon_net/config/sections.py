@@ -205,6 +205,7 @@ class PacketSettings(View):
     encapsulation: str = RUN["encapsulation"].default
     fingerprint: str = RUN["fingerprint"].default
     timestamps: str = RUN["timestamps"].default
+    suppressed: str = RUN["suppressed"].default
     view: str | Sequence[str] = RUN["view"].default
 
 

@@ -88,6 +88,7 @@ class Config:
             written = changes.get(section, {})
             chosen = kind(**written) if part is None else dataclasses.replace(part, **written)  # type: ignore[type-var]
             object.__setattr__(self, section, chosen)
+        rules.check_all(self.settings())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

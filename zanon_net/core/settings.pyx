@@ -42,6 +42,7 @@ cdef int fill_engine_config(zn_engine_config *config, dict settings, _Kept kept)
     config.keep_encapsulation = settings.pop("keep_encapsulation")
     config.fingerprints = settings.pop("fingerprints")
     config.packet_times_ns = settings.pop("packet_times_ns")
+    config.coarse_suppressed = settings.pop("coarse_suppressed")
     config.views = kept.views(settings.pop("views"), &config.view_count)
     return expect_none(settings)
 

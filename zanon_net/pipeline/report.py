@@ -123,7 +123,13 @@ class Report:
             for name, view in self.manifest["packets"]["views"].items():
                 yield f"view {name}", share(view["passed"] + view["masked"], counters["frames"])
             if counters["packets_masked"]:
-                yield "masked", f"{counters['packets_masked']:,}  with a withheld name masked"
+                coarse = self.manifest["configuration"]["packets"]["suppressed"] == "coarse"
+                how = (
+                    "coarse, of flows with a withheld name"
+                    if coarse
+                    else "with a withheld name masked"
+                )
+                yield "masked", f"{counters['packets_masked']:,}  {how}"
         yield "flows", f"{counters['flows_tcp']:,} TCP, {counters['flows_udp']:,} UDP"
         yield "names seen", ", ".join(f"{n:,} {source}" for source, n in totals.names().items())
         yield "released", share(counters["released"], totals.decided)

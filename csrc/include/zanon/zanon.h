@@ -249,6 +249,9 @@ typedef struct zn_engine_config {
     zn_tcp_timestamps tcp_timestamps;
     bool keep_ttl; /* false: 64, 128 or 255, the next above */
     zn_fingerprints fingerprints;
+    /* packets of TCP flows whose name is suppressed leave, too, with positions and lengths rounded
+     * up to 16 KiB; not with `exact` */
+    bool coarse_suppressed;
     int64_t packet_times_ns; /* times are multiples of so many ns, rounded down: >= 1 */
     /* tags, labels, sessions and tunnels are around the packet, with pseudonyms of their
      * identifiers and addresses; false: they are not there */

@@ -130,6 +130,7 @@ cdef extern from "engine/engine.h" nogil:
         bint keep_ttl
         bint keep_encapsulation
         zn_fingerprints fingerprints
+        bint coarse_suppressed
         int64_t packet_times_ns
         const zn_packet_view *views
         size_t view_count
