@@ -68,12 +68,16 @@ void exposures_add(exposures *all, uint32_t name, uint32_t user, int64_t from_ns
     h->at[h->n++] = (exposure){from_ns, until_ns, user};
 }
 
-uint32_t exposures_users(const exposures *all, uint32_t name, int64_t from_ns, int64_t until_ns)
+uint32_t exposures_users(const exposures *all, uint32_t name, int64_t from_ns, int64_t until_ns,
+                         bool sure)
 {
     const history *h = all->of + name;
     uint64_t users = 0;
-    for (uint32_t i = 0; i < h->n; i++)
-        if (h->at[i].from_ns <= until_ns && h->at[i].until_ns >= from_ns)
-            users |= UINT64_C(1) << h->at[i].user;
+    for (uint32_t i = 0; i < h->n; i++) {
+        const exposure *e = &h->at[i];
+        if (e->from_ns <= until_ns && e->until_ns >= from_ns &&
+            (!sure || e->from_ns == e->until_ns))
+            users |= UINT64_C(1) << e->user;
+    }
     return (uint32_t)__builtin_popcountll(users);
 }

@@ -7,6 +7,7 @@
 #ifndef EXPOSURES_H
 #define EXPOSURES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct exposures exposures;
@@ -18,7 +19,9 @@ void exposures_close(exposures *all);
  * be asked for any more. */
 void exposures_add(exposures *all, uint32_t name, uint32_t user, int64_t from_ns, int64_t until_ns,
                    int64_t forget_ns);
-/* Distinct users who may have exposed the name in [from_ns, until_ns]. */
-uint32_t exposures_users(const exposures *all, uint32_t name, int64_t from_ns, int64_t until_ns);
+/* Distinct users who may have exposed the name in [from_ns, until_ns]; `sure`: those who have, as
+ * the time of their exposure is known. */
+uint32_t exposures_users(const exposures *all, uint32_t name, int64_t from_ns, int64_t until_ns,
+                         bool sure);
 
 #endif

@@ -9,7 +9,13 @@
 
 enum { FIN = 1, SYN = 2, RST = 4, PSH = 8, ACK = 16 };
 enum { TCP_BYTES = 20, UDP_BYTES = 8, V4_BYTES = 20, V6_BYTES = 40 };
-enum { IPPROTO_IPIP = 4, IPPROTO_TCP_ = 6, IPPROTO_UDP_ = 17, IPPROTO_IPV6_ = 41, IPPROTO_GRE_ = 47 };
+enum {
+    IPPROTO_IPIP = 4,
+    IPPROTO_TCP_ = 6,
+    IPPROTO_UDP_ = 17,
+    IPPROTO_IPV6_ = 41,
+    IPPROTO_GRE_ = 47
+};
 
 static void put_be(uint8_t *out, uint64_t value, unsigned bytes)
 {
@@ -121,8 +127,8 @@ static uint32_t put_link(const talk *t, bool from_client, uint32_t n, uint8_t *o
         return at + 4;
     case TUNNEL_PPPOE:
         at = put_ethernet(0x8864, out);
-        put_be(out + at, UINT64_C(0x11000009) << 32 | (uint64_t)(n + 2) << 16 |
-                             (is_v6(t) ? 0x57 : 0x21), 8);
+        put_be(out + at,
+               UINT64_C(0x11000009) << 32 | (uint64_t)(n + 2) << 16 | (is_v6(t) ? 0x57 : 0x21), 8);
         return at + 8;
     case TUNNEL_GRE:
         at = put_ethernet(0x0800, out);
@@ -132,8 +138,10 @@ static uint32_t put_link(const talk *t, bool from_client, uint32_t n, uint8_t *o
     case TUNNEL_VXLAN:
         at = put_ethernet(0x0800, out);
         at += put_outer(t, from_client, IPPROTO_UDP_, n + 14 + 8 + UDP_BYTES, out + at);
-        put_be(out + at, UINT64_C(40000) << 48 | UINT64_C(4789) << 32 |
-                             (uint64_t)(n + 14 + 8 + UDP_BYTES) << 16, 8);
+        put_be(out + at,
+               UINT64_C(40000) << 48 | UINT64_C(4789) << 32 |
+                   (uint64_t)(n + 14 + 8 + UDP_BYTES) << 16,
+               8);
         put_be(out + at + 8, UINT64_C(0x0800000000000700), 8);
         return at + 16 + put_ethernet(type, out + at + 16);
     case TUNNEL_IP:
@@ -146,16 +154,13 @@ static uint32_t put_link(const talk *t, bool from_client, uint32_t n, uint8_t *o
 
 static uint32_t put_tcp(const talk *t, const step *s, uint8_t *out)
 {
-    static const uint8_t flags[] = {[STEP_SYN] = SYN,
-                                    [STEP_SYN_ACK] = SYN | ACK,
-                                    [STEP_ACK] = ACK,
-                                    [STEP_BYTES] = PSH | ACK,
-                                    [STEP_SERVER] = PSH | ACK,
-                                    [STEP_FIN] = FIN | ACK,
+    static const uint8_t flags[] = {[STEP_SYN] = SYN,          [STEP_SYN_ACK] = SYN | ACK,
+                                    [STEP_ACK] = ACK,          [STEP_BYTES] = PSH | ACK,
+                                    [STEP_SERVER] = PSH | ACK, [STEP_FIN] = FIN | ACK,
                                     [STEP_RST] = RST};
     bool from_client = s->kind != STEP_SYN_ACK && s->kind != STEP_SERVER;
-    uint32_t ack = (from_client ? SERVER_ISN : CLIENT_ISN) + 1, seq = from_client ? CLIENT_ISN
-                                                                                  : SERVER_ISN;
+    uint32_t ack = (from_client ? SERVER_ISN : CLIENT_ISN) + 1,
+             seq = from_client ? CLIENT_ISN : SERVER_ISN;
     if (s->kind == STEP_BYTES || s->kind == STEP_SERVER)
         seq += 1 + s->from;
     else if (s->kind == STEP_ACK)
@@ -164,8 +169,10 @@ static uint32_t put_tcp(const talk *t, const step *s, uint8_t *out)
         seq += 1 + t->cut[t->pieces];
     if (from_client && t->wrong_ack)
         ack += 77;
-    put_be(out, (uint64_t)(from_client ? t->client_port : t->server_port) << 16 |
-                    (from_client ? t->server_port : t->client_port), 4);
+    put_be(out,
+           (uint64_t)(from_client ? t->client_port : t->server_port) << 16 |
+               (from_client ? t->server_port : t->client_port),
+           4);
     put_be(out + 4, seq, 4);
     put_be(out + 8, (flags[s->kind] & ACK) != 0 ? ack : 0, 4);
     put_be(out + 12, 0x5000u | flags[s->kind], 2);
@@ -175,8 +182,10 @@ static uint32_t put_tcp(const talk *t, const step *s, uint8_t *out)
 
 static uint32_t put_udp(const talk *t, bool from_client, uint32_t payload, uint8_t *out)
 {
-    put_be(out, (uint64_t)(from_client ? t->client_port : t->server_port) << 16 |
-                    (from_client ? t->server_port : t->client_port), 4);
+    put_be(out,
+           (uint64_t)(from_client ? t->client_port : t->server_port) << 16 |
+               (from_client ? t->server_port : t->client_port),
+           4);
     put_be(out + 4, (uint64_t)(payload + UDP_BYTES) << 16, 4);
     return UDP_BYTES;
 }

@@ -20,8 +20,8 @@ typedef struct frame_part {
 
 typedef struct frame_labels {
     uint8_t n;
-    bool sealed;      /* the payload is an Initial of the client */
-    uint8_t touched;  /* bit by message: a byte of it is in the frame */
+    bool sealed;     /* the payload is an Initial of the client */
+    uint8_t touched; /* bit by message: a byte of it is in the frame */
     frame_part part[FRAME_PARTS];
 } frame_labels;
 

@@ -105,10 +105,10 @@ static void expose(judge *j, const talk *t, const talk_name *name, int64_t from_
 }
 
 static bool is_shared(const judge *j, const talk *t, const talk_name *name, int64_t from_ns,
-                      int64_t until_ns)
+                      int64_t until_ns, bool sure)
 {
     return exposures_users(j->all, attribute(j, t, name), from_ns - j->w->engine.window_ns,
-                           until_ns) >= j->z;
+                           until_ns, sure) >= j->z;
 }
 
 static void ask(judge *j, const step *s, int64_t t_ns)
@@ -135,12 +135,13 @@ void judge_decide(judge *j)
         const question *q = &j->asked[i];
         talk *t = &j->talks[q->talk];
         talk_name *name = &t->name[q->name];
-        if (is_shared(j, t, name, q->t_ns, q->t_ns)) {
-            if (name->allowed_ns == INT64_MAX)
-                name->allowed_ns = q->clock_ns;
-        } else if (q->vote) {
+        bool sure = is_shared(j, t, name, q->t_ns, q->t_ns, true);
+        if (name->allowed_ns == INT64_MAX && is_shared(j, t, name, q->t_ns, q->t_ns, false))
+            name->allowed_ns = q->clock_ns;
+        if (sure && name->sure_ns == INT64_MAX)
+            name->sure_ns = q->clock_ns;
+        if (!sure && q->vote)
             name->denied_ns = q->clock_ns;
-        }
     }
     j->questions = 0;
 }
@@ -152,20 +153,20 @@ static bool may_show(const judge *j, const talk *t, const talk_name *name, int64
         return false;
     if (t->loose)
         return is_shared(j, t, name, t->from_ns - j->w->late_ns,
-                         due_ns < t->until_ns ? due_ns : t->until_ns + SLACK_NS);
+                         due_ns < t->until_ns ? due_ns : t->until_ns + SLACK_NS, false);
     return name->allowed_ns <= due_ns;
 }
 
 /* Returns whether the message's name has to be shown, as far as that is known. */
 static bool must_show(const judge *j, const talk *t, const talk_message *m, int64_t due_ns)
 {
-    if (j->w->order != WORLD_IN_ORDER || j->w->engine.hold_bytes == 0 || t->loose ||
-        m->whole_ns > m->first_due_ns || !may_show(j, t, &t->name[m->name], m->first_due_ns))
+    if (j->w->order != WORLD_IN_ORDER || j->w->engine.hold_bytes == 0 || t->loose || !t->proven ||
+        m->whole_ns > m->first_due_ns) /* not proven: it is over when it closes */
         return false;
     for (uint8_t i = 0; i < t->names; i++) {
         const talk_name *name = &t->name[i];
         if (name->never || (name->known_ns <= due_ns &&
-                            (name->allowed_ns > m->first_due_ns || name->denied_ns <= due_ns)))
+                            (name->sure_ns > m->first_due_ns || name->denied_ns <= due_ns)))
             return false;
     }
     return true;
@@ -192,7 +193,9 @@ void judge_goes_in(judge *j, const step *s, int64_t t_ns, const frame_labels *la
     j->sum->frames++;
     if (t_ns > j->clock_ns)
         j->clock_ns = t_ns;
-    *f = (sent){t_ns, j->clock_ns + j->w->engine.hold_ns, s->talk,
+    *f = (sent){t_ns,
+                j->clock_ns + j->w->engine.hold_ns,
+                s->talk,
                 {from_client ? t->client_port : t->server_port,
                  from_client ? t->server_port : t->client_port},
                 *labels};
@@ -238,14 +241,15 @@ static void wrong(const judge *j, const sent *f, const talk_name *name, const ch
     const talk *t = &j->talks[f->talk];
     if (j->sum->wrong++ >= PRINTED)
         return;
-    fprintf(stderr,
-            "wrong: %s, round seed %llu, talk %u kind %u order %d z %u hold %lld exact %d tunnel %u "
-            "names %u loose %d proven %d t %lld due %lld allowed %lld from %lld window %lld\n",
-            what, (unsigned long long)j->w->seed, f->talk, t->kind, (int)j->w->order,
-            j->w->engine.z, (long long)j->w->engine.hold_ns, j->w->engine.exact, t->tunnel,
-            t->names, t->loose, t->proven, (long long)f->t_ns, (long long)f->due_ns,
-            name == NULL ? 0LL : (long long)name->allowed_ns, (long long)t->from_ns,
-            (long long)j->w->engine.window_ns);
+    fprintf(
+        stderr,
+        "wrong: %s, round seed %llu, talk %u kind %u order %d z %u hold %lld exact %d tunnel %u "
+        "names %u loose %d proven %d t %lld due %lld allowed %lld from %lld window %lld\n",
+        what, (unsigned long long)j->w->seed, f->talk, t->kind, (int)j->w->order, j->w->engine.z,
+        (long long)j->w->engine.hold_ns, j->w->engine.exact, t->tunnel, t->names, t->loose,
+        t->proven, (long long)f->t_ns, (long long)f->due_ns,
+        name == NULL ? 0LL : (long long)name->allowed_ns, (long long)t->from_ns,
+        (long long)j->w->engine.window_ns);
 }
 
 /* Judges the label that text begins with, if it does. */
@@ -298,9 +302,8 @@ static void count_part(judge *j, const sent *f, const frame_part *part, bool sho
     talk *t = &j->talks[f->talk];
     talk_message m = t->message[part->message];
     bool must;
-    if (is_datagram(t)) {
+    if (is_datagram(t))
         m.first_due_ns = f->due_ns;
-    }
     must = f->port[0] != t->server_port && must_show(j, t, &m, f->due_ns);
     j->sum->shown += shown;
     j->sum->shown_in[t->kind] += shown;

@@ -17,12 +17,12 @@
 
 typedef struct tally {
     uint64_t cases, frames, left, rounds;
-    uint64_t shown;      /* parts of labels, wherever they were */
+    uint64_t shown; /* parts of labels, wherever they were */
     uint64_t shown_in[TALK_QUIC + 1];
-    uint64_t expected;   /* of those of which the oracle knows exactly, that have to be shown */
-    uint64_t missed;     /* and were not */
-    uint64_t wrong;      /* shown, though the oracle did not let them out */
-    uint64_t strange;    /* packets that never went in, or in another order; no Initial */
+    uint64_t expected; /* of those of which the oracle knows exactly, that have to be shown */
+    uint64_t missed;   /* and were not */
+    uint64_t wrong;    /* shown, though the oracle did not let them out */
+    uint64_t strange;  /* packets that never went in, or in another order; no Initial */
 } tally;
 
 typedef struct judge judge;

@@ -34,7 +34,7 @@ typedef struct bout {
     quic_pool *pool;
     judge *judge;
     zn_engine *engine;
-    steps steps; /* that are to come */
+    steps steps;  /* that are to come */
     int64_t t_ns; /* of the newest frame that is not late */
     uint32_t late;
     uint32_t fed, batch; /* frames that wait to be fed, and how many shall */
@@ -220,8 +220,8 @@ static void print(const tally *sum, double seconds)
 static int soak(uint64_t n, uint64_t seed, uint64_t round, bool blunt)
 {
     tally sum = {0};
-    uint64_t most = n / ROUNDS_AT_LEAST + 1 < CASES_A_ROUND ? n / ROUNDS_AT_LEAST + 1
-                                                            : CASES_A_ROUND;
+    uint64_t most =
+        n / ROUNDS_AT_LEAST + 1 < CASES_A_ROUND ? n / ROUNDS_AT_LEAST + 1 : CASES_A_ROUND;
     clock_t start = clock();
     while (sum.cases < n) {
         uint64_t left = n - sum.cases;

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define SEGMENTS 24
-#define FIRST_PORT 6000 /* above the ports of local protocols */
-#define LARGE_QUIC 3    /* of so many hellos, one takes several datagrams */
+#define FIRST_PORT 6000        /* above the ports of local protocols */
+#define QUIC_PIECES_BYTES 1000 /* of a hello, in one datagram with all that is around them */
 
 typedef struct planner {
     const world *w;
@@ -42,8 +42,9 @@ static step *add_step(planner *p, step_kind kind)
 static void wait(planner *p)
 {
     uint32_t chance = dice_below(p->d, 10);
-    int64_t most_ns = chance < 6 ? p->w->gap_ns / 8 : chance < 9 ? p->w->pause_ns / 4
-                                                                 : p->w->pause_ns;
+    int64_t most_ns = chance < 6   ? p->w->gap_ns / 8
+                      : chance < 9 ? p->w->pause_ns / 4
+                                   : p->w->pause_ns;
     p->at_ns += 1 + dice_up_to(p->d, most_ns);
 }
 
@@ -67,6 +68,7 @@ static uint8_t take_name(planner *p, uint16_t name)
                                     .never = p->w->name_kind[name] != WORLD_NAME_PLAIN,
                                     .known_ns = INT64_MAX,
                                     .allowed_ns = INT64_MAX,
+                                    .sure_ns = INT64_MAX,
                                     .denied_ns = INT64_MAX};
     return t->names++;
 }
@@ -396,46 +398,52 @@ static void add_initial(planner *p, uint32_t pieces, uint32_t *covered)
     wait(p);
 }
 
+/* Returns which of these pieces fit into a datagram together. */
+static uint32_t fit(const talk *t, uint32_t pieces)
+{
+    uint32_t bytes = 0, fitting = 0;
+    for (uint32_t i = 0; i < t->pieces; i++) {
+        uint32_t n = (uint32_t)(t->cut[i + 1] - t->cut[i]);
+        if ((pieces & UINT32_C(1) << i) == 0 || bytes + n > QUIC_PIECES_BYTES)
+            continue;
+        fitting |= UINT32_C(1) << i;
+        bytes += n;
+    }
+    return fitting;
+}
+
+/* Sends the hello, some of it first, but for a piece that fits into no datagram. */
+static void say_hello(planner *p)
+{
+    uint32_t all = (UINT32_C(1) << p->t->pieces) - 1, covered = 0;
+    uint32_t now = fit(p->t, (uint32_t)dice_roll(p->d) & all);
+    if (now == 0 || dice_percent(p->d, 70))
+        now = fit(p->t, all);
+    while (now != 0) {
+        add_initial(p, now, &covered);
+        if (dice_percent(p->d, 8))
+            add_initial(p, now, &covered);
+        now = fit(p->t, all & ~covered);
+    }
+}
+
 static void plan_quic(planner *p, uint64_t number)
 {
     talk *t = p->t;
-    bool large = dice_below(p->d, LARGE_QUIC) == 0;
-    uint32_t covered = 0, all, rest;
+    bool large = dice_percent(p->d, 30);
     t->quic = (uint8_t)dice_below(p->d, TALK_QUIC_POOL);
     t->proven = true;
     add_message(p, large ? FORM_BARE_HELLO_LARGE : FORM_BARE_HELLO,
                 take_name(p, draw_name(p, number)));
     cut_stream(p, stream_bytes(t), large ? 5 : dice_below(p->d, 4));
-    all = rest = (UINT32_C(1) << t->pieces) - 1;
-    if (large) { /* two datagrams, a third if both are full */
-        uint32_t some = ((uint32_t)dice_roll(p->d) & all) | 1;
-        while (some != 0 && rest != 0) {
-            uint32_t bytes = 0, now = 0;
-            for (uint32_t i = 0; i < t->pieces; i++) {
-                uint32_t n = (uint32_t)(t->cut[i + 1] - t->cut[i]);
-                if ((some & rest & UINT32_C(1) << i) != 0 && bytes + n < 1000) {
-                    now |= UINT32_C(1) << i;
-                    bytes += n;
-                }
-            }
-            if (now == 0)
-                break;
-            add_initial(p, now, &covered);
-            rest &= ~now;
-            some = all;
-        }
-    } else {
-        add_initial(p, all, &covered);
-        if (dice_percent(p->d, 10))
-            add_initial(p, all, &covered);
-    }
-    if (!dice_percent(p->d, 80))
+    say_hello(p);
+    if (dice_percent(p->d, 20))
         return;
     (void)add_step(p, STEP_QUIC_ANSWER);
     wait(p);
     if (dice_percent(p->d, 80)) {
         step *s = add_step(p, STEP_QUIC_PROOF);
-        if (covered == all && !t->name[0].never)
+        if (p->whole != 0 && !t->name[0].never)
             s->votes = 1;
     }
 }
@@ -448,14 +456,17 @@ static talk_kind draw_kind(dice *d)
     return chance < 45   ? TALK_DNS
            : chance < 53 ? TALK_DNS_TCP
            : chance < 72 ? TALK_HTTP
-           : chance < 96 ? TALK_TLS
+           : chance < 98 ? TALK_TLS
                          : TALK_QUIC;
 }
 
 static void draw_ends(planner *p, uint64_t number)
 {
-    static const uint16_t ports[] = {
-        [TALK_DNS] = 53, [TALK_DNS_TCP] = 53, [TALK_HTTP] = 80, [TALK_TLS] = 443, [TALK_QUIC] = 443};
+    static const uint16_t ports[] = {[TALK_DNS] = 53,
+                                     [TALK_DNS_TCP] = 53,
+                                     [TALK_HTTP] = 80,
+                                     [TALK_TLS] = 443,
+                                     [TALK_QUIC] = 443};
     talk *t = p->t;
     t->kind = (uint8_t)draw_kind(p->d);
     t->user = (uint8_t)dice_below(p->d, p->w->users);
@@ -467,8 +478,8 @@ static void draw_ends(planner *p, uint64_t number)
         t->server_port = 5000;
     if (dice_percent(p->d, 40))
         t->tunnel = (uint8_t)dice_below(p->d, TUNNELS);
-    t->outer = p->w->outer_users && t->tunnel >= TUNNEL_GRE && t->user % 2 == 0 &&
-               dice_percent(p->d, 50);
+    t->outer =
+        p->w->outer_users && t->tunnel >= TUNNEL_GRE && t->user % 2 == 0 && dice_percent(p->d, 50);
     t->upper = dice_percent(p->d, 10);
 }
 

@@ -36,7 +36,8 @@ typedef struct talk_name {
     bool never;         /* must not be shown, and does not count */
     int64_t known_ns;   /* it was there */
     int64_t allowed_ns; /* the oracle let it out */
-    int64_t denied_ns;  /* and did not, when it counted itself */
+    int64_t sure_ns;    /* the same by exposures whose times are known */
+    int64_t denied_ns;  /* it was not let out by those when it counted itself */
 } talk_name;
 
 typedef struct talk_message {
@@ -86,12 +87,12 @@ typedef struct step {
     int64_t at_ns;
     uint32_t talk;
     uint8_t kind;
-    uint8_t message;  /* of a datagram; of the server, its form */
-    uint8_t votes;    /* bit by name of the talk: it and the evidence are there */
-    uint8_t peeks;    /* the same: it is, and no evidence yet */
-    uint8_t whole;    /* bit by message: all of its bytes are there */
-    bool begins;      /* of a loose talk: the first with a byte that counts */
-    uint16_t spoiled; /* 1 + offset of a byte that is another one in this copy; 0: none */
+    uint8_t message;   /* of a datagram; of the server, its form */
+    uint8_t votes;     /* bit by name of the talk: it and the evidence are there */
+    uint8_t peeks;     /* the same: it is, and no evidence yet */
+    uint8_t whole;     /* bit by message: all of its bytes are there */
+    bool begins;       /* of a loose talk: the first with a byte that counts */
+    uint16_t spoiled;  /* 1 + offset of a byte that is another one in this copy; 0: none */
     uint32_t from, to; /* of the stream; of an Initial, which pieces, and their order */
 } step;
 

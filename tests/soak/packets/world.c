@@ -35,9 +35,9 @@ static void draw_names(world *w, dice *d)
         memcpy(name, MARK, MARK_BYTES);
         /* The number makes labels differ in whatever part of them is shown. */
         for (uint32_t i = MARK_BYTES, left = n; i < WORLD_LABEL; i++, left /= LENGTH(letters) - 1)
-            name[i] = (uint8_t)letters[i < MARK_BYTES + 3
-                                           ? left % (LENGTH(letters) - 1)
-                                           : dice_below(d, (uint32_t)LENGTH(letters) - 1)];
+            name[i] =
+                (uint8_t)letters[i < MARK_BYTES + 3 ? left % (LENGTH(letters) - 1)
+                                                    : dice_below(d, (uint32_t)LENGTH(letters) - 1)];
         memcpy(name + WORLD_LABEL, suffixes[w->name_kind[n]], WORLD_SUFFIX);
     }
 }
@@ -69,11 +69,14 @@ static void draw_times(world *w, dice *d)
         w->pause_ns = w->engine.hold_ns + w->engine.hold_ns / 4;
     if (w->pause_ns > 200 * w->gap_ns || w->pause_ns < 1000)
         w->pause_ns = 20 * w->gap_ns;
-    window_ns = w->gap_ns * w->names * w->engine.z / 16 * (1 + dice_below(d, 8));
+    window_ns = w->gap_ns * w->names * w->engine.z / 4 * (1 + dice_below(d, 8));
+    if (window_ns < 8 * w->pause_ns && dice_percent(d, 80))
+        w->pause_ns = window_ns / 8 > 1000 ? window_ns / 8 : 1000;
     w->engine.window_ns = window_ns;
-    w->engine.rotate_ns = window_ns * (1 + dice_below(d, 3));
-    w->late_ns = w->order == WORLD_LATE ? window_ns / 3 : window_ns * 2;
-    if (w->order != WORLD_IN_ORDER && w->late_ns > 100 * w->gap_ns && dice_percent(d, 50))
+    w->engine.rotate_ns = window_ns * (8 << dice_below(d, 4)); /* keys cost more than frames */
+    if (w->order != WORLD_IN_ORDER)
+        w->late_ns = w->order == WORLD_LATE ? window_ns / 3 : window_ns * 2;
+    if (w->late_ns > 100 * w->gap_ns && dice_percent(d, 50))
         w->late_ns = 100 * w->gap_ns;
 }
 
@@ -89,8 +92,8 @@ void world_draw(world *w, uint64_t seed, uint64_t round)
     w->engine.outputs = 1u << ZN_OUTPUT_PACKETS;
     w->engine.hold_ns = holds[round % LENGTH(holds)];
     w->engine.exact = round / LENGTH(holds) % 2 != 0;
-    w->engine.payload = round / 2 % 2 == 0 ? ZN_PACKET_PAYLOAD_ZERO
-                                           : ZN_PACKET_PAYLOAD_KEEP_ENCRYPTED;
+    w->engine.payload =
+        round / 2 % 2 == 0 ? ZN_PACKET_PAYLOAD_ZERO : ZN_PACKET_PAYLOAD_KEEP_ENCRYPTED;
     w->order = dice_percent(&d, 50) ? WORLD_IN_ORDER : (world_order)dice_below(&d, WORLD_ORDERS);
     w->engine.z = 2 + dice_below(&d, 5);
     w->engine.dns_votes = (zn_dns_votes)dice_below(&d, 3);

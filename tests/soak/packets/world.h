@@ -12,19 +12,23 @@
 
 #define WORLD_NAMES 512
 #define WORLD_USERS 64
-#define WORLD_LABEL 12  /* letters of a name's first label */
-#define WORLD_SUFFIX 8  /* bytes behind it, with the first dot */
+#define WORLD_LABEL 12 /* letters of a name's first label */
+#define WORLD_SUFFIX 8 /* bytes behind it, with the first dot */
 #define WORLD_NAME (WORLD_LABEL + WORLD_SUFFIX)
 
 /* How time goes in the frames. */
 typedef enum world_order {
     WORLD_IN_ORDER,
-    WORLD_LATE,      /* some behind the clock by less than a window */
-    WORLD_TOO_LATE,  /* also by more */
+    WORLD_LATE,     /* some behind the clock by less than a window */
+    WORLD_TOO_LATE, /* also by more */
     WORLD_ORDERS
 } world_order;
 
-typedef enum world_name_kind { WORLD_NAME_PLAIN, WORLD_NAME_HOME, WORLD_NAME_INVALID } world_name_kind;
+typedef enum world_name_kind {
+    WORLD_NAME_PLAIN,
+    WORLD_NAME_HOME,
+    WORLD_NAME_INVALID
+} world_name_kind;
 
 typedef struct world {
     uint64_t seed;
