@@ -29,7 +29,8 @@ def program(c_library: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     def build(folder: Path) -> None:
         library = c_library / "lib" / "libzanon.a"
         sources = [*sorted(FOLDER.glob("*.c")), library]
-        compile_c(folder / "soak_packets", sources, "-O2", "-pthread", *libraries.split())
+        flags = ["-O2", "-pthread", "-Wl,--no-as-needed", *libraries.split()]  # before the sources
+        compile_c(folder / "soak_packets", sources, *flags)
 
     return made_once(tmp_path_factory, "soak_packets", build) / "soak_packets"
 
