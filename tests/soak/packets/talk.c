@@ -19,6 +19,7 @@ typedef struct planner {
     int64_t at_ns;
     uint8_t voted; /* names so far */
     uint8_t whole; /* messages so far */
+    bool joined;   /* nobody saw where the stream begins: any segment may begin a message */
 } planner;
 
 static step *add_step(planner *p, step_kind kind)
@@ -98,7 +99,7 @@ static void lay_tls(planner *p, uint64_t number)
         uint8_t again = first;
         if (dice_percent(p->d, 30))
             again = take_name(p, draw_name(p, number));
-        if (again != first)
+        if (again != first && !p->joined) /* else it may be the first that is read */
             p->t->name[again].never = true;
         if (dice_percent(p->d, 50))
             add_message(p, FORM_CHANGE_CIPHER, first);
@@ -295,8 +296,7 @@ static void shake_hands(planner *p, handshake how)
 {
     talk *t = p->t;
     t->proven = how <= HANDSHAKE_LATE;
-    /* Without a SYN nobody knows where the stream begins: any segment may begin a message. */
-    t->loose = how == HANDSHAKE_LATE || how == HANDSHAKE_NO_SYN || how == HANDSHAKE_NONE;
+    t->loose = how == HANDSHAKE_LATE || p->joined;
     t->wrong_ack = how == HANDSHAKE_WRONG_ACK;
     if (how != HANDSHAKE_NO_SYN && how != HANDSHAKE_NONE) {
         (void)add_step(p, STEP_SYN);
@@ -330,6 +330,7 @@ static void plan_tcp(planner *p, uint64_t number)
 {
     static const uint8_t most_cuts[] = {0, 0, 1, 1, 2, 3, 6, TALK_PIECES - 1};
     handshake how = draw_handshake(p);
+    p->joined = how == HANDSHAKE_NO_SYN || how == HANDSHAKE_NONE;
     if (p->t->kind == TALK_TLS)
         lay_tls(p, number);
     else if (p->t->kind == TALK_HTTP)
