@@ -58,7 +58,7 @@ def test_no_name_that_the_oracle_holds_back(
 
 
 def test_it_notices_an_oracle_that_wants_one_user_more(program: Path) -> None:
-    command = [program, "-n", "20000", "-s", "2", "-b"]
+    command: list[str | Path] = [program, "-n", "20000", "-s", "2", "-b"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     told = numbers(done.stdout)
