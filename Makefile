@@ -190,6 +190,15 @@ soak-model: .venv/.built ## the model's random tests with all their runs
 	ZANON_SOAK=1 .venv/bin/python $(PYTEST) tests/property/test_model_bounds.py \
 		tests/unit/test_model_fit.py tests/unit/test_model_simulation.py
 
+N ?= 100000000
+.PHONY: soak-packets
+soak-packets: $(BUILD)/lib/libzanon.a ## 10^8 conversations with names through an engine that emits packets, against an exact oracle (N=N, SEED=N)
+	@mkdir -p $(BUILD)/soak
+	@$(CC) $(C_FLAGS) $(C_WARNINGS) tests/soak/packets/*.c $< -o $(BUILD)/soak/packets \
+		$$(pkg-config --libs $(LIBRARIES)) -lm
+	@echo "Names in packets, seed $(SEED)"
+	@$(BUILD)/soak/packets -n $(N) -s $(SEED)
+
 # ---- for those who change it --------------------------------------------------------------------
 
 compile = printf '%s\n' $(C_SOURCES) | xargs -P 2 -I FILE \

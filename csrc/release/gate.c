@@ -218,6 +218,8 @@ static zn_id attribute_of(const zn_gate *g, const zn_flow *f, const zn_vote *v)
 {
     bool instead = is_peek(g, v) && g->policy->roles->dns_votes == ZN_DNS_VOTES_NO;
     zn_vote_kind kind = v->kind;
+    if (kind == ZN_VOTE_PEEK && zn_name_store_at(g->name_store, v->entry)->source == ZN_SOURCE_DNS)
+        kind = ZN_VOTE_DNS_NAME;
     if (kind == ZN_VOTE_DNS_ADDR || kind == ZN_VOTE_DNS_ADDR_PEEK)
         kind = instead ? ZN_VOTE_ADDR : ZN_VOTE_DNS_ADDR;
     if (is_addr(v))

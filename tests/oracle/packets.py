@@ -173,7 +173,10 @@ class Fates:
 
     def _is_shared(self, p: Packet, name: Name) -> bool:
         """Whether z users exposed the name in the window; z = 1 needs none but this one."""
-        what = (self.rules.namespace(name.source), name.text)
+        kind = self.rules.namespace(name.source)
+        if kind == "dns" and self.rules.dns_votes == "no":
+            kind = "name"
+        what = (kind, name.text)
         return self.rules.everything or len(self._users(what, p.t_ns)) >= self.rules.z
 
     def _users(self, what: Hashable, t_ns: int) -> set[Hashable]:

@@ -15,6 +15,7 @@ from itertools import pairwise
 import pytest
 from scenario.crowd import delayed
 from support import wire
+from support.engine import NO
 from support.packet_run import emitted
 from support.packets import (
     ACK,
@@ -147,3 +148,18 @@ def test_no_name_that_z_users_do_not_share(hold_ns: int, kind: dict[str, bool]) 
                 assert len(users) >= Z, (seed, name)
                 shows += 1
     assert shows > 0
+
+
+@pytest.mark.parametrize("visitors", [Z - 1, Z])
+def test_a_question_is_shown_by_visits_where_questions_do_not_count(visitors: int) -> None:
+    talks = []
+    for n in range(visitors):
+        visit = Tcp(user(n), t_ns=START + n * MS)
+        visit.handshake()
+        visit.segment(CLIENT, PSH | ACK, hello(NAMES[0]))
+        talks.append(visit.frames)
+    asked = Udp(user(20), ports=(40000, 53), t_ns=START + SECOND)
+    asked.send(dns(NAMES[0]), CLIENT)  # nobody answers
+    talks.append(asked.frames)
+    left = emitted(merged(talks), z=Z, window_ns=WINDOW, hold_ns=MS, dns_votes=NO).frames
+    assert any(shown(frame) for frame in left[-1:]) == (visitors == Z)
