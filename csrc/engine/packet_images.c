@@ -180,8 +180,18 @@ static bool set_due_of_datagrams(const zn_packet_images *images, const zn_packet
     return earlier == 0 && i->due_ns >= images->clock->now_ns;
 }
 
-/* Sets when the verdict on the image is due. Returns false where a packet with a byte of it has
- * left, or was due before now: the packet that completes it is not in the delay line yet. */
+/* Returns whether a packet that waits was due before now, and what it carries ends behind the start
+ * of the image. A batch decides whether it has left, and may make no difference. */
+static bool was_due_beyond(const zn_packet_plan *plan, const zn_held_packet *held,
+                           const zn_image *i, int64_t now_ns)
+{
+    return held->due_ns < now_ns && held->sender == i->side && held->payload_bytes != 0 &&
+           zn_seq_ahead(sent_seq(plan, held) + held->payload_bytes, i->seq) > 0;
+}
+
+/* Sets when the verdict on the image is due. Returns false where a packet with a byte of it, or of
+ * what comes behind its start, has left or was due before now: the packet that completes it is not
+ * in the delay line yet. */
 static bool set_due(const zn_packet_images *images, const zn_packet_plan *plan, zn_image *i)
 {
     int64_t now_ns = images->clock->now_ns;
@@ -196,6 +206,8 @@ static bool set_due(const zn_packet_images *images, const zn_packet_plan *plan, 
         const zn_held_packet *held = zn_packet_hold_at(images->hold, place);
         if (carries(plan, held, i) && held->due_ns < i->due_ns)
             i->due_ns = held->due_ns;
+        if (!is_datagrams(i) && was_due_beyond(plan, held, i, now_ns))
+            return false;
         place = held->before;
     }
     return i->due_ns >= now_ns;
@@ -404,6 +416,12 @@ static void read_records(zn_packet_images *images, uint32_t flow, const zn_packe
     }
 }
 
+/* Returns whether data of a side was due to leave before now. */
+static bool was_data_due(const zn_packet_images *images, const zn_packet_plan *plan, unsigned side)
+{
+    return plan->data_due_ns[side] < images->clock->now_ns;
+}
+
 /* Returns whether bytes begin with a response of n bytes, or as much of it as is there. */
 static bool begins_answer(zn_span bytes, uint32_t n)
 {
@@ -419,7 +437,7 @@ static void read_answers(zn_packet_images *images, uint32_t flow, const zn_flow 
 {
     zn_packet_plan *plan = zn_packet_gate_plan(images->gate, flow);
     unsigned side = p->sender;
-    if (plan->record_seq[side] == 0 && !plan->has_left[side] && !plan->saw_data[side])
+    if (plan->record_seq[side] == 0 && !was_data_due(images, plan, side) && !plan->saw_data[side])
         plan->record_seq[side] = p->seq;
     while (plan->record_seq[side] != 0) {
         int32_t offset = zn_seq_ahead(plan->record_seq[side], p->seq);
@@ -467,7 +485,8 @@ static void see_server(zn_packet_images *images, uint32_t flow, const zn_flow *f
     unsigned side = p->sender, protocol = ZN_STATE(f)->protocol;
     uint32_t image;
     bool data;
-    if (protocol == ZN_ANALYZER_TLS && plan->reads_records[1u - side] && !plan->has_left[side] &&
+    if (protocol == ZN_ANALYZER_TLS && plan->reads_records[1u - side] &&
+        !was_data_due(images, plan, side) &&
         record_bytes(zn_ascii_part(p->payload, 0, RECORD_HEADER_BYTES), &data) != 0 &&
         plan->record_seq[side] == 0) {
         plan->record_seq[side] = p->seq;
@@ -547,6 +566,8 @@ uint32_t zn_packet_images_come(zn_packet_images *images, uint32_t flow, const zn
         read_records(images, flow, p);
     else if (p->sender != f->client)
         see_server(images, flow, f, p);
+    if (plan->data_due_ns[p->sender] == INT64_MAX)
+        plan->data_due_ns[p->sender] = images->clock->now_ns + images->gate->hold_ns;
     return keep_encrypted(images, f, plan, p);
 }
 

@@ -41,7 +41,7 @@ static void make_shift(zn_packet_gate *g, const zn_flow *f, zn_packet_shift *out
 }
 
 /* Makes what stands for the port of an end of the flow: of a client's, a permutation. A server's
- * tells the service, and in coarse packets no more than a record with a withheld name does. */
+ * tells the service, and in masked packets no more than a record with a withheld name does. */
 static int make_port(zn_packet_gate *g, const zn_flow *f, unsigned end, const zn_addr *user,
                      zn_packet_plan *plan)
 {
@@ -51,7 +51,7 @@ static int make_port(zn_packet_gate *g, const zn_flow *f, unsigned end, const zn
     plan->hidden_port[end] = zn_port_is_common(real) ? real : ZN_PORT_DISCARD;
     if (end != f->client)
         return 0;
-    if (g->coarse || !g->policy->keep_client_port)
+    if (g->coarse || g->exact || !g->policy->keep_client_port)
         rc = zn_packet_keys_port(g->keys, user, real, &permuted);
     plan->hidden_port[end] = permuted;
     if (!g->policy->keep_client_port)
@@ -90,6 +90,7 @@ void zn_packet_gate_open(zn_packet_gate *g, uint32_t flow, int64_t epoch)
     *plan = (zn_packet_plan){.addr_ns = INT64_MAX,
                              .names_known_ns = INT64_MAX,
                              .missed_ns = INT64_MAX,
+                             .data_due_ns = {INT64_MAX, INT64_MAX},
                              .last_held = UINT32_MAX}; /* none */
     plan->ready = make_ends(g, zn_flow_at(g->flows, flow), epoch, plan);
 }
@@ -183,7 +184,7 @@ void zn_packet_gate_forget(zn_packet_gate *g, uint32_t flow)
     plan->last_word = (uint16_t)names_say(g, zn_flow_at(g->flows, flow), plan, INT64_MAX);
 }
 
-/* Fixes the server's address of a flow whose packets begin to leave. */
+/* Fixes the server's address and the ports of a flow whose packets begin to leave. */
 static void fix_server(zn_packet_gate *g, const zn_flow *f, zn_packet_plan *plan, bool masked)
 {
     bool in_time = plan->addr_ns <= f->first_ns + g->hold_ns;
@@ -192,15 +193,11 @@ static void fix_server(zn_packet_gate *g, const zn_flow *f, zn_packet_plan *plan
     if (masked || g->server_addresses != ZN_SERVER_ADDRESSES_TESTED)
         released = false;
     plan->server = released ? ZN_PACKET_SERVER_RELEASED : ZN_PACKET_SERVER_PAIR;
+    if (masked)
+        memcpy(plan->port, plan->hidden_port, sizeof plan->port);
     g->stats->n[released ? ZN_STAT_PACKETS_SERVERS_RELEASED : ZN_STAT_PACKETS_SERVERS_PAIR]++;
 }
 
-/* Has all packets of the flow that leave be coarse. */
-static void make_coarse(zn_packet_plan *plan)
-{
-    plan->coarse = true;
-    memcpy(plan->port, plan->hidden_port, sizeof plan->port);
-}
 
 /* Counts the names by which a flow passes, at due_ns. */
 static void count_names(zn_packet_gate *g, const zn_flow *f, int64_t due_ns)
@@ -246,7 +243,7 @@ zn_stat zn_packet_gate_fate(zn_packet_gate *g, uint32_t flow, uint32_t proto, in
         count_names(g, f, due_ns);
     plan->left = true;
     if (g->coarse && fate != ZN_STAT_PACKETS_PASSED)
-        make_coarse(plan);
+        plan->coarse = true;
     plan->passed |= fate == ZN_STAT_PACKETS_PASSED;
     return fate == ZN_STAT_PACKETS_PASSED ? fate : ZN_STAT_PACKETS_MASKED;
 }

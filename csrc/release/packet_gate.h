@@ -34,7 +34,7 @@ typedef struct zn_packet_plan {
     zn_addr client[2];       /* pseudonym of an end as a client, or as an internal host */
     zn_addr pair[2];         /* stands for the end in this user's flows */
     uint16_t port[2];        /* of the end as a client */
-    uint16_t hidden_port[2]; /* in its place in coarse packets */
+    uint16_t hidden_port[2]; /* in its place where masked packets leave first */
     bool is_internal[2];     /* the end's own address is; a tunnel's does not count */
     bool ready;              /* the members above and `shift` are set */
     bool addr_shared;        /* enough users shared the server's address when the flow opened */
@@ -52,6 +52,8 @@ typedef struct zn_packet_plan {
     int64_t missed_ns;      /* since when names may have been missed, or the server is withheld */
     uint32_t held;          /* packets that wait */
     uint32_t last_held;     /* place of the newest of them */
+    int64_t data_due_ns[2]; /* when the first segment with data of each side is due; INT64_MAX: none
+                             * came */
     /* engine/packet_images: what is shown of each side's stream; where the next TLS record starts;
      * the end of what has left; and the fingerprint's name entry. */
     uint32_t image[2];

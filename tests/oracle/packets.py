@@ -485,13 +485,14 @@ class Checker:
         shown = (n.source, n.target) if from_client else (n.target, n.source)
         ports = n.ports if from_client else n.ports[::-1]
         user = talk.known_as[talk.user_end]
+        hidden = self.first_hidden.setdefault(id(course), hidden)
         for end in (0, 1):
             self._check_address(course, end, shown[end], hidden=hidden)
         server_port = talk.ends[1].port
         if hidden and server_port not in COMMON_PORTS:
             server_port = DISCARD
         assert ports[1] == server_port
-        self._check_port(talk, user, ports[0], kept=not (hidden and self.rules.coarse))
+        self._check_port(talk, user, ports[0], kept=not hidden)
         if packet[0] >> 4 == 4:
             ident, whole = struct.unpack_from(">HH", packet, 4)
             if whole & 0x4000:
@@ -513,7 +514,6 @@ class Checker:
             self.keyed.take(("client", epoch, real), shown, within=("client", epoch, inside))
             return
         self.keyed.take(("server", id(course)), shown)  # one verdict for all packets of a flow
-        hidden = self.first_hidden.setdefault(id(course), hidden)
         if shown == real and course.server_may and not hidden:
             return
         assert hidden or not course.server_must, f"{real} is not shown"
