@@ -96,7 +96,8 @@ struct zn_packet_keys {
     zn_keys *keys;
     key_set *now;    /* NULL: no epoch was entered */
     unsigned recent; /* the set entered last */
-    uint64_t epochs; /* sets that were made */
+    int64_t newest;  /* of the epochs entered since the clock was set anew; NO_EPOCH: none */
+    uint64_t epochs; /* newest epochs so far */
     bool wide;
     zn_addr_plan plan;
     zn_addr_blocks blocks[2]; /* by family: IPv4 first; empty where wide */
@@ -198,6 +199,7 @@ int zn_packet_keys_open(zn_packet_keys **out, const zn_addr_choice *choice, bool
     (void)mlock(k, sizeof *k);
     k->keys = keys;
     k->wide = wide;
+    k->newest = NO_EPOCH;
     rc = make_plan(k, choice, err);
     if (rc == 0)
         rc = open_parts(k, err);
@@ -326,7 +328,10 @@ static int enter_new(zn_packet_keys *k, int64_t epoch)
     s->epoch = epoch;
     k->recent = other;
     k->now = s;
-    k->epochs++;
+    if (epoch > k->newest) {
+        k->newest = epoch;
+        k->epochs++;
+    }
     return 0;
 }
 
@@ -354,6 +359,7 @@ int zn_packet_keys_enter(zn_packet_keys *k, int64_t epoch)
 void zn_packet_keys_rebase(zn_packet_keys *k)
 {
     k->now = NULL;
+    k->newest = NO_EPOCH;
     for (unsigned i = 0; i < SETS; i++)
         if (k->set[i].epoch != NO_EPOCH)
             forget(k, &k->set[i]);

@@ -48,7 +48,7 @@ void zn_packet_keys_close(zn_packet_keys *k);
 /* Takes the keys of an epoch, which zn_keys_epoch returned, for the functions below. Keeps those of
  * the last two at hand. 0, or -ZN_ERR_CRYPTO / -ZN_ERR_CONFIG for an epoch whose secret is gone. */
 int zn_packet_keys_enter(zn_packet_keys *k, int64_t epoch);
-/* How often keys of an epoch were made. */
+/* How many epochs were entered, each later than those before it. */
 uint64_t zn_packet_keys_epochs(const zn_packet_keys *k);
 /* Forgets all keys, after the clock was set anew (zn_keys_rebase). */
 void zn_packet_keys_rebase(zn_packet_keys *k);

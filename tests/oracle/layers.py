@@ -161,7 +161,7 @@ class Reader:
 
 
 def transport(t_ns: int, ip: Ip, outer: tuple[Pair, ...]) -> Packet | None:
-    """Reads TCP or UDP without options."""
+    """Reads TCP, past its options, or UDP."""
     if ip.protocol not in (wire.TCP, wire.UDP):
         return None
     rest = ip.rest
@@ -174,5 +174,6 @@ def transport(t_ns: int, ip: Ip, outer: tuple[Pair, ...]) -> Packet | None:
         udp = (flow, sender, False, 0, 0, 0, len(rest) - 8)
         return Packet(t_ns, *udp, placed, rest[8:], outer)
     seq, ack, bits = struct.unpack(">IIH", rest[4:14])
-    tcp = (flow, sender, True, bits & 0x3F, seq, ack, len(rest) - 20)
-    return Packet(t_ns, *tcp, placed, rest[20:], outer)
+    payload = rest[4 * (bits >> 12) :]
+    tcp = (flow, sender, True, bits & 0x3F, seq, ack, len(payload))
+    return Packet(t_ns, *tcp, placed, payload, outer)

@@ -189,10 +189,10 @@ class MessageFates(Fates):
             if not course.talk.shown_at_all:
                 return Fate(NO_USER, frame)
             what = self._left(course, frame.t_ns + self.hold_ns)
-            return Message(what, frame, None, course, quote, clock_ns)
+            return Message(what, frame, course=course, quote=quote, clock_ns=clock_ns)
         if is_error and (quote is None or quote.protocol in (TCP, UDP)):
             return Fate(NO_FLOW, frame)
-        return Message(PASSED, frame, None, None, None, clock_ns)
+        return Message(PASSED, frame, clock_ns=clock_ns)
 
     def _quoted(self, frame: Frame, quote: Quote | None, receiver: Address) -> Course | None:
         """The open flow of which an error quotes a packet that its receiver sent."""
@@ -313,11 +313,12 @@ class MessageChecker(Checker):
 
     def _check_end(self, fate: Message, real: tuple[Address, Address],
                    shown: tuple[Address, Address], i: int, user: int) -> None:  # fmt: skip
-        course, hidden = fate.course, fate.what == MASKED
+        course = fate.course
         if course is not None:
             flow_ends = [end.address for end in course.talk.ends]
             if real[i] in flow_ends:
-                self._check_address(course, flow_ends.index(real[i]), shown[i], hidden=hidden)
+                end = flow_ends.index(real[i])
+                self._check_address(course, end, shown[i], hidden=self.hidden(fate))
                 return
         epoch = fate.clock_ns // self.rules.rotate_ns
         inside = self.rules.is_internal(real[i])
@@ -338,13 +339,14 @@ class MessageChecker(Checker):
         ends, addresses = ends_of(shown)
         ports, sequence = struct.unpack_from(">HHI", shown, size)[:2], shown[size + 4 : size + 8]
         from_client = quote.ends[0] == talk.ends[0].address
+        hidden = self.hidden(fate)
         for end in (0, 1):
-            self._check_address(course, end, addresses[end if from_client else 1 - end],
-                                hidden=fate.what == MASKED)  # fmt: skip
+            shown_end = addresses[end if from_client else 1 - end]
+            self._check_address(course, end, shown_end, hidden=hidden)
         real = struct.unpack_from(">HH", quote.rest)
         client = 0 if from_client else 1
-        assert ports[1 - client] == real[1 - client]
-        self._check_port(talk, talk.known_as[talk.user_end], ports[client])
+        assert ports[1 - client] == self._server_port(real[1 - client], hidden=hidden)
+        self._check_port(talk, talk.known_as[talk.user_end], ports[client], kept=not hidden)
         ident = 0
         if four and not int.from_bytes(quote.packet[6:8]) & 0x4000:
             ident = int.from_bytes(shown[4:6])
@@ -382,12 +384,13 @@ class MessageChecker(Checker):
         size = 20 if four else 48
         ends, addresses = ends_of(out)
         from_client = p.sender == talk.client
+        hidden = self.hidden(fate)
         for end in (0, 1):
-            self._check_address(course, end, addresses[end if from_client else 1 - end],
-                                hidden=fate.what == MASKED)  # fmt: skip
+            shown_end = addresses[end if from_client else 1 - end]
+            self._check_address(course, end, shown_end, hidden=hidden)
         start, data = (ip.place >> 1) * 8, bytes(len(ip.rest))
         if start == 0:
-            data = self._datagram_header(course, p, out[size : size + 4], ends) + data[8:]
+            data = self._datagram_header(fate, p, out[size : size + 4], ends) + data[8:]
         if four:
             ident = int.from_bytes(out[4:6])
             self.keyed.take(("id", id(course), ip.number), ident)
@@ -401,11 +404,12 @@ class MessageChecker(Checker):
         outward = from_client == (talk.user_end == 0)
         self._compare(left, given, framed(whole, outward=outward), size + 8 * (start == 0))
 
-    def _datagram_header(self, course: Course, p: Packet, ports: bytes, ends: bytes) -> bytes:
+    def _datagram_header(self, fate: Fate, p: Packet, ports: bytes, ends: bytes) -> bytes:
         """The header of UDP, whose checksum is that of the whole datagram."""
-        talk, shown = course.talk, struct.unpack(">HH", ports)
-        client = 0 if p.sender == talk.client else 1
-        assert shown[1 - client] == talk.ends[1].port
-        self._check_port(talk, talk.known_as[talk.user_end], shown[client])
+        assert fate.course is not None
+        talk, shown = fate.course.talk, struct.unpack(">HH", ports)
+        client, hidden = 0 if p.sender == talk.client else 1, self.hidden(fate)
+        assert shown[1 - client] == self._server_port(talk.ends[1].port, hidden=hidden)
+        self._check_port(talk, talk.known_as[talk.user_end], shown[client], kept=not hidden)
         length = 8 + p.length
         return summed(ports + struct.pack(">HH", length, 0) + bytes(p.length), ends, UDP, 6)[:8]

@@ -456,6 +456,11 @@ class Checker:
         self.rules, self.cut, self.keyed = rules, cut, Keyed()
         self.first_hidden: dict[int, bool] = {}  # by flow: its first packet that left was masked
 
+    def hidden(self, fate: Fate) -> bool:
+        """Whether the flow of a packet that leaves began with a masked one: its server's address
+        and port are hidden from then on."""
+        return self.first_hidden.setdefault(id(fate.course), fate.what == MASKED)
+
     def check(self, fate: Fate, given: Frame, left: Frame) -> None:
         """Checks the frame that left for a given one, which `fate.frame` is without ornaments."""
         p, course = fate.packet, fate.course
@@ -469,7 +474,7 @@ class Checker:
             assert coarse is not None
             packet = coarse
             assert self.cut or not any(payload_of(left.data))
-        self._check_numbers(p, course, packet, n, hidden=fate.what == MASKED)
+        self._check_numbers(p, course, packet, n, hidden=self.hidden(fate))
         outward = (p.sender == course.talk.client) == (course.talk.user_end == 0)
         shown = b"" if self.cut else payload_of(left.data)
         if fate.streams is None:
@@ -485,13 +490,9 @@ class Checker:
         shown = (n.source, n.target) if from_client else (n.target, n.source)
         ports = n.ports if from_client else n.ports[::-1]
         user = talk.known_as[talk.user_end]
-        hidden = self.first_hidden.setdefault(id(course), hidden)
         for end in (0, 1):
             self._check_address(course, end, shown[end], hidden=hidden)
-        server_port = talk.ends[1].port
-        if hidden and server_port not in COMMON_PORTS:
-            server_port = DISCARD
-        assert ports[1] == server_port
+        assert ports[1] == self._server_port(talk.ends[1].port, hidden=hidden)
         self._check_port(talk, user, ports[0], kept=not hidden)
         if packet[0] >> 4 == 4:
             ident, whole = struct.unpack_from(">HH", packet, 4)
@@ -519,6 +520,11 @@ class Checker:
         assert hidden or not course.server_must, f"{real} is not shown"
         assert block == "pair", (real, shown)
         self.keyed.take(("pair", epoch, user, real), shown)
+
+    @staticmethod
+    def _server_port(real: int, *, hidden: bool) -> int:
+        """The port that must stand for a server's."""
+        return DISCARD if hidden and real not in COMMON_PORTS else real
 
     def _check_port(self, talk: Talk, user: Address, shown: int, *, kept: bool) -> None:
         real = talk.ends[0].port
