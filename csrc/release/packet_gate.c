@@ -198,7 +198,6 @@ static void fix_server(zn_packet_gate *g, const zn_flow *f, zn_packet_plan *plan
     g->stats->n[released ? ZN_STAT_PACKETS_SERVERS_RELEASED : ZN_STAT_PACKETS_SERVERS_PAIR]++;
 }
 
-
 /* Counts the names by which a flow passes, at due_ns. */
 static void count_names(zn_packet_gate *g, const zn_flow *f, int64_t due_ns)
 {

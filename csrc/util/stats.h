@@ -150,7 +150,7 @@
     X(PACKETS_FINGERPRINTS, "packet", "TLS hellos that left with their fingerprint")               \
     X(PACKETS_CERTIFICATES_NAMED, "packet", "synthetic certificates with the original's name")     \
     X(PACKETS_CERTIFICATES_UNNAMED, "packet", "synthetic certificates without a name")             \
-    X(PACKETS_EPOCHS, "packet", "epochs in which flows of packets began")                            \
+    X(PACKETS_EPOCHS, "packet", "epochs in which flows of packets began")                          \
     X(PACKETS_RESEALED, "packet", "QUIC Initials that were sealed anew")                           \
     X(PACKETS_MESSAGES_FULL, "packet", "messages that left as zeros: there was no room for them")  \
     X(PACKETS_STRIPPED, "packet",                                                                  \
