@@ -182,8 +182,8 @@ static bool set_due_of_datagrams(const zn_packet_images *images, const zn_packet
 
 /* Returns whether a packet that waits was due before now, and what it carries ends behind the start
  * of the image. A batch decides whether it has left, and may make no difference. */
-static bool was_due_beyond(const zn_packet_plan *plan, const zn_held_packet *held,
-                           const zn_image *i, int64_t now_ns)
+static bool was_due_past(const zn_packet_plan *plan, const zn_held_packet *held, const zn_image *i,
+                         int64_t now_ns)
 {
     return held->due_ns < now_ns && held->sender == i->side && held->payload_bytes != 0 &&
            zn_seq_ahead(sent_seq(plan, held) + held->payload_bytes, i->seq) > 0;
@@ -206,7 +206,7 @@ static bool set_due(const zn_packet_images *images, const zn_packet_plan *plan, 
         const zn_held_packet *held = zn_packet_hold_at(images->hold, place);
         if (carries(plan, held, i) && held->due_ns < i->due_ns)
             i->due_ns = held->due_ns;
-        if (!is_datagrams(i) && was_due_beyond(plan, held, i, now_ns))
+        if (!is_datagrams(i) && was_due_past(plan, held, i, now_ns))
             return false;
         place = held->before;
     }
