@@ -51,7 +51,7 @@ static int make_port(zn_packet_gate *g, const zn_flow *f, unsigned end, const zn
     plan->hidden_port[end] = zn_port_is_common(real) ? real : ZN_PORT_DISCARD;
     if (end != f->client)
         return 0;
-    if (g->coarse || g->exact || !g->policy->keep_client_port)
+    if (g->coarse || g->exact || g->main != NULL || !g->policy->keep_client_port)
         rc = zn_packet_keys_port(g->keys, user, real, &permuted);
     plan->hidden_port[end] = permuted;
     if (!g->policy->keep_client_port)
@@ -71,8 +71,11 @@ static bool make_end(zn_packet_gate *g, const zn_flow *f, unsigned end, zn_packe
     plan->is_internal[end] = internal;
     if (end == f->client || internal)
         rc = zn_packet_keys_client(g->keys, real, internal, &plan->client[end]);
-    else
+    else {
         rc = zn_packet_keys_pair(g->keys, linkable ? NULL : &cut, real, &plan->pair[end]);
+        if (rc == 0 && g->main != NULL) /* no host has the address of a pair */
+            rc = zn_packet_keys_pair(g->keys, &cut, &plan->pair[end], &plan->veil);
+    }
     return rc == 0 && make_port(g, f, end, &cut, plan) == 0;
 }
 
@@ -184,16 +187,25 @@ void zn_packet_gate_forget(zn_packet_gate *g, uint32_t flow)
     plan->last_word = (uint16_t)names_say(g, zn_flow_at(g->flows, flow), plan, INT64_MAX);
 }
 
-/* Fixes the server's address and the ports of a flow whose packets begin to leave. */
-static void fix_server(zn_packet_gate *g, const zn_flow *f, zn_packet_plan *plan, bool masked)
+/* Fixes the server's address and the ports of a flow whose packets begin to leave: those of the main
+ * output have. A view shows no more of them than that does. Where it shows less, the pair pseudonym
+ * would join flows of which the main output shows the server to those of which it does not, for who
+ * has both. */
+static void fix_server(zn_packet_gate *g, uint32_t flow, zn_packet_plan *plan, bool masked)
 {
+    const zn_flow *f = zn_flow_at(g->flows, flow);
+    const zn_packet_plan *main = g->main != NULL ? zn_packet_gate_plan(g->main, flow) : NULL;
+    bool disclosed = main == NULL || main->server == ZN_PACKET_SERVER_RELEASED;
     bool in_time = plan->addr_ns <= f->first_ns + g->hold_ns;
     bool released = in_time ? ZN_STATE(f)->addr_vote == ZN_ADDR_RELEASED && plan->addr_released
                             : plan->addr_shared;
-    if (masked || g->server_addresses != ZN_SERVER_ADDRESSES_TESTED)
+    plan->began_masked = masked || (main != NULL && main->began_masked);
+    if (plan->began_masked || !disclosed || g->server_addresses != ZN_SERVER_ADDRESSES_TESTED)
         released = false;
-    plan->server = released ? ZN_PACKET_SERVER_RELEASED : ZN_PACKET_SERVER_PAIR;
-    if (masked)
+    plan->server = released                    ? ZN_PACKET_SERVER_RELEASED
+                   : main != NULL && disclosed ? ZN_PACKET_SERVER_VEILED
+                                               : ZN_PACKET_SERVER_PAIR;
+    if (plan->began_masked)
         memcpy(plan->port, plan->hidden_port, sizeof plan->port);
     g->stats->n[released ? ZN_STAT_PACKETS_SERVERS_RELEASED : ZN_STAT_PACKETS_SERVERS_PAIR]++;
 }
@@ -237,7 +249,7 @@ zn_stat zn_packet_gate_fate(zn_packet_gate *g, uint32_t flow, uint32_t proto, in
         return fate;
     }
     if (plan->server == ZN_PACKET_SERVER_OPEN)
-        fix_server(g, f, plan, fate != ZN_STAT_PACKETS_PASSED);
+        fix_server(g, flow, plan, fate != ZN_STAT_PACKETS_PASSED);
     if (!plan->left && fate == ZN_STAT_PACKETS_PASSED)
         count_names(g, f, due_ns);
     plan->left = true;
@@ -269,6 +281,8 @@ const zn_addr *zn_packet_gate_address(const zn_flow *f, const zn_packet_plan *pl
         return &plan->client[end];
     if (zn_addr_is_special(&f->tuple.addr[end])) /* a group: zn_packet_is_local */
         return &f->tuple.addr[end];
+    if (plan->server == ZN_PACKET_SERVER_VEILED)
+        return &plan->veil;
     return plan->server == ZN_PACKET_SERVER_RELEASED ? &f->tuple.addr[end] : &plan->pair[end];
 }
 
