@@ -59,6 +59,20 @@ static int make_port(zn_packet_gate *g, const zn_flow *f, unsigned end, const zn
     return rc;
 }
 
+/* Makes what stands for an outside end of the flow. A veil is the pair pseudonym of a pseudonym, as
+ * no host has such an address: once for a view, and twice for coarse packets, so that neither says
+ * which server the other is of. */
+static int make_outside(zn_packet_gate *g, const zn_addr *real, const zn_addr *user,
+                        zn_packet_plan *plan, unsigned end)
+{
+    unsigned veils = g->main != NULL ? 1 : g->coarse ? 2 : 0;
+    int rc = zn_packet_keys_pair(g->keys, user, real, &plan->pair[end]);
+    plan->veil = plan->pair[end];
+    for (; veils != 0 && rc == 0; veils--)
+        rc = zn_packet_keys_pair(g->keys, user, &plan->veil, &plan->veil);
+    return rc;
+}
+
 /* Makes what stands for an end of the flow. */
 static bool make_end(zn_packet_gate *g, const zn_flow *f, unsigned end, zn_packet_plan *plan)
 {
@@ -71,11 +85,8 @@ static bool make_end(zn_packet_gate *g, const zn_flow *f, unsigned end, zn_packe
     plan->is_internal[end] = internal;
     if (end == f->client || internal)
         rc = zn_packet_keys_client(g->keys, real, internal, &plan->client[end]);
-    else {
-        rc = zn_packet_keys_pair(g->keys, linkable ? NULL : &cut, real, &plan->pair[end]);
-        if (rc == 0 && g->main != NULL) /* no host has the address of a pair */
-            rc = zn_packet_keys_pair(g->keys, &cut, &plan->pair[end], &plan->veil);
-    }
+    else
+        rc = make_outside(g, real, linkable ? NULL : &cut, plan, end);
     return rc == 0 && make_port(g, f, end, &cut, plan) == 0;
 }
 
@@ -190,21 +201,22 @@ void zn_packet_gate_forget(zn_packet_gate *g, uint32_t flow)
 /* Fixes the server's address and the ports of a flow whose packets begin to leave: those of the main
  * output have. A view shows no more of them than that does. Where it shows less, the pair pseudonym
  * would join flows of which the main output shows the server to those of which it does not, for who
- * has both. */
+ * has both; and coarse flows to flows and answers of DNS that show a name. */
 static void fix_server(zn_packet_gate *g, uint32_t flow, zn_packet_plan *plan, bool masked)
 {
     const zn_flow *f = zn_flow_at(g->flows, flow);
-    const zn_packet_plan *main = g->main != NULL ? zn_packet_gate_plan(g->main, flow) : NULL;
-    bool disclosed = main == NULL || main->server == ZN_PACKET_SERVER_RELEASED;
+    const zn_packet_plan *in_main = g->main != NULL ? zn_packet_gate_plan(g->main, flow) : NULL;
+    bool disclosed = in_main == NULL || in_main->server == ZN_PACKET_SERVER_RELEASED;
+    bool veiled = in_main == NULL ? g->coarse && masked : disclosed;
     bool in_time = plan->addr_ns <= f->first_ns + g->hold_ns;
     bool released = in_time ? ZN_STATE(f)->addr_vote == ZN_ADDR_RELEASED && plan->addr_released
                             : plan->addr_shared;
-    plan->began_masked = masked || (main != NULL && main->began_masked);
+    plan->began_masked = masked || (in_main != NULL && in_main->began_masked);
     if (plan->began_masked || !disclosed || g->server_addresses != ZN_SERVER_ADDRESSES_TESTED)
         released = false;
-    plan->server = released                    ? ZN_PACKET_SERVER_RELEASED
-                   : main != NULL && disclosed ? ZN_PACKET_SERVER_VEILED
-                                               : ZN_PACKET_SERVER_PAIR;
+    plan->server = released ? ZN_PACKET_SERVER_RELEASED
+                   : veiled ? ZN_PACKET_SERVER_VEILED
+                            : ZN_PACKET_SERVER_PAIR;
     if (plan->began_masked)
         memcpy(plan->port, plan->hidden_port, sizeof plan->port);
     g->stats->n[released ? ZN_STAT_PACKETS_SERVERS_RELEASED : ZN_STAT_PACKETS_SERVERS_PAIR]++;

@@ -27,14 +27,14 @@ typedef enum zn_packet_server {
     ZN_PACKET_SERVER_OPEN, /* none of the flow's packets has left */
     ZN_PACKET_SERVER_RELEASED,
     ZN_PACKET_SERVER_PAIR,
-    ZN_PACKET_SERVER_VEILED /* a view's, where the main output shows the server's own address */
+    ZN_PACKET_SERVER_VEILED /* of coarse packets; of a view, where the main output shows its own */
 } zn_packet_server;
 
 /* What the packets of a flow leave with. Pairs are by tuple index. */
 typedef struct zn_packet_plan {
     zn_addr client[2];       /* pseudonym of an end as a client, or as an internal host */
     zn_addr pair[2];         /* stands for the end in this user's flows */
-    zn_addr veil;            /* of a view: stands for the server with ZN_PACKET_SERVER_VEILED */
+    zn_addr veil;            /* stands for the server with ZN_PACKET_SERVER_VEILED */
     uint16_t port[2];        /* of the end as a client */
     uint16_t hidden_port[2]; /* in its place where masked packets leave first */
     bool is_internal[2];     /* the end's own address is; a tunnel's does not count */

@@ -530,7 +530,8 @@ class Checker:
             return
         assert hidden or not course.server_must, f"{real} is not shown"
         assert block == "pair", (real, shown)
-        veiled = in_main is True  # nothing joins flows of which the main output shows the server
+        # Nothing joins coarse flows, and those of which only the main output shows the server.
+        veiled = in_main is True or (hidden and self.rules.coarse)
         self.keyed.take(("pair", epoch, user, real, veiled), shown)
 
     @staticmethod
