@@ -198,10 +198,10 @@ void zn_packet_gate_forget(zn_packet_gate *g, uint32_t flow)
     plan->last_word = (uint16_t)names_say(g, zn_flow_at(g->flows, flow), plan, INT64_MAX);
 }
 
-/* Fixes the server's address and the ports of a flow whose packets begin to leave: those of the main
- * output have. A view shows no more of them than that does. Where it shows less, the pair pseudonym
- * would join flows of which the main output shows the server to those of which it does not, for who
- * has both; and coarse flows to flows and answers of DNS that show a name. */
+/* Fixes the server's address and the ports of a flow whose packets begin to leave: those of the
+ * main output have. A view shows no more of them than that does. Where it shows less, the pair
+ * pseudonym would join flows of which the main output shows the server to those of which it does
+ * not, for who has both; and coarse flows to flows and answers of DNS that show a name. */
 static void fix_server(zn_packet_gate *g, uint32_t flow, zn_packet_plan *plan, bool masked)
 {
     const zn_flow *f = zn_flow_at(g->flows, flow);

@@ -205,8 +205,8 @@ def test_coarse_and_exact_contradict() -> None:
 
 
 def test_no_answer_names_the_server_of_a_coarse_flow() -> None:
-    """More users ask DNS for a name than visit it: the answer is shown, and what stands in it for the
-    server stands in no packet of the one who visits it."""
+    """More users ask DNS for a name than visit it: the answer is shown, and what stands in it for
+    the server stands in no packet of the one who visits it."""
     asked = [Udp(user(n), "192.0.2.53", t_ns=START + n * SECOND) for n in range(3)]
     for talk in asked:
         talk.send(dns(RARE)).send(dns(RARE, response=True, answers=[resolved(SERVER_ADDRESS)]), 1)

@@ -162,16 +162,26 @@ def test_a_view_joins_nothing_to_a_server_that_is_shown(
 
 
 def test_a_view_shows_no_server_that_the_main_output_hides(key_file: str) -> None:
-    """A flow that leaves masked at first has a pseudonym of its server, also in a view whose first
-    packet of it is a later one that passes."""
+    """A flow that leaves masked at first has a pseudonym of its server and no ports of its own, as
+    in a view whose first packet of it is a later one that passes."""
     frames = crowd(b"shared.example", 3, first=1)
-    late = Tcp(user(0), t_ns=START + 5 * SECOND).handshake().wait(100 * MS)
+    ports, since_ns = (40_000, 8443), START + 5 * SECOND
+    late = Tcp(user(0), ports=ports, t_ns=since_ns).handshake().wait(100 * MS)
     frames += late.say(hello(b"shared.example")).close().frames
     views = [(2, 0, 0, 0, 1, False)]
-    run = emitted(frames, z=2, key_file=key_file, hold_ns=10 * MS, exact=True, views=views)
-    (hidden,) = servers(run.frames, START + 5 * SECOND)
-    assert block_of(hidden) == "pair"
-    assert servers(run.views[0].frames, START + 5 * SECOND) == {hidden}
+    more: dict[str, Any] = {"exact": True, "keep_client_port": True, "key_file": key_file}
+    run = emitted(frames, z=2, hold_ns=10 * MS, views=views, **more)
+    main, view = (
+        {
+            frozenset({(n.source, n.ports[0]), (n.target, n.ports[1])})
+            for n in (found_in(frame.data) for frame in frames if frame.t_ns >= since_ns)
+        }
+        for frames in (run.frames, run.views[0].frames)
+    )
+    assert main == view
+    (ends,) = view
+    assert {block_of(address) for address, _port in ends} == {"client", "pair"}
+    assert not {port for _address, port in ends} & set(ports)
 
 
 REFUSED = [
