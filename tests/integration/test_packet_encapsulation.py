@@ -270,6 +270,15 @@ def test_an_outer_packet_in_fragments_leaves_as_one_frame() -> None:
     assert done.dropped() == {"fragment": 2}
 
 
+def test_a_port_that_may_be_a_hash_does_not_stay() -> None:
+    frames = tunnelled(visit(user(0), b"a.example", START), user(0), user(1), wrap=WRAPS["vxlan"])
+    done = run(frames, keep_client_port=True, internal=nets("10.0.0.0/8"))
+    ports = {one.data[34:36] for one in done.frames}
+    assert len(done.frames) == len(frames)
+    assert len(ports) == 1
+    assert (50_000).to_bytes(2) not in ports
+
+
 @pytest.mark.parametrize("n", [4, 5, 6])
 def test_a_payload_that_was_taken_for_a_tunnel_is_no_header(n: int) -> None:
     """Tags in a datagram to VXLAN's port, before what is no packet: there are more headers than are
