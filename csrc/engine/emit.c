@@ -98,7 +98,8 @@ static int open_output(zn_engine *e, const zn_engine_config *config, unsigned ou
                                 .exact = view.exact,
                                 .coarse = output == 0 && config->coarse_suppressed,
                                 .least_z = view.z,
-                                .bit = (uint8_t)(1u << output)};
+                                .bit = (uint8_t)(1u << output),
+                                .main = output == 0 ? NULL : &e->packets[0].gate};
     of->payload = view.payload;
     of->macs = config->macs;
     of->tcp_timestamps = config->tcp_timestamps;

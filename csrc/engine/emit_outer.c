@@ -74,13 +74,13 @@ static bool make_address(const outer *o, const zn_addr *real, zn_addr *out)
     return zn_packet_keys_pair(g->keys, linkable ? NULL : &o->cut, real, out) == 0;
 }
 
-/* The port that stands for one end's: that of a tunnel's protocol stays. */
+/* The port that stands for one end's: that of a tunnel's protocol stays. Others are often a hash of
+ * the addresses and ports inside (RFC 7348 5), so they stay under no option. */
 static uint32_t port_of(const outer *o, uint16_t port)
 {
-    const zn_packet_gate *g = &o->of->gate;
     uint16_t out = port;
-    if (zn_layers_port(port) == ZN_HEADER_TRANSPORT && !g->policy->keep_client_port)
-        (void)zn_packet_keys_port(g->keys, &o->cut, port, &out); /* 0 where that fails */
+    if (zn_layers_port(port) == ZN_HEADER_TRANSPORT)
+        (void)zn_packet_keys_port(o->of->gate.keys, &o->cut, port, &out); /* 0 where that fails */
     return out;
 }
 

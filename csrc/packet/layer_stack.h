@@ -42,7 +42,8 @@ static inline void zn_layer_stack_note(zn_layer_stack *s, zn_layer_kind kind, co
         s->layer[s->n++] = (zn_layer){(uint16_t)at, number, (uint8_t)kind};
 }
 
-/* Forgets the innermost IP header and what was noted after it: that is the packet itself. */
+/* Forgets the innermost IP header and what was noted after it: that is the packet itself. Where
+ * that header was among too many, what is left is of a payload that was taken for a tunnel. */
 static inline void zn_layer_stack_end(zn_layer_stack *s)
 {
     uint32_t n = s->n;
@@ -50,6 +51,8 @@ static inline void zn_layer_stack_end(zn_layer_stack *s)
         n--;
     if (n != 0)
         s->n = n - 1;
+    else if (s->n != 0)
+        s->n = 1;
 }
 
 #endif

@@ -51,11 +51,25 @@ static int make_port(zn_packet_gate *g, const zn_flow *f, unsigned end, const zn
     plan->hidden_port[end] = zn_port_is_common(real) ? real : ZN_PORT_DISCARD;
     if (end != f->client)
         return 0;
-    if (g->coarse || g->exact || !g->policy->keep_client_port)
+    if (g->coarse || g->exact || g->main != NULL || !g->policy->keep_client_port)
         rc = zn_packet_keys_port(g->keys, user, real, &permuted);
     plan->hidden_port[end] = permuted;
     if (!g->policy->keep_client_port)
         plan->port[end] = permuted;
+    return rc;
+}
+
+/* Makes what stands for an outside end of the flow. A veil is the pair pseudonym of a pseudonym, as
+ * no host has such an address: once for a view, and twice for coarse packets, so that neither says
+ * which server the other is of. */
+static int make_outside(zn_packet_gate *g, const zn_addr *real, const zn_addr *user,
+                        zn_packet_plan *plan, unsigned end)
+{
+    unsigned veils = g->main != NULL ? 1 : g->coarse ? 2 : 0;
+    int rc = zn_packet_keys_pair(g->keys, user, real, &plan->pair[end]);
+    plan->veil = plan->pair[end];
+    for (; veils != 0 && rc == 0; veils--)
+        rc = zn_packet_keys_pair(g->keys, user, &plan->veil, &plan->veil);
     return rc;
 }
 
@@ -72,7 +86,7 @@ static bool make_end(zn_packet_gate *g, const zn_flow *f, unsigned end, zn_packe
     if (end == f->client || internal)
         rc = zn_packet_keys_client(g->keys, real, internal, &plan->client[end]);
     else
-        rc = zn_packet_keys_pair(g->keys, linkable ? NULL : &cut, real, &plan->pair[end]);
+        rc = make_outside(g, real, linkable ? NULL : &cut, plan, end);
     return rc == 0 && make_port(g, f, end, &cut, plan) == 0;
 }
 
@@ -184,16 +198,26 @@ void zn_packet_gate_forget(zn_packet_gate *g, uint32_t flow)
     plan->last_word = (uint16_t)names_say(g, zn_flow_at(g->flows, flow), plan, INT64_MAX);
 }
 
-/* Fixes the server's address and the ports of a flow whose packets begin to leave. */
-static void fix_server(zn_packet_gate *g, const zn_flow *f, zn_packet_plan *plan, bool masked)
+/* Fixes the server's address and the ports of a flow whose packets begin to leave: those of the
+ * main output have. A view shows no more of them than that does. Where it shows less, the pair
+ * pseudonym would join flows of which the main output shows the server to those of which it does
+ * not, for who has both; and coarse flows to flows and answers of DNS that show a name. */
+static void fix_server(zn_packet_gate *g, uint32_t flow, zn_packet_plan *plan, bool masked)
 {
+    const zn_flow *f = zn_flow_at(g->flows, flow);
+    const zn_packet_plan *in_main = g->main != NULL ? zn_packet_gate_plan(g->main, flow) : NULL;
+    bool disclosed = in_main == NULL || in_main->server == ZN_PACKET_SERVER_RELEASED;
+    bool veiled = in_main == NULL ? g->coarse && masked : disclosed;
     bool in_time = plan->addr_ns <= f->first_ns + g->hold_ns;
     bool released = in_time ? ZN_STATE(f)->addr_vote == ZN_ADDR_RELEASED && plan->addr_released
                             : plan->addr_shared;
-    if (masked || g->server_addresses != ZN_SERVER_ADDRESSES_TESTED)
+    plan->began_masked = masked || (in_main != NULL && in_main->began_masked);
+    if (plan->began_masked || !disclosed || g->server_addresses != ZN_SERVER_ADDRESSES_TESTED)
         released = false;
-    plan->server = released ? ZN_PACKET_SERVER_RELEASED : ZN_PACKET_SERVER_PAIR;
-    if (masked)
+    plan->server = released ? ZN_PACKET_SERVER_RELEASED
+                   : veiled ? ZN_PACKET_SERVER_VEILED
+                            : ZN_PACKET_SERVER_PAIR;
+    if (plan->began_masked)
         memcpy(plan->port, plan->hidden_port, sizeof plan->port);
     g->stats->n[released ? ZN_STAT_PACKETS_SERVERS_RELEASED : ZN_STAT_PACKETS_SERVERS_PAIR]++;
 }
@@ -237,7 +261,7 @@ zn_stat zn_packet_gate_fate(zn_packet_gate *g, uint32_t flow, uint32_t proto, in
         return fate;
     }
     if (plan->server == ZN_PACKET_SERVER_OPEN)
-        fix_server(g, f, plan, fate != ZN_STAT_PACKETS_PASSED);
+        fix_server(g, flow, plan, fate != ZN_STAT_PACKETS_PASSED);
     if (!plan->left && fate == ZN_STAT_PACKETS_PASSED)
         count_names(g, f, due_ns);
     plan->left = true;
@@ -269,6 +293,8 @@ const zn_addr *zn_packet_gate_address(const zn_flow *f, const zn_packet_plan *pl
         return &plan->client[end];
     if (zn_addr_is_special(&f->tuple.addr[end])) /* a group: zn_packet_is_local */
         return &f->tuple.addr[end];
+    if (plan->server == ZN_PACKET_SERVER_VEILED)
+        return &plan->veil;
     return plan->server == ZN_PACKET_SERVER_RELEASED ? &f->tuple.addr[end] : &plan->pair[end];
 }
 

@@ -26,13 +26,15 @@
 typedef enum zn_packet_server {
     ZN_PACKET_SERVER_OPEN, /* none of the flow's packets has left */
     ZN_PACKET_SERVER_RELEASED,
-    ZN_PACKET_SERVER_PAIR
+    ZN_PACKET_SERVER_PAIR,
+    ZN_PACKET_SERVER_VEILED /* of coarse packets; of a view, where the main output shows its own */
 } zn_packet_server;
 
 /* What the packets of a flow leave with. Pairs are by tuple index. */
 typedef struct zn_packet_plan {
     zn_addr client[2];       /* pseudonym of an end as a client, or as an internal host */
     zn_addr pair[2];         /* stands for the end in this user's flows */
+    zn_addr veil;            /* stands for the server with ZN_PACKET_SERVER_VEILED */
     uint16_t port[2];        /* of the end as a client */
     uint16_t hidden_port[2]; /* in its place where masked packets leave first */
     bool is_internal[2];     /* the end's own address is; a tunnel's does not count */
@@ -41,6 +43,7 @@ typedef struct zn_packet_plan {
     bool addr_released;      /* and enough did with the vote for it */
     uint8_t server;          /* zn_packet_server */
     bool left, passed;       /* some packet left, and not masked */
+    bool began_masked;       /* the first one that left was, here or in the main output */
     bool turned;             /* and a later one did not because of a name */
     bool coarse;             /* what leaves has positions and lengths by `sides` */
     bool record_written;
@@ -81,6 +84,7 @@ typedef struct zn_packet_gate {
     bool exact;       /* a withheld name is masked; false: its packets do not leave */
     uint32_t least_z; /* users that a name or an address needs, also where z is lower */
     uint8_t bit;      /* of this output in zn_name_times */
+    const struct zn_packet_gate *main; /* of a view: that of the main output; NULL: this is it */
 } zn_packet_gate;
 
 static inline zn_packet_plan *zn_packet_gate_plan(const zn_packet_gate *g, uint32_t flow)

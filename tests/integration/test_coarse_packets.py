@@ -11,6 +11,7 @@ import pytest
 from oracle.coarse import BLOCK
 from oracle.packet_addresses import block_of
 from oracle.packets import found_in, payload_of
+from scenario.answers import resolved
 from scenario.quic import quic_visit
 from scenario.transfers import RARE, SYN_OPTIONS, Plan, Transfer
 from scenario.visits import Visit
@@ -27,11 +28,13 @@ from support.packets import (
     Tcp,
     Udp,
     crowd,
+    dns,
     hello,
     merged,
     request,
     tcp_segment,
     user,
+    visit,
 )
 
 from zanon_net.errors import ConfigError
@@ -199,6 +202,22 @@ def test_ports_say_no_more_than_those_of_records(port: int, shown: int) -> None:
 def test_coarse_and_exact_contradict() -> None:
     with pytest.raises(ConfigError, match="exact measurements are not coarse"):
         left_of([], exact=True)
+
+
+def test_no_answer_names_the_server_of_a_coarse_flow() -> None:
+    """More users ask DNS for a name than visit it: the answer is shown, and what stands in it for
+    the server stands in no packet of the one who visits it."""
+    asked = [Udp(user(n), "192.0.2.53", t_ns=START + n * SECOND) for n in range(3)]
+    for talk in asked:
+        talk.send(dns(RARE)).send(dns(RARE, response=True, answers=[resolved(SERVER_ADDRESS)]), 1)
+    frames = merged([*(talk.frames for talk in asked), visit(user(2), RARE, LATER)])
+    run = left_of(frames)
+    told = [payload_of(one.data)[-4:] for one in run.frames if found_in(one.data).ports[0] == 53]
+    assert len(told) == len(set(told)) == 2
+    coarse = [one for one in run.frames if one.t_ns >= LATER]
+    assert run.stats["packets_masked"] == len(coarse) == 10
+    ends = {end for one in coarse for end in (found_in(one.data).source, found_in(one.data).target)}
+    assert not {end.packed for end in ends} & set(told)
 
 
 def test_pseudonyms_are_of_the_flow() -> None:

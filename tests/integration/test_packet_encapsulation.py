@@ -270,6 +270,27 @@ def test_an_outer_packet_in_fragments_leaves_as_one_frame() -> None:
     assert done.dropped() == {"fragment": 2}
 
 
+def test_a_port_that_may_be_a_hash_does_not_stay() -> None:
+    frames = tunnelled(visit(user(0), b"a.example", START), user(0), user(1), wrap=WRAPS["vxlan"])
+    done = run(frames, keep_client_port=True, internal=nets("10.0.0.0/8"))
+    ports = {one.data[34:36] for one in done.frames}
+    assert len(done.frames) == len(frames)
+    assert len(ports) == 1
+    assert (50_000).to_bytes(2) not in ports
+
+
+@pytest.mark.parametrize("n", [4, 5, 6])
+def test_a_payload_that_was_taken_for_a_tunnel_is_no_header(n: int) -> None:
+    """Tags in a datagram to VXLAN's port, before what is no packet: there are more headers than are
+    noted, or not, and none of the payload's is around the packet."""
+    inside = bytes(12) + tags(0x8100, 0x88A8) + b"\x08\0" + b"\x46\0\0\x14" + bytes(24)
+    payload = b"\x08" + bytes(7) + inside
+    data = wire.udp(payload, ports=(51_000, 4789))
+    packet = wire.ipv4(data, wire.UDP, addresses=("10.9.0.1", "192.0.2.9"))
+    done = run(as_frames(RAW_MACS + tags(*(0x8100,) * n) + b"\x08\0" + packet))
+    assert names(read(done.frames[0].data)) in (("vlan",) * n, ())
+
+
 def test_a_cut_payload_keeps_all_headers() -> None:
     frame = TUNNELS["vxlan"].frame
     (cut,) = run(as_frames(frame), payload=1).frames

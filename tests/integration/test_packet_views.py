@@ -3,15 +3,21 @@
 """Views of packets: files, fates, errors; tests/property/test_packets_oracle.py has their bytes."""
 
 import gzip
+import ipaddress
 import json
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from oracle.packet_addresses import block_of
+from oracle.packets import found_in
 from support.cli import COMMAND, DEMO, ENVIRONMENT, Captured, limited, run_main
 from support.packet_output import packets
+from support.packet_run import emitted
+from support.packets import MS, SECOND, SERVER_ADDRESS, START, Frame, Tcp, crowd, hello, user, visit
 
 import zanon_net
 from zanon_net import Config, ConfigError, Engine, OutputError
@@ -122,6 +128,60 @@ def test_names_of_a_view_are_names_of_the_main_output(work: Path, key_file: str)
     ]
     assert seen[0] < seen[1]
     assert seen[0]
+
+
+def servers(frames: Sequence[Frame], since_ns: int) -> set[Any]:
+    """The servers of flows of a second."""
+    return {
+        found_in(frame.data).target
+        for frame in frames
+        if since_ns <= frame.t_ns < since_ns + SECOND and found_in(frame.data).ports[1] == 443
+    }
+
+
+@pytest.mark.parametrize("how", ["coarse_suppressed", "exact"])
+@pytest.mark.parametrize(("z", "server"), [(2, 1), (50, 0)])
+def test_a_view_joins_nothing_to_a_server_that_is_shown(
+    key_file: str, z: int, server: int, how: str
+) -> None:
+    """A visit to a rare name, and another of its user that the main output shows the server of:
+    in a view that hides the address they have two pseudonyms."""
+    later = START + 9 * SECOND
+    frames = [
+        *visit(user(0), b"rare.example", START),
+        *crowd(b"shared.example", 3, START + 3 * SECOND, first=1),
+        *visit(user(0), b"shared.example", later),
+    ]
+    views = [(z, 0, server, 0, 1, how == "exact")]
+    run = emitted(frames, z=2, key_file=key_file, hold_ns=SECOND, views=views, **{how: True})
+    (hidden,) = servers(run.frames, START)
+    assert block_of(hidden) == "pair"
+    assert servers(run.frames, later) == {ipaddress.ip_address(SERVER_ADDRESS)}
+    assert hidden not in servers(run.views[0].frames, later)
+    assert not servers(run.views[0].frames, START) & servers(run.views[0].frames, later)
+
+
+def test_a_view_shows_no_server_that_the_main_output_hides(key_file: str) -> None:
+    """A flow that leaves masked at first has a pseudonym of its server and no ports of its own, as
+    in a view whose first packet of it is a later one that passes."""
+    frames = crowd(b"shared.example", 3, first=1)
+    ports, since_ns = (40_000, 8443), START + 5 * SECOND
+    late = Tcp(user(0), ports=ports, t_ns=since_ns).handshake().wait(100 * MS)
+    frames += late.say(hello(b"shared.example")).close().frames
+    views = [(2, 0, 0, 0, 1, False)]
+    more: dict[str, Any] = {"exact": True, "keep_client_port": True, "key_file": key_file}
+    run = emitted(frames, z=2, hold_ns=10 * MS, views=views, **more)
+    main, view = (
+        {
+            frozenset({(n.source, n.ports[0]), (n.target, n.ports[1])})
+            for n in (found_in(frame.data) for frame in frames if frame.t_ns >= since_ns)
+        }
+        for frames in (run.frames, run.views[0].frames)
+    )
+    assert main == view
+    (ends,) = view
+    assert {block_of(address) for address, _port in ends} == {"client", "pair"}
+    assert not {port for _address, port in ends} & set(ports)
 
 
 REFUSED = [

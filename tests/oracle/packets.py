@@ -455,14 +455,19 @@ class Checker:
     def __init__(self, rules: Rules, *, cut: bool) -> None:
         self.rules, self.cut, self.keyed = rules, cut, Keyed()
         self.first_hidden: dict[int, bool] = {}  # by flow: its first packet that left was masked
+        self.in_main: dict[int, bool] = {}  # by flow: the main output shows its server's address
 
-    def hidden(self, fate: Fate) -> bool:
-        """Whether the flow of a packet that leaves began with a masked one: its server's address
-        and port are hidden from then on."""
-        return self.first_hidden.setdefault(id(fate.course), fate.what == MASKED)
+    def hidden(self, fate: Fate, *, in_main: bool) -> bool:
+        """Whether the flow of a packet that leaves began with a masked one, here or in the main
+        output: its server's address and port are hidden from then on."""
+        return self.first_hidden.setdefault(id(fate.course), in_main or fate.what == MASKED)
 
-    def check(self, fate: Fate, given: Frame, left: Frame) -> None:
-        """Checks the frame that left for a given one, which `fate.frame` is without ornaments."""
+    def check(
+        self, fate: Fate, given: Frame, left: Frame, main: tuple[Frame, bool] | None = None
+    ) -> None:
+        """Checks the frame that left for a given one, which `fate.frame` is without ornaments.
+        main: of a view, what left for it in the main output, and whether its flow began there with
+        a masked packet."""
         p, course = fate.packet, fate.course
         assert p is not None
         assert course is not None
@@ -474,7 +479,12 @@ class Checker:
             assert coarse is not None
             packet = coarse
             assert self.cut or not any(payload_of(left.data))
-        self._check_numbers(p, course, packet, n, hidden=self.hidden(fate))
+        if main is not None:
+            beside = found_in(main[0].data)
+            of_server = beside.target if p.sender == course.talk.client else beside.source
+            self.in_main[id(course)] = of_server == course.talk.ends[1].address
+        hidden = self.hidden(fate, in_main=main is not None and main[1])
+        self._check_numbers(p, course, packet, n, hidden=hidden)
         outward = (p.sender == course.talk.client) == (course.talk.user_end == 0)
         shown = b"" if self.cut else payload_of(left.data)
         if fate.streams is None:
@@ -515,11 +525,14 @@ class Checker:
             self.keyed.take(("client", epoch, real), shown, within=("client", epoch, inside))
             return
         self.keyed.take(("server", id(course)), shown)  # one verdict for all packets of a flow
-        if shown == real and course.server_may and not hidden:
+        in_main = self.in_main.get(id(course))
+        if shown == real and course.server_may and not hidden and in_main is not False:
             return
         assert hidden or not course.server_must, f"{real} is not shown"
         assert block == "pair", (real, shown)
-        self.keyed.take(("pair", epoch, user, real), shown)
+        # Nothing joins coarse flows, and those of which only the main output shows the server.
+        veiled = in_main is True or (hidden and self.rules.coarse)
+        self.keyed.take(("pair", epoch, user, real, veiled), shown)
 
     @staticmethod
     def _server_port(real: int, *, hidden: bool) -> int:

@@ -177,19 +177,21 @@ def engine_settings(chosen: Rules, hold_ns: int, payload: str, key_file: str) ->
 
 
 def check(fates: Sequence[Fate], given: Sequence[Frame], run: Emitted, chosen: Rules, *,
-          cut: bool) -> None:  # fmt: skip
-    """Each frame has its fate, and each that leaves its bytes."""
-    leaving = [(fate, frame) for fate, frame in zip(fates, given, strict=True)
+          cut: bool, main: Sequence[tuple[Frame, bool] | None] | None = None) -> None:  # fmt: skip
+    """Each frame has its fate, and each that leaves its bytes. main: of a view, what left for each
+    frame in the main output, and whether its flow began there with a masked packet."""
+    others = [None] * len(given) if main is None else main
+    leaving = [(fate, frame, other) for fate, frame, other in zip(fates, given, others, strict=True)
                if fate.what in (PASSED, MASKED)]  # fmt: skip
     counted = Counter(fate.what for fate in fates)
     told = Counter(run.dropped())
     told[PASSED], told[MASKED] = (run.stats[f"packets_{one}"] for one in (PASSED, MASKED))
-    times = [frame.t_ns for _fate, frame in leaving]
+    times = [frame.t_ns for _fate, frame, _other in leaving]
     assert [frame.t_ns for frame in run.frames] == times, explained(fates, run.frames)
     assert +told == +counted
     checker = Checker(chosen, cut=cut)
-    for (fate, frame), left in zip(leaving, run.frames, strict=True):
-        checker.check(fate, frame, left)
+    for (fate, frame, other), left in zip(leaving, run.frames, strict=True):
+        checker.check(fate, frame, left, other)
 
 
 def explained(fates: Sequence[Fate], left: Sequence[Frame]) -> str:
@@ -247,6 +249,7 @@ def test_fates_and_bytes(key_file: str, hold_ns: int, payload: str, seed: int, n
 # ---- views --------------------------------------------------------------------------------------
 
 TESTED = WITH_FINGERPRINTS = 0  # as the core numbers them
+WITHHELD = 1
 
 
 def view_of(
@@ -257,7 +260,8 @@ def view_of(
     rules = replace(chosen, z=chosen.z + dice.randrange(3), exact=exact, coarse=False)
     cut = payload == "cut" or dice.random() < 0.3
     shown = PAYLOADS["cut" if cut else payload]
-    return rules, cut, (rules.z, shown, TESTED, WITH_FINGERPRINTS, 1, rules.exact)
+    server = dice.choice([TESTED, TESTED, WITHHELD])
+    return rules, cut, (rules.z, shown, server, WITH_FINGERPRINTS, 1, rules.exact)
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
@@ -278,15 +282,30 @@ def test_views(key_file: str, payload: str, seed: int, number: int) -> None:
     assert run.frames == emitted(given, **alone).frames
     assert run == emitted(given, batch=50, workers=2, **with_views)
     main = Fates(chosen, hold_ns, bare).run()
-    for (rules, cut, _settings), view in zip(views, run.views, strict=True):
+    in_main = beside(main, run.frames)
+    for (rules, cut, (_z, _shown, server, *_others)), view in zip(views, run.views, strict=True):
         assert is_part([one.t_ns for one in view.frames], [one.t_ns for one in run.frames])
-        if (rules, cut) == (chosen, payload == "cut"):
+        if (rules, cut, server) == (chosen, payload == "cut", TESTED):
             assert view.frames == run.frames
         fates = [
             own if of.what in (PASSED, MASKED) else replace(own, what=of.what)
             for own, of in zip(Fates(rules, hold_ns, bare).run(), main, strict=True)
         ]
-        check(fates, given, view, rules, cut=cut)
+        for course in (fate.course for fate in fates if server == WITHHELD):
+            if course is not None:
+                course.server_may = course.server_must = False
+        check(fates, given, view, rules, cut=cut, main=in_main)
+
+
+def beside(fates: Sequence[Fate], left: Sequence[Frame]) -> list[tuple[Frame, bool] | None]:
+    """Of each frame what left for it, and whether its flow began with a masked packet."""
+    rest, masked = iter(left), dict[int, bool]()
+    return [
+        (next(rest), masked.setdefault(id(fate.course), fate.what == MASKED))
+        if fate.what in (PASSED, MASKED)
+        else None
+        for fate in fates
+    ]
 
 
 def is_part(some: Sequence[int], of: Sequence[int]) -> bool:
