@@ -167,6 +167,8 @@ static bool set_due_of_datagrams(const zn_packet_images *images, const zn_packet
                                  zn_image *i)
 {
     uint32_t place = plan->held != 0 ? plan->last_held : ZN_HELD_NONE, earlier = i->earlier;
+    if (earlier == UINT8_MAX) /* so many or more: its first datagram may have left */
+        return false;
     i->due_ns = images->clock->now_ns + images->gate->hold_ns;
     while (earlier != 0 && zn_packet_hold_has(images->hold, place)) {
         const zn_held_packet *held = zn_packet_hold_at(images->hold, place);
