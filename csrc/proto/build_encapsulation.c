@@ -263,7 +263,7 @@ static uint8_t *put_tunnel(uint8_t *at, const zn_build_layer *l, uint32_t next, 
         at = put_be32(at, (has_id ? (uint32_t)GRE_KEY : 0u) << 16 | next);
         return has_id ? put_be32(at, l->id) : at;
     case ZN_LAYER_VXLAN:
-        at = put_be16(at, (VXLAN_NETWORK | (has_next ? VXLAN_NEXT : 0)) << 8);
+        at = put_be16(at, (VXLAN_NETWORK | (has_next ? VXLAN_NEXT : 0u)) << 8);
         at = put_be16(at, has_next ? next : 0);
         return put_be32(at, l->id << 8);
     case ZN_LAYER_GENEVE:
