@@ -161,6 +161,15 @@ static bool carries(const zn_packet_plan *plan, const zn_held_packet *held, cons
            zn_seq_ahead(seq + held->payload_bytes, i->seq) > 0;
 }
 
+/* Returns whether a packet ends behind the image's first byte, as far as the order of datagrams is
+ * known. */
+static bool ends_behind(const zn_packet_plan *plan, const zn_held_packet *held, const zn_image *i)
+{
+    return held->sender == i->side && held->payload_bytes != 0 &&
+           (is_datagrams(i) ||
+            zn_seq_ahead(sent_seq(plan, held) + held->payload_bytes, i->seq) > 0);
+}
+
 /* Sets the same for a hello of DTLS: each datagram from its first fragment on may have a part of
  * it. */
 static bool set_due_of_datagrams(const zn_packet_images *images, const zn_packet_plan *plan,
@@ -180,8 +189,8 @@ static bool set_due_of_datagrams(const zn_packet_images *images, const zn_packet
     return earlier == 0 && i->due_ns >= images->clock->now_ns;
 }
 
-/* Sets when the verdict on the image is due. Returns false where a packet with a byte of it has
- * left, or was due before now: the packet that completes it is not in the delay line yet. */
+/* Sets when the verdict on the image is due. Returns false where a packet that ends behind its start
+ * has left, or was due before now: the packet that completes it is not in the delay line yet. */
 static bool set_due(const zn_packet_images *images, const zn_packet_plan *plan, zn_image *i)
 {
     int64_t now_ns = images->clock->now_ns;
@@ -194,11 +203,13 @@ static bool set_due(const zn_packet_images *images, const zn_packet_plan *plan, 
         return false;
     while (zn_packet_hold_has(images->hold, place)) {
         const zn_held_packet *held = zn_packet_hold_at(images->hold, place);
+        if (held->due_ns < now_ns && ends_behind(plan, held, i))
+            return false;
         if (carries(plan, held, i) && held->due_ns < i->due_ns)
             i->due_ns = held->due_ns;
         place = held->before;
     }
-    return i->due_ns >= now_ns;
+    return true;
 }
 
 /* Forgets the oldest of a side's images: nobody may have a packet walk a long list. */
@@ -419,7 +430,7 @@ static void read_answers(zn_packet_images *images, uint32_t flow, const zn_flow 
 {
     zn_packet_plan *plan = zn_packet_gate_plan(images->gate, flow);
     unsigned side = p->sender;
-    if (plan->record_seq[side] == 0 && !plan->has_left[side] && !plan->saw_data[side])
+    if (plan->record_seq[side] == 0 && !plan->saw_data[side])
         plan->record_seq[side] = p->seq;
     while (plan->record_seq[side] != 0) {
         int32_t offset = zn_seq_ahead(plan->record_seq[side], p->seq);
@@ -467,7 +478,7 @@ static void see_server(zn_packet_images *images, uint32_t flow, const zn_flow *f
     unsigned side = p->sender, protocol = ZN_STATE(f)->protocol;
     uint32_t image;
     bool data;
-    if (protocol == ZN_ANALYZER_TLS && plan->reads_records[1u - side] && !plan->has_left[side] &&
+    if (protocol == ZN_ANALYZER_TLS && plan->reads_records[1u - side] &&
         record_bytes(zn_ascii_part(p->payload, 0, RECORD_HEADER_BYTES), &data) != 0 &&
         plan->record_seq[side] == 0) {
         plan->record_seq[side] = p->seq;

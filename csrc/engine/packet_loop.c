@@ -322,8 +322,10 @@ __attribute__((always_inline)) static inline void fetch_to_hold(const zn_engine 
     zn_span ip = zn_packet_ip_headers(p);
     for (unsigned i = 0; i < e->packets_count; i++)
         zn_packet_gate_prefetch(&e->packets[i].gate, guess);
-    ZN_PREFETCH(ip.p);
-    ZN_PREFETCH(ip.p + ip.n);
+    if (ZN_LIKELY(ip.n != 0)) { /* those of fragments wait by themselves */
+        ZN_PREFETCH(ip.p);
+        ZN_PREFETCH(ip.p + ip.n);
+    }
 }
 
 /* Takes packets in order. The flow of each is prefetched PROBE_AHEAD packets before its turn, and
