@@ -414,10 +414,12 @@ static int feed_group(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_
                         : zn_packet_decoder_join(&e->decoder, frames, d, at, n, packet);
     rc = e->votes.n + GROUP_VOTES > e->votes.cap ? zn_engine_flush_votes(e, false, err) : 0;
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_FLOWS);
-    if (rc == 0 && e->batched % GROUP == 0)
+    /* For a whole group, however small the portions are that it comes in. */
+    if (rc == 0 && e->batched % GROUP == 0) {
         rc = evict_flows(e, err);
-    if (rc == 0 && ZN_UNLIKELY(e->packets_count != 0))
-        rc = reserve_hold(e, err);
+        if (rc == 0 && ZN_UNLIKELY(e->packets_count != 0))
+            rc = reserve_hold(e, err);
+    }
     if (rc == 0 && ZN_UNLIKELY(e->packets_count != 0))
         rc = take_and_hold(e, packet, packets, err);
     else if (rc == 0 && packets != 0)
