@@ -161,9 +161,10 @@ static bool carries(const zn_packet_plan *plan, const zn_held_packet *held, cons
            zn_seq_ahead(seq + held->payload_bytes, i->seq) > 0;
 }
 
-/* Returns whether a packet ends behind the image's first byte, as far as the order of datagrams is
+/* Returns whether a packet ends after the image's first byte, as far as the order of datagrams is
  * known. */
-static bool ends_behind(const zn_packet_plan *plan, const zn_held_packet *held, const zn_image *i)
+static bool ends_after_start(const zn_packet_plan *plan, const zn_held_packet *held,
+                             const zn_image *i)
 {
     return held->sender == i->side && held->payload_bytes != 0 &&
            (is_datagrams(i) ||
@@ -189,7 +190,7 @@ static bool set_due_of_datagrams(const zn_packet_images *images, const zn_packet
     return earlier == 0 && i->due_ns >= images->clock->now_ns;
 }
 
-/* Sets when the verdict on the image is due. Returns false where a packet that ends behind its start
+/* Sets when the verdict on the image is due. Returns false where a packet that ends after its start
  * has left, or was due before now: the packet that completes it is not in the delay line yet. */
 static bool set_due(const zn_packet_images *images, const zn_packet_plan *plan, zn_image *i)
 {
@@ -203,7 +204,7 @@ static bool set_due(const zn_packet_images *images, const zn_packet_plan *plan, 
         return false;
     while (zn_packet_hold_has(images->hold, place)) {
         const zn_held_packet *held = zn_packet_hold_at(images->hold, place);
-        if (held->due_ns < now_ns && ends_behind(plan, held, i))
+        if (held->due_ns < now_ns && ends_after_start(plan, held, i))
             return false;
         if (carries(plan, held, i) && held->due_ns < i->due_ns)
             i->due_ns = held->due_ns;
