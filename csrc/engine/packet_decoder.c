@@ -145,12 +145,11 @@ static inline zn_packet_input input_of(const zn_frame *frame)
     return (zn_packet_input){{frame->data, frame->captured}, frame->wire, frame->link_type};
 }
 
-/* Returns whether a frame was decoded without peeling: which notes no layers. */
+/* Returns whether a frame was decoded without peeling. */
 static inline bool decode_fast(const zn_packet_decoder *decoder, const zn_packet_input *input,
                                zn_packet *p)
 {
-    return zn_packet_decode_fast(input, &decoder->flow_key, p) &&
-           (ZN_LIKELY(p->encapsulations == 0) || !decoder->layers);
+    return zn_packet_decode_fast(input, &decoder->flow_key, decoder->layers, p);
 }
 
 static inline zn_stat decode(const zn_packet_decoder *decoder, const zn_frame *frame, zn_packet *p,

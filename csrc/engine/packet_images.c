@@ -161,6 +161,16 @@ static bool carries(const zn_packet_plan *plan, const zn_held_packet *held, cons
            zn_seq_ahead(seq + held->payload_bytes, i->seq) > 0;
 }
 
+/* Returns whether a packet ends after the image's first byte, as far as the order of datagrams is
+ * known. */
+static bool ends_after_start(const zn_packet_plan *plan, const zn_held_packet *held,
+                             const zn_image *i)
+{
+    return held->sender == i->side && held->payload_bytes != 0 &&
+           (is_datagrams(i) ||
+            zn_seq_ahead(sent_seq(plan, held) + held->payload_bytes, i->seq) > 0);
+}
+
 /* Sets the same for a hello of DTLS: each datagram from its first fragment on may have a part of
  * it. */
 static bool set_due_of_datagrams(const zn_packet_images *images, const zn_packet_plan *plan,
@@ -206,13 +216,15 @@ static bool set_due(const zn_packet_images *images, const zn_packet_plan *plan, 
         return false;
     while (zn_packet_hold_has(images->hold, place)) {
         const zn_held_packet *held = zn_packet_hold_at(images->hold, place);
+        if (held->due_ns < now_ns && ends_after_start(plan, held, i))
+            return false;
         if (carries(plan, held, i) && held->due_ns < i->due_ns)
             i->due_ns = held->due_ns;
         if (!is_datagrams(i) && was_due_past(plan, held, i, now_ns))
             return false;
         place = held->before;
     }
-    return i->due_ns >= now_ns;
+    return true;
 }
 
 /* Forgets the oldest of a side's images: nobody may have a packet walk a long list. */

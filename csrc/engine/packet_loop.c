@@ -322,8 +322,10 @@ __attribute__((always_inline)) static inline void fetch_to_hold(const zn_engine 
     zn_span ip = zn_packet_ip_headers(p);
     for (unsigned i = 0; i < e->packets_count; i++)
         zn_packet_gate_prefetch(&e->packets[i].gate, guess);
-    ZN_PREFETCH(ip.p);
-    ZN_PREFETCH(ip.p + ip.n);
+    if (ZN_LIKELY(ip.n != 0)) { /* those of fragments wait by themselves */
+        ZN_PREFETCH(ip.p);
+        ZN_PREFETCH(ip.p + ip.n);
+    }
 }
 
 /* Takes packets in order. The flow of each is prefetched PROBE_AHEAD packets before its turn, and
@@ -412,10 +414,12 @@ static int feed_group(zn_engine *e, const zn_frame *frames, zn_decoded *d, size_
                         : zn_packet_decoder_join(&e->decoder, frames, d, at, n, packet);
     rc = e->votes.n + GROUP_VOTES > e->votes.cap ? zn_engine_flush_votes(e, false, err) : 0;
     zn_profile_stage_enter(&e->profile, ZN_PROFILE_STAGE_FLOWS);
-    if (rc == 0 && e->batched % GROUP == 0)
+    /* For a whole group, however small the portions are that it comes in. */
+    if (rc == 0 && e->batched % GROUP == 0) {
         rc = evict_flows(e, err);
-    if (rc == 0 && ZN_UNLIKELY(e->packets_count != 0))
-        rc = reserve_hold(e, err);
+        if (rc == 0 && ZN_UNLIKELY(e->packets_count != 0))
+            rc = reserve_hold(e, err);
+    }
     if (rc == 0 && ZN_UNLIKELY(e->packets_count != 0))
         rc = take_and_hold(e, packet, packets, err);
     else if (rc == 0 && packets != 0)

@@ -46,8 +46,9 @@ zn_stat zn_packet_peel(const zn_packet_input *in, const zn_bucket_key *key, zn_p
 static inline zn_stat zn_packet_decode(const zn_packet_input *in, const zn_bucket_key *key,
                                        zn_packet *out, zn_fragment *fragment)
 {
-    return ZN_LIKELY(zn_packet_decode_fast(in, key, out)) ? ZN_STAT_COUNT
-                                                          : zn_packet_peel(in, key, out, fragment);
+    return ZN_LIKELY(zn_packet_decode_fast(in, key, false, out))
+               ? ZN_STAT_COUNT
+               : zn_packet_peel(in, key, out, fragment);
 }
 
 /* Does the same with a datagram put together from fragments, which came in the tunnels that *out

@@ -131,9 +131,10 @@ static inline bool zn_decode_fast_v6(zn_span packet, const zn_bucket_key *key, z
 }
 
 /* Decodes a frame of this kind as zn_packet_decode does when that returns ZN_STAT_COUNT. Returns
- * false, and leaves *out without meaning, for every other frame: also for a malformed one. */
+ * false, and leaves *out without meaning, for every other frame: also for a malformed one, and for
+ * one with a tag where layers are noted, which this does not. */
 static inline bool zn_packet_decode_fast(const zn_packet_input *in, const zn_bucket_key *key,
-                                         zn_packet *out)
+                                         bool notes_layers, zn_packet *out)
 {
     size_t header = ZN_FAST_ETHERNET_BYTES;
     uint32_t seen = 0;
@@ -143,6 +144,8 @@ static inline bool zn_packet_decode_fast(const zn_packet_input *in, const zn_buc
         return false;
     type = zn_header_be16(in->bytes, 12);
     if (ZN_UNLIKELY(type == ZN_FAST_ETHERTYPE_VLAN)) {
+        if (notes_layers)
+            return false;
         type = zn_header_be16(in->bytes, 16);
         header += ZN_FAST_VLAN_TAG_BYTES;
         seen = UINT32_C(1) << (ZN_STAT_IN_VLAN - ZN_STAT_IN_FIRST);

@@ -2,8 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Frames through the whole engine: after a byte of settings and the link type, each has a time
- * step, a length and its bytes. The link type's highest bit has z change after each batch. Traps on
- * a broken invariant and on output of other bytes than it may have.
+ * step, a length and its bytes. The link type's highest bits say more of the settings, such as that
+ * z changes after each batch. Traps on a broken invariant, on output of other bytes than it may
+ * have, and where a frame has no fate or several.
  */
 #include "engine/engine.h"
 #include "output/event_log.h"
@@ -12,7 +13,14 @@
 #define FRAMES 16 /* a batch */
 #define FRAMES_MAX 512
 #define Z_MAX 4
-#define CHANGING 0x8000
+
+/* Settings in the bits of the link type that no link type has. */
+enum {
+    CHANGING = 0x8000, /* z */
+    DROPPING = 0x4000, /* packets with withheld names: not coarse */
+    VIEWS_SHIFT = 12,  /* how many views more than the byte of settings says, modulo 4 */
+    LINK_TYPES = 0x0fff
+};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -22,7 +30,12 @@ static void require(bool holds)
         __builtin_trap();
 }
 
-static zn_engine *open_engine(uint8_t settings, bool changing)
+static unsigned view_count(uint8_t settings, uint16_t more)
+{
+    return (settings % 3u + (more >> VIEWS_SHIFT)) % (ZN_VIEWS_MAX + 1);
+}
+
+static zn_engine *open_engine(uint8_t settings, uint16_t more)
 {
     bool short_detail = (settings & (64 | 2)) == 2; /* not with the sets E2E and OPTIONS */
     zn_packet_view views[] = {{.z = 5,
@@ -35,7 +48,12 @@ static zn_engine *open_engine(uint8_t settings, bool changing)
                                .server_addresses = settings / 5 % 3,
                                .fingerprints = settings / 17 % 3,
                                .times_ns = 1,
-                               .exact = (settings & 8) != 0}};
+                               .exact = (settings & 8) != 0},
+                              {.z = 1 + (settings & 3),
+                               .payload = ZN_PACKET_PAYLOAD_CUT,
+                               .server_addresses = settings / 5 % 3,
+                               .fingerprints = ZN_FINGERPRINTS_DROP,
+                               .times_ns = 1000000}};
     zn_engine_config config = {.size = sizeof config,
                                .z = 1 + (settings & 3),
                                .window_ns = 60 * ZN_NS_PER_S,
@@ -52,7 +70,7 @@ static zn_engine *open_engine(uint8_t settings, bool changing)
                                .outputs = (1u << ZN_OUTPUTS) - 1,
                                .user_v4_bits = 32,
                                .user_v6_bits = 56,
-                               .z_max = changing ? Z_MAX : 0,
+                               .z_max = (more & CHANGING) != 0 ? Z_MAX : 0,
                                .max_flows = 64,
                                .max_tuples = 256,
                                .max_attributes = 64,
@@ -71,11 +89,11 @@ static zn_engine *open_engine(uint8_t settings, bool changing)
                                .macs = settings / 11 % 3,
                                .tcp_timestamps = settings / 13 % 3,
                                .fingerprints = settings / 17 % 3,
-                               .coarse_suppressed = (settings & 8) == 0,
+                               .coarse_suppressed = (settings & 8) == 0 && (more & DROPPING) == 0,
                                .packet_times_ns = 1,
                                .keep_encapsulation = settings / 19 % 2,
                                .views = views,
-                               .view_count = settings % 3};
+                               .view_count = view_count(settings, more)};
     zn_engine *e;
     require(zn_engine_open(&e, &config, NULL) == 0);
     return e;
@@ -126,6 +144,27 @@ static void take_rows(zn_table *table)
     zn_table_give(table, block);
 }
 
+static bool starts(const char *name, const char *prefix)
+{
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+/* Each frame that was read has one fate in an output of packets: `left` are the counters of it,
+ * which are all of the engine's for its own. */
+static void require_fates(const zn_stats *all, const zn_stats *left)
+{
+    uint64_t fates = left->n[ZN_STAT_PACKETS_PASSED] + left->n[ZN_STAT_PACKETS_MASKED];
+    for (size_t i = 0; i < ZN_STAT_COUNT; i++) {
+        const char *name = zn_stat_describe(i).name;
+        if (starts(name, "PACKETS_DROPPED_"))
+            fates += left->n[i];
+        else if (starts(name, "DROP_") && !starts(name, "DROP_FLOW_") &&
+                 !starts(name, "DROP_FRAGMENT_"))
+            fates += all->n[i];
+    }
+    require(fates == all->n[ZN_STAT_FRAMES]);
+}
+
 /* The records of packets add up, and each is longer than the shortest headers. */
 static void require_whole_packets(const zn_text *text)
 {
@@ -162,12 +201,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static zn_frame frames[FRAMES];
     zn_cursor c = zn_cursor_over(data, size, true);
     uint8_t settings = zn_cursor_u8(&c);
-    uint16_t link_type = zn_cursor_be16(&c);
-    bool changing = (link_type & CHANGING) != 0;
-    zn_engine *e = open_engine(settings, changing);
+    uint16_t more = zn_cursor_be16(&c), link_type = more & LINK_TYPES;
+    bool changing = (more & CHANGING) != 0;
+    zn_engine *e = open_engine(settings, more);
     int64_t t_ns = INT64_C(1700000000) * ZN_NS_PER_S;
     size_t n, total = 0;
-    link_type &= CHANGING - 1;
     while ((n = read_frames(&c, link_type, &t_ns, frames)) != 0 && (total += n) <= FRAMES_MAX) {
         require(zn_engine_feed(e, frames, n, NULL) == 0);
         take_output(e);
@@ -178,6 +216,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(zn_engine_finish(e, NULL) == 0);
     require(zn_engine_check(e) == NULL);
     take_output(e);
+    require_fates(zn_engine_stats(e), zn_engine_stats(e));
+    for (unsigned i = 0; i < view_count(settings, more); i++)
+        require_fates(zn_engine_stats(e), zn_engine_view_stats(e, i));
     zn_engine_close(e);
     return 0;
 }

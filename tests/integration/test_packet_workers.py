@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from support.engine import make_engine
-from support.packets import MINUTE, SECOND
+from support.packet_run import emitted, write_pcap
+from support.packets import ACK, MINUTE, SECOND, SERVER, Tcp, hello
 
 import zanon_net
 from zanon_net import _core
@@ -127,6 +128,35 @@ def test_periods_and_little_room_to_wait(small: Path, key: Path) -> None:
     for workers in SEVERAL:
         several = of_engine(small, key, call=CALLS[1], workers=workers, **settings)
         assert several[:2] == (one, stats), workers
+
+
+def test_a_full_delay_line_whatever_the_portions(key: Path, tmp_path: Path) -> None:
+    talk = Tcp().handshake()
+    for _ in range(4043):  # where portions of 17 frames end, the line is full before the name comes
+        talk.segment(SERVER, ACK)
+    path = write_pcap(tmp_path / "acks.pcap", talk.say(hello(b"a.example")).say(b"").frames)
+    settings = {"hold_bytes": 1 << 18, "hold_ns": 10 * SECOND}
+    one, stats, _full = of_engine(path, key, call=CALLS[0], workers=1, **settings)
+    for workers, call in ((1, 17), (2, 3000)):
+        several = of_engine(path, key, call=call, workers=workers, **settings)
+        assert several[:2] == (one, stats), (workers, call)
+
+
+def test_records_behind_a_greeting_whatever_the_batches() -> None:
+    talk = Tcp(ports=(40000, 25)).handshake().say(b"220 mail\r\n", SERVER)
+    talk.wait(SECOND).say(b"STARTTLS\r\n").say(b"220 go\r\n", SERVER).wait(SECOND)
+    talk.say(hello(b"mail.example")).say(record(22, 60), SERVER)
+    talk.say(record(23, 40)).say(record(23, 50), SERVER).close()
+    whole = [frame.data[54:] for frame in emitted(talk.frames, z=1, hold_ns=0).frames]
+    assert record(22, 60)[:5] in {payload[:5] for payload in whole}
+    for batch in (1, 3, 7):
+        frames = emitted(talk.frames, batch=batch, z=1, hold_ns=0).frames
+        assert [frame.data[54:] for frame in frames] == whole, batch
+
+
+def record(kind: int, length: int) -> bytes:
+    """A TLS record."""
+    return bytes((kind, 3, 3)) + length.to_bytes(2, "big") + bytes(range(1, 1 + length))
 
 
 def files(folder: Path, workers: int) -> dict[str, bytes]:
