@@ -15,6 +15,7 @@
 #include "util/arena.h"
 
 #define IMAGES_MAX (UINT32_C(1) << 18)
+#define STEPS_MAX 1024u     /* packets that are looked at for a message that comes late */
 #define IMAGES_PER_SIDE 64u /* of a flow; more than a handshake has records */
 #define SMALL_MAX (UINT32_C(1) << 16)
 #define LARGE_MAX (UINT32_C(1) << 12)
@@ -171,6 +172,12 @@ static bool ends_after_start(const zn_packet_plan *plan, const zn_held_packet *h
             zn_seq_ahead(sent_seq(plan, held) + held->payload_bytes, i->seq) > 0);
 }
 
+/* Returns whether no packet of a TCP flow came yet that ends after the image's first byte. */
+static bool is_new(const zn_packet_plan *plan, const zn_image *i)
+{
+    return !plan->has_data[i->side] || zn_seq_ahead(plan->end_seq[i->side], i->seq) <= 0;
+}
+
 /* Sets the same for a hello of DTLS: each datagram from its first fragment on may have a part of
  * it. */
 static bool set_due_of_datagrams(const zn_packet_images *images, const zn_packet_plan *plan,
@@ -192,25 +199,18 @@ static bool set_due_of_datagrams(const zn_packet_images *images, const zn_packet
     return earlier == 0 && i->due_ns >= images->clock->now_ns;
 }
 
-/* Returns whether a packet that waits was due before now, and what it carries ends behind the start
- * of the image. A batch decides whether it has left, and may make no difference. */
-static bool was_due_past(const zn_packet_plan *plan, const zn_held_packet *held, const zn_image *i,
-                         int64_t now_ns)
-{
-    return held->due_ns < now_ns && held->sender == i->side && held->payload_bytes != 0 &&
-           zn_seq_ahead(sent_seq(plan, held) + held->payload_bytes, i->seq) > 0;
-}
-
-/* Sets when the verdict on the image is due. Returns false where a packet with a byte of it, or of
- * what comes behind its start, has left or was due before now: the packet that completes it is not
- * in the delay line yet. */
+/* Sets when the verdict on the image is due. Returns false where a packet that ends after its start
+ * has left, or was due before now, which is the same for all batches: the packet that completes it
+ * is not in the delay line yet. Also where that could be known only after a long walk. */
 static bool set_due(const zn_packet_images *images, const zn_packet_plan *plan, zn_image *i)
 {
     int64_t now_ns = images->clock->now_ns;
-    uint32_t place = plan->held != 0 ? plan->last_held : ZN_HELD_NONE;
+    uint32_t place = plan->held != 0 ? plan->last_held : ZN_HELD_NONE, steps = 0;
     if (i->kind == ZN_MESSAGE_DTLS_HELLO)
         return set_due_of_datagrams(images, plan, i);
     i->due_ns = now_ns + images->gate->hold_ns;
+    if (!is_datagrams(i) && is_new(plan, i))
+        return true;
     if (plan->has_left[i->side] &&
         (i->kind == ZN_MESSAGE_QUIC_HELLO || zn_seq_ahead(plan->left_seq[i->side], i->seq) > 0))
         return false;
@@ -218,10 +218,10 @@ static bool set_due(const zn_packet_images *images, const zn_packet_plan *plan, 
         const zn_held_packet *held = zn_packet_hold_at(images->hold, place);
         if (held->due_ns < now_ns && ends_after_start(plan, held, i))
             return false;
+        if (held->due_ns >= now_ns && ++steps > STEPS_MAX)
+            return false;
         if (carries(plan, held, i) && held->due_ns < i->due_ns)
             i->due_ns = held->due_ns;
-        if (!is_datagrams(i) && was_due_past(plan, held, i, now_ns))
-            return false;
         place = held->before;
     }
     return true;
@@ -430,12 +430,6 @@ static void read_records(zn_packet_images *images, uint32_t flow, const zn_packe
     }
 }
 
-/* Returns whether data of a side was due to leave before now. */
-static bool was_data_due(const zn_packet_images *images, const zn_packet_plan *plan, unsigned side)
-{
-    return plan->data_due_ns[side] < images->clock->now_ns;
-}
-
 /* Returns whether bytes begin with a response of n bytes, or as much of it as is there. */
 static bool begins_answer(zn_span bytes, uint32_t n)
 {
@@ -451,7 +445,7 @@ static void read_answers(zn_packet_images *images, uint32_t flow, const zn_flow 
 {
     zn_packet_plan *plan = zn_packet_gate_plan(images->gate, flow);
     unsigned side = p->sender;
-    if (plan->record_seq[side] == 0 && !was_data_due(images, plan, side) && !plan->saw_data[side])
+    if (plan->record_seq[side] == 0 && !plan->saw_data[side])
         plan->record_seq[side] = p->seq;
     while (plan->record_seq[side] != 0) {
         int32_t offset = zn_seq_ahead(plan->record_seq[side], p->seq);
@@ -500,7 +494,6 @@ static void see_server(zn_packet_images *images, uint32_t flow, const zn_flow *f
     uint32_t image;
     bool data;
     if (protocol == ZN_ANALYZER_TLS && plan->reads_records[1u - side] &&
-        !was_data_due(images, plan, side) &&
         record_bytes(zn_ascii_part(p->payload, 0, RECORD_HEADER_BYTES), &data) != 0 &&
         plan->record_seq[side] == 0) {
         plan->record_seq[side] = p->seq;
@@ -560,7 +553,8 @@ static uint32_t see_short_header(zn_packet_images *images, const zn_flow *f, con
     return image;
 }
 
-uint32_t zn_packet_images_come(zn_packet_images *images, uint32_t flow, const zn_packet *p)
+/* Takes a packet of the flow. Returns the image of its payload, 0: it has none of its own. */
+static uint32_t see_packet(zn_packet_images *images, uint32_t flow, const zn_packet *p)
 {
     const zn_flow *f = zn_flow_entry(images->names->flows, flow);
     zn_packet_plan *plan = zn_packet_gate_plan(images->gate, flow);
@@ -580,9 +574,26 @@ uint32_t zn_packet_images_come(zn_packet_images *images, uint32_t flow, const zn
         read_records(images, flow, p);
     else if (p->sender != f->client)
         see_server(images, flow, f, p);
-    if (plan->data_due_ns[p->sender] == INT64_MAX)
-        plan->data_due_ns[p->sender] = images->clock->now_ns + images->gate->hold_ns;
     return keep_encrypted(images, f, plan, p);
+}
+
+/* Takes note of how far the data of a side goes. */
+static void note_end(zn_packet_plan *plan, const zn_packet *p)
+{
+    unsigned side = p->sender;
+    uint32_t end = p->seq + p->payload_len;
+    if (p->tuple.proto != ZN_PROTO_TCP || p->payload_len == 0)
+        return;
+    if (!plan->has_data[side] || zn_seq_ahead(end, plan->end_seq[side]) > 0)
+        plan->end_seq[side] = end;
+    plan->has_data[side] = true;
+}
+
+uint32_t zn_packet_images_come(zn_packet_images *images, uint32_t flow, const zn_packet *p)
+{
+    uint32_t image = see_packet(images, flow, p);
+    note_end(zn_packet_gate_plan(images->gate, flow), p);
+    return image;
 }
 
 void zn_packet_images_pass(zn_packet_images *images, uint32_t flow, const zn_packet *p)

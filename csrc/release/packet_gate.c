@@ -104,7 +104,6 @@ void zn_packet_gate_open(zn_packet_gate *g, uint32_t flow, int64_t epoch)
     *plan = (zn_packet_plan){.addr_ns = INT64_MAX,
                              .names_known_ns = INT64_MAX,
                              .missed_ns = INT64_MAX,
-                             .data_due_ns = {INT64_MAX, INT64_MAX},
                              .last_held = UINT32_MAX}; /* none */
     plan->ready = make_ends(g, zn_flow_at(g->flows, flow), epoch, plan);
 }

@@ -55,17 +55,16 @@ typedef struct zn_packet_plan {
     int64_t missed_ns;      /* since when names may have been missed, or the server is withheld */
     uint32_t held;          /* packets that wait */
     uint32_t last_held;     /* place of the newest of them */
-    int64_t data_due_ns[2]; /* when the first segment with data of each side is due; INT64_MAX: none
-                             * came */
     /* engine/packet_images: what is shown of each side's stream; where the next TLS record starts;
      * the end of what has left; and the fingerprint's name entry. */
     uint32_t image[2];
     uint8_t images[2]; /* how many there are */
     uint32_t record_seq[2];
     uint32_t left_seq[2];
+    uint32_t end_seq[2];  /* the end of what has come, with has_data */
     uint32_t data_seq[2]; /* where the first record of application data starts, with saw_data */
     uint32_t fingerprint;
-    bool reads_records[2], has_left[2], saw_data[2];
+    bool reads_records[2], has_left[2], has_data[2], saw_data[2];
     zn_coarse_side sides[2];
 } zn_packet_plan;
 
