@@ -12,11 +12,9 @@ from pathlib import Path
 from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
 
-SITE = Path(__file__).parent
-ROOT = SITE.parents[1]
-sys.path[:0] = [str(SITE), str(ROOT)]
+from zanon_net._version import __version__
 
-from zanon_net._version import __version__  # noqa: E402: found by the line above
+sys.path.insert(0, str(Path(__file__).parent))  # the extensions beside this file
 
 project = "zanon_net"
 author = "The zanon_net authors"

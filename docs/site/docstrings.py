@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Docstrings of the package as reStructuredText, and public names wherever types mention them.
+"""Docstrings and signatures of the package for Sphinx.
 
 In a docstring a paragraph that begins with `name: ` or `name, name: ` describes parameters, or
 fields of a class.
@@ -10,16 +10,21 @@ import re
 from collections.abc import Iterator
 from itertools import groupby
 
+import numpy.typing as npt
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.util.typing import stringify_annotation
 
 import zanon_net
 from zanon_net import microdata, model, parse
 
 ENTRY = re.compile(r"(?:^|(?<=[.;] )|(?<=[.;]\n))((?:[a-z]\w*, )*[a-z]\w*):\s", re.MULTILINE)
+OUTCOME = re.compile(r"(?<=\.)\s(?=(?:Returns|Raises) )")  # what follows is about the whole
 PAGE = re.compile(r"\bdocs/([\w/]+)\.md\b")
+ARRAY_LIKE = stringify_annotation(npt.ArrayLike, "smart")
+ARRAY = re.compile(r"~numpy\.ndarray\[tuple\[~typing\.Any, \.\.\.\], ~numpy\.dtype\[([\w.~]+)\]\]")
 PACKAGES = (zanon_net, microdata, model, parse)
 
 
@@ -28,10 +33,12 @@ def described(paragraph: str) -> Iterator[str]:
     if not ENTRY.match(paragraph):
         yield paragraph
         return
-    for names, text in zip(*[iter(ENTRY.split(paragraph)[1:])] * 2, strict=True):
+    entries, *outcome = OUTCOME.split(paragraph, maxsplit=1)
+    for names, text in zip(*[iter(ENTRY.split(entries)[1:])] * 2, strict=True):
         yield ", ".join(f"``{name}``" for name in names.split(", "))
         yield "    " + " ".join(text.split())
         yield ""
+    yield from outcome
 
 
 def as_restructured_text(
@@ -43,6 +50,29 @@ def as_restructured_text(
         paragraph = "\n".join(group)
         changed += [""] if is_blank else "\n".join(described(paragraph)).split("\n")
     lines[:] = [PAGE.sub(r":doc:`/docs/\1`", line) for line in changed]
+
+
+def shortened(
+    app: Sphinx,
+    what: str,
+    name: str,
+    obj: object,
+    options: object,
+    signature: str | None,
+    returned: str | None,
+) -> tuple[str | None, str | None]:
+    """A signature with NumPy's names for its types, and without the self that Cython writes."""
+    texts = (signature, returned)
+    texts = (text and text.replace(ARRAY_LIKE, "~numpy.typing.ArrayLike") for text in texts)
+    signature, returned = (text and ARRAY.sub(r"~numpy.typing.NDArray[\1]", text) for text in texts)
+    return signature and re.sub(r"^\(self(, )?", "(", signature), returned
+
+
+def is_left_out(
+    app: Sphinx, what: str, name: str, obj: object, skip: bool, options: object
+) -> bool | None:
+    """Leaves out the fields of named tuples, which the docstrings of the tuples describe."""
+    return True if type(obj).__name__ == "_tuplegetter" else None
 
 
 def public_name(
@@ -63,5 +93,7 @@ def public_name(
 def setup(app: Sphinx) -> dict[str, bool]:
     """Tells Sphinx of the handlers."""
     app.connect("autodoc-process-docstring", as_restructured_text)
+    app.connect("autodoc-process-signature", shortened)
+    app.connect("autodoc-skip-member", is_left_out)
     app.connect("missing-reference", public_name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
