@@ -234,7 +234,7 @@ SANITIZER_OPTIONS := halt_on_error=1:print_stacktrace=1:exitcode=99
 # marked `sanitized` run here alone: their programs have sanitizers of their own.
 NOT_SANITIZED := docs $(addprefix integration/test_,alpha_mon.py bench_command.py c_example.py canary.py \
 	cli.py cli_end.py cryptopan_bench.py demo.py filter_streams.py flows_bench.py model_commands.py \
-	packed_files.py publish.py reading.py shipping.py silent_streams.py table_command.py ztable_bench.py) \
+	packed_files.py publish.py reading.py shipping.py silent_streams.py table_command.py top.py ztable_bench.py) \
 	$(addprefix live/test_,interface_changes.py refusals.py) \
 	$(addprefix differential/test_,build_tls.py packet_readers.py) \
 	$(addprefix property/test_,microdata_measures.py model_bounds.py tuple_hash.py) \

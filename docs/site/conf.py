@@ -34,8 +34,8 @@ extensions = [
 
 root_doc = "docs/README"
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-include_patterns = ["*.md", *(f"{folder}/**" for folder in ("bench", "docs", "packaging", "pcaps"))]
-exclude_patterns = ["build", ".*", "**/__pycache__", "csrc", "tests", "zanon_net", "demo-out"]
+include_patterns = ["**.md", "docs/**"]
+exclude_patterns = ["build", ".*", "demo-out"]
 myst_heading_anchors = 6  # links to headings, as GitHub writes them
 highlight_language = "none"
 smartquotes = False  # quotation marks are part of what readers type

@@ -118,7 +118,7 @@ def test_outside_links_are_listed(site: Path, pages: dict[Path, Page]) -> None:
 
 def test_every_document_is_a_page(site: Path) -> None:
     documents = [*ROOT.glob("*.md")]
-    for folder in ("bench", "docs", "packaging", "pcaps"):
+    for folder in ("bench", "csrc", "docs", "examples", "packaging", "pcaps", "tests", "zanon_net"):
         documents += (ROOT / folder).rglob("*.md")
     for document in documents:
         assert (site / document.relative_to(ROOT)).with_suffix(".html").is_file()

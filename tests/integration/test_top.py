@@ -175,7 +175,7 @@ def test_names_are_counted_once_whatever_their_files_are_called(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "text", ["", "9464", "host", "host:", ":9464", "a@b:1", "h:99999", "h:1/x"]
+    "text", ["", "9464", "host", "host:", ":9464", "a@b:1", "h:99999", "h:1/x", "a b:1", "a\t:1"]
 )
 def test_an_address_that_is_none(text: str) -> None:
     with pytest.raises(ConfigError, match="ADDR:PORT"):

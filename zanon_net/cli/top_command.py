@@ -44,5 +44,6 @@ def top_command(address: str, names: Path | None) -> int:
     first = endpoint.scrape()
     if not sys.stdout.isatty():
         raise ZanonError("top needs a terminal; programs read the metrics themselves")
-    Top(endpoint, first, released).run()
-    return 0
+    app = Top(endpoint, first, released)
+    app.run()
+    return app.return_code or 0

@@ -54,7 +54,8 @@ class Endpoint:
         port = None
         with suppress(ValueError):
             parts = urlsplit(f"//{address}")
-            port = parts.port if parts.netloc == address and "@" not in address else None
+            is_plain = parts.netloc == address and not set("@ ") & set(address)
+            port = parts.port if is_plain and address.isprintable() else None
         if not port or not parts.hostname:
             raise ConfigError(
                 "ADDR:PORT: must be an address and a port, such as 127.0.0.1:9464 or [::1]:9464"
@@ -72,7 +73,7 @@ class Endpoint:
             raise ZanonError(f"{self.address}: no answer: {reason}") from None
         except OSError as error:
             raise ZanonError(f"{self.address}: no answer: {error.strerror or error}") from None
-        except (HTTPException, ValueError):  # of a text that is not UTF-8, too
+        except (HTTPException, ValueError, LookupError):  # of a text that is not UTF-8, too
             raise ZanonError(
                 f"{self.address}: what answers there are no metrics of zanon-net; give the address"
                 " that the run has in --metrics"
