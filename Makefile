@@ -219,6 +219,12 @@ lint: .venv/.lint ## formatting, types, spelling, and csrc with every warning as
 	@if command -v clang >/dev/null; then \
 		echo "clang -DZN_DEBUG -DZN_TESTING, the same"; $(call compile,clang -fsyntax-only -DZN_DEBUG -DZN_TESTING); fi
 
+.PHONY: site
+site: .venv/.built ## the documents as a web site, build/site/index.html; a link that leads nowhere is an error
+	@rm -rf build/site build/site-doctrees
+	.venv/bin/sphinx-build -W -n --keep-going -q -d build/site-doctrees -c docs/site . build/site
+	@echo "build/site/index.html; links that leave the site: build/site/outside-links.txt"
+
 # PYTHONSAFEPATH keeps the source folder, and with it the other variant's extension, off sys.path.
 # Exit code 99: a test that expects the command to fail with 1 must not take a report for it.
 SANITIZER_OPTIONS := halt_on_error=1:print_stacktrace=1:exitcode=99
@@ -228,7 +234,7 @@ SANITIZER_OPTIONS := halt_on_error=1:print_stacktrace=1:exitcode=99
 # marked `sanitized` run here alone: their programs have sanitizers of their own.
 NOT_SANITIZED := docs $(addprefix integration/test_,alpha_mon.py bench_command.py c_example.py canary.py \
 	cli.py cli_end.py cryptopan_bench.py demo.py filter_streams.py flows_bench.py model_commands.py \
-	packed_files.py publish.py reading.py shipping.py silent_streams.py table_command.py ztable_bench.py) \
+	packed_files.py publish.py reading.py shipping.py silent_streams.py table_command.py top.py ztable_bench.py) \
 	$(addprefix live/test_,interface_changes.py refusals.py) \
 	$(addprefix differential/test_,build_tls.py packet_readers.py) \
 	$(addprefix property/test_,microdata_measures.py model_bounds.py tuple_hash.py) \

@@ -36,6 +36,7 @@ class Place(NamedTuple):
 PLACES = {
     "cli": Place(0, 2, "commands, exit codes"),
     "public API": Place(1, 2, "run, Engine, ZTable, ..."),
+    "top": Place(1, 0.5, "zanon-net top"),
     "bench": Place(1, 4, "zanon-net bench"),
     "pipeline": Place(2, 2, "sources to outputs"),
     "rows": Place(2, 3.25, "zanon-net filter"),

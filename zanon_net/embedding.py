@@ -13,7 +13,9 @@ from zanon_net.config.settings import Config
 from zanon_net.errors import ConfigError
 
 RECORD_DTYPE = _core.row_dtype("record_rows")
+"""The fields of `Engine.records`."""
 OBSERVATION_DTYPE = _core.row_dtype("observation_rows")
+"""The fields of `Engine.observations`."""
 
 NAME_SOURCES = (None, "tls", "quic", "http", "dns")
 """The meanings of the numbers in `name_source`."""

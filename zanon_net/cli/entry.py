@@ -27,6 +27,7 @@ from zanon_net.cli.publish_command import publish_command
 from zanon_net.cli.run_command import run_command
 from zanon_net.cli.table_anonymize import table_anonymize
 from zanon_net.cli.table_command import table_command
+from zanon_net.cli.top_command import top_command
 from zanon_net.cli.tune_command import tune_command
 from zanon_net.pipeline.privileges import forbid_core_dumps
 from zanon_net.system.streams import ClosedStdout
@@ -55,6 +56,7 @@ for _command in (
     inspect_command,
     model_command,
     tune_command,
+    top_command,
     bench_command,
 ):
     cli.add_command(_command)

@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The released names in a folder that a run writes observations into, while it goes on."""
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+
+from zanon_net._text import printable
+from zanon_net.errors import ConfigError, ZanonError
+
+PATTERNS = ("observations*.jsonl", "observations*.jsonl.partial")
+CHUNK = 16 << 20  # bytes that one call reads of a file at most
+
+
+class ReleasedNames:
+    """Counts the observations of each name, as lines are added to the files.
+
+    folder: that of the run. unreadable: lines that were no observations. Raises ConfigError where
+    there is no such folder.
+    """
+
+    def __init__(self, folder: Path):
+        if not folder.is_dir():
+            raise ConfigError(f"--names: {folder} is no folder")
+        self._folder = folder
+        self._read: dict[tuple[int, int], int] = {}  # bytes of each file: parts change their names
+        self.counts: Counter[str] = Counter()
+        self.unreadable = 0
+
+    def update(self) -> None:
+        """Reads what is new. Raises ZanonError where the system refuses."""
+        for pattern in PATTERNS:
+            for path in sorted(self._folder.glob(pattern)):
+                try:
+                    self._read_on(path)
+                except FileNotFoundError:  # it got its name meanwhile; the next call finds it
+                    continue
+                except OSError as error:
+                    raise ZanonError(f"cannot read {path}: {error.strerror}") from None
+
+    def _read_on(self, path: Path) -> None:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            place = (status.st_dev, status.st_ino)
+            begin = self._read.get(place, 0)
+            if begin > status.st_size:  # another file, in the place of one that was removed
+                begin = 0
+            file.seek(begin)
+            chunk = file.read(CHUNK)
+        whole = chunk[: chunk.rfind(b"\n") + 1]
+        self._read[place] = begin + len(whole)
+        for line in whole.splitlines():
+            self._count(line)
+
+    def _count(self, line: bytes) -> None:
+        try:
+            name = json.loads(line)["name"]
+        except (ValueError, TypeError, KeyError):
+            name = None
+        if isinstance(name, str):
+            self.counts[printable(name)] += 1
+        else:
+            self.unreadable += 1
