@@ -19,12 +19,21 @@ from zanon_net.config.parse import without_keys
 from zanon_net.errors import CapacityError, ConfigError, ZanonError
 from zanon_net.pipeline.manifest import manifest_bytes
 from zanon_net.system.file_errors import NO_ROOM, explanation
+from zanon_net.system.log_levels import NOTICE
 
 if TYPE_CHECKING:
     from zanon_net.rows.report import RunReport
 
 COMMAND = "zanon-net"
 EXIT_OPERATIONAL, EXIT_USAGE, EXIT_PROMISE = 1, 2, 3
+
+
+def set_verbosity(*, quiet: bool, verbose: bool) -> None:
+    """Chooses which log records are printed: warnings, notices too, or all of them."""
+    if quiet and verbose:
+        raise click.UsageError("choose one of -q and -v")
+    level = logging.WARNING if quiet else logging.INFO if verbose else NOTICE
+    logging.getLogger("zanon_net").setLevel(level)
 
 
 def say(text: str) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import click
+
 from zanon_net.cli.messages import say, write_if_heard
 from zanon_net.pipeline.reader import Progress
 from zanon_net.pipeline.status import Status
@@ -56,8 +58,12 @@ def progress_bar(quiet: bool) -> Iterator[Progress | None]:
 
 
 @contextmanager
-def status_table(wanted: bool) -> Iterator[Callable[[Status], None]]:
-    """Yields the printer of a status: on a terminal a table that changes, elsewhere a line."""
+def status_printer(wanted: bool, form: str) -> Iterator[Callable[[Status], None]]:
+    """Yields the printer of a status: as JSON in a line; as text on a terminal a table that
+    changes, elsewhere a line."""
+    if form == "json":
+        yield lambda status: write_if_heard(lambda: click.echo(status.to_json(), err=True))
+        return
     console = _terminal() if wanted else None
     if console is None:
         yield lambda status: say(f"status: {status.line()}")

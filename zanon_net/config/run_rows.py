@@ -39,6 +39,7 @@ WORKERS_MAX = 64
 SNAPLEN_MAX = 1 << 18  # libpcap's own
 COMPRESSIONS = ("none", "gzip", "zstd")
 COLUMN_SETS = ("core", "layer7", "e2e", "options", "p2p")
+STATUS_FORMATS = ("text", "json")
 EVIDENCE = ("established", "any")
 TUPLES, ATTRIBUTES = 1 << 26, 1 << 24
 
@@ -337,6 +338,15 @@ _OUTPUT = (
         manifest="as it is",
     ),
     _output(
+        name="flush",
+        type=DURATION,
+        default="5s",
+        help="How long written records wait in buffers at most before they can be read in .partial"
+        " files; of Parquet nothing can be.",
+        about="how long written records wait in buffers at most; of Parquet all wait",
+        manifest="nothing",
+    ),
+    _output(
         name="popularity",
         type=NEW_FILE,
         default=None,
@@ -490,6 +500,16 @@ _LIVE = (
         help="How often to report what was read, released and lost; for captures, too.",
         about="how often to report on the run; left out: never",
         example="10s",
+        manifest="nothing",
+    ),
+    _live(
+        name="status_format",
+        type=one_of(STATUS_FORMATS, "must be text or json"),
+        default="text",
+        rank=-1,
+        help="What --status writes: a line of text (a table on a terminal), or an object of JSON a"
+        " line.",
+        about="what status lines are: text (a table on a terminal), or objects of JSON",
         manifest="nothing",
     ),
     _live(

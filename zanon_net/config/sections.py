@@ -127,6 +127,7 @@ class Output(View):
     compress: str = RUN["compress"].default
     split: int | str | None = RUN["split"].default
     split_size: int | str | None = RUN["split_size"].default
+    flush: int | str = RUN["flush"].default
     popularity: str | os.PathLike[str] | None = RUN["popularity"].default
     purpose: str = RUN["purpose"].default
     coarse_end: str | None = RUN["coarse_end"].default
@@ -140,6 +141,11 @@ class Output(View):
     def split_ns(self) -> int:
         """The length of a part in nanoseconds; 0: no limit."""
         return rules.core_split(self.settings())
+
+    @property
+    def flush_s(self) -> float:
+        """The longest wait of records in buffers, in seconds."""
+        return int(self.flush) * 1e-9
 
     @property
     def size_limit(self) -> int:
@@ -174,6 +180,7 @@ class LiveSettings(View):
     snaplen: int = RUN["snaplen"].default
     promiscuous: bool = RUN["promiscuous"].default
     status: int | str | None = RUN["status"].default
+    status_format: str = RUN["status_format"].default
     fail_on_loss: float | None = RUN["fail_on_loss"].default
     drop_to: str | None = RUN["drop_to"].default
 
