@@ -290,7 +290,7 @@ status = "10s"
 fail_on_loss = 0.5
 drop_to = "nobody"
 [packets]
-hold = 0
+hold = "0s"
 hold_memory = "1G"
 payload = "keep-encrypted"
 addresses = "wide"

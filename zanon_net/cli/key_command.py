@@ -4,6 +4,7 @@
 
 import click
 
+from zanon_net.cli.completion import PATH_NAME
 from zanon_net.cli.messages import say
 from zanon_net.cli.options import help_alone
 from zanon_net.keys import check_key, new_key
@@ -17,7 +18,7 @@ def key_command(ctx: click.Context) -> None:
 
 
 @key_command.command("new")
-@click.argument("file")
+@click.argument("file", type=PATH_NAME)
 def key_new(file: str) -> int:
     """Write a new random key to FILE, which must not exist.
 
@@ -29,7 +30,7 @@ def key_new(file: str) -> int:
 
 
 @key_command.command("check")
-@click.argument("file")
+@click.argument("file", type=PATH_NAME)
 def key_check(file: str) -> int:
     """Check that FILE holds a key and that nobody else can read it."""
     check_key(file)

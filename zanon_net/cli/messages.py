@@ -16,7 +16,7 @@ import click
 
 from zanon_net._text import printable, terminal_width
 from zanon_net.config.parse import without_keys
-from zanon_net.errors import CapacityError, ConfigError, ZanonError
+from zanon_net.errors import CapacityError, ConfigError, UnopenedError, ZanonError
 from zanon_net.pipeline.manifest import manifest_bytes
 from zanon_net.system.file_errors import NO_ROOM, explanation
 from zanon_net.system.log_levels import NOTICE
@@ -108,7 +108,7 @@ def explain(error: BaseException) -> int:
             return EXIT_USAGE
         case ConfigError():
             say(without_keys(str(error)))
-            return EXIT_USAGE
+            return EXIT_OPERATIONAL if isinstance(error, UnopenedError) else EXIT_USAGE
         case KeyboardInterrupt():
             say("interrupted; only files that are whole are left")
         case MemoryError() | CapacityError():

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from zanon_net.cli.completion import PATH_NAME
 from zanon_net.cli.messages import EXIT_USAGE
 from zanon_net.config.schema import rows_of
 from zanon_net.config.setting import Setting
@@ -91,7 +92,7 @@ def help_alone(ctx: click.Context) -> None:
 def run_options() -> list[click.Parameter]:
     """SOURCE and every option of `run`, in the order of its help."""
     return [
-        click.Argument(["source"], nargs=-1, required=True),
+        click.Argument(["source"], nargs=-1, required=True, type=PATH_NAME),
         *with_config_file(setting_options("run"), [_out()]),
         json_option("Print the manifest, not the summary: on stdout, or on stderr with --out -."),
         quiet_option("No summary and no progress bar."),
@@ -102,7 +103,7 @@ def run_options() -> list[click.Parameter]:
 def filter_options() -> list[click.Parameter]:
     """FILE and every option of `filter`, in the order of its help."""
     return [
-        click.Argument(["source"], nargs=-1, metavar="[FILE]..."),
+        click.Argument(["source"], nargs=-1, metavar="[FILE]...", type=PATH_NAME),
         *setting_options("filter"),
         json_option("Print the manifest, not the summary, on stderr."),
         quiet_option("No summary, only warnings."),
@@ -133,7 +134,8 @@ def _reading(row: Setting) -> dict[str, Any]:
     if kind.switch and not row.default:
         return {"is_flag": True, "default": None}
     words = ("yes", "no") if kind.switch else kind.words
-    read = click.Choice(words) if words else kind.number
+    text = PATH_NAME if kind.metavar == "FILE" else None
+    read = click.Choice(words) if words else kind.number or text
     return {"type": read, "metavar": kind.metavar, "multiple": kind.many}
 
 
@@ -162,6 +164,7 @@ def _out() -> GroupedOption:
         ["--out"],
         group=INPUT_AND_OUTPUT,
         metavar="DIR",
+        type=PATH_NAME,
         help="A folder that is new or empty, or '-' for standard output (csv, jsonl, observations,"
         " pcap, pcapng)."
         " [default: ./zanon-<UTC start>]",
@@ -173,5 +176,6 @@ def _config_file() -> GroupedOption:
         ["--config", "config_file"],
         group=INPUT_AND_OUTPUT,
         metavar="FILE",
+        type=PATH_NAME,
         help="Settings from a TOML file; 'zanon-net config' writes one.",
     )
