@@ -276,6 +276,17 @@ def test_inspect_prints_no_name_and_no_address(capsys: Captured) -> None:
     assert not [canary for canary in canaries if canary and canary in said]
 
 
+def test_the_summary_accounts_for_every_name_seen(capsys: Captured) -> None:
+    """Those decided, those of DNS that are decided apart, and those that a flow repeats."""
+    assert run_main("run", DEMO, "--out", "out", "--z", 5) == 0
+    said = capsys.readouterr().err.splitlines()
+    rows = {title: text for title, text in (re.split("  +", line, maxsplit=1) for line in said)}
+    numbers = {title: [int(n.replace(",", "")) for n in re.findall(r"\b[0-9][0-9,]*\b", text)]
+               for title, text in rows.items()}
+    decided, of_dns = numbers["released"][1], numbers["released in DNS"][1]
+    assert sum(numbers["names seen"]) == decided + of_dns + numbers["repeated"][0]
+
+
 # ---- the terminal -------------------------------------------------------------------------------
 
 
@@ -332,7 +343,7 @@ def test_a_status_elsewhere_is_a_line(capsys: Captured) -> None:
     assert run_main("run", DEMO, "--out", "out", "-q", "--status", "1ns") == 0
     lines = capsys.readouterr().err.splitlines()
     assert lines
-    assert all(line.startswith("zanon-net: status: running ") for line in lines)
+    assert all(line.startswith("zanon-net: status: 20") for line in lines)
     assert "packets 15,629 " in lines[-1]
 
 
@@ -371,12 +382,13 @@ def test_half_a_config_is_not_left(capsys: Captured) -> None:
     assert not Path("zanon.toml").exists()
 
 
-def test_a_run_tells_what_its_flows_take_before_it_starts(capsys: Captured) -> None:
-    assert run_main("run", DEMO, "--out", "out", "--max-flows", 1000) == 0
-    first = capsys.readouterr().err.splitlines()[0]
-    found = re.fullmatch(
-        "zanon-net: the flow table holds up to 1,000 flows, in up to ([0-9,]+) bytes of memory",
-        first,
+def test_a_run_tells_what_its_flows_take_if_asked(capsys: Captured) -> None:
+    assert run_main("run", DEMO, "--out", "quiet", "--max-flows", 1000) == 0
+    assert "flow table" not in capsys.readouterr().err
+    assert run_main("run", DEMO, "--out", "out", "--max-flows", 1000, "-v") == 0
+    found = re.search(
+        "zanon-net: the flow table holds up to 1,000 flows, in up to ([0-9,]+) bytes of memory\n",
+        capsys.readouterr().err,
     )
     assert found
     assert 320_000 < int(found[1].replace(",", "")) < 2_000_000

@@ -4,13 +4,12 @@
 
 import click
 
-from zanon_net.cli.completion import PATH_NAME
 from zanon_net.cli.messages import say
 from zanon_net.config.example import example, write_example
 
 
 @click.command("config")
-@click.argument("file", required=False, type=PATH_NAME)
+@click.argument("file", required=False)
 def config_command(file: str | None) -> int:
     """Write a configuration file with every setting and its default.
 

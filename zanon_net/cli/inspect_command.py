@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from zanon_net._text import terminal_width
-from zanon_net.cli.completion import PATH_NAME
 from zanon_net.cli.configure import configure
 from zanon_net.cli.messages import EXIT_OPERATIONAL, warn
 from zanon_net.cli.options import GroupedOption, json_option, setting_options
@@ -22,7 +21,7 @@ def _options() -> list[click.Parameter]:
     each = GroupedOption(
         ["-v", "--verbose"], is_flag=True, help="Of several sources also show each, last."
     )
-    sources = click.Argument(["source"], nargs=-1, required=True, type=PATH_NAME)
+    sources = click.Argument(["source"], nargs=-1, required=True)
     return [sources, json, each, *setting_options("inspect")]
 
 

@@ -4,7 +4,6 @@
 
 import click
 
-from zanon_net.cli.completion import PATH_NAME
 from zanon_net.cli.messages import say
 from zanon_net.cli.options import help_alone
 from zanon_net.keys import check_key, new_key
@@ -18,7 +17,7 @@ def key_command(ctx: click.Context) -> None:
 
 
 @key_command.command("new")
-@click.argument("file", type=PATH_NAME)
+@click.argument("file")
 def key_new(file: str) -> int:
     """Write a new random key to FILE, which must not exist.
 
@@ -30,7 +29,7 @@ def key_new(file: str) -> int:
 
 
 @key_command.command("check")
-@click.argument("file", type=PATH_NAME)
+@click.argument("file")
 def key_check(file: str) -> int:
     """Check that FILE holds a key and that nobody else can read it."""
     check_key(file)

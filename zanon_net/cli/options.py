@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from zanon_net.cli.completion import PATH_NAME
 from zanon_net.cli.messages import EXIT_USAGE
 from zanon_net.config.schema import rows_of
 from zanon_net.config.setting import Setting
@@ -92,7 +91,7 @@ def help_alone(ctx: click.Context) -> None:
 def run_options() -> list[click.Parameter]:
     """SOURCE and every option of `run`, in the order of its help."""
     return [
-        click.Argument(["source"], nargs=-1, required=True, type=PATH_NAME),
+        click.Argument(["source"], nargs=-1, required=True),
         *with_config_file(setting_options("run"), [_out()]),
         json_option("Print the manifest, not the summary: on stdout, or on stderr with --out -."),
         quiet_option("No summary and no progress bar."),
@@ -103,7 +102,7 @@ def run_options() -> list[click.Parameter]:
 def filter_options() -> list[click.Parameter]:
     """FILE and every option of `filter`, in the order of its help."""
     return [
-        click.Argument(["source"], nargs=-1, metavar="[FILE]...", type=PATH_NAME),
+        click.Argument(["source"], nargs=-1, metavar="[FILE]..."),
         *setting_options("filter"),
         json_option("Print the manifest, not the summary, on stderr."),
         quiet_option("No summary, only warnings."),
@@ -134,8 +133,7 @@ def _reading(row: Setting) -> dict[str, Any]:
     if kind.switch and not row.default:
         return {"is_flag": True, "default": None}
     words = ("yes", "no") if kind.switch else kind.words
-    text = PATH_NAME if kind.metavar == "FILE" else None
-    read = click.Choice(words) if words else kind.number or text
+    read = click.Choice(words) if words else kind.number
     return {"type": read, "metavar": kind.metavar, "multiple": kind.many}
 
 
@@ -164,7 +162,6 @@ def _out() -> GroupedOption:
         ["--out"],
         group=INPUT_AND_OUTPUT,
         metavar="DIR",
-        type=PATH_NAME,
         help="A folder that is new or empty, or '-' for standard output (csv, jsonl, observations,"
         " pcap, pcapng)."
         " [default: ./zanon-<UTC start>]",
@@ -176,6 +173,5 @@ def _config_file() -> GroupedOption:
         ["--config", "config_file"],
         group=INPUT_AND_OUTPUT,
         metavar="FILE",
-        type=PATH_NAME,
         help="Settings from a TOML file; 'zanon-net config' writes one.",
     )

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from zanon_net.cli.completion import PATH_NAME
 from zanon_net.cli.configure import configure, naming_origins
 from zanon_net.cli.messages import say, set_verbosity
 from zanon_net.cli.options import (
@@ -77,7 +76,7 @@ def packets_options() -> list[click.Parameter]:
     )
     settings = setting_options("run", without=OF_LOGS)
     return [
-        click.Argument(["paths"], nargs=-1, required=True, metavar="SOURCE... [OUT]", type=PATH_NAME),
+        click.Argument(["paths"], nargs=-1, required=True, metavar="SOURCE... [OUT]"),
         *with_config_file(settings, [to, form, dry_run]),
         json_option("Print the manifest, not the summary: on stdout, or on stderr where OUT is -."),
         quiet_option("No summary and no progress bar."),

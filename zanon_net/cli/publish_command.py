@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from zanon_net.cli.completion import PATH_NAME
 from zanon_net.cli.configure import chosen, naming_options
 from zanon_net.cli.messages import conclude, warn
 from zanon_net.cli.options import (
@@ -46,13 +45,12 @@ def publish_options() -> list[click.Parameter]:
     """FILE and every option, in the order of the help."""
     options = setting_options("publish")
     return [
-        click.Argument(["source"], nargs=-1, metavar="[FILE]...", type=PATH_NAME),
+        click.Argument(["source"], nargs=-1, metavar="[FILE]..."),
         *options,
         GroupedOption(
             ["--config", "config_file"],
             group=INPUT_AND_OUTPUT,
             metavar="FILE",
-            type=PATH_NAME,
             help=f"Settings from the section [{SECTION}] of a TOML file, by the options' names;"
             " options override them.",
         ),

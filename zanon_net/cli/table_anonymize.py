@@ -12,7 +12,6 @@ import click
 from zanon_net._version import __version__
 from zanon_net.cli.configure import naming_options
 from zanon_net.cli.messages import print_manifest, print_table, warn
-from zanon_net.cli.completion import PATH_NAME
 from zanon_net.cli.options import INPUT_AND_OUTPUT, GroupedCommand, GroupedOption
 from zanon_net.cli.table_command import OPTIONS, command_settings, table_options
 from zanon_net.config.schema import rows_of
@@ -46,7 +45,6 @@ def _options() -> list[click.Parameter]:
             ["--out"],
             group=INPUT_AND_OUTPUT,
             metavar="FILE",
-            type=PATH_NAME,
             help="A new file that ends in .csv, .jsonl or .parquet, and beside it FILE.json, the"
             " manifest; or '-' for CSV on standard output. [default: -]",
         ),
@@ -54,7 +52,6 @@ def _options() -> list[click.Parameter]:
             ["--curve"],
             group=INPUT_AND_OUTPUT,
             metavar="FILE",
-            type=PATH_NAME,
             help="Also draw the loss of this table against k, as FILE.svg, .png or .html.",
         ),
     ]

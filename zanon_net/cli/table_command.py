@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from zanon_net._version import __version__
-from zanon_net.cli.completion import PATH_NAME
 from zanon_net.cli.configure import chosen, naming_options
 from zanon_net.cli.messages import EXIT_PROMISE, print_manifest, warn
 from zanon_net.cli.options import (
@@ -70,13 +69,12 @@ def table_options(command: str) -> list[click.Parameter]:
     options = setting_options(command)
     last = max(i for i, option in enumerate(options) if option.group == INPUT_AND_OUTPUT)
     return [
-        click.Argument(["file"], type=PATH_NAME),
+        click.Argument(["file"]),
         *options[: last + 1],
         GroupedOption(
             ["--config", "config_file"],
             group=INPUT_AND_OUTPUT,
             metavar="FILE",
-            type=PATH_NAME,
             help="Settings from the section [table] of a TOML file, by the options' names; options"
             " override them.",
         ),

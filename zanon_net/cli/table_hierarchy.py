@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from zanon_net.cli.completion import PATH_NAME
 from zanon_net.cli.configure import chosen, naming_options
 from zanon_net.cli.options import GroupedCommand, setting_options
 from zanon_net.config.parse import reject
@@ -31,7 +30,7 @@ Examples:
 
 def hierarchy_options() -> list[click.Parameter]:
     """FILE and every option, in the order of the help."""
-    return [click.Argument(["file"], type=PATH_NAME), *setting_options(COMMAND)]
+    return [click.Argument(["file"]), *setting_options(COMMAND)]
 
 
 @click.command("hierarchy", cls=GroupedCommand, params=hierarchy_options(), epilog=HIERARCHY_EPILOG)
