@@ -62,7 +62,7 @@ def test_commands_can_be_made_with_the_oldest_click() -> None:
         if parameter.nargs == -1
     ]
     assert [(about["name"], about["default"]) for about in many] == [
-        (name, None) for name in ("source", "paths", "source", "source")
+        (name, None) for name in ("source", "paths", "source", "source", "source")
     ]
 
 
@@ -92,7 +92,7 @@ def test_every_setting_but_two_limits_has_its_option() -> None:
 @pytest.mark.parametrize("command", ["inspect", "model", "tune"])
 def test_options_of_other_commands_are_settings(command: str) -> None:
     options = {parameter.name for parameter in cli.commands[command].params}
-    assert options - {"source", "as_json"} == {row.name for row in rows_of(command)}
+    assert options - {"source", "as_json", "verbose"} == {row.name for row in rows_of(command)}
 
 
 def test_exact_has_a_second_name() -> None:

@@ -10,6 +10,8 @@ import pytest
 from support.cli import ENVIRONMENT
 from support.paths import ROOT
 
+pytestmark = pytest.mark.source
+
 WITHOUT = """
 import runpy, sys
 sys.modules[sys.argv[1]] = None

@@ -258,7 +258,7 @@ internal = "nets.txt"
 user_prefix = [24, 56]
 pseudonyms = "crypto-pan:24,64"
 keep_client_port = true
-rotate = {HOUR_NS}
+rotate = "1h"
 key_file = "secret/key"
 [input]
 filter = "host 10.1.2.3"
@@ -277,6 +277,7 @@ coarse_client = "pseudonym"
 order = "closing"
 times = "90s"
 sizes = "exact"
+flush = "2s"
 [limits]
 max_flows = 1000
 max_tuples = 2000
@@ -289,6 +290,7 @@ promiscuous = false
 status = "10s"
 fail_on_loss = 0.5
 drop_to = "nobody"
+status_format = "json"
 [packets]
 hold = "0s"
 hold_memory = "1G"
@@ -343,9 +345,10 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
             "closing",
             "90s",
             "exact",
+            "2s",
         ),
         Limits(1000, 2000, 3000, 4),
-        LiveSettings(128 << 20, 2048, False, "10s", 0.5, "nobody"),
+        LiveSettings(128 << 20, 2048, False, "10s", 0.5, "nobody", "json"),
         PacketSettings(
             0,
             1 << 30,

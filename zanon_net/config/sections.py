@@ -127,7 +127,6 @@ class Output(View):
     compress: str = RUN["compress"].default
     split: int | str | None = RUN["split"].default
     split_size: int | str | None = RUN["split_size"].default
-    flush: int | str = RUN["flush"].default
     popularity: str | os.PathLike[str] | None = RUN["popularity"].default
     purpose: str = RUN["purpose"].default
     coarse_end: str | None = RUN["coarse_end"].default
@@ -136,6 +135,7 @@ class Output(View):
     order: str | None = RUN["order"].default
     times: int | str | None = RUN["times"].default
     sizes: str | int | None = RUN["sizes"].default
+    flush: int | str = RUN["flush"].default
 
     @property
     def split_ns(self) -> int:
@@ -180,9 +180,9 @@ class LiveSettings(View):
     snaplen: int = RUN["snaplen"].default
     promiscuous: bool = RUN["promiscuous"].default
     status: int | str | None = RUN["status"].default
-    status_format: str = RUN["status_format"].default
     fail_on_loss: float | None = RUN["fail_on_loss"].default
     drop_to: str | None = RUN["drop_to"].default
+    status_format: str = RUN["status_format"].default
 
     @property
     def ring_bytes(self) -> int:
