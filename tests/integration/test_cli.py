@@ -333,6 +333,16 @@ def test_a_progress_bar_on_a_terminal() -> None:
     assert on_terminal("run", str(DEMO), "--out", "quiet", "-q") == ""
 
 
+@pytest.mark.parametrize("status", [[], ["--status", "1ns"]])
+def test_a_message_on_a_terminal_has_a_line_of_its_own(status: list[str]) -> None:
+    """Above the bar, or the table, that moves there."""
+    said = on_terminal("run", str(DEMO), "--out", "out", "-v", *status)
+    moves = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+    lines = [line.rpartition("\r")[2] for line in moves.sub("", said).split("\r\n")]
+    assert [line for line in lines if "reading" in line] == ["zanon-net: reading demo.pcap"]
+    assert [line for line in lines if "flow table" in line][0].startswith("zanon-net: the flow")
+
+
 def test_a_status_on_a_terminal_is_a_table() -> None:
     said = on_terminal("run", str(DEMO), "--out", "out", "-q", "--status", "1ns")
     assert re.search(r"packets +[0-9,]+ \([0-9,]+/s\)", said)

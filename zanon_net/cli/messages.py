@@ -8,8 +8,9 @@ stdout is data, stderr is for people; exit 0, 1 operational, 2 usage, 3 a promis
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from zanon_net.rows.report import RunReport
 
 COMMAND = "zanon-net"
+_above: list[Callable[[str], None]] = []
 EXIT_OPERATIONAL, EXIT_USAGE, EXIT_PROMISE = 1, 2, 3
 
 
@@ -38,8 +40,19 @@ def set_verbosity(*, quiet: bool, verbose: bool) -> None:
 
 def say(text: str) -> None:
     """Prints `text` on standard error as one line; other characters are made printable."""
-    line = printable(" ".join(text.split()))
-    write_if_heard(lambda: click.echo(f"{COMMAND}: {line}", err=True))
+    line = f"{COMMAND}: {printable(' '.join(text.split()))}"
+    print_line = _above[-1] if _above else partial(click.echo, err=True)
+    write_if_heard(lambda: print_line(line))
+
+
+@contextmanager
+def printing_above(print_line: Callable[[str], None]) -> Iterator[None]:
+    """Inside, messages are printed by `print_line`, above what moves on the terminal."""
+    _above.append(print_line)
+    try:
+        yield
+    finally:
+        _above.pop()
 
 
 def write_if_heard(write: Callable[[], None]) -> None:

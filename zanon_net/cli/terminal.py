@@ -4,12 +4,12 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 import click
 
-from zanon_net.cli.messages import say, write_if_heard
+from zanon_net.cli.messages import printing_above, say, write_if_heard
 from zanon_net.pipeline.reader import Progress
 from zanon_net.pipeline.status import Status
 
@@ -25,6 +25,13 @@ def _terminal() -> "Console | None":
 
     console = Console(stderr=True)
     return console if console.is_terminal else None
+
+
+def _messages_above(console: "Console") -> AbstractContextManager[None]:
+    """Inside, messages do not run into the bar or the table that the console shows."""
+    from rich.text import Text
+
+    return printing_above(lambda line: console.print(Text(line), soft_wrap=True))
 
 
 @contextmanager
@@ -52,7 +59,8 @@ def progress_bar(quiet: bool) -> Iterator[Progress | None]:
 
     write_if_heard(bar.start)
     try:
-        yield show
+        with _messages_above(console):
+            yield show
     finally:
         write_if_heard(bar.stop)
 
@@ -80,6 +88,7 @@ def status_printer(wanted: bool, form: str) -> Iterator[Callable[[Status], None]
     live = Live(console=console, auto_refresh=False, transient=True)
     write_if_heard(live.start)
     try:
-        yield lambda status: write_if_heard(lambda: live.update(table(status), refresh=True))
+        with _messages_above(console):
+            yield lambda status: write_if_heard(lambda: live.update(table(status), refresh=True))
     finally:
         write_if_heard(live.stop)

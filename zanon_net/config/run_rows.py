@@ -338,15 +338,6 @@ _OUTPUT = (
         manifest="as it is",
     ),
     _output(
-        name="flush",
-        type=DURATION,
-        default="5s",
-        help="How long written records wait in buffers at most before they can be read in .partial"
-        " files; of Parquet nothing can be.",
-        about="how long written records wait in buffers at most; of Parquet all wait",
-        manifest="nothing",
-    ),
-    _output(
         name="popularity",
         type=NEW_FILE,
         default=None,
@@ -422,6 +413,15 @@ _OUTPUT = (
         check=rules.check_detail,
         core="digits",
         core_value=rules.core_digits,
+    ),
+    _output(
+        name="flush",
+        type=DURATION,
+        default="5s",
+        help="How long written records wait in buffers at most before they can be read in .partial"
+        " files; of Parquet nothing can be.",
+        about="how long written records wait in buffers at most; of Parquet all wait",
+        manifest="nothing",
     ),
 )
 
@@ -503,16 +503,6 @@ _LIVE = (
         manifest="nothing",
     ),
     _live(
-        name="status_format",
-        type=one_of(STATUS_FORMATS, "must be text or json"),
-        default="text",
-        rank=-1,
-        help="What --status writes: a line of text (a table on a terminal), or an object of JSON a"
-        " line.",
-        about="what status lines are: text (a table on a terminal), or objects of JSON",
-        manifest="nothing",
-    ),
-    _live(
         name="fail_on_loss",
         type=PERCENTAGE,
         default=None,
@@ -531,6 +521,16 @@ _LIVE = (
         help="Once everything is open, go on as this user instead of root.",
         about="the user to go on as instead of root, once everything is open",
         example="nobody",
+        manifest="nothing",
+    ),
+    _live(
+        name="status_format",
+        type=one_of(STATUS_FORMATS, "must be text or json"),
+        default="text",
+        rank=-1,
+        help="What --status writes: a line of text (a table on a terminal), or an object of JSON a"
+        " line.",
+        about="what status lines are: text (a table on a terminal), or objects of JSON",
         manifest="nothing",
     ),
 )
