@@ -280,9 +280,11 @@ def test_the_summary_accounts_for_every_name_seen(capsys: Captured) -> None:
     """Those decided, those of DNS that are decided apart, and those that a flow repeats."""
     assert run_main("run", DEMO, "--out", "out", "--z", 5) == 0
     said = capsys.readouterr().err.splitlines()
-    rows = {title: text for title, text in (re.split("  +", line, maxsplit=1) for line in said)}
-    numbers = {title: [int(n.replace(",", "")) for n in re.findall(r"\b[0-9][0-9,]*\b", text)]
-               for title, text in rows.items()}
+    numbers = {}
+    for line in said:
+        title, text = re.split("  +", line, maxsplit=1)
+        found = re.findall(r"\b[0-9][0-9,]*\b", text)
+        numbers[title] = [int(number.replace(",", "")) for number in found]
     decided, of_dns = numbers["released"][1], numbers["released in DNS"][1]
     assert sum(numbers["names seen"]) == decided + of_dns + numbers["repeated"][0]
 
@@ -340,7 +342,7 @@ def test_a_message_on_a_terminal_has_a_line_of_its_own(status: list[str]) -> Non
     moves = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
     lines = [line.rpartition("\r")[2] for line in moves.sub("", said).split("\r\n")]
     assert [line for line in lines if "reading" in line] == ["zanon-net: reading demo.pcap"]
-    assert [line for line in lines if "flow table" in line][0].startswith("zanon-net: the flow")
+    assert next(line for line in lines if "flow table" in line).startswith("zanon-net: the flow")
 
 
 def test_a_status_on_a_terminal_is_a_table() -> None:

@@ -277,9 +277,7 @@ def table_of(said: Said, *arguments: str) -> list[str]:
     return [line.rstrip() for line in said.readouterr().out.splitlines()]
 
 
-def test_of_several_sources_the_one_that_is_cut_short_is_named(
-    tmp_path: Path, capfd: Said
-) -> None:
+def test_of_several_sources_the_one_that_is_cut_short_is_named(tmp_path: Path, capfd: Said) -> None:
     whole = save(tmp_path / "a.pcapng", Tcp().handshake().frames)
     (tmp_path / "b.pcapng").write_bytes(whole.read_bytes()[:-5])
     lines = table_of(capfd, str(tmp_path))

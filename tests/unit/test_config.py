@@ -241,7 +241,7 @@ def test_what_output_settings_refuse() -> None:
 
 # ---- TOML ---------------------------------------------------------------------------------------
 
-TOML = f"""
+TOML = """
 [anonymity]
 z = 7
 window = "30m"

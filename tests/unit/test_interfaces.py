@@ -164,8 +164,8 @@ def test_a_snapshot_an_interval(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_status_line() -> None:
     one = Status(START, 61.4, 1234567, 20000.4, 1.5e9, 99, 7, 50, 30, 40, Drops(1, 2, 3), 1 << 30)
     assert one.line() == (
-        "2023-11-14T22:00:00Z, running 61 s, packets 1,234,567 (20,000/s), on the wire 1.500 Gbit/s, flows 99 (7 open),"
-        " observations 50, names released 75.0%,"
+        "2023-11-14T22:00:00Z, running 61 s, packets 1,234,567 (20,000/s),"
+        " on the wire 1.500 Gbit/s, flows 99 (7 open), observations 50, names released 75.0%,"
         " dropped 1 by the ring, 2 by the interface, 3 by us, memory 1,024 MiB"
     )
     assert one.rows()[0] == ("running", "61 s")

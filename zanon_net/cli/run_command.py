@@ -21,6 +21,7 @@ from zanon_net.pipeline.report import Report
 from zanon_net.pipeline.runner import run
 from zanon_net.system.signals import Interruption
 
+
 @click.command("run", cls=GroupedCommand, params=run_options(), epilog=RUN_EPILOG)
 def run_command(
     source: tuple[str, ...],

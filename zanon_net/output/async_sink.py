@@ -15,8 +15,9 @@ class AsyncSink(Sink):
     """Hands what it takes to a thread, which has the real sink take it.
 
     At most one piece waits or is being written: the engine's memory for output is there twice, no
-    more. An error of the thread is raised by the next call of `take`, `rotate`, `flush`, `keep_state` or
-    `finish`, and nothing is written after it. The calls that end a run end the thread first.
+    more. An error of the thread is raised by the next call of `take`, `rotate`, `flush`,
+    `keep_state` or `finish`, and nothing is written after it. The calls that end a run end the
+    thread first.
     """
 
     def __init__(self, sink: Sink, plan: Plan) -> None:

@@ -54,7 +54,7 @@ class StateFile:
                     file.flush()
                     os.fsync(file.fileno())
             self.replace_by(self._next)
-        except OSError:
+        except BaseException:
             with suppress(OSError):
                 self._next.unlink()
             raise
