@@ -158,8 +158,7 @@ def run_reader(
     on_status: Callable[[Status], None] | None = None,
 ) -> Report:
     """Reads to the end, and writes. Raises what `run` raises."""
-    config = hooks.config
-    began = time.monotonic()
+    config, began = hooks.config, time.monotonic()
 
     def manifest(error: str | None = None, *, running: bool = False) -> dict[str, Any]:
         ending = Ending(
@@ -177,9 +176,9 @@ def run_reader(
     def state() -> bytes:
         return manifest_bytes(manifest(running=True))
 
+    status_s = config.live.status_s
     clock = None
-    if on_status is not None and config.live.status_s is not None:
-        status_s = config.live.status_s
+    if on_status is not None and status_s is not None:
         clock = StatusClock(engine, reader.drops, status_s, on_status, lambda: sink.sent)
     try:
         upkeep = Upkeep(sink, config, state, is_live=isinstance(reader, LiveReader))
