@@ -134,7 +134,7 @@ USAGE = {
     "good.pcap --promiscuous no": "--promiscuous: is for network interfaces",
     "good.pcap --fail-on-loss 101": "--fail-on-loss: must be a number from 0 to 100",
     "good.pcap --filter port": "the filter is not valid",
-    "good.pcap --widow 1h": "No such option '--widow'. Did you mean '--window'?",
+    "good.pcap --widow 1h": "No such option '--widow'.",
     "good.pcap --config key.toml": "[anonymity] unknown key 'zz'; did you mean 'z'?",
     "good.pcap --config section.toml": "unknown section [anonimity]; did you mean 'anonymity'?",
     "good.pcap --config broken.toml": "broken.toml is not valid TOML",
