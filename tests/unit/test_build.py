@@ -160,7 +160,7 @@ def test_missing_library_ends_with_the_line_to_type(tmp_path: Path) -> None:
 
 def test_version_is_said_once() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    assert project["dynamic"] == ["version"]
+    assert project["dynamic"] == ["version", "readme", "urls"]
     version = runpy.run_path(str(ROOT / "zanon_net" / "_version.py"))["__version__"]
     assert metadata.version("zanon-net") == version
 
