@@ -6,16 +6,19 @@ Five environment variables change the build: ZANON_MARCH=native (code for one ma
 ZANON_SANITIZE=address,undefined (implies a debug build), ZANON_DEBUG=1 (assertions, -O1 -g),
 ZANON_COVERAGE=1 (counts for gcov), ZANON_TESTING=1 (what only tests use: allocations that fail,
 probes).
+ZANON_HOME=https://... is the project's address, for the package's page.
 Cython's C cannot pass the warnings that csrc/ has to, so `make lint` compiles csrc/ with them.
 """
 
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
@@ -71,6 +74,19 @@ def library_flags(kind: str) -> list[str]:
     return shlex.split(done.stdout)
 
 
+def package_page(readme: str, home: str | None, version: str) -> dict[str, Any]:
+    """What a package index shows: the project's address, and the README, of which a relative link
+    leads nowhere there.
+
+    home: the address, below which the files of a version are at blob/vVERSION; None: there is none,
+    and relative links are their texts alone.
+    """
+    files = rf"[\1]({home}/blob/v{version}/\2)" if home else r"\1"
+    page = re.sub(r"\[([^][]+)\]\((?![a-z]+:|#)([^)]+)\)", files, readme)
+    about = {"long_description": page, "long_description_content_type": "text/markdown"}
+    return {**about, "project_urls": {"Homepage": home}} if home else about
+
+
 def main() -> None:
     """Run setuptools."""
     if not Path(sysconfig.get_path("include"), "Python.h").exists():
@@ -91,6 +107,11 @@ def main() -> None:
     setup(
         ext_modules=cythonize(core, build_dir="build/cython", compiler_directives=directives),
         options={"build": {"build_base": build_base(os.environ)}},
+        **package_page(
+            Path("README.md").read_text("utf-8"),
+            os.environ.get("ZANON_HOME", "").rstrip("/") or None,
+            runpy.run_path("zanon_net/_version.py")["__version__"],
+        ),
     )
 
 

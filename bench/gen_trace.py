@@ -9,13 +9,20 @@ zanon_net/bench/trace.py.
 
 import argparse
 import json
+import sys
 import time
 from pathlib import Path
 
-from zanon_net.bench.trace import Scale, generate
-from zanon_net.bench.trace_flows import PROFILES
-from zanon_net.config.parse import parse_size
-from zanon_net.errors import ConfigError
+try:
+    from zanon_net.bench.trace import Scale, generate
+    from zanon_net.bench.trace_flows import PROFILES
+    from zanon_net.config.parse import parse_size
+    from zanon_net.errors import ConfigError
+except ImportError as error:
+    sys.exit(
+        f"gen_trace.py: {error.name} is not installed for this Python; in the source folder type"
+        " make .venv/.built, then .venv/bin/python bench/gen_trace.py"
+    )
 
 
 def size(text: str) -> int:

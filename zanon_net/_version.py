@@ -3,8 +3,8 @@
 """The version, in this place only; setuptools and `zanon_net` both read it from here.
 
 To release: move CHANGELOG.md's "Unreleased" entries under the new version and its date, change the
-number here, run `bash .ci/run`, commit, tag `v<version>`, build with `make dist` and publish what
-`build/dist` holds.
+number here, run `bash .ci/run`, commit, tag `v<version>`, build with `make dist` (with ZANON_HOME,
+the project's address, in the environment) and publish what `build/dist` holds.
 """
 
 __version__ = "0.1.0"

@@ -11,6 +11,10 @@ class ConfigError(ZanonError, ValueError):
     """A setting, an option or a key file is wrong: nothing was read or written."""
 
 
+class UnopenedError(ConfigError):
+    """A file that settings name, or that holds them, cannot be opened."""
+
+
 class CaptureError(ZanonError, OSError):
     """A capture cannot be opened or read; `errno` is the system's reason, if it gave one."""
 

@@ -58,6 +58,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("section.toml").write_text("[anonimity]\nz = 5\n")
     Path("user.toml").write_text('[live]\ndrop_to = "nobody-there"\n')
     Path("counts.toml").write_text('[output]\npopularity = "out/p.json"\n')
+    Path("window.toml").write_text("[anonymity]\nwindow = 3600\n")
+    Path("never.toml").write_text('[anonymity]\nnever = "missing"\n')
     Path("broken.toml").write_text("[anonymity\n")
     return tmp_path
 
@@ -87,6 +89,10 @@ OPERATIONAL = {
     "good.pcap --out good.pcap/x": "cannot make good.pcap/x: Not a directory",
     "good.pcap missing.pcap": "missing.pcap cannot be opened",
     "good.pcap --key-file missing.key": "missing.key cannot be opened",
+    "good.pcap --never missing": "--never: cannot read missing: No such file",
+    "good.pcap --config missing.toml": "cannot read missing.toml: No such file",
+    "good.pcap --config captures": "cannot read captures: Is a directory",
+    "good.pcap --config never.toml": "never.toml: [anonymity] never: cannot read missing: No such",
     "/proc/self/mem": "/proc/self/mem cannot be read: Input/output error",
 }
 
@@ -113,7 +119,6 @@ USAGE = {
     "good.pcap --internal bad-nets": "--internal: bad-nets line 2: what follows '/'",
     "good.pcap --internal file": "--internal: the file holds no network",
     "good.pcap --never bad-names": "--never: bad-names line 2 is not a hostname suffix",
-    "good.pcap --never missing": "--never: cannot read missing",
     "good.pcap --user-prefix 40,64": "--user-prefix: must be two lengths",
     "good.pcap --columns core,p3p": "--columns: 'p3p' is not one of",
     "good.pcap --format pdf": "'pdf' is not one of",
@@ -129,14 +134,14 @@ USAGE = {
     "good.pcap --promiscuous no": "--promiscuous: is for network interfaces",
     "good.pcap --fail-on-loss 101": "--fail-on-loss: must be a number from 0 to 100",
     "good.pcap --filter port": "the filter is not valid",
-    "good.pcap --widow 1h": "No such option '--widow'. Did you mean '--window'?",
+    "good.pcap --widow 1h": "No such option '--widow'.",
     "good.pcap --config key.toml": "[anonymity] unknown key 'zz'; did you mean 'z'?",
     "good.pcap --config section.toml": "unknown section [anonimity]; did you mean 'anonymity'?",
     "good.pcap --config broken.toml": "broken.toml is not valid TOML",
     "good.pcap --config /dev/zero": "/dev/zero is not valid TOML: it has more than 64 MiB",
     "good.pcap --never /dev/zero": "--never: /dev/zero cannot be read: it has more than 64 MiB",
     "good.pcap --internal /dev/zero": "/dev/zero cannot be read: it has more than 64 MiB",
-    "good.pcap --config missing.toml": "cannot read missing.toml: No such file",
+    "good.pcap --config window.toml": "window.toml: [anonymity] window: has no unit; write it like",
     "good.pcap --out - ": "tstat logs are three files and need a folder",
     "good.pcap --out - --format jsonl --format observations": "--out - takes one format",
     "good.pcap -q -v": "choose one of -q and -v",

@@ -62,7 +62,7 @@ def test_commands_can_be_made_with_the_oldest_click() -> None:
         if parameter.nargs == -1
     ]
     assert [(about["name"], about["default"]) for about in many] == [
-        (name, None) for name in ("source", "paths", "source", "source")
+        (name, None) for name in ("source", "paths", "source", "source", "source")
     ]
 
 
@@ -92,7 +92,7 @@ def test_every_setting_but_two_limits_has_its_option() -> None:
 @pytest.mark.parametrize("command", ["inspect", "model", "tune"])
 def test_options_of_other_commands_are_settings(command: str) -> None:
     options = {parameter.name for parameter in cli.commands[command].params}
-    assert options - {"source", "as_json"} == {row.name for row in rows_of(command)}
+    assert options - {"source", "as_json", "verbose"} == {row.name for row in rows_of(command)}
 
 
 def test_exact_has_a_second_name() -> None:
@@ -276,6 +276,19 @@ def test_inspect_prints_no_name_and_no_address(capsys: Captured) -> None:
     assert not [canary for canary in canaries if canary and canary in said]
 
 
+def test_the_summary_accounts_for_every_name_seen(capsys: Captured) -> None:
+    """Those decided, those of DNS that are decided apart, and those that a flow repeats."""
+    assert run_main("run", DEMO, "--out", "out", "--z", 5) == 0
+    said = capsys.readouterr().err.splitlines()
+    numbers = {}
+    for line in said:
+        title, text = re.split("  +", line, maxsplit=1)
+        found = re.findall(r"\b[0-9][0-9,]*\b", text)
+        numbers[title] = [int(number.replace(",", "")) for number in found]
+    decided, of_dns = numbers["released"][1], numbers["released in DNS"][1]
+    assert sum(numbers["names seen"]) == decided + of_dns + numbers["repeated"][0]
+
+
 # ---- the terminal -------------------------------------------------------------------------------
 
 
@@ -322,6 +335,16 @@ def test_a_progress_bar_on_a_terminal() -> None:
     assert on_terminal("run", str(DEMO), "--out", "quiet", "-q") == ""
 
 
+@pytest.mark.parametrize("status", [[], ["--status", "1ns"]])
+def test_a_message_on_a_terminal_has_a_line_of_its_own(status: list[str]) -> None:
+    """Above the bar, or the table, that moves there."""
+    said = on_terminal("run", str(DEMO), "--out", "out", "-v", *status)
+    moves = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+    lines = [line.rpartition("\r")[2] for line in moves.sub("", said).split("\r\n")]
+    assert [line for line in lines if "reading" in line] == ["zanon-net: reading demo.pcap"]
+    assert next(line for line in lines if "flow table" in line).startswith("zanon-net: the flow")
+
+
 def test_a_status_on_a_terminal_is_a_table() -> None:
     said = on_terminal("run", str(DEMO), "--out", "out", "-q", "--status", "1ns")
     assert re.search(r"packets +[0-9,]+ \([0-9,]+/s\)", said)
@@ -332,7 +355,7 @@ def test_a_status_elsewhere_is_a_line(capsys: Captured) -> None:
     assert run_main("run", DEMO, "--out", "out", "-q", "--status", "1ns") == 0
     lines = capsys.readouterr().err.splitlines()
     assert lines
-    assert all(line.startswith("zanon-net: status: running ") for line in lines)
+    assert all(line.startswith("zanon-net: status: 20") for line in lines)
     assert "packets 15,629 " in lines[-1]
 
 
@@ -371,12 +394,13 @@ def test_half_a_config_is_not_left(capsys: Captured) -> None:
     assert not Path("zanon.toml").exists()
 
 
-def test_a_run_tells_what_its_flows_take_before_it_starts(capsys: Captured) -> None:
-    assert run_main("run", DEMO, "--out", "out", "--max-flows", 1000) == 0
-    first = capsys.readouterr().err.splitlines()[0]
-    found = re.fullmatch(
-        "zanon-net: the flow table holds up to 1,000 flows, in up to ([0-9,]+) bytes of memory",
-        first,
+def test_a_run_tells_what_its_flows_take_if_asked(capsys: Captured) -> None:
+    assert run_main("run", DEMO, "--out", "quiet", "--max-flows", 1000) == 0
+    assert "flow table" not in capsys.readouterr().err
+    assert run_main("run", DEMO, "--out", "out", "--max-flows", 1000, "-v") == 0
+    found = re.search(
+        "zanon-net: the flow table holds up to 1,000 flows, in up to ([0-9,]+) bytes of memory\n",
+        capsys.readouterr().err,
     )
     assert found
     assert 320_000 < int(found[1].replace(",", "")) < 2_000_000

@@ -96,7 +96,7 @@ def test_a_small_file_system_runs_full(form: str, size: str, many: Path, tmp_pat
 
 def test_there_is_room_for_the_manifest_on_a_full_disk(out: Path) -> None:
     sink = FolderSink(out, Plan(("csv",)))
-    assert (out / "manifest.json.partial").stat().st_size == 1 << 16
+    assert (out / "manifest.json.reserved.partial").stat().st_size == 1 << 16
     sink.abandon(lambda: b"{}")
     assert files_in(out) == {"manifest.json": b"{}"}
 
@@ -105,7 +105,7 @@ def test_the_room_for_the_manifest_grows_with_the_files_it_lists(out: Path) -> N
     sink = FolderSink(out, Plan(("csv", "jsonl")))
     for n in range(200):
         sink.rotate(START, START + (n + 1) * SECOND)
-    size = (out / "manifest.json.partial").stat().st_size
+    size = (out / "manifest.json.reserved.partial").stat().st_size
     assert size > (1 << 16) + len(json.dumps(sink.files, indent=4))
     sink.abandon(lambda: json.dumps(sink.files).encode())
     assert len(json.loads((out / "manifest.json").read_bytes())) == 400
@@ -142,7 +142,7 @@ def test_an_error_at_the_very_end_leaves_a_true_manifest(
     assert manifest["records"]["csv"]["lost"] > 0
 
 
-@pytest.mark.parametrize("name", ["flows.csv.partial", "manifest.json.partial"])
+@pytest.mark.parametrize("name", ["flows.csv.partial", "manifest.json.reserved.partial"])
 @pytest.mark.parametrize("theirs", [True, False])
 def test_a_signal_right_before_a_file_is_made_takes_away_no_other(
     out: Path, monkeypatch: pytest.MonkeyPatch, name: str, theirs: bool

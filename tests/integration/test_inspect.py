@@ -251,3 +251,34 @@ def test_no_name_and_no_address(tmp_path: Path, capfd: pytest.CaptureFixture[str
         assert "warning" in said.err
         assert "ECH" in said.out or "ech" in said.out
         assert not [secret for secret in SECRETS if secret.decode() in said.out + said.err]
+
+
+def test_several_sources_are_counted_together_and_shown_alone_if_asked(
+    tmp_path: Path, capfd: Said
+) -> None:
+    for name, host in (("a.pcapng", b"www.a.example"), ("b.pcapng", b"www.b.example")):
+        save(tmp_path / name, Tcp().handshake().say(hello(host)).frames)
+    one, two, folder = str(tmp_path / "a.pcapng"), str(tmp_path / "b.pcapng"), str(tmp_path)
+    both = [table_of(capfd, folder), table_of(capfd, one, two)]
+    assert both[0] == both[1]
+    assert both[0][0].split() == ["sources", "2"]
+    assert [line.split()[0] for line in both[0]].count("format") == 1
+    total = sum((tmp_path / name).stat().st_size for name in ("a.pcapng", "b.pcapng"))
+    assert f"{total:,}" in both[0][2]
+    each = table_of(capfd, one, two, "-v")
+    assert each[: len(both[0])] == both[0]
+    last = [line.split() for line in each[len(both[0]) :]]
+    assert [line[1] for line in last if line[0] == "source"] == ["a.pcapng", "b.pcapng"]
+    assert "source" not in " ".join(table_of(capfd, one, "-v"))
+
+
+def table_of(said: Said, *arguments: str) -> list[str]:
+    assert main(["inspect", *arguments]) == 0
+    return [line.rstrip() for line in said.readouterr().out.splitlines()]
+
+
+def test_of_several_sources_the_one_that_is_cut_short_is_named(tmp_path: Path, capfd: Said) -> None:
+    whole = save(tmp_path / "a.pcapng", Tcp().handshake().frames)
+    (tmp_path / "b.pcapng").write_bytes(whole.read_bytes()[:-5])
+    lines = table_of(capfd, str(tmp_path))
+    assert [line.split()[2] for line in lines if line.startswith("cut short")] == ["b.pcapng:"]

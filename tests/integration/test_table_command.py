@@ -257,7 +257,7 @@ RISK = ("risk", "shared.csv", "--original", "data.csv")
         ((*CHECK, *QUASI, "--round", "age=1", "--clip", "age=5"), 2, "--clip: must be LOW..HIGH"),
         ((*CHECK, *QUASI, "--hierarchy", "zip=no.csv"), 1, "no.csv cannot be read: No such file"),
         ((*CHECK, *QUASI, "--hierarchy", "zip=data.csv"), 1, "data.csv: line"),
-        ((*CHECK, *QUASI, "--config", "no.toml"), 2, "cannot read no.toml"),
+        ((*CHECK, *QUASI, "--config", "no.toml"), 1, "cannot read no.toml"),
         (("check", "no.csv", *QUASI), 1, "no.csv cannot be read: No such file or directory"),
         (("check", ".", *QUASI), 1, ". is a folder; name a file"),
         (("check", "zip.csv", *QUASI), 2, "zip.csv: there is no column 'age'"),

@@ -49,7 +49,7 @@ class Live:
                 stdin=subprocess.DEVNULL,
             )
         self.said = ""
-        self.wait_for("reading")
+        self.wait_for("listening on")
 
     def usual(self) -> list[str]:
         """The options that every run has."""

@@ -102,6 +102,25 @@ def test_allocations_fail_in_builds_for_tests_only(flag: list[str], tmp_path: Pa
     assert ("zn_alloc_fail_after" in names) == bool(flag)
 
 
+def test_the_page_of_the_package_has_no_link_that_leads_nowhere(setup_py: dict[str, Any]) -> None:
+    """A relative one would: an index shows the README alone."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    links = re.compile(r"\]\(([^)]+)\)")
+    assert any(link.startswith("docs/") for link in links.findall(readme))
+    plain = setup_py["package_page"](readme, None, "1.2")
+    assert "project_urls" not in plain
+    left = links.findall(plain["long_description"])
+    assert [link for link in left if not link.startswith(("https://", "#"))] == []
+    assert "\n[First run]" not in plain["long_description"]
+    home = "https://code.example/zanon"
+    about = setup_py["package_page"](readme, home, "1.2")
+    assert about["project_urls"] == {"Homepage": home}
+    found = links.findall(about["long_description"])
+    assert len(found) == len(links.findall(readme))
+    assert all(link.startswith((f"{home}/blob/v1.2/", "https://", "#")) for link in found)
+    assert f"{home}/blob/v1.2/docs/README.md" in found
+
+
 def test_each_variant_is_built_in_its_own_folder(setup_py: dict[str, Any]) -> None:
     environs = [
         {},
@@ -141,7 +160,7 @@ def test_missing_library_ends_with_the_line_to_type(tmp_path: Path) -> None:
 
 def test_version_is_said_once() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    assert project["dynamic"] == ["version"]
+    assert project["dynamic"] == ["version", "readme", "urls"]
     version = runpy.run_path(str(ROOT / "zanon_net" / "_version.py"))["__version__"]
     assert metadata.version("zanon-net") == version
 

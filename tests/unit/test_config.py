@@ -241,7 +241,7 @@ def test_what_output_settings_refuse() -> None:
 
 # ---- TOML ---------------------------------------------------------------------------------------
 
-TOML = f"""
+TOML = """
 [anonymity]
 z = 7
 window = "30m"
@@ -258,7 +258,7 @@ internal = "nets.txt"
 user_prefix = [24, 56]
 pseudonyms = "crypto-pan:24,64"
 keep_client_port = true
-rotate = {HOUR_NS}
+rotate = "1h"
 key_file = "secret/key"
 [input]
 filter = "host 10.1.2.3"
@@ -277,6 +277,7 @@ coarse_client = "pseudonym"
 order = "closing"
 times = "90s"
 sizes = "exact"
+flush = "2s"
 [limits]
 max_flows = 1000
 max_tuples = 2000
@@ -289,8 +290,9 @@ promiscuous = false
 status = "10s"
 fail_on_loss = 0.5
 drop_to = "nobody"
+status_format = "json"
 [packets]
-hold = 0
+hold = "0s"
 hold_memory = "1G"
 payload = "keep-encrypted"
 addresses = "wide"
@@ -343,9 +345,10 @@ def test_a_file_with_every_setting(full: Config, tmp_path: Path) -> None:
             "closing",
             "90s",
             "exact",
+            "2s",
         ),
         Limits(1000, 2000, 3000, 4),
-        LiveSettings(128 << 20, 2048, False, "10s", 0.5, "nobody"),
+        LiveSettings(128 << 20, 2048, False, "10s", 0.5, "nobody", "json"),
         PacketSettings(
             0,
             1 << 30,
@@ -397,7 +400,11 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
         ("anonymity = 3", r"write \[anonymity\]"),
         ("[anonymity]\nz = 0", r"\[anonymity\] z: must be from 1"),
         ("[anonymity]\nz = '5'", r"\[anonymity\] z: must be a whole number"),
-        ("[anonymity]\nwindow = 0", r"\[anonymity\] window: must be longer than zero"),
+        ("[anonymity]\nwindow = '0s'", r"\[anonymity\] window: must be longer than zero"),
+        ("[anonymity]\nwindow = 3600", r"\[anonymity\] window: has no unit; write it like \"1h\""),
+        ("[live]\nstatus = 0.5", r"\[live\] status: has no unit"),
+        ("[output]\ntimes = 60", r"\[output\] times: has no unit"),
+        ("[packets]\nhold = 0", r"\[packets\] hold: has no unit"),
         ("[anonymity]\nnever = 'absent'", r"\[anonymity\] never: cannot read"),
         ("[addresses]\ninternal = '10.0.0.0/99'", r"\[addresses\] internal: "),
         ("[addresses]\ninternal = [1]", r"\[addresses\] internal: not a network list"),

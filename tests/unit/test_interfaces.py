@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The system's counts of an interface's losses, and the status of a live run."""
 
+import json
 import os
 import pwd
 import re
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.engine import feed, make_engine
-from support.packets import crowd
+from support.packets import START, crowd
 
 from zanon_net.config.settings import Config
 from zanon_net.errors import CaptureError, ConfigError
@@ -161,10 +162,10 @@ def test_a_snapshot_an_interval(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_status_line() -> None:
-    one = Status(61.4, 1234567, 20000.4, 1.5e9, 99, 7, 50, 30, 40, Drops(1, 2, 3), 1 << 30)
+    one = Status(START, 61.4, 1234567, 20000.4, 1.5e9, 99, 7, 50, 30, 40, Drops(1, 2, 3), 1 << 30)
     assert one.line() == (
-        "running 61 s, packets 1,234,567 (20,000/s), on the wire 1.500 Gbit/s, flows 99 (7 open),"
-        " observations 50, names released 75.0%,"
+        "2023-11-14T22:00:00Z, running 61 s, packets 1,234,567 (20,000/s),"
+        " on the wire 1.500 Gbit/s, flows 99 (7 open), observations 50, names released 75.0%,"
         " dropped 1 by the ring, 2 by the interface, 3 by us, memory 1,024 MiB"
     )
     assert one.rows()[0] == ("running", "61 s")
@@ -172,12 +173,13 @@ def test_a_status_line() -> None:
 
 def test_a_status_line_of_a_run_that_sends() -> None:
     sent = Sent("eth1", 1200, 90000, 3, 2, 1)
-    one = Status(61.4, 1300, 1.0, 1.0, 9, 7, 50, 30, 40, Drops(1, 2, 3), 1 << 30, sent)
+    one = Status(START, 61.4, 1300, 1.0, 1.0, 9, 7, 50, 30, 40, Drops(1, 2, 3), 1 << 30, sent)
     assert (
         "3 by us, left 1,200 through eth1; dropped 3 as its queue was full, 2 above its MTU,"
         " 1 rejected, memory"
     ) in one.line()
     assert (sent.dropped, sent.total) == (6, 1206)
+    assert json.loads(one.to_json())["interface"] == sent.to_dict()
     assert Sent.of(sent.to_dict()) == sent
     assert Sent("eth1", 5).warning() is None
 

@@ -44,7 +44,7 @@ def naming_options(options: Mapping[str, str] | None = None) -> Iterator[None]:
         if options is not None and name not in options:
             raise
         option = f"--{name.replace('_', '-')}" if options is None else options[name]
-        raise ConfigError(f"{option}:{problem}") from None
+        raise type(error)(f"{option}:{problem}") from None
 
 
 @contextmanager
@@ -62,4 +62,4 @@ def naming_origins(config_file: str | None, options: Mapping[str, Any]) -> Itera
                 raise
         if config_file is None or name not in KEYS:
             raise
-        raise ConfigError(f"{config_file}: [{KEYS[name].section}] {error}") from None
+        raise type(error)(f"{config_file}: [{KEYS[name].section}] {error}") from None

@@ -9,7 +9,7 @@ import click
 from zanon_net._text import terminal_width
 from zanon_net.cli.configure import configure
 from zanon_net.cli.messages import EXIT_OPERATIONAL, warn
-from zanon_net.cli.options import json_option, setting_options
+from zanon_net.cli.options import GroupedOption, json_option, setting_options
 from zanon_net.cli.terminal import progress_bar
 from zanon_net.pipeline.inspection import inspect
 from zanon_net.pipeline.manifest import manifest_bytes
@@ -18,15 +18,19 @@ from zanon_net.system.signals import Interruption
 
 def _options() -> list[click.Parameter]:
     json = json_option("JSON instead of a table.")
-    return [click.Argument(["source"]), json, *setting_options("inspect")]
+    each = GroupedOption(
+        ["-v", "--verbose"], is_flag=True, help="Of several sources also show each, last."
+    )
+    sources = click.Argument(["source"], nargs=-1, required=True)
+    return [sources, json, each, *setting_options("inspect")]
 
 
 @click.command("inspect", params=_options())
-def inspect_command(source: str, as_json: bool, **options: Any) -> int:
-    """Show what a capture holds, in counts.
+def inspect_command(source: tuple[str, ...], as_json: bool, verbose: bool, **options: Any) -> int:
+    """Show what captures hold, in counts.
 
     SOURCE is what `run` reads: a pcap, pcapng or snoop file, also compressed, a folder of them, or
-    - for standard input. No name and no address is printed.
+    - for standard input. Several are counted together. No name and no address is printed.
     """
     config = configure(None, options)
     with Interruption() as interruption, progress_bar(quiet=False) as progress:
@@ -34,7 +38,7 @@ def inspect_command(source: str, as_json: bool, **options: Any) -> int:
     if as_json:
         click.echo(manifest_bytes(inspection.to_dict()).decode("ascii"), nl=False)
     else:
-        click.echo(inspection.table(terminal_width()), nl=False)
+        click.echo(inspection.table(terminal_width(), each=verbose), nl=False)
     for facts in inspection.facts:
         if facts.warning is not None:
             warn(f"{facts.name}: {facts.warning}")

@@ -8,29 +8,51 @@ stdout is data, stderr is for people; exit 0, 1 operational, 2 usage, 3 a promis
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from zanon_net._text import printable, terminal_width
 from zanon_net.config.parse import without_keys
-from zanon_net.errors import CapacityError, ConfigError, ZanonError
+from zanon_net.errors import CapacityError, ConfigError, UnopenedError, ZanonError
 from zanon_net.pipeline.manifest import manifest_bytes
 from zanon_net.system.file_errors import NO_ROOM, explanation
+from zanon_net.system.log_levels import NOTICE
 
 if TYPE_CHECKING:
     from zanon_net.rows.report import RunReport
 
 COMMAND = "zanon-net"
+_above: list[Callable[[str], None]] = []
 EXIT_OPERATIONAL, EXIT_USAGE, EXIT_PROMISE = 1, 2, 3
+
+
+def set_verbosity(*, quiet: bool, verbose: bool) -> None:
+    """Chooses which log records are printed: warnings, notices too, or all of them."""
+    if quiet and verbose:
+        raise click.UsageError("choose one of -q and -v")
+    level = logging.WARNING if quiet else logging.INFO if verbose else NOTICE
+    logging.getLogger("zanon_net").setLevel(level)
 
 
 def say(text: str) -> None:
     """Prints `text` on standard error as one line; other characters are made printable."""
-    line = printable(" ".join(text.split()))
-    write_if_heard(lambda: click.echo(f"{COMMAND}: {line}", err=True))
+    line = f"{COMMAND}: {printable(' '.join(text.split()))}"
+    print_line = _above[-1] if _above else partial(click.echo, err=True)
+    write_if_heard(lambda: print_line(line))
+
+
+@contextmanager
+def printing_above(print_line: Callable[[str], None]) -> Iterator[None]:
+    """Inside, messages are printed by `print_line`, above what moves on the terminal."""
+    _above.append(print_line)
+    try:
+        yield
+    finally:
+        _above.pop()
 
 
 def write_if_heard(write: Callable[[], None]) -> None:
@@ -99,7 +121,7 @@ def explain(error: BaseException) -> int:
             return EXIT_USAGE
         case ConfigError():
             say(without_keys(str(error)))
-            return EXIT_USAGE
+            return EXIT_OPERATIONAL if isinstance(error, UnopenedError) else EXIT_USAGE
         case KeyboardInterrupt():
             say("interrupted; only files that are whole are left")
         case MemoryError() | CapacityError():

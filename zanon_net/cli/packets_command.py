@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """`zanon-net packets`: captures or live traffic into one capture that may be shared."""
 
-import logging
 from typing import Any
 
 import click
 
 from zanon_net.cli.configure import configure, naming_origins
-from zanon_net.cli.messages import say
+from zanon_net.cli.messages import say, set_verbosity
 from zanon_net.cli.options import (
     INPUT_AND_OUTPUT,
     GroupedCommand,
@@ -19,7 +18,7 @@ from zanon_net.cli.options import (
     with_config_file,
 )
 from zanon_net.cli.run_command import finish_run, say_memory
-from zanon_net.cli.terminal import progress_bar, status_table
+from zanon_net.cli.terminal import progress_bar, status_printer
 from zanon_net.config.presets import PACKET_FORMATS
 from zanon_net.pipeline.packet_runner import ON_STDOUT, packets
 from zanon_net.system.signals import Interruption
@@ -53,8 +52,6 @@ Examples:
   sudo zanon-net packets eth0 - --internal 10.0.0.0/8 | zeek -r -
   sudo zanon-net packets eth0 --to eth1 --internal 10.0.0.0/8 --drop-to nobody
 """
-
-_log = logging.getLogger("zanon_net")
 
 
 def packets_options() -> list[click.Parameter]:
@@ -107,19 +104,17 @@ def packets_command(
     the file its manifest appears, OUT.manifest.json. With --to the packets leave through an
     interface instead.
     """
-    if quiet and verbose:
-        raise click.UsageError("choose one of -q and -v")
+    set_verbosity(quiet=quiet, verbose=verbose)
     sources, out = (paths, None) if to is not None else (paths[:-1], paths[-1])
     if not sources:
         raise click.UsageError("give a source, and behind it the file to write, or -")
     form = options.pop("format")
-    _log.setLevel(logging.INFO if verbose else logging.WARNING)
     config = configure(config_file, options)
     has_status = config.live.status is not None
     with (
         Interruption() as interruption,
         progress_bar(quiet or has_status) as progress,
-        status_table(has_status) as show_status,
+        status_printer(has_status, config.live.status_format) as show_status,
         naming_origins(config_file, {**options, "format": form}),
     ):
         report = packets(
@@ -132,7 +127,7 @@ def packets_command(
             progress=progress,
             on_status=show_status,
             interruption=interruption,
-            started=None if quiet or as_json else say_memory,
+            started=say_memory if verbose else None,
         )
     code = finish_run(
         report,

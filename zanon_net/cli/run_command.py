@@ -2,20 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """`zanon-net run`: captures or live traffic into anonymized flow logs."""
 
-import logging
 from typing import Any
 
 import click
 
 from zanon_net.cli.configure import configure, naming_origins
-from zanon_net.cli.messages import EXIT_OPERATIONAL, print_manifest, print_table, say, warn
+from zanon_net.cli.messages import (
+    EXIT_OPERATIONAL,
+    print_manifest,
+    print_table,
+    say,
+    set_verbosity,
+    warn,
+)
 from zanon_net.cli.options import RUN_EPILOG, GroupedCommand, run_options
-from zanon_net.cli.terminal import progress_bar, status_table
+from zanon_net.cli.terminal import progress_bar, status_printer
 from zanon_net.pipeline.report import Report
 from zanon_net.pipeline.runner import run
 from zanon_net.system.signals import Interruption
-
-_log = logging.getLogger("zanon_net")
 
 
 @click.command("run", cls=GroupedCommand, params=run_options(), epilog=RUN_EPILOG)
@@ -34,15 +38,13 @@ def run_command(
     them, or - for standard input. Several are read as one stream, in the order of their
     first packets' times. Or it is one or more network interfaces, read until SIGINT or SIGTERM.
     """
-    if quiet and verbose:
-        raise click.UsageError("choose one of -q and -v")
-    _log.setLevel(logging.INFO if verbose else logging.WARNING)
+    set_verbosity(quiet=quiet, verbose=verbose)
     config = configure(config_file, options)
     has_status = config.live.status is not None
     with (
         Interruption(rotates=True) as interruption,
         progress_bar(quiet or has_status) as progress,
-        status_table(has_status) as show_status,
+        status_printer(has_status, config.live.status_format) as show_status,
         naming_origins(config_file, options),
     ):
         report = run(
@@ -52,7 +54,7 @@ def run_command(
             progress=progress,
             on_status=show_status,
             interruption=interruption,
-            started=None if quiet or as_json else say_memory,
+            started=say_memory if verbose else None,
         )
     return finish_run(
         report,

@@ -4,10 +4,12 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
-from zanon_net.cli.messages import say, write_if_heard
+import click
+
+from zanon_net.cli.messages import printing_above, say, write_if_heard
 from zanon_net.pipeline.reader import Progress
 from zanon_net.pipeline.status import Status
 
@@ -23,6 +25,13 @@ def _terminal() -> "Console | None":
 
     console = Console(stderr=True)
     return console if console.is_terminal else None
+
+
+def _messages_above(console: "Console") -> AbstractContextManager[None]:
+    """Inside, messages do not run into the bar or the table that the console shows."""
+    from rich.text import Text
+
+    return printing_above(lambda line: console.print(Text(line), soft_wrap=True))
 
 
 @contextmanager
@@ -50,14 +59,19 @@ def progress_bar(quiet: bool) -> Iterator[Progress | None]:
 
     write_if_heard(bar.start)
     try:
-        yield show
+        with _messages_above(console):
+            yield show
     finally:
         write_if_heard(bar.stop)
 
 
 @contextmanager
-def status_table(wanted: bool) -> Iterator[Callable[[Status], None]]:
-    """Yields the printer of a status: on a terminal a table that changes, elsewhere a line."""
+def status_printer(wanted: bool, form: str) -> Iterator[Callable[[Status], None]]:
+    """Yields the printer of a status: as JSON in a line; as text on a terminal a table that
+    changes, elsewhere a line."""
+    if form == "json":
+        yield lambda status: write_if_heard(lambda: click.echo(status.to_json(), err=True))
+        return
     console = _terminal() if wanted else None
     if console is None:
         yield lambda status: say(f"status: {status.line()}")
@@ -74,6 +88,7 @@ def status_table(wanted: bool) -> Iterator[Callable[[Status], None]]:
     live = Live(console=console, auto_refresh=False, transient=True)
     write_if_heard(live.start)
     try:
-        yield lambda status: write_if_heard(lambda: live.update(table(status), refresh=True))
+        with _messages_above(console):
+            yield lambda status: write_if_heard(lambda: live.update(table(status), refresh=True))
     finally:
         write_if_heard(live.stop)

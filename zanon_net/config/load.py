@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from zanon_net.config.parse import did_you_mean, is_harmless, read_text, refuse_key, shown
+from zanon_net.config.parse import did_you_mean, is_harmless, read_text, refuse_key, reject, shown
 from zanon_net.config.schema import KEYS, RUN, rows_of
-from zanon_net.errors import ConfigError
+from zanon_net.config.setting import Setting
+from zanon_net.errors import ConfigError, UnopenedError
 
 SECTIONS = tuple(dict.fromkeys(row.section for row in RUN.values()))
 """The sections of the file and fields of `Config`, in their order."""
@@ -27,6 +28,7 @@ def load_sections(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         for name, value in keys.items():
             try:
                 refuse_key(name, value)  # before a path in it is anchored
+                refuse_bare_duration(KEYS[name], value)
             except ConfigError as error:
                 raise ConfigError(f"{path}: [{section}] {error}") from None
         yield section, _anchored(keys, path.parent)
@@ -37,12 +39,18 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(read_text(path))
     except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+        raise UnopenedError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError
         problem = re.sub(r"'[^']{2,}'", "...", str(error))  # a name or a value, which may be a key
         raise ConfigError(f"{path} is not valid TOML: {problem}") from None
     except RecursionError:
         raise ConfigError(f"{path} holds lists in lists too deep to be read") from None
+
+
+def refuse_bare_duration(row: Setting, value: object) -> None:
+    """Raises ConfigError for a duration that is a number: its unit would have to be guessed."""
+    if row.type.unit == "ns" and isinstance(value, int | float) and not isinstance(value, bool):
+        reject(row.label, 'has no unit; write it like "1h", "10m", "90s" or "500ms"')
 
 
 def _keys_of(path: Path, section: str, table: object) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import NoReturn
 
-from zanon_net.errors import ConfigError
+from zanon_net.errors import ConfigError, UnopenedError
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -240,7 +240,7 @@ def _read_lines(name: str, path: Path) -> Iterator[tuple[str, str]]:
     except ValueError as error:
         reject(name, f"{path} cannot be read: {error}")
     except OSError as error:
-        reject(name, f"cannot read {path}: {error.strerror}")
+        raise UnopenedError(f"{name}: cannot read {path}: {error.strerror}") from None
     for number, line in enumerate(text.splitlines(), start=1):
         content = line.partition("#")[0].strip()
         if content:

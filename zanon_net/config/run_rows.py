@@ -39,6 +39,7 @@ WORKERS_MAX = 64
 SNAPLEN_MAX = 1 << 18  # libpcap's own
 COMPRESSIONS = ("none", "gzip", "zstd")
 COLUMN_SETS = ("core", "layer7", "e2e", "options", "p2p")
+STATUS_FORMATS = ("text", "json")
 EVIDENCE = ("established", "any")
 TUPLES, ATTRIBUTES = 1 << 26, 1 << 24
 
@@ -413,6 +414,15 @@ _OUTPUT = (
         core="digits",
         core_value=rules.core_digits,
     ),
+    _output(
+        name="flush",
+        type=DURATION,
+        default="5s",
+        help="How long written records wait in buffers at most before they can be read in .partial"
+        " files; of Parquet nothing can be.",
+        about="how long written records wait in buffers at most; of Parquet all wait",
+        manifest="nothing",
+    ),
 )
 
 
@@ -511,6 +521,16 @@ _LIVE = (
         help="Once everything is open, go on as this user instead of root.",
         about="the user to go on as instead of root, once everything is open",
         example="nobody",
+        manifest="nothing",
+    ),
+    _live(
+        name="status_format",
+        type=one_of(STATUS_FORMATS, "must be text or json"),
+        default="text",
+        rank=-1,
+        help="What --status writes: a line of text (a table on a terminal), or an object of JSON a"
+        " line.",
+        about="what status lines are: text (a table on a terminal), or objects of JSON",
         manifest="nothing",
     ),
 )

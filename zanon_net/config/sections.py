@@ -135,11 +135,17 @@ class Output(View):
     order: str | None = RUN["order"].default
     times: int | str | None = RUN["times"].default
     sizes: str | int | None = RUN["sizes"].default
+    flush: int | str = RUN["flush"].default
 
     @property
     def split_ns(self) -> int:
         """The length of a part in nanoseconds; 0: no limit."""
         return rules.core_split(self.settings())
+
+    @property
+    def flush_s(self) -> float:
+        """The longest wait of records in buffers, in seconds."""
+        return int(self.flush) * 1e-9
 
     @property
     def size_limit(self) -> int:
@@ -176,6 +182,7 @@ class LiveSettings(View):
     status: int | str | None = RUN["status"].default
     fail_on_loss: float | None = RUN["fail_on_loss"].default
     drop_to: str | None = RUN["drop_to"].default
+    status_format: str = RUN["status_format"].default
 
     @property
     def ring_bytes(self) -> int:

@@ -105,7 +105,7 @@ class Config:
             try:
                 config = config.replace(**settings)
             except ConfigError as error:
-                raise ConfigError(f"{path}: [{section}] {error}") from None
+                raise type(error)(f"{path}: [{section}] {error}") from None
         return config
 
     def replace(self, **settings: Any) -> Self:

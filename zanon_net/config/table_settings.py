@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from zanon_net.config.load import read_toml
+from zanon_net.config.load import read_toml, refuse_bare_duration
 from zanon_net.config.parse import did_you_mean, refuse_key, shown
 from zanon_net.config.schema import SETTINGS, rows_of
 from zanon_net.config.setting import Setting, read_settings
@@ -45,11 +45,12 @@ def _checked(row: Setting, value: Any, path: Path) -> Any:
     """The value with the file's folder in front of paths. Raises ConfigError."""
     try:
         refuse_key(row.label, value)
+        refuse_bare_duration(row, value)
         if row.type.anchored is not None:
             value = _anchored(row, value, path.parent)
         row.read(value)
     except ConfigError as error:
-        raise ConfigError(f"{path}: [{row.section}] {error}") from None
+        raise type(error)(f"{path}: [{row.section}] {error}") from None
     return value
 
 

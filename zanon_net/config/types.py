@@ -160,7 +160,7 @@ FLAG = Type(
 )
 DURATION = Type(read=parse.parse_duration, unit="ns", range="1ns to 3650d", metavar="DURATION")
 ROUNDED_TIMES = Type(
-    read=parse.rounded_times, range="exact, or a duration", metavar="exact|DURATION"
+    read=parse.rounded_times, unit="ns", range="exact, or a duration", metavar="exact|DURATION"
 )
 WHOLE_MINUTES = replace(DURATION, read=_whole_minutes, range="whole minutes")
 SIZE = Type(

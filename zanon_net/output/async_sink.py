@@ -15,8 +15,9 @@ class AsyncSink(Sink):
     """Hands what it takes to a thread, which has the real sink take it.
 
     At most one piece waits or is being written: the engine's memory for output is there twice, no
-    more. An error of the thread is raised by the next call of `take`, `rotate` or `finish`, and
-    nothing is written after it. The other calls end the thread first.
+    more. An error of the thread is raised by the next call of `take`, `rotate`, `flush`,
+    `keep_state` or `finish`, and nothing is written after it. The calls that end a run end the
+    thread first.
     """
 
     def __init__(self, sink: Sink, plan: Plan) -> None:
@@ -53,13 +54,18 @@ class AsyncSink(Sink):
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
-    def _idle(self) -> Sink:
-        """The real sink, once the thread has nothing to write. Raises the thread's error."""
+    def _resting(self) -> Sink:
+        """The real sink, once the thread has nothing to write, whether or not it failed."""
         if self._last is not None:
             self._last.wait()
+        return self._sink
+
+    def _idle(self) -> Sink:
+        """The same. Raises the thread's error."""
+        sink = self._resting()
         if self._error is not None:
             raise self._error
-        return self._sink
+        return sink
 
     def _alone(self) -> Sink:
         """The real sink, once the thread has ended, with an error or without."""
@@ -88,6 +94,19 @@ class AsyncSink(Sink):
         """See Sink."""
         return self._is_divided_by_size and self._idle().is_large
 
+    @property
+    def parts(self) -> int:  # type: ignore[override]
+        """See Sink; without a wait for the thread."""
+        return self._sink.parts
+
+    def flush(self, *, blocks: bool) -> None:
+        """See Sink."""
+        self._idle().flush(blocks=blocks)
+
+    def keep_state(self, manifest: Callable[[], bytes]) -> None:
+        """See Sink."""
+        self._idle().keep_state(manifest)
+
     def finish(self, first_ns: int | None) -> None:
         """See Sink."""
         self._idle()
@@ -108,14 +127,14 @@ class AsyncSink(Sink):
     @property
     def was_cut(self) -> bool:  # type: ignore[override]
         """See Sink."""
-        return self._alone().was_cut
+        return self._resting().was_cut
 
     @property
     def files(self) -> list[dict[str, Any]]:
         """See Sink."""
-        return self._alone().files
+        return self._resting().files
 
     @property
     def written(self) -> Mapping[str, int]:
         """See Sink."""
-        return self._alone().written
+        return self._resting().written

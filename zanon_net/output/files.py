@@ -28,8 +28,8 @@ class Compressor(Protocol):
     def compress(self, data: bytes | memoryview, /) -> bytes | memoryview:
         """Takes the next bytes; returns compressed ones, or nothing yet."""
 
-    def flush(self) -> bytes:
-        """The end of the stream."""
+    def flush(self, mode: int = ..., /) -> bytes:
+        """The end of the stream; of a block, if that is the mode."""
 
 
 class _Plain:
@@ -39,8 +39,9 @@ class _Plain:
         """The same bytes."""
         return data
 
-    def flush(self) -> bytes:
+    def flush(self, mode: int = 0, /) -> bytes:
         """Nothing is held back."""
+        del mode
         return b""
 
 
@@ -60,6 +61,15 @@ _COMPRESSORS: dict[str, Callable[[], Compressor]] = {
 def compressor(kind: str) -> Compressor:
     """A compressor: "none", "gzip" or "zstd"."""
     return _COMPRESSORS[kind]()
+
+
+def end_of_block(stream: Compressor, kind: str) -> bytes:
+    """What a compressor of this kind holds back, to be read as it is; the stream goes on."""
+    if kind == "zstd":
+        import zstandard
+
+        return stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+    return stream.flush(zlib.Z_SYNC_FLUSH)
 
 
 class LogFile(ABC):
@@ -88,6 +98,9 @@ class LogFile(ABC):
     @abstractmethod
     def _end(self) -> None:
         """Writes what is held back."""
+
+    def flush(self, *, blocks: bool) -> None:  # noqa: B027  (not every format has a whole prefix)
+        """See Sink."""
 
     def to_disk(self) -> int:
         """Ends the file; returns its bytes. Raises OutputError."""
@@ -132,6 +145,7 @@ class TextFile(LogFile):
     def __init__(self, path: Path, header: bytes, compress: str) -> None:
         self._header, self._compress = header, compress
         self._compressor = compressor(compress)
+        self._holds_back = False  # the compressor, perhaps
         super().__init__(path)
         self._put(header)
 
@@ -143,6 +157,15 @@ class TextFile(LogFile):
     def _put(self, data: bytes | memoryview) -> None:
         with explained("write", self.path):
             self._file.write(self._compressor.compress(data))
+        self._holds_back = True
+
+    def flush(self, *, blocks: bool) -> None:
+        """See LogFile."""
+        with explained("write", self.path):
+            if blocks and self._holds_back:
+                self._file.write(end_of_block(self._compressor, self._compress))
+                self._holds_back = False
+            self._file.flush()
 
     def _end(self) -> None:
         self._file.write(self._compressor.flush())

@@ -27,6 +27,7 @@ from zanon_net.output.parquet import ParquetFile, Schema
 from zanon_net.output.popularity_file import refuse_existing
 from zanon_net.output.rotation import part_names
 from zanon_net.output.sink import Parts, Plan, Sink, Tables
+from zanon_net.output.state_file import StateFile
 from zanon_net.output.stdout import StdoutSink
 from zanon_net.output.transaction import Transaction, sync_folders
 from zanon_net.system.file_errors import explained
@@ -69,6 +70,7 @@ class FolderSink(Sink):
         self._files: list[dict[str, Any]] = []
         self._written = dict.fromkeys(plan.outputs, 0)
         self._transaction = Transaction()
+        self._state = StateFile(folder / MANIFEST, self._transaction)
         try:
             self._enter_folder()
             self._begin()
@@ -95,14 +97,19 @@ class FolderSink(Sink):
 
     def _reserve(self) -> None:
         """Reserves disk space for the manifest, if the file system can."""
-        path = self._manifest_partial
+        path = self._reserve_path
         with explained("write", path), self._transaction.making([path]):
             self._reserved = path.open("xb", buffering=0)
         self._reserve_for(0)
 
     @property
-    def _manifest_partial(self) -> Path:
-        return self.folder / (MANIFEST + PARTIAL)
+    def _reserve_path(self) -> Path:
+        return self.folder / f"{MANIFEST}.reserved{PARTIAL}"
+
+    @property
+    def _of_manifest(self) -> list[Path]:
+        """The files that may become the manifest, and are not to stay if they do not."""
+        return [self._reserve_path, self._state.path]
 
     def _reserve_for(self, files: int) -> None:
         """Reserves disk space for a manifest that lists so many files."""
@@ -175,8 +182,9 @@ class FolderSink(Sink):
         self._reserve_for(len(self._files) + len(self._open))
         self._finish_part()
         self._publish_part()
-        self._transaction.keep(but=[self._manifest_partial])
+        self._transaction.keep(but=self._of_manifest)
         sync_folders([self.folder])
+        self.parts += 1
 
     def _finish_part(self) -> None:
         assert self._stamp_ns is not None
@@ -218,6 +226,17 @@ class FolderSink(Sink):
                 with explained("write", final):
                     self._transaction.rename_folder(_partial_folder(final), final)
 
+    # ---- while the run goes on ----
+
+    def flush(self, *, blocks: bool) -> None:
+        """See Sink; of Parquet no prefix can be read."""
+        for file in self._open.values():
+            file.flush(blocks=blocks)
+
+    def keep_state(self, manifest: Callable[[], bytes]) -> None:
+        """See Sink."""
+        self._state.write(manifest())
+
     # ---- the end ----
 
     def finish(self, first_ns: int | None) -> None:
@@ -253,7 +272,10 @@ class FolderSink(Sink):
             os.fsync(handle)
 
     def _appear_manifest(self) -> None:
-        self._appear(self._manifest_partial, MANIFEST)
+        with explained("write", self.folder / MANIFEST):
+            if self._reserve_path.exists():  # an earlier attempt may have come this far
+                self._state.replace_by(self._reserve_path)
+        self._appear(self._state.path, MANIFEST)
         self._close_manifest()
 
     def _close_manifest(self) -> None:
@@ -279,7 +301,7 @@ class FolderSink(Sink):
             if kept_from is not None and not self._about_to_appear:
                 self._keep_whole_records(kept_from)
         self._remove_part()
-        self._transaction.remove(but=[self.folder, self._manifest_partial])
+        self._transaction.remove(but=[self.folder, *self._of_manifest])
         with contextlib.suppress(OSError, ZanonError, ValueError):
             self._write_manifest(manifest())
             self._appear_manifest()
@@ -322,7 +344,7 @@ class FolderSink(Sink):
         }
         self._publish_part()
         self.was_cut = True
-        self._transaction.keep(but=[self._manifest_partial])
+        self._transaction.keep(but=self._of_manifest)
         sync_folders([self.folder])
 
     def discard(self) -> None:

@@ -3,7 +3,7 @@
 """One output, and views of it, to files with their manifest beside them, or to nothing."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from zanon_net._core import FILE_NAMES
 from zanon_net.errors import ConfigError
 from zanon_net.output.files import PARTIAL, SUFFIXES, CaptureFile
 from zanon_net.output.sink import Parts, Plan, Sink, Tables
+from zanon_net.output.state_file import StateFile, next_path
 from zanon_net.output.transaction import Transaction, sync_folders
 from zanon_net.system.file_errors import explained
 
@@ -38,7 +39,7 @@ def refuse_taken(path: Path, views: Iterable[Path] = ()) -> None:
     for name in names:
         if os.path.lexists(name):
             raise ConfigError(f"{name} exists, and nothing is ever overwritten; choose another")
-    for name in map(_partial, names):
+    for name in (*map(_partial, names), next_path(manifest_path(path))):
         if os.path.lexists(name):
             raise ConfigError(f"{name} exists: a run that was killed left it; remove it")
 
@@ -63,6 +64,7 @@ class OneFileSink(Sink):
         self._transaction = Transaction()
         self._open: dict[str, CaptureFile] = {}
         self._sizes: dict[str, int] = {}  # of the files that are whole
+        self._state = StateFile(manifest_path(path), self._transaction)
         refuse_taken(path, [file for file in paths.values() if file != path])
         try:
             for output, file in paths.items():
@@ -78,6 +80,15 @@ class OneFileSink(Sink):
             for output, lines in texts.items():
                 self._open[output].write(*lines)
 
+    def flush(self, *, blocks: bool) -> None:
+        """See Sink."""
+        for file in self._open.values():
+            file.flush(blocks=blocks)
+
+    def keep_state(self, manifest: Callable[[], bytes]) -> None:
+        """See Sink."""
+        self._state.write(manifest())
+
     def finish(self, first_ns: int | None) -> None:
         """See Sink; without a packet a file is a capture of none."""
         for output, file in self._open.items():
@@ -86,14 +97,8 @@ class OneFileSink(Sink):
     def publish(self, manifest: bytes) -> None:
         """See Sink."""
         final = manifest_path(self.path)
-        partial = _partial(final)
         with explained("write", final):
-            with self._transaction.making([partial]):
-                file = partial.open("xb")
-            with file:
-                file.write(manifest)
-                file.flush()
-                os.fsync(file.fileno())
+            self._state.write_last(manifest)
         for path in (*(file.path for file in self._open.values()), final):
             with explained("write", path):
                 self._transaction.rename(_partial(path), path)

@@ -133,6 +133,18 @@ class Sink(ABC):
         """Whether a file has reached the size at which the plan ends a part."""
         return False
 
+    parts = 0
+    """How many parts have appeared."""
+
+    def flush(self, *, blocks: bool) -> None:  # noqa: B027  (not every sink has buffers)
+        """Hands the system what waits in buffers, all of it whole records. Raises OutputError.
+
+        blocks: also what compressors hold back, which makes files a little larger.
+        """
+
+    def keep_state(self, manifest: Callable[[], bytes]) -> None:  # noqa: B027  (as above)
+        """Keeps the manifest of the run so far where it can be read, if there is a place for it."""
+
     place: Path | None = None
     """The folder, or the one file, that appears; None: there is none."""
     is_file = False

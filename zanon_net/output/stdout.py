@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import BinaryIO
 
 from zanon_net.errors import ZanonError
-from zanon_net.output.files import compressor
+from zanon_net.output.files import compressor, end_of_block
 from zanon_net.output.sink import Parts, Plan, Sink, Tables
 from zanon_net.system.file_errors import explained
 
@@ -41,7 +41,9 @@ class StdoutSink(Sink):
     def __init__(self, plan: Plan) -> None:
         self._stream = standard_output()
         (self._output,) = plan.outputs
+        self._compress = plan.compress
         self._compressor = compressor(plan.compress)
+        self._holds_back = False  # the compressor, perhaps
         self._records = 0
         self._put(plan.headers.get(self._output, b""))
 
@@ -49,6 +51,7 @@ class StdoutSink(Sink):
         self._write(self._compressor.compress(data))
         with explained("write", "standard output"):
             self._stream.flush()  # the reader of a pipe gets a batch when it is decided
+        self._holds_back = True
 
     def _write(self, data: bytes | memoryview) -> None:
         with explained("write", "standard output"):
@@ -61,6 +64,14 @@ class StdoutSink(Sink):
                 lines, count = texts[self._output]
                 self._put(lines)
                 self._records += count
+
+    def flush(self, *, blocks: bool) -> None:
+        """See Sink."""
+        if blocks and self._holds_back:
+            self._write(end_of_block(self._compressor, self._compress))
+            self._holds_back = False
+        with explained("write", "standard output"):
+            self._stream.flush()
 
     def finish(self, first_ns: int | None) -> None:
         """See Sink; standard output is no file of a folder."""

@@ -48,6 +48,10 @@ class Transaction:
         with self.making((), [path]):
             path.mkdir()
 
+    def forget(self, path: Path) -> None:
+        """Forgets a file, which is there no more."""
+        self._files = [file for file in self._files if file != path]
+
     def has_folder(self, path: Path) -> bool:
         """Whether the run made this folder."""
         return path in self._folders

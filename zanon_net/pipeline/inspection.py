@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The content of captures, in counts: the whole packet path runs and writes nothing."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,6 +19,9 @@ from zanon_net.pipeline.reader import Progress, Reader, open_all
 from zanon_net.pipeline.totals import Totals
 from zanon_net.system.signals import Interruption
 from zanon_net.system.streams import Source
+
+Row = tuple[str, str, str]
+"""A title, a count and a text, each of which may be empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,25 +54,23 @@ class Inspection:
             "hints": [asdict(hint) for hint in diagnose(totals.counters)],
         }
 
-    def table(self, width: int = 80) -> str:
-        """The facts as a table for people, of so many columns."""
+    def table(self, width: int = 80, *, each: bool = False) -> str:
+        """The facts as a table for people, of so many columns.
+
+        each: of several sources, the facts about each come behind those about all.
+        """
         advice = [("hint", f"{hint.count:,}", hint.text) for hint in diagnose(self.totals.counters)]
         rows = [*self._about_sources(), *self._about_names(), *advice]
+        if each and len(self.facts) > 1:
+            for facts in self.facts:
+                rows += [("source", "", facts.name), *_about_files([facts])]
         return table(rows, width, right=(1,))
 
-    def _about_sources(self) -> list[tuple[str, str, str]]:
+    def _about_sources(self) -> list[Row]:
         totals, rows = self.totals, []
-        for facts in self.facts:
-            if len(self.facts) > 1:
-                rows += [("source", "", facts.name)]
-            packed = "" if facts.compression is None else f", compressed with {facts.compression}"
-            rows += [("format", "", facts.format + packed), ("bytes", f"{facts.bytes_read:,}", "")]
-            if facts.warning is not None:
-                rows += [("cut short", "", facts.warning)]
-            rows += [
-                ("link type", f"{frames:,}", f"frames of {link_type_name(number)}")
-                for number, frames in sorted(facts.link_types.items())
-            ]
+        if len(self.facts) > 1:
+            rows += [("sources", f"{len(self.facts):,}", "")]
+        rows += _about_files(self.facts)
         if totals.time_range_ns is not None:
             first_ns, last_ns = totals.time_range_ns
             rows += [
@@ -79,7 +82,7 @@ class Inspection:
         rows += _counts("inside", totals.lines("encapsulation"), totals.counters["frames"])
         return rows + _counts("dropped", totals.lines("drop"), totals.counters["frames"])
 
-    def _about_names(self) -> list[tuple[str, str, str]]:
+    def _about_names(self) -> list[Row]:
         totals, anonymity = self.totals, self.config.anonymity
         decided = totals.decided
         statuses = totals.lines("status")
@@ -93,7 +96,30 @@ class Inspection:
         return rows + _counts("suppressed", totals.lines("suppressed"), decided)
 
 
-def _counts(title: str, lines: list[tuple[str, int]], whole: int = 0) -> list[tuple[str, str, str]]:
+def _about_files(files: Sequence[SourceFacts]) -> list[Row]:
+    """The facts that a file has, of several together."""
+    link_types: Counter[int] = Counter()
+    for facts in files:
+        link_types.update(facts.link_types)
+    rows = [("format", "", form) for form in dict.fromkeys(map(_format, files))]
+    rows += [("bytes", f"{sum(facts.bytes_read for facts in files):,}", "")]
+    rows += [
+        ("cut short", "", facts.warning if len(files) == 1 else f"{facts.name}: {facts.warning}")
+        for facts in files
+        if facts.warning is not None
+    ]
+    return rows + [
+        ("link type", f"{frames:,}", f"frames of {link_type_name(number)}")
+        for number, frames in sorted(link_types.items())
+    ]
+
+
+def _format(facts: SourceFacts) -> str:
+    packed = "" if facts.compression is None else f", compressed with {facts.compression}"
+    return facts.format + packed
+
+
+def _counts(title: str, lines: list[tuple[str, int]], whole: int = 0) -> list[Row]:
     return [
         (title, f"{count:,}", text + (f" ({count / whole:.1%})" if whole else ""))
         for text, count in lines
@@ -101,15 +127,15 @@ def _counts(title: str, lines: list[tuple[str, int]], whole: int = 0) -> list[tu
 
 
 def inspect(
-    source: Source,
+    source: Source | Iterable[Source],
     config: Config | None = None,
     *,
     progress: Progress | None = None,
     interruption: Interruption | None = None,
 ) -> Inspection:
-    """Reads one source to its end and counts.
+    """Reads captures to their ends and counts.
 
-    source: a capture's path, a folder of captures, or "-" for standard input.
+    source: a capture's path, a folder of captures, "-" for standard input, or several of them.
     config, progress, interruption: as `run` takes them.
 
     Raises ConfigError, CaptureError, FormatError or CapacityError.
@@ -118,8 +144,9 @@ def inspect(
     interruption = interruption or Interruption()
     without: Mapping[str, Any] = {"outputs": (), "popularity": False}
     arguments: Mapping[str, Any] = {**config.engine_arguments(), **without}
+    sources = [source] if isinstance(source, str | os.PathLike) else list(source)
     with ExitStack() as stack:
-        opened = open_all([source], config, interruption, stack)
+        opened = open_all(sources, config, interruption, stack)
         engine = PacketEngine(**arguments)
         stack.callback(engine.close)
         for _batch in Reader(engine, opened, progress, interruption).batches():

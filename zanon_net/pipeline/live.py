@@ -19,6 +19,7 @@ from zanon_net.pipeline.interfaces import ANY, Losses
 from zanon_net.pipeline.link_types import link_type_name
 from zanon_net.pipeline.privileges import explain_missing
 from zanon_net.pipeline.window_hooks import WindowHooks
+from zanon_net.system.log_levels import NOTICE
 
 BATCH_FRAMES = 16384
 WAIT_MS = 100  # longest wait of the core, and so of a signal, a status line or an idle flow
@@ -227,7 +228,7 @@ class LiveReader:
 
     def batches(self) -> Iterator[None]:
         """Yields after each batch, and at least ten times a second, with output to take."""
-        _log.info("reading %s", ", ".join(self._interfaces.names))
+        _log.log(NOTICE, "listening on %s", ", ".join(self._interfaces.names))
         live, last = self._interfaces.live, time.monotonic()
         kept_house = last
         while not self._wishes.requested and not live.ended:

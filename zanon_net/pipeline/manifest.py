@@ -24,12 +24,13 @@ Z_EQUALS_1 = "z = 1: every name is released, also one that a single user visited
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The end of a run.
+    """The end of a run, or where it is.
 
     files: {"file", "bytes", "records"} of each that appears. written: records in them, by output.
     error: why the run ended early, None where it did not. drops: packets lost before that.
     was_cut: there was no room for more, and the last files were cut to whole records.
     sent: the packets that were to leave through an interface; None where none were.
+    running: it has not come yet, and all this is the state so far.
     """
 
     files: Sequence[Mapping[str, Any]]
@@ -39,6 +40,7 @@ class Ending:
     drops: Drops = field(default_factory=Drops)
     was_cut: bool = False
     sent: Sent | None = None
+    running: bool = False
 
     def accounts(self, counters: Mapping[str, int]) -> dict[str, Any]:
         """Accounts for the records of closed flows: of each format, written, left_out and lost."""
@@ -54,10 +56,14 @@ class Ending:
             "withheld": counters["flows_external"],
             "records": records,
             **{
-                name: {"written": n, "left_out": left_out, "lost": records - n - left_out}
+                name: {"written": n, "left_out": left_out, **self._rest(records - n - left_out)}
                 for name, (n, left_out) in formats.items()
             },
         }
+
+    def _rest(self, records: int) -> dict[str, int]:
+        """Records that are in no file that has appeared."""
+        return {"lost": 0, "unfinished": records} if self.running else {"lost": records}
 
 
 def build_manifest(
@@ -81,7 +87,12 @@ def build_manifest(
     return {
         "name": "zanon-net",
         "version": __version__,
-        "complete": whole and ending.error is None and loss is None and unsent is None,
+        "running": ending.running,
+        "complete": whole
+        and not ending.running
+        and ending.error is None
+        and loss is None
+        and unsent is None,
         "interrupted": ending.interrupted,
         "error": ending.error,
         "notes": notes,

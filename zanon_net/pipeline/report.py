@@ -132,6 +132,8 @@ class Report:
                 yield "masked", f"{counters['packets_masked']:,}  {how}"
         yield "flows", f"{counters['flows_tcp']:,} TCP, {counters['flows_udp']:,} UDP"
         yield "names seen", ", ".join(f"{n:,} {source}" for source, n in totals.names().items())
+        if counters["names_repeated"]:
+            yield "repeated", f"{counters['names_repeated']:,}  by the same flow, decided once"
         yield "released", share(counters["released"], totals.decided)
         if counters["dns_observations"]:
             yield "released in DNS", share(counters["dns_released"], counters["dns_observations"])

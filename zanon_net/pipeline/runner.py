@@ -33,6 +33,7 @@ from zanon_net.pipeline.reader import (
 from zanon_net.pipeline.report import Report
 from zanon_net.pipeline.status import Status, StatusClock
 from zanon_net.pipeline.totals import Totals
+from zanon_net.pipeline.upkeep import Upkeep
 from zanon_net.pipeline.window_hooks import WindowHooks
 from zanon_net.system.file_errors import lacks_room
 from zanon_net.system.signals import Interruption
@@ -157,24 +158,34 @@ def run_reader(
     on_status: Callable[[Status], None] | None = None,
 ) -> Report:
     """Reads to the end, and writes. Raises what `run` raises."""
-    config = hooks.config
-    began = time.monotonic()
+    config, began = hooks.config, time.monotonic()
 
-    def manifest(error: str | None = None) -> dict[str, Any]:
-        facts, drops = reader.facts(), reader.drops()
+    def manifest(error: str | None = None, *, running: bool = False) -> dict[str, Any]:
         ending = Ending(
-            sink.files, sink.written, reader.interrupted, error, drops, sink.was_cut, sink.sent
+            files=sink.files,
+            written=sink.written,
+            interrupted=reader.interrupted,
+            error=error,
+            drops=reader.drops(),
+            was_cut=sink.was_cut,
+            sent=sink.sent,
+            running=running,
         )
-        return build_manifest(config, Totals.of(engine), facts, ending) | hooks.facts()
+        return build_manifest(config, Totals.of(engine), reader.facts(), ending) | hooks.facts()
 
+    def state() -> bytes:
+        return manifest_bytes(manifest(running=True))
+
+    status_s = config.live.status_s
     clock = None
-    if on_status is not None and config.live.status_s is not None:
-        status_s = config.live.status_s
+    if on_status is not None and status_s is not None:
         clock = StatusClock(engine, reader.drops, status_s, on_status, lambda: sink.sent)
     try:
+        upkeep = Upkeep(sink, config, state, is_live=isinstance(reader, LiveReader))
         for _batch in reader.batches():
             _drain(engine, sink)
             _rotate(reader, engine, sink)
+            upkeep.tick()
             if clock is not None:
                 clock.tick()
         if isinstance(reader, Reader):  # of an interface no packet, or an early end, is no error

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state of a run while it goes on: one snapshot an interval. Counts only, no names."""
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from zanon_net._core import PacketEngine
+from zanon_net._text import iso_time
 from zanon_net.output.sink import Sent
 from zanon_net.pipeline.facts import Drops
 from zanon_net.pipeline.totals import Totals
@@ -16,9 +18,11 @@ from zanon_net.pipeline.totals import Totals
 class Status:
     """A run at one moment; rates are over the time since the snapshot before.
 
+    time_ns: that moment by the system's clock, ns since the epoch. seconds: since the run began.
     sent: the packets that were to leave through an interface; None where none are.
     """
 
+    time_ns: int
     seconds: float
     packets: int
     packets_per_s: float
@@ -51,9 +55,34 @@ class Status:
             ("memory", f"{self.memory_bytes / 2**20:,.0f} MiB"),
         ]
 
+    @property
+    def time(self) -> str:
+        """The moment in UTC, as RFC 3339 has it, down to seconds."""
+        return f"{iso_time(self.time_ns)[:19]}Z"
+
     def line(self) -> str:
-        """All figures in one line."""
-        return ", ".join(f"{title} {text}" for title, text in self.rows())
+        """The time and all figures in one line."""
+        return ", ".join([self.time, *(f"{title} {text}" for title, text in self.rows())])
+
+    def to_json(self) -> str:
+        """The time and all figures as an object of JSON in one line."""
+        return json.dumps(
+            {
+                "time": self.time,
+                "seconds": round(self.seconds, 3),
+                "packets": self.packets,
+                "packets_per_s": round(self.packets_per_s),
+                "bits_per_s": round(self.bits_per_s),
+                "flows": self.flows,
+                "flows_open": self.flows_open,
+                "observations": self.observations,
+                "names_decided": self.decided,
+                "names_released": self.released,
+                "capture_drops": self.drops.to_dict(),
+                "interface": None if self.sent is None else self.sent.to_dict(),
+                "memory_bytes": self.memory_bytes,
+            }
+        )
 
 
 class StatusClock:
@@ -87,6 +116,7 @@ class StatusClock:
         seconds = max(now - self._before, 1e-9)
         flows = counters["flows_tcp"] + counters["flows_udp"]
         status = Status(
+            time_ns=time.time_ns(),
             seconds=now - self._began,
             packets=packets,
             packets_per_s=(packets - self._packets) / seconds,

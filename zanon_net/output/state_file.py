@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The manifest of a run that goes on: a whole one at any time, whenever the run is killed."""
+
+import logging
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from zanon_net.output.files import PARTIAL
+from zanon_net.output.transaction import Transaction
+
+_log = logging.getLogger("zanon_net")
+
+
+def next_path(manifest: Path) -> Path:
+    """Where the state is written that will replace the one before."""
+    return manifest.with_name(f"{manifest.name}.next{PARTIAL}")
+
+
+class StateFile:
+    """MANIFEST.partial, in which each state replaces the one before by a rename."""
+
+    def __init__(self, manifest: Path, transaction: Transaction) -> None:
+        self.path = manifest.with_name(manifest.name + PARTIAL)
+        self._next = next_path(manifest)
+        self._transaction = transaction
+        self._is_there = self._has_warned = False
+
+    def write(self, state: bytes) -> None:
+        """Writes the state of a run that goes on.
+
+        It is worth neither the end of the run nor a wait for the disk: one that cannot be written
+        is left out, with a warning for the first, and after a power cut the last may be missing.
+        """
+        try:
+            self._write(state, waits=False)
+        except OSError as error:
+            if not self._has_warned:
+                self._has_warned = True
+                _log.warning("warning: cannot write %s: %s", self.path, error.strerror)
+
+    def write_last(self, manifest: bytes) -> None:
+        """Writes the whole manifest to the disk. Raises OSError."""
+        self._write(manifest, waits=True)
+
+    def _write(self, state: bytes, *, waits: bool) -> None:
+        with self._transaction.making([self._next]):
+            file = self._next.open("xb")
+        try:
+            with file:
+                file.write(state)
+                if waits:
+                    file.flush()
+                    os.fsync(file.fileno())
+            self.replace_by(self._next)
+        except BaseException:
+            with suppress(OSError):
+                self._next.unlink()
+            raise
+        finally:
+            self._transaction.forget(self._next)
+
+    def replace_by(self, file: Path) -> None:
+        """Gives its name to another file of the run. Raises OSError."""
+        if self._is_there:
+            file.replace(self.path)
+        else:
+            self._transaction.rename(file, self.path)
+        self._is_there = True

@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""What can be read of a run while it goes on: its records so far, and its manifest so far."""
+
+import time
+from collections.abc import Callable
+
+from zanon_net.config.settings import Config
+from zanon_net.output.sink import Sink
+
+STATE_S = 60.0  # between two states of a run without --status
+STATE_SHARE = 0.01  # of the time that states may take; the one of a year lists many files
+
+
+class Upkeep:
+    """Flushes a sink's buffers, and keeps its state: at the start, with each part, and at times.
+
+    manifest: makes the manifest of the run so far.
+    is_live: the sources are interfaces. Compressors hold nothing back then; of captures the same
+        input has to give the same bytes, however long it takes.
+    """
+
+    def __init__(
+        self, sink: Sink, config: Config, manifest: Callable[[], bytes], *, is_live: bool
+    ) -> None:
+        self._sink, self._manifest, self._is_live = sink, manifest, is_live
+        self._flush_s = config.output.flush_s
+        self._state_s = config.live.status_s or STATE_S
+        self._flush_due = time.monotonic() + self._flush_s
+        self._parts = sink.parts
+        self._keep_state()
+
+    def tick(self) -> None:
+        """Does what is due; call it often, it is cheap. Raises OutputError."""
+        now = time.monotonic()
+        if now >= self._flush_due:
+            self._sink.flush(blocks=self._is_live)
+            self._flush_due = now + self._flush_s
+        if now >= self._state_due or self._sink.parts != self._parts:
+            self._keep_state()
+
+    def _keep_state(self) -> None:
+        began = time.monotonic()
+        self._parts = self._sink.parts
+        self._sink.keep_state(self._manifest)
+        now = time.monotonic()
+        self._state_due = max(began + self._state_s, now + (now - began) / STATE_SHARE)

@@ -1,0 +1,6 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Levels of log records beside those of `logging`."""
+
+NOTICE = 25
+"""Of what a person who began a run has to see once; `logging` has INFO below and WARNING above."""
