@@ -5,6 +5,7 @@
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.netns import Namespace
@@ -26,6 +27,7 @@ import zanon_net
 
 Pairs = list[tuple[Frame, Frame]]
 # All that have a flow. tshark takes ports for protocols, so each client keeps its own.
+DISCARD = 9  # stands for an uncommon port of a server whose name is withheld
 ALL = {"exact": True, "evidence": "any", "payload": "zero", "keep_client_port": True}
 MEASURES = ("c_pkts_all", "s_pkts_all", "c_bytes_all", "s_bytes_all", "c_pkts_data", "s_pkts_data")
 MEASURES += ("c_syn_cnt", "s_syn_cnt", "c_fin_cnt", "s_fin_cnt", "c_ack_cnt", "s_ack_cnt")
@@ -63,21 +65,32 @@ def test_readers_find_the_same_flows(reader: Reader, pairs: Pairs, tmp_path: Pat
     if reader.missing:
         pytest.skip(reader.missing)
     result = compare(reader, pairs, tmp_path)
-    assert result.differing == []
+    # nDPI leaves out a lone segment to the port that stands for hidden ones.
+    assert all((c, s) == (1, 0) and hides_port(ends) for ends, c, s in result.differing)
+    assert len(result.differing) < 3
     assert result.same > 100
 
 
+def hides_port(ends: frozenset[Any]) -> bool:
+    """Whether an end of a flow has the port that stands for a hidden one."""
+    return any(end[1] == DISCARD for end in ends if isinstance(end, tuple))
+
+
 def test_our_own_log_says_the_same(demo_pcap: Path, left_pcap: Path, tmp_path: Path) -> None:
-    """The log of what left has each flow of the log of what was given, with the same measures."""
+    """The log of what left has each flow of the log of what was given, with the same measures, and
+    the same port of the server where a withheld name does not hide it."""
 
     def told(lines: list[dict[str, object]]) -> list[tuple[object, ...]]:
-        columns = ("t_start_ns", "t_end_ns", "proto", "server_port", *MEASURES)
+        columns = ("t_start_ns", "t_end_ns", "proto", *MEASURES, "server_port")
         return sorted(tuple(line.get(name) for name in columns) for line in lines)
 
-    given = own_flows(demo_pcap, tmp_path / "given")
-    left = own_flows(left_pcap, tmp_path / "left", internal="any")
+    given = told(own_flows(demo_pcap, tmp_path / "given"))
+    left = told(own_flows(left_pcap, tmp_path / "left", internal="any"))
     assert len(given) > 1000
-    assert told(left) == told(given)
+    assert [one[:-1] for one in left] == [one[:-1] for one in given]
+    ports = [(one[-1], other[-1]) for one, other in zip(given, left, strict=True)]
+    assert all(shown in (real, DISCARD) for real, shown in ports)
+    assert sum(real != shown for real, shown in ports) < len(ports) // 10
 
 
 def test_tshark_complains_where_it_must(demo_pcap: Path, tmp_path: Path) -> None:

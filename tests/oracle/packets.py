@@ -457,7 +457,7 @@ class Checker:
         self.first_hidden: dict[int, bool] = {}  # by flow: its first packet that left was masked
         self.in_main: dict[int, bool] = {}  # by flow: the main output shows its server's address
 
-    def hidden(self, fate: Fate, *, in_main: bool) -> bool:
+    def hidden(self, fate: Fate, *, in_main: bool = False) -> bool:
         """Whether the flow of a packet that leaves began with a masked one, here or in the main
         output: its server's address and port are hidden from then on."""
         return self.first_hidden.setdefault(id(fate.course), in_main or fate.what == MASKED)
