@@ -227,7 +227,7 @@ SANITIZER_OPTIONS := halt_on_error=1:print_stacktrace=1:exitcode=99
 # do not. The C example is a program of its own, which is the same as in `make test`. Tests that are
 # marked `sanitized` run here alone: their programs have sanitizers of their own.
 NOT_SANITIZED := docs $(addprefix integration/test_,alpha_mon.py bench_command.py c_example.py canary.py \
-	cli.py cli_end.py cryptopan_bench.py demo.py filter_streams.py flows_bench.py model_commands.py \
+	cli.py cli_end.py completion.py cryptopan_bench.py demo.py filter_streams.py flows_bench.py man_pages.py model_commands.py \
 	packed_files.py publish.py reading.py shipping.py silent_streams.py table_command.py ztable_bench.py) \
 	$(addprefix live/test_,interface_changes.py refusals.py) \
 	$(addprefix differential/test_,build_tls.py packet_readers.py) \
@@ -307,9 +307,9 @@ $(BUILD)/lib/obj/%.o: csrc/%.c | system
 
 # Tests of what a wheel can break: its files, how its extension was built and linked, its entry point.
 # They run beside their captures and pytest's settings, without the sources.
-WHEEL_TESTS := $(addprefix tests/integration/test_,cli.py cli_end.py demo.py embedding.py filter.py formats.py \
-	inspect.py output_folders.py reading.py table_command.py) tests/live/test_refusals.py \
-	$(addprefix tests/unit/test_,keys.py model_input.py parse.py probes.py tls.py unpacking.py ztable_class.py)
+WHEEL_TESTS := $(addprefix tests/integration/test_,cli.py cli_end.py completion.py demo.py embedding.py filter.py formats.py \
+	inspect.py man_pages.py output_folders.py reading.py table_command.py) tests/live/test_refusals.py \
+	$(addprefix tests/unit/test_,installed_files.py keys.py model_input.py parse.py probes.py tls.py unpacking.py ztable_class.py)
 .PHONY: dist
 dist: system-test .venv/.built ## sdist, the wheel made from it, and tests of that wheel in an empty folder
 	@rm -rf build/dist build/dist-check

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the one extension, zanon_net._core; all metadata is in pyproject.toml.
+"""Builds the one extension, zanon_net._core, and what is made of its command; all metadata is in
+pyproject.toml.
 
 Five environment variables change the build: ZANON_MARCH=native (code for one machine),
 ZANON_SANITIZE=address,undefined (implies a debug build), ZANON_DEBUG=1 (assertions, -O1 -g),
@@ -12,13 +13,15 @@ Cython's C cannot pass the warnings that csrc/ has to, so `make lint` compiles c
 import os
 import re
 import shlex
+import shutil
 import subprocess
+import sys
 import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 
 from Cython.Build import cythonize
-from setuptools import Extension, setup
+from setuptools import Distribution, Extension, setup
 
 INSTALL = "apt-get install -y libpcap-dev libssl-dev pkg-config"
 
@@ -71,6 +74,31 @@ def library_flags(kind: str) -> list[str]:
     return shlex.split(done.stdout)
 
 
+def made_of_the_command(package_root: str, folder: Path) -> list[tuple[str, list[str]]]:
+    """Man pages and completion scripts of the command that was just built, as `data_files`."""
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([package_root, *sys.path])}
+    for script, place in (("make_man_pages.py", "man/man1"), ("make_completions.py", "")):
+        command = [sys.executable, f"scripts/{script}", str(folder / "share" / place)]
+        subprocess.run(command, check=True, env=environ)
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return [(path.parent.relative_to(folder).as_posix(), [path.as_posix()]) for path in paths]
+
+
+class InstallData(Distribution().get_command_class("install_data")):
+    """Adds what is made by running the command that was just built."""
+
+    def run(self) -> None:
+        """Install the files."""
+        build = self.get_finalized_command("build")
+        is_editable = self.get_finalized_command("build_ext").inplace
+        # A sanitizer's extension is loaded by no usual Python; one that counts would count this.
+        if not is_editable and not os.environ.keys() & {"ZANON_SANITIZE", "ZANON_COVERAGE"}:
+            folder = Path(build.build_temp, "command")
+            shutil.rmtree(folder, ignore_errors=True)
+            self.data_files += made_of_the_command(build.build_lib, folder)
+        super().run()
+
+
 def main() -> None:
     """Run setuptools."""
     if not Path(sysconfig.get_path("include"), "Python.h").exists():
@@ -90,6 +118,8 @@ def main() -> None:
     directives |= {"boundscheck": False, "wraparound": False}
     setup(
         ext_modules=cythonize(core, build_dir="build/cython", compiler_directives=directives),
+        cmdclass={"install_data": InstallData},
+        data_files=[("lib/systemd/system", ["packaging/zanon-net.service"])],
         options={"build": {"build_base": build_base(os.environ)}},
     )
 

@@ -15,6 +15,8 @@ import click
 
 from zanon_net._version import __version__
 from zanon_net.cli.bench_command import bench_command
+from zanon_net.cli.completion import VARIABLE as COMPLETION
+from zanon_net.cli.completion import complete
 from zanon_net.cli.config_command import config_command
 from zanon_net.cli.filter_command import filter_command
 from zanon_net.cli.inspect_command import inspect_command
@@ -69,6 +71,13 @@ def _harden() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
+def _invoke(arguments: Sequence[str]) -> int | None:
+    # Not cli.main(): it prints and exits by itself on some errors.
+    with cli.make_context(COMMAND, list(arguments)) as ctx:
+        code: int | None = cli.invoke(ctx)
+        return code
+
+
 def run_command_line(arguments: Sequence[str] | None) -> int:
     """Runs the command as `zanon_net.cli.main` does."""
     _harden()
@@ -79,11 +88,10 @@ def run_command_line(arguments: Sequence[str] | None) -> int:
     _LOG.addHandler(handler)
     failed = False
     try:
-        # Not cli.main(): it prints and exits by itself on some errors.
-        with cli.make_context(
-            COMMAND, list(sys.argv[1:] if arguments is None else arguments)
-        ) as ctx:
-            code = cli.invoke(ctx)
+        if arguments is None and (instruction := os.environ.get(COMPLETION)):
+            code = complete(cli, instruction)
+        else:
+            code = _invoke(sys.argv[1:] if arguments is None else arguments)
     except click.exceptions.Exit as wish:
         code = wish.exit_code
     except BaseException as error:
