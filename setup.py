@@ -3,10 +3,10 @@
 """Builds the one extension, zanon_net._core, and what is made of its command; all metadata is in
 pyproject.toml.
 
-Five environment variables change the build: ZANON_MARCH=native (code for one machine),
+Six environment variables change the build: ZANON_MARCH=native (code for one machine),
 ZANON_SANITIZE=address,undefined (implies a debug build), ZANON_DEBUG=1 (assertions, -O1 -g),
 ZANON_COVERAGE=1 (counts for gcov), ZANON_TESTING=1 (what only tests use: allocations that fail,
-probes).
+probes), ZANON_ABI3=1 (one wheel for Python 3.11 and every later one, by Python's limited API).
 Cython's C cannot pass the warnings that csrc/ has to, so `make lint` compiles csrc/ with them.
 """
 
@@ -56,11 +56,17 @@ def flags_from_env(environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
     return cflags, ldflags
 
 
+def is_limited(environ: Mapping[str, str]) -> bool:
+    """Whether the extension keeps to Python's limited API."""
+    return environ.get("ZANON_ABI3") == "1"
+
+
 def build_base(environ: Mapping[str, str]) -> str:
     """A folder for each variant: setuptools does not rebuild when only the flags have changed."""
     values = [environ.get(f"ZANON_{name}", "") for name in ("MARCH", "SANITIZE", "DEBUG")]
     values += ["coverage" if environ.get("ZANON_COVERAGE") == "1" else ""]
     values += ["testing" if is_testing(environ) else ""]
+    values += ["abi3" if is_limited(environ) else ""]
     return "build/" + ("-".join(re.findall(r"\w+", " ".join(values))) or "release")
 
 
@@ -105,22 +111,28 @@ def main() -> None:
         raise SystemExit("zanon-net needs Python's headers: apt-get install -y python3-dev")
     cflags, ldflags = flags_from_env(os.environ)
     sources = sorted(path.as_posix() for path in Path("csrc").rglob("*.c"))
+    limited = is_limited(os.environ)
     core = Extension(
         "zanon_net._core",
         [binding(os.environ), *sources],
         include_dirs=["csrc", "csrc/include"],
-        define_macros=[("ZN_API", "")],  # of the extension only PyInit__core is visible
+        # Of the extension only PyInit__core is visible.
+        define_macros=[("ZN_API", ""), *([("Py_LIMITED_API", "0x030b0000")] if limited else [])],
+        py_limited_api=limited,
         depends=sorted(path.as_posix() for path in Path("csrc").rglob("*.h")),
         extra_compile_args=library_flags("--cflags") + cflags,
         extra_link_args=[*library_flags("--libs"), "-lm", "-pthread", *ldflags],
     )
     directives = {"language_level": 3, "embedsignature": True, "binding": True}
     directives |= {"boundscheck": False, "wraparound": False}
+    options = {"build": {"build_base": build_base(os.environ)}}
+    if limited:
+        options["bdist_wheel"] = {"py_limited_api": "cp311"}
     setup(
         ext_modules=cythonize(core, build_dir="build/cython", compiler_directives=directives),
         cmdclass={"install_data": InstallData},
         data_files=[("lib/systemd/system", ["packaging/zanon-net.service"])],
-        options={"build": {"build_base": build_base(os.environ)}},
+        options=options,
     )
 
 
