@@ -80,6 +80,12 @@ def library_flags(kind: str) -> list[str]:
     return shlex.split(done.stdout)
 
 
+def readme() -> str:
+    """README.md for a package page, where the links to files of the sources lead nowhere."""
+    text = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
+    return re.sub(r"\[([^]]+)\]\((?!https?:|#)[^)]+\)", r"\1", text)
+
+
 def made_of_the_command(package_root: str, folder: Path) -> list[tuple[str, list[str]]]:
     """Man pages and completion scripts of the command that was just built, as `data_files`."""
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join([package_root, *sys.path])}
@@ -130,6 +136,8 @@ def main() -> None:
         options["bdist_wheel"] = {"py_limited_api": "cp311"}
     setup(
         ext_modules=cythonize(core, build_dir="build/cython", compiler_directives=directives),
+        long_description=readme(),
+        long_description_content_type="text/markdown",
         cmdclass={"install_data": InstallData},
         data_files=[("lib/systemd/system", ["packaging/zanon-net.service"])],
         options=options,

@@ -58,7 +58,9 @@ def test_it_links_nothing_else(environment: Path) -> None:
     [core] = environment.rglob("_core.abi3.so")
     done = subprocess.run(["ldd", str(core)], capture_output=True, check=True, text=True)
     linked = {Path(line.split()[0]).name for line in done.stdout.splitlines()}
-    assert {name for name in linked - SYSTEM_LIBRARIES if not name.startswith("libcrypto-")} == set()
+    assert {
+        name for name in linked - SYSTEM_LIBRARIES if not name.startswith("libcrypto-")
+    } == set()
     assert str(environment) in done.stdout
 
 

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from support.cli import COMMAND, DEMO, ENVIRONMENT
 from support.paths import ROOT
 

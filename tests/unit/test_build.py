@@ -113,6 +113,7 @@ def test_each_variant_is_built_in_its_own_folder(setup_py: dict[str, Any]) -> No
         {"ZANON_SANITIZE": "thread", "ZANON_MARCH": "x86-64-v3"},
         {"ZANON_COVERAGE": "1"},
         {"ZANON_TESTING": "1"},
+        {"ZANON_ABI3": "1"},
         {"ZANON_COVERAGE": "1", "ZANON_TESTING": "1"},
     ]
     folders = [setup_py["build_base"](environ) for environ in environs]
@@ -139,9 +140,16 @@ def test_missing_library_ends_with_the_line_to_type(tmp_path: Path) -> None:
     assert line.endswith("apt-get install -y libpcap-dev libssl-dev pkg-config")
 
 
+def test_the_package_page_has_no_link_into_the_sources(setup_py: dict[str, Any]) -> None:
+    text = setup_py["readme"]()
+    links = re.findall(r"\]\(([^)]*)\)", text)
+    assert [link for link in links if not link.startswith(("https://", "#"))] == []
+    assert "docs/howto/operating.md makes it a service" in text
+
+
 def test_version_is_said_once() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    assert project["dynamic"] == ["version"]
+    assert "version" in project["dynamic"]
     version = runpy.run_path(str(ROOT / "zanon_net" / "_version.py"))["__version__"]
     assert metadata.version("zanon-net") == version
 

@@ -71,11 +71,10 @@ def _harden() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _invoke(arguments: Sequence[str]) -> int | None:
+def _invoke(arguments: Sequence[str]) -> int:
     # Not cli.main(): it prints and exits by itself on some errors.
     with cli.make_context(COMMAND, list(arguments)) as ctx:
-        code: int | None = cli.invoke(ctx)
-        return code
+        return int(cli.invoke(ctx) or 0)
 
 
 def run_command_line(arguments: Sequence[str] | None) -> int:
@@ -101,4 +100,4 @@ def run_command_line(arguments: Sequence[str] | None) -> int:
     finally:
         _LOG.removeHandler(handler)
         _LOG.setLevel(level)
-    return flush_stdout(failed) or int(code or 0)
+    return flush_stdout(failed) or code
