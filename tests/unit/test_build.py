@@ -132,6 +132,7 @@ def test_each_variant_is_built_in_its_own_folder(setup_py: dict[str, Any]) -> No
         {"ZANON_SANITIZE": "thread", "ZANON_MARCH": "x86-64-v3"},
         {"ZANON_COVERAGE": "1"},
         {"ZANON_TESTING": "1"},
+        {"ZANON_ABI3": "1"},
         {"ZANON_COVERAGE": "1", "ZANON_TESTING": "1"},
     ]
     folders = [setup_py["build_base"](environ) for environ in environs]

@@ -15,6 +15,8 @@ import click
 
 from zanon_net._version import __version__
 from zanon_net.cli.bench_command import bench_command
+from zanon_net.cli.completion import VARIABLE as COMPLETION
+from zanon_net.cli.completion import complete
 from zanon_net.cli.config_command import config_command
 from zanon_net.cli.filter_command import filter_command
 from zanon_net.cli.inspect_command import inspect_command
@@ -71,6 +73,12 @@ def _harden() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
+def _invoke(arguments: Sequence[str]) -> int:
+    # Not cli.main(): it prints and exits by itself on some errors.
+    with cli.make_context(COMMAND, list(arguments)) as ctx:
+        return int(cli.invoke(ctx) or 0)
+
+
 def run_command_line(arguments: Sequence[str] | None) -> int:
     """Runs the command as `zanon_net.cli.main` does."""
     _harden()
@@ -81,11 +89,10 @@ def run_command_line(arguments: Sequence[str] | None) -> int:
     _LOG.addHandler(handler)
     failed = False
     try:
-        # Not cli.main(): it prints and exits by itself on some errors.
-        with cli.make_context(
-            COMMAND, list(sys.argv[1:] if arguments is None else arguments)
-        ) as ctx:
-            code = cli.invoke(ctx)
+        if arguments is None and (instruction := os.environ.get(COMPLETION)):
+            code = complete(cli, instruction)
+        else:
+            code = _invoke(sys.argv[1:] if arguments is None else arguments)
     except click.exceptions.Exit as wish:
         code = wish.exit_code
     except BaseException as error:
@@ -95,4 +102,4 @@ def run_command_line(arguments: Sequence[str] | None) -> int:
     finally:
         _LOG.removeHandler(handler)
         _LOG.setLevel(level)
-    return flush_stdout(failed) or int(code or 0)
+    return flush_stdout(failed) or code

@@ -1,0 +1,70 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""The Debian package: lintian's opinion, and an installation in a fresh Debian."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.chroot import inside, make_chroot
+from support.cli import DEMO
+from support.packages import built, demo_arguments, logs, needs_packages, source_run
+from support.paths import ROOT
+
+pytestmark = [pytest.mark.source, needs_packages, pytest.mark.timeout(1800)]
+
+
+@pytest.fixture(scope="module")
+def package() -> Path:
+    return built("deb/zanon-net_*.deb")
+
+
+@pytest.fixture(scope="module")
+def debian(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A fresh Debian with the package in it."""
+    folder = make_chroot(tmp_path_factory.mktemp("debian") / "root")
+    shutil.copy(package, folder / "zanon-net.deb")
+    for name in ("/etc/resolv.conf", "/etc/hosts"):
+        shutil.copy(name, folder / "etc")
+    for path in Path("/etc/apt").glob("apt.conf.d/*prox*"):
+        shutil.copy(path, folder / "etc" / "apt" / "apt.conf.d")
+    inside(folder, "apt-get", "install", "-y", "--no-install-recommends", "/zanon-net.deb")
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_lintian(package: Path) -> None:
+    program = shutil.which("lintian")
+    if program is None:
+        pytest.skip("lintian is not on this machine")
+    accepted = str(ROOT / "packaging" / "deb" / "lintian-accepted")
+    command = [program, "--fail-on", "error,warning", "--suppress-tags-from-file", accepted]
+    done = subprocess.run([*command, str(package)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_demo(debian: Path, tmp_path: Path, key_file: str) -> None:
+    """The same bytes as the build of the sources writes."""
+    shutil.copy(DEMO, debian / "demo.pcap")
+    shutil.copy(key_file, debian / "key")
+    inside(debian, "zanon-net", *demo_arguments("/out", "/key", "/demo.pcap"))
+    ours = logs(debian / "out")
+    assert len(ours) > 2
+    assert ours == source_run(tmp_path / "source", key_file)
+
+
+def test_it_links_debians_libraries(debian: Path) -> None:
+    said = inside(debian, "sh", "-c", "ldd /usr/lib/zanon-net/zanon_net/_core*.so").stdout
+    assert "libcrypto.so.3 => /lib/" in said
+    assert "libpcap.so" in said
+    assert "not found" not in said
+
+
+def test_removal_leaves_nothing(debian: Path) -> None:
+    """The last test of the module: it takes the package away."""
+    inside(debian, "zanon-net", "--version")
+    inside(debian, "dpkg", "--purge", "zanon-net")
+    assert not (debian / "usr" / "lib" / "zanon-net").exists()
+    assert not (debian / "usr" / "bin" / "zanon-net").exists()

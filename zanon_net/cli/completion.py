@@ -1,0 +1,36 @@
+# SPDX-FileCopyrightText: The zanon_net authors
+# SPDX-License-Identifier: Apache-2.0
+"""Completion by bash, zsh and fish: click's own, and paths where a parameter names a file."""
+
+from collections.abc import Iterator
+
+import click
+
+from zanon_net.cli.messages import COMMAND
+
+VARIABLE = (
+    "_ZANON_NET_COMPLETE"  # what the shells' scripts set: `bash_source`, `bash_complete`, ...
+)
+
+
+def complete(cli: click.Group, instruction: str) -> int:
+    """Prints the script or the words that a shell asks for; returns the exit code."""
+    from click.shell_completion import shell_complete  # late: no other call needs it
+
+    _know_paths(cli)
+    return shell_complete(cli, {}, COMMAND, VARIABLE, instruction)
+
+
+def _know_paths(cli: click.Group) -> None:
+    """Makes words into paths for this call, which runs nothing: only these are completed."""
+    for command in _commands(cli):
+        for parameter in command.params:
+            if isinstance(parameter, click.Argument) or parameter.metavar in ("FILE", "DIR"):
+                parameter.type = click.Path(file_okay=parameter.metavar != "DIR")
+
+
+def _commands(group: click.Group) -> Iterator[click.Command]:
+    for command in group.commands.values():
+        if isinstance(command, click.Group):
+            yield from _commands(command)
+        yield command
