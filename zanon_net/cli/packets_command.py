@@ -3,6 +3,7 @@
 """`zanon-net packets`: captures or live traffic into one capture that may be shared."""
 
 import logging
+from contextlib import closing
 from typing import Any
 
 import click
@@ -22,6 +23,7 @@ from zanon_net.cli.run_command import finish_run, say_memory
 from zanon_net.cli.terminal import progress_bar, status_table
 from zanon_net.config.presets import PACKET_FORMATS
 from zanon_net.pipeline.packet_runner import ON_STDOUT, packets
+from zanon_net.system.service import ServiceManager
 from zanon_net.system.signals import Interruption
 from zanon_net.system.streams import STDIN
 
@@ -120,6 +122,7 @@ def packets_command(
         Interruption() as interruption,
         progress_bar(quiet or has_status) as progress,
         status_table(has_status) as show_status,
+        closing(ServiceManager()) as service,
         naming_origins(config_file, {**options, "format": form}),
     ):
         report = packets(
@@ -133,6 +136,7 @@ def packets_command(
             on_status=show_status,
             interruption=interruption,
             started=None if quiet or as_json else say_memory,
+            service=service,
         )
     code = finish_run(
         report,

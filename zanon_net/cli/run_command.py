@@ -3,6 +3,7 @@
 """`zanon-net run`: captures or live traffic into anonymized flow logs."""
 
 import logging
+from contextlib import closing
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ from zanon_net.cli.options import RUN_EPILOG, GroupedCommand, run_options
 from zanon_net.cli.terminal import progress_bar, status_table
 from zanon_net.pipeline.report import Report
 from zanon_net.pipeline.runner import run
+from zanon_net.system.service import ServiceManager
 from zanon_net.system.signals import Interruption
 
 _log = logging.getLogger("zanon_net")
@@ -43,6 +45,7 @@ def run_command(
         Interruption(rotates=True) as interruption,
         progress_bar(quiet or has_status) as progress,
         status_table(has_status) as show_status,
+        closing(ServiceManager()) as service,
         naming_origins(config_file, options),
     ):
         report = run(
@@ -53,6 +56,7 @@ def run_command(
             on_status=show_status,
             interruption=interruption,
             started=None if quiet or as_json else say_memory,
+            service=service,
         )
     return finish_run(
         report,
