@@ -101,6 +101,18 @@ demo: .venv/.built ## anonymize pcaps/demo.pcap into demo-out and show what came
 test: system-test .venv/.built ## run all tests but those of programs under sanitizers (`make asan`)
 	.venv/bin/python $(PYTEST) -m 'not sanitized'
 
+# Debian's package starts a server of its own where systemd runs: its programs are taken out of it
+# instead of installed, unless they are there.
+PROMETHEUS := $(BUILD)/prometheus
+.PHONY: test-metrics
+test-metrics: system-test .venv/.built $(if $(shell command -v promtool),,$(PROMETHEUS)/usr/bin/promtool) ## metrics, dashboard and alerts with a real Prometheus (root only)
+	PATH="$$PATH:$(abspath $(PROMETHEUS))/usr/bin" .venv/bin/python -m pytest tests/live/test_metrics.py
+
+$(PROMETHEUS)/usr/bin/promtool:
+	@mkdir -p $(PROMETHEUS)
+	cd $(PROMETHEUS) && apt-get download -q prometheus
+	@dpkg-deb -x $(PROMETHEUS)/prometheus_*.deb $(PROMETHEUS)
+
 # Every fuzz target by libFuzzer, T seconds each, from the corpus in the source; what it finds on the way
 # stays in build/fuzz for the next time. An input that fails is named, and written there too. With -j2,
 # two targets run side by side.

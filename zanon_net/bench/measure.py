@@ -28,8 +28,8 @@ from zanon_net._core import STAGES, PacketEngine
 from zanon_net.config.settings import Config
 from zanon_net.errors import ZanonError
 from zanon_net.output.folder import open_sink
-from zanon_net.pipeline.reader import Reader, open_all
 from zanon_net.pipeline.observers import Observers
+from zanon_net.pipeline.reader import Reader, open_all
 from zanon_net.pipeline.runner import plan_of, run, run_reader
 from zanon_net.pipeline.window_hooks import WindowHooks
 from zanon_net.system.signals import Interruption

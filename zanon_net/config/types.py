@@ -218,9 +218,7 @@ KEY_FILE = Type(read=parse.key_path, range="a file", metavar="FILE", anchored=_i
 FILE = Type(read=_as_written, range="a file", metavar="FILE")
 NEW_FILE = Type(read=parse.new_file, range="a new file", metavar="FILE", anchored=_in_folder)
 METRICS_FILE = replace(NEW_FILE, read=parse.metrics_file, range="a file, NAME.prom")
-LISTEN_ADDRESS = Type(
-    read=read_listen_address, range="an address and a port", metavar="ADDR:PORT"
-)
+LISTEN_ADDRESS = Type(read=read_listen_address, range="an address and a port", metavar="ADDR:PORT")
 CAPTURE_FILTER = Type(read=parse.capture_filter, range="pcap-filter(7)", metavar="BPF")
 USER = Type(read=parse.user_name, range="a user", metavar="USER")
 COLUMN = Type(read=parse.column_name, range="a column", metavar="NAME")

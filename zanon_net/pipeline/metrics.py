@@ -9,6 +9,7 @@ and values have three digits. The times among them come from settings and the cl
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from zanon_net._core import STAT_INFO
 from zanon_net._version import __version__
 from zanon_net.pipeline.facts import Drops
 from zanon_net.pipeline.totals import Totals
@@ -21,17 +22,19 @@ Value = float | Mapping[str, float] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
-    """A run at one moment; its metrics are made of it.
+class Snapshot:
+    """The state of a run at one time; its metrics come from it.
 
     drops: packets lost so far. z: now. rotate_ns: the length of an epoch. output: (bytes, records)
-    that were handed on so far, by format. The rates are over the time since the moment before.
+    that were handed on so far, by format. The rates are over the time since the snapshot before.
+    ztable_bytes: memory of the z-table.
     """
 
     totals: Totals
     drops: Drops
     z: int
     rotate_ns: int
+    ztable_bytes: int = 0
     output: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     packets_per_s: float = 0.0
     bits_per_s: float = 0.0
@@ -40,12 +43,12 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """A row. name: behind `zanon_`. kind: counter, gauge, time (in s since the Unix epoch), info."""
+    """A row. name: behind `zanon_`. kind: counter, gauge, info, time (s since the Unix epoch)."""
 
     name: str
     kind: str
     help: str
-    value: Callable[[Moment], Value]
+    value: Callable[[Snapshot], Value]
     label: str = ""
 
     @property
@@ -53,9 +56,9 @@ class Metric:
         """Its name in Prometheus."""
         return f"zanon_{self.name}"
 
-    def samples(self, moment: Moment) -> list[tuple[Sequence[str], float]]:
-        """(values of the labels, number of three digits) at a moment."""
-        value = self.value(moment)
+    def samples(self, snapshot: Snapshot) -> list[tuple[Sequence[str], float]]:
+        """(values of the labels, number of three digits) at a snapshot."""
+        value = self.value(snapshot)
         if value is None:
             return []
         by_label = value if isinstance(value, Mapping) else {"": value}
@@ -70,38 +73,39 @@ def rounded(number: float) -> float:
     return float(f"{number:.{DIGITS}g}")
 
 
-def _counter(counter: str) -> Callable[[Moment], Value]:
-    return lambda moment: moment.totals.counters[counter]
+def _counter(counter: str) -> Callable[[Snapshot], Value]:
+    return lambda snapshot: snapshot.totals.counters[counter]
 
 
-def _table(counter: str) -> Callable[[Moment], Value]:
-    return lambda moment: moment.totals.table[counter]
+def _table(counter: str) -> Callable[[Snapshot], Value]:
+    return lambda snapshot: snapshot.totals.table[counter]
 
 
-def _group(group: str, prefix: str) -> Callable[[Moment], Value]:
+def _group(group: str, prefix: str) -> Callable[[Snapshot], dict[str, float]]:
     """The counters of a group by their names without the prefix."""
-    return lambda moment: {
-        name.removeprefix(prefix): n for name, n in moment.totals.group(group).items()
+    return lambda snapshot: {
+        name.removeprefix(prefix): snapshot.totals.counters[name]
+        for name, member_of, _text in STAT_INFO
+        if member_of == group
     }
 
 
-def _decisions(moment: Moment) -> Value:
-    return {"released": moment.totals.counters["released"]} | {
-        name.removeprefix("suppressed_"): n for name, n in moment.totals.group("suppressed").items()
-    }
+def _decisions(snapshot: Snapshot) -> Value:
+    suppressed = _group("suppressed", "suppressed_")(snapshot)
+    return {"released": snapshot.totals.counters["released"], **suppressed}
 
 
-def _open_flows(moment: Moment) -> Value:
-    counters = moment.totals.counters
+def _open_flows(snapshot: Snapshot) -> Value:
+    counters = snapshot.totals.counters
     return counters["flows_tcp"] + counters["flows_udp"] - counters["flows_closed"]
 
 
-def _epoch_start(moment: Moment) -> Value:
+def _epoch_start(snapshot: Snapshot) -> Value:
     """In s, down to the minute: a shorter epoch would tell when the last packet came."""
-    if moment.totals.time_range_ns is None:
+    if snapshot.totals.time_range_ns is None:
         return None
-    last_ns = moment.totals.time_range_ns[1]
-    start_ns = last_ns - last_ns % moment.rotate_ns
+    last_ns = snapshot.totals.time_range_ns[1]
+    start_ns = last_ns - last_ns % snapshot.rotate_ns
     return (start_ns - start_ns % MINUTE_NS) // 1_000_000_000
 
 
@@ -111,7 +115,7 @@ METRICS = (
         kind="info",
         help="The version of the program.",
         label="version",
-        value=lambda _moment: {__version__: 1},
+        value=lambda _snapshot: {__version__: 1},
     ),
     Metric(
         name="packets_total",
@@ -129,26 +133,26 @@ METRICS = (
         name="packets_per_second",
         kind="gauge",
         help="Packets read a second, over the last 10 s.",
-        value=lambda moment: moment.packets_per_s,
+        value=lambda snapshot: snapshot.packets_per_s,
     ),
     Metric(
         name="bits_per_second",
         kind="gauge",
         help="Bits on the wire a second, over the last 10 s.",
-        value=lambda moment: moment.bits_per_s,
+        value=lambda snapshot: snapshot.bits_per_s,
     ),
     Metric(
         name="capture_dropped_packets_total",
         kind="counter",
-        help="Packets lost before they were read, by where: the ring, the interface, a table of us.",
+        help="Packets lost: by the ring, by the interface, by us.",
         label="place",
-        value=lambda moment: moment.drops.to_dict(),
+        value=lambda snapshot: snapshot.drops.to_dict(),
     ),
     Metric(
         name="capture_lost_ratio",
         kind="gauge",
         help="Share of the packets that was lost, 0 to 1, over the last 10 s.",
-        value=lambda moment: moment.lost_share,
+        value=lambda snapshot: snapshot.lost_share,
     ),
     Metric(
         name="drops_total",
@@ -190,6 +194,12 @@ METRICS = (
         value=_table("attributes"),
     ),
     Metric(
+        name="ztable_bytes",
+        kind="gauge",
+        help="Memory of the z-table.",
+        value=lambda snapshot: snapshot.ztable_bytes,
+    ),
+    Metric(
         name="ztable_evicted_total",
         kind="counter",
         help="Pairs that left the z-table before their window was over: it was full.",
@@ -211,7 +221,7 @@ METRICS = (
         name="z",
         kind="gauge",
         help="Users that must share a name before it is released.",
-        value=lambda moment: moment.z,
+        value=lambda snapshot: snapshot.z,
     ),
     Metric(
         name="key_epoch_start_seconds",
@@ -222,22 +232,22 @@ METRICS = (
     Metric(
         name="memory_bytes",
         kind="gauge",
-        help="Memory of all tables.",
-        value=lambda moment: moment.totals.memory_bytes,
+        help="Memory of all tables, with the z-table.",
+        value=lambda snapshot: snapshot.totals.memory_bytes,
     ),
     Metric(
         name="output_bytes_total",
         kind="counter",
         help="Bytes written before compression, by format; none of Parquet's.",
         label="format",
-        value=lambda moment: {name: n for name, (n, _records) in moment.output.items()},
+        value=lambda snapshot: {name: n for name, (n, _records) in snapshot.output.items()},
     ),
     Metric(
         name="output_records_total",
         kind="counter",
         help="Records, observations or packets written, by format.",
         label="format",
-        value=lambda moment: {name: records for name, (_n, records) in moment.output.items()},
+        value=lambda snapshot: {name: records for name, (_n, records) in snapshot.output.items()},
     ),
 )
 """The table; docs/reference/metrics.md explains it."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The moments of a run of which its metrics are made: one every ten seconds, by the run's loop."""
+"""The snapshots of a run that its metrics come from: one every ten seconds, by the run's loop."""
 
 import time
 from collections import Counter
@@ -10,7 +10,7 @@ from zanon_net._core import PacketEngine
 from zanon_net.config.rules import FORMAT_OUTPUTS
 from zanon_net.output.sink import Parts
 from zanon_net.pipeline.facts import Drops
-from zanon_net.pipeline.metrics import Moment
+from zanon_net.pipeline.metrics import Snapshot
 from zanon_net.pipeline.totals import Totals
 from zanon_net.pipeline.window_hooks import WindowHooks
 
@@ -45,14 +45,14 @@ class OutputCounts:
 
 
 class MetricsClock:
-    """Makes a moment whenever one is due, and calls `notify` with it."""
+    """Makes a snapshot whenever one is due, and calls `notify` with it."""
 
     def __init__(
         self,
         engine: PacketEngine,
         drops: Callable[[], Drops],
         hooks: WindowHooks,
-        notify: Callable[[Moment], None],
+        notify: Callable[[Snapshot], None],
     ) -> None:
         self._engine, self._drops, self._hooks, self._notify = engine, drops, hooks, notify
         self.output = OutputCounts(tuple(hooks.config.output.format))
@@ -60,23 +60,24 @@ class MetricsClock:
         self._packets = self._octets = self._lost = 0
 
     def tick(self, now: float) -> None:
-        """Makes a moment if one is due; call it often, it is cheap."""
+        """Makes a snapshot if one is due; call it often, it is cheap."""
         if now >= self._due:
             self._due = now + REFRESH_S
-            self.make(now)
+            self.take(now)
 
-    def make(self, now: float) -> None:
-        """Makes a moment, also where none is due: the last one."""
+    def take(self, now: float) -> None:
+        """Makes a snapshot, also where none is due: the last one."""
         totals, drops = Totals.of(self._engine), self._drops()
         packets, octets = totals.counters["frames"], totals.counters["bytes_wire"]
         seconds = max(now - self._before, 1e-9)
         read, lost = packets - self._packets, drops.total - self._lost
         self._notify(
-            Moment(
+            Snapshot(
                 totals=totals,
                 drops=drops,
                 z=self._hooks.z,
                 rotate_ns=self._hooks.config.rotate_ns,
+                ztable_bytes=self._engine.table_memory_bytes,
                 output=self.output.by_format(),
                 packets_per_s=read / seconds,
                 bits_per_s=(octets - self._octets) * 8 / seconds,

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where metrics leave a run: an HTTP server for Prometheus, a file for node_exporter.
 
-Both get what the run's own loop has made; the server's thread touches nothing else of the run.
+Both get the snapshots that the run's own loop takes; the server's thread touches nothing else of
+the run.
 """
 
 import errno
@@ -11,6 +12,7 @@ import os
 import socket
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from http.server import HTTPServer
 from pathlib import Path
 from socketserver import TCPServer
@@ -24,15 +26,15 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from zanon_net.config.listen_address import ListenAddress
 from zanon_net.errors import OutputError, ZanonError
-from zanon_net.pipeline.metrics import METRICS, Moment, rounded
+from zanon_net.pipeline.metrics import METRICS, Metric, Snapshot, rounded
 from zanon_net.system.file_errors import explained
 from zanon_net.system.signals import signals_blocked
 
 CLIENT_TIMEOUT_S = 5.0  # of a client that connects and says nothing
-POLL_S = 0.2  # the longest that the end of a run waits for the server
+POLL_S = 0.1  # the longest that the end of a run waits for the server
 FILE_MODE = 0o644  # node_exporter is another user, and the file holds nothing of the traffic
 AGE_NAME = "zanon_snapshot_age_seconds"
-AGE_HELP = "Seconds since these metrics were made; more than 10 when the run waits for something."
+AGE_HELP = "Seconds since these metrics were taken; more than 10 when the run waits."
 _ADVICE = {
     errno.EADDRINUSE: "choose another port",
     errno.EACCES: "choose a port above 1023",
@@ -42,28 +44,28 @@ _ADVICE = {
 _log = logging.getLogger("zanon_net")
 
 
-class Snapshot(Collector):
-    """The metrics that are given out: those of the last moment, and how old they are."""
+class MetricsCollector(Collector):
+    """The metrics that are given out: those of the last snapshot, and how old they are."""
 
     def __init__(self) -> None:
-        self._made: tuple[float, Sequence[Family]] = (time.monotonic(), ())
+        self._latest: tuple[float, Sequence[Family]] = (time.monotonic(), ())
 
-    def take(self, moment: Moment) -> None:
+    def take(self, snapshot: Snapshot) -> None:
         """Replaces the metrics at once, for whichever thread reads them."""
-        self._made = (time.monotonic(), [_family(metric, moment) for metric in METRICS])
+        self._latest = (time.monotonic(), [_family(metric, snapshot) for metric in METRICS])
 
     def collect(self) -> Iterable[Family]:
         """See Collector."""
-        made, families = self._made
+        taken_at, families = self._latest
         yield from families
-        yield GaugeMetricFamily(AGE_NAME, AGE_HELP, rounded(time.monotonic() - made))
+        yield GaugeMetricFamily(AGE_NAME, AGE_HELP, rounded(time.monotonic() - taken_at))
 
 
-def _family(metric: Any, moment: Moment) -> Family:
+def _family(metric: Metric, snapshot: Snapshot) -> Family:
     is_counter = metric.kind == "counter"
     kind = CounterMetricFamily if is_counter else GaugeMetricFamily
     family = kind(metric.full_name, metric.help, labels=[metric.label] if metric.label else [])
-    for labels, number in metric.samples(moment):
+    for labels, number in metric.samples(snapshot):
         family.add_metric(labels, number)
     return family
 
@@ -85,33 +87,54 @@ class MetricsServer(HTTPServer):
                 f"cannot serve metrics on port {address.port}: {os.strerror(error.errno or 0)};"
                 f" {advice}"
             ) from None
+        self.timeout = POLL_S  # of handle_request
         self._thread: Thread | None = None
+        self._client: socket.socket | None = None  # the one that is answered, or was last
+        self._is_closing = False
 
     def server_bind(self) -> None:
         """See HTTPServer, which would look its own name up, and wait for an answer."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = "localhost", self.server_address[1]
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """See HTTPServer."""
+        self._client = request
+        if self._is_closing:  # asked after the line above, as close() does it in turn
+            self.shutdown_request(request)
+        else:
+            super().process_request(request, client_address)
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Says nothing of a client that went away."""
 
     def start(self) -> None:
         """Starts the thread, with the rights that the process has now."""
-        thread = Thread(target=self.serve_forever, args=(POLL_S,), name="metrics", daemon=True)
-        self._thread = thread
+        self._thread = Thread(target=self._serve, name="metrics", daemon=True)
         with signals_blocked():
-            thread.start()
+            self._thread.start()
         _log.info("serving metrics on port %d", self.server_port)
 
+    def _serve(self) -> None:
+        while not self._is_closing:
+            self.handle_request()
+
     def close(self) -> None:
-        """Ends it; again is fine."""
-        if self._thread is not None and self._thread.is_alive():
-            self.shutdown()
+        """Ends it, and cuts off a client that is slow; again is fine."""
+        self._is_closing = True
+        if self._client is not None:
+            with suppress(OSError):
+                self._client.shutdown(socket.SHUT_RDWR)
+        if self._thread is not None:
             self._thread.join()
         self.server_close()
 
 
-_HANDLING = {"timeout": CLIENT_TIMEOUT_S, "server_version": "zanon-net", "sys_version": ""}
+_HANDLING: dict[str, Any] = {
+    "timeout": CLIENT_TIMEOUT_S,
+    "server_version": "zanon-net",
+    "sys_version": "",
+}
 
 
 class MetricsFile:

@@ -180,8 +180,8 @@ def run_reader(
     if on_status is not None and config.live.status_s is not None:
         status_s = config.live.status_s
         clock = StatusClock(engine, reader.drops, status_s, on_status, lambda: sink.sent)
+    observers.begin(engine, reader.drops, hooks)
     try:
-        observers.begin(engine, reader.drops, hooks)
         for _batch in reader.batches():
             _drain(engine, sink, observers)
             _rotate(reader, engine, sink, observers)

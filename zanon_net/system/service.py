@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The zanon_net authors
 # SPDX-License-Identifier: Apache-2.0
-"""The service manager that started the process: systemd, which is told by sd_notify(3)'s protocol."""
+"""The service manager that started the process, such as systemd: sd_notify(3)."""
 
 import os
 import socket
