@@ -239,13 +239,13 @@ SANITIZER_OPTIONS := halt_on_error=1:print_stacktrace=1:exitcode=99
 # do not. The C example is a program of its own, which is the same as in `make test`. Tests that are
 # marked `sanitized` run here alone: their programs have sanitizers of their own.
 NOT_SANITIZED := docs $(addprefix integration/test_,alpha_mon.py bench_command.py c_example.py canary.py \
-	cli.py cli_end.py cryptopan_bench.py demo.py filter_streams.py flows_bench.py model_commands.py \
+	cli.py cli_end.py cryptopan_bench.py demo.py filter_streams.py flows_bench.py metrics_scrapes.py model_commands.py \
 	packed_files.py publish.py reading.py shipping.py silent_streams.py table_command.py ztable_bench.py) \
-	$(addprefix live/test_,interface_changes.py refusals.py) \
+	$(addprefix live/test_,interface_changes.py metrics.py refusals.py) \
 	$(addprefix differential/test_,build_tls.py packet_readers.py) \
 	$(addprefix property/test_,microdata_measures.py model_bounds.py tuple_hash.py) \
-	$(addprefix unit/test_,attacks.py build.py config.py flow_index.py interfaces.py microdata_check.py microdata_tables.py \
-	publisher.py model.py model_fit.py model_input.py model_simulation.py packaging.py pcap_prefetch.py unpacking.py ztable_memory.py ztable_paper.py)
+	$(addprefix unit/test_,attacks.py build.py config.py flow_index.py interfaces.py metrics.py microdata_check.py microdata_tables.py \
+	publisher.py model.py model_fit.py model_input.py model_simulation.py packaging.py pcap_prefetch.py service.py unpacking.py ztable_memory.py ztable_paper.py)
 .PHONY: asan
 asan: system-test .venv-asan/.built ## run under AddressSanitizer and UBSan the tests that drive C with bytes
 	env PYTHONSAFEPATH=1 PYTHONMALLOC=malloc ZANON_SANITIZE=address,undefined \
