@@ -104,7 +104,10 @@ test: system-test .venv/.built ## run all tests but those of programs under sani
 # Debian's package starts a server of its own where systemd runs: its programs are taken out of it
 # instead of installed, unless they are there.
 PROMETHEUS := $(BUILD)/prometheus
-.PHONY: test-metrics
+.PHONY: test-metrics soak-metrics
+soak-metrics: .venv/.built ## a million scrapes of runs with random counters: nothing but numbers of three digits differs
+	ZANON_SOAK=1 .venv/bin/python -m pytest --timeout 0 tests/unit/test_metrics.py -k only_numbers
+
 test-metrics: system-test .venv/.built $(if $(shell command -v promtool),,$(PROMETHEUS)/usr/bin/promtool) ## metrics, dashboard and alerts with a real Prometheus (root only)
 	PATH="$$PATH:$(abspath $(PROMETHEUS))/usr/bin" .venv/bin/python -m pytest tests/live/test_metrics.py
 

@@ -4,6 +4,8 @@
 
 import dataclasses
 import functools
+import os
+import random
 import re
 import socket
 import threading
@@ -13,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 from support.metrics import samples, scrape, shapes, until
@@ -25,7 +27,7 @@ from zanon_net.config.rules import FORMAT_OUTPUTS
 from zanon_net.errors import ConfigError, OutputError, ZanonError
 from zanon_net.pipeline import metrics_export
 from zanon_net.pipeline.facts import Drops
-from zanon_net.pipeline.metrics import METRICS, Snapshot, rounded
+from zanon_net.pipeline.metrics import DIGITS, METRICS, Snapshot, rounded
 from zanon_net.pipeline.metrics_clock import REFRESH_S, MetricsClock
 from zanon_net.pipeline.metrics_export import MetricsCollector, MetricsFile, MetricsServer
 from zanon_net.pipeline.totals import Totals
@@ -68,31 +70,38 @@ def test_no_label_comes_from_traffic() -> None:
             assert metric.name == "build_info" or set(labels) <= known
 
 
-@settings(max_examples=50)
-@given(
-    st.lists(st.integers(0, 2**64 - 1), min_size=len(STAT_INFO), max_size=len(STAT_INFO)),
-    st.dictionaries(st.sampled_from(("late", "tuples", "evicted")), st.integers(0, 2**64 - 1)),
-    st.tuples(st.integers(0, 2**63 - 1), st.integers(0, 2**63 - 1)),
-)
-def test_whatever_was_counted_only_numbers_differ(
-    counts: list[int], table: dict[str, int], times: tuple[int, int]
-) -> None:
-    """The text of a scrape is that of a run that has read one packet, but for its numbers."""
-    counters = {name: n for (name, _group, _text), n in zip(STAT_INFO, counts, strict=True)}
-    known = no_totals().table
-    read = dataclasses.replace(
-        no_totals(), counters=counters, table={**known, **table}, time_range_ns=times
-    )
-    one = dataclasses.replace(no_totals(), time_range_ns=(0, 0))
-    registry, collector = CollectorRegistry(), MetricsCollector()
+SCRAPES = 1_000_000 if "ZANON_SOAK" in os.environ else 300
+
+
+def test_whatever_was_counted_only_numbers_differ() -> None:
+    """Every scrape has the lines of a run that has read nothing, and numbers of three digits in
+    them. With ZANON_SOAK=1, of a million runs."""
+    random_ = random.Random(11)
+
+    def count() -> int:
+        return random_.getrandbits(random_.randrange(65))
+
+    collector, registry = MetricsCollector(), CollectorRegistry()
     registry.register(collector)
-    texts = []
-    for totals in (one, read):
-        collector.take(snapshot_of(totals=totals))
-        texts.append(generate_latest(registry).decode())
-    assert shapes(texts[0]) == shapes(texts[1])
-    for (name, _label), value in samples(texts[1]).items():
-        assert name == "zanon_key_epoch_start_seconds" or value == rounded(value)
+    collector.take(snapshot_of(totals=dataclasses.replace(no_totals(), time_range_ns=(0, 0))))
+    expected = shapes(generate_latest(registry).decode())
+    for _scrape in range(SCRAPES):
+        totals = dataclasses.replace(
+            no_totals(),
+            counters={name: count() for name, _group, _text in STAT_INFO},
+            table={name: count() for name in no_totals().table},
+            time_range_ns=(0, random_.getrandbits(63)),
+            memory_bytes=count(),
+        )
+        drops = Drops(count(), count(), count())
+        collector.take(snapshot_of(totals=totals, drops=drops, lost_share=random_.random()))
+        text = generate_latest(registry).decode()
+        assert shapes(text) == expected
+        for line in text.splitlines():
+            name, _space, number = line.rpartition(" ")
+            if line[0] != "#" and name != "zanon_key_epoch_start_seconds":
+                mantissa = number.partition("e")[0].replace(".", "").strip("-0")
+                assert len(mantissa) <= DIGITS, line
 
 
 def test_every_counter_of_a_group_is_there_once() -> None:
