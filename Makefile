@@ -106,14 +106,14 @@ test: system-test .venv/.built ## run all tests but those of programs under sani
 PROMETHEUS := $(BUILD)/prometheus
 .PHONY: test-metrics soak-metrics
 soak-metrics: .venv/.built ## a million scrapes of runs with random counters: nothing but numbers of three digits differs
-	ZANON_SOAK=1 .venv/bin/python -m pytest --timeout 0 tests/unit/test_metrics.py -k only_numbers
+	ZANON_SOAK=1 .venv/bin/python -m pytest --timeout 0 -o faulthandler_timeout=0 tests/unit/test_metrics.py -k only_numbers
 
 test-metrics: system-test .venv/.built $(if $(shell command -v promtool),,$(PROMETHEUS)/usr/bin/promtool) ## metrics, dashboard and alerts with a real Prometheus (root only)
 	PATH="$$PATH:$(abspath $(PROMETHEUS))/usr/bin" .venv/bin/python -m pytest tests/live/test_metrics.py
 
 $(PROMETHEUS)/usr/bin/promtool:
 	@mkdir -p $(PROMETHEUS)
-	cd $(PROMETHEUS) && apt-get download -q prometheus
+	cd $(PROMETHEUS) && { apt-get download -q prometheus || { apt-get update -q && apt-get download -q prometheus; }; }
 	@dpkg-deb -x $(PROMETHEUS)/prometheus_*.deb $(PROMETHEUS)
 
 # Every fuzz target by libFuzzer, T seconds each, from the corpus in the source; what it finds on the way
