@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from support.live import ENVIRONMENT, PATIENCE_S, USUAL, Live, data_of, datagrams
-from support.metrics import HURRIED, SERVING, free_port, samples, scrape, until
+from support.metrics import HURRIED, SERVING, samples, scrape, until
 from support.netns import Namespace
 from support.packets import crowd
 from support.paths import ROOT
@@ -232,7 +232,7 @@ scrape_configs:
 @contextmanager
 def scraping(net: Namespace, port: int, folder: Path) -> Iterator[Callable[..., Any]]:
     """Prometheus, in the run's namespace; yields what asks it a path with parameters."""
-    program, own = prometheus("prometheus"), free_port()
+    program, own = prometheus("prometheus"), 9090  # the namespace has no other server
     (folder / "prometheus.yml").write_text(
         CONFIGURATION.format(rules=PACKAGING / "alerts.yml", port=port)
     )

@@ -3,7 +3,6 @@
 """Runs whose metrics are renewed four times a second, and scrapes of them."""
 
 import re
-import socket
 import sys
 import time
 import urllib.request
@@ -57,11 +56,3 @@ def shapes(text: str) -> set[str]:
     """The lines of a scrape without their numbers, which come last."""
     lines = text.splitlines()
     return {line if line.startswith("#") else line.rpartition(" ")[0] for line in lines}
-
-
-def free_port() -> int:
-    """A port that was free right now; for those whom the run cannot tell its own."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
